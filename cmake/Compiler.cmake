@@ -1,0 +1,24 @@
+# One set of flags for all of our own code; warnings are errors.
+set(CMAKE_CXX_STANDARD 20)
+set(CMAKE_CXX_STANDARD_REQUIRED ON)
+set(CMAKE_CXX_EXTENSIONS OFF)
+set(CMAKE_EXPORT_COMPILE_COMMANDS ON)
+
+add_library(walpost_compiler INTERFACE)
+target_compile_options(walpost_compiler INTERFACE
+  -Wall -Wextra -Wpedantic -Wshadow -Wnon-virtual-dtor -Werror
+  -fno-omit-frame-pointer)
+target_include_directories(walpost_compiler INTERFACE
+  ${PROJECT_SOURCE_DIR}/src)
+
+if(WALPOST_SANITIZE)
+  target_compile_options(walpost_compiler INTERFACE
+    -fsanitize=${WALPOST_SANITIZE} -fno-sanitize-recover=all)
+  target_link_options(walpost_compiler INTERFACE
+    -fsanitize=${WALPOST_SANITIZE})
+endif()
+
+find_program(CCACHE ccache)
+if(CCACHE)
+  set(CMAKE_CXX_COMPILER_LAUNCHER ${CCACHE})
+endif()

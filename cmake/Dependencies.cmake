@@ -1,0 +1,22 @@
+# Everything comes from Debian packages (scripts/install); nothing is fetched
+# at configure time.
+find_package(absl REQUIRED)
+find_package(Boost 1.81 REQUIRED)
+find_package(fmt REQUIRED)
+find_package(spdlog REQUIRED)
+find_package(CLI11 REQUIRED)
+find_package(yaml-cpp REQUIRED)
+find_package(PostgreSQL REQUIRED)
+find_package(Protobuf REQUIRED)
+find_package(Threads REQUIRED)
+find_package(PkgConfig REQUIRED)
+pkg_check_modules(rdkafka REQUIRED IMPORTED_TARGET rdkafka)
+pkg_check_modules(rapidjson REQUIRED IMPORTED_TARGET RapidJSON)
+pkg_check_modules(jemalloc REQUIRED IMPORTED_TARGET jemalloc)
+pkg_check_modules(prometheus REQUIRED IMPORTED_TARGET prometheus-cpp-core)
+
+# Asio is used header-only and with exceptions only at its own edges.
+add_library(walpost_asio INTERFACE)
+target_link_libraries(walpost_asio INTERFACE Boost::headers Threads::Threads)
+target_compile_definitions(walpost_asio INTERFACE
+  BOOST_ASIO_NO_DEPRECATED)

@@ -1,0 +1,221 @@
+"""What scripts/demo shows, once everything is installed and built.
+
+It uses the harness of the end-to-end tests: the servers die with this process,
+however it ends.
+"""
+
+import contextlib
+import pathlib
+import random
+import secrets
+import shutil
+import signal
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+
+REPOSITORY = pathlib.Path(__file__).resolve().parents[1]
+sys.path.insert(0, str(REPOSITORY / "tests" / "e2e"))
+
+# pylint: disable=wrong-import-position
+from harness import (Checker, Expected, ExternalKafka,  # noqa: E402
+                     ExternalPostgres, Kafka, Postgres, Walpost, wait_until)
+from harness.kafka_reader import parse_record  # noqa: E402
+from harness.ports import free_port  # noqa: E402
+from harness.process import Process  # noqa: E402
+
+_ORDERS = 1000
+_PER_SECOND = 200
+
+_PLACE_ORDER = """
+with placed as (
+  insert into orders (customer, item, cents) values (%s, %s, %s)
+  returning *
+)
+insert into outbox (id, aggregate_type, aggregate_id, type, payload)
+select gen_random_uuid(), 'order', customer, 'OrderPlaced', to_jsonb(placed)
+from placed
+returning id::text, aggregate_id, payload::text, (payload->>'id')::int
+"""
+
+
+def main():
+    keep = sys.argv[1:] == ["--keep"]
+    if sys.argv[1:] and not keep:
+        sys.exit("usage: scripts/demo [--keep]")
+    for number in (signal.SIGTERM, signal.SIGHUP):
+        signal.signal(number, lambda *_: sys.exit(1))
+    try:
+        with contextlib.ExitStack() as cleanup:
+            _show(cleanup, keep)
+    except KeyboardInterrupt:
+        print("\nStopped and cleaned up.")
+
+
+def _show(cleanup, keep):
+    folder = pathlib.Path(tempfile.mkdtemp(prefix="walpost-demo-"))
+    cleanup.callback(shutil.rmtree, folder, ignore_errors=True)
+    folder.chmod(0o755)  # Postgres runs as another user
+
+    _say(1, "Starting PostgreSQL and Apache Kafka")
+    server, broker = _servers(folder, cleanup)
+    database = server.create_database()
+    cleanup.callback(database.drop)
+    topics = f"walpost.demo.{secrets.token_hex(3)}."
+    topic = topics + "order"
+    broker.create_topic(topic, 4)
+    if isinstance(broker, ExternalKafka):
+        cleanup.callback(broker.delete_topic, topic)
+    version = database.value("show server_version").split()[0]
+    _more(f"PostgreSQL {version}: {database.conninfo()}")
+    _more(f"Kafka: {broker.bootstrap}, topic {topic}")
+
+    _say(2, "walpost init makes the outbox table, publication and slot; "
+            "walpost run relays")
+    relay = Walpost(folder, {
+        "postgres": {"conninfo": database.conninfo(), "slot": database.name,
+                     "publication": "walpost"},
+        "route": {"topic": topics + "{aggregate_type}"},
+        "kafka": {"brokers": broker.bootstrap},
+        "http": {"listen": f"127.0.0.1:{free_port()}"},
+    })
+    init = relay.verb("init")
+    if init.returncode != 0:
+        sys.exit(f"walpost init failed:\n{init.stderr}")
+    cleanup.callback(relay.close)
+    relay.run()
+    _more(f"build/release/walpost run -c {relay.config_path}")
+
+    _say(3, f"Placing {_ORDERS} orders, {_PER_SECOND} a second: the order and "
+            "its event in one transaction")
+    database.execute("create table orders (id int generated always as identity"
+                     ", customer text, item text, cents int)")
+    consumer = _Consumer(broker.bootstrap, topic, folder, cleanup)
+    with contextlib.closing(database.connect()) as connection:
+        connection.autocommit = False
+        expected = [_place(connection, topic)]
+        connection.commit()
+        consumer.wait_for(1)  # all connections are warm now
+        lag = _place_orders(connection, database, topic, expected)
+    consumer.wait_for(len(expected))
+    database.wait_confirmed(database.name)
+    _more(f"{len(expected)} committed, {_ORDERS - len(expected)} rolled back")
+
+    _say(4, "What kcat, which is not ours, has read from Kafka meanwhile")
+    checker = Checker(expected, consumer.records)
+    checker.assert_clean()
+    _more(f"{len(consumer.records)} records: every committed order and none "
+          "of those rolled back, in order")
+    _more(f"per customer, {checker.duplicates} of them sent twice. The last:")
+    for record in consumer.records[-2:]:
+        _more(f"key {record.key.decode()}  {record.value.decode()}")
+        _more(f"    id {record.id}  walpost-position {record.position}")
+
+    _say(5, "How far behind")
+    latencies = sorted(consumer.latencies[1:])
+    _more("commit to consumer: median %.1f ms, 99 %% within %.1f ms" % (
+        latencies[len(latencies) // 2], latencies[len(latencies) * 99 // 100]))
+    _more(f"WAL not yet confirmed: at most {max(lag)} bytes, now "
+          f"{max(0, _lag(database))}")
+    _more(f"walpost took {relay.peak_memory_bytes() / 2**20:.0f} MB at most")
+
+    if keep:
+        _keep_running(relay, broker, topic, database)
+    assert relay.stop() == 0
+    print("\nAll stopped and removed. Next: scripts/demo --keep to play with "
+          "it, scripts/test to try to break it,\ndocs/ for your own tables.")
+
+
+def _servers(folder, cleanup):
+    """The user's servers where the environment names them, else our own."""
+    server = ExternalPostgres.from_environment()
+    if server is None:
+        server = Postgres(folder / "postgres", settings={"fsync": "on"})
+        cleanup.callback(server.close)
+        server.start()
+    broker = ExternalKafka.from_environment()
+    if broker is None:
+        broker = Kafka(folder / "kafka")
+        cleanup.callback(broker.close)
+        broker.start()
+    return server, broker
+
+
+def _place(connection, topic):
+    """Places one order; returns the event that a consumer must see."""
+    with connection.cursor() as cursor:
+        cursor.execute(_PLACE_ORDER, (
+            f"customer-{random.randint(1, 20)}",
+            random.choice(("tea", "coffee", "cake")),
+            random.randint(100, 9999)))
+        event, key, value, order = cursor.fetchone()
+    return Expected(event, topic, key.encode(), value.encode(), order)
+
+
+def _place_orders(connection, database, topic, expected):
+    """Appends the committed ones to `expected`; returns samples of the lag."""
+    lag = []
+    begun = time.monotonic()
+    for number in range(1, _ORDERS):
+        time.sleep(max(0, begun + number / _PER_SECOND - time.monotonic()))
+        event = _place(connection, topic)
+        if number % 5 == 0:
+            connection.rollback()
+        else:
+            connection.commit()
+            expected.append(event)
+        if number % 50 == 0:
+            lag.append(_lag(database))
+    return lag
+
+
+def _lag(database):
+    return database.current_lsn() - database.confirmed_lsn(database.name)
+
+
+def _keep_running(relay, broker, topic, database):
+    print(f"""
+Running until Ctrl-C. In other terminals:
+  kcat -b {broker.bootstrap} -C -u -t {topic}
+  psql '{database.conninfo()}'
+  curl http://{relay.config['http']['listen']}/metrics
+  build/release/walpost tail -c {relay.config_path}""")
+    signal.pause()
+
+
+class _Consumer:
+    """kcat, reading along; notes when each record came."""
+
+    def __init__(self, bootstrap, topic, folder, cleanup):
+        self.records = []
+        self.latencies = []  # milliseconds from commit
+        self._kcat = Process(
+            ["kcat", "-b", bootstrap, "-C", "-t", topic, "-o", "beginning",
+             "-u", "-q", "-J"], folder / "kcat.log", stdout=subprocess.PIPE)
+        cleanup.callback(self._kcat.end)
+        threading.Thread(target=self._read, daemon=True).start()
+
+    def wait_for(self, count):
+        wait_until(lambda: len(self.records) >= count,
+                   lambda: f"{count} records; {len(self.records)} came", 60)
+
+    def _read(self):
+        for line in self._kcat.stdout:
+            now = time.time() * 1000
+            record = parse_record(line.decode("utf-8", "surrogateescape"))
+            self.latencies.append(now - record.timestamp)
+            self.records.append(record)
+
+
+def _say(number, text):
+    print(f"{number}. {text}", flush=True)
+
+
+def _more(text):
+    print(f"   {text}", flush=True)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,31 @@
+// Config: everything that walpost can be told, module by module.
+//
+// The file's keys, their units, defaults and meanings are documented in
+// docs/configuration.md; loader.h reads them into this.
+#pragma once
+
+#include <chrono>
+#include <string>
+
+#include "admin/http_options.h"
+#include "delivery/acknowledgement_window.h"
+#include "kafka/producer.h"
+#include "outbox/options.h"
+#include "postgres/wal_source.h"
+
+namespace walpost {
+
+enum class LogLevel { kDebug, kInfo, kWarn, kError };
+
+struct Config {
+  WalSourceOptions postgres;
+  OutboxOptions outbox;
+  ProducerOptions kafka;
+  AcknowledgementWindow::Options window;
+  HttpOptions http;
+  // From SIGTERM to the end of the process, acknowledged or not.
+  std::chrono::milliseconds shutdown_timeout{10'000};
+  LogLevel log_level = LogLevel::kInfo;
+};
+
+}  // namespace walpost

@@ -1,0 +1,75 @@
+#include "delivery/acknowledgement_window.h"
+
+#include <bit>
+
+#include "base/check.h"
+
+namespace walpost {
+
+AcknowledgementWindow::AcknowledgementWindow(Options options)
+    : options_(options),
+      ring_(std::bit_ceil(options.max_records)),
+      mask_(ring_.size() - 1) {}
+
+Sequence AcknowledgementWindow::Add(const InFlightRecord& record) {
+  WALPOST_CHECK(next_ - head_ < ring_.size());
+  WALPOST_CHECK(record.position > newest_position_);
+  At(next_) = {record, Lsn(), false};
+  newest_position_ = record.position;
+  ++in_flight_records_;
+  in_flight_bytes_ += record.size_bytes;
+  return next_++;
+}
+
+void AcknowledgementWindow::AddBoundary(Lsn lsn) {
+  if (lsn <= received_) return;
+  received_ = lsn;
+  if (head_ == next_) {
+    confirmed_ = lsn;
+  } else {
+    At(next_ - 1).boundary = lsn;
+  }
+}
+
+const InFlightRecord* AcknowledgementWindow::Find(Sequence sequence) const {
+  if (sequence < head_ || sequence >= next_) return nullptr;
+  const Entry& entry = At(sequence);
+  return entry.acknowledged ? nullptr : &entry.record;
+}
+
+const InFlightRecord* AcknowledgementWindow::Acknowledge(Sequence sequence) {
+  if (Find(sequence) == nullptr) return nullptr;
+  Entry& entry = At(sequence);
+  entry.acknowledged = true;
+  --in_flight_records_;
+  in_flight_bytes_ -= entry.record.size_bytes;
+  PassAcknowledged();
+  return &entry.record;
+}
+
+void AcknowledgementWindow::PassAcknowledged() {
+  for (; head_ < next_ && At(head_).acknowledged; ++head_) {
+    const Entry& entry = At(head_);
+    acknowledged_through_ = entry.record.position;
+    if (entry.boundary.is_valid()) {
+      WALPOST_CHECK(entry.boundary > confirmed_);
+      confirmed_ = entry.boundary;
+    }
+  }
+}
+
+std::vector<Position> AcknowledgementWindow::Clear() {
+  std::vector<Position> out_of_turn;
+  for (Sequence sequence = head_; sequence < next_; ++sequence) {
+    const Entry& entry = At(sequence);
+    if (entry.acknowledged) out_of_turn.push_back(entry.record.position);
+  }
+  head_ = next_;
+  received_ = confirmed_;
+  newest_position_ = acknowledged_through_;
+  in_flight_records_ = 0;
+  in_flight_bytes_ = 0;
+  return out_of_turn;
+}
+
+}  // namespace walpost

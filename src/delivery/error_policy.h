@@ -1,0 +1,38 @@
+// The one table of errors: what an error of Postgres or Kafka means for the
+// flow, and what an operator should do about it.
+//
+// The remedy is the absl::StatusCode (docs/operations.md has it in words):
+//
+//   kUnavailable         passes by itself: reconnect or retry, with backoff
+//   kAborted             the producer is spent: replace it and rewind
+//   kInvalidArgument     this record cannot be delivered: stop before it
+//   kFailedPrecondition  an operator must act first
+//   kDataLoss            the stream is damaged: reconnect; for an operator
+//                        when it happens again at the same place
+//
+// An error that is not in the table means stop: kFailedPrecondition.
+// Pure data: neither libpq nor librdkafka is included here, their codes come
+// as the numbers and texts that their manuals give.
+#pragma once
+
+#include <string_view>
+
+#include "absl/status/status.h"
+
+namespace walpost {
+
+struct ErrorRule {
+  absl::StatusCode remedy;
+  // For the operator, appended to the message; may be empty.
+  std::string_view hint;
+};
+
+// `sqlstate` is five characters, or empty when the connection was lost
+// without one. PostgreSQL manual, appendix A.
+ErrorRule ClassifySqlstate(std::string_view sqlstate);
+
+// `code` is an rd_kafka_resp_err_t: negative for librdkafka's own errors,
+// positive for the broker's (Kafka protocol, "Error codes").
+ErrorRule ClassifyKafkaError(int code);
+
+}  // namespace walpost

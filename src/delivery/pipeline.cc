@@ -1,0 +1,110 @@
+#include "delivery/pipeline.h"
+
+#include "fmt/format.h"
+
+namespace walpost {
+
+Pipeline::Pipeline(std::unique_ptr<RecordBuilder> builder,
+                   AcknowledgementWindow::Options window)
+    : builder_(std::move(builder)), window_(window) {}
+
+void Pipeline::Rewind() {
+  resume_filter_.Add(window_.Clear());
+  sink_failure_.reset();
+  held_.reset();
+  ++counters_.rewinds;
+}
+
+Pipeline::Offer Pipeline::OnEvent(const Event& event) {
+  if (!CanTake()) return Offer::kHold;
+  if (PassOver(event)) return Offer::kTaken;
+  if (refused_position_ && event.position >= *refused_position_) {
+    return Stop(event, refusal_);
+  }
+  absl::StatusOr<Record> record = builder_->Build(event, timeline_);
+  if (!record.ok()) return Stop(event, record.status());
+  return Produce(event, *record);
+}
+
+Pipeline::Offer Pipeline::OnUndeliverable(const Event& event,
+                                          const absl::Status& reason) {
+  if (stoppage_) return Offer::kHold;
+  return Stop(event, reason);
+}
+
+void Pipeline::OnTransactionEnd(Lsn end_lsn) {
+  ++counters_.transactions;
+  window_.AddBoundary(end_lsn);
+}
+
+bool Pipeline::PassOver(const Event& event) {
+  ++counters_.events;
+  if (window_.Covers(event.position)) {
+    ++counters_.repeats;
+    return true;
+  }
+  if (!resume_filter_.IsAcknowledged(event.position)) return false;
+  // Back into its place in the window, so that a further repeat finds it.
+  const Sequence sequence =
+      window_.Add({event.position, event.commit_time, 0});
+  window_.Acknowledge(sequence);
+  ++counters_.repeats;
+  return true;
+}
+
+Pipeline::Offer Pipeline::Produce(const Event& event, const Record& record) {
+  const absl::Status status =
+      sink_->Produce(record, window_.next_sequence());
+  switch (status.code()) {
+    case absl::StatusCode::kOk:
+      window_.Add({event.position, event.commit_time, record.size_bytes});
+      ++counters_.produced;
+      counters_.value_bytes += record.value ? record.value->size() : 0;
+      return Offer::kTaken;
+    case absl::StatusCode::kResourceExhausted:
+    case absl::StatusCode::kUnavailable:
+      held_ = status;
+      break;
+    case absl::StatusCode::kAborted:
+      sink_failure_ = status;
+      break;
+    default:
+      return Stop(event, status);
+  }
+  --counters_.events;  // it will be offered again
+  return Offer::kHold;
+}
+
+Pipeline::Offer Pipeline::Stop(const Event& event, absl::Status reason) {
+  stoppage_ = Stoppage{event.position, std::string(event.id.value_or("")),
+                       std::move(reason)};
+  return Offer::kHold;
+}
+
+void Pipeline::OnAcknowledged(Sequence sequence, WallTime now) {
+  const InFlightRecord* record = window_.Acknowledge(sequence);
+  if (record == nullptr) return;
+  ++counters_.acknowledged;
+  latency_.Record(now - record->commit_time);
+  if (held_ && absl::IsResourceExhausted(*held_)) held_.reset();
+}
+
+void Pipeline::OnNotDelivered(Sequence sequence, const absl::Status& error) {
+  ++counters_.not_delivered;
+  const InFlightRecord* record = window_.Find(sequence);
+  if (record == nullptr) return;
+  // One refused record takes its whole batch, and in order, whatever came
+  // behind it: the sink is of no use any more.
+  if (absl::IsInvalidArgument(error) &&
+      (!refused_position_ || record->position < *refused_position_)) {
+    refused_position_ = record->position;
+    refusal_ = error;
+  }
+  if (!sink_failure_) sink_failure_ = error;
+}
+
+void Pipeline::OnSinkFailed(const absl::Status& error) {
+  if (!sink_failure_) sink_failure_ = error;
+}
+
+}  // namespace walpost

@@ -1,0 +1,140 @@
+// Pipeline: decides, for every event, whether it goes out, waits, is passed
+// over or stops the flow; and from the reports, what may be confirmed.
+//
+//   source ──OnEvent, OnTransactionEnd, OnKeepalive──▶ Pipeline ──▶ sink
+//   source ◀─────────────── confirmed() ───────────── Pipeline ◀── reports
+//
+// The contract with a source: events in the order of their positions, then
+// OnTransactionEnd with the LSN before which everything has been handed in.
+// A source whose event is not taken keeps it, reads no further, and offers it
+// again when CanTake() has become true. A source may start over at any LSN
+// up to confirmed(): what is repeated is recognised by position.
+//
+// Pure: no clock, no I/O, no thread. One owner drives it from one thread; the
+// sink must outlive its use (SetSink).
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "base/lsn.h"
+#include "delivery/acknowledgement_window.h"
+#include "delivery/latency_histogram.h"
+#include "delivery/record_sink.h"
+#include "delivery/resume_filter.h"
+#include "outbox/event.h"
+#include "outbox/record_builder.h"
+
+namespace walpost {
+
+// An event that stops the flow, and why.
+struct Stoppage {
+  Position position;
+  std::string event_id;  // empty when not known
+  absl::Status reason;
+};
+
+struct DeliveryCounters {
+  uint64_t events = 0;           // received, repeats included
+  uint64_t repeats = 0;          // passed over: in flight or acknowledged
+  uint64_t produced = 0;         // handed to the sink
+  uint64_t acknowledged = 0;     // durable at the brokers
+  uint64_t value_bytes = 0;      // of produced records
+  uint64_t not_delivered = 0;    // reports other than an acknowledgement
+  uint64_t transactions = 0;     // received whole, repeats included
+  uint64_t rewinds = 0;          // producers given up
+};
+
+class Pipeline final : public RecordReports {
+ public:
+  enum class Offer {
+    kTaken,  // produced or passed over; the next event may come
+    kHold,   // keep it, and offer it again when CanTake()
+  };
+
+  Pipeline(std::unique_ptr<RecordBuilder> builder,
+           AcknowledgementWindow::Options window);
+
+  // ---- From the owner.
+
+  // The sink to produce to; nullptr while there is none.
+  void SetSink(RecordSink* sink) { sink_ = sink; }
+  // Of the server, for the position header.
+  void SetTimeline(uint32_t timeline) { timeline_ = timeline; }
+
+  // Gives up everything in flight: the sink was lost. The source must start
+  // over at confirmed().
+  void Rewind();
+
+  // Gives the records a sink would not take just now another chance.
+  void RetryHeld() { held_.reset(); }
+
+  // ---- From the source.
+
+  // Whether the next event has a chance of being taken.
+  bool CanTake() const {
+    return sink_ != nullptr && !stoppage_ && !sink_failure_ && !held_ &&
+           window_.HasRoom();
+  }
+  Offer OnEvent(const Event& event);
+  Offer OnUndeliverable(const Event& event, const absl::Status& reason);
+  void OnTransactionEnd(Lsn end_lsn);
+  // An LSN before which the source has nothing more to hand in; only outside
+  // a transaction, in stream order.
+  void OnKeepalive(Lsn wal_end) { window_.AddBoundary(wal_end); }
+
+  // ---- From the sink.
+
+  void OnAcknowledged(Sequence sequence, WallTime now) override;
+  void OnNotDelivered(Sequence sequence, const absl::Status& error) override;
+  void OnSinkFailed(const absl::Status& error) override;
+
+  // ---- What holds.
+
+  // What may be told to Postgres.
+  Lsn confirmed() const { return window_.confirmed(); }
+  const AcknowledgementWindow& window() const { return window_; }
+  const RecordBuilder& builder() const { return *builder_; }
+
+  // The event that the flow stands before, for an operator to act on.
+  const std::optional<Stoppage>& stoppage() const { return stoppage_; }
+  // Why the sink must be replaced, and Rewind called.
+  const std::optional<absl::Status>& sink_failure() const {
+    return sink_failure_;
+  }
+  // Why the sink does not take the current event, though it may later.
+  const std::optional<absl::Status>& held() const { return held_; }
+
+  const DeliveryCounters& counters() const { return counters_; }
+  // From commit to acknowledgement.
+  const LatencyHistogram& latency() const { return latency_; }
+
+ private:
+  bool PassOver(const Event& event);
+  Offer Produce(const Event& event, const Record& record);
+  Offer Stop(const Event& event, absl::Status reason);
+
+  std::unique_ptr<RecordBuilder> builder_;
+  AcknowledgementWindow window_;
+  ResumeFilter resume_filter_;
+  RecordSink* sink_ = nullptr;
+  uint32_t timeline_ = 0;
+
+  // A broker refused the record at this position: after the rewind the flow
+  // stops before it.
+  std::optional<Position> refused_position_;
+  absl::Status refusal_;
+
+  std::optional<Stoppage> stoppage_;
+  std::optional<absl::Status> sink_failure_;
+  std::optional<absl::Status> held_;
+
+  DeliveryCounters counters_;
+  LatencyHistogram latency_;
+};
+
+}  // namespace walpost

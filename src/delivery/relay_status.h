@@ -1,0 +1,68 @@
+// RelayStatus: how walpost is doing, truthfully, at one moment.
+//
+// Made by the Relay when somebody asks; shown by admin/ as metrics, readiness
+// and JSON. A value: it holds nothing alive.
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <optional>
+#include <string>
+
+#include "base/lsn.h"
+#include "base/time.h"
+#include "delivery/latency_histogram.h"
+#include "delivery/pipeline.h"
+
+namespace walpost {
+
+enum class RelayState {
+  kStarting,    // not streaming yet, nothing wrong so far
+  kStreaming,   // what is committed goes out
+  kCatchingUp,  // streaming, but seconds behind
+  kStuck,       // nothing goes out until somebody or something changes
+  kDraining,    // was told to end
+};
+
+// "starting", "streaming", "catching up", "stuck", "draining".
+std::string_view ToString(RelayState state);
+
+// Whether an instance in this state does its work.
+bool IsReady(RelayState state);
+
+struct RelayStatus {
+  RelayState state = RelayState::kStarting;
+  // What it waits for, on what, and what to do; empty while streaming.
+  std::string reason;
+  std::chrono::seconds in_state_for{0};
+
+  std::string slot;
+  std::string system_identifier;
+  uint32_t timeline = 0;
+  int server_version = 0;  // as 170002
+
+  // As the server last told, over the stream or beside it.
+  Lsn server_wal_end;
+  Lsn received;   // everything before it has been handed to the producer
+  Lsn confirmed;  // everything before it is durable in Kafka
+  std::optional<uint64_t> retained_wal_bytes;  // kept by the server for us
+  std::optional<std::string> wal_status;       // pg_replication_slots
+
+  uint64_t in_flight_records = 0;
+  uint64_t in_flight_bytes = 0;
+  uint64_t max_in_flight_records = 0;
+  uint64_t max_in_flight_bytes = 0;
+  // Age of the oldest record in flight, from its commit.
+  std::chrono::microseconds oldest_in_flight{0};
+
+  DeliveryCounters counters;
+  LatencyHistogram latency;  // from commit to acknowledgement
+  uint64_t reconnects = 0;   // to Postgres, after the first time
+  uint64_t unknown_messages = 0;
+  uint64_t rows_of_other_tables = 0;
+
+  // WAL between what the server has written and what is confirmed.
+  uint64_t lag_bytes() const { return BytesBetween(confirmed, server_wal_end); }
+};
+
+}  // namespace walpost

@@ -1,0 +1,37 @@
+// ResumeFilter: which events of a repeated stream were acknowledged already.
+//
+// After the producer was lost, replication starts again at the confirmed
+// LSN. Records of one partition are acknowledged in order, but partitions
+// overtake each other, so behind the oldest unacknowledged record some were
+// acknowledged. Sending those again would be harmless duplicates; sending
+// them alone, behind newer ones of their key, would break promise P3's
+// "never a lone older record". So they are passed over, by exact position.
+//
+// Pure. Bounded by the size of the window that it came from.
+#pragma once
+
+#include <vector>
+
+#include "outbox/position.h"
+
+namespace walpost {
+
+class ResumeFilter {
+ public:
+  ResumeFilter() = default;
+
+  // Adds positions, in ascending order, that were acknowledged. Those of an
+  // earlier loss that the stream has not come to yet stay.
+  void Add(const std::vector<Position>& acknowledged);
+
+  // Asked for events in stream order.
+  bool IsAcknowledged(const Position& position);
+
+  size_t size() const { return acknowledged_.size() - passed_; }
+
+ private:
+  std::vector<Position> acknowledged_;  // ascending
+  size_t passed_ = 0;
+};
+
+}  // namespace walpost

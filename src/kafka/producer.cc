@@ -1,0 +1,255 @@
+#include "kafka/producer.h"
+
+#include <sys/eventfd.h>
+
+#include <array>
+#include <boost/asio/as_tuple.hpp>
+#include <boost/asio/post.hpp>
+#include <boost/asio/use_awaitable.hpp>
+
+#include "base/status_macros.h"
+#include "delivery/error_policy.h"
+#include "fmt/format.h"
+#include "kafka/producer_properties.h"
+#include "spdlog/spdlog.h"
+
+namespace walpost {
+
+namespace asio = boost::asio;
+using Clock = std::chrono::steady_clock;
+
+namespace {
+
+constexpr size_t kReportsPerTurn = 4096;
+constexpr size_t kReportsPerRead = 512;
+constexpr uint64_t kWakeUp = 1;
+
+constexpr char kEmpty[] = "";
+
+// librdkafka tells null from empty by the pointer.
+void* PointerTo(const Value& value) {
+  if (!value.has_value()) return nullptr;
+  return const_cast<char*>(value->empty() ? kEmpty : value->data());
+}
+size_t SizeOf(const Value& value) { return value ? value->size() : 0; }
+
+absl::Status StatusFromKafka(rd_kafka_resp_err_t code,
+                             std::string_view attempted) {
+  const ErrorRule rule = ClassifyKafkaError(code);
+  std::string text = fmt::format("{}: {} ({})", attempted,
+                                 rd_kafka_err2str(code),
+                                 rd_kafka_err2name(code));
+  if (!rule.hint.empty()) text += fmt::format("; {}", rule.hint);
+  return absl::Status(rule.remedy, text);
+}
+
+int64_t ToMillis(WallTime time) {
+  return std::chrono::duration_cast<std::chrono::milliseconds>(
+             time.time_since_epoch())
+      .count();
+}
+
+struct DestroyHeaders {
+  void operator()(rd_kafka_headers_t* headers) const {
+    rd_kafka_headers_destroy(headers);
+  }
+};
+using Headers = std::unique_ptr<rd_kafka_headers_t, DestroyHeaders>;
+
+Headers MakeHeaders(std::span<const RecordHeader> headers) {
+  Headers list(rd_kafka_headers_new(headers.size()));
+  for (const RecordHeader& header : headers) {
+    rd_kafka_header_add(list.get(), header.name.data(),
+                        static_cast<ssize_t>(header.name.size()),
+                        PointerTo(header.value),
+                        static_cast<ssize_t>(SizeOf(header.value)));
+  }
+  return list;
+}
+
+}  // namespace
+
+Producer::Producer(asio::any_io_executor executor, rd_kafka_t* client,
+                   RecordReports& reports, std::function<void()> on_drained)
+    : client_(client),
+      queue_(rd_kafka_queue_get_main(client)),
+      topics_(client),
+      reports_(reports),
+      on_drained_(std::move(on_drained)),
+      eventfd_(executor),
+      close_timer_(executor) {}
+
+absl::StatusOr<std::unique_ptr<Producer>> Producer::Create(
+    asio::any_io_executor executor, const ProducerOptions& options,
+    RecordReports& reports, std::function<void()> on_drained) {
+  WALPOST_ASSIGN_OR_RETURN(KafkaConf conf, MakeProducerConf(options));
+  char reason[512];
+  rd_kafka_t* client =
+      rd_kafka_new(RD_KAFKA_PRODUCER, conf.get(), reason, sizeof(reason));
+  if (client == nullptr) {
+    return absl::InvalidArgumentError(
+        fmt::format("kafka.properties: {}", reason));
+  }
+  conf.release();  // librdkafka owns it now
+  std::unique_ptr<Producer> producer(
+      new Producer(executor, client, reports, std::move(on_drained)));
+  WALPOST_RETURN_IF_ERROR(producer->ListenOnEventFd());
+  return producer;
+}
+
+absl::Status Producer::ListenOnEventFd() {
+  const int fd = eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC);
+  if (fd < 0) return absl::InternalError("eventfd: no descriptor is left");
+  eventfd_.assign(fd);
+  rd_kafka_set_log_queue(client_.get(), queue_.get());
+  rd_kafka_queue_io_event_enable(queue_.get(), fd, &kWakeUp, sizeof(kWakeUp));
+  // An event queued before that gives no wake-up: look once.
+  DrainReports();
+  WaitForReports();
+  return absl::OkStatus();
+}
+
+Producer::~Producer() {
+  rd_kafka_queue_io_event_enable(queue_.get(), -1, nullptr, 0);
+}
+
+absl::Status Producer::Produce(const Record& record, Sequence sequence) {
+  WALPOST_ASSIGN_OR_RETURN(rd_kafka_topic_t * topic,
+                           topics_.Get(record.topic));
+  Headers headers = MakeHeaders(record.headers);
+  std::array<rd_kafka_vu_t, 7> arguments;
+  arguments[0].vtype = RD_KAFKA_VTYPE_RKT;
+  arguments[0].u.rkt = topic;
+  arguments[1].vtype = RD_KAFKA_VTYPE_KEY;
+  arguments[1].u.mem = {PointerTo(record.key), SizeOf(record.key)};
+  arguments[2].vtype = RD_KAFKA_VTYPE_VALUE;
+  arguments[2].u.mem = {PointerTo(record.value), SizeOf(record.value)};
+  arguments[3].vtype = RD_KAFKA_VTYPE_MSGFLAGS;
+  arguments[3].u.i = RD_KAFKA_MSG_F_COPY;
+  arguments[4].vtype = RD_KAFKA_VTYPE_TIMESTAMP;
+  arguments[4].u.i64 = ToMillis(record.timestamp);
+  arguments[5].vtype = RD_KAFKA_VTYPE_OPAQUE;
+  arguments[5].u.ptr = reinterpret_cast<void*>(sequence);
+  // As a whole list: single headers are freed twice by librdkafka before
+  // 2.12 when the record is refused.
+  arguments[6].vtype = RD_KAFKA_VTYPE_HEADERS;
+  arguments[6].u.headers = headers.get();
+  rd_kafka_error_t* error = rd_kafka_produceva(
+      client_.get(), arguments.data(), arguments.size());
+  if (error == nullptr) {
+    headers.release();  // they belong to the record now
+    return absl::OkStatus();
+  }
+  const rd_kafka_resp_err_t code = rd_kafka_error_code(error);
+  rd_kafka_error_destroy(error);
+  return StatusFromKafka(
+      code, fmt::format("producing {} bytes to topic {}",
+                        SizeOf(record.value), record.topic));
+}
+
+void Producer::WaitForReports() {
+  eventfd_.async_wait(
+      asio::posix::stream_descriptor::wait_read,
+      [this](boost::system::error_code error) {
+        if (error || closed_) return;
+        uint64_t count = 0;
+        // Empties the counter. Must come before the drain: librdkafka writes
+        // once when the queue becomes non-empty.
+        if (read(eventfd_.native_handle(), &count, sizeof(count)) < 0) {
+          // Nothing to read: a wake-up without reason.
+        }
+        if (DrainReports()) {
+          (void)!write(eventfd_.native_handle(), &kWakeUp, sizeof(kWakeUp));
+        }
+        WaitForReports();
+        on_drained_();
+      });
+}
+
+bool Producer::DrainReports() {
+  size_t handled = 0;
+  while (handled < kReportsPerTurn) {
+    rd_kafka_event_t* event = rd_kafka_queue_poll(queue_.get(), 0);
+    if (event == nullptr) return false;
+    handled += HandleEvent(event);
+    rd_kafka_event_destroy(event);
+  }
+  return true;
+}
+
+size_t Producer::HandleEvent(rd_kafka_event_t* event) {
+  switch (rd_kafka_event_type(event)) {
+    case RD_KAFKA_EVENT_DR:
+      return HandleDeliveryReports(event);
+    case RD_KAFKA_EVENT_ERROR:
+      HandleError(event);
+      return 1;
+    case RD_KAFKA_EVENT_LOG: {
+      const char* facility = nullptr;
+      const char* text = nullptr;
+      int level = 0;
+      rd_kafka_event_log(event, &facility, &text, &level);
+      spdlog::debug("librdkafka {}: {}", facility, text);
+      return 1;
+    }
+    default:
+      return 1;
+  }
+}
+
+size_t Producer::HandleDeliveryReports(rd_kafka_event_t* event) {
+  const WallTime now = WallNow();
+  std::array<const rd_kafka_message_t*, kReportsPerRead> messages;
+  size_t total = 0;
+  for (;;) {
+    const size_t count = rd_kafka_event_message_array(event, messages.data(),
+                                                      messages.size());
+    if (count == 0) return total;
+    total += count;
+    for (size_t i = 0; i < count; ++i) {
+      const rd_kafka_message_t& message = *messages[i];
+      const auto sequence = reinterpret_cast<Sequence>(message._private);
+      if (message.err == RD_KAFKA_RESP_ERR_NO_ERROR) {
+        reports_.OnAcknowledged(sequence, now);
+        continue;
+      }
+      const std::string attempted =
+          fmt::format("delivering {} bytes to topic {}", message.len,
+                      rd_kafka_topic_name(message.rkt));
+      reports_.OnNotDelivered(sequence,
+                              StatusFromKafka(message.err, attempted));
+    }
+  }
+}
+
+void Producer::HandleError(rd_kafka_event_t* event) {
+  const rd_kafka_resp_err_t code = rd_kafka_event_error(event);
+  const std::string text = rd_kafka_event_error_string(event);
+  if (rd_kafka_event_error_is_fatal(event)) {
+    reports_.OnSinkFailed(absl::AbortedError(
+        fmt::format("Kafka producer: {} ({})", text, rd_kafka_err2name(code))));
+    return;
+  }
+  spdlog::warn("Kafka: {} ({})", text, rd_kafka_err2name(code));
+}
+
+asio::awaitable<void> Producer::Close(MonotonicTime deadline) {
+  constexpr std::chrono::milliseconds kPoll{10};
+  constexpr auto kAsTuple = asio::as_tuple(asio::use_awaitable);
+  closed_ = true;
+  eventfd_.cancel();
+  bool purged = false;
+  while (queued() > 0) {
+    DrainReports();
+    if (Clock::now() >= deadline && !purged) {
+      rd_kafka_purge(client_.get(),
+                     RD_KAFKA_PURGE_F_QUEUE | RD_KAFKA_PURGE_F_INFLIGHT);
+      purged = true;
+    }
+    close_timer_.expires_after(kPoll);
+    co_await close_timer_.async_wait(kAsTuple);
+  }
+  DrainReports();
+}
+
+}  // namespace walpost

@@ -1,0 +1,97 @@
+// Producer: the idempotent producer of librdkafka, on the event loop.
+//
+// Records go in with Produce; reports come out through an eventfd that
+// librdkafka writes to, are drained in bounded portions, and go to a
+// RecordReports. The thread that produces also frees the reports: freeing on
+// another one halves the throughput.
+//
+// After a fatal error it accepts nothing more; the owner calls Close, throws
+// it away and makes a new one. Fatal errors are part of normal life.
+//
+// Settings: idempotent, gapless, without message timeout, so that a record is
+// either acknowledged or known not to be, and none overtakes another of its
+// partition (docs/delivery.md).
+#pragma once
+
+#include <librdkafka/rdkafka.h>
+
+#include <boost/asio/any_io_executor.hpp>
+#include <boost/asio/awaitable.hpp>
+#include <boost/asio/posix/stream_descriptor.hpp>
+#include <boost/asio/steady_timer.hpp>
+#include <functional>
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "delivery/record_sink.h"
+#include "kafka/topic_cache.h"
+
+namespace walpost {
+
+struct ProducerOptions {
+  std::string brokers;  // host:port, host:port, ...
+  // Straight to librdkafka, over our defaults. Those that the promises of
+  // delivery depend on are refused (producer_properties.h).
+  std::vector<std::pair<std::string, std::string>> properties;
+  std::string client_id = "walpost";
+  // Most records that are ever in flight: the acknowledgement window.
+  size_t max_records = 20'000;
+};
+
+class Producer final : public RecordSink {
+ public:
+  // Starts librdkafka; does not wait for a broker. `reports` outlives the
+  // producer. `on_drained` is called after each portion of reports.
+  //
+  // kInvalidArgument: a property is unknown, malformed, or not to be set.
+  static absl::StatusOr<std::unique_ptr<Producer>> Create(
+      boost::asio::any_io_executor executor, const ProducerOptions& options,
+      RecordReports& reports, std::function<void()> on_drained);
+
+  ~Producer() override;
+
+  absl::Status Produce(const Record& record, Sequence sequence) override;
+
+  // Gives in-flight requests until `deadline`, then purges what is left and
+  // drains its reports. Afterwards every record has had its report.
+  boost::asio::awaitable<void> Close(MonotonicTime deadline);
+
+  // Records accepted whose report has not been drained.
+  int queued() const { return rd_kafka_outq_len(client_.get()); }
+
+ private:
+  Producer(boost::asio::any_io_executor executor, rd_kafka_t* client,
+           RecordReports& reports, std::function<void()> on_drained);
+
+  absl::Status ListenOnEventFd();
+  void WaitForReports();
+  // Handles at most kReportsPerTurn; true when there may be more.
+  bool DrainReports();
+  size_t HandleEvent(rd_kafka_event_t* event);
+  size_t HandleDeliveryReports(rd_kafka_event_t* event);
+  void HandleError(rd_kafka_event_t* event);
+
+  struct DestroyClient {
+    void operator()(rd_kafka_t* client) const { rd_kafka_destroy(client); }
+  };
+  struct DestroyQueue {
+    void operator()(rd_kafka_queue_t* queue) const {
+      rd_kafka_queue_destroy(queue);
+    }
+  };
+
+  std::unique_ptr<rd_kafka_t, DestroyClient> client_;
+  std::unique_ptr<rd_kafka_queue_t, DestroyQueue> queue_;
+  TopicCache topics_;
+  RecordReports& reports_;
+  std::function<void()> on_drained_;
+  boost::asio::posix::stream_descriptor eventfd_;
+  boost::asio::steady_timer close_timer_;
+  bool closed_ = false;
+};
+
+}  // namespace walpost

@@ -1,0 +1,128 @@
+#include "kafka/producer_properties.h"
+
+#include <string_view>
+
+#include "base/status_macros.h"
+#include "fmt/format.h"
+
+namespace walpost {
+namespace {
+
+struct Property {
+  const char* name;
+  const char* value;
+};
+
+// May be overridden.
+constexpr Property kDefaults[] = {
+    // The same partition for a key as Java's producer and Debezium choose.
+    {"partitioner", "murmur2_random"},
+    // While a request is in flight its partition gathers the next batch
+    // anyway, so a busy stream has full batches and a quiet one no delay.
+    {"linger.ms", "0"},
+    {"compression.type", "lz4"},
+    {"socket.nagle.disable", "true"},
+    {"socket.keepalive.enable", "true"},
+    {"reconnect.backoff.ms", "50"},
+    {"reconnect.backoff.max.ms", "1000"},
+    {"socket.timeout.ms", "30000"},
+    {"topic.metadata.refresh.interval.ms", "60000"},
+};
+
+// The promises of delivery stand on these.
+constexpr Property kFixed[] = {
+    {"enable.idempotence", "true"},
+    {"enable.gapless.guarantee", "true"},
+    {"message.timeout.ms", "0"},
+    {"acks", "all"},
+    {"log.queue", "true"},
+};
+
+// Others that would break them, or that have a key of their own.
+constexpr std::string_view kRefused[] = {
+    "bootstrap.servers",
+    "metadata.broker.list",
+    "client.id",
+    "request.required.acks",
+    "delivery.timeout.ms",
+    "retries",
+    "message.send.max.retries",
+    "max.in.flight",
+    "max.in.flight.requests.per.connection",
+    "transactional.id",
+    "queue.buffering.max.messages",
+    "queue.buffering.max.kbytes",
+    "queuing.strategy",
+    "delivery.report.only.error",
+    "dr_cb",
+    "dr_msg_cb",
+    "opaque",
+    "enabled_events",
+};
+
+bool IsRefused(std::string_view name) {
+  for (const Property& property : kFixed) {
+    if (name == property.name) return true;
+  }
+  for (const std::string_view refused : kRefused) {
+    if (name == refused) return true;
+  }
+  return false;
+}
+
+absl::Status Set(rd_kafka_conf_t* conf, const std::string& name,
+                 const std::string& value) {
+  char reason[512];
+  if (rd_kafka_conf_set(conf, name.c_str(), value.c_str(), reason,
+                        sizeof(reason)) == RD_KAFKA_CONF_OK) {
+    return absl::OkStatus();
+  }
+  // librdkafka quotes the value, which may be a secret.
+  return absl::InvalidArgumentError(fmt::format(
+      "kafka.properties: librdkafka {} does not take the value of '{}'; see "
+      "its CONFIGURATION.md for what there is",
+      rd_kafka_version_str(), name));
+}
+
+}  // namespace
+
+absl::StatusOr<KafkaConf> MakeClientConf(const ProducerOptions& options) {
+  KafkaConf conf(rd_kafka_conf_new());
+  WALPOST_RETURN_IF_ERROR(
+      Set(conf.get(), "bootstrap.servers", options.brokers));
+  WALPOST_RETURN_IF_ERROR(Set(conf.get(), "client.id", options.client_id));
+  for (const auto& [name, value] : options.properties) {
+    if (IsRefused(name)) {
+      return absl::InvalidArgumentError(fmt::format(
+          "kafka.properties: '{}' is walpost's own to set (idempotent, "
+          "acks=all, gapless, no timeout: docs/delivery.md); remove it",
+          name));
+    }
+    WALPOST_RETURN_IF_ERROR(Set(conf.get(), name, value));
+  }
+  return conf;
+}
+
+absl::StatusOr<KafkaConf> MakeProducerConf(const ProducerOptions& options) {
+  ProducerOptions with_defaults = options;
+  with_defaults.properties.clear();
+  for (const Property& property : kDefaults) {
+    with_defaults.properties.emplace_back(property.name, property.value);
+  }
+  for (const auto& property : options.properties) {
+    with_defaults.properties.push_back(property);
+  }
+  WALPOST_ASSIGN_OR_RETURN(KafkaConf conf, MakeClientConf(with_defaults));
+  for (const Property& property : kFixed) {
+    WALPOST_RETURN_IF_ERROR(Set(conf.get(), property.name, property.value));
+  }
+  // Our window is the limit; librdkafka's own must not be hit before it.
+  WALPOST_RETURN_IF_ERROR(Set(conf.get(), "queue.buffering.max.messages",
+                              std::to_string(2 * options.max_records)));
+  rd_kafka_conf_set_events(conf.get(), RD_KAFKA_EVENT_DR |
+                                           RD_KAFKA_EVENT_ERROR |
+                                           RD_KAFKA_EVENT_LOG);
+  return conf;
+}
+
+}  // namespace walpost

@@ -1,0 +1,51 @@
+#include "outbox/envelope_encoder.h"
+
+#include "walpost/v1/envelope.pb.h"
+
+namespace walpost {
+namespace {
+
+void SetCommitTime(WallTime time, google::protobuf::Timestamp& timestamp) {
+  const auto seconds = std::chrono::floor<std::chrono::seconds>(time);
+  const std::chrono::nanoseconds rest = time - seconds;
+  timestamp.set_seconds(seconds.time_since_epoch().count());
+  timestamp.set_nanos(static_cast<int32_t>(rest.count()));
+}
+
+}  // namespace
+
+EnvelopeEncoder::EnvelopeEncoder()
+    : envelope_(std::make_unique<v1::Envelope>()) {}
+EnvelopeEncoder::EnvelopeEncoder(EnvelopeEncoder&&) noexcept = default;
+EnvelopeEncoder& EnvelopeEncoder::operator=(EnvelopeEncoder&&) noexcept =
+    default;
+EnvelopeEncoder::~EnvelopeEncoder() = default;
+
+std::string_view EnvelopeEncoder::Encode(
+    const Event& event, const std::vector<JsonObject::Member>& headers,
+    uint32_t timeline) {
+  envelope_->Clear();
+  const auto copy = [](const Value& from, auto&& mutable_field) {
+    if (from.has_value()) mutable_field()->assign(*from);
+  };
+  copy(event.id, [&] { return envelope_->mutable_id(); });
+  copy(event.aggregate_type, [&] { return envelope_->mutable_aggregate_type(); });
+  copy(event.aggregate_id, [&] { return envelope_->mutable_aggregate_id(); });
+  copy(event.type, [&] { return envelope_->mutable_type(); });
+  copy(event.payload, [&] { return envelope_->mutable_payload(); });
+  for (const auto& [name, value] : headers) {
+    v1::Header* header = envelope_->add_headers();
+    header->mutable_name()->assign(name);
+    copy(value, [&] { return header->mutable_value(); });
+  }
+  SetCommitTime(event.commit_time, *envelope_->mutable_commit_time());
+  v1::Position* position = envelope_->mutable_position();
+  position->set_timeline(timeline);
+  position->set_commit_lsn(event.position.commit_lsn.value());
+  position->set_ordinal(event.position.ordinal);
+  envelope_->set_xid(event.xid.value());
+  envelope_->SerializeToString(&bytes_);
+  return bytes_;
+}
+
+}  // namespace walpost

@@ -1,0 +1,38 @@
+// EnvelopeEncoder: an event as walpost.v1.Envelope, the value of records with
+// `value.format: protobuf`. The contract is proto/walpost/v1/envelope.proto.
+#pragma once
+
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "outbox/event.h"
+#include "outbox/json_object.h"
+
+namespace walpost {
+
+namespace v1 {
+class Envelope;
+}
+
+class EnvelopeEncoder {
+ public:
+  EnvelopeEncoder();
+  EnvelopeEncoder(EnvelopeEncoder&&) noexcept;
+  EnvelopeEncoder& operator=(EnvelopeEncoder&&) noexcept;
+  ~EnvelopeEncoder();
+
+  // `headers` are the members of event.headers. The bytes are valid until the
+  // next Encode.
+  std::string_view Encode(const Event& event,
+                          const std::vector<JsonObject::Member>& headers,
+                          uint32_t timeline);
+
+ private:
+  // Reused, so that its strings keep their memory.
+  std::unique_ptr<v1::Envelope> envelope_;
+  std::string bytes_;
+};
+
+}  // namespace walpost

@@ -1,0 +1,80 @@
+#include "outbox/message_mapper.h"
+
+#include "base/status_macros.h"
+#include "fmt/format.h"
+#include "outbox/column_decoder.h"
+#include "pgoutput/type_oid.h"
+
+namespace walpost {
+
+MessageMapper::MessageMapper(MessageOptions options,
+                             std::vector<std::string> references)
+    : options_(std::move(options)),
+      references_(std::move(references)),
+      reference_values_(references_.size()) {}
+
+absl::Status MessageMapper::Map(std::string_view content, Event& event) {
+  const bool is_json = options_.format == MessageOptions::Format::kJson;
+  if (is_json) {
+    const absl::Status status = object_.Parse(content);
+    if (!status.ok()) {
+      return absl::InvalidArgumentError(fmt::format(
+          "the content of a logical message with prefix '{}' is not what "
+          "outbox.messages.format: json expects: {}",
+          options_.prefix, std::string(status.message())));
+    }
+  }
+  for (const FieldDescription& field : kFields) {
+    event.*field.value =
+        Get(options_.columns.*field.source, field.usual_names);
+  }
+  if (!is_json) event.payload = content;
+  for (size_t i = 0; i < references_.size(); ++i) {
+    reference_values_[i] = GetReference(references_[i], event);
+  }
+  event.references = reference_values_;
+  return MapTimestamp(event);
+}
+
+absl::Status MessageMapper::MapTimestamp(Event& event) const {
+  event.timestamp = event.commit_time;
+  const Value millis = Get(options_.columns.timestamp, {});
+  if (!millis.has_value()) return absl::OkStatus();
+  WALPOST_ASSIGN_OR_RETURN(event.timestamp,
+                           DecodeTimestamp(pgoutput::kInt8Oid, *millis));
+  return absl::OkStatus();
+}
+
+Value MessageMapper::Get(
+    const FieldSource& source,
+    std::span<const std::string_view> usual_names) const {
+  switch (source.kind) {
+    case FieldSource::Kind::kUsual:
+      for (const std::string_view name : usual_names) {
+        if (const Value* member = object_.Find(name)) return *member;
+      }
+      return std::nullopt;
+    case FieldSource::Kind::kColumn: {
+      const Value* member = object_.Find(source.text);
+      return member == nullptr ? Value() : *member;
+    }
+    case FieldSource::Kind::kConstant:
+      return source.text;
+    case FieldSource::Kind::kAbsent:
+      return std::nullopt;
+  }
+  return std::nullopt;
+}
+
+Value MessageMapper::GetReference(std::string_view name,
+                                  const Event& event) const {
+  const size_t field = FindField(name);
+  if (field < kFields.size()) {
+    const Value& value = event.*kFields[field].value;
+    if (value.has_value()) return value;
+  }
+  const Value* member = object_.Find(name);
+  return member == nullptr ? Value() : *member;
+}
+
+}  // namespace walpost

@@ -1,0 +1,52 @@
+// MessageMapper: transactional logical messages -> events.
+//
+// The content of pg_logical_emit_message() is a JSON object with the names
+// of the fields:
+//
+//   {"id": "4d47…", "aggregate_type": "order", "aggregate_id": "42",
+//    "type": "OrderPlaced", "payload": {"total": 12.50},
+//    "headers": {"traceparent": "00-…"}}
+//
+// A payload that is a JSON string is published as its text, any other as the
+// bytes it was written with. With MessageOptions::Format::kPayload the
+// content is the payload itself and the other fields are constants.
+#pragma once
+
+#include <array>
+#include <string>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "outbox/event.h"
+#include "outbox/fields.h"
+#include "outbox/json_object.h"
+#include "outbox/options.h"
+
+namespace walpost {
+
+class MessageMapper {
+ public:
+  // `references`: as for TableMapper; a name that is no field is a member of
+  // the JSON object.
+  MessageMapper(MessageOptions options, std::vector<std::string> references);
+
+  // Fills the fields of `event`. Its views live until the next Map, and as
+  // long as `content` and this mapper.
+  //
+  // kInvalidArgument: the content is not such an object, or its timestamp is
+  // no integer of milliseconds: this event cannot be delivered.
+  absl::Status Map(std::string_view content, Event& event);
+
+ private:
+  Value Get(const FieldSource& source,
+            std::span<const std::string_view> usual_names) const;
+  Value GetReference(std::string_view name, const Event& event) const;
+  absl::Status MapTimestamp(Event& event) const;
+
+  MessageOptions options_;
+  std::vector<std::string> references_;
+  std::vector<Value> reference_values_;
+  JsonObject object_;
+};
+
+}  // namespace walpost

@@ -1,0 +1,47 @@
+// Position: where an event stands in the total order of events.
+//
+// (LSN of the transaction's commit record, ordinal of the event in the
+// transaction). Transactions arrive in commit order and a transaction's
+// events in the order they were written, so positions only grow along the
+// stream, and the same event has the same position after any restart. Row
+// LSNs have neither property (docs/delivery.md).
+#pragma once
+
+#include <array>
+#include <compare>
+#include <cstdint>
+#include <string_view>
+
+#include "base/lsn.h"
+
+namespace walpost {
+
+struct Position {
+  Lsn commit_lsn;
+  uint64_t ordinal = 0;  // from 1; counts events, not rows of other tables
+
+  friend constexpr auto operator<=>(const Position&,
+                                    const Position&) = default;
+};
+
+// A position as the `walpost-position` header carries it:
+//
+//   00000001-000000000154F6A8-0000000000000001
+//   timeline commit LSN       ordinal             hexadecimal, upper case
+//
+// Fixed width, so that text order is stream order: a consumer that remembers
+// the last one of a partition drops everything that does not sort after it.
+class PositionText {
+ public:
+  static constexpr size_t kSize = 8 + 1 + 16 + 1 + 16;
+
+  PositionText(uint32_t timeline, const Position& position);
+
+  // Valid as long as this object.
+  std::string_view view() const { return {text_.data(), kSize}; }
+
+ private:
+  std::array<char, kSize> text_;
+};
+
+}  // namespace walpost

@@ -1,0 +1,62 @@
+// RecordBuilder: event -> record, the last step before Kafka.
+//
+//   topic      from the route's template
+//   key        aggregate_id
+//   value      the payload, or the envelope around it
+//   headers    id; one per member of the headers column; the route's own;
+//              walpost-position
+//   timestamp  the event's
+//
+// One for all sources; owned by the Pipeline. Reuses its buffers: in steady
+// state it allocates nothing.
+#pragma once
+
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "outbox/envelope_encoder.h"
+#include "outbox/event.h"
+#include "outbox/json_object.h"
+#include "outbox/options.h"
+#include "outbox/record.h"
+#include "outbox/route.h"
+
+namespace walpost {
+
+class RecordBuilder {
+ public:
+  // kInvalidArgument: a topic template does not parse.
+  static absl::StatusOr<std::unique_ptr<RecordBuilder>> Create(const OutboxOptions& options);
+
+  const std::vector<Route>& routes() const { return routes_; }
+
+  // The record of an event that was mapped with the references of
+  // routes()[event.source]. Lives until the next Build, and as long as the
+  // event.
+  //
+  // kInvalidArgument: it cannot be delivered as configured (no legal topic,
+  // headers that are no JSON object); says why.
+  absl::StatusOr<Record> Build(const Event& event, uint32_t timeline);
+
+ private:
+  RecordBuilder(std::vector<Route> routes, ValueFormat format)
+      : routes_(std::move(routes)), format_(format) {}
+
+  absl::Status AddHeaders(const Route& route, const Event& event,
+                          uint32_t timeline);
+
+  std::vector<Route> routes_;
+  ValueFormat format_;
+
+  // Of the current record.
+  std::string topic_;
+  std::vector<RecordHeader> headers_;
+  JsonObject header_object_;
+  std::optional<PositionText> position_;
+  EnvelopeEncoder envelope_;
+};
+
+}  // namespace walpost

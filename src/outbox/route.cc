@@ -1,0 +1,40 @@
+#include "outbox/route.h"
+
+#include <algorithm>
+
+#include "base/status_macros.h"
+
+namespace walpost {
+
+absl::StatusOr<Route> Route::Create(const RouteOptions& options,
+                                    const std::string& topic) {
+  WALPOST_ASSIGN_OR_RETURN(
+      TopicTemplate parsed,
+      TopicTemplate::Parse(topic.empty() ? options.topic : topic));
+  Route route(std::move(parsed));
+  route.position_header_ = options.position_header;
+  // The template's references come first: it indexes them as its own.
+  route.references_ = route.topic_.references();
+  for (const auto& [header, column] : options.headers) {
+    const auto found = std::ranges::find(route.references_, column);
+    route.headers_.push_back(
+        {header, static_cast<size_t>(found - route.references_.begin())});
+    if (found == route.references_.end()) route.references_.push_back(column);
+  }
+  return route;
+}
+
+absl::StatusOr<std::vector<Route>> Route::CreateAll(
+    const OutboxOptions& options) {
+  std::vector<Route> routes;
+  for (const TableOptions& table : options.tables) {
+    WALPOST_ASSIGN_OR_RETURN(Route route, Create(options.route, table.topic));
+    routes.push_back(std::move(route));
+  }
+  WALPOST_ASSIGN_OR_RETURN(Route route,
+                           Create(options.route, options.messages.topic));
+  routes.push_back(std::move(route));
+  return routes;
+}
+
+}  // namespace walpost

@@ -1,0 +1,48 @@
+// Route: where the events of one source go, compiled from the configuration:
+// the topic template and the headers made from columns.
+#pragma once
+
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "outbox/options.h"
+#include "outbox/topic_template.h"
+
+namespace walpost {
+
+class Route {
+ public:
+  // `topic` overrides the route's own template unless it is empty.
+  // kInvalidArgument: the template does not parse.
+  static absl::StatusOr<Route> Create(const RouteOptions& options,
+                                      const std::string& topic);
+
+  // One route per source: the tables in order, then the messages.
+  static absl::StatusOr<std::vector<Route>> CreateAll(
+      const OutboxOptions& options);
+
+  // The names whose values Event::references must carry, in this order.
+  const std::vector<std::string>& references() const { return references_; }
+
+  const TopicTemplate& topic() const { return topic_; }
+
+  struct Header {
+    std::string name;
+    size_t reference;  // index into references()
+  };
+  const std::vector<Header>& headers() const { return headers_; }
+
+  bool has_position_header() const { return position_header_; }
+
+ private:
+  explicit Route(TopicTemplate topic) : topic_(std::move(topic)) {}
+
+  TopicTemplate topic_;
+  std::vector<std::string> references_;
+  std::vector<Header> headers_;
+  bool position_header_ = true;
+};
+
+}  // namespace walpost

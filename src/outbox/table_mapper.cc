@@ -1,0 +1,178 @@
+#include "outbox/table_mapper.h"
+
+#include "base/status_macros.h"
+#include "fmt/format.h"
+#include "outbox/column_decoder.h"
+#include "pgoutput/type_oid.h"
+
+namespace walpost {
+
+TableMapper::TableMapper(const pgoutput::RelationSchema& relation)
+    : relation_(relation), values_(relation.columns.size()) {
+  for (size_t i = 0; i < relation_.columns.size(); ++i) {
+    if (relation_.columns[i].type_oid == pgoutput::kByteaOid) {
+      bytea_columns_.push_back({i, {}});
+    }
+  }
+}
+
+absl::StatusOr<std::unique_ptr<TableMapper>> TableMapper::Create(
+    const TableOptions& options, const pgoutput::RelationSchema& relation,
+    std::span<const std::string> references) {
+  auto mapper = std::unique_ptr<TableMapper>(new TableMapper(relation));
+  for (size_t i = 0; i < kFields.size(); ++i) {
+    WALPOST_ASSIGN_OR_RETURN(
+        mapper->fields_[i],
+        mapper->Bind(options.columns.*kFields[i].source, kFields[i].name,
+                     kFields[i].usual_names));
+  }
+  WALPOST_ASSIGN_OR_RETURN(
+      mapper->timestamp_,
+      mapper->Bind(options.columns.timestamp, "timestamp", {}));
+  for (const std::string& name : references) {
+    WALPOST_ASSIGN_OR_RETURN(Binding binding, mapper->BindReference(name));
+    mapper->references_.push_back(std::move(binding));
+  }
+  mapper->reference_values_.resize(references.size());
+  for (const std::string& column : options.value_columns) {
+    WALPOST_ASSIGN_OR_RETURN(
+        const size_t index,
+        mapper->RequireColumn(column, "outbox.tables.value.columns"));
+    mapper->value_columns_.push_back(index);
+  }
+  return mapper;
+}
+
+absl::StatusOr<size_t> TableMapper::RequireColumn(std::string_view column,
+                                                  std::string_view why) const {
+  if (const auto index = relation_.FindColumn(column)) return *index;
+  return absl::FailedPreconditionError(fmt::format(
+      "table {} has no published column '{}', which {} names: correct the "
+      "configuration, or add the column to the table or the publication",
+      relation_.QualifiedName(), column, why));
+}
+
+absl::StatusOr<TableMapper::Binding> TableMapper::Bind(
+    const FieldSource& source, std::string_view field,
+    std::span<const std::string_view> usual_names) const {
+  Binding binding;
+  switch (source.kind) {
+    case FieldSource::Kind::kUsual:
+      for (const std::string_view name : usual_names) {
+        if (!binding.column) binding.column = relation_.FindColumn(name);
+      }
+      break;
+    case FieldSource::Kind::kColumn: {
+      const std::string why = fmt::format("outbox.tables.columns.{}", field);
+      WALPOST_ASSIGN_OR_RETURN(binding.column,
+                               RequireColumn(source.text, why));
+      break;
+    }
+    case FieldSource::Kind::kConstant:
+      binding.constant = source.text;
+      break;
+    case FieldSource::Kind::kAbsent:
+      break;
+  }
+  return binding;
+}
+
+absl::StatusOr<TableMapper::Binding> TableMapper::BindReference(
+    std::string_view name) const {
+  const size_t field = FindField(name);
+  if (field < kFields.size() &&
+      (fields_[field].column || fields_[field].constant)) {
+    return fields_[field];
+  }
+  if (const auto column = relation_.FindColumn(name)) {
+    return Binding{*column, std::nullopt};
+  }
+  if (field < kFields.size()) {
+    return absl::FailedPreconditionError(fmt::format(
+        "the route refers to '{0}', but table {1} has no column for it: set "
+        "outbox.tables.columns.{0} (a column, or {{constant: ...}})",
+        name, relation_.QualifiedName()));
+  }
+  return RequireColumn(name, "the route").status();
+}
+
+absl::Status TableMapper::Map(const pgoutput::TupleData& row, Event& event) {
+  WALPOST_RETURN_IF_ERROR(ReadRow(row));
+  WALPOST_RETURN_IF_ERROR(DecodeByteaColumns());
+  for (size_t i = 0; i < kFields.size(); ++i) {
+    event.*kFields[i].value = Get(fields_[i]);
+  }
+  for (size_t i = 0; i < references_.size(); ++i) {
+    reference_values_[i] = Get(references_[i]);
+  }
+  event.references = reference_values_;
+  if (!value_columns_.empty()) {
+    json_value_.Begin();
+    for (const size_t column : value_columns_) {
+      json_value_.Add(relation_.columns[column].name,
+                      relation_.columns[column].type_oid, values_[column]);
+    }
+    event.payload = json_value_.Finish();
+  }
+  return MapTimestamp(event);
+}
+
+absl::Status TableMapper::ReadRow(const pgoutput::TupleData& row) {
+  if (row.column_count() != relation_.columns.size()) {
+    return absl::DataLossError(fmt::format(
+        "a row of {} has {} columns, its Relation message had {}",
+        relation_.QualifiedName(), row.column_count(),
+        relation_.columns.size()));
+  }
+  bool readable = true;
+  row.ForEach([&](size_t i, const pgoutput::ColumnValue& value) {
+    values_[i] = value.is_null() ? Value() : Value(value.bytes);
+    readable &= value.is_null() || value.kind == pgoutput::ValueKind::kText;
+  });
+  if (!readable) {
+    return absl::DataLossError(
+        fmt::format("an inserted row of {} has a column that is neither text "
+                    "nor NULL, although text was asked for",
+                    relation_.QualifiedName()));
+  }
+  return absl::OkStatus();
+}
+
+absl::Status TableMapper::DecodeByteaColumns() {
+  for (ByteaColumn& bytea : bytea_columns_) {
+    Value& value = values_[bytea.column];
+    if (!value.has_value()) continue;
+    const absl::Status status = DecodeBytea(*value, bytea.bytes);
+    if (!status.ok()) {
+      return absl::InvalidArgumentError(
+          fmt::format("column '{}' of {}: bytea is not in hex form",
+                      relation_.columns[bytea.column].name,
+                      relation_.QualifiedName()));
+    }
+    value = bytea.bytes;
+  }
+  return absl::OkStatus();
+}
+
+absl::Status TableMapper::MapTimestamp(Event& event) const {
+  event.timestamp = event.commit_time;
+  const Value text = Get(timestamp_);
+  if (!timestamp_.column || !text.has_value()) return absl::OkStatus();
+  const pgoutput::ColumnSchema& column = relation_.columns[*timestamp_.column];
+  absl::StatusOr<WallTime> time = DecodeTimestamp(column.type_oid, *text);
+  if (!time.ok()) {
+    return absl::InvalidArgumentError(
+        fmt::format("column '{}' of {}: {}", column.name,
+                    relation_.QualifiedName(),
+                    std::string(time.status().message())));
+  }
+  event.timestamp = *time;
+  return absl::OkStatus();
+}
+
+Value TableMapper::Get(const Binding& binding) const {
+  if (binding.column) return values_[*binding.column];
+  return binding.constant;
+}
+
+}  // namespace walpost

@@ -1,0 +1,145 @@
+#include "outbox/topic_template.h"
+
+#include <algorithm>
+
+#include "absl/strings/ascii.h"
+#include "base/status_macros.h"
+#include "fmt/format.h"
+
+namespace walpost {
+namespace {
+
+constexpr size_t kLongestTopicName = 249;
+
+bool IsTopicCharacter(char c) {
+  return absl::ascii_isalnum(static_cast<unsigned char>(c)) || c == '.' ||
+         c == '_' || c == '-';
+}
+
+// Takes the text up to `separator` off the front of `rest`.
+std::string_view TakeUntil(char separator, std::string_view& rest) {
+  const size_t end = std::min(rest.find(separator), rest.size());
+  const std::string_view taken = rest.substr(0, end);
+  rest.remove_prefix(std::min(end + 1, rest.size()));
+  return taken;
+}
+
+}  // namespace
+
+absl::Status ValidateTopicName(std::string_view topic) {
+  if (!topic.empty() && topic.size() <= kLongestTopicName && topic != "." &&
+      topic != ".." && std::ranges::all_of(topic, IsTopicCharacter)) {
+    return absl::OkStatus();
+  }
+  return absl::InvalidArgumentError(fmt::format(
+      "'{}' is no topic name that Kafka accepts (1 to {} of a-z A-Z 0-9 . _ "
+      "-, not '.' or '..')",
+      topic.substr(0, 2 * kLongestTopicName), kLongestTopicName));
+}
+
+absl::StatusOr<TopicTemplate> TopicTemplate::Parse(std::string_view text) {
+  TopicTemplate parsed;
+  parsed.text_ = text;
+  const auto error = [&](std::string_view reason) {
+    return absl::InvalidArgumentError(
+        fmt::format("topic template '{}': {}", text, reason));
+  };
+  if (text.empty()) return error("it is empty");
+  std::string_view rest = text;
+  while (!rest.empty()) {
+    Part part;
+    const size_t open = rest.find('{');
+    part.literal = rest.substr(0, open);
+    if (part.literal.find('}') != std::string::npos) {
+      return error("a '}' without its '{'");
+    }
+    if (open == std::string_view::npos) {
+      rest = {};
+    } else {
+      const size_t close = rest.find('}', open);
+      if (close == std::string_view::npos) {
+        return error("a '{' without its '}'");
+      }
+      const absl::Status status = parsed.ParseReference(
+          rest.substr(open + 1, close - open - 1), part);
+      if (!status.ok()) return error(std::string_view(
+          status.message().data(), status.message().size()));
+      rest.remove_prefix(close + 1);
+    }
+    parsed.parts_.push_back(std::move(part));
+  }
+  return parsed;
+}
+
+absl::Status TopicTemplate::ParseReference(std::string_view text, Part& part) {
+  const std::string name(TakeUntil('|', text));
+  if (name.empty()) return absl::InvalidArgumentError("a name is missing");
+  while (!text.empty()) {
+    WALPOST_ASSIGN_OR_RETURN(Function function,
+                             ParseFunction(TakeUntil('|', text)));
+    part.functions.push_back(std::move(function));
+  }
+  const auto found = std::ranges::find(references_, name);
+  part.has_value = true;
+  part.reference = static_cast<size_t>(found - references_.begin());
+  if (found == references_.end()) references_.push_back(name);
+  return absl::OkStatus();
+}
+
+absl::StatusOr<TopicTemplate::Function> TopicTemplate::ParseFunction(
+    std::string_view text) {
+  std::string_view arguments = text;
+  const std::string_view name = TakeUntil(':', arguments);
+  if (name == "lower" && arguments.empty()) {
+    return Function{Function::Kind::kLower, {}, {}};
+  }
+  if (name == "replace" && arguments.find(':') != std::string_view::npos) {
+    const std::string from(TakeUntil(':', arguments));
+    if (!from.empty() && arguments.find(':') == std::string_view::npos) {
+      return Function{Function::Kind::kReplace, from, std::string(arguments)};
+    }
+  }
+  return absl::InvalidArgumentError(fmt::format(
+      "'{}' is no function; there are lower and replace:FROM:TO", text));
+}
+
+void TopicTemplate::Apply(const Function& function, std::string& text,
+                          size_t from) {
+  switch (function.kind) {
+    case Function::Kind::kLower:
+      std::transform(text.begin() + static_cast<ptrdiff_t>(from), text.end(),
+                     text.begin() + static_cast<ptrdiff_t>(from),
+                     [](unsigned char c) { return absl::ascii_tolower(c); });
+      return;
+    case Function::Kind::kReplace:
+      for (size_t at = text.find(function.from, from);
+           at != std::string::npos;
+           at = text.find(function.from, at + function.to.size())) {
+        text.replace(at, function.from.size(), function.to);
+      }
+      return;
+  }
+}
+
+absl::Status TopicTemplate::Expand(std::span<const Value> values,
+                                   std::string& topic) const {
+  topic.clear();
+  for (const Part& part : parts_) {
+    topic.append(part.literal);
+    if (!part.has_value) continue;
+    const Value& value = values[part.reference];
+    if (!value.has_value()) {
+      return absl::InvalidArgumentError(
+          fmt::format("'{}' is NULL, and the topic is made from it ({})",
+                      references_[part.reference], text_));
+    }
+    const size_t from = topic.size();
+    topic.append(*value);
+    for (const Function& function : part.functions) {
+      Apply(function, topic, from);
+    }
+  }
+  return ValidateTopicName(topic);
+}
+
+}  // namespace walpost

@@ -1,0 +1,66 @@
+// TopicTemplate: the text that makes a topic name from an event.
+//
+//   outbox.event.{aggregate_type}
+//   {event_type|lower|replace:_:-}
+//
+// {name} is a field of the event or a column of the table. Functions apply
+// from left to right: `lower` (ASCII), `replace:FROM:TO` (every occurrence;
+// TO may be empty; neither holds ':', '|' or '}').
+//
+// Kafka's own rule for topic names is checked on what comes out: 1 to 249 of
+// [a-zA-Z0-9._-], not "." or "..".
+#pragma once
+
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "outbox/event.h"
+
+namespace walpost {
+
+class TopicTemplate {
+ public:
+  // kInvalidArgument quotes the template and says what is wrong with it.
+  static absl::StatusOr<TopicTemplate> Parse(std::string_view text);
+
+  // The names in braces, each once, in order of appearance.
+  const std::vector<std::string>& references() const { return references_; }
+
+  // Writes the topic of an event whose references() have these values into
+  // `topic`. kInvalidArgument: a value is NULL, or Kafka would refuse the
+  // name.
+  absl::Status Expand(std::span<const Value> values, std::string& topic) const;
+
+  const std::string& text() const { return text_; }
+
+ private:
+  struct Function {
+    enum class Kind { kLower, kReplace };
+    Kind kind;
+    std::string from;
+    std::string to;
+  };
+  struct Part {
+    std::string literal;     // comes first
+    bool has_value = false;  // then the value of references_[reference]
+    size_t reference = 0;
+    std::vector<Function> functions;
+  };
+
+  static absl::StatusOr<Function> ParseFunction(std::string_view text);
+  absl::Status ParseReference(std::string_view text, Part& part);
+  static void Apply(const Function& function, std::string& text, size_t from);
+
+  std::string text_;
+  std::vector<std::string> references_;
+  std::vector<Part> parts_;
+};
+
+// OK, or kInvalidArgument that quotes the name and gives Kafka's rule.
+absl::Status ValidateTopicName(std::string_view topic);
+
+}  // namespace walpost

@@ -1,0 +1,23 @@
+#include "pgoutput/relation_schema.h"
+
+namespace walpost::pgoutput {
+
+RelationSchema::RelationSchema(const Relation& relation)
+    : oid(relation.oid),
+      schema(relation.schema.empty() ? "pg_catalog" : relation.schema),
+      name(relation.name) {
+  columns.reserve(relation.column_count);
+  relation.ForEachColumn([this](const Column& column) {
+    columns.push_back({std::string(column.name), column.type_oid});
+  });
+}
+
+std::optional<size_t> RelationSchema::FindColumn(
+    std::string_view column) const {
+  for (size_t i = 0; i < columns.size(); ++i) {
+    if (columns[i].name == column) return i;
+  }
+  return std::nullopt;
+}
+
+}  // namespace walpost::pgoutput

@@ -1,0 +1,18 @@
+// Object ids of built-in types whose text form needs care (pg_type.dat).
+#pragma once
+
+#include <cstdint>
+
+namespace walpost::pgoutput {
+
+inline constexpr uint32_t kBoolOid = 16;
+inline constexpr uint32_t kByteaOid = 17;
+inline constexpr uint32_t kInt8Oid = 20;
+inline constexpr uint32_t kInt2Oid = 21;
+inline constexpr uint32_t kInt4Oid = 23;
+inline constexpr uint32_t kJsonOid = 114;
+inline constexpr uint32_t kTimestampOid = 1114;
+inline constexpr uint32_t kTimestamptzOid = 1184;
+inline constexpr uint32_t kJsonbOid = 3802;
+
+}  // namespace walpost::pgoutput

@@ -1,0 +1,235 @@
+#include "postgres/connection.h"
+
+#include <cstring>
+
+#include "base/check.h"
+#include "fmt/format.h"
+#include "fmt/ranges.h"
+#include "postgres/sqlstate.h"
+
+namespace walpost {
+
+namespace asio = boost::asio;
+using Clock = std::chrono::steady_clock;
+
+namespace {
+
+// What the server renders must not depend on its configuration.
+constexpr std::string_view kPinnedSettings[] = {
+    "TimeZone=UTC",     "DateStyle=ISO",       "IntervalStyle=postgres",
+    "bytea_output=hex", "extra_float_digits=1", "statement_timeout=0",
+    "idle_session_timeout=0",
+};
+
+// A command's first words, for messages: without literals and their secrets.
+std::string Abbreviate(std::string_view sql) {
+  constexpr size_t kLongest = 60;
+  const std::string_view line = sql.substr(0, sql.find('\n'));
+  if (line.size() <= kLongest) return std::string(line);
+  return fmt::format("{}...", line.substr(0, kLongest));
+}
+
+// The `options` of the conninfo itself, to be kept in front of ours.
+absl::StatusOr<std::string> OptionsOf(const std::string& conninfo) {
+  char* error = nullptr;
+  PQconninfoOption* parsed = PQconninfoParse(conninfo.c_str(), &error);
+  if (parsed == nullptr) {
+    const std::string reason = error == nullptr ? "out of memory" : error;
+    PQfreemem(error);
+    return absl::InvalidArgumentError(fmt::format(
+        "postgres.conninfo does not parse: {}",
+        std::string_view(reason).substr(0, reason.find('\n'))));
+  }
+  std::string options;
+  for (const PQconninfoOption* o = parsed; o->keyword != nullptr; ++o) {
+    if (std::strcmp(o->keyword, "options") == 0 && o->val != nullptr) {
+      options = o->val;
+    }
+  }
+  PQconninfoFree(parsed);
+  return options;
+}
+
+}  // namespace
+
+std::optional<std::string_view> QueryRows::Get(size_t row,
+                                               size_t column) const {
+  const int r = static_cast<int>(row);
+  const int c = static_cast<int>(column);
+  if (PQgetisnull(result_.get(), r, c)) return std::nullopt;
+  return std::string_view(PQgetvalue(result_.get(), r, c),
+                          static_cast<size_t>(PQgetlength(result_.get(), r, c)));
+}
+
+std::string QueryRows::Text(size_t row, size_t column) const {
+  return std::string(Get(row, column).value_or(""));
+}
+
+Connection::Connection(asio::any_io_executor executor, PGconn* connection)
+    : connection_(connection, PQfinish), waiter_(executor) {}
+
+Connection::~Connection() { waiter_.Release(); }
+
+asio::awaitable<absl::StatusOr<std::unique_ptr<Connection>>>
+Connection::Connect(asio::any_io_executor executor,
+                    ConnectionOptions options) {
+  absl::StatusOr<std::string> own_options = OptionsOf(options.conninfo);
+  if (!own_options.ok()) co_return own_options.status();
+  std::string settings = *own_options;
+  for (const std::string_view setting : kPinnedSettings) {
+    settings += fmt::format(" -c {}", setting);
+  }
+  for (const std::string& setting : options.settings) {
+    settings += fmt::format(" -c {}", setting);
+  }
+  // A later keyword overrides what the conninfo, expanded from dbname, says.
+  std::vector<const char*> keywords = {"dbname", "client_encoding",
+                                       "application_name", "options"};
+  std::vector<const char*> values = {options.conninfo.c_str(), "UTF8",
+                                     options.application_name.c_str(),
+                                     settings.c_str()};
+  if (options.replication) {
+    keywords.push_back("replication");
+    values.push_back("database");
+  }
+  keywords.push_back(nullptr);
+  values.push_back(nullptr);
+  std::unique_ptr<Connection> connection(new Connection(
+      executor, PQconnectStartParams(keywords.data(), values.data(), 1)));
+  const MonotonicTime deadline = Clock::now() + options.connect_timeout;
+  absl::Status status = co_await connection->FinishConnecting(deadline);
+  if (!status.ok()) co_return status;
+  co_return connection;
+}
+
+asio::awaitable<absl::Status> Connection::FinishConnecting(
+    MonotonicTime deadline) {
+  constexpr std::string_view kAttempted = "connecting to Postgres";
+  PGconn* raw = connection_.get();
+  if (raw == nullptr) co_return absl::InternalError("libpq: out of memory");
+  PostgresPollingStatusType next = PGRES_POLLING_WRITING;
+  if (PQstatus(raw) == CONNECTION_BAD) next = PGRES_POLLING_FAILED;
+  while (next != PGRES_POLLING_OK) {
+    if (next == PGRES_POLLING_FAILED) {
+      co_return StatusFromConnection(raw, kAttempted);
+    }
+    if (Clock::now() >= deadline) {
+      co_return absl::UnavailableError(
+          fmt::format("{}: no answer within the time limit", kAttempted));
+    }
+    const auto interest = next == PGRES_POLLING_READING
+                              ? SocketWaiter::Interest::kRead
+                              : SocketWaiter::Interest::kWrite;
+    waiter_.Watch(PQsocket(raw));
+    co_await waiter_.Wait(interest, deadline);
+    waiter_.Release();
+    next = PQconnectPoll(raw);
+  }
+  waiter_.Watch(PQsocket(raw));
+  PQsetnonblocking(raw, 1);
+  PQsetNoticeReceiver(raw, &Connection::OnNotice, this);
+  co_return absl::OkStatus();
+}
+
+asio::awaitable<absl::Status> Connection::Send(std::string sql) {
+  PGconn* raw = connection_.get();
+  const std::string attempted = Abbreviate(sql);
+  if (PQsendQuery(raw, sql.c_str()) == 0) {
+    co_return StatusFromConnection(raw, attempted);
+  }
+  for (;;) {
+    const int pending = PQflush(raw);
+    if (pending == 0) co_return absl::OkStatus();
+    if (pending < 0) co_return StatusFromConnection(raw, attempted);
+    const MonotonicTime until = Clock::now() + std::chrono::seconds(1);
+    co_await waiter_.Wait(SocketWaiter::Interest::kWrite, until);
+  }
+}
+
+asio::awaitable<absl::StatusOr<PGresult*>> Connection::NextResult(
+    std::string attempted) {
+  PGconn* raw = connection_.get();
+  while (PQisBusy(raw)) {
+    const MonotonicTime now = Clock::now();
+    if (deadline_ && now >= *deadline_) {
+      co_return absl::DeadlineExceededError(
+          fmt::format("{}: no answer in time", attempted));
+    }
+    // Once a second even without a sign: see SocketWaiter and TLS.
+    const MonotonicTime until = now + std::chrono::seconds(1);
+    co_await waiter_.Wait(SocketWaiter::Interest::kRead, until);
+    if (PQconsumeInput(raw) == 0) {
+      co_return StatusFromConnection(raw, attempted);
+    }
+  }
+  co_return PQgetResult(raw);
+}
+
+asio::awaitable<absl::StatusOr<QueryRows>> Connection::Execute(
+    std::string sql) {
+  const std::string attempted = Abbreviate(sql);
+  absl::Status status = co_await Send(sql);
+  if (!status.ok()) co_return status;
+  std::optional<QueryRows> rows;
+  for (;;) {
+    absl::StatusOr<PGresult*> next = co_await NextResult(attempted);
+    if (!next.ok()) co_return next.status();
+    if (*next == nullptr) break;
+    QueryRows result(*next);
+    const ExecStatusType kind = PQresultStatus(*next);
+    if (kind != PGRES_TUPLES_OK && kind != PGRES_COMMAND_OK) {
+      if (status.ok()) status = StatusFromResult(*next, attempted);
+      if (PQstatus(connection_.get()) == CONNECTION_BAD) break;
+    }
+    rows = std::move(result);
+  }
+  if (!status.ok()) co_return status;
+  if (!rows) co_return StatusFromConnection(connection_.get(), attempted);
+  co_return *std::move(rows);
+}
+
+asio::awaitable<absl::Status> Connection::StartCopyBoth(std::string command) {
+  const std::string attempted = Abbreviate(command);
+  absl::Status status = co_await Send(command);
+  if (!status.ok()) co_return status;
+  absl::StatusOr<PGresult*> next = co_await NextResult(attempted);
+  if (!next.ok()) co_return next.status();
+  if (*next == nullptr) {
+    co_return StatusFromConnection(connection_.get(), attempted);
+  }
+  const QueryRows result(*next);
+  if (PQresultStatus(*next) != PGRES_COPY_BOTH) {
+    co_return StatusFromResult(*next, attempted);
+  }
+  co_return absl::OkStatus();
+}
+
+void Connection::OnNotice(void* self, const PGresult* notice) {
+  const char* severity =
+      PQresultErrorField(notice, PG_DIAG_SEVERITY_NONLOCALIZED);
+  const char* message = PQresultErrorField(notice, PG_DIAG_MESSAGE_PRIMARY);
+  if (severity == nullptr || message == nullptr) return;
+  if (std::strcmp(severity, "WARNING") != 0) return;
+  static_cast<Connection*>(self)->warning_ = message;
+}
+
+std::string Connection::TakeWarning() { return std::exchange(warning_, {}); }
+
+std::string Connection::Literal(std::string_view text) {
+  char* quoted = PQescapeLiteral(connection_.get(), text.data(), text.size());
+  WALPOST_CHECK(quoted != nullptr);
+  std::string result(quoted);
+  PQfreemem(quoted);
+  return result;
+}
+
+std::string Connection::Identifier(std::string_view name) {
+  char* quoted =
+      PQescapeIdentifier(connection_.get(), name.data(), name.size());
+  WALPOST_CHECK(quoted != nullptr);
+  std::string result(quoted);
+  PQfreemem(quoted);
+  return result;
+}
+
+}  // namespace walpost

@@ -1,0 +1,109 @@
+// Connection: one libpq connection, driven by the event loop.
+//
+// Nothing here blocks but the look-up of a host name (libpq offers no other
+// way; give an address if that matters). Simple query protocol only: a
+// replication connection has no other.
+//
+// Owned by whoever made it; not shared. One operation at a time. Members that
+// return an awaitable must outlive it; Interrupt ends one early.
+#pragma once
+
+#include <libpq-fe.h>
+
+#include <boost/asio/any_io_executor.hpp>
+#include <boost/asio/awaitable.hpp>
+#include <chrono>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "postgres/socket_waiter.h"
+
+namespace walpost {
+
+// A result in text form: rows of nullable columns.
+class QueryRows {
+ public:
+  explicit QueryRows(PGresult* result) : result_(result, PQclear) {}
+
+  size_t size() const { return static_cast<size_t>(PQntuples(result_.get())); }
+
+  // Valid as long as this object; nullopt is NULL.
+  std::optional<std::string_view> Get(size_t row, size_t column) const;
+  // NULL gives the empty string.
+  std::string Text(size_t row, size_t column) const;
+  bool Bool(size_t row, size_t column) const { return Text(row, column) == "t"; }
+
+ private:
+  std::unique_ptr<PGresult, decltype(&PQclear)> result_;
+};
+
+struct ConnectionOptions {
+  // Any libpq conninfo or URI. Ours comes on top: encoding, date formats.
+  std::string conninfo;
+  // Shown in pg_stat_activity; the server cuts it at 63 bytes.
+  std::string application_name = "walpost";
+  // replication=database: for replication commands, and SQL beside them.
+  bool replication = false;
+  // Server settings of the session, as "name=value".
+  std::vector<std::string> settings;
+  std::chrono::milliseconds connect_timeout{10'000};
+};
+
+class Connection {
+ public:
+  // Errors carry a SQLSTATE where the server gave one (sqlstate.h).
+  // kInvalidArgument: the conninfo does not parse.
+  static boost::asio::awaitable<absl::StatusOr<std::unique_ptr<Connection>>>
+  Connect(boost::asio::any_io_executor executor, ConnectionOptions options);
+
+  ~Connection();
+  Connection(const Connection&) = delete;
+  Connection& operator=(const Connection&) = delete;
+
+  // Runs one command and returns its rows. A second Execute may follow an
+  // error of the server, not one of the connection.
+  boost::asio::awaitable<absl::StatusOr<QueryRows>> Execute(std::string sql);
+
+  // Runs a command that ends in COPY BOTH mode (START_REPLICATION).
+  boost::asio::awaitable<absl::Status> StartCopyBoth(std::string command);
+
+  // Like Execute, but gives up waiting when `deadline` has passed: the
+  // connection is of no use afterwards (kDeadlineExceeded).
+  void set_deadline(std::optional<MonotonicTime> deadline) {
+    deadline_ = deadline;
+  }
+
+  int server_version() const { return PQserverVersion(connection_.get()); }
+  PGconn* raw() { return connection_.get(); }
+  SocketWaiter& waiter() { return waiter_; }
+
+  // The last WARNING that the server sent beside the results since it was
+  // last taken; empty when there was none.
+  std::string TakeWarning();
+
+  // Quotes for SQL, as PQescapeLiteral and PQescapeIdentifier do.
+  std::string Literal(std::string_view text);
+  std::string Identifier(std::string_view name);
+
+ private:
+  Connection(boost::asio::any_io_executor executor, PGconn* connection);
+
+  boost::asio::awaitable<absl::Status> FinishConnecting(
+      MonotonicTime deadline);
+  boost::asio::awaitable<absl::Status> Send(std::string sql);
+  boost::asio::awaitable<absl::StatusOr<PGresult*>> NextResult(
+      std::string attempted);
+  static void OnNotice(void* self, const PGresult* notice);
+
+  std::unique_ptr<PGconn, decltype(&PQfinish)> connection_;
+  SocketWaiter waiter_;
+  std::optional<MonotonicTime> deadline_;
+  std::string warning_;
+};
+
+}  // namespace walpost

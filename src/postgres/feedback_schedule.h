@@ -1,0 +1,63 @@
+// FeedbackSchedule: when Postgres must hear from us.
+//
+//  - a new confirmed LSN: within `interval`;
+//  - nothing new: every `liveness`, well under wal_sender_timeout, whatever
+//    Kafka does;
+//  - asked for (a keepalive that requests a reply): at once when there is
+//    news, else at most every kLeastReplyInterval: a server that shuts down
+//    asks again the moment it is answered, 20,000 times a second
+//    (docs/delivery.md, P10).
+//
+// Pure: it is told the time.
+#pragma once
+
+#include <algorithm>
+#include <chrono>
+
+#include "base/lsn.h"
+#include "base/time.h"
+
+namespace walpost {
+
+class FeedbackSchedule {
+ public:
+  static constexpr std::chrono::milliseconds kLeastReplyInterval{50};
+
+  FeedbackSchedule(std::chrono::milliseconds interval,
+                   std::chrono::milliseconds wal_sender_timeout)
+      : interval_(interval),
+        liveness_(std::clamp<std::chrono::milliseconds>(
+            wal_sender_timeout / 3, std::chrono::milliseconds(100),
+            std::chrono::seconds(10))) {}
+
+  // The server asked for a reply.
+  void OnReplyRequested() { reply_requested_ = true; }
+
+  bool IsDue(Lsn confirmed, MonotonicTime now) const {
+    return now >= DueAt(confirmed);
+  }
+
+  // When the next status is due if nothing else happens.
+  MonotonicTime DueAt(Lsn confirmed) const {
+    const bool news = confirmed > sent_;
+    if (reply_requested_) {
+      return news ? sent_at_ : sent_at_ + kLeastReplyInterval;
+    }
+    return sent_at_ + (news ? interval_ : liveness_);
+  }
+
+  void OnSent(Lsn confirmed, MonotonicTime now) {
+    sent_ = confirmed;
+    sent_at_ = now;
+    reply_requested_ = false;
+  }
+
+ private:
+  std::chrono::milliseconds interval_;
+  std::chrono::milliseconds liveness_;
+  Lsn sent_;
+  MonotonicTime sent_at_{};
+  bool reply_requested_ = false;
+};
+
+}  // namespace walpost

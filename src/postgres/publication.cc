@@ -1,0 +1,55 @@
+#include "postgres/publication.h"
+
+#include "fmt/format.h"
+
+namespace walpost {
+
+namespace asio = boost::asio;
+
+asio::awaitable<absl::StatusOr<bool>> PublicationExists(
+    Connection& connection, std::string publication) {
+  const std::string sql = fmt::format(
+      "SELECT 1 FROM pg_catalog.pg_publication WHERE pubname = {}",
+      connection.Literal(publication));
+  absl::StatusOr<QueryRows> rows = co_await connection.Execute(sql);
+  if (!rows.ok()) co_return rows.status();
+  co_return rows->size() > 0;
+}
+
+std::string CreatePublicationSql(std::string_view publication,
+                                 std::span<const TableOptions> tables) {
+  std::string list;
+  for (const TableOptions& table : tables) {
+    list += list.empty() ? " FOR TABLE " : ", ";
+    list += QuoteQualifiedName(table.name);
+  }
+  return fmt::format(
+      "CREATE PUBLICATION {}{} WITH (publish = 'insert', "
+      "publish_via_partition_root = true);",
+      QuoteName(publication), list);
+}
+
+asio::awaitable<absl::Status> CreatePublication(
+    Connection& connection, std::string publication,
+    std::span<const TableOptions> tables) {
+  const std::string sql = CreatePublicationSql(publication, tables);
+  absl::StatusOr<QueryRows> rows = co_await connection.Execute(sql);
+  co_return rows.status();
+}
+
+std::string QuoteQualifiedName(std::string_view name) {
+  const size_t dot = name.find('.');
+  if (dot == std::string_view::npos) return QuoteName(name);
+  return QuoteName(name.substr(0, dot)) + "." + QuoteName(name.substr(dot + 1));
+}
+
+std::string QuoteName(std::string_view name) {
+  std::string quoted = "\"";
+  for (const char c : name) {
+    if (c == '"') quoted += '"';
+    quoted += c;
+  }
+  return quoted + "\"";
+}
+
+}  // namespace walpost

@@ -1,0 +1,34 @@
+// The publication: which tables' inserts the server sends.
+#pragma once
+
+#include <boost/asio/awaitable.hpp>
+#include <span>
+#include <string>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "outbox/options.h"
+#include "postgres/connection.h"
+
+namespace walpost {
+
+boost::asio::awaitable<absl::StatusOr<bool>> PublicationExists(
+    Connection& connection, std::string publication);
+
+// CREATE PUBLICATION for these tables (none is possible, for messages only):
+// inserts only, so that housekeeping on the outbox is not sent, and
+// partitions under the name of their root.
+std::string CreatePublicationSql(std::string_view publication,
+                                 std::span<const TableOptions> tables);
+
+// Runs it. kFailedPrecondition: not the owner of a table, no such table.
+boost::asio::awaitable<absl::Status> CreatePublication(
+    Connection& connection, std::string publication,
+    std::span<const TableOptions> tables);
+
+// "public.outbox" as SQL spells it: "public"."outbox".
+std::string QuoteQualifiedName(std::string_view name);
+// Any name, in double quotes.
+std::string QuoteName(std::string_view name);
+
+}  // namespace walpost

@@ -1,0 +1,88 @@
+#include "postgres/replication_stream.h"
+
+#include "postgres/sqlstate.h"
+
+namespace walpost {
+
+namespace asio = boost::asio;
+using Clock = std::chrono::steady_clock;
+
+namespace {
+constexpr std::string_view kAttempted = "replication stream";
+}
+
+ReplicationStream::Read ReplicationStream::NextFrame() {
+  char* buffer = nullptr;
+  const int size = PQgetCopyData(connection_.raw(), &buffer, /*async=*/1);
+  frame_.reset(buffer);
+  frame_bytes_ = size > 0 ? static_cast<size_t>(size) : 0;
+  if (size > 0) return Read::kFrame;
+  return size == 0 ? Read::kEmpty : End();
+}
+
+// The copy is over: what the server says last is the reason.
+ReplicationStream::Read ReplicationStream::End() {
+  PGconn* raw = connection_.raw();
+  status_ = absl::OkStatus();
+  while (PGresult* result = PQgetResult(raw)) {
+    const QueryRows owned(result);
+    const ExecStatusType kind = PQresultStatus(result);
+    if (kind == PGRES_COPY_IN || kind == PGRES_COPY_BOTH) {
+      PQputCopyEnd(raw, nullptr);
+    } else if (kind == PGRES_FATAL_ERROR) {
+      status_ = StatusFromResult(result, kAttempted);
+    }
+    if (PQstatus(raw) == CONNECTION_BAD) break;
+  }
+  if (status_.ok() && PQstatus(raw) == CONNECTION_BAD) {
+    status_ = StatusFromConnection(raw, kAttempted);
+  }
+  return Read::kEnded;
+}
+
+bool ReplicationStream::Receive() {
+  if (PQconsumeInput(connection_.raw()) != 0) return true;
+  status_ = StatusFromConnection(connection_.raw(), kAttempted);
+  return false;
+}
+
+absl::Status ReplicationStream::SendStatus(
+    const pgoutput::StandbyStatus& status) {
+  const auto bytes = pgoutput::EncodeStandbyStatus(status);
+  const int queued = PQputCopyData(connection_.raw(), bytes.data(),
+                                   static_cast<int>(bytes.size()));
+  if (queued < 0) return StatusFromConnection(connection_.raw(), kAttempted);
+  return Flush();
+}
+
+absl::Status ReplicationStream::Flush() {
+  const int pending = PQflush(connection_.raw());
+  unsent_ = pending > 0;
+  if (pending >= 0) return absl::OkStatus();
+  return StatusFromConnection(connection_.raw(), kAttempted);
+}
+
+asio::awaitable<absl::Status> ReplicationStream::Finish(
+    MonotonicTime deadline) {
+  if (PQputCopyEnd(connection_.raw(), nullptr) < 0) {
+    co_return StatusFromConnection(connection_.raw(), kAttempted);
+  }
+  absl::Status flushed = Flush();
+  while (flushed.ok()) {
+    Read read = NextFrame();
+    while (read == Read::kFrame) read = NextFrame();
+    if (read == Read::kEnded) co_return status_;
+    if (Clock::now() >= deadline) {
+      co_return absl::DeadlineExceededError(
+          "replication stream: the server did not end it in time");
+    }
+    const auto interest = unsent_ ? SocketWaiter::Interest::kWrite
+                                  : SocketWaiter::Interest::kRead;
+    co_await connection_.waiter().Wait(interest, deadline);
+    if (!Receive()) co_return status_;
+    flushed = Flush();
+  }
+  co_return flushed;
+}
+
+}  // namespace walpost

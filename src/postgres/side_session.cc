@@ -1,0 +1,88 @@
+#include "postgres/side_session.h"
+
+#include <boost/asio/as_tuple.hpp>
+#include <boost/asio/use_awaitable.hpp>
+#include <random>
+
+#include "fmt/format.h"
+#include "postgres/sqlstate.h"
+#include "spdlog/spdlog.h"
+
+namespace walpost {
+
+namespace asio = boost::asio;
+using Clock = std::chrono::steady_clock;
+
+SideSession::SideSession(asio::any_io_executor executor, std::string conninfo,
+                         std::string slot,
+                         std::function<void()> on_server_shutdown,
+                         std::function<void(const SlotReport&)> on_report)
+    : executor_(executor),
+      conninfo_(std::move(conninfo)),
+      slot_(std::move(slot)),
+      on_server_shutdown_(std::move(on_server_shutdown)),
+      on_report_(std::move(on_report)),
+      retry_timer_(executor),
+      backoff_(Backoff::Options{}, std::random_device()()) {}
+
+asio::awaitable<void> SideSession::Run() {
+  constexpr auto kAsTuple = asio::as_tuple(asio::use_awaitable);
+  while (!stopped_) {
+    const absl::Status status = co_await Serve();
+    connection_.reset();
+    if (stopped_) break;
+    if (SqlstateOf(status) == kSqlstateCannotConnectNow) {
+      on_server_shutdown_();
+    }
+    spdlog::debug("side session: {}", std::string(status.message()));
+    retry_timer_.expires_after(backoff_.Next());
+    co_await retry_timer_.async_wait(kAsTuple);
+  }
+}
+
+void SideSession::Stop() {
+  stopped_ = true;
+  retry_timer_.cancel();
+  if (connection_ != nullptr) connection_->waiter().Wake();
+}
+
+asio::awaitable<absl::Status> SideSession::Serve() {
+  ConnectionOptions options;
+  options.conninfo = conninfo_;
+  options.application_name = fmt::format("walpost:{}:side", slot_);
+  absl::StatusOr<std::unique_ptr<Connection>> connected =
+      co_await Connection::Connect(executor_, options);
+  if (!connected.ok()) co_return connected.status();
+  connection_ = *std::move(connected);
+  absl::Status status;
+  while (status.ok() && !stopped_) {
+    status = co_await Report();
+    if (!status.ok()) break;
+    backoff_.Reset();
+    const MonotonicTime until = Clock::now() + kReportInterval;
+    co_await connection_->waiter().Wait(SocketWaiter::Interest::kRead, until);
+  }
+  co_return status;
+}
+
+asio::awaitable<absl::Status> SideSession::Report() {
+  // On a standby there is no current WAL position to ask for.
+  const std::string sql = fmt::format(
+      "SELECT pg_current_wal_lsn(), pg_wal_lsn_diff(pg_current_wal_lsn(), "
+      "restart_lsn)::bigint, wal_status FROM pg_catalog.pg_replication_slots "
+      "WHERE slot_name = {} AND NOT pg_is_in_recovery()",
+      connection_->Literal(slot_));
+  connection_->set_deadline(Clock::now() + std::chrono::seconds(10));
+  absl::StatusOr<QueryRows> rows = co_await connection_->Execute(sql);
+  if (!rows.ok()) co_return rows.status();
+  if (rows->size() == 0) co_return absl::OkStatus();
+  SlotReport report;
+  report.server_wal_end = Lsn::Parse(rows->Text(0, 0)).value_or(Lsn());
+  const std::string retained = rows->Text(0, 1);
+  report.retained_wal_bytes = std::strtoull(retained.c_str(), nullptr, 10);
+  report.wal_status = rows->Text(0, 2);
+  on_report_(report);
+  co_return absl::OkStatus();
+}
+
+}  // namespace walpost

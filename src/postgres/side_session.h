@@ -1,0 +1,63 @@
+// SideSession: an ordinary SQL session beside the replication stream.
+//
+// Two jobs that the stream cannot do while it is not being read:
+//
+//  - notice a fast shutdown of the server. It ends ordinary sessions at once
+//    and then waits for every walsender to be confirmed, without limit. A
+//    lost session whose reconnect is answered with 57P03 means: leave.
+//  - say how the slot stands: WAL written, WAL retained for us, wal_status.
+//
+// It holds no transaction open, so it pins no xmin. Its own failure is no
+// trouble for the stream; it comes back with backoff.
+//
+// Owned by the Relay, which outlives its coroutine.
+#pragma once
+
+#include <boost/asio/any_io_executor.hpp>
+#include <boost/asio/awaitable.hpp>
+#include <boost/asio/steady_timer.hpp>
+#include <functional>
+#include <memory>
+#include <string>
+
+#include "base/backoff.h"
+#include "base/lsn.h"
+#include "postgres/connection.h"
+
+namespace walpost {
+
+// How the server keeps our slot.
+struct SlotReport {
+  Lsn server_wal_end;
+  uint64_t retained_wal_bytes = 0;
+  std::string wal_status;
+};
+
+class SideSession {
+ public:
+  static constexpr std::chrono::seconds kReportInterval{2};
+
+  SideSession(boost::asio::any_io_executor executor, std::string conninfo,
+              std::string slot, std::function<void()> on_server_shutdown,
+              std::function<void(const SlotReport&)> on_report);
+
+  // Runs until Stop.
+  boost::asio::awaitable<void> Run();
+  void Stop();
+
+ private:
+  boost::asio::awaitable<absl::Status> Serve();
+  boost::asio::awaitable<absl::Status> Report();
+
+  boost::asio::any_io_executor executor_;
+  std::string conninfo_;
+  std::string slot_;
+  std::function<void()> on_server_shutdown_;
+  std::function<void(const SlotReport&)> on_report_;
+  std::unique_ptr<Connection> connection_;
+  boost::asio::steady_timer retry_timer_;
+  Backoff backoff_;
+  bool stopped_ = false;
+};
+
+}  // namespace walpost

@@ -1,0 +1,78 @@
+#include "postgres/slot.h"
+
+#include "fmt/format.h"
+
+namespace walpost {
+
+namespace asio = boost::asio;
+
+asio::awaitable<absl::StatusOr<std::optional<SlotState>>> FindSlot(
+    Connection& connection, std::string slot) {
+  const std::string sql = fmt::format(
+      "SELECT plugin, database, wal_status, active, temporary, restart_lsn, "
+      "confirmed_flush_lsn FROM pg_catalog.pg_replication_slots "
+      "WHERE slot_name = {}",
+      connection.Literal(slot));
+  absl::StatusOr<QueryRows> rows = co_await connection.Execute(sql);
+  if (!rows.ok()) co_return rows.status();
+  if (rows->size() == 0) co_return std::optional<SlotState>();
+  SlotState state;
+  state.plugin = rows->Text(0, 0);
+  state.database = rows->Text(0, 1);
+  state.wal_status = rows->Text(0, 2);
+  state.active = rows->Bool(0, 3);
+  state.temporary = rows->Bool(0, 4);
+  state.restart_lsn = Lsn::Parse(rows->Text(0, 5)).value_or(Lsn());
+  state.confirmed_flush_lsn = Lsn::Parse(rows->Text(0, 6)).value_or(Lsn());
+  co_return std::optional<SlotState>(state);
+}
+
+asio::awaitable<absl::StatusOr<Lsn>> CreateSlot(Connection& connection,
+                                                std::string slot,
+                                                SlotKind kind,
+                                                SlotFailover failover,
+                                                MonotonicTime deadline) {
+  constexpr int kFirstWithFailover = 170000;
+  constexpr int kFirstWithOptions = 150000;
+  const int version = connection.server_version();
+  if (failover == SlotFailover::kYes && version < kFirstWithFailover) {
+    co_return absl::FailedPreconditionError(
+        "postgres.failover needs PostgreSQL 17 or newer: set it to false");
+  }
+  std::string command = "CREATE_REPLICATION_SLOT ";
+  command += connection.Identifier(slot);
+  if (kind == SlotKind::kTemporary) command += " TEMPORARY";
+  command += " LOGICAL pgoutput ";
+  if (version < kFirstWithOptions) {
+    command += "NOEXPORT_SNAPSHOT";
+  } else if (failover == SlotFailover::kYes) {
+    command += "(SNAPSHOT 'nothing', FAILOVER)";
+  } else {
+    command += "(SNAPSHOT 'nothing')";
+  }
+  connection.set_deadline(deadline);
+  absl::StatusOr<QueryRows> rows = co_await connection.Execute(command);
+  connection.set_deadline(std::nullopt);
+  if (absl::IsDeadlineExceeded(rows.status())) {
+    co_return absl::UnavailableError(fmt::format(
+        "creating slot {}: it waits for open transactions to end; see "
+        "SELECT pid, state, query FROM pg_stat_activity WHERE backend_xid IS "
+        "NOT NULL, and pg_prepared_xacts",
+        slot));
+  }
+  if (!rows.ok()) co_return rows.status();
+  co_return Lsn::Parse(rows->Text(0, 1));
+}
+
+std::string CreateSlotSql(std::string_view slot, SlotFailover failover) {
+  if (failover == SlotFailover::kNo) {
+    return fmt::format(
+        "SELECT pg_create_logical_replication_slot('{}', 'pgoutput');", slot);
+  }
+  return fmt::format(
+      "SELECT pg_create_logical_replication_slot('{}', 'pgoutput', "
+      "temporary => false, twophase => false, failover => true);",
+      slot);
+}
+
+}  // namespace walpost

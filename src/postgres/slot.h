@@ -1,0 +1,46 @@
+// The replication slot: what the server keeps for us, and how it stands.
+#pragma once
+
+#include <boost/asio/awaitable.hpp>
+#include <optional>
+#include <string>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "base/lsn.h"
+#include "postgres/connection.h"
+
+namespace walpost {
+
+// A row of pg_replication_slots.
+struct SlotState {
+  std::string plugin;
+  std::string database;
+  std::string wal_status;  // reserved, extended, unreserved, lost
+  bool active = false;
+  bool temporary = false;
+  Lsn restart_lsn;
+  Lsn confirmed_flush_lsn;
+};
+
+// nullopt when there is no such slot.
+boost::asio::awaitable<absl::StatusOr<std::optional<SlotState>>> FindSlot(
+    Connection& connection, std::string slot);
+
+enum class SlotKind { kPermanent, kTemporary };
+enum class SlotFailover { kNo, kYes };
+
+// Creates a pgoutput slot, without a snapshot, on a replication connection.
+// Returns its consistent point: what commits at or after it is delivered.
+//
+// It waits for every open transaction that has written something; `deadline`
+// bounds that (kDeadlineExceeded names the remedy). kFailedPrecondition:
+// failover wanted before PostgreSQL 17.
+boost::asio::awaitable<absl::StatusOr<Lsn>> CreateSlot(
+    Connection& connection, std::string slot, SlotKind kind,
+    SlotFailover failover, MonotonicTime deadline);
+
+// The SQL that creates a permanent slot, for people.
+std::string CreateSlotSql(std::string_view slot, SlotFailover failover);
+
+}  // namespace walpost

@@ -1,0 +1,68 @@
+#include "postgres/socket_waiter.h"
+
+#include <unistd.h>
+
+#include <boost/asio/as_tuple.hpp>
+#include <boost/asio/use_awaitable.hpp>
+
+#include "base/check.h"
+
+namespace walpost {
+
+namespace asio = boost::asio;
+
+namespace {
+constexpr auto kAsTuple = asio::as_tuple(asio::use_awaitable);
+}
+
+SocketWaiter::SocketWaiter(asio::any_io_executor executor)
+    : descriptor_(executor), timer_(executor) {}
+
+SocketWaiter::~SocketWaiter() { Release(); }
+
+void SocketWaiter::Watch(int socket) {
+  Release();
+  const int copy = dup(socket);
+  WALPOST_CHECK(copy >= 0);
+  descriptor_.assign(copy);
+}
+
+void SocketWaiter::Release() {
+  boost::system::error_code ignored;
+  descriptor_.close(ignored);
+}
+
+asio::awaitable<void> SocketWaiter::Wait(Interest interest,
+                                         MonotonicTime until) {
+  if (wake_pending_) {
+    wake_pending_ = false;
+    co_return;
+  }
+  timer_.expires_at(until);
+  if (interest == Interest::kTimeOnly) {
+    co_await timer_.async_wait(kAsTuple);
+  } else {
+    timer_.async_wait([this](boost::system::error_code error) {
+      if (!error) CancelWait();
+    });
+    const auto type = interest == Interest::kRead
+                          ? asio::posix::stream_descriptor::wait_read
+                          : asio::posix::stream_descriptor::wait_write;
+    co_await descriptor_.async_wait(type, kAsTuple);
+    timer_.cancel();
+  }
+  wake_pending_ = false;
+}
+
+void SocketWaiter::CancelWait() {
+  boost::system::error_code ignored;
+  descriptor_.cancel(ignored);
+}
+
+void SocketWaiter::Wake() {
+  wake_pending_ = true;
+  timer_.cancel();
+  CancelWait();
+}
+
+}  // namespace walpost

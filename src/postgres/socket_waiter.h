@@ -1,0 +1,47 @@
+// SocketWaiter: waits on libpq's socket from a coroutine.
+//
+// It watches a dup() of the descriptor. libpq closes and reopens its socket
+// while it connects and often gets the same number back; Asio would go on
+// watching a socket that is gone and never wake.
+//
+// Owned by a Connection; one coroutine waits at a time.
+#pragma once
+
+#include <boost/asio/awaitable.hpp>
+#include <boost/asio/posix/stream_descriptor.hpp>
+#include <boost/asio/steady_timer.hpp>
+
+#include "base/time.h"
+
+namespace walpost {
+
+class SocketWaiter {
+ public:
+  enum class Interest { kRead, kWrite, kTimeOnly };
+
+  explicit SocketWaiter(boost::asio::any_io_executor executor);
+  ~SocketWaiter();
+  SocketWaiter(const SocketWaiter&) = delete;
+  SocketWaiter& operator=(const SocketWaiter&) = delete;
+
+  // Watches `socket` from now on. Must be called again whenever libpq may
+  // have changed it, and Release before libpq closes it.
+  void Watch(int socket);
+  void Release();
+
+  // Returns when the socket is ready, at `until`, or after Wake; sometimes
+  // for no reason. The caller looks at what it waits for again.
+  boost::asio::awaitable<void> Wait(Interest interest, MonotonicTime until);
+
+  // Ends the wait that is under way, or the next one.
+  void Wake();
+
+ private:
+  void CancelWait();
+
+  boost::asio::posix::stream_descriptor descriptor_;
+  boost::asio::steady_timer timer_;
+  bool wake_pending_ = false;
+};
+
+}  // namespace walpost

@@ -1,0 +1,33 @@
+// Errors of libpq as absl::Status.
+//
+// The code says what to do (delivery/error_policy.h); the SQLSTATE travels
+// along for those who must tell two errors of one remedy apart.
+#pragma once
+
+#include <libpq-fe.h>
+
+#include <string>
+#include <string_view>
+
+#include "absl/status/status.h"
+
+namespace walpost {
+
+// An error of the server, as PQgetResult or a notice gave it. `attempted`
+// says what was tried: "START_REPLICATION on slot walpost".
+absl::Status StatusFromResult(const PGresult* result,
+                              std::string_view attempted);
+
+// The connection itself is broken, or could not be made.
+absl::Status StatusFromConnection(const PGconn* connection,
+                                  std::string_view attempted);
+
+// Five characters, or empty when the error has none.
+std::string SqlstateOf(const absl::Status& status);
+
+inline constexpr std::string_view kSqlstateDuplicateObject = "42710";
+inline constexpr std::string_view kSqlstateObjectInUse = "55006";
+inline constexpr std::string_view kSqlstateCannotConnectNow = "57P03";
+inline constexpr std::string_view kSqlstateAdminShutdown = "57P01";
+
+}  // namespace walpost

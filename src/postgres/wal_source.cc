@@ -1,0 +1,359 @@
+#include "postgres/wal_source.h"
+
+#include <unistd.h>
+
+#include <boost/asio/post.hpp>
+#include <boost/asio/use_awaitable.hpp>
+
+#include "base/status_macros.h"
+#include "fmt/format.h"
+#include "pgoutput/decoder.h"
+#include "postgres/publication.h"
+#include "postgres/slot.h"
+#include "spdlog/spdlog.h"
+
+namespace walpost {
+
+namespace asio = boost::asio;
+using Clock = std::chrono::steady_clock;
+using std::chrono::milliseconds;
+
+namespace {
+
+// Frames taken before other work gets its turn; about a millisecond.
+constexpr size_t kFramesPerTurn = 1000;
+// libpq may hold decrypted bytes while the socket looks idle: look again.
+constexpr milliseconds kLongestWait{1000};
+// Waiting for other transactions while a slot is made.
+constexpr milliseconds kSlotCreationLimit{60'000};
+// For the server to end the copy after our CopyDone.
+constexpr milliseconds kFinishLimit{2000};
+
+// Tells instances apart in pg_stat_replication; the server cuts at 63 bytes.
+std::string ApplicationName(const std::string& slot) {
+  char host[64] = {};
+  gethostname(host, sizeof(host) - 1);
+  return fmt::format("walpost:{}:{}:{}", slot, host, getpid()).substr(0, 63);
+}
+
+std::vector<std::vector<std::string>> ReferencesOf(const Pipeline& pipeline) {
+  std::vector<std::vector<std::string>> references;
+  for (const Route& route : pipeline.builder().routes()) {
+    references.push_back(route.references());
+  }
+  return references;
+}
+
+}  // namespace
+
+WalSource::WalSource(asio::any_io_executor executor, WalSourceOptions options,
+                     OutboxOptions outbox, Pipeline& pipeline)
+    : executor_(executor),
+      options_(std::move(options)),
+      outbox_(std::move(outbox)),
+      pipeline_(pipeline),
+      feedback_(options_.status_interval, options_.wal_sender_timeout) {}
+
+asio::awaitable<absl::Status> WalSource::Open() {
+  ConnectionOptions connection;
+  connection.conninfo = options_.conninfo;
+  connection.application_name = ApplicationName(options_.slot);
+  connection.replication = true;
+  connection.settings.push_back(
+      fmt::format("wal_sender_timeout={}", options_.wal_sender_timeout.count()));
+  drain_deadline_.reset();
+  abandoned_ = false;
+  absl::StatusOr<std::unique_ptr<Connection>> connected =
+      co_await Connection::Connect(executor_, connection);
+  if (!connected.ok()) co_return connected.status();
+  connection_ = *std::move(connected);
+  absl::Status status = co_await Prepare();
+  if (!status.ok()) Close();
+  co_return status;
+}
+
+asio::awaitable<absl::Status> WalSource::Prepare() {
+  absl::Status status = co_await IdentifySystem();
+  if (status.ok()) status = co_await EnsurePublication();
+  if (status.ok()) status = co_await EnsureSlot();
+  if (status.ok()) status = co_await StartReplication();
+  co_return status;
+}
+
+asio::awaitable<absl::Status> WalSource::IdentifySystem() {
+  constexpr int kOldestVersion = 140000;
+  server_version_ = connection_->server_version();
+  if (server_version_ < kOldestVersion) {
+    co_return absl::FailedPreconditionError(fmt::format(
+        "PostgreSQL {} is too old: walpost needs 14 or newer",
+        server_version_ / 10000));
+  }
+  const std::string command = "IDENTIFY_SYSTEM";
+  absl::StatusOr<QueryRows> rows = co_await connection_->Execute(command);
+  if (!rows.ok()) co_return rows.status();
+  const std::string system = rows->Text(0, 0);
+  const auto timeline = static_cast<uint32_t>(std::stoul(rows->Text(0, 1)));
+  if (has_streamed_ &&
+      (system != system_identifier_ || timeline != timeline_)) {
+    co_return absl::FailedPreconditionError(fmt::format(
+        "the server is now system {} on timeline {}; it was {} on timeline "
+        "{}: what was in flight cannot be matched with it. Check that no "
+        "committed event is missing there, then restart walpost",
+        system, timeline, system_identifier_, timeline_));
+  }
+  system_identifier_ = system;
+  timeline_ = timeline;
+  pipeline_.SetTimeline(timeline);
+  co_return absl::OkStatus();
+}
+
+asio::awaitable<absl::Status> WalSource::EnsurePublication() {
+  absl::StatusOr<bool> exists =
+      co_await PublicationExists(*connection_, options_.publication);
+  if (!exists.ok()) co_return exists.status();
+  if (*exists) co_return absl::OkStatus();
+  if (!options_.create || has_streamed_) {
+    co_return absl::FailedPreconditionError(fmt::format(
+        "publication {} does not exist: run walpost init, set "
+        "postgres.create: true, or {}",
+        options_.publication,
+        CreatePublicationSql(options_.publication, outbox_.tables)));
+  }
+  spdlog::info("creating publication {}", options_.publication);
+  co_return co_await CreatePublication(*connection_, options_.publication,
+                                       outbox_.tables);
+}
+
+asio::awaitable<absl::Status> WalSource::EnsureSlot() {
+  absl::StatusOr<std::optional<SlotState>> found =
+      co_await FindSlot(*connection_, options_.slot);
+  if (!found.ok()) co_return found.status();
+  const std::optional<SlotState> slot = *found;
+  if (slot && slot->plugin != "pgoutput") {
+    co_return absl::FailedPreconditionError(fmt::format(
+        "slot {} belongs to plugin {}, not pgoutput: choose another "
+        "postgres.slot",
+        options_.slot, slot->plugin));
+  }
+  if (slot && slot->wal_status == "lost") {
+    co_return absl::FailedPreconditionError(fmt::format(
+        "slot {} is lost: the server removed WAL that it needed "
+        "(max_slot_wal_keep_size). Events after {} may be missing in Kafka; "
+        "drop the slot, make a new one, and publish the difference from the "
+        "outbox table",
+        options_.slot, slot->confirmed_flush_lsn.ToString()));
+  }
+  if (slot) co_return absl::OkStatus();
+  if (!options_.create || has_streamed_) {
+    co_return absl::FailedPreconditionError(fmt::format(
+        "slot {} does not exist: run walpost init, or set postgres.create: "
+        "true{}",
+        options_.slot,
+        has_streamed_ ? " (it existed when walpost started: events committed "
+                        "since it vanished are not in Kafka)"
+                      : ""));
+  }
+  spdlog::info("creating slot {}", options_.slot);
+  const SlotFailover failover =
+      options_.failover ? SlotFailover::kYes : SlotFailover::kNo;
+  const MonotonicTime deadline = Clock::now() + kSlotCreationLimit;
+  absl::StatusOr<Lsn> consistent_point =
+      co_await CreateSlot(*connection_, options_.slot, SlotKind::kPermanent,
+                          failover, deadline);
+  co_return consistent_point.status();
+}
+
+asio::awaitable<absl::Status> WalSource::StartReplication() {
+  const std::string command = fmt::format(
+      "START_REPLICATION SLOT {} LOGICAL {} (proto_version '1', "
+      "publication_names {}, messages '{}')",
+      connection_->Identifier(options_.slot), pipeline_.confirmed().ToString(),
+      connection_->Literal(connection_->Identifier(options_.publication)),
+      outbox_.messages.enabled());
+  absl::Status status = co_await connection_->StartCopyBoth(command);
+  if (!status.ok()) co_return status;
+  stream_ = std::make_unique<ReplicationStream>(*connection_);
+  assembler_.emplace(outbox_, ReferencesOf(pipeline_));
+  feedback_ = FeedbackSchedule(options_.status_interval,
+                               options_.wal_sender_timeout);
+  step_is_held_ = false;
+  frames_since_receive_ = 0;
+  has_streamed_ = true;
+  last_received_at_ = Clock::now();
+  co_return absl::OkStatus();
+}
+
+asio::awaitable<absl::Status> WalSource::Stream() {
+  absl::Status status;
+  while (status.ok() && !abandoned_) {
+    const absl::StatusOr<Next> next = TakeFrames();
+    status = next.status();
+    if (!status.ok() || *next == Next::kEnd) break;
+    const MonotonicTime now = Clock::now();
+    if (DrainIsOver(now)) {
+      status = co_await FinishInOrder();
+      break;
+    }
+    status = SendFeedback(now);
+    if (status.ok()) co_await WaitFor(*next);
+  }
+  Close();
+  co_return status;
+}
+
+absl::StatusOr<WalSource::Next> WalSource::TakeFrames() {
+  size_t taken = 0;
+  bool received = false;
+  for (;;) {
+    if (step_is_held_) Deliver();
+    if (drain_deadline_ || step_is_held_ || !pipeline_.CanTake()) {
+      return Next::kRoom;
+    }
+    if (taken == kFramesPerTurn) return Next::kMore;
+    switch (stream_->NextFrame()) {
+      case ReplicationStream::Read::kFrame:
+        ++taken;
+        ++frames_since_receive_;
+        WALPOST_RETURN_IF_ERROR(HandleFrame());
+        received = false;
+        break;
+      case ReplicationStream::Read::kEmpty: {
+        if (received) return Next::kReadable;
+        const size_t frames = std::exchange(frames_since_receive_, 0);
+        if (frames > 0) {
+          last_received_at_ = Clock::now();
+          if (pacer_.ShouldPauseAfter(frames, last_received_at_)) {
+            return Next::kPause;
+          }
+        }
+        if (!stream_->Receive()) return stream_->status();
+        received = true;
+        break;
+      }
+      case ReplicationStream::Read::kEnded:
+        if (!stream_->status().ok()) return stream_->status();
+        return absl::UnavailableError(
+            "replication stream: the server ended it (it is shutting down)");
+    }
+  }
+}
+
+absl::Status WalSource::HandleFrame() {
+  WALPOST_ASSIGN_OR_RETURN(const pgoutput::ServerFrame frame,
+                           pgoutput::DecodeServerFrame(stream_->frame()));
+  if (const auto* data = std::get_if<pgoutput::XLogData>(&frame)) {
+    return HandleMessage(*data);
+  }
+  const auto& keepalive = std::get<pgoutput::PrimaryKeepalive>(frame);
+  server_wal_end_ = std::max(server_wal_end_, keepalive.wal_end);
+  if (!assembler_->in_transaction()) {
+    pipeline_.OnKeepalive(keepalive.wal_end);
+  }
+  if (keepalive.reply_requested) feedback_.OnReplyRequested();
+  return absl::OkStatus();
+}
+
+absl::Status WalSource::HandleMessage(const pgoutput::XLogData& data) {
+  server_wal_end_ = std::max(server_wal_end_, data.start_lsn);
+  WALPOST_ASSIGN_OR_RETURN(const pgoutput::Message message,
+                           pgoutput::Decode(data.payload));
+  WALPOST_RETURN_IF_ERROR(assembler_->Apply(message, step_));
+  Deliver();
+  return absl::OkStatus();
+}
+
+void WalSource::Deliver() {
+  step_is_held_ = false;
+  switch (step_.kind) {
+    case Step::Kind::kNothing:
+      return;
+    case Step::Kind::kEvent:
+      step_is_held_ =
+          pipeline_.OnEvent(step_.event) == Pipeline::Offer::kHold;
+      return;
+    case Step::Kind::kUndeliverable:
+      step_is_held_ = pipeline_.OnUndeliverable(step_.event, step_.error) ==
+                      Pipeline::Offer::kHold;
+      return;
+    case Step::Kind::kTransactionEnd:
+      pipeline_.OnTransactionEnd(step_.end_lsn);
+      return;
+  }
+}
+
+absl::Status WalSource::SendFeedback(MonotonicTime now) {
+  const Lsn confirmed = pipeline_.confirmed();
+  if (stream_->has_unsent()) return stream_->Flush();
+  if (!feedback_.IsDue(confirmed, now)) return absl::OkStatus();
+  pgoutput::StandbyStatus status;
+  status.received = std::max(server_wal_end_, confirmed);
+  status.confirmed = confirmed;
+  status.time = WallNow();
+  feedback_.OnSent(confirmed, now);
+  return stream_->SendStatus(status);
+}
+
+bool WalSource::DrainIsOver(MonotonicTime now) const {
+  return drain_deadline_ &&
+         (pipeline_.window().empty() || now >= *drain_deadline_);
+}
+
+asio::awaitable<void> WalSource::WaitFor(Next next) {
+  if (next == Next::kMore) {
+    co_await asio::post(executor_, asio::use_awaitable);
+    co_return;
+  }
+  const MonotonicTime now = Clock::now();
+  MonotonicTime until = std::min(feedback_.DueAt(pipeline_.confirmed()),
+                                 now + kLongestWait);
+  if (drain_deadline_) until = std::min(until, *drain_deadline_);
+  auto interest = SocketWaiter::Interest::kTimeOnly;
+  if (next == Next::kPause) until = std::min(until, now + ReadPacer::kPause);
+  if (next == Next::kReadable) interest = SocketWaiter::Interest::kRead;
+  if (stream_->has_unsent()) interest = SocketWaiter::Interest::kWrite;
+  waiting_for_room_ = next == Next::kRoom;
+  waiting_until_ = until;
+  co_await connection_->waiter().Wait(interest, until);
+  waiting_for_room_ = false;
+  waiting_until_ = {};
+}
+
+void WalSource::OnProgress() {
+  if (connection_ == nullptr || stream_ == nullptr) return;
+  const bool room = waiting_for_room_ && pipeline_.CanTake();
+  const bool drained = drain_deadline_ && pipeline_.window().empty();
+  const bool news = feedback_.DueAt(pipeline_.confirmed()) < waiting_until_;
+  if (room || drained || news) connection_->waiter().Wake();
+}
+
+void WalSource::Drain(MonotonicTime deadline) {
+  if (!drain_deadline_ || deadline < *drain_deadline_) {
+    drain_deadline_ = deadline;
+  }
+  if (connection_ != nullptr) connection_->waiter().Wake();
+}
+
+void WalSource::Abandon() {
+  abandoned_ = true;
+  if (connection_ != nullptr) connection_->waiter().Wake();
+}
+
+asio::awaitable<absl::Status> WalSource::FinishInOrder() {
+  pgoutput::StandbyStatus last;
+  last.received = std::max(server_wal_end_, pipeline_.confirmed());
+  last.confirmed = pipeline_.confirmed();
+  last.time = WallNow();
+  absl::Status status = stream_->SendStatus(last);
+  if (!status.ok()) co_return status;
+  const MonotonicTime deadline = Clock::now() + kFinishLimit;
+  co_return co_await stream_->Finish(deadline);
+}
+
+void WalSource::Close() {
+  stream_.reset();
+  assembler_.reset();
+  step_is_held_ = false;
+  connection_.reset();
+}
+
+}  // namespace walpost

@@ -1,0 +1,139 @@
+// WalSource: follows the WAL through a logical slot, into the pipeline.
+//
+//   Open    connect, look before leaping, START_REPLICATION
+//   Stream  frames -> messages -> events -> Pipeline, and back: feedback
+//
+// One thread of control, two coroutines called by the owner one after the
+// other: Open, then Stream until it returns; then Open again. Everything else
+// may be called at any time from the same thread.
+//
+// Per turn it takes a bounded number of frames, then lets the loop serve its
+// other work. When the pipeline does not take an event, the event stays where
+// it is, nothing further is read, and feedback goes on.
+#pragma once
+
+#include <boost/asio/any_io_executor.hpp>
+#include <boost/asio/awaitable.hpp>
+#include <chrono>
+#include <memory>
+#include <optional>
+#include <string>
+
+#include "absl/status/status.h"
+#include "delivery/pipeline.h"
+#include "outbox/options.h"
+#include "outbox/transaction_assembler.h"
+#include "postgres/connection.h"
+#include "postgres/feedback_schedule.h"
+#include "postgres/read_pacer.h"
+#include "postgres/replication_stream.h"
+
+namespace walpost {
+
+struct WalSourceOptions {
+  std::string conninfo;
+  std::string slot = "walpost";
+  std::string publication = "walpost";
+  // Make publication and slot when they are missing at the first Open. Never
+  // later: a slot that vanishes while we run is a gap (P9).
+  bool create = false;
+  // Create the slot with FAILOVER (PostgreSQL 17 and newer).
+  bool failover = false;
+  // Of our own connection. Half of it without a word from us and the server
+  // asks; all of it and the server hangs up.
+  std::chrono::milliseconds wal_sender_timeout{30'000};
+  // Most time between a new confirmed LSN and telling Postgres. Shorter means
+  // fewer duplicates after a crash; every commit would cost 15 % throughput.
+  std::chrono::milliseconds status_interval{200};
+};
+
+class WalSource {
+ public:
+  // `pipeline` outlives this object. The options were checked: non-empty
+  // names, topic templates that parse.
+  WalSource(boost::asio::any_io_executor executor, WalSourceOptions options,
+            OutboxOptions outbox, Pipeline& pipeline);
+
+  // Connects and starts to replicate at pipeline.confirmed(), or where the
+  // slot stands when that is later.
+  //
+  // kUnavailable: try again later. kFailedPrecondition, kInvalidArgument: as
+  // configured it cannot work; the message names the thing and the remedy.
+  boost::asio::awaitable<absl::Status> Open();
+
+  // Streams until the connection ends, the stream is damaged (kDataLoss), or
+  // a drain is over (kOk), and closes the connection.
+  boost::asio::awaitable<absl::Status> Stream();
+
+  // Stop reading; when everything handed to the pipeline is acknowledged, or
+  // at `deadline`, confirm and end the stream in order.
+  void Drain(MonotonicTime deadline);
+
+  // End the stream at once, without a last word: the pipeline must start over.
+  void Abandon();
+
+  // The pipeline has moved: there may be room, or news for Postgres.
+  void OnProgress();
+
+  bool is_open() const { return stream_ != nullptr; }
+  uint32_t timeline() const { return timeline_; }
+  const std::string& system_identifier() const { return system_identifier_; }
+  int server_version() const { return server_version_; }
+  // The newest position of the server's WAL that it told us of.
+  Lsn server_wal_end() const { return server_wal_end_; }
+  // When the server was last heard of.
+  MonotonicTime last_received_at() const { return last_received_at_; }
+  const TransactionAssembler::Skipped* skipped() const {
+    return assembler_ ? &assembler_->skipped() : nullptr;
+  }
+
+ private:
+  // What to wait for after a turn.
+  enum class Next { kMore, kPause, kReadable, kRoom, kEnd };
+
+  boost::asio::awaitable<absl::Status> Prepare();
+  boost::asio::awaitable<absl::Status> IdentifySystem();
+  boost::asio::awaitable<absl::Status> EnsurePublication();
+  boost::asio::awaitable<absl::Status> EnsureSlot();
+  boost::asio::awaitable<absl::Status> StartReplication();
+
+  absl::StatusOr<Next> TakeFrames();
+  absl::Status HandleFrame();
+  absl::Status HandleMessage(const pgoutput::XLogData& data);
+  void Deliver();
+  absl::Status SendFeedback(MonotonicTime now);
+  bool DrainIsOver(MonotonicTime now) const;
+  boost::asio::awaitable<void> WaitFor(Next next);
+  boost::asio::awaitable<absl::Status> FinishInOrder();
+  void Close();
+
+  boost::asio::any_io_executor executor_;
+  WalSourceOptions options_;
+  OutboxOptions outbox_;
+  Pipeline& pipeline_;
+
+  // Of the server, since the first Open.
+  std::string system_identifier_;
+  uint32_t timeline_ = 0;
+  int server_version_ = 0;
+  bool has_streamed_ = false;
+
+  // Of the current connection.
+  std::unique_ptr<Connection> connection_;
+  std::unique_ptr<ReplicationStream> stream_;
+  std::optional<TransactionAssembler> assembler_;
+  FeedbackSchedule feedback_;
+  ReadPacer pacer_;
+  Step step_;
+  bool step_is_held_ = false;  // the pipeline has not taken step_ yet
+  size_t frames_since_receive_ = 0;
+  Lsn server_wal_end_;
+  MonotonicTime last_received_at_{};
+
+  bool waiting_for_room_ = false;
+  MonotonicTime waiting_until_{};
+  std::optional<MonotonicTime> drain_deadline_;
+  bool abandoned_ = false;
+};
+
+}  // namespace walpost

@@ -1,0 +1,157 @@
+"""Servers and databases for the tests, and their end.
+
+Each file of tests shares one Postgres and one Kafka; each test has a database,
+a slot and topics of its own. A test that harms a server starts one of its own.
+"""
+
+import contextlib
+import copy
+import pathlib
+import secrets
+import shutil
+import sys
+import tempfile
+
+import pytest
+
+sys.dont_write_bytecode = True
+
+# pylint: disable=wrong-import-position
+from harness import (ExternalKafka, ExternalPostgres, Kafka,  # noqa: E402
+                     KafkaReader, Outbox, Postgres, Walpost)
+from harness.ports import free_port  # noqa: E402
+
+
+@pytest.hookimpl(hookwrapper=True)
+def pytest_runtest_makereport():
+    """A test that did not run is a failure, never a skip."""
+    report = (yield).get_result()
+    if report.skipped:
+        report.outcome = "failed"
+
+
+@contextlib.contextmanager
+def _scratch():
+    """A folder that the user of the servers may enter."""
+    folder = pathlib.Path(tempfile.mkdtemp(prefix="walpost-e2e-"))
+    folder.chmod(0o755)
+    try:
+        yield folder
+    finally:
+        shutil.rmtree(folder, ignore_errors=True)
+
+
+@pytest.fixture(scope="module")
+def module_directory():
+    with _scratch() as folder:
+        yield folder
+
+
+@pytest.fixture
+def directory():
+    with _scratch() as folder:
+        yield folder
+
+
+@pytest.fixture(scope="module")
+def postgres(module_directory):
+    server = ExternalPostgres.from_environment()
+    if server is None:
+        server = Postgres(module_directory / "postgres").start()
+    yield server
+    server.close()
+
+
+@pytest.fixture(scope="module")
+def kafka(module_directory):
+    broker = ExternalKafka.from_environment()
+    if broker is None:
+        broker = Kafka(module_directory / "kafka").start()
+    yield broker
+    broker.close()
+
+
+@pytest.fixture
+def own_postgres(directory):
+    """A server that the test may harm."""
+    server = Postgres(directory / "postgres").start()
+    yield server
+    server.close()
+
+
+@pytest.fixture
+def own_kafka(directory):
+    """A broker that the test may harm."""
+    broker = Kafka(directory / "kafka").start()
+    yield broker
+    broker.close()
+
+
+@pytest.fixture
+def database(postgres):
+    fresh = postgres.create_database()
+    yield fresh
+    fresh.drop()
+
+
+@pytest.fixture
+def own_database(own_postgres):
+    """A database of `own_postgres`; it goes with its server."""
+    return own_postgres.create_database()
+
+
+@pytest.fixture
+def topics():
+    """What the names of this test's topics begin with."""
+    return f"t{secrets.token_hex(4)}."
+
+
+@pytest.fixture
+def reader(kafka):
+    return KafkaReader(kafka.bootstrap)
+
+
+@pytest.fixture
+def outbox(database, topics):
+    return Outbox(database, topics)
+
+
+@pytest.fixture
+def walpost(directory, request):
+    """Makes Walposts: walpost(database, kafka, topics, section={...}).
+
+    The sections are laid over a configuration that works; a value of None
+    removes the key.
+    """
+    made = []
+
+    def make(database, kafka, topics, env=None, **sections):
+        config = {
+            "postgres": {"conninfo": database.conninfo(),
+                         "slot": database.name, "publication": "walpost",
+                         "create": True},
+            "route": {"topic": topics + "{aggregate_type}"},
+            "kafka": {"brokers": kafka.bootstrap},
+            "http": {"listen": f"127.0.0.1:{free_port()}"},
+        }
+        made.append(Walpost(directory / f"walpost-{len(made)}",
+                            _laid_over(config, sections), env))
+        return made[-1]
+
+    yield make
+    for number, instance in enumerate(made):
+        instance.close()
+        # pytest shows this when the test has failed.
+        print(f"--- log of walpost {number}\n{instance.whole_log()[-20000:]}")
+
+
+def _laid_over(base, changes):
+    result = copy.deepcopy(base)
+    for key, value in changes.items():
+        if value is None:
+            result.pop(key, None)
+        elif isinstance(value, dict) and isinstance(result.get(key), dict):
+            result[key] = _laid_over(result[key], value)
+        else:
+            result[key] = value
+    return result

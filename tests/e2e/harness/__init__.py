@@ -1,0 +1,34 @@
+"""What the end-to-end tests and the demo stand on.
+
+Every server is a private one, on a free loopback port, with its data in a
+temporary folder; it dies with the process that started it.
+"""
+
+from harness.checker import Checker, Expected
+from harness.database import Database
+from harness.external import ExternalKafka, ExternalPostgres
+from harness.kafka import Kafka
+from harness.kafka_reader import KafkaReader, Record
+from harness.load import Load
+from harness.lsn import lsn
+from harness.outbox import Outbox
+from harness.postgres import Postgres
+from harness.waiting import wait_until
+from harness.walpost import Walpost
+
+__all__ = [
+    "Checker",
+    "Database",
+    "Expected",
+    "ExternalKafka",
+    "ExternalPostgres",
+    "Kafka",
+    "KafkaReader",
+    "Load",
+    "Outbox",
+    "Postgres",
+    "Record",
+    "Walpost",
+    "lsn",
+    "wait_until",
+]

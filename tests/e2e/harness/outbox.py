@@ -1,0 +1,72 @@
+"""The usual outbox table, and the truth beside it."""
+
+from harness.checker import Expected
+
+# The trigger keeps what was committed even when the outbox row is deleted in
+# the same transaction; it rolls back with it. `truth` is not published.
+_DDL = """
+create table outbox (
+  id             uuid primary key default gen_random_uuid(),
+  aggregate_type text not null,
+  aggregate_id   text,
+  type           text,
+  payload        jsonb,
+  headers        jsonb,
+  sequence       bigint
+);
+create table truth (
+  id uuid, aggregate_type text, aggregate_id text, payload text,
+  sequence bigint
+);
+create function remember() returns trigger language plpgsql as $$
+begin
+  insert into truth values (new.id, new.aggregate_type, new.aggregate_id,
+                            new.payload::text, new.sequence);
+  return null;
+end $$;
+create trigger remember after insert on outbox
+  for each row execute function remember();
+"""
+
+
+class Outbox:
+    """Creates `public.outbox` and `truth` in a database.
+
+    `topic_prefix` is what the tests' topic template puts before
+    `aggregate_type`.
+    """
+
+    def __init__(self, database, topic_prefix):
+        self.database = database
+        self.topic_prefix = topic_prefix
+        database.execute(_DDL)
+
+    def insert(self, aggregate_type, aggregate_id=None, payload="{}",
+               cursor=None, **columns):
+        """Inserts one row, in a transaction of its own without `cursor`.
+
+        Returns the row's id as text.
+        """
+        columns = {"aggregate_type": aggregate_type,
+                   "aggregate_id": aggregate_id, "payload": payload,
+                   **columns}
+        statement = (f"insert into outbox ({', '.join(columns)}) values "
+                     f"({', '.join(['%s'] * len(columns))}) returning id")
+        values = tuple(columns.values())
+        if cursor is None:
+            return str(self.database.value(statement, values))
+        cursor.execute(statement, values)
+        return str(cursor.fetchone()[0])
+
+    def expected(self):
+        """What a consumer must find: every committed row."""
+        rows = self.database.execute(
+            "select id::text, aggregate_type, aggregate_id, payload, sequence "
+            "from truth")
+        return [Expected(id=row[0], topic=self.topic_prefix + row[1],
+                         key=_bytes(row[2]), value=_bytes(row[3]),
+                         sequence=row[4]) for row in rows]
+
+
+def _bytes(text):
+    return None if text is None else text.encode()

@@ -1,0 +1,27 @@
+"""Where things are."""
+
+import os
+import pathlib
+import subprocess
+
+REPOSITORY = pathlib.Path(__file__).resolve().parents[3]
+
+
+def walpost_binary():
+    """The program under test."""
+    return pathlib.Path(
+        os.environ.get("WALPOST_BINARY",
+                       REPOSITORY / "build" / "release" / "walpost"))
+
+
+def postgres_bin():
+    """The folder of initdb and postgres."""
+    return pathlib.Path(
+        os.environ.get("WALPOST_TEST_PG_BIN", "/usr/lib/postgresql/15/bin"))
+
+
+def kafka_jars():
+    """The folder of Kafka's jars; fetched when it is not there yet."""
+    fetch = subprocess.run([REPOSITORY / "scripts" / "fetch-kafka"],
+                           stdout=subprocess.PIPE, check=True, text=True)
+    return pathlib.Path(fetch.stdout.strip())

@@ -1,0 +1,184 @@
+"""A private PostgreSQL server."""
+
+import os
+import pathlib
+import pwd
+import shutil
+import signal
+import subprocess
+import time
+
+import psycopg2
+
+from harness.database import Database
+from harness.paths import postgres_bin
+from harness.ports import free_port
+from harness.process import Process
+from harness.waiting import wait_until
+
+# Durable against the death of processes, which is what the tests do; not
+# against the death of the machine, so fsync is off.
+_SETTINGS = {
+    "wal_level": "logical",
+    "max_replication_slots": 20,
+    "max_wal_senders": 20,
+    "track_commit_timestamp": "on",
+    "fsync": "off",
+    "listen_addresses": "127.0.0.1",
+    "unix_socket_directories": "",
+    "log_min_messages": "info",
+    "timezone": "UTC",
+}
+
+# The role `locked` needs its password; everybody else on this machine is let
+# in. Logical replication matches the database's name, so "all" covers it.
+_HBA = """\
+host all locked 127.0.0.1/32 scram-sha-256
+host all all    127.0.0.1/32 trust
+"""
+
+
+class Postgres:
+    """A server with its own data folder, wal_level=logical and a free port.
+
+    Postgres refuses to run as root; then it runs as `postgres`, or as `nobody`
+    where there is no such user. `bin_dir` chooses another major. Settings are
+    added to those above and may override them.
+    """
+
+    def __init__(self, directory, bin_dir=None, settings=None):
+        self._directory = pathlib.Path(directory)
+        self._directory.mkdir(parents=True)
+        self._user = _server_user()
+        self._bin = self._usable_bin(pathlib.Path(bin_dir or postgres_bin()))
+        self._data = self._directory / "data"
+        self._settings = {**_SETTINGS, **(settings or {})}
+        self._process = None
+        self.port = free_port()
+        self._initdb()
+
+    @property
+    def pid(self):
+        return self._process.pid
+
+    def conninfo(self, database="postgres", user="postgres"):
+        return (f"host=127.0.0.1 port={self.port} dbname={database} "
+                f"user={user}")
+
+    def connect(self, database="postgres", user="postgres"):
+        """A psycopg2 connection; every statement is its own transaction."""
+        connection = psycopg2.connect(self.conninfo(database, user),
+                                      connect_timeout=5)
+        connection.autocommit = True
+        return connection
+
+    def create_database(self):
+        """A fresh database; the caller drops it."""
+        return Database(self)
+
+    def configure(self, **settings):
+        """Changes settings for the next start."""
+        self._settings.update(settings)
+
+    def start(self):
+        options = [word for name, value in self._settings.items()
+                   for word in ("-c", f"{name}={value}")]
+        self._process = Process(
+            [self._bin / "postgres", "-D", self._data, "-p", self.port,
+             *options],
+            self._directory / "postgres.log", user=self._user,
+            cwd=self._directory, death_signal=signal.SIGQUIT)
+        wait_until(self._accepts, lambda: "Postgres to start:\n" +
+                   self._process.log_tail())
+        return self
+
+    def stop(self, mode="fast", seconds=30):
+        """Ends the server like `pg_ctl stop -m <mode>`; returns the seconds.
+
+        A shutdown that takes longer is a failure, and then ends the hard way.
+        """
+        number = {"smart": signal.SIGTERM, "fast": signal.SIGINT,
+                  "immediate": signal.SIGQUIT}[mode]
+        begun = time.monotonic()
+        self._process.send(number)
+        try:
+            self._process.wait(seconds)
+        except TimeoutError:
+            self._process.end(signal.SIGQUIT)
+            raise
+        return time.monotonic() - begun
+
+    def restart(self, mode="fast"):
+        self.stop(mode)
+        return self.start()
+
+    def crash(self):
+        """Kills every process of the server at once, and leaves it down."""
+        children = pathlib.Path(
+            f"/proc/{self.pid}/task/{self.pid}/children").read_text().split()
+        self._process.send(signal.SIGKILL)
+        for child in children:
+            try:
+                os.kill(int(child), signal.SIGKILL)
+            except ProcessLookupError:
+                pass
+        self._process.wait(10)
+
+    def close(self):
+        """Ends the server, if it runs, whatever it is doing."""
+        if self._process is not None:
+            self._process.end(signal.SIGQUIT)
+
+    def log_tail(self, lines=30):
+        return self._process.log_tail(lines)
+
+    def _accepts(self):
+        if not self._process.running():
+            raise RuntimeError("Postgres ended while starting:\n" +
+                               self._process.log_tail())
+        try:
+            self.connect().close()
+            return True
+        except psycopg2.OperationalError:
+            return False
+
+    def _initdb(self):
+        if self._user is not None:
+            os.chown(self._directory, self._user.pw_uid, self._user.pw_gid)
+        log = self._directory / "initdb.log"
+        initdb = Process(
+            [self._bin / "initdb", "-D", self._data, "-U", "postgres", "-A",
+             "trust", "-E", "UTF8", "--no-locale", "--no-sync"],
+            log, user=self._user, cwd=self._directory)
+        if initdb.wait(120) != 0:
+            raise RuntimeError("initdb failed:\n" + initdb.log_tail())
+        (self._data / "pg_hba.conf").write_text(_HBA)
+
+    def _usable_bin(self, bin_dir):
+        """`bin_dir`, or a copy where the server's user may not go there."""
+        if not (bin_dir / "initdb").exists():
+            raise RuntimeError(f"no PostgreSQL in {bin_dir}: run scripts/"
+                               "install, or set WALPOST_TEST_PG_BIN")
+        if self._user is None:
+            return bin_dir
+        try:
+            subprocess.run([bin_dir / "postgres", "--version"], check=True,
+                           user=self._user.pw_uid, group=self._user.pw_gid,
+                           extra_groups=[], stdout=subprocess.DEVNULL)
+            return bin_dir
+        except PermissionError:
+            copy = self._directory / "server"
+            shutil.copytree(bin_dir.parent, copy, symlinks=True)
+            return copy / bin_dir.name
+
+
+def _server_user():
+    """Who runs the server: None means ourselves."""
+    if os.geteuid() != 0:
+        return None
+    for name in ("postgres", "nobody"):
+        try:
+            return pwd.getpwnam(name)
+        except KeyError:
+            continue
+    raise RuntimeError("no user to run Postgres as: make a user `postgres`")

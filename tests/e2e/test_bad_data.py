@@ -1,0 +1,77 @@
+"""A row that cannot be delivered stops the stream before it, loudly (P8)."""
+
+import re
+
+import pytest
+
+from harness import Checker
+
+_POSITION = re.compile(r"\b[0-9A-F]+/[0-9A-F]+\b|[0-9A-F]{8}-[0-9A-F]{16}")
+_LIMIT = 1048576  # the broker's default, about
+
+
+def _wide(size):
+    return '"' + "x" * size + '"'
+
+
+@pytest.mark.parametrize("row, words", [
+    ({"aggregate_type": "not legal!"}, ("not legal!",)),
+    ({"aggregate_type": "x" * 250}, ("topic",)),
+    ({"aggregate_type": "order", "payload": _wide(2 * _LIMIT)},
+     ("order", "payload")),
+    ({"aggregate_type": "order", "headers": "[1]"}, ("headers",)),
+], ids=["illegal topic", "topic too long", "value too large",
+        "headers are no object"])
+def test_p8_row_that_cannot_be_delivered(walpost, database, kafka, outbox,
+                                         reader, topics, row, words):
+    relay = walpost(database, kafka, topics).run()
+    outbox.insert("order", "before")
+    database.wait_confirmed(database.name)
+    with database.transaction() as cursor:
+        outbox.insert("order", "same transaction", cursor=cursor)
+        outbox.insert(cursor=cursor, **row)
+        limit = database.lsn_before_commit(cursor)
+    outbox.insert("order", "after")
+
+    reason = relay.wait_unready()
+    assert relay.get("/healthz")[0] == 200
+    said = (reason + "\n" + relay.log()).splitlines()
+    assert any(_POSITION.search(line) and all(word in line for word in words)
+               for line in said), said
+    assert "after" not in {r.key.decode() for r in reader.read_all(topics)}
+    assert database.confirmed_lsn(database.name) <= limit
+    assert relay.stop() == 0
+    assert database.confirmed_lsn(database.name) <= limit
+
+    # The same after a restart: neither forgotten nor skipped.
+    relay.start()
+    relay.wait_unready()
+    assert database.confirmed_lsn(database.name) <= limit
+    keys = [r.key.decode() for r in reader.read_all(topics)]
+    assert set(keys) <= {"before", "same transaction"}
+    assert keys.count("before") == 1
+
+
+def test_p8_topic_with_a_lower_limit_than_the_broker(
+        walpost, database, kafka, outbox, reader, topics):
+    kafka.create_topic(topics + "order", 1, max_message_bytes=5000)
+    relay = walpost(database, kafka, topics).run()
+    outbox.insert("order", "o", _wide(1000), sequence=1)
+    database.wait_confirmed(database.name)
+    with database.transaction() as cursor:
+        outbox.insert("order", "o", _wide(10000), cursor, sequence=2)
+        limit = database.lsn_before_commit(cursor)
+    outbox.insert("order", "o", _wide(1000), sequence=3)
+    relay.wait_unready()
+    assert relay.running()
+    assert len(reader.read_all(topics)) == 1
+    assert database.confirmed_lsn(database.name) <= limit
+
+
+def test_large_values_within_the_limit_go_through(walpost, database, kafka,
+                                                  outbox, reader, topics):
+    walpost(database, kafka, topics).run()
+    for sequence in range(20):
+        outbox.insert("order", "o", _wide(_LIMIT - 2000), sequence=sequence)
+    database.wait_confirmed(database.name)
+    Checker(outbox.expected(), reader.read_all(topics)).assert_clean()

@@ -1,0 +1,140 @@
+"""The tests' own instruments, without walpost.
+
+A judge that cannot find fault proves nothing, and a reader that loses a null
+hides a bug; so they are tested first, against real servers.
+"""
+
+import dataclasses
+import subprocess
+
+import pytest
+
+from harness import Checker, Expected, Load, Postgres, Record
+from harness.paths import postgres_bin
+
+
+def _record(number, offset=None, key=b"k", partition=0, topic="t"):
+    return Record(topic, partition, number if offset is None else offset, 0,
+                  key, b"v%d" % number,
+                  (("id", b"%d" % number),
+                   ("walpost-position", b"00000001-%016X-%016X"
+                    % (number, 1))))
+
+
+def _event(number):
+    return Expected(str(number), "t", b"k", b"v%d" % number, number)
+
+
+def _log(*numbers):
+    return [_record(number, offset) for offset, number in enumerate(numbers)]
+
+
+_EVENTS = [_event(number) for number in (1, 2, 3, 4)]
+
+
+def test_judge_accepts_a_contiguous_resend_and_counts_it():
+    checker = Checker(_EVENTS, _log(1, 2, 3, 2, 3, 4))
+    checker.assert_clean()
+    assert checker.duplicates == 2
+
+
+@pytest.mark.parametrize("kind, events, records", [
+    ("missing", _EVENTS, _log(1, 2, 3)),
+    ("unknown", _EVENTS[:3], _log(1, 2, 3, 4)),
+    ("disorder", _EVENTS, _log(1, 3, 2, 4)),
+    ("disorder", _EVENTS, _log(1, 2, 3, 2, 4)),
+    ("disorder", _EVENTS, _log(1, 2, 3, 4, 2)),
+    ("disorder", _EVENTS, _log(1, 2, 3) + [_record(4, 0, partition=1)]),
+    ("disorder", [*_EVENTS[:3], dataclasses.replace(_EVENTS[3], sequence=2)],
+     _log(1, 2, 3, 4)),
+    ("altered", _EVENTS, _log(1, 2, 3) + [_record(4, 3, key=None)]),
+    ("altered", [*_EVENTS[:3], dataclasses.replace(_EVENTS[3], value=None)],
+     _log(1, 2, 3, 4)),
+])
+def test_judge_finds(kind, events, records):
+    checker = Checker(events, records)
+    assert getattr(checker, kind)
+    with pytest.raises(AssertionError, match=kind):
+        checker.assert_clean()
+
+
+def test_reader_returns_the_exact_bytes(kafka, reader, topics):
+    topic = topics + "bytes"
+
+    def produce(value, *options):
+        subprocess.run(["kcat", "-b", kafka.bootstrap, "-P", "-t", topic,
+                        "-p", "0", *options], input=value, check=True)
+
+    produce(b":empty key", "-K:")
+    produce(b"null key")
+    produce(b"k:", "-K:", "-Z")
+    produce("k:\u2028 \x85 é".encode() + b" \xff\x01\"\\", "-K:",
+            "-H", "a=1,b=2", "-H", "null", "-H", "empty=")
+    records = reader.read(topic)
+    assert [(record.key, record.value) for record in records] == [
+        (b"", b"empty key"),
+        (None, b"null key"),
+        (b"k", None),
+        (b"k", "\u2028 \x85 é".encode() + b" \xff\x01\"\\"),
+    ]
+    assert records[3].headers == (("a", b"1,b=2"), ("null", None),
+                                  ("empty", b""))
+    assert reader.topics(topics) == [topic]
+
+
+def test_broker_keeps_its_records_over_a_kill(own_kafka, reader, topics):
+    # Only `own_kafka` is read here; `reader` shows that the two are apart.
+    reader_of_own = type(reader)(own_kafka.bootstrap)
+    subprocess.run(["kcat", "-b", own_kafka.bootstrap, "-P", "-t",
+                    topics + "kept"], input=b"kept\n", check=True)
+    own_kafka.kill()
+    own_kafka.start()
+    assert [r.value for r in reader_of_own.read(topics + "kept")] == [b"kept"]
+    assert reader.topics(topics) == []
+    own_kafka.freeze()
+    with pytest.raises(RuntimeError, match="kcat"):
+        reader_of_own.topics()
+    own_kafka.thaw()
+    own_kafka.stop()
+
+
+def test_postgres_is_logical_and_survives_a_crash(own_postgres):
+    database = own_postgres.create_database()
+    assert database.value("show wal_level") == "logical"
+    database.execute("create table kept (n int)")
+    database.execute("insert into kept values (1)")
+    own_postgres.crash()
+    own_postgres.start()
+    with pytest.raises(Exception):
+        database.execute("select 1")  # the old connection is dead
+    assert database.value("select n from kept") == 1
+    assert own_postgres.restart("immediate").stop("fast") < 10
+
+
+def test_postgres_runs_from_where_its_user_may_not_look(directory):
+    hidden = directory / "hidden"
+    hidden.mkdir(mode=0o700)
+    (hidden / "server").symlink_to(postgres_bin().parent)
+    server = Postgres(directory / "postgres", hidden / "server" / "bin")
+    try:
+        server.start()
+        with server.connect() as connection:
+            assert connection.server_version >= 140000
+    finally:
+        server.close()
+
+
+def test_load_leaves_a_rising_version_per_key(outbox):
+    with Load(outbox, seed=1) as load:
+        while load.transactions() < 200:
+            assert all(thread.is_alive() for thread in load._threads)
+    events = outbox.expected()
+    assert len(events) >= 200
+    by_key = {}
+    for event in sorted(events, key=lambda event: event.sequence):
+        by_key.setdefault(event.key, []).append(event.sequence)
+    for sequences in by_key.values():
+        assert sequences == list(range(1, len(sequences) + 1))
+    deleted = len(events) - outbox.database.value(
+        "select count(*) from outbox")
+    assert deleted > 0

@@ -1,0 +1,189 @@
+"""Ends and returns: of walpost, of Postgres, of the broker."""
+
+import signal
+import time
+
+import pytest
+
+from harness import Checker, KafkaReader, Load, Outbox, wait_until
+
+
+def _judge(outbox, broker, topics):
+    outbox.database.wait_confirmed(outbox.database.name, seconds=120)
+    checker = Checker(outbox.expected(),
+                      KafkaReader(broker.bootstrap).read_all(topics))
+    checker.assert_clean()
+    return checker
+
+
+def _fill_window(outbox, broker):
+    """Freezes the broker and commits more than the window takes.
+
+    Returns the end of that commit.
+    """
+    broker.freeze()
+    outbox.database.execute(
+        "insert into outbox (aggregate_type, aggregate_id, payload, sequence) "
+        "select 'order', 'key-' || n % 10, to_jsonb(n), n "
+        "from generate_series(1, 5000) n")
+    end = outbox.database.current_lsn()
+    time.sleep(1)
+    return end
+
+
+@pytest.fixture
+def small_window():
+    return {"max_in_flight_records": 500}
+
+
+def test_p10_sigterm_under_load(walpost, database, kafka, outbox, topics):
+    relay = walpost(database, kafka, topics).run()
+    with Load(outbox, seed=1):
+        for _ in range(3):
+            time.sleep(1)
+            begun = time.monotonic()
+            assert relay.stop(seconds=15) == 0
+            assert time.monotonic() - begun < 11
+            relay.run()
+    assert relay.running()
+    _judge(outbox, kafka, topics)
+
+
+def test_p10_sigint_is_as_good(walpost, database, kafka, outbox, topics):
+    relay = walpost(database, kafka, topics).run()
+    outbox.insert("order", "order-1")
+    relay.send(signal.SIGINT)
+    assert relay.wait_exit(15) == 0
+    relay.run()
+    _judge(outbox, kafka, topics)
+
+
+def test_p10_what_was_acknowledged_is_confirmed_at_the_end(
+        walpost, database, kafka, outbox, topics):
+    relay = walpost(database, kafka, topics,
+                    postgres={"status_interval": "1h"}).run()
+    for number in range(200):
+        outbox.insert("order", f"order-{number}")
+    goal = database.current_lsn()
+    wait_until(lambda: len(KafkaReader(kafka.bootstrap).read_all(topics))
+               == 200, "200 records")
+    assert relay.stop() == 0
+    assert database.confirmed_lsn(database.name) >= goal
+    assert relay.run().stop() == 0
+    assert _judge(outbox, kafka, topics).duplicates == 0
+
+
+def test_p10_deadline_holds_while_kafka_is_frozen(
+        walpost, database, own_kafka, outbox, topics, small_window):
+    relay = walpost(database, own_kafka, topics, delivery={
+        **small_window, "shutdown_timeout": "2s"}).run()
+    end = _fill_window(outbox, own_kafka)
+    begun = time.monotonic()
+    relay.send(signal.SIGTERM)
+    relay.wait_exit(8)
+    assert time.monotonic() - begun > 1, "it did not try to drain"
+    assert database.confirmed_lsn(database.name) < end
+    own_kafka.thaw()
+    relay.run()
+    _judge(outbox, own_kafka, topics)
+
+
+def test_p10_second_signal_ends_at_once(walpost, database, own_kafka, outbox,
+                                        topics, small_window):
+    relay = walpost(database, own_kafka, topics, delivery=small_window).run()
+    _fill_window(outbox, own_kafka)
+    relay.send(signal.SIGTERM)
+    time.sleep(1)
+    assert relay.running(), "it did not try to drain"
+    relay.send(signal.SIGTERM)
+    relay.wait_exit(2)
+    own_kafka.thaw()
+    relay.run()
+    _judge(outbox, own_kafka, topics)
+
+
+def test_p10_postgres_fast_shutdown_while_kafka_is_frozen(
+        walpost, own_postgres, own_database, own_kafka, topics, small_window):
+    outbox = Outbox(own_database, topics)
+    relay = walpost(own_database, own_kafka, topics,
+                    delivery=small_window).run()
+    _fill_window(outbox, own_kafka)
+    assert own_postgres.stop("fast", seconds=30) < 15
+    assert relay.running()
+    own_postgres.start()
+    own_kafka.thaw()
+    _judge(outbox, own_kafka, topics)
+
+
+def test_slow_kafka_does_not_cost_the_connection(
+        walpost, database, own_kafka, outbox, topics, small_window):
+    walpost(database, own_kafka, topics, delivery=small_window,
+            postgres={"wal_sender_timeout": "2s"}).run()
+
+    def walsender():
+        return database.value(
+            "select active_pid from pg_replication_slots where slot_name = %s",
+            (database.name,))
+
+    _fill_window(outbox, own_kafka)
+    pid = walsender()
+    time.sleep(7)
+    assert pid is not None and walsender() == pid
+    own_kafka.thaw()
+    _judge(outbox, own_kafka, topics)
+    assert walsender() == pid
+
+
+@pytest.mark.parametrize("mode", ["fast", "immediate"])
+def test_postgres_restarts_under_load(walpost, own_postgres, own_database,
+                                      kafka, topics, mode):
+    outbox = Outbox(own_database, topics)
+    relay = walpost(own_database, kafka, topics).run()
+    with Load(outbox, seed=2):
+        for _ in range(2):
+            time.sleep(1)
+            own_postgres.stop(mode)
+            relay.wait_unready()
+            own_postgres.start()
+            relay.wait_ready(60)
+    _judge(outbox, kafka, topics)
+
+
+def test_walsender_is_terminated_under_load(walpost, database, kafka, outbox,
+                                            topics):
+    relay = walpost(database, kafka, topics).run()
+    with Load(outbox, seed=3):
+        for _ in range(5):
+            time.sleep(0.5)
+            database.execute(
+                "select pg_terminate_backend(active_pid) "
+                "from pg_replication_slots where slot_name = %s",
+                (database.name,))
+    relay.wait_ready(60)
+    _judge(outbox, kafka, topics)
+
+
+def test_p3_broker_stops_and_comes_back(walpost, database, own_kafka, outbox,
+                                        topics):
+    relay = walpost(database, own_kafka, topics).run()
+    with Load(outbox, seed=4):
+        time.sleep(1)
+        own_kafka.stop()
+        time.sleep(2)
+        own_kafka.start()
+        time.sleep(1)
+    _judge(outbox, own_kafka, topics)
+    assert relay.stop() == 0
+
+
+def test_p3_broker_freezes_and_thaws(walpost, database, own_kafka, outbox,
+                                     topics):
+    walpost(database, own_kafka, topics).run()
+    with Load(outbox, seed=5):
+        for _ in range(3):
+            time.sleep(0.5)
+            own_kafka.freeze()
+            time.sleep(2)
+            own_kafka.thaw()
+        time.sleep(1)
+    _judge(outbox, own_kafka, topics)

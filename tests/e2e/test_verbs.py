@@ -1,0 +1,166 @@
+"""check, init, tail, version."""
+
+import json
+import re
+import subprocess
+
+import pytest
+
+from harness import Outbox, wait_until
+from harness.paths import walpost_binary
+
+_ROW = ("insert into outbox (id, aggregate_type, aggregate_id, type, payload) "
+        "values (gen_random_uuid(), %s, %s, 'Placed', '{\"n\": 1}')")
+
+
+def _manual(relay_of, *arguments, **sections):
+    """A Walpost that must make nothing by itself."""
+    return relay_of(*arguments, postgres={"create": False}, **sections)
+
+
+def test_init_prepares_and_check_agrees(walpost, database, kafka, reader,
+                                        topics):
+    relay = _manual(walpost, database, kafka, topics)
+    unready = relay.verb("check")
+    assert unready.returncode == 1
+
+    for _ in range(2):
+        made = relay.verb("init")
+        assert made.returncode == 0, made.stderr
+    assert database.execute(
+        "select pubinsert, pubupdate, pubdelete, pubtruncate, pubviaroot "
+        "from pg_publication where pubname = 'walpost'") == [
+            (True, False, False, False, True)]
+    assert database.execute(
+        "select plugin, temporary, database from pg_replication_slots "
+        "where slot_name = %s", (database.name,)) == [
+            ("pgoutput", False, database.name)]
+
+    ready = relay.verb("check")
+    assert ready.returncode == 0, ready.stdout
+    relay.run()
+    database.execute(_ROW, ("order", "order-1"))
+    database.wait_confirmed(database.name)
+    assert [r.key for r in reader.read_all(topics)] == [b"order-1"]
+
+
+def test_table_of_init_refuses_what_could_never_be_delivered(
+        walpost, database, kafka, topics):
+    _manual(walpost, database, kafka, topics).verb("init")
+    for aggregate_type in ("not legal!", "x" * 300, ""):
+        with pytest.raises(Exception, match="check constraint"):
+            database.execute(_ROW, (aggregate_type, "order-1"))
+    database.execute(_ROW, ("order", "order-1"))
+
+
+def test_init_print_only_prints(walpost, database, kafka, topics):
+    relay = _manual(walpost, database, kafka, topics)
+    printed = relay.verb("init", "--print")
+    assert printed.returncode == 0
+    assert database.value("select to_regclass('outbox') is null")
+    assert database.confirmed_lsn(database.name) is None
+
+    subprocess.run(["psql", "-X", "-q", "-v", "ON_ERROR_STOP=1", "-d",
+                    database.conninfo()], input=printed.stdout, text=True,
+                   stdout=subprocess.DEVNULL, check=True)
+    assert relay.verb("check").returncode == 0
+
+
+def test_init_with_failover(walpost, database, kafka, topics):
+    made = _manual(walpost, database, kafka, topics).verb("init", "--failover")
+    if int(database.value("show server_version_num")) < 170000:
+        assert made.returncode == 3
+        assert "17" in made.stderr
+        assert database.confirmed_lsn(database.name) is None
+    else:
+        assert made.returncode == 0
+        assert database.value("select failover from pg_replication_slots "
+                              "where slot_name = %s", (database.name,))
+
+
+@pytest.mark.parametrize("harm, remedy", [
+    ("drop publication walpost", r"(?i)create publication"),
+    ("alter publication walpost set (publish = 'update')",
+     r"(?i)alter publication"),
+    ("alter publication walpost drop table outbox", r"(?i)alter publication"),
+    ("alter table outbox rename column payload to body", "payload"),
+    ("drop table outbox", r"(?i)outbox"),
+])
+def test_check_finds_and_mends(walpost, database, kafka, topics, harm, remedy):
+    relay = _manual(walpost, database, kafka, topics)
+    assert relay.verb("init").returncode == 0
+    assert relay.verb("check").returncode == 0
+    database.execute(harm)
+    found = relay.verb("check")
+    assert found.returncode == 1, found.stdout
+    assert re.search(remedy, found.stdout), found.stdout
+
+
+def test_check_without_a_slot(walpost, database, kafka, outbox, topics):
+    database.execute("create publication walpost for table outbox "
+                     "with (publish = 'insert')")
+    found = _manual(walpost, database, kafka, topics).verb("check")
+    assert found.returncode == 1
+    assert "pg_create_logical_replication_slot" in found.stdout \
+        or "walpost init" in found.stdout
+    assert database.confirmed_lsn(database.name) is None
+
+
+def test_check_without_a_broker(walpost, database, kafka, topics):
+    relay = _manual(walpost, database, kafka, topics,
+                    kafka={"brokers": "127.0.0.1:1"})
+    relay.verb("init")
+    found = relay.verb("check")
+    assert found.returncode == 1
+    assert "127.0.0.1:1" in found.stdout
+
+
+def test_check_says_that_order_is_lost_without_a_key(walpost, database, kafka,
+                                                     topics):
+    keyed = _manual(walpost, database, kafka, topics)
+    keyed.verb("init")
+    keyless = _manual(walpost, database, kafka, topics, outbox={"tables": [
+        {"name": "public.outbox", "columns": {"aggregate_id": None}}]})
+    warning = "(?i)order per key"
+    assert not re.search(warning, keyed.verb("check").stdout)
+    checked = keyless.verb("check")
+    assert checked.returncode == 0, checked.stdout
+    assert re.search(warning, checked.stdout)
+
+
+def test_tail_prints_events_from_a_temporary_slot(walpost, database, topics,
+                                                  kafka):
+    outbox = Outbox(database, topics)
+    relay = walpost(database, kafka, topics, kafka=None)
+    tail = relay.spawn("tail", "--count", "2")
+    wait_until(lambda: database.execute(
+        "select 1 from pg_replication_slots where temporary and active and "
+        "confirmed_flush_lsn is not null"), "the temporary slot of tail")
+    with database.transaction() as cursor:
+        event = outbox.insert("order", "order-1", '{"a": 1}', cursor)
+        outbox.insert("order", None, "2", cursor)
+    assert tail.wait(20) == 0
+    first, second = [json.loads(line) for line in tail.stdout.read().split(
+        b"\n") if line]
+    assert first["id"] == event
+    assert first["aggregate_type"] == "order"
+    assert (first["aggregate_id"], second["aggregate_id"]) == ("order-1", None)
+    assert first["payload"] in ({"a": 1}, '{"a": 1}')
+    wait_until(lambda: database.value(
+        "select count(*) from pg_replication_slots") == 0,
+        "no slot to be left")
+
+
+def test_version():
+    said = subprocess.run([walpost_binary(), "version"], capture_output=True,
+                          text=True)
+    assert said.returncode == 0
+    assert re.search(r"walpost \d+\.\d+\.\d+", said.stdout)
+
+
+def test_help_names_every_verb():
+    said = subprocess.run([walpost_binary(), "--help"], capture_output=True,
+                          text=True)
+    assert said.returncode == 0
+    for verb in ("run", "check", "init", "tail", "version"):
+        assert verb in said.stdout
