@@ -1,5 +1,5 @@
 -- One order, as pgbench places them: the business row and its event in one
--- transaction. Every fifth is rolled back, and must never be seen in Kafka.
+-- transaction. One in five is rolled back, and must never be seen in Kafka.
 
 \set customer random(1, 20)
 \set cents random(100, 9999)

@@ -88,9 +88,22 @@ def own_kafka(directory):
 
 
 @pytest.fixture
-def database(postgres):
+def walposts():
+    """Every Walpost of the test, in the order of their making."""
+    made = []
+    yield made
+    for number, instance in enumerate(made):
+        instance.close()
+        # pytest shows this when the test has failed.
+        print(f"--- log of walpost {number}\n{instance.whole_log()[-20000:]}")
+
+
+@pytest.fixture
+def database(postgres, walposts):
     fresh = postgres.create_database()
     yield fresh
+    for instance in walposts:
+        instance.close()  # else it would take its slot again
     fresh.drop()
 
 
@@ -117,14 +130,12 @@ def outbox(database, topics):
 
 
 @pytest.fixture
-def walpost(directory, request):
+def walpost(directory, walposts):
     """Makes Walposts: walpost(database, kafka, topics, section={...}).
 
     The sections are laid over a configuration that works; a value of None
     removes the key.
     """
-    made = []
-
     def make(database, kafka, topics, env=None, **sections):
         config = {
             "postgres": {"conninfo": database.conninfo(),
@@ -134,15 +145,12 @@ def walpost(directory, request):
             "kafka": {"brokers": kafka.bootstrap},
             "http": {"listen": f"127.0.0.1:{free_port()}"},
         }
-        made.append(Walpost(directory / f"walpost-{len(made)}",
-                            _laid_over(config, sections), env))
-        return made[-1]
+        made = Walpost(directory / f"walpost-{len(walposts)}",
+                       _laid_over(config, sections), env)
+        walposts.append(made)
+        return made
 
-    yield make
-    for number, instance in enumerate(made):
-        instance.close()
-        # pytest shows this when the test has failed.
-        print(f"--- log of walpost {number}\n{instance.whole_log()[-20000:]}")
+    return make
 
 
 def _laid_over(base, changes):

@@ -198,9 +198,9 @@ def test_partitioned_outbox_through_its_root(walpost, database, kafka, reader,
 
     records = sorted(reader.read_all(topics), key=lambda r: r.position)
     assert [(r.topic, r.id, r.key, r.value) for r in records] == [
-        (topics + "order", number, key, number)
-        for number, key in ((b"1", b"a"), (b"10", b"b"), (b"11", b"c"),
-                            (b"21", b"d"), (b"2", b"e"))]
+        (topics + "order", number, key, number.encode())
+        for number, key in (("1", b"a"), ("10", b"b"), ("11", b"c"),
+                            ("21", b"d"), ("2", b"e"))]
 
 
 @pytest.mark.parametrize("change", [

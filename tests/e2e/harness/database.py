@@ -13,8 +13,8 @@ class Database:
     """A fresh database, with what tests ask about slots and LSNs.
 
     Owned by the test; `drop()` also drops the slots that are left in it. The
-    connection behind `execute` is remade after the server went away. The name
-    is unique on the server, so it also serves as the name of a slot.
+    connection behind `execute` is remade when the server went away. The name is
+    unique on the server, so it also serves as the name of a slot.
     """
 
     def __init__(self, server):
@@ -33,15 +33,9 @@ class Database:
 
     def execute(self, sql, parameters=None):
         """Runs one statement in its own transaction; returns its rows."""
-        if self._connection is None or self._connection.closed:
-            self._connection = self.connect()
-        try:
-            with self._connection.cursor() as cursor:
-                cursor.execute(sql, parameters)
-                return cursor.fetchall() if cursor.description else []
-        except psycopg2.OperationalError:
-            self._connection.close()
-            raise
+        with self._live_connection().cursor() as cursor:
+            cursor.execute(sql, parameters)
+            return cursor.fetchall() if cursor.description else []
 
     @contextlib.contextmanager
     def transaction(self):
@@ -105,6 +99,19 @@ class Database:
                                (slot,))
                 self._drop_slot(cursor, slot)
             cursor.execute(f"drop database {self.name} with (force)")
+
+    def _live_connection(self):
+        """Our own connection; another one where the server has restarted."""
+        if self._connection is not None:
+            try:
+                with self._connection.cursor() as cursor:
+                    cursor.execute("select 1")
+            except (psycopg2.OperationalError, psycopg2.InterfaceError):
+                self._connection.close()
+                self._connection = None
+        if self._connection is None:
+            self._connection = self.connect()
+        return self._connection
 
     @contextlib.contextmanager
     def _admin(self):

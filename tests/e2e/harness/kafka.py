@@ -44,7 +44,7 @@ class Kafka:
         (self._directory / "log4j2.properties").write_text(_LOG4J)
         self._format()
 
-    def start(self, seconds=60):
+    def start(self, seconds=120):
         self._process = Process(
             ["java", *_JVM, f"-Dlog4j2.configurationFile={self._directory}"
              "/log4j2.properties", "-cp", _class_path(), "kafka.Kafka",
@@ -93,7 +93,7 @@ class Kafka:
              "format", "-t", cluster.decode().rstrip("="), "-c",
              self._config],
             self._directory / "format.log")
-        if formatting.wait(60) != 0:
+        if formatting.wait(120) != 0:
             raise RuntimeError("Kafka's StorageTool failed:\n" +
                                formatting.log_tail())
 

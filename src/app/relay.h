@@ -1,0 +1,108 @@
+// Relay: Postgres to Kafka, from the first connection to a clean end.
+//
+//   WalSource ──▶ Pipeline ──▶ Producer
+//       ▲            │ confirmed()
+//       └────────────┘
+//
+// It owns the three, decides when to connect, when to start over and when to
+// end, and knows why nothing is moving when nothing is. Everything runs on
+// the one io_context that it is given, so nothing here is locked.
+//
+//   Relay relay(io.get_executor(), config);
+//   co_spawn(io, relay.Run(), ...);   // ends with the exit status
+//
+// The life of it:
+//
+//   producer ─▶ connect ─▶ stream ─┬─ lost, server restarts: backoff, connect
+//      ▲                           ├─ producer fatal: replace it, start over
+//      └───────────────────────────┤   at the confirmed LSN
+//                                  └─ Shutdown: drain, confirm, end
+#pragma once
+
+#include <boost/asio/any_io_executor.hpp>
+#include <boost/asio/awaitable.hpp>
+#include <boost/asio/steady_timer.hpp>
+#include <memory>
+#include <optional>
+#include <string>
+
+#include "absl/status/status.h"
+#include "base/backoff.h"
+#include "config/config.h"
+#include "delivery/pipeline.h"
+#include "delivery/relay_status.h"
+#include "kafka/producer.h"
+#include "postgres/side_session.h"
+#include "postgres/wal_source.h"
+
+namespace walpost {
+
+class Relay {
+ public:
+  // kInvalidArgument: a topic template or a property of Kafka is wrong.
+  static absl::StatusOr<std::unique_ptr<Relay>> Create(
+      boost::asio::any_io_executor executor, const Config& config);
+
+  // Runs until Shutdown (kOk) or until it cannot go on as configured
+  // (kFailedPrecondition, kInvalidArgument) before it ever streamed. Later
+  // such errors leave it up, stuck and saying why.
+  boost::asio::awaitable<absl::Status> Run();
+
+  // Stop reading, let the brokers acknowledge what is in flight, confirm it,
+  // end. At the latest after Config::shutdown_timeout.
+  void Shutdown();
+
+  RelayStatus Status() const;
+
+ private:
+  Relay(boost::asio::any_io_executor executor, const Config& config,
+        std::unique_ptr<RecordBuilder> builder);
+
+  boost::asio::awaitable<absl::Status> Session();
+  boost::asio::awaitable<void> ReplaceProducer();
+  boost::asio::awaitable<void> WaitBeforeNextSession(absl::Status reason);
+  boost::asio::awaitable<void> CloseProducer();
+  boost::asio::awaitable<void> Watch();
+  absl::Status StartProducer();
+
+  void OnDrained();
+  void OnServerShutdown();
+  bool IsHopeless(const absl::Status& status) const;
+  void NoteDamage(const absl::Status& status);
+  void NoteAcknowledgements();
+  void LogProgress();
+  void UpdateState();
+  RelayState CurrentState(std::string& reason) const;
+
+  boost::asio::any_io_executor executor_;
+  Config config_;
+  Pipeline pipeline_;
+  std::unique_ptr<Producer> producer_;
+  WalSource source_;
+  SideSession side_session_;
+  boost::asio::steady_timer retry_timer_;
+  boost::asio::steady_timer watch_timer_;
+  Backoff backoff_;
+
+  bool has_streamed_ = false;
+  uint64_t sessions_ = 0;
+  std::optional<MonotonicTime> shutdown_deadline_;
+  bool ended_ = false;
+
+  // Why the last session ended, while there is no new one.
+  absl::Status trouble_;
+  // A damaged stream at the same confirmed LSN again and again is poison.
+  Lsn damaged_at_;
+  int times_damaged_ = 0;
+
+  std::optional<SlotReport> slot_report_;
+  RelayState state_ = RelayState::kStarting;
+  std::string reason_;
+  MonotonicTime state_since_;
+  uint64_t acknowledged_before_ = 0;
+  MonotonicTime last_acknowledged_at_;
+  uint64_t logged_before_ = 0;
+  MonotonicTime last_progress_log_;
+};
+
+}  // namespace walpost

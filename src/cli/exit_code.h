@@ -1,0 +1,20 @@
+// How walpost ends. Documented in README.md; scripts depend on it.
+#pragma once
+
+#include "absl/status/status.h"
+
+namespace walpost {
+
+enum ExitCode : int {
+  kExitOk = 0,
+  kExitFindings = 1,  // `check` found an error
+  kExitUsage = 2,     // command line or configuration
+  kExitPostgres = 3,  // Postgres refuses as configured
+  kExitKafka = 4,     // Kafka refuses as configured
+  kExitBug = 70,
+};
+
+// Prints the status as one line on stderr and returns `code`.
+int Fail(const absl::Status& status, ExitCode code);
+
+}  // namespace walpost

@@ -1,0 +1,40 @@
+// walpost: outbox events from Postgres to Kafka.
+#include <CLI/CLI.hpp>
+
+#include "cli/exit_code.h"
+#include "cli/verbs.h"
+#include "config/loader.h"
+
+namespace walpost {
+
+void ConfigArguments::AddTo(CLI::App& verb) {
+  verb.add_option("-c,--config", file, "Configuration file (YAML)")
+      ->required();
+  verb.add_option("--set", overrides,
+                  "Override a key, as in --set kafka.brokers=host:9092")
+      ->take_all()
+      ->expected(1)
+      ->delimiter('\0');
+}
+
+absl::StatusOr<Config> ConfigArguments::Load() const {
+  return LoadConfig(file, overrides);
+}
+
+int Main(int argc, char** argv) {
+  CLI::App app("Outbox events from Postgres to Kafka.", "walpost");
+  app.require_subcommand(1);
+  int exit_code = kExitOk;
+  AddRun(app, exit_code);
+  AddVersion(app, exit_code);
+  try {
+    app.parse(argc, argv);
+  } catch (const CLI::ParseError& error) {
+    return app.exit(error) == 0 ? kExitOk : kExitUsage;
+  }
+  return exit_code;
+}
+
+}  // namespace walpost
+
+int main(int argc, char** argv) { return walpost::Main(argc, argv); }

@@ -1,0 +1,125 @@
+// walpost run: publish until told to end.
+#include <csignal>
+#include <CLI/CLI.hpp>
+#include <boost/asio/co_spawn.hpp>
+#include <boost/asio/io_context.hpp>
+#include <boost/asio/signal_set.hpp>
+#include <memory>
+
+#include "app/relay.h"
+#include "base/version.h"
+#include "cli/exit_code.h"
+#include "cli/verbs.h"
+#include "config/printer.h"
+#include "fmt/format.h"
+#include "spdlog/sinks/stdout_color_sinks.h"
+#include "spdlog/spdlog.h"
+
+namespace walpost {
+namespace {
+
+namespace asio = boost::asio;
+
+void SetUpLog(LogLevel level) {
+  spdlog::set_default_logger(spdlog::stderr_color_mt("walpost"));
+  spdlog::set_pattern("%Y-%m-%dT%H:%M:%S.%eZ %l %v",
+                      spdlog::pattern_time_type::utc);
+  switch (level) {
+    case LogLevel::kDebug:
+      return spdlog::set_level(spdlog::level::debug);
+    case LogLevel::kInfo:
+      return spdlog::set_level(spdlog::level::info);
+    case LogLevel::kWarn:
+      return spdlog::set_level(spdlog::level::warn);
+    case LogLevel::kError:
+      return spdlog::set_level(spdlog::level::err);
+  }
+}
+
+absl::Status CheckComplete(const Config& config) {
+  if (config.postgres.conninfo.empty()) {
+    return absl::InvalidArgumentError(
+        "postgres.conninfo is missing: how to reach Postgres, as in "
+        "host=127.0.0.1 dbname=shop user=walpost");
+  }
+  if (config.kafka.brokers.empty()) {
+    return absl::InvalidArgumentError(
+        "kafka.brokers is missing: how to reach Kafka, as in 127.0.0.1:9092");
+  }
+  return absl::OkStatus();
+}
+
+// The first signal asks for a clean end, the second ends at once.
+class SignalHandler {
+ public:
+  SignalHandler(asio::io_context& io, Relay& relay)
+      : signals_(io, SIGINT, SIGTERM), relay_(relay) {
+    Wait();
+  }
+
+  void Cancel() { signals_.cancel(); }
+
+ private:
+  void Wait() {
+    signals_.async_wait([this](boost::system::error_code error, int signal) {
+      if (error) return;
+      if (asked_) std::_Exit(128 + signal);
+      asked_ = true;
+      relay_.Shutdown();
+      Wait();
+    });
+  }
+
+  asio::signal_set signals_;
+  Relay& relay_;
+  bool asked_ = false;
+};
+
+int Run(const ConfigArguments& arguments, bool print_config) {
+  const absl::StatusOr<Config> config = arguments.Load();
+  if (!config.ok()) return Fail(config.status(), kExitUsage);
+  if (print_config) {
+    fmt::print("{}", PrintConfig(*config));
+    return kExitOk;
+  }
+  const absl::Status complete = CheckComplete(*config);
+  if (!complete.ok()) return Fail(complete, kExitUsage);
+  SetUpLog(config->log_level);
+  std::signal(SIGPIPE, SIG_IGN);
+
+  asio::io_context io(1);
+  auto relay = Relay::Create(io.get_executor(), *config);
+  if (!relay.ok()) return Fail(relay.status(), kExitKafka);
+  SignalHandler signals(io, **relay);
+  spdlog::info("walpost {}: {} to Kafka at {}", kVersion,
+               config->postgres.slot, config->kafka.brokers);
+  absl::Status result;
+  asio::co_spawn(io, (*relay)->Run(),
+                 [&](std::exception_ptr exception, absl::Status status) {
+                   if (exception) std::rethrow_exception(exception);
+                   result = std::move(status);
+                   signals.Cancel();
+                   io.stop();
+                 });
+  io.run();
+  if (!result.ok()) return Fail(result, kExitPostgres);
+  spdlog::info("ended; confirmed {}",
+               (*relay)->Status().confirmed.ToString());
+  return kExitOk;
+}
+
+}  // namespace
+
+void AddRun(CLI::App& app, int& exit_code) {
+  CLI::App* verb = app.add_subcommand("run", "Publish committed events");
+  auto arguments = std::make_shared<ConfigArguments>();
+  auto print_config = std::make_shared<bool>(false);
+  arguments->AddTo(*verb);
+  verb->add_flag("--print-config", *print_config,
+                 "Print the configuration in effect, without secrets, and end");
+  verb->callback([arguments, print_config, &exit_code] {
+    exit_code = Run(*arguments, *print_config);
+  });
+}
+
+}  // namespace walpost

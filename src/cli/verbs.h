@@ -1,0 +1,31 @@
+// The verbs. Each registers itself with CLI11 and leaves its exit code.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "config/config.h"
+
+namespace CLI {
+class App;
+}
+
+namespace walpost {
+
+// -c FILE and --set, which most verbs take.
+struct ConfigArguments {
+  std::string file;
+  std::vector<std::string> overrides;
+
+  void AddTo(CLI::App& verb);
+  absl::StatusOr<Config> Load() const;
+};
+
+void AddRun(CLI::App& app, int& exit_code);
+void AddCheck(CLI::App& app, int& exit_code);
+void AddInit(CLI::App& app, int& exit_code);
+void AddTail(CLI::App& app, int& exit_code);
+void AddVersion(CLI::App& app, int& exit_code);
+
+}  // namespace walpost

@@ -1,0 +1,232 @@
+#include "config/loader.h"
+
+#include <algorithm>
+
+#include "base/status_macros.h"
+#include "config/overrides.h"
+#include "config/section.h"
+#include "fmt/format.h"
+#include "outbox/fields.h"
+#include "outbox/route.h"
+
+namespace walpost {
+namespace {
+
+using std::chrono::milliseconds;
+using std::chrono::minutes;
+using std::chrono::seconds;
+
+constexpr size_t kMostRecords = size_t{1} << 20;
+constexpr size_t kLeastBytes = size_t{64} << 10;
+constexpr size_t kMostBytes = size_t{4} << 30;
+
+void ReadPostgres(Section section, WalSourceOptions& options) {
+  section.Read("conninfo", options.conninfo);
+  section.Read("slot", options.slot);
+  section.Read("publication", options.publication);
+  section.Read("create", options.create);
+  section.Read("failover", options.failover);
+  section.Read("wal_sender_timeout", options.wal_sender_timeout, seconds(1),
+               minutes(60));
+  section.Read("status_interval", options.status_interval, milliseconds(1),
+               seconds(10));
+  section.Done();
+  constexpr size_t kLongestSlotName = 63;
+  const bool legal =
+      !options.slot.empty() && options.slot.size() <= kLongestSlotName &&
+      std::ranges::all_of(options.slot, [](char c) {
+        return (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9') || c == '_';
+      });
+  if (!legal) {
+    section.Fail("slot", fmt::format("'{}' is no slot name (1 to 63 of a-z, "
+                                     "0-9 and _)",
+                                     options.slot));
+  }
+  if (options.publication.empty()) section.Fail("publication", "it is empty");
+}
+
+// A column name, {constant: text}, or null.
+void ReadField(Section& columns, const std::string& name,
+               FieldSource& source) {
+  const YAML::Node node = columns.Get(name);
+  if (!node.IsDefined()) return;
+  if (node.IsNull()) {
+    source.kind = FieldSource::Kind::kAbsent;
+  } else if (node.IsMap()) {
+    Section constant = columns.Child(name);
+    source.kind = FieldSource::Kind::kConstant;
+    if (!constant.Has("constant")) {
+      constant.Fail("", "a column, {constant: text} or null is expected here");
+    }
+    constant.Read("constant", source.text);
+    constant.Done();
+  } else {
+    source.kind = FieldSource::Kind::kColumn;
+    source.text = columns.Scalar(name, node);
+    if (source.text.empty()) columns.Fail(name, "the column has no name");
+  }
+}
+
+void ReadFields(Section columns, FieldSources& fields) {
+  for (const FieldDescription& field : kFields) {
+    ReadField(columns, std::string(field.name), fields.*field.source);
+  }
+  ReadField(columns, "timestamp", fields.timestamp);
+  columns.Done();
+}
+
+void CheckTemplate(Section& section, const std::string& topic) {
+  if (topic.empty()) return;
+  const auto parsed = TopicTemplate::Parse(topic);
+  if (!parsed.ok()) {
+    section.Fail("topic", std::string(parsed.status().message()));
+  }
+}
+
+void ReadTable(Section section, TableOptions& table) {
+  section.Read("name", table.name);
+  if (table.name.find('.') == std::string::npos) {
+    table.name = "public." + table.name;
+  }
+  ReadFields(section.Child("columns"), table.columns);
+  section.Read("topic", table.topic);
+  CheckTemplate(section, table.topic);
+  Section value = section.Child("value");
+  value.ReadList("columns", table.value_columns);
+  value.Done();
+  section.Done();
+}
+
+void ReadMessages(Section section, MessageOptions& messages) {
+  using Format = MessageOptions::Format;
+  section.Read("prefix", messages.prefix);
+  section.ReadChoice<Format>(
+      "format", messages.format,
+      {{"json", Format::kJson}, {"payload", Format::kPayload}});
+  Section columns = section.Child("columns");
+  ReadFields(columns, messages.columns);
+  section.Read("topic", messages.topic);
+  CheckTemplate(section, messages.topic);
+  section.Done();
+  if (messages.format != Format::kPayload) return;
+  for (const FieldDescription& field : kFields) {
+    if ((messages.columns.*field.source).kind == FieldSource::Kind::kColumn) {
+      columns.Fail(std::string(field.name),
+                   "with format: payload the content has no members; use "
+                   "{constant: text} or null");
+    }
+  }
+}
+
+void ReadOutbox(Section section, OutboxOptions& outbox) {
+  for (Section& table : section.Children("tables")) {
+    ReadTable(table, outbox.tables.emplace_back());
+    const auto& added = outbox.tables.back();
+    for (size_t i = 0; i + 1 < outbox.tables.size(); ++i) {
+      if (outbox.tables[i].name == added.name) {
+        table.Fail("name", fmt::format("table {} is listed twice", added.name));
+      }
+    }
+  }
+  ReadMessages(section.Child("messages"), outbox.messages);
+  section.Done();
+  if (outbox.tables.empty() && !outbox.messages.enabled()) {
+    outbox.tables.emplace_back();
+  }
+}
+
+void ReadRoute(Section section, RouteOptions& route) {
+  section.Read("topic", route.topic);
+  if (route.topic.empty()) section.Fail("topic", "it is empty");
+  CheckTemplate(section, route.topic);
+  section.ReadMap("headers", route.headers);
+  section.Read("position_header", route.position_header);
+  section.Done();
+}
+
+void ReadValue(Section section, ValueFormat& format) {
+  section.ReadChoice<ValueFormat>(
+      "format", format,
+      {{"raw", ValueFormat::kRaw}, {"protobuf", ValueFormat::kProtobuf}});
+  section.Done();
+}
+
+void ReadKafka(Section section, ProducerOptions& kafka) {
+  section.Read("brokers", kafka.brokers);
+  section.ReadMap("properties", kafka.properties);
+  section.Done();
+}
+
+void ReadDelivery(Section section, Config& config) {
+  section.ReadSize("max_in_flight_records", config.window.max_records, 1,
+                   kMostRecords);
+  section.ReadSize("max_in_flight_bytes", config.window.max_bytes, kLeastBytes,
+                   kMostBytes);
+  section.Read("shutdown_timeout", config.shutdown_timeout, milliseconds(0),
+               minutes(60));
+  section.Done();
+}
+
+void ReadHttp(Section section, HttpOptions& http) {
+  section.Read("listen", http.listen);
+  section.Done();
+}
+
+void ReadLog(Section section, LogLevel& level) {
+  section.ReadChoice<LogLevel>("level", level,
+                               {{"debug", LogLevel::kDebug},
+                                {"info", LogLevel::kInfo},
+                                {"warn", LogLevel::kWarn},
+                                {"error", LogLevel::kError}});
+  section.Done();
+}
+
+Config ReadConfig(Section root) {
+  Config config;
+  ReadPostgres(root.Child("postgres"), config.postgres);
+  ReadOutbox(root.Child("outbox"), config.outbox);
+  ReadRoute(root.Child("route"), config.outbox.route);
+  ReadValue(root.Child("value"), config.outbox.value_format);
+  ReadKafka(root.Child("kafka"), config.kafka);
+  ReadDelivery(root.Child("delivery"), config);
+  ReadHttp(root.Child("http"), config.http);
+  ReadLog(root.Child("log"), config.log_level);
+  root.Done();
+  config.kafka.client_id = "walpost-" + config.postgres.slot;
+  return config;
+}
+
+}  // namespace
+
+absl::StatusOr<Config> LoadConfig(const std::string& path,
+                                  const std::vector<std::string>& overrides) {
+  const Environment environment = Environment::Real();
+  const std::optional<std::string> text = environment.file(path);
+  if (!text) {
+    return absl::InvalidArgumentError(fmt::format(
+        "configuration file {} cannot be read: give its path with -c", path));
+  }
+  return ParseConfig(*text, path, overrides, environment);
+}
+
+absl::StatusOr<Config> ParseConfig(std::string_view text,
+                                   const std::string& file_name,
+                                   const std::vector<std::string>& overrides,
+                                   const Environment& environment) {
+  Document document{file_name, environment, {}, absl::OkStatus()};
+  // yaml-cpp throws; nothing of that leaves this function.
+  try {
+    YAML::Node root = YAML::Load(std::string(text));
+    WALPOST_RETURN_IF_ERROR(
+        ApplyOverrides(overrides, root, document.overridden));
+    Config config = ReadConfig(Section(document, root, ""));
+    WALPOST_RETURN_IF_ERROR(document.error);
+    return config;
+  } catch (const YAML::Exception& error) {
+    return absl::InvalidArgumentError(
+        fmt::format("{}:{}: not YAML: {}", file_name, error.mark.line + 1,
+                    error.msg));
+  }
+}
+
+}  // namespace walpost

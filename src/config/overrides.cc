@@ -1,0 +1,55 @@
+#include "config/overrides.h"
+
+#include "fmt/format.h"
+
+namespace walpost {
+namespace {
+
+// "a.b.c" -> a, b, c; names in an open mapping keep their dots.
+std::vector<std::string> SplitKey(std::string_view key) {
+  constexpr std::string_view kOpenMappings[] = {"kafka.properties.",
+                                                "route.headers."};
+  std::vector<std::string> parts;
+  size_t fixed_length = key.size();
+  for (const std::string_view prefix : kOpenMappings) {
+    if (key.starts_with(prefix)) fixed_length = prefix.size();
+  }
+  size_t from = 0;
+  for (size_t dot = key.find('.'); dot < fixed_length;
+       dot = key.find('.', from)) {
+    parts.emplace_back(key.substr(from, dot - from));
+    from = dot + 1;
+  }
+  parts.emplace_back(key.substr(from));
+  return parts;
+}
+
+}  // namespace
+
+absl::Status ApplyOverrides(const std::vector<std::string>& overrides,
+                            YAML::Node& root,
+                            std::set<std::string>& overridden) {
+  for (const std::string& override : overrides) {
+    const size_t equals = override.find('=');
+    const std::string key = override.substr(0, equals);
+    if (equals == std::string::npos || key.empty()) {
+      return absl::InvalidArgumentError(fmt::format(
+          "--set {}: write it as key=value, as in kafka.brokers=host:9092",
+          override));
+    }
+    YAML::Node node;
+    node.reset(root);
+    for (const std::string& part : SplitKey(key)) {
+      if (node.IsDefined() && !node.IsNull() && !node.IsMap()) {
+        return absl::InvalidArgumentError(fmt::format(
+            "--set {}: '{}' lies in something that is no mapping", key, part));
+      }
+      node.reset(node[part]);
+    }
+    node = YAML::Load(override.substr(equals + 1));
+    overridden.insert(key);
+  }
+  return absl::OkStatus();
+}
+
+}  // namespace walpost

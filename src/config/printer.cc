@@ -1,0 +1,145 @@
+#include "config/printer.h"
+
+#include <yaml-cpp/yaml.h>
+
+#include "config/secrets.h"
+#include "config/units.h"
+#include "outbox/fields.h"
+
+namespace walpost {
+namespace {
+
+// A literal "${" in a value must not be taken for a reference when read back.
+std::string Escape(std::string text) {
+  for (size_t at = text.find("${"); at != std::string::npos;
+       at = text.find("${", at + 3)) {
+    text.insert(at, "$");
+  }
+  return text;
+}
+
+YAML::Node Quoted(const std::string& text) {
+  YAML::Node node(Escape(text));
+  if (text.empty()) node.SetTag("!");
+  return node;
+}
+
+void PrintField(const std::string& name, const FieldSource& source,
+                YAML::Node& columns) {
+  switch (source.kind) {
+    case FieldSource::Kind::kUsual:
+      return;
+    case FieldSource::Kind::kColumn:
+      columns[name] = Quoted(source.text);
+      return;
+    case FieldSource::Kind::kConstant:
+      columns[name]["constant"] = Quoted(source.text);
+      return;
+    case FieldSource::Kind::kAbsent:
+      columns[name] = YAML::Node(YAML::NodeType::Null);
+      return;
+  }
+}
+
+YAML::Node PrintFields(const FieldSources& fields) {
+  YAML::Node columns(YAML::NodeType::Map);
+  for (const FieldDescription& field : kFields) {
+    PrintField(std::string(field.name), fields.*field.source, columns);
+  }
+  PrintField("timestamp", fields.timestamp, columns);
+  return columns;
+}
+
+YAML::Node PrintOutbox(const OutboxOptions& outbox) {
+  YAML::Node node;
+  node["tables"] = YAML::Node(YAML::NodeType::Sequence);
+  for (const TableOptions& table : outbox.tables) {
+    YAML::Node entry;
+    entry["name"] = Quoted(table.name);
+    entry["columns"] = PrintFields(table.columns);
+    if (!table.topic.empty()) entry["topic"] = Quoted(table.topic);
+    for (const std::string& column : table.value_columns) {
+      entry["value"]["columns"].push_back(Quoted(column));
+    }
+    node["tables"].push_back(entry);
+  }
+  const MessageOptions& messages = outbox.messages;
+  if (!messages.enabled()) return node;
+  node["messages"]["prefix"] = Quoted(messages.prefix);
+  node["messages"]["format"] =
+      messages.format == MessageOptions::Format::kJson ? "json" : "payload";
+  node["messages"]["columns"] = PrintFields(messages.columns);
+  if (!messages.topic.empty()) {
+    node["messages"]["topic"] = Quoted(messages.topic);
+  }
+  return node;
+}
+
+YAML::Node PrintPostgres(const WalSourceOptions& postgres) {
+  YAML::Node node;
+  node["conninfo"] = Quoted(HideConninfoSecrets(postgres.conninfo));
+  node["slot"] = postgres.slot;
+  node["publication"] = Quoted(postgres.publication);
+  node["create"] = postgres.create;
+  node["failover"] = postgres.failover;
+  node["wal_sender_timeout"] = FormatDuration(postgres.wal_sender_timeout);
+  node["status_interval"] = FormatDuration(postgres.status_interval);
+  return node;
+}
+
+YAML::Node PrintRoute(const RouteOptions& route) {
+  YAML::Node node;
+  node["topic"] = Quoted(route.topic);
+  node["headers"] = YAML::Node(YAML::NodeType::Map);
+  for (const auto& [header, column] : route.headers) {
+    node["headers"][header] = Quoted(column);
+  }
+  node["position_header"] = route.position_header;
+  return node;
+}
+
+YAML::Node PrintKafka(const ProducerOptions& kafka) {
+  YAML::Node node;
+  node["brokers"] = Quoted(kafka.brokers);
+  node["properties"] = YAML::Node(YAML::NodeType::Map);
+  for (const auto& [name, value] : kafka.properties) {
+    node["properties"][name] =
+        Quoted(IsSecretProperty(name) ? std::string(kHidden) : value);
+  }
+  return node;
+}
+
+std::string_view Name(LogLevel level) {
+  switch (level) {
+    case LogLevel::kDebug:
+      return "debug";
+    case LogLevel::kInfo:
+      return "info";
+    case LogLevel::kWarn:
+      return "warn";
+    case LogLevel::kError:
+      return "error";
+  }
+  return "info";
+}
+
+}  // namespace
+
+std::string PrintConfig(const Config& config) {
+  YAML::Node root;
+  root["postgres"] = PrintPostgres(config.postgres);
+  root["outbox"] = PrintOutbox(config.outbox);
+  root["route"] = PrintRoute(config.outbox.route);
+  root["value"]["format"] =
+      config.outbox.value_format == ValueFormat::kRaw ? "raw" : "protobuf";
+  root["kafka"] = PrintKafka(config.kafka);
+  YAML::Node delivery = root["delivery"];
+  delivery["max_in_flight_records"] = config.window.max_records;
+  delivery["max_in_flight_bytes"] = FormatSize(config.window.max_bytes);
+  delivery["shutdown_timeout"] = FormatDuration(config.shutdown_timeout);
+  root["http"]["listen"] = Quoted(config.http.listen);
+  root["log"]["level"] = std::string(Name(config.log_level));
+  return YAML::Dump(root) + "\n";
+}
+
+}  // namespace walpost

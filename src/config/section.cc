@@ -1,0 +1,209 @@
+#include "config/section.h"
+
+#include <algorithm>
+
+#include "config/units.h"
+#include "fmt/format.h"
+
+namespace walpost {
+namespace {
+
+// Edits (insert, drop, change one character) from one word to the other.
+size_t Distance(std::string_view a, std::string_view b) {
+  std::vector<size_t> row(b.size() + 1);
+  for (size_t j = 0; j <= b.size(); ++j) row[j] = j;
+  for (size_t i = 1; i <= a.size(); ++i) {
+    size_t diagonal = row[0];
+    row[0] = i;
+    for (size_t j = 1; j <= b.size(); ++j) {
+      const size_t change = diagonal + (a[i - 1] == b[j - 1] ? 0 : 1);
+      diagonal = row[j];
+      row[j] = std::min({change, row[j] + 1, row[j - 1] + 1});
+    }
+  }
+  return row.back();
+}
+
+std::string Suggest(std::string_view key,
+                    const std::vector<std::string>& known) {
+  constexpr size_t kMostEdits = 3;
+  const auto nearest = std::ranges::min_element(
+      known, {}, [&](const std::string& k) { return Distance(key, k); });
+  if (nearest == known.end() || Distance(key, *nearest) > kMostEdits) {
+    return "";
+  }
+  return fmt::format("; did you mean '{}'?", *nearest);
+}
+
+}  // namespace
+
+Section::Section(Document& document, YAML::Node node, std::string path)
+    : document_(document), node_(std::move(node)), path_(std::move(path)) {
+  if (!node_.IsDefined() || node_.IsNull()) {
+    node_ = YAML::Node(YAML::NodeType::Map);
+    return;
+  }
+  if (!node_.IsMap()) {
+    Fail("", "a mapping of keys is expected here");
+    node_ = YAML::Node(YAML::NodeType::Map);
+    return;
+  }
+  std::set<std::string> seen;
+  for (const auto& entry : node_) {
+    if (!entry.first.IsScalar()) {
+      Fail("", "a key must be a word");
+    } else if (!seen.insert(entry.first.Scalar()).second) {
+      Fail(entry.first.Scalar(), "the key occurs twice");
+    }
+  }
+}
+
+std::string Section::PathOf(const std::string& key) const {
+  if (path_.empty() || key.empty()) return path_ + key;
+  return path_ + "." + key;
+}
+
+void Section::Fail(const std::string& key, std::string_view reason) {
+  if (failed()) return;
+  const std::string path = PathOf(key);
+  std::string where = document_.file_name;
+  YAML::Node node = node_;
+  for (const auto& entry : node_) {
+    if (entry.first.IsScalar() && entry.first.Scalar() == key) {
+      node = entry.first;
+    }
+  }
+  if (document_.overridden.contains(path)) {
+    where = "--set";
+  } else if (node.Mark().line >= 0) {
+    where += fmt::format(":{}", node.Mark().line + 1);
+  }
+  document_.error = absl::InvalidArgumentError(
+      fmt::format("{}: {}{}{}", where, path, path.empty() ? "" : ": ", reason));
+}
+
+YAML::Node Section::Get(const std::string& key) {
+  known_.push_back(key);
+  const YAML::Node& node = node_;  // a const look-up inserts nothing
+  return node[key] ? node[key] : YAML::Node(YAML::NodeType::Undefined);
+}
+
+bool Section::Has(const std::string& key) {
+  return Get(key).IsDefined();
+}
+
+std::string Section::Scalar(const std::string& key, const YAML::Node& node) {
+  if (failed()) return "";
+  if (!node.IsScalar()) {
+    Fail(key, "a single value is expected here");
+    return "";
+  }
+  absl::StatusOr<std::string> value =
+      Substitute(node.Scalar(), document_.environment);
+  if (value.ok()) return *std::move(value);
+  Fail(key, std::string(value.status().message()));
+  return "";
+}
+
+void Section::Read(const std::string& key, std::string& value) {
+  const YAML::Node node = Get(key);
+  if (!node.IsDefined() || node.IsNull()) return;
+  value = Scalar(key, node);
+}
+
+void Section::Read(const std::string& key, bool& value) {
+  std::string text;
+  Read(key, text);
+  if (text.empty()) return;
+  if (text != "true" && text != "false") {
+    Fail(key, fmt::format("'{}' is neither true nor false", text));
+  }
+  value = text == "true";
+}
+
+void Section::Read(const std::string& key, std::chrono::milliseconds& value,
+                   std::chrono::milliseconds least,
+                   std::chrono::milliseconds most) {
+  std::string text;
+  Read(key, text);
+  if (text.empty()) return;
+  const absl::StatusOr<std::chrono::milliseconds> parsed = ParseDuration(text);
+  if (!parsed.ok()) {
+    Fail(key, std::string(parsed.status().message()));
+  } else if (*parsed < least || *parsed > most) {
+    Fail(key, fmt::format("{} is not between {} and {}", text,
+                          FormatDuration(least), FormatDuration(most)));
+  } else {
+    value = *parsed;
+  }
+}
+
+void Section::ReadSize(const std::string& key, size_t& value, size_t least,
+                       size_t most) {
+  std::string text;
+  Read(key, text);
+  if (text.empty()) return;
+  const absl::StatusOr<size_t> parsed = ParseSize(text);
+  if (!parsed.ok()) {
+    Fail(key, std::string(parsed.status().message()));
+  } else if (*parsed < least || *parsed > most) {
+    Fail(key, fmt::format("{} is not between {} and {}", text,
+                          FormatSize(least), FormatSize(most)));
+  } else {
+    value = *parsed;
+  }
+}
+
+void Section::ReadList(const std::string& key,
+                       std::vector<std::string>& values) {
+  const YAML::Node node = Get(key);
+  if (!node.IsDefined() || node.IsNull()) return;
+  if (!node.IsSequence()) return Fail(key, "a list is expected here");
+  values.clear();
+  for (const YAML::Node& item : node) values.push_back(Scalar(key, item));
+}
+
+void Section::ReadMap(
+    const std::string& key,
+    std::vector<std::pair<std::string, std::string>>& values) {
+  const YAML::Node node = Get(key);
+  if (!node.IsDefined() || node.IsNull()) return;
+  Section map(document_, node, PathOf(key));
+  values.clear();
+  for (const auto& entry : map.node_) {
+    if (failed()) return;
+    const std::string name = entry.first.Scalar();
+    values.emplace_back(name, map.Scalar(name, entry.second));
+  }
+}
+
+Section Section::Child(const std::string& key) {
+  return Section(document_, Get(key), PathOf(key));
+}
+
+std::vector<Section> Section::Children(const std::string& key) {
+  std::vector<Section> children;
+  const YAML::Node node = Get(key);
+  if (!node.IsDefined() || node.IsNull()) return children;
+  if (!node.IsSequence()) {
+    Fail(key, "a list is expected here");
+    return children;
+  }
+  for (size_t i = 0; i < node.size(); ++i) {
+    children.emplace_back(document_, node[i],
+                          fmt::format("{}[{}]", PathOf(key), i));
+  }
+  return children;
+}
+
+void Section::Done() {
+  for (const auto& entry : node_) {
+    if (failed()) return;
+    const std::string key = entry.first.Scalar();
+    if (std::ranges::find(known_, key) == known_.end()) {
+      Fail(key, fmt::format("there is no such key{}", Suggest(key, known_)));
+    }
+  }
+}
+
+}  // namespace walpost

@@ -1,0 +1,101 @@
+// Section: one mapping of the YAML file, read key by key.
+//
+//   Section root(document, node, "");
+//   Section kafka = root.Child("kafka");
+//   kafka.Read("brokers", options.brokers);
+//   kafka.Done();                       // any other key is an error
+//
+// The first error wins and sticks in the Document; afterwards nothing is read
+// any more, so the caller looks once, at the end. Every error is one line that
+// names file, line, key and what was expected.
+#pragma once
+
+#include <yaml-cpp/yaml.h>
+
+#include <chrono>
+#include <functional>
+#include <set>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "config/substitution.h"
+
+namespace walpost {
+
+// What the sections of one file share.
+struct Document {
+  std::string file_name;
+  const Environment& environment;
+  std::set<std::string> overridden;  // keys that --set gave
+  absl::Status error;
+};
+
+class Section {
+ public:
+  // `node` is a mapping, or null for an empty section. `path` is the dotted
+  // key of the section, empty for the whole file. `document` outlives it.
+  Section(Document& document, YAML::Node node, std::string path);
+
+  // Each leaves its target alone when the key is missing.
+  void Read(const std::string& key, std::string& value);
+  void Read(const std::string& key, bool& value);
+  void Read(const std::string& key, std::chrono::milliseconds& value,
+            std::chrono::milliseconds least, std::chrono::milliseconds most);
+  // A number, or with a unit of bytes.
+  void ReadSize(const std::string& key, size_t& value, size_t least,
+                size_t most);
+  // One of the names; the index of it goes to `choice`.
+  template <typename Enum>
+  void ReadChoice(const std::string& key, Enum& choice,
+                  const std::vector<std::pair<std::string_view, Enum>>& names);
+  void ReadList(const std::string& key, std::vector<std::string>& values);
+  // A mapping of names to texts, in the order of the file.
+  void ReadMap(const std::string& key,
+               std::vector<std::pair<std::string, std::string>>& values);
+
+  bool Has(const std::string& key);
+  Section Child(const std::string& key);
+  std::vector<Section> Children(const std::string& key);
+  // The node as it is, for values of more than one shape.
+  YAML::Node Get(const std::string& key);
+  // A scalar with its references replaced.
+  std::string Scalar(const std::string& key, const YAML::Node& node);
+
+  // Every key has been asked for: any other is unknown.
+  void Done();
+
+  // Records an error at `key`.
+  void Fail(const std::string& key, std::string_view reason);
+  bool failed() const { return !document_.error.ok(); }
+
+ private:
+  std::string PathOf(const std::string& key) const;
+
+  Document& document_;
+  YAML::Node node_;
+  std::string path_;
+  std::vector<std::string> known_;
+};
+
+template <typename Enum>
+void Section::ReadChoice(
+    const std::string& key, Enum& choice,
+    const std::vector<std::pair<std::string_view, Enum>>& names) {
+  std::string text;
+  Read(key, text);
+  if (text.empty()) return;
+  std::string expected;
+  for (const auto& [name, value] : names) {
+    if (text == name) {
+      choice = value;
+      return;
+    }
+    expected += (expected.empty() ? "" : ", ") + std::string(name);
+  }
+  Fail(key, "'" + text + "' is none of " + expected);
+}
+
+}  // namespace walpost

@@ -1,0 +1,83 @@
+#include "config/substitution.h"
+
+#include <cstdlib>
+#include <fstream>
+#include <sstream>
+
+#include "absl/status/status.h"
+#include "base/status_macros.h"
+#include "fmt/format.h"
+
+namespace walpost {
+namespace {
+
+absl::StatusOr<std::string> LookUp(std::string_view reference,
+                                   const Environment& environment) {
+  const size_t colon = reference.find(':');
+  const std::string_view kind = reference.substr(0, colon);
+  const std::string name(colon == std::string_view::npos
+                             ? std::string_view()
+                             : reference.substr(colon + 1));
+  if (kind == "env" && !name.empty()) {
+    if (auto value = environment.variable(name)) return *value;
+    return absl::InvalidArgumentError(
+        fmt::format("environment variable {} is not set", name));
+  }
+  if (kind == "file" && !name.empty()) {
+    auto content = environment.file(name);
+    if (!content) {
+      return absl::InvalidArgumentError(
+          fmt::format("file {} cannot be read", name));
+    }
+    if (content->ends_with('\n')) content->pop_back();
+    return *std::move(content);
+  }
+  return absl::InvalidArgumentError(fmt::format(
+      "'${{{}}}' is neither ${{env:NAME}} nor ${{file:PATH}}", reference));
+}
+
+}  // namespace
+
+Environment Environment::Real() {
+  Environment real;
+  real.variable = [](const std::string& name) -> std::optional<std::string> {
+    const char* value = std::getenv(name.c_str());
+    if (value == nullptr) return std::nullopt;
+    return value;
+  };
+  real.file = [](const std::string& path) -> std::optional<std::string> {
+    std::ifstream stream(path, std::ios::binary);
+    if (!stream) return std::nullopt;
+    std::ostringstream content;
+    content << stream.rdbuf();
+    return std::move(content).str();
+  };
+  return real;
+}
+
+absl::StatusOr<std::string> Substitute(std::string_view text,
+                                       const Environment& environment) {
+  std::string result;
+  for (;;) {
+    const size_t dollar = text.find("${");
+    if (dollar == std::string_view::npos) break;
+    if (dollar > 0 && text[dollar - 1] == '$') {
+      result.append(text.substr(0, dollar - 1)).append("${");
+      text.remove_prefix(dollar + 2);
+      continue;
+    }
+    result.append(text.substr(0, dollar));
+    const size_t end = text.find('}', dollar);
+    if (end == std::string_view::npos) {
+      return absl::InvalidArgumentError("a '${' without its '}'");
+    }
+    WALPOST_ASSIGN_OR_RETURN(
+        const std::string value,
+        LookUp(text.substr(dollar + 2, end - dollar - 2), environment));
+    result.append(value);
+    text.remove_prefix(end + 1);
+  }
+  return result.append(text);
+}
+
+}  // namespace walpost

@@ -1,0 +1,22 @@
+// Durations and sizes as people write them.
+#pragma once
+
+#include <chrono>
+#include <string>
+#include <string_view>
+
+#include "absl/status/statusor.h"
+
+namespace walpost {
+
+// "200ms", "10s", "5m", "1h"; digits and a unit, nothing between.
+// kInvalidArgument says what is expected.
+absl::StatusOr<std::chrono::milliseconds> ParseDuration(std::string_view text);
+std::string FormatDuration(std::chrono::milliseconds duration);
+
+// Bytes: "16MiB", "512KiB", "1GiB", or a plain number. kInvalidArgument as
+// above.
+absl::StatusOr<size_t> ParseSize(std::string_view text);
+std::string FormatSize(size_t bytes);
+
+}  // namespace walpost
