@@ -16,6 +16,8 @@ import tempfile
 import threading
 import time
 
+import psycopg2.extensions
+
 REPOSITORY = pathlib.Path(__file__).resolve().parents[1]
 sys.path.insert(0, str(REPOSITORY / "tests" / "e2e"))
 
@@ -51,7 +53,9 @@ def main():
         with contextlib.ExitStack() as cleanup:
             _show(cleanup, keep)
     except KeyboardInterrupt:
-        print("\nStopped and cleaned up.")
+        print()
+    print("\nAll stopped and removed. Next: scripts/demo --keep to play with it, "
+          "scripts/test to try\nto break it, README.md for your own tables.")
 
 
 def _show(cleanup, keep):
@@ -69,7 +73,7 @@ def _show(cleanup, keep):
     if isinstance(broker, ExternalKafka):
         cleanup.callback(broker.delete_topic, topic)
     version = database.value("show server_version").split()[0]
-    _more(f"PostgreSQL {version}: {database.conninfo()}")
+    _more(f"PostgreSQL {version}: {_without_password(database)}")
     _more(f"Kafka: {broker.bootstrap}, topic {topic}")
 
     _say(2, "walpost init makes the outbox table, publication and slot; "
@@ -123,9 +127,8 @@ def _show(cleanup, keep):
 
     if keep:
         _keep_running(relay, broker, topic, database)
-    assert relay.stop() == 0
-    print("\nAll stopped and removed. Next: scripts/demo --keep to play with "
-          "it, scripts/test to try to break it,\ndocs/ for your own tables.")
+    if relay.stop() != 0:
+        sys.exit(f"walpost did not end cleanly:\n{relay.log()}")
 
 
 def _servers(folder, cleanup):
@@ -175,11 +178,17 @@ def _lag(database):
     return database.current_lsn() - database.confirmed_lsn(database.name)
 
 
+def _without_password(database):
+    parts = psycopg2.extensions.parse_dsn(database.conninfo())
+    parts.pop("password", None)
+    return " ".join(f"{name}={value}" for name, value in parts.items())
+
+
 def _keep_running(relay, broker, topic, database):
     print(f"""
 Running until Ctrl-C. In other terminals:
   kcat -b {broker.bootstrap} -C -u -t {topic}
-  psql '{database.conninfo()}'
+  psql '{_without_password(database)}'
   curl http://{relay.config['http']['listen']}/metrics
   build/release/walpost tail -c {relay.config_path}""")
     signal.pause()

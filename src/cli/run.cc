@@ -6,6 +6,7 @@
 #include <boost/asio/signal_set.hpp>
 #include <memory>
 
+#include "admin/http_server.h"
 #include "app/relay.h"
 #include "base/version.h"
 #include "cli/exit_code.h"
@@ -91,6 +92,14 @@ int Run(const ConfigArguments& arguments, bool print_config) {
   auto relay = Relay::Create(io.get_executor(), *config);
   if (!relay.ok()) return Fail(relay.status(), kExitKafka);
   SignalHandler signals(io, **relay);
+  std::unique_ptr<HttpServer> http;
+  if (!config->http.listen.empty()) {
+    auto created = HttpServer::Create(
+        io.get_executor(), config->http, std::string(kVersion),
+        [&relay] { return (*relay)->Status(); });
+    if (!created.ok()) return Fail(created.status(), kExitUsage);
+    http = *std::move(created);
+  }
   spdlog::info("walpost {}: {} to Kafka at {}", kVersion,
                config->postgres.slot, config->kafka.brokers);
   absl::Status result;

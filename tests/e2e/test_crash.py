@@ -62,7 +62,7 @@ def test_p1_p3_walpost_is_killed_amid_a_large_transaction(
         "select 'order', 'key-' || n % 100, to_jsonb(n), n "
         "from generate_series(1, 100000) n")
     end = database.current_lsn()
-    wait_until(lambda: reader.topics(topics), "the first records", pause=0.01)
+    wait_until(lambda: reader.read_all(topics), "the first records", pause=0.01)
     relay.kill()
     assert database.confirmed_lsn(database.name) < end, "it came too late"
     for _ in range(3):

@@ -38,13 +38,29 @@ class Server:
     def __init__(self, bin_dir):
         self.bin_dir = pathlib.Path(bin_dir)
         self.user = "postgres" if os.geteuid() == 0 else None
-        self.dir = pathlib.Path(tempfile.mkdtemp(prefix="walpost-golden-"))
-        if self.user:
-            shutil.chown(self.dir, self.user, self.user)
+        self.dir = None
         self.port = _free_port()
         self.process = None
 
     def __enter__(self):
+        self.dir = pathlib.Path(tempfile.mkdtemp(prefix="walpost-golden-"))
+        try:
+            return self._start()
+        except BaseException:
+            self.__exit__()
+            raise
+
+    def __exit__(self, *_):
+        if self.process and self.process.poll() is None:
+            # SIGQUIT: at once, without waiting for the streams to confirm.
+            self.process.send_signal(signal.SIGQUIT)
+            self.process.wait(30)
+        shutil.rmtree(self.dir)
+
+    def _start(self):
+        if self.user:
+            shutil.chown(self.dir, self.user, self.user)
+            self._copy_if_out_of_reach()
         data, log = self.dir / "data", self.dir / "log"
         subprocess.run(
             [self.bin_dir / "initdb", "-D", data, "-U", "walpost", "-A",
@@ -69,11 +85,14 @@ class Server:
                     raise RuntimeError(log.read_text())
                 time.sleep(0.05)
 
-    def __exit__(self, *_):
-        # SIGQUIT: at once, without waiting for the streams to confirm.
-        self.process.send_signal(signal.SIGQUIT)
-        self.process.wait(30)
-        shutil.rmtree(self.dir)
+    def _copy_if_out_of_reach(self):
+        """A server below root's home cannot be run by another user."""
+        reach = subprocess.run(["test", "-x", self.bin_dir / "initdb"],
+                               user=self.user, group=self.user)
+        if reach.returncode != 0:
+            copy = self.dir / "server"
+            shutil.copytree(self.bin_dir.parent, copy, symlinks=True)
+            self.bin_dir = copy / self.bin_dir.name
 
     def connect(self, **parameters):
         return wire.Connection(
