@@ -54,8 +54,8 @@ def main():
             _show(cleanup, keep)
     except KeyboardInterrupt:
         print()
-    print("\nAll stopped and removed. Next: scripts/demo --keep to play with it, "
-          "scripts/test to try\nto break it, README.md for your own tables.")
+    print("\nAll stopped and removed. Next: scripts/demo --keep to play with it,"
+          "\nscripts/test to try to break it, README.md for your own tables.")
 
 
 def _show(cleanup, keep):
@@ -63,7 +63,8 @@ def _show(cleanup, keep):
     cleanup.callback(shutil.rmtree, folder, ignore_errors=True)
     folder.chmod(0o755)  # Postgres runs as another user
 
-    _say(1, "Starting PostgreSQL and Apache Kafka")
+    _say(1, "PostgreSQL and Apache Kafka: private ones, unless WALPOST_PG and "
+            "WALPOST_BROKERS say otherwise")
     server, broker = _servers(folder, cleanup)
     database = server.create_database()
     cleanup.callback(database.drop)

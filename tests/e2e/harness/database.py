@@ -24,7 +24,7 @@ class Database:
         with self._admin() as cursor:
             cursor.execute(f"create database {self.name}")
 
-    def conninfo(self, user="postgres"):
+    def conninfo(self, user=None):
         return self._server.conninfo(self.name, user)
 
     def connect(self):

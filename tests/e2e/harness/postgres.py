@@ -61,11 +61,11 @@ class Postgres:
     def pid(self):
         return self._process.pid
 
-    def conninfo(self, database="postgres", user="postgres"):
-        return (f"host=127.0.0.1 port={self.port} dbname={database} "
-                f"user={user}")
+    def conninfo(self, database=None, user=None):
+        return (f"host=127.0.0.1 port={self.port} "
+                f"dbname={database or 'postgres'} user={user or 'postgres'}")
 
-    def connect(self, database="postgres", user="postgres"):
+    def connect(self, database=None, user=None):
         """A psycopg2 connection; every statement is its own transaction."""
         connection = psycopg2.connect(self.conninfo(database, user),
                                       connect_timeout=5)
