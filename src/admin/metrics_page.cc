@@ -2,11 +2,10 @@
 
 #include <prometheus/metric_family.h>
 #include <prometheus/text_serializer.h>
-#include <sys/resource.h>
-#include <unistd.h>
 
-#include <cstdio>
+#include <chrono>
 #include <limits>
+#include <utility>
 #include <vector>
 
 namespace walpost {
@@ -16,28 +15,59 @@ using prometheus::ClientMetric;
 using prometheus::MetricFamily;
 using prometheus::MetricType;
 
-constexpr double kMicrosPerSecond = 1e6;
+constexpr RelayState kStates[] = {
+    RelayState::kStarting, RelayState::kStreaming, RelayState::kCatchingUp,
+    RelayState::kStuck, RelayState::kDraining};
 
-// Collects families of one metric each.
-class Page {
+// Of pg_replication_slots.wal_status.
+constexpr std::string_view kWalStatuses[] = {"reserved", "extended",
+                                             "unreserved", "lost"};
+
+// The values of the page, family by family.
+class MetricsWriter {
  public:
   void Gauge(std::string name, std::string help, double value) {
-    Add(std::move(name), std::move(help), MetricType::Gauge).gauge.value =
-        value;
+    Family(std::move(name), std::move(help), MetricType::Gauge);
+    Sample().gauge.value = value;
+  }
+  void Gauge(std::string name, std::string help, uint64_t value) {
+    Gauge(std::move(name), std::move(help), static_cast<double>(value));
+  }
+  void Gauge(std::string name, std::string help, Lsn value) {
+    Gauge(std::move(name), std::move(help), value.value());
+  }
+  void Counter(std::string name, std::string help, double value) {
+    Family(std::move(name), std::move(help), MetricType::Counter);
+    Sample().counter.value = value;
   }
   void Counter(std::string name, std::string help, uint64_t value) {
-    Add(std::move(name), std::move(help), MetricType::Counter).counter.value =
-        static_cast<double>(value);
+    Counter(std::move(name), std::move(help), static_cast<double>(value));
   }
-  ClientMetric& Add(std::string name, std::string help, MetricType type) {
+  // Always 1: its labels are what it says.
+  void Info(std::string name, std::string help,
+            std::vector<ClientMetric::Label> labels) {
+    Family(std::move(name), std::move(help), MetricType::Gauge);
+    ClientMetric& sample = Sample();
+    sample.label = std::move(labels);
+    sample.gauge.value = 1;
+  }
+
+  // Opens a family; Sample adds to the one opened last.
+  void Family(std::string name, std::string help, MetricType type) {
     MetricFamily& family = families_.emplace_back();
-    family.name = "walpost_" + std::move(name);
+    family.name = std::move(name);
     family.help = std::move(help);
     family.type = type;
-    return family.metric.emplace_back();
   }
-  MetricFamily& last() { return families_.back(); }
-  std::string Text() const {
+  ClientMetric& Sample() { return families_.back().metric.emplace_back(); }
+  // One of a set of gauges of which one is 1.
+  void OneOfMany(std::string label, std::string_view value, bool is_this_one) {
+    ClientMetric& sample = Sample();
+    sample.label = {{std::move(label), std::string(value)}};
+    sample.gauge.value = is_this_one ? 1 : 0;
+  }
+
+  std::string Finish() const {
     return prometheus::TextSerializer().Serialize(families_);
   }
 
@@ -46,136 +76,148 @@ class Page {
 };
 
 double Seconds(std::chrono::microseconds duration) {
-  return static_cast<double>(duration.count()) / kMicrosPerSecond;
+  return std::chrono::duration<double>(duration).count();
 }
 
 void AddState(const RelayStatus& status, std::string_view version,
-              Page& page) {
-  constexpr RelayState kStates[] = {
-      RelayState::kStarting, RelayState::kStreaming, RelayState::kCatchingUp,
-      RelayState::kStuck, RelayState::kDraining};
-  page.Add("build_info", "The version that runs; always 1", MetricType::Gauge)
-      .label = {{"version", std::string(version)}};
-  page.last().metric[0].gauge.value = 1;
-  page.Add("state", "1 for the state that walpost is in, 0 for the others",
-           MetricType::Gauge);
-  page.last().metric.clear();
+              MetricsWriter& page) {
+  page.Info("walpost_build_info", "The version that runs.",
+            {{"version", std::string(version)}});
+  page.Info("walpost_source_info", "Where the events come from.",
+            {{"slot", status.slot},
+             {"system_identifier", status.system_identifier},
+             {"timeline", std::to_string(status.timeline)},
+             {"server_version", std::to_string(status.server_version)}});
+  page.Family("walpost_state", "1 for the state walpost is in, 0 for others.",
+              MetricType::Gauge);
   for (const RelayState state : kStates) {
-    ClientMetric metric;
-    metric.label = {{"state", std::string(ToString(state))}};
-    metric.gauge.value = state == status.state ? 1 : 0;
-    page.last().metric.push_back(metric);
+    page.OneOfMany("state", ToString(state), state == status.state);
   }
-  page.Gauge("ready", "1 when events that are committed go out",
-             IsReady(status.state) ? 1 : 0);
+  page.Gauge("walpost_ready", "1 when /readyz says 200, else 0.",
+             uint64_t{IsReady(status.state)});
+  page.Gauge("walpost_in_state_seconds", "Time since the state changed.",
+             Seconds(status.in_state_for));
 }
 
-void AddPositions(const RelayStatus& status, Page& page) {
-  const auto lsn = [](Lsn value) { return static_cast<double>(value.value()); };
-  page.Gauge("server_wal_end_bytes", "WAL position of the server, as last told",
-             lsn(status.server_wal_end));
-  page.Gauge("received_lsn_bytes",
-             "WAL position before which everything was handed to the producer",
-             lsn(status.received));
-  page.Gauge("confirmed_lsn_bytes",
-             "WAL position before which everything is durable in Kafka",
-             lsn(status.confirmed));
-  page.Gauge("lag_bytes", "WAL between the server's end and what is confirmed",
-             static_cast<double>(status.lag_bytes()));
+void AddWal(const RelayStatus& status, MetricsWriter& page) {
+  page.Gauge("walpost_server_wal_end_lsn_bytes",
+             "End of the server's WAL, as it last told.",
+             status.server_wal_end);
+  page.Gauge("walpost_received_lsn_bytes",
+             "WAL position before which all was handed to the producer.",
+             status.received);
+  page.Gauge("walpost_confirmed_lsn_bytes",
+             "WAL position before which all is durable in Kafka.",
+             status.confirmed);
+  page.Gauge("walpost_lag_bytes",
+             "WAL from what is confirmed to the server's end.",
+             status.lag_bytes());
   if (status.retained_wal_bytes) {
-    page.Gauge("retained_wal_bytes", "WAL that the server keeps for the slot",
-               static_cast<double>(*status.retained_wal_bytes));
+    page.Gauge("walpost_retained_wal_bytes",
+               "WAL that the server keeps for the slot.",
+               *status.retained_wal_bytes);
+  }
+  if (status.wal_status) {
+    page.Family("walpost_wal_status",
+                "1 for the slot's wal_status in pg_replication_slots.",
+                MetricType::Gauge);
+    for (const std::string_view known : kWalStatuses) {
+      page.OneOfMany("status", known, known == *status.wal_status);
+    }
   }
 }
 
-void AddFlow(const RelayStatus& status, Page& page) {
-  page.Gauge("in_flight_records", "Records without acknowledgement",
-             static_cast<double>(status.in_flight_records));
-  page.Gauge("in_flight_bytes", "Bytes without acknowledgement",
-             static_cast<double>(status.in_flight_bytes));
-  page.Gauge("max_in_flight_records", "Limit of walpost_in_flight_records",
-             static_cast<double>(status.max_in_flight_records));
-  page.Gauge("max_in_flight_bytes", "Limit of walpost_in_flight_bytes",
-             static_cast<double>(status.max_in_flight_bytes));
-  page.Gauge("oldest_in_flight_seconds",
-             "Time since the commit of the oldest record in flight",
+void AddInFlight(const RelayStatus& status, MetricsWriter& page) {
+  page.Gauge("walpost_in_flight_records",
+             "Records produced and not yet acknowledged.",
+             status.in_flight_records);
+  page.Gauge("walpost_in_flight_bytes",
+             "Bytes produced and not yet acknowledged.",
+             status.in_flight_bytes);
+  page.Gauge("walpost_max_in_flight_records",
+             "At this many records in flight, reading stops.",
+             status.max_in_flight_records);
+  page.Gauge("walpost_max_in_flight_bytes",
+             "At this many bytes in flight, reading stops.",
+             status.max_in_flight_bytes);
+  page.Gauge("walpost_oldest_in_flight_seconds",
+             "Time since the commit of the oldest record in flight.",
              Seconds(status.oldest_in_flight));
+}
+
+void AddCounters(const RelayStatus& status, MetricsWriter& page) {
   const DeliveryCounters& counters = status.counters;
-  page.Counter("events_total", "Events received, repeats included",
+  page.Counter("walpost_events_total", "Events received, repeats included.",
                counters.events);
-  page.Counter("repeats_total",
-               "Events passed over: in flight or acknowledged before",
+  page.Counter("walpost_repeated_events_total",
+               "Events passed over, being in flight or acknowledged.",
                counters.repeats);
-  page.Counter("produced_total", "Records handed to the producer",
-               counters.produced);
-  page.Counter("acknowledged_total", "Records durable at the brokers",
-               counters.acknowledged);
-  page.Counter("value_bytes_total", "Bytes of record values produced",
-               counters.value_bytes);
-  page.Counter("not_delivered_total",
-               "Delivery reports other than an acknowledgement",
-               counters.not_delivered);
-  page.Counter("transactions_total", "Transactions received whole",
+  page.Counter("walpost_transactions_total",
+               "Transactions received whole, repeats included.",
                counters.transactions);
-  page.Counter("rewinds_total", "Producers given up and replaced",
+  page.Counter("walpost_produced_records_total",
+               "Records handed to the producer.", counters.produced);
+  page.Counter("walpost_produced_value_bytes_total",
+               "Bytes of the values of produced records.",
+               counters.value_bytes);
+  page.Counter("walpost_acknowledged_records_total",
+               "Records durable at the brokers.", counters.acknowledged);
+  page.Counter("walpost_not_delivered_records_total",
+               "Records reported as failed or given up.",
+               counters.not_delivered);
+  page.Counter("walpost_rewinds_total", "Producers given up and replaced.",
                counters.rewinds);
-  page.Counter("reconnects_total", "Connections to Postgres after the first",
-               status.reconnects);
-  page.Counter("unknown_messages_total",
-               "Messages of an unknown kind, passed over (this connection)",
+  page.Counter("walpost_reconnects_total",
+               "Connections to Postgres after the first.", status.reconnects);
+  page.Counter("walpost_unknown_messages_total",
+               "Replication messages of unknown kinds, passed over.",
                status.unknown_messages);
-  page.Counter("rows_of_other_tables_total",
-               "Rows of tables that are not configured (this connection)",
+  page.Counter("walpost_rows_of_other_tables_total",
+               "Rows of published tables that are no outbox, passed over.",
                status.rows_of_other_tables);
 }
 
-void AddLatency(const LatencyHistogram& latency, Page& page) {
-  auto& histogram =
-      page.Add("commit_to_acknowledgement_seconds",
-               "Time from a commit to its acknowledgement by the brokers",
-               MetricType::Histogram)
-          .histogram;
+void AddLatency(const LatencyHistogram& latency, MetricsWriter& page) {
+  page.Family("walpost_commit_to_acknowledgement_seconds",
+              "From the commit of an event to its acknowledgement.",
+              MetricType::Histogram);
+  ClientMetric::Histogram& histogram = page.Sample().histogram;
   histogram.sample_count = latency.count();
   histogram.sample_sum = Seconds(latency.sum());
   uint64_t cumulative = 0;
   for (size_t i = 0; i < LatencyHistogram::kBuckets; ++i) {
     cumulative += latency.bucket(i);
-    const bool last = i + 1 == LatencyHistogram::kBuckets;
+    const bool takes_the_rest = i + 1 == LatencyHistogram::kBuckets;
+    const double bound = takes_the_rest
+                             ? std::numeric_limits<double>::infinity()
+                             : Seconds(LatencyHistogram::UpperBound(i));
     histogram.bucket.push_back(
-        {cumulative, last ? std::numeric_limits<double>::infinity()
-                          : Seconds(LatencyHistogram::UpperBound(i))});
+        {.cumulative_count = cumulative, .upper_bound = bound});
   }
 }
 
-void AddProcess(Page& page) {
-  rusage usage{};
-  getrusage(RUSAGE_SELF, &usage);
-  const auto seconds = [](const timeval& time) {
-    return static_cast<double>(time.tv_sec) +
-           static_cast<double>(time.tv_usec) / kMicrosPerSecond;
-  };
-  page.Gauge("process_cpu_seconds", "CPU time used by the process",
-             seconds(usage.ru_utime) + seconds(usage.ru_stime));
-  long pages = 0;
-  if (std::FILE* statm = std::fopen("/proc/self/statm", "r")) {
-    if (std::fscanf(statm, "%*s %ld", &pages) != 1) pages = 0;
-    std::fclose(statm);
+// By the names that Prometheus' own libraries give them.
+void AddProcess(const ProcessUsage& usage, MetricsWriter& page) {
+  page.Counter("process_cpu_seconds_total", "CPU time, user and system.",
+               Seconds(usage.cpu));
+  if (usage.resident_memory_bytes > 0) {
+    page.Gauge("process_resident_memory_bytes", "Resident memory.",
+               usage.resident_memory_bytes);
   }
-  page.Gauge("process_resident_memory_bytes", "Resident memory",
-             static_cast<double>(pages) *
-                 static_cast<double>(sysconf(_SC_PAGESIZE)));
 }
 
 }  // namespace
 
-std::string MetricsPage(const RelayStatus& status, std::string_view version) {
-  Page page;
+std::string MetricsPage(const RelayStatus& status, const ProcessUsage& usage,
+                        std::string_view version) {
+  MetricsWriter page;
   AddState(status, version, page);
-  AddPositions(status, page);
-  AddFlow(status, page);
+  AddWal(status, page);
+  AddInFlight(status, page);
+  AddCounters(status, page);
   AddLatency(status.latency, page);
-  AddProcess(page);
-  return page.Text();
+  AddProcess(usage, page);
+  return page.Finish();
 }
 
 }  // namespace walpost

@@ -1,13 +1,21 @@
-// The /metrics page, in Prometheus' text format 0.0.4.
+// The /metrics page, in Prometheus' text format 0.0.4
+// (https://prometheus.io/docs/instrumenting/exposition_formats/).
+//
+// Names begin with walpost_ and end in their unit. LSNs are plain byte
+// positions, so that differences and rates of them mean bytes of WAL; doubles
+// hold them exactly up to 8 PiB of WAL. What is not known yet is left out
+// rather than shown as zero.
 #pragma once
 
 #include <string>
 #include <string_view>
 
+#include "admin/process_usage.h"
 #include "delivery/relay_status.h"
 
 namespace walpost {
 
-std::string MetricsPage(const RelayStatus& status, std::string_view version);
+std::string MetricsPage(const RelayStatus& status, const ProcessUsage& usage,
+                        std::string_view version);
 
 }  // namespace walpost

@@ -1,73 +1,107 @@
 #include "admin/status_json.h"
 
+#include <chrono>
+#include <concepts>
+#include <optional>
+
 #include "rapidjson/prettywriter.h"
 #include "rapidjson/stringbuffer.h"
 
 namespace walpost {
 namespace {
 
-using Writer = rapidjson::PrettyWriter<rapidjson::StringBuffer>;
+class JsonObjectWriter {
+ public:
+  JsonObjectWriter() {
+    writer_.SetIndent(' ', 2);
+    writer_.StartObject();
+  }
 
-void Put(Writer& writer, std::string_view key, std::string_view value) {
-  writer.Key(key.data(), static_cast<rapidjson::SizeType>(key.size()));
-  writer.String(value.data(), static_cast<rapidjson::SizeType>(value.size()));
-}
-void Put(Writer& writer, std::string_view key, uint64_t value) {
-  writer.Key(key.data(), static_cast<rapidjson::SizeType>(key.size()));
-  writer.Uint64(value);
-}
-void PutSeconds(Writer& writer, std::string_view key,
-                std::chrono::microseconds value) {
-  writer.Key(key.data(), static_cast<rapidjson::SizeType>(key.size()));
-  writer.Double(static_cast<double>(value.count()) / 1e6);
-}
-void Put(Writer& writer, std::string_view key, Lsn value) {
-  Put(writer, key, value.ToString());
+  template <typename T>
+  void Add(std::string_view name, const T& value) {
+    writer_.Key(name.data(), static_cast<rapidjson::SizeType>(name.size()));
+    Put(value);
+  }
+
+  std::string Finish() {
+    writer_.EndObject();
+    return std::string(buffer_.GetString(), buffer_.GetSize()) + "\n";
+  }
+
+ private:
+  void Put(std::string_view text) {
+    writer_.String(text.data(), static_cast<rapidjson::SizeType>(text.size()));
+  }
+  void Put(std::same_as<bool> auto value) { writer_.Bool(value); }
+  void Put(uint64_t value) { writer_.Uint64(value); }
+  void Put(Lsn lsn) { Put(lsn.ToString()); }
+  void Put(std::chrono::microseconds duration) {
+    writer_.Double(std::chrono::duration<double>(duration).count());
+  }
+  template <typename T>
+  void Put(const std::optional<T>& value) {
+    if (value) {
+      Put(*value);
+    } else {
+      writer_.Null();
+    }
+  }
+
+  rapidjson::StringBuffer buffer_;
+  rapidjson::PrettyWriter<rapidjson::StringBuffer> writer_{buffer_};
+};
+
+void AddCounters(const RelayStatus& status, JsonObjectWriter& json) {
+  const DeliveryCounters& counters = status.counters;
+  json.Add("events", counters.events);
+  json.Add("repeats", counters.repeats);
+  json.Add("produced", counters.produced);
+  json.Add("acknowledged", counters.acknowledged);
+  json.Add("value_bytes", counters.value_bytes);
+  json.Add("not_delivered", counters.not_delivered);
+  json.Add("transactions", counters.transactions);
+  json.Add("rewinds", counters.rewinds);
+  json.Add("reconnects", status.reconnects);
+  json.Add("unknown_messages", status.unknown_messages);
+  json.Add("rows_of_other_tables", status.rows_of_other_tables);
 }
 
 }  // namespace
 
 std::string StatusJson(const RelayStatus& status, std::string_view version) {
-  rapidjson::StringBuffer buffer;
-  Writer writer(buffer);
-  writer.SetIndent(' ', 2);
-  writer.StartObject();
-  Put(writer, "version", version);
-  Put(writer, "state", ToString(status.state));
-  Put(writer, "reason", status.reason);
-  PutSeconds(writer, "in_state_seconds", status.in_state_for);
-  Put(writer, "slot", status.slot);
-  Put(writer, "system_identifier", status.system_identifier);
-  Put(writer, "timeline", uint64_t{status.timeline});
-  Put(writer, "server_version", static_cast<uint64_t>(status.server_version));
-  Put(writer, "server_wal_end", status.server_wal_end);
-  Put(writer, "received_lsn", status.received);
-  Put(writer, "confirmed_lsn", status.confirmed);
-  Put(writer, "lag_bytes", status.lag_bytes());
-  if (status.retained_wal_bytes) {
-    Put(writer, "retained_wal_bytes", *status.retained_wal_bytes);
-  }
-  if (status.wal_status) Put(writer, "wal_status", *status.wal_status);
-  Put(writer, "in_flight_records", status.in_flight_records);
-  Put(writer, "in_flight_bytes", status.in_flight_bytes);
-  Put(writer, "max_in_flight_records", status.max_in_flight_records);
-  Put(writer, "max_in_flight_bytes", status.max_in_flight_bytes);
-  PutSeconds(writer, "oldest_in_flight_seconds", status.oldest_in_flight);
-  Put(writer, "events", status.counters.events);
-  Put(writer, "repeats", status.counters.repeats);
-  Put(writer, "produced", status.counters.produced);
-  Put(writer, "acknowledged", status.counters.acknowledged);
-  Put(writer, "value_bytes", status.counters.value_bytes);
-  Put(writer, "not_delivered", status.counters.not_delivered);
-  Put(writer, "transactions", status.counters.transactions);
-  Put(writer, "rewinds", status.counters.rewinds);
-  Put(writer, "reconnects", status.reconnects);
-  PutSeconds(writer, "commit_to_acknowledgement_p50_seconds",
-             status.latency.Quantile(0.5));
-  PutSeconds(writer, "commit_to_acknowledgement_p99_seconds",
-             status.latency.Quantile(0.99));
-  writer.EndObject();
-  return std::string(buffer.GetString(), buffer.GetSize()) + "\n";
+  JsonObjectWriter json;
+  json.Add("version", version);
+  json.Add("state", ToString(status.state));
+  json.Add("ready", IsReady(status.state));
+  json.Add("reason", status.reason);
+  json.Add("in_state_seconds", status.in_state_for);
+
+  json.Add("slot", status.slot);
+  json.Add("system_identifier", status.system_identifier);
+  json.Add("timeline", uint64_t{status.timeline});
+  json.Add("server_version", static_cast<uint64_t>(status.server_version));
+
+  json.Add("server_wal_end", status.server_wal_end);
+  json.Add("received_lsn", status.received);
+  json.Add("confirmed_lsn", status.confirmed);
+  json.Add("lag_bytes", status.lag_bytes());
+  json.Add("retained_wal_bytes", status.retained_wal_bytes);
+  json.Add("wal_status", status.wal_status);
+
+  json.Add("in_flight_records", status.in_flight_records);
+  json.Add("in_flight_bytes", status.in_flight_bytes);
+  json.Add("max_in_flight_records", status.max_in_flight_records);
+  json.Add("max_in_flight_bytes", status.max_in_flight_bytes);
+  json.Add("oldest_in_flight_seconds", status.oldest_in_flight);
+
+  AddCounters(status, json);
+
+  const LatencyHistogram& latency = status.latency;
+  json.Add("commit_to_acknowledgement_count", latency.count());
+  json.Add("commit_to_acknowledgement_sum_seconds", latency.sum());
+  json.Add("commit_to_acknowledgement_p50_seconds", latency.Quantile(0.5));
+  json.Add("commit_to_acknowledgement_p99_seconds", latency.Quantile(0.99));
+  return json.Finish();
 }
 
 }  // namespace walpost

@@ -1,5 +1,8 @@
-// The /status page: everything in a RelayStatus as one JSON object. LSNs are
-// text as Postgres prints them, durations are in seconds.
+// The /status page: a RelayStatus as one flat JSON object, for people with
+// curl and programs with jq.
+//
+// LSNs are text as Postgres prints them, durations are seconds. Every member
+// is always there; what is not known yet is null.
 #pragma once
 
 #include <string>

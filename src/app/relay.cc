@@ -61,6 +61,7 @@ Relay::Relay(asio::any_io_executor executor, const Config& config,
       backoff_(Backoff::Options{}, std::random_device()()),
       state_since_(Clock::now()),
       last_acknowledged_at_(Clock::now()),
+      brokers_seen_at_(Clock::now()),
       last_progress_log_(Clock::now()) {}
 
 absl::Status Relay::StartProducer() {
@@ -223,9 +224,17 @@ RelayState Relay::CurrentState(std::string& reason) const {
                ? RelayState::kStuck
                : RelayState::kStarting;
   }
+  if (Clock::now() - brokers_seen_at_ > kStuckAfter) {
+    reason = fmt::format(
+        "no Kafka broker is reachable at {}: is kafka.brokers right, and are "
+        "the brokers up?",
+        config_.kafka.brokers);
+    return RelayState::kStuck;
+  }
   const InFlightRecord* oldest = pipeline_.window().oldest();
   if (oldest == nullptr) {
-    return source_.is_open() ? RelayState::kStreaming : RelayState::kStarting;
+    return source_.is_open() && kafka_was_reached_ ? RelayState::kStreaming
+                                                   : RelayState::kStarting;
   }
   const auto unanswered = Clock::now() - last_acknowledged_at_;
   const auto age = WallNow() - oldest->commit_time;
@@ -245,6 +254,10 @@ void Relay::NoteAcknowledgements() {
   const uint64_t acknowledged = pipeline_.counters().acknowledged;
   const bool moved = acknowledged != acknowledged_before_;
   if (moved) backoff_.Reset();
+  if (moved || (producer_ != nullptr && producer_->brokers_up() > 0)) {
+    brokers_seen_at_ = Clock::now();
+    kafka_was_reached_ = true;
+  }
   if (moved || pipeline_.window().empty()) last_acknowledged_at_ = Clock::now();
   acknowledged_before_ = acknowledged;
 }

@@ -101,6 +101,8 @@ class Relay {
   MonotonicTime state_since_;
   uint64_t acknowledged_before_ = 0;
   MonotonicTime last_acknowledged_at_;
+  MonotonicTime brokers_seen_at_;
+  bool kafka_was_reached_ = false;
   uint64_t logged_before_ = 0;
   MonotonicTime last_progress_log_;
 };

@@ -21,11 +21,25 @@ absl::StatusOr<Config> ConfigArguments::Load() const {
   return LoadConfig(file, overrides);
 }
 
+absl::Status RequireBothEnds(const Config& config) {
+  if (config.postgres.conninfo.empty()) {
+    return absl::InvalidArgumentError(
+        "postgres.conninfo is missing: how to reach Postgres, as in "
+        "host=127.0.0.1 dbname=shop user=walpost");
+  }
+  if (config.kafka.brokers.empty()) {
+    return absl::InvalidArgumentError(
+        "kafka.brokers is missing: how to reach Kafka, as in 127.0.0.1:9092");
+  }
+  return absl::OkStatus();
+}
+
 int Main(int argc, char** argv) {
   CLI::App app("Outbox events from Postgres to Kafka.", "walpost");
   app.require_subcommand(1);
   int exit_code = kExitOk;
   AddRun(app, exit_code);
+  AddCheck(app, exit_code);
   AddVersion(app, exit_code);
   try {
     app.parse(argc, argv);

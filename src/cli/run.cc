@@ -37,19 +37,6 @@ void SetUpLog(LogLevel level) {
   }
 }
 
-absl::Status CheckComplete(const Config& config) {
-  if (config.postgres.conninfo.empty()) {
-    return absl::InvalidArgumentError(
-        "postgres.conninfo is missing: how to reach Postgres, as in "
-        "host=127.0.0.1 dbname=shop user=walpost");
-  }
-  if (config.kafka.brokers.empty()) {
-    return absl::InvalidArgumentError(
-        "kafka.brokers is missing: how to reach Kafka, as in 127.0.0.1:9092");
-  }
-  return absl::OkStatus();
-}
-
 // The first signal asks for a clean end, the second ends at once.
 class SignalHandler {
  public:
@@ -83,14 +70,18 @@ int Run(const ConfigArguments& arguments, bool print_config) {
     fmt::print("{}", PrintConfig(*config));
     return kExitOk;
   }
-  const absl::Status complete = CheckComplete(*config);
+  const absl::Status complete = RequireBothEnds(*config);
   if (!complete.ok()) return Fail(complete, kExitUsage);
   SetUpLog(config->log_level);
   std::signal(SIGPIPE, SIG_IGN);
 
   asio::io_context io(1);
   auto relay = Relay::Create(io.get_executor(), *config);
-  if (!relay.ok()) return Fail(relay.status(), kExitKafka);
+  if (!relay.ok()) {
+    return Fail(relay.status(), absl::IsInvalidArgument(relay.status())
+                                    ? kExitUsage
+                                    : kExitKafka);
+  }
   SignalHandler signals(io, **relay);
   std::unique_ptr<HttpServer> http;
   if (!config->http.listen.empty()) {

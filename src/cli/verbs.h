@@ -22,6 +22,9 @@ struct ConfigArguments {
   absl::StatusOr<Config> Load() const;
 };
 
+// kInvalidArgument: postgres.conninfo or kafka.brokers is missing.
+absl::Status RequireBothEnds(const Config& config);
+
 void AddRun(CLI::App& app, int& exit_code);
 void AddCheck(CLI::App& app, int& exit_code);
 void AddInit(CLI::App& app, int& exit_code);

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "base/status_macros.h"
+#include "config/conninfo.h"
 #include "config/overrides.h"
 #include "config/section.h"
 #include "fmt/format.h"
@@ -29,8 +30,12 @@ void ReadPostgres(Section section, WalSourceOptions& options) {
   section.Read("wal_sender_timeout", options.wal_sender_timeout, seconds(1),
                minutes(60));
   section.Read("status_interval", options.status_interval, milliseconds(1),
-               seconds(10));
+               minutes(60));
   section.Done();
+  const absl::Status conninfo = CheckConninfo(options.conninfo);
+  if (!conninfo.ok()) {
+    section.Fail("conninfo", std::string(conninfo.message()));
+  }
   constexpr size_t kLongestSlotName = 63;
   const bool legal =
       !options.slot.empty() && options.slot.size() <= kLongestSlotName &&
@@ -224,8 +229,8 @@ absl::StatusOr<Config> ParseConfig(std::string_view text,
     return config;
   } catch (const YAML::Exception& error) {
     return absl::InvalidArgumentError(
-        fmt::format("{}:{}: not YAML: {}", file_name, error.mark.line + 1,
-                    error.msg));
+        fmt::format("{}:{}: this line is not YAML: {}", file_name,
+                    error.mark.line + 1, error.msg));
   }
 }
 

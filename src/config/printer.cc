@@ -2,6 +2,7 @@
 
 #include <yaml-cpp/yaml.h>
 
+#include "config/conninfo.h"
 #include "config/secrets.h"
 #include "config/units.h"
 #include "outbox/fields.h"

@@ -1,7 +1,6 @@
-// What must not be shown: passwords and keys, in conninfos and properties.
+// Which settings are secrets, and what is shown instead.
 #pragma once
 
-#include <string>
 #include <string_view>
 
 namespace walpost {
@@ -10,9 +9,5 @@ inline constexpr std::string_view kHidden = "********";
 
 // Whether a librdkafka property's value is a secret.
 bool IsSecretProperty(std::string_view name);
-
-// A libpq conninfo or URI with its passwords replaced by kHidden. What does
-// not parse is hidden whole.
-std::string HideConninfoSecrets(const std::string& conninfo);
 
 }  // namespace walpost

@@ -67,16 +67,16 @@ void Section::Fail(const std::string& key, std::string_view reason) {
   if (failed()) return;
   const std::string path = PathOf(key);
   std::string where = document_.file_name;
-  YAML::Node node = node_;
+  int line = node_.Mark().line;
   for (const auto& entry : node_) {
     if (entry.first.IsScalar() && entry.first.Scalar() == key) {
-      node = entry.first;
+      line = entry.first.Mark().line;
     }
   }
   if (document_.overridden.contains(path)) {
     where = "--set";
-  } else if (node.Mark().line >= 0) {
-    where += fmt::format(":{}", node.Mark().line + 1);
+  } else if (line >= 0) {
+    where += fmt::format(":{}", line + 1);
   }
   document_.error = absl::InvalidArgumentError(
       fmt::format("{}: {}{}{}", where, path, path.empty() ? "" : ": ", reason));

@@ -10,6 +10,7 @@
 #include "base/status_macros.h"
 #include "delivery/error_policy.h"
 #include "fmt/format.h"
+#include "kafka/broker_statistics.h"
 #include "kafka/producer_properties.h"
 #include "spdlog/spdlog.h"
 
@@ -87,7 +88,7 @@ absl::StatusOr<std::unique_ptr<Producer>> Producer::Create(
   rd_kafka_t* client =
       rd_kafka_new(RD_KAFKA_PRODUCER, conf.get(), reason, sizeof(reason));
   if (client == nullptr) {
-    return absl::InvalidArgumentError(
+    return absl::FailedPreconditionError(
         fmt::format("kafka.properties: {}", reason));
   }
   conf.release();  // librdkafka owns it now
@@ -183,6 +184,9 @@ size_t Producer::HandleEvent(rd_kafka_event_t* event) {
       return HandleDeliveryReports(event);
     case RD_KAFKA_EVENT_ERROR:
       HandleError(event);
+      return 1;
+    case RD_KAFKA_EVENT_STATS:
+      brokers_up_ = CountBrokersUp(rd_kafka_event_stats(event));
       return 1;
     case RD_KAFKA_EVENT_LOG: {
       const char* facility = nullptr;

@@ -47,7 +47,8 @@ class Producer final : public RecordSink {
   // Starts librdkafka; does not wait for a broker. `reports` outlives the
   // producer. `on_drained` is called after each portion of reports.
   //
-  // kInvalidArgument: a property is unknown, malformed, or not to be set.
+  // kInvalidArgument: a property is not to be set. kFailedPrecondition: one
+  // is unknown or malformed.
   static absl::StatusOr<std::unique_ptr<Producer>> Create(
       boost::asio::any_io_executor executor, const ProducerOptions& options,
       RecordReports& reports, std::function<void()> on_drained);
@@ -59,6 +60,9 @@ class Producer final : public RecordSink {
   // Gives in-flight requests until `deadline`, then purges what is left and
   // drains its reports. Afterwards every record has had its report.
   boost::asio::awaitable<void> Close(MonotonicTime deadline);
+
+  // Brokers that a connection is up to, as of the last second.
+  size_t brokers_up() const { return brokers_up_; }
 
   // Records accepted whose report has not been drained.
   int queued() const { return rd_kafka_outq_len(client_.get()); }
@@ -91,6 +95,7 @@ class Producer final : public RecordSink {
   std::function<void()> on_drained_;
   boost::asio::posix::stream_descriptor eventfd_;
   boost::asio::steady_timer close_timer_;
+  size_t brokers_up_ = 0;
   bool closed_ = false;
 };
 

@@ -21,12 +21,18 @@ constexpr Property kDefaults[] = {
     // anyway, so a busy stream has full batches and a quiet one no delay.
     {"linger.ms", "0"},
     {"compression.type", "lz4"},
+    // What fits a batch of its own under the brokers' default limit of
+    // 1048588 bytes; bigger records are refused before they are queued.
+    {"message.max.bytes", "1048500"},
     {"socket.nagle.disable", "true"},
     {"socket.keepalive.enable", "true"},
     {"reconnect.backoff.ms", "50"},
     {"reconnect.backoff.max.ms", "1000"},
     {"socket.timeout.ms", "30000"},
-    {"topic.metadata.refresh.interval.ms", "60000"},
+    // Also what brings an idle connection back, so that an unreachable
+    // cluster is noticed while nothing is to be sent.
+    {"topic.metadata.refresh.interval.ms", "5000"},
+    {"statistics.interval.ms", "1000"},
 };
 
 // The promises of delivery stand on these.
@@ -77,8 +83,8 @@ absl::Status Set(rd_kafka_conf_t* conf, const std::string& name,
                         sizeof(reason)) == RD_KAFKA_CONF_OK) {
     return absl::OkStatus();
   }
-  // librdkafka quotes the value, which may be a secret.
-  return absl::InvalidArgumentError(fmt::format(
+  // Its own text quotes the value, which may be a secret.
+  return absl::FailedPreconditionError(fmt::format(
       "kafka.properties: librdkafka {} does not take the value of '{}'; see "
       "its CONFIGURATION.md for what there is",
       rd_kafka_version_str(), name));
@@ -86,11 +92,11 @@ absl::Status Set(rd_kafka_conf_t* conf, const std::string& name,
 
 }  // namespace
 
-absl::StatusOr<KafkaConf> MakeClientConf(const ProducerOptions& options) {
+absl::StatusOr<KafkaConf> MakeProducerConf(const ProducerOptions& options) {
   KafkaConf conf(rd_kafka_conf_new());
-  WALPOST_RETURN_IF_ERROR(
-      Set(conf.get(), "bootstrap.servers", options.brokers));
-  WALPOST_RETURN_IF_ERROR(Set(conf.get(), "client.id", options.client_id));
+  for (const Property& property : kDefaults) {
+    WALPOST_RETURN_IF_ERROR(Set(conf.get(), property.name, property.value));
+  }
   for (const auto& [name, value] : options.properties) {
     if (IsRefused(name)) {
       return absl::InvalidArgumentError(fmt::format(
@@ -100,27 +106,18 @@ absl::StatusOr<KafkaConf> MakeClientConf(const ProducerOptions& options) {
     }
     WALPOST_RETURN_IF_ERROR(Set(conf.get(), name, value));
   }
-  return conf;
-}
-
-absl::StatusOr<KafkaConf> MakeProducerConf(const ProducerOptions& options) {
-  ProducerOptions with_defaults = options;
-  with_defaults.properties.clear();
-  for (const Property& property : kDefaults) {
-    with_defaults.properties.emplace_back(property.name, property.value);
-  }
-  for (const auto& property : options.properties) {
-    with_defaults.properties.push_back(property);
-  }
-  WALPOST_ASSIGN_OR_RETURN(KafkaConf conf, MakeClientConf(with_defaults));
   for (const Property& property : kFixed) {
     WALPOST_RETURN_IF_ERROR(Set(conf.get(), property.name, property.value));
   }
+  WALPOST_RETURN_IF_ERROR(
+      Set(conf.get(), "bootstrap.servers", options.brokers));
+  WALPOST_RETURN_IF_ERROR(Set(conf.get(), "client.id", options.client_id));
   // Our window is the limit; librdkafka's own must not be hit before it.
   WALPOST_RETURN_IF_ERROR(Set(conf.get(), "queue.buffering.max.messages",
                               std::to_string(2 * options.max_records)));
   rd_kafka_conf_set_events(conf.get(), RD_KAFKA_EVENT_DR |
                                            RD_KAFKA_EVENT_ERROR |
+                                           RD_KAFKA_EVENT_STATS |
                                            RD_KAFKA_EVENT_LOG);
   return conf;
 }

@@ -16,11 +16,9 @@ struct DestroyConf {
 };
 using KafkaConf = std::unique_ptr<rd_kafka_conf_t, DestroyConf>;
 
-// kInvalidArgument: names the property, what is wrong, and why it is ours.
+// kInvalidArgument: names a property that is ours to set, and why.
+// kFailedPrecondition: names one that librdkafka does not take.
 absl::StatusOr<KafkaConf> MakeProducerConf(const ProducerOptions& options);
 
-// The same without a producer's own settings, for clients that only look
-// (walpost check).
-absl::StatusOr<KafkaConf> MakeClientConf(const ProducerOptions& options);
 
 }  // namespace walpost

@@ -99,6 +99,19 @@ absl::Status DecodeBytea(std::string_view text, std::string& bytes) {
   return absl::OkStatus();
 }
 
+bool IsTimestampType(uint32_t type_oid) {
+  switch (type_oid) {
+    case pgoutput::kTimestampOid:
+    case pgoutput::kTimestamptzOid:
+    case pgoutput::kInt2Oid:
+    case pgoutput::kInt4Oid:
+    case pgoutput::kInt8Oid:
+      return true;
+    default:
+      return false;
+  }
+}
+
 absl::StatusOr<WallTime> DecodeTimestamp(uint32_t type_oid,
                                          std::string_view text) {
   std::optional<WallTime> time;

@@ -14,6 +14,9 @@ namespace walpost {
 // is not that form (the connection pins bytea_output=hex).
 absl::Status DecodeBytea(std::string_view text, std::string& bytes);
 
+// Whether DecodeTimestamp reads columns of this type.
+bool IsTimestampType(uint32_t type_oid);
+
 // Reads a timestamp or timestamptz as ISO text in UTC (the connection pins
 // DateStyle and TimeZone), or an integer column as milliseconds since 1970.
 // kInvalidArgument: another type, infinity, or a date before 1970 (Kafka has

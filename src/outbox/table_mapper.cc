@@ -29,6 +29,7 @@ absl::StatusOr<std::unique_ptr<TableMapper>> TableMapper::Create(
   WALPOST_ASSIGN_OR_RETURN(
       mapper->timestamp_,
       mapper->Bind(options.columns.timestamp, "timestamp", {}));
+  WALPOST_RETURN_IF_ERROR(mapper->CheckTimestamp());
   for (const std::string& name : references) {
     WALPOST_ASSIGN_OR_RETURN(Binding binding, mapper->BindReference(name));
     mapper->references_.push_back(std::move(binding));
@@ -41,6 +42,21 @@ absl::StatusOr<std::unique_ptr<TableMapper>> TableMapper::Create(
     mapper->value_columns_.push_back(index);
   }
   return mapper;
+}
+
+absl::Status TableMapper::CheckTimestamp() const {
+  if (!timestamp_.column) return absl::OkStatus();
+  const pgoutput::ColumnSchema& column = relation_.columns[*timestamp_.column];
+  if (IsTimestampType(column.type_oid)) return absl::OkStatus();
+  return absl::FailedPreconditionError(fmt::format(
+      "column '{}' of {}, which outbox.tables.columns.timestamp names, is none "
+      "of timestamp, timestamptz or an integer of milliseconds",
+      column.name, relation_.QualifiedName()));
+}
+
+bool TableMapper::has_key() const {
+  const Binding& key = fields_[FindField("aggregate_id")];
+  return key.column.has_value() || key.constant.has_value();
 }
 
 absl::StatusOr<size_t> TableMapper::RequireColumn(std::string_view column,

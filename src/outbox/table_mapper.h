@@ -34,6 +34,9 @@ class TableMapper {
       const TableOptions& options, const pgoutput::RelationSchema& relation,
       std::span<const std::string> references);
 
+  // Whether records of this table have a key, and so an order among them.
+  bool has_key() const;
+
   // Fills the fields of `event` that come from the row. Its views live until
   // the next Map, and as long as the bytes of `row` and this mapper.
   //
@@ -58,6 +61,7 @@ class TableMapper {
       std::span<const std::string_view> usual_names) const;
   absl::StatusOr<Binding> BindReference(std::string_view name) const;
   absl::Status ReadRow(const pgoutput::TupleData& row);
+  absl::Status CheckTimestamp() const;
   absl::Status DecodeByteaColumns();
   absl::Status MapTimestamp(Event& event) const;
   Value Get(const Binding& binding) const;

@@ -37,6 +37,9 @@ class TopicTemplate {
 
   const std::string& text() const { return text_; }
 
+  // What every topic begins with: the text before the first value.
+  const std::string& prefix() const { return parts_.front().literal; }
+
  private:
   struct Function {
     enum class Kind { kLower, kReplace };

@@ -29,6 +29,14 @@ std::string Abbreviate(std::string_view sql) {
   return fmt::format("{}...", line.substr(0, kLongest));
 }
 
+// Who connects whereto; never with the password.
+std::string Describe(const PGconn* raw) {
+  const auto text = [](const char* value) { return value ? value : "?"; };
+  return fmt::format("connecting to Postgres at {}:{} (database {}, user {})",
+                     text(PQhost(raw)), text(PQport(raw)), text(PQdb(raw)),
+                     text(PQuser(raw)));
+}
+
 // The `options` of the conninfo itself, to be kept in front of ours.
 absl::StatusOr<std::string> OptionsOf(const std::string& conninfo) {
   char* error = nullptr;
@@ -104,18 +112,18 @@ Connection::Connect(asio::any_io_executor executor,
 
 asio::awaitable<absl::Status> Connection::FinishConnecting(
     MonotonicTime deadline) {
-  constexpr std::string_view kAttempted = "connecting to Postgres";
   PGconn* raw = connection_.get();
   if (raw == nullptr) co_return absl::InternalError("libpq: out of memory");
+  const std::string attempted = Describe(raw);
   PostgresPollingStatusType next = PGRES_POLLING_WRITING;
   if (PQstatus(raw) == CONNECTION_BAD) next = PGRES_POLLING_FAILED;
   while (next != PGRES_POLLING_OK) {
     if (next == PGRES_POLLING_FAILED) {
-      co_return StatusFromConnection(raw, kAttempted);
+      co_return StatusFromConnection(raw, attempted);
     }
     if (Clock::now() >= deadline) {
       co_return absl::UnavailableError(
-          fmt::format("{}: no answer within the time limit", kAttempted));
+          fmt::format("{}: no answer within the time limit", attempted));
     }
     const auto interest = next == PGRES_POLLING_READING
                               ? SocketWaiter::Interest::kRead

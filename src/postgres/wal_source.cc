@@ -8,6 +8,7 @@
 #include "base/status_macros.h"
 #include "fmt/format.h"
 #include "pgoutput/decoder.h"
+#include "postgres/preflight.h"
 #include "postgres/publication.h"
 #include "postgres/slot.h"
 #include "spdlog/spdlog.h"
@@ -74,20 +75,14 @@ asio::awaitable<absl::Status> WalSource::Open() {
 
 asio::awaitable<absl::Status> WalSource::Prepare() {
   absl::Status status = co_await IdentifySystem();
-  if (status.ok()) status = co_await EnsurePublication();
-  if (status.ok()) status = co_await EnsureSlot();
+  if (status.ok()) status = co_await LookBeforeLeaping();
+  if (status.ok() && may_create()) status = co_await CreateWhatIsMissing();
   if (status.ok()) status = co_await StartReplication();
   co_return status;
 }
 
 asio::awaitable<absl::Status> WalSource::IdentifySystem() {
-  constexpr int kOldestVersion = 140000;
   server_version_ = connection_->server_version();
-  if (server_version_ < kOldestVersion) {
-    co_return absl::FailedPreconditionError(fmt::format(
-        "PostgreSQL {} is too old: walpost needs 14 or newer",
-        server_version_ / 10000));
-  }
   const std::string command = "IDENTIFY_SYSTEM";
   absl::StatusOr<QueryRows> rows = co_await connection_->Execute(command);
   if (!rows.ok()) co_return rows.status();
@@ -107,52 +102,21 @@ asio::awaitable<absl::Status> WalSource::IdentifySystem() {
   co_return absl::OkStatus();
 }
 
-asio::awaitable<absl::Status> WalSource::EnsurePublication() {
-  absl::StatusOr<bool> exists =
+// Publication first, slot second: a slot cannot see a publication that is
+// younger than itself.
+asio::awaitable<absl::Status> WalSource::CreateWhatIsMissing() {
+  absl::StatusOr<bool> published =
       co_await PublicationExists(*connection_, options_.publication);
-  if (!exists.ok()) co_return exists.status();
-  if (*exists) co_return absl::OkStatus();
-  if (!options_.create || has_streamed_) {
-    co_return absl::FailedPreconditionError(fmt::format(
-        "publication {} does not exist: run walpost init, set "
-        "postgres.create: true, or {}",
-        options_.publication,
-        CreatePublicationSql(options_.publication, outbox_.tables)));
+  if (!published.ok()) co_return published.status();
+  if (!*published) {
+    spdlog::info("creating publication {}", options_.publication);
+    absl::Status created = co_await CreatePublication(
+        *connection_, options_.publication, outbox_.tables);
+    if (!created.ok()) co_return created;
   }
-  spdlog::info("creating publication {}", options_.publication);
-  co_return co_await CreatePublication(*connection_, options_.publication,
-                                       outbox_.tables);
-}
-
-asio::awaitable<absl::Status> WalSource::EnsureSlot() {
-  absl::StatusOr<std::optional<SlotState>> found =
+  absl::StatusOr<std::optional<SlotState>> slot =
       co_await FindSlot(*connection_, options_.slot);
-  if (!found.ok()) co_return found.status();
-  const std::optional<SlotState> slot = *found;
-  if (slot && slot->plugin != "pgoutput") {
-    co_return absl::FailedPreconditionError(fmt::format(
-        "slot {} belongs to plugin {}, not pgoutput: choose another "
-        "postgres.slot",
-        options_.slot, slot->plugin));
-  }
-  if (slot && slot->wal_status == "lost") {
-    co_return absl::FailedPreconditionError(fmt::format(
-        "slot {} is lost: the server removed WAL that it needed "
-        "(max_slot_wal_keep_size). Events after {} may be missing in Kafka; "
-        "drop the slot, make a new one, and publish the difference from the "
-        "outbox table",
-        options_.slot, slot->confirmed_flush_lsn.ToString()));
-  }
-  if (slot) co_return absl::OkStatus();
-  if (!options_.create || has_streamed_) {
-    co_return absl::FailedPreconditionError(fmt::format(
-        "slot {} does not exist: run walpost init, or set postgres.create: "
-        "true{}",
-        options_.slot,
-        has_streamed_ ? " (it existed when walpost started: events committed "
-                        "since it vanished are not in Kafka)"
-                      : ""));
-  }
+  if (!slot.ok() || slot->has_value()) co_return slot.status();
   spdlog::info("creating slot {}", options_.slot);
   const SlotFailover failover =
       options_.failover ? SlotFailover::kYes : SlotFailover::kNo;
@@ -161,6 +125,25 @@ asio::awaitable<absl::Status> WalSource::EnsureSlot() {
       co_await CreateSlot(*connection_, options_.slot, SlotKind::kPermanent,
                           failover, deadline);
   co_return consistent_point.status();
+}
+
+asio::awaitable<absl::Status> WalSource::LookBeforeLeaping() {
+  WalSourceOptions options = options_;
+  options.create = may_create();
+  Preflight preflight(*connection_, options, outbox_,
+                      pipeline_.builder().routes());
+  absl::StatusOr<std::vector<Finding>> findings = co_await preflight.Run();
+  if (!findings.ok()) co_return findings.status();
+  const Finding* error = FirstError(*findings);
+  if (error == nullptr) co_return absl::OkStatus();
+  const std::string since =
+      has_streamed_ ? " (it was in order when walpost started: look for events"
+                      " that are missing in Kafka)"
+                    : "";
+  const std::string remedy =
+      error->remedy.empty() ? "" : fmt::format("; {}", error->remedy);
+  co_return absl::FailedPreconditionError(fmt::format(
+      "{} {}{}{}", error->subject, error->text, since, remedy));
 }
 
 asio::awaitable<absl::Status> WalSource::StartReplication() {

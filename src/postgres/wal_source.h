@@ -27,25 +27,9 @@
 #include "postgres/feedback_schedule.h"
 #include "postgres/read_pacer.h"
 #include "postgres/replication_stream.h"
+#include "postgres/source_options.h"
 
 namespace walpost {
-
-struct WalSourceOptions {
-  std::string conninfo;
-  std::string slot = "walpost";
-  std::string publication = "walpost";
-  // Make publication and slot when they are missing at the first Open. Never
-  // later: a slot that vanishes while we run is a gap (P9).
-  bool create = false;
-  // Create the slot with FAILOVER (PostgreSQL 17 and newer).
-  bool failover = false;
-  // Of our own connection. Half of it without a word from us and the server
-  // asks; all of it and the server hangs up.
-  std::chrono::milliseconds wal_sender_timeout{30'000};
-  // Most time between a new confirmed LSN and telling Postgres. Shorter means
-  // fewer duplicates after a crash; every commit would cost 15 % throughput.
-  std::chrono::milliseconds status_interval{200};
-};
 
 class WalSource {
  public:
@@ -93,9 +77,12 @@ class WalSource {
 
   boost::asio::awaitable<absl::Status> Prepare();
   boost::asio::awaitable<absl::Status> IdentifySystem();
-  boost::asio::awaitable<absl::Status> EnsurePublication();
-  boost::asio::awaitable<absl::Status> EnsureSlot();
+  boost::asio::awaitable<absl::Status> CreateWhatIsMissing();
+  boost::asio::awaitable<absl::Status> LookBeforeLeaping();
   boost::asio::awaitable<absl::Status> StartReplication();
+
+  // Later than the first stream a missing slot is a gap, not a first start.
+  bool may_create() const { return options_.create && !has_streamed_; }
 
   absl::StatusOr<Next> TakeFrames();
   absl::Status HandleFrame();

@@ -136,7 +136,7 @@ def walpost(directory, walposts):
     The sections are laid over a configuration that works; a value of None
     removes the key.
     """
-    def make(database, kafka, topics, env=None, **sections):
+    def make(database, kafka, topics, /, env=None, **sections):
         config = {
             "postgres": {"conninfo": database.conninfo(),
                          "slot": database.name, "publication": "walpost",

@@ -52,7 +52,7 @@ def run(directory):
     ("kafka: {brokers: x}\n", ("postgres.conninfo",)),
     (_USABLE.replace("brokers: 127.0.0.1:1", "brokers: ''"),
      ("kafka.brokers",)),
-    (_USABLE + "log:\n  level: [\n", ("line",)),
+    (_USABLE + "log:\n  level: [\n", ("walpost.yaml:7",)),
     (_USABLE + "kafka:\n  brokers: twice\n", ("kafka", "5")),
 ])
 def test_unusable_file(run, text, words):
@@ -98,7 +98,7 @@ def test_print_config_shows_everything_but_secrets(run, directory):
         env={"BROKER_PASSWORD": "env5ecret"})
     assert ended.returncode == 0, ended.stderr
     for shown in ("broker:9092", "max_in_flight_records: 77", "client.id",
-                  "shop", "status_interval: 200ms", "user=walpost",
+                  "shop", "status_interval: 200ms", "127.0.0.1",
                   "outbox.event.{aggregate_type}"):
         assert shown in ended.stdout
     for secret in ("s3cr3t", "env5ecret", "fil3s3cr3t"):

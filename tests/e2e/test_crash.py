@@ -56,7 +56,9 @@ def test_p1_p3_p5_walpost_is_killed_at_random_points(
 
 def test_p1_p3_walpost_is_killed_amid_a_large_transaction(
         walpost, database, kafka, outbox, reader, topics, dice, capsys):
-    relay = walpost(database, kafka, topics).run()
+    # A small window makes it take its time.
+    relay = walpost(database, kafka, topics,
+                    delivery={"max_in_flight_records": 200}).run()
     database.execute(
         "insert into outbox (aggregate_type, aggregate_id, payload, sequence) "
         "select 'order', 'key-' || n % 100, to_jsonb(n), n "

@@ -61,7 +61,7 @@ def test_p10_sigint_is_as_good(walpost, database, kafka, outbox, topics):
 def test_p10_what_was_acknowledged_is_confirmed_at_the_end(
         walpost, database, kafka, outbox, topics):
     relay = walpost(database, kafka, topics,
-                    postgres={"status_interval": "1h"}).run()
+                    postgres={"status_interval": "10s"}).run()
     for number in range(200):
         outbox.insert("order", f"order-{number}")
     goal = database.current_lsn()

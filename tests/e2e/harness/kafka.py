@@ -2,9 +2,9 @@
 
 import base64
 import pathlib
+import secrets
 import signal
 import subprocess
-import uuid
 
 from harness.paths import kafka_jars
 from harness.ports import free_port
@@ -87,7 +87,8 @@ class Kafka:
         return asked.returncode == 0 and '"brokers":[{' in asked.stdout
 
     def _format(self):
-        cluster = base64.urlsafe_b64encode(uuid.uuid4().bytes)
+        # Its text must not begin with a dash: that would be an option.
+        cluster = base64.urlsafe_b64encode(b"w" + secrets.token_bytes(15))
         formatting = Process(
             ["java", *_JVM, "-cp", _class_path(), "kafka.tools.StorageTool",
              "format", "-t", cluster.decode().rstrip("="), "-c",

@@ -66,14 +66,17 @@ class Walpost:
             seconds)
         return self
 
-    def wait_unready(self, seconds=30):
-        """Waits for a 503 and returns its text."""
+    def wait_unready(self, pattern="", seconds=30):
+        """Waits for a 503 whose text has `pattern`; returns the text."""
         def refusal():
             code, text = self.get("/readyz")
-            return text or "unready" if self._alive() and code == 503 else None
+            return (self._alive() and code == 503
+                    and re.search(pattern, text) and (text or "unready"))
 
         return wait_until(
-            refusal, lambda: f"a 503 from /readyz\n{self.log()}", seconds)
+            refusal,
+            lambda: (f"a 503 with /{pattern}/; /readyz says "
+                     f"{self.get('/readyz')}\n{self.log()}"), seconds)
 
     def wait_log(self, pattern, seconds=30):
         """Waits for a line of this run's log; returns the match."""

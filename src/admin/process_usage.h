@@ -1,0 +1,17 @@
+// What this process takes of the machine.
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+
+namespace walpost {
+
+struct ProcessUsage {
+  uint64_t resident_memory_bytes = 0;  // 0 where /proc cannot be read
+  std::chrono::microseconds cpu{0};    // user and system, all threads
+};
+
+// Microseconds of work: no wait for a disk or a network.
+ProcessUsage ReadProcessUsage();
+
+}  // namespace walpost

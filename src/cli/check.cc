@@ -1,0 +1,121 @@
+// walpost check: look at both ends, print what is found and what mends it.
+#include <CLI/CLI.hpp>
+#include <boost/asio/co_spawn.hpp>
+#include <boost/asio/io_context.hpp>
+#include <memory>
+#include <set>
+
+#include "base/finding.h"
+#include "cli/exit_code.h"
+#include "cli/verbs.h"
+#include "fmt/format.h"
+#include "kafka/cluster_check.h"
+#include "postgres/preflight.h"
+
+namespace walpost {
+namespace {
+
+namespace asio = boost::asio;
+
+constexpr std::chrono::seconds kKafkaTimeout{5};
+
+using Findings = absl::StatusOr<std::vector<Finding>>;
+
+asio::awaitable<Findings> CheckPostgres(asio::any_io_executor executor,
+                                        const Config& config,
+                                        const std::vector<Route>& routes) {
+  ConnectionOptions options;
+  options.conninfo = config.postgres.conninfo;
+  options.application_name = "walpost:check";
+  options.replication = true;
+  absl::StatusOr<std::unique_ptr<Connection>> connection =
+      co_await Connection::Connect(executor, options);
+  if (!connection.ok()) co_return connection.status();
+  Preflight preflight(**connection, config.postgres, config.outbox, routes);
+  co_return co_await preflight.Run();
+}
+
+Findings RunCheckPostgres(const Config& config,
+                          const std::vector<Route>& routes) {
+  asio::io_context io(1);
+  Findings findings;
+  asio::co_spawn(io, CheckPostgres(io.get_executor(), config, routes),
+                 [&](std::exception_ptr exception, Findings result) {
+                   if (exception) std::rethrow_exception(exception);
+                   findings = std::move(result);
+                 });
+  io.run();
+  return findings;
+}
+
+std::vector<std::string> TopicPrefixes(const Config& config,
+                                       const std::vector<Route>& routes) {
+  std::set<std::string> prefixes;
+  for (size_t i = 0; i < routes.size(); ++i) {
+    const bool is_messages = i == config.outbox.tables.size();
+    if (is_messages && !config.outbox.messages.enabled()) continue;
+    prefixes.insert(routes[i].topic().prefix());
+  }
+  return {prefixes.begin(), prefixes.end()};
+}
+
+std::string_view Mark(Severity severity) {
+  switch (severity) {
+    case Severity::kOk:
+      return "ok     ";
+    case Severity::kNote:
+      return "note   ";
+    case Severity::kWarning:
+      return "warning";
+    case Severity::kError:
+      return "ERROR  ";
+  }
+  return "";
+}
+
+// Prints one end's findings; true when one of them is an error.
+bool Print(const Findings& findings, std::string_view end) {
+  if (!findings.ok()) {
+    fmt::print("{} {}: {}\n", Mark(Severity::kError), end,
+               std::string(findings.status().message()));
+    return true;
+  }
+  for (const Finding& finding : *findings) {
+    fmt::print("{} {} {}\n", Mark(finding.severity), finding.subject,
+               finding.text);
+    if (!finding.remedy.empty()) {
+      fmt::print("        -> {}\n", finding.remedy);
+    }
+  }
+  return FirstError(*findings) != nullptr;
+}
+
+int Check(const ConfigArguments& arguments) {
+  const absl::StatusOr<Config> config = arguments.Load();
+  if (!config.ok()) return Fail(config.status(), kExitUsage);
+  const absl::Status complete = RequireBothEnds(*config);
+  if (!complete.ok()) return Fail(complete, kExitUsage);
+  const auto routes = Route::CreateAll(config->outbox);
+  if (!routes.ok()) return Fail(routes.status(), kExitUsage);
+
+  const bool postgres_error =
+      Print(RunCheckPostgres(*config, *routes), "Postgres");
+  const bool kafka_error = Print(
+      CheckCluster(config->kafka, TopicPrefixes(*config, *routes),
+                   kKafkaTimeout),
+      "Kafka");
+  return postgres_error || kafka_error ? kExitFindings : kExitOk;
+}
+
+}  // namespace
+
+void AddCheck(CLI::App& app, int& exit_code) {
+  CLI::App* verb = app.add_subcommand(
+      "check", "Test both ends and print what to mend, and how");
+  auto arguments = std::make_shared<ConfigArguments>();
+  arguments->AddTo(*verb);
+  verb->callback(
+      [arguments, &exit_code] { exit_code = Check(*arguments); });
+}
+
+}  // namespace walpost

@@ -1,0 +1,65 @@
+#include "config/conninfo.h"
+
+#include <libpq-fe.h>
+
+#include <memory>
+#include <string_view>
+
+#include "absl/strings/ascii.h"
+#include "config/secrets.h"
+#include "fmt/format.h"
+
+namespace walpost {
+namespace {
+
+using Options = std::unique_ptr<PQconninfoOption, decltype(&PQconninfoFree)>;
+
+Options Parse(const std::string& conninfo, std::string& reason) {
+  char* error = nullptr;
+  Options options(PQconninfoParse(conninfo.c_str(), &error), PQconninfoFree);
+  if (error != nullptr) {
+    reason = std::string(absl::StripTrailingAsciiWhitespace(error));
+  }
+  PQfreemem(error);
+  return options;
+}
+
+std::string Quote(std::string_view value) {
+  if (!value.empty() &&
+      value.find_first_of(" \t\n'\\") == std::string_view::npos) {
+    return std::string(value);
+  }
+  std::string quoted = "'";
+  for (const char c : value) {
+    if (c == '\'' || c == '\\') quoted += '\\';
+    quoted += c;
+  }
+  return quoted + "'";
+}
+
+}  // namespace
+
+absl::Status CheckConninfo(const std::string& conninfo) {
+  std::string reason;
+  if (Parse(conninfo, reason) != nullptr) return absl::OkStatus();
+  return absl::InvalidArgumentError(
+      fmt::format("libpq does not understand it: {}", reason));
+}
+
+std::string HideConninfoSecrets(const std::string& conninfo) {
+  if (conninfo.empty()) return conninfo;
+  std::string reason;
+  const Options options = Parse(conninfo, reason);
+  if (options == nullptr) return std::string(kHidden);
+  std::string shown;
+  for (const PQconninfoOption* o = options.get(); o->keyword != nullptr; ++o) {
+    if (o->val == nullptr) continue;
+    const bool secret =
+        std::string_view(o->keyword).find("password") != std::string_view::npos;
+    shown += fmt::format("{}{}={}", shown.empty() ? "" : " ", o->keyword,
+                         secret ? std::string(kHidden) : Quote(o->val));
+  }
+  return shown;
+}
+
+}  // namespace walpost

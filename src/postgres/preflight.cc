@@ -1,0 +1,355 @@
+#include "postgres/preflight.h"
+
+#include <charconv>
+
+#include "fmt/format.h"
+#include "outbox/table_mapper.h"
+#include "postgres/publication.h"
+#include "postgres/slot.h"
+
+namespace walpost {
+
+namespace asio = boost::asio;
+
+namespace {
+
+constexpr int kOldestVersion = 140000;
+constexpr int kFirstWithColumnLists = 150000;
+
+// Older minors of a major can lose events or hang (docs/operations.md).
+constexpr struct {
+  int major;
+  int minor;
+} kSoundMinors[] = {{14, 19}, {15, 14}, {16, 10}, {17, 6}, {18, 0}};
+
+int ToInt(const std::string& text) {
+  int value = 0;
+  std::from_chars(text.data(), text.data() + text.size(), value);
+  return value;
+}
+
+}  // namespace
+
+void Preflight::Add(Severity severity, std::string subject, std::string text,
+                    std::string remedy) {
+  findings_.push_back({severity, std::move(subject), std::move(text),
+                       std::move(remedy)});
+}
+
+asio::awaitable<absl::StatusOr<std::vector<Finding>>> Preflight::Run() {
+  CheckVersion();
+  if (FirstError(findings_) != nullptr) co_return findings_;
+  // The slot first: whether one exists decides whether one must fit.
+  absl::Status status = co_await CheckSlot();
+  if (status.ok()) status = co_await CheckServer();
+  if (status.ok()) status = co_await CheckPublication();
+  if (status.ok()) status = co_await CheckTables();
+  if (!status.ok()) co_return status;
+  co_return findings_;
+}
+
+void Preflight::CheckVersion() {
+  const int version = connection_.server_version();
+  const int major = version / 10000;
+  const int minor = version % 10000;
+  const std::string subject = fmt::format("PostgreSQL {}.{}", major, minor);
+  if (version < kOldestVersion) {
+    return Add(Severity::kError, subject, "is too old",
+               "upgrade to PostgreSQL 14 or newer");
+  }
+  for (const auto& sound : kSoundMinors) {
+    if (major == sound.major && minor < sound.minor) {
+      return Add(Severity::kWarning, subject,
+                 "has known faults in logical decoding",
+                 fmt::format("upgrade to {}.{} or newer", major, sound.minor));
+    }
+  }
+  Add(Severity::kOk, subject, "is supported");
+}
+
+asio::awaitable<absl::Status> Preflight::CheckServer() {
+  const std::string sql =
+      "SELECT current_setting('wal_level'), "
+      "current_setting('max_slot_wal_keep_size'), "
+      "current_setting('synchronous_commit'), "
+      "current_setting('synchronous_standby_names'), "
+      "current_setting('max_replication_slots')::int - "
+      "(SELECT count(*) FROM pg_catalog.pg_replication_slots), "
+      "current_setting('max_wal_senders')::int - "
+      "(SELECT count(*) FROM pg_catalog.pg_stat_replication), "
+      "current_user, (SELECT rolreplication OR rolsuper FROM "
+      "pg_catalog.pg_roles WHERE rolname = current_user), "
+      "pg_is_in_recovery()";
+  absl::StatusOr<QueryRows> settings = co_await connection_.Execute(sql);
+  if (!settings.ok()) co_return settings.status();
+  CheckSettings(*settings);
+  CheckCapacity(*settings);
+  co_return absl::OkStatus();
+}
+
+void Preflight::CheckSettings(const QueryRows& settings) {
+  const std::string wal_level = settings.Text(0, 0);
+  if (wal_level == "logical") {
+    Add(Severity::kOk, "wal_level", "is logical");
+  } else {
+    Add(Severity::kError, "wal_level",
+        fmt::format("is {}, but logical decoding needs logical", wal_level),
+        "ALTER SYSTEM SET wal_level = logical; then restart the server");
+  }
+  if (settings.Bool(0, 8)) {
+    Add(Severity::kError, "server", "is a standby",
+        "connect to the primary (target_session_attrs=read-write)");
+  }
+  if (settings.Text(0, 1) == "-1") {
+    Add(Severity::kWarning, "max_slot_wal_keep_size",
+        "is -1: while walpost or Kafka is down, WAL can fill the disk",
+        "ALTER SYSTEM SET max_slot_wal_keep_size = '50GB'; SELECT "
+        "pg_reload_conf(); sized for the longest outage of Kafka that must "
+        "not lose the slot");
+  } else {
+    Add(Severity::kOk, "max_slot_wal_keep_size",
+        fmt::format("is {}: beyond it the slot is lost", settings.Text(0, 1)));
+  }
+  const std::string commit = settings.Text(0, 2);
+  if (commit == "off") {
+    Add(Severity::kNote, "synchronous_commit",
+        "is off: only flushed WAL is sent, so events arrive up to 200 ms or "
+        "so (wal_writer_delay) after their commit",
+        "SET synchronous_commit = on where latency matters");
+  } else {
+    Add(Severity::kOk, "synchronous_commit", fmt::format("is {}", commit));
+  }
+  if (settings.Text(0, 3).find('*') != std::string::npos) {
+    Add(Severity::kWarning, "synchronous_standby_names",
+        "matches walpost too: commits would wait for Kafka",
+        "name the standbys instead of '*'");
+  }
+}
+
+void Preflight::CheckCapacity(const QueryRows& settings) {
+  const int slots_left = ToInt(settings.Text(0, 4));
+  const int senders_left = ToInt(settings.Text(0, 5));
+  if (!slot_exists_ && slots_left <= 0) {
+    Add(Severity::kError, "max_replication_slots", "no slot is left",
+        "drop an unused slot, or raise max_replication_slots and restart");
+  } else {
+    Add(Severity::kOk, "max_replication_slots",
+        fmt::format("{} left", slots_left));
+  }
+  // Our own connection is one of them already.
+  if (senders_left < 0) {
+    Add(Severity::kError, "max_wal_senders", "no sender is left",
+        "raise max_wal_senders and restart the server");
+  } else {
+    Add(Severity::kOk, "max_wal_senders",
+        fmt::format("{} left", senders_left));
+  }
+  const std::string role = settings.Text(0, 6);
+  if (settings.Bool(0, 7)) {
+    Add(Severity::kOk, fmt::format("role {}", role), "may replicate");
+  } else {
+    // Managed services grant it through a role of their own.
+    Add(Severity::kNote, fmt::format("role {}", role),
+        "has no REPLICATION attribute of its own, yet it was let in");
+  }
+}
+
+asio::awaitable<absl::Status> Preflight::CheckPublication() {
+  const std::string subject =
+      fmt::format("publication {}", options_.publication);
+  const std::string create =
+      CreatePublicationSql(options_.publication, outbox_.tables);
+  const std::string sql = fmt::format(
+      "SELECT pubinsert, pubviaroot, pubupdate OR pubdelete OR pubtruncate "
+      "FROM pg_catalog.pg_publication WHERE pubname = {}",
+      connection_.Literal(options_.publication));
+  absl::StatusOr<QueryRows> rows = co_await connection_.Execute(sql);
+  if (!rows.ok()) co_return rows.status();
+  if (rows->size() == 0) {
+    if (options_.create) {
+      Add(Severity::kNote, subject, "does not exist; run will create it");
+    } else {
+      Add(Severity::kError, subject, "does not exist", create);
+    }
+    co_return absl::OkStatus();
+  }
+  publication_exists_ = true;
+  published_via_root_ = rows->Bool(0, 1);
+  const std::string name = QuoteName(options_.publication);
+  if (!rows->Bool(0, 0)) {
+    Add(Severity::kError, subject, "does not publish inserts",
+        fmt::format("ALTER PUBLICATION {} SET (publish = 'insert');", name));
+  } else if (rows->Bool(0, 2)) {
+    Add(Severity::kNote, subject,
+        "publishes more than inserts, which costs the server for nothing",
+        fmt::format("ALTER PUBLICATION {} SET (publish = 'insert');", name));
+  } else {
+    Add(Severity::kOk, subject, "publishes inserts");
+  }
+  co_return absl::OkStatus();
+}
+
+asio::awaitable<absl::Status> Preflight::CheckTables() {
+  absl::Status status;
+  for (size_t i = 0; i < outbox_.tables.size() && status.ok(); ++i) {
+    status = co_await CheckTable(i);
+  }
+  co_return status;
+}
+
+asio::awaitable<absl::Status> Preflight::CheckTable(size_t index) {
+  const std::string& table = outbox_.tables[index].name;
+  const size_t dot = table.find('.');
+  const std::string sql = fmt::format(
+      "SELECT c.oid, c.relkind, c.relpersistence FROM pg_catalog.pg_class c "
+      "JOIN pg_catalog.pg_namespace n ON n.oid = c.relnamespace "
+      "WHERE n.nspname = {} AND c.relname = {}",
+      connection_.Literal(table.substr(0, dot)),
+      connection_.Literal(table.substr(dot + 1)));
+  absl::StatusOr<QueryRows> rows = co_await connection_.Execute(sql);
+  if (!rows.ok()) co_return rows.status();
+  const std::string kind = rows->size() == 0 ? "" : rows->Text(0, 1);
+  if (kind != "r" && kind != "p") {
+    Add(Severity::kError, fmt::format("table {}", table),
+        kind.empty() ? "does not exist" : "is not a table",
+        "create it with walpost init, or correct outbox.tables");
+    co_return absl::OkStatus();
+  }
+  if (rows->Text(0, 2) != "p") {
+    Add(Severity::kError, fmt::format("table {}", table),
+        "is unlogged or temporary: its rows are never sent",
+        fmt::format("ALTER TABLE {} SET LOGGED;", QuoteQualifiedName(table)));
+    co_return absl::OkStatus();
+  }
+  const std::string relation = rows->Text(0, 0);
+  co_return co_await CheckPublished(index, kind, relation);
+}
+
+asio::awaitable<absl::Status> Preflight::CheckPublished(size_t index,
+                                                        std::string kind,
+                                                        std::string relation) {
+  const std::string& table = outbox_.tables[index].name;
+  const std::string subject = fmt::format("table {}", table);
+  const std::string publication = QuoteName(options_.publication);
+  std::string published;  // the column list, empty for all columns
+  if (publication_exists_) {
+    if (kind == "p" && !published_via_root_) {
+      Add(Severity::kError, subject,
+          "is partitioned, and its rows come under the partitions' names",
+          fmt::format("ALTER PUBLICATION {} SET (publish_via_partition_root = "
+                      "true);",
+                      publication));
+      co_return absl::OkStatus();
+    }
+    const bool has_lists =
+        connection_.server_version() >= kFirstWithColumnLists;
+    const size_t dot = table.find('.');
+    const std::string sql = fmt::format(
+        "SELECT {} FROM pg_catalog.pg_publication_tables WHERE pubname = {} "
+        "AND schemaname = {} AND tablename = {}",
+        has_lists ? "attnames, rowfilter" : "NULL, NULL",
+        connection_.Literal(options_.publication),
+        connection_.Literal(table.substr(0, dot)),
+        connection_.Literal(table.substr(dot + 1)));
+    absl::StatusOr<QueryRows> rows = co_await connection_.Execute(sql);
+    if (!rows.ok()) co_return rows.status();
+    if (rows->size() == 0) {
+      Add(Severity::kError, subject,
+          fmt::format("is not in publication {}: its rows are not sent",
+                      options_.publication),
+          fmt::format("ALTER PUBLICATION {} ADD TABLE {};", publication,
+                      QuoteQualifiedName(table)));
+      co_return absl::OkStatus();
+    }
+    published = rows->Text(0, 0);
+    if (rows->Get(0, 1)) {
+      Add(Severity::kWarning, subject,
+          fmt::format("has a row filter in the publication ({}): rows that do "
+                      "not pass it are never sent",
+                      rows->Text(0, 1)),
+          "publish the whole table");
+    }
+  }
+  co_return co_await CheckColumns(index, relation, published);
+}
+
+asio::awaitable<absl::Status> Preflight::CheckColumns(size_t index,
+                                                      std::string relation,
+                                                      std::string published) {
+  const TableOptions& table = outbox_.tables[index];
+  const std::string subject = fmt::format("table {}", table.name);
+  std::string sql = fmt::format(
+      "SELECT attname, atttypid FROM pg_catalog.pg_attribute WHERE attrelid = "
+      "{} AND attnum > 0 AND NOT attisdropped AND attgenerated = ''",
+      relation);
+  if (!published.empty()) {
+    sql += fmt::format(" AND attname = ANY ({}::name[])",
+                       connection_.Literal(published));
+  }
+  sql += " ORDER BY attnum";
+  absl::StatusOr<QueryRows> rows = co_await connection_.Execute(sql);
+  if (!rows.ok()) co_return rows.status();
+  pgoutput::RelationSchema schema;
+  schema.schema = table.name.substr(0, table.name.find('.'));
+  schema.name = table.name.substr(table.name.find('.') + 1);
+  for (size_t row = 0; row < rows->size(); ++row) {
+    schema.columns.push_back(
+        {rows->Text(row, 0),
+         static_cast<uint32_t>(std::stoul(rows->Text(row, 1)))});
+  }
+  const auto mapper =
+      TableMapper::Create(table, schema, routes_[index].references());
+  if (!mapper.ok()) {
+    Add(Severity::kError, subject, std::string(mapper.status().message()));
+  } else if (!(*mapper)->has_key()) {
+    Add(Severity::kWarning, subject,
+        "has no aggregate_id: records have no key, so no order holds among "
+        "them",
+        "map outbox.tables.columns.aggregate_id");
+  } else {
+    Add(Severity::kOk, subject, "is published, and its columns fit");
+  }
+  co_return absl::OkStatus();
+}
+
+asio::awaitable<absl::Status> Preflight::CheckSlot() {
+  const std::string subject = fmt::format("slot {}", options_.slot);
+  absl::StatusOr<std::optional<SlotState>> found =
+      co_await FindSlot(connection_, options_.slot);
+  if (!found.ok()) co_return found.status();
+  const std::optional<SlotState>& slot = *found;
+  slot_exists_ = slot.has_value();
+  if (!slot) {
+    if (options_.create) {
+      Add(Severity::kNote, subject, "does not exist; run will create it");
+    } else {
+      const auto failover =
+          options_.failover ? SlotFailover::kYes : SlotFailover::kNo;
+      Add(Severity::kError, subject, "does not exist",
+          fmt::format("walpost init, or set postgres.create: true, or {}",
+                      CreateSlotSql(options_.slot, failover)));
+    }
+  } else if (slot->plugin != "pgoutput") {
+    Add(Severity::kError, subject,
+        fmt::format("belongs to plugin {}, not pgoutput", slot->plugin),
+        "choose another postgres.slot");
+  } else if (slot->wal_status == "lost") {
+    Add(Severity::kError, subject,
+        fmt::format("is lost: the server removed WAL that it needed. Events "
+                    "committed after {} may be missing in Kafka",
+                    slot->confirmed_flush_lsn.ToString()),
+        "drop the slot, make a new one, and publish the difference from the "
+        "outbox table");
+  } else if (slot->wal_status == "unreserved") {
+    Add(Severity::kWarning, subject,
+        "is about to be lost: it is over max_slot_wal_keep_size",
+        "let walpost catch up now, or raise max_slot_wal_keep_size");
+  } else {
+    Add(Severity::kOk, subject,
+        fmt::format("stands at {}{}", slot->confirmed_flush_lsn.ToString(),
+                    slot->active ? " and is in use" : ""));
+  }
+  co_return absl::OkStatus();
+}
+
+}  // namespace walpost

@@ -1,0 +1,66 @@
+// Preflight: what must hold on the server before replication starts, and what
+// an operator should know.
+//
+//   auto findings = co_await Preflight(connection, options, outbox).Run();
+//
+// The same findings stop `run` (errors only) and are printed by `check`. Each
+// looks at catalogs that every role may read.
+#pragma once
+
+#include <boost/asio/awaitable.hpp>
+#include <string>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "outbox/options.h"
+#include "outbox/route.h"
+#include "pgoutput/relation_schema.h"
+#include "postgres/connection.h"
+#include "base/finding.h"
+#include "postgres/source_options.h"
+
+namespace walpost {
+
+class Preflight {
+ public:
+  // All arguments outlive the object.
+  Preflight(Connection& connection, const WalSourceOptions& options,
+            const OutboxOptions& outbox, const std::vector<Route>& routes)
+      : connection_(connection),
+        options_(options),
+        outbox_(outbox),
+        routes_(routes) {}
+
+  // Errors are of the connection or of a query, not findings.
+  boost::asio::awaitable<absl::StatusOr<std::vector<Finding>>> Run();
+
+ private:
+  boost::asio::awaitable<absl::Status> CheckServer();
+  boost::asio::awaitable<absl::Status> CheckPublication();
+  boost::asio::awaitable<absl::Status> CheckTables();
+  boost::asio::awaitable<absl::Status> CheckTable(size_t index);
+  boost::asio::awaitable<absl::Status> CheckPublished(size_t index,
+                                                      std::string kind,
+                                                      std::string relation);
+  boost::asio::awaitable<absl::Status> CheckColumns(size_t index,
+                                                    std::string relation,
+                                                    std::string published);
+  boost::asio::awaitable<absl::Status> CheckSlot();
+
+  void CheckVersion();
+  void CheckSettings(const QueryRows& settings);
+  void CheckCapacity(const QueryRows& settings);
+  void Add(Severity severity, std::string subject, std::string text,
+           std::string remedy = "");
+
+  Connection& connection_;
+  const WalSourceOptions& options_;
+  const OutboxOptions& outbox_;
+  const std::vector<Route>& routes_;
+  bool publication_exists_ = false;
+  bool published_via_root_ = false;
+  bool slot_exists_ = false;
+  std::vector<Finding> findings_;
+};
+
+}  // namespace walpost

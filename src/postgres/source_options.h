@@ -1,0 +1,26 @@
+// How to follow the WAL: keys `postgres.*` of docs/configuration.md.
+#pragma once
+
+#include <chrono>
+#include <string>
+
+namespace walpost {
+
+struct WalSourceOptions {
+  std::string conninfo;
+  std::string slot = "walpost";
+  std::string publication = "walpost";
+  // Make publication and slot when they are missing at the first Open. Never
+  // later: a slot that vanishes while we run is a gap (P9).
+  bool create = false;
+  // Create the slot with FAILOVER (PostgreSQL 17 and newer).
+  bool failover = false;
+  // Of our own connection. Half of it without a word from us and the server
+  // asks; all of it and the server hangs up.
+  std::chrono::milliseconds wal_sender_timeout{30'000};
+  // Most time between a new confirmed LSN and telling Postgres. Shorter means
+  // fewer duplicates after a crash; every commit would cost 15 % throughput.
+  std::chrono::milliseconds status_interval{200};
+};
+
+}  // namespace walpost
