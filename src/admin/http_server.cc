@@ -1,202 +1,144 @@
 #include "admin/http_server.h"
 
-#include <boost/beast/core.hpp>
-#include <boost/beast/http.hpp>
-#include <charconv>
-#include <optional>
+#include <boost/asio/error.hpp>
+#include <boost/asio/ip/tcp.hpp>
+#include <boost/asio/steady_timer.hpp>
+#include <chrono>
+#include <utility>
+#include <vector>
 
-#include "admin/metrics_page.h"
-#include "admin/status_json.h"
+#include "admin/http_session.h"
+#include "admin/listen_address.h"
+#include "admin/pages.h"
+#include "base/status_macros.h"
 #include "fmt/format.h"
+#include "spdlog/spdlog.h"
 
 namespace walpost {
 
 namespace asio = boost::asio;
-namespace beast = boost::beast;
-namespace http = boost::beast::http;
-using tcp = asio::ip::tcp;
+using asio::ip::tcp;
+using boost::system::error_code;
 
 namespace {
 
-constexpr std::chrono::seconds kIdleLimit{10};
-constexpr size_t kMostRequestBytes = 8 * 1024;
+// accept() fails when descriptors or memory have run out, and would fail
+// again at once.
+constexpr std::chrono::seconds kPauseAfterFailedAccept{1};
 
-struct Page {
-  http::status status = http::status::ok;
-  std::string type = "text/plain; charset=utf-8";
-  std::string body;
-};
-
-Page MakePage(std::string_view path, const RelayStatus& status,
-              std::string_view version) {
-  if (path == "/healthz") return {http::status::ok, "text/plain", "ok\n"};
-  if (path == "/readyz") {
-    Page page;
-    page.status = IsReady(status.state) ? http::status::ok
-                                        : http::status::service_unavailable;
-    page.body = fmt::format("{}{}{}\n", ToString(status.state),
-                            status.reason.empty() ? "" : ": ", status.reason);
-    return page;
+std::string_view Remedy(error_code error) {
+  if (error == asio::error::address_in_use) {
+    return "another process listens there; choose another port";
   }
-  if (path == "/metrics") {
-    return {http::status::ok, "text/plain; version=0.0.4; charset=utf-8",
-            MetricsPage(status, version)};
+  if (error == asio::error::access_denied) {
+    return "choose a port from 1024 on; lower ones need a privilege";
   }
-  if (path == "/status") {
-    return {http::status::ok, "application/json", StatusJson(status, version)};
-  }
-  if (path == "/") {
-    Page page;
-    page.body = fmt::format(
-        "walpost {}\n/healthz /readyz /metrics /status\n", version);
-    return page;
-  }
-  return {http::status::not_found, "text/plain", "no such page\n"};
-}
-
-// One connection. Shared by the handlers of its own operations: it lives as
-// long as one of them is under way.
-class HttpSession : public std::enable_shared_from_this<HttpSession> {
- public:
-  HttpSession(tcp::socket socket, std::string version,
-              HttpServer::StatusFunction status,
-              std::shared_ptr<size_t> open_connections)
-      : stream_(std::move(socket)),
-        version_(std::move(version)),
-        status_(std::move(status)),
-        open_connections_(std::move(open_connections)) {
-    ++*open_connections_;
-  }
-  ~HttpSession() { --*open_connections_; }
-
-  void Read() {
-    parser_.emplace();
-    parser_->header_limit(kMostRequestBytes);
-    parser_->body_limit(0);
-    stream_.expires_after(kIdleLimit);
-    http::async_read(stream_, buffer_, *parser_,
-                     [self = shared_from_this()](beast::error_code error,
-                                                 size_t) {
-                       if (!error) self->Answer();
-                     });
-  }
-
- private:
-  void Answer() {
-    const auto& request = parser_->get();
-    const bool head = request.method() == http::verb::head;
-    Page page;
-    if (head || request.method() == http::verb::get) {
-      const std::string_view target(request.target().data(),
-                                    request.target().size());
-      page = MakePage(target.substr(0, target.find('?')), status_(), version_);
-    } else {
-      page = {http::status::method_not_allowed, "text/plain", "GET only\n"};
-    }
-    response_ = {};
-    response_.result(page.status);
-    response_.version(request.version());
-    response_.keep_alive(request.keep_alive());
-    response_.set(http::field::content_type, page.type);
-    response_.set(http::field::cache_control, "no-store");
-    response_.content_length(page.body.size());
-    if (!head) response_.body() = std::move(page.body);
-    stream_.expires_after(kIdleLimit);
-    http::async_write(stream_, response_,
-                      [self = shared_from_this()](beast::error_code error,
-                                                  size_t) {
-                        if (error) return;
-                        if (self->response_.keep_alive()) {
-                          self->Read();
-                        } else {
-                          self->stream_.close();
-                        }
-                      });
-  }
-
-  beast::tcp_stream stream_;
-  beast::flat_buffer buffer_{kMostRequestBytes};
-  std::optional<http::request_parser<http::empty_body>> parser_;
-  http::response<http::string_body> response_;
-  std::string version_;
-  HttpServer::StatusFunction status_;
-  std::shared_ptr<size_t> open_connections_;
-};
-
-absl::StatusOr<tcp::endpoint> ParseEndpoint(const std::string& listen) {
-  const size_t colon = listen.rfind(':');
-  std::string host = listen.substr(0, colon);
-  if (host.size() > 2 && host.front() == '[' && host.back() == ']') {
-    host = host.substr(1, host.size() - 2);
-  }
-  uint16_t port = 0;
-  boost::system::error_code error;
-  const auto address =
-      asio::ip::make_address(host == "localhost" ? "127.0.0.1" : host, error);
-  const std::string digits =
-      colon == std::string::npos ? "" : listen.substr(colon + 1);
-  const char* end = digits.data() + digits.size();
-  const auto [rest, bad] = std::from_chars(digits.data(), end, port);
-  if (error || bad != std::errc() || rest != end) {
-    return absl::InvalidArgumentError(fmt::format(
-        "http.listen: '{}' is not an address and port, as in 127.0.0.1:9187",
-        listen));
-  }
-  return tcp::endpoint(address, port);
+  return "give an address of this machine, or 0.0.0.0 for all of them";
 }
 
 }  // namespace
 
-HttpServer::HttpServer(asio::any_io_executor executor, std::string version,
-                       StatusFunction status)
-    : acceptor_(executor),
-      version_(std::move(version)),
-      status_(std::move(status)),
-      open_connections_(std::make_shared<size_t>(0)) {}
+// Accepts connections as long as there is room for them; further ones wait in
+// the kernel's queue.
+class HttpServer::Listener : public std::enable_shared_from_this<Listener> {
+ public:
+  Listener(asio::any_io_executor executor, const HttpOptions& options,
+           Pages pages)
+      : options_(options),
+        pages_(std::make_shared<const Pages>(std::move(pages))),
+        acceptor_(executor),
+        pause_(executor) {}
+
+  absl::Status Listen() {
+    WALPOST_ASSIGN_OR_RETURN(const tcp::endpoint endpoint,
+                             ParseListenAddress(options_.listen));
+    error_code error;
+    acceptor_.open(endpoint.protocol(), error);
+    // Connections of an earlier process that linger do not hold the port.
+    if (!error) acceptor_.set_option(tcp::acceptor::reuse_address(true), error);
+    if (!error) acceptor_.bind(endpoint, error);
+    if (!error) acceptor_.listen(tcp::acceptor::max_listen_connections, error);
+    if (!error) return absl::OkStatus();
+    return absl::InvalidArgumentError(
+        fmt::format("http.listen: cannot listen on {}: {}; {}", options_.listen,
+                    error.message(), Remedy(error)));
+  }
+
+  void Accept() {
+    if (stopped_ || accepting_ || HasNoRoom()) return;
+    accepting_ = true;
+    acceptor_.async_accept(
+        [self = shared_from_this()](error_code error, tcp::socket socket) {
+          self->accepting_ = false;
+          self->OnAccept(error, std::move(socket));
+        });
+  }
+
+  void Stop() {
+    stopped_ = true;
+    error_code ignored;
+    acceptor_.close(ignored);
+    pause_.cancel();
+    for (const auto& weak : sessions_) {
+      if (const auto session = weak.lock()) session->Close();
+    }
+  }
+
+  uint16_t port() const {
+    error_code ignored;
+    return acceptor_.local_endpoint(ignored).port();
+  }
+
+ private:
+  bool HasNoRoom() {
+    std::erase_if(sessions_, [](const auto& weak) { return weak.expired(); });
+    return sessions_.size() >= options_.max_connections;
+  }
+
+  void OnAccept(error_code error, tcp::socket socket) {
+    if (stopped_) return;
+    if (error) {
+      spdlog::warn("http: cannot accept a connection: {}; trying again in {} s",
+                   error.message(), kPauseAfterFailedAccept.count());
+      pause_.expires_after(kPauseAfterFailedAccept);
+      pause_.async_wait(
+          [self = shared_from_this()](error_code) { self->Accept(); });
+      return;
+    }
+    const auto session = std::make_shared<HttpSession>(
+        std::move(socket), options_, pages_,
+        [self = shared_from_this()] { self->Accept(); });
+    sessions_.push_back(session);
+    session->Start();
+    Accept();
+  }
+
+  const HttpOptions options_;
+  const std::shared_ptr<const Pages> pages_;  // shared with the sessions
+  tcp::acceptor acceptor_;
+  asio::steady_timer pause_;
+  // Never more than options_.max_connections. Weak: a session lives by its
+  // own handlers.
+  std::vector<std::weak_ptr<HttpSession>> sessions_;
+  bool accepting_ = false;
+  bool stopped_ = false;
+};
 
 absl::StatusOr<std::unique_ptr<HttpServer>> HttpServer::Create(
     asio::any_io_executor executor, const HttpOptions& options,
     std::string version, StatusFunction status) {
-  const absl::StatusOr<tcp::endpoint> endpoint = ParseEndpoint(options.listen);
-  if (!endpoint.ok()) return endpoint.status();
-  std::unique_ptr<HttpServer> server(
-      new HttpServer(executor, std::move(version), std::move(status)));
-  boost::system::error_code error;
-  server->acceptor_.open(endpoint->protocol(), error);
-  if (!error) {
-    server->acceptor_.set_option(tcp::acceptor::reuse_address(true), error);
-  }
-  if (!error) server->acceptor_.bind(*endpoint, error);
-  if (!error) {
-    server->acceptor_.listen(asio::socket_base::max_listen_connections, error);
-  }
-  if (error) {
-    return absl::InvalidArgumentError(
-        fmt::format("http.listen: cannot listen on {}: {}; choose another "
-                    "address or leave it empty",
-                    options.listen, error.message()));
-  }
-  server->Accept();
-  return server;
+  auto listener = std::make_shared<Listener>(
+      executor, options, Pages(std::move(status), std::move(version)));
+  WALPOST_RETURN_IF_ERROR(listener->Listen());
+  listener->Accept();
+  return std::unique_ptr<HttpServer>(new HttpServer(std::move(listener)));
 }
 
-void HttpServer::Accept() {
-  acceptor_.async_accept(
-      [this](boost::system::error_code error, tcp::socket socket) {
-        if (error == asio::error::operation_aborted) return;
-        // Over the limit the connection is closed right away.
-        if (!error && *open_connections_ < kMostConnections) {
-          std::make_shared<HttpSession>(std::move(socket), version_, status_,
-                                        open_connections_)
-              ->Read();
-        }
-        Accept();
-      });
-}
+HttpServer::HttpServer(std::shared_ptr<Listener> listener)
+    : listener_(std::move(listener)) {}
 
-void HttpServer::Close() {
-  boost::system::error_code ignored;
-  acceptor_.close(ignored);
-}
+HttpServer::~HttpServer() { listener_->Stop(); }
+
+uint16_t HttpServer::port() const { return listener_->port(); }
 
 }  // namespace walpost

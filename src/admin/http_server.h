@@ -1,14 +1,18 @@
-// HttpServer: /healthz, /readyz, /metrics and /status.
+// HttpServer: /healthz, /readyz, /metrics and /status (pages.h).
 //
 // Runs on the program's io_context: that it answers at all means that the
-// loop turns. Read-only; GET and HEAD. Requests, connections and idle time
-// are limited, so it can be left open to a scraper without fear.
+// loop turns. It only shows, it changes nothing; requests, connections and
+// idle time are limited (HttpOptions).
 //
-// Owned by whoever runs the loop; `status` is called for every page.
+//   auto server = HttpServer::Create(io.get_executor(), {.listen = "[::1]:0"},
+//                                    version, [&] { return relay.Status(); });
+//
+// Owned by whoever runs the loop, who destroys it before the io_context and
+// before what `status` looks at. Used from the loop's thread only.
 #pragma once
 
 #include <boost/asio/any_io_executor.hpp>
-#include <boost/asio/ip/tcp.hpp>
+#include <cstdint>
 #include <functional>
 #include <memory>
 #include <string>
@@ -23,29 +27,29 @@ class HttpServer {
  public:
   using StatusFunction = std::function<RelayStatus()>;
 
-  static constexpr size_t kMostConnections = 32;
-
-  // Listens on options.listen ("127.0.0.1:9187", "[::1]:0"; port 0 takes a
-  // free one). kInvalidArgument: the address is malformed or in use.
+  // Listens on options.listen, which is not empty. `status` is called for
+  // every page that shows it. kInvalidArgument names http.listen and what to
+  // do: malformed, in use, not an address of this machine.
   static absl::StatusOr<std::unique_ptr<HttpServer>> Create(
       boost::asio::any_io_executor executor, const HttpOptions& options,
       std::string version, StatusFunction status);
 
-  // Stops accepting; what is being answered is finished.
-  void Close();
+  // Stops listening and breaks off what is open; `status` is not called again.
+  ~HttpServer();
+  HttpServer(const HttpServer&) = delete;
+  HttpServer& operator=(const HttpServer&) = delete;
 
-  uint16_t port() const { return acceptor_.local_endpoint().port(); }
+  // The one it listens on, also when it was told 0.
+  uint16_t port() const;
 
  private:
-  HttpServer(boost::asio::any_io_executor executor, std::string version,
-             StatusFunction status);
+  class Listener;
 
-  void Accept();
+  explicit HttpServer(std::shared_ptr<Listener> listener);
 
-  boost::asio::ip::tcp::acceptor acceptor_;
-  std::string version_;
-  StatusFunction status_;
-  std::shared_ptr<size_t> open_connections_;  // sessions may outlive us
+  // Shared with the handlers of the loop, which may still run, and find it
+  // stopped, when the server is gone.
+  std::shared_ptr<Listener> listener_;
 };
 
 }  // namespace walpost

@@ -15,9 +15,9 @@ using prometheus::ClientMetric;
 using prometheus::MetricFamily;
 using prometheus::MetricType;
 
-constexpr RelayState kStates[] = {
-    RelayState::kStarting, RelayState::kStreaming, RelayState::kCatchingUp,
-    RelayState::kStuck, RelayState::kDraining};
+constexpr RelayState kStates[] = {RelayState::kStarting, RelayState::kStreaming,
+                                  RelayState::kCatchingUp, RelayState::kStuck,
+                                  RelayState::kDraining};
 
 // Of pg_replication_slots.wal_status.
 constexpr std::string_view kWalStatuses[] = {"reserved", "extended",

@@ -15,8 +15,6 @@ struct Property {
 
 // May be overridden.
 constexpr Property kDefaults[] = {
-    // The same partition for a key as Java's producer and Debezium choose.
-    {"partitioner", "murmur2_random"},
     // While a request is in flight its partition gathers the next batch
     // anyway, so a busy stream has full batches and a quiet one no delay.
     {"linger.ms", "0"},
@@ -41,6 +39,8 @@ constexpr Property kFixed[] = {
     {"enable.gapless.guarantee", "true"},
     {"message.timeout.ms", "0"},
     {"acks", "all"},
+    // By key, and as Java's producer and Debezium do it.
+    {"partitioner", "murmur2_random"},
     {"log.queue", "true"},
 };
 

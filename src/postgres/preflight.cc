@@ -169,7 +169,9 @@ asio::awaitable<absl::Status> Preflight::CheckPublication() {
     if (options_.create) {
       Add(Severity::kNote, subject, "does not exist; run will create it");
     } else {
-      Add(Severity::kError, subject, "does not exist", create);
+      Add(Severity::kError, subject, "does not exist",
+          fmt::format("walpost init, or set postgres.create: true, or {}",
+                      create));
     }
     co_return absl::OkStatus();
   }

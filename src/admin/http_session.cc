@@ -1,0 +1,149 @@
+#include "admin/http_session.h"
+
+#include <boost/asio/buffer.hpp>
+#include <boost/beast/http/error.hpp>
+#include <boost/beast/http/read.hpp>
+#include <boost/beast/http/write.hpp>
+#include <chrono>
+#include <utility>
+
+namespace walpost {
+
+namespace asio = boost::asio;
+namespace beast = boost::beast;
+namespace http = boost::beast::http;
+
+namespace {
+
+// After the last answer: what the client may still be sending is read for so
+// long, and so much of it. Closing at once would reset the connection, and
+// the client might never see why it was refused.
+constexpr std::chrono::seconds kDiscardTimeout{1};
+constexpr size_t kMostDiscardedBytes = 64 * 1024;
+
+bool IsGetOrHead(http::verb method) {
+  return method == http::verb::get || method == http::verb::head;
+}
+
+// What a request is refused with that could not be read, or asks for what we
+// never do; nullopt when the page may be shown.
+std::optional<Page> Refusal(http::verb method, beast::error_code error) {
+  if (error == http::error::header_limit ||
+      error == http::error::buffer_overflow) {
+    return Page{.status = http::status::request_header_fields_too_large,
+                .body = "the request is too large\n"};
+  }
+  const bool has_body =
+      error == http::error::body_limit || error == http::error::unexpected_body;
+  if (error && !has_body) {
+    return Page{.status = http::status::bad_request,
+                .body = "this is not an HTTP request\n"};
+  }
+  if (!IsGetOrHead(method)) {
+    return Page{.status = http::status::method_not_allowed,
+                .body = "GET and HEAD only\n"};
+  }
+  if (has_body) {
+    return Page{.status = http::status::payload_too_large,
+                .body = "a request has no body here\n"};
+  }
+  return std::nullopt;
+}
+
+// The client left, or never finished: there is nobody to answer.
+bool IsEndOfConnection(beast::error_code error) {
+  static const auto& http_category =
+      beast::error_code(http::error::end_of_stream).category();
+  return error && (error.category() != http_category ||
+                   error == http::error::end_of_stream ||
+                   error == http::error::partial_message);
+}
+
+}  // namespace
+
+HttpSession::HttpSession(asio::ip::tcp::socket socket,
+                         const HttpOptions& options,
+                         std::shared_ptr<const Pages> pages,
+                         std::function<void()> on_end)
+    : options_(options),
+      pages_(std::move(pages)),
+      on_end_(std::move(on_end)),
+      stream_(std::move(socket)),
+      buffer_(options.max_request_bytes) {}
+
+HttpSession::~HttpSession() { on_end_(); }
+
+void HttpSession::Close() {
+  closed_ = true;
+  stream_.close();
+}
+
+void HttpSession::Read() {
+  parser_.emplace();
+  parser_->header_limit(static_cast<uint32_t>(options_.max_request_bytes));
+  parser_->body_limit(0);
+  stream_.expires_after(options_.idle_timeout);
+  http::async_read(
+      stream_, buffer_, *parser_,
+      [self = shared_from_this()](beast::error_code error, size_t) {
+        self->OnRead(error);
+      });
+}
+
+void HttpSession::OnRead(beast::error_code error) {
+  if (closed_ || IsEndOfConnection(error)) return;
+  const auto& request = parser_->get();
+  response_ = {};
+  response_.version(request.version());
+  // After an error the place where the next request begins is not known.
+  response_.keep_alive(!error && request.keep_alive());
+  std::optional<Page> refusal = Refusal(request.method(), error);
+  if (refusal) {
+    Write(*std::move(refusal));
+  } else {
+    Write(pages_->Get({request.target().data(), request.target().size()}));
+  }
+}
+
+void HttpSession::Write(Page page) {
+  response_.result(page.status);
+  response_.set(http::field::content_type, page.content_type);
+  response_.set(http::field::cache_control, "no-store");
+  if (page.status == http::status::method_not_allowed) {
+    response_.set(http::field::allow, "GET, HEAD");
+  }
+  response_.content_length(page.body.size());
+  if (parser_->get().method() != http::verb::head) {
+    response_.body() = std::move(page.body);
+  }
+  stream_.expires_after(options_.idle_timeout);
+  http::async_write(
+      stream_, response_,
+      [self = shared_from_this()](beast::error_code error, size_t) {
+        self->OnWritten(error);
+      });
+}
+
+void HttpSession::OnWritten(beast::error_code error) {
+  if (closed_ || error) return;
+  if (response_.keep_alive()) {
+    Read();
+    return;
+  }
+  beast::error_code ignored;
+  stream_.socket().shutdown(asio::ip::tcp::socket::shutdown_send, ignored);
+  stream_.expires_after(kDiscardTimeout);
+  Discard();
+}
+
+void HttpSession::Discard() {
+  stream_.async_read_some(
+      asio::buffer(discarded_),
+      [self = shared_from_this()](beast::error_code error, size_t bytes) {
+        self->discarded_bytes_ += bytes;
+        if (self->closed_ || error) return;
+        if (self->discarded_bytes_ < kMostDiscardedBytes) self->Discard();
+      });
+}
+
+}  // namespace walpost

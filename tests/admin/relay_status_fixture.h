@@ -1,0 +1,44 @@
+// A RelayStatus in which every value is another one, so that a page that
+// mixes two up shows it.
+#pragma once
+
+#include "delivery/relay_status.h"
+
+namespace walpost {
+
+inline RelayStatus SomeStatus() {
+  RelayStatus status;
+  status.state = RelayState::kStreaming;
+  status.in_state_for = std::chrono::seconds(90);
+  status.slot = "walpost";
+  status.system_identifier = "7312345678901234567";
+  status.timeline = 3;
+  status.server_version = 170002;
+  status.server_wal_end = Lsn(0x16'B374'D948);
+  status.received = Lsn(0x16'B374'D8A8);
+  status.confirmed = Lsn(0x16'B374'D848);
+  status.retained_wal_bytes = 33'554'432;
+  status.wal_status = "extended";
+  status.in_flight_records = 12;
+  status.in_flight_bytes = 3456;
+  status.max_in_flight_records = 20'000;
+  status.max_in_flight_bytes = 16'777'216;
+  status.oldest_in_flight = std::chrono::microseconds(1'250'000);
+  status.counters = {.events = 101,
+                     .repeats = 2,
+                     .produced = 99,
+                     .acknowledged = 87,
+                     .value_bytes = 24'750,
+                     .not_delivered = 4,
+                     .transactions = 51,
+                     .rewinds = 5};
+  status.latency.Record(std::chrono::microseconds(90));
+  status.latency.Record(std::chrono::microseconds(120));
+  status.latency.Record(std::chrono::minutes(10));
+  status.reconnects = 6;
+  status.unknown_messages = 7;
+  status.rows_of_other_tables = 8;
+  return status;
+}
+
+}  // namespace walpost

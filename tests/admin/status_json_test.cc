@@ -1,0 +1,75 @@
+#include "admin/status_json.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "admin/relay_status_fixture.h"
+#include "rapidjson/document.h"
+
+namespace walpost {
+namespace {
+
+using ::testing::HasSubstr;
+
+TEST(StatusJsonTest, ShowsEverything) {
+  EXPECT_EQ(StatusJson(SomeStatus(), "1.2.3"), R"({
+  "version": "1.2.3",
+  "state": "streaming",
+  "ready": true,
+  "reason": "",
+  "in_state_seconds": 90.0,
+  "slot": "walpost",
+  "system_identifier": "7312345678901234567",
+  "timeline": 3,
+  "server_version": 170002,
+  "server_wal_end": "16/B374D948",
+  "received_lsn": "16/B374D8A8",
+  "confirmed_lsn": "16/B374D848",
+  "lag_bytes": 256,
+  "retained_wal_bytes": 33554432,
+  "wal_status": "extended",
+  "in_flight_records": 12,
+  "in_flight_bytes": 3456,
+  "max_in_flight_records": 20000,
+  "max_in_flight_bytes": 16777216,
+  "oldest_in_flight_seconds": 1.25,
+  "events": 101,
+  "repeats": 2,
+  "produced": 99,
+  "acknowledged": 87,
+  "value_bytes": 24750,
+  "not_delivered": 4,
+  "transactions": 51,
+  "rewinds": 5,
+  "reconnects": 6,
+  "unknown_messages": 7,
+  "rows_of_other_tables": 8,
+  "commit_to_acknowledgement_count": 3,
+  "commit_to_acknowledgement_sum_seconds": 600.00021,
+  "commit_to_acknowledgement_p50_seconds": 0.000141,
+  "commit_to_acknowledgement_p99_seconds": 148.291064
+}
+)");
+}
+
+TEST(StatusJsonTest, ShowsNullForWhatIsNotKnown) {
+  const std::string json = StatusJson(RelayStatus(), "1.2.3");
+  EXPECT_THAT(json, HasSubstr("\"retained_wal_bytes\": null,\n"));
+  EXPECT_THAT(json, HasSubstr("\"wal_status\": null,\n"));
+  EXPECT_THAT(json, HasSubstr("\"confirmed_lsn\": \"0/0\",\n"));
+}
+
+TEST(StatusJsonTest, IsJsonWhateverTheReasonHolds) {
+  RelayStatus status = SomeStatus();
+  status.state = RelayState::kStuck;
+  status.reason = "ERROR: \"x\\y\"\n\tHINT: \x01 größer";
+  rapidjson::Document document;
+  document.Parse(StatusJson(status, "1.2.3").c_str());
+  ASSERT_FALSE(document.HasParseError());
+  EXPECT_EQ(document["reason"].GetString(), status.reason);
+  EXPECT_STREQ(document["state"].GetString(), "stuck");
+  EXPECT_FALSE(document["ready"].GetBool());
+}
+
+}  // namespace
+}  // namespace walpost
