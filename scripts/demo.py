@@ -54,8 +54,8 @@ def main():
             _show(cleanup, keep)
     except KeyboardInterrupt:
         print()
-    print("\nAll stopped and removed. Next: scripts/demo --keep to play with it,"
-          "\nscripts/test to try to break it, README.md for your own tables.")
+    print("\nAll stopped and removed. Next: scripts/demo --keep to play on;"
+          "\nscripts/test to try to break it; README.md for your tables.")
 
 
 def _show(cleanup, keep):

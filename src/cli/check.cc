@@ -1,12 +1,11 @@
 // walpost check: look at both ends, print what is found and what mends it.
 #include <CLI/CLI.hpp>
-#include <boost/asio/co_spawn.hpp>
-#include <boost/asio/io_context.hpp>
 #include <memory>
 #include <set>
 
 #include "base/finding.h"
 #include "cli/exit_code.h"
+#include "cli/run_to_end.h"
 #include "cli/verbs.h"
 #include "fmt/format.h"
 #include "kafka/cluster_check.h"
@@ -38,14 +37,7 @@ asio::awaitable<Findings> CheckPostgres(asio::any_io_executor executor,
 Findings RunCheckPostgres(const Config& config,
                           const std::vector<Route>& routes) {
   asio::io_context io(1);
-  Findings findings;
-  asio::co_spawn(io, CheckPostgres(io.get_executor(), config, routes),
-                 [&](std::exception_ptr exception, Findings result) {
-                   if (exception) std::rethrow_exception(exception);
-                   findings = std::move(result);
-                 });
-  io.run();
-  return findings;
+  return RunToEnd(io, CheckPostgres(io.get_executor(), config, routes));
 }
 
 std::vector<std::string> TopicPrefixes(const Config& config,

@@ -1,6 +1,7 @@
 // walpost: outbox events from Postgres to Kafka.
 #include <CLI/CLI.hpp>
 
+#include "base/status_macros.h"
 #include "cli/exit_code.h"
 #include "cli/verbs.h"
 #include "config/loader.h"
@@ -21,12 +22,17 @@ absl::StatusOr<Config> ConfigArguments::Load() const {
   return LoadConfig(file, overrides);
 }
 
-absl::Status RequireBothEnds(const Config& config) {
+absl::Status RequirePostgres(const Config& config) {
   if (config.postgres.conninfo.empty()) {
     return absl::InvalidArgumentError(
         "postgres.conninfo is missing: how to reach Postgres, as in "
         "host=127.0.0.1 dbname=shop user=walpost");
   }
+  return absl::OkStatus();
+}
+
+absl::Status RequireBothEnds(const Config& config) {
+  WALPOST_RETURN_IF_ERROR(RequirePostgres(config));
   if (config.kafka.brokers.empty()) {
     return absl::InvalidArgumentError(
         "kafka.brokers is missing: how to reach Kafka, as in 127.0.0.1:9092");
@@ -40,6 +46,8 @@ int Main(int argc, char** argv) {
   int exit_code = kExitOk;
   AddRun(app, exit_code);
   AddCheck(app, exit_code);
+  AddInit(app, exit_code);
+  AddTail(app, exit_code);
   AddVersion(app, exit_code);
   try {
     app.parse(argc, argv);

@@ -77,7 +77,11 @@ int Run(const ConfigArguments& arguments, bool print_config) {
 
   asio::io_context io(1);
   auto relay = Relay::Create(io.get_executor(), *config);
-  if (!relay.ok()) return Fail(relay.status(), kExitKafka);
+  if (!relay.ok()) {
+    return Fail(relay.status(), absl::IsInvalidArgument(relay.status())
+                                    ? kExitUsage
+                                    : kExitKafka);
+  }
   SignalHandler signals(io, **relay);
   std::unique_ptr<HttpServer> http;
   if (!config->http.listen.empty()) {

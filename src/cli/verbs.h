@@ -22,6 +22,8 @@ struct ConfigArguments {
   absl::StatusOr<Config> Load() const;
 };
 
+// kInvalidArgument: postgres.conninfo is missing.
+absl::Status RequirePostgres(const Config& config);
 // kInvalidArgument: postgres.conninfo or kafka.brokers is missing.
 absl::Status RequireBothEnds(const Config& config);
 

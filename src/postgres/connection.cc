@@ -231,13 +231,4 @@ std::string Connection::Literal(std::string_view text) {
   return result;
 }
 
-std::string Connection::Identifier(std::string_view name) {
-  char* quoted =
-      PQescapeIdentifier(connection_.get(), name.data(), name.size());
-  WALPOST_CHECK(quoted != nullptr);
-  std::string result(quoted);
-  PQfreemem(quoted);
-  return result;
-}
-
 }  // namespace walpost

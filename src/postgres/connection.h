@@ -86,9 +86,8 @@ class Connection {
   // last taken; empty when there was none.
   std::string TakeWarning();
 
-  // Quotes for SQL, as PQescapeLiteral and PQescapeIdentifier do.
+  // A text as an SQL literal, quotes included.
   std::string Literal(std::string_view text);
-  std::string Identifier(std::string_view name);
 
  private:
   Connection(boost::asio::any_io_executor executor, PGconn* connection);

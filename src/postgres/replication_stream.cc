@@ -1,5 +1,7 @@
 #include "postgres/replication_stream.h"
 
+#include "fmt/format.h"
+#include "postgres/publication.h"
 #include "postgres/sqlstate.h"
 
 namespace walpost {
@@ -9,6 +11,17 @@ using Clock = std::chrono::steady_clock;
 
 namespace {
 constexpr std::string_view kAttempted = "replication stream";
+}
+
+std::string StartReplicationCommand(Connection& connection,
+                                    std::string_view slot, Lsn start,
+                                    std::string_view publication,
+                                    bool messages) {
+  return fmt::format(
+      "START_REPLICATION SLOT {} LOGICAL {} (proto_version '1', "
+      "publication_names {}, messages '{}')",
+      QuoteName(slot), start.ToString(),
+      connection.Literal(QuoteName(publication)), messages);
 }
 
 ReplicationStream::Read ReplicationStream::NextFrame() {

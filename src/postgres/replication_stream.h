@@ -16,6 +16,13 @@
 
 namespace walpost {
 
+// START_REPLICATION from `start` (0/0: where the slot stands), pgoutput
+// protocol 1, with logical messages when `messages`.
+std::string StartReplicationCommand(Connection& connection,
+                                    std::string_view slot, Lsn start,
+                                    std::string_view publication,
+                                    bool messages);
+
 class ReplicationStream {
  public:
   // `connection` has just entered COPY BOTH and outlives this object.

@@ -1,6 +1,7 @@
 #include "postgres/slot.h"
 
 #include "fmt/format.h"
+#include "postgres/publication.h"
 
 namespace walpost {
 
@@ -40,7 +41,7 @@ asio::awaitable<absl::StatusOr<Lsn>> CreateSlot(Connection& connection,
         "postgres.failover needs PostgreSQL 17 or newer: set it to false");
   }
   std::string command = "CREATE_REPLICATION_SLOT ";
-  command += connection.Identifier(slot);
+  command += QuoteName(slot);
   if (kind == SlotKind::kTemporary) command += " TEMPORARY";
   command += " LOGICAL pgoutput ";
   if (version < kFirstWithOptions) {

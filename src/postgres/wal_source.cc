@@ -147,12 +147,9 @@ asio::awaitable<absl::Status> WalSource::LookBeforeLeaping() {
 }
 
 asio::awaitable<absl::Status> WalSource::StartReplication() {
-  const std::string command = fmt::format(
-      "START_REPLICATION SLOT {} LOGICAL {} (proto_version '1', "
-      "publication_names {}, messages '{}')",
-      connection_->Identifier(options_.slot), pipeline_.confirmed().ToString(),
-      connection_->Literal(connection_->Identifier(options_.publication)),
-      outbox_.messages.enabled());
+  const std::string command = StartReplicationCommand(
+      *connection_, options_.slot, pipeline_.confirmed(),
+      options_.publication, outbox_.messages.enabled());
   absl::Status status = co_await connection_->StartCopyBoth(command);
   if (!status.ok()) co_return status;
   stream_ = std::make_unique<ReplicationStream>(*connection_);

@@ -47,7 +47,7 @@ TEST(StatusJsonTest, ShowsEverything) {
   "commit_to_acknowledgement_count": 3,
   "commit_to_acknowledgement_sum_seconds": 600.00021,
   "commit_to_acknowledgement_p50_seconds": 0.000141,
-  "commit_to_acknowledgement_p99_seconds": 148.291064
+  "commit_to_acknowledgement_p99_seconds": 148.29104
 }
 )");
 }

@@ -1,0 +1,232 @@
+// walpost init: what replication needs in the database, made once.
+#include <CLI/CLI.hpp>
+#include <algorithm>
+#include <memory>
+
+#include "base/status_macros.h"
+#include "cli/exit_code.h"
+#include "cli/run_to_end.h"
+#include "cli/verbs.h"
+#include "fmt/format.h"
+#include "postgres/publication.h"
+#include "postgres/slot.h"
+#include "walpost_sql.h"
+
+namespace walpost {
+namespace {
+
+namespace asio = boost::asio;
+using Clock = std::chrono::steady_clock;
+
+constexpr std::string_view kDefaultTable = "public.outbox";
+constexpr std::string_view kDefaultPrefix = "outbox";
+constexpr std::chrono::seconds kStatementLimit{60};
+constexpr int kFirstWithFailover = 170000;
+
+// sql/outbox.sql for a table of another name.
+absl::StatusOr<std::string> TableSql(const std::string& table) {
+  const bool plain = std::ranges::all_of(table, [](char c) {
+    return (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9') || c == '_' ||
+           c == '.';
+  });
+  if (!plain) {
+    return absl::FailedPreconditionError(fmt::format(
+        "table {} does not exist, and init makes only tables with names of "
+        "a-z, 0-9 and _: create it by hand from sql/outbox.sql",
+        table));
+  }
+  std::string sql(kSql_outbox);
+  for (size_t at = sql.find(kDefaultTable); at != std::string::npos;
+       at = sql.find(kDefaultTable, at + table.size())) {
+    sql.replace(at, kDefaultTable.size(), table);
+  }
+  return sql;
+}
+
+bool WantsEmitFunction(const Config& config) {
+  return config.outbox.messages.prefix == kDefaultPrefix;
+}
+
+// Makes what is missing, in the order that it must be made.
+class Initializer {
+ public:
+  Initializer(const Config& config, SlotFailover failover)
+      : config_(config), failover_(failover) {}
+
+  asio::awaitable<absl::Status> Run(asio::any_io_executor executor) {
+    ConnectionOptions options;
+    options.conninfo = config_.postgres.conninfo;
+    options.application_name = "walpost:init";
+    auto connected = co_await Connection::Connect(executor, options);
+    if (!connected.ok()) co_return connected.status();
+    connection_ = *std::move(connected);
+    absl::Status status;
+    for (const TableOptions& table : config_.outbox.tables) {
+      if (status.ok()) status = co_await MakeTable(table.name);
+    }
+    if (status.ok() && WantsEmitFunction(config_)) {
+      status = co_await MakeEmitFunction();
+    }
+    if (status.ok()) status = co_await MakePublication();
+    if (status.ok()) status = co_await MakeSlot();
+    co_return status;
+  }
+
+ private:
+  static void Report(std::string_view what, std::string_view name,
+                     std::string_view done) {
+    fmt::print("{} {}: {}\n", what, name, done);
+  }
+
+  asio::awaitable<absl::Status> Execute(std::string sql) {
+    connection_->set_deadline(Clock::now() + kStatementLimit);
+    absl::StatusOr<QueryRows> rows = co_await connection_->Execute(sql);
+    co_return rows.status();
+  }
+
+  asio::awaitable<absl::StatusOr<bool>> Exists(std::string query) {
+    absl::StatusOr<QueryRows> rows = co_await connection_->Execute(query);
+    if (!rows.ok()) co_return rows.status();
+    co_return rows->size() > 0 && rows->Bool(0, 0);
+  }
+
+  asio::awaitable<absl::Status> MakeTable(std::string table) {
+    const std::string query =
+        fmt::format("SELECT to_regclass({}) IS NOT NULL",
+                    connection_->Literal(QuoteQualifiedName(table)));
+    absl::StatusOr<bool> exists = co_await Exists(query);
+    if (!exists.ok()) co_return exists.status();
+    if (!*exists) {
+      absl::StatusOr<std::string> sql = TableSql(table);
+      if (!sql.ok()) co_return sql.status();
+      absl::Status made = co_await Execute(*sql);
+      if (!made.ok()) co_return made;
+    }
+    Report("table", table, *exists ? "exists" : "created");
+    co_return absl::OkStatus();
+  }
+
+  asio::awaitable<absl::Status> MakeEmitFunction() {
+    const std::string sql(kSql_outbox_emit);
+    absl::Status status = co_await Execute(sql);
+    if (status.ok()) Report("function", "public.outbox_emit", "created");
+    co_return status;
+  }
+
+  asio::awaitable<absl::Status> MakePublication() {
+    const std::string& name = config_.postgres.publication;
+    absl::StatusOr<bool> exists =
+        co_await PublicationExists(*connection_, name);
+    if (!exists.ok()) co_return exists.status();
+    absl::Status status;
+    if (*exists) {
+      for (const TableOptions& table : config_.outbox.tables) {
+        if (status.ok()) status = co_await AddToPublication(table.name);
+      }
+    } else {
+      status = co_await CreatePublication(*connection_, name,
+                                          config_.outbox.tables);
+    }
+    if (status.ok()) {
+      Report("publication", name, *exists ? "exists" : "created");
+    }
+    co_return status;
+  }
+
+  asio::awaitable<absl::Status> AddToPublication(std::string table) {
+    const std::string& name = config_.postgres.publication;
+    const std::string query = fmt::format(
+        "SELECT puballtables OR EXISTS (SELECT 1 FROM pg_publication_rel r "
+        "WHERE r.prpubid = p.oid AND r.prrelid = {}::regclass) "
+        "FROM pg_publication p WHERE pubname = {}",
+        connection_->Literal(QuoteQualifiedName(table)),
+        connection_->Literal(name));
+    absl::StatusOr<bool> published = co_await Exists(query);
+    if (!published.ok() || *published) co_return published.status();
+    const std::string add =
+        fmt::format("ALTER PUBLICATION {} ADD TABLE {}", QuoteName(name),
+                    QuoteQualifiedName(table));
+    absl::Status status = co_await Execute(add);
+    if (status.ok()) Report("publication", name, "added " + table);
+    co_return status;
+  }
+
+  asio::awaitable<absl::Status> MakeSlot() {
+    const std::string& name = config_.postgres.slot;
+    if (failover_ == SlotFailover::kYes &&
+        connection_->server_version() < kFirstWithFailover) {
+      co_return absl::FailedPreconditionError(fmt::format(
+          "failover slots need PostgreSQL 17 or newer; this is {}: leave out "
+          "--failover and set postgres.failover: false",
+          connection_->server_version() / 10000));
+    }
+    auto found = co_await FindSlot(*connection_, name);
+    if (!found.ok()) co_return found.status();
+    const bool exists = found->has_value();
+    if (!exists) {
+      const std::string sql = CreateSlotSql(name, failover_);
+      absl::Status made = co_await Execute(sql);
+      if (!made.ok()) co_return made;
+    }
+    Report("slot", name, exists ? "exists" : "created");
+    co_return absl::OkStatus();
+  }
+
+  const Config& config_;
+  SlotFailover failover_;
+  std::unique_ptr<Connection> connection_;
+};
+
+absl::Status PrintSql(const Config& config, SlotFailover failover) {
+  for (const TableOptions& table : config.outbox.tables) {
+    WALPOST_ASSIGN_OR_RETURN(const std::string sql, TableSql(table.name));
+    fmt::print("{}\n", sql);
+  }
+  if (WantsEmitFunction(config)) fmt::print("{}\n", kSql_outbox_emit);
+  fmt::print("-- Which rows are sent: inserts only, partitions under the name "
+             "of their root.\n{}\n\n",
+             CreatePublicationSql(config.postgres.publication,
+                                  config.outbox.tables));
+  fmt::print("-- What the server keeps for walpost. After the publication.\n"
+             "{}\n",
+             CreateSlotSql(config.postgres.slot, failover));
+  return absl::OkStatus();
+}
+
+int Init(const ConfigArguments& arguments, bool print, bool failover) {
+  const absl::StatusOr<Config> config = arguments.Load();
+  if (!config.ok()) return Fail(config.status(), kExitUsage);
+  const SlotFailover kind = failover || config->postgres.failover
+                                ? SlotFailover::kYes
+                                : SlotFailover::kNo;
+  if (print) {
+    const absl::Status printed = PrintSql(*config, kind);
+    return printed.ok() ? int{kExitOk} : Fail(printed, kExitPostgres);
+  }
+  const absl::Status complete = RequirePostgres(*config);
+  if (!complete.ok()) return Fail(complete, kExitUsage);
+  asio::io_context io(1);
+  Initializer initializer(*config, kind);
+  const absl::Status status =
+      RunToEnd(io, initializer.Run(io.get_executor()));
+  return status.ok() ? int{kExitOk} : Fail(status, kExitPostgres);
+}
+
+}  // namespace
+
+void AddInit(CLI::App& app, int& exit_code) {
+  CLI::App* verb = app.add_subcommand(
+      "init", "Create table, publication and slot where they are missing");
+  auto arguments = std::make_shared<ConfigArguments>();
+  auto print = std::make_shared<bool>(false);
+  auto failover = std::make_shared<bool>(false);
+  arguments->AddTo(*verb);
+  verb->add_flag("--print", *print, "Only print the SQL");
+  verb->add_flag("--failover", *failover,
+                 "Create the slot with FAILOVER (PostgreSQL 17 and newer)");
+  verb->callback([=, &exit_code] {
+    exit_code = Init(*arguments, *print, *failover);
+  });
+}
+
+}  // namespace walpost

@@ -1,0 +1,53 @@
+#include "outbox/position.h"
+
+#include <gtest/gtest.h>
+
+#include <string>
+#include <tuple>
+#include <vector>
+
+#include "support/random_seed.h"
+
+namespace walpost {
+namespace {
+
+TEST(PositionTextTest, IsFixedWidthHexadecimal) {
+  EXPECT_EQ(PositionText(1, {Lsn(0x154F6A8), 1}).view(),
+            "00000001-000000000154F6A8-0000000000000001");
+  EXPECT_EQ(PositionText(0, {}).view(),
+            "00000000-0000000000000000-0000000000000000");
+  EXPECT_EQ(PositionText(UINT32_MAX, {Lsn(UINT64_MAX), UINT64_MAX}).view(),
+            "FFFFFFFF-FFFFFFFFFFFFFFFF-FFFFFFFFFFFFFFFF");
+}
+
+TEST(PositionTextTest, SortsAsItCounts) {
+  for (const uint64_t seed : testing::RandomSeeds(1)) {
+    SCOPED_TRACE(testing::ReplayWith(seed));
+    testing::Random random(seed);
+    // Of every magnitude, so that digits and carries all get their turn.
+    const auto draw = [&random] {
+      return random.engine()() >> random.Below(64);
+    };
+    for (int i = 0; i < 20'000; ++i) {
+      const std::tuple one(static_cast<uint32_t>(draw()), draw(), draw());
+      std::tuple other(static_cast<uint32_t>(draw()), draw(), draw());
+      if (random.OneIn(2)) std::get<0>(other) = std::get<0>(one);
+      if (random.OneIn(2)) std::get<1>(other) = std::get<1>(one);
+      const auto text = [](const auto& position) {
+        const auto& [timeline, lsn, ordinal] = position;
+        return std::string(PositionText(timeline, {Lsn(lsn), ordinal}).view());
+      };
+      ASSERT_EQ(text(one) < text(other), one < other)
+          << text(one) << " " << text(other);
+    }
+  }
+}
+
+TEST(PositionTest, OrdersByCommitLsnThenOrdinal) {
+  EXPECT_LT((Position{Lsn(1), 9}), (Position{Lsn(2), 1}));
+  EXPECT_LT((Position{Lsn(2), 1}), (Position{Lsn(2), 2}));
+  EXPECT_EQ((Position{Lsn(2), 2}), (Position{Lsn(2), 2}));
+}
+
+}  // namespace
+}  // namespace walpost

@@ -1,0 +1,151 @@
+#include "outbox/topic_template.h"
+
+#include <gtest/gtest.h>
+
+#include <string>
+#include <vector>
+
+#include "absl/status/status.h"
+
+namespace walpost {
+namespace {
+
+using Names = std::vector<std::string>;
+
+struct Expansion {
+  const char* text;
+  std::vector<Value> values;
+  const char* topic;
+};
+
+TEST(TopicTemplateTest, ExpandsToATopic) {
+  const Expansion rows[] = {
+      {"orders", {}, "orders"},
+      {"outbox.event.{aggregate_type}", {"order"}, "outbox.event.order"},
+      {"{a}", {"x"}, "x"},
+      {"{a}{b}", {"x", "y"}, "xy"},
+      {"{a}-{b}-{a}", {"x", "y"}, "x-y-x"},
+      {"p.{a}.s", {""}, "p..s"},
+      {"{a|lower}", {"Order-PLACED_1"}, "order-placed_1"},
+      {"{a|replace:_:-}", {"a_b__c"}, "a-b--c"},
+      {"{a|lower|replace:_:-}", {"ORDER_PLACED"}, "order-placed"},
+      {"{a|replace:A:b|lower}", {"A_A"}, "b_b"},
+      {"{a|lower|replace:A:b}", {"A_A"}, "a_a"},
+      {"{a|replace:x:}", {"axbxc"}, "abc"},
+      {"{a|replace:ab:b}", {"aab"}, "ab"},
+      {"{a|replace:a:aa}", {"aba"}, "aabaa"},
+      {"{a|replace:oo:.}", {"foofoo"}, "f.f."},
+      {"{a|replace:zz:y}", {"abc"}, "abc"},
+      {"A{a|lower}B{b}", {"X", "Y"}, "AxBY"},
+      {"x_{a|replace:x:y}", {"x"}, "x_y"},
+  };
+  for (const Expansion& row : rows) {
+    SCOPED_TRACE(row.text);
+    const auto parsed = TopicTemplate::Parse(row.text);
+    ASSERT_TRUE(parsed.ok()) << parsed.status();
+    std::string topic = "what was there before";
+    const absl::Status status = parsed->Expand(row.values, topic);
+    EXPECT_TRUE(status.ok()) << status;
+    EXPECT_EQ(topic, row.topic);
+  }
+}
+
+TEST(TopicTemplateTest, NamesItsReferencesOnceInOrder) {
+  const auto parsed = TopicTemplate::Parse("{b}.{a|lower}.{b|lower}.{c}");
+  ASSERT_TRUE(parsed.ok());
+  EXPECT_EQ(parsed->references(), (Names{"b", "a", "c"}));
+  EXPECT_EQ(TopicTemplate::Parse("constant")->references(), Names());
+}
+
+TEST(TopicTemplateTest, KnowsItsTextAndItsPrefix) {
+  const auto parsed = TopicTemplate::Parse("outbox.{a}.x");
+  EXPECT_EQ(parsed->text(), "outbox.{a}.x");
+  EXPECT_EQ(parsed->prefix(), "outbox.");
+  EXPECT_EQ(TopicTemplate::Parse("{a}.x")->prefix(), "");
+  EXPECT_EQ(TopicTemplate::Parse("constant")->prefix(), "constant");
+}
+
+struct Refusal {
+  const char* text;
+  const char* reason;
+};
+
+TEST(TopicTemplateTest, RefusesWhatItCannotReadAndSaysWhy) {
+  const Refusal rows[] = {
+      {"", "it is empty"},
+      {"a{b", "'{' without its '}'"},
+      {"{", "'{' without its '}'"},
+      {"a}b", "'}' without its '{'"},
+      {"{a}}", "'}' without its '{'"},
+      {"{}", "a name is missing"},
+      {"{|lower}", "a name is missing"},
+      {"{a|upper}", "'upper' is no function"},
+      {"{a||lower}", "'' is no function"},
+      {"{a|lower:x}", "'lower:x' is no function"},
+      {"{a|replace}", "'replace' is no function"},
+      {"{a|replace:x}", "'replace:x' is no function"},
+      {"{a|replace::y}", "'replace::y' is no function"},
+      {"{a|replace:x:y:z}", "'replace:x:y:z' is no function"},
+      {"{a| lower}", "' lower' is no function"},
+  };
+  for (const Refusal& row : rows) {
+    const absl::Status status = TopicTemplate::Parse(row.text).status();
+    EXPECT_TRUE(absl::IsInvalidArgument(status)) << row.text;
+    const std::string message(status.message());
+    EXPECT_NE(message.find(row.reason), std::string::npos) << message;
+    EXPECT_NE(message.find("'" + std::string(row.text) + "'"),
+              std::string::npos)
+        << message << " does not quote the template";
+  }
+}
+
+TEST(TopicTemplateTest, RefusesAFunctionThatIsMissing) {
+  EXPECT_TRUE(absl::IsInvalidArgument(TopicTemplate::Parse("{a|}").status()));
+}
+
+TEST(TopicTemplateTest, NullGivesNoTopicAndIsNamed) {
+  const auto parsed = TopicTemplate::Parse("{a}.{event_type}");
+  std::string topic;
+  const absl::Status status =
+      parsed->Expand(std::vector<Value>{"x", std::nullopt}, topic);
+  EXPECT_TRUE(absl::IsInvalidArgument(status));
+  EXPECT_NE(std::string(status.message()).find("'event_type' is NULL"),
+            std::string::npos)
+      << status;
+}
+
+TEST(TopicTemplateTest, RefusesATopicThatKafkaWould) {
+  const auto parsed = TopicTemplate::Parse("{a}");
+  std::string topic;
+  const absl::Status status =
+      parsed->Expand(std::vector<Value>{"order placed"}, topic);
+  EXPECT_TRUE(absl::IsInvalidArgument(status));
+  EXPECT_NE(std::string(status.message()).find("'order placed'"),
+            std::string::npos)
+      << status;
+}
+
+TEST(TopicNameTest, AcceptsWhatKafkaAccepts) {
+  for (const std::string& name : {std::string("a"), std::string("A-b_c.9"),
+                                  std::string("..."), std::string(249, 'x')}) {
+    EXPECT_TRUE(ValidateTopicName(name).ok()) << name;
+  }
+}
+
+TEST(TopicNameTest, RefusesWhatKafkaRefuses) {
+  for (const std::string& name :
+       {std::string(), std::string("."), std::string(".."),
+        std::string(250, 'x'), std::string("a b"), std::string("a/b"),
+        std::string("a\nb"), std::string("é"), std::string("a\0b", 3),
+        std::string("a:b"), std::string("{a}")}) {
+    EXPECT_TRUE(absl::IsInvalidArgument(ValidateTopicName(name))) << name;
+  }
+}
+
+TEST(TopicNameTest, AHugeNameMakesNoHugeMessage) {
+  const absl::Status status = ValidateTopicName(std::string(10'000'000, '?'));
+  EXPECT_LT(status.message().size(), 1'000u);
+}
+
+}  // namespace
+}  // namespace walpost

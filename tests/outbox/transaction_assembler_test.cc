@@ -1,0 +1,336 @@
+#include "outbox/transaction_assembler.h"
+
+#include <gtest/gtest.h>
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "support/message_bytes.h"
+#include "support/message_feed.h"
+
+namespace walpost {
+namespace {
+
+using namespace testing;  // the builders of bytes
+
+constexpr uint32_t kOutbox = 16384;
+constexpr uint32_t kOrders = 16390;
+constexpr Lsn kCommit(0x1000);
+constexpr Lsn kEnd(0x1030);
+constexpr Lsn kLater(0x2000);
+constexpr Lsn kLaterEnd(0x2030);
+
+OutboxOptions MakeOptions() {
+  OutboxOptions options;
+  options.tables.resize(1);  // public.outbox
+  options.messages.prefix = "outbox";
+  options.route.topic = "all";
+  return options;
+}
+
+// Feeds and expects it to be taken; then step() says what it meant.
+class TransactionAssemblerTest : public ::testing::Test {
+ protected:
+  const Step& Feed(std::string_view message) {
+    const absl::Status status = feed_.Feed(message);
+    EXPECT_TRUE(status.ok()) << status;
+    return feed_.step();
+  }
+
+  void ExpectNothing(std::string_view message) {
+    EXPECT_EQ(Feed(message).kind, Step::Kind::kNothing);
+  }
+
+  const Event& FeedEvent(std::string_view message) {
+    EXPECT_EQ(Feed(message).kind, Step::Kind::kEvent);
+    return feed_.step().event;
+  }
+
+  void ExpectDataLoss(std::string_view message) {
+    const absl::Status status = feed_.Feed(message);
+    EXPECT_TRUE(absl::IsDataLoss(status)) << status;
+    EXPECT_TRUE(std::string(status.message()).starts_with("replication stream"))
+        << status;
+  }
+
+  void DescribeOutbox() {
+    ExpectNothing(RelationMessage(kOutbox, "public", "outbox",
+                                  {{"id"}, {"aggregate_id"}, {"payload"}}));
+  }
+  void DescribeOrders() {
+    ExpectNothing(RelationMessage(kOrders, "public", "orders", {{"id"}}));
+  }
+  std::string Row(std::string_view id) {
+    return InsertMessage(kOutbox, {Text(id), Text("k"), Null()});
+  }
+
+  MessageFeed feed_{MakeOptions()};
+};
+
+TEST_F(TransactionAssemblerTest, GivesTheEventsOfATransactionAndThenItsEnd) {
+  ExpectNothing(BeginMessage(kCommit, 5, 781));
+  EXPECT_TRUE(feed_.assembler().in_transaction());
+  DescribeOutbox();
+  const Event& event = FeedEvent(Row("1"));
+  EXPECT_EQ(event.id, "1");
+  EXPECT_EQ(event.aggregate_id, "k");
+  EXPECT_EQ(event.payload, std::nullopt);
+  EXPECT_EQ(event.source, 0u);
+  EXPECT_EQ(event.position, (Position{kCommit, 1}));
+  EXPECT_EQ(event.commit_time, FromPostgresMicros(5));
+  EXPECT_EQ(event.timestamp, FromPostgresMicros(5));
+  EXPECT_EQ(event.xid, Xid(781));
+  const Step& end = Feed(CommitMessage(kCommit, kEnd));
+  EXPECT_EQ(end.kind, Step::Kind::kTransactionEnd);
+  EXPECT_EQ(end.end_lsn, kEnd);
+  EXPECT_FALSE(feed_.assembler().in_transaction());
+}
+
+TEST_F(TransactionAssemblerTest, CountsEventsFromOneInEveryTransaction) {
+  ExpectNothing(BeginMessage(kCommit));
+  DescribeOutbox();
+  EXPECT_EQ(FeedEvent(Row("a")).position, (Position{kCommit, 1}));
+  EXPECT_EQ(FeedEvent(Row("b")).position, (Position{kCommit, 2}));
+  Feed(CommitMessage(kCommit, kEnd));
+  ExpectNothing(BeginMessage(kLater));
+  EXPECT_EQ(FeedEvent(Row("c")).position, (Position{kLater, 1}));
+}
+
+TEST_F(TransactionAssemblerTest, OrdinalsCountEventsNotRowsOfOtherTables) {
+  ExpectNothing(BeginMessage(kCommit));
+  DescribeOutbox();
+  DescribeOrders();
+  EXPECT_EQ(FeedEvent(Row("a")).position.ordinal, 1u);
+  ExpectNothing(InsertMessage(kOrders, {Text("7")}));
+  ExpectNothing(LogicalMessageMessage(true, kCommit, "other", "{}"));
+  ExpectNothing(LogicalMessageMessage(false, kCommit, "outbox", "{}"));
+  EXPECT_EQ(FeedEvent(Row("b")).position.ordinal, 2u);
+  EXPECT_EQ(feed_.assembler().skipped().rows_of_other_tables, 1u);
+}
+
+TEST_F(TransactionAssemblerTest, AnEmptyTransactionStillEnds) {
+  ExpectNothing(BeginMessage(kCommit));
+  EXPECT_EQ(Feed(CommitMessage(kCommit, kEnd)).end_lsn, kEnd);
+}
+
+// ---- Relations.
+
+TEST_F(TransactionAssemblerTest, ARelationMayChangeInMidTransaction) {
+  ExpectNothing(BeginMessage(kCommit));
+  DescribeOutbox();
+  EXPECT_EQ(FeedEvent(Row("1")).id, "1");
+  // alter table outbox drop column payload, add column type; id moves
+  ExpectNothing(RelationMessage(kOutbox, "public", "outbox",
+                                {{"type"}, {"aggregate_id"}, {"id"}}));
+  const Event& event =
+      FeedEvent(InsertMessage(kOutbox, {Text("t"), Text("k"), Text("2")}));
+  EXPECT_EQ(event.id, "2");
+  EXPECT_EQ(event.type, "t");
+  EXPECT_EQ(event.payload, std::nullopt);
+  EXPECT_EQ(event.position.ordinal, 2u);
+}
+
+TEST_F(TransactionAssemblerTest, ARowMustFitTheLatestRelation) {
+  ExpectNothing(BeginMessage(kCommit));
+  DescribeOutbox();
+  ExpectNothing(RelationMessage(kOutbox, "public", "outbox", {{"id"}}));
+  EXPECT_TRUE(absl::IsDataLoss(feed_.Feed(Row("1"))));
+}
+
+TEST_F(TransactionAssemblerTest, ARelationSentAgainUnchangedChangesNothing) {
+  ExpectNothing(BeginMessage(kCommit));
+  DescribeOutbox();
+  EXPECT_EQ(FeedEvent(Row("1")).id, "1");
+  DescribeOutbox();
+  EXPECT_EQ(FeedEvent(Row("2")).id, "2");
+}
+
+TEST_F(TransactionAssemblerTest, ARenamedTableIsNoOutboxAnyMore) {
+  ExpectNothing(BeginMessage(kCommit));
+  DescribeOutbox();
+  ExpectNothing(RelationMessage(kOutbox, "public", "outbox_old",
+                                {{"id"}, {"aggregate_id"}, {"payload"}}));
+  ExpectNothing(Row("1"));
+  EXPECT_EQ(feed_.assembler().skipped().rows_of_other_tables, 1u);
+}
+
+TEST_F(TransactionAssemblerTest, TheSameNameInAnotherSchemaIsAnotherTable) {
+  ExpectNothing(BeginMessage(kCommit));
+  ExpectNothing(RelationMessage(7, "private", "outbox", {{"id"}}));
+  ExpectNothing(InsertMessage(7, {Text("1")}));
+}
+
+TEST(TransactionAssemblerSourcesTest, EventsKnowWhichTableTheyCameFrom) {
+  OutboxOptions options = MakeOptions();
+  options.tables.push_back({.name = "App.Outbox Table",
+                            .columns = {},
+                            .topic = "",
+                            .value_columns = {}});
+  MessageFeed feed(options);
+  ASSERT_TRUE(feed.Feed(BeginMessage(kCommit)).ok());
+  ASSERT_TRUE(
+      feed.Feed(RelationMessage(8, "App", "Outbox Table", {{"id"}})).ok());
+  ASSERT_TRUE(feed.Feed(InsertMessage(8, {Text("1")})).ok());
+  EXPECT_EQ(feed.step().event.source, 1u);
+  ASSERT_TRUE(
+      feed.Feed(LogicalMessageMessage(true, kCommit, "outbox", "{}")).ok());
+  EXPECT_EQ(feed.step().event.source, 2u) << "the messages come last";
+}
+
+// ---- Logical messages.
+
+TEST_F(TransactionAssemblerTest, TransactionalMessagesAreEventsAmongTheRows) {
+  ExpectNothing(BeginMessage(kCommit));
+  DescribeOutbox();
+  EXPECT_EQ(FeedEvent(Row("1")).position.ordinal, 1u);
+  const Event& event = FeedEvent(LogicalMessageMessage(
+      true, kCommit, "outbox", R"({"id": "2", "payload": {}})"));
+  EXPECT_EQ(event.id, "2");
+  EXPECT_EQ(event.payload, "{}");
+  EXPECT_EQ(event.position, (Position{kCommit, 2}));
+  EXPECT_EQ(event.source, 1u);
+  EXPECT_EQ(FeedEvent(Row("3")).position.ordinal, 3u);
+}
+
+TEST_F(TransactionAssemblerTest, P4NontransactionalMessagesAreNoEvents) {
+  ExpectNothing(LogicalMessageMessage(false, kCommit, "outbox", "{}"));
+  ExpectNothing(BeginMessage(kCommit));
+  ExpectNothing(LogicalMessageMessage(false, kCommit, "outbox", "{}"));
+  EXPECT_EQ(feed_.assembler().skipped().nontransactional_messages, 2u);
+}
+
+TEST_F(TransactionAssemblerTest, MessagesOfOtherPrefixesAreNotOurs) {
+  ExpectNothing(BeginMessage(kCommit));
+  for (const char* prefix : {"", "outbo", "outbox2", "OUTBOX"}) {
+    ExpectNothing(LogicalMessageMessage(true, kCommit, prefix, "no JSON"));
+  }
+}
+
+TEST(TransactionAssemblerSourcesTest, WithoutAPrefixNoMessageIsRead) {
+  OutboxOptions options = MakeOptions();
+  options.messages.prefix = "";
+  MessageFeed feed(options);
+  ASSERT_TRUE(feed.Feed(BeginMessage(kCommit)).ok());
+  ASSERT_TRUE(feed.Feed(LogicalMessageMessage(true, kCommit, "", "{}")).ok());
+  EXPECT_EQ(feed.step().kind, Step::Kind::kNothing);
+}
+
+// ---- What is passed over.
+
+TEST_F(TransactionAssemblerTest, ChangesOtherThanInsertsAreCounted) {
+  ExpectNothing(BeginMessage(kCommit));
+  DescribeOutbox();
+  ExpectNothing(UpdateMessage(kOutbox, 0, {}, {Text("1"), Null(), Null()}));
+  ExpectNothing(DeleteMessage(kOutbox, 'K', {Text("1"), Null(), Null()}));
+  ExpectNothing(TruncateMessage(0, {kOutbox}));
+  EXPECT_EQ(feed_.assembler().skipped().changes_other_than_insert, 3u);
+}
+
+TEST_F(TransactionAssemblerTest, UnknownKindsAreCountedAnywhere) {
+  ExpectNothing("A\0\0\0\1\0\0\0\2");  // PostgreSQL 18's stray Stream Abort
+  ExpectNothing(BeginMessage(kCommit));
+  ExpectNothing("S");
+  EXPECT_EQ(feed_.assembler().skipped().unknown_kinds, 2u);
+  EXPECT_TRUE(feed_.assembler().in_transaction());
+}
+
+TEST_F(TransactionAssemblerTest, OriginsAndTypesSayNothing) {
+  ExpectNothing(BeginMessage(kCommit));
+  ExpectNothing(OriginMessage(Lsn(1), "upstream"));
+  ExpectNothing(TypeMessage(16400, "public", "mood"));
+  EXPECT_EQ(feed_.assembler().skipped().unknown_kinds, 0u);
+  EXPECT_EQ(feed_.assembler().skipped().changes_other_than_insert, 0u);
+}
+
+// ---- What cannot be delivered.
+
+TEST_F(TransactionAssemblerTest, AnUndeliverableEventKeepsItsPlace) {
+  ExpectNothing(BeginMessage(kCommit));
+  const Step& step =
+      Feed(LogicalMessageMessage(true, kCommit, "outbox", "no JSON"));
+  EXPECT_EQ(step.kind, Step::Kind::kUndeliverable);
+  EXPECT_TRUE(absl::IsInvalidArgument(step.error)) << step.error;
+  EXPECT_EQ(step.event.position, (Position{kCommit, 1}));
+  EXPECT_EQ(step.event.source, 1u);
+  DescribeOutbox();
+  EXPECT_EQ(FeedEvent(Row("2")).position.ordinal, 2u);
+}
+
+TEST_F(TransactionAssemblerTest, ATableWhoseColumnsDoNotFitIsNotSkipped) {
+  OutboxOptions options = MakeOptions();
+  options.tables[0].columns.id = {FieldSource::Kind::kColumn, "uuid"};
+  MessageFeed feed(options);
+  ASSERT_TRUE(feed.Feed(BeginMessage(kCommit)).ok());
+  ASSERT_TRUE(
+      feed.Feed(RelationMessage(kOutbox, "public", "outbox", {{"id"}})).ok());
+  for (uint64_t ordinal = 1; ordinal <= 2; ++ordinal) {
+    ASSERT_TRUE(feed.Feed(InsertMessage(kOutbox, {Text("1")})).ok());
+    EXPECT_EQ(feed.step().kind, Step::Kind::kUndeliverable);
+    EXPECT_TRUE(absl::IsFailedPrecondition(feed.step().error));
+    EXPECT_EQ(feed.step().event.position.ordinal, ordinal);
+  }
+  // The table is altered, and fits again.
+  ASSERT_TRUE(
+      feed.Feed(RelationMessage(kOutbox, "public", "outbox", {{"uuid"}})).ok());
+  ASSERT_TRUE(feed.Feed(InsertMessage(kOutbox, {Text("1")})).ok());
+  EXPECT_EQ(feed.step().kind, Step::Kind::kEvent);
+}
+
+TEST_F(TransactionAssemblerTest, AnUndeliverableEventShowsNothingOfTheLastOne) {
+  ExpectNothing(BeginMessage(kCommit));
+  DescribeOutbox();
+  EXPECT_EQ(FeedEvent(Row("1")).id, "1");
+  const Step& step =
+      Feed(LogicalMessageMessage(true, kCommit, "outbox", "no JSON"));
+  EXPECT_EQ(step.kind, Step::Kind::kUndeliverable);
+  EXPECT_EQ(step.event.id, std::nullopt)
+      << "an operator would look for the wrong row";
+}
+
+// ---- A stream that contradicts itself.
+
+TEST_F(TransactionAssemblerTest, ChangesOutsideATransactionAreDataLoss) {
+  DescribeOutbox();
+  ExpectDataLoss(Row("1"));
+  ExpectDataLoss(LogicalMessageMessage(true, kCommit, "outbox", "{}"));
+  ExpectDataLoss(CommitMessage(kCommit, kEnd));
+}
+
+TEST_F(TransactionAssemblerTest, ABeginInsideATransactionIsDataLoss) {
+  ExpectNothing(BeginMessage(kCommit));
+  ExpectDataLoss(BeginMessage(kLater));
+}
+
+TEST_F(TransactionAssemblerTest, ASecondCommitIsDataLoss) {
+  ExpectNothing(BeginMessage(kCommit));
+  Feed(CommitMessage(kCommit, kEnd));
+  ExpectDataLoss(CommitMessage(kCommit, kEnd));
+}
+
+TEST_F(TransactionAssemblerTest, ACommitOfAnotherTransactionIsDataLoss) {
+  ExpectNothing(BeginMessage(kCommit));
+  ExpectDataLoss(CommitMessage(kLater, kLaterEnd));
+}
+
+TEST_F(TransactionAssemblerTest, ACommitThatEndsBeforeItBeginsIsDataLoss) {
+  ExpectNothing(BeginMessage(kCommit));
+  ExpectDataLoss(CommitMessage(kCommit, kCommit));
+}
+
+TEST_F(TransactionAssemblerTest, AnInsertIntoAnUnknownRelationIsDataLoss) {
+  ExpectNothing(BeginMessage(kCommit));
+  ExpectDataLoss(Row("1"));
+}
+
+// Positions only grow along a stream (position.h). What goes back would be
+// taken for a repeat and passed over: an event lost without a word.
+TEST_F(TransactionAssemblerTest, P1ATransactionThatGoesBackIsDataLoss) {
+  ExpectNothing(BeginMessage(kLater));
+  Feed(CommitMessage(kLater, kLaterEnd));
+  ExpectDataLoss(BeginMessage(kCommit));
+}
+
+}  // namespace
+}  // namespace walpost
