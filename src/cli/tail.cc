@@ -73,12 +73,17 @@ class Tail {
     const std::string& publication = config_.postgres.publication;
     auto exists = co_await PublicationExists(*connection_, publication);
     if (!exists.ok()) co_return exists.status();
-    if (!*exists) {
-      co_return absl::FailedPreconditionError(fmt::format(
+    absl::Status status;
+    if (!*exists && config_.postgres.create) {
+      status = co_await CreatePublication(*connection_, publication,
+                                          config_.outbox.tables);
+    } else if (!*exists) {
+      status = absl::FailedPreconditionError(fmt::format(
           "publication {} does not exist: run walpost init, or {}",
           publication,
           CreatePublicationSql(publication, config_.outbox.tables)));
     }
+    if (!status.ok()) co_return status;
     const std::string slot = fmt::format("walpost_tail_{}", getpid());
     const MonotonicTime deadline = Clock::now() + kSlotCreationLimit;
     auto created = co_await CreateSlot(*connection_, slot,
@@ -88,7 +93,7 @@ class Tail {
     const std::string command = StartReplicationCommand(
         *connection_, slot, Lsn(), publication,
         config_.outbox.messages.enabled());
-    absl::Status status = co_await connection_->StartCopyBoth(command);
+    status = co_await connection_->StartCopyBoth(command);
     if (status.ok()) stream_.emplace(*connection_);
     co_return status;
   }

@@ -30,6 +30,7 @@ absl::StatusOr<std::unique_ptr<TableMapper>> TableMapper::Create(
       mapper->timestamp_,
       mapper->Bind(options.columns.timestamp, "timestamp", {}));
   WALPOST_RETURN_IF_ERROR(mapper->CheckTimestamp());
+  WALPOST_RETURN_IF_ERROR(mapper->CheckPayload(options));
   for (const std::string& name : references) {
     WALPOST_ASSIGN_OR_RETURN(Binding binding, mapper->BindReference(name));
     mapper->references_.push_back(std::move(binding));
@@ -52,6 +53,19 @@ absl::Status TableMapper::CheckTimestamp() const {
       "column '{}' of {}, which outbox.tables.columns.timestamp names, is none "
       "of timestamp, timestamptz or an integer of milliseconds",
       column.name, relation_.QualifiedName()));
+}
+
+// Without this a mistaken name would publish every event as a tombstone.
+absl::Status TableMapper::CheckPayload(const TableOptions& options) const {
+  const Binding& payload = fields_[FindField("payload")];
+  if (payload.column || payload.constant || !options.value_columns.empty() ||
+      options.columns.payload.kind == FieldSource::Kind::kAbsent) {
+    return absl::OkStatus();
+  }
+  return absl::FailedPreconditionError(fmt::format(
+      "table {} has no column 'payload': set outbox.tables.columns.payload (a "
+      "column, {{constant: ...}} or null) or outbox.tables.value.columns",
+      relation_.QualifiedName()));
 }
 
 bool TableMapper::has_key() const {

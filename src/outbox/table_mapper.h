@@ -62,6 +62,7 @@ class TableMapper {
   absl::StatusOr<Binding> BindReference(std::string_view name) const;
   absl::Status ReadRow(const pgoutput::TupleData& row);
   absl::Status CheckTimestamp() const;
+  absl::Status CheckPayload(const TableOptions& options) const;
   absl::Status DecodeByteaColumns();
   absl::Status MapTimestamp(Event& event) const;
   Value Get(const Binding& binding) const;

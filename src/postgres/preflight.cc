@@ -305,8 +305,8 @@ asio::awaitable<absl::Status> Preflight::CheckColumns(size_t index,
     Add(Severity::kError, subject, std::string(mapper.status().message()));
   } else if (!(*mapper)->has_key()) {
     Add(Severity::kWarning, subject,
-        "has no aggregate_id: records have no key, so no order holds among "
-        "them",
+        "has no aggregate_id: records have no key, so order per key is "
+        "lost",
         "map outbox.tables.columns.aggregate_id");
   } else {
     Add(Severity::kOk, subject, "is published, and its columns fit");

@@ -16,8 +16,9 @@ namespace walpost::testing {
 // The names that each source's route needs.
 inline std::vector<std::vector<std::string>> ReferencesOf(
     const OutboxOptions& options) {
+  const std::vector<Route> routes = Route::CreateAll(options).value();
   std::vector<std::vector<std::string>> references;
-  for (const Route& route : Route::CreateAll(options).value()) {
+  for (const Route& route : routes) {
     references.push_back(route.references());
   }
   return references;
