@@ -9,9 +9,9 @@
 
 #include "admin/http_options.h"
 #include "delivery/acknowledgement_window.h"
-#include "kafka/producer.h"
+#include "kafka/producer_options.h"
 #include "outbox/options.h"
-#include "postgres/wal_source.h"
+#include "postgres/source_options.h"
 
 namespace walpost {
 

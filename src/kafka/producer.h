@@ -28,19 +28,10 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "delivery/record_sink.h"
+#include "kafka/producer_options.h"
 #include "kafka/topic_cache.h"
 
 namespace walpost {
-
-struct ProducerOptions {
-  std::string brokers;  // host:port, host:port, ...
-  // Straight to librdkafka, over our defaults. Those that the promises of
-  // delivery depend on are refused (producer_properties.h).
-  std::vector<std::pair<std::string, std::string>> properties;
-  std::string client_id = "walpost";
-  // Most records that are ever in flight: the acknowledgement window.
-  size_t max_records = 20'000;
-};
 
 class Producer final : public RecordSink {
  public:

@@ -1,0 +1,296 @@
+#include "delivery/acknowledgement_window.h"
+
+#include <gtest/gtest.h>
+
+#include <vector>
+
+namespace walpost {
+namespace {
+
+AcknowledgementWindow::Options Limits(size_t records, size_t bytes = 1 << 20) {
+  AcknowledgementWindow::Options options;
+  options.max_records = records;
+  options.max_bytes = bytes;
+  return options;
+}
+
+Position At(uint64_t commit_lsn, uint64_t ordinal = 1) {
+  return {Lsn(commit_lsn), ordinal};
+}
+
+class AcknowledgementWindowTest : public ::testing::Test {
+ protected:
+  Sequence Add(Position position, size_t size_bytes = 10) {
+    return window_.Add({position, WallTime(), size_bytes});
+  }
+
+  AcknowledgementWindow window_{Limits(8)};
+};
+
+TEST_F(AcknowledgementWindowTest, StartsEmptyWithNothingToConfirm) {
+  EXPECT_TRUE(window_.empty());
+  EXPECT_TRUE(window_.HasRoom());
+  EXPECT_FALSE(window_.confirmed().is_valid());
+  EXPECT_FALSE(window_.received().is_valid());
+  EXPECT_EQ(window_.oldest(), nullptr);
+}
+
+TEST_F(AcknowledgementWindowTest, P2HoldsConfirmedBehindTheOldestInFlight) {
+  const Sequence first = Add(At(100));
+  window_.AddBoundary(Lsn(110));
+  const Sequence second = Add(At(200));
+  window_.AddBoundary(Lsn(210));
+  window_.Acknowledge(second);
+  EXPECT_FALSE(window_.confirmed().is_valid());
+  window_.Acknowledge(first);
+  EXPECT_EQ(window_.confirmed(), Lsn(210));
+}
+
+TEST_F(AcknowledgementWindowTest, P2ConfirmsOnlyWholeTransactions) {
+  const Sequence first = Add(At(100, 1));
+  const Sequence second = Add(At(100, 2));
+  window_.Acknowledge(first);
+  window_.Acknowledge(second);
+  EXPECT_FALSE(window_.confirmed().is_valid()) << "its end has not come";
+  window_.AddBoundary(Lsn(110));
+  EXPECT_EQ(window_.confirmed(), Lsn(110));
+}
+
+TEST_F(AcknowledgementWindowTest, P2WaitsForEveryEventOfATransaction) {
+  const Sequence first = Add(At(100, 1));
+  const Sequence second = Add(At(100, 2));
+  window_.AddBoundary(Lsn(110));
+  window_.Acknowledge(second);
+  EXPECT_FALSE(window_.confirmed().is_valid());
+  window_.Acknowledge(first);
+  EXPECT_EQ(window_.confirmed(), Lsn(110));
+}
+
+TEST_F(AcknowledgementWindowTest, P7AnIdleBoundaryIsConfirmedAtOnce) {
+  window_.AddBoundary(Lsn(50));
+  EXPECT_EQ(window_.confirmed(), Lsn(50));
+  window_.AddBoundary(Lsn(70));
+  EXPECT_EQ(window_.confirmed(), Lsn(70));
+}
+
+TEST_F(AcknowledgementWindowTest, ABoundaryWaitsForTheRecordsBeforeIt) {
+  const Sequence first = Add(At(100));
+  window_.AddBoundary(Lsn(110));
+  window_.AddBoundary(Lsn(150));  // a keepalive
+  Add(At(200));
+  window_.AddBoundary(Lsn(210));
+  window_.Acknowledge(first);
+  EXPECT_EQ(window_.confirmed(), Lsn(150)) << "the newest before the second";
+}
+
+TEST_F(AcknowledgementWindowTest, BoundariesNeverGoBack) {
+  window_.AddBoundary(Lsn(100));
+  window_.AddBoundary(Lsn(60));
+  window_.AddBoundary(Lsn(100));
+  EXPECT_EQ(window_.confirmed(), Lsn(100));
+  EXPECT_EQ(window_.received(), Lsn(100));
+  const Sequence record = Add(At(200));
+  window_.AddBoundary(Lsn(90));
+  window_.Acknowledge(record);
+  EXPECT_EQ(window_.confirmed(), Lsn(100));
+}
+
+TEST_F(AcknowledgementWindowTest, ReceivedRunsAheadOfConfirmed) {
+  Add(At(100));
+  window_.AddBoundary(Lsn(110));
+  EXPECT_EQ(window_.received(), Lsn(110));
+  EXPECT_FALSE(window_.confirmed().is_valid());
+}
+
+TEST_F(AcknowledgementWindowTest, AnUnknownOrSecondReportChangesNothing) {
+  EXPECT_EQ(window_.Acknowledge(0), nullptr) << "not added yet";
+  const Sequence first = Add(At(100));
+  Add(At(101));
+  EXPECT_EQ(window_.Acknowledge(first + 2), nullptr);
+  EXPECT_NE(window_.Acknowledge(first), nullptr);
+  EXPECT_EQ(window_.Acknowledge(first), nullptr);
+  EXPECT_EQ(window_.in_flight_records(), 1u);
+  EXPECT_EQ(window_.in_flight_bytes(), 10u);
+}
+
+TEST_F(AcknowledgementWindowTest, GivesBackTheRecordThatWasAcknowledged) {
+  const Sequence sequence = Add(At(100, 7), 33);
+  ASSERT_NE(window_.Find(sequence), nullptr);
+  EXPECT_EQ(window_.oldest()->position, At(100, 7));
+  const InFlightRecord* record = window_.Acknowledge(sequence);
+  ASSERT_NE(record, nullptr);
+  EXPECT_EQ(record->position, At(100, 7));
+  EXPECT_EQ(record->size_bytes, 33u);
+  EXPECT_EQ(window_.Find(sequence), nullptr);
+  EXPECT_EQ(window_.oldest(), nullptr);
+}
+
+TEST_F(AcknowledgementWindowTest, SequencesHaveNoGaps) {
+  for (uint64_t i = 0; i < 20; ++i) {
+    EXPECT_EQ(window_.next_sequence(), i);
+    EXPECT_EQ(Add(At(100 + i)), i);
+    window_.Acknowledge(i);
+  }
+}
+
+// ---- Limits (P6).
+
+TEST_F(AcknowledgementWindowTest, P6IsFullAtItsMostRecords) {
+  AcknowledgementWindow window(Limits(5));  // not a power of two
+  for (uint64_t i = 0; i < 5; ++i) {
+    ASSERT_TRUE(window.HasRoom()) << i;
+    window.Add({At(100 + i), WallTime(), 1});
+  }
+  EXPECT_FALSE(window.HasRoom());
+  window.Acknowledge(0);
+  EXPECT_TRUE(window.HasRoom());
+}
+
+TEST_F(AcknowledgementWindowTest, P6IsFullAtItsMostBytesAndTakesOneOverThem) {
+  AcknowledgementWindow window(Limits(100, 1'000));
+  window.Add({At(100), WallTime(), 999});
+  ASSERT_TRUE(window.HasRoom());
+  window.Add({At(101), WallTime(), 50'000});
+  EXPECT_FALSE(window.HasRoom());
+  EXPECT_EQ(window.in_flight_bytes(), 50'999u);
+  window.Acknowledge(1);
+  EXPECT_TRUE(window.HasRoom());
+}
+
+TEST_F(AcknowledgementWindowTest, P6IsFullWhenTheOldestHoldsTheRing) {
+  // All but the oldest are acknowledged: few are in flight, yet the ring must
+  // remember the others.
+  const Sequence oldest = Add(At(100));
+  for (uint64_t i = 1; i < 8; ++i) window_.Acknowledge(Add(At(100 + i)));
+  EXPECT_EQ(window_.in_flight_records(), 1u);
+  EXPECT_FALSE(window_.HasRoom());
+  window_.Acknowledge(oldest);
+  EXPECT_TRUE(window_.HasRoom());
+  EXPECT_TRUE(window_.empty());
+}
+
+TEST_F(AcknowledgementWindowTest, OneRecordAtATimeIsAWindowToo) {
+  AcknowledgementWindow window(Limits(1));
+  for (uint64_t i = 1; i <= 3; ++i) {
+    const Sequence sequence = window.Add({At(100 * i), WallTime(), 1});
+    EXPECT_FALSE(window.HasRoom());
+    window.AddBoundary(Lsn(100 * i + 10));
+    window.Acknowledge(sequence);
+    EXPECT_EQ(window.confirmed(), Lsn(100 * i + 10));
+  }
+}
+
+TEST_F(AcknowledgementWindowTest, TheRingWrapsManyTimes) {
+  for (uint64_t i = 1; i <= 1'000; ++i) {
+    const Sequence first = Add(At(10 * i, 1));
+    const Sequence second = Add(At(10 * i, 2));
+    window_.AddBoundary(Lsn(10 * i + 5));
+    window_.Acknowledge(second);
+    ASSERT_EQ(window_.confirmed(), Lsn(i == 1 ? 0 : 10 * i - 5));
+    window_.Acknowledge(first);
+    ASSERT_EQ(window_.confirmed(), Lsn(10 * i + 5));
+  }
+}
+
+using AcknowledgementWindowDeathTest = AcknowledgementWindowTest;
+
+TEST_F(AcknowledgementWindowDeathTest, APositionThatGoesBackIsOurBug) {
+  Add(At(100, 2));
+  EXPECT_DEATH(Add(At(100, 2)), "check failed");
+  EXPECT_DEATH(Add(At(100, 1)), "check failed");
+}
+
+TEST_F(AcknowledgementWindowDeathTest, AddingToAFullRingIsOurBug) {
+  for (uint64_t i = 0; i < 8; ++i) Add(At(100 + i));
+  EXPECT_DEATH(Add(At(200)), "check failed");
+}
+
+// ---- Repeats and Clear.
+
+TEST_F(AcknowledgementWindowTest, CoversWhatIsInFlightOrAcknowledged) {
+  EXPECT_FALSE(window_.Covers(At(1)));
+  const Sequence first = Add(At(100, 1));
+  Add(At(100, 2));
+  window_.Acknowledge(first);
+  EXPECT_TRUE(window_.Covers(At(99)));
+  EXPECT_TRUE(window_.Covers(At(100, 1)));
+  EXPECT_TRUE(window_.Covers(At(100, 2)));
+  EXPECT_FALSE(window_.Covers(At(100, 3)));
+}
+
+TEST_F(AcknowledgementWindowTest, ClearKeepsWhatIsConfirmed) {
+  window_.Acknowledge(Add(At(100)));
+  window_.AddBoundary(Lsn(110));
+  Add(At(200));
+  window_.AddBoundary(Lsn(210));
+  EXPECT_TRUE(window_.Clear().empty());
+  EXPECT_EQ(window_.confirmed(), Lsn(110));
+  EXPECT_EQ(window_.received(), Lsn(110)) << "the rest must come again";
+  EXPECT_TRUE(window_.empty());
+  EXPECT_EQ(window_.in_flight_bytes(), 0u);
+  EXPECT_TRUE(window_.HasRoom());
+}
+
+TEST_F(AcknowledgementWindowTest, ClearGivesWhatWasAcknowledgedOutOfTurn) {
+  Add(At(100, 1));
+  const Sequence second = Add(At(100, 2));
+  Add(At(200, 1));
+  const Sequence fourth = Add(At(200, 2));
+  window_.Acknowledge(fourth);
+  window_.Acknowledge(second);
+  EXPECT_EQ(window_.Clear(), (std::vector<Position>{At(100, 2), At(200, 2)}));
+  EXPECT_FALSE(window_.Covers(At(100, 1)));
+  EXPECT_FALSE(window_.Covers(At(100, 2))) << "the filter's business";
+}
+
+TEST_F(AcknowledgementWindowTest, ClearStillCoversWhatWasAcknowledgedInTurn) {
+  window_.Acknowledge(Add(At(100, 1)));
+  Add(At(100, 2));
+  window_.Clear();
+  EXPECT_TRUE(window_.Covers(At(100, 1)));
+  EXPECT_FALSE(window_.Covers(At(100, 2)));
+}
+
+TEST_F(AcknowledgementWindowTest, LateReportsAfterClearFindNothing) {
+  const Sequence lost = Add(At(100));
+  window_.Clear();
+  EXPECT_EQ(window_.Find(lost), nullptr);
+  EXPECT_EQ(window_.Acknowledge(lost), nullptr);
+  const Sequence again = Add(At(100));
+  EXPECT_GT(again, lost) << "sequences go on";
+  EXPECT_EQ(window_.Acknowledge(lost), nullptr);
+  EXPECT_EQ(window_.in_flight_records(), 1u);
+}
+
+TEST_F(AcknowledgementWindowTest, AfterClearTheRepeatedBoundariesCountAgain) {
+  Add(At(100));
+  window_.AddBoundary(Lsn(110));
+  window_.Clear();
+  const Sequence again = Add(At(100));
+  window_.AddBoundary(Lsn(110));
+  EXPECT_FALSE(window_.confirmed().is_valid());
+  window_.Acknowledge(again);
+  EXPECT_EQ(window_.confirmed(), Lsn(110));
+}
+
+TEST_F(AcknowledgementWindowTest,
+       AfterClearInMidTransactionNothingIsConfirmed) {
+  // Of a transaction of three, the first is acknowledged; then the producer
+  // is lost, and a keepalive comes before the repeat.
+  window_.AddBoundary(Lsn(50));
+  window_.Acknowledge(Add(At(100, 1)));
+  Add(At(100, 2));
+  window_.Clear();
+  window_.AddBoundary(Lsn(60));
+  EXPECT_EQ(window_.confirmed(), Lsn(60));
+  const Sequence second = Add(At(100, 2));
+  const Sequence third = Add(At(100, 3));
+  window_.AddBoundary(Lsn(110));
+  window_.Acknowledge(third);
+  EXPECT_EQ(window_.confirmed(), Lsn(60));
+  window_.Acknowledge(second);
+  EXPECT_EQ(window_.confirmed(), Lsn(110));
+}
+
+}  // namespace
+}  // namespace walpost

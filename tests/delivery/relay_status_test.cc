@@ -1,0 +1,38 @@
+#include "delivery/relay_status.h"
+
+#include <gtest/gtest.h>
+
+namespace walpost {
+namespace {
+
+struct Row {
+  RelayState state;
+  const char* name;
+  bool ready;
+};
+
+TEST(RelayStatusTest, StatesHaveTheirNamesAndReadinessTellsTheTruth) {
+  constexpr Row kRows[] = {
+      {RelayState::kStarting, "starting", false},
+      {RelayState::kStreaming, "streaming", true},
+      {RelayState::kCatchingUp, "catching up", true},
+      {RelayState::kStuck, "stuck", false},
+      {RelayState::kDraining, "draining", false},
+  };
+  for (const Row& row : kRows) {
+    EXPECT_EQ(ToString(row.state), row.name);
+    EXPECT_EQ(IsReady(row.state), row.ready) << row.name;
+  }
+}
+
+TEST(RelayStatusTest, LagIsTheWalThatIsNotConfirmed) {
+  RelayStatus status;
+  status.confirmed = Lsn(1'000);
+  status.server_wal_end = Lsn(1'500);
+  EXPECT_EQ(status.lag_bytes(), 500u);
+  status.server_wal_end = Lsn(900);  // told a moment earlier
+  EXPECT_EQ(status.lag_bytes(), 0u);
+}
+
+}  // namespace
+}  // namespace walpost

@@ -1,0 +1,65 @@
+#include "delivery/resume_filter.h"
+
+#include <gtest/gtest.h>
+
+#include <vector>
+
+namespace walpost {
+namespace {
+
+Position At(uint64_t commit_lsn, uint64_t ordinal) {
+  return {Lsn(commit_lsn), ordinal};
+}
+
+TEST(ResumeFilterTest, IsEmptyAtFirst) {
+  ResumeFilter filter;
+  EXPECT_EQ(filter.size(), 0u);
+  EXPECT_FALSE(filter.IsAcknowledged(At(1, 1)));
+}
+
+TEST(ResumeFilterTest, PassesOverExactPositionsOnly) {
+  ResumeFilter filter;
+  filter.Add({At(100, 2), At(100, 4), At(200, 1)});
+  EXPECT_FALSE(filter.IsAcknowledged(At(100, 1)));
+  EXPECT_TRUE(filter.IsAcknowledged(At(100, 2)));
+  EXPECT_FALSE(filter.IsAcknowledged(At(100, 3)));
+  EXPECT_TRUE(filter.IsAcknowledged(At(100, 4)));
+  EXPECT_FALSE(filter.IsAcknowledged(At(100, 5)));
+  EXPECT_TRUE(filter.IsAcknowledged(At(200, 1)));
+  EXPECT_FALSE(filter.IsAcknowledged(At(200, 2)));
+}
+
+TEST(ResumeFilterTest, ForgetsWhatTheStreamHasLeftBehind) {
+  ResumeFilter filter;
+  filter.Add({At(100, 1), At(100, 2), At(200, 1)});
+  EXPECT_EQ(filter.size(), 3u);
+  filter.IsAcknowledged(At(150, 1));
+  EXPECT_EQ(filter.size(), 1u);
+  filter.IsAcknowledged(At(300, 1));
+  EXPECT_EQ(filter.size(), 0u);
+}
+
+TEST(ResumeFilterTest, ASecondLossKeepsWhatTheFirstHasYetToPassOver) {
+  ResumeFilter filter;
+  filter.Add({At(100, 1), At(300, 1), At(400, 1)});
+  EXPECT_TRUE(filter.IsAcknowledged(At(100, 1)));
+  EXPECT_FALSE(filter.IsAcknowledged(At(200, 1)));
+  // Lost again, before the stream came to 300.
+  filter.Add({At(200, 2), At(350, 1)});
+  EXPECT_EQ(filter.size(), 4u);
+  EXPECT_FALSE(filter.IsAcknowledged(At(200, 1)));
+  for (const Position& position :
+       {At(200, 2), At(300, 1), At(350, 1), At(400, 1)}) {
+    EXPECT_TRUE(filter.IsAcknowledged(position));
+  }
+}
+
+TEST(ResumeFilterTest, TheSamePositionTwiceIsKeptOnce) {
+  ResumeFilter filter;
+  filter.Add({At(100, 1)});
+  filter.Add({At(100, 1)});
+  EXPECT_EQ(filter.size(), 1u);
+}
+
+}  // namespace
+}  // namespace walpost
