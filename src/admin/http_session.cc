@@ -17,7 +17,7 @@ namespace {
 
 // After the last answer: what the client may still be sending is read for so
 // long, and so much of it. Closing at once would reset the connection, and
-// the client might never see why it was refused.
+// the client might never see why it was refused (RFC 9112, 9.6).
 constexpr std::chrono::seconds kDiscardTimeout{1};
 constexpr size_t kMostDiscardedBytes = 64 * 1024;
 

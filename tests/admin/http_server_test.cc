@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 #include <sys/resource.h>
 
+#include <algorithm>
 #include <boost/asio/io_context.hpp>
 #include <boost/asio/ip/tcp.hpp>
 #include <boost/asio/write.hpp>
@@ -38,9 +39,11 @@ class Client {
     socket_.non_blocking(true);
   }
 
-  void Send(std::string_view bytes) {
-    boost::system::error_code ignored;  // the server may have closed
-    asio::write(socket_, asio::buffer(bytes.data(), bytes.size()), ignored);
+  // False when the server takes no more.
+  bool Send(std::string_view bytes) {
+    boost::system::error_code error;
+    asio::write(socket_, asio::buffer(bytes.data(), bytes.size()), error);
+    return !error;
   }
 
   // A whole response; what came until then when the server closed or patience
@@ -56,14 +59,21 @@ class Client {
     return std::move(response_);
   }
 
-  // Whether the server closes the connection within `time`, without a word.
-  bool IsClosedWithin(std::chrono::milliseconds time) {
+  enum class End { kOpen, kClosed, kReset };
+
+  // How the connection stands after `time`, or as soon as it has ended.
+  End EndWithin(std::chrono::milliseconds time) {
     const auto give_up = std::chrono::steady_clock::now() + time;
     while (std::chrono::steady_clock::now() < give_up) {
-      if (!ReadSome()) return received_.empty();
+      if (!ReadSome()) {
+        return error_ == asio::error::eof ? End::kClosed : End::kReset;
+      }
     }
-    return false;
+    return End::kOpen;
   }
+
+  // Whether the server has sent anything that was not received.
+  bool has_unread() const { return !received_.empty(); }
 
   std::string Ask(std::string_view head) {
     Send(fmt::format("{}\r\n\r\n", head));
@@ -91,14 +101,14 @@ class Client {
     io_.restart();
     io_.run_for(1ms);
     char bytes[4096];
-    boost::system::error_code error;
-    const size_t count = socket_.read_some(asio::buffer(bytes), error);
+    const size_t count = socket_.read_some(asio::buffer(bytes), error_);
     received_.append(bytes, count);
-    return !error || error == asio::error::would_block;
+    return !error_ || error_ == asio::error::would_block;
   }
 
   asio::io_context& io_;
   tcp::socket socket_;
+  boost::system::error_code error_;  // of the last read
   std::string received_;
   std::string response_;
 };
@@ -172,7 +182,7 @@ TEST_F(HttpServerTest, ClosesWhenAskedTo) {
   EXPECT_THAT(
       client.Ask("GET /healthz HTTP/1.1\r\nHost: x\r\nConnection: close"),
       HasSubstr("Connection: close\r\n"));
-  EXPECT_TRUE(client.IsClosedWithin(kPatience));
+  EXPECT_EQ(client.EndWithin(kPatience), Client::End::kClosed);
 }
 
 TEST_F(HttpServerTest, AnswersHttp10AndCloses) {
@@ -180,7 +190,7 @@ TEST_F(HttpServerTest, AnswersHttp10AndCloses) {
   Client client = Connect();
   EXPECT_THAT(client.Ask("GET /healthz HTTP/1.0"),
               AllOf(StartsWith("HTTP/1.0 200 OK\r\n"), EndsWith("ok\n")));
-  EXPECT_TRUE(client.IsClosedWithin(kPatience));
+  EXPECT_EQ(client.EndWithin(kPatience), Client::End::kClosed);
 }
 
 TEST_F(HttpServerTest, AnswersAHeadWithoutTheBody) {
@@ -215,7 +225,7 @@ TEST_F(HttpServerTest, RefusesABody) {
   Client client = Connect();
   client.Send("GET / HTTP/1.1\r\nHost: x\r\nContent-Length: 3\r\n\r\nabc");
   EXPECT_THAT(client.Receive(), StartsWith("HTTP/1.1 413 "));
-  EXPECT_TRUE(client.IsClosedWithin(kPatience));
+  EXPECT_EQ(client.EndWithin(kPatience), Client::End::kClosed);
 }
 
 TEST_F(HttpServerTest, RefusesARequestOverTheLimit) {
@@ -230,7 +240,19 @@ TEST_F(HttpServerTest, RefusesARequestOverTheLimit) {
     Client client = Connect();
     client.Send(start + std::string(room + surplus, 'x') + end);
     EXPECT_THAT(client.Receive(), StartsWith("HTTP/1.1 431 ")) << surplus;
-    EXPECT_TRUE(client.IsClosedWithin(kPatience)) << surplus;
+    EXPECT_EQ(client.EndWithin(kPatience), Client::End::kClosed) << surplus;
+  }
+}
+
+TEST_F(HttpServerTest, LetsTheClientFinishWhatItRefused) {
+  Start();
+  Client client = Connect();
+  const std::string part(options_.max_request_bytes, 'x');
+  client.Send("GET /" + part);
+  EXPECT_THAT(client.Receive(), StartsWith("HTTP/1.1 431 "));
+  for (int i = 0; i < 3; ++i) {
+    EXPECT_TRUE(client.Send(part)) << i;
+    Turn(10ms);
   }
 }
 
@@ -239,7 +261,7 @@ TEST_F(HttpServerTest, RefusesWhatIsNotHttp) {
   Client client = Connect();
   client.Send(std::string("\x16\x03\x01\x02\x00\x01\x00", 7) + "\r\n\r\n");
   EXPECT_THAT(client.Receive(), StartsWith("HTTP/1.1 400 Bad Request\r\n"));
-  EXPECT_TRUE(client.IsClosedWithin(kPatience));
+  EXPECT_EQ(client.EndWithin(kPatience), Client::End::kClosed);
 }
 
 TEST_F(HttpServerTest, SurvivesEveryPrefixOfARequest) {
@@ -258,13 +280,13 @@ TEST_F(HttpServerTest, ClosesAnIdleConnection) {
   options_.idle_timeout = 50ms;
   Start();
   Client silent = Connect();
-  EXPECT_TRUE(silent.IsClosedWithin(kPatience));
+  EXPECT_EQ(silent.EndWithin(kPatience), Client::End::kClosed);
   Client halfway = Connect();
   halfway.Send("GET /healthz HT");
-  EXPECT_TRUE(halfway.IsClosedWithin(kPatience));
+  EXPECT_EQ(halfway.EndWithin(kPatience), Client::End::kClosed);
   Client kept = Connect();
   kept.Ask("GET /healthz HTTP/1.1\r\nHost: x");
-  EXPECT_TRUE(kept.IsClosedWithin(kPatience));
+  EXPECT_EQ(kept.EndWithin(kPatience), Client::End::kClosed);
 }
 
 TEST_F(HttpServerTest, LetsConnectionsOverTheLimitWait) {
@@ -277,7 +299,8 @@ TEST_F(HttpServerTest, LetsConnectionsOverTheLimitWait) {
 
   Client third = Connect();
   third.Send("GET /healthz HTTP/1.1\r\nHost: x\r\n\r\n");
-  EXPECT_FALSE(third.IsClosedWithin(100ms));
+  EXPECT_EQ(third.EndWithin(100ms), Client::End::kOpen);
+  EXPECT_FALSE(third.has_unread());
   EXPECT_THAT(second.Ask("GET /healthz HTTP/1.1\r\nHost: x"), EndsWith("ok\n"));
   first.reset();
   EXPECT_THAT(third.Receive(), EndsWith("ok\n"));
@@ -301,20 +324,49 @@ TEST_F(HttpServerTest, PausesWhenDescriptorsRunOut) {
   EXPECT_THAT(client.Receive(), EndsWith("ok\n"));
 }
 
-TEST_F(HttpServerTest, AsksForNoStatusOnceItIsGone) {
+TEST_F(HttpServerTest, BreaksOffWhatIsOpenWhenItEnds) {
   Start();
-  Client idle = Connect();
-  Client asking = Connect();
-  idle.Ask("GET /healthz HTTP/1.1\r\nHost: x");
-  asking.Ask("GET /healthz HTTP/1.1\r\nHost: x");
-  asking.Send("GET /status HTTP/1.1\r\nHost: x\r\n\r\n");
+  Client client = Connect();
+  client.Ask("GET /healthz HTTP/1.1\r\nHost: x");
   server_.reset();
-  EXPECT_TRUE(asking.IsClosedWithin(kPatience));
-  EXPECT_TRUE(idle.IsClosedWithin(kPatience));
+  EXPECT_EQ(client.EndWithin(kPatience), Client::End::kClosed);
   // Nothing of it keeps the loop busy.
   io_.restart();
   io_.run_for(kPatience);
   EXPECT_TRUE(io_.stopped());
+}
+
+// It ends after every step of three answers on two connections in turn.
+TEST_F(HttpServerTest, AsksForNoStatusOnceItIsGone) {
+  constexpr std::string_view kRequest =
+      "GET /status HTTP/1.1\r\nHost: x\r\n\r\n";
+  int most_calls = 0;
+  for (int steps = 0; steps < 30; ++steps) {
+    int calls = 0;
+    auto server = HttpServer::Create(io_.get_executor(), options_, "1.2.3",
+                                     [this, &calls] {
+                                       ++calls;
+                                       return status_;
+                                     });
+    ASSERT_TRUE(server.ok()) << server.status();
+    Client client(io_, (*server)->port());
+    Client other(io_, (*server)->port());
+    client.Send(kRequest);
+    other.Send(kRequest);
+    bool sent_again = false;
+    for (int step = 0; step < steps; ++step) {
+      io_.restart();
+      io_.poll_one();
+      if (calls > 0 && !std::exchange(sent_again, true)) client.Send(kRequest);
+    }
+    const int calls_before = calls;
+    server->reset();
+    client.EndWithin(kPatience);
+    other.EndWithin(kPatience);
+    EXPECT_EQ(calls, calls_before) << "ended after step " << steps;
+    most_calls = std::max(most_calls, calls);
+  }
+  EXPECT_EQ(most_calls, 3) << "too few steps to see all answers";
 }
 
 TEST_F(HttpServerTest, LeavesNothingBehindInALoopThatHasEnded) {

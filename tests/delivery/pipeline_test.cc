@@ -1,0 +1,431 @@
+#include "delivery/pipeline.h"
+
+#include <gtest/gtest.h>
+
+#include <chrono>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "support/fake_sink.h"
+
+namespace walpost {
+namespace {
+
+using testing::FakeSink;
+using Offer = Pipeline::Offer;
+using Values = std::vector<std::string>;
+
+constexpr WallTime kCommitTime(std::chrono::seconds(1'000));
+
+Position At(uint64_t commit_lsn, uint64_t ordinal = 1) {
+  return {Lsn(commit_lsn), ordinal};
+}
+
+class PipelineTest : public ::testing::Test {
+ protected:
+  PipelineTest() { pipeline_.SetSink(&sink_); }
+
+  static std::unique_ptr<RecordBuilder> MakeBuilder() {
+    OutboxOptions options;
+    options.tables.resize(1);
+    return RecordBuilder::Create(options).value();
+  }
+
+  static AcknowledgementWindow::Options Limits() {
+    AcknowledgementWindow::Options options;
+    options.max_records = 4;
+    options.max_bytes = 100'000;
+    return options;
+  }
+
+  // The value names the event. Those that begin with '!' have no legal topic.
+  static Event MakeEvent(Position position, const std::string& value,
+                         std::vector<Value>& references) {
+    Event event;
+    event.position = position;
+    event.commit_time = kCommitTime;
+    event.timestamp = kCommitTime;
+    event.id = value;
+    event.aggregate_id = "k";
+    event.payload = value;
+    references = {value.starts_with("!") ? Value("no topic!") : Value("order")};
+    event.references = references;
+    return event;
+  }
+
+  Offer OfferEvent(Position position, const std::string& value) {
+    std::vector<Value> references;
+    return pipeline_.OnEvent(MakeEvent(position, value, references));
+  }
+
+  Offer OfferUndeliverable(Position position) {
+    Event event;
+    event.position = position;
+    return pipeline_.OnUndeliverable(
+        event, absl::InvalidArgumentError("a column is wrong"));
+  }
+
+  void Acknowledge(Sequence sequence) {
+    pipeline_.OnAcknowledged(sequence,
+                             kCommitTime + std::chrono::milliseconds(3));
+  }
+
+  // As the owner does when the sink is lost.
+  void ReplaceSink(FakeSink& next) {
+    pipeline_.SetSink(nullptr);
+    pipeline_.Rewind();
+    pipeline_.SetSink(&next);
+  }
+
+  FakeSink sink_;
+  Pipeline pipeline_{MakeBuilder(), Limits()};
+};
+
+// ---- The ordinary way.
+
+TEST_F(PipelineTest, ProducesAnEventAndConfirmsItsEndWhenAcknowledged) {
+  EXPECT_EQ(OfferEvent(At(100), "a"), Offer::kTaken);
+  pipeline_.OnTransactionEnd(Lsn(110));
+  ASSERT_EQ(sink_.accepted().size(), 1u);
+  EXPECT_EQ(sink_.accepted()[0].topic, "outbox.event.order");
+  EXPECT_EQ(sink_.accepted()[0].key, "k");
+  EXPECT_EQ(sink_.accepted()[0].value, "a");
+  EXPECT_FALSE(pipeline_.confirmed().is_valid());
+  Acknowledge(sink_.accepted()[0].sequence);
+  EXPECT_EQ(pipeline_.confirmed(), Lsn(110));
+}
+
+TEST_F(PipelineTest, P2ConfirmsNothingPastAnUnacknowledgedEvent) {
+  OfferEvent(At(100), "a");
+  pipeline_.OnTransactionEnd(Lsn(110));
+  OfferEvent(At(200), "b");
+  pipeline_.OnTransactionEnd(Lsn(210));
+  pipeline_.OnKeepalive(Lsn(300));
+  Acknowledge(sink_.accepted()[1].sequence);
+  EXPECT_FALSE(pipeline_.confirmed().is_valid());
+  Acknowledge(sink_.accepted()[0].sequence);
+  EXPECT_EQ(pipeline_.confirmed(), Lsn(300));
+}
+
+TEST_F(PipelineTest, P7KeepalivesAreConfirmedWhileNothingIsOutstanding) {
+  pipeline_.OnKeepalive(Lsn(50));
+  EXPECT_EQ(pipeline_.confirmed(), Lsn(50));
+  pipeline_.OnTransactionEnd(Lsn(60));  // empty: PostgreSQL 14
+  EXPECT_EQ(pipeline_.confirmed(), Lsn(60));
+}
+
+TEST_F(PipelineTest, CountsWhatItDoes) {
+  OfferEvent(At(100, 1), "abc");
+  OfferEvent(At(100, 2), "de");
+  pipeline_.OnTransactionEnd(Lsn(110));
+  Acknowledge(0);
+  OfferEvent(At(100, 1), "abc");
+  const DeliveryCounters& counters = pipeline_.counters();
+  EXPECT_EQ(counters.events, 3u);
+  EXPECT_EQ(counters.repeats, 1u);
+  EXPECT_EQ(counters.produced, 2u);
+  EXPECT_EQ(counters.acknowledged, 1u);
+  EXPECT_EQ(counters.value_bytes, 5u);
+  EXPECT_EQ(counters.transactions, 1u);
+}
+
+TEST_F(PipelineTest, MeasuresFromCommitToAcknowledgement) {
+  OfferEvent(At(100), "a");
+  Acknowledge(0);
+  EXPECT_EQ(pipeline_.latency().count(), 1u);
+  EXPECT_EQ(pipeline_.latency().sum(), std::chrono::milliseconds(3));
+}
+
+// ---- Holding.
+
+TEST_F(PipelineTest, P6HoldsWhileTheWindowIsFull) {
+  for (uint64_t i = 1; i <= 4; ++i) {
+    EXPECT_EQ(OfferEvent(At(100, i), "a"), Offer::kTaken);
+  }
+  EXPECT_FALSE(pipeline_.CanTake());
+  EXPECT_EQ(OfferEvent(At(100, 5), "b"), Offer::kHold);
+  EXPECT_EQ(sink_.offered(), 4u);
+  Acknowledge(0);
+  EXPECT_TRUE(pipeline_.CanTake());
+  EXPECT_EQ(OfferEvent(At(100, 5), "b"), Offer::kTaken);
+}
+
+TEST_F(PipelineTest, P6HoldsWhileTooManyBytesAreInFlight) {
+  EXPECT_EQ(OfferEvent(At(100, 1), std::string(40'000, 'x')), Offer::kTaken);
+  EXPECT_EQ(OfferEvent(At(100, 2), std::string(40'000, 'x')), Offer::kTaken)
+      << "one may go over";
+  EXPECT_EQ(OfferEvent(At(100, 3), "b"), Offer::kHold);
+  Acknowledge(0);
+  Acknowledge(1);
+  EXPECT_EQ(OfferEvent(At(100, 3), "b"), Offer::kTaken);
+}
+
+TEST_F(PipelineTest, HoldsWithoutASink) {
+  pipeline_.SetSink(nullptr);
+  EXPECT_FALSE(pipeline_.CanTake());
+  EXPECT_EQ(OfferEvent(At(100), "a"), Offer::kHold);
+  pipeline_.SetSink(&sink_);
+  EXPECT_EQ(OfferEvent(At(100), "a"), Offer::kTaken);
+}
+
+TEST_F(PipelineTest, HoldsUntilAReportWhenTheSinkIsFull) {
+  OfferEvent(At(100, 1), "a");
+  sink_.AnswerWith(absl::ResourceExhaustedError("full"));
+  EXPECT_EQ(OfferEvent(At(100, 2), "b"), Offer::kHold);
+  ASSERT_TRUE(pipeline_.held().has_value());
+  EXPECT_FALSE(pipeline_.CanTake());
+  sink_.AnswerWith(absl::OkStatus());
+  EXPECT_EQ(OfferEvent(At(100, 2), "b"), Offer::kHold) << "no report yet";
+  Acknowledge(0);
+  EXPECT_TRUE(pipeline_.CanTake());
+  EXPECT_EQ(OfferEvent(At(100, 2), "b"), Offer::kTaken);
+  EXPECT_EQ(sink_.Values(), (Values{"a", "b"}));
+}
+
+TEST_F(PipelineTest, HoldsUntilRetriedWhenTheSinkIsUnavailable) {
+  OfferEvent(At(100, 1), "a");
+  sink_.AnswerWith(absl::UnavailableError("unknown topic"));
+  EXPECT_EQ(OfferEvent(At(100, 2), "b"), Offer::kHold);
+  Acknowledge(0);
+  EXPECT_FALSE(pipeline_.CanTake()) << "a report makes no topic";
+  EXPECT_TRUE(absl::IsUnavailable(*pipeline_.held()));
+  sink_.AnswerWith(absl::OkStatus());
+  pipeline_.RetryHeld();
+  EXPECT_EQ(OfferEvent(At(100, 2), "b"), Offer::kTaken);
+  EXPECT_FALSE(pipeline_.held().has_value());
+}
+
+TEST_F(PipelineTest, AHeldEventIsCountedOnceAndConfirmsNothing) {
+  sink_.AnswerWith(absl::UnavailableError("unknown topic"));
+  for (int i = 0; i < 3; ++i) {
+    EXPECT_EQ(OfferEvent(At(100), "a"), Offer::kHold);
+    pipeline_.RetryHeld();
+  }
+  EXPECT_EQ(pipeline_.counters().events, 0u);
+  EXPECT_EQ(pipeline_.window().in_flight_records(), 0u);
+  sink_.AnswerWith(absl::OkStatus());
+  OfferEvent(At(100), "a");
+  EXPECT_EQ(pipeline_.counters().events, 1u);
+}
+
+// ---- Repeats.
+
+TEST_F(PipelineTest, P5RepeatsAfterAReconnectArePassedOver) {
+  OfferEvent(At(100, 1), "a");
+  OfferEvent(At(100, 2), "b");
+  Acknowledge(0);
+  // The connection is lost in mid-transaction, and all of it comes again.
+  EXPECT_EQ(OfferEvent(At(100, 1), "a"), Offer::kTaken);
+  EXPECT_EQ(OfferEvent(At(100, 2), "b"), Offer::kTaken);
+  EXPECT_EQ(OfferEvent(At(100, 3), "c"), Offer::kTaken);
+  pipeline_.OnTransactionEnd(Lsn(110));
+  EXPECT_EQ(sink_.Values(), (Values{"a", "b", "c"}));
+  EXPECT_EQ(pipeline_.counters().repeats, 2u);
+  Acknowledge(1);
+  Acknowledge(2);
+  EXPECT_EQ(pipeline_.confirmed(), Lsn(110));
+}
+
+// ---- A sink that fails.
+
+TEST_F(PipelineTest, HoldsWhenTheSinkHasFailed) {
+  OfferEvent(At(100, 1), "a");
+  sink_.AnswerWith(absl::AbortedError("fatal"));
+  EXPECT_EQ(OfferEvent(At(100, 2), "b"), Offer::kHold);
+  ASSERT_TRUE(pipeline_.sink_failure().has_value());
+  EXPECT_TRUE(absl::IsAborted(*pipeline_.sink_failure()));
+  EXPECT_FALSE(pipeline_.CanTake());
+  pipeline_.RetryHeld();
+  EXPECT_FALSE(pipeline_.CanTake()) << "it takes a new sink";
+  EXPECT_EQ(pipeline_.counters().events, 1u);
+}
+
+TEST_F(PipelineTest, KeepsTheFirstReasonThatTheSinkFailedFor) {
+  pipeline_.OnSinkFailed(absl::AbortedError("first"));
+  pipeline_.OnSinkFailed(absl::AbortedError("second"));
+  EXPECT_EQ(std::string(pipeline_.sink_failure()->message()), "first");
+}
+
+TEST_F(PipelineTest, P3ARewindProducesExactlyWhatIsUnacknowledgedInOrder) {
+  OfferEvent(At(100, 1), "a");
+  OfferEvent(At(100, 2), "b");
+  pipeline_.OnTransactionEnd(Lsn(110));
+  OfferEvent(At(200, 1), "c");
+  OfferEvent(At(200, 2), "d");
+  pipeline_.OnTransactionEnd(Lsn(210));
+  Acknowledge(0);
+  Acknowledge(2);
+  pipeline_.OnSinkFailed(absl::AbortedError("fatal"));
+  FakeSink next;
+  ReplaceSink(next);
+  EXPECT_EQ(pipeline_.counters().rewinds, 1u);
+  EXPECT_FALSE(pipeline_.confirmed().is_valid()) << "so all of it comes again";
+
+  OfferEvent(At(100, 1), "a");
+  OfferEvent(At(100, 2), "b");
+  pipeline_.OnTransactionEnd(Lsn(110));
+  OfferEvent(At(200, 1), "c");
+  OfferEvent(At(200, 2), "d");
+  pipeline_.OnTransactionEnd(Lsn(210));
+  EXPECT_EQ(next.Values(), (Values{"b", "d"}));
+  Acknowledge(next.accepted()[0].sequence);
+  EXPECT_EQ(pipeline_.confirmed(), Lsn(110));
+  Acknowledge(next.accepted()[1].sequence);
+  EXPECT_EQ(pipeline_.confirmed(), Lsn(210));
+}
+
+TEST_F(PipelineTest, P3ASecondLossBeforeTheRepeatIsThroughForgetsNothing) {
+  for (uint64_t i = 1; i <= 4; ++i)
+    OfferEvent(At(100, i), "abcd" + std::to_string(i));
+  Acknowledge(1);
+  Acknowledge(3);
+  FakeSink second;
+  ReplaceSink(second);
+  OfferEvent(At(100, 1), "1");  // and it is lost again
+  FakeSink third;
+  ReplaceSink(third);
+  for (uint64_t i = 1; i <= 4; ++i) OfferEvent(At(100, i), std::to_string(i));
+  EXPECT_EQ(second.Values(), (Values{"1"}));
+  EXPECT_EQ(third.Values(), (Values{"1", "3"}));
+}
+
+TEST_F(PipelineTest, LateReportsOfALostSinkSayNothing) {
+  OfferEvent(At(100), "a");
+  pipeline_.OnTransactionEnd(Lsn(110));
+  FakeSink next;
+  ReplaceSink(next);
+  Acknowledge(0);
+  EXPECT_EQ(pipeline_.counters().acknowledged, 0u);
+  pipeline_.OnNotDelivered(0, absl::AbortedError("purged"));
+  EXPECT_TRUE(pipeline_.CanTake()) << "the new sink is well";
+  OfferEvent(At(100), "a");
+  pipeline_.OnTransactionEnd(Lsn(110));
+  EXPECT_FALSE(pipeline_.confirmed().is_valid());
+}
+
+TEST_F(PipelineTest, ARewindDropsWhatWasHeld) {
+  sink_.AnswerWith(absl::UnavailableError("unknown topic"));
+  OfferEvent(At(100), "a");
+  FakeSink next;
+  ReplaceSink(next);
+  EXPECT_EQ(OfferEvent(At(100), "a"), Offer::kTaken);
+}
+
+TEST_F(PipelineTest, WhatWasNotDeliveredNeedsANewSink) {
+  OfferEvent(At(100, 1), "a");
+  OfferEvent(At(100, 2), "b");
+  pipeline_.OnNotDelivered(1, absl::AbortedError("gapless"));
+  EXPECT_TRUE(pipeline_.sink_failure().has_value());
+  EXPECT_EQ(pipeline_.counters().not_delivered, 1u);
+  Acknowledge(0);
+  EXPECT_EQ(pipeline_.window().in_flight_records(), 1u) << "b, as before";
+}
+
+// ---- One bad event (P8).
+
+TEST_F(PipelineTest, P8StopsBeforeAnEventWithoutARecord) {
+  OfferEvent(At(100, 1), "a");
+  EXPECT_EQ(OfferEvent(At(100, 2), "!bad"), Offer::kHold);
+  ASSERT_TRUE(pipeline_.stoppage().has_value());
+  EXPECT_EQ(pipeline_.stoppage()->position, At(100, 2));
+  EXPECT_EQ(pipeline_.stoppage()->event_id, "!bad");
+  EXPECT_TRUE(absl::IsInvalidArgument(pipeline_.stoppage()->reason));
+  EXPECT_FALSE(pipeline_.CanTake());
+  EXPECT_EQ(sink_.Values(), (Values{"a"}));
+}
+
+TEST_F(PipelineTest, P8StopsBeforeAnUndeliverableEvent) {
+  EXPECT_EQ(OfferUndeliverable(At(100, 1)), Offer::kHold);
+  ASSERT_TRUE(pipeline_.stoppage().has_value());
+  EXPECT_EQ(pipeline_.stoppage()->position, At(100, 1));
+  EXPECT_EQ(pipeline_.stoppage()->event_id, "");
+}
+
+TEST_F(PipelineTest, P8KeepsTheFirstReasonToStop) {
+  OfferUndeliverable(At(100, 1));
+  EXPECT_EQ(OfferUndeliverable(At(100, 2)), Offer::kHold);
+  EXPECT_EQ(pipeline_.stoppage()->position, At(100, 1));
+}
+
+TEST_F(PipelineTest, P2NothingIsConfirmedPastAStopAndAllBeforeItIs) {
+  OfferEvent(At(100), "a");
+  pipeline_.OnTransactionEnd(Lsn(110));
+  OfferEvent(At(200, 1), "b");
+  EXPECT_EQ(OfferUndeliverable(At(200, 2)), Offer::kHold);
+  Acknowledge(0);
+  EXPECT_EQ(pipeline_.confirmed(), Lsn(110));
+  Acknowledge(1);
+  EXPECT_EQ(pipeline_.confirmed(), Lsn(110)) << "its transaction has no end";
+}
+
+TEST_F(PipelineTest, P8AStopOutlivesReconnectsAndRewinds) {
+  OfferEvent(At(100, 1), "a");
+  OfferUndeliverable(At(100, 2));
+  FakeSink next;
+  ReplaceSink(next);
+  EXPECT_FALSE(pipeline_.CanTake());
+  EXPECT_EQ(OfferEvent(At(100, 1), "a"), Offer::kHold);
+  EXPECT_EQ(OfferUndeliverable(At(100, 2)), Offer::kHold);
+  EXPECT_TRUE(pipeline_.stoppage().has_value());
+}
+
+TEST_F(PipelineTest, P8StopsWhenTheSinkCanNeverTakeTheRecord) {
+  for (const auto& answer : {absl::InvalidArgumentError("too large"),
+                             absl::FailedPreconditionError("no ACL")}) {
+    FakeSink sink;
+    Pipeline pipeline(MakeBuilder(), Limits());
+    pipeline.SetSink(&sink);
+    sink.AnswerWith(answer);
+    std::vector<Value> references;
+    EXPECT_EQ(pipeline.OnEvent(MakeEvent(At(100), "a", references)),
+              Offer::kHold);
+    ASSERT_TRUE(pipeline.stoppage().has_value());
+    EXPECT_EQ(pipeline.stoppage()->reason, answer);
+    EXPECT_FALSE(pipeline.sink_failure().has_value());
+    EXPECT_TRUE(pipeline.window().empty());
+  }
+}
+
+TEST_F(PipelineTest, P8ARecordThatTheBrokerRefusedStopsTheFlowAfterTheRewind) {
+  OfferEvent(At(100, 1), "a");
+  OfferEvent(At(100, 2), "too large");
+  OfferEvent(At(100, 3), "c");
+  pipeline_.OnNotDelivered(1, absl::InvalidArgumentError("too large"));
+  pipeline_.OnNotDelivered(2, absl::AbortedError("gapless"));
+  pipeline_.OnNotDelivered(0, absl::AbortedError("gapless"));
+  EXPECT_FALSE(pipeline_.stoppage().has_value()) << "a must go out first";
+
+  FakeSink next;
+  ReplaceSink(next);
+  EXPECT_EQ(OfferEvent(At(100, 1), "a"), Offer::kTaken);
+  EXPECT_EQ(OfferEvent(At(100, 2), "too large"), Offer::kHold);
+  ASSERT_TRUE(pipeline_.stoppage().has_value());
+  EXPECT_EQ(pipeline_.stoppage()->position, At(100, 2));
+  EXPECT_EQ(pipeline_.stoppage()->event_id, "too large");
+  EXPECT_EQ(std::string(pipeline_.stoppage()->reason.message()), "too large");
+  EXPECT_EQ(next.Values(), (Values{"a"}));
+}
+
+TEST_F(PipelineTest, P8OfSeveralRefusedRecordsTheFirstOneStopsTheFlow) {
+  OfferEvent(At(100, 1), "a");
+  OfferEvent(At(100, 2), "b");
+  pipeline_.OnNotDelivered(1, absl::InvalidArgumentError("second"));
+  pipeline_.OnNotDelivered(0, absl::InvalidArgumentError("first"));
+  FakeSink next;
+  ReplaceSink(next);
+  EXPECT_EQ(OfferEvent(At(100, 1), "a"), Offer::kHold);
+  EXPECT_EQ(pipeline_.stoppage()->position, At(100, 1));
+  EXPECT_EQ(std::string(pipeline_.stoppage()->reason.message()), "first");
+  EXPECT_EQ(next.offered(), 0u);
+}
+
+// An event with an error does not wait for the sink: it will not go there.
+TEST_F(PipelineTest, P8AnUndeliverableEventStopsEvenWithoutASink) {
+  pipeline_.SetSink(nullptr);
+  EXPECT_EQ(OfferUndeliverable(At(100)), Offer::kHold);
+  EXPECT_TRUE(pipeline_.stoppage().has_value());
+}
+
+}  // namespace
+}  // namespace walpost
