@@ -1,0 +1,197 @@
+"""What the benchmarks stand on: servers, accounts of CPU time, tables.
+
+The servers are those of the end-to-end tests, private and on free loopback
+ports; everything is gone when the benchmark ends.
+"""
+
+import contextlib
+import csv
+import os
+import pathlib
+import platform
+import re
+import shutil
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+
+REPOSITORY = pathlib.Path(__file__).resolve().parents[1]
+RESULTS = REPOSITORY / "build" / "bench"
+
+sys.dont_write_bytecode = True
+sys.path.insert(0, str(REPOSITORY / "tests" / "e2e"))
+
+# pylint: disable=wrong-import-position
+from harness import Kafka, Postgres, Walpost, wait_until  # noqa: E402
+from harness.paths import postgres_bin  # noqa: E402
+from harness.ports import free_port  # noqa: E402
+
+__all__ = ["Accounts", "RESULTS", "Results", "Walpost", "free_port", "machine",
+           "metric", "postgres_program", "process_cpu_seconds", "servers",
+           "wait_until"]
+
+# The tests' JVM is one that starts quickly; a broker that is measured may use
+# its whole compiler. This variable overrides the command line.
+_BROKER_JVM = "-Xmx1g -Xms256m -XX:TieredStopAtLevel=4"
+_TICKS_PER_SECOND = os.sysconf("SC_CLK_TCK")
+
+
+class Servers:
+    """One Postgres, one Kafka and a folder for the rest."""
+
+    def __init__(self, directory, postgres, kafka):
+        self.directory = directory
+        self.postgres = postgres
+        self.kafka = kafka
+        self.broker_pid = _child_named("java")
+
+
+@contextlib.contextmanager
+def servers(**postgres_settings):
+    """Starts both; `postgres_settings` are added to those of the tests."""
+    directory = pathlib.Path(tempfile.mkdtemp(prefix="walpost-bench-"))
+    directory.chmod(0o755)
+    with contextlib.ExitStack() as stack:
+        stack.callback(shutil.rmtree, directory, ignore_errors=True)
+        postgres = Postgres(directory / "postgres", settings=postgres_settings)
+        stack.callback(postgres.close)
+        postgres.start()
+        os.environ["_JAVA_OPTIONS"] = _BROKER_JVM
+        kafka = Kafka(directory / "kafka")
+        stack.callback(kafka.close)
+        kafka.start()
+        yield Servers(directory, postgres, kafka)
+
+
+def postgres_program(name):
+    return str(postgres_bin() / name)
+
+
+def process_cpu_seconds(pid):
+    """User and system time of all threads; None when it has ended."""
+    try:
+        stat = pathlib.Path(f"/proc/{pid}/stat").read_text()
+    except (FileNotFoundError, ProcessLookupError):
+        return None
+    fields = stat.rpartition(")")[2].split()
+    return (int(fields[11]) + int(fields[12])) / _TICKS_PER_SECOND
+
+
+class Accounts:
+    """CPU time and wall time from construction until `close`.
+
+    `pids` are processes that live now, by name. A process that ends meanwhile
+    is accounted up to the last `sample`.
+    """
+
+    def __init__(self, pids):
+        self._pids = dict(pids)
+        self._last = {}
+        self._first = {name: process_cpu_seconds(pid) or 0.0
+                       for name, pid in self._pids.items()}
+        self._machine = _machine_ticks()
+        self._begun = time.monotonic()
+        self.elapsed_s = None
+        self.machine_busy = None
+        self.machine_cpu_s = None
+
+    def add(self, name, pid):
+        """A process that was born after we began."""
+        self._pids[name] = pid
+        self._first[name] = 0.0
+        self.sample()
+
+    def sample(self):
+        for name, pid in self._pids.items():
+            spent = process_cpu_seconds(pid)
+            if spent is not None:
+                self._last[name] = spent
+
+    def close(self):
+        self.elapsed_s = time.monotonic() - self._begun
+        self.sample()
+        busy, total = (end - begin for end, begin in
+                       zip(_machine_ticks(), self._machine))
+        self.machine_busy = busy / total
+        self.machine_cpu_s = busy / _TICKS_PER_SECOND
+        return self
+
+    def cpu_s(self, name):
+        return self._last.get(name, 0.0) - self._first.get(name, 0.0)
+
+
+def _machine_ticks():
+    """(busy, all) of all cores since boot; waiting for a disk is idle."""
+    first = pathlib.Path("/proc/stat").read_text().split("\n", 1)[0]
+    ticks = [int(field) for field in first.split()[1:9]]
+    idle = ticks[3] + ticks[4]
+    return sum(ticks) - idle, sum(ticks)
+
+
+def metric(page, name):
+    """A value of a /metrics page."""
+    return float(re.search(rf"^{re.escape(name)} (\S+)", page, re.M)[1])
+
+
+class Results:
+    """Rows of figures: kept as CSV, printed as medians."""
+
+    def __init__(self, name):
+        RESULTS.mkdir(parents=True, exist_ok=True)
+        self._csv = RESULTS / f"{name}.csv"
+        self._markdown = RESULTS / f"{name}.md"
+        self.rows = []
+
+    def add(self, row):
+        self.rows.append(row)
+        with open(self._csv, "w", newline="", encoding="utf-8") as out:
+            writer = csv.DictWriter(out, self.rows[0])
+            writer.writeheader()
+            writer.writerows(self.rows)
+
+    def column(self, name, **where):
+        return [row[name] for row in self.rows
+                if all(row[key] == value for key, value in where.items())]
+
+    def spread(self, name, digits, scale=1.0, **where):
+        """`median (min–max)`; a dash where there is nothing."""
+        values = [value * scale for value in self.column(name, **where)
+                  if value is not None]
+        if not values:
+            return "–"
+        return (f"{statistics.median(values):.{digits}f} "
+                f"({min(values):.{digits}f}–{max(values):.{digits}f})")
+
+    def write_table(self, text):
+        """Prints the table of medians and keeps it."""
+        self._markdown.write_text(text, encoding="utf-8")
+        print(f"\n{text}\n({self._csv}, {self._markdown})", flush=True)
+
+
+def table(header, rows):
+    """Markdown."""
+    lines = [header, ["---"] * len(header), *rows]
+    return "".join(f"| {' | '.join(line)} |\n" for line in lines)
+
+
+def machine():
+    """One line that says what this ran on."""
+    cpu = re.search(r"model name\s*: (.*)",
+                    pathlib.Path("/proc/cpuinfo").read_text())
+    memory = re.search(r"MemTotal:\s+(\d+)",
+                       pathlib.Path("/proc/meminfo").read_text())
+    postgres = subprocess.run([postgres_program("postgres"), "--version"],
+                              capture_output=True, text=True, check=True)
+    return (f"{os.cpu_count()} x {cpu[1] if cpu else platform.machine()}, "
+            f"{int(memory[1]) >> 20} GB, Linux {platform.release()}, "
+            f"{postgres.stdout.strip()}")
+
+
+def _child_named(name):
+    own = pathlib.Path(f"/proc/{os.getpid()}/task/{os.getpid()}/children")
+    for pid in own.read_text().split():
+        if pathlib.Path(f"/proc/{pid}/comm").read_text().strip() == name:
+            return int(pid)
+    raise RuntimeError(f"no child process {name}")
