@@ -1,9 +1,26 @@
 #include "outbox/envelope_encoder.h"
 
+#include "fmt/format.h"
+#include "outbox/fields.h"
+#include "rapidjson/memorystream.h"
 #include "walpost/v1/envelope.pb.h"
 
 namespace walpost {
 namespace {
+
+// Where the validator puts what it has seen.
+struct NullStream {
+  void Put(char) {}
+};
+
+bool IsUtf8(std::string_view text) {
+  rapidjson::MemoryStream in(text.data(), text.size());
+  NullStream out;
+  while (in.Tell() < text.size()) {
+    if (!rapidjson::UTF8<>::Validate(in, out)) return false;
+  }
+  return in.Tell() == text.size();
+}
 
 void SetCommitTime(WallTime time, google::protobuf::Timestamp& timestamp) {
   const auto seconds = std::chrono::floor<std::chrono::seconds>(time);
@@ -21,9 +38,20 @@ EnvelopeEncoder& EnvelopeEncoder::operator=(EnvelopeEncoder&&) noexcept =
     default;
 EnvelopeEncoder::~EnvelopeEncoder() = default;
 
-std::string_view EnvelopeEncoder::Encode(
+absl::StatusOr<std::string_view> EnvelopeEncoder::Encode(
     const Event& event, const std::vector<JsonObject::Member>& headers,
     uint32_t timeline) {
+  for (const FieldDescription& field : kFields) {
+    if (field.value == &Event::payload || field.value == &Event::headers) {
+      continue;  // bytes, and checked when it was parsed
+    }
+    const Value& value = event.*field.value;
+    if (value.has_value() && !IsUtf8(*value)) {
+      return absl::InvalidArgumentError(fmt::format(
+          "{} is not text in UTF-8, which value.format protobuf needs",
+          field.name));
+    }
+  }
   envelope_->Clear();
   const auto copy = [](const Value& from, auto&& mutable_field) {
     if (from.has_value()) mutable_field()->assign(*from);

@@ -7,6 +7,7 @@
 #include <string_view>
 #include <vector>
 
+#include "absl/status/statusor.h"
 #include "outbox/event.h"
 #include "outbox/json_object.h"
 
@@ -24,10 +25,11 @@ class EnvelopeEncoder {
   ~EnvelopeEncoder();
 
   // `headers` are the members of event.headers. The bytes are valid until the
-  // next Encode.
-  std::string_view Encode(const Event& event,
-                          const std::vector<JsonObject::Member>& headers,
-                          uint32_t timeline);
+  // next Encode. kInvalidArgument: a field other than the payload is not text
+  // in UTF-8, which protobuf's strings must be; only value.format raw takes it.
+  absl::StatusOr<std::string_view> Encode(
+      const Event& event, const std::vector<JsonObject::Member>& headers,
+      uint32_t timeline);
 
  private:
   // Reused, so that its strings keep their memory.

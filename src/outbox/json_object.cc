@@ -1,5 +1,7 @@
 #include "outbox/json_object.h"
 
+#include <algorithm>
+
 #include "fmt/format.h"
 #include "rapidjson/error/en.h"
 
@@ -8,21 +10,51 @@ namespace {
 
 using Stream = rapidjson::InsituStringStream;
 
+bool IsDigit(char c) { return c >= '0' && c <= '9'; }
+
+// Makes every number of the JSON text `text` small, at its length and with
+// its grammar: exponents become zeros, mantissas too long for any double
+// become d.000... The parser refuses numbers that no double can hold, even
+// where it is to give them as they are.
+void ShrinkNumbers(std::string& text) {
+  constexpr size_t kLongestMantissa = 300;
+  bool in_string = false;
+  for (size_t i = 0; i < text.size(); ++i) {
+    if (text[i] == '"') in_string = !in_string;
+    if (in_string && text[i] == '\\') ++i;
+    if (in_string || !IsDigit(text[i])) continue;
+    const size_t begin = i;
+    while (IsDigit(text[i]) || text[i] == '.') ++i;
+    if (i - begin > kLongestMantissa && text[begin] != '0') {
+      std::fill(text.begin() + begin + 1, text.begin() + i, '0');
+      text[begin + 1] = '.';
+    }
+    if (text[i] == 'e' || text[i] == 'E') {
+      if (text[i + 1] == '+' || text[i + 1] == '-') ++i;
+      while (IsDigit(text[i + 1])) text[++i] = '0';
+    } else {
+      --i;
+    }
+  }
+}
+
 // Collects the members of the outermost object. Of a nested value it only
 // notes where it begins and ends. The parser calls Start... and End... before
 // it takes the bracket, so Tell() is the bracket's own offset.
 class MemberCollector {
  public:
-  MemberCollector(std::string_view text, Stream& stream,
-                  std::vector<JsonObject::Member>& members)
-      : text_(text), stream_(stream), members_(members) {}
+  // The stream is `scratch`, which began as a copy of `text`.
+  MemberCollector(std::string_view text, const std::string& scratch,
+                  Stream& stream, std::vector<JsonObject::Member>& members)
+      : text_(text), scratch_(scratch), stream_(stream), members_(members) {}
 
   bool Null() { return Put(std::nullopt); }
   bool Bool(bool value) {
     return Put(value ? std::string_view("true") : std::string_view("false"));
   }
   bool RawNumber(const char* text, rapidjson::SizeType length, bool) {
-    return Put(std::string_view(text, length));
+    const auto offset = static_cast<size_t>(text - scratch_.data());
+    return Put(text_.substr(offset, length));
   }
   bool String(const char* text, rapidjson::SizeType length, bool) {
     return Put(std::string_view(text, length));
@@ -64,6 +96,7 @@ class MemberCollector {
   }
 
   std::string_view text_;
+  const std::string& scratch_;
   Stream& stream_;
   std::vector<JsonObject::Member>& members_;
   std::string_view name_;
@@ -79,14 +112,12 @@ absl::Status JsonObject::Parse(std::string_view text) {
     return absl::InvalidArgumentError("not JSON: it holds a NUL byte");
   }
   scratch_.assign(text);
-  Stream stream(scratch_.data());
-  MemberCollector collector(text, stream, members_);
-  constexpr unsigned kFlags =
-      rapidjson::kParseInsituFlag | rapidjson::kParseIterativeFlag |
-      rapidjson::kParseNumbersAsStringsFlag |
-      rapidjson::kParseValidateEncodingFlag;
-  const rapidjson::ParseResult result =
-      reader_.Parse<kFlags>(stream, collector);
+  rapidjson::ParseResult result = ParseScratch(text);
+  if (result.Code() == rapidjson::kParseErrorNumberTooBig) {
+    scratch_.assign(text);
+    ShrinkNumbers(scratch_);
+    result = ParseScratch(text);
+  }
   if (!result.IsError()) return absl::OkStatus();
   members_.clear();
   if (result.Code() == rapidjson::kParseErrorTermination) {
@@ -96,6 +127,17 @@ absl::Status JsonObject::Parse(std::string_view text) {
       fmt::format("not JSON: {} (at byte {})",
                   rapidjson::GetParseError_En(result.Code()),
                   result.Offset()));
+}
+
+rapidjson::ParseResult JsonObject::ParseScratch(std::string_view text) {
+  members_.clear();
+  Stream stream(scratch_.data());
+  MemberCollector collector(text, scratch_, stream, members_);
+  constexpr unsigned kFlags =
+      rapidjson::kParseInsituFlag | rapidjson::kParseIterativeFlag |
+      rapidjson::kParseNumbersAsStringsFlag |
+      rapidjson::kParseValidateEncodingFlag;
+  return reader_.Parse<kFlags>(stream, collector);
 }
 
 const Value* JsonObject::Find(std::string_view name) const {

@@ -33,6 +33,8 @@ class JsonObject {
   const Value* Find(std::string_view name) const;
 
  private:
+  rapidjson::ParseResult ParseScratch(std::string_view text);
+
   std::string scratch_;  // the text again, decoded in place by the parser
   std::vector<Member> members_;
   rapidjson::Reader reader_;

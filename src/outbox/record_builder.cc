@@ -45,8 +45,9 @@ absl::StatusOr<Record> RecordBuilder::Build(const Event& event,
   record.key = event.aggregate_id;
   record.value = event.payload;
   if (format_ == ValueFormat::kProtobuf) {
-    record.value =
-        envelope_.Encode(event, header_object_.members(), timeline);
+    WALPOST_ASSIGN_OR_RETURN(
+        record.value,
+        envelope_.Encode(event, header_object_.members(), timeline));
   }
   record.headers = headers_;
   record.timestamp = event.timestamp;

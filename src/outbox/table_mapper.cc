@@ -128,6 +128,8 @@ absl::StatusOr<TableMapper::Binding> TableMapper::BindReference(
 
 absl::Status TableMapper::Map(const pgoutput::TupleData& row, Event& event) {
   WALPOST_RETURN_IF_ERROR(ReadRow(row));
+  // Before bytea is decoded: in JSON it is the text that the server renders.
+  const Value json = MakeJsonValue();
   WALPOST_RETURN_IF_ERROR(DecodeByteaColumns());
   for (size_t i = 0; i < kFields.size(); ++i) {
     event.*kFields[i].value = Get(fields_[i]);
@@ -136,14 +138,7 @@ absl::Status TableMapper::Map(const pgoutput::TupleData& row, Event& event) {
     reference_values_[i] = Get(references_[i]);
   }
   event.references = reference_values_;
-  if (!value_columns_.empty()) {
-    json_value_.Begin();
-    for (const size_t column : value_columns_) {
-      json_value_.Add(relation_.columns[column].name,
-                      relation_.columns[column].type_oid, values_[column]);
-    }
-    event.payload = json_value_.Finish();
-  }
+  if (json.has_value()) event.payload = json;
   return MapTimestamp(event);
 }
 
@@ -166,6 +161,16 @@ absl::Status TableMapper::ReadRow(const pgoutput::TupleData& row) {
                     relation_.QualifiedName()));
   }
   return absl::OkStatus();
+}
+
+Value TableMapper::MakeJsonValue() {
+  if (value_columns_.empty()) return std::nullopt;
+  json_value_.Begin();
+  for (const size_t column : value_columns_) {
+    json_value_.Add(relation_.columns[column].name,
+                    relation_.columns[column].type_oid, values_[column]);
+  }
+  return json_value_.Finish();
 }
 
 absl::Status TableMapper::DecodeByteaColumns() {

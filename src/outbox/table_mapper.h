@@ -63,6 +63,8 @@ class TableMapper {
   absl::Status ReadRow(const pgoutput::TupleData& row);
   absl::Status CheckTimestamp() const;
   absl::Status CheckPayload(const TableOptions& options) const;
+  // The payload made of value_columns; nullopt when none are configured.
+  Value MakeJsonValue();
   absl::Status DecodeByteaColumns();
   absl::Status MapTimestamp(Event& event) const;
   Value Get(const Binding& binding) const;

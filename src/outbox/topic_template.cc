@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "absl/strings/ascii.h"
+#include "absl/strings/str_split.h"
 #include "base/status_macros.h"
 #include "fmt/format.h"
 
@@ -14,14 +15,6 @@ constexpr size_t kLongestTopicName = 249;
 bool IsTopicCharacter(char c) {
   return absl::ascii_isalnum(static_cast<unsigned char>(c)) || c == '.' ||
          c == '_' || c == '-';
-}
-
-// Takes the text up to `separator` off the front of `rest`.
-std::string_view TakeUntil(char separator, std::string_view& rest) {
-  const size_t end = std::min(rest.find(separator), rest.size());
-  const std::string_view taken = rest.substr(0, end);
-  rest.remove_prefix(std::min(end + 1, rest.size()));
-  return taken;
 }
 
 }  // namespace
@@ -72,11 +65,12 @@ absl::StatusOr<TopicTemplate> TopicTemplate::Parse(std::string_view text) {
 }
 
 absl::Status TopicTemplate::ParseReference(std::string_view text, Part& part) {
-  const std::string name(TakeUntil('|', text));
+  const std::vector<std::string> words =
+      absl::StrSplit(std::string(text), '|');
+  const std::string& name = words.front();
   if (name.empty()) return absl::InvalidArgumentError("a name is missing");
-  while (!text.empty()) {
-    WALPOST_ASSIGN_OR_RETURN(Function function,
-                             ParseFunction(TakeUntil('|', text)));
+  for (size_t i = 1; i < words.size(); ++i) {
+    WALPOST_ASSIGN_OR_RETURN(Function function, ParseFunction(words[i]));
     part.functions.push_back(std::move(function));
   }
   const auto found = std::ranges::find(references_, name);
@@ -88,16 +82,13 @@ absl::Status TopicTemplate::ParseReference(std::string_view text, Part& part) {
 
 absl::StatusOr<TopicTemplate::Function> TopicTemplate::ParseFunction(
     std::string_view text) {
-  std::string_view arguments = text;
-  const std::string_view name = TakeUntil(':', arguments);
-  if (name == "lower" && arguments.empty()) {
+  const std::vector<std::string> words =
+      absl::StrSplit(std::string(text), ':');
+  if (words.front() == "lower" && words.size() == 1) {
     return Function{Function::Kind::kLower, {}, {}};
   }
-  if (name == "replace" && arguments.find(':') != std::string_view::npos) {
-    const std::string from(TakeUntil(':', arguments));
-    if (!from.empty() && arguments.find(':') == std::string_view::npos) {
-      return Function{Function::Kind::kReplace, from, std::string(arguments)};
-    }
+  if (words.front() == "replace" && words.size() == 3 && !words[1].empty()) {
+    return Function{Function::Kind::kReplace, words[1], words[2]};
   }
   return absl::InvalidArgumentError(fmt::format(
       "'{}' is no function; there are lower and replace:FROM:TO", text));

@@ -64,6 +64,12 @@ absl::Status TransactionAssembler::Begin(const pgoutput::Begin& begin) {
         "inside the one that commits at {}",
         begin.commit_lsn.ToString(), transaction_.commit_lsn.ToString()));
   }
+  if (begin.commit_lsn <= transaction_.commit_lsn) {
+    return absl::DataLossError(fmt::format(
+        "replication stream: the transaction that commits at {} comes after "
+        "the one that committed at {}",
+        begin.commit_lsn.ToString(), transaction_.commit_lsn.ToString()));
+  }
   in_transaction_ = true;
   transaction_ = begin;
   ordinal_ = 0;
@@ -112,6 +118,7 @@ void TransactionAssembler::Describe(const pgoutput::Relation& relation) {
 }
 
 void TransactionAssembler::BeginEvent(size_t source, Step& step) {
+  step.event = {};
   step.event.source = source;
   step.event.position = {transaction_.commit_lsn, ++ordinal_};
   step.event.commit_time = transaction_.commit_time;

@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <chrono>
 #include <memory>
 #include <string>
@@ -43,11 +44,25 @@ const std::vector<ColumnSpec> kUsualColumns = {
     {"id", kUuid}, {"aggregate_type"},  {"aggregate_id"},
     {"type"},      {"payload", kJsonb}, {"headers", kJsonb}};
 
+// Most tables here are about other fields: one without a column for the
+// payload says so, as it must.
+absl::StatusOr<std::unique_ptr<TableMapper>> Create(
+    TableOptions options, const std::vector<ColumnSpec>& columns,
+    const Names& references) {
+  const auto is_payload = [](const ColumnSpec& column) {
+    return column.name == "payload";
+  };
+  if (std::ranges::none_of(columns, is_payload)) {
+    options.columns.payload = Absent();
+  }
+  return TableMapper::Create(options, MakeTable("public", "outbox", columns),
+                             references);
+}
+
 std::unique_ptr<TableMapper> MustCreate(const TableOptions& options,
                                         const std::vector<ColumnSpec>& columns,
                                         const Names& references = {}) {
-  auto mapper = TableMapper::Create(
-      options, MakeTable("public", "outbox", columns), references);
+  auto mapper = Create(options, columns, references);
   EXPECT_TRUE(mapper.ok()) << mapper.status();
   return *std::move(mapper);
 }
@@ -55,8 +70,7 @@ std::unique_ptr<TableMapper> MustCreate(const TableOptions& options,
 std::string RefusalOf(const TableOptions& options,
                       const std::vector<ColumnSpec>& columns,
                       const Names& references = {}) {
-  const auto mapper = TableMapper::Create(
-      options, MakeTable("public", "outbox", columns), references);
+  const auto mapper = Create(options, columns, references);
   EXPECT_TRUE(absl::IsFailedPrecondition(mapper.status())) << mapper.status();
   return std::string(mapper.status().message());
 }
@@ -168,6 +182,16 @@ TEST(TableMapperTest, AMissingColumnIsNamedWithTableAndKey) {
             "table public.outbox has no published column 'order_id', which "
             "outbox.tables.columns.aggregate_id names: correct the "
             "configuration, or add the column to the table or the publication");
+}
+
+TEST(TableMapperTest, ATableWithoutAPayloadIsRefusedUnlessThatIsMeant) {
+  const auto mapper = TableMapper::Create(
+      {}, MakeTable("public", "outbox", {{"id"}, {"body"}}), {});
+  EXPECT_TRUE(absl::IsFailedPrecondition(mapper.status()));
+  EXPECT_EQ(std::string(mapper.status().message()),
+            "table public.outbox has no column 'payload': set "
+            "outbox.tables.columns.payload (a column, {constant: ...} or null) "
+            "or outbox.tables.value.columns");
 }
 
 TEST(TableMapperTest, AMissingValueColumnIsNamedWithItsKey) {

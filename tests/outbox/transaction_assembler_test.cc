@@ -121,21 +121,23 @@ TEST_F(TransactionAssemblerTest, ARelationMayChangeInMidTransaction) {
   ExpectNothing(BeginMessage(kCommit));
   DescribeOutbox();
   EXPECT_EQ(FeedEvent(Row("1")).id, "1");
-  // alter table outbox drop column payload, add column type; id moves
+  // alter table outbox drop column aggregate_id, add column type; id moves
   ExpectNothing(RelationMessage(kOutbox, "public", "outbox",
-                                {{"type"}, {"aggregate_id"}, {"id"}}));
+                                {{"type"}, {"payload"}, {"id"}}));
   const Event& event =
-      FeedEvent(InsertMessage(kOutbox, {Text("t"), Text("k"), Text("2")}));
+      FeedEvent(InsertMessage(kOutbox, {Text("t"), Text("p"), Text("2")}));
   EXPECT_EQ(event.id, "2");
   EXPECT_EQ(event.type, "t");
-  EXPECT_EQ(event.payload, std::nullopt);
+  EXPECT_EQ(event.aggregate_id, std::nullopt);
+  EXPECT_EQ(event.payload, "p");
   EXPECT_EQ(event.position.ordinal, 2u);
 }
 
 TEST_F(TransactionAssemblerTest, ARowMustFitTheLatestRelation) {
   ExpectNothing(BeginMessage(kCommit));
   DescribeOutbox();
-  ExpectNothing(RelationMessage(kOutbox, "public", "outbox", {{"id"}}));
+  ExpectNothing(
+      RelationMessage(kOutbox, "public", "outbox", {{"id"}, {"payload"}}));
   EXPECT_TRUE(absl::IsDataLoss(feed_.Feed(Row("1"))));
 }
 
@@ -263,18 +265,20 @@ TEST_F(TransactionAssemblerTest, ATableWhoseColumnsDoNotFitIsNotSkipped) {
   options.tables[0].columns.id = {FieldSource::Kind::kColumn, "uuid"};
   MessageFeed feed(options);
   ASSERT_TRUE(feed.Feed(BeginMessage(kCommit)).ok());
-  ASSERT_TRUE(
-      feed.Feed(RelationMessage(kOutbox, "public", "outbox", {{"id"}})).ok());
+  ASSERT_TRUE(feed.Feed(RelationMessage(kOutbox, "public", "outbox",
+                                        {{"id"}, {"payload"}}))
+                  .ok());
   for (uint64_t ordinal = 1; ordinal <= 2; ++ordinal) {
-    ASSERT_TRUE(feed.Feed(InsertMessage(kOutbox, {Text("1")})).ok());
+    ASSERT_TRUE(feed.Feed(InsertMessage(kOutbox, {Text("1"), Null()})).ok());
     EXPECT_EQ(feed.step().kind, Step::Kind::kUndeliverable);
     EXPECT_TRUE(absl::IsFailedPrecondition(feed.step().error));
     EXPECT_EQ(feed.step().event.position.ordinal, ordinal);
   }
   // The table is altered, and fits again.
-  ASSERT_TRUE(
-      feed.Feed(RelationMessage(kOutbox, "public", "outbox", {{"uuid"}})).ok());
-  ASSERT_TRUE(feed.Feed(InsertMessage(kOutbox, {Text("1")})).ok());
+  ASSERT_TRUE(feed.Feed(RelationMessage(kOutbox, "public", "outbox",
+                                        {{"uuid"}, {"payload"}}))
+                  .ok());
+  ASSERT_TRUE(feed.Feed(InsertMessage(kOutbox, {Text("1"), Null()})).ok());
   EXPECT_EQ(feed.step().kind, Step::Kind::kEvent);
 }
 

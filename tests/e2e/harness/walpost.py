@@ -130,6 +130,11 @@ class Walpost:
         except OSError as failure:
             return 0, str(failure)
 
+    def metric(self, name):
+        """The value of an unlabelled metric; None where nobody answers."""
+        found = re.search(rf"^{name} (\S+)$", self.get("/metrics")[1], re.M)
+        return float(found[1]) if found else None
+
     def peak_memory_bytes(self):
         """The most it has been resident with, by the kernel's account."""
         status = pathlib.Path(f"/proc/{self.pid}/status").read_text()
