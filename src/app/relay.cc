@@ -40,8 +40,7 @@ absl::StatusOr<std::unique_ptr<Relay>> Relay::Create(
     asio::any_io_executor executor, const Config& config) {
   WALPOST_ASSIGN_OR_RETURN(std::unique_ptr<RecordBuilder> builder,
                            RecordBuilder::Create(config.outbox));
-  std::unique_ptr<Relay> relay(
-      new Relay(executor, config, std::move(builder)));
+  std::unique_ptr<Relay> relay(new Relay(executor, config, std::move(builder)));
   WALPOST_RETURN_IF_ERROR(relay->StartProducer());
   return relay;
 }
@@ -68,8 +67,8 @@ absl::Status Relay::StartProducer() {
   ProducerOptions options = config_.kafka;
   options.max_records = config_.window.max_records;
   WALPOST_ASSIGN_OR_RETURN(
-      producer_, Producer::Create(executor_, options, pipeline_,
-                                  [this] { OnDrained(); }));
+      producer_,
+      Producer::Create(executor_, options, pipeline_, [this] { OnDrained(); }));
   pipeline_.SetSink(producer_.get());
   return absl::OkStatus();
 }
@@ -194,8 +193,7 @@ void Relay::UpdateState() {
   if (state == RelayState::kStuck) {
     spdlog::error("stuck: {}", reason);
   } else if (state != state_) {
-    spdlog::info("{}{}{}", ToString(state), reason.empty() ? "" : ": ",
-                 reason);
+    spdlog::info("{}{}{}", ToString(state), reason.empty() ? "" : ": ", reason);
   }
   state_ = state;
   reason_ = std::move(reason);
@@ -208,8 +206,9 @@ RelayState Relay::CurrentState(std::string& reason) const {
         "the event at {}/{}{} cannot be delivered: {}. Nothing after it goes "
         "out and nothing is confirmed past it",
         stoppage->position.commit_lsn.ToString(), stoppage->position.ordinal,
-        stoppage->event_id.empty() ? ""
-                                   : fmt::format(" (id {})", stoppage->event_id),
+        stoppage->event_id.empty()
+            ? ""
+            : fmt::format(" (id {})", stoppage->event_id),
         std::string(stoppage->reason.message()));
     return RelayState::kStuck;
   }
@@ -246,8 +245,7 @@ RelayState Relay::CurrentState(std::string& reason) const {
         pipeline_.window().in_flight_records(), config_.kafka.brokers);
     return RelayState::kStuck;
   }
-  return age > kBehindAfter ? RelayState::kCatchingUp
-                            : RelayState::kStreaming;
+  return age > kBehindAfter ? RelayState::kCatchingUp : RelayState::kStreaming;
 }
 
 void Relay::NoteAcknowledgements() {

@@ -8,11 +8,11 @@
 #include <cstdio>
 #include <cstdlib>
 
-#define WALPOST_CHECK(condition)                                       \
-  do {                                                                 \
-    if (!(condition)) [[unlikely]] {                                   \
-      std::fprintf(stderr, "walpost: %s:%d: check failed: %s\n",       \
-                   __FILE__, __LINE__, #condition);                    \
-      std::abort();                                                    \
-    }                                                                  \
+#define WALPOST_CHECK(condition)                                           \
+  do {                                                                     \
+    if (!(condition)) [[unlikely]] {                                       \
+      std::fprintf(stderr, "walpost: %s:%d: check failed: %s\n", __FILE__, \
+                   __LINE__, #condition);                                  \
+      std::abort();                                                        \
+    }                                                                      \
   } while (false)

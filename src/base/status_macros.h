@@ -21,9 +21,9 @@
     }                                                         \
   } while (false)
 
-#define WALPOST_ASSIGN_OR_RETURN(declaration, expression)           \
-  auto WALPOST_CONCAT(result_, __LINE__) = (expression);            \
-  if (!WALPOST_CONCAT(result_, __LINE__).ok()) {                    \
-    return std::move(WALPOST_CONCAT(result_, __LINE__)).status();   \
-  }                                                                 \
+#define WALPOST_ASSIGN_OR_RETURN(declaration, expression)         \
+  auto WALPOST_CONCAT(result_, __LINE__) = (expression);          \
+  if (!WALPOST_CONCAT(result_, __LINE__).ok()) {                  \
+    return std::move(WALPOST_CONCAT(result_, __LINE__)).status(); \
+  }                                                               \
   declaration = std::move(WALPOST_CONCAT(result_, __LINE__)).value()

@@ -17,9 +17,9 @@ inline constexpr std::chrono::microseconds kPostgresEpoch{946'684'800'000'000};
 
 constexpr WallTime FromPostgresMicros(int64_t micros) {
   // Unsigned on the way: a damaged stream may hold any 64 bits.
-  return WallTime(std::chrono::microseconds(static_cast<int64_t>(
-      static_cast<uint64_t>(micros) +
-      static_cast<uint64_t>(kPostgresEpoch.count()))));
+  return WallTime(std::chrono::microseconds(
+      static_cast<int64_t>(static_cast<uint64_t>(micros) +
+                           static_cast<uint64_t>(kPostgresEpoch.count()))));
 }
 
 constexpr int64_t ToPostgresMicros(WallTime time) {

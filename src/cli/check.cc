@@ -92,10 +92,10 @@ int Check(const ConfigArguments& arguments) {
 
   const bool postgres_error =
       Print(RunCheckPostgres(*config, *routes), "Postgres");
-  const bool kafka_error = Print(
-      CheckCluster(config->kafka, TopicPrefixes(*config, *routes),
-                   kKafkaTimeout),
-      "Kafka");
+  const bool kafka_error =
+      Print(CheckCluster(config->kafka, TopicPrefixes(*config, *routes),
+                         kKafkaTimeout),
+            "Kafka");
   return postgres_error || kafka_error ? kExitFindings : kExitOk;
 }
 
@@ -106,8 +106,7 @@ void AddCheck(CLI::App& app, int& exit_code) {
       "check", "Test both ends and print what to mend, and how");
   auto arguments = std::make_shared<ConfigArguments>();
   arguments->AddTo(*verb);
-  verb->callback(
-      [arguments, &exit_code] { exit_code = Check(*arguments); });
+  verb->callback([arguments, &exit_code] { exit_code = Check(*arguments); });
 }
 
 }  // namespace walpost

@@ -124,8 +124,8 @@ class Initializer {
         if (status.ok()) status = co_await AddToPublication(table.name);
       }
     } else {
-      status = co_await CreatePublication(*connection_, name,
-                                          config_.outbox.tables);
+      status =
+          co_await CreatePublication(*connection_, name, config_.outbox.tables);
     }
     if (status.ok()) {
       Report("publication", name, *exists ? "exists" : "created");
@@ -183,13 +183,14 @@ absl::Status PrintSql(const Config& config, SlotFailover failover) {
     fmt::print("{}\n", sql);
   }
   if (WantsEmitFunction(config)) fmt::print("{}\n", kSql_outbox_emit);
-  fmt::print("-- Which rows are sent: inserts only, partitions under the name "
-             "of their root.\n{}\n\n",
-             CreatePublicationSql(config.postgres.publication,
-                                  config.outbox.tables));
-  fmt::print("-- What the server keeps for walpost. After the publication.\n"
-             "{}\n",
-             CreateSlotSql(config.postgres.slot, failover));
+  fmt::print(
+      "-- Which rows are sent: inserts only, partitions under the name "
+      "of their root.\n{}\n\n",
+      CreatePublicationSql(config.postgres.publication, config.outbox.tables));
+  fmt::print(
+      "-- What the server keeps for walpost. After the publication.\n"
+      "{}\n",
+      CreateSlotSql(config.postgres.slot, failover));
   return absl::OkStatus();
 }
 
@@ -207,8 +208,7 @@ int Init(const ConfigArguments& arguments, bool print, bool failover) {
   if (!complete.ok()) return Fail(complete, kExitUsage);
   asio::io_context io(1);
   Initializer initializer(*config, kind);
-  const absl::Status status =
-      RunToEnd(io, initializer.Run(io.get_executor()));
+  const absl::Status status = RunToEnd(io, initializer.Run(io.get_executor()));
   return status.ok() ? int{kExitOk} : Fail(status, kExitPostgres);
 }
 
@@ -224,9 +224,8 @@ void AddInit(CLI::App& app, int& exit_code) {
   verb->add_flag("--print", *print, "Only print the SQL");
   verb->add_flag("--failover", *failover,
                  "Create the slot with FAILOVER (PostgreSQL 17 and newer)");
-  verb->callback([=, &exit_code] {
-    exit_code = Init(*arguments, *print, *failover);
-  });
+  verb->callback(
+      [=, &exit_code] { exit_code = Init(*arguments, *print, *failover); });
 }
 
 }  // namespace walpost

@@ -9,8 +9,7 @@
 namespace walpost {
 
 void ConfigArguments::AddTo(CLI::App& verb) {
-  verb.add_option("-c,--config", file, "Configuration file (YAML)")
-      ->required();
+  verb.add_option("-c,--config", file, "Configuration file (YAML)")->required();
   verb.add_option("--set", overrides,
                   "Override a key, as in --set kafka.brokers=host:9092")
       ->take_all()

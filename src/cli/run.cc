@@ -1,9 +1,9 @@
 // walpost run: publish until told to end.
-#include <csignal>
 #include <CLI/CLI.hpp>
 #include <boost/asio/co_spawn.hpp>
 #include <boost/asio/io_context.hpp>
 #include <boost/asio/signal_set.hpp>
+#include <csignal>
 #include <memory>
 
 #include "admin/http_server.h"
@@ -85,14 +85,14 @@ int Run(const ConfigArguments& arguments, bool print_config) {
   SignalHandler signals(io, **relay);
   std::unique_ptr<HttpServer> http;
   if (!config->http.listen.empty()) {
-    auto created = HttpServer::Create(
-        io.get_executor(), config->http, std::string(kVersion),
-        [&relay] { return (*relay)->Status(); });
+    auto created = HttpServer::Create(io.get_executor(), config->http,
+                                      std::string(kVersion),
+                                      [&relay] { return (*relay)->Status(); });
     if (!created.ok()) return Fail(created.status(), kExitUsage);
     http = *std::move(created);
   }
-  spdlog::info("walpost {}: {} to Kafka at {}", kVersion,
-               config->postgres.slot, config->kafka.brokers);
+  spdlog::info("walpost {}: {} to Kafka at {}", kVersion, config->postgres.slot,
+               config->kafka.brokers);
   absl::Status result;
   asio::co_spawn(io, (*relay)->Run(),
                  [&](std::exception_ptr exception, absl::Status status) {
@@ -103,8 +103,7 @@ int Run(const ConfigArguments& arguments, bool print_config) {
                  });
   io.run();
   if (!result.ok()) return Fail(result, kExitPostgres);
-  spdlog::info("ended; confirmed {}",
-               (*relay)->Status().confirmed.ToString());
+  spdlog::info("ended; confirmed {}", (*relay)->Status().confirmed.ToString());
   return kExitOk;
 }
 

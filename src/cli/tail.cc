@@ -55,8 +55,7 @@ class Tail {
       if (!status.ok() || ended_) break;
       status = SendFeedback();
       const MonotonicTime until = Clock::now() + kFeedbackInterval;
-      co_await connection_->waiter().Wait(SocketWaiter::Interest::kRead,
-                                          until);
+      co_await connection_->waiter().Wait(SocketWaiter::Interest::kRead, until);
     }
     co_return status;
   }
@@ -79,20 +78,18 @@ class Tail {
                                           config_.outbox.tables);
     } else if (!*exists) {
       status = absl::FailedPreconditionError(fmt::format(
-          "publication {} does not exist: run walpost init, or {}",
-          publication,
+          "publication {} does not exist: run walpost init, or {}", publication,
           CreatePublicationSql(publication, config_.outbox.tables)));
     }
     if (!status.ok()) co_return status;
     const std::string slot = fmt::format("walpost_tail_{}", getpid());
     const MonotonicTime deadline = Clock::now() + kSlotCreationLimit;
-    auto created = co_await CreateSlot(*connection_, slot,
-                                       SlotKind::kTemporary,
+    auto created = co_await CreateSlot(*connection_, slot, SlotKind::kTemporary,
                                        SlotFailover::kNo, deadline);
     if (!created.ok()) co_return created.status();
-    const std::string command = StartReplicationCommand(
-        *connection_, slot, Lsn(), publication,
-        config_.outbox.messages.enabled());
+    const std::string command =
+        StartReplicationCommand(*connection_, slot, Lsn(), publication,
+                                config_.outbox.messages.enabled());
     status = co_await connection_->StartCopyBoth(command);
     if (status.ok()) stream_.emplace(*connection_);
     co_return status;
@@ -206,8 +203,7 @@ void AddTail(CLI::App& app, int& exit_code) {
   auto count = std::make_shared<uint64_t>(0);
   arguments->AddTo(*verb);
   verb->add_option("--count", *count, "End after so many events");
-  verb->callback(
-      [=, &exit_code] { exit_code = RunTail(*arguments, *count); });
+  verb->callback([=, &exit_code] { exit_code = RunTail(*arguments, *count); });
 }
 
 }  // namespace walpost

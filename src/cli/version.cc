@@ -1,9 +1,10 @@
+#include "base/version.h"
+
 #include <libpq-fe.h>
 #include <librdkafka/rdkafka.h>
 
 #include <CLI/CLI.hpp>
 
-#include "base/version.h"
 #include "cli/exit_code.h"
 #include "cli/verbs.h"
 #include "fmt/format.h"
@@ -11,9 +12,9 @@
 namespace walpost {
 
 void AddVersion(CLI::App& app, int& exit_code) {
-  CLI::App* verb =
-      app.add_subcommand("version", "Print the versions of walpost and of "
-                                    "the libraries that it runs with");
+  CLI::App* verb = app.add_subcommand("version",
+                                      "Print the versions of walpost and of "
+                                      "the libraries that it runs with");
   verb->callback([&exit_code] {
     const int libpq = PQlibVersion();
     fmt::print("walpost {}\nlibpq {}.{}\nlibrdkafka {}\n", kVersion,

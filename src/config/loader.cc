@@ -51,8 +51,7 @@ void ReadPostgres(Section section, WalSourceOptions& options) {
 }
 
 // A column name, {constant: text}, or null.
-void ReadField(Section& columns, const std::string& name,
-               FieldSource& source) {
+void ReadField(Section& columns, const std::string& name, FieldSource& source) {
   const YAML::Node node = columns.Get(name);
   if (!node.IsDefined()) return;
   if (node.IsNull()) {

@@ -88,9 +88,7 @@ YAML::Node Section::Get(const std::string& key) {
   return node[key] ? node[key] : YAML::Node(YAML::NodeType::Undefined);
 }
 
-bool Section::Has(const std::string& key) {
-  return Get(key).IsDefined();
-}
+bool Section::Has(const std::string& key) { return Get(key).IsDefined(); }
 
 std::string Section::Scalar(const std::string& key, const YAML::Node& node) {
   if (failed()) return "";

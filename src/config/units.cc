@@ -50,8 +50,7 @@ std::string Format(uint64_t value, std::span<const Unit> units) {
 
 }  // namespace
 
-absl::StatusOr<std::chrono::milliseconds> ParseDuration(
-    std::string_view text) {
+absl::StatusOr<std::chrono::milliseconds> ParseDuration(std::string_view text) {
   const auto millis = Parse(text, kDurations);
   if (millis) return std::chrono::milliseconds(*millis);
   return absl::InvalidArgumentError(fmt::format(

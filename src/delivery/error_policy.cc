@@ -1,6 +1,5 @@
 #include "delivery/error_policy.h"
 
-
 namespace walpost {
 namespace {
 
@@ -16,11 +15,15 @@ struct SqlstateRow {
 };
 
 constexpr SqlstateRow kSqlstates[] = {
-    {"08P01", {kOperator, "protocol violation: is a pooler in between? "
-                          "Connect to Postgres directly"}},
+    {"08P01",
+     {kOperator,
+      "protocol violation: is a pooler in between? "
+      "Connect to Postgres directly"}},
     {"08", {kRetry, ""}},
-    {"28", {kOperator, "check user, password and pg_hba.conf; a replication "
-                       "connection needs a line for the database itself"}},
+    {"28",
+     {kOperator,
+      "check user, password and pg_hba.conf; a replication "
+      "connection needs a line for the database itself"}},
     {"3D000", {kOperator, "create the database or correct dbname"}},
     {"42501", {kOperator, "grant the role REPLICATION (sql/role.sql)"}},
     {"42704", {kOperator, "create what is missing with walpost init"}},
@@ -29,12 +32,16 @@ constexpr SqlstateRow kSqlstates[] = {
     {"22P05", {kDamaged, "a row holds a character that UTF-8 does not have"}},
     {"22", {kOperator, ""}},
     {"25006", {kRetry, "this host is a read-only standby"}},
-    {"53", {kRetry, "the server is out of a resource: max_wal_senders, "
-                    "max_connections, memory or disk"}},
+    {"53",
+     {kRetry,
+      "the server is out of a resource: max_wal_senders, "
+      "max_connections, memory or disk"}},
     {"54", {kDamaged, "a row is too large to be decoded (1 GB)"}},
     {"55006", {kRetry, "another process uses the slot"}},
-    {"55000", {kOperator, "look at wal_status in pg_replication_slots: a slot "
-                          "whose WAL was removed must be made anew"}},
+    {"55000",
+     {kOperator,
+      "look at wal_status in pg_replication_slots: a slot "
+      "whose WAL was removed must be made anew"}},
     {"57P", {kRetry, ""}},
     {"58P01", {kOperator, "WAL that the slot needs was removed"}},
     {"58", {kRetry, "the server has trouble with its disk"}},

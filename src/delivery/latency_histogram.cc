@@ -12,7 +12,8 @@ const Bounds& UpperBoundsMicros() {
   static const Bounds bounds = [] {
     Bounds filled;
     for (size_t i = 0; i < filled.size(); ++i) {
-      filled[i] = std::llround(100.0 * std::pow(2.0, static_cast<double>(i) / 2));
+      filled[i] =
+          std::llround(100.0 * std::pow(2.0, static_cast<double>(i) / 2));
     }
     return filled;
   }();
@@ -36,8 +37,8 @@ std::chrono::microseconds LatencyHistogram::UpperBound(size_t bucket) {
 
 std::chrono::microseconds LatencyHistogram::Quantile(double fraction) const {
   if (count_ == 0) return std::chrono::microseconds(0);
-  const auto wanted = static_cast<uint64_t>(
-      std::ceil(fraction * static_cast<double>(count_)));
+  const auto wanted =
+      static_cast<uint64_t>(std::ceil(fraction * static_cast<double>(count_)));
   uint64_t seen = 0;
   size_t bucket = 0;
   for (; bucket + 1 < kBuckets; ++bucket) {

@@ -45,16 +45,14 @@ bool Pipeline::PassOver(const Event& event) {
   }
   if (!resume_filter_.IsAcknowledged(event.position)) return false;
   // Back into its place in the window, so that a further repeat finds it.
-  const Sequence sequence =
-      window_.Add({event.position, event.commit_time, 0});
+  const Sequence sequence = window_.Add({event.position, event.commit_time, 0});
   window_.Acknowledge(sequence);
   ++counters_.repeats;
   return true;
 }
 
 Pipeline::Offer Pipeline::Produce(const Event& event, const Record& record) {
-  const absl::Status status =
-      sink_->Produce(record, window_.next_sequence());
+  const absl::Status status = sink_->Produce(record, window_.next_sequence());
   switch (status.code()) {
     case absl::StatusCode::kOk:
       window_.Add({event.position, event.commit_time, record.size_bytes});

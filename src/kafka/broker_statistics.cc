@@ -8,7 +8,8 @@ namespace {
 
 // Counts "state": "UP" at the depth of $.brokers.*. The document grows with
 // the number of partitions, so it is streamed, not built.
-class Counter : public rapidjson::BaseReaderHandler<rapidjson::UTF8<>, Counter> {
+class Counter
+    : public rapidjson::BaseReaderHandler<rapidjson::UTF8<>, Counter> {
  public:
   bool StartObject() {
     ++depth_;

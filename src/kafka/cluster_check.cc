@@ -27,7 +27,8 @@ using Owned = std::unique_ptr<T, CallOnDestroy<Function>>;
 using Client = Owned<rd_kafka_t, rd_kafka_destroy>;
 using Queue = Owned<rd_kafka_queue_t, rd_kafka_queue_destroy>;
 using Event = Owned<rd_kafka_event_t, rd_kafka_event_destroy>;
-using Resource = Owned<rd_kafka_ConfigResource_t, rd_kafka_ConfigResource_destroy>;
+using Resource =
+    Owned<rd_kafka_ConfigResource_t, rd_kafka_ConfigResource_destroy>;
 
 class ClusterCheck {
  public:
@@ -62,8 +63,8 @@ class ClusterCheck {
  private:
   void Add(Severity severity, std::string subject, std::string text,
            std::string remedy = "") {
-    findings_.push_back({severity, std::move(subject), std::move(text),
-                         std::move(remedy)});
+    findings_.push_back(
+        {severity, std::move(subject), std::move(text), std::move(remedy)});
   }
 
   static std::string Get(const std::map<std::string, std::string>& settings,
@@ -83,8 +84,9 @@ class ClusterCheck {
     const std::string text = fmt::format("{} exist", matching);
     if (brokers_create) {
       Add(Severity::kNote, subject,
-          text + "; the brokers create others with their own defaults "
-                 "(num.partitions, default.replication.factor)",
+          text +
+              "; the brokers create others with their own defaults "
+              "(num.partitions, default.replication.factor)",
           "create them beforehand to choose partitions and replicas");
     } else if (matching == 0) {
       Add(Severity::kWarning, subject,
@@ -92,8 +94,9 @@ class ClusterCheck {
           fmt::format("kafka-topics.sh --create --topic {}...", prefix));
     } else {
       Add(Severity::kOk, subject,
-          text + "; the brokers create no others: events of a new topic wait "
-                 "until it exists");
+          text +
+              "; the brokers create no others: events of a new topic wait "
+              "until it exists");
     }
   }
 
@@ -156,8 +159,8 @@ absl::StatusOr<std::vector<Finding>> CheckCluster(
   // Nobody serves this client's logs and events; its answers say enough.
   rd_kafka_conf_set_log_cb(conf.get(), nullptr);
   char reason[512];
-  Client client(rd_kafka_new(RD_KAFKA_PRODUCER, conf.get(), reason,
-                             sizeof(reason)));
+  Client client(
+      rd_kafka_new(RD_KAFKA_PRODUCER, conf.get(), reason, sizeof(reason)));
   if (client == nullptr) {
     return absl::FailedPreconditionError(
         fmt::format("kafka.properties: {}", reason));

@@ -37,9 +37,9 @@ size_t SizeOf(const Value& value) { return value ? value->size() : 0; }
 absl::Status StatusFromKafka(rd_kafka_resp_err_t code,
                              std::string_view attempted) {
   const ErrorRule rule = ClassifyKafkaError(code);
-  std::string text = fmt::format("{}: {} ({})", attempted,
-                                 rd_kafka_err2str(code),
-                                 rd_kafka_err2name(code));
+  std::string text =
+      fmt::format("{}: {} ({})", attempted, rd_kafka_err2str(code),
+                  rd_kafka_err2name(code));
   if (!rule.hint.empty()) text += fmt::format("; {}", rule.hint);
   return absl::Status(rule.remedy, text);
 }
@@ -115,8 +115,7 @@ Producer::~Producer() {
 }
 
 absl::Status Producer::Produce(const Record& record, Sequence sequence) {
-  WALPOST_ASSIGN_OR_RETURN(rd_kafka_topic_t * topic,
-                           topics_.Get(record.topic));
+  WALPOST_ASSIGN_OR_RETURN(rd_kafka_topic_t * topic, topics_.Get(record.topic));
   Headers headers = MakeHeaders(record.headers);
   std::array<rd_kafka_vu_t, 7> arguments;
   arguments[0].vtype = RD_KAFKA_VTYPE_RKT;
@@ -135,17 +134,16 @@ absl::Status Producer::Produce(const Record& record, Sequence sequence) {
   // 2.12 when the record is refused.
   arguments[6].vtype = RD_KAFKA_VTYPE_HEADERS;
   arguments[6].u.headers = headers.get();
-  rd_kafka_error_t* error = rd_kafka_produceva(
-      client_.get(), arguments.data(), arguments.size());
+  rd_kafka_error_t* error =
+      rd_kafka_produceva(client_.get(), arguments.data(), arguments.size());
   if (error == nullptr) {
     headers.release();  // they belong to the record now
     return absl::OkStatus();
   }
   const rd_kafka_resp_err_t code = rd_kafka_error_code(error);
   rd_kafka_error_destroy(error);
-  return StatusFromKafka(
-      code, fmt::format("producing {} bytes to topic {}",
-                        SizeOf(record.value), record.topic));
+  return StatusFromKafka(code, fmt::format("producing {} bytes to topic {}",
+                                           SizeOf(record.value), record.topic));
 }
 
 void Producer::WaitForReports() {
@@ -206,8 +204,8 @@ size_t Producer::HandleDeliveryReports(rd_kafka_event_t* event) {
   std::array<const rd_kafka_message_t*, kReportsPerRead> messages;
   size_t total = 0;
   for (;;) {
-    const size_t count = rd_kafka_event_message_array(event, messages.data(),
-                                                      messages.size());
+    const size_t count =
+        rd_kafka_event_message_array(event, messages.data(), messages.size());
     if (count == 0) return total;
     total += count;
     for (size_t i = 0; i < count; ++i) {

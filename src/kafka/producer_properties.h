@@ -20,5 +20,4 @@ using KafkaConf = std::unique_ptr<rd_kafka_conf_t, DestroyConf>;
 // kFailedPrecondition: names one that librdkafka does not take.
 absl::StatusOr<KafkaConf> MakeProducerConf(const ProducerOptions& options);
 
-
 }  // namespace walpost

@@ -72,7 +72,8 @@ std::optional<WallTime> ParseIso(std::string_view text) {
   const std::chrono::microseconds fraction = TakeFraction(text);
   if (!text.empty() && text != "+00") return std::nullopt;
   const std::chrono::year_month_day date{
-      std::chrono::year(*year), std::chrono::month(static_cast<unsigned>(*month)),
+      std::chrono::year(*year),
+      std::chrono::month(static_cast<unsigned>(*month)),
       std::chrono::day(static_cast<unsigned>(*day))};
   if (!date.ok()) return std::nullopt;
   return std::chrono::sys_days(date) + std::chrono::hours(*hour) +

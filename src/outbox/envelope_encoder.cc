@@ -57,7 +57,8 @@ absl::StatusOr<std::string_view> EnvelopeEncoder::Encode(
     if (from.has_value()) mutable_field()->assign(*from);
   };
   copy(event.id, [&] { return envelope_->mutable_id(); });
-  copy(event.aggregate_type, [&] { return envelope_->mutable_aggregate_type(); });
+  copy(event.aggregate_type,
+       [&] { return envelope_->mutable_aggregate_type(); });
   copy(event.aggregate_id, [&] { return envelope_->mutable_aggregate_id(); });
   copy(event.type, [&] { return envelope_->mutable_type(); });
   copy(event.payload, [&] { return envelope_->mutable_payload(); });

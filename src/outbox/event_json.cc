@@ -45,8 +45,7 @@ bool IsUtf8(std::string_view text) {
 }
 
 // JSON as it is, text as a string, bytes as base64.
-void PutJsonOrText(Writer& writer, const std::string& key,
-                   const Value& value) {
+void PutJsonOrText(Writer& writer, const std::string& key, const Value& value) {
   if (value.has_value() && IsJson(*value) &&
       value->find('\n') == std::string_view::npos) {
     writer.Key(key.data(), Size(key));
@@ -79,8 +78,8 @@ std::string EventJson(const Event& event, std::string_view topic,
   writer.Uint64(event.position.ordinal);
   writer.Key("xid");
   writer.Uint(event.xid.value());
-  const auto commit_time = fmt::format("{:%Y-%m-%dT%H:%M:%S}Z",
-                                       event.commit_time);
+  const auto commit_time =
+      fmt::format("{:%Y-%m-%dT%H:%M:%S}Z", event.commit_time);
   Put(writer, "commit_time", commit_time);
   if (!error.ok()) Put(writer, "error", std::string(error.message()));
   writer.EndObject();

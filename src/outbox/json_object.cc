@@ -125,18 +125,17 @@ absl::Status JsonObject::Parse(std::string_view text) {
   }
   return absl::InvalidArgumentError(
       fmt::format("not JSON: {} (at byte {})",
-                  rapidjson::GetParseError_En(result.Code()),
-                  result.Offset()));
+                  rapidjson::GetParseError_En(result.Code()), result.Offset()));
 }
 
 rapidjson::ParseResult JsonObject::ParseScratch(std::string_view text) {
   members_.clear();
   Stream stream(scratch_.data());
   MemberCollector collector(text, scratch_, stream, members_);
-  constexpr unsigned kFlags =
-      rapidjson::kParseInsituFlag | rapidjson::kParseIterativeFlag |
-      rapidjson::kParseNumbersAsStringsFlag |
-      rapidjson::kParseValidateEncodingFlag;
+  constexpr unsigned kFlags = rapidjson::kParseInsituFlag |
+                              rapidjson::kParseIterativeFlag |
+                              rapidjson::kParseNumbersAsStringsFlag |
+                              rapidjson::kParseValidateEncodingFlag;
   return reader_.Parse<kFlags>(stream, collector);
 }
 

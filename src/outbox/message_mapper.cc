@@ -25,8 +25,7 @@ absl::Status MessageMapper::Map(std::string_view content, Event& event) {
     }
   }
   for (const FieldDescription& field : kFields) {
-    event.*field.value =
-        Get(options_.columns.*field.source, field.usual_names);
+    event.*field.value = Get(options_.columns.*field.source, field.usual_names);
   }
   if (!is_json) event.payload = content;
   for (size_t i = 0; i < references_.size(); ++i) {
@@ -45,9 +44,8 @@ absl::Status MessageMapper::MapTimestamp(Event& event) const {
   return absl::OkStatus();
 }
 
-Value MessageMapper::Get(
-    const FieldSource& source,
-    std::span<const std::string_view> usual_names) const {
+Value MessageMapper::Get(const FieldSource& source,
+                         std::span<const std::string_view> usual_names) const {
   switch (source.kind) {
     case FieldSource::Kind::kUsual:
       for (const std::string_view name : usual_names) {

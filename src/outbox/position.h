@@ -20,8 +20,7 @@ struct Position {
   Lsn commit_lsn;
   uint64_t ordinal = 0;  // from 1; counts events, not rows of other tables
 
-  friend constexpr auto operator<=>(const Position&,
-                                    const Position&) = default;
+  friend constexpr auto operator<=>(const Position&, const Position&) = default;
 };
 
 // A position as the `walpost-position` header carries it:

@@ -29,7 +29,8 @@ namespace walpost {
 class RecordBuilder {
  public:
   // kInvalidArgument: a topic template does not parse.
-  static absl::StatusOr<std::unique_ptr<RecordBuilder>> Create(const OutboxOptions& options);
+  static absl::StatusOr<std::unique_ptr<RecordBuilder>> Create(
+      const OutboxOptions& options);
 
   const std::vector<Route>& routes() const { return routes_; }
 

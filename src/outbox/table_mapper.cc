@@ -94,8 +94,7 @@ absl::StatusOr<TableMapper::Binding> TableMapper::Bind(
       break;
     case FieldSource::Kind::kColumn: {
       const std::string why = fmt::format("outbox.tables.columns.{}", field);
-      WALPOST_ASSIGN_OR_RETURN(binding.column,
-                               RequireColumn(source.text, why));
+      WALPOST_ASSIGN_OR_RETURN(binding.column, RequireColumn(source.text, why));
       break;
     }
     case FieldSource::Kind::kConstant:
@@ -144,10 +143,10 @@ absl::Status TableMapper::Map(const pgoutput::TupleData& row, Event& event) {
 
 absl::Status TableMapper::ReadRow(const pgoutput::TupleData& row) {
   if (row.column_count() != relation_.columns.size()) {
-    return absl::DataLossError(fmt::format(
-        "a row of {} has {} columns, its Relation message had {}",
-        relation_.QualifiedName(), row.column_count(),
-        relation_.columns.size()));
+    return absl::DataLossError(
+        fmt::format("a row of {} has {} columns, its Relation message had {}",
+                    relation_.QualifiedName(), row.column_count(),
+                    relation_.columns.size()));
   }
   bool readable = true;
   row.ForEach([&](size_t i, const pgoutput::ColumnValue& value) {
@@ -179,10 +178,9 @@ absl::Status TableMapper::DecodeByteaColumns() {
     if (!value.has_value()) continue;
     const absl::Status status = DecodeBytea(*value, bytea.bytes);
     if (!status.ok()) {
-      return absl::InvalidArgumentError(
-          fmt::format("column '{}' of {}: bytea is not in hex form",
-                      relation_.columns[bytea.column].name,
-                      relation_.QualifiedName()));
+      return absl::InvalidArgumentError(fmt::format(
+          "column '{}' of {}: bytea is not in hex form",
+          relation_.columns[bytea.column].name, relation_.QualifiedName()));
     }
     value = bytea.bytes;
   }
@@ -196,10 +194,9 @@ absl::Status TableMapper::MapTimestamp(Event& event) const {
   const pgoutput::ColumnSchema& column = relation_.columns[*timestamp_.column];
   absl::StatusOr<WallTime> time = DecodeTimestamp(column.type_oid, *text);
   if (!time.ok()) {
-    return absl::InvalidArgumentError(
-        fmt::format("column '{}' of {}: {}", column.name,
-                    relation_.QualifiedName(),
-                    std::string(time.status().message())));
+    return absl::InvalidArgumentError(fmt::format(
+        "column '{}' of {}: {}", column.name, relation_.QualifiedName(),
+        std::string(time.status().message())));
   }
   event.timestamp = *time;
   return absl::OkStatus();

@@ -53,10 +53,11 @@ absl::StatusOr<TopicTemplate> TopicTemplate::Parse(std::string_view text) {
       if (close == std::string_view::npos) {
         return error("a '{' without its '}'");
       }
-      const absl::Status status = parsed.ParseReference(
-          rest.substr(open + 1, close - open - 1), part);
-      if (!status.ok()) return error(std::string_view(
-          status.message().data(), status.message().size()));
+      const absl::Status status =
+          parsed.ParseReference(rest.substr(open + 1, close - open - 1), part);
+      if (!status.ok())
+        return error(
+            std::string_view(status.message().data(), status.message().size()));
       rest.remove_prefix(close + 1);
     }
     parsed.parts_.push_back(std::move(part));
@@ -65,8 +66,7 @@ absl::StatusOr<TopicTemplate> TopicTemplate::Parse(std::string_view text) {
 }
 
 absl::Status TopicTemplate::ParseReference(std::string_view text, Part& part) {
-  const std::vector<std::string> words =
-      absl::StrSplit(std::string(text), '|');
+  const std::vector<std::string> words = absl::StrSplit(std::string(text), '|');
   const std::string& name = words.front();
   if (name.empty()) return absl::InvalidArgumentError("a name is missing");
   for (size_t i = 1; i < words.size(); ++i) {
@@ -82,8 +82,7 @@ absl::Status TopicTemplate::ParseReference(std::string_view text, Part& part) {
 
 absl::StatusOr<TopicTemplate::Function> TopicTemplate::ParseFunction(
     std::string_view text) {
-  const std::vector<std::string> words =
-      absl::StrSplit(std::string(text), ':');
+  const std::vector<std::string> words = absl::StrSplit(std::string(text), ':');
   if (words.front() == "lower" && words.size() == 1) {
     return Function{Function::Kind::kLower, {}, {}};
   }
@@ -103,8 +102,7 @@ void TopicTemplate::Apply(const Function& function, std::string& text,
                      [](unsigned char c) { return absl::ascii_tolower(c); });
       return;
     case Function::Kind::kReplace:
-      for (size_t at = text.find(function.from, from);
-           at != std::string::npos;
+      for (size_t at = text.find(function.from, from); at != std::string::npos;
            at = text.find(function.from, at + function.to.size())) {
         text.replace(at, function.from.size(), function.to);
       }

@@ -97,8 +97,7 @@ void TransactionAssembler::Describe(const pgoutput::Relation& relation) {
   Relation described;
   described.schema = pgoutput::RelationSchema(relation);
   const auto known = relations_.find(relation.oid);
-  if (known != relations_.end() &&
-      known->second.schema == described.schema) {
+  if (known != relations_.end() && known->second.schema == described.schema) {
     return;  // ANALYZE, GRANT and the like send it again unchanged
   }
   const std::string name = described.schema.QualifiedName();

@@ -79,8 +79,7 @@ bool ReadInsert(ByteReader& reader, Insert& insert) {
   return reader.ReadUint8() == 'N' && TupleData::Read(reader, insert.row);
 }
 
-bool ReadOldRow(ByteReader& reader, char marker, OldRow& kind,
-                TupleData& row) {
+bool ReadOldRow(ByteReader& reader, char marker, OldRow& kind, TupleData& row) {
   if (marker != 'K' && marker != 'O') return false;
   kind = marker == 'K' ? OldRow::kKey : OldRow::kFull;
   return TupleData::Read(reader, row);

@@ -16,8 +16,8 @@ namespace {
 
 // What the server renders must not depend on its configuration.
 constexpr std::string_view kPinnedSettings[] = {
-    "TimeZone=UTC",     "DateStyle=ISO",       "IntervalStyle=postgres",
-    "bytea_output=hex", "extra_float_digits=1", "statement_timeout=0",
+    "TimeZone=UTC",           "DateStyle=ISO",        "IntervalStyle=postgres",
+    "bytea_output=hex",       "extra_float_digits=1", "statement_timeout=0",
     "idle_session_timeout=0",
 };
 
@@ -44,9 +44,9 @@ absl::StatusOr<std::string> OptionsOf(const std::string& conninfo) {
   if (parsed == nullptr) {
     const std::string reason = error == nullptr ? "out of memory" : error;
     PQfreemem(error);
-    return absl::InvalidArgumentError(fmt::format(
-        "postgres.conninfo does not parse: {}",
-        std::string_view(reason).substr(0, reason.find('\n'))));
+    return absl::InvalidArgumentError(
+        fmt::format("postgres.conninfo does not parse: {}",
+                    std::string_view(reason).substr(0, reason.find('\n'))));
   }
   std::string options;
   for (const PQconninfoOption* o = parsed; o->keyword != nullptr; ++o) {
@@ -65,8 +65,9 @@ std::optional<std::string_view> QueryRows::Get(size_t row,
   const int r = static_cast<int>(row);
   const int c = static_cast<int>(column);
   if (PQgetisnull(result_.get(), r, c)) return std::nullopt;
-  return std::string_view(PQgetvalue(result_.get(), r, c),
-                          static_cast<size_t>(PQgetlength(result_.get(), r, c)));
+  return std::string_view(
+      PQgetvalue(result_.get(), r, c),
+      static_cast<size_t>(PQgetlength(result_.get(), r, c)));
 }
 
 std::string QueryRows::Text(size_t row, size_t column) const {
@@ -79,8 +80,7 @@ Connection::Connection(asio::any_io_executor executor, PGconn* connection)
 Connection::~Connection() { waiter_.Release(); }
 
 asio::awaitable<absl::StatusOr<std::unique_ptr<Connection>>>
-Connection::Connect(asio::any_io_executor executor,
-                    ConnectionOptions options) {
+Connection::Connect(asio::any_io_executor executor, ConnectionOptions options) {
   absl::StatusOr<std::string> own_options = OptionsOf(options.conninfo);
   if (!own_options.ok()) co_return own_options.status();
   std::string settings = *own_options;

@@ -36,7 +36,9 @@ class QueryRows {
   std::optional<std::string_view> Get(size_t row, size_t column) const;
   // NULL gives the empty string.
   std::string Text(size_t row, size_t column) const;
-  bool Bool(size_t row, size_t column) const { return Text(row, column) == "t"; }
+  bool Bool(size_t row, size_t column) const {
+    return Text(row, column) == "t";
+  }
 
  private:
   std::unique_ptr<PGresult, decltype(&PQclear)> result_;
@@ -92,8 +94,7 @@ class Connection {
  private:
   Connection(boost::asio::any_io_executor executor, PGconn* connection);
 
-  boost::asio::awaitable<absl::Status> FinishConnecting(
-      MonotonicTime deadline);
+  boost::asio::awaitable<absl::Status> FinishConnecting(MonotonicTime deadline);
   boost::asio::awaitable<absl::Status> Send(std::string sql);
   boost::asio::awaitable<absl::StatusOr<PGresult*>> NextResult(
       std::string attempted);

@@ -32,8 +32,8 @@ int ToInt(const std::string& text) {
 
 void Preflight::Add(Severity severity, std::string subject, std::string text,
                     std::string remedy) {
-  findings_.push_back({severity, std::move(subject), std::move(text),
-                       std::move(remedy)});
+  findings_.push_back(
+      {severity, std::move(subject), std::move(text), std::move(remedy)});
 }
 
 asio::awaitable<absl::StatusOr<std::vector<Finding>>> Preflight::Run() {
@@ -141,8 +141,7 @@ void Preflight::CheckCapacity(const QueryRows& settings) {
     Add(Severity::kError, "max_wal_senders", "no sender is left",
         "raise max_wal_senders and restart the server");
   } else {
-    Add(Severity::kOk, "max_wal_senders",
-        fmt::format("{} left", senders_left));
+    Add(Severity::kOk, "max_wal_senders", fmt::format("{} left", senders_left));
   }
   const std::string role = settings.Text(0, 6);
   if (settings.Bool(0, 7)) {

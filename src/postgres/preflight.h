@@ -12,11 +12,11 @@
 #include <vector>
 
 #include "absl/status/statusor.h"
+#include "base/finding.h"
 #include "outbox/options.h"
 #include "outbox/route.h"
 #include "pgoutput/relation_schema.h"
 #include "postgres/connection.h"
-#include "base/finding.h"
 #include "postgres/source_options.h"
 
 namespace walpost {

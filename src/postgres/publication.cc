@@ -8,9 +8,9 @@ namespace asio = boost::asio;
 
 asio::awaitable<absl::StatusOr<bool>> PublicationExists(
     Connection& connection, std::string publication) {
-  const std::string sql = fmt::format(
-      "SELECT 1 FROM pg_catalog.pg_publication WHERE pubname = {}",
-      connection.Literal(publication));
+  const std::string sql =
+      fmt::format("SELECT 1 FROM pg_catalog.pg_publication WHERE pubname = {}",
+                  connection.Literal(publication));
   absl::StatusOr<QueryRows> rows = co_await connection.Execute(sql);
   if (!rows.ok()) co_return rows.status();
   co_return rows->size() > 0;

@@ -29,8 +29,7 @@ asio::awaitable<absl::StatusOr<std::optional<SlotState>>> FindSlot(
 }
 
 asio::awaitable<absl::StatusOr<Lsn>> CreateSlot(Connection& connection,
-                                                std::string slot,
-                                                SlotKind kind,
+                                                std::string slot, SlotKind kind,
                                                 SlotFailover failover,
                                                 MonotonicTime deadline) {
   constexpr int kFirstWithFailover = 170000;

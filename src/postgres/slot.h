@@ -36,9 +36,11 @@ enum class SlotFailover { kNo, kYes };
 // It waits for every open transaction that has written something; `deadline`
 // bounds that (kDeadlineExceeded names the remedy). kFailedPrecondition:
 // failover wanted before PostgreSQL 17.
-boost::asio::awaitable<absl::StatusOr<Lsn>> CreateSlot(
-    Connection& connection, std::string slot, SlotKind kind,
-    SlotFailover failover, MonotonicTime deadline);
+boost::asio::awaitable<absl::StatusOr<Lsn>> CreateSlot(Connection& connection,
+                                                       std::string slot,
+                                                       SlotKind kind,
+                                                       SlotFailover failover,
+                                                       MonotonicTime deadline);
 
 // The SQL that creates a permanent slot, for people.
 std::string CreateSlotSql(std::string_view slot, SlotFailover failover);

@@ -60,8 +60,8 @@ asio::awaitable<absl::Status> WalSource::Open() {
   connection.conninfo = options_.conninfo;
   connection.application_name = ApplicationName(options_.slot);
   connection.replication = true;
-  connection.settings.push_back(
-      fmt::format("wal_sender_timeout={}", options_.wal_sender_timeout.count()));
+  connection.settings.push_back(fmt::format(
+      "wal_sender_timeout={}", options_.wal_sender_timeout.count()));
   drain_deadline_.reset();
   abandoned_ = false;
   absl::StatusOr<std::unique_ptr<Connection>> connected =
@@ -121,9 +121,8 @@ asio::awaitable<absl::Status> WalSource::CreateWhatIsMissing() {
   const SlotFailover failover =
       options_.failover ? SlotFailover::kYes : SlotFailover::kNo;
   const MonotonicTime deadline = Clock::now() + kSlotCreationLimit;
-  absl::StatusOr<Lsn> consistent_point =
-      co_await CreateSlot(*connection_, options_.slot, SlotKind::kPermanent,
-                          failover, deadline);
+  absl::StatusOr<Lsn> consistent_point = co_await CreateSlot(
+      *connection_, options_.slot, SlotKind::kPermanent, failover, deadline);
   co_return consistent_point.status();
 }
 
@@ -142,20 +141,20 @@ asio::awaitable<absl::Status> WalSource::LookBeforeLeaping() {
                     : "";
   const std::string remedy =
       error->remedy.empty() ? "" : fmt::format("; {}", error->remedy);
-  co_return absl::FailedPreconditionError(fmt::format(
-      "{} {}{}{}", error->subject, error->text, since, remedy));
+  co_return absl::FailedPreconditionError(
+      fmt::format("{} {}{}{}", error->subject, error->text, since, remedy));
 }
 
 asio::awaitable<absl::Status> WalSource::StartReplication() {
   const std::string command = StartReplicationCommand(
-      *connection_, options_.slot, pipeline_.confirmed(),
-      options_.publication, outbox_.messages.enabled());
+      *connection_, options_.slot, pipeline_.confirmed(), options_.publication,
+      outbox_.messages.enabled());
   absl::Status status = co_await connection_->StartCopyBoth(command);
   if (!status.ok()) co_return status;
   stream_ = std::make_unique<ReplicationStream>(*connection_);
   assembler_.emplace(outbox_, ReferencesOf(pipeline_));
-  feedback_ = FeedbackSchedule(options_.status_interval,
-                               options_.wal_sender_timeout);
+  feedback_ =
+      FeedbackSchedule(options_.status_interval, options_.wal_sender_timeout);
   step_is_held_ = false;
   frames_since_receive_ = 0;
   has_streamed_ = true;
@@ -248,8 +247,7 @@ void WalSource::Deliver() {
     case Step::Kind::kNothing:
       return;
     case Step::Kind::kEvent:
-      step_is_held_ =
-          pipeline_.OnEvent(step_.event) == Pipeline::Offer::kHold;
+      step_is_held_ = pipeline_.OnEvent(step_.event) == Pipeline::Offer::kHold;
       return;
     case Step::Kind::kUndeliverable:
       step_is_held_ = pipeline_.OnUndeliverable(step_.event, step_.error) ==
@@ -284,8 +282,8 @@ asio::awaitable<void> WalSource::WaitFor(Next next) {
     co_return;
   }
   const MonotonicTime now = Clock::now();
-  MonotonicTime until = std::min(feedback_.DueAt(pipeline_.confirmed()),
-                                 now + kLongestWait);
+  MonotonicTime until =
+      std::min(feedback_.DueAt(pipeline_.confirmed()), now + kLongestWait);
   if (drain_deadline_) until = std::min(until, *drain_deadline_);
   auto interest = SocketWaiter::Interest::kTimeOnly;
   if (next == Next::kPause) until = std::min(until, now + ReadPacer::kPause);
