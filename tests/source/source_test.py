@@ -1,0 +1,152 @@
+"""Holds the rules that the compiler does not: layers, coroutines, lengths.
+
+Each check reads the files of src/ as text and names file and line.
+"""
+
+import pathlib
+import re
+import shutil
+import subprocess
+import unittest
+
+SOURCE = pathlib.Path(__file__).resolve().parents[2] / "src"
+
+# What a folder may include of the others, directly or not.
+LAYERS = {
+    "base": set(),
+    "pgoutput": {"base"},
+    "outbox": {"base", "pgoutput"},
+    "delivery": {"base", "pgoutput", "outbox"},
+    "postgres": {"base", "pgoutput", "outbox", "delivery"},
+    "kafka": {"base", "pgoutput", "outbox", "delivery"},
+    "admin": {"base", "pgoutput", "outbox", "delivery"},
+}
+LAYERS["config"] = {*LAYERS}  # but only headers of options, see below
+LAYERS["app"] = {*LAYERS}
+LAYERS["cli"] = {*LAYERS}
+
+PURE = ("base", "pgoutput", "outbox", "delivery")
+NOT_PURE = re.compile(
+    r"<(boost/|libpq|librdkafka|thread>|mutex>|atomic>|future>|unistd|sys/|"
+    r"netinet/|fstream>)|system_clock::now|steady_clock::now|\bgetenv\b")
+
+# The one place that reads the clock, for the folders that may.
+CLOCK = SOURCE / "base" / "time.h"
+
+# Headers outside of config/ that declare what config/ fills in.
+# (routes and topic templates are parsed there, so that errors name a line).
+OPTIONS = re.compile(
+    r"options\.h$|^outbox/(fields|route|topic_template)\.h$|"
+    r"^delivery/acknowledgement_window\.h$|^base/")
+
+LONGEST_FILE_LINES = 360
+
+
+def files(folder="."):
+    return sorted(path for path in (SOURCE / folder).rglob("*")
+                  if path.suffix in (".h", ".cc"))
+
+
+def includes(path):
+    """(line number, included path) of the project's own headers."""
+    for number, line in enumerate(path.read_text().splitlines(), 1):
+        found = re.match(r'#include "(\w+/[\w/]+\.h)"', line)
+        if found and found[1].split("/")[0] in LAYERS:
+            yield number, found[1]
+
+
+def reached(path, seen):
+    for _, header in includes(path):
+        if header not in seen:
+            seen.add(header)
+            reached(SOURCE / header, seen)
+    return seen
+
+
+class LayeringTest(unittest.TestCase):
+    def test_every_folder_has_its_layer(self):
+        self.assertEqual({path.name for path in SOURCE.iterdir()
+                          if path.is_dir()}, set(LAYERS))
+
+    def test_a_folder_reaches_only_what_lies_below_it(self):
+        wrong = []
+        for folder, below in LAYERS.items():
+            for path in files(folder):
+                for header in sorted(reached(path, set())):
+                    if header.split("/")[0] not in below | {folder}:
+                        wrong.append(f"{path.relative_to(SOURCE)} reaches "
+                                     f"{header}")
+        self.assertEqual(wrong, [])
+
+    def test_every_include_of_ours_exists(self):
+        for path in files():
+            for number, header in includes(path):
+                self.assertTrue((SOURCE / header).exists(),
+                                f"{path}:{number}: {header}")
+
+    def test_config_knows_only_options(self):
+        wrong = [f"{path.relative_to(SOURCE)}:{number}: {header}"
+                 for path in files("config")
+                 for number, header in includes(path)
+                 if not header.startswith("config/")
+                 and not OPTIONS.search(header)]
+        self.assertEqual(wrong, [])
+
+    def test_pure_folders_own_no_clock_socket_or_thread(self):
+        wrong = [f"{path.relative_to(SOURCE)}:{number}: {line}"
+                 for folder in PURE for path in files(folder)
+                 for number, line in enumerate(
+                     path.read_text().splitlines(), 1)
+                 if NOT_PURE.search(line.split("//")[0])
+                 and path != CLOCK]
+        self.assertEqual(wrong, [])
+
+
+class CoroutineTest(unittest.TestCase):
+    """GCC 12 destroys some temporaries of an awaiting expression twice, or
+    copies them bitwise: initializer lists, lambdas, conditional expressions
+    and literals that become strings. So a statement with co_await has none.
+    """
+
+    _SUSPECT = re.compile(r'[{\["?]')
+
+    def test_awaiting_statements_have_only_plain_arguments(self):
+        wrong = []
+        for path in files():
+            text = re.sub(r"//[^\n]*", "", path.read_text())
+            for found in re.finditer(r"[^;{}]*\bco_await\b[^;]*;", text):
+                statement = found[0]
+                # The head of an if or a loop has its brace after it.
+                awaited = statement[statement.index("co_await"):]
+                depth, end = 0, len(awaited)
+                for i, letter in enumerate(awaited):
+                    depth += (letter == "(") - (letter == ")")
+                    if depth < 0:
+                        end = i
+                        break
+                if self._SUSPECT.search(awaited[:end]):
+                    line = text.count("\n", 0, found.end()) + 1
+                    wrong.append(f"{path.relative_to(SOURCE)}:{line}: "
+                                 f"{' '.join(statement.split())}")
+        self.assertEqual(wrong, [])
+
+
+class FormTest(unittest.TestCase):
+    def test_files_are_short(self):
+        long = {str(path.relative_to(SOURCE)): lines for path in files()
+                if (lines := path.read_text().count("\n"))
+                > LONGEST_FILE_LINES}
+        self.assertEqual(long, {})
+
+    def test_clang_format_has_nothing_to_change(self):
+        formatter = shutil.which("clang-format-14")
+        self.assertIsNotNone(formatter, "scripts/install test brings it")
+        ran = subprocess.run(
+            [formatter, "--dry-run", "--Werror", *map(str, files()),
+             *map(str, files("../tests")), *map(str, files("../bench"))],
+            capture_output=True, text=True, check=False)
+        self.assertEqual(ran.stderr, "")
+
+
+if __name__ == "__main__":
+    unittest.main()
