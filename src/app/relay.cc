@@ -308,10 +308,9 @@ RelayStatus Relay::Status() const {
   status.counters = pipeline_.counters();
   status.latency = pipeline_.latency();
   status.reconnects = sessions_ > 0 ? sessions_ - 1 : 0;
-  if (const auto* skipped = source_.skipped()) {
-    status.unknown_messages = skipped->unknown_kinds;
-    status.rows_of_other_tables = skipped->rows_of_other_tables;
-  }
+  const TransactionAssembler::Skipped skipped = source_.skipped();
+  status.unknown_messages = skipped.unknown_kinds;
+  status.rows_of_other_tables = skipped.rows_of_other_tables;
   return status;
 }
 

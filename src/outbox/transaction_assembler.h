@@ -46,6 +46,14 @@ class TransactionAssembler {
     uint64_t rows_of_other_tables = 0;
     uint64_t changes_other_than_insert = 0;
     uint64_t nontransactional_messages = 0;
+
+    Skipped& operator+=(const Skipped& other) {
+      unknown_kinds += other.unknown_kinds;
+      rows_of_other_tables += other.rows_of_other_tables;
+      changes_other_than_insert += other.changes_other_than_insert;
+      nontransactional_messages += other.nontransactional_messages;
+      return *this;
+    }
   };
 
   // `references[i]` are the names that the route of source i needs (the

@@ -327,7 +327,14 @@ asio::awaitable<absl::Status> WalSource::FinishInOrder() {
   co_return co_await stream_->Finish(deadline);
 }
 
+TransactionAssembler::Skipped WalSource::skipped() const {
+  TransactionAssembler::Skipped skipped = skipped_before_;
+  if (assembler_) skipped += assembler_->skipped();
+  return skipped;
+}
+
 void WalSource::Close() {
+  skipped_before_ = skipped();
   stream_.reset();
   assembler_.reset();
   step_is_held_ = false;

@@ -67,9 +67,8 @@ class WalSource {
   Lsn server_wal_end() const { return server_wal_end_; }
   // When the server was last heard of.
   MonotonicTime last_received_at() const { return last_received_at_; }
-  const TransactionAssembler::Skipped* skipped() const {
-    return assembler_ ? &assembler_->skipped() : nullptr;
-  }
+  // Over all connections.
+  TransactionAssembler::Skipped skipped() const;
 
  private:
   // What to wait for after a turn.
@@ -103,7 +102,9 @@ class WalSource {
   std::string system_identifier_;
   uint32_t timeline_ = 0;
   int server_version_ = 0;
+  Lsn server_wal_end_;
   bool has_streamed_ = false;
+  TransactionAssembler::Skipped skipped_before_;  // on earlier connections
 
   // Of the current connection.
   std::unique_ptr<Connection> connection_;
@@ -114,7 +115,6 @@ class WalSource {
   Step step_;
   bool step_is_held_ = false;  // the pipeline has not taken step_ yet
   size_t frames_since_receive_ = 0;
-  Lsn server_wal_end_;
   MonotonicTime last_received_at_{};
 
   bool waiting_for_room_ = false;
