@@ -3,11 +3,11 @@
 namespace walpost {
 namespace {
 
-void PutHex(char* out, size_t digits, uint64_t value) {
-  static constexpr std::string_view kDigits = "0123456789ABCDEF";
-  for (size_t i = digits; i > 0; --i) {
-    out[i - 1] = kDigits[value & 0xF];
-    value >>= 4;
+template <size_t kDigits>
+void PutHex(char* out, uint64_t value) {
+  constexpr char kHex[] = "0123456789ABCDEF";
+  for (size_t i = 0; i < kDigits; ++i) {
+    out[i] = kHex[(value >> (4 * (kDigits - 1 - i))) & 0xF];
   }
 }
 
@@ -15,11 +15,11 @@ void PutHex(char* out, size_t digits, uint64_t value) {
 
 PositionText::PositionText(uint32_t timeline, const Position& position) {
   char* out = text_.data();
-  PutHex(out, 8, timeline);
+  PutHex<8>(out, timeline);
   out[8] = '-';
-  PutHex(out + 9, 16, position.commit_lsn.value());
+  PutHex<16>(out + 9, position.commit_lsn.value());
   out[25] = '-';
-  PutHex(out + 26, 16, position.ordinal);
+  PutHex<16>(out + 26, position.ordinal);
 }
 
 }  // namespace walpost

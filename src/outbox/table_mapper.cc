@@ -8,7 +8,7 @@
 namespace walpost {
 
 TableMapper::TableMapper(const pgoutput::RelationSchema& relation)
-    : relation_(relation), values_(relation.columns.size()) {
+    : relation_(relation), values_(relation.columns.size() + 1) {
   for (size_t i = 0; i < relation_.columns.size(); ++i) {
     if (relation_.columns[i].type_oid == pgoutput::kByteaOid) {
       bytea_columns_.push_back({i, {}});
@@ -32,8 +32,8 @@ absl::StatusOr<std::unique_ptr<TableMapper>> TableMapper::Create(
   WALPOST_RETURN_IF_ERROR(mapper->CheckTimestamp());
   WALPOST_RETURN_IF_ERROR(mapper->CheckPayload(options));
   for (const std::string& name : references) {
-    WALPOST_ASSIGN_OR_RETURN(Binding binding, mapper->BindReference(name));
-    mapper->references_.push_back(std::move(binding));
+    WALPOST_ASSIGN_OR_RETURN(const Slot slot, mapper->BindReference(name));
+    mapper->references_.push_back(slot);
   }
   mapper->reference_values_.resize(references.size());
   for (const std::string& column : options.value_columns) {
@@ -46,8 +46,8 @@ absl::StatusOr<std::unique_ptr<TableMapper>> TableMapper::Create(
 }
 
 absl::Status TableMapper::CheckTimestamp() const {
-  if (!timestamp_.column) return absl::OkStatus();
-  const pgoutput::ColumnSchema& column = relation_.columns[*timestamp_.column];
+  if (!IsColumn(timestamp_)) return absl::OkStatus();
+  const pgoutput::ColumnSchema& column = relation_.columns[timestamp_];
   if (IsTimestampType(column.type_oid)) return absl::OkStatus();
   return absl::FailedPreconditionError(fmt::format(
       "column '{}' of {}, which outbox.tables.columns.timestamp names, is none "
@@ -57,8 +57,8 @@ absl::Status TableMapper::CheckTimestamp() const {
 
 // Without this a mistaken name would publish every event as a tombstone.
 absl::Status TableMapper::CheckPayload(const TableOptions& options) const {
-  const Binding& payload = fields_[FindField("payload")];
-  if (payload.column || payload.constant || !options.value_columns.empty() ||
+  if (fields_[FindField("payload")] != null_slot() ||
+      !options.value_columns.empty() ||
       options.columns.payload.kind == FieldSource::Kind::kAbsent) {
     return absl::OkStatus();
   }
@@ -69,12 +69,11 @@ absl::Status TableMapper::CheckPayload(const TableOptions& options) const {
 }
 
 bool TableMapper::has_key() const {
-  const Binding& key = fields_[FindField("aggregate_id")];
-  return key.column.has_value() || key.constant.has_value();
+  return fields_[FindField("aggregate_id")] != null_slot();
 }
 
-absl::StatusOr<size_t> TableMapper::RequireColumn(std::string_view column,
-                                                  std::string_view why) const {
+absl::StatusOr<TableMapper::Slot> TableMapper::RequireColumn(
+    std::string_view column, std::string_view why) const {
   if (const auto index = relation_.FindColumn(column)) return *index;
   return absl::FailedPreconditionError(fmt::format(
       "table {} has no published column '{}', which {} names: correct the "
@@ -82,47 +81,41 @@ absl::StatusOr<size_t> TableMapper::RequireColumn(std::string_view column,
       relation_.QualifiedName(), column, why));
 }
 
-absl::StatusOr<TableMapper::Binding> TableMapper::Bind(
+absl::StatusOr<TableMapper::Slot> TableMapper::Bind(
     const FieldSource& source, std::string_view field,
-    std::span<const std::string_view> usual_names) const {
-  Binding binding;
+    std::span<const std::string_view> usual_names) {
   switch (source.kind) {
     case FieldSource::Kind::kUsual:
       for (const std::string_view name : usual_names) {
-        if (!binding.column) binding.column = relation_.FindColumn(name);
+        if (const auto column = relation_.FindColumn(name)) return *column;
       }
-      break;
-    case FieldSource::Kind::kColumn: {
-      const std::string why = fmt::format("outbox.tables.columns.{}", field);
-      WALPOST_ASSIGN_OR_RETURN(binding.column, RequireColumn(source.text, why));
-      break;
-    }
+      return null_slot();
+    case FieldSource::Kind::kColumn:
+      return RequireColumn(source.text,
+                           fmt::format("outbox.tables.columns.{}", field));
     case FieldSource::Kind::kConstant:
-      binding.constant = source.text;
-      break;
+      values_.emplace_back(constants_.emplace_back(source.text));
+      return values_.size() - 1;
     case FieldSource::Kind::kAbsent:
-      break;
+      return null_slot();
   }
-  return binding;
+  return null_slot();
 }
 
-absl::StatusOr<TableMapper::Binding> TableMapper::BindReference(
+absl::StatusOr<TableMapper::Slot> TableMapper::BindReference(
     std::string_view name) const {
   const size_t field = FindField(name);
-  if (field < kFields.size() &&
-      (fields_[field].column || fields_[field].constant)) {
+  if (field < kFields.size() && fields_[field] != null_slot()) {
     return fields_[field];
   }
-  if (const auto column = relation_.FindColumn(name)) {
-    return Binding{*column, std::nullopt};
-  }
+  if (const auto column = relation_.FindColumn(name)) return *column;
   if (field < kFields.size()) {
     return absl::FailedPreconditionError(fmt::format(
         "the route refers to '{0}', but table {1} has no column for it: set "
         "outbox.tables.columns.{0} (a column, or {{constant: ...}})",
         name, relation_.QualifiedName()));
   }
-  return RequireColumn(name, "the route").status();
+  return RequireColumn(name, "the route");
 }
 
 absl::Status TableMapper::Map(const pgoutput::TupleData& row, Event& event) {
@@ -131,10 +124,10 @@ absl::Status TableMapper::Map(const pgoutput::TupleData& row, Event& event) {
   const Value json = MakeJsonValue();
   WALPOST_RETURN_IF_ERROR(DecodeByteaColumns());
   for (size_t i = 0; i < kFields.size(); ++i) {
-    event.*kFields[i].value = Get(fields_[i]);
+    event.*kFields[i].value = values_[fields_[i]];
   }
   for (size_t i = 0; i < references_.size(); ++i) {
-    reference_values_[i] = Get(references_[i]);
+    reference_values_[i] = values_[references_[i]];
   }
   event.references = reference_values_;
   if (json.has_value()) event.payload = json;
@@ -189,9 +182,10 @@ absl::Status TableMapper::DecodeByteaColumns() {
 
 absl::Status TableMapper::MapTimestamp(Event& event) const {
   event.timestamp = event.commit_time;
-  const Value text = Get(timestamp_);
-  if (!timestamp_.column || !text.has_value()) return absl::OkStatus();
-  const pgoutput::ColumnSchema& column = relation_.columns[*timestamp_.column];
+  if (!IsColumn(timestamp_)) return absl::OkStatus();
+  const Value& text = values_[timestamp_];
+  if (!text.has_value()) return absl::OkStatus();
+  const pgoutput::ColumnSchema& column = relation_.columns[timestamp_];
   absl::StatusOr<WallTime> time = DecodeTimestamp(column.type_oid, *text);
   if (!time.ok()) {
     return absl::InvalidArgumentError(fmt::format(
@@ -200,11 +194,6 @@ absl::Status TableMapper::MapTimestamp(Event& event) const {
   }
   event.timestamp = *time;
   return absl::OkStatus();
-}
-
-Value TableMapper::Get(const Binding& binding) const {
-  if (binding.column) return values_[*binding.column];
-  return binding.constant;
 }
 
 }  // namespace walpost

@@ -6,8 +6,8 @@
 #pragma once
 
 #include <array>
+#include <deque>
 #include <memory>
-#include <optional>
 #include <span>
 #include <string>
 #include <vector>
@@ -46,20 +46,17 @@ class TableMapper {
   absl::Status Map(const pgoutput::TupleData& row, Event& event);
 
  private:
-  // Where a value comes from: a column, a constant, or (neither) nothing.
-  struct Binding {
-    std::optional<size_t> column;
-    std::optional<std::string> constant;
-  };
+  // Where a value comes from, an index into values_: the columns in order,
+  // then one that is always NULL, then the constants.
+  using Slot = size_t;
 
   explicit TableMapper(const pgoutput::RelationSchema& relation);
 
-  absl::StatusOr<size_t> RequireColumn(std::string_view column,
-                                       std::string_view why) const;
-  absl::StatusOr<Binding> Bind(
-      const FieldSource& source, std::string_view field,
-      std::span<const std::string_view> usual_names) const;
-  absl::StatusOr<Binding> BindReference(std::string_view name) const;
+  absl::StatusOr<Slot> RequireColumn(std::string_view column,
+                                     std::string_view why) const;
+  absl::StatusOr<Slot> Bind(const FieldSource& source, std::string_view field,
+                            std::span<const std::string_view> usual_names);
+  absl::StatusOr<Slot> BindReference(std::string_view name) const;
   absl::Status ReadRow(const pgoutput::TupleData& row);
   absl::Status CheckTimestamp() const;
   absl::Status CheckPayload(const TableOptions& options) const;
@@ -67,12 +64,16 @@ class TableMapper {
   Value MakeJsonValue();
   absl::Status DecodeByteaColumns();
   absl::Status MapTimestamp(Event& event) const;
-  Value Get(const Binding& binding) const;
+
+  size_t column_count() const { return relation_.columns.size(); }
+  bool IsColumn(Slot slot) const { return slot < column_count(); }
+  Slot null_slot() const { return column_count(); }
 
   pgoutput::RelationSchema relation_;
-  std::array<Binding, kFields.size()> fields_;
-  Binding timestamp_;
-  std::vector<Binding> references_;
+  std::array<Slot, kFields.size()> fields_;
+  Slot timestamp_;
+  std::vector<Slot> references_;
+  std::deque<std::string> constants_;  // what values_ views
   std::vector<size_t> value_columns_;
 
   struct ByteaColumn {
@@ -81,8 +82,7 @@ class TableMapper {
   };
   std::vector<ByteaColumn> bytea_columns_;
 
-  // Of the current row.
-  std::vector<Value> values_;
+  std::vector<Value> values_;  // of the current row
   std::vector<Value> reference_values_;
   ColumnJson json_value_;
 };

@@ -1,6 +1,7 @@
 #include "outbox/topic_template.h"
 
 #include <algorithm>
+#include <array>
 
 #include "absl/strings/ascii.h"
 #include "absl/strings/str_split.h"
@@ -12,9 +13,18 @@ namespace {
 
 constexpr size_t kLongestTopicName = 249;
 
+constexpr std::array<bool, 256> kTopicCharacters = [] {
+  std::array<bool, 256> legal = {};
+  for (const char c : std::string_view("abcdefghijklmnopqrstuvwxyz"
+                                       "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
+                                       "0123456789._-")) {
+    legal[static_cast<unsigned char>(c)] = true;
+  }
+  return legal;
+}();
+
 bool IsTopicCharacter(char c) {
-  return absl::ascii_isalnum(static_cast<unsigned char>(c)) || c == '.' ||
-         c == '_' || c == '-';
+  return kTopicCharacters[static_cast<unsigned char>(c)];
 }
 
 }  // namespace
