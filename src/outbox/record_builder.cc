@@ -40,7 +40,8 @@ absl::StatusOr<Record> RecordBuilder::Build(const Event& event,
   const Route& route = routes_[event.source];
   WALPOST_RETURN_IF_ERROR(route.topic().Expand(event.references, topic_));
   WALPOST_RETURN_IF_ERROR(AddHeaders(route, event, timeline));
-  Record record;
+  absl::StatusOr<Record> built(absl::in_place);
+  Record& record = *built;
   record.topic = topic_;
   record.key = event.aggregate_id;
   record.value = event.payload;
@@ -52,7 +53,7 @@ absl::StatusOr<Record> RecordBuilder::Build(const Event& event,
   record.headers = headers_;
   record.timestamp = event.timestamp;
   record.size_bytes = SizeOf(record);
-  return record;
+  return built;
 }
 
 absl::Status RecordBuilder::AddHeaders(const Route& route, const Event& event,

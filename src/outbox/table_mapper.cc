@@ -122,7 +122,7 @@ absl::Status TableMapper::Map(const pgoutput::TupleData& row, Event& event) {
   WALPOST_RETURN_IF_ERROR(ReadRow(row));
   // Before bytea is decoded: in JSON it is the text that the server renders.
   const Value json = MakeJsonValue();
-  WALPOST_RETURN_IF_ERROR(DecodeByteaColumns());
+  const absl::Status decoded = DecodeByteaColumns();
   for (size_t i = 0; i < kFields.size(); ++i) {
     event.*kFields[i].value = values_[fields_[i]];
   }
@@ -131,6 +131,7 @@ absl::Status TableMapper::Map(const pgoutput::TupleData& row, Event& event) {
   }
   event.references = reference_values_;
   if (json.has_value()) event.payload = json;
+  WALPOST_RETURN_IF_ERROR(decoded);
   return MapTimestamp(event);
 }
 

@@ -42,7 +42,7 @@ class TableMapper {
   //
   // kDataLoss: the row does not have the columns of the relation.
   // kInvalidArgument: a value cannot be used (names the column): this event
-  // cannot be delivered.
+  // cannot be delivered; its other fields tell which row it is.
   absl::Status Map(const pgoutput::TupleData& row, Event& event);
 
  private:

@@ -117,7 +117,6 @@ void TransactionAssembler::Describe(const pgoutput::Relation& relation) {
 }
 
 void TransactionAssembler::BeginEvent(size_t source, Step& step) {
-  step.event = {};
   step.event.source = source;
   step.event.position = {transaction_.commit_lsn, ++ordinal_};
   step.event.commit_time = transaction_.commit_time;
@@ -139,6 +138,7 @@ absl::Status TransactionAssembler::Insert(const pgoutput::Insert& insert,
     ++skipped_.rows_of_other_tables;
     return absl::OkStatus();
   }
+  if (relation.mapper == nullptr) step.event = {};
   BeginEvent(relation.source, step);
   if (relation.mapper == nullptr) return Settle(relation.bind_error, step);
   return Settle(relation.mapper->Map(insert.row, step.event), step);
@@ -156,6 +156,7 @@ absl::Status TransactionAssembler::Message(
     return absl::OkStatus();
   }
   if (!in_transaction_) return OutsideTransaction("a transactional message");
+  step.event = {};
   BeginEvent(options_.tables.size(), step);
   return Settle(message_mapper_.Map(message.content, step.event), step);
 }
