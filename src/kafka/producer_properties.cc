@@ -18,7 +18,6 @@ constexpr Property kDefaults[] = {
     // While a request is in flight its partition gathers the next batch
     // anyway, so a busy stream has full batches and a quiet one no delay.
     {"linger.ms", "0"},
-    {"compression.type", "lz4"},
     // What fits a batch of its own under the brokers' default limit of
     // 1048588 bytes; bigger records are refused before they are queued.
     {"message.max.bytes", "1048500"},
