@@ -15,9 +15,10 @@ using prometheus::ClientMetric;
 using prometheus::MetricFamily;
 using prometheus::MetricType;
 
-constexpr RelayState kStates[] = {RelayState::kStarting, RelayState::kStreaming,
-                                  RelayState::kCatchingUp, RelayState::kStuck,
-                                  RelayState::kDraining};
+constexpr RelayState kStates[] = {
+    RelayState::kStarting,   RelayState::kStandby, RelayState::kStreaming,
+    RelayState::kCatchingUp, RelayState::kAtRisk,  RelayState::kStuck,
+    RelayState::kDraining};
 
 // Of pg_replication_slots.wal_status.
 constexpr std::string_view kWalStatuses[] = {"reserved", "extended",
@@ -116,6 +117,16 @@ void AddWal(const RelayStatus& status, MetricsWriter& page) {
     page.Gauge("walpost_retained_wal_bytes",
                "WAL that the server keeps for the slot.",
                *status.retained_wal_bytes);
+  }
+  if (status.wal_budget_bytes > 0) {
+    page.Gauge("walpost_wal_budget_bytes",
+               "WAL that the server may keep for the slot.",
+               status.wal_budget_bytes);
+  }
+  if (status.wal_budget_time_left) {
+    page.Gauge("walpost_wal_budget_left_seconds",
+               "Time until the budget is used up, at the growth of late.",
+               Seconds(*status.wal_budget_time_left));
   }
   if (status.wal_status) {
     page.Family("walpost_wal_status",

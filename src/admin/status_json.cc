@@ -87,6 +87,8 @@ std::string StatusJson(const RelayStatus& status, std::string_view version) {
   json.Add("lag_bytes", status.lag_bytes());
   json.Add("retained_wal_bytes", status.retained_wal_bytes);
   json.Add("wal_status", status.wal_status);
+  json.Add("wal_budget_bytes", status.wal_budget_bytes);
+  json.Add("wal_budget_seconds_left", status.wal_budget_time_left);
 
   json.Add("in_flight_records", status.in_flight_records);
   json.Add("in_flight_bytes", status.in_flight_bytes);

@@ -8,6 +8,7 @@
 
 #include "base/status_macros.h"
 #include "fmt/format.h"
+#include "postgres/sqlstate.h"
 #include "spdlog/spdlog.h"
 
 namespace walpost {
@@ -28,9 +29,8 @@ constexpr milliseconds kProducerGrace{2000};
 // How often held records are offered again, and the state is looked at.
 constexpr milliseconds kWatchInterval{250};
 constexpr seconds kProgressLogInterval{10};
-// A record in flight for longer than this means that Kafka does not answer.
-constexpr seconds kStuckAfter{8};
-constexpr seconds kBehindAfter{2};
+// How often a standby tries to get the slot.
+constexpr milliseconds kStandbyInterval{500};
 // The same damage this many times in a row is for an operator.
 constexpr int kMostDamages = 3;
 
@@ -54,10 +54,11 @@ Relay::Relay(asio::any_io_executor executor, const Config& config,
       side_session_(
           executor, config.postgres.conninfo, config.postgres.slot,
           [this] { OnServerShutdown(); },
-          [this](const SlotReport& report) { slot_report_ = report; }),
+          [this](const SlotReport& report) { OnSlotReport(report); }),
       retry_timer_(executor),
       watch_timer_(executor),
       backoff_(Backoff::Options{}, std::random_device()()),
+      wal_budget_(config.postgres.wal_budget_bytes),
       state_since_(Clock::now()),
       last_acknowledged_at_(Clock::now()),
       brokers_seen_at_(Clock::now()),
@@ -81,16 +82,18 @@ asio::awaitable<absl::Status> Relay::Run() {
     status = co_await Session();
     if (shutdown_deadline_) break;
     if (IsHopeless(status)) break;
-    if (pipeline_.sink_failure()) {
-      status = *pipeline_.sink_failure();
-      co_await ReplaceProducer();
+    if (pipeline_.sink_failure()) status = *pipeline_.sink_failure();
+    if (pipeline_.sink_failure() || absl::IsAborted(status)) {
+      co_await ReplaceProducer(status);
     }
     co_await WaitBeforeNextSession(status);
   }
   ended_ = true;
   watch_timer_.cancel();
   side_session_.Stop();
-  co_await CloseProducer();
+  MonotonicTime deadline = Clock::now() + kProducerGrace;
+  if (shutdown_deadline_) deadline = std::min(deadline, *shutdown_deadline_);
+  co_await CloseProducer(deadline);
   if (shutdown_deadline_) status = absl::OkStatus();
   co_return status;
 }
@@ -124,19 +127,25 @@ void Relay::NoteDamage(const absl::Status& status) {
                 damaged_at_.ToString(), times_damaged_);
 }
 
-asio::awaitable<void> Relay::ReplaceProducer() {
+// After a failure of the producer, what is on its way may still arrive. When it
+// is the source that has moved on, nothing more must.
+asio::awaitable<void> Relay::ReplaceProducer(absl::Status reason) {
   spdlog::warn("replacing the Kafka producer: {}",
-               std::string(pipeline_.sink_failure()->message()));
-  co_await CloseProducer();
-  pipeline_.Rewind();
+               std::string(reason.message()));
+  MonotonicTime deadline = Clock::now();
+  if (pipeline_.sink_failure()) deadline += kProducerGrace;
+  co_await CloseProducer(deadline);
+  if (source_.TakePromotion()) {
+    pipeline_.StartOver();
+  } else {
+    pipeline_.Rewind();
+  }
   const absl::Status status = StartProducer();
   if (!status.ok()) spdlog::error("{}", std::string(status.message()));
 }
 
-asio::awaitable<void> Relay::CloseProducer() {
+asio::awaitable<void> Relay::CloseProducer(MonotonicTime deadline) {
   if (producer_ == nullptr) co_return;
-  MonotonicTime deadline = Clock::now() + kProducerGrace;
-  if (shutdown_deadline_) deadline = std::min(deadline, *shutdown_deadline_);
   co_await producer_->Close(deadline);
   pipeline_.SetSink(nullptr);
   producer_.reset();
@@ -144,10 +153,13 @@ asio::awaitable<void> Relay::CloseProducer() {
 
 asio::awaitable<void> Relay::WaitBeforeNextSession(absl::Status reason) {
   if (reason.ok()) co_return;
-  const milliseconds wait = backoff_.Next();
   trouble_ = reason;
-  spdlog::warn("{}; trying again in {} ms", std::string(reason.message()),
-               wait.count());
+  milliseconds wait = kStandbyInterval;
+  if (SqlstateOf(reason) != kSqlstateObjectInUse) {
+    wait = backoff_.Next();
+    spdlog::warn("{}; trying again in {} ms", std::string(reason.message()),
+                 wait.count());
+  }
   retry_timer_.expires_after(wait);
   co_await retry_timer_.async_wait(kAsTuple);
 }
@@ -172,6 +184,17 @@ void Relay::OnServerShutdown() {
   source_.Drain(Clock::now() + kServerShutdownGrace);
 }
 
+void Relay::OnSlotReport(const SlotReport& report) {
+  slot_report_ = report;
+  wal_budget_.OnReport(report.wal, Clock::now());
+  const WalBudget::Level before =
+      std::exchange(wal_level_, wal_budget_.level());
+  if (wal_level_ == before || wal_level_ == WalBudget::Level::kFine) return;
+  spdlog::warn("Postgres keeps {} MiB of WAL for slot {}; the limit is {} MiB",
+               wal_budget_.retained_bytes() >> 20, config_.postgres.slot,
+               wal_budget_.limit_bytes() >> 20);
+}
+
 asio::awaitable<void> Relay::Watch() {
   while (!ended_) {
     if (pipeline_.held()) pipeline_.RetryHeld();
@@ -186,66 +209,52 @@ asio::awaitable<void> Relay::Watch() {
 }
 
 void Relay::UpdateState() {
-  std::string reason;
-  const RelayState state = CurrentState(reason);
-  if (state == state_ && reason == reason_) return;
-  if (state != state_) state_since_ = Clock::now();
-  if (state == RelayState::kStuck) {
-    spdlog::error("stuck: {}", reason);
-  } else if (state != state_) {
-    spdlog::info("{}{}{}", ToString(state), reason.empty() ? "" : ": ", reason);
+  Diagnosis diagnosis = Diagnose(Signs());
+  if (diagnosis.state == diagnosis_.state &&
+      diagnosis.reason == diagnosis_.reason) {
+    return;
   }
-  state_ = state;
-  reason_ = std::move(reason);
+  if (diagnosis.state != diagnosis_.state) state_since_ = Clock::now();
+  if (diagnosis.state == RelayState::kStuck) {
+    spdlog::error("stuck: {}", diagnosis.reason);
+  } else if (diagnosis.state != diagnosis_.state) {
+    spdlog::info("{}{}{}", ToString(diagnosis.state),
+                 diagnosis.reason.empty() ? "" : ": ", diagnosis.reason);
+  }
+  diagnosis_ = std::move(diagnosis);
 }
 
-RelayState Relay::CurrentState(std::string& reason) const {
-  if (shutdown_deadline_) return RelayState::kDraining;
-  if (const auto& stoppage = pipeline_.stoppage()) {
-    reason = fmt::format(
-        "the event at {}/{}{} cannot be delivered: {}. Nothing after it goes "
-        "out and nothing is confirmed past it",
-        stoppage->position.commit_lsn.ToString(), stoppage->position.ordinal,
-        stoppage->event_id.empty()
-            ? ""
-            : fmt::format(" (id {})", stoppage->event_id),
-        std::string(stoppage->reason.message()));
-    return RelayState::kStuck;
+RelaySigns Relay::Signs() const {
+  const MonotonicTime now = Clock::now();
+  const auto since = [now](MonotonicTime then) {
+    return std::chrono::duration_cast<milliseconds>(now - then);
+  };
+  RelaySigns signs;
+  signs.slot = config_.postgres.slot;
+  signs.brokers = config_.kafka.brokers;
+  signs.draining = shutdown_deadline_.has_value();
+  signs.stoppage = pipeline_.stoppage();
+  signs.held = pipeline_.held();
+  signs.in_flight_records = pipeline_.window().in_flight_records();
+  if (const InFlightRecord* oldest = pipeline_.window().oldest()) {
+    signs.oldest_in_flight =
+        std::chrono::duration_cast<std::chrono::microseconds>(
+            WallNow() - oldest->commit_time);
   }
-  if (pipeline_.held() && absl::IsUnavailable(*pipeline_.held())) {
-    reason = std::string(pipeline_.held()->message());
-    return RelayState::kStuck;
-  }
-  if (!trouble_.ok()) {
-    reason = std::string(trouble_.message());
-    const bool poison = times_damaged_ >= kMostDamages;
-    return has_streamed_ || poison || !absl::IsUnavailable(trouble_)
-               ? RelayState::kStuck
-               : RelayState::kStarting;
-  }
-  if (Clock::now() - brokers_seen_at_ > kStuckAfter) {
-    reason = fmt::format(
-        "no Kafka broker is reachable at {}: is kafka.brokers right, and are "
-        "the brokers up?",
-        config_.kafka.brokers);
-    return RelayState::kStuck;
-  }
-  const InFlightRecord* oldest = pipeline_.window().oldest();
-  if (oldest == nullptr) {
-    return source_.is_open() && kafka_was_reached_ ? RelayState::kStreaming
-                                                   : RelayState::kStarting;
-  }
-  const auto unanswered = Clock::now() - last_acknowledged_at_;
-  const auto age = WallNow() - oldest->commit_time;
-  if (unanswered > kStuckAfter) {
-    reason = fmt::format(
-        "Kafka has acknowledged nothing for {} s ({} records in flight); are "
-        "the brokers at {} reachable, and is min.insync.replicas met?",
-        std::chrono::duration_cast<seconds>(unanswered).count(),
-        pipeline_.window().in_flight_records(), config_.kafka.brokers);
-    return RelayState::kStuck;
-  }
-  return age > kBehindAfter ? RelayState::kCatchingUp : RelayState::kStreaming;
+  signs.trouble = trouble_;
+  signs.slot_is_in_use = SqlstateOf(trouble_) == kSqlstateObjectInUse;
+  if (slot_report_) signs.slot_user = slot_report_->user;
+  signs.trouble_is_poison = times_damaged_ >= kMostDamages;
+  signs.has_streamed = has_streamed_;
+  signs.is_streaming = source_.is_open();
+  signs.server_silent_for = source_.silence();
+  signs.brokers_were_reached = kafka_was_reached_;
+  signs.brokers_unreachable_for = since(brokers_seen_at_);
+  signs.unacknowledged_for = since(last_acknowledged_at_);
+  signs.wal_level = wal_budget_.level();
+  signs.retained_wal_bytes = wal_budget_.retained_bytes();
+  signs.wal_budget_bytes = wal_budget_.limit_bytes();
+  return signs;
 }
 
 void Relay::NoteAcknowledgements() {
@@ -280,8 +289,8 @@ void Relay::LogProgress() {
 
 RelayStatus Relay::Status() const {
   RelayStatus status;
-  status.state = state_;
-  status.reason = reason_;
+  status.state = diagnosis_.state;
+  status.reason = diagnosis_.reason;
   status.in_state_for =
       std::chrono::duration_cast<seconds>(Clock::now() - state_since_);
   status.slot = config_.postgres.slot;
@@ -292,9 +301,11 @@ RelayStatus Relay::Status() const {
   if (slot_report_) {
     status.server_wal_end =
         std::max(status.server_wal_end, slot_report_->server_wal_end);
-    status.retained_wal_bytes = slot_report_->retained_wal_bytes;
+    status.retained_wal_bytes = slot_report_->wal.retained_bytes;
     status.wal_status = slot_report_->wal_status;
   }
+  status.wal_budget_bytes = wal_budget_.limit_bytes();
+  status.wal_budget_time_left = wal_budget_.time_left();
   const AcknowledgementWindow& window = pipeline_.window();
   status.received = window.received();
   status.confirmed = window.confirmed();

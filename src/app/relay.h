@@ -29,8 +29,10 @@
 #include "absl/status/status.h"
 #include "base/backoff.h"
 #include "config/config.h"
+#include "delivery/diagnosis.h"
 #include "delivery/pipeline.h"
 #include "delivery/relay_status.h"
+#include "delivery/wal_budget.h"
 #include "kafka/producer.h"
 #include "postgres/side_session.h"
 #include "postgres/wal_source.h"
@@ -59,20 +61,21 @@ class Relay {
         std::unique_ptr<RecordBuilder> builder);
 
   boost::asio::awaitable<absl::Status> Session();
-  boost::asio::awaitable<void> ReplaceProducer();
+  boost::asio::awaitable<void> ReplaceProducer(absl::Status reason);
   boost::asio::awaitable<void> WaitBeforeNextSession(absl::Status reason);
-  boost::asio::awaitable<void> CloseProducer();
+  boost::asio::awaitable<void> CloseProducer(MonotonicTime deadline);
   boost::asio::awaitable<void> Watch();
   absl::Status StartProducer();
 
   void OnDrained();
   void OnServerShutdown();
+  void OnSlotReport(const SlotReport& report);
   bool IsHopeless(const absl::Status& status) const;
   void NoteDamage(const absl::Status& status);
   void NoteAcknowledgements();
   void LogProgress();
   void UpdateState();
-  RelayState CurrentState(std::string& reason) const;
+  RelaySigns Signs() const;
 
   boost::asio::any_io_executor executor_;
   Config config_;
@@ -96,8 +99,9 @@ class Relay {
   int times_damaged_ = 0;
 
   std::optional<SlotReport> slot_report_;
-  RelayState state_ = RelayState::kStarting;
-  std::string reason_;
+  WalBudget wal_budget_;
+  WalBudget::Level wal_level_ = WalBudget::Level::kFine;
+  Diagnosis diagnosis_;
   MonotonicTime state_since_;
   uint64_t acknowledged_before_ = 0;
   MonotonicTime last_acknowledged_at_;

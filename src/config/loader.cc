@@ -20,6 +20,7 @@ using std::chrono::seconds;
 constexpr size_t kMostRecords = size_t{1} << 20;
 constexpr size_t kLeastBytes = size_t{64} << 10;
 constexpr size_t kMostBytes = size_t{4} << 30;
+constexpr size_t kMostWalBytes = size_t{1} << 50;
 
 void ReadPostgres(Section section, WalSourceOptions& options) {
   section.Read("conninfo", options.conninfo);
@@ -31,6 +32,7 @@ void ReadPostgres(Section section, WalSourceOptions& options) {
                minutes(60));
   section.Read("status_interval", options.status_interval, milliseconds(1),
                minutes(60));
+  section.ReadSize("wal_budget", options.wal_budget_bytes, 0, kMostWalBytes);
   section.Done();
   const absl::Status conninfo = CheckConninfo(options.conninfo);
   if (!conninfo.ok()) {

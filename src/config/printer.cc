@@ -85,6 +85,7 @@ YAML::Node PrintPostgres(const WalSourceOptions& postgres) {
   node["failover"] = postgres.failover;
   node["wal_sender_timeout"] = FormatDuration(postgres.wal_sender_timeout);
   node["status_interval"] = FormatDuration(postgres.status_interval);
+  node["wal_budget"] = FormatSize(postgres.wal_budget_bytes);
   return node;
 }
 

@@ -6,13 +6,21 @@ namespace walpost {
 
 Pipeline::Pipeline(std::unique_ptr<RecordBuilder> builder,
                    AcknowledgementWindow::Options window)
-    : builder_(std::move(builder)), window_(window) {}
+    : builder_(std::move(builder)), window_options_(window), window_(window) {}
 
 void Pipeline::Rewind() {
   resume_filter_.Add(window_.Clear());
   sink_failure_.reset();
   held_.reset();
   ++counters_.rewinds;
+}
+
+void Pipeline::StartOver() {
+  Rewind();
+  window_ = AcknowledgementWindow(window_options_);
+  resume_filter_ = ResumeFilter();
+  refused_position_.reset();
+  stoppage_.reset();
 }
 
 Pipeline::Offer Pipeline::OnEvent(const Event& event) {

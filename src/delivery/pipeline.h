@@ -70,6 +70,10 @@ class Pipeline final : public RecordReports {
   // over at confirmed().
   void Rewind();
 
+  // Forgets every position, too: the source's WAL has forked, and goes on from
+  // where its slot stands. The sink is gone by now, and with it its reports.
+  void StartOver();
+
   // Gives the records a sink would not take just now another chance.
   void RetryHeld() { held_.reset(); }
 
@@ -119,6 +123,7 @@ class Pipeline final : public RecordReports {
   Offer Stop(const Event& event, absl::Status reason);
 
   std::unique_ptr<RecordBuilder> builder_;
+  AcknowledgementWindow::Options window_options_;
   AcknowledgementWindow window_;
   ResumeFilter resume_filter_;
   RecordSink* sink_ = nullptr;

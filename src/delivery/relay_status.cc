@@ -6,10 +6,14 @@ std::string_view ToString(RelayState state) {
   switch (state) {
     case RelayState::kStarting:
       return "starting";
+    case RelayState::kStandby:
+      return "standby";
     case RelayState::kStreaming:
       return "streaming";
     case RelayState::kCatchingUp:
       return "catching up";
+    case RelayState::kAtRisk:
+      return "at risk";
     case RelayState::kStuck:
       return "stuck";
     case RelayState::kDraining:
@@ -19,7 +23,18 @@ std::string_view ToString(RelayState state) {
 }
 
 bool IsReady(RelayState state) {
-  return state == RelayState::kStreaming || state == RelayState::kCatchingUp;
+  switch (state) {
+    case RelayState::kStandby:
+    case RelayState::kStreaming:
+    case RelayState::kCatchingUp:
+      return true;
+    case RelayState::kStarting:
+    case RelayState::kAtRisk:
+    case RelayState::kStuck:
+    case RelayState::kDraining:
+      return false;
+  }
+  return false;
 }
 
 }  // namespace walpost

@@ -18,16 +18,20 @@ namespace walpost {
 
 enum class RelayState {
   kStarting,    // not streaming yet, nothing wrong so far
+  kStandby,     // another instance streams; takes over when it ends
   kStreaming,   // what is committed goes out
   kCatchingUp,  // streaming, but seconds behind
+  kAtRisk,      // streaming, but the server keeps so much WAL for us that the
+                // slot may soon be lost, or the disk full
   kStuck,       // nothing goes out until somebody or something changes
   kDraining,    // was told to end
 };
 
-// "starting", "streaming", "catching up", "stuck", "draining".
+// "starting", "standby", "streaming", "catching up", "at risk", "stuck",
+// "draining".
 std::string_view ToString(RelayState state);
 
-// Whether an instance in this state does its work.
+// Whether an instance in this state does what it is there for.
 bool IsReady(RelayState state);
 
 struct RelayStatus {
@@ -47,6 +51,8 @@ struct RelayStatus {
   Lsn confirmed;  // everything before it is durable in Kafka
   std::optional<uint64_t> retained_wal_bytes;  // kept by the server for us
   std::optional<std::string> wal_status;       // pg_replication_slots
+  uint64_t wal_budget_bytes = 0;               // WalBudget; 0: not known yet
+  std::optional<std::chrono::seconds> wal_budget_time_left;
 
   uint64_t in_flight_records = 0;
   uint64_t in_flight_bytes = 0;

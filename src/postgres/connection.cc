@@ -90,10 +90,20 @@ Connection::Connect(asio::any_io_executor executor, ConnectionOptions options) {
   for (const std::string& setting : options.settings) {
     settings += fmt::format(" -c {}", setting);
   }
-  // A later keyword overrides what the conninfo, expanded from dbname, says.
-  std::vector<const char*> keywords = {"dbname", "client_encoding",
-                                       "application_name", "options"};
-  std::vector<const char*> values = {options.conninfo.c_str(), "UTF8",
+  // What comes before dbname, from which the conninfo is expanded, is only a
+  // default; what comes after it overrides. A server that vanished without a
+  // word is noticed within half a minute.
+  std::vector<const char*> keywords = {
+      "keepalives_idle",  "keepalives_interval",
+      "keepalives_count", "tcp_user_timeout",
+      "dbname",           "client_encoding",
+      "application_name", "options"};
+  std::vector<const char*> values = {"10",
+                                     "5",
+                                     "3",
+                                     "25000",
+                                     options.conninfo.c_str(),
+                                     "UTF8",
                                      options.application_name.c_str(),
                                      settings.c_str()};
   if (options.replication) {
@@ -206,10 +216,14 @@ asio::awaitable<absl::Status> Connection::StartCopyBoth(std::string command) {
     co_return StatusFromConnection(connection_.get(), attempted);
   }
   const QueryRows result(*next);
-  if (PQresultStatus(*next) != PGRES_COPY_BOTH) {
-    co_return StatusFromResult(*next, attempted);
+  if (PQresultStatus(*next) == PGRES_COPY_BOTH) co_return absl::OkStatus();
+  status = StatusFromResult(*next, attempted);
+  // To the end of the command, so that another may follow.
+  while (next.ok() && *next != nullptr) {
+    next = co_await NextResult(attempted);
+    if (next.ok()) const QueryRows rest(*next);
   }
-  co_return absl::OkStatus();
+  co_return status;
 }
 
 void Connection::OnNotice(void* self, const PGresult* notice) {

@@ -28,7 +28,7 @@ class FeedbackSchedule {
       : interval_(interval),
         liveness_(std::clamp<std::chrono::milliseconds>(
             wal_sender_timeout / 3, std::chrono::milliseconds(100),
-            std::chrono::seconds(10))) {}
+            std::chrono::seconds(3))) {}
 
   // The server asked for a reply.
   void OnReplyRequested() { reply_requested_ = true; }

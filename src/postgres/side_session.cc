@@ -69,8 +69,10 @@ asio::awaitable<absl::Status> SideSession::Report() {
   // On a standby there is no current WAL position to ask for.
   const std::string sql = fmt::format(
       "SELECT pg_current_wal_lsn(), pg_wal_lsn_diff(pg_current_wal_lsn(), "
-      "restart_lsn)::bigint, wal_status FROM pg_catalog.pg_replication_slots "
-      "WHERE slot_name = {} AND NOT pg_is_in_recovery()",
+      "s.restart_lsn)::bigint, s.wal_status, s.safe_wal_size, "
+      "a.application_name FROM pg_catalog.pg_replication_slots s "
+      "LEFT JOIN pg_catalog.pg_stat_activity a ON a.pid = s.active_pid "
+      "WHERE s.slot_name = {} AND NOT pg_is_in_recovery()",
       connection_->Literal(slot_));
   connection_->set_deadline(Clock::now() + std::chrono::seconds(10));
   absl::StatusOr<QueryRows> rows = co_await connection_->Execute(sql);
@@ -79,8 +81,13 @@ asio::awaitable<absl::Status> SideSession::Report() {
   SlotReport report;
   report.server_wal_end = Lsn::Parse(rows->Text(0, 0)).value_or(Lsn());
   const std::string retained = rows->Text(0, 1);
-  report.retained_wal_bytes = std::strtoull(retained.c_str(), nullptr, 10);
+  report.wal.retained_bytes = std::strtoull(retained.c_str(), nullptr, 10);
   report.wal_status = rows->Text(0, 2);
+  if (rows->Get(0, 3)) {
+    const std::string safe = rows->Text(0, 3);
+    report.wal.safe_wal_size = std::strtoll(safe.c_str(), nullptr, 10);
+  }
+  report.user = rows->Text(0, 4);
   on_report_(report);
   co_return absl::OkStatus();
 }

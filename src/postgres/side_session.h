@@ -22,15 +22,17 @@
 
 #include "base/backoff.h"
 #include "base/lsn.h"
+#include "delivery/wal_budget.h"
 #include "postgres/connection.h"
 
 namespace walpost {
 
-// How the server keeps our slot.
+// How the server keeps our slot, and for whom.
 struct SlotReport {
   Lsn server_wal_end;
-  uint64_t retained_wal_bytes = 0;
+  RetainedWal wal;
   std::string wal_status;
+  std::string user;  // application_name of who streams from it; may be empty
 };
 
 class SideSession {

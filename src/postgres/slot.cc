@@ -11,7 +11,8 @@ asio::awaitable<absl::StatusOr<std::optional<SlotState>>> FindSlot(
     Connection& connection, std::string slot) {
   const std::string sql = fmt::format(
       "SELECT plugin, database, wal_status, active, temporary, restart_lsn, "
-      "confirmed_flush_lsn FROM pg_catalog.pg_replication_slots "
+      "confirmed_flush_lsn, coalesce(to_jsonb(slot) ->> 'failover', 'false') "
+      "= 'true' FROM pg_catalog.pg_replication_slots slot "
       "WHERE slot_name = {}",
       connection.Literal(slot));
   absl::StatusOr<QueryRows> rows = co_await connection.Execute(sql);
@@ -25,6 +26,7 @@ asio::awaitable<absl::StatusOr<std::optional<SlotState>>> FindSlot(
   state.temporary = rows->Bool(0, 4);
   state.restart_lsn = Lsn::Parse(rows->Text(0, 5)).value_or(Lsn());
   state.confirmed_flush_lsn = Lsn::Parse(rows->Text(0, 6)).value_or(Lsn());
+  state.failover = rows->Bool(0, 7);
   co_return std::optional<SlotState>(state);
 }
 

@@ -19,6 +19,7 @@ struct SlotState {
   std::string wal_status;  // reserved, extended, unreserved, lost
   bool active = false;
   bool temporary = false;
+  bool failover = false;  // kept on standbys, too (17 and newer)
   Lsn restart_lsn;
   Lsn confirmed_flush_lsn;
 };

@@ -21,6 +21,9 @@ struct WalSourceOptions {
   // Most time between a new confirmed LSN and telling Postgres. Shorter means
   // fewer duplicates after a crash; every commit would cost 15 % throughput.
   std::chrono::milliseconds status_interval{200};
+  // WAL that the server may keep for the slot before walpost calls itself at
+  // risk; 0: as the server limits it (delivery/wal_budget.h).
+  size_t wal_budget_bytes = 0;
 };
 
 }  // namespace walpost

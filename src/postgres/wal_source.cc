@@ -1,17 +1,11 @@
 #include "postgres/wal_source.h"
 
-#include <unistd.h>
-
 #include <boost/asio/post.hpp>
 #include <boost/asio/use_awaitable.hpp>
 
 #include "base/status_macros.h"
 #include "fmt/format.h"
 #include "pgoutput/decoder.h"
-#include "postgres/preflight.h"
-#include "postgres/publication.h"
-#include "postgres/slot.h"
-#include "spdlog/spdlog.h"
 
 namespace walpost {
 
@@ -25,17 +19,10 @@ namespace {
 constexpr size_t kFramesPerTurn = 1000;
 // libpq may hold decrypted bytes while the socket looks idle: look again.
 constexpr milliseconds kLongestWait{1000};
-// Waiting for other transactions while a slot is made.
-constexpr milliseconds kSlotCreationLimit{60'000};
+// After so long without a word from the server we ask it.
+constexpr milliseconds kAskAfter{2500};
 // For the server to end the copy after our CopyDone.
 constexpr milliseconds kFinishLimit{2000};
-
-// Tells instances apart in pg_stat_replication; the server cuts at 63 bytes.
-std::string ApplicationName(const std::string& slot) {
-  char host[64] = {};
-  gethostname(host, sizeof(host) - 1);
-  return fmt::format("walpost:{}:{}:{}", slot, host, getpid()).substr(0, 63);
-}
 
 std::vector<std::vector<std::string>> ReferencesOf(const Pipeline& pipeline) {
   std::vector<std::vector<std::string>> references;
@@ -52,13 +39,15 @@ WalSource::WalSource(asio::any_io_executor executor, WalSourceOptions options,
     : executor_(executor),
       options_(std::move(options)),
       outbox_(std::move(outbox)),
+      name_(InstanceName::OfThisProcess(options_.slot)),
       pipeline_(pipeline),
+      setup_(options_, outbox_, name_, pipeline_),
       feedback_(options_.status_interval, options_.wal_sender_timeout) {}
 
 asio::awaitable<absl::Status> WalSource::Open() {
   ConnectionOptions connection;
   connection.conninfo = options_.conninfo;
-  connection.application_name = ApplicationName(options_.slot);
+  connection.application_name = name_.text();
   connection.replication = true;
   connection.settings.push_back(fmt::format(
       "wal_sender_timeout={}", options_.wal_sender_timeout.count()));
@@ -68,107 +57,38 @@ asio::awaitable<absl::Status> WalSource::Open() {
       co_await Connection::Connect(executor_, connection);
   if (!connected.ok()) co_return connected.status();
   connection_ = *std::move(connected);
-  absl::Status status = co_await Prepare();
-  if (!status.ok()) Close();
+  absl::Status status = co_await setup_.Run(*connection_);
+  if (status.ok()) {
+    BeginStream();
+  } else {
+    Close();
+  }
   co_return status;
 }
 
-asio::awaitable<absl::Status> WalSource::Prepare() {
-  absl::Status status = co_await IdentifySystem();
-  if (status.ok()) status = co_await LookBeforeLeaping();
-  if (status.ok() && may_create()) status = co_await CreateWhatIsMissing();
-  if (status.ok()) status = co_await StartReplication();
-  co_return status;
-}
-
-asio::awaitable<absl::Status> WalSource::IdentifySystem() {
-  server_version_ = connection_->server_version();
-  const std::string command = "IDENTIFY_SYSTEM";
-  absl::StatusOr<QueryRows> rows = co_await connection_->Execute(command);
-  if (!rows.ok()) co_return rows.status();
-  const std::string system = rows->Text(0, 0);
-  const auto timeline = static_cast<uint32_t>(std::stoul(rows->Text(0, 1)));
-  if (has_streamed_ &&
-      (system != system_identifier_ || timeline != timeline_)) {
-    co_return absl::FailedPreconditionError(fmt::format(
-        "the server is now system {} on timeline {}; it was {} on timeline "
-        "{}: what was in flight cannot be matched with it. Check that no "
-        "committed event is missing there, then restart walpost",
-        system, timeline, system_identifier_, timeline_));
-  }
-  system_identifier_ = system;
-  timeline_ = timeline;
-  pipeline_.SetTimeline(timeline);
-  co_return absl::OkStatus();
-}
-
-// Publication first, slot second: a slot cannot see a publication that is
-// younger than itself.
-asio::awaitable<absl::Status> WalSource::CreateWhatIsMissing() {
-  absl::StatusOr<bool> published =
-      co_await PublicationExists(*connection_, options_.publication);
-  if (!published.ok()) co_return published.status();
-  if (!*published) {
-    spdlog::info("creating publication {}", options_.publication);
-    absl::Status created = co_await CreatePublication(
-        *connection_, options_.publication, outbox_.tables);
-    if (!created.ok()) co_return created;
-  }
-  absl::StatusOr<std::optional<SlotState>> slot =
-      co_await FindSlot(*connection_, options_.slot);
-  if (!slot.ok() || slot->has_value()) co_return slot.status();
-  spdlog::info("creating slot {}", options_.slot);
-  const SlotFailover failover =
-      options_.failover ? SlotFailover::kYes : SlotFailover::kNo;
-  const MonotonicTime deadline = Clock::now() + kSlotCreationLimit;
-  absl::StatusOr<Lsn> consistent_point = co_await CreateSlot(
-      *connection_, options_.slot, SlotKind::kPermanent, failover, deadline);
-  co_return consistent_point.status();
-}
-
-asio::awaitable<absl::Status> WalSource::LookBeforeLeaping() {
-  WalSourceOptions options = options_;
-  options.create = may_create();
-  Preflight preflight(*connection_, options, outbox_,
-                      pipeline_.builder().routes());
-  absl::StatusOr<std::vector<Finding>> findings = co_await preflight.Run();
-  if (!findings.ok()) co_return findings.status();
-  const Finding* error = FirstError(*findings);
-  if (error == nullptr) co_return absl::OkStatus();
-  const std::string since =
-      has_streamed_ ? " (it was in order when walpost started: look for events"
-                      " that are missing in Kafka)"
-                    : "";
-  const std::string remedy =
-      error->remedy.empty() ? "" : fmt::format("; {}", error->remedy);
-  co_return absl::FailedPreconditionError(
-      fmt::format("{} {}{}{}", error->subject, error->text, since, remedy));
-}
-
-asio::awaitable<absl::Status> WalSource::StartReplication() {
-  const std::string command = StartReplicationCommand(
-      *connection_, options_.slot, pipeline_.confirmed(), options_.publication,
-      outbox_.messages.enabled());
-  absl::Status status = co_await connection_->StartCopyBoth(command);
-  if (!status.ok()) co_return status;
+void WalSource::BeginStream() {
   stream_ = std::make_unique<ReplicationStream>(*connection_);
   assembler_.emplace(outbox_, ReferencesOf(pipeline_));
   feedback_ =
       FeedbackSchedule(options_.status_interval, options_.wal_sender_timeout);
   step_is_held_ = false;
   frames_since_receive_ = 0;
-  has_streamed_ = true;
+  server_wal_end_ = Lsn();
   last_received_at_ = Clock::now();
-  co_return absl::OkStatus();
+  last_turn_at_ = last_received_at_;
 }
 
 asio::awaitable<absl::Status> WalSource::Stream() {
   absl::Status status;
   while (status.ok() && !abandoned_) {
+    status = CheckNotSuspended(Clock::now());
+    if (!status.ok()) break;
     const absl::StatusOr<Next> next = TakeFrames();
     status = next.status();
     if (!status.ok() || *next == Next::kEnd) break;
     const MonotonicTime now = Clock::now();
+    // Unread, the server has no chance to be heard.
+    if (*next == Next::kRoom) last_received_at_ = now;
     if (DrainIsOver(now)) {
       status = co_await FinishInOrder();
       break;
@@ -178,6 +98,27 @@ asio::awaitable<absl::Status> WalSource::Stream() {
   }
   Close();
   co_return status;
+}
+
+// A turn comes at least every kLongestWait. Half of wal_sender_timeout without
+// one, and the server may have hung up before the next: then another instance
+// has the slot, and what we hand in from now on would come late, after what
+// that one sends.
+absl::Status WalSource::CheckNotSuspended(MonotonicTime now) {
+  const auto gap = now - std::exchange(last_turn_at_, now);
+  const milliseconds bearable = std::max(options_.wal_sender_timeout / 2,
+                                         kLongestWait + kLongestWait / 2);
+  if (gap < bearable) return absl::OkStatus();
+  return absl::AbortedError(fmt::format(
+      "this process was suspended for {:.1f} s: another instance may have "
+      "taken over slot {}",
+      std::chrono::duration<double>(gap).count(), options_.slot));
+}
+
+std::chrono::milliseconds WalSource::silence() const {
+  if (stream_ == nullptr) return milliseconds(0);
+  return std::chrono::duration_cast<milliseconds>(Clock::now() -
+                                                  last_received_at_);
 }
 
 absl::StatusOr<WalSource::Next> WalSource::TakeFrames() {
@@ -267,6 +208,7 @@ absl::Status WalSource::SendFeedback(MonotonicTime now) {
   status.received = std::max(server_wal_end_, confirmed);
   status.confirmed = confirmed;
   status.time = WallNow();
+  status.reply_requested = now - last_received_at_ > kAskAfter;
   feedback_.OnSent(confirmed, now);
   return stream_->SendStatus(status);
 }

@@ -25,9 +25,11 @@
 #include "outbox/transaction_assembler.h"
 #include "postgres/connection.h"
 #include "postgres/feedback_schedule.h"
+#include "postgres/instance_name.h"
 #include "postgres/read_pacer.h"
 #include "postgres/replication_stream.h"
 #include "postgres/source_options.h"
+#include "postgres/source_setup.h"
 
 namespace walpost {
 
@@ -43,10 +45,15 @@ class WalSource {
   //
   // kUnavailable: try again later. kFailedPrecondition, kInvalidArgument: as
   // configured it cannot work; the message names the thing and the remedy.
+  // kAborted: the server was promoted, with our slot: everything in flight
+  // and known belongs to the past (Pipeline::StartOver), then Open again.
   boost::asio::awaitable<absl::Status> Open();
 
   // Streams until the connection ends, the stream is damaged (kDataLoss), or
-  // a drain is over (kOk), and closes the connection.
+  // a drain is over (kOk), and closes the connection. kAborted: this process
+  // was suspended for so long that the server may have given the slot to
+  // another instance; nothing was produced since, and what is queued must be
+  // given up (Pipeline::Rewind).
   boost::asio::awaitable<absl::Status> Stream();
 
   // Stop reading; when everything handed to the pipeline is acknowledged, or
@@ -59,14 +66,19 @@ class WalSource {
   // The pipeline has moved: there may be room, or news for Postgres.
   void OnProgress();
 
+  // Whether Open has found the server promoted; asked once.
+  bool TakePromotion() { return setup_.TakePromotion(); }
+
   bool is_open() const { return stream_ != nullptr; }
-  uint32_t timeline() const { return timeline_; }
-  const std::string& system_identifier() const { return system_identifier_; }
-  int server_version() const { return server_version_; }
+  uint32_t timeline() const { return setup_.timeline(); }
+  const std::string& system_identifier() const {
+    return setup_.system_identifier();
+  }
+  int server_version() const { return setup_.server_version(); }
   // The newest position of the server's WAL that it told us of.
   Lsn server_wal_end() const { return server_wal_end_; }
-  // When the server was last heard of.
-  MonotonicTime last_received_at() const { return last_received_at_; }
+  // How long a server that was asked has kept silent.
+  std::chrono::milliseconds silence() const;
   // Over all connections.
   TransactionAssembler::Skipped skipped() const;
 
@@ -74,20 +86,13 @@ class WalSource {
   // What to wait for after a turn.
   enum class Next { kMore, kPause, kReadable, kRoom, kEnd };
 
-  boost::asio::awaitable<absl::Status> Prepare();
-  boost::asio::awaitable<absl::Status> IdentifySystem();
-  boost::asio::awaitable<absl::Status> CreateWhatIsMissing();
-  boost::asio::awaitable<absl::Status> LookBeforeLeaping();
-  boost::asio::awaitable<absl::Status> StartReplication();
-
-  // Later than the first stream a missing slot is a gap, not a first start.
-  bool may_create() const { return options_.create && !has_streamed_; }
-
+  void BeginStream();
   absl::StatusOr<Next> TakeFrames();
   absl::Status HandleFrame();
   absl::Status HandleMessage(const pgoutput::XLogData& data);
   void Deliver();
   absl::Status SendFeedback(MonotonicTime now);
+  absl::Status CheckNotSuspended(MonotonicTime now);
   bool DrainIsOver(MonotonicTime now) const;
   boost::asio::awaitable<void> WaitFor(Next next);
   boost::asio::awaitable<absl::Status> FinishInOrder();
@@ -96,17 +101,15 @@ class WalSource {
   boost::asio::any_io_executor executor_;
   WalSourceOptions options_;
   OutboxOptions outbox_;
+  InstanceName name_;
   Pipeline& pipeline_;
 
-  // Of the server, since the first Open.
-  std::string system_identifier_;
-  uint32_t timeline_ = 0;
-  int server_version_ = 0;
-  Lsn server_wal_end_;
-  bool has_streamed_ = false;
-  TransactionAssembler::Skipped skipped_before_;  // on earlier connections
+  SourceSetup setup_;
+  // On earlier connections.
+  TransactionAssembler::Skipped skipped_before_;
 
   // Of the current connection.
+  Lsn server_wal_end_;
   std::unique_ptr<Connection> connection_;
   std::unique_ptr<ReplicationStream> stream_;
   std::optional<TransactionAssembler> assembler_;
@@ -116,6 +119,7 @@ class WalSource {
   bool step_is_held_ = false;  // the pipeline has not taken step_ yet
   size_t frames_since_receive_ = 0;
   MonotonicTime last_received_at_{};
+  MonotonicTime last_turn_at_{};
 
   bool waiting_for_room_ = false;
   MonotonicTime waiting_until_{};

@@ -21,6 +21,8 @@ inline RelayStatus SomeStatus() {
   status.wal_status = "extended";
   status.in_flight_records = 12;
   status.in_flight_bytes = 3456;
+  status.wal_budget_bytes = 67'108'864;
+  status.wal_budget_time_left = std::chrono::seconds(90);
   status.max_in_flight_records = 20'000;
   status.max_in_flight_bytes = 16'777'216;
   status.oldest_in_flight = std::chrono::microseconds(1'250'000);

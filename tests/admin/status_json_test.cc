@@ -28,6 +28,8 @@ TEST(StatusJsonTest, ShowsEverything) {
   "lag_bytes": 256,
   "retained_wal_bytes": 33554432,
   "wal_status": "extended",
+  "wal_budget_bytes": 67108864,
+  "wal_budget_seconds_left": 90.0,
   "in_flight_records": 12,
   "in_flight_bytes": 3456,
   "max_in_flight_records": 20000,

@@ -14,8 +14,10 @@ struct Row {
 TEST(RelayStatusTest, StatesHaveTheirNamesAndReadinessTellsTheTruth) {
   constexpr Row kRows[] = {
       {RelayState::kStarting, "starting", false},
+      {RelayState::kStandby, "standby", true},
       {RelayState::kStreaming, "streaming", true},
       {RelayState::kCatchingUp, "catching up", true},
+      {RelayState::kAtRisk, "at risk", false},
       {RelayState::kStuck, "stuck", false},
       {RelayState::kDraining, "draining", false},
   };

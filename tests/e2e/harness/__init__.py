@@ -13,6 +13,7 @@ from harness.load import Load
 from harness.lsn import lsn
 from harness.outbox import Outbox
 from harness.postgres import Postgres
+from harness.proxy import Proxy
 from harness.waiting import wait_until
 from harness.walpost import Walpost
 
@@ -27,6 +28,7 @@ __all__ = [
     "Load",
     "Outbox",
     "Postgres",
+    "Proxy",
     "Record",
     "Walpost",
     "lsn",

@@ -1,0 +1,111 @@
+#include "delivery/diagnosis.h"
+
+#include "fmt/format.h"
+
+namespace walpost {
+namespace {
+
+using std::chrono::seconds;
+
+// A walsender that was asked answers at once.
+constexpr seconds kSilentAfter{8};
+// A record in flight for longer than this means that Kafka does not answer.
+constexpr seconds kStuckAfter{8};
+constexpr seconds kBehindAfter{2};
+
+// Every instance of ours begins its application_name so.
+constexpr std::string_view kOurName = "walpost:";
+
+std::string Text(const absl::Status& status) {
+  return std::string(status.message());
+}
+
+int64_t Seconds(std::chrono::milliseconds duration) {
+  return std::chrono::duration_cast<seconds>(duration).count();
+}
+
+Diagnosis Stuck(std::string reason) {
+  return {RelayState::kStuck, std::move(reason)};
+}
+
+Diagnosis OfStoppage(const Stoppage& stoppage) {
+  const std::string id = stoppage.event_id.empty()
+                             ? ""
+                             : fmt::format(" (id {})", stoppage.event_id);
+  return Stuck(fmt::format(
+      "the event at {}/{}{} cannot be delivered: {}. Nothing after it goes "
+      "out and nothing is confirmed past it",
+      stoppage.position.commit_lsn.ToString(), stoppage.position.ordinal, id,
+      Text(stoppage.reason)));
+}
+
+Diagnosis WithoutStream(const RelaySigns& signs) {
+  const std::string reason = Text(signs.trouble);
+  if (signs.slot_is_in_use) {
+    // Until it is known, it is taken for one of ours.
+    const std::string user = signs.slot_user.value_or("");
+    if (user.empty() || user.starts_with(kOurName)) {
+      return {RelayState::kStandby,
+              fmt::format("slot {} is in use by {}", signs.slot,
+                          user.empty() ? "another walpost" : user)};
+    }
+    return Stuck(fmt::format(
+        "slot {} is in use by '{}', which is no walpost: end it, or choose "
+        "another postgres.slot",
+        signs.slot, user));
+  }
+  const bool may_pass = !signs.has_streamed && !signs.trouble_is_poison &&
+                        absl::IsUnavailable(signs.trouble);
+  return {may_pass ? RelayState::kStarting : RelayState::kStuck, reason};
+}
+
+Diagnosis OfBrokers(const RelaySigns& signs) {
+  if (signs.brokers_unreachable_for > kStuckAfter) {
+    return Stuck(fmt::format(
+        "no Kafka broker is reachable at {}: is kafka.brokers right, and are "
+        "the brokers up?",
+        signs.brokers));
+  }
+  return Stuck(fmt::format(
+      "Kafka has acknowledged nothing for {} s ({} records in flight); are the "
+      "brokers at {} reachable, and is min.insync.replicas met?",
+      Seconds(signs.unacknowledged_for), signs.in_flight_records,
+      signs.brokers));
+}
+
+}  // namespace
+
+Diagnosis Diagnose(const RelaySigns& signs) {
+  if (signs.draining) return {RelayState::kDraining, ""};
+  if (signs.stoppage) return OfStoppage(*signs.stoppage);
+  if (signs.held && absl::IsUnavailable(*signs.held)) {
+    return Stuck(Text(*signs.held));
+  }
+  if (!signs.trouble.ok()) return WithoutStream(signs);
+  if (signs.server_silent_for > kSilentAfter) {
+    return Stuck(fmt::format(
+        "Postgres has sent nothing for {} s although it was asked; is the "
+        "walsender of slot {} frozen, or the network cut?",
+        Seconds(signs.server_silent_for), signs.slot));
+  }
+  if (signs.brokers_unreachable_for > kStuckAfter ||
+      signs.unacknowledged_for > kStuckAfter) {
+    return OfBrokers(signs);
+  }
+  if (!signs.is_streaming || !signs.brokers_were_reached) {
+    return {RelayState::kStarting, ""};
+  }
+  if (signs.wal_level == WalBudget::Level::kAtRisk) {
+    return {RelayState::kAtRisk,
+            fmt::format("Postgres keeps {} MiB of WAL for slot {}, of {} MiB "
+                        "that it may: find out what holds walpost up, or raise "
+                        "max_slot_wal_keep_size",
+                        signs.retained_wal_bytes >> 20, signs.slot,
+                        signs.wal_budget_bytes >> 20)};
+  }
+  return {signs.oldest_in_flight > kBehindAfter ? RelayState::kCatchingUp
+                                                : RelayState::kStreaming,
+          ""};
+}
+
+}  // namespace walpost

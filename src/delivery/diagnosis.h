@@ -1,0 +1,58 @@
+// Diagnosis: what state a relay is in, and why, from the signs that it gives.
+//
+// Pure: the relay gathers the signs a few times a second and asks. The order
+// of the questions is the order of what an operator should look at first.
+//
+//   told to end?  an event that stops all?  no stream?  a silent walsender?
+//   brokers out of reach, or not acknowledging?  the slot at risk?  behind?
+#pragma once
+
+#include <chrono>
+#include <optional>
+#include <string>
+
+#include "absl/status/status.h"
+#include "delivery/pipeline.h"
+#include "delivery/relay_status.h"
+#include "delivery/wal_budget.h"
+
+namespace walpost {
+
+struct RelaySigns {
+  std::string slot;
+  std::string brokers;
+
+  bool draining = false;
+  // Of the pipeline.
+  std::optional<Stoppage> stoppage;
+  std::optional<absl::Status> held;
+  uint64_t in_flight_records = 0;
+  std::chrono::microseconds oldest_in_flight{0};  // since its commit
+
+  // Why there is no stream; ok while there is one, or the first is awaited.
+  absl::Status trouble;
+  bool slot_is_in_use = false;           // trouble is that (55006), and ...
+  std::optional<std::string> slot_user;  // ... by whom, if that is known
+  bool trouble_is_poison = false;        // the same again and again
+  bool has_streamed = false;
+  bool is_streaming = false;
+
+  std::chrono::milliseconds server_silent_for{0};  // although asked
+  bool brokers_were_reached = false;
+  std::chrono::milliseconds brokers_unreachable_for{0};
+  std::chrono::milliseconds unacknowledged_for{0};
+
+  WalBudget::Level wal_level = WalBudget::Level::kFine;
+  uint64_t retained_wal_bytes = 0;
+  uint64_t wal_budget_bytes = 0;
+};
+
+struct Diagnosis {
+  RelayState state = RelayState::kStarting;
+  // What it waits for and what to do; empty when all is well.
+  std::string reason;
+};
+
+Diagnosis Diagnose(const RelaySigns& signs);
+
+}  // namespace walpost

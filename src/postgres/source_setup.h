@@ -1,0 +1,65 @@
+// SourceSetup: what happens on a replication connection before its first
+// frame, and what is known of the server from one connection to the next.
+//
+//   IDENTIFY_SYSTEM -> the same server? promoted?
+//   preflight       -> would anything be lost, or nothing ever arrive?
+//   create          -> publication, then slot; before the first stream only
+//   START_REPLICATION at what the pipeline has confirmed
+#pragma once
+
+#include <boost/asio/awaitable.hpp>
+#include <string>
+#include <utility>
+
+#include "absl/status/status.h"
+#include "delivery/pipeline.h"
+#include "outbox/options.h"
+#include "postgres/connection.h"
+#include "postgres/instance_name.h"
+#include "postgres/source_options.h"
+
+namespace walpost {
+
+class SourceSetup {
+ public:
+  // All arguments outlive the object.
+  SourceSetup(const WalSourceOptions& options, const OutboxOptions& outbox,
+              const InstanceName& name, Pipeline& pipeline)
+      : options_(options), outbox_(outbox), name_(name), pipeline_(pipeline) {}
+
+  // Leaves the connection streaming. Errors are those of WalSource::Open.
+  boost::asio::awaitable<absl::Status> Run(Connection& connection);
+
+  // Whether Run has found the server promoted; asked once.
+  bool TakePromotion() { return std::exchange(promoted_, false); }
+
+  // Of the server, since the first Run.
+  const std::string& system_identifier() const { return system_identifier_; }
+  uint32_t timeline() const { return timeline_; }
+  int server_version() const { return server_version_; }
+
+ private:
+  boost::asio::awaitable<absl::Status> IdentifySystem();
+  boost::asio::awaitable<absl::Status> FollowPromotion(uint32_t timeline);
+  boost::asio::awaitable<absl::Status> CreateWhatIsMissing();
+  boost::asio::awaitable<absl::Status> LookBeforeLeaping();
+  boost::asio::awaitable<absl::Status> StartReplication();
+  boost::asio::awaitable<void> EndDeadPredecessor();
+
+  // Later than the first stream a missing slot is a gap, not a first start.
+  bool may_create() const { return options_.create && !has_streamed_; }
+
+  const WalSourceOptions& options_;
+  const OutboxOptions& outbox_;
+  const InstanceName& name_;
+  Pipeline& pipeline_;
+  Connection* connection_ = nullptr;  // of the current Run
+
+  std::string system_identifier_;
+  uint32_t timeline_ = 0;
+  int server_version_ = 0;
+  bool has_streamed_ = false;
+  bool promoted_ = false;
+};
+
+}  // namespace walpost

@@ -1,0 +1,125 @@
+#include "delivery/diagnosis.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+namespace walpost {
+namespace {
+
+using std::chrono::seconds;
+using ::testing::HasSubstr;
+
+RelaySigns Healthy() {
+  RelaySigns signs;
+  signs.slot = "orders";
+  signs.brokers = "kafka:9092";
+  signs.has_streamed = true;
+  signs.is_streaming = true;
+  signs.brokers_were_reached = true;
+  return signs;
+}
+
+// `text` is part of the reason; empty: there must be none.
+void ExpectState(const RelaySigns& signs, RelayState state,
+                 const std::string& text = "") {
+  const Diagnosis diagnosis = Diagnose(signs);
+  EXPECT_EQ(ToString(diagnosis.state), ToString(state)) << diagnosis.reason;
+  EXPECT_THAT(diagnosis.reason, HasSubstr(text));
+  if (text.empty()) {
+    EXPECT_EQ(diagnosis.reason, "");
+  }
+}
+
+TEST(DiagnosisTest, P10StreamsWhenAllIsWell) {
+  ExpectState(Healthy(), RelayState::kStreaming);
+}
+
+TEST(DiagnosisTest, StartsUntilBothEndsAreReached) {
+  RelaySigns signs = Healthy();
+  signs.is_streaming = false;
+  ExpectState(signs, RelayState::kStarting);
+  signs = Healthy();
+  signs.brokers_were_reached = false;
+  ExpectState(signs, RelayState::kStarting);
+}
+
+TEST(DiagnosisTest, IsBehindWhenRecordsAreOld) {
+  RelaySigns signs = Healthy();
+  signs.oldest_in_flight = seconds(3);
+  ExpectState(signs, RelayState::kCatchingUp);
+}
+
+TEST(DiagnosisTest, DrainingComesBeforeEverything) {
+  RelaySigns signs = Healthy();
+  signs.trouble = absl::UnavailableError("gone");
+  signs.draining = true;
+  ExpectState(signs, RelayState::kDraining);
+}
+
+TEST(DiagnosisTest, P10NamesTheEventThatStopsAll) {
+  RelaySigns signs = Healthy();
+  signs.stoppage = Stoppage{
+      {Lsn(0x10), 3}, "order-7", absl::InvalidArgumentError("it has no topic")};
+  ExpectState(signs, RelayState::kStuck,
+              "the event at 0/10/3 (id order-7) cannot be delivered: it has no "
+              "topic");
+}
+
+TEST(DiagnosisTest, ARecordThatKafkaWillNotTakeNowIsStuck) {
+  RelaySigns signs = Healthy();
+  signs.held = absl::UnavailableError("topic x does not exist");
+  ExpectState(signs, RelayState::kStuck, "topic x does not exist");
+  // A full queue is no trouble.
+  signs.held = absl::ResourceExhaustedError("queue full");
+  ExpectState(signs, RelayState::kStreaming);
+}
+
+TEST(DiagnosisTest, ALostStreamIsStuckTheFirstOneStarting) {
+  RelaySigns signs = Healthy();
+  signs.trouble = absl::UnavailableError("connection refused");
+  ExpectState(signs, RelayState::kStuck, "connection refused");
+  signs.has_streamed = false;
+  ExpectState(signs, RelayState::kStarting, "connection refused");
+  signs.trouble_is_poison = true;
+  ExpectState(signs, RelayState::kStuck, "connection refused");
+  signs.trouble_is_poison = false;
+  signs.trouble = absl::FailedPreconditionError("no such slot");
+  ExpectState(signs, RelayState::kStuck, "no such slot");
+}
+
+TEST(DiagnosisTest, StandsByOnlyBehindAnotherWalpost) {
+  RelaySigns signs = Healthy();
+  signs.trouble = absl::UnavailableError("in use");
+  signs.slot_is_in_use = true;
+  ExpectState(signs, RelayState::kStandby, "another walpost");
+  signs.slot_user = "walpost:orders:db1:7";
+  ExpectState(signs, RelayState::kStandby, "walpost:orders:db1:7");
+  signs.slot_user = "pg_recvlogical";
+  ExpectState(signs, RelayState::kStuck, "'pg_recvlogical', which is no");
+}
+
+TEST(DiagnosisTest, P10NoticesWhoDoesNotAnswer) {
+  RelaySigns signs = Healthy();
+  signs.server_silent_for = seconds(9);
+  ExpectState(signs, RelayState::kStuck, "Postgres has sent nothing for 9 s");
+  signs = Healthy();
+  signs.brokers_unreachable_for = seconds(9);
+  ExpectState(signs, RelayState::kStuck, "no Kafka broker is reachable");
+  signs = Healthy();
+  signs.unacknowledged_for = seconds(9);
+  signs.in_flight_records = 5;
+  ExpectState(signs, RelayState::kStuck, "nothing for 9 s (5 records");
+}
+
+TEST(DiagnosisTest, ASlotThatIsSoonLostIsAtRisk) {
+  RelaySigns signs = Healthy();
+  signs.wal_level = WalBudget::Level::kWarning;
+  ExpectState(signs, RelayState::kStreaming);
+  signs.wal_level = WalBudget::Level::kAtRisk;
+  signs.retained_wal_bytes = uint64_t{900} << 20;
+  signs.wal_budget_bytes = uint64_t{1000} << 20;
+  ExpectState(signs, RelayState::kAtRisk, "keeps 900 MiB of WAL for slot ");
+}
+
+}  // namespace
+}  // namespace walpost

@@ -1,0 +1,157 @@
+"""Two on one slot: one streams, the other waits, and nothing is lost."""
+
+import re
+import signal
+import subprocess
+import time
+
+import pytest
+
+from harness import Checker, KafkaReader, Load, Proxy, wait_until
+from harness.paths import postgres_bin
+
+_TIMEOUT_S = 4  # wal_sender_timeout
+
+
+@pytest.fixture
+def pair(walpost, database, kafka, outbox, topics):
+    """An active walpost and one that waits."""
+    sections = {"postgres": {"wal_sender_timeout": f"{_TIMEOUT_S}s"}}
+    first = walpost(database, kafka, topics, **sections).run()
+    second = walpost(database, kafka, topics, **sections).start()
+    _wait_standby(second)
+    return first, second
+
+
+def _wait_standby(relay, seconds=15):
+    wait_until(lambda: relay.get("/readyz")[1].startswith("standby"),
+               lambda: f"standby; it says {relay.get('/readyz')}", seconds)
+
+
+def _wait_streaming(relay, seconds):
+    begun = time.monotonic()
+    wait_until(
+        lambda: re.match("streaming|catching", relay.get("/readyz")[1]),
+        lambda: f"streaming; it says {relay.get('/readyz')}\n{relay.log()}",
+        seconds, pause=0.02)
+    return time.monotonic() - begun
+
+
+def _judge(outbox, broker, topics):
+    outbox.database.wait_confirmed(outbox.database.name, seconds=120)
+    checker = Checker(outbox.expected(),
+                      KafkaReader(broker.bootstrap).read_all(topics),
+                      takeover=True)
+    checker.assert_clean()
+    return checker
+
+
+def test_p2_standby_waits_and_is_ready(pair, database):
+    _, second = pair
+    code, text = second.get("/readyz")
+    assert code == 200 and text.startswith("standby")
+    # Waiting holds nothing back.
+    assert database.value(
+        "select count(*) from pg_stat_activity where backend_xmin is not null "
+        "and application_name like 'walpost%%'") == 0
+    assert second.log().count("\n") < 20, "it waits without a word"
+
+
+def test_p1_p2_p3_standby_takes_over_when_the_first_dies(
+        pair, kafka, outbox, topics):
+    first, second = pair
+    with Load(outbox, seed=1, pause=0.005):
+        time.sleep(1)
+        first.kill()
+        took = _wait_streaming(second, seconds=10)
+        time.sleep(1)
+    assert took <= 2, f"take-over took {took:.2f} s"
+    _judge(outbox, kafka, topics)
+
+
+def test_p1_p2_p3_standby_takes_over_when_the_first_freezes(
+        pair, kafka, outbox, topics):
+    first, second = pair
+    with Load(outbox, seed=2, pause=0.005):
+        time.sleep(1)
+        first.send(signal.SIGSTOP)
+        took = _wait_streaming(second, seconds=_TIMEOUT_S + 10)
+        time.sleep(1)
+        first.send(signal.SIGCONT)
+        _wait_standby(first)
+        time.sleep(1)
+    assert took <= _TIMEOUT_S + 2, f"take-over took {took:.2f} s"
+    assert "suspended" in first.log()
+    _judge(outbox, kafka, topics)
+    second.kill()  # and back
+    _wait_streaming(first, seconds=5)
+    outbox.insert("order", "order-last")
+    _judge(outbox, kafka, topics)
+
+
+def test_p1_p2_p3_standby_takes_over_when_the_first_is_cut_off(
+        walpost, database, postgres, kafka, outbox, topics):
+    proxy = Proxy(postgres.port)
+    settings = {"wal_sender_timeout": f"{_TIMEOUT_S}s"}
+    try:
+        first = walpost(
+            database, kafka, topics,
+            postgres={**settings, "conninfo":
+                      _through(database.conninfo(), proxy.port)}).run()
+        second = walpost(database, kafka, topics, postgres=settings).start()
+        _wait_standby(second)
+        with Load(outbox, seed=3, pause=0.005):
+            time.sleep(1)
+            proxy.cut()
+            took = _wait_streaming(second, seconds=_TIMEOUT_S + 10)
+            first.wait_unready("stuck", seconds=10)
+            proxy.heal()
+            _wait_standby(first, seconds=40)
+        assert took <= _TIMEOUT_S + 2, f"take-over took {took:.2f} s"
+        _judge(outbox, kafka, topics)
+    finally:
+        proxy.close()
+
+
+def test_p2_a_dead_predecessors_walsender_is_ended(
+        walpost, database, postgres, kafka, outbox, topics):
+    proxy = Proxy(postgres.port)
+    proxy.keep_server_side = True
+    settings = {"conninfo": _through(database.conninfo(), proxy.port)}
+    try:
+        relay = walpost(database, kafka, topics, postgres=settings).run()
+        relay.kill()
+        outbox.insert("order", "order-1")
+        begun = time.monotonic()
+        relay.start()
+        _wait_streaming(relay, seconds=10)  # wal_sender_timeout is 30 s
+        assert time.monotonic() - begun < 5
+        assert "left behind" in relay.log()
+        _judge(outbox, kafka, topics)
+    finally:
+        proxy.close()
+
+
+def test_p8_a_slot_that_is_used_by_something_else_is_no_standby(
+        walpost, database, kafka, outbox, topics):
+    relay = walpost(database, kafka, topics).run()
+    assert relay.stop() == 0
+    with subprocess.Popen(
+            [postgres_bin() / "pg_recvlogical", "--start", "--slot",
+             database.name, "-d", database.conninfo(), "-f", "/dev/null",
+             "-o", "proto_version=1", "-o",
+             f"publication_names={relay.config['postgres']['publication']}"],
+            stderr=subprocess.DEVNULL) as other:
+        try:
+            wait_until(lambda: database.value(
+                "select active from pg_replication_slots "
+                "where slot_name = %s", (database.name,)), "its stream")
+            relay.start()
+            assert "pg_recvlogical" in relay.wait_unready("no walpost")
+        finally:
+            other.terminate()
+    relay.wait_ready()
+
+
+def _through(conninfo, port):
+    return re.sub(r"port=\d+", f"port={port}", conninfo)
