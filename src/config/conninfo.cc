@@ -6,6 +6,7 @@
 #include <string_view>
 
 #include "absl/strings/ascii.h"
+#include "absl/strings/str_replace.h"
 #include "config/secrets.h"
 #include "fmt/format.h"
 
@@ -19,6 +20,8 @@ Options Parse(const std::string& conninfo, std::string& reason) {
   Options options(PQconninfoParse(conninfo.c_str(), &error), PQconninfoFree);
   if (error != nullptr) {
     reason = std::string(absl::StripTrailingAsciiWhitespace(error));
+    // Of a URI libpq repeats the whole, password and all.
+    absl::StrReplaceAll({{fmt::format(": \"{}\"", conninfo), ""}}, &reason);
   }
   PQfreemem(error);
   return options;

@@ -29,6 +29,7 @@ std::vector<std::string> SplitKey(std::string_view key) {
 absl::Status ApplyOverrides(const std::vector<std::string>& overrides,
                             YAML::Node& root,
                             std::set<std::string>& overridden) {
+  if (root.IsNull()) root = YAML::Node(YAML::NodeType::Map);  // an empty file
   for (const std::string& override : overrides) {
     const size_t equals = override.find('=');
     const std::string key = override.substr(0, equals);

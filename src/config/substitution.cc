@@ -1,6 +1,7 @@
 #include "config/substitution.h"
 
 #include <cstdlib>
+#include <filesystem>
 #include <fstream>
 #include <sstream>
 
@@ -47,7 +48,10 @@ Environment Environment::Real() {
   };
   real.file = [](const std::string& path) -> std::optional<std::string> {
     std::ifstream stream(path, std::ios::binary);
-    if (!stream) return std::nullopt;
+    std::error_code error;
+    if (!stream || std::filesystem::is_directory(path, error)) {
+      return std::nullopt;
+    }
     std::ostringstream content;
     content << stream.rdbuf();
     return std::move(content).str();

@@ -23,18 +23,20 @@ constexpr Unit kSizes[] = {{"GiB", uint64_t{1} << 30},
                            {"MiB", uint64_t{1} << 20},
                            {"KiB", uint64_t{1} << 10},
                            {"", 1}};
-// Keeps every product far from overflow.
-constexpr uint64_t kMostUnits = 1'000'000'000;
+// Far from overflow, in milliseconds and in bytes.
+constexpr uint64_t kMost = uint64_t{1} << 50;
 
 std::optional<uint64_t> Parse(std::string_view text,
                               std::span<const Unit> units) {
   uint64_t count = 0;
   const char* end = text.data() + text.size();
   auto [rest, error] = std::from_chars(text.data(), end, count);
-  if (error != std::errc() || count > kMostUnits) return std::nullopt;
+  if (error != std::errc()) return std::nullopt;
   const std::string_view unit(rest, static_cast<size_t>(end - rest));
   for (const Unit& known : units) {
-    if (unit == known.name) return count * known.factor;
+    if (unit != known.name) continue;
+    if (count > kMost / known.factor) return std::nullopt;
+    return count * known.factor;
   }
   return std::nullopt;
 }
