@@ -24,6 +24,13 @@ class Database:
         with self._admin() as cursor:
             cursor.execute(f"create database {self.name}")
 
+    def move_to(self, server):
+        """The same database on another server: a promoted standby."""
+        if self._connection is not None:
+            self._connection.close()
+            self._connection = None
+        self._server = server
+
     def conninfo(self, user=None):
         return self._server.conninfo(self.name, user)
 

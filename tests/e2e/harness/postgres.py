@@ -35,6 +35,7 @@ _SETTINGS = {
 _HBA = """\
 host all locked 127.0.0.1/32 scram-sha-256
 host all all    127.0.0.1/32 trust
+host replication all 127.0.0.1/32 trust
 """
 
 
@@ -46,7 +47,7 @@ class Postgres:
     added to those above and may override them.
     """
 
-    def __init__(self, directory, bin_dir=None, settings=None):
+    def __init__(self, directory, bin_dir=None, settings=None, copy_of=None):
         self._directory = pathlib.Path(directory)
         self._directory.mkdir(parents=True)
         self._user = _server_user()
@@ -55,7 +56,32 @@ class Postgres:
         self._settings = {**_SETTINGS, **(settings or {})}
         self._process = None
         self.port = free_port()
-        self._initdb()
+        if copy_of is None:
+            self._initdb()
+        else:
+            self._copy(copy_of)
+
+    def make_standby(self, directory, slot, **settings):
+        """A hot standby that streams through the physical slot `slot`.
+
+        Restarts this server for the copy. The standby is not started yet.
+        """
+        with self.connect() as connection, connection.cursor() as cursor:
+            cursor.execute("select pg_create_physical_replication_slot(%s)",
+                           (slot,))
+        self.stop()
+        standby = Postgres(
+            directory, self._bin, copy_of=self._data,
+            settings={**self._settings, "hot_standby_feedback": "on",
+                      "primary_conninfo": self.conninfo(),
+                      "primary_slot_name": slot, **settings})
+        self.start()
+        return standby
+
+    def promote(self):
+        with self.connect() as connection, connection.cursor() as cursor:
+            cursor.execute("select pg_promote()")
+            assert cursor.fetchone()[0]
 
     @property
     def pid(self):
@@ -153,6 +179,16 @@ class Postgres:
         if initdb.wait(120) != 0:
             raise RuntimeError("initdb failed:\n" + initdb.log_tail())
         (self._data / "pg_hba.conf").write_text(_HBA)
+
+    def _copy(self, data):
+        """A stopped server's folder, made that of its standby."""
+        shutil.copytree(data, self._data)
+        (self._data / "postmaster.pid").unlink(missing_ok=True)
+        (self._data / "standby.signal").touch()
+        if self._user is not None:
+            for path in (self._directory, *self._directory.rglob("*")):
+                os.chown(path, self._user.pw_uid, self._user.pw_gid)
+        self._data.chmod(0o700)
 
     def _usable_bin(self, bin_dir):
         """`bin_dir`, or a copy where the server's user may not go there."""
