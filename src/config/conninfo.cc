@@ -20,8 +20,14 @@ Options Parse(const std::string& conninfo, std::string& reason) {
   Options options(PQconninfoParse(conninfo.c_str(), &error), PQconninfoFree);
   if (error != nullptr) {
     reason = std::string(absl::StripTrailingAsciiWhitespace(error));
-    // Of a URI libpq repeats the whole, password and all.
+    // libpq repeats the whole of a URI, or the word where it stumbled, which
+    // may be half a password.
     absl::StrReplaceAll({{fmt::format(": \"{}\"", conninfo), ""}}, &reason);
+    for (const std::string_view before :
+         {"missing \"=\"", "percent-encoded token"}) {
+      const size_t at = reason.find(before);
+      if (at != std::string::npos) reason.resize(at + before.size());
+    }
   }
   PQfreemem(error);
   return options;
@@ -29,7 +35,7 @@ Options Parse(const std::string& conninfo, std::string& reason) {
 
 std::string Quote(std::string_view value) {
   if (!value.empty() &&
-      value.find_first_of(" \t\n'\\") == std::string_view::npos) {
+      value.find_first_of(" \t\n\r\v\f'\\") == std::string_view::npos) {
     return std::string(value);
   }
   std::string quoted = "'";

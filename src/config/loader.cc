@@ -94,6 +94,9 @@ void ReadTable(Section section, TableOptions& table) {
   if (table.name.find('.') == std::string::npos) {
     table.name = "public." + table.name;
   }
+  if (table.name.starts_with('.') || table.name.ends_with('.')) {
+    section.Fail("name", "a table has a name, with or without its schema");
+  }
   ReadFields(section.Child("columns"), table.columns);
   section.Read("topic", table.topic);
   CheckTemplate(section, table.topic);
@@ -222,7 +225,13 @@ absl::StatusOr<Config> ParseConfig(std::string_view text,
   Document document{file_name, environment, {}, absl::OkStatus()};
   // yaml-cpp throws; nothing of that leaves this function.
   try {
-    YAML::Node root = YAML::Load(std::string(text));
+    const std::vector<YAML::Node> documents = YAML::LoadAll(std::string(text));
+    if (documents.size() > 1) {
+      return absl::InvalidArgumentError(fmt::format(
+          "{}: it holds several YAML documents: remove the line '---'",
+          file_name));
+    }
+    YAML::Node root = documents.empty() ? YAML::Node() : documents.front();
     WALPOST_RETURN_IF_ERROR(
         ApplyOverrides(overrides, root, document.overridden));
     Config config = ReadConfig(Section(document, root, ""));

@@ -47,7 +47,12 @@ absl::Status ApplyOverrides(const std::vector<std::string>& overrides,
       }
       node.reset(node[part]);
     }
-    node = YAML::Load(override.substr(equals + 1));
+    try {
+      node = YAML::Load(override.substr(equals + 1));
+    } catch (const YAML::Exception& error) {
+      return absl::InvalidArgumentError(
+          fmt::format("--set {}: the value is not YAML: {}", key, error.msg));
+    }
     overridden.insert(key);
   }
   return absl::OkStatus();

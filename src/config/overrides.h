@@ -14,9 +14,9 @@ namespace walpost {
 // Sets every override in `root`, and notes its key in `overridden`. The value
 // is YAML: a word, or a list or mapping in its inline form. Below
 // kafka.properties and route.headers the rest of the key is one name, dots
-// and all. May throw YAML::Exception for a value that is no YAML.
+// and all.
 //
-// kInvalidArgument: not of the form key=value.
+// kInvalidArgument: not of the form key=value, or the value is no YAML.
 absl::Status ApplyOverrides(const std::vector<std::string>& overrides,
                             YAML::Node& root,
                             std::set<std::string>& overridden);

@@ -63,17 +63,31 @@ std::string Section::PathOf(const std::string& key) const {
   return path_ + "." + key;
 }
 
+// Whether --set gave the key, something around it, or something in it.
+bool Section::IsOverridden(std::string_view path) const {
+  const auto holds = [](std::string_view outer, std::string_view inner) {
+    return inner.starts_with(outer) &&
+           (inner.size() == outer.size() || inner[outer.size()] == '.' ||
+            inner[outer.size()] == '[');
+  };
+  return std::ranges::any_of(document_.overridden, [&](const std::string& key) {
+    return !path.empty() && (holds(key, path) || holds(path, key));
+  });
+}
+
 void Section::Fail(const std::string& key, std::string_view reason) {
   if (failed()) return;
   const std::string path = PathOf(key);
   std::string where = document_.file_name;
   int line = node_.Mark().line;
-  for (const auto& entry : node_) {
-    if (entry.first.IsScalar() && entry.first.Scalar() == key) {
-      line = entry.first.Mark().line;
+  if (node_.IsMap()) {
+    for (const auto& entry : node_) {
+      if (entry.first.IsScalar() && entry.first.Scalar() == key) {
+        line = entry.first.Mark().line;
+      }
     }
   }
-  if (document_.overridden.contains(path)) {
+  if (IsOverridden(path)) {
     where = "--set";
   } else if (line >= 0) {
     where += fmt::format(":{}", line + 1);
@@ -103,18 +117,23 @@ std::string Section::Scalar(const std::string& key, const YAML::Node& node) {
   return "";
 }
 
-void Section::Read(const std::string& key, std::string& value) {
+std::optional<std::string> Section::Text(const std::string& key) {
   const YAML::Node node = Get(key);
-  if (!node.IsDefined() || node.IsNull()) return;
-  value = Scalar(key, node);
+  if (!node.IsDefined() || node.IsNull()) return std::nullopt;
+  std::string text = Scalar(key, node);
+  if (failed()) return std::nullopt;
+  return text;
+}
+
+void Section::Read(const std::string& key, std::string& value) {
+  if (std::optional<std::string> text = Text(key)) value = *std::move(text);
 }
 
 void Section::Read(const std::string& key, bool& value) {
-  std::string text;
-  Read(key, text);
-  if (text.empty()) return;
+  const std::optional<std::string> text = Text(key);
+  if (!text) return;
   if (text != "true" && text != "false") {
-    Fail(key, fmt::format("'{}' is neither true nor false", text));
+    Fail(key, fmt::format("'{}' is neither true nor false", *text));
   }
   value = text == "true";
 }
@@ -122,14 +141,13 @@ void Section::Read(const std::string& key, bool& value) {
 void Section::Read(const std::string& key, std::chrono::milliseconds& value,
                    std::chrono::milliseconds least,
                    std::chrono::milliseconds most) {
-  std::string text;
-  Read(key, text);
-  if (text.empty()) return;
-  const absl::StatusOr<std::chrono::milliseconds> parsed = ParseDuration(text);
+  const std::optional<std::string> text = Text(key);
+  if (!text) return;
+  const absl::StatusOr<std::chrono::milliseconds> parsed = ParseDuration(*text);
   if (!parsed.ok()) {
     Fail(key, std::string(parsed.status().message()));
   } else if (*parsed < least || *parsed > most) {
-    Fail(key, fmt::format("{} is not between {} and {}", text,
+    Fail(key, fmt::format("{} is not between {} and {}", *text,
                           FormatDuration(least), FormatDuration(most)));
   } else {
     value = *parsed;
@@ -138,14 +156,13 @@ void Section::Read(const std::string& key, std::chrono::milliseconds& value,
 
 void Section::ReadSize(const std::string& key, size_t& value, size_t least,
                        size_t most) {
-  std::string text;
-  Read(key, text);
-  if (text.empty()) return;
-  const absl::StatusOr<size_t> parsed = ParseSize(text);
+  const std::optional<std::string> text = Text(key);
+  if (!text) return;
+  const absl::StatusOr<size_t> parsed = ParseSize(*text);
   if (!parsed.ok()) {
     Fail(key, std::string(parsed.status().message()));
   } else if (*parsed < least || *parsed > most) {
-    Fail(key, fmt::format("{} is not between {} and {}", text,
+    Fail(key, fmt::format("{} is not between {} and {}", *text,
                           FormatSize(least), FormatSize(most)));
   } else {
     value = *parsed;

@@ -14,6 +14,7 @@
 
 #include <chrono>
 #include <functional>
+#include <optional>
 #include <set>
 #include <string>
 #include <string_view>
@@ -73,6 +74,9 @@ class Section {
 
  private:
   std::string PathOf(const std::string& key) const;
+  bool IsOverridden(std::string_view path) const;
+  // nullopt when the key is missing or null, or after an error.
+  std::optional<std::string> Text(const std::string& key);
 
   Document& document_;
   YAML::Node node_;
@@ -84,9 +88,8 @@ template <typename Enum>
 void Section::ReadChoice(
     const std::string& key, Enum& choice,
     const std::vector<std::pair<std::string_view, Enum>>& names) {
-  std::string text;
-  Read(key, text);
-  if (text.empty()) return;
+  const std::optional<std::string> text = Text(key);
+  if (!text) return;
   std::string expected;
   for (const auto& [name, value] : names) {
     if (text == name) {
@@ -95,7 +98,7 @@ void Section::ReadChoice(
     }
     expected += (expected.empty() ? "" : ", ") + std::string(name);
   }
-  Fail(key, "'" + text + "' is none of " + expected);
+  Fail(key, "'" + *text + "' is none of " + expected);
 }
 
 }  // namespace walpost

@@ -114,6 +114,8 @@ absl::StatusOr<KafkaConf> MakeProducerConf(const ProducerOptions& options) {
   // Our window is the limit; librdkafka's own must not be hit before it.
   WALPOST_RETURN_IF_ERROR(Set(conf.get(), "queue.buffering.max.messages",
                               std::to_string(2 * options.max_records)));
+  WALPOST_RETURN_IF_ERROR(
+      Set(conf.get(), "queue.buffering.max.kbytes", "2147483647"));
   rd_kafka_conf_set_events(conf.get(),
                            RD_KAFKA_EVENT_DR | RD_KAFKA_EVENT_ERROR |
                                RD_KAFKA_EVENT_STATS | RD_KAFKA_EVENT_LOG);

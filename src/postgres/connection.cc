@@ -39,14 +39,10 @@ std::string Describe(const PGconn* raw) {
 
 // The `options` of the conninfo itself, to be kept in front of ours.
 absl::StatusOr<std::string> OptionsOf(const std::string& conninfo) {
-  char* error = nullptr;
-  PQconninfoOption* parsed = PQconninfoParse(conninfo.c_str(), &error);
+  PQconninfoOption* parsed = PQconninfoParse(conninfo.c_str(), nullptr);
   if (parsed == nullptr) {
-    const std::string reason = error == nullptr ? "out of memory" : error;
-    PQfreemem(error);
-    return absl::InvalidArgumentError(
-        fmt::format("postgres.conninfo does not parse: {}",
-                    std::string_view(reason).substr(0, reason.find('\n'))));
+    // Why, config/ says, without the password that may be in it.
+    return absl::InvalidArgumentError("postgres.conninfo does not parse");
   }
   std::string options;
   for (const PQconninfoOption* o = parsed; o->keyword != nullptr; ++o) {
@@ -125,6 +121,7 @@ asio::awaitable<absl::Status> Connection::FinishConnecting(
   PGconn* raw = connection_.get();
   if (raw == nullptr) co_return absl::InternalError("libpq: out of memory");
   const std::string attempted = Describe(raw);
+  PQsetErrorVerbosity(raw, PQERRORS_VERBOSE);  // with SQLSTATE: sqlstate.cc
   PostgresPollingStatusType next = PGRES_POLLING_WRITING;
   if (PQstatus(raw) == CONNECTION_BAD) next = PGRES_POLLING_FAILED;
   while (next != PGRES_POLLING_OK) {
@@ -144,6 +141,7 @@ asio::awaitable<absl::Status> Connection::FinishConnecting(
     next = PQconnectPoll(raw);
   }
   waiter_.Watch(PQsocket(raw));
+  PQsetErrorVerbosity(raw, PQERRORS_DEFAULT);
   PQsetnonblocking(raw, 1);
   PQsetNoticeReceiver(raw, &Connection::OnNotice, this);
   co_return absl::OkStatus();

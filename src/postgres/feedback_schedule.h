@@ -43,7 +43,7 @@ class FeedbackSchedule {
     if (reply_requested_) {
       return news ? sent_at_ : sent_at_ + kLeastReplyInterval;
     }
-    return sent_at_ + (news ? interval_ : liveness_);
+    return sent_at_ + (news ? std::min(interval_, liveness_) : liveness_);
   }
 
   void OnSent(Lsn confirmed, MonotonicTime now) {

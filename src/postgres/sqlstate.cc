@@ -33,39 +33,31 @@ absl::Status MakeStatus(std::string_view sqlstate, std::string_view attempted,
   return status;
 }
 
-// libpq gives no SQLSTATE for a failed connection, only the text.
-std::string_view GuessSqlstate(std::string_view message) {
-  struct Known {
-    std::string_view text;
-    std::string_view sqlstate;
-  };
-  static constexpr Known kKnown[] = {
-      {"authentication failed", "28P01"},
-      {"no password supplied", "28P01"},
-      {"no pg_hba.conf entry", "28000"},
-      {"role \"", "28000"},
-      {"the database system is shutting down", "57P03"},
-      {"the database system is starting up", "57P03"},
-      {"the database system is in recovery", "57P03"},
-      {"too many connections", "53300"},
-      {"remaining connection slots", "53300"},
-      {"number of requested standby connections", "53300"},
-      {"must be superuser or replication role", "42501"},
-      {"permission denied to start WAL sender", "42501"},
-      {"database \"", "3D000"},
-      {"unsupported startup parameter", "08P01"},
-  };
-  const bool refused =
-      message.find("FATAL") != std::string_view::npos ||
-      message.find("no password supplied") != std::string_view::npos ||
-      message.find("unsupported startup") != std::string_view::npos;
-  if (!refused) return "";
-  for (const Known& known : kKnown) {
-    if (message.find(known.text) != std::string_view::npos) {
-      return known.sqlstate;
+// libpq has no field for the SQLSTATE of a refused connection, but writes it
+// into a verbose text: "FATAL:  53300: too many connections ... LOCATION: ...".
+// Takes it out; the last one counts, that of the last host tried.
+std::string TakeSqlstate(std::string& message) {
+  constexpr std::string_view kFatal = "FATAL:  ";
+  constexpr size_t kLength = 5;
+  std::string sqlstate;
+  for (size_t at = message.find(kFatal); at != std::string::npos;
+       at = message.find(kFatal, at + 1)) {
+    const size_t begin = at + kFatal.size();
+    if (begin + kLength >= message.size() || message[begin + kLength] != ':') {
+      continue;
     }
+    sqlstate = message.substr(begin, kLength);
+    message.erase(begin, kLength + 2);
+    const size_t location = message.find(" LOCATION:", begin);
+    if (location == std::string::npos) continue;
+    const size_t next = message.find(" connection to ", location);
+    message.erase(location, next == std::string::npos ? next : next - location);
   }
-  return "";
+  if (sqlstate.empty() &&
+      message.find("no password supplied") != std::string::npos) {
+    sqlstate = "28P01";  // found out by libpq itself
+  }
+  return sqlstate;
 }
 
 }  // namespace
@@ -90,7 +82,8 @@ absl::Status StatusFromConnection(const PGconn* connection,
                                   std::string_view attempted) {
   std::string message = OneLine(PQerrorMessage(connection));
   if (message.empty()) message = "the connection was lost";
-  return MakeStatus(GuessSqlstate(message), attempted, message);
+  const std::string sqlstate = TakeSqlstate(message);
+  return MakeStatus(sqlstate, attempted, message);
 }
 
 std::string SqlstateOf(const absl::Status& status) {

@@ -1,0 +1,260 @@
+// What a configuration file must not say, and how that is told.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <string>
+#include <vector>
+
+#include "config/loader.h"
+
+namespace walpost {
+namespace {
+
+using ::testing::HasSubstr;
+using ::testing::Not;
+using ::testing::StartsWith;
+
+absl::Status Parse(std::string_view text,
+                   const std::vector<std::string>& overrides = {}) {
+  Environment fake;
+  fake.variable = [](const std::string& name) -> std::optional<std::string> {
+    if (name == "EMPTY") return "";
+    return std::nullopt;
+  };
+  fake.file = [](const std::string&) { return std::nullopt; };
+  return ParseConfig(text, "w.yaml", overrides, fake).status();
+}
+
+struct Row {
+  const char* text;
+  const char* where;  // what the message begins with
+  const char* what;   // what it holds
+};
+
+void ExpectRefusals(const std::vector<Row>& rows) {
+  for (const Row& row : rows) {
+    const absl::Status status = Parse(row.text);
+    EXPECT_TRUE(absl::IsInvalidArgument(status)) << row.text << status;
+    const std::string message(status.message());
+    EXPECT_THAT(message, StartsWith(row.where)) << row.text;
+    EXPECT_THAT(message, HasSubstr(row.what)) << row.text;
+    EXPECT_THAT(message, Not(HasSubstr("\n"))) << "one line";
+  }
+}
+
+TEST(LoaderErrorsTest, UnknownKeysAreNamed) {
+  ExpectRefusals({
+      {"kafka:\n  broker: a\n", "w.yaml:2: kafka.broker: ",
+       "there is no such key; did you mean 'brokers'?"},
+      {"postgress: {}\n", "w.yaml:1: postgress: ", "did you mean 'postgres'?"},
+      {"\n\nzebra: 1\n", "w.yaml:3: zebra: ", "there is no such key"},
+      {"postgres: {Slot: a}", "w.yaml:1: postgres.Slot: ", "'slot'"},
+      {"outbox: {table: []}", "w.yaml:1: outbox.table: ", "'tables'"},
+      {"outbox:\n  tables:\n    - {}\n    - {nam: a}\n",
+       "w.yaml:4: outbox.tables[1].nam: ", "'name'"},
+      {"outbox: {tables: [{columns: {key: a}}]}",
+       "w.yaml:1: outbox.tables[0].columns.key: ", "there is no such key"},
+      {"outbox: {tables: [{columns: {id: {const: a}}}]}",
+       "w.yaml:1: outbox.tables[0].columns.id: ", "{constant: text} or null"},
+      {"outbox: {tables: [{columns: {id: {constant: a, x: b}}}]}",
+       "w.yaml:1: outbox.tables[0].columns.id.x: ", "there is no such key"},
+      {"outbox: {tables: [{value: {format: raw}}]}",
+       "w.yaml:1: outbox.tables[0].value.format: ", "there is no such key"},
+      {"outbox: {messages: {prefixes: a}}",
+       "w.yaml:1: outbox.messages.prefixes: ", "'prefix'"},
+      {"route: {header: {}}", "w.yaml:1: route.header: ", "'headers'"},
+      {"value: {forma: raw}", "w.yaml:1: value.forma: ", "'format'"},
+      {"delivery: {timeout: 1s}", "w.yaml:1: delivery.timeout: ", "no such"},
+      {"http: {listens: a}", "w.yaml:1: http.listens: ", "'listen'"},
+      {"log: {levels: info}", "w.yaml:1: log.levels: ", "'level'"},
+      {"'': 1", "w.yaml:1: ", "there is no such key"},
+  });
+}
+
+TEST(LoaderErrorsTest, ValuesOfTheWrongKindAreNamed) {
+  ExpectRefusals({
+      {"postgres: [a]", "w.yaml:1: postgres: ", "a mapping of keys"},
+      {"log: info", "w.yaml:1: log: ", "a mapping of keys is expected"},
+      {"- a\n", "w.yaml:1: ", "a mapping of keys is expected"},
+      {"word", "w.yaml:1: ", "a mapping of keys is expected"},
+      {"\n\nkafka:\n  - brokers: a\n", "w.yaml:", "kafka: a mapping of keys"},
+      {"postgres: {slot: [a]}", "w.yaml:1: postgres.slot: ", "a single value"},
+      {"postgres: {slot: {a: b}}", "w.yaml:1: postgres.slot: ", "a single"},
+      {"postgres: {create: yes}",
+       "w.yaml:1: postgres.create: ", "'yes' is neither true nor false"},
+      {"postgres: {create: True}", "w.yaml:1: postgres.create: ", "neither"},
+      {"postgres: {failover: 1}", "w.yaml:1: postgres.failover: ", "neither"},
+      {"postgres: {status_interval: 200}",
+       "w.yaml:1: postgres.status_interval: ", "'200' is no duration"},
+      {"delivery: {max_in_flight_bytes: 16MB}",
+       "w.yaml:1: delivery.max_in_flight_bytes: ", "'16MB' is no size"},
+      {"outbox: {tables: {name: a}}", "w.yaml:1: outbox.tables: ", "a list"},
+      {"outbox: {tables: [a]}", "w.yaml:1: outbox.tables[0]: ", "a mapping"},
+      {"outbox: {tables: [{columns: []}]}",
+       "w.yaml:1: outbox.tables[0].columns: ", "a mapping of keys"},
+      {"outbox: {tables: [{columns: {id: [a]}}]}",
+       "w.yaml:1: outbox.tables[0].columns.id: ", "a single value"},
+      {"outbox: {tables: [{columns: {id: ''}}]}",
+       "w.yaml:1: outbox.tables[0].columns.id: ", "the column has no name"},
+      {"outbox: {tables: [{value: {columns: a}}]}",
+       "w.yaml:1: outbox.tables[0].value.columns: ", "a list is expected"},
+      {"outbox: {tables: [{value: {columns: [[a]]}}]}",
+       "w.yaml:1: outbox.tables[0].value.columns: ", "a single value"},
+      {"route: {headers: [a]}", "w.yaml:1: route.headers: ", "a mapping"},
+      {"route: {headers: {a: [b]}}",
+       "w.yaml:1: route.headers.a: ", "a single value"},
+      {"kafka: {properties: a}", "w.yaml:1: kafka.properties: ", "a mapping"},
+      {"kafka:\n  properties:\n    a: {b: c}\n",
+       "w.yaml:3: kafka.properties.a: ", "a single value is expected"},
+      {"[a]: b", "w.yaml:1: ", "a key must be a word"},
+      {"postgres: {~: b}", "w.yaml:1: postgres: ", "a key must be a word"},
+  });
+}
+
+TEST(LoaderErrorsTest, ValuesOutOfRangeAreNamedWithTheRange) {
+  ExpectRefusals({
+      {"postgres: {slot: ''}", "w.yaml:1: postgres.slot: ", "no slot name"},
+      {"postgres: {slot: A}", "w.yaml:1: postgres.slot: ", "'A' is no slot"},
+      {"postgres: {slot: a-b}", "w.yaml:1: postgres.slot: ", "a-z, 0-9 and _"},
+      {"postgres: {publication: ''}",
+       "w.yaml:1: postgres.publication: ", "it is empty"},
+      {"postgres: {conninfo: hots=db}",
+       "w.yaml:1: postgres.conninfo: ", "libpq does not understand it"},
+      {"postgres: {wal_sender_timeout: 999ms}",
+       "w.yaml:1: postgres.wal_sender_timeout: ",
+       "999ms is not between 1s and 1h"},
+      {"postgres: {wal_sender_timeout: 61m}",
+       "w.yaml:1: postgres.wal_sender_timeout: ", "not between"},
+      {"postgres: {status_interval: 0ms}",
+       "w.yaml:1: postgres.status_interval: ", "between 1ms and 1h"},
+      {"delivery:\n  max_in_flight_records: 0\n",
+       "w.yaml:2: delivery.max_in_flight_records: ", "0 is not between 1 and"},
+      {"delivery: {max_in_flight_records: 1048577}",
+       "w.yaml:1: delivery.max_in_flight_records: ", "not between"},
+      {"delivery: {max_in_flight_bytes: 63KiB}",
+       "w.yaml:1: delivery.max_in_flight_bytes: ", "between 64KiB and 4GiB"},
+      {"delivery: {max_in_flight_bytes: 5GiB}",
+       "w.yaml:1: delivery.max_in_flight_bytes: ", "not between"},
+      {"delivery: {shutdown_timeout: 2h}",
+       "w.yaml:1: delivery.shutdown_timeout: ", "between 0ms and 1h"},
+      {"log: {level: trace}",
+       "w.yaml:1: log.level: ", "'trace' is none of debug, info, warn, error"},
+      {"value: {format: avro}",
+       "w.yaml:1: value.format: ", "'avro' is none of raw, protobuf"},
+      {"outbox: {messages: {format: text}}",
+       "w.yaml:1: outbox.messages.format: ", "none of json, payload"},
+      {"route: {topic: ''}", "w.yaml:1: route.topic: ", "it is empty"},
+      {"route: {topic: 'a{b'}", "w.yaml:1: route.topic: ", "'a{b'"},
+      {"outbox: {tables: [{topic: '{a|upper}'}]}",
+       "w.yaml:1: outbox.tables[0].topic: ", "'upper' is no function"},
+      {"outbox: {messages: {topic: '{}'}}",
+       "w.yaml:1: outbox.messages.topic: ", "a name is missing"},
+      {"outbox: {tables: [{name: a}, {name: public.a}]}",
+       "w.yaml:1: outbox.tables[1].name: ", "public.a is listed twice"},
+      {"outbox: {messages: {format: payload, columns: {id: a}}}",
+       "w.yaml:1: outbox.messages.columns.id: ", "has no members"},
+      {"kafka: {brokers: '${env:NONE}'}",
+       "w.yaml:1: kafka.brokers: ", "environment variable NONE is not set"},
+      {"kafka: {brokers: '${file:/x}'}",
+       "w.yaml:1: kafka.brokers: ", "file /x cannot be read"},
+      {"kafka: {properties: {a: '${x}'}}",
+       "w.yaml:1: kafka.properties.a: ", "'${x}' is neither"},
+  });
+}
+
+// An empty word is no number either; it must not turn into the default.
+TEST(LoaderErrorsTest, AnEmptyValueIsOfTheWrongKind) {
+  ExpectRefusals({
+      {"postgres: {create: ''}", "w.yaml:1: postgres.create: ", ""},
+      {"delivery: {shutdown_timeout: '${env:EMPTY}'}",
+       "w.yaml:1: delivery.shutdown_timeout: ", ""},
+      {"delivery: {max_in_flight_records: ''}",
+       "w.yaml:1: delivery.max_in_flight_records: ", ""},
+      {"log: {level: ''}", "w.yaml:1: log.level: ", ""},
+  });
+}
+
+TEST(LoaderErrorsTest, ATableHasAName) {
+  ExpectRefusals({
+      {"outbox: {tables: [{name: ''}]}",
+       "w.yaml:1: outbox.tables[0].name: ", ""},
+      {"outbox: {tables: [{name: 'public.'}]}",
+       "w.yaml:1: outbox.tables[0].name: ", ""},
+      {"outbox: {tables: [{name: '.outbox'}]}",
+       "w.yaml:1: outbox.tables[0].name: ", ""},
+  });
+}
+
+TEST(LoaderErrorsTest, KeysThatOccurTwiceAreNamed) {
+  ExpectRefusals({
+      {"log: {}\nlog: {}\n", "w.yaml:", "log: the key occurs twice"},
+      {"log:\n  level: info\n  level: warn\n",
+       "w.yaml:", "log.level: the key occurs twice"},
+      {"kafka: {properties: {a: 1, a: 1}}",
+       "w.yaml:1: kafka.properties.a: ", "the key occurs twice"},
+  });
+}
+
+TEST(LoaderErrorsTest, WhatIsNoYamlNamesItsLine) {
+  ExpectRefusals({
+      {"a: [", "w.yaml:", "this line is not YAML"},
+      {"log: {}\n\tkafka: {}\n", "w.yaml:2: ", "this line is not YAML"},
+      {"log: info: warn\n", "w.yaml:1: ", "this line is not YAML"},
+      {"kafka: *none\n", "w.yaml:1: ", "this line is not YAML"},
+      {"}", "w.yaml:1: ", "this line is not YAML"},
+  });
+}
+
+// All of a file counts; nobody sees that a second document is left out.
+TEST(LoaderErrorsTest, ASecondDocumentIsRefused) {
+  ExpectRefusals({{"log: {}\n---\nlog: {level: debug}\n", "w.yaml", ""}});
+}
+
+TEST(LoaderErrorsTest, AnErrorInAnOverrideBlamesTheOverride) {
+  for (const char* override :
+       {"log.level=trace", "kafka.broker=a", "outbox.tables=a",
+        "delivery.shutdown_timeout=soon", "kafka.properties.a=[b]",
+        "log={level: trace}", "outbox.tables=[{nam: a}]", "nowhere.at.all=1",
+        "kafka.properties={a: [b]}", "log.level=[", "route.headers={"}) {
+    const absl::Status status = Parse("{}", {override});
+    EXPECT_TRUE(absl::IsInvalidArgument(status)) << override << status;
+    EXPECT_THAT(std::string(status.message()), HasSubstr("--set")) << override;
+  }
+}
+
+TEST(LoaderErrorsTest, DeepNestingIsRefusedNotACrash) {
+  for (const std::string piece : {"[", "{a: ", "- ", "? ", "a:\n "}) {
+    std::string text;
+    for (int i = 0; i < 100'000; ++i) text += piece;
+    EXPECT_TRUE(absl::IsInvalidArgument(Parse(text))) << piece;
+    EXPECT_TRUE(absl::IsInvalidArgument(Parse("kafka: " + text))) << piece;
+  }
+}
+
+// A billion laughs: 10^20 words if anyone spelled them out.
+TEST(LoaderErrorsTest, AliasesAreNotSpelledOut) {
+  std::string text = "a0: &a0 [x, x, x, x, x, x, x, x, x, x]\n";
+  for (int i = 1; i < 20; ++i) {
+    const std::string before = "*a" + std::to_string(i - 1);
+    text += "a" + std::to_string(i) + ": &a" + std::to_string(i) + " [";
+    for (int j = 0; j < 10; ++j) text += (j == 0 ? "" : ", ") + before;
+    text += "]\n";
+  }
+  for (const char* use : {"", "kafka: *a19\n", "outbox: {tables: *a19}\n",
+                          "outbox: {tables: [{value: {columns: *a19}}]}\n",
+                          "route: {headers: {a: *a19}}\n"}) {
+    EXPECT_TRUE(absl::IsInvalidArgument(Parse(text + use))) << use;
+  }
+}
+
+TEST(LoaderErrorsTest, AnAliasOfItselfIsRefusedNotFollowed) {
+  for (const char* text :
+       {"outbox: &o {tables: [*o]}", "kafka: &k {properties: *k}",
+        "outbox: {tables: &t [*t]}", "route: &r {headers: {a: *r}}",
+        "outbox: {tables: [{columns: &c {id: *c}}]}", "&a [*a]"}) {
+    EXPECT_TRUE(absl::IsInvalidArgument(Parse(text))) << text;
+  }
+}
+
+}  // namespace
+}  // namespace walpost

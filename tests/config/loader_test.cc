@@ -1,0 +1,311 @@
+// What a configuration file says lands where it should.
+#include "config/loader.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <cstdio>
+#include <fstream>
+#include <functional>
+#include <set>
+#include <sstream>
+#include <string>
+
+namespace walpost {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::Pair;
+
+Environment Fake() {
+  Environment fake;
+  fake.variable = [](const std::string& name) -> std::optional<std::string> {
+    if (name == "HOST") return "db";
+    if (name == "TRUE") return "true";
+    return std::nullopt;
+  };
+  fake.file = [](const std::string& path) -> std::optional<std::string> {
+    if (path == "/run/password") return "hun'ter2\n";
+    return std::nullopt;
+  };
+  return fake;
+}
+
+Config Parse(std::string_view text,
+             const std::vector<std::string>& overrides = {}) {
+  const auto config = ParseConfig(text, "walpost.yaml", overrides, Fake());
+  EXPECT_TRUE(config.ok()) << config.status() << "\n" << text;
+  return config.ok() ? *config : Config();
+}
+
+std::string Text(bool value) { return value ? "true" : "false"; }
+std::string Text(std::chrono::milliseconds value) {
+  return std::to_string(value.count());
+}
+std::string Text(size_t value) { return std::to_string(value); }
+std::string Text(const FieldSource& source) {
+  using Kind = FieldSource::Kind;
+  switch (source.kind) {
+    case Kind::kUsual:
+      return "usual";
+    case Kind::kColumn:
+      return "column " + source.text;
+    case Kind::kConstant:
+      return "constant " + source.text;
+    case Kind::kAbsent:
+      return "absent";
+  }
+  return "";
+}
+std::string Text(const std::vector<std::string>& values) {
+  std::string text;
+  for (const std::string& value : values) text += value + ";";
+  return text;
+}
+std::string Text(
+    const std::vector<std::pair<std::string, std::string>>& values) {
+  std::string text;
+  for (const auto& [name, value] : values) text += name + "=" + value + ";";
+  return text;
+}
+std::string Text(const char* value) { return value; }
+
+struct Row {
+  const char* key;  // as docs/configuration.md writes it
+  const char* initially;
+  const char* text;
+  const char* finally;
+  std::function<std::string(const Config&)> read;
+};
+
+const TableOptions& Table(const Config& c) { return c.outbox.tables.at(0); }
+
+// clang-format off
+const Row kRows[] = {
+    {"postgres.conninfo", "", "{postgres: {conninfo: host=db}}", "host=db",
+     [](const Config& c) { return c.postgres.conninfo; }},
+    {"postgres.slot", "walpost", "{postgres: {slot: a_1}}", "a_1",
+     [](const Config& c) { return c.postgres.slot; }},
+    {"postgres.publication", "walpost", "{postgres: {publication: A b}}",
+     "A b", [](const Config& c) { return c.postgres.publication; }},
+    {"postgres.create", "false", "{postgres: {create: true}}", "true",
+     [](const Config& c) { return Text(c.postgres.create); }},
+    {"postgres.failover", "false", "{postgres: {failover: true}}", "true",
+     [](const Config& c) { return Text(c.postgres.failover); }},
+    {"postgres.wal_sender_timeout", "30000",
+     "{postgres: {wal_sender_timeout: 1m}}", "60000",
+     [](const Config& c) { return Text(c.postgres.wal_sender_timeout); }},
+    {"postgres.wal_budget", "0", "{postgres: {wal_budget: 1GiB}}",
+     "1073741824",
+     [](const Config& c) { return Text(c.postgres.wal_budget_bytes); }},
+    {"postgres.status_interval", "200",
+     "{postgres: {status_interval: 1s}}", "1000",
+     [](const Config& c) { return Text(c.postgres.status_interval); }},
+    {"outbox.tables[].name", "public.outbox",
+     "{outbox: {tables: [{name: a.b}]}}", "a.b",
+     [](const Config& c) { return Table(c).name; }},
+    {"outbox.tables[].columns.FIELD", "usual",
+     "{outbox: {tables: [{columns: {type: event}}]}}", "column event",
+     [](const Config& c) { return Text(Table(c).columns.type); }},
+    {"outbox.tables[].topic", "", "{outbox: {tables: [{topic: t}]}}", "t",
+     [](const Config& c) { return Table(c).topic; }},
+    {"outbox.tables[].value.columns", "",
+     "{outbox: {tables: [{value: {columns: [b, a]}}]}}", "b;a;",
+     [](const Config& c) { return Text(Table(c).value_columns); }},
+    {"outbox.messages.prefix", "", "{outbox: {messages: {prefix: p}}}", "p",
+     [](const Config& c) { return c.outbox.messages.prefix; }},
+    {"outbox.messages.format", "json",
+     "{outbox: {messages: {format: payload}}}", "payload",
+     [](const Config& c) {
+       return Text(c.outbox.messages.format == MessageOptions::Format::kJson
+                       ? "json" : "payload");
+     }},
+    {"outbox.messages.columns.FIELD", "usual",
+     "{outbox: {messages: {columns: {id: uuid}}}}", "column uuid",
+     [](const Config& c) { return Text(c.outbox.messages.columns.id); }},
+    {"outbox.messages.topic", "", "{outbox: {messages: {topic: t}}}", "t",
+     [](const Config& c) { return c.outbox.messages.topic; }},
+    {"route.topic", "outbox.event.{aggregate_type}",
+     "{route: {topic: '{type|lower}'}}", "{type|lower}",
+     [](const Config& c) { return c.outbox.route.topic; }},
+    {"route.headers.NAME", "", "{route: {headers: {b: type, a: id}}}",
+     "b=type;a=id;",
+     [](const Config& c) { return Text(c.outbox.route.headers); }},
+    {"route.position_header", "true", "{route: {position_header: false}}",
+     "false", [](const Config& c) {
+       return Text(c.outbox.route.position_header);
+     }},
+    {"value.format", "raw", "{value: {format: protobuf}}", "protobuf",
+     [](const Config& c) {
+       return Text(c.outbox.value_format == ValueFormat::kRaw ? "raw"
+                                                              : "protobuf");
+     }},
+    {"kafka.brokers", "", "{kafka: {brokers: 'a:1, b:2'}}", "a:1, b:2",
+     [](const Config& c) { return c.kafka.brokers; }},
+    {"kafka.properties", "", "{kafka: {properties: {linger.ms: 5, a: ''}}}",
+     "linger.ms=5;a=;",
+     [](const Config& c) { return Text(c.kafka.properties); }},
+    {"delivery.max_in_flight_records", "10000",
+     "{delivery: {max_in_flight_records: 1}}", "1",
+     [](const Config& c) { return Text(c.window.max_records); }},
+    {"delivery.max_in_flight_bytes", "16777216",
+     "{delivery: {max_in_flight_bytes: 64KiB}}", "65536",
+     [](const Config& c) { return Text(c.window.max_bytes); }},
+    {"delivery.shutdown_timeout", "10000",
+     "{delivery: {shutdown_timeout: 0s}}", "0",
+     [](const Config& c) { return Text(c.shutdown_timeout); }},
+    {"http.listen", "", "{http: {listen: '0.0.0.0:9090'}}", "0.0.0.0:9090",
+     [](const Config& c) { return c.http.listen; }},
+    {"log.level", "1", "{log: {level: debug}}", "0",
+     [](const Config& c) {
+       return std::to_string(static_cast<int>(c.log_level));
+     }},
+};
+// clang-format on
+
+TEST(LoaderTest, EveryKeyLandsInItsFieldAndHasItsDefault) {
+  for (const Row& row : kRows) {
+    SCOPED_TRACE(row.key);
+    EXPECT_EQ(row.read(Parse("")), row.initially);
+    EXPECT_EQ(row.read(Parse(row.text)), row.finally);
+  }
+}
+
+// The first column of the table: `a.b`, or `.c` for a key beside the last.
+std::set<std::string> DocumentedKeys() {
+  std::ifstream file(WALPOST_SOURCE_DIR "/docs/configuration.md");
+  std::set<std::string> keys;
+  std::string last;
+  for (std::string line; std::getline(file, line);) {
+    if (!line.starts_with("| `")) continue;
+    std::istringstream column(line.substr(2, line.find(" |", 2) - 2));
+    for (std::string key; std::getline(column, key, '`');) {
+      if (key.empty() || key == ", ") continue;
+      if (key.starts_with('.')) key = last.substr(0, last.rfind('.')) + key;
+      last = key;
+      keys.insert(key);
+    }
+  }
+  return keys;
+}
+
+TEST(LoaderTest, TheManualListsTheSameKeys) {
+  std::set<std::string> tested;
+  for (const Row& row : kRows) tested.insert(row.key);
+  EXPECT_EQ(DocumentedKeys(), tested);
+}
+
+TEST(LoaderTest, TheExampleOfTheManualIsReadAsItSays) {
+  std::ifstream file(WALPOST_SOURCE_DIR "/docs/configuration.md");
+  std::stringstream content;
+  content << file.rdbuf();
+  const std::string text = content.str();
+  const size_t begin = text.find("```yaml\n") + 8;
+  const Config config = Parse(text.substr(begin, text.rfind("```") - begin));
+  ASSERT_EQ(config.outbox.tables.size(), 3u);
+  const auto& tables = config.outbox.tables;
+  EXPECT_EQ(tables[0].name, "public.outbox_messages");
+  EXPECT_EQ(Text(tables[0].columns.aggregate_type), "constant order");
+  EXPECT_EQ(Text(tables[1].columns.aggregate_id), "column id");
+  EXPECT_EQ(Text(tables[1].columns.type), "column task_type");
+  EXPECT_EQ(tables[1].topic, "tasks.{task_type|lower|replace:_:-}");
+  EXPECT_EQ(Text(tables[2].columns.aggregate_id), "absent");
+  EXPECT_THAT(tables[2].value_columns, ElementsAre("table_id", "table_name"));
+}
+
+TEST(LoaderTest, EveryFieldHasThreeForms) {
+  for (const auto& [name, member] :
+       {std::pair("id", &FieldSources::id),
+        std::pair("aggregate_type", &FieldSources::aggregate_type),
+        std::pair("aggregate_id", &FieldSources::aggregate_id),
+        std::pair("type", &FieldSources::type),
+        std::pair("payload", &FieldSources::payload),
+        std::pair("headers", &FieldSources::headers),
+        std::pair("timestamp", &FieldSources::timestamp)}) {
+    for (const auto& [yaml, text] :
+         {std::pair("c", "column c"), std::pair("~", "absent"),
+          std::pair("'~'", "column ~"), std::pair("'${env:HOST}'", "column db"),
+          std::pair("{constant: ''}", "constant "),
+          std::pair("{constant: 1}", "constant 1")}) {
+      const std::string columns =
+          std::string("{columns: {") + name + ": " + yaml + "}}";
+      const auto outbox = Parse("outbox: {tables: [" + columns +
+                                "], messages: " + columns + "}")
+                              .outbox;
+      EXPECT_EQ(Text(outbox.tables.at(0).columns.*member), text) << columns;
+      EXPECT_EQ(Text(outbox.messages.columns.*member), text) << columns;
+    }
+  }
+}
+
+TEST(LoaderTest, ATableWithoutASchemaIsPublic) {
+  const auto tables =
+      Parse("{outbox: {tables: [{name: a}, {name: s.a}, {}]}}").outbox.tables;
+  ASSERT_EQ(tables.size(), 3u);
+  EXPECT_EQ(tables[0].name, "public.a");
+  EXPECT_EQ(tables[1].name, "s.a");
+  EXPECT_EQ(tables[2].name, "public.outbox");
+}
+
+TEST(LoaderTest, MessagesAloneBringNoTable) {
+  EXPECT_EQ(Parse("{outbox: {messages: {prefix: p}}}").outbox.tables.size(),
+            0u);
+  EXPECT_EQ(Parse("{outbox: {tables: []}}").outbox.tables.size(), 1u);
+}
+
+TEST(LoaderTest, TheClientIsNamedAfterTheSlot) {
+  EXPECT_EQ(Parse("{postgres: {slot: orders}}").kafka.client_id,
+            "walpost-orders");
+}
+
+TEST(LoaderTest, ReplacesReferencesInValues) {
+  const Config config = Parse(
+      "{postgres: {conninfo: 'host=${env:HOST}', create: '${env:TRUE}'},"
+      " kafka: {properties: {sasl.password: '${file:/run/password}',"
+      " '${env:HOST}': '$${env:HOST}'}}}");
+  EXPECT_EQ(config.postgres.conninfo, "host=db");
+  EXPECT_TRUE(config.postgres.create);
+  EXPECT_THAT(config.kafka.properties,
+              ElementsAre(Pair("sasl.password", "hun'ter2"),
+                          Pair("${env:HOST}", "${env:HOST}")));
+}
+
+TEST(LoaderTest, OverridesWinAndMayHoldReferences) {
+  const Config config = Parse(
+      "{log: {level: warn}, kafka: {properties: {linger.ms: 1, a: b}}}",
+      {"log.level=error", "kafka.properties.linger.ms=5",
+       "postgres.conninfo=host=${env:HOST}", "outbox.tables=[{name: a.b}]"});
+  EXPECT_EQ(config.log_level, LogLevel::kError);
+  EXPECT_THAT(config.kafka.properties,
+              ElementsAre(Pair("linger.ms", "5"), Pair("a", "b")));
+  EXPECT_EQ(config.postgres.conninfo, "host=db");
+  EXPECT_EQ(config.outbox.tables.at(0).name, "a.b");
+}
+
+TEST(LoaderTest, EmptySectionsAreAsGoodAsNone) {
+  const Config config = Parse(
+      "postgres:\noutbox:\n  tables:\nroute: {}\nvalue: ~\nkafka:\n"
+      "  properties:\ndelivery:\nhttp:\nlog:\n");
+  EXPECT_EQ(config.postgres.slot, "walpost");
+  EXPECT_EQ(config.outbox.tables.size(), 1u);
+}
+
+TEST(LoaderTest, ReadsAFile) {
+  const std::string path = ::testing::TempDir() + "walpost_loader_test.yaml";
+  std::ofstream(path) << "log: {level: warn}\n";
+  const auto config = LoadConfig(path, {"postgres.slot=a"});
+  std::remove(path.c_str());
+  ASSERT_TRUE(config.ok()) << config.status();
+  EXPECT_EQ(config->log_level, LogLevel::kWarn);
+  EXPECT_EQ(config->postgres.slot, "a");
+}
+
+TEST(LoaderTest, NamesAFileThatCannotBeRead) {
+  const absl::Status status = LoadConfig("/none/walpost.yaml", {}).status();
+  EXPECT_TRUE(absl::IsInvalidArgument(status));
+  EXPECT_THAT(std::string(status.message()), HasSubstr("/none/walpost.yaml"));
+}
+
+}  // namespace
+}  // namespace walpost

@@ -1,0 +1,232 @@
+#include "config/printer.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <string>
+#include <vector>
+
+#include "config/loader.h"
+
+namespace walpost {
+namespace {
+
+using ::testing::HasSubstr;
+using ::testing::Not;
+
+// No variables and no files, but one secret.
+Environment Fake() {
+  Environment fake;
+  fake.variable = [](const std::string& name) -> std::optional<std::string> {
+    if (name == "SECRET") return "hunter2";
+    return std::nullopt;
+  };
+  fake.file = [](const std::string&) { return std::nullopt; };
+  return fake;
+}
+
+Config Parse(const std::string& text) {
+  const auto config = ParseConfig(text, "walpost.yaml", {}, Fake());
+  EXPECT_TRUE(config.ok()) << config.status() << "\n" << text;
+  return config.ok() ? *config : Config();
+}
+
+TEST(PrinterTest, PrintsTheDefaults) {
+  EXPECT_EQ(PrintConfig(Parse("")),
+            R"(postgres:
+  conninfo: ""
+  slot: walpost
+  publication: walpost
+  create: false
+  failover: false
+  wal_sender_timeout: 30s
+  status_interval: 200ms
+  wal_budget: 0
+outbox:
+  tables:
+    - name: public.outbox
+      columns:
+        {}
+route:
+  topic: outbox.event.{aggregate_type}
+  headers:
+    {}
+  position_header: true
+value:
+  format: raw
+kafka:
+  brokers: ""
+  properties:
+    {}
+delivery:
+  max_in_flight_records: 10000
+  max_in_flight_bytes: 16MiB
+  shutdown_timeout: 10s
+http:
+  listen: ""
+log:
+  level: info
+)");
+}
+
+void ExpectSame(const FieldSources& a, const FieldSources& b) {
+  for (const auto field : {&FieldSources::id, &FieldSources::aggregate_type,
+                           &FieldSources::aggregate_id, &FieldSources::type,
+                           &FieldSources::payload, &FieldSources::headers,
+                           &FieldSources::timestamp}) {
+    EXPECT_EQ((a.*field).kind, (b.*field).kind);
+    EXPECT_EQ((a.*field).text, (b.*field).text);
+  }
+}
+
+void ExpectSame(const OutboxOptions& a, const OutboxOptions& b) {
+  ASSERT_EQ(a.tables.size(), b.tables.size());
+  for (size_t i = 0; i < a.tables.size(); ++i) {
+    EXPECT_EQ(a.tables[i].name, b.tables[i].name);
+    ExpectSame(a.tables[i].columns, b.tables[i].columns);
+    EXPECT_EQ(a.tables[i].topic, b.tables[i].topic);
+    EXPECT_EQ(a.tables[i].value_columns, b.tables[i].value_columns);
+  }
+  EXPECT_EQ(a.messages.prefix, b.messages.prefix);
+  EXPECT_EQ(a.messages.format, b.messages.format);
+  ExpectSame(a.messages.columns, b.messages.columns);
+  EXPECT_EQ(a.messages.topic, b.messages.topic);
+  EXPECT_EQ(a.route.topic, b.route.topic);
+  EXPECT_EQ(a.route.headers, b.route.headers);
+  EXPECT_EQ(a.route.position_header, b.route.position_header);
+  EXPECT_EQ(a.value_format, b.value_format);
+}
+
+void ExpectSame(const Config& a, const Config& b) {
+  EXPECT_EQ(a.postgres.conninfo, b.postgres.conninfo);
+  EXPECT_EQ(a.postgres.slot, b.postgres.slot);
+  EXPECT_EQ(a.postgres.publication, b.postgres.publication);
+  EXPECT_EQ(a.postgres.create, b.postgres.create);
+  EXPECT_EQ(a.postgres.failover, b.postgres.failover);
+  EXPECT_EQ(a.postgres.wal_sender_timeout, b.postgres.wal_sender_timeout);
+  EXPECT_EQ(a.postgres.status_interval, b.postgres.status_interval);
+  EXPECT_EQ(a.postgres.wal_budget_bytes, b.postgres.wal_budget_bytes);
+  ExpectSame(a.outbox, b.outbox);
+  EXPECT_EQ(a.kafka.brokers, b.kafka.brokers);
+  EXPECT_EQ(a.kafka.properties, b.kafka.properties);
+  EXPECT_EQ(a.kafka.client_id, b.kafka.client_id);
+  EXPECT_EQ(a.window.max_records, b.window.max_records);
+  EXPECT_EQ(a.window.max_bytes, b.window.max_bytes);
+  EXPECT_EQ(a.shutdown_timeout, b.shutdown_timeout);
+  EXPECT_EQ(a.http.listen, b.http.listen);
+  EXPECT_EQ(a.log_level, b.log_level);
+}
+
+// Without secrets, and with a conninfo as libpq orders it.
+const char* const kTexts[] = {
+    "",
+    R"(
+postgres: {conninfo: user=u dbname=d host=h, slot: s_1, publication: 'My "P"',
+           create: true, failover: true, wal_sender_timeout: 61s,
+           status_interval: 1ms, wal_budget: 3GiB}
+outbox:
+  tables:
+    - name: shop.orders
+      columns: {id: a, aggregate_type: {constant: ''}, aggregate_id: ~,
+                type: {constant: 'null'}, payload: 'null', headers: '~',
+                timestamp: created_at}
+      topic: "{a|lower|replace:_:-}"
+    - {name: b, value: {columns: ['1', 'true', 'a: b', '# c']}}
+  messages: {prefix: ' p ', format: payload, topic: t,
+             columns: {aggregate_type: {constant: 'x y'}, id: ~}}
+route: {topic: t, position_header: false,
+        headers: {z: type, a: id, 'null': b, '1': c, 'a.b': '&d', '': e}}
+value: {format: protobuf}
+kafka: {brokers: 'a:1, b:2', properties: {linger.ms: 5, debug: 'a,b'}}
+delivery: {max_in_flight_records: 1, max_in_flight_bytes: 100001,
+           shutdown_timeout: 0ms}
+http: {listen: '[::1]:0'}
+log: {level: error}
+)",
+    "{outbox: {tables: [], messages: {prefix: p}}}",
+    "{kafka: {properties: {a: '', b: ' ', c: '- x', d: '!x', e: '*x',"
+    " f: \"\\n\\t\\\\\\\"'\", g: '%', h: '@', i: '---', j: '? x', k: 'é'}}}",
+};
+
+TEST(PrinterTest, WhatIsPrintedParsesToTheSameConfig) {
+  for (const char* text : kTexts) {
+    const Config config = Parse(text);
+    const std::string printed = PrintConfig(config);
+    SCOPED_TRACE(printed);
+    ExpectSame(Parse(printed), config);
+    EXPECT_EQ(PrintConfig(Parse(printed)), printed);
+  }
+}
+
+TEST(PrinterTest, AWordThatLooksLikeAnotherKindStaysAWord) {
+  for (const std::string word : {"null", "~", "true", "1", "0x1", "1e3", "no",
+                                 "Null", "NULL", ".inf", "<<", "="}) {
+    Config config;
+    config.postgres.publication = word;
+    config.kafka.properties = {{word, word}};
+    const Config read = Parse(PrintConfig(config));
+    EXPECT_EQ(read.postgres.publication, word);
+    EXPECT_EQ(read.kafka.properties, config.kafka.properties);
+  }
+}
+
+TEST(PrinterTest, ALiteralReferenceIsNotReplacedWhenReadBack) {
+  for (const std::string text :
+       {"${env:SECRET}", "$${env:SECRET}", "$$${", "${${", "$", "a$${b}$${",
+        "${file:/x", "$}{"}) {
+    Config config;
+    config.kafka.brokers = text;
+    config.outbox.tables.emplace_back().columns.type = {
+        FieldSource::Kind::kConstant, text};
+    config.outbox.route.headers = {{"name", text}};
+    const Config read = Parse(PrintConfig(config));
+    EXPECT_EQ(read.kafka.brokers, text);
+    ASSERT_EQ(read.outbox.tables.size(), 1u);
+    EXPECT_EQ(read.outbox.tables[0].columns.type.text, text);
+    EXPECT_EQ(read.outbox.route.headers, config.outbox.route.headers);
+  }
+}
+
+struct Secret {
+  const char* text;
+  const char* printed;
+};
+
+TEST(PrinterTest, PrintsNoSecret) {
+  const Secret rows[] = {
+      {"{postgres: {conninfo: 'host=db password=hunter2'}}",
+       "conninfo: password=******** host=db"},
+      {"{postgres: {conninfo: 'postgresql://u:hunter2@db'}}",
+       "conninfo: user=u password=******** host=db"},
+      {"{postgres: {conninfo: 'host=db sslpassword=${env:SECRET}'}}",
+       "conninfo: host=db sslpassword=********"},
+      {"{kafka: {properties: {sasl.password: hunter2}}}",
+       "sasl.password: \"********\""},
+      {"{kafka: {properties: {sasl.password: '${env:SECRET}'}}}",
+       "sasl.password: \"********\""},
+      {"{kafka: {properties: {ssl.key.pem: \"---\\nhunter2\\n---\"}}}",
+       "ssl.key.pem: \"********\""},
+  };
+  for (const Secret& row : rows) {
+    const std::string printed = PrintConfig(Parse(row.text));
+    EXPECT_THAT(printed, Not(HasSubstr("hunter2")));
+    EXPECT_THAT(printed, HasSubstr(row.printed));
+  }
+}
+
+TEST(PrinterTest, PrintsNoConninfoThatDoesNotParse) {
+  Config config;
+  config.postgres.conninfo = "password hunter2";
+  EXPECT_THAT(PrintConfig(config), Not(HasSubstr("hunter2")));
+}
+
+// The document still reads back, so that it can be mended.
+TEST(PrinterTest, WhatIsPrintedWithHiddenSecretsParses) {
+  const std::string printed =
+      PrintConfig(Parse("{postgres: {conninfo: 'host=db password=hunter2'},"
+                        " kafka: {properties: {sasl.password: hunter2}}}"));
+  EXPECT_EQ(PrintConfig(Parse(printed)), printed);
+}
+
+}  // namespace
+}  // namespace walpost
