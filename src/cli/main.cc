@@ -46,6 +46,7 @@ int Main(int argc, char** argv) {
   AddRun(app, exit_code);
   AddCheck(app, exit_code);
   AddInit(app, exit_code);
+  AddStatus(app, exit_code);
   AddTail(app, exit_code);
   AddVersion(app, exit_code);
   try {

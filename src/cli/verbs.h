@@ -30,6 +30,7 @@ absl::Status RequireBothEnds(const Config& config);
 void AddRun(CLI::App& app, int& exit_code);
 void AddCheck(CLI::App& app, int& exit_code);
 void AddInit(CLI::App& app, int& exit_code);
+void AddStatus(CLI::App& app, int& exit_code);
 void AddTail(CLI::App& app, int& exit_code);
 void AddVersion(CLI::App& app, int& exit_code);
 

@@ -1,0 +1,175 @@
+// walpost status: asks the walpost that runs with this configuration how it
+// is doing, over its HTTP port, and prints it for people (or as JSON).
+#include <CLI/CLI.hpp>
+#include <boost/asio/io_context.hpp>
+#include <boost/beast/core.hpp>
+#include <boost/beast/http.hpp>
+#include <memory>
+
+#include "admin/listen_address.h"
+#include "base/status_macros.h"
+#include "cli/exit_code.h"
+#include "cli/verbs.h"
+#include "fmt/format.h"
+#include "rapidjson/document.h"
+
+namespace walpost {
+namespace {
+
+namespace asio = boost::asio;
+namespace beast = boost::beast;
+namespace http = boost::beast::http;
+
+constexpr std::chrono::seconds kTimeout{5};
+
+absl::Status Unreachable(const HttpOptions& options, const std::string& why) {
+  return absl::UnavailableError(
+      fmt::format("nobody answers at http.listen {} ({}): is walpost running "
+                  "with this configuration?",
+                  options.listen, why));
+}
+
+// One GET, with a time limit over the whole of it.
+absl::StatusOr<std::string> Fetch(const HttpOptions& options,
+                                  const std::string& path) {
+  if (options.listen.empty()) {
+    return absl::InvalidArgumentError(
+        "http.listen is not set, so a walpost that runs cannot be asked: set "
+        "it, as in 127.0.0.1:9187, and restart it");
+  }
+  WALPOST_ASSIGN_OR_RETURN(asio::ip::tcp::endpoint endpoint,
+                           ParseListenAddress(options.listen));
+  if (endpoint.address().is_unspecified()) {
+    endpoint.address(endpoint.address().is_v6()
+                         ? asio::ip::address(asio::ip::address_v6::loopback())
+                         : asio::ip::address_v4::loopback());
+  }
+  asio::io_context io(1);
+  beast::tcp_stream stream(io);
+  stream.expires_after(kTimeout);
+  http::request<http::empty_body> request(http::verb::get, path, 11);
+  request.set(http::field::host, options.listen);
+  request.keep_alive(false);
+  beast::flat_buffer buffer;
+  http::response<http::string_body> response;
+  beast::error_code failure;
+  const auto done = [&](beast::error_code error, size_t) { failure = error; };
+  stream.async_connect(endpoint, [&](beast::error_code error) {
+    failure = error;
+    if (error) return;
+    http::async_write(stream, request, [&](beast::error_code unsent, size_t) {
+      failure = unsent;
+      if (!unsent) http::async_read(stream, buffer, response, done);
+    });
+  });
+  io.run();
+  if (failure) return Unreachable(options, failure.message());
+  return std::move(response.body());
+}
+
+// Reads the JSON of /status; a member that is missing prints as a dash, since
+// the process may be of another version.
+class StatusText {
+ public:
+  explicit StatusText(const rapidjson::Document& json) : json_(json) {}
+
+  std::string Get(const char* name) const {
+    const auto found = json_.FindMember(name);
+    if (found == json_.MemberEnd() || found->value.IsNull()) return "-";
+    if (found->value.IsString()) return found->value.GetString();
+    if (found->value.IsUint64()) {
+      return fmt::format("{}", found->value.GetUint64());
+    }
+    if (found->value.IsDouble()) {
+      return fmt::format("{:.3g}", found->value.GetDouble());
+    }
+    return found->value.IsTrue() ? "true" : "false";
+  }
+
+  std::string Size(const char* name) const {
+    const auto found = json_.FindMember(name);
+    if (found == json_.MemberEnd() || !found->value.IsUint64()) return "-";
+    const auto bytes = static_cast<double>(found->value.GetUint64());
+    if (bytes < 1024) return fmt::format("{:.0f} B", bytes);
+    if (bytes < 1024 * 1024) return fmt::format("{:.1f} KiB", bytes / 1024);
+    return fmt::format("{:.1f} MiB", bytes / (1024 * 1024));
+  }
+
+  std::string Millis(const char* name) const {
+    const auto found = json_.FindMember(name);
+    if (found == json_.MemberEnd() || !found->value.IsNumber()) return "-";
+    return fmt::format("{:.1f} ms", 1e3 * found->value.GetDouble());
+  }
+
+ private:
+  const rapidjson::Document& json_;
+};
+
+void Print(const rapidjson::Document& json) {
+  const StatusText text(json);
+  const std::string reason = text.Get("reason");
+  fmt::print("state      {}, for {} s\n", text.Get("state"),
+             text.Get("in_state_seconds"));
+  if (!reason.empty()) fmt::print("           {}\n", reason);
+  fmt::print("slot       {}, system {}, timeline {}\n", text.Get("slot"),
+             text.Get("system_identifier"), text.Get("timeline"));
+  fmt::print("server at  {}\n", text.Get("server_wal_end"));
+  fmt::print("received   {}\n", text.Get("received_lsn"));
+  fmt::print("confirmed  {}, {} behind the server\n", text.Get("confirmed_lsn"),
+             text.Size("lag_bytes"));
+  fmt::print("WAL kept   {} of {}, {}\n", text.Size("retained_wal_bytes"),
+             text.Size("wal_budget_bytes"), text.Get("wal_status"));
+  fmt::print("in flight  {} of {} records, {} of {}\n",
+             text.Get("in_flight_records"), text.Get("max_in_flight_records"),
+             text.Size("in_flight_bytes"), text.Size("max_in_flight_bytes"));
+  fmt::print(
+      "records    {} acknowledged, {} not delivered, {} repeats skipped\n",
+      text.Get("acknowledged"), text.Get("not_delivered"), text.Get("repeats"));
+  fmt::print("since      {} reconnects, {} rewinds\n", text.Get("reconnects"),
+             text.Get("rewinds"));
+  fmt::print("latency    p50 {}, p99 {} from commit to acknowledgement\n",
+             text.Millis("commit_to_acknowledgement_p50_seconds"),
+             text.Millis("commit_to_acknowledgement_p99_seconds"));
+}
+
+int Status(const ConfigArguments& arguments, bool as_json) {
+  const absl::StatusOr<Config> config = arguments.Load();
+  if (!config.ok()) return Fail(config.status(), kExitUsage);
+  const absl::StatusOr<std::string> body = Fetch(config->http, "/status");
+  if (!body.ok()) {
+    return Fail(body.status(), absl::IsInvalidArgument(body.status())
+                                   ? kExitUsage
+                                   : kExitFindings);
+  }
+  rapidjson::Document json;
+  json.Parse(body->data(), body->size());
+  if (json.HasParseError() || !json.IsObject()) {
+    return Fail(Unreachable(config->http, "it is not walpost that answers"),
+                kExitFindings);
+  }
+  if (as_json) {
+    fmt::print("{}", *body);
+  } else {
+    Print(json);
+  }
+  const auto ready = json.FindMember("ready");
+  const bool is_ready = ready != json.MemberEnd() && ready->value.IsTrue();
+  return is_ready ? kExitOk : kExitFindings;
+}
+
+}  // namespace
+
+void AddStatus(CLI::App& app, int& exit_code) {
+  CLI::App* verb = app.add_subcommand(
+      "status",
+      "Ask the walpost that runs how it is doing; exits 0 when ready");
+  auto arguments = std::make_shared<ConfigArguments>();
+  auto as_json = std::make_shared<bool>(false);
+  arguments->AddTo(*verb);
+  verb->add_flag("--json", *as_json, "Print what /status says");
+  verb->callback([arguments, as_json, &exit_code] {
+    exit_code = Status(*arguments, *as_json);
+  });
+}
+
+}  // namespace walpost
