@@ -13,6 +13,7 @@ find_package(PkgConfig REQUIRED)
 pkg_check_modules(rdkafka REQUIRED IMPORTED_TARGET rdkafka)
 pkg_check_modules(rapidjson REQUIRED IMPORTED_TARGET RapidJSON)
 pkg_check_modules(jemalloc REQUIRED IMPORTED_TARGET jemalloc)
+pkg_check_modules(sqlite3 REQUIRED IMPORTED_TARGET sqlite3)
 pkg_check_modules(prometheus REQUIRED IMPORTED_TARGET prometheus-cpp-core)
 
 # Asio is used header-only and with exceptions only at its own edges.

@@ -32,6 +32,7 @@ void AddCheck(CLI::App& app, int& exit_code);
 void AddInit(CLI::App& app, int& exit_code);
 void AddStatus(CLI::App& app, int& exit_code);
 void AddTail(CLI::App& app, int& exit_code);
+void AddVerify(CLI::App& app, int& exit_code);
 void AddVersion(CLI::App& app, int& exit_code);
 
 }  // namespace walpost

@@ -164,3 +164,30 @@ def test_help_names_every_verb():
     assert said.returncode == 0
     for verb in ("run", "check", "init", "tail", "version"):
         assert verb in said.stdout
+
+
+def test_p10_status_tells_of_the_one_that_runs(walpost, database, kafka,
+                                               outbox, topics):
+    relay = walpost(database, kafka, topics)
+    nobody = relay.verb("status")
+    assert nobody.returncode == 1 and "is walpost running" in nobody.stderr
+    relay.run()
+    outbox.insert("order", "order-1")
+    database.wait_confirmed(database.name)
+    said = relay.verb("status")
+    assert said.returncode == 0, said.stderr
+    assert re.search(r"state +streaming, for \d+ s", said.stdout)
+    assert re.search(r"records +1 acknowledged", said.stdout)
+    assert database.name in said.stdout
+    as_json = json.loads(relay.verb("status", "--json").stdout)
+    assert as_json["acknowledged"] == 1 and as_json["ready"] is True
+    database.execute(
+        "insert into outbox (aggregate_type, payload) values ('a b', '{}')")
+    relay.wait_unready("cannot be delivered")
+    stuck = relay.verb("status")
+    assert stuck.returncode == 1 and "cannot be delivered" in stuck.stdout
+
+
+def test_status_needs_a_port_to_ask(walpost, database, kafka, topics):
+    said = walpost(database, kafka, topics, http=None).verb("status")
+    assert said.returncode == 2 and "http.listen is not set" in said.stderr

@@ -21,6 +21,8 @@ LAYERS = {
     "kafka": {"base", "pgoutput", "outbox", "delivery"},
     "admin": {"base", "pgoutput", "outbox", "delivery"},
 }
+# The judge shares nothing with what it judges, except the configuration.
+LAYERS["judge"] = {"base", "outbox", "pgoutput"}
 LAYERS["config"] = {*LAYERS}  # but only headers of options, see below
 LAYERS["app"] = {*LAYERS}
 LAYERS["cli"] = {*LAYERS}

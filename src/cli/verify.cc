@@ -1,0 +1,160 @@
+// walpost verify: compare the outbox with what is in Kafka.
+#include <unistd.h>
+
+#include <CLI/CLI.hpp>
+#include <chrono>
+#include <cstdio>
+#include <cstdlib>
+#include <fstream>
+#include <memory>
+
+#include "cli/exit_code.h"
+#include "cli/verbs.h"
+#include "fmt/format.h"
+#include "judge/verifier.h"
+
+namespace walpost {
+namespace {
+
+struct Arguments {
+  ConfigArguments config;
+  std::string table;
+  std::string sequence;
+  std::string ids;
+  std::vector<std::string> topics;
+  int wait_seconds = 10;
+  std::string work_directory;
+  std::string report_file;
+  bool fail_on_not_in_table = false;
+  bool fail_on_duplicates = false;
+  bool json = false;
+};
+
+// On a terminal a line that is rewritten, else one now and then.
+class ProgressLine {
+ public:
+  void operator()(std::string_view what, uint64_t done, uint64_t all) {
+    const auto now = std::chrono::steady_clock::now();
+    const bool terminal = isatty(STDERR_FILENO) != 0;
+    const auto pause = std::chrono::milliseconds(terminal ? 100 : 5000);
+    if (now - shown_ < pause) return;
+    shown_ = now;
+    const std::string share =
+        all > 0 ? fmt::format(" of {} ({} %)", all, done * 100 / all) : "";
+    fmt::print(stderr, "{}{}: {}{}{}", terminal ? "\r\033[K" : "", what, done,
+               share, terminal ? "" : "\n");
+    open_ = terminal;
+  }
+
+  void Finish() const {
+    if (open_) fmt::print(stderr, "\r\033[K");
+  }
+
+ private:
+  std::chrono::steady_clock::time_point shown_ =
+      std::chrono::steady_clock::now();
+  bool open_ = false;
+};
+
+absl::Status KeepTable(const std::string& table, OutboxOptions& outbox) {
+  if (table.empty()) return absl::OkStatus();
+  const std::string name =
+      table.find('.') == std::string::npos ? "public." + table : table;
+  std::erase_if(outbox.tables, [&](const TableOptions& configured) {
+    return configured.name != name;
+  });
+  if (!outbox.tables.empty()) return absl::OkStatus();
+  return absl::InvalidArgumentError(
+      fmt::format("--table {}: outbox.tables has no such table", table));
+}
+
+absl::StatusOr<VerifierOptions> MakeOptions(const Arguments& arguments) {
+  absl::StatusOr<Config> config = arguments.config.Load();
+  if (!config.ok()) return config.status();
+  const absl::Status both = RequireBothEnds(*config);
+  if (!both.ok()) return both;
+  VerifierOptions options;
+  options.outbox = config->outbox;
+  const absl::Status kept = KeepTable(arguments.table, options.outbox);
+  if (!kept.ok()) return kept;
+  if (options.outbox.messages.enabled()) {
+    fmt::print(stderr,
+               "note: logical messages leave no row behind, so they cannot be "
+               "verified\n");
+  }
+  const char* temporary = std::getenv("TMPDIR");
+  options.work_directory = temporary != nullptr ? temporary : "/tmp";
+  if (!arguments.work_directory.empty()) {
+    options.work_directory = arguments.work_directory;
+  }
+  options.conninfo = config->postgres.conninfo;
+  options.slot = config->postgres.slot;
+  options.brokers = config->kafka.brokers;
+  options.kafka_properties = config->kafka.properties;
+  options.sequence_column = arguments.sequence;
+  options.more_topics = {arguments.topics.begin(), arguments.topics.end()};
+  options.id_file = arguments.ids;
+  options.wait_seconds = arguments.wait_seconds;
+  options.fail_on_not_in_table = arguments.fail_on_not_in_table;
+  options.fail_on_duplicates = arguments.fail_on_duplicates;
+  return options;
+}
+
+int Verify(const Arguments& arguments) {
+  const absl::StatusOr<VerifierOptions> options = MakeOptions(arguments);
+  if (!options.ok()) return Fail(options.status(), kExitUsage);
+  ProgressLine progress;
+  Verifier verifier(*options, std::ref(progress));
+  const absl::StatusOr<Report> report = verifier.Run();
+  progress.Finish();
+  if (!report.ok()) {
+    if (absl::IsInvalidArgument(report.status())) {
+      return Fail(report.status(), kExitUsage);
+    }
+    const bool kafka =
+        report.status().message().find("Kafka") != absl::string_view::npos;
+    return Fail(report.status(), kafka ? kExitKafka : kExitPostgres);
+  }
+  if (!arguments.report_file.empty()) {
+    std::ofstream file(arguments.report_file);
+    file << report->ToJson();
+    if (!file.flush()) {
+      return Fail(absl::InvalidArgumentError(
+                      fmt::format("--report {}: the file cannot be written",
+                                  arguments.report_file)),
+                  kExitUsage);
+    }
+  }
+  fmt::print("{}", arguments.json ? report->ToJson() : report->ToText());
+  return report->is_clean() ? kExitOk : kExitFindings;
+}
+
+}  // namespace
+
+void AddVerify(CLI::App& app, int& exit_code) {
+  CLI::App* verb = app.add_subcommand(
+      "verify", "Compare the outbox table with what is in Kafka");
+  auto arguments = std::make_shared<Arguments>();
+  arguments->config.AddTo(*verb);
+  verb->add_option("--table", arguments->table, "Only this one of the tables");
+  verb->add_option("--sequence", arguments->sequence,
+                   "Column that counts the events of a key in commit order");
+  verb->add_option("--ids", arguments->ids,
+                   "Expect the ids in this file, one a line, not the table's");
+  verb->add_option("--topic", arguments->topics, "Read this topic, too");
+  verb->add_option("--wait", arguments->wait_seconds,
+                   "Seconds to wait for the slot to confirm what is committed")
+      ->capture_default_str();
+  verb->add_option("--work-directory", arguments->work_directory,
+                   "Where the temporary database goes ($TMPDIR)");
+  verb->add_option("--report", arguments->report_file,
+                   "Write the report as JSON to this file, too");
+  verb->add_flag("--json", arguments->json, "Print the report as JSON");
+  verb->add_flag("--fail-on-unknown", arguments->fail_on_not_in_table,
+                 "A record without a row is an error");
+  verb->add_flag("--fail-on-duplicates", arguments->fail_on_duplicates,
+                 "A record that was sent twice is an error");
+  verb->callback([arguments, &exit_code] { exit_code = Verify(*arguments); });
+}
+
+}  // namespace walpost

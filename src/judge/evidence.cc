@@ -1,0 +1,194 @@
+#include "judge/evidence.h"
+
+#include <sqlite3.h>
+#include <unistd.h>
+
+#include <cstdlib>
+
+#include "absl/hash/hash.h"
+#include "base/status_macros.h"
+#include "fmt/format.h"
+
+namespace walpost {
+namespace {
+
+constexpr char kSchema[] = R"(
+  PRAGMA journal_mode = OFF;
+  PRAGMA synchronous = OFF;
+  PRAGMA temp_store = FILE;
+  PRAGMA cache_size = -32768;  -- KiB
+  PRAGMA locking_mode = EXCLUSIVE;
+  CREATE TABLE expected (id TEXT, topic TEXT, key_is_known INTEGER, key BLOB,
+    value_is_known INTEGER, value_hash INTEGER, sequence INTEGER,
+    must_be_there INTEGER);
+  CREATE TABLE found (id TEXT, topic TEXT, "partition" INTEGER,
+    "offset" INTEGER, key BLOB, value_hash INTEGER, position TEXT,
+    is_replayed INTEGER);
+  CREATE TABLE newer (id TEXT);
+  BEGIN;
+)";
+
+constexpr char kIndexes[] = R"(
+  CREATE INDEX expected_id ON expected (id);
+  CREATE INDEX found_id ON found (id);
+)";
+
+// Stable within this process, which is as long as it is compared.
+std::optional<int64_t> HashOf(const std::optional<std::string_view>& value) {
+  if (!value) return std::nullopt;
+  return static_cast<int64_t>(absl::HashOf(std::string(*value)));
+}
+
+void BindText(sqlite3_stmt* statement, int column,
+              const std::optional<std::string>& text) {
+  if (!text) {
+    sqlite3_bind_null(statement, column);
+  } else {
+    sqlite3_bind_text(statement, column, text->data(),
+                      static_cast<int>(text->size()), SQLITE_TRANSIENT);
+  }
+}
+
+void BindBytes(sqlite3_stmt* statement, int column,
+               const std::optional<std::string_view>& bytes) {
+  if (!bytes) {
+    sqlite3_bind_null(statement, column);
+  } else {
+    sqlite3_bind_blob(statement, column, bytes->empty() ? "" : bytes->data(),
+                      static_cast<int>(bytes->size()), SQLITE_TRANSIENT);
+  }
+}
+
+void BindNumber(sqlite3_stmt* statement, int column,
+                std::optional<int64_t> number) {
+  if (!number) {
+    sqlite3_bind_null(statement, column);
+  } else {
+    sqlite3_bind_int64(statement, column, *number);
+  }
+}
+
+}  // namespace
+
+absl::StatusOr<std::unique_ptr<Evidence>> Evidence::Create(
+    const std::string& directory) {
+  std::string path = directory + "/walpost-verify-XXXXXX";
+  const int file = mkstemp(path.data());
+  if (file < 0) {
+    return absl::FailedPreconditionError(fmt::format(
+        "{} cannot be written: choose another --work-directory", directory));
+  }
+  close(file);
+  sqlite3* database = nullptr;
+  const int code = sqlite3_open(path.c_str(), &database);
+  std::unique_ptr<Evidence> evidence(new Evidence(database, path));
+  if (code != SQLITE_OK) return evidence->Error("opening");
+  WALPOST_RETURN_IF_ERROR(evidence->Run(kSchema));
+  WALPOST_RETURN_IF_ERROR(
+      evidence->Prepare("INSERT INTO expected VALUES (?, ?, ?, ?, ?, ?, ?, ?)",
+                        evidence->add_row_));
+  WALPOST_RETURN_IF_ERROR(
+      evidence->Prepare("INSERT INTO found VALUES (?, ?, ?, ?, ?, ?, ?, ?)",
+                        evidence->add_record_));
+  WALPOST_RETURN_IF_ERROR(
+      evidence->Prepare("INSERT INTO newer VALUES (?)", evidence->add_newer_));
+  return evidence;
+}
+
+Evidence::Evidence(sqlite3* database, std::string path)
+    : database_(database), path_(std::move(path)) {}
+
+Evidence::~Evidence() {
+  sqlite3_finalize(add_row_);
+  sqlite3_finalize(add_record_);
+  sqlite3_finalize(add_newer_);
+  sqlite3_close(database_);
+  unlink(path_.c_str());
+}
+
+absl::Status Evidence::Add(const ExpectedRecord& row) {
+  BindText(add_row_, 1, row.id);
+  BindText(add_row_, 2, row.topic);
+  BindNumber(add_row_, 3, row.key_is_known);
+  BindBytes(add_row_, 4, row.key);
+  BindNumber(add_row_, 5, row.value_is_known);
+  BindNumber(add_row_, 6, HashOf(row.value));
+  BindNumber(add_row_, 7, row.sequence);
+  BindNumber(add_row_, 8, row.must_be_there);
+  return Step(add_row_);
+}
+
+absl::Status Evidence::Add(const FoundRecord& record) {
+  BindText(add_record_, 1, record.id);
+  BindText(add_record_, 2, record.topic);
+  BindNumber(add_record_, 3, record.partition);
+  BindNumber(add_record_, 4, record.offset);
+  BindBytes(add_record_, 5, record.key);
+  BindNumber(add_record_, 6, HashOf(record.value));
+  BindText(add_record_, 7, record.position);
+  BindNumber(add_record_, 8, record.is_replayed);
+  return Step(add_record_);
+}
+
+absl::Status Evidence::AddNewer(const std::string& id) {
+  BindText(add_newer_, 1, id);
+  return Step(add_newer_);
+}
+
+absl::Status Evidence::ExpectAll() {
+  return Run("UPDATE expected SET must_be_there = 1");
+}
+
+absl::Status Evidence::MakeIndexes() { return Run(kIndexes); }
+
+absl::Status Evidence::Select(
+    const std::string& sql, const std::function<void(const Row&)>& take) const {
+  sqlite3_stmt* statement = nullptr;
+  WALPOST_RETURN_IF_ERROR(Prepare(sql, statement));
+  int code = SQLITE_OK;
+  while ((code = sqlite3_step(statement)) == SQLITE_ROW) take(Row(statement));
+  sqlite3_finalize(statement);
+  return code == SQLITE_DONE ? absl::OkStatus() : Error("judging");
+}
+
+int64_t Evidence::Row::Number(int column) const {
+  return sqlite3_column_int64(statement_, column);
+}
+
+std::string Evidence::Row::Text(int column) const {
+  const void* bytes = sqlite3_column_blob(statement_, column);
+  const int size = sqlite3_column_bytes(statement_, column);
+  if (bytes == nullptr) return "";
+  return std::string(static_cast<const char*>(bytes),
+                     static_cast<size_t>(size));
+}
+
+absl::Status Evidence::Run(const std::string& sql) {
+  const int code =
+      sqlite3_exec(database_, sql.c_str(), nullptr, nullptr, nullptr);
+  return code == SQLITE_OK ? absl::OkStatus() : Error("preparing");
+}
+
+absl::Status Evidence::Prepare(const std::string& sql,
+                               sqlite3_stmt*& statement) const {
+  const int code = sqlite3_prepare_v2(
+      database_, sql.data(), static_cast<int>(sql.size()), &statement, nullptr);
+  return code == SQLITE_OK ? absl::OkStatus() : Error(sql);
+}
+
+absl::Status Evidence::Step(sqlite3_stmt* statement) {
+  const int code = sqlite3_step(statement);
+  sqlite3_reset(statement);
+  return code == SQLITE_DONE ? absl::OkStatus() : Error("writing");
+}
+
+absl::Status Evidence::Error(const std::string& attempted) const {
+  const int code = sqlite3_errcode(database_);
+  const std::string text =
+      fmt::format("{} the temporary database {}: {}", attempted, path_,
+                  sqlite3_errmsg(database_));
+  if (code == SQLITE_FULL) return absl::ResourceExhaustedError(text);
+  return absl::InternalError(text);
+}
+
+}  // namespace walpost

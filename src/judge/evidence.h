@@ -1,0 +1,97 @@
+// Evidence: what the table says and what Kafka holds, side by side on disk.
+//
+// A temporary SQLite database, so that millions of rows need no memory of
+// ours: both sides are written down as they are read, then judged by queries
+// (judgement.cc). Values are kept as a hash, which is all that comparing needs.
+// The file is gone when the object is.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+
+struct sqlite3;
+struct sqlite3_stmt;
+
+namespace walpost {
+
+// A row of the outbox, as the record that it should have become. What is not
+// to be compared is nullopt, except for the key, which may be NULL itself.
+struct ExpectedRecord {
+  std::string id;
+  std::optional<std::string> topic;
+  bool key_is_known = false;
+  std::optional<std::string> key;
+  bool value_is_known = false;
+  std::optional<std::string_view> value;
+  std::optional<int64_t> sequence;
+  // False when its transaction may lie after what the slot has confirmed.
+  bool must_be_there = true;
+};
+
+struct FoundRecord {
+  std::optional<std::string> id;  // header `id`
+  std::string topic;
+  int32_t partition = 0;
+  int64_t offset = 0;
+  std::optional<std::string_view> key;
+  std::optional<std::string_view> value;
+  std::optional<std::string> position;  // header `walpost-position`
+  bool is_replayed = false;             // marked so by walpost
+};
+
+class Evidence {
+ public:
+  // `directory` is where the temporary file goes. kFailedPrecondition: it
+  // cannot be written there.
+  static absl::StatusOr<std::unique_ptr<Evidence>> Create(
+      const std::string& directory);
+  ~Evidence();
+
+  // kResourceExhausted: the disk is full.
+  absl::Status Add(const ExpectedRecord& row);
+  absl::Status Add(const FoundRecord& record);
+  // The row of this id was committed while the table was read.
+  absl::Status AddNewer(const std::string& id);
+
+  // The slot has confirmed all that the table held: nothing may be missing.
+  absl::Status ExpectAll();
+
+  // To be called once, when all was added and before Select.
+  absl::Status MakeIndexes();
+
+  // A row of a result; a text is valid until the next row.
+  class Row {
+   public:
+    explicit Row(sqlite3_stmt* statement) : statement_(statement) {}
+    int64_t Number(int column) const;
+    std::string Text(int column) const;  // empty for NULL
+
+   private:
+    sqlite3_stmt* statement_;
+  };
+  absl::Status Select(const std::string& sql,
+                      const std::function<void(const Row&)>& take) const;
+
+ private:
+  Evidence(sqlite3* database, std::string path);
+
+  absl::Status Run(const std::string& sql);
+  absl::Status Prepare(const std::string& sql, sqlite3_stmt*& statement) const;
+  absl::Status Step(sqlite3_stmt* statement);
+  absl::Status Error(const std::string& attempted) const;
+
+  sqlite3* database_;
+  std::string path_;
+  sqlite3_stmt* add_row_ = nullptr;
+  sqlite3_stmt* add_record_ = nullptr;
+  sqlite3_stmt* add_newer_ = nullptr;
+};
+
+}  // namespace walpost

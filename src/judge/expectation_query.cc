@@ -1,0 +1,169 @@
+#include "judge/expectation_query.h"
+
+#include <algorithm>
+
+#include "absl/strings/str_split.h"
+#include "base/status_macros.h"
+#include "fmt/format.h"
+
+namespace walpost {
+namespace {
+
+std::string Doubled(const std::string& text, char quote) {
+  std::string quoted(1, quote);
+  for (const char c : text) {
+    if (c == quote) quoted += c;
+    quoted += c;
+  }
+  return quoted + quote;
+}
+
+std::string QuotedName(const std::string& name) { return Doubled(name, '"'); }
+
+class Expressions {
+ public:
+  Expressions(const TableOptions& table, const std::vector<ColumnType>& columns)
+      : table_(table), columns_(columns) {}
+
+  // Of a field; "NULL::text" when nothing is mapped to it.
+  absl::StatusOr<std::string> Field(const FieldSource& source,
+                                    std::vector<std::string> usual) const {
+    switch (source.kind) {
+      case FieldSource::Kind::kUsual:
+        for (const std::string& name : usual) {
+          if (Has(name)) return Column(name);
+        }
+        return std::string(kNull);
+      case FieldSource::Kind::kColumn:
+        return Column(source.text);
+      case FieldSource::Kind::kConstant:
+        return QuotedLiteral(source.text) + "::text";
+      case FieldSource::Kind::kAbsent:
+        return std::string(kNull);
+    }
+    return std::string(kNull);
+  }
+
+  absl::StatusOr<std::string> Column(const std::string& name) const {
+    const auto found = std::ranges::find(columns_, name, &ColumnType::name);
+    if (found == columns_.end()) {
+      return absl::InvalidArgumentError(
+          fmt::format("table {} has no column '{}': correct outbox.tables or "
+                      "--sequence",
+                      table_.name, name));
+    }
+    return found->is_bytea ? QuotedName(name) : QuotedName(name) + "::text";
+  }
+
+  // A name in a topic template: a field first, then a column.
+  absl::StatusOr<std::string> Reference(const std::string& name) const {
+    const FieldSources& fields = table_.columns;
+    absl::StatusOr<std::string> field = std::string(kNull);
+    if (name == "id") field = Field(fields.id, {"id"});
+    if (name == "type") field = Field(fields.type, {"type", "event_type"});
+    if (name == "aggregate_type") {
+      field = Field(fields.aggregate_type, {"aggregate_type", "aggregatetype"});
+    }
+    if (name == "aggregate_id") {
+      field = Field(fields.aggregate_id, {"aggregate_id", "aggregateid"});
+    }
+    if (name == "payload") field = Field(fields.payload, {"payload"});
+    if (field.ok() && *field == kNull) return Column(name);
+    return field;
+  }
+
+  // text{name|function:argument}text... as an expression; NULL where a value
+  // of it is.
+  absl::StatusOr<std::string> Topic(const std::string& text) const {
+    std::string expression = "''";
+    std::string rest = text;
+    while (!rest.empty()) {
+      const size_t open = std::min(rest.find('{'), rest.size());
+      expression += " || " + QuotedLiteral(rest.substr(0, open));
+      const size_t close = rest.find('}', open);
+      if (close == std::string::npos) break;
+      const std::vector<std::string> words =
+          absl::StrSplit(rest.substr(open + 1, close - open - 1), '|');
+      WALPOST_ASSIGN_OR_RETURN(std::string value, Reference(words.front()));
+      for (size_t i = 1; i < words.size(); ++i) {
+        const std::vector<std::string> call = absl::StrSplit(words[i], ':');
+        if (call.front() == "lower") {
+          value = fmt::format("lower({})", value);
+        } else if (call.size() == 3) {
+          value = fmt::format("replace({}, {}, {})", value,
+                              QuotedLiteral(call[1]), QuotedLiteral(call[2]));
+        }
+      }
+      expression += " || " + value;
+      rest.erase(0, close + 1);
+    }
+    return expression;
+  }
+
+  static constexpr const char* kNull = "NULL::text";
+
+ private:
+  bool Has(const std::string& name) const {
+    return std::ranges::find(columns_, name, &ColumnType::name) !=
+           columns_.end();
+  }
+
+  const TableOptions& table_;
+  const std::vector<ColumnType>& columns_;
+};
+
+}  // namespace
+
+std::string QuotedLiteral(const std::string& text) {
+  return Doubled(text, '\'');
+}
+
+std::string QuotedTableName(const std::string& name) {
+  const size_t dot = name.find('.');
+  return QuotedName(name.substr(0, dot)) + "." +
+         QuotedName(name.substr(dot + 1));
+}
+
+absl::StatusOr<ExpectationQuery> ExpectationQuery::Create(
+    const TableOptions& table, const RouteOptions& route,
+    const std::vector<ColumnType>& columns, const std::string& sequence_column,
+    const std::string& slot) {
+  const Expressions expressions(table, columns);
+  ExpectationQuery query;
+  WALPOST_ASSIGN_OR_RETURN(const std::string id,
+                           expressions.Field(table.columns.id, {"id"}));
+  if (id == Expressions::kNull) {
+    return absl::InvalidArgumentError(
+        fmt::format("table {} has no column for the event id, by which rows "
+                    "and records are matched: set outbox.tables.columns.id",
+                    table.name));
+  }
+  WALPOST_ASSIGN_OR_RETURN(
+      const std::string topic,
+      expressions.Topic(table.topic.empty() ? route.topic : table.topic));
+  WALPOST_ASSIGN_OR_RETURN(const std::string key,
+                           expressions.Field(table.columns.aggregate_id,
+                                             {"aggregate_id", "aggregateid"}));
+  WALPOST_ASSIGN_OR_RETURN(
+      const std::string value,
+      expressions.Field(table.columns.payload, {"payload"}));
+  query.knows_value_ = table.value_columns.empty();
+  std::string sequence = Expressions::kNull;
+  if (!sequence_column.empty()) {
+    WALPOST_ASSIGN_OR_RETURN(sequence, expressions.Column(sequence_column));
+  }
+  // A row that is older than the oldest transaction that the slot still has to
+  // decode was confirmed.
+  query.sql_ = fmt::format(
+      "SELECT {}, {}, {}, {}, {}, coalesce(age(xmin) > (SELECT age("
+      "catalog_xmin) FROM pg_catalog.pg_replication_slots WHERE slot_name = "
+      "{}), false)::text FROM {}",
+      id, topic, key, value, sequence, QuotedLiteral(slot),
+      QuotedTableName(table.name));
+  query.lookup_sql_ =
+      fmt::format("SELECT {0} FROM {1} WHERE {0} = ANY ($1::text[])", id,
+                  QuotedTableName(table.name));
+  return query;
+}
+
+}  // namespace walpost

@@ -1,0 +1,53 @@
+// ExpectationQuery: the SQL that makes Postgres say what record each row of an
+// outbox table should have become.
+//
+// On purpose it shares nothing with the relay: topic, key and value are
+// expressions that the server computes, from the same configuration. Columns of
+// the result, in binary form (so text is its bytes, and bytea, too):
+//
+//   id, topic, key, value, sequence (all text or bytea), must_be_there (text)
+#pragma once
+
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "outbox/options.h"
+
+namespace walpost {
+
+struct ColumnType {
+  std::string name;
+  bool is_bytea = false;
+};
+
+class ExpectationQuery {
+ public:
+  // `sequence_column` may be empty. kInvalidArgument: the table has no column
+  // for the id, or none of a name that the configuration or the caller gives;
+  // names it and the key to change.
+  static absl::StatusOr<ExpectationQuery> Create(
+      const TableOptions& table, const RouteOptions& route,
+      const std::vector<ColumnType>& columns,
+      const std::string& sequence_column, const std::string& slot);
+
+  const std::string& sql() const { return sql_; }
+  // Of `ids`, a text[] as parameter $1, those that the table has.
+  const std::string& lookup_sql() const { return lookup_sql_; }
+  bool knows_key() const { return knows_key_; }
+  // False for a value that is made of several columns: not compared.
+  bool knows_value() const { return knows_value_; }
+
+ private:
+  std::string sql_;
+  std::string lookup_sql_;
+  bool knows_key_ = true;
+  bool knows_value_ = true;
+};
+
+// "public.outbox" as SQL spells it.
+std::string QuotedTableName(const std::string& name);
+std::string QuotedLiteral(const std::string& text);
+
+}  // namespace walpost

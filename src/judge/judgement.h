@@ -1,0 +1,24 @@
+// Judgement: compares the two sides of the evidence. All of it is queries, to
+// be read as the definition of each kind of finding.
+#pragma once
+
+#include "absl/status/statusor.h"
+#include "judge/evidence.h"
+#include "judge/report.h"
+
+namespace walpost {
+
+struct JudgementOptions {
+  // Whether the expected records carry a sequence (a column of the table).
+  // Otherwise order is judged by the header walpost-position; id order is not
+  // commit order and is never used.
+  bool has_sequence = false;
+  std::string sequence_column;
+  bool fail_on_not_in_table = false;
+  bool fail_on_duplicates = false;
+};
+
+absl::StatusOr<Report> Judge(const Evidence& evidence,
+                             const JudgementOptions& options);
+
+}  // namespace walpost

@@ -1,0 +1,97 @@
+#include "judge/report.h"
+
+#include <algorithm>
+
+#include "fmt/format.h"
+#include "rapidjson/prettywriter.h"
+#include "rapidjson/stringbuffer.h"
+
+namespace walpost {
+namespace {
+
+constexpr std::array<KindDescription, kFindingKinds> kKinds = {{
+    {"missing", "committed, but not in Kafka"},
+    {"unconfirmed", "not in Kafka yet, and not confirmed yet"},
+    {"not_in_table", "in Kafka, but not in the table (pruned, or deleted)"},
+    {"newer", "committed while we read"},
+    {"altered", "another value than the row's"},
+    {"wrong_topic", "on another topic"},
+    {"wrong_key", "with another key"},
+    {"disorder", "out of order within their key"},
+    {"split_key", "keys in several partitions of one topic"},
+    {"duplicates", "repeat an earlier record"},
+    {"replayed", "marked as replayed"},
+    {"without_id", "without the header id"},
+}};
+
+}  // namespace
+
+const KindDescription& Describe(FindingKind kind) {
+  return kKinds[static_cast<size_t>(kind)];
+}
+
+bool Report::is_clean() const {
+  return std::ranges::none_of(findings, [](const Findings& found) {
+    return found.is_error && found.count > 0;
+  });
+}
+
+std::string Report::ToText() const {
+  std::string text = fmt::format("{:>12} committed events\n{:>12} records\n",
+                                 expected, records);
+  for (size_t i = 0; i < kFindingKinds; ++i) {
+    const Findings& found = findings[i];
+    if (found.count == 0 && !found.is_error) continue;
+    text += fmt::format("{:>12} {}: {}\n", found.count, kKinds[i].name,
+                        kKinds[i].text);
+    for (const std::string& example : found.examples) {
+      text += fmt::format("{:>16}{}\n", "", example);
+    }
+  }
+  text += fmt::format("order judged by {}\n", order_judged_by);
+  if (!is_caught_up) {
+    text +=
+        "the slot has not confirmed all of it: rows that may be on their way "
+        "are not judged as missing\n";
+  }
+  return text + (is_clean() ? "clean\n" : "NOT clean\n");
+}
+
+std::string Report::ToJson() const {
+  rapidjson::StringBuffer buffer;
+  rapidjson::PrettyWriter<rapidjson::StringBuffer> json(buffer);
+  const auto put_text = [&](std::string_view text) {
+    json.String(text.data(), static_cast<rapidjson::SizeType>(text.size()));
+  };
+  json.StartObject();
+  json.Key("clean");
+  json.Bool(is_clean());
+  json.Key("expected");
+  json.Uint64(expected);
+  json.Key("records");
+  json.Uint64(records);
+  json.Key("order_judged_by");
+  put_text(order_judged_by);
+  json.Key("caught_up");
+  json.Bool(is_caught_up);
+  json.Key("findings");
+  json.StartObject();
+  for (size_t i = 0; i < kFindingKinds; ++i) {
+    put_text(kKinds[i].name);
+    json.StartObject();
+    json.Key("count");
+    json.Uint64(findings[i].count);
+    json.Key("error");
+    json.Bool(findings[i].is_error);
+    json.Key("examples");
+    json.StartArray();
+    for (const std::string& example : findings[i].examples) put_text(example);
+    json.EndArray();
+    json.EndObject();
+  }
+  json.EndObject();
+  json.EndObject();
+  return std::string(buffer.GetString(), buffer.GetSize()) + "\n";
+}
+
+}  // namespace walpost

@@ -1,0 +1,62 @@
+// Report: what the judge has found, in numbers and examples.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace walpost {
+
+// Kinds of findings, in the order of the report.
+enum class FindingKind {
+  kMissing,      // a committed row without a record
+  kUnconfirmed,  // the same, but the slot has not confirmed it yet
+  kUnknown,      // a record of an event that was never committed, or pruned
+  kNewer,        // a record of a row that was committed while we read
+  kAltered,      // another value than the row's
+  kWrongTopic,
+  kWrongKey,
+  kDisorder,   // first occurrences of a key out of order
+  kSplitKey,   // one key in several partitions of a topic
+  kDuplicate,  // a record that repeats an earlier one
+  kReplayed,   // marked as replayed by walpost
+  kWithoutId,  // a record without the header `id`
+};
+inline constexpr size_t kFindingKinds = 12;
+
+struct KindDescription {
+  std::string_view name;  // in JSON and in text
+  std::string_view text;
+};
+const KindDescription& Describe(FindingKind kind);
+
+struct Findings {
+  uint64_t count = 0;
+  std::vector<std::string> examples;  // the first few
+  bool is_error = false;
+};
+
+struct Report {
+  uint64_t expected = 0;
+  uint64_t records = 0;
+  // "the column sequence", "the header walpost-position", or "not checked".
+  std::string order_judged_by;
+  // Whether the slot confirmed all that the table held when it was read.
+  bool is_caught_up = false;
+  std::array<Findings, kFindingKinds> findings;
+
+  Findings& operator[](FindingKind kind) {
+    return findings[static_cast<size_t>(kind)];
+  }
+  const Findings& operator[](FindingKind kind) const {
+    return findings[static_cast<size_t>(kind)];
+  }
+  bool is_clean() const;
+
+  std::string ToText() const;  // several lines, for people
+  std::string ToJson() const;
+};
+
+}  // namespace walpost

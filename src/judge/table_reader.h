@@ -1,0 +1,54 @@
+// TableReader: an outbox table, row by row, as the records it should have
+// become. Plain SQL over libpq, blocking; one connection.
+#pragma once
+
+#include <libpq-fe.h>
+
+#include <functional>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "outbox/options.h"
+#include "judge/evidence.h"
+#include "judge/expectation_query.h"
+
+namespace walpost {
+
+class TableReader {
+ public:
+  // kUnavailable: Postgres cannot be reached; says why.
+  static absl::StatusOr<std::unique_ptr<TableReader>> Connect(
+      const std::string& conninfo);
+
+  // Reads the table under one snapshot, in batches. `take` gets every row; its
+  // value lives during the call.
+  absl::Status Read(
+      const TableOptions& table, const RouteOptions& route,
+      const std::string& sequence_column, const std::string& slot,
+      const std::function<absl::Status(const ExpectedRecord&)>& take);
+
+  // Those of `ids` that a table read before has by now.
+  absl::StatusOr<std::vector<std::string>> FindIds(
+      const std::vector<std::string>& ids);
+
+  // Waits until the slot has confirmed what was committed up to now. False:
+  // not within `seconds`, or there is no such slot.
+  absl::StatusOr<bool> WaitConfirmed(const std::string& slot, int seconds);
+
+ private:
+  using Result = std::unique_ptr<PGresult, decltype(&PQclear)>;
+
+  explicit TableReader(PGconn* connection)
+      : connection_(connection, PQfinish) {}
+
+  absl::StatusOr<Result> Query(const std::string& sql);
+  absl::StatusOr<std::vector<ColumnType>> Columns(const std::string& table);
+
+  std::unique_ptr<PGconn, decltype(&PQfinish)> connection_;
+  std::vector<ExpectationQuery> queries_;
+};
+
+}  // namespace walpost

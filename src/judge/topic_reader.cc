@@ -1,0 +1,192 @@
+#include "judge/topic_reader.h"
+
+#include <map>
+#include <random>
+
+#include "base/status_macros.h"
+#include "fmt/format.h"
+
+namespace walpost {
+namespace {
+
+constexpr int kAnswerMillis = 10'000;
+// Without a record for so long, the brokers are gone.
+constexpr int kRecordMillis = 30'000;
+
+using Metadata = std::unique_ptr<const rd_kafka_metadata_t,
+                                 decltype(&rd_kafka_metadata_destroy)>;
+using Message =
+    std::unique_ptr<rd_kafka_message_t, decltype(&rd_kafka_message_destroy)>;
+
+absl::Status Failed(std::string_view attempted, rd_kafka_resp_err_t code) {
+  return absl::UnavailableError(
+      fmt::format("Kafka: {}: {}", attempted, rd_kafka_err2str(code)));
+}
+
+absl::StatusOr<Metadata> FetchMetadata(rd_kafka_t* client) {
+  const rd_kafka_metadata_t* metadata = nullptr;
+  const rd_kafka_resp_err_t code =
+      rd_kafka_metadata(client, 1, nullptr, &metadata, kAnswerMillis);
+  if (code != RD_KAFKA_RESP_ERR_NO_ERROR) {
+    return Failed("listing topics", code);
+  }
+  return Metadata(metadata, rd_kafka_metadata_destroy);
+}
+
+std::optional<std::string> Header(const rd_kafka_message_t& message,
+                                  const char* name) {
+  rd_kafka_headers_t* headers = nullptr;
+  const void* value = nullptr;
+  size_t size = 0;
+  if (rd_kafka_message_headers(&message, &headers) !=
+          RD_KAFKA_RESP_ERR_NO_ERROR ||
+      rd_kafka_header_get_last(headers, name, &value, &size) !=
+          RD_KAFKA_RESP_ERR_NO_ERROR ||
+      value == nullptr) {
+    return std::nullopt;
+  }
+  return std::string(static_cast<const char*>(value), size);
+}
+
+FoundRecord ToRecord(const rd_kafka_message_t& message) {
+  FoundRecord record;
+  record.topic = rd_kafka_topic_name(message.rkt);
+  record.partition = message.partition;
+  record.offset = message.offset;
+  if (message.key != nullptr) {
+    record.key.emplace(static_cast<const char*>(message.key), message.key_len);
+  }
+  if (message.payload != nullptr) {
+    record.value.emplace(static_cast<const char*>(message.payload),
+                         message.len);
+  }
+  record.id = Header(message, "id");
+  record.position = Header(message, "walpost-position");
+  record.is_replayed = Header(message, "walpost-replay").has_value() ||
+                       Header(message, "walpost-recovered").has_value();
+  return record;
+}
+
+}  // namespace
+
+absl::StatusOr<std::unique_ptr<TopicReader>> TopicReader::Connect(
+    const std::string& brokers,
+    const std::vector<std::pair<std::string, std::string>>& properties) {
+  rd_kafka_conf_t* conf = rd_kafka_conf_new();
+  char reason[512];
+  for (const auto& [name, value] : properties) {
+    // One that consumers refuse is a producer's.
+    rd_kafka_conf_set(conf, name.c_str(), value.c_str(), reason,
+                      sizeof(reason));
+  }
+  const std::string group =
+      fmt::format("walpost-verify-{:08x}", std::random_device()());
+  const std::pair<const char*, std::string> own[] = {
+      {"bootstrap.servers", brokers},
+      {"group.id", group},
+      {"enable.auto.commit", "false"},
+      {"enable.partition.eof", "true"},
+      {"auto.offset.reset", "error"},
+      {"isolation.level", "read_committed"},
+      {"queued.max.messages.kbytes", "16384"},
+      {"allow.auto.create.topics", "false"},
+  };
+  for (const auto& [name, value] : own) {
+    if (rd_kafka_conf_set(conf, name, value.c_str(), reason, sizeof(reason)) !=
+        RD_KAFKA_CONF_OK) {
+      rd_kafka_conf_destroy(conf);
+      return absl::InternalError(fmt::format("Kafka: {}", reason));
+    }
+  }
+  rd_kafka_t* client =
+      rd_kafka_new(RD_KAFKA_CONSUMER, conf, reason, sizeof(reason));
+  if (client == nullptr) {
+    rd_kafka_conf_destroy(conf);
+    return absl::InvalidArgumentError(
+        fmt::format("kafka.properties: {}", reason));
+  }
+  rd_kafka_poll_set_consumer(client);
+  return std::unique_ptr<TopicReader>(new TopicReader(client));
+}
+
+absl::StatusOr<std::set<std::string>> TopicReader::FindTopics(
+    const std::set<std::string>& names, const std::set<std::string>& prefixes) {
+  WALPOST_ASSIGN_OR_RETURN(const Metadata metadata,
+                           FetchMetadata(client_.get()));
+  std::set<std::string> found;
+  for (int i = 0; i < metadata->topic_cnt; ++i) {
+    const std::string topic = metadata->topics[i].topic;
+    bool wanted = names.contains(topic);
+    for (const std::string& prefix : prefixes) {
+      wanted |= !prefix.empty() && topic.starts_with(prefix);
+    }
+    if (wanted) found.insert(topic);
+  }
+  return found;
+}
+
+absl::StatusOr<TopicReader::Partitions> TopicReader::FindPartitions(
+    const std::set<std::string>& topics) {
+  WALPOST_ASSIGN_OR_RETURN(const Metadata metadata,
+                           FetchMetadata(client_.get()));
+  Partitions partitions(rd_kafka_topic_partition_list_new(16),
+                        rd_kafka_topic_partition_list_destroy);
+  total_ = 0;
+  for (int i = 0; i < metadata->topic_cnt; ++i) {
+    const rd_kafka_metadata_topic_t& topic = metadata->topics[i];
+    if (!topics.contains(topic.topic)) continue;
+    for (int32_t partition = 0; partition < topic.partition_cnt; ++partition) {
+      int64_t begin = 0;
+      int64_t end = 0;
+      const rd_kafka_resp_err_t code = rd_kafka_query_watermark_offsets(
+          client_.get(), topic.topic, partition, &begin, &end, kAnswerMillis);
+      if (code != RD_KAFKA_RESP_ERR_NO_ERROR) {
+        return Failed(
+            fmt::format("asking where {}[{}] ends", topic.topic, partition),
+            code);
+      }
+      if (begin == end) continue;
+      total_ += end - begin;
+      rd_kafka_topic_partition_list_add(partitions.get(), topic.topic,
+                                        partition)
+          ->offset = begin;
+    }
+  }
+  return partitions;
+}
+
+// Ends at the end of each partition as the broker tells it, which counts the
+// markers of transactions, too; what is appended meanwhile may be read along.
+absl::Status TopicReader::Read(
+    const std::set<std::string>& topics,
+    const std::function<absl::Status(FoundRecord&)>& take) {
+  WALPOST_ASSIGN_OR_RETURN(const Partitions partitions, FindPartitions(topics));
+  int open = partitions->cnt;
+  if (open == 0) return absl::OkStatus();
+  const rd_kafka_resp_err_t assigned =
+      rd_kafka_assign(client_.get(), partitions.get());
+  if (assigned != RD_KAFKA_RESP_ERR_NO_ERROR) {
+    return Failed("assigning partitions", assigned);
+  }
+  std::set<std::pair<std::string, int32_t>> ended;
+  while (open > 0) {
+    const Message message(rd_kafka_consumer_poll(client_.get(), kRecordMillis),
+                          rd_kafka_message_destroy);
+    if (message == nullptr) {
+      return absl::UnavailableError(
+          "Kafka: no record came for 30 s: are the brokers up?");
+    }
+    if (message->err == RD_KAFKA_RESP_ERR__PARTITION_EOF) {
+      const std::string topic = rd_kafka_topic_name(message->rkt);
+      if (ended.emplace(topic, message->partition).second) --open;
+    } else if (message->err != RD_KAFKA_RESP_ERR_NO_ERROR) {
+      return Failed("reading", message->err);
+    } else {
+      FoundRecord record = ToRecord(*message);
+      WALPOST_RETURN_IF_ERROR(take(record));
+    }
+  }
+  return absl::OkStatus();
+}
+
+}  // namespace walpost

@@ -1,0 +1,144 @@
+#include "judge/verifier.h"
+
+#include <fstream>
+
+#include "base/status_macros.h"
+#include "fmt/format.h"
+#include "walpost/v1/envelope.pb.h"
+
+namespace walpost {
+namespace {
+
+constexpr uint64_t kProgressEvery = 20'000;
+constexpr size_t kIdsPerLookup = 5'000;
+
+std::string PrefixOf(const std::string& topic_template) {
+  return topic_template.substr(0, topic_template.find('{'));
+}
+
+}  // namespace
+
+absl::StatusOr<Report> Verifier::Run() {
+  WALPOST_ASSIGN_OR_RETURN(evidence_,
+                           Evidence::Create(options_.work_directory));
+  if (options_.id_file.empty()) {
+    WALPOST_RETURN_IF_ERROR(ReadTables());
+  } else {
+    WALPOST_RETURN_IF_ERROR(ReadIds());
+  }
+  WALPOST_RETURN_IF_ERROR(ReadTopics());
+  progress_("comparing", 0, 0);
+  WALPOST_RETURN_IF_ERROR(evidence_->MakeIndexes());
+  if (options_.id_file.empty()) WALPOST_RETURN_IF_ERROR(FindNewer());
+  JudgementOptions judgement;
+  judgement.has_sequence = !options_.sequence_column.empty();
+  judgement.sequence_column = options_.sequence_column;
+  judgement.fail_on_not_in_table =
+      options_.fail_on_not_in_table || !options_.id_file.empty();
+  judgement.fail_on_duplicates = options_.fail_on_duplicates;
+  WALPOST_ASSIGN_OR_RETURN(Report report, Judge(*evidence_, judgement));
+  report.is_caught_up = is_caught_up_;
+  return report;
+}
+
+absl::Status Verifier::ReadTables() {
+  WALPOST_ASSIGN_OR_RETURN(table_, TableReader::Connect(options_.conninfo));
+  for (const TableOptions& table : options_.outbox.tables) {
+    WALPOST_RETURN_IF_ERROR(
+        table_->Read(table, options_.outbox.route, options_.sequence_column,
+                     options_.slot, [this](const ExpectedRecord& row) {
+                       if (row.topic) topics_.insert(*row.topic);
+                       if (++rows_ % kProgressEvery == 0) {
+                         progress_("reading the table", rows_, 0);
+                       }
+                       return evidence_->Add(row);
+                     }));
+  }
+  WALPOST_ASSIGN_OR_RETURN(
+      is_caught_up_,
+      table_->WaitConfirmed(options_.slot, options_.wait_seconds));
+  return is_caught_up_ ? evidence_->ExpectAll() : absl::OkStatus();
+}
+
+absl::Status Verifier::ReadIds() {
+  std::ifstream file(options_.id_file);
+  if (!file) {
+    return absl::InvalidArgumentError(
+        fmt::format("--ids {}: the file cannot be read", options_.id_file));
+  }
+  std::string line;
+  while (std::getline(file, line)) {
+    if (line.empty()) continue;
+    ExpectedRecord row;
+    row.id = line;
+    WALPOST_RETURN_IF_ERROR(evidence_->Add(row));
+  }
+  is_caught_up_ = true;
+  return absl::OkStatus();
+}
+
+absl::Status Verifier::ReadTopics() {
+  WALPOST_ASSIGN_OR_RETURN(
+      const std::unique_ptr<TopicReader> reader,
+      TopicReader::Connect(options_.brokers, options_.kafka_properties));
+  std::set<std::string> prefixes = {PrefixOf(options_.outbox.route.topic)};
+  for (const TableOptions& table : options_.outbox.tables) {
+    prefixes.insert(PrefixOf(table.topic));
+  }
+  std::set<std::string> names = topics_;
+  names.insert(options_.more_topics.begin(), options_.more_topics.end());
+  WALPOST_ASSIGN_OR_RETURN(const std::set<std::string> topics,
+                           reader->FindTopics(names, prefixes));
+  return reader->Read(topics, [&](FoundRecord& record) {
+    if (++records_ % kProgressEvery == 0) {
+      progress_("reading Kafka", records_,
+                static_cast<uint64_t>(reader->total()));
+    }
+    return TakeRecord(record);
+  });
+}
+
+absl::Status Verifier::TakeRecord(FoundRecord& record) {
+  if (options_.outbox.value_format == ValueFormat::kRaw) {
+    return evidence_->Add(record);
+  }
+  // Something that is no envelope is compared as it is, and found altered.
+  v1::Envelope envelope;
+  if (record.value &&
+      envelope.ParseFromArray(record.value->data(),
+                              static_cast<int>(record.value->size()))) {
+    record.value.reset();
+    if (envelope.has_payload()) record.value = envelope.payload();
+  }
+  return evidence_->Add(record);
+}
+
+// A record without its row may be one of a row that was committed after the
+// table was read.
+absl::Status Verifier::FindNewer() {
+  std::vector<std::string> newer;
+  std::vector<std::string> ids;
+  absl::Status status;
+  const auto look_up = [&] {
+    if (ids.empty() || !status.ok()) return;
+    absl::StatusOr<std::vector<std::string>> found = table_->FindIds(ids);
+    ids.clear();
+    status = found.status();
+    if (found.ok()) newer.insert(newer.end(), found->begin(), found->end());
+  };
+  WALPOST_RETURN_IF_ERROR(evidence_->Select(
+      "SELECT DISTINCT id FROM found WHERE id IS NOT NULL AND NOT EXISTS "
+      "(SELECT 1 FROM expected WHERE expected.id = found.id)",
+      [&](const Evidence::Row& row) {
+        ids.push_back(row.Text(0));
+        if (ids.size() == kIdsPerLookup) look_up();
+      }));
+  look_up();
+  WALPOST_RETURN_IF_ERROR(status);
+  for (const std::string& id : newer) {
+    WALPOST_RETURN_IF_ERROR(evidence_->AddNewer(id));
+  }
+  return absl::OkStatus();
+}
+
+}  // namespace walpost

@@ -1,0 +1,76 @@
+// Verifier: `walpost verify` from beginning to end.
+//
+//   table  ──▶ expected ─┐
+//                        ├─▶ Evidence ──▶ Judge ──▶ Report
+//   topics ──▶ found ────┘
+//
+// The table first, then the topics: what is in the first must then be in the
+// second, once the slot has confirmed that far. It blocks, on one thread, and
+// shares nothing with the relay but the configuration.
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "outbox/options.h"
+#include "judge/evidence.h"
+#include "judge/judgement.h"
+#include "judge/report.h"
+#include "judge/table_reader.h"
+#include "judge/topic_reader.h"
+
+namespace walpost {
+
+struct VerifierOptions {
+  std::string conninfo;
+  std::string slot;
+  OutboxOptions outbox;
+  std::string brokers;
+  std::vector<std::pair<std::string, std::string>> kafka_properties;
+
+  std::string sequence_column;
+  std::set<std::string> more_topics;
+  // Instead of the table: a file of ids, one in a line.
+  std::string id_file;
+  int wait_seconds = 10;
+  std::string work_directory = "/tmp";
+  bool fail_on_not_in_table = false;
+  bool fail_on_duplicates = false;
+};
+
+class Verifier {
+ public:
+  // What it is at, and how much of how much (0: not known) is done.
+  using Progress =
+      std::function<void(std::string_view what, uint64_t done, uint64_t all)>;
+
+  Verifier(VerifierOptions options, Progress progress)
+      : options_(std::move(options)), progress_(std::move(progress)) {}
+
+  // kInvalidArgument: the configuration does not fit the table.
+  // kUnavailable: Postgres or Kafka cannot be reached.
+  absl::StatusOr<Report> Run();
+
+ private:
+  absl::Status ReadTables();
+  absl::Status ReadIds();
+  absl::Status ReadTopics();
+  absl::Status TakeRecord(FoundRecord& record);
+  absl::Status FindNewer();
+
+  VerifierOptions options_;
+  Progress progress_;
+  std::unique_ptr<Evidence> evidence_;
+  std::unique_ptr<TableReader> table_;
+  std::set<std::string> topics_;  // that rows are expected on
+  uint64_t rows_ = 0;
+  uint64_t records_ = 0;
+  bool is_caught_up_ = false;
+};
+
+}  // namespace walpost
