@@ -1,0 +1,222 @@
+"""walpost verify: finds each kind of fault that is planted, and nothing else."""
+
+import json
+import subprocess
+import time
+
+import pytest
+
+from harness import Load
+
+
+@pytest.fixture
+def relay(walpost, database, kafka, outbox, topics):
+    """A relay that has published some rows, and is stopped."""
+    made = walpost(database, kafka, topics).run()
+    for number in range(20):
+        outbox.insert("order", f"key-{number % 3}", json.dumps(number),
+                      sequence=number)
+    database.wait_confirmed(database.name)
+    return made
+
+
+def _report(relay, *words, expect=None):
+    said = relay.verb("verify", "--json", *words)
+    assert said.stdout, said.stderr
+    report = json.loads(said.stdout)
+    if expect is not None:
+        assert said.returncode == expect, said.stdout
+    return report
+
+
+def _counts(report):
+    return {kind: found["count"] for kind, found in report["findings"].items()
+            if found["count"]}
+
+
+def _produce(kafka, topic, value, key="key-0", **headers):
+    words = [word for name, text in headers.items()
+             for word in ("-H", f"{name.replace('_', '-')}={text}")]
+    subprocess.run(
+        ["kcat", "-P", "-b", kafka.bootstrap, "-t", topic, "-k", key, *words,
+         "-X", "partitioner=murmur2_random"],
+        input=value.encode(), check=True)
+
+
+def _row(database, number):
+    return database.execute(
+        "select id::text, aggregate_id, payload::text from outbox "
+        "where sequence = %s", (number,))[0]
+
+
+def _later(number):
+    """A position behind all that the relay has given."""
+    return f"00000001-7FFFFFFF00000000-{number:016X}"
+
+
+def test_a_relay_that_works_is_clean(relay, database):
+    report = _report(relay, "--sequence", "sequence", expect=0)
+    assert report["clean"] and report["expected"] == report["records"] == 20
+    assert report["order_judged_by"] == "column sequence"
+    assert _counts(report) == {}
+    report = _report(relay, expect=0)
+    assert report["order_judged_by"] == "header walpost-position"
+    text = relay.verb("verify")
+    assert text.returncode == 0 and text.stdout.endswith("clean\n")
+
+
+def test_missing(relay, database, outbox):
+    assert relay.stop() == 0
+    lost = outbox.insert("order", "key-1", sequence=100)
+    database.execute("select pg_replication_slot_advance(%s, "
+                     "pg_current_wal_lsn())", (database.name,))
+    report = _report(relay, expect=1)
+    assert _counts(report) == {"missing": 1}
+    assert lost in report["findings"]["missing"]["examples"][0]
+
+
+def test_rows_on_their_way_are_set_apart(relay, outbox):
+    assert relay.stop() == 0
+    outbox.insert("order", "key-1", sequence=100)
+    report = _report(relay, "--wait", "1", expect=0)
+    assert _counts(report) == {"unconfirmed": 1}
+    assert not report["caught_up"]
+
+
+def test_altered(relay, database, kafka, topics):
+    identity, key, _ = _row(database, 7)
+    _produce(kafka, topics + "order", "tampered", key, id=identity,
+             walpost_position=_later(1))
+    report = _report(relay, expect=1)
+    assert _counts(report) == {"altered": 1, "duplicates": 1}
+
+
+def test_wrong_topic(relay, database, kafka, topics):
+    identity, key, payload = _row(database, 7)
+    _produce(kafka, topics + "invoice", payload, key, id=identity,
+             walpost_position=_later(1))
+    report = _report(relay, expect=1)
+    assert _counts(report) == {"wrong_topic": 1, "duplicates": 1}
+
+
+def test_wrong_key(relay, database, kafka, topics):
+    identity, _, payload = _row(database, 7)
+    _produce(kafka, topics + "order", payload, "stranger", id=identity,
+             walpost_position=_later(1))
+    report = _report(relay, expect=1)
+    assert _counts(report) == {"wrong_key": 1, "duplicates": 1}
+
+
+def test_duplicates_are_counted_and_may_be_errors(relay, database, kafka,
+                                                  topics):
+    identity, key, payload = _row(database, 7)
+    _produce(kafka, topics + "order", payload, key, id=identity,
+             walpost_position=_later(1))
+    assert _counts(_report(relay, expect=0)) == {"duplicates": 1}
+    _report(relay, "--fail-on-duplicates", expect=1)
+
+
+def test_replayed_records_are_set_apart(relay, database, kafka, topics):
+    identity, key, payload = _row(database, 7)
+    _produce(kafka, topics + "order", payload, key, id=identity,
+             walpost_position=_later(1), walpost_replay="1")
+    assert _counts(_report(relay, "--fail-on-duplicates", expect=0)) == {
+        "replayed": 1}
+
+
+def test_records_without_a_row(relay, database, kafka, topics):
+    _produce(kafka, topics + "order", "{}", id="nobody",
+             walpost_position=_later(1))
+    _produce(kafka, topics + "order", "{}")
+    report = _report(relay, expect=0)
+    assert _counts(report) == {"not_in_table": 1, "without_id": 1}
+    _report(relay, "--fail-on-unknown", expect=1)
+
+
+def test_pruned_rows_are_no_fault(relay, database):
+    database.execute("delete from outbox where sequence < 5")
+    assert _counts(_report(relay, expect=0)) == {"not_in_table": 5}
+
+
+def test_disorder(relay, database, kafka, outbox, topics):
+    assert relay.stop() == 0
+    first, second = (outbox.insert("order", "key-9", sequence=number)
+                     for number in (1000, 1001))
+    database.execute("select pg_replication_slot_advance(%s, "
+                     "pg_current_wal_lsn())", (database.name,))
+    for identity, place in ((second, 2), (first, 1)):
+        _produce(kafka, topics + "order", "{}", "key-9", id=identity,
+                 walpost_position=_later(place))
+    for words in ((), ("--sequence", "sequence")):
+        report = _report(relay, *words, expect=1)
+        assert _counts(report) == {"disorder": 1}
+        assert first in report["findings"]["disorder"]["examples"][0]
+
+
+def test_a_key_in_two_partitions(relay, database, kafka, topics):
+    identity, key, payload = _row(database, 7)
+    for partition in range(4):
+        subprocess.run(
+            ["kcat", "-P", "-b", kafka.bootstrap, "-t", topics + "order", "-k",
+             key, "-p", str(partition), "-H", f"id={identity}", "-H",
+             f"walpost-position={_later(1)}"],
+            input=payload.encode(), check=True)
+    report = _report(relay, expect=1)
+    assert _counts(report) == {"split_key": 1, "duplicates": 4}
+
+
+def test_a_list_of_ids_instead_of_the_table(relay, database, directory):
+    ids = [row[0] for row in database.execute("select id::text from outbox")]
+    path = directory / "ids"
+    path.write_text("\n".join(ids + ["never-was"]) + "\n")
+    report = _report(relay, "--ids", str(path), expect=1)
+    assert _counts(report) == {"missing": 1}
+    path.write_text("\n".join(ids[1:]) + "\n")
+    report = _report(relay, "--ids", str(path), expect=1)
+    assert _counts(report) == {"not_in_table": 1}
+
+
+def test_protobuf_values(walpost, database, kafka, outbox, topics):
+    relay = walpost(database, kafka, topics,
+                    value={"format": "protobuf"}).run()
+    outbox.insert("order", "key-1", '{"a": 1}')
+    database.wait_confirmed(database.name)
+    assert _counts(_report(relay, expect=0)) == {}
+
+
+def test_while_it_runs(walpost, database, kafka, outbox, topics):
+    relay = walpost(database, kafka, topics).run()
+    with Load(outbox, seed=5, pause=0.002):
+        time.sleep(2)
+        report = _report(relay, "--sequence", "sequence", expect=0)
+    assert report["expected"] > 100
+    # The load deletes some of what it inserts.
+    assert set(_counts(report)) <= {"not_in_table", "newer"}
+
+
+def test_p6_many_rows_need_little_memory(
+        walpost, database, kafka, outbox, topics):
+    relay = walpost(database, kafka, topics).run()
+    database.execute(
+        "insert into outbox (aggregate_type, aggregate_id, payload, sequence) "
+        "select 'order', 'key-' || n % 1000, to_jsonb(repeat('x', 200)), n "
+        "from generate_series(1, 200000) n")
+    database.wait_confirmed(database.name, seconds=120)
+    measured = subprocess.run(
+        ["/usr/bin/python3", "-c",
+         "import resource, subprocess, sys\n"
+         "code = subprocess.run(sys.argv[1:]).returncode\n"
+         "print(resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss)\n"
+         "sys.exit(code)", *relay.command("verify", "--sequence", "sequence")],
+        capture_output=True, text=True, timeout=300)
+    assert measured.returncode == 0, measured.stdout + measured.stderr
+    assert int(measured.stdout.split()[-1]) < 150_000, "KiB"
+
+
+def test_what_does_not_fit_is_refused(relay, database):
+    said = relay.verb("verify", "--sequence", "nowhere")
+    assert said.returncode == 2 and "'nowhere'" in said.stderr
+    said = relay.verb("verify", "--table", "elsewhere")
+    assert said.returncode == 2 and "elsewhere" in said.stderr
+    said = relay.verb("verify", "--ids", "/nonexistent")
+    assert said.returncode == 2 and "/nonexistent" in said.stderr
