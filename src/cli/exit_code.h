@@ -7,7 +7,7 @@ namespace walpost {
 
 enum ExitCode : int {
   kExitOk = 0,
-  kExitFindings = 1,  // `check` found an error; `status`: not ready
+  kExitFindings = 1,  // `check` or `verify` found an error; `status`: not ready
   kExitUsage = 2,     // command line or configuration
   kExitPostgres = 3,  // Postgres refuses as configured
   kExitKafka = 4,     // Kafka refuses as configured
