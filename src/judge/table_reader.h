@@ -11,9 +11,9 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
-#include "outbox/options.h"
 #include "judge/evidence.h"
 #include "judge/expectation_query.h"
+#include "outbox/options.h"
 
 namespace walpost {
 

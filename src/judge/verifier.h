@@ -17,12 +17,12 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
-#include "outbox/options.h"
 #include "judge/evidence.h"
 #include "judge/judgement.h"
 #include "judge/report.h"
 #include "judge/table_reader.h"
 #include "judge/topic_reader.h"
+#include "outbox/options.h"
 
 namespace walpost {
 
