@@ -50,7 +50,7 @@ absl::StatusOr<Integer> ParseInteger(std::string_view column,
 std::string CreateCheckpointTableSql(std::string_view table) {
   const std::string quoted =
       table == kDefaultTable ? std::string(table) : QuoteQualifiedName(table);
-  std::string sql(kSql_checkpoint);
+  std::string sql = OneLine(kSql_checkpoint);
   for (size_t at = sql.find(kDefaultTable); at != std::string::npos;
        at = sql.find(kDefaultTable, at + quoted.size())) {
     sql.replace(at, kDefaultTable.size(), quoted);
@@ -63,7 +63,7 @@ std::string GrantCheckpointTableSql(std::string_view table,
   return fmt::format(
       "{} GRANT USAGE ON SCHEMA {} TO {}; "
       "GRANT SELECT, INSERT, UPDATE ON {} TO {};",
-      OneLine(CreateCheckpointTableSql(table)),
+      CreateCheckpointTableSql(table),
       QuoteName(table.substr(0, table.find('.'))), QuoteName(user),
       QuoteQualifiedName(table), QuoteName(user));
 }
