@@ -55,11 +55,8 @@ absl::StatusOr<std::unique_ptr<CompactedTopic>> CompactedTopic::Connect(
     const ProducerOptions& options, std::string name, std::stop_token stop,
     MonotonicTime deadline) {
   KafkaConf conf(rd_kafka_conf_new());
-  char reason[512];
   for (const auto& [property, value] : options.properties) {
-    // One that consumers refuse is a producer's.
-    rd_kafka_conf_set(conf.get(), property.c_str(), value.c_str(), reason,
-                      sizeof(reason));
+    WALPOST_RETURN_IF_ERROR(SetKafkaProperty(conf.get(), property, value));
   }
   const std::pair<const char*, std::string> own[] = {
       {"bootstrap.servers", options.brokers},
@@ -73,14 +70,12 @@ absl::StatusOr<std::unique_ptr<CompactedTopic>> CompactedTopic::Connect(
       {"reconnect.backoff.max.ms", "1000"},
   };
   for (const auto& [property, value] : own) {
-    if (rd_kafka_conf_set(conf.get(), property, value.c_str(), reason,
-                          sizeof(reason)) != RD_KAFKA_CONF_OK) {
-      return absl::InternalError(fmt::format("librdkafka: {}", reason));
-    }
+    WALPOST_RETURN_IF_ERROR(SetKafkaProperty(conf.get(), property, value));
   }
   rd_kafka_conf_set_events(conf.get(), RD_KAFKA_EVENT_ERROR);
   // Nobody serves this client's logs; its errors say enough.
   rd_kafka_conf_set_log_cb(conf.get(), nullptr);
+  char reason[512];
   KafkaClient client(
       rd_kafka_new(RD_KAFKA_CONSUMER, conf.get(), reason, sizeof(reason)));
   if (client == nullptr) {
