@@ -18,8 +18,8 @@ using QuoteLiteral = std::function<std::string(std::string_view)>;
 // sql/checkpoint.sql for this table: one command on one line.
 std::string CreateCheckpointTableSql(std::string_view table);
 
-// For an operator, likewise on one line: makes the table where it is missing, and lets
-// `user` read and write it.
+// For an operator, likewise on one line: makes the table where it is missing,
+// and lets `user` read and write it.
 std::string GrantCheckpointTableSql(std::string_view table,
                                     std::string_view user);
 
