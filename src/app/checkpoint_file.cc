@@ -88,7 +88,7 @@ absl::Status CheckpointFile::Lock() {
     constexpr size_t kPidDigits = 20;
     const std::string holder =
         ReadUpTo(lock.get(), kPidDigits).value_or("").substr(0, kPidDigits);
-    return absl::FailedPreconditionError(fmt::format(
+    return absl::UnavailableError(fmt::format(
         "checkpoint {}: process {} holds {}: stop it, or give this walpost "
         "another checkpoint.path",
         Name(), holder.substr(0, holder.find('\n')), path));

@@ -23,7 +23,8 @@ class CheckpointFile final : public CheckpointStore {
   // Touches nothing yet.
   explicit CheckpointFile(std::string path);
 
-  // Both take the lock first. kFailedPrecondition: another process has it.
+  // Both take the lock first. kUnavailable: another process has it, for as
+  // long as it lives.
   // Callbacks come from within the call.
   void Load(Loaded done) override;
   void Save(const Checkpoint& checkpoint, Saved done) override;

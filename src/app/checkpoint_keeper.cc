@@ -4,8 +4,11 @@
 #include <boost/asio/use_awaitable.hpp>
 #include <utility>
 
+#include "app/checkpoint_file.h"
 #include "base/reason_code.h"
 #include "fmt/format.h"
+#include "kafka/checkpoint_topic.h"
+#include "postgres/checkpoint_table.h"
 
 namespace walpost {
 
@@ -28,8 +31,20 @@ struct Answer {
 
 std::unique_ptr<CheckpointStore> MakeStore(asio::any_io_executor executor,
                                            const Config& config) {
-  (void)executor;
-  (void)config;
+  const CheckpointOptions& options = config.checkpoint;
+  switch (options.store) {
+    case CheckpointOptions::Store::kNone:
+      return nullptr;
+    case CheckpointOptions::Store::kFile:
+      return std::make_unique<CheckpointFile>(options.path);
+    case CheckpointOptions::Store::kKafka:
+      return std::make_unique<CheckpointTopic>(
+          executor, config.kafka, options.topic, config.postgres.slot);
+    case CheckpointOptions::Store::kPostgres:
+      return std::make_unique<CheckpointTable>(
+          executor, config.postgres.conninfo, config.postgres.slot,
+          options.table);
+  }
   return nullptr;
 }
 

@@ -185,6 +185,19 @@ class Postgres:
         shutil.copytree(data, self._data)
         (self._data / "postmaster.pid").unlink(missing_ok=True)
         (self._data / "standby.signal").touch()
+        self._own()
+
+    def backup(self, directory):
+        """Keeps the folder of this server, which is stopped."""
+        shutil.copytree(self._data, directory)
+
+    def restore(self, directory):
+        """Puts it back."""
+        shutil.rmtree(self._data)
+        shutil.copytree(directory, self._data)
+        self._own()
+
+    def _own(self):
         if self._user is not None:
             for path in (self._directory, *self._directory.rglob("*")):
                 os.chown(path, self._user.pw_uid, self._user.pw_gid)
