@@ -7,7 +7,10 @@ temporary folder; it dies with the process that started it.
 from harness.checker import Checker, Expected
 from harness.database import Database
 from harness.external import ExternalKafka, ExternalPostgres
+from harness.figures import note
+from harness.judge import MOST_MEMORY, judge
 from harness.kafka import Kafka
+from harness.kafka_cluster import KafkaCluster
 from harness.kafka_reader import KafkaReader, Record
 from harness.load import Load
 from harness.lsn import lsn
@@ -24,13 +27,17 @@ __all__ = [
     "ExternalKafka",
     "ExternalPostgres",
     "Kafka",
+    "KafkaCluster",
     "KafkaReader",
     "Load",
+    "MOST_MEMORY",
     "Outbox",
     "Postgres",
     "Proxy",
     "Record",
     "Walpost",
+    "judge",
     "lsn",
+    "note",
     "wait_until",
 ]

@@ -24,7 +24,7 @@ class Load:
     goes away connects again, until `stop()`.
     """
 
-    def __init__(self, outbox, seed, writers=4, keys=50, pause=0.0):
+    def __init__(self, outbox, seed, writers=4, keys=150, pause=0.0):
         self._outbox = outbox
         self._keys = keys
         self._pause = pause
