@@ -17,6 +17,7 @@ from harness.lsn import lsn
 from harness.outbox import Outbox
 from harness.postgres import Postgres
 from harness.proxy import Proxy
+from harness.readiness import Readiness
 from harness.waiting import wait_until
 from harness.walpost import Walpost
 
@@ -34,6 +35,7 @@ __all__ = [
     "Outbox",
     "Postgres",
     "Proxy",
+    "Readiness",
     "Record",
     "Walpost",
     "judge",
