@@ -8,7 +8,7 @@ from harness.checker import Checker, Expected
 from harness.database import Database
 from harness.external import ExternalKafka, ExternalPostgres
 from harness.figures import note
-from harness.judge import MOST_MEMORY, judge
+from harness.judge import MOST_MEMORY, judge, verify
 from harness.kafka import Kafka
 from harness.kafka_cluster import KafkaCluster
 from harness.kafka_reader import KafkaReader, Record
@@ -41,5 +41,6 @@ __all__ = [
     "judge",
     "lsn",
     "note",
+    "verify",
     "wait_until",
 ]

@@ -34,21 +34,31 @@ def judge(outbox, broker, relay, *, takeover=False, at_least=100, seconds=180,
     return checker
 
 
-def _judge_by_verify(relay, outbox, checker, gone):
-    """The product's own judge, which must find the same."""
-    said = relay.verb("verify", "--json", "--sequence", "sequence",
-                      seconds=300)
+def verify(relay, *words):
+    """The report of the product's own judge, and whether it is content."""
+    said = relay.verb("verify", "--json", "--sequence", "sequence", *words,
+                      seconds=1200)
     assert said.stdout, said.stderr
     report = json.loads(said.stdout)
-    found = {kind: entry["count"] for kind, entry in report["findings"].items()
-             if entry["count"]}
+    assert report["clean"] == (said.returncode == 0), said.stdout
+    report["found"] = {kind: entry["count"]
+                       for kind, entry in report["findings"].items()
+                       if entry["count"]}
+    return report
+
+
+def _judge_by_verify(relay, outbox, checker, gone):
+    """It must find the same as the Checker."""
+    report = verify(relay)
+    found = report["found"]
+    text = json.dumps(report, indent=1)
     rows = {row[0] for row in outbox.database.execute(
         "select id::text from outbox")}
     # The load deletes some rows in the transaction that inserts them.
-    assert set(found) <= {"duplicates", "not_in_table", "missing"}, said.stdout
-    assert found.get("missing", 0) == len(rows & gone), said.stdout
-    assert report["clean"] == (not rows & gone), said.stdout
-    assert report["caught_up"], said.stdout
-    assert report["expected"] == len(rows), said.stdout
-    assert report["records"] == checker.records, said.stdout
-    assert found.get("duplicates", 0) == checker.duplicates, said.stdout
+    assert set(found) <= {"duplicates", "not_in_table", "missing"}, text
+    assert found.get("missing", 0) == len(rows & gone), text
+    assert report["clean"] == (not rows & gone), text
+    assert report["caught_up"], text
+    assert report["expected"] == len(rows), text
+    assert report["records"] == checker.records, text
+    assert found.get("duplicates", 0) == checker.duplicates, text
