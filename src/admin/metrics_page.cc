@@ -8,6 +8,8 @@
 #include <utility>
 #include <vector>
 
+#include "base/reason_code.h"
+
 namespace walpost {
 namespace {
 
@@ -89,6 +91,13 @@ void AddState(const RelayStatus& status, std::string_view version,
              {"system_identifier", status.system_identifier},
              {"timeline", std::to_string(status.timeline)},
              {"server_version", std::to_string(status.server_version)}});
+  page.Family("walpost_stopped",
+              "1 while an event that cannot be delivered stops the flow, with "
+              "the reason code.",
+              MetricType::Gauge);
+  if (status.stoppage) {
+    page.OneOfMany("reason_code", ReasonCodeOf(status.stoppage->reason), true);
+  }
   page.Family("walpost_state", "1 for the state walpost is in, 0 for others.",
               MetricType::Gauge);
   for (const RelayState state : kStates) {

@@ -4,6 +4,8 @@
 #include <concepts>
 #include <optional>
 
+#include "base/reason_code.h"
+#include "fmt/format.h"
 #include "rapidjson/prettywriter.h"
 #include "rapidjson/stringbuffer.h"
 
@@ -51,6 +53,23 @@ class JsonObjectWriter {
   rapidjson::PrettyWriter<rapidjson::StringBuffer> writer_{buffer_};
 };
 
+// The event that nothing passes; nulls when there is none.
+void AddStoppage(const std::optional<Stoppage>& stoppage,
+                 JsonObjectWriter& json) {
+  std::optional<std::string> code;
+  std::optional<std::string> position;
+  std::optional<std::string> event_id;
+  if (stoppage) {
+    code = ReasonCodeOf(stoppage->reason);
+    position = fmt::format("{}/{}", stoppage->position.commit_lsn.ToString(),
+                           stoppage->position.ordinal);
+    event_id = stoppage->event_id;
+  }
+  json.Add("stopped_reason_code", code);
+  json.Add("stopped_position", position);
+  json.Add("stopped_event_id", event_id);
+}
+
 void AddCounters(const RelayStatus& status, JsonObjectWriter& json) {
   const DeliveryCounters& counters = status.counters;
   json.Add("events", counters.events);
@@ -75,6 +94,7 @@ std::string StatusJson(const RelayStatus& status, std::string_view version) {
   json.Add("ready", IsReady(status.state));
   json.Add("reason", status.reason);
   json.Add("in_state_seconds", status.in_state_for);
+  AddStoppage(status.stoppage, json);
 
   json.Add("slot", status.slot);
   json.Add("system_identifier", status.system_identifier);

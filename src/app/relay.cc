@@ -31,8 +31,6 @@ constexpr milliseconds kWatchInterval{250};
 constexpr seconds kProgressLogInterval{10};
 // How often a standby tries to get the slot.
 constexpr milliseconds kStandbyInterval{500};
-// The same damage this many times in a row is for an operator.
-constexpr int kMostDamages = 3;
 
 }  // namespace
 
@@ -52,8 +50,8 @@ Relay::Relay(asio::any_io_executor executor, const Config& config,
       pipeline_(std::move(builder), config.window),
       source_(executor, config.postgres, config.outbox, pipeline_),
       side_session_(
-          executor, config.postgres.conninfo, config.postgres.slot,
-          [this] { OnServerShutdown(); },
+          executor, config.postgres, config.outbox,
+          pipeline_.builder().routes(), [this] { OnServerShutdown(); },
           [this](const SlotReport& report) { OnSlotReport(report); }),
       retry_timer_(executor),
       watch_timer_(executor),
@@ -84,9 +82,14 @@ asio::awaitable<absl::Status> Relay::Run() {
     if (IsHopeless(status)) break;
     if (pipeline_.sink_failure()) status = *pipeline_.sink_failure();
     if (pipeline_.sink_failure() || absl::IsAborted(status)) {
+      NoteFailure(status);
       co_await ReplaceProducer(status);
     }
-    co_await WaitBeforeNextSession(status);
+    if (poison_watch_.is_poison()) {
+      co_await WaitForOperator(status);
+    } else {
+      co_await WaitBeforeNextSession(status);
+    }
   }
   ended_ = true;
   watch_timer_.cancel();
@@ -109,7 +112,7 @@ asio::awaitable<absl::Status> Relay::Session() {
                source_.system_identifier(), source_.timeline());
   if (shutdown_deadline_) source_.Drain(*shutdown_deadline_);
   status = co_await source_.Stream();
-  if (absl::IsDataLoss(status)) NoteDamage(status);
+  if (absl::IsDataLoss(status)) NoteFailure(status);
   co_return status;
 }
 
@@ -119,12 +122,11 @@ bool Relay::IsHopeless(const absl::Status& status) const {
                             absl::IsInvalidArgument(status));
 }
 
-void Relay::NoteDamage(const absl::Status& status) {
-  if (pipeline_.confirmed() != damaged_at_) times_damaged_ = 0;
-  damaged_at_ = pipeline_.confirmed();
-  ++times_damaged_;
+void Relay::NoteFailure(const absl::Status& status) {
+  poison_watch_.OnFailure(status, pipeline_.confirmed());
+  if (!absl::IsDataLoss(status)) return;
   spdlog::error("{} (after {}, {} times)", std::string(status.message()),
-                damaged_at_.ToString(), times_damaged_);
+                poison_watch_.confirmed().ToString(), poison_watch_.times());
 }
 
 // After a failure of the producer, what is on its way may still arrive. When it
@@ -162,6 +164,15 @@ asio::awaitable<void> Relay::WaitBeforeNextSession(absl::Status reason) {
   }
   retry_timer_.expires_after(wait);
   co_await retry_timer_.async_wait(kAsTuple);
+}
+
+// Up, not ready, and saying why; what we hold of the slot stays before it.
+asio::awaitable<void> Relay::WaitForOperator(absl::Status poison) {
+  trouble_ = poison;
+  while (!shutdown_deadline_) {
+    retry_timer_.expires_at(MonotonicTime::max());
+    co_await retry_timer_.async_wait(kAsTuple);
+  }
 }
 
 void Relay::Shutdown() {
@@ -233,6 +244,7 @@ RelaySigns Relay::Signs() const {
   signs.slot = config_.postgres.slot;
   signs.brokers = config_.kafka.brokers;
   signs.draining = shutdown_deadline_.has_value();
+  signs.confirmed = pipeline_.confirmed();
   signs.stoppage = pipeline_.stoppage();
   signs.held = pipeline_.held();
   signs.in_flight_records = pipeline_.window().in_flight_records();
@@ -243,8 +255,11 @@ RelaySigns Relay::Signs() const {
   }
   signs.trouble = trouble_;
   signs.slot_is_in_use = SqlstateOf(trouble_) == kSqlstateObjectInUse;
-  if (slot_report_) signs.slot_user = slot_report_->user;
-  signs.trouble_is_poison = times_damaged_ >= kMostDamages;
+  if (slot_report_) {
+    signs.slot_user = slot_report_->user;
+    signs.publication_trouble = slot_report_->publication_trouble;
+  }
+  signs.trouble_is_poison = poison_watch_.is_poison();
   signs.has_streamed = has_streamed_;
   signs.is_streaming = source_.is_open();
   signs.server_silent_for = source_.silence();
@@ -289,6 +304,7 @@ void Relay::LogProgress() {
 
 RelayStatus Relay::Status() const {
   RelayStatus status;
+  status.stoppage = pipeline_.stoppage();
   status.state = diagnosis_.state;
   status.reason = diagnosis_.reason;
   status.in_state_for =

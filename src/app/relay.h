@@ -31,6 +31,7 @@
 #include "config/config.h"
 #include "delivery/diagnosis.h"
 #include "delivery/pipeline.h"
+#include "delivery/poison_watch.h"
 #include "delivery/relay_status.h"
 #include "delivery/wal_budget.h"
 #include "kafka/producer.h"
@@ -63,6 +64,7 @@ class Relay {
   boost::asio::awaitable<absl::Status> Session();
   boost::asio::awaitable<void> ReplaceProducer(absl::Status reason);
   boost::asio::awaitable<void> WaitBeforeNextSession(absl::Status reason);
+  boost::asio::awaitable<void> WaitForOperator(absl::Status poison);
   boost::asio::awaitable<void> CloseProducer(MonotonicTime deadline);
   boost::asio::awaitable<void> Watch();
   absl::Status StartProducer();
@@ -71,7 +73,7 @@ class Relay {
   void OnServerShutdown();
   void OnSlotReport(const SlotReport& report);
   bool IsHopeless(const absl::Status& status) const;
-  void NoteDamage(const absl::Status& status);
+  void NoteFailure(const absl::Status& status);
   void NoteAcknowledgements();
   void LogProgress();
   void UpdateState();
@@ -94,9 +96,7 @@ class Relay {
 
   // Why the last session ended, while there is no new one.
   absl::Status trouble_;
-  // A damaged stream at the same confirmed LSN again and again is poison.
-  Lsn damaged_at_;
-  int times_damaged_ = 0;
+  PoisonWatch poison_watch_;
 
   std::optional<SlotReport> slot_report_;
   WalBudget wal_budget_;

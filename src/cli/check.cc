@@ -9,6 +9,7 @@
 #include "cli/verbs.h"
 #include "fmt/format.h"
 #include "kafka/cluster_check.h"
+#include "postgres/failover_check.h"
 #include "postgres/preflight.h"
 
 namespace walpost {
@@ -32,6 +33,36 @@ asio::awaitable<Findings> CheckPostgres(asio::any_io_executor executor,
   if (!connection.ok()) co_return connection.status();
   Preflight preflight(**connection, config.postgres, config.outbox, routes);
   co_return co_await preflight.Run();
+}
+
+// What the standbys among the hosts of the conninfo are missing; a host that
+// cannot be reached is a note, for a standby may be down.
+asio::awaitable<Findings> CheckStandbys(asio::any_io_executor executor,
+                                        const Config& config) {
+  std::vector<Finding> findings;
+  for (const HostConninfo& host : SplitHosts(config.postgres.conninfo)) {
+    ConnectionOptions options;
+    options.conninfo = host.conninfo;
+    options.application_name = "walpost:check";
+    absl::StatusOr<std::unique_ptr<Connection>> connection =
+        co_await Connection::Connect(executor, options);
+    if (!connection.ok()) {
+      findings.push_back({Severity::kNote, host.host,
+                          std::string(connection.status().message()), ""});
+      continue;
+    }
+    if ((*connection)->server_version() < FailoverCheck::kOldestVersion) break;
+    FailoverCheck check(**connection, config.postgres.slot);
+    Findings found = co_await check.OnStandby(host.host);
+    if (!found.ok()) co_return found.status();
+    findings.insert(findings.end(), found->begin(), found->end());
+  }
+  co_return findings;
+}
+
+Findings RunCheckStandbys(const Config& config) {
+  asio::io_context io(1);
+  return RunToEnd(io, CheckStandbys(io.get_executor(), config));
 }
 
 Findings RunCheckPostgres(const Config& config,
@@ -92,6 +123,9 @@ int Check(const ConfigArguments& arguments) {
 
   const bool postgres_error =
       Print(RunCheckPostgres(*config, *routes), "Postgres");
+  if (config->postgres.failover) {
+    Print(RunCheckStandbys(*config), "standbys");
+  }
   const bool kafka_error =
       Print(CheckCluster(config->kafka, TopicPrefixes(*config, *routes),
                          kKafkaTimeout),

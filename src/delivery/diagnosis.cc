@@ -1,5 +1,6 @@
 #include "delivery/diagnosis.h"
 
+#include "base/reason_code.h"
 #include "fmt/format.h"
 
 namespace walpost {
@@ -32,11 +33,13 @@ Diagnosis OfStoppage(const Stoppage& stoppage) {
   const std::string id = stoppage.event_id.empty()
                              ? ""
                              : fmt::format(" (id {})", stoppage.event_id);
+  std::string code = ReasonCodeOf(stoppage.reason);
+  if (!code.empty()) code = fmt::format(" [{}]", code);
   return Stuck(fmt::format(
-      "the event at {}/{}{} cannot be delivered: {}. Nothing after it goes "
-      "out and nothing is confirmed past it",
+      "the event at {}/{}{} cannot be delivered{}: {}. Nothing after it "
+      "goes out and nothing is confirmed past it",
       stoppage.position.commit_lsn.ToString(), stoppage.position.ordinal, id,
-      Text(stoppage.reason)));
+      code, Text(stoppage.reason)));
 }
 
 Diagnosis WithoutStream(const RelaySigns& signs) {
@@ -54,8 +57,14 @@ Diagnosis WithoutStream(const RelaySigns& signs) {
         "another postgres.slot",
         signs.slot, user));
   }
-  const bool may_pass = !signs.has_streamed && !signs.trouble_is_poison &&
-                        absl::IsUnavailable(signs.trouble);
+  if (signs.trouble_is_poison) {
+    return Stuck(fmt::format(
+        "{}. This happens at {} each time, so it is not tried again: mend the "
+        "cause, then restart walpost",
+        reason, signs.confirmed.ToString()));
+  }
+  const bool may_pass =
+      !signs.has_streamed && absl::IsUnavailable(signs.trouble);
   return {may_pass ? RelayState::kStarting : RelayState::kStuck, reason};
 }
 
@@ -82,6 +91,9 @@ Diagnosis Diagnose(const RelaySigns& signs) {
     return Stuck(Text(*signs.held));
   }
   if (!signs.trouble.ok()) return WithoutStream(signs);
+  if (!signs.publication_trouble.empty()) {
+    return Stuck(signs.publication_trouble);
+  }
   if (signs.server_silent_for > kSilentAfter) {
     return Stuck(fmt::format(
         "Postgres has sent nothing for {} s although it was asked; is the "

@@ -3,7 +3,8 @@
 // Pure: the relay gathers the signs a few times a second and asks. The order
 // of the questions is the order of what an operator should look at first.
 //
-//   told to end?  an event that stops all?  no stream?  a silent walsender?
+//   told to end?  an event that stops all?  no stream?  rows that are not
+//   published?  a silent walsender?
 //   brokers out of reach, or not acknowledging?  the slot at risk?  behind?
 #pragma once
 
@@ -24,6 +25,7 @@ struct RelaySigns {
 
   bool draining = false;
   // Of the pipeline.
+  Lsn confirmed;
   std::optional<Stoppage> stoppage;
   std::optional<absl::Status> held;
   uint64_t in_flight_records = 0;
@@ -34,6 +36,7 @@ struct RelaySigns {
   bool slot_is_in_use = false;           // trouble is that (55006), and ...
   std::optional<std::string> slot_user;  // ... by whom, if that is known
   bool trouble_is_poison = false;        // the same again and again
+  std::string publication_trouble;       // rows are not sent; may be empty
   bool has_streamed = false;
   bool is_streaming = false;
 

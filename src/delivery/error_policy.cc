@@ -1,5 +1,7 @@
 #include "delivery/error_policy.h"
 
+#include "base/reason_code.h"
+
 namespace walpost {
 namespace {
 
@@ -76,17 +78,21 @@ constexpr KafkaRow kKafkaErrors[] = {
     {-185 /* _TIMED_OUT */, {kRetry, ""}},
 
     // The record itself.
-    {10 /* MSG_SIZE_TOO_LARGE */, {kUndeliverable, kTooLarge}},
-    {18 /* RECORD_LIST_TOO_LARGE */, {kUndeliverable, kTooLarge}},
+    {10 /* MSG_SIZE_TOO_LARGE */, {kUndeliverable, kTooLarge, kReasonRecordTooLarge}},
+    {18 /* RECORD_LIST_TOO_LARGE */, {kUndeliverable, kTooLarge, kReasonRecordTooLarge}},
     {17 /* TOPIC_EXCEPTION */,
-     {kUndeliverable, "Kafka does not accept this topic name"}},
+     {kUndeliverable, "Kafka does not accept this topic name",
+      kReasonTopicIllegal}},
     {32 /* INVALID_TIMESTAMP */,
      {kUndeliverable, "raise message.timestamp.before.max.ms and .after.max.ms"
-                      " of the topic, or do not map a timestamp"}},
+                      " of the topic, or do not map a timestamp",
+      kReasonRecordRefused}},
     {44 /* POLICY_VIOLATION */,
-     {kUndeliverable, "a policy of the brokers refuses it"}},
+     {kUndeliverable, "a policy of the brokers refuses it",
+      kReasonRecordRefused}},
     {87 /* INVALID_RECORD */,
-     {kUndeliverable, "a compacted topic refuses records without a key"}},
+     {kUndeliverable, "a compacted topic refuses records without a key",
+      kReasonRecordRefused}},
 
     // The operator.
     {31 /* CLUSTER_AUTHORIZATION_FAILED */, {kOperator, kAcl}},

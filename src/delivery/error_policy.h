@@ -25,6 +25,8 @@ struct ErrorRule {
   absl::StatusCode remedy;
   // For the operator, appended to the message; may be empty.
   std::string_view hint;
+  // Of a record that cannot be delivered (base/reason_code.h), else empty.
+  std::string_view reason_code = {};
 };
 
 // `sqlstate` is five characters, or empty when the connection was lost

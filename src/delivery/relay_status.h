@@ -39,6 +39,7 @@ struct RelayStatus {
   // What it waits for, on what, and what to do; empty while streaming.
   std::string reason;
   std::chrono::seconds in_state_for{0};
+  std::optional<Stoppage> stoppage;  // the event that nothing passes
 
   std::string slot;
   std::string system_identifier;

@@ -7,6 +7,7 @@
 #include <boost/asio/post.hpp>
 #include <boost/asio/use_awaitable.hpp>
 
+#include "base/reason_code.h"
 #include "base/status_macros.h"
 #include "delivery/error_policy.h"
 #include "fmt/format.h"
@@ -41,7 +42,9 @@ absl::Status StatusFromKafka(rd_kafka_resp_err_t code,
       fmt::format("{}: {} ({})", attempted, rd_kafka_err2str(code),
                   rd_kafka_err2name(code));
   if (!rule.hint.empty()) text += fmt::format("; {}", rule.hint);
-  return absl::Status(rule.remedy, text);
+  const absl::Status status(rule.remedy, text);
+  if (rule.reason_code.empty()) return status;
+  return WithReasonCode(status, rule.reason_code);
 }
 
 int64_t ToMillis(WallTime time) {

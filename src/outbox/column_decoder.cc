@@ -4,6 +4,7 @@
 #include <optional>
 
 #include "absl/status/status.h"
+#include "base/reason_code.h"
 #include "fmt/format.h"
 #include "pgoutput/type_oid.h"
 
@@ -85,7 +86,7 @@ std::optional<WallTime> ParseIso(std::string_view text) {
 
 absl::Status DecodeBytea(std::string_view text, std::string& bytes) {
   if (text.size() % 2 != 0 || !text.starts_with("\\x")) {
-    return absl::InvalidArgumentError("bytea is not in hex form");
+    return Undeliverable(kReasonColumnUnreadable, "bytea is not in hex form");
   }
   text.remove_prefix(2);
   bytes.resize(text.size() / 2);
@@ -93,7 +94,7 @@ absl::Status DecodeBytea(std::string_view text, std::string& bytes) {
     const int high = HexDigit(text[2 * i]);
     const int low = HexDigit(text[2 * i + 1]);
     if (high < 0 || low < 0) {
-      return absl::InvalidArgumentError("bytea is not in hex form");
+      return Undeliverable(kReasonColumnUnreadable, "bytea is not in hex form");
     }
     bytes[i] = static_cast<char>(high << 4 | low);
   }
@@ -132,13 +133,16 @@ absl::StatusOr<WallTime> DecodeTimestamp(uint32_t type_oid,
       break;
     }
     default:
-      return absl::InvalidArgumentError(
+      return Undeliverable(
+          kReasonColumnUnreadable,
           "the timestamp column is none of timestamp, timestamptz or an "
           "integer of milliseconds");
   }
   if (!time.has_value() || time->time_since_epoch().count() < 0) {
-    return absl::InvalidArgumentError(fmt::format(
-        "'{}' is no timestamp that a Kafka record can carry", text));
+    return Undeliverable(
+        kReasonColumnUnreadable,
+        fmt::format("'{}' is no timestamp that a Kafka record can carry",
+                    text));
   }
   return *time;
 }

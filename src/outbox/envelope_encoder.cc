@@ -1,5 +1,6 @@
 #include "outbox/envelope_encoder.h"
 
+#include "base/reason_code.h"
 #include "fmt/format.h"
 #include "outbox/fields.h"
 #include "rapidjson/memorystream.h"
@@ -47,9 +48,11 @@ absl::StatusOr<std::string_view> EnvelopeEncoder::Encode(
     }
     const Value& value = event.*field.value;
     if (value.has_value() && !IsUtf8(*value)) {
-      return absl::InvalidArgumentError(fmt::format(
-          "{} is not text in UTF-8, which value.format protobuf needs",
-          field.name));
+      return Undeliverable(
+          kReasonTextNotUtf8,
+          fmt::format(
+              "{} is not text in UTF-8, which value.format protobuf needs",
+              field.name));
     }
   }
   envelope_->Clear();

@@ -1,5 +1,6 @@
 #include "outbox/message_mapper.h"
 
+#include "base/reason_code.h"
 #include "base/status_macros.h"
 #include "fmt/format.h"
 #include "outbox/column_decoder.h"
@@ -18,10 +19,12 @@ absl::Status MessageMapper::Map(std::string_view content, Event& event) {
   if (is_json) {
     const absl::Status status = object_.Parse(content);
     if (!status.ok()) {
-      return absl::InvalidArgumentError(fmt::format(
-          "the content of a logical message with prefix '{}' is not what "
-          "outbox.messages.format: json expects: {}",
-          options_.prefix, std::string(status.message())));
+      return Undeliverable(
+          kReasonMessageUnreadable,
+          fmt::format(
+              "the content of a logical message with prefix '{}' is not what "
+              "outbox.messages.format: json expects: {}",
+              options_.prefix, std::string(status.message())));
     }
   }
   for (const FieldDescription& field : kFields) {

@@ -1,5 +1,6 @@
 #include "outbox/record_builder.h"
 
+#include "base/reason_code.h"
 #include "base/status_macros.h"
 #include "fmt/format.h"
 
@@ -63,7 +64,8 @@ absl::Status RecordBuilder::AddHeaders(const Route& route, const Event& event,
   if (event.headers.has_value()) {
     const absl::Status status = header_object_.Parse(*event.headers);
     if (!status.ok()) {
-      return absl::InvalidArgumentError(
+      return Undeliverable(
+          kReasonHeadersUnreadable,
           fmt::format("the headers column is not a JSON object: {}",
                       std::string(status.message())));
     }

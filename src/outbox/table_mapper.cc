@@ -1,5 +1,6 @@
 #include "outbox/table_mapper.h"
 
+#include "base/reason_code.h"
 #include "base/status_macros.h"
 #include "fmt/format.h"
 #include "outbox/column_decoder.h"
@@ -172,9 +173,11 @@ absl::Status TableMapper::DecodeByteaColumns() {
     if (!value.has_value()) continue;
     const absl::Status status = DecodeBytea(*value, bytea.bytes);
     if (!status.ok()) {
-      return absl::InvalidArgumentError(fmt::format(
-          "column '{}' of {}: bytea is not in hex form",
-          relation_.columns[bytea.column].name, relation_.QualifiedName()));
+      return Undeliverable(
+          kReasonColumnUnreadable,
+          fmt::format("column '{}' of {}: bytea is not in hex form",
+                      relation_.columns[bytea.column].name,
+                      relation_.QualifiedName()));
     }
     value = bytea.bytes;
   }
@@ -189,9 +192,10 @@ absl::Status TableMapper::MapTimestamp(Event& event) const {
   const pgoutput::ColumnSchema& column = relation_.columns[timestamp_];
   absl::StatusOr<WallTime> time = DecodeTimestamp(column.type_oid, *text);
   if (!time.ok()) {
-    return absl::InvalidArgumentError(fmt::format(
-        "column '{}' of {}: {}", column.name, relation_.QualifiedName(),
-        std::string(time.status().message())));
+    return Undeliverable(kReasonColumnUnreadable,
+                         fmt::format("column '{}' of {}: {}", column.name,
+                                     relation_.QualifiedName(),
+                                     std::string(time.status().message())));
   }
   event.timestamp = *time;
   return absl::OkStatus();

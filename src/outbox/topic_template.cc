@@ -5,6 +5,7 @@
 
 #include "absl/strings/ascii.h"
 #include "absl/strings/str_split.h"
+#include "base/reason_code.h"
 #include "base/status_macros.h"
 #include "fmt/format.h"
 
@@ -34,10 +35,12 @@ absl::Status ValidateTopicName(std::string_view topic) {
       topic != ".." && std::ranges::all_of(topic, IsTopicCharacter)) {
     return absl::OkStatus();
   }
-  return absl::InvalidArgumentError(fmt::format(
-      "'{}' is no topic name that Kafka accepts (1 to {} of a-z A-Z 0-9 . _ "
-      "-, not '.' or '..')",
-      topic.substr(0, 2 * kLongestTopicName), kLongestTopicName));
+  return Undeliverable(
+      kReasonTopicIllegal,
+      fmt::format("'{}' is no topic name that Kafka accepts (1 to {} of a-z "
+                  "A-Z 0-9 . _ "
+                  "-, not '.' or '..')",
+                  topic.substr(0, 2 * kLongestTopicName), kLongestTopicName));
 }
 
 absl::StatusOr<TopicTemplate> TopicTemplate::Parse(std::string_view text) {
@@ -127,10 +130,12 @@ absl::Status TopicTemplate::Expand(std::span<const Value> values,
     topic.append(part.literal);
     if (!part.has_value) continue;
     const Value& value = values[part.reference];
-    if (!value.has_value()) {
-      return absl::InvalidArgumentError(
-          fmt::format("'{}' is NULL, and the topic is made from it ({})",
-                      references_[part.reference], text_));
+    if (!value.has_value() || value->empty()) {
+      return Undeliverable(
+          kReasonTopicFieldMissing,
+          fmt::format("'{}' is {}, and the topic is made from it ({})",
+                      references_[part.reference],
+                      value.has_value() ? "empty" : "NULL", text_));
     }
     const size_t from = topic.size();
     topic.append(*value);

@@ -1,5 +1,6 @@
 #include "outbox/transaction_assembler.h"
 
+#include "base/reason_code.h"
 #include "base/status_macros.h"
 #include "fmt/format.h"
 
@@ -110,7 +111,8 @@ void TransactionAssembler::Describe(const pgoutput::Relation& relation) {
     if (mapper.ok()) {
       described.mapper = *std::move(mapper);
     } else {
-      described.bind_error = mapper.status();
+      described.bind_error =
+          WithReasonCode(mapper.status(), kReasonTableUnsuitable);
     }
   }
   relations_.insert_or_assign(relation.oid, std::move(described));

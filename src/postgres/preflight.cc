@@ -3,8 +3,8 @@
 #include <charconv>
 
 #include "fmt/format.h"
-#include "outbox/table_mapper.h"
-#include "postgres/publication.h"
+#include "postgres/failover_check.h"
+#include "postgres/publication_check.h"
 #include "postgres/slot.h"
 
 namespace walpost {
@@ -14,7 +14,6 @@ namespace asio = boost::asio;
 namespace {
 
 constexpr int kOldestVersion = 140000;
-constexpr int kFirstWithColumnLists = 150000;
 
 // Older minors of a major can lose events or hang (docs/operations.md).
 constexpr struct {
@@ -42,9 +41,18 @@ asio::awaitable<absl::StatusOr<std::vector<Finding>>> Preflight::Run() {
   // The slot first: whether one exists decides whether one must fit.
   absl::Status status = co_await CheckSlot();
   if (status.ok()) status = co_await CheckServer();
-  if (status.ok()) status = co_await CheckPublication();
-  if (status.ok()) status = co_await CheckTables();
   if (!status.ok()) co_return status;
+  PublicationCheck publication(connection_, options_, outbox_, routes_);
+  absl::StatusOr<std::vector<Finding>> published = co_await publication.Run();
+  if (!published.ok()) co_return published.status();
+  findings_.insert(findings_.end(), published->begin(), published->end());
+  if (options_.failover &&
+      connection_.server_version() >= FailoverCheck::kOldestVersion) {
+    FailoverCheck failover(connection_, options_.slot);
+    FailoverCheck::Findings found = co_await failover.OnPrimary(slot_);
+    if (!found.ok()) co_return found.status();
+    findings_.insert(findings_.end(), found->begin(), found->end());
+  }
   co_return findings_;
 }
 
@@ -129,7 +137,7 @@ void Preflight::CheckSettings(const QueryRows& settings) {
 void Preflight::CheckCapacity(const QueryRows& settings) {
   const int slots_left = ToInt(settings.Text(0, 4));
   const int senders_left = ToInt(settings.Text(0, 5));
-  if (!slot_exists_ && slots_left <= 0) {
+  if (!slot_ && slots_left <= 0) {
     Add(Severity::kError, "max_replication_slots", "no slot is left",
         "drop an unused slot, or raise max_replication_slots and restart");
   } else {
@@ -153,173 +161,13 @@ void Preflight::CheckCapacity(const QueryRows& settings) {
   }
 }
 
-asio::awaitable<absl::Status> Preflight::CheckPublication() {
-  const std::string subject =
-      fmt::format("publication {}", options_.publication);
-  const std::string create =
-      CreatePublicationSql(options_.publication, outbox_.tables);
-  const std::string sql = fmt::format(
-      "SELECT pubinsert, pubviaroot, pubupdate OR pubdelete OR pubtruncate "
-      "FROM pg_catalog.pg_publication WHERE pubname = {}",
-      connection_.Literal(options_.publication));
-  absl::StatusOr<QueryRows> rows = co_await connection_.Execute(sql);
-  if (!rows.ok()) co_return rows.status();
-  if (rows->size() == 0) {
-    if (options_.create) {
-      Add(Severity::kNote, subject, "does not exist; run will create it");
-    } else {
-      Add(Severity::kError, subject, "does not exist",
-          fmt::format("walpost init, or set postgres.create: true, or {}",
-                      create));
-    }
-    co_return absl::OkStatus();
-  }
-  publication_exists_ = true;
-  published_via_root_ = rows->Bool(0, 1);
-  const std::string name = QuoteName(options_.publication);
-  if (!rows->Bool(0, 0)) {
-    Add(Severity::kError, subject, "does not publish inserts",
-        fmt::format("ALTER PUBLICATION {} SET (publish = 'insert');", name));
-  } else if (rows->Bool(0, 2)) {
-    Add(Severity::kNote, subject,
-        "publishes more than inserts, which costs the server for nothing",
-        fmt::format("ALTER PUBLICATION {} SET (publish = 'insert');", name));
-  } else {
-    Add(Severity::kOk, subject, "publishes inserts");
-  }
-  co_return absl::OkStatus();
-}
-
-asio::awaitable<absl::Status> Preflight::CheckTables() {
-  absl::Status status;
-  for (size_t i = 0; i < outbox_.tables.size() && status.ok(); ++i) {
-    status = co_await CheckTable(i);
-  }
-  co_return status;
-}
-
-asio::awaitable<absl::Status> Preflight::CheckTable(size_t index) {
-  const std::string& table = outbox_.tables[index].name;
-  const size_t dot = table.find('.');
-  const std::string sql = fmt::format(
-      "SELECT c.oid, c.relkind, c.relpersistence FROM pg_catalog.pg_class c "
-      "JOIN pg_catalog.pg_namespace n ON n.oid = c.relnamespace "
-      "WHERE n.nspname = {} AND c.relname = {}",
-      connection_.Literal(table.substr(0, dot)),
-      connection_.Literal(table.substr(dot + 1)));
-  absl::StatusOr<QueryRows> rows = co_await connection_.Execute(sql);
-  if (!rows.ok()) co_return rows.status();
-  const std::string kind = rows->size() == 0 ? "" : rows->Text(0, 1);
-  if (kind != "r" && kind != "p") {
-    Add(Severity::kError, fmt::format("table {}", table),
-        kind.empty() ? "does not exist" : "is not a table",
-        "create it with walpost init, or correct outbox.tables");
-    co_return absl::OkStatus();
-  }
-  if (rows->Text(0, 2) != "p") {
-    Add(Severity::kError, fmt::format("table {}", table),
-        "is unlogged or temporary: its rows are never sent",
-        fmt::format("ALTER TABLE {} SET LOGGED;", QuoteQualifiedName(table)));
-    co_return absl::OkStatus();
-  }
-  const std::string relation = rows->Text(0, 0);
-  co_return co_await CheckPublished(index, kind, relation);
-}
-
-asio::awaitable<absl::Status> Preflight::CheckPublished(size_t index,
-                                                        std::string kind,
-                                                        std::string relation) {
-  const std::string& table = outbox_.tables[index].name;
-  const std::string subject = fmt::format("table {}", table);
-  const std::string publication = QuoteName(options_.publication);
-  std::string published;  // the column list, empty for all columns
-  if (publication_exists_) {
-    if (kind == "p" && !published_via_root_) {
-      Add(Severity::kError, subject,
-          "is partitioned, and its rows come under the partitions' names",
-          fmt::format("ALTER PUBLICATION {} SET (publish_via_partition_root = "
-                      "true);",
-                      publication));
-      co_return absl::OkStatus();
-    }
-    const bool has_lists =
-        connection_.server_version() >= kFirstWithColumnLists;
-    const size_t dot = table.find('.');
-    const std::string sql = fmt::format(
-        "SELECT {} FROM pg_catalog.pg_publication_tables WHERE pubname = {} "
-        "AND schemaname = {} AND tablename = {}",
-        has_lists ? "attnames, rowfilter" : "NULL, NULL",
-        connection_.Literal(options_.publication),
-        connection_.Literal(table.substr(0, dot)),
-        connection_.Literal(table.substr(dot + 1)));
-    absl::StatusOr<QueryRows> rows = co_await connection_.Execute(sql);
-    if (!rows.ok()) co_return rows.status();
-    if (rows->size() == 0) {
-      Add(Severity::kError, subject,
-          fmt::format("is not in publication {}: its rows are not sent",
-                      options_.publication),
-          fmt::format("ALTER PUBLICATION {} ADD TABLE {};", publication,
-                      QuoteQualifiedName(table)));
-      co_return absl::OkStatus();
-    }
-    published = rows->Text(0, 0);
-    if (rows->Get(0, 1)) {
-      Add(Severity::kWarning, subject,
-          fmt::format("has a row filter in the publication ({}): rows that do "
-                      "not pass it are never sent",
-                      rows->Text(0, 1)),
-          "publish the whole table");
-    }
-  }
-  co_return co_await CheckColumns(index, relation, published);
-}
-
-asio::awaitable<absl::Status> Preflight::CheckColumns(size_t index,
-                                                      std::string relation,
-                                                      std::string published) {
-  const TableOptions& table = outbox_.tables[index];
-  const std::string subject = fmt::format("table {}", table.name);
-  std::string sql = fmt::format(
-      "SELECT attname, atttypid FROM pg_catalog.pg_attribute WHERE attrelid = "
-      "{} AND attnum > 0 AND NOT attisdropped AND attgenerated = ''",
-      relation);
-  if (!published.empty()) {
-    sql += fmt::format(" AND attname = ANY ({}::name[])",
-                       connection_.Literal(published));
-  }
-  sql += " ORDER BY attnum";
-  absl::StatusOr<QueryRows> rows = co_await connection_.Execute(sql);
-  if (!rows.ok()) co_return rows.status();
-  pgoutput::RelationSchema schema;
-  schema.schema = table.name.substr(0, table.name.find('.'));
-  schema.name = table.name.substr(table.name.find('.') + 1);
-  for (size_t row = 0; row < rows->size(); ++row) {
-    schema.columns.push_back(
-        {rows->Text(row, 0),
-         static_cast<uint32_t>(std::stoul(rows->Text(row, 1)))});
-  }
-  const auto mapper =
-      TableMapper::Create(table, schema, routes_[index].references());
-  if (!mapper.ok()) {
-    Add(Severity::kError, subject, std::string(mapper.status().message()));
-  } else if (!(*mapper)->has_key()) {
-    Add(Severity::kWarning, subject,
-        "has no aggregate_id: records have no key, so order per key is "
-        "lost",
-        "map outbox.tables.columns.aggregate_id");
-  } else {
-    Add(Severity::kOk, subject, "is published, and its columns fit");
-  }
-  co_return absl::OkStatus();
-}
-
 asio::awaitable<absl::Status> Preflight::CheckSlot() {
   const std::string subject = fmt::format("slot {}", options_.slot);
   absl::StatusOr<std::optional<SlotState>> found =
       co_await FindSlot(connection_, options_.slot);
   if (!found.ok()) co_return found.status();
   const std::optional<SlotState>& slot = *found;
-  slot_exists_ = slot.has_value();
+  slot_ = slot;
   if (!slot) {
     if (options_.create) {
       Add(Severity::kNote, subject, "does not exist; run will create it");

@@ -8,6 +8,7 @@
 #pragma once
 
 #include <boost/asio/awaitable.hpp>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -15,8 +16,8 @@
 #include "base/finding.h"
 #include "outbox/options.h"
 #include "outbox/route.h"
-#include "pgoutput/relation_schema.h"
 #include "postgres/connection.h"
+#include "postgres/slot.h"
 #include "postgres/source_options.h"
 
 namespace walpost {
@@ -36,15 +37,6 @@ class Preflight {
 
  private:
   boost::asio::awaitable<absl::Status> CheckServer();
-  boost::asio::awaitable<absl::Status> CheckPublication();
-  boost::asio::awaitable<absl::Status> CheckTables();
-  boost::asio::awaitable<absl::Status> CheckTable(size_t index);
-  boost::asio::awaitable<absl::Status> CheckPublished(size_t index,
-                                                      std::string kind,
-                                                      std::string relation);
-  boost::asio::awaitable<absl::Status> CheckColumns(size_t index,
-                                                    std::string relation,
-                                                    std::string published);
   boost::asio::awaitable<absl::Status> CheckSlot();
 
   void CheckVersion();
@@ -57,9 +49,7 @@ class Preflight {
   const WalSourceOptions& options_;
   const OutboxOptions& outbox_;
   const std::vector<Route>& routes_;
-  bool publication_exists_ = false;
-  bool published_via_root_ = false;
-  bool slot_exists_ = false;
+  std::optional<SlotState> slot_;
   std::vector<Finding> findings_;
 };
 

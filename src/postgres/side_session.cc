@@ -13,15 +13,18 @@ namespace walpost {
 namespace asio = boost::asio;
 using Clock = std::chrono::steady_clock;
 
-SideSession::SideSession(asio::any_io_executor executor, std::string conninfo,
-                         std::string slot,
+SideSession::SideSession(asio::any_io_executor executor,
+                         const WalSourceOptions& options,
+                         const OutboxOptions& outbox,
+                         const std::vector<Route>& routes,
                          std::function<void()> on_server_shutdown,
                          std::function<void(const SlotReport&)> on_report)
     : executor_(executor),
-      conninfo_(std::move(conninfo)),
-      slot_(std::move(slot)),
+      conninfo_(options.conninfo),
+      slot_(options.slot),
       on_server_shutdown_(std::move(on_server_shutdown)),
       on_report_(std::move(on_report)),
+      publication_(options, outbox, routes),
       retry_timer_(executor),
       backoff_(Backoff::Options{}, std::random_device()()) {}
 
@@ -78,6 +81,8 @@ asio::awaitable<absl::Status> SideSession::Report() {
   absl::StatusOr<QueryRows> rows = co_await connection_->Execute(sql);
   if (!rows.ok()) co_return rows.status();
   if (rows->size() == 0) co_return absl::OkStatus();
+  const absl::Status looked = co_await publication_.Look(*connection_);
+  if (!looked.ok()) co_return looked;
   SlotReport report;
   report.server_wal_end = Lsn::Parse(rows->Text(0, 0)).value_or(Lsn());
   const std::string retained = rows->Text(0, 1);
@@ -88,6 +93,7 @@ asio::awaitable<absl::Status> SideSession::Report() {
     report.wal.safe_wal_size = std::strtoll(safe.c_str(), nullptr, 10);
   }
   report.user = rows->Text(0, 4);
+  report.publication_trouble = publication_.trouble();
   on_report_(report);
   co_return absl::OkStatus();
 }

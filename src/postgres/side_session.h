@@ -1,11 +1,12 @@
 // SideSession: an ordinary SQL session beside the replication stream.
 //
-// Two jobs that the stream cannot do while it is not being read:
+// Jobs that the stream cannot do while it is not being read:
 //
 //  - notice a fast shutdown of the server. It ends ordinary sessions at once
 //    and then waits for every walsender to be confirmed, without limit. A
 //    lost session whose reconnect is answered with 57P03 means: leave.
-//  - say how the slot stands: WAL written, WAL retained for us, wal_status.
+//  - say how the slot stands: WAL written, WAL retained for us, wal_status;
+//    and whether the publication still covers the outbox.
 //
 // It holds no transaction open, so it pins no xmin. Its own failure is no
 // trouble for the stream; it comes back with backoff.
@@ -24,6 +25,7 @@
 #include "base/lsn.h"
 #include "delivery/wal_budget.h"
 #include "postgres/connection.h"
+#include "postgres/publication_watch.h"
 
 namespace walpost {
 
@@ -33,14 +35,18 @@ struct SlotReport {
   RetainedWal wal;
   std::string wal_status;
   std::string user;  // application_name of who streams from it; may be empty
+  std::string publication_trouble;  // PublicationWatch; may be empty
 };
 
 class SideSession {
  public:
   static constexpr std::chrono::seconds kReportInterval{2};
 
-  SideSession(boost::asio::any_io_executor executor, std::string conninfo,
-              std::string slot, std::function<void()> on_server_shutdown,
+  // The routes outlive this object.
+  SideSession(boost::asio::any_io_executor executor,
+              const WalSourceOptions& options, const OutboxOptions& outbox,
+              const std::vector<Route>& routes,
+              std::function<void()> on_server_shutdown,
               std::function<void(const SlotReport&)> on_report);
 
   // Runs until Stop.
@@ -56,6 +62,7 @@ class SideSession {
   std::string slot_;
   std::function<void()> on_server_shutdown_;
   std::function<void(const SlotReport&)> on_report_;
+  PublicationWatch publication_;
   std::unique_ptr<Connection> connection_;
   boost::asio::steady_timer retry_timer_;
   Backoff backoff_;

@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include "admin/relay_status_fixture.h"
+#include "base/reason_code.h"
 #include "rapidjson/document.h"
 
 namespace walpost {
@@ -18,6 +19,9 @@ TEST(StatusJsonTest, ShowsEverything) {
   "ready": true,
   "reason": "",
   "in_state_seconds": 90.0,
+  "stopped_reason_code": null,
+  "stopped_position": null,
+  "stopped_event_id": null,
   "slot": "walpost",
   "system_identifier": "7312345678901234567",
   "timeline": 3,
@@ -52,6 +56,18 @@ TEST(StatusJsonTest, ShowsEverything) {
   "commit_to_acknowledgement_p99_seconds": 148.29104
 }
 )");
+}
+
+TEST(StatusJsonTest, P8NamesTheEventThatNothingPasses) {
+  RelayStatus status = SomeStatus();
+  status.stoppage = Stoppage{{Lsn(0x16'B374'D948), 7},
+                             "id-1",
+                             Undeliverable(kReasonTopicIllegal, "x")};
+  EXPECT_THAT(StatusJson(status, "1.2.3"),
+              HasSubstr(R"(  "stopped_reason_code": "topic_illegal",
+  "stopped_position": "16/B374D948/7",
+  "stopped_event_id": "id-1",
+)"));
 }
 
 TEST(StatusJsonTest, ShowsNullForWhatIsNotKnown) {

@@ -3,6 +3,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "base/reason_code.h"
+
 namespace walpost {
 namespace {
 
@@ -60,9 +62,12 @@ TEST(DiagnosisTest, P10NamesTheEventThatStopsAll) {
   RelaySigns signs = Healthy();
   signs.stoppage = Stoppage{
       {Lsn(0x10), 3}, "order-7", absl::InvalidArgumentError("it has no topic")};
+  ExpectState(
+      signs, RelayState::kStuck,
+      "the event at 0/10/3 (id order-7) cannot be delivered: it has no topic");
+  signs.stoppage->reason = Undeliverable(kReasonTopicIllegal, "a/b");
   ExpectState(signs, RelayState::kStuck,
-              "the event at 0/10/3 (id order-7) cannot be delivered: it has no "
-              "topic");
+              "cannot be delivered [topic_illegal]: a/b");
 }
 
 TEST(DiagnosisTest, ARecordThatKafkaWillNotTakeNowIsStuck) {
@@ -81,10 +86,18 @@ TEST(DiagnosisTest, ALostStreamIsStuckTheFirstOneStarting) {
   signs.has_streamed = false;
   ExpectState(signs, RelayState::kStarting, "connection refused");
   signs.trouble_is_poison = true;
-  ExpectState(signs, RelayState::kStuck, "connection refused");
+  signs.confirmed = Lsn(0x10);
+  ExpectState(signs, RelayState::kStuck,
+              "connection refused. This happens at 0/10 each time");
   signs.trouble_is_poison = false;
   signs.trouble = absl::FailedPreconditionError("no such slot");
   ExpectState(signs, RelayState::kStuck, "no such slot");
+}
+
+TEST(DiagnosisTest, P10RowsThatAreNotPublishedAreTrouble) {
+  RelaySigns signs = Healthy();
+  signs.publication_trouble = "table outbox is not in publication p";
+  ExpectState(signs, RelayState::kStuck, "is not in publication p");
 }
 
 TEST(DiagnosisTest, StandsByOnlyBehindAnotherWalpost) {

@@ -1,5 +1,6 @@
 """A row that cannot be delivered stops the stream before it, loudly (P8)."""
 
+import json
 import re
 import secrets
 
@@ -15,27 +16,38 @@ def _wide(size):
     return '"' + "x" * size + '"'
 
 
-@pytest.mark.parametrize("row, words", [
-    ({"aggregate_type": "not legal!"}, ("not legal!",)),
-    ({"aggregate_type": "x" * 250}, ("topic",)),
+@pytest.mark.parametrize("row, code, words", [
+    ({"aggregate_type": None}, "topic_field_missing", ("is NULL",)),
+    ({"aggregate_type": ""}, "topic_field_missing", ("is empty",)),
+    ({"aggregate_type": "not legal!"}, "topic_illegal", ("not legal!",)),
+    ({"aggregate_type": "x" * 250}, "topic_illegal", ("topic",)),
     ({"aggregate_type": "order", "payload": _wide(2 * _LIMIT)},
-     ("order", "max.message.bytes")),
-    ({"aggregate_type": "order", "headers": "[1]"}, ("headers",)),
-], ids=["illegal topic", "topic too long", "value too large",
-        "headers are no object"])
+     "record_too_large", ("order", "max.message.bytes")),
+    ({"aggregate_type": "order", "headers": "[1]"}, "headers_unreadable",
+     ("headers",)),
+], ids=["no type", "empty type", "illegal topic", "topic too long",
+        "value too large", "headers are no object"])
 def test_p8_row_that_cannot_be_delivered(walpost, database, kafka, outbox,
-                                         reader, topics, row, words):
+                                         reader, topics, row, code, words):
+    database.execute(
+        "alter table outbox alter aggregate_type drop not null")
     relay = walpost(database, kafka, topics).run()
     outbox.insert("order", "before")
     database.wait_confirmed(database.name)
     with database.transaction() as cursor:
         outbox.insert("order", "same transaction", cursor=cursor)
-        outbox.insert(cursor=cursor, **row)
+        bad_id = outbox.insert(cursor=cursor, **row)
         limit = database.lsn_before_commit(cursor)
     outbox.insert("order", "after")
 
     reason = relay.wait_unready()
     assert relay.get("/healthz")[0] == 200
+    status = json.loads(relay.get("/status")[1])
+    assert status["stopped_reason_code"] == code
+    assert status["stopped_event_id"] == bad_id
+    assert _POSITION.search(status["stopped_position"])
+    assert f'walpost_stopped{{reason_code="{code}"}} 1' in (
+        relay.get("/metrics")[1])
     said = (reason + "\n" + relay.log()).splitlines()
     assert any(_POSITION.search(line) and all(word in line for word in words)
                for line in said), said

@@ -1,6 +1,7 @@
 """A standby is promoted: with a failover slot nothing is lost, without one
 walpost says so."""
 
+import contextlib
 import pathlib
 import subprocess
 import time
@@ -90,8 +91,48 @@ def test_p9_p10_without_a_failover_slot_a_promotion_stops_it(
     assert "walpost init" in text and database.name in text
 
 
+def test_check_says_what_a_promotion_would_lack(walpost, make_pair, major_17,
+                                                kafka, topics):
+    primary, standby = make_pair(major_17)
+    database = Database(primary)
+    Outbox(database, topics)
+    database.execute("select pg_create_logical_replication_slot(%s, "
+                     "'pgoutput')", (database.name,))
+    relay = walpost(database, kafka, topics, postgres={
+        "conninfo": _either(primary, standby, database), "failover": True})
+    end = database.current_lsn()
+    wait_until(lambda: _has_replayed(standby, end), "the standby to follow")
+    checked = relay.verb("check")
+    for words in ("is no failover slot", "ALTER_REPLICATION_SLOT",
+                  "synchronized_standby_slots is empty",
+                  "does not copy slots", "is not there: a promotion"):
+        assert words in checked.stdout, checked.stdout
+
+    _set(standby, "sync_replication_slots = on")
+    _set(primary, "synchronized_standby_slots = 'standby'")
+    database.execute("select pg_drop_replication_slot(%s)", (database.name,))
+    relay.run()
+    _wait_synchronised(standby, database)
+    _set(primary, "synchronized_standby_slots = 'standby, elsewhere'")
+    checked = relay.verb("check")
+    for words in ("is kept for a promotion", "copies slots",
+                  "is in step (synced)", "waits for elsewhere"):
+        assert words in checked.stdout, checked.stdout
+
+
+def _set(server, setting):
+    with contextlib.closing(server.connect()) as connection:
+        connection.autocommit = True
+        with connection.cursor() as cursor:
+            cursor.execute(f"alter system set {setting}")
+            cursor.execute("select pg_reload_conf()")
+
+
 def _wait_synchronised(standby, database):
+    """The copying worker naps for up to 30 s, and what it copies is temporary
+    until the slot on the primary has moved past it."""
     def synchronised():
+        database.execute("select pg_log_standby_snapshot()")
         with standby.connect() as connection, connection.cursor() as cursor:
             cursor.execute(
                 "select synced and not temporary from pg_replication_slots "
@@ -99,7 +140,8 @@ def _wait_synchronised(standby, database):
             row = cursor.fetchone()
             return row is not None and row[0]
 
-    wait_until(synchronised, "the slot to be on the standby", seconds=60)
+    wait_until(synchronised, "the slot to be on the standby", seconds=150,
+               pause=0.5)
 
 
 def _has_replayed(standby, position):

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "absl/status/status.h"
+#include "base/reason_code.h"
 
 namespace walpost {
 namespace {
@@ -25,7 +26,6 @@ TEST(TopicTemplateTest, ExpandsToATopic) {
       {"{a}", {"x"}, "x"},
       {"{a}{b}", {"x", "y"}, "xy"},
       {"{a}-{b}-{a}", {"x", "y"}, "x-y-x"},
-      {"p.{a}.s", {""}, "p..s"},
       {"{a|lower}", {"Order-PLACED_1"}, "order-placed_1"},
       {"{a|replace:_:-}", {"a_b__c"}, "a-b--c"},
       {"{a|lower|replace:_:-}", {"ORDER_PLACED"}, "order-placed"},
@@ -101,6 +101,18 @@ TEST(TopicTemplateTest, RefusesWhatItCannotReadAndSaysWhy) {
 
 TEST(TopicTemplateTest, RefusesAFunctionThatIsMissing) {
   EXPECT_TRUE(absl::IsInvalidArgument(TopicTemplate::Parse("{a|}").status()));
+}
+
+// `outbox.event.` is a topic that Kafka takes, and nobody reads.
+TEST(TopicTemplateTest, P8AnEmptyFieldGivesNoTopicAndIsNamed) {
+  const auto parsed = TopicTemplate::Parse("event.{a}");
+  std::string topic;
+  const absl::Status status = parsed->Expand(std::vector<Value>{""}, topic);
+  EXPECT_TRUE(absl::IsInvalidArgument(status));
+  EXPECT_EQ(ReasonCodeOf(status), kReasonTopicFieldMissing);
+  EXPECT_NE(std::string(status.message()).find("'a' is empty"),
+            std::string::npos)
+      << status;
 }
 
 TEST(TopicTemplateTest, NullGivesNoTopicAndIsNamed) {

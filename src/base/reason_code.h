@@ -1,0 +1,47 @@
+// Reason codes: why an event cannot be delivered, in one word for machines.
+//
+// A code travels with its absl::Status from where the fault was found to where
+// it is shown (/status, walpost_stopped, the log). docs/operations.md lists
+// them; a code that was shipped keeps its meaning.
+#pragma once
+
+#include <string>
+#include <string_view>
+
+#include "absl/status/status.h"
+#include "absl/strings/cord.h"
+
+namespace walpost {
+
+// Of rows and messages, before they become records.
+inline constexpr char kReasonTopicFieldMissing[] = "topic_field_missing";
+inline constexpr char kReasonTopicIllegal[] = "topic_illegal";
+inline constexpr char kReasonHeadersUnreadable[] = "headers_unreadable";
+inline constexpr char kReasonMessageUnreadable[] = "message_unreadable";
+inline constexpr char kReasonColumnUnreadable[] = "column_unreadable";
+inline constexpr char kReasonTextNotUtf8[] = "text_not_utf8";
+inline constexpr char kReasonTableUnsuitable[] = "table_unsuitable";
+// Of records, from the brokers.
+inline constexpr char kReasonRecordTooLarge[] = "record_too_large";
+inline constexpr char kReasonRecordRefused[] = "record_refused";
+
+inline constexpr char kReasonCodeUrl[] = "walpost/reason_code";
+
+inline absl::Status WithReasonCode(absl::Status status, std::string_view code) {
+  status.SetPayload(kReasonCodeUrl, absl::Cord(std::string(code)));
+  return status;
+}
+
+// The event cannot be delivered as it is (kInvalidArgument).
+inline absl::Status Undeliverable(std::string_view code,
+                                  const std::string& message) {
+  return WithReasonCode(absl::InvalidArgumentError(message), code);
+}
+
+// Empty when the status carries none.
+inline std::string ReasonCodeOf(const absl::Status& status) {
+  const auto code = status.GetPayload(kReasonCodeUrl);
+  return code ? std::string(*code) : std::string();
+}
+
+}  // namespace walpost

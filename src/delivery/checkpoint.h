@@ -1,0 +1,38 @@
+// Checkpoint: our own durable resume point, the stored LSN.
+//
+// It says up to where everything is acknowledged, and of which slot of which
+// cluster that is said; it is worth nothing anywhere else. Its serialized form
+// is a published contract (proto/walpost/v1/checkpoint.proto).
+#pragma once
+
+#include <cstdint>
+#include <string>
+
+#include "base/lsn.h"
+#include "base/time.h"
+#include "outbox/position.h"
+
+namespace walpost {
+
+struct Checkpoint {
+  // Whose LSNs these are: IDENTIFY_SYSTEM.
+  std::string system_identifier;
+  uint32_t timeline = 0;
+  std::string slot;
+  // The consistent point of the slot, or where it stood when walpost first saw
+  // it: another slot of the same name has another one.
+  Lsn birth;
+
+  // Everything that commits before it is acknowledged. A value that was, or
+  // was about to be, told to Postgres.
+  Lsn confirmed;
+  // The newest event up to which everything is acknowledged; it may lie in the
+  // middle of a transaction that is not confirmed yet. Zero: none yet.
+  Position position;
+
+  WallTime written_at{};
+
+  friend bool operator==(const Checkpoint&, const Checkpoint&) = default;
+};
+
+}  // namespace walpost

@@ -1,0 +1,52 @@
+// PoisonWatch: recognises an error that trying again does not mend.
+//
+// An attempt that ends at the same confirmed LSN with the same error as the one
+// before has got nowhere. A few of those in a row are poison: something at that
+// place breaks the stream or the producer each time, and every further attempt
+// only sends the records before it once more.
+#pragma once
+
+#include <string>
+
+#include "absl/status/status.h"
+#include "base/lsn.h"
+
+namespace walpost {
+
+class PoisonWatch {
+ public:
+  // A damaged stream is the same bytes each time. A producer may fail several
+  // times over while brokers roll.
+  static constexpr int kMostDamages = 3;
+  static constexpr int kMostProducerFailures = 10;
+
+  // An attempt ended with `status`, when the confirmed LSN was `confirmed`.
+  // What passes by itself (kUnavailable) or waits for an operator in any case
+  // (kFailedPrecondition) is not counted.
+  void OnFailure(const absl::Status& status, Lsn confirmed) {
+    if (LimitFor(status) == 0) return;
+    const bool same = status.message() == message_ && confirmed == confirmed_;
+    times_ = same ? times_ + 1 : 1;
+    message_ = std::string(status.message());
+    confirmed_ = confirmed;
+    is_poison_ = times_ >= LimitFor(status);
+  }
+
+  bool is_poison() const { return is_poison_; }
+  int times() const { return times_; }
+  Lsn confirmed() const { return confirmed_; }
+
+ private:
+  static int LimitFor(const absl::Status& status) {
+    if (absl::IsDataLoss(status)) return kMostDamages;
+    if (absl::IsAborted(status)) return kMostProducerFailures;
+    return 0;
+  }
+
+  std::string message_;
+  Lsn confirmed_;
+  int times_ = 0;
+  bool is_poison_ = false;
+};
+
+}  // namespace walpost

@@ -1,0 +1,188 @@
+#include "postgres/publication_check.h"
+
+#include "fmt/format.h"
+#include "outbox/table_mapper.h"
+#include "postgres/publication.h"
+
+namespace walpost {
+
+namespace asio = boost::asio;
+
+namespace {
+
+constexpr int kFirstWithColumnLists = 150000;
+
+}  // namespace
+
+void PublicationCheck::Add(Severity severity, std::string subject,
+                           std::string text, std::string remedy) {
+  findings_.push_back(
+      {severity, std::move(subject), std::move(text), std::move(remedy)});
+}
+
+asio::awaitable<absl::StatusOr<std::vector<Finding>>> PublicationCheck::Run() {
+  absl::Status status = co_await CheckPublication();
+  if (status.ok()) status = co_await CheckTables();
+  if (!status.ok()) co_return status;
+  co_return findings_;
+}
+
+asio::awaitable<absl::Status> PublicationCheck::CheckPublication() {
+  const std::string subject =
+      fmt::format("publication {}", options_.publication);
+  const std::string create =
+      CreatePublicationSql(options_.publication, outbox_.tables);
+  const std::string sql = fmt::format(
+      "SELECT pubinsert, pubviaroot, pubupdate OR pubdelete OR pubtruncate "
+      "FROM pg_catalog.pg_publication WHERE pubname = {}",
+      connection_.Literal(options_.publication));
+  absl::StatusOr<QueryRows> rows = co_await connection_.Execute(sql);
+  if (!rows.ok()) co_return rows.status();
+  if (rows->size() == 0) {
+    if (options_.create) {
+      Add(Severity::kNote, subject, "does not exist; run will create it");
+    } else {
+      Add(Severity::kError, subject, "does not exist",
+          fmt::format("walpost init, or set postgres.create: true, or {}",
+                      create));
+    }
+    co_return absl::OkStatus();
+  }
+  publication_exists_ = true;
+  published_via_root_ = rows->Bool(0, 1);
+  const std::string name = QuoteName(options_.publication);
+  if (!rows->Bool(0, 0)) {
+    Add(Severity::kError, subject, "does not publish inserts",
+        fmt::format("ALTER PUBLICATION {} SET (publish = 'insert');", name));
+  } else if (rows->Bool(0, 2)) {
+    Add(Severity::kNote, subject,
+        "publishes more than inserts, which costs the server for nothing",
+        fmt::format("ALTER PUBLICATION {} SET (publish = 'insert');", name));
+  } else {
+    Add(Severity::kOk, subject, "publishes inserts");
+  }
+  co_return absl::OkStatus();
+}
+
+asio::awaitable<absl::Status> PublicationCheck::CheckTables() {
+  absl::Status status;
+  for (size_t i = 0; i < outbox_.tables.size() && status.ok(); ++i) {
+    status = co_await CheckTable(i);
+  }
+  co_return status;
+}
+
+asio::awaitable<absl::Status> PublicationCheck::CheckTable(size_t index) {
+  const std::string& table = outbox_.tables[index].name;
+  const size_t dot = table.find('.');
+  const std::string sql = fmt::format(
+      "SELECT c.oid, c.relkind, c.relpersistence FROM pg_catalog.pg_class c "
+      "JOIN pg_catalog.pg_namespace n ON n.oid = c.relnamespace "
+      "WHERE n.nspname = {} AND c.relname = {}",
+      connection_.Literal(table.substr(0, dot)),
+      connection_.Literal(table.substr(dot + 1)));
+  absl::StatusOr<QueryRows> rows = co_await connection_.Execute(sql);
+  if (!rows.ok()) co_return rows.status();
+  const std::string kind = rows->size() == 0 ? "" : rows->Text(0, 1);
+  if (kind != "r" && kind != "p") {
+    Add(Severity::kError, fmt::format("table {}", table),
+        kind.empty() ? "does not exist" : "is not a table",
+        "create it with walpost init, or correct outbox.tables");
+    co_return absl::OkStatus();
+  }
+  if (rows->Text(0, 2) != "p") {
+    Add(Severity::kError, fmt::format("table {}", table),
+        "is unlogged or temporary: its rows are never sent",
+        fmt::format("ALTER TABLE {} SET LOGGED;", QuoteQualifiedName(table)));
+    co_return absl::OkStatus();
+  }
+  const std::string relation = rows->Text(0, 0);
+  co_return co_await CheckPublished(index, kind, relation);
+}
+
+asio::awaitable<absl::Status> PublicationCheck::CheckPublished(
+    size_t index, std::string kind, std::string relation) {
+  const std::string& table = outbox_.tables[index].name;
+  const std::string subject = fmt::format("table {}", table);
+  const std::string publication = QuoteName(options_.publication);
+  std::string published;  // the column list, empty for all columns
+  if (publication_exists_) {
+    if (kind == "p" && !published_via_root_) {
+      Add(Severity::kError, subject,
+          "is partitioned, and its rows come under the partitions' names",
+          fmt::format("ALTER PUBLICATION {} SET (publish_via_partition_root = "
+                      "true);",
+                      publication));
+      co_return absl::OkStatus();
+    }
+    const bool has_lists =
+        connection_.server_version() >= kFirstWithColumnLists;
+    const size_t dot = table.find('.');
+    const std::string sql = fmt::format(
+        "SELECT {} FROM pg_catalog.pg_publication_tables WHERE pubname = {} "
+        "AND schemaname = {} AND tablename = {}",
+        has_lists ? "attnames, rowfilter" : "NULL, NULL",
+        connection_.Literal(options_.publication),
+        connection_.Literal(table.substr(0, dot)),
+        connection_.Literal(table.substr(dot + 1)));
+    absl::StatusOr<QueryRows> rows = co_await connection_.Execute(sql);
+    if (!rows.ok()) co_return rows.status();
+    if (rows->size() == 0) {
+      Add(Severity::kError, subject,
+          fmt::format("is not in publication {}: its rows are not sent",
+                      options_.publication),
+          fmt::format("ALTER PUBLICATION {} ADD TABLE {};", publication,
+                      QuoteQualifiedName(table)));
+      co_return absl::OkStatus();
+    }
+    published = rows->Text(0, 0);
+    if (rows->Get(0, 1)) {
+      Add(Severity::kWarning, subject,
+          fmt::format("has a row filter in the publication ({}): rows that do "
+                      "not pass it are never sent",
+                      rows->Text(0, 1)),
+          "publish the whole table");
+    }
+  }
+  co_return co_await CheckColumns(index, relation, published);
+}
+
+asio::awaitable<absl::Status> PublicationCheck::CheckColumns(
+    size_t index, std::string relation, std::string published) {
+  const TableOptions& table = outbox_.tables[index];
+  const std::string subject = fmt::format("table {}", table.name);
+  std::string sql = fmt::format(
+      "SELECT attname, atttypid FROM pg_catalog.pg_attribute WHERE attrelid = "
+      "{} AND attnum > 0 AND NOT attisdropped AND attgenerated = ''",
+      relation);
+  if (!published.empty()) {
+    sql += fmt::format(" AND attname = ANY ({}::name[])",
+                       connection_.Literal(published));
+  }
+  sql += " ORDER BY attnum";
+  absl::StatusOr<QueryRows> rows = co_await connection_.Execute(sql);
+  if (!rows.ok()) co_return rows.status();
+  pgoutput::RelationSchema schema;
+  schema.schema = table.name.substr(0, table.name.find('.'));
+  schema.name = table.name.substr(table.name.find('.') + 1);
+  for (size_t row = 0; row < rows->size(); ++row) {
+    schema.columns.push_back(
+        {rows->Text(row, 0),
+         static_cast<uint32_t>(std::stoul(rows->Text(row, 1)))});
+  }
+  const auto mapper =
+      TableMapper::Create(table, schema, routes_[index].references());
+  if (!mapper.ok()) {
+    Add(Severity::kError, subject, std::string(mapper.status().message()));
+  } else if (!(*mapper)->has_key()) {
+    Add(Severity::kWarning, subject,
+        "has no aggregate_id: records have no key, so order per key is "
+        "lost",
+        "map outbox.tables.columns.aggregate_id");
+  } else {
+    Add(Severity::kOk, subject, "is published, and its columns fit");
+  }
+  co_return absl::OkStatus();
+}
+
+}  // namespace walpost

@@ -1,0 +1,58 @@
+// PublicationCheck: does the publication send every row of the outbox, and with
+// the columns that the configuration maps?
+//
+//   auto findings = co_await PublicationCheck(connection, options, outbox,
+//                                             routes).Run();
+#pragma once
+
+#include <boost/asio/awaitable.hpp>
+#include <string>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "base/finding.h"
+#include "outbox/options.h"
+#include "outbox/route.h"
+#include "postgres/connection.h"
+#include "postgres/source_options.h"
+
+namespace walpost {
+
+class PublicationCheck {
+ public:
+  // All arguments outlive the object.
+  PublicationCheck(Connection& connection, const WalSourceOptions& options,
+                   const OutboxOptions& outbox,
+                   const std::vector<Route>& routes)
+      : connection_(connection),
+        options_(options),
+        outbox_(outbox),
+        routes_(routes) {}
+
+  // Errors are of the connection or of a query, not findings.
+  boost::asio::awaitable<absl::StatusOr<std::vector<Finding>>> Run();
+
+ private:
+  boost::asio::awaitable<absl::Status> CheckPublication();
+  boost::asio::awaitable<absl::Status> CheckTables();
+  boost::asio::awaitable<absl::Status> CheckTable(size_t index);
+  boost::asio::awaitable<absl::Status> CheckPublished(size_t index,
+                                                      std::string kind,
+                                                      std::string relation);
+  boost::asio::awaitable<absl::Status> CheckColumns(size_t index,
+                                                    std::string relation,
+                                                    std::string published);
+  void Add(Severity severity, std::string subject, std::string text,
+           std::string remedy = "");
+
+  Connection& connection_;
+  const WalSourceOptions& options_;
+  const OutboxOptions& outbox_;
+  const std::vector<Route>& routes_;
+  bool publication_exists_ = false;
+  bool published_via_root_ = false;
+  std::vector<Finding> findings_;
+};
+
+}  // namespace walpost
