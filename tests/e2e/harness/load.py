@@ -79,7 +79,9 @@ class Load:
                     self.committed[number] += 1
                 else:
                     connection.rollback()
-            except (psycopg2.OperationalError, psycopg2.InterfaceError):
+            except (psycopg2.OperationalError, psycopg2.InterfaceError,
+                    # The trigger's plan is older than the table's columns.
+                    psycopg2.errors.DatatypeMismatch):
                 connection = None
                 self._stop.wait(0.2)
             except Exception as failure:  # pylint: disable=broad-except

@@ -9,6 +9,7 @@ import subprocess
 import urllib.error
 import urllib.request
 
+from harness.lsn import lsn
 from harness.paths import walpost_binary
 from harness.process import Process
 from harness.waiting import wait_until
@@ -132,6 +133,11 @@ class Walpost:
             return refusal.code, refusal.read().decode()
         except OSError as failure:
             return 0, str(failure)
+
+    def stopped_at(self):
+        """LSN of the commit whose event it has stopped before; None if none."""
+        position = json.loads(self.get("/status")[1]).get("stopped_position")
+        return lsn(position.rpartition("/")[0]) if position else None
 
     def metric(self, name):
         """The value of an unlabelled metric; None where nobody answers."""
