@@ -162,7 +162,7 @@ def test_p9_p10_the_publication_is_dropped(walpost, database, kafka, outbox,
     """Before 18 its WAL cannot be decoded any more; 18 leaves the rows out."""
     relay = walpost(database, kafka, topics).run()
     with _load(outbox):
-        _wait_more(database)
+        time.sleep(_SETTLED_S)
         before = _ids(database)
         database.execute("drop publication walpost")
         dropped = database.current_lsn()
