@@ -60,7 +60,6 @@ def _load(outbox, seed):
 def _judge(outbox, kafka, relay):
     assert judge(outbox, kafka, relay).duplicates == 0
     assert relay.get("/readyz")[0] == 200
-    assert relay.stop() == 0
 
 
 def _stuck_and_well_again(relay, pattern, mend, noticed=12, recovered=30):
@@ -77,7 +76,7 @@ def _stuck_and_well_again(relay, pattern, mend, noticed=12, recovered=30):
 @pytest.mark.parametrize("link", _LINKS)
 def test_p1_p2_p3_p10_cut_and_healed(relay, links, link, kafka, outbox):
     with _load(outbox, 1):
-        for seconds in (0.3, 1, 3):
+        for seconds in (0.3, 2):
             time.sleep(0.5)
             links[link].cut()
             time.sleep(seconds)
@@ -129,23 +128,17 @@ def test_p1_p2_p3_p10_half_open_connections(relay, links, link, kafka,
 
 
 @pytest.mark.parametrize("link", _LINKS)
-def test_p1_p3_p10_a_slow_network(relay, links, link, kafka, outbox):
-    with Readiness(relay) as readiness, _load(outbox, 5):
-        links[link].delay(0.2)
-        time.sleep(4)
-        links[link].clear()
-        time.sleep(0.5)
-    _judge(outbox, kafka, relay)
-    readiness.assert_always_ready()
-
-
-@pytest.mark.parametrize("link", _LINKS)
-def test_p1_p3_p10_everything_comes_in_small_pieces(
+def test_p1_p3_p10_all_comes_late_or_in_small_pieces(
         relay, links, link, kafka, outbox):
-    with Readiness(relay) as readiness, _load(outbox, 6):
-        links[link].split(7)
-        time.sleep(4)
-    outbox.database.wait_confirmed(relay.slot)  # all of it in pieces
-    links[link].clear()
-    _judge(outbox, kafka, relay)
+    with Readiness(relay) as readiness:
+        with _load(outbox, 5):
+            links[link].delay(0.2)
+            time.sleep(2)
+            links[link].clear()
+            time.sleep(0.5)
+            links[link].split(7)
+            time.sleep(2)
+        outbox.database.wait_confirmed(relay.slot)  # all of it in pieces
+        links[link].clear()
+        _judge(outbox, kafka, relay)
     readiness.assert_always_ready()

@@ -28,7 +28,7 @@ def test_p1_p2_p3_p10_postgres_restarts_under_load(
     outbox = Outbox(own_database, topics)
     relay = walpost(own_database, kafka, topics).run()
     with Load(outbox, seed=2, pause=0.005):
-        for _ in range(3):
+        for _ in range(2):
             time.sleep(1)
             took = own_postgres.stop(mode)
             relay.wait_unready(seconds=10)
@@ -47,7 +47,7 @@ def test_p1_p2_p3_walsender_is_ended_again_and_again(
         walpost, database, kafka, outbox, topics):
     relay = walpost(database, kafka, topics).run()
     with Load(outbox, seed=3, pause=0.005):
-        for _ in range(20):
+        for _ in range(10):
             pid = wait_until(lambda: _walsender(database), "a walsender")
             database.execute("select pg_terminate_backend(%s)", (pid,))
             wait_until(lambda: _walsender(database) not in (None, pid),

@@ -16,7 +16,7 @@ from harness import (Checker, KafkaReader, Load, Readiness, judge, note,
 
 _NOTICED_S = 15
 # After so long in order it counts as having been in order.
-_SETTLED_S = 4
+_SETTLED_S = 3
 
 
 def _load(outbox, seed=1):
