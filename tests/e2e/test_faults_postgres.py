@@ -132,12 +132,15 @@ def test_p1_p2_p6_p10_a_big_transaction(walpost, database, kafka, outbox,
 
 def test_p1_p2_p3_p10_walpost_freezes_and_thaws(walpost, database, kafka,
                                                outbox, topics):
-    """Longer than the server waits for it, without anybody to take over."""
+    """At last longer than the server waits for it; nobody takes over.
+
+    Everything that was due meanwhile is due at once when it thaws.
+    """
     relay = walpost(database, kafka, topics, postgres={
         "wal_sender_timeout": "3s"}).run()
     with Load(outbox, seed=6, pause=0.005):
-        for seconds in (0.5, 5):
-            time.sleep(1)
+        for seconds in (0.5, 2, 2, 2, 2, 5):
+            time.sleep(0.5)
             relay.send(signal.SIGSTOP)
             time.sleep(seconds)
             relay.send(signal.SIGCONT)
