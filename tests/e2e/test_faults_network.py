@@ -1,4 +1,4 @@
-"""The network between walpost and Postgres, and walpost and Kafka, at its worst.
+"""The network between walpost and Postgres or Kafka at its worst.
 
 walpost itself lives on, so nothing may be sent twice: events in flight are
 recognised by position, records by the idempotent producer.
