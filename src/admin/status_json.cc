@@ -70,6 +70,23 @@ void AddStoppage(const std::optional<Stoppage>& stoppage,
   json.Add("stopped_event_id", event_id);
 }
 
+void AddCheckpoint(const RelayStatus& status, JsonObjectWriter& json) {
+  json.Add("checkpoint_store", status.checkpoint_store);
+  std::optional<Lsn> lsn;
+  std::optional<std::string> position;
+  if (status.checkpoint_store) {
+    lsn = status.checkpoint.confirmed;
+    position =
+        fmt::format("{}/{}", status.checkpoint.position.commit_lsn.ToString(),
+                    status.checkpoint.position.ordinal);
+  }
+  json.Add("checkpoint_lsn", lsn);
+  json.Add("checkpoint_position", position);
+  json.Add("restart_lsn", status.restart_lsn);
+  json.Add("restart_rereads_bytes",
+           BytesBetween(status.restart_lsn, status.received));
+}
+
 void AddCounters(const RelayStatus& status, JsonObjectWriter& json) {
   const DeliveryCounters& counters = status.counters;
   json.Add("events", counters.events);
@@ -94,6 +111,7 @@ std::string StatusJson(const RelayStatus& status, std::string_view version) {
   json.Add("ready", IsReady(status.state));
   json.Add("reason", status.reason);
   json.Add("in_state_seconds", status.in_state_for);
+  json.Add("reason_code", status.reason_code);
   AddStoppage(status.stoppage, json);
 
   json.Add("slot", status.slot);
@@ -109,6 +127,8 @@ std::string StatusJson(const RelayStatus& status, std::string_view version) {
   json.Add("wal_status", status.wal_status);
   json.Add("wal_budget_bytes", status.wal_budget_bytes);
   json.Add("wal_budget_seconds_left", status.wal_budget_time_left);
+
+  AddCheckpoint(status, json);
 
   json.Add("in_flight_records", status.in_flight_records);
   json.Add("in_flight_bytes", status.in_flight_bytes);

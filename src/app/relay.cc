@@ -6,6 +6,7 @@
 #include <boost/asio/use_awaitable.hpp>
 #include <random>
 
+#include "base/reason_code.h"
 #include "base/status_macros.h"
 #include "fmt/format.h"
 #include "postgres/sqlstate.h"
@@ -28,7 +29,6 @@ constexpr milliseconds kServerShutdownGrace{2000};
 constexpr milliseconds kProducerGrace{2000};
 // How often held records are offered again, and the state is looked at.
 constexpr milliseconds kWatchInterval{250};
-constexpr seconds kProgressLogInterval{10};
 // How often a standby tries to get the slot.
 constexpr milliseconds kStandbyInterval{500};
 
@@ -48,7 +48,10 @@ Relay::Relay(asio::any_io_executor executor, const Config& config,
     : executor_(executor),
       config_(config),
       pipeline_(std::move(builder), config.window),
-      source_(executor, config.postgres, config.outbox, pipeline_),
+      checkpoints_(executor, config, pipeline_,
+                   [this] { source_.OnProgress(); }),
+      source_(executor, config.postgres, config.outbox, pipeline_,
+              checkpoints_.writer()),
       side_session_(
           executor, config.postgres, config.outbox,
           pipeline_.builder().routes(), [this] { OnServerShutdown(); },
@@ -60,7 +63,7 @@ Relay::Relay(asio::any_io_executor executor, const Config& config,
       state_since_(Clock::now()),
       last_acknowledged_at_(Clock::now()),
       brokers_seen_at_(Clock::now()),
-      last_progress_log_(Clock::now()) {}
+      progress_log_(Clock::now()) {}
 
 absl::Status Relay::StartProducer() {
   ProducerOptions options = config_.kafka;
@@ -102,24 +105,39 @@ asio::awaitable<absl::Status> Relay::Run() {
 }
 
 asio::awaitable<absl::Status> Relay::Session() {
-  absl::Status status = co_await source_.Open();
+  absl::Status status = co_await checkpoints_.Load();
   if (!status.ok()) co_return status;
+  source_.SetCheckpoint(checkpoints_.loaded());
+  status = co_await source_.Open();
+  if (!status.ok()) co_return status;
+  checkpoints_.Begin(source_.system_identifier(), source_.timeline(),
+                     source_.birth());
   ++sessions_;
   has_streamed_ = true;
+  server_leaves_ = false;
   trouble_ = absl::OkStatus();
   spdlog::info("streaming from slot {} at {} (system {}, timeline {})",
                config_.postgres.slot, pipeline_.confirmed().ToString(),
                source_.system_identifier(), source_.timeline());
   if (shutdown_deadline_) source_.Drain(*shutdown_deadline_);
   status = co_await source_.Stream();
+  checkpoints_.Pause();
+  if (checkpoints_.is_overtaken()) status = checkpoints_.writer().status();
   if (absl::IsDataLoss(status)) NoteFailure(status);
   co_return status;
 }
 
-// Before the first stream, what an operator must mend ends the process.
+void Relay::PokeCheckpoints() {
+  checkpoints_.Poke(shutdown_deadline_.has_value() || server_leaves_);
+  if (checkpoints_.is_overtaken()) source_.Abandon();
+}
+
+// Before the first stream, what an operator must mend ends the process. Not so
+// a gap: that is to be looked at.
 bool Relay::IsHopeless(const absl::Status& status) const {
-  return !has_streamed_ && (absl::IsFailedPrecondition(status) ||
-                            absl::IsInvalidArgument(status));
+  return !has_streamed_ && ReasonCodeOf(status).empty() &&
+         (absl::IsFailedPrecondition(status) ||
+          absl::IsInvalidArgument(status));
 }
 
 void Relay::NoteFailure(const absl::Status& status) {
@@ -186,12 +204,14 @@ void Relay::Shutdown() {
 
 void Relay::OnDrained() {
   if (pipeline_.sink_failure()) source_.Abandon();
+  PokeCheckpoints();
   source_.OnProgress();
 }
 
 void Relay::OnServerShutdown() {
   if (!source_.is_open()) return;
   spdlog::warn("Postgres is shutting down: leaving its stream");
+  server_leaves_ = true;
   source_.Drain(Clock::now() + kServerShutdownGrace);
 }
 
@@ -210,10 +230,11 @@ asio::awaitable<void> Relay::Watch() {
   while (!ended_) {
     if (pipeline_.held()) pipeline_.RetryHeld();
     if (pipeline_.sink_failure()) source_.Abandon();
+    PokeCheckpoints();
     source_.OnProgress();
     NoteAcknowledgements();
     UpdateState();
-    LogProgress();
+    progress_log_.Tick(Clock::now(), pipeline_);
     watch_timer_.expires_after(kWatchInterval);
     co_await watch_timer_.async_wait(kAsTuple);
   }
@@ -266,6 +287,7 @@ RelaySigns Relay::Signs() const {
   signs.brokers_were_reached = kafka_was_reached_;
   signs.brokers_unreachable_for = since(brokers_seen_at_);
   signs.unacknowledged_for = since(last_acknowledged_at_);
+  checkpoints_.AddTo(signs);
   signs.wal_level = wal_budget_.level();
   signs.retained_wal_bytes = wal_budget_.retained_bytes();
   signs.wal_budget_bytes = wal_budget_.limit_bytes();
@@ -284,27 +306,11 @@ void Relay::NoteAcknowledgements() {
   acknowledged_before_ = acknowledged;
 }
 
-void Relay::LogProgress() {
-  const DeliveryCounters& counters = pipeline_.counters();
-  if (Clock::now() - last_progress_log_ < kProgressLogInterval) return;
-  last_progress_log_ = Clock::now();
-  if (counters.acknowledged == logged_before_) return;
-  logged_before_ = counters.acknowledged;
-  const auto quantile_millis = [this](double fraction) {
-    return static_cast<double>(pipeline_.latency().Quantile(fraction).count()) /
-           1e3;
-  };
-  spdlog::info(
-      "{} records acknowledged ({} in flight), confirmed {}, p50 {:.1f} ms, "
-      "p99 {:.1f} ms",
-      counters.acknowledged, pipeline_.window().in_flight_records(),
-      pipeline_.confirmed().ToString(), quantile_millis(0.5),
-      quantile_millis(0.99));
-}
-
 RelayStatus Relay::Status() const {
   RelayStatus status;
   status.stoppage = pipeline_.stoppage();
+  status.reason_code = diagnosis_.code;
+  checkpoints_.AddTo(status);
   status.state = diagnosis_.state;
   status.reason = diagnosis_.reason;
   status.in_state_for =

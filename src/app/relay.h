@@ -2,7 +2,7 @@
 //
 //   WalSource ──▶ Pipeline ──▶ Producer
 //       ▲            │ confirmed()
-//       └────────────┘
+//       └── CheckpointWriter, which stores it first
 //
 // It owns the three, decides when to connect, when to start over and when to
 // end, and knows why nothing is moving when nothing is. Everything runs on
@@ -27,6 +27,8 @@
 #include <string>
 
 #include "absl/status/status.h"
+#include "app/checkpoint_keeper.h"
+#include "app/progress_log.h"
 #include "base/backoff.h"
 #include "config/config.h"
 #include "delivery/diagnosis.h"
@@ -62,6 +64,7 @@ class Relay {
         std::unique_ptr<RecordBuilder> builder);
 
   boost::asio::awaitable<absl::Status> Session();
+  void PokeCheckpoints();
   boost::asio::awaitable<void> ReplaceProducer(absl::Status reason);
   boost::asio::awaitable<void> WaitBeforeNextSession(absl::Status reason);
   boost::asio::awaitable<void> WaitForOperator(absl::Status poison);
@@ -75,7 +78,6 @@ class Relay {
   bool IsHopeless(const absl::Status& status) const;
   void NoteFailure(const absl::Status& status);
   void NoteAcknowledgements();
-  void LogProgress();
   void UpdateState();
   RelaySigns Signs() const;
 
@@ -83,6 +85,7 @@ class Relay {
   Config config_;
   Pipeline pipeline_;
   std::unique_ptr<Producer> producer_;
+  CheckpointKeeper checkpoints_;
   WalSource source_;
   SideSession side_session_;
   boost::asio::steady_timer retry_timer_;
@@ -90,6 +93,7 @@ class Relay {
   Backoff backoff_;
 
   bool has_streamed_ = false;
+  bool server_leaves_ = false;
   uint64_t sessions_ = 0;
   std::optional<MonotonicTime> shutdown_deadline_;
   bool ended_ = false;
@@ -107,8 +111,7 @@ class Relay {
   MonotonicTime last_acknowledged_at_;
   MonotonicTime brokers_seen_at_;
   bool kafka_was_reached_ = false;
-  uint64_t logged_before_ = 0;
-  MonotonicTime last_progress_log_;
+  ProgressLog progress_log_;
 };
 
 }  // namespace walpost

@@ -25,6 +25,11 @@ inline constexpr char kReasonTableUnsuitable[] = "table_unsuitable";
 inline constexpr char kReasonRecordTooLarge[] = "record_too_large";
 inline constexpr char kReasonRecordRefused[] = "record_refused";
 
+// Of the resume point; the names of gaps are in delivery/continuity.h.
+inline constexpr char kReasonCheckpointUnreadable[] = "checkpoint_unreadable";
+inline constexpr char kReasonCheckpointOfAnotherSlot[] =
+    "checkpoint_of_another_slot";
+
 inline constexpr char kReasonCodeUrl[] = "walpost/reason_code";
 
 inline absl::Status WithReasonCode(absl::Status status, std::string_view code) {

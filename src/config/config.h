@@ -9,6 +9,7 @@
 
 #include "admin/http_options.h"
 #include "delivery/acknowledgement_window.h"
+#include "delivery/checkpoint_options.h"
 #include "kafka/producer_options.h"
 #include "outbox/options.h"
 #include "postgres/source_options.h"
@@ -22,6 +23,7 @@ struct Config {
   OutboxOptions outbox;
   ProducerOptions kafka;
   AcknowledgementWindow::Options window;
+  CheckpointOptions checkpoint;
   HttpOptions http;
   // From SIGTERM to the end of the process, acknowledged or not.
   std::chrono::milliseconds shutdown_timeout{10'000};

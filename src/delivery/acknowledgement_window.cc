@@ -1,5 +1,6 @@
 #include "delivery/acknowledgement_window.h"
 
+#include <algorithm>
 #include <bit>
 
 #include "base/check.h"
@@ -56,6 +57,15 @@ void AcknowledgementWindow::PassAcknowledged() {
       confirmed_ = entry.boundary;
     }
   }
+}
+
+void AcknowledgementWindow::Resume(Lsn confirmed,
+                                   const Position& acknowledged_through) {
+  WALPOST_CHECK(empty());
+  confirmed_ = std::max(confirmed_, confirmed);
+  received_ = std::max(received_, confirmed_);
+  acknowledged_through_ = std::max(acknowledged_through_, acknowledged_through);
+  newest_position_ = std::max(newest_position_, acknowledged_through_);
 }
 
 std::vector<Position> AcknowledgementWindow::Clear() {

@@ -86,6 +86,13 @@ class AcknowledgementWindow {
     return position <= newest_position_;
   }
 
+  // The newest event before which, itself included, everything is acknowledged.
+  const Position& acknowledged_through() const { return acknowledged_through_; }
+
+  // Takes over what an earlier process, or another instance, had come to.
+  // Nothing is in flight; what is not after our own progress is ignored.
+  void Resume(Lsn confirmed, const Position& acknowledged_through);
+
   size_t in_flight_records() const { return in_flight_records_; }
   size_t in_flight_bytes() const { return in_flight_bytes_; }
   bool empty() const { return in_flight_records_ == 0; }

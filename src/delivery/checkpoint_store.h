@@ -29,8 +29,7 @@ class CheckpointStore {
   // corrupted, of an unknown version. kFailedPrecondition: the place cannot
   // hold one (no right, no folder, a topic that is not compacted). The message
   // names the place and the remedy.
-  using Loaded =
-      std::function<void(absl::StatusOr<std::optional<Checkpoint>>)>;
+  using Loaded = std::function<void(absl::StatusOr<std::optional<Checkpoint>>)>;
   virtual void Load(Loaded done) = 0;
 
   // Makes it durable, in place of the one before. kAborted: another instance

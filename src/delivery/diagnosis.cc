@@ -25,21 +25,26 @@ int64_t Seconds(std::chrono::milliseconds duration) {
   return std::chrono::duration_cast<seconds>(duration).count();
 }
 
-Diagnosis Stuck(std::string reason) {
-  return {RelayState::kStuck, std::move(reason)};
+Diagnosis Stuck(std::string reason, std::string code = "") {
+  return {RelayState::kStuck, std::move(reason), std::move(code)};
+}
+
+std::string InBrackets(const std::string& code) {
+  return code.empty() ? "" : fmt::format(" [{}]", code);
 }
 
 Diagnosis OfStoppage(const Stoppage& stoppage) {
   const std::string id = stoppage.event_id.empty()
                              ? ""
                              : fmt::format(" (id {})", stoppage.event_id);
-  std::string code = ReasonCodeOf(stoppage.reason);
-  if (!code.empty()) code = fmt::format(" [{}]", code);
-  return Stuck(fmt::format(
-      "the event at {}/{}{} cannot be delivered{}: {}. Nothing after it "
-      "goes out and nothing is confirmed past it",
-      stoppage.position.commit_lsn.ToString(), stoppage.position.ordinal, id,
-      code, Text(stoppage.reason)));
+  const std::string code = ReasonCodeOf(stoppage.reason);
+  return Stuck(
+      fmt::format(
+          "the event at {}/{}{} cannot be delivered{}: {}. Nothing after it "
+          "goes out and nothing is confirmed past it",
+          stoppage.position.commit_lsn.ToString(), stoppage.position.ordinal,
+          id, InBrackets(code), Text(stoppage.reason)),
+      code);
 }
 
 Diagnosis WithoutStream(const RelaySigns& signs) {
@@ -63,6 +68,8 @@ Diagnosis WithoutStream(const RelaySigns& signs) {
         "cause, then restart walpost",
         reason, signs.confirmed.ToString()));
   }
+  const std::string code = ReasonCodeOf(signs.trouble);
+  if (!code.empty()) return Stuck(fmt::format("[{}] {}", code, reason), code);
   const bool may_pass =
       !signs.has_streamed && absl::IsUnavailable(signs.trouble);
   return {may_pass ? RelayState::kStarting : RelayState::kStuck, reason};
@@ -93,6 +100,11 @@ Diagnosis Diagnose(const RelaySigns& signs) {
   if (!signs.trouble.ok()) return WithoutStream(signs);
   if (!signs.publication_trouble.empty()) {
     return Stuck(signs.publication_trouble);
+  }
+  if (signs.checkpoint_failing_for > kStuckAfter) {
+    return Stuck(
+        fmt::format("no checkpoint can be written, so nothing is confirmed: {}",
+                    signs.checkpoint_trouble));
   }
   if (signs.server_silent_for > kSilentAfter) {
     return Stuck(fmt::format(

@@ -45,6 +45,10 @@ struct RelaySigns {
   std::chrono::milliseconds brokers_unreachable_for{0};
   std::chrono::milliseconds unacknowledged_for{0};
 
+  // Since when no checkpoint can be written, and why.
+  std::chrono::milliseconds checkpoint_failing_for{0};
+  std::string checkpoint_trouble;
+
   WalBudget::Level wal_level = WalBudget::Level::kFine;
   uint64_t retained_wal_bytes = 0;
   uint64_t wal_budget_bytes = 0;
@@ -54,6 +58,8 @@ struct Diagnosis {
   RelayState state = RelayState::kStarting;
   // What it waits for and what to do; empty when all is well.
   std::string reason;
+  // The reason in one word, where it has one (base/reason_code.h).
+  std::string code = {};
 };
 
 Diagnosis Diagnose(const RelaySigns& signs);

@@ -74,6 +74,12 @@ class Pipeline final : public RecordReports {
   // where its slot stands. The sink is gone by now, and with it its reports.
   void StartOver();
 
+  // Goes on from what an earlier process or another instance had come to: a
+  // checkpoint, or where the slot stands. Only while nothing is in flight.
+  void Resume(Lsn confirmed, const Position& acknowledged_through) {
+    window_.Resume(confirmed, acknowledged_through);
+  }
+
   // Gives the records a sink would not take just now another chance.
   void RetryHeld() { held_.reset(); }
 
@@ -101,6 +107,10 @@ class Pipeline final : public RecordReports {
 
   // What may be told to Postgres.
   Lsn confirmed() const { return window_.confirmed(); }
+  // The newest event before which, itself included, all are in Kafka.
+  const Position& acknowledged_through() const {
+    return window_.acknowledged_through();
+  }
   const AcknowledgementWindow& window() const { return window_; }
   const RecordBuilder& builder() const { return *builder_; }
 

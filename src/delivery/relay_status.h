@@ -11,6 +11,7 @@
 
 #include "base/lsn.h"
 #include "base/time.h"
+#include "delivery/checkpoint.h"
 #include "delivery/latency_histogram.h"
 #include "delivery/pipeline.h"
 
@@ -39,6 +40,7 @@ struct RelayStatus {
   // What it waits for, on what, and what to do; empty while streaming.
   std::string reason;
   std::chrono::seconds in_state_for{0};
+  std::string reason_code;           // of the reason, where it has one
   std::optional<Stoppage> stoppage;  // the event that nothing passes
 
   std::string slot;
@@ -54,6 +56,10 @@ struct RelayStatus {
   std::optional<std::string> wal_status;       // pg_replication_slots
   uint64_t wal_budget_bytes = 0;               // WalBudget; 0: not known yet
   std::optional<std::chrono::seconds> wal_budget_time_left;
+
+  std::optional<std::string> checkpoint_store;  // nullopt: none
+  Checkpoint checkpoint;                        // as last stored
+  Lsn restart_lsn;  // from where a restart would read again
 
   uint64_t in_flight_records = 0;
   uint64_t in_flight_bytes = 0;

@@ -4,6 +4,8 @@
 #include <chrono>
 #include <string>
 
+#include "base/lsn.h"
+
 namespace walpost {
 
 struct WalSourceOptions {
@@ -13,6 +15,9 @@ struct WalSourceOptions {
   // Make publication and slot when they are missing at the first Open. Never
   // later: a slot that vanishes while we run is a gap (P9).
   bool create = false;
+  // Where to begin on a slot that walpost sees for the first time, instead of
+  // where it stands (run --from-lsn); 0/0: there.
+  Lsn from_lsn;
   // Create the slot with FAILOVER (PostgreSQL 17 and newer).
   bool failover = false;
   // Of our own connection. Half of it without a word from us and the server

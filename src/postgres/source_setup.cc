@@ -1,5 +1,9 @@
 #include "postgres/source_setup.h"
 
+#include <vector>
+
+#include "absl/strings/str_split.h"
+#include "base/reason_code.h"
 #include "fmt/format.h"
 #include "postgres/preflight.h"
 #include "postgres/publication.h"
@@ -18,75 +22,159 @@ namespace {
 // Waiting for other transactions while a slot is made.
 constexpr std::chrono::milliseconds kSlotCreationLimit{60'000};
 
+// "1\t0/3000158\tno recovery target specified": the timeline, where it was
+// left, why.
+std::optional<Lsn> ForkOf(const std::string& history, uint32_t left) {
+  const std::vector<std::string> lines = absl::StrSplit(history, '\n');
+  for (const std::string& line : lines) {
+    const std::vector<std::string> words = absl::StrSplit(line, '\t');
+    if (words.size() < 2 || words[0] != std::to_string(left)) continue;
+    const auto lsn = Lsn::Parse(words[1]);
+    if (lsn.ok()) return *lsn;
+  }
+  return std::nullopt;
+}
+
 }  // namespace
 
 asio::awaitable<absl::Status> SourceSetup::Run(Connection& connection) {
   connection_ = &connection;
-  absl::Status status = co_await IdentifySystem();
+  absl::Status status = co_await Observe();
+  if (status.ok()) status = Continue();
   if (status.ok()) status = co_await LookBeforeLeaping();
   if (status.ok() && may_create()) status = co_await CreateWhatIsMissing();
+  if (status.ok()) status = co_await Begin();
   if (status.ok()) status = co_await StartReplication();
   co_return status;
 }
 
-asio::awaitable<absl::Status> SourceSetup::IdentifySystem() {
+asio::awaitable<absl::Status> SourceSetup::Observe() {
   server_version_ = connection_->server_version();
+  observed_ = {};
   const std::string command = "IDENTIFY_SYSTEM";
   absl::StatusOr<QueryRows> rows = co_await connection_->Execute(command);
   if (!rows.ok()) co_return rows.status();
-  const std::string system = rows->Text(0, 0);
-  const auto timeline = static_cast<uint32_t>(std::stoul(rows->Text(0, 1)));
-  if (has_streamed_ && (system != system_identifier_ || timeline < timeline_)) {
-    co_return absl::FailedPreconditionError(fmt::format(
-        "the server is now system {} on timeline {}; it was {} on timeline "
-        "{}: what was in flight cannot be matched with it. Check that no "
-        "committed event is missing there, then restart walpost",
-        system, timeline, system_identifier_, timeline_));
+  observed_.system_identifier = rows->Text(0, 0);
+  observed_.timeline = static_cast<uint32_t>(std::stoul(rows->Text(0, 1)));
+  observed_.wal_end = Lsn::Parse(rows->Text(0, 2)).value_or(Lsn());
+  absl::StatusOr<std::optional<SlotState>> slot =
+      co_await FindSlot(*connection_, options_.slot);
+  if (!slot.ok()) co_return slot.status();
+  if (*slot) {
+    observed_.slot =
+        ObservedSource::Slot{(*slot)->confirmed_flush_lsn,
+                             (*slot)->wal_status == "lost", (*slot)->failover};
   }
-  if (has_streamed_ && timeline > timeline_) {
-    co_return co_await FollowPromotion(timeline);
-  }
-  system_identifier_ = system;
-  timeline_ = timeline;
-  pipeline_.SetTimeline(timeline);
+  absl::StatusOr<std::optional<BirthRecord>> birth = co_await ReadBirthRecord(
+      *connection_, options_.publication, options_.slot);
+  if (!birth.ok()) co_return birth.status();
+  birth_record_ = *birth;
+  const uint32_t left = Known().timeline;
+  if (left != 0 && left < observed_.timeline) co_await FindFork(left);
   co_return absl::OkStatus();
 }
 
-// A standby took over. Its WAL may fork before what we have read, so LSNs of
-// before mean nothing any more, and only a slot that was kept in step knows
-// from where on nothing was confirmed.
-asio::awaitable<absl::Status> SourceSetup::FollowPromotion(uint32_t timeline) {
-  absl::StatusOr<std::optional<SlotState>> found =
+// Where timeline `left` was left. Not every server still has that file.
+asio::awaitable<void> SourceSetup::FindFork(uint32_t left) {
+  const std::string command =
+      fmt::format("TIMELINE_HISTORY {}", observed_.timeline);
+  absl::StatusOr<QueryRows> rows = co_await connection_->Execute(command);
+  if (!rows.ok() || rows->size() == 0) co_return;
+  observed_.fork = ForkOf(rows->Text(0, 1), left);
+}
+
+// What is known from before; the checkpoint knows of other instances, too, but
+// not of a promotion that was followed already.
+KnownSource SourceSetup::Known() const {
+  using By = KnownSource::By;
+  if (checkpoint_ && (!has_streamed_ || checkpoint_->timeline >= timeline_)) {
+    return {By::kCheckpoint, checkpoint_->system_identifier,
+            checkpoint_->timeline, checkpoint_->birth, checkpoint_->confirmed};
+  }
+  if (has_streamed_) {
+    return {By::kThisProcess, system_identifier_, timeline_, birth_,
+            pipeline_.confirmed()};
+  }
+  if (birth_record_) {
+    return {By::kBirthRecord, birth_record_->system_identifier, 0,
+            birth_record_->consistent_point, Lsn()};
+  }
+  return {};
+}
+
+absl::Status SourceSetup::Continue() {
+  const KnownSource known = Known();
+  const Continuity continuity =
+      JudgeContinuity(known, observed_, options_.slot);
+  is_first_start_ = continuity.kind == Continuity::Kind::kFirstStart;
+  if (continuity.kind == Continuity::Kind::kGap) {
+    return WithReasonCode(absl::FailedPreconditionError(continuity.text),
+                          continuity.gap);
+  }
+  system_identifier_ = observed_.system_identifier;
+  timeline_ = observed_.timeline;
+  birth_ = known.birth;
+  pipeline_.SetTimeline(timeline_);
+  if (continuity.kind == Continuity::Kind::kFollowPromotion) {
+    spdlog::warn("{}", continuity.text);
+    if (has_streamed_) {
+      promoted_ = true;
+      return absl::AbortedError(continuity.text);
+    }
+  } else if (known.by == KnownSource::By::kCheckpoint) {
+    ResumeAt(known.confirmed, checkpoint_->position);
+  }
+  return absl::OkStatus();
+}
+
+// From here on the slot exists. Nothing was confirmed after where it stands.
+asio::awaitable<absl::Status> SourceSetup::Begin() {
+  absl::StatusOr<std::optional<SlotState>> slot =
       co_await FindSlot(*connection_, options_.slot);
-  if (!found.ok()) co_return found.status();
-  const std::optional<SlotState>& slot = *found;
-  const std::string event = fmt::format(
-      "a standby was promoted (timeline {}, before {})", timeline, timeline_);
-  if (!slot || !slot->failover) {
-    co_return absl::FailedPreconditionError(fmt::format(
-        "{}, and {}: events that were committed after {} and before a new slot "
-        "is made are not in Kafka. Make the slot with walpost init, publish "
-        "the difference from the outbox table, restart walpost; from "
-        "PostgreSQL 17 on, failover slots prevent this (postgres.failover)",
-        event,
-        slot ? fmt::format("slot {} is no failover slot", options_.slot)
-             : fmt::format("slot {} was not there", options_.slot),
-        pipeline_.confirmed().ToString()));
+  if (!slot.ok()) co_return slot.status();
+  const Lsn stands = *slot ? (*slot)->confirmed_flush_lsn : Lsn();
+  if (options_.from_lsn.is_valid() && !has_streamed_) {
+    const absl::Status status = BeginAt(options_.from_lsn, stands);
+    if (!status.ok()) co_return status;
   }
-  if (slot->confirmed_flush_lsn > pipeline_.confirmed()) {
-    co_return absl::FailedPreconditionError(fmt::format(
-        "{}, and its slot {} stands at {}, behind which we confirmed nothing "
-        "after {}: somebody else advanced it. Look for events that are "
-        "missing in Kafka, then restart walpost",
-        event, options_.slot, slot->confirmed_flush_lsn.ToString(),
-        pipeline_.confirmed().ToString()));
+  ResumeAt(stands, Position());
+  if (!is_first_start_) co_return absl::OkStatus();
+  birth_ = stands;
+  const BirthRecord record{options_.slot, birth_, system_identifier_};
+  const absl::Status written =
+      co_await WriteBirthRecord(*connection_, options_.publication, record);
+  if (!written.ok()) {
+    spdlog::warn(
+        "the birth of slot {} is not on record, so one that is gone "
+        "is not noticed at the next start: {}; walpost init as the "
+        "owner of the publication writes it",
+        options_.slot, std::string(written.message()));
   }
-  timeline_ = timeline;
-  pipeline_.SetTimeline(timeline);
-  promoted_ = true;
-  co_return absl::AbortedError(
-      fmt::format("{}: going on from where its slot {} stands, {}", event,
-                  options_.slot, slot->confirmed_flush_lsn.ToString()));
+  co_return absl::OkStatus();
+}
+
+// --from-lsn: for the first start on a slot that others made.
+absl::Status SourceSetup::BeginAt(Lsn from, Lsn stands) {
+  if (!is_first_start_) {
+    return absl::FailedPreconditionError(fmt::format(
+        "--from-lsn is for the first start on a slot; slot {} is in use since "
+        "{}: leave it out, or see walpost replay",
+        options_.slot, birth_.ToString()));
+  }
+  if (from < stands) {
+    return absl::FailedPreconditionError(fmt::format(
+        "--from-lsn {}: slot {} stands at {}, and Postgres sends nothing from "
+        "before that: leave it out, or publish from the table with walpost "
+        "replay --from-table",
+        from.ToString(), options_.slot, stands.ToString()));
+  }
+  ResumeAt(from, Position());
+  return absl::OkStatus();
+}
+
+// What is in flight over a reconnect belongs to us, and we know best.
+void SourceSetup::ResumeAt(Lsn confirmed, const Position& position) {
+  if (pipeline_.window().empty()) pipeline_.Resume(confirmed, position);
 }
 
 // Publication first, slot second: a slot cannot see a publication that is

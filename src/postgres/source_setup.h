@@ -1,19 +1,25 @@
 // SourceSetup: what happens on a replication connection before its first
 // frame, and what is known of the server from one connection to the next.
 //
-//   IDENTIFY_SYSTEM -> the same server? promoted?
+//   observe         -> IDENTIFY_SYSTEM, the slot, its birth record
+//   continue        -> is there a gap? (delivery/continuity.h)
 //   preflight       -> would anything be lost, or nothing ever arrive?
 //   create          -> publication, then slot; before the first stream only
+//   begin           -> where the slot stands; its birth is put on record
 //   START_REPLICATION at what the pipeline has confirmed
 #pragma once
 
 #include <boost/asio/awaitable.hpp>
+#include <optional>
 #include <string>
 #include <utility>
 
 #include "absl/status/status.h"
+#include "delivery/checkpoint.h"
+#include "delivery/continuity.h"
 #include "delivery/pipeline.h"
 #include "outbox/options.h"
+#include "postgres/birth_record.h"
 #include "postgres/connection.h"
 #include "postgres/instance_name.h"
 #include "postgres/source_options.h"
@@ -27,6 +33,11 @@ class SourceSetup {
               const InstanceName& name, Pipeline& pipeline)
       : options_(options), outbox_(outbox), name_(name), pipeline_(pipeline) {}
 
+  // What the store has, before each Run; nullopt: nothing, or no store.
+  void SetCheckpoint(std::optional<Checkpoint> checkpoint) {
+    checkpoint_ = std::move(checkpoint);
+  }
+
   // Leaves the connection streaming. Errors are those of WalSource::Open.
   boost::asio::awaitable<absl::Status> Run(Connection& connection);
 
@@ -37,17 +48,24 @@ class SourceSetup {
   const std::string& system_identifier() const { return system_identifier_; }
   uint32_t timeline() const { return timeline_; }
   int server_version() const { return server_version_; }
+  // Consistent point of the slot, or where it stood when first seen.
+  Lsn birth() const { return birth_; }
 
  private:
-  boost::asio::awaitable<absl::Status> IdentifySystem();
-  boost::asio::awaitable<absl::Status> FollowPromotion(uint32_t timeline);
+  boost::asio::awaitable<absl::Status> Observe();
+  boost::asio::awaitable<void> FindFork(uint32_t left);
+  boost::asio::awaitable<absl::Status> Begin();
+  KnownSource Known() const;
+  absl::Status Continue();
+  void ResumeAt(Lsn confirmed, const Position& position);
+  absl::Status BeginAt(Lsn from, Lsn stands);
   boost::asio::awaitable<absl::Status> CreateWhatIsMissing();
   boost::asio::awaitable<absl::Status> LookBeforeLeaping();
   boost::asio::awaitable<absl::Status> StartReplication();
   boost::asio::awaitable<void> EndDeadPredecessor();
 
   // Later than the first stream a missing slot is a gap, not a first start.
-  bool may_create() const { return options_.create && !has_streamed_; }
+  bool may_create() const { return options_.create && is_first_start_; }
 
   const WalSourceOptions& options_;
   const OutboxOptions& outbox_;
@@ -55,8 +73,14 @@ class SourceSetup {
   Pipeline& pipeline_;
   Connection* connection_ = nullptr;  // of the current Run
 
+  std::optional<Checkpoint> checkpoint_;
+  std::optional<BirthRecord> birth_record_;
+  ObservedSource observed_;
+  bool is_first_start_ = false;
+
   std::string system_identifier_;
   uint32_t timeline_ = 0;
+  Lsn birth_;
   int server_version_ = 0;
   bool has_streamed_ = false;
   bool promoted_ = false;

@@ -35,12 +35,14 @@ std::vector<std::vector<std::string>> ReferencesOf(const Pipeline& pipeline) {
 }  // namespace
 
 WalSource::WalSource(asio::any_io_executor executor, WalSourceOptions options,
-                     OutboxOptions outbox, Pipeline& pipeline)
+                     OutboxOptions outbox, Pipeline& pipeline,
+                     const CheckpointWriter& checkpoints)
     : executor_(executor),
       options_(std::move(options)),
       outbox_(std::move(outbox)),
       name_(InstanceName::OfThisProcess(options_.slot)),
       pipeline_(pipeline),
+      checkpoints_(checkpoints),
       setup_(options_, outbox_, name_, pipeline_),
       feedback_(options_.status_interval, options_.wal_sender_timeout) {}
 
@@ -201,7 +203,7 @@ void WalSource::Deliver() {
 }
 
 absl::Status WalSource::SendFeedback(MonotonicTime now) {
-  const Lsn confirmed = pipeline_.confirmed();
+  const Lsn confirmed = checkpoints_.confirmable();
   if (stream_->has_unsent()) return stream_->Flush();
   if (!feedback_.IsDue(confirmed, now)) return absl::OkStatus();
   pgoutput::StandbyStatus status;
@@ -213,9 +215,13 @@ absl::Status WalSource::SendFeedback(MonotonicTime now) {
   return stream_->SendStatus(status);
 }
 
+bool WalSource::IsDrained() const {
+  return pipeline_.window().empty() &&
+         checkpoints_.confirmable() == pipeline_.confirmed();
+}
+
 bool WalSource::DrainIsOver(MonotonicTime now) const {
-  return drain_deadline_ &&
-         (pipeline_.window().empty() || now >= *drain_deadline_);
+  return drain_deadline_ && (IsDrained() || now >= *drain_deadline_);
 }
 
 asio::awaitable<void> WalSource::WaitFor(Next next) {
@@ -225,7 +231,7 @@ asio::awaitable<void> WalSource::WaitFor(Next next) {
   }
   const MonotonicTime now = Clock::now();
   MonotonicTime until =
-      std::min(feedback_.DueAt(pipeline_.confirmed()), now + kLongestWait);
+      std::min(feedback_.DueAt(checkpoints_.confirmable()), now + kLongestWait);
   if (drain_deadline_) until = std::min(until, *drain_deadline_);
   auto interest = SocketWaiter::Interest::kTimeOnly;
   if (next == Next::kPause) until = std::min(until, now + ReadPacer::kPause);
@@ -241,8 +247,9 @@ asio::awaitable<void> WalSource::WaitFor(Next next) {
 void WalSource::OnProgress() {
   if (connection_ == nullptr || stream_ == nullptr) return;
   const bool room = waiting_for_room_ && pipeline_.CanTake();
-  const bool drained = drain_deadline_ && pipeline_.window().empty();
-  const bool news = feedback_.DueAt(pipeline_.confirmed()) < waiting_until_;
+  const bool drained = drain_deadline_ && IsDrained();
+  const bool news =
+      feedback_.DueAt(checkpoints_.confirmable()) < waiting_until_;
   if (room || drained || news) connection_->waiter().Wake();
 }
 
@@ -261,7 +268,7 @@ void WalSource::Abandon() {
 asio::awaitable<absl::Status> WalSource::FinishInOrder() {
   pgoutput::StandbyStatus last;
   last.received = std::max(server_wal_end_, pipeline_.confirmed());
-  last.confirmed = pipeline_.confirmed();
+  last.confirmed = checkpoints_.confirmable();
   last.time = WallNow();
   absl::Status status = stream_->SendStatus(last);
   if (!status.ok()) co_return status;

@@ -20,6 +20,7 @@
 #include <string>
 
 #include "absl/status/status.h"
+#include "delivery/checkpoint_writer.h"
 #include "delivery/pipeline.h"
 #include "outbox/options.h"
 #include "outbox/transaction_assembler.h"
@@ -35,10 +36,16 @@ namespace walpost {
 
 class WalSource {
  public:
-  // `pipeline` outlives this object. The options were checked: non-empty
-  // names, topic templates that parse.
+  // `pipeline` and `checkpoints` outlive this object. The options were
+  // checked: non-empty names, topic templates that parse.
   WalSource(boost::asio::any_io_executor executor, WalSourceOptions options,
-            OutboxOptions outbox, Pipeline& pipeline);
+            OutboxOptions outbox, Pipeline& pipeline,
+            const CheckpointWriter& checkpoints);
+
+  // What the store has, before each Open.
+  void SetCheckpoint(std::optional<Checkpoint> checkpoint) {
+    setup_.SetCheckpoint(std::move(checkpoint));
+  }
 
   // Connects and starts to replicate at pipeline.confirmed(), or where the
   // slot stands when that is later.
@@ -75,6 +82,7 @@ class WalSource {
     return setup_.system_identifier();
   }
   int server_version() const { return setup_.server_version(); }
+  Lsn birth() const { return setup_.birth(); }
   // The newest position of the server's WAL that it told us of.
   Lsn server_wal_end() const { return server_wal_end_; }
   // How long a server that was asked has kept silent.
@@ -93,6 +101,7 @@ class WalSource {
   void Deliver();
   absl::Status SendFeedback(MonotonicTime now);
   absl::Status CheckNotSuspended(MonotonicTime now);
+  bool IsDrained() const;
   bool DrainIsOver(MonotonicTime now) const;
   boost::asio::awaitable<void> WaitFor(Next next);
   boost::asio::awaitable<absl::Status> FinishInOrder();
@@ -103,6 +112,7 @@ class WalSource {
   OutboxOptions outbox_;
   InstanceName name_;
   Pipeline& pipeline_;
+  const CheckpointWriter& checkpoints_;
 
   SourceSetup setup_;
   // On earlier connections.

@@ -19,6 +19,10 @@ inline RelayStatus SomeStatus() {
   status.confirmed = Lsn(0x16'B374'D848);
   status.retained_wal_bytes = 33'554'432;
   status.wal_status = "extended";
+  status.checkpoint_store = "file x";
+  status.checkpoint.confirmed = Lsn(0x16'B374'D840);
+  status.checkpoint.position = {Lsn(0x16'B374'D838), 2};
+  status.restart_lsn = Lsn(0x16'B374'D840);
   status.in_flight_records = 12;
   status.in_flight_bytes = 3456;
   status.wal_budget_bytes = 67'108'864;

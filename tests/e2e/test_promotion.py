@@ -84,7 +84,7 @@ def test_p9_p10_without_a_failover_slot_a_promotion_stops_it(
     primary.crash()
     standby.promote()
     text = relay.wait_unready("was promoted", seconds=60)
-    assert "walpost init" in text and database.name in text
+    assert "walpost recover" in text and database.name in text
 
 
 def test_check_says_what_a_promotion_would_lack(walpost, make_pair, major_17,

@@ -1,0 +1,119 @@
+#include "app/checkpoint_keeper.h"
+
+#include <boost/asio/as_tuple.hpp>
+#include <boost/asio/use_awaitable.hpp>
+#include <utility>
+
+#include "base/reason_code.h"
+#include "fmt/format.h"
+
+namespace walpost {
+
+namespace asio = boost::asio;
+using Clock = std::chrono::steady_clock;
+
+namespace {
+
+constexpr auto kAsTuple = asio::as_tuple(asio::use_awaitable);
+constexpr std::chrono::seconds kLoadLimit{30};
+// How often we look whether a busy store has answered.
+constexpr std::chrono::milliseconds kBusyInterval{20};
+
+// Outlives the wait, for a callback that comes too late.
+struct Answer {
+  explicit Answer(asio::any_io_executor executor) : arrived(executor) {}
+  asio::steady_timer arrived;
+  std::optional<absl::StatusOr<std::optional<Checkpoint>>> loaded;
+};
+
+std::unique_ptr<CheckpointStore> MakeStore(asio::any_io_executor executor,
+                                           const Config& config) {
+  (void)executor;
+  (void)config;
+  return nullptr;
+}
+
+}  // namespace
+
+CheckpointKeeper::CheckpointKeeper(asio::any_io_executor executor,
+                                   const Config& config,
+                                   const Pipeline& pipeline,
+                                   std::function<void()> on_saved)
+    : executor_(executor),
+      slot_(config.postgres.slot),
+      store_(MakeStore(executor, config)),
+      writer_(store_.get(), config.checkpoint.interval, pipeline,
+              std::move(on_saved)),
+      busy_timer_(executor) {}
+
+asio::awaitable<absl::Status> CheckpointKeeper::Load() {
+  if (store_ == nullptr) co_return absl::OkStatus();
+  const MonotonicTime deadline = Clock::now() + kLoadLimit;
+  while (writer_.is_busy() && Clock::now() < deadline) {
+    busy_timer_.expires_after(kBusyInterval);
+    co_await busy_timer_.async_wait(kAsTuple);
+  }
+  const auto answer = std::make_shared<Answer>(executor_);
+  answer->arrived.expires_at(deadline);
+  store_->Load([answer](absl::StatusOr<std::optional<Checkpoint>> loaded) {
+    answer->loaded = std::move(loaded);
+    answer->arrived.cancel();
+  });
+  if (!answer->loaded) co_await answer->arrived.async_wait(kAsTuple);
+  if (!answer->loaded) {
+    co_return absl::UnavailableError(
+        fmt::format("{} did not give its checkpoint within {} s",
+                    store_->Name(), kLoadLimit.count()));
+  }
+  const absl::Status& status = answer->loaded->status();
+  if (absl::IsDataLoss(status)) {
+    const std::string text(status.message());
+    const absl::Status unreadable = absl::FailedPreconditionError(text);
+    co_return WithReasonCode(unreadable, kReasonCheckpointUnreadable);
+  }
+  if (!status.ok()) co_return status;
+  loaded_ = **answer->loaded;
+  if (loaded_ && loaded_->slot != slot_) {
+    const std::string text = fmt::format(
+        "{} holds the checkpoint of slot {}, not of {}: correct postgres.slot, "
+        "or give each slot a checkpoint of its own",
+        store_->Name(), loaded_->slot, slot_);
+    const absl::Status foreign = absl::FailedPreconditionError(text);
+    co_return WithReasonCode(foreign, kReasonCheckpointOfAnotherSlot);
+  }
+  co_return absl::OkStatus();
+}
+
+void CheckpointKeeper::Begin(std::string system_identifier, uint32_t timeline,
+                             Lsn birth) {
+  Checkpoint begin;
+  // LSNs of before a promotion are void.
+  if (loaded_ && loaded_->timeline == timeline) begin = *loaded_;
+  begin.system_identifier = std::move(system_identifier);
+  begin.timeline = timeline;
+  begin.slot = slot_;
+  begin.birth = birth;
+  writer_.Begin(std::move(begin));
+}
+
+void CheckpointKeeper::Poke(bool hurry) {
+  writer_.Poke(Clock::now(), WallNow(), hurry);
+}
+
+void CheckpointKeeper::AddTo(RelayStatus& status) const {
+  status.restart_lsn = writer_.confirmable();
+  if (store_ == nullptr) return;
+  status.checkpoint_store = store_->Name();
+  status.checkpoint = writer_.saved();
+}
+
+void CheckpointKeeper::AddTo(RelaySigns& signs) const {
+  const auto failing = writer_.failing_since();
+  if (!failing) return;
+  signs.checkpoint_failing_for =
+      std::chrono::duration_cast<std::chrono::milliseconds>(Clock::now() -
+                                                            *failing);
+  signs.checkpoint_trouble = std::string(writer_.status().message());
+}
+
+}  // namespace walpost

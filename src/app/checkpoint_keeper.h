@@ -1,0 +1,61 @@
+// CheckpointKeeper: the checkpoint store that the configuration names, read at
+// the start of every session and written while it lasts.
+//
+// Owned by the Relay, and on its loop. What is due, and what may be confirmed,
+// is decided by CheckpointWriter.
+#pragma once
+
+#include <boost/asio/any_io_executor.hpp>
+#include <boost/asio/awaitable.hpp>
+#include <boost/asio/steady_timer.hpp>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+
+#include "absl/status/status.h"
+#include "config/config.h"
+#include "delivery/checkpoint_store.h"
+#include "delivery/checkpoint_writer.h"
+#include "delivery/diagnosis.h"
+
+namespace walpost {
+
+class CheckpointKeeper {
+ public:
+  // `pipeline` outlives this object. `on_saved`: the writer's.
+  CheckpointKeeper(boost::asio::any_io_executor executor, const Config& config,
+                   const Pipeline& pipeline, std::function<void()> on_saved);
+
+  // Asks the store for loaded(); it is asked every time, for another instance
+  // may have had the slot. Without a store, nothing.
+  //
+  // kUnavailable: try again. kFailedPrecondition: an operator must look at it,
+  // with a reason code when it is the checkpoint's content.
+  boost::asio::awaitable<absl::Status> Load();
+  const std::optional<Checkpoint>& loaded() const { return loaded_; }
+
+  // A session begins on this slot.
+  void Begin(std::string system_identifier, uint32_t timeline, Lsn birth);
+  // Writes what is due; `hurry`: at once.
+  void Poke(bool hurry);
+  // The session is over.
+  void Pause() { writer_.Pause(); }
+
+  const CheckpointWriter& writer() const { return writer_; }
+  // Another instance has written a later one: the slot is not ours any more.
+  bool is_overtaken() const { return absl::IsAborted(writer_.status()); }
+
+  void AddTo(RelayStatus& status) const;
+  void AddTo(RelaySigns& signs) const;
+
+ private:
+  boost::asio::any_io_executor executor_;
+  std::string slot_;
+  std::unique_ptr<CheckpointStore> store_;  // nullptr: none
+  CheckpointWriter writer_;
+  std::optional<Checkpoint> loaded_;
+  boost::asio::steady_timer busy_timer_;
+};
+
+}  // namespace walpost

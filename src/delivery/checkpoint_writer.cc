@@ -1,0 +1,54 @@
+#include "delivery/checkpoint_writer.h"
+
+#include <algorithm>
+#include <utility>
+
+namespace walpost {
+
+void CheckpointWriter::Begin(Checkpoint saved) {
+  saved_ = std::move(saved);
+  ++generation_;
+  status_ = absl::OkStatus();
+  failing_since_.reset();
+  begun_ = true;
+}
+
+void CheckpointWriter::Poke(MonotonicTime now, WallTime wall_now, bool hurry) {
+  if (store_ == nullptr || !begun_ || busy_) return;
+  const Lsn confirmed = std::max(saved_.confirmed, pipeline_.confirmed());
+  const Position position =
+      std::max(saved_.position, pipeline_.acknowledged_through());
+  const bool idle = position == saved_.position;
+  if (idle && confirmed == saved_.confirmed) return;
+  const bool first = !saved_.confirmed.is_valid();
+  std::chrono::milliseconds wait = idle ? kIdleInterval : interval_;
+  if (hurry || first) wait = std::chrono::milliseconds(0);
+  if (!status_.ok()) wait = kRetryInterval;
+  if (now < tried_at_ + wait) return;
+  tried_at_ = now;
+  saving_ = saved_;
+  saving_.confirmed = confirmed;
+  saving_.position = position;
+  saving_.written_at = wall_now;
+  busy_ = true;
+  const auto on_saved = [this, generation = generation_](absl::Status status) {
+    OnSaved(generation, status);
+  };
+  store_->Save(Checkpoint(saving_), on_saved);
+}
+
+void CheckpointWriter::OnSaved(uint64_t generation,
+                               const absl::Status& status) {
+  busy_ = false;
+  if (generation != generation_) return;
+  status_ = status;
+  if (status.ok()) {
+    saved_ = saving_;
+    failing_since_.reset();
+  } else if (!failing_since_) {
+    failing_since_ = tried_at_;
+  }
+  on_saved_();
+}
+
+}  // namespace walpost

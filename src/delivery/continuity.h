@@ -1,0 +1,72 @@
+// Continuity: does the server carry on where we left off, or is there a gap?
+//
+// Asked at the start and on every reconnect, before anything is streamed: what
+// is known from before (a birth record, a checkpoint, this process's memory)
+// against what the server says now. Promise P9: a gap has a name, a range as
+// exactly as it can be known, and nothing goes on until an operator has acted.
+//
+//   other_cluster      another system identifier
+//   timeline_diverged  the server is on an older timeline than we were
+//   slot_missing       dropped, or a promotion without it
+//   slot_lost          invalidated: the WAL that it needed was removed
+//   slot_not_kept      a promotion, and the slot there is not the one we had
+//   slot_advanced      somebody else moved or re-created it
+//   server_behind      restored from a backup: its WAL ends before our last
+//   word
+//
+// The names are reason codes (base/reason_code.h). Pure.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+
+#include "base/lsn.h"
+
+namespace walpost {
+
+// What is known from before.
+struct KnownSource {
+  // kBirthRecord knows of a slot that once was, but not how far it came.
+  enum class By { kNothing, kBirthRecord, kCheckpoint, kThisProcess };
+  By by = By::kNothing;
+  std::string system_identifier;
+  uint32_t timeline = 0;  // 0: not known
+  Lsn birth;
+  Lsn confirmed;  // 0/0: not known
+};
+
+// What the server says now.
+struct ObservedSource {
+  struct Slot {
+    Lsn confirmed;
+    bool is_lost = false;
+    bool failover = false;
+  };
+  std::string system_identifier;
+  uint32_t timeline = 0;
+  Lsn wal_end;
+  std::optional<Slot> slot;
+  // Where the known timeline was left; nullopt: not known, or never left.
+  std::optional<Lsn> fork;
+};
+
+struct Continuity {
+  enum class Kind {
+    kFirstStart,       // nothing is known: begin where the slot stands
+    kGoOn,             // carry on at the known position
+    kFollowPromotion,  // carry on where the slot stands; known LSNs are void
+    kGap,
+  };
+  Kind kind = Kind::kFirstStart;
+  std::string gap;  // its name
+  // kGap: what is missing, and the command that mends it. kFollowPromotion:
+  // what happened.
+  std::string text;
+};
+
+Continuity JudgeContinuity(const KnownSource& known,
+                           const ObservedSource& observed,
+                           const std::string& slot);
+
+}  // namespace walpost
