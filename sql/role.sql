@@ -8,10 +8,10 @@ do $block$
 begin
   if not exists (select from pg_roles where rolname = 'walpost') then
     -- Sessions beside the stream, which itself does not count: one of run, one
-    -- each of check and tail, and as many ghosts of a lost network, which the
-    -- server keeps for a while. A loop gone mad meets this limit, not the
-    -- service.
-    create role walpost login connection limit 6;
+    -- of its checkpoint, one each of check and tail, and as many ghosts of a
+    -- lost network, which the server keeps for a while. A loop gone mad meets
+    -- this limit, not the service.
+    create role walpost login connection limit 8;
   end if;
 
   -- REPLICATION is the one privilege that a slot needs; the stream then carries
@@ -37,6 +37,8 @@ $block$;
 --
 --   grant usage on schema public to walpost;
 --   grant select on public.outbox to walpost;
+--
+-- To let it keep its checkpoint here (checkpoint.store: postgres): checkpoint.sql.
 --
 -- To let it make the publication (postgres.create), it would have to own the
 -- table: run publication.sql as the owner instead.

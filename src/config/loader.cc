@@ -89,14 +89,19 @@ void CheckTemplate(Section& section, const std::string& topic) {
   }
 }
 
+// "public." in front of a table without a schema; an error when it has no
+// name.
+void CompleteTableName(Section& section, const std::string& key,
+                       std::string& name) {
+  if (name.find('.') == std::string::npos) name = "public." + name;
+  if (name.starts_with('.') || name.ends_with('.')) {
+    section.Fail(key, "a table has a name, with or without its schema");
+  }
+}
+
 void ReadTable(Section section, TableOptions& table) {
   section.Read("name", table.name);
-  if (table.name.find('.') == std::string::npos) {
-    table.name = "public." + table.name;
-  }
-  if (table.name.starts_with('.') || table.name.ends_with('.')) {
-    section.Fail("name", "a table has a name, with or without its schema");
-  }
+  CompleteTableName(section, "name", table.name);
   ReadFields(section.Child("columns"), table.columns);
   section.Read("topic", table.topic);
   CheckTemplate(section, table.topic);
@@ -176,6 +181,38 @@ void ReadDelivery(Section section, Config& config) {
   section.Done();
 }
 
+bool IsTopicName(std::string_view name) {
+  constexpr size_t kLongest = 249;
+  return !name.empty() && name.size() <= kLongest && name != "." &&
+         name != ".." && std::ranges::all_of(name, [](char c) {
+           return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') ||
+                  (c >= '0' && c <= '9') || c == '.' || c == '_' || c == '-';
+         });
+}
+
+void ReadCheckpoint(Section section, CheckpointOptions& checkpoint) {
+  using Store = CheckpointOptions::Store;
+  section.ReadChoice<Store>("store", checkpoint.store,
+                            {{"none", Store::kNone},
+                             {"file", Store::kFile},
+                             {"kafka", Store::kKafka},
+                             {"postgres", Store::kPostgres}});
+  section.Read("path", checkpoint.path);
+  if (checkpoint.path.empty() || checkpoint.path.ends_with('/')) {
+    section.Fail("path", "it must name a file");
+  }
+  section.Read("topic", checkpoint.topic);
+  if (!IsTopicName(checkpoint.topic)) {
+    section.Fail("topic", fmt::format("'{}' is no topic name (1 to 249 of a-z, "
+                                      "A-Z, 0-9, '.', '_' and '-')",
+                                      checkpoint.topic));
+  }
+  section.Read("table", checkpoint.table);
+  CompleteTableName(section, "table", checkpoint.table);
+  section.Read("interval", checkpoint.interval, milliseconds(10), minutes(10));
+  section.Done();
+}
+
 void ReadHttp(Section section, HttpOptions& http) {
   section.Read("listen", http.listen);
   section.Done();
@@ -198,6 +235,7 @@ Config ReadConfig(Section root) {
   ReadValue(root.Child("value"), config.outbox.value_format);
   ReadKafka(root.Child("kafka"), config.kafka);
   ReadDelivery(root.Child("delivery"), config);
+  ReadCheckpoint(root.Child("checkpoint"), config.checkpoint);
   ReadHttp(root.Child("http"), config.http);
   ReadLog(root.Child("log"), config.log_level);
   root.Done();

@@ -111,6 +111,31 @@ YAML::Node PrintKafka(const ProducerOptions& kafka) {
   return node;
 }
 
+std::string_view Name(CheckpointOptions::Store store) {
+  using Store = CheckpointOptions::Store;
+  switch (store) {
+    case Store::kNone:
+      return "none";
+    case Store::kFile:
+      return "file";
+    case Store::kKafka:
+      return "kafka";
+    case Store::kPostgres:
+      return "postgres";
+  }
+  return "none";
+}
+
+YAML::Node PrintCheckpoint(const CheckpointOptions& checkpoint) {
+  YAML::Node node;
+  node["store"] = std::string(Name(checkpoint.store));
+  node["path"] = Quoted(checkpoint.path);
+  node["topic"] = Quoted(checkpoint.topic);
+  node["table"] = Quoted(checkpoint.table);
+  node["interval"] = FormatDuration(checkpoint.interval);
+  return node;
+}
+
 std::string_view Name(LogLevel level) {
   switch (level) {
     case LogLevel::kDebug:
@@ -139,6 +164,7 @@ std::string PrintConfig(const Config& config) {
   delivery["max_in_flight_records"] = config.window.max_records;
   delivery["max_in_flight_bytes"] = FormatSize(config.window.max_bytes);
   delivery["shutdown_timeout"] = FormatDuration(config.shutdown_timeout);
+  root["checkpoint"] = PrintCheckpoint(config.checkpoint);
   root["http"]["listen"] = Quoted(config.http.listen);
   root["log"]["level"] = std::string(Name(config.log_level));
   return YAML::Dump(root) + "\n";

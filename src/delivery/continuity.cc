@@ -28,7 +28,7 @@ Continuity Gap(std::string name, std::string text) {
 
 Continuity OtherCluster(const KnownSource& known,
                         const ObservedSource& observed) {
-  return Gap("other_cluster",
+  return Gap(kGapOtherCluster,
              fmt::format("the server is system {}, and what is known of the "
                          "slot belongs to system {}: correct "
                          "postgres.conninfo, or, when the database has moved "
@@ -39,7 +39,7 @@ Continuity OtherCluster(const KnownSource& known,
 
 Continuity OlderTimeline(const KnownSource& known,
                          const ObservedSource& observed) {
-  return Gap("timeline_diverged",
+  return Gap(kGapTimelineDiverged,
              fmt::format("the server is on timeline {}, and was on timeline {} "
                          "before: it is an old primary, or restored. Correct "
                          "postgres.conninfo; or {}",
@@ -56,7 +56,7 @@ Continuity AfterPromotion(const KnownSource& known,
   const bool kept =
       observed.fork ? stands <= *observed.fork : observed.slot->failover;
   if (!kept) {
-    return Gap("slot_not_kept",
+    return Gap(kGapSlotNotKept,
                fmt::format("{}, and slot {} was made there later: {}; {}. From "
                            "PostgreSQL 17 on, failover slots prevent this "
                            "(postgres.failover)",
@@ -96,7 +96,7 @@ Continuity JudgeContinuity(const KnownSource& known,
   const bool promoted =
       known.timeline != 0 && observed.timeline > known.timeline;
   if (!observed.slot) {
-    return Gap("slot_missing",
+    return Gap(kGapSlotMissing,
                fmt::format("slot {} is not there any more{}: {}; {}{}", slot,
                            promoted ? ", since a standby was promoted" : "",
                            Missing(known, std::nullopt), kRecover,
@@ -105,15 +105,18 @@ Continuity JudgeContinuity(const KnownSource& known,
                                     : ""));
   }
   if (observed.slot->is_lost) {
-    return Gap("slot_lost",
+    return Gap(kGapSlotLost,
                fmt::format("slot {} is lost: the server removed WAL that it "
                            "needed. {}; {}",
                            slot, Missing(known, std::nullopt), kRecover));
   }
   if (promoted) return AfterPromotion(known, observed, slot);
   if (!known.confirmed.is_valid()) return {Kind::kGoOn, "", ""};
-  if (observed.slot->confirmed > known.confirmed) {
-    return Gap("slot_advanced",
+  // This process cannot know what another instance did with the slot meanwhile;
+  // a checkpoint is written before the slot moves, by whichever instance.
+  if (known.by == KnownSource::By::kCheckpoint &&
+      observed.slot->confirmed > known.confirmed) {
+    return Gap(kGapSlotAdvanced,
                fmt::format("slot {} stands at {}, but nothing was confirmed "
                            "after {}: somebody else advanced or re-created it. "
                            "{}; {}",
@@ -122,7 +125,7 @@ Continuity JudgeContinuity(const KnownSource& known,
                            Missing(known, observed.slot->confirmed), kRecover));
   }
   if (observed.wal_end.is_valid() && observed.wal_end < known.confirmed) {
-    return Gap("server_behind",
+    return Gap(kGapServerBehind,
                fmt::format("the server's WAL ends at {}, before {}, which was "
                            "confirmed: it was restored from a backup. Events "
                            "are in Kafka that the database does not have; {}",

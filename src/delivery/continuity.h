@@ -25,6 +25,14 @@
 
 namespace walpost {
 
+inline constexpr char kGapOtherCluster[] = "other_cluster";
+inline constexpr char kGapTimelineDiverged[] = "timeline_diverged";
+inline constexpr char kGapSlotMissing[] = "slot_missing";
+inline constexpr char kGapSlotLost[] = "slot_lost";
+inline constexpr char kGapSlotNotKept[] = "slot_not_kept";
+inline constexpr char kGapSlotAdvanced[] = "slot_advanced";
+inline constexpr char kGapServerBehind[] = "server_behind";
+
 // What is known from before.
 struct KnownSource {
   // kBirthRecord knows of a slot that once was, but not how far it came.

@@ -8,31 +8,15 @@
 
 #include "base/status_macros.h"
 #include "fmt/format.h"
+#include "kafka/handles.h"
 #include "kafka/producer_properties.h"
 
 namespace walpost {
 namespace {
 
-// Calls a C destroy function on what a unique_ptr holds.
-template <auto Function>
-struct CallOnDestroy {
-  template <typename T>
-  void operator()(T* object) const {
-    Function(object);
-  }
-};
-template <typename T, auto Function>
-using Owned = std::unique_ptr<T, CallOnDestroy<Function>>;
-
-using Client = Owned<rd_kafka_t, rd_kafka_destroy>;
-using Queue = Owned<rd_kafka_queue_t, rd_kafka_queue_destroy>;
-using Event = Owned<rd_kafka_event_t, rd_kafka_event_destroy>;
-using Resource =
-    Owned<rd_kafka_ConfigResource_t, rd_kafka_ConfigResource_destroy>;
-
 class ClusterCheck {
  public:
-  ClusterCheck(Client client, std::chrono::milliseconds timeout)
+  ClusterCheck(KafkaClient client, std::chrono::milliseconds timeout)
       : client_(std::move(client)),
         timeout_millis_(static_cast<int>(timeout.count())) {}
 
@@ -119,13 +103,13 @@ class ClusterCheck {
   // Empty when the cluster does not say (no right to DESCRIBE_CONFIGS).
   std::map<std::string, std::string> BrokerSettings(int32_t broker) {
     std::map<std::string, std::string> settings;
-    const Queue queue(rd_kafka_queue_new(client_.get()));
+    const KafkaQueue queue(rd_kafka_queue_new(client_.get()));
     const std::string id = std::to_string(broker);
-    const Resource resource(
+    const KafkaConfigResource resource(
         rd_kafka_ConfigResource_new(RD_KAFKA_RESOURCE_BROKER, id.c_str()));
     rd_kafka_ConfigResource_t* resources[] = {resource.get()};
     rd_kafka_DescribeConfigs(client_.get(), resources, 1, nullptr, queue.get());
-    const Event event(rd_kafka_queue_poll(queue.get(), timeout_millis_));
+    const KafkaEvent event(rd_kafka_queue_poll(queue.get(), timeout_millis_));
     if (event == nullptr) return settings;
     const auto* result = rd_kafka_event_DescribeConfigs_result(event.get());
     size_t count = 0;
@@ -144,7 +128,7 @@ class ClusterCheck {
     return settings;
   }
 
-  Client client_;
+  KafkaClient client_;
   int timeout_millis_;
   std::vector<Finding> findings_;
 };
@@ -159,7 +143,7 @@ absl::StatusOr<std::vector<Finding>> CheckCluster(
   // Nobody serves this client's logs and events; its answers say enough.
   rd_kafka_conf_set_log_cb(conf.get(), nullptr);
   char reason[512];
-  Client client(
+  KafkaClient client(
       rd_kafka_new(RD_KAFKA_PRODUCER, conf.get(), reason, sizeof(reason)));
   if (client == nullptr) {
     return absl::FailedPreconditionError(

@@ -7,11 +7,10 @@
 #include <boost/asio/post.hpp>
 #include <boost/asio/use_awaitable.hpp>
 
-#include "base/reason_code.h"
 #include "base/status_macros.h"
-#include "delivery/error_policy.h"
 #include "fmt/format.h"
 #include "kafka/broker_statistics.h"
+#include "kafka/kafka_status.h"
 #include "kafka/producer_properties.h"
 #include "spdlog/spdlog.h"
 
@@ -34,18 +33,6 @@ void* PointerTo(const Value& value) {
   return const_cast<char*>(value->empty() ? kEmpty : value->data());
 }
 size_t SizeOf(const Value& value) { return value ? value->size() : 0; }
-
-absl::Status StatusFromKafka(rd_kafka_resp_err_t code,
-                             std::string_view attempted) {
-  const ErrorRule rule = ClassifyKafkaError(code);
-  std::string text =
-      fmt::format("{}: {} ({})", attempted, rd_kafka_err2str(code),
-                  rd_kafka_err2name(code));
-  if (!rule.hint.empty()) text += fmt::format("; {}", rule.hint);
-  const absl::Status status(rule.remedy, text);
-  if (rule.reason_code.empty()) return status;
-  return WithReasonCode(status, rule.reason_code);
-}
 
 int64_t ToMillis(WallTime time) {
   return std::chrono::duration_cast<std::chrono::milliseconds>(

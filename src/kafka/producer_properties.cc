@@ -75,8 +75,10 @@ bool IsRefused(std::string_view name) {
   return false;
 }
 
-absl::Status Set(rd_kafka_conf_t* conf, const std::string& name,
-                 const std::string& value) {
+}  // namespace
+
+absl::Status SetKafkaProperty(rd_kafka_conf_t* conf, const std::string& name,
+                              const std::string& value) {
   char reason[512];
   if (rd_kafka_conf_set(conf, name.c_str(), value.c_str(), reason,
                         sizeof(reason)) == RD_KAFKA_CONF_OK) {
@@ -89,12 +91,11 @@ absl::Status Set(rd_kafka_conf_t* conf, const std::string& name,
       rd_kafka_version_str(), name));
 }
 
-}  // namespace
-
 absl::StatusOr<KafkaConf> MakeProducerConf(const ProducerOptions& options) {
   KafkaConf conf(rd_kafka_conf_new());
   for (const Property& property : kDefaults) {
-    WALPOST_RETURN_IF_ERROR(Set(conf.get(), property.name, property.value));
+    WALPOST_RETURN_IF_ERROR(
+        SetKafkaProperty(conf.get(), property.name, property.value));
   }
   for (const auto& [name, value] : options.properties) {
     if (IsRefused(name)) {
@@ -103,19 +104,22 @@ absl::StatusOr<KafkaConf> MakeProducerConf(const ProducerOptions& options) {
           "acks=all, gapless, no timeout: docs/delivery.md); remove it",
           name));
     }
-    WALPOST_RETURN_IF_ERROR(Set(conf.get(), name, value));
+    WALPOST_RETURN_IF_ERROR(SetKafkaProperty(conf.get(), name, value));
   }
   for (const Property& property : kFixed) {
-    WALPOST_RETURN_IF_ERROR(Set(conf.get(), property.name, property.value));
+    WALPOST_RETURN_IF_ERROR(
+        SetKafkaProperty(conf.get(), property.name, property.value));
   }
   WALPOST_RETURN_IF_ERROR(
-      Set(conf.get(), "bootstrap.servers", options.brokers));
-  WALPOST_RETURN_IF_ERROR(Set(conf.get(), "client.id", options.client_id));
-  // Our window is the limit; librdkafka's own must not be hit before it.
-  WALPOST_RETURN_IF_ERROR(Set(conf.get(), "queue.buffering.max.messages",
-                              std::to_string(2 * options.max_records)));
+      SetKafkaProperty(conf.get(), "bootstrap.servers", options.brokers));
   WALPOST_RETURN_IF_ERROR(
-      Set(conf.get(), "queue.buffering.max.kbytes", "2147483647"));
+      SetKafkaProperty(conf.get(), "client.id", options.client_id));
+  // Our window is the limit; librdkafka's own must not be hit before it.
+  WALPOST_RETURN_IF_ERROR(
+      SetKafkaProperty(conf.get(), "queue.buffering.max.messages",
+                       std::to_string(2 * options.max_records)));
+  WALPOST_RETURN_IF_ERROR(
+      SetKafkaProperty(conf.get(), "queue.buffering.max.kbytes", "2147483647"));
   rd_kafka_conf_set_events(conf.get(),
                            RD_KAFKA_EVENT_DR | RD_KAFKA_EVENT_ERROR |
                                RD_KAFKA_EVENT_STATS | RD_KAFKA_EVENT_LOG);

@@ -5,7 +5,9 @@
 #include <librdkafka/rdkafka.h>
 
 #include <memory>
+#include <string>
 
+#include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "kafka/producer.h"
 
@@ -15,6 +17,11 @@ struct DestroyConf {
   void operator()(rd_kafka_conf_t* conf) const { rd_kafka_conf_destroy(conf); }
 };
 using KafkaConf = std::unique_ptr<rd_kafka_conf_t, DestroyConf>;
+
+// kFailedPrecondition: names the property, not its value, which may be a
+// secret.
+absl::Status SetKafkaProperty(rd_kafka_conf_t* conf, const std::string& name,
+                              const std::string& value);
 
 // kInvalidArgument: names a property that is ours to set, and why.
 // kFailedPrecondition: names one that librdkafka does not take.

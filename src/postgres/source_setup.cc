@@ -40,6 +40,7 @@ std::optional<Lsn> ForkOf(const std::string& history, uint32_t left) {
 asio::awaitable<absl::Status> SourceSetup::Run(Connection& connection) {
   connection_ = &connection;
   absl::Status status = co_await Observe();
+  if (status.ok() && slot_is_in_use_) status = co_await StandBy();
   if (status.ok()) status = Continue();
   if (status.ok()) status = co_await LookBeforeLeaping();
   if (status.ok() && may_create()) status = co_await CreateWhatIsMissing();
@@ -60,6 +61,7 @@ asio::awaitable<absl::Status> SourceSetup::Observe() {
   absl::StatusOr<std::optional<SlotState>> slot =
       co_await FindSlot(*connection_, options_.slot);
   if (!slot.ok()) co_return slot.status();
+  slot_is_in_use_ = *slot && (*slot)->active;
   if (*slot) {
     observed_.slot =
         ObservedSource::Slot{(*slot)->confirmed_flush_lsn,
@@ -72,6 +74,14 @@ asio::awaitable<absl::Status> SourceSetup::Observe() {
   const uint32_t left = Known().timeline;
   if (left != 0 && left < observed_.timeline) co_await FindFork(left);
   co_return absl::OkStatus();
+}
+
+// While somebody else moves the slot there is nothing to judge.
+asio::awaitable<absl::Status> SourceSetup::StandBy() {
+  if (!has_streamed_) co_await EndDeadPredecessor();
+  const std::string text = fmt::format("slot {} is in use", options_.slot);
+  const absl::Status in_use = absl::UnavailableError(text);
+  co_return WithSqlstate(in_use, kSqlstateObjectInUse);
 }
 
 // Where timeline `left` was left. Not every server still has that file.
@@ -107,6 +117,12 @@ absl::Status SourceSetup::Continue() {
   const Continuity continuity =
       JudgeContinuity(known, observed_, options_.slot);
   is_first_start_ = continuity.kind == Continuity::Kind::kFirstStart;
+  if (continuity.gap == kGapSlotAdvanced &&
+      std::exchange(suspected_after_, known.confirmed) != known.confirmed) {
+    return absl::UnavailableError(
+        "the slot is ahead of the checkpoint: looking again, in case another "
+        "instance was just writing both");
+  }
   if (continuity.kind == Continuity::Kind::kGap) {
     return WithReasonCode(absl::FailedPreconditionError(continuity.text),
                           continuity.gap);
@@ -225,9 +241,6 @@ asio::awaitable<absl::Status> SourceSetup::StartReplication() {
       *connection_, options_.slot, pipeline_.confirmed(), options_.publication,
       outbox_.messages.enabled());
   absl::Status status = co_await connection_->StartCopyBoth(command);
-  if (SqlstateOf(status) == kSqlstateObjectInUse && !has_streamed_) {
-    co_await EndDeadPredecessor();
-  }
   if (status.ok()) has_streamed_ = true;
   co_return status;
 }

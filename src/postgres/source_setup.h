@@ -53,6 +53,7 @@ class SourceSetup {
 
  private:
   boost::asio::awaitable<absl::Status> Observe();
+  boost::asio::awaitable<absl::Status> StandBy();
   boost::asio::awaitable<void> FindFork(uint32_t left);
   boost::asio::awaitable<absl::Status> Begin();
   KnownSource Known() const;
@@ -76,6 +77,8 @@ class SourceSetup {
   std::optional<Checkpoint> checkpoint_;
   std::optional<BirthRecord> birth_record_;
   ObservedSource observed_;
+  bool slot_is_in_use_ = false;
+  Lsn suspected_after_;  // a checkpoint that the slot was ahead of
   bool is_first_start_ = false;
 
   std::string system_identifier_;

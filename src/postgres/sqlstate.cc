@@ -28,9 +28,7 @@ absl::Status MakeStatus(std::string_view sqlstate, std::string_view attempted,
   std::string text = fmt::format("{}: {}", attempted, message);
   if (!sqlstate.empty()) text += fmt::format(" [{}]", sqlstate);
   if (!rule.hint.empty()) text += fmt::format("; {}", rule.hint);
-  absl::Status status(rule.remedy, text);
-  status.SetPayload(kSqlstateUrl, absl::Cord(std::string(sqlstate)));
-  return status;
+  return WithSqlstate(absl::Status(rule.remedy, text), sqlstate);
 }
 
 // libpq has no field for the SQLSTATE of a refused connection, but writes it
@@ -84,6 +82,11 @@ absl::Status StatusFromConnection(const PGconn* connection,
   if (message.empty()) message = "the connection was lost";
   const std::string sqlstate = TakeSqlstate(message);
   return MakeStatus(sqlstate, attempted, message);
+}
+
+absl::Status WithSqlstate(absl::Status status, std::string_view sqlstate) {
+  status.SetPayload(kSqlstateUrl, absl::Cord(std::string(sqlstate)));
+  return status;
 }
 
 std::string SqlstateOf(const absl::Status& status) {

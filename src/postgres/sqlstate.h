@@ -22,6 +22,9 @@ absl::Status StatusFromResult(const PGresult* result,
 absl::Status StatusFromConnection(const PGconn* connection,
                                   std::string_view attempted);
 
+// `status` as if the server had given that SQLSTATE.
+absl::Status WithSqlstate(absl::Status status, std::string_view sqlstate);
+
 // Five characters, or empty when the error has none.
 std::string SqlstateOf(const absl::Status& status);
 

@@ -62,6 +62,12 @@ delivery:
   max_in_flight_records: 10000
   max_in_flight_bytes: 16MiB
   shutdown_timeout: 10s
+checkpoint:
+  store: none
+  path: walpost.checkpoint
+  topic: walpost.checkpoint
+  table: public.walpost_checkpoint
+  interval: 1s
 http:
   listen: ""
 log:
@@ -113,6 +119,11 @@ void ExpectSame(const Config& a, const Config& b) {
   EXPECT_EQ(a.window.max_records, b.window.max_records);
   EXPECT_EQ(a.window.max_bytes, b.window.max_bytes);
   EXPECT_EQ(a.shutdown_timeout, b.shutdown_timeout);
+  EXPECT_EQ(a.checkpoint.store, b.checkpoint.store);
+  EXPECT_EQ(a.checkpoint.path, b.checkpoint.path);
+  EXPECT_EQ(a.checkpoint.topic, b.checkpoint.topic);
+  EXPECT_EQ(a.checkpoint.table, b.checkpoint.table);
+  EXPECT_EQ(a.checkpoint.interval, b.checkpoint.interval);
   EXPECT_EQ(a.http.listen, b.http.listen);
   EXPECT_EQ(a.log_level, b.log_level);
 }
@@ -138,6 +149,7 @@ route: {topic: t, position_header: false,
         headers: {z: type, a: id, 'null': b, '1': c, 'a.b': '&d', '': e}}
 value: {format: protobuf}
 kafka: {brokers: 'a:1, b:2', properties: {linger.ms: 5, debug: 'a,b'}}
+checkpoint: {store: kafka, path: 'a b', topic: t, table: s.T, interval: 50ms}
 delivery: {max_in_flight_records: 1, max_in_flight_bytes: 100001,
            shutdown_timeout: 0ms}
 http: {listen: '[::1]:0'}

@@ -96,6 +96,14 @@ TEST(ContinuityTest, ABirthRecordCannotTellWhetherASlotWasAdvanced) {
   EXPECT_EQ(KindOf(birth, Observed()), Kind::kGoOn);
 }
 
+TEST(ContinuityTest, OnlyACheckpointKnowsWhatOtherInstancesDid) {
+  KnownSource known = Known();
+  known.by = KnownSource::By::kThisProcess;
+  ObservedSource observed = Observed();
+  observed.slot->confirmed = Lsn(0x501);
+  EXPECT_EQ(KindOf(known, observed), Kind::kGoOn);
+}
+
 TEST(ContinuityTest, P9AServerThatWasRestoredFromABackup) {
   ObservedSource observed = Observed();
   observed.wal_end = Lsn(0x4FF);

@@ -1,0 +1,43 @@
+// CheckpointFile: one checkpoint in one file of a local disk.
+//
+//   walpost.checkpoint        what DecodeCheckpoint reads, whole or not there
+//   walpost.checkpoint.tmp    while one is written; a leftover means nothing
+//   walpost.checkpoint.lock   locked as long as we live; holds our pid
+//
+// Written beside it, synced, renamed over it, and the folder synced: a crash of
+// the machine leaves the old one or the new one. The lock (flock) ends with the
+// process, however it dies, and does not reach over a network file system.
+//
+// Blocks the loop for as long as the disk takes to sync twice.
+#pragma once
+
+#include <string>
+
+#include "app/file_descriptor.h"
+#include "delivery/checkpoint_store.h"
+
+namespace walpost {
+
+class CheckpointFile final : public CheckpointStore {
+ public:
+  // Touches nothing yet.
+  explicit CheckpointFile(std::string path);
+
+  // Both take the lock first. kFailedPrecondition: another process has it.
+  // Callbacks come from within the call.
+  void Load(Loaded done) override;
+  void Save(const Checkpoint& checkpoint, Saved done) override;
+
+  std::string Name() const override;
+
+ private:
+  absl::Status Lock();
+  absl::StatusOr<std::optional<Checkpoint>> Read() const;
+  absl::Status Write(std::string_view bytes) const;
+  absl::Status Failed(std::string_view attempted, int error) const;
+
+  std::string path_;
+  FileDescriptor lock_;
+};
+
+}  // namespace walpost

@@ -1,0 +1,227 @@
+#include "kafka/checkpoint_topic.h"
+
+#include <boost/asio/executor_work_guard.hpp>
+#include <boost/asio/post.hpp>
+
+#include "base/status_macros.h"
+#include "delivery/checkpoint_codec.h"
+#include "fmt/format.h"
+#include "spdlog/spdlog.h"
+
+namespace walpost {
+
+namespace asio = boost::asio;
+using Clock = std::chrono::steady_clock;
+using std::chrono::milliseconds;
+
+namespace {
+
+constexpr milliseconds kLoadLimit{30'000};
+constexpr milliseconds kSaveLimit{10'000};
+// There is one; the producer wants to know.
+constexpr size_t kMostRecords = 8;
+
+// The producer's codes as the store's: kAborted, a spent producer, passes with
+// the next one; a record that can never be written wants an operator.
+absl::Status ForStore(const absl::Status& error) {
+  switch (error.code()) {
+    case absl::StatusCode::kInvalidArgument:
+      return absl::FailedPreconditionError(error.message());
+    case absl::StatusCode::kAborted:
+    case absl::StatusCode::kResourceExhausted:
+      return absl::UnavailableError(error.message());
+    default:
+      return error;
+  }
+}
+
+}  // namespace
+
+CheckpointTopic::CheckpointTopic(asio::any_io_executor executor,
+                                 ProducerOptions kafka, std::string topic,
+                                 std::string slot)
+    : executor_(executor),
+      kafka_(std::move(kafka)),
+      topic_(std::move(topic)),
+      slot_(std::move(slot)),
+      deadline_(executor) {}
+
+CheckpointTopic::~CheckpointTopic() = default;
+
+std::string CheckpointTopic::Name() const {
+  return fmt::format("topic {}", topic_);
+}
+
+void CheckpointTopic::Load(Loaded done) {
+  const auto look =
+      [slot = slot_](CompactedTopic& topic) -> absl::StatusOr<Found> {
+    Found found;
+    WALPOST_ASSIGN_OR_RETURN(found.presence, topic.Ensure());
+    if (found.presence.was_made) return found;
+    WALPOST_ASSIGN_OR_RETURN(found.value, topic.ReadLast(slot));
+    return found;
+  };
+  const auto then = [this,
+                     done = std::move(done)](absl::StatusOr<Found> found) {
+    if (!found.ok()) return done(found.status());
+    NotePresence(found->presence);
+    done(Decode(*found));
+  };
+  LookOnHelper(kLoadLimit, look, then);
+}
+
+absl::StatusOr<std::optional<Checkpoint>> CheckpointTopic::Decode(
+    const Found& found) const {
+  if (!found.value) return std::nullopt;
+  absl::StatusOr<Checkpoint> checkpoint = DecodeCheckpoint(*found.value);
+  if (checkpoint.ok()) return *std::move(checkpoint);
+  return absl::DataLossError(fmt::format(
+      "checkpoint topic {}, last record of key {}: {}; write one without a "
+      "value to go on from where the slot stands: echo {}: | kcat -b {} -P -t "
+      "{} -K : -Z",
+      topic_, slot_, std::string(checkpoint.status().message()), slot_,
+      kafka_.brokers, topic_));
+}
+
+void CheckpointTopic::Save(const Checkpoint& checkpoint, Saved done) {
+  saved_ = std::move(done);
+  waiting_ = EncodeCheckpoint(checkpoint);
+  awaited_ = 0;
+  deadline_.expires_after(kSaveLimit);
+  const std::weak_ptr<const bool> alive = alive_;
+  deadline_.async_wait([this, alive](boost::system::error_code error) {
+    if (error || alive.expired() || !saved_) return;
+    topic_is_ready_ = false;  // look at it again: has it been deleted?
+    Finish(absl::UnavailableError(
+        fmt::format("checkpoint topic {}: not acknowledged within {} s", topic_,
+                    kSaveLimit.count() / 1000)));
+  });
+  if (topic_is_ready_) {
+    ProduceWaiting();
+  } else {
+    PrepareTopic();
+  }
+}
+
+void CheckpointTopic::PrepareTopic() {
+  if (helper_is_busy_) return;  // for a Save given up; it goes on with ours
+  const auto look = [](CompactedTopic& topic) -> absl::StatusOr<Found> {
+    Found found;
+    WALPOST_ASSIGN_OR_RETURN(found.presence, topic.Ensure());
+    return found;
+  };
+  LookOnHelper(kSaveLimit, look, [this](absl::StatusOr<Found> found) {
+    if (!found.ok()) return Finish(found.status());
+    NotePresence(found->presence);
+    ProduceWaiting();
+  });
+}
+
+void CheckpointTopic::LookOnHelper(
+    milliseconds limit, Look look,
+    std::function<void(absl::StatusOr<Found>)> then) {
+  helper_is_busy_ = true;
+  const auto handle = [this, then](absl::StatusOr<Found> found) {
+    helper_is_busy_ = false;
+    if (found.ok()) return then(std::move(found));
+    then(absl::Status(ForStore(found.status()).code(),
+                      fmt::format("checkpoint topic {}: {}", topic_,
+                                  std::string(found.status().message()))));
+  };
+  // Values only; `handle` is called on the loop, while we live. The guard
+  // keeps the loop running for it.
+  helper_ = std::jthread(
+      [kafka = kafka_, topic = topic_, deadline = Clock::now() + limit, look,
+       handle, alive = std::weak_ptr<const bool>(alive_), executor = executor_,
+       work = asio::make_work_guard(executor_)](std::stop_token stop) {
+        absl::StatusOr<Found> found;
+        {
+          auto connected =
+              CompactedTopic::Connect(kafka, topic, stop, deadline);
+          found = connected.ok() ? look(**connected) : connected.status();
+        }
+        asio::post(executor, [found = std::move(found), handle, alive] {
+          if (!alive.expired()) handle(found);
+        });
+      });
+}
+
+void CheckpointTopic::NotePresence(const CompactedTopic::Presence& presence) {
+  if (!presence.warning.empty()) spdlog::warn("{}", presence.warning);
+  if (presence.was_made && topic_was_ready_) {
+    spdlog::warn("checkpoint topic {} was deleted: made again", topic_);
+  } else if (presence.was_made) {
+    spdlog::info("checkpoint topic {} made", topic_);
+  }
+  topic_is_ready_ = true;
+  topic_was_ready_ = true;
+}
+
+void CheckpointTopic::ProduceWaiting() {
+  if (in_flight_ || !waiting_) return;
+  absl::Status status = StartProducer();
+  if (status.ok()) {
+    Record record;
+    record.topic = topic_;
+    record.key = slot_;
+    record.value = *waiting_;
+    record.timestamp = WallNow();
+    status = producer_->Produce(record, ++last_sequence_);
+  }
+  if (!status.ok()) {
+    RetireProducer();
+    return Finish(ForStore(status));
+  }
+  waiting_.reset();
+  awaited_ = last_sequence_;
+  in_flight_ = last_sequence_;
+}
+
+absl::Status CheckpointTopic::StartProducer() {
+  if (producer_ != nullptr) return absl::OkStatus();
+  ProducerOptions options = kafka_;
+  options.client_id += "-checkpoint";
+  options.max_records = kMostRecords;
+  options.properties.emplace_back("statistics.interval.ms", "0");
+  options.properties.emplace_back("allow.auto.create.topics", "false");
+  WALPOST_ASSIGN_OR_RETURN(producer_,
+                           Producer::Create(executor_, options, *this, [] {}));
+  return absl::OkStatus();
+}
+
+// Not at once: it may be the one that calls us.
+void CheckpointTopic::RetireProducer() {
+  topic_is_ready_ = false;
+  in_flight_.reset();
+  asio::post(executor_, [producer = std::move(producer_)] {});
+}
+
+void CheckpointTopic::OnAcknowledged(Sequence sequence, WallTime /*now*/) {
+  if (sequence != in_flight_) return;
+  in_flight_.reset();
+  if (sequence == awaited_) return Finish(absl::OkStatus());
+  ProduceWaiting();
+}
+
+void CheckpointTopic::OnNotDelivered(Sequence sequence,
+                                     const absl::Status& error) {
+  if (sequence != in_flight_) return;
+  RetireProducer();
+  Finish(ForStore(error));
+}
+
+void CheckpointTopic::OnSinkFailed(const absl::Status& error) {
+  RetireProducer();
+  Finish(ForStore(error));
+}
+
+void CheckpointTopic::Finish(absl::Status status) {
+  waiting_.reset();
+  awaited_ = 0;
+  deadline_.cancel();
+  if (!saved_) return;
+  const Saved saved = std::exchange(saved_, nullptr);
+  saved(std::move(status));
+}
+
+}  // namespace walpost

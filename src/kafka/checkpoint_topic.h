@@ -1,0 +1,92 @@
+// CheckpointTopic: the last record of our slot in a compacted topic.
+//
+// Record key: the slot. Value: what DecodeCheckpoint reads. Walposts may share
+// the topic. It is made by the first Load or Save when missing, and again, with
+// a warning, when somebody has deleted it.
+//
+// At most one record is on its way: the brokers get them in the order of Save,
+// even where one took longer than its caller waited. Kafka does not compare,
+// though: the record of an instance that was suspended may come after that of
+// the one which took over, until that writes its next. So kAborted never comes.
+//
+// Calls of librdkafka that block run on a helper thread, which owns nothing of
+// ours and posts its result back.
+#pragma once
+
+#include <boost/asio/any_io_executor.hpp>
+#include <boost/asio/steady_timer.hpp>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <stop_token>
+#include <string>
+#include <thread>
+
+#include "delivery/checkpoint_store.h"
+#include "delivery/record_sink.h"
+#include "kafka/compacted_topic.h"
+#include "kafka/producer.h"
+#include "kafka/producer_options.h"
+
+namespace walpost {
+
+class CheckpointTopic final : public CheckpointStore, private RecordReports {
+ public:
+  CheckpointTopic(boost::asio::any_io_executor executor, ProducerOptions kafka,
+                  std::string topic, std::string slot);
+  // Waits for the helper thread, which gives up within seconds. A callback
+  // that has not come does not come any more.
+  ~CheckpointTopic() override;
+
+  // Answers within 30 s.
+  void Load(Loaded done) override;
+  // Answers within 10 s. What it says is unavailable may still get written.
+  void Save(const Checkpoint& checkpoint, Saved done) override;
+
+  std::string Name() const override;
+
+ private:
+  struct Found {
+    CompactedTopic::Presence presence;
+    std::optional<std::string> value;
+  };
+  using Look = std::function<absl::StatusOr<Found>(CompactedTopic& topic)>;
+  void LookOnHelper(std::chrono::milliseconds limit, Look look,
+                    std::function<void(absl::StatusOr<Found>)> then);
+
+  void OnAcknowledged(Sequence sequence, WallTime now) override;
+  void OnNotDelivered(Sequence sequence, const absl::Status& error) override;
+  void OnSinkFailed(const absl::Status& error) override;
+
+  void NotePresence(const CompactedTopic::Presence& presence);
+  absl::StatusOr<std::optional<Checkpoint>> Decode(const Found& found) const;
+  void PrepareTopic();
+  void ProduceWaiting();
+  absl::Status StartProducer();
+  void RetireProducer();
+  void Finish(absl::Status status);
+
+  boost::asio::any_io_executor executor_;
+  ProducerOptions kafka_;
+  std::string topic_;
+  std::string slot_;
+  boost::asio::steady_timer deadline_;
+  std::unique_ptr<Producer> producer_;
+
+  bool topic_is_ready_ = false;
+  bool topic_was_ready_ = false;
+  bool helper_is_busy_ = false;
+
+  Saved saved_;                         // of the Save under way
+  std::optional<std::string> waiting_;  // its bytes, while not yet produced
+  Sequence awaited_ = 0;                // its record, once produced
+  std::optional<Sequence> in_flight_;   // maybe that of a Save given up
+  Sequence last_sequence_ = 0;
+
+  // What was posted may run after our end: it looks here. Shared for that
+  // alone.
+  std::shared_ptr<const bool> alive_ = std::make_shared<const bool>(true);
+  std::jthread helper_;
+};
+
+}  // namespace walpost

@@ -1,0 +1,332 @@
+#include "kafka/compacted_topic.h"
+
+#include <algorithm>
+#include <array>
+#include <utility>
+
+#include "base/status_macros.h"
+#include "fmt/format.h"
+#include "kafka/kafka_status.h"
+#include "kafka/producer_properties.h"
+
+namespace walpost {
+
+using Clock = std::chrono::steady_clock;
+using std::chrono::milliseconds;
+
+namespace {
+
+constexpr int kPartition = 0;
+// The shortest and the longest that one call blocks.
+constexpr milliseconds kFirstSlice{500};
+constexpr milliseconds kLongestSlice{4'000};
+constexpr milliseconds kPause{50};
+
+using Metadata =
+    KafkaHandle<const rd_kafka_metadata_t, rd_kafka_metadata_destroy>;
+
+int ToMillis(MonotonicTime::duration duration) {
+  const auto millis = std::chrono::ceil<milliseconds>(duration).count();
+  return static_cast<int>(std::max<int64_t>(millis, 0));
+}
+
+// As the contract of a store has them: an operator grants rights.
+absl::Status ForStore(absl::Status status, rd_kafka_resp_err_t code) {
+  if (code == RD_KAFKA_RESP_ERR_TOPIC_AUTHORIZATION_FAILED ||
+      code == RD_KAFKA_RESP_ERR_CLUSTER_AUTHORIZATION_FAILED) {
+    return absl::FailedPreconditionError(fmt::format(
+        "{}; on this topic walpost needs DESCRIBE, DESCRIBE_CONFIGS, READ, "
+        "WRITE and, to make it, CREATE",
+        std::string(status.message())));
+  }
+  if (absl::IsInvalidArgument(status)) {
+    return absl::FailedPreconditionError(status.message());
+  }
+  return status;
+}
+
+bool MayPass(const absl::Status& status) {
+  return absl::IsUnavailable(status) || absl::IsAborted(status);
+}
+
+}  // namespace
+
+absl::StatusOr<std::unique_ptr<CompactedTopic>> CompactedTopic::Connect(
+    const ProducerOptions& options, std::string name, std::stop_token stop,
+    MonotonicTime deadline) {
+  KafkaConf conf(rd_kafka_conf_new());
+  for (const auto& [property, value] : options.properties) {
+    WALPOST_RETURN_IF_ERROR(SetKafkaProperty(conf.get(), property, value));
+  }
+  const std::pair<const char*, std::string> own[] = {
+      {"bootstrap.servers", options.brokers},
+      {"client.id", options.client_id + "-checkpoint"},
+      {"allow.auto.create.topics", "false"},
+      {"enable.partition.eof", "true"},
+      {"auto.offset.reset", "earliest"},
+      {"isolation.level", "read_uncommitted"},
+      {"fetch.wait.max.ms", "10"},
+      {"reconnect.backoff.ms", "50"},
+      {"reconnect.backoff.max.ms", "1000"},
+  };
+  for (const auto& [property, value] : own) {
+    WALPOST_RETURN_IF_ERROR(SetKafkaProperty(conf.get(), property, value));
+  }
+  rd_kafka_conf_set_events(conf.get(), RD_KAFKA_EVENT_ERROR);
+  // Nobody serves this client's logs; its errors say enough.
+  rd_kafka_conf_set_log_cb(conf.get(), nullptr);
+  char reason[512];
+  KafkaClient client(
+      rd_kafka_new(RD_KAFKA_CONSUMER, conf.get(), reason, sizeof(reason)));
+  if (client == nullptr) {
+    return absl::FailedPreconditionError(
+        fmt::format("kafka.properties: {}", reason));
+  }
+  conf.release();  // librdkafka owns it now
+  std::unique_ptr<CompactedTopic> topic(
+      new CompactedTopic(std::move(client), options.brokers, std::move(name),
+                         std::move(stop), deadline));
+  if (topic->topic_ == nullptr) {
+    return StatusFromKafka(rd_kafka_last_error(),
+                           fmt::format("topic '{}'", topic->name_));
+  }
+  return topic;
+}
+
+CompactedTopic::CompactedTopic(KafkaClient client, std::string brokers,
+                               std::string name, std::stop_token stop,
+                               MonotonicTime deadline)
+    : client_(std::move(client)),
+      topic_(rd_kafka_topic_new(client_.get(), name.c_str(), nullptr)),
+      brokers_(std::move(brokers)),
+      name_(std::move(name)),
+      stop_(std::move(stop)),
+      deadline_(deadline) {}
+
+absl::StatusOr<CompactedTopic::Presence> CompactedTopic::Ensure() {
+  Presence presence;
+  WALPOST_ASSIGN_OR_RETURN(int partitions, CountPartitions());
+  if (partitions == 0) {
+    WALPOST_RETURN_IF_ERROR(Create());
+    presence.was_made = true;
+    return presence;
+  }
+  if (partitions > 1) {
+    return absl::FailedPreconditionError(fmt::format(
+        "topic {} has {} partitions, and checkpoints need one with a single "
+        "partition: set checkpoint.topic to another, or delete it, if nothing "
+        "else uses it, and it will be made anew: kafka-topics.sh "
+        "--bootstrap-server {} --delete --topic {}",
+        name_, partitions, brokers_, name_));
+  }
+  WALPOST_ASSIGN_OR_RETURN(const std::optional<std::string> policy,
+                           CleanupPolicy());
+  if (!policy) {
+    presence.warning = fmt::format(
+        "whether topic {} has cleanup.policy=compact is unknown: grant "
+        "DESCRIBE_CONFIGS on it",
+        name_);
+  } else if (*policy != "compact") {
+    return absl::FailedPreconditionError(fmt::format(
+        "topic {} has cleanup.policy={}, so that checkpoints would get lost or "
+        "pile up; kafka-configs.sh --bootstrap-server {} --alter --entity-type "
+        "topics --entity-name {} --add-config cleanup.policy=compact",
+        name_, *policy, brokers_, name_));
+  }
+  return presence;
+}
+
+absl::StatusOr<std::optional<std::string>> CompactedTopic::ReadLast(
+    std::string_view key) {
+  const std::string attempted = fmt::format("reading topic {}", name_);
+  int64_t low = 0;
+  int64_t high = 0;
+  WALPOST_RETURN_IF_ERROR(Repeat(attempted, [&](int timeout_millis) {
+    return rd_kafka_query_watermark_offsets(
+        client_.get(), name_.c_str(), kPartition, &low, &high, timeout_millis);
+  }));
+  if (low >= high) return std::nullopt;
+  if (rd_kafka_consume_start(topic_.get(), kPartition,
+                             RD_KAFKA_OFFSET_BEGINNING) != 0) {
+    return Failed(rd_kafka_last_error(), attempted);
+  }
+  absl::Status status;
+  std::string last;
+  bool is_there = false;
+  for (int64_t next = low; status.ok() && next < high;) {
+    const KafkaMessage message(rd_kafka_consume(
+        topic_.get(), kPartition, static_cast<int>(kFirstSlice.count())));
+    if (stop_.stop_requested() || Clock::now() >= deadline_) {
+      status = GiveUp(attempted, fmt::format("offset {} of {}", next, high));
+    } else if (message == nullptr) {
+      status = ClientError();
+    } else if (message->err == RD_KAFKA_RESP_ERR__PARTITION_EOF) {
+      next = message->offset;  // what was compacted away has no record
+    } else if (message->err != RD_KAFKA_RESP_ERR_NO_ERROR) {
+      status = Failed(message->err, attempted);
+      if (MayPass(status)) status = absl::OkStatus();
+    } else {
+      next = message->offset + 1;
+      const std::string_view found(static_cast<const char*>(message->key),
+                                   message->key_len);
+      if (found != key) continue;
+      is_there = message->payload != nullptr;
+      last.assign(static_cast<const char*>(message->payload), message->len);
+    }
+  }
+  rd_kafka_consume_stop(topic_.get(), kPartition);
+  WALPOST_RETURN_IF_ERROR(status);
+  if (!is_there) return std::nullopt;
+  return last;
+}
+
+absl::Status CompactedTopic::Repeat(
+    std::string_view attempted,
+    const std::function<rd_kafka_resp_err_t(int)>& call) {
+  milliseconds slice = kFirstSlice;
+  for (;;) {
+    const MonotonicTime::duration left = deadline_ - Clock::now();
+    const rd_kafka_resp_err_t code =
+        call(ToMillis(std::min<MonotonicTime::duration>(slice, left)));
+    if (code == RD_KAFKA_RESP_ERR_NO_ERROR) return absl::OkStatus();
+    const absl::Status status = Failed(code, attempted);
+    if (!MayPass(status)) return status;
+    WALPOST_RETURN_IF_ERROR(ClientError());
+    if (stop_.stop_requested() || Clock::now() >= deadline_) {
+      return GiveUp(attempted, rd_kafka_err2str(code));
+    }
+    slice = std::min(2 * slice, kLongestSlice);
+  }
+}
+
+absl::Status CompactedTopic::Failed(rd_kafka_resp_err_t code,
+                                    std::string_view attempted) const {
+  return ForStore(StatusFromKafka(code, attempted), code);
+}
+
+absl::Status CompactedTopic::GiveUp(std::string_view attempted,
+                                    std::string_view cause) const {
+  if (stop_.stop_requested())
+    return absl::CancelledError(std::string(attempted));
+  return absl::UnavailableError(
+      fmt::format("{}: not within the time limit: {}{}{}", attempted, cause,
+                  last_client_error_.empty() ? "" : "; ", last_client_error_));
+}
+
+absl::Status CompactedTopic::ClientError() {
+  const KafkaQueue queue(rd_kafka_queue_get_main(client_.get()));
+  const int pause = static_cast<int>(kPause.count());
+  while (const KafkaEvent event =
+             KafkaEvent(rd_kafka_queue_poll(queue.get(), pause))) {
+    if (rd_kafka_event_type(event.get()) != RD_KAFKA_EVENT_ERROR) continue;
+    last_client_error_ = rd_kafka_event_error_string(event.get());
+    const absl::Status status =
+        Failed(rd_kafka_event_error(event.get()), last_client_error_);
+    if (absl::IsFailedPrecondition(status)) return status;
+  }
+  return absl::OkStatus();
+}
+
+absl::StatusOr<KafkaEvent> CompactedTopic::Answer(std::string_view attempted,
+                                                  const Ask& ask) {
+  const KafkaQueue answers(rd_kafka_queue_new(client_.get()));
+  ask(answers.get());
+  for (;;) {
+    KafkaEvent event(rd_kafka_queue_poll(answers.get(), 100));
+    if (event == nullptr) {
+      if (stop_.stop_requested() || Clock::now() >= deadline_) {
+        return GiveUp(attempted, "no answer");
+      }
+      continue;
+    }
+    const rd_kafka_resp_err_t code = rd_kafka_event_error(event.get());
+    if (code != RD_KAFKA_RESP_ERR_NO_ERROR) return Failed(code, attempted);
+    return event;
+  }
+}
+
+absl::StatusOr<int> CompactedTopic::CountPartitions() {
+  int partitions = 0;
+  const auto look = [&](int timeout_millis) {
+    const rd_kafka_metadata_t* raw = nullptr;
+    const rd_kafka_resp_err_t code = rd_kafka_metadata(
+        client_.get(), /*all_topics=*/0, topic_.get(), &raw, timeout_millis);
+    const Metadata metadata(raw);
+    if (code != RD_KAFKA_RESP_ERR_NO_ERROR) return code;
+    if (metadata->topic_cnt == 0) return RD_KAFKA_RESP_ERR__TIMED_OUT;
+    const rd_kafka_metadata_topic_t& topic = metadata->topics[0];
+    partitions = topic.partition_cnt;
+    if (topic.err == RD_KAFKA_RESP_ERR_UNKNOWN_TOPIC_OR_PART ||
+        topic.err == RD_KAFKA_RESP_ERR__UNKNOWN_TOPIC) {
+      partitions = 0;
+      return RD_KAFKA_RESP_ERR_NO_ERROR;
+    }
+    return topic.err;
+  };
+  const std::string attempted = fmt::format("looking for topic {}", name_);
+  WALPOST_RETURN_IF_ERROR(Repeat(attempted, look));
+  return partitions;
+}
+
+absl::Status CompactedTopic::Create() {
+  constexpr int kReplicasOfBroker = -1;
+  const std::string attempted = fmt::format("making topic {}", name_);
+  char reason[512];
+  const KafkaNewTopic wanted(rd_kafka_NewTopic_new(
+      name_.c_str(), 1, kReplicasOfBroker, reason, sizeof(reason)));
+  if (wanted == nullptr) {
+    return absl::FailedPreconditionError(
+        fmt::format("{}: {}", attempted, reason));
+  }
+  rd_kafka_NewTopic_set_config(wanted.get(), "cleanup.policy", "compact");
+  // Only closed segments are compacted: some 30,000 checkpoints.
+  rd_kafka_NewTopic_set_config(wanted.get(), "segment.bytes", "4194304");
+  std::array<rd_kafka_NewTopic_t*, 1> topics = {wanted.get()};
+  WALPOST_ASSIGN_OR_RETURN(
+      const KafkaEvent event, Answer(attempted, [&](rd_kafka_queue_t* answers) {
+        rd_kafka_CreateTopics(client_.get(), topics.data(), topics.size(),
+                              nullptr, answers);
+      }));
+  size_t count = 0;
+  const rd_kafka_topic_result_t** results = rd_kafka_CreateTopics_result_topics(
+      rd_kafka_event_CreateTopics_result(event.get()), &count);
+  if (count == 0) return GiveUp(attempted, "no answer");
+  const rd_kafka_resp_err_t code = rd_kafka_topic_result_error(results[0]);
+  if (code == RD_KAFKA_RESP_ERR_NO_ERROR) return absl::OkStatus();
+  if (code == RD_KAFKA_RESP_ERR_TOPIC_ALREADY_EXISTS) {
+    return absl::UnavailableError(
+        fmt::format("{}: another one was faster", attempted));
+  }
+  const char* detail = rd_kafka_topic_result_error_string(results[0]);
+  return Failed(code, fmt::format("{}: {}", attempted, detail ? detail : ""));
+}
+
+absl::StatusOr<std::optional<std::string>> CompactedTopic::CleanupPolicy() {
+  const std::string attempted = fmt::format("describing topic {}", name_);
+  const KafkaConfigResource resource(
+      rd_kafka_ConfigResource_new(RD_KAFKA_RESOURCE_TOPIC, name_.c_str()));
+  std::array<rd_kafka_ConfigResource_t*, 1> resources = {resource.get()};
+  WALPOST_ASSIGN_OR_RETURN(
+      const KafkaEvent event, Answer(attempted, [&](rd_kafka_queue_t* answers) {
+        rd_kafka_DescribeConfigs(client_.get(), resources.data(),
+                                 resources.size(), nullptr, answers);
+      }));
+  size_t count = 0;
+  const rd_kafka_ConfigResource_t** described =
+      rd_kafka_DescribeConfigs_result_resources(
+          rd_kafka_event_DescribeConfigs_result(event.get()), &count);
+  if (count == 0) return std::nullopt;
+  const rd_kafka_resp_err_t code = rd_kafka_ConfigResource_error(described[0]);
+  if (code == RD_KAFKA_RESP_ERR_TOPIC_AUTHORIZATION_FAILED) return std::nullopt;
+  if (code != RD_KAFKA_RESP_ERR_NO_ERROR) return Failed(code, attempted);
+  const rd_kafka_ConfigEntry_t** entries =
+      rd_kafka_ConfigResource_configs(described[0], &count);
+  for (size_t i = 0; i < count; ++i) {
+    const std::string_view name = rd_kafka_ConfigEntry_name(entries[i]);
+    const char* value = rd_kafka_ConfigEntry_value(entries[i]);
+    if (name == "cleanup.policy" && value != nullptr) return value;
+  }
+  return std::nullopt;
+}
+
+}  // namespace walpost

@@ -1,0 +1,31 @@
+// Handles of librdkafka that destroy what they hold.
+#pragma once
+
+#include <librdkafka/rdkafka.h>
+
+#include <memory>
+
+namespace walpost {
+
+// Calls a C destroy function on what a unique_ptr holds.
+template <auto Function>
+struct CallOnDestroy {
+  template <typename T>
+  void operator()(T* object) const {
+    Function(object);
+  }
+};
+template <typename T, auto Function>
+using KafkaHandle = std::unique_ptr<T, CallOnDestroy<Function>>;
+
+using KafkaClient = KafkaHandle<rd_kafka_t, rd_kafka_destroy>;
+using KafkaQueue = KafkaHandle<rd_kafka_queue_t, rd_kafka_queue_destroy>;
+using KafkaEvent = KafkaHandle<rd_kafka_event_t, rd_kafka_event_destroy>;
+using KafkaTopic = KafkaHandle<rd_kafka_topic_t, rd_kafka_topic_destroy>;
+using KafkaMessage = KafkaHandle<rd_kafka_message_t, rd_kafka_message_destroy>;
+using KafkaNewTopic =
+    KafkaHandle<rd_kafka_NewTopic_t, rd_kafka_NewTopic_destroy>;
+using KafkaConfigResource =
+    KafkaHandle<rd_kafka_ConfigResource_t, rd_kafka_ConfigResource_destroy>;
+
+}  // namespace walpost

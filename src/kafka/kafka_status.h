@@ -1,0 +1,17 @@
+// Errors of librdkafka as absl::Status.
+#pragma once
+
+#include <librdkafka/rdkafka.h>
+
+#include <string_view>
+
+#include "absl/status/status.h"
+
+namespace walpost {
+
+// The code says what to do (delivery/error_policy.h). `attempted` says what
+// was tried: "delivering 12 bytes to topic t".
+absl::Status StatusFromKafka(rd_kafka_resp_err_t code,
+                             std::string_view attempted);
+
+}  // namespace walpost

@@ -1,0 +1,124 @@
+#include "postgres/checkpoint_sql.h"
+
+#include "absl/strings/numbers.h"
+#include "base/status_macros.h"
+#include "fmt/format.h"
+#include "postgres/publication.h"
+#include "walpost_sql.h"
+
+namespace walpost {
+namespace {
+
+constexpr std::string_view kDefaultTable = "public.walpost_checkpoint";
+
+// Without comments, which are lines of their own, and line breaks.
+std::string OneLine(std::string_view sql) {
+  std::string line;
+  while (!sql.empty()) {
+    std::string_view next = sql.substr(0, sql.find('\n'));
+    sql.remove_prefix(std::min(next.size() + 1, sql.size()));
+    next.remove_prefix(std::min(next.find_first_not_of(' '), next.size()));
+    if (next.empty() || next.starts_with("--")) continue;
+    if (!line.empty() && !line.ends_with('(') && !next.starts_with(')')) {
+      line += ' ';
+    }
+    line += next;
+  }
+  return line;
+}
+
+absl::Status Unreadable(std::string_view column, std::string_view text) {
+  return absl::DataLossError(fmt::format("its {} is '{}'", column, text));
+}
+
+absl::StatusOr<Lsn> ParseLsn(std::string_view column, const std::string& text) {
+  absl::StatusOr<Lsn> lsn = Lsn::Parse(text);
+  if (!lsn.ok()) return Unreadable(column, text);
+  return lsn;
+}
+
+template <typename Integer>
+absl::StatusOr<Integer> ParseInteger(std::string_view column,
+                                     const std::string& text) {
+  Integer value = 0;
+  if (!absl::SimpleAtoi(text, &value)) return Unreadable(column, text);
+  return value;
+}
+
+}  // namespace
+
+std::string CreateCheckpointTableSql(std::string_view table) {
+  const std::string quoted =
+      table == kDefaultTable ? std::string(table) : QuoteQualifiedName(table);
+  std::string sql = OneLine(kSql_checkpoint);
+  for (size_t at = sql.find(kDefaultTable); at != std::string::npos;
+       at = sql.find(kDefaultTable, at + quoted.size())) {
+    sql.replace(at, kDefaultTable.size(), quoted);
+  }
+  return sql;
+}
+
+std::string GrantCheckpointTableSql(std::string_view table,
+                                    std::string_view user) {
+  return fmt::format(
+      "{} GRANT USAGE ON SCHEMA {} TO {}; "
+      "GRANT SELECT, INSERT, UPDATE ON {} TO {};",
+      CreateCheckpointTableSql(table),
+      QuoteName(table.substr(0, table.find('.'))), QuoteName(user),
+      QuoteQualifiedName(table), QuoteName(user));
+}
+
+std::string LoadCheckpointSql(std::string_view table, std::string_view slot,
+                              const QuoteLiteral& quote) {
+  return fmt::format(
+      "SELECT slot, system_identifier, timeline, birth, confirmed, commit_lsn, "
+      "ordinal, (extract(epoch FROM written_at) * 1000000)::bigint "
+      "FROM {} WHERE slot = {}",
+      QuoteQualifiedName(table), quote(slot));
+}
+
+std::string SaveCheckpointSql(std::string_view table,
+                              const Checkpoint& checkpoint,
+                              const QuoteLiteral& quote) {
+  return fmt::format(
+      "INSERT INTO {} AS stored (slot, system_identifier, timeline, birth, "
+      "confirmed, commit_lsn, ordinal, written_at) "
+      "VALUES ({}, {}, {}, '{}', '{}', '{}', {}, "
+      "timestamptz 'epoch' + {} * interval '1 microsecond') "
+      "ON CONFLICT (slot) DO UPDATE SET "
+      "system_identifier = excluded.system_identifier, "
+      "timeline = excluded.timeline, birth = excluded.birth, "
+      "confirmed = excluded.confirmed, commit_lsn = excluded.commit_lsn, "
+      "ordinal = excluded.ordinal, written_at = excluded.written_at "
+      "WHERE stored.system_identifier <> excluded.system_identifier "
+      "OR (stored.timeline, stored.birth, stored.confirmed, "
+      "stored.commit_lsn, stored.ordinal) <= (excluded.timeline, "
+      "excluded.birth, excluded.confirmed, excluded.commit_lsn, "
+      "excluded.ordinal) RETURNING true",
+      QuoteQualifiedName(table), quote(checkpoint.slot),
+      quote(checkpoint.system_identifier), checkpoint.timeline,
+      checkpoint.birth.ToString(), checkpoint.confirmed.ToString(),
+      checkpoint.position.commit_lsn.ToString(), checkpoint.position.ordinal,
+      checkpoint.written_at.time_since_epoch().count());
+}
+
+absl::StatusOr<Checkpoint> ParseCheckpointRow(const CheckpointRow& row) {
+  Checkpoint checkpoint;
+  checkpoint.slot = row.slot;
+  checkpoint.system_identifier = row.system_identifier;
+  WALPOST_ASSIGN_OR_RETURN(checkpoint.timeline,
+                           ParseInteger<uint32_t>("timeline", row.timeline));
+  WALPOST_ASSIGN_OR_RETURN(checkpoint.birth, ParseLsn("birth", row.birth));
+  WALPOST_ASSIGN_OR_RETURN(checkpoint.confirmed,
+                           ParseLsn("confirmed", row.confirmed));
+  WALPOST_ASSIGN_OR_RETURN(checkpoint.position.commit_lsn,
+                           ParseLsn("commit_lsn", row.commit_lsn));
+  WALPOST_ASSIGN_OR_RETURN(checkpoint.position.ordinal,
+                           ParseInteger<uint64_t>("ordinal", row.ordinal));
+  WALPOST_ASSIGN_OR_RETURN(const int64_t micros,
+                           ParseInteger<int64_t>("written_at", row.written_at));
+  checkpoint.written_at = WallTime(std::chrono::microseconds(micros));
+  return checkpoint;
+}
+
+}  // namespace walpost

@@ -1,0 +1,52 @@
+// The SQL of the checkpoint table (sql/checkpoint.sql), and its rows.
+//
+// `table` is schema.table as configured; names are quoted here. `quote` makes
+// an SQL literal of a text: Connection::Literal.
+#pragma once
+
+#include <functional>
+#include <string>
+#include <string_view>
+
+#include "absl/status/statusor.h"
+#include "delivery/checkpoint.h"
+
+namespace walpost {
+
+using QuoteLiteral = std::function<std::string(std::string_view)>;
+
+// sql/checkpoint.sql for this table: one command on one line.
+std::string CreateCheckpointTableSql(std::string_view table);
+
+// For an operator, likewise on one line: makes the table where it is missing,
+// and lets `user` read and write it.
+std::string GrantCheckpointTableSql(std::string_view table,
+                                    std::string_view user);
+
+// The row of a slot, in the columns of CheckpointRow.
+std::string LoadCheckpointSql(std::string_view table, std::string_view slot,
+                              const QuoteLiteral& quote);
+
+// Inserts the row, or overwrites it unless it is a later one: of a later
+// timeline, else of a younger slot, else further on. A row of another cluster
+// was copied here, and is overwritten. Gives one row when it has written.
+std::string SaveCheckpointSql(std::string_view table,
+                              const Checkpoint& checkpoint,
+                              const QuoteLiteral& quote);
+
+// What LoadCheckpointSql selects, as text.
+struct CheckpointRow {
+  std::string slot;
+  std::string system_identifier;
+  std::string timeline;
+  std::string birth;
+  std::string confirmed;
+  std::string commit_lsn;
+  std::string ordinal;
+  std::string written_at;  // microseconds since 1970
+};
+
+// kDataLoss: a value that walpost never wrote.
+absl::StatusOr<Checkpoint> ParseCheckpointRow(const CheckpointRow& row);
+
+}  // namespace walpost

@@ -1,0 +1,193 @@
+#include "postgres/checkpoint_table.h"
+
+#include <boost/asio/awaitable.hpp>
+#include <boost/asio/co_spawn.hpp>
+#include <exception>
+
+#include "fmt/format.h"
+#include "postgres/checkpoint_sql.h"
+#include "postgres/connection.h"
+#include "postgres/publication.h"
+#include "postgres/sqlstate.h"
+
+namespace walpost {
+
+namespace asio = boost::asio;
+using Clock = std::chrono::steady_clock;
+
+namespace {
+
+constexpr std::chrono::seconds kConnectLimit{5};
+// Also for a synchronous standby that does not answer.
+constexpr std::chrono::seconds kStatementLimit{10};
+
+constexpr std::string_view kSqlstateInsufficientPrivilege = "42501";
+// Two of us made the table at once.
+constexpr std::string_view kSqlstateUniqueViolation = "23505";
+
+}  // namespace
+
+class CheckpointTable::Session {
+ public:
+  Session(asio::any_io_executor executor, std::string conninfo,
+          std::string slot, std::string table)
+      : executor_(executor), slot_(std::move(slot)), table_(std::move(table)) {
+    options_.conninfo = std::move(conninfo);
+    options_.application_name = fmt::format("walpost:{}:checkpoint", slot_);
+    options_.settings.push_back("synchronous_commit=on");
+    options_.connect_timeout = kConnectLimit;
+  }
+
+  asio::awaitable<absl::StatusOr<std::optional<Checkpoint>>> Load() {
+    absl::StatusOr<std::optional<Checkpoint>> checkpoint;
+    absl::Status status = co_await Open();
+    if (status.ok()) {
+      const std::string sql = LoadCheckpointSql(table_, slot_, Quote());
+      absl::StatusOr<QueryRows> rows = co_await Execute(sql);
+      status = rows.status();
+      if (rows.ok()) checkpoint = ParseRows(*rows);
+    }
+    if (!status.ok()) co_return Close(status);
+    co_return checkpoint;
+  }
+
+  asio::awaitable<absl::Status> Save(Checkpoint checkpoint) {
+    absl::Status status = co_await Open();
+    bool written = false;
+    if (status.ok()) {
+      const std::string sql = SaveCheckpointSql(table_, checkpoint, Quote());
+      absl::StatusOr<QueryRows> rows = co_await Execute(sql);
+      status = rows.status();
+      written = rows.ok() && rows->size() > 0;
+    }
+    if (!status.ok()) co_return Close(status);
+    if (!written) {
+      co_return absl::AbortedError(fmt::format(
+          "checkpoint table {}: another instance has written a later "
+          "checkpoint of slot {}",
+          table_, slot_));
+    }
+    co_return status;
+  }
+
+  // Ends what is under way, unheard.
+  void Abandon() {
+    abandoned_ = true;
+    if (connection_ == nullptr) return;
+    connection_->set_deadline(Clock::now());
+    connection_->waiter().Wake();
+  }
+  bool abandoned() const { return abandoned_; }
+
+ private:
+  QuoteLiteral Quote() {
+    return [this](std::string_view text) { return connection_->Literal(text); };
+  }
+
+  asio::awaitable<absl::StatusOr<QueryRows>> Execute(std::string sql) {
+    connection_->set_deadline(Clock::now() + kStatementLimit);
+    co_return co_await connection_->Execute(sql);
+  }
+
+  // A session, and the table. CREATE TABLE IF NOT EXISTS would ask for the
+  // right to create even where it exists.
+  asio::awaitable<absl::Status> Open() {
+    if (connection_ != nullptr) co_return absl::OkStatus();
+    absl::StatusOr<std::unique_ptr<Connection>> connected =
+        co_await Connection::Connect(executor_, options_);
+    if (!connected.ok()) co_return connected.status();
+    if (abandoned_) co_return absl::CancelledError();
+    connection_ = *std::move(connected);
+    const std::string find =
+        fmt::format("SELECT to_regclass({}) IS NOT NULL",
+                    connection_->Literal(QuoteQualifiedName(table_)));
+    absl::StatusOr<QueryRows> rows = co_await Execute(find);
+    if (!rows.ok()) co_return rows.status();
+    if (rows->Bool(0, 0)) co_return absl::OkStatus();
+    const std::string create = CreateCheckpointTableSql(table_);
+    rows = co_await Execute(create);
+    co_return rows.status();
+  }
+
+  // Gives the session up, and says what the error means for a store.
+  absl::Status Close(const absl::Status& error) {
+    const std::unique_ptr<Connection> connection = std::move(connection_);
+    const std::string text = fmt::format("checkpoint table {}: {}", table_,
+                                         std::string(error.message()));
+    const std::string sqlstate = SqlstateOf(error);
+    if (sqlstate == kSqlstateInsufficientPrivilege && connection != nullptr) {
+      const std::string user = PQuser(connection->raw());
+      return absl::FailedPreconditionError(fmt::format(
+          "checkpoint table {}: user {} may not make, read or write it; run "
+          "as the owner of the schema (sql/checkpoint.sql): {}",
+          table_, user, GrantCheckpointTableSql(table_, user)));
+    }
+    if (sqlstate == kSqlstateUniqueViolation ||
+        absl::IsDeadlineExceeded(error)) {
+      return absl::UnavailableError(text);
+    }
+    return absl::Status(error.code(), text);
+  }
+
+  absl::StatusOr<std::optional<Checkpoint>> ParseRows(
+      const QueryRows& rows) const {
+    if (rows.size() == 0) return std::nullopt;
+    CheckpointRow row;
+    row.slot = rows.Text(0, 0);
+    row.system_identifier = rows.Text(0, 1);
+    row.timeline = rows.Text(0, 2);
+    row.birth = rows.Text(0, 3);
+    row.confirmed = rows.Text(0, 4);
+    row.commit_lsn = rows.Text(0, 5);
+    row.ordinal = rows.Text(0, 6);
+    row.written_at = rows.Text(0, 7);
+    absl::StatusOr<Checkpoint> checkpoint = ParseCheckpointRow(row);
+    if (checkpoint.ok()) return *std::move(checkpoint);
+    return absl::DataLossError(
+        fmt::format("checkpoint table {}, slot {}: {}; delete the row to go on "
+                    "from where the slot stands",
+                    table_, slot_, std::string(checkpoint.status().message())));
+  }
+
+  asio::any_io_executor executor_;
+  ConnectionOptions options_;
+  std::string slot_;
+  std::string table_;
+  std::unique_ptr<Connection> connection_;
+  bool abandoned_ = false;
+};
+
+CheckpointTable::CheckpointTable(asio::any_io_executor executor,
+                                 std::string conninfo, std::string slot,
+                                 std::string table)
+    : executor_(executor),
+      table_(table),
+      session_(std::make_shared<Session>(executor, std::move(conninfo),
+                                         std::move(slot), std::move(table))) {}
+
+CheckpointTable::~CheckpointTable() { session_->Abandon(); }
+
+std::string CheckpointTable::Name() const {
+  return fmt::format("table {}", table_);
+}
+
+void CheckpointTable::Load(Loaded done) {
+  asio::co_spawn(executor_, session_->Load(),
+                 [session = session_, done = std::move(done)](
+                     std::exception_ptr exception,
+                     absl::StatusOr<std::optional<Checkpoint>> loaded) {
+                   if (exception) std::rethrow_exception(exception);
+                   if (!session->abandoned()) done(std::move(loaded));
+                 });
+}
+
+void CheckpointTable::Save(const Checkpoint& checkpoint, Saved done) {
+  asio::co_spawn(executor_, session_->Save(checkpoint),
+                 [session = session_, done = std::move(done)](
+                     std::exception_ptr exception, absl::Status saved) {
+                   if (exception) std::rethrow_exception(exception);
+                   if (!session->abandoned()) done(std::move(saved));
+                 });
+}
+
+}  // namespace walpost

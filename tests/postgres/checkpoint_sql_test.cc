@@ -1,0 +1,105 @@
+#include "postgres/checkpoint_sql.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+namespace walpost {
+namespace {
+
+using ::testing::HasSubstr;
+using ::testing::Not;
+
+constexpr char kTable[] = "public.walpost_checkpoint";
+
+std::string Quote(std::string_view text) {
+  return "<" + std::string(text) + ">";
+}
+
+CheckpointRow Row() {
+  CheckpointRow row;
+  row.slot = "walpost";
+  row.system_identifier = "7412345678901234567";
+  row.timeline = "4294967295";
+  row.birth = "0/15000000";
+  row.confirmed = "1/A";
+  row.commit_lsn = "FFFFFFFF/FFFFFFFF";
+  row.ordinal = "9";
+  row.written_at = "1700000000123456";
+  return row;
+}
+
+TEST(CheckpointSqlTest, ReadsARow) {
+  const auto checkpoint = ParseCheckpointRow(Row());
+  ASSERT_TRUE(checkpoint.ok()) << checkpoint.status();
+  EXPECT_EQ(checkpoint->slot, "walpost");
+  EXPECT_EQ(checkpoint->system_identifier, "7412345678901234567");
+  EXPECT_EQ(checkpoint->timeline, UINT32_MAX);
+  EXPECT_EQ(checkpoint->birth, Lsn(0x15000000));
+  EXPECT_EQ(checkpoint->confirmed, Lsn(0x1'0000'000A));
+  EXPECT_EQ(checkpoint->position.commit_lsn, Lsn(UINT64_MAX));
+  EXPECT_EQ(checkpoint->position.ordinal, 9u);
+  EXPECT_EQ(checkpoint->written_at.time_since_epoch().count(),
+            1'700'000'000'123'456);
+}
+
+TEST(CheckpointSqlTest, ValuesThatWalpostNeverWroteAreDataLoss) {
+  struct {
+    std::string CheckpointRow::*column;
+    const char* text;
+    const char* named;
+  } const rows[] = {
+      {&CheckpointRow::timeline, "-1", "timeline is '-1'"},
+      {&CheckpointRow::timeline, "4294967296", "timeline"},
+      {&CheckpointRow::birth, "", "birth"},
+      {&CheckpointRow::confirmed, "x", "confirmed"},
+      {&CheckpointRow::commit_lsn, "1", "commit_lsn"},
+      {&CheckpointRow::ordinal, "-1", "ordinal"},
+      {&CheckpointRow::written_at, "now", "written_at"},
+  };
+  for (const auto& [column, text, named] : rows) {
+    CheckpointRow row = Row();
+    row.*column = text;
+    const absl::Status status = ParseCheckpointRow(row).status();
+    EXPECT_TRUE(absl::IsDataLoss(status)) << named << status;
+    EXPECT_THAT(std::string(status.message()), HasSubstr(named));
+  }
+}
+
+TEST(CheckpointSqlTest, SavesEveryColumn) {
+  const std::string sql =
+      SaveCheckpointSql(kTable, *ParseCheckpointRow(Row()), Quote);
+  EXPECT_THAT(sql, HasSubstr(R"(INSERT INTO "public"."walpost_checkpoint")"));
+  EXPECT_THAT(sql,
+              HasSubstr("(<walpost>, <7412345678901234567>, 4294967295, "
+                        "'0/15000000', '1/A', 'FFFFFFFF/FFFFFFFF', 9, "
+                        "timestamptz 'epoch' + 1700000000123456 * interval"));
+}
+
+TEST(CheckpointSqlTest, QuotesTheSlotToLoad) {
+  EXPECT_THAT(LoadCheckpointSql("a.B", "s", Quote),
+              HasSubstr(R"(FROM "a"."B" WHERE slot = <s>)"));
+}
+
+TEST(CheckpointSqlTest, MakesATableOfAnyName) {
+  EXPECT_THAT(CreateCheckpointTableSql(kTable),
+              HasSubstr("create table if not exists "
+                        "public.walpost_checkpoint ("));
+  const std::string sql = CreateCheckpointTableSql("App.point");
+  EXPECT_THAT(sql, HasSubstr(R"(create table if not exists "App"."point" ()"));
+  EXPECT_THAT(sql, Not(HasSubstr("public")));
+}
+
+TEST(CheckpointSqlTest, TellsAnOperatorWhatToRunOnOneLine) {
+  const std::string sql = GrantCheckpointTableSql(kTable, "o'walpost");
+  EXPECT_THAT(sql, Not(HasSubstr("\n")));
+  EXPECT_THAT(sql, Not(HasSubstr("--")));
+  EXPECT_THAT(sql, HasSubstr("create table if not exists "
+                             "public.walpost_checkpoint (slot text"));
+  EXPECT_THAT(sql, HasSubstr("fillfactor = 10);"));
+  EXPECT_THAT(sql,
+              HasSubstr(R"(GRANT USAGE ON SCHEMA "public" TO "o'walpost")"));
+  EXPECT_THAT(sql, HasSubstr("GRANT SELECT, INSERT, UPDATE ON"));
+}
+
+}  // namespace
+}  // namespace walpost
