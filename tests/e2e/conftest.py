@@ -18,7 +18,9 @@ sys.dont_write_bytecode = True
 
 # pylint: disable=wrong-import-position
 from harness import (ExternalKafka, ExternalPostgres, Kafka,  # noqa: E402
-                     KafkaReader, Outbox, Postgres, Walpost)
+                     KafkaCluster, KafkaReader, Outbox, Postgres, Proxy,
+                     Walpost)
+from harness.figures import noted  # noqa: E402
 from harness.ports import free_port  # noqa: E402
 
 
@@ -28,6 +30,12 @@ def pytest_runtest_makereport():
     report = (yield).get_result()
     if report.skipped:
         report.outcome = "failed"
+
+
+def pytest_terminal_summary(terminalreporter):
+    """What the tests have measured, also when they have passed."""
+    for line in noted():
+        terminalreporter.write_line(line)
 
 
 @contextlib.contextmanager
@@ -71,6 +79,14 @@ def kafka(module_directory):
     broker.close()
 
 
+@pytest.fixture(scope="module")
+def kafka_cluster(module_directory):
+    """Three brokers; a test that harms one mends it."""
+    cluster = KafkaCluster(module_directory / "cluster").start()
+    yield cluster
+    cluster.close()
+
+
 @pytest.fixture
 def own_postgres(directory):
     """A server that the test may harm."""
@@ -85,6 +101,20 @@ def own_kafka(directory):
     broker = Kafka(directory / "kafka").start()
     yield broker
     broker.close()
+
+
+@pytest.fixture
+def proxy_of():
+    """Makes Proxies: proxy_of(port); they are closed at the end."""
+    made = []
+
+    def make(target_port, port=None):
+        made.append(Proxy(target_port, port))
+        return made[-1]
+
+    yield make
+    for proxy in made:
+        proxy.close()
 
 
 @pytest.fixture

@@ -4,8 +4,13 @@ A judge that cannot find fault proves nothing, and a reader that loses a null
 hides a bug; so they are tested first, against real servers.
 """
 
+import contextlib
 import dataclasses
+import random
+import socket
 import subprocess
+import threading
+import time
 
 import pytest
 
@@ -136,3 +141,124 @@ def test_load_leaves_a_rising_version_per_key(outbox):
     deleted = len(events) - outbox.database.value(
         "select count(*) from outbox")
     assert deleted > 0
+
+
+class _Echo:
+    """A server that sends back whatever it is sent."""
+
+    def __init__(self):
+        self._listener = socket.create_server(("127.0.0.1", 0))
+        self.port = self._listener.getsockname()[1]
+        self.connections = []
+        threading.Thread(target=self._accept, daemon=True).start()
+
+    def _accept(self):
+        while True:
+            connection, _ = self._listener.accept()
+            self.connections.append(connection)
+            threading.Thread(target=self._serve, args=(connection,),
+                             daemon=True).start()
+
+    @staticmethod
+    def _serve(connection):
+        try:
+            while data := connection.recv(1 << 16):
+                connection.sendall(data)
+        except OSError:
+            pass
+
+
+@pytest.fixture
+def echo(proxy_of):
+    """A proxy before a server that echoes, and a connection to it."""
+    server = _Echo()
+    proxy = proxy_of(server.port)
+    with contextlib.closing(_connect(proxy)) as client:
+        assert _echoed(client, b"hello")[0] == b"hello"
+        yield proxy, client
+
+
+def _connect(proxy):
+    return socket.create_connection(("127.0.0.1", proxy.port), timeout=10)
+
+
+def _echoed(client, data):
+    """Sends and receives that much; returns it with the pieces' sizes."""
+    client.sendall(data)
+    received, sizes = b"", []
+    while len(received) < len(data):
+        piece = client.recv(1 << 16)
+        assert piece, "the connection ended"
+        received += piece
+        sizes.append(len(piece))
+    return received, sizes
+
+
+def _is_silent(client, seconds=0.5):
+    client.settimeout(seconds)
+    try:
+        client.recv(1)
+    except TimeoutError:
+        return True
+    finally:
+        client.settimeout(10)
+    return False
+
+
+def test_proxy_forwards_every_byte(echo):
+    _, client = echo
+    data = random.Random(1).randbytes(3_000_000)
+    sender = threading.Thread(target=client.sendall, args=(data,))
+    sender.start()
+    received = b""
+    while len(received) < len(data):
+        received += client.recv(1 << 16)
+    sender.join()
+    assert received == data
+
+
+def test_proxy_splits_and_delays(echo):
+    proxy, client = echo
+    data = random.Random(2).randbytes(20_000)
+    proxy.split(7)
+    received, sizes = _echoed(client, data)
+    assert received == data and len(sizes) > 100
+    proxy.clear()
+    proxy.delay(0.2)
+    begun = time.monotonic()
+    assert _echoed(client, b"late")[0] == b"late"
+    assert 0.4 <= time.monotonic() - begun < 3
+    proxy.clear()
+    assert _echoed(client, data)[0] == data
+
+
+def test_proxy_cuts_and_heals(echo):
+    proxy, client = echo
+    proxy.cut()
+    client.sendall(b"held")
+    second = _connect(proxy)  # the kernel's backlog takes it
+    second.sendall(b"new")
+    assert _is_silent(client) and _is_silent(second)
+    proxy.heal()
+    assert client.recv(10) == b"held" and second.recv(10) == b"new"
+    second.close()
+
+
+def test_proxy_drops_for_ever_and_takes_new_connections(echo):
+    proxy, client = echo
+    proxy.drop()
+    client.sendall(b"lost")
+    assert _is_silent(client)
+    with contextlib.closing(_connect(proxy)) as second:
+        assert _echoed(second, b"new")[0] == b"new"
+    client.sendall(b"lost, too")
+    assert _is_silent(client)
+
+
+def test_proxy_resets(echo):
+    proxy, client = echo
+    proxy.reset()
+    with pytest.raises(ConnectionResetError):
+        client.recv(1)
+    with contextlib.closing(_connect(proxy)) as second:
+        assert _echoed(second, b"new")[0] == b"new"

@@ -7,7 +7,7 @@ import os
 import signal
 import time
 
-from harness import Checker, KafkaReader, Outbox, wait_until
+from harness import MOST_MEMORY, Outbox, judge, note, wait_until
 
 _SEGMENT = 16 << 20
 
@@ -37,8 +37,7 @@ def test_p10_frozen_walsender(walpost, database, kafka, outbox, topics):
         os.kill(pid, signal.SIGCONT)
     relay.wait_ready(10)
     database.wait_confirmed(database.name)
-    Checker(outbox.expected(),
-            KafkaReader(kafka.bootstrap).read_all(topics)).assert_clean()
+    judge(outbox, kafka, relay, at_least=1)
 
 
 def test_p10_a_role_that_may_not_replicate_any_more(
@@ -60,8 +59,7 @@ def test_p10_a_role_that_may_not_replicate_any_more(
     database.execute("alter role relay replication")
     relay.wait_ready(30)
     database.wait_confirmed(database.name)
-    Checker(outbox.expected(),
-            KafkaReader(kafka.bootstrap).read_all(topics)).assert_clean()
+    judge(outbox, kafka, relay, at_least=1)
 
 
 def test_p7_p10_wal_budget(walpost, own_database, own_kafka, topics):
@@ -81,8 +79,7 @@ def test_p7_p10_wal_budget(walpost, own_database, own_kafka, topics):
     own_database.wait_confirmed(own_database.name)
     own_database.execute("checkpoint")
     relay.wait_ready(30)
-    Checker(outbox.expected(),
-            KafkaReader(own_kafka.bootstrap).read_all(topics)).assert_clean()
+    judge(outbox, own_kafka, relay, at_least=1)
 
 
 def test_p7_an_idle_outbox_lets_go_of_wal(walpost, own_database, kafka,
@@ -92,8 +89,7 @@ def test_p7_an_idle_outbox_lets_go_of_wal(walpost, own_database, kafka,
     own_database.execute("create table noise (filler text)")
     relay = walpost(own_database, kafka, topics).run()
     _write_wal(own_database, megabytes << 20)
-    end = own_database.current_lsn()
-    own_database.wait_confirmed(own_database.name, end)
+    own_database.wait_confirmed(own_database.name, seconds=180)
 
     def retained():
         own_database.execute("checkpoint")
@@ -108,7 +104,10 @@ def test_p7_an_idle_outbox_lets_go_of_wal(walpost, own_database, kafka,
     wait_until(lambda: retained() < 2 * _SEGMENT,
                lambda: f"WAL to be released; {retained() >> 20} MiB are kept",
                seconds=40, pause=1)
+    note(f"{megabytes} MiB written elsewhere, {retained() >> 10} KiB kept, "
+         f"{relay.peak_memory_bytes() >> 20} MiB resident")
     assert relay.get("/readyz")[0] == 200
+    assert relay.peak_memory_bytes() < MOST_MEMORY
 
 
 def _has_snapshot_function(database):
@@ -121,5 +120,3 @@ def _write_wal(database, size):
     for _ in range(0, size, 8 << 20):
         database.execute("insert into noise select repeat(md5(n::text), 32) "
                          "from generate_series(1, 8192) n")
-
-

@@ -7,13 +7,17 @@ temporary folder; it dies with the process that started it.
 from harness.checker import Checker, Expected
 from harness.database import Database
 from harness.external import ExternalKafka, ExternalPostgres
+from harness.figures import note
+from harness.judge import MOST_MEMORY, judge, verify
 from harness.kafka import Kafka
+from harness.kafka_cluster import KafkaCluster
 from harness.kafka_reader import KafkaReader, Record
 from harness.load import Load
 from harness.lsn import lsn
 from harness.outbox import Outbox
 from harness.postgres import Postgres
 from harness.proxy import Proxy
+from harness.readiness import Readiness
 from harness.waiting import wait_until
 from harness.walpost import Walpost
 
@@ -24,13 +28,19 @@ __all__ = [
     "ExternalKafka",
     "ExternalPostgres",
     "Kafka",
+    "KafkaCluster",
     "KafkaReader",
     "Load",
+    "MOST_MEMORY",
     "Outbox",
     "Postgres",
     "Proxy",
+    "Readiness",
     "Record",
     "Walpost",
+    "judge",
     "lsn",
+    "note",
+    "verify",
     "wait_until",
 ]

@@ -58,6 +58,11 @@ class Checker:
                     and not name.startswith("_")]
         assert not findings, "\n".join(findings + [self.summary()])
 
+    @property
+    def records(self):
+        """How many records were compared."""
+        return len(self._records)
+
     def summary(self):
         return (f"{len(self._expected)} committed, {len(self._records)} "
                 f"records, {self.duplicates} duplicates")

@@ -60,6 +60,10 @@ class Database:
         """The first column of the first row."""
         return self.execute(sql, parameters)[0][0]
 
+    def major(self):
+        """The server's major version."""
+        return int(self.value("show server_version_num")) // 10000
+
     def current_lsn(self):
         """Where the next WAL record will go: the end of the last commit."""
         return lsn(self.value("select pg_current_wal_insert_lsn()::text"))

@@ -31,25 +31,42 @@ class Kafka:
     Topics are created by the first record, with `partitions` partitions.
     `properties` are added to server.properties. Ports and data stay the same
     through stop(), kill() and start().
+
+    With `advertised_port` it also listens on `behind_port`, and tells who
+    comes that way to go to `advertised_port`: that of a Proxy.
     """
 
-    def __init__(self, directory, partitions=4, properties=None):
+    def __init__(self, directory, partitions=4, properties=None,
+                 advertised_port=None, controller=None, cluster_id=None,
+                 jvm=()):
         self._directory = pathlib.Path(directory)
         self._directory.mkdir(parents=True)
         self._process = None
+        self._jvm = [*_JVM, *jvm]
+        self._cluster_id = cluster_id or new_cluster_id()
+        self._controller = controller or f"127.0.0.1:{free_port()}"
         self.bootstrap = f"127.0.0.1:{free_port()}"
+        self.behind_port = free_port() if advertised_port else None
         self._config = self._directory / "server.properties"
         self._config.write_text(_lines(
-            self._properties(partitions) | (properties or {})))
+            self._properties(partitions) | self._behind(advertised_port)
+            | (properties or {})))
         (self._directory / "log4j2.properties").write_text(_LOG4J)
         self._format()
 
     def start(self, seconds=120):
+        return self.launch().wait_started(seconds)
+
+    def launch(self):
+        """Starts it, and does not wait."""
         self._process = Process(
-            ["java", *_JVM, f"-Dlog4j2.configurationFile={self._directory}"
+            ["java", *self._jvm, f"-Dlog4j2.configurationFile={self._directory}"
              "/log4j2.properties", "-cp", _class_path(), "kafka.Kafka",
              self._config],
             self._directory / "kafka.log", cwd=self._directory)
+        return self
+
+    def wait_started(self, seconds=120):
         wait_until(self._answers, lambda: "Kafka to start:\n" +
                    self._process.log_tail(), seconds, pause=0.2)
         return self
@@ -86,26 +103,25 @@ class Kafka:
             capture_output=True, text=True)
         return asked.returncode == 0 and '"brokers":[{' in asked.stdout
 
+    def delete_topic(self, name):
+        delete_topic(self.bootstrap, name)
+
     def _format(self):
-        # Its text must not begin with a dash: that would be an option.
-        cluster = base64.urlsafe_b64encode(b"w" + secrets.token_bytes(15))
         formatting = Process(
             ["java", *_JVM, "-cp", _class_path(), "kafka.tools.StorageTool",
-             "format", "-t", cluster.decode().rstrip("="), "-c",
-             self._config],
+             "format", "-t", self._cluster_id, "-c", self._config],
             self._directory / "format.log")
         if formatting.wait(120) != 0:
             raise RuntimeError("Kafka's StorageTool failed:\n" +
                                formatting.log_tail())
 
     def _properties(self, partitions):
-        controller = f"127.0.0.1:{free_port()}"
         return {
             "process.roles": "broker,controller",
             "node.id": 1,
-            "controller.quorum.voters": f"1@{controller}",
+            "controller.quorum.voters": f"1@{self._controller}",
             "listeners": f"BROKER://{self.bootstrap},"
-                         f"CONTROLLER://{controller}",
+                         f"CONTROLLER://{self._controller}",
             "advertised.listeners": f"BROKER://{self.bootstrap}",
             "listener.security.protocol.map":
                 "BROKER:PLAINTEXT,CONTROLLER:PLAINTEXT",
@@ -126,6 +142,24 @@ class Kafka:
             "broker.session.timeout.ms": 3000,
             "broker.heartbeat.interval.ms": 500,
         }
+
+    def _behind(self, advertised_port):
+        """The listener that is reached through a Proxy."""
+        if advertised_port is None:
+            return {}
+        own = self._properties(0)
+        return {
+            name: f"{own[name]},{listener}" for name, listener in (
+                ("listeners", f"BEHIND://127.0.0.1:{self.behind_port}"),
+                ("advertised.listeners",
+                 f"BEHIND://127.0.0.1:{advertised_port}"),
+                ("listener.security.protocol.map", "BEHIND:PLAINTEXT"))}
+
+
+def new_cluster_id():
+    # Its text must not begin with a dash: that would be an option.
+    cluster = base64.urlsafe_b64encode(b"w" + secrets.token_bytes(15))
+    return cluster.decode().rstrip("=")
 
 
 def create_topic(bootstrap, name, partitions, **config):

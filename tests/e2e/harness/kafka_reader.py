@@ -62,6 +62,16 @@ class KafkaReader:
         return [record for topic in self.topics(prefix)
                 for record in self.read(topic)]
 
+    def size(self, topic):
+        """How many records a topic holds, by its last offsets alone."""
+        entry, = (entry for entry in json.loads(
+            self._kcat("-L", "-t", topic))["topics"])
+        words = [word for partition in entry["partitions"]
+                 for word in ("-t", f"{topic}:{partition['partition']}:-1")]
+        ends = json.loads(self._kcat("-Q", *words))
+        return sum(partition["offset"] for partition in ends[topic].values()
+                   if isinstance(partition, dict))
+
     def _kcat(self, *arguments):
         asked = subprocess.run(
             ["kcat", "-b", self._bootstrap, "-J", *arguments],

@@ -24,7 +24,7 @@ class Load:
     goes away connects again, until `stop()`.
     """
 
-    def __init__(self, outbox, seed, writers=4, keys=50, pause=0.0):
+    def __init__(self, outbox, seed, writers=4, keys=150, pause=0.0):
         self._outbox = outbox
         self._keys = keys
         self._pause = pause
@@ -79,7 +79,9 @@ class Load:
                     self.committed[number] += 1
                 else:
                     connection.rollback()
-            except (psycopg2.OperationalError, psycopg2.InterfaceError):
+            except (psycopg2.OperationalError, psycopg2.InterfaceError,
+                    # The trigger's plan is older than the table's columns.
+                    psycopg2.errors.DatatypeMismatch):
                 connection = None
                 self._stop.wait(0.2)
             except Exception as failure:  # pylint: disable=broad-except

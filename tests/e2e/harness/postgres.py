@@ -138,6 +138,12 @@ class Postgres:
         self.stop(mode)
         return self.start()
 
+    def refuse(self, database, refused):
+        """Whether a database takes no new connections."""
+        with self.connect() as connection, connection.cursor() as cursor:
+            cursor.execute(f"alter database {database} allow_connections = "
+                           f"{str(not refused).lower()}")
+
     def crash(self):
         """Kills every process of the server at once, and leaves it down."""
         children = pathlib.Path(

@@ -9,6 +9,7 @@ import subprocess
 import urllib.error
 import urllib.request
 
+from harness.lsn import lsn
 from harness.paths import walpost_binary
 from harness.process import Process
 from harness.waiting import wait_until
@@ -27,6 +28,7 @@ class Walpost:
         self._directory.mkdir(parents=True, exist_ok=True)
         self._env = {**os.environ, **(env or {})}
         self._process = None
+        self._peak = 0  # of the runs that have ended
         self._log_path = self._directory / "walpost.log"
         self._log_begin = 0
         self.config = config
@@ -91,11 +93,13 @@ class Walpost:
 
     def stop(self, seconds=15):
         """SIGTERM; returns the exit code."""
+        self._note_peak()
         self._process.send(signal.SIGTERM)
         return self._process.wait(seconds)
 
     def kill(self):
         """SIGKILL, wherever it is."""
+        self._note_peak()
         self._process.send(signal.SIGKILL)
         self._process.wait(10)
 
@@ -130,15 +134,23 @@ class Walpost:
         except OSError as failure:
             return 0, str(failure)
 
+    def stopped_at(self):
+        """LSN of the commit whose event it has stopped before; None if none."""
+        position = json.loads(self.get("/status")[1]).get("stopped_position")
+        return lsn(position.rpartition("/")[0]) if position else None
+
     def metric(self, name):
         """The value of an unlabelled metric; None where nobody answers."""
         found = re.search(rf"^{name} (\S+)$", self.get("/metrics")[1], re.M)
         return float(found[1]) if found else None
 
     def peak_memory_bytes(self):
-        """The most it has been resident with, by the kernel's account."""
-        status = pathlib.Path(f"/proc/{self.pid}/status").read_text()
-        return int(re.search(r"VmHWM:\s+(\d+) kB", status)[1]) * 1024
+        """The most it has been resident with, by the kernel's account.
+
+        Of all runs: a run that is stopped or killed is looked at before.
+        """
+        self._note_peak()
+        return self._peak
 
     def verb(self, *words, seconds=60):
         """Runs another verb to its end: check, init, version, ..."""
@@ -155,6 +167,14 @@ class Walpost:
         """Starts another verb with its stdout in a pipe."""
         return Process(self.command(verb, *words), self._log_path,
                        stdout=subprocess.PIPE, env=self._env)
+
+    def _note_peak(self):
+        if not self.running():
+            return
+        status = pathlib.Path(f"/proc/{self.pid}/status").read_text()
+        found = re.search(r"VmHWM:\s+(\d+) kB", status)
+        if found is not None:
+            self._peak = max(self._peak, int(found[1]) * 1024)
 
     def _alive(self):
         if not self._process.running():

@@ -1,0 +1,64 @@
+"""What has to hold after every fault."""
+
+import json
+
+from harness.checker import Checker
+from harness.figures import note
+from harness.kafka_reader import KafkaReader
+
+_MIB = 1 << 20
+
+# What a relay may have been resident with at most, whatever happened (P6).
+MOST_MEMORY = 64 * _MIB
+
+
+def judge(outbox, broker, relay, *, takeover=False, at_least=100, seconds=180,
+          gone=frozenset()):
+    """Holds the relay to its promises, now that the fault is over.
+
+    Waits until the slot is confirmed to now, lets the Checker and `walpost
+    verify` compare the outbox with Kafka, each by itself, and them with each
+    other, and looks at the memory. `gone` are the ids of events whose records
+    went with their topic. Returns the Checker.
+    """
+    outbox.database.wait_confirmed(relay.slot, seconds=seconds)
+    expected = [event for event in outbox.expected() if event.id not in gone]
+    records = KafkaReader(broker.bootstrap).read_all(outbox.topic_prefix)
+    checker = Checker(expected, records, takeover=takeover)
+    peak = relay.peak_memory_bytes()
+    note(f"{checker.summary()}, at most {peak / _MIB:.1f} MiB resident")
+    checker.assert_clean()
+    assert len(expected) >= at_least, "too few events to judge by"
+    _judge_by_verify(relay, outbox, checker, gone)
+    assert peak < MOST_MEMORY, f"{peak / _MIB:.1f} MiB resident"
+    return checker
+
+
+def verify(relay, *words):
+    """The report of the product's own judge, and whether it is content."""
+    said = relay.verb("verify", "--json", "--sequence", "sequence", *words,
+                      seconds=1200)
+    assert said.stdout, said.stderr
+    report = json.loads(said.stdout)
+    assert report["clean"] == (said.returncode == 0), said.stdout
+    report["found"] = {kind: entry["count"]
+                       for kind, entry in report["findings"].items()
+                       if entry["count"]}
+    return report
+
+
+def _judge_by_verify(relay, outbox, checker, gone):
+    """It must find the same as the Checker."""
+    report = verify(relay)
+    found = report["found"]
+    text = json.dumps(report, indent=1)
+    rows = {row[0] for row in outbox.database.execute(
+        "select id::text from outbox")}
+    # The load deletes some rows in the transaction that inserts them.
+    assert set(found) <= {"duplicates", "not_in_table", "missing"}, text
+    assert found.get("missing", 0) == len(rows & gone), text
+    assert report["clean"] == (not rows & gone), text
+    assert report["caught_up"], text
+    assert report["expected"] == len(rows), text
+    assert report["records"] == checker.records, text
+    assert found.get("duplicates", 0) == checker.duplicates, text

@@ -1,0 +1,90 @@
+"""Several brokers, as in production."""
+
+import json
+import pathlib
+import subprocess
+
+from harness.kafka import (Kafka, create_topic, delete_topic,
+                           new_cluster_id)
+from harness.ports import free_port
+from harness.waiting import wait_until
+
+_SMALL = ["-Xmx256m"]
+
+
+class KafkaCluster:
+    """KRaft nodes that are brokers and controllers, all partitions on each.
+
+    A record is acknowledged when it is on `min_insync` of them. `nodes` are
+    Kafkas, to be stopped, killed and frozen one by one.
+    """
+
+    def __init__(self, directory, nodes=3, min_insync=2, partitions=4):
+        directory = pathlib.Path(directory)
+        controllers = [f"127.0.0.1:{free_port()}" for _ in range(nodes)]
+        voters = ",".join(f"{number}@{address}" for number, address
+                          in enumerate(controllers, 1))
+        cluster_id = new_cluster_id()
+        self.nodes = [
+            Kafka(directory / f"node-{number}", partitions,
+                  controller=address, cluster_id=cluster_id, jvm=_SMALL,
+                  properties={
+                      "node.id": number,
+                      "controller.quorum.voters": voters,
+                      "default.replication.factor": nodes,
+                      "min.insync.replicas": min_insync,
+                      "offsets.topic.replication.factor": nodes,
+                      "replica.lag.time.max.ms": 5000,
+                      "controller.quorum.election.timeout.ms": 1000,
+                      "controller.quorum.fetch.timeout.ms": 2000,
+                      # A clean stop hands the leadership over first.
+                      "controlled.shutdown.enable": "true",
+                  })
+            for number, address in enumerate(controllers, 1)]
+        self.bootstrap = ",".join(node.bootstrap for node in self.nodes)
+
+    def start(self):
+        for node in self.nodes:
+            node.launch()
+        for node in self.nodes:
+            node.wait_started()
+        self.wait_in_sync()
+        return self
+
+    def wait_in_sync(self, seconds=60):
+        """Waits until every partition is whole on every node."""
+        wait_until(self._is_in_sync, "the replicas to be in sync", seconds,
+                   pause=0.2)
+
+    def leader_of(self, topic, partition=0):
+        """The node that leads a partition."""
+        for entry in self._metadata()["topics"]:
+            if entry["topic"] == topic:
+                return self.nodes[entry["partitions"][partition]["leader"] - 1]
+        raise KeyError(topic)
+
+    def create_topic(self, name, partitions, **config):
+        create_topic(self.bootstrap, name, partitions, **config)
+
+    def delete_topic(self, name):
+        delete_topic(self.bootstrap, name)
+
+    def close(self):
+        for node in self.nodes:
+            node.close()
+
+    def _is_in_sync(self):
+        metadata = self._metadata()
+        return (len(metadata["brokers"]) == len(self.nodes) and all(
+            len(partition["isrs"]) == len(self.nodes)
+            and partition["leader"] > 0
+            for entry in metadata["topics"]
+            for partition in entry["partitions"]))
+
+    def _metadata(self):
+        asked = subprocess.run(
+            ["kcat", "-b", self.bootstrap, "-L", "-J", "-m", "5"],
+            capture_output=True, text=True)
+        if asked.returncode != 0:
+            return {"brokers": [], "topics": []}
+        return json.loads(asked.stdout)

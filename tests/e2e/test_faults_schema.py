@@ -1,0 +1,313 @@
+"""The table and its publication are changed in mid-stream.
+
+The server says nothing when the publication stops covering the outbox: rows
+just stop coming, and what is committed meanwhile is never sent. walpost cannot
+bring those back, but it must say so within 15 seconds, and `walpost verify`
+must name just them. Everything before and after has to arrive.
+"""
+
+import dataclasses
+import time
+
+import pytest
+
+from harness import (Checker, KafkaReader, Load, Readiness, judge, note,
+                     wait_until)
+
+_NOTICED_S = 15
+# After so long in order it counts as having been in order.
+_SETTLED_S = 3
+
+
+def _load(outbox, seed=1):
+    return Load(outbox, seed, pause=0.01)
+
+
+def _ids(database):
+    return {row[0] for row in database.execute("select id::text from truth")}
+
+
+def _wait_more(database, count=50):
+    """Waits until that many more events are committed."""
+    before = len(_ids(database))
+    wait_until(lambda: len(_ids(database)) >= before + count, "more events")
+
+
+def _wait_noticed(relay, pattern, begun):
+    text = relay.wait_unready(pattern, _NOTICED_S)
+    note(f"noticed after {time.monotonic() - begun:.1f} s: {text:.100}")
+    return text
+
+
+def _missing(outbox, kafka):
+    records = KafkaReader(kafka.bootstrap).read_all(outbox.topic_prefix)
+    there = {record.id for record in records}
+    return frozenset(_ids(outbox.database) - there)
+
+
+def _advance(database, slot):
+    """The way out where WAL has rows that can never be decoded again."""
+    database.wait_slot_inactive(slot)
+    database.execute("select pg_replication_slot_advance(%s, "
+                     "pg_current_wal_insert_lsn())", (slot,))
+
+
+_HARMLESS = (
+    "alter table outbox add column extra text default 'x'",
+    "alter table outbox rename column extra to more",
+    "alter table outbox alter column more type varchar(10)",
+    "alter table outbox drop column more",
+    "alter table outbox add column made timestamptz default clock_timestamp()",
+    "alter table outbox alter column aggregate_id type varchar(200)",
+    "alter table outbox alter column aggregate_type type varchar(200)",
+    "alter table outbox alter column payload type json",
+    "alter table outbox alter column sequence type numeric",
+    "alter table outbox replica identity full",
+    "create index on outbox (aggregate_id)",
+    "vacuum full outbox",
+    "analyze outbox",
+    "truncate outbox",
+    "create table other (like outbox)",
+    "alter publication walpost add table other",
+    "alter publication walpost set (publish = 'insert, delete, truncate')",
+    "truncate outbox, other",
+    "alter table outbox disable trigger remember; "
+    "alter table outbox enable always trigger remember",
+)
+
+
+def test_p1_p3_p10_changes_that_do_no_harm(walpost, database, kafka, outbox,
+                                           topics):
+    relay = walpost(database, kafka, topics).run()
+    with Readiness(relay) as readiness, _load(outbox):
+        for change in _HARMLESS:
+            database.execute(change)
+            time.sleep(0.2)
+    assert judge(outbox, kafka, relay).duplicates == 0
+    readiness.assert_always_ready()
+    assert relay.stop() == 0
+
+
+@dataclasses.dataclass
+class _Change:
+    """What somebody does to the publication, and how it is made good."""
+
+    do: str
+    says: str  # what /readyz must say, the remedy with it
+    undo: str
+    oldest: int = 14  # the first major that knows it
+
+
+_UNSENT = {
+    "table taken out": _Change(
+        "alter publication walpost drop table outbox",
+        r"outbox is not in publication walpost.*ADD TABLE",
+        "alter publication walpost add table outbox"),
+    "inserts turned off": _Change(
+        "alter publication walpost set (publish = 'update')",
+        r"walpost does not publish inserts.*ALTER PUBLICATION",
+        "alter publication walpost set (publish = 'insert')"),
+    "row filter": _Change(
+        "alter publication walpost set table outbox "
+        "where (aggregate_type <> 'order')",
+        r"outbox has a row filter.*publish the whole table",
+        "alter publication walpost set table outbox", oldest=15),
+}
+
+
+@pytest.mark.parametrize("change", _UNSENT.values(), ids=_UNSENT.keys())
+def test_p9_p10_rows_are_not_published_for_a_while(
+        walpost, database, kafka, outbox, topics, change):
+    if database.major() < change.oldest:
+        return
+    relay = walpost(database, kafka, topics).run()
+    with _load(outbox):
+        time.sleep(_SETTLED_S)
+        before = _ids(database)
+        database.execute(change.do)
+        _wait_noticed(relay, change.says, time.monotonic())
+        assert relay.get("/healthz")[0] == 200
+        database.execute(change.undo)
+        # Transactions that were open then may still count as before it.
+        _wait_more(database)
+        not_later = _ids(database)
+        relay.wait_ready(_NOTICED_S)
+        _wait_more(database)
+    database.wait_confirmed(relay.slot)
+    missing = _missing(outbox, kafka)
+    note(f"{len(missing)} events were never sent")
+    assert missing and missing <= not_later - before
+    judge(outbox, kafka, relay, gone=missing)
+    assert "walpost verify" in relay.log()
+    assert relay.stop() == 0
+
+
+def test_p9_p10_a_change_right_after_the_start(walpost, database, kafka,
+                                               outbox, topics):
+    relay = walpost(database, kafka, topics).run()
+    change = _UNSENT["table taken out"]
+    database.execute(change.do)
+    _wait_noticed(relay, change.says, time.monotonic())
+    database.execute(change.undo)
+    relay.wait_ready(_NOTICED_S)
+
+
+def _recreate(database):
+    database.execute("create publication walpost for table outbox "
+                     "with (publish = 'insert')")
+
+
+def test_p9_p10_the_publication_is_dropped(walpost, database, kafka, outbox,
+                                           topics):
+    """Before 18 its WAL cannot be decoded any more; 18 leaves the rows out."""
+    relay = walpost(database, kafka, topics).run()
+    with _load(outbox):
+        time.sleep(_SETTLED_S)
+        before = _ids(database)
+        database.execute("drop publication walpost")
+        dropped = database.current_lsn()
+        _wait_noticed(relay, "publication .?walpost.? does not exist.*"
+                      "(CREATE PUBLICATION|walpost init)", time.monotonic())
+        assert relay.get("/healthz")[0] == 200
+        _wait_more(database)
+        _recreate(database)
+        if database.major() < 18:
+            assert database.confirmed_lsn(relay.slot) <= dropped + (1 << 20)
+            assert relay.stop() is not None
+            _advance(database, relay.slot)
+            relay.start()
+        _wait_more(database)
+        not_later = _ids(database)
+        relay.wait_ready(_NOTICED_S)
+        _wait_more(database)
+    database.wait_confirmed(relay.slot)
+    missing = _missing(outbox, kafka)
+    note(f"{len(missing)} events were never sent")
+    assert missing and missing <= not_later - before
+    judge(outbox, kafka, relay, gone=missing)
+
+
+def test_p8_p9_p10_a_column_list_without_the_payload(
+        walpost, database, kafka, outbox, topics):
+    if database.major() < 15:
+        return
+    relay = walpost(database, kafka, topics).run()
+    with _load(outbox):
+        _wait_more(database)
+        before = _ids(database)
+        database.execute("alter publication walpost set table outbox "
+                         "(id, aggregate_type, aggregate_id, sequence)")
+        _wait_noticed(relay, "no column 'payload'", time.monotonic())
+        limit = wait_until(relay.stopped_at, "the event to stop at")
+        database.execute("alter publication walpost set table outbox")
+        # What was committed meanwhile still lacks it: no way past it.
+        assert relay.stop() == 0
+        relay.start()
+        relay.wait_unready("payload", _NOTICED_S)
+        assert relay.stopped_at() == limit
+        assert database.confirmed_lsn(relay.slot) <= limit
+        assert relay.stop() == 0
+        _advance(database, relay.slot)
+        _wait_more(database)
+        not_later = _ids(database)
+        relay.run()
+    missing = _missing_when_confirmed(outbox, kafka, relay)
+    assert missing and missing <= not_later - before
+    judge(outbox, kafka, relay, gone=missing)
+
+
+def _missing_when_confirmed(outbox, kafka, relay):
+    outbox.database.wait_confirmed(relay.slot)
+    return _missing(outbox, kafka)
+
+
+def test_p10_a_column_list_without_the_headers(walpost, database, kafka,
+                                               outbox, topics):
+    """Records would lose their headers without a word."""
+    if database.major() < 15:
+        return
+    relay = walpost(database, kafka, topics).run()
+    outbox.insert("order", "key-1", headers='{"trace": "1"}')
+    time.sleep(_SETTLED_S)
+    database.execute("alter publication walpost set table outbox "
+                     "(id, aggregate_type, aggregate_id, payload, sequence)")
+    begun = time.monotonic()
+    outbox.insert("order", "key-1", headers='{"trace": "2"}')
+    _wait_noticed(relay, "headers|column list", begun)
+    database.execute("alter publication walpost set table outbox")
+    relay.wait_ready(_NOTICED_S)
+
+
+_REMEMBER = """
+create or replace function remember() returns trigger language plpgsql as $$
+begin
+  insert into truth values (new.id, new.aggregate_type, new.{key},
+                            new.{payload}::text, new.sequence);
+  return null;
+end $$
+"""
+
+_RENAMED = {
+    "payload": ({"key": "aggregate_id", "payload": "body"}, "body"),
+    "aggregate_id": ({"key": "subject", "payload": "payload"}, "subject"),
+}
+
+
+@pytest.mark.parametrize("column", _RENAMED)
+def test_p3_p8_p10_a_mapped_column_is_renamed(
+        walpost, database, kafka, outbox, topics, column):
+    """It stops before the first row of the new shape; told the new name, it
+    goes on there. Without the key it would go on out of order."""
+    names, new_name = _RENAMED[column]
+    relay = walpost(database, kafka, topics).run()
+    with _load(outbox):
+        time.sleep(1)
+    database.wait_confirmed(relay.slot)
+    with database.transaction() as cursor:
+        cursor.execute(f"alter table outbox rename {column} to {new_name}")
+        cursor.execute(_REMEMBER.format(**names))
+    begun = time.monotonic()
+    database.execute(
+        f"insert into outbox (aggregate_type, {names['key']}, "
+        f"{names['payload']}, sequence) select 'order', 'renamed-' || n, "
+        "to_jsonb(n), n from generate_series(1, 100) n")
+    end = database.current_lsn()
+    text = _wait_noticed(relay, column, begun)
+    assert "public.outbox" in text
+    time.sleep(1)
+    assert relay.stop() == 0
+    checker = Checker(outbox.expected(),
+                      KafkaReader(kafka.bootstrap).read_all(topics))
+    assert not checker.altered, checker.altered[:3]
+    assert database.confirmed_lsn(relay.slot) < end
+
+    told = walpost(database, kafka, topics, postgres={"slot": relay.slot},
+                   outbox={"tables": [{"name": "public.outbox",
+                                       "columns": {column: new_name}}]}).run()
+    judge(outbox, kafka, told)
+    assert told.stop() == 0
+
+
+def test_p9_p10_another_table_takes_its_name(walpost, database, kafka, outbox,
+                                             topics):
+    """As migrations do it: the publication follows the old table."""
+    relay = walpost(database, kafka, topics).run()
+    with _load(outbox):
+        time.sleep(1)
+    with database.transaction() as cursor:
+        cursor.execute("alter table outbox rename to outbox_old")
+        cursor.execute("create table outbox (like outbox_old including all)")
+        cursor.execute("create trigger remember after insert on outbox for "
+                       "each row execute function remember()")
+    _wait_noticed(relay, r"outbox is not in publication.*ADD TABLE",
+                  time.monotonic())
+    database.execute("alter publication walpost add table outbox")
+    relay.wait_ready(_NOTICED_S)
+    with _load(outbox, seed=2):
+        time.sleep(1)
+    database.wait_confirmed(relay.slot)
+    checker = Checker(outbox.expected(),
+                      KafkaReader(kafka.bootstrap).read_all(topics))
+    checker.assert_clean()
+    assert checker.duplicates == 0
+    assert relay.stop() == 0

@@ -1,0 +1,132 @@
+"""Topics that vanish, and a Kafka that is gone for long.
+
+Records that were acknowledged before their topic was deleted are gone with it:
+nothing brings those back but a replay. Everything else has to arrive, and until
+it has, the slot stays before it.
+
+WALPOST_OUTAGE_SECONDS is how long Kafka is away (20; 600 in the long form of
+the suite).
+"""
+
+import os
+import time
+
+import pytest
+
+from harness import (MOST_MEMORY, Kafka, KafkaReader, Load, judge, note,
+                     wait_until)
+
+_OUTAGE_S = int(os.environ.get("WALPOST_OUTAGE_SECONDS", "20"))
+_MIB = 1 << 20
+
+
+@pytest.fixture(scope="module")
+def strict_kafka(module_directory):
+    """A broker that makes no topic by itself."""
+    broker = Kafka(module_directory / "strict", properties={
+        "auto.create.topics.enable": "false"}).start()
+    yield broker
+    broker.close()
+
+
+def _create_topics(broker, prefix):
+    for type_ in ("order", "invoice", "shipment"):
+        broker.create_topic(prefix + type_, 4)
+
+
+def _committed(database, topic_type):
+    """Ids of the events of a type, as of now."""
+    return {row[0] for row in database.execute(
+        "select id::text from truth where aggregate_type = %s",
+        (topic_type,))}
+
+
+def _in_kafka(broker, topic):
+    return {record.id for record in KafkaReader(broker.bootstrap).read(topic)}
+
+
+def _judge_without(gone_before, outbox, broker, relay, topic):
+    """Judges; what is missing was committed before the topic had gone."""
+    outbox.database.wait_confirmed(relay.slot, seconds=120)
+    type_ = topic.removeprefix(outbox.topic_prefix)
+    gone = frozenset(_committed(outbox.database, type_)
+                     - _in_kafka(broker, topic))
+    note(f"{len(gone)} events went with their topic")
+    assert gone and gone <= gone_before, (
+        f"{len(gone - gone_before)} events were confirmed that neither the "
+        f"old nor the new topic took: {sorted(gone - gone_before)[:5]}")
+    judge(outbox, broker, relay, gone=gone)
+
+
+def test_p1_p2_a_topic_is_deleted_and_made_again_by_the_broker(
+        walpost, database, kafka, outbox, topics):
+    topic = topics + "order"
+    relay = walpost(database, kafka, topics).run()
+    with Load(outbox, 1, pause=0.01):
+        wait_until(lambda: len(_in_kafka(kafka, topic)) > 100
+                   if topic in KafkaReader(kafka.bootstrap).topics(topics)
+                   else False, "records")
+        kafka.delete_topic(topic)
+        # The broker may take some more before it drops the log.
+        time.sleep(1)
+        gone_before = _committed(database, "order")
+        wait_until(lambda: _committed(database, "order") - gone_before,
+                   "more events")
+        relay.wait_ready(60)
+        time.sleep(1)
+    _judge_without(gone_before, outbox, kafka, relay, topic)
+    assert relay.stop() == 0
+
+
+def test_p1_p2_p10_a_topic_is_deleted_and_made_again_by_hand(
+        walpost, database, strict_kafka, outbox, topics):
+    """With fewer partitions; meanwhile the other topics do not hide it."""
+    topic = topics + "order"
+    _create_topics(strict_kafka, topics)
+    relay = walpost(database, strict_kafka, topics).run()
+    with Load(outbox, 2, pause=0.02):
+        wait_until(lambda: len(_in_kafka(strict_kafka, topic)) > 100,
+                   "records")
+        strict_kafka.delete_topic(topic)
+        begun = time.monotonic()
+        time.sleep(1)
+        gone_before = _committed(database, "order")
+        text = relay.wait_unready(f"{topic}.*create the topic", 15)
+        note(f"noticed after {time.monotonic() - begun:.1f} s: {text:.90}")
+        stands = database.confirmed_lsn(relay.slot)
+        time.sleep(1)
+        assert database.confirmed_lsn(relay.slot) == stands
+        strict_kafka.create_topic(topic, 2)
+        begun = time.monotonic()
+        relay.wait_ready(60)
+        note(f"ready {time.monotonic() - begun:.1f} s after it was made")
+        time.sleep(1)
+    _judge_without(gone_before, outbox, strict_kafka, relay, topic)
+    assert relay.stop() == 0
+
+
+def test_p1_p2_p6_p10_kafka_is_gone_for_long(
+        walpost, database, strict_kafka, outbox, topics):
+    _create_topics(strict_kafka, topics)
+    relay = walpost(database, strict_kafka, topics).run()
+    with Load(outbox, 3, pause=0.02):
+        wait_until(lambda: relay.metric("walpost_acknowledged_records_total"),
+                   "records")
+        strict_kafka.kill()
+        begun = time.monotonic()
+        relay.wait_unready("stuck", 12)
+        note(f"noticed after {time.monotonic() - begun:.1f} s")
+        stands = database.confirmed_lsn(relay.slot)
+        while time.monotonic() - begun < _OUTAGE_S:
+            assert relay.get("/readyz")[0] == 503
+            assert database.confirmed_lsn(relay.slot) == stands
+            time.sleep(0.5)
+        peak = relay.peak_memory_bytes()
+        note(f"{peak / _MIB:.1f} MiB at most in {_OUTAGE_S} s without Kafka")
+        assert peak < MOST_MEMORY
+        strict_kafka.start()
+        begun = time.monotonic()
+        relay.wait_ready(60)
+        note(f"ready {time.monotonic() - begun:.1f} s after Kafka was back")
+    judge(outbox, strict_kafka, relay, seconds=600)
+    assert relay.stop() == 0
