@@ -1,0 +1,39 @@
+// Trace: the last events of a simulation, for a reader who looks for the
+// cause of a finding.
+//
+// An entry is a format and numbers; it becomes text only when it is asked for.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <string>
+
+namespace walpost::sim {
+
+class Trace {
+ public:
+  // `what` is a literal; {} in it stand for `first`, then `second`.
+  void Add(uint64_t step, int actor, const char* what, uint64_t first = 0,
+           uint64_t second = 0) {
+    entries_[count_++ % kKept] = {step, actor, what, first, second};
+  }
+
+  // One line per entry, oldest first.
+  std::string text() const;
+
+ private:
+  static constexpr size_t kKept = 48;
+
+  struct Entry {
+    uint64_t step;
+    int actor;  // a relay; negative: the world around them
+    const char* what;
+    uint64_t first;
+    uint64_t second;
+  };
+
+  std::array<Entry, kKept> entries_{};
+  size_t count_ = 0;
+};
+
+}  // namespace walpost::sim
