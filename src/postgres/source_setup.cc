@@ -133,6 +133,10 @@ asio::awaitable<absl::Status> SourceSetup::LookBeforeLeaping() {
 }
 
 asio::awaitable<absl::Status> SourceSetup::StartReplication() {
+  absl::StatusOr<std::optional<SlotState>> slot =
+      co_await FindSlot(*connection_, options_.slot);
+  if (!slot.ok()) co_return slot.status();
+  slot_position_ = *slot ? (*slot)->confirmed_flush_lsn : Lsn();
   const std::string command = StartReplicationCommand(
       *connection_, options_.slot, pipeline_.confirmed(), options_.publication,
       outbox_.messages.enabled());

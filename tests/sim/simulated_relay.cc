@@ -24,8 +24,8 @@ OutboxOptions Outbox() {
   return options;
 }
 
-FeedbackSchedule NewSchedule() {
-  return FeedbackSchedule(kStatusInterval, SimulatedWalsender::kTimeout);
+FeedbackSchedule NewSchedule(Lsn slot) {
+  return FeedbackSchedule(kStatusInterval, SimulatedWalsender::kTimeout, slot);
 }
 
 // What the slot of another instance looks like to us.
@@ -45,7 +45,7 @@ SimulatedRelay::SimulatedRelay(World& world, SimulatedServer& server,
       checker_(checker),
       id_(id),
       options_(Outbox()),
-      feedback_(NewSchedule()),
+      feedback_(NewSchedule(Lsn())),
       suspension_watch_(SimulatedWalsender::kTimeout) {}
 
 // ---- What the operator does.
@@ -180,7 +180,7 @@ void SimulatedRelay::Open() {
   drain_deadline_ = shutdown_deadline_;
   is_abandoned_ = is_held_ = is_stuck_ = false;
   feed_.emplace(options_);
-  feedback_ = NewSchedule();
+  feedback_ = NewSchedule(server_.postgres().confirmed());
   suspension_watch_.Start(world_.now);
   checker_.OnStreamStart(id_);
   phase_ = Phase::kChecking;
@@ -260,12 +260,12 @@ void SimulatedRelay::EndTurn() {
   const Lsn confirmed = pipeline_->confirmed();
   if (drain_deadline_ &&
       (pipeline_->window().empty() || world_.now >= *drain_deadline_)) {
-    connection_->SendStatus(confirmed);
+    connection_->SendStatus(feedback_.ToTell(confirmed));
     return EndSession(absl::OkStatus());
   }
   if (!feedback_.IsDue(confirmed, world_.now)) return;
   feedback_.OnSent(confirmed, world_.now);
-  connection_->SendStatus(confirmed);
+  connection_->SendStatus(feedback_.ToTell(confirmed));
 }
 
 // ---- Relay: what follows a session.

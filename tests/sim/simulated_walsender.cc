@@ -10,8 +10,10 @@ namespace walpost::sim {
 SimulatedWalsender::SimulatedWalsender(World& world, SimulatedPostgres& server,
                                        Lsn requested)
     : world_(world), server_(server), last_reply_(world.now) {
-  sent_to_ = std::max(requested, server.confirmed());
-  next_ = server.FirstFrom(sent_to_);
+  // It reads from the slot's restart_lsn on.
+  const uint64_t slot = server.confirmed().value();
+  sent_to_ = Lsn(slot - world.random.Below(std::min<uint64_t>(slot, 400) + 1));
+  next_ = server.FirstFrom(std::max(requested, server.confirmed()));
 }
 
 void SimulatedWalsender::Send() {
@@ -35,6 +37,9 @@ void SimulatedWalsender::Send() {
   }
   frames_.push_back(std::move(unsent_.back()));
   unsent_.pop_back();
+  if (unsent_.empty()) {
+    sent_to_ = std::max(sent_to_, server_.transactions()[next_ - 1].end_lsn);
+  }
 }
 
 void SimulatedWalsender::Receive() {

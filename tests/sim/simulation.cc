@@ -50,7 +50,7 @@ Simulation::Simulation(uint64_t seed, Trouble trouble)
 
 bool Simulation::Run(uint64_t steps) {
   while (world_.step < steps && !finding()) Step();
-  Calm();
+  if (!finding()) Calm();
   const uint64_t limit = world_.step + kMostCalmSteps;
   while (!finding() && !IsThrough()) {
     if (world_.step == limit) checker_.OnHang();
