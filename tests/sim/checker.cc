@@ -235,7 +235,7 @@ void Checker::OnEnd(bool stopped) {
     Find("P8", "event number {} did not stop the flow", options_.bad_event);
   }
   if (!stops && stopped) Find("P8", "the flow stopped without a reason");
-  if (!options_.strict_order) return;
+  if (stops || !options_.strict_order) return;
   for (size_t i = 0; i < kPartitions; ++i) {
     if (partitions_[i].last < partitions_[i].written) {
       Find("P3", "an older record stands alone at the end of partition {}", i);

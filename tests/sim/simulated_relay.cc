@@ -177,6 +177,7 @@ void SimulatedRelay::Open() {
               pipeline_->confirmed().value(),
               server_.postgres().confirmed().value());
   has_streamed_ = true;
+  lsn_timeline_ = timeline;
   drain_deadline_ = shutdown_deadline_;
   is_abandoned_ = is_held_ = is_stuck_ = false;
   feed_.emplace(options_);
@@ -354,7 +355,7 @@ void SimulatedRelay::OnSinkFailed(const absl::Status& error) {
 }
 
 void SimulatedRelay::Observe() {
-  checker_.OnConfirmed(id_, pipeline_->confirmed(), timeline_);
+  checker_.OnConfirmed(id_, pipeline_->confirmed(), lsn_timeline_);
 }
 
 bool SimulatedRelay::HasStopped() const {

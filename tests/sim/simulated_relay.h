@@ -103,6 +103,7 @@ class SimulatedRelay final : public RecordReports {
   std::unique_ptr<SimulatedProducer> producer_;
   uint64_t producers_ = 0;
   uint32_t timeline_ = 0;
+  uint32_t lsn_timeline_ = 0;  // that the LSNs of the pipeline belong to
   bool has_streamed_ = false;
   bool is_promoted_ = false;
   bool is_stuck_ = false;

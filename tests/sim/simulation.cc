@@ -75,11 +75,11 @@ void Simulation::Step() {
   const uint64_t draw = world_.random.Below(1'000);
   if (draw < 600) {
     StepRelay(AnyRelay());
-  } else if (draw < 760) {
+  } else if (draw < 740) {
     brokers_.WriteOne();
   } else if (draw < 920) {
     StepServer();
-  } else if (draw < 990) {
+  } else if (draw < 994) {
     StepDatabase();
   } else if (!is_calm_) {
     Break(AnyRelay());
@@ -94,7 +94,7 @@ void Simulation::StepRelay(SimulatedRelay& relay) {
     relay.Send();
   } else if (draw < 95) {
     relay.Report();
-  } else if (draw < 99) {
+  } else if (draw < 98) {
     relay.Watch();
   } else {
     StartWhatIsDown(relay);
@@ -112,7 +112,7 @@ void Simulation::StartWhatIsDown(SimulatedRelay& relay) {
 
 void Simulation::StepServer() {
   if (world_.random.OneIn(4)) return server_.Receive();
-  server_.Send();
+  for (uint64_t n = world_.random.Between(1, 4); n > 0; --n) server_.Send();
 }
 
 void Simulation::StepDatabase() {

@@ -6,9 +6,13 @@
 
 #include <array>
 #include <cstdint>
+#include <map>
 #include <string>
+#include <string_view>
 
 namespace walpost::sim {
+
+using Tally = std::map<std::string_view, uint64_t>;
 
 class Trace {
  public:
@@ -16,10 +20,14 @@ class Trace {
   void Add(uint64_t step, int actor, const char* what, uint64_t first = 0,
            uint64_t second = 0) {
     entries_[count_++ % kKept] = {step, actor, what, first, second};
+    ++tally_[what];
   }
 
   // One line per entry, oldest first.
   std::string text() const;
+
+  // How often each thing happened.
+  const Tally& tally() const { return tally_; }
 
  private:
   static constexpr size_t kKept = 48;
@@ -34,6 +42,7 @@ class Trace {
 
   std::array<Entry, kKept> entries_{};
   size_t count_ = 0;
+  Tally tally_;
 };
 
 }  // namespace walpost::sim
