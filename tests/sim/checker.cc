@@ -35,6 +35,14 @@ void Checker::OnStreamStart(int relay) {
   Process& process = relays_[Index(relay)];
   process.last_turn = world_.now;
   process.is_late = false;
+  if (server_.confirmed() <= process.confirmed) return;
+  // Another instance came further. What lies before that is its affair; a
+  // crash that forgets it may have us send it again.
+  const uint64_t gone = server_.EventsBefore(server_.confirmed());
+  for (uint64_t number = 0; number < gone; ++number) {
+    const uint64_t id = server_.Numbered(number).id;
+    if (id < process.known_in.size()) process.known_in[id] = 0;
+  }
 }
 
 // Half of wal_sender_timeout without a turn, and it must stop. All of it is

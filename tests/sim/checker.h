@@ -37,8 +37,8 @@ struct Finding {
 class Checker {
  public:
   struct Options {
-    // One instance, and nothing arrives late: each partition as a whole is
-    // made of contiguous runs.
+    // One instance, one server, and nothing arrives late: each partition as a
+    // whole is made of contiguous runs.
     bool strict_order = false;
     // Commits that a consumer has seen may vanish with a primary.
     bool phantoms = false;
@@ -60,6 +60,7 @@ class Checker {
   void OnFreshStart(int relay);
   // Its source takes a turn, while the slot is its own or another's.
   void OnTurn(int relay, bool slot_is_anothers);
+  // Its stream begins, now that the slot stands where it does.
   void OnStreamStart(int relay);
   void OnHandedOver(int relay, uint64_t id);
   void OnAcknowledged(int relay, uint64_t id);
