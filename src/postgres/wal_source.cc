@@ -73,6 +73,10 @@ void WalSource::BeginStream() {
   feedback_ =
       FeedbackSchedule(options_.status_interval, options_.wal_sender_timeout,
                        setup_.slot_position());
+  // Nothing before it comes any more, even if a crash of the server makes the
+  // slot forget: a re-send from there would pass over what we know to be
+  // acknowledged, and so leave lone older records behind it (P3).
+  pipeline_.OnKeepalive(setup_.slot_position());
   step_is_held_ = false;
   frames_since_receive_ = 0;
   server_wal_end_ = Lsn();

@@ -184,6 +184,8 @@ void SimulatedRelay::Open() {
   feedback_ = NewSchedule(server_.postgres().confirmed());
   suspension_watch_.Start(world_.now);
   checker_.OnStreamStart(id_);
+  checker_.OnBoundary(id_, server_.postgres().confirmed());
+  pipeline_->OnKeepalive(server_.postgres().confirmed());
   phase_ = Phase::kChecking;
 }
 
