@@ -35,14 +35,6 @@ void Checker::OnStreamStart(int relay) {
   Process& process = relays_[Index(relay)];
   process.last_turn = world_.now;
   process.is_late = false;
-  if (server_.confirmed() <= process.confirmed) return;
-  // Another instance came further. What lies before that is its affair; a
-  // crash that forgets it may have us send it again.
-  const uint64_t gone = server_.EventsBefore(server_.confirmed());
-  for (uint64_t number = 0; number < gone; ++number) {
-    const uint64_t id = server_.Numbered(number).id;
-    if (id < process.known_in.size()) process.known_in[id] = 0;
-  }
 }
 
 // Half of wal_sender_timeout without a turn, and it must stop. All of it is
@@ -98,16 +90,16 @@ void Checker::OnConfirmed(int relay, Lsn confirmed, uint32_t timeline) {
   // LSNs of another timeline cannot be compared.
   if (timeline != server_.timeline()) return;
   const uint64_t gone = server_.EventsBefore(confirmed);
+  if (gone > options_.bad_event) {
+    Find("P8", "confirmed past event number {}, which stops the flow",
+         options_.bad_event);
+  }
   for (; checked_ < gone; ++checked_) {
     if (!WasAcknowledged(server_.Numbered(checked_).id)) {
       return Find("P2",
                   "confirmed {:X} too early: event {} is not acknowledged",
                   confirmed.value(), server_.Numbered(checked_).id);
     }
-  }
-  if (gone > options_.bad_event) {
-    Find("P8", "confirmed past event number {}, which stops the flow",
-         options_.bad_event);
   }
 }
 
@@ -135,12 +127,7 @@ void Checker::OnWritten(int relay, uint64_t producer, size_t partition,
   Set(written_, id, true);
   const uint64_t number = event->number_in_partition;
   Partition& log = partitions_[partition];
-  if (number > log.written) {
-    Find("P3",
-         "event {} came before its turn: event number {} of its "
-         "partition was never there",
-         id, log.written);
-  }
+  if (number > log.written) OnGap(partition, *event);
   if (options_.strict_order && number > log.last) {
     Find("P3", "event {} after a re-send that is not contiguous", id);
   }
@@ -150,6 +137,22 @@ void Checker::OnWritten(int relay, uint64_t producer, size_t partition,
   if (event->number == options_.bad_event) {
     Find("P8", "event {} was to be refused", id);
   }
+}
+
+void Checker::OnGap(size_t partition, const SimulatedEvent& event) {
+  const uint64_t bad = options_.bad_event;
+  if (event.number > bad) {
+    const SimulatedEvent& stop = server_.Numbered(bad);
+    if (PartitionOf(stop.key) == partition &&
+        stop.number_in_partition == partitions_[partition].written) {
+      return Find("P8", "event {} went past event number {}, which stops it",
+                  event.id, bad);
+    }
+  }
+  Find("P3",
+       "event {} came before its turn: event number {} of its partition was "
+       "never there",
+       event.id, partitions_[partition].written);
 }
 
 // One producer repeats nothing, and leaves out only what somebody knows to be

@@ -109,6 +109,7 @@ class Checker {
   static size_t Index(int relay) { return static_cast<size_t>(relay); }
   void Find(const char* promise, const char* text, uint64_t first = 0,
             uint64_t second = 0);
+  void OnGap(size_t partition, const SimulatedEvent& event);
   void CheckRun(uint64_t producer, size_t partition,
                 const SimulatedEvent& event);
   bool WasAcknowledged(uint64_t id) const {

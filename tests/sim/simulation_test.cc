@@ -24,9 +24,11 @@ void RunSimulations(uint64_t share_of_ten, Trouble trouble) {
     const AbortReport on_abort(simulation);
     ASSERT_TRUE(simulation.Run(kStepsPerHistory)) << simulation.Report();
     taken += simulation.steps();
-    for (const auto& [what, times] : simulation.world().trace.tally()) total[what] += times;
+    for (const auto& [what, times] : simulation.world().trace.tally())
+      total[what] += times;
   }
-  for (const auto& [what, times] : total) std::printf("%8lu %s\n", times, std::string(what).c_str());
+  for (const auto& [what, times] : total)
+    std::printf("%8lu %s\n", times, std::string(what).c_str());
   std::printf("%lu steps, %lu histories\n", taken, count);
   ::testing::Test::RecordProperty("steps", std::to_string(taken));
 }
