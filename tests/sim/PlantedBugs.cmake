@@ -113,7 +113,7 @@ planted_bug(loses_the_event_held_by_a_full_producer
   REPLACEMENT [[return Offer::kTaken;]]
   FINDS "${LOST}")
 
-planted_bug(loses_the_event_held_by_a_full_window
+planted_bug(loses_an_event_that_is_offered_too_early
   SOURCE delivery/pipeline.cc
   NEEDLE [[if (!CanTake()) return Offer::kHold;]]
   REPLACEMENT [[if (!CanTake()) return Offer::kTaken;]]
@@ -135,7 +135,7 @@ planted_bug(compares_positions_across_a_fork
   SOURCE delivery/pipeline.cc
   NEEDLE [[window_ = AcknowledgementWindow(window_options_);]]
   REPLACEMENT [[]]
-  FINDS "${LOST}")
+  FINDS "P2: .* where no boundary was")
 
 # ---- P3 and P5: order, and what is sent again.
 

@@ -20,7 +20,7 @@ namespace walpost::sim {
 namespace {
 
 constexpr uint64_t kStepsPerHistory = 5'000;
-constexpr uint64_t kMostSteps = 1'000'000;
+constexpr uint64_t kMostSteps = 4'000'000;
 
 // A history in a process of its own: the planted bug may make it abort.
 // Gives what it printed: the steps, then the finding.

@@ -19,7 +19,7 @@ Simulation::Kind Simulation::Draw(Random& random, Trouble trouble) {
   kind.awaits_standby = random.OneIn(2);
   kind.slot_may_go_back = random.OneIn(2);
   kind.trouble = trouble;
-  if (trouble != Trouble::kNone) kind.bad_event = random.Between(20, 300);
+  if (trouble != Trouble::kNone) kind.bad_event = random.Between(5, 150);
   return kind;
 }
 

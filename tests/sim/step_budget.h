@@ -14,15 +14,15 @@ namespace walpost::sim {
 // Steps with troubles in one history; the calm ones at its end come on top.
 inline constexpr uint64_t kStepsPerHistory = 10'000;
 
-// Of all tests together: WALPOST_SIM_STEPS, else what takes some seconds.
+// Of all tests together: WALPOST_SIM_STEPS, else what takes a few seconds.
 inline uint64_t StepBudget() {
   if (const char* steps = std::getenv("WALPOST_SIM_STEPS")) {
     return std::strtoull(steps, nullptr, 10);
   }
 #ifdef WALPOST_SANITIZED
-  return 100'000;
+  return 300'000;
 #else
-  return 1'200'000;
+  return 10'000'000;
 #endif
 }
 
