@@ -2,7 +2,7 @@
 #
 # An executable of the simulation with one bug: NEEDLE, which must stand once
 # in src/SOURCE, replaced. A .cc is linked instead of the library's member; a
-# header comes before the real one where the relay is compiled (so only headers
+# header comes before the real one where the source is compiled (so only headers
 # that no other part includes). The test passes when the simulation has a
 # finding that the expression matches.
 function(planted_bug name)
@@ -30,7 +30,7 @@ function(planted_bug name)
 
   set(target sim_mutant_${name})
   if(mutant MATCHES "\\.h$")
-    add_executable(${target} simulated_relay.cc)
+    add_executable(${target} simulated_source.cc)
     target_include_directories(${target} BEFORE PRIVATE ${folder})
   else()
     add_executable(${target} ${mutant})

@@ -1,19 +1,14 @@
 #include "sim/simulated_relay.h"
 
 #include <algorithm>
-#include <utility>
-
-#include "base/check.h"
 
 namespace walpost::sim {
 namespace {
 
-constexpr milliseconds kStatusInterval{200};
 constexpr milliseconds kShutdownTimeout{3000};
 constexpr milliseconds kProducerGrace{2000};
 constexpr milliseconds kServerShutdownGrace{2000};
 constexpr milliseconds kStandbyInterval{500};
-constexpr uint64_t kFramesPerTurn = 6;
 // Until a deadline is seen.
 constexpr milliseconds kSlack{1000};
 
@@ -22,16 +17,6 @@ OutboxOptions Outbox() {
   options.tables.resize(1);
   options.messages.prefix = "outbox";
   return options;
-}
-
-FeedbackSchedule NewSchedule(Lsn slot) {
-  return FeedbackSchedule(kStatusInterval, SimulatedWalsender::kTimeout, slot);
-}
-
-// What the slot of another instance looks like to us.
-absl::Status SlotInUse() { return absl::UnavailableError("55006"); }
-bool IsSlotInUse(const absl::Status& status) {
-  return status.message() == "55006";
 }
 
 }  // namespace
@@ -44,9 +29,7 @@ SimulatedRelay::SimulatedRelay(World& world, SimulatedServer& server,
       brokers_(brokers),
       checker_(checker),
       id_(id),
-      options_(Outbox()),
-      feedback_(NewSchedule(Lsn())),
-      suspension_watch_(SimulatedWalsender::kTimeout) {}
+      options_(Outbox()) {}
 
 // ---- What the operator does.
 
@@ -57,8 +40,9 @@ void SimulatedRelay::Start() {
   limits.max_bytes = world_.random.Between(1'000, 40'000);
   pipeline_ = std::make_unique<Pipeline>(
       RecordBuilder::Create(options_).value(), limits);
-  timeline_ = 0;
-  has_streamed_ = is_promoted_ = is_stuck_ = false;
+  source_ = std::make_unique<SimulatedSource>(world_, server_, checker_, id_,
+                                              options_, *pipeline_);
+  is_stuck_ = false;
   shutdown_deadline_.reset();
   checker_.OnFreshStart(id_);
   StartProducer();
@@ -74,8 +58,7 @@ void SimulatedRelay::Kill() {
 }
 
 void SimulatedRelay::End() {
-  if (connection_ != nullptr) connection_->Close();
-  connection_.reset();
+  source_.reset();
   producer_.reset();
   pipeline_.reset();
   phase_ = Phase::kDown;
@@ -86,7 +69,7 @@ void SimulatedRelay::Shutdown() {
   world_.Note(id_, "shuts down");
   shutdown_deadline_ = world_.now + kShutdownTimeout;
   slept_ = {};
-  if (connection_ != nullptr) drain_deadline_ = shutdown_deadline_;
+  source_->Drain(*shutdown_deadline_);
   if (phase_ == Phase::kWaiting) EndSession(absl::OkStatus());
 }
 
@@ -114,12 +97,9 @@ void SimulatedRelay::Turn() {
     case Phase::kWaiting:
       if (world_.now >= retry_at_) Open();
       return;
-    case Phase::kChecking:
-      return BeginTurn();
-    case Phase::kTaking:
-      return TakeFrames();
-    case Phase::kTelling:
-      return EndTurn();
+    case Phase::kStreaming:
+      if (const auto ended = source_->Step()) EndSession(*ended);
+      return;
     case Phase::kClosing:
       return ContinueClose();
   }
@@ -128,17 +108,17 @@ void SimulatedRelay::Turn() {
 void SimulatedRelay::Watch() {
   if (!is_up() || is_suspended_) return;
   pipeline_->RetryHeld();
-  if (pipeline_->sink_failure()) is_abandoned_ = true;
+  if (pipeline_->sink_failure()) source_->Abandon();
 }
 
 void SimulatedRelay::Send() {
-  if (!is_suspended_ && producer_ != nullptr) producer_->Send();
+  if (ReachesBrokers()) producer_->Send();
 }
 
 void SimulatedRelay::Report() {
-  if (is_suspended_ || producer_ == nullptr) return;
+  if (!ReachesBrokers()) return;
   producer_->Report(*this);
-  if (pipeline_->sink_failure()) is_abandoned_ = true;
+  if (pipeline_->sink_failure()) source_->Abandon();
 }
 
 // ---- What breaks.
@@ -149,143 +129,38 @@ void SimulatedRelay::FailProducer() {
   producer_->Fail(*this);
 }
 
-void SimulatedRelay::LeaveStream() {
-  if (is_suspended_ || connection_ == nullptr || drain_deadline_) return;
-  world_.Note(id_, "leaves the stream");
-  drain_deadline_ = world_.now + kServerShutdownGrace;
+void SimulatedRelay::LoseBrokers(milliseconds duration) {
+  world_.Note(id_, "does not reach the brokers for {} ms",
+              static_cast<uint64_t>(duration.count()));
+  brokers_back_at_ = world_.now + duration;
 }
 
-// ---- SourceSetup: before the first frame.
+void SimulatedRelay::LeaveStream() {
+  if (is_suspended_ || phase_ != Phase::kStreaming) return;
+  world_.Note(id_, "leaves the stream");
+  source_->Drain(world_.now + kServerShutdownGrace);
+}
+
+// ---- Sessions.
 
 void SimulatedRelay::Open() {
-  const uint32_t timeline = server_.postgres().timeline();
-  if (has_streamed_ && timeline > timeline_) {
-    if (!FollowPromotion()) {
-      is_stuck_ = true;
-      return WaitBeforeNextSession(absl::FailedPreconditionError("advanced"));
-    }
-    timeline_ = timeline;
-    pipeline_->SetTimeline(timeline);
-    is_promoted_ = true;
-    return EndSession(absl::AbortedError("promoted"));
-  }
-  timeline_ = timeline;
-  pipeline_->SetTimeline(timeline);
-  connection_ = server_.Connect(pipeline_->confirmed());
-  if (connection_ == nullptr) return EndSession(SlotInUse());
-  world_.Note(id_, "streams, confirmed {:X}, the slot stands at {:X}",
-              pipeline_->confirmed().value(),
-              server_.postgres().confirmed().value());
-  has_streamed_ = true;
-  lsn_timeline_ = timeline;
-  drain_deadline_ = shutdown_deadline_;
-  is_abandoned_ = is_held_ = is_stuck_ = false;
-  feed_.emplace(options_);
-  feedback_ = NewSchedule(server_.postgres().confirmed());
-  suspension_watch_.Start(world_.now);
-  checker_.OnStreamStart(id_);
-  checker_.OnBoundary(id_, server_.postgres().confirmed());
-  pipeline_->OnKeepalive(server_.postgres().confirmed());
-  phase_ = Phase::kChecking;
+  const absl::Status status = source_->Open();
+  is_stuck_ = absl::IsFailedPrecondition(status);
+  if (!status.ok()) return EndSession(status);
+  phase_ = Phase::kStreaming;
 }
-
-bool SimulatedRelay::FollowPromotion() {
-  return server_.postgres().confirmed() <= pipeline_->confirmed();
-}
-
-// ---- WalSource: a turn in three steps.
-
-void SimulatedRelay::BeginTurn() {
-  if (is_abandoned_) return EndSession(absl::OkStatus());
-  if (suspension_watch_.OnTurn(world_.now)) {
-    world_.Note(id_, "sees that it was suspended");
-    return EndSession(absl::AbortedError("suspended"));
-  }
-  const bool slot_is_anothers =
-      server_.active() != nullptr && server_.active() != connection_.get();
-  checker_.OnTurn(id_, slot_is_anothers);
-  phase_ = Phase::kTaking;
-}
-
-void SimulatedRelay::TakeFrames() {
-  for (uint64_t left = world_.random.Between(1, kFramesPerTurn); left > 0;
-       --left) {
-    if (is_held_) Deliver();
-    if (drain_deadline_ || is_held_ || !pipeline_->CanTake()) break;
-    const std::optional<SimulatedWalsender::Frame> frame = connection_->Read();
-    if (frame) {
-      Handle(*frame);
-    } else if (connection_->IsAtEnd() ||
-               (connection_->is_cut() && world_.random.OneIn(100))) {
-      return EndSession(absl::UnavailableError("the connection is lost"));
-    } else {
-      break;
-    }
-  }
-  phase_ = Phase::kTelling;
-  Observe();
-}
-
-void SimulatedRelay::Handle(const SimulatedWalsender::Frame& frame) {
-  if (const auto* message = std::get_if<std::string>(&frame)) {
-    WALPOST_CHECK(feed_->Feed(*message).ok());
-    return Deliver();
-  }
-  const auto& keepalive = std::get<SimulatedWalsender::Keepalive>(frame);
-  if (!feed_->assembler().in_transaction()) {
-    checker_.OnBoundary(id_, keepalive.wal_end);
-    pipeline_->OnKeepalive(keepalive.wal_end);
-  }
-  if (keepalive.reply_requested) feedback_.OnReplyRequested();
-}
-
-void SimulatedRelay::Deliver() {
-  const Step& step = feed_->step();
-  is_held_ = false;
-  switch (step.kind) {
-    case Step::Kind::kNothing:
-      return;
-    case Step::Kind::kEvent:
-      is_held_ = pipeline_->OnEvent(step.event) == Pipeline::Offer::kHold;
-      return;
-    case Step::Kind::kUndeliverable:
-      is_held_ = pipeline_->OnUndeliverable(step.event, step.error) ==
-                 Pipeline::Offer::kHold;
-      return;
-    case Step::Kind::kTransactionEnd:
-      checker_.OnBoundary(id_, step.end_lsn);
-      return pipeline_->OnTransactionEnd(step.end_lsn);
-  }
-}
-
-void SimulatedRelay::EndTurn() {
-  phase_ = Phase::kChecking;
-  const Lsn confirmed = pipeline_->confirmed();
-  if (drain_deadline_ &&
-      (pipeline_->window().empty() || world_.now >= *drain_deadline_)) {
-    connection_->SendStatus(feedback_.ToTell(confirmed));
-    return EndSession(absl::OkStatus());
-  }
-  if (!feedback_.IsDue(confirmed, world_.now)) return;
-  feedback_.OnSent(confirmed, world_.now);
-  connection_->SendStatus(feedback_.ToTell(confirmed));
-}
-
-// ---- Relay: what follows a session.
 
 void SimulatedRelay::EndSession(const absl::Status& reason) {
-  if (connection_ != nullptr) connection_->Close();
-  connection_.reset();
-  is_held_ = false;
   const MonotonicTime now = world_.now;
   if (shutdown_deadline_) {
-    return BeginClose(reason,
-                      std::min(now + kProducerGrace, *shutdown_deadline_));
+    BeginClose(reason, std::min(now + kProducerGrace, *shutdown_deadline_));
+  } else if (pipeline_->sink_failure()) {
+    BeginClose(reason, now + kProducerGrace);
+  } else if (absl::IsAborted(reason)) {
+    BeginClose(reason, now);
+  } else {
+    WaitBeforeNextSession(reason);
   }
-  if (pipeline_->sink_failure())
-    return BeginClose(reason, now + kProducerGrace);
-  if (absl::IsAborted(reason)) return BeginClose(reason, now);
-  WaitBeforeNextSession(reason);
 }
 
 void SimulatedRelay::BeginClose(const absl::Status& reason,
@@ -297,21 +172,23 @@ void SimulatedRelay::BeginClose(const absl::Status& reason,
 }
 
 void SimulatedRelay::ContinueClose() {
-  if (producer_ != nullptr && !producer_->IsIdle()) {
+  if (!producer_->IsIdle()) {
     if (world_.now < close_deadline_) return;
     world_.Note(id_, "purges its producer");
     producer_->Purge(*this);
   }
   pipeline_->SetSink(nullptr);
   producer_.reset();
-  if (shutdown_deadline_) {
-    const bool is_late =
-        world_.now - slept_ > *shutdown_deadline_ + kProducerGrace + kSlack;
-    world_.Note(id_, "ends");
-    checker_.OnCleanEnd(id_, is_late);
-    return End();
-  }
-  if (std::exchange(is_promoted_, false)) {
+  if (!shutdown_deadline_) return ReplaceProducer();
+  const bool is_late =
+      world_.now - slept_ > *shutdown_deadline_ + kProducerGrace + kSlack;
+  world_.Note(id_, "ends");
+  checker_.OnCleanEnd(id_, is_late);
+  End();
+}
+
+void SimulatedRelay::ReplaceProducer() {
+  if (source_->TakePromotion()) {
     world_.Note(id_, "starts over");
     pipeline_->StartOver();
     checker_.OnFreshStart(id_);
@@ -335,7 +212,7 @@ void SimulatedRelay::WaitBeforeNextSession(const absl::Status& reason) {
   phase_ = Phase::kWaiting;
   retry_at_ = world_.now;
   if (reason.ok()) return;
-  retry_at_ += IsSlotInUse(reason)
+  retry_at_ += reason.message() == kSlotInUse
                    ? kStandbyInterval
                    : milliseconds(world_.random.Between(50, 1000));
 }
@@ -357,7 +234,7 @@ void SimulatedRelay::OnSinkFailed(const absl::Status& error) {
 }
 
 void SimulatedRelay::Observe() {
-  checker_.OnConfirmed(id_, pipeline_->confirmed(), lsn_timeline_);
+  checker_.OnConfirmed(id_, pipeline_->confirmed(), source_->lsn_timeline());
 }
 
 bool SimulatedRelay::HasStopped() const {

@@ -11,6 +11,9 @@
 
 namespace walpost::sim {
 
+// The message of its SQLSTATE, 55006.
+inline constexpr char kSlotInUse[] = "the slot is in use";
+
 class SimulatedServer {
  public:
   SimulatedServer(World& world, SimulatedPostgres& postgres, Checker& checker)

@@ -161,6 +161,9 @@ void Simulation::Break(SimulatedRelay& relay) {
       return relay.Suspend();
     case 13:
       return server_.Disconnect();
+    case 14:
+    case 15:
+      return relay.LoseBrokers(milliseconds(world_.random.Between(100, 8000)));
     default:
       return;  // a quiet moment
   }
@@ -175,6 +178,9 @@ void Simulation::Calm() {
   world_.Note(kNobody, "from here on nothing breaks");
   is_calm_ = true;
   server_.CutOff(false);
+  for (auto& relay : relays_) {
+    if (relay) relay->LoseBrokers(milliseconds(0));
+  }
   postgres_.Flush();
 }
 

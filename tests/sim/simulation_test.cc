@@ -34,6 +34,7 @@ constexpr const char* kHappens[] = {
     "the walsender is terminated",
     "wal_sender_timeout",
     "the network fails, or heals",
+    "does not reach the brokers for {} ms",
 };
 
 class SimulationTest : public ::testing::Test {
