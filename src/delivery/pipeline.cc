@@ -12,6 +12,8 @@ void Pipeline::Rewind() {
   resume_filter_.Add(window_.Clear());
   sink_failure_.reset();
   held_.reset();
+  // The stream comes to that event again, after those given up before it.
+  stoppage_.reset();
   ++counters_.rewinds;
 }
 
@@ -20,7 +22,6 @@ void Pipeline::StartOver() {
   window_ = AcknowledgementWindow(window_options_);
   resume_filter_ = ResumeFilter();
   refused_position_.reset();
-  stoppage_.reset();
 }
 
 Pipeline::Offer Pipeline::OnEvent(const Event& event) {

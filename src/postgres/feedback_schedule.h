@@ -8,6 +8,10 @@
 //    asks again the moment it is answered, 20,000 times a second
 //    (docs/delivery.md, P10).
 //
+// And what it may hear: nothing before where the slot stood when the stream
+// began. Another instance may have confirmed more than we know, and releases
+// from before August 2025 move a slot back when they are told to (P2).
+//
 // Pure: it is told the time.
 #pragma once
 
@@ -23,9 +27,12 @@ class FeedbackSchedule {
  public:
   static constexpr std::chrono::milliseconds kLeastReplyInterval{50};
 
+  // `slot`: where it stood.
   FeedbackSchedule(std::chrono::milliseconds interval,
-                   std::chrono::milliseconds wal_sender_timeout)
-      : interval_(interval),
+                   std::chrono::milliseconds wal_sender_timeout,
+                   Lsn slot = Lsn())
+      : slot_(slot),
+        interval_(interval),
         liveness_(std::clamp<std::chrono::milliseconds>(
             wal_sender_timeout / 3, std::chrono::milliseconds(100),
             std::chrono::seconds(3))) {}
@@ -33,13 +40,18 @@ class FeedbackSchedule {
   // The server asked for a reply.
   void OnReplyRequested() { reply_requested_ = true; }
 
+  // What to tell of `confirmed`: that, or 0/0, which the server passes over.
+  Lsn ToTell(Lsn confirmed) const {
+    return confirmed < slot_ ? Lsn() : confirmed;
+  }
+
   bool IsDue(Lsn confirmed, MonotonicTime now) const {
     return now >= DueAt(confirmed);
   }
 
   // When the next status is due if nothing else happens.
   MonotonicTime DueAt(Lsn confirmed) const {
-    const bool news = confirmed > sent_;
+    const bool news = ToTell(confirmed) > sent_;
     if (reply_requested_) {
       return news ? sent_at_ : sent_at_ + kLeastReplyInterval;
     }
@@ -47,12 +59,13 @@ class FeedbackSchedule {
   }
 
   void OnSent(Lsn confirmed, MonotonicTime now) {
-    sent_ = confirmed;
+    sent_ = ToTell(confirmed);
     sent_at_ = now;
     reply_requested_ = false;
   }
 
  private:
+  Lsn slot_;
   std::chrono::milliseconds interval_;
   std::chrono::milliseconds liveness_;
   Lsn sent_;

@@ -149,6 +149,7 @@ asio::awaitable<absl::Status> SourceSetup::Begin() {
       co_await FindSlot(*connection_, options_.slot);
   if (!slot.ok()) co_return slot.status();
   const Lsn stands = *slot ? (*slot)->confirmed_flush_lsn : Lsn();
+  slot_position_ = stands;
   if (options_.from_lsn.is_valid() && !has_streamed_) {
     const absl::Status status = BeginAt(options_.from_lsn, stands);
     if (!status.ok()) co_return status;

@@ -44,6 +44,9 @@ class SourceSetup {
   // Whether Run has found the server promoted; asked once.
   bool TakePromotion() { return std::exchange(promoted_, false); }
 
+  // Where the slot stood before the stream began.
+  Lsn slot_position() const { return slot_position_; }
+
   // Of the server, since the first Run.
   const std::string& system_identifier() const { return system_identifier_; }
   uint32_t timeline() const { return timeline_; }
@@ -85,6 +88,7 @@ class SourceSetup {
   uint32_t timeline_ = 0;
   Lsn birth_;
   int server_version_ = 0;
+  Lsn slot_position_;
   bool has_streamed_ = false;
   bool promoted_ = false;
 };

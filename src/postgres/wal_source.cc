@@ -18,7 +18,7 @@ namespace {
 // Frames taken before other work gets its turn; about a millisecond.
 constexpr size_t kFramesPerTurn = 1000;
 // libpq may hold decrypted bytes while the socket looks idle: look again.
-constexpr milliseconds kLongestWait{1000};
+constexpr milliseconds kLongestWait = SuspensionWatch::kLongestTurn;
 // After so long without a word from the server we ask it.
 constexpr milliseconds kAskAfter{2500};
 // For the server to end the copy after our CopyDone.
@@ -44,7 +44,8 @@ WalSource::WalSource(asio::any_io_executor executor, WalSourceOptions options,
       pipeline_(pipeline),
       checkpoints_(checkpoints),
       setup_(options_, outbox_, name_, pipeline_),
-      feedback_(options_.status_interval, options_.wal_sender_timeout) {}
+      feedback_(options_.status_interval, options_.wal_sender_timeout),
+      suspension_watch_(options_.wal_sender_timeout) {}
 
 asio::awaitable<absl::Status> WalSource::Open() {
   ConnectionOptions connection;
@@ -72,12 +73,17 @@ void WalSource::BeginStream() {
   stream_ = std::make_unique<ReplicationStream>(*connection_);
   assembler_.emplace(outbox_, ReferencesOf(pipeline_));
   feedback_ =
-      FeedbackSchedule(options_.status_interval, options_.wal_sender_timeout);
+      FeedbackSchedule(options_.status_interval, options_.wal_sender_timeout,
+                       setup_.slot_position());
+  // Nothing before it comes any more, even if a crash of the server makes the
+  // slot forget: a re-send from there would pass over what we know to be
+  // acknowledged, and so leave lone older records behind it (P3).
+  pipeline_.OnKeepalive(setup_.slot_position());
   step_is_held_ = false;
   frames_since_receive_ = 0;
   server_wal_end_ = Lsn();
   last_received_at_ = Clock::now();
-  last_turn_at_ = last_received_at_;
+  suspension_watch_.Start(last_received_at_);
 }
 
 asio::awaitable<absl::Status> WalSource::Stream() {
@@ -102,19 +108,13 @@ asio::awaitable<absl::Status> WalSource::Stream() {
   co_return status;
 }
 
-// A turn comes at least every kLongestWait. Half of wal_sender_timeout without
-// one, and the server may have hung up before the next: then another instance
-// has the slot, and what we hand in from now on would come late, after what
-// that one sends.
 absl::Status WalSource::CheckNotSuspended(MonotonicTime now) {
-  const auto gap = now - std::exchange(last_turn_at_, now);
-  const milliseconds bearable = std::max(options_.wal_sender_timeout / 2,
-                                         kLongestWait + kLongestWait / 2);
-  if (gap < bearable) return absl::OkStatus();
+  const auto gap = suspension_watch_.OnTurn(now);
+  if (!gap) return absl::OkStatus();
   return absl::AbortedError(fmt::format(
       "this process was suspended for {:.1f} s: another instance may have "
       "taken over slot {}",
-      std::chrono::duration<double>(gap).count(), options_.slot));
+      std::chrono::duration<double>(*gap).count(), options_.slot));
 }
 
 std::chrono::milliseconds WalSource::silence() const {
@@ -208,7 +208,7 @@ absl::Status WalSource::SendFeedback(MonotonicTime now) {
   if (!feedback_.IsDue(confirmed, now)) return absl::OkStatus();
   pgoutput::StandbyStatus status;
   status.received = std::max(server_wal_end_, confirmed);
-  status.confirmed = confirmed;
+  status.confirmed = feedback_.ToTell(confirmed);
   status.time = WallNow();
   status.reply_requested = now - last_received_at_ > kAskAfter;
   feedback_.OnSent(confirmed, now);
@@ -268,7 +268,7 @@ void WalSource::Abandon() {
 asio::awaitable<absl::Status> WalSource::FinishInOrder() {
   pgoutput::StandbyStatus last;
   last.received = std::max(server_wal_end_, pipeline_.confirmed());
-  last.confirmed = checkpoints_.confirmable();
+  last.confirmed = feedback_.ToTell(checkpoints_.confirmable());
   last.time = WallNow();
   absl::Status status = stream_->SendStatus(last);
   if (!status.ok()) co_return status;

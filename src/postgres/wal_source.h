@@ -31,6 +31,7 @@
 #include "postgres/replication_stream.h"
 #include "postgres/source_options.h"
 #include "postgres/source_setup.h"
+#include "postgres/suspension_watch.h"
 
 namespace walpost {
 
@@ -124,12 +125,12 @@ class WalSource {
   std::unique_ptr<ReplicationStream> stream_;
   std::optional<TransactionAssembler> assembler_;
   FeedbackSchedule feedback_;
+  SuspensionWatch suspension_watch_;
   ReadPacer pacer_;
   Step step_;
   bool step_is_held_ = false;  // the pipeline has not taken step_ yet
   size_t frames_since_receive_ = 0;
   MonotonicTime last_received_at_{};
-  MonotonicTime last_turn_at_{};
 
   bool waiting_for_room_ = false;
   MonotonicTime waiting_until_{};

@@ -359,15 +359,23 @@ TEST_F(PipelineTest, P2NothingIsConfirmedPastAStopAndAllBeforeItIs) {
   EXPECT_EQ(pipeline_.confirmed(), Lsn(110)) << "its transaction has no end";
 }
 
-TEST_F(PipelineTest, P8AStopOutlivesReconnectsAndRewinds) {
+TEST_F(PipelineTest, P8AStopOutlivesAReconnect) {
+  OfferEvent(At(100, 1), "a");
+  OfferUndeliverable(At(100, 2));
+  EXPECT_FALSE(pipeline_.CanTake());
+  EXPECT_EQ(OfferEvent(At(100, 1), "a"), Offer::kHold);
+  EXPECT_TRUE(pipeline_.stoppage().has_value());
+}
+
+TEST_F(PipelineTest, P1WhatWasInFlightBeforeAStopGoesOutAgainAfterARewind) {
   OfferEvent(At(100, 1), "a");
   OfferUndeliverable(At(100, 2));
   FakeSink next;
   ReplaceSink(next);
-  EXPECT_FALSE(pipeline_.CanTake());
-  EXPECT_EQ(OfferEvent(At(100, 1), "a"), Offer::kHold);
+  EXPECT_EQ(OfferEvent(At(100, 1), "a"), Offer::kTaken);
   EXPECT_EQ(OfferUndeliverable(At(100, 2)), Offer::kHold);
   EXPECT_TRUE(pipeline_.stoppage().has_value());
+  EXPECT_EQ(next.Values(), (Values{"a"}));
 }
 
 TEST_F(PipelineTest, P8StopsWhenTheSinkCanNeverTakeTheRecord) {

@@ -134,5 +134,15 @@ TEST(FeedbackScheduleTest, ASignOfLifeComesWellBeforeTheTimeout) {
   }
 }
 
+TEST(FeedbackScheduleTest, P2NothingIsToldFromBeforeWhereTheSlotStood) {
+  FeedbackSchedule schedule(kInterval, kTimeout, kNew);
+  EXPECT_EQ(schedule.ToTell(kOld), Lsn());
+  EXPECT_EQ(schedule.ToTell(kNew), kNew);
+  schedule.OnSent(kOld, kStart);
+  EXPECT_FALSE(schedule.IsDue(kOld, kStart + kInterval)) << "no news";
+  EXPECT_TRUE(schedule.IsDue(kNew, kStart + kInterval));
+  EXPECT_TRUE(schedule.IsDue(kOld, kStart + kLiveness));
+}
+
 }  // namespace
 }  // namespace walpost

@@ -1,0 +1,36 @@
+#include "postgres/suspension_watch.h"
+
+#include <gtest/gtest.h>
+
+namespace walpost {
+namespace {
+
+using std::chrono::milliseconds;
+using std::chrono::seconds;
+
+constexpr MonotonicTime kStart{std::chrono::hours(1)};
+
+TEST(SuspensionWatchTest, BearsLessThanHalfOfTheTimeout) {
+  SuspensionWatch watch(seconds(30));
+  watch.Start(kStart);
+  EXPECT_FALSE(watch.OnTurn(kStart + milliseconds(14'999)).has_value());
+  EXPECT_FALSE(watch.OnTurn(kStart + milliseconds(29'998)).has_value());
+}
+
+TEST(SuspensionWatchTest, TellsHowLongItWasFromHalfOfTheTimeoutOn) {
+  SuspensionWatch watch(seconds(30));
+  watch.Start(kStart);
+  EXPECT_EQ(watch.OnTurn(kStart + seconds(15)), seconds(15));
+  EXPECT_FALSE(watch.OnTurn(kStart + seconds(16)).has_value()) << "once";
+}
+
+TEST(SuspensionWatchTest, AnOrdinaryWaitIsNoSuspension) {
+  SuspensionWatch watch(milliseconds(500));
+  watch.Start(kStart);
+  const auto longest = SuspensionWatch::kLongestTurn;
+  EXPECT_FALSE(watch.OnTurn(kStart + longest).has_value());
+  EXPECT_TRUE(watch.OnTurn(kStart + 3 * longest).has_value());
+}
+
+}  // namespace
+}  // namespace walpost

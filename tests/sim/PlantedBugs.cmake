@@ -1,0 +1,195 @@
+# planted_bug(NAME SOURCE file NEEDLE text REPLACEMENT text FINDS expression)
+#
+# An executable of the simulation with one bug: NEEDLE, which must stand once
+# in src/SOURCE, replaced. A .cc is linked instead of the library's member; a
+# header comes before the real one where the source is compiled (so only headers
+# that no other part includes). The test passes when the simulation has a
+# finding that the expression matches.
+function(planted_bug name)
+  cmake_parse_arguments(PARSE_ARGV 1 BUG ""
+    "SOURCE;NEEDLE;REPLACEMENT;FINDS" "")
+  set(path ${PROJECT_SOURCE_DIR}/src/${BUG_SOURCE})
+  set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS ${path})
+  file(READ ${path} text)
+  string(FIND "${text}" "${BUG_NEEDLE}" first)
+  string(FIND "${text}" "${BUG_NEEDLE}" last REVERSE)
+  if(first EQUAL -1 OR NOT first EQUAL last)
+    message(FATAL_ERROR "planted bug ${name}: its needle does not stand "
+      "once in src/${BUG_SOURCE}:\n${BUG_NEEDLE}")
+  endif()
+  string(REPLACE "${BUG_NEEDLE}" "${BUG_REPLACEMENT}" text "${text}")
+  set(folder ${CMAKE_CURRENT_BINARY_DIR}/planted/${name})
+  set(mutant ${folder}/${BUG_SOURCE})
+  set(before "")
+  if(EXISTS ${mutant})
+    file(READ ${mutant} before)
+  endif()
+  if(NOT before STREQUAL text)
+    file(WRITE ${mutant} "${text}")
+  endif()
+
+  set(target sim_mutant_${name})
+  if(mutant MATCHES "\\.h$")
+    add_executable(${target} simulated_source.cc)
+    target_include_directories(${target} BEFORE PRIVATE ${folder})
+  else()
+    add_executable(${target} ${mutant})
+  endif()
+  target_link_libraries(${target} PRIVATE walpost_planted_bug walpost_sim)
+  add_dependencies(unit_tests ${target})
+  add_test(NAME unit.sim.mutant.${name} COMMAND ${target} "${BUG_FINDS}")
+  set_tests_properties(unit.sim.mutant.${name} PROPERTIES
+    LABELS unit TIMEOUT 300)
+endfunction()
+
+# What a lost event looks like: behind it something is written or confirmed.
+set(LOST "P3: .* was never there|P2: .* too early|P1: ")
+
+# ---- P2: too early, back, by another's leave.
+
+planted_bug(confirms_early
+  SOURCE delivery/acknowledgement_window.cc
+  NEEDLE [[if (head_ == next_) {]]
+  REPLACEMENT [[if (in_flight_records_ <= 1) {]]
+  FINDS "P2: confirmed .* too early")
+
+planted_bug(confirms_past_a_gap
+  SOURCE delivery/acknowledgement_window.cc
+  NEEDLE [[head_ < next_ && At(head_).acknowledged; ++head_]]
+  REPLACEMENT [[head_ < next_ && At(next_ - 1).acknowledged; ++head_]]
+  FINDS "P2: confirmed .* too early")
+
+planted_bug(credits_a_neighbour
+  SOURCE delivery/pipeline.cc
+  NEEDLE [[window_.Acknowledge(sequence);
+  if (record == nullptr) return;]]
+  REPLACEMENT [[window_.Acknowledge(sequence ^ 1);
+  if (record == nullptr) return;]]
+  FINDS "P2: confirmed .* too early")
+
+planted_bug(confirms_back
+  SOURCE delivery/acknowledgement_window.cc
+  NEEDLE [[received_ = confirmed_;]]
+  REPLACEMENT [[received_ = confirmed_ = Lsn();]]
+  FINDS "P2: confirmed goes back")
+
+planted_bug(confirms_an_old_keepalive
+  SOURCE delivery/acknowledgement_window.cc
+  NEEDLE [[if (lsn <= received_) return;]]
+  REPLACEMENT [[]]
+  FINDS "P2: confirmed goes back")
+
+planted_bug(tells_the_slot_to_go_back
+  SOURCE postgres/feedback_schedule.h
+  NEEDLE [[return confirmed < slot_ ? Lsn() : confirmed;]]
+  REPLACEMENT [[return confirmed;]]
+  FINDS "P2: the slot goes back")
+
+planted_bug(bears_any_suspension
+  SOURCE postgres/suspension_watch.h
+  NEEDLE [[wal_sender_timeout / 2]]
+  REPLACEMENT [[wal_sender_timeout * 1000]]
+  FINDS "P2: .* handed over after a suspension")
+
+# ---- P1: events that go missing.
+
+planted_bug(skips_by_row_lsn
+  SOURCE outbox/transaction_assembler.cc
+  NEEDLE [[BeginEvent(options_.tables.size(), step);]]
+  REPLACEMENT [[BeginEvent(options_.tables.size(), step);
+  step.event.position.commit_lsn = message.lsn;]]
+  FINDS "${LOST}")
+
+planted_bug(skips_by_transaction
+  SOURCE delivery/resume_filter.cc
+  NEEDLE [[acknowledged_[passed_] == position;]]
+  REPLACEMENT [[acknowledged_[passed_].commit_lsn == position.commit_lsn;]]
+  FINDS "${LOST}")
+
+planted_bug(loses_the_event_held_by_a_full_producer
+  SOURCE delivery/pipeline.cc
+  NEEDLE [[--counters_.events;  // it will be offered again
+  return Offer::kHold;]]
+  REPLACEMENT [[return Offer::kTaken;]]
+  FINDS "${LOST}")
+
+planted_bug(loses_an_event_that_is_offered_too_early
+  SOURCE delivery/pipeline.cc
+  NEEDLE [[if (!CanTake()) return Offer::kHold;]]
+  REPLACEMENT [[if (!CanTake()) return Offer::kTaken;]]
+  FINDS "${LOST}")
+
+planted_bug(takes_what_was_purged_for_sent
+  SOURCE delivery/acknowledgement_window.cc
+  NEEDLE [[newest_position_ = acknowledged_through_;]]
+  REPLACEMENT [[]]
+  FINDS "${LOST}")
+
+planted_bug(forgets_to_rewind
+  SOURCE delivery/pipeline.cc
+  NEEDLE [[resume_filter_.Add(window_.Clear());]]
+  REPLACEMENT [[]]
+  FINDS "P1: it hangs")
+
+planted_bug(compares_positions_across_a_fork
+  SOURCE delivery/pipeline.cc
+  NEEDLE [[window_ = AcknowledgementWindow(window_options_);]]
+  REPLACEMENT [[]]
+  FINDS "P2: .* where no boundary was")
+
+# ---- P3 and P5: order, and what is sent again.
+
+planted_bug(swaps_two_events
+  SOURCE delivery/pipeline.cc
+  NEEDLE [[const absl::Status status = sink_->Produce(record, window_.next_sequence());]]
+  REPLACEMENT [[static std::string topic, key, value;
+  static Sequence kept = 0;
+  absl::Status status;
+  if (topic.empty() && window_.next_sequence() % 8 == 0) {
+    topic = record.topic;
+    key = record.key.value_or("");
+    value = record.value.value_or("");
+    kept = window_.next_sequence();
+  } else {
+    status = sink_->Produce(record, window_.next_sequence());
+    Record late;
+    late.topic = topic;
+    late.key = key;
+    late.value = value;
+    if (!topic.empty() && sink_->Produce(late, kept).ok()) topic.clear();
+  }]]
+  FINDS "P3: .* came before its turn")
+
+planted_bug(scatters_a_key
+  SOURCE outbox/record_builder.cc
+  NEEDLE [[record.key = event.aggregate_id;]]
+  REPLACEMENT [[record.key = event.payload;]]
+  FINDS "P3: .* where its key is not")
+
+planted_bug(sends_what_was_acknowledged_out_of_turn_again
+  SOURCE delivery/resume_filter.cc
+  NEEDLE [[std::set_union(]]
+  REPLACEMENT [[std::set_intersection(]]
+  FINDS "P5: ")
+
+# ---- P8: what stops the flow.
+
+planted_bug(passes_an_undeliverable_event
+  SOURCE delivery/pipeline.cc
+  NEEDLE [[return Stop(event, reason);]]
+  REPLACEMENT [[Stop(event, reason);
+  stoppage_.reset();
+  return Offer::kTaken;]]
+  FINDS "P8: ")
+
+planted_bug(passes_a_refused_event
+  SOURCE delivery/pipeline.cc
+  NEEDLE [[return Stop(event, refusal_);]]
+  REPLACEMENT [[return Offer::kTaken;]]
+  FINDS "P8: ")
+
+planted_bug(stays_stopped_after_a_rewind
+  SOURCE delivery/pipeline.cc
+  NEEDLE [[stoppage_.reset();]]
+  REPLACEMENT [[]]
+  FINDS "P1: it hangs")

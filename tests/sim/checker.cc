@@ -1,0 +1,257 @@
+#include "sim/checker.h"
+
+#include <algorithm>
+
+#include "fmt/format.h"
+#include "sim/simulated_walsender.h"
+
+namespace walpost::sim {
+namespace {
+
+template <typename T>
+void Set(std::vector<T>& values, uint64_t index, T value) {
+  if (values.size() <= index) values.resize(2 * index + 64);
+  values[index] = value;
+}
+
+}  // namespace
+
+void Checker::Find(const char* promise, const char* text, uint64_t first,
+                   uint64_t second) {
+  if (finding_) return;
+  finding_ = Finding{promise, fmt::format(fmt::runtime(text), first, second)};
+}
+
+// ---- Of a relay.
+
+void Checker::OnFreshStart(int relay) {
+  Process& process = relays_[Index(relay)];
+  ++process.life;
+  process.boundaries.clear();
+  process.confirmed = Lsn();
+}
+
+void Checker::OnStreamStart(int relay) {
+  Process& process = relays_[Index(relay)];
+  process.last_turn = world_.now;
+  process.is_late = false;
+}
+
+// Half of wal_sender_timeout without a turn, and it must stop. All of it is
+// what we hold it to.
+void Checker::OnTurn(int relay, bool slot_is_anothers) {
+  Process& process = relays_[Index(relay)];
+  const auto gap = world_.now - process.last_turn;
+  process.last_turn = world_.now;
+  if (slot_is_anothers && gap > SimulatedWalsender::kTimeout) {
+    process.is_late = true;
+  }
+}
+
+void Checker::OnHandedOver(int relay, uint64_t id) {
+  const SimulatedEvent* event = server_.WithId(id);
+  if (event == nullptr) return Find("P4", "event {} is of nobody", id);
+  Process& process = relays_[Index(relay)];
+  if (process.is_late) {
+    Find("P2",
+         "event {} is handed over after a suspension, by relay {} that has "
+         "lost the slot",
+         id, static_cast<uint64_t>(relay));
+  }
+  if (id < process.known_in.size() && process.known_in[id] == process.life) {
+    Find("P5", "event {} is sent again by relay {}, which knew it acknowledged",
+         id, static_cast<uint64_t>(relay));
+  }
+  if (options_.bad_event_is_undeliverable &&
+      event->number > options_.bad_event) {
+    Find("P8", "event {} went past event number {}, which stops the flow", id,
+         options_.bad_event);
+  }
+}
+
+void Checker::OnAcknowledged(int relay, uint64_t id) {
+  Set(relays_[Index(relay)].known_in, id, relays_[Index(relay)].life);
+  Set(acknowledged_, id, true);
+}
+
+void Checker::OnConfirmed(int relay, Lsn confirmed, uint32_t timeline) {
+  Process& process = relays_[Index(relay)];
+  if (confirmed == process.confirmed) return;
+  if (confirmed < process.confirmed) {
+    Find("P2", "confirmed goes back, from {:X} to {:X}",
+         process.confirmed.value(), confirmed.value());
+  }
+  if (!process.boundaries.contains(confirmed)) {
+    Find("P2", "confirmed is {:X}, where no boundary was", confirmed.value());
+  }
+  process.confirmed = confirmed;
+  process.boundaries.erase(process.boundaries.begin(),
+                           process.boundaries.find(confirmed));
+  // LSNs of another timeline cannot be compared.
+  if (timeline != server_.timeline()) return;
+  const uint64_t gone = server_.EventsBefore(confirmed);
+  if (gone > options_.bad_event) {
+    Find("P8", "confirmed past event number {}, which stops the flow",
+         options_.bad_event);
+  }
+  for (; checked_ < gone; ++checked_) {
+    if (!WasAcknowledged(server_.Numbered(checked_).id)) {
+      return Find("P2",
+                  "confirmed {:X} too early: event {} is not acknowledged",
+                  confirmed.value(), server_.Numbered(checked_).id);
+    }
+  }
+}
+
+void Checker::OnCleanEnd(int relay, bool is_late) {
+  if (!is_late) return;
+  Find("P10", "relay {} did not end in time", static_cast<uint64_t>(relay));
+}
+
+// ---- Of the brokers.
+
+void Checker::OnWritten(int relay, uint64_t producer, size_t partition,
+                        uint64_t id, bool is_late) {
+  const SimulatedEvent* event = server_.WithId(id);
+  if (event == nullptr) return Find("P4", "event {} is of nobody", id);
+  world_.Note(relay, is_late ? "event {} arrives late" : "event {} is written",
+              id);
+  if (event->has_vanished) {
+    if (!options_.phantoms) Find("P4", "event {} has vanished", id);
+    return;
+  }
+  if (partition != PartitionOf(event->key)) {
+    return Find("P3", "event {} comes to partition {}, where its key is not",
+                id, partition);
+  }
+  Set(written_, id, true);
+  const uint64_t number = event->number_in_partition;
+  Partition& log = partitions_[partition];
+  if (number > log.written) OnGap(partition, *event);
+  if (options_.strict_order && number > log.last) {
+    Find("P3", "event {} after a re-send that is not contiguous", id);
+  }
+  log.written = std::max(log.written, number + 1);
+  log.last = number + 1;
+  CheckRun(producer, partition, *event);
+  if (event->number == options_.bad_event) {
+    Find("P8", "event {} was to be refused", id);
+  }
+}
+
+void Checker::OnGap(size_t partition, const SimulatedEvent& event) {
+  const uint64_t bad = options_.bad_event;
+  if (event.number > bad) {
+    const SimulatedEvent& stop = server_.Numbered(bad);
+    if (PartitionOf(stop.key) == partition &&
+        stop.number_in_partition == partitions_[partition].written) {
+      return Find("P8", "event {} went past event number {}, which stops it",
+                  event.id, bad);
+    }
+  }
+  Find("P3",
+       "event {} came before its turn: event number {} of its partition was "
+       "never there",
+       event.id, partitions_[partition].written);
+}
+
+// One producer repeats nothing, and leaves out only what somebody knows to be
+// acknowledged.
+void Checker::CheckRun(uint64_t producer, size_t partition,
+                       const SimulatedEvent& event) {
+  const auto [run, is_first] =
+      runs_.try_emplace({producer, partition}, event.number_in_partition);
+  uint64_t& expected = run->second;
+  if (event.number_in_partition < expected) {
+    Find("P3", "event {} came again from one producer, expected was number {}",
+         event.id, expected);
+  }
+  // Seldom: another instance has delivered what lies between.
+  for (uint64_t number = event.number;
+       expected < event.number_in_partition && number-- > 0;) {
+    const SimulatedEvent& before = server_.Numbered(number);
+    if (PartitionOf(before.key) != partition) continue;
+    if (before.number_in_partition < expected) break;
+    if (!WasAcknowledged(before.id)) {
+      return Find("P3", "event {} came in the place of event {}", event.id,
+                  before.id);
+    }
+  }
+  expected = event.number_in_partition + 1;
+}
+
+// ---- Of the server.
+
+void Checker::OnSlotConfirmed() {
+  const Lsn confirmed = server_.confirmed();
+  if (confirmed < slot_) {
+    Find("P2", "the slot goes back, from {:X} to {:X}", slot_.value(),
+         confirmed.value());
+  }
+  slot_ = confirmed;
+  const uint64_t gone = server_.EventsBefore(confirmed);
+  for (uint64_t number = std::min(checked_, gone); number < gone; ++number) {
+    if (!WasAcknowledged(server_.Numbered(number).id)) {
+      return Find("P2", "the slot stands at {:X}: event {} is not acknowledged",
+                  confirmed.value(), server_.Numbered(number).id);
+    }
+  }
+}
+
+void Checker::OnServerLost() {
+  slot_ = server_.confirmed();
+  checked_ = std::min<uint64_t>(checked_, server_.event_count());
+  for (size_t i = 0; i < kPartitions; ++i) {
+    partitions_[i].written =
+        std::min(partitions_[i].written, server_.events_in(i));
+    partitions_[i].last = std::min(partitions_[i].last, server_.events_in(i));
+  }
+}
+
+// ---- At the end.
+
+void Checker::OnHang() {
+  Find("P1", "it hangs: {} of {} events are in Kafka", written_numbers(),
+       server_.event_count());
+}
+
+uint64_t Checker::deliverable_events() const {
+  return std::min<uint64_t>(server_.event_count(), options_.bad_event);
+}
+
+uint64_t Checker::written_numbers() const {
+  uint64_t number = 0;
+  while (number < deliverable_events() &&
+         server_.Numbered(number).id < written_.size() &&
+         written_[server_.Numbered(number).id]) {
+    ++number;
+  }
+  return number;
+}
+
+bool Checker::IsAllAcknowledged() {
+  while (checked_ < deliverable_events() &&
+         WasAcknowledged(server_.Numbered(checked_).id)) {
+    ++checked_;
+  }
+  return checked_ == deliverable_events();
+}
+
+void Checker::OnEnd(bool stopped) {
+  if (written_numbers() < deliverable_events()) {
+    Find("P1", "lost: event {}", server_.Numbered(written_numbers()).id);
+  }
+  const bool stops = options_.bad_event < server_.event_count();
+  if (stops && !stopped) {
+    Find("P8", "event number {} did not stop the flow", options_.bad_event);
+  }
+  if (!stops && stopped) Find("P8", "the flow stopped without a reason");
+  if (stops || !options_.strict_order) return;
+  for (size_t i = 0; i < kPartitions; ++i) {
+    if (partitions_[i].last < partitions_[i].written) {
+      Find("P3", "an older record stands alone at the end of partition {}", i);
+    }
+  }
+}
+
+}  // namespace walpost::sim

@@ -1,0 +1,136 @@
+// Checker: the promises of docs/delivery.md, held against what happens.
+//
+// It is told what relays hand over, what the brokers write and acknowledge and
+// what is confirmed, and compares that with the transactions that the server
+// committed. It shares no code with what it checks. The first broken promise
+// is kept; the simulation ends there.
+//
+//   P1  an event is missing, or the relay does not get to it
+//   P2  confirmed too early, back, or where no boundary was
+//   P3  out of order, or a re-send that is no contiguous run
+//   P4  a record of nothing that was committed
+//   P5  re-sent by a process that knew it acknowledged
+//   P8  something went past an event that stops the flow
+//   P10 a shutdown that took too long
+#pragma once
+
+#include <array>
+#include <map>
+#include <optional>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "base/lsn.h"
+#include "sim/simulated_postgres.h"
+#include "sim/world.h"
+
+namespace walpost::sim {
+
+inline constexpr int kMostRelays = 2;
+
+struct Finding {
+  std::string promise;  // "P1"
+  std::string text;
+};
+
+class Checker {
+ public:
+  struct Options {
+    // One instance, one server, and nothing arrives late: each partition as a
+    // whole is made of contiguous runs.
+    bool strict_order = false;
+    // Commits that a consumer has seen may vanish with a primary.
+    bool phantoms = false;
+    // The number of the event that stops the flow, and whether it is stopped
+    // before anything behind it is handed over.
+    uint64_t bad_event = UINT64_MAX;
+    bool bad_event_is_undeliverable = false;
+  };
+
+  Checker(World& world, const SimulatedPostgres& server, const Options& options)
+      : world_(world), server_(server), options_(options) {}
+
+  const SimulatedPostgres& server() const { return server_; }
+  const std::optional<Finding>& finding() const { return finding_; }
+
+  // ---- Of a relay.
+
+  // A new process, or one that starts over: it knows nothing.
+  void OnFreshStart(int relay);
+  // Its source takes a turn, while the slot is its own or another's.
+  void OnTurn(int relay, bool slot_is_anothers);
+  // Its stream begins, now that the slot stands where it does.
+  void OnStreamStart(int relay);
+  void OnHandedOver(int relay, uint64_t id);
+  void OnAcknowledged(int relay, uint64_t id);
+  void OnBoundary(int relay, Lsn lsn) {
+    relays_[Index(relay)].boundaries.insert(lsn);
+  }
+  void OnConfirmed(int relay, Lsn confirmed, uint32_t timeline);
+  // It was told to end, and has.
+  void OnCleanEnd(int relay, bool is_late);
+
+  // ---- Of the brokers.
+
+  void OnWritten(int relay, uint64_t producer, size_t partition, uint64_t id,
+                 bool is_late);
+
+  // ---- Of the server.
+
+  void OnSlotConfirmed();
+  // Confirmations were forgotten, and commits may have vanished.
+  void OnServerLost();
+
+  // ---- At the end.
+
+  void OnHang();
+  void OnEnd(bool stopped);
+
+  // Whether all that should be delivered was acknowledged.
+  bool IsAllAcknowledged();
+  // Events that were committed and not acknowledged yet, in commit order.
+  uint64_t backlog() const { return server_.event_count() - checked_; }
+
+ private:
+  struct Process {
+    uint32_t life = 1;               // counts fresh starts
+    std::vector<uint32_t> known_in;  // life that knows it acknowledged, by id
+    std::set<Lsn> boundaries;
+    Lsn confirmed;
+    MonotonicTime last_turn;
+    bool is_late = false;
+  };
+  struct Partition {
+    uint64_t written = 0;  // first occurrences: numbers below are there
+    uint64_t last = 0;     // number after that of the last record
+  };
+
+  static size_t Index(int relay) { return static_cast<size_t>(relay); }
+  void Find(const char* promise, const char* text, uint64_t first = 0,
+            uint64_t second = 0);
+  void OnGap(size_t partition, const SimulatedEvent& event);
+  void CheckRun(uint64_t producer, size_t partition,
+                const SimulatedEvent& event);
+  bool WasAcknowledged(uint64_t id) const {
+    return id < acknowledged_.size() && acknowledged_[id];
+  }
+  uint64_t written_numbers() const;
+  uint64_t deliverable_events() const;
+
+  World& world_;
+  const SimulatedPostgres& server_;
+  Options options_;
+  std::optional<Finding> finding_;
+
+  std::array<Process, kMostRelays> relays_;
+  std::array<Partition, kPartitions> partitions_;
+  // By producer and partition: the number expected next.
+  std::map<std::pair<uint64_t, size_t>, uint64_t> runs_;
+  std::vector<bool> acknowledged_;  // to anybody, by id
+  std::vector<bool> written_;       // by id
+  uint64_t checked_ = 0;            // numbers below are acknowledged
+  Lsn slot_;
+};
+
+}  // namespace walpost::sim

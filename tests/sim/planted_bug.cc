@@ -1,0 +1,87 @@
+// Whether the simulation finds the bug that was planted into this executable:
+//
+//   sim_mutant_confirms_early 'P2: .* too early'
+//
+// runs histories, always the same ones, until one of them ends with a finding
+// that the expression matches. Other findings on the way are its company: a
+// lost event may be seen as a gap, or as a hang. Fails when kMostSteps were not
+// enough.
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <cstdio>
+#include <optional>
+#include <regex>
+#include <string>
+
+#include "sim/simulation.h"
+
+namespace walpost::sim {
+namespace {
+
+constexpr uint64_t kStepsPerHistory = 5'000;
+constexpr uint64_t kMostSteps = 4'000'000;
+
+// A history in a process of its own: the planted bug may make it abort.
+// Gives what it printed: the steps, then the finding.
+std::string RunApart(uint64_t seed, Trouble trouble) {
+  int ends[2];
+  if (pipe(ends) != 0) return "";
+  const pid_t child = fork();
+  if (child == 0) {
+    Simulation simulation(seed, trouble);
+    simulation.Run(kStepsPerHistory);
+    std::string result = std::to_string(simulation.steps());
+    if (simulation.finding()) {
+      result += " " + simulation.finding()->promise + ": " +
+                simulation.finding()->text;
+    }
+    const ssize_t written = write(ends[1], result.data(), result.size());
+    _exit(written < 0 ? 1 : 0);
+  }
+  close(ends[1]);
+  char buffer[512];
+  const ssize_t length = read(ends[0], buffer, sizeof(buffer));
+  close(ends[0]);
+  waitpid(child, nullptr, 0);
+  return {buffer, static_cast<size_t>(std::max<ssize_t>(length, 0))};
+}
+
+int Search(const std::regex& wanted) {
+  constexpr Trouble kTroubles[] = {Trouble::kNone, Trouble::kUndeliverable,
+                                   Trouble::kRefused};
+  uint64_t steps = 0;
+  uint64_t others = 0;
+  for (uint64_t seed = 1; steps < kMostSteps; ++seed) {
+    const std::string result = RunApart(seed, kTroubles[seed % 3]);
+    const uint64_t taken = std::strtoull(result.c_str(), nullptr, 10);
+    steps += taken > 0 ? taken : kStepsPerHistory;
+    if (std::regex_search(result, wanted)) {
+      std::printf("found after %llu steps, in history %llu, %llu others: %s\n",
+                  static_cast<unsigned long long>(steps),
+                  static_cast<unsigned long long>(seed),
+                  static_cast<unsigned long long>(others), result.c_str());
+      return 0;
+    }
+    if (result.empty() || result.find(' ') != std::string::npos) {
+      if (others++ < 5) {
+        std::printf("other: %s\n",
+                    result.empty() ? "it ended by itself" : result.c_str());
+      }
+    }
+  }
+  std::printf("not found in %llu steps\n",
+              static_cast<unsigned long long>(steps));
+  return 1;
+}
+
+}  // namespace
+}  // namespace walpost::sim
+
+int main(int argc, char** argv) {
+  if (argc != 2) {
+    std::fprintf(stderr, "usage: %s EXPRESSION\n", argv[0]);
+    return 2;
+  }
+  return walpost::sim::Search(std::regex(argv[1]));
+}

@@ -1,0 +1,56 @@
+#include "sim/simulated_brokers.h"
+
+namespace walpost::sim {
+
+std::shared_ptr<Channel> SimulatedBrokers::Open(int relay, uint64_t producer,
+                                                size_t partition) {
+  auto channel = std::make_shared<Channel>();
+  channel->relay = relay;
+  channel->producer = producer;
+  channel->partition = partition;
+  channels_.push_back(channel);
+  return channel;
+}
+
+void SimulatedBrokers::WriteOne() {
+  if (channels_.empty()) return;
+  Channel& channel = *channels_[world_.random.Below(channels_.size())];
+  if (channel.is_abandoned && !channel.requests.empty() &&
+      (!options_.late_arrivals || world_.random.OneIn(20))) {
+    channel.requests.clear();  // lost with its connection
+  }
+  if (!channel.requests.empty()) Write(channel);
+  if (channel.is_abandoned && channel.requests.empty()) Prune();
+}
+
+void SimulatedBrokers::Write(Channel& channel) {
+  const Request request = channel.requests.front();
+  channel.requests.pop_front();
+  Channel::Answer answer = Channel::Answer::kWritten;
+  const SimulatedEvent* event = checker_.server().WithId(request.event);
+  if (channel.is_refused) {
+    answer = Channel::Answer::kNotWritten;
+  } else if (event != nullptr && event->number == refused_) {
+    answer = Channel::Answer::kRefused;
+    channel.is_refused = true;
+  } else {
+    checker_.OnWritten(channel.relay, channel.producer, channel.partition,
+                       request.event, channel.is_abandoned);
+  }
+  if (!channel.is_abandoned) channel.answers.emplace_back(request, answer);
+}
+
+void SimulatedBrokers::Prune() {
+  std::erase_if(channels_, [](const std::shared_ptr<Channel>& channel) {
+    return channel->is_abandoned && channel->requests.empty();
+  });
+}
+
+bool SimulatedBrokers::IsIdle() const {
+  for (const std::shared_ptr<Channel>& channel : channels_) {
+    if (!channel->requests.empty()) return false;
+  }
+  return true;
+}
+
+}  // namespace walpost::sim

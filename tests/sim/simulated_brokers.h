@@ -1,0 +1,68 @@
+// SimulatedBrokers: the partitions, and what producers have on its way to them.
+//
+// A channel carries the requests of one producer to one partition; the brokers
+// take them in order. When the producer is given up, what is on its way may
+// still be written, late, or be lost.
+#pragma once
+
+#include <deque>
+#include <memory>
+#include <vector>
+
+#include "delivery/acknowledgement_window.h"
+#include "sim/checker.h"
+#include "sim/world.h"
+
+namespace walpost::sim {
+
+struct Request {
+  Sequence sequence;
+  uint64_t event;  // its id
+};
+
+struct Channel {
+  enum class Answer { kWritten, kRefused, kNotWritten };
+
+  int relay;
+  uint64_t producer;
+  size_t partition;
+  std::deque<Request> requests;
+  std::deque<std::pair<Request, Answer>> answers;
+  bool is_refused = false;    // nothing is written any more
+  bool is_abandoned = false;  // nobody waits for answers
+};
+
+class SimulatedBrokers {
+ public:
+  struct Options {
+    // Whether requests of a producer that was given up can still arrive.
+    bool late_arrivals = true;
+  };
+
+  SimulatedBrokers(World& world, const Options& options, Checker& checker)
+      : world_(world), options_(options), checker_(checker) {}
+
+  // Shared: either end may be given up before the other.
+  std::shared_ptr<Channel> Open(int relay, uint64_t producer, size_t partition);
+
+  // The event that is refused, by number.
+  void Refuse(uint64_t number) { refused_ = number; }
+
+  // A random channel makes a step: its next request is written.
+  void WriteOne();
+
+  // Whether nothing is on its way any more.
+  bool IsIdle() const;
+
+ private:
+  void Write(Channel& channel);
+  void Prune();
+
+  World& world_;
+  Options options_;
+  Checker& checker_;
+  std::vector<std::shared_ptr<Channel>> channels_;
+  uint64_t refused_ = UINT64_MAX;
+};
+
+}  // namespace walpost::sim

@@ -1,0 +1,116 @@
+#include "sim/simulated_postgres.h"
+
+#include <algorithm>
+
+#include "sim/relations.h"
+#include "support/message_bytes.h"
+
+namespace walpost::sim {
+
+using testing::InsertMessage;
+using testing::LogicalMessageMessage;
+using testing::Text;
+
+void SimulatedPostgres::Commit() {
+  Transaction transaction;
+  transaction.first_event = numbers_.size();
+  // Often the commit record comes right behind the one before.
+  wal_end_ += world_.random.OneIn(2) ? 0 : world_.random.Between(1, 500);
+  for (uint64_t n = world_.random.Below(7); n > 0; --n) AddEvent();
+  transaction.end_event = numbers_.size();
+  transaction.commit_lsn = Lsn(wal_end_);
+  wal_end_ += world_.random.Between(1, 60);
+  transaction.end_lsn = Lsn(wal_end_);
+  transactions_.push_back(transaction);
+  if (world_.random.OneIn(3)) return;  // synchronous_commit = off
+  Flush();
+}
+
+// Its row was written while other transactions were running, too.
+void SimulatedPostgres::AddEvent() {
+  Random& random = world_.random;
+  SimulatedEvent event{};
+  event.id = all_events_.size();
+  event.number = numbers_.size();
+  event.key = static_cast<int>(random.Below(kKeys));
+  event.number_in_partition = events_in_partition_[PartitionOf(event.key)]++;
+  event.row_lsn = Lsn(wal_end_ - random.Below(900));
+  event.is_message = random.OneIn(4);
+  all_events_.push_back(event);
+  numbers_.push_back(event.id);
+}
+
+void SimulatedPostgres::Replicate() {
+  replicated_ = world_.random.OneIn(4)
+                    ? world_.random.Between(replicated_, flushed_)
+                    : flushed_;
+}
+
+// The slot's copy does not go before what the standby has.
+void SimulatedPostgres::SynchroniseSlot() {
+  if (confirmed_ <= Lsn(replicated_)) on_standby_ = confirmed_;
+}
+
+void SimulatedPostgres::Crash() {
+  LoseWalAfter(flushed_);
+  confirmed_ = stored_;
+}
+
+void SimulatedPostgres::Promote() {
+  LoseWalAfter(replicated_);
+  flushed_ = replicated_;
+  confirmed_ = stored_ = on_standby_;
+  ++timeline_;
+}
+
+void SimulatedPostgres::LoseWalAfter(uint64_t lsn) {
+  while (!transactions_.empty() && transactions_.back().end_lsn > Lsn(lsn)) {
+    const Transaction& lost = transactions_.back();
+    while (numbers_.size() > lost.first_event) {
+      SimulatedEvent& event = all_events_[numbers_.back()];
+      event.has_vanished = true;
+      --events_in_partition_[PartitionOf(event.key)];
+      numbers_.pop_back();
+    }
+    transactions_.pop_back();
+  }
+  wal_end_ = lsn;
+}
+
+void SimulatedPostgres::OnFeedback(Lsn confirmed) {
+  if (!confirmed.is_valid()) return;
+  if (confirmed < confirmed_ && !options_.slot_may_go_back) return;
+  confirmed_ = confirmed;
+  if (world_.random.OneIn(3)) StoreSlot();
+}
+
+size_t SimulatedPostgres::FirstFrom(Lsn start) const {
+  const auto first = std::ranges::lower_bound(transactions_, start, {},
+                                              &Transaction::commit_lsn);
+  return static_cast<size_t>(first - transactions_.begin());
+}
+
+uint64_t SimulatedPostgres::EventsBefore(Lsn start) const {
+  const size_t first = FirstFrom(start);
+  return first == transactions_.size() ? numbers_.size()
+                                       : transactions_[first].first_event;
+}
+
+std::string SimulatedPostgres::MessageOf(const SimulatedEvent& event) const {
+  const std::string number = std::to_string(event.id);
+  const std::string key = std::to_string(event.key);
+  if (event.number == poisoned_) {
+    return LogicalMessageMessage(true, event.row_lsn, "outbox", "no JSON");
+  }
+  if (event.is_message) {
+    return LogicalMessageMessage(
+        true, event.row_lsn, "outbox",
+        R"({"id": "id-)" + number +
+            R"(", "aggregate_type": "order", "aggregate_id": ")" + key +
+            R"(", "payload": ")" + number + R"("})");
+  }
+  return InsertMessage(kOutboxOid, {Text("id-" + number), Text("order"),
+                                    Text(key), Text(number)});
+}
+
+}  // namespace walpost::sim

@@ -1,0 +1,140 @@
+// SimulatedPostgres: a primary, its WAL, one logical slot and, of a standby,
+// how far it has come. Committed transactions are the truth that the checker
+// compares everything with.
+//
+//   WAL   ──────────────┬──────────┬───────────┬──▶
+//                 replicated   flushed    end of the WAL
+//
+// A crash loses what is not flushed, a promotion what is not replicated. The
+// walsender sends no more than is flushed, and with synchronized_standby_slots
+// no more than is replicated.
+#pragma once
+
+#include <array>
+#include <string>
+#include <vector>
+
+#include "base/lsn.h"
+#include "sim/world.h"
+
+namespace walpost::sim {
+
+inline constexpr int kKeys = 7;
+inline constexpr size_t kPartitions = 3;
+
+// Where the records of a key belong.
+constexpr size_t PartitionOf(int key) {
+  return static_cast<size_t>(key) % kPartitions;
+}
+
+// An outbox row, or a logical message. `id` is never given twice; the others
+// count in commit order, and are given again when a commit vanished.
+struct SimulatedEvent {
+  uint64_t id;
+  uint64_t number;
+  uint64_t number_in_partition;
+  int key;
+  Lsn row_lsn;  // in another order than commits
+  bool is_message;
+  bool has_vanished;  // its commit was lost with its server
+};
+
+class SimulatedPostgres {
+ public:
+  struct Options {
+    // synchronized_standby_slots: nothing is decoded that could vanish.
+    bool awaits_standby = true;
+    // Minor releases from before August 2025 do as they are told.
+    bool slot_may_go_back = false;
+  };
+
+  struct Transaction {
+    Lsn commit_lsn;
+    Lsn end_lsn;
+    size_t first_event;  // numbers
+    size_t end_event;
+  };
+
+  SimulatedPostgres(World& world, const Options& options)
+      : world_(world), options_(options) {}
+
+  // ---- What happens at any time.
+
+  // A transaction of 0 to 6 events, some rows of another table among them.
+  void Commit();
+  // The WAL moves on without a commit.
+  void WriteElsewhere() { wal_end_ += world_.random.Between(1, 500); }
+  void Flush() { flushed_ = wal_end_; }
+  void Replicate();
+  void StoreSlot() { stored_ = confirmed_; }
+  void SynchroniseSlot();
+
+  // ---- What breaks. Walsenders are gone after either.
+
+  void Crash();
+  void Promote();
+
+  // The message that cannot be delivered: the event with this number is one
+  // whose content is no JSON.
+  void Poison(uint64_t number) { poisoned_ = number; }
+
+  // ---- For the walsender.
+
+  void OnFeedback(Lsn confirmed);
+  // What may be sent.
+  Lsn send_limit() const {
+    return Lsn(options_.awaits_standby ? std::min(flushed_, replicated_)
+                                       : flushed_);
+  }
+  // The first transaction that PostgreSQL does not leave out: commit LSNs
+  // before the start are.
+  size_t FirstFrom(Lsn start) const;
+  const std::vector<Transaction>& transactions() const { return transactions_; }
+  std::string MessageOf(const SimulatedEvent& event) const;
+
+  // ---- The truth.
+
+  uint32_t timeline() const { return timeline_; }
+  Lsn confirmed() const { return confirmed_; }
+  size_t event_count() const { return numbers_.size(); }
+  const SimulatedEvent& Numbered(uint64_t number) const {
+    return all_events_[numbers_[number]];
+  }
+  // nullptr for an id that was never committed.
+  const SimulatedEvent* WithId(uint64_t id) const {
+    return id < all_events_.size() ? &all_events_[id] : nullptr;
+  }
+  // How many events a partition has by now.
+  uint64_t events_in(size_t partition) const {
+    return events_in_partition_[partition];
+  }
+  // How many events, from the first on, lie in transactions that a stream
+  // from `start` leaves out.
+  uint64_t EventsBefore(Lsn start) const;
+  Lsn last_end() const {
+    return transactions_.empty() ? Lsn() : transactions_.back().end_lsn;
+  }
+
+ private:
+  void AddEvent();
+  void LoseWalAfter(uint64_t lsn);
+
+  World& world_;
+  Options options_;
+  std::vector<SimulatedEvent> all_events_;  // by id
+  std::vector<uint64_t> numbers_;           // ids in commit order
+  std::vector<Transaction> transactions_;
+  std::array<uint64_t, kPartitions> events_in_partition_{};
+  uint64_t poisoned_ = UINT64_MAX;
+
+  uint64_t wal_end_ = 1'000;
+  uint64_t flushed_ = 1'000;
+  uint64_t replicated_ = 1'000;
+  uint32_t timeline_ = 1;
+
+  Lsn confirmed_;
+  Lsn stored_;
+  Lsn on_standby_;  // of the synchronised slot
+};
+
+}  // namespace walpost::sim

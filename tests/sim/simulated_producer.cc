@@ -1,0 +1,115 @@
+#include "sim/simulated_producer.h"
+
+#include <cstdlib>
+#include <string>
+
+namespace walpost::sim {
+
+SimulatedProducer::SimulatedProducer(World& world, SimulatedBrokers& brokers,
+                                     Checker& checker, int relay,
+                                     uint64_t number)
+    : world_(world), checker_(checker), relay_(relay) {
+  for (size_t i = 0; i < kPartitions; ++i) {
+    partitions_[i].channel = brokers.Open(relay, number, i);
+  }
+}
+
+SimulatedProducer::~SimulatedProducer() {
+  for (Partition& partition : partitions_) {
+    partition.channel->is_abandoned = true;
+  }
+}
+
+absl::Status SimulatedProducer::Produce(const Record& record,
+                                        Sequence sequence) {
+  if (has_failed_) return absl::AbortedError("fatal");
+  if (world_.random.OneIn(40)) return absl::ResourceExhaustedError("full");
+  if (world_.random.OneIn(40)) return absl::UnavailableError("unknown topic");
+  const std::string key(record.key.value_or("0"));
+  const std::string value(record.value.value_or(""));
+  const uint64_t event = std::strtoull(value.c_str(), nullptr, 10);
+  const size_t partition = PartitionOf(std::atoi(key.c_str()));
+  partitions_[partition].queue.push_back({sequence, event});
+  world_.Note(relay_, "hands over event {} for partition {}", event, partition);
+  checker_.OnHandedOver(relay_, event);
+  return absl::OkStatus();
+}
+
+void SimulatedProducer::Send() {
+  Partition& partition = partitions_[world_.random.Below(kPartitions)];
+  if (has_failed_ || partition.queue.empty() ||
+      partition.channel->requests.size() >= kMostOnTheWay) {
+    return;
+  }
+  partition.channel->requests.push_back(partition.queue.front());
+  partition.queue.pop_front();
+}
+
+void SimulatedProducer::Report(RecordReports& reports) {
+  Channel& channel = *partitions_[world_.random.Below(kPartitions)].channel;
+  if (!channel.answers.empty()) ReportFrom(channel, reports);
+}
+
+void SimulatedProducer::ReportFrom(Channel& channel, RecordReports& reports) {
+  const auto [request, answer] = channel.answers.front();
+  channel.answers.pop_front();
+  switch (answer) {
+    case Channel::Answer::kWritten:
+      world_.Note(relay_, "event {} is acknowledged", request.event);
+      checker_.OnAcknowledged(relay_, request.event);
+      return reports.OnAcknowledged(request.sequence, WallTime());
+    case Channel::Answer::kRefused:
+      world_.Note(relay_, "event {} is refused", request.event);
+      has_failed_ = true;
+      return reports.OnNotDelivered(request.sequence,
+                                    absl::InvalidArgumentError("refused"));
+    case Channel::Answer::kNotWritten:
+      has_failed_ = true;
+      return reports.OnNotDelivered(request.sequence,
+                                    absl::AbortedError("gapless"));
+  }
+}
+
+void SimulatedProducer::Fail(RecordReports& reports) {
+  has_failed_ = true;
+  std::deque<Request>& queue =
+      partitions_[world_.random.Below(kPartitions)].queue;
+  if (queue.empty() || world_.random.OneIn(2)) {
+    return reports.OnSinkFailed(absl::AbortedError("fatal"));
+  }
+  const Sequence last = queue.back().sequence;
+  queue.pop_back();
+  reports.OnNotDelivered(last, absl::AbortedError("gapless"));
+}
+
+// Drained first; of what is on its way, nobody knows.
+void SimulatedProducer::Purge(RecordReports& reports) {
+  const absl::Status purged = absl::AbortedError("purged");
+  for (Partition& partition : partitions_) {
+    Channel& channel = *partition.channel;
+    while (!channel.answers.empty()) ReportFrom(channel, reports);
+    for (const Request& request : channel.requests) {
+      reports.OnNotDelivered(request.sequence, purged);
+    }
+    for (const Request& request : partition.queue) {
+      reports.OnNotDelivered(request.sequence, purged);
+    }
+    partition.queue.clear();
+    channel.is_abandoned = true;
+  }
+  has_failed_ = true;
+}
+
+bool SimulatedProducer::IsIdle() const {
+  for (const Partition& partition : partitions_) {
+    const Channel& channel = *partition.channel;
+    if (channel.is_abandoned) continue;
+    if (!partition.queue.empty() || !channel.requests.empty() ||
+        !channel.answers.empty()) {
+      return false;
+    }
+  }
+  return true;
+}
+
+}  // namespace walpost::sim

@@ -1,0 +1,58 @@
+// SimulatedProducer: idempotent and gapless, and fails as librdkafka does.
+//
+//   Produce ──▶ queue ──Send──▶ channel ──▶ brokers
+//                                  └── answers ──Report──▶ RecordReports
+#pragma once
+
+#include <array>
+#include <deque>
+#include <memory>
+
+#include "delivery/record_sink.h"
+#include "sim/checker.h"
+#include "sim/simulated_brokers.h"
+#include "sim/world.h"
+
+namespace walpost::sim {
+
+class SimulatedProducer final : public RecordSink {
+ public:
+  // `number` tells producers apart.
+  SimulatedProducer(World& world, SimulatedBrokers& brokers, Checker& checker,
+                    int relay, uint64_t number);
+  // Without a Purge before: the process was killed.
+  ~SimulatedProducer() override;
+
+  absl::Status Produce(const Record& record, Sequence sequence) override;
+
+  // A record of a random partition goes on its way.
+  void Send();
+  // The answer from a random partition arrives.
+  void Report(RecordReports& reports);
+  // A fatal error. What is on its way may still arrive.
+  void Fail(RecordReports& reports);
+  // Every record that waits for its report is given up.
+  void Purge(RecordReports& reports);
+
+  bool has_failed() const { return has_failed_; }
+  // Every record has had its report.
+  bool IsIdle() const;
+
+ private:
+  static constexpr size_t kMostOnTheWay = 5;  // max.in.flight, per partition
+
+  struct Partition {
+    std::deque<Request> queue;
+    std::shared_ptr<Channel> channel;  // shared with the brokers
+  };
+
+  void ReportFrom(Channel& channel, RecordReports& reports);
+
+  World& world_;
+  Checker& checker_;
+  int relay_;
+  std::array<Partition, kPartitions> partitions_;
+  bool has_failed_ = false;
+};
+
+}  // namespace walpost::sim

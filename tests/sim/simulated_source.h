@@ -1,0 +1,82 @@
+// SimulatedSource: what lies between the replication connection and the real
+// Pipeline, after src/postgres/wal_source.cc and source_setup.cc.
+//
+// A turn is made in three steps, so that anything may happen between two of
+// them:
+//
+//   check that we were not suspended ─▶ take frames ─▶ send feedback ─┐
+//      ▲                                                              │
+//      └──────────────────────────────────────────────────────────────┘
+#pragma once
+
+#include <memory>
+#include <optional>
+
+#include "delivery/pipeline.h"
+#include "postgres/feedback_schedule.h"
+#include "postgres/suspension_watch.h"
+#include "sim/checker.h"
+#include "sim/simulated_server.h"
+#include "sim/world.h"
+#include "support/message_feed.h"
+
+namespace walpost::sim {
+
+class SimulatedSource {
+ public:
+  // Of one process; all arguments outlive it.
+  SimulatedSource(World& world, SimulatedServer& server, Checker& checker,
+                  int relay, const OutboxOptions& options, Pipeline& pipeline);
+  ~SimulatedSource() { Close(); }
+  SimulatedSource(const SimulatedSource&) = delete;
+  SimulatedSource& operator=(const SimulatedSource&) = delete;
+
+  // As WalSource::Open.
+  absl::Status Open();
+  // One step; how the stream ended, when it did. As WalSource::Stream.
+  std::optional<absl::Status> Step();
+
+  void Drain(MonotonicTime deadline);
+  void Abandon() { is_abandoned_ = true; }
+  bool TakePromotion() { return std::exchange(is_promoted_, false); }
+  bool is_open() const { return connection_ != nullptr; }
+  // That the LSNs of the pipeline belong to.
+  uint32_t lsn_timeline() const { return lsn_timeline_; }
+
+ private:
+  enum class Next { kCheck, kTake, kTell };
+
+  absl::Status IdentifySystem();
+  void BeginStream();
+  absl::Status Check();
+  absl::Status TakeFrames();
+  void Handle(const SimulatedWalsender::Frame& frame);
+  void Deliver();
+  // Whether a drain is over.
+  bool Tell();
+  void Close();
+
+  World& world_;
+  SimulatedServer& server_;
+  Checker& checker_;
+  int relay_;
+  const OutboxOptions& options_;
+  Pipeline& pipeline_;
+
+  bool has_streamed_ = false;
+  bool is_promoted_ = false;
+  uint32_t timeline_ = 0;
+  uint32_t lsn_timeline_ = 0;
+
+  // Of this connection. Shared: both ends hold it.
+  std::shared_ptr<SimulatedWalsender> connection_;
+  std::optional<testing::MessageFeed> feed_;
+  FeedbackSchedule feedback_;
+  SuspensionWatch suspension_watch_;
+  Next next_ = Next::kCheck;
+  bool is_held_ = false;
+  bool is_abandoned_ = false;
+  std::optional<MonotonicTime> drain_deadline_;
+};
+
+}  // namespace walpost::sim

@@ -1,0 +1,88 @@
+// SimulatedWalsender: one replication connection, both ends of it and the
+// network between them.
+//
+//   server ── frames ──▶ network ──▶ Read          relay
+//          ◀─ Receive ── network ◀── SendStatus
+//
+// What is on its way stays there until it is taken: a relay that was suspended
+// finds frames of long ago, and a status may be read after its sender is gone.
+// Cut off, neither end hears of the other.
+#pragma once
+
+#include <deque>
+#include <optional>
+#include <string>
+#include <variant>
+#include <vector>
+
+#include "base/lsn.h"
+#include "sim/simulated_postgres.h"
+#include "sim/world.h"
+
+namespace walpost::sim {
+
+class SimulatedWalsender {
+ public:
+  static constexpr milliseconds kTimeout{4000};  // wal_sender_timeout
+
+  struct Keepalive {
+    Lsn wal_end;
+    bool reply_requested;
+  };
+  using Frame = std::variant<std::string, Keepalive>;
+
+  // START_REPLICATION: from `requested`, or from where the slot stands when
+  // that is later.
+  SimulatedWalsender(World& world, SimulatedPostgres& server, Lsn requested);
+
+  // ---- The server's end.
+
+  // Puts another frame on the network, if there is one and room for it.
+  void Send();
+  // Reads one status.
+  void Receive();
+  // Whether the walsender is gone, and with it the hold on the slot.
+  bool has_ended() const { return has_ended_; }
+  // It is killed: what was on its way to it is lost.
+  void Terminate() {
+    has_ended_ = true;
+    statuses_.clear();
+  }
+
+  void CutOff(bool cut) { is_cut_ = cut; }
+  bool is_cut() const { return is_cut_; }
+
+  // Whether nothing is left to send.
+  bool IsThrough() const;
+
+  // ---- The relay's end.
+
+  std::optional<Frame> Read();
+  // Whether there will never be another frame.
+  bool IsAtEnd() const { return has_ended_ && frames_.empty() && !is_cut_; }
+  void SendStatus(Lsn confirmed) { statuses_.push_back(confirmed); }
+  void Close() { is_closed_ = true; }
+
+ private:
+  static constexpr size_t kMostFrames = 12;  // that fit into the network
+
+  void SendKeepalive(bool reply_requested);
+  void Unfold(const SimulatedPostgres::Transaction& transaction);
+
+  World& world_;
+  SimulatedPostgres& server_;
+  std::deque<Frame> frames_;
+  std::deque<Lsn> statuses_;
+  bool is_cut_ = false;
+  bool is_closed_ = false;  // by the relay
+
+  bool has_ended_ = false;
+  MonotonicTime last_reply_;
+  bool has_asked_ = false;
+  Lsn sent_to_;
+  size_t next_;                      // transaction
+  std::vector<std::string> unsent_;  // of the current one, next at the back
+  bool has_described_ = false;
+};
+
+}  // namespace walpost::sim

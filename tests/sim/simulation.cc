@@ -1,0 +1,217 @@
+#include "sim/simulation.h"
+
+#include "fmt/format.h"
+
+namespace walpost::sim {
+namespace {
+
+// Most events that wait for their acknowledgement before the database rests.
+constexpr uint64_t kMostBacklog = 150;
+constexpr uint64_t kMostCalmSteps = 60'000;
+
+}  // namespace
+
+Simulation::Kind Simulation::Draw(Random& random, Trouble trouble) {
+  Kind kind;
+  kind.relays = random.OneIn(2) ? 1 : kMostRelays;
+  kind.late_arrivals = kind.relays > 1 || random.OneIn(2);
+  kind.promotions = random.OneIn(2);
+  kind.awaits_standby = random.OneIn(2);
+  kind.slot_may_go_back = random.OneIn(2);
+  kind.trouble = trouble;
+  if (trouble != Trouble::kNone) kind.bad_event = random.Between(5, 150);
+  return kind;
+}
+
+Checker::Options Simulation::CheckerOptions(const Kind& kind) {
+  Checker::Options options;
+  // A promotion may move the slot forward, over what a crash made it forget.
+  options.strict_order = !kind.late_arrivals && !kind.promotions;
+  options.phantoms = kind.promotions && !kind.awaits_standby;
+  options.bad_event = kind.bad_event;
+  options.bad_event_is_undeliverable = kind.trouble == Trouble::kUndeliverable;
+  return options;
+}
+
+Simulation::Simulation(uint64_t seed, Trouble trouble)
+    : seed_(seed),
+      world_(seed),
+      kind_(Draw(world_.random, trouble)),
+      postgres_(world_, {kind_.awaits_standby, kind_.slot_may_go_back}),
+      checker_(world_, postgres_, CheckerOptions(kind_)),
+      server_(world_, postgres_, checker_),
+      brokers_(world_, {kind_.late_arrivals}, checker_) {
+  if (trouble == Trouble::kUndeliverable) postgres_.Poison(kind_.bad_event);
+  if (trouble == Trouble::kRefused) brokers_.Refuse(kind_.bad_event);
+  for (int i = 0; i < kind_.relays; ++i) {
+    relays_[static_cast<size_t>(i)].emplace(world_, server_, brokers_, checker_,
+                                            i);
+  }
+}
+
+bool Simulation::Run(uint64_t steps) {
+  while (world_.step < steps && !finding()) Step();
+  if (!finding()) Calm();
+  const uint64_t limit = world_.step + kMostCalmSteps;
+  while (!finding() && !IsThrough()) {
+    if (world_.step == limit) checker_.OnHang();
+    Step();
+  }
+  bool stopped = false;
+  for (const auto& relay : relays_) {
+    if (relay && relay->HasStopped()) stopped = true;
+  }
+  checker_.OnEnd(stopped);
+  return !finding();
+}
+
+SimulatedRelay& Simulation::AnyRelay() {
+  const uint64_t count = static_cast<uint64_t>(kind_.relays);
+  return *relays_[world_.random.Below(count)];
+}
+
+void Simulation::Step() {
+  ++world_.step;
+  world_.now += milliseconds(world_.random.Below(10));
+  const uint64_t draw = world_.random.Below(1'000);
+  if (draw < 600) {
+    StepRelay(AnyRelay());
+  } else if (draw < 740) {
+    brokers_.WriteOne();
+  } else if (draw < 920) {
+    StepServer();
+  } else if (draw < 994) {
+    StepDatabase();
+  } else if (!is_calm_) {
+    Break(AnyRelay());
+  }
+}
+
+void Simulation::StepRelay(SimulatedRelay& relay) {
+  const uint64_t draw = world_.random.Below(100);
+  if (draw < 55) {
+    relay.Turn();
+  } else if (draw < 75) {
+    relay.Send();
+  } else if (draw < 95) {
+    relay.Report();
+  } else if (draw < 98) {
+    relay.Watch();
+  } else {
+    StartWhatIsDown(relay);
+  }
+}
+
+// The operator, or what restarts a service.
+void Simulation::StartWhatIsDown(SimulatedRelay& relay) {
+  if (relay.is_stuck() && is_calm_) relay.Kill();
+  if (!relay.is_up()) relay.Start();
+  if (relay.is_suspended() && (is_calm_ || world_.random.OneIn(4))) {
+    relay.Resume();
+  }
+}
+
+void Simulation::StepServer() {
+  if (world_.random.OneIn(4)) return server_.Receive();
+  for (uint64_t n = world_.random.Between(1, 4); n > 0; --n) server_.Send();
+}
+
+void Simulation::StepDatabase() {
+  switch (world_.random.Below(8)) {
+    case 0:
+      return postgres_.Flush();
+    case 1:
+      return postgres_.Replicate();
+    case 2:
+      return postgres_.SynchroniseSlot();
+    case 3:
+      return postgres_.WriteElsewhere();
+    case 4:
+      if (world_.random.OneIn(20)) postgres_.StoreSlot();
+      return;
+    default:
+      if (is_calm_ || checker_.backlog() > kMostBacklog) return;
+      return postgres_.Commit();
+  }
+}
+
+void Simulation::Break(SimulatedRelay& relay) {
+  switch (world_.random.Below(20)) {
+    case 0:
+      return relay.Kill();
+    case 1:
+      return relay.Shutdown();
+    case 2:
+      return server_.Crash();
+    case 3:
+      if (kind_.promotions) server_.Promote();
+      return;
+    case 4:
+    case 5:
+      return CutOff();
+    case 6:
+      return relay.LeaveStream();
+    case 7:
+    case 8:
+    case 9:
+      return relay.FailProducer();
+    case 10:
+    case 11:
+    case 12:
+      return relay.Suspend();
+    case 13:
+      return server_.Disconnect();
+    case 14:
+    case 15:
+      return relay.LoseBrokers(milliseconds(world_.random.Between(100, 8000)));
+    default:
+      return;  // a quiet moment
+  }
+}
+
+void Simulation::CutOff() {
+  world_.Note(kNobody, "the network fails, or heals");
+  server_.CutOff(world_.random.OneIn(2));
+}
+
+void Simulation::Calm() {
+  world_.Note(kNobody, "from here on nothing breaks");
+  is_calm_ = true;
+  server_.CutOff(false);
+  for (auto& relay : relays_) {
+    if (relay) relay->LoseBrokers(milliseconds(0));
+  }
+  postgres_.Flush();
+}
+
+// All is in Kafka and the slot knows it; or the flow stands before the event
+// that stops it.
+bool Simulation::IsThrough() {
+  if (world_.step % 64 != 0 || !brokers_.IsIdle()) return false;
+  if (!checker_.IsAllAcknowledged()) return false;
+  if (kind_.bad_event < postgres_.event_count()) {
+    for (const auto& relay : relays_) {
+      if (relay && relay->HasStopped()) return true;
+    }
+    return false;
+  }
+  return postgres_.confirmed() >= postgres_.last_end();
+}
+
+std::string Simulation::Report() const {
+  const std::string found =
+      finding() ? fmt::format("{}: {}", finding()->promise, finding()->text)
+                : "no finding";
+  return fmt::format(
+      "{}\n  at step {} of {}\n  {} relays, {}late arrivals, {}promotions{}, "
+      "slot {} go back, bad event {}\n{}",
+      found, world_.step, testing::ReplayWith(seed_), kind_.relays,
+      kind_.late_arrivals ? "" : "no ", kind_.promotions ? "" : "no ",
+      kind_.awaits_standby ? "" : " without synchronized_standby_slots",
+      kind_.slot_may_go_back ? "may" : "does not",
+      kind_.bad_event == UINT64_MAX ? -1
+                                    : static_cast<int64_t>(kind_.bad_event),
+      world_.trace.text());
+}
+
+}  // namespace walpost::sim

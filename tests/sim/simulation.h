@@ -1,0 +1,82 @@
+// Simulation: one history of a database, brokers and up to two relays, drawn
+// from one seed.
+//
+//   Simulation simulation(seed, trouble);
+//   if (!simulation.Run(10'000)) std::puts(simulation.Report().c_str());
+//
+// Each step lets one part do one thing. First everything may break, at any
+// step; then nothing does any more, and it must come to an end.
+#pragma once
+
+#include <array>
+#include <optional>
+#include <string>
+
+#include "sim/checker.h"
+#include "sim/simulated_brokers.h"
+#include "sim/simulated_postgres.h"
+#include "sim/simulated_relay.h"
+#include "sim/simulated_server.h"
+#include "sim/world.h"
+
+namespace walpost::sim {
+
+enum class Trouble {
+  kNone,
+  kUndeliverable,  // one event cannot be mapped
+  kRefused,        // one record is refused by the brokers
+};
+
+class Simulation {
+ public:
+  Simulation(uint64_t seed, Trouble trouble);
+
+  // `steps` of them with troubles, then as many as it needs to end. False
+  // when a promise was broken.
+  bool Run(uint64_t steps);
+
+  const std::optional<Finding>& finding() const { return checker_.finding(); }
+  uint64_t steps() const { return world_.step; }
+  const World& world() const { return world_; }
+  // The finding, what kind of history it was, how to repeat it, and what
+  // came before.
+  std::string Report() const;
+
+ private:
+  // What kind of history it is.
+  struct Kind {
+    int relays = 1;
+    bool late_arrivals = false;
+    bool promotions = false;
+    bool awaits_standby = true;
+    bool slot_may_go_back = false;
+    Trouble trouble = Trouble::kNone;
+    uint64_t bad_event = UINT64_MAX;
+  };
+
+  static Kind Draw(Random& random, Trouble trouble);
+  static Checker::Options CheckerOptions(const Kind& kind);
+
+  void Step();
+  void StepRelay(SimulatedRelay& relay);
+  void StepServer();
+  void StepDatabase();
+  void Break(SimulatedRelay& relay);
+  void CutOff();
+  void StartWhatIsDown(SimulatedRelay& relay);
+  void Calm();
+  bool IsThrough();
+  SimulatedRelay& AnyRelay();
+
+  uint64_t seed_;
+  World world_;
+  Kind kind_;
+  SimulatedPostgres postgres_;
+  Checker checker_;
+  SimulatedServer server_;
+  SimulatedBrokers brokers_;
+  std::array<std::optional<SimulatedRelay>, kMostRelays> relays_;
+  bool is_calm_ = false;
+};
+
+}  // namespace walpost::sim

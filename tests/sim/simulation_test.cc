@@ -1,0 +1,92 @@
+// The promises of docs/delivery.md, held against a server, brokers and
+// instances that fail at any point.
+//
+// WALPOST_SIM_STEPS sets how many steps all tests together take, WALPOST_SEED
+// replays one history; the report of a failure names it.
+#include "sim/simulation.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cstdio>
+
+#include "sim/step_budget.h"
+
+namespace walpost::sim {
+namespace {
+
+// Whatever holds is worth nothing when these never happened.
+constexpr const char* kHappens[] = {
+    "starts",
+    "is killed",
+    "shuts down",
+    "ends",
+    "is suspended",
+    "sees that it was suspended",
+    "leaves the stream",
+    "starts over",
+    "rewinds",
+    "purges its producer",
+    "has a fatal error of its producer",
+    "event {} arrives late",
+    "Postgres crashes",
+    "the standby is promoted",
+    "the walsender is terminated",
+    "wal_sender_timeout",
+    "the network fails, or heals",
+    "does not reach the brokers for {} ms",
+};
+
+class SimulationTest : public ::testing::Test {
+ protected:
+  // `tenths` of all steps.
+  void RunHistories(uint64_t tenths, Trouble trouble) {
+    const uint64_t steps = StepBudget() * tenths / 10;
+    const uint64_t count = std::max<uint64_t>(steps / kStepsPerHistory, 1);
+    const std::vector<uint64_t> seeds = testing::RandomSeeds(count);
+    for (const uint64_t seed : seeds) {
+      Simulation simulation(seed, trouble);
+      const AbortReport on_abort(simulation);
+      ASSERT_TRUE(simulation.Run(kStepsPerHistory)) << simulation.Report();
+      steps_ += simulation.steps();
+      for (const auto& [what, times] : simulation.world().trace.tally()) {
+        tally_[what] += times;
+      }
+    }
+    std::printf("%zu histories, %llu steps\n", seeds.size(),
+                static_cast<unsigned long long>(steps_));
+    if (steps_ < 1'000'000) return;
+    for (const char* what : kHappens) EXPECT_GT(tally_[what], 0u) << what;
+  }
+
+  uint64_t steps_ = 0;
+  Tally tally_;
+};
+
+TEST_F(SimulationTest, P1P2P3P4P5P10HoldWhateverFails) {
+  RunHistories(6, Trouble::kNone);
+}
+
+TEST_F(SimulationTest, P8AnUndeliverableEventIsNeverPassed) {
+  RunHistories(2, Trouble::kUndeliverable);
+}
+
+TEST_F(SimulationTest, P8ARefusedRecordIsNeverPassed) {
+  RunHistories(2, Trouble::kRefused);
+  if (steps_ >= 1'000'000) {
+    EXPECT_GT(tally_["event {} is refused"], 0u);
+  }
+}
+
+TEST_F(SimulationTest, OneSeedGivesOneHistory) {
+  for (const uint64_t seed : testing::RandomSeeds(5)) {
+    Simulation first(seed, Trouble::kNone);
+    Simulation second(seed, Trouble::kNone);
+    first.Run(2'000);
+    second.Run(2'000);
+    EXPECT_EQ(first.Report(), second.Report());
+  }
+}
+
+}  // namespace
+}  // namespace walpost::sim

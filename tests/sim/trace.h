@@ -1,0 +1,48 @@
+// Trace: the last events of a simulation, for a reader who looks for the
+// cause of a finding.
+//
+// An entry is a format and numbers; it becomes text only when it is asked for.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <map>
+#include <string>
+#include <string_view>
+
+namespace walpost::sim {
+
+using Tally = std::map<std::string_view, uint64_t>;
+
+class Trace {
+ public:
+  // `what` is a literal; {} in it stand for `first`, then `second`.
+  void Add(uint64_t step, int actor, const char* what, uint64_t first = 0,
+           uint64_t second = 0) {
+    entries_[count_++ % kKept] = {step, actor, what, first, second};
+    ++tally_[what];
+  }
+
+  // One line per entry, oldest first.
+  std::string text() const;
+
+  // How often each thing happened.
+  const Tally& tally() const { return tally_; }
+
+ private:
+  static constexpr size_t kKept = 48;
+
+  struct Entry {
+    uint64_t step;
+    int actor;  // a relay; negative: the world around them
+    const char* what;
+    uint64_t first;
+    uint64_t second;
+  };
+
+  std::array<Entry, kKept> entries_{};
+  size_t count_ = 0;
+  Tally tally_;
+};
+
+}  // namespace walpost::sim

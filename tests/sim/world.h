@@ -1,0 +1,34 @@
+// World: what all parts of one simulation share. One seed gives one history:
+// nothing in it reads a clock or another source of randomness.
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+
+#include "base/time.h"
+#include "sim/trace.h"
+#include "support/random_seed.h"
+
+namespace walpost::sim {
+
+using std::chrono::milliseconds;
+using testing::Random;
+
+// What is always there, for Trace: not a relay.
+inline constexpr int kNobody = -1;
+
+struct World {
+  explicit World(uint64_t seed) : random(seed) {}
+
+  void Note(int actor, const char* what, uint64_t first = 0,
+            uint64_t second = 0) {
+    trace.Add(step, actor, what, first, second);
+  }
+
+  Random random;
+  MonotonicTime now{};
+  uint64_t step = 0;
+  Trace trace;
+};
+
+}  // namespace walpost::sim
