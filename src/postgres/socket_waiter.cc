@@ -42,8 +42,11 @@ asio::awaitable<void> SocketWaiter::Wait(Interest interest,
   if (interest == Interest::kTimeOnly) {
     co_await timer_.async_wait(kAsTuple);
   } else {
-    timer_.async_wait([this](boost::system::error_code error) {
-      if (!error) CancelWait();
+    // When both are ready at once, as after a suspension, the handler runs
+    // after the wait is over, and perhaps this object with it.
+    std::weak_ptr<const bool> lifetime = lifetime_;
+    timer_.async_wait([this, lifetime](boost::system::error_code error) {
+      if (!error && !lifetime.expired()) CancelWait();
     });
     const auto type = interest == Interest::kRead
                           ? asio::posix::stream_descriptor::wait_read

@@ -10,6 +10,7 @@
 #include <boost/asio/awaitable.hpp>
 #include <boost/asio/posix/stream_descriptor.hpp>
 #include <boost/asio/steady_timer.hpp>
+#include <memory>
 
 #include "base/time.h"
 
@@ -42,6 +43,8 @@ class SocketWaiter {
   boost::asio::posix::stream_descriptor descriptor_;
   boost::asio::steady_timer timer_;
   bool wake_pending_ = false;
+  // Shared only to be watched: ends with this object.
+  std::shared_ptr<const bool> lifetime_ = std::make_shared<const bool>(true);
 };
 
 }  // namespace walpost
