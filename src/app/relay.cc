@@ -6,6 +6,7 @@
 #include <boost/asio/use_awaitable.hpp>
 #include <random>
 
+#include "absl/strings/ascii.h"
 #include "base/reason_code.h"
 #include "base/status_macros.h"
 #include "fmt/format.h"
@@ -31,6 +32,11 @@ constexpr milliseconds kProducerGrace{2000};
 constexpr milliseconds kWatchInterval{250};
 // How often a standby tries to get the slot.
 constexpr milliseconds kStandbyInterval{500};
+
+std::string WithoutDigits(std::string text) {
+  std::erase_if(text, [](unsigned char c) { return absl::ascii_isdigit(c); });
+  return text;
+}
 
 }  // namespace
 
@@ -61,7 +67,7 @@ Relay::Relay(asio::any_io_executor executor, const Config& config,
       backoff_(Backoff::Options{}, std::random_device()()),
       wal_budget_(config.postgres.wal_budget_bytes),
       state_since_(Clock::now()),
-      last_acknowledged_at_(Clock::now()),
+      oldest_since_(Clock::now()),
       brokers_seen_at_(Clock::now()),
       progress_log_(Clock::now()) {}
 
@@ -110,6 +116,7 @@ asio::awaitable<absl::Status> Relay::Session() {
   source_.SetCheckpoint(checkpoints_.loaded());
   status = co_await source_.Open();
   if (!status.ok()) co_return status;
+  side_session_.SetReference(source_.findings());
   checkpoints_.Begin(source_.system_identifier(), source_.timeline(),
                      source_.birth());
   ++sessions_;
@@ -248,7 +255,11 @@ void Relay::UpdateState() {
   }
   if (diagnosis.state != diagnosis_.state) state_since_ = Clock::now();
   if (diagnosis.state == RelayState::kStuck) {
-    spdlog::error("stuck: {}", diagnosis.reason);
+    // Seconds and counts go on; once is enough to log.
+    if (diagnosis.state != diagnosis_.state ||
+        WithoutDigits(diagnosis.reason) != WithoutDigits(diagnosis_.reason)) {
+      spdlog::error("stuck: {}", diagnosis.reason);
+    }
   } else if (diagnosis.state != diagnosis_.state) {
     spdlog::info("{}{}{}", ToString(diagnosis.state),
                  diagnosis.reason.empty() ? "" : ": ", diagnosis.reason);
@@ -286,7 +297,8 @@ RelaySigns Relay::Signs() const {
   signs.server_silent_for = source_.silence();
   signs.brokers_were_reached = kafka_was_reached_;
   signs.brokers_unreachable_for = since(brokers_seen_at_);
-  signs.unacknowledged_for = since(last_acknowledged_at_);
+  signs.unacknowledged_for = since(oldest_since_);
+  if (producer_ != nullptr) signs.homeless_topic = producer_->homeless_topic();
   checkpoints_.AddTo(signs);
   signs.wal_level = wal_budget_.level();
   signs.retained_wal_bytes = wal_budget_.retained_bytes();
@@ -302,7 +314,13 @@ void Relay::NoteAcknowledgements() {
     brokers_seen_at_ = Clock::now();
     kafka_was_reached_ = true;
   }
-  if (moved || pipeline_.window().empty()) last_acknowledged_at_ = Clock::now();
+  // The oldest one: others may overtake it for as long as they like.
+  const InFlightRecord* oldest = pipeline_.window().oldest();
+  const Position position = oldest == nullptr ? Position() : oldest->position;
+  if (oldest == nullptr || position != oldest_position_) {
+    oldest_since_ = Clock::now();
+  }
+  oldest_position_ = position;
   acknowledged_before_ = acknowledged;
 }
 

@@ -108,7 +108,8 @@ class Relay {
   Diagnosis diagnosis_;
   MonotonicTime state_since_;
   uint64_t acknowledged_before_ = 0;
-  MonotonicTime last_acknowledged_at_;
+  Position oldest_position_;  // of what is in flight, and since when
+  MonotonicTime oldest_since_;
   MonotonicTime brokers_seen_at_;
   bool kafka_was_reached_ = false;
   ProgressLog progress_log_;

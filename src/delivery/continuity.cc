@@ -62,7 +62,7 @@ Continuity AfterPromotion(const KnownSource& known,
                            "(postgres.failover)",
                            event, slot, Missing(known, stands), kRecover));
   }
-  if (known.confirmed.is_valid() && stands > known.confirmed) {
+  if (known.by == KnownSource::By::kCheckpoint && stands > known.confirmed) {
     return Gap(
         "slot_advanced",
         fmt::format("{}, and its slot {} stands at {}, but nothing was "

@@ -82,8 +82,16 @@ Diagnosis OfBrokers(const RelaySigns& signs) {
         "the brokers up?",
         signs.brokers));
   }
+  if (!signs.homeless_topic.empty()) {
+    return Stuck(fmt::format(
+        "topic {} does not exist, and records for it have waited for {} s: "
+        "create the topic, or let the brokers do it "
+        "(auto.create.topics.enable)",
+        signs.homeless_topic, Seconds(signs.unacknowledged_for)));
+  }
   return Stuck(fmt::format(
-      "Kafka has acknowledged nothing for {} s ({} records in flight); are the "
+      "Kafka has not acknowledged the oldest record in flight for {} s ({} in "
+      "flight); are the "
       "brokers at {} reachable, and is min.insync.replicas met?",
       Seconds(signs.unacknowledged_for), signs.in_flight_records,
       signs.brokers));

@@ -43,7 +43,8 @@ struct RelaySigns {
   std::chrono::milliseconds server_silent_for{0};  // although asked
   bool brokers_were_reached = false;
   std::chrono::milliseconds brokers_unreachable_for{0};
-  std::chrono::milliseconds unacknowledged_for{0};
+  std::chrono::milliseconds unacknowledged_for{0};  // the oldest in flight
+  std::string homeless_topic;  // that the brokers do not know; may be empty
 
   // Since when no checkpoint can be written, and why.
   std::chrono::milliseconds checkpoint_failing_for{0};

@@ -9,9 +9,9 @@
 
 #include "base/status_macros.h"
 #include "fmt/format.h"
-#include "kafka/broker_statistics.h"
 #include "kafka/kafka_status.h"
 #include "kafka/producer_properties.h"
+#include "kafka/producer_statistics.h"
 #include "spdlog/spdlog.h"
 
 namespace walpost {
@@ -174,7 +174,7 @@ size_t Producer::HandleEvent(rd_kafka_event_t* event) {
       HandleError(event);
       return 1;
     case RD_KAFKA_EVENT_STATS:
-      brokers_up_ = CountBrokersUp(rd_kafka_event_stats(event));
+      statistics_ = ParseProducerStatistics(rd_kafka_event_stats(event));
       return 1;
     case RD_KAFKA_EVENT_LOG: {
       const char* facility = nullptr;

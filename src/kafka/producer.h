@@ -29,6 +29,7 @@
 #include "absl/status/statusor.h"
 #include "delivery/record_sink.h"
 #include "kafka/producer_options.h"
+#include "kafka/producer_statistics.h"
 #include "kafka/topic_cache.h"
 
 namespace walpost {
@@ -53,7 +54,11 @@ class Producer final : public RecordSink {
   boost::asio::awaitable<void> Close(MonotonicTime deadline);
 
   // Brokers that a connection is up to, as of the last second.
-  size_t brokers_up() const { return brokers_up_; }
+  size_t brokers_up() const { return statistics_.brokers_up; }
+  // A topic that records wait for, though the brokers do not know it; or empty.
+  const std::string& homeless_topic() const {
+    return statistics_.homeless_topic;
+  }
 
   // Records accepted whose report has not been drained.
   int queued() const { return rd_kafka_outq_len(client_.get()); }
@@ -86,7 +91,7 @@ class Producer final : public RecordSink {
   std::function<void()> on_drained_;
   boost::asio::posix::stream_descriptor eventfd_;
   boost::asio::steady_timer close_timer_;
-  size_t brokers_up_ = 0;
+  ProducerStatistics statistics_;
   bool closed_ = false;
 };
 

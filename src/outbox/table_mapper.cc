@@ -69,9 +69,11 @@ absl::Status TableMapper::CheckPayload(const TableOptions& options) const {
       relation_.QualifiedName()));
 }
 
-bool TableMapper::has_key() const {
-  return fields_[FindField("aggregate_id")] != null_slot();
+bool TableMapper::Maps(std::string_view field) const {
+  return fields_[FindField(field)] != null_slot();
 }
+
+bool TableMapper::has_key() const { return Maps("aggregate_id"); }
 
 absl::StatusOr<TableMapper::Slot> TableMapper::RequireColumn(
     std::string_view column, std::string_view why) const {

@@ -34,6 +34,8 @@ class TableMapper {
       const TableOptions& options, const pgoutput::RelationSchema& relation,
       std::span<const std::string> references);
 
+  // Whether `field` (outbox/fields.h) comes from somewhere, be it a constant.
+  bool Maps(std::string_view field) const;
   // Whether records of this table have a key, and so an order among them.
   bool has_key() const;
 

@@ -31,7 +31,8 @@ TransactionAssembler::TransactionAssembler(
     std::vector<std::vector<std::string>> references)
     : options_(options),
       references_(std::move(references)),
-      message_mapper_(options.messages, references_.back()) {}
+      message_mapper_(options.messages, references_.back()),
+      mapped_fields_(options.tables.size()) {}
 
 absl::Status TransactionAssembler::Apply(const pgoutput::Message& message,
                                          Step& step) {
@@ -108,6 +109,7 @@ void TransactionAssembler::Describe(const pgoutput::Relation& relation) {
     described.source = i;
     auto mapper = TableMapper::Create(options_.tables[i], described.schema,
                                       references_[i]);
+    if (mapper.ok()) mapper = RefuseLostFields(i, *std::move(mapper));
     if (mapper.ok()) {
       described.mapper = *std::move(mapper);
     } else {
@@ -116,6 +118,28 @@ void TransactionAssembler::Describe(const pgoutput::Relation& relation) {
     }
   }
   relations_.insert_or_assign(relation.oid, std::move(described));
+}
+
+// A field that is found by its usual name, and then no more, was renamed,
+// dropped or taken out of the publication while we ran. Without the key the
+// order per key would be lost, and nobody would notice.
+absl::StatusOr<std::unique_ptr<TableMapper>>
+TransactionAssembler::RefuseLostFields(size_t source,
+                                       std::unique_ptr<TableMapper> mapper) {
+  std::vector<std::string_view>& mapped = mapped_fields_[source];
+  for (const std::string_view field : mapped) {
+    if (mapper->Maps(field)) continue;
+    return absl::FailedPreconditionError(fmt::format(
+        "table {0} has no published column for {1} any more, but had one "
+        "before: bring it back, or set outbox.tables.columns.{1} (a column, "
+        "{{constant: ...}} or null) and restart walpost",
+        options_.tables[source].name, field));
+  }
+  mapped.clear();
+  for (const FieldDescription& field : kFields) {
+    if (mapper->Maps(field.name)) mapped.push_back(field.name);
+  }
+  return mapper;
 }
 
 void TransactionAssembler::BeginEvent(size_t source, Step& step) {

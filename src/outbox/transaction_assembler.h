@@ -12,10 +12,12 @@
 
 #include <memory>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "absl/container/flat_hash_map.h"
 #include "absl/status/status.h"
+#include "absl/status/statusor.h"
 #include "outbox/event.h"
 #include "outbox/message_mapper.h"
 #include "outbox/options.h"
@@ -87,12 +89,16 @@ class TransactionAssembler {
   void Describe(const pgoutput::Relation& relation);
   absl::Status Insert(const pgoutput::Insert& insert, Step& step);
   absl::Status Message(const pgoutput::LogicalMessage& message, Step& step);
+  absl::StatusOr<std::unique_ptr<TableMapper>> RefuseLostFields(
+      size_t source, std::unique_ptr<TableMapper> mapper);
   void BeginEvent(size_t source, Step& step);
 
   OutboxOptions options_;
   std::vector<std::vector<std::string>> references_;
   MessageMapper message_mapper_;
   absl::flat_hash_map<uint32_t, Relation> relations_;
+  // Per table, what its columns last gave.
+  std::vector<std::vector<std::string_view>> mapped_fields_;
 
   bool in_transaction_ = false;
   pgoutput::Begin transaction_;

@@ -10,6 +10,23 @@ namespace walpost {
 
 namespace asio = boost::asio;
 
+namespace {
+
+std::string TextOf(const Finding& finding) {
+  return finding.subject + " " + finding.text;
+}
+
+std::set<std::string> WarningsOf(const std::vector<Finding>& findings) {
+  std::set<std::string> warnings;
+  for (const Finding& finding : findings) {
+    if (finding.severity == Severity::kWarning)
+      warnings.insert(TextOf(finding));
+  }
+  return warnings;
+}
+
+}  // namespace
+
 PublicationWatch::PublicationWatch(WalSourceOptions options,
                                    OutboxOptions outbox,
                                    const std::vector<Route>& routes)
@@ -19,7 +36,12 @@ PublicationWatch::PublicationWatch(WalSourceOptions options,
   options_.create = false;  // what is missing now is an error
 }
 
+void PublicationWatch::SetReference(const std::vector<Finding>& findings) {
+  if (!reference_) reference_ = WarningsOf(findings);
+}
+
 asio::awaitable<absl::Status> PublicationWatch::Look(Connection& connection) {
+  if (!reference_) co_return absl::OkStatus();
   PublicationCheck check(connection, options_, outbox_, routes_);
   absl::StatusOr<std::vector<Finding>> findings = co_await check.Run();
   if (!findings.ok()) co_return findings.status();
@@ -29,24 +51,18 @@ asio::awaitable<absl::Status> PublicationWatch::Look(Connection& connection) {
 
 void PublicationWatch::Compare(const std::vector<Finding>& findings) {
   const Finding* worst = FirstError(findings);
-  std::set<std::string> warnings;
   for (const Finding& finding : findings) {
-    if (finding.severity != Severity::kWarning) continue;
-    const std::string text = finding.subject + " " + finding.text;
-    const bool is_new = reference_ && !reference_->contains(text);
-    if (worst == nullptr && is_new) worst = &finding;
-    warnings.insert(text);
-  }
-  if (!reference_) {
-    if (worst == nullptr) reference_ = std::move(warnings);
-    return;  // what is wrong at the start, the setup says
+    if (worst == nullptr && finding.severity == Severity::kWarning &&
+        !reference_->contains(TextOf(finding))) {
+      worst = &finding;
+    }
   }
   const std::string before = std::exchange(trouble_, "");
   if (worst != nullptr) {
     trouble_ = fmt::format(
-        "{} {} (it was in order before: rows that are committed meanwhile are "
-        "never sent); {}",
-        worst->subject, worst->text, worst->remedy);
+        "{} (it was in order before: rows that are committed meanwhile are "
+        "never sent){}{}",
+        TextOf(*worst), worst->remedy.empty() ? "" : "; ", worst->remedy);
   } else if (!before.empty()) {
     spdlog::warn(
         "publication {} covers the outbox again; rows that were committed "

@@ -5,8 +5,8 @@
 // stop coming, and what was committed meanwhile is never sent. So the catalog
 // is looked at, again and again, by an ordinary session.
 //
-// The first look that finds no error is the state of reference: a filter that
-// was there then is meant so.
+// What the setup of the first stream found is the state of reference: a filter
+// that was there then is meant so.
 #pragma once
 
 #include <boost/asio/awaitable.hpp>
@@ -29,6 +29,10 @@ class PublicationWatch {
   // The routes outlive this object.
   PublicationWatch(WalSourceOptions options, OutboxOptions outbox,
                    const std::vector<Route>& routes);
+
+  // What was found, without an error, before the first stream. Later calls, and
+  // looks before the first call, change nothing.
+  void SetReference(const std::vector<Finding>& findings);
 
   // One look over `connection`. An error is one of the connection.
   boost::asio::awaitable<absl::Status> Look(Connection& connection);

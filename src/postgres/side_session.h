@@ -49,6 +49,11 @@ class SideSession {
               std::function<void()> on_server_shutdown,
               std::function<void(const SlotReport&)> on_report);
 
+  // What the setup of the stream found; for PublicationWatch.
+  void SetReference(const std::vector<Finding>& findings) {
+    publication_.SetReference(findings);
+  }
+
   // Runs until Stop.
   boost::asio::awaitable<void> Run();
   void Stop();

@@ -226,7 +226,10 @@ asio::awaitable<absl::Status> SourceSetup::LookBeforeLeaping() {
   absl::StatusOr<std::vector<Finding>> findings = co_await preflight.Run();
   if (!findings.ok()) co_return findings.status();
   const Finding* error = FirstError(*findings);
-  if (error == nullptr) co_return absl::OkStatus();
+  if (error == nullptr) {
+    findings_ = *std::move(findings);
+    co_return absl::OkStatus();
+  }
   const std::string since =
       has_streamed_ ? " (it was in order when walpost started: look for events"
                       " that are missing in Kafka)"

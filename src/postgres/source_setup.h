@@ -13,8 +13,10 @@
 #include <optional>
 #include <string>
 #include <utility>
+#include <vector>
 
 #include "absl/status/status.h"
+#include "base/finding.h"
 #include "delivery/checkpoint.h"
 #include "delivery/continuity.h"
 #include "delivery/pipeline.h"
@@ -43,6 +45,9 @@ class SourceSetup {
 
   // Whether Run has found the server promoted; asked once.
   bool TakePromotion() { return std::exchange(promoted_, false); }
+
+  // What it found on the way, without an error; of the last Run.
+  const std::vector<Finding>& findings() const { return findings_; }
 
   // Where the slot stood before the stream began.
   Lsn slot_position() const { return slot_position_; }
@@ -81,6 +86,7 @@ class SourceSetup {
   std::optional<BirthRecord> birth_record_;
   ObservedSource observed_;
   bool slot_is_in_use_ = false;
+  std::vector<Finding> findings_;
   Lsn suspected_after_;  // a checkpoint that the slot was ahead of
   bool is_first_start_ = false;
 

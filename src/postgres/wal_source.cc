@@ -21,6 +21,8 @@ constexpr size_t kFramesPerTurn = 1000;
 constexpr milliseconds kLongestWait = SuspensionWatch::kLongestTurn;
 // After so long without a word from the server we ask it.
 constexpr milliseconds kAskAfter{2500};
+// Frames that a connection begins with, before there is anything to decode.
+constexpr size_t kSignsOfLife = 3;
 // For the server to end the copy after our CopyDone.
 constexpr milliseconds kFinishLimit{2000};
 
@@ -45,7 +47,8 @@ WalSource::WalSource(asio::any_io_executor executor, WalSourceOptions options,
       checkpoints_(checkpoints),
       setup_(options_, outbox_, name_, pipeline_),
       feedback_(options_.status_interval, options_.wal_sender_timeout),
-      suspension_watch_(options_.wal_sender_timeout) {}
+      suspension_watch_(options_.wal_sender_timeout),
+      silence_limit_(options_.wal_sender_timeout) {}
 
 asio::awaitable<absl::Status> WalSource::Open() {
   ConnectionOptions connection;
@@ -81,6 +84,7 @@ void WalSource::BeginStream() {
   pipeline_.OnKeepalive(setup_.slot_position());
   step_is_held_ = false;
   frames_since_receive_ = 0;
+  frames_received_ = 0;
   server_wal_end_ = Lsn();
   last_received_at_ = Clock::now();
   suspension_watch_.Start(last_received_at_);
@@ -90,6 +94,7 @@ asio::awaitable<absl::Status> WalSource::Stream() {
   absl::Status status;
   while (status.ok() && !abandoned_) {
     status = CheckNotSuspended(Clock::now());
+    if (status.ok()) status = CheckNotSilent();
     if (!status.ok()) break;
     const absl::StatusOr<Next> next = TakeFrames();
     status = next.status();
@@ -115,6 +120,19 @@ absl::Status WalSource::CheckNotSuspended(MonotonicTime now) {
       "this process was suspended for {:.1f} s: another instance may have "
       "taken over slot {}",
       std::chrono::duration<double>(*gap).count(), options_.slot));
+}
+
+// A connection that some box on the way has forgotten stays silent for ever. A
+// walsender that works its way through a huge transaction is silent for long,
+// so each time in a row that we give up we wait twice as long before.
+absl::Status WalSource::CheckNotSilent() {
+  if (silence() < silence_limit_) return absl::OkStatus();
+  const double seconds = std::chrono::duration<double>(silence_limit_).count();
+  silence_limit_ *= 2;
+  return absl::UnavailableError(fmt::format(
+      "replication stream: nothing came from the server for {:.0f} s although "
+      "it was asked: giving the connection up",
+      seconds));
 }
 
 std::chrono::milliseconds WalSource::silence() const {
@@ -144,6 +162,9 @@ absl::StatusOr<WalSource::Next> WalSource::TakeFrames() {
         const size_t frames = std::exchange(frames_since_receive_, 0);
         if (frames > 0) {
           last_received_at_ = Clock::now();
+          if (frames_received_ += frames; frames_received_ > kSignsOfLife) {
+            silence_limit_ = options_.wal_sender_timeout;
+          }
           if (pacer_.ShouldPauseAfter(frames, last_received_at_)) {
             return Next::kPause;
           }

@@ -77,6 +77,9 @@ class WalSource {
   // Whether Open has found the server promoted; asked once.
   bool TakePromotion() { return setup_.TakePromotion(); }
 
+  // What the last Open found; see PublicationWatch.
+  const std::vector<Finding>& findings() const { return setup_.findings(); }
+
   bool is_open() const { return stream_ != nullptr; }
   uint32_t timeline() const { return setup_.timeline(); }
   const std::string& system_identifier() const {
@@ -102,6 +105,7 @@ class WalSource {
   void Deliver();
   absl::Status SendFeedback(MonotonicTime now);
   absl::Status CheckNotSuspended(MonotonicTime now);
+  absl::Status CheckNotSilent();
   bool IsDrained() const;
   bool DrainIsOver(MonotonicTime now) const;
   boost::asio::awaitable<void> WaitFor(Next next);
@@ -126,10 +130,12 @@ class WalSource {
   std::optional<TransactionAssembler> assembler_;
   FeedbackSchedule feedback_;
   SuspensionWatch suspension_watch_;
+  std::chrono::milliseconds silence_limit_;
   ReadPacer pacer_;
   Step step_;
   bool step_is_held_ = false;  // the pipeline has not taken step_ yet
   size_t frames_since_receive_ = 0;
+  size_t frames_received_ = 0;
   MonotonicTime last_received_at_{};
 
   bool waiting_for_room_ = false;

@@ -1,4 +1,4 @@
-#include "kafka/broker_statistics.h"
+#include "kafka/producer_statistics.h"
 
 #include <gtest/gtest.h>
 
@@ -45,8 +45,18 @@ constexpr std::string_view kStatistics = R"({
   "tx": 1.5e3, "list": ["UP", {"state": "UP"}, [{"state": "UP"}]]
 })";
 
-TEST(BrokerStatisticsTest, CountsTheBrokersThatAreUpAndNothingElse) {
-  EXPECT_EQ(CountBrokersUp(kStatistics), 2u);
+TEST(ProducerStatisticsTest, NamesATopicThatRecordsWaitFor) {
+  EXPECT_EQ(ParseProducerStatistics(kStatistics).homeless_topic, "");
+  constexpr std::string_view kDeleted = R"({"topics": {
+    "orders": {"partitions": {"0": {"msgq_cnt": 7}, "-1": {"msgq_cnt": 0}}},
+    "invoices": {"partitions": {"-1": {"partition": -1, "msgq_cnt": 3}},
+                 "batchcnt": {"-1": {"msgq_cnt": 1}}},
+    "shipments": {"partitions": {"-1": {"xmit_msgq_cnt": 9}}}}})";
+  EXPECT_EQ(ParseProducerStatistics(kDeleted).homeless_topic, "invoices");
+}
+
+TEST(ProducerStatisticsTest, CountsTheBrokersThatAreUpAndNothingElse) {
+  EXPECT_EQ(ParseProducerStatistics(kStatistics).brokers_up, 2u);
 }
 
 struct Row {
@@ -54,7 +64,7 @@ struct Row {
   size_t up;
 };
 
-TEST(BrokerStatisticsTest, CountsByStateAlone) {
+TEST(ProducerStatisticsTest, CountsByStateAlone) {
   const Row rows[] = {
       {"{}", 0},
       {R"({"brokers": {}})", 0},
@@ -76,43 +86,44 @@ TEST(BrokerStatisticsTest, CountsByStateAlone) {
       {R"({"x": {"a": {"state": "UP"}}, "brokers": {"a": {"x": "UP"}}})", 0},
   };
   for (const Row& row : rows) {
-    EXPECT_EQ(CountBrokersUp(row.json), row.up) << row.json;
+    EXPECT_EQ(ParseProducerStatistics(row.json).brokers_up, row.up) << row.json;
   }
 }
 
-TEST(BrokerStatisticsTest, WhatDoesNotParseCountsNone) {
+TEST(ProducerStatisticsTest, WhatDoesNotParseCountsNone) {
   for (const std::string_view json :
        {"", " ", "UP", "{", "}", "null}", "[1, 2", "\xff\xfe", "{'a': 1}",
         R"({"brokers": {"a": {"state": "UP"}},})",
         R"({"brokers": {"a": {"state": "UP"}}} x)",
         R"({"brokers": {"a": {"state": "UP"}}}})",
         R"({"brokers": {"a": {"state": "UP"}}, "n": 1e999})"}) {
-    EXPECT_EQ(CountBrokersUp(json), 0u) << json;
+    EXPECT_EQ(ParseProducerStatistics(json).brokers_up, 0u) << json;
   }
 }
 
-TEST(BrokerStatisticsTest, OtherKindsOfDocumentsCountNone) {
+TEST(ProducerStatisticsTest, OtherKindsOfDocumentsCountNone) {
   for (const std::string_view json : {"null", "1", "\"UP\"", "[]", "[\"UP\"]",
                                       R"([{"brokers": {"a": {}}}])"}) {
-    EXPECT_EQ(CountBrokersUp(json), 0u) << json;
+    EXPECT_EQ(ParseProducerStatistics(json).brokers_up, 0u) << json;
   }
 }
 
-TEST(BrokerStatisticsTest, EveryPrefixCountsNone) {
+TEST(ProducerStatisticsTest, EveryPrefixCountsNone) {
   for (size_t size = 0; size < kStatistics.size(); ++size) {
     const ExactBytes prefix(kStatistics.substr(0, size));
-    EXPECT_EQ(CountBrokersUp(prefix.view()), 0u) << size;
+    EXPECT_EQ(ParseProducerStatistics(prefix.view()).brokers_up, 0u) << size;
   }
-  EXPECT_EQ(CountBrokersUp(ExactBytes(kStatistics).view()), 2u);
+  EXPECT_EQ(ParseProducerStatistics(ExactBytes(kStatistics).view()).brokers_up,
+            2u);
 }
 
-TEST(BrokerStatisticsTest, CountsHundreds) {
+TEST(ProducerStatisticsTest, CountsHundreds) {
   std::string json = R"({"brokers": {)";
   for (int i = 0; i < 500; ++i) {
     json += (i == 0 ? "\"b" : ", \"b") + std::to_string(i) +
             (i % 2 == 0 ? R"(": {"state": "UP"})" : R"(": {"state": "DOWN"})");
   }
-  EXPECT_EQ(CountBrokersUp(json + "}}"), 250u);
+  EXPECT_EQ(ParseProducerStatistics(json + "}}").brokers_up, 250u);
 }
 
 }  // namespace

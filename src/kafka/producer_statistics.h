@@ -1,0 +1,22 @@
+// What librdkafka's statistics say about brokers and topics.
+#pragma once
+
+#include <cstddef>
+#include <string>
+#include <string_view>
+
+namespace walpost {
+
+struct ProducerStatistics {
+  // Brokers in state UP.
+  size_t brokers_up = 0;
+  // A topic that records wait for because the brokers know no partition of
+  // it: it was deleted, or never made. Empty when there is none.
+  std::string homeless_topic;
+};
+
+// From the JSON of a statistics event (librdkafka's STATISTICS.md). Nothing
+// when it does not parse.
+ProducerStatistics ParseProducerStatistics(std::string_view json);
+
+}  // namespace walpost
