@@ -40,6 +40,7 @@ absl::StatusOr<Record> RecordBuilder::Build(const Event& event,
                                             uint32_t timeline) {
   const Route& route = routes_[event.source];
   WALPOST_RETURN_IF_ERROR(route.topic().Expand(event.references, topic_));
+  if (!mark_.topic_prefix.empty()) topic_.insert(0, mark_.topic_prefix);
   WALPOST_RETURN_IF_ERROR(AddHeaders(route, event, timeline));
   absl::StatusOr<Record> built(absl::in_place);
   Record& record = *built;
@@ -82,6 +83,7 @@ absl::Status RecordBuilder::AddHeaders(const Route& route, const Event& event,
     position_.emplace(timeline, event.position);
     headers_.push_back({kPositionHeader, position_->view()});
   }
+  if (!mark_.header.empty()) headers_.push_back({mark_.header, mark_.value});
   return absl::OkStatus();
 }
 

@@ -4,7 +4,7 @@
 //   key        aggregate_id
 //   value      the payload, or the envelope around it
 //   headers    id; one per member of the headers column; the route's own;
-//              walpost-position
+//              walpost-position; the mark, when there is one
 //   timestamp  the event's
 //
 // One for all sources; owned by the Pipeline. Reuses its buffers: in steady
@@ -14,6 +14,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "absl/status/statusor.h"
@@ -26,6 +27,14 @@
 
 namespace walpost {
 
+// What tells records that are sent apart from the live flow, on purpose, from
+// those of it.
+struct RecordMark {
+  std::string header;        // walpost-replay or walpost-recovered
+  std::string value;         // of that header: which run it was
+  std::string topic_prefix;  // put before the topic; may be empty
+};
+
 class RecordBuilder {
  public:
   // kInvalidArgument: a topic template does not parse.
@@ -33,6 +42,9 @@ class RecordBuilder {
       const OutboxOptions& options);
 
   const std::vector<Route>& routes() const { return routes_; }
+
+  // Marks every record from now on.
+  void SetMark(RecordMark mark) { mark_ = std::move(mark); }
 
   // The record of an event that was mapped with the references of
   // routes()[event.source]. Lives until the next Build, and as long as the
@@ -51,6 +63,7 @@ class RecordBuilder {
 
   std::vector<Route> routes_;
   ValueFormat format_;
+  RecordMark mark_;
 
   // Of the current record.
   std::string topic_;

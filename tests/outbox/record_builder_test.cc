@@ -72,6 +72,18 @@ TEST(RecordBuilderTest, RoutesKeyValueAndTimestamp) {
   EXPECT_EQ(record->timestamp, event.timestamp);
 }
 
+TEST(RecordBuilderTest, AMarkIsTheLastHeaderAndMayMoveTheTopic) {
+  const auto builder = MustCreate(OneTable());
+  builder->SetMark({"walpost-replay", "run-1", "copy."});
+  const std::vector<Value> values = {"order"};
+  const Event event = MakeEvent(values);
+  const auto record = builder->Build(event, kTimeline);
+  ASSERT_TRUE(record.ok()) << record.status();
+  EXPECT_EQ(record->topic, "copy.outbox.event.order");
+  EXPECT_EQ(HeadersOf(*record).back(),
+            (Headers::value_type{"walpost-replay", "run-1"}));
+}
+
 TEST(RecordBuilderTest, AKeyOfNoBytesIsNotNoKey) {
   const auto builder = MustCreate(OneTable("t"));
   Event event = MakeEvent({});
