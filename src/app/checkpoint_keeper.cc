@@ -131,4 +131,23 @@ void CheckpointKeeper::AddTo(RelaySigns& signs) const {
   signs.checkpoint_trouble = std::string(writer_.status().message());
 }
 
+asio::awaitable<absl::Status> StoreCheckpoint(asio::any_io_executor executor,
+                                              const Config& config,
+                                              Checkpoint checkpoint) {
+  const std::unique_ptr<CheckpointStore> store = MakeStore(executor, config);
+  if (store == nullptr) co_return absl::OkStatus();
+  const auto answer = std::make_shared<Answer>(executor);
+  answer->arrived.expires_after(kLoadLimit);
+  checkpoint.written_at = WallNow();
+  std::optional<absl::Status> saved;
+  store->Save(checkpoint, [answer, &saved](absl::Status status) {
+    saved = std::move(status);
+    answer->arrived.cancel();
+  });
+  if (!saved) co_await answer->arrived.async_wait(kAsTuple);
+  if (saved) co_return *saved;
+  co_return absl::UnavailableError(fmt::format(
+      "{} did not answer within {} s", store->Name(), kLoadLimit.count()));
+}
+
 }  // namespace walpost

@@ -58,4 +58,10 @@ class CheckpointKeeper {
   boost::asio::steady_timer busy_timer_;
 };
 
+// Writes one checkpoint into the store that the configuration names; nothing
+// when that is none. For a slot that was made anew.
+boost::asio::awaitable<absl::Status> StoreCheckpoint(
+    boost::asio::any_io_executor executor, const Config& config,
+    Checkpoint checkpoint);
+
 }  // namespace walpost

@@ -7,6 +7,7 @@
 #include <random>
 
 #include "absl/strings/ascii.h"
+#include "app/initial_snapshot.h"
 #include "base/reason_code.h"
 #include "base/status_macros.h"
 #include "fmt/format.h"
@@ -85,8 +86,12 @@ asio::awaitable<absl::Status> Relay::Run() {
   asio::co_spawn(executor_, Watch(), asio::detached);
   asio::co_spawn(executor_, side_session_.Run(), asio::detached);
   absl::Status status;
+  bool founded = !config_.postgres.initial_snapshot;
   while (!shutdown_deadline_) {
-    status = co_await Session();
+    status = absl::OkStatus();
+    if (!founded) status = co_await TakeInitialSnapshot(executor_, config_);
+    founded = status.ok();
+    if (founded) status = co_await Session();
     if (shutdown_deadline_) break;
     if (IsHopeless(status)) break;
     if (pipeline_.sink_failure()) status = *pipeline_.sink_failure();

@@ -8,6 +8,7 @@
 #include "cli/run_to_end.h"
 #include "cli/verbs.h"
 #include "fmt/format.h"
+#include "postgres/birth_record.h"
 #include "postgres/publication.h"
 #include "postgres/slot.h"
 #include "walpost_sql.h"
@@ -50,8 +51,8 @@ bool WantsEmitFunction(const Config& config) {
 // Makes what is missing, in the order that it must be made.
 class Initializer {
  public:
-  Initializer(const Config& config, SlotFailover failover)
-      : config_(config), failover_(failover) {}
+  Initializer(const Config& config, SlotFailover failover, bool fresh)
+      : config_(config), failover_(failover), fresh_(fresh) {}
 
   asio::awaitable<absl::Status> Run(asio::any_io_executor executor) {
     ConnectionOptions options;
@@ -163,17 +164,47 @@ class Initializer {
     auto found = co_await FindSlot(*connection_, name);
     if (!found.ok()) co_return found.status();
     const bool exists = found->has_value();
+    auto birth = co_await ReadBirthRecord(*connection_,
+                                          config_.postgres.publication, name);
+    if (!birth.ok()) co_return birth.status();
+    if (!exists && *birth && !fresh_) co_return Gap(**birth);
     if (!exists) {
       const std::string sql = CreateSlotSql(name, failover_);
       absl::Status made = co_await Execute(sql);
       if (!made.ok()) co_return made;
     }
     Report("slot", name, exists ? "exists" : "created");
-    co_return absl::OkStatus();
+    if (exists && *birth) co_return absl::OkStatus();
+    co_return co_await RecordBirth();
+  }
+
+  // A slot that once was is not made again in silence (P9).
+  absl::Status Gap(const BirthRecord& birth) const {
+    return absl::FailedPreconditionError(fmt::format(
+        "slot {0} was made at {1} on system {2}, and is gone: what was "
+        "committed since walpost last ran may be missing in Kafka. walpost "
+        "recover publishes it; walpost init --fresh begins anew without it",
+        birth.slot, birth.consistent_point.ToString(),
+        birth.system_identifier));
+  }
+
+  asio::awaitable<absl::Status> RecordBirth() {
+    const std::string& name = config_.postgres.slot;
+    auto slot = co_await FindSlot(*connection_, name);
+    if (!slot.ok()) co_return slot.status();
+    const std::string query =
+        "SELECT system_identifier FROM pg_control_system()";
+    absl::StatusOr<QueryRows> system = co_await connection_->Execute(query);
+    if (!system.ok()) co_return system.status();
+    const std::string identifier = system->Text(0, 0);
+    const BirthRecord record{name, (*slot)->confirmed_flush_lsn, identifier};
+    co_return co_await WriteBirthRecord(*connection_,
+                                        config_.postgres.publication, record);
   }
 
   const Config& config_;
   SlotFailover failover_;
+  bool fresh_;
   std::unique_ptr<Connection> connection_;
 };
 
@@ -194,7 +225,8 @@ absl::Status PrintSql(const Config& config, SlotFailover failover) {
   return absl::OkStatus();
 }
 
-int Init(const ConfigArguments& arguments, bool print, bool failover) {
+int Init(const ConfigArguments& arguments, bool print, bool failover,
+         bool fresh) {
   const absl::StatusOr<Config> config = arguments.Load();
   if (!config.ok()) return Fail(config.status(), kExitUsage);
   const SlotFailover kind = failover || config->postgres.failover
@@ -207,7 +239,7 @@ int Init(const ConfigArguments& arguments, bool print, bool failover) {
   const absl::Status complete = RequirePostgres(*config);
   if (!complete.ok()) return Fail(complete, kExitUsage);
   asio::io_context io(1);
-  Initializer initializer(*config, kind);
+  Initializer initializer(*config, kind, fresh);
   const absl::Status status = RunToEnd(io, initializer.Run(io.get_executor()));
   return status.ok() ? int{kExitOk} : Fail(status, kExitPostgres);
 }
@@ -220,12 +252,17 @@ void AddInit(CLI::App& app, int& exit_code) {
   auto arguments = std::make_shared<ConfigArguments>();
   auto print = std::make_shared<bool>(false);
   auto failover = std::make_shared<bool>(false);
+  auto fresh = std::make_shared<bool>(false);
   arguments->AddTo(*verb);
   verb->add_flag("--print", *print, "Only print the SQL");
   verb->add_flag("--failover", *failover,
                  "Create the slot with FAILOVER (PostgreSQL 17 and newer)");
-  verb->callback(
-      [=, &exit_code] { exit_code = Init(*arguments, *print, *failover); });
+  verb->add_flag("--fresh", *fresh,
+                 "Make the slot even when an earlier one is gone: what that "
+                 "one did not deliver is not delivered");
+  verb->callback([=, &exit_code] {
+    exit_code = Init(*arguments, *print, *failover, *fresh);
+  });
 }
 
 }  // namespace walpost

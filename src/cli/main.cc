@@ -43,6 +43,7 @@ int Main(int argc, char** argv) {
   CLI::App app("Outbox events from Postgres to Kafka.", "walpost");
   app.require_subcommand(1);
   int exit_code = kExitOk;
+  AddRecover(app, exit_code);
   AddRun(app, exit_code);
   AddCheck(app, exit_code);
   AddInit(app, exit_code);

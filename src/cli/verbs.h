@@ -27,6 +27,7 @@ absl::Status RequirePostgres(const Config& config);
 // kInvalidArgument: postgres.conninfo or kafka.brokers is missing.
 absl::Status RequireBothEnds(const Config& config);
 
+void AddRecover(CLI::App& app, int& exit_code);
 void AddRun(CLI::App& app, int& exit_code);
 void AddCheck(CLI::App& app, int& exit_code);
 void AddInit(CLI::App& app, int& exit_code);

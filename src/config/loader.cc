@@ -238,6 +238,11 @@ Config ReadConfig(Section root) {
   ReadCheckpoint(root.Child("checkpoint"), config.checkpoint);
   ReadHttp(root.Child("http"), config.http);
   ReadLog(root.Child("log"), config.log_level);
+  root.ReadChoice<bool>("snapshot", config.postgres.initial_snapshot,
+                        {{"never", false}, {"initial", true}});
+  if (config.postgres.initial_snapshot && !config.postgres.create) {
+    root.Fail("snapshot", "initial makes the slot: set postgres.create: true");
+  }
   root.Done();
   config.kafka.client_id = "walpost-" + config.postgres.slot;
   return config;

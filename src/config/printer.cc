@@ -164,6 +164,7 @@ std::string PrintConfig(const Config& config) {
   delivery["max_in_flight_records"] = config.window.max_records;
   delivery["max_in_flight_bytes"] = FormatSize(config.window.max_bytes);
   delivery["shutdown_timeout"] = FormatDuration(config.shutdown_timeout);
+  root["snapshot"] = config.postgres.initial_snapshot ? "initial" : "never";
   root["checkpoint"] = PrintCheckpoint(config.checkpoint);
   root["http"]["listen"] = Quoted(config.http.listen);
   root["log"]["level"] = std::string(Name(config.log_level));

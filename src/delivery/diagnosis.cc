@@ -84,10 +84,11 @@ Diagnosis OfBrokers(const RelaySigns& signs) {
   }
   if (!signs.homeless_topic.empty()) {
     return Stuck(fmt::format(
-        "topic {} does not exist, and records for it have waited for {} s: "
-        "create the topic, or let the brokers do it "
-        "(auto.create.topics.enable)",
-        signs.homeless_topic, Seconds(signs.unacknowledged_for)));
+        "the brokers have not told of topic {}, and records for it have waited "
+        "for {} s: create the topic, or let the brokers do it "
+        "(auto.create.topics.enable); are the brokers at {} reachable?",
+        signs.homeless_topic, Seconds(signs.unacknowledged_for),
+        signs.brokers));
   }
   return Stuck(fmt::format(
       "Kafka has not acknowledged the oldest record in flight for {} s ({} in "

@@ -127,13 +127,17 @@ absl::StatusOr<std::unique_ptr<TableMapper>>
 TransactionAssembler::RefuseLostFields(size_t source,
                                        std::unique_ptr<TableMapper> mapper) {
   std::vector<std::string_view>& mapped = mapped_fields_[source];
+  std::string lost;
   for (const std::string_view field : mapped) {
     if (mapper->Maps(field)) continue;
+    lost += fmt::format("{}{}", lost.empty() ? "" : ", ", field);
+  }
+  if (!lost.empty()) {
     return absl::FailedPreconditionError(fmt::format(
-        "table {0} has no published column for {1} any more, but had one "
-        "before: bring it back, or set outbox.tables.columns.{1} (a column, "
-        "{{constant: ...}} or null) and restart walpost",
-        options_.tables[source].name, field));
+        "table {} has no published column for {} any more, but had before: "
+        "bring it back, or say in outbox.tables.columns where it comes from (a "
+        "column, {{constant: ...}} or null) and restart walpost",
+        options_.tables[source].name, lost));
   }
   mapped.clear();
   for (const FieldDescription& field : kFields) {

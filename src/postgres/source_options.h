@@ -15,6 +15,9 @@ struct WalSourceOptions {
   // Make publication and slot when they are missing at the first Open. Never
   // later: a slot that vanishes while we run is a gap (P9).
   bool create = false;
+  // At the first start publish the rows that the outbox has already, then make
+  // the slot.
+  bool initial_snapshot = false;
   // Where to begin on a slot that walpost sees for the first time, instead of
   // where it stands (run --from-lsn); 0/0: there.
   Lsn from_lsn;

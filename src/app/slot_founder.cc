@@ -1,0 +1,156 @@
+#include "app/slot_founder.h"
+
+#include <unistd.h>
+
+#include <utility>
+
+#include "fmt/format.h"
+#include "postgres/publication.h"
+#include "spdlog/spdlog.h"
+
+namespace walpost {
+
+namespace asio = boost::asio;
+using Clock = std::chrono::steady_clock;
+
+namespace {
+
+constexpr int kFirstWithOptions = 150000;
+// Making a slot waits for every open transaction that has written something.
+constexpr std::chrono::minutes kSlotLimit{10};
+
+}  // namespace
+
+asio::awaitable<absl::Status> SlotFounder::Connect() {
+  ConnectionOptions options;
+  options.conninfo = config_.postgres.conninfo;
+  options.application_name =
+      fmt::format("walpost:{}:snapshot", config_.postgres.slot);
+  options.replication = true;
+  absl::StatusOr<std::unique_ptr<Connection>> connected =
+      co_await Connection::Connect(executor_, options);
+  if (!connected.ok()) co_return connected.status();
+  connection_ = *std::move(connected);
+  const std::string identify = "IDENTIFY_SYSTEM";
+  absl::StatusOr<QueryRows> rows = co_await connection_->Execute(identify);
+  if (!rows.ok()) co_return rows.status();
+  system_identifier_ = rows->Text(0, 0);
+  timeline_ = static_cast<uint32_t>(std::stoul(rows->Text(0, 1)));
+  absl::StatusOr<std::optional<SlotState>> slot =
+      co_await FindSlot(*connection_, config_.postgres.slot);
+  if (!slot.ok()) co_return slot.status();
+  slot_ = *slot;
+  absl::StatusOr<std::optional<BirthRecord>> birth = co_await ReadBirthRecord(
+      *connection_, config_.postgres.publication, config_.postgres.slot);
+  if (!birth.ok()) co_return birth.status();
+  birth_ = *birth;
+  co_return absl::OkStatus();
+}
+
+asio::awaitable<absl::StatusOr<TablePublisher::Counts>> SlotFounder::Found(
+    TablePublisher::Options options) {
+  const bool dry_run = options.dry_run;
+  absl::Status status;
+  if (dry_run) {
+    const std::string begin =
+        "BEGIN TRANSACTION ISOLATION LEVEL REPEATABLE READ, READ ONLY";
+    status = co_await Execute(begin);
+  } else {
+    status = co_await MakePublication();
+    if (status.ok()) status = co_await TakeSnapshot();
+  }
+  if (!status.ok()) co_return status;
+  options.before = dry_run ? Lsn(2) : consistent_point_;
+  options.timeline = timeline_;
+  if (options.mark.value.empty()) {
+    options.mark.value = consistent_point_.ToString();
+  }
+  absl::StatusOr<std::unique_ptr<TablePublisher>> publisher =
+      TablePublisher::Create(executor_, config_, std::move(options));
+  if (!publisher.ok()) co_return publisher.status();
+  absl::StatusOr<TablePublisher::Counts> counts =
+      co_await (*publisher)->Publish(*connection_);
+  if (!counts.ok()) co_return counts.status();
+  const std::string commit = "COMMIT";
+  status = co_await Execute(commit);
+  if (status.ok() && !dry_run) status = co_await KeepSlot();
+  if (!status.ok()) co_return status;
+  co_return *counts;
+}
+
+asio::awaitable<absl::Status> SlotFounder::Execute(std::string sql) {
+  absl::StatusOr<QueryRows> rows = co_await connection_->Execute(sql);
+  co_return rows.status();
+}
+
+// A slot cannot see a publication that is younger than itself.
+asio::awaitable<absl::Status> SlotFounder::MakePublication() {
+  const std::string& name = config_.postgres.publication;
+  absl::StatusOr<bool> exists = co_await PublicationExists(*connection_, name);
+  if (!exists.ok() || *exists) co_return exists.status();
+  if (!config_.postgres.create) {
+    co_return absl::FailedPreconditionError(
+        fmt::format("publication {} does not exist: walpost init, or {}", name,
+                    CreatePublicationSql(name, config_.outbox.tables)));
+  }
+  spdlog::info("creating publication {}", name);
+  co_return co_await CreatePublication(*connection_, name,
+                                       config_.outbox.tables);
+}
+
+asio::awaitable<absl::Status> SlotFounder::TakeSnapshot() {
+  temporary_ = fmt::format("walpost_founding_{}", getpid());
+  const std::string begin =
+      "BEGIN TRANSACTION ISOLATION LEVEL REPEATABLE READ, READ ONLY";
+  absl::Status status = co_await Execute(begin);
+  if (!status.ok()) co_return status;
+  std::string create =
+      fmt::format("CREATE_REPLICATION_SLOT {} TEMPORARY LOGICAL pgoutput ",
+                  QuoteName(temporary_));
+  const bool has_options = connection_->server_version() >= kFirstWithOptions;
+  create += has_options ? "(SNAPSHOT 'use')" : "USE_SNAPSHOT";
+  connection_->set_deadline(Clock::now() + kSlotLimit);
+  absl::StatusOr<QueryRows> rows = co_await connection_->Execute(create);
+  connection_->set_deadline(std::nullopt);
+  if (!rows.ok()) co_return rows.status();
+  const absl::StatusOr<Lsn> point = Lsn::Parse(rows->Text(0, 1));
+  if (!point.ok()) co_return point.status();
+  consistent_point_ = *point;
+  co_return absl::OkStatus();
+}
+
+// The old slot goes only now; should we die between the two, the birth record
+// knows that there was one.
+asio::awaitable<absl::Status> SlotFounder::KeepSlot() {
+  const std::string name = connection_->Literal(config_.postgres.slot);
+  absl::Status status;
+  if (slot_) {
+    const std::string drop =
+        fmt::format("SELECT pg_drop_replication_slot({})", name);
+    status = co_await Execute(drop);
+    if (!status.ok()) co_return status;
+  }
+  const std::string copy =
+      fmt::format("SELECT pg_copy_logical_replication_slot({}, {}, false)",
+                  connection_->Literal(temporary_), name);
+  status = co_await Execute(copy);
+  if (!status.ok()) co_return status;
+  if (config_.postgres.failover) {
+    const std::string alter =
+        fmt::format("ALTER_REPLICATION_SLOT {} (FAILOVER true)",
+                    QuoteName(config_.postgres.slot));
+    status = co_await Execute(alter);
+    if (!status.ok()) co_return status;
+  }
+  const std::string& publication = config_.postgres.publication;
+  const BirthRecord record{config_.postgres.slot, consistent_point_,
+                           system_identifier_};
+  status = co_await WriteBirthRecord(*connection_, publication, record);
+  if (!status.ok()) {
+    spdlog::warn("the birth of slot {} is not on record: {}",
+                 config_.postgres.slot, std::string(status.message()));
+  }
+  co_return absl::OkStatus();
+}
+
+}  // namespace walpost

@@ -1,0 +1,69 @@
+// SlotFounder: a new slot, and every row from before it in Kafka.
+//
+//   temporary slot + its snapshot ─▶ rows that are wanted ─▶ acknowledged
+//                                                               │
+//   the slot, a copy of the temporary one  ◀────────────────────┘
+//
+// The snapshot shows exactly what commits before the slot begins, so between
+// the two there is neither a gap nor a duplicate. The slot gets its name only
+// when everything is acknowledged: a crash in the middle leaves nothing behind,
+// and starting over is clean. For the initial snapshot and for `walpost
+// recover`.
+#pragma once
+
+#include <boost/asio/any_io_executor.hpp>
+#include <boost/asio/awaitable.hpp>
+#include <memory>
+#include <optional>
+#include <string>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "app/table_publisher.h"
+#include "config/config.h"
+#include "postgres/birth_record.h"
+#include "postgres/connection.h"
+#include "postgres/slot.h"
+
+namespace walpost {
+
+class SlotFounder {
+ public:
+  // `config` outlives this object.
+  SlotFounder(boost::asio::any_io_executor executor, const Config& config)
+      : executor_(executor), config_(config) {}
+
+  // Looks at what is there; slot() and birth() then say it.
+  boost::asio::awaitable<absl::Status> Connect();
+  const std::optional<SlotState>& slot() const { return slot_; }
+  const std::optional<BirthRecord>& birth() const { return birth_; }
+  const std::string& system_identifier() const { return system_identifier_; }
+  uint32_t timeline() const { return timeline_; }
+
+  // Publishes and makes the slot, in place of one of its name. With dry_run
+  // in the options it counts, and makes nothing.
+  //
+  // `mark` without a value gets the slot's consistent point for one.
+  boost::asio::awaitable<absl::StatusOr<TablePublisher::Counts>> Found(
+      TablePublisher::Options options);
+  // Of the slot that Found made.
+  Lsn consistent_point() const { return consistent_point_; }
+
+ private:
+  boost::asio::awaitable<absl::Status> Execute(std::string sql);
+  boost::asio::awaitable<absl::Status> MakePublication();
+  boost::asio::awaitable<absl::Status> TakeSnapshot();
+  boost::asio::awaitable<absl::Status> KeepSlot();
+
+  boost::asio::any_io_executor executor_;
+  const Config& config_;
+  std::unique_ptr<Connection> connection_;
+  std::string temporary_;
+  std::optional<SlotState> slot_;
+  std::optional<BirthRecord> birth_;
+  std::string system_identifier_;
+  uint32_t timeline_ = 0;
+  Lsn consistent_point_;
+};
+
+}  // namespace walpost

@@ -1,0 +1,137 @@
+// walpost recover: after a gap, publish what Kafka lacks and begin anew.
+#include <CLI/CLI.hpp>
+#include <boost/asio/io_context.hpp>
+#include <cstdlib>
+#include <memory>
+#include <set>
+
+#include "app/checkpoint_keeper.h"
+#include "app/slot_founder.h"
+#include "cli/exit_code.h"
+#include "cli/progress_line.h"
+#include "cli/run_to_end.h"
+#include "cli/verbs.h"
+#include "fmt/format.h"
+#include "judge/known_ids.h"
+
+namespace walpost {
+namespace {
+
+namespace asio = boost::asio;
+using Counts = TablePublisher::Counts;
+
+struct Arguments {
+  ConfigArguments config;
+  std::string since;
+  std::string order_by;
+  std::string work_directory;
+  bool dry_run = false;
+};
+
+// The ids that are in Kafka already; nullptr with --since, which asks for all.
+absl::StatusOr<std::unique_ptr<KnownIds>> ReadKafka(const Arguments& arguments,
+                                                    const Config& config,
+                                                    ProgressLine& progress) {
+  if (!arguments.since.empty()) return nullptr;
+  const char* temporary = std::getenv("TMPDIR");
+  std::string directory = temporary != nullptr ? temporary : "/tmp";
+  if (!arguments.work_directory.empty()) directory = arguments.work_directory;
+  return KnownIds::Read(config.kafka.brokers, config.kafka.properties,
+                        config.outbox, directory, std::ref(progress));
+}
+
+asio::awaitable<absl::StatusOr<Counts>> Recover(
+    asio::any_io_executor executor, const Config& config,
+    TablePublisher::Options options) {
+  SlotFounder founder(executor, config);
+  const absl::Status connected = co_await founder.Connect();
+  if (!connected.ok()) co_return connected;
+  if (founder.slot() && founder.slot()->active) {
+    co_return absl::FailedPreconditionError(fmt::format(
+        "slot {} is in use: stop walpost first", config.postgres.slot));
+  }
+  const bool dry_run = options.dry_run;
+  absl::StatusOr<Counts> counts = co_await founder.Found(std::move(options));
+  if (!counts.ok() || dry_run) co_return counts;
+  Checkpoint begin;
+  begin.system_identifier = founder.system_identifier();
+  begin.timeline = founder.timeline();
+  begin.slot = config.postgres.slot;
+  begin.birth = founder.consistent_point();
+  begin.confirmed = founder.consistent_point();
+  const absl::Status stored =
+      co_await StoreCheckpoint(executor, config, std::move(begin));
+  if (!stored.ok()) co_return stored;
+  co_return counts;
+}
+
+void PrintResult(const Arguments& arguments, const Config& config,
+                 const Counts& counts) {
+  const std::string what =
+      arguments.since.empty() ? "are not in Kafka" : "are wanted";
+  if (arguments.dry_run) {
+    fmt::print("{} rows looked at, {} {}; nothing was done\n", counts.rows,
+               counts.published, what);
+  } else {
+    fmt::print(
+        "{} rows looked at, {} published with header walpost-recovered; slot "
+        "{} is new: start walpost\n",
+        counts.rows, counts.published, config.postgres.slot);
+  }
+  fmt::print("not recoverable: rows that were deleted since{}\n",
+             config.outbox.messages.enabled() ? ", and logical messages" : "");
+}
+
+int RunRecover(const Arguments& arguments) {
+  const absl::StatusOr<Config> config = arguments.config.Load();
+  if (!config.ok()) return Fail(config.status(), kExitUsage);
+  const absl::Status complete = RequireBothEnds(*config);
+  if (!complete.ok()) return Fail(complete, kExitUsage);
+  ProgressLine progress;
+  auto known = ReadKafka(arguments, *config, progress);
+  progress.Finish();
+  if (!known.ok()) return Fail(known.status(), kExitKafka);
+  TablePublisher::Options options;
+  options.filter.since = arguments.since;
+  options.filter.order_by = arguments.order_by;
+  options.mark.header = "walpost-recovered";
+  options.dry_run = arguments.dry_run;
+  if (*known != nullptr) {
+    options.is_wanted =
+        [&ids = **known](std::string_view id) -> absl::StatusOr<bool> {
+      const absl::StatusOr<bool> has = ids.Has(id);
+      if (!has.ok()) return has.status();
+      return !*has;
+    };
+  }
+  options.progress = [&progress](uint64_t done, uint64_t all) {
+    progress("reading the table", done, all);
+  };
+  asio::io_context io(1);
+  const absl::StatusOr<Counts> counts =
+      RunToEnd(io, Recover(io.get_executor(), *config, std::move(options)));
+  progress.Finish();
+  if (!counts.ok()) return Fail(counts.status(), kExitPostgres);
+  PrintResult(arguments, *config, *counts);
+  return kExitOk;
+}
+
+}  // namespace
+
+void AddRecover(CLI::App& app, int& exit_code) {
+  CLI::App* verb = app.add_subcommand(
+      "recover", "After a gap: publish what Kafka lacks, and make a new slot");
+  auto arguments = std::make_shared<Arguments>();
+  arguments->config.AddTo(*verb);
+  verb->add_flag("--dry-run", arguments->dry_run, "Only count");
+  verb->add_option("--since", arguments->since,
+                   "Publish all rows since this time, in Kafka or not");
+  verb->add_option("--order-by", arguments->order_by,
+                   "Column that gives the order of the rows (the id)");
+  verb->add_option("--work-directory", arguments->work_directory,
+                   "Where the temporary database goes ($TMPDIR)");
+  verb->callback(
+      [arguments, &exit_code] { exit_code = RunRecover(*arguments); });
+}
+
+}  // namespace walpost

@@ -1,0 +1,96 @@
+#include "cli/replay_table.h"
+
+#include <CLI/CLI.hpp>
+#include <boost/asio/io_context.hpp>
+#include <fstream>
+
+#include "app/table_publisher.h"
+#include "cli/exit_code.h"
+#include "cli/progress_line.h"
+#include "cli/run_to_end.h"
+#include "fmt/format.h"
+
+namespace walpost {
+namespace {
+
+namespace asio = boost::asio;
+using Counts = TablePublisher::Counts;
+
+absl::StatusOr<std::vector<std::string>> ReadIds(const std::string& path) {
+  std::vector<std::string> ids;
+  if (path.empty()) return ids;
+  std::ifstream file(path);
+  std::string line;
+  while (std::getline(file, line)) {
+    if (!line.empty()) ids.push_back(line);
+  }
+  if (ids.empty()) {
+    return absl::InvalidArgumentError(
+        fmt::format("--ids {}: the file cannot be read, or holds no id", path));
+  }
+  return ids;
+}
+
+asio::awaitable<absl::StatusOr<Counts>> Publish(
+    asio::any_io_executor executor, const Config& config,
+    TablePublisher::Options options) {
+  ConnectionOptions connection;
+  connection.conninfo = config.postgres.conninfo;
+  connection.application_name = "walpost:replay";
+  absl::StatusOr<std::unique_ptr<Connection>> connected =
+      co_await Connection::Connect(executor, connection);
+  if (!connected.ok()) co_return connected.status();
+  const std::string begin =
+      "BEGIN TRANSACTION ISOLATION LEVEL REPEATABLE READ, READ ONLY";
+  absl::StatusOr<QueryRows> begun = co_await (*connected)->Execute(begin);
+  if (!begun.ok()) co_return begun.status();
+  absl::StatusOr<std::unique_ptr<TablePublisher>> publisher =
+      TablePublisher::Create(executor, config, std::move(options));
+  if (!publisher.ok()) co_return publisher.status();
+  co_return co_await (*publisher)->Publish(**connected);
+}
+
+}  // namespace
+
+void AddTableReplayOptions(CLI::App& verb, TableReplayArguments& arguments) {
+  verb.add_flag("--from-table", arguments.from_table,
+                "Publish rows of the outbox table, not the WAL");
+  verb.add_option("--ids", arguments.ids_file,
+                  "Only the ids in this file, one a line");
+  verb.add_option("--aggregate", arguments.aggregate,
+                  "Only rows of this aggregate_id");
+  verb.add_option("--where", arguments.where, "Only rows with this condition");
+  verb.add_option("--order-by", arguments.order_by,
+                  "Column that gives the order of the rows (the id)");
+}
+
+int ReplayFromTable(const TableReplayArguments& arguments, const Config& config,
+                    const ReplayLimits& limits) {
+  absl::StatusOr<std::vector<std::string>> ids = ReadIds(arguments.ids_file);
+  if (!ids.ok()) return Fail(ids.status(), kExitUsage);
+  ProgressLine progress;
+  TablePublisher::Options options;
+  options.filter.since = arguments.since;
+  options.filter.ids = *std::move(ids);
+  options.filter.aggregate_id = arguments.aggregate;
+  options.filter.where = arguments.where;
+  options.filter.order_by = arguments.order_by;
+  options.mark.header = "walpost-replay";
+  options.mark.value = "table";
+  options.mark.topic_prefix = limits.topic_prefix;
+  options.per_second = limits.per_second;
+  options.dry_run = limits.dry_run;
+  options.progress = [&progress](uint64_t done, uint64_t all) {
+    progress("replaying the table", done, all);
+  };
+  asio::io_context io(1);
+  const absl::StatusOr<Counts> counts =
+      RunToEnd(io, Publish(io.get_executor(), config, std::move(options)));
+  progress.Finish();
+  if (!counts.ok()) return Fail(counts.status(), kExitPostgres);
+  fmt::print("{} rows {}\n", counts->published,
+             limits.dry_run ? "would be replayed" : "replayed");
+  return kExitOk;
+}
+
+}  // namespace walpost

@@ -1,0 +1,50 @@
+// KnownIds: which events Kafka has already, by id.
+//
+// Read from the topics once and kept on disk, so that it does not matter how
+// many there are. Blocking.
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "outbox/options.h"
+
+struct sqlite3;
+struct sqlite3_stmt;
+
+namespace walpost {
+
+class KnownIds {
+ public:
+  using Progress =
+      std::function<void(std::string_view what, uint64_t done, uint64_t all)>;
+
+  // Reads every topic that the templates may lead to: those that begin with
+  // the text before their first column. `directory` is for the temporary
+  // file. kUnavailable: no broker answers.
+  static absl::StatusOr<std::unique_ptr<KnownIds>> Read(
+      const std::string& brokers,
+      const std::vector<std::pair<std::string, std::string>>& properties,
+      const OutboxOptions& outbox, const std::string& directory,
+      const Progress& progress);
+  ~KnownIds();
+
+  absl::StatusOr<bool> Has(std::string_view id) const;
+
+ private:
+  explicit KnownIds(sqlite3* database) : database_(database) {}
+
+  absl::Status Prepare();
+  absl::Status Add(const std::string& id);
+
+  sqlite3* database_;
+  sqlite3_stmt* add_ = nullptr;
+  sqlite3_stmt* find_ = nullptr;
+};
+
+}  // namespace walpost

@@ -1,0 +1,73 @@
+// TableScan: the rows of one outbox table as they stand, in order.
+//
+// Under the transaction that is open on its connection, with a cursor and in
+// portions of a few MiB whatever the size of a row. The rows come as pgoutput
+// would send them, so that everything behind it works as for the WAL: columns
+// as the server renders them to text.
+#pragma once
+
+#include <boost/asio/awaitable.hpp>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "outbox/options.h"
+#include "pgoutput/relation_schema.h"
+#include "pgoutput/tuple.h"
+#include "postgres/connection.h"
+
+namespace walpost {
+
+// Which rows, and in what order. The fields of the outbox are meant: their
+// columns are looked up as the mapping does it.
+struct TableFilter {
+  std::string since;             // a timestamp; compared with field `timestamp`
+  std::vector<std::string> ids;  // of field `id`; empty: any
+  std::string aggregate_id;      // empty: any
+  std::string where;             // an SQL condition
+  std::string order_by;          // a column; empty: field `id`
+};
+
+class TableScan {
+ public:
+  // `connection` outlives this object.
+  TableScan(Connection& connection, TableOptions table, TableFilter filter);
+
+  // kFailedPrecondition: no such table, or no column for what the filter or
+  // the order asks; names the remedy.
+  boost::asio::awaitable<absl::Status> Open();
+
+  const pgoutput::RelationSchema& schema() const { return schema_; }
+
+  // The next portion; 0 at the end.
+  boost::asio::awaitable<absl::StatusOr<size_t>> Fetch();
+
+  // A row of the portion; lives until the next call of either.
+  const pgoutput::TupleData& Row(size_t index);
+
+  boost::asio::awaitable<absl::Status> Close();
+
+  // How many rows the filter lets through.
+  boost::asio::awaitable<absl::StatusOr<uint64_t>> Count();
+
+ private:
+  boost::asio::awaitable<absl::Status> ReadSchema();
+  absl::StatusOr<std::string> ColumnOf(std::string_view field,
+                                       std::string_view wanted_for) const;
+  absl::Status MakeConditions();
+
+  Connection& connection_;
+  TableOptions table_;
+  TableFilter filter_;
+  pgoutput::RelationSchema schema_;
+  std::string conditions_;  // " WHERE ..." or nothing
+  std::string order_;
+  size_t portion_ = 100;
+  std::optional<QueryRows> rows_;
+  std::string bytes_;
+  pgoutput::TupleData tuple_;
+};
+
+}  // namespace walpost

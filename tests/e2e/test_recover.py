@@ -1,0 +1,205 @@
+"""What the slot cannot give comes from the table: the initial snapshot, and
+what a gap swallowed (P1, P9)."""
+
+import os
+import time
+
+import pytest
+
+from harness import (Checker, KafkaReader, Load, Outbox, Postgres, judge,
+                     note, verify, wait_until)
+
+_ROWS = int(os.environ.get("WALPOST_SNAPSHOT_ROWS", "100000"))
+
+
+def _fill(database, rows):
+    database.execute(
+        "insert into outbox (aggregate_type, aggregate_id, payload, sequence) "
+        "select 'order', 'key-' || n % 100, to_jsonb(n), n "
+        "from generate_series(1, %s) n", (rows,))
+
+
+def _read(kafka, topics):
+    return KafkaReader(kafka.bootstrap).read_all(topics)
+
+
+def _marked(records, header):
+    return [record for record in records if header in dict(record.headers)]
+
+
+def _check_all_there(outbox, records):
+    expected = {event.id for event in outbox.expected()}
+    assert expected == {record.id for record in records}
+
+
+def test_p1_initial_snapshot_with_writers_and_a_crash(
+        walpost, database, kafka, outbox, topics):
+    _fill(database, _ROWS)
+    relay = walpost(database, kafka, topics, snapshot="initial",
+                    delivery={"max_in_flight_records": 1000})
+    with Load(outbox, "snapshot", pause=0.01):
+        relay.start()
+        wait_until(lambda: len(_read(kafka, topics)) > 100, "the first rows")
+        relay.kill()
+        assert database.confirmed_lsn(database.name) is None, "it came too late"
+        first = len(_read(kafka, topics))
+        begun = time.monotonic()
+        relay.run(seconds=300)
+        relay.wait_log("begins at", seconds=300)
+        note(f"snapshot of {_ROWS} rows after {first}: "
+             f"{time.monotonic() - begun:.1f} s")
+        time.sleep(1)
+    database.wait_confirmed(database.name, seconds=120)
+    records = _read(kafka, topics)
+    _check_all_there(outbox, records)
+    # No gap and no duplicate between the snapshot and the stream; the crash
+    # made the snapshot start over.
+    assert len(records) - len(outbox.expected()) <= first
+    assert verify(relay)["clean"]
+    relay.kill()
+    relay.run()
+    time.sleep(1)
+    assert "initial snapshot" not in relay.log()
+    assert relay.stop() == 0
+
+
+def test_initial_snapshot_of_an_empty_table_with_a_checkpoint(
+        walpost, database, kafka, outbox, topics, directory):
+    relay = walpost(database, kafka, topics, snapshot="initial", checkpoint={
+        "store": "file", "path": str(directory / "checkpoint")}).run()
+    outbox.insert("order", "order-1")
+    database.wait_confirmed(database.name)
+    assert relay.stop() == 0
+    relay.run()
+    outbox.insert("order", "order-2")
+    database.wait_confirmed(database.name)
+    records = _read(kafka, topics)
+    Checker(outbox.expected(), records).assert_clean()
+    assert len(records) == 2
+
+
+def _drop(database):
+    database.execute("select pg_drop_replication_slot(%s)", (database.name,))
+
+
+def _drop_and_make_again(database):
+    _drop(database)
+    _fill(database, 50)
+    database.execute("select pg_create_logical_replication_slot(%s, "
+                     "'pgoutput')", (database.name,))
+
+
+def _advance(database):
+    database.execute("select pg_replication_slot_advance(%s, "
+                     "pg_current_wal_lsn())", (database.name,))
+
+
+@pytest.mark.parametrize("make_gap, name", [
+    (_drop, "slot_missing"),
+    (_drop_and_make_again, "slot_advanced"),
+    (_advance, "slot_advanced"),
+], ids=["dropped", "dropped and made again", "advanced"])
+def test_p9_recover_after_a_gap(walpost, database, kafka, outbox, topics,
+                                directory, make_gap, name):
+    relay = walpost(database, kafka, topics, checkpoint={
+        "store": "file", "path": str(directory / "checkpoint")}).run()
+    _fill(database, 200)
+    database.wait_confirmed(database.name)
+    assert relay.stop() == 0
+    _fill(database, 300)
+    make_gap(database)
+    _fill(database, 20)
+    lacking = len(outbox.expected()) - 200
+    relay.start()
+    relay.wait_unready(rf"\[{name}\].*walpost recover")
+    refused = relay.verb("recover")
+    if make_gap is _advance:
+        assert relay.stop() == 0
+    else:
+        relay.kill()
+    assert "stop walpost" in refused.stderr or refused.returncode == 0
+    dry = relay.verb("recover", "--dry-run")
+    assert dry.returncode == 0, dry.stderr
+    if refused.returncode != 0:
+        assert f"{lacking} are not in Kafka; nothing was done" in dry.stdout
+        mended = relay.verb("recover")
+        assert mended.returncode == 0, mended.stderr
+        assert f"{lacking} published" in mended.stdout
+    relay.run()
+    _fill(database, 10)
+    database.wait_confirmed(database.name)
+    records = _read(kafka, topics)
+    _check_all_there(outbox, records)
+    assert len(_marked(records, "walpost-recovered")) == lacking
+    assert len(records) == len(outbox.expected()), "none twice"
+    assert verify(relay)["clean"]
+    assert relay.stop() == 0
+
+
+def test_p9_recover_after_the_slot_was_lost(walpost, directory, kafka, topics):
+    server = Postgres(directory / "postgres", settings={
+        "max_slot_wal_keep_size": "16MB", "max_wal_size": "32MB",
+        "wal_keep_size": "0"}).start()
+    try:
+        database = server.create_database()
+        outbox = Outbox(database, topics)
+        relay = walpost(database, kafka, topics).run()
+        _fill(database, 200)
+        database.wait_confirmed(database.name)
+        assert relay.stop() == 0
+        _fill(database, 100)
+        database.execute("create table filler (text text)")
+        for _ in range(8):
+            database.execute("insert into filler select repeat('x', 1000) "
+                             "from generate_series(1, 16000)")
+            database.execute("checkpoint")
+        relay.start()
+        relay.wait_unready(r"\[slot_lost\]")
+        relay.stop()
+        mended = relay.verb("recover")
+        assert mended.returncode == 0, mended.stderr
+        assert "100 published" in mended.stdout
+        relay.run()
+        _fill(database, 10)
+        database.wait_confirmed(database.name)
+        _check_all_there(outbox, _read(kafka, topics))
+        relay.close()
+    finally:
+        server.close()
+
+
+def test_p9_recover_can_start_over_after_a_crash(walpost, database, kafka,
+                                                 outbox, topics):
+    relay = walpost(database, kafka, topics,
+                    delivery={"max_in_flight_records": 100}).run()
+    _fill(database, 10)
+    database.wait_confirmed(database.name)
+    assert relay.stop() == 0
+    _drop(database)
+    _fill(database, 50000)
+    recovering = relay.spawn("recover")
+    wait_until(lambda: len(_read(kafka, topics)) > 500, "recovered rows")
+    recovering.kill()
+    database.wait_slot_inactive(database.name)
+    assert database.confirmed_lsn(database.name) is None
+    relay.start()
+    relay.wait_unready(r"\[slot_missing\]")
+    relay.stop()
+    assert relay.verb("recover", seconds=120).returncode == 0
+    relay.run()
+    judge(outbox, kafka, relay)
+
+
+def test_init_does_not_paper_over_a_gap(walpost, database, kafka, outbox,
+                                        topics):
+    relay = walpost(database, kafka, topics).run()
+    outbox.insert("order", "order-1")
+    database.wait_confirmed(database.name)
+    assert relay.stop() == 0
+    _drop(database)
+    refused = relay.verb("init")
+    assert refused.returncode == 3
+    assert "walpost recover" in refused.stderr
+    assert database.confirmed_lsn(database.name) is None
+    assert relay.verb("init", "--fresh").returncode == 0
+    relay.run()
