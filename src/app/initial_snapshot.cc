@@ -31,8 +31,10 @@ asio::awaitable<absl::Status> TakeInitialSnapshot(
                  done * 100 / all);
   };
   absl::StatusOr<TablePublisher::Counts> counts =
-      co_await founder.Found(std::move(options));
+      co_await founder.Publish(std::move(options));
   if (!counts.ok()) co_return counts.status();
+  const absl::Status kept = co_await founder.Keep();
+  if (!kept.ok()) co_return kept;
   spdlog::info("initial snapshot: {} rows are in Kafka; slot {} begins at {}",
                counts->published, config.postgres.slot,
                founder.consistent_point().ToString());

@@ -47,7 +47,7 @@ asio::awaitable<absl::Status> SlotFounder::Connect() {
   co_return absl::OkStatus();
 }
 
-asio::awaitable<absl::StatusOr<TablePublisher::Counts>> SlotFounder::Found(
+asio::awaitable<absl::StatusOr<TablePublisher::Counts>> SlotFounder::Publish(
     TablePublisher::Options options) {
   const bool dry_run = options.dry_run;
   absl::Status status;
@@ -73,7 +73,6 @@ asio::awaitable<absl::StatusOr<TablePublisher::Counts>> SlotFounder::Found(
   if (!counts.ok()) co_return counts.status();
   const std::string commit = "COMMIT";
   status = co_await Execute(commit);
-  if (status.ok() && !dry_run) status = co_await KeepSlot();
   if (!status.ok()) co_return status;
   co_return *counts;
 }
@@ -121,7 +120,7 @@ asio::awaitable<absl::Status> SlotFounder::TakeSnapshot() {
 
 // The old slot goes only now; should we die between the two, the birth record
 // knows that there was one.
-asio::awaitable<absl::Status> SlotFounder::KeepSlot() {
+asio::awaitable<absl::Status> SlotFounder::Keep() {
   const std::string name = connection_->Literal(config_.postgres.slot);
   absl::Status status;
   if (slot_) {

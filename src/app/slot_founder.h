@@ -40,20 +40,20 @@ class SlotFounder {
   const std::string& system_identifier() const { return system_identifier_; }
   uint32_t timeline() const { return timeline_; }
 
-  // Publishes and makes the slot, in place of one of its name. With dry_run
-  // in the options it counts, and makes nothing.
-  //
-  // `mark` without a value gets the slot's consistent point for one.
-  boost::asio::awaitable<absl::StatusOr<TablePublisher::Counts>> Found(
+  // Publishes. With dry_run in the options it counts, and there is no slot to
+  // keep. `mark` without a value gets the slot's consistent point for one.
+  boost::asio::awaitable<absl::StatusOr<TablePublisher::Counts>> Publish(
       TablePublisher::Options options);
-  // Of the slot that Found made.
+  // Gives the slot its name, in place of one that has it.
+  boost::asio::awaitable<absl::Status> Keep();
+
+  // Of the slot, after Publish.
   Lsn consistent_point() const { return consistent_point_; }
 
  private:
   boost::asio::awaitable<absl::Status> Execute(std::string sql);
   boost::asio::awaitable<absl::Status> MakePublication();
   boost::asio::awaitable<absl::Status> TakeSnapshot();
-  boost::asio::awaitable<absl::Status> KeepSlot();
 
   boost::asio::any_io_executor executor_;
   const Config& config_;

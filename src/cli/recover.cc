@@ -51,8 +51,9 @@ asio::awaitable<absl::StatusOr<Counts>> Recover(
         "slot {} is in use: stop walpost first", config.postgres.slot));
   }
   const bool dry_run = options.dry_run;
-  absl::StatusOr<Counts> counts = co_await founder.Found(std::move(options));
+  absl::StatusOr<Counts> counts = co_await founder.Publish(std::move(options));
   if (!counts.ok() || dry_run) co_return counts;
+  // Before the slot: should we die between the two, the slot is missing still.
   Checkpoint begin;
   begin.system_identifier = founder.system_identifier();
   begin.timeline = founder.timeline();
@@ -62,6 +63,8 @@ asio::awaitable<absl::StatusOr<Counts>> Recover(
   const absl::Status stored =
       co_await StoreCheckpoint(executor, config, std::move(begin));
   if (!stored.ok()) co_return stored;
+  const absl::Status kept = co_await founder.Keep();
+  if (!kept.ok()) co_return kept;
   co_return counts;
 }
 

@@ -105,6 +105,7 @@ void ReadTable(Section section, TableOptions& table) {
   ReadFields(section.Child("columns"), table.columns);
   section.Read("topic", table.topic);
   CheckTemplate(section, table.topic);
+  section.Read("order_by", table.order_by);
   Section value = section.Child("value");
   value.ReadList("columns", table.value_columns);
   value.Done();

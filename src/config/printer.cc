@@ -59,6 +59,7 @@ YAML::Node PrintOutbox(const OutboxOptions& outbox) {
     entry["name"] = Quoted(table.name);
     entry["columns"] = PrintFields(table.columns);
     if (!table.topic.empty()) entry["topic"] = Quoted(table.topic);
+    if (!table.order_by.empty()) entry["order_by"] = Quoted(table.order_by);
     for (const std::string& column : table.value_columns) {
       entry["value"]["columns"].push_back(Quoted(column));
     }

@@ -131,13 +131,16 @@ absl::Status TableScan::MakeConditions() {
   if (!conditions.empty()) {
     conditions_ = " WHERE " + absl::StrJoin(conditions, " AND ");
   }
-  if (!filter_.order_by.empty()) {
-    if (!schema_.FindColumn(filter_.order_by)) {
+  const std::string& order_by =
+      filter_.order_by.empty() ? table_.order_by : filter_.order_by;
+  if (!order_by.empty()) {
+    if (!schema_.FindColumn(order_by)) {
       return absl::FailedPreconditionError(
-          fmt::format("table {} has no column {}, which --order-by names",
-                      table_.name, filter_.order_by));
+          fmt::format("table {} has no column {}: correct --order-by, or "
+                      "outbox.tables.order_by",
+                      table_.name, order_by));
     }
-    order_ = " ORDER BY " + QuoteName(filter_.order_by);
+    order_ = " ORDER BY " + QuoteName(order_by);
     return absl::OkStatus();
   }
   WALPOST_ASSIGN_OR_RETURN(const std::string id, ColumnOf("id", "the order"));

@@ -27,7 +27,7 @@ struct TableFilter {
   std::vector<std::string> ids;  // of field `id`; empty: any
   std::string aggregate_id;      // empty: any
   std::string where;             // an SQL condition
-  std::string order_by;          // a column; empty: field `id`
+  std::string order_by;          // a column; empty: TableOptions::order_by
 };
 
 class TableScan {
