@@ -38,7 +38,7 @@ struct TableOptions {
   std::string topic;
   // The column that rows read from the table (not from the WAL) are ordered by;
   // empty: that of field `id`.
-  std::string order_by;
+  std::string order_by = {};
   // When not empty the value is a JSON object of these columns, for rows
   // that only refer to a business row; the payload is not used.
   std::vector<std::string> value_columns;

@@ -7,6 +7,9 @@
 namespace walpost {
 namespace {
 
+// Fields whose loss the route or the payload would not notice by itself.
+constexpr std::string_view kDearFields[] = {"id", "aggregate_id", "headers"};
+
 absl::Status OutsideTransaction(std::string_view what) {
   return absl::DataLossError(
       fmt::format("replication stream: {} outside a transaction", what));
@@ -140,8 +143,8 @@ TransactionAssembler::RefuseLostFields(size_t source,
         options_.tables[source].name, lost));
   }
   mapped.clear();
-  for (const FieldDescription& field : kFields) {
-    if (mapper->Maps(field.name)) mapped.push_back(field.name);
+  for (const std::string_view field : kDearFields) {
+    if (mapper->Maps(field)) mapped.push_back(field);
   }
   return mapper;
 }

@@ -110,6 +110,8 @@ const Row kRows[] = {
      [](const Config& c) { return Text(Table(c).columns.type); }},
     {"outbox.tables[].topic", "", "{outbox: {tables: [{topic: t}]}}", "t",
      [](const Config& c) { return Table(c).topic; }},
+    {"outbox.tables[].order_by", "", "{outbox: {tables: [{order_by: n}]}}", "n",
+     [](const Config& c) { return Table(c).order_by; }},
     {"outbox.tables[].value.columns", "",
      "{outbox: {tables: [{value: {columns: [b, a]}}]}}", "b;a;",
      [](const Config& c) { return Text(Table(c).value_columns); }},
@@ -136,6 +138,9 @@ const Row kRows[] = {
      "false", [](const Config& c) {
        return Text(c.outbox.route.position_header);
      }},
+    {"snapshot", "false", "{snapshot: initial, postgres: {create: true}}",
+     "true",
+     [](const Config& c) { return Text(c.postgres.initial_snapshot); }},
     {"value.format", "raw", "{value: {format: protobuf}}", "protobuf",
      [](const Config& c) {
        return Text(c.outbox.value_format == ValueFormat::kRaw ? "raw"

@@ -7,8 +7,8 @@ import time
 
 import pytest
 
-from harness import (Checker, KafkaReader, Load, Outbox, Postgres, judge,
-                     note, verify, wait_until)
+from harness import (Checker, KafkaReader, Load, Outbox, Postgres, note,
+                     verify, wait_until)
 
 _ROWS = int(os.environ.get("WALPOST_SNAPSHOT_ROWS", "100000"))
 

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "absl/status/status.h"
+#include "base/reason_code.h"
 #include "support/message_bytes.h"
 #include "support/message_feed.h"
 
@@ -121,23 +122,40 @@ TEST_F(TransactionAssemblerTest, ARelationMayChangeInMidTransaction) {
   ExpectNothing(BeginMessage(kCommit));
   DescribeOutbox();
   EXPECT_EQ(FeedEvent(Row("1")).id, "1");
-  // alter table outbox drop column aggregate_id, add column type; id moves
-  ExpectNothing(RelationMessage(kOutbox, "public", "outbox",
-                                {{"type"}, {"payload"}, {"id"}}));
-  const Event& event =
-      FeedEvent(InsertMessage(kOutbox, {Text("t"), Text("p"), Text("2")}));
+  // alter table outbox add column type, and the others move
+  ExpectNothing(
+      RelationMessage(kOutbox, "public", "outbox",
+                      {{"type"}, {"payload"}, {"aggregate_id"}, {"id"}}));
+  const Event& event = FeedEvent(
+      InsertMessage(kOutbox, {Text("t"), Text("p"), Text("42"), Text("2")}));
   EXPECT_EQ(event.id, "2");
   EXPECT_EQ(event.type, "t");
-  EXPECT_EQ(event.aggregate_id, std::nullopt);
+  EXPECT_EQ(event.aggregate_id, "42");
   EXPECT_EQ(event.payload, "p");
   EXPECT_EQ(event.position.ordinal, 2u);
+}
+
+// The key would be null from here on, and the order per key lost.
+TEST_F(TransactionAssemblerTest, P3AKeyThatIsLostInMidStreamStopsTheFlow) {
+  ExpectNothing(BeginMessage(kCommit));
+  DescribeOutbox();
+  EXPECT_EQ(FeedEvent(Row("1")).id, "1");
+  ExpectNothing(
+      RelationMessage(kOutbox, "public", "outbox", {{"id"}, {"payload"}}));
+  const Step& step = Feed(InsertMessage(kOutbox, {Text("2"), Text("p")}));
+  EXPECT_EQ(step.kind, Step::Kind::kUndeliverable);
+  EXPECT_EQ(ReasonCodeOf(step.error), kReasonTableUnsuitable);
+  EXPECT_NE(std::string(step.error.message()).find("for aggregate_id any more"),
+            std::string::npos)
+      << step.error;
 }
 
 TEST_F(TransactionAssemblerTest, ARowMustFitTheLatestRelation) {
   ExpectNothing(BeginMessage(kCommit));
   DescribeOutbox();
   ExpectNothing(
-      RelationMessage(kOutbox, "public", "outbox", {{"id"}, {"payload"}}));
+      RelationMessage(kOutbox, "public", "outbox",
+                      {{"id"}, {"payload"}, {"aggregate_id"}, {"type"}}));
   EXPECT_TRUE(absl::IsDataLoss(feed_.Feed(Row("1"))));
 }
 
