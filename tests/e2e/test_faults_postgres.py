@@ -1,6 +1,6 @@
 """Postgres stops, its walsender is ended, transactions stay open or are huge.
 
-WALPOST_BIG_ROWS is the size of the big transaction (500000 rows; 5000000 in
+WALPOST_BIG_ROWS is the size of the big transaction (200000 rows; 5000000 in
 the long form of the suite).
 """
 
@@ -13,7 +13,7 @@ import pytest
 from harness import (MOST_MEMORY, Load, Outbox, judge, note, verify,
                      wait_until)
 
-_BIG_ROWS = int(os.environ.get("WALPOST_BIG_ROWS", "500000"))
+_BIG_ROWS = int(os.environ.get("WALPOST_BIG_ROWS", "200000"))
 _MIB = 1 << 20
 
 
