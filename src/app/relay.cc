@@ -63,6 +63,7 @@ Relay::Relay(asio::any_io_executor executor, const Config& config,
           executor, config.postgres, config.outbox,
           pipeline_.builder().routes(), [this] { OnServerShutdown(); },
           [this](const SlotReport& report) { OnSlotReport(report); }),
+      guard_keeper_(executor, config.postgres),
       retry_timer_(executor),
       watch_timer_(executor),
       backoff_(Backoff::Options{}, std::random_device()()),
@@ -85,6 +86,7 @@ absl::Status Relay::StartProducer() {
 asio::awaitable<absl::Status> Relay::Run() {
   asio::co_spawn(executor_, Watch(), asio::detached);
   asio::co_spawn(executor_, side_session_.Run(), asio::detached);
+  asio::co_spawn(executor_, guard_keeper_.Run(), asio::detached);
   absl::Status status;
   bool founded = !config_.postgres.initial_snapshot;
   while (!shutdown_deadline_) {
@@ -108,6 +110,7 @@ asio::awaitable<absl::Status> Relay::Run() {
   ended_ = true;
   watch_timer_.cancel();
   side_session_.Stop();
+  guard_keeper_.Stop();
   MonotonicTime deadline = Clock::now() + kProducerGrace;
   if (shutdown_deadline_) deadline = std::min(deadline, *shutdown_deadline_);
   co_await CloseProducer(deadline);
@@ -229,7 +232,15 @@ void Relay::OnServerShutdown() {
 
 void Relay::OnSlotReport(const SlotReport& report) {
   slot_report_ = report;
-  wal_budget_.OnReport(report.wal, Clock::now());
+  // The guard slot stands behind the live one: what it keeps holds both.
+  const bool guard_keeps_more =
+      report.guard && !report.guard->is_lost &&
+      report.guard->wal.retained_bytes > report.wal.retained_bytes;
+  wal_budget_.OnReport(guard_keeps_more ? report.guard->wal : report.wal,
+                       Clock::now());
+  if (source_.is_open()) {
+    guard_keeper_.OnReport(report, wal_budget_.limit_bytes());
+  }
   const WalBudget::Level before =
       std::exchange(wal_level_, wal_budget_.level());
   if (wal_level_ == before || wal_level_ == WalBudget::Level::kFine) return;
@@ -272,45 +283,6 @@ void Relay::UpdateState() {
   diagnosis_ = std::move(diagnosis);
 }
 
-RelaySigns Relay::Signs() const {
-  const MonotonicTime now = Clock::now();
-  const auto since = [now](MonotonicTime then) {
-    return std::chrono::duration_cast<milliseconds>(now - then);
-  };
-  RelaySigns signs;
-  signs.slot = config_.postgres.slot;
-  signs.brokers = config_.kafka.brokers;
-  signs.draining = shutdown_deadline_.has_value();
-  signs.confirmed = pipeline_.confirmed();
-  signs.stoppage = pipeline_.stoppage();
-  signs.held = pipeline_.held();
-  signs.in_flight_records = pipeline_.window().in_flight_records();
-  if (const InFlightRecord* oldest = pipeline_.window().oldest()) {
-    signs.oldest_in_flight =
-        std::chrono::duration_cast<std::chrono::microseconds>(
-            WallNow() - oldest->commit_time);
-  }
-  signs.trouble = trouble_;
-  signs.slot_is_in_use = SqlstateOf(trouble_) == kSqlstateObjectInUse;
-  if (slot_report_) {
-    signs.slot_user = slot_report_->user;
-    signs.publication_trouble = slot_report_->publication_trouble;
-  }
-  signs.trouble_is_poison = poison_watch_.is_poison();
-  signs.has_streamed = has_streamed_;
-  signs.is_streaming = source_.is_open();
-  signs.server_silent_for = source_.silence();
-  signs.brokers_were_reached = kafka_was_reached_;
-  signs.brokers_unreachable_for = since(brokers_seen_at_);
-  signs.unacknowledged_for = since(oldest_since_);
-  if (producer_ != nullptr) signs.homeless_topic = producer_->homeless_topic();
-  checkpoints_.AddTo(signs);
-  signs.wal_level = wal_budget_.level();
-  signs.retained_wal_bytes = wal_budget_.retained_bytes();
-  signs.wal_budget_bytes = wal_budget_.limit_bytes();
-  return signs;
-}
-
 void Relay::NoteAcknowledgements() {
   const uint64_t acknowledged = pipeline_.counters().acknowledged;
   const bool moved = acknowledged != acknowledged_before_;
@@ -327,47 +299,6 @@ void Relay::NoteAcknowledgements() {
   }
   oldest_position_ = position;
   acknowledged_before_ = acknowledged;
-}
-
-RelayStatus Relay::Status() const {
-  RelayStatus status;
-  status.stoppage = pipeline_.stoppage();
-  status.reason_code = diagnosis_.code;
-  checkpoints_.AddTo(status);
-  status.state = diagnosis_.state;
-  status.reason = diagnosis_.reason;
-  status.in_state_for =
-      std::chrono::duration_cast<seconds>(Clock::now() - state_since_);
-  status.slot = config_.postgres.slot;
-  status.system_identifier = source_.system_identifier();
-  status.timeline = source_.timeline();
-  status.server_version = source_.server_version();
-  status.server_wal_end = source_.server_wal_end();
-  if (slot_report_) {
-    status.server_wal_end =
-        std::max(status.server_wal_end, slot_report_->server_wal_end);
-    status.retained_wal_bytes = slot_report_->wal.retained_bytes;
-    status.wal_status = slot_report_->wal_status;
-  }
-  status.wal_budget_bytes = wal_budget_.limit_bytes();
-  status.wal_budget_time_left = wal_budget_.time_left();
-  const AcknowledgementWindow& window = pipeline_.window();
-  status.received = window.received();
-  status.confirmed = window.confirmed();
-  status.in_flight_records = window.in_flight_records();
-  status.in_flight_bytes = window.in_flight_bytes();
-  status.max_in_flight_records = config_.window.max_records;
-  status.max_in_flight_bytes = config_.window.max_bytes;
-  if (const InFlightRecord* oldest = window.oldest()) {
-    status.oldest_in_flight = WallNow() - oldest->commit_time;
-  }
-  status.counters = pipeline_.counters();
-  status.latency = pipeline_.latency();
-  status.reconnects = sessions_ > 0 ? sessions_ - 1 : 0;
-  const TransactionAssembler::Skipped skipped = source_.skipped();
-  status.unknown_messages = skipped.unknown_kinds;
-  status.rows_of_other_tables = skipped.rows_of_other_tables;
-  return status;
 }
 
 }  // namespace walpost

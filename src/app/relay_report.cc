@@ -1,0 +1,94 @@
+// What a Relay says of itself: signs for the diagnosis, and its status.
+#include <chrono>
+
+#include "app/relay.h"
+#include "postgres/sqlstate.h"
+
+namespace walpost {
+
+using Clock = std::chrono::steady_clock;
+using std::chrono::milliseconds;
+using std::chrono::seconds;
+
+RelaySigns Relay::Signs() const {
+  const MonotonicTime now = Clock::now();
+  const auto since = [now](MonotonicTime then) {
+    return std::chrono::duration_cast<milliseconds>(now - then);
+  };
+  RelaySigns signs;
+  signs.slot = config_.postgres.slot;
+  signs.brokers = config_.kafka.brokers;
+  signs.draining = shutdown_deadline_.has_value();
+  signs.confirmed = pipeline_.confirmed();
+  signs.stoppage = pipeline_.stoppage();
+  signs.held = pipeline_.held();
+  signs.in_flight_records = pipeline_.window().in_flight_records();
+  if (const InFlightRecord* oldest = pipeline_.window().oldest()) {
+    signs.oldest_in_flight =
+        std::chrono::duration_cast<std::chrono::microseconds>(
+            WallNow() - oldest->commit_time);
+  }
+  signs.trouble = trouble_;
+  signs.slot_is_in_use = SqlstateOf(trouble_) == kSqlstateObjectInUse;
+  if (slot_report_) {
+    signs.slot_user = slot_report_->user;
+    signs.publication_trouble = slot_report_->publication_trouble;
+  }
+  signs.trouble_is_poison = poison_watch_.is_poison();
+  signs.has_streamed = has_streamed_;
+  signs.is_streaming = source_.is_open();
+  signs.server_silent_for = source_.silence();
+  signs.brokers_were_reached = kafka_was_reached_;
+  signs.brokers_unreachable_for = since(brokers_seen_at_);
+  signs.unacknowledged_for = since(oldest_since_);
+  if (producer_ != nullptr) signs.homeless_topic = producer_->homeless_topic();
+  checkpoints_.AddTo(signs);
+  signs.wal_level = wal_budget_.level();
+  signs.retained_wal_bytes = wal_budget_.retained_bytes();
+  signs.wal_budget_bytes = wal_budget_.limit_bytes();
+  return signs;
+}
+
+RelayStatus Relay::Status() const {
+  RelayStatus status;
+  status.stoppage = pipeline_.stoppage();
+  status.reason_code = diagnosis_.code;
+  checkpoints_.AddTo(status);
+  status.state = diagnosis_.state;
+  status.reason = diagnosis_.reason;
+  status.in_state_for =
+      std::chrono::duration_cast<seconds>(Clock::now() - state_since_);
+  status.slot = config_.postgres.slot;
+  status.system_identifier = source_.system_identifier();
+  status.timeline = source_.timeline();
+  status.server_version = source_.server_version();
+  status.server_wal_end = source_.server_wal_end();
+  if (slot_report_) {
+    status.server_wal_end =
+        std::max(status.server_wal_end, slot_report_->server_wal_end);
+    status.retained_wal_bytes = wal_budget_.retained_bytes();
+    status.wal_status = slot_report_->wal_status;
+    if (slot_report_->guard) status.guard_lsn = slot_report_->guard->confirmed;
+  }
+  status.wal_budget_bytes = wal_budget_.limit_bytes();
+  status.wal_budget_time_left = wal_budget_.time_left();
+  const AcknowledgementWindow& window = pipeline_.window();
+  status.received = window.received();
+  status.confirmed = window.confirmed();
+  status.in_flight_records = window.in_flight_records();
+  status.in_flight_bytes = window.in_flight_bytes();
+  status.max_in_flight_records = config_.window.max_records;
+  status.max_in_flight_bytes = config_.window.max_bytes;
+  if (const InFlightRecord* oldest = window.oldest()) {
+    status.oldest_in_flight = WallNow() - oldest->commit_time;
+  }
+  status.counters = pipeline_.counters();
+  status.latency = pipeline_.latency();
+  status.reconnects = sessions_ > 0 ? sessions_ - 1 : 0;
+  const TransactionAssembler::Skipped skipped = source_.skipped();
+  status.unknown_messages = skipped.unknown_kinds;
+  status.rows_of_other_tables = skipped.rows_of_other_tables;
+  return status;
+}
+
+}  // namespace walpost
