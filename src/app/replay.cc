@@ -161,8 +161,8 @@ bool Replay::OnUndeliverable(const Event& event, const absl::Status& error) {
 }
 
 bool Replay::CanTake() const {
-  return options_.dry_run ||
-         (pipeline_->CanTake() && rate_.MayTake(Clock::now()));
+  // Not the rate: the end of a transaction need not wait for it.
+  return options_.dry_run || pipeline_->CanTake();
 }
 
 // Without a limit in the way it is the producer that gives room, and says so.

@@ -121,10 +121,9 @@ std::string ShellWord(const std::string& text) {
 // An hour ago is another time by then.
 std::string TimeText(WallTime time) {
   const auto seconds = std::chrono::floor<std::chrono::seconds>(time);
-  return fmt::format(
-      "{:%Y-%m-%d %H:%M:%S}.{:06}+00",
-      fmt::gmtime(std::chrono::system_clock::to_time_t(seconds)),
-      (time - seconds).count());
+  return fmt::format("{:%Y-%m-%d %H:%M:%S}.{:06}+00",
+                     fmt::gmtime(std::chrono::system_clock::to_time_t(seconds)),
+                     (time - seconds).count());
 }
 
 // What goes on where a run has ended.

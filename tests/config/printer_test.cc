@@ -62,6 +62,7 @@ delivery:
   max_in_flight_records: 10000
   max_in_flight_bytes: 16MiB
   shutdown_timeout: 10s
+snapshot: never
 checkpoint:
   store: none
   path: walpost.checkpoint
