@@ -50,6 +50,8 @@ Replay::Replay(asio::any_io_executor executor, const Config& config,
       builder_(std::move(builder)),
       source_(executor, config.postgres, config.outbox,
               ReferencesOf(*builder_)),
+      shutdown_watch_(executor, config.postgres.conninfo,
+                      "walpost:replay:side"),
       rate_(options_.per_second),
       watch_timer_(executor),
       drain_timer_(executor) {}
@@ -68,13 +70,16 @@ asio::awaitable<absl::Status> Replay::Run() {
   if (!options_.dry_run) status = StartProducer();
   if (!status.ok()) co_return status;
   asio::co_spawn(executor_, Watch(), asio::detached);
+  asio::co_spawn(executor_, WatchServer(), asio::detached);
   status = co_await source_.Stream(*this);
   if (status.ok() && producer_ != nullptr) {
     status = co_await WaitForAcknowledgements();
   }
   ended_ = true;
   watch_timer_.cancel();
+  shutdown_watch_.Stop();
   if (producer_ != nullptr) co_await producer_->Close(Clock::now());
+  if (status.ok() && !source_.reached_end()) status = server_trouble_;
   co_return status;
 }
 
@@ -124,6 +129,12 @@ asio::awaitable<void> Replay::Watch() {
     watch_timer_.expires_after(kWatchInterval);
     co_await watch_timer_.async_wait(kAsTuple);
   }
+}
+
+// A replay must not hold up the shutdown of a server.
+asio::awaitable<void> Replay::WatchServer() {
+  server_trouble_ = co_await shutdown_watch_.Run();
+  if (!server_trouble_.ok() && !ended_) Stop();
 }
 
 void Replay::OnDrained() {

@@ -26,6 +26,7 @@
 #include "delivery/rate_limit.h"
 #include "kafka/producer.h"
 #include "postgres/replay_source.h"
+#include "postgres/shutdown_watch.h"
 
 namespace walpost {
 
@@ -72,6 +73,7 @@ class Replay final : private ReplayTaker {
   absl::Status StartProducer();
   boost::asio::awaitable<absl::Status> WaitForAcknowledgements();
   boost::asio::awaitable<void> Watch();
+  boost::asio::awaitable<void> WatchServer();
   void OnDrained();
 
   bool OnEvent(const Event& event) override;
@@ -87,6 +89,7 @@ class Replay final : private ReplayTaker {
   Options options_;
   std::unique_ptr<RecordBuilder> builder_;  // until the pipeline has it
   ReplaySource source_;
+  ShutdownWatch shutdown_watch_;
   std::unique_ptr<Pipeline> pipeline_;
   std::unique_ptr<Producer> producer_;
   RateLimit rate_;
@@ -101,6 +104,7 @@ class Replay final : private ReplayTaker {
   uint64_t acknowledged_ = 0;
   MonotonicTime acknowledged_at_{};
   std::optional<MonotonicTime> stop_deadline_;
+  absl::Status server_trouble_;
   bool opened_ = false;
   bool ended_ = false;
 };

@@ -284,6 +284,37 @@ def test_after_a_restart_of_the_server(walpost, own_postgres, own_database,
         b'"before"', b'"after"']
 
 
+def test_p10_it_does_not_hold_up_a_shutdown_of_the_server(
+        walpost, own_postgres, own_database, kafka, topics):
+    outbox = Outbox(own_database, topics)
+    relay = walpost(own_database, kafka, topics,
+                    replay={"window": "64MiB"}).run()
+    begin = own_database.confirmed_lsn(_guard(own_database))
+    for number in range(500):
+        outbox.insert("order", "key", json.dumps(number))
+    own_database.wait_confirmed(own_database.name)
+    replay = subprocess.Popen(
+        relay.command("replay", "--from-lsn", _text(begin), "--rate", "20/s"),
+        stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    time.sleep(2)
+    began = time.monotonic()
+    own_postgres.stop("fast")
+    assert time.monotonic() - began < 8
+    output, errors = replay.communicate(timeout=20)
+    assert replay.returncode == 3, errors
+    assert 10 < int(output.split()[0]) < 400, output
+    own_postgres.start()
+    # The server may have forgotten what was confirmed last.
+    own_database.wait_confirmed(own_database.name)
+    command = shlex.split(errors.split("goes on where it ended:\n")[1]
+                          .split("\n")[0].replace("20/s", "2000/s"))
+    said = subprocess.run([walpost_binary(), *command[1:]],
+                          capture_output=True, text=True, timeout=60)
+    assert said.returncode == 0, said.stderr
+    assert [record.value for record in _replayed(kafka, topics)] == [
+        str(number).encode() for number in range(500)]
+
+
 def test_a_guard_slot_that_is_gone_is_made_anew(relay, database, outbox):
     outbox.insert("order", "key")
     database.wait_confirmed(database.name)
@@ -302,7 +333,15 @@ def test_a_guard_slot_that_is_lost_is_named(walpost, own_postgres,
     for _ in range(5):
         own_database.execute("select pg_switch_wal()")
         own_database.execute("create table t(n int); drop table t")
-    own_database.wait_confirmed(own_database.name)
+
+    def keeps_little():
+        own_database.execute("checkpoint")
+        return own_database.value(
+            "select pg_current_wal_lsn() - restart_lsn < 1e6 "
+            "from pg_replication_slots where slot_name = %s",
+            (own_database.name,))
+
+    wait_until(keeps_little, "the live slot to keep little WAL", pause=0.5)
     assert relay.stop() == 0
     own_postgres.configure(max_slot_wal_keep_size="16MB")
     own_postgres.restart()
