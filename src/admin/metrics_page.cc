@@ -127,6 +127,13 @@ void AddWal(const RelayStatus& status, MetricsWriter& page) {
                "WAL that the server keeps for the slot.",
                *status.retained_wal_bytes);
   }
+  if (status.guard_lsn) {
+    page.Gauge("walpost_guard_lsn_bytes",
+               "WAL position that a replay can go back to.", *status.guard_lsn);
+    page.Gauge("walpost_replay_window_bytes",
+               "WAL before what is confirmed that can be replayed.",
+               *status.replay_window_bytes());
+  }
   if (status.wal_budget_bytes > 0) {
     page.Gauge("walpost_wal_budget_bytes",
                "WAL that the server may keep for the slot.",

@@ -128,6 +128,9 @@ std::string StatusJson(const RelayStatus& status, std::string_view version) {
   json.Add("wal_budget_bytes", status.wal_budget_bytes);
   json.Add("wal_budget_seconds_left", status.wal_budget_time_left);
 
+  json.Add("guard_lsn", status.guard_lsn);
+  json.Add("replay_window_bytes", status.replay_window_bytes());
+
   AddCheckpoint(status, json);
 
   json.Add("in_flight_records", status.in_flight_records);

@@ -63,6 +63,7 @@ Relay::Relay(asio::any_io_executor executor, const Config& config,
           executor, config.postgres, config.outbox,
           pipeline_.builder().routes(), [this] { OnServerShutdown(); },
           [this](const SlotReport& report) { OnSlotReport(report); }),
+      guard_keeper_(executor, config.postgres),
       retry_timer_(executor),
       watch_timer_(executor),
       backoff_(Backoff::Options{}, std::random_device()()),
@@ -85,6 +86,7 @@ absl::Status Relay::StartProducer() {
 asio::awaitable<absl::Status> Relay::Run() {
   asio::co_spawn(executor_, Watch(), asio::detached);
   asio::co_spawn(executor_, side_session_.Run(), asio::detached);
+  asio::co_spawn(executor_, guard_keeper_.Run(), asio::detached);
   absl::Status status;
   bool founded = !config_.postgres.initial_snapshot;
   while (!shutdown_deadline_) {
@@ -108,6 +110,7 @@ asio::awaitable<absl::Status> Relay::Run() {
   ended_ = true;
   watch_timer_.cancel();
   side_session_.Stop();
+  guard_keeper_.Stop();
   MonotonicTime deadline = Clock::now() + kProducerGrace;
   if (shutdown_deadline_) deadline = std::min(deadline, *shutdown_deadline_);
   co_await CloseProducer(deadline);
@@ -229,7 +232,15 @@ void Relay::OnServerShutdown() {
 
 void Relay::OnSlotReport(const SlotReport& report) {
   slot_report_ = report;
-  wal_budget_.OnReport(report.wal, Clock::now());
+  // The guard slot stands behind the live one: what it keeps holds both.
+  const bool guard_keeps_more =
+      report.guard && !report.guard->is_lost &&
+      report.guard->wal.retained_bytes > report.wal.retained_bytes;
+  wal_budget_.OnReport(guard_keeps_more ? report.guard->wal : report.wal,
+                       Clock::now());
+  if (source_.is_open()) {
+    guard_keeper_.OnReport(report, wal_budget_.limit_bytes());
+  }
   const WalBudget::Level before =
       std::exchange(wal_level_, wal_budget_.level());
   if (wal_level_ == before || wal_level_ == WalBudget::Level::kFine) return;

@@ -37,6 +37,7 @@
 #include "delivery/relay_status.h"
 #include "delivery/wal_budget.h"
 #include "kafka/producer.h"
+#include "postgres/guard_keeper.h"
 #include "postgres/side_session.h"
 #include "postgres/wal_source.h"
 
@@ -88,6 +89,7 @@ class Relay {
   CheckpointKeeper checkpoints_;
   WalSource source_;
   SideSession side_session_;
+  GuardKeeper guard_keeper_;
   boost::asio::steady_timer retry_timer_;
   boost::asio::steady_timer watch_timer_;
   Backoff backoff_;

@@ -66,8 +66,9 @@ RelayStatus Relay::Status() const {
   if (slot_report_) {
     status.server_wal_end =
         std::max(status.server_wal_end, slot_report_->server_wal_end);
-    status.retained_wal_bytes = slot_report_->wal.retained_bytes;
+    status.retained_wal_bytes = wal_budget_.retained_bytes();
     status.wal_status = slot_report_->wal_status;
+    if (slot_report_->guard) status.guard_lsn = slot_report_->guard->confirmed;
   }
   status.wal_budget_bytes = wal_budget_.limit_bytes();
   status.wal_budget_time_left = wal_budget_.time_left();

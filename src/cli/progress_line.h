@@ -17,16 +17,19 @@ namespace walpost {
 class ProgressLine {
  public:
   void operator()(std::string_view what, uint64_t done, uint64_t all) {
-    const auto now = std::chrono::steady_clock::now();
-    const bool terminal = isatty(STDERR_FILENO) != 0;
-    const auto pause = std::chrono::milliseconds(terminal ? 100 : 5000);
-    if (now - shown_ < pause) return;
-    shown_ = now;
-    const std::string share =
-        all > 0 ? fmt::format(" of {} ({} %)", all, done * 100 / all) : "";
-    fmt::print(stderr, "{}{}: {}{}{}", terminal ? "\r\033[K" : "", what, done,
-               share, terminal ? "" : "\n");
-    open_ = terminal;
+    Show(all > 0 ? fmt::format("{}: {} of {} ({} %)", what, done, all,
+                               done * 100 / all)
+                 : fmt::format("{}: {}", what, done));
+  }
+
+  // With the time that is left, if it goes on at the pace of so far.
+  void WithEstimate(std::string_view what, uint64_t done, uint64_t all) {
+    if (done == 0 || all == 0) return Show(std::string(what));
+    const double share = static_cast<double>(done) / static_cast<double>(all);
+    const std::chrono::duration<double> passed =
+        std::chrono::steady_clock::now() - begun_;
+    Show(fmt::format("{} ({:.0f} %), about {:.0f} s left", what, 100 * share,
+                     passed.count() * (1 - share) / share));
   }
 
   void Finish() const {
@@ -34,8 +37,20 @@ class ProgressLine {
   }
 
  private:
-  std::chrono::steady_clock::time_point shown_ =
+  void Show(const std::string& text) {
+    const auto now = std::chrono::steady_clock::now();
+    const bool terminal = isatty(STDERR_FILENO) != 0;
+    const auto pause = std::chrono::milliseconds(terminal ? 100 : 5000);
+    if (now - shown_ < pause) return;
+    shown_ = now;
+    fmt::print(stderr, "{}{}{}", terminal ? "\r\033[K" : "", text,
+               terminal ? "" : "\n");
+    open_ = terminal;
+  }
+
+  std::chrono::steady_clock::time_point begun_ =
       std::chrono::steady_clock::now();
+  std::chrono::steady_clock::time_point shown_ = begun_;
   bool open_ = false;
 };
 

@@ -119,6 +119,10 @@ void Print(const rapidjson::Document& json) {
              text.Size("lag_bytes"));
   fmt::print("WAL kept   {} of {}, {}\n", text.Size("retained_wal_bytes"),
              text.Size("wal_budget_bytes"), text.Get("wal_status"));
+  if (text.Get("guard_lsn") != "-") {
+    fmt::print("replay     from {}, {} before the confirmed LSN\n",
+               text.Get("guard_lsn"), text.Size("replay_window_bytes"));
+  }
   fmt::print("in flight  {} of {} records, {} of {}\n",
              text.Get("in_flight_records"), text.Get("max_in_flight_records"),
              text.Size("in_flight_bytes"), text.Size("max_in_flight_bytes"));

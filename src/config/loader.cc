@@ -21,6 +21,8 @@ constexpr size_t kMostRecords = size_t{1} << 20;
 constexpr size_t kLeastBytes = size_t{64} << 10;
 constexpr size_t kMostBytes = size_t{4} << 30;
 constexpr size_t kMostWalBytes = size_t{1} << 50;
+// "_guard" goes behind it.
+constexpr size_t kLongestGuardedSlotName = 57;
 
 void ReadPostgres(Section section, WalSourceOptions& options) {
   section.Read("conninfo", options.conninfo);
@@ -214,6 +216,26 @@ void ReadCheckpoint(Section section, CheckpointOptions& checkpoint) {
   section.Done();
 }
 
+void ReadReplay(Section section, WalSourceOptions& postgres) {
+  ReplayOptions& replay = postgres.replay;
+  section.ReadSize("window", replay.window_bytes, 0, kMostWalBytes);
+  if (replay.enabled() && replay.window_bytes < kLeastBytes) {
+    section.Fail("window", "0 (off) or at least 64KiB is expected here");
+  }
+  section.Read("window_time", replay.window_time, milliseconds(0),
+               minutes(60 * 24 * 365));
+  section.Done();
+  if (replay.window_time.count() > 0 && !replay.enabled()) {
+    section.Fail("window_time", "it needs replay.window, a size");
+  }
+  if (replay.enabled() && postgres.slot.size() > kLongestGuardedSlotName) {
+    section.Fail("window",
+                 fmt::format("postgres.slot '{}' is too long for a guard slot "
+                             "beside it (<slot>_guard): at most {} letters",
+                             postgres.slot, kLongestGuardedSlotName));
+  }
+}
+
 void ReadHttp(Section section, HttpOptions& http) {
   section.Read("listen", http.listen);
   section.Done();
@@ -237,6 +259,7 @@ Config ReadConfig(Section root) {
   ReadKafka(root.Child("kafka"), config.kafka);
   ReadDelivery(root.Child("delivery"), config);
   ReadCheckpoint(root.Child("checkpoint"), config.checkpoint);
+  ReadReplay(root.Child("replay"), config.postgres);
   ReadHttp(root.Child("http"), config.http);
   ReadLog(root.Child("log"), config.log_level);
   root.ReadChoice<bool>("snapshot", config.postgres.initial_snapshot,

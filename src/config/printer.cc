@@ -167,6 +167,9 @@ std::string PrintConfig(const Config& config) {
   delivery["shutdown_timeout"] = FormatDuration(config.shutdown_timeout);
   root["snapshot"] = config.postgres.initial_snapshot ? "initial" : "never";
   root["checkpoint"] = PrintCheckpoint(config.checkpoint);
+  root["replay"]["window"] = FormatSize(config.postgres.replay.window_bytes);
+  root["replay"]["window_time"] =
+      FormatDuration(config.postgres.replay.window_time);
   root["http"]["listen"] = Quoted(config.http.listen);
   root["log"]["level"] = std::string(Name(config.log_level));
   return YAML::Dump(root) + "\n";

@@ -54,7 +54,9 @@ struct RelayStatus {
   Lsn confirmed;  // everything before it is durable in Kafka
   std::optional<uint64_t> retained_wal_bytes;  // kept by the server for us
   std::optional<std::string> wal_status;       // pg_replication_slots
-  uint64_t wal_budget_bytes = 0;               // WalBudget; 0: not known yet
+  std::optional<Lsn> guard_lsn;   // a replay can go back to there; nullopt: no
+                                  // guard slot
+  uint64_t wal_budget_bytes = 0;  // WalBudget; 0: not known yet
   std::optional<std::chrono::seconds> wal_budget_time_left;
 
   std::optional<std::string> checkpoint_store;  // nullopt: none
@@ -73,6 +75,12 @@ struct RelayStatus {
   uint64_t reconnects = 0;   // to Postgres, after the first time
   uint64_t unknown_messages = 0;
   uint64_t rows_of_other_tables = 0;
+
+  // WAL that can be replayed.
+  std::optional<uint64_t> replay_window_bytes() const {
+    if (!guard_lsn) return std::nullopt;
+    return BytesBetween(*guard_lsn, confirmed);
+  }
 
   // WAL between what the server has written and what is confirmed.
   uint64_t lag_bytes() const { return BytesBetween(confirmed, server_wal_end); }

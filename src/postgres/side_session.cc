@@ -5,6 +5,7 @@
 #include <random>
 
 #include "fmt/format.h"
+#include "postgres/guard_slot.h"
 #include "postgres/sqlstate.h"
 #include "spdlog/spdlog.h"
 
@@ -12,6 +13,22 @@ namespace walpost {
 
 namespace asio = boost::asio;
 using Clock = std::chrono::steady_clock;
+
+namespace {
+
+RetainedWal ReadRetainedWal(const QueryRows& rows, size_t retained_column,
+                            size_t safe_column) {
+  RetainedWal wal;
+  const std::string retained = rows.Text(0, retained_column);
+  wal.retained_bytes = std::strtoull(retained.c_str(), nullptr, 10);
+  if (rows.Get(0, safe_column)) {
+    const std::string safe = rows.Text(0, safe_column);
+    wal.safe_wal_size = std::strtoll(safe.c_str(), nullptr, 10);
+  }
+  return wal;
+}
+
+}  // namespace
 
 SideSession::SideSession(asio::any_io_executor executor,
                          const WalSourceOptions& options,
@@ -73,10 +90,14 @@ asio::awaitable<absl::Status> SideSession::Report() {
   const std::string sql = fmt::format(
       "SELECT pg_current_wal_lsn(), pg_wal_lsn_diff(pg_current_wal_lsn(), "
       "s.restart_lsn)::bigint, s.wal_status, s.safe_wal_size, "
-      "a.application_name FROM pg_catalog.pg_replication_slots s "
+      "a.application_name, s.confirmed_flush_lsn, g.confirmed_flush_lsn, "
+      "pg_wal_lsn_diff(pg_current_wal_lsn(), g.restart_lsn)::bigint, "
+      "g.safe_wal_size, g.wal_status = 'lost' "
+      "FROM pg_catalog.pg_replication_slots s "
+      "LEFT JOIN pg_catalog.pg_replication_slots g ON g.slot_name = {} "
       "LEFT JOIN pg_catalog.pg_stat_activity a ON a.pid = s.active_pid "
       "WHERE s.slot_name = {} AND NOT pg_is_in_recovery()",
-      connection_->Literal(slot_));
+      connection_->Literal(GuardSlotName(slot_)), connection_->Literal(slot_));
   connection_->set_deadline(Clock::now() + std::chrono::seconds(10));
   absl::StatusOr<QueryRows> rows = co_await connection_->Execute(sql);
   if (!rows.ok()) co_return rows.status();
@@ -85,14 +106,16 @@ asio::awaitable<absl::Status> SideSession::Report() {
   if (!looked.ok()) co_return looked;
   SlotReport report;
   report.server_wal_end = Lsn::Parse(rows->Text(0, 0)).value_or(Lsn());
-  const std::string retained = rows->Text(0, 1);
-  report.wal.retained_bytes = std::strtoull(retained.c_str(), nullptr, 10);
+  report.wal = ReadRetainedWal(*rows, 1, 3);
   report.wal_status = rows->Text(0, 2);
-  if (rows->Get(0, 3)) {
-    const std::string safe = rows->Text(0, 3);
-    report.wal.safe_wal_size = std::strtoll(safe.c_str(), nullptr, 10);
-  }
   report.user = rows->Text(0, 4);
+  report.confirmed = Lsn::Parse(rows->Text(0, 5)).value_or(Lsn());
+  if (rows->Get(0, 6)) {
+    GuardReport& guard = report.guard.emplace();
+    guard.confirmed = Lsn::Parse(rows->Text(0, 6)).value_or(Lsn());
+    guard.wal = ReadRetainedWal(*rows, 7, 8);
+    guard.is_lost = rows->Bool(0, 9);
+  }
   report.publication_trouble = publication_.trouble();
   on_report_(report);
   co_return absl::OkStatus();

@@ -19,6 +19,7 @@
 #include <boost/asio/steady_timer.hpp>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 
 #include "base/backoff.h"
@@ -29,11 +30,20 @@
 
 namespace walpost {
 
+// How the guard slot stands, of those that have one (guard_slot.h).
+struct GuardReport {
+  Lsn confirmed;
+  RetainedWal wal;
+  bool is_lost = false;
+};
+
 // How the server keeps our slot, and for whom.
 struct SlotReport {
   Lsn server_wal_end;
   RetainedWal wal;
   std::string wal_status;
+  Lsn confirmed;  // as the server knows it
+  std::optional<GuardReport> guard;
   std::string user;  // application_name of who streams from it; may be empty
   std::string publication_trouble;  // PublicationWatch; may be empty
 };

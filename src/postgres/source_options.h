@@ -5,6 +5,7 @@
 #include <string>
 
 #include "base/lsn.h"
+#include "delivery/replay_options.h"
 
 namespace walpost {
 
@@ -32,6 +33,8 @@ struct WalSourceOptions {
   // WAL that the server may keep for the slot before walpost calls itself at
   // risk; 0: as the server limits it (delivery/wal_budget.h).
   size_t wal_budget_bytes = 0;
+  // The guard slot (postgres/guard_slot.h).
+  ReplayOptions replay;
 };
 
 }  // namespace walpost

@@ -5,6 +5,7 @@
 #include "absl/strings/str_split.h"
 #include "base/reason_code.h"
 #include "fmt/format.h"
+#include "postgres/guard_slot.h"
 #include "postgres/preflight.h"
 #include "postgres/publication.h"
 #include "postgres/replication_stream.h"
@@ -154,6 +155,7 @@ asio::awaitable<absl::Status> SourceSetup::Begin() {
     const absl::Status status = BeginAt(options_.from_lsn, stands);
     if (!status.ok()) co_return status;
   }
+  co_await SetUpGuardSlot(*connection_, options_);
   ResumeAt(stands, Position());
   if (!is_first_start_) co_return absl::OkStatus();
   birth_ = stands;

@@ -48,6 +48,8 @@ TEST(MetricsPageTest, ShowsPositionsAsBytes) {
                             "walpost_received_lsn_bytes 97500059816",
                             "walpost_confirmed_lsn_bytes 97500059720",
                             "walpost_lag_bytes 256",
+                            "walpost_guard_lsn_bytes 97492402176",
+                            "walpost_replay_window_bytes 7657544",
                             "walpost_retained_wal_bytes 33554432"}));
 }
 

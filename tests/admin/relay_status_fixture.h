@@ -27,6 +27,7 @@ inline RelayStatus SomeStatus() {
   status.in_flight_bytes = 3456;
   status.wal_budget_bytes = 67'108'864;
   status.wal_budget_time_left = std::chrono::seconds(90);
+  status.guard_lsn = Lsn(0x16'B300'0000);
   status.max_in_flight_records = 20'000;
   status.max_in_flight_bytes = 16'777'216;
   status.oldest_in_flight = std::chrono::microseconds(1'250'000);

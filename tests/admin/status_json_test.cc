@@ -35,6 +35,8 @@ TEST(StatusJsonTest, ShowsEverything) {
   "wal_status": "extended",
   "wal_budget_bytes": 67108864,
   "wal_budget_seconds_left": 90.0,
+  "guard_lsn": "16/B3000000",
+  "replay_window_bytes": 7657544,
   "checkpoint_store": "file x",
   "checkpoint_lsn": "16/B374D840",
   "checkpoint_position": "16/B374D838/2",

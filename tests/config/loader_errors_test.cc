@@ -145,6 +145,12 @@ TEST(LoaderErrorsTest, ValuesOutOfRangeAreNamedWithTheRange) {
       {"checkpoint: {table: a.}", "w.yaml:1: checkpoint.table: ", "a name"},
       {"checkpoint: {interval: 9ms}",
        "w.yaml:1: checkpoint.interval: ", "between 10ms and 10m"},
+      {"replay: {window: 1000}", "w.yaml:1: replay.window: ", "64KiB"},
+      {"replay: {window_time: 1h}",
+       "w.yaml:1: replay.window_time: ", "needs replay.window"},
+      {"{replay: {window: 1MiB}, postgres: {slot: "
+       "a1234567890123456789012345678901234567890123456789012345678}}",
+       "w.yaml:1: replay.window: ", "at most 57"},
       {"log: {level: trace}",
        "w.yaml:1: log.level: ", "'trace' is none of debug, info, warn, error"},
       {"{snapshot: initial}", "w.yaml:1: snapshot: ", "postgres.create"},

@@ -69,6 +69,9 @@ checkpoint:
   topic: walpost.checkpoint
   table: public.walpost_checkpoint
   interval: 1s
+replay:
+  window: 0
+  window_time: 0ms
 http:
   listen: ""
 log:
@@ -125,6 +128,8 @@ void ExpectSame(const Config& a, const Config& b) {
   EXPECT_EQ(a.checkpoint.topic, b.checkpoint.topic);
   EXPECT_EQ(a.checkpoint.table, b.checkpoint.table);
   EXPECT_EQ(a.checkpoint.interval, b.checkpoint.interval);
+  EXPECT_EQ(a.postgres.replay.window_bytes, b.postgres.replay.window_bytes);
+  EXPECT_EQ(a.postgres.replay.window_time, b.postgres.replay.window_time);
   EXPECT_EQ(a.http.listen, b.http.listen);
   EXPECT_EQ(a.log_level, b.log_level);
 }
@@ -153,6 +158,7 @@ kafka: {brokers: 'a:1, b:2', properties: {linger.ms: 5, debug: 'a,b'}}
 checkpoint: {store: kafka, path: 'a b', topic: t, table: s.T, interval: 50ms}
 delivery: {max_in_flight_records: 1, max_in_flight_bytes: 100001,
            shutdown_timeout: 0ms}
+replay: {window: 3MiB, window_time: 2h}
 http: {listen: '[::1]:0'}
 log: {level: error}
 )",

@@ -30,6 +30,11 @@ class Record:
         return self.header("id").decode()
 
     @property
+    def is_replayed(self):
+        """Whether walpost replay has sent it, beside the live flow."""
+        return any(name == "walpost-replay" for name, _ in self.headers)
+
+    @property
     def position(self):
         return self.header("walpost-position").decode()
 

@@ -1,0 +1,236 @@
+#include "app/replay.h"
+
+#include <boost/asio/as_tuple.hpp>
+#include <boost/asio/co_spawn.hpp>
+#include <boost/asio/detached.hpp>
+#include <boost/asio/use_awaitable.hpp>
+#include <utility>
+
+#include "base/status_macros.h"
+#include "fmt/format.h"
+
+namespace walpost {
+
+namespace asio = boost::asio;
+using Clock = std::chrono::steady_clock;
+using std::chrono::milliseconds;
+
+namespace {
+
+constexpr auto kAsTuple = asio::as_tuple(asio::use_awaitable);
+// How often held records are offered again, and progress is shown.
+constexpr milliseconds kWatchInterval{100};
+// Brokers that acknowledge nothing for so long are given up.
+constexpr std::chrono::seconds kSilenceLimit{60};
+
+std::vector<std::vector<std::string>> ReferencesOf(
+    const RecordBuilder& builder) {
+  std::vector<std::vector<std::string>> references;
+  for (const Route& route : builder.routes()) {
+    references.push_back(route.references());
+  }
+  return references;
+}
+
+}  // namespace
+
+absl::StatusOr<std::unique_ptr<Replay>> Replay::Create(
+    asio::any_io_executor executor, const Config& config, Options options) {
+  WALPOST_ASSIGN_OR_RETURN(std::unique_ptr<RecordBuilder> builder,
+                           RecordBuilder::Create(config.outbox));
+  return std::unique_ptr<Replay>(
+      new Replay(executor, config, std::move(options), std::move(builder)));
+}
+
+Replay::Replay(asio::any_io_executor executor, const Config& config,
+               Options options, std::unique_ptr<RecordBuilder> builder)
+    : executor_(executor),
+      config_(config),
+      options_(std::move(options)),
+      builder_(std::move(builder)),
+      source_(executor, config.postgres, config.outbox,
+              ReferencesOf(*builder_)),
+      shutdown_watch_(executor, config.postgres.conninfo,
+                      "walpost:replay:side"),
+      rate_(options_.per_second),
+      watch_timer_(executor),
+      drain_timer_(executor) {}
+
+asio::awaitable<absl::Status> Replay::Run() {
+  absl::Status status = co_await source_.Open(options_.request);
+  if (!status.ok()) co_return status;
+  opened_ = true;
+  counted_through_ = source_.range().from;
+  RecordMark mark;
+  mark.header = "walpost-replay";
+  mark.value = fmt::format("{}-{}", source_.range().from.ToString(),
+                           source_.range().to.ToString());
+  mark.topic_prefix = options_.topic_prefix;
+  builder_->SetMark(std::move(mark));
+  if (!options_.dry_run) status = StartProducer();
+  if (!status.ok()) co_return status;
+  asio::co_spawn(executor_, Watch(), asio::detached);
+  asio::co_spawn(executor_, WatchServer(), asio::detached);
+  status = co_await source_.Stream(*this);
+  if (status.ok() && producer_ != nullptr) {
+    status = co_await WaitForAcknowledgements();
+  }
+  ended_ = true;
+  watch_timer_.cancel();
+  shutdown_watch_.Stop();
+  if (producer_ != nullptr) co_await producer_->Close(Clock::now());
+  if (status.ok() && !source_.reached_end()) status = server_trouble_;
+  co_return status;
+}
+
+absl::Status Replay::StartProducer() {
+  pipeline_ = std::make_unique<Pipeline>(std::move(builder_), config_.window);
+  pipeline_->SetTimeline(source_.range().timeline);
+  pipeline_->Resume(source_.range().from, Position());
+  ProducerOptions kafka = config_.kafka;
+  kafka.client_id += "-replay";
+  kafka.max_records = config_.window.max_records;
+  WALPOST_ASSIGN_OR_RETURN(
+      producer_,
+      Producer::Create(executor_, kafka, *pipeline_, [this] { OnDrained(); }));
+  pipeline_->SetSink(producer_.get());
+  acknowledged_at_ = Clock::now();
+  return absl::OkStatus();
+}
+
+asio::awaitable<absl::Status> Replay::WaitForAcknowledgements() {
+  while (!pipeline_->window().empty()) {
+    const absl::Status health = Health();
+    if (!health.ok()) co_return health;
+    if (stop_deadline_ && Clock::now() > *stop_deadline_) break;
+    drain_timer_.expires_after(kWatchInterval);
+    co_await drain_timer_.async_wait(kAsTuple);
+  }
+  co_return absl::OkStatus();
+}
+
+asio::awaitable<void> Replay::Watch() {
+  while (!ended_) {
+    if (pipeline_ != nullptr) {
+      pipeline_->RetryHeld();
+      const uint64_t acknowledged = pipeline_->counters().acknowledged;
+      if (std::exchange(acknowledged_, acknowledged) != acknowledged ||
+          pipeline_->window().empty()) {
+        acknowledged_at_ = Clock::now();
+      }
+      source_.OnProgress();
+    }
+    if (options_.progress) {
+      const ReplayRange& range = source_.range();
+      options_.progress(options_.dry_run ? counted_ : acknowledged_,
+                        BytesBetween(range.from, done()),
+                        BytesBetween(range.from, range.to));
+    }
+    watch_timer_.expires_after(kWatchInterval);
+    co_await watch_timer_.async_wait(kAsTuple);
+  }
+}
+
+// A replay must not hold up the shutdown of a server.
+asio::awaitable<void> Replay::WatchServer() {
+  server_trouble_ = co_await shutdown_watch_.Run();
+  if (!server_trouble_.ok() && !ended_) Stop();
+}
+
+void Replay::OnDrained() {
+  source_.OnProgress();
+  drain_timer_.cancel();
+}
+
+void Replay::Stop() {
+  stop_deadline_ = Clock::now() + config_.shutdown_timeout;
+  source_.Stop();
+}
+
+bool Replay::OnEvent(const Event& event) {
+  if (options_.dry_run) {
+    const absl::StatusOr<Record> record =
+        builder_->Build(event, source_.range().timeline);
+    if (!record.ok()) return OnUndeliverable(event, record.status());
+    ++counted_;
+    counted_bytes_ += record->value ? record->value->size() : 0;
+    return true;
+  }
+  const MonotonicTime now = Clock::now();
+  if (!rate_.MayTake(now)) return false;
+  if (pipeline_->OnEvent(event) == Pipeline::Offer::kHold) return false;
+  rate_.Take(now);
+  return true;
+}
+
+bool Replay::OnUndeliverable(const Event& event, const absl::Status& error) {
+  if (options_.dry_run) {
+    ++undeliverable_;
+    return true;
+  }
+  return pipeline_->OnUndeliverable(event, error) == Pipeline::Offer::kTaken;
+}
+
+bool Replay::CanTake() const {
+  // Not the rate: the end of a transaction need not wait for it.
+  return options_.dry_run || pipeline_->CanTake();
+}
+
+// Without a limit in the way it is the producer that gives room, and says so.
+MonotonicTime Replay::retry_at() const {
+  return rate_.MayTake(Clock::now()) ? MonotonicTime::max() : rate_.next();
+}
+
+void Replay::OnBoundary(Lsn lsn) {
+  if (options_.dry_run) {
+    counted_through_ = lsn;
+  } else {
+    pipeline_->OnTransactionEnd(lsn);
+  }
+}
+
+Lsn Replay::done() const {
+  return pipeline_ == nullptr ? counted_through_ : pipeline_->confirmed();
+}
+
+absl::Status Replay::Health() const {
+  if (pipeline_ == nullptr) return absl::OkStatus();
+  if (pipeline_->sink_failure()) return *pipeline_->sink_failure();
+  if (pipeline_->stoppage()) {
+    return absl::FailedPreconditionError(
+        fmt::format("event {} of the commit at {} cannot be delivered: {}",
+                    pipeline_->stoppage()->event_id,
+                    pipeline_->stoppage()->position.commit_lsn.ToString(),
+                    std::string(pipeline_->stoppage()->reason.message())));
+  }
+  if (Clock::now() - acknowledged_at_ < kSilenceLimit) return absl::OkStatus();
+  const std::string& homeless = producer_->homeless_topic();
+  return absl::UnavailableError(fmt::format(
+      "Kafka has acknowledged nothing for {} s{}", kSilenceLimit.count(),
+      homeless.empty()
+          ? ""
+          : fmt::format(": the brokers have not told of topic {}; create it",
+                        homeless)));
+}
+
+Replay::Result Replay::result() const {
+  Result result;
+  result.range = source_.range();
+  result.is_open = opened_;
+  result.resume = done();
+  result.skipped = source_.skipped();
+  result.events = counted_;
+  result.value_bytes = counted_bytes_;
+  result.undeliverable = undeliverable_;
+  result.is_complete = source_.reached_end();
+  if (pipeline_ != nullptr) {
+    result.events = pipeline_->counters().acknowledged;
+    result.value_bytes = pipeline_->counters().value_bytes;
+    result.is_complete &= pipeline_->window().empty();
+    result.failed_at_kafka =
+        pipeline_->sink_failure() || pipeline_->stoppage() || !Health().ok();
+  }
+  return result;
+}
+
+}  // namespace walpost

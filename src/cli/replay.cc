@@ -1,0 +1,254 @@
+// walpost replay: publish once more what was published already, from the WAL of
+// the replay window or, with --from-table, from the table (replay_table.h).
+#include "app/replay.h"
+
+#include <CLI/CLI.hpp>
+#include <boost/asio/io_context.hpp>
+#include <boost/asio/signal_set.hpp>
+#include <charconv>
+#include <csignal>
+#include <fstream>
+#include <memory>
+#include <sstream>
+
+#include "base/status_macros.h"
+#include "cli/exit_code.h"
+#include "cli/progress_line.h"
+#include "cli/replay_table.h"
+#include "cli/run_to_end.h"
+#include "cli/verbs.h"
+#include "delivery/checkpoint_codec.h"
+#include "fmt/chrono.h"
+#include "fmt/format.h"
+
+namespace walpost {
+namespace {
+
+namespace asio = boost::asio;
+
+constexpr uint64_t kMostPerSecond = 1'000'000'000;
+
+struct Arguments {
+  ConfigArguments config;
+  TableReplayArguments table;
+  std::string from_lsn;
+  std::string from_checkpoint;
+  std::string since;
+  std::string to_lsn;
+  std::string topic_prefix;
+  std::string rate;
+  bool dry_run = false;
+};
+
+// "500" or "500/s".
+absl::StatusOr<uint64_t> ParseRate(const std::string& text) {
+  if (text.empty()) return 0;
+  uint64_t rate = 0;
+  const char* end = text.data() + text.size();
+  const auto [rest, error] = std::from_chars(text.data(), end, rate);
+  const std::string_view unit(rest, static_cast<size_t>(end - rest));
+  if (error == std::errc() && rate > 0 && rate <= kMostPerSecond &&
+      (unit.empty() || unit == "/s")) {
+    return rate;
+  }
+  return absl::InvalidArgumentError(fmt::format(
+      "--rate {}: a number of records a second is expected, as in 500/s",
+      text));
+}
+
+absl::StatusOr<Lsn> ParseLsn(const char* option, const std::string& text) {
+  if (text.empty()) return Lsn();
+  const absl::StatusOr<Lsn> lsn = Lsn::Parse(text);
+  if (lsn.ok() && lsn->is_valid()) return lsn;
+  return absl::InvalidArgumentError(fmt::format(
+      "{}: '{}' is not an LSN; it looks like 16/B374D848", option, text));
+}
+
+absl::StatusOr<Checkpoint> ReadCheckpoint(const std::string& path) {
+  std::ifstream file(path, std::ios::binary);
+  std::stringstream bytes;
+  bytes << file.rdbuf();
+  if (!file) {
+    return absl::InvalidArgumentError(
+        fmt::format("--from-checkpoint {}: the file cannot be read", path));
+  }
+  absl::StatusOr<Checkpoint> checkpoint = DecodeCheckpoint(bytes.str());
+  if (checkpoint.ok()) return checkpoint;
+  return absl::InvalidArgumentError(
+      fmt::format("--from-checkpoint {}: {}", path,
+                  std::string(checkpoint.status().message())));
+}
+
+absl::StatusOr<Replay::Options> MakeOptions(const Arguments& arguments) {
+  Replay::Options options;
+  const int begins = !arguments.from_lsn.empty() +
+                     !arguments.from_checkpoint.empty() +
+                     !arguments.since.empty();
+  if (begins == 0) {
+    return absl::InvalidArgumentError(
+        "where to begin? --from-lsn, --from-checkpoint, --since or "
+        "--from-table");
+  }
+  if (!arguments.from_lsn.empty() && !arguments.from_checkpoint.empty()) {
+    return absl::InvalidArgumentError(
+        "--from-lsn and --from-checkpoint are two places to begin at");
+  }
+  ReplayRequest& request = options.request;
+  WALPOST_ASSIGN_OR_RETURN(request.from,
+                           ParseLsn("--from-lsn", arguments.from_lsn));
+  WALPOST_ASSIGN_OR_RETURN(request.to, ParseLsn("--to-lsn", arguments.to_lsn));
+  if (!arguments.from_checkpoint.empty()) {
+    WALPOST_ASSIGN_OR_RETURN(request.checkpoint,
+                             ReadCheckpoint(arguments.from_checkpoint));
+  }
+  request.since = arguments.since;
+  options.topic_prefix = arguments.topic_prefix;
+  WALPOST_ASSIGN_OR_RETURN(options.per_second, ParseRate(arguments.rate));
+  options.dry_run = arguments.dry_run;
+  return options;
+}
+
+std::string ShellWord(const std::string& text) {
+  if (text.find_first_not_of("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUV"
+                             "WXYZ0123456789_-./:=@,+") == std::string::npos) {
+    return text;
+  }
+  std::string quoted = "'";
+  for (const char c : text) quoted += c == '\'' ? "'\\''" : std::string(1, c);
+  return quoted + "'";
+}
+
+// An hour ago is another time by then.
+std::string TimeText(WallTime time) {
+  const auto seconds = std::chrono::floor<std::chrono::seconds>(time);
+  return fmt::format("{:%Y-%m-%d %H:%M:%S}.{:06}+00",
+                     fmt::gmtime(std::chrono::system_clock::to_time_t(seconds)),
+                     (time - seconds).count());
+}
+
+// What goes on where a run has ended.
+std::string ResumeCommand(const Arguments& arguments,
+                          const Replay::Result& result) {
+  std::string command =
+      fmt::format("walpost replay -c {}", ShellWord(arguments.config.file));
+  const auto add = [&command](const char* option, const std::string& value) {
+    if (value.empty()) return;
+    command += fmt::format(" {} {}", option, ShellWord(value));
+  };
+  for (const std::string& set : arguments.config.overrides) add("--set", set);
+  add("--from-lsn", result.resume.ToString());
+  add("--to-lsn", result.range.to.ToString());
+  if (result.range.since) add("--since", TimeText(*result.range.since));
+  add("--topic-prefix", arguments.topic_prefix);
+  add("--rate", arguments.rate);
+  return command;
+}
+
+void PrintResult(const Arguments& arguments, const Replay::Result& result) {
+  fmt::print("{} events {} from {} to {} ({} bytes of values)\n", result.events,
+             arguments.dry_run ? "would be replayed" : "replayed",
+             result.range.from.ToString(),
+             result.is_complete ? result.range.to.ToString()
+                                : result.resume.ToString(),
+             result.value_bytes);
+  if (result.undeliverable > 0) {
+    fmt::print("{} more cannot be delivered as configured\n",
+               result.undeliverable);
+  }
+  if (!arguments.since.empty() && result.is_complete && result.skipped == 0) {
+    fmt::print(
+        "note: the WAL that is left, from {}, has no event from before {}: "
+        "whether it goes back that far cannot be told\n",
+        result.range.from.ToString(), arguments.since);
+  }
+}
+
+// The first signal ends in order, the second one at once.
+void StopOnSignal(asio::signal_set& signals, Replay& replay, bool asked) {
+  signals.async_wait(
+      [&signals, &replay, asked](boost::system::error_code error, int signal) {
+        if (error) return;
+        if (asked) std::_Exit(128 + signal);
+        replay.Stop();
+        StopOnSignal(signals, replay, true);
+      });
+}
+
+ExitCode ExitCodeOf(const absl::Status& status, const Replay::Result& result) {
+  if (absl::IsInvalidArgument(status)) return kExitUsage;
+  return result.failed_at_kafka ? kExitKafka : kExitPostgres;
+}
+
+int ReplayFromWal(const Arguments& arguments, const Config& config,
+                  Replay::Options options) {
+  ProgressLine progress;
+  options.progress = [&](uint64_t records, uint64_t done, uint64_t all) {
+    progress.WithEstimate(
+        fmt::format("replaying: {} records, {} of {} MiB of WAL", records,
+                    done >> 20, all >> 20),
+        done, all);
+  };
+  asio::io_context io(1);
+  auto replay = Replay::Create(io.get_executor(), config, std::move(options));
+  if (!replay.ok()) return Fail(replay.status(), kExitUsage);
+  asio::signal_set signals(io, SIGINT, SIGTERM);
+  StopOnSignal(signals, **replay, false);
+  const absl::Status status = RunToEnd(io, (*replay)->Run());
+  progress.Finish();
+  const Replay::Result result = (*replay)->result();
+  if (!result.is_open) return Fail(status, ExitCodeOf(status, result));
+  PrintResult(arguments, result);
+  if (status.ok() && result.is_complete) return kExitOk;
+  fmt::print(stderr, "not complete; this goes on where it ended:\n{}\n",
+             ResumeCommand(arguments, result));
+  if (status.ok()) return kExitFindings;
+  return Fail(status, ExitCodeOf(status, result));
+}
+
+int RunReplay(Arguments& arguments) {
+  const absl::StatusOr<Config> config = arguments.config.Load();
+  if (!config.ok()) return Fail(config.status(), kExitUsage);
+  const absl::Status complete =
+      arguments.dry_run ? RequirePostgres(*config) : RequireBothEnds(*config);
+  if (!complete.ok()) return Fail(complete, kExitUsage);
+  std::signal(SIGPIPE, SIG_IGN);
+  if (arguments.table.from_table) {
+    const absl::StatusOr<uint64_t> rate = ParseRate(arguments.rate);
+    if (!rate.ok()) return Fail(rate.status(), kExitUsage);
+    arguments.table.since = arguments.since;
+    return ReplayFromTable(
+        arguments.table, *config,
+        ReplayLimits{arguments.topic_prefix, *rate, arguments.dry_run});
+  }
+  absl::StatusOr<Replay::Options> options = MakeOptions(arguments);
+  if (!options.ok()) return Fail(options.status(), kExitUsage);
+  return ReplayFromWal(arguments, *config, *std::move(options));
+}
+
+}  // namespace
+
+void AddReplay(CLI::App& app, int& exit_code) {
+  CLI::App* verb = app.add_subcommand(
+      "replay", "Publish once more what was published already");
+  auto arguments = std::make_shared<Arguments>();
+  arguments->config.AddTo(*verb);
+  verb->add_option("--from-lsn", arguments->from_lsn,
+                   "Begin with what committed at this LSN or later");
+  verb->add_option("--from-checkpoint", arguments->from_checkpoint,
+                   "Begin where this checkpoint file stands");
+  verb->add_option("--since", arguments->since,
+                   "Only what committed at this time or later; 1h: an hour "
+                   "ago");
+  verb->add_option("--to-lsn", arguments->to_lsn,
+                   "End before this LSN (what is confirmed by now)");
+  AddTableReplayOptions(*verb, arguments->table);
+  verb->add_option("--topic-prefix", arguments->topic_prefix,
+                   "Put this before the names of the topics");
+  verb->add_option("--rate", arguments->rate,
+                   "At most so many records a second, as in 500/s");
+  verb->add_flag("--dry-run", arguments->dry_run, "Only count");
+  verb->callback(
+      [arguments, &exit_code] { exit_code = RunReplay(*arguments); });
+}
+
+}  // namespace walpost

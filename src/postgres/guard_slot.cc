@@ -1,0 +1,90 @@
+#include "postgres/guard_slot.h"
+
+#include "fmt/format.h"
+#include "postgres/publication.h"
+#include "postgres/slot.h"
+#include "spdlog/spdlog.h"
+
+namespace walpost {
+
+namespace asio = boost::asio;
+
+namespace {
+
+constexpr int kFirstWithFailover = 170000;
+
+// A copy never has the flag; a slot is told afterwards.
+asio::awaitable<absl::Status> SetFailover(Connection& connection,
+                                          std::string guard) {
+  const std::string command = fmt::format(
+      "ALTER_REPLICATION_SLOT {} (FAILOVER true)", QuoteName(guard));
+  absl::StatusOr<QueryRows> altered = co_await connection.Execute(command);
+  co_return altered.status();
+}
+
+asio::awaitable<absl::Status> DropLost(Connection& connection,
+                                       std::string guard) {
+  spdlog::error(
+      "guard slot {} is lost: the server kept no more WAL for it "
+      "(max_slot_wal_keep_size); a replay cannot go back before now, another "
+      "guard slot begins here",
+      guard);
+  const std::string sql = fmt::format("SELECT pg_drop_replication_slot({})",
+                                      connection.Literal(guard));
+  absl::StatusOr<QueryRows> dropped = co_await connection.Execute(sql);
+  co_return dropped.status();
+}
+
+}  // namespace
+
+std::string GuardSlotName(std::string_view slot) {
+  return fmt::format("{}_guard", slot);
+}
+
+asio::awaitable<absl::Status> EnsureGuardSlot(Connection& connection,
+                                              std::string slot, bool failover) {
+  const std::string guard = GuardSlotName(slot);
+  absl::StatusOr<std::optional<SlotState>> found =
+      co_await FindSlot(connection, guard);
+  if (!found.ok()) co_return found.status();
+  const bool flag =
+      failover && connection.server_version() >= kFirstWithFailover;
+  if (*found && (*found)->wal_status == "lost") {
+    const absl::Status dropped = co_await DropLost(connection, guard);
+    if (!dropped.ok()) co_return dropped;
+  } else if (*found) {
+    if (!flag || (*found)->failover) co_return absl::OkStatus();
+    co_return co_await SetFailover(connection, guard);
+  }
+  const std::string copy = fmt::format(
+      "SELECT lsn FROM pg_copy_logical_replication_slot({}, {}, false)",
+      connection.Literal(slot), connection.Literal(guard));
+  absl::StatusOr<QueryRows> copied = co_await connection.Execute(copy);
+  if (!copied.ok()) co_return copied.status();
+  spdlog::info("made guard slot {} at {}: a replay can go back to there", guard,
+               copied->Text(0, 0));
+  if (!flag) co_return absl::OkStatus();
+  co_return co_await SetFailover(connection, guard);
+}
+
+asio::awaitable<void> SetUpGuardSlot(Connection& connection,
+                                     const WalSourceOptions& options) {
+  const std::string guard = GuardSlotName(options.slot);
+  if (options.replay.enabled()) {
+    const absl::Status status =
+        co_await EnsureGuardSlot(connection, options.slot, options.failover);
+    if (status.ok()) co_return;
+    spdlog::warn("guard slot {} cannot be set up, so there is no replay: {}",
+                 guard, std::string(status.message()));
+    co_return;
+  }
+  absl::StatusOr<std::optional<SlotState>> left =
+      co_await FindSlot(connection, guard);
+  if (!left.ok() || !*left) co_return;
+  spdlog::warn(
+      "replay.window is off, but guard slot {} is there and makes the server "
+      "keep WAL since {}: SELECT pg_drop_replication_slot('{}');",
+      guard, (*left)->restart_lsn.ToString(), guard);
+}
+
+}  // namespace walpost

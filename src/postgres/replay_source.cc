@@ -1,0 +1,332 @@
+#include "postgres/replay_source.h"
+
+#include <unistd.h>
+
+#include <algorithm>
+#include <boost/asio/post.hpp>
+#include <boost/asio/use_awaitable.hpp>
+#include <cstdlib>
+#include <utility>
+
+#include "base/status_macros.h"
+#include "fmt/format.h"
+#include "pgoutput/decoder.h"
+#include "postgres/guard_slot.h"
+
+namespace walpost {
+
+namespace asio = boost::asio;
+using Clock = std::chrono::steady_clock;
+using std::chrono::milliseconds;
+
+namespace {
+
+// Frames taken before other work gets its turn.
+constexpr size_t kFramesPerTurn = 1000;
+// How often the server is told where we are, and asked where it is: an idle
+// one says nothing of having come to the end.
+constexpr milliseconds kFeedbackInterval{500};
+
+constexpr char kFromTable[] =
+    "rows of the outbox table can be replayed however old they are: walpost "
+    "replay --from-table";
+
+}  // namespace
+
+ReplaySource::ReplaySource(asio::any_io_executor executor,
+                           const WalSourceOptions& options,
+                           const OutboxOptions& outbox,
+                           std::vector<std::vector<std::string>> references)
+    : executor_(executor),
+      options_(options),
+      reads_messages_(outbox.messages.enabled()),
+      copy_(fmt::format("walpost_replay_{}", getpid())),
+      assembler_(outbox, std::move(references)) {}
+
+asio::awaitable<absl::Status> ReplaySource::Open(ReplayRequest request) {
+  absl::Status status = co_await Connect();
+  if (status.ok()) status = co_await FindRange(std::move(request));
+  if (!status.ok()) co_return status;
+  if (range_.from >= range_.to) {
+    reached_end_ = true;
+    co_return absl::OkStatus();
+  }
+  const std::string command = StartReplicationCommand(
+      *connection_, copy_, range_.from, options_.publication, reads_messages_);
+  status = co_await connection_->StartCopyBoth(command);
+  if (status.ok()) stream_.emplace(*connection_);
+  co_return status;
+}
+
+asio::awaitable<absl::Status> ReplaySource::Connect() {
+  ConnectionOptions options;
+  options.conninfo = options_.conninfo;
+  options.application_name = "walpost:replay";
+  options.replication = true;
+  auto connected = co_await Connection::Connect(executor_, options);
+  if (!connected.ok()) co_return connected.status();
+  connection_ = *std::move(connected);
+  const std::string command = "IDENTIFY_SYSTEM";
+  absl::StatusOr<QueryRows> rows = co_await connection_->Execute(command);
+  if (!rows.ok()) co_return rows.status();
+  system_identifier_ = rows->Text(0, 0);
+  range_.timeline = static_cast<uint32_t>(std::stoul(rows->Text(0, 1)));
+  co_return absl::OkStatus();
+}
+
+asio::awaitable<absl::Status> ReplaySource::FindRange(ReplayRequest request) {
+  absl::StatusOr<std::optional<SlotState>> live =
+      co_await FindSlot(*connection_, options_.slot);
+  if (!live.ok()) co_return live.status();
+  if (!*live) {
+    co_return absl::FailedPreconditionError(fmt::format(
+        "slot {} does not exist, so nothing is confirmed", options_.slot));
+  }
+  // After the live slot was looked at: it only moves forward.
+  absl::StatusOr<SlotState> copy = co_await CopyGuardSlot();
+  if (!copy.ok()) co_return copy.status();
+  if (!request.since.empty()) {
+    const absl::Status found = co_await FindSince(request.since);
+    if (!found.ok()) co_return found;
+  }
+  range_.from = request.from;
+  if (request.checkpoint) {
+    const absl::Status fits = FromCheckpoint(*request.checkpoint);
+    if (!fits.ok()) co_return fits;
+  }
+  const Lsn oldest = copy->confirmed_flush_lsn;
+  if (!range_.from.is_valid()) range_.from = oldest;
+  range_.to = request.to;
+  if (!range_.to.is_valid()) range_.to = (*live)->confirmed_flush_lsn;
+  co_return CheckRange(oldest, (*live)->confirmed_flush_lsn);
+}
+
+// The guard slot may move at any time, its copy is ours.
+asio::awaitable<absl::StatusOr<SlotState>> ReplaySource::CopyGuardSlot() {
+  const std::string guard = GuardSlotName(options_.slot);
+  absl::StatusOr<std::optional<SlotState>> found =
+      co_await FindSlot(*connection_, guard);
+  if (!found.ok()) co_return found.status();
+  if (!*found) {
+    co_return absl::FailedPreconditionError(fmt::format(
+        "there is no guard slot {}: set replay.window, and what is published "
+        "from then on can be replayed; {}",
+        guard, kFromTable));
+  }
+  if ((*found)->wal_status == "lost") {
+    co_return absl::FailedPreconditionError(
+        fmt::format("guard slot {} is lost: the server kept no more WAL for it "
+                    "(max_slot_wal_keep_size); {}",
+                    guard, kFromTable));
+  }
+  const std::string sql =
+      fmt::format("SELECT pg_copy_logical_replication_slot({}, {}, true)",
+                  connection_->Literal(guard), connection_->Literal(copy_));
+  absl::StatusOr<QueryRows> copied = co_await connection_->Execute(sql);
+  if (!copied.ok()) co_return copied.status();
+  absl::StatusOr<std::optional<SlotState>> copy =
+      co_await FindSlot(*connection_, copy_);
+  if (!copy.ok()) co_return copy.status();
+  if (!*copy) co_return absl::InternalError("the copy of the slot is gone");
+  co_return **copy;
+}
+
+asio::awaitable<absl::Status> ReplaySource::FindSince(std::string since) {
+  // A number and a unit are a time ago.
+  const bool is_ago = since.find_first_not_of("0123456789") == since.size() - 1;
+  const std::string time = connection_->Literal(since);
+  const std::string value = is_ago ? fmt::format("(now() - {}::interval)", time)
+                                   : fmt::format("{}::timestamptz", time);
+  const std::string sql = fmt::format(
+      "SELECT (extract(epoch FROM {0}) * 1000000)::bigint, {0} > now()", value);
+  absl::StatusOr<QueryRows> rows = co_await connection_->Execute(sql);
+  if (!rows.ok()) {
+    co_return absl::InvalidArgumentError(fmt::format(
+        "--since {}: a time like '2025-01-31 12:00+00', or 1h for an hour ago, "
+        "is expected: {}",
+        since, std::string(rows.status().message())));
+  }
+  if (rows->Bool(0, 1)) {
+    co_return absl::InvalidArgumentError(
+        fmt::format("--since {}: that is in the future", since));
+  }
+  const std::string micros = rows->Text(0, 0);
+  range_.since = WallTime(
+      std::chrono::microseconds(std::strtoll(micros.c_str(), nullptr, 10)));
+  co_return absl::OkStatus();
+}
+
+absl::Status ReplaySource::FromCheckpoint(const Checkpoint& checkpoint) {
+  if (checkpoint.system_identifier != system_identifier_ ||
+      checkpoint.slot != options_.slot) {
+    return absl::FailedPreconditionError(fmt::format(
+        "the checkpoint is of slot {} of system {}, not of slot {} of system "
+        "{}: its LSN means nothing here",
+        checkpoint.slot, checkpoint.system_identifier, options_.slot,
+        system_identifier_));
+  }
+  if (checkpoint.timeline != range_.timeline) {
+    return absl::FailedPreconditionError(fmt::format(
+        "the checkpoint is of timeline {}, the server is on {}: where they "
+        "part, LSNs change their meaning; give one with --from-lsn",
+        checkpoint.timeline, range_.timeline));
+  }
+  range_.from = checkpoint.confirmed;
+  return absl::OkStatus();
+}
+
+absl::Status ReplaySource::CheckRange(Lsn oldest, Lsn confirmed) const {
+  if (range_.from < oldest) {
+    return absl::FailedPreconditionError(fmt::format(
+        "the WAL at {} is gone: the oldest LSN that is left to replay from is "
+        "{} (replay.window); {}",
+        range_.from.ToString(), oldest.ToString(), kFromTable));
+  }
+  if (range_.to > confirmed) {
+    return absl::InvalidArgumentError(fmt::format(
+        "--to-lsn {}: slot {} is confirmed up to {}, and what comes after that "
+        "is for the live flow to publish first",
+        range_.to.ToString(), options_.slot, confirmed.ToString()));
+  }
+  if (range_.from > range_.to) {
+    return absl::InvalidArgumentError(
+        fmt::format("there is nothing to replay: {} is not before {}",
+                    range_.from.ToString(), range_.to.ToString()));
+  }
+  return absl::OkStatus();
+}
+
+asio::awaitable<absl::Status> ReplaySource::Stream(ReplayTaker& taker) {
+  while (!reached_end_ && !stopped_) {
+    const absl::StatusOr<Next> next = TakeFrames(taker);
+    if (!next.ok()) co_return next.status();
+    const absl::Status health = taker.Health();
+    if (!health.ok()) co_return health;
+    if (reached_end_) break;
+    const MonotonicTime now = Clock::now();
+    const absl::Status sent = SendFeedback(taker.done(), now);
+    if (!sent.ok()) co_return sent;
+    if (*next == Next::kMore) {
+      co_await asio::post(executor_, asio::use_awaitable);
+      continue;
+    }
+    MonotonicTime until = told_at_ + kFeedbackInterval;
+    auto interest = SocketWaiter::Interest::kRead;
+    if (*next == Next::kRoom) {
+      interest = SocketWaiter::Interest::kTimeOnly;
+      until = std::min(until, taker.retry_at());
+    }
+    if (stream_->has_unsent()) interest = SocketWaiter::Interest::kWrite;
+    co_await connection_->waiter().Wait(interest, until);
+  }
+  stream_.reset();
+  connection_.reset();  // and with it the copy
+  co_return absl::OkStatus();
+}
+
+absl::StatusOr<ReplaySource::Next> ReplaySource::TakeFrames(
+    ReplayTaker& taker) {
+  size_t taken = 0;
+  bool received = false;
+  while (!reached_end_) {
+    if (step_is_held_) Deliver(taker);
+    if (step_is_held_ || !taker.CanTake()) return Next::kRoom;
+    if (taken == kFramesPerTurn) return Next::kMore;
+    switch (stream_->NextFrame()) {
+      case ReplicationStream::Read::kFrame:
+        ++taken;
+        WALPOST_RETURN_IF_ERROR(HandleFrame(taker));
+        received = false;
+        break;
+      case ReplicationStream::Read::kEmpty:
+        if (received) return Next::kReadable;
+        if (!stream_->Receive()) return stream_->status();
+        received = true;
+        break;
+      case ReplicationStream::Read::kEnded:
+        if (!stream_->status().ok()) return stream_->status();
+        return absl::UnavailableError(
+            "replication stream: the server ended it (it is shutting down)");
+    }
+  }
+  return Next::kMore;
+}
+
+absl::Status ReplaySource::HandleFrame(ReplayTaker& taker) {
+  WALPOST_ASSIGN_OR_RETURN(const pgoutput::ServerFrame frame,
+                           pgoutput::DecodeServerFrame(stream_->frame()));
+  if (const auto* keepalive = std::get_if<pgoutput::PrimaryKeepalive>(&frame)) {
+    if (assembler_.in_transaction()) return absl::OkStatus();
+    if (keepalive->wal_end >= range_.to) {
+      ReachEnd(taker);
+    } else if (keepalive->wal_end > range_.from) {
+      taker.OnBoundary(keepalive->wal_end);
+    }
+    return absl::OkStatus();
+  }
+  const auto& data = std::get<pgoutput::XLogData>(frame);
+  WALPOST_ASSIGN_OR_RETURN(const pgoutput::Message message,
+                           pgoutput::Decode(data.payload));
+  if (const auto* begin = std::get_if<pgoutput::Begin>(&message)) {
+    if (begin->commit_lsn >= range_.to) {
+      ReachEnd(taker);
+      return absl::OkStatus();
+    }
+  }
+  WALPOST_RETURN_IF_ERROR(assembler_.Apply(message, step_));
+  Deliver(taker);
+  return absl::OkStatus();
+}
+
+void ReplaySource::Deliver(ReplayTaker& taker) {
+  step_is_held_ = false;
+  const bool is_wanted =
+      !range_.since || step_.event.commit_time >= *range_.since;
+  if (!is_wanted && step_.kind == Step::Kind::kEvent) ++skipped_;
+  switch (step_.kind) {
+    case Step::Kind::kNothing:
+      return;
+    case Step::Kind::kEvent:
+      step_is_held_ = is_wanted && !taker.OnEvent(step_.event);
+      return;
+    case Step::Kind::kUndeliverable:
+      step_is_held_ =
+          is_wanted && !taker.OnUndeliverable(step_.event, step_.error);
+      return;
+    case Step::Kind::kTransactionEnd:
+      if (step_.end_lsn >= range_.to) {
+        ReachEnd(taker);
+      } else {
+        taker.OnBoundary(step_.end_lsn);
+      }
+      return;
+  }
+}
+
+void ReplaySource::ReachEnd(ReplayTaker& taker) {
+  taker.OnBoundary(range_.to);
+  reached_end_ = true;
+}
+
+absl::Status ReplaySource::SendFeedback(Lsn done, MonotonicTime now) {
+  if (stream_->has_unsent()) return stream_->Flush();
+  if (now - told_at_ < kFeedbackInterval) return absl::OkStatus();
+  told_at_ = now;
+  pgoutput::StandbyStatus status;
+  status.received = done;
+  status.confirmed = done;
+  status.time = WallNow();
+  status.reply_requested = true;
+  return stream_->SendStatus(status);
+}
+
+void ReplaySource::Stop() {
+  stopped_ = true;
+  OnProgress();
+}
+
+void ReplaySource::OnProgress() {
+  if (connection_ != nullptr && stream_) connection_->waiter().Wake();
+}
+
+}  // namespace walpost

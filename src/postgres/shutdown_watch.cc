@@ -1,0 +1,54 @@
+#include "postgres/shutdown_watch.h"
+
+#include <utility>
+
+namespace walpost {
+
+namespace asio = boost::asio;
+using Clock = std::chrono::steady_clock;
+
+namespace {
+
+// The end of a session makes its socket readable; this is for networks that
+// swallow it.
+constexpr std::chrono::seconds kInterval{2};
+constexpr std::chrono::seconds kAnswerLimit{10};
+
+}  // namespace
+
+ShutdownWatch::ShutdownWatch(asio::any_io_executor executor,
+                             std::string conninfo, std::string application_name)
+    : executor_(executor) {
+  options_.conninfo = std::move(conninfo);
+  options_.application_name = std::move(application_name);
+}
+
+asio::awaitable<absl::Status> ShutdownWatch::Run() {
+  const std::string question = "SELECT 1";
+  absl::Status status = co_await Connect();
+  while (status.ok() && !stopped_) {
+    const MonotonicTime until = Clock::now() + kInterval;
+    co_await connection_->waiter().Wait(SocketWaiter::Interest::kRead, until);
+    if (stopped_) break;
+    connection_->set_deadline(Clock::now() + kAnswerLimit);
+    absl::StatusOr<QueryRows> rows = co_await connection_->Execute(question);
+    // Somebody may have ended this session alone.
+    if (!rows.ok()) status = co_await Connect();
+  }
+  co_return status;
+}
+
+asio::awaitable<absl::Status> ShutdownWatch::Connect() {
+  connection_.reset();
+  absl::StatusOr<std::unique_ptr<Connection>> connected =
+      co_await Connection::Connect(executor_, options_);
+  if (connected.ok()) connection_ = *std::move(connected);
+  co_return connected.status();
+}
+
+void ShutdownWatch::Stop() {
+  stopped_ = true;
+  if (connection_ != nullptr) connection_->waiter().Wake();
+}
+
+}  // namespace walpost
