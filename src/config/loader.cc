@@ -6,6 +6,7 @@
 #include "config/conninfo.h"
 #include "config/overrides.h"
 #include "config/section.h"
+#include "config/yaml_document.h"
 #include "fmt/format.h"
 #include "outbox/fields.h"
 #include "outbox/route.h"
@@ -292,13 +293,7 @@ absl::StatusOr<Config> ParseConfig(std::string_view text,
   Document document{file_name, environment, {}, absl::OkStatus()};
   // yaml-cpp throws; nothing of that leaves this function.
   try {
-    const std::vector<YAML::Node> documents = YAML::LoadAll(std::string(text));
-    if (documents.size() > 1) {
-      return absl::InvalidArgumentError(fmt::format(
-          "{}: it holds several YAML documents: remove the line '---'",
-          file_name));
-    }
-    YAML::Node root = documents.empty() ? YAML::Node() : documents.front();
+    YAML::Node root = LoadYamlDocument(std::string(text));
     WALPOST_RETURN_IF_ERROR(
         ApplyOverrides(overrides, root, document.overridden));
     Config config = ReadConfig(Section(document, root, ""));

@@ -1,5 +1,6 @@
 #include "config/overrides.h"
 
+#include "config/yaml_document.h"
 #include "fmt/format.h"
 
 namespace walpost {
@@ -48,7 +49,7 @@ absl::Status ApplyOverrides(const std::vector<std::string>& overrides,
       node.reset(node[part]);
     }
     try {
-      node = YAML::Load(override.substr(equals + 1));
+      node = LoadYamlDocument(override.substr(equals + 1));
     } catch (const YAML::Exception& error) {
       return absl::InvalidArgumentError(
           fmt::format("--set {}: the value is not YAML: {}", key, error.msg));

@@ -219,12 +219,16 @@ TEST(LoaderErrorsTest, WhatIsNoYamlNamesItsLine) {
       {"log: info: warn\n", "w.yaml:1: ", "this line is not YAML"},
       {"kafka: *none\n", "w.yaml:1: ", "this line is not YAML"},
       {"}", "w.yaml:1: ", "this line is not YAML"},
+      {",", "w.yaml:1: ", "this belongs to nothing before it"},
+      {"log: {}\n  ,kafka: {}\n", "w.yaml:2: ", "this line is not YAML"},
+      {"log: {}\n]\n", "w.yaml:2: ", "this line is not YAML"},
   });
 }
 
 // All of a file counts; nobody sees that a second document is left out.
 TEST(LoaderErrorsTest, ASecondDocumentIsRefused) {
-  ExpectRefusals({{"log: {}\n---\nlog: {level: debug}\n", "w.yaml", ""}});
+  ExpectRefusals({{"log: {}\n---\nlog: {level: debug}\n",
+                   "w.yaml:2: ", "remove the line '---'"}});
 }
 
 TEST(LoaderErrorsTest, AnErrorInAnOverrideBlamesTheOverride) {
@@ -232,7 +236,8 @@ TEST(LoaderErrorsTest, AnErrorInAnOverrideBlamesTheOverride) {
        {"log.level=trace", "kafka.broker=a", "outbox.tables=a",
         "delivery.shutdown_timeout=soon", "kafka.properties.a=[b]",
         "log={level: trace}", "outbox.tables=[{nam: a}]", "nowhere.at.all=1",
-        "kafka.properties={a: [b]}", "log.level=[", "route.headers={"}) {
+        "kafka.properties={a: [b]}", "log.level=[", "route.headers={",
+        "log.level=info ,", "log.level=,"}) {
     const absl::Status status = Parse("{}", {override});
     EXPECT_TRUE(absl::IsInvalidArgument(status)) << override << status;
     EXPECT_THAT(std::string(status.message()), HasSubstr("--set")) << override;

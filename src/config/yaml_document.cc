@@ -1,0 +1,59 @@
+#include "config/yaml_document.h"
+
+#include <cstddef>
+#include <sstream>
+#include <string_view>
+
+#include "yaml-cpp/eventhandler.h"
+
+namespace walpost {
+namespace {
+
+bool IsDocumentMarker(const std::string& text, const YAML::Mark& mark) {
+  if (mark.pos < 0) return false;
+  const size_t position = static_cast<size_t>(mark.pos);
+  return position <= text.size() &&
+         std::string_view(text).substr(position).starts_with("---");
+}
+
+// Throws when a second document starts; the rest of the events is ignored.
+class SecondDocumentRefused final : public YAML::EventHandler {
+ public:
+  explicit SecondDocumentRefused(const std::string& text) : text_(text) {}
+
+  void OnDocumentStart(const YAML::Mark& mark) override {
+    if (++documents_ == 1) return;
+    throw YAML::ParserException(
+        mark, IsDocumentMarker(text_, mark)
+                  ? "a second YAML document starts here: remove the line '---'"
+                  : "this belongs to nothing before it");
+  }
+  void OnDocumentEnd() override {}
+  void OnNull(const YAML::Mark&, YAML::anchor_t) override {}
+  void OnAlias(const YAML::Mark&, YAML::anchor_t) override {}
+  void OnScalar(const YAML::Mark&, const std::string&, YAML::anchor_t,
+                const std::string&) override {}
+  void OnSequenceStart(const YAML::Mark&, const std::string&, YAML::anchor_t,
+                       YAML::EmitterStyle::value) override {}
+  void OnSequenceEnd() override {}
+  void OnMapStart(const YAML::Mark&, const std::string&, YAML::anchor_t,
+                  YAML::EmitterStyle::value) override {}
+  void OnMapEnd() override {}
+
+ private:
+  const std::string& text_;
+  int documents_ = 0;
+};
+
+}  // namespace
+
+YAML::Node LoadYamlDocument(const std::string& text) {
+  std::istringstream stream(text);
+  YAML::Parser parser(stream);
+  SecondDocumentRefused handler(text);
+  while (parser.HandleNextDocument(handler)) {
+  }
+  return YAML::Load(text);
+}
+
+}  // namespace walpost
