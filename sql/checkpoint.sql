@@ -20,6 +20,7 @@ create table if not exists public.walpost_checkpoint (
   confirmed pg_lsn not null,
   commit_lsn pg_lsn not null,
   ordinal bigint not null,
+  numbering bigint not null default 0,
   -- For people, by the clock of walpost.
   written_at timestamptz not null
 ) with (

@@ -8,7 +8,9 @@
 #include "base/reason_code.h"
 #include "fmt/format.h"
 #include "kafka/checkpoint_topic.h"
+#include "outbox/numbering.h"
 #include "postgres/checkpoint_table.h"
+#include "spdlog/spdlog.h"
 
 namespace walpost {
 
@@ -48,6 +50,15 @@ std::unique_ptr<CheckpointStore> MakeStore(asio::any_io_executor executor,
   return nullptr;
 }
 
+void WarnOfResend(const Position& position) {
+  spdlog::warn(
+      "the checkpoint stands at event {} of the transaction that commits at "
+      "{}, counted by other outbox.tables, outbox.messages.prefix or "
+      "postgres.publication: that transaction is sent again as a whole, with "
+      "other ordinals in walpost-position",
+      position.ordinal, position.commit_lsn.ToString());
+}
+
 }  // namespace
 
 CheckpointKeeper::CheckpointKeeper(asio::any_io_executor executor,
@@ -56,6 +67,7 @@ CheckpointKeeper::CheckpointKeeper(asio::any_io_executor executor,
                                    std::function<void()> on_saved)
     : executor_(executor),
       slot_(config.postgres.slot),
+      numbering_(NumberingOf(config.outbox, config.postgres.publication)),
       store_(MakeStore(executor, config)),
       writer_(store_.get(), config.checkpoint.interval, pipeline,
               std::move(on_saved)),
@@ -96,6 +108,10 @@ asio::awaitable<absl::Status> CheckpointKeeper::Load() {
     const absl::Status foreign = absl::FailedPreconditionError(text);
     co_return WithReasonCode(foreign, kReasonCheckpointOfAnotherSlot);
   }
+  if (loaded_) {
+    const Position position = loaded_->position;
+    if (Renumber(*loaded_, numbering_)) WarnOfResend(position);
+  }
   co_return absl::OkStatus();
 }
 
@@ -107,6 +123,7 @@ void CheckpointKeeper::Begin(std::string system_identifier, uint32_t timeline,
   begin.system_identifier = std::move(system_identifier);
   begin.timeline = timeline;
   begin.slot = slot_;
+  begin.numbering = numbering_;
   begin.birth = birth;
   writer_.Begin(std::move(begin));
 }

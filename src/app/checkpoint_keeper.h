@@ -30,6 +30,9 @@ class CheckpointKeeper {
   // Asks the store for loaded(); it is asked every time, for another instance
   // may have had the slot. Without a store, nothing.
   //
+  // One whose ordinal counts other events than ours has lost its position
+  // (Renumber).
+  //
   // kUnavailable: try again. kFailedPrecondition: an operator must look at it,
   // with a reason code when it is the checkpoint's content.
   boost::asio::awaitable<absl::Status> Load();
@@ -52,6 +55,7 @@ class CheckpointKeeper {
  private:
   boost::asio::any_io_executor executor_;
   std::string slot_;
+  uint64_t numbering_;
   std::unique_ptr<CheckpointStore> store_;  // nullptr: none
   CheckpointWriter writer_;
   std::optional<Checkpoint> loaded_;

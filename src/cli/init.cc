@@ -9,6 +9,7 @@
 #include "cli/verbs.h"
 #include "fmt/format.h"
 #include "postgres/birth_record.h"
+#include "postgres/checkpoint_sql.h"
 #include "postgres/publication.h"
 #include "postgres/slot.h"
 #include "walpost_sql.h"
@@ -214,6 +215,9 @@ absl::Status PrintSql(const Config& config, SlotFailover failover) {
     fmt::print("{}\n", sql);
   }
   if (WantsEmitFunction(config)) fmt::print("{}\n", kSql_outbox_emit);
+  if (config.checkpoint.store == CheckpointOptions::Store::kPostgres) {
+    fmt::print("{}\n", CheckpointTableScript(config.checkpoint.table));
+  }
   fmt::print(
       "-- Which rows are sent: inserts only, partitions under the name "
       "of their root.\n{}\n\n",

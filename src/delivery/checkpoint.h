@@ -29,10 +29,19 @@ struct Checkpoint {
   // The newest event up to which everything is acknowledged; it may lie in the
   // middle of a transaction that is not confirmed yet. Zero: none yet.
   Position position;
+  // By which the ordinal of `position` counts (outbox/numbering.h); 0: not
+  // known, as of an older release.
+  uint64_t numbering = 0;
 
   WallTime written_at{};
 
   friend bool operator==(const Checkpoint&, const Checkpoint&) = default;
 };
+
+// Makes the checkpoint speak in `numbering`. The ordinal of another one means
+// nothing in it, so the position goes: the transaction that it lies in is sent
+// again as a whole, rather than in a part that may be the wrong one. True when
+// that may repeat something.
+bool Renumber(Checkpoint& checkpoint, uint64_t numbering);
 
 }  // namespace walpost

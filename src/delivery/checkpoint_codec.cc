@@ -48,6 +48,7 @@ std::string EncodeCheckpoint(const Checkpoint& checkpoint) {
   message.set_confirmed(checkpoint.confirmed.value());
   message.set_commit_lsn(checkpoint.position.commit_lsn.value());
   message.set_ordinal(checkpoint.position.ordinal);
+  message.set_numbering(checkpoint.numbering);
   SetTime(checkpoint.written_at, *message.mutable_written_at());
   std::string bytes(kMagic);
   bytes += static_cast<char>(kVersion);
@@ -92,6 +93,7 @@ absl::StatusOr<Checkpoint> DecodeCheckpoint(std::string_view bytes) {
   checkpoint.confirmed = Lsn(message.confirmed());
   checkpoint.position.commit_lsn = Lsn(message.commit_lsn());
   checkpoint.position.ordinal = message.ordinal();
+  checkpoint.numbering = message.numbering();
   checkpoint.written_at = ToTime(message.written_at());
   return checkpoint;
 }

@@ -47,10 +47,10 @@ absl::StatusOr<Integer> ParseInteger(std::string_view column,
 
 }  // namespace
 
-std::string CreateCheckpointTableSql(std::string_view table) {
+std::string CheckpointTableScript(std::string_view table) {
   const std::string quoted =
       table == kDefaultTable ? std::string(table) : QuoteQualifiedName(table);
-  std::string sql = OneLine(kSql_checkpoint);
+  std::string sql(kSql_checkpoint);
   for (size_t at = sql.find(kDefaultTable); at != std::string::npos;
        at = sql.find(kDefaultTable, at + quoted.size())) {
     sql.replace(at, kDefaultTable.size(), quoted);
@@ -58,12 +58,23 @@ std::string CreateCheckpointTableSql(std::string_view table) {
   return sql;
 }
 
+std::string CreateCheckpointTableSql(std::string_view table) {
+  return OneLine(CheckpointTableScript(table));
+}
+
+std::string AlterCheckpointTableSql(std::string_view table) {
+  return fmt::format(
+      "ALTER TABLE {} ADD COLUMN IF NOT EXISTS numbering bigint NOT NULL "
+      "DEFAULT 0",
+      QuoteQualifiedName(table));
+}
+
 std::string GrantCheckpointTableSql(std::string_view table,
                                     std::string_view user) {
   return fmt::format(
-      "{} GRANT USAGE ON SCHEMA {} TO {}; "
+      "{} {}; GRANT USAGE ON SCHEMA {} TO {}; "
       "GRANT SELECT, INSERT, UPDATE ON {} TO {};",
-      CreateCheckpointTableSql(table),
+      CreateCheckpointTableSql(table), AlterCheckpointTableSql(table),
       QuoteName(table.substr(0, table.find('.'))), QuoteName(user),
       QuoteQualifiedName(table), QuoteName(user));
 }
@@ -72,7 +83,7 @@ std::string LoadCheckpointSql(std::string_view table, std::string_view slot,
                               const QuoteLiteral& quote) {
   return fmt::format(
       "SELECT slot, system_identifier, timeline, birth, confirmed, commit_lsn, "
-      "ordinal, (extract(epoch FROM written_at) * 1000000)::bigint "
+      "ordinal, numbering, (extract(epoch FROM written_at) * 1000000)::bigint "
       "FROM {} WHERE slot = {}",
       QuoteQualifiedName(table), quote(slot));
 }
@@ -82,15 +93,19 @@ std::string SaveCheckpointSql(std::string_view table,
                               const QuoteLiteral& quote) {
   return fmt::format(
       "INSERT INTO {} AS stored (slot, system_identifier, timeline, birth, "
-      "confirmed, commit_lsn, ordinal, written_at) "
-      "VALUES ({}, {}, {}, '{}', '{}', '{}', {}, "
+      "confirmed, commit_lsn, ordinal, numbering, written_at) "
+      "VALUES ({}, {}, {}, '{}', '{}', '{}', {}, {}, "
       "timestamptz 'epoch' + {} * interval '1 microsecond') "
       "ON CONFLICT (slot) DO UPDATE SET "
       "system_identifier = excluded.system_identifier, "
       "timeline = excluded.timeline, birth = excluded.birth, "
       "confirmed = excluded.confirmed, commit_lsn = excluded.commit_lsn, "
-      "ordinal = excluded.ordinal, written_at = excluded.written_at "
+      "ordinal = excluded.ordinal, numbering = excluded.numbering, "
+      "written_at = excluded.written_at "
       "WHERE stored.system_identifier <> excluded.system_identifier "
+      "OR (stored.numbering <> excluded.numbering "
+      "AND (stored.timeline, stored.birth, stored.confirmed) "
+      "<= (excluded.timeline, excluded.birth, excluded.confirmed)) "
       "OR (stored.timeline, stored.birth, stored.confirmed, "
       "stored.commit_lsn, stored.ordinal) <= (excluded.timeline, "
       "excluded.birth, excluded.confirmed, excluded.commit_lsn, "
@@ -99,7 +114,7 @@ std::string SaveCheckpointSql(std::string_view table,
       quote(checkpoint.system_identifier), checkpoint.timeline,
       checkpoint.birth.ToString(), checkpoint.confirmed.ToString(),
       checkpoint.position.commit_lsn.ToString(), checkpoint.position.ordinal,
-      checkpoint.written_at.time_since_epoch().count());
+      checkpoint.numbering, checkpoint.written_at.time_since_epoch().count());
 }
 
 absl::StatusOr<Checkpoint> ParseCheckpointRow(const CheckpointRow& row) {
@@ -115,6 +130,8 @@ absl::StatusOr<Checkpoint> ParseCheckpointRow(const CheckpointRow& row) {
                            ParseLsn("commit_lsn", row.commit_lsn));
   WALPOST_ASSIGN_OR_RETURN(checkpoint.position.ordinal,
                            ParseInteger<uint64_t>("ordinal", row.ordinal));
+  WALPOST_ASSIGN_OR_RETURN(checkpoint.numbering,
+                           ParseInteger<uint64_t>("numbering", row.numbering));
   WALPOST_ASSIGN_OR_RETURN(const int64_t micros,
                            ParseInteger<int64_t>("written_at", row.written_at));
   checkpoint.written_at = WallTime(std::chrono::microseconds(micros));

@@ -15,8 +15,14 @@ namespace walpost {
 
 using QuoteLiteral = std::function<std::string(std::string_view)>;
 
-// sql/checkpoint.sql for this table: one command on one line.
+// sql/checkpoint.sql for this table, as it stands, with its comments.
+std::string CheckpointTableScript(std::string_view table);
+
+// Its command alone, on one line.
 std::string CreateCheckpointTableSql(std::string_view table);
+
+// Adds the columns that tables of older releases lack.
+std::string AlterCheckpointTableSql(std::string_view table);
 
 // For an operator, likewise on one line: makes the table where it is missing,
 // and lets `user` read and write it.
@@ -28,8 +34,9 @@ std::string LoadCheckpointSql(std::string_view table, std::string_view slot,
                               const QuoteLiteral& quote);
 
 // Inserts the row, or overwrites it unless it is a later one: of a later
-// timeline, else of a younger slot, else further on. A row of another cluster
-// was copied here, and is overwritten. Gives one row when it has written.
+// timeline, else of a younger slot, else further on (of another numbering:
+// confirmed further on). A row of another cluster was copied here, and is
+// overwritten. Gives one row when it has written.
 std::string SaveCheckpointSql(std::string_view table,
                               const Checkpoint& checkpoint,
                               const QuoteLiteral& quote);
@@ -43,6 +50,7 @@ struct CheckpointRow {
   std::string confirmed;
   std::string commit_lsn;
   std::string ordinal;
+  std::string numbering;
   std::string written_at;  // microseconds since 1970
 };
 

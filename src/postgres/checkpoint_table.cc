@@ -89,8 +89,9 @@ class CheckpointTable::Session {
     co_return co_await connection_->Execute(sql);
   }
 
-  // A session, and the table. CREATE TABLE IF NOT EXISTS would ask for the
-  // right to create even where it exists.
+  // A session, and the table with all its columns. CREATE TABLE IF NOT EXISTS
+  // would ask for the right to create even where it exists; so would ALTER
+  // TABLE.
   asio::awaitable<absl::Status> Open() {
     if (connection_ != nullptr) co_return absl::OkStatus();
     absl::StatusOr<std::unique_ptr<Connection>> connected =
@@ -98,14 +99,21 @@ class CheckpointTable::Session {
     if (!connected.ok()) co_return connected.status();
     if (abandoned_) co_return absl::CancelledError();
     connection_ = *std::move(connected);
-    const std::string find =
-        fmt::format("SELECT to_regclass({}) IS NOT NULL",
-                    connection_->Literal(QuoteQualifiedName(table_)));
+    const std::string regclass =
+        connection_->Literal(QuoteQualifiedName(table_));
+    const std::string find = fmt::format(
+        "SELECT to_regclass({0}) IS NOT NULL, EXISTS (SELECT 1 FROM "
+        "pg_catalog.pg_attribute WHERE attrelid = to_regclass({0}) AND attname "
+        "= 'numbering')",
+        regclass);
     absl::StatusOr<QueryRows> rows = co_await Execute(find);
     if (!rows.ok()) co_return rows.status();
-    if (rows->Bool(0, 0)) co_return absl::OkStatus();
-    const std::string create = CreateCheckpointTableSql(table_);
-    rows = co_await Execute(create);
+    const bool exists = rows->Bool(0, 0);
+    const bool is_of_today = rows->Bool(0, 1);
+    if (exists && is_of_today) co_return absl::OkStatus();
+    std::string make = CreateCheckpointTableSql(table_);
+    if (exists) make = AlterCheckpointTableSql(table_);
+    rows = co_await Execute(make);
     co_return rows.status();
   }
 
@@ -140,7 +148,8 @@ class CheckpointTable::Session {
     row.confirmed = rows.Text(0, 4);
     row.commit_lsn = rows.Text(0, 5);
     row.ordinal = rows.Text(0, 6);
-    row.written_at = rows.Text(0, 7);
+    row.numbering = rows.Text(0, 7);
+    row.written_at = rows.Text(0, 8);
     absl::StatusOr<Checkpoint> checkpoint = ParseCheckpointRow(row);
     if (checkpoint.ok()) return *std::move(checkpoint);
     return absl::DataLossError(

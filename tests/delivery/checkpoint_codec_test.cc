@@ -19,6 +19,7 @@ Checkpoint Example() {
   checkpoint.confirmed = Lsn(0x1'5000'1234);
   checkpoint.position.commit_lsn = Lsn(0x1'5000'2000);
   checkpoint.position.ordinal = 7;
+  checkpoint.numbering = 0x1234'5678'9ABC'DEF0;
   checkpoint.written_at =
       WallTime(std::chrono::microseconds(1'700'000'000'123'456));
   return checkpoint;
@@ -37,6 +38,7 @@ TEST(CheckpointCodecTest, KeepsTheExtremes) {
   checkpoint.birth = Lsn(UINT64_MAX);
   checkpoint.confirmed = Lsn();
   checkpoint.position.ordinal = UINT64_MAX;
+  checkpoint.numbering = UINT64_MAX;
   checkpoint.written_at = WallTime(std::chrono::microseconds(-1));
   const auto decoded = DecodeCheckpoint(EncodeCheckpoint(checkpoint));
   ASSERT_TRUE(decoded.ok()) << decoded.status();
@@ -53,6 +55,7 @@ TEST(CheckpointCodecTest, HasTheDocumentedForm) {
   checkpoint.confirmed = Lsn(3);
   checkpoint.position.commit_lsn = Lsn(4);
   checkpoint.position.ordinal = 5;
+  checkpoint.numbering = 8;
   checkpoint.written_at = WallTime(std::chrono::microseconds(6'000'007));
   const std::string bytes = EncodeCheckpoint(checkpoint);
   using namespace std::string_literals;
@@ -67,7 +70,19 @@ TEST(CheckpointCodecTest, HasTheDocumentedForm) {
             "\x29\x03\0\0\0\0\0\0\0"
             "\x31\x04\0\0\0\0\0\0\0"
             "\x38\x05"
-            "\x42\x05\x08\x06\x10\xd8\x36"s);
+            "\x42\x05\x08\x06\x10\xd8\x36"
+            "\x49\x08\0\0\0\0\0\0\0"s);
+}
+
+// As releases wrote it that knew no numbering.
+TEST(CheckpointCodecTest, ReadsOneWithoutANumbering) {
+  Checkpoint checkpoint = Example();
+  checkpoint.numbering = 0;
+  const std::string bytes = EncodeCheckpoint(checkpoint);
+  EXPECT_EQ(bytes.size() + 9, EncodeCheckpoint(Example()).size());
+  const auto decoded = DecodeCheckpoint(bytes);
+  ASSERT_TRUE(decoded.ok()) << decoded.status();
+  EXPECT_EQ(*decoded, checkpoint);
 }
 
 TEST(CheckpointCodecTest, EveryTruncationIsDataLoss) {

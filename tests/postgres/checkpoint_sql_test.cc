@@ -24,6 +24,7 @@ CheckpointRow Row() {
   row.confirmed = "1/A";
   row.commit_lsn = "FFFFFFFF/FFFFFFFF";
   row.ordinal = "9";
+  row.numbering = "9223372036854775807";
   row.written_at = "1700000000123456";
   return row;
 }
@@ -38,6 +39,7 @@ TEST(CheckpointSqlTest, ReadsARow) {
   EXPECT_EQ(checkpoint->confirmed, Lsn(0x1'0000'000A));
   EXPECT_EQ(checkpoint->position.commit_lsn, Lsn(UINT64_MAX));
   EXPECT_EQ(checkpoint->position.ordinal, 9u);
+  EXPECT_EQ(checkpoint->numbering, uint64_t{INT64_MAX});
   EXPECT_EQ(checkpoint->written_at.time_since_epoch().count(),
             1'700'000'000'123'456);
 }
@@ -54,6 +56,7 @@ TEST(CheckpointSqlTest, ValuesThatWalpostNeverWroteAreDataLoss) {
       {&CheckpointRow::confirmed, "x", "confirmed"},
       {&CheckpointRow::commit_lsn, "1", "commit_lsn"},
       {&CheckpointRow::ordinal, "-1", "ordinal"},
+      {&CheckpointRow::numbering, "-1", "numbering"},
       {&CheckpointRow::written_at, "now", "written_at"},
   };
   for (const auto& [column, text, named] : rows) {
@@ -69,10 +72,10 @@ TEST(CheckpointSqlTest, SavesEveryColumn) {
   const std::string sql =
       SaveCheckpointSql(kTable, *ParseCheckpointRow(Row()), Quote);
   EXPECT_THAT(sql, HasSubstr(R"(INSERT INTO "public"."walpost_checkpoint")"));
-  EXPECT_THAT(sql,
-              HasSubstr("(<walpost>, <7412345678901234567>, 4294967295, "
-                        "'0/15000000', '1/A', 'FFFFFFFF/FFFFFFFF', 9, "
-                        "timestamptz 'epoch' + 1700000000123456 * interval"));
+  EXPECT_THAT(sql, HasSubstr("(<walpost>, <7412345678901234567>, 4294967295, "
+                             "'0/15000000', '1/A', 'FFFFFFFF/FFFFFFFF', 9, "
+                             "9223372036854775807, timestamptz 'epoch' + "
+                             "1700000000123456 * interval"));
 }
 
 TEST(CheckpointSqlTest, QuotesTheSlotToLoad) {
@@ -89,13 +92,26 @@ TEST(CheckpointSqlTest, MakesATableOfAnyName) {
   EXPECT_THAT(sql, Not(HasSubstr("public")));
 }
 
+TEST(CheckpointSqlTest, ShowsTheWholeScript) {
+  const std::string script = CheckpointTableScript("App.point");
+  EXPECT_THAT(script, HasSubstr(R"(on "App"."point" to walpost;)"));
+  EXPECT_THAT(script, HasSubstr("-- One row per slot"));
+  EXPECT_THAT(script, Not(HasSubstr("public")));
+}
+
+TEST(CheckpointSqlTest, BringsATableOfAnOlderReleaseUpToDate) {
+  EXPECT_EQ(AlterCheckpointTableSql("App.point"),
+            R"(ALTER TABLE "App"."point" ADD COLUMN IF NOT EXISTS numbering )"
+            "bigint NOT NULL DEFAULT 0");
+}
+
 TEST(CheckpointSqlTest, TellsAnOperatorWhatToRunOnOneLine) {
   const std::string sql = GrantCheckpointTableSql(kTable, "o'walpost");
   EXPECT_THAT(sql, Not(HasSubstr("\n")));
   EXPECT_THAT(sql, Not(HasSubstr("--")));
   EXPECT_THAT(sql, HasSubstr("create table if not exists "
                              "public.walpost_checkpoint (slot text"));
-  EXPECT_THAT(sql, HasSubstr("fillfactor = 10);"));
+  EXPECT_THAT(sql, HasSubstr("fillfactor = 10); ALTER TABLE"));
   EXPECT_THAT(sql,
               HasSubstr(R"(GRANT USAGE ON SCHEMA "public" TO "o'walpost")"));
   EXPECT_THAT(sql, HasSubstr("GRANT SELECT, INSERT, UPDATE ON"));
