@@ -13,6 +13,7 @@
 
 #include "base/status_macros.h"
 #include "cli/exit_code.h"
+#include "cli/lsn_option.h"
 #include "cli/progress_line.h"
 #include "cli/replay_table.h"
 #include "cli/run_to_end.h"
@@ -56,14 +57,6 @@ absl::StatusOr<uint64_t> ParseRate(const std::string& text) {
       text));
 }
 
-absl::StatusOr<Lsn> ParseLsn(const char* option, const std::string& text) {
-  if (text.empty()) return Lsn();
-  const absl::StatusOr<Lsn> lsn = Lsn::Parse(text);
-  if (lsn.ok() && lsn->is_valid()) return lsn;
-  return absl::InvalidArgumentError(fmt::format(
-      "{}: '{}' is not an LSN; it looks like 16/B374D848", option, text));
-}
-
 absl::StatusOr<Checkpoint> ReadCheckpoint(const std::string& path) {
   std::ifstream file(path, std::ios::binary);
   std::stringstream bytes;
@@ -95,8 +88,9 @@ absl::StatusOr<Replay::Options> MakeOptions(const Arguments& arguments) {
   }
   ReplayRequest& request = options.request;
   WALPOST_ASSIGN_OR_RETURN(request.from,
-                           ParseLsn("--from-lsn", arguments.from_lsn));
-  WALPOST_ASSIGN_OR_RETURN(request.to, ParseLsn("--to-lsn", arguments.to_lsn));
+                           ParseLsnOption("--from-lsn", arguments.from_lsn));
+  WALPOST_ASSIGN_OR_RETURN(request.to,
+                           ParseLsnOption("--to-lsn", arguments.to_lsn));
   if (!arguments.from_checkpoint.empty()) {
     WALPOST_ASSIGN_OR_RETURN(request.checkpoint,
                              ReadCheckpoint(arguments.from_checkpoint));

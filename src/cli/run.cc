@@ -8,8 +8,10 @@
 
 #include "admin/http_server.h"
 #include "app/relay.h"
+#include "base/status_macros.h"
 #include "base/version.h"
 #include "cli/exit_code.h"
+#include "cli/lsn_option.h"
 #include "cli/verbs.h"
 #include "config/printer.h"
 #include "fmt/format.h"
@@ -63,10 +65,23 @@ class SignalHandler {
   bool asked_ = false;
 };
 
-int Run(const ConfigArguments& arguments, bool print_config) {
-  const absl::StatusOr<Config> config = arguments.Load();
+struct Arguments {
+  ConfigArguments config;
+  std::string from_lsn;
+  bool print_config = false;
+};
+
+absl::StatusOr<Config> LoadConfig(const Arguments& arguments) {
+  WALPOST_ASSIGN_OR_RETURN(Config config, arguments.config.Load());
+  WALPOST_ASSIGN_OR_RETURN(config.postgres.from_lsn,
+                           ParseLsnOption("--from-lsn", arguments.from_lsn));
+  return config;
+}
+
+int Run(const Arguments& arguments) {
+  const absl::StatusOr<Config> config = LoadConfig(arguments);
   if (!config.ok()) return Fail(config.status(), kExitUsage);
-  if (print_config) {
+  if (arguments.print_config) {
     fmt::print("{}", PrintConfig(*config));
     return kExitOk;
   }
@@ -111,14 +126,14 @@ int Run(const ConfigArguments& arguments, bool print_config) {
 
 void AddRun(CLI::App& app, int& exit_code) {
   CLI::App* verb = app.add_subcommand("run", "Publish committed events");
-  auto arguments = std::make_shared<ConfigArguments>();
-  auto print_config = std::make_shared<bool>(false);
-  arguments->AddTo(*verb);
-  verb->add_flag("--print-config", *print_config,
+  auto arguments = std::make_shared<Arguments>();
+  arguments->config.AddTo(*verb);
+  verb->add_option("--from-lsn", arguments->from_lsn,
+                   "At the first start on a slot that is there already: begin "
+                   "with what committed at this LSN or later");
+  verb->add_flag("--print-config", arguments->print_config,
                  "Print the configuration in effect, without secrets, and end");
-  verb->callback([arguments, print_config, &exit_code] {
-    exit_code = Run(*arguments, *print_config);
-  });
+  verb->callback([arguments, &exit_code] { exit_code = Run(*arguments); });
 }
 
 }  // namespace walpost

@@ -77,17 +77,23 @@ asio::awaitable<absl::StatusOr<std::optional<BirthRecord>>> ReadBirthRecord(
   co_return FindBirthRecord(*comment, slot);
 }
 
-asio::awaitable<absl::Status> WriteBirthRecord(Connection& connection,
-                                               std::string publication,
-                                               BirthRecord record) {
+asio::awaitable<absl::StatusOr<std::string>> BirthRecordSql(
+    Connection& connection, std::string publication, BirthRecord record) {
   absl::StatusOr<std::string> comment =
       co_await ReadComment(connection, publication);
   if (!comment.ok()) co_return comment.status();
   const std::string text = WithBirthRecord(*comment, record);
-  const std::string sql =
-      fmt::format("COMMENT ON PUBLICATION {} IS {}", QuoteName(publication),
-                  connection.Literal(text));
-  absl::StatusOr<QueryRows> rows = co_await connection.Execute(sql);
+  co_return fmt::format("COMMENT ON PUBLICATION {} IS {}",
+                        QuoteName(publication), connection.Literal(text));
+}
+
+asio::awaitable<absl::Status> WriteBirthRecord(Connection& connection,
+                                               std::string publication,
+                                               BirthRecord record) {
+  absl::StatusOr<std::string> sql =
+      co_await BirthRecordSql(connection, publication, record);
+  if (!sql.ok()) co_return sql.status();
+  absl::StatusOr<QueryRows> rows = co_await connection.Execute(*sql);
   co_return rows.status();
 }
 

@@ -40,6 +40,10 @@ boost::asio::awaitable<absl::Status> WriteBirthRecord(Connection& connection,
                                                       std::string publication,
                                                       BirthRecord record);
 
+// The SQL that does it, for the owner of the publication to run.
+boost::asio::awaitable<absl::StatusOr<std::string>> BirthRecordSql(
+    Connection& connection, std::string publication, BirthRecord record);
+
 // The record of `slot` in a comment, and a comment with `record` laid over it.
 std::optional<BirthRecord> FindBirthRecord(std::string_view comment,
                                            std::string_view slot);

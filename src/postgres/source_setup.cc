@@ -43,6 +43,7 @@ asio::awaitable<absl::Status> SourceSetup::Run(Connection& connection) {
   absl::Status status = co_await Observe();
   if (status.ok() && slot_is_in_use_) status = co_await StandBy();
   if (status.ok()) status = Continue();
+  if (status.ok()) status = CheckFromLsn();
   if (status.ok()) status = co_await LookBeforeLeaping();
   if (status.ok() && may_create()) status = co_await CreateWhatIsMissing();
   if (status.ok()) status = co_await Begin();
@@ -144,50 +145,84 @@ absl::Status SourceSetup::Continue() {
   return absl::OkStatus();
 }
 
-// From here on the slot exists. Nothing was confirmed after where it stands.
+// From here on the slot exists. Nothing was confirmed after where it stands,
+// and nothing before its birth was ours: with --from-lsn that is ahead of the
+// slot, until something is confirmed.
 asio::awaitable<absl::Status> SourceSetup::Begin() {
   absl::StatusOr<std::optional<SlotState>> slot =
       co_await FindSlot(*connection_, options_.slot);
   if (!slot.ok()) co_return slot.status();
-  const Lsn stands = *slot ? (*slot)->confirmed_flush_lsn : Lsn();
-  slot_position_ = stands;
-  if (options_.from_lsn.is_valid() && !has_streamed_) {
-    const absl::Status status = BeginAt(options_.from_lsn, stands);
-    if (!status.ok()) co_return status;
-  }
+  slot_position_ = *slot ? (*slot)->confirmed_flush_lsn : Lsn();
   co_await SetUpGuardSlot(*connection_, options_);
-  ResumeAt(stands, Position());
+  Lsn begins = std::max(slot_position_, from_lsn_);
+  if (birth_record_) begins = std::max(begins, birth_record_->consistent_point);
+  ResumeAt(begins, Position());
   if (!is_first_start_) co_return absl::OkStatus();
-  birth_ = stands;
-  const BirthRecord record{options_.slot, birth_, system_identifier_};
+  birth_ = begins;
+  co_return co_await RecordBirth(begins);
+}
+
+asio::awaitable<absl::Status> SourceSetup::RecordBirth(Lsn begins) {
+  const BirthRecord record{options_.slot, begins, system_identifier_};
+  const std::string& publication = options_.publication;
   const absl::Status written =
-      co_await WriteBirthRecord(*connection_, options_.publication, record);
-  if (!written.ok()) {
+      co_await WriteBirthRecord(*connection_, publication, record);
+  if (written.ok()) co_return written;
+  const std::string cause(written.message());
+  if (!from_lsn_.is_valid()) {
     spdlog::warn(
         "the birth of slot {} is not on record, so one that is gone "
         "is not noticed at the next start: {}; walpost init as the "
         "owner of the publication writes it",
-        options_.slot, std::string(written.message()));
+        options_.slot, cause);
+    co_return absl::OkStatus();
   }
-  co_return absl::OkStatus();
+  absl::StatusOr<std::string> sql =
+      co_await BirthRecordSql(*connection_, publication, record);
+  if (!sql.ok()) co_return sql.status();
+  co_return absl::FailedPreconditionError(fmt::format(
+      "--from-lsn {}: where slot {} begins cannot be put on record, so the "
+      "next start would not know of it: {}. As the owner of the publication "
+      "run: {};",
+      from_lsn_.ToString(), options_.slot, cause, *sql));
 }
 
-// --from-lsn: for the first start on a slot that others made.
-absl::Status SourceSetup::BeginAt(Lsn from, Lsn stands) {
+// --from-lsn: for the first start on a slot that others made. Later ones know
+// better, and a flag that stays in a unit file must not harm them.
+absl::Status SourceSetup::CheckFromLsn() {
+  const Lsn from = options_.from_lsn;
+  from_lsn_ = Lsn();
+  if (!from.is_valid() || has_streamed_) return absl::OkStatus();
   if (!is_first_start_) {
-    return absl::FailedPreconditionError(fmt::format(
-        "--from-lsn is for the first start on a slot; slot {} is in use since "
-        "{}: leave it out, or see walpost replay",
-        options_.slot, birth_.ToString()));
+    spdlog::warn(
+        "--from-lsn {} is for the first start on slot {} and has no effect: "
+        "the slot is in use since {}",
+        from.ToString(), options_.slot, birth_.ToString());
+    return absl::OkStatus();
   }
+  const std::string option = fmt::format("--from-lsn {}", from.ToString());
+  if (!observed_.slot) {
+    return absl::FailedPreconditionError(fmt::format(
+        "{}: slot {} does not exist, and one that is made now begins now: "
+        "leave it out, or publish from the table with walpost replay "
+        "--from-table",
+        option, options_.slot));
+  }
+  const Lsn stands = observed_.slot->confirmed;
   if (from < stands) {
     return absl::FailedPreconditionError(fmt::format(
-        "--from-lsn {}: slot {} stands at {}, and Postgres sends nothing from "
-        "before that: leave it out, or publish from the table with walpost "
-        "replay --from-table",
-        from.ToString(), options_.slot, stands.ToString()));
+        "{}: slot {} stands at {}, and Postgres sends nothing from before "
+        "that: leave it out, or publish from the table with walpost replay "
+        "--from-table",
+        option, options_.slot, stands.ToString()));
   }
-  ResumeAt(from, Position());
+  if (from > observed_.wal_end) {
+    return absl::FailedPreconditionError(fmt::format(
+        "{}: the server's WAL ends at {}: what commits until there would be "
+        "passed over; give an LSN that it has written",
+        option, observed_.wal_end.ToString()));
+  }
+  from_lsn_ = from;
   return absl::OkStatus();
 }
 

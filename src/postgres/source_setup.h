@@ -67,7 +67,8 @@ class SourceSetup {
   KnownSource Known() const;
   absl::Status Continue();
   void ResumeAt(Lsn confirmed, const Position& position);
-  absl::Status BeginAt(Lsn from, Lsn stands);
+  absl::Status CheckFromLsn();
+  boost::asio::awaitable<absl::Status> RecordBirth(Lsn begins);
   boost::asio::awaitable<absl::Status> CreateWhatIsMissing();
   boost::asio::awaitable<absl::Status> LookBeforeLeaping();
   boost::asio::awaitable<absl::Status> StartReplication();
@@ -88,6 +89,7 @@ class SourceSetup {
   bool slot_is_in_use_ = false;
   std::vector<Finding> findings_;
   Lsn suspected_after_;  // a checkpoint that the slot was ahead of
+  Lsn from_lsn_;         // of --from-lsn, while it applies
   bool is_first_start_ = false;
 
   std::string system_identifier_;

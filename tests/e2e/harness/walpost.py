@@ -31,8 +31,12 @@ class Walpost:
         self._peak = 0  # of the runs that have ended
         self._log_path = self._directory / "walpost.log"
         self._log_begin = 0
-        self.config = config
         self.config_path = self._directory / "walpost.yaml"
+        self.configure(config)
+
+    def configure(self, config):
+        """Another configuration, for the next start."""
+        self.config = config
         # JSON is YAML.
         self.config_path.write_text(
             config if isinstance(config, str)
@@ -46,13 +50,13 @@ class Walpost:
     def pid(self):
         return self._process.pid
 
-    def start(self):
+    def start(self, *words):
         """Starts `walpost run`; does not wait for anything."""
         assert self._process is None or not self._process.running()
         if self._log_path.exists():
             self._log_begin = self._log_path.stat().st_size
         self._process = Process(
-            [walpost_binary(), "run", "-c", self.config_path],
+            [walpost_binary(), "run", "-c", self.config_path, *words],
             self._log_path, env=self._env)
         return self
 
