@@ -9,6 +9,7 @@
 #include "cli/verbs.h"
 #include "fmt/format.h"
 #include "kafka/cluster_check.h"
+#include "postgres/birth_check.h"
 #include "postgres/failover_check.h"
 #include "postgres/preflight.h"
 
@@ -32,7 +33,29 @@ asio::awaitable<Findings> CheckPostgres(asio::any_io_executor executor,
       co_await Connection::Connect(executor, options);
   if (!connection.ok()) co_return connection.status();
   Preflight preflight(**connection, config.postgres, config.outbox, routes);
-  co_return co_await preflight.Run();
+  Findings found = co_await preflight.Run();
+  if (!found.ok()) co_return found.status();
+  BirthCheck birth(**connection, config.postgres);
+  Findings born = co_await birth.Run();
+  if (!born.ok()) co_return born.status();
+  found->insert(found->end(), born->begin(), born->end());
+  co_return found;
+}
+
+// What is noticed of others at the slot, and what is not.
+std::vector<Finding> CheckStore(const CheckpointOptions& options) {
+  Finding finding{Severity::kOk, "checkpoint.store",
+                  "is set: a slot that somebody else advanced or made again is "
+                  "noticed",
+                  ""};
+  if (options.store == CheckpointOptions::Store::kNone) {
+    finding.severity = Severity::kNote;
+    finding.text =
+        "is none: a slot that is gone is noticed, but not one that somebody "
+        "else advanced or made again";
+    finding.remedy = "checkpoint.store: file, postgres or kafka notices it";
+  }
+  return {finding};
 }
 
 // What the standbys among the hosts of the conninfo are missing; a host that
@@ -123,6 +146,7 @@ int Check(const ConfigArguments& arguments) {
 
   const bool postgres_error =
       Print(RunCheckPostgres(*config, *routes), "Postgres");
+  Print(CheckStore(config->checkpoint), "checkpoint");
   if (config->postgres.failover) {
     Print(RunCheckStandbys(*config), "standbys");
   }

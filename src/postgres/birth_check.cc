@@ -1,0 +1,105 @@
+#include "postgres/birth_check.h"
+
+#include "fmt/format.h"
+#include "postgres/publication.h"
+
+namespace walpost {
+
+namespace asio = boost::asio;
+
+void BirthCheck::Add(Severity severity, std::string text, std::string remedy) {
+  findings_.push_back({severity, fmt::format("birth of slot {}", options_.slot),
+                       std::move(text), std::move(remedy)});
+}
+
+asio::awaitable<absl::StatusOr<std::vector<Finding>>> BirthCheck::Run() {
+  absl::Status status = co_await Observe();
+  if (!status.ok()) co_return status;
+  if (!has_publication_) co_return findings_;
+  if (record_) {
+    CheckRecord();
+  } else {
+    status = co_await CheckMissing();
+  }
+  if (!status.ok()) co_return status;
+  co_return findings_;
+}
+
+asio::awaitable<absl::Status> BirthCheck::Observe() {
+  const std::string sql = fmt::format(
+      "SELECT pg_catalog.pg_has_role(pubowner, 'USAGE'), current_user "
+      "FROM pg_catalog.pg_publication WHERE pubname = {}",
+      connection_.Literal(options_.publication));
+  absl::StatusOr<QueryRows> rows = co_await connection_.Execute(sql);
+  if (!rows.ok()) co_return rows.status();
+  has_publication_ = rows->size() > 0;
+  if (!has_publication_) co_return absl::OkStatus();
+  may_write_ = rows->Bool(0, 0);
+  role_ = rows->Text(0, 1);
+  const std::string identify = "IDENTIFY_SYSTEM";
+  absl::StatusOr<QueryRows> system = co_await connection_.Execute(identify);
+  if (!system.ok()) co_return system.status();
+  system_identifier_ = system->Text(0, 0);
+  absl::StatusOr<std::optional<SlotState>> slot =
+      co_await FindSlot(connection_, options_.slot);
+  if (!slot.ok()) co_return slot.status();
+  slot_ = *slot;
+  absl::StatusOr<std::optional<BirthRecord>> record = co_await ReadBirthRecord(
+      connection_, options_.publication, options_.slot);
+  if (!record.ok()) co_return record.status();
+  record_ = *record;
+  co_return absl::OkStatus();
+}
+
+void BirthCheck::CheckRecord() {
+  const std::string born = record_->consistent_point.ToString();
+  if (record_->system_identifier != system_identifier_) {
+    return Add(Severity::kError,
+               fmt::format("is on record as of system {}, and this is system "
+                           "{}: the database is a copy, or the wrong one",
+                           record_->system_identifier, system_identifier_),
+               "correct postgres.conninfo; or walpost recover, when the "
+               "database has moved here; or walpost init --fresh, when it "
+               "begins a life of its own");
+  }
+  if (!slot_) {
+    return Add(Severity::kError,
+               fmt::format("is on record, at {}, and the slot is gone: run "
+                           "will not make another one",
+                           born),
+               "walpost recover --dry-run, then walpost recover");
+  }
+  if (may_write_) {
+    return Add(Severity::kOk, fmt::format("is on record, at {}", born));
+  }
+  Add(Severity::kNote,
+      fmt::format("is on record, at {}, but role {} does not own publication "
+                  "{}: walpost recover and walpost init --fresh cannot change "
+                  "it",
+                  born, role_, options_.publication),
+      "run those two as the owner of the publication");
+}
+
+asio::awaitable<absl::Status> BirthCheck::CheckMissing() {
+  if (may_write_) {
+    Add(Severity::kNote, "is not on record yet; run will write it");
+    co_return absl::OkStatus();
+  }
+  const std::string text = fmt::format(
+      "is not on record, and role {} cannot write it, for it does not own "
+      "publication {}: a slot that is dropped is not noticed",
+      role_, options_.publication);
+  std::string remedy = "make the slot, then run walpost check again";
+  if (slot_) {
+    const BirthRecord record{options_.slot, slot_->confirmed_flush_lsn,
+                             system_identifier_};
+    absl::StatusOr<std::string> sql =
+        co_await BirthRecordSql(connection_, options_.publication, record);
+    if (!sql.ok()) co_return sql.status();
+    remedy = fmt::format("as the owner of the publication: {};", *sql);
+  }
+  Add(Severity::kWarning, text, remedy);
+  co_return absl::OkStatus();
+}
+
+}  // namespace walpost

@@ -1,0 +1,50 @@
+// BirthCheck: is the birth of the slot on record, and does the record fit?
+//
+//   auto findings = co_await BirthCheck(connection, options).Run();
+//
+// For `check`; `run` judges by itself (delivery/continuity.h), and writes a
+// record that is missing where its role may.
+#pragma once
+
+#include <boost/asio/awaitable.hpp>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "base/finding.h"
+#include "postgres/birth_record.h"
+#include "postgres/connection.h"
+#include "postgres/slot.h"
+#include "postgres/source_options.h"
+
+namespace walpost {
+
+class BirthCheck {
+ public:
+  // Both outlive the object. The connection is one for replication.
+  BirthCheck(Connection& connection, const WalSourceOptions& options)
+      : connection_(connection), options_(options) {}
+
+  // Nothing without a publication. Errors are of the connection or of a query,
+  // not findings.
+  boost::asio::awaitable<absl::StatusOr<std::vector<Finding>>> Run();
+
+ private:
+  boost::asio::awaitable<absl::Status> Observe();
+  boost::asio::awaitable<absl::Status> CheckMissing();
+  void CheckRecord();
+  void Add(Severity severity, std::string text, std::string remedy = "");
+
+  Connection& connection_;
+  const WalSourceOptions& options_;
+  bool has_publication_ = false;
+  bool may_write_ = false;
+  std::string role_;
+  std::string system_identifier_;
+  std::optional<SlotState> slot_;
+  std::optional<BirthRecord> record_;
+  std::vector<Finding> findings_;
+};
+
+}  // namespace walpost
