@@ -53,6 +53,11 @@ class JsonObjectWriter {
   rapidjson::PrettyWriter<rapidjson::StringBuffer> writer_{buffer_};
 };
 
+// "16/B374D838/2": LSN of the commit, ordinal in the transaction.
+std::string ToText(const Position& position) {
+  return fmt::format("{}/{}", position.commit_lsn.ToString(), position.ordinal);
+}
+
 // The event that nothing passes; nulls when there is none.
 void AddStoppage(const std::optional<Stoppage>& stoppage,
                  JsonObjectWriter& json) {
@@ -61,8 +66,7 @@ void AddStoppage(const std::optional<Stoppage>& stoppage,
   std::optional<std::string> event_id;
   if (stoppage) {
     code = ReasonCodeOf(stoppage->reason);
-    position = fmt::format("{}/{}", stoppage->position.commit_lsn.ToString(),
-                           stoppage->position.ordinal);
+    position = ToText(stoppage->position);
     event_id = stoppage->event_id;
   }
   json.Add("stopped_reason_code", code);
@@ -76,9 +80,7 @@ void AddCheckpoint(const RelayStatus& status, JsonObjectWriter& json) {
   std::optional<std::string> position;
   if (status.checkpoint_store) {
     lsn = status.checkpoint.confirmed;
-    position =
-        fmt::format("{}/{}", status.checkpoint.position.commit_lsn.ToString(),
-                    status.checkpoint.position.ordinal);
+    position = ToText(status.checkpoint.position);
   }
   json.Add("checkpoint_lsn", lsn);
   json.Add("checkpoint_position", position);
@@ -121,6 +123,7 @@ std::string StatusJson(const RelayStatus& status, std::string_view version) {
 
   json.Add("server_wal_end", status.server_wal_end);
   json.Add("received_lsn", status.received);
+  json.Add("acknowledged_position", ToText(status.acknowledged));
   json.Add("confirmed_lsn", status.confirmed);
   json.Add("lag_bytes", status.lag_bytes());
   json.Add("retained_wal_bytes", status.retained_wal_bytes);

@@ -75,6 +75,7 @@ RelayStatus Relay::Status() const {
   const AcknowledgementWindow& window = pipeline_.window();
   status.received = window.received();
   status.confirmed = window.confirmed();
+  status.acknowledged = window.acknowledged_through();
   status.in_flight_records = window.in_flight_records();
   status.in_flight_bytes = window.in_flight_bytes();
   status.max_in_flight_records = config_.window.max_records;

@@ -86,6 +86,15 @@ class StatusText {
     return found->value.IsTrue() ? "true" : "false";
   }
 
+  // "event 2 of the transaction at 16/B374D838"
+  std::string Event(const char* name) const {
+    const std::string text = Get(name);
+    const size_t slash = text.rfind('/');
+    if (slash == std::string::npos || text.substr(slash) == "/0") return "none";
+    return fmt::format("event {} of the transaction at {}",
+                       text.substr(slash + 1), text.substr(0, slash));
+  }
+
   std::string Size(const char* name) const {
     const auto found = json_.FindMember(name);
     if (found == json_.MemberEnd() || !found->value.IsUint64()) return "-";
@@ -115,13 +124,22 @@ void Print(const rapidjson::Document& json) {
              text.Get("system_identifier"), text.Get("timeline"));
   fmt::print("server at  {}\n", text.Get("server_wal_end"));
   fmt::print("received   {}\n", text.Get("received_lsn"));
+  fmt::print("in Kafka   {}\n", text.Event("acknowledged_position"));
   fmt::print("confirmed  {}, {} behind the server\n", text.Get("confirmed_lsn"),
              text.Size("lag_bytes"));
   fmt::print("WAL kept   {} of {}, {}\n", text.Size("retained_wal_bytes"),
              text.Size("wal_budget_bytes"), text.Get("wal_status"));
+  if (text.Get("checkpoint_store") != "-") {
+    fmt::print("checkpoint {}, {}\n           {}\n", text.Get("checkpoint_lsn"),
+               text.Event("checkpoint_position"), text.Get("checkpoint_store"));
+  }
+  fmt::print("restart    reads from {}, {} before what is received\n",
+             text.Get("restart_lsn"), text.Size("restart_rereads_bytes"));
   if (text.Get("guard_lsn") != "-") {
-    fmt::print("replay     from {}, {} before the confirmed LSN\n",
-               text.Get("guard_lsn"), text.Size("replay_window_bytes"));
+    fmt::print(
+        "replay     from {} (slot {}_guard), {} before the confirmed LSN\n",
+        text.Get("guard_lsn"), text.Get("slot"),
+        text.Size("replay_window_bytes"));
   }
   fmt::print("in flight  {} of {} records, {} of {}\n",
              text.Get("in_flight_records"), text.Get("max_in_flight_records"),

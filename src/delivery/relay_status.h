@@ -52,6 +52,7 @@ struct RelayStatus {
   Lsn server_wal_end;
   Lsn received;   // everything before it has been handed to the producer
   Lsn confirmed;  // everything before it is durable in Kafka
+  Position acknowledged;  // the newest event up to which all are, too
   std::optional<uint64_t> retained_wal_bytes;  // kept by the server for us
   std::optional<std::string> wal_status;       // pg_replication_slots
   std::optional<Lsn> guard_lsn;   // a replay can go back to there; nullopt: no

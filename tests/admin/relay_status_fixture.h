@@ -17,6 +17,7 @@ inline RelayStatus SomeStatus() {
   status.server_wal_end = Lsn(0x16'B374'D948);
   status.received = Lsn(0x16'B374'D8A8);
   status.confirmed = Lsn(0x16'B374'D848);
+  status.acknowledged = {Lsn(0x16'B374'D878), 4};
   status.retained_wal_bytes = 33'554'432;
   status.wal_status = "extended";
   status.checkpoint_store = "file x";

@@ -29,6 +29,7 @@ TEST(StatusJsonTest, ShowsEverything) {
   "server_version": 170002,
   "server_wal_end": "16/B374D948",
   "received_lsn": "16/B374D8A8",
+  "acknowledged_position": "16/B374D878/4",
   "confirmed_lsn": "16/B374D848",
   "lag_bytes": 256,
   "retained_wal_bytes": 33554432,

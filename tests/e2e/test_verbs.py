@@ -66,6 +66,64 @@ def test_init_print_only_prints(walpost, database, kafka, topics):
     assert relay.verb("check").returncode == 0
 
 
+def test_init_print_has_the_table_of_the_checkpoint(walpost, database, kafka,
+                                                    topics):
+    relay = _manual(walpost, database, kafka, topics, checkpoint={
+        "store": "postgres", "table": "public.point"})
+    printed = relay.verb("init", "--print")
+    assert "create table if not exists \"public\".\"point\"" in printed.stdout
+    subprocess.run(["psql", "-X", "-q", "-v", "ON_ERROR_STOP=1", "-d",
+                    database.conninfo()], input=printed.stdout, text=True,
+                   stdout=subprocess.DEVNULL, check=True)
+    relay.run()
+    database.execute(_ROW, ("order", "order-1"))
+    database.wait_confirmed(database.name)
+    assert database.value("select count(*) from point") == 1
+
+
+def test_check_says_what_only_a_checkpoint_notices(walpost, database, kafka,
+                                                   topics):
+    plain = walpost(database, kafka, topics)
+    stored = walpost(database, kafka, topics, checkpoint={"store": "kafka"})
+    assert "note    checkpoint.store is none" in plain.verb("check").stdout
+    assert "ok      checkpoint.store is set" in stored.verb("check").stdout
+
+
+def test_check_looks_at_the_birth_record(walpost, database, kafka, topics):
+    owner = _manual(walpost, database, kafka, topics)
+    role = database.name + "_role"
+    database.execute(f"create role {role} login replication")
+    try:
+        poor = walpost(database, kafka, topics, postgres={
+            "conninfo": database.conninfo(role)})
+        owner.verb("init")
+        assert "is on record, at" in owner.verb("check").stdout
+        assert f"role {role} does not own" in poor.verb("check").stdout
+
+        database.execute("comment on publication walpost is 'ours'")
+        assert "run will write it" in owner.verb("check").stdout
+        said = poor.verb("check").stdout
+        assert "warning birth of slot" in said
+        # What it says mends it, and keeps what people wrote.
+        sql = re.search(r"COMMENT ON PUBLICATION [^;]*;", said)[0]
+        database.execute(sql)
+        assert database.value(
+            "select obj_description(oid, 'pg_publication') from "
+            "pg_publication").startswith("ours\nwalpost: slot ")
+        assert "warning birth" not in poor.verb("check").stdout
+
+        database.execute("select pg_drop_replication_slot(%s)",
+                         (database.name,))
+        gone = owner.verb("check")
+        assert gone.returncode == 1
+        assert "the slot is gone" in gone.stdout
+        assert "walpost recover" in gone.stdout
+        database.execute(sql.replace("of system ", "of system 1"))
+        assert "this is system" in owner.verb("check").stdout
+    finally:
+        database.execute(f"drop role {role}")
+
+
 def test_init_with_failover(walpost, database, kafka, topics):
     made = _manual(walpost, database, kafka, topics).verb("init", "--failover")
     if int(database.value("show server_version_num")) < 170000:
@@ -186,6 +244,21 @@ def test_p10_status_tells_of_the_one_that_runs(walpost, database, kafka,
     relay.wait_unready("cannot be delivered")
     stuck = relay.verb("status")
     assert stuck.returncode == 1 and "cannot be delivered" in stuck.stdout
+
+
+def test_status_shows_what_a_restart_would_do(walpost, database, kafka, outbox,
+                                              topics):
+    relay = walpost(database, kafka, topics, checkpoint={"store": "postgres"},
+                    replay={"window": "64MiB"}).run()
+    outbox.insert("order", "order-1")
+    database.wait_confirmed(database.name)
+    said = relay.verb("status").stdout
+    for pattern in (r"^in Kafka   event 1 of the transaction at \S+$",
+                    r"^checkpoint \S+, event 1 of the transaction at \S+$",
+                    r"^           table public.walpost_checkpoint$",
+                    r"^restart    reads from \S+, \S+ \S+ before what is",
+                    rf"^replay     from \S+ \(slot {database.name}_guard\)"):
+        assert re.search(pattern, said, re.M), f"{pattern}\n{said}"
 
 
 def test_status_needs_a_port_to_ask(walpost, database, kafka, topics):
