@@ -6,7 +6,9 @@ a slot and topics of its own. A test that harms a server starts one of its own.
 
 import contextlib
 import copy
+import os
 import pathlib
+import random
 import secrets
 import shutil
 import sys
@@ -19,7 +21,7 @@ sys.dont_write_bytecode = True
 # pylint: disable=wrong-import-position
 from harness import (ExternalKafka, ExternalPostgres, Kafka,  # noqa: E402
                      KafkaCluster, KafkaReader, Outbox, Postgres, Proxy,
-                     Walpost)
+                     Walpost, note)
 from harness.figures import noted  # noqa: E402
 from harness.ports import free_port  # noqa: E402
 
@@ -147,6 +149,16 @@ def own_database(own_postgres):
 def topics():
     """What the names of this test's topics begin with."""
     return f"t{secrets.token_hex(4)}."
+
+
+@pytest.fixture
+def dice():
+    """Random numbers; WALPOST_SEED replays those of a run that failed."""
+    seed = os.environ.get("WALPOST_SEED") or secrets.token_hex(4)
+    note(f"WALPOST_SEED={seed}")
+    random_numbers = random.Random(seed)
+    random_numbers.seed_text = seed
+    return random_numbers
 
 
 @pytest.fixture

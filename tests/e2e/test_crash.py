@@ -5,26 +5,13 @@ says 500), WALPOST_SEED replays a run that failed.
 """
 
 import os
-import random
-import secrets
 import time
 
-import pytest
-
-from harness import Load, Outbox, judge, note, wait_until
+from harness import Load, Outbox, judge, wait_until
 
 _CRASHES = int(os.environ.get("WALPOST_CRASHES", "20"))
 # So that a long run ends with as many events as can be judged.
 _PAUSE_S = 0.005 if _CRASHES <= 50 else 0.05
-
-
-@pytest.fixture
-def dice():
-    seed = os.environ.get("WALPOST_SEED") or secrets.token_hex(4)
-    note(f"WALPOST_SEED={seed}")
-    random_numbers = random.Random(seed)
-    random_numbers.seed_text = seed
-    return random_numbers
 
 
 def test_p1_p3_p5_walpost_is_killed_at_random_points(

@@ -8,7 +8,7 @@ import time
 
 import pytest
 
-from harness import (Database, Load, Outbox, Postgres, judge, lsn,
+from harness import (Database, Load, Outbox, Postgres, judge, lsn, verify,
                      wait_until)
 from harness.paths import REPOSITORY
 
@@ -85,6 +85,18 @@ def test_p9_p10_without_a_failover_slot_a_promotion_stops_it(
     standby.promote()
     text = relay.wait_unready("was promoted", seconds=60)
     assert "walpost recover" in text and database.name in text
+    assert relay.stop() == 0
+    database.move_to(standby)
+    for number in range(2, 12):
+        outbox.insert("order", f"order-{number}")
+    mended = relay.verb("recover")
+    assert mended.returncode == 0, mended.stderr
+    assert "10 published" in mended.stdout
+    relay.run()
+    outbox.insert("order", "order-12")
+    database.wait_confirmed(database.name)
+    assert verify(relay)["clean"]
+    assert relay.stop() == 0
 
 
 def test_check_says_what_a_promotion_would_lack(walpost, make_pair, major_17,

@@ -172,6 +172,7 @@ def test_p9_recover_after_the_slot_was_lost(walpost, directory, kafka, topics):
         _fill(database, 10)
         database.wait_confirmed(database.name)
         _check_all_there(outbox, _read(kafka, topics))
+        assert verify(relay)["clean"]
         relay.close()
     finally:
         server.close()

@@ -18,6 +18,7 @@ from harness.outbox import Outbox
 from harness.postgres import Postgres
 from harness.proxy import Proxy
 from harness.readiness import Readiness
+from harness.stored import STORES, Store
 from harness.waiting import wait_until
 from harness.walpost import Walpost
 
@@ -37,6 +38,8 @@ __all__ = [
     "Proxy",
     "Readiness",
     "Record",
+    "STORES",
+    "Store",
     "Walpost",
     "judge",
     "lsn",

@@ -69,13 +69,18 @@ class KafkaReader:
 
     def size(self, topic):
         """How many records a topic holds, by its last offsets alone."""
+        return sum(self.ends(topic).values())
+
+    def ends(self, topic):
+        """The offset of the next record, by partition."""
         entry, = (entry for entry in json.loads(
             self._kcat("-L", "-t", topic))["topics"])
         words = [word for partition in entry["partitions"]
                  for word in ("-t", f"{topic}:{partition['partition']}:-1")]
-        ends = json.loads(self._kcat("-Q", *words))
-        return sum(partition["offset"] for partition in ends[topic].values()
-                   if isinstance(partition, dict))
+        ends = json.loads(self._kcat("-Q", *words))[topic]
+        return {int(number): partition["offset"]
+                for number, partition in ends.items()
+                if isinstance(partition, dict)}
 
     def _kcat(self, *arguments):
         asked = subprocess.run(

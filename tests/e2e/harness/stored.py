@@ -1,0 +1,137 @@
+"""The checkpoint where walpost keeps it, read by the published contract alone
+(proto/walpost/v1/checkpoint.proto, sql/checkpoint.sql)."""
+
+import dataclasses
+import pathlib
+import subprocess
+import tempfile
+import zlib
+
+from harness.kafka_reader import KafkaReader
+from harness.lsn import lsn
+
+STORES = ("file", "postgres", "kafka")
+
+_COLUMNS = ("slot, system_identifier, timeline, birth, confirmed, commit_lsn, "
+            "ordinal, numbering, written_at")
+
+
+@dataclasses.dataclass(frozen=True)
+class Stored:
+    """What tests ask of a checkpoint."""
+
+    system_identifier: str
+    confirmed: int
+    position: tuple  # (LSN of the commit, ordinal)
+
+
+class Store:
+    """One store of one slot; `section` is its part of the configuration."""
+
+    def __init__(self, kind, directory, database, kafka, topics, **section):
+        self._database = database
+        self._kafka = kafka
+        self.kind = kind
+        self.path = pathlib.Path(directory) / "checkpoint"
+        self.topic = f"checkpoint.{topics}topic"  # not one of its topics
+        self.section = {"store": kind, "interval": "200ms",
+                        "path": str(self.path), "topic": self.topic, **section}
+
+    def read(self):
+        """The checkpoint; None when there is none yet."""
+        raw = self.raw()
+        if raw is None:
+            return None
+        if self.kind == "postgres":
+            return Stored(raw[1], lsn(raw[4]), (lsn(raw[5]), raw[6]))
+        return _decode(raw)
+
+    def raw(self):
+        """As it lies there: bytes, or the columns of the row."""
+        if self.kind == "file":
+            return self.path.read_bytes() if self.path.exists() else None
+        if self.kind == "postgres":
+            if not self._database.value(
+                    "select to_regclass('walpost_checkpoint') is not null"):
+                return None
+            rows = self._database.execute(
+                f"select {_COLUMNS} from walpost_checkpoint where slot = %s",
+                (self._database.name,))
+            return rows[0] if rows else None
+        reader = KafkaReader(self._kafka.bootstrap)
+        if self.topic not in reader.topics(self.topic):
+            return None
+        values = [record.value for record in reader.read(self.topic)
+                  if record.key == self._database.name.encode()]
+        return values[-1] if values else None
+
+    def put(self, raw):
+        """Writes over what is there."""
+        if self.kind == "file":
+            self.path.write_bytes(raw)
+        elif self.kind == "postgres":
+            self._database.execute(
+                "delete from walpost_checkpoint where slot = %s", raw[:1])
+            self._database.execute(
+                f"insert into walpost_checkpoint ({_COLUMNS}) values "
+                f"({', '.join(['%s'] * len(raw))})", raw)
+        else:
+            self.put_record(self._database.name, raw)
+
+    def put_record(self, key, value):
+        """A record into the topic."""
+        with tempfile.NamedTemporaryFile() as file:
+            file.write(value)
+            file.flush()
+            subprocess.run(["kcat", "-b", self._kafka.bootstrap, "-P", "-t",
+                            self.topic, "-k", key, file.name], check=True)
+
+
+def with_other_system(store):
+    """The raw checkpoint, as another cluster would have written it."""
+    raw = store.raw()
+    if store.kind == "postgres":
+        return (raw[0], "1" + raw[1][1:-1] + "0", *raw[2:])
+    own = _decode(raw).system_identifier.encode()
+    other = own[::-1]
+    assert own != other
+    body = raw[:-4].replace(own, other)
+    return body + zlib.crc32(body).to_bytes(4, "big")
+
+
+def _decode(raw):
+    body, checksum = raw[:-4], raw[-4:]
+    assert body[:5] == b"WPCK\x01", raw
+    assert zlib.crc32(body).to_bytes(4, "big") == checksum, raw
+    fields = _fields(body[5:])
+    return Stored(fields[1].decode(), fields.get(5, 0),
+                  (fields.get(6, 0), fields.get(7, 0)))
+
+
+def _fields(message):
+    """Number -> value of a protobuf message, as far as ours goes."""
+    fields = {}
+    at = 0
+    while at < len(message):
+        tag, at = _varint(message, at)
+        if tag & 7 == 0:
+            value, at = _varint(message, at)
+        elif tag & 7 == 1:
+            value, at = int.from_bytes(message[at:at + 8], "little"), at + 8
+        else:
+            assert tag & 7 == 2, tag
+            size, at = _varint(message, at)
+            value, at = message[at:at + size], at + size
+        fields[tag >> 3] = value
+    return fields
+
+
+def _varint(message, at):
+    value = shift = 0
+    while True:
+        byte = message[at]
+        at += 1
+        value |= (byte & 127) << shift
+        shift += 7
+        if byte < 128:
+            return value, at
