@@ -168,23 +168,23 @@ asio::awaitable<absl::Status> SourceSetup::RecordBirth(Lsn begins) {
   const absl::Status written =
       co_await WriteBirthRecord(*connection_, publication, record);
   if (written.ok()) co_return written;
-  const std::string cause(written.message());
   if (!from_lsn_.is_valid()) {
     spdlog::warn(
         "the birth of slot {} is not on record, so one that is gone "
-        "is not noticed at the next start: {}; walpost init as the "
-        "owner of the publication writes it",
-        options_.slot, cause);
+        "is not noticed at the next start: {}; walpost check has the SQL for "
+        "the owner of the publication",
+        options_.slot, std::string(written.message()));
     co_return absl::OkStatus();
   }
+  if (!absl::IsFailedPrecondition(written)) co_return written;
   absl::StatusOr<std::string> sql =
       co_await BirthRecordSql(*connection_, publication, record);
   if (!sql.ok()) co_return sql.status();
   co_return absl::FailedPreconditionError(fmt::format(
-      "--from-lsn {}: where slot {} begins cannot be put on record, so the "
-      "next start would not know of it: {}. As the owner of the publication "
-      "run: {};",
-      from_lsn_.ToString(), options_.slot, cause, *sql));
+      "--from-lsn {}: the next start would not know that slot {} begins there, "
+      "for the role of walpost does not own publication {} and cannot put it "
+      "on record; as the owner run: {};",
+      from_lsn_.ToString(), options_.slot, publication, *sql));
 }
 
 // --from-lsn: for the first start on a slot that others made. Later ones know

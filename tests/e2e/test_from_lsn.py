@@ -4,7 +4,7 @@ import re
 
 import pytest
 
-from harness import KafkaReader, lsn, verify, wait_until
+from harness import KafkaReader, Outbox, lsn, verify
 
 
 def _text(number):
@@ -21,12 +21,7 @@ def _commit(outbox, numbers):
         outbox.insert("order", "key", str(number))
 
 
-@pytest.fixture
-def backlog(walpost, database, kafka, outbox, topics):
-    """A slot with ten events, and the LSN between the first and the last five.
-
-    Returns (relay, where the slot stands, the LSN).
-    """
+def _make_backlog(walpost, database, kafka, outbox, topics):
     relay = walpost(database, kafka, topics)
     assert relay.verb("init").returncode == 0
     # As another program would have left it: nobody knows of its birth.
@@ -36,6 +31,15 @@ def backlog(walpost, database, kafka, outbox, topics):
     middle = database.current_lsn()
     _commit(outbox, range(5, 10))
     return relay, stands, middle
+
+
+@pytest.fixture
+def backlog(walpost, database, kafka, outbox, topics):
+    """A slot with ten events, and the LSN between the first and the last five.
+
+    Returns (relay, where the slot stands, the LSN).
+    """
+    return _make_backlog(walpost, database, kafka, outbox, topics)
 
 
 def _refused(relay, *words):
@@ -68,25 +72,25 @@ def test_only_what_committed_there_or_later(backlog, database, kafka, outbox,
     assert _values(kafka, topics) == list(range(5, 14))
 
 
-def test_a_crash_before_anything_is_confirmed_keeps_it(
-        backlog, database, kafka, outbox, topics):
-    relay, stands, middle = backlog
-    kafka_away = {"brokers": "127.0.0.1:1"}
-    deaf = dict(relay.config, kafka=kafka_away)
-    relay.configure(deaf)
+def test_p1_a_crash_of_both_before_anything_is_published_keeps_it(
+        walpost, own_postgres, own_database, kafka, topics):
+    outbox = Outbox(own_database, topics)
+    relay, stands, middle = _make_backlog(walpost, own_database, kafka, outbox,
+                                          topics)
+    config = relay.config
+    relay.configure({**config, "kafka": {"brokers": "127.0.0.1:1"}})
     relay.start("--from-lsn", _text(middle))
     relay.wait_log("streaming from slot")
-    wait_until(lambda: "born at" in (database.value(
-        "select obj_description(oid, 'pg_publication') "
-        "from pg_publication") or ""), "the birth record")
     relay.kill()
-    # The server forgets, as in a crash, what it was told last.
-    assert database.confirmed_lsn(database.name) in (stands, middle)
-    relay.configure(dict(deaf, kafka={"brokers": kafka.bootstrap}))
+    own_postgres.crash()
+    own_postgres.start()
+    # Told but not stored, so the server may have forgotten.
+    assert own_database.confirmed_lsn(own_database.name) in (stands, middle)
+    relay.configure(config)
     relay.run()
-    database.wait_confirmed(database.name)
+    own_database.wait_confirmed(own_database.name)
     assert _values(kafka, topics) == [5, 6, 7, 8, 9]
-    relay.stop()
+    assert relay.stop() == 0
 
 
 def test_with_a_checkpoint_store(walpost, backlog, database, kafka, topics):
