@@ -276,7 +276,11 @@ def main():
     parser.add_argument("--seconds", type=int, default=20,
                         help="of the writes, idle and under load")
     parser.add_argument("--topic-records", type=int, default=100_000)
+    parser.add_argument("--short", action="store_true",
+                        help="a tenth of it, to see that it works")
     options = parser.parse_args()
+    if options.short:
+        options.rows, options.rounds, options.seconds = 50_000, 1, 5
 
     results = rig.Results("stores")
     with rig.servers(max_wal_size="8GB") as servers:
