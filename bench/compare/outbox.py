@@ -167,5 +167,8 @@ def _judged(report):
              for kind, entry in report["findings"].items() if entry["count"]}
     duplicates = found.pop("duplicates", 0)
     found.pop("newer", None)
+    if "unconfirmed" in found:
+        found["missing"] = (found.get("missing", 0)
+                            + found.pop("unconfirmed"))
     return ", ".join(f"{count} {kind}" for kind, count in found.items()), \
         duplicates

@@ -5,13 +5,14 @@
 //   repeat:
 //     SELECT ... WHERE processed_at IS NULL ORDER BY seq LIMIT batch
 //     produce all of it, wait for the acknowledgements
-//     UPDATE ... SET processed_at = now() WHERE seq = ANY(...)
+//     UPDATE ... SET processed_at = now() WHERE id = ANY(...)
 //     sleep for the interval, unless the batch was full
 //
 // It loses nothing, and it may publish twice when it dies between the
 // acknowledgement and the UPDATE. It stands for the approach at its best: C++,
-// libpq with prepared statements, librdkafka, and a partial index that serves
-// the SELECT. Only one may run: nothing keeps two from taking the same rows.
+// libpq with prepared statements, librdkafka, a partial index that serves the
+// SELECT and the primary key that serves the UPDATE. Only one may run: nothing
+// keeps two from taking the same rows.
 
 #include <libpq-fe.h>
 
@@ -30,7 +31,7 @@ volatile std::sig_atomic_t told_to_end = 0;
 
 using Result = std::unique_ptr<PGresult, decltype(&PQclear)>;
 
-enum Column { kSequence, kId, kAggregateType, kAggregateId, kPayload };
+enum Column { kId, kAggregateType, kAggregateId, kPayload };
 
 struct Options {
   std::string conninfo;
@@ -48,14 +49,13 @@ class NaivePublisher {
         connection_(PQconnectdb(options_.conninfo.c_str()), PQfinish),
         output_(options_.brokers) {
     if (PQstatus(connection_.get()) != CONNECTION_OK) FailOnPostgres();
-    Prepare("fetch",
-            "SELECT seq, id, aggregate_type, aggregate_id, payload FROM " +
-                options_.table +
-                " WHERE processed_at IS NULL ORDER BY seq LIMIT " +
-                std::to_string(options_.batch));
+    Prepare("fetch", "SELECT id, aggregate_type, aggregate_id, payload FROM " +
+                         options_.table +
+                         " WHERE processed_at IS NULL ORDER BY seq LIMIT " +
+                         std::to_string(options_.batch));
     Prepare("mark", "UPDATE " + options_.table +
                         " SET processed_at = now() "
-                        "WHERE seq = ANY($1::bigint[])");
+                        "WHERE id = ANY($1::uuid[])");
   }
 
   void Run() {
@@ -80,7 +80,7 @@ class NaivePublisher {
                        Text(rows.get(), row, kPayload),
                        Text(rows.get(), row, kId)});
       if (row > 0) published += ',';
-      published += Text(rows.get(), row, kSequence);
+      published += Text(rows.get(), row, kId);
     }
     published += '}';
     output_.Flush();
