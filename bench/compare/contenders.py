@@ -16,7 +16,7 @@ import signal
 from harness.paths import walpost_binary
 from harness.process import Process
 
-from compare import debezium
+from compare import debezium, polling
 from compare.outbox import PUBLICATION
 from compare.stage import bench_program, postgres_program
 from compare.watch import RELAY_ROLE
@@ -51,6 +51,7 @@ class Contender:
     title = ""
     reads_wal = False   # needs a slot
     polls = False       # needs a table that it may change
+    deletes_rows = False
     is_ceiling = False  # does less than the job, and is judged by nobody
     warms_up = True     # can be timed from a record on that is not the first
 
@@ -122,6 +123,30 @@ class Walpost(Contender):
 
     def command(self, run):
         return [walpost_binary(), "run", "-c", _config_path(run)]
+
+
+class Polling(Walpost):
+    """walpost without a slot; see polling.py."""
+
+    reads_wal = False
+    polls = True
+
+    def __init__(self, strategy, interval):
+        super().__init__()
+        self._strategy = strategy
+        self._interval = interval
+        self.deletes_rows = strategy.deletes_rows
+        self.title = (f"walpost polling, {strategy.name}, "
+                      f"{interval_text(interval)}")
+
+    def config(self, run):
+        return polling.config(self._strategy, self._interval, run)
+
+    def prepare(self, run):
+        changes = polling.ddl(self._strategy, self._interval, run.table)
+        if changes:
+            run.outbox.database.execute(changes)
+        super().prepare(run)
 
 
 class Naive(Contender):
@@ -212,8 +237,14 @@ class ProduceOnly(Contender):
 
 
 def interval_text(milliseconds):
+    if milliseconds == polling.NOTIFY:
+        return "notify"
     return (f"{milliseconds} ms" if milliseconds % 1000
             else f"{milliseconds // 1000} s")
+
+
+def interval_key(interval):
+    return interval if interval == polling.NOTIFY else f"{interval}ms"
 
 
 INTERVALS_MS = (1000, 100, 10)
@@ -222,6 +253,10 @@ _MAKERS = {
     "walpost": Walpost,
     "debezium": lambda: Debezium(debezium.DEFAULTS),
     "debezium-tuned": lambda: Debezium(debezium.TUNED),
+    **{f"polling-{strategy.name}-{interval_key(interval)}":
+       lambda strategy=strategy, interval=interval: Polling(strategy, interval)
+       for strategy in polling.STRATEGIES.values()
+       for interval in (*INTERVALS_MS, polling.NOTIFY)},
     **{f"naive-{ms}ms": lambda ms=ms: Naive(ms) for ms in INTERVALS_MS},
     "pg_recvlogical": Recvlogical,
     "discard": Discard,
