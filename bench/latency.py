@@ -29,7 +29,7 @@ SLOT = "bench_latency"
 PUBLICATION = "bench"
 CONNECTIONS = 4
 
-_DDL = """
+DDL = """
 create table outbox (
   id             uuid primary key default gen_random_uuid(),
   aggregate_type text not null,
@@ -40,7 +40,7 @@ create table outbox (
 create publication bench for table outbox with (publish = 'insert');
 """
 
-_TRANSACTION = """\
+TRANSACTION = """\
 \\set customer random(1, 10000)
 insert into outbox (aggregate_type, aggregate_id, type, payload)
 values ('order', 'customer-' || :customer, 'OrderPlaced',
@@ -173,7 +173,7 @@ def measure(servers, database, walpost, script, rate, warm_up_s, seconds):
     return row
 
 
-def _walpost_config(servers, database, properties):
+def walpost_config(servers, database, properties):
     return {
         "postgres": {"conninfo": database.conninfo(), "slot": SLOT,
                      "publication": PUBLICATION, "create": True},
@@ -221,12 +221,12 @@ def main():
         servers = stack.enter_context(rig.servers(fsync="on"))
         servers.kafka.create_topic(TOPIC, PARTITIONS)
         database = servers.postgres.create_database()
-        database.execute(_DDL)
+        database.execute(DDL)
         script = servers.directory / "insert.sql"
-        script.write_text(_TRANSACTION)
+        script.write_text(TRANSACTION)
         walpost = rig.Walpost(
             servers.directory / "walpost",
-            _walpost_config(servers, database, options.property))
+            walpost_config(servers, database, options.property))
         stack.callback(walpost.close)
         walpost.run()
         for number in range(1, options.rounds + 1):

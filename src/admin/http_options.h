@@ -12,7 +12,7 @@ struct HttpOptions {
   std::string listen;
   // The most that the head of a request may take; ours take no body. What
   // browsers and scrapers send is well under 2 KiB.
-  size_t max_request_bytes = 8 * 1024;
+  size_t max_request_bytes = size_t{8} << 10;
   // Open at once; more wait in the listen queue. Enough for two scrapers, the
   // probes and a few people.
   size_t max_connections = 32;

@@ -37,8 +37,8 @@ std::string Suggest(std::string_view key,
 
 }  // namespace
 
-Section::Section(Document& document, YAML::Node node, std::string path)
-    : document_(document), node_(std::move(node)), path_(std::move(path)) {
+Section::Section(Document& document, const YAML::Node& node, std::string path)
+    : document_(document), node_(node), path_(std::move(path)) {
   if (!node_.IsDefined() || node_.IsNull()) {
     node_ = YAML::Node(YAML::NodeType::Map);
     return;

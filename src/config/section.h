@@ -38,7 +38,7 @@ class Section {
  public:
   // `node` is a mapping, or null for an empty section. `path` is the dotted
   // key of the section, empty for the whole file. `document` outlives it.
-  Section(Document& document, YAML::Node node, std::string path);
+  Section(Document& document, const YAML::Node& node, std::string path);
 
   // Each leaves its target alone when the key is missing.
   void Read(const std::string& key, std::string& value);

@@ -18,19 +18,36 @@ constexpr char kSchema[] = R"(
   PRAGMA temp_store = FILE;
   PRAGMA cache_size = -32768;  -- KiB
   PRAGMA locking_mode = EXCLUSIVE;
-  CREATE TABLE expected (id TEXT, topic TEXT, key_is_known INTEGER, key BLOB,
+  CREATE TABLE read_rows (id TEXT, topic TEXT, key_is_known INTEGER, key BLOB,
     value_is_known INTEGER, value_hash INTEGER, sequence INTEGER,
     must_be_there INTEGER);
-  CREATE TABLE found (id TEXT, topic TEXT, "partition" INTEGER,
+  CREATE TABLE read_records (id TEXT, topic TEXT, "partition" INTEGER,
     "offset" INTEGER, key BLOB, value_hash INTEGER, position TEXT,
     is_replayed INTEGER);
   CREATE TABLE newer (id TEXT);
   BEGIN;
 )";
 
-constexpr char kIndexes[] = R"(
+// Both sides in the order of the ids, so that what is compared lies together:
+// ids are random, and looking each up in a table in another order would read
+// the file in a random order. Records of an id stay in the order of reading.
+constexpr char kSorted[] = R"(
+  CREATE TABLE expected AS SELECT * FROM read_rows ORDER BY id;
+  DROP TABLE read_rows;
   CREATE INDEX expected_id ON expected (id);
+  CREATE TABLE found AS SELECT * FROM read_records ORDER BY id, rowid;
+  DROP TABLE read_records;
   CREATE INDEX found_id ON found (id);
+  CREATE TABLE unlike AS
+    SELECT found.topic, "partition", "offset", found.id, found.key,
+      expected.topic AS expected_topic, expected.key AS expected_key,
+      value_is_known AND found.value_hash IS NOT expected.value_hash
+        AS is_altered,
+      expected.topic IS NOT NULL AND found.topic <> expected.topic
+        AS is_on_wrong_topic,
+      key_is_known AND found.key IS NOT expected.key AS has_wrong_key
+    FROM found JOIN expected ON expected.id = found.id
+    WHERE is_altered OR is_on_wrong_topic OR has_wrong_key;
 )";
 
 // Stable within this process, which is as long as it is compared.
@@ -85,11 +102,11 @@ absl::StatusOr<std::unique_ptr<Evidence>> Evidence::Create(
   if (code != SQLITE_OK) return evidence->Error("opening");
   WALPOST_RETURN_IF_ERROR(evidence->Run(kSchema));
   WALPOST_RETURN_IF_ERROR(
-      evidence->Prepare("INSERT INTO expected VALUES (?, ?, ?, ?, ?, ?, ?, ?)",
+      evidence->Prepare("INSERT INTO read_rows VALUES (?, ?, ?, ?, ?, ?, ?, ?)",
                         evidence->add_row_));
-  WALPOST_RETURN_IF_ERROR(
-      evidence->Prepare("INSERT INTO found VALUES (?, ?, ?, ?, ?, ?, ?, ?)",
-                        evidence->add_record_));
+  WALPOST_RETURN_IF_ERROR(evidence->Prepare(
+      "INSERT INTO read_records VALUES (?, ?, ?, ?, ?, ?, ?, ?)",
+      evidence->add_record_));
   WALPOST_RETURN_IF_ERROR(
       evidence->Prepare("INSERT INTO newer VALUES (?)", evidence->add_newer_));
   return evidence;
@@ -136,10 +153,10 @@ absl::Status Evidence::AddNewer(const std::string& id) {
 }
 
 absl::Status Evidence::ExpectAll() {
-  return Run("UPDATE expected SET must_be_there = 1");
+  return Run("UPDATE read_rows SET must_be_there = 1");
 }
 
-absl::Status Evidence::MakeIndexes() { return Run(kIndexes); }
+absl::Status Evidence::Sort() { return Run(kSorted); }
 
 absl::Status Evidence::Select(
     const std::string& sql, const std::function<void(const Row&)>& take) const {

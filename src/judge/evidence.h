@@ -63,8 +63,9 @@ class Evidence {
   // The slot has confirmed all that the table held: nothing may be missing.
   absl::Status ExpectAll();
 
-  // To be called once, when all was added and before Select.
-  absl::Status MakeIndexes();
+  // To be called once, when all rows and records were added and before Select.
+  // Makes the tables `expected`, `found` and `unlike`, pairs that differ.
+  absl::Status Sort();
 
   // A row of a result; a text is valid until the next row.
   class Row {

@@ -32,33 +32,32 @@ constexpr char kNewer[] = R"(
   SELECT 'id ' || id FROM newer)";
 
 constexpr char kAltered[] = R"(
-  SELECT found.topic || '[' || "partition" || ']@' || "offset" || ' id '
-    || found.id
-  FROM found JOIN expected ON expected.id = found.id
-  WHERE value_is_known AND found.value_hash IS NOT expected.value_hash)";
+  SELECT topic || '[' || "partition" || ']@' || "offset" || ' id ' || id
+  FROM unlike WHERE is_altered)";
 
 constexpr char kWrongTopic[] = R"(
-  SELECT found.topic || '[' || "partition" || ']@' || "offset" || ' id '
-    || found.id || ', expected on ' || expected.topic
-  FROM found JOIN expected ON expected.id = found.id
-  WHERE expected.topic IS NOT NULL AND found.topic <> expected.topic)";
+  SELECT topic || '[' || "partition" || ']@' || "offset" || ' id ' || id
+    || ', expected on ' || expected_topic
+  FROM unlike WHERE is_on_wrong_topic)";
 
 constexpr char kWrongKey[] = R"(
-  SELECT found.topic || '[' || "partition" || ']@' || "offset" || ' id '
-    || found.id || ': key ' || ifnull(quote(CAST(found.key AS TEXT)), 'NULL')
-    || ', expected ' || ifnull(quote(CAST(expected.key AS TEXT)), 'NULL')
-  FROM found JOIN expected ON expected.id = found.id
-  WHERE key_is_known AND found.key IS NOT expected.key)";
+  SELECT topic || '[' || "partition" || ']@' || "offset" || ' id ' || id
+    || ': key ' || ifnull(quote(CAST(key AS TEXT)), 'NULL')
+    || ', expected ' || ifnull(quote(CAST(expected_key AS TEXT)), 'NULL')
+  FROM unlike WHERE has_wrong_key)";
 
 // The first occurrence of every event is where a consumer that drops repeats
 // acts on it. Ties are out of order, too: two events, one place.
 constexpr char kDisorder[] = R"(
   WITH first AS (
-    SELECT found.topic, found.key, "partition", min("offset") AS "offset",
-      found.id, {0} AS place
+    SELECT found.topic, found.key, "partition", "offset", found.id,
+      {0} AS place
     FROM found {1}
     WHERE NOT is_replayed AND found.key IS NOT NULL AND {0} IS NOT NULL
-    GROUP BY found.topic, found.id),
+      AND NOT EXISTS (
+        SELECT 1 FROM found AS earlier
+        WHERE earlier.id = found.id AND earlier.rowid < found.rowid
+          AND earlier.topic = found.topic AND NOT earlier.is_replayed)),
   neighbours AS (
     SELECT *, lag(place) OVER (PARTITION BY topic, key
       ORDER BY "partition", "offset") AS before
@@ -74,11 +73,12 @@ constexpr char kSplitKey[] = R"(
   GROUP BY topic, key HAVING count(DISTINCT "partition") > 1)";
 
 constexpr char kDuplicates[] = R"(
-  SELECT found.topic || '[' || "partition" || ']@' || "offset" || ' id ' || id
+  SELECT topic || '[' || "partition" || ']@' || "offset" || ' id ' || id
   FROM found
-  WHERE id IS NOT NULL AND NOT is_replayed AND rowid NOT IN (
-    SELECT min(rowid) FROM found
-    WHERE id IS NOT NULL AND NOT is_replayed GROUP BY id))";
+  WHERE id IS NOT NULL AND NOT is_replayed AND EXISTS (
+    SELECT 1 FROM found AS earlier
+    WHERE earlier.id = found.id AND earlier.rowid < found.rowid
+      AND NOT earlier.is_replayed))";
 
 constexpr char kReplayed[] = R"(
   SELECT topic || '[' || "partition" || ']@' || "offset" || ' id ' || id

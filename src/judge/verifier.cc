@@ -28,7 +28,7 @@ absl::StatusOr<Report> Verifier::Run() {
   }
   WALPOST_RETURN_IF_ERROR(ReadTopics());
   progress_("comparing", 0, 0);
-  WALPOST_RETURN_IF_ERROR(evidence_->MakeIndexes());
+  WALPOST_RETURN_IF_ERROR(evidence_->Sort());
   if (options_.id_file.empty()) WALPOST_RETURN_IF_ERROR(FindNewer());
   JudgementOptions judgement;
   judgement.has_sequence = !options_.sequence_column.empty();

@@ -86,6 +86,31 @@ def test_p1_p3_p10_a_broker_freezes(walpost, database, kafka_cluster, outbox,
     assert relay.stop() == 0
 
 
+def test_p1_p2_p3_p10_the_network_between_brokers_is_cut(
+        relay, kafka_cluster, database, outbox, topics):
+    """The others cannot replicate from a leader, which clients still reach: its
+    partitions take nothing, those of the others do."""
+    with _load(outbox, 5):
+        _wait_flow(relay)
+        leader = kafka_cluster.leader_of(topics + "order")
+        way = kafka_cluster.ways_to[leader]
+        way.cut()
+        begun = time.monotonic()
+        try:
+            text = relay.wait_unready("stuck", 30)
+            note(f"noticed after {time.monotonic() - begun:.1f} s: {text:.60}")
+            committed = database.current_lsn()
+            time.sleep(1)
+            assert database.confirmed_lsn(relay.slot) < committed
+        finally:
+            way.heal()
+        relay.wait_ready(60)
+        kafka_cluster.wait_in_sync()
+        _wait_flow(relay)
+    assert judge(outbox, kafka_cluster, relay).duplicates == 0
+    assert relay.stop() == 0
+
+
 def test_p1_p2_p10_too_few_replicas(relay, kafka_cluster, database, outbox):
     """One broker of three takes nothing, and nothing is confirmed."""
     with _load(outbox, 4):

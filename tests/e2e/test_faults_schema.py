@@ -27,6 +27,11 @@ def _ids(database):
     return {row[0] for row in database.execute("select id::text from truth")}
 
 
+def _in_table(database):
+    """What can be recovered; the load deletes some rows as it inserts them."""
+    return {row[0] for row in database.execute("select id::text from outbox")}
+
+
 def _wait_more(database, count=50):
     """Waits until that many more events are committed."""
     before = len(_ids(database))
@@ -45,11 +50,12 @@ def _missing(outbox, kafka):
     return frozenset(_ids(outbox.database) - there)
 
 
-def _advance(database, slot):
+def _recover(database, relay):
     """The way out where WAL has rows that can never be decoded again."""
-    database.wait_slot_inactive(slot)
-    database.execute("select pg_replication_slot_advance(%s, "
-                     "pg_current_wal_insert_lsn())", (slot,))
+    database.wait_slot_inactive(relay.slot)
+    recovered = relay.verb("recover", "--order-by", "sequence")
+    assert recovered.returncode == 0, recovered.stderr
+    note(recovered.stdout.strip())
 
 
 _HARMLESS = (
@@ -174,16 +180,18 @@ def test_p9_p10_the_publication_is_dropped(walpost, database, kafka, outbox,
         if database.major() < 18:
             assert database.confirmed_lsn(relay.slot) <= dropped + (1 << 20)
             assert relay.stop() is not None
-            _advance(database, relay.slot)
+            _recover(database, relay)
             relay.start()
         _wait_more(database)
         not_later = _ids(database)
         relay.wait_ready(_NOTICED_S)
         _wait_more(database)
-    database.wait_confirmed(relay.slot)
-    missing = _missing(outbox, kafka)
+    missing = _missing_when_confirmed(outbox, kafka, relay)
     note(f"{len(missing)} events were never sent")
-    assert missing and missing <= not_later - before
+    if database.major() < 18:
+        assert not missing & _in_table(database)
+    else:
+        assert missing and missing <= not_later - before
     judge(outbox, kafka, relay, gone=missing)
 
 
@@ -207,12 +215,11 @@ def test_p8_p9_p10_a_column_list_without_the_payload(
         assert relay.stopped_at() == limit
         assert database.confirmed_lsn(relay.slot) <= limit
         assert relay.stop() == 0
-        _advance(database, relay.slot)
-        _wait_more(database)
-        not_later = _ids(database)
+        _recover(database, relay)
         relay.run()
+        _wait_more(database)
     missing = _missing_when_confirmed(outbox, kafka, relay)
-    assert missing and missing <= not_later - before
+    assert not missing & _in_table(database)
     judge(outbox, kafka, relay, gone=missing)
 
 

@@ -51,7 +51,7 @@ class JudgementTest : public ::testing::Test {
 
   // The kinds that were found, those that are errors with an exclamation mark.
   Counts Judged(const JudgementOptions& options = {}) {
-    EXPECT_TRUE(evidence_->MakeIndexes().ok());
+    EXPECT_TRUE(evidence_->Sort().ok());
     const auto report = Judge(*evidence_, options);
     EXPECT_TRUE(report.ok()) << report.status();
     Counts counts;

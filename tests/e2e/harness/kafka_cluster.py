@@ -7,6 +7,7 @@ import subprocess
 from harness.kafka import (Kafka, create_topic, delete_topic,
                            new_cluster_id)
 from harness.ports import free_port
+from harness.proxy import Proxy
 from harness.waiting import wait_until
 
 _SMALL = ["-Xmx256m"]
@@ -16,7 +17,9 @@ class KafkaCluster:
     """KRaft nodes that are brokers and controllers, all partitions on each.
 
     A record is acknowledged when it is on `min_insync` of them. `nodes` are
-    Kafkas, to be stopped, killed and frozen one by one.
+    Kafkas, to be stopped, killed and frozen one by one. What the others want of
+    a node goes through `ways_to[node]`, a Proxy: once it is cut, they replicate
+    nothing from that node, while clients and controllers still reach it.
     """
 
     def __init__(self, directory, nodes=3, min_insync=2, partitions=4):
@@ -25,11 +28,14 @@ class KafkaCluster:
         voters = ",".join(f"{number}@{address}" for number, address
                           in enumerate(controllers, 1))
         cluster_id = new_cluster_id()
+        ports = [free_port() for _ in range(nodes)]
         self.nodes = [
             Kafka(directory / f"node-{number}", partitions,
                   controller=address, cluster_id=cluster_id, jvm=_SMALL,
+                  advertised_port=port,
                   properties={
                       "node.id": number,
+                      "inter.broker.listener.name": "BEHIND",
                       "controller.quorum.voters": voters,
                       "default.replication.factor": nodes,
                       "min.insync.replicas": min_insync,
@@ -40,7 +46,10 @@ class KafkaCluster:
                       # A clean stop hands the leadership over first.
                       "controlled.shutdown.enable": "true",
                   })
-            for number, address in enumerate(controllers, 1)]
+            for number, (address, port)
+            in enumerate(zip(controllers, ports), 1)]
+        self.ways_to = {node: Proxy(node.behind_port, port)
+                        for node, port in zip(self.nodes, ports)}
         self.bootstrap = ",".join(node.bootstrap for node in self.nodes)
 
     def start(self):
@@ -70,8 +79,9 @@ class KafkaCluster:
         delete_topic(self.bootstrap, name)
 
     def close(self):
-        for node in self.nodes:
+        for node, way in self.ways_to.items():
             node.close()
+            way.close()
 
     def _is_in_sync(self):
         metadata = self._metadata()

@@ -32,7 +32,15 @@ class Record:
     @property
     def is_replayed(self):
         """Whether walpost replay has sent it, beside the live flow."""
-        return any(name == "walpost-replay" for name, _ in self.headers)
+        return self._has("walpost-replay")
+
+    @property
+    def is_recovered(self):
+        """Whether walpost recover has sent it, in the place of the flow."""
+        return self._has("walpost-recovered")
+
+    def _has(self, header):
+        return any(name == header for name, _ in self.headers)
 
     @property
     def position(self):
