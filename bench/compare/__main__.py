@@ -1,7 +1,8 @@
 """Compares walpost with everything else that does the job; see bench/README.md.
 
-Called by bench/run. Raw figures go to build/bench/raw/*.csv while it runs, the
-report to build/bench/RESULTS.md, or, with --publish, to bench/RESULTS.md.
+Called by bench/run. Raw figures go to raw/*.csv in --output (build/bench) while
+it runs, the report to RESULTS.md beside them, or, with --publish, to
+bench/RESULTS.md. Exits with 1 when a run was void.
 """
 
 import argparse
@@ -10,18 +11,17 @@ import datetime
 import functools
 import json
 import os
+import pathlib
 import time
 import traceback
 
 from compare import database, plan, rate, restart
-from compare.contenders import NAMES
+from compare.contenders import NAMES, make
 from compare.drain import Drain
 from compare.environment import describe
 from compare.records import Records
 from compare.report import write_report
 from compare.stage import REPOSITORY, servers, settle
-
-RESULTS = REPOSITORY / "build" / "bench"
 
 _MEASURES = {
     "rate": rate.steady,
@@ -113,6 +113,16 @@ def _headline(row):
                  if row.get(name) is not None), "")
 
 
+def _contender(name):
+    try:
+        make(name)
+    except KeyError:
+        raise argparse.ArgumentTypeError(
+            f"no contender '{name}'; there are {', '.join(NAMES)}, and "
+            "walpost+KEY=VALUE") from None
+    return name
+
+
 def arguments():
     parser = argparse.ArgumentParser(
         prog="bench/run compare", description=__doc__,
@@ -127,13 +137,16 @@ def arguments():
     parser.add_argument("--only", nargs="+", default=(), metavar="SCENARIO",
                         choices=["drain", *_MEASURES])
     parser.add_argument("--contenders", nargs="+", default=(), metavar="NAME",
-                        choices=NAMES, help="of " + ", ".join(NAMES))
+                        type=_contender, help="of " + ", ".join(NAMES)
+                        + "; walpost+KEY=VALUE is walpost with that --set")
     parser.add_argument("--rounds", type=int)
     parser.add_argument("--rows", type=int, help="of a drain")
     parser.add_argument("--seed", default=str(time.time_ns()),
                         help="of the shuffling; printed")
     parser.add_argument("--note", default="",
                         help="a sentence for the report, about the machine")
+    parser.add_argument("--output", type=pathlib.Path, metavar="FOLDER",
+                        default=REPOSITORY / "build" / "bench")
     parser.add_argument("--publish", action="store_true",
                         help="write bench/RESULTS.md and bench/charts")
     parser.add_argument("--report", action="store_true",
@@ -144,10 +157,8 @@ def arguments():
 
 def main():
     options = arguments()
-    if options.level is None:
-        options.level = "core"
-    records = Records(RESULTS / "raw")
-    environment = RESULTS / "raw" / "environment.json"
+    records = Records(options.output / "raw")
+    environment = options.output / "raw" / "environment.json"
     failed = False
     if not options.report:
         groups = plan.groups(options.level, options.only, options.contenders,
@@ -162,7 +173,7 @@ def main():
             for group in groups:
                 run_group(stage, group, records, progress, dice, options.level)
         failed = any(records.of(group.scenario).voids() for group in groups)
-    target = REPOSITORY / "bench" if options.publish else RESULTS
+    target = REPOSITORY / "bench" if options.publish else options.output
     write_report(records, json.loads(environment.read_text()), target)
     print(f"report: {os.path.relpath(target / 'RESULTS.md')}", flush=True)
     return 1 if failed else 0

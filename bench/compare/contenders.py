@@ -95,14 +95,14 @@ class Contender:
 
 
 class Walpost(Contender):
-    """walpost on a slot; `settings` are laid over its configuration."""
+    """walpost on a slot; `override` is KEY=VALUE of its --set, or nothing."""
 
-    title = "walpost"
     reads_wal = True
 
-    def __init__(self, settings=None):
+    def __init__(self, override=""):
         super().__init__()
-        self._settings = settings or {}
+        self._override = override
+        self.title = f"walpost, {override}" if override else "walpost"
 
     def config(self, run):
         return {
@@ -116,13 +116,11 @@ class Walpost(Contender):
         }
 
     def prepare(self, run):
-        config = self.config(run)
-        for section, keys in self._settings.items():
-            config[section] = {**config.get(section, {}), **keys}
-        _config_path(run).write_text(json.dumps(config, indent=2))
+        _config_path(run).write_text(json.dumps(self.config(run), indent=2))
 
     def command(self, run):
-        return [walpost_binary(), "run", "-c", _config_path(run)]
+        overrides = ["--set", self._override] if self._override else []
+        return [walpost_binary(), "run", "-c", _config_path(run), *overrides]
 
 
 class Polling(Walpost):
@@ -267,6 +265,10 @@ NAMES = tuple(_MAKERS)
 
 
 def make(name):
+    """One of NAMES, or `walpost+KEY=VALUE`; KeyError for any other."""
+    base, plus, override = name.partition("+")
+    if plus and base == "walpost" and "=" in override:
+        return Walpost(override)
     return _MAKERS[name]()
 
 

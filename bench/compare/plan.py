@@ -6,6 +6,8 @@ Pure: lists of Groups, nothing is run here.
 import dataclasses
 import random
 
+from compare.sections import shape_words
+
 CEILINGS = ("pg_recvlogical", "discard", "produce")
 SMOKE = ("walpost", "naive-100ms")
 RELAYS = ("walpost", "naive-100ms", "debezium", "debezium-tuned")
@@ -28,8 +30,7 @@ class Group:
                 yield number, name
 
     def title(self):
-        words = ", ".join(f"{key.replace('_', ' ')} {value:,}"
-                          for key, value in self.shape.items())
+        words = shape_words(self.shape)
         return f"{self.scenario}: {words}" if words else self.scenario
 
 
@@ -44,7 +45,7 @@ def _smoke():
         _drain(20_000, 100, 250, SMOKE, 1),
         Group("rate", {"rate": 500, "warm_up_s": 2, "seconds": 4}, SMOKE, 1),
         Group("cold_start", {}, SMOKE, 1),
-        Group("insert", {"seconds": 3}, EVENTS, 1),
+        Group("insert", {"seconds": 2}, ("nothing", "message"), 1),
     ]
 
 
@@ -124,7 +125,7 @@ def groups(level, only=(), contenders=(), rounds=None, rows=None):
             continue
         names = group.contenders
         if contenders and group.scenario != "insert":
-            names = tuple(contenders)
+            names = tuple(dict.fromkeys((*contenders, *_baseline(group))))
             if group.scenario != "drain":
                 names = tuple(n for n in names if n not in CEILINGS)
         shape = dict(group.shape)
@@ -135,6 +136,10 @@ def groups(level, only=(), contenders=(), rounds=None, rows=None):
             chosen.append(Group(group.scenario, shape, names,
                                 rounds or group.rounds))
     return chosen
+
+
+def _baseline(group):
+    return [name for name in group.contenders if name == "none"]
 
 
 def runs(plan):

@@ -8,7 +8,7 @@ from compare.database import EVENT_TITLES, NO_RELAY
 from compare.figures import Rows, short
 from compare.plan import CEILINGS
 from compare.prose import CONDITIONS, NOT_MEASURED
-from compare.sections import LESS, SECTIONS, SUMMARY
+from compare.sections import LESS, SECTIONS, SUMMARY, shape_words
 
 OURS = "walpost"
 # What the share in `of_baseline` is a share of.
@@ -51,7 +51,7 @@ def table(header, lines):
 def label(name):
     if name == NO_RELAY:
         return "no relay"
-    return EVENT_TITLES.get(name) or (title(name) if name in NAMES else name)
+    return EVENT_TITLES.get(name) or title(name)
 
 
 def ceiling(rows):
@@ -110,8 +110,7 @@ def _section(section, all_rows, charts, behind):
     lines = [f"## {section.title}\n", f"{section.prose}\n"]
     for shape in _shapes(section, all_rows):
         rows = with_shares(section.scenario, all_rows.where(**shape))
-        words = ", ".join(f"{name.replace('_', ' ')} {value:,}"
-                          for name, value in shape.items())
+        words = shape_words(shape)
         if words:
             lines.append(f"### {words}\n")
         for chart in section.charts:
@@ -154,7 +153,8 @@ def _ordered(rows):
     """walpost first, ceilings last, the others as the registry has them."""
     known = [*_BASELINES.values(), *NAMES, *EVENT_TITLES]
     return sorted(rows.values("contender"),
-                  key=lambda name: (name in CEILINGS, known.index(name)))
+                  key=lambda name: (name in CEILINGS,
+                                    known.index(name.partition("+")[0]), name))
 
 
 def _chart(chart, rows, words):
@@ -164,7 +164,7 @@ def _chart(chart, rows, words):
         kind = ("ceiling" if name in CEILINGS else
                 "ours" if name.startswith((OURS, "polling-")) else "bar")
         bars.append(Bar(label(name), spread, kind))
-    return bar_chart(chart.title, words.replace("_", " "), bars, chart.unit,
+    return bar_chart(chart.title, words, bars, chart.unit,
                      chart.logarithmic)
 
 

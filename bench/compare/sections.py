@@ -166,6 +166,25 @@ _SUSTAINABLE = Section(
 SECTIONS = (_DRAIN, _RATE, _COLD_START, _RECOVERY, _INSERT, _NEIGHBOUR, _IDLE,
             _HELD, _SUSTAINABLE)
 
+_SHAPE_WORDS = {
+    "payload_bytes": "{:,} B",
+    "per_transaction": "{:,} per transaction",
+    "rows": "{:,} rows",
+    "rate": "{:,} events a second",
+    "seconds": "{:,} s",
+    "warm_up_s": "{:,} s of warm-up",
+    "before_s": "killed after {:,} s",
+    "after_s": "watched for {:,} s",
+    "held": "snapshots held: {:,}",
+}
+
+
+def shape_words(shape):
+    """{"rate": 1000} is "1,000 events a second"."""
+    return ", ".join(_SHAPE_WORDS[name].format(value)
+                     for name, value in shape.items())
+
+
 SUMMARY = (
     # title, scenario, shape, column
     ("drain, events/s", "drain",

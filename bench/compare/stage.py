@@ -10,21 +10,14 @@ import os
 import pathlib
 import shutil
 import subprocess
-import sys
 import tempfile
 import time
 
-REPOSITORY = pathlib.Path(__file__).resolve().parents[2]
+from harness import Kafka, Postgres, wait_until
+from harness.paths import REPOSITORY, postgres_bin
 
-sys.dont_write_bytecode = True
-sys.path.insert(0, str(REPOSITORY / "tests" / "e2e"))
-
-# pylint: disable=wrong-import-position
-from harness import Kafka, Postgres, wait_until  # noqa: E402
-from harness.paths import kafka_jars, postgres_bin  # noqa: E402
-
-from compare.broker_log import BrokerLog  # noqa: E402
-from compare.watch import RELAY_ROLE, Watch  # noqa: E402
+from compare.broker_log import BrokerLog
+from compare.watch import RELAY_ROLE, Watch
 
 AGGREGATE_TYPES = ("order", "invoice", "payment", "shipment")
 PARTITIONS = 4
@@ -117,10 +110,6 @@ def bench_program(name):
         raise RuntimeError(f"{program} is missing: run scripts/build release "
                            "--target bench_programs")
     return str(program)
-
-
-def kafka_class_path():
-    return f"{kafka_jars()}/*"
 
 
 def settle(seconds=1.0):
