@@ -1,0 +1,89 @@
+"""Arithmetic on measurements. Pure: no clock, no files."""
+
+import math
+import statistics
+
+
+def quantile(ordered, fraction):
+    """The smallest value that at least `fraction` of all do not exceed.
+
+    `ordered` is sorted and not empty. No interpolation: the answer is a value
+    that was measured.
+    """
+    rank = max(1, math.ceil(fraction * len(ordered)))
+    return ordered[rank - 1]
+
+
+PERCENTILES = (("p50", 0.5), ("p95", 0.95), ("p99", 0.99), ("p999", 0.999),
+               ("max", 1.0))
+
+
+def percentiles(values, prefix):
+    """{prefix_p50: ..., prefix_max: ...}; None for each without values."""
+    ordered = sorted(values)
+    return {f"{prefix}_{name}": quantile(ordered, fraction) if ordered else None
+            for name, fraction in PERCENTILES}
+
+
+class Spread:
+    """Median, least and greatest of some repetitions; false when empty."""
+
+    def __init__(self, values):
+        known = [value for value in values if value is not None]
+        self.count = len(known)
+        self.median = statistics.median(known) if known else None
+        self.low = min(known, default=None)
+        self.high = max(known, default=None)
+
+    def __bool__(self):
+        return self.count > 0
+
+    def text(self, scale=1.0):
+        """`median (min–max)`, three digits; a dash without values."""
+        if not self:
+            return "–"
+        if self.count == 1:
+            return short(self.median * scale)
+        return (f"{short(self.median * scale)} ({short(self.low * scale)}–"
+                f"{short(self.high * scale)})")
+
+
+def short(value):
+    """Three digits that count, thousands set apart: 0.0123, 1.23, 45,678."""
+    if value == 0:
+        return "0"
+    magnitude = math.floor(math.log10(abs(value)))
+    digits = 2 - magnitude
+    rounded = round(value, digits)
+    return f"{rounded:,.{max(0, digits)}f}"
+
+
+class Rows:
+    """The rows of one scenario: dictionaries with `contender` and `void`.
+
+    A void row counts in no median.
+    """
+
+    def __init__(self, rows):
+        self.rows = list(rows)
+
+    def where(self, **wanted):
+        return Rows(row for row in self.rows
+                    if all(row.get(key) == value
+                           for key, value in wanted.items()))
+
+    def values(self, name):
+        """In the order of first appearance, each once."""
+        return list(dict.fromkeys(row[name] for row in self.rows
+                                  if row.get(name) is not None))
+
+    def spread(self, name):
+        return Spread(row.get(name) for row in self.rows if not row["void"])
+
+    def voids(self):
+        """Why rows are void, each reason once."""
+        return list(dict.fromkeys(row["void"] for row in self.rows
+                                  if row["void"]))
+
+    def __len__(self):
+        return len(self.rows)

@@ -1,0 +1,150 @@
+"""What is measured at each level: scenarios, shapes, contenders, rounds.
+
+Pure: lists of Groups, nothing is run here.
+"""
+
+import dataclasses
+import random
+
+from compare.sections import shape_words
+
+CEILINGS = ("pg_recvlogical", "discard", "produce")
+SMOKE = ("walpost", "naive-100ms")
+RELAYS = ("walpost", "naive-100ms", "debezium", "debezium-tuned")
+EVENTS = ("nothing", "row", "row-polled", "message")
+
+
+@dataclasses.dataclass(frozen=True)
+class Group:
+    """Contenders that are compared with each other in one scenario."""
+
+    scenario: str
+    shape: dict
+    contenders: tuple
+    rounds: int
+
+    def order(self, dice):
+        """(round, contender) of every run, each round shuffled by itself."""
+        for number in range(1, self.rounds + 1):
+            for name in dice.sample(self.contenders, len(self.contenders)):
+                yield number, name
+
+    def title(self):
+        words = shape_words(self.shape)
+        return f"{self.scenario}: {words}" if words else self.scenario
+
+
+def _drain(rows, per_transaction, payload_bytes, relays, rounds):
+    return Group("drain", {"rows": rows, "per_transaction": per_transaction,
+                           "payload_bytes": payload_bytes},
+                 (*relays, *CEILINGS), rounds)
+
+
+def _smoke():
+    return [
+        _drain(20_000, 100, 250, SMOKE, 1),
+        Group("rate", {"rate": 500, "warm_up_s": 2, "seconds": 4}, SMOKE, 1),
+        Group("cold_start", {}, SMOKE, 1),
+        Group("insert", {"seconds": 2}, ("nothing", "message"), 1),
+    ]
+
+
+def _short():
+    return [
+        _drain(200_000, 100, 250, RELAYS, 1),
+        Group("rate", {"rate": 1000, "warm_up_s": 10, "seconds": 10}, RELAYS,
+              1),
+        Group("cold_start", {}, RELAYS, 1),
+        Group("recovery", {"before_s": 8, "after_s": 20}, RELAYS, 1),
+        Group("insert", {"seconds": 5}, EVENTS, 1),
+    ]
+
+
+def _core():
+    return [
+        _drain(500_000, 100, 250, RELAYS, 3),
+        _drain(200_000, 1, 250, RELAYS, 3),
+        _drain(1_000_000, 1_000_000, 250, RELAYS, 3),
+        _drain(200_000, 100, 1_000, RELAYS, 3),
+        _drain(50_000, 100, 10_000, RELAYS, 3),
+        *_steady(RELAYS, rounds=3, warm_up_s=15, seconds=20),
+        Group("cold_start", {}, RELAYS, 3),
+        Group("recovery", {"before_s": 10, "after_s": 25}, RELAYS, 3),
+        *_database(RELAYS, rounds=3, seconds=15),
+        *_held_snapshot(RELAYS, rounds=1, seconds=30),
+        Group("sustainable", {"warm_up_s": 8, "seconds": 10}, RELAYS, 1),
+    ]
+
+
+def _full():
+    relays = (*RELAYS, "naive-1000ms", "naive-10ms")
+    return [
+        *(_drain(2_000_000, per_transaction, 250, relays, 5)
+          for per_transaction in (100, 1, 10, 1_000, 1_000_000)),
+        _drain(1_000_000, 100, 1_000, relays, 5),
+        _drain(200_000, 100, 10_000, relays, 5),
+        *_steady(relays, rounds=5, warm_up_s=60, seconds=60,
+                 rates=(1000, 5000, 500, 2000, 10_000)),
+        Group("cold_start", {}, relays, 5),
+        Group("recovery", {"before_s": 30, "after_s": 60}, relays, 5),
+        *_database(relays, rounds=5, seconds=60),
+        *_held_snapshot(relays, rounds=5, seconds=600),
+        Group("sustainable", {"warm_up_s": 30, "seconds": 60}, relays, 3),
+    ]
+
+
+def _steady(relays, rounds, warm_up_s, seconds, rates=(1000, 5000)):
+    return [Group("rate", {"rate": rate, "warm_up_s": warm_up_s,
+                           "seconds": seconds}, relays, rounds)
+            for rate in rates]
+
+
+def _held_snapshot(relays, rounds, seconds):
+    return [Group("held_snapshot",
+                  {"rate": 2000, "warm_up_s": 10, "seconds": seconds,
+                   "held": held}, relays, rounds)
+            for held in (0, 1)]
+
+
+def _database(relays, rounds, seconds):
+    return [
+        Group("insert", {"seconds": seconds}, EVENTS, rounds),
+        Group("neighbour", {"seconds": seconds}, ("none", *relays), rounds),
+        Group("idle", {"seconds": seconds}, relays, rounds),
+    ]
+
+
+LEVELS = {"smoke": _smoke, "short": _short, "core": _core, "full": _full}
+
+
+def groups(level, only=(), contenders=(), rounds=None, rows=None):
+    """The level's groups, narrowed down as the command line asks."""
+    chosen = []
+    for group in LEVELS[level]():
+        if only and group.scenario not in only:
+            continue
+        names = group.contenders
+        if contenders and group.scenario != "insert":
+            names = tuple(dict.fromkeys((*contenders, *_baseline(group))))
+            if group.scenario != "drain":
+                names = tuple(n for n in names if n not in CEILINGS)
+        shape = dict(group.shape)
+        if rows and "rows" in shape:
+            shape["rows"] = rows
+            shape["per_transaction"] = min(shape["per_transaction"], rows)
+        if names:
+            chosen.append(Group(group.scenario, shape, names,
+                                rounds or group.rounds))
+    return chosen
+
+
+def _baseline(group):
+    return [name for name in group.contenders if name == "none"]
+
+
+def runs(plan):
+    return sum(group.rounds * len(group.contenders) for group in plan)
+
+
+def dice(seed):
+    return random.Random(seed)

@@ -1,0 +1,57 @@
+"""Rows of figures: kept as CSV while the benchmark runs, read by the report."""
+
+import csv
+import pathlib
+
+from compare.figures import Rows
+
+# Texts; all other columns are numbers, and empty is none.
+_TEXTS = {"contender", "void", "level", "at", "held_snapshot"}
+
+
+class Records:
+    """One CSV file per scenario in `directory`.
+
+    A scenario's file is begun anew by its first row of this run; those of the
+    scenarios that are not run stay as they are.
+    """
+
+    def __init__(self, directory):
+        self._directory = pathlib.Path(directory)
+        self._directory.mkdir(parents=True, exist_ok=True)
+        self._columns = {}
+
+    def add(self, scenario, row):
+        begins = scenario not in self._columns
+        columns = self._columns.setdefault(scenario, list(row))
+        for name in row:  # a void row has few, and may come first
+            if name not in columns:
+                columns.append(name)
+        kept = [] if begins else self.of(scenario).rows
+        with open(self._path(scenario), "w", newline="",
+                  encoding="utf-8") as out:
+            writer = csv.DictWriter(out, columns)
+            writer.writeheader()
+            writer.writerows([*kept, row])
+
+    def of(self, scenario):
+        """Rows, none when the scenario was never run."""
+        path = self._path(scenario)
+        if not path.exists():
+            return Rows([])
+        with open(path, newline="", encoding="utf-8") as text:
+            return Rows([_typed(row) for row in csv.DictReader(text)])
+
+    def _path(self, scenario):
+        return self._directory / f"{scenario}.csv"
+
+
+def _typed(row):
+    return {name: value if name in _TEXTS else _number(value)
+            for name, value in row.items()}
+
+
+def _number(text):
+    if text == "":
+        return None
+    return int(text) if text.lstrip("-").isdigit() else float(text)

@@ -1,0 +1,217 @@
+"""RESULTS.md and its charts, from the raw figures."""
+
+import shutil
+
+from compare.charts import Bar, bar_chart
+from compare.contenders import NAMES, title
+from compare.database import EVENT_TITLES, NO_RELAY
+from compare.figures import Rows, short
+from compare.plan import CEILINGS
+from compare.prose import CONDITIONS, NOT_MEASURED
+from compare.sections import LESS, SECTIONS, SUMMARY, shape_words
+
+OURS = "walpost"
+# What the share in `of_baseline` is a share of.
+_BASELINES = {"insert": "nothing", "neighbour": NO_RELAY}
+
+
+def write_report(records, environment, target):
+    """Writes target/RESULTS.md and target/charts, and nothing else there."""
+    charts = target / "charts"
+    shutil.rmtree(charts, ignore_errors=True)
+    charts.mkdir(parents=True)
+    behind, void = [], []
+    body = []
+    for section in SECTIONS:
+        rows = records.of(section.scenario)
+        if len(rows):
+            body += _section(section, rows, charts, behind)
+            void += _voids(section, rows)
+    text = [
+        _head(records, environment), _summary(records),
+        "\n".join(body),
+        "## Where walpost is behind\n\n" + _list(
+            behind, "In no column of the tables above."),
+        "## Void runs\n\n" + _list(
+            void, "None: every contender delivered every event, unaltered and "
+                  "in order."),
+        CONDITIONS.format(**environment),
+        NOT_MEASURED,
+    ]
+    (target / "RESULTS.md").write_text("\n".join(text), encoding="utf-8")
+
+
+def table(header, lines):
+    """Markdown; the first column is text, the others are numbers."""
+    rule = ["---"] + ["---:"] * (len(header) - 1)
+    return "".join(f"| {' | '.join(line)} |\n"
+                   for line in (header, rule, *lines))
+
+
+def label(name):
+    if name == NO_RELAY:
+        return "no relay"
+    return EVENT_TITLES.get(name) or title(name)
+
+
+def ceiling(rows):
+    """The lower of source and sink, events/s; None while one is missing.
+
+    Of the two readers the faster one: pg_recvlogical makes a system call per
+    message, so a real relay may outrun it.
+    """
+    read = [spread.median for spread in (
+        rows.where(contender=name).spread("events_per_s")
+        for name in ("pg_recvlogical", "discard")) if spread]
+    produced = rows.where(contender="produce").spread("events_per_s")
+    return min(max(read), produced.median) if read and produced else None
+
+
+def fallen_behind(rows, columns):
+    """Columns in which another contender's median is better than walpost's.
+
+    Yields (column, the best contender, its spread, walpost's).
+    """
+    own = rows.where(contender=OURS)
+    others = [name for name in rows.values("contender")
+              if name not in (OURS, NO_RELAY, *CEILINGS)]
+    for column in columns:
+        ours = own.spread(column.name)
+        if not column.better or not ours:
+            continue
+        rivals = [(rows.where(contender=name).spread(column.name), name)
+                  for name in others]
+        rivals = [(spread, name) for spread, name in rivals if spread]
+        sign = 1 if column.better == LESS else -1
+        best, name = min(rivals, key=lambda rival: sign * rival[0].median,
+                         default=(ours, OURS))
+        if sign * best.median < sign * ours.median:
+            yield column, name, best, ours
+
+
+def with_shares(scenario, rows):
+    """Adds the columns that relate a row to others of its table."""
+    base_of = _BASELINES.get(scenario)
+    base = (rows.where(contender=base_of).spread("transactions_per_s").median
+            if base_of else None)
+    most = ceiling(rows) if scenario == "drain" else None
+    return Rows({
+        **row,
+        "of_ceiling": _share(row.get("events_per_s"), most),
+        "of_baseline": _share(row.get("transactions_per_s"), base),
+    } for row in rows.rows)
+
+
+def _share(value, whole):
+    return value / whole if value is not None and whole else None
+
+
+def _section(section, all_rows, charts, behind):
+    lines = [f"## {section.title}\n", f"{section.prose}\n"]
+    for shape in _shapes(section, all_rows):
+        rows = with_shares(section.scenario, all_rows.where(**shape))
+        words = shape_words(shape)
+        if words:
+            lines.append(f"### {words}\n")
+        for chart in section.charts:
+            file = _chart_file(section, shape, chart)
+            (charts / file).write_text(_chart(chart, rows, words),
+                                       encoding="utf-8")
+            lines.append(f"![{chart.title}](charts/{file})\n")
+        lines.append(_table(section, rows))
+        where = f"{section.title}{', ' if words else ''}{words}"
+        behind += [
+            f"{where}: {column.title}: {label(name)} "
+            f"{best.text(column.scale)}, walpost {ours.text(column.scale)}"
+            for column, name, best, ours in fallen_behind(rows,
+                                                          section.columns)]
+    return lines
+
+
+def _shapes(section, rows):
+    shapes = []
+    for row in rows.rows:
+        shape = {name: row[name] for name in section.shape}
+        if shape not in shapes:
+            shapes.append(shape)
+    return shapes
+
+
+def _table(section, rows):
+    columns = [column for column in section.columns
+               if any(row.get(column.name) for row in rows.rows)]
+    lines = []
+    for name in _ordered(rows):
+        mine = rows.where(contender=name)
+        lines.append([label(name) + (" — **void**" if mine.voids() else "")]
+                     + [mine.spread(column.name).text(column.scale)
+                        for column in columns])
+    return table([""] + [column.title for column in columns], lines)
+
+
+def _ordered(rows):
+    """walpost first, ceilings last, the others as the registry has them."""
+    known = [*_BASELINES.values(), *NAMES, *EVENT_TITLES]
+    return sorted(rows.values("contender"),
+                  key=lambda name: (name in CEILINGS,
+                                    known.index(name.partition("+")[0]), name))
+
+
+def _chart(chart, rows, words):
+    bars = []
+    for name in _ordered(rows):
+        spread = rows.where(contender=name).spread(chart.name)
+        kind = ("ceiling" if name in CEILINGS else
+                "ours" if name.startswith((OURS, "polling-")) else "bar")
+        bars.append(Bar(label(name), spread, kind))
+    return bar_chart(chart.title, words, bars, chart.unit,
+                     chart.logarithmic)
+
+
+def _chart_file(section, shape, chart):
+    words = [section.scenario, chart.name,
+             *(str(value) for value in shape.values())]
+    return "-".join(words).replace("_", "-") + ".svg"
+
+
+def _head(records, environment):
+    rows = [row for section in SECTIONS
+            for row in records.of(section.scenario).rows]
+    times = sorted(row["at"] for row in rows)
+    rounds = max((row["round"] for row in rows), default=0)
+    note = f"\n\n{environment['note']}" if environment["note"] else ""
+    return (
+        "# Results\n\n"
+        "Written by `bench/run compare`; do not edit. How it is measured and "
+        "how to repeat it: [README.md](README.md).\n\n"
+        f"{times[0][:16].replace('T', ' ') if times else '–'} to "
+        f"{times[-1][:16].replace('T', ' ') if times else '–'}, "
+        f"{environment['machine']}. {environment['walpost']}, "
+        f"{environment['postgres']}, Apache Kafka {environment['kafka']}, "
+        f"Debezium {environment['debezium']}, {environment['java']}. Level "
+        f"`{environment['level']}`: medians (least–greatest) of up to "
+        f"{rounds} shuffled rounds; servers, load and contender share the "
+        f"machine, which had a load of {short(environment['load_before'])} "
+        f"before.{note}\n")
+
+
+def _summary(records):
+    names = list(dict.fromkeys(
+        name for _, scenario, shape, _ in SUMMARY
+        for name in _ordered(records.of(scenario).where(**shape))
+        if name not in CEILINGS))
+    lines = [[label(name)] + [
+        records.of(scenario).where(**shape, contender=name)
+        .spread(column.name).text()
+        for _, scenario, shape, column in SUMMARY] for name in names]
+    return table([""] + [title for title, *_ in SUMMARY], lines)
+
+
+def _voids(section, rows):
+    return [f"{section.title}: {label(name)}: {reason}"
+            for name in rows.values("contender")
+            for reason in rows.where(contender=name).voids()]
+
+
+def _list(lines, otherwise):
+    return "".join(f"- {line}\n" for line in lines) or f"{otherwise}\n"

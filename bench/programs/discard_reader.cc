@@ -1,0 +1,124 @@
+// The ceiling of the source: reads a slot and throws everything away.
+//
+//   walpost_bench_discard CONNINFO SLOT PUBLICATION WARM_UP_ROWS ROWS
+//
+// Prints "<rows> <nanoseconds since 1970>" when WARM_UP_ROWS inserts have been
+// read, and again at ROWS, where it ends. Nothing is decoded but the kind of a
+// message. It reads as walpost does (ReadPacer): pg_recvlogical, which makes a
+// system call per message, is slower than this and so no ceiling.
+
+#include <libpq-fe.h>
+#include <poll.h>
+
+#include <chrono>
+#include <cstdint>
+#include <cstdio>
+#include <memory>
+#include <string>
+#include <thread>
+
+#include "postgres/read_pacer.h"
+#include "programs/kafka_output.h"
+
+namespace walpost::bench {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+// An XLogData message is 'w' and three int64 before pgoutput's message.
+constexpr int kXLogDataHeader = 25;
+constexpr std::chrono::seconds kStatusInterval{1};
+
+class DiscardReader {
+ public:
+  DiscardReader(const std::string& conninfo, const std::string& slot,
+                const std::string& publication)
+      : connection_(PQconnectdb((conninfo + " replication=database").c_str()),
+                    PQfinish) {
+    if (PQstatus(connection_.get()) != CONNECTION_OK) FailOnPostgres();
+    const std::string command =
+        "START_REPLICATION SLOT \"" + slot +
+        "\" LOGICAL 0/0 (proto_version '1', publication_names '" + publication +
+        "')";
+    const std::unique_ptr<PGresult, decltype(&PQclear)> result(
+        PQexec(connection_.get(), command.c_str()), PQclear);
+    if (PQresultStatus(result.get()) != PGRES_COPY_BOTH) FailOnPostgres();
+  }
+
+  void ReadUntil(int64_t rows) {
+    while (rows_ < rows) {
+      const size_t messages = TakeWhatIsThere(rows);
+      const Clock::time_point now = Clock::now();
+      if (now - told_ >= kStatusInterval) {
+        TellStatus();
+        told_ = now;
+      }
+      if (rows_ >= rows) break;
+      if (pacer_.ShouldPauseAfter(messages, now)) {
+        std::this_thread::sleep_for(ReadPacer::kPause);
+      }
+      Wait();
+    }
+    std::printf("%lld %lld\n", static_cast<long long>(rows_),
+                static_cast<long long>(
+                    std::chrono::system_clock::now().time_since_epoch() /
+                    std::chrono::nanoseconds(1)));
+    std::fflush(stdout);
+  }
+
+ private:
+  size_t TakeWhatIsThere(int64_t rows) {
+    size_t messages = 0;
+    while (rows_ < rows) {
+      char* data = nullptr;
+      const int size = PQgetCopyData(connection_.get(), &data, /*async=*/1);
+      if (size == 0) break;
+      if (size < 0) FailOnPostgres();
+      ++messages;
+      if (size > kXLogDataHeader && data[0] == 'w' &&
+          data[kXLogDataHeader] == 'I') {
+        ++rows_;
+      }
+      PQfreemem(data);
+    }
+    return messages;
+  }
+
+  void Wait() {
+    pollfd readable{PQsocket(connection_.get()), POLLIN, 0};
+    poll(&readable, 1, 1000);
+    if (PQconsumeInput(connection_.get()) == 0) FailOnPostgres();
+  }
+
+  // Keeps the connection alive; confirms nothing, so that the slot stays.
+  void TellStatus() {
+    const char status[34] = {'r'};
+    if (PQputCopyData(connection_.get(), status, sizeof(status)) != 1 ||
+        PQflush(connection_.get()) != 0) {
+      FailOnPostgres();
+    }
+  }
+
+  [[noreturn]] void FailOnPostgres() {
+    Fail(PQerrorMessage(connection_.get()));
+  }
+
+  std::unique_ptr<PGconn, decltype(&PQfinish)> connection_;
+  ReadPacer pacer_;
+  Clock::time_point told_ = Clock::now();
+  int64_t rows_ = 0;
+};
+
+}  // namespace
+}  // namespace walpost::bench
+
+int main(int count, char** words) {
+  if (count != 6) {
+    walpost::bench::Fail(
+        "usage: walpost_bench_discard CONNINFO SLOT PUBLICATION WARM_UP_ROWS "
+        "ROWS");
+  }
+  walpost::bench::DiscardReader reader(words[1], words[2], words[3]);
+  reader.ReadUntil(std::stoll(words[4]));
+  reader.ReadUntil(std::stoll(words[5]));
+}

@@ -1,0 +1,248 @@
+"""The benchmark's own arithmetic: figures, charts, report, the broker's log."""
+
+import pathlib
+import struct
+import sys
+import tempfile
+import unittest
+import xml.etree.ElementTree
+
+sys.dont_write_bytecode = True
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[2] / "bench"))
+
+# pylint: disable=wrong-import-position
+from compare import charts, contenders, plan, report, sections  # noqa: E402
+from compare.broker_log import BrokerLog  # noqa: E402
+from compare.consumer import latencies_ms  # noqa: E402
+from compare.figures import (Rows, Spread, percentiles,  # noqa: E402
+                             quantile, short)
+from compare.records import Records  # noqa: E402
+
+RUN = {"level": "short", "at": "2026-11-21T12:00:00", "round": 1}
+
+
+def drain_row(contender, events_per_s, void="", **others):
+    return {**RUN, "rows": 1000, "per_transaction": 100, "payload_bytes": 250,
+            "contender": contender, "events_per_s": events_per_s,
+            "void": void, **others}
+
+
+class FiguresTest(unittest.TestCase):
+    def test_quantile_is_a_measured_value_that_enough_do_not_exceed(self):
+        hundred = list(range(1, 101))
+        for fraction, expected in ((0.5, 50), (0.95, 95), (0.99, 99),
+                                   (0.999, 100), (1.0, 100)):
+            self.assertEqual(quantile(hundred, fraction), expected)
+        self.assertEqual(quantile([7], 0.5), 7)
+        self.assertEqual(quantile([1, 2], 0.5), 1)
+
+    def test_percentiles_sort_and_name(self):
+        self.assertEqual(percentiles([3, 1, 2], "ms"),
+                         {"ms_p50": 2, "ms_p95": 3, "ms_p99": 3, "ms_p999": 3,
+                          "ms_max": 3})
+        self.assertIsNone(percentiles([], "ms")["ms_max"])
+
+    def test_short_keeps_three_digits(self):
+        for value, text in ((0, "0"), (0.012345, "0.0123"), (1.234, "1.23"),
+                            (12.34, "12.3"), (123.4, "123"),
+                            (45_678, "45,700"), (-0.5, "-0.500")):
+            self.assertEqual(short(value), text)
+
+    def test_spread_leaves_out_what_is_missing(self):
+        self.assertEqual(Spread([3, None, 1, 2]).text(), "2.00 (1.00–3.00)")
+        self.assertEqual(Spread([5]).text(scale=100), "500")
+        self.assertEqual(Spread([None]).text(), "–")
+        self.assertFalse(Spread([]))
+
+    def test_void_rows_count_in_no_median_and_are_named(self):
+        rows = Rows([drain_row("walpost", 10), drain_row("walpost", 20),
+                     drain_row("walpost", 9000, void="3 missing")])
+        self.assertEqual(rows.spread("events_per_s").high, 20)
+        self.assertEqual(rows.voids(), ["3 missing"])
+
+
+class LatencyTest(unittest.TestCase):
+    def test_counts_from_the_commit_and_never_understates_the_broker(self):
+        arrivals = {(1, 0): (2_500_000, 2_000), (2, 0): (3_000_000, 2_999)}
+        commits = {1: 1_999_100, 2: 2_990_000}
+        broker, consumer = latencies_ms(arrivals, commits, 0)
+        self.assertAlmostEqual(broker[0], 1.9)  # appended before 2,001 ms
+        self.assertAlmostEqual(consumer[0], 500.9)
+        broker, _ = latencies_ms(arrivals, commits, 2_000_000)
+        self.assertEqual(len(broker), 1)  # the other one was warm-up
+
+
+class BrokerLogTest(unittest.TestCase):
+    def setUp(self):
+        self._folder = tempfile.TemporaryDirectory()
+        self.addCleanup(self._folder.cleanup)
+        self.data = pathlib.Path(self._folder.name)
+        self.segment = self.data / "run1.order-0" / f"{0:020}.log"
+        self.segment.parent.mkdir()
+        self.segment.touch()
+        self.log = BrokerLog(self.data, "run1.")
+
+    @staticmethod
+    def batch(records, appended_ms, attributes=0, body=b"x" * 30):
+        rest = struct.pack(">ibIhiqqqhii", 0, 2, 0, attributes, records - 1, 0,
+                           appended_ms, -1, -1, -1, records) + body
+        return struct.pack(">qi", 0, len(rest)) + rest
+
+    def append(self, data):
+        with open(self.segment, "ab") as segment:
+            segment.write(data)
+
+    def test_counts_records_and_notes_when(self):
+        self.append(self.batch(3, 1000) + self.batch(5, 1007))
+        self.assertEqual(self.log.read(), 8)
+        self.append(self.batch(1, 1009))
+        self.assertEqual(self.log.read(), 9)
+        self.assertEqual((self.log.first_ms, self.log.last_ms), (1000, 1009))
+
+    def test_every_prefix_counts_only_whole_batches(self):
+        whole = self.batch(3, 1000)
+        for length in range(len(whole)):
+            self.segment.write_bytes(whole[:length])
+            self.assertEqual(BrokerLog(self.data, "run1.").read(), 0, length)
+        self.log.read()
+        self.segment.write_bytes(whole)
+        self.assertEqual(self.log.read(), 3)
+
+    def test_other_topics_and_transaction_markers_do_not_count(self):
+        self.append(self.batch(1, 1000, attributes=0x20))
+        other = self.data / "run10.order-0"
+        other.mkdir()
+        (other / f"{0:020}.log").write_bytes(self.batch(4, 1000))
+        self.assertEqual(self.log.read(), 0)
+
+
+class ChartTest(unittest.TestCase):
+    @staticmethod
+    def bars(svg):
+        root = xml.etree.ElementTree.fromstring(svg)
+        return [float(bar.get("width"))
+                for bar in root.iter("{http://www.w3.org/2000/svg}rect")]
+
+    def test_lengths_are_in_proportion(self):
+        svg = charts.bar_chart("a & b", "<note>", [
+            charts.Bar("one", Spread([100]), "ours"),
+            charts.Bar("two", Spread([25]))], "/s")
+        one, two = self.bars(svg)
+        self.assertAlmostEqual(one / two, 4, places=2)
+        self.assertIn("a &amp; b", svg)
+        self.assertIn("prefers-color-scheme: dark", svg)
+
+    def test_logarithmic_lengths_differ_by_the_same_for_each_decade(self):
+        one, ten, hundred = self.bars(charts.bar_chart("", "", [
+            charts.Bar("", Spread([value])) for value in (1, 10, 100)], "",
+            logarithmic=True))
+        self.assertAlmostEqual(ten - one, hundred - ten, delta=0.2)
+
+    def test_a_contender_without_a_valid_run_has_no_bar(self):
+        svg = charts.bar_chart("", "", [charts.Bar("lost", Spread([]))], "/s")
+        self.assertEqual(self.bars(svg), [])
+        self.assertIn(">void<", svg)
+
+
+class ReportTest(unittest.TestCase):
+    ROWS = (drain_row("walpost", 100, peak_mb=30),
+            drain_row("naive-100ms", 40, peak_mb=15),
+            drain_row("debezium", 500, void="3 missing"),
+            drain_row("pg_recvlogical", 120), drain_row("discard", 150),
+            drain_row("produce", 200))
+
+    def test_the_ceiling_is_the_lower_of_source_and_sink(self):
+        rows = Rows(self.ROWS)
+        self.assertEqual(report.ceiling(rows), 150)
+        self.assertEqual(report.ceiling(rows.where(contender="walpost")), None)
+        shares = report.with_shares("drain", rows).where(contender="walpost")
+        self.assertAlmostEqual(shares.spread("of_ceiling").median, 2 / 3)
+
+    def test_columns_in_which_walpost_is_behind_are_found(self):
+        columns = [sections.Column("events/s", "events_per_s",
+                                   better=sections.MORE),
+                   sections.Column("peak MB", "peak_mb", better=sections.LESS)]
+        found = [(column.name, name) for column, name, _, _ in
+                 report.fallen_behind(Rows(self.ROWS), columns)]
+        # Neither ceilings nor the void run count.
+        self.assertEqual(found, [("peak_mb", "naive-100ms")])
+
+    def test_the_report_shows_figures_voids_and_losses(self):
+        with tempfile.TemporaryDirectory() as folder:
+            target = pathlib.Path(folder)
+            records = Records(target / "raw")
+            for row in self.ROWS:
+                records.add("drain", row)
+            report.write_report(records, _environment(), target)
+            text = (target / "RESULTS.md").read_text()
+            drawn = {path.name for path in (target / "charts").iterdir()}
+        self.assertIn("| walpost | 100 | 66.7 |", text)
+        self.assertIn("Debezium, defaults — **void**", text)
+        self.assertIn("- Drain a backlog: Debezium, defaults: 3 missing", text)
+        self.assertIn("peak MB: naive poller, 100 ms 15.0, walpost 30.0", text)
+        self.assertIn("250 B, 100 per transaction, 1,000 rows", text)
+        for name in drawn:
+            self.assertIn(f"(charts/{name})", text)
+
+    def test_figures_survive_the_file_and_a_later_column(self):
+        with tempfile.TemporaryDirectory() as folder:
+            records = Records(folder)
+            records.add("drain", {**RUN, "contender": "a", "void": "died"})
+            records.add("drain", drain_row("b", 1.5, peak_mb=None))
+            first, second = records.of("drain").rows
+            self.assertIsNone(first["events_per_s"])
+            self.assertEqual(second["events_per_s"], 1.5)
+            self.assertEqual(second["rows"], 1000)
+            self.assertIsNone(second["peak_mb"])
+            Records(folder).add("drain", drain_row("c", 1))  # the next run
+            self.assertEqual(len(records.of("drain")), 1)
+
+
+class PlanTest(unittest.TestCase):
+    def test_every_contender_of_every_level_exists(self):
+        for level in plan.LEVELS:
+            for group in plan.groups(level):
+                for name in group.contenders:
+                    if group.scenario == "insert":
+                        self.assertIn(name, plan.EVENTS)
+                    elif name != "none":
+                        self.assertTrue(contenders.title(name))
+                self.assertTrue(group.title())
+
+    def test_each_round_has_everybody_once_and_a_seed_repeats_the_order(self):
+        group, = plan.groups("core", only=["cold_start"])
+        order = list(group.order(plan.dice("seed")))
+        self.assertEqual(order, list(group.order(plan.dice("seed"))))
+        for number in range(1, group.rounds + 1):
+            self.assertEqual(
+                sorted(name for round_of, name in order if round_of == number),
+                sorted(group.contenders))
+
+    def test_the_command_line_narrows(self):
+        chosen = plan.groups("core", contenders=["walpost", "discard"],
+                             rounds=1, rows=1000)
+        by_scenario = {group.scenario: group for group in chosen}
+        self.assertEqual(by_scenario["drain"].contenders,
+                         ("walpost", "discard"))
+        self.assertEqual(by_scenario["rate"].contenders, ("walpost",))
+        self.assertEqual(by_scenario["insert"].contenders, plan.EVENTS)
+        self.assertTrue(all(group.shape["rows"] == 1000 for group in chosen
+                            if group.scenario == "drain"))
+
+    def test_walpost_with_another_setting_is_a_contender(self):
+        changed = contenders.make("walpost+kafka.properties.linger.ms=5")
+        self.assertIn("linger.ms=5", changed.title)
+        with self.assertRaises(KeyError):
+            contenders.make("nobody")
+
+
+def _environment():
+    return {name: "x" for name in (
+        "machine", "walpost", "postgres", "postgres_settings", "kafka",
+        "broker_jvm", "debezium", "debezium_tuned", "debezium_tuned_jvm",
+        "debezium_defaults_jvm", "java", "level")} | {"note": "",
+                                                      "load_before": 0.5}
+
+
+if __name__ == "__main__":
+    unittest.main()
