@@ -5,6 +5,7 @@
 #include "base/status_macros.h"
 #include "config/conninfo.h"
 #include "config/overrides.h"
+#include "config/polling_section.h"
 #include "config/section.h"
 #include "config/yaml_document.h"
 #include "fmt/format.h"
@@ -112,6 +113,7 @@ void ReadTable(Section section, TableOptions& table) {
   Section value = section.Child("value");
   value.ReadList("columns", table.value_columns);
   value.Done();
+  ReadRowState(section.Child("state"), table.state);
   section.Done();
 }
 
@@ -253,7 +255,11 @@ void ReadLog(Section section, LogLevel& level) {
 
 Config ReadConfig(Section root) {
   Config config;
+  root.ReadChoice<Source>(
+      "source", config.source,
+      {{"wal", Source::kWal}, {"polling", Source::kPolling}});
   ReadPostgres(root.Child("postgres"), config.postgres);
+  ReadPolling(root.Child("polling"), config.polling);
   ReadOutbox(root.Child("outbox"), config.outbox);
   ReadRoute(root.Child("route"), config.outbox.route);
   ReadValue(root.Child("value"), config.outbox.value_format);
@@ -269,6 +275,7 @@ Config ReadConfig(Section root) {
     root.Fail("snapshot", "initial makes the slot: set postgres.create: true");
   }
   root.Done();
+  CheckPollingSource(root, config);
   config.kafka.client_id = "walpost-" + config.postgres.slot;
   return config;
 }

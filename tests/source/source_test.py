@@ -23,6 +23,7 @@ LAYERS = {
 }
 # The judge shares nothing with what it judges, except the configuration.
 LAYERS["judge"] = {"base", "outbox", "pgoutput"}
+LAYERS["polling"] = {"base", "pgoutput", "outbox", "delivery", "postgres"}
 LAYERS["config"] = {*LAYERS}  # but only headers of options, see below
 LAYERS["app"] = {*LAYERS}
 LAYERS["cli"] = {*LAYERS}
