@@ -14,6 +14,7 @@
 #include "outbox/options.h"
 #include "polling/polling_options.h"
 #include "postgres/source_options.h"
+#include "retention/retention_options.h"
 
 namespace walpost {
 
@@ -30,6 +31,7 @@ struct Config {
   ProducerOptions kafka;
   AcknowledgementWindow::Options window;
   CheckpointOptions checkpoint;
+  RetentionOptions retention;
   HttpOptions http;
   // From SIGTERM to the end of the process, acknowledged or not.
   std::chrono::milliseconds shutdown_timeout{10'000};

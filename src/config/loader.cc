@@ -239,6 +239,19 @@ void ReadReplay(Section section, WalSourceOptions& postgres) {
   }
 }
 
+void ReadRetention(Section section, RetentionOptions& retention) {
+  constexpr minutes kMost{60 * 24 * 3660};
+  constexpr size_t kMostBatchRows = 100'000;
+  constexpr size_t kMostDaysAhead = 366;
+  section.Read("keep", retention.keep, milliseconds(0), kMost);
+  section.Read("interval", retention.interval, seconds(1), kMost);
+  section.ReadSize("batch_rows", retention.batch_rows, 1, kMostBatchRows);
+  section.Read("pause", retention.pause, milliseconds(0), minutes(60));
+  section.ReadSize("partitions_ahead", retention.partitions_ahead, 0,
+                   kMostDaysAhead);
+  section.Done();
+}
+
 void ReadHttp(Section section, HttpOptions& http) {
   section.Read("listen", http.listen);
   section.Done();
@@ -267,6 +280,7 @@ Config ReadConfig(Section root) {
   ReadDelivery(root.Child("delivery"), config);
   ReadCheckpoint(root.Child("checkpoint"), config.checkpoint);
   ReadReplay(root.Child("replay"), config.postgres);
+  ReadRetention(root.Child("retention"), config.retention);
   ReadHttp(root.Child("http"), config.http);
   ReadLog(root.Child("log"), config.log_level);
   root.ReadChoice<bool>("snapshot", config.postgres.initial_snapshot,

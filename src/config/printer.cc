@@ -190,6 +190,16 @@ YAML::Node PrintCheckpoint(const CheckpointOptions& checkpoint) {
   return node;
 }
 
+YAML::Node PrintRetention(const RetentionOptions& retention) {
+  YAML::Node node;
+  node["keep"] = FormatDuration(retention.keep);
+  node["interval"] = FormatDuration(retention.interval);
+  node["batch_rows"] = retention.batch_rows;
+  node["pause"] = FormatDuration(retention.pause);
+  node["partitions_ahead"] = retention.partitions_ahead;
+  return node;
+}
+
 std::string_view Name(LogLevel level) {
   switch (level) {
     case LogLevel::kDebug:
@@ -225,6 +235,7 @@ std::string PrintConfig(const Config& config) {
   root["replay"]["window"] = FormatSize(config.postgres.replay.window_bytes);
   root["replay"]["window_time"] =
       FormatDuration(config.postgres.replay.window_time);
+  root["retention"] = PrintRetention(config.retention);
   root["http"]["listen"] = Quoted(config.http.listen);
   root["log"]["level"] = std::string(Name(config.log_level));
   return YAML::Dump(root) + "\n";

@@ -84,6 +84,12 @@ checkpoint:
 replay:
   window: 0
   window_time: 0ms
+retention:
+  keep: 0ms
+  interval: 1h
+  batch_rows: 1000
+  pause: 100ms
+  partitions_ahead: 7
 http:
   listen: ""
 log:
@@ -169,6 +175,11 @@ void ExpectSame(const Config& a, const Config& b) {
   EXPECT_EQ(a.checkpoint.interval, b.checkpoint.interval);
   EXPECT_EQ(a.postgres.replay.window_bytes, b.postgres.replay.window_bytes);
   EXPECT_EQ(a.postgres.replay.window_time, b.postgres.replay.window_time);
+  EXPECT_EQ(a.retention.keep, b.retention.keep);
+  EXPECT_EQ(a.retention.interval, b.retention.interval);
+  EXPECT_EQ(a.retention.batch_rows, b.retention.batch_rows);
+  EXPECT_EQ(a.retention.pause, b.retention.pause);
+  EXPECT_EQ(a.retention.partitions_ahead, b.retention.partitions_ahead);
   EXPECT_EQ(a.http.listen, b.http.listen);
   EXPECT_EQ(a.log_level, b.log_level);
 }
@@ -198,6 +209,8 @@ checkpoint: {store: kafka, path: 'a b', topic: t, table: s.T, interval: 50ms}
 delivery: {max_in_flight_records: 1, max_in_flight_bytes: 100001,
            shutdown_timeout: 0ms}
 replay: {window: 3MiB, window_time: 2h}
+retention: {keep: 36h, interval: 90s, batch_rows: 1, pause: 0ms,
+            partitions_ahead: 30}
 http: {listen: '[::1]:0'}
 log: {level: error}
 )",
