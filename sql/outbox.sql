@@ -81,4 +81,4 @@ create table if not exists public.outbox (
 
 comment on table public.outbox is
   'Events to publish: inserted with the change they tell of, read from the WAL '
-  'by walpost. Deleting old rows is safe at any time.';
+  'by walpost. walpost prune deletes old rows that were sent.';

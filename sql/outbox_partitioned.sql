@@ -41,7 +41,7 @@ create table if not exists public.outbox (
 
 comment on table public.outbox is
   'Events to publish: inserted with the change they tell of, read from the WAL '
-  'by walpost. Dropping old partitions is safe at any time.';
+  'by walpost. walpost prune drops days that were sent.';
 
 -- Takes the rows of days that nobody made a partition for: an outbox must never
 -- refuse an event for want of one. Normally empty.
@@ -54,9 +54,12 @@ create table if not exists public.outbox_default
 --
 --   select public.outbox_add_partitions(7);
 --
--- To drop a day: drop table public.outbox_p20260131; A row that walpost has not
--- read yet is published all the same, as long as its slot lives: the WAL has
--- it.
+-- or let walpost do it (retention.keep, docs/retention.md), which also drops the
+-- days that were sent.
+--
+-- To drop a day by hand: drop table public.outbox_p20260131; A row that walpost
+-- has not read yet is published all the same, as long as its slot lives: the
+-- WAL has it. If the slot is lost, walpost recover can no longer find it.
 create or replace function public.outbox_add_partitions(days integer default 7)
 returns integer
 language plpgsql

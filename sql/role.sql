@@ -38,6 +38,10 @@ $block$;
 --   grant usage on schema public to walpost;
 --   grant select on public.outbox to walpost;
 --
+-- To let it delete old rows (walpost prune, retention.keep), besides:
+--
+--   grant delete on public.outbox to walpost;
+--
 -- To let it keep its checkpoint here (checkpoint.store: postgres): checkpoint.sql.
 --
 -- To let it make the publication (postgres.create), it would have to own the

@@ -3,6 +3,7 @@
 #include <memory>
 #include <set>
 
+#include "app/retention_keeper.h"
 #include "base/finding.h"
 #include "cli/exit_code.h"
 #include "cli/run_to_end.h"
@@ -12,6 +13,7 @@
 #include "postgres/birth_check.h"
 #include "postgres/failover_check.h"
 #include "postgres/preflight.h"
+#include "retention/retention_check.h"
 
 namespace walpost {
 namespace {
@@ -94,6 +96,23 @@ Findings RunCheckPostgres(const Config& config,
   return RunToEnd(io, CheckPostgres(io.get_executor(), config, routes));
 }
 
+asio::awaitable<Findings> CheckPruning(asio::any_io_executor executor,
+                                       const Config& config) {
+  ConnectionOptions options;
+  options.conninfo = config.postgres.conninfo;
+  options.application_name = "walpost:check";
+  absl::StatusOr<std::unique_ptr<Connection>> connection =
+      co_await Connection::Connect(executor, options);
+  if (!connection.ok()) co_return connection.status();
+  const SentProof proof = PrunerOptions(config).proof;
+  co_return co_await CheckRetention(**connection, config.outbox.tables, proof);
+}
+
+Findings RunCheckRetention(const Config& config) {
+  asio::io_context io(1);
+  return RunToEnd(io, CheckPruning(io.get_executor(), config));
+}
+
 std::vector<std::string> TopicPrefixes(const Config& config,
                                        const std::vector<Route>& routes) {
   std::set<std::string> prefixes;
@@ -149,6 +168,9 @@ int Check(const ConfigArguments& arguments) {
   Print(CheckStore(config->checkpoint), "checkpoint");
   if (config->postgres.failover) {
     Print(RunCheckStandbys(*config), "standbys");
+  }
+  if (config->retention.enabled()) {
+    Print(RunCheckRetention(*config), "retention");
   }
   const bool kafka_error =
       Print(CheckCluster(config->kafka, TopicPrefixes(*config, *routes),

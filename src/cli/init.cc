@@ -1,10 +1,10 @@
 // walpost init: what replication needs in the database, made once.
 #include <CLI/CLI.hpp>
-#include <algorithm>
 #include <memory>
 
 #include "base/status_macros.h"
 #include "cli/exit_code.h"
+#include "cli/init_sql.h"
 #include "cli/run_to_end.h"
 #include "cli/verbs.h"
 #include "fmt/format.h"
@@ -12,7 +12,6 @@
 #include "postgres/checkpoint_sql.h"
 #include "postgres/publication.h"
 #include "postgres/slot.h"
-#include "walpost_sql.h"
 
 namespace walpost {
 namespace {
@@ -20,34 +19,8 @@ namespace {
 namespace asio = boost::asio;
 using Clock = std::chrono::steady_clock;
 
-constexpr std::string_view kDefaultTable = "public.outbox";
-constexpr std::string_view kDefaultPrefix = "outbox";
 constexpr std::chrono::seconds kStatementLimit{60};
 constexpr int kFirstWithFailover = 170000;
-
-// sql/outbox.sql for a table of another name.
-absl::StatusOr<std::string> TableSql(const std::string& table) {
-  const bool plain = std::ranges::all_of(table, [](char c) {
-    return (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9') || c == '_' ||
-           c == '.';
-  });
-  if (!plain) {
-    return absl::FailedPreconditionError(fmt::format(
-        "table {} does not exist, and init makes only tables with names of "
-        "a-z, 0-9 and _: create it by hand from sql/outbox.sql",
-        table));
-  }
-  std::string sql(kSql_outbox);
-  for (size_t at = sql.find(kDefaultTable); at != std::string::npos;
-       at = sql.find(kDefaultTable, at + table.size())) {
-    sql.replace(at, kDefaultTable.size(), table);
-  }
-  return sql;
-}
-
-bool WantsEmitFunction(const Config& config) {
-  return config.outbox.messages.prefix == kDefaultPrefix;
-}
 
 // Makes what is missing, in the order that it must be made.
 class Initializer {
@@ -69,6 +42,7 @@ class Initializer {
     if (status.ok() && WantsEmitFunction(config_)) {
       status = co_await MakeEmitFunction();
     }
+    if (config_.source == Source::kPolling) co_return status;
     if (status.ok()) status = co_await MakePublication();
     if (status.ok()) status = co_await MakeSlot();
     co_return status;
@@ -99,17 +73,26 @@ class Initializer {
     absl::StatusOr<bool> exists = co_await Exists(query);
     if (!exists.ok()) co_return exists.status();
     if (!*exists) {
-      absl::StatusOr<std::string> sql = TableSql(table);
+      absl::StatusOr<std::string> sql = TableSql(config_, table);
       if (!sql.ok()) co_return sql.status();
       absl::Status made = co_await Execute(*sql);
       if (!made.ok()) co_return made;
     }
     Report("table", table, *exists ? "exists" : "created");
+    if (WantsNotifyTrigger(config_)) co_return co_await MakeTrigger(table);
     co_return absl::OkStatus();
   }
 
+  asio::awaitable<absl::Status> MakeTrigger(std::string table) {
+    absl::StatusOr<std::string> sql = NotifyTriggerSql(config_, table);
+    if (!sql.ok()) co_return sql.status();
+    absl::Status status = co_await Execute(*sql);
+    if (status.ok()) Report("notify trigger of", table, "created");
+    co_return status;
+  }
+
   asio::awaitable<absl::Status> MakeEmitFunction() {
-    const std::string sql(kSql_outbox_emit);
+    const std::string sql = EmitFunctionSql();
     absl::Status status = co_await Execute(sql);
     if (status.ok()) Report("function", "public.outbox_emit", "created");
     co_return status;
@@ -211,10 +194,16 @@ class Initializer {
 
 absl::Status PrintSql(const Config& config, SlotFailover failover) {
   for (const TableOptions& table : config.outbox.tables) {
-    WALPOST_ASSIGN_OR_RETURN(const std::string sql, TableSql(table.name));
+    WALPOST_ASSIGN_OR_RETURN(const std::string sql,
+                             TableSql(config, table.name));
     fmt::print("{}\n", sql);
+    if (!WantsNotifyTrigger(config)) continue;
+    WALPOST_ASSIGN_OR_RETURN(const std::string trigger,
+                             NotifyTriggerSql(config, table.name));
+    fmt::print("{}\n", trigger);
   }
-  if (WantsEmitFunction(config)) fmt::print("{}\n", kSql_outbox_emit);
+  if (config.source == Source::kPolling) return absl::OkStatus();
+  if (WantsEmitFunction(config)) fmt::print("{}\n", EmitFunctionSql());
   if (config.checkpoint.store == CheckpointOptions::Store::kPostgres) {
     fmt::print("{}\n", CheckpointTableScript(config.checkpoint.table));
   }

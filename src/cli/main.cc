@@ -49,6 +49,7 @@ int Main(int argc, char** argv) {
   AddInit(app, exit_code);
   AddStatus(app, exit_code);
   AddReplay(app, exit_code);
+  AddPrune(app, exit_code);
   AddTail(app, exit_code);
   AddVerify(app, exit_code);
   AddVersion(app, exit_code);

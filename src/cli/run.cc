@@ -1,6 +1,7 @@
 // walpost run: publish until told to end.
 #include <CLI/CLI.hpp>
 #include <boost/asio/co_spawn.hpp>
+#include <boost/asio/detached.hpp>
 #include <boost/asio/io_context.hpp>
 #include <boost/asio/signal_set.hpp>
 #include <csignal>
@@ -8,6 +9,7 @@
 
 #include "admin/http_server.h"
 #include "app/relay.h"
+#include "app/retention_keeper.h"
 #include "base/status_macros.h"
 #include "base/version.h"
 #include "cli/exit_code.h"
@@ -108,6 +110,11 @@ int Run(const Arguments& arguments) {
   }
   spdlog::info("walpost {}: {} to Kafka at {}", kVersion, config->postgres.slot,
                config->kafka.brokers);
+  RetentionKeeper retention(io.get_executor(), *config, [&relay] {
+    const RelayState state = (*relay)->Status().state;
+    return state == RelayState::kStreaming || state == RelayState::kCatchingUp;
+  });
+  asio::co_spawn(io, retention.Run(), asio::detached);
   absl::Status result;
   asio::co_spawn(io, (*relay)->Run(),
                  [&](std::exception_ptr exception, absl::Status status) {

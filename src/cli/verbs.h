@@ -31,6 +31,7 @@ void AddRecover(CLI::App& app, int& exit_code);
 void AddRun(CLI::App& app, int& exit_code);
 void AddCheck(CLI::App& app, int& exit_code);
 void AddInit(CLI::App& app, int& exit_code);
+void AddPrune(CLI::App& app, int& exit_code);
 void AddReplay(CLI::App& app, int& exit_code);
 void AddStatus(CLI::App& app, int& exit_code);
 void AddTail(CLI::App& app, int& exit_code);

@@ -12,18 +12,26 @@
 #include "delivery/checkpoint_options.h"
 #include "kafka/producer_options.h"
 #include "outbox/options.h"
+#include "polling/polling_options.h"
 #include "postgres/source_options.h"
+#include "retention/retention_options.h"
 
 namespace walpost {
+
+// Where events are read.
+enum class Source { kWal, kPolling };
 
 enum class LogLevel { kDebug, kInfo, kWarn, kError };
 
 struct Config {
+  Source source = Source::kWal;
   WalSourceOptions postgres;
+  PollingOptions polling;  // when that is the source
   OutboxOptions outbox;
   ProducerOptions kafka;
   AcknowledgementWindow::Options window;
   CheckpointOptions checkpoint;
+  RetentionOptions retention;
   HttpOptions http;
   // From SIGTERM to the end of the process, acknowledged or not.
   std::chrono::milliseconds shutdown_timeout{10'000};

@@ -5,6 +5,7 @@
 #include "base/status_macros.h"
 #include "config/conninfo.h"
 #include "config/overrides.h"
+#include "config/polling_section.h"
 #include "config/section.h"
 #include "config/yaml_document.h"
 #include "fmt/format.h"
@@ -112,6 +113,7 @@ void ReadTable(Section section, TableOptions& table) {
   Section value = section.Child("value");
   value.ReadList("columns", table.value_columns);
   value.Done();
+  ReadRowState(section.Child("state"), table.state);
   section.Done();
 }
 
@@ -237,6 +239,19 @@ void ReadReplay(Section section, WalSourceOptions& postgres) {
   }
 }
 
+void ReadRetention(Section section, RetentionOptions& retention) {
+  constexpr minutes kMost{60 * 24 * 3660};
+  constexpr size_t kMostBatchRows = 100'000;
+  constexpr size_t kMostDaysAhead = 366;
+  section.Read("keep", retention.keep, milliseconds(0), kMost);
+  section.Read("interval", retention.interval, seconds(1), kMost);
+  section.ReadSize("batch_rows", retention.batch_rows, 1, kMostBatchRows);
+  section.Read("pause", retention.pause, milliseconds(0), minutes(60));
+  section.ReadSize("partitions_ahead", retention.partitions_ahead, 0,
+                   kMostDaysAhead);
+  section.Done();
+}
+
 void ReadHttp(Section section, HttpOptions& http) {
   section.Read("listen", http.listen);
   section.Done();
@@ -253,7 +268,11 @@ void ReadLog(Section section, LogLevel& level) {
 
 Config ReadConfig(Section root) {
   Config config;
+  root.ReadChoice<Source>(
+      "source", config.source,
+      {{"wal", Source::kWal}, {"polling", Source::kPolling}});
   ReadPostgres(root.Child("postgres"), config.postgres);
+  ReadPolling(root.Child("polling"), config.polling);
   ReadOutbox(root.Child("outbox"), config.outbox);
   ReadRoute(root.Child("route"), config.outbox.route);
   ReadValue(root.Child("value"), config.outbox.value_format);
@@ -261,6 +280,7 @@ Config ReadConfig(Section root) {
   ReadDelivery(root.Child("delivery"), config);
   ReadCheckpoint(root.Child("checkpoint"), config.checkpoint);
   ReadReplay(root.Child("replay"), config.postgres);
+  ReadRetention(root.Child("retention"), config.retention);
   ReadHttp(root.Child("http"), config.http);
   ReadLog(root.Child("log"), config.log_level);
   root.ReadChoice<bool>("snapshot", config.postgres.initial_snapshot,
@@ -269,6 +289,7 @@ Config ReadConfig(Section root) {
     root.Fail("snapshot", "initial makes the slot: set postgres.create: true");
   }
   root.Done();
+  CheckPollingSource(root, config);
   config.kafka.client_id = "walpost-" + config.postgres.slot;
   return config;
 }

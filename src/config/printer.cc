@@ -51,6 +51,29 @@ YAML::Node PrintFields(const FieldSources& fields) {
   return columns;
 }
 
+// Only what is there: a table without state prints none.
+YAML::Node PrintRowState(const RowStateOptions& state) {
+  YAML::Node node;
+  const RowStateOptions defaults;
+  const auto print = [&node](const char* key, const std::string& value,
+                             const std::string& otherwise) {
+    if (value != otherwise) node[key] = Quoted(value);
+  };
+  print("status", state.status, defaults.status);
+  print("pending", state.pending, defaults.pending);
+  print("processing", state.processing, defaults.processing);
+  print("published", state.published, defaults.published);
+  print("failed", state.failed, defaults.failed);
+  print("published_at", state.published_at, defaults.published_at);
+  print("locked_until", state.locked_until, defaults.locked_until);
+  print("heartbeat_at", state.heartbeat_at, defaults.heartbeat_at);
+  print("attempts", state.attempts, defaults.attempts);
+  print("last_error", state.last_error, defaults.last_error);
+  print("next_attempt_at", state.next_attempt_at, defaults.next_attempt_at);
+  print("transaction_id", state.transaction_id, defaults.transaction_id);
+  return node;
+}
+
 YAML::Node PrintOutbox(const OutboxOptions& outbox) {
   YAML::Node node;
   node["tables"] = YAML::Node(YAML::NodeType::Sequence);
@@ -63,6 +86,8 @@ YAML::Node PrintOutbox(const OutboxOptions& outbox) {
     for (const std::string& column : table.value_columns) {
       entry["value"]["columns"].push_back(Quoted(column));
     }
+    const YAML::Node state = PrintRowState(table.state);
+    if (state.size() > 0) entry["state"] = state;
     node["tables"].push_back(entry);
   }
   const MessageOptions& messages = outbox.messages;
@@ -87,6 +112,34 @@ YAML::Node PrintPostgres(const WalSourceOptions& postgres) {
   node["wal_sender_timeout"] = FormatDuration(postgres.wal_sender_timeout);
   node["status_interval"] = FormatDuration(postgres.status_interval);
   node["wal_budget"] = FormatSize(postgres.wal_budget_bytes);
+  return node;
+}
+
+std::string_view Name(PollingOptions::Strategy strategy) {
+  using Strategy = PollingOptions::Strategy;
+  switch (strategy) {
+    case Strategy::kClaim:
+      return "claim";
+    case Strategy::kDelete:
+      return "delete";
+    case Strategy::kCursor:
+      return "cursor";
+  }
+  return "claim";
+}
+
+YAML::Node PrintPolling(const PollingOptions& polling) {
+  YAML::Node node;
+  node["strategy"] = std::string(Name(polling.strategy));
+  node["interval"] = FormatDuration(polling.interval);
+  node["batch_size"] = polling.batch_size;
+  node["notify"] = Quoted(polling.notify);
+  node["lease"] = FormatDuration(polling.lease);
+  node["transaction_timeout"] = FormatDuration(polling.transaction_timeout);
+  node["max_attempts"] = polling.max_attempts;
+  node["retry_backoff"] = FormatDuration(polling.retry_backoff);
+  node["retry_backoff_max"] = FormatDuration(polling.retry_backoff_max);
+  node["cursor_table"] = Quoted(polling.cursor_table);
   return node;
 }
 
@@ -137,6 +190,16 @@ YAML::Node PrintCheckpoint(const CheckpointOptions& checkpoint) {
   return node;
 }
 
+YAML::Node PrintRetention(const RetentionOptions& retention) {
+  YAML::Node node;
+  node["keep"] = FormatDuration(retention.keep);
+  node["interval"] = FormatDuration(retention.interval);
+  node["batch_rows"] = retention.batch_rows;
+  node["pause"] = FormatDuration(retention.pause);
+  node["partitions_ahead"] = retention.partitions_ahead;
+  return node;
+}
+
 std::string_view Name(LogLevel level) {
   switch (level) {
     case LogLevel::kDebug:
@@ -155,7 +218,9 @@ std::string_view Name(LogLevel level) {
 
 std::string PrintConfig(const Config& config) {
   YAML::Node root;
+  root["source"] = config.source == Source::kWal ? "wal" : "polling";
   root["postgres"] = PrintPostgres(config.postgres);
+  root["polling"] = PrintPolling(config.polling);
   root["outbox"] = PrintOutbox(config.outbox);
   root["route"] = PrintRoute(config.outbox.route);
   root["value"]["format"] =
@@ -170,6 +235,7 @@ std::string PrintConfig(const Config& config) {
   root["replay"]["window"] = FormatSize(config.postgres.replay.window_bytes);
   root["replay"]["window_time"] =
       FormatDuration(config.postgres.replay.window_time);
+  root["retention"] = PrintRetention(config.retention);
   root["http"]["listen"] = Quoted(config.http.listen);
   root["log"]["level"] = std::string(Name(config.log_level));
   return YAML::Dump(root) + "\n";

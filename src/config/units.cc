@@ -18,7 +18,7 @@ struct Unit {
 
 // Largest first.
 constexpr Unit kDurations[] = {
-    {"h", 3'600'000}, {"m", 60'000}, {"s", 1000}, {"ms", 1}};
+    {"d", 86'400'000}, {"h", 3'600'000}, {"m", 60'000}, {"s", 1000}, {"ms", 1}};
 constexpr Unit kSizes[] = {{"GiB", uint64_t{1} << 30},
                            {"MiB", uint64_t{1} << 20},
                            {"KiB", uint64_t{1} << 10},
@@ -56,7 +56,7 @@ absl::StatusOr<std::chrono::milliseconds> ParseDuration(std::string_view text) {
   const auto millis = Parse(text, kDurations);
   if (millis) return std::chrono::milliseconds(*millis);
   return absl::InvalidArgumentError(fmt::format(
-      "'{}' is no duration; write it like 200ms, 10s, 5m or 1h", text));
+      "'{}' is no duration; write it like 200ms, 10s, 5m, 1h or 7d", text));
 }
 
 std::string FormatDuration(std::chrono::milliseconds duration) {

@@ -9,7 +9,7 @@
 
 namespace walpost {
 
-// "200ms", "10s", "5m", "1h"; digits and a unit, nothing between.
+// "200ms", "10s", "5m", "1h", "7d"; digits and a unit, nothing between.
 // kInvalidArgument says what is expected.
 absl::StatusOr<std::chrono::milliseconds> ParseDuration(std::string_view text);
 std::string FormatDuration(std::chrono::milliseconds duration);

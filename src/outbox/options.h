@@ -6,6 +6,8 @@
 #include <utility>
 #include <vector>
 
+#include "outbox/row_state_options.h"
+
 namespace walpost {
 
 // Where the value of a field comes from.
@@ -42,6 +44,8 @@ struct TableOptions {
   // When not empty the value is a JSON object of these columns, for rows
   // that only refer to a business row; the payload is not used.
   std::vector<std::string> value_columns;
+  // Where a row keeps its state, for whoever reads the table.
+  RowStateOptions state = {};
 };
 
 // Transactional pg_logical_emit_message() with this prefix.

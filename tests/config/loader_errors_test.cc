@@ -67,6 +67,9 @@ TEST(LoaderErrorsTest, UnknownKeysAreNamed) {
       {"delivery: {timeout: 1s}", "w.yaml:1: delivery.timeout: ", "no such"},
       {"http: {listens: a}", "w.yaml:1: http.listens: ", "'listen'"},
       {"log: {levels: info}", "w.yaml:1: log.levels: ", "'level'"},
+      {"polling: {period: 1s}", "w.yaml:1: polling.period: ", "no such key"},
+      {"outbox: {tables: [{state: {stats: a}}]}",
+       "w.yaml:1: outbox.tables[0].state.stats: ", "'status'"},
       {"'': 1", "w.yaml:1: ", "there is no such key"},
   });
 }
@@ -148,6 +151,14 @@ TEST(LoaderErrorsTest, ValuesOutOfRangeAreNamedWithTheRange) {
       {"replay: {window: 1000}", "w.yaml:1: replay.window: ", "64KiB"},
       {"replay: {window_time: 1h}",
        "w.yaml:1: replay.window_time: ", "needs replay.window"},
+      {"retention: {keep: week}", "w.yaml:1: retention.keep: ", "1h or 7d"},
+      {"retention: {interval: 0s}",
+       "w.yaml:1: retention.interval: ", "between 1s and"},
+      {"retention: {batch_rows: 0}",
+       "w.yaml:1: retention.batch_rows: ", "between 1 and"},
+      {"retention: {partitions_ahead: 400}",
+       "w.yaml:1: retention.partitions_ahead: ", "between 0 and 366"},
+      {"retention: {days: 7}", "w.yaml:1: retention.days: ", "no such key"},
       {"{replay: {window: 1MiB}, postgres: {slot: "
        "a1234567890123456789012345678901234567890123456789012345678}}",
        "w.yaml:1: replay.window: ", "at most 57"},
@@ -188,6 +199,63 @@ TEST(LoaderErrorsTest, AnEmptyValueIsOfTheWrongKind) {
       {"delivery: {max_in_flight_records: ''}",
        "w.yaml:1: delivery.max_in_flight_records: ", ""},
       {"log: {level: ''}", "w.yaml:1: log.level: ", ""},
+  });
+}
+
+TEST(LoaderErrorsTest, WhatPollingCannotDoIsNamed) {
+  ExpectRefusals({
+      {"source: slot", "w.yaml:1: source: ", "none of wal, polling"},
+      {"polling: {strategy: steal}",
+       "w.yaml:1: polling.strategy: ", "none of claim, delete, cursor"},
+      {"polling: {interval: 0ms}",
+       "w.yaml:1: polling.interval: ", "between 1ms and 1h"},
+      {"polling: {batch_size: 0}",
+       "w.yaml:1: polling.batch_size: ", "0 is not"},
+      {"polling: {lease: 999ms}",
+       "w.yaml:1: polling.lease: ", "between 1s and 1h"},
+      {"polling: {transaction_timeout: 10ms}",
+       "w.yaml:1: polling.transaction_timeout: ", "between 100ms and 1h"},
+      {"polling: {retry_backoff: 10m}", "w.yaml:1: polling",
+       "retry_backoff_max: it is less than retry_backoff"},
+      {"polling: {cursor_table: a.}",
+       "w.yaml:1: polling.cursor_table: ", "a name"},
+      {"polling: {notify: "
+       "a1234567890123456789012345678901234567890123456789012345678901234}",
+       "w.yaml:1: polling.notify: ", "at most 63"},
+      {"source: polling", "w.yaml:1: outbox: ", "state.status or"},
+      {"{source: polling, outbox: {tables: [{name: a}]}}",
+       "w.yaml:1: outbox.tables[0].state: ", "state.status or"},
+      {"{source: polling, polling: {strategy: cursor}}",
+       "w.yaml:1: outbox: ", "xid8"},
+      {"{source: polling, polling: {strategy: delete}, outbox: "
+       "{messages: {prefix: p}}}",
+       "w.yaml:1: outbox: ", "in the WAL only"},
+      {"{source: polling, polling: {strategy: delete}, replay: {window: 1GiB}}",
+       "w.yaml:1: replay: ", "source: wal"},
+      {"{source: polling, polling: {strategy: delete}, snapshot: initial, "
+       "postgres: {create: true}}",
+       "w.yaml:1: snapshot: ", "remove it"},
+      {"{source: polling, polling: {strategy: delete}, "
+       "checkpoint: {store: file}}",
+       "w.yaml:1: checkpoint: ", "checkpoint.store: none"},
+  });
+}
+
+TEST(LoaderErrorsTest, AStateThatContradictsItselfIsRefused) {
+  ExpectRefusals({
+      {"outbox: {tables: [{state: {status: a, published_at: a}}]}",
+       "w.yaml:1: outbox.tables[0].state.published_at: ",
+       "'a' is status already"},
+      {"outbox: {tables: [{state: {locked_until: a, heartbeat_at: b}}]}",
+       "w.yaml:1: outbox.tables[0].state.heartbeat_at: ", "not both"},
+      {"outbox: {tables: [{state: {status: a, pending: ''}}]}",
+       "w.yaml:1: outbox.tables[0].state.pending: ", "it is empty"},
+      {"outbox: {tables: [{state: {status: a, published: pending}}]}",
+       "w.yaml:1: outbox.tables[0].state.published: ", "value of pending"},
+      {"outbox: {tables: [{state: {status: a, failed: published}}]}",
+       "w.yaml:1: outbox.tables[0].state.failed: ", "value of published"},
+      {"outbox: {tables: [{state: {status: a, processing: failed}}]}",
+       "w.yaml:1: outbox.tables[0].state.processing: ", "another state"},
   });
 }
 

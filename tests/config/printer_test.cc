@@ -33,7 +33,8 @@ Config Parse(const std::string& text) {
 
 TEST(PrinterTest, PrintsTheDefaults) {
   EXPECT_EQ(PrintConfig(Parse("")),
-            R"(postgres:
+            R"(source: wal
+postgres:
   conninfo: ""
   slot: walpost
   publication: walpost
@@ -42,6 +43,17 @@ TEST(PrinterTest, PrintsTheDefaults) {
   wal_sender_timeout: 30s
   status_interval: 200ms
   wal_budget: 0
+polling:
+  strategy: claim
+  interval: 1s
+  batch_size: 500
+  notify: ""
+  lease: 30s
+  transaction_timeout: 10s
+  max_attempts: 10
+  retry_backoff: 1s
+  retry_backoff_max: 5m
+  cursor_table: public.walpost_cursor
 outbox:
   tables:
     - name: public.outbox
@@ -72,6 +84,12 @@ checkpoint:
 replay:
   window: 0
   window_time: 0ms
+retention:
+  keep: 0ms
+  interval: 1h
+  batch_rows: 1000
+  pause: 100ms
+  partitions_ahead: 7
 http:
   listen: ""
 log:
@@ -89,6 +107,30 @@ void ExpectSame(const FieldSources& a, const FieldSources& b) {
   }
 }
 
+void ExpectSame(const RowStateOptions& a, const RowStateOptions& b) {
+  using State = RowStateOptions;
+  for (const auto column :
+       {&State::status, &State::pending, &State::processing, &State::published,
+        &State::failed, &State::published_at, &State::locked_until,
+        &State::heartbeat_at, &State::attempts, &State::last_error,
+        &State::next_attempt_at, &State::transaction_id}) {
+    EXPECT_EQ(a.*column, b.*column);
+  }
+}
+
+void ExpectSame(const PollingOptions& a, const PollingOptions& b) {
+  EXPECT_EQ(a.strategy, b.strategy);
+  EXPECT_EQ(a.interval, b.interval);
+  EXPECT_EQ(a.batch_size, b.batch_size);
+  EXPECT_EQ(a.notify, b.notify);
+  EXPECT_EQ(a.lease, b.lease);
+  EXPECT_EQ(a.transaction_timeout, b.transaction_timeout);
+  EXPECT_EQ(a.max_attempts, b.max_attempts);
+  EXPECT_EQ(a.retry_backoff, b.retry_backoff);
+  EXPECT_EQ(a.retry_backoff_max, b.retry_backoff_max);
+  EXPECT_EQ(a.cursor_table, b.cursor_table);
+}
+
 void ExpectSame(const OutboxOptions& a, const OutboxOptions& b) {
   ASSERT_EQ(a.tables.size(), b.tables.size());
   for (size_t i = 0; i < a.tables.size(); ++i) {
@@ -96,6 +138,7 @@ void ExpectSame(const OutboxOptions& a, const OutboxOptions& b) {
     ExpectSame(a.tables[i].columns, b.tables[i].columns);
     EXPECT_EQ(a.tables[i].topic, b.tables[i].topic);
     EXPECT_EQ(a.tables[i].value_columns, b.tables[i].value_columns);
+    ExpectSame(a.tables[i].state, b.tables[i].state);
   }
   EXPECT_EQ(a.messages.prefix, b.messages.prefix);
   EXPECT_EQ(a.messages.format, b.messages.format);
@@ -116,6 +159,8 @@ void ExpectSame(const Config& a, const Config& b) {
   EXPECT_EQ(a.postgres.wal_sender_timeout, b.postgres.wal_sender_timeout);
   EXPECT_EQ(a.postgres.status_interval, b.postgres.status_interval);
   EXPECT_EQ(a.postgres.wal_budget_bytes, b.postgres.wal_budget_bytes);
+  EXPECT_EQ(a.source, b.source);
+  ExpectSame(a.polling, b.polling);
   ExpectSame(a.outbox, b.outbox);
   EXPECT_EQ(a.kafka.brokers, b.kafka.brokers);
   EXPECT_EQ(a.kafka.properties, b.kafka.properties);
@@ -130,6 +175,11 @@ void ExpectSame(const Config& a, const Config& b) {
   EXPECT_EQ(a.checkpoint.interval, b.checkpoint.interval);
   EXPECT_EQ(a.postgres.replay.window_bytes, b.postgres.replay.window_bytes);
   EXPECT_EQ(a.postgres.replay.window_time, b.postgres.replay.window_time);
+  EXPECT_EQ(a.retention.keep, b.retention.keep);
+  EXPECT_EQ(a.retention.interval, b.retention.interval);
+  EXPECT_EQ(a.retention.batch_rows, b.retention.batch_rows);
+  EXPECT_EQ(a.retention.pause, b.retention.pause);
+  EXPECT_EQ(a.retention.partitions_ahead, b.retention.partitions_ahead);
   EXPECT_EQ(a.http.listen, b.http.listen);
   EXPECT_EQ(a.log_level, b.log_level);
 }
@@ -159,10 +209,25 @@ checkpoint: {store: kafka, path: 'a b', topic: t, table: s.T, interval: 50ms}
 delivery: {max_in_flight_records: 1, max_in_flight_bytes: 100001,
            shutdown_timeout: 0ms}
 replay: {window: 3MiB, window_time: 2h}
+retention: {keep: 36h, interval: 90s, batch_rows: 1, pause: 0ms,
+            partitions_ahead: 30}
 http: {listen: '[::1]:0'}
 log: {level: error}
 )",
     "{outbox: {tables: [], messages: {prefix: p}}}",
+    R"(
+source: polling
+polling: {strategy: cursor, interval: 5ms, batch_size: 3, notify: 'A b',
+          lease: 2s, transaction_timeout: 700ms, max_attempts: 0,
+          retry_backoff: 3ms, retry_backoff_max: 4ms, cursor_table: s.T}
+outbox:
+  tables:
+    - name: t
+      state: {status: a, pending: 'true', processing: '', published: '1',
+              failed: 'null', published_at: b, locked_until: c, attempts: d,
+              last_error: e, next_attempt_at: f, transaction_id: g}
+    - {name: u, state: {heartbeat_at: h, transaction_id: i}}
+)",
     "{kafka: {properties: {a: '', b: ' ', c: '- x', d: '!x', e: '*x',"
     " f: \"\\n\\t\\\\\\\"'\", g: '%', h: '@', i: '---', j: '? x', k: 'é'}}}",
 };

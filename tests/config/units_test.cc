@@ -29,9 +29,11 @@ TEST(UnitsTest, ReadsDurationsAndWritesThemInTheLargestUnit) {
       {"120s", 120'000, "2m"},
       {"5m", 300'000, "5m"},
       {"60m", 3'600'000, "1h"},
-      {"24h", 86'400'000, "24h"},
+      {"24h", 86'400'000, "1d"},
+      {"36h", 129'600'000, "36h"},
+      {"7d", 604'800'000, "7d"},
       {"007s", 7'000, "7s"},
-      {"300000000h", 1'080'000'000'000'000, "300000000h"},
+      {"300000000h", 1'080'000'000'000'000, "12500000d"},
   };
   for (const DurationRow& row : rows) {
     const auto parsed = ParseDuration(row.text);
@@ -88,9 +90,9 @@ TEST(UnitsTest, RefusesWhatIsNoDurationAndQuotesIt) {
         "10S", "10sec", "1h30m", "10us", "0x10s", "ten", "\xff"}) {
     const absl::Status status = ParseDuration(text).status();
     EXPECT_TRUE(absl::IsInvalidArgument(status)) << text;
-    EXPECT_EQ(
-        status.message(),
-        "'" + text + "' is no duration; write it like 200ms, 10s, 5m or 1h");
+    EXPECT_EQ(status.message(),
+              "'" + text +
+                  "' is no duration; write it like 200ms, 10s, 5m, 1h or 7d");
   }
 }
 

@@ -22,7 +22,9 @@ LAYERS = {
     "admin": {"base", "pgoutput", "outbox", "delivery"},
 }
 # The judge shares nothing with what it judges, except the configuration.
+LAYERS["retention"] = {"base", "pgoutput", "outbox", "delivery", "postgres"}
 LAYERS["judge"] = {"base", "outbox", "pgoutput"}
+LAYERS["polling"] = {"base", "pgoutput", "outbox", "delivery", "postgres"}
 LAYERS["config"] = {*LAYERS}  # but only headers of options, see below
 LAYERS["app"] = {*LAYERS}
 LAYERS["cli"] = {*LAYERS}

@@ -18,6 +18,7 @@ from harness.outbox import Outbox
 from harness.postgres import Postgres
 from harness.proxy import Proxy
 from harness.readiness import Readiness
+from harness.sql_files import run_sql_file
 from harness.stored import STORES, Store
 from harness.waiting import wait_until
 from harness.walpost import Walpost
@@ -44,6 +45,7 @@ __all__ = [
     "judge",
     "lsn",
     "note",
+    "run_sql_file",
     "verify",
     "wait_until",
 ]

@@ -1,0 +1,97 @@
+#!/usr/bin/env python3
+"""A consumer whose effects happen once, though records may come twice.
+
+Adds up the orders of each customer, in PostgreSQL:
+
+    consumer.py --brokers 127.0.0.1:9092 --topic outbox.event.order \\
+        --conninfo "host=127.0.0.1 dbname=billing user=billing"
+
+Debian: python3-confluent-kafka, python3-psycopg2. The database needs
+sql/processed_events.sql, and schema.sql beside this file.
+
+Kill it at any point, run several, feed it duplicates: the sums are right. Three
+things make them so.
+
+1. Claim and effect are one transaction. claim_event() is false for an event
+   whose effect is written already; after a crash neither is there.
+2. The offset is committed to Kafka after that transaction, never before. In
+   between, a crash brings the records again, and 1 takes care of them.
+3. Kafka's own, timed commit of offsets is off: it would run ahead of 2.
+"""
+
+import argparse
+import json
+import time
+
+import confluent_kafka
+import psycopg2
+
+_CONSUMER = "billing"
+_BATCH = 100
+
+
+def main():
+    arguments = _arguments()
+    consumer = confluent_kafka.Consumer({
+        "bootstrap.servers": arguments.brokers,
+        "group.id": _CONSUMER,
+        "enable.auto.commit": False,
+        "auto.offset.reset": "earliest",
+        # When one of us dies, the others take over its partitions after that.
+        "session.timeout.ms": 6000,
+        # Nothing of an aborted transaction of Kafka.
+        "isolation.level": "read_committed",
+    })
+    consumer.subscribe([arguments.topic])
+    connection = psycopg2.connect(arguments.conninfo)
+    last = time.monotonic()
+    while not arguments.idle or time.monotonic() - last < arguments.idle:
+        messages = consumer.consume(_BATCH, timeout=0.5)
+        records = [message for message in messages if not message.error()]
+        if not records:
+            continue
+        with connection, connection.cursor() as cursor:  # one transaction
+            for record in records:
+                _handle(cursor, record)
+        _commit(consumer)
+        last = time.monotonic()
+    consumer.close()
+    connection.close()
+
+
+def _handle(cursor, record):
+    """The effect of one record, the first time that it comes."""
+    event_id = dict(record.headers())["id"].decode()
+    cursor.execute("select claim_event(%s, %s)", (_CONSUMER, event_id))
+    if not cursor.fetchone()[0]:
+        return
+    order = json.loads(record.value())
+    cursor.execute(
+        "insert into customer_total as t (customer, orders, amount) "
+        "values (%s, 1, %s) on conflict (customer) do update "
+        "set orders = t.orders + 1, amount = t.amount + excluded.amount",
+        (record.key().decode(), order["amount"]))
+
+
+def _commit(consumer):
+    """How far we are. When it fails, the records come again."""
+    try:
+        consumer.commit(asynchronous=False)
+    except confluent_kafka.KafkaException as failure:
+        # A rebalance took the partitions away; their next owner begins where
+        # we last committed.
+        print(f"offsets not committed: {failure}", flush=True)
+
+
+def _arguments():
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--brokers", required=True)
+    parser.add_argument("--topic", required=True)
+    parser.add_argument("--conninfo", required=True)
+    parser.add_argument("--idle", type=float, metavar="SECONDS",
+                        help="end when nothing came for so long")
+    return parser.parse_args()
+
+
+if __name__ == "__main__":
+    main()

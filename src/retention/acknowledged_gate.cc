@@ -1,0 +1,112 @@
+#include "retention/acknowledged_gate.h"
+
+#include <boost/asio/as_tuple.hpp>
+#include <boost/asio/use_awaitable.hpp>
+#include <optional>
+
+#include "fmt/format.h"
+#include "postgres/slot.h"
+
+namespace walpost {
+
+namespace asio = boost::asio;
+using Clock = std::chrono::steady_clock;
+
+namespace {
+
+constexpr std::chrono::seconds kStatementLimit{30};
+constexpr std::chrono::milliseconds kLookInterval{50};
+
+}  // namespace
+
+asio::awaitable<absl::Status> AcknowledgedGate::Connect(std::string conninfo) {
+  ConnectionOptions options;
+  options.conninfo = std::move(conninfo);
+  options.application_name = fmt::format("walpost:{}:prune", slot_);
+  absl::StatusOr<std::unique_ptr<Connection>> connected =
+      co_await Connection::Connect(timer_.get_executor(), options);
+  if (!connected.ok()) co_return connected.status();
+  connection_ = *std::move(connected);
+  co_return absl::OkStatus();
+}
+
+asio::awaitable<absl::StatusOr<AcknowledgedGate::Mark>>
+AcknowledgedGate::TakeMark() {
+  // The statement has its snapshot before it calls a function.
+  const std::string look =
+      "SELECT pg_snapshot_xmin(pg_current_snapshot()), "
+      "pg_current_wal_insert_lsn()";
+  // The walsender sends what is flushed. A commit flushes all before it, so
+  // that an idle database does not keep us waiting for its last bytes.
+  const std::string flush =
+      "SELECT pg_logical_emit_message(true, 'walpost.prune', '')";
+  connection_->set_deadline(Clock::now() + kStatementLimit);
+  absl::StatusOr<QueryRows> rows = co_await connection_->Execute(look);
+  if (!rows.ok()) co_return rows.status();
+  Mark mark;
+  mark.oldest_running = rows->Text(0, 0);
+  const absl::StatusOr<Lsn> lsn = Lsn::Parse(rows->Text(0, 1));
+  if (!lsn.ok()) co_return lsn.status();
+  mark.lsn = *lsn;
+  absl::StatusOr<QueryRows> flushed = co_await connection_->Execute(flush);
+  if (!flushed.ok()) co_return flushed.status();
+  co_return mark;
+}
+
+asio::awaitable<absl::StatusOr<Lsn>> AcknowledgedGate::Confirmed() {
+  connection_->set_deadline(Clock::now() + kStatementLimit);
+  absl::StatusOr<std::optional<SlotState>> slot =
+      co_await FindSlot(*connection_, slot_);
+  if (!slot.ok()) co_return slot.status();
+  if (!slot->has_value()) {
+    co_return absl::FailedPreconditionError(
+        fmt::format("slot {} does not exist, so nothing is known to be "
+                    "acknowledged: walpost check says what to do",
+                    slot_));
+  }
+  if ((*slot)->wal_status == "lost") {
+    co_return absl::FailedPreconditionError(
+        fmt::format("slot {} is lost, so what came after {} may not be in "
+                    "Kafka: run walpost recover first",
+                    slot_, (*slot)->confirmed_flush_lsn.ToString()));
+  }
+  co_return (*slot)->confirmed_flush_lsn;
+}
+
+asio::awaitable<absl::Status> AcknowledgedGate::CheckNobodyWaits(
+    std::string table) {
+  const std::string sql = fmt::format(
+      "SELECT EXISTS (SELECT FROM pg_locks WHERE NOT granted "
+      "AND relation = to_regclass({}))",
+      connection_->Literal(table));
+  connection_->set_deadline(Clock::now() + kStatementLimit);
+  absl::StatusOr<QueryRows> rows = co_await connection_->Execute(sql);
+  if (!rows.ok()) co_return rows.status();
+  if (!rows->Bool(0, 0)) co_return absl::OkStatus();
+  co_return absl::UnavailableError("in use: somebody writes to it");
+}
+
+asio::awaitable<absl::Status> AcknowledgedGate::WaitUntilPassed(
+    Mark mark, MonotonicTime deadline, std::string table) {
+  constexpr auto kAsTuple = asio::as_tuple(asio::use_awaitable);
+  for (;;) {
+    absl::StatusOr<Lsn> confirmed = co_await Confirmed();
+    if (!confirmed.ok()) co_return confirmed.status();
+    if (*confirmed >= mark.lsn) co_return absl::OkStatus();
+    if (stopped_) co_return absl::CancelledError("told to end");
+    if (Clock::now() >= deadline) {
+      co_return absl::UnavailableError(
+          fmt::format("slot {} has confirmed {}, and what is committed reaches "
+                      "{}: walpost status says what it waits for",
+                      slot_, confirmed->ToString(), mark.lsn.ToString()));
+    }
+    if (!table.empty()) {
+      const absl::Status unhindered = co_await CheckNobodyWaits(table);
+      if (!unhindered.ok()) co_return unhindered;
+    }
+    timer_.expires_after(kLookInterval);
+    co_await timer_.async_wait(kAsTuple);
+  }
+}
+
+}  // namespace walpost

@@ -1,0 +1,165 @@
+#include "retention/pruner.h"
+
+#include "fmt/format.h"
+#include "retention/partition_pruner.h"
+#include "retention/prune_sql.h"
+
+namespace walpost {
+
+namespace asio = boost::asio;
+using Clock = std::chrono::steady_clock;
+
+namespace {
+
+constexpr std::chrono::seconds kStatementLimit{60};
+
+}  // namespace
+
+Pruner::Pruner(asio::any_io_executor executor, Options options)
+    : executor_(executor),
+      options_(std::move(options)),
+      gate_(executor, options_.postgres.slot) {}
+
+void Pruner::Stop() {
+  stopped_ = true;
+  gate_.Stop();
+}
+
+asio::awaitable<absl::StatusOr<std::vector<Pruned>>> Pruner::Run() {
+  absl::Status status = co_await Connect();
+  if (!status.ok()) co_return status;
+  if (options_.proof == SentProof::kSlot) status = co_await OpenGate();
+  if (!status.ok()) co_return status;
+  std::vector<Pruned> all;
+  for (const TableOptions& table : options_.tables) {
+    absl::StatusOr<Pruned> pruned = co_await PruneTable(table);
+    if (!pruned.ok()) co_return pruned.status();
+    all.push_back(*std::move(pruned));
+  }
+  co_return all;
+}
+
+asio::awaitable<absl::Status> Pruner::Connect() {
+  ConnectionOptions options;
+  options.conninfo = options_.postgres.conninfo;
+  options.application_name =
+      fmt::format("walpost:{}:prune", options_.postgres.slot);
+  // Housekeeping waits for nobody long.
+  options.settings.push_back("lock_timeout=5s");
+  absl::StatusOr<std::unique_ptr<Connection>> connected =
+      co_await Connection::Connect(executor_, options);
+  if (!connected.ok()) co_return connected.status();
+  connection_ = *std::move(connected);
+  // The lock ends with the session.
+  const std::string begin = fmt::format(
+      "SELECT pg_try_advisory_lock(hashtextextended('walpost.prune', 0)), "
+      "now() - interval '{} milliseconds', pg_is_in_recovery()",
+      options_.retention.keep.count());
+  connection_->set_deadline(Clock::now() + kStatementLimit);
+  absl::StatusOr<QueryRows> rows = co_await connection_->Execute(begin);
+  if (!rows.ok()) co_return rows.status();
+  if (rows->Bool(0, 2)) {
+    co_return absl::FailedPreconditionError(
+        "this server is a standby: prune on the primary");
+  }
+  if (!rows->Bool(0, 0)) {
+    co_return absl::UnavailableError(
+        "this database is being pruned by another walpost already");
+  }
+  limit_ = rows->Text(0, 1);
+  co_return absl::OkStatus();
+}
+
+asio::awaitable<absl::Status> Pruner::OpenGate() {
+  absl::Status status = co_await gate_.Connect(options_.postgres.conninfo);
+  if (!status.ok()) co_return status;
+  absl::StatusOr<AcknowledgedGate::Mark> mark = co_await gate_.TakeMark();
+  if (!mark.ok()) co_return mark.status();
+  mark_ = *mark;
+  const MonotonicTime deadline = Clock::now() + options_.gate_limit;
+  const std::string no_table;
+  co_return co_await gate_.WaitUntilPassed(mark_, deadline, no_table);
+}
+
+std::string Pruner::SentSql(const TableOptions& table) {
+  switch (options_.proof) {
+    case SentProof::kSlot:
+      return CommittedBeforeSql(mark_.oldest_running);
+    case SentProof::kState:
+      return PublishedSql(table.state,
+                          connection_->Literal(table.state.published));
+    case SentProof::kNone:
+      return "false";
+  }
+  return "false";
+}
+
+asio::awaitable<absl::StatusOr<Pruned>> Pruner::PruneTable(TableOptions table) {
+  Pruned pruned;
+  pruned.table = table.name;
+  connection_->set_deadline(Clock::now() + kStatementLimit);
+  absl::StatusOr<OutboxShape> shape =
+      co_await ReadOutboxShape(*connection_, table, options_.proof, limit_);
+  if (!shape.ok()) co_return shape.status();
+  const std::string sent = SentSql(table);
+  absl::Status status;
+  if (shape->has_time_partitions) {
+    status = co_await PrunePartitions(*shape, sent, pruned);
+  }
+  if (status.ok()) status = co_await PruneRows(*shape, sent, pruned);
+  if (!status.ok()) co_return status;
+  co_return pruned;
+}
+
+asio::awaitable<absl::Status> Pruner::PrunePartitions(const OutboxShape& shape,
+                                                      std::string sent,
+                                                      Pruned& pruned) {
+  if (options_.mode == RowPruner::Mode::kDryRun) {
+    pruned.dropped = shape.past;
+    co_return absl::OkStatus();
+  }
+  PartitionPruner partitions(*connection_, gate_, shape, options_.proof, sent);
+  const size_t days = options_.retention.partitions_ahead;
+  absl::StatusOr<uint64_t> made = co_await partitions.Add(days);
+  if (!made.ok()) co_return made.status();
+  pruned.partitions_made = *made;
+  for (const std::string& name : shape.past) {
+    if (stopped_) co_return absl::CancelledError("told to end");
+    const absl::Status status = co_await partitions.Drop(name);
+    if (status.ok()) {
+      pruned.dropped.push_back(name);
+    } else if (absl::IsUnavailable(status)) {
+      pruned.not_dropped.push_back(
+          fmt::format("{}: {}", name, std::string(status.message())));
+    } else {
+      co_return status;
+    }
+  }
+  co_return absl::OkStatus();
+}
+
+asio::awaitable<absl::Status> Pruner::PruneRows(const OutboxShape& shape,
+                                                std::string sent,
+                                                Pruned& pruned) {
+  for (const OutboxShape::Leaf& leaf : shape.leaves) {
+    if (!leaf.is_quick) {
+      co_return absl::FailedPreconditionError(
+          fmt::format("table {} has no index that finds its old rows: {}",
+                      leaf.name, MissingIndexSql(shape, leaf)));
+    }
+    PruneRule rule;
+    rule.table = leaf.name;
+    rule.time_column = shape.time_column;
+    rule.sent = sent;
+    rule.limit = limit_;
+    RowPruner rows(executor_, *connection_, std::move(rule), options_.retention,
+                   is_stopped_);
+    absl::StatusOr<RowPruner::Counts> counts = co_await rows.Run(options_.mode);
+    if (!counts.ok()) co_return counts.status();
+    pruned.deleted += counts->deleted;
+    pruned.kept += counts->kept;
+  }
+  co_return absl::OkStatus();
+}
+
+}  // namespace walpost

@@ -1,0 +1,62 @@
+#include "retention/retention_check.h"
+
+#include "fmt/format.h"
+#include "retention/outbox_shape.h"
+
+namespace walpost {
+
+namespace asio = boost::asio;
+
+namespace {
+
+Finding Warning(const std::string& table, std::string text,
+                std::string remedy) {
+  return {Severity::kWarning, fmt::format("retention of {}", table),
+          std::move(text), std::move(remedy)};
+}
+
+}  // namespace
+
+asio::awaitable<absl::StatusOr<std::vector<Finding>>> CheckRetention(
+    Connection& connection, std::vector<TableOptions> tables, SentProof proof) {
+  std::vector<Finding> findings;
+  for (const TableOptions& table : tables) {
+    const std::string limit = "-infinity";
+    absl::StatusOr<OutboxShape> shape =
+        co_await ReadOutboxShape(connection, table, proof, limit);
+    if (absl::IsFailedPrecondition(shape.status())) {
+      findings.push_back(
+          Warning(table.name, std::string(shape.status().message()), ""));
+      continue;
+    }
+    if (!shape.ok()) co_return shape.status();
+    for (const OutboxShape::Leaf& leaf : shape->leaves) {
+      if (leaf.is_quick) continue;
+      findings.push_back(Warning(leaf.name, "no index finds its old rows",
+                                 MissingIndexSql(*shape, leaf)));
+    }
+    const std::string sql = fmt::format(
+        "SELECT has_table_privilege(oid, 'SELECT') "
+        "AND has_table_privilege(oid, 'DELETE'), "
+        "pg_has_role(relowner, 'USAGE'), quote_ident(current_user) "
+        "FROM pg_class WHERE oid = to_regclass({})",
+        connection.Literal(shape->table));
+    absl::StatusOr<QueryRows> may = co_await connection.Execute(sql);
+    if (!may.ok()) co_return may.status();
+    if (!may->Bool(0, 0)) {
+      findings.push_back(
+          Warning(table.name, "rows may not be deleted",
+                  fmt::format("GRANT SELECT, DELETE ON {} TO {};", shape->table,
+                              may->Text(0, 2))));
+    }
+    if (shape->has_time_partitions && !may->Bool(0, 1)) {
+      findings.push_back(
+          Warning(table.name, "partitions may not be made or dropped",
+                  fmt::format("grant the role that owns {} to {}", shape->table,
+                              may->Text(0, 2))));
+    }
+  }
+  co_return findings;
+}
+
+}  // namespace walpost
