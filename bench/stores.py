@@ -15,7 +15,6 @@ fsync is off in Postgres, as in the tests.
 import argparse
 import contextlib
 import random
-import statistics
 import subprocess
 import threading
 import time
@@ -80,13 +79,26 @@ class Bench:
         self._wal_bytes = self._database.current_lsn() - begin
 
     def drain(self, store):
-        """Events a second, from the start of the process."""
+        """Returns events a second, from the start of the process."""
         with self._copy_of_slot() as slot, self._walpost(slot, store) as relay:
             begun = time.monotonic()
             relay.start()
             self._wait_acknowledged(relay, self._rows)
-            self._add(f"drain, {store}", "events/s",
-                      self._rows / (time.monotonic() - begun))
+            rate = self._rows / (time.monotonic() - begun)
+            spent = rig.process_cpu_seconds(relay.pid)
+        self._add(f"drain, {store}", "events/s", rate)
+        self._add(f"CPU of walpost, {store}", "s/M",
+                  spent * 1e6 / self._rows)
+        return rate
+
+    def drains(self):
+        """One of each; what else runs on the machine changes by the minute, so
+        ratios are of one round."""
+        rates = {store: self.drain(store)
+                 for store in random.sample(STORES, len(STORES))}
+        for store in STORES[1:]:
+            self._add(f"drain, {store}, of none", "×",
+                      rates[store] / rates["none"])
 
     def replay(self):
         with self._copy_of_slot() as slot, self._walpost(
@@ -256,13 +268,6 @@ def _show(results):
         unit, = set(results.column("unit", what=what))
         rows.append([what, results.spread(
             "value", 0 if unit.endswith("s/s") else 2, what=what), unit])
-    base = statistics.median(results.column("value", what="drain, none"))
-    for what in [f"drain, {store}" for store in STORES[1:]] + ["replay"]:
-        ratio = statistics.median(results.column("value", what=what)) / base
-        rows.append([f"{what}, of drain, none", f"{ratio:.2f}", "×"])
-    copied = statistics.median(results.column("value", what="COPY TO STDOUT"))
-    taken = statistics.median(results.column("value", what="snapshot"))
-    rows.append(["snapshot, of COPY", f"{taken / copied:.2f}", "×"])
     results.write_table(f"{rig.machine()}\n\n" + rig.table(
         ["what", "median (min–max)", "unit"], rows))
 
@@ -276,6 +281,8 @@ def main():
     parser.add_argument("--seconds", type=int, default=20,
                         help="of the writes, idle and under load")
     parser.add_argument("--topic-records", type=int, default=100_000)
+    parser.add_argument("--drains-only", action="store_true",
+                        help="only the stores against each other")
     parser.add_argument("--short", action="store_true",
                         help="a tenth of it, to see that it works")
     options = parser.parse_args()
@@ -291,15 +298,16 @@ def main():
             warm.drain(store)
         bench = Bench(servers, options.rows, results)
         for _ in range(options.rounds):
-            for store in random.sample(STORES, len(STORES)):
-                bench.drain(store)
-            bench.replay()
-            bench.guard()
-            bench.snapshot()
-        for store in STORES:
-            bench.writes(store, options.seconds)
-        for records in (1, options.topic_records):
-            bench.restart(records)
+            bench.drains()
+            if not options.drains_only:
+                bench.replay()
+                bench.guard()
+                bench.snapshot()
+        if not options.drains_only:
+            for store in STORES:
+                bench.writes(store, options.seconds)
+            for records in (1, options.topic_records):
+                bench.restart(records)
     _show(results)
 
 
