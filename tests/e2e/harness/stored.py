@@ -61,9 +61,22 @@ class Store:
         reader = KafkaReader(self._kafka.bootstrap)
         if self.topic not in reader.topics(self.topic):
             return None
-        values = [record.value for record in reader.read(self.topic)
-                  if record.key == self._database.name.encode()]
+        values = [value for key, value in self._records()
+                  if key == self._database.name.encode()]
         return values[-1] if values else None
+
+    def _records(self):
+        """Keys and values of the topic. As they are: no JSON, for the values are
+        bytes."""
+        printed = subprocess.run(
+            ["kcat", "-C", "-q", "-e", "-b", self._kafka.bootstrap, "-t",
+             self.topic, "-o", "beginning", "-f", "%k\\t%S\\t%s"],
+            check=True, capture_output=True, timeout=60).stdout
+        while printed:
+            key, size, printed = printed.split(b"\t", 2)
+            length = max(int(size), 0)
+            yield key, printed[:length]
+            printed = printed[length:]
 
     def put(self, raw):
         """Writes over what is there."""
