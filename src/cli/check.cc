@@ -9,6 +9,7 @@
 #include "cli/verbs.h"
 #include "fmt/format.h"
 #include "kafka/cluster_check.h"
+#include "polling/polling_check.h"
 #include "postgres/failover_check.h"
 #include "postgres/preflight.h"
 
@@ -33,6 +34,24 @@ asio::awaitable<Findings> CheckPostgres(asio::any_io_executor executor,
   if (!connection.ok()) co_return connection.status();
   Preflight preflight(**connection, config.postgres, config.outbox, routes);
   co_return co_await preflight.Run();
+}
+
+asio::awaitable<Findings> CheckPolledTables(asio::any_io_executor executor,
+                                            const Config& config) {
+  ConnectionOptions options;
+  options.conninfo = config.postgres.conninfo;
+  options.application_name = "walpost:check";
+  absl::StatusOr<std::unique_ptr<Connection>> connection =
+      co_await Connection::Connect(executor, options);
+  if (!connection.ok()) co_return connection.status();
+  std::vector<Finding> findings;
+  for (const TableOptions& table : config.outbox.tables) {
+    PollingCheck check(**connection, config.polling, table);
+    Findings found = co_await check.Run();
+    if (!found.ok()) co_return found.status();
+    findings.insert(findings.end(), found->begin(), found->end());
+  }
+  co_return findings;
 }
 
 // What the standbys among the hosts of the conninfo are missing; a host that
@@ -68,6 +87,9 @@ Findings RunCheckStandbys(const Config& config) {
 Findings RunCheckPostgres(const Config& config,
                           const std::vector<Route>& routes) {
   asio::io_context io(1);
+  if (config.source == Source::kPolling) {
+    return RunToEnd(io, CheckPolledTables(io.get_executor(), config));
+  }
   return RunToEnd(io, CheckPostgres(io.get_executor(), config, routes));
 }
 

@@ -4,9 +4,11 @@
 #include <boost/asio/io_context.hpp>
 #include <boost/asio/signal_set.hpp>
 #include <csignal>
+#include <functional>
 #include <memory>
 
 #include "admin/http_server.h"
+#include "app/polling_relay.h"
 #include "app/relay.h"
 #include "base/version.h"
 #include "cli/exit_code.h"
@@ -40,8 +42,8 @@ void SetUpLog(LogLevel level) {
 // The first signal asks for a clean end, the second ends at once.
 class SignalHandler {
  public:
-  SignalHandler(asio::io_context& io, Relay& relay)
-      : signals_(io, SIGINT, SIGTERM), relay_(relay) {
+  SignalHandler(asio::io_context& io, std::function<void()> shutdown)
+      : signals_(io, SIGINT, SIGTERM), shutdown_(std::move(shutdown)) {
     Wait();
   }
 
@@ -53,15 +55,54 @@ class SignalHandler {
       if (error) return;
       if (asked_) std::_Exit(128 + signal);
       asked_ = true;
-      relay_.Shutdown();
+      shutdown_();
       Wait();
     });
   }
 
   asio::signal_set signals_;
-  Relay& relay_;
+  std::function<void()> shutdown_;
   bool asked_ = false;
 };
+
+// Either kind of relay, from its making to the exit code.
+template <typename AnyRelay>
+int RunRelay(const Config& config) {
+  asio::io_context io(1);
+  auto relay = AnyRelay::Create(io.get_executor(), config);
+  if (!relay.ok()) {
+    return Fail(relay.status(), absl::IsInvalidArgument(relay.status())
+                                    ? kExitUsage
+                                    : kExitKafka);
+  }
+  SignalHandler signals(io, [&relay] { (*relay)->Shutdown(); });
+  std::unique_ptr<HttpServer> http;
+  if (!config.http.listen.empty()) {
+    auto created = HttpServer::Create(io.get_executor(), config.http,
+                                      std::string(kVersion),
+                                      [&relay] { return (*relay)->Status(); });
+    if (!created.ok()) return Fail(created.status(), kExitUsage);
+    http = *std::move(created);
+  }
+  absl::Status result;
+  asio::co_spawn(io, (*relay)->Run(),
+                 [&](std::exception_ptr exception, absl::Status status) {
+                   if (exception) std::rethrow_exception(exception);
+                   result = std::move(status);
+                   signals.Cancel();
+                   io.stop();
+                 });
+  io.run();
+  if (!result.ok()) return Fail(result, kExitPostgres);
+  const RelayStatus status = (*relay)->Status();
+  if (status.is_polling()) {
+    spdlog::info("ended; {} records acknowledged",
+                 status.counters.acknowledged);
+  } else {
+    spdlog::info("ended; confirmed {}", status.confirmed.ToString());
+  }
+  return kExitOk;
+}
 
 int Run(const ConfigArguments& arguments, bool print_config) {
   const absl::StatusOr<Config> config = arguments.Load();
@@ -74,37 +115,17 @@ int Run(const ConfigArguments& arguments, bool print_config) {
   if (!complete.ok()) return Fail(complete, kExitUsage);
   SetUpLog(config->log_level);
   std::signal(SIGPIPE, SIG_IGN);
-
-  asio::io_context io(1);
-  auto relay = Relay::Create(io.get_executor(), *config);
-  if (!relay.ok()) {
-    return Fail(relay.status(), absl::IsInvalidArgument(relay.status())
-                                    ? kExitUsage
-                                    : kExitKafka);
-  }
-  SignalHandler signals(io, **relay);
-  std::unique_ptr<HttpServer> http;
-  if (!config->http.listen.empty()) {
-    auto created = HttpServer::Create(io.get_executor(), config->http,
-                                      std::string(kVersion),
-                                      [&relay] { return (*relay)->Status(); });
-    if (!created.ok()) return Fail(created.status(), kExitUsage);
-    http = *std::move(created);
+  if (config->source == Source::kPolling) {
+    spdlog::info("walpost {}: polling {} to Kafka at {}", kVersion,
+                 config->outbox.tables.size() == 1
+                     ? config->outbox.tables.front().name
+                     : "outbox tables",
+                 config->kafka.brokers);
+    return RunRelay<PollingRelay>(*config);
   }
   spdlog::info("walpost {}: {} to Kafka at {}", kVersion, config->postgres.slot,
                config->kafka.brokers);
-  absl::Status result;
-  asio::co_spawn(io, (*relay)->Run(),
-                 [&](std::exception_ptr exception, absl::Status status) {
-                   if (exception) std::rethrow_exception(exception);
-                   result = std::move(status);
-                   signals.Cancel();
-                   io.stop();
-                 });
-  io.run();
-  if (!result.ok()) return Fail(result, kExitPostgres);
-  spdlog::info("ended; confirmed {}", (*relay)->Status().confirmed.ToString());
-  return kExitOk;
+  return RunRelay<Relay>(*config);
 }
 
 }  // namespace
