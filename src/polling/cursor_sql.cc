@@ -1,6 +1,5 @@
 #include "polling/cursor_sql.h"
 
-#include "absl/strings/str_replace.h"
 #include "fmt/format.h"
 #include "polling/claim_sql.h"
 #include "postgres/publication.h"
@@ -14,7 +13,7 @@ std::string Text(const std::optional<int64_t>& place) {
   return place ? std::to_string(*place) : "NULL";
 }
 
-std::string Xid(uint64_t xid) { return fmt::format("'{}'::xid8", xid); }
+std::string Xid8(uint64_t xid) { return fmt::format("'{}'::xid8", xid); }
 
 }  // namespace
 
@@ -30,8 +29,13 @@ CursorSql::CursorSql(const PolledTable& table, std::string_view cursor_table,
       quote_(std::move(quote)) {}
 
 std::string CursorSql::CreateTable() const {
-  return absl::StrReplaceAll(kSql_cursor,
-                             {{"public.walpost_cursor", cursor_table_}});
+  constexpr std::string_view kDefaultTable = "public.walpost_cursor";
+  std::string sql(kSql_cursor);
+  for (size_t at = sql.find(kDefaultTable); at != std::string::npos;
+       at = sql.find(kDefaultTable, at + cursor_table_.size())) {
+    sql.replace(at, kDefaultTable.size(), cursor_table_);
+  }
+  return sql;
 }
 
 std::string CursorSql::TryLock() const {
@@ -56,7 +60,7 @@ std::string CursorSql::Save(const CursorPosition& position) const {
       "highest_place = excluded.highest_place, floor_place = "
       "excluded.floor_place, updated_at = now()",
       cursor_table_, quote_(table_name_), quote_(position.system_identifier),
-      Xid(position.window_from), Xid(position.window_to),
+      Xid8(position.window_from), Xid8(position.window_to),
       Text(position.last_place), Text(position.highest_place),
       Text(position.floor_place));
 }
@@ -77,18 +81,18 @@ std::string CursorSql::Fetch(const CursorPosition& position,
   }
   return fmt::format(
       "SELECT {} FROM {} o WHERE {} >= {} AND {} < {}{} ORDER BY {} LIMIT {}",
-      columns_, name_, transaction_id_, Xid(position.window_from),
-      transaction_id_, Xid(position.window_to), above, place_, limit);
+      columns_, name_, transaction_id_, Xid8(position.window_from),
+      transaction_id_, Xid8(position.window_to), above, place_, limit);
 }
 
 // Rows that a position has not come to, by the transactions that it knows.
 std::string CursorSql::Unreached(const CursorPosition& position) const {
   std::string unreached =
-      fmt::format("{} >= {}", transaction_id_, Xid(position.window_from));
+      fmt::format("{} >= {}", transaction_id_, Xid8(position.window_from));
   if (position.last_place) {
     unreached +=
         fmt::format(" AND ({} >= {} OR {} > {})", transaction_id_,
-                    Xid(position.window_to), place_, *position.last_place);
+                    Xid8(position.window_to), place_, *position.last_place);
   }
   if (position.floor_place) {
     unreached += fmt::format(" AND {} > {}", place_, *position.floor_place);
@@ -100,10 +104,10 @@ std::string CursorSql::FetchRestored(const CursorPosition& old,
                                      const ServerTime& now,
                                      std::optional<int64_t> after,
                                      size_t limit) const {
-  std::string ended = fmt::format("{} < {}", transaction_id_, Xid(now.xmin));
+  std::string ended = fmt::format("{} < {}", transaction_id_, Xid8(now.xmin));
   if (now.highest_foreign_place) {
     ended += fmt::format(" OR ({} >= {} AND {} <= {})", transaction_id_,
-                         Xid(now.xmax), place_, *now.highest_foreign_place);
+                         Xid8(now.xmax), place_, *now.highest_foreign_place);
   }
   std::string wanted = Unreached(old);
   if (old.highest_place) {

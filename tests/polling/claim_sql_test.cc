@@ -11,11 +11,11 @@
 namespace walpost {
 namespace {
 
+using std::chrono::milliseconds;
+using std::chrono::seconds;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 using ::testing::Not;
-using std::chrono::milliseconds;
-using std::chrono::seconds;
 
 constexpr uint32_t kTextOid = 25;
 constexpr uint32_t kUuidOid = 2950;
@@ -38,13 +38,13 @@ PolledTable Table(const RowStateOptions& state,
   TableOptions options;
   options.state = state;
   options.order_by = order_by;
-  const auto table = MakePolledTable(
-      options, 0,
-      Schema({{"id", kUuidOid},
-              {"seq", pgoutput::kInt8Oid},
-              {"aggregate_type", kTextOid},
-              {"aggregate_id", kTextOid},
-              {"created_at", pgoutput::kTimestamptzOid}}));
+  const auto table =
+      MakePolledTable(options, 0,
+                      Schema({{"id", kUuidOid},
+                              {"seq", pgoutput::kInt8Oid},
+                              {"aggregate_type", kTextOid},
+                              {"aggregate_id", kTextOid},
+                              {"created_at", pgoutput::kTimestamptzOid}}));
   EXPECT_TRUE(table.ok()) << table.status();
   return *table;
 }
@@ -79,8 +79,7 @@ TEST(PolledTableTest, AnAggregateIsWhatItsColumnsSay) {
   TableOptions options;
   options.columns.aggregate_type = {FieldSource::Kind::kConstant, "order"};
   options.columns.aggregate_id = {FieldSource::Kind::kColumn, "id"};
-  const auto alone =
-      MakePolledTable(options, 0, Schema({{"id", kUuidOid}}));
+  const auto alone = MakePolledTable(options, 0, Schema({{"id", kUuidOid}}));
   ASSERT_TRUE(alone.ok());
   EXPECT_THAT(alone->aggregate, IsEmpty());
 }

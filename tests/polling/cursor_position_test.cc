@@ -72,9 +72,8 @@ TEST(CursorPositionTest, LosesNoLateCommitAndKeepsTheOrderOfAnAggregate) {
     };
     for (int step = 0; step < 30; ++step) {
       const int aggregate = static_cast<int>(random() % 3);
-      const bool is_busy = std::ranges::any_of(open, [&](size_t row) {
-        return rows[row].aggregate == aggregate;
-      });
+      const bool is_busy = std::ranges::any_of(
+          open, [&](size_t row) { return rows[row].aggregate == aggregate; });
       if (random() % 3 == 0) {
         poll();
       } else if (random() % 2 == 0 && !is_busy) {

@@ -13,10 +13,10 @@
 namespace walpost {
 namespace {
 
-using ::testing::ElementsAre;
-using ::testing::IsEmpty;
 using std::chrono::milliseconds;
 using std::chrono::seconds;
+using ::testing::ElementsAre;
+using ::testing::IsEmpty;
 
 const MonotonicTime kNow{seconds(1000)};
 
