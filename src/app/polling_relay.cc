@@ -140,7 +140,11 @@ asio::awaitable<void> PollingRelay::ReplaceProducer() {
   const bool is_purge = outbound_.purge_wanted();
   spdlog::warn("replacing the Kafka producer: {}", reason);
   MonotonicTime deadline = Clock::now();
-  if (!is_purge) deadline += kProducerGrace;
+  // Well within what is left of a lease when it is called back.
+  if (!is_purge) {
+    deadline +=
+        std::min<milliseconds>(kProducerGrace, config_.polling.lease / 12);
+  }
   outbound_.SetSink(nullptr);
   co_await producer_->Close(deadline);
   producer_.reset();

@@ -46,7 +46,7 @@ TablePoller::TablePoller(asio::any_io_executor executor, Options options,
 }
 
 asio::awaitable<void> TablePoller::Run() {
-  while (!abandoned_) {
+  while (!abandoned_ && !(stopping_ && flight_.empty())) {
     const absl::Status status = co_await Session();
     ready_ = false;
     if (status.ok()) break;  // stopped, and settled
@@ -56,10 +56,10 @@ asio::awaitable<void> TablePoller::Run() {
     const std::string text(status.message());
     spdlog::warn("table {}: {}; trying again in {} ms", report_.table, text,
                  wait.count());
-    if (stopping_ && flight_.empty()) break;
     const MonotonicTime again = Clock::now() + wait;
-    while (!abandoned_ && Clock::now() < again) {
+    while (Clock::now() < again) {
       co_await Guard();
+      if (abandoned_ || (stopping_ && flight_.empty())) break;
       timer_.expires_at(std::min(again, purge_at()));
       co_await timer_.async_wait(kAsTuple);
     }
