@@ -1,12 +1,12 @@
 // ClaimSql: every statement of a poller that claims rows, for one table.
 //
-// A row is claimed when it is pending, due, and no earlier row of its aggregate
-// is still unpublished, unless that one is claimed with it. All of it is one
-// statement:
+// A row is claimed when it is pending, due, no earlier row of its aggregate is
+// still unpublished, unless that one is claimed with it, and none at all is
+// held or waits. All of it is one statement:
 //
 //   blocked    rows that are held, or wait for their next attempt
-//   candidate  the first rows that no blocked one stands before, locked;
-//              rows that another poller has locked are passed over
+//   candidate  the first rows of aggregates without a blocked one, locked; rows
+//              that another poller has locked are passed over
 //   skipped    pending rows among them that were passed over
 //   chosen     the candidates that no skipped row stands before
 //
@@ -95,6 +95,7 @@ class ClaimSql {
   std::string SelectKeys(std::string_view alias) const;
   std::string StandsBefore(const Keys& earlier, const Keys& row) const;
   std::string Blocked(Ids held) const;
+  std::string NotBlocked() const;
   std::string With(size_t limit, Ids held) const;
   std::string Update(std::string_view assignments, Ids ids) const;
   std::string Now(std::chrono::milliseconds from_now) const;

@@ -107,6 +107,8 @@ asio::awaitable<absl::Status> TablePoller::Connect() {
   options.settings.push_back(fmt::format(
       "idle_in_transaction_session_timeout={}",
       (2 * options_.polling.transaction_timeout + seconds(5)).count()));
+  // Every statement has an index, and statistics of a queue are always stale.
+  options.settings.push_back("enable_seqscan=off");
   const auto left = std::chrono::duration_cast<milliseconds>(
       std::min(purge_at(), Clock::now() + kConnectTimeout) - Clock::now());
   options.connect_timeout = std::max(left, milliseconds(100));

@@ -363,3 +363,33 @@ def test_the_fetch_reads_pending_rows_alone_beside_a_million_published(
     rows = [int(found) for found in re.findall(
         r"Index Scan using \S+ on outbox_events .*?actual rows=(\d+)", plans)]
     assert rows and max(rows) <= 1000, sorted(rows)[-5:]
+
+
+@pytest.mark.parametrize("strategy", ["claim", "delete"])
+def test_a_crash_between_publish_and_mark_repeats_what_was_not_marked(
+        database, walpost, own_kafka, topics, strategy):
+    """At that very point: the table lets nobody write while Kafka has it."""
+    polled = PolledOutbox(database)
+    reader = KafkaReader(own_kafka.bootstrap)
+    relay = walpost(database, own_kafka, topics,
+                    **polled.sections(strategy=strategy, lease="2s")).run()
+    polled.insert(1, aggregate_type="first")
+    wait_until(lambda: reader.topics(topics), "the first record")
+    wait_until(lambda: not {"pending", "processing"} & set(polled.counts()),
+               "the first row to be settled")
+    own_kafka.freeze()
+    polled.insert(20)
+    expected = polled.expected()
+    wait_until(lambda: relay.metric("walpost_in_flight_records") == 20,
+               lambda: f"the rows to be in flight\n{relay.log()}")
+    with database.transaction() as cursor:
+        cursor.execute("lock table outbox_events in share mode")
+        own_kafka.thaw()
+        wait_until(lambda: len(reader.read_all(topics + "order")) == 20,
+                   "Kafka to have them", 60)
+        relay.kill()
+    relay.run()
+    wait_until(lambda: not {"pending", "processing"} & set(polled.counts()),
+               lambda: f"the rows to be settled: {polled.counts()}", 60)
+    assert assert_delivered(expected[-20:], reader.read_all(topics + "order"),
+                            20) == 20

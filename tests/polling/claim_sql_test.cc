@@ -105,9 +105,13 @@ TEST(ClaimSqlTest, AClaimIsOneStatementThatSkipsLockedRows) {
                              "LOCKED"));
   EXPECT_THAT(sql, HasSubstr("\"status\" = 'processing', \"locked_until\" = "
                              "now() + interval '30000 ms'"));
-  EXPECT_THAT(sql, HasSubstr("b.aggregate0 = o.\"aggregate_id\" AND "
-                             "b.aggregate1 = o.\"aggregate_type\" AND b.place "
-                             "< o.\"seq\""));
+  EXPECT_THAT(sql,
+              HasSubstr("(o.\"aggregate_id\" IS NULL OR "
+                        "o.\"aggregate_type\" IS NULL OR "
+                        "(o.\"aggregate_id\", o.\"aggregate_type\") NOT IN "
+                        "(SELECT b.aggregate0, b.aggregate1 FROM blocked b "
+                        "WHERE b.aggregate0 IS NOT NULL AND b.aggregate1 IS "
+                        "NOT NULL))"));
 }
 
 // Otherwise rows that are refused for want of a topic would be all it sees.
