@@ -5,6 +5,7 @@
 
 #include "base/status_macros.h"
 #include "cli/exit_code.h"
+#include "cli/require_wal.h"
 #include "cli/run_to_end.h"
 #include "cli/verbs.h"
 #include "fmt/format.h"
@@ -229,6 +230,9 @@ int Init(const ConfigArguments& arguments, bool print, bool failover,
          bool fresh) {
   const absl::StatusOr<Config> config = arguments.Load();
   if (!config.ok()) return Fail(config.status(), kExitUsage);
+  const absl::Status wal = RequireWalSource(
+      *config, "init", "sql/polling.sql makes a table for that");
+  if (!wal.ok()) return Fail(wal, kExitUsage);
   const SlotFailover kind = failover || config->postgres.failover
                                 ? SlotFailover::kYes
                                 : SlotFailover::kNo;

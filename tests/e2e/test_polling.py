@@ -1,6 +1,7 @@
 """The polling source, in ordinary life and when things break."""
 
 import contextlib
+import json
 import re
 import signal
 import time
@@ -393,3 +394,19 @@ def test_a_crash_between_publish_and_mark_repeats_what_was_not_marked(
                lambda: f"the rows to be settled: {polled.counts()}", 60)
     assert assert_delivered(expected[-20:], reader.read_all(topics + "order"),
                             20) == 20
+
+
+def test_verify_judges_a_table_that_is_polled(
+        polled, walpost, database, kafka, topics):
+    relay = walpost(database, kafka, topics, **polled.sections()).run()
+    polled.insert(500)
+    polled.wait_published()
+    said = relay.verb("verify", "--json", "--sequence", "seq", "--wait", "1")
+    report = json.loads(said.stdout)
+    assert said.returncode == 0 and report["clean"], said.stdout
+    assert report["expected"] == report["records"] == 500, said.stdout
+    # And it does see what is not there.
+    relay.stop()
+    polled.insert(1)
+    said = relay.verb("verify", "--json", "--sequence", "seq", "--wait", "1")
+    assert json.loads(said.stdout)["expected"] == 501, said.stdout

@@ -101,6 +101,15 @@ def test_missing_privileges_are_named(database, walpost, kafka, topics):
         database.execute(f"drop owned by {role}; drop role {role}")
 
 
+def test_verbs_about_the_slot_say_that_there_is_none(
+        database, walpost, kafka, topics):
+    relay = walpost(database, kafka, topics, **_config("delete"))
+    for words in (["init"], ["recover"], ["replay", "--since", "1h"]):
+        said = relay.verb(*words)
+        assert said.returncode == 2, said
+        assert "source: polling" in said.stderr, said
+
+
 def test_a_clock_as_the_order_is_a_warning(database, walpost, kafka, topics):
     database.execute(_DDL + "alter table tasks add created_at timestamptz; "
                      "create index on tasks (created_at);")
