@@ -154,6 +154,32 @@ void AddWal(const RelayStatus& status, MetricsWriter& page) {
   }
 }
 
+void AddPolledTables(const RelayStatus& status, MetricsWriter& page) {
+  const auto add = [&page](const PolledTableReport& table, double value) {
+    ClientMetric& sample = page.Sample();
+    sample.label = {{"table", table.table}};
+    sample.gauge.value = value;
+  };
+  page.Family("walpost_pending_rows",
+              "Rows that are not published yet, counted up to 100000.",
+              MetricType::Gauge);
+  for (const PolledTableReport& table : status.polled_tables) {
+    add(table, static_cast<double>(table.pending));
+  }
+  page.Family("walpost_oldest_pending_seconds",
+              "Age of the first row that is not published yet, else 0.",
+              MetricType::Gauge);
+  for (const PolledTableReport& table : status.polled_tables) {
+    add(table, table.oldest_pending ? Seconds(*table.oldest_pending) : 0);
+  }
+  page.Family("walpost_failed_rows",
+              "Rows that were given up, counted up to 100000.",
+              MetricType::Gauge);
+  for (const PolledTableReport& table : status.polled_tables) {
+    add(table, static_cast<double>(table.failed));
+  }
+}
+
 void AddInFlight(const RelayStatus& status, MetricsWriter& page) {
   page.Gauge("walpost_in_flight_records",
              "Records produced and not yet acknowledged.",
@@ -239,7 +265,11 @@ std::string MetricsPage(const RelayStatus& status, const ProcessUsage& usage,
                         std::string_view version) {
   MetricsWriter page;
   AddState(status, version, page);
-  AddWal(status, page);
+  if (status.is_polling()) {
+    AddPolledTables(status, page);
+  } else {
+    AddWal(status, page);
+  }
   AddInFlight(status, page);
   AddCounters(status, page);
   AddLatency(status.latency, page);

@@ -89,6 +89,25 @@ void AddCheckpoint(const RelayStatus& status, JsonObjectWriter& json) {
            BytesBetween(status.restart_lsn, status.received));
 }
 
+// Of all tables together; absent where the WAL is read.
+void AddPolledTables(const RelayStatus& status, JsonObjectWriter& json) {
+  if (!status.is_polling()) return;
+  uint64_t pending = 0;
+  uint64_t failed = 0;
+  std::optional<std::chrono::microseconds> oldest;
+  for (const PolledTableReport& table : status.polled_tables) {
+    pending += table.pending;
+    failed += table.failed;
+    if (!table.oldest_pending) continue;
+    if (!oldest || *table.oldest_pending > *oldest) {
+      oldest = table.oldest_pending;
+    }
+  }
+  json.Add("pending_rows", pending);
+  json.Add("failed_rows", failed);
+  json.Add("oldest_pending_seconds", oldest);
+}
+
 void AddCounters(const RelayStatus& status, JsonObjectWriter& json) {
   const DeliveryCounters& counters = status.counters;
   json.Add("events", counters.events);
@@ -136,6 +155,7 @@ std::string StatusJson(const RelayStatus& status, std::string_view version) {
 
   AddCheckpoint(status, json);
 
+  AddPolledTables(status, json);
   json.Add("in_flight_records", status.in_flight_records);
   json.Add("in_flight_bytes", status.in_flight_bytes);
   json.Add("max_in_flight_records", status.max_in_flight_records);

@@ -10,6 +10,7 @@
 #include "cli/verbs.h"
 #include "fmt/format.h"
 #include "kafka/cluster_check.h"
+#include "polling/polling_check.h"
 #include "postgres/birth_check.h"
 #include "postgres/failover_check.h"
 #include "postgres/preflight.h"
@@ -60,6 +61,24 @@ std::vector<Finding> CheckStore(const CheckpointOptions& options) {
   return {finding};
 }
 
+asio::awaitable<Findings> CheckPolledTables(asio::any_io_executor executor,
+                                            const Config& config) {
+  ConnectionOptions options;
+  options.conninfo = config.postgres.conninfo;
+  options.application_name = "walpost:check";
+  absl::StatusOr<std::unique_ptr<Connection>> connection =
+      co_await Connection::Connect(executor, options);
+  if (!connection.ok()) co_return connection.status();
+  std::vector<Finding> findings;
+  for (const TableOptions& table : config.outbox.tables) {
+    PollingCheck check(**connection, config.polling, table);
+    Findings found = co_await check.Run();
+    if (!found.ok()) co_return found.status();
+    findings.insert(findings.end(), found->begin(), found->end());
+  }
+  co_return findings;
+}
+
 // What the standbys among the hosts of the conninfo are missing; a host that
 // cannot be reached is a note, for a standby may be down.
 asio::awaitable<Findings> CheckStandbys(asio::any_io_executor executor,
@@ -93,6 +112,9 @@ Findings RunCheckStandbys(const Config& config) {
 Findings RunCheckPostgres(const Config& config,
                           const std::vector<Route>& routes) {
   asio::io_context io(1);
+  if (config.source == Source::kPolling) {
+    return RunToEnd(io, CheckPolledTables(io.get_executor(), config));
+  }
   return RunToEnd(io, CheckPostgres(io.get_executor(), config, routes));
 }
 

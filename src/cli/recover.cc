@@ -9,6 +9,7 @@
 #include "app/slot_founder.h"
 #include "cli/exit_code.h"
 #include "cli/progress_line.h"
+#include "cli/require_wal.h"
 #include "cli/run_to_end.h"
 #include "cli/verbs.h"
 #include "fmt/format.h"
@@ -90,6 +91,9 @@ int RunRecover(const Arguments& arguments) {
   if (!config.ok()) return Fail(config.status(), kExitUsage);
   const absl::Status complete = RequireBothEnds(*config);
   if (!complete.ok()) return Fail(complete, kExitUsage);
+  const absl::Status wal = RequireWalSource(
+      *config, "recover", "pending rows are published without it");
+  if (!wal.ok()) return Fail(wal, kExitUsage);
   ProgressLine progress;
   auto known = ReadKafka(arguments, *config, progress);
   progress.Finish();

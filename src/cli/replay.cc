@@ -16,6 +16,7 @@
 #include "cli/lsn_option.h"
 #include "cli/progress_line.h"
 #include "cli/replay_table.h"
+#include "cli/require_wal.h"
 #include "cli/run_to_end.h"
 #include "cli/verbs.h"
 #include "delivery/checkpoint_codec.h"
@@ -214,6 +215,9 @@ int RunReplay(Arguments& arguments) {
         arguments.table, *config,
         ReplayLimits{arguments.topic_prefix, *rate, arguments.dry_run});
   }
+  const absl::Status wal = RequireWalSource(*config, "replay from the WAL",
+                                            "use replay --from-table");
+  if (!wal.ok()) return Fail(wal, kExitUsage);
   absl::StatusOr<Replay::Options> options = MakeOptions(arguments);
   if (!options.ok()) return Fail(options.status(), kExitUsage);
   return ReplayFromWal(arguments, *config, *std::move(options));

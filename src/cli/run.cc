@@ -5,9 +5,11 @@
 #include <boost/asio/io_context.hpp>
 #include <boost/asio/signal_set.hpp>
 #include <csignal>
+#include <functional>
 #include <memory>
 
 #include "admin/http_server.h"
+#include "app/polling_relay.h"
 #include "app/relay.h"
 #include "app/retention_keeper.h"
 #include "base/status_macros.h"
@@ -44,8 +46,8 @@ void SetUpLog(LogLevel level) {
 // The first signal asks for a clean end, the second ends at once.
 class SignalHandler {
  public:
-  SignalHandler(asio::io_context& io, Relay& relay)
-      : signals_(io, SIGINT, SIGTERM), relay_(relay) {
+  SignalHandler(asio::io_context& io, std::function<void()> shutdown)
+      : signals_(io, SIGINT, SIGTERM), shutdown_(std::move(shutdown)) {
     Wait();
   }
 
@@ -57,13 +59,13 @@ class SignalHandler {
       if (error) return;
       if (asked_) std::_Exit(128 + signal);
       asked_ = true;
-      relay_.Shutdown();
+      shutdown_();
       Wait();
     });
   }
 
   asio::signal_set signals_;
-  Relay& relay_;
+  std::function<void()> shutdown_;
   bool asked_ = false;
 };
 
@@ -80,37 +82,26 @@ absl::StatusOr<Config> LoadConfig(const Arguments& arguments) {
   return config;
 }
 
-int Run(const Arguments& arguments) {
-  const absl::StatusOr<Config> config = LoadConfig(arguments);
-  if (!config.ok()) return Fail(config.status(), kExitUsage);
-  if (arguments.print_config) {
-    fmt::print("{}", PrintConfig(*config));
-    return kExitOk;
-  }
-  const absl::Status complete = RequireBothEnds(*config);
-  if (!complete.ok()) return Fail(complete, kExitUsage);
-  SetUpLog(config->log_level);
-  std::signal(SIGPIPE, SIG_IGN);
-
+// Either kind of relay, from its making to the exit code.
+template <typename AnyRelay>
+int RunRelay(const Config& config) {
   asio::io_context io(1);
-  auto relay = Relay::Create(io.get_executor(), *config);
+  auto relay = AnyRelay::Create(io.get_executor(), config);
   if (!relay.ok()) {
     return Fail(relay.status(), absl::IsInvalidArgument(relay.status())
                                     ? kExitUsage
                                     : kExitKafka);
   }
-  SignalHandler signals(io, **relay);
+  SignalHandler signals(io, [&relay] { (*relay)->Shutdown(); });
   std::unique_ptr<HttpServer> http;
-  if (!config->http.listen.empty()) {
-    auto created = HttpServer::Create(io.get_executor(), config->http,
+  if (!config.http.listen.empty()) {
+    auto created = HttpServer::Create(io.get_executor(), config.http,
                                       std::string(kVersion),
                                       [&relay] { return (*relay)->Status(); });
     if (!created.ok()) return Fail(created.status(), kExitUsage);
     http = *std::move(created);
   }
-  spdlog::info("walpost {}: {} to Kafka at {}", kVersion, config->postgres.slot,
-               config->kafka.brokers);
-  RetentionKeeper retention(io.get_executor(), *config, [&relay] {
+  RetentionKeeper retention(io.get_executor(), config, [&relay] {
     const RelayState state = (*relay)->Status().state;
     return state == RelayState::kStreaming || state == RelayState::kCatchingUp;
   });
@@ -125,8 +116,38 @@ int Run(const Arguments& arguments) {
                  });
   io.run();
   if (!result.ok()) return Fail(result, kExitPostgres);
-  spdlog::info("ended; confirmed {}", (*relay)->Status().confirmed.ToString());
+  const RelayStatus status = (*relay)->Status();
+  if (status.is_polling()) {
+    spdlog::info("ended; {} records acknowledged",
+                 status.counters.acknowledged);
+  } else {
+    spdlog::info("ended; confirmed {}", status.confirmed.ToString());
+  }
   return kExitOk;
+}
+
+int Run(const Arguments& arguments) {
+  const absl::StatusOr<Config> config = LoadConfig(arguments);
+  if (!config.ok()) return Fail(config.status(), kExitUsage);
+  if (arguments.print_config) {
+    fmt::print("{}", PrintConfig(*config));
+    return kExitOk;
+  }
+  const absl::Status complete = RequireBothEnds(*config);
+  if (!complete.ok()) return Fail(complete, kExitUsage);
+  SetUpLog(config->log_level);
+  std::signal(SIGPIPE, SIG_IGN);
+  if (config->source == Source::kPolling) {
+    spdlog::info("walpost {}: polling {} to Kafka at {}", kVersion,
+                 config->outbox.tables.size() == 1
+                     ? config->outbox.tables.front().name
+                     : "outbox tables",
+                 config->kafka.brokers);
+    return RunRelay<PollingRelay>(*config);
+  }
+  spdlog::info("walpost {}: {} to Kafka at {}", kVersion, config->postgres.slot,
+               config->kafka.brokers);
+  return RunRelay<Relay>(*config);
 }
 
 }  // namespace

@@ -114,12 +114,7 @@ class StatusText {
   const rapidjson::Document& json_;
 };
 
-void Print(const rapidjson::Document& json) {
-  const StatusText text(json);
-  const std::string reason = text.Get("reason");
-  fmt::print("state      {}, for {} s\n", text.Get("state"),
-             text.Get("in_state_seconds"));
-  if (!reason.empty()) fmt::print("           {}\n", reason);
+void PrintWal(const StatusText& text) {
   fmt::print("slot       {}, system {}, timeline {}\n", text.Get("slot"),
              text.Get("system_identifier"), text.Get("timeline"));
   fmt::print("server at  {}\n", text.Get("server_wal_end"));
@@ -140,6 +135,25 @@ void Print(const rapidjson::Document& json) {
         "replay     from {} (slot {}_guard), {} before the confirmed LSN\n",
         text.Get("guard_lsn"), text.Get("slot"),
         text.Size("replay_window_bytes"));
+  }
+}
+
+void PrintPolledTables(const StatusText& text) {
+  fmt::print("rows       {} pending, {} failed\n", text.Get("pending_rows"),
+             text.Get("failed_rows"));
+  fmt::print("oldest     {} pending\n", text.Millis("oldest_pending_seconds"));
+}
+
+void Print(const rapidjson::Document& json) {
+  const StatusText text(json);
+  const std::string reason = text.Get("reason");
+  fmt::print("state      {}, for {} s\n", text.Get("state"),
+             text.Get("in_state_seconds"));
+  if (!reason.empty()) fmt::print("           {}\n", reason);
+  if (json.HasMember("pending_rows")) {
+    PrintPolledTables(text);
+  } else {
+    PrintWal(text);
   }
   fmt::print("in flight  {} of {} records, {} of {}\n",
              text.Get("in_flight_records"), text.Get("max_in_flight_records"),

@@ -8,12 +8,14 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "base/lsn.h"
 #include "base/time.h"
 #include "delivery/checkpoint.h"
 #include "delivery/latency_histogram.h"
 #include "delivery/pipeline.h"
+#include "delivery/polled_table_report.h"
 
 namespace walpost {
 
@@ -64,6 +66,8 @@ struct RelayStatus {
   Checkpoint checkpoint;                        // as last stored
   Lsn restart_lsn;  // from where a restart would read again
 
+  std::vector<PolledTableReport> polled_tables;  // empty: the WAL is read
+
   uint64_t in_flight_records = 0;
   uint64_t in_flight_bytes = 0;
   uint64_t max_in_flight_records = 0;
@@ -76,6 +80,8 @@ struct RelayStatus {
   uint64_t reconnects = 0;   // to Postgres, after the first time
   uint64_t unknown_messages = 0;
   uint64_t rows_of_other_tables = 0;
+
+  bool is_polling() const { return !polled_tables.empty(); }
 
   // WAL that can be replayed.
   std::optional<uint64_t> replay_window_bytes() const {

@@ -28,6 +28,7 @@ absl::Status WithSqlstate(absl::Status status, std::string_view sqlstate);
 // Five characters, or empty when the error has none.
 std::string SqlstateOf(const absl::Status& status);
 
+inline constexpr std::string_view kSqlstateUndefinedTable = "42P01";
 inline constexpr std::string_view kSqlstateDuplicateObject = "42710";
 inline constexpr std::string_view kSqlstateObjectInUse = "55006";
 inline constexpr std::string_view kSqlstateLockNotAvailable = "55P03";

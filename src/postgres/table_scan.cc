@@ -4,11 +4,9 @@
 #include <utility>
 
 #include "absl/strings/str_join.h"
-#include "base/byte_reader.h"
-#include "base/check.h"
 #include "base/status_macros.h"
 #include "fmt/format.h"
-#include "outbox/fields.h"
+#include "outbox/field_column.h"
 #include "postgres/publication.h"
 
 namespace walpost {
@@ -21,12 +19,6 @@ constexpr size_t kPortionBytes = size_t{4} << 20;
 constexpr size_t kMostRows = 2'000;
 constexpr char kCursor[] = "walpost_scan";
 
-void AppendBigEndian(std::string& bytes, uint32_t value, int size) {
-  for (int shift = 8 * (size - 1); shift >= 0; shift -= 8) {
-    bytes += static_cast<char>(value >> shift & 0xFF);
-  }
-}
-
 }  // namespace
 
 TableScan::TableScan(Connection& connection, TableOptions table,
@@ -36,65 +28,24 @@ TableScan::TableScan(Connection& connection, TableOptions table,
       filter_(std::move(filter)) {}
 
 asio::awaitable<absl::Status> TableScan::Open() {
-  absl::Status status = co_await ReadSchema();
-  if (status.ok()) status = MakeConditions();
+  absl::StatusOr<pgoutput::RelationSchema> schema =
+      co_await ReadTableSchema(connection_, table_.name);
+  if (!schema.ok()) co_return schema.status();
+  schema_ = *std::move(schema);
+  const absl::Status status = MakeConditions();
   if (!status.ok()) co_return status;
-  std::vector<std::string> columns;
-  for (const pgoutput::ColumnSchema& column : schema_.columns) {
-    columns.push_back(QuoteName(column.name));
-  }
   const std::string sql =
       fmt::format("DECLARE {} NO SCROLL CURSOR FOR SELECT {} FROM {}{}{}",
-                  kCursor, absl::StrJoin(columns, ", "),
-                  QuoteQualifiedName(table_.name), conditions_, order_);
+                  kCursor, ColumnList(schema_), QuoteQualifiedName(table_.name),
+                  conditions_, order_);
   absl::StatusOr<QueryRows> declared = co_await connection_.Execute(sql);
   co_return declared.status();
 }
 
-asio::awaitable<absl::Status> TableScan::ReadSchema() {
-  const size_t dot = table_.name.find('.');
-  schema_.schema = table_.name.substr(0, dot);
-  schema_.name = table_.name.substr(dot + 1);
-  const std::string sql = fmt::format(
-      "SELECT a.attname, a.atttypid FROM pg_catalog.pg_attribute a "
-      "JOIN pg_catalog.pg_class c ON c.oid = a.attrelid "
-      "JOIN pg_catalog.pg_namespace n ON n.oid = c.relnamespace "
-      "WHERE n.nspname = {} AND c.relname = {} AND a.attnum > 0 "
-      "AND NOT a.attisdropped AND a.attgenerated = '' ORDER BY a.attnum",
-      connection_.Literal(schema_.schema), connection_.Literal(schema_.name));
-  absl::StatusOr<QueryRows> rows = co_await connection_.Execute(sql);
-  if (!rows.ok()) co_return rows.status();
-  for (size_t i = 0; i < rows->size(); ++i) {
-    const auto oid = static_cast<uint32_t>(std::stoul(rows->Text(i, 1)));
-    pgoutput::ColumnSchema column;
-    column.name = rows->Text(i, 0);
-    column.type_oid = oid;
-    schema_.columns.push_back(std::move(column));
-  }
-  if (schema_.columns.empty()) {
-    co_return absl::FailedPreconditionError(fmt::format(
-        "table {} does not exist: correct outbox.tables", table_.name));
-  }
-  co_return absl::OkStatus();
-}
-
 absl::StatusOr<std::string> TableScan::ColumnOf(
     std::string_view field, std::string_view wanted_for) const {
-  const FieldSource* source = &table_.columns.timestamp;
-  std::span<const std::string_view> usual;
-  const size_t index = FindField(field);
-  if (index < kFields.size()) {
-    source = &(table_.columns.*kFields[index].source);
-    usual = kFields[index].usual_names;
-  }
-  if (source->kind == FieldSource::Kind::kColumn &&
-      schema_.FindColumn(source->text)) {
-    return QuoteName(source->text);
-  }
-  if (source->kind == FieldSource::Kind::kUsual) {
-    for (const std::string_view name : usual) {
-      if (schema_.FindColumn(name)) return QuoteName(name);
-    }
+  if (const auto column = ColumnOfField(table_, schema_, field)) {
+    return QuoteName(*column);
   }
   return absl::FailedPreconditionError(
       fmt::format("table {} has no column for {}, which {} needs: set "
@@ -154,13 +105,7 @@ asio::awaitable<absl::StatusOr<size_t>> TableScan::Fetch() {
   absl::StatusOr<QueryRows> rows = co_await connection_.Execute(sql);
   if (!rows.ok()) co_return rows.status();
   rows_ = *std::move(rows);
-  size_t size = 1;
-  for (size_t row = 0; row < rows_->size(); ++row) {
-    for (size_t column = 0; column < schema_.columns.size(); ++column) {
-      const auto value = rows_->Get(row, column);
-      size += value ? value->size() : 0;
-    }
-  }
+  const size_t size = 1 + BytesOf(*rows_, schema_.columns.size());
   // The next portion may have larger rows: grow slowly, shrink at once.
   const size_t fitting = rows_->size() * kPortionBytes / size;
   portion_ = std::clamp(std::min(fitting, 2 * portion_), size_t{1}, kMostRows);
@@ -168,21 +113,7 @@ asio::awaitable<absl::StatusOr<size_t>> TableScan::Fetch() {
 }
 
 const pgoutput::TupleData& TableScan::Row(size_t index) {
-  bytes_.clear();
-  AppendBigEndian(bytes_, static_cast<uint32_t>(schema_.columns.size()), 2);
-  for (size_t column = 0; column < schema_.columns.size(); ++column) {
-    const auto value = rows_->Get(index, column);
-    if (!value) {
-      bytes_ += 'n';
-      continue;
-    }
-    bytes_ += 't';
-    AppendBigEndian(bytes_, static_cast<uint32_t>(value->size()), 4);
-    bytes_ += *value;
-  }
-  ByteReader reader(bytes_);
-  WALPOST_CHECK(pgoutput::TupleData::Read(reader, tuple_));
-  return tuple_;
+  return tuple_.Read(*rows_, index, schema_.columns.size());
 }
 
 asio::awaitable<absl::Status> TableScan::Close() {

@@ -17,6 +17,7 @@
 #include "pgoutput/relation_schema.h"
 #include "pgoutput/tuple.h"
 #include "postgres/connection.h"
+#include "postgres/table_rows.h"
 
 namespace walpost {
 
@@ -53,7 +54,6 @@ class TableScan {
   boost::asio::awaitable<absl::StatusOr<uint64_t>> Count();
 
  private:
-  boost::asio::awaitable<absl::Status> ReadSchema();
   absl::StatusOr<std::string> ColumnOf(std::string_view field,
                                        std::string_view wanted_for) const;
   absl::Status MakeConditions();
@@ -66,8 +66,7 @@ class TableScan {
   std::string order_;
   size_t portion_ = 100;
   std::optional<QueryRows> rows_;
-  std::string bytes_;
-  pgoutput::TupleData tuple_;
+  RowTuple tuple_;
 };
 
 }  // namespace walpost

@@ -53,6 +53,20 @@ TEST(MetricsPageTest, ShowsPositionsAsBytes) {
                             "walpost_retained_wal_bytes 33554432"}));
 }
 
+TEST(MetricsPageTest, ShowsPolledTablesInPlaceOfTheWal) {
+  RelayStatus status = SomeStatus();
+  status.polled_tables = {{"public.a", 7, 2, std::chrono::milliseconds(1'500)},
+                          {"public.b", 0, 0, std::nullopt}};
+  const std::string page = MetricsPage(status, SomeUsage(), "1.2.3");
+  EXPECT_THAT(
+      Samples(page),
+      IsSupersetOf({"walpost_pending_rows{table=\"public.a\"} 7",
+                    "walpost_failed_rows{table=\"public.a\"} 2",
+                    "walpost_oldest_pending_seconds{table=\"public.a\"} 1.5",
+                    "walpost_oldest_pending_seconds{table=\"public.b\"} 0"}));
+  EXPECT_THAT(page, Not(HasSubstr("lsn_bytes")));
+}
+
 TEST(MetricsPageTest, ShowsAHighLsnToTheByte) {
   RelayStatus status = SomeStatus();
   status.confirmed = Lsn((uint64_t{1} << 53) - 1);

@@ -86,6 +86,18 @@ TEST(StatusJsonTest, ShowsNullForWhatIsNotKnown) {
   EXPECT_THAT(json, HasSubstr("\"confirmed_lsn\": \"0/0\",\n"));
 }
 
+TEST(StatusJsonTest, AddsUpPolledTables) {
+  EXPECT_THAT(StatusJson(RelayStatus(), "1.2.3"),
+              ::testing::Not(HasSubstr("pending_rows")));
+  RelayStatus status;
+  status.polled_tables = {{"public.a", 7, 2, std::chrono::milliseconds(1'500)},
+                          {"public.b", 1, 0, std::chrono::milliseconds(500)}};
+  EXPECT_THAT(StatusJson(status, "1.2.3"), HasSubstr(R"(  "pending_rows": 8,
+  "failed_rows": 2,
+  "oldest_pending_seconds": 1.5,
+)"));
+}
+
 TEST(StatusJsonTest, IsJsonWhateverTheReasonHolds) {
   RelayStatus status = SomeStatus();
   status.state = RelayState::kStuck;

@@ -1,0 +1,239 @@
+#include "app/polling_relay.h"
+
+#include <algorithm>
+#include <boost/asio/as_tuple.hpp>
+#include <boost/asio/co_spawn.hpp>
+#include <boost/asio/detached.hpp>
+#include <boost/asio/use_awaitable.hpp>
+#include <random>
+#include <utility>
+
+#include "absl/strings/ascii.h"
+#include "base/status_macros.h"
+#include "fmt/format.h"
+#include "polling/cursor_poller.h"
+#include "polling/lease_poller.h"
+#include "polling/lock_poller.h"
+#include "spdlog/spdlog.h"
+
+namespace walpost {
+
+namespace asio = boost::asio;
+using Clock = std::chrono::steady_clock;
+using std::chrono::milliseconds;
+using std::chrono::seconds;
+
+namespace {
+
+constexpr auto kAsTuple = asio::as_tuple(asio::use_awaitable);
+// For requests that are on their way when a producer has failed.
+constexpr milliseconds kProducerGrace{2000};
+// For the statements that settle what was in flight at the end.
+constexpr milliseconds kSettleGrace{2000};
+constexpr milliseconds kWatchInterval{250};
+constexpr milliseconds kEndInterval{5};
+
+std::string WithoutDigits(std::string text) {
+  std::erase_if(text, [](unsigned char c) { return absl::ascii_isdigit(c); });
+  return text;
+}
+
+// There is no place in the order of commits to tell of.
+OutboxOptions WithoutPosition(OutboxOptions outbox) {
+  outbox.route.position_header = false;
+  return outbox;
+}
+
+}  // namespace
+
+absl::StatusOr<std::unique_ptr<PollingRelay>> PollingRelay::Create(
+    asio::any_io_executor executor, const Config& config) {
+  WALPOST_ASSIGN_OR_RETURN(
+      std::unique_ptr<RecordBuilder> builder,
+      RecordBuilder::Create(WithoutPosition(config.outbox)));
+  std::unique_ptr<PollingRelay> relay(
+      new PollingRelay(executor, config, std::move(builder)));
+  WALPOST_RETURN_IF_ERROR(relay->StartProducer());
+  relay->MakePollers();
+  return relay;
+}
+
+PollingRelay::PollingRelay(asio::any_io_executor executor, const Config& config,
+                           std::unique_ptr<RecordBuilder> builder)
+    : executor_(executor),
+      config_(config),
+      outbound_(std::move(builder), config.window),
+      timer_(executor),
+      backoff_(Backoff::Options{}, std::random_device()()),
+      state_since_(Clock::now()),
+      acknowledged_at_(Clock::now()),
+      brokers_seen_at_(Clock::now()) {
+  outbound_.SetOnFailure([this] { timer_.cancel(); });
+}
+
+void PollingRelay::MakePollers() {
+  using Strategy = PollingOptions::Strategy;
+  for (size_t i = 0; i < config_.outbox.tables.size(); ++i) {
+    TablePoller::Options options;
+    options.conninfo = config_.postgres.conninfo;
+    options.application_name =
+        fmt::format("walpost:{}:polling", config_.postgres.slot);
+    options.polling = config_.polling;
+    options.outbox = config_.outbox;
+    options.source = i;
+    const bool has_lease = config_.outbox.tables[i].state.has_lease();
+    const auto add = [&]<typename Poller>(std::type_identity<Poller>) {
+      pollers_.push_back(
+          std::make_unique<Poller>(executor_, std::move(options), outbound_));
+    };
+    switch (config_.polling.strategy) {
+      case Strategy::kClaim:
+        if (has_lease) {
+          add(std::type_identity<LeasePoller>());
+        } else {
+          add(std::type_identity<LockPoller>());
+        }
+        break;
+      case Strategy::kDelete:
+        add(std::type_identity<LockPoller>());
+        break;
+      case Strategy::kCursor:
+        add(std::type_identity<CursorPoller>());
+        break;
+    }
+  }
+}
+
+absl::Status PollingRelay::StartProducer() {
+  ProducerOptions options = config_.kafka;
+  options.max_records = config_.window.max_records;
+  WALPOST_ASSIGN_OR_RETURN(producer_,
+                           Producer::Create(executor_, options, outbound_,
+                                            [this] { WakePollers(); }));
+  outbound_.SetSink(producer_.get());
+  return absl::OkStatus();
+}
+
+asio::awaitable<absl::Status> PollingRelay::Run() {
+  for (const auto& poller : pollers_) {
+    asio::co_spawn(executor_, poller->Run(), asio::detached);
+  }
+  absl::Status hopeless;
+  while (!shutdown_deadline_ && hopeless.ok()) {
+    if (outbound_.failure()) co_await ReplaceProducer();
+    NoteBrokers();
+    UpdateState();
+    hopeless = Hopeless();
+    if (shutdown_deadline_ || !hopeless.ok()) break;
+    timer_.expires_after(kWatchInterval);
+    co_await timer_.async_wait(kAsTuple);
+  }
+  co_await End();
+  if (shutdown_deadline_) co_return absl::OkStatus();
+  co_return hopeless;
+}
+
+// What a poller calls back must not arrive later; otherwise what is on its way
+// may still.
+asio::awaitable<void> PollingRelay::ReplaceProducer() {
+  const std::string reason(outbound_.failure()->message());
+  const bool is_purge = outbound_.purge_wanted();
+  spdlog::warn("replacing the Kafka producer: {}", reason);
+  MonotonicTime deadline = Clock::now();
+  // Well within what is left of a lease when it is called back.
+  if (!is_purge) {
+    deadline +=
+        std::min<milliseconds>(kProducerGrace, config_.polling.lease / 12);
+  }
+  outbound_.SetSink(nullptr);
+  co_await producer_->Close(deadline);
+  producer_.reset();
+  ++rewinds_;
+  WakePollers();
+  if (!is_purge) {
+    timer_.expires_after(backoff_.Next());
+    co_await timer_.async_wait(kAsTuple);
+  }
+  const absl::Status status = StartProducer();
+  if (!status.ok()) spdlog::error("{}", std::string(status.message()));
+  WakePollers();
+}
+
+asio::awaitable<void> PollingRelay::End() {
+  for (const auto& poller : pollers_) poller->Stop();
+  MonotonicTime deadline = Clock::now() + kProducerGrace;
+  if (shutdown_deadline_) deadline = *shutdown_deadline_;
+  while (!AllEnded() && Clock::now() < deadline && !outbound_.failure()) {
+    UpdateState();
+    timer_.expires_after(kEndInterval);
+    co_await timer_.async_wait(kAsTuple);
+  }
+  // Every record has its report after this.
+  outbound_.SetSink(nullptr);
+  if (producer_ != nullptr) co_await producer_->Close(Clock::now());
+  WakePollers();
+  const MonotonicTime settled_by = Clock::now() + kSettleGrace;
+  while (!AllEnded() && Clock::now() < settled_by) {
+    timer_.expires_after(kEndInterval);
+    co_await timer_.async_wait(kAsTuple);
+  }
+  for (const auto& poller : pollers_) poller->Abandon();
+}
+
+void PollingRelay::Shutdown() {
+  if (shutdown_deadline_) return;
+  shutdown_deadline_ = Clock::now() + config_.shutdown_timeout;
+  spdlog::info("shutting down: {} records in flight",
+               outbound_.in_flight_records());
+  timer_.cancel();
+}
+
+absl::Status PollingRelay::Hopeless() const {
+  for (const auto& poller : pollers_) {
+    const absl::Status& trouble = poller->trouble();
+    if (!poller->was_ready() && (absl::IsFailedPrecondition(trouble) ||
+                                 absl::IsInvalidArgument(trouble))) {
+      return trouble;
+    }
+  }
+  return absl::OkStatus();
+}
+
+bool PollingRelay::AllEnded() const {
+  return std::ranges::all_of(
+      pollers_, [](const auto& poller) { return poller->has_ended(); });
+}
+
+void PollingRelay::WakePollers() {
+  for (const auto& poller : pollers_) poller->Wake();
+}
+
+void PollingRelay::NoteBrokers() {
+  const MonotonicTime now = Clock::now();
+  const uint64_t acknowledged = outbound_.counters().acknowledged;
+  const bool moved = acknowledged != acknowledged_before_;
+  acknowledged_before_ = acknowledged;
+  if (moved) backoff_.Reset();
+  if (moved || outbound_.in_flight_records() == 0) acknowledged_at_ = now;
+  if (moved || (producer_ != nullptr && producer_->brokers_up() > 0)) {
+    brokers_seen_at_ = now;
+    kafka_was_reached_ = true;
+  }
+}
+
+void PollingRelay::UpdateState() {
+  Diagnosis diagnosis = Diagnose(Signs());
+  const bool changes = diagnosis.state != diagnosis_.state;
+  if (changes) state_since_ = Clock::now();
+  const bool says_more =
+      WithoutDigits(diagnosis.reason) != WithoutDigits(diagnosis_.reason);
+  if (diagnosis.state == RelayState::kStuck && (changes || says_more)) {
+    spdlog::error("stuck: {}", diagnosis.reason);
+  } else if (changes) {
+    spdlog::info("{}{}{}", ToString(diagnosis.state),
+                 diagnosis.reason.empty() ? "" : ": ", diagnosis.reason);
+  }
+  diagnosis_ = std::move(diagnosis);
+}
+
+}  // namespace walpost

@@ -1,0 +1,68 @@
+// What a PollingRelay says of itself: signs for the diagnosis, and its status.
+#include <algorithm>
+#include <chrono>
+
+#include "app/polling_relay.h"
+
+namespace walpost {
+
+using Clock = std::chrono::steady_clock;
+using std::chrono::milliseconds;
+using std::chrono::seconds;
+
+RelaySigns PollingRelay::Signs() const {
+  const MonotonicTime now = Clock::now();
+  const auto since = [now](MonotonicTime then) {
+    return std::chrono::duration_cast<milliseconds>(now - then);
+  };
+  RelaySigns signs;
+  signs.brokers = config_.kafka.brokers;
+  signs.draining = shutdown_deadline_.has_value();
+  signs.in_flight_records = outbound_.in_flight_records();
+  signs.is_streaming = true;
+  signs.has_streamed = true;
+  for (const auto& poller : pollers_) {
+    if (signs.trouble.ok()) signs.trouble = poller->trouble();
+    signs.is_streaming &= poller->is_connected();
+    signs.has_streamed &= poller->was_ready();
+    const auto& oldest = poller->report().oldest_pending;
+    if (oldest) {
+      signs.oldest_in_flight =
+          std::max<std::chrono::microseconds>(signs.oldest_in_flight, *oldest);
+    }
+  }
+  if (signs.trouble.ok()) signs.trouble = outbound_.trouble();
+  signs.brokers_were_reached = kafka_was_reached_;
+  signs.brokers_unreachable_for = since(brokers_seen_at_);
+  signs.unacknowledged_for = since(acknowledged_at_);
+  if (producer_ != nullptr) signs.homeless_topic = producer_->homeless_topic();
+  return signs;
+}
+
+RelayStatus PollingRelay::Status() const {
+  RelayStatus status;
+  status.state = diagnosis_.state;
+  status.reason = diagnosis_.reason;
+  status.reason_code = diagnosis_.code;
+  status.in_state_for =
+      std::chrono::duration_cast<seconds>(Clock::now() - state_since_);
+  status.in_flight_records = outbound_.in_flight_records();
+  status.in_flight_bytes = outbound_.in_flight_bytes();
+  status.max_in_flight_records = config_.window.max_records;
+  status.max_in_flight_bytes = config_.window.max_bytes;
+  if (const auto oldest = outbound_.oldest()) {
+    status.oldest_in_flight = WallNow() - *oldest;
+  }
+  status.counters = outbound_.counters();
+  status.counters.rewinds = rewinds_;
+  status.latency = outbound_.latency();
+  for (const auto& poller : pollers_) {
+    status.polled_tables.push_back(poller->report());
+    status.server_version =
+        std::max(status.server_version, poller->server_version());
+    if (poller->sessions() > 1) status.reconnects += poller->sessions() - 1;
+  }
+  return status;
+}
+
+}  // namespace walpost

@@ -1,0 +1,21 @@
+// PolledTableReport: how a table that is polled stands, as of the last look.
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <optional>
+#include <string>
+
+namespace walpost {
+
+struct PolledTableReport {
+  std::string table;
+  // Rows, counted up to 100,000.
+  uint64_t pending = 0;
+  uint64_t failed = 0;
+  // Of the first pending row, by the table's clock where it has one; nullopt:
+  // nothing is pending.
+  std::optional<std::chrono::milliseconds> oldest_pending;
+};
+
+}  // namespace walpost

@@ -1,0 +1,18 @@
+// The column of a table that a field (outbox/fields.h, or `timestamp`) comes
+// from, as the mapping finds it; nullopt: none, or a constant.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "outbox/options.h"
+#include "pgoutput/relation_schema.h"
+
+namespace walpost {
+
+std::optional<std::string> ColumnOfField(const TableOptions& table,
+                                         const pgoutput::RelationSchema& schema,
+                                         std::string_view field);
+
+}  // namespace walpost

@@ -1,0 +1,351 @@
+#include "polling/claim_sql.h"
+
+#include "absl/strings/str_join.h"
+#include "fmt/format.h"
+#include "postgres/publication.h"
+#include "postgres/table_rows.h"
+
+namespace walpost {
+namespace {
+
+constexpr std::string_view kNever = "NULL";
+
+}  // namespace
+
+ClaimSql::ClaimSql(const PolledTable& table, std::chrono::milliseconds lease,
+                   Quote quote)
+    : table_(table),
+      lease_(lease),
+      quote_(std::move(quote)),
+      name_(QuoteQualifiedName(table.name())) {}
+
+bool ClaimSql::marks_processing() const {
+  const RowStateOptions& state = table_.state;
+  return !state.status.empty() && state.has_lease() &&
+         !state.processing.empty() && state.processing != state.pending;
+}
+
+// Otherwise the lease goes with `processing`, and needs no index of its own.
+bool ClaimSql::pending_may_be_locked() const {
+  return !table_.state.locked_until.empty() &&
+         (!marks_processing() || table_.state.next_attempt_at.empty());
+}
+
+bool ClaimSql::keeps_retry_time() const {
+  return !table_.state.next_attempt_at.empty() ||
+         !table_.state.locked_until.empty();
+}
+
+std::string ClaimSql::Column(std::string_view alias,
+                             std::string_view name) const {
+  return fmt::format("{}.{}", alias, QuoteName(name));
+}
+
+std::string ClaimSql::Order(std::string_view alias) const {
+  std::string order = Column(alias, table_.order);
+  if (table_.order_has_ties) order += ", " + Column(alias, table_.id);
+  return order;
+}
+
+std::string ClaimSql::In(std::string_view alias, Ids ids) const {
+  std::vector<std::string> literals;
+  for (const std::string& id : ids) literals.push_back(quote_(id));
+  return fmt::format("{} IN ({})", Column(alias, table_.id),
+                     absl::StrJoin(literals, ", "));
+}
+
+std::string ClaimSql::Now(std::chrono::milliseconds from_now) const {
+  return fmt::format("now() + interval '{} ms'", from_now.count());
+}
+
+std::string ClaimSql::Pending(std::string_view alias) const {
+  const RowStateOptions& state = table_.state;
+  if (!state.status.empty()) {
+    return fmt::format("{} = {}", Column(alias, state.status),
+                       quote_(state.pending));
+  }
+  if (!state.published_at.empty()) {
+    return fmt::format("{} IS NULL", Column(alias, state.published_at));
+  }
+  return "true";
+}
+
+std::string ClaimSql::Unpublished(std::string_view alias) const {
+  if (!marks_processing()) return Pending(alias);
+  return fmt::format("{} IN ({}, {})", Column(alias, table_.state.status),
+                     quote_(table_.state.pending),
+                     quote_(table_.state.processing));
+}
+
+std::string ClaimSql::Claimable(std::string_view alias, Ids held) const {
+  const RowStateOptions& state = table_.state;
+  std::string condition = Pending(alias);
+  const auto add = [&condition](std::string_view column, std::string then) {
+    condition += fmt::format(" AND ({0} IS NULL OR {0} <= {1})", column, then);
+  };
+  if (!state.next_attempt_at.empty()) {
+    add(Column(alias, state.next_attempt_at), "now()");
+  }
+  if (pending_may_be_locked()) {
+    add(Column(alias, state.locked_until), "now()");
+  }
+  if (!state.heartbeat_at.empty() && !marks_processing()) {
+    add(Column(alias, state.heartbeat_at), Now(-lease_));
+  }
+  if (!held.empty()) condition += fmt::format(" AND NOT {}", In(alias, held));
+  return condition;
+}
+
+ClaimSql::Keys ClaimSql::TableKeys(std::string_view alias) const {
+  Keys keys{Column(alias, table_.id), Column(alias, table_.order), {}};
+  for (const std::string& column : table_.aggregate) {
+    keys.aggregate.push_back(Column(alias, column));
+  }
+  return keys;
+}
+
+ClaimSql::Keys ClaimSql::PartKeys(std::string_view alias) const {
+  Keys keys{fmt::format("{}.id", alias), fmt::format("{}.place", alias), {}};
+  for (size_t i = 0; i < table_.aggregate.size(); ++i) {
+    keys.aggregate.push_back(fmt::format("{}.aggregate{}", alias, i));
+  }
+  return keys;
+}
+
+std::string ClaimSql::SelectKeys(std::string_view alias) const {
+  const Keys keys = TableKeys(alias);
+  std::string text =
+      fmt::format("SELECT {} AS id, {} AS place", keys.id, keys.place);
+  for (size_t i = 0; i < keys.aggregate.size(); ++i) {
+    text += fmt::format(", {} AS aggregate{}", keys.aggregate[i], i);
+  }
+  return text;
+}
+
+std::string ClaimSql::StandsBefore(const Keys& earlier, const Keys& row) const {
+  std::string condition;
+  for (size_t i = 0; i < earlier.aggregate.size(); ++i) {
+    condition +=
+        fmt::format("{} = {} AND ", earlier.aggregate[i], row.aggregate[i]);
+  }
+  if (table_.order_has_ties) {
+    return condition + fmt::format("({}, {}) < ({}, {})", earlier.place,
+                                   earlier.id, row.place, row.id);
+  }
+  return condition + fmt::format("{} < {}", earlier.place, row.place);
+}
+
+// As NOT IN, which the server hashes whatever it believes of the sizes: its
+// statistics of a queue are never right, and a join in a loop is a disaster.
+std::string ClaimSql::NotBlocked() const {
+  const std::vector<std::string> row = TableKeys("o").aggregate;
+  const std::vector<std::string> part = PartKeys("b").aggregate;
+  std::string condition;
+  for (const std::string& column : row) condition += column + " IS NULL OR ";
+  return fmt::format(
+      "\n  AND ({}({}) NOT IN (SELECT {} FROM blocked b WHERE {} IS NOT NULL))",
+      condition, absl::StrJoin(row, ", "), absl::StrJoin(part, ", "),
+      absl::StrJoin(part, " IS NOT NULL AND "));
+}
+
+// One SELECT per reason, so that each can use an index of its own.
+std::string ClaimSql::Blocked(Ids held) const {
+  const RowStateOptions& state = table_.state;
+  std::vector<std::string> reasons;
+  const auto waits_for = [&](std::string_view column, std::string then) {
+    reasons.push_back(
+        fmt::format("{} AND {} > {}", Pending("b"), Column("b", column), then));
+  };
+  if (marks_processing()) {
+    reasons.push_back(fmt::format("{} = {}", Column("b", state.status),
+                                  quote_(state.processing)));
+  }
+  if (!state.next_attempt_at.empty()) {
+    waits_for(state.next_attempt_at, "now()");
+  }
+  if (pending_may_be_locked()) waits_for(state.locked_until, "now()");
+  if (!state.heartbeat_at.empty() && !marks_processing()) {
+    waits_for(state.heartbeat_at, Now(-lease_));
+  }
+  if (!held.empty()) {
+    reasons.push_back(fmt::format("{} AND {}", Pending("b"), In("b", held)));
+  }
+  for (std::string& reason : reasons) {
+    reason =
+        fmt::format("{} FROM {} b WHERE {}", SelectKeys("b"), name_, reason);
+  }
+  return absl::StrJoin(reasons, "\n  UNION ALL ");
+}
+
+std::string ClaimSql::With(size_t limit, Ids held) const {
+  const std::string first = fmt::format(
+      "ORDER BY {} LIMIT {} FOR UPDATE OF o SKIP LOCKED", Order("o"), limit);
+  const std::string claimable = Claimable("o", held);
+  if (table_.aggregate.empty()) {
+    return fmt::format(
+        "WITH chosen AS MATERIALIZED (\n  {} FROM {} o WHERE {} "
+        "{})",
+        SelectKeys("o"), name_, claimable, first);
+  }
+  const std::string blocked = Blocked(held);
+  std::string with = "WITH ";
+  std::string unblocked;
+  if (!blocked.empty()) {
+    with += fmt::format("blocked AS MATERIALIZED (\n  {}),\n", blocked);
+    unblocked = NotBlocked();
+  }
+  with += fmt::format(
+      "candidate AS MATERIALIZED (\n  {} FROM {} o WHERE {}{}\n  {}),\n",
+      SelectKeys("o"), name_, claimable, unblocked, first);
+  with += fmt::format(
+      "skipped AS MATERIALIZED (\n  {} FROM {} s WHERE {} AND {} <= (SELECT "
+      "place FROM candidate ORDER BY place DESC LIMIT 1)\n  AND NOT EXISTS "
+      "(SELECT FROM candidate c WHERE c.id = {})),\n",
+      SelectKeys("s"), name_, Pending("s"), Column("s", table_.order),
+      Column("s", table_.id));
+  with += fmt::format(
+      "chosen AS MATERIALIZED (\n  SELECT * FROM candidate c WHERE NOT EXISTS "
+      "(SELECT FROM skipped s WHERE {}))",
+      StandsBefore(PartKeys("s"), PartKeys("c")));
+  return with;
+}
+
+std::string ClaimSql::Claim(size_t limit, Ids held) const {
+  const RowStateOptions& state = table_.state;
+  std::vector<std::string> assignments;
+  if (marks_processing()) {
+    assignments.push_back(fmt::format("{} = {}", QuoteName(state.status),
+                                      quote_(state.processing)));
+  }
+  if (!state.locked_until.empty()) {
+    assignments.push_back(
+        fmt::format("{} = {}", QuoteName(state.locked_until), Now(lease_)));
+  } else {
+    assignments.push_back(
+        fmt::format("{} = now()", QuoteName(state.heartbeat_at)));
+  }
+  return fmt::format(
+      "{},\nclaimed AS (\n  UPDATE {} u SET {} FROM chosen WHERE {} = "
+      "chosen.id RETURNING u.*)\nSELECT {} FROM claimed r ORDER BY {}",
+      With(limit, held), name_, absl::StrJoin(assignments, ", "),
+      Column("u", table_.id), ColumnList(table_.schema, "r."), Order("r"));
+}
+
+std::string ClaimSql::Lock(size_t limit, Ids held) const {
+  return fmt::format(
+      "{}\nSELECT {} FROM {} r JOIN chosen ON {} = chosen.id ORDER BY {}",
+      With(limit, held), ColumnList(table_.schema, "r."), name_,
+      Column("r", table_.id), Order("r"));
+}
+
+std::string ClaimSql::Update(std::string_view assignments, Ids ids) const {
+  return fmt::format("UPDATE {} u SET {} WHERE {}", name_, assignments,
+                     In("u", ids));
+}
+
+std::string ClaimSql::Renew(Ids ids) const {
+  const RowStateOptions& state = table_.state;
+  if (!state.locked_until.empty()) {
+    return Update(
+        fmt::format("{} = {}", QuoteName(state.locked_until), Now(lease_)),
+        ids);
+  }
+  return Update(fmt::format("{} = now()", QuoteName(state.heartbeat_at)), ids);
+}
+
+std::string ClaimSql::ReturnExpired() const {
+  if (!marks_processing()) return "";
+  const RowStateOptions& state = table_.state;
+  const bool by_end = !state.locked_until.empty();
+  const std::string lease =
+      Column("u", by_end ? state.locked_until : state.heartbeat_at);
+  // One without any lease was never ours; it is an operator's to look at.
+  return fmt::format("UPDATE {} u SET {} = {} WHERE {} = {} AND {} <= {}",
+                     name_, QuoteName(state.status), quote_(state.pending),
+                     Column("u", state.status), quote_(state.processing), lease,
+                     by_end ? "now()" : Now(-lease_));
+}
+
+std::string ClaimSql::MarkPublished(Ids ids) const {
+  const RowStateOptions& state = table_.state;
+  std::vector<std::string> assignments;
+  if (!state.status.empty()) {
+    assignments.push_back(fmt::format("{} = {}", QuoteName(state.status),
+                                      quote_(state.published)));
+  }
+  if (!state.published_at.empty()) {
+    assignments.push_back(
+        fmt::format("{} = now()", QuoteName(state.published_at)));
+  }
+  if (!state.locked_until.empty()) {
+    assignments.push_back(
+        fmt::format("{} = {}", QuoteName(state.locked_until), kNever));
+  }
+  return Update(absl::StrJoin(assignments, ", "), ids);
+}
+
+std::string ClaimSql::Delete(Ids ids) const {
+  return fmt::format("DELETE FROM {} u WHERE {} RETURNING {}", name_,
+                     In("u", ids), Column("u", table_.id));
+}
+
+std::string ClaimSql::Release(Ids ids) const {
+  const RowStateOptions& state = table_.state;
+  std::vector<std::string> assignments;
+  if (marks_processing()) {
+    assignments.push_back(
+        fmt::format("{} = {}", QuoteName(state.status), quote_(state.pending)));
+  }
+  const std::string& lease =
+      state.locked_until.empty() ? state.heartbeat_at : state.locked_until;
+  assignments.push_back(fmt::format("{} = {}", QuoteName(lease), kNever));
+  return Update(absl::StrJoin(assignments, ", "), ids);
+}
+
+std::string ClaimSql::Refuse(const RefusedRow& row) const {
+  const RowStateOptions& state = table_.state;
+  std::vector<std::string> assignments;
+  const auto set = [&assignments](std::string_view column, std::string value) {
+    if (column.empty()) return;
+    assignments.push_back(fmt::format("{} = {}", QuoteName(column), value));
+  };
+  const std::string next_attempt =
+      row.give_up ? std::string(kNever) : Now(row.retry_in);
+  if (row.give_up || marks_processing()) {
+    set(state.status, quote_(row.give_up ? state.failed : state.pending));
+  }
+  set(state.next_attempt_at, next_attempt);
+  set(state.locked_until,
+      state.next_attempt_at.empty() ? next_attempt : std::string(kNever));
+  set(state.heartbeat_at, std::string(kNever));
+  if (!state.attempts.empty()) {
+    set(state.attempts,
+        fmt::format("coalesce({}, 0) + 1", Column("u", state.attempts)));
+  }
+  set(state.last_error, quote_(row.error));
+  if (assignments.empty()) return "";
+  return Update(absl::StrJoin(assignments, ", "), Ids(&row.id, 1));
+}
+
+std::string ClaimSql::Gauges(std::string_view timestamp) const {
+  const RowStateOptions& state = table_.state;
+  std::string failed = "0";
+  if (state.can_fail()) {
+    failed = fmt::format(
+        "(SELECT count(*) FROM (SELECT FROM {} f WHERE {} = {} LIMIT {}) c)",
+        name_, Column("f", state.status), quote_(state.failed), kMostCounted);
+  }
+  const std::string age = timestamp.empty()
+                              ? std::string(kNever)
+                              : fmt::format("extract(epoch FROM now() - {})",
+                                            Column("o", timestamp));
+  return fmt::format(
+      "SELECT (SELECT count(*) FROM (SELECT FROM {0} p WHERE {1} LIMIT {2}) "
+      "c), {3}, first.id, first.age FROM (SELECT) one LEFT JOIN LATERAL "
+      "(SELECT {4} AS id, {5} AS age FROM {0} o WHERE {6} ORDER BY {7} LIMIT "
+      "1) first ON true",
+      name_, Unpublished("p"), kMostCounted, failed, Column("o", table_.id),
+      age, Unpublished("o"), Order("o"));
+}
+
+}  // namespace walpost

@@ -1,0 +1,243 @@
+#include "polling/cursor_poller.h"
+
+#include <algorithm>
+#include <random>
+#include <utility>
+
+#include "absl/container/flat_hash_set.h"
+#include "fmt/format.h"
+#include "postgres/sqlstate.h"
+#include "spdlog/spdlog.h"
+
+namespace walpost {
+
+namespace asio = boost::asio;
+using Clock = std::chrono::steady_clock;
+using std::chrono::milliseconds;
+
+namespace {
+
+constexpr milliseconds kNotReadyPause{50};
+
+std::optional<int64_t> Place(const QueryRows& rows, size_t row, size_t column) {
+  if (!rows.Get(row, column)) return std::nullopt;
+  return std::stoll(rows.Text(row, column));
+}
+
+Backoff::Options RefusalBackoff(const PollingOptions& options) {
+  Backoff::Options backoff;
+  backoff.initial = options.retry_backoff;
+  backoff.cap = options.retry_backoff_max;
+  return backoff;
+}
+
+}  // namespace
+
+CursorPoller::CursorPoller(asio::any_io_executor executor, Options options,
+                           Outbound& outbound)
+    : TablePoller(executor, std::move(options), outbound),
+      most_rows_(options_.polling.batch_size),
+      refusal_backoff_(RefusalBackoff(options_.polling),
+                       std::random_device()()) {}
+
+// While the connection lasts, so does the lock.
+MonotonicTime CursorPoller::purge_at() const {
+  return flight_.in_flight() == 0 || is_serving_ ? MonotonicTime::max()
+                                                 : MonotonicTime();
+}
+
+std::string CursorPoller::GaugesSql(std::string_view timestamp) {
+  return sql_->Gauges(position_, timestamp);
+}
+
+asio::awaitable<absl::Status> CursorPoller::LookAtTable() {
+  flight_.TakeFinished();
+  next_at_ = MonotonicTime();
+  sql_ = std::make_unique<CursorSql>(
+      *table_, options_.polling.cursor_table,
+      [this](std::string_view text) { return Literal(text); });
+  absl::Status status = co_await TakeLock();
+  if (status.ok()) status = co_await LoadPosition();
+  co_return status;
+}
+
+asio::awaitable<absl::Status> CursorPoller::TakeLock() {
+  const std::string lock = sql_->TryLock();
+  absl::StatusOr<QueryRows> locked = co_await Query(lock);
+  if (!locked.ok()) co_return locked.status();
+  if (locked->Bool(0, 0)) co_return absl::OkStatus();
+  co_return absl::UnavailableError(
+      fmt::format("another walpost has the cursor of {}", table_->name()));
+}
+
+asio::awaitable<absl::Status> CursorPoller::LoadPosition() {
+  const std::string load = sql_->Load();
+  absl::StatusOr<QueryRows> rows = co_await Query(load);
+  if (SqlstateOf(rows.status()) == kSqlstateUndefinedTable) {
+    const std::string create = sql_->CreateTable();
+    const absl::Status created = co_await Execute(create);
+    if (!created.ok()) co_return created;
+    rows = co_await Query(load);
+  }
+  if (!rows.ok()) co_return rows.status();
+  position_ = CursorPosition();
+  if (rows->size() > 0) {
+    position_.system_identifier = rows->Text(0, 0);
+    position_.window_from = std::stoull(rows->Text(0, 1));
+    position_.window_to = std::stoull(rows->Text(0, 2));
+    position_.last_place = Place(*rows, 0, 3);
+    position_.highest_place = Place(*rows, 0, 4);
+    position_.floor_place = Place(*rows, 0, 5);
+  }
+  co_return absl::OkStatus();
+}
+
+asio::awaitable<absl::StatusOr<ServerTime>> CursorPoller::ReadTime() {
+  const std::string sql = sql_->Now();
+  absl::StatusOr<QueryRows> rows = co_await Query(sql);
+  if (!rows.ok()) co_return rows.status();
+  ServerTime time;
+  time.system_identifier = rows->Text(0, 0);
+  time.xmin = std::stoull(rows->Text(0, 1));
+  time.xmax = std::stoull(rows->Text(0, 2));
+  time.highest_foreign_place = Place(*rows, 0, 3);
+  co_return time;
+}
+
+asio::awaitable<absl::Status> CursorPoller::Serve() {
+  is_serving_ = true;
+  absl::Status status;
+  while (status.ok() && !stopping()) {
+    status = co_await Turn();
+  }
+  is_serving_ = false;
+  co_return status;
+}
+
+asio::awaitable<absl::Status> CursorPoller::Turn() {
+  absl::Status status = co_await ReportIfDue();
+  if (!status.ok()) co_return status;
+  const MonotonicTime now = Clock::now();
+  const bool ready = outbound_.is_ready() && outbound_.HasRoom();
+  if (ready && now >= next_at_) co_return co_await FetchOnce();
+  const MonotonicTime next = ready ? next_at_ : now + kNotReadyPause;
+  const MonotonicTime until = std::min(next, report_at());
+  status = co_await Pause(until);
+  if (TakeNotified()) next_at_ = Clock::now();
+  co_return status;
+}
+
+asio::awaitable<absl::Status> CursorPoller::FetchOnce() {
+  if (!position_.has_window()) {
+    absl::StatusOr<ServerTime> time = co_await ReadTime();
+    if (!time.ok()) co_return time.status();
+    if (position_.IsForeign(time->system_identifier, time->xmin)) {
+      co_return co_await PublishRestored(*time);
+    }
+    position_.system_identifier = time->system_identifier;
+    position_.Open(time->xmin);
+    next_at_ = Clock::now() + options_.polling.interval;
+    if (!position_.has_window()) co_return absl::OkStatus();
+  }
+  const size_t limit = std::min(most_rows_, portion_.rows());
+  const std::string fetch = sql_->Fetch(position_, limit);
+  absl::StatusOr<QueryRows> rows = co_await Query(fetch);
+  if (!rows.ok()) co_return rows.status();
+  if (rows->size() == 0) {
+    const bool moved = position_.last_place.has_value();
+    position_.OnWindowDone();
+    if (!moved) co_return absl::OkStatus();
+    co_return co_await Save();
+  }
+  next_at_ = Clock::now();
+  absl::StatusOr<Progress> progress = co_await Publish(*std::move(rows));
+  if (!progress.ok()) co_return progress.status();
+  if (!progress->place) co_return absl::OkStatus();
+  position_.OnPublished(*progress->place);
+  co_return co_await Save();
+}
+
+asio::awaitable<absl::StatusOr<CursorPoller::Progress>> CursorPoller::Publish(
+    QueryRows rows) {
+  const MonotonicTime now = Clock::now();
+  portion_.OnRead(rows.size(), BytesOf(rows, table_->schema.columns.size()));
+  const size_t id = *table_->schema.FindColumn(table_->id);
+  const size_t order = *table_->schema.FindColumn(table_->order);
+  std::vector<std::string> ids;
+  std::vector<int64_t> places;
+  for (size_t i = 0; i < rows.size(); ++i) {
+    ids.push_back(rows.Text(i, id));
+    places.push_back(std::stoll(rows.Text(i, order)));
+  }
+  SendRows(rows, now, HoldUp::kAll);
+  while (flight_.in_flight() > 0) {
+    const MonotonicTime until = Clock::now() + std::chrono::seconds(1);
+    const absl::Status status = co_await Pause(until);
+    TakeNotified();
+    if (!status.ok()) co_return status;
+  }
+  co_return ProgressOf(ids, places);
+}
+
+CursorPoller::Progress CursorPoller::ProgressOf(
+    const std::vector<std::string>& ids, const std::vector<int64_t>& places) {
+  const RowFlight::Finished finished = flight_.TakeFinished();
+  absl::flat_hash_set<std::string> acknowledged;
+  for (const RowFlight::Row& row : finished.acknowledged) {
+    acknowledged.insert(row.id);
+  }
+  Progress progress;
+  size_t i = 0;
+  for (; i < ids.size() && acknowledged.contains(ids[i]); ++i) {
+    progress.place = places[i];
+  }
+  progress.done = i == ids.size();
+  if (finished.refused.empty()) {
+    trouble_ = absl::OkStatus();
+    if (progress.place) {
+      most_rows_ = options_.polling.batch_size;
+      refusal_backoff_.Reset();
+    }
+    return progress;
+  }
+  const RowFlight::Refusal& refusal = finished.refused.front();
+  trouble_ = absl::UnavailableError(fmt::format(
+      "table {}: row {} cannot be delivered, and nothing behind it goes out: "
+      "{}. Mend or delete the row, or the configuration",
+      table_->name(), refusal.row.id, std::string(refusal.reason.message())));
+  // One by one up to it, so that what is behind it is not sent each time.
+  most_rows_ = 1;
+  next_at_ = Clock::now() + refusal_backoff_.Next();
+  return progress;
+}
+
+asio::awaitable<absl::Status> CursorPoller::PublishRestored(ServerTime now) {
+  spdlog::warn(
+      "table {}: its cursor is of cluster {}, this is {}: publishing "
+      "what was not published there",
+      table_->name(), position_.system_identifier, now.system_identifier);
+  std::optional<int64_t> after;
+  for (;;) {
+    const std::string fetch =
+        sql_->FetchRestored(position_, now, after, portion_.rows());
+    absl::StatusOr<QueryRows> rows = co_await Query(fetch);
+    if (!rows.ok()) co_return rows.status();
+    if (rows->size() == 0) break;
+    absl::StatusOr<Progress> progress = co_await Publish(*std::move(rows));
+    if (!progress.ok()) co_return progress.status();
+    if (progress->place) after = progress->place;
+    // Comes back here at the next turn, from the beginning.
+    if (!progress->done) co_return absl::OkStatus();
+    if (stopping()) co_return absl::OkStatus();
+  }
+  if (after) position_.OnPublished(*after);
+  position_.Adopt(now.system_identifier, now.xmin, now.highest_foreign_place);
+  co_return co_await Save();
+}
+
+asio::awaitable<absl::Status> CursorPoller::Save() {
+  const std::string save = sql_->Save(position_);
+  co_return co_await Execute(save);
+}
+
+}  // namespace walpost

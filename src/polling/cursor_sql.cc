@@ -1,0 +1,139 @@
+#include "polling/cursor_sql.h"
+
+#include "fmt/format.h"
+#include "polling/claim_sql.h"
+#include "postgres/publication.h"
+#include "postgres/table_rows.h"
+#include "walpost_sql.h"
+
+namespace walpost {
+namespace {
+
+std::string Text(const std::optional<int64_t>& place) {
+  return place ? std::to_string(*place) : "NULL";
+}
+
+std::string Xid8(uint64_t xid) { return fmt::format("'{}'::xid8", xid); }
+
+}  // namespace
+
+CursorSql::CursorSql(const PolledTable& table, std::string_view cursor_table,
+                     Quote quote)
+    : table_name_(table.name()),
+      name_(QuoteQualifiedName(table.name())),
+      cursor_table_(QuoteQualifiedName(cursor_table)),
+      columns_(ColumnList(table.schema, "o.")),
+      id_("o." + QuoteName(table.id)),
+      place_("o." + QuoteName(table.order)),
+      transaction_id_("o." + QuoteName(table.state.transaction_id)),
+      quote_(std::move(quote)) {}
+
+std::string CursorSql::CreateTable() const {
+  constexpr std::string_view kDefaultTable = "public.walpost_cursor";
+  std::string sql(kSql_cursor);
+  for (size_t at = sql.find(kDefaultTable); at != std::string::npos;
+       at = sql.find(kDefaultTable, at + cursor_table_.size())) {
+    sql.replace(at, kDefaultTable.size(), cursor_table_);
+  }
+  return sql;
+}
+
+std::string CursorSql::TryLock() const {
+  return fmt::format(
+      "SELECT pg_try_advisory_lock(hashtext('walpost'), hashtext({}))",
+      quote_(cursor_table_ + table_name_));
+}
+
+std::string CursorSql::Load() const {
+  return fmt::format(
+      "SELECT system_identifier, window_from, window_to, last_place, "
+      "highest_place, floor_place FROM {} WHERE outbox_table = {}",
+      cursor_table_, quote_(table_name_));
+}
+
+std::string CursorSql::Save(const CursorPosition& position) const {
+  return fmt::format(
+      "INSERT INTO {} VALUES ({}, {}, {}, {}, {}, {}, {}) ON CONFLICT "
+      "(outbox_table) DO UPDATE SET system_identifier = "
+      "excluded.system_identifier, window_from = excluded.window_from, "
+      "window_to = excluded.window_to, last_place = excluded.last_place, "
+      "highest_place = excluded.highest_place, floor_place = "
+      "excluded.floor_place, updated_at = now()",
+      cursor_table_, quote_(table_name_), quote_(position.system_identifier),
+      Xid8(position.window_from), Xid8(position.window_to),
+      Text(position.last_place), Text(position.highest_place),
+      Text(position.floor_place));
+}
+
+std::string CursorSql::Now() const {
+  return fmt::format(
+      "SELECT (SELECT system_identifier FROM pg_control_system()), "
+      "pg_snapshot_xmin(now), pg_snapshot_xmax(now), (SELECT max({}) FROM {} o "
+      "WHERE {} >= pg_snapshot_xmax(now)) FROM pg_current_snapshot() now",
+      place_, name_, transaction_id_);
+}
+
+std::string CursorSql::Fetch(const CursorPosition& position,
+                             size_t limit) const {
+  std::string above;
+  for (const auto& place : {position.last_place, position.floor_place}) {
+    if (place) above += fmt::format(" AND {} > {}", place_, *place);
+  }
+  return fmt::format(
+      "SELECT {} FROM {} o WHERE {} >= {} AND {} < {}{} ORDER BY {} LIMIT {}",
+      columns_, name_, transaction_id_, Xid8(position.window_from),
+      transaction_id_, Xid8(position.window_to), above, place_, limit);
+}
+
+// Rows that a position has not come to, by the transactions that it knows.
+std::string CursorSql::Unreached(const CursorPosition& position) const {
+  std::string unreached =
+      fmt::format("{} >= {}", transaction_id_, Xid8(position.window_from));
+  if (position.last_place) {
+    unreached +=
+        fmt::format(" AND ({} >= {} OR {} > {})", transaction_id_,
+                    Xid8(position.window_to), place_, *position.last_place);
+  }
+  if (position.floor_place) {
+    unreached += fmt::format(" AND {} > {}", place_, *position.floor_place);
+  }
+  return unreached;
+}
+
+std::string CursorSql::FetchRestored(const CursorPosition& old,
+                                     const ServerTime& now,
+                                     std::optional<int64_t> after,
+                                     size_t limit) const {
+  std::string ended = fmt::format("{} < {}", transaction_id_, Xid8(now.xmin));
+  if (now.highest_foreign_place) {
+    ended += fmt::format(" OR ({} >= {} AND {} <= {})", transaction_id_,
+                         Xid8(now.xmax), place_, *now.highest_foreign_place);
+  }
+  std::string wanted = Unreached(old);
+  if (old.highest_place) {
+    wanted += fmt::format(" OR {} > {}", place_, *old.highest_place);
+  }
+  std::string behind;
+  if (after) behind = fmt::format(" AND {} > {}", place_, *after);
+  return fmt::format(
+      "SELECT {} FROM {} o WHERE ({}) AND ({}){} ORDER BY {} LIMIT {}",
+      columns_, name_, ended, wanted, behind, place_, limit);
+}
+
+std::string CursorSql::Gauges(const CursorPosition& position,
+                              std::string_view timestamp) const {
+  const std::string age = timestamp.empty()
+                              ? "NULL"
+                              : fmt::format("extract(epoch FROM now() - o.{})",
+                                            QuoteName(timestamp));
+  const std::string unreached = Unreached(position);
+  return fmt::format(
+      "SELECT (SELECT count(*) FROM (SELECT FROM {0} o WHERE {1} LIMIT {2}) "
+      "c), 0, first.id, first.age FROM (SELECT) one LEFT JOIN LATERAL "
+      "(SELECT {3} AS id, {4} AS age FROM {0} o WHERE {1} ORDER BY {5}, {6} "
+      "LIMIT 1) first ON true",
+      name_, unreached, ClaimSql::kMostCounted, id_, age, transaction_id_,
+      place_);
+}
+
+}  // namespace walpost

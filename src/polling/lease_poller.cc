@@ -1,0 +1,192 @@
+#include "polling/lease_poller.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "polling/claim_sql.h"
+#include "spdlog/spdlog.h"
+
+namespace walpost {
+
+namespace asio = boost::asio;
+using Clock = std::chrono::steady_clock;
+using std::chrono::milliseconds;
+
+namespace {
+
+// For the rest of a batch, before what is acknowledged is marked.
+constexpr milliseconds kSettleDelay{5};
+// A record that Kafka does not acknowledge in this time no longer holds up the
+// next claim: other topics may be well.
+constexpr milliseconds kSlow{200};
+// How many slow records may be held, in batches.
+constexpr size_t kMostBatches = 4;
+// While there is no producer to send to, or no room.
+constexpr milliseconds kNotReadyPause{50};
+
+std::vector<std::string> IdsOf(const std::vector<RowFlight::Row>& rows) {
+  std::vector<std::string> ids;
+  for (const RowFlight::Row& row : rows) ids.push_back(row.id);
+  return ids;
+}
+
+}  // namespace
+
+LeasePoller::LeasePoller(asio::any_io_executor executor, Options options,
+                         Outbound& outbound)
+    : TablePoller(executor, std::move(options), outbound),
+      lease_(options_.polling.lease) {}
+
+MonotonicTime LeasePoller::purge_at() const {
+  return flight_.in_flight() == 0 ? MonotonicTime::max() : lease_.purge_at();
+}
+
+asio::awaitable<absl::Status> LeasePoller::LookAtTable() {
+  const ClaimSql sql(*table_, options_.polling.lease,
+                     [this](std::string_view text) { return Literal(text); });
+  return_expired_ = sql.ReturnExpired();
+  return_expired_at_ = MonotonicTime();
+  claim_at_ = MonotonicTime();
+  co_return absl::OkStatus();
+}
+
+asio::awaitable<absl::Status> LeasePoller::Serve() {
+  for (;;) {
+    co_await Guard();
+    absl::Status status = co_await Settle();
+    if (status.ok()) status = co_await RenewIfDue();
+    if (status.ok()) status = co_await ReturnExpiredIfDue();
+    if (status.ok()) status = co_await ClaimIfDue();
+    if (status.ok()) status = co_await ReportIfDue();
+    if (!status.ok()) co_return status;
+    if (stopping() && flight_.empty()) co_return absl::OkStatus();
+    const MonotonicTime until = NextTurn(Clock::now());
+    status = co_await Pause(until);
+    if (!status.ok()) co_return status;
+    if (TakeNotified()) claim_at_ = MonotonicTime();
+    if (flight_.finished() > 0 && settle_at_ == MonotonicTime::max()) {
+      settle_at_ = Clock::now() + kSettleDelay;
+    }
+  }
+}
+
+bool LeasePoller::MaySettle(MonotonicTime now) const {
+  if (flight_.finished() == 0) return false;
+  return flight_.in_flight() == 0 || now >= settle_at_ ||
+         flight_.finished() >= options_.polling.batch_size / 2;
+}
+
+asio::awaitable<absl::Status> LeasePoller::Settle() {
+  const MonotonicTime now = Clock::now();
+  if (!MaySettle(now)) co_return absl::OkStatus();
+  settle_at_ = MonotonicTime::max();
+  const auto finished =
+      std::make_unique<RowFlight::Finished>(flight_.TakeFinished());
+  const ClaimSql sql(*table_, options_.polling.lease,
+                     [this](std::string_view text) { return Literal(text); });
+  std::vector<std::string> statements;
+  if (!finished->acknowledged.empty()) {
+    statements.push_back(sql.MarkPublished(IdsOf(finished->acknowledged)));
+    for (const auto& row : finished->acknowledged) memory_.Forget(row.id);
+  }
+  // After its end the rows are another poller's, whatever became of them here.
+  if (!lease_.has_ended(now)) {
+    for (const RowFlight::Refusal& refusal : finished->refused) {
+      statements.push_back(NoteRefusal(refusal, now));
+    }
+    if (!finished->returned.empty()) {
+      statements.push_back(sql.Release(IdsOf(finished->returned)));
+    }
+  }
+  for (std::string& statement : statements) {
+    if (statement.empty()) continue;
+    const absl::Status status = co_await Execute(std::move(statement));
+    if (status.ok()) continue;
+    // What is durable in Kafka stays known, and is marked next time.
+    for (RowFlight::Row& row : finished->acknowledged) {
+      flight_.AddAcknowledged(std::move(row));
+    }
+    co_return status;
+  }
+  // They may have made way for rows behind them; refusals alone have not.
+  if (!finished->acknowledged.empty() || !finished->returned.empty()) {
+    claim_at_ = MonotonicTime();
+  }
+  co_return absl::OkStatus();
+}
+
+asio::awaitable<absl::Status> LeasePoller::RenewIfDue() {
+  const MonotonicTime now = Clock::now();
+  if (flight_.in_flight() == 0 || now < lease_.renew_at()) {
+    co_return absl::OkStatus();
+  }
+  const ClaimSql sql(*table_, options_.polling.lease,
+                     [this](std::string_view text) { return Literal(text); });
+  const std::string renew = sql.Renew(flight_.Ids());
+  const absl::Status status = co_await Execute(renew);
+  if (status.ok()) lease_.OnRenewed(now);
+  co_return status;
+}
+
+asio::awaitable<absl::Status> LeasePoller::ReturnExpiredIfDue() {
+  const MonotonicTime now = Clock::now();
+  if (return_expired_.empty() || now < return_expired_at_) {
+    co_return absl::OkStatus();
+  }
+  return_expired_at_ = now + std::min<milliseconds>(options_.polling.lease / 4,
+                                                    milliseconds(5'000));
+  co_return co_await Execute(return_expired_);
+}
+
+bool LeasePoller::MayClaim(MonotonicTime now) const {
+  const size_t held = flight_.in_flight() + flight_.finished();
+  return !stopping() && now >= claim_at_ && outbound_.is_ready() &&
+         outbound_.HasRoom() &&
+         held < kMostBatches * options_.polling.batch_size &&
+         flight_.SentAfter(now - kSlow) == 0;
+}
+
+asio::awaitable<absl::Status> LeasePoller::ClaimIfDue() {
+  const MonotonicTime sent = Clock::now();
+  if (!MayClaim(sent)) co_return absl::OkStatus();
+  const ClaimSql sql(*table_, options_.polling.lease,
+                     [this](std::string_view text) { return Literal(text); });
+  const std::vector<std::string> held = memory_.Held(sent);
+  const std::string claim = sql.Claim(portion_.rows(), held);
+  absl::StatusOr<QueryRows> rows = co_await Query(claim);
+  if (!rows.ok()) co_return rows.status();
+  const MonotonicTime now = Clock::now();
+  claim_at_ = now + options_.polling.interval;
+  if (rows->size() == 0) co_return absl::OkStatus();
+  // Too late to do anything with them: they come back when the lease ends.
+  Lease lease = lease_;
+  lease.OnClaimed(sent, flight_.empty());
+  if (now >= lease.purge_at()) {
+    spdlog::warn("table {}: a claim took longer than its lease allows",
+                 table_->name());
+    co_return absl::OkStatus();
+  }
+  lease_ = lease;
+  portion_.OnRead(rows->size(), BytesOf(*rows, table_->schema.columns.size()));
+  SendRows(*rows, now);
+  settle_at_ =
+      flight_.finished() > 0 ? now + kSettleDelay : MonotonicTime::max();
+  co_return absl::OkStatus();
+}
+
+MonotonicTime LeasePoller::NextTurn(MonotonicTime now) const {
+  MonotonicTime next = report_at();
+  if (!return_expired_.empty()) next = std::min(next, return_expired_at_);
+  if (flight_.in_flight() > 0) {
+    next = std::min({next, lease_.renew_at(), lease_.purge_at()});
+  }
+  if (flight_.finished() > 0) next = std::min(next, settle_at_);
+  if (stopping()) return next;
+  if (!outbound_.is_ready() || !outbound_.HasRoom()) {
+    return std::min(next, now + kNotReadyPause);
+  }
+  if (flight_.in_flight() > 0) return std::min(next, now + kSlow);
+  return std::min(next, std::max(claim_at_, now + milliseconds(1)));
+}
+
+}  // namespace walpost

@@ -1,0 +1,140 @@
+#include "polling/lock_poller.h"
+
+#include <algorithm>
+#include <memory>
+#include <random>
+#include <utility>
+#include <vector>
+
+#include "fmt/format.h"
+#include "polling/claim_sql.h"
+#include "spdlog/spdlog.h"
+
+namespace walpost {
+
+namespace asio = boost::asio;
+using Clock = std::chrono::steady_clock;
+using std::chrono::milliseconds;
+
+namespace {
+
+constexpr milliseconds kNotReadyPause{50};
+
+Backoff::Options KafkaBackoff(const PollingOptions& options) {
+  Backoff::Options backoff;
+  backoff.initial = options.retry_backoff;
+  backoff.cap = options.retry_backoff_max;
+  return backoff;
+}
+
+}  // namespace
+
+LockPoller::LockPoller(asio::any_io_executor executor, Options options,
+                       Outbound& outbound)
+    : TablePoller(executor, std::move(options), outbound),
+      kafka_backoff_(KafkaBackoff(options_.polling), std::random_device()()) {}
+
+MonotonicTime LockPoller::purge_at() const {
+  return flight_.in_flight() == 0 ? MonotonicTime::max() : deadline_;
+}
+
+asio::awaitable<absl::Status> LockPoller::LookAtTable() {
+  // Of a transaction that is gone; its rows are whoever's.
+  flight_.TakeFinished();
+  next_at_ = MonotonicTime();
+  co_return absl::OkStatus();
+}
+
+asio::awaitable<absl::Status> LockPoller::Serve() {
+  while (!stopping()) {
+    absl::Status status = co_await ReportIfDue();
+    if (!status.ok()) co_return status;
+    const MonotonicTime now = Clock::now();
+    const bool ready = outbound_.is_ready() && outbound_.HasRoom();
+    if (ready && now >= next_at_) {
+      status = co_await Batch();
+      // Without its transaction nothing holds the rows any more.
+      deadline_ = MonotonicTime();
+      if (!status.ok()) co_return status;
+      continue;
+    }
+    const MonotonicTime next = ready ? next_at_ : now + kNotReadyPause;
+    const MonotonicTime until = std::min(next, report_at());
+    status = co_await Pause(until);
+    if (!status.ok()) co_return status;
+    if (TakeNotified()) next_at_ = std::min(next_at_, Clock::now());
+  }
+  co_return absl::OkStatus();
+}
+
+asio::awaitable<absl::Status> LockPoller::Batch() {
+  TakeNotified();
+  const MonotonicTime begun = Clock::now();
+  deadline_ = begun + options_.polling.transaction_timeout;
+  const std::string begin = "BEGIN";
+  absl::Status status = co_await Execute(begin);
+  if (!status.ok()) co_return status;
+  const ClaimSql sql(*table_, options_.polling.lease,
+                     [this](std::string_view text) { return Literal(text); });
+  const std::vector<std::string> held = memory_.Held(begun);
+  const std::string lock = sql.Lock(portion_.rows(), held);
+  absl::StatusOr<QueryRows> rows = co_await Query(lock);
+  if (!rows.ok()) co_return rows.status();
+  const MonotonicTime now = Clock::now();
+  next_at_ = rows->size() == 0 ? now + options_.polling.interval : now;
+  portion_.OnRead(rows->size(), BytesOf(*rows, table_->schema.columns.size()));
+  SendRows(*rows, now);
+  status = co_await WaitForBrokers();
+  if (status.ok()) status = co_await Settle();
+  co_return status;
+}
+
+asio::awaitable<absl::Status> LockPoller::WaitForBrokers() {
+  while (flight_.in_flight() > 0 && Clock::now() < deadline_) {
+    const MonotonicTime until = deadline_;
+    const absl::Status status = co_await Pause(until);
+    TakeNotified();
+    if (!status.ok()) co_return status;
+  }
+  if (flight_.in_flight() == 0) co_return absl::OkStatus();
+  const std::string reason =
+      fmt::format("Kafka did not acknowledge within the transaction's {} ms",
+                  options_.polling.transaction_timeout.count());
+  co_await CallBack(reason);
+  next_at_ = Clock::now() + kafka_backoff_.Next();
+  co_return absl::OkStatus();
+}
+
+asio::awaitable<absl::Status> LockPoller::Settle() {
+  const MonotonicTime now = Clock::now();
+  const auto finished =
+      std::make_unique<RowFlight::Finished>(flight_.TakeFinished());
+  const ClaimSql sql(*table_, options_.polling.lease,
+                     [this](std::string_view text) { return Literal(text); });
+  std::vector<std::string> statements;
+  if (!finished->acknowledged.empty()) {
+    kafka_backoff_.Reset();
+    std::vector<std::string> ids;
+    for (const RowFlight::Row& row : finished->acknowledged) {
+      ids.push_back(row.id);
+      memory_.Forget(row.id);
+    }
+    statements.push_back(is_delete() ? sql.Delete(ids)
+                                     : sql.MarkPublished(ids));
+  }
+  if (finished->acknowledged.empty() && !finished->refused.empty()) {
+    next_at_ = std::max(next_at_, now + options_.polling.interval);
+  }
+  for (const RowFlight::Refusal& refusal : finished->refused) {
+    statements.push_back(NoteRefusal(refusal, now));
+  }
+  statements.push_back(statements.empty() ? "ROLLBACK" : "COMMIT");
+  for (std::string& statement : statements) {
+    if (statement.empty()) continue;
+    const absl::Status status = co_await Execute(std::move(statement));
+    if (!status.ok()) co_return status;
+  }
+  co_return absl::OkStatus();
+}
+
+}  // namespace walpost

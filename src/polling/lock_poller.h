@@ -1,0 +1,45 @@
+// LockPoller: rows are held by the locks of a transaction. Strategy `delete`,
+// and `claim` on a table that has no column for a lease.
+//
+//   BEGIN ─▶ lock ─▶ send ─▶ wait for the brokers ─▶ delete or mark ─▶ COMMIT
+//                              └ transaction_timeout: call back the rest
+//
+// COMMIT comes after the brokers' acknowledgement, so a poller that dies has
+// lost nothing: its locks go with its connection. The price is a transaction
+// that is open while Kafka is waited for, and holds back vacuum in the whole
+// database; hence the deadline. What was acknowledged by then is kept, the rest
+// is left as it was, and the next try waits longer each time.
+#pragma once
+
+#include <boost/asio/awaitable.hpp>
+
+#include "base/backoff.h"
+#include "polling/table_poller.h"
+
+namespace walpost {
+
+class LockPoller final : public TablePoller {
+ public:
+  LockPoller(boost::asio::any_io_executor executor, Options options,
+             Outbound& outbound);
+
+ private:
+  boost::asio::awaitable<absl::Status> LookAtTable() override;
+  boost::asio::awaitable<absl::Status> Serve() override;
+  MonotonicTime purge_at() const override;
+
+  boost::asio::awaitable<absl::Status> Batch();
+  boost::asio::awaitable<absl::Status> WaitForBrokers();
+  boost::asio::awaitable<absl::Status> Settle();
+  bool is_delete() const {
+    return options_.polling.strategy == PollingOptions::Strategy::kDelete;
+  }
+
+  MonotonicTime next_at_{};
+  // Of the transaction that is open; or long past, when there is none: without
+  // a transaction nothing holds the rows.
+  MonotonicTime deadline_{};
+  Backoff kafka_backoff_;
+};
+
+}  // namespace walpost

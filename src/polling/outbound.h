@@ -1,0 +1,104 @@
+// Outbound: from the events of all pollers to records, and from the producer's
+// reports back to the poller whose row it was.
+//
+//   poller ──Send──▶ Outbound ──▶ RecordSink
+//   RowFlight ◀───── Outbound ◀── reports
+//
+// What the Pipeline is for the WAL, without an order to keep among rows of
+// different tables. Shared by the pollers; owned by the PollingRelay. The
+// flights outlive what is sent for them.
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+
+#include "absl/container/flat_hash_map.h"
+#include "absl/status/status.h"
+#include "delivery/acknowledgement_window.h"
+#include "delivery/latency_histogram.h"
+#include "delivery/pipeline.h"
+#include "delivery/record_sink.h"
+#include "outbox/event.h"
+#include "outbox/record_builder.h"
+#include "polling/row_flight.h"
+
+namespace walpost {
+
+class Outbound final : public RecordReports {
+ public:
+  enum class Sent {
+    kSent,     // in flight
+    kRefused,  // this row cannot be delivered as it is
+    kNotNow,   // the row was returned; others of this turn may be, too
+  };
+
+  Outbound(std::unique_ptr<RecordBuilder> builder,
+           AcknowledgementWindow::Options limits)
+      : builder_(std::move(builder)), limits_(limits) {}
+
+  const RecordBuilder& builder() const { return *builder_; }
+
+  // ---- From the owner.
+  // A new sink: the failure of the last one is forgotten.
+  void SetSink(RecordSink* sink);
+  // Called when the sink must be replaced: it failed, or Purge was asked for.
+  void SetOnFailure(std::function<void()> on_failure) {
+    on_failure_ = std::move(on_failure);
+  }
+  const std::optional<absl::Status>& failure() const { return failure_; }
+  bool purge_wanted() const { return purge_wanted_; }
+  // An operator must act, says Kafka; ok when not.
+  const absl::Status& trouble() const { return trouble_; }
+
+  // ---- From pollers.
+  bool is_ready() const { return sink_ != nullptr && !failure_; }
+  bool HasRoom() const {
+    return records_.size() < limits_.max_records && bytes_ < limits_.max_bytes;
+  }
+  // Takes the row into `flight`, whatever comes of it. `mapped` is how the
+  // event was mapped: a row that could not be is refused.
+  Sent Send(const Event& event, const absl::Status& mapped, RowFlight::Row row,
+            RowFlight& flight);
+  // Calls back all that is in flight, of every poller: the sink is given up.
+  void Purge(std::string reason);
+
+  // ---- From the sink.
+  void OnAcknowledged(Sequence sequence, WallTime now) override;
+  void OnNotDelivered(Sequence sequence, const absl::Status& error) override;
+  void OnSinkFailed(const absl::Status& error) override;
+
+  // ---- For the status.
+  size_t in_flight_records() const { return records_.size(); }
+  size_t in_flight_bytes() const { return bytes_; }
+  // When the oldest record in flight was sent.
+  std::optional<WallTime> oldest() const;
+  const DeliveryCounters& counters() const { return counters_; }
+  const LatencyHistogram& latency() const { return latency_; }
+
+ private:
+  struct InFlight {
+    RowFlight* flight;
+    size_t bytes;
+    WallTime sent_at;
+  };
+  InFlight Take(Sequence sequence);
+  void Fail(absl::Status error);
+
+  std::unique_ptr<RecordBuilder> builder_;
+  AcknowledgementWindow::Options limits_;
+  RecordSink* sink_ = nullptr;
+  std::function<void()> on_failure_;
+  std::optional<absl::Status> failure_;
+  bool purge_wanted_ = false;
+  absl::Status trouble_;
+
+  Sequence next_ = 1;
+  absl::flat_hash_map<Sequence, InFlight> records_;
+  size_t bytes_ = 0;
+  DeliveryCounters counters_;
+  LatencyHistogram latency_;
+};
+
+}  // namespace walpost

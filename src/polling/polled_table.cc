@@ -1,0 +1,50 @@
+#include "polling/polled_table.h"
+
+#include "fmt/format.h"
+#include "outbox/field_column.h"
+#include "pgoutput/type_oid.h"
+
+namespace walpost {
+namespace {
+
+bool IsInteger(uint32_t type_oid) {
+  return type_oid == pgoutput::kInt2Oid || type_oid == pgoutput::kInt4Oid ||
+         type_oid == pgoutput::kInt8Oid;
+}
+
+}  // namespace
+
+absl::StatusOr<PolledTable> MakePolledTable(
+    const TableOptions& options, size_t source,
+    const pgoutput::RelationSchema& schema) {
+  PolledTable table;
+  table.source = source;
+  table.schema = schema;
+  table.state = options.state;
+  const auto id = ColumnOfField(options, schema, "id");
+  if (!id) {
+    return absl::FailedPreconditionError(fmt::format(
+        "table {} has no column for id, by which a poller knows its rows: set "
+        "outbox.tables.columns.id",
+        table.name()));
+  }
+  table.id = *id;
+  table.order = options.order_by.empty() ? table.id : options.order_by;
+  const auto order = schema.FindColumn(table.order);
+  if (!order) {
+    return absl::FailedPreconditionError(
+        fmt::format("table {} has no column {}: correct outbox.tables.order_by",
+                    table.name(), table.order));
+  }
+  table.order_has_ties =
+      table.order != table.id && !IsInteger(schema.columns[*order].type_oid);
+  const auto aggregate_id = ColumnOfField(options, schema, "aggregate_id");
+  if (!aggregate_id || *aggregate_id == table.id) return table;
+  table.aggregate.push_back(*aggregate_id);
+  if (const auto type = ColumnOfField(options, schema, "aggregate_type")) {
+    if (*type != *aggregate_id) table.aggregate.push_back(*type);
+  }
+  return table;
+}
+
+}  // namespace walpost

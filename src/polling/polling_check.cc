@@ -1,0 +1,294 @@
+#include "polling/polling_check.h"
+
+#include <algorithm>
+
+#include "absl/strings/str_join.h"
+#include "fmt/format.h"
+#include "pgoutput/type_oid.h"
+#include "postgres/publication.h"
+#include "postgres/table_rows.h"
+
+namespace walpost {
+
+namespace asio = boost::asio;
+using Strategy = PollingOptions::Strategy;
+
+namespace {
+
+constexpr uint32_t kXid8Oid = 5069;
+
+// A column of `state`: its key, and how to add it.
+struct StateColumn {
+  const char* key;
+  std::string RowStateOptions::*column;
+  const char* definition;
+};
+
+constexpr StateColumn kStateColumns[] = {
+    {"status", &RowStateOptions::status, "text NOT NULL DEFAULT "},
+    {"published_at", &RowStateOptions::published_at, "timestamptz"},
+    {"locked_until", &RowStateOptions::locked_until, "timestamptz"},
+    {"heartbeat_at", &RowStateOptions::heartbeat_at, "timestamptz"},
+    {"attempts", &RowStateOptions::attempts, "integer NOT NULL DEFAULT 0"},
+    {"last_error", &RowStateOptions::last_error, "text"},
+    {"next_attempt_at", &RowStateOptions::next_attempt_at, "timestamptz"},
+    {"transaction_id", &RowStateOptions::transaction_id,
+     "xid8 NOT NULL DEFAULT pg_current_xact_id()"},
+};
+
+bool IsInteger(uint32_t oid) {
+  return oid == pgoutput::kInt2Oid || oid == pgoutput::kInt4Oid ||
+         oid == pgoutput::kInt8Oid;
+}
+
+}  // namespace
+
+void PollingCheck::Add(Severity severity, std::string text,
+                       std::string remedy) {
+  findings_.push_back({severity, fmt::format("table {}", options_.name),
+                       std::move(text), std::move(remedy)});
+}
+
+asio::awaitable<absl::StatusOr<std::vector<Finding>>> PollingCheck::Run() {
+  sql_name_ = QuoteQualifiedName(options_.name);
+  absl::Status status = co_await CheckColumns();
+  if (!status.ok()) co_return status;
+  if (FirstError(findings_) != nullptr) co_return findings_;
+  CheckOrder();
+  CheckLease();
+  status = co_await CheckStatusValues();
+  if (status.ok()) status = co_await CheckIndexes();
+  if (status.ok()) status = co_await CheckPrivileges();
+  if (!status.ok()) co_return status;
+  if (FirstError(findings_) == nullptr) {
+    Add(Severity::kOk, "can be polled");
+  }
+  co_return findings_;
+}
+
+asio::awaitable<absl::Status> PollingCheck::CheckColumns() {
+  absl::StatusOr<pgoutput::RelationSchema> schema =
+      co_await ReadTableSchema(connection_, options_.name);
+  if (absl::IsFailedPrecondition(schema.status())) {
+    Add(Severity::kError, "does not exist",
+        "correct outbox.tables, or run walpost init");
+    co_return absl::OkStatus();
+  }
+  if (!schema.ok()) co_return schema.status();
+  for (const StateColumn& state : kStateColumns) {
+    const std::string& column = options_.state.*state.column;
+    if (column.empty() || schema->FindColumn(column)) continue;
+    std::string definition = state.definition;
+    if (state.column == &RowStateOptions::status) {
+      definition += connection_.Literal(options_.state.pending);
+    }
+    Add(Severity::kError,
+        fmt::format("has no column {}, which state.{} names", column,
+                    state.key),
+        fmt::format("ALTER TABLE {} ADD COLUMN {} {}", sql_name_,
+                    QuoteName(column), definition));
+  }
+  if (!options_.order_by.empty() && !schema->FindColumn(options_.order_by)) {
+    Add(Severity::kError,
+        fmt::format("has no column {}, which order_by names",
+                    options_.order_by),
+        fmt::format("ALTER TABLE {} ADD COLUMN {} bigserial", sql_name_,
+                    QuoteName(options_.order_by)));
+  }
+  absl::StatusOr<PolledTable> table = MakePolledTable(options_, 0, *schema);
+  if (table.ok()) {
+    table_ = *std::move(table);
+  } else if (FirstError(findings_) == nullptr) {
+    Add(Severity::kError, std::string(table.status().message()));
+  }
+  co_return absl::OkStatus();
+}
+
+void PollingCheck::CheckOrder() {
+  const pgoutput::ColumnSchema& order =
+      table_.schema.columns[*table_.schema.FindColumn(table_.order)];
+  if (IsInteger(order.type_oid)) return;
+  if (polling_.strategy == Strategy::kCursor) {
+    return Add(
+        Severity::kError,
+        fmt::format("column {} is no integer: a cursor needs a sequence",
+                    order.name),
+        fmt::format("ALTER TABLE {} ADD COLUMN seq bigserial UNIQUE, and "
+                    "order_by: seq",
+                    sql_name_));
+  }
+  const bool is_clock = order.type_oid == pgoutput::kTimestampOid ||
+                        order.type_oid == pgoutput::kTimestamptzOid;
+  if (table_.aggregate.empty() && !is_clock) return;
+  Add(Severity::kWarning,
+      fmt::format("is published in the order of column {}, which is no "
+                  "sequence: {}",
+                  order.name,
+                  is_clock ? "clocks of writers disagree, so events of one "
+                             "aggregate may go out in the wrong order"
+                           : "the order of an aggregate's events is arbitrary"),
+      fmt::format("ALTER TABLE {} ADD COLUMN seq bigserial, and order_by: seq",
+                  sql_name_));
+}
+
+void PollingCheck::CheckLease() {
+  const RowStateOptions& state = table_.state;
+  if (polling_.strategy == Strategy::kCursor) {
+    const auto column = table_.schema.FindColumn(state.transaction_id);
+    if (table_.schema.columns[*column].type_oid == kXid8Oid) return;
+    Add(Severity::kError,
+        fmt::format("column {} is not of type xid8", state.transaction_id),
+        fmt::format("ALTER TABLE {0} DROP COLUMN {1}, ADD COLUMN {1} xid8 NOT "
+                    "NULL DEFAULT pg_current_xact_id()",
+                    sql_name_, QuoteName(state.transaction_id)));
+    return;
+  }
+  if (polling_.strategy == Strategy::kClaim && !state.has_lease()) {
+    Add(Severity::kNote,
+        fmt::format("has no column for a lease: rows are held by a transaction "
+                    "that waits for Kafka, at most for {} ms",
+                    polling_.transaction_timeout.count()),
+        "set state.locked_until to a timestamptz column");
+  }
+}
+
+asio::awaitable<absl::Status> PollingCheck::CheckStatusValues() {
+  const RowStateOptions& state = table_.state;
+  if (state.status.empty()) co_return absl::OkStatus();
+  const std::string sql = fmt::format(
+      "SELECT t.oid::regtype, e.enumlabel FROM pg_catalog.pg_attribute a JOIN "
+      "pg_catalog.pg_type t ON t.oid = a.atttypid JOIN pg_catalog.pg_enum e ON "
+      "e.enumtypid = t.oid WHERE a.attrelid = {}::regclass AND a.attname = {}",
+      connection_.Literal(sql_name_), connection_.Literal(state.status));
+  absl::StatusOr<QueryRows> labels = co_await connection_.Execute(sql);
+  if (!labels.ok()) co_return labels.status();
+  if (labels->size() == 0) co_return absl::OkStatus();  // no enum
+  std::vector<std::string> known;
+  for (size_t i = 0; i < labels->size(); ++i) {
+    known.push_back(labels->Text(i, 1));
+  }
+  std::vector<std::pair<const char*, std::string>> wanted = {
+      {"pending", state.pending}, {"published", state.published}};
+  if (state.has_lease() && !state.processing.empty()) {
+    wanted.emplace_back("processing", state.processing);
+  }
+  if (state.can_fail()) wanted.emplace_back("failed", state.failed);
+  for (const auto& [key, value] : wanted) {
+    if (std::ranges::find(known, value) != known.end()) continue;
+    Add(Severity::kError,
+        fmt::format("column {} is of enum {}, which has no value '{}' for "
+                    "state.{}",
+                    state.status, labels->Text(0, 0), value, key),
+        fmt::format("ALTER TYPE {} ADD VALUE {}, or set state.{} to one of {}",
+                    labels->Text(0, 0), connection_.Literal(value), key,
+                    absl::StrJoin(known, ", ")));
+  }
+  co_return absl::OkStatus();
+}
+
+asio::awaitable<absl::Status> PollingCheck::CheckIndexes() {
+  const RowStateOptions& state = table_.state;
+  // Whether an index begins with a column, or holds only rows that it says.
+  const std::string sql = fmt::format(
+      "SELECT a.attname, coalesce(pg_get_expr(i.indpred, i.indrelid), ''), "
+      "i.indisunique AND i.indpred IS NULL AND i.indnkeyatts = 1 FROM "
+      "pg_catalog.pg_index i LEFT JOIN pg_catalog.pg_attribute a ON a.attrelid "
+      "= i.indrelid AND a.attnum = i.indkey[0] WHERE i.indrelid = "
+      "{}::regclass AND i.indisvalid",
+      connection_.Literal(sql_name_));
+  absl::StatusOr<QueryRows> indexes = co_await connection_.Execute(sql);
+  if (!indexes.ok()) co_return indexes.status();
+  const auto begins_with = [&](const std::string& column) {
+    for (size_t i = 0; i < indexes->size(); ++i) {
+      if (indexes->Text(i, 0) == column) return true;
+    }
+    return false;
+  };
+  const auto is_unique = [&](const std::string& column) {
+    for (size_t i = 0; i < indexes->size(); ++i) {
+      if (indexes->Text(i, 0) == column && indexes->Bool(i, 2)) return true;
+    }
+    return false;
+  };
+  const auto is_partial_by = [&](const std::string& column) {
+    for (size_t i = 0; i < indexes->size(); ++i) {
+      if (indexes->Text(i, 1).find(column) != std::string::npos) return true;
+    }
+    return false;
+  };
+  if (!begins_with(table_.id)) {
+    Add(Severity::kError,
+        fmt::format("has no index on {}, by which rows are marked", table_.id),
+        fmt::format("CREATE UNIQUE INDEX CONCURRENTLY ON {} ({})", sql_name_,
+                    QuoteName(table_.id)));
+  }
+  if (polling_.strategy == Strategy::kCursor) {
+    if (!is_unique(table_.order)) {
+      Add(Severity::kError,
+          fmt::format("has no unique index on {}, by which a cursor knows how "
+                      "far it is",
+                      table_.order),
+          fmt::format("CREATE UNIQUE INDEX CONCURRENTLY ON {} ({})", sql_name_,
+                      QuoteName(table_.order)));
+    }
+    if (!begins_with(state.transaction_id)) {
+      Add(Severity::kError,
+          fmt::format("has no index on {}", state.transaction_id),
+          fmt::format("CREATE INDEX CONCURRENTLY ON {} ({}, {})", sql_name_,
+                      QuoteName(state.transaction_id),
+                      QuoteName(table_.order)));
+    }
+    co_return absl::OkStatus();
+  }
+  const std::string& mark =
+      state.status.empty() ? state.published_at : state.status;
+  if (mark.empty()) {
+    if (begins_with(table_.order)) co_return absl::OkStatus();
+    Add(Severity::kError, fmt::format("has no index on {}", table_.order),
+        fmt::format("CREATE INDEX CONCURRENTLY ON {} ({})", sql_name_,
+                    QuoteName(table_.order)));
+    co_return absl::OkStatus();
+  }
+  if (is_partial_by(mark) || begins_with(mark)) co_return absl::OkStatus();
+  std::string predicate = fmt::format("{} IS NULL", QuoteName(mark));
+  if (!state.status.empty()) {
+    predicate = fmt::format("{} = {}", QuoteName(mark),
+                            connection_.Literal(state.pending));
+    if (state.has_lease() && !state.processing.empty()) {
+      predicate = fmt::format("{} IN ({}, {})", QuoteName(mark),
+                              connection_.Literal(state.pending),
+                              connection_.Literal(state.processing));
+    }
+  }
+  Add(Severity::kError,
+      "has no index of pending rows: each look would read the whole table",
+      fmt::format("CREATE INDEX CONCURRENTLY ON {} ({}) WHERE {}", sql_name_,
+                  QuoteName(table_.order), predicate));
+  co_return absl::OkStatus();
+}
+
+asio::awaitable<absl::Status> PollingCheck::CheckPrivileges() {
+  std::vector<std::string> wanted = {"SELECT"};
+  // Locking a row needs UPDATE, even where it is deleted in the end.
+  if (polling_.strategy != Strategy::kCursor) wanted.push_back("UPDATE");
+  if (polling_.strategy == Strategy::kDelete) wanted.push_back("DELETE");
+  std::vector<std::string> missing;
+  std::string user;
+  for (const std::string& privilege : wanted) {
+    const std::string sql = fmt::format(
+        "SELECT has_table_privilege({}::regclass, '{}'), current_user",
+        connection_.Literal(sql_name_), privilege);
+    absl::StatusOr<QueryRows> rows = co_await connection_.Execute(sql);
+    if (!rows.ok()) co_return rows.status();
+    if (!rows->Bool(0, 0)) missing.push_back(privilege);
+    user = rows->Text(0, 1);
+  }
+  if (missing.empty()) co_return absl::OkStatus();
+  const std::string privileges = absl::StrJoin(missing, ", ");
+  Add(Severity::kError, fmt::format("role {} may not {} it", user, privileges),
+      fmt::format("GRANT {} ON {} TO {}", privileges, sql_name_,
+                  QuoteName(user)));
+  co_return absl::OkStatus();
+}
+
+}  // namespace walpost

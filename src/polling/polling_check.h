@@ -1,0 +1,47 @@
+// PollingCheck: what must hold of a table before it is polled, and the SQL that
+// mends it.
+//
+// The same findings stop `run` (errors only) and are printed by `check`.
+#pragma once
+
+#include <boost/asio/awaitable.hpp>
+#include <string>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "base/finding.h"
+#include "outbox/options.h"
+#include "polling/polled_table.h"
+#include "polling/polling_options.h"
+#include "postgres/connection.h"
+
+namespace walpost {
+
+class PollingCheck {
+ public:
+  // All arguments outlive the object.
+  PollingCheck(Connection& connection, const PollingOptions& polling,
+               const TableOptions& options)
+      : connection_(connection), polling_(polling), options_(options) {}
+
+  // Errors are of the connection or of a query, not findings.
+  boost::asio::awaitable<absl::StatusOr<std::vector<Finding>>> Run();
+
+ private:
+  boost::asio::awaitable<absl::Status> CheckColumns();
+  boost::asio::awaitable<absl::Status> CheckStatusValues();
+  boost::asio::awaitable<absl::Status> CheckIndexes();
+  boost::asio::awaitable<absl::Status> CheckPrivileges();
+  void CheckOrder();
+  void CheckLease();
+  void Add(Severity severity, std::string text, std::string remedy = "");
+
+  Connection& connection_;
+  const PollingOptions& polling_;
+  const TableOptions& options_;
+  std::string sql_name_;
+  PolledTable table_;
+  std::vector<Finding> findings_;
+};
+
+}  // namespace walpost

@@ -1,0 +1,38 @@
+#include "polling/row_flight.h"
+
+#include <utility>
+
+#include "base/check.h"
+
+namespace walpost {
+
+RowFlight::Row RowFlight::Take(uint64_t key) {
+  const auto found = in_flight_.find(key);
+  WALPOST_CHECK(found != in_flight_.end());
+  Row row = std::move(found->second);
+  in_flight_.erase(found);
+  return row;
+}
+
+size_t RowFlight::SentAfter(MonotonicTime time) const {
+  size_t count = 0;
+  for (const auto& [key, row] : in_flight_) count += row.sent_at > time;
+  return count;
+}
+
+std::vector<std::string> RowFlight::Ids() const {
+  std::vector<std::string> ids;
+  for (const auto& [key, row] : in_flight_) ids.push_back(row.id);
+  for (const Row& row : finished_.acknowledged) ids.push_back(row.id);
+  for (const Refusal& refusal : finished_.refused) {
+    ids.push_back(refusal.row.id);
+  }
+  for (const Row& row : finished_.returned) ids.push_back(row.id);
+  return ids;
+}
+
+RowFlight::Finished RowFlight::TakeFinished() {
+  return std::exchange(finished_, {});
+}
+
+}  // namespace walpost

@@ -1,0 +1,81 @@
+// RowFlight: the rows that a poller holds, and what has become of each.
+//
+//   Add ──▶ in flight ──▶ acknowledged, refused or returned ──▶ TakeFinished
+//
+// A row that is `refused` cannot be delivered as it is; one that is `returned`
+// was not delivered for no fault of its own.
+//
+// Pure. Owned by a poller; filled by Outbound.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "absl/container/flat_hash_map.h"
+#include "absl/status/status.h"
+#include "base/time.h"
+
+namespace walpost {
+
+class RowFlight {
+ public:
+  struct Row {
+    std::string id;
+    uint64_t attempts = 0;  // refusals so far
+    MonotonicTime sent_at{};
+  };
+  struct Refusal {
+    Row row;
+    absl::Status reason;
+  };
+  struct Finished {
+    std::vector<Row> acknowledged;
+    std::vector<Refusal> refused;
+    std::vector<Row> returned;
+  };
+
+  void Add(uint64_t key, Row row) { in_flight_.emplace(key, std::move(row)); }
+
+  void OnAcknowledged(uint64_t key) {
+    finished_.acknowledged.push_back(Take(key));
+  }
+  void OnRefused(uint64_t key, absl::Status reason) {
+    finished_.refused.push_back({Take(key), std::move(reason)});
+  }
+  void OnReturned(uint64_t key) { finished_.returned.push_back(Take(key)); }
+
+  // Rows that never got as far as a producer.
+  void Refuse(Row row, absl::Status reason) {
+    finished_.refused.push_back({std::move(row), std::move(reason)});
+  }
+  // Back from a TakeFinished whose outcome could not be written down.
+  void AddAcknowledged(Row row) {
+    finished_.acknowledged.push_back(std::move(row));
+  }
+  void Return(Row row) { finished_.returned.push_back(std::move(row)); }
+
+  size_t in_flight() const { return in_flight_.size(); }
+  size_t finished() const {
+    return finished_.acknowledged.size() + finished_.refused.size() +
+           finished_.returned.size();
+  }
+  bool empty() const { return in_flight() + finished() == 0; }
+
+  // Rows in flight that were sent after `time`.
+  size_t SentAfter(MonotonicTime time) const;
+
+  // Of every row that is held.
+  std::vector<std::string> Ids() const;
+
+  // What has finished is the caller's from here on.
+  Finished TakeFinished();
+
+ private:
+  Row Take(uint64_t key);
+
+  absl::flat_hash_map<uint64_t, Row> in_flight_;
+  Finished finished_;
+};
+
+}  // namespace walpost

@@ -1,0 +1,307 @@
+#include "polling/table_poller.h"
+
+#include <boost/asio/as_tuple.hpp>
+#include <boost/asio/use_awaitable.hpp>
+#include <random>
+#include <utility>
+
+#include "absl/container/flat_hash_set.h"
+#include "base/status_macros.h"
+#include "fmt/format.h"
+#include "outbox/field_column.h"
+#include "polling/claim_sql.h"
+#include "polling/polling_check.h"
+#include "postgres/publication.h"
+#include "postgres/sqlstate.h"
+#include "spdlog/spdlog.h"
+
+namespace walpost {
+
+namespace asio = boost::asio;
+using Clock = std::chrono::steady_clock;
+using std::chrono::milliseconds;
+using std::chrono::seconds;
+
+namespace {
+
+constexpr auto kAsTuple = asio::as_tuple(asio::use_awaitable);
+constexpr milliseconds kConnectTimeout{10'000};
+// A statement that takes longer has lost its server.
+constexpr seconds kStatementTimeout{60};
+constexpr seconds kReportInterval{5};
+constexpr size_t kLongestError = 1'000;
+
+}  // namespace
+
+TablePoller::TablePoller(asio::any_io_executor executor, Options options,
+                         Outbound& outbound)
+    : options_(std::move(options)),
+      outbound_(outbound),
+      schedule_(options_.polling, std::random_device()()),
+      portion_(options_.polling.batch_size),
+      executor_(executor),
+      timer_(executor),
+      backoff_(Backoff::Options{}, std::random_device()()) {
+  report_.table = options_.outbox.tables[options_.source].name;
+}
+
+asio::awaitable<void> TablePoller::Run() {
+  while (!abandoned_ && !(stopping_ && flight_.empty())) {
+    const absl::Status status = co_await Session();
+    ready_ = false;
+    if (status.ok()) break;  // stopped, and settled
+    connection_.reset();
+    trouble_ = status;
+    const milliseconds wait = backoff_.Next();
+    const std::string text(status.message());
+    spdlog::warn("table {}: {}; trying again in {} ms", report_.table, text,
+                 wait.count());
+    const MonotonicTime again = Clock::now() + wait;
+    while (Clock::now() < again) {
+      co_await Guard();
+      if (abandoned_ || (stopping_ && flight_.empty())) break;
+      timer_.expires_at(std::min(again, purge_at()));
+      co_await timer_.async_wait(kAsTuple);
+    }
+  }
+  connection_.reset();
+  ended_ = true;
+}
+
+void TablePoller::Stop() {
+  stopping_ = true;
+  Wake();
+}
+
+void TablePoller::Abandon() {
+  abandoned_ = true;
+  Stop();
+}
+
+void TablePoller::Wake() {
+  timer_.cancel();
+  if (connection_ != nullptr) connection_->waiter().Wake();
+}
+
+asio::awaitable<absl::Status> TablePoller::Session() {
+  absl::Status status = co_await Connect();
+  if (status.ok()) status = co_await Prepare();
+  if (!status.ok()) co_return status;
+  ++sessions_;
+  ready_ = true;
+  was_ready_ = true;
+  trouble_ = absl::OkStatus();
+  report_at_ = Clock::now();
+  spdlog::info("table {}: polling in the order of column {}", report_.table,
+               table_->order);
+  status = co_await Serve();
+  co_return status;
+}
+
+asio::awaitable<absl::Status> TablePoller::Connect() {
+  co_await Guard();
+  ConnectionOptions options;
+  options.conninfo = options_.conninfo;
+  options.application_name = options_.application_name;
+  // The server's own limit on a transaction of ours whose walpost froze.
+  options.settings.push_back(fmt::format(
+      "idle_in_transaction_session_timeout={}",
+      (2 * options_.polling.transaction_timeout + seconds(5)).count()));
+  // Every statement has an index, and statistics of a queue are always stale.
+  options.settings.push_back("enable_seqscan=off");
+  const auto left = std::chrono::duration_cast<milliseconds>(
+      std::min(purge_at(), Clock::now() + kConnectTimeout) - Clock::now());
+  options.connect_timeout = std::max(left, milliseconds(100));
+  absl::StatusOr<std::unique_ptr<Connection>> connected =
+      co_await Connection::Connect(executor_, options);
+  co_await Guard();
+  if (!connected.ok()) co_return connected.status();
+  connection_ = *std::move(connected);
+  server_version_ = connection_->server_version();
+  co_return absl::OkStatus();
+}
+
+asio::awaitable<absl::Status> TablePoller::Prepare() {
+  const TableOptions& options = options_.outbox.tables[options_.source];
+  PollingCheck check(*connection_, options_.polling, options);
+  absl::StatusOr<std::vector<Finding>> findings = co_await check.Run();
+  if (!findings.ok()) co_return findings.status();
+  if (const Finding* error = FirstError(*findings)) {
+    co_return absl::FailedPreconditionError(
+        fmt::format("{} {}: {}", error->subject, error->text, error->remedy));
+  }
+  absl::StatusOr<pgoutput::RelationSchema> schema =
+      co_await ReadTableSchema(*connection_, options.name);
+  if (!schema.ok()) co_return schema.status();
+  absl::StatusOr<PolledTable> table =
+      MakePolledTable(options, options_.source, *schema);
+  if (!table.ok()) co_return table.status();
+  table_ = *std::move(table);
+  timestamp_ = ColumnOfField(options, *schema, "timestamp");
+  const std::vector<std::string>& references =
+      outbound_.builder().routes()[options_.source].references();
+  absl::StatusOr<std::unique_ptr<TableMapper>> mapper =
+      TableMapper::Create(options, *schema, references);
+  if (!mapper.ok()) co_return mapper.status();
+  mapper_ = *std::move(mapper);
+  if (!options_.polling.notify.empty()) {
+    const std::string listen =
+        fmt::format("LISTEN {}", QuoteName(options_.polling.notify));
+    const absl::Status listening = co_await Execute(listen);
+    if (!listening.ok()) co_return listening;
+  }
+  co_return co_await LookAtTable();
+}
+
+asio::awaitable<void> TablePoller::Guard() {
+  if (Clock::now() < purge_at()) co_return;
+  const std::string reason = "its rows cannot be held any longer";
+  co_await CallBack(reason);
+}
+
+asio::awaitable<void> TablePoller::CallBack(std::string reason) {
+  if (flight_.in_flight() == 0) co_return;
+  spdlog::warn("table {}: calling back {} records: {}", report_.table,
+               flight_.in_flight(), reason);
+  outbound_.Purge(reason);
+  while (flight_.in_flight() > 0 && !abandoned_) {
+    timer_.expires_after(milliseconds(20));
+    co_await timer_.async_wait(kAsTuple);
+  }
+}
+
+asio::awaitable<absl::StatusOr<QueryRows>> TablePoller::Query(std::string sql) {
+  connection_->set_deadline(
+      std::min(purge_at(), Clock::now() + kStatementTimeout));
+  absl::StatusOr<QueryRows> rows = co_await connection_->Execute(sql);
+  TakeNotifications();
+  if (rows.ok()) backoff_.Reset();
+  co_return rows;
+}
+
+asio::awaitable<absl::Status> TablePoller::Execute(std::string sql) {
+  absl::StatusOr<QueryRows> rows = co_await Query(sql);
+  co_return rows.status();
+}
+
+asio::awaitable<absl::Status> TablePoller::Pause(MonotonicTime until) {
+  if (notified_) co_return absl::OkStatus();
+  co_await connection_->waiter().Wait(SocketWaiter::Interest::kRead, until);
+  if (PQconsumeInput(connection_->raw()) == 0) {
+    co_return StatusFromConnection(connection_->raw(), "polling");
+  }
+  TakeNotifications();
+  co_return absl::OkStatus();
+}
+
+void TablePoller::TakeNotifications() {
+  while (PGnotify* notification = PQnotifies(connection_->raw())) {
+    notified_ = true;
+    PQfreemem(notification);
+  }
+}
+
+asio::awaitable<absl::Status> TablePoller::ReportIfDue() {
+  const MonotonicTime now = Clock::now();
+  if (now < report_at_) co_return absl::OkStatus();
+  report_at_ = now + kReportInterval;
+  const std::string gauges = GaugesSql(timestamp_.value_or(""));
+  absl::StatusOr<QueryRows> rows = co_await Query(gauges);
+  if (!rows.ok()) co_return rows.status();
+  report_.pending = std::stoull(rows->Text(0, 0));
+  report_.failed = std::stoull(rows->Text(0, 1));
+  report_.oldest_pending.reset();
+  const auto first = rows->Get(0, 2);
+  if (!first) {
+    first_pending_.clear();
+    co_return absl::OkStatus();
+  }
+  // Without a clock in the table: since when it has been the first.
+  if (std::exchange(first_pending_, std::string(*first)) != first_pending_) {
+    first_since_ = now;
+  }
+  report_.oldest_pending =
+      std::chrono::duration_cast<milliseconds>(Clock::now() - first_since_);
+  if (rows->Get(0, 3)) {
+    const double age = std::stod(rows->Text(0, 3));
+    report_.oldest_pending = milliseconds(static_cast<int64_t>(age * 1e3));
+  }
+  co_return absl::OkStatus();
+}
+
+std::string TablePoller::GaugesSql(std::string_view timestamp) {
+  const ClaimSql sql(*table_, options_.polling.lease,
+                     [this](std::string_view text) { return Literal(text); });
+  return sql.Gauges(timestamp);
+}
+
+// Empty when the row waits for no other.
+std::string TablePoller::AggregateOf(const QueryRows& rows, size_t row) const {
+  std::string key;
+  for (const std::string& column : table_->aggregate) {
+    const auto value = rows.Get(row, *table_->schema.FindColumn(column));
+    if (!value) return "";
+    key += fmt::format("{}:{}", value->size(), *value);
+  }
+  return key;
+}
+
+void TablePoller::SendRows(const QueryRows& rows, MonotonicTime now,
+                           HoldUp hold_up) {
+  const size_t columns = table_->schema.columns.size();
+  const size_t id = *table_->schema.FindColumn(table_->id);
+  const auto attempts = table_->schema.FindColumn(table_->state.attempts);
+  absl::flat_hash_set<std::string> held_up;  // aggregates
+  bool all_held_up = false;
+  for (size_t i = 0; i < rows.size(); ++i) {
+    RowFlight::Row row{rows.Text(i, id), 0, now};
+    row.attempts = memory_.attempts(row.id);
+    if (attempts) {
+      row.attempts =
+          std::strtoull(rows.Text(i, *attempts).c_str(), nullptr, 10);
+    }
+    const std::string aggregate = AggregateOf(rows, i);
+    if (all_held_up || held_up.contains(aggregate)) {
+      flight_.Return(std::move(row));
+      continue;
+    }
+    Event event;
+    event.source = options_.source;
+    event.commit_time = WallNow();
+    const absl::Status mapped =
+        mapper_->Map(tuple_.Read(rows, i, columns), event);
+    if (outbound_.Send(event, mapped, std::move(row), flight_) ==
+        Outbound::Sent::kSent) {
+      continue;
+    }
+    all_held_up = hold_up == HoldUp::kAll;
+    if (!aggregate.empty()) held_up.insert(aggregate);
+  }
+}
+
+std::string TablePoller::NoteRefusal(const RowFlight::Refusal& refusal,
+                                     MonotonicTime now) {
+  const ClaimSql sql(*table_, options_.polling.lease,
+                     [this](std::string_view text) { return Literal(text); });
+  const uint64_t attempts = refusal.row.attempts + 1;
+  const RetrySchedule::Decision decision =
+      schedule_.AfterRefusal(attempts, table_->state.can_fail());
+  RefusedRow row;
+  row.id = refusal.row.id;
+  row.error = std::string(refusal.reason.message()).substr(0, kLongestError);
+  row.retry_in = decision.retry_in;
+  row.give_up = decision.give_up;
+  spdlog::warn("table {}: row {} is refused for the {}. time: {}; {}",
+               report_.table, row.id, attempts, row.error,
+               row.give_up
+                   ? std::string("it is failed now")
+                   : fmt::format("again in {} ms", row.retry_in.count()));
+  if (row.give_up) {
+    memory_.Forget(row.id);
+  } else if (!sql.keeps_retry_time() || table_->state.attempts.empty()) {
+    memory_.OnRefused(row.id, now + row.retry_in);
+  }
+  return sql.Refuse(row);
+}
+
+}  // namespace walpost

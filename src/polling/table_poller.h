@@ -1,0 +1,146 @@
+// TablePoller: one outbox table, one connection, one loop.
+//
+//   connect ─▶ look at the table ─▶ Serve ─┬─ connection lost: backoff, connect
+//      ▲                                   └─ Stop: settle what is held, end
+//      └───────────────────────────────────┘
+//
+// The common part of all strategies; what they do with rows is in Serve. Each
+// table has a poller of its own, so that trouble with one holds up no other.
+// They share the Outbound.
+//
+// Owned by the PollingRelay, which outlives its coroutine.
+#pragma once
+
+#include <boost/asio/any_io_executor.hpp>
+#include <boost/asio/awaitable.hpp>
+#include <boost/asio/steady_timer.hpp>
+#include <memory>
+#include <optional>
+#include <string>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "base/backoff.h"
+#include "delivery/polled_table_report.h"
+#include "outbox/options.h"
+#include "outbox/table_mapper.h"
+#include "polling/outbound.h"
+#include "polling/polled_table.h"
+#include "polling/polling_options.h"
+#include "polling/portion.h"
+#include "polling/retry_memory.h"
+#include "polling/retry_schedule.h"
+#include "postgres/connection.h"
+#include "postgres/table_rows.h"
+
+namespace walpost {
+
+class TablePoller {
+ public:
+  struct Options {
+    std::string conninfo;
+    std::string application_name;
+    PollingOptions polling;
+    OutboxOptions outbox;
+    size_t source = 0;  // index into outbox.tables
+  };
+
+  // `outbound` outlives this object.
+  TablePoller(boost::asio::any_io_executor executor, Options options,
+              Outbound& outbound);
+  virtual ~TablePoller() = default;
+
+  // Runs until Stop and until what is held has been settled, or until Abandon.
+  boost::asio::awaitable<void> Run();
+  // Claim nothing more.
+  void Stop();
+  // Settle nothing more either: rows that are held come back by themselves.
+  void Abandon();
+  // Look again: reports have come, or a producer.
+  void Wake();
+
+  bool has_ended() const { return ended_; }
+  bool is_connected() const { return connection_ != nullptr && ready_; }
+  bool was_ready() const { return was_ready_; }
+  // Why it is not connected; ok while it is, or is about to be.
+  const absl::Status& trouble() const { return trouble_; }
+  const PolledTableReport& report() const { return report_; }
+  uint64_t sessions() const { return sessions_; }
+  const RowFlight& flight() const { return flight_; }
+  int server_version() const { return server_version_; }
+
+ protected:
+  // Until stopping() and nothing is held; or an error of the connection.
+  virtual boost::asio::awaitable<absl::Status> Serve() = 0;
+  // The time at which what is in flight must be called back, unless something
+  // puts it off; without a connection nothing does.
+  virtual MonotonicTime purge_at() const = 0;
+  virtual boost::asio::awaitable<absl::Status> LookAtTable() = 0;
+  // One row as ClaimSql::Gauges gives it.
+  virtual std::string GaugesSql(std::string_view timestamp);
+
+  // Calls back what is in flight when its time has come, and waits for that.
+  boost::asio::awaitable<void> Guard();
+  boost::asio::awaitable<void> CallBack(std::string reason);
+
+  boost::asio::awaitable<absl::StatusOr<QueryRows>> Query(std::string sql);
+  boost::asio::awaitable<absl::Status> Execute(std::string sql);
+  // Returns at `until`, or before it after Wake or a notification.
+  boost::asio::awaitable<absl::Status> Pause(MonotonicTime until);
+  boost::asio::awaitable<absl::Status> ReportIfDue();
+
+  // Hands the rows of a result to the Outbound, in order. After one that was
+  // not sent, later ones of its aggregate, or all, are returned.
+  enum class HoldUp { kAggregate, kAll };
+  void SendRows(const QueryRows& rows, MonotonicTime now,
+                HoldUp hold_up = HoldUp::kAggregate);
+  // The statement that notes a refusal; empty when the table cannot.
+  std::string NoteRefusal(const RowFlight::Refusal& refusal, MonotonicTime now);
+
+  std::string Literal(std::string_view text) {
+    return connection_->Literal(text);
+  }
+  bool stopping() const { return stopping_; }
+  // Whether there was a notification since the last call.
+  bool TakeNotified() { return std::exchange(notified_, false); }
+  MonotonicTime report_at() const { return report_at_; }
+
+  Options options_;
+  Outbound& outbound_;
+  RowFlight flight_;
+  RetryMemory memory_;
+  RetrySchedule schedule_;
+  Portion portion_;
+  std::optional<PolledTable> table_;
+  absl::Status trouble_;
+
+ private:
+  boost::asio::awaitable<absl::Status> Session();
+  boost::asio::awaitable<absl::Status> Connect();
+  boost::asio::awaitable<absl::Status> Prepare();
+  void TakeNotifications();
+  std::string AggregateOf(const QueryRows& rows, size_t row) const;
+
+  boost::asio::any_io_executor executor_;
+  std::unique_ptr<Connection> connection_;
+  std::unique_ptr<TableMapper> mapper_;
+  std::optional<std::string> timestamp_;  // column of the age
+  RowTuple tuple_;
+  boost::asio::steady_timer timer_;
+  Backoff backoff_;
+  bool stopping_ = false;
+  bool abandoned_ = false;
+  bool ended_ = false;
+  bool ready_ = false;
+  bool was_ready_ = false;
+  bool notified_ = false;
+  uint64_t sessions_ = 0;
+  int server_version_ = 0;
+
+  PolledTableReport report_;
+  MonotonicTime report_at_{};
+  std::string first_pending_;  // and since when it has been the first
+  MonotonicTime first_since_{};
+};
+
+}  // namespace walpost

@@ -1,0 +1,92 @@
+#include "postgres/table_rows.h"
+
+#include <vector>
+
+#include "absl/strings/str_join.h"
+#include "base/byte_reader.h"
+#include "base/check.h"
+#include "fmt/format.h"
+#include "postgres/publication.h"
+
+namespace walpost {
+
+namespace asio = boost::asio;
+
+namespace {
+
+void AppendBigEndian(std::string& bytes, uint32_t value, int size) {
+  for (int shift = 8 * (size - 1); shift >= 0; shift -= 8) {
+    bytes += static_cast<char>(value >> shift & 0xFF);
+  }
+}
+
+}  // namespace
+
+asio::awaitable<absl::StatusOr<pgoutput::RelationSchema>> ReadTableSchema(
+    Connection& connection, std::string table) {
+  pgoutput::RelationSchema schema;
+  const size_t dot = table.find('.');
+  schema.schema = table.substr(0, dot);
+  schema.name = table.substr(dot + 1);
+  const std::string sql = fmt::format(
+      "SELECT a.attname, a.atttypid FROM pg_catalog.pg_attribute a "
+      "JOIN pg_catalog.pg_class c ON c.oid = a.attrelid "
+      "JOIN pg_catalog.pg_namespace n ON n.oid = c.relnamespace "
+      "WHERE n.nspname = {} AND c.relname = {} AND a.attnum > 0 "
+      "AND NOT a.attisdropped AND a.attgenerated = '' ORDER BY a.attnum",
+      connection.Literal(schema.schema), connection.Literal(schema.name));
+  absl::StatusOr<QueryRows> rows = co_await connection.Execute(sql);
+  if (!rows.ok()) co_return rows.status();
+  for (size_t i = 0; i < rows->size(); ++i) {
+    pgoutput::ColumnSchema column;
+    column.name = rows->Text(i, 0);
+    column.type_oid = static_cast<uint32_t>(std::stoul(rows->Text(i, 1)));
+    schema.columns.push_back(std::move(column));
+  }
+  if (schema.columns.empty()) {
+    co_return absl::FailedPreconditionError(
+        fmt::format("table {} does not exist: correct outbox.tables", table));
+  }
+  co_return schema;
+}
+
+std::string ColumnList(const pgoutput::RelationSchema& schema,
+                       std::string_view prefix) {
+  std::vector<std::string> columns;
+  for (const pgoutput::ColumnSchema& column : schema.columns) {
+    columns.push_back(std::string(prefix) + QuoteName(column.name));
+  }
+  return absl::StrJoin(columns, ", ");
+}
+
+size_t BytesOf(const QueryRows& rows, size_t columns) {
+  size_t bytes = 0;
+  for (size_t row = 0; row < rows.size(); ++row) {
+    for (size_t column = 0; column < columns; ++column) {
+      const auto value = rows.Get(row, column);
+      bytes += value ? value->size() : 0;
+    }
+  }
+  return bytes;
+}
+
+const pgoutput::TupleData& RowTuple::Read(const QueryRows& rows, size_t row,
+                                          size_t columns) {
+  bytes_.clear();
+  AppendBigEndian(bytes_, static_cast<uint32_t>(columns), 2);
+  for (size_t column = 0; column < columns; ++column) {
+    const auto value = rows.Get(row, column);
+    if (!value) {
+      bytes_ += 'n';
+      continue;
+    }
+    bytes_ += 't';
+    AppendBigEndian(bytes_, static_cast<uint32_t>(value->size()), 4);
+    bytes_ += *value;
+  }
+  ByteReader reader(bytes_);
+  WALPOST_CHECK(pgoutput::TupleData::Read(reader, tuple_));
+  return tuple_;
+}
+
+}  // namespace walpost

@@ -1,0 +1,40 @@
+// Rows that were read from a table, in the shape that pgoutput would send
+// them, so that everything behind works as for the WAL.
+#pragma once
+
+#include <boost/asio/awaitable.hpp>
+#include <string>
+
+#include "absl/status/statusor.h"
+#include "pgoutput/relation_schema.h"
+#include "pgoutput/tuple.h"
+#include "postgres/connection.h"
+
+namespace walpost {
+
+// The columns of schema.table, those that pgoutput would publish.
+//
+// kFailedPrecondition: there is no such table.
+boost::asio::awaitable<absl::StatusOr<pgoutput::RelationSchema>>
+ReadTableSchema(Connection& connection, std::string table);
+
+// "a", "b": the schema's columns for a SELECT, each with `prefix` before it.
+std::string ColumnList(const pgoutput::RelationSchema& schema,
+                       std::string_view prefix = "");
+
+// What the first `columns` columns of all rows weigh.
+size_t BytesOf(const QueryRows& rows, size_t columns);
+
+// Turns rows whose first columns are those of ColumnList into tuples.
+class RowTuple {
+ public:
+  // Lives until the next call, and as long as `rows`.
+  const pgoutput::TupleData& Read(const QueryRows& rows, size_t row,
+                                  size_t columns);
+
+ private:
+  std::string bytes_;
+  pgoutput::TupleData tuple_;
+};
+
+}  // namespace walpost

@@ -1,0 +1,95 @@
+"""Tables that are polled, and what their rows say."""
+
+from harness.paths import REPOSITORY
+from harness.waiting import wait_until
+
+# The state of sql/outbox_polling.sql.
+STATE = {
+    "status": "status", "published_at": "published_at",
+    "locked_until": "locked_until", "attempts": "attempts",
+    "last_error": "last_error", "next_attempt_at": "next_attempt_at",
+}
+
+
+class PolledOutbox:
+    """`public.outbox` of sql/outbox_polling.sql in a database."""
+
+    name = "public.outbox"
+
+    def __init__(self, database):
+        self.database = database
+        database.execute(sql_file("outbox_polling.sql"))
+        # Its checks keep out what these tests want in.
+        database.execute(
+            "alter table outbox drop constraint outbox_headers_check, "
+            "drop constraint outbox_aggregate_type_check")
+
+    def sections(self, **polling):
+        """The configuration that polls it."""
+        return {
+            "source": "polling",
+            "polling": {"interval": "100ms", "lease": "5s",
+                        "retry_backoff": "200ms", "retry_backoff_max": "1s",
+                        **polling},
+            "outbox": {"tables": [{"name": self.name, "order_by": "sequence",
+                                   "state": STATE}]},
+        }
+
+    def insert(self, count, aggregates=10, aggregate_type="order",
+               cursor=None):
+        """`count` rows in one statement; payload {"n": number within it}."""
+        statement = (
+            "insert into outbox (aggregate_type, aggregate_id, type, "
+            "payload) select %s, 'a' || (n %% %s), 'Happened', "
+            "json_build_object('n', n) from generate_series(1, %s) n")
+        values = (aggregate_type, aggregates, count)
+        if cursor is None:
+            self.database.execute(statement, values)
+        else:
+            cursor.execute(statement, values)
+
+    def counts(self):
+        """{status: rows}."""
+        return dict(self.database.execute(
+            "select status, count(*) from outbox group by status"))
+
+    def wait_published(self, seconds=60):
+        """Waits until every row is published (or failed)."""
+        wait_until(
+            lambda: not set(self.counts()) - {"published", "failed"},
+            lambda: f"all rows to be published; there are {self.counts()}",
+            seconds)
+
+    def expected(self):
+        """(id, aggregate, place) of every row, in order."""
+        return self.database.execute(
+            "select id::text, aggregate_type || '/' || aggregate_id, sequence "
+            "from outbox order by sequence")
+
+
+def sql_file(name):
+    return (REPOSITORY / "sql" / name).read_text()
+
+
+def assert_delivered(expected, records, most_duplicates=0):
+    """Every row is a record; the first occurrences keep each one's order.
+
+    `expected` is of (id, aggregate, place). Returns how many were duplicates.
+    """
+    places = {row[0]: (row[1], row[2]) for row in expected}
+    seen = {}
+    for record in sorted(records, key=lambda r: (r.topic, r.partition,
+                                                 r.offset)):
+        assert record.id in places, f"{record.id} is of no row"
+        seen.setdefault(record.id, record)
+    missing = [row for row in expected if row[0] not in seen]
+    assert not missing, f"{len(missing)} rows are not in Kafka: {missing[:5]}"
+    last = {}
+    for record_id in seen:
+        aggregate, place = places[record_id]
+        assert last.get(aggregate, place) <= place, \
+            f"row {place} of {aggregate} is behind row {last[aggregate]}"
+        last[aggregate] = place
+    duplicates = len(records) - len(seen)
+    assert duplicates <= most_duplicates, f"{duplicates} duplicates"
+    return duplicates

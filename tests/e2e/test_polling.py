@@ -1,0 +1,412 @@
+"""The polling source, in ordinary life and when things break."""
+
+import contextlib
+import json
+import re
+import signal
+import time
+
+import pytest
+
+from harness import KafkaReader
+from harness.polled import PolledOutbox, assert_delivered, sql_file
+from harness.waiting import wait_until
+
+
+@pytest.fixture
+def polled(database):
+    return PolledOutbox(database)
+
+
+def _deliver(polled, reader, topics, most_duplicates=0, seconds=120):
+    """Waits for the end, and looks at every record."""
+    polled.wait_published(seconds)
+    return assert_delivered(polled.expected(), reader.read_all(topics),
+                            most_duplicates)
+
+
+def test_every_row_is_published_once_and_in_order(
+        polled, walpost, database, kafka, topics, reader):
+    polled.insert(3000, aggregates=7)
+    relay = walpost(database, kafka, topics, **polled.sections()).run()
+    polled.insert(3000, aggregates=7)
+    polled.insert(500, aggregates=1, aggregate_type="invoice")
+    _deliver(polled, reader, topics)
+    assert database.value("select count(*) from outbox where "
+                          "attempts <> 0 or locked_until is not null") == 0
+    wait_until(lambda: 'walpost_pending_rows{table="public.outbox"} 0'
+               in relay.get("/metrics")[1], "the gauge of pending rows")
+    assert relay.metric("walpost_acknowledged_records_total") == 6500
+    assert relay.stop() == 0
+
+
+def test_two_pollers_never_publish_the_same_row(
+        polled, walpost, database, kafka, topics, reader):
+    sections = polled.sections(batch_size=50)
+    polled.insert(2000, aggregates=20)
+    relays = [walpost(database, kafka, topics, **sections) for _ in range(2)]
+    for relay in relays:
+        relay.start()
+    for _ in range(20):
+        polled.insert(200, aggregates=20)
+    _deliver(polled, reader, topics)
+    shares = [relay.metric("walpost_acknowledged_records_total")
+              for relay in relays]
+    assert sum(shares) == 6000 and min(shares) > 0, shares
+
+
+def test_an_earlier_row_that_is_refused_holds_up_its_aggregate_alone(
+        polled, walpost, database, kafka, topics, reader):
+    relay = walpost(database, kafka, topics,
+                    **polled.sections(max_attempts=0)).run()
+    # Headers that are no object cannot become record headers.
+    bad = database.value(
+        "insert into outbox (aggregate_type, aggregate_id, payload, "
+        "headers) values ('order', 'a0', '{}', '[1]') returning id")
+    polled.insert(30, aggregates=3)
+    wait_until(lambda: polled.counts().get("published") == 20,
+               lambda: f"two aggregates to go out: {polled.counts()}")
+    wait_until(lambda: database.value(
+        "select attempts from outbox where id = %s", (bad,)) >= 3,
+        "the row to be tried again")
+    assert polled.counts() == {"published": 20, "pending": 11}
+    assert database.value("select last_error from outbox where id = %s",
+                          (bad,))
+    database.execute("update outbox set headers = '{}' where id = %s",
+                     (bad,))
+    _deliver(polled, reader, topics)
+    assert relay.stop() == 0
+
+
+def test_a_row_that_was_given_up_no_longer_holds_up_its_aggregate(
+        polled, walpost, database, kafka, topics, reader):
+    walpost(database, kafka, topics,
+            **polled.sections(max_attempts=2)).run()
+    database.execute(
+        "insert into outbox (aggregate_type, aggregate_id, payload, "
+        "headers) values ('order', 'a0', '{}', '[1]')")
+    polled.insert(10, aggregates=1)
+    wait_until(lambda: polled.counts() == {"published": 10, "failed": 1},
+               lambda: f"the rest to go out: {polled.counts()}")
+    places = [record.value for record in reader.read(topics + "order")]
+    assert places == [b'{"n" : %d}' % n for n in range(1, 11)]
+
+
+def test_a_record_that_the_broker_refuses_is_failed_and_others_go_out(
+        polled, walpost, database, kafka, topics, reader):
+    kafka.create_topic(topics + "small", 1, **{"max.message.bytes": "2000"})
+    walpost(database, kafka, topics,
+            **polled.sections(max_attempts=2)).run()
+    database.execute(
+        "insert into outbox (aggregate_type, aggregate_id, payload) "
+        "values ('small', 'x', json_build_object('text', repeat('x', 5000)))")
+    polled.insert(200)
+    wait_until(lambda: polled.counts() == {"published": 200, "failed": 1},
+               lambda: f"all but one to go out: {polled.counts()}", 60)
+    ids = {record.id for record in reader.read(topics + "order")}
+    assert len(ids) == 200
+    error = database.value("select last_error from outbox "
+                           "where status = 'failed'")
+    assert "max.message.bytes" in error
+
+
+@pytest.mark.parametrize("rounds", [10])
+def test_kill_between_publish_and_mark_repeats_and_loses_nothing(
+        polled, walpost, database, kafka, topics, reader, rounds):
+    sections = polled.sections(lease="1s", batch_size=100)
+    relay = walpost(database, kafka, topics, **sections)
+    for number in range(rounds):
+        polled.insert(500, aggregates=9)
+        relay.start()
+        # Not before it publishes; then at another point each time.
+        floor = polled.counts().get("published", 0)
+        wait_until(lambda: polled.counts().get("published", 0) > floor,
+                   lambda: f"round {number}: {relay.log()}")
+        time.sleep(0.003 * number)
+        relay.kill()
+    relay.run()
+    # A crash repeats what was held, at most a batch.
+    _deliver(polled, reader, topics, most_duplicates=100 * rounds)
+
+
+def test_rows_of_a_crashed_poller_come_back_when_the_lease_ends(
+        polled, walpost, database, kafka, topics, reader):
+    polled.insert(5, aggregates=5)
+    database.execute("update outbox set status = 'processing', "
+                     "locked_until = now() + interval '3 s'")
+    walpost(database, kafka, topics, **polled.sections()).run()
+    polled.insert(5, aggregates=5)
+    assert polled.counts() == {"processing": 5, "pending": 5}
+    _deliver(polled, reader, topics)
+
+
+def test_a_frozen_poller_is_replaced_after_its_lease(
+        polled, walpost, database, kafka, topics, reader):
+    first = walpost(database, kafka, topics,
+                    **polled.sections(lease="1s")).run()
+    polled.insert(200)
+    polled.wait_published()
+    first.send(signal.SIGSTOP)
+    try:
+        polled.insert(200)
+        second = walpost(database, kafka, topics,
+                         **polled.sections(lease="1s")).run()
+        polled.wait_published()
+        assert second.metric("walpost_acknowledged_records_total") == 200
+    finally:
+        first.send(signal.SIGCONT)
+    first.wait_ready()
+    polled.insert(200)
+    _deliver(polled, reader, topics)
+
+
+def test_a_lease_is_renewed_while_kafka_stalls(
+        database, walpost, own_kafka, topics):
+    polled = PolledOutbox(database)
+    sections = polled.sections(lease="2s")
+    relays = [walpost(database, own_kafka, topics, **sections).run()
+              for _ in range(2)]
+    polled.insert(50)
+    polled.wait_published()
+    own_kafka.freeze()
+    polled.insert(100)
+    wait_until(lambda: polled.counts().get("processing") == 100,
+               lambda: f"the rows to be held: {polled.counts()}")
+    holders = [relay.metric("walpost_in_flight_records") for relay in relays]
+    time.sleep(6)  # three leases
+    assert holders == [relay.metric("walpost_in_flight_records")
+                       for relay in relays]
+    relays[0].wait_unready("(acknowledged|reachable)", 30)
+    own_kafka.thaw()
+    _deliver(polled, KafkaReader(own_kafka.bootstrap), topics)
+
+
+def test_records_are_called_back_when_a_lease_cannot_be_renewed(
+        own_postgres, walpost, own_kafka, topics, proxy_of):
+    database = own_postgres.create_database()
+    polled = PolledOutbox(database)
+    proxy = proxy_of(own_postgres.port)
+    sections = polled.sections(lease="2s")
+    first = walpost(database, own_kafka, topics, **sections,
+                    postgres={"conninfo": database.conninfo().replace(
+                        f"port={own_postgres.port}", f"port={proxy.port}")})
+    first.run()
+    own_kafka.freeze()
+    polled.insert(20)
+    wait_until(lambda: polled.counts().get("processing") == 20,
+               lambda: f"the rows to be held: {polled.counts()}")
+    proxy.cut()
+    first.wait_log("calling back 20 records")
+    assert first.metric("walpost_in_flight_records") == 0
+    # Not before the lease has ended may anybody else claim them.
+    second = walpost(database, own_kafka, topics, **sections).start()
+    wait_until(lambda: (second.metric("walpost_in_flight_records") or 0) == 20,
+               lambda: f"the second to claim them\n{second.log()}")
+    own_kafka.thaw()
+    proxy.heal()
+    # What the frozen broker had in its socket buffer may come twice.
+    _deliver(polled, KafkaReader(own_kafka.bootstrap), topics,
+             most_duplicates=20)
+
+
+def test_an_outage_of_kafka_costs_no_attempt(
+        database, walpost, own_kafka, topics):
+    polled = PolledOutbox(database)
+    relay = walpost(database, own_kafka, topics,
+                    **polled.sections(lease="1s", max_attempts=1)).run()
+    own_kafka.kill()
+    polled.insert(100)
+    relay.wait_unready("(reachable|acknowledged)")
+    own_kafka.start()
+    _deliver(polled, KafkaReader(own_kafka.bootstrap), topics)
+    assert polled.counts() == {"published": 100}
+    assert database.value("select max(attempts) from outbox") == 0
+    relay.wait_ready()
+
+
+@pytest.mark.parametrize("strategy", ["delete", "claim"])
+def test_a_transaction_is_rolled_back_when_kafka_does_not_acknowledge(
+        database, walpost, own_kafka, topics, strategy):
+    """Rows that locks hold: an outage of Kafka must not hold back vacuum."""
+    database.execute(
+        "create table outbox (id bigserial primary key, aggregate_type text, "
+        "aggregate_id text, payload text, done timestamptz); "
+        "create index on outbox (id) where done is null")
+    table = {"name": "public.outbox"}
+    if strategy == "claim":
+        table["state"] = {"published_at": "done"}
+    relay = walpost(
+        database, own_kafka, topics, source="polling",
+        polling={"strategy": strategy, "interval": "50ms",
+                 "transaction_timeout": "1s", "retry_backoff": "1s",
+                 "retry_backoff_max": "2s"},
+        outbox={"tables": [table]}).run()
+    insert = ("insert into outbox (aggregate_type, aggregate_id, payload) "
+              "select 'order', 'a' || n % 3, n::text "
+              "from generate_series(1, 100) n")
+    left = ("select count(*) from outbox" +
+            (" where done is null" if strategy == "claim" else ""))
+    database.execute(insert)
+    wait_until(lambda: database.value(left) == 0,
+               lambda: f"the rows to go out\n{relay.log()}")
+    own_kafka.freeze()
+    database.execute(insert)
+    relay.wait_log("calling back 100 records")
+    wait_until(lambda: not database.execute(
+        "select 1 from pg_stat_activity where state = 'idle in transaction' "
+        "and application_name like 'walpost:%'"), "the transaction to end", 5)
+    assert database.value(left) == 100
+    own_kafka.thaw()
+    wait_until(lambda: database.value(left) == 0,
+               lambda: f"the rows to go out\n{relay.log()}", 60)
+    ids = {r.id for r in KafkaReader(own_kafka.bootstrap).read_all(topics)}
+    assert len(ids) == 200
+
+
+def test_delete_keeps_the_order_with_two_pollers(
+        database, walpost, kafka, topics, reader):
+    database.execute(
+        "create table outbox (id bigserial primary key, aggregate_type text, "
+        "aggregate_id text, payload text); create table truth (id bigint, "
+        "aggregate text)")
+    sections = {
+        "source": "polling",
+        "polling": {"strategy": "delete", "interval": "20ms",
+                    "batch_size": 40},
+        "outbox": {"tables": [{"name": "public.outbox"}]}}
+    relays = [walpost(database, kafka, topics, **sections).run()
+              for _ in range(2)]
+    for _ in range(30):
+        database.execute(
+            "with inserted as (insert into outbox (aggregate_type, "
+            "aggregate_id, payload) select 'order', 'a' || n %% 5, '{}' from "
+            "generate_series(1, 100) n returning id, aggregate_id) "
+            "insert into truth select * from inserted".replace("%%", "%"))
+    wait_until(lambda: database.value("select count(*) from outbox") == 0,
+               lambda: f"the rows to go out\n{relays[0].log()}", 60)
+    expected = [(str(number), aggregate, number) for number, aggregate in
+                database.execute("select id, aggregate from truth order by 1")]
+    assert_delivered(expected, reader.read_all(topics))
+
+
+def test_a_shutdown_settles_what_is_in_flight(
+        polled, walpost, database, kafka, topics, reader):
+    relay = walpost(database, kafka, topics, **polled.sections()).run()
+    polled.insert(3000)
+    time.sleep(0.1)
+    assert relay.stop() == 0
+    assert "processing" not in polled.counts()
+    relay.run()
+    _deliver(polled, reader, topics)
+
+
+def test_a_notification_wakes_the_poller(
+        polled, walpost, database, kafka, topics, reader):
+    database.execute(sql_file("outbox_notify.sql"))
+    walpost(database, kafka, topics,
+            **polled.sections(interval="10m", notify="walpost_outbox")).run()
+    for _ in range(3):
+        polled.insert(5)
+        polled.wait_published(20)
+    assert len(reader.read(topics + "order")) == 15
+
+
+def test_a_lost_connection_is_made_again(
+        polled, walpost, database, kafka, topics, reader):
+    relay = walpost(database, kafka, topics, **polled.sections()).run()
+    for _ in range(5):
+        polled.insert(400)
+        database.execute("select pg_terminate_backend(pid) from "
+                         "pg_stat_activity where application_name like "
+                         "'walpost:%'")
+    _deliver(polled, reader, topics, most_duplicates=2000)
+    wait_until(lambda: relay.metric("walpost_reconnects_total") >= 1,
+               "a reconnect")
+    relay.wait_ready()
+
+
+def test_a_held_snapshot_holds_up_no_claim(
+        polled, walpost, database, kafka, topics, reader):
+    walpost(database, kafka, topics, **polled.sections()).run()
+    with contextlib.closing(database.connect()) as connection:
+        connection.autocommit = False
+        with connection.cursor() as cursor:
+            cursor.execute("set transaction isolation level repeatable read")
+            cursor.execute("select count(*) from outbox")
+            polled.insert(1000)
+            _deliver(polled, reader, topics)
+
+
+def test_the_fetch_reads_pending_rows_alone_beside_a_million_published(
+        own_postgres, walpost, kafka, topics):
+    """By the plans of the very statements, which the server logs."""
+    database = own_postgres.create_database()
+    polled = PolledOutbox(database)
+    database.execute(
+        "insert into outbox (aggregate_type, aggregate_id, payload, "
+        "status, published_at) select 'order', 'a' || n % 1000, '{}', "
+        "'published', now() from generate_series(1, 1000000) n")
+    polled.insert(1000)
+    database.execute("vacuum analyze outbox")
+    explain = " ".join(f"-c {setting}" for setting in (
+        "session_preload_libraries=auto_explain",
+        "auto_explain.log_min_duration=0", "auto_explain.log_analyze=on",
+        "auto_explain.log_timing=off"))
+    relay = walpost(database, kafka, topics, **polled.sections(),
+                    postgres={"conninfo": database.conninfo() +
+                              f" options='{explain}'"}).run()
+    polled.wait_published()
+    relay.stop()
+    plans = own_postgres.log_tail(100_000)
+    assert "WITH blocked AS" in plans and "UPDATE" in plans, plans[-3000:]
+    assert "outbox_unpublished" in plans
+    assert "Seq Scan on outbox" not in plans
+    rows = [int(found) for found in re.findall(
+        r"Index Scan using \S+ on outbox .*?actual rows=(\d+)", plans)]
+    assert rows and max(rows) <= 1000, sorted(rows)[-5:]
+
+
+@pytest.mark.parametrize("strategy", ["claim", "delete"])
+def test_a_crash_between_publish_and_mark_repeats_what_was_not_marked(
+        database, walpost, own_kafka, topics, strategy):
+    """At that very point: the table lets nobody write while Kafka has it."""
+    polled = PolledOutbox(database)
+    reader = KafkaReader(own_kafka.bootstrap)
+    relay = walpost(database, own_kafka, topics,
+                    **polled.sections(strategy=strategy, lease="2s")).run()
+    polled.insert(1, aggregate_type="first")
+    wait_until(lambda: reader.topics(topics), "the first record")
+    wait_until(lambda: not {"pending", "processing"} & set(polled.counts()),
+               "the first row to be settled")
+    own_kafka.freeze()
+    polled.insert(20)
+    expected = polled.expected()
+    wait_until(lambda: relay.metric("walpost_in_flight_records") == 20,
+               lambda: f"the rows to be in flight\n{relay.log()}")
+    with database.transaction() as cursor:
+        cursor.execute("lock table outbox in share mode")
+        own_kafka.thaw()
+        wait_until(lambda: len(reader.read_all(topics + "order")) == 20,
+                   "Kafka to have them", 60)
+        relay.kill()
+    relay.run()
+    wait_until(lambda: not {"pending", "processing"} & set(polled.counts()),
+               lambda: f"the rows to be settled: {polled.counts()}", 60)
+    assert assert_delivered(expected[-20:], reader.read_all(topics + "order"),
+                            20) == 20
+
+
+def test_verify_judges_a_table_that_is_polled(
+        polled, walpost, database, kafka, topics):
+    relay = walpost(database, kafka, topics, **polled.sections()).run()
+    polled.insert(500)
+    polled.wait_published()
+    said = relay.verb("verify", "--json", "--sequence", "sequence", "--wait", "1")
+    report = json.loads(said.stdout)
+    assert said.returncode == 0 and report["clean"], said.stdout
+    assert report["expected"] == report["records"] == 500, said.stdout
+    # And it does see what is not there.
+    relay.stop()
+    polled.insert(1)
+    said = relay.verb("verify", "--json", "--sequence", "sequence", "--wait", "1")
+    assert json.loads(said.stdout)["expected"] == 501, said.stdout

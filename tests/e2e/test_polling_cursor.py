@@ -1,0 +1,237 @@
+"""Strategy `cursor`: tables that are read and never written."""
+
+import contextlib
+import os
+import random
+import subprocess
+import threading
+
+import pytest
+
+from harness import KafkaReader, Postgres
+from harness.paths import postgres_bin
+from harness.polled import assert_delivered
+from harness.waiting import wait_until
+
+_DDL = """
+create table events (
+  id uuid primary key default gen_random_uuid(),
+  seq bigserial unique,
+  aggregate_type text not null default 'order',
+  aggregate_id text not null,
+  payload text not null default '{}',
+  transaction_id xid8 not null default pg_current_xact_id()
+);
+create index on events (transaction_id, seq);
+"""
+
+# Of the race; the long form of the suite has 10,000.
+_ROUNDS = int(os.environ.get("WALPOST_ROUNDS", "600"))
+
+
+def _sections(**polling):
+    return {
+        "source": "polling",
+        "polling": {"strategy": "cursor", "interval": "20ms",
+                    "retry_backoff": "100ms", "retry_backoff_max": "500ms",
+                    **polling},
+        "outbox": {"tables": [{"name": "public.events", "order_by": "seq",
+                               "state": {"transaction_id":
+                                         "transaction_id"}}]}}
+
+
+def _expected(database):
+    return database.execute(
+        "select id::text, aggregate_id, seq from events order by seq")
+
+
+def _insert(database, count, first=0):
+    database.execute("insert into events (aggregate_id) select 'a' || n %% 5 "
+                     "from generate_series(%s, %s) n", (first, first + count))
+
+
+def _wait_all(database, reader, topics, relay, most_duplicates=0, seconds=60):
+    def published():
+        ids = {record.id for record in reader.read_all(topics)}
+        return {row[0] for row in _expected(database)} <= ids
+
+    wait_until(published, lambda: f"all rows to be published\n{relay.log()}",
+               seconds, pause=0.3)
+    return assert_delivered(_expected(database), reader.read_all(topics),
+                            most_duplicates)
+
+
+def _naive_poller(database, stop, seen):
+    """As people write it: the highest id that was seen, and on from there."""
+    last = 0
+    with contextlib.closing(database.connect()) as connection:
+        with connection.cursor() as cursor:
+            while not stop.is_set():
+                cursor.execute("select seq from events where seq > %s "
+                               "order by seq", (last,))
+                for (seq,) in cursor.fetchall():
+                    seen.add(seq)
+                    last = seq
+
+
+def test_ids_that_are_committed_out_of_order_are_all_published(
+        database, walpost, kafka, topics, reader):
+    """The naive poller beside it loses rows, or the race was none."""
+    database.execute(_DDL)
+    relay = walpost(database, kafka, topics, **_sections()).run()
+    stop, seen = threading.Event(), set()
+    naive = threading.Thread(target=_naive_poller,
+                             args=(database, stop, seen))
+    naive.start()
+    seed = int(os.environ.get("WALPOST_SEED", random.randrange(1 << 32)))
+    print(f"replay with WALPOST_SEED={seed}")
+    dice = random.Random(seed)
+    connections = [database.connect() for _ in range(4)]
+    for connection in connections:
+        connection.autocommit = False
+    open_rows = {}  # of which connection; aggregates are its own
+    for number in range(_ROUNDS * 2):
+        which = dice.randrange(4)
+        if which in open_rows:
+            if dice.random() < 0.1:
+                connections[which].rollback()
+            else:
+                connections[which].commit()
+            del open_rows[which]
+        else:
+            with connections[which].cursor() as cursor:
+                cursor.execute("insert into events (aggregate_id) values (%s)",
+                               (f"a{which}",))
+            open_rows[which] = number
+    for connection in connections:
+        connection.commit()
+        connection.close()
+    duplicates = _wait_all(database, reader, topics, relay)
+    assert duplicates == 0
+    stop.set()
+    naive.join()
+    rows = {row[2] for row in _expected(database)}
+    assert rows - seen, "the naive poller lost nothing: there was no race"
+    print(f"the naive poller lost {len(rows - seen)} of {len(rows)} rows")
+
+
+def test_an_open_transaction_holds_up_what_came_after_it_and_no_more(
+        database, walpost, kafka, topics, reader):
+    database.execute(_DDL)
+    relay = walpost(database, kafka, topics, **_sections()).run()
+    _insert(database, 10)
+    _wait_all(database, reader, topics, relay)
+    with database.transaction() as cursor:
+        cursor.execute("insert into events (aggregate_id) values ('late')")
+        _insert(database, 10)
+        wait_until(lambda: 'walpost_pending_rows{table="public.events"} 11'
+                   in relay.get("/metrics")[1],
+                   "the rows to be counted as pending")
+        assert len(reader.read_all(topics)) == 11
+    _wait_all(database, reader, topics, relay)
+
+
+@pytest.mark.parametrize("rounds", [8])
+def test_a_crash_repeats_a_batch_and_loses_nothing(
+        database, walpost, kafka, topics, reader, rounds):
+    database.execute(_DDL)
+    relay = walpost(database, kafka, topics, **_sections(batch_size=100))
+    for number in range(rounds):
+        _insert(database, 400, number * 1000)
+        relay.run()
+        relay.kill()
+    relay.run()
+    _wait_all(database, reader, topics, relay, most_duplicates=100 * rounds)
+
+
+def test_one_poller_has_the_cursor_and_another_takes_over(
+        database, walpost, kafka, topics, reader):
+    database.execute(_DDL)
+    first = walpost(database, kafka, topics, **_sections()).run()
+    second = walpost(database, kafka, topics, **_sections()).start()
+    second.wait_log("another walpost has the cursor")
+    _insert(database, 300)
+    _wait_all(database, reader, topics, first)
+    first.kill()
+    second.wait_ready(30)
+    _insert(database, 300)
+    _wait_all(database, reader, topics, second)
+
+
+def test_a_row_that_cannot_be_sent_stops_the_table_loudly(
+        database, walpost, kafka, topics, reader):
+    database.execute(_DDL)
+    relay = walpost(database, kafka, topics, **_sections()).run()
+    _insert(database, 20)
+    _wait_all(database, reader, topics, relay)
+    bad = database.value("insert into events (aggregate_type, aggregate_id) "
+                         "values ('no topic', 'x') returning id")
+    _insert(database, 20)
+    text = relay.wait_unready("cannot be delivered")
+    assert str(bad) in text
+    assert len(reader.read_all(topics)) == 21
+    database.execute("update events set aggregate_type = 'order' "
+                     "where id = %s", (bad,))
+    relay.wait_ready()
+    _wait_all(database, reader, topics, relay)
+
+
+def test_a_broker_that_was_away_costs_nothing(
+        database, walpost, own_kafka, topics):
+    database.execute(_DDL)
+    relay = walpost(database, own_kafka, topics, **_sections()).run()
+    _insert(database, 50)
+    own_kafka.kill()
+    _insert(database, 500, 1000)
+    relay.wait_unready("(reachable|acknowledged)")
+    own_kafka.start()
+    _wait_all(database, KafkaReader(own_kafka.bootstrap), topics, relay,
+              most_duplicates=100)
+    relay.wait_ready()
+
+
+def _dump(database):
+    return subprocess.run(
+        [postgres_bin() / "pg_dump", "-d", database.conninfo()],
+        check=True, stdout=subprocess.PIPE).stdout
+
+
+def test_it_goes_on_after_a_restore_into_another_cluster(
+        postgres, directory, walpost, kafka, topics, reader):
+    """Transaction ids begin anew there: lower than those of the rows."""
+    old = postgres.create_database()
+    old.execute(_DDL)
+    for _ in range(300):  # ahead of the other cluster
+        old.execute("select pg_current_xact_id()")
+    relay = walpost(old, kafka, topics, **_sections()).run()
+    _insert(old, 200)
+    _wait_all(old, reader, topics, relay)
+    assert relay.stop() == 0
+    _insert(old, 100, 1000)  # not published there
+    dump = _dump(old)
+    other = Postgres(directory / "other").start()
+    try:
+        new = other.create_database()
+        subprocess.run([postgres_bin() / "psql", "-q", "-v", "ON_ERROR_STOP=1",
+                        "-d", new.conninfo()], input=dump, check=True,
+                       stdout=subprocess.DEVNULL)
+        assert (new.value("select max(transaction_id::text::bigint) from "
+                          "events") >
+                new.value("select pg_current_xact_id()::text::bigint"))
+        _insert(new, 50, 2000)  # between the restore and the first start
+        moved = walpost(new, kafka, topics, **_sections()).run()
+        _insert(new, 50, 3000)
+        _wait_all(new, reader, topics, moved)
+        # Past the numbers of the other cluster: nothing comes twice.
+        for _ in range(600):
+            new.execute("select pg_current_xact_id()")
+        _insert(new, 50, 4000)
+        moved.stop()
+        moved.run()
+        _insert(new, 50, 5000)
+        assert _wait_all(new, reader, topics, moved) == 0
+        moved.close()
+    finally:
+        other.close()
+        relay.close()
+        old.drop()

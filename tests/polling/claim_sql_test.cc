@@ -1,0 +1,221 @@
+#include "polling/claim_sql.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <string>
+#include <vector>
+
+#include "pgoutput/type_oid.h"
+
+namespace walpost {
+namespace {
+
+using std::chrono::milliseconds;
+using std::chrono::seconds;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+using ::testing::Not;
+
+constexpr uint32_t kTextOid = 25;
+constexpr uint32_t kUuidOid = 2950;
+
+std::string Quote(std::string_view text) {
+  return "'" + std::string(text) + "'";
+}
+
+pgoutput::RelationSchema Schema(
+    const std::vector<std::pair<std::string, uint32_t>>& columns) {
+  pgoutput::RelationSchema schema;
+  schema.schema = "public";
+  schema.name = "outbox";
+  for (const auto& [name, oid] : columns) schema.columns.push_back({name, oid});
+  return schema;
+}
+
+PolledTable Table(const RowStateOptions& state,
+                  const std::string& order_by = "seq") {
+  TableOptions options;
+  options.state = state;
+  options.order_by = order_by;
+  const auto table =
+      MakePolledTable(options, 0,
+                      Schema({{"id", kUuidOid},
+                              {"seq", pgoutput::kInt8Oid},
+                              {"aggregate_type", kTextOid},
+                              {"aggregate_id", kTextOid},
+                              {"created_at", pgoutput::kTimestamptzOid}}));
+  EXPECT_TRUE(table.ok()) << table.status();
+  return *table;
+}
+
+RowStateOptions WithLease() {
+  RowStateOptions state;
+  state.status = "status";
+  state.locked_until = "locked_until";
+  state.next_attempt_at = "next_attempt_at";
+  state.attempts = "attempts";
+  state.last_error = "last_error";
+  return state;
+}
+
+RowStateOptions WithTimestampOnly() {
+  RowStateOptions state;
+  state.published_at = "done";
+  return state;
+}
+
+TEST(PolledTableTest, RowsAreOrderedByTheSequenceOrElseTheId) {
+  EXPECT_EQ(Table({}).order, "seq");
+  EXPECT_FALSE(Table({}).order_has_ties);
+  EXPECT_EQ(Table({}, "").order, "id");
+  EXPECT_FALSE(Table({}, "").order_has_ties);
+  EXPECT_TRUE(Table({}, "created_at").order_has_ties);
+}
+
+TEST(PolledTableTest, AnAggregateIsWhatItsColumnsSay) {
+  EXPECT_THAT(Table({}).aggregate,
+              ::testing::ElementsAre("aggregate_id", "aggregate_type"));
+  TableOptions options;
+  options.columns.aggregate_type = {FieldSource::Kind::kConstant, "order"};
+  options.columns.aggregate_id = {FieldSource::Kind::kColumn, "id"};
+  const auto alone = MakePolledTable(options, 0, Schema({{"id", kUuidOid}}));
+  ASSERT_TRUE(alone.ok());
+  EXPECT_THAT(alone->aggregate, IsEmpty());
+}
+
+TEST(PolledTableTest, ATableWithoutAnIdOrItsOrderIsRefusedByName) {
+  TableOptions options;
+  const absl::Status no_id =
+      MakePolledTable(options, 0, Schema({{"key", kUuidOid}})).status();
+  EXPECT_TRUE(absl::IsFailedPrecondition(no_id));
+  EXPECT_THAT(std::string(no_id.message()),
+              HasSubstr("outbox.tables.columns.id"));
+  options.order_by = "seq";
+  const absl::Status no_order =
+      MakePolledTable(options, 0, Schema({{"id", kUuidOid}})).status();
+  EXPECT_THAT(std::string(no_order.message()), HasSubstr("has no column seq"));
+}
+
+TEST(ClaimSqlTest, AClaimIsOneStatementThatSkipsLockedRows) {
+  const PolledTable table = Table(WithLease());
+  const std::string sql = ClaimSql(table, seconds(30), Quote).Claim(7, {});
+  EXPECT_EQ(sql.find(';'), std::string::npos);
+  EXPECT_THAT(sql, HasSubstr("ORDER BY o.\"seq\" LIMIT 7 FOR UPDATE OF o SKIP "
+                             "LOCKED"));
+  EXPECT_THAT(sql, HasSubstr("\"status\" = 'processing', \"locked_until\" = "
+                             "now() + interval '30000 ms'"));
+  EXPECT_THAT(sql,
+              HasSubstr("(o.\"aggregate_id\" IS NULL OR "
+                        "o.\"aggregate_type\" IS NULL OR "
+                        "(o.\"aggregate_id\", o.\"aggregate_type\") NOT IN "
+                        "(SELECT b.aggregate0, b.aggregate1 FROM blocked b "
+                        "WHERE b.aggregate0 IS NOT NULL AND b.aggregate1 IS "
+                        "NOT NULL))"));
+}
+
+// Otherwise rows that are refused for want of a topic would be all it sees.
+TEST(ClaimSqlTest, WhatWaitsOrIsHeldIsNotACandidateAndBlocksItsAggregate) {
+  const PolledTable table = Table(WithLease());
+  const std::vector<std::string> held = {"h"};
+  const std::string sql = ClaimSql(table, seconds(30), Quote).Claim(7, held);
+  EXPECT_THAT(sql, HasSubstr("(o.\"next_attempt_at\" IS NULL OR "
+                             "o.\"next_attempt_at\" <= now())"));
+  EXPECT_THAT(sql, HasSubstr("NOT o.\"id\" IN ('h')"));
+  EXPECT_THAT(sql, HasSubstr("b.\"status\" = 'processing'"));
+  EXPECT_THAT(sql, HasSubstr("b.\"next_attempt_at\" > now()"));
+  EXPECT_THAT(sql, HasSubstr("b.\"id\" IN ('h')"));
+}
+
+TEST(ClaimSqlTest, WithoutAProcessingValueTheLeaseAloneSaysWhoHoldsARow) {
+  RowStateOptions state = WithLease();
+  state.processing = "";
+  const PolledTable table = Table(state);
+  const ClaimSql sql(table, seconds(30), Quote);
+  EXPECT_THAT(sql.Claim(1, {}), HasSubstr("o.\"locked_until\" <= now()"));
+  EXPECT_THAT(sql.Claim(1, {}), Not(HasSubstr("processing")));
+  EXPECT_THAT(sql.ReturnExpired(), IsEmpty());
+}
+
+TEST(ClaimSqlTest, AHeartbeatEndsALeaseAfterItsLength) {
+  RowStateOptions state = WithLease();
+  state.heartbeat_at = "beat";
+  state.locked_until = "";
+  const PolledTable table = Table(state);
+  const ClaimSql sql(table, seconds(2), Quote);
+  EXPECT_THAT(sql.Claim(1, {}), HasSubstr("\"beat\" = now()"));
+  EXPECT_THAT(sql.ReturnExpired(),
+              HasSubstr("u.\"beat\" <= now() + interval '-2000 ms'"));
+}
+
+TEST(ClaimSqlTest, RowsWithTheSamePlaceAreToldApartByTheirId) {
+  const PolledTable table = Table(WithLease(), "created_at");
+  const std::string sql = ClaimSql(table, seconds(1), Quote).Claim(1, {});
+  EXPECT_THAT(sql, HasSubstr("ORDER BY o.\"created_at\", o.\"id\""));
+  EXPECT_THAT(sql, HasSubstr("(s.place, s.id) < (c.place, c.id)"));
+}
+
+TEST(ClaimSqlTest, ATableWithoutAggregatesIsLockedInOrderAndNoMore) {
+  TableOptions options;
+  options.columns.aggregate_id.kind = FieldSource::Kind::kAbsent;
+  const auto table = MakePolledTable(options, 0, Schema({{"id", kUuidOid}}));
+  ASSERT_TRUE(table.ok());
+  EXPECT_EQ(ClaimSql(*table, seconds(1), Quote).Lock(3, {}),
+            "WITH chosen AS MATERIALIZED (\n  SELECT o.\"id\" AS id, o.\"id\" "
+            "AS place FROM \"public\".\"outbox\" o WHERE true ORDER BY "
+            "o.\"id\" LIMIT 3 FOR UPDATE OF o SKIP LOCKED)\nSELECT r.\"id\" "
+            "FROM \"public\".\"outbox\" r JOIN chosen ON r.\"id\" = chosen.id "
+            "ORDER BY r.\"id\"");
+}
+
+TEST(ClaimSqlTest, MarkingSetsWhatTheTableHas) {
+  const std::vector<std::string> ids = {"a", "b"};
+  const PolledTable timestamp = Table(WithTimestampOnly());
+  EXPECT_EQ(ClaimSql(timestamp, seconds(1), Quote).MarkPublished(ids),
+            "UPDATE \"public\".\"outbox\" u SET \"done\" = now() WHERE "
+            "u.\"id\" IN ('a', 'b')");
+  const PolledTable lease = Table(WithLease());
+  EXPECT_EQ(ClaimSql(lease, seconds(1), Quote).MarkPublished(ids),
+            "UPDATE \"public\".\"outbox\" u SET \"status\" = 'published', "
+            "\"locked_until\" = NULL WHERE u.\"id\" IN ('a', 'b')");
+}
+
+TEST(ClaimSqlTest, ARefusalIsNotedWithItsNextAttempt) {
+  const PolledTable table = Table(WithLease());
+  const RefusedRow row{"a", "why", milliseconds(250), false};
+  EXPECT_EQ(ClaimSql(table, seconds(1), Quote).Refuse(row),
+            "UPDATE \"public\".\"outbox\" u SET \"status\" = 'pending', "
+            "\"next_attempt_at\" = now() + interval '250 ms', "
+            "\"locked_until\" = NULL, \"attempts\" = coalesce(u.\"attempts\", "
+            "0) + 1, \"last_error\" = 'why' WHERE u.\"id\" IN ('a')");
+}
+
+TEST(ClaimSqlTest, ARowThatIsGivenUpIsFailedAndWaitsForNothing) {
+  const PolledTable table = Table(WithLease());
+  const RefusedRow row{"a", "why", milliseconds(250), true};
+  const std::string sql = ClaimSql(table, seconds(1), Quote).Refuse(row);
+  EXPECT_THAT(sql, HasSubstr("\"status\" = 'failed', \"next_attempt_at\" = "
+                             "NULL"));
+}
+
+TEST(ClaimSqlTest, ALeaseServesAsTheNextAttemptWhereThereIsNoOtherColumn) {
+  RowStateOptions state = WithLease();
+  state.next_attempt_at = "";
+  const PolledTable table = Table(state);
+  const ClaimSql sql(table, seconds(1), Quote);
+  const RefusedRow row{"a", "why", milliseconds(250), false};
+  EXPECT_TRUE(sql.keeps_retry_time());
+  EXPECT_THAT(sql.Refuse(row),
+              HasSubstr("\"locked_until\" = now() + interval '250 ms'"));
+  EXPECT_THAT(sql.Claim(1, {}), HasSubstr("o.\"locked_until\" <= now()"));
+}
+
+TEST(ClaimSqlTest, ATableWithoutColumnsForItKeepsNoRefusal) {
+  const PolledTable table = Table(WithTimestampOnly());
+  const ClaimSql sql(table, seconds(1), Quote);
+  EXPECT_THAT(sql.Refuse({"a", "why", milliseconds(1), false}), IsEmpty());
+  EXPECT_FALSE(sql.keeps_retry_time());
+}
+
+}  // namespace
+}  // namespace walpost

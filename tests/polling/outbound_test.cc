@@ -1,0 +1,125 @@
+#include "polling/outbound.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "support/fake_sink.h"
+
+namespace walpost {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::UnorderedElementsAre;
+using Sent = Outbound::Sent;
+
+class OutboundTest : public ::testing::Test {
+ protected:
+  OutboundTest() {
+    OutboxOptions options;
+    options.tables.emplace_back();
+    options.route.topic = "t";
+    options.route.position_header = false;
+    auto builder = RecordBuilder::Create(options);
+    EXPECT_TRUE(builder.ok());
+    AcknowledgementWindow::Options limits;
+    limits.max_records = 3;
+    outbound_ = std::make_unique<Outbound>(*std::move(builder), limits);
+    outbound_->SetSink(&sink_);
+    outbound_->SetOnFailure([this] { ++failures_; });
+  }
+
+  Sent Send(const std::string& id, RowFlight& flight,
+            const absl::Status& mapped = absl::OkStatus()) {
+    Event event;
+    event.id = id;
+    event.payload = id;
+    return outbound_->Send(event, mapped, {id, 0, {}}, flight);
+  }
+  static std::vector<std::string> Ids(const std::vector<RowFlight::Row>& rows) {
+    std::vector<std::string> ids;
+    for (const RowFlight::Row& row : rows) ids.push_back(row.id);
+    return ids;
+  }
+
+  testing::FakeSink sink_;
+  std::unique_ptr<Outbound> outbound_;
+  RowFlight flight_;
+  RowFlight other_;
+  int failures_ = 0;
+};
+
+TEST_F(OutboundTest, AReportReachesThePollerWhoseRowItWas) {
+  EXPECT_EQ(Send("a", flight_), Sent::kSent);
+  EXPECT_EQ(Send("b", other_), Sent::kSent);
+  EXPECT_THAT(flight_.Ids(), ElementsAre("a"));
+  outbound_->OnAcknowledged(sink_.accepted()[1].sequence, WallNow());
+  EXPECT_EQ(flight_.finished(), 0u);
+  EXPECT_THAT(Ids(other_.TakeFinished().acknowledged), ElementsAre("b"));
+  EXPECT_EQ(outbound_->in_flight_records(), 1u);
+}
+
+TEST_F(OutboundTest, ARowThatCannotBeDeliveredIsRefusedAndOthersAreNot) {
+  EXPECT_EQ(Send("a", flight_, absl::InvalidArgumentError("why")),
+            Sent::kRefused);
+  EXPECT_EQ(Send("b", flight_), Sent::kSent);
+  outbound_->OnNotDelivered(sink_.accepted()[0].sequence,
+                            absl::InvalidArgumentError("too large"));
+  const RowFlight::Finished finished = flight_.TakeFinished();
+  ASSERT_EQ(finished.refused.size(), 2u);
+  EXPECT_EQ(finished.refused[0].row.id, "a");
+  EXPECT_EQ(finished.refused[1].reason.message(), "too large");
+  EXPECT_EQ(failures_, 0);
+}
+
+TEST_F(OutboundTest, ATopicThatIsNotThereIsTheTroubleOfItsRows) {
+  sink_.AnswerWith(absl::UnavailableError("no topic"));
+  EXPECT_EQ(Send("a", flight_), Sent::kRefused);
+  EXPECT_TRUE(outbound_->is_ready());
+}
+
+TEST_F(OutboundTest, WithoutRoomARowIsReturned) {
+  for (const char* id : {"a", "b", "c"})
+    EXPECT_EQ(Send(id, flight_), Sent::kSent);
+  EXPECT_FALSE(outbound_->HasRoom());
+  EXPECT_EQ(Send("d", flight_), Sent::kNotNow);
+  EXPECT_THAT(Ids(flight_.TakeFinished().returned), ElementsAre("d"));
+  EXPECT_EQ(failures_, 0);
+}
+
+TEST_F(OutboundTest, AfterAPurgeNothingGoesOutUntilThereIsANewSink) {
+  Send("a", flight_);
+  Send("b", other_);
+  outbound_->Purge("lease");
+  EXPECT_EQ(failures_, 1);
+  EXPECT_FALSE(outbound_->is_ready());
+  EXPECT_EQ(Send("c", flight_), Sent::kNotNow);
+  for (const auto& record : sink_.accepted()) {
+    outbound_->OnNotDelivered(record.sequence, absl::AbortedError("purged"));
+  }
+  EXPECT_THAT(Ids(flight_.TakeFinished().returned),
+              UnorderedElementsAre("a", "c"));
+  EXPECT_THAT(Ids(other_.TakeFinished().returned), ElementsAre("b"));
+  testing::FakeSink next;
+  outbound_->SetSink(&next);
+  EXPECT_TRUE(outbound_->is_ready());
+  EXPECT_FALSE(outbound_->purge_wanted());
+}
+
+TEST_F(OutboundTest, WhatAnOperatorMustMendIsTroubleUntilARecordArrives) {
+  Send("a", flight_);
+  outbound_->OnNotDelivered(sink_.accepted()[0].sequence,
+                            absl::FailedPreconditionError("ACL"));
+  EXPECT_TRUE(absl::IsFailedPrecondition(outbound_->trouble()));
+  EXPECT_THAT(Ids(flight_.TakeFinished().returned), ElementsAre("a"));
+  outbound_->SetSink(&sink_);
+  Send("a", flight_);
+  outbound_->OnAcknowledged(sink_.accepted().back().sequence, WallNow());
+  EXPECT_TRUE(outbound_->trouble().ok());
+}
+
+}  // namespace
+}  // namespace walpost
