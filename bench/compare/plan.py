@@ -11,6 +11,9 @@ from compare.sections import shape_words
 CEILINGS = ("pg_recvlogical", "discard", "produce")
 SMOKE = ("walpost", "naive-100ms")
 RELAYS = ("walpost", "naive-100ms", "debezium", "debezium-tuned")
+# Joined to the relays by --polling.
+STRATEGIES = ("claim", "delete", "cursor")
+INTERVALS = ("1000ms", "100ms", "10ms", "notify")
 EVENTS = ("nothing", "row", "row-polled", "message")
 
 
@@ -117,13 +120,16 @@ def _database(relays, rounds, seconds):
 LEVELS = {"smoke": _smoke, "short": _short, "core": _core, "full": _full}
 
 
-def groups(level, only=(), contenders=(), rounds=None, rows=None):
-    """The level's groups, narrowed down as the command line asks."""
+def groups(level, only=(), contenders=(), rounds=None, rows=None,
+           polling=False):
+    """The level's groups, narrowed down or widened as the command line asks."""
     chosen = []
     for group in LEVELS[level]():
         if only and group.scenario not in only:
             continue
         names = group.contenders
+        if polling and group.scenario != "insert":
+            names += polling_names(level, group.scenario)
         if contenders and group.scenario != "insert":
             names = tuple(dict.fromkeys((*contenders, *_baseline(group))))
             if group.scenario != "drain":
@@ -136,6 +142,13 @@ def groups(level, only=(), contenders=(), rounds=None, rows=None):
             chosen.append(Group(group.scenario, shape, names,
                                 rounds or group.rounds))
     return chosen
+
+
+def polling_names(level, scenario):
+    """A backlog does not wait for an interval: one is enough to drain it."""
+    every = level == "full" and scenario != "drain"
+    return tuple(f"polling-{strategy}-{interval}" for strategy in STRATEGIES
+                 for interval in (INTERVALS if every else ("100ms",)))
 
 
 def _baseline(group):

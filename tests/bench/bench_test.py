@@ -209,6 +209,15 @@ class PlanTest(unittest.TestCase):
                         self.assertTrue(contenders.title(name))
                 self.assertTrue(group.title())
 
+    def test_polling_joins_every_group_of_relays(self):
+        for group in plan.groups("full", polling=True):
+            polling = [name for name in group.contenders
+                       if name.startswith("polling-")]
+            expected = {"insert": 0, "drain": 3}.get(group.scenario, 12)
+            self.assertEqual(len(polling), expected, group.scenario)
+            for name in polling:
+                self.assertTrue(contenders.title(name))
+
     def test_each_round_has_everybody_once_and_a_seed_repeats_the_order(self):
         group, = plan.groups("core", only=["cold_start"])
         order = list(group.order(plan.dice("seed")))
