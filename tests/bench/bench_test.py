@@ -45,12 +45,13 @@ class FiguresTest(unittest.TestCase):
     def test_short_keeps_three_digits(self):
         for value, text in ((0, "0"), (0.012345, "0.0123"), (1.234, "1.23"),
                             (12.34, "12.3"), (123.4, "123"),
-                            (45_678, "45,700"), (-0.5, "-0.500")):
+                            (45_678, "45,700"), (-0.5, "-0.500"),
+                            (99.96, "100"), (9.996, "10.0")):
             self.assertEqual(short(value), text)
 
     def test_spread_leaves_out_what_is_missing(self):
         self.assertEqual(Spread([3, None, 1, 2]).text(), "2.00 (1.00–3.00)")
-        self.assertEqual(Spread([5]).text(scale=100), "500")
+        self.assertEqual(Spread([5, 5]).text(scale=100), "500")
         self.assertEqual(Spread([None]).text(), "–")
         self.assertFalse(Spread([]))
 
