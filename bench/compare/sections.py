@@ -56,7 +56,7 @@ _DRAIN = Section(
      Column("peak MB", "peak_mb", better=LESS),
      Column("walsender on CPU, %", "walsender_on_cpu", 100),
      Column("machine busy, %", "machine_busy", 100),
-     Column("WAL written per event, B", "wal_bytes_per_event", better=LESS),
+     Column("WAL written per event, B", "wal_bytes_per_event"),
      Column("dead rows", "dead_tuples", better=LESS),
      Column("duplicates", "duplicates", better=LESS)),
     (Chart("Events per second", "events_per_s", "/s"),
