@@ -70,7 +70,7 @@ def _core():
         _drain(1_000_000, 1_000_000, 250, RELAYS, 3),
         _drain(200_000, 100, 1_000, RELAYS, 3),
         _drain(50_000, 100, 10_000, RELAYS, 3),
-        *_steady(RELAYS, rounds=3, warm_up_s=15, seconds=20),
+        *_steady(RELAYS, rounds=3, warm_up_s=25, seconds=20),
         Group("cold_start", {}, RELAYS, 3),
         Group("recovery", {"before_s": 10, "after_s": 25}, RELAYS, 3),
         *_database(RELAYS, rounds=3, seconds=15),
