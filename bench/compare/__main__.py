@@ -139,6 +139,9 @@ def arguments():
     parser.add_argument("--contenders", nargs="+", default=(), metavar="NAME",
                         type=_contender, help="of " + ", ".join(NAMES)
                         + "; walpost+KEY=VALUE is walpost with that --set")
+    parser.add_argument("--polling", action="store_true",
+                        help="walpost's polling strategies, too: each at 100 "
+                        "ms; --full: at every interval, and woken by NOTIFY")
     parser.add_argument("--rounds", type=int)
     parser.add_argument("--rows", type=int, help="of a drain")
     parser.add_argument("--seed", default=str(time.time_ns()),
@@ -162,7 +165,7 @@ def main():
     failed = False
     if not options.report:
         groups = plan.groups(options.level, options.only, options.contenders,
-                             options.rounds, options.rows)
+                             options.rounds, options.rows, options.polling)
         progress = Progress(plan.runs(groups))
         print(f"shuffled with --seed {options.seed}", flush=True)
         environment.write_text(json.dumps(

@@ -42,7 +42,7 @@ class Spread:
         """`median (min–max)`, three digits; a dash without values."""
         if not self:
             return "–"
-        if self.count == 1:
+        if self.low == self.high:
             return short(self.median * scale)
         return (f"{short(self.median * scale)} ({short(self.low * scale)}–"
                 f"{short(self.high * scale)})")
@@ -52,10 +52,10 @@ def short(value):
     """Three digits that count, thousands set apart: 0.0123, 1.23, 45,678."""
     if value == 0:
         return "0"
-    magnitude = math.floor(math.log10(abs(value)))
+    # By the text: 99.96 is rounded to 100, which has no digit after the point.
+    magnitude = int(f"{value:.2e}".partition("e")[2])
     digits = 2 - magnitude
-    rounded = round(value, digits)
-    return f"{rounded:,.{max(0, digits)}f}"
+    return f"{round(value, digits):,.{max(0, digits)}f}"
 
 
 class Rows:

@@ -11,6 +11,9 @@ from compare.sections import shape_words
 CEILINGS = ("pg_recvlogical", "discard", "produce")
 SMOKE = ("walpost", "naive-100ms")
 RELAYS = ("walpost", "naive-100ms", "debezium", "debezium-tuned")
+# Joined to the relays by --polling.
+STRATEGIES = ("claim", "delete", "cursor")
+INTERVALS = ("1000ms", "100ms", "10ms", "notify")
 EVENTS = ("nothing", "row", "row-polled", "message")
 
 
@@ -67,7 +70,7 @@ def _core():
         _drain(1_000_000, 1_000_000, 250, RELAYS, 3),
         _drain(200_000, 100, 1_000, RELAYS, 3),
         _drain(50_000, 100, 10_000, RELAYS, 3),
-        *_steady(RELAYS, rounds=3, warm_up_s=15, seconds=20),
+        *_steady(RELAYS, rounds=3, warm_up_s=25, seconds=20),
         Group("cold_start", {}, RELAYS, 3),
         Group("recovery", {"before_s": 10, "after_s": 25}, RELAYS, 3),
         *_database(RELAYS, rounds=3, seconds=15),
@@ -117,13 +120,16 @@ def _database(relays, rounds, seconds):
 LEVELS = {"smoke": _smoke, "short": _short, "core": _core, "full": _full}
 
 
-def groups(level, only=(), contenders=(), rounds=None, rows=None):
-    """The level's groups, narrowed down as the command line asks."""
+def groups(level, only=(), contenders=(), rounds=None, rows=None,
+           polling=False):
+    """The level's groups, narrowed down or widened as the command line asks."""
     chosen = []
     for group in LEVELS[level]():
         if only and group.scenario not in only:
             continue
         names = group.contenders
+        if polling and group.scenario != "insert":
+            names += polling_names(level, group.scenario)
         if contenders and group.scenario != "insert":
             names = tuple(dict.fromkeys((*contenders, *_baseline(group))))
             if group.scenario != "drain":
@@ -136,6 +142,13 @@ def groups(level, only=(), contenders=(), rounds=None, rows=None):
             chosen.append(Group(group.scenario, shape, names,
                                 rounds or group.rounds))
     return chosen
+
+
+def polling_names(level, scenario):
+    """A backlog does not wait for an interval: one is enough to drain it."""
+    every = level == "full" and scenario != "drain"
+    return tuple(f"polling-{strategy}-{interval}" for strategy in STRATEGIES
+                 for interval in (INTERVALS if every else ("100ms",)))
 
 
 def _baseline(group):

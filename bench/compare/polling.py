@@ -29,7 +29,8 @@ STRATEGIES = {strategy.name: strategy for strategy in (
     Strategy("cursor", {"transaction_id": "transaction_id"},
              "alter table {0} add column transaction_id xid8 not null "
              "default pg_current_xact_id();"
-             "create index on {0} (transaction_id, seq);"),
+             "create index on {0} (transaction_id, seq);"
+             "create unique index on {0} (seq);"),
 )}
 
 

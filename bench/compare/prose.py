@@ -9,7 +9,8 @@ CONDITIONS = """\
   compares every record with its row, and order per key. A run that lost,
   altered, doubled or reordered what it should not is void and counts nowhere.
   Ceilings do less than the job and are not judged.
-- PostgreSQL: {postgres_settings}; the rest as it comes (synchronous_commit on).
+- PostgreSQL: `wal_level=logical`, `track_commit_timestamp=on`, {postgres_settings};
+  the rest as it comes (synchronous_commit on).
 - Kafka: one node, KRaft, 4 partitions per topic, LogAppendTime, JVM {broker_jvm}.
   acks=all and no compression for all.
 - walpost: defaults, without its header `walpost-position`, which the others lack.

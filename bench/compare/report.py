@@ -90,7 +90,7 @@ def fallen_behind(rows, columns):
 
 
 def with_shares(scenario, rows):
-    """Adds the columns that relate a row to others of its table."""
+    """Adds the columns that follow from others, of the row or of its table."""
     base_of = _BASELINES.get(scenario)
     base = (rows.where(contender=base_of).spread("transactions_per_s").median
             if base_of else None)
@@ -99,11 +99,19 @@ def with_shares(scenario, rows):
         **row,
         "of_ceiling": _share(row.get("events_per_s"), most),
         "of_baseline": _share(row.get("transactions_per_s"), base),
+        "job_cpu_s_per_million": _sum(
+            row.get(f"{role}_cpu_s_per_million")
+            for role in ("relay", "walsender", "backends")),
     } for row in rows.rows)
 
 
 def _share(value, whole):
     return value / whole if value is not None and whole else None
+
+
+def _sum(values):
+    known = [value for value in values if value is not None]
+    return sum(known) if known else None
 
 
 def _section(section, all_rows, charts, behind):

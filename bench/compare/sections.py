@@ -51,16 +51,19 @@ _DRAIN = Section(
      Column("relay CPU-s", "relay_cpu_s_per_million", better=LESS),
      Column("walsender CPU-s", "walsender_cpu_s_per_million"),
      Column("backends CPU-s", "backends_cpu_s_per_million"),
+     Column("these three", "job_cpu_s_per_million", better=LESS),
      Column("broker CPU-s", "broker_cpu_s_per_million", better=LESS),
      Column("peak MB", "peak_mb", better=LESS),
      Column("walsender on CPU, %", "walsender_on_cpu", 100),
      Column("machine busy, %", "machine_busy", 100),
-     Column("WAL written per event, B", "wal_bytes_per_event", better=LESS),
+     Column("WAL written per event, B", "wal_bytes_per_event"),
      Column("dead rows", "dead_tuples", better=LESS),
      Column("duplicates", "duplicates", better=LESS)),
     (Chart("Events per second", "events_per_s", "/s"),
      Chart("CPU-seconds of the relay per million events",
            "relay_cpu_s_per_million", "s"),
+     Chart("CPU-seconds of the relay and of Postgres for it, per million "
+           "events", "job_cpu_s_per_million", "s"),
      Chart("Peak memory of the relay", "peak_mb", "MB")))
 
 _LATENCY_COLUMNS = tuple(

@@ -45,12 +45,13 @@ class FiguresTest(unittest.TestCase):
     def test_short_keeps_three_digits(self):
         for value, text in ((0, "0"), (0.012345, "0.0123"), (1.234, "1.23"),
                             (12.34, "12.3"), (123.4, "123"),
-                            (45_678, "45,700"), (-0.5, "-0.500")):
+                            (45_678, "45,700"), (-0.5, "-0.500"),
+                            (99.96, "100"), (9.996, "10.0")):
             self.assertEqual(short(value), text)
 
     def test_spread_leaves_out_what_is_missing(self):
         self.assertEqual(Spread([3, None, 1, 2]).text(), "2.00 (1.00–3.00)")
-        self.assertEqual(Spread([5]).text(scale=100), "500")
+        self.assertEqual(Spread([5, 5]).text(scale=100), "500")
         self.assertEqual(Spread([None]).text(), "–")
         self.assertFalse(Spread([]))
 
@@ -208,6 +209,15 @@ class PlanTest(unittest.TestCase):
                     elif name != "none":
                         self.assertTrue(contenders.title(name))
                 self.assertTrue(group.title())
+
+    def test_polling_joins_every_group_of_relays(self):
+        for group in plan.groups("full", polling=True):
+            polling = [name for name in group.contenders
+                       if name.startswith("polling-")]
+            expected = {"insert": 0, "drain": 3}.get(group.scenario, 12)
+            self.assertEqual(len(polling), expected, group.scenario)
+            for name in polling:
+                self.assertTrue(contenders.title(name))
 
     def test_each_round_has_everybody_once_and_a_seed_repeats_the_order(self):
         group, = plan.groups("core", only=["cold_start"])
