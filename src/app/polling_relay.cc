@@ -8,7 +8,6 @@
 #include <random>
 #include <utility>
 
-#include "absl/strings/ascii.h"
 #include "base/status_macros.h"
 #include "fmt/format.h"
 #include "polling/cursor_poller.h"
@@ -21,7 +20,6 @@ namespace walpost {
 namespace asio = boost::asio;
 using Clock = std::chrono::steady_clock;
 using std::chrono::milliseconds;
-using std::chrono::seconds;
 
 namespace {
 
@@ -32,11 +30,6 @@ constexpr milliseconds kProducerGrace{2000};
 constexpr milliseconds kSettleGrace{2000};
 constexpr milliseconds kWatchInterval{250};
 constexpr milliseconds kEndInterval{5};
-
-std::string WithoutDigits(std::string text) {
-  std::erase_if(text, [](unsigned char c) { return absl::ascii_isdigit(c); });
-  return text;
-}
 
 // There is no place in the order of commits to tell of.
 OutboxOptions WithoutPosition(OutboxOptions outbox) {
@@ -65,7 +58,7 @@ PollingRelay::PollingRelay(asio::any_io_executor executor, const Config& config,
       outbound_(std::move(builder), config.window),
       timer_(executor),
       backoff_(Backoff::Options{}, std::random_device()()),
-      state_since_(Clock::now()),
+      state_log_(Clock::now()),
       acknowledged_at_(Clock::now()),
       brokers_seen_at_(Clock::now()) {
   outbound_.SetOnFailure([this] { timer_.cancel(); });
@@ -122,7 +115,7 @@ asio::awaitable<absl::Status> PollingRelay::Run() {
   while (!shutdown_deadline_ && hopeless.ok()) {
     if (outbound_.failure()) co_await ReplaceProducer();
     NoteBrokers();
-    UpdateState();
+    state_log_.Update(Diagnose(Signs()), Clock::now());
     hopeless = Hopeless();
     if (shutdown_deadline_ || !hopeless.ok()) break;
     timer_.expires_after(kWatchInterval);
@@ -164,7 +157,7 @@ asio::awaitable<void> PollingRelay::End() {
   MonotonicTime deadline = Clock::now() + kProducerGrace;
   if (shutdown_deadline_) deadline = *shutdown_deadline_;
   while (!AllEnded() && Clock::now() < deadline && !outbound_.failure()) {
-    UpdateState();
+    state_log_.Update(Diagnose(Signs()), Clock::now());
     timer_.expires_after(kEndInterval);
     co_await timer_.async_wait(kAsTuple);
   }
@@ -219,21 +212,6 @@ void PollingRelay::NoteBrokers() {
     brokers_seen_at_ = now;
     kafka_was_reached_ = true;
   }
-}
-
-void PollingRelay::UpdateState() {
-  Diagnosis diagnosis = Diagnose(Signs());
-  const bool changes = diagnosis.state != diagnosis_.state;
-  if (changes) state_since_ = Clock::now();
-  const bool says_more =
-      WithoutDigits(diagnosis.reason) != WithoutDigits(diagnosis_.reason);
-  if (diagnosis.state == RelayState::kStuck && (changes || says_more)) {
-    spdlog::error("stuck: {}", diagnosis.reason);
-  } else if (changes) {
-    spdlog::info("{}{}{}", ToString(diagnosis.state),
-                 diagnosis.reason.empty() ? "" : ": ", diagnosis.reason);
-  }
-  diagnosis_ = std::move(diagnosis);
 }
 
 }  // namespace walpost

@@ -17,6 +17,7 @@
 #include <vector>
 
 #include "absl/status/status.h"
+#include "app/state_log.h"
 #include "base/backoff.h"
 #include "config/config.h"
 #include "delivery/diagnosis.h"
@@ -57,7 +58,6 @@ class PollingRelay {
   bool AllEnded() const;
   void WakePollers();
   void NoteBrokers();
-  void UpdateState();
   RelaySigns Signs() const;
 
   boost::asio::any_io_executor executor_;
@@ -70,8 +70,7 @@ class PollingRelay {
   std::optional<MonotonicTime> shutdown_deadline_;
   uint64_t rewinds_ = 0;
 
-  Diagnosis diagnosis_;
-  MonotonicTime state_since_;
+  StateLog state_log_;
   uint64_t acknowledged_before_ = 0;
   MonotonicTime acknowledged_at_;
   MonotonicTime brokers_seen_at_;

@@ -8,7 +8,6 @@ namespace walpost {
 
 using Clock = std::chrono::steady_clock;
 using std::chrono::milliseconds;
-using std::chrono::seconds;
 
 RelaySigns PollingRelay::Signs() const {
   const MonotonicTime now = Clock::now();
@@ -41,11 +40,7 @@ RelaySigns PollingRelay::Signs() const {
 
 RelayStatus PollingRelay::Status() const {
   RelayStatus status;
-  status.state = diagnosis_.state;
-  status.reason = diagnosis_.reason;
-  status.reason_code = diagnosis_.code;
-  status.in_state_for =
-      std::chrono::duration_cast<seconds>(Clock::now() - state_since_);
+  state_log_.Report(Clock::now(), status);
   status.in_flight_records = outbound_.in_flight_records();
   status.in_flight_bytes = outbound_.in_flight_bytes();
   status.max_in_flight_records = config_.window.max_records;

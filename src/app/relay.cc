@@ -6,7 +6,6 @@
 #include <boost/asio/use_awaitable.hpp>
 #include <random>
 
-#include "absl/strings/ascii.h"
 #include "app/initial_snapshot.h"
 #include "base/reason_code.h"
 #include "base/status_macros.h"
@@ -19,7 +18,6 @@ namespace walpost {
 namespace asio = boost::asio;
 using Clock = std::chrono::steady_clock;
 using std::chrono::milliseconds;
-using std::chrono::seconds;
 
 namespace {
 
@@ -33,11 +31,6 @@ constexpr milliseconds kProducerGrace{2000};
 constexpr milliseconds kWatchInterval{250};
 // How often a standby tries to get the slot.
 constexpr milliseconds kStandbyInterval{500};
-
-std::string WithoutDigits(std::string text) {
-  std::erase_if(text, [](unsigned char c) { return absl::ascii_isdigit(c); });
-  return text;
-}
 
 }  // namespace
 
@@ -68,7 +61,7 @@ Relay::Relay(asio::any_io_executor executor, const Config& config,
       watch_timer_(executor),
       backoff_(Backoff::Options{}, std::random_device()()),
       wal_budget_(config.postgres.wal_budget_bytes),
-      state_since_(Clock::now()),
+      state_log_(Clock::now()),
       oldest_since_(Clock::now()),
       brokers_seen_at_(Clock::now()),
       progress_log_(Clock::now()) {}
@@ -256,31 +249,11 @@ asio::awaitable<void> Relay::Watch() {
     PokeCheckpoints();
     source_.OnProgress();
     NoteAcknowledgements();
-    UpdateState();
+    state_log_.Update(Diagnose(Signs()), Clock::now());
     progress_log_.Tick(Clock::now(), pipeline_);
     watch_timer_.expires_after(kWatchInterval);
     co_await watch_timer_.async_wait(kAsTuple);
   }
-}
-
-void Relay::UpdateState() {
-  Diagnosis diagnosis = Diagnose(Signs());
-  if (diagnosis.state == diagnosis_.state &&
-      diagnosis.reason == diagnosis_.reason) {
-    return;
-  }
-  if (diagnosis.state != diagnosis_.state) state_since_ = Clock::now();
-  if (diagnosis.state == RelayState::kStuck) {
-    // Seconds and counts go on; once is enough to log.
-    if (diagnosis.state != diagnosis_.state ||
-        WithoutDigits(diagnosis.reason) != WithoutDigits(diagnosis_.reason)) {
-      spdlog::error("stuck: {}", diagnosis.reason);
-    }
-  } else if (diagnosis.state != diagnosis_.state) {
-    spdlog::info("{}{}{}", ToString(diagnosis.state),
-                 diagnosis.reason.empty() ? "" : ": ", diagnosis.reason);
-  }
-  diagnosis_ = std::move(diagnosis);
 }
 
 void Relay::NoteAcknowledgements() {

@@ -29,6 +29,7 @@
 #include "absl/status/status.h"
 #include "app/checkpoint_keeper.h"
 #include "app/progress_log.h"
+#include "app/state_log.h"
 #include "base/backoff.h"
 #include "config/config.h"
 #include "delivery/diagnosis.h"
@@ -79,7 +80,6 @@ class Relay {
   bool IsHopeless(const absl::Status& status) const;
   void NoteFailure(const absl::Status& status);
   void NoteAcknowledgements();
-  void UpdateState();
   RelaySigns Signs() const;
 
   boost::asio::any_io_executor executor_;
@@ -107,8 +107,7 @@ class Relay {
   std::optional<SlotReport> slot_report_;
   WalBudget wal_budget_;
   WalBudget::Level wal_level_ = WalBudget::Level::kFine;
-  Diagnosis diagnosis_;
-  MonotonicTime state_since_;
+  StateLog state_log_;
   uint64_t acknowledged_before_ = 0;
   Position oldest_position_;  // of what is in flight, and since when
   MonotonicTime oldest_since_;

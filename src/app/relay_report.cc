@@ -8,7 +8,6 @@ namespace walpost {
 
 using Clock = std::chrono::steady_clock;
 using std::chrono::milliseconds;
-using std::chrono::seconds;
 
 RelaySigns Relay::Signs() const {
   const MonotonicTime now = Clock::now();
@@ -52,12 +51,8 @@ RelaySigns Relay::Signs() const {
 RelayStatus Relay::Status() const {
   RelayStatus status;
   status.stoppage = pipeline_.stoppage();
-  status.reason_code = diagnosis_.code;
   checkpoints_.AddTo(status);
-  status.state = diagnosis_.state;
-  status.reason = diagnosis_.reason;
-  status.in_state_for =
-      std::chrono::duration_cast<seconds>(Clock::now() - state_since_);
+  state_log_.Report(Clock::now(), status);
   status.slot = config_.postgres.slot;
   status.system_identifier = source_.system_identifier();
   status.timeline = source_.timeline();
