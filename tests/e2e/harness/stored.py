@@ -67,10 +67,12 @@ class Store:
 
     def _records(self):
         """Keys and values of the topic. As they are: no JSON, for the values are
-        bytes."""
+        bytes. A fetch that waited long would never come to the end of a topic
+        that is written to."""
         printed = subprocess.run(
             ["kcat", "-C", "-q", "-e", "-b", self._kafka.bootstrap, "-t",
-             self.topic, "-o", "beginning", "-f", "%k\\t%S\\t%s"],
+             self.topic, "-o", "beginning", "-X", "fetch.wait.max.ms=20",
+             "-f", "%k\\t%S\\t%s"],
             check=True, capture_output=True, timeout=60).stdout
         while printed:
             key, size, printed = printed.split(b"\t", 2)
