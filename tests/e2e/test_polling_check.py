@@ -104,7 +104,7 @@ def test_missing_privileges_are_named(database, walpost, kafka, topics):
 def test_verbs_about_the_slot_say_that_there_is_none(
         database, walpost, kafka, topics):
     relay = walpost(database, kafka, topics, **_config("delete"))
-    for words in (["init"], ["recover"], ["replay", "--since", "1h"]):
+    for words in (["recover"], ["replay", "--since", "1h"]):
         said = relay.verb(*words)
         assert said.returncode == 2, said
         assert "source: polling" in said.stderr, said
