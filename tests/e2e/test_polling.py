@@ -176,7 +176,9 @@ def test_a_lease_is_renewed_while_kafka_stalls(
     time.sleep(6)  # three leases
     assert holders == [relay.metric("walpost_in_flight_records")
                        for relay in relays]
-    relays[0].wait_unready("(acknowledged|reachable)", 30)
+    # One may hold all of them; the other has nothing to complain of.
+    holder = relays[holders.index(max(holders))]
+    holder.wait_unready("(acknowledged|reachable)", 30)
     own_kafka.thaw()
     _deliver(polled, KafkaReader(own_kafka.bootstrap), topics)
 
