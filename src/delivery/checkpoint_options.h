@@ -20,7 +20,7 @@ struct CheckpointOptions {
   // Least time between two checkpoints while events flow: the most that is
   // sent again after a crash. Without events at most every 10 s, so that a
   // store in the source database does not feed itself.
-  std::chrono::milliseconds interval{1'000};
+  std::chrono::milliseconds interval{200};
 };
 
 }  // namespace walpost

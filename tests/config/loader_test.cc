@@ -237,7 +237,7 @@ const Row kRows[] = {
     {"checkpoint.table", "public.walpost_checkpoint",
      "{checkpoint: {table: a}}", "public.a",
      [](const Config& c) { return c.checkpoint.table; }},
-    {"checkpoint.interval", "1000", "{checkpoint: {interval: 200ms}}", "200",
+    {"checkpoint.interval", "200", "{checkpoint: {interval: 1s}}", "1000",
      [](const Config& c) { return Text(c.checkpoint.interval); }},
     {"replay.window", "0", "{replay: {window: 64KiB}}", "65536",
      [](const Config& c) { return Text(c.postgres.replay.window_bytes); }},

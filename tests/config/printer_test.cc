@@ -80,7 +80,7 @@ checkpoint:
   path: walpost.checkpoint
   topic: walpost.checkpoint
   table: public.walpost_checkpoint
-  interval: 1s
+  interval: 200ms
 replay:
   window: 0
   window_time: 0ms
