@@ -24,16 +24,23 @@ namespace asio = boost::asio;
 constexpr std::chrono::seconds kKafkaTimeout{5};
 
 using Findings = absl::StatusOr<std::vector<Finding>>;
+using Connected = absl::StatusOr<std::unique_ptr<Connection>>;
+
+asio::awaitable<Connected> Connect(asio::any_io_executor executor,
+                                   std::string conninfo,
+                                   bool replication = false) {
+  ConnectionOptions options;
+  options.conninfo = std::move(conninfo);
+  options.application_name = "walpost:check";
+  options.replication = replication;
+  co_return co_await Connection::Connect(executor, options);
+}
 
 asio::awaitable<Findings> CheckPostgres(asio::any_io_executor executor,
                                         const Config& config,
                                         const std::vector<Route>& routes) {
-  ConnectionOptions options;
-  options.conninfo = config.postgres.conninfo;
-  options.application_name = "walpost:check";
-  options.replication = true;
-  absl::StatusOr<std::unique_ptr<Connection>> connection =
-      co_await Connection::Connect(executor, options);
+  Connected connection =
+      co_await Connect(executor, config.postgres.conninfo, true);
   if (!connection.ok()) co_return connection.status();
   Preflight preflight(**connection, config.postgres, config.outbox, routes);
   Findings found = co_await preflight.Run();
@@ -63,11 +70,7 @@ std::vector<Finding> CheckStore(const CheckpointOptions& options) {
 
 asio::awaitable<Findings> CheckPolledTables(asio::any_io_executor executor,
                                             const Config& config) {
-  ConnectionOptions options;
-  options.conninfo = config.postgres.conninfo;
-  options.application_name = "walpost:check";
-  absl::StatusOr<std::unique_ptr<Connection>> connection =
-      co_await Connection::Connect(executor, options);
+  Connected connection = co_await Connect(executor, config.postgres.conninfo);
   if (!connection.ok()) co_return connection.status();
   std::vector<Finding> findings;
   for (const TableOptions& table : config.outbox.tables) {
@@ -85,11 +88,7 @@ asio::awaitable<Findings> CheckStandbys(asio::any_io_executor executor,
                                         const Config& config) {
   std::vector<Finding> findings;
   for (const HostConninfo& host : SplitHosts(config.postgres.conninfo)) {
-    ConnectionOptions options;
-    options.conninfo = host.conninfo;
-    options.application_name = "walpost:check";
-    absl::StatusOr<std::unique_ptr<Connection>> connection =
-        co_await Connection::Connect(executor, options);
+    Connected connection = co_await Connect(executor, host.conninfo);
     if (!connection.ok()) {
       findings.push_back({Severity::kNote, host.host,
                           std::string(connection.status().message()), ""});
@@ -120,11 +119,7 @@ Findings RunCheckPostgres(const Config& config,
 
 asio::awaitable<Findings> CheckPruning(asio::any_io_executor executor,
                                        const Config& config) {
-  ConnectionOptions options;
-  options.conninfo = config.postgres.conninfo;
-  options.application_name = "walpost:check";
-  absl::StatusOr<std::unique_ptr<Connection>> connection =
-      co_await Connection::Connect(executor, options);
+  Connected connection = co_await Connect(executor, config.postgres.conninfo);
   if (!connection.ok()) co_return connection.status();
   const SentProof proof = PrunerOptions(config).proof;
   co_return co_await CheckRetention(**connection, config.outbox.tables, proof);
@@ -187,7 +182,9 @@ int Check(const ConfigArguments& arguments) {
 
   const bool postgres_error =
       Print(RunCheckPostgres(*config, *routes), "Postgres");
-  Print(CheckStore(config->checkpoint), "checkpoint");
+  if (config->source == Source::kWal) {
+    Print(CheckStore(config->checkpoint), "checkpoint");
+  }
   if (config->postgres.failover) {
     Print(RunCheckStandbys(*config), "standbys");
   }

@@ -17,18 +17,9 @@ using std::chrono::milliseconds;
 
 namespace {
 
-constexpr milliseconds kNotReadyPause{50};
-
 std::optional<int64_t> Place(const QueryRows& rows, size_t row, size_t column) {
   if (!rows.Get(row, column)) return std::nullopt;
   return std::stoll(rows.Text(row, column));
-}
-
-Backoff::Options RefusalBackoff(const PollingOptions& options) {
-  Backoff::Options backoff;
-  backoff.initial = options.retry_backoff;
-  backoff.cap = options.retry_backoff_max;
-  return backoff;
 }
 
 }  // namespace
@@ -37,8 +28,7 @@ CursorPoller::CursorPoller(asio::any_io_executor executor, Options options,
                            Outbound& outbound)
     : TablePoller(executor, std::move(options), outbound),
       most_rows_(options_.polling.batch_size),
-      refusal_backoff_(RefusalBackoff(options_.polling),
-                       std::random_device()()) {}
+      refusal_backoff_(RetryBackoff(), std::random_device()()) {}
 
 // While the connection lasts, so does the lock.
 MonotonicTime CursorPoller::purge_at() const {

@@ -21,14 +21,6 @@ constexpr milliseconds kSettleDelay{5};
 constexpr milliseconds kSlow{200};
 // How many slow records may be held, in batches.
 constexpr size_t kMostBatches = 4;
-// While there is no producer to send to, or no room.
-constexpr milliseconds kNotReadyPause{50};
-
-std::vector<std::string> IdsOf(const std::vector<RowFlight::Row>& rows) {
-  std::vector<std::string> ids;
-  for (const RowFlight::Row& row : rows) ids.push_back(row.id);
-  return ids;
-}
 
 }  // namespace
 
@@ -42,8 +34,7 @@ MonotonicTime LeasePoller::purge_at() const {
 }
 
 asio::awaitable<absl::Status> LeasePoller::LookAtTable() {
-  const ClaimSql sql(*table_, options_.polling.lease,
-                     [this](std::string_view text) { return Literal(text); });
+  const ClaimSql sql = MakeClaimSql();
   return_expired_ = sql.ReturnExpired();
   return_expired_at_ = MonotonicTime();
   claim_at_ = MonotonicTime();
@@ -82,8 +73,7 @@ asio::awaitable<absl::Status> LeasePoller::Settle() {
   settle_at_ = MonotonicTime::max();
   const auto finished =
       std::make_unique<RowFlight::Finished>(flight_.TakeFinished());
-  const ClaimSql sql(*table_, options_.polling.lease,
-                     [this](std::string_view text) { return Literal(text); });
+  const ClaimSql sql = MakeClaimSql();
   std::vector<std::string> statements;
   if (!finished->acknowledged.empty()) {
     statements.push_back(sql.MarkPublished(IdsOf(finished->acknowledged)));
@@ -120,8 +110,7 @@ asio::awaitable<absl::Status> LeasePoller::RenewIfDue() {
   if (flight_.in_flight() == 0 || now < lease_.renew_at()) {
     co_return absl::OkStatus();
   }
-  const ClaimSql sql(*table_, options_.polling.lease,
-                     [this](std::string_view text) { return Literal(text); });
+  const ClaimSql sql = MakeClaimSql();
   const std::string renew = sql.Renew(flight_.Ids());
   const absl::Status status = co_await Execute(renew);
   if (status.ok()) lease_.OnRenewed(now);
@@ -149,8 +138,7 @@ bool LeasePoller::MayClaim(MonotonicTime now) const {
 asio::awaitable<absl::Status> LeasePoller::ClaimIfDue() {
   const MonotonicTime sent = Clock::now();
   if (!MayClaim(sent)) co_return absl::OkStatus();
-  const ClaimSql sql(*table_, options_.polling.lease,
-                     [this](std::string_view text) { return Literal(text); });
+  const ClaimSql sql = MakeClaimSql();
   const std::vector<std::string> held = memory_.Held(sent);
   const std::string claim = sql.Claim(portion_.rows(), held);
   absl::StatusOr<QueryRows> rows = co_await Query(claim);

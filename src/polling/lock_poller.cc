@@ -16,23 +16,10 @@ namespace asio = boost::asio;
 using Clock = std::chrono::steady_clock;
 using std::chrono::milliseconds;
 
-namespace {
-
-constexpr milliseconds kNotReadyPause{50};
-
-Backoff::Options KafkaBackoff(const PollingOptions& options) {
-  Backoff::Options backoff;
-  backoff.initial = options.retry_backoff;
-  backoff.cap = options.retry_backoff_max;
-  return backoff;
-}
-
-}  // namespace
-
 LockPoller::LockPoller(asio::any_io_executor executor, Options options,
                        Outbound& outbound)
     : TablePoller(executor, std::move(options), outbound),
-      kafka_backoff_(KafkaBackoff(options_.polling), std::random_device()()) {}
+      kafka_backoff_(RetryBackoff(), std::random_device()()) {}
 
 MonotonicTime LockPoller::purge_at() const {
   return flight_.in_flight() == 0 ? MonotonicTime::max() : deadline_;
@@ -74,8 +61,7 @@ asio::awaitable<absl::Status> LockPoller::Batch() {
   const std::string begin = "BEGIN";
   absl::Status status = co_await Execute(begin);
   if (!status.ok()) co_return status;
-  const ClaimSql sql(*table_, options_.polling.lease,
-                     [this](std::string_view text) { return Literal(text); });
+  const ClaimSql sql = MakeClaimSql();
   const std::vector<std::string> held = memory_.Held(begun);
   const std::string lock = sql.Lock(portion_.rows(), held);
   absl::StatusOr<QueryRows> rows = co_await Query(lock);
@@ -109,16 +95,12 @@ asio::awaitable<absl::Status> LockPoller::Settle() {
   const MonotonicTime now = Clock::now();
   const auto finished =
       std::make_unique<RowFlight::Finished>(flight_.TakeFinished());
-  const ClaimSql sql(*table_, options_.polling.lease,
-                     [this](std::string_view text) { return Literal(text); });
+  const ClaimSql sql = MakeClaimSql();
   std::vector<std::string> statements;
   if (!finished->acknowledged.empty()) {
     kafka_backoff_.Reset();
-    std::vector<std::string> ids;
-    for (const RowFlight::Row& row : finished->acknowledged) {
-      ids.push_back(row.id);
-      memory_.Forget(row.id);
-    }
+    for (const auto& row : finished->acknowledged) memory_.Forget(row.id);
+    const std::vector<std::string> ids = IdsOf(finished->acknowledged);
     statements.push_back(is_delete() ? sql.Delete(ids)
                                      : sql.MarkPublished(ids));
   }

@@ -35,4 +35,10 @@ RowFlight::Finished RowFlight::TakeFinished() {
   return std::exchange(finished_, {});
 }
 
+std::vector<std::string> IdsOf(const std::vector<RowFlight::Row>& rows) {
+  std::vector<std::string> ids;
+  for (const RowFlight::Row& row : rows) ids.push_back(row.id);
+  return ids;
+}
+
 }  // namespace walpost

@@ -78,4 +78,6 @@ class RowFlight {
   Finished finished_;
 };
 
+std::vector<std::string> IdsOf(const std::vector<RowFlight::Row>& rows);
+
 }  // namespace walpost

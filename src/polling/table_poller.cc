@@ -230,9 +230,19 @@ asio::awaitable<absl::Status> TablePoller::ReportIfDue() {
 }
 
 std::string TablePoller::GaugesSql(std::string_view timestamp) {
-  const ClaimSql sql(*table_, options_.polling.lease,
-                     [this](std::string_view text) { return Literal(text); });
-  return sql.Gauges(timestamp);
+  return MakeClaimSql().Gauges(timestamp);
+}
+
+ClaimSql TablePoller::MakeClaimSql() {
+  return ClaimSql(*table_, options_.polling.lease,
+                  [this](std::string_view text) { return Literal(text); });
+}
+
+Backoff::Options TablePoller::RetryBackoff() const {
+  Backoff::Options backoff;
+  backoff.initial = options_.polling.retry_backoff;
+  backoff.cap = options_.polling.retry_backoff_max;
+  return backoff;
 }
 
 // Empty when the row waits for no other.
@@ -281,8 +291,7 @@ void TablePoller::SendRows(const QueryRows& rows, MonotonicTime now,
 
 std::string TablePoller::NoteRefusal(const RowFlight::Refusal& refusal,
                                      MonotonicTime now) {
-  const ClaimSql sql(*table_, options_.polling.lease,
-                     [this](std::string_view text) { return Literal(text); });
+  const ClaimSql sql = MakeClaimSql();
   const uint64_t attempts = refusal.row.attempts + 1;
   const RetrySchedule::Decision decision =
       schedule_.AfterRefusal(attempts, table_->state.can_fail());

@@ -14,6 +14,7 @@
 #include <boost/asio/any_io_executor.hpp>
 #include <boost/asio/awaitable.hpp>
 #include <boost/asio/steady_timer.hpp>
+#include <chrono>
 #include <memory>
 #include <optional>
 #include <string>
@@ -34,6 +35,8 @@
 #include "postgres/table_rows.h"
 
 namespace walpost {
+
+class ClaimSql;
 
 class TablePoller {
  public:
@@ -70,6 +73,9 @@ class TablePoller {
   int server_version() const { return server_version_; }
 
  protected:
+  // Before the next look while there is no producer to send to, or no room.
+  static constexpr std::chrono::milliseconds kNotReadyPause{50};
+
   // Until stopping() and nothing is held; or an error of the connection.
   virtual boost::asio::awaitable<absl::Status> Serve() = 0;
   // The time at which what is in flight must be called back, unless something
@@ -96,6 +102,11 @@ class TablePoller {
                 HoldUp hold_up = HoldUp::kAggregate);
   // The statement that notes a refusal; empty when the table cannot.
   std::string NoteRefusal(const RowFlight::Refusal& refusal, MonotonicTime now);
+
+  // The statements for this table. Not for longer than table_ stays as it is.
+  ClaimSql MakeClaimSql();
+  // For what is tried again as a whole, not row by row.
+  Backoff::Options RetryBackoff() const;
 
   std::string Literal(std::string_view text) {
     return connection_->Literal(text);

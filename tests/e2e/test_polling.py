@@ -8,8 +8,8 @@ import time
 
 import pytest
 
-from harness import KafkaReader
-from harness.polled import PolledOutbox, assert_delivered, sql_file
+from harness import KafkaReader, run_sql_file
+from harness.polled import PolledOutbox, assert_delivered
 from harness.waiting import wait_until
 
 
@@ -304,7 +304,7 @@ def test_a_shutdown_settles_what_is_in_flight(
 
 def test_a_notification_wakes_the_poller(
         polled, walpost, database, kafka, topics, reader):
-    database.execute(sql_file("outbox_notify.sql"))
+    run_sql_file(database, "outbox_notify.sql")
     walpost(database, kafka, topics,
             **polled.sections(interval="10m", notify="walpost_outbox")).run()
     for _ in range(3):

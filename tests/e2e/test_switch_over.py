@@ -5,8 +5,8 @@ import time
 
 import pytest
 
-from harness import note
-from harness.polled import PolledOutbox, assert_delivered, sql_file
+from harness import note, run_sql_file
+from harness.polled import PolledOutbox, assert_delivered
 from harness.waiting import wait_until
 
 _PAUSE_S = 0.02
@@ -80,7 +80,7 @@ def test_p1_p3_from_polling_to_the_wal_and_back(
         time.sleep(2)
 
         # And back.
-        database.execute(sql_file("outbox_mark_published.sql"))
+        run_sql_file(database, "outbox_mark_published.sql")
         _mark_published(database, streamer.slot)
         begin = _rows(database)
         assert streamer.stop() == 0
@@ -97,7 +97,7 @@ def test_p1_p3_from_polling_to_the_wal_and_back(
 
 
 def test_marking_without_a_slot_marks_nothing(polled, database):
-    database.execute(sql_file("outbox_mark_published.sql"))
+    run_sql_file(database, "outbox_mark_published.sql")
     polled.insert(10)
     with pytest.raises(Exception, match="there is no slot nobody"):
         _mark_published(database, "nobody")

@@ -1,6 +1,6 @@
 """Tables that are polled, and what their rows say."""
 
-from harness.paths import REPOSITORY
+from harness.sql_files import run_sql_file
 from harness.waiting import wait_until
 
 # The state of sql/outbox_polling.sql.
@@ -18,7 +18,7 @@ class PolledOutbox:
 
     def __init__(self, database):
         self.database = database
-        database.execute(sql_file("outbox_polling.sql"))
+        run_sql_file(database, "outbox_polling.sql")
         # Its checks keep out what these tests want in.
         database.execute(
             "alter table outbox drop constraint outbox_headers_check, "
@@ -65,10 +65,6 @@ class PolledOutbox:
         return self.database.execute(
             "select id::text, aggregate_type || '/' || aggregate_id, sequence "
             "from outbox order by sequence")
-
-
-def sql_file(name):
-    return (REPOSITORY / "sql" / name).read_text()
 
 
 def assert_delivered(expected, records, most_duplicates=0):
