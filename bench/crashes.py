@@ -21,6 +21,7 @@ import threading
 import time
 
 import latency
+import pgbench
 import rig
 
 
@@ -94,9 +95,7 @@ def measure(servers, database, config, script, options, results):
         walpost.run()
         seconds = int(options.kills * (options.pause + 1.5) + 5)
         load = subprocess.Popen(
-            [rig.postgres_program("pgbench"), "-n", "-f", script, "-c",
-             str(latency.CONNECTIONS), "-j", "1", "-M", "prepared", "-R",
-             str(options.rate), "-T", str(seconds), database.conninfo()],
+            pgbench.command(script, database.conninfo(), seconds, options.rate),
             stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
             cwd=servers.directory)
         for number in range(1, options.kills + 1):

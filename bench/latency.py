@@ -21,13 +21,13 @@ import subprocess
 import threading
 import time
 
+import pgbench
 import rig
 
 TOPIC = "outbox.event.order"
 PARTITIONS = 4
 SLOT = "bench_latency"
 PUBLICATION = "bench"
-CONNECTIONS = 4
 
 DDL = """
 create table outbox (
@@ -128,31 +128,26 @@ def quantile_ms(sorted_us, fraction):
                          int(fraction * len(sorted_us)))] / 1e3
 
 
-def pgbench(servers, database, script, rate, seconds):
-    """Runs the load; returns (transactions, mean and worst lateness in ms)."""
-    command = [rig.postgres_program("pgbench"), "-n", "-f", script, "-c",
-               str(CONNECTIONS), "-j", "1", "-M", "prepared", "-R", str(rate),
-               "-T", str(seconds), database.conninfo()]
-    ran = subprocess.run(command, capture_output=True, text=True, check=True,
-                         cwd=servers.directory)
-    done = int(re.search(r"actually processed: (\d+)", ran.stdout)[1])
-    late = re.search(r"schedule lag: avg ([\d.]+) \(max ([\d.]+)\) ms",
-                     ran.stdout)
-    return done, float(late[1]), float(late[2])
+def run_load(servers, database, script, rate, seconds):
+    """Returns (transactions, mean and worst lateness in ms)."""
+    said = subprocess.run(
+        pgbench.command(script, database.conninfo(), seconds, rate),
+        capture_output=True, text=True, check=True, cwd=servers.directory)
+    return pgbench.transactions(said.stdout), *pgbench.lateness_ms(said.stdout)
 
 
 def measure(servers, database, walpost, script, rate, warm_up_s, seconds):
     """One run at one rate."""
     consumer = Consumer(servers.kafka.bootstrap)
     try:
-        pgbench(servers, database, script, rate, warm_up_s)
+        run_load(servers, database, script, rate, warm_up_s)
         time.sleep(0.5)
         consumer.start()
         before = Histogram(walpost.get("/metrics")[1])
         accounts = rig.Accounts({"walpost": walpost.pid,
                                  "broker": servers.broker_pid})
-        done, late_ms, latest_ms = pgbench(servers, database, script, rate,
-                                           seconds)
+        done, late_ms, latest_ms = run_load(servers, database, script, rate,
+                                            seconds)
         accounts.close()
         rig.wait_until(
             lambda: Histogram(walpost.get("/metrics")[1]).count

@@ -13,29 +13,23 @@ import re
 import shutil
 import statistics
 import subprocess
-import sys
 import tempfile
 import time
 
-REPOSITORY = pathlib.Path(__file__).resolve().parents[1]
-RESULTS = REPOSITORY / "build" / "bench"
-
-sys.dont_write_bytecode = True
-sys.path.insert(0, str(REPOSITORY / "tests" / "e2e"))
-
-# pylint: disable=wrong-import-position
-from harness import Kafka, Postgres, Walpost, wait_until  # noqa: E402
-from harness.paths import postgres_bin  # noqa: E402
-from harness.ports import free_port  # noqa: E402
+from harness import Kafka, Postgres, Walpost, wait_until
+from harness.paths import REPOSITORY
+from harness.ports import free_port
+from pgbench import postgres_program
+from processes import child_named, cpu_seconds, machine_cpu_seconds
 
 __all__ = ["Accounts", "RESULTS", "Results", "Walpost", "free_port", "machine",
-           "metric", "postgres_program", "process_cpu_seconds", "servers",
-           "wait_until"]
+           "metric", "servers", "wait_until"]
+
+RESULTS = REPOSITORY / "build" / "bench"
 
 # The tests' JVM is one that starts quickly; a broker that is measured may use
 # its whole compiler. This variable overrides the command line.
 _BROKER_JVM = "-Xmx1g -Xms256m -XX:TieredStopAtLevel=4"
-_TICKS_PER_SECOND = os.sysconf("SC_CLK_TCK")
 
 
 class Servers:
@@ -45,7 +39,7 @@ class Servers:
         self.directory = directory
         self.postgres = postgres
         self.kafka = kafka
-        self.broker_pid = _child_named("java")
+        self.broker_pid = child_named("java")
 
 
 @contextlib.contextmanager
@@ -65,20 +59,6 @@ def servers(**postgres_settings):
         yield Servers(directory, postgres, kafka)
 
 
-def postgres_program(name):
-    return str(postgres_bin() / name)
-
-
-def process_cpu_seconds(pid):
-    """User and system time of all threads; None when it has ended."""
-    try:
-        stat = pathlib.Path(f"/proc/{pid}/stat").read_text()
-    except (FileNotFoundError, ProcessLookupError):
-        return None
-    fields = stat.rpartition(")")[2].split()
-    return (int(fields[11]) + int(fields[12])) / _TICKS_PER_SECOND
-
-
 class Accounts:
     """CPU time and wall time from construction until `close`.
 
@@ -89,9 +69,9 @@ class Accounts:
     def __init__(self, pids):
         self._pids = dict(pids)
         self._last = {}
-        self._first = {name: process_cpu_seconds(pid) or 0.0
+        self._first = {name: cpu_seconds(pid) or 0.0
                        for name, pid in self._pids.items()}
-        self._machine = _machine_ticks()
+        self._machine = machine_cpu_seconds()
         self._begun = time.monotonic()
         self.elapsed_s = None
         self.machine_busy = None
@@ -105,7 +85,7 @@ class Accounts:
 
     def sample(self):
         for name, pid in self._pids.items():
-            spent = process_cpu_seconds(pid)
+            spent = cpu_seconds(pid)
             if spent is not None:
                 self._last[name] = spent
 
@@ -113,21 +93,13 @@ class Accounts:
         self.elapsed_s = time.monotonic() - self._begun
         self.sample()
         busy, total = (end - begin for end, begin in
-                       zip(_machine_ticks(), self._machine))
+                       zip(machine_cpu_seconds(), self._machine))
         self.machine_busy = busy / total
-        self.machine_cpu_s = busy / _TICKS_PER_SECOND
+        self.machine_cpu_s = busy
         return self
 
     def cpu_s(self, name):
         return self._last.get(name, 0.0) - self._first.get(name, 0.0)
-
-
-def _machine_ticks():
-    """(busy, all) of all cores since boot; waiting for a disk is idle."""
-    first = pathlib.Path("/proc/stat").read_text().split("\n", 1)[0]
-    ticks = [int(field) for field in first.split()[1:9]]
-    idle = ticks[3] + ticks[4]
-    return sum(ticks) - idle, sum(ticks)
 
 
 def metric(page, name):
@@ -187,11 +159,3 @@ def machine():
     return (f"{os.cpu_count()} x {cpu[1] if cpu else platform.machine()}, "
             f"{int(memory[1]) >> 20} GB, Linux {platform.release()}, "
             f"{postgres.stdout.strip()}")
-
-
-def _child_named(name):
-    own = pathlib.Path(f"/proc/{os.getpid()}/task/{os.getpid()}/children")
-    for pid in own.read_text().split():
-        if pathlib.Path(f"/proc/{pid}/comm").read_text().strip() == name:
-            return int(pid)
-    raise RuntimeError(f"no child process {name}")

@@ -20,6 +20,8 @@ import threading
 import time
 
 import rig
+from pgbench import postgres_program
+from processes import cpu_seconds
 
 STORES = ("none", "file", "postgres", "kafka")
 PUBLICATION = "bench"
@@ -85,7 +87,7 @@ class Bench:
             relay.start()
             self._wait_acknowledged(relay, self._rows)
             rate = self._rows / (time.monotonic() - begun)
-            spent = rig.process_cpu_seconds(relay.pid)
+            spent = cpu_seconds(relay.pid)
         self._add(f"drain, {store}", "events/s", rate)
         self._add(f"CPU of walpost, {store}", "s/M",
                   spent * 1e6 / self._rows)
@@ -171,10 +173,10 @@ class Bench:
             with connection.cursor() as cursor:
                 cursor.execute("select pg_backend_pid()")
                 pid = cursor.fetchone()[0]
-                before = rig.process_cpu_seconds(pid)
+                before = cpu_seconds(pid)
                 cursor.execute("select pg_replication_slot_advance(%s, "
                                "pg_current_wal_lsn())", (slot,))
-                spent = rig.process_cpu_seconds(pid) - before
+                spent = cpu_seconds(pid) - before
         self._add("guard slot, CPU", "s/GB", spent / (self._wal_bytes / 1e9))
 
     def snapshot(self):
@@ -190,7 +192,7 @@ class Bench:
         self._database.wait_slot_inactive(slot)
         self._database.execute("select pg_drop_replication_slot(%s)", (slot,))
         begun = time.monotonic()
-        subprocess.run([rig.postgres_program("psql"), "-Xqc",
+        subprocess.run([postgres_program("psql"), "-Xqc",
                         "copy outbox to stdout", self._database.conninfo()],
                        stdout=subprocess.DEVNULL, check=True)
         self._add("COPY TO STDOUT", "rows/s",

@@ -12,10 +12,9 @@ import subprocess
 import threading
 import time
 
-from compare.stage import postgres_program
+import pgbench
 
 TOPIC = "order"
-CONNECTIONS = 4
 
 # A key is written by one connection only, so that `seq` counts its events in
 # commit order. jsonb puts short names first.
@@ -80,10 +79,9 @@ class Consumer:
 
 
 class Load:
-    """pgbench on a schedule that was fixed beforehand (-R).
+    """pgbench on a schedule, so that no wait is left out of the measurement.
 
-    A slow moment makes it late, never slower, so no wait is left out of the
-    measurement. `rate` is of events per second.
+    `rate` is of events per second.
     """
 
     def __init__(self, stage, outbox, rate, seconds, rows_per_transaction=1):
@@ -94,10 +92,8 @@ class Load:
         script.write_text(_TRANSACTION.format(
             rows_per_transaction=rows_per_transaction))
         self._process = subprocess.Popen(
-            [postgres_program("pgbench"), "-n", "-f", str(script), "-c",
-             str(CONNECTIONS), "-j", "1", "-M", "prepared", "-R",
-             str(rate / rows_per_transaction), "-T", str(seconds),
-             outbox.conninfo("postgres")],
+            pgbench.command(script, outbox.conninfo("postgres"), seconds,
+                            rate / rows_per_transaction),
             stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
             cwd=directory)
 
@@ -109,10 +105,9 @@ class Load:
         said = self._process.communicate()[0]
         if self._process.returncode != 0:
             raise RuntimeError(f"pgbench failed:\n{said}")
-        done = int(re.search(r"actually processed: (\d+)", said)[1])
-        late = re.search(r"schedule lag: avg ([\d.]+)", said)
-        events = done * self._rows_per_transaction
-        return events, events / self._seconds, float(late[1])
+        events = pgbench.transactions(said) * self._rows_per_transaction
+        late_ms, _ = pgbench.lateness_ms(said)
+        return events, events / self._seconds, late_ms
 
     def stop(self):
         if self.running():

@@ -18,7 +18,8 @@ from harness.process import Process
 
 from compare import debezium, polling
 from compare.outbox import PUBLICATION
-from compare.stage import bench_program, postgres_program
+from compare.stage import bench_program
+from pgbench import postgres_program
 from compare.watch import RELAY_ROLE
 
 

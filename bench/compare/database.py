@@ -2,15 +2,13 @@
 business transaction that writes the event.
 """
 
-import re
 import subprocess
 import time
 
 from compare.live import Live
 from compare.outbox import Outbox
-from compare.stage import postgres_program
+import pgbench
 
-CONNECTIONS = 4
 # Of pgbench: 100,000 accounts, few enough that after the warm-up most of their
 # pages have been written to the WAL in full since the last checkpoint.
 _SCALE = 1
@@ -123,27 +121,24 @@ def _pgbench(stage, outbox, seconds, event, watch=None):
     script = directory / "business.sql"
     script.write_text(_BUSINESS.format(scale=_SCALE, event=event))
     conninfo = outbox.conninfo("postgres")
-    subprocess.run([postgres_program("pgbench"), "-i", "-q", "-s", str(_SCALE),
-                    conninfo], check=True, capture_output=True)
+    subprocess.run([pgbench.postgres_program("pgbench"), "-i", "-q", "-s",
+                    str(_SCALE), conninfo], check=True, capture_output=True)
     outbox.database.execute("checkpoint")
-    command = [postgres_program("pgbench"), "-n", "-f", str(script), "-c",
-               str(CONNECTIONS), "-j", "1", "-M", "prepared", conninfo, "-T"]
-    subprocess.run([*command, str(max(1, seconds // 5))], check=True,
-                   capture_output=True, cwd=directory)
+    subprocess.run(pgbench.command(script, conninfo, max(1, seconds // 5)),
+                   check=True, capture_output=True, cwd=directory)
     wal_before = outbox.wal_bytes()
     if watch is not None:
         watch.mark()
-    said = subprocess.run([*command, str(seconds)], check=True, text=True,
-                          capture_output=True, cwd=directory).stdout
+    said = subprocess.run(pgbench.command(script, conninfo, seconds),
+                          check=True, text=True, capture_output=True,
+                          cwd=directory).stdout
     if watch is not None:
         watch.close()
-    done = int(re.search(r"actually processed: (\d+)", said)[1])
     return {
-        "transactions_per_s": float(re.search(r"tps = ([\d.]+)", said)[1]),
-        "latency_ms": float(
-            re.search(r"latency average = ([\d.]+)", said)[1]),
+        "transactions_per_s": pgbench.per_second(said),
+        "latency_ms": pgbench.latency_ms(said),
         "wal_bytes_per_transaction":
-            (outbox.wal_bytes() - wal_before) / done,
+            (outbox.wal_bytes() - wal_before) / pgbench.transactions(said),
     }
 
 

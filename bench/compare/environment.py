@@ -9,8 +9,8 @@ import subprocess
 from harness.paths import walpost_binary
 
 from compare import debezium
-from compare.stage import (BROKER_JVM, POSTGRES_SETTINGS, REPOSITORY,
-                           postgres_program)
+from compare.stage import BROKER_JVM, POSTGRES_SETTINGS, REPOSITORY
+from pgbench import postgres_program
 
 
 def describe():

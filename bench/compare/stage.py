@@ -14,10 +14,11 @@ import tempfile
 import time
 
 from harness import Kafka, Postgres, wait_until
-from harness.paths import REPOSITORY, postgres_bin
+from harness.paths import REPOSITORY
 
 from compare.broker_log import BrokerLog
 from compare.watch import RELAY_ROLE, Watch
+from processes import child_named
 
 AGGREGATE_TYPES = ("order", "invoice", "payment", "shipment")
 PARTITIONS = 4
@@ -37,7 +38,7 @@ class Stage:
         self.directory = directory
         self.postgres = postgres
         self.kafka = kafka
-        self._broker_pid = _child_named("java")
+        self._broker_pid = child_named("java")
         self._numbers = itertools.count(1)
         with contextlib.closing(postgres.connect()) as connection:
             with connection.cursor() as cursor:
@@ -97,10 +98,6 @@ def servers():
         yield Stage(directory, postgres, kafka)
 
 
-def postgres_program(name):
-    return str(postgres_bin() / name)
-
-
 def bench_program(name):
     """A contender's program, built from bench/programs."""
     directory = pathlib.Path(os.environ.get(
@@ -115,11 +112,3 @@ def bench_program(name):
 def settle(seconds=1.0):
     """Lets the machine come to rest between two runs."""
     time.sleep(seconds)
-
-
-def _child_named(name):
-    own = pathlib.Path(f"/proc/{os.getpid()}/task/{os.getpid()}/children")
-    for pid in own.read_text().split():
-        if pathlib.Path(f"/proc/{pid}/comm").read_text().strip() == name:
-            return int(pid)
-    raise RuntimeError(f"no child process {name}")

@@ -8,12 +8,11 @@
   background  the rest of Postgres: checkpointer, WAL writer, autovacuum
 """
 
-import os
 import pathlib
-import re
 import time
 
-_TICKS_PER_SECOND = os.sysconf("SC_CLK_TCK")
+from processes import (children, cpu_seconds, machine_cpu_seconds,
+                       peak_memory)
 
 # Contenders connect to Postgres as this role, so that their backends are known
 # by the title of the process.
@@ -48,11 +47,11 @@ class Watch:
         """The accounts begin here."""
         self.sample()
         self._before = dict(self._spent)
-        self._machine_before = machine_ticks()
+        self._machine_before = machine_cpu_seconds()
         self._begun = time.monotonic()
 
     def sample(self):
-        for pid in _children(self._postmaster):
+        for pid in children(self._postmaster):
             if self._roles.get(pid) not in ("walsender", "backends"):
                 self._roles[pid] = _role(pid)
         for pid, role in self._roles.items():
@@ -66,7 +65,7 @@ class Watch:
         self.elapsed_s = time.monotonic() - self._begun
         self.sample()
         busy, total = (after - before for after, before in
-                       zip(machine_ticks(), self._machine_before))
+                       zip(machine_cpu_seconds(), self._machine_before))
         self.machine_busy = busy / total if total else 0.0
         return self
 
@@ -75,39 +74,6 @@ class Watch:
         return sum(spent - self._before.get(pid, 0.0)
                    for pid, spent in self._spent.items()
                    if self._roles[pid] == role)
-
-
-def cpu_seconds(pid):
-    """User and system time of all threads; None when it has ended."""
-    try:
-        stat = pathlib.Path(f"/proc/{pid}/stat").read_text()
-    except (FileNotFoundError, ProcessLookupError):
-        return None
-    fields = stat.rpartition(")")[2].split()
-    return (int(fields[11]) + int(fields[12])) / _TICKS_PER_SECOND
-
-
-def peak_memory(pid):
-    """The most it has been resident with, in bytes; 0 when it has ended."""
-    try:
-        status = pathlib.Path(f"/proc/{pid}/status").read_text()
-    except (FileNotFoundError, ProcessLookupError):
-        return 0
-    found = re.search(r"VmHWM:\s+(\d+) kB", status)
-    return int(found[1]) * 1024 if found else 0
-
-
-def machine_ticks():
-    """(busy, all) of all cores since boot; waiting for a disk is idle."""
-    first = pathlib.Path("/proc/stat").read_text().split("\n", 1)[0]
-    ticks = [int(field) for field in first.split()[1:9]]
-    idle = ticks[3] + ticks[4]
-    return sum(ticks) - idle, sum(ticks)
-
-
-def _children(pid):
-    listing = pathlib.Path(f"/proc/{pid}/task/{pid}/children")
-    return [int(child) for child in listing.read_text().split()]
 
 
 def _role(pid):

@@ -2,21 +2,16 @@
 
 import pathlib
 import struct
-import sys
 import tempfile
 import unittest
 import xml.etree.ElementTree
 
-sys.dont_write_bytecode = True
-sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[2] / "bench"))
-
-# pylint: disable=wrong-import-position
-from compare import charts, contenders, plan, report, sections  # noqa: E402
-from compare.broker_log import BrokerLog  # noqa: E402
-from compare.consumer import latencies_ms  # noqa: E402
-from compare.figures import (Rows, Spread, percentiles,  # noqa: E402
+from compare import charts, contenders, plan, report, sections
+from compare.broker_log import BrokerLog
+from compare.consumer import latencies_ms
+from compare.figures import (Rows, Spread, percentiles,
                              quantile, short)
-from compare.records import Records  # noqa: E402
+from compare.records import Records
 
 RUN = {"level": "short", "at": "2026-11-21T12:00:00", "round": 1}
 
