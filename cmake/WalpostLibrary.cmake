@@ -14,4 +14,5 @@ function(walpost_library name)
   add_library(walpost_${name} STATIC ${sources})
   target_link_libraries(walpost_${name}
     PUBLIC walpost_compiler ${ARG_DEPENDS})
+  walpost_precompile(walpost_${name})
 endfunction()

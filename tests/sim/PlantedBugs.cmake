@@ -36,6 +36,7 @@ function(planted_bug name)
     add_executable(${target} ${mutant})
   endif()
   target_link_libraries(${target} PRIVATE walpost_planted_bug walpost_sim)
+  walpost_precompile(${target})
   add_dependencies(unit_tests ${target})
   add_test(NAME unit.sim.mutant.${name} COMMAND ${target} "${BUG_FINDS}")
   set_tests_properties(unit.sim.mutant.${name} PROPERTIES
