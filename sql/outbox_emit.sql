@@ -6,7 +6,13 @@
 --     'order', '4711', 'OrderPlaced', '{"total": "44.98"}');
 --
 -- Part of the caller's transaction, like an INSERT: rolled back, it was never
--- there. walpost publishes it when configured with
+-- there. In a statement that is sent anyway it costs no round trip; one event
+-- for each row:
+--
+--   insert into orders (id, total) values ($1, $2)
+--   returning public.outbox_emit('order', id::text, 'OrderPlaced', $3::json);
+--
+-- walpost publishes it when configured with
 --
 --   outbox: {messages: {prefix: outbox}}
 --

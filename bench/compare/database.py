@@ -2,6 +2,8 @@
 business transaction that writes the event.
 """
 
+import dataclasses
+import json
 import subprocess
 import time
 
@@ -23,35 +25,43 @@ begin;
 update pgbench_accounts set abalance = abalance + :delta where aid = :aid;
 select abalance from pgbench_accounts where aid = :aid;
 insert into pgbench_history (tid, bid, aid, delta, mtime)
-values (1, 1, :aid, :delta, current_timestamp);
+values (1, 1, :aid, :delta, current_timestamp){returning};
 {event}
 end;
 """
 
-_PAYLOAD = """jsonb_build_object('account', :aid::int, 'delta', :delta::int,
-  'remark', repeat('please leave it with the neighbours ', 5))"""
+# What the application has made and sends: the payload of the row, and the
+# message that has it, an id and the rest in it. It is always the same one, for
+# nobody reads it here.
+_PAYLOAD = json.dumps({"account": 4711, "delta": -42, "remark":
+                       "please leave it with the neighbours " * 5})
+_MESSAGE = json.dumps({"id": "2f1c9d1e-7a55-4a52-9b1b-0d6b6a6f3c11",
+                       "aggregate_type": "order", "aggregate_id": "4711",
+                       "type": "BalanceChanged",
+                       "payload": json.loads(_PAYLOAD)})
 
-_INSERT = f"""\
+_INSERT = """\
 insert into outbox (aggregate_type, aggregate_id, type, payload)
-values ('order', :aid::int::text, 'BalanceChanged', {_PAYLOAD});"""
+values ('order', :aid::int::text, 'BalanceChanged', :payload::jsonb);"""
+_EMIT = "pg_logical_emit_message(true, 'outbox', :message)"
 
-_MESSAGE = f"""\
-select pg_logical_emit_message(true, 'outbox', jsonb_build_object(
-  'id', gen_random_uuid(), 'aggregate_type', 'order', 'aggregate_id',
-  :aid::int::text, 'type', 'BalanceChanged', 'payload', {_PAYLOAD})::text);"""
 
-# How a business transaction can say what happened.
+@dataclasses.dataclass(frozen=True)
+class Event:
+    """How a business transaction can say what happened."""
+
+    title: str
+    statement: str = ""
+    returning: str = ""  # of a statement that is there anyway
+
+
 EVENTS = {
-    "nothing": "",
-    "row": _INSERT,
-    "row-polled": _INSERT,  # with the index that serves pollers
-    "message": _MESSAGE,
-}
-EVENT_TITLES = {
-    "nothing": "no event",
-    "row": "a row in the outbox",
-    "row-polled": "a row, and the index for pollers",
-    "message": "pg_logical_emit_message",
+    "nothing": Event("no event"),
+    "row": Event("a row in the outbox", _INSERT),
+    "row-polled": Event("a row, and the index for pollers", _INSERT),
+    "message": Event("pg_logical_emit_message", f"select {_EMIT};"),
+    "message-returning": Event("the same, in RETURNING of a business statement",
+                               returning=f" returning {_EMIT}"),
 }
 
 
@@ -108,7 +118,7 @@ def _neighbour(stage, outbox, name, seconds, relay_pid):
     watch = stage.watch()
     if relay_pid is not None:
         watch.follow(relay_pid)
-    figures = _pgbench(stage, outbox, seconds, "", watch)
+    figures = _pgbench(stage, outbox, seconds, EVENTS["nothing"], watch)
     return {"contender": name, **figures,
             "relay_cpu": watch.cpu_s("relay") / watch.elapsed_s,
             "walsender_cpu": watch.cpu_s("walsender") / watch.elapsed_s,
@@ -119,17 +129,21 @@ def _pgbench(stage, outbox, seconds, event, watch=None):
     """As fast as it goes; the first fifth does not count."""
     directory = stage.new_directory("pgbench")
     script = directory / "business.sql"
-    script.write_text(_BUSINESS.format(scale=_SCALE, event=event))
+    script.write_text(_BUSINESS.format(
+        scale=_SCALE, event=event.statement, returning=event.returning))
     conninfo = outbox.conninfo("postgres")
     subprocess.run([pgbench.postgres_program("pgbench"), "-i", "-q", "-s",
                     str(_SCALE), conninfo], check=True, capture_output=True)
     outbox.database.execute("checkpoint")
-    subprocess.run(pgbench.command(script, conninfo, max(1, seconds // 5)),
+    variables = {"payload": _PAYLOAD, "message": _MESSAGE}
+    subprocess.run(pgbench.command(script, conninfo, max(1, seconds // 5),
+                                   variables=variables),
                    check=True, capture_output=True, cwd=directory)
     wal_before = outbox.wal_bytes()
     if watch is not None:
         watch.mark()
-    said = subprocess.run(pgbench.command(script, conninfo, seconds),
+    said = subprocess.run(pgbench.command(script, conninfo, seconds,
+                                          variables=variables),
                           check=True, text=True, capture_output=True,
                           cwd=directory).stdout
     if watch is not None:

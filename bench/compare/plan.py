@@ -11,10 +11,12 @@ from compare.sections import shape_words
 CEILINGS = ("pg_recvlogical", "discard", "produce")
 SMOKE = ("walpost", "naive-100ms")
 RELAYS = ("walpost", "naive-100ms", "debezium", "debezium-tuned")
-# Joined to the relays by --polling.
+# walpost without the WAL: one of each in the main scenarios, and with --polling
+# in all.
 STRATEGIES = ("claim", "delete", "cursor")
+POLLING = tuple(f"polling-{strategy}-100ms" for strategy in STRATEGIES)
 INTERVALS = ("1000ms", "100ms", "10ms", "notify")
-EVENTS = ("nothing", "row", "row-polled", "message")
+EVENTS = ("nothing", "row", "row-polled", "message", "message-returning")
 
 
 @dataclasses.dataclass(frozen=True)
@@ -65,13 +67,15 @@ def _short():
 
 def _core():
     return [
-        _drain(500_000, 100, 250, RELAYS, 3),
+        _drain(500_000, 100, 250, (*RELAYS, *POLLING), 3),
         _drain(200_000, 1, 250, RELAYS, 3),
         _drain(1_000_000, 1_000_000, 250, RELAYS, 3),
         _drain(200_000, 100, 1_000, RELAYS, 3),
         _drain(50_000, 100, 10_000, RELAYS, 3),
-        *_steady(RELAYS, rounds=3, warm_up_s=25, seconds=20),
-        Group("cold_start", {}, RELAYS, 3),
+        *_steady((*RELAYS, *POLLING, "polling-claim-notify"), rounds=3,
+                 warm_up_s=15, seconds=20, rates=(1000,)),
+        *_steady(RELAYS, rounds=3, warm_up_s=25, seconds=20, rates=(5000,)),
+        Group("cold_start", {}, (*RELAYS, "polling-claim-100ms"), 3),
         Group("recovery", {"before_s": 10, "after_s": 25}, RELAYS, 3),
         *_database(RELAYS, rounds=3, seconds=15),
         *_held_snapshot(RELAYS, rounds=1, seconds=30),
@@ -129,7 +133,8 @@ def groups(level, only=(), contenders=(), rounds=None, rows=None,
             continue
         names = group.contenders
         if polling and group.scenario != "insert":
-            names += polling_names(level, group.scenario)
+            names = tuple(dict.fromkeys(
+                (*names, *polling_names(level, group.scenario))))
         if contenders and group.scenario != "insert":
             names = tuple(dict.fromkeys((*contenders, *_baseline(group))))
             if group.scenario != "drain":
@@ -147,8 +152,10 @@ def groups(level, only=(), contenders=(), rounds=None, rows=None,
 def polling_names(level, scenario):
     """A backlog does not wait for an interval: one is enough to drain it."""
     every = level == "full" and scenario != "drain"
+    if not every:
+        return POLLING
     return tuple(f"polling-{strategy}-{interval}" for strategy in STRATEGIES
-                 for interval in (INTERVALS if every else ("100ms",)))
+                 for interval in INTERVALS)
 
 
 def _baseline(group):

@@ -4,7 +4,7 @@ import shutil
 
 from compare.charts import Bar, bar_chart
 from compare.contenders import NAMES, title
-from compare.database import EVENT_TITLES, NO_RELAY
+from compare.database import EVENTS, NO_RELAY
 from compare.figures import Rows, short
 from compare.plan import CEILINGS
 from compare.prose import CONDITIONS, NOT_MEASURED
@@ -51,7 +51,7 @@ def table(header, lines):
 def label(name):
     if name == NO_RELAY:
         return "no relay"
-    return EVENT_TITLES.get(name) or title(name)
+    return EVENTS[name].title if name in EVENTS else title(name)
 
 
 def ceiling(rows):
@@ -159,7 +159,7 @@ def _table(section, rows):
 
 def _ordered(rows):
     """walpost first, ceilings last, the others as the registry has them."""
-    known = [*_BASELINES.values(), *NAMES, *EVENT_TITLES]
+    known = [*_BASELINES.values(), *NAMES, *EVENTS]
     return sorted(rows.values("contender"),
                   key=lambda name: (name in CEILINGS,
                                     known.index(name.partition("+")[0]), name))
