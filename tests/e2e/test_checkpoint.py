@@ -57,7 +57,7 @@ def test_p5_a_transaction_goes_on_in_its_middle(
     database.execute(
         "insert into outbox (aggregate_type, aggregate_id, payload, sequence) "
         "select 'order', 'key-' || n % 100, to_jsonb(n), n "
-        "from generate_series(1, 100000) n")
+        "from generate_series(1, 60000) n")
     end = database.current_lsn()
     wait_until(lambda: relay.metric("walpost_acknowledged_records_total")
                > 20000, "the first records", pause=0.01)

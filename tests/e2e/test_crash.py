@@ -39,7 +39,7 @@ def test_p1_p3_walpost_is_killed_amid_a_large_transaction(
     database.execute(
         "insert into outbox (aggregate_type, aggregate_id, payload, sequence) "
         "select 'order', 'key-' || n % 100, to_jsonb(n), n "
-        "from generate_series(1, 200000) n")
+        "from generate_series(1, 60000) n")
     end = database.current_lsn()
     wait_until(lambda: relay.metric("walpost_acknowledged_records_total"),
                "the first records", pause=0.01)

@@ -1,19 +1,13 @@
 """A private Apache Kafka broker."""
 
-import base64
 import pathlib
-import secrets
 import signal
 import subprocess
 
-from harness.paths import kafka_jars
+from harness.kafka_java import answers, format_folder, java, new_id
 from harness.ports import free_port
 from harness.process import Process
 from harness.waiting import wait_until
-
-# Small and quick to start; a test is over before the big compiler pays.
-_JVM = ["-Xmx512m", "-Xms128m", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1",
-        "-Xshare:auto"]
 
 _LOG4J = """\
 rootLogger.level = warn
@@ -42,17 +36,17 @@ class Kafka:
         self._directory = pathlib.Path(directory)
         self._directory.mkdir(parents=True)
         self._process = None
-        self._jvm = [*_JVM, *jvm]
-        self._cluster_id = cluster_id or new_cluster_id()
+        self._jvm = jvm
         self._controller = controller or f"127.0.0.1:{free_port()}"
         self.bootstrap = f"127.0.0.1:{free_port()}"
         self.behind_port = free_port() if advertised_port else None
         self._config = self._directory / "server.properties"
-        self._config.write_text(_lines(
-            self._properties(partitions) | self._behind(advertised_port)
-            | (properties or {})))
+        settings = (self._properties(partitions)
+                    | self._behind(advertised_port) | (properties or {}))
+        self._config.write_text(_lines(settings))
         (self._directory / "log4j2.properties").write_text(_LOG4J)
-        self._format()
+        format_folder(settings["log.dirs"], settings["node.id"],
+                      cluster_id or new_id())
 
     def start(self, seconds=120):
         return self.launch().wait_started(seconds)
@@ -60,9 +54,9 @@ class Kafka:
     def launch(self):
         """Starts it, and does not wait."""
         self._process = Process(
-            ["java", *self._jvm, f"-Dlog4j2.configurationFile={self._directory}"
-             "/log4j2.properties", "-cp", _class_path(), "kafka.Kafka",
-             self._config],
+            java("kafka.Kafka", self._config,
+                 jvm=[*self._jvm, "-Dlog4j2.configurationFile="
+                      f"{self._directory}/log4j2.properties"]),
             self._directory / "kafka.log", cwd=self._directory)
         return self
 
@@ -98,22 +92,10 @@ class Kafka:
         if not self._process.running():
             raise RuntimeError("Kafka ended while starting:\n" +
                                self._process.log_tail())
-        asked = subprocess.run(
-            ["kcat", "-b", self.bootstrap, "-L", "-J", "-m", "2"],
-            capture_output=True, text=True)
-        return asked.returncode == 0 and '"brokers":[{' in asked.stdout
+        return answers(self.bootstrap)
 
     def delete_topic(self, name):
         delete_topic(self.bootstrap, name)
-
-    def _format(self):
-        formatting = Process(
-            ["java", *_JVM, "-cp", _class_path(), "kafka.tools.StorageTool",
-             "format", "-t", self._cluster_id, "-c", self._config],
-            self._directory / "format.log")
-        if formatting.wait(120) != 0:
-            raise RuntimeError("Kafka's StorageTool failed:\n" +
-                               formatting.log_tail())
 
     def _properties(self, partitions):
         return {
@@ -156,12 +138,6 @@ class Kafka:
                 ("listener.security.protocol.map", "BEHIND:PLAINTEXT"))}
 
 
-def new_cluster_id():
-    # Its text must not begin with a dash: that would be an option.
-    cluster = base64.urlsafe_b64encode(b"w" + secrets.token_bytes(15))
-    return cluster.decode().rstrip("=")
-
-
 def create_topic(bootstrap, name, partitions, **config):
     """Creates a topic by hand; settings like max_message_bytes=1000."""
     settings = [word for key, value in config.items()
@@ -176,14 +152,9 @@ def delete_topic(bootstrap, name):
 
 def _topic_command(bootstrap, *words):
     subprocess.run(
-        ["java", *_JVM, "-cp", _class_path(),
-         "org.apache.kafka.tools.TopicCommand", "--bootstrap-server",
-         bootstrap, *words],
+        java("org.apache.kafka.tools.TopicCommand", "--bootstrap-server",
+             bootstrap, *words),
         check=True, capture_output=True, timeout=60)
-
-
-def _class_path():
-    return f"{kafka_jars()}/*"
 
 
 def _lines(properties):

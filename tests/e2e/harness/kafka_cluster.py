@@ -4,8 +4,8 @@ import json
 import pathlib
 import subprocess
 
-from harness.kafka import (Kafka, create_topic, delete_topic,
-                           new_cluster_id)
+from harness.kafka import Kafka, create_topic, delete_topic
+from harness.kafka_java import new_id
 from harness.ports import free_port
 from harness.proxy import Proxy
 from harness.waiting import wait_until
@@ -27,7 +27,7 @@ class KafkaCluster:
         controllers = [f"127.0.0.1:{free_port()}" for _ in range(nodes)]
         voters = ",".join(f"{number}@{address}" for number, address
                           in enumerate(controllers, 1))
-        cluster_id = new_cluster_id()
+        cluster_id = new_id()
         ports = [free_port() for _ in range(nodes)]
         self.nodes = [
             Kafka(directory / f"node-{number}", partitions,

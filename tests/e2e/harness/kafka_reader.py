@@ -1,9 +1,12 @@
 """Reading back, with a client that is not ours."""
 
 import dataclasses
+import functools
 import json
 import subprocess
 import typing
+
+from harness.waiting import wait_until
 
 
 @dataclasses.dataclass(frozen=True)
@@ -25,7 +28,7 @@ class Record:
             raise KeyError(f"{len(values)} headers {name} in {self}")
         return values[0]
 
-    @property
+    @functools.cached_property
     def id(self):
         return self.header("id").decode()
 
@@ -42,7 +45,7 @@ class Record:
     def _has(self, header):
         return any(name == header for name, _ in self.headers)
 
-    @property
+    @functools.cached_property
     def position(self):
         return self.header("walpost-position").decode()
 
@@ -85,10 +88,19 @@ class KafkaReader:
             self._kcat("-L", "-t", topic))["topics"])
         words = [word for partition in entry["partitions"]
                  for word in ("-t", f"{topic}:{partition['partition']}:-1")]
-        ends = json.loads(self._kcat("-Q", *words))[topic]
+        ends = wait_until(lambda: self._query(words), "leaders of " + topic)
         return {int(number): partition["offset"]
-                for number, partition in ends.items()
+                for number, partition in ends[topic].items()
                 if isinstance(partition, dict)}
+
+    def _query(self, words):
+        """Offsets; None while partitions that were just made have no leader."""
+        try:
+            return json.loads(self._kcat("-Q", *words))
+        except RuntimeError as failure:
+            if "Not leader" not in str(failure):
+                raise
+            return None
 
     def _kcat(self, *arguments):
         asked = subprocess.run(
