@@ -1,7 +1,8 @@
 """Servers and databases for the tests, and their end.
 
 Each file of tests shares one Postgres and one Kafka; each test has a database,
-a slot and topics of its own. A test that harms a server starts one of its own.
+a slot and topics of its own. A test that harms Postgres starts one of its own;
+those that harm Kafka share another, one after the other.
 """
 
 import contextlib
@@ -97,12 +98,20 @@ def own_postgres(directory):
     server.close()
 
 
-@pytest.fixture
-def own_kafka(directory):
-    """A broker that the test may harm."""
-    broker = Kafka(directory / "kafka").start()
+@pytest.fixture(scope="module")
+def harmed_kafka(module_directory):
+    """The broker behind `own_kafka`."""
+    broker = Kafka(module_directory / "harmed-kafka").start()
     yield broker
     broker.close()
+
+
+@pytest.fixture
+def own_kafka(harmed_kafka):
+    """A broker that the test may harm; the file's next such test has it again,
+    mended."""
+    yield harmed_kafka
+    harmed_kafka.mend()
 
 
 @pytest.fixture

@@ -18,7 +18,7 @@ def relay(walpost, database, kafka_cluster, outbox, topics):
 
 
 def _load(outbox, seed):
-    return Load(outbox, seed, pause=0.02)
+    return Load(outbox, seed, pause=0.04)
 
 
 def _acknowledged(relay):

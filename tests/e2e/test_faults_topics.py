@@ -65,7 +65,7 @@ def test_p1_p2_a_topic_is_deleted_and_made_again_by_the_broker(
     with Load(outbox, 1, pause=0.01):
         wait_until(lambda: len(_in_kafka(kafka, topic)) > 100
                    if topic in KafkaReader(kafka.bootstrap).topics(topics)
-                   else False, "records")
+                   else False, "records", pause=0.3)
         kafka.delete_topic(topic)
         # The broker may take some more before it drops the log.
         time.sleep(1)
@@ -86,7 +86,7 @@ def test_p1_p2_p10_a_topic_is_deleted_and_made_again_by_hand(
     relay = walpost(database, strict_kafka, topics).run()
     with Load(outbox, 2, pause=0.02):
         wait_until(lambda: len(_in_kafka(strict_kafka, topic)) > 100,
-                   "records")
+                   "records", pause=0.3)
         strict_kafka.delete_topic(topic)
         begun = time.monotonic()
         time.sleep(1)

@@ -54,7 +54,8 @@ def test_p1_initial_snapshot_with_writers_and_a_crash(
     relay = walpost(database, kafka, topics, **sections)
     with Load(outbox, "snapshot", pause=0.01):
         slow.start()
-        wait_until(lambda: len(_read(kafka, topics)) > 100, "the first rows")
+        wait_until(lambda: len(_read(kafka, topics)) > 100, "the first rows",
+                   pause=0.2)
         slow.kill()
         assert database.confirmed_lsn(database.name) is None, "it came too late"
         first = len(_read(kafka, topics))
@@ -188,7 +189,8 @@ def test_p9_recover_can_start_over_after_a_crash(walpost, database, kafka,
     _drop(database)
     _fill(database, 50000)
     recovering = slow.spawn("recover", "--order-by", "sequence")
-    wait_until(lambda: len(_read(kafka, topics)) > 500, "recovered rows")
+    wait_until(lambda: len(_read(kafka, topics)) > 500, "recovered rows",
+               pause=0.2)
     recovering.send(signal.SIGKILL)
     recovering.wait(10)
     assert database.confirmed_lsn(database.name) is None

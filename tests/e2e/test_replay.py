@@ -329,7 +329,8 @@ def test_a_guard_slot_that_is_gone_is_made_anew(relay, database, outbox):
                      (_guard(database),))
     wait_until(lambda: database.confirmed_lsn(_guard(database)) is not None,
                "another guard slot")
-    assert relay.log().count("made guard slot") == 2
+    wait_until(lambda: relay.log().count("made guard slot") == 2,
+               "the log to say so")
 
 
 def test_a_guard_slot_that_is_lost_is_named(walpost, own_postgres,

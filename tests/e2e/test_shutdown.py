@@ -30,7 +30,7 @@ def small_window():
 
 def test_p10_sigterm_under_load(walpost, database, kafka, outbox, topics):
     relay = walpost(database, kafka, topics).run()
-    with Load(outbox, seed=1):
+    with Load(outbox, seed=1, pause=0.002):
         for _ in range(3):
             time.sleep(1)
             begun = time.monotonic()
@@ -110,7 +110,7 @@ def test_p10_postgres_fast_shutdown_while_kafka_is_frozen(
 def test_slow_kafka_does_not_cost_the_connection(
         walpost, database, own_kafka, outbox, topics, small_window):
     relay = walpost(database, own_kafka, topics, delivery=small_window,
-            postgres={"wal_sender_timeout": "2s"}).run()
+            postgres={"wal_sender_timeout": "4s"}).run()
 
     def walsender():
         return database.value(
@@ -129,7 +129,7 @@ def test_slow_kafka_does_not_cost_the_connection(
 def test_p3_broker_stops_and_comes_back(walpost, database, own_kafka, outbox,
                                         topics):
     relay = walpost(database, own_kafka, topics).run()
-    with Load(outbox, seed=4):
+    with Load(outbox, seed=4, pause=0.005):
         time.sleep(1)
         own_kafka.stop()
         time.sleep(2)
@@ -142,7 +142,7 @@ def test_p3_broker_stops_and_comes_back(walpost, database, own_kafka, outbox,
 def test_p3_broker_freezes_and_thaws(walpost, database, own_kafka, outbox,
                                      topics):
     relay = walpost(database, own_kafka, topics).run()
-    with Load(outbox, seed=5):
+    with Load(outbox, seed=5, pause=0.005):
         for _ in range(3):
             time.sleep(0.5)
             own_kafka.freeze()

@@ -81,6 +81,13 @@ class Kafka:
     def thaw(self):
         self._process.send(signal.SIGCONT)
 
+    def mend(self):
+        """Makes good what freeze(), kill() and stop() have done."""
+        self.thaw()
+        if not self._process.running():
+            self.launch()
+        self.wait_started()
+
     def close(self):
         if self._process is not None:
             self._process.end(signal.SIGKILL)
