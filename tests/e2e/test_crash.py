@@ -70,7 +70,7 @@ def test_p1_p2_p3_postgres_crashes(walpost, own_postgres, own_database, kafka,
 def test_p1_p2_p3_broker_is_killed(walpost, database, own_kafka, outbox,
                                    topics, dice):
     relay = walpost(database, own_kafka, topics).run()
-    with Load(outbox, dice.seed_text, pause=0.005):
+    with Load(outbox, dice.seed_text, pause=0.01):
         for _ in range(2):
             time.sleep(1 + dice.random())
             own_kafka.kill()
@@ -85,7 +85,7 @@ def test_p1_p3_everything_dies(walpost, own_postgres, own_database, own_kafka,
                                topics, dice):
     outbox = Outbox(own_database, topics)
     relay = walpost(own_database, own_kafka, topics).run()
-    with Load(outbox, dice.seed_text, pause=0.005):
+    with Load(outbox, dice.seed_text, pause=0.01):
         time.sleep(2)
         own_kafka.kill()
         time.sleep(0.5)

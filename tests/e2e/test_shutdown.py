@@ -129,7 +129,7 @@ def test_slow_kafka_does_not_cost_the_connection(
 def test_p3_broker_stops_and_comes_back(walpost, database, own_kafka, outbox,
                                         topics):
     relay = walpost(database, own_kafka, topics).run()
-    with Load(outbox, seed=4, pause=0.005):
+    with Load(outbox, seed=4, pause=0.01):
         time.sleep(1)
         own_kafka.stop()
         time.sleep(2)
