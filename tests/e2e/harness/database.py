@@ -22,7 +22,11 @@ class Database:
         self._connection = None
         self.name = f"walpost_{secrets.token_hex(4)}"
         with self._admin() as cursor:
-            cursor.execute(f"create database {self.name}")
+            # Copied by way of the WAL, as is usual since 15, it costs 7 MB of
+            # it and five times the CPU.
+            copied = ("strategy file_copy"
+                      if cursor.connection.server_version >= 150000 else "")
+            cursor.execute(f"create database {self.name} {copied}")
 
     def move_to(self, server):
         """The same database on another server: a promoted standby."""
