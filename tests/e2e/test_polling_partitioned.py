@@ -116,7 +116,7 @@ def test_run_publishes_prunes_and_drops_what_is_past(
         "returning id")
     expected = _insert(days, 600)
     relay = walpost(days, kafka, topics, **_sections(
-        "claim", _STATE, keep="24h", interval="500ms", pause="0ms",
+        "claim", _STATE, keep="24h", interval="1s", pause="0ms",
         batch_rows=20)).run()
 
     def dropped():

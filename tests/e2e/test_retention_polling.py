@@ -189,7 +189,7 @@ def _load(database, insert, stop, written):
 @pytest.mark.parametrize("strategy", ["claim", "cursor"])
 def test_p1_run_prunes_beside_the_load_while_kafka_comes_and_goes(
         database, walpost, own_kafka, topics, strategy):
-    retention = {"keep": "1s", "interval": "500ms", "batch_rows": 50,
+    retention = {"keep": "1s", "interval": "1s", "batch_rows": 50,
                  "pause": "10ms"}
     if strategy == "cursor":
         database.execute(_EVENTS)
@@ -245,13 +245,13 @@ def test_a_standby_leaves_the_rows_alone(
         events, walpost, kafka, topics, reader):
     first = walpost(events, kafka, topics, **_sections()).run()
     second = walpost(events, kafka, topics, **_sections(
-        {"keep": "7d", "interval": "200ms"})).start()
+        {"keep": "7d", "interval": "1s"})).start()
     wait_until(lambda: second.get("/readyz")[1].startswith("standby"),
                second.log, 30)
     sent = _insert(events, 20)
     _wait_published(first, reader, topics, sent)
     _wait_passed(events, first)
-    time.sleep(2)  # ten intervals
+    time.sleep(5)  # five intervals
     assert _ids(events) == sent
     first.kill()
     wait_until(lambda: not _ids(events),
@@ -262,7 +262,7 @@ def test_with_delete_there_is_nothing_to_prune(
         database, walpost, kafka, topics, reader):
     """What is in the table was not sent, however old it is."""
     database.execute(_EVENTS)
-    sections = _sections({"keep": "1s", "interval": "200ms"})
+    sections = _sections({"keep": "1s", "interval": "1s"})
     sections["polling"]["strategy"] = "delete"
     sections["outbox"]["tables"][0]["state"] = {}
     bad = database.value("insert into events (aggregate_type, aggregate_id, "
