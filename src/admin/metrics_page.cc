@@ -180,6 +180,27 @@ void AddPolledTables(const RelayStatus& status, MetricsWriter& page) {
   }
 }
 
+void AddRetention(const RelayStatus& status, MetricsWriter& page) {
+  if (status.retention.empty()) return;
+  const auto add = [&page](const RetentionReport& table, uint64_t value) {
+    ClientMetric& sample = page.Sample();
+    sample.label = {{"table", table.table}};
+    sample.counter.value = static_cast<double>(value);
+  };
+  page.Family("walpost_pruned_rows_total",
+              "Old rows that were sent and deleted, without those of dropped "
+              "partitions.",
+              MetricType::Counter);
+  for (const RetentionReport& table : status.retention) {
+    add(table, table.pruned_rows);
+  }
+  page.Family("walpost_dropped_partitions_total",
+              "Past partitions that were dropped.", MetricType::Counter);
+  for (const RetentionReport& table : status.retention) {
+    add(table, table.dropped_partitions);
+  }
+}
+
 void AddInFlight(const RelayStatus& status, MetricsWriter& page) {
   page.Gauge("walpost_in_flight_records",
              "Records produced and not yet acknowledged.",
@@ -270,6 +291,7 @@ std::string MetricsPage(const RelayStatus& status, const ProcessUsage& usage,
   } else {
     AddWal(status, page);
   }
+  AddRetention(status, page);
   AddInFlight(status, page);
   AddCounters(status, page);
   AddLatency(status.latency, page);

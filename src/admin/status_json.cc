@@ -108,6 +108,19 @@ void AddPolledTables(const RelayStatus& status, JsonObjectWriter& json) {
   json.Add("oldest_pending_seconds", oldest);
 }
 
+// Of all tables together; absent where `run` does not prune.
+void AddRetention(const RelayStatus& status, JsonObjectWriter& json) {
+  if (status.retention.empty()) return;
+  uint64_t rows = 0;
+  uint64_t partitions = 0;
+  for (const RetentionReport& table : status.retention) {
+    rows += table.pruned_rows;
+    partitions += table.dropped_partitions;
+  }
+  json.Add("pruned_rows", rows);
+  json.Add("dropped_partitions", partitions);
+}
+
 void AddCounters(const RelayStatus& status, JsonObjectWriter& json) {
   const DeliveryCounters& counters = status.counters;
   json.Add("events", counters.events);
@@ -156,6 +169,7 @@ std::string StatusJson(const RelayStatus& status, std::string_view version) {
   AddCheckpoint(status, json);
 
   AddPolledTables(status, json);
+  AddRetention(status, json);
   json.Add("in_flight_records", status.in_flight_records);
   json.Add("in_flight_bytes", status.in_flight_bytes);
   json.Add("max_in_flight_records", status.max_in_flight_records);

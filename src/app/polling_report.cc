@@ -20,7 +20,16 @@ RelaySigns PollingRelay::Signs() const {
   signs.in_flight_records = outbound_.in_flight_records();
   signs.is_streaming = true;
   signs.has_streamed = true;
+  // Tables that another walpost polls are no trouble; when all are, we stand
+  // by.
+  absl::Status waits_for;
+  size_t standbys = 0;
   for (const auto& poller : pollers_) {
+    if (poller->is_standby()) {
+      waits_for = poller->trouble();
+      ++standbys;
+      continue;
+    }
     if (signs.trouble.ok()) signs.trouble = poller->trouble();
     signs.is_streaming &= poller->is_connected();
     signs.has_streamed &= poller->was_ready();
@@ -31,6 +40,8 @@ RelaySigns PollingRelay::Signs() const {
     }
   }
   if (signs.trouble.ok()) signs.trouble = outbound_.trouble();
+  signs.cursor_is_in_use = signs.trouble.ok() && standbys == pollers_.size();
+  if (signs.cursor_is_in_use) signs.trouble = waits_for;
   signs.brokers_were_reached = kafka_was_reached_;
   signs.brokers_unreachable_for = since(brokers_seen_at_);
   signs.unacknowledged_for = since(acknowledged_at_);

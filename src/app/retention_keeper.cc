@@ -24,27 +24,46 @@ void Log(const Pruned& pruned) {
   for (const std::string& why : pruned.not_dropped) {
     spdlog::warn("retention: partition not dropped: {}", why);
   }
-  if (pruned.deleted > 0 || pruned.partitions_made > 0) {
+  if (pruned.rows.deleted > 0 || pruned.partitions_made > 0) {
     spdlog::info("retention: {}: {} rows deleted, {} partitions made",
-                 pruned.table, pruned.deleted, pruned.partitions_made);
+                 pruned.table, pruned.rows.deleted, pruned.partitions_made);
   }
-  if (pruned.kept > 0) {
+  if (pruned.rows.kept > 0) {
     spdlog::warn("retention: {}: {} old rows are kept: not known to be sent",
-                 pruned.table, pruned.kept);
+                 pruned.table, pruned.rows.kept);
   }
+}
+
+// Adds what a pass has done; it goes through the tables in their order.
+void Add(const std::vector<Pruned>& pass, std::vector<RetentionReport>& all) {
+  for (size_t i = 0; i < pass.size(); ++i) {
+    all[i].pruned_rows += pass[i].rows.deleted;
+    all[i].dropped_partitions += pass[i].dropped.size();
+  }
+}
+
+SentProof ProofOf(PollingOptions::Strategy strategy) {
+  switch (strategy) {
+    case PollingOptions::Strategy::kClaim:
+      return SentProof::kState;
+    case PollingOptions::Strategy::kCursor:
+      return SentProof::kCursor;
+    case PollingOptions::Strategy::kDelete:
+      break;
+  }
+  return SentProof::kNone;
 }
 
 }  // namespace
 
 Pruner::Options PrunerOptions(const Config& config) {
-  using Strategy = PollingOptions::Strategy;
   Pruner::Options options;
   options.postgres = config.postgres;
   options.tables = config.outbox.tables;
   options.retention = config.retention;
   if (config.source == Source::kPolling) {
-    const bool is_marked = config.polling.strategy == Strategy::kClaim;
-    options.proof = is_marked ? SentProof::kState : SentProof::kNone;
+    options.proof = ProofOf(config.polling.strategy);
+    options.cursor_table = config.polling.cursor_table;
   }
   return options;
 }
@@ -58,6 +77,16 @@ RetentionKeeper::RetentionKeeper(asio::any_io_executor executor,
       timer_(executor) {
   // A pass that waits for Kafka is not tried again while it waits.
   options_.gate_limit = config.retention.interval;
+  if (!options_.retention.enabled()) return;
+  for (const TableOptions& table : options_.tables) {
+    ended_passes_.emplace_back().table = table.name;
+  }
+}
+
+std::vector<RetentionReport> RetentionKeeper::Report() const {
+  std::vector<RetentionReport> all = ended_passes_;
+  if (pass_ != nullptr) Add(pass_->pruned(), all);
+  return all;
 }
 
 asio::awaitable<void> RetentionKeeper::Run() {
@@ -71,13 +100,15 @@ asio::awaitable<void> RetentionKeeper::Run() {
 
 asio::awaitable<void> RetentionKeeper::Prune() {
   const auto pruner = std::make_unique<Pruner>(executor_, options_);
-  absl::StatusOr<std::vector<Pruned>> result = co_await pruner->Run();
-  if (!result.ok()) {
+  pass_ = pruner.get();
+  const absl::Status status = co_await pruner->Run();
+  pass_ = nullptr;
+  Add(pruner->pruned(), ended_passes_);
+  for (const Pruned& pruned : pruner->pruned()) Log(pruned);
+  if (!status.ok()) {
     spdlog::warn("retention: nothing more is pruned for now: {}",
-                 std::string(result.status().message()));
-    co_return;
+                 std::string(status.message()));
   }
-  for (const Pruned& pruned : *result) Log(pruned);
 }
 
 asio::awaitable<void> RetentionKeeper::Wait(milliseconds time) {

@@ -11,8 +11,10 @@
 #include <boost/asio/awaitable.hpp>
 #include <boost/asio/steady_timer.hpp>
 #include <functional>
+#include <vector>
 
 #include "config/config.h"
+#include "delivery/retention_report.h"
 #include "retention/pruner.h"
 
 namespace walpost {
@@ -28,6 +30,10 @@ class RetentionKeeper {
   // Returns at once when retention.keep is not set, else runs on.
   boost::asio::awaitable<void> Run();
 
+  // One per table, the pass that is under way included; empty when
+  // retention.keep is not set.
+  std::vector<RetentionReport> Report() const;
+
  private:
   boost::asio::awaitable<void> Prune();
   boost::asio::awaitable<void> Wait(std::chrono::milliseconds time);
@@ -36,6 +42,8 @@ class RetentionKeeper {
   Pruner::Options options_;
   std::function<bool()> is_streaming_;
   boost::asio::steady_timer timer_;
+  std::vector<RetentionReport> ended_passes_;  // one per table
+  const Pruner* pass_ = nullptr;               // that is under way
 };
 
 }  // namespace walpost

@@ -65,9 +65,9 @@ absl::StatusOr<Pruner::Options> MakeOptions(const Arguments& arguments,
 
 void Print(const Pruned& pruned, bool dry_run) {
   const char* would = dry_run ? "would be " : "";
-  fmt::print("{}: {} rows {}deleted", pruned.table, pruned.deleted, would);
-  if (pruned.kept > 0) {
-    fmt::print(", {} as old are kept: not known to be sent", pruned.kept);
+  fmt::print("{}: {} rows {}deleted", pruned.table, pruned.rows.deleted, would);
+  if (pruned.rows.kept > 0) {
+    fmt::print(", {} as old are kept: not known to be sent", pruned.rows.kept);
   }
   fmt::print("\n");
   if (pruned.partitions_made > 0) {
@@ -93,16 +93,15 @@ int Prune(const Arguments& arguments) {
   signals.async_wait([&](boost::system::error_code error, int) {
     if (!error) pruner.Stop();
   });
-  absl::StatusOr<std::vector<Pruned>> result = RunToEnd(io, pruner.Run());
-  if (!result.ok()) {
-    const bool later = absl::IsUnavailable(result.status()) ||
-                       absl::IsCancelled(result.status());
-    return Fail(result.status(), later ? kExitFindings : kExitPostgres);
-  }
+  const absl::Status status = RunToEnd(io, pruner.Run());
   bool is_complete = true;
-  for (const Pruned& pruned : *result) {
+  for (const Pruned& pruned : pruner.pruned()) {
     Print(pruned, arguments.dry_run);
     is_complete &= pruned.not_dropped.empty();
+  }
+  if (!status.ok()) {
+    const bool later = absl::IsUnavailable(status) || absl::IsCancelled(status);
+    return Fail(status, later ? kExitFindings : kExitPostgres);
   }
   return is_complete ? kExitOk : kExitFindings;
 }

@@ -93,18 +93,22 @@ int RunRelay(const Config& config) {
                                     : kExitKafka);
   }
   SignalHandler signals(io, [&relay] { (*relay)->Shutdown(); });
-  std::unique_ptr<HttpServer> http;
-  if (!config.http.listen.empty()) {
-    auto created = HttpServer::Create(io.get_executor(), config.http,
-                                      std::string(kVersion),
-                                      [&relay] { return (*relay)->Status(); });
-    if (!created.ok()) return Fail(created.status(), kExitUsage);
-    http = *std::move(created);
-  }
   RetentionKeeper retention(io.get_executor(), config, [&relay] {
     const RelayState state = (*relay)->Status().state;
     return state == RelayState::kStreaming || state == RelayState::kCatchingUp;
   });
+  const auto status_now = [&relay, &retention] {
+    RelayStatus now = (*relay)->Status();
+    now.retention = retention.Report();
+    return now;
+  };
+  std::unique_ptr<HttpServer> http;
+  if (!config.http.listen.empty()) {
+    auto created = HttpServer::Create(io.get_executor(), config.http,
+                                      std::string(kVersion), status_now);
+    if (!created.ok()) return Fail(created.status(), kExitUsage);
+    http = *std::move(created);
+  }
   asio::co_spawn(io, retention.Run(), asio::detached);
   absl::Status result;
   asio::co_spawn(io, (*relay)->Run(),
@@ -116,12 +120,11 @@ int RunRelay(const Config& config) {
                  });
   io.run();
   if (!result.ok()) return Fail(result, kExitPostgres);
-  const RelayStatus status = (*relay)->Status();
-  if (status.is_polling()) {
-    spdlog::info("ended; {} records acknowledged",
-                 status.counters.acknowledged);
+  const RelayStatus end = (*relay)->Status();
+  if (end.is_polling()) {
+    spdlog::info("ended; {} records acknowledged", end.counters.acknowledged);
   } else {
-    spdlog::info("ended; confirmed {}", status.confirmed.ToString());
+    spdlog::info("ended; confirmed {}", end.confirmed.ToString());
   }
   return kExitOk;
 }

@@ -49,6 +49,7 @@ Diagnosis OfStoppage(const Stoppage& stoppage) {
 
 Diagnosis WithoutStream(const RelaySigns& signs) {
   const std::string reason = Text(signs.trouble);
+  if (signs.cursor_is_in_use) return {RelayState::kStandby, reason};
   if (signs.slot_is_in_use) {
     // Until it is known, it is taken for one of ours.
     const std::string user = signs.slot_user.value_or("");

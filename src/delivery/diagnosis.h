@@ -35,6 +35,7 @@ struct RelaySigns {
   absl::Status trouble;
   bool slot_is_in_use = false;           // trouble is that (55006), and ...
   std::optional<std::string> slot_user;  // ... by whom, if that is known
+  bool cursor_is_in_use = false;         // trouble is that: another has it
   bool trouble_is_poison = false;        // the same again and again
   std::string publication_trouble;       // rows are not sent; may be empty
   bool has_streamed = false;

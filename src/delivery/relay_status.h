@@ -16,6 +16,7 @@
 #include "delivery/latency_histogram.h"
 #include "delivery/pipeline.h"
 #include "delivery/polled_table_report.h"
+#include "delivery/retention_report.h"
 
 namespace walpost {
 
@@ -67,6 +68,8 @@ struct RelayStatus {
   Lsn restart_lsn;  // from where a restart would read again
 
   std::vector<PolledTableReport> polled_tables;  // empty: the WAL is read
+
+  std::vector<RetentionReport> retention;  // empty: `run` does not prune
 
   uint64_t in_flight_records = 0;
   uint64_t in_flight_bytes = 0;

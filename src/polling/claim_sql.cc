@@ -322,7 +322,11 @@ std::string ClaimSql::Refuse(const RefusedRow& row) const {
     set(state.attempts,
         fmt::format("coalesce({}, 0) + 1", Column("u", state.attempts)));
   }
-  set(state.last_error, quote_(row.error));
+  std::string error = quote_(row.error);
+  if (table_.longest_error > 0) {
+    error = fmt::format("left({}, {})", error, table_.longest_error);
+  }
+  set(state.last_error, std::move(error));
   if (assignments.empty()) return "";
   return Update(absl::StrJoin(assignments, ", "), Ids(&row.id, 1));
 }

@@ -6,6 +6,7 @@
 
 #include "absl/container/flat_hash_set.h"
 #include "fmt/format.h"
+#include "polling/cursor_rows.h"
 #include "postgres/sqlstate.h"
 #include "spdlog/spdlog.h"
 
@@ -17,10 +18,8 @@ using std::chrono::milliseconds;
 
 namespace {
 
-std::optional<int64_t> Place(const QueryRows& rows, size_t row, size_t column) {
-  if (!rows.Get(row, column)) return std::nullopt;
-  return std::stoll(rows.Text(row, column));
-}
+// How often a standby tries to get the cursor.
+constexpr milliseconds kStandbyInterval{500};
 
 }  // namespace
 
@@ -47,17 +46,25 @@ asio::awaitable<absl::Status> CursorPoller::LookAtTable() {
       *table_, options_.polling.cursor_table,
       [this](std::string_view text) { return Literal(text); });
   absl::Status status = co_await TakeLock();
-  if (status.ok()) status = co_await LoadPosition();
+  if (status.ok() && !stopping()) status = co_await LoadPosition();
   co_return status;
 }
 
 asio::awaitable<absl::Status> CursorPoller::TakeLock() {
   const std::string lock = sql_->TryLock();
-  absl::StatusOr<QueryRows> locked = co_await Query(lock);
-  if (!locked.ok()) co_return locked.status();
-  if (locked->Bool(0, 0)) co_return absl::OkStatus();
-  co_return absl::UnavailableError(
-      fmt::format("another walpost has the cursor of {}", table_->name()));
+  while (!stopping()) {
+    absl::StatusOr<QueryRows> locked = co_await Query(lock);
+    if (!locked.ok()) co_return locked.status();
+    standby_ = !locked->Bool(0, 0);
+    if (!standby_) break;
+    trouble_ = absl::UnavailableError(
+        fmt::format("another walpost has the cursor of {}", table_->name()));
+    const MonotonicTime again = Clock::now() + kStandbyInterval;
+    const absl::Status status = co_await Pause(again);
+    if (!status.ok()) co_return status;
+    TakeNotified();
+  }
+  co_return absl::OkStatus();
 }
 
 asio::awaitable<absl::Status> CursorPoller::LoadPosition() {
@@ -70,15 +77,7 @@ asio::awaitable<absl::Status> CursorPoller::LoadPosition() {
     rows = co_await Query(load);
   }
   if (!rows.ok()) co_return rows.status();
-  position_ = CursorPosition();
-  if (rows->size() > 0) {
-    position_.system_identifier = rows->Text(0, 0);
-    position_.window_from = std::stoull(rows->Text(0, 1));
-    position_.window_to = std::stoull(rows->Text(0, 2));
-    position_.last_place = Place(*rows, 0, 3);
-    position_.highest_place = Place(*rows, 0, 4);
-    position_.floor_place = Place(*rows, 0, 5);
-  }
+  position_ = CursorPositionFrom(*rows);
   co_return absl::OkStatus();
 }
 
@@ -86,12 +85,7 @@ asio::awaitable<absl::StatusOr<ServerTime>> CursorPoller::ReadTime() {
   const std::string sql = sql_->Now();
   absl::StatusOr<QueryRows> rows = co_await Query(sql);
   if (!rows.ok()) co_return rows.status();
-  ServerTime time;
-  time.system_identifier = rows->Text(0, 0);
-  time.xmin = std::stoull(rows->Text(0, 1));
-  time.xmax = std::stoull(rows->Text(0, 2));
-  time.highest_foreign_place = Place(*rows, 0, 3);
-  co_return time;
+  co_return ServerTimeFrom(*rows);
 }
 
 asio::awaitable<absl::Status> CursorPoller::Serve() {

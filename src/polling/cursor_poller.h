@@ -5,7 +5,7 @@
 //   open a window ─▶ fetch ─▶ send ─▶ wait for the brokers ─▶ save ─▶ fetch ...
 //
 // One poller at a time has a table's cursor: it holds an advisory lock, others
-// wait for it. A row that cannot be delivered stops the table before it,
+// stand by. A row that cannot be delivered stops the table before it,
 // loudly: there is no place to say that it was passed over.
 #pragma once
 
@@ -31,6 +31,7 @@ class CursorPoller final : public TablePoller {
   MonotonicTime purge_at() const override;
   std::string GaugesSql(std::string_view timestamp) override;
 
+  // Waits for it until stopping().
   boost::asio::awaitable<absl::Status> TakeLock();
   boost::asio::awaitable<absl::Status> LoadPosition();
   boost::asio::awaitable<absl::StatusOr<ServerTime>> ReadTime();

@@ -100,6 +100,10 @@ std::string CursorSql::Unreached(const CursorPosition& position) const {
   return unreached;
 }
 
+std::string CursorSql::Passed(const CursorPosition& position) const {
+  return fmt::format("NOT ({})", Unreached(position));
+}
+
 std::string CursorSql::FetchRestored(const CursorPosition& old,
                                      const ServerTime& now,
                                      std::optional<int64_t> after,
@@ -107,7 +111,7 @@ std::string CursorSql::FetchRestored(const CursorPosition& old,
   std::string ended = fmt::format("{} < {}", transaction_id_, Xid8(now.xmin));
   if (now.highest_foreign_place) {
     ended += fmt::format(" OR ({} >= {} AND {} <= {})", transaction_id_,
-                         Xid8(now.xmax), place_, *now.highest_foreign_place);
+                         Xid8(now.xmin), place_, *now.highest_foreign_place);
   }
   std::string wanted = Unreached(old);
   if (old.highest_place) {

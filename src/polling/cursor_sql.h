@@ -47,9 +47,14 @@ class CursorSql {
 
   // After a restore: what `old` had not come to, behind place `after`. Those
   // are rows above its highest place, and rows of transactions that it had not
-  // reached. Of this cluster only what has ended at `now`.
+  // reached. Of this cluster only what has ended at `now`: of rows that only
+  // seem younger, those up to the highest foreign place are the other's.
   std::string FetchRestored(const CursorPosition& old, const ServerTime& now,
                             std::optional<int64_t> after, size_t limit) const;
+
+  // The condition of rows, under the alias `o`, that a position has passed:
+  // they are in Kafka.
+  std::string Passed(const CursorPosition& position) const;
 
   // As ClaimSql::Gauges; nothing is ever failed.
   std::string Gauges(const CursorPosition& position,

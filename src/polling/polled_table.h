@@ -30,6 +30,9 @@ struct PolledTable {
   // another.
   std::vector<std::string> aggregate;
 
+  // Characters that state.last_error takes; 0: any number.
+  size_t longest_error = 0;
+
   std::string name() const { return schema.QualifiedName(); }
 };
 

@@ -56,7 +56,8 @@ asio::awaitable<absl::StatusOr<std::vector<Finding>>> PollingCheck::Run() {
   if (FirstError(findings_) != nullptr) co_return findings_;
   CheckOrder();
   CheckLease();
-  status = co_await CheckStatusValues();
+  status = co_await CheckNulls();
+  if (status.ok()) status = co_await CheckStatusValues();
   if (status.ok()) status = co_await CheckIndexes();
   if (status.ok()) status = co_await CheckPrivileges();
   if (!status.ok()) co_return status;
@@ -152,6 +153,37 @@ void PollingCheck::CheckLease() {
   }
 }
 
+// A NULL in one of these, as many an ORM inserts it over a default, would keep
+// a row from ever being seen.
+asio::awaitable<absl::Status> PollingCheck::CheckNulls() {
+  const bool is_cursor = polling_.strategy == Strategy::kCursor;
+  const RowStateOptions& state = table_.state;
+  std::vector<std::string> columns = {connection_.Literal(state.status)};
+  if (is_cursor) {
+    columns = {connection_.Literal(state.transaction_id),
+               connection_.Literal(table_.order)};
+  }
+  const std::string sql = fmt::format(
+      "SELECT c.relkind = 'p', a.attname FROM pg_catalog.pg_class c LEFT JOIN "
+      "pg_catalog.pg_attribute a ON a.attrelid = c.oid AND a.attname IN ({}) "
+      "AND a.attnum > 0 AND NOT a.attnotnull WHERE c.oid = {}::regclass",
+      absl::StrJoin(columns, ", "), connection_.Literal(sql_name_));
+  absl::StatusOr<QueryRows> rows = co_await connection_.Execute(sql);
+  if (!rows.ok()) co_return rows.status();
+  for (size_t i = 0; i < rows->size(); ++i) {
+    is_partitioned_ = rows->Bool(i, 0);
+    if (!rows->Get(i, 1)) continue;
+    const std::string column = rows->Text(i, 1);
+    Add(is_cursor ? Severity::kError : Severity::kWarning,
+        fmt::format("column {} may be NULL, and such a row would never be "
+                    "published",
+                    column),
+        fmt::format("ALTER TABLE {} ALTER COLUMN {} SET NOT NULL", sql_name_,
+                    QuoteName(column)));
+  }
+  co_return absl::OkStatus();
+}
+
 asio::awaitable<absl::Status> PollingCheck::CheckStatusValues() {
   const RowStateOptions& state = table_.state;
   if (state.status.empty()) co_return absl::OkStatus();
@@ -187,84 +219,83 @@ asio::awaitable<absl::Status> PollingCheck::CheckStatusValues() {
 }
 
 asio::awaitable<absl::Status> PollingCheck::CheckIndexes() {
-  const RowStateOptions& state = table_.state;
-  // Whether an index begins with a column, or holds only rows that it says.
-  const std::string sql = fmt::format(
-      "SELECT a.attname, coalesce(pg_get_expr(i.indpred, i.indrelid), ''), "
-      "i.indisunique AND i.indpred IS NULL AND i.indnkeyatts = 1 FROM "
-      "pg_catalog.pg_index i LEFT JOIN pg_catalog.pg_attribute a ON a.attrelid "
-      "= i.indrelid AND a.attnum = i.indkey[0] WHERE i.indrelid = "
-      "{}::regclass AND i.indisvalid",
-      connection_.Literal(sql_name_));
-  absl::StatusOr<QueryRows> indexes = co_await connection_.Execute(sql);
+  absl::StatusOr<TableIndexes> indexes =
+      co_await TableIndexes::Read(connection_, sql_name_);
   if (!indexes.ok()) co_return indexes.status();
-  const auto begins_with = [&](const std::string& column) {
-    for (size_t i = 0; i < indexes->size(); ++i) {
-      if (indexes->Text(i, 0) == column) return true;
-    }
-    return false;
-  };
-  const auto is_unique = [&](const std::string& column) {
-    for (size_t i = 0; i < indexes->size(); ++i) {
-      if (indexes->Text(i, 0) == column && indexes->Bool(i, 2)) return true;
-    }
-    return false;
-  };
-  const auto is_partial_by = [&](const std::string& column) {
-    for (size_t i = 0; i < indexes->size(); ++i) {
-      if (indexes->Text(i, 1).find(column) != std::string::npos) return true;
-    }
-    return false;
-  };
-  if (!begins_with(table_.id)) {
-    Add(Severity::kError,
+  if (!indexes->BeginWith(table_.id)) {
+    NeedIndex(
         fmt::format("has no index on {}, by which rows are marked", table_.id),
-        fmt::format("CREATE UNIQUE INDEX CONCURRENTLY ON {} ({})", sql_name_,
-                    QuoteName(table_.id)));
+        is_partitioned_ ? "INDEX" : "UNIQUE INDEX", {table_.id});
   }
   if (polling_.strategy == Strategy::kCursor) {
-    if (!is_unique(table_.order)) {
-      Add(Severity::kError,
-          fmt::format("has no unique index on {}, by which a cursor knows how "
-                      "far it is",
-                      table_.order),
-          fmt::format("CREATE UNIQUE INDEX CONCURRENTLY ON {} ({})", sql_name_,
-                      QuoteName(table_.order)));
-    }
-    if (!begins_with(state.transaction_id)) {
-      Add(Severity::kError,
-          fmt::format("has no index on {}", state.transaction_id),
-          fmt::format("CREATE INDEX CONCURRENTLY ON {} ({}, {})", sql_name_,
-                      QuoteName(state.transaction_id),
-                      QuoteName(table_.order)));
-    }
-    co_return absl::OkStatus();
+    CheckCursorIndexes(*indexes);
+  } else {
+    CheckPendingIndex(*indexes);
   }
+  co_return absl::OkStatus();
+}
+
+void PollingCheck::CheckCursorIndexes(const TableIndexes& indexes) {
+  const std::string& transaction_id = table_.state.transaction_id;
+  if (is_partitioned_) {
+    Add(Severity::kError,
+        fmt::format("has partitions, and no index makes {} unique in all of "
+                    "them, by which a cursor would know how far it is",
+                    table_.order),
+        "polling.strategy: claim, or source: wal");
+  } else if (!indexes.MakeUnique(table_.order)) {
+    NeedIndex(fmt::format("has no unique index on {}, by which a cursor knows "
+                          "how far it is",
+                          table_.order),
+              "UNIQUE INDEX", {table_.order});
+  }
+  if (!indexes.BeginWith(transaction_id)) {
+    NeedIndex(fmt::format("has no index on {}", transaction_id), "INDEX",
+              {transaction_id, table_.order});
+  }
+}
+
+void PollingCheck::CheckPendingIndex(const TableIndexes& indexes) {
+  const RowStateOptions& state = table_.state;
   const std::string& mark =
       state.status.empty() ? state.published_at : state.status;
-  if (mark.empty()) {
-    if (begins_with(table_.order)) co_return absl::OkStatus();
-    Add(Severity::kError, fmt::format("has no index on {}", table_.order),
-        fmt::format("CREATE INDEX CONCURRENTLY ON {} ({})", sql_name_,
-                    QuoteName(table_.order)));
-    co_return absl::OkStatus();
+  if (mark.empty()) {  // rows are deleted: all that are there are pending
+    if (indexes.BeginWith(table_.order)) return;
+    return NeedIndex(fmt::format("has no index on {}", table_.order), "INDEX",
+                     {table_.order});
   }
-  if (is_partial_by(mark) || begins_with(mark)) co_return absl::OkStatus();
-  std::string predicate = fmt::format("{} IS NULL", QuoteName(mark));
-  if (!state.status.empty()) {
-    predicate = fmt::format("{} = {}", QuoteName(mark),
-                            connection_.Literal(state.pending));
-    if (state.has_lease() && !state.processing.empty()) {
-      predicate = fmt::format("{} IN ({}, {})", QuoteName(mark),
-                              connection_.Literal(state.pending),
-                              connection_.Literal(state.processing));
-    }
-  }
-  Add(Severity::kError,
+  if (indexes.ArePartialBy(mark) || indexes.BeginWith(mark)) return;
+  NeedIndex(
       "has no index of pending rows: each look would read the whole table",
-      fmt::format("CREATE INDEX CONCURRENTLY ON {} ({}) WHERE {}", sql_name_,
-                  QuoteName(table_.order), predicate));
-  co_return absl::OkStatus();
+      "INDEX", {table_.order}, fmt::format(" WHERE {}", NotPublished()));
+}
+
+// The rows that a poller looks for, and those that are held.
+std::string PollingCheck::NotPublished() const {
+  const RowStateOptions& state = table_.state;
+  if (state.status.empty()) {
+    return fmt::format("{} IS NULL", QuoteName(state.published_at));
+  }
+  const std::string pending = connection_.Literal(state.pending);
+  if (!state.has_lease() || state.processing.empty()) {
+    return fmt::format("{} = {}", QuoteName(state.status), pending);
+  }
+  return fmt::format("{} IN ({}, {})", QuoteName(state.status), pending,
+                     connection_.Literal(state.processing));
+}
+
+// Concurrently, where the server can: not on a table with partitions.
+void PollingCheck::NeedIndex(std::string text, std::string_view kind,
+                             const std::vector<std::string>& columns,
+                             std::string_view predicate) {
+  std::vector<std::string> quoted;
+  for (const std::string& column : columns) {
+    quoted.push_back(QuoteName(column));
+  }
+  Add(Severity::kError, std::move(text),
+      fmt::format("CREATE {}{} ON {} ({}){}", kind,
+                  is_partitioned_ ? "" : " CONCURRENTLY", sql_name_,
+                  absl::StrJoin(quoted, ", "), predicate));
 }
 
 asio::awaitable<absl::Status> PollingCheck::CheckPrivileges() {

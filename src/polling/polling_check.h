@@ -13,6 +13,7 @@
 #include "outbox/options.h"
 #include "polling/polled_table.h"
 #include "polling/polling_options.h"
+#include "polling/table_indexes.h"
 #include "postgres/connection.h"
 
 namespace walpost {
@@ -29,18 +30,26 @@ class PollingCheck {
 
  private:
   boost::asio::awaitable<absl::Status> CheckColumns();
+  boost::asio::awaitable<absl::Status> CheckNulls();
   boost::asio::awaitable<absl::Status> CheckStatusValues();
   boost::asio::awaitable<absl::Status> CheckIndexes();
+  void CheckCursorIndexes(const TableIndexes& indexes);
+  void CheckPendingIndex(const TableIndexes& indexes);
   boost::asio::awaitable<absl::Status> CheckPrivileges();
   void CheckOrder();
   void CheckLease();
+  std::string NotPublished() const;
   void Add(Severity severity, std::string text, std::string remedy = "");
+  void NeedIndex(std::string text, std::string_view kind,
+                 const std::vector<std::string>& columns,
+                 std::string_view predicate = "");
 
   Connection& connection_;
   const PollingOptions& polling_;
   const TableOptions& options_;
   std::string sql_name_;
   PolledTable table_;
+  bool is_partitioned_ = false;
   std::vector<Finding> findings_;
 };
 

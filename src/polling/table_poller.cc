@@ -7,6 +7,7 @@
 
 #include "absl/container/flat_hash_set.h"
 #include "base/status_macros.h"
+#include "base/utf8.h"
 #include "fmt/format.h"
 #include "outbox/field_column.h"
 #include "polling/claim_sql.h"
@@ -29,7 +30,7 @@ constexpr milliseconds kConnectTimeout{10'000};
 // A statement that takes longer has lost its server.
 constexpr seconds kStatementTimeout{60};
 constexpr seconds kReportInterval{5};
-constexpr size_t kLongestError = 1'000;
+constexpr size_t kLongestError = 1'000;  // bytes
 
 }  // namespace
 
@@ -49,6 +50,7 @@ asio::awaitable<void> TablePoller::Run() {
   while (!abandoned_ && !(stopping_ && flight_.empty())) {
     const absl::Status status = co_await Session();
     ready_ = false;
+    standby_ = false;
     if (status.ok()) break;  // stopped, and settled
     connection_.reset();
     trouble_ = status;
@@ -87,6 +89,7 @@ asio::awaitable<absl::Status> TablePoller::Session() {
   absl::Status status = co_await Connect();
   if (status.ok()) status = co_await Prepare();
   if (!status.ok()) co_return status;
+  if (stopping_ && flight_.empty()) co_return absl::OkStatus();
   ++sessions_;
   ready_ = true;
   was_ready_ = true;
@@ -109,6 +112,12 @@ asio::awaitable<absl::Status> TablePoller::Connect() {
       (2 * options_.polling.transaction_timeout + seconds(5)).count()));
   // Every statement has an index, and statistics of a queue are always stale.
   options.settings.push_back("enable_seqscan=off");
+  // What we hold is free soon after our machine, or the network, is gone.
+  for (const char* keepalive :
+       {"tcp_keepalives_idle=10", "tcp_keepalives_interval=5",
+        "tcp_keepalives_count=3"}) {
+    options.settings.emplace_back(keepalive);
+  }
   const auto left = std::chrono::duration_cast<milliseconds>(
       std::min(purge_at(), Clock::now() + kConnectTimeout) - Clock::now());
   options.connect_timeout = std::max(left, milliseconds(100));
@@ -137,6 +146,10 @@ asio::awaitable<absl::Status> TablePoller::Prepare() {
       MakePolledTable(options, options_.source, *schema);
   if (!table.ok()) co_return table.status();
   table_ = *std::move(table);
+  absl::StatusOr<size_t> longest = co_await ReadLongestText(
+      *connection_, options.name, options.state.last_error);
+  if (!longest.ok()) co_return longest.status();
+  table_->longest_error = *longest;
   timestamp_ = ColumnOfField(options, *schema, "timestamp");
   const std::vector<std::string>& references =
       outbound_.builder().routes()[options_.source].references();
@@ -297,7 +310,7 @@ std::string TablePoller::NoteRefusal(const RowFlight::Refusal& refusal,
       schedule_.AfterRefusal(attempts, table_->state.can_fail());
   RefusedRow row;
   row.id = refusal.row.id;
-  row.error = std::string(refusal.reason.message()).substr(0, kLongestError);
+  row.error = ValidUtf8(std::string(refusal.reason.message()), kLongestError);
   row.retry_in = decision.retry_in;
   row.give_up = decision.give_up;
   spdlog::warn("table {}: row {} is refused for the {}. time: {}; {}",

@@ -65,6 +65,8 @@ class TablePoller {
   bool has_ended() const { return ended_; }
   bool is_connected() const { return connection_ != nullptr && ready_; }
   bool was_ready() const { return was_ready_; }
+  // Another walpost polls this table, and no two may; takes over when it ends.
+  bool is_standby() const { return standby_; }
   // Why it is not connected; ok while it is, or is about to be.
   const absl::Status& trouble() const { return trouble_; }
   const PolledTableReport& report() const { return report_; }
@@ -124,6 +126,7 @@ class TablePoller {
   Portion portion_;
   std::optional<PolledTable> table_;
   absl::Status trouble_;
+  bool standby_ = false;
 
  private:
   boost::asio::awaitable<absl::Status> Session();

@@ -2,7 +2,6 @@
 
 #include <cstring>
 
-#include "base/check.h"
 #include "fmt/format.h"
 #include "fmt/ranges.h"
 #include "postgres/sqlstate.h"
@@ -52,6 +51,16 @@ absl::StatusOr<std::string> OptionsOf(const std::string& conninfo) {
   }
   PQconninfoFree(parsed);
   return options;
+}
+
+// A literal of text that libpq does not take for UTF-8. A database of encoding
+// SQL_ASCII has such; any other one refuses it.
+std::string EscapedBytes(std::string_view text) {
+  std::string literal = "E'";
+  for (const char c : text) {
+    literal += fmt::format("\\x{:02x}", static_cast<unsigned char>(c));
+  }
+  return literal + "'";
 }
 
 }  // namespace
@@ -237,7 +246,7 @@ std::string Connection::TakeWarning() { return std::exchange(warning_, {}); }
 
 std::string Connection::Literal(std::string_view text) {
   char* quoted = PQescapeLiteral(connection_.get(), text.data(), text.size());
-  WALPOST_CHECK(quoted != nullptr);
+  if (quoted == nullptr) return EscapedBytes(text);
   std::string result(quoted);
   PQfreemem(quoted);
   return result;

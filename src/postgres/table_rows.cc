@@ -50,6 +50,21 @@ asio::awaitable<absl::StatusOr<pgoutput::RelationSchema>> ReadTableSchema(
   co_return schema;
 }
 
+asio::awaitable<absl::StatusOr<size_t>> ReadLongestText(Connection& connection,
+                                                        std::string table,
+                                                        std::string column) {
+  const std::string sql = fmt::format(
+      "SELECT information_schema._pg_char_max_length(a.atttypid, a.atttypmod) "
+      "FROM pg_catalog.pg_attribute a WHERE a.attrelid = {}::regclass AND "
+      "a.attname = {}",
+      connection.Literal(QuoteQualifiedName(table)),
+      connection.Literal(column));
+  absl::StatusOr<QueryRows> rows = co_await connection.Execute(sql);
+  if (!rows.ok()) co_return rows.status();
+  if (rows->size() == 0 || !rows->Get(0, 0)) co_return size_t{0};
+  co_return std::stoull(rows->Text(0, 0));
+}
+
 std::string ColumnList(const pgoutput::RelationSchema& schema,
                        std::string_view prefix) {
   std::vector<std::string> columns;

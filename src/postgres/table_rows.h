@@ -18,6 +18,11 @@ namespace walpost {
 boost::asio::awaitable<absl::StatusOr<pgoutput::RelationSchema>>
 ReadTableSchema(Connection& connection, std::string table);
 
+// Most characters that a column of schema.table takes, as varchar(n) does;
+// 0: any number, or there is no such column.
+boost::asio::awaitable<absl::StatusOr<size_t>> ReadLongestText(
+    Connection& connection, std::string table, std::string column);
+
 // "a", "b": the schema's columns for a SELECT, each with `prefix` before it.
 std::string ColumnList(const pgoutput::RelationSchema& schema,
                        std::string_view prefix = "");

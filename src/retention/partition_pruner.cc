@@ -37,7 +37,11 @@ asio::awaitable<absl::Status> PartitionPruner::Drop(std::string partition) {
   const std::string begin = "BEGIN";
   const std::string commit = "COMMIT";
   const std::string rollback = "ROLLBACK";
-  absl::Status status = co_await Execute(begin);
+  absl::Status status;
+  // A look beforehand: nobody waits for a lock on what stays anyway.
+  if (proof_ != SentProof::kSlot) status = co_await CheckAllSent(partition);
+  if (!status.ok()) co_return status;
+  status = co_await Execute(begin);
   if (status.ok()) status = co_await DropLocked(partition);
   if (status.ok()) co_return co_await Execute(commit);
   const absl::Status rolled_back = co_await Execute(rollback);
@@ -72,7 +76,7 @@ asio::awaitable<absl::Status> PartitionPruner::CheckAllSent(
     co_return co_await gate_.WaitUntilPassed(*mark, deadline, partition);
   }
   const std::string sql =
-      fmt::format("SELECT EXISTS (SELECT FROM {} WHERE ({}) IS NOT TRUE)",
+      fmt::format("SELECT EXISTS (SELECT FROM {} o WHERE ({}) IS NOT TRUE)",
                   partition, sent_);
   connection_.set_deadline(Clock::now() + kStatementLimit);
   absl::StatusOr<QueryRows> rows = co_await connection_.Execute(sql);

@@ -29,7 +29,7 @@ std::string DeleteBatchSql(const PruneRule& rule, std::string_view from,
           : fmt::format("{} >= '{}'::timestamptz AND ", rule.time_column, from);
   return fmt::format(
       "WITH batch AS MATERIALIZED (SELECT ctid AS place, {1} AS time "
-      "FROM ONLY {0} WHERE {2}{1} < '{3}'::timestamptz AND ({4}) "
+      "FROM ONLY {0} o WHERE {2}{1} < '{3}'::timestamptz AND ({4}) "
       "ORDER BY {1} LIMIT {5}), "
       "gone AS (DELETE FROM ONLY {0} AS old USING batch "
       "WHERE old.ctid = batch.place RETURNING batch.time) "
@@ -41,7 +41,7 @@ std::string CountOldSql(const PruneRule& rule) {
   return fmt::format(
       "SELECT count(*) FILTER (WHERE {0}), "
       "count(*) FILTER (WHERE ({0}) IS NOT TRUE) "
-      "FROM ONLY {1} WHERE {2} < '{3}'::timestamptz",
+      "FROM ONLY {1} o WHERE {2} < '{3}'::timestamptz",
       rule.sent, rule.table, rule.time_column, rule.limit);
 }
 

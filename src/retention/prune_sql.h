@@ -23,7 +23,7 @@ namespace walpost {
 struct PruneRule {
   std::string table;
   std::string time_column;
-  // Condition of the rows that were sent.
+  // Condition of the rows that were sent; the table is `o` in it.
   std::string sent;
   // Older than this goes: a timestamp as the server printed it.
   std::string limit;

@@ -1,6 +1,7 @@
 #include "retention/pruner.h"
 
 #include "fmt/format.h"
+#include "retention/cursor_gate.h"
 #include "retention/partition_pruner.h"
 #include "retention/prune_sql.h"
 
@@ -25,18 +26,19 @@ void Pruner::Stop() {
   gate_.Stop();
 }
 
-asio::awaitable<absl::StatusOr<std::vector<Pruned>>> Pruner::Run() {
+asio::awaitable<absl::Status> Pruner::Run() {
   absl::Status status = co_await Connect();
   if (!status.ok()) co_return status;
   if (options_.proof == SentProof::kSlot) status = co_await OpenGate();
   if (!status.ok()) co_return status;
-  std::vector<Pruned> all;
+  pruned_.reserve(options_.tables.size());  // others hold on to its elements
   for (const TableOptions& table : options_.tables) {
-    absl::StatusOr<Pruned> pruned = co_await PruneTable(table);
-    if (!pruned.ok()) co_return pruned.status();
-    all.push_back(*std::move(pruned));
+    Pruned& pruned = pruned_.emplace_back();
+    pruned.table = table.name;
+    status = co_await PruneTable(table, pruned);
+    if (!status.ok()) co_return status;
   }
-  co_return all;
+  co_return absl::OkStatus();
 }
 
 asio::awaitable<absl::Status> Pruner::Connect() {
@@ -81,34 +83,38 @@ asio::awaitable<absl::Status> Pruner::OpenGate() {
   co_return co_await gate_.WaitUntilPassed(mark_, deadline, no_table);
 }
 
-std::string Pruner::SentSql(const TableOptions& table) {
+asio::awaitable<absl::StatusOr<std::string>> Pruner::SentSql(
+    TableOptions table) {
   switch (options_.proof) {
     case SentProof::kSlot:
-      return CommittedBeforeSql(mark_.oldest_running);
-    case SentProof::kState:
-      return PublishedSql(table.state,
-                          connection_->Literal(table.state.published));
+      co_return CommittedBeforeSql(mark_.oldest_running);
+    case SentProof::kState: {
+      const std::string published = connection_->Literal(table.state.published);
+      co_return PublishedSql(table.state, published);
+    }
+    case SentProof::kCursor:
+      co_return co_await ReadPassedSql(*connection_, table,
+                                       options_.cursor_table);
     case SentProof::kNone:
-      return "false";
+      break;
   }
-  return "false";
+  co_return "false";
 }
 
-asio::awaitable<absl::StatusOr<Pruned>> Pruner::PruneTable(TableOptions table) {
-  Pruned pruned;
-  pruned.table = table.name;
+asio::awaitable<absl::Status> Pruner::PruneTable(TableOptions table,
+                                                 Pruned& pruned) {
   connection_->set_deadline(Clock::now() + kStatementLimit);
   absl::StatusOr<OutboxShape> shape =
       co_await ReadOutboxShape(*connection_, table, options_.proof, limit_);
   if (!shape.ok()) co_return shape.status();
-  const std::string sent = SentSql(table);
+  absl::StatusOr<std::string> sent = co_await SentSql(table);
+  if (!sent.ok()) co_return sent.status();
   absl::Status status;
   if (shape->has_time_partitions) {
-    status = co_await PrunePartitions(*shape, sent, pruned);
+    status = co_await PrunePartitions(*shape, *sent, pruned);
   }
-  if (status.ok()) status = co_await PruneRows(*shape, sent, pruned);
-  if (!status.ok()) co_return status;
-  co_return pruned;
+  if (status.ok()) status = co_await PruneRows(*shape, *sent, pruned);
+  co_return status;
 }
 
 asio::awaitable<absl::Status> Pruner::PrunePartitions(const OutboxShape& shape,
@@ -154,10 +160,8 @@ asio::awaitable<absl::Status> Pruner::PruneRows(const OutboxShape& shape,
     rule.limit = limit_;
     RowPruner rows(executor_, *connection_, std::move(rule), options_.retention,
                    is_stopped_);
-    absl::StatusOr<RowPruner::Counts> counts = co_await rows.Run(options_.mode);
-    if (!counts.ok()) co_return counts.status();
-    pruned.deleted += counts->deleted;
-    pruned.kept += counts->kept;
+    const absl::Status status = co_await rows.Run(options_.mode, pruned.rows);
+    if (!status.ok()) co_return status;
   }
   co_return absl::OkStatus();
 }

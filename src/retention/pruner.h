@@ -31,8 +31,7 @@ namespace walpost {
 // What a pass did to one table, or would do.
 struct Pruned {
   std::string table;
-  uint64_t deleted = 0;
-  uint64_t kept = 0;  // old rows that were not sent, or failed
+  RowPruner::Counts rows;
   uint64_t partitions_made = 0;
   std::vector<std::string> dropped;
   std::vector<std::string> not_dropped;  // "name: reason"
@@ -45,6 +44,7 @@ class Pruner {
     std::vector<TableOptions> tables;
     RetentionOptions retention;
     SentProof proof = SentProof::kSlot;
+    std::string cursor_table;  // schema.table, for SentProof::kCursor
     RowPruner::Mode mode = RowPruner::Mode::kDelete;
     // Most time that is waited for the brokers at the beginning.
     std::chrono::milliseconds gate_limit{30'000};
@@ -54,7 +54,10 @@ class Pruner {
 
   // kUnavailable: Postgres, or what is committed is not acknowledged yet; try
   // again later. kFailedPrecondition: an operator must act. kCancelled: Stop.
-  boost::asio::awaitable<absl::StatusOr<std::vector<Pruned>>> Run();
+  boost::asio::awaitable<absl::Status> Run();
+
+  // What was done so far, also while it runs and after an error.
+  const std::vector<Pruned>& pruned() const { return pruned_; }
 
   // Ends the pass after the batch that it is at.
   void Stop();
@@ -63,8 +66,10 @@ class Pruner {
   boost::asio::awaitable<absl::Status> Connect();
   boost::asio::awaitable<absl::Status> OpenGate();
   // The condition of this table's rows that were sent.
-  std::string SentSql(const TableOptions& table);
-  boost::asio::awaitable<absl::StatusOr<Pruned>> PruneTable(TableOptions table);
+  boost::asio::awaitable<absl::StatusOr<std::string>> SentSql(
+      TableOptions table);
+  boost::asio::awaitable<absl::Status> PruneTable(TableOptions table,
+                                                  Pruned& pruned);
   boost::asio::awaitable<absl::Status> PrunePartitions(const OutboxShape& shape,
                                                        std::string sent,
                                                        Pruned& pruned);
@@ -78,6 +83,7 @@ class Pruner {
   std::unique_ptr<Connection> connection_;
   std::string limit_;  // timestamp, as the server prints it
   AcknowledgedGate::Mark mark_;
+  std::vector<Pruned> pruned_;
   bool stopped_ = false;
   std::function<bool()> is_stopped_ = [this] { return stopped_; };
 };

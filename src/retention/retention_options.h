@@ -9,9 +9,10 @@ namespace walpost {
 
 // By what we know that a row was sent.
 enum class SentProof {
-  kSlot,   // the slot has confirmed its commit (acknowledged_gate.h)
-  kState,  // its state column says so
-  kNone,   // whoever sends a row deletes it: what is there was not sent
+  kSlot,    // the slot has confirmed its commit (acknowledged_gate.h)
+  kState,   // its state column says so
+  kCursor,  // the stored cursor has passed it (cursor_gate.h)
+  kNone,    // whoever sends a row deletes it: what is there was not sent
 };
 
 struct RetentionOptions {

@@ -15,25 +15,22 @@ constexpr std::chrono::minutes kCountLimit{30};
 
 }  // namespace
 
-asio::awaitable<absl::StatusOr<RowPruner::Counts>> RowPruner::Run(Mode mode) {
-  Counts counts;
+asio::awaitable<absl::Status> RowPruner::Run(Mode mode, Counts& counts) {
   if (mode == Mode::kDelete) {
-    absl::StatusOr<uint64_t> deleted = co_await Delete();
-    if (!deleted.ok()) co_return deleted.status();
-    counts.deleted = *deleted;
+    const absl::Status status = co_await Delete(counts.deleted);
+    if (!status.ok()) co_return status;
   }
   const std::string sql = CountOldSql(rule_);
   connection_.set_deadline(Clock::now() + kCountLimit);
   absl::StatusOr<QueryRows> rows = co_await connection_.Execute(sql);
   if (!rows.ok()) co_return rows.status();
-  if (mode == Mode::kDryRun) counts.deleted = std::stoull(rows->Text(0, 0));
-  counts.kept = std::stoull(rows->Text(0, 1));
-  co_return counts;
+  if (mode == Mode::kDryRun) counts.deleted += std::stoull(rows->Text(0, 0));
+  counts.kept += std::stoull(rows->Text(0, 1));
+  co_return absl::OkStatus();
 }
 
-asio::awaitable<absl::StatusOr<uint64_t>> RowPruner::Delete() {
+asio::awaitable<absl::Status> RowPruner::Delete(uint64_t& deleted) {
   constexpr auto kAsTuple = asio::as_tuple(asio::use_awaitable);
-  uint64_t deleted = 0;
   std::string from;
   for (;;) {
     if (is_stopped_()) co_return absl::CancelledError("told to end");
@@ -43,7 +40,7 @@ asio::awaitable<absl::StatusOr<uint64_t>> RowPruner::Delete() {
     if (!rows.ok()) co_return rows.status();
     const uint64_t batch = std::stoull(rows->Text(0, 0));
     deleted += batch;
-    if (batch < options_.batch_rows) co_return deleted;
+    if (batch < options_.batch_rows) co_return absl::OkStatus();
     from = rows->Text(0, 1);
     timer_.expires_after(options_.pause);
     co_await timer_.async_wait(kAsTuple);

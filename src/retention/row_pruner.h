@@ -37,11 +37,12 @@ class RowPruner {
         is_stopped_(is_stopped),
         timer_(executor) {}
 
-  // In a dry run `deleted` is what would be. kCancelled: stopped.
-  boost::asio::awaitable<absl::StatusOr<Counts>> Run(Mode mode);
+  // Adds to `counts` as it goes, so that they hold after an error, too; in a
+  // dry run `deleted` is what would be. kCancelled: stopped.
+  boost::asio::awaitable<absl::Status> Run(Mode mode, Counts& counts);
 
  private:
-  boost::asio::awaitable<absl::StatusOr<uint64_t>> Delete();
+  boost::asio::awaitable<absl::Status> Delete(uint64_t& deleted);
 
   Connection& connection_;
   PruneRule rule_;

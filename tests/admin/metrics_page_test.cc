@@ -67,6 +67,19 @@ TEST(MetricsPageTest, ShowsPolledTablesInPlaceOfTheWal) {
   EXPECT_THAT(page, Not(HasSubstr("lsn_bytes")));
 }
 
+TEST(MetricsPageTest, ShowsWhatWasPrunedWhereRunPrunes) {
+  RelayStatus status = SomeStatus();
+  EXPECT_THAT(MetricsPage(status, SomeUsage(), "1.2.3"),
+              Not(HasSubstr("pruned")));
+  status.retention = {{"public.a", 7, 2}, {"public.b", 0, 0}};
+  EXPECT_THAT(
+      Samples(MetricsPage(status, SomeUsage(), "1.2.3")),
+      IsSupersetOf({"walpost_pruned_rows_total{table=\"public.a\"} 7",
+                    "walpost_pruned_rows_total{table=\"public.b\"} 0",
+                    "walpost_dropped_partitions_total{table=\"public.a\"} 2",
+                    "walpost_dropped_partitions_total{table=\"public.b\"} 0"}));
+}
+
 TEST(MetricsPageTest, ShowsAHighLsnToTheByte) {
   RelayStatus status = SomeStatus();
   status.confirmed = Lsn((uint64_t{1} << 53) - 1);

@@ -98,6 +98,14 @@ TEST(StatusJsonTest, AddsUpPolledTables) {
 )"));
 }
 
+TEST(StatusJsonTest, AddsUpWhatWasPruned) {
+  RelayStatus status = SomeStatus();
+  status.retention = {{"public.a", 7, 2}, {"public.b", 5, 1}};
+  EXPECT_THAT(StatusJson(status, "1.2.3"), HasSubstr(R"(  "pruned_rows": 12,
+  "dropped_partitions": 3,
+)"));
+}
+
 TEST(StatusJsonTest, IsJsonWhateverTheReasonHolds) {
   RelayStatus status = SomeStatus();
   status.state = RelayState::kStuck;

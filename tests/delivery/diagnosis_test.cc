@@ -111,6 +111,14 @@ TEST(DiagnosisTest, StandsByOnlyBehindAnotherWalpost) {
   ExpectState(signs, RelayState::kStuck, "'pg_recvlogical', which is no");
 }
 
+TEST(DiagnosisTest, StandsByWhileAnotherHasTheCursor) {
+  RelaySigns signs = Healthy();
+  signs.is_streaming = false;
+  signs.trouble = absl::UnavailableError("another walpost has the cursor");
+  signs.cursor_is_in_use = true;
+  ExpectState(signs, RelayState::kStandby, "another walpost has the cursor");
+}
+
 TEST(DiagnosisTest, P10NoticesWhoDoesNotAnswer) {
   RelaySigns signs = Healthy();
   signs.server_silent_for = seconds(9);

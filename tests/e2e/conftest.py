@@ -129,7 +129,7 @@ def proxy_of():
 
 
 @pytest.fixture
-def walposts():
+def walposts(directory):  # pylint: disable=unused-argument
     """Every Walpost of the test, in the order of their making."""
     made = []
     yield made

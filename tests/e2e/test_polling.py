@@ -199,7 +199,8 @@ def test_records_are_called_back_when_a_lease_cannot_be_renewed(
                lambda: f"the rows to be held: {polled.counts()}")
     proxy.cut()
     first.wait_log("calling back 20 records")
-    assert first.metric("walpost_in_flight_records") == 0
+    wait_until(lambda: first.metric("walpost_in_flight_records") == 0,
+               lambda: f"nothing to be in flight\n{first.log()}")
     # Not before the lease has ended may anybody else claim them.
     second = walpost(database, own_kafka, topics, **sections).start()
     wait_until(lambda: (second.metric("walpost_in_flight_records") or 0) == 20,

@@ -1,16 +1,18 @@
 """Strategy `cursor`: tables that are read and never written."""
 
 import contextlib
+import io
+import json
 import os
+import pathlib
 import random
-import subprocess
 import threading
 
 import pytest
 
 from harness import KafkaReader, Postgres
-from harness.paths import postgres_bin
 from harness.polled import assert_delivered
+from harness.sql_files import run_sql_file
 from harness.waiting import wait_until
 
 _DDL = """
@@ -149,13 +151,43 @@ def test_one_poller_has_the_cursor_and_another_takes_over(
     database.execute(_DDL)
     first = walpost(database, kafka, topics, **_sections()).run()
     second = walpost(database, kafka, topics, **_sections()).start()
-    second.wait_log("another walpost has the cursor")
+    _wait_state(second, "standby")
+    code, text = second.get("/readyz")
+    assert code == 200 and "another walpost has the cursor" in text, text
     _insert(database, 300)
     _wait_all(database, reader, topics, first)
+    assert 'walpost_state{state="standby"} 1' in second.get("/metrics")[1]
+    assert json.loads(second.get("/status")[1])["state"] == "standby"
+    assert second.log().count("\n") < 10, "it waits without a word"
     first.kill()
-    second.wait_ready(30)
+    _wait_state(second, "streaming")
     _insert(database, 300)
     _wait_all(database, reader, topics, second)
+    # And one that stands by ends when it is told to.
+    first.start()
+    _wait_state(first, "standby")
+    assert first.stop() == 0
+
+
+def test_a_table_that_another_polls_does_not_hold_up_the_others(
+        database, walpost, kafka, topics, reader):
+    """One has the cursor of `events`, the other publishes `more`."""
+    database.execute(_DDL + _DDL.replace("events", "more"))
+    walpost(database, kafka, topics, **_sections()).run()
+    both = _sections()
+    both["outbox"]["tables"].append(
+        {**both["outbox"]["tables"][0], "name": "public.more"})
+    second = walpost(database, kafka, topics, **both).start()
+    _wait_state(second, "streaming")
+    database.execute("insert into more (aggregate_id) values ('a')")
+    wait_until(lambda: len(reader.read_all(topics)) == 1,
+               lambda: f"the row of the other table\n{second.log()}")
+
+
+def _wait_state(relay, state):
+    wait_until(lambda: relay.get("/readyz")[1].startswith(state),
+               lambda: f"{state}; it says {relay.get('/readyz')}\n"
+                       f"{relay.log()}", 60)
 
 
 def test_a_row_that_cannot_be_sent_stops_the_table_loudly(
@@ -190,10 +222,18 @@ def test_a_broker_that_was_away_costs_nothing(
     relay.wait_ready()
 
 
-def _dump(database):
-    return subprocess.run(
-        [postgres_bin() / "pg_dump", "-d", database.conninfo()],
-        check=True, stdout=subprocess.PIPE).stdout
+def _restore(old, new):
+    """What pg_dump and psql do, which not every major's binaries have."""
+    new.execute(_DDL)
+    run_sql_file(new, "cursor.sql")
+    with old.transaction() as source, new.transaction() as target:
+        for table in ("events", "walpost_cursor"):
+            data = io.BytesIO()
+            source.copy_expert(f"copy {table} to stdout", data)
+            data.seek(0)
+            target.copy_expert(f"copy {table} from stdin", data)
+    new.execute("select setval('events_seq_seq', %s)",
+                (old.value("select last_value from events_seq_seq"),))
 
 
 def test_it_goes_on_after_a_restore_into_another_cluster(
@@ -208,13 +248,10 @@ def test_it_goes_on_after_a_restore_into_another_cluster(
     _wait_all(old, reader, topics, relay)
     assert relay.stop() == 0
     _insert(old, 100, 1000)  # not published there
-    dump = _dump(old)
     other = Postgres(directory / "other").start()
     try:
         new = other.create_database()
-        subprocess.run([postgres_bin() / "psql", "-q", "-v", "ON_ERROR_STOP=1",
-                        "-d", new.conninfo()], input=dump, check=True,
-                       stdout=subprocess.DEVNULL)
+        _restore(old, new)
         assert (new.value("select max(transaction_id::text::bigint) from "
                           "events") >
                 new.value("select pg_current_xact_id()::text::bigint"))
@@ -235,3 +272,95 @@ def test_it_goes_on_after_a_restore_into_another_cluster(
         other.close()
         relay.close()
         old.drop()
+
+
+def _burn(database, count):
+    """Uses up transaction ids; returns the last one."""
+    for _ in range(count):
+        xid = database.value("select pg_current_xact_id()::text::bigint")
+    return xid
+
+
+def test_rows_of_another_cluster_are_told_from_transactions_that_run_here(
+        postgres, directory, walpost, kafka, topics, reader):
+    """By their places: their ids may be those of transactions that run."""
+    old = postgres.create_database()
+    old.execute(_DDL)
+    _burn(old, 300)
+    relay = walpost(old, kafka, topics, **_sections()).run()
+    _insert(old, 20)
+    _wait_all(old, reader, topics, relay)
+    assert relay.stop() == 0
+    _insert(old, 5, 1000)
+    unpublished = old.value("select max(transaction_id::text::bigint) from "
+                            "events")
+    _burn(old, 100)
+    _insert(old, 5, 2000)
+    other = Postgres(directory / "other").start()
+    try:
+        new = other.create_database()
+        _restore(old, new)
+        now = _burn(new, 1)
+        assert now < unpublished - 10
+        _burn(new, unpublished - 5 - now)
+        with new.transaction() as cursor:
+            cursor.execute("select pg_current_xact_id()")
+            assert _burn(new, 20) > unpublished
+            moved = walpost(new, kafka, topics, **_sections()).run()
+            moved.wait_log("publishing what was not published there")
+            wait_until(lambda: new.value("select system_identifier from "
+                                         "walpost_cursor") ==
+                       new.value("select system_identifier::text from "
+                                 "pg_control_system()"),
+                       lambda: f"the new cluster's cursor\n{moved.log()}")
+        _insert(new, 50, 3000)
+        _wait_all(new, reader, topics, moved, most_duplicates=20)
+        moved.close()
+    finally:
+        other.close()
+        relay.close()
+        old.drop()
+
+
+def _keepalive_seconds(port, client_port):
+    """When the kernel probes this socket of a server; None: it never does."""
+    for line in pathlib.Path("/proc/net/tcp").read_text().splitlines()[1:]:
+        _, local, remote, _, _, timer, *_ = line.split()
+        if (int(local.split(":")[1], 16) == port
+                and int(remote.split(":")[1], 16) == client_port):
+            kind, jiffies = timer.split(":")
+            return int(jiffies, 16) / 100 if kind == "02" else None
+    raise LookupError(f"no connection of port {client_port}")
+
+
+def test_the_cursor_of_a_machine_that_is_gone_is_soon_free(
+        database, walpost, kafka, topics):
+    """The server looks after 10 s, not two hours, whether we are there."""
+    database.execute(_DDL)
+    walpost(database, kafka, topics, **_sections(interval="10m")).run()
+    port = database.value("select inet_server_port()")
+    client_port = database.value(
+        "select client_port from pg_stat_activity where application_name "
+        "like 'walpost:%' and datname = current_database()")
+
+    def probed():
+        seconds = _keepalive_seconds(port, client_port)
+        return seconds is not None and seconds <= 10
+
+    wait_until(probed, "the server to watch over the connection", 15)
+
+
+@pytest.mark.parametrize("column", ["seq", "transaction_id"])
+def test_a_column_that_may_be_null_is_refused(
+        database, walpost, kafka, topics, column):
+    """A row without would never be seen, and nobody would notice."""
+    database.execute(_DDL)
+    database.execute(f"alter table events alter {column} drop not null")
+    relay = walpost(database, kafka, topics, **_sections())
+    said = relay.verb("check").stdout
+    remedy = (f'ALTER TABLE "public"."events" ALTER COLUMN "{column}" '
+              "SET NOT NULL")
+    assert remedy in said, said
+    assert relay.start().wait_exit() != 0
+    database.execute(remedy)
+    relay.run()

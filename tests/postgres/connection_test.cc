@@ -268,7 +268,9 @@ TEST(ConnectionTest, WritesAnyTextAsALiteral) {
                           {"a", "'a'"},
                           {"it's", "'it''s'"},
                           {"a\"b", "'a\"b'"},
-                          {"a\\b", " E'a\\\\b'"}};
+                          {"a\\b", " E'a\\\\b'"},
+                          // Of a database in SQL_ASCII.
+                          {"a\xe4", "E'\\x61\\xe4'"}};
   for (const Literal& row : rows) {
     EXPECT_EQ((*connection)->Literal(row.text), row.sql);
   }

@@ -35,7 +35,7 @@ TEST(PruneSqlTest, TheFirstBatchBeginsAtTheBeginningAndLaterOnesWhereItEnded) {
 
 TEST(PruneSqlTest, RowsOfOtherPartitionsAreNotTouched) {
   const std::string sql = DeleteBatchSql(Rule(), "", 10);
-  EXPECT_THAT(sql, HasSubstr("FROM ONLY \"app\".\"outbox\" WHERE"));
+  EXPECT_THAT(sql, HasSubstr("FROM ONLY \"app\".\"outbox\" o WHERE"));
   EXPECT_THAT(sql, HasSubstr("DELETE FROM ONLY \"app\".\"outbox\" AS old"));
 }
 

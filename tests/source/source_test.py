@@ -22,7 +22,8 @@ LAYERS = {
     "admin": {"base", "pgoutput", "outbox", "delivery"},
 }
 # The judge shares nothing with what it judges, except the configuration.
-LAYERS["retention"] = {"base", "pgoutput", "outbox", "delivery", "postgres"}
+LAYERS["retention"] = {"base", "pgoutput", "outbox", "delivery", "postgres",
+                       "polling"}
 LAYERS["judge"] = {"base", "outbox", "pgoutput"}
 LAYERS["polling"] = {"base", "pgoutput", "outbox", "delivery", "postgres"}
 LAYERS["config"] = {*LAYERS}  # but only headers of options, see below

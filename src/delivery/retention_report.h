@@ -1,0 +1,15 @@
+// RetentionReport: what was pruned of one table since the process began.
+#pragma once
+
+#include <cstdint>
+#include <string>
+
+namespace walpost {
+
+struct RetentionReport {
+  std::string table;
+  uint64_t pruned_rows = 0;  // one by one; not those of partitions
+  uint64_t dropped_partitions = 0;
+};
+
+}  // namespace walpost

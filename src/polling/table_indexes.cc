@@ -1,0 +1,50 @@
+#include "polling/table_indexes.h"
+
+#include <algorithm>
+
+#include "fmt/format.h"
+
+namespace walpost {
+
+namespace asio = boost::asio;
+
+asio::awaitable<absl::StatusOr<TableIndexes>> TableIndexes::Read(
+    Connection& connection, std::string table) {
+  const std::string sql = fmt::format(
+      "SELECT a.attname, pg_get_expr(i.indpred, i.indrelid), "
+      "i.indisunique AND i.indpred IS NULL AND i.indnkeyatts = 1 FROM "
+      "pg_catalog.pg_index i LEFT JOIN pg_catalog.pg_attribute a ON a.attrelid "
+      "= i.indrelid AND a.attnum = i.indkey[0] WHERE i.indrelid = "
+      "{}::regclass AND i.indisvalid",
+      connection.Literal(table));
+  absl::StatusOr<QueryRows> rows = co_await connection.Execute(sql);
+  if (!rows.ok()) co_return rows.status();
+  TableIndexes found;
+  for (size_t i = 0; i < rows->size(); ++i) {
+    Index& index = found.indexes_.emplace_back();
+    index.first_column = rows->Text(i, 0);
+    index.predicate = rows->Text(i, 1);
+    index.is_unique = rows->Bool(i, 2);
+  }
+  co_return found;
+}
+
+bool TableIndexes::BeginWith(std::string_view column) const {
+  return std::ranges::any_of(indexes_, [column](const Index& index) {
+    return index.first_column == column;
+  });
+}
+
+bool TableIndexes::MakeUnique(std::string_view column) const {
+  return std::ranges::any_of(indexes_, [column](const Index& index) {
+    return index.first_column == column && index.is_unique;
+  });
+}
+
+bool TableIndexes::ArePartialBy(std::string_view column) const {
+  return std::ranges::any_of(indexes_, [column](const Index& index) {
+    return index.predicate.find(column) != std::string::npos;
+  });
+}
+
+}  // namespace walpost

@@ -1,0 +1,49 @@
+#include "retention/cursor_gate.h"
+
+#include "fmt/format.h"
+#include "polling/cursor_rows.h"
+#include "polling/cursor_sql.h"
+#include "polling/polled_table.h"
+#include "postgres/sqlstate.h"
+#include "postgres/table_rows.h"
+
+namespace walpost {
+
+namespace asio = boost::asio;
+
+asio::awaitable<absl::StatusOr<std::string>> ReadPassedSql(
+    Connection& connection, TableOptions options, std::string cursor_table) {
+  absl::StatusOr<pgoutput::RelationSchema> schema =
+      co_await ReadTableSchema(connection, options.name);
+  if (!schema.ok()) co_return schema.status();
+  const absl::StatusOr<PolledTable> table =
+      MakePolledTable(options, 0, *schema);
+  if (!table.ok()) co_return table.status();
+  const CursorSql sql(*table, cursor_table, [&](std::string_view text) {
+    return connection.Literal(text);
+  });
+  const std::string load = sql.Load();
+  absl::StatusOr<QueryRows> stored = co_await connection.Execute(load);
+  if (SqlstateOf(stored.status()) == kSqlstateUndefinedTable) {
+    co_return absl::FailedPreconditionError(fmt::format(
+        "there is no cursor table {}, so nothing of {} is known to be sent: "
+        "correct polling.cursor_table, or run walpost first",
+        cursor_table, options.name));
+  }
+  if (!stored.ok()) co_return stored.status();
+  if (stored->size() == 0) co_return "false";
+  const CursorPosition position = CursorPositionFrom(*stored);
+  const std::string now = sql.Now();
+  absl::StatusOr<QueryRows> answer = co_await connection.Execute(now);
+  if (!answer.ok()) co_return answer.status();
+  const ServerTime time = ServerTimeFrom(*answer);
+  if (position.IsForeign(time.system_identifier, time.xmin)) {
+    co_return absl::UnavailableError(fmt::format(
+        "the cursor of {} is of cluster {}, and this is {}: walpost run "
+        "publishes what was not published there, then it can be pruned",
+        options.name, position.system_identifier, time.system_identifier));
+  }
+  co_return sql.Passed(position);
+}
+
+}  // namespace walpost
