@@ -157,7 +157,7 @@ asio::awaitable<absl::Status> StoreCheckpoint(asio::any_io_executor executor,
   answer->arrived.expires_after(kLoadLimit);
   checkpoint.written_at = WallNow();
   std::optional<absl::Status> saved;
-  store->Save(checkpoint, [answer, &saved](absl::Status status) {
+  store->Replace(checkpoint, [answer, &saved](absl::Status status) {
     saved = std::move(status);
     answer->arrived.cancel();
   });

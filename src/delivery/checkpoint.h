@@ -44,4 +44,9 @@ struct Checkpoint {
 // that may repeat something.
 bool Renumber(Checkpoint& checkpoint, uint64_t numbering);
 
+// Whether one is further than another one of the same slot and cluster: of a
+// later timeline, else of a younger slot, else further on. Positions of
+// different numberings do not compare, nor do checkpoints of two clusters.
+bool IsLater(const Checkpoint& one, const Checkpoint& other);
+
 }  // namespace walpost

@@ -29,6 +29,8 @@ class CheckpointWriter {
   // Least time between two checkpoints that differ in nothing but idle
   // progress: writing one may itself be WAL.
   static constexpr std::chrono::seconds kIdleInterval{10};
+  // For a store that needs it, when nothing has changed.
+  static constexpr std::chrono::seconds kRepeatInterval{60};
   // After a save that failed.
   static constexpr std::chrono::seconds kRetryInterval{1};
 
@@ -48,7 +50,8 @@ class CheckpointWriter {
 
   // Writes a checkpoint when one is due: events were acknowledged since the
   // last one and the interval has passed, or nothing but idle progress and
-  // kIdleInterval has. `hurry`: at once if there is any progress.
+  // kIdleInterval has; or the last one once more, where the store needs that.
+  // `hurry`: at once if there is any progress.
   void Poke(MonotonicTime now, WallTime wall_now, bool hurry);
 
   // What may be told to Postgres: confirmed by the pipeline, and stored.

@@ -24,6 +24,7 @@ class FakeStore final : public CheckpointStore {
     tried.push_back(checkpoint);
     done_ = std::move(done);
   }
+  bool needs_repeating() const override { return repeats; }
   std::string Name() const override { return "fake"; }
 
   void Answer(const absl::Status& status = absl::OkStatus()) {
@@ -31,6 +32,7 @@ class FakeStore final : public CheckpointStore {
   }
 
   std::vector<Checkpoint> tried;
+  bool repeats = false;
 
  private:
   Saved done_;
@@ -147,6 +149,19 @@ TEST_F(CheckpointWriterTest, P7IdleProgressIsStoredSeldom) {
   store_.Answer();
   Poke(milliseconds(60'000));  // nothing new
   EXPECT_EQ(store_.tried.size(), 2);
+}
+
+TEST_F(CheckpointWriterTest, P9RepeatsItselfWhereTheStoreNeedsThat) {
+  store_.repeats = true;
+  Deliver(0x10);
+  Poke(milliseconds(0));
+  store_.Answer();
+  Poke(milliseconds(59'999), /*hurry=*/true);
+  EXPECT_EQ(store_.tried.size(), 1);
+  Poke(milliseconds(60'000));
+  ASSERT_EQ(store_.tried.size(), 2);
+  EXPECT_EQ(store_.tried[1].position, store_.tried[0].position);
+  EXPECT_EQ(store_.tried[1].confirmed, store_.tried[0].confirmed);
 }
 
 TEST_F(CheckpointWriterTest, P2AFailureConfirmsNothingAndIsTriedAgain) {
