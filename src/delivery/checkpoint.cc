@@ -12,6 +12,7 @@ bool Renumber(Checkpoint& checkpoint, uint64_t numbering) {
       checkpoint.position.commit_lsn >= checkpoint.confirmed &&
       checkpoint.position.ordinal > 0;
   checkpoint.position = Position();
+  checkpoint.horizon = TransactionHorizon();
   checkpoint.numbering = numbering;
   return in_the_middle;
 }

@@ -10,6 +10,7 @@ void CheckpointWriter::Begin(Checkpoint saved) {
   ++generation_;
   status_ = absl::OkStatus();
   failing_since_.reset();
+  horizon_.Begin();
   begun_ = true;
 }
 
@@ -32,6 +33,7 @@ void CheckpointWriter::Poke(MonotonicTime now, WallTime wall_now, bool hurry) {
   saving_.confirmed = confirmed;
   saving_.position = position;
   saving_.written_at = wall_now;
+  saving_.horizon = horizon_.Take(confirmed).value_or(saved_.horizon);
   busy_ = true;
   const auto on_saved = [this, generation = generation_](absl::Status status) {
     OnSaved(generation, status);

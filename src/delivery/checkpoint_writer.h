@@ -20,6 +20,7 @@
 #include "base/time.h"
 #include "delivery/checkpoint.h"
 #include "delivery/checkpoint_store.h"
+#include "delivery/horizon_tracker.h"
 #include "delivery/pipeline.h"
 
 namespace walpost {
@@ -54,6 +55,12 @@ class CheckpointWriter {
   // `hurry`: at once if there is any progress.
   void Poke(MonotonicTime now, WallTime wall_now, bool hurry);
 
+  // What the server said beside the stream, one sample after the other: the
+  // next checkpoints get their horizon from it.
+  void OnHorizon(const HorizonSample& sample) {
+    if (begun_) horizon_.OnSample(sample, pipeline_.confirmed());
+  }
+
   // What may be told to Postgres: confirmed by the pipeline, and stored.
   Lsn confirmable() const {
     return store_ == nullptr ? pipeline_.confirmed() : saved_.confirmed;
@@ -79,6 +86,7 @@ class CheckpointWriter {
   std::chrono::milliseconds interval_;
   const Pipeline& pipeline_;
   std::function<void()> on_saved_;
+  HorizonTracker horizon_;
   bool begun_ = false;
   bool busy_ = false;  // the store works
   uint64_t generation_ =

@@ -11,6 +11,7 @@ Checkpoint Example() {
   checkpoint.confirmed = Lsn(0x100);
   checkpoint.position = {Lsn(0x200), 7};
   checkpoint.numbering = 1;
+  checkpoint.horizon.transaction_id = 40;
   return checkpoint;
 }
 
@@ -26,6 +27,7 @@ TEST(CheckpointTest, P1AnotherNumberingSendsTheWholeTransactionAgain) {
     checkpoint.numbering = known;
     EXPECT_TRUE(Renumber(checkpoint, 1));
     EXPECT_EQ(checkpoint.position, Position());
+    EXPECT_FALSE(checkpoint.horizon.is_known());
     EXPECT_EQ(checkpoint.confirmed, Lsn(0x100));
     EXPECT_EQ(checkpoint.numbering, 1u);
   }

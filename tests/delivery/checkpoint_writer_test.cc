@@ -178,6 +178,23 @@ TEST_F(CheckpointWriterTest, P2AFailureConfirmsNothingAndIsTriedAgain) {
   EXPECT_EQ(writer_.failing_since(), std::nullopt);
 }
 
+TEST_F(CheckpointWriterTest, P1AHorizonIsStoredWithWhatCoversIt) {
+  const TransactionHorizon horizon{50, WallTime(seconds(1))};
+  writer_.OnHorizon({Lsn(0x18), {40, WallTime()}});  // asked for too early
+  writer_.OnHorizon({Lsn(0x28), horizon});
+  Deliver(0x10);
+  Poke(milliseconds(0));
+  store_.Answer();
+  EXPECT_FALSE(store_.tried[0].horizon.is_known());
+  Deliver(0x20);
+  Poke(milliseconds(1'000));
+  store_.Answer();
+  EXPECT_EQ(store_.tried[1].horizon, horizon);
+  Deliver(0x30);
+  Poke(milliseconds(2'000));
+  EXPECT_EQ(store_.tried[2].horizon, horizon) << "until there is a newer one";
+}
+
 TEST_F(CheckpointWriterTest, P2ASaveThatEndsAfterItsSessionChangesNothing) {
   Deliver(0x10);
   Poke(milliseconds(0));
