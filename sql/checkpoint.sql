@@ -21,6 +21,8 @@ create table if not exists public.walpost_checkpoint (
   commit_lsn pg_lsn not null,
   ordinal bigint not null,
   numbering bigint not null default 0,
+  transaction_horizon xid8 not null default '0',
+  server_started_at timestamptz not null default 'epoch',
   -- For people, by the clock of walpost.
   written_at timestamptz not null
 ) with (

@@ -10,6 +10,7 @@
 #include "kafka/checkpoint_topic.h"
 #include "outbox/numbering.h"
 #include "postgres/checkpoint_table.h"
+#include "postgres/transaction_id_column.h"
 #include "spdlog/spdlog.h"
 
 namespace walpost {
@@ -18,6 +19,8 @@ namespace asio = boost::asio;
 using Clock = std::chrono::steady_clock;
 
 namespace {
+
+using Loaded = absl::StatusOr<std::optional<Checkpoint>>;
 
 constexpr auto kAsTuple = asio::as_tuple(asio::use_awaitable);
 constexpr std::chrono::seconds kLoadLimit{30};
@@ -28,8 +31,24 @@ constexpr std::chrono::milliseconds kBusyInterval{20};
 struct Answer {
   explicit Answer(asio::any_io_executor executor) : arrived(executor) {}
   asio::steady_timer arrived;
-  std::optional<absl::StatusOr<std::optional<Checkpoint>>> loaded;
+  std::optional<Loaded> loaded;
 };
+
+asio::awaitable<Loaded> LoadUntil(asio::any_io_executor executor,
+                                  CheckpointStore& store,
+                                  MonotonicTime deadline) {
+  const auto answer = std::make_shared<Answer>(executor);
+  answer->arrived.expires_at(deadline);
+  store.Load([answer](Loaded loaded) {
+    answer->loaded = std::move(loaded);
+    answer->arrived.cancel();
+  });
+  if (!answer->loaded) co_await answer->arrived.async_wait(kAsTuple);
+  if (answer->loaded) co_return *std::move(answer->loaded);
+  co_return absl::UnavailableError(
+      fmt::format("{} did not give its checkpoint within {} s", store.Name(),
+                  kLoadLimit.count()));
+}
 
 std::unique_ptr<CheckpointStore> MakeStore(asio::any_io_executor executor,
                                            const Config& config) {
@@ -68,6 +87,7 @@ CheckpointKeeper::CheckpointKeeper(asio::any_io_executor executor,
     : executor_(executor),
       slot_(config.postgres.slot),
       numbering_(NumberingOf(config.outbox, config.postgres.publication)),
+      has_transaction_ids_(HasTransactionIds(config.outbox)),
       store_(MakeStore(executor, config)),
       writer_(store_.get(), config.checkpoint.interval, pipeline,
               std::move(on_saved)),
@@ -80,26 +100,15 @@ asio::awaitable<absl::Status> CheckpointKeeper::Load() {
     busy_timer_.expires_after(kBusyInterval);
     co_await busy_timer_.async_wait(kAsTuple);
   }
-  const auto answer = std::make_shared<Answer>(executor_);
-  answer->arrived.expires_at(deadline);
-  store_->Load([answer](absl::StatusOr<std::optional<Checkpoint>> loaded) {
-    answer->loaded = std::move(loaded);
-    answer->arrived.cancel();
-  });
-  if (!answer->loaded) co_await answer->arrived.async_wait(kAsTuple);
-  if (!answer->loaded) {
-    co_return absl::UnavailableError(
-        fmt::format("{} did not give its checkpoint within {} s",
-                    store_->Name(), kLoadLimit.count()));
-  }
-  const absl::Status& status = answer->loaded->status();
+  Loaded loaded = co_await LoadUntil(executor_, *store_, deadline);
+  const absl::Status& status = loaded.status();
   if (absl::IsDataLoss(status)) {
     const std::string text(status.message());
     const absl::Status unreadable = absl::FailedPreconditionError(text);
     co_return WithReasonCode(unreadable, kReasonCheckpointUnreadable);
   }
   if (!status.ok()) co_return status;
-  loaded_ = **answer->loaded;
+  loaded_ = *std::move(loaded);
   if (loaded_ && loaded_->slot != slot_) {
     const std::string text = fmt::format(
         "{} holds the checkpoint of slot {}, not of {}: correct postgres.slot, "
@@ -148,6 +157,21 @@ void CheckpointKeeper::AddTo(RelaySigns& signs) const {
   signs.checkpoint_trouble = std::string(writer_.status().message());
 }
 
+void CheckpointKeeper::OnReport(const SlotReport& report) {
+  // What the publication does not cover passes by unsent: from here on no
+  // horizon may pass it, not even when that is mended.
+  if (!report.publication_trouble.empty()) has_transaction_ids_ = false;
+  if (has_transaction_ids_) writer_.OnHorizon(report.horizon);
+}
+
+asio::awaitable<Loaded> LoadCheckpoint(asio::any_io_executor executor,
+                                       const Config& config) {
+  const std::unique_ptr<CheckpointStore> store = MakeStore(executor, config);
+  if (store == nullptr) co_return std::nullopt;
+  const MonotonicTime deadline = Clock::now() + kLoadLimit;
+  co_return co_await LoadUntil(executor, *store, deadline);
+}
+
 asio::awaitable<absl::Status> StoreCheckpoint(asio::any_io_executor executor,
                                               const Config& config,
                                               Checkpoint checkpoint) {
@@ -157,7 +181,7 @@ asio::awaitable<absl::Status> StoreCheckpoint(asio::any_io_executor executor,
   answer->arrived.expires_after(kLoadLimit);
   checkpoint.written_at = WallNow();
   std::optional<absl::Status> saved;
-  store->Save(checkpoint, [answer, &saved](absl::Status status) {
+  store->Replace(checkpoint, [answer, &saved](absl::Status status) {
     saved = std::move(status);
     answer->arrived.cancel();
   });

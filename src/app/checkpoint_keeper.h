@@ -18,6 +18,7 @@
 #include "delivery/checkpoint_store.h"
 #include "delivery/checkpoint_writer.h"
 #include "delivery/diagnosis.h"
+#include "postgres/side_session.h"
 
 namespace walpost {
 
@@ -42,6 +43,8 @@ class CheckpointKeeper {
   void Begin(std::string system_identifier, uint32_t timeline, Lsn birth);
   // Writes what is due; `hurry`: at once.
   void Poke(bool hurry);
+  // What the side session saw.
+  void OnReport(const SlotReport& report);
   // The session is over.
   void Pause() { writer_.Pause(); }
 
@@ -56,11 +59,17 @@ class CheckpointKeeper {
   boost::asio::any_io_executor executor_;
   std::string slot_;
   uint64_t numbering_;
+  bool has_transaction_ids_;                // a table says who inserted a row
   std::unique_ptr<CheckpointStore> store_;  // nullptr: none
   CheckpointWriter writer_;
   std::optional<Checkpoint> loaded_;
   boost::asio::steady_timer busy_timer_;
 };
+
+// What the store that the configuration names holds, as it is; nullopt when
+// that is none. For verbs.
+boost::asio::awaitable<absl::StatusOr<std::optional<Checkpoint>>>
+LoadCheckpoint(boost::asio::any_io_executor executor, const Config& config);
 
 // Writes one checkpoint into the store that the configuration names; nothing
 // when that is none. For a slot that was made anew.

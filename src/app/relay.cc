@@ -225,6 +225,7 @@ void Relay::OnServerShutdown() {
 
 void Relay::OnSlotReport(const SlotReport& report) {
   slot_report_ = report;
+  checkpoints_.OnReport(report);
   // The guard slot stands behind the live one: what it keeps holds both.
   const bool guard_keeps_more =
       report.guard && !report.guard->is_lost &&

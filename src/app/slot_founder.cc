@@ -6,6 +6,7 @@
 
 #include "fmt/format.h"
 #include "postgres/publication.h"
+#include "postgres/server_start.h"
 #include "spdlog/spdlog.h"
 
 namespace walpost {
@@ -45,6 +46,23 @@ asio::awaitable<absl::Status> SlotFounder::Connect() {
   if (!birth.ok()) co_return birth.status();
   birth_ = *birth;
   co_return absl::OkStatus();
+}
+
+asio::awaitable<absl::StatusOr<RecoveryServer>> SlotFounder::LookAtServer() {
+  const std::string sql = fmt::format(
+      "SELECT {}, pg_snapshot_xmax(pg_current_snapshot()), "
+      "pg_current_wal_insert_lsn()",
+      kServerStartSql);
+  absl::StatusOr<QueryRows> rows = co_await connection_->Execute(sql);
+  if (!rows.ok()) co_return rows.status();
+  RecoveryServer server;
+  server.system_identifier = system_identifier_;
+  server.timeline = timeline_;
+  server.started_at =
+      WallTime(std::chrono::microseconds(std::stoll(rows->Text(0, 0))));
+  server.next_transaction = std::stoull(rows->Text(0, 1));
+  server.wal_end = Lsn::Parse(rows->Text(0, 2)).value_or(Lsn());
+  co_return server;
 }
 
 asio::awaitable<absl::StatusOr<TablePublisher::Counts>> SlotFounder::Publish(

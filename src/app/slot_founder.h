@@ -21,6 +21,7 @@
 #include "absl/status/statusor.h"
 #include "app/table_publisher.h"
 #include "config/config.h"
+#include "delivery/recovery_range.h"
 #include "postgres/birth_record.h"
 #include "postgres/connection.h"
 #include "postgres/slot.h"
@@ -39,6 +40,9 @@ class SlotFounder {
   const std::optional<BirthRecord>& birth() const { return birth_; }
   const std::string& system_identifier() const { return system_identifier_; }
   uint32_t timeline() const { return timeline_; }
+
+  // How the server stands, for the choice of a RecoveryRange.
+  boost::asio::awaitable<absl::StatusOr<RecoveryServer>> LookAtServer();
 
   // Publishes. With dry_run in the options it counts, and there is no slot to
   // keep. `mark` without a value gets the slot's consistent point for one.

@@ -14,6 +14,8 @@
 #include "cli/verbs.h"
 #include "fmt/format.h"
 #include "judge/known_ids.h"
+#include "outbox/numbering.h"
+#include "postgres/transaction_id_column.h"
 
 namespace walpost {
 namespace {
@@ -21,11 +23,17 @@ namespace {
 namespace asio = boost::asio;
 using Counts = TablePublisher::Counts;
 
+struct Result {
+  Counts counts;
+  RecoveryRange range;
+};
+
 struct Arguments {
   ConfigArguments config;
   std::string since;
   std::string order_by;
   std::string work_directory;
+  bool all = false;
   bool dry_run = false;
 };
 
@@ -41,9 +49,32 @@ absl::StatusOr<std::unique_ptr<KnownIds>> ReadKafka(const Arguments& arguments,
                         config.outbox, directory, std::ref(progress));
 }
 
-asio::awaitable<absl::StatusOr<Counts>> Recover(
+asio::awaitable<absl::StatusOr<RecoveryRange>> FindRange(
     asio::any_io_executor executor, const Config& config,
-    TablePublisher::Options options) {
+    const Arguments& arguments, SlotFounder& founder) {
+  RecoveryRange range;
+  if (!arguments.since.empty()) {
+    range.text = fmt::format("all rows since {}", arguments.since);
+  } else if (arguments.all) {
+    range.text = "all rows";
+  } else if (!HasTransactionIds(config.outbox)) {
+    range.text = "all rows: no table has outbox.tables.state.transaction_id";
+  } else {
+    const absl::StatusOr<RecoveryServer> server =
+        co_await founder.LookAtServer();
+    if (!server.ok()) co_return server.status();
+    const absl::StatusOr<std::optional<Checkpoint>> loaded =
+        co_await LoadCheckpoint(executor, config);
+    range = ChooseRecoveryRange(
+        loaded, NumberingOf(config.outbox, config.postgres.publication),
+        *server);
+  }
+  co_return range;
+}
+
+asio::awaitable<absl::StatusOr<Result>> Recover(
+    asio::any_io_executor executor, const Config& config,
+    const Arguments& arguments, TablePublisher::Options options) {
   SlotFounder founder(executor, config);
   const absl::Status connected = co_await founder.Connect();
   if (!connected.ok()) co_return connected;
@@ -51,9 +82,15 @@ asio::awaitable<absl::StatusOr<Counts>> Recover(
     co_return absl::FailedPreconditionError(fmt::format(
         "slot {} is in use: stop walpost first", config.postgres.slot));
   }
-  const bool dry_run = options.dry_run;
-  absl::StatusOr<Counts> counts = co_await founder.Publish(std::move(options));
-  if (!counts.ok() || dry_run) co_return counts;
+  const absl::StatusOr<RecoveryRange> range =
+      co_await FindRange(executor, config, arguments, founder);
+  if (!range.ok()) co_return range.status();
+  options.filter.from_transaction = range->from_transaction;
+  const absl::StatusOr<Counts> counts =
+      co_await founder.Publish(std::move(options));
+  if (!counts.ok()) co_return counts.status();
+  const Result result{*counts, *range};
+  if (arguments.dry_run) co_return result;
   // Before the slot: should we die between the two, the slot is missing still.
   Checkpoint begin;
   begin.system_identifier = founder.system_identifier();
@@ -66,11 +103,13 @@ asio::awaitable<absl::StatusOr<Counts>> Recover(
   if (!stored.ok()) co_return stored;
   const absl::Status kept = co_await founder.Keep();
   if (!kept.ok()) co_return kept;
-  co_return counts;
+  co_return result;
 }
 
 void PrintResult(const Arguments& arguments, const Config& config,
-                 const Counts& counts) {
+                 const Result& result) {
+  const Counts& counts = result.counts;
+  fmt::print("range: {}\n", result.range.text);
   const std::string what =
       arguments.since.empty() ? "are not in Kafka" : "are wanted";
   if (arguments.dry_run) {
@@ -115,11 +154,11 @@ int RunRecover(const Arguments& arguments) {
     progress("reading the table", done, all);
   };
   asio::io_context io(1);
-  const absl::StatusOr<Counts> counts =
-      RunToEnd(io, Recover(io.get_executor(), *config, std::move(options)));
+  const absl::StatusOr<Result> result = RunToEnd(
+      io, Recover(io.get_executor(), *config, arguments, std::move(options)));
   progress.Finish();
-  if (!counts.ok()) return Fail(counts.status(), kExitPostgres);
-  PrintResult(arguments, *config, *counts);
+  if (!result.ok()) return Fail(result.status(), kExitPostgres);
+  PrintResult(arguments, *config, *result);
   return kExitOk;
 }
 
@@ -131,6 +170,9 @@ void AddRecover(CLI::App& app, int& exit_code) {
   auto arguments = std::make_shared<Arguments>();
   arguments->config.AddTo(*verb);
   verb->add_flag("--dry-run", arguments->dry_run, "Only count");
+  verb->add_flag("--all", arguments->all,
+                 "Look at all rows, not only at those of transactions after "
+                 "the checkpoint");
   verb->add_option("--since", arguments->since,
                    "Publish all rows since this time, in Kafka or not");
   verb->add_option("--order-by", arguments->order_by,

@@ -1,5 +1,7 @@
 #include "delivery/checkpoint.h"
 
+#include <tuple>
+
 namespace walpost {
 
 // Whatever commits before `confirmed` is not asked for again, so only a
@@ -10,8 +12,19 @@ bool Renumber(Checkpoint& checkpoint, uint64_t numbering) {
       checkpoint.position.commit_lsn >= checkpoint.confirmed &&
       checkpoint.position.ordinal > 0;
   checkpoint.position = Position();
+  checkpoint.horizon = TransactionHorizon();
   checkpoint.numbering = numbering;
   return in_the_middle;
+}
+
+bool IsLater(const Checkpoint& one, const Checkpoint& other) {
+  if (one.system_identifier != other.system_identifier) return false;
+  const auto reach = [](const Checkpoint& checkpoint) {
+    return std::tuple(checkpoint.timeline, checkpoint.birth,
+                      checkpoint.confirmed);
+  };
+  if (reach(one) != reach(other)) return reach(one) > reach(other);
+  return one.numbering == other.numbering && one.position > other.position;
 }
 
 }  // namespace walpost

@@ -10,6 +10,7 @@
 
 #include "base/lsn.h"
 #include "base/time.h"
+#include "delivery/transaction_horizon.h"
 #include "outbox/position.h"
 
 namespace walpost {
@@ -32,6 +33,8 @@ struct Checkpoint {
   // By which the ordinal of `position` counts (outbox/numbering.h); 0: not
   // known, as of an older release.
   uint64_t numbering = 0;
+  // For `walpost recover`; not known where no table says who inserted a row.
+  TransactionHorizon horizon;
 
   WallTime written_at{};
 
@@ -40,8 +43,14 @@ struct Checkpoint {
 
 // Makes the checkpoint speak in `numbering`. The ordinal of another one means
 // nothing in it, so the position goes: the transaction that it lies in is sent
-// again as a whole, rather than in a part that may be the wrong one. True when
-// that may repeat something.
+// again as a whole, rather than in a part that may be the wrong one. So does
+// the horizon: rows of another table may not have been events. True when that
+// may repeat something.
 bool Renumber(Checkpoint& checkpoint, uint64_t numbering);
+
+// Whether one is further than another one of the same slot and cluster: of a
+// later timeline, else of a younger slot, else further on. Positions of
+// different numberings do not compare, nor do checkpoints of two clusters.
+bool IsLater(const Checkpoint& one, const Checkpoint& other);
 
 }  // namespace walpost

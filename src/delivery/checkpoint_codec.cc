@@ -50,6 +50,11 @@ std::string EncodeCheckpoint(const Checkpoint& checkpoint) {
   message.set_ordinal(checkpoint.position.ordinal);
   message.set_numbering(checkpoint.numbering);
   SetTime(checkpoint.written_at, *message.mutable_written_at());
+  if (checkpoint.horizon.is_known()) {
+    message.set_transaction_horizon(checkpoint.horizon.transaction_id);
+    SetTime(checkpoint.horizon.server_started_at,
+            *message.mutable_server_started_at());
+  }
   std::string bytes(kMagic);
   bytes += static_cast<char>(kVersion);
   message.AppendToString(&bytes);
@@ -95,6 +100,8 @@ absl::StatusOr<Checkpoint> DecodeCheckpoint(std::string_view bytes) {
   checkpoint.position.ordinal = message.ordinal();
   checkpoint.numbering = message.numbering();
   checkpoint.written_at = ToTime(message.written_at());
+  checkpoint.horizon.transaction_id = message.transaction_horizon();
+  checkpoint.horizon.server_started_at = ToTime(message.server_started_at());
   return checkpoint;
 }
 

@@ -12,6 +12,7 @@
 #include <functional>
 #include <optional>
 #include <string>
+#include <utility>
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
@@ -36,6 +37,17 @@ class CheckpointStore {
   // has written a later one; ours was not written. Other errors as above.
   using Saved = std::function<void(absl::Status)>;
   virtual void Save(const Checkpoint& checkpoint, Saved done) = 0;
+
+  // The same for a slot that an operator had made anew: it counts even where
+  // what is there went further, on a server that was restored since. (A store
+  // that is restored with its server has nothing of the kind.)
+  virtual void Replace(const Checkpoint& checkpoint, Saved done) {
+    Save(checkpoint, std::move(done));
+  }
+
+  // Whether what another instance wrote may lie over ours though it is older,
+  // so that ours is to be saved again now and then.
+  virtual bool needs_repeating() const { return false; }
 
   // For people: "file /var/lib/walpost/checkpoint".
   virtual std::string Name() const = 0;

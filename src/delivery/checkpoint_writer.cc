@@ -10,6 +10,7 @@ void CheckpointWriter::Begin(Checkpoint saved) {
   ++generation_;
   status_ = absl::OkStatus();
   failing_since_.reset();
+  horizon_.Begin();
   begun_ = true;
 }
 
@@ -19,10 +20,12 @@ void CheckpointWriter::Poke(MonotonicTime now, WallTime wall_now, bool hurry) {
   const Position position =
       std::max(saved_.position, pipeline_.acknowledged_through());
   const bool idle = position == saved_.position;
-  if (idle && confirmed == saved_.confirmed) return;
+  const bool repeats = idle && confirmed == saved_.confirmed;
   const bool first = !saved_.confirmed.is_valid();
+  if (repeats && (first || !store_->needs_repeating())) return;
   std::chrono::milliseconds wait = idle ? kIdleInterval : interval_;
   if (hurry || first) wait = std::chrono::milliseconds(0);
+  if (repeats) wait = kRepeatInterval;
   if (!status_.ok()) wait = kRetryInterval;
   if (now < tried_at_ + wait) return;
   tried_at_ = now;
@@ -30,6 +33,7 @@ void CheckpointWriter::Poke(MonotonicTime now, WallTime wall_now, bool hurry) {
   saving_.confirmed = confirmed;
   saving_.position = position;
   saving_.written_at = wall_now;
+  saving_.horizon = horizon_.Take(confirmed).value_or(saved_.horizon);
   busy_ = true;
   const auto on_saved = [this, generation = generation_](absl::Status status) {
     OnSaved(generation, status);

@@ -20,6 +20,7 @@
 #include "base/time.h"
 #include "delivery/checkpoint.h"
 #include "delivery/checkpoint_store.h"
+#include "delivery/horizon_tracker.h"
 #include "delivery/pipeline.h"
 
 namespace walpost {
@@ -29,6 +30,8 @@ class CheckpointWriter {
   // Least time between two checkpoints that differ in nothing but idle
   // progress: writing one may itself be WAL.
   static constexpr std::chrono::seconds kIdleInterval{10};
+  // For a store that needs it, when nothing has changed.
+  static constexpr std::chrono::seconds kRepeatInterval{60};
   // After a save that failed.
   static constexpr std::chrono::seconds kRetryInterval{1};
 
@@ -48,8 +51,15 @@ class CheckpointWriter {
 
   // Writes a checkpoint when one is due: events were acknowledged since the
   // last one and the interval has passed, or nothing but idle progress and
-  // kIdleInterval has. `hurry`: at once if there is any progress.
+  // kIdleInterval has; or the last one once more, where the store needs that.
+  // `hurry`: at once if there is any progress.
   void Poke(MonotonicTime now, WallTime wall_now, bool hurry);
+
+  // What the server said beside the stream, one sample after the other: the
+  // next checkpoints get their horizon from it.
+  void OnHorizon(const HorizonSample& sample) {
+    if (begun_) horizon_.OnSample(sample, pipeline_.confirmed());
+  }
 
   // What may be told to Postgres: confirmed by the pipeline, and stored.
   Lsn confirmable() const {
@@ -76,6 +86,7 @@ class CheckpointWriter {
   std::chrono::milliseconds interval_;
   const Pipeline& pipeline_;
   std::function<void()> on_saved_;
+  HorizonTracker horizon_;
   bool begun_ = false;
   bool busy_ = false;  // the store works
   uint64_t generation_ =

@@ -5,6 +5,7 @@
 
 #include "base/status_macros.h"
 #include "delivery/checkpoint_codec.h"
+#include "delivery/checkpoint_history.h"
 #include "fmt/format.h"
 #include "spdlog/spdlog.h"
 
@@ -58,29 +59,36 @@ void CheckpointTopic::Load(Loaded done) {
     Found found;
     WALPOST_ASSIGN_OR_RETURN(found.presence, topic.Ensure());
     if (found.presence.was_made) return found;
-    WALPOST_ASSIGN_OR_RETURN(found.value, topic.ReadLast(slot));
+    CheckpointHistory history;
+    WALPOST_RETURN_IF_ERROR(topic.Read(
+        slot,
+        [&](std::optional<std::string_view> value) { history.Add(value); }));
+    found.checkpoint = history.checkpoint();
     return found;
   };
   const auto then = [this,
                      done = std::move(done)](absl::StatusOr<Found> found) {
     if (!found.ok()) return done(found.status());
     NotePresence(found->presence);
-    done(Decode(*found));
+    done(Explain(std::move(found->checkpoint)));
   };
   LookOnHelper(kLoadLimit, look, then);
 }
 
-absl::StatusOr<std::optional<Checkpoint>> CheckpointTopic::Decode(
-    const Found& found) const {
-  if (!found.value) return std::nullopt;
-  absl::StatusOr<Checkpoint> checkpoint = DecodeCheckpoint(*found.value);
-  if (checkpoint.ok()) return *std::move(checkpoint);
+absl::StatusOr<std::optional<Checkpoint>> CheckpointTopic::Explain(
+    absl::StatusOr<std::optional<Checkpoint>> checkpoint) const {
+  if (checkpoint.ok()) return checkpoint;
   return absl::DataLossError(fmt::format(
       "checkpoint topic {}, last record of key {}: {}; write one without a "
       "value to go on from where the slot stands: echo {}: | kcat -b {} -P -t "
       "{} -K : -Z",
       topic_, slot_, std::string(checkpoint.status().message()), slot_,
       kafka_.brokers, topic_));
+}
+
+void CheckpointTopic::Replace(const Checkpoint& checkpoint, Saved done) {
+  forget_first_ = true;
+  Save(checkpoint, std::move(done));
 }
 
 void CheckpointTopic::Save(const Checkpoint& checkpoint, Saved done) {
@@ -160,19 +168,21 @@ void CheckpointTopic::NotePresence(const CompactedTopic::Presence& presence) {
 void CheckpointTopic::ProduceWaiting() {
   if (in_flight_ || !waiting_) return;
   absl::Status status = StartProducer();
-  if (status.ok()) {
-    Record record;
-    record.topic = topic_;
-    record.key = slot_;
-    record.value = *waiting_;
-    record.timestamp = WallNow();
+  Record record;
+  record.topic = topic_;
+  record.key = slot_;
+  record.timestamp = WallNow();
+  if (status.ok() && forget_first_) {
     status = producer_->Produce(record, ++last_sequence_);
   }
+  record.value = *waiting_;
+  if (status.ok()) status = producer_->Produce(record, ++last_sequence_);
   if (!status.ok()) {
     RetireProducer();
     return Finish(ForStore(status));
   }
   waiting_.reset();
+  forget_first_ = false;
   awaited_ = last_sequence_;
   in_flight_ = last_sequence_;
 }

@@ -1,4 +1,4 @@
-// CheckpointTopic: the last record of our slot in a compacted topic.
+// CheckpointTopic: the records of our slot in a compacted topic.
 //
 // Record key: the slot. Value: what DecodeCheckpoint reads. Walposts may share
 // the topic. It is made by the first Load or Save when missing, and again, with
@@ -7,7 +7,9 @@
 // At most one record is on its way: the brokers get them in the order of Save,
 // even where one took longer than its caller waited. Kafka does not compare,
 // though: the record of an instance that was suspended may come after that of
-// the one which took over, until that writes its next. So kAborted never comes.
+// the one which took over. So kAborted never comes; Load takes the furthest
+// record, not the last (CheckpointHistory). Compaction would keep the last, so
+// ours is written again every minute: needs_repeating.
 //
 // Calls of librdkafka that block run on a helper thread, which owns nothing of
 // ours and posts its result back.
@@ -42,13 +44,16 @@ class CheckpointTopic final : public CheckpointStore, private RecordReports {
   void Load(Loaded done) override;
   // Answers within 10 s. What it says is unavailable may still get written.
   void Save(const Checkpoint& checkpoint, Saved done) override;
+  // With a record before it that has no value.
+  void Replace(const Checkpoint& checkpoint, Saved done) override;
+  bool needs_repeating() const override { return true; }
 
   std::string Name() const override;
 
  private:
   struct Found {
     CompactedTopic::Presence presence;
-    std::optional<std::string> value;
+    absl::StatusOr<std::optional<Checkpoint>> checkpoint = std::nullopt;
   };
   using Look = std::function<absl::StatusOr<Found>(CompactedTopic& topic)>;
   void LookOnHelper(std::chrono::milliseconds limit, Look look,
@@ -59,7 +64,9 @@ class CheckpointTopic final : public CheckpointStore, private RecordReports {
   void OnSinkFailed(const absl::Status& error) override;
 
   void NotePresence(const CompactedTopic::Presence& presence);
-  absl::StatusOr<std::optional<Checkpoint>> Decode(const Found& found) const;
+  // Adds where it is and what mends it to an error.
+  absl::StatusOr<std::optional<Checkpoint>> Explain(
+      absl::StatusOr<std::optional<Checkpoint>> checkpoint) const;
   void PrepareTopic();
   void ProduceWaiting();
   absl::Status StartProducer();
@@ -79,6 +86,7 @@ class CheckpointTopic final : public CheckpointStore, private RecordReports {
 
   Saved saved_;                         // of the Save under way
   std::optional<std::string> waiting_;  // its bytes, while not yet produced
+  bool forget_first_ = false;           // it is a Replace
   Sequence awaited_ = 0;                // its record, once produced
   std::optional<Sequence> in_flight_;   // maybe that of a Save given up
   Sequence last_sequence_ = 0;

@@ -136,8 +136,7 @@ absl::StatusOr<CompactedTopic::Presence> CompactedTopic::Ensure() {
   return presence;
 }
 
-absl::StatusOr<std::optional<std::string>> CompactedTopic::ReadLast(
-    std::string_view key) {
+absl::Status CompactedTopic::Read(std::string_view key, const Show& show) {
   const std::string attempted = fmt::format("reading topic {}", name_);
   int64_t low = 0;
   int64_t high = 0;
@@ -145,14 +144,12 @@ absl::StatusOr<std::optional<std::string>> CompactedTopic::ReadLast(
     return rd_kafka_query_watermark_offsets(
         client_.get(), name_.c_str(), kPartition, &low, &high, timeout_millis);
   }));
-  if (low >= high) return std::nullopt;
+  if (low >= high) return absl::OkStatus();
   if (rd_kafka_consume_start(topic_.get(), kPartition,
                              RD_KAFKA_OFFSET_BEGINNING) != 0) {
     return Failed(rd_kafka_last_error(), attempted);
   }
   absl::Status status;
-  std::string last;
-  bool is_there = false;
   for (int64_t next = low; status.ok() && next < high;) {
     const KafkaMessage message(rd_kafka_consume(
         topic_.get(), kPartition, static_cast<int>(kFirstSlice.count())));
@@ -170,14 +167,15 @@ absl::StatusOr<std::optional<std::string>> CompactedTopic::ReadLast(
       const std::string_view found(static_cast<const char*>(message->key),
                                    message->key_len);
       if (found != key) continue;
-      is_there = message->payload != nullptr;
-      last.assign(static_cast<const char*>(message->payload), message->len);
+      std::optional<std::string_view> value;
+      if (message->payload != nullptr) {
+        value.emplace(static_cast<const char*>(message->payload), message->len);
+      }
+      show(value);
     }
   }
   rd_kafka_consume_stop(topic_.get(), kPartition);
-  WALPOST_RETURN_IF_ERROR(status);
-  if (!is_there) return std::nullopt;
-  return last;
+  return status;
 }
 
 absl::Status CompactedTopic::Repeat(

@@ -41,9 +41,10 @@ class CompactedTopic {
   // right is missing; the message has the command that mends it.
   absl::StatusOr<Presence> Ensure();
 
-  // The value of the last record of `key`; nullopt when there is none, or when
-  // the last one has no value. Reads all there is.
-  absl::StatusOr<std::optional<std::string>> ReadLast(std::string_view key);
+  // Shows the values of all records of `key` in their order; nullopt: one
+  // without a value. They live until `show` returns.
+  using Show = std::function<void(std::optional<std::string_view> value)>;
+  absl::Status Read(std::string_view key, const Show& show);
 
  private:
   CompactedTopic(KafkaClient client, std::string brokers, std::string name,

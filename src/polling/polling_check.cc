@@ -7,6 +7,7 @@
 #include "pgoutput/type_oid.h"
 #include "postgres/publication.h"
 #include "postgres/table_rows.h"
+#include "postgres/transaction_id_column.h"
 
 namespace walpost {
 
@@ -14,8 +15,6 @@ namespace asio = boost::asio;
 using Strategy = PollingOptions::Strategy;
 
 namespace {
-
-constexpr uint32_t kXid8Oid = 5069;
 
 // A column of `state`: its key, and how to add it.
 struct StateColumn {

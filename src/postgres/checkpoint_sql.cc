@@ -65,7 +65,9 @@ std::string CreateCheckpointTableSql(std::string_view table) {
 std::string AlterCheckpointTableSql(std::string_view table) {
   return fmt::format(
       "ALTER TABLE {} ADD COLUMN IF NOT EXISTS numbering bigint NOT NULL "
-      "DEFAULT 0",
+      "DEFAULT 0, ADD COLUMN IF NOT EXISTS transaction_horizon xid8 NOT NULL "
+      "DEFAULT '0', ADD COLUMN IF NOT EXISTS server_started_at timestamptz "
+      "NOT NULL DEFAULT 'epoch'",
       QuoteQualifiedName(table));
 }
 
@@ -83,7 +85,9 @@ std::string LoadCheckpointSql(std::string_view table, std::string_view slot,
                               const QuoteLiteral& quote) {
   return fmt::format(
       "SELECT slot, system_identifier, timeline, birth, confirmed, commit_lsn, "
-      "ordinal, numbering, (extract(epoch FROM written_at) * 1000000)::bigint "
+      "ordinal, numbering, transaction_horizon, "
+      "(extract(epoch FROM server_started_at) * 1000000)::bigint, "
+      "(extract(epoch FROM written_at) * 1000000)::bigint "
       "FROM {} WHERE slot = {}",
       QuoteQualifiedName(table), quote(slot));
 }
@@ -93,14 +97,18 @@ std::string SaveCheckpointSql(std::string_view table,
                               const QuoteLiteral& quote) {
   return fmt::format(
       "INSERT INTO {} AS stored (slot, system_identifier, timeline, birth, "
-      "confirmed, commit_lsn, ordinal, numbering, written_at) "
-      "VALUES ({}, {}, {}, '{}', '{}', '{}', {}, {}, "
+      "confirmed, commit_lsn, ordinal, numbering, transaction_horizon, "
+      "server_started_at, written_at) "
+      "VALUES ({}, {}, {}, '{}', '{}', '{}', {}, {}, '{}', "
+      "timestamptz 'epoch' + {} * interval '1 microsecond', "
       "timestamptz 'epoch' + {} * interval '1 microsecond') "
       "ON CONFLICT (slot) DO UPDATE SET "
       "system_identifier = excluded.system_identifier, "
       "timeline = excluded.timeline, birth = excluded.birth, "
       "confirmed = excluded.confirmed, commit_lsn = excluded.commit_lsn, "
       "ordinal = excluded.ordinal, numbering = excluded.numbering, "
+      "transaction_horizon = excluded.transaction_horizon, "
+      "server_started_at = excluded.server_started_at, "
       "written_at = excluded.written_at "
       "WHERE stored.system_identifier <> excluded.system_identifier "
       "OR (stored.numbering <> excluded.numbering "
@@ -114,7 +122,9 @@ std::string SaveCheckpointSql(std::string_view table,
       quote(checkpoint.system_identifier), checkpoint.timeline,
       checkpoint.birth.ToString(), checkpoint.confirmed.ToString(),
       checkpoint.position.commit_lsn.ToString(), checkpoint.position.ordinal,
-      checkpoint.numbering, checkpoint.written_at.time_since_epoch().count());
+      checkpoint.numbering, checkpoint.horizon.transaction_id,
+      checkpoint.horizon.server_started_at.time_since_epoch().count(),
+      checkpoint.written_at.time_since_epoch().count());
 }
 
 absl::StatusOr<Checkpoint> ParseCheckpointRow(const CheckpointRow& row) {
@@ -132,6 +142,14 @@ absl::StatusOr<Checkpoint> ParseCheckpointRow(const CheckpointRow& row) {
                            ParseInteger<uint64_t>("ordinal", row.ordinal));
   WALPOST_ASSIGN_OR_RETURN(checkpoint.numbering,
                            ParseInteger<uint64_t>("numbering", row.numbering));
+  WALPOST_ASSIGN_OR_RETURN(
+      checkpoint.horizon.transaction_id,
+      ParseInteger<uint64_t>("transaction_horizon", row.transaction_horizon));
+  WALPOST_ASSIGN_OR_RETURN(
+      const int64_t started,
+      ParseInteger<int64_t>("server_started_at", row.server_started_at));
+  checkpoint.horizon.server_started_at =
+      WallTime(std::chrono::microseconds(started));
   WALPOST_ASSIGN_OR_RETURN(const int64_t micros,
                            ParseInteger<int64_t>("written_at", row.written_at));
   checkpoint.written_at = WallTime(std::chrono::microseconds(micros));

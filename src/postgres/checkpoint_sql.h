@@ -51,7 +51,9 @@ struct CheckpointRow {
   std::string commit_lsn;
   std::string ordinal;
   std::string numbering;
-  std::string written_at;  // microseconds since 1970
+  std::string transaction_horizon;
+  std::string server_started_at;  // microseconds since 1970, and the next
+  std::string written_at;
 };
 
 // kDataLoss: a value that walpost never wrote.

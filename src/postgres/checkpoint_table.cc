@@ -104,7 +104,7 @@ class CheckpointTable::Session {
     const std::string find = fmt::format(
         "SELECT to_regclass({0}) IS NOT NULL, EXISTS (SELECT 1 FROM "
         "pg_catalog.pg_attribute WHERE attrelid = to_regclass({0}) AND attname "
-        "= 'numbering')",
+        "= 'server_started_at')",
         regclass);
     absl::StatusOr<QueryRows> rows = co_await Execute(find);
     if (!rows.ok()) co_return rows.status();
@@ -149,7 +149,9 @@ class CheckpointTable::Session {
     row.commit_lsn = rows.Text(0, 5);
     row.ordinal = rows.Text(0, 6);
     row.numbering = rows.Text(0, 7);
-    row.written_at = rows.Text(0, 8);
+    row.transaction_horizon = rows.Text(0, 8);
+    row.server_started_at = rows.Text(0, 9);
+    row.written_at = rows.Text(0, 10);
     absl::StatusOr<Checkpoint> checkpoint = ParseCheckpointRow(row);
     if (checkpoint.ok()) return *std::move(checkpoint);
     return absl::DataLossError(

@@ -4,8 +4,10 @@
 
 #include "fmt/format.h"
 #include "postgres/failover_check.h"
+#include "postgres/publication.h"
 #include "postgres/publication_check.h"
 #include "postgres/slot.h"
+#include "postgres/transaction_id_column.h"
 
 namespace walpost {
 
@@ -46,6 +48,8 @@ asio::awaitable<absl::StatusOr<std::vector<Finding>>> Preflight::Run() {
   absl::StatusOr<std::vector<Finding>> published = co_await publication.Run();
   if (!published.ok()) co_return published.status();
   findings_.insert(findings_.end(), published->begin(), published->end());
+  status = co_await CheckTransactionIds();
+  if (!status.ok()) co_return status;
   if (options_.failover &&
       connection_.server_version() >= FailoverCheck::kOldestVersion) {
     FailoverCheck failover(connection_, options_.slot);
@@ -197,6 +201,29 @@ asio::awaitable<absl::Status> Preflight::CheckSlot() {
     Add(Severity::kOk, subject,
         fmt::format("stands at {}{}", slot->confirmed_flush_lsn.ToString(),
                     slot->active ? " and is in use" : ""));
+  }
+  co_return absl::OkStatus();
+}
+
+// The stream does without it, so it is no error.
+asio::awaitable<absl::Status> Preflight::CheckTransactionIds() {
+  for (const TableOptions& table : outbox_.tables) {
+    const std::string& column = table.state.transaction_id;
+    if (column.empty()) continue;
+    const std::string name = QuoteQualifiedName(table.name);
+    const std::string sql = fmt::format(
+        "SELECT FROM pg_catalog.pg_attribute WHERE attrelid = to_regclass({}) "
+        "AND attname = {} AND atttypid = {} AND NOT attisdropped",
+        connection_.Literal(name), connection_.Literal(column), kXid8Oid);
+    absl::StatusOr<QueryRows> rows = co_await connection_.Execute(sql);
+    if (!rows.ok()) co_return rows.status();
+    if (rows->size() > 0) continue;
+    Add(Severity::kWarning, fmt::format("table {}", table.name),
+        fmt::format("has no column {} of type xid8, which walpost recover "
+                    "will want",
+                    column),
+        AddTransactionIdSql(table) +
+            " or correct outbox.tables.state.transaction_id");
   }
   co_return absl::OkStatus();
 }

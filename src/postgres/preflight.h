@@ -38,6 +38,7 @@ class Preflight {
  private:
   boost::asio::awaitable<absl::Status> CheckServer();
   boost::asio::awaitable<absl::Status> CheckSlot();
+  boost::asio::awaitable<absl::Status> CheckTransactionIds();
 
   void CheckVersion();
   void CheckSettings(const QueryRows& settings);

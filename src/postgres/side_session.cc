@@ -6,6 +6,7 @@
 
 #include "fmt/format.h"
 #include "postgres/guard_slot.h"
+#include "postgres/server_start.h"
 #include "postgres/sqlstate.h"
 #include "spdlog/spdlog.h"
 
@@ -26,6 +27,17 @@ RetainedWal ReadRetainedWal(const QueryRows& rows, size_t retained_column,
     wal.safe_wal_size = std::strtoll(safe.c_str(), nullptr, 10);
   }
   return wal;
+}
+
+HorizonSample ReadHorizon(const QueryRows& rows, size_t first_column) {
+  HorizonSample sample;
+  sample.wal_end = Lsn::Parse(rows.Text(0, first_column)).value_or(Lsn());
+  const std::string xmin = rows.Text(0, first_column + 1);
+  const std::string started = rows.Text(0, first_column + 2);
+  sample.horizon.transaction_id = std::strtoull(xmin.c_str(), nullptr, 10);
+  sample.horizon.server_started_at = WallTime(
+      std::chrono::microseconds(std::strtoll(started.c_str(), nullptr, 10)));
+  return sample;
 }
 
 }  // namespace
@@ -86,18 +98,21 @@ asio::awaitable<absl::Status> SideSession::Serve() {
 }
 
 asio::awaitable<absl::Status> SideSession::Report() {
-  // On a standby there is no current WAL position to ask for.
+  // On a standby there is no current WAL position to ask for. The statement
+  // has its snapshot before it asks where the WAL ends (HorizonSample).
   const std::string sql = fmt::format(
       "SELECT pg_current_wal_lsn(), pg_wal_lsn_diff(pg_current_wal_lsn(), "
       "s.restart_lsn)::bigint, s.wal_status, s.safe_wal_size, "
       "a.application_name, s.confirmed_flush_lsn, g.confirmed_flush_lsn, "
       "pg_wal_lsn_diff(pg_current_wal_lsn(), g.restart_lsn)::bigint, "
-      "g.safe_wal_size, g.wal_status = 'lost' "
+      "g.safe_wal_size, g.wal_status = 'lost', pg_current_wal_insert_lsn(), "
+      "pg_snapshot_xmin(pg_current_snapshot()), {} "
       "FROM pg_catalog.pg_replication_slots s "
       "LEFT JOIN pg_catalog.pg_replication_slots g ON g.slot_name = {} "
       "LEFT JOIN pg_catalog.pg_stat_activity a ON a.pid = s.active_pid "
       "WHERE s.slot_name = {} AND NOT pg_is_in_recovery()",
-      connection_->Literal(GuardSlotName(slot_)), connection_->Literal(slot_));
+      kServerStartSql, connection_->Literal(GuardSlotName(slot_)),
+      connection_->Literal(slot_));
   connection_->set_deadline(Clock::now() + std::chrono::seconds(10));
   absl::StatusOr<QueryRows> rows = co_await connection_->Execute(sql);
   if (!rows.ok()) co_return rows.status();
@@ -116,6 +131,7 @@ asio::awaitable<absl::Status> SideSession::Report() {
     guard.wal = ReadRetainedWal(*rows, 7, 8);
     guard.is_lost = rows->Bool(0, 9);
   }
+  report.horizon = ReadHorizon(*rows, 10);
   report.publication_trouble = publication_.trouble();
   on_report_(report);
   co_return absl::OkStatus();

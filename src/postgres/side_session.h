@@ -24,6 +24,7 @@
 
 #include "base/backoff.h"
 #include "base/lsn.h"
+#include "delivery/transaction_horizon.h"
 #include "delivery/wal_budget.h"
 #include "postgres/connection.h"
 #include "postgres/publication_watch.h"
@@ -45,7 +46,9 @@ struct SlotReport {
   Lsn confirmed;  // as the server knows it
   std::optional<GuardReport> guard;
   std::string user;  // application_name of who streams from it; may be empty
-  std::string publication_trouble;  // PublicationWatch; may be empty
+  HorizonSample horizon;
+  // PublicationWatch, looked at after all the rest; may be empty.
+  std::string publication_trouble;
 };
 
 class SideSession {

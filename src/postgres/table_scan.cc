@@ -8,6 +8,7 @@
 #include "fmt/format.h"
 #include "outbox/field_column.h"
 #include "postgres/publication.h"
+#include "postgres/transaction_id_column.h"
 
 namespace walpost {
 
@@ -53,6 +54,20 @@ absl::StatusOr<std::string> TableScan::ColumnOf(
                   table_.name, field, wanted_for, field));
 }
 
+// A row without an id may be of any transaction.
+absl::StatusOr<std::string> TableScan::FromTransaction() const {
+  const std::string& name = table_.state.transaction_id;
+  const std::optional<size_t> column = schema_.FindColumn(name);
+  if (!column || schema_.columns[*column].type_oid != kXid8Oid) {
+    return absl::FailedPreconditionError(
+        fmt::format("table {} has no column {} of type xid8: {} or correct "
+                    "outbox.tables.state.transaction_id",
+                    table_.name, name, AddTransactionIdSql(table_)));
+  }
+  return fmt::format("({0} >= '{1}'::xid8 OR {0} IS NULL)", QuoteName(name),
+                     filter_.from_transaction);
+}
+
 absl::Status TableScan::MakeConditions() {
   std::vector<std::string> conditions;
   if (!filter_.since.empty()) {
@@ -75,6 +90,10 @@ absl::Status TableScan::MakeConditions() {
                              ColumnOf("aggregate_id", "--aggregate"));
     conditions.push_back(fmt::format(
         "{}::text = {}", column, connection_.Literal(filter_.aggregate_id)));
+  }
+  if (filter_.from_transaction > 0 && !table_.state.transaction_id.empty()) {
+    WALPOST_ASSIGN_OR_RETURN(const std::string since, FromTransaction());
+    conditions.push_back(since);
   }
   if (!filter_.where.empty()) {
     conditions.push_back(fmt::format("({})", filter_.where));

@@ -28,7 +28,10 @@ struct TableFilter {
   std::vector<std::string> ids;  // of field `id`; empty: any
   std::string aggregate_id;      // empty: any
   std::string where;             // an SQL condition
-  std::string order_by;          // a column; empty: TableOptions::order_by
+  // Only rows of this transaction (an xid8) and later ones, of tables that say
+  // which one inserted a row; 0: any.
+  uint64_t from_transaction = 0;
+  std::string order_by;  // a column; empty: TableOptions::order_by
 };
 
 class TableScan {
@@ -57,6 +60,7 @@ class TableScan {
   absl::StatusOr<std::string> ColumnOf(std::string_view field,
                                        std::string_view wanted_for) const;
   absl::Status MakeConditions();
+  absl::StatusOr<std::string> FromTransaction() const;
 
   Connection& connection_;
   TableOptions table_;

@@ -22,6 +22,9 @@ Checkpoint Example() {
   checkpoint.numbering = 0x1234'5678'9ABC'DEF0;
   checkpoint.written_at =
       WallTime(std::chrono::microseconds(1'700'000'000'123'456));
+  checkpoint.horizon.transaction_id = 0x1'0000'0007;
+  checkpoint.horizon.server_started_at =
+      WallTime(std::chrono::microseconds(1'600'000'000'654'321));
   return checkpoint;
 }
 
@@ -40,6 +43,7 @@ TEST(CheckpointCodecTest, KeepsTheExtremes) {
   checkpoint.position.ordinal = UINT64_MAX;
   checkpoint.numbering = UINT64_MAX;
   checkpoint.written_at = WallTime(std::chrono::microseconds(-1));
+  checkpoint.horizon.transaction_id = UINT64_MAX;
   const auto decoded = DecodeCheckpoint(EncodeCheckpoint(checkpoint));
   ASSERT_TRUE(decoded.ok()) << decoded.status();
   EXPECT_EQ(*decoded, checkpoint);
@@ -57,6 +61,7 @@ TEST(CheckpointCodecTest, HasTheDocumentedForm) {
   checkpoint.position.ordinal = 5;
   checkpoint.numbering = 8;
   checkpoint.written_at = WallTime(std::chrono::microseconds(6'000'007));
+  checkpoint.horizon = {10, WallTime(std::chrono::microseconds(1'000'000))};
   const std::string bytes = EncodeCheckpoint(checkpoint);
   using namespace std::string_literals;
   EXPECT_EQ(bytes.substr(0, bytes.size() - 4),
@@ -71,7 +76,9 @@ TEST(CheckpointCodecTest, HasTheDocumentedForm) {
             "\x31\x04\0\0\0\0\0\0\0"
             "\x38\x05"
             "\x42\x05\x08\x06\x10\xd8\x36"
-            "\x49\x08\0\0\0\0\0\0\0"s);
+            "\x49\x08\0\0\0\0\0\0\0"
+            "\x50\x0a"
+            "\x5a\x02\x08\x01"s);
 }
 
 // As releases wrote it that knew no numbering.
@@ -81,6 +88,15 @@ TEST(CheckpointCodecTest, ReadsOneWithoutANumbering) {
   const std::string bytes = EncodeCheckpoint(checkpoint);
   EXPECT_EQ(bytes.size() + 9, EncodeCheckpoint(Example()).size());
   const auto decoded = DecodeCheckpoint(bytes);
+  ASSERT_TRUE(decoded.ok()) << decoded.status();
+  EXPECT_EQ(*decoded, checkpoint);
+}
+
+// Likewise.
+TEST(CheckpointCodecTest, ReadsOneWithoutAHorizon) {
+  Checkpoint checkpoint = Example();
+  checkpoint.horizon = TransactionHorizon();
+  const auto decoded = DecodeCheckpoint(EncodeCheckpoint(checkpoint));
   ASSERT_TRUE(decoded.ok()) << decoded.status();
   EXPECT_EQ(*decoded, checkpoint);
 }

@@ -24,6 +24,7 @@ class FakeStore final : public CheckpointStore {
     tried.push_back(checkpoint);
     done_ = std::move(done);
   }
+  bool needs_repeating() const override { return repeats; }
   std::string Name() const override { return "fake"; }
 
   void Answer(const absl::Status& status = absl::OkStatus()) {
@@ -31,6 +32,7 @@ class FakeStore final : public CheckpointStore {
   }
 
   std::vector<Checkpoint> tried;
+  bool repeats = false;
 
  private:
   Saved done_;
@@ -149,6 +151,19 @@ TEST_F(CheckpointWriterTest, P7IdleProgressIsStoredSeldom) {
   EXPECT_EQ(store_.tried.size(), 2);
 }
 
+TEST_F(CheckpointWriterTest, P9RepeatsItselfWhereTheStoreNeedsThat) {
+  store_.repeats = true;
+  Deliver(0x10);
+  Poke(milliseconds(0));
+  store_.Answer();
+  Poke(milliseconds(59'999), /*hurry=*/true);
+  EXPECT_EQ(store_.tried.size(), 1);
+  Poke(milliseconds(60'000));
+  ASSERT_EQ(store_.tried.size(), 2);
+  EXPECT_EQ(store_.tried[1].position, store_.tried[0].position);
+  EXPECT_EQ(store_.tried[1].confirmed, store_.tried[0].confirmed);
+}
+
 TEST_F(CheckpointWriterTest, P2AFailureConfirmsNothingAndIsTriedAgain) {
   Deliver(0x10);
   Poke(milliseconds(0));
@@ -161,6 +176,23 @@ TEST_F(CheckpointWriterTest, P2AFailureConfirmsNothingAndIsTriedAgain) {
   store_.Answer();
   EXPECT_EQ(writer_.confirmable(), Lsn(0x18));
   EXPECT_EQ(writer_.failing_since(), std::nullopt);
+}
+
+TEST_F(CheckpointWriterTest, P1AHorizonIsStoredWithWhatCoversIt) {
+  const TransactionHorizon horizon{50, WallTime(seconds(1))};
+  writer_.OnHorizon({Lsn(0x18), {40, WallTime()}});  // asked for too early
+  writer_.OnHorizon({Lsn(0x28), horizon});
+  Deliver(0x10);
+  Poke(milliseconds(0));
+  store_.Answer();
+  EXPECT_FALSE(store_.tried[0].horizon.is_known());
+  Deliver(0x20);
+  Poke(milliseconds(1'000));
+  store_.Answer();
+  EXPECT_EQ(store_.tried[1].horizon, horizon);
+  Deliver(0x30);
+  Poke(milliseconds(2'000));
+  EXPECT_EQ(store_.tried[2].horizon, horizon) << "until there is a newer one";
 }
 
 TEST_F(CheckpointWriterTest, P2ASaveThatEndsAfterItsSessionChangesNothing) {

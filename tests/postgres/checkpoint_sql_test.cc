@@ -25,6 +25,8 @@ CheckpointRow Row() {
   row.commit_lsn = "FFFFFFFF/FFFFFFFF";
   row.ordinal = "9";
   row.numbering = "9223372036854775807";
+  row.transaction_horizon = "18446744073709551615";
+  row.server_started_at = "1600000000654321";
   row.written_at = "1700000000123456";
   return row;
 }
@@ -40,6 +42,9 @@ TEST(CheckpointSqlTest, ReadsARow) {
   EXPECT_EQ(checkpoint->position.commit_lsn, Lsn(UINT64_MAX));
   EXPECT_EQ(checkpoint->position.ordinal, 9u);
   EXPECT_EQ(checkpoint->numbering, uint64_t{INT64_MAX});
+  EXPECT_EQ(checkpoint->horizon.transaction_id, UINT64_MAX);
+  EXPECT_EQ(checkpoint->horizon.server_started_at.time_since_epoch().count(),
+            1'600'000'000'654'321);
   EXPECT_EQ(checkpoint->written_at.time_since_epoch().count(),
             1'700'000'000'123'456);
 }
@@ -57,6 +62,8 @@ TEST(CheckpointSqlTest, ValuesThatWalpostNeverWroteAreDataLoss) {
       {&CheckpointRow::commit_lsn, "1", "commit_lsn"},
       {&CheckpointRow::ordinal, "-1", "ordinal"},
       {&CheckpointRow::numbering, "-1", "numbering"},
+      {&CheckpointRow::transaction_horizon, "-1", "transaction_horizon"},
+      {&CheckpointRow::server_started_at, "", "server_started_at"},
       {&CheckpointRow::written_at, "now", "written_at"},
   };
   for (const auto& [column, text, named] : rows) {
@@ -74,7 +81,9 @@ TEST(CheckpointSqlTest, SavesEveryColumn) {
   EXPECT_THAT(sql, HasSubstr(R"(INSERT INTO "public"."walpost_checkpoint")"));
   EXPECT_THAT(sql, HasSubstr("(<walpost>, <7412345678901234567>, 4294967295, "
                              "'0/15000000', '1/A', 'FFFFFFFF/FFFFFFFF', 9, "
-                             "9223372036854775807, timestamptz 'epoch' + "
+                             "9223372036854775807, '18446744073709551615', "
+                             "timestamptz 'epoch' + 1600000000654321 * "
+                             "interval '1 microsecond', timestamptz 'epoch' + "
                              "1700000000123456 * interval"));
 }
 
@@ -102,7 +111,9 @@ TEST(CheckpointSqlTest, ShowsTheWholeScript) {
 TEST(CheckpointSqlTest, BringsATableOfAnOlderReleaseUpToDate) {
   EXPECT_EQ(AlterCheckpointTableSql("App.point"),
             R"(ALTER TABLE "App"."point" ADD COLUMN IF NOT EXISTS numbering )"
-            "bigint NOT NULL DEFAULT 0");
+            "bigint NOT NULL DEFAULT 0, ADD COLUMN IF NOT EXISTS "
+            "transaction_horizon xid8 NOT NULL DEFAULT '0', ADD COLUMN IF NOT "
+            "EXISTS server_started_at timestamptz NOT NULL DEFAULT 'epoch'");
 }
 
 TEST(CheckpointSqlTest, TellsAnOperatorWhatToRunOnOneLine) {

@@ -13,7 +13,8 @@ from harness.lsn import lsn
 STORES = ("file", "postgres", "kafka")
 
 _COLUMNS = ("slot, system_identifier, timeline, birth, confirmed, commit_lsn, "
-            "ordinal, numbering, written_at")
+            "ordinal, numbering, written_at, transaction_horizon, "
+            "server_started_at")
 
 
 @dataclasses.dataclass(frozen=True)
@@ -23,6 +24,7 @@ class Stored:
     system_identifier: str
     confirmed: int
     position: tuple  # (LSN of the commit, ordinal)
+    horizon: int = 0  # a transaction id; 0 is none
 
 
 class Store:
@@ -43,7 +45,8 @@ class Store:
         if raw is None:
             return None
         if self.kind == "postgres":
-            return Stored(raw[1], lsn(raw[4]), (lsn(raw[5]), raw[6]))
+            return Stored(raw[1], lsn(raw[4]), (lsn(raw[5]), raw[6]),
+                          int(raw[9]))
         return _decode(raw)
 
     def raw(self):
@@ -120,7 +123,7 @@ def _decode(raw):
     assert zlib.crc32(body).to_bytes(4, "big") == checksum, raw
     fields = _fields(body[5:])
     return Stored(fields[1].decode(), fields.get(5, 0),
-                  (fields.get(6, 0), fields.get(7, 0)))
+                  (fields.get(6, 0), fields.get(7, 0)), fields.get(10, 0))
 
 
 def _fields(message):

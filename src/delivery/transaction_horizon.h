@@ -1,0 +1,48 @@
+// TransactionHorizon: a transaction id before which everything is delivered.
+//
+// Ids are given out as transactions first write, not as they commit: a row
+// with a low id may be committed, and so delivered, long after one with a high
+// id. But at a moment when the WAL ends at L, every transaction before
+// pg_snapshot_xmin has ended, so its commit record lies before L:
+//
+//   id      all have ended │ some run yet │ not begun
+//                          └ pg_snapshot_xmin: the horizon
+//   WAL     all their commits │ what is still to come
+//                             └ L
+//
+// As soon as all up to L is acknowledged, it is a horizon (HorizonTracker).
+//
+// It holds on the server that gave the ids out. One that was restored from a
+// backup gives them out a second time, with the same system identifier and
+// maybe on the same timeline; but a restore takes a start of the server. So
+// the time of its start belongs to the horizon, and after a restart there is
+// none until a new one is taken.
+#pragma once
+
+#include <cstdint>
+
+#include "base/lsn.h"
+#include "base/time.h"
+
+namespace walpost {
+
+struct TransactionHorizon {
+  uint64_t transaction_id = 0;  // an xid8; 0: not known
+  WallTime server_started_at{};
+
+  bool is_known() const { return transaction_id != 0; }
+
+  friend bool operator==(const TransactionHorizon&,
+                         const TransactionHorizon&) = default;
+};
+
+// What a server said at one moment. `wal_end` is where it had inserted WAL up
+// to (pg_current_wal_insert_lsn), read after the snapshot was taken: with
+// synchronous_commit = off a transaction has ended before its commit record is
+// written.
+struct HorizonSample {
+  Lsn wal_end;
+  TransactionHorizon horizon;
+};
+
+}  // namespace walpost

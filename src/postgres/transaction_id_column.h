@@ -1,0 +1,20 @@
+// The column that says which transaction inserted a row, of tables that have
+// one (outbox.tables[].state.transaction_id).
+#pragma once
+
+#include <cstdint>
+#include <string>
+
+#include "outbox/options.h"
+
+namespace walpost {
+
+inline constexpr uint32_t kXid8Oid = 5069;  // its type
+
+// Whether a table has one.
+bool HasTransactionIds(const OutboxOptions& outbox);
+
+// For an operator: adds the column that the configuration names.
+std::string AddTransactionIdSql(const TableOptions& table);
+
+}  // namespace walpost
