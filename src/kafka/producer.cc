@@ -62,9 +62,9 @@ Headers MakeHeaders(std::span<const RecordHeader> headers) {
 
 Producer::Producer(asio::any_io_executor executor, rd_kafka_t* client,
                    RecordReports& reports, std::function<void()> on_drained)
-    : client_(client),
+    : topics_(client),
+      client_(client),
       queue_(rd_kafka_queue_get_main(client)),
-      topics_(client),
       reports_(reports),
       on_drained_(std::move(on_drained)),
       eventfd_(executor),
@@ -102,14 +102,20 @@ absl::Status Producer::ListenOnEventFd() {
 
 Producer::~Producer() {
   rd_kafka_queue_io_event_enable(queue_.get(), -1, nullptr, 0);
+  topics_.Close();
 }
 
 absl::Status Producer::Produce(const Record& record, Sequence sequence) {
-  WALPOST_ASSIGN_OR_RETURN(rd_kafka_topic_t * topic, topics_.Get(record.topic));
+  WALPOST_ASSIGN_OR_RETURN(Topic * topic, topics_.Get(record.topic));
+  const bool starts = record.key.has_value() && !topic->all_started();
+  if (starts && !topic->starts().MayProduce(topic->PartitionOf(*record.key))) {
+    return absl::ResourceExhaustedError(
+        "the partition's first record is not acknowledged yet");
+  }
   Headers headers = MakeHeaders(record.headers);
   std::array<rd_kafka_vu_t, 7> arguments;
   arguments[0].vtype = RD_KAFKA_VTYPE_RKT;
-  arguments[0].u.rkt = topic;
+  arguments[0].u.rkt = topic->handle();
   arguments[1].vtype = RD_KAFKA_VTYPE_KEY;
   arguments[1].u.mem = {PointerTo(record.key), SizeOf(record.key)};
   arguments[2].vtype = RD_KAFKA_VTYPE_VALUE;
@@ -128,6 +134,9 @@ absl::Status Producer::Produce(const Record& record, Sequence sequence) {
       rd_kafka_produceva(client_.get(), arguments.data(), arguments.size());
   if (error == nullptr) {
     headers.release();  // they belong to the record now
+    if (starts) {
+      topic->starts().OnProduced(topic->PartitionOf(*record.key), sequence);
+    }
     return absl::OkStatus();
   }
   const rd_kafka_resp_err_t code = rd_kafka_error_code(error);
@@ -198,20 +207,31 @@ size_t Producer::HandleDeliveryReports(rd_kafka_event_t* event) {
         rd_kafka_event_message_array(event, messages.data(), messages.size());
     if (count == 0) return total;
     total += count;
-    for (size_t i = 0; i < count; ++i) {
-      const rd_kafka_message_t& message = *messages[i];
-      const auto sequence = reinterpret_cast<Sequence>(message._private);
-      if (message.err == RD_KAFKA_RESP_ERR_NO_ERROR) {
-        reports_.OnAcknowledged(sequence, now);
-        continue;
-      }
-      const std::string attempted =
-          fmt::format("delivering {} bytes to topic {}", message.len,
-                      rd_kafka_topic_name(message.rkt));
-      reports_.OnNotDelivered(sequence,
-                              StatusFromKafka(message.err, attempted));
-    }
+    for (size_t i = 0; i < count; ++i) HandleDeliveryReport(*messages[i], now);
   }
+}
+
+void Producer::HandleDeliveryReport(const rd_kafka_message_t& message,
+                                    WallTime now) {
+  const auto sequence = reinterpret_cast<Sequence>(message._private);
+  Topic& topic = Topic::Of(message);
+  const bool acknowledged = message.err == RD_KAFKA_RESP_ERR_NO_ERROR;
+  if (acknowledged && message.offset >= 0) {
+    if (!topic.all_started()) {
+      topic.starts().OnAcknowledged(message.partition, sequence);
+    }
+    reports_.OnAcknowledged(sequence, now);
+    return;
+  }
+  topic.starts().OnNotDelivered(sequence);
+  const std::string attempted =
+      fmt::format("delivering {} bytes to topic {}", message.len,
+                  rd_kafka_topic_name(message.rkt));
+  reports_.OnNotDelivered(
+      sequence, acknowledged
+                    ? absl::AbortedError(fmt::format(
+                          "{}: acknowledged without an offset", attempted))
+                    : StatusFromKafka(message.err, attempted));
 }
 
 void Producer::HandleError(rd_kafka_event_t* event) {

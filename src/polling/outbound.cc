@@ -41,6 +41,11 @@ Outbound::Sent Outbound::Send(const Event& event, const absl::Status& mapped,
     counters_.value_bytes += value_bytes;
     return Sent::kSent;
   }
+  if (absl::IsResourceExhausted(status)) {  // it will be offered again
+    --counters_.events;
+    flight.Return(std::move(row));
+    return Sent::kNotNow;
+  }
   ++counters_.not_delivered;
   // A topic that the brokers do not know is that row's own trouble.
   if (absl::IsInvalidArgument(status) || absl::IsUnavailable(status)) {
@@ -49,7 +54,7 @@ Outbound::Sent Outbound::Send(const Event& event, const absl::Status& mapped,
   }
   flight.Return(std::move(row));
   if (absl::IsFailedPrecondition(status)) trouble_ = status;
-  if (!absl::IsResourceExhausted(status)) Fail(status);
+  Fail(status);
   return Sent::kNotNow;
 }
 
