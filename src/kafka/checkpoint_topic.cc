@@ -2,6 +2,7 @@
 
 #include <boost/asio/executor_work_guard.hpp>
 #include <boost/asio/post.hpp>
+#include <utility>
 
 #include "base/status_macros.h"
 #include "delivery/checkpoint_codec.h"
@@ -172,19 +173,17 @@ void CheckpointTopic::ProduceWaiting() {
   record.topic = topic_;
   record.key = slot_;
   record.timestamp = WallNow();
-  if (status.ok() && forget_first_) {
-    status = producer_->Produce(record, ++last_sequence_);
-  }
-  record.value = *waiting_;
+  if (!forget_first_) record.value = *waiting_;
   if (status.ok()) status = producer_->Produce(record, ++last_sequence_);
   if (!status.ok()) {
     RetireProducer();
     return Finish(ForStore(status));
   }
-  waiting_.reset();
-  forget_first_ = false;
-  awaited_ = last_sequence_;
   in_flight_ = last_sequence_;
+  if (std::exchange(forget_first_, false))
+    return;  // acknowledged, ours follows
+  waiting_.reset();
+  awaited_ = last_sequence_;
 }
 
 absl::Status CheckpointTopic::StartProducer() {

@@ -102,7 +102,7 @@ asio::awaitable<absl::Status> CursorPoller::Turn() {
   absl::Status status = co_await ReportIfDue();
   if (!status.ok()) co_return status;
   const MonotonicTime now = Clock::now();
-  const bool ready = outbound_.is_ready() && outbound_.HasRoom();
+  const bool ready = outbound_.WantsRows();
   if (ready && now >= next_at_) co_return co_await FetchOnce();
   const MonotonicTime next = ready ? next_at_ : now + kNotReadyPause;
   const MonotonicTime until = std::min(next, report_at());
@@ -211,7 +211,8 @@ asio::awaitable<absl::Status> CursorPoller::PublishRestored(ServerTime now) {
     if (!progress.ok()) co_return progress.status();
     if (progress->place) after = progress->place;
     // Comes back here at the next turn, from the beginning.
-    if (!progress->done) co_return absl::OkStatus();
+    const bool stuck = !trouble_.ok() || !progress->place;
+    if (!progress->done && stuck) co_return absl::OkStatus();
     if (stopping()) co_return absl::OkStatus();
   }
   if (after) position_.OnPublished(*after);

@@ -129,8 +129,7 @@ asio::awaitable<absl::Status> LeasePoller::ReturnExpiredIfDue() {
 
 bool LeasePoller::MayClaim(MonotonicTime now) const {
   const size_t held = flight_.in_flight() + flight_.finished();
-  return !stopping() && now >= claim_at_ && outbound_.is_ready() &&
-         outbound_.HasRoom() &&
+  return !stopping() && now >= claim_at_ && outbound_.WantsRows() &&
          held < kMostBatches * options_.polling.batch_size &&
          flight_.SentAfter(now - kSlow) == 0;
 }
@@ -170,7 +169,7 @@ MonotonicTime LeasePoller::NextTurn(MonotonicTime now) const {
   }
   if (flight_.finished() > 0) next = std::min(next, settle_at_);
   if (stopping()) return next;
-  if (!outbound_.is_ready() || !outbound_.HasRoom()) {
+  if (!outbound_.WantsRows()) {
     return std::min(next, now + kNotReadyPause);
   }
   if (flight_.in_flight() > 0) return std::min(next, now + kSlow);

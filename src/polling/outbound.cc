@@ -8,6 +8,7 @@ namespace walpost {
 
 void Outbound::SetSink(RecordSink* sink) {
   sink_ = sink;
+  is_held_ = false;
   if (sink == nullptr) return;
   failure_.reset();
   purge_wanted_ = false;
@@ -16,7 +17,7 @@ void Outbound::SetSink(RecordSink* sink) {
 Outbound::Sent Outbound::Send(const Event& event, const absl::Status& mapped,
                               RowFlight::Row row, RowFlight& flight) {
   ++counters_.events;
-  if (!is_ready() || !HasRoom()) {
+  if (!CanTake()) {
     flight.Return(std::move(row));
     return Sent::kNotNow;
   }
@@ -43,6 +44,7 @@ Outbound::Sent Outbound::Send(const Event& event, const absl::Status& mapped,
   }
   if (absl::IsResourceExhausted(status)) {  // it will be offered again
     --counters_.events;
+    is_held_ = true;
     flight.Return(std::move(row));
     return Sent::kNotNow;
   }
@@ -74,6 +76,7 @@ Outbound::InFlight Outbound::Take(Sequence sequence) {
   const InFlight record = found->second;
   records_.erase(found);
   bytes_ -= record.bytes;
+  is_held_ = false;
   return record;
 }
 

@@ -53,10 +53,9 @@ class Outbound final : public RecordReports {
   const absl::Status& trouble() const { return trouble_; }
 
   // ---- From pollers.
-  bool is_ready() const { return sink_ != nullptr && !failure_; }
-  bool HasRoom() const {
-    return records_.size() < limits_.max_records && bytes_ < limits_.max_bytes;
-  }
+  // Whether it makes sense to read rows: not before the next report when the
+  // sink has just taken one of them not now.
+  bool WantsRows() const { return CanTake() && !is_held_; }
   // Takes the row into `flight`, whatever comes of it. `mapped` is how the
   // event was mapped: a row that could not be is refused.
   Sent Send(const Event& event, const absl::Status& mapped, RowFlight::Row row,
@@ -83,6 +82,10 @@ class Outbound final : public RecordReports {
     size_t bytes;
     WallTime sent_at;
   };
+  bool CanTake() const {
+    return sink_ != nullptr && !failure_ &&
+           records_.size() < limits_.max_records && bytes_ < limits_.max_bytes;
+  }
   InFlight Take(Sequence sequence);
   void Fail(absl::Status error);
 
@@ -92,6 +95,7 @@ class Outbound final : public RecordReports {
   std::function<void()> on_failure_;
   std::optional<absl::Status> failure_;
   bool purge_wanted_ = false;
+  bool is_held_ = false;  // until the next report
   absl::Status trouble_;
 
   Sequence next_ = 1;

@@ -145,10 +145,9 @@ absl::StatusOr<WalSource::Next> WalSource::TakeFrames() {
   size_t taken = 0;
   bool received = false;
   for (;;) {
+    if (drain_deadline_) return Next::kRoom;
     if (step_is_held_) Deliver();
-    if (drain_deadline_ || step_is_held_ || !pipeline_.CanTake()) {
-      return Next::kRoom;
-    }
+    if (step_is_held_ || !pipeline_.CanTake()) return Next::kRoom;
     if (taken == kFramesPerTurn) return Next::kMore;
     switch (stream_->NextFrame()) {
       case ReplicationStream::Read::kFrame:

@@ -106,7 +106,8 @@ def test_a_range_beside_the_live_flow(relay, database, kafka, outbox, topics):
 def test_to_the_original_topics_up_to_now(relay, database, kafka, outbox,
                                           topics):
     with Load(outbox, seed=2, pause=0.002):
-        time.sleep(1)
+        wait_until(lambda: relay.metric("walpost_acknowledged_records_total")
+                   > 100, "records to flow")
         begin = database.confirmed_lsn(database.name)
         time.sleep(1)
         said = relay.verb("replay", "--from-lsn", _text(begin))

@@ -65,6 +65,23 @@ def test_p10_what_was_acknowledged_is_confirmed_at_the_end(
     assert judge(outbox, kafka, relay, at_least=1).duplicates == 0
 
 
+def test_p5_what_the_producer_had_no_room_for_is_not_sent_at_the_end(
+        walpost, database, own_kafka, outbox, topics):
+    """Its commit would not be read any more, and so it would come twice."""
+    relay = walpost(database, own_kafka, topics).run()
+    own_kafka.freeze()
+    for _ in range(5):
+        outbox.insert("order", "order-1")
+    wait_until(lambda: relay.metric("walpost_in_flight_records") == 1,
+               "the first record of the partition to go alone")
+    relay.send(signal.SIGTERM)
+    relay.wait_log("draining")
+    own_kafka.thaw()
+    assert relay.wait_exit(15) == 0
+    relay.run()
+    assert judge(outbox, own_kafka, relay, at_least=1).duplicates == 0
+
+
 def test_p10_deadline_holds_while_kafka_is_frozen(
         walpost, database, own_kafka, outbox, topics, small_window):
     relay = walpost(database, own_kafka, topics, delivery={

@@ -78,13 +78,28 @@ TEST_F(OutboundTest, ARowThatCannotBeDeliveredIsRefusedAndOthersAreNot) {
 TEST_F(OutboundTest, ATopicThatIsNotThereIsTheTroubleOfItsRows) {
   sink_.AnswerWith(absl::UnavailableError("no topic"));
   EXPECT_EQ(Send("a", flight_), Sent::kRefused);
-  EXPECT_TRUE(outbound_->is_ready());
+  EXPECT_TRUE(outbound_->WantsRows());
+}
+
+TEST_F(OutboundTest, ARowThatTheSinkDoesNotTakeNowIsReturnedUntilAReport) {
+  EXPECT_EQ(Send("a", flight_), Sent::kSent);
+  sink_.AnswerWith(absl::ResourceExhaustedError("not now"));
+  EXPECT_EQ(Send("b", flight_), Sent::kNotNow);
+  sink_.AnswerWith(absl::OkStatus());
+  EXPECT_FALSE(outbound_->WantsRows());
+  EXPECT_EQ(Send("c", flight_), Sent::kSent) << "what is read anyway may go";
+  EXPECT_EQ(outbound_->counters().events, 2u);
+  EXPECT_EQ(outbound_->counters().not_delivered, 0u);
+  outbound_->OnAcknowledged(sink_.accepted()[0].sequence, WallTime());
+  EXPECT_TRUE(outbound_->WantsRows());
+  EXPECT_THAT(Ids(flight_.TakeFinished().returned), ElementsAre("b"));
+  EXPECT_EQ(failures_, 0);
 }
 
 TEST_F(OutboundTest, WithoutRoomARowIsReturned) {
   for (const char* id : {"a", "b", "c"})
     EXPECT_EQ(Send(id, flight_), Sent::kSent);
-  EXPECT_FALSE(outbound_->HasRoom());
+  EXPECT_FALSE(outbound_->WantsRows());
   EXPECT_EQ(Send("d", flight_), Sent::kNotNow);
   EXPECT_THAT(Ids(flight_.TakeFinished().returned), ElementsAre("d"));
   EXPECT_EQ(failures_, 0);
@@ -95,7 +110,7 @@ TEST_F(OutboundTest, AfterAPurgeNothingGoesOutUntilThereIsANewSink) {
   Send("b", other_);
   outbound_->Purge("lease");
   EXPECT_EQ(failures_, 1);
-  EXPECT_FALSE(outbound_->is_ready());
+  EXPECT_FALSE(outbound_->WantsRows());
   EXPECT_EQ(Send("c", flight_), Sent::kNotNow);
   for (const auto& record : sink_.accepted()) {
     outbound_->OnNotDelivered(record.sequence, absl::AbortedError("purged"));
@@ -105,7 +120,7 @@ TEST_F(OutboundTest, AfterAPurgeNothingGoesOutUntilThereIsANewSink) {
   EXPECT_THAT(Ids(other_.TakeFinished().returned), ElementsAre("b"));
   testing::FakeSink next;
   outbound_->SetSink(&next);
-  EXPECT_TRUE(outbound_->is_ready());
+  EXPECT_TRUE(outbound_->WantsRows());
   EXPECT_FALSE(outbound_->purge_wanted());
 }
 
