@@ -158,8 +158,8 @@ void CheckpointKeeper::AddTo(RelaySigns& signs) const {
 }
 
 void CheckpointKeeper::OnReport(const SlotReport& report) {
-  // What the publication does not cover passes by unsent: from here on no
-  // horizon may pass it, not even when that is mended.
+  // What the publication does not cover passes by unsent: until a restart no
+  // horizon passes it, not even when that is mended.
   if (!report.publication_trouble.empty()) has_transaction_ids_ = false;
   if (has_transaction_ids_) writer_.OnHorizon(report.horizon);
 }

@@ -34,6 +34,20 @@ class Lsn {
   uint64_t value_ = 0;
 };
 
+// Where the WAL ends, from what pg_current_wal_insert_lsn() says: that is where
+// the next record begins, which on a new page is behind the page's header. No
+// record ends there, and nothing is ever confirmed that far on an idle server.
+constexpr Lsn EndOfWal(Lsn next_record) {
+  constexpr uint64_t kPage = 8 << 10;
+  constexpr uint64_t kHeader = 24;
+  constexpr uint64_t kSegment = 16 << 20;
+  constexpr uint64_t kFirstHeader = 40;  // of a segment
+  const uint64_t value = next_record.value();
+  if (value % kPage == kHeader) return Lsn(value - kHeader);
+  if (value % kSegment == kFirstHeader) return Lsn(value - kFirstHeader);
+  return next_record;
+}
+
 // Bytes of WAL from `from` to `to`; 0 when `to` is not ahead.
 constexpr uint64_t BytesBetween(Lsn from, Lsn to) {
   return to > from ? to.value() - from.value() : 0;

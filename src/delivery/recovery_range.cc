@@ -52,8 +52,9 @@ RecoveryRange ChooseRecoveryRange(
   if (!doubt.empty()) return All(doubt);
   const uint64_t from = checkpoint.horizon.transaction_id;
   return {from,
-          fmt::format("rows of transaction {} and later; what came before was "
-                      "delivered, as the checkpoint says",
+          fmt::format("rows of transaction {} and later; what the slot had "
+                      "before was delivered, as the checkpoint says (--all "
+                      "looks at rows that it did not have, too)",
                       from)};
 }
 

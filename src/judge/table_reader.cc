@@ -4,6 +4,7 @@
 #include <cstdlib>
 #include <thread>
 
+#include "base/lsn.h"
 #include "base/status_macros.h"
 #include "fmt/format.h"
 
@@ -145,7 +146,8 @@ absl::StatusOr<bool> TableReader::WaitConfirmed(const std::string& slot,
                                                 int seconds) {
   WALPOST_ASSIGN_OR_RETURN(const Result now,
                            Query("SELECT pg_current_wal_insert_lsn()::text"));
-  const std::string goal(Cell(now.get(), 0, 0));
+  WALPOST_ASSIGN_OR_RETURN(const Lsn next, Lsn::Parse(Cell(now.get(), 0, 0)));
+  const std::string goal = EndOfWal(next).ToString();
   const std::string sql = fmt::format(
       "SELECT (confirmed_flush_lsn >= {}::pg_lsn)::text FROM "
       "pg_catalog.pg_replication_slots WHERE slot_name = {}",

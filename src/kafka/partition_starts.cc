@@ -3,6 +3,7 @@
 namespace walpost {
 
 bool PartitionStarts::MayProduce(int32_t partition) const {
+  if (HasStarted(partition)) return true;
   return std::none_of(
       in_flight_.begin(), in_flight_.end(), [&](const First& first) {
         return first.partition == partition || first.partition == kUnassigned;

@@ -26,7 +26,7 @@ class PartitionStarts {
   // Of a record whose partition is chosen when the topic is known.
   static constexpr int32_t kUnassigned = -1;
 
-  // Whether all of `partitions` have started: nothing is to be asked or told.
+  // Whether all of `partitions` have started: nothing is to be asked.
   bool AllStarted(int32_t partitions) const {
     return partitions > 0 && started_ == partitions;
   }

@@ -134,7 +134,8 @@ absl::Status Producer::Produce(const Record& record, Sequence sequence) {
       rd_kafka_produceva(client_.get(), arguments.data(), arguments.size());
   if (error == nullptr) {
     headers.release();  // they belong to the record now
-    if (starts) {
+    // Asked again: there may be more partitions now.
+    if (record.key && !topic->all_started()) {
       topic->starts().OnProduced(topic->PartitionOf(*record.key), sequence);
     }
     return absl::OkStatus();
@@ -216,10 +217,9 @@ void Producer::HandleDeliveryReport(const rd_kafka_message_t& message,
   const auto sequence = reinterpret_cast<Sequence>(message._private);
   Topic& topic = Topic::Of(message);
   const bool acknowledged = message.err == RD_KAFKA_RESP_ERR_NO_ERROR;
-  if (acknowledged && message.offset >= 0) {
-    if (!topic.all_started()) {
-      topic.starts().OnAcknowledged(message.partition, sequence);
-    }
+  is_distrusted_ |= acknowledged && message.offset < 0;
+  if (acknowledged && !is_distrusted_) {
+    topic.starts().OnAcknowledged(message.partition, sequence);
     reports_.OnAcknowledged(sequence, now);
     return;
   }
@@ -230,7 +230,9 @@ void Producer::HandleDeliveryReport(const rd_kafka_message_t& message,
   reports_.OnNotDelivered(
       sequence, acknowledged
                     ? absl::AbortedError(fmt::format(
-                          "{}: acknowledged without an offset", attempted))
+                          "{}: librdkafka takes a record for acknowledged "
+                          "that has no offset",
+                          attempted))
                     : StatusFromKafka(message.err, attempted));
 }
 

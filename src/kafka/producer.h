@@ -96,6 +96,9 @@ class Producer final : public RecordSink {
   boost::asio::posix::stream_descriptor eventfd_;
   boost::asio::steady_timer close_timer_;
   ProducerStatistics statistics_;
+  // It has taken a record for acknowledged that may not be written. What it
+  // says of later ones is of no use: they may stand before it in the log.
+  bool is_distrusted_ = false;
   bool closed_ = false;
 };
 

@@ -40,7 +40,6 @@ absl::StatusOr<Topic*> TopicCache::Get(std::string_view name) {
   const std::string text(name);
   topic->handle_.reset(rd_kafka_topic_new(client_, text.c_str(), conf));
   if (topic->handle_ == nullptr) {
-    rd_kafka_topic_conf_destroy(conf);
     return absl::InvalidArgumentError(fmt::format(
         "topic '{}': {}", name, rd_kafka_err2str(rd_kafka_last_error())));
   }

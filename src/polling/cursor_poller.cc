@@ -102,7 +102,7 @@ asio::awaitable<absl::Status> CursorPoller::Turn() {
   absl::Status status = co_await ReportIfDue();
   if (!status.ok()) co_return status;
   const MonotonicTime now = Clock::now();
-  const bool ready = outbound_.WantsRows();
+  const bool ready = outbound_.WantsRows(now);
   if (ready && now >= next_at_) co_return co_await FetchOnce();
   const MonotonicTime next = ready ? next_at_ : now + kNotReadyPause;
   const MonotonicTime until = std::min(next, report_at());

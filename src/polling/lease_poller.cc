@@ -129,7 +129,7 @@ asio::awaitable<absl::Status> LeasePoller::ReturnExpiredIfDue() {
 
 bool LeasePoller::MayClaim(MonotonicTime now) const {
   const size_t held = flight_.in_flight() + flight_.finished();
-  return !stopping() && now >= claim_at_ && outbound_.WantsRows() &&
+  return !stopping() && now >= claim_at_ && outbound_.WantsRows(now) &&
          held < kMostBatches * options_.polling.batch_size &&
          flight_.SentAfter(now - kSlow) == 0;
 }
@@ -169,7 +169,7 @@ MonotonicTime LeasePoller::NextTurn(MonotonicTime now) const {
   }
   if (flight_.finished() > 0) next = std::min(next, settle_at_);
   if (stopping()) return next;
-  if (!outbound_.WantsRows()) {
+  if (!outbound_.WantsRows(now)) {
     return std::min(next, now + kNotReadyPause);
   }
   if (flight_.in_flight() > 0) return std::min(next, now + kSlow);

@@ -37,7 +37,7 @@ asio::awaitable<absl::Status> LockPoller::Serve() {
     absl::Status status = co_await ReportIfDue();
     if (!status.ok()) co_return status;
     const MonotonicTime now = Clock::now();
-    const bool ready = outbound_.WantsRows();
+    const bool ready = outbound_.WantsRows(now);
     if (ready && now >= next_at_) {
       status = co_await Batch();
       // Without its transaction nothing holds the rows any more.

@@ -8,7 +8,7 @@ namespace walpost {
 
 void Outbound::SetSink(RecordSink* sink) {
   sink_ = sink;
-  is_held_ = false;
+  held_until_ = {};
   if (sink == nullptr) return;
   failure_.reset();
   purge_wanted_ = false;
@@ -44,7 +44,7 @@ Outbound::Sent Outbound::Send(const Event& event, const absl::Status& mapped,
   }
   if (absl::IsResourceExhausted(status)) {  // it will be offered again
     --counters_.events;
-    is_held_ = true;
+    Hold(row.sent_at);
     flight.Return(std::move(row));
     return Sent::kNotNow;
   }
@@ -58,6 +58,13 @@ Outbound::Sent Outbound::Send(const Event& event, const absl::Status& mapped,
   if (absl::IsFailedPrecondition(status)) trouble_ = status;
   Fail(status);
   return Sent::kNotNow;
+}
+
+// Once for all rows of a turn, who have its time.
+void Outbound::Hold(MonotonicTime now) {
+  if (now < held_until_) return;
+  held_until_ = now + hold_;
+  hold_ = std::min(2 * hold_, kLongestHold);
 }
 
 void Outbound::Purge(std::string reason) {
@@ -76,7 +83,7 @@ Outbound::InFlight Outbound::Take(Sequence sequence) {
   const InFlight record = found->second;
   records_.erase(found);
   bytes_ -= record.bytes;
-  is_held_ = false;
+  held_until_ = {};
   return record;
 }
 
@@ -84,6 +91,7 @@ void Outbound::OnAcknowledged(Sequence sequence, WallTime now) {
   const InFlight record = Take(sequence);
   ++counters_.acknowledged;
   latency_.Record(now - record.sent_at);
+  hold_ = kFirstHold;
   trouble_ = absl::OkStatus();
   record.flight->OnAcknowledged(sequence);
 }

@@ -53,9 +53,11 @@ class Outbound final : public RecordReports {
   const absl::Status& trouble() const { return trouble_; }
 
   // ---- From pollers.
-  // Whether it makes sense to read rows: not before the next report when the
-  // sink has just taken one of them not now.
-  bool WantsRows() const { return CanTake() && !is_held_; }
+  // Whether it makes sense to read rows. When the sink has just taken one of
+  // them not now: after the next report, or in a while that becomes longer.
+  bool WantsRows(MonotonicTime now) const {
+    return CanTake() && now >= held_until_;
+  }
   // Takes the row into `flight`, whatever comes of it. `mapped` is how the
   // event was mapped: a row that could not be is refused.
   Sent Send(const Event& event, const absl::Status& mapped, RowFlight::Row row,
@@ -82,12 +84,16 @@ class Outbound final : public RecordReports {
     size_t bytes;
     WallTime sent_at;
   };
+  static constexpr std::chrono::milliseconds kFirstHold{50};
+  static constexpr std::chrono::milliseconds kLongestHold{5'000};
+
   bool CanTake() const {
     return sink_ != nullptr && !failure_ &&
            records_.size() < limits_.max_records && bytes_ < limits_.max_bytes;
   }
   InFlight Take(Sequence sequence);
   void Fail(absl::Status error);
+  void Hold(MonotonicTime now);
 
   std::unique_ptr<RecordBuilder> builder_;
   AcknowledgementWindow::Options limits_;
@@ -95,7 +101,8 @@ class Outbound final : public RecordReports {
   std::function<void()> on_failure_;
   std::optional<absl::Status> failure_;
   bool purge_wanted_ = false;
-  bool is_held_ = false;  // until the next report
+  MonotonicTime held_until_{};
+  std::chrono::milliseconds hold_ = kFirstHold;
   absl::Status trouble_;
 
   Sequence next_ = 1;

@@ -2,6 +2,7 @@
 
 #include <boost/asio/as_tuple.hpp>
 #include <boost/asio/use_awaitable.hpp>
+#include <limits>
 #include <random>
 
 #include "fmt/format.h"
@@ -31,7 +32,8 @@ RetainedWal ReadRetainedWal(const QueryRows& rows, size_t retained_column,
 
 HorizonSample ReadHorizon(const QueryRows& rows, size_t first_column) {
   HorizonSample sample;
-  sample.wal_end = Lsn::Parse(rows.Text(0, first_column)).value_or(Lsn());
+  constexpr Lsn kNever(std::numeric_limits<uint64_t>::max());
+  sample.wal_end = Lsn::Parse(rows.Text(0, first_column)).value_or(kNever);
   const std::string xmin = rows.Text(0, first_column + 1);
   const std::string started = rows.Text(0, first_column + 2);
   sample.horizon.transaction_id = std::strtoull(xmin.c_str(), nullptr, 10);

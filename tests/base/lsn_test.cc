@@ -59,6 +59,15 @@ TEST(LsnTest, IsOrderedByPositionAndZeroIsNone) {
   EXPECT_TRUE(Lsn(1).is_valid());
 }
 
+TEST(LsnTest, TheEndOfTheWalIsBeforeThePageHeaderOfTheNextRecord) {
+  EXPECT_EQ(EndOfWal(*Lsn::Parse("0/1B40018")), *Lsn::Parse("0/1B40000"));
+  EXPECT_EQ(EndOfWal(*Lsn::Parse("0/2000028")), *Lsn::Parse("0/2000000"))
+      << "the first page of a segment has a longer one";
+  for (const char* elsewhere : {"0/1B40000", "0/1B40020", "0/1B40028"}) {
+    EXPECT_EQ(EndOfWal(*Lsn::Parse(elsewhere)), *Lsn::Parse(elsewhere));
+  }
+}
+
 TEST(LsnTest, CountsBytesBetweenAndNeverBackwards) {
   EXPECT_EQ(BytesBetween(Lsn(100), Lsn(150)), 50u);
   EXPECT_EQ(BytesBetween(Lsn(150), Lsn(100)), 0u);

@@ -58,6 +58,17 @@ TEST(PartitionStartsTest, AFirstRecordThatWentElsewhereHoldsNothingUp) {
   EXPECT_TRUE(starts.MayProduce(4));
 }
 
+TEST(PartitionStartsTest, APartitionThatHasStartedWaitsForNothing) {
+  PartitionStarts starts;
+  starts.OnProduced(0, 10);
+  starts.OnProduced(0, 11);  // went there while partitions were added
+  starts.OnAcknowledged(0, 10);
+  EXPECT_TRUE(starts.MayProduce(0));
+  starts.OnProduced(kUnassigned, 12);
+  EXPECT_TRUE(starts.MayProduce(0));
+  EXPECT_FALSE(starts.MayProduce(1));
+}
+
 TEST(PartitionStartsTest, AFirstRecordThatWasNotDeliveredMakesRoomForTheNext) {
   PartitionStarts starts;
   starts.OnProduced(0, 10);

@@ -16,6 +16,8 @@ using ::testing::ElementsAre;
 using ::testing::UnorderedElementsAre;
 using Sent = Outbound::Sent;
 
+constexpr MonotonicTime kNow{std::chrono::hours(1)};
+
 class OutboundTest : public ::testing::Test {
  protected:
   OutboundTest() {
@@ -37,7 +39,7 @@ class OutboundTest : public ::testing::Test {
     Event event;
     event.id = id;
     event.payload = id;
-    return outbound_->Send(event, mapped, {id, 0, {}}, flight);
+    return outbound_->Send(event, mapped, {id, 0, kNow}, flight);
   }
   static std::vector<std::string> Ids(const std::vector<RowFlight::Row>& rows) {
     std::vector<std::string> ids;
@@ -78,7 +80,7 @@ TEST_F(OutboundTest, ARowThatCannotBeDeliveredIsRefusedAndOthersAreNot) {
 TEST_F(OutboundTest, ATopicThatIsNotThereIsTheTroubleOfItsRows) {
   sink_.AnswerWith(absl::UnavailableError("no topic"));
   EXPECT_EQ(Send("a", flight_), Sent::kRefused);
-  EXPECT_TRUE(outbound_->WantsRows());
+  EXPECT_TRUE(outbound_->WantsRows(kNow));
 }
 
 TEST_F(OutboundTest, ARowThatTheSinkDoesNotTakeNowIsReturnedUntilAReport) {
@@ -86,12 +88,14 @@ TEST_F(OutboundTest, ARowThatTheSinkDoesNotTakeNowIsReturnedUntilAReport) {
   sink_.AnswerWith(absl::ResourceExhaustedError("not now"));
   EXPECT_EQ(Send("b", flight_), Sent::kNotNow);
   sink_.AnswerWith(absl::OkStatus());
-  EXPECT_FALSE(outbound_->WantsRows());
+  EXPECT_FALSE(outbound_->WantsRows(kNow));
+  EXPECT_TRUE(outbound_->WantsRows(kNow + std::chrono::seconds(1)))
+      << "though there be no report";
   EXPECT_EQ(Send("c", flight_), Sent::kSent) << "what is read anyway may go";
   EXPECT_EQ(outbound_->counters().events, 2u);
   EXPECT_EQ(outbound_->counters().not_delivered, 0u);
   outbound_->OnAcknowledged(sink_.accepted()[0].sequence, WallTime());
-  EXPECT_TRUE(outbound_->WantsRows());
+  EXPECT_TRUE(outbound_->WantsRows(kNow));
   EXPECT_THAT(Ids(flight_.TakeFinished().returned), ElementsAre("b"));
   EXPECT_EQ(failures_, 0);
 }
@@ -99,7 +103,7 @@ TEST_F(OutboundTest, ARowThatTheSinkDoesNotTakeNowIsReturnedUntilAReport) {
 TEST_F(OutboundTest, WithoutRoomARowIsReturned) {
   for (const char* id : {"a", "b", "c"})
     EXPECT_EQ(Send(id, flight_), Sent::kSent);
-  EXPECT_FALSE(outbound_->WantsRows());
+  EXPECT_FALSE(outbound_->WantsRows(kNow));
   EXPECT_EQ(Send("d", flight_), Sent::kNotNow);
   EXPECT_THAT(Ids(flight_.TakeFinished().returned), ElementsAre("d"));
   EXPECT_EQ(failures_, 0);
@@ -110,7 +114,7 @@ TEST_F(OutboundTest, AfterAPurgeNothingGoesOutUntilThereIsANewSink) {
   Send("b", other_);
   outbound_->Purge("lease");
   EXPECT_EQ(failures_, 1);
-  EXPECT_FALSE(outbound_->WantsRows());
+  EXPECT_FALSE(outbound_->WantsRows(kNow));
   EXPECT_EQ(Send("c", flight_), Sent::kNotNow);
   for (const auto& record : sink_.accepted()) {
     outbound_->OnNotDelivered(record.sequence, absl::AbortedError("purged"));
@@ -120,7 +124,7 @@ TEST_F(OutboundTest, AfterAPurgeNothingGoesOutUntilThereIsANewSink) {
   EXPECT_THAT(Ids(other_.TakeFinished().returned), ElementsAre("b"));
   testing::FakeSink next;
   outbound_->SetSink(&next);
-  EXPECT_TRUE(outbound_->WantsRows());
+  EXPECT_TRUE(outbound_->WantsRows(kNow));
   EXPECT_FALSE(outbound_->purge_wanted());
 }
 

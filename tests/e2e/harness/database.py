@@ -70,7 +70,8 @@ class Database:
 
     def current_lsn(self):
         """Where the next WAL record will go: the end of the last commit."""
-        return lsn(self.value("select pg_current_wal_insert_lsn()::text"))
+        return _end_of_wal(
+            lsn(self.value("select pg_current_wal_insert_lsn()::text")))
 
     @staticmethod
     def lsn_before_commit(cursor):
@@ -147,3 +148,12 @@ class Database:
             return True
 
         wait_until(dropped, f"slot {slot} to be dropped")
+
+
+def _end_of_wal(next_record):
+    """On a new page the next record begins behind the page's header."""
+    if next_record % (8 << 10) == 24:
+        return next_record - 24
+    if next_record % (16 << 20) == 40:
+        return next_record - 40
+    return next_record
