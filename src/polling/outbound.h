@@ -84,8 +84,8 @@ class Outbound final : public RecordReports {
     size_t bytes;
     WallTime sent_at;
   };
-  static constexpr std::chrono::milliseconds kFirstHold{50};
-  static constexpr std::chrono::milliseconds kLongestHold{5'000};
+  static constexpr std::chrono::milliseconds kFirstHold{2'000};
+  static constexpr std::chrono::milliseconds kLongestHold{30'000};
 
   bool CanTake() const {
     return sink_ != nullptr && !failure_ &&

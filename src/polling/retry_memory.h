@@ -1,7 +1,6 @@
-// RetryMemory: rows that the poller does not claim before a time: refused ones
-// of a table that has no column for the time of the next attempt, and those
-// that the producer did not take just now. Another poller, or this one after a
-// restart, tries them anew.
+// RetryMemory: refused rows of a table that has no column for the time of the
+// next attempt. The poller keeps them in mind instead, and does not claim them
+// before; another poller, or this one after a restart, tries them anew.
 //
 // Pure: it is told the time.
 #pragma once
@@ -30,13 +29,13 @@ class RetryMemory {
   }
 
   void OnRefused(const std::string& id, MonotonicTime retry_at) {
-    Row& row = At(id);
+    if (rows_.size() >= kMostRows && !rows_.contains(id)) {
+      rows_.erase(std::ranges::min_element(
+          rows_, {}, [](const auto& entry) { return entry.second.retry_at; }));
+    }
+    Row& row = rows_[id];
     ++row.attempts;
     row.retry_at = retry_at;
-  }
-  // No fault of the row.
-  void OnHeld(const std::string& id, MonotonicTime retry_at) {
-    At(id).retry_at = retry_at;
   }
   // Published, or given up.
   void Forget(const std::string& id) { rows_.erase(id); }
@@ -55,14 +54,6 @@ class RetryMemory {
     uint64_t attempts = 0;
     MonotonicTime retry_at{};
   };
-  Row& At(const std::string& id) {
-    if (rows_.size() >= kMostRows && !rows_.contains(id)) {
-      rows_.erase(std::ranges::min_element(
-          rows_, {}, [](const auto& entry) { return entry.second.retry_at; }));
-    }
-    return rows_[id];
-  }
-
   absl::flat_hash_map<std::string, Row> rows_;
 };
 

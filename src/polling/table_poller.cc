@@ -293,11 +293,9 @@ void TablePoller::SendRows(const QueryRows& rows, MonotonicTime now,
     event.commit_time = WallNow();
     const absl::Status mapped =
         mapper_->Map(tuple_.Read(rows, i, columns), event);
-    const Outbound::Sent sent =
-        outbound_.Send(event, mapped, std::move(row), flight_);
-    if (sent == Outbound::Sent::kSent) continue;
-    if (sent == Outbound::Sent::kNotNow) {
-      memory_.OnHeld(rows.Text(i, id), now + kHeldPause);
+    if (outbound_.Send(event, mapped, std::move(row), flight_) ==
+        Outbound::Sent::kSent) {
+      continue;
     }
     all_held_up = hold_up == HoldUp::kAll;
     if (!aggregate.empty()) held_up.insert(aggregate);

@@ -77,8 +77,6 @@ class TablePoller {
  protected:
   // Before the next look while there is no producer to send to, or no room.
   static constexpr std::chrono::milliseconds kNotReadyPause{50};
-  // Before a row is claimed again that the producer did not take just now.
-  static constexpr std::chrono::milliseconds kHeldPause{100};
 
   // Until stopping() and nothing is held; or an error of the connection.
   virtual boost::asio::awaitable<absl::Status> Serve() = 0;

@@ -207,8 +207,9 @@ def test_a_stall_before_the_first_acknowledgement_leaves_the_rows_alone(
                               "where relname = 'outbox'")
 
     before = updates()
-    # Leases of the few that are in flight.
-    assert updates() - before < 50
+    # Leases of the few in flight, and now and then another look at the rest:
+    # not one after the other.
+    assert updates() - before < 500
     own_kafka.thaw()
     _deliver(polled, KafkaReader(own_kafka.bootstrap), topics)
 

@@ -89,7 +89,7 @@ TEST_F(OutboundTest, ARowThatTheSinkDoesNotTakeNowIsReturnedUntilAReport) {
   EXPECT_EQ(Send("b", flight_), Sent::kNotNow);
   sink_.AnswerWith(absl::OkStatus());
   EXPECT_FALSE(outbound_->WantsRows(kNow));
-  EXPECT_TRUE(outbound_->WantsRows(kNow + std::chrono::seconds(1)))
+  EXPECT_TRUE(outbound_->WantsRows(kNow + std::chrono::seconds(2)))
       << "though there be no report";
   EXPECT_EQ(Send("c", flight_), Sent::kSent) << "what is read anyway may go";
   EXPECT_EQ(outbound_->counters().events, 2u);

@@ -46,6 +46,9 @@ def verify(relay, *words, sequence="sequence"):
     """
     if sequence is not None:
         words = ("--sequence", sequence, *words)
+    # An idle server writes WAL, too, now and then.
+    if "--wait" not in words:
+        words = ("--wait", "20", *words)
     said = relay.verb("verify", "--json", *words, seconds=1200)
     assert said.stdout, said.stderr
     report = json.loads(said.stdout)
