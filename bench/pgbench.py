@@ -16,11 +16,11 @@ def command(script, conninfo, seconds, rate=None, variables=None):
     """As fast as it goes; or `rate` transactions a second on a schedule that
     was fixed beforehand: a slow moment makes it late, never slower.
     """
-    schedule = [] if rate is None else ["-R", str(rate)]
+    options = [] if rate is None else ["-R", str(rate)]
     for name, value in (variables or {}).items():
-        schedule += ["-D", f"{name}={value}"]
+        options += ["-D", f"{name}={value}"]
     return [postgres_program("pgbench"), "-n", "-f", str(script), "-c",
-            str(CONNECTIONS), "-j", "1", "-M", "prepared", *schedule, "-T",
+            str(CONNECTIONS), "-j", "1", "-M", "prepared", *options, "-T",
             str(seconds), conninfo]
 
 

@@ -21,6 +21,15 @@ size_t CharacterLength(std::string_view text) {
 
 }  // namespace
 
+bool IsUtf8(std::string_view text) {
+  rapidjson::MemoryStream in(text.data(), text.size());
+  NoOutput out;
+  while (in.Tell() < text.size()) {
+    if (!rapidjson::UTF8<>::Validate(in, out)) return false;
+  }
+  return in.Tell() == text.size();
+}
+
 std::string ValidUtf8(std::string_view text, size_t most_bytes) {
   std::string valid;
   while (!text.empty()) {

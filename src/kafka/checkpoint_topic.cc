@@ -180,8 +180,8 @@ void CheckpointTopic::ProduceWaiting() {
     return Finish(ForStore(status));
   }
   in_flight_ = last_sequence_;
-  if (std::exchange(forget_first_, false))
-    return;  // acknowledged, ours follows
+  // When the tombstone is acknowledged, ours follows.
+  if (std::exchange(forget_first_, false)) return;
   waiting_.reset();
   awaited_ = last_sequence_;
 }

@@ -107,8 +107,7 @@ Producer::~Producer() {
 
 absl::Status Producer::Produce(const Record& record, Sequence sequence) {
   WALPOST_ASSIGN_OR_RETURN(Topic * topic, topics_.Get(record.topic));
-  const bool starts = record.key.has_value() && !topic->all_started();
-  if (starts && !topic->starts().MayProduce(topic->PartitionOf(*record.key))) {
+  if (!topic->MayProduce(record.key)) {
     return absl::ResourceExhaustedError(
         "the partition's first record is not acknowledged yet");
   }
@@ -134,10 +133,7 @@ absl::Status Producer::Produce(const Record& record, Sequence sequence) {
       rd_kafka_produceva(client_.get(), arguments.data(), arguments.size());
   if (error == nullptr) {
     headers.release();  // they belong to the record now
-    // Asked again: there may be more partitions now.
-    if (record.key && !topic->all_started()) {
-      topic->starts().OnProduced(topic->PartitionOf(*record.key), sequence);
-    }
+    topic->OnProduced(record.key, sequence);
     return absl::OkStatus();
   }
   const rd_kafka_resp_err_t code = rd_kafka_error_code(error);
@@ -219,11 +215,11 @@ void Producer::HandleDeliveryReport(const rd_kafka_message_t& message,
   const bool acknowledged = message.err == RD_KAFKA_RESP_ERR_NO_ERROR;
   is_distrusted_ |= acknowledged && message.offset < 0;
   if (acknowledged && !is_distrusted_) {
-    topic.starts().OnAcknowledged(message.partition, sequence);
+    topic.OnAcknowledged(message.partition, sequence);
     reports_.OnAcknowledged(sequence, now);
     return;
   }
-  topic.starts().OnNotDelivered(sequence);
+  topic.OnNotDelivered(sequence);
   const std::string attempted =
       fmt::format("delivering {} bytes to topic {}", message.len,
                   rd_kafka_topic_name(message.rkt));

@@ -1,27 +1,13 @@
 #include "outbox/envelope_encoder.h"
 
 #include "base/reason_code.h"
+#include "base/utf8.h"
 #include "fmt/format.h"
 #include "outbox/fields.h"
-#include "rapidjson/memorystream.h"
 #include "walpost/v1/envelope.pb.h"
 
 namespace walpost {
 namespace {
-
-// Where the validator puts what it has seen.
-struct NullStream {
-  void Put(char) {}
-};
-
-bool IsUtf8(std::string_view text) {
-  rapidjson::MemoryStream in(text.data(), text.size());
-  NullStream out;
-  while (in.Tell() < text.size()) {
-    if (!rapidjson::UTF8<>::Validate(in, out)) return false;
-  }
-  return in.Tell() == text.size();
-}
 
 void SetCommitTime(WallTime time, google::protobuf::Timestamp& timestamp) {
   const auto seconds = std::chrono::floor<std::chrono::seconds>(time);

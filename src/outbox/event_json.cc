@@ -1,6 +1,7 @@
 #include "outbox/event_json.h"
 
 #include "absl/strings/escaping.h"
+#include "base/utf8.h"
 #include "fmt/chrono.h"
 #include "fmt/format.h"
 #include "rapidjson/memorystream.h"
@@ -33,15 +34,6 @@ bool IsJson(std::string_view text) {
   rapidjson::Reader reader;
   rapidjson::BaseReaderHandler<> ignore;
   return !text.empty() && !reader.Parse<kFlags>(stream, ignore).IsError();
-}
-
-bool IsUtf8(std::string_view text) {
-  rapidjson::MemoryStream stream(text.data(), text.size());
-  rapidjson::StringBuffer ignored;
-  while (stream.Tell() < text.size()) {
-    if (!rapidjson::UTF8<>::Validate(stream, ignored)) return false;
-  }
-  return stream.Tell() == text.size();
 }
 
 // JSON as it is, text as a string, bytes as base64.

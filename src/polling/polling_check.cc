@@ -32,7 +32,7 @@ constexpr StateColumn kStateColumns[] = {
     {"last_error", &RowStateOptions::last_error, "text"},
     {"next_attempt_at", &RowStateOptions::next_attempt_at, "timestamptz"},
     {"transaction_id", &RowStateOptions::transaction_id,
-     "xid8 NOT NULL DEFAULT pg_current_xact_id()"},
+     kTransactionIdDefinition},
 };
 
 bool IsInteger(uint32_t oid) {
@@ -138,9 +138,9 @@ void PollingCheck::CheckLease() {
     if (table_.schema.columns[*column].type_oid == kXid8Oid) return;
     Add(Severity::kError,
         fmt::format("column {} is not of type xid8", state.transaction_id),
-        fmt::format("ALTER TABLE {0} DROP COLUMN {1}, ADD COLUMN {1} xid8 NOT "
-                    "NULL DEFAULT pg_current_xact_id()",
-                    sql_name_, QuoteName(state.transaction_id)));
+        fmt::format("ALTER TABLE {0} DROP COLUMN {1}, ADD COLUMN {1} {2}",
+                    sql_name_, QuoteName(state.transaction_id),
+                    kTransactionIdDefinition));
     return;
   }
   if (polling_.strategy == Strategy::kClaim && !state.has_lease()) {

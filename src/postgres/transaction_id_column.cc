@@ -16,9 +16,8 @@ bool HasTransactionIds(const OutboxOptions& outbox) {
 
 std::string AddTransactionIdSql(const TableOptions& table) {
   return fmt::format(
-      "ALTER TABLE {} ADD COLUMN {} xid8 NOT NULL DEFAULT "
-      "pg_current_xact_id();",
-      QuoteQualifiedName(table.name), QuoteName(table.state.transaction_id));
+      "ALTER TABLE {} ADD COLUMN {} {};", QuoteQualifiedName(table.name),
+      QuoteName(table.state.transaction_id), kTransactionIdDefinition);
 }
 
 }  // namespace walpost

@@ -10,6 +10,8 @@
 namespace walpost {
 
 inline constexpr uint32_t kXid8Oid = 5069;  // its type
+inline constexpr char kTransactionIdDefinition[] =
+    "xid8 NOT NULL DEFAULT pg_current_xact_id()";
 
 // Whether a table has one.
 bool HasTransactionIds(const OutboxOptions& outbox);

@@ -20,6 +20,17 @@ TEST(Utf8Test, ValidTextStaysAsItIs) {
   }
 }
 
+TEST(Utf8Test, TellsTextFromBytes) {
+  for (const std::string_view text :
+       {""sv, "abc"sv, "a\0b"sv, "\u00e4\u20ac\U0001F600"sv}) {
+    EXPECT_TRUE(IsUtf8(text)) << text;
+  }
+  for (const std::string_view text :
+       {"\x80"sv, "a\xff"sv, "\xe2\x82"sv, "\xc0\xaf"sv, "\xed\xa0\x80"sv}) {
+    EXPECT_FALSE(IsUtf8(text)) << text;
+  }
+}
+
 TEST(Utf8Test, NoCharacterIsCutInTwo) {
   const std::string text = "a\u00e4\u20ac\U0001F600";  // 1 + 2 + 3 + 4 bytes
   const size_t fits[] = {0, 1, 1, 3, 3, 3, 6, 6, 6, 6, 10, 10};

@@ -157,18 +157,14 @@ def test_p9_a_restored_backup(walpost, own_postgres, own_database, kafka,
     outbox.insert("order", "order-1")
     own_database.wait_confirmed(own_database.name)
     assert relay.stop() == 0
-    own_postgres.stop()
     own_postgres.backup(directory / "backup")
-    own_postgres.start()
     relay.run()
     own_database.execute(
         "insert into outbox (aggregate_type, payload) select 'order', '{}' "
         "from generate_series(1, 1000)")
     own_database.wait_confirmed(own_database.name)
     assert relay.stop() == 0
-    own_postgres.stop()
     own_postgres.restore(directory / "backup")
-    own_postgres.start()
     relay.start()
     relay.wait_unready(re.escape("[server_behind]"))
     assert relay.stop() == 0

@@ -27,11 +27,17 @@ def topic_store(directory, database, kafka, topics):
 @pytest.fixture
 def relay(walpost, database, kafka, outbox, topics, store):
     """Has published one event, and was ended in order."""
-    made = walpost(database, kafka, topics, checkpoint=store.section).run()
-    outbox.insert("order", "order-1")
-    database.wait_confirmed(database.name)
-    assert made.stop() == 0
+    made = walpost(database, kafka, topics, checkpoint=store.section)
+    _publish_one(made, database, outbox, "order-1")
     return made
+
+
+def _publish_one(relay, database, outbox, key):
+    """In a run of its own."""
+    relay.run()
+    outbox.insert("order", key)
+    database.wait_confirmed(database.name)
+    assert relay.stop() == 0
 
 
 def _keys(kafka, topics):
@@ -43,10 +49,7 @@ def _keys(kafka, topics):
 def test_p9_a_stale_checkpoint(relay, database, outbox, store):
     before = store.read()
     stale = store.raw()
-    relay.run()
-    outbox.insert("order", "order-2")
-    database.wait_confirmed(database.name)
-    assert relay.stop() == 0
+    _publish_one(relay, database, outbox, "order-2")
     assert store.read().position > before.position
     store.put(stale)
     relay.start()
@@ -59,10 +62,7 @@ def test_p9_a_late_record_of_a_frozen_instance(
     """Kafka does not compare: the last record may be an older one."""
     before = store.read()
     stale = store.raw()
-    relay.run()
-    outbox.insert("order", "order-2")
-    database.wait_confirmed(database.name)
-    assert relay.stop() == 0
+    _publish_one(relay, database, outbox, "order-2")
     newest = store.read()
     assert newest.position > before.position
     store.put(stale)

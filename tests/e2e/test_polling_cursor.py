@@ -11,35 +11,12 @@ import threading
 import pytest
 
 from harness import KafkaReader, Postgres
-from harness.polled import assert_delivered
+from harness.polled import EVENTS, assert_delivered, events_sections
 from harness.sql_files import run_sql_file
 from harness.waiting import wait_until
 
-_DDL = """
-create table events (
-  id uuid primary key default gen_random_uuid(),
-  seq bigserial unique,
-  aggregate_type text not null default 'order',
-  aggregate_id text not null,
-  payload text not null default '{}',
-  transaction_id xid8 not null default pg_current_xact_id()
-);
-create index on events (transaction_id, seq);
-"""
-
 # Of the race; the long form of the suite has 10,000.
 _ROUNDS = int(os.environ.get("WALPOST_ROUNDS", "600"))
-
-
-def _sections(**polling):
-    return {
-        "source": "polling",
-        "polling": {"strategy": "cursor", "interval": "20ms",
-                    "retry_backoff": "100ms", "retry_backoff_max": "500ms",
-                    **polling},
-        "outbox": {"tables": [{"name": "public.events", "order_by": "seq",
-                               "state": {"transaction_id":
-                                         "transaction_id"}}]}}
 
 
 def _expected(database):
@@ -79,8 +56,8 @@ def _naive_poller(database, stop, seen):
 def test_ids_that_are_committed_out_of_order_are_all_published(
         database, walpost, kafka, topics, reader):
     """The naive poller beside it loses rows, or the race was none."""
-    database.execute(_DDL)
-    relay = walpost(database, kafka, topics, **_sections()).run()
+    database.execute(EVENTS)
+    relay = walpost(database, kafka, topics, **events_sections()).run()
     stop, seen = threading.Event(), set()
     naive = threading.Thread(target=_naive_poller,
                              args=(database, stop, seen))
@@ -119,8 +96,8 @@ def test_ids_that_are_committed_out_of_order_are_all_published(
 
 def test_an_open_transaction_holds_up_what_came_after_it_and_no_more(
         database, walpost, kafka, topics, reader):
-    database.execute(_DDL)
-    relay = walpost(database, kafka, topics, **_sections()).run()
+    database.execute(EVENTS)
+    relay = walpost(database, kafka, topics, **events_sections()).run()
     _insert(database, 10)
     _wait_all(database, reader, topics, relay)
     with database.transaction() as cursor:
@@ -136,8 +113,8 @@ def test_an_open_transaction_holds_up_what_came_after_it_and_no_more(
 @pytest.mark.parametrize("rounds", [8])
 def test_a_crash_repeats_a_batch_and_loses_nothing(
         database, walpost, kafka, topics, reader, rounds):
-    database.execute(_DDL)
-    relay = walpost(database, kafka, topics, **_sections(batch_size=100))
+    database.execute(EVENTS)
+    relay = walpost(database, kafka, topics, **events_sections(batch_size=100))
     for number in range(rounds):
         _insert(database, 400, number * 1000)
         relay.run()
@@ -148,9 +125,9 @@ def test_a_crash_repeats_a_batch_and_loses_nothing(
 
 def test_one_poller_has_the_cursor_and_another_takes_over(
         database, walpost, kafka, topics, reader):
-    database.execute(_DDL)
-    first = walpost(database, kafka, topics, **_sections()).run()
-    second = walpost(database, kafka, topics, **_sections()).start()
+    database.execute(EVENTS)
+    first = walpost(database, kafka, topics, **events_sections()).run()
+    second = walpost(database, kafka, topics, **events_sections()).start()
     _wait_state(second, "standby")
     code, text = second.get("/readyz")
     assert code == 200 and "another walpost has the cursor" in text, text
@@ -172,9 +149,9 @@ def test_one_poller_has_the_cursor_and_another_takes_over(
 def test_a_table_that_another_polls_does_not_hold_up_the_others(
         database, walpost, kafka, topics, reader):
     """One has the cursor of `events`, the other publishes `more`."""
-    database.execute(_DDL + _DDL.replace("events", "more"))
-    walpost(database, kafka, topics, **_sections()).run()
-    both = _sections()
+    database.execute(EVENTS + EVENTS.replace("events", "more"))
+    walpost(database, kafka, topics, **events_sections()).run()
+    both = events_sections()
     both["outbox"]["tables"].append(
         {**both["outbox"]["tables"][0], "name": "public.more"})
     second = walpost(database, kafka, topics, **both).start()
@@ -192,8 +169,8 @@ def _wait_state(relay, state):
 
 def test_a_row_that_cannot_be_sent_stops_the_table_loudly(
         database, walpost, kafka, topics, reader):
-    database.execute(_DDL)
-    relay = walpost(database, kafka, topics, **_sections()).run()
+    database.execute(EVENTS)
+    relay = walpost(database, kafka, topics, **events_sections()).run()
     _insert(database, 20)
     _wait_all(database, reader, topics, relay)
     bad = database.value("insert into events (aggregate_type, aggregate_id) "
@@ -210,8 +187,8 @@ def test_a_row_that_cannot_be_sent_stops_the_table_loudly(
 
 def test_a_broker_that_was_away_costs_nothing(
         database, walpost, own_kafka, topics):
-    database.execute(_DDL)
-    relay = walpost(database, own_kafka, topics, **_sections()).run()
+    database.execute(EVENTS)
+    relay = walpost(database, own_kafka, topics, **events_sections()).run()
     _insert(database, 50)
     own_kafka.kill()
     _insert(database, 500, 1000)
@@ -224,7 +201,7 @@ def test_a_broker_that_was_away_costs_nothing(
 
 def _restore(old, new):
     """What pg_dump and psql do, which not every major's binaries have."""
-    new.execute(_DDL)
+    new.execute(EVENTS)
     run_sql_file(new, "cursor.sql")
     with old.transaction() as source, new.transaction() as target:
         for table in ("events", "walpost_cursor"):
@@ -240,10 +217,10 @@ def test_it_goes_on_after_a_restore_into_another_cluster(
         postgres, directory, walpost, kafka, topics, reader):
     """Transaction ids begin anew there: lower than those of the rows."""
     old = postgres.create_database()
-    old.execute(_DDL)
+    old.execute(EVENTS)
     for _ in range(300):  # ahead of the other cluster
         old.execute("select pg_current_xact_id()")
-    relay = walpost(old, kafka, topics, **_sections()).run()
+    relay = walpost(old, kafka, topics, **events_sections()).run()
     _insert(old, 200)
     _wait_all(old, reader, topics, relay)
     assert relay.stop() == 0
@@ -256,7 +233,7 @@ def test_it_goes_on_after_a_restore_into_another_cluster(
                           "events") >
                 new.value("select pg_current_xact_id()::text::bigint"))
         _insert(new, 50, 2000)  # between the restore and the first start
-        moved = walpost(new, kafka, topics, **_sections()).run()
+        moved = walpost(new, kafka, topics, **events_sections()).run()
         _insert(new, 50, 3000)
         _wait_all(new, reader, topics, moved)
         # Past the numbers of the other cluster: nothing comes twice.
@@ -285,9 +262,9 @@ def test_rows_of_another_cluster_are_told_from_transactions_that_run_here(
         postgres, directory, walpost, kafka, topics, reader):
     """By their places: their ids may be those of transactions that run."""
     old = postgres.create_database()
-    old.execute(_DDL)
+    old.execute(EVENTS)
     _burn(old, 300)
-    relay = walpost(old, kafka, topics, **_sections()).run()
+    relay = walpost(old, kafka, topics, **events_sections()).run()
     _insert(old, 20)
     _wait_all(old, reader, topics, relay)
     assert relay.stop() == 0
@@ -306,7 +283,7 @@ def test_rows_of_another_cluster_are_told_from_transactions_that_run_here(
         with new.transaction() as cursor:
             cursor.execute("select pg_current_xact_id()")
             assert _burn(new, 20) > unpublished
-            moved = walpost(new, kafka, topics, **_sections()).run()
+            moved = walpost(new, kafka, topics, **events_sections()).run()
             moved.wait_log("publishing what was not published there")
             wait_until(lambda: new.value("select system_identifier from "
                                          "walpost_cursor") ==
@@ -336,8 +313,8 @@ def _keepalive_seconds(port, client_port):
 def test_the_cursor_of_a_machine_that_is_gone_is_soon_free(
         database, walpost, kafka, topics):
     """The server looks after 10 s, not two hours, whether we are there."""
-    database.execute(_DDL)
-    walpost(database, kafka, topics, **_sections(interval="10m")).run()
+    database.execute(EVENTS)
+    walpost(database, kafka, topics, **events_sections(interval="10m")).run()
     port = database.value("select inet_server_port()")
     client_port = database.value(
         "select client_port from pg_stat_activity where application_name "
@@ -354,9 +331,9 @@ def test_the_cursor_of_a_machine_that_is_gone_is_soon_free(
 def test_a_column_that_may_be_null_is_refused(
         database, walpost, kafka, topics, column):
     """A row without would never be seen, and nobody would notice."""
-    database.execute(_DDL)
+    database.execute(EVENTS)
     database.execute(f"alter table events alter {column} drop not null")
-    relay = walpost(database, kafka, topics, **_sections())
+    relay = walpost(database, kafka, topics, **events_sections())
     said = relay.verb("check").stdout
     remedy = (f'ALTER TABLE "public"."events" ALTER COLUMN "{column}" '
               "SET NOT NULL")

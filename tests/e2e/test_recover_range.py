@@ -163,18 +163,14 @@ def test_p1_a_restored_server_gives_ids_out_again(walpost, directory, kafka,
         _fill(database, 10)
         database.wait_confirmed(database.name)
         assert relay.stop() == 0
-        server.stop()
         server.backup(directory / "backup")
-        server.start()
         relay.run()
         for _ in range(20):
             _fill(database, 10)
         _wait_horizon(database, store, _next_transaction(database))
         assert relay.stop() == 0
         horizon = store.read().horizon
-        server.stop()
         server.restore(directory / "backup")
-        server.start()
         _drop(database)
         written = 0
         while _next_transaction(database) < horizon + 10:

@@ -9,37 +9,18 @@ import time
 import pytest
 
 from harness import KafkaReader, note
-from harness.polled import PolledOutbox
+from harness.polled import EVENTS, PolledOutbox, events_sections
 from harness.waiting import wait_until
 
-_EVENTS = """
-create table events (
-  id uuid primary key default gen_random_uuid(),
-  seq bigserial unique,
-  aggregate_type text not null default 'order',
-  aggregate_id text not null,
-  payload text not null default '{}',
-  created_at timestamptz not null default now(),
-  transaction_id xid8 not null default pg_current_xact_id()
-);
-create index on events (transaction_id, seq);
-create index on events (created_at);
-"""
 
-
-def _sections(retention=None):
-    return {
-        "source": "polling",
-        "polling": {"strategy": "cursor", "interval": "20ms"},
-        "outbox": {"tables": [{"name": "public.events", "order_by": "seq",
-                               "state": {"transaction_id":
-                                         "transaction_id"}}]},
-        "retention": retention or {"batch_rows": 30, "pause": "0ms"}}
+def _sections(retention=None, **polling):
+    return {**events_sections(**polling),
+            "retention": retention or {"batch_rows": 30, "pause": "0ms"}}
 
 
 @pytest.fixture
 def events(database):
-    database.execute(_EVENTS)
+    database.execute(EVENTS)
     return database
 
 
@@ -78,6 +59,14 @@ def _wait_passed(database, relay):
         lambda: f"the cursor to pass all rows\n{relay.log()}", 30)
 
 
+def _insert_and_send(database, relay, reader, topics, rows):
+    """Returns the ids, which the stored cursor has passed."""
+    sent = _insert(database, rows)
+    _wait_published(relay, reader, topics, sent)
+    _wait_passed(database, relay)
+    return sent
+
+
 def test_p1_what_the_cursor_has_not_passed_stays_whatever_its_age(
         events, walpost, kafka, topics, reader):
     relay = walpost(events, kafka, topics, **_sections()).run()
@@ -106,9 +95,7 @@ def test_p1_a_late_commit_stays_until_the_cursor_has_been_there(
         events, walpost, kafka, topics, reader):
     """It has the lowest place of all, and is the oldest by its own account."""
     relay = walpost(events, kafka, topics, **_sections()).run()
-    sent = _insert(events, 10)
-    _wait_published(relay, reader, topics, sent)
-    _wait_passed(events, relay)
+    sent = _insert_and_send(events, relay, reader, topics, 10)
     with events.transaction() as cursor:
         late = _insert(events, 1, "30 days", cursor)
         behind = _insert(events, 10)
@@ -161,9 +148,7 @@ def test_p1_the_stored_position_decides_row_by_row(
 def test_a_cursor_of_another_cluster_proves_nothing(
         events, walpost, kafka, topics, reader):
     relay = walpost(events, kafka, topics, **_sections()).run()
-    sent = _insert(events, 20)
-    _wait_published(relay, reader, topics, sent)
-    _wait_passed(events, relay)
+    sent = _insert_and_send(events, relay, reader, topics, 20)
     relay.stop()
     events.execute("update walpost_cursor set system_identifier = '1'")
     assert "is of cluster 1" in _pruned(relay, code=1)
@@ -192,7 +177,7 @@ def test_p1_run_prunes_beside_the_load_while_kafka_comes_and_goes(
     retention = {"keep": "1s", "interval": "1s", "batch_rows": 50,
                  "pause": "10ms"}
     if strategy == "cursor":
-        database.execute(_EVENTS)
+        database.execute(EVENTS)
         sections, table = _sections(retention), "events"
     else:
         polled = PolledOutbox(database)
@@ -248,9 +233,7 @@ def test_a_standby_leaves_the_rows_alone(
         {"keep": "7d", "interval": "1s"})).start()
     wait_until(lambda: second.get("/readyz")[1].startswith("standby"),
                second.log, 30)
-    sent = _insert(events, 20)
-    _wait_published(first, reader, topics, sent)
-    _wait_passed(events, first)
+    sent = _insert_and_send(events, first, reader, topics, 20)
     time.sleep(5)  # five intervals
     assert _ids(events) == sent
     first.kill()
@@ -261,9 +244,8 @@ def test_a_standby_leaves_the_rows_alone(
 def test_with_delete_there_is_nothing_to_prune(
         database, walpost, kafka, topics, reader):
     """What is in the table was not sent, however old it is."""
-    database.execute(_EVENTS)
-    sections = _sections({"keep": "1s", "interval": "1s"})
-    sections["polling"]["strategy"] = "delete"
+    database.execute(EVENTS)
+    sections = _sections({"keep": "1s", "interval": "1s"}, strategy="delete")
     sections["outbox"]["tables"][0]["state"] = {}
     bad = database.value("insert into events (aggregate_type, aggregate_id, "
                          "created_at) values ('no topic', 'x', '2001-01-01') "

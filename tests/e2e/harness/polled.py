@@ -10,6 +10,33 @@ STATE = {
     "last_error": "last_error", "next_attempt_at": "next_attempt_at",
 }
 
+# A table that is read and never written, for strategy `cursor`.
+EVENTS = """
+create table events (
+  id uuid primary key default gen_random_uuid(),
+  seq bigserial unique,
+  aggregate_type text not null default 'order',
+  aggregate_id text not null,
+  payload text not null default '{}',
+  created_at timestamptz not null default now(),
+  transaction_id xid8 not null default pg_current_xact_id()
+);
+create index on events (transaction_id, seq);
+create index on events (created_at);
+"""
+
+
+def events_sections(**polling):
+    """The configuration that polls EVENTS."""
+    return {
+        "source": "polling",
+        "polling": {"strategy": "cursor", "interval": "20ms",
+                    "retry_backoff": "100ms", "retry_backoff_max": "500ms",
+                    **polling},
+        "outbox": {"tables": [{"name": "public.events", "order_by": "seq",
+                               "state": {"transaction_id":
+                                         "transaction_id"}}]}}
+
 
 class PolledOutbox:
     """`public.outbox` of sql/outbox_polling.sql in a database."""

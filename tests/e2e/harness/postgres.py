@@ -194,14 +194,18 @@ class Postgres:
         self._own()
 
     def backup(self, directory):
-        """Keeps the folder of this server, which is stopped."""
+        """Keeps the folder of this server, which is stopped for it."""
+        self.stop()
         shutil.copytree(self._data, directory)
+        self.start()
 
     def restore(self, directory):
         """Puts it back."""
+        self.stop()
         shutil.rmtree(self._data)
         shutil.copytree(directory, self._data)
         self._own()
+        self.start()
 
     def _own(self):
         if self._user is not None:

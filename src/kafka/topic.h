@@ -1,0 +1,81 @@
+// Topic: one of a producer's topics.
+//
+// Partitions are chosen by key, as Java's producer and Debezium do it
+// (murmur2); at random for records without one. The first record of each
+// partition goes alone (PartitionStarts).
+#pragma once
+
+#include <librdkafka/rdkafka.h>
+
+#include <atomic>
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <string_view>
+
+#include "absl/status/statusor.h"
+#include "kafka/partition_starts.h"
+#include "outbox/event.h"
+
+namespace walpost {
+
+class Topic {
+ public:
+  // kInvalidArgument: librdkafka refuses the name.
+  static absl::StatusOr<std::unique_ptr<Topic>> Create(rd_kafka_t* client,
+                                                       const std::string& name);
+
+  // The one that a delivery report is of.
+  static Topic& Of(const rd_kafka_message_t& message) {
+    return *static_cast<Topic*>(rd_kafka_topic_opaque(message.rkt));
+  }
+
+  // Gives the handle back. The client may call this object until its own end.
+  void Close() { handle_.reset(); }
+
+  rd_kafka_topic_t* handle() const { return handle_.get(); }
+
+  // Whether a record of this key may be produced now. If not: after the next
+  // report.
+  bool MayProduce(const Value& key) const {
+    return !MayStart(key) || starts_.MayProduce(PartitionOf(*key));
+  }
+  // It was accepted.
+  void OnProduced(const Value& key, Sequence sequence) {
+    if (MayStart(key)) starts_.OnProduced(PartitionOf(*key), sequence);
+  }
+  // Its report, and that of every other record of this topic.
+  void OnAcknowledged(int32_t partition, Sequence sequence) {
+    starts_.OnAcknowledged(partition, sequence);
+  }
+  void OnNotDelivered(Sequence sequence) { starts_.OnNotDelivered(sequence); }
+
+ private:
+  struct Destroy {
+    void operator()(rd_kafka_topic_t* topic) const {
+      rd_kafka_topic_destroy(topic);
+    }
+  };
+
+  // Called by librdkafka, on any thread: it alone knows how many there are.
+  static int32_t Choose(const rd_kafka_topic_t* handle, const void* key,
+                        size_t key_size, int32_t partitions, void* topic,
+                        void* sequence);
+
+  // 0: not known yet.
+  int32_t partitions() const {
+    return partitions_.load(std::memory_order_relaxed);
+  }
+  // Whether a record of this key may be the first of its partition.
+  bool MayStart(const Value& key) const {
+    return key.has_value() && !starts_.AllStarted(partitions());
+  }
+  // PartitionStarts::kUnassigned: not known yet.
+  int32_t PartitionOf(std::string_view key) const;
+
+  std::unique_ptr<rd_kafka_topic_t, Destroy> handle_;
+  std::atomic<int32_t> partitions_ = 0;
+  PartitionStarts starts_;
+};
+
+}  // namespace walpost
