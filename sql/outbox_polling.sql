@@ -64,10 +64,10 @@ create table if not exists public.outbox (
 
 -- What is to come, in order: a poller walks it from the left and stops at its
 -- limit. Partial, so its size is that of the backlog and not of the table; not
--- even failed rows are in its way. It covers the count of pending rows.
-create index if not exists outbox_unpublished
-  on public.outbox (sequence) include (status)
-  where status in ('pending', 'processing');
+-- even held or failed rows are in its way. It covers the count of pending rows.
+create index if not exists outbox_pending
+  on public.outbox (sequence)
+  where status = 'pending';
 
 -- What some poller holds, and until when: the rows of these aggregates wait,
 -- and leases that have ended are found. As many entries as are in flight.
@@ -78,7 +78,7 @@ create index if not exists outbox_claimed
 -- What was refused and waits for its next attempt; its aggregates wait as well.
 create index if not exists outbox_waiting
   on public.outbox (next_attempt_at)
-  where status = 'pending' and next_attempt_at is not null;
+  where next_attempt_at is not null;
 
 -- What was given up: counted every few seconds, and looked for by people.
 create index if not exists outbox_failed

@@ -24,8 +24,10 @@ class Strategy:
 STRATEGIES = {strategy.name: strategy for strategy in (
     Strategy("claim", {"published_at": "processed_at",
                        "locked_until": "locked_until"},
-             "alter table {0} add column locked_until timestamptz;"),
-    Strategy("delete", {}, deletes_rows=True),
+             "alter table {0} add column locked_until timestamptz;"
+             "create index on {0} (locked_until) "
+             "where locked_until is not null;"),
+    Strategy("delete", {}, "create index on {0} (seq);", deletes_rows=True),
     Strategy("cursor", {"transaction_id": "transaction_id"},
              "alter table {0} add column transaction_id xid8 not null "
              "default pg_current_xact_id();"

@@ -44,6 +44,11 @@ struct RowStateOptions {
   bool has_lease() const {
     return !locked_until.empty() || !heartbeat_at.empty();
   }
+  // Whether a held row is told from a pending one by its status.
+  bool marks_processing() const {
+    return !status.empty() && has_lease() && !processing.empty() &&
+           processing != pending;
+  }
   bool marks_published() const {
     return !status.empty() || !published_at.empty();
   }

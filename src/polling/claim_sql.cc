@@ -1,29 +1,17 @@
 #include "polling/claim_sql.h"
 
+#include <algorithm>
+
 #include "absl/strings/str_join.h"
 #include "fmt/format.h"
 #include "postgres/publication.h"
 #include "postgres/table_rows.h"
 
 namespace walpost {
-namespace {
-
-constexpr std::string_view kNever = "NULL";
-
-}  // namespace
 
 ClaimSql::ClaimSql(const PolledTable& table, std::chrono::milliseconds lease,
                    Quote quote)
-    : table_(table),
-      lease_(lease),
-      quote_(std::move(quote)),
-      name_(QuoteQualifiedName(table.name())) {}
-
-bool ClaimSql::marks_processing() const {
-  const RowStateOptions& state = table_.state;
-  return !state.status.empty() && state.has_lease() &&
-         !state.processing.empty() && state.processing != state.pending;
-}
+    : TableSql(table, std::move(quote)), lease_(lease) {}
 
 // Otherwise the lease goes with `processing`, and needs no index of its own.
 bool ClaimSql::pending_may_be_locked() const {
@@ -34,47 +22,6 @@ bool ClaimSql::pending_may_be_locked() const {
 bool ClaimSql::keeps_retry_time() const {
   return !table_.state.next_attempt_at.empty() ||
          !table_.state.locked_until.empty();
-}
-
-std::string ClaimSql::Column(std::string_view alias,
-                             std::string_view name) const {
-  return fmt::format("{}.{}", alias, QuoteName(name));
-}
-
-std::string ClaimSql::Order(std::string_view alias) const {
-  std::string order = Column(alias, table_.order);
-  if (table_.order_has_ties) order += ", " + Column(alias, table_.id);
-  return order;
-}
-
-std::string ClaimSql::In(std::string_view alias, Ids ids) const {
-  std::vector<std::string> literals;
-  for (const std::string& id : ids) literals.push_back(quote_(id));
-  return fmt::format("{} IN ({})", Column(alias, table_.id),
-                     absl::StrJoin(literals, ", "));
-}
-
-std::string ClaimSql::Now(std::chrono::milliseconds from_now) const {
-  return fmt::format("now() + interval '{} ms'", from_now.count());
-}
-
-std::string ClaimSql::Pending(std::string_view alias) const {
-  const RowStateOptions& state = table_.state;
-  if (!state.status.empty()) {
-    return fmt::format("{} = {}", Column(alias, state.status),
-                       quote_(state.pending));
-  }
-  if (!state.published_at.empty()) {
-    return fmt::format("{} IS NULL", Column(alias, state.published_at));
-  }
-  return "true";
-}
-
-std::string ClaimSql::Unpublished(std::string_view alias) const {
-  if (!marks_processing()) return Pending(alias);
-  return fmt::format("{} IN ({}, {})", Column(alias, table_.state.status),
-                     quote_(table_.state.pending),
-                     quote_(table_.state.processing));
 }
 
 std::string ClaimSql::Claimable(std::string_view alias, Ids held) const {
@@ -137,15 +84,33 @@ std::string ClaimSql::StandsBefore(const Keys& earlier, const Keys& row) const {
 
 // As NOT IN, which the server hashes whatever it believes of the sizes: its
 // statistics of a queue are never right, and a join in a loop is a disaster.
+std::string ClaimSql::AggregateNotIn(std::string_view part,
+                                     const Keys& row) const {
+  const std::vector<std::string> found = PartKeys("p").aggregate;
+  return fmt::format("({}) NOT IN (SELECT {} FROM {} p WHERE {} IS NOT NULL)",
+                     absl::StrJoin(row.aggregate, ", "),
+                     absl::StrJoin(found, ", "), part,
+                     absl::StrJoin(found, " IS NOT NULL AND "));
+}
+
 std::string ClaimSql::NotBlocked() const {
-  const std::vector<std::string> row = TableKeys("o").aggregate;
-  const std::vector<std::string> part = PartKeys("b").aggregate;
+  const Keys row = TableKeys("o");
   std::string condition;
-  for (const std::string& column : row) condition += column + " IS NULL OR ";
-  return fmt::format(
-      "\n  AND ({}({}) NOT IN (SELECT {} FROM blocked b WHERE {} IS NOT NULL))",
-      condition, absl::StrJoin(row, ", "), absl::StrJoin(part, ", "),
-      absl::StrJoin(part, " IS NOT NULL AND "));
+  for (const std::string& column : row.aggregate) {
+    condition += column + " IS NULL OR ";
+  }
+  return fmt::format("\n  AND ({}{})", condition,
+                     AggregateNotIn("blocked", row));
+}
+
+// Where an index finds the rows that have a value in `column`, no other one is
+// left to choose: the one of pending rows is as long as the backlog.
+std::string ClaimSql::PendingBeside(std::string_view alias,
+                                    std::string_view column) const {
+  if (std::ranges::find(table_.found_by, column) == table_.found_by.end()) {
+    return Pending(alias);
+  }
+  return fmt::format("({}) IS TRUE", Pending(alias));
 }
 
 // One SELECT per reason, so that each can use an index of its own.
@@ -153,12 +118,11 @@ std::string ClaimSql::Blocked(Ids held) const {
   const RowStateOptions& state = table_.state;
   std::vector<std::string> reasons;
   const auto waits_for = [&](std::string_view column, std::string then) {
-    reasons.push_back(
-        fmt::format("{} AND {} > {}", Pending("b"), Column("b", column), then));
+    reasons.push_back(fmt::format("{} AND {} > {}", PendingBeside("b", column),
+                                  Column("b", column), then));
   };
   if (marks_processing()) {
-    reasons.push_back(fmt::format("{} = {}", Column("b", state.status),
-                                  quote_(state.processing)));
+    reasons.push_back(Processing("b"));
   }
   if (!state.next_attempt_at.empty()) {
     waits_for(state.next_attempt_at, "now()");
@@ -199,13 +163,15 @@ std::string ClaimSql::With(size_t limit, Ids held) const {
       SelectKeys("o"), name_, claimable, unblocked, first);
   with += fmt::format(
       "skipped AS MATERIALIZED (\n  {} FROM {} s WHERE {} AND {} <= (SELECT "
-      "place FROM candidate ORDER BY place DESC LIMIT 1)\n  AND NOT EXISTS "
-      "(SELECT FROM candidate c WHERE c.id = {})),\n",
+      "place FROM candidate ORDER BY place DESC LIMIT 1)\n  AND {} NOT IN "
+      "(SELECT id FROM candidate)),\n",
       SelectKeys("s"), name_, Pending("s"), Column("s", table_.order),
       Column("s", table_.id));
   with += fmt::format(
-      "chosen AS MATERIALIZED (\n  SELECT * FROM candidate c WHERE NOT EXISTS "
-      "(SELECT FROM skipped s WHERE {}))",
+      "chosen AS MATERIALIZED (\n  SELECT * FROM candidate c WHERE {}\n  OR "
+      "NOT "
+      "EXISTS (SELECT FROM skipped s WHERE {}))",
+      AggregateNotIn("skipped", PartKeys("c")),
       StandsBefore(PartKeys("s"), PartKeys("c")));
   return with;
 }
@@ -277,9 +243,10 @@ std::string ClaimSql::MarkPublished(Ids ids) const {
     assignments.push_back(
         fmt::format("{} = now()", QuoteName(state.published_at)));
   }
-  if (!state.locked_until.empty()) {
-    assignments.push_back(
-        fmt::format("{} = {}", QuoteName(state.locked_until), kNever));
+  for (const std::string& column :
+       {state.locked_until, state.next_attempt_at}) {
+    if (column.empty()) continue;
+    assignments.push_back(fmt::format("{} = {}", QuoteName(column), kNull));
   }
   return Update(absl::StrJoin(assignments, ", "), ids);
 }
@@ -298,7 +265,7 @@ std::string ClaimSql::Release(Ids ids) const {
   }
   const std::string& lease =
       state.locked_until.empty() ? state.heartbeat_at : state.locked_until;
-  assignments.push_back(fmt::format("{} = {}", QuoteName(lease), kNever));
+  assignments.push_back(fmt::format("{} = {}", QuoteName(lease), kNull));
   return Update(absl::StrJoin(assignments, ", "), ids);
 }
 
@@ -310,14 +277,14 @@ std::string ClaimSql::Refuse(const RefusedRow& row) const {
     assignments.push_back(fmt::format("{} = {}", QuoteName(column), value));
   };
   const std::string next_attempt =
-      row.give_up ? std::string(kNever) : Now(row.retry_in);
+      row.give_up ? std::string(kNull) : Now(row.retry_in);
   if (row.give_up || marks_processing()) {
     set(state.status, quote_(row.give_up ? state.failed : state.pending));
   }
   set(state.next_attempt_at, next_attempt);
   set(state.locked_until,
-      state.next_attempt_at.empty() ? next_attempt : std::string(kNever));
-  set(state.heartbeat_at, std::string(kNever));
+      state.next_attempt_at.empty() ? next_attempt : std::string(kNull));
+  set(state.heartbeat_at, std::string(kNull));
   if (!state.attempts.empty()) {
     set(state.attempts,
         fmt::format("coalesce({}, 0) + 1", Column("u", state.attempts)));
@@ -329,27 +296,6 @@ std::string ClaimSql::Refuse(const RefusedRow& row) const {
   set(state.last_error, std::move(error));
   if (assignments.empty()) return "";
   return Update(absl::StrJoin(assignments, ", "), Ids(&row.id, 1));
-}
-
-std::string ClaimSql::Gauges(std::string_view timestamp) const {
-  const RowStateOptions& state = table_.state;
-  std::string failed = "0";
-  if (state.can_fail()) {
-    failed = fmt::format(
-        "(SELECT count(*) FROM (SELECT FROM {} f WHERE {} = {} LIMIT {}) c)",
-        name_, Column("f", state.status), quote_(state.failed), kMostCounted);
-  }
-  const std::string age = timestamp.empty()
-                              ? std::string(kNever)
-                              : fmt::format("extract(epoch FROM now() - {})",
-                                            Column("o", timestamp));
-  return fmt::format(
-      "SELECT (SELECT count(*) FROM (SELECT FROM {0} p WHERE {1} LIMIT {2}) "
-      "c), {3}, first.id, first.age FROM (SELECT) one LEFT JOIN LATERAL "
-      "(SELECT {4} AS id, {5} AS age FROM {0} o WHERE {6} ORDER BY {7} LIMIT "
-      "1) first ON true",
-      name_, Unpublished("p"), kMostCounted, failed, Column("o", table_.id),
-      age, Unpublished("o"), Order("o"));
 }
 
 }  // namespace walpost

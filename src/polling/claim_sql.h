@@ -15,21 +15,20 @@
 // published. So a row that looks published is; one that looks unpublished holds
 // up those behind it, at worst for one turn longer than it had to.
 //
-// Each part reads an index of pending rows, so that it costs the same beside a
-// million published ones (sql/outbox_polling.sql).
+// Each part reads an index of its own, so that it costs the same beside a
+// million published rows and in front of a million pending ones
+// (sql/outbox_polling.sql), whatever the planner believes of their numbers.
 //
 // Pure: makes text and nothing else.
 #pragma once
 
 #include <chrono>
-#include <functional>
-#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
 
 #include "polling/polled_table.h"
-#include "polling/polling_options.h"
+#include "polling/table_sql.h"
 
 namespace walpost {
 
@@ -41,11 +40,8 @@ struct RefusedRow {
   bool give_up = false;
 };
 
-class ClaimSql {
+class ClaimSql : public TableSql {
  public:
-  using Quote = std::function<std::string(std::string_view)>;
-  using Ids = std::span<const std::string>;
-
   // `quote` makes an SQL literal of a text.
   ClaimSql(const PolledTable& table, std::chrono::milliseconds lease,
            Quote quote);
@@ -71,19 +67,10 @@ class ClaimSql {
   // Whether Refuse can keep the time of the next attempt in the table.
   bool keeps_retry_time() const;
 
-  // One row: pending, failed (both counted up to kMostCounted), the id of the
-  // first pending one, and the age in seconds of it where `timestamp` is a
-  // column, else NULL.
-  static constexpr int kMostCounted = 100'000;
-  std::string Gauges(std::string_view timestamp) const;
-
  private:
-  std::string Column(std::string_view alias, std::string_view name) const;
-  std::string Order(std::string_view alias) const;
-  std::string In(std::string_view alias, Ids ids) const;
-  std::string Pending(std::string_view alias) const;
   std::string Claimable(std::string_view alias, Ids held) const;
-  std::string Unpublished(std::string_view alias) const;
+  std::string PendingBeside(std::string_view alias,
+                            std::string_view column) const;
   // What says where a row stands: of the table, or of one of our own parts.
   struct Keys {
     std::string id;
@@ -96,16 +83,12 @@ class ClaimSql {
   std::string StandsBefore(const Keys& earlier, const Keys& row) const;
   std::string Blocked(Ids held) const;
   std::string NotBlocked() const;
+  std::string AggregateNotIn(std::string_view part, const Keys& row) const;
   std::string With(size_t limit, Ids held) const;
   std::string Update(std::string_view assignments, Ids ids) const;
-  std::string Now(std::chrono::milliseconds from_now) const;
-  bool marks_processing() const;
   bool pending_may_be_locked() const;
 
-  const PolledTable& table_;
   std::chrono::milliseconds lease_;
-  Quote quote_;
-  std::string name_;  // quoted
 };
 
 }  // namespace walpost

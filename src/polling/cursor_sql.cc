@@ -1,7 +1,7 @@
 #include "polling/cursor_sql.h"
 
 #include "fmt/format.h"
-#include "polling/claim_sql.h"
+#include "polling/table_sql.h"
 #include "postgres/publication.h"
 #include "postgres/table_rows.h"
 #include "walpost_sql.h"
@@ -75,14 +75,22 @@ std::string CursorSql::Now() const {
 
 std::string CursorSql::Fetch(const CursorPosition& position,
                              size_t limit) const {
-  std::string above;
-  for (const auto& place : {position.last_place, position.floor_place}) {
-    if (place) above += fmt::format(" AND {} > {}", place_, *place);
+  std::string window =
+      fmt::format("{0} >= {1} AND {0} < {2}", transaction_id_,
+                  Xid8(position.window_from), Xid8(position.window_to));
+  std::string order = place_;
+  if (position.last_place || position.window_from == 0) {
+    // Most rows from here on are of it: as they lie in the index of places.
+    window = fmt::format("({}) IS TRUE", window);
+  } else {
+    // It may lie anywhere: found by its transactions, and sorted.
+    order += " + 0";
   }
-  return fmt::format(
-      "SELECT {} FROM {} o WHERE {} >= {} AND {} < {}{} ORDER BY {} LIMIT {}",
-      columns_, name_, transaction_id_, Xid8(position.window_from),
-      transaction_id_, Xid8(position.window_to), above, place_, limit);
+  for (const auto& place : {position.last_place, position.floor_place}) {
+    if (place) window += fmt::format(" AND {} > {}", place_, *place);
+  }
+  return fmt::format("SELECT {} FROM {} o WHERE {} ORDER BY {} LIMIT {}",
+                     columns_, name_, window, order, limit);
 }
 
 // Rows that a position has not come to, by the transactions that it knows.
@@ -136,7 +144,7 @@ std::string CursorSql::Gauges(const CursorPosition& position,
       "c), 0, first.id, first.age FROM (SELECT) one LEFT JOIN LATERAL "
       "(SELECT {3} AS id, {4} AS age FROM {0} o WHERE {1} ORDER BY {5}, {6} "
       "LIMIT 1) first ON true",
-      name_, unreached, ClaimSql::kMostCounted, id_, age, transaction_id_,
+      name_, unreached, TableSql::kMostCounted, id_, age, transaction_id_,
       place_);
 }
 

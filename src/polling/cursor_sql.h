@@ -42,7 +42,8 @@ class CursorSql {
   // The fields of ServerTime in their order.
   std::string Now() const;
 
-  // The next rows of the window.
+  // The next rows of the window. The text leaves one index to use, for the
+  // planner's statistics know nothing of the newest rows.
   std::string Fetch(const CursorPosition& position, size_t limit) const;
 
   // After a restore: what `old` had not come to, behind place `after`. Those

@@ -30,6 +30,9 @@ struct PolledTable {
   // another.
   std::vector<std::string> aggregate;
 
+  // Columns of `state` that an index finds the rows by that have a value there.
+  std::vector<std::string> found_by;
+
   // Characters that state.last_error takes; 0: any number.
   size_t longest_error = 0;
 

@@ -5,6 +5,7 @@
 #include "absl/strings/str_join.h"
 #include "fmt/format.h"
 #include "pgoutput/type_oid.h"
+#include "polling/index_check.h"
 #include "postgres/publication.h"
 #include "postgres/table_rows.h"
 #include "postgres/transaction_id_column.h"
@@ -221,80 +222,13 @@ asio::awaitable<absl::Status> PollingCheck::CheckIndexes() {
   absl::StatusOr<TableIndexes> indexes =
       co_await TableIndexes::Read(connection_, sql_name_);
   if (!indexes.ok()) co_return indexes.status();
-  if (!indexes->BeginWith(table_.id)) {
-    NeedIndex(
-        fmt::format("has no index on {}, by which rows are marked", table_.id),
-        is_partitioned_ ? "INDEX" : "UNIQUE INDEX", {table_.id});
-  }
-  if (polling_.strategy == Strategy::kCursor) {
-    CheckCursorIndexes(*indexes);
-  } else {
-    CheckPendingIndex(*indexes);
+  const IndexCheck check(
+      table_, polling_.strategy, is_partitioned_,
+      [this](std::string_view text) { return connection_.Literal(text); });
+  for (IndexCheck::Missing& missing : check.Run(*indexes)) {
+    Add(missing.severity, std::move(missing.text), std::move(missing.remedy));
   }
   co_return absl::OkStatus();
-}
-
-void PollingCheck::CheckCursorIndexes(const TableIndexes& indexes) {
-  const std::string& transaction_id = table_.state.transaction_id;
-  if (is_partitioned_) {
-    Add(Severity::kError,
-        fmt::format("has partitions, and no index makes {} unique in all of "
-                    "them, by which a cursor would know how far it is",
-                    table_.order),
-        "polling.strategy: claim, or source: wal");
-  } else if (!indexes.MakeUnique(table_.order)) {
-    NeedIndex(fmt::format("has no unique index on {}, by which a cursor knows "
-                          "how far it is",
-                          table_.order),
-              "UNIQUE INDEX", {table_.order});
-  }
-  if (!indexes.BeginWith(transaction_id)) {
-    NeedIndex(fmt::format("has no index on {}", transaction_id), "INDEX",
-              {transaction_id, table_.order});
-  }
-}
-
-void PollingCheck::CheckPendingIndex(const TableIndexes& indexes) {
-  const RowStateOptions& state = table_.state;
-  const std::string& mark =
-      state.status.empty() ? state.published_at : state.status;
-  if (mark.empty()) {  // rows are deleted: all that are there are pending
-    if (indexes.BeginWith(table_.order)) return;
-    return NeedIndex(fmt::format("has no index on {}", table_.order), "INDEX",
-                     {table_.order});
-  }
-  if (indexes.ArePartialBy(mark) || indexes.BeginWith(mark)) return;
-  NeedIndex(
-      "has no index of pending rows: each look would read the whole table",
-      "INDEX", {table_.order}, fmt::format(" WHERE {}", NotPublished()));
-}
-
-// The rows that a poller looks for, and those that are held.
-std::string PollingCheck::NotPublished() const {
-  const RowStateOptions& state = table_.state;
-  if (state.status.empty()) {
-    return fmt::format("{} IS NULL", QuoteName(state.published_at));
-  }
-  const std::string pending = connection_.Literal(state.pending);
-  if (!state.has_lease() || state.processing.empty()) {
-    return fmt::format("{} = {}", QuoteName(state.status), pending);
-  }
-  return fmt::format("{} IN ({}, {})", QuoteName(state.status), pending,
-                     connection_.Literal(state.processing));
-}
-
-// Concurrently, where the server can: not on a table with partitions.
-void PollingCheck::NeedIndex(std::string text, std::string_view kind,
-                             const std::vector<std::string>& columns,
-                             std::string_view predicate) {
-  std::vector<std::string> quoted;
-  for (const std::string& column : columns) {
-    quoted.push_back(QuoteName(column));
-  }
-  Add(Severity::kError, std::move(text),
-      fmt::format("CREATE {}{} ON {} ({}){}", kind,
-                  is_partitioned_ ? "" : " CONCURRENTLY", sql_name_,
-                  absl::StrJoin(quoted, ", "), predicate));
 }
 
 asio::awaitable<absl::Status> PollingCheck::CheckPrivileges() {

@@ -33,16 +33,10 @@ class PollingCheck {
   boost::asio::awaitable<absl::Status> CheckNulls();
   boost::asio::awaitable<absl::Status> CheckStatusValues();
   boost::asio::awaitable<absl::Status> CheckIndexes();
-  void CheckCursorIndexes(const TableIndexes& indexes);
-  void CheckPendingIndex(const TableIndexes& indexes);
   boost::asio::awaitable<absl::Status> CheckPrivileges();
   void CheckOrder();
   void CheckLease();
-  std::string NotPublished() const;
   void Add(Severity severity, std::string text, std::string remedy = "");
-  void NeedIndex(std::string text, std::string_view kind,
-                 const std::vector<std::string>& columns,
-                 std::string_view predicate = "");
 
   Connection& connection_;
   const PollingOptions& polling_;

@@ -29,9 +29,28 @@ asio::awaitable<absl::StatusOr<TableIndexes>> TableIndexes::Read(
   co_return found;
 }
 
-bool TableIndexes::BeginWith(std::string_view column) const {
+bool TableIndexes::FindAllBy(std::string_view column) const {
+  return std::ranges::any_of(indexes_, [column](const Index& index) {
+    return index.first_column == column && index.predicate.empty();
+  });
+}
+
+bool TableIndexes::FindSomeBy(std::string_view column) const {
   return std::ranges::any_of(indexes_, [column](const Index& index) {
     return index.first_column == column;
+  });
+}
+
+bool TableIndexes::FindWhereSet(std::string_view column) const {
+  const std::string has_value = fmt::format("({} IS NOT NULL)", column);
+  const std::string quoted = fmt::format("(\"{}\" IS NOT NULL)", column);
+  return std::ranges::any_of(indexes_, [&](const Index& index) {
+    const std::string& predicate = index.predicate;
+    if (index.first_column != column) return false;
+    if (predicate.empty()) return true;
+    return predicate.find(" AND ") == std::string::npos &&
+           (predicate.find(has_value) != std::string::npos ||
+            predicate.find(quoted) != std::string::npos);
   });
 }
 

@@ -17,8 +17,11 @@ class TableIndexes {
   static boost::asio::awaitable<absl::StatusOr<TableIndexes>> Read(
       Connection& connection, std::string table);
 
-  // Whether rows can be found by this column.
-  bool BeginWith(std::string_view column) const;
+  // Whether any row can be found by this column; or the rows of some condition.
+  bool FindAllBy(std::string_view column) const;
+  bool FindSomeBy(std::string_view column) const;
+  // Whether the rows can that have a value in it.
+  bool FindWhereSet(std::string_view column) const;
   // Whether no two rows have the same value in it.
   bool MakeUnique(std::string_view column) const;
   // Whether one holds only the rows that a condition on this column selects.

@@ -12,6 +12,7 @@
 #include "outbox/field_column.h"
 #include "polling/claim_sql.h"
 #include "polling/polling_check.h"
+#include "polling/table_indexes.h"
 #include "postgres/publication.h"
 #include "postgres/sqlstate.h"
 #include "spdlog/spdlog.h"
@@ -31,6 +32,16 @@ constexpr milliseconds kConnectTimeout{10'000};
 constexpr seconds kStatementTimeout{60};
 constexpr seconds kReportInterval{5};
 constexpr size_t kLongestError = 1'000;  // bytes
+
+// Every statement has an index, and the statistics of a queue are always stale:
+// what they make the planner believe must not matter.
+constexpr const char* kPlannerSettings[] = {
+    "enable_seqscan=off",
+    "enable_bitmapscan=off",  // would pass by all the dead entries each time
+    "random_page_cost=1",     // what is looked for was written just now
+    "work_mem=64MB",          // for hashing few rows where it expects many
+    "jit=off",                // would compile each time what it thinks costly
+};
 
 }  // namespace
 
@@ -110,8 +121,9 @@ asio::awaitable<absl::Status> TablePoller::Connect() {
   options.settings.push_back(fmt::format(
       "idle_in_transaction_session_timeout={}",
       (2 * options_.polling.transaction_timeout + seconds(5)).count()));
-  // Every statement has an index, and statistics of a queue are always stale.
-  options.settings.push_back("enable_seqscan=off");
+  for (const char* setting : kPlannerSettings) {
+    options.settings.emplace_back(setting);
+  }
   // What we hold is free soon after our machine, or the network, is gone.
   for (const char* keepalive :
        {"tcp_keepalives_idle=10", "tcp_keepalives_interval=5",
@@ -135,6 +147,10 @@ asio::awaitable<absl::Status> TablePoller::Prepare() {
   PollingCheck check(*connection_, options_.polling, options);
   absl::StatusOr<std::vector<Finding>> findings = co_await check.Run();
   if (!findings.ok()) co_return findings.status();
+  for (const Finding& finding : *findings) {
+    if (finding.severity != Severity::kWarning || sessions_ > 0) continue;
+    spdlog::warn("{} {}: {}", finding.subject, finding.text, finding.remedy);
+  }
   if (const Finding* error = FirstError(*findings)) {
     co_return absl::FailedPreconditionError(
         fmt::format("{} {}: {}", error->subject, error->text, error->remedy));
@@ -150,6 +166,14 @@ asio::awaitable<absl::Status> TablePoller::Prepare() {
       *connection_, options.name, options.state.last_error);
   if (!longest.ok()) co_return longest.status();
   table_->longest_error = *longest;
+  absl::StatusOr<TableIndexes> indexes = co_await TableIndexes::Read(
+      *connection_, QuoteQualifiedName(options.name));
+  if (!indexes.ok()) co_return indexes.status();
+  const RowStateOptions& state = options.state;
+  for (const std::string& column :
+       {state.locked_until, state.heartbeat_at, state.next_attempt_at}) {
+    if (indexes->FindWhereSet(column)) table_->found_by.push_back(column);
+  }
   timestamp_ = ColumnOfField(options, *schema, "timestamp");
   const std::vector<std::string>& references =
       outbound_.builder().routes()[options_.source].references();

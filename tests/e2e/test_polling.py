@@ -9,8 +9,14 @@ import time
 import pytest
 
 from harness import KafkaReader, run_sql_file
-from harness.polled import PolledOutbox, assert_delivered
+from harness.polled import (EVENTS, PolledOutbox, assert_delivered,
+                            events_sections)
 from harness.waiting import wait_until
+
+# Has the server log how it did every statement.
+_EXPLAIN = ("session_preload_libraries=auto_explain",
+            "auto_explain.log_min_duration=0", "auto_explain.log_analyze=on",
+            "auto_explain.log_timing=off")
 
 
 @pytest.fixture
@@ -384,10 +390,7 @@ def test_the_fetch_reads_pending_rows_alone_beside_a_million_published(
         "'published', now() from generate_series(1, 1000000) n")
     polled.insert(1000)
     database.execute("vacuum analyze outbox")
-    explain = " ".join(f"-c {setting}" for setting in (
-        "session_preload_libraries=auto_explain",
-        "auto_explain.log_min_duration=0", "auto_explain.log_analyze=on",
-        "auto_explain.log_timing=off"))
+    explain = " ".join(f"-c {setting}" for setting in _EXPLAIN)
     relay = walpost(database, kafka, topics, **polled.sections(),
                     postgres={"conninfo": database.conninfo() +
                               f" options='{explain}'"}).run()
@@ -395,11 +398,65 @@ def test_the_fetch_reads_pending_rows_alone_beside_a_million_published(
     relay.stop()
     plans = own_postgres.log_tail(100_000)
     assert "WITH blocked AS" in plans and "UPDATE" in plans, plans[-3000:]
-    assert "outbox_unpublished" in plans
+    assert "outbox_pending" in plans
     assert "Seq Scan on outbox" not in plans
     rows = [int(found) for found in re.findall(
         r"Index Scan using \S+ on outbox .*?actual rows=(\d+)", plans)]
     assert rows and max(rows) <= 1000, sorted(rows)[-5:]
+
+
+def _outbox_with_backlog(database, strategy, rows, batch):
+    """Its statistics are of a time when nothing waited. Returns sections."""
+    if strategy == "cursor":
+        table, sections = "events", events_sections(batch_size=batch)
+        database.execute(EVENTS)
+    else:
+        table = PolledOutbox.name
+        sections = PolledOutbox(database).sections(strategy=strategy,
+                                                   batch_size=batch)
+    if strategy == "delete":
+        database.execute("create index on outbox (sequence)")
+        sections["outbox"]["tables"][0]["state"] = {}
+
+    def insert(count):
+        database.execute(
+            f"insert into {table} (aggregate_type, aggregate_id, payload) "
+            "select 'order', 'a' || n %% 1000, '1' from "
+            "generate_series(1, %s) n", (count,))
+
+    database.execute(f"alter table {table} set (autovacuum_enabled = off)")
+    insert(5000)
+    if strategy != "cursor":
+        database.execute("update outbox set status = 'published'")
+    database.execute(f"vacuum analyze {table}")
+    database.execute(f"truncate {table}")
+    insert(rows)
+    return sections
+
+
+@pytest.mark.parametrize("strategy", ["claim", "delete", "cursor"])
+def test_a_backlog_is_not_read_again_for_each_batch(
+        own_postgres, walpost, kafka, topics, strategy):
+    """Whatever the planner believes of the table."""
+    rows, batch = 20_000, 500
+    database = own_postgres.create_database()
+    sections = _outbox_with_backlog(database, strategy, rows, batch)
+    explain = " ".join(f"-c {setting}" for setting in _EXPLAIN)
+    relay = walpost(database, kafka, topics, **sections,
+                    postgres={"conninfo": database.conninfo() +
+                              f" options='{explain}'"}).run()
+    wait_until(lambda: relay.metric("walpost_acknowledged_records_total")
+               >= rows, lambda: f"the backlog to be sent\n{relay.log()}", 60)
+    relay.stop()
+    plans = re.split(r"\n(?=\d{4}-\d\d-\d\d )",
+                     own_postgres.log_tail(1_000_000))
+    batches = [plan for plan in plans
+               if f"LIMIT {batch}" in plan and "(actual rows=" in plan]
+    assert len(batches) >= rows / batch - 5, len(plans)
+    for plan in batches:
+        assert "JIT:" not in plan, plan
+        read = re.findall(r"actual rows=(\d+)|Removed by Filter: (\d+)", plan)
+        assert max(int(a or b) for a, b in read) <= 4 * batch, plan
 
 
 @pytest.mark.parametrize("strategy", ["claim", "delete"])

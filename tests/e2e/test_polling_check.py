@@ -10,6 +10,7 @@ create table tasks (
   id uuid primary key, seq bigserial, aggregate_type text not null,
   aggregate_id text, payload jsonb, state state not null default 'PENDING',
   xmin_text text);
+create index on tasks (seq) where xmin_text is not null;  -- serves nobody
 """
 
 
@@ -45,7 +46,8 @@ def _mend(database, remedies):
 @pytest.mark.parametrize("config, named", [
     (_config(**_CLAIM),
      ["no column locked_until", "no column attempts", "no value 'PROCESSING'",
-      "no index of pending rows"]),
+      "no index of pending rows",
+      "no index on locked_until, by which held rows are found"]),
     (_config("cursor", transaction_id="xid"),
      ["no column xid", "no unique index on seq", "no index on xid"]),
     (_config(order_by="place", status="state", pending="PENDING",
@@ -73,6 +75,27 @@ def test_what_a_table_lacks_is_named_and_its_remedy_mends_it(
     database.execute("insert into tasks (id, aggregate_type) values "
                      "(gen_random_uuid(), 'order')")
     assert relay.stop() == 0
+
+
+def test_what_is_slow_with_a_backlog_is_a_warning(
+        database, walpost, kafka, topics):
+    database.execute(
+        _DDL + "alter table tasks add locked_until timestamptz, "
+        "add next_attempt_at timestamptz, add published_at timestamptz; "
+        "create index on tasks (seq) where published_at is null;")
+    relay = walpost(database, kafka, topics, **_config(
+        published_at="published_at", locked_until="locked_until",
+        next_attempt_at="next_attempt_at"))
+    code, text, remedies = _check(relay)
+    assert code == 0, text
+    for words in ("no index on locked_until, by which held rows are found",
+                  "no index on next_attempt_at, by which refused rows"):
+        assert words in text, text
+        assert words in relay.run().log()
+        assert relay.stop() == 0
+    _mend(database, remedies)
+    text = _check(relay)[1]
+    assert "no index" not in text, text
 
 
 def test_a_table_that_is_not_there_is_named(database, walpost, kafka, topics):

@@ -109,8 +109,8 @@ TEST(ClaimSqlTest, AClaimIsOneStatementThatSkipsLockedRows) {
               HasSubstr("(o.\"aggregate_id\" IS NULL OR "
                         "o.\"aggregate_type\" IS NULL OR "
                         "(o.\"aggregate_id\", o.\"aggregate_type\") NOT IN "
-                        "(SELECT b.aggregate0, b.aggregate1 FROM blocked b "
-                        "WHERE b.aggregate0 IS NOT NULL AND b.aggregate1 IS "
+                        "(SELECT p.aggregate0, p.aggregate1 FROM blocked p "
+                        "WHERE p.aggregate0 IS NOT NULL AND p.aggregate1 IS "
                         "NOT NULL))"));
 }
 
@@ -125,6 +125,20 @@ TEST(ClaimSqlTest, WhatWaitsOrIsHeldIsNotACandidateAndBlocksItsAggregate) {
   EXPECT_THAT(sql, HasSubstr("b.\"status\" = 'processing'"));
   EXPECT_THAT(sql, HasSubstr("b.\"next_attempt_at\" > now()"));
   EXPECT_THAT(sql, HasSubstr("b.\"id\" IN ('h')"));
+}
+
+// The planner would take the index of pending rows, which is as long as the
+// backlog, when it believes that there is none.
+TEST(ClaimSqlTest, RowsThatWaitAreLookedForByTheirOwnIndexWhereThereIsOne) {
+  PolledTable table = Table(WithLease());
+  const ClaimSql sql(table, seconds(30), Quote);
+  EXPECT_THAT(sql.Claim(7, {}),
+              HasSubstr("b WHERE b.\"status\" = 'pending' AND "
+                        "b.\"next_attempt_at\" > now()"));
+  table.found_by = {"next_attempt_at"};
+  EXPECT_THAT(sql.Claim(7, {}),
+              HasSubstr("b WHERE (b.\"status\" = 'pending') IS TRUE AND "
+                        "b.\"next_attempt_at\" > now()"));
 }
 
 TEST(ClaimSqlTest, WithoutAProcessingValueTheLeaseAloneSaysWhoHoldsARow) {
@@ -177,7 +191,8 @@ TEST(ClaimSqlTest, MarkingSetsWhatTheTableHas) {
   const PolledTable lease = Table(WithLease());
   EXPECT_EQ(ClaimSql(lease, seconds(1), Quote).MarkPublished(ids),
             "UPDATE \"public\".\"outbox\" u SET \"status\" = 'published', "
-            "\"locked_until\" = NULL WHERE u.\"id\" IN ('a', 'b')");
+            "\"locked_until\" = NULL, \"next_attempt_at\" = NULL WHERE "
+            "u.\"id\" IN ('a', 'b')");
 }
 
 TEST(ClaimSqlTest, ARefusalIsNotedWithItsNextAttempt) {

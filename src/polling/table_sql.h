@@ -1,0 +1,55 @@
+// TableSql: what every statement about a polled table is made of, and how many
+// of its rows are in which state.
+//
+// An alias is that of the table in the statement; what comes back is a
+// condition or an expression about its rows.
+//
+// Pure: makes text and nothing else.
+#pragma once
+
+#include <chrono>
+#include <functional>
+#include <span>
+#include <string>
+#include <string_view>
+
+#include "polling/polled_table.h"
+
+namespace walpost {
+
+class TableSql {
+ public:
+  using Quote = std::function<std::string(std::string_view)>;
+  using Ids = std::span<const std::string>;
+
+  // `quote` makes an SQL literal of a text. The table outlives this object.
+  TableSql(const PolledTable& table, Quote quote);
+
+  // One row: pending, failed (both counted up to kMostCounted), the id of the
+  // first pending one, and the age in seconds of it where `timestamp` is a
+  // column, else NULL. A row that is held is pending as well.
+  static constexpr int kMostCounted = 100'000;
+  std::string Gauges(std::string_view timestamp) const;
+
+ protected:
+  static constexpr std::string_view kNull = "NULL";
+
+  std::string Column(std::string_view alias, std::string_view name) const;
+  std::string Order(std::string_view alias) const;
+  std::string In(std::string_view alias, Ids ids) const;
+  std::string Pending(std::string_view alias) const;
+  // Only of a table whose state marks_processing().
+  std::string Processing(std::string_view alias) const;
+  bool marks_processing() const { return table_.state.marks_processing(); }
+  static std::string Now(std::chrono::milliseconds from_now);
+
+  const PolledTable& table_;
+  Quote quote_;
+  std::string name_;  // quoted
+
+ private:
+  std::string Count(std::string_view condition) const;
+  std::string First(std::string_view condition, std::string_view age) const;
+};
+
+}  // namespace walpost
