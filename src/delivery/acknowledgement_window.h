@@ -42,7 +42,7 @@ class AcknowledgementWindow {
   struct Options {
     // Most records in flight, 1 to 2^20. bench/README.md has the measurement
     // behind this number: fewer hold a drain up, more only cost memory.
-    size_t max_records = 10'000;
+    size_t max_records = 2'000;
     // Most bytes in flight, as Record::size_bytes counts them. Overrun by at
     // most one record.
     size_t max_bytes = size_t{16} << 20;

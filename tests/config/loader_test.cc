@@ -216,7 +216,7 @@ const Row kRows[] = {
     {"kafka.properties", "", "{kafka: {properties: {linger.ms: 5, a: ''}}}",
      "linger.ms=5;a=;",
      [](const Config& c) { return Text(c.kafka.properties); }},
-    {"delivery.max_in_flight_records", "10000",
+    {"delivery.max_in_flight_records", "2000",
      "{delivery: {max_in_flight_records: 1}}", "1",
      [](const Config& c) { return Text(c.window.max_records); }},
     {"delivery.max_in_flight_bytes", "16777216",

@@ -71,7 +71,7 @@ kafka:
   properties:
     {}
 delivery:
-  max_in_flight_records: 10000
+  max_in_flight_records: 2000
   max_in_flight_bytes: 16MiB
   shutdown_timeout: 10s
 snapshot: never
