@@ -8,6 +8,7 @@ import subprocess
 import time
 
 from compare.live import Live
+from compare import polling
 from compare.outbox import Outbox
 import pgbench
 
@@ -48,7 +49,10 @@ _EMIT = "pg_logical_emit_message(true, 'outbox', :message)"
 
 @dataclasses.dataclass(frozen=True)
 class Event:
-    """How a business transaction can say what happened."""
+    """How a business transaction can say what happened.
+
+    Nobody listens to the notifications: what they cost is their order.
+    """
 
     title: str
     statement: str = ""
@@ -59,6 +63,7 @@ EVENTS = {
     "nothing": Event("no event"),
     "row": Event("a row in the outbox", _INSERT),
     "row-polled": Event("a row, and the index for pollers", _INSERT),
+    "row-notify": Event("the same, and a trigger that wakes them", _INSERT),
     "message": Event("pg_logical_emit_message", f"select {_EMIT};"),
     "message-returning": Event("the same, in RETURNING of a business statement",
                                returning=f" returning {_EMIT}"),
@@ -106,8 +111,10 @@ def insert_cost(stage, event, seconds):
     """A business transaction with one of EVENTS; no relay runs."""
     outbox = Outbox(stage)
     try:
-        if event == "row-polled":
+        if event in ("row-polled", "row-notify"):
             outbox.make_pollable()
+        if event == "row-notify":
+            outbox.database.execute(polling.NOTIFY_DDL.format("outbox"))
         figures = _pgbench(stage, outbox, seconds, EVENTS[event])
         return {"contender": event, **figures, "duplicates": 0, "void": ""}
     finally:

@@ -16,7 +16,8 @@ RELAYS = ("walpost", "naive-100ms", "debezium", "debezium-tuned")
 STRATEGIES = ("claim", "delete", "cursor")
 POLLING = tuple(f"polling-{strategy}-100ms" for strategy in STRATEGIES)
 INTERVALS = ("1000ms", "100ms", "10ms", "notify")
-EVENTS = ("nothing", "row", "row-polled", "message", "message-returning")
+EVENTS = ("nothing", "row", "row-polled", "row-notify", "message",
+          "message-returning")
 
 
 @dataclasses.dataclass(frozen=True)

@@ -5,7 +5,7 @@ import dataclasses
 NOTIFY = "notify"
 _CHANNEL = "outbox_changed"
 
-_NOTIFY_DDL = f"""
+NOTIFY_DDL = f"""
 create function {{0}}_notify() returns trigger language plpgsql as
   $$ begin notify {_CHANNEL}; return null; end $$;
 create trigger notify after insert on {{0}}
@@ -37,7 +37,7 @@ STRATEGIES = {strategy.name: strategy for strategy in (
 
 
 def ddl(strategy, interval, table):
-    text = strategy.ddl + (_NOTIFY_DDL if interval == NOTIFY else "")
+    text = strategy.ddl + (NOTIFY_DDL if interval == NOTIFY else "")
     return text.format(table)
 
 

@@ -86,21 +86,15 @@ std::string ClaimSql::StandsBefore(const Keys& earlier, const Keys& row) const {
 // statistics of a queue are never right, and a join in a loop is a disaster.
 std::string ClaimSql::AggregateNotIn(std::string_view part,
                                      const Keys& row) const {
-  const std::vector<std::string> found = PartKeys("p").aggregate;
-  return fmt::format("({}) NOT IN (SELECT {} FROM {} p WHERE {} IS NOT NULL)",
-                     absl::StrJoin(row.aggregate, ", "),
-                     absl::StrJoin(found, ", "), part,
-                     absl::StrJoin(found, " IS NOT NULL AND "));
-}
-
-std::string ClaimSql::NotBlocked() const {
-  const Keys row = TableKeys("o");
   std::string condition;
   for (const std::string& column : row.aggregate) {
-    condition += column + " IS NULL OR ";
+    condition += column + " IS NULL OR ";  // of no aggregate
   }
-  return fmt::format("\n  AND ({}{})", condition,
-                     AggregateNotIn("blocked", row));
+  const std::vector<std::string> found = PartKeys("p").aggregate;
+  return fmt::format(
+      "({}({}) NOT IN (SELECT {} FROM {} p WHERE {} IS NOT NULL))", condition,
+      absl::StrJoin(row.aggregate, ", "), absl::StrJoin(found, ", "), part,
+      absl::StrJoin(found, " IS NOT NULL AND "));
 }
 
 // Where an index finds the rows that have a value in `column`, no other one is
@@ -152,25 +146,26 @@ std::string ClaimSql::With(size_t limit, Ids held) const {
         SelectKeys("o"), name_, claimable, first);
   }
   const std::string blocked = Blocked(held);
+  const auto unblocked = [&](std::string_view alias) {
+    if (blocked.empty()) return std::string();
+    return "\n  AND " + AggregateNotIn("blocked", TableKeys(alias));
+  };
   std::string with = "WITH ";
-  std::string unblocked;
   if (!blocked.empty()) {
     with += fmt::format("blocked AS MATERIALIZED (\n  {}),\n", blocked);
-    unblocked = NotBlocked();
   }
   with += fmt::format(
       "candidate AS MATERIALIZED (\n  {} FROM {} o WHERE {}{}\n  {}),\n",
-      SelectKeys("o"), name_, claimable, unblocked, first);
+      SelectKeys("o"), name_, claimable, unblocked("o"), first);
   with += fmt::format(
       "skipped AS MATERIALIZED (\n  {} FROM {} s WHERE {} AND {} <= (SELECT "
-      "place FROM candidate ORDER BY place DESC LIMIT 1)\n  AND {} NOT IN "
-      "(SELECT id FROM candidate)),\n",
+      "place FROM candidate ORDER BY place DESC NULLS LAST LIMIT 1)\n  AND {} "
+      "NOT IN (SELECT id FROM candidate WHERE id IS NOT NULL){}),\n",
       SelectKeys("s"), name_, Pending("s"), Column("s", table_.order),
-      Column("s", table_.id));
+      Column("s", table_.id), unblocked("s"));
   with += fmt::format(
       "chosen AS MATERIALIZED (\n  SELECT * FROM candidate c WHERE {}\n  OR "
-      "NOT "
-      "EXISTS (SELECT FROM skipped s WHERE {}))",
+      "NOT EXISTS (SELECT FROM skipped s WHERE {}))",
       AggregateNotIn("skipped", PartKeys("c")),
       StandsBefore(PartKeys("s"), PartKeys("c")));
   return with;
@@ -243,10 +238,9 @@ std::string ClaimSql::MarkPublished(Ids ids) const {
     assignments.push_back(
         fmt::format("{} = now()", QuoteName(state.published_at)));
   }
-  for (const std::string& column :
-       {state.locked_until, state.next_attempt_at}) {
-    if (column.empty()) continue;
-    assignments.push_back(fmt::format("{} = {}", QuoteName(column), kNull));
+  if (!state.locked_until.empty()) {
+    assignments.push_back(
+        fmt::format("{} = {}", QuoteName(state.locked_until), kNull));
   }
   return Update(absl::StrJoin(assignments, ", "), ids);
 }

@@ -7,7 +7,9 @@
 //   blocked    rows that are held, or wait for their next attempt
 //   candidate  the first rows of aggregates without a blocked one, locked; rows
 //              that another poller has locked are passed over
-//   skipped    pending rows among them that were passed over
+//   skipped    pending rows before the last of them that were passed over;
+//   those
+//              of an aggregate with a blocked one stand before no candidate
 //   chosen     the candidates that no skipped row stands before
 //
 // Why that keeps the order per aggregate with several pollers: whether a row is
@@ -82,7 +84,6 @@ class ClaimSql : public TableSql {
   std::string SelectKeys(std::string_view alias) const;
   std::string StandsBefore(const Keys& earlier, const Keys& row) const;
   std::string Blocked(Ids held) const;
-  std::string NotBlocked() const;
   std::string AggregateNotIn(std::string_view part, const Keys& row) const;
   std::string With(size_t limit, Ids held) const;
   std::string Update(std::string_view assignments, Ids ids) const;

@@ -35,9 +35,7 @@ MonotonicTime CursorPoller::purge_at() const {
                                                  : MonotonicTime();
 }
 
-std::string CursorPoller::GaugesSql(std::string_view timestamp) {
-  return sql_->Gauges(position_, timestamp);
-}
+std::string CursorPoller::GaugesSql() { return sql_->Gauges(position_); }
 
 asio::awaitable<absl::Status> CursorPoller::LookAtTable() {
   flight_.TakeFinished();
@@ -134,10 +132,12 @@ asio::awaitable<absl::Status> CursorPoller::FetchOnce() {
     co_return co_await Save();
   }
   next_at_ = Clock::now();
+  const bool is_last = rows->size() < limit;
   absl::StatusOr<Progress> progress = co_await Publish(*std::move(rows));
   if (!progress.ok()) co_return progress.status();
   if (!progress->place) co_return absl::OkStatus();
   position_.OnPublished(*progress->place);
+  if (is_last && progress->done) position_.OnWindowDone();
   co_return co_await Save();
 }
 

@@ -29,7 +29,7 @@ class CursorPoller final : public TablePoller {
   boost::asio::awaitable<absl::Status> LookAtTable() override;
   boost::asio::awaitable<absl::Status> Serve() override;
   MonotonicTime purge_at() const override;
-  std::string GaugesSql(std::string_view timestamp) override;
+  std::string GaugesSql() override;
 
   // Waits for it until stopping().
   boost::asio::awaitable<absl::Status> TakeLock();

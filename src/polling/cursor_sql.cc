@@ -24,6 +24,7 @@ CursorSql::CursorSql(const PolledTable& table, std::string_view cursor_table,
       cursor_table_(QuoteQualifiedName(cursor_table)),
       columns_(ColumnList(table.schema, "o.")),
       id_("o." + QuoteName(table.id)),
+      age_(AgeSql(table, "o")),
       place_("o." + QuoteName(table.order)),
       transaction_id_("o." + QuoteName(table.state.transaction_id)),
       quote_(std::move(quote)) {}
@@ -75,22 +76,25 @@ std::string CursorSql::Now() const {
 
 std::string CursorSql::Fetch(const CursorPosition& position,
                              size_t limit) const {
-  std::string window =
+  const std::string window =
       fmt::format("{0} >= {1} AND {0} < {2}", transaction_id_,
                   Xid8(position.window_from), Xid8(position.window_to));
-  std::string order = place_;
+  std::string above;
+  for (const auto& place : {position.last_place, position.floor_place}) {
+    if (place) above += fmt::format(" AND {} > {}", place_, *place);
+  }
   if (position.last_place || position.window_from == 0) {
     // Most rows from here on are of it: as they lie in the index of places.
-    window = fmt::format("({}) IS TRUE", window);
-  } else {
-    // It may lie anywhere: found by its transactions, and sorted.
-    order += " + 0";
+    return fmt::format(
+        "SELECT {} FROM {} o WHERE ({}) IS TRUE{} ORDER BY {} LIMIT {}",
+        columns_, name_, window, above, place_, limit);
   }
-  for (const auto& place : {position.last_place, position.floor_place}) {
-    if (place) window += fmt::format(" AND {} > {}", place_, *place);
-  }
-  return fmt::format("SELECT {} FROM {} o WHERE {} ORDER BY {} LIMIT {}",
-                     columns_, name_, window, order, limit);
+  // It may lie anywhere: its places are found by its transactions, and sorted.
+  return fmt::format(
+      "SELECT {0} FROM {1} o WHERE {2} = ANY (ARRAY(SELECT {2} FROM {1} o "
+      "WHERE "
+      "{3}{4} ORDER BY {2} + 0 LIMIT {5})) ORDER BY {2}",
+      columns_, name_, place_, window, above, limit);
 }
 
 // Rows that a position has not come to, by the transactions that it knows.
@@ -132,19 +136,14 @@ std::string CursorSql::FetchRestored(const CursorPosition& old,
       columns_, name_, ended, wanted, behind, place_, limit);
 }
 
-std::string CursorSql::Gauges(const CursorPosition& position,
-                              std::string_view timestamp) const {
-  const std::string age = timestamp.empty()
-                              ? "NULL"
-                              : fmt::format("extract(epoch FROM now() - o.{})",
-                                            QuoteName(timestamp));
+std::string CursorSql::Gauges(const CursorPosition& position) const {
   const std::string unreached = Unreached(position);
   return fmt::format(
       "SELECT (SELECT count(*) FROM (SELECT FROM {0} o WHERE {1} LIMIT {2}) "
       "c), 0, first.id, first.age FROM (SELECT) one LEFT JOIN LATERAL "
       "(SELECT {3} AS id, {4} AS age FROM {0} o WHERE {1} ORDER BY {5}, {6} "
       "LIMIT 1) first ON true",
-      name_, unreached, TableSql::kMostCounted, id_, age, transaction_id_,
+      name_, unreached, TableSql::kMostCounted, id_, age_, transaction_id_,
       place_);
 }
 

@@ -57,9 +57,8 @@ class CursorSql {
   // they are in Kafka.
   std::string Passed(const CursorPosition& position) const;
 
-  // As ClaimSql::Gauges; nothing is ever failed.
-  std::string Gauges(const CursorPosition& position,
-                     std::string_view timestamp) const;
+  // As TableSql::Gauges; nothing is ever failed.
+  std::string Gauges(const CursorPosition& position) const;
 
  private:
   std::string Unreached(const CursorPosition& position) const;
@@ -69,6 +68,7 @@ class CursorSql {
   std::string cursor_table_;
   std::string columns_;
   std::string id_;
+  std::string age_;
   std::string place_;
   std::string transaction_id_;
   Quote quote_;

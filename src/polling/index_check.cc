@@ -70,7 +70,13 @@ void IndexCheck::CheckPending(const TableIndexes& indexes,
                        Create("INDEX", {table_.order})});
     return;
   }
-  if (indexes.ArePartialBy(mark) || indexes.FindAllBy(mark)) return;
+  if (indexes.FindAllBy(mark)) return;
+  if (state.status.empty() && indexes.ArePartialBy({mark, "IS NULL"})) return;
+  const std::string pending = quote_(state.pending);
+  if (indexes.ArePartialBy({mark, pending}) ||
+      indexes.ArePartialBy({mark, "<>"})) {
+    return;
+  }
   missing.push_back(
       {Severity::kError,
        "has no index of pending rows: each look would read the whole table",
@@ -84,13 +90,15 @@ void IndexCheck::CheckHeld(const TableIndexes& indexes,
   if (!state.has_lease()) return;
   const std::string& lease =
       state.locked_until.empty() ? state.heartbeat_at : state.locked_until;
-  if (indexes.FindSomeBy(lease)) return;
-  if (state.marks_processing() && indexes.FindSomeBy(state.status)) return;
-  const std::string held =
-      state.marks_processing()
-          ? fmt::format("{} = {}", QuoteName(state.status),
-                        quote_(state.processing))
-          : fmt::format("{} IS NOT NULL", QuoteName(lease));
+  const std::string processing = quote_(state.processing);
+  std::string held = fmt::format("{} IS NOT NULL", QuoteName(lease));
+  if (state.marks_processing()) {  // then the lease is not asked for
+    if (indexes.FindAllBy(state.status)) return;
+    if (indexes.ArePartialBy({state.status, processing})) return;
+    held = fmt::format("{} = {}", QuoteName(state.status), processing);
+  } else if (indexes.FindSomeBy(lease)) {
+    return;
+  }
   missing.push_back(
       {Severity::kWarning,
        fmt::format("has no index on {}, by which held rows are found: each "

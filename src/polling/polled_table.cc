@@ -38,6 +38,7 @@ absl::StatusOr<PolledTable> MakePolledTable(
   }
   table.order_has_ties =
       table.order != table.id && !IsInteger(schema.columns[*order].type_oid);
+  table.timestamp = ColumnOfField(options, schema, "timestamp").value_or("");
   const auto aggregate_id = ColumnOfField(options, schema, "aggregate_id");
   if (!aggregate_id || *aggregate_id == table.id) return table;
   table.aggregate.push_back(*aggregate_id);

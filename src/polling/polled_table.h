@@ -30,6 +30,9 @@ struct PolledTable {
   // another.
   std::vector<std::string> aggregate;
 
+  // The column that says how old a row is; empty: none.
+  std::string timestamp;
+
   // Columns of `state` that an index finds the rows by that have a value there.
   std::vector<std::string> found_by;
 

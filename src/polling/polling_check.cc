@@ -153,33 +153,48 @@ void PollingCheck::CheckLease() {
   }
 }
 
-// A NULL in one of these, as many an ORM inserts it over a default, would keep
-// a row from ever being seen.
+// A NULL in some columns, as many an ORM inserts it over a default, would keep
+// a row from ever being seen, or marked; others must take one.
 asio::awaitable<absl::Status> PollingCheck::CheckNulls() {
   const bool is_cursor = polling_.strategy == Strategy::kCursor;
   const RowStateOptions& state = table_.state;
-  std::vector<std::string> columns = {connection_.Literal(state.status)};
+  std::vector<std::string> never_null = {state.status, table_.id};
+  std::vector<std::string> set_to_null = {
+      state.locked_until, state.heartbeat_at, state.next_attempt_at};
   if (is_cursor) {
-    columns = {connection_.Literal(state.transaction_id),
-               connection_.Literal(table_.order)};
+    never_null = {state.transaction_id, table_.order};
+    set_to_null.clear();
   }
   const std::string sql = fmt::format(
-      "SELECT c.relkind = 'p', a.attname FROM pg_catalog.pg_class c LEFT JOIN "
-      "pg_catalog.pg_attribute a ON a.attrelid = c.oid AND a.attname IN ({}) "
-      "AND a.attnum > 0 AND NOT a.attnotnull WHERE c.oid = {}::regclass",
-      absl::StrJoin(columns, ", "), connection_.Literal(sql_name_));
+      "SELECT c.relkind = 'p', a.attname, a.attnotnull FROM "
+      "pg_catalog.pg_class c LEFT JOIN pg_catalog.pg_attribute a ON a.attrelid "
+      "= c.oid AND a.attnum > 0 WHERE c.oid = {}::regclass",
+      connection_.Literal(sql_name_));
   absl::StatusOr<QueryRows> rows = co_await connection_.Execute(sql);
   if (!rows.ok()) co_return rows.status();
   for (size_t i = 0; i < rows->size(); ++i) {
     is_partitioned_ = rows->Bool(i, 0);
-    if (!rows->Get(i, 1)) continue;
     const std::string column = rows->Text(i, 1);
-    Add(is_cursor ? Severity::kError : Severity::kWarning,
-        fmt::format("column {} may be NULL, and such a row would never be "
-                    "published",
-                    column),
-        fmt::format("ALTER TABLE {} ALTER COLUMN {} SET NOT NULL", sql_name_,
-                    QuoteName(column)));
+    const bool is_not_null = rows->Bool(i, 2);
+    const auto among = [&column](const std::vector<std::string>& columns) {
+      return !column.empty() &&
+             std::ranges::find(columns, column) != columns.end();
+    };
+    if (!is_not_null && among(never_null)) {
+      Add(is_cursor ? Severity::kError : Severity::kWarning,
+          fmt::format("column {} may be NULL, and such a row would never be {}",
+                      column, column == table_.id ? "marked" : "published"),
+          fmt::format("ALTER TABLE {} ALTER COLUMN {} SET NOT NULL", sql_name_,
+                      QuoteName(column)));
+    }
+    if (is_not_null && among(set_to_null)) {
+      Add(Severity::kError,
+          fmt::format("column {} may not be NULL, which it is while a row is "
+                      "not held and does not wait",
+                      column),
+          fmt::format("ALTER TABLE {} ALTER COLUMN {} DROP NOT NULL", sql_name_,
+                      QuoteName(column)));
+    }
   }
   co_return absl::OkStatus();
 }

@@ -8,14 +8,39 @@ namespace walpost {
 
 namespace asio = boost::asio;
 
+namespace {
+
+bool Has(std::string_view text, std::string_view word) {
+  return text.find(word) != std::string_view::npos;
+}
+
+// Whether a predicate, as the server writes it, follows from `column` having a
+// value: it says just that, or that or something else.
+bool IsTrueWhereSet(std::string_view predicate, std::string_view column) {
+  for (const char* quote : {"", "\""}) {
+    const std::string is_set =
+        fmt::format("({1}{0}{1} IS NOT NULL)", column, quote);
+    if (predicate == is_set) return true;
+    if (Has(predicate, " AND ") || Has(predicate, "NOT (")) continue;
+    if (Has(predicate, is_set + " OR ") || Has(predicate, " OR " + is_set)) {
+      return true;
+    }
+  }
+  return false;
+}
+
+}  // namespace
+
 asio::awaitable<absl::StatusOr<TableIndexes>> TableIndexes::Read(
     Connection& connection, std::string table) {
   const std::string sql = fmt::format(
       "SELECT a.attname, pg_get_expr(i.indpred, i.indrelid), "
       "i.indisunique AND i.indpred IS NULL AND i.indnkeyatts = 1 FROM "
-      "pg_catalog.pg_index i LEFT JOIN pg_catalog.pg_attribute a ON a.attrelid "
-      "= i.indrelid AND a.attnum = i.indkey[0] WHERE i.indrelid = "
-      "{}::regclass AND i.indisvalid",
+      "pg_catalog.pg_index i JOIN pg_catalog.pg_class c ON c.oid = "
+      "i.indexrelid "
+      "JOIN pg_catalog.pg_am m ON m.oid = c.relam AND m.amname = 'btree' "
+      "LEFT JOIN pg_catalog.pg_attribute a ON a.attrelid = i.indrelid AND "
+      "a.attnum = i.indkey[0] WHERE i.indrelid = {}::regclass AND i.indisvalid",
       connection.Literal(table));
   absl::StatusOr<QueryRows> rows = co_await connection.Execute(sql);
   if (!rows.ok()) co_return rows.status();
@@ -42,15 +67,9 @@ bool TableIndexes::FindSomeBy(std::string_view column) const {
 }
 
 bool TableIndexes::FindWhereSet(std::string_view column) const {
-  const std::string has_value = fmt::format("({} IS NOT NULL)", column);
-  const std::string quoted = fmt::format("(\"{}\" IS NOT NULL)", column);
-  return std::ranges::any_of(indexes_, [&](const Index& index) {
-    const std::string& predicate = index.predicate;
-    if (index.first_column != column) return false;
-    if (predicate.empty()) return true;
-    return predicate.find(" AND ") == std::string::npos &&
-           (predicate.find(has_value) != std::string::npos ||
-            predicate.find(quoted) != std::string::npos);
+  return std::ranges::any_of(indexes_, [column](const Index& index) {
+    return index.first_column == column &&
+           (index.predicate.empty() || IsTrueWhereSet(index.predicate, column));
   });
 }
 
@@ -60,9 +79,12 @@ bool TableIndexes::MakeUnique(std::string_view column) const {
   });
 }
 
-bool TableIndexes::ArePartialBy(std::string_view column) const {
-  return std::ranges::any_of(indexes_, [column](const Index& index) {
-    return index.predicate.find(column) != std::string::npos;
+bool TableIndexes::ArePartialBy(
+    std::initializer_list<std::string_view> words) const {
+  return std::ranges::any_of(indexes_, [words](const Index& index) {
+    return std::ranges::all_of(words, [&index](std::string_view word) {
+      return Has(index.predicate, word);
+    });
   });
 }
 

@@ -1,7 +1,9 @@
-// TableIndexes: what the valid indexes of a table are good for.
+// TableIndexes: what the valid B-tree indexes of a table are good for, as far
+// as their definitions tell. The server alone knows all that it can conclude.
 #pragma once
 
 #include <boost/asio/awaitable.hpp>
+#include <initializer_list>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -24,8 +26,9 @@ class TableIndexes {
   bool FindWhereSet(std::string_view column) const;
   // Whether no two rows have the same value in it.
   bool MakeUnique(std::string_view column) const;
-  // Whether one holds only the rows that a condition on this column selects.
-  bool ArePartialBy(std::string_view column) const;
+  // Whether one holds only the rows of a condition in which all these words
+  // are.
+  bool ArePartialBy(std::initializer_list<std::string_view> words) const;
 
  private:
   struct Index {

@@ -9,7 +9,6 @@
 #include "base/status_macros.h"
 #include "base/utf8.h"
 #include "fmt/format.h"
-#include "outbox/field_column.h"
 #include "polling/claim_sql.h"
 #include "polling/polling_check.h"
 #include "polling/table_indexes.h"
@@ -169,12 +168,12 @@ asio::awaitable<absl::Status> TablePoller::Prepare() {
   absl::StatusOr<TableIndexes> indexes = co_await TableIndexes::Read(
       *connection_, QuoteQualifiedName(options.name));
   if (!indexes.ok()) co_return indexes.status();
+  // Not by a heartbeat: published rows keep theirs.
   const RowStateOptions& state = options.state;
   for (const std::string& column :
-       {state.locked_until, state.heartbeat_at, state.next_attempt_at}) {
+       {state.locked_until, state.next_attempt_at}) {
     if (indexes->FindWhereSet(column)) table_->found_by.push_back(column);
   }
-  timestamp_ = ColumnOfField(options, *schema, "timestamp");
   const std::vector<std::string>& references =
       outbound_.builder().routes()[options_.source].references();
   absl::StatusOr<std::unique_ptr<TableMapper>> mapper =
@@ -242,7 +241,7 @@ asio::awaitable<absl::Status> TablePoller::ReportIfDue() {
   const MonotonicTime now = Clock::now();
   if (now < report_at_) co_return absl::OkStatus();
   report_at_ = now + kReportInterval;
-  const std::string gauges = GaugesSql(timestamp_.value_or(""));
+  const std::string gauges = GaugesSql();
   absl::StatusOr<QueryRows> rows = co_await Query(gauges);
   if (!rows.ok()) co_return rows.status();
   report_.pending = std::stoull(rows->Text(0, 0));
@@ -266,9 +265,7 @@ asio::awaitable<absl::Status> TablePoller::ReportIfDue() {
   co_return absl::OkStatus();
 }
 
-std::string TablePoller::GaugesSql(std::string_view timestamp) {
-  return MakeClaimSql().Gauges(timestamp);
-}
+std::string TablePoller::GaugesSql() { return MakeClaimSql().Gauges(); }
 
 ClaimSql TablePoller::MakeClaimSql() {
   return ClaimSql(*table_, options_.polling.lease,

@@ -85,7 +85,7 @@ class TablePoller {
   virtual MonotonicTime purge_at() const = 0;
   virtual boost::asio::awaitable<absl::Status> LookAtTable() = 0;
   // One row as ClaimSql::Gauges gives it.
-  virtual std::string GaugesSql(std::string_view timestamp);
+  virtual std::string GaugesSql();
 
   // Calls back what is in flight when its time has come, and waits for that.
   boost::asio::awaitable<void> Guard();
@@ -138,7 +138,6 @@ class TablePoller {
   boost::asio::any_io_executor executor_;
   std::unique_ptr<Connection> connection_;
   std::unique_ptr<TableMapper> mapper_;
-  std::optional<std::string> timestamp_;  // column of the age
   RowTuple tuple_;
   boost::asio::steady_timer timer_;
   Backoff backoff_;

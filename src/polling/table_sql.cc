@@ -5,9 +5,23 @@
 
 #include "absl/strings/str_join.h"
 #include "fmt/format.h"
+#include "pgoutput/type_oid.h"
 #include "postgres/publication.h"
 
 namespace walpost {
+
+std::string AgeSql(const PolledTable& table, std::string_view alias) {
+  const auto column = table.schema.FindColumn(table.timestamp);
+  if (!column) return "NULL";
+  const std::string name =
+      fmt::format("{}.{}", alias, QuoteName(table.timestamp));
+  const uint32_t type = table.schema.columns[*column].type_oid;
+  if (type == pgoutput::kInt2Oid || type == pgoutput::kInt4Oid ||
+      type == pgoutput::kInt8Oid) {  // milliseconds
+    return fmt::format("extract(epoch FROM now()) - {} / 1000.0", name);
+  }
+  return fmt::format("extract(epoch FROM now() - {})", name);
+}
 
 TableSql::TableSql(const PolledTable& table, Quote quote)
     : table_(table),
@@ -59,27 +73,24 @@ std::string TableSql::Count(std::string_view condition) const {
       name_, condition, kMostCounted);
 }
 
-std::string TableSql::First(std::string_view condition,
-                            std::string_view age) const {
+std::string TableSql::Some(std::string_view condition) const {
   return fmt::format(
-      "(SELECT {} AS id, {} AS place, {} AS age FROM {} g WHERE {} ORDER BY {} "
-      "LIMIT 1)",
-      Column("g", table_.id), Column("g", table_.order), age, name_, condition,
-      Order("g"));
+      "SELECT {} AS id, {} AS place, {} AS age FROM {} g WHERE {}",
+      Column("g", table_.id), Column("g", table_.order), AgeSql(table_, "g"),
+      name_, condition);
 }
 
-// Those that are pending and those that are held are in different indexes.
-std::string TableSql::Gauges(std::string_view timestamp) const {
+// Those that are pending and those that are held are in different indexes. The
+// held ones are few, and not to be found by going through all in order.
+std::string TableSql::Gauges() const {
   const RowStateOptions& state = table_.state;
-  const std::string age = timestamp.empty()
-                              ? std::string(kNull)
-                              : fmt::format("extract(epoch FROM now() - {})",
-                                            Column("g", timestamp));
   std::string pending = Count(Pending("g"));
-  std::string first = First(Pending("g"), age);
+  std::string first =
+      fmt::format("({} ORDER BY {} LIMIT 1)", Some(Pending("g")), Order("g"));
   if (marks_processing()) {
-    pending += " + " + Count(Processing("g"));
-    first += "\n  UNION ALL " + First(Processing("g"), age);
+    pending = fmt::format("least({} + {}, {})", pending, Count(Processing("g")),
+                          kMostCounted);
+    first += fmt::format("\n  UNION ALL ({} OFFSET 0)", Some(Processing("g")));
   }
   std::string failed = "0";
   if (state.can_fail()) {

@@ -17,6 +17,9 @@
 
 namespace walpost {
 
+// The age of a row in seconds; NULL where the table does not know it.
+std::string AgeSql(const PolledTable& table, std::string_view alias);
+
 class TableSql {
  public:
   using Quote = std::function<std::string(std::string_view)>;
@@ -26,10 +29,9 @@ class TableSql {
   TableSql(const PolledTable& table, Quote quote);
 
   // One row: pending, failed (both counted up to kMostCounted), the id of the
-  // first pending one, and the age in seconds of it where `timestamp` is a
-  // column, else NULL. A row that is held is pending as well.
+  // first pending one, and its age. A row that is held is pending as well.
   static constexpr int kMostCounted = 100'000;
-  std::string Gauges(std::string_view timestamp) const;
+  std::string Gauges() const;
 
  protected:
   static constexpr std::string_view kNull = "NULL";
@@ -49,7 +51,7 @@ class TableSql {
 
  private:
   std::string Count(std::string_view condition) const;
-  std::string First(std::string_view condition, std::string_view age) const;
+  std::string Some(std::string_view condition) const;
 };
 
 }  // namespace walpost

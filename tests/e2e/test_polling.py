@@ -459,6 +459,77 @@ def test_a_backlog_is_not_read_again_for_each_batch(
         assert max(int(a or b) for a, b in read) <= 4 * batch, plan
 
 
+def test_a_window_far_below_reads_nothing_above_it(
+        own_postgres, walpost, kafka, topics):
+    """As with numbers that a session drew in advance."""
+    database = own_postgres.create_database()
+    database.execute(EVENTS + "insert into events (aggregate_id, seq) select "
+                     "'a', 100000 + n from generate_series(1, 20000) n")
+    explain = " ".join(f"-c {setting}" for setting in _EXPLAIN)
+    relay = walpost(database, kafka, topics, **events_sections(),
+                    postgres={"conninfo": database.conninfo() +
+                              f" options='{explain}'"}).run()
+
+    def wait_sent(count):
+        wait_until(lambda: relay.metric("walpost_acknowledged_records_total")
+                   == count, lambda: f"{count} records\n{relay.log()}", 60)
+
+    wait_sent(20_000)
+    time.sleep(1)
+    before = len(own_postgres.log_tail(1_000_000))
+    database.execute("insert into events (aggregate_id, seq) values ('b', 7)")
+    wait_sent(20_001)
+    time.sleep(1)
+    assert relay.stop() == 0
+    plans = own_postgres.log_tail(1_000_000)[before:]
+    fetches = [plan for plan in re.split(r"\n(?=\d{4}-\d\d-\d\d )", plans)
+               if "LIMIT 500" in plan and "(actual rows=" in plan]
+    assert fetches, plans[-3000:]
+    for plan in fetches:
+        read = re.findall(r"actual rows=(\d+)|Removed by Filter: (\d+)", plan)
+        assert max(int(a or b) for a, b in read) <= 10, plan
+
+
+def test_a_row_without_an_id_lets_none_pass_one_that_is_locked(
+        polled, walpost, database, kafka, topics, reader):
+    database.execute("alter table outbox drop constraint outbox_pkey, "
+                     "alter id drop not null, add unique (id)")
+    database.execute("insert into outbox (id, aggregate_type, aggregate_id) "
+                     "values (null, 'order', 'odd')")
+    polled.insert(5, aggregates=1)
+    with database.transaction() as cursor:
+        cursor.execute("select from outbox where id is not null "
+                       "order by sequence limit 1 for update")
+        relay = walpost(database, kafka, topics, **polled.sections()).run()
+        time.sleep(2)
+        assert "would never be marked" in relay.log()
+        assert not [r for r in reader.read_all(topics) if r.id]
+        cursor.connection.commit()
+    wait_until(lambda: polled.counts().get("published") == 5,
+               lambda: f"the rows to be published: {polled.counts()}")
+    expected = [row for row in polled.expected() if row[0]]
+    assert_delivered(expected,
+                     [r for r in reader.read_all(topics) if r.id])
+
+
+def test_a_clock_that_counts_milliseconds(
+        polled, walpost, database, kafka, topics, reader):
+    database.execute("alter table outbox drop created_at, add created_at "
+                     "bigint not null default extract(epoch from now()) * "
+                     "1000 - 60000")
+    database.execute("insert into outbox (aggregate_type, aggregate_id) "
+                     "values ('no topic', 'a')")
+    polled.insert(5)
+    sections = polled.sections(max_attempts=0)
+    sections["outbox"]["tables"][0]["columns"] = {"timestamp": "created_at"}
+    relay = walpost(database, kafka, topics, **sections).run()
+    wait_until(lambda: polled.counts().get("published") == 5,
+               lambda: f"the rows to be published\n{relay.log()}")
+    wait_until(lambda: re.search(
+        r'walpost_oldest_pending_seconds\{table="public.outbox"\} [67]\d\b',
+        relay.get("/metrics")[1]), lambda: relay.get("/metrics")[1])
+
+
 @pytest.mark.parametrize("strategy", ["claim", "delete"])
 def test_a_crash_between_publish_and_mark_repeats_what_was_not_marked(
         database, walpost, own_kafka, topics, strategy):

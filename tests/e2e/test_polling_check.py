@@ -43,21 +43,32 @@ def _mend(database, remedies):
         database.execute(remedy.split(", or ")[0].split(", and ")[0])
 
 
-@pytest.mark.parametrize("config, named", [
-    (_config(**_CLAIM),
+@pytest.mark.parametrize("config, ddl, named", [
+    (_config(**_CLAIM), "",
      ["no column locked_until", "no column attempts", "no value 'PROCESSING'",
       "no index of pending rows",
       "no index on locked_until, by which held rows are found"]),
-    (_config("cursor", transaction_id="xid"),
+    (_config("cursor", transaction_id="xid"), "",
      ["no column xid", "no unique index on seq", "no index on xid"]),
     (_config(order_by="place", status="state", pending="PENDING",
-             published="COMPLETED", failed=""),
+             published="COMPLETED", failed=""), "",
      ["no column place", "no index of pending rows"]),
-    (_config("delete"), ["no index on seq"]),
-], ids=["claim", "cursor", "order", "delete"])
+    (_config("delete"), "", ["no index on seq"]),
+    (_config("delete"), "create index on tasks using hash (seq);",
+     ["no index on seq"]),
+    (_config(status="state", pending="PENDING", published="COMPLETED",
+             failed=""),
+     "create index on tasks (seq) where state = 'COMPLETED';",
+     ["no index of pending rows"]),
+    (_config("delete", next_attempt_at="next_attempt_at"),
+     "alter table tasks add next_attempt_at timestamptz not null "
+     "default now(); create index on tasks (seq);",
+     ["column next_attempt_at may not be NULL"]),
+], ids=["claim", "cursor", "order", "delete", "hash", "other rows",
+        "not null"])
 def test_what_a_table_lacks_is_named_and_its_remedy_mends_it(
-        database, walpost, kafka, topics, config, named):
-    database.execute(_DDL)
+        database, walpost, kafka, topics, config, ddl, named):
+    database.execute(_DDL + ddl)
     relay = walpost(database, kafka, topics, **config)
     seen = ""
     for _ in range(4):  # columns first; what they are like, next

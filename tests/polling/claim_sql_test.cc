@@ -141,6 +141,32 @@ TEST(ClaimSqlTest, RowsThatWaitAreLookedForByTheirOwnIndexWhereThereIsOne) {
                         "b.\"next_attempt_at\" > now()"));
 }
 
+// Thousands may wait behind one that was refused: none of them is compared with
+// each candidate.
+TEST(ClaimSqlTest, RowsOfABlockedAggregateAreNotAmongThoseThatWereSkipped) {
+  const PolledTable table = Table(WithLease());
+  const std::string sql = ClaimSql(table, seconds(30), Quote).Claim(7, {});
+  const std::string skipped =
+      sql.substr(sql.find("skipped AS"), sql.find("chosen AS"));
+  EXPECT_THAT(skipped, HasSubstr("(s.\"aggregate_id\", s.\"aggregate_type\") "
+                                 "NOT IN (SELECT p.aggregate0, p.aggregate1 "
+                                 "FROM blocked p"));
+  EXPECT_THAT(sql, HasSubstr("WHERE (c.aggregate0 IS NULL OR c.aggregate1 IS "
+                             "NULL OR (c.aggregate0, c.aggregate1) NOT IN"));
+}
+
+TEST(TableSqlTest, TheAgeOfARowIsInSecondsWhateverTheTypeOfItsClock) {
+  PolledTable table;
+  table.schema = Schema(
+      {{"at", pgoutput::kTimestamptzOid}, {"millis", pgoutput::kInt8Oid}});
+  EXPECT_EQ(AgeSql(table, "o"), "NULL");
+  table.timestamp = "at";
+  EXPECT_EQ(AgeSql(table, "o"), "extract(epoch FROM now() - o.\"at\")");
+  table.timestamp = "millis";
+  EXPECT_EQ(AgeSql(table, "o"),
+            "extract(epoch FROM now()) - o.\"millis\" / 1000.0");
+}
+
 TEST(ClaimSqlTest, WithoutAProcessingValueTheLeaseAloneSaysWhoHoldsARow) {
   RowStateOptions state = WithLease();
   state.processing = "";
@@ -191,8 +217,7 @@ TEST(ClaimSqlTest, MarkingSetsWhatTheTableHas) {
   const PolledTable lease = Table(WithLease());
   EXPECT_EQ(ClaimSql(lease, seconds(1), Quote).MarkPublished(ids),
             "UPDATE \"public\".\"outbox\" u SET \"status\" = 'published', "
-            "\"locked_until\" = NULL, \"next_attempt_at\" = NULL WHERE "
-            "u.\"id\" IN ('a', 'b')");
+            "\"locked_until\" = NULL WHERE u.\"id\" IN ('a', 'b')");
 }
 
 TEST(ClaimSqlTest, ARefusalIsNotedWithItsNextAttempt) {
