@@ -81,16 +81,21 @@ class Bench:
         self._wal_bytes = self._database.current_lsn() - begin
 
     def drain(self, store):
-        """Returns events a second, from the start of the process."""
+        """Returns events a second, from the end of the first quarter: how long
+        a start takes is measured by itself.
+        """
         with self._copy_of_slot() as slot, self._walpost(slot, store) as relay:
-            begun = time.monotonic()
             relay.start()
+            self._wait_acknowledged(relay, self._rows // 4)
+            before = relay.metric("walpost_acknowledged_records_total")
+            begun, spent = time.monotonic(), cpu_seconds(relay.pid)
             self._wait_acknowledged(relay, self._rows)
-            rate = self._rows / (time.monotonic() - begun)
-            spent = cpu_seconds(relay.pid)
+            seconds = time.monotonic() - begun
+            spent = cpu_seconds(relay.pid) - spent
+        events = self._rows - before
+        rate = events / seconds
         self._add(f"drain, {store}", "events/s", rate)
-        self._add(f"CPU of walpost, {store}", "s/M",
-                  spent * 1e6 / self._rows)
+        self._add(f"CPU of walpost, {store}", "s/M", spent * 1e6 / events)
         return rate
 
     def drains(self):
