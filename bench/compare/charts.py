@@ -12,6 +12,7 @@ from compare.figures import short
 
 WIDTH = 860
 _LABELS = 250     # pixels left of the bars
+_LABEL_LETTERS = 32  # that surely fit there
 _NUMBERS = 150    # and right of them
 _BAR = 20
 _GAP = 10
@@ -78,7 +79,8 @@ class _Scale:
 
 def _drawn(bar, top, scale, unit):
     middle = top + _BAR / 2
-    label = _text(_LABELS - 10, middle + 5, bar.label, "label")
+    label = _text(_LABELS - 10, middle + 5, bar.label, "label",
+                  _LABELS - 20 if len(bar.label) > _LABEL_LETTERS else None)
     if not bar.spread:
         return [label, _text(_LABELS + 4, middle + 5, "void", "void")]
     length = scale.length(bar.spread.median)
@@ -95,8 +97,11 @@ def _drawn(bar, top, scale, unit):
     return lines
 
 
-def _text(x, y, words, kind):
-    return f'<text class="{kind}" x="{x:.1f}" y="{y:.1f}">{escape(words)}</text>'
+def _text(x, y, words, kind, width=None):
+    squeezed = "" if width is None else (
+        f' textLength="{width}" lengthAdjust="spacingAndGlyphs"')
+    return (f'<text class="{kind}" x="{x:.1f}" y="{y:.1f}"{squeezed}>'
+            f"{escape(words)}</text>")
 
 
 def _attribute(words):

@@ -63,9 +63,9 @@ EVENTS = {
     "nothing": Event("no event"),
     "row": Event("a row in the outbox", _INSERT),
     "row-polled": Event("a row, and the index for pollers", _INSERT),
-    "row-notify": Event("the same, and a trigger that wakes them", _INSERT),
+    "row-notify": Event("the same, and a trigger", _INSERT),
     "message": Event("pg_logical_emit_message", f"select {_EMIT};"),
-    "message-returning": Event("the same, in RETURNING of a business statement",
+    "message-returning": Event("the message, in RETURNING",
                                returning=f" returning {_EMIT}"),
 }
 

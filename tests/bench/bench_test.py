@@ -134,6 +134,13 @@ class ChartTest(unittest.TestCase):
             logarithmic=True))
         self.assertAlmostEqual(ten - one, hundred - ten, delta=0.2)
 
+    def test_a_long_name_is_squeezed_rather_than_cut(self):
+        svg = charts.bar_chart("", "", [
+            charts.Bar("short", Spread([1])),
+            charts.Bar("a name that is too long for its place", Spread([1]))],
+            "/s")
+        self.assertEqual(svg.count("textLength"), 1)
+
     def test_a_contender_without_a_valid_run_has_no_bar(self):
         svg = charts.bar_chart("", "", [charts.Bar("lost", Spread([]))], "/s")
         self.assertEqual(self.bars(svg), [])
