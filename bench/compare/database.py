@@ -49,21 +49,23 @@ _EMIT = "pg_logical_emit_message(true, 'outbox', :message)"
 
 @dataclasses.dataclass(frozen=True)
 class Event:
-    """How a business transaction can say what happened.
-
-    Nobody listens to the notifications: what they cost is their order.
-    """
+    """How a business transaction can say what happened."""
 
     title: str
     statement: str = ""
     returning: str = ""  # of a statement that is there anyway
+    pollable: bool = False  # the table has the index that pollers need
+    # And a trigger. Nobody listens: what notifications cost is their order.
+    notifies: bool = False
 
 
 EVENTS = {
     "nothing": Event("no event"),
     "row": Event("a row in the outbox", _INSERT),
-    "row-polled": Event("a row, and the index for pollers", _INSERT),
-    "row-notify": Event("the same, and a trigger", _INSERT),
+    "row-polled": Event("a row, and the index for pollers", _INSERT,
+                        pollable=True),
+    "row-notify": Event("the same, and a trigger", _INSERT, pollable=True,
+                        notifies=True),
     "message": Event("pg_logical_emit_message", f"select {_EMIT};"),
     "message-returning": Event("the message, in RETURNING",
                                returning=f" returning {_EMIT}"),
@@ -107,16 +109,17 @@ def neighbour(stage, name, seconds):
                           live.contender.pid)
 
 
-def insert_cost(stage, event, seconds):
+def insert_cost(stage, name, seconds):
     """A business transaction with one of EVENTS; no relay runs."""
+    event = EVENTS[name]
     outbox = Outbox(stage)
     try:
-        if event in ("row-polled", "row-notify"):
+        if event.pollable:
             outbox.make_pollable()
-        if event == "row-notify":
+        if event.notifies:
             outbox.database.execute(polling.NOTIFY_DDL.format("outbox"))
-        figures = _pgbench(stage, outbox, seconds, EVENTS[event])
-        return {"contender": event, **figures, "duplicates": 0, "void": ""}
+        figures = _pgbench(stage, outbox, seconds, event)
+        return {"contender": name, **figures, "duplicates": 0, "void": ""}
     finally:
         outbox.close()
 

@@ -15,4 +15,9 @@ inline constexpr uint32_t kTimestampOid = 1114;
 inline constexpr uint32_t kTimestamptzOid = 1184;
 inline constexpr uint32_t kJsonbOid = 3802;
 
+// int2, int4 or int8.
+constexpr bool IsInteger(uint32_t oid) {
+  return oid == kInt2Oid || oid == kInt4Oid || oid == kInt8Oid;
+}
+
 }  // namespace walpost::pgoutput

@@ -10,64 +10,60 @@ namespace walpost {
 
 IndexCheck::IndexCheck(const PolledTable& table, Strategy strategy,
                        bool is_partitioned, Quote quote)
-    : table_(table),
+    : TableSql(table, std::move(quote)),
       strategy_(strategy),
-      is_partitioned_(is_partitioned),
-      quote_(std::move(quote)) {}
+      is_partitioned_(is_partitioned) {}
 
-std::vector<IndexCheck::Missing> IndexCheck::Run(
-    const TableIndexes& indexes) const {
-  std::vector<Missing> missing;
+std::vector<Finding> IndexCheck::Run(const TableIndexes& indexes) {
   if (!indexes.FindAllBy(table_.id)) {
-    missing.push_back(
-        {Severity::kError,
+    Need(Severity::kError,
          fmt::format("has no index on {}, by which rows are marked", table_.id),
-         Create(is_partitioned_ ? "INDEX" : "UNIQUE INDEX", {table_.id})});
+         Create(is_partitioned_ ? "INDEX" : "UNIQUE INDEX", {table_.id}));
   }
   if (strategy_ == Strategy::kCursor) {
-    CheckCursor(indexes, missing);
-    return missing;
+    CheckCursor(indexes);
+  } else {
+    CheckPending(indexes);
+    if (strategy_ == Strategy::kClaim) CheckHeld(indexes);
+    CheckWaiting(indexes);
   }
-  CheckPending(indexes, missing);
-  if (strategy_ == Strategy::kClaim) CheckHeld(indexes, missing);
-  CheckWaiting(indexes, missing);
-  return missing;
+  return std::move(findings_);
 }
 
-void IndexCheck::CheckCursor(const TableIndexes& indexes,
-                             std::vector<Missing>& missing) const {
+void IndexCheck::Need(Severity severity, std::string text, std::string remedy) {
+  findings_.push_back({severity, fmt::format("table {}", table_.name()),
+                       std::move(text), std::move(remedy)});
+}
+
+void IndexCheck::CheckCursor(const TableIndexes& indexes) {
   const std::string& transaction_id = table_.state.transaction_id;
   if (is_partitioned_) {
-    missing.push_back(
-        {Severity::kError,
+    Need(Severity::kError,
          fmt::format("has partitions, and no index makes {} unique in all of "
                      "them, by which a cursor would know how far it is",
                      table_.order),
-         "polling.strategy: claim, or source: wal"});
+         "polling.strategy: claim, or source: wal");
   } else if (!indexes.MakeUnique(table_.order)) {
-    missing.push_back({Severity::kError,
-                       fmt::format("has no unique index on {}, by which a "
-                                   "cursor knows how far it is",
-                                   table_.order),
-                       Create("UNIQUE INDEX", {table_.order})});
+    Need(Severity::kError,
+         fmt::format("has no unique index on {}, by which a "
+                     "cursor knows how far it is",
+                     table_.order),
+         Create("UNIQUE INDEX", {table_.order}));
   }
   if (!indexes.FindAllBy(transaction_id)) {
-    missing.push_back({Severity::kError,
-                       fmt::format("has no index on {}", transaction_id),
-                       Create("INDEX", {transaction_id, table_.order})});
+    Need(Severity::kError, fmt::format("has no index on {}", transaction_id),
+         Create("INDEX", {transaction_id, table_.order}));
   }
 }
 
-void IndexCheck::CheckPending(const TableIndexes& indexes,
-                              std::vector<Missing>& missing) const {
+void IndexCheck::CheckPending(const TableIndexes& indexes) {
   const RowStateOptions& state = table_.state;
   const std::string& mark =
       state.status.empty() ? state.published_at : state.status;
   if (mark.empty()) {  // rows are deleted: all that are there are pending
     if (indexes.FindAllBy(table_.order)) return;
-    missing.push_back({Severity::kError,
-                       fmt::format("has no index on {}", table_.order),
-                       Create("INDEX", {table_.order})});
+    Need(Severity::kError, fmt::format("has no index on {}", table_.order),
+         Create("INDEX", {table_.order}));
     return;
   }
   if (indexes.FindAllBy(mark)) return;
@@ -77,15 +73,13 @@ void IndexCheck::CheckPending(const TableIndexes& indexes,
       indexes.ArePartialBy({mark, "<>"})) {
     return;
   }
-  missing.push_back(
-      {Severity::kError,
+  Need(Severity::kError,
        "has no index of pending rows: each look would read the whole table",
-       Create("INDEX", {table_.order}, fmt::format(" WHERE {}", Pending()))});
+       Create("INDEX", {table_.order}, fmt::format(" WHERE {}", Pending(""))));
 }
 
 // Each claim asks which rows are held now: their aggregates wait.
-void IndexCheck::CheckHeld(const TableIndexes& indexes,
-                           std::vector<Missing>& missing) const {
+void IndexCheck::CheckHeld(const TableIndexes& indexes) {
   const RowStateOptions& state = table_.state;
   if (!state.has_lease()) return;
   const std::string& lease =
@@ -95,39 +89,28 @@ void IndexCheck::CheckHeld(const TableIndexes& indexes,
   if (state.marks_processing()) {  // then the lease is not asked for
     if (indexes.FindAllBy(state.status)) return;
     if (indexes.ArePartialBy({state.status, processing})) return;
-    held = fmt::format("{} = {}", QuoteName(state.status), processing);
+    held = Processing("");
   } else if (indexes.FindSomeBy(lease)) {
     return;
   }
-  missing.push_back(
-      {Severity::kWarning,
+  Need(Severity::kWarning,
        fmt::format("has no index on {}, by which held rows are found: each "
                    "claim reads the whole backlog",
                    lease),
-       Create("INDEX", {lease}, fmt::format(" WHERE {}", held))});
+       Create("INDEX", {lease}, fmt::format(" WHERE {}", held)));
 }
 
 // And which were refused.
-void IndexCheck::CheckWaiting(const TableIndexes& indexes,
-                              std::vector<Missing>& missing) const {
+void IndexCheck::CheckWaiting(const TableIndexes& indexes) {
   const std::string& next_attempt_at = table_.state.next_attempt_at;
   if (next_attempt_at.empty() || indexes.FindSomeBy(next_attempt_at)) return;
-  missing.push_back(
-      {Severity::kWarning,
-       fmt::format("has no index on {}, by which refused rows are found: each "
-                   "look reads the whole backlog",
-                   next_attempt_at),
-       Create(
-           "INDEX", {next_attempt_at},
-           fmt::format(" WHERE {} IS NOT NULL", QuoteName(next_attempt_at)))});
-}
-
-std::string IndexCheck::Pending() const {
-  const RowStateOptions& state = table_.state;
-  if (state.status.empty()) {
-    return fmt::format("{} IS NULL", QuoteName(state.published_at));
-  }
-  return fmt::format("{} = {}", QuoteName(state.status), quote_(state.pending));
+  Need(
+      Severity::kWarning,
+      fmt::format("has no index on {}, by which refused rows are found: each "
+                  "look reads the whole backlog",
+                  next_attempt_at),
+      Create("INDEX", {next_attempt_at},
+             fmt::format(" WHERE {} IS NOT NULL", QuoteName(next_attempt_at))));
 }
 
 // Concurrently, where the server can: not on a table with partitions.
@@ -139,8 +122,7 @@ std::string IndexCheck::Create(std::string_view kind,
     quoted.push_back(QuoteName(column));
   }
   return fmt::format("CREATE {}{} ON {} ({}){}", kind,
-                     is_partitioned_ ? "" : " CONCURRENTLY",
-                     QuoteQualifiedName(table_.name()),
+                     is_partitioned_ ? "" : " CONCURRENTLY", name_,
                      absl::StrJoin(quoted, ", "), predicate);
 }
 

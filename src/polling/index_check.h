@@ -6,7 +6,6 @@
 // Pure.
 #pragma once
 
-#include <functional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -15,47 +14,37 @@
 #include "polling/polled_table.h"
 #include "polling/polling_options.h"
 #include "polling/table_indexes.h"
+#include "polling/table_sql.h"
 
 namespace walpost {
 
-class IndexCheck {
+class IndexCheck : private TableSql {
  public:
-  struct Missing {
-    Severity severity;
-    std::string text;
-    std::string remedy;  // SQL
-  };
-  using Quote = std::function<std::string(std::string_view)>;  // a literal
+  using Strategy = PollingOptions::Strategy;
+  using TableSql::Quote;
 
   // `table` outlives this object.
-  IndexCheck(const PolledTable& table, PollingOptions::Strategy strategy,
-             bool is_partitioned, Quote quote);
+  IndexCheck(const PolledTable& table, Strategy strategy, bool is_partitioned,
+             Quote quote);
 
-  std::vector<Missing> Run(const TableIndexes& indexes) const;
+  // Once.
+  std::vector<Finding> Run(const TableIndexes& indexes);
 
  private:
-  using Strategy = PollingOptions::Strategy;
+  void CheckCursor(const TableIndexes& indexes);
+  void CheckPending(const TableIndexes& indexes);
+  void CheckHeld(const TableIndexes& indexes);
+  void CheckWaiting(const TableIndexes& indexes);
+  void Need(Severity severity, std::string text, std::string remedy);
 
-  void CheckCursor(const TableIndexes& indexes,
-                   std::vector<Missing>& missing) const;
-  void CheckPending(const TableIndexes& indexes,
-                    std::vector<Missing>& missing) const;
-  void CheckHeld(const TableIndexes& indexes,
-                 std::vector<Missing>& missing) const;
-  void CheckWaiting(const TableIndexes& indexes,
-                    std::vector<Missing>& missing) const;
-
-  // The rows that a poller looks for.
-  std::string Pending() const;
   // The statement that makes one.
   std::string Create(std::string_view kind,
                      const std::vector<std::string>& columns,
                      std::string_view predicate = "") const;
 
-  const PolledTable& table_;
   Strategy strategy_;
   bool is_partitioned_;
-  Quote quote_;
+  std::vector<Finding> findings_;
 };
 
 }  // namespace walpost

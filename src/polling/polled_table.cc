@@ -5,15 +5,6 @@
 #include "pgoutput/type_oid.h"
 
 namespace walpost {
-namespace {
-
-bool IsInteger(uint32_t type_oid) {
-  return type_oid == pgoutput::kInt2Oid || type_oid == pgoutput::kInt4Oid ||
-         type_oid == pgoutput::kInt8Oid;
-}
-
-}  // namespace
-
 absl::StatusOr<PolledTable> MakePolledTable(
     const TableOptions& options, size_t source,
     const pgoutput::RelationSchema& schema) {
@@ -36,8 +27,8 @@ absl::StatusOr<PolledTable> MakePolledTable(
         fmt::format("table {} has no column {}: correct outbox.tables.order_by",
                     table.name(), table.order));
   }
-  table.order_has_ties =
-      table.order != table.id && !IsInteger(schema.columns[*order].type_oid);
+  table.order_has_ties = table.order != table.id &&
+                         !pgoutput::IsInteger(schema.columns[*order].type_oid);
   table.timestamp = ColumnOfField(options, schema, "timestamp").value_or("");
   const auto aggregate_id = ColumnOfField(options, schema, "aggregate_id");
   if (!aggregate_id || *aggregate_id == table.id) return table;

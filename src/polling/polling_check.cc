@@ -36,11 +36,6 @@ constexpr StateColumn kStateColumns[] = {
      kTransactionIdDefinition},
 };
 
-bool IsInteger(uint32_t oid) {
-  return oid == pgoutput::kInt2Oid || oid == pgoutput::kInt4Oid ||
-         oid == pgoutput::kInt8Oid;
-}
-
 }  // namespace
 
 void PollingCheck::Add(Severity severity, std::string text,
@@ -108,7 +103,7 @@ asio::awaitable<absl::Status> PollingCheck::CheckColumns() {
 void PollingCheck::CheckOrder() {
   const pgoutput::ColumnSchema& order =
       table_.schema.columns[*table_.schema.FindColumn(table_.order)];
-  if (IsInteger(order.type_oid)) return;
+  if (pgoutput::IsInteger(order.type_oid)) return;
   if (polling_.strategy == Strategy::kCursor) {
     return Add(
         Severity::kError,
@@ -237,11 +232,16 @@ asio::awaitable<absl::Status> PollingCheck::CheckIndexes() {
   absl::StatusOr<TableIndexes> indexes =
       co_await TableIndexes::Read(connection_, sql_name_);
   if (!indexes.ok()) co_return indexes.status();
-  const IndexCheck check(
+  IndexCheck check(
       table_, polling_.strategy, is_partitioned_,
       [this](std::string_view text) { return connection_.Literal(text); });
-  for (IndexCheck::Missing& missing : check.Run(*indexes)) {
-    Add(missing.severity, std::move(missing.text), std::move(missing.remedy));
+  for (Finding& finding : check.Run(*indexes)) {
+    findings_.push_back(std::move(finding));
+  }
+  // Not by a heartbeat: published rows keep theirs.
+  for (const std::string& column :
+       {table_.state.locked_until, table_.state.next_attempt_at}) {
+    if (indexes->FindWhereSet(column)) table_.found_by.push_back(column);
   }
   co_return absl::OkStatus();
 }

@@ -6,6 +6,7 @@
 
 #include <boost/asio/awaitable.hpp>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "absl/status/statusor.h"
@@ -27,6 +28,9 @@ class PollingCheck {
 
   // Errors are of the connection or of a query, not findings.
   boost::asio::awaitable<absl::StatusOr<std::vector<Finding>>> Run();
+
+  // The table that was looked at. After a Run without errors; once.
+  PolledTable TakeTable() { return std::move(table_); }
 
  private:
   boost::asio::awaitable<absl::Status> CheckColumns();

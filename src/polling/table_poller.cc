@@ -11,7 +11,6 @@
 #include "fmt/format.h"
 #include "polling/claim_sql.h"
 #include "polling/polling_check.h"
-#include "polling/table_indexes.h"
 #include "postgres/publication.h"
 #include "postgres/sqlstate.h"
 #include "spdlog/spdlog.h"
@@ -141,7 +140,7 @@ asio::awaitable<absl::Status> TablePoller::Connect() {
   co_return absl::OkStatus();
 }
 
-asio::awaitable<absl::Status> TablePoller::Prepare() {
+asio::awaitable<absl::Status> TablePoller::CheckTable() {
   const TableOptions& options = options_.outbox.tables[options_.source];
   PollingCheck check(*connection_, options_.polling, options);
   absl::StatusOr<std::vector<Finding>> findings = co_await check.Run();
@@ -154,30 +153,23 @@ asio::awaitable<absl::Status> TablePoller::Prepare() {
     co_return absl::FailedPreconditionError(
         fmt::format("{} {}: {}", error->subject, error->text, error->remedy));
   }
-  absl::StatusOr<pgoutput::RelationSchema> schema =
-      co_await ReadTableSchema(*connection_, options.name);
-  if (!schema.ok()) co_return schema.status();
-  absl::StatusOr<PolledTable> table =
-      MakePolledTable(options, options_.source, *schema);
-  if (!table.ok()) co_return table.status();
-  table_ = *std::move(table);
+  table_ = check.TakeTable();
+  table_->source = options_.source;
+  co_return absl::OkStatus();
+}
+
+asio::awaitable<absl::Status> TablePoller::Prepare() {
+  const absl::Status checked = co_await CheckTable();
+  if (!checked.ok()) co_return checked;
+  const TableOptions& options = options_.outbox.tables[options_.source];
   absl::StatusOr<size_t> longest = co_await ReadLongestText(
       *connection_, options.name, options.state.last_error);
   if (!longest.ok()) co_return longest.status();
   table_->longest_error = *longest;
-  absl::StatusOr<TableIndexes> indexes = co_await TableIndexes::Read(
-      *connection_, QuoteQualifiedName(options.name));
-  if (!indexes.ok()) co_return indexes.status();
-  // Not by a heartbeat: published rows keep theirs.
-  const RowStateOptions& state = options.state;
-  for (const std::string& column :
-       {state.locked_until, state.next_attempt_at}) {
-    if (indexes->FindWhereSet(column)) table_->found_by.push_back(column);
-  }
   const std::vector<std::string>& references =
       outbound_.builder().routes()[options_.source].references();
   absl::StatusOr<std::unique_ptr<TableMapper>> mapper =
-      TableMapper::Create(options, *schema, references);
+      TableMapper::Create(options, table_->schema, references);
   if (!mapper.ok()) co_return mapper.status();
   mapper_ = *std::move(mapper);
   if (!options_.polling.notify.empty()) {

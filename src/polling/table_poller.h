@@ -84,7 +84,7 @@ class TablePoller {
   // puts it off; without a connection nothing does.
   virtual MonotonicTime purge_at() const = 0;
   virtual boost::asio::awaitable<absl::Status> LookAtTable() = 0;
-  // One row as ClaimSql::Gauges gives it.
+  // One row as TableSql::Gauges gives it.
   virtual std::string GaugesSql();
 
   // Calls back what is in flight when its time has come, and waits for that.
@@ -131,6 +131,7 @@ class TablePoller {
  private:
   boost::asio::awaitable<absl::Status> Session();
   boost::asio::awaitable<absl::Status> Connect();
+  boost::asio::awaitable<absl::Status> CheckTable();
   boost::asio::awaitable<absl::Status> Prepare();
   void TakeNotifications();
   std::string AggregateOf(const QueryRows& rows, size_t row) const;

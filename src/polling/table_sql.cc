@@ -16,8 +16,7 @@ std::string AgeSql(const PolledTable& table, std::string_view alias) {
   const std::string name =
       fmt::format("{}.{}", alias, QuoteName(table.timestamp));
   const uint32_t type = table.schema.columns[*column].type_oid;
-  if (type == pgoutput::kInt2Oid || type == pgoutput::kInt4Oid ||
-      type == pgoutput::kInt8Oid) {  // milliseconds
+  if (pgoutput::IsInteger(type)) {  // milliseconds
     return fmt::format("extract(epoch FROM now()) - {} / 1000.0", name);
   }
   return fmt::format("extract(epoch FROM now() - {})", name);
@@ -30,6 +29,7 @@ TableSql::TableSql(const PolledTable& table, Quote quote)
 
 std::string TableSql::Column(std::string_view alias,
                              std::string_view name) const {
+  if (alias.empty()) return QuoteName(name);
   return fmt::format("{}.{}", alias, QuoteName(name));
 }
 

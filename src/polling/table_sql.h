@@ -1,8 +1,8 @@
 // TableSql: what every statement about a polled table is made of, and how many
 // of its rows are in which state.
 //
-// An alias is that of the table in the statement; what comes back is a
-// condition or an expression about its rows.
+// An alias is that of the table in the statement, and may be empty; what comes
+// back is a condition or an expression about its rows.
 //
 // Pure: makes text and nothing else.
 #pragma once

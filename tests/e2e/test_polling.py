@@ -19,6 +19,24 @@ _EXPLAIN = ("session_preload_libraries=auto_explain",
             "auto_explain.log_timing=off")
 
 
+def _explained(database):
+    """The section `postgres` of a walpost whose statements are explained."""
+    options = " ".join(f"-c {setting}" for setting in _EXPLAIN)
+    return {"conninfo": f"{database.conninfo()} options='{options}'"}
+
+
+def _fetches(log, limit):
+    """The plans of all statements with this LIMIT."""
+    return [plan for plan in re.split(r"\n(?=\d{4}-\d\d-\d\d )", log)
+            if f"LIMIT {limit}" in plan and "(actual rows=" in plan]
+
+
+def _most_read(plan):
+    """Rows, of the step that read most."""
+    return max(int(found or removed) for found, removed in re.findall(
+        r"actual rows=(\d+)|Removed by Filter: (\d+)", plan))
+
+
 @pytest.fixture
 def polled(database):
     return PolledOutbox(database)
@@ -390,10 +408,8 @@ def test_the_fetch_reads_pending_rows_alone_beside_a_million_published(
         "'published', now() from generate_series(1, 1000000) n")
     polled.insert(1000)
     database.execute("vacuum analyze outbox")
-    explain = " ".join(f"-c {setting}" for setting in _EXPLAIN)
     relay = walpost(database, kafka, topics, **polled.sections(),
-                    postgres={"conninfo": database.conninfo() +
-                              f" options='{explain}'"}).run()
+                    postgres=_explained(database)).run()
     polled.wait_published()
     relay.stop()
     plans = own_postgres.log_tail(100_000)
@@ -441,22 +457,16 @@ def test_a_backlog_is_not_read_again_for_each_batch(
     rows, batch = 20_000, 500
     database = own_postgres.create_database()
     sections = _outbox_with_backlog(database, strategy, rows, batch)
-    explain = " ".join(f"-c {setting}" for setting in _EXPLAIN)
     relay = walpost(database, kafka, topics, **sections,
-                    postgres={"conninfo": database.conninfo() +
-                              f" options='{explain}'"}).run()
+                    postgres=_explained(database)).run()
     wait_until(lambda: relay.metric("walpost_acknowledged_records_total")
                >= rows, lambda: f"the backlog to be sent\n{relay.log()}", 60)
     relay.stop()
-    plans = re.split(r"\n(?=\d{4}-\d\d-\d\d )",
-                     own_postgres.log_tail(1_000_000))
-    batches = [plan for plan in plans
-               if f"LIMIT {batch}" in plan and "(actual rows=" in plan]
-    assert len(batches) >= rows / batch - 5, len(plans)
+    batches = _fetches(own_postgres.log_tail(1_000_000), batch)
+    assert len(batches) >= rows / batch - 5
     for plan in batches:
         assert "JIT:" not in plan, plan
-        read = re.findall(r"actual rows=(\d+)|Removed by Filter: (\d+)", plan)
-        assert max(int(a or b) for a, b in read) <= 4 * batch, plan
+        assert _most_read(plan) <= 4 * batch, plan
 
 
 def test_a_window_far_below_reads_nothing_above_it(
@@ -465,10 +475,8 @@ def test_a_window_far_below_reads_nothing_above_it(
     database = own_postgres.create_database()
     database.execute(EVENTS + "insert into events (aggregate_id, seq) select "
                      "'a', 100000 + n from generate_series(1, 20000) n")
-    explain = " ".join(f"-c {setting}" for setting in _EXPLAIN)
     relay = walpost(database, kafka, topics, **events_sections(),
-                    postgres={"conninfo": database.conninfo() +
-                              f" options='{explain}'"}).run()
+                    postgres=_explained(database)).run()
 
     def wait_sent(count):
         wait_until(lambda: relay.metric("walpost_acknowledged_records_total")
@@ -482,12 +490,10 @@ def test_a_window_far_below_reads_nothing_above_it(
     time.sleep(1)
     assert relay.stop() == 0
     plans = own_postgres.log_tail(1_000_000)[before:]
-    fetches = [plan for plan in re.split(r"\n(?=\d{4}-\d\d-\d\d )", plans)
-               if "LIMIT 500" in plan and "(actual rows=" in plan]
+    fetches = _fetches(plans, 500)
     assert fetches, plans[-3000:]
     for plan in fetches:
-        read = re.findall(r"actual rows=(\d+)|Removed by Filter: (\d+)", plan)
-        assert max(int(a or b) for a, b in read) <= 10, plan
+        assert _most_read(plan) <= 10, plan
 
 
 def test_a_row_without_an_id_lets_none_pass_one_that_is_locked(
