@@ -17,6 +17,21 @@ pkg_check_modules(jemalloc REQUIRED IMPORTED_TARGET jemalloc)
 pkg_check_modules(sqlite3 REQUIRED IMPORTED_TARGET sqlite3)
 pkg_check_modules(prometheus REQUIRED IMPORTED_TARGET prometheus-cpp-core)
 
+# Abseil is thirty small libraries: linked in, they cost neither a fifth of the
+# start nor a megabyte of memory.
+get_directory_property(imported_targets IMPORTED_TARGETS)
+list(FILTER imported_targets INCLUDE REGEX "^absl::|^yaml-cpp$")
+foreach(target ${imported_targets})
+  get_target_property(library ${target} IMPORTED_LOCATION_NONE)
+  if(library MATCHES "^(.*)\\.so")
+    set(archive ${CMAKE_MATCH_1}.a)
+    if(EXISTS ${archive})
+      set_target_properties(${target} PROPERTIES
+        IMPORTED_LOCATION_NONE ${archive} IMPORTED_SONAME_NONE "")
+    endif()
+  endif()
+endforeach()
+
 # Asio is used header-only and with exceptions only at its own edges.
 add_library(walpost_asio INTERFACE)
 target_link_libraries(walpost_asio INTERFACE Boost::headers Threads::Threads)

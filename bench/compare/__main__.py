@@ -173,6 +173,7 @@ def main():
              "seed": options.seed}, indent=1))
         dice = plan.dice(options.seed)
         with servers() as stage:
+            rate.warm_up(stage, plan.WARM_UP_S[options.level])
             for group in groups:
                 run_group(stage, group, records, progress, dice, options.level)
         failed = any(records.of(group.scenario).voids() for group in groups)

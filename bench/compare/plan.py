@@ -122,6 +122,7 @@ def _database(relays, rounds, seconds):
     ]
 
 
+WARM_UP_S = {"smoke": 3, "short": 60, "core": 90, "full": 300}
 LEVELS = {"smoke": _smoke, "short": _short, "core": _core, "full": _full}
 
 

@@ -13,7 +13,17 @@ from compare.live import Live
 
 CATCH_UP_S = 120
 SUSTAINABLE_P99_MS = 1000
+WARM_UP_RATE = 2000
 RATES = (500, 1000, 2000, 5000, 10_000, 20_000, 40_000)
+
+
+def warm_up(stage, seconds):
+    """Small requests until the broker's JVM has compiled what they need: that
+    takes minutes of CPU, which no contender's figures shall have in them.
+    """
+    row = steady(stage, "walpost", WARM_UP_RATE, warm_up_s=0, seconds=seconds)
+    print(f"warmed up: p50 {row['consumer_ms_p50']:.1f} ms at "
+          f"{WARM_UP_RATE:,}/s", flush=True)
 
 
 def steady(stage, name, rate, warm_up_s, seconds, rows_per_transaction=1,

@@ -3,7 +3,7 @@
 //   walpost_bench_produce BROKERS TOPIC_PREFIX RECORDS VALUE_BYTES
 //
 // Topic, key, header `id` and length of the value are those of the drain; at
-// most 10,000 records are in flight, which is walpost's default.
+// most 10,000 records are in flight, enough to fill the batches.
 
 #include <fmt/format.h>
 
