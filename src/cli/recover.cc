@@ -1,9 +1,7 @@
 // walpost recover: after a gap, publish what Kafka lacks and begin anew.
 #include <CLI/CLI.hpp>
 #include <boost/asio/io_context.hpp>
-#include <cstdlib>
 #include <memory>
-#include <set>
 
 #include "app/checkpoint_keeper.h"
 #include "app/slot_founder.h"
@@ -12,6 +10,7 @@
 #include "cli/require_wal.h"
 #include "cli/run_to_end.h"
 #include "cli/verbs.h"
+#include "cli/work_directory.h"
 #include "fmt/format.h"
 #include "judge/known_ids.h"
 #include "outbox/numbering.h"
@@ -42,11 +41,13 @@ absl::StatusOr<std::unique_ptr<KnownIds>> ReadKafka(const Arguments& arguments,
                                                     const Config& config,
                                                     ProgressLine& progress) {
   if (!arguments.since.empty()) return nullptr;
-  const char* temporary = std::getenv("TMPDIR");
-  std::string directory = temporary != nullptr ? temporary : "/tmp";
-  if (!arguments.work_directory.empty()) directory = arguments.work_directory;
-  return KnownIds::Read(config.kafka.brokers, config.kafka.properties,
-                        config.outbox, directory, std::ref(progress));
+  KnownIds::Options options;
+  options.conninfo = config.postgres.conninfo;
+  options.outbox = config.outbox;
+  options.brokers = config.kafka.brokers;
+  options.kafka_properties = config.kafka.properties;
+  options.directory = WorkDirectory(arguments.work_directory);
+  return KnownIds::Read(options, std::ref(progress));
 }
 
 asio::awaitable<absl::StatusOr<RecoveryRange>> FindRange(
@@ -174,7 +175,8 @@ void AddRecover(CLI::App& app, int& exit_code) {
                  "Look at all rows, not only at those of transactions after "
                  "the checkpoint");
   verb->add_option("--since", arguments->since,
-                   "Publish all rows since this time, in Kafka or not");
+                   "Publish all rows since this time (1h: an hour ago), in "
+                   "Kafka or not");
   verb->add_option("--order-by", arguments->order_by,
                    "Column that gives the order of the rows (the id)");
   verb->add_option("--work-directory", arguments->work_directory,

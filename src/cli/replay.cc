@@ -230,16 +230,19 @@ void AddReplay(CLI::App& app, int& exit_code) {
       "replay", "Publish once more what was published already");
   auto arguments = std::make_shared<Arguments>();
   arguments->config.AddTo(*verb);
+  CLI::Option* from_table = AddTableReplayOptions(*verb, arguments->table);
   verb->add_option("--from-lsn", arguments->from_lsn,
-                   "Begin with what committed at this LSN or later");
+                   "Begin with what committed at this LSN or later")
+      ->excludes(from_table);
   verb->add_option("--from-checkpoint", arguments->from_checkpoint,
-                   "Begin where this checkpoint file stands");
+                   "Begin where this checkpoint file stands")
+      ->excludes(from_table);
+  verb->add_option("--to-lsn", arguments->to_lsn,
+                   "End before this LSN (what is confirmed by now)")
+      ->excludes(from_table);
   verb->add_option("--since", arguments->since,
                    "Only what committed at this time or later; 1h: an hour "
                    "ago");
-  verb->add_option("--to-lsn", arguments->to_lsn,
-                   "End before this LSN (what is confirmed by now)");
-  AddTableReplayOptions(*verb, arguments->table);
   verb->add_option("--topic-prefix", arguments->topic_prefix,
                    "Put this before the names of the topics");
   verb->add_option("--rate", arguments->rate,

@@ -52,16 +52,23 @@ asio::awaitable<absl::StatusOr<Counts>> Publish(
 
 }  // namespace
 
-void AddTableReplayOptions(CLI::App& verb, TableReplayArguments& arguments) {
-  verb.add_flag("--from-table", arguments.from_table,
-                "Publish rows of the outbox table, not the WAL");
+CLI::Option* AddTableReplayOptions(CLI::App& verb,
+                                   TableReplayArguments& arguments) {
+  CLI::Option* from_table =
+      verb.add_flag("--from-table", arguments.from_table,
+                    "Publish rows of the outbox table, not the WAL");
   verb.add_option("--ids", arguments.ids_file,
-                  "Only the ids in this file, one a line");
+                  "Only the ids in this file, one a line")
+      ->needs(from_table);
   verb.add_option("--aggregate", arguments.aggregate,
-                  "Only rows of this aggregate_id");
-  verb.add_option("--where", arguments.where, "Only rows with this condition");
+                  "Only rows of this aggregate_id")
+      ->needs(from_table);
+  verb.add_option("--where", arguments.where, "Only rows with this condition")
+      ->needs(from_table);
   verb.add_option("--order-by", arguments.order_by,
-                  "Column that gives the order of the rows (the id)");
+                  "Column that gives the order of the rows (the id)")
+      ->needs(from_table);
+  return from_table;
 }
 
 int ReplayFromTable(const TableReplayArguments& arguments, const Config& config,

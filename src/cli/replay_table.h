@@ -8,7 +8,8 @@
 
 namespace CLI {
 class App;
-}
+class Option;
+}  // namespace CLI
 
 namespace walpost {
 
@@ -21,7 +22,9 @@ struct TableReplayArguments {
   std::string order_by;
 };
 
-void AddTableReplayOptions(CLI::App& verb, TableReplayArguments& arguments);
+// Returns the flag itself, which what is of the WAL alone excludes.
+CLI::Option* AddTableReplayOptions(CLI::App& verb,
+                                   TableReplayArguments& arguments);
 
 // What all replays share.
 struct ReplayLimits {

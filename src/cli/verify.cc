@@ -1,12 +1,12 @@
 // walpost verify: compare the outbox with what is in Kafka.
 #include <CLI/CLI.hpp>
-#include <cstdlib>
 #include <fstream>
 #include <memory>
 
 #include "cli/exit_code.h"
 #include "cli/progress_line.h"
 #include "cli/verbs.h"
+#include "cli/work_directory.h"
 #include "fmt/format.h"
 #include "judge/verifier.h"
 
@@ -39,6 +39,17 @@ absl::Status KeepTable(const std::string& table, OutboxOptions& outbox) {
       fmt::format("--table {}: outbox.tables has no such table", table));
 }
 
+ConfirmedBy ConfirmedByOf(const Config& config) {
+  using Kind = ConfirmedBy::Kind;
+  if (config.source == Source::kWal) {
+    return {Kind::kSlot, config.postgres.slot};
+  }
+  if (config.polling.strategy == PollingOptions::Strategy::kCursor) {
+    return {Kind::kCursor, config.polling.cursor_table};
+  }
+  return {Kind::kState, ""};
+}
+
 absl::StatusOr<VerifierOptions> MakeOptions(const Arguments& arguments) {
   absl::StatusOr<Config> config = arguments.config.Load();
   if (!config.ok()) return config.status();
@@ -53,13 +64,9 @@ absl::StatusOr<VerifierOptions> MakeOptions(const Arguments& arguments) {
                "note: logical messages leave no row behind, so they cannot be "
                "verified\n");
   }
-  const char* temporary = std::getenv("TMPDIR");
-  options.work_directory = temporary != nullptr ? temporary : "/tmp";
-  if (!arguments.work_directory.empty()) {
-    options.work_directory = arguments.work_directory;
-  }
+  options.work_directory = WorkDirectory(arguments.work_directory);
   options.conninfo = config->postgres.conninfo;
-  options.slot = config->postgres.slot;
+  options.confirmed_by = ConfirmedByOf(*config);
   options.brokers = config->kafka.brokers;
   options.kafka_properties = config->kafka.properties;
   options.sequence_column = arguments.sequence;
@@ -82,9 +89,8 @@ int Verify(const Arguments& arguments) {
     if (absl::IsInvalidArgument(report.status())) {
       return Fail(report.status(), kExitUsage);
     }
-    const bool kafka =
-        report.status().message().find("Kafka") != absl::string_view::npos;
-    return Fail(report.status(), kafka ? kExitKafka : kExitPostgres);
+    return Fail(report.status(),
+                verifier.failed_at_kafka() ? kExitKafka : kExitPostgres);
   }
   if (!arguments.report_file.empty()) {
     std::ofstream file(arguments.report_file);

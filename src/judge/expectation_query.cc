@@ -112,6 +112,48 @@ class Expressions {
   const std::vector<ColumnType>& columns_;
 };
 
+// A row that is older than the oldest transaction that the slot still has to
+// decode was confirmed.
+std::string ConfirmedBySlot(const std::string& slot) {
+  return fmt::format(
+      "age(xmin) > (SELECT age(catalog_xmin) FROM "
+      "pg_catalog.pg_replication_slots WHERE slot_name = {})",
+      QuotedLiteral(slot));
+}
+
+std::string ConfirmedByState(const RowStateOptions& state) {
+  if (!state.status.empty()) {
+    return fmt::format("{} = {}", QuotedName(state.status),
+                       QuotedLiteral(state.published));
+  }
+  if (state.published_at.empty()) return "false";  // it will be deleted
+  return QuotedName(state.published_at) + " IS NOT NULL";
+}
+
+// See sql/cursor.sql.
+std::string ConfirmedByCursor(const TableOptions& table,
+                              const std::string& cursor_table) {
+  return fmt::format(
+      "(SELECT {0} < c.window_from OR {0} < c.window_to AND {1} <= "
+      "c.last_place OR {1} <= c.floor_place FROM {2} AS c WHERE "
+      "c.outbox_table = {3} AND c.system_identifier = (SELECT "
+      "system_identifier::text FROM pg_catalog.pg_control_system()))",
+      QuotedName(table.state.transaction_id), QuotedName(table.order_by),
+      QuotedTableName(cursor_table), QuotedLiteral(table.name));
+}
+
+std::string Confirmed(const TableOptions& table, const ConfirmedBy& by) {
+  switch (by.kind) {
+    case ConfirmedBy::Kind::kSlot:
+      return ConfirmedBySlot(by.name);
+    case ConfirmedBy::Kind::kState:
+      return ConfirmedByState(table.state);
+    case ConfirmedBy::Kind::kCursor:
+      return ConfirmedByCursor(table, by.name);
+  }
+  return "false";
+}
+
 }  // namespace
 
 std::string QuotedLiteral(const std::string& text) {
@@ -127,7 +169,7 @@ std::string QuotedTableName(const std::string& name) {
 absl::StatusOr<ExpectationQuery> ExpectationQuery::Create(
     const TableOptions& table, const RouteOptions& route,
     const std::vector<ColumnType>& columns, const std::string& sequence_column,
-    const std::string& slot) {
+    const ConfirmedBy& confirmed_by) {
   const Expressions expressions(table, columns);
   ExpectationQuery query;
   WALPOST_ASSIGN_OR_RETURN(const std::string id,
@@ -152,14 +194,13 @@ absl::StatusOr<ExpectationQuery> ExpectationQuery::Create(
   if (!sequence_column.empty()) {
     WALPOST_ASSIGN_OR_RETURN(sequence, expressions.Column(sequence_column));
   }
-  // A row that is older than the oldest transaction that the slot still has to
-  // decode was confirmed.
   query.sql_ = fmt::format(
-      "SELECT {}, {}, {}, {}, {}, coalesce(age(xmin) > (SELECT age("
-      "catalog_xmin) FROM pg_catalog.pg_replication_slots WHERE slot_name = "
-      "{}), false)::text FROM {}",
-      id, topic, key, value, sequence, QuotedLiteral(slot),
+      "SELECT {}, {}, {}, {}, {}, coalesce({}, false)::text FROM {}", id, topic,
+      key, value, sequence, Confirmed(table, confirmed_by),
       QuotedTableName(table.name));
+  query.topics_sql_ =
+      fmt::format("SELECT DISTINCT {0} FROM {1} WHERE ({0}) IS NOT NULL", topic,
+                  QuotedTableName(table.name));
   query.lookup_sql_ =
       fmt::format("SELECT {0} FROM {1} WHERE {0} = ANY ($1::text[])", id,
                   QuotedTableName(table.name));

@@ -22,6 +22,17 @@ struct ColumnType {
   bool is_bytea = false;
 };
 
+// What tells of a row that it was confirmed, and so must be in Kafka.
+struct ConfirmedBy {
+  enum class Kind {
+    kSlot,    // source: wal
+    kState,   // the row itself says that it was published, if at all
+    kCursor,  // the row is behind the position of polling.strategy: cursor
+  };
+  Kind kind = Kind::kSlot;
+  std::string name;  // of the slot, or of the cursor's table
+};
+
 class ExpectationQuery {
  public:
   // `sequence_column` may be empty. kInvalidArgument: the table has no column
@@ -30,9 +41,11 @@ class ExpectationQuery {
   static absl::StatusOr<ExpectationQuery> Create(
       const TableOptions& table, const RouteOptions& route,
       const std::vector<ColumnType>& columns,
-      const std::string& sequence_column, const std::string& slot);
+      const std::string& sequence_column, const ConfirmedBy& confirmed_by);
 
   const std::string& sql() const { return sql_; }
+  // The topics that the rows lead to, each once.
+  const std::string& topics_sql() const { return topics_sql_; }
   // Of `ids`, a text[] as parameter $1, those that the table has.
   const std::string& lookup_sql() const { return lookup_sql_; }
   bool knows_key() const { return knows_key_; }
@@ -41,6 +54,7 @@ class ExpectationQuery {
 
  private:
   std::string sql_;
+  std::string topics_sql_;
   std::string lookup_sql_;
   bool knows_key_ = true;
   bool knows_value_ = true;

@@ -113,7 +113,8 @@ absl::Status JudgeOrder(const Evidence& evidence,
   WALPOST_RETURN_IF_ERROR(
       Count(evidence, "SELECT count(position) FROM found", with_position));
   report.order_judged_by = "not checked";
-  if (options.has_sequence) {
+  const bool has_sequence = !options.sequence_column.empty();
+  if (has_sequence) {
     report.order_judged_by = fmt::format("column {}", options.sequence_column);
   } else if (with_position > 0) {
     report.order_judged_by = "header walpost-position";
@@ -121,10 +122,9 @@ absl::Status JudgeOrder(const Evidence& evidence,
     return absl::OkStatus();
   }
   const std::string query =
-      options.has_sequence
-          ? fmt::format(kDisorder, "expected.sequence",
-                        "JOIN expected ON expected.id = found.id")
-          : fmt::format(kDisorder, "found.position", "");
+      has_sequence ? fmt::format(kDisorder, "expected.sequence",
+                                 "JOIN expected ON expected.id = found.id")
+                   : fmt::format(kDisorder, "found.position", "");
   return Find(evidence, query, true, report[FindingKind::kDisorder]);
 }
 
@@ -140,7 +140,7 @@ absl::StatusOr<Report> Judge(const Evidence& evidence,
   const Question questions[] = {
       {FindingKind::kMissing, kMissing, true},
       {FindingKind::kUnconfirmed, kUnconfirmed, false},
-      {FindingKind::kUnknown, kNotInTable, options.fail_on_not_in_table},
+      {FindingKind::kNotInTable, kNotInTable, options.fail_on_not_in_table},
       {FindingKind::kNewer, kNewer, false},
       {FindingKind::kAltered, kAltered, true},
       {FindingKind::kWrongTopic, kWrongTopic, true},

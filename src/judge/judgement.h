@@ -9,10 +9,9 @@
 namespace walpost {
 
 struct JudgementOptions {
-  // Whether the expected records carry a sequence (a column of the table).
-  // Otherwise order is judged by the header walpost-position; id order is not
+  // The column of the table that gives the expected records their sequence.
+  // Empty: order is judged by the header walpost-position; id order is not
   // commit order and is never used.
-  bool has_sequence = false;
   std::string sequence_column;
   bool fail_on_not_in_table = false;
   bool fail_on_duplicates = false;

@@ -6,6 +6,8 @@
 
 #include "base/status_macros.h"
 #include "fmt/format.h"
+#include "judge/table_reader.h"
+#include "judge/topic_prefixes.h"
 #include "judge/topic_reader.h"
 
 namespace walpost {
@@ -21,17 +23,20 @@ constexpr char kSchema[] = R"(
   BEGIN;
 )";
 
-std::string PrefixOf(const std::string& topic_template) {
-  return topic_template.substr(0, topic_template.find('{'));
-}
-
-std::set<std::string> PrefixesOf(const OutboxOptions& outbox) {
-  std::set<std::string> prefixes;
-  for (const TableOptions& table : outbox.tables) {
-    const bool own = !table.topic.empty();
-    prefixes.insert(PrefixOf(own ? table.topic : outbox.route.topic));
+// Where the configuration does not tell topics, the rows do.
+absl::StatusOr<std::set<std::string>> TopicsOfRows(
+    const KnownIds::Options& options) {
+  std::set<std::string> topics;
+  for (const TableOptions& table : options.outbox.tables) {
+    const RouteOptions& route = options.outbox.route;
+    if (!TopicTemplateOf(table, route).starts_with('{')) continue;
+    WALPOST_ASSIGN_OR_RETURN(const std::unique_ptr<TableReader> reader,
+                             TableReader::Connect(options.conninfo));
+    WALPOST_ASSIGN_OR_RETURN(std::set<std::string> found,
+                             reader->FindTopics(table, route));
+    topics.merge(found);
   }
-  return prefixes;
+  return topics;
 }
 
 absl::Status DiskError(sqlite3* database) {
@@ -44,19 +49,20 @@ absl::Status DiskError(sqlite3* database) {
 }  // namespace
 
 absl::StatusOr<std::unique_ptr<KnownIds>> KnownIds::Read(
-    const std::string& brokers,
-    const std::vector<std::pair<std::string, std::string>>& properties,
-    const OutboxOptions& outbox, const std::string& directory,
-    const Progress& progress) {
-  sqlite3_temp_directory = sqlite3_mprintf("%s", directory.c_str());
+    const Options& options, const Progress& progress) {
+  sqlite3_temp_directory = sqlite3_mprintf("%s", options.directory.c_str());
   sqlite3* database = nullptr;
   if (sqlite3_open("", &database) != SQLITE_OK) return DiskError(database);
   std::unique_ptr<KnownIds> known(new KnownIds(database));
   WALPOST_RETURN_IF_ERROR(known->Prepare());
-  WALPOST_ASSIGN_OR_RETURN(const std::unique_ptr<TopicReader> reader,
-                           TopicReader::Connect(brokers, properties));
-  WALPOST_ASSIGN_OR_RETURN(const std::set<std::string> topics,
-                           reader->FindTopics({}, PrefixesOf(outbox)));
+  WALPOST_ASSIGN_OR_RETURN(const std::set<std::string> names,
+                           TopicsOfRows(options));
+  WALPOST_ASSIGN_OR_RETURN(
+      const std::unique_ptr<TopicReader> reader,
+      TopicReader::Connect(options.brokers, options.kafka_properties));
+  WALPOST_ASSIGN_OR_RETURN(
+      const std::set<std::string> topics,
+      reader->FindTopics(names, TopicPrefixes(options.outbox)));
   uint64_t read = 0;
   WALPOST_RETURN_IF_ERROR(
       reader->Read(topics, [&](FoundRecord& record) -> absl::Status {

@@ -24,14 +24,19 @@ class KnownIds {
   using Progress =
       std::function<void(std::string_view what, uint64_t done, uint64_t all)>;
 
+  struct Options {
+    std::string conninfo;
+    OutboxOptions outbox;
+    std::string brokers;
+    std::vector<std::pair<std::string, std::string>> kafka_properties;
+    std::string directory = "/tmp";  // for the temporary file
+  };
+
   // Reads every topic that the templates may lead to: those that begin with
-  // the text before their first column. `directory` is for the temporary
-  // file. kUnavailable: no broker answers.
+  // the text before their first column, or, without such text, those that the
+  // rows in the table lead to. kUnavailable: no broker answers, or no server.
   static absl::StatusOr<std::unique_ptr<KnownIds>> Read(
-      const std::string& brokers,
-      const std::vector<std::pair<std::string, std::string>>& properties,
-      const OutboxOptions& outbox, const std::string& directory,
-      const Progress& progress);
+      const Options& options, const Progress& progress);
   ~KnownIds();
 
   absl::StatusOr<bool> Has(std::string_view id) const;

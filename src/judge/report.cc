@@ -49,10 +49,14 @@ std::string Report::ToText() const {
     }
   }
   text += fmt::format("order judged by {}\n", order_judged_by);
-  if (!is_caught_up) {
+  if (confirmed == Confirmed::kNotAll) {
     text +=
-        "the slot has not confirmed all of it: rows that may be on their way "
-        "are not judged as missing\n";
+        "not all of it was confirmed: rows that may be on their way are not "
+        "judged as missing\n";
+  } else if (confirmed == Confirmed::kNeverWill) {
+    text +=
+        "the slot does not exist: rows without a record will not come, unless "
+        "postgres.slot is wrong\n";
   }
   return text + (is_clean() ? "clean\n" : "NOT clean\n");
 }
@@ -73,7 +77,7 @@ std::string Report::ToJson() const {
   json.Key("order_judged_by");
   put_text(order_judged_by);
   json.Key("caught_up");
-  json.Bool(is_caught_up);
+  json.Bool(confirmed == Confirmed::kAll);
   json.Key("findings");
   json.StartObject();
   for (size_t i = 0; i < kFindingKinds; ++i) {

@@ -12,8 +12,8 @@ namespace walpost {
 // Kinds of findings, in the order of the report.
 enum class FindingKind {
   kMissing,      // a committed row without a record
-  kUnconfirmed,  // the same, but the slot has not confirmed it yet
-  kUnknown,      // a record of an event that was never committed, or pruned
+  kUnconfirmed,  // the same, but it was not confirmed yet
+  kNotInTable,   // a record of an event that was never committed, or pruned
   kNewer,        // a record of a row that was committed while we read
   kAltered,      // another value than the row's
   kWrongTopic,
@@ -41,10 +41,15 @@ struct Findings {
 struct Report {
   uint64_t expected = 0;
   uint64_t records = 0;
-  // "the column sequence", "the header walpost-position", or "not checked".
+  // "column X", "header walpost-position", or "not checked".
   std::string order_judged_by;
-  // Whether the slot confirmed all that the table held when it was read.
-  bool is_caught_up = false;
+  // Whether all that the table held when it was read was confirmed.
+  enum class Confirmed {
+    kAll,
+    kNotAll,     // yet: some of it may be on its way
+    kNeverWill,  // there is no slot: what has no record will not come
+  };
+  Confirmed confirmed = Confirmed::kNotAll;
   std::array<Findings, kFindingKinds> findings;
 
   Findings& operator[](FindingKind kind) {

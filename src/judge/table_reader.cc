@@ -83,13 +83,14 @@ absl::StatusOr<std::vector<ColumnType>> TableReader::Columns(
 
 absl::Status TableReader::Read(
     const TableOptions& table, const RouteOptions& route,
-    const std::string& sequence_column, const std::string& slot,
+    const std::string& sequence_column, const ConfirmedBy& confirmed_by,
     const std::function<absl::Status(const ExpectedRecord&)>& take) {
   WALPOST_ASSIGN_OR_RETURN(const std::vector<ColumnType> columns,
                            Columns(table.name));
   WALPOST_ASSIGN_OR_RETURN(
       const ExpectationQuery query,
-      ExpectationQuery::Create(table, route, columns, sequence_column, slot));
+      ExpectationQuery::Create(table, route, columns, sequence_column,
+                               confirmed_by));
   queries_.push_back(query);
   WALPOST_RETURN_IF_ERROR(
       Query("BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY").status());
@@ -121,6 +122,21 @@ absl::Status TableReader::Read(
   return Query("COMMIT").status();
 }
 
+absl::StatusOr<std::set<std::string>> TableReader::FindTopics(
+    const TableOptions& table, const RouteOptions& route) {
+  WALPOST_ASSIGN_OR_RETURN(const std::vector<ColumnType> columns,
+                           Columns(table.name));
+  WALPOST_ASSIGN_OR_RETURN(
+      const ExpectationQuery query,
+      ExpectationQuery::Create(table, route, columns, "", {}));
+  WALPOST_ASSIGN_OR_RETURN(const Result rows, Query(query.topics_sql()));
+  std::set<std::string> topics;
+  for (int row = 0; row < PQntuples(rows.get()); ++row) {
+    topics.emplace(Cell(rows.get(), row, 0));
+  }
+  return topics;
+}
+
 absl::StatusOr<std::vector<std::string>> TableReader::FindIds(
     const std::vector<std::string>& ids) {
   const std::string array = ArrayOf(ids);
@@ -142,8 +158,9 @@ absl::StatusOr<std::vector<std::string>> TableReader::FindIds(
   return found;
 }
 
-absl::StatusOr<bool> TableReader::WaitConfirmed(const std::string& slot,
-                                                int seconds) {
+absl::StatusOr<Report::Confirmed> TableReader::WaitConfirmed(
+    const std::string& slot, int seconds) {
+  using Confirmed = Report::Confirmed;
   WALPOST_ASSIGN_OR_RETURN(const Result now,
                            Query("SELECT pg_current_wal_insert_lsn()::text"));
   WALPOST_ASSIGN_OR_RETURN(const Lsn next, Lsn::Parse(Cell(now.get(), 0, 0)));
@@ -156,9 +173,9 @@ absl::StatusOr<bool> TableReader::WaitConfirmed(const std::string& slot,
       std::chrono::steady_clock::now() + std::chrono::seconds(seconds);
   for (;;) {
     WALPOST_ASSIGN_OR_RETURN(const Result rows, Query(sql));
-    if (PQntuples(rows.get()) == 0) return false;
-    if (Cell(rows.get(), 0, 0) == "true") return true;
-    if (std::chrono::steady_clock::now() >= deadline) return false;
+    if (PQntuples(rows.get()) == 0) return Confirmed::kNeverWill;
+    if (Cell(rows.get(), 0, 0) == "true") return Confirmed::kAll;
+    if (std::chrono::steady_clock::now() >= deadline) return Confirmed::kNotAll;
     std::this_thread::sleep_for(std::chrono::milliseconds(100));
   }
 }

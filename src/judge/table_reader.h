@@ -6,6 +6,7 @@
 
 #include <functional>
 #include <memory>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -13,6 +14,7 @@
 #include "absl/status/statusor.h"
 #include "judge/evidence.h"
 #include "judge/expectation_query.h"
+#include "judge/report.h"
 #include "outbox/options.h"
 
 namespace walpost {
@@ -27,16 +29,21 @@ class TableReader {
   // value lives during the call.
   absl::Status Read(
       const TableOptions& table, const RouteOptions& route,
-      const std::string& sequence_column, const std::string& slot,
+      const std::string& sequence_column, const ConfirmedBy& confirmed_by,
       const std::function<absl::Status(const ExpectedRecord&)>& take);
+
+  // The topics that the table's rows lead to.
+  absl::StatusOr<std::set<std::string>> FindTopics(const TableOptions& table,
+                                                   const RouteOptions& route);
 
   // Those of `ids` that a table read before has by now.
   absl::StatusOr<std::vector<std::string>> FindIds(
       const std::vector<std::string>& ids);
 
-  // Waits until the slot has confirmed what was committed up to now. False:
-  // not within `seconds`, or there is no such slot.
-  absl::StatusOr<bool> WaitConfirmed(const std::string& slot, int seconds);
+  // Waits until the slot has confirmed what was committed up to now, at most
+  // `seconds`.
+  absl::StatusOr<Report::Confirmed> WaitConfirmed(const std::string& slot,
+                                                  int seconds);
 
  private:
   using Result = std::unique_ptr<PGresult, decltype(&PQclear)>;

@@ -1,6 +1,5 @@
 #include "judge/topic_reader.h"
 
-#include <map>
 #include <random>
 
 #include "base/status_macros.h"
@@ -118,7 +117,7 @@ absl::StatusOr<std::set<std::string>> TopicReader::FindTopics(
     const std::string topic = metadata->topics[i].topic;
     bool wanted = names.contains(topic);
     for (const std::string& prefix : prefixes) {
-      wanted |= !prefix.empty() && topic.starts_with(prefix);
+      wanted |= topic.starts_with(prefix);
     }
     if (wanted) found.insert(topic);
   }

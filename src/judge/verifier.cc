@@ -4,6 +4,7 @@
 
 #include "base/status_macros.h"
 #include "fmt/format.h"
+#include "judge/topic_prefixes.h"
 #include "walpost/v1/envelope.pb.h"
 
 namespace walpost {
@@ -11,10 +12,6 @@ namespace {
 
 constexpr uint64_t kProgressEvery = 20'000;
 constexpr size_t kIdsPerLookup = 5'000;
-
-std::string PrefixOf(const std::string& topic_template) {
-  return topic_template.substr(0, topic_template.find('{'));
-}
 
 }  // namespace
 
@@ -26,18 +23,19 @@ absl::StatusOr<Report> Verifier::Run() {
   } else {
     WALPOST_RETURN_IF_ERROR(ReadIds());
   }
+  at_kafka_ = true;
   WALPOST_RETURN_IF_ERROR(ReadTopics());
+  at_kafka_ = false;
   progress_("comparing", 0, 0);
   WALPOST_RETURN_IF_ERROR(evidence_->Sort());
   if (options_.id_file.empty()) WALPOST_RETURN_IF_ERROR(FindNewer());
   JudgementOptions judgement;
-  judgement.has_sequence = !options_.sequence_column.empty();
   judgement.sequence_column = options_.sequence_column;
   judgement.fail_on_not_in_table =
       options_.fail_on_not_in_table || !options_.id_file.empty();
   judgement.fail_on_duplicates = options_.fail_on_duplicates;
   WALPOST_ASSIGN_OR_RETURN(Report report, Judge(*evidence_, judgement));
-  report.is_caught_up = is_caught_up_;
+  report.confirmed = confirmed_;
   return report;
 }
 
@@ -46,18 +44,29 @@ absl::Status Verifier::ReadTables() {
   for (const TableOptions& table : options_.outbox.tables) {
     WALPOST_RETURN_IF_ERROR(
         table_->Read(table, options_.outbox.route, options_.sequence_column,
-                     options_.slot, [this](const ExpectedRecord& row) {
+                     options_.confirmed_by, [this](const ExpectedRecord& row) {
                        if (row.topic) topics_.insert(*row.topic);
+                       all_rows_confirmed_ &= row.must_be_there;
                        if (++rows_ % kProgressEvery == 0) {
                          progress_("reading the table", rows_, 0);
                        }
                        return evidence_->Add(row);
                      }));
   }
+  return WaitConfirmed();
+}
+
+absl::Status Verifier::WaitConfirmed() {
+  using Confirmed = Report::Confirmed;
+  if (options_.confirmed_by.kind != ConfirmedBy::Kind::kSlot) {
+    confirmed_ = all_rows_confirmed_ ? Confirmed::kAll : Confirmed::kNotAll;
+    return absl::OkStatus();
+  }
   WALPOST_ASSIGN_OR_RETURN(
-      is_caught_up_,
-      table_->WaitConfirmed(options_.slot, options_.wait_seconds));
-  return is_caught_up_ ? evidence_->ExpectAll() : absl::OkStatus();
+      confirmed_,
+      table_->WaitConfirmed(options_.confirmed_by.name, options_.wait_seconds));
+  return confirmed_ == Confirmed::kNotAll ? absl::OkStatus()
+                                          : evidence_->ExpectAll();
 }
 
 absl::Status Verifier::ReadIds() {
@@ -73,7 +82,6 @@ absl::Status Verifier::ReadIds() {
     row.id = line;
     WALPOST_RETURN_IF_ERROR(evidence_->Add(row));
   }
-  is_caught_up_ = true;
   return absl::OkStatus();
 }
 
@@ -81,14 +89,11 @@ absl::Status Verifier::ReadTopics() {
   WALPOST_ASSIGN_OR_RETURN(
       const std::unique_ptr<TopicReader> reader,
       TopicReader::Connect(options_.brokers, options_.kafka_properties));
-  std::set<std::string> prefixes = {PrefixOf(options_.outbox.route.topic)};
-  for (const TableOptions& table : options_.outbox.tables) {
-    prefixes.insert(PrefixOf(table.topic));
-  }
   std::set<std::string> names = topics_;
   names.insert(options_.more_topics.begin(), options_.more_topics.end());
-  WALPOST_ASSIGN_OR_RETURN(const std::set<std::string> topics,
-                           reader->FindTopics(names, prefixes));
+  WALPOST_ASSIGN_OR_RETURN(
+      const std::set<std::string> topics,
+      reader->FindTopics(names, TopicPrefixes(options_.outbox)));
   return reader->Read(topics, [&](FoundRecord& record) {
     if (++records_ % kProgressEvery == 0) {
       progress_("reading Kafka", records_,

@@ -28,7 +28,7 @@ namespace walpost {
 
 struct VerifierOptions {
   std::string conninfo;
-  std::string slot;
+  ConfirmedBy confirmed_by;
   OutboxOptions outbox;
   std::string brokers;
   std::vector<std::pair<std::string, std::string>> kafka_properties;
@@ -37,7 +37,7 @@ struct VerifierOptions {
   std::set<std::string> more_topics;
   // Instead of the table: a file of ids, one in a line.
   std::string id_file;
-  int wait_seconds = 10;
+  int wait_seconds = 10;  // for the slot
   std::string work_directory = "/tmp";
   bool fail_on_not_in_table = false;
   bool fail_on_duplicates = false;
@@ -56,10 +56,14 @@ class Verifier {
   // kUnavailable: Postgres or Kafka cannot be reached.
   absl::StatusOr<Report> Run();
 
+  // Whether an error of Run is Kafka's, not Postgres'.
+  bool failed_at_kafka() const { return at_kafka_; }
+
  private:
   absl::Status ReadTables();
   absl::Status ReadIds();
   absl::Status ReadTopics();
+  absl::Status WaitConfirmed();
   absl::Status TakeRecord(FoundRecord& record);
   absl::Status FindNewer();
 
@@ -70,7 +74,9 @@ class Verifier {
   std::set<std::string> topics_;  // that rows are expected on
   uint64_t rows_ = 0;
   uint64_t records_ = 0;
-  bool is_caught_up_ = false;
+  bool all_rows_confirmed_ = true;  // as they were read
+  bool at_kafka_ = false;
+  Report::Confirmed confirmed_ = Report::Confirmed::kAll;
 };
 
 }  // namespace walpost

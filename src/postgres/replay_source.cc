@@ -12,6 +12,7 @@
 #include "fmt/format.h"
 #include "pgoutput/decoder.h"
 #include "postgres/guard_slot.h"
+#include "postgres/since.h"
 
 namespace walpost {
 
@@ -70,7 +71,7 @@ asio::awaitable<absl::Status> ReplaySource::Connect() {
   absl::StatusOr<QueryRows> rows = co_await connection_->Execute(command);
   if (!rows.ok()) co_return rows.status();
   system_identifier_ = rows->Text(0, 0);
-  range_.timeline = static_cast<uint32_t>(std::stoul(rows->Text(0, 1)));
+  range_.timeline = static_cast<uint32_t>(rows->Unsigned(0, 1));
   co_return absl::OkStatus();
 }
 
@@ -132,13 +133,9 @@ asio::awaitable<absl::StatusOr<SlotState>> ReplaySource::CopyGuardSlot() {
 }
 
 asio::awaitable<absl::Status> ReplaySource::FindSince(std::string since) {
-  // A number and a unit are a time ago.
-  const bool is_ago = since.find_first_not_of("0123456789") == since.size() - 1;
-  const std::string time = connection_->Literal(since);
-  const std::string value = is_ago ? fmt::format("(now() - {}::interval)", time)
-                                   : fmt::format("{}::timestamptz", time);
   const std::string sql = fmt::format(
-      "SELECT (extract(epoch FROM {0}) * 1000000)::bigint, {0} > now()", value);
+      "SELECT (extract(epoch FROM {0}) * 1000000)::bigint, {0} > now()",
+      SinceSql(*connection_, since));
   absl::StatusOr<QueryRows> rows = co_await connection_->Execute(sql);
   if (!rows.ok()) {
     co_return absl::InvalidArgumentError(fmt::format(

@@ -22,7 +22,6 @@
 
 #include "absl/status/status.h"
 #include "delivery/checkpoint.h"
-#include "delivery/pipeline.h"
 #include "outbox/options.h"
 #include "outbox/transaction_assembler.h"
 #include "postgres/connection.h"

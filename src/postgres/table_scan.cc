@@ -1,13 +1,14 @@
 #include "postgres/table_scan.h"
 
-#include <algorithm>
 #include <utility>
 
 #include "absl/strings/str_join.h"
 #include "base/status_macros.h"
 #include "fmt/format.h"
 #include "outbox/field_column.h"
+#include "pgoutput/type_oid.h"
 #include "postgres/publication.h"
+#include "postgres/since.h"
 #include "postgres/transaction_id_column.h"
 
 namespace walpost {
@@ -16,8 +17,6 @@ namespace asio = boost::asio;
 
 namespace {
 
-constexpr size_t kPortionBytes = size_t{4} << 20;
-constexpr size_t kMostRows = 2'000;
 constexpr char kCursor[] = "walpost_scan";
 
 }  // namespace
@@ -54,6 +53,19 @@ absl::StatusOr<std::string> TableScan::ColumnOf(
                   table_.name, field, wanted_for, field));
 }
 
+absl::StatusOr<std::string> TableScan::Since() const {
+  WALPOST_ASSIGN_OR_RETURN(const std::string column,
+                           ColumnOf("timestamp", "--since"));
+  const std::string since = SinceSql(connection_, filter_.since);
+  const auto name = ColumnOfField(table_, schema_, "timestamp");
+  const size_t index = *schema_.FindColumn(*name);
+  if (!pgoutput::IsInteger(schema_.columns[index].type_oid)) {
+    return fmt::format("{} >= {}", column, since);
+  }
+  return fmt::format("{} >= (extract(epoch FROM {}) * 1000)::bigint", column,
+                     since);
+}
+
 // A row without an id may be of any transaction.
 absl::StatusOr<std::string> TableScan::FromTransaction() const {
   const std::string& name = table_.state.transaction_id;
@@ -71,10 +83,8 @@ absl::StatusOr<std::string> TableScan::FromTransaction() const {
 absl::Status TableScan::MakeConditions() {
   std::vector<std::string> conditions;
   if (!filter_.since.empty()) {
-    WALPOST_ASSIGN_OR_RETURN(const std::string column,
-                             ColumnOf("timestamp", "--since"));
-    conditions.push_back(
-        fmt::format("{} >= {}", column, connection_.Literal(filter_.since)));
+    WALPOST_ASSIGN_OR_RETURN(const std::string since, Since());
+    conditions.push_back(since);
   }
   if (!filter_.ids.empty()) {
     WALPOST_ASSIGN_OR_RETURN(const std::string column, ColumnOf("id", "--ids"));
@@ -120,14 +130,12 @@ absl::Status TableScan::MakeConditions() {
 
 asio::awaitable<absl::StatusOr<size_t>> TableScan::Fetch() {
   rows_.reset();
-  const std::string sql = fmt::format("FETCH {} FROM {}", portion_, kCursor);
+  const std::string sql =
+      fmt::format("FETCH {} FROM {}", portion_.rows(), kCursor);
   absl::StatusOr<QueryRows> rows = co_await connection_.Execute(sql);
   if (!rows.ok()) co_return rows.status();
   rows_ = *std::move(rows);
-  const size_t size = 1 + BytesOf(*rows_, schema_.columns.size());
-  // The next portion may have larger rows: grow slowly, shrink at once.
-  const size_t fitting = rows_->size() * kPortionBytes / size;
-  portion_ = std::clamp(std::min(fitting, 2 * portion_), size_t{1}, kMostRows);
+  portion_.OnRead(rows_->size(), BytesOf(*rows_, schema_.columns.size()));
   co_return rows_->size();
 }
 
@@ -148,7 +156,7 @@ asio::awaitable<absl::StatusOr<uint64_t>> TableScan::Count() {
                   conditions_);
   absl::StatusOr<QueryRows> rows = co_await connection_.Execute(sql);
   if (!rows.ok()) co_return rows.status();
-  co_return std::stoull(rows->Text(0, 0));
+  co_return rows->Unsigned(0, 0);
 }
 
 }  // namespace walpost

@@ -17,6 +17,7 @@
 #include "pgoutput/relation_schema.h"
 #include "pgoutput/tuple.h"
 #include "postgres/connection.h"
+#include "postgres/portion.h"
 #include "postgres/table_rows.h"
 
 namespace walpost {
@@ -24,7 +25,7 @@ namespace walpost {
 // Which rows, and in what order. The fields of the outbox are meant: their
 // columns are looked up as the mapping does it.
 struct TableFilter {
-  std::string since;             // a timestamp; compared with field `timestamp`
+  std::string since;             // since.h; compared with field `timestamp`
   std::vector<std::string> ids;  // of field `id`; empty: any
   std::string aggregate_id;      // empty: any
   std::string where;             // an SQL condition
@@ -60,7 +61,10 @@ class TableScan {
   absl::StatusOr<std::string> ColumnOf(std::string_view field,
                                        std::string_view wanted_for) const;
   absl::Status MakeConditions();
+  absl::StatusOr<std::string> Since() const;
   absl::StatusOr<std::string> FromTransaction() const;
+
+  static constexpr size_t kMostRows = 2'000;
 
   Connection& connection_;
   TableOptions table_;
@@ -68,7 +72,7 @@ class TableScan {
   pgoutput::RelationSchema schema_;
   std::string conditions_;  // " WHERE ..." or nothing
   std::string order_;
-  size_t portion_ = 100;
+  Portion portion_{kMostRows};
   std::optional<QueryRows> rows_;
   RowTuple tuple_;
 };

@@ -217,3 +217,18 @@ def test_init_does_not_paper_over_a_gap(walpost, database, kafka, outbox,
     assert database.confirmed_lsn(database.name) is None
     assert relay.verb("init", "--fresh").returncode == 0
     relay.run()
+
+
+def test_recover_knows_topics_that_only_the_rows_name(
+        walpost, database, kafka, outbox, topics):
+    """The template begins with a column."""
+    relay = walpost(database, kafka, topics,
+                    route={"topic": "{aggregate_type}"}).run()
+    for number in range(10):
+        outbox.insert(topics + "order", f"order-{number}")
+    database.wait_confirmed(database.name)
+    assert relay.stop() == 0
+    outbox.insert(topics + "order", "order-10")
+    said = relay.verb("recover", "--dry-run")
+    assert said.returncode == 0, said.stderr
+    assert "11 rows looked at, 1 are not in Kafka" in said.stdout

@@ -240,7 +240,9 @@ def test_what_makes_no_sense(relay, database, outbox):
             ((), "--from-lsn"),
             (("--from-lsn", "nowhere"), "'nowhere'"),
             (("--since", "1h", "--to-lsn", "FFFF/0"), "--to-lsn FFFF/0"),
-            (("--since", "1h", "--rate", "many"), "--rate many")):
+            (("--since", "1h", "--rate", "many"), "--rate many"),
+            (("--since", "1h", "--aggregate", "key"), "--from-table"),
+            (("--from-table", "--to-lsn", "0/1"), "--from-table")):
         said = relay.verb("replay", *words)
         assert said.returncode == 2 and says in said.stderr, said.stderr
 

@@ -99,3 +99,20 @@ def test_what_makes_no_sense_is_refused(relay, kafka, topics, directory):
         said = relay.verb("replay", "--from-table", *words)
         assert said.returncode == code and says in said.stderr, said.stderr
     assert len(KafkaReader(kafka.bootstrap).read_all(topics)) == 9
+
+
+def test_since_a_time(walpost, database, kafka, outbox, topics):
+    database.execute("alter table outbox add made timestamptz default now(), "
+                     "add made_ms bigint default extract(epoch from now()) * "
+                     "1000")
+    outbox.insert("order", "old")
+    database.execute("update outbox set made = made - interval '2 hours', "
+                     "made_ms = made_ms - 7200000")
+    outbox.insert("order", "new")
+    for column in ("made", "made_ms"):
+        relay = walpost(database, kafka, topics, outbox={"tables": [
+            {"name": "public.outbox", "columns": {"timestamp": column}}]})
+        for since, rows in (("1h", 1), ("3h", 2), ("2020-01-01 00:00+00", 2)):
+            said = relay.verb("replay", "--from-table", "--since", since,
+                              "--dry-run")
+            assert said.stdout == f"{rows} rows would be replayed\n", said

@@ -221,3 +221,14 @@ def test_what_does_not_fit_is_refused(relay, database):
     assert said.returncode == 2 and "elsewhere" in said.stderr
     said = relay.verb("verify", "--ids", "/nonexistent")
     assert said.returncode == 2 and "/nonexistent" in said.stderr
+
+
+def test_without_the_slot_nothing_is_on_its_way(relay, database, outbox):
+    assert relay.stop() == 0
+    lost = outbox.insert("order", "key-1", sequence=100)
+    database.wait_slot_inactive(database.name)
+    database.execute("select pg_drop_replication_slot(%s)", (database.name,))
+    report = _report(relay, expect=1)
+    assert _counts(report) == {"missing": 1}
+    assert lost in report["findings"]["missing"]["examples"][0]
+    assert "slot does not exist" in relay.verb("verify").stdout

@@ -14,7 +14,8 @@ absl::StatusOr<ExpectationQuery> Create(const TableOptions& table,
                                         const std::string& sequence = "") {
   RouteOptions route;
   route.topic = topic;
-  return ExpectationQuery::Create(table, route, kColumns, sequence, "slot");
+  return ExpectationQuery::Create(table, route, kColumns, sequence,
+                                  {ConfirmedBy::Kind::kSlot, "slot"});
 }
 
 // Whether the SQL that is made has this piece.

@@ -106,8 +106,7 @@ TEST_F(JudgementTest, CountsRepeatsButNotAsErrors) {
   Find(Record("b"));
   Find(Record("c"));
   EXPECT_EQ(Judged(), (Counts{{"duplicates", 2}}));
-  EXPECT_EQ(Judge(*evidence_, {.has_sequence = false,
-                               .sequence_column = "",
+  EXPECT_EQ(Judge(*evidence_, {.sequence_column = "",
                                .fail_on_not_in_table = false,
                                .fail_on_duplicates = true})
                 ->is_clean(),
@@ -198,7 +197,6 @@ TEST_F(JudgementTest, JudgesOrderBySequenceWhenThereIsOne) {
   JudgementOptions options;
   EXPECT_EQ(Judged(options), Counts{});
   EXPECT_EQ(order_judged_by_, "not checked");
-  options.has_sequence = true;
   options.sequence_column = "version";
   const auto report = Judge(*evidence_, options);
   ASSERT_TRUE(report.ok());

@@ -1,0 +1,16 @@
+#pragma once
+
+#include <cstdlib>
+#include <string>
+
+namespace walpost {
+
+// Where temporary databases go: what the command line names, else $TMPDIR, else
+// /tmp.
+inline std::string WorkDirectory(const std::string& named) {
+  if (!named.empty()) return named;
+  const char* usual = std::getenv("TMPDIR");
+  return usual != nullptr ? usual : "/tmp";
+}
+
+}  // namespace walpost

@@ -1,0 +1,20 @@
+#include "judge/topic_prefixes.h"
+
+namespace walpost {
+
+const std::string& TopicTemplateOf(const TableOptions& table,
+                                   const RouteOptions& route) {
+  return table.topic.empty() ? route.topic : table.topic;
+}
+
+std::set<std::string> TopicPrefixes(const OutboxOptions& outbox) {
+  std::set<std::string> prefixes;
+  for (const TableOptions& table : outbox.tables) {
+    const std::string& topic = TopicTemplateOf(table, outbox.route);
+    prefixes.insert(topic.substr(0, topic.find('{')));
+  }
+  prefixes.erase("");
+  return prefixes;
+}
+
+}  // namespace walpost
