@@ -24,7 +24,7 @@ bool ClaimSql::keeps_retry_time() const {
          !table_.state.locked_until.empty();
 }
 
-std::string ClaimSql::Claimable(std::string_view alias, Ids held) const {
+std::string ClaimSql::Claimable(std::string_view alias, Ids waiting) const {
   const RowStateOptions& state = table_.state;
   std::string condition = Pending(alias);
   const auto add = [&condition](std::string_view column, std::string then) {
@@ -39,7 +39,8 @@ std::string ClaimSql::Claimable(std::string_view alias, Ids held) const {
   if (!state.heartbeat_at.empty() && !marks_processing()) {
     add(Column(alias, state.heartbeat_at), Now(-lease_));
   }
-  if (!held.empty()) condition += fmt::format(" AND NOT {}", In(alias, held));
+  if (!waiting.empty())
+    condition += fmt::format(" AND NOT {}", In(alias, waiting));
   return condition;
 }
 
@@ -108,7 +109,7 @@ std::string ClaimSql::PendingBeside(std::string_view alias,
 }
 
 // One SELECT per reason, so that each can use an index of its own.
-std::string ClaimSql::Blocked(Ids held) const {
+std::string ClaimSql::Blocked(Ids waiting) const {
   const RowStateOptions& state = table_.state;
   std::vector<std::string> reasons;
   const auto waits_for = [&](std::string_view column, std::string then) {
@@ -125,8 +126,8 @@ std::string ClaimSql::Blocked(Ids held) const {
   if (!state.heartbeat_at.empty() && !marks_processing()) {
     waits_for(state.heartbeat_at, Now(-lease_));
   }
-  if (!held.empty()) {
-    reasons.push_back(fmt::format("{} AND {}", Pending("b"), In("b", held)));
+  if (!waiting.empty()) {
+    reasons.push_back(fmt::format("{} AND {}", Pending("b"), In("b", waiting)));
   }
   for (std::string& reason : reasons) {
     reason =
@@ -135,17 +136,17 @@ std::string ClaimSql::Blocked(Ids held) const {
   return absl::StrJoin(reasons, "\n  UNION ALL ");
 }
 
-std::string ClaimSql::With(size_t limit, Ids held) const {
+std::string ClaimSql::With(size_t limit, Ids waiting) const {
   const std::string first = fmt::format(
       "ORDER BY {} LIMIT {} FOR UPDATE OF o SKIP LOCKED", Order("o"), limit);
-  const std::string claimable = Claimable("o", held);
+  const std::string claimable = Claimable("o", waiting);
   if (table_.aggregate.empty()) {
     return fmt::format(
         "WITH chosen AS MATERIALIZED (\n  {} FROM {} o WHERE {} "
         "{})",
         SelectKeys("o"), name_, claimable, first);
   }
-  const std::string blocked = Blocked(held);
+  const std::string blocked = Blocked(waiting);
   const auto unblocked = [&](std::string_view alias) {
     if (blocked.empty()) return std::string();
     return "\n  AND " + AggregateNotIn("blocked", TableKeys(alias));
@@ -171,7 +172,7 @@ std::string ClaimSql::With(size_t limit, Ids held) const {
   return with;
 }
 
-std::string ClaimSql::Claim(size_t limit, Ids held) const {
+std::string ClaimSql::Claim(size_t limit, Ids waiting) const {
   const RowStateOptions& state = table_.state;
   std::vector<std::string> assignments;
   if (marks_processing()) {
@@ -188,14 +189,14 @@ std::string ClaimSql::Claim(size_t limit, Ids held) const {
   return fmt::format(
       "{},\nclaimed AS (\n  UPDATE {} u SET {} FROM chosen WHERE {} = "
       "chosen.id RETURNING u.*)\nSELECT {} FROM claimed r ORDER BY {}",
-      With(limit, held), name_, absl::StrJoin(assignments, ", "),
+      With(limit, waiting), name_, absl::StrJoin(assignments, ", "),
       Column("u", table_.id), ColumnList(table_.schema, "r."), Order("r"));
 }
 
-std::string ClaimSql::Lock(size_t limit, Ids held) const {
+std::string ClaimSql::Lock(size_t limit, Ids waiting) const {
   return fmt::format(
       "{}\nSELECT {} FROM {} r JOIN chosen ON {} = chosen.id ORDER BY {}",
-      With(limit, held), ColumnList(table_.schema, "r."), name_,
+      With(limit, waiting), ColumnList(table_.schema, "r."), name_,
       Column("r", table_.id), Order("r"));
 }
 

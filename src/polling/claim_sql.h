@@ -48,11 +48,11 @@ class ClaimSql : public TableSql {
   ClaimSql(const PolledTable& table, std::chrono::milliseconds lease,
            Quote quote);
 
-  // Claims at most `limit` rows and gives their columns, in order. `held` are
-  // ids that this poller does not want yet.
-  std::string Claim(size_t limit, Ids held) const;
+  // Claims at most `limit` rows and gives their columns, in order. `waiting`
+  // are ids that this poller does not want yet.
+  std::string Claim(size_t limit, Ids waiting) const;
   // The same rows, only locked, for as long as the transaction is open.
-  std::string Lock(size_t limit, Ids held) const;
+  std::string Lock(size_t limit, Ids waiting) const;
 
   // From now on, for the length of a lease.
   std::string Renew(Ids ids) const;
@@ -70,7 +70,7 @@ class ClaimSql : public TableSql {
   bool keeps_retry_time() const;
 
  private:
-  std::string Claimable(std::string_view alias, Ids held) const;
+  std::string Claimable(std::string_view alias, Ids waiting) const;
   std::string PendingBeside(std::string_view alias,
                             std::string_view column) const;
   // What says where a row stands: of the table, or of one of our own parts.
@@ -83,9 +83,9 @@ class ClaimSql : public TableSql {
   Keys PartKeys(std::string_view alias) const;
   std::string SelectKeys(std::string_view alias) const;
   std::string StandsBefore(const Keys& earlier, const Keys& row) const;
-  std::string Blocked(Ids held) const;
+  std::string Blocked(Ids waiting) const;
   std::string AggregateNotIn(std::string_view part, const Keys& row) const;
-  std::string With(size_t limit, Ids held) const;
+  std::string With(size_t limit, Ids waiting) const;
   std::string Update(std::string_view assignments, Ids ids) const;
   bool pending_may_be_locked() const;
 

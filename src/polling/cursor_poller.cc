@@ -37,7 +37,7 @@ MonotonicTime CursorPoller::purge_at() const {
 
 std::string CursorPoller::GaugesSql() { return sql_->Gauges(position_); }
 
-asio::awaitable<absl::Status> CursorPoller::LookAtTable() {
+asio::awaitable<absl::Status> CursorPoller::BeginSession() {
   flight_.TakeFinished();
   next_at_ = MonotonicTime();
   sql_ = std::make_unique<CursorSql>(
@@ -151,7 +151,7 @@ asio::awaitable<absl::StatusOr<CursorPoller::Progress>> CursorPoller::Publish(
   std::vector<int64_t> places;
   for (size_t i = 0; i < rows.size(); ++i) {
     ids.push_back(rows.Text(i, id));
-    places.push_back(std::stoll(rows.Text(i, order)));
+    places.push_back(rows.Integer(i, order));
   }
   SendRows(rows, now, HoldUp::kAll);
   while (flight_.in_flight() > 0) {

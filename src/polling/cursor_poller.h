@@ -26,7 +26,7 @@ class CursorPoller final : public TablePoller {
                Outbound& outbound);
 
  private:
-  boost::asio::awaitable<absl::Status> LookAtTable() override;
+  boost::asio::awaitable<absl::Status> BeginSession() override;
   boost::asio::awaitable<absl::Status> Serve() override;
   MonotonicTime purge_at() const override;
   std::string GaugesSql() override;

@@ -8,7 +8,7 @@ namespace {
 
 std::optional<int64_t> Place(const QueryRows& rows, size_t column) {
   if (!rows.Get(0, column)) return std::nullopt;
-  return std::stoll(rows.Text(0, column));
+  return rows.Integer(0, column);
 }
 
 }  // namespace
@@ -17,8 +17,8 @@ CursorPosition CursorPositionFrom(const QueryRows& rows) {
   CursorPosition position;
   if (rows.size() == 0) return position;
   position.system_identifier = rows.Text(0, 0);
-  position.window_from = std::stoull(rows.Text(0, 1));
-  position.window_to = std::stoull(rows.Text(0, 2));
+  position.window_from = rows.Unsigned(0, 1);
+  position.window_to = rows.Unsigned(0, 2);
   position.last_place = Place(rows, 3);
   position.highest_place = Place(rows, 4);
   position.floor_place = Place(rows, 5);
@@ -28,8 +28,8 @@ CursorPosition CursorPositionFrom(const QueryRows& rows) {
 ServerTime ServerTimeFrom(const QueryRows& rows) {
   ServerTime time;
   time.system_identifier = rows.Text(0, 0);
-  time.xmin = std::stoull(rows.Text(0, 1));
-  time.xmax = std::stoull(rows.Text(0, 2));
+  time.xmin = rows.Unsigned(0, 1);
+  time.xmax = rows.Unsigned(0, 2);
   time.highest_foreign_place = Place(rows, 3);
   return time;
 }

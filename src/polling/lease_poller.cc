@@ -33,7 +33,7 @@ MonotonicTime LeasePoller::purge_at() const {
   return flight_.in_flight() == 0 ? MonotonicTime::max() : lease_.purge_at();
 }
 
-asio::awaitable<absl::Status> LeasePoller::LookAtTable() {
+asio::awaitable<absl::Status> LeasePoller::BeginSession() {
   const ClaimSql sql = MakeClaimSql();
   return_expired_ = sql.ReturnExpired();
   return_expired_at_ = MonotonicTime();
@@ -43,7 +43,7 @@ asio::awaitable<absl::Status> LeasePoller::LookAtTable() {
 
 asio::awaitable<absl::Status> LeasePoller::Serve() {
   for (;;) {
-    co_await Guard();
+    co_await CallBackIfDue();
     absl::Status status = co_await Settle();
     if (status.ok()) status = co_await RenewIfDue();
     if (status.ok()) status = co_await ReturnExpiredIfDue();
@@ -138,8 +138,8 @@ asio::awaitable<absl::Status> LeasePoller::ClaimIfDue() {
   const MonotonicTime sent = Clock::now();
   if (!MayClaim(sent)) co_return absl::OkStatus();
   const ClaimSql sql = MakeClaimSql();
-  const std::vector<std::string> held = memory_.Held(sent);
-  const std::string claim = sql.Claim(portion_.rows(), held);
+  const std::vector<std::string> waiting = memory_.Waiting(sent);
+  const std::string claim = sql.Claim(portion_.rows(), waiting);
   absl::StatusOr<QueryRows> rows = co_await Query(claim);
   if (!rows.ok()) co_return rows.status();
   const MonotonicTime now = Clock::now();

@@ -8,7 +8,6 @@
 
 #include "fmt/format.h"
 #include "polling/claim_sql.h"
-#include "spdlog/spdlog.h"
 
 namespace walpost {
 
@@ -25,7 +24,7 @@ MonotonicTime LockPoller::purge_at() const {
   return flight_.in_flight() == 0 ? MonotonicTime::max() : deadline_;
 }
 
-asio::awaitable<absl::Status> LockPoller::LookAtTable() {
+asio::awaitable<absl::Status> LockPoller::BeginSession() {
   // Of a transaction that is gone; its rows are whoever's.
   flight_.TakeFinished();
   next_at_ = MonotonicTime();
@@ -62,8 +61,8 @@ asio::awaitable<absl::Status> LockPoller::Batch() {
   absl::Status status = co_await Execute(begin);
   if (!status.ok()) co_return status;
   const ClaimSql sql = MakeClaimSql();
-  const std::vector<std::string> held = memory_.Held(begun);
-  const std::string lock = sql.Lock(portion_.rows(), held);
+  const std::vector<std::string> waiting = memory_.Waiting(begun);
+  const std::string lock = sql.Lock(portion_.rows(), waiting);
   absl::StatusOr<QueryRows> rows = co_await Query(lock);
   if (!rows.ok()) co_return rows.status();
   const MonotonicTime now = Clock::now();

@@ -6,10 +6,8 @@
 
 namespace walpost {
 absl::StatusOr<PolledTable> MakePolledTable(
-    const TableOptions& options, size_t source,
-    const pgoutput::RelationSchema& schema) {
+    const TableOptions& options, const pgoutput::RelationSchema& schema) {
   PolledTable table;
-  table.source = source;
   table.schema = schema;
   table.state = options.state;
   const auto id = ColumnOfField(options, schema, "id");

@@ -15,7 +15,6 @@
 namespace walpost {
 
 struct PolledTable {
-  size_t source = 0;  // index into OutboxOptions::tables
   pgoutput::RelationSchema schema;
   RowStateOptions state;
 
@@ -45,7 +44,6 @@ struct PolledTable {
 // kFailedPrecondition: the table has no id, or not the column to order by;
 // names it and the key.
 absl::StatusOr<PolledTable> MakePolledTable(
-    const TableOptions& options, size_t source,
-    const pgoutput::RelationSchema& schema);
+    const TableOptions& options, const pgoutput::RelationSchema& schema);
 
 }  // namespace walpost

@@ -91,7 +91,7 @@ asio::awaitable<absl::Status> PollingCheck::CheckColumns() {
         fmt::format("ALTER TABLE {} ADD COLUMN {} bigserial", sql_name_,
                     QuoteName(options_.order_by)));
   }
-  absl::StatusOr<PolledTable> table = MakePolledTable(options_, 0, *schema);
+  absl::StatusOr<PolledTable> table = MakePolledTable(options_, *schema);
   if (table.ok()) {
     table_ = *std::move(table);
   } else if (FirstError(findings_) == nullptr) {

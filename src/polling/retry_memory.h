@@ -41,12 +41,12 @@ class RetryMemory {
   void Forget(const std::string& id) { rows_.erase(id); }
 
   // The rows that are not to be claimed now.
-  std::vector<std::string> Held(MonotonicTime now) const {
-    std::vector<std::string> held;
+  std::vector<std::string> Waiting(MonotonicTime now) const {
+    std::vector<std::string> waiting;
     for (const auto& [id, row] : rows_) {
-      if (row.retry_at > now) held.push_back(id);
+      if (row.retry_at > now) waiting.push_back(id);
     }
-    return held;
+    return waiting;
   }
 
  private:

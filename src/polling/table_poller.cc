@@ -6,7 +6,6 @@
 #include <utility>
 
 #include "absl/container/flat_hash_set.h"
-#include "base/status_macros.h"
 #include "base/utf8.h"
 #include "fmt/format.h"
 #include "polling/claim_sql.h"
@@ -51,9 +50,8 @@ TablePoller::TablePoller(asio::any_io_executor executor, Options options,
       portion_(options_.polling.batch_size),
       executor_(executor),
       timer_(executor),
-      backoff_(Backoff::Options{}, std::random_device()()) {
-  report_.table = options_.outbox.tables[options_.source].name;
-}
+      backoff_(Backoff::Options{}, std::random_device()()),
+      gauge_(options_.outbox.tables[options_.source].name) {}
 
 asio::awaitable<void> TablePoller::Run() {
   while (!abandoned_ && !(stopping_ && flight_.empty())) {
@@ -65,11 +63,11 @@ asio::awaitable<void> TablePoller::Run() {
     trouble_ = status;
     const milliseconds wait = backoff_.Next();
     const std::string text(status.message());
-    spdlog::warn("table {}: {}; trying again in {} ms", report_.table, text,
+    spdlog::warn("table {}: {}; trying again in {} ms", report().table, text,
                  wait.count());
     const MonotonicTime again = Clock::now() + wait;
     while (Clock::now() < again) {
-      co_await Guard();
+      co_await CallBackIfDue();
       if (abandoned_ || (stopping_ && flight_.empty())) break;
       timer_.expires_at(std::min(again, purge_at()));
       co_await timer_.async_wait(kAsTuple);
@@ -104,14 +102,14 @@ asio::awaitable<absl::Status> TablePoller::Session() {
   was_ready_ = true;
   trouble_ = absl::OkStatus();
   report_at_ = Clock::now();
-  spdlog::info("table {}: polling in the order of column {}", report_.table,
+  spdlog::info("table {}: polling in the order of column {}", report().table,
                table_->order);
   status = co_await Serve();
   co_return status;
 }
 
 asio::awaitable<absl::Status> TablePoller::Connect() {
-  co_await Guard();
+  co_await CallBackIfDue();
   ConnectionOptions options;
   options.conninfo = options_.conninfo;
   options.application_name = options_.application_name;
@@ -133,9 +131,11 @@ asio::awaitable<absl::Status> TablePoller::Connect() {
   options.connect_timeout = std::max(left, milliseconds(100));
   absl::StatusOr<std::unique_ptr<Connection>> connected =
       co_await Connection::Connect(executor_, options);
-  co_await Guard();
+  co_await CallBackIfDue();
   if (!connected.ok()) co_return connected.status();
   connection_ = *std::move(connected);
+  connection_->set_deadline(
+      std::min(purge_at(), Clock::now() + kStatementTimeout));
   server_version_ = connection_->server_version();
   co_return absl::OkStatus();
 }
@@ -154,7 +154,6 @@ asio::awaitable<absl::Status> TablePoller::CheckTable() {
         fmt::format("{} {}: {}", error->subject, error->text, error->remedy));
   }
   table_ = check.TakeTable();
-  table_->source = options_.source;
   co_return absl::OkStatus();
 }
 
@@ -178,10 +177,10 @@ asio::awaitable<absl::Status> TablePoller::Prepare() {
     const absl::Status listening = co_await Execute(listen);
     if (!listening.ok()) co_return listening;
   }
-  co_return co_await LookAtTable();
+  co_return co_await BeginSession();
 }
 
-asio::awaitable<void> TablePoller::Guard() {
+asio::awaitable<void> TablePoller::CallBackIfDue() {
   if (Clock::now() < purge_at()) co_return;
   const std::string reason = "its rows cannot be held any longer";
   co_await CallBack(reason);
@@ -189,7 +188,7 @@ asio::awaitable<void> TablePoller::Guard() {
 
 asio::awaitable<void> TablePoller::CallBack(std::string reason) {
   if (flight_.in_flight() == 0) co_return;
-  spdlog::warn("table {}: calling back {} records: {}", report_.table,
+  spdlog::warn("table {}: calling back {} records: {}", report().table,
                flight_.in_flight(), reason);
   outbound_.Purge(reason);
   while (flight_.in_flight() > 0 && !abandoned_) {
@@ -236,24 +235,15 @@ asio::awaitable<absl::Status> TablePoller::ReportIfDue() {
   const std::string gauges = GaugesSql();
   absl::StatusOr<QueryRows> rows = co_await Query(gauges);
   if (!rows.ok()) co_return rows.status();
-  report_.pending = std::stoull(rows->Text(0, 0));
-  report_.failed = std::stoull(rows->Text(0, 1));
-  report_.oldest_pending.reset();
-  const auto first = rows->Get(0, 2);
-  if (!first) {
-    first_pending_.clear();
-    co_return absl::OkStatus();
-  }
-  // Without a clock in the table: since when it has been the first.
-  if (std::exchange(first_pending_, std::string(*first)) != first_pending_) {
-    first_since_ = now;
-  }
-  report_.oldest_pending =
-      std::chrono::duration_cast<milliseconds>(Clock::now() - first_since_);
+  BacklogGauge::Reading reading;
+  reading.pending = rows->Unsigned(0, 0);
+  reading.failed = rows->Unsigned(0, 1);
+  if (const auto first = rows->Get(0, 2)) reading.first = *first;
   if (rows->Get(0, 3)) {
     const double age = std::stod(rows->Text(0, 3));
-    report_.oldest_pending = milliseconds(static_cast<int64_t>(age * 1e3));
+    reading.age = milliseconds(static_cast<int64_t>(age * 1e3));
   }
+  gauge_.OnReading(reading, Clock::now());
   co_return absl::OkStatus();
 }
 
@@ -327,7 +317,7 @@ std::string TablePoller::NoteRefusal(const RowFlight::Refusal& refusal,
   row.retry_in = decision.retry_in;
   row.give_up = decision.give_up;
   spdlog::warn("table {}: row {} is refused for the {}. time: {}; {}",
-               report_.table, row.id, attempts, row.error,
+               report().table, row.id, attempts, row.error,
                row.give_up
                    ? std::string("it is failed now")
                    : fmt::format("again in {} ms", row.retry_in.count()));

@@ -22,16 +22,16 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "base/backoff.h"
-#include "delivery/polled_table_report.h"
 #include "outbox/options.h"
 #include "outbox/table_mapper.h"
+#include "polling/backlog_gauge.h"
 #include "polling/outbound.h"
 #include "polling/polled_table.h"
 #include "polling/polling_options.h"
-#include "polling/portion.h"
 #include "polling/retry_memory.h"
 #include "polling/retry_schedule.h"
 #include "postgres/connection.h"
+#include "postgres/portion.h"
 #include "postgres/table_rows.h"
 
 namespace walpost {
@@ -69,7 +69,7 @@ class TablePoller {
   bool is_standby() const { return standby_; }
   // Why it is not connected; ok while it is, or is about to be.
   const absl::Status& trouble() const { return trouble_; }
-  const PolledTableReport& report() const { return report_; }
+  const PolledTableReport& report() const { return gauge_.report(); }
   uint64_t sessions() const { return sessions_; }
   const RowFlight& flight() const { return flight_; }
   int server_version() const { return server_version_; }
@@ -83,12 +83,12 @@ class TablePoller {
   // The time at which what is in flight must be called back, unless something
   // puts it off; without a connection nothing does.
   virtual MonotonicTime purge_at() const = 0;
-  virtual boost::asio::awaitable<absl::Status> LookAtTable() = 0;
+  virtual boost::asio::awaitable<absl::Status> BeginSession() = 0;
   // One row as TableSql::Gauges gives it.
   virtual std::string GaugesSql();
 
   // Calls back what is in flight when its time has come, and waits for that.
-  boost::asio::awaitable<void> Guard();
+  boost::asio::awaitable<void> CallBackIfDue();
   boost::asio::awaitable<void> CallBack(std::string reason);
 
   boost::asio::awaitable<absl::StatusOr<QueryRows>> Query(std::string sql);
@@ -151,10 +151,8 @@ class TablePoller {
   uint64_t sessions_ = 0;
   int server_version_ = 0;
 
-  PolledTableReport report_;
+  BacklogGauge gauge_;
   MonotonicTime report_at_{};
-  std::string first_pending_;  // and since when it has been the first
-  MonotonicTime first_since_{};
 };
 
 }  // namespace walpost

@@ -16,8 +16,7 @@ asio::awaitable<absl::StatusOr<std::string>> ReadPassedSql(
   absl::StatusOr<pgoutput::RelationSchema> schema =
       co_await ReadTableSchema(connection, options.name);
   if (!schema.ok()) co_return schema.status();
-  const absl::StatusOr<PolledTable> table =
-      MakePolledTable(options, 0, *schema);
+  const absl::StatusOr<PolledTable> table = MakePolledTable(options, *schema);
   if (!table.ok()) co_return table.status();
   const CursorSql sql(*table, cursor_table, [&](std::string_view text) {
     return connection.Literal(text);

@@ -120,7 +120,6 @@ asio::awaitable<absl::StatusOr<OutboxShape>> ReadOutboxShape(
   if (!leaves.ok()) co_return leaves.status();
   for (size_t i = 0; i < leaves->size(); ++i) {
     const bool is_default = leaves->Bool(i, 1);
-    shape.has_default |= is_default;
     if (shape.has_time_partitions && leaves->Bool(i, 2)) {
       shape.past.push_back(leaves->Text(i, 0));
     } else if (is_default || !shape.has_time_partitions) {

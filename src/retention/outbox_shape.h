@@ -30,7 +30,6 @@ struct OutboxShape {
   std::vector<Leaf> leaves;
   // Partitions that lie before the limit as a whole, oldest first.
   std::vector<std::string> past;
-  bool has_default = false;
   // Makes partitions: <table>_add_partitions(integer), where there is one.
   std::string add_partitions;
 };

@@ -30,7 +30,7 @@ asio::awaitable<absl::StatusOr<uint64_t>> PartitionPruner::Add(size_t days) {
   connection_.set_deadline(Clock::now() + kStatementLimit);
   absl::StatusOr<QueryRows> rows = co_await connection_.Execute(sql);
   if (!rows.ok()) co_return rows.status();
-  co_return std::stoull(rows->Text(0, 0));
+  co_return rows->Unsigned(0, 0);
 }
 
 asio::awaitable<absl::Status> PartitionPruner::Drop(std::string partition) {

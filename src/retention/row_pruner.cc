@@ -24,8 +24,8 @@ asio::awaitable<absl::Status> RowPruner::Run(Mode mode, Counts& counts) {
   connection_.set_deadline(Clock::now() + kCountLimit);
   absl::StatusOr<QueryRows> rows = co_await connection_.Execute(sql);
   if (!rows.ok()) co_return rows.status();
-  if (mode == Mode::kDryRun) counts.deleted += std::stoull(rows->Text(0, 0));
-  counts.kept += std::stoull(rows->Text(0, 1));
+  if (mode == Mode::kDryRun) counts.deleted += rows->Unsigned(0, 0);
+  counts.kept += rows->Unsigned(0, 1);
   co_return absl::OkStatus();
 }
 
@@ -38,7 +38,7 @@ asio::awaitable<absl::Status> RowPruner::Delete(uint64_t& deleted) {
     connection_.set_deadline(Clock::now() + kBatchLimit);
     absl::StatusOr<QueryRows> rows = co_await connection_.Execute(sql);
     if (!rows.ok()) co_return rows.status();
-    const uint64_t batch = std::stoull(rows->Text(0, 0));
+    const uint64_t batch = rows->Unsigned(0, 0);
     deleted += batch;
     if (batch < options_.batch_rows) co_return absl::OkStatus();
     from = rows->Text(0, 1);

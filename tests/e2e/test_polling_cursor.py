@@ -341,3 +341,21 @@ def test_a_column_that_may_be_null_is_refused(
     assert relay.start().wait_exit() != 0
     database.execute(remedy)
     relay.run()
+
+
+def test_verify_expects_what_the_cursor_has_passed(
+        database, walpost, kafka, topics, reader):
+    database.execute(EVENTS)
+    relay = walpost(database, kafka, topics, **events_sections()).run()
+    _insert(database, 50)
+    _wait_all(database, reader, topics, relay)
+    assert relay.stop() == 0
+    _insert(database, 1)
+    said = relay.verb("verify", "--json")
+    report = json.loads(said.stdout)["findings"]
+    assert said.returncode == 0 and report["unconfirmed"]["count"] == 2
+    database.execute("update walpost_cursor set window_from = "
+                     "pg_current_xact_id(), window_to = pg_current_xact_id()")
+    said = relay.verb("verify", "--json")
+    report = json.loads(said.stdout)["findings"]
+    assert said.returncode == 1 and report["missing"]["count"] == 2

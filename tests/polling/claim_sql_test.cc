@@ -38,13 +38,12 @@ PolledTable Table(const RowStateOptions& state,
   TableOptions options;
   options.state = state;
   options.order_by = order_by;
-  const auto table =
-      MakePolledTable(options, 0,
-                      Schema({{"id", kUuidOid},
-                              {"seq", pgoutput::kInt8Oid},
-                              {"aggregate_type", kTextOid},
-                              {"aggregate_id", kTextOid},
-                              {"created_at", pgoutput::kTimestamptzOid}}));
+  const auto table = MakePolledTable(
+      options, Schema({{"id", kUuidOid},
+                       {"seq", pgoutput::kInt8Oid},
+                       {"aggregate_type", kTextOid},
+                       {"aggregate_id", kTextOid},
+                       {"created_at", pgoutput::kTimestamptzOid}}));
   EXPECT_TRUE(table.ok()) << table.status();
   return *table;
 }
@@ -79,7 +78,7 @@ TEST(PolledTableTest, AnAggregateIsWhatItsColumnsSay) {
   TableOptions options;
   options.columns.aggregate_type = {FieldSource::Kind::kConstant, "order"};
   options.columns.aggregate_id = {FieldSource::Kind::kColumn, "id"};
-  const auto alone = MakePolledTable(options, 0, Schema({{"id", kUuidOid}}));
+  const auto alone = MakePolledTable(options, Schema({{"id", kUuidOid}}));
   ASSERT_TRUE(alone.ok());
   EXPECT_THAT(alone->aggregate, IsEmpty());
 }
@@ -87,13 +86,13 @@ TEST(PolledTableTest, AnAggregateIsWhatItsColumnsSay) {
 TEST(PolledTableTest, ATableWithoutAnIdOrItsOrderIsRefusedByName) {
   TableOptions options;
   const absl::Status no_id =
-      MakePolledTable(options, 0, Schema({{"key", kUuidOid}})).status();
+      MakePolledTable(options, Schema({{"key", kUuidOid}})).status();
   EXPECT_TRUE(absl::IsFailedPrecondition(no_id));
   EXPECT_THAT(std::string(no_id.message()),
               HasSubstr("outbox.tables.columns.id"));
   options.order_by = "seq";
   const absl::Status no_order =
-      MakePolledTable(options, 0, Schema({{"id", kUuidOid}})).status();
+      MakePolledTable(options, Schema({{"id", kUuidOid}})).status();
   EXPECT_THAT(std::string(no_order.message()), HasSubstr("has no column seq"));
 }
 
@@ -198,7 +197,7 @@ TEST(ClaimSqlTest, RowsWithTheSamePlaceAreToldApartByTheirId) {
 TEST(ClaimSqlTest, ATableWithoutAggregatesIsLockedInOrderAndNoMore) {
   TableOptions options;
   options.columns.aggregate_id.kind = FieldSource::Kind::kAbsent;
-  const auto table = MakePolledTable(options, 0, Schema({{"id", kUuidOid}}));
+  const auto table = MakePolledTable(options, Schema({{"id", kUuidOid}}));
   ASSERT_TRUE(table.ok());
   EXPECT_EQ(ClaimSql(*table, seconds(1), Quote).Lock(3, {}),
             "WITH chosen AS MATERIALIZED (\n  SELECT o.\"id\" AS id, o.\"id\" "

@@ -5,9 +5,9 @@
 #include <string>
 
 #include "polling/lease.h"
-#include "polling/portion.h"
 #include "polling/retry_memory.h"
 #include "polling/retry_schedule.h"
+#include "postgres/portion.h"
 #include "support/random_seed.h"
 
 namespace walpost {
@@ -75,8 +75,8 @@ TEST(RetryMemoryTest, HoldsARowUntilItsTimeAndCountsItsRefusals) {
   memory.OnRefused("a", kNow + seconds(1));
   memory.OnRefused("a", kNow + seconds(2));
   EXPECT_EQ(memory.attempts("a"), 2u);
-  EXPECT_THAT(memory.Held(kNow + seconds(1)), ElementsAre("a"));
-  EXPECT_THAT(memory.Held(kNow + seconds(2)), IsEmpty());
+  EXPECT_THAT(memory.Waiting(kNow + seconds(1)), ElementsAre("a"));
+  EXPECT_THAT(memory.Waiting(kNow + seconds(2)), IsEmpty());
   memory.Forget("a");
   EXPECT_EQ(memory.attempts("a"), 0u);
 }

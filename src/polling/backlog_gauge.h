@@ -1,0 +1,51 @@
+// BacklogGauge: how old the first pending row of a table is, from one reading
+// to the next.
+//
+// Pure: it is told the time.
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <utility>
+
+#include "base/time.h"
+#include "delivery/polled_table_report.h"
+
+namespace walpost {
+
+class BacklogGauge {
+ public:
+  struct Reading {
+    uint64_t pending = 0;  // rows
+    uint64_t failed = 0;
+    std::optional<std::string> first;              // the first pending one
+    std::optional<std::chrono::milliseconds> age;  // of it, where a clock tells
+  };
+
+  explicit BacklogGauge(std::string table) { report_.table = std::move(table); }
+
+  // Without a clock in the table a row is as old as the first reading in which
+  // it was the first.
+  void OnReading(const Reading& reading, MonotonicTime now) {
+    if (reading.first != first_) first_since_ = now;
+    first_ = reading.first;
+    report_.pending = reading.pending;
+    report_.failed = reading.failed;
+    report_.oldest_pending.reset();
+    if (!first_) return;
+    report_.oldest_pending = reading.age.value_or(
+        std::chrono::duration_cast<std::chrono::milliseconds>(now -
+                                                              first_since_));
+  }
+
+  const PolledTableReport& report() const { return report_; }
+
+ private:
+  PolledTableReport report_;
+  std::optional<std::string> first_;
+  MonotonicTime first_since_{};
+};
+
+}  // namespace walpost
