@@ -1,3 +1,5 @@
+// Where /healthz, /readyz, /metrics and /status are served: keys `http.*` of
+// docs/configuration.md.
 #pragma once
 
 #include <chrono>

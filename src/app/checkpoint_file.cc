@@ -8,7 +8,6 @@
 #include <cstring>
 #include <filesystem>
 
-#include "base/status_macros.h"
 #include "delivery/checkpoint_codec.h"
 #include "fmt/format.h"
 

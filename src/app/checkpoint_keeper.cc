@@ -2,9 +2,11 @@
 
 #include <boost/asio/as_tuple.hpp>
 #include <boost/asio/use_awaitable.hpp>
+#include <memory>
 #include <utility>
 
 #include "app/checkpoint_file.h"
+#include "app/store_answer.h"
 #include "base/reason_code.h"
 #include "fmt/format.h"
 #include "kafka/checkpoint_topic.h"
@@ -20,34 +22,23 @@ using Clock = std::chrono::steady_clock;
 
 namespace {
 
-using Loaded = absl::StatusOr<std::optional<Checkpoint>>;
-
 constexpr auto kAsTuple = asio::as_tuple(asio::use_awaitable);
 constexpr std::chrono::seconds kLoadLimit{30};
 // How often we look whether a busy store has answered.
 constexpr std::chrono::milliseconds kBusyInterval{20};
 
-// Outlives the wait, for a callback that comes too late.
-struct Answer {
-  explicit Answer(asio::any_io_executor executor) : arrived(executor) {}
-  asio::steady_timer arrived;
-  std::optional<Loaded> loaded;
-};
+using Loaded = StoreAnswer::Loaded;
 
-asio::awaitable<Loaded> LoadUntil(asio::any_io_executor executor,
-                                  CheckpointStore& store,
-                                  MonotonicTime deadline) {
-  const auto answer = std::make_shared<Answer>(executor);
-  answer->arrived.expires_at(deadline);
-  store.Load([answer](Loaded loaded) {
-    answer->loaded = std::move(loaded);
-    answer->arrived.cancel();
-  });
-  if (!answer->loaded) co_await answer->arrived.async_wait(kAsTuple);
-  if (answer->loaded) co_return *std::move(answer->loaded);
-  co_return absl::UnavailableError(
-      fmt::format("{} did not give its checkpoint within {} s", store.Name(),
-                  kLoadLimit.count()));
+std::shared_ptr<StoreAnswer> AskToLoad(asio::any_io_executor executor,
+                                       CheckpointStore& store) {
+  auto answer = std::make_shared<StoreAnswer>(executor);
+  store.Load([answer](Loaded loaded) { answer->Arrive(std::move(loaded)); });
+  return answer;
+}
+
+absl::Status NoAnswer(const CheckpointStore& store) {
+  return absl::UnavailableError(fmt::format("{} did not answer within {} s",
+                                            store.Name(), kLoadLimit.count()));
 }
 
 std::unique_ptr<CheckpointStore> MakeStore(asio::any_io_executor executor,
@@ -100,7 +91,15 @@ asio::awaitable<absl::Status> CheckpointKeeper::Load() {
     busy_timer_.expires_after(kBusyInterval);
     co_await busy_timer_.async_wait(kAsTuple);
   }
-  Loaded loaded = co_await LoadUntil(executor_, *store_, deadline);
+  if (writer_.is_busy()) co_return NoAnswer(*store_);
+  // One that was too slow before is still at it: stores take one call at a
+  // time.
+  if (asked_ == nullptr) asked_ = AskToLoad(executor_, *store_);
+  const std::shared_ptr<StoreAnswer> answer = asked_;
+  co_await answer->WaitUntil(deadline);
+  if (!answer->loaded()) co_return NoAnswer(*store_);
+  asked_.reset();
+  Loaded loaded = *answer->loaded();
   const absl::Status& status = loaded.status();
   if (absl::IsDataLoss(status)) {
     const std::string text(status.message());
@@ -168,8 +167,10 @@ asio::awaitable<Loaded> LoadCheckpoint(asio::any_io_executor executor,
                                        const Config& config) {
   const std::unique_ptr<CheckpointStore> store = MakeStore(executor, config);
   if (store == nullptr) co_return std::nullopt;
-  const MonotonicTime deadline = Clock::now() + kLoadLimit;
-  co_return co_await LoadUntil(executor, *store, deadline);
+  const std::shared_ptr<StoreAnswer> answer = AskToLoad(executor, *store);
+  co_await answer->WaitUntil(Clock::now() + kLoadLimit);
+  if (!answer->loaded()) co_return NoAnswer(*store);
+  co_return *answer->loaded();
 }
 
 asio::awaitable<absl::Status> StoreCheckpoint(asio::any_io_executor executor,
@@ -177,18 +178,14 @@ asio::awaitable<absl::Status> StoreCheckpoint(asio::any_io_executor executor,
                                               Checkpoint checkpoint) {
   const std::unique_ptr<CheckpointStore> store = MakeStore(executor, config);
   if (store == nullptr) co_return absl::OkStatus();
-  const auto answer = std::make_shared<Answer>(executor);
-  answer->arrived.expires_after(kLoadLimit);
+  const auto answer = std::make_shared<StoreAnswer>(executor);
   checkpoint.written_at = WallNow();
-  std::optional<absl::Status> saved;
-  store->Replace(checkpoint, [answer, &saved](absl::Status status) {
-    saved = std::move(status);
-    answer->arrived.cancel();
+  store->Replace(checkpoint, [answer](absl::Status status) {
+    answer->Arrive(status.ok() ? Loaded(std::nullopt) : Loaded(status));
   });
-  if (!saved) co_await answer->arrived.async_wait(kAsTuple);
-  if (saved) co_return *saved;
-  co_return absl::UnavailableError(fmt::format(
-      "{} did not answer within {} s", store->Name(), kLoadLimit.count()));
+  co_await answer->WaitUntil(Clock::now() + kLoadLimit);
+  if (!answer->loaded()) co_return NoAnswer(*store);
+  co_return answer->loaded()->status();
 }
 
 }  // namespace walpost

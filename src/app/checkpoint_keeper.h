@@ -22,6 +22,8 @@
 
 namespace walpost {
 
+class StoreAnswer;
+
 class CheckpointKeeper {
  public:
   // `pipeline` outlives this object. `on_saved`: the writer's.
@@ -63,6 +65,7 @@ class CheckpointKeeper {
   std::unique_ptr<CheckpointStore> store_;  // nullptr: none
   CheckpointWriter writer_;
   std::optional<Checkpoint> loaded_;
+  std::shared_ptr<StoreAnswer> asked_;  // a load that is under way
   boost::asio::steady_timer busy_timer_;
 };
 

@@ -98,10 +98,8 @@ void PollingRelay::MakePollers() {
 }
 
 absl::Status PollingRelay::StartProducer() {
-  ProducerOptions options = config_.kafka;
-  options.max_records = config_.window.max_records;
   WALPOST_ASSIGN_OR_RETURN(producer_,
-                           Producer::Create(executor_, options, outbound_,
+                           Producer::Create(executor_, config_.kafka, outbound_,
                                             [this] { WakePollers(); }));
   outbound_.SetSink(producer_.get());
   return absl::OkStatus();
@@ -113,7 +111,9 @@ asio::awaitable<absl::Status> PollingRelay::Run() {
   }
   absl::Status hopeless;
   while (!shutdown_deadline_ && hopeless.ok()) {
-    if (outbound_.failure()) co_await ReplaceProducer();
+    if (outbound_.failure() || producer_ == nullptr) {
+      co_await ReplaceProducer();
+    }
     NoteBrokers();
     state_log_.Update(Diagnose(Signs()), Clock::now());
     hopeless = Hopeless();
@@ -129,9 +129,11 @@ asio::awaitable<absl::Status> PollingRelay::Run() {
 // What a poller calls back must not arrive later; otherwise what is on its way
 // may still.
 asio::awaitable<void> PollingRelay::ReplaceProducer() {
-  const std::string reason(outbound_.failure()->message());
   const bool is_purge = outbound_.purge_wanted();
-  spdlog::warn("replacing the Kafka producer: {}", reason);
+  if (outbound_.failure()) {
+    spdlog::warn("replacing the Kafka producer: {}",
+                 std::string(outbound_.failure()->message()));
+  }
   MonotonicTime deadline = Clock::now();
   // Well within what is left of a lease when it is called back.
   if (!is_purge) {
@@ -139,7 +141,7 @@ asio::awaitable<void> PollingRelay::ReplaceProducer() {
         std::min<milliseconds>(kProducerGrace, config_.polling.lease / 12);
   }
   outbound_.SetSink(nullptr);
-  co_await producer_->Close(deadline);
+  if (producer_ != nullptr) co_await producer_->Close(deadline);
   producer_.reset();
   ++rewinds_;
   WakePollers();

@@ -5,7 +5,6 @@
 
 #include "base/time.h"
 #include "delivery/pipeline.h"
-#include "fmt/format.h"
 #include "spdlog/spdlog.h"
 
 namespace walpost {

@@ -67,11 +67,9 @@ Relay::Relay(asio::any_io_executor executor, const Config& config,
       progress_log_(Clock::now()) {}
 
 absl::Status Relay::StartProducer() {
-  ProducerOptions options = config_.kafka;
-  options.max_records = config_.window.max_records;
-  WALPOST_ASSIGN_OR_RETURN(
-      producer_,
-      Producer::Create(executor_, options, pipeline_, [this] { OnDrained(); }));
+  WALPOST_ASSIGN_OR_RETURN(producer_,
+                           Producer::Create(executor_, config_.kafka, pipeline_,
+                                            [this] { OnDrained(); }));
   pipeline_.SetSink(producer_.get());
   return absl::OkStatus();
 }
@@ -83,16 +81,18 @@ asio::awaitable<absl::Status> Relay::Run() {
   absl::Status status;
   bool founded = !config_.postgres.initial_snapshot;
   while (!shutdown_deadline_) {
-    status = absl::OkStatus();
-    if (!founded) status = co_await TakeInitialSnapshot(executor_, config_);
-    founded = status.ok();
-    if (founded) status = co_await Session();
+    status = producer_ == nullptr ? StartProducer() : absl::OkStatus();
+    if (status.ok() && !founded) {
+      status = co_await TakeInitialSnapshot(executor_, config_);
+      founded = status.ok();
+    }
+    if (status.ok()) status = co_await Session();
     if (shutdown_deadline_) break;
     if (IsHopeless(status)) break;
     if (pipeline_.sink_failure()) status = *pipeline_.sink_failure();
     if (pipeline_.sink_failure() || absl::IsAborted(status)) {
       NoteFailure(status);
-      co_await ReplaceProducer(status);
+      co_await GiveUpProducer(status);
     }
     if (poison_watch_.is_poison()) {
       co_await WaitForOperator(status);
@@ -118,6 +118,10 @@ asio::awaitable<absl::Status> Relay::Session() {
   status = co_await source_.Open();
   if (!status.ok()) co_return status;
   side_session_.SetReference(source_.findings());
+  for (const Finding& finding : source_.findings()) {
+    if (finding.severity != Severity::kWarning || sessions_ > 0) continue;
+    spdlog::warn("{} {}: {}", finding.subject, finding.text, finding.remedy);
+  }
   checkpoints_.Begin(source_.system_identifier(), source_.timeline(),
                      source_.birth());
   ++sessions_;
@@ -156,8 +160,8 @@ void Relay::NoteFailure(const absl::Status& status) {
 }
 
 // After a failure of the producer, what is on its way may still arrive. When it
-// is the source that has moved on, nothing more must.
-asio::awaitable<void> Relay::ReplaceProducer(absl::Status reason) {
+// is the source that has moved on, nothing more must. Run makes the next one.
+asio::awaitable<void> Relay::GiveUpProducer(absl::Status reason) {
   spdlog::warn("replacing the Kafka producer: {}",
                std::string(reason.message()));
   MonotonicTime deadline = Clock::now();
@@ -168,8 +172,6 @@ asio::awaitable<void> Relay::ReplaceProducer(absl::Status reason) {
   } else {
     pipeline_.Rewind();
   }
-  const absl::Status status = StartProducer();
-  if (!status.ok()) spdlog::error("{}", std::string(status.message()));
 }
 
 asio::awaitable<void> Relay::CloseProducer(MonotonicTime deadline) {
@@ -236,8 +238,10 @@ void Relay::OnSlotReport(const SlotReport& report) {
     guard_keeper_.OnReport(report, wal_budget_.limit_bytes());
   }
   const WalBudget::Level before =
-      std::exchange(wal_level_, wal_budget_.level());
-  if (wal_level_ == before || wal_level_ == WalBudget::Level::kFine) return;
+      std::exchange(wal_budget_level_, wal_budget_.level());
+  if (wal_budget_level_ == before ||
+      wal_budget_level_ == WalBudget::Level::kFine)
+    return;
   spdlog::warn("Postgres keeps {} MiB of WAL for slot {}; the limit is {} MiB",
                wal_budget_.retained_bytes() >> 20, config_.postgres.slot,
                wal_budget_.limit_bytes() >> 20);
@@ -245,12 +249,13 @@ void Relay::OnSlotReport(const SlotReport& report) {
 
 asio::awaitable<void> Relay::Watch() {
   while (!ended_) {
+    NoteAcknowledgements();
+    // Before the retry, which forgets why something is held.
+    state_log_.Update(Diagnose(Signs()), Clock::now());
     if (pipeline_.held()) pipeline_.RetryHeld();
     if (pipeline_.sink_failure()) source_.Abandon();
     PokeCheckpoints();
     source_.OnProgress();
-    NoteAcknowledgements();
-    state_log_.Update(Diagnose(Signs()), Clock::now());
     progress_log_.Tick(Clock::now(), pipeline_);
     watch_timer_.expires_after(kWatchInterval);
     co_await watch_timer_.async_wait(kAsTuple);

@@ -67,7 +67,7 @@ class Relay {
 
   boost::asio::awaitable<absl::Status> Session();
   void PokeCheckpoints();
-  boost::asio::awaitable<void> ReplaceProducer(absl::Status reason);
+  boost::asio::awaitable<void> GiveUpProducer(absl::Status reason);
   boost::asio::awaitable<void> WaitBeforeNextSession(absl::Status reason);
   boost::asio::awaitable<void> WaitForOperator(absl::Status poison);
   boost::asio::awaitable<void> CloseProducer(MonotonicTime deadline);
@@ -106,7 +106,7 @@ class Relay {
 
   std::optional<SlotReport> slot_report_;
   WalBudget wal_budget_;
-  WalBudget::Level wal_level_ = WalBudget::Level::kFine;
+  WalBudget::Level wal_budget_level_ = WalBudget::Level::kFine;
   StateLog state_log_;
   uint64_t acknowledged_before_ = 0;
   Position oldest_position_;  // of what is in flight, and since when

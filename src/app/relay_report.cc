@@ -37,12 +37,14 @@ RelaySigns Relay::Signs() const {
   signs.has_streamed = has_streamed_;
   signs.is_streaming = source_.is_open();
   signs.server_silent_for = source_.silence();
+  signs.server_held_back_for = source_.held_back_for();
+  signs.server_held_back_by = source_.held_back_by();
   signs.brokers_were_reached = kafka_was_reached_;
   signs.brokers_unreachable_for = since(brokers_seen_at_);
   signs.unacknowledged_for = since(oldest_since_);
   if (producer_ != nullptr) signs.homeless_topic = producer_->homeless_topic();
   checkpoints_.AddTo(signs);
-  signs.wal_level = wal_budget_.level();
+  signs.wal_budget_level = wal_budget_.level();
   signs.retained_wal_bytes = wal_budget_.retained_bytes();
   signs.wal_budget_bytes = wal_budget_.limit_bytes();
   return signs;

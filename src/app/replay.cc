@@ -23,15 +23,6 @@ constexpr milliseconds kWatchInterval{100};
 // Brokers that acknowledge nothing for so long are given up.
 constexpr std::chrono::seconds kSilenceLimit{60};
 
-std::vector<std::vector<std::string>> ReferencesOf(
-    const RecordBuilder& builder) {
-  std::vector<std::vector<std::string>> references;
-  for (const Route& route : builder.routes()) {
-    references.push_back(route.references());
-  }
-  return references;
-}
-
 }  // namespace
 
 absl::StatusOr<std::unique_ptr<Replay>> Replay::Create(
@@ -49,7 +40,7 @@ Replay::Replay(asio::any_io_executor executor, const Config& config,
       options_(std::move(options)),
       builder_(std::move(builder)),
       source_(executor, config.postgres, config.outbox,
-              ReferencesOf(*builder_)),
+              ReferencesOf(builder_->routes())),
       shutdown_watch_(executor, config.postgres.conninfo,
                       "walpost:replay:side"),
       rate_(options_.per_second),
@@ -89,7 +80,6 @@ absl::Status Replay::StartProducer() {
   pipeline_->Resume(source_.range().from, Position());
   ProducerOptions kafka = config_.kafka;
   kafka.client_id += "-replay";
-  kafka.max_records = config_.window.max_records;
   WALPOST_ASSIGN_OR_RETURN(
       producer_,
       Producer::Create(executor_, kafka, *pipeline_, [this] { OnDrained(); }));

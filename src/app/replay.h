@@ -37,7 +37,8 @@ class Replay final : private ReplayTaker {
     std::string topic_prefix;
     uint64_t per_second = 0;  // most records; 0: no limit
     bool dry_run = false;     // counts, and produces nothing
-    // Called often: bytes of WAL that are done, and all of them.
+    // Called often: records sent, and of the bytes of WAL those that are done
+    // and all.
     std::function<void(uint64_t records, uint64_t done, uint64_t all)> progress;
   };
   struct Result {

@@ -4,7 +4,6 @@
 #include <boost/asio/use_awaitable.hpp>
 #include <memory>
 
-#include "fmt/format.h"
 #include "spdlog/spdlog.h"
 
 namespace walpost {

@@ -36,7 +36,7 @@ asio::awaitable<absl::Status> SlotFounder::Connect() {
   absl::StatusOr<QueryRows> rows = co_await connection_->Execute(identify);
   if (!rows.ok()) co_return rows.status();
   system_identifier_ = rows->Text(0, 0);
-  timeline_ = static_cast<uint32_t>(std::stoul(rows->Text(0, 1)));
+  timeline_ = static_cast<uint32_t>(rows->Unsigned(0, 1));
   absl::StatusOr<std::optional<SlotState>> slot =
       co_await FindSlot(*connection_, config_.postgres.slot);
   if (!slot.ok()) co_return slot.status();
@@ -58,9 +58,8 @@ asio::awaitable<absl::StatusOr<RecoveryServer>> SlotFounder::LookAtServer() {
   RecoveryServer server;
   server.system_identifier = system_identifier_;
   server.timeline = timeline_;
-  server.started_at =
-      WallTime(std::chrono::microseconds(std::stoll(rows->Text(0, 0))));
-  server.next_transaction = std::stoull(rows->Text(0, 1));
+  server.started_at = WallTime(std::chrono::microseconds(rows->Integer(0, 0)));
+  server.next_transaction = rows->Unsigned(0, 1);
   server.wal_end = Lsn::Parse(rows->Text(0, 2)).value_or(Lsn());
   co_return server;
 }

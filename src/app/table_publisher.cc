@@ -32,11 +32,9 @@ absl::StatusOr<std::unique_ptr<TablePublisher>> TablePublisher::Create(
   std::unique_ptr<TablePublisher> publisher(new TablePublisher(
       executor, config, std::move(options), std::move(builder)));
   if (publisher->options_.dry_run) return publisher;
-  ProducerOptions kafka = config.kafka;
-  kafka.max_records = config.window.max_records;
   WALPOST_ASSIGN_OR_RETURN(
       publisher->producer_,
-      Producer::Create(executor, kafka, publisher->pipeline_,
+      Producer::Create(executor, config.kafka, publisher->pipeline_,
                        [raw = publisher.get()] { raw->timer_.cancel(); }));
   publisher->pipeline_.SetSink(publisher->producer_.get());
   return publisher;

@@ -25,6 +25,9 @@ inline constexpr char kReasonTableUnsuitable[] = "table_unsuitable";
 inline constexpr char kReasonRecordTooLarge[] = "record_too_large";
 inline constexpr char kReasonRecordRefused[] = "record_refused";
 
+// Of the source.
+inline constexpr char kReasonPublicationMissing[] = "publication_missing";
+
 // Of the resume point; the names of gaps are in delivery/continuity.h.
 inline constexpr char kReasonCheckpointUnreadable[] = "checkpoint_unreadable";
 inline constexpr char kReasonCheckpointOfAnotherSlot[] =

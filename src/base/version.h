@@ -1,3 +1,4 @@
+// The version of this binary.
 #pragma once
 
 #include <string_view>

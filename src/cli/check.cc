@@ -180,22 +180,20 @@ int Check(const ConfigArguments& arguments) {
   const auto routes = Route::CreateAll(config->outbox);
   if (!routes.ok()) return Fail(routes.status(), kExitUsage);
 
-  const bool postgres_error =
-      Print(RunCheckPostgres(*config, *routes), "Postgres");
+  bool failed = Print(RunCheckPostgres(*config, *routes), "Postgres");
   if (config->source == Source::kWal) {
-    Print(CheckStore(config->checkpoint), "checkpoint");
+    failed |= Print(CheckStore(config->checkpoint), "checkpoint");
   }
   if (config->postgres.failover) {
-    Print(RunCheckStandbys(*config), "standbys");
+    failed |= Print(RunCheckStandbys(*config), "standbys");
   }
   if (config->retention.enabled()) {
-    Print(RunCheckRetention(*config), "retention");
+    failed |= Print(RunCheckRetention(*config), "retention");
   }
-  const bool kafka_error =
-      Print(CheckCluster(config->kafka, TopicPrefixes(*config, *routes),
-                         kKafkaTimeout),
-            "Kafka");
-  return postgres_error || kafka_error ? kExitFindings : kExitOk;
+  failed |= Print(CheckCluster(config->kafka, TopicPrefixes(*config, *routes),
+                               kKafkaTimeout),
+                  "Kafka");
+  return failed ? kExitFindings : kExitOk;
 }
 
 }  // namespace

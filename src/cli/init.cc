@@ -73,7 +73,7 @@ class Initializer {
     absl::StatusOr<bool> exists = co_await Exists(query);
     if (!exists.ok()) co_return exists.status();
     if (!*exists) {
-      absl::StatusOr<std::string> sql = TableSql(config_, table);
+      absl::StatusOr<std::string> sql = OutboxTableSql(config_, table);
       if (!sql.ok()) co_return sql.status();
       absl::Status made = co_await Execute(*sql);
       if (!made.ok()) co_return made;
@@ -182,8 +182,18 @@ class Initializer {
     if (!system.ok()) co_return system.status();
     const std::string identifier = system->Text(0, 0);
     const BirthRecord record{name, (*slot)->confirmed_flush_lsn, identifier};
-    co_return co_await WriteBirthRecord(*connection_,
-                                        config_.postgres.publication, record);
+    const std::string& publication = config_.postgres.publication;
+    const absl::Status written =
+        co_await WriteBirthRecord(*connection_, publication, record);
+    if (!absl::IsFailedPrecondition(written)) co_return written;
+    absl::StatusOr<std::string> sql =
+        co_await BirthRecordSql(*connection_, publication, record);
+    if (!sql.ok()) co_return sql.status();
+    co_return absl::FailedPreconditionError(fmt::format(
+        "slot {} is there, but not on record, for this role does not own "
+        "publication {}: a slot that is dropped would not be noticed. As the "
+        "owner run: {};",
+        name, publication, *sql));
   }
 
   const Config& config_;
@@ -195,7 +205,7 @@ class Initializer {
 absl::Status PrintSql(const Config& config, SlotFailover failover) {
   for (const TableOptions& table : config.outbox.tables) {
     WALPOST_ASSIGN_OR_RETURN(const std::string sql,
-                             TableSql(config, table.name));
+                             OutboxTableSql(config, table.name));
     fmt::print("{}\n", sql);
     if (!WantsNotifyTrigger(config)) continue;
     WALPOST_ASSIGN_OR_RETURN(const std::string trigger,

@@ -45,8 +45,8 @@ absl::StatusOr<std::string> ForTable(std::string_view sql,
 
 }  // namespace
 
-absl::StatusOr<std::string> TableSql(const Config& config,
-                                     const std::string& table) {
+absl::StatusOr<std::string> OutboxTableSql(const Config& config,
+                                           const std::string& table) {
   if (config.source == Source::kPolling) {
     return ForTable(kSql_outbox_polling, table);
   }

@@ -10,8 +10,8 @@ namespace walpost {
 
 // Makes an outbox table: for its source, and with the index that retention
 // needs. kFailedPrecondition: its name needs quotes, and the files know none.
-absl::StatusOr<std::string> TableSql(const Config& config,
-                                     const std::string& table);
+absl::StatusOr<std::string> OutboxTableSql(const Config& config,
+                                           const std::string& table);
 
 // Whether a table is to wake the poller, and what makes it do so. May be run
 // again.

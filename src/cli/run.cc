@@ -4,6 +4,8 @@
 #include <boost/asio/detached.hpp>
 #include <boost/asio/io_context.hpp>
 #include <boost/asio/signal_set.hpp>
+#include <boost/asio/steady_timer.hpp>
+#include <chrono>
 #include <csignal>
 #include <functional>
 #include <memory>
@@ -43,11 +45,21 @@ void SetUpLog(LogLevel level) {
   }
 }
 
-// The first signal asks for a clean end, the second ends at once.
+// After shutdown_timeout, for the last words to both ends.
+constexpr std::chrono::seconds kEndGrace{3};
+
+// The first signal asks for a clean end, the second ends at once; so does the
+// first when the end does not come in time, because something that cannot be
+// interrupted waits for a server. Nothing is lost by it: what is not confirmed
+// comes again.
 class SignalHandler {
  public:
-  SignalHandler(asio::io_context& io, std::function<void()> shutdown)
-      : signals_(io, SIGINT, SIGTERM), shutdown_(std::move(shutdown)) {
+  SignalHandler(asio::io_context& io, std::chrono::milliseconds timeout,
+                std::function<void()> shutdown)
+      : signals_(io, SIGINT, SIGTERM),
+        last_resort_(io),
+        timeout_(timeout + kEndGrace),
+        shutdown_(std::move(shutdown)) {
     Wait();
   }
 
@@ -59,12 +71,21 @@ class SignalHandler {
       if (error) return;
       if (asked_) std::_Exit(128 + signal);
       asked_ = true;
+      last_resort_.expires_after(timeout_);
+      last_resort_.async_wait([this](boost::system::error_code stopped) {
+        if (stopped) return;
+        spdlog::warn("it takes longer than {} ms to end: leaving at once",
+                     timeout_.count());
+        std::_Exit(kExitOk);
+      });
       shutdown_();
       Wait();
     });
   }
 
   asio::signal_set signals_;
+  asio::steady_timer last_resort_;
+  std::chrono::milliseconds timeout_;
   std::function<void()> shutdown_;
   bool asked_ = false;
 };
@@ -92,7 +113,8 @@ int RunRelay(const Config& config) {
                                     ? kExitUsage
                                     : kExitKafka);
   }
-  SignalHandler signals(io, [&relay] { (*relay)->Shutdown(); });
+  SignalHandler signals(io, config.shutdown_timeout,
+                        [&relay] { (*relay)->Shutdown(); });
   RetentionKeeper retention(io.get_executor(), config, [&relay] {
     const RelayState state = (*relay)->Status().state;
     return state == RelayState::kStreaming || state == RelayState::kCatchingUp;

@@ -30,22 +30,13 @@ using Clock = std::chrono::steady_clock;
 constexpr std::chrono::seconds kFeedbackInterval{1};
 constexpr std::chrono::seconds kSlotCreationLimit{60};
 
-std::vector<std::vector<std::string>> ReferencesOf(
-    const RecordBuilder& builder) {
-  std::vector<std::vector<std::string>> references;
-  for (const Route& route : builder.routes()) {
-    references.push_back(route.references());
-  }
-  return references;
-}
-
 class Tail {
  public:
   Tail(const Config& config, std::unique_ptr<RecordBuilder> builder,
        uint64_t count)
       : config_(config),
         builder_(std::move(builder)),
-        assembler_(config.outbox, ReferencesOf(*builder_)),
+        assembler_(config.outbox, ReferencesOf(builder_->routes())),
         left_(count) {}
 
   asio::awaitable<absl::Status> Run(asio::any_io_executor executor) {

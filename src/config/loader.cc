@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "absl/strings/numbers.h"
 #include "base/status_macros.h"
 #include "config/conninfo.h"
 #include "config/overrides.h"
@@ -19,6 +20,7 @@ using std::chrono::milliseconds;
 using std::chrono::minutes;
 using std::chrono::seconds;
 
+constexpr int kMostStatisticsMillis = 5'000;
 constexpr size_t kMostRecords = size_t{1} << 20;
 constexpr size_t kLeastBytes = size_t{64} << 10;
 constexpr size_t kMostBytes = size_t{4} << 30;
@@ -174,6 +176,17 @@ void ReadValue(Section section, ValueFormat& format) {
 void ReadKafka(Section section, ProducerOptions& kafka) {
   section.Read("brokers", kafka.brokers);
   section.ReadMap("properties", kafka.properties);
+  for (const auto& [name, value] : kafka.properties) {
+    int interval = 0;
+    if (name != "statistics.interval.ms") continue;
+    if (!absl::SimpleAtoi(value, &interval) || interval < 1 ||
+        interval > kMostStatisticsMillis) {
+      section.Fail("properties",
+                   fmt::format("{}: walpost sees from the statistics whether "
+                               "brokers are reachable: 1 to {}",
+                               name, kMostStatisticsMillis));
+    }
+  }
   section.Done();
 }
 
@@ -291,6 +304,7 @@ Config ReadConfig(Section root) {
   root.Done();
   CheckPollingSource(root, config);
   config.kafka.client_id = "walpost-" + config.postgres.slot;
+  config.kafka.max_records = config.window.max_records;
   return config;
 }
 

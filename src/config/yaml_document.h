@@ -1,3 +1,4 @@
+// Reading YAML with nothing passed over.
 #pragma once
 
 #include <string>

@@ -7,10 +7,6 @@ namespace {
 
 using Kind = Continuity::Kind;
 
-constexpr char kRecover[] =
-    "stop walpost, run walpost recover --dry-run to see what is missing, then "
-    "walpost recover";
-
 // "committed after 0/1234" or, when that is not known, "committed since".
 std::string Missing(const KnownSource& known, std::optional<Lsn> until) {
   const std::string from =
@@ -64,7 +60,7 @@ Continuity AfterPromotion(const KnownSource& known,
   }
   if (known.by == KnownSource::By::kCheckpoint && stands > known.confirmed) {
     return Gap(
-        "slot_advanced",
+        kGapSlotAdvanced,
         fmt::format("{}, and its slot {} stands at {}, but nothing was "
                     "confirmed after {}: somebody else advanced it. "
                     "{}; {}",

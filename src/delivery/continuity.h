@@ -11,8 +11,7 @@
 //   slot_lost          invalidated: the WAL that it needed was removed
 //   slot_not_kept      a promotion, and the slot there is not the one we had
 //   slot_advanced      somebody else moved or re-created it
-//   server_behind      restored from a backup: its WAL ends before our last
-//   word
+//   server_behind      restored from a backup: its WAL ends before our word
 //
 // The names are reason codes (base/reason_code.h). Pure.
 #pragma once
@@ -32,6 +31,11 @@ inline constexpr char kGapSlotLost[] = "slot_lost";
 inline constexpr char kGapSlotNotKept[] = "slot_not_kept";
 inline constexpr char kGapSlotAdvanced[] = "slot_advanced";
 inline constexpr char kGapServerBehind[] = "server_behind";
+
+// What an operator does about a gap.
+inline constexpr char kRecover[] =
+    "stop walpost, run walpost recover --dry-run to see what is missing, then "
+    "walpost recover";
 
 // What is known from before.
 struct KnownSource {

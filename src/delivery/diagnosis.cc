@@ -122,6 +122,12 @@ Diagnosis Diagnose(const RelaySigns& signs) {
         "walsender of slot {} frozen, or the network cut?",
         Seconds(signs.server_silent_for), signs.slot));
   }
+  if (signs.server_held_back_for > kStuckAfter) {
+    return Stuck(fmt::format(
+        "Postgres sends nothing before its standbys have it: {}. Bring that "
+        "standby back, or take its slot out of synchronized_standby_slots",
+        signs.server_held_back_by));
+  }
   if (signs.brokers_unreachable_for > kStuckAfter ||
       signs.unacknowledged_for > kStuckAfter) {
     return OfBrokers(signs);
@@ -129,7 +135,7 @@ Diagnosis Diagnose(const RelaySigns& signs) {
   if (!signs.is_streaming || !signs.brokers_were_reached) {
     return {RelayState::kStarting, ""};
   }
-  if (signs.wal_level == WalBudget::Level::kAtRisk) {
+  if (signs.wal_budget_level == WalBudget::Level::kAtRisk) {
     return {RelayState::kAtRisk,
             fmt::format("Postgres keeps {} MiB of WAL for slot {}, of {} MiB "
                         "that it may: find out what holds walpost up, or raise "

@@ -3,9 +3,10 @@
 // Pure: the relay gathers the signs a few times a second and asks. The order
 // of the questions is the order of what an operator should look at first.
 //
-//   told to end?  an event that stops all?  no stream?  rows that are not
-//   published?  a silent walsender?
-//   brokers out of reach, or not acknowledging?  the slot at risk?  behind?
+//   told to end?  an event that stops all, or that Kafka does not take now?
+//   no stream?  rows that are not published?  no checkpoint?  a walsender that
+//   is silent, or waits?  brokers out of reach, or not acknowledging?  the slot
+//   at risk?  behind?
 #pragma once
 
 #include <chrono>
@@ -42,6 +43,9 @@ struct RelaySigns {
   bool is_streaming = false;
 
   std::chrono::milliseconds server_silent_for{0};  // although asked
+  // By standbys that the server waits for; in its own words.
+  std::chrono::milliseconds server_held_back_for{0};
+  std::string server_held_back_by;
   bool brokers_were_reached = false;
   std::chrono::milliseconds brokers_unreachable_for{0};
   std::chrono::milliseconds unacknowledged_for{0};  // the oldest in flight
@@ -51,7 +55,7 @@ struct RelaySigns {
   std::chrono::milliseconds checkpoint_failing_for{0};
   std::string checkpoint_trouble;
 
-  WalBudget::Level wal_level = WalBudget::Level::kFine;
+  WalBudget::Level wal_budget_level = WalBudget::Level::kFine;
   uint64_t retained_wal_bytes = 0;
   uint64_t wal_budget_bytes = 0;
 };

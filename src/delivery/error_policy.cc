@@ -27,7 +27,10 @@ constexpr SqlstateRow kSqlstates[] = {
       "check user, password and pg_hba.conf; a replication "
       "connection needs a line for the database itself"}},
     {"3D000", {kOperator, "create the database or correct dbname"}},
-    {"42501", {kOperator, "grant the role REPLICATION (sql/role.sql)"}},
+    {"42501",
+     {kOperator,
+      "the role lacks a right: run needs REPLICATION (sql/role.sql), init to "
+      "own the tables and the publication"}},
     {"42704", {kOperator, "create what is missing with walpost init"}},
     {"42", {kOperator, ""}},
     {"0A000", {kOperator, ""}},

@@ -6,6 +6,7 @@
 //   kUnavailable         passes by itself: reconnect or retry, with backoff
 //   kAborted             the producer is spent: replace it and rewind
 //   kInvalidArgument     this record cannot be delivered: stop before it
+//   kResourceExhausted   no room just now: offer it again after a report
 //   kFailedPrecondition  an operator must act first
 //   kDataLoss            the stream is damaged: reconnect; for an operator
 //                        when it happens again at the same place

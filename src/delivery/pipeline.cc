@@ -1,8 +1,15 @@
 #include "delivery/pipeline.h"
 
-#include "fmt/format.h"
+#include <algorithm>
+
+#include "base/utf8.h"
 
 namespace walpost {
+namespace {
+
+constexpr size_t kLongestId = 200;  // bytes, of what is said about an event
+
+}  // namespace
 
 Pipeline::Pipeline(std::unique_ptr<RecordBuilder> builder,
                    AcknowledgementWindow::Options window)
@@ -12,6 +19,7 @@ void Pipeline::Rewind() {
   resume_filter_.Add(window_.Clear());
   sink_failure_.reset();
   held_.reset();
+  one_at_a_time_ = false;
   // The stream comes to that event again, after those given up before it.
   stoppage_.reset();
   ++counters_.rewinds;
@@ -21,6 +29,7 @@ void Pipeline::StartOver() {
   Rewind();
   window_ = AcknowledgementWindow(window_options_);
   resume_filter_ = ResumeFilter();
+  suspects_.reset();
   refused_position_.reset();
 }
 
@@ -29,6 +38,11 @@ Pipeline::Offer Pipeline::OnEvent(const Event& event) {
   if (PassOver(event)) return Offer::kTaken;
   if (refused_position_ && event.position >= *refused_position_) {
     return Stop(event, refusal_);
+  }
+  one_at_a_time_ = IsSuspect(event);
+  if (one_at_a_time_ && !window_.empty()) {
+    --counters_.events;  // it will be offered again
+    return Offer::kHold;
   }
   absl::StatusOr<Record> record = builder_->Build(event, timeline_);
   if (!record.ok()) return Stop(event, record.status());
@@ -44,6 +58,11 @@ Pipeline::Offer Pipeline::OnUndeliverable(const Event& event,
 void Pipeline::OnTransactionEnd(Lsn end_lsn) {
   ++counters_.transactions;
   window_.AddBoundary(end_lsn);
+}
+
+bool Pipeline::IsSuspect(const Event& event) {
+  if (suspects_ && event.position > suspects_->last) suspects_.reset();
+  return suspects_ && suspects_->Has(event.position);
 }
 
 bool Pipeline::PassOver(const Event& event) {
@@ -83,8 +102,9 @@ Pipeline::Offer Pipeline::Produce(const Event& event, const Record& record) {
 }
 
 Pipeline::Offer Pipeline::Stop(const Event& event, absl::Status reason) {
-  stoppage_ = Stoppage{event.position, std::string(event.id.value_or("")),
-                       std::move(reason)};
+  stoppage_ =
+      Stoppage{event.position, ValidUtf8(event.id.value_or(""), kLongestId),
+               std::move(reason)};
   return Offer::kHold;
 }
 
@@ -100,14 +120,22 @@ void Pipeline::OnNotDelivered(Sequence sequence, const absl::Status& error) {
   ++counters_.not_delivered;
   const InFlightRecord* record = window_.Find(sequence);
   if (record == nullptr) return;
+  if (absl::IsInvalidArgument(error)) OnRefused(record->position, error);
   // One refused record takes its whole batch, and in order, whatever came
   // behind it: the sink is of no use any more.
-  if (absl::IsInvalidArgument(error) &&
-      (!refused_position_ || record->position < *refused_position_)) {
-    refused_position_ = record->position;
-    refusal_ = error;
-  }
   if (!sink_failure_) sink_failure_ = error;
+}
+
+void Pipeline::OnRefused(const Position& position, const absl::Status& error) {
+  if (one_at_a_time_ && suspects_ && suspects_->Has(position)) {
+    refused_position_ = position;
+    refusal_ = error;
+  } else if (!suspects_) {
+    suspects_ = Suspects{position, position};
+  } else {
+    suspects_->first = std::min(suspects_->first, position);
+    suspects_->last = std::max(suspects_->last, position);
+  }
 }
 
 void Pipeline::OnSinkFailed(const absl::Status& error) {

@@ -88,7 +88,7 @@ class Pipeline final : public RecordReports {
   // Whether the next event has a chance of being taken.
   bool CanTake() const {
     return sink_ != nullptr && !stoppage_ && !sink_failure_ && !held_ &&
-           window_.HasRoom();
+           window_.HasRoom() && (!one_at_a_time_ || window_.empty());
   }
   Offer OnEvent(const Event& event);
   Offer OnUndeliverable(const Event& event, const absl::Status& reason);
@@ -128,6 +128,18 @@ class Pipeline final : public RecordReports {
   const LatencyHistogram& latency() const { return latency_; }
 
  private:
+  // From the first to the last of the records that were refused together. The
+  // broker answers for a whole batch, and does not always mean all of it.
+  struct Suspects {
+    Position first;
+    Position last;
+    bool Has(const Position& position) const {
+      return first <= position && position <= last;
+    }
+  };
+
+  bool IsSuspect(const Event& event);
+  void OnRefused(const Position& position, const absl::Status& error);
   bool PassOver(const Event& event);
   Offer Produce(const Event& event, const Record& record);
   Offer Stop(const Event& event, absl::Status reason);
@@ -139,8 +151,10 @@ class Pipeline final : public RecordReports {
   RecordSink* sink_ = nullptr;
   uint32_t timeline_ = 0;
 
-  // A broker refused the record at this position: after the rewind the flow
-  // stops before it.
+  // After the rewind suspects go out one at a time. The one that is refused
+  // alone is at refused_position_: the flow stops before it.
+  std::optional<Suspects> suspects_;
+  bool one_at_a_time_ = false;
   std::optional<Position> refused_position_;
   absl::Status refusal_;
 

@@ -4,7 +4,6 @@
 
 #include <array>
 #include <boost/asio/as_tuple.hpp>
-#include <boost/asio/post.hpp>
 #include <boost/asio/use_awaitable.hpp>
 
 #include "base/status_macros.h"

@@ -15,7 +15,7 @@ struct ProducerOptions {
   std::vector<std::pair<std::string, std::string>> properties;
   std::string client_id = "walpost";
   // Most records that are ever in flight: the acknowledgement window.
-  size_t max_records = 10'000;
+  size_t max_records = 2'000;
 };
 
 }  // namespace walpost

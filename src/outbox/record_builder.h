@@ -7,8 +7,8 @@
 //              walpost-position; the mark, when there is one
 //   timestamp  the event's
 //
-// One for all sources; owned by the Pipeline. Reuses its buffers: in steady
-// state it allocates nothing.
+// One for all sources; owned by whoever sends (Pipeline, Outbound). Reuses its
+// buffers: in steady state it allocates nothing.
 #pragma once
 
 #include <memory>

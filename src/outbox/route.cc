@@ -37,4 +37,11 @@ absl::StatusOr<std::vector<Route>> Route::CreateAll(
   return routes;
 }
 
+std::vector<std::vector<std::string>> ReferencesOf(
+    std::span<const Route> routes) {
+  std::vector<std::vector<std::string>> references;
+  for (const Route& route : routes) references.push_back(route.references());
+  return references;
+}
+
 }  // namespace walpost

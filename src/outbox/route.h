@@ -2,6 +2,7 @@
 // the topic template and the headers made from columns.
 #pragma once
 
+#include <span>
 #include <string>
 #include <utility>
 #include <vector>
@@ -44,5 +45,9 @@ class Route {
   std::vector<Header> headers_;
   bool position_header_ = true;
 };
+
+// Of each route, in their order.
+std::vector<std::vector<std::string>> ReferencesOf(
+    std::span<const Route> routes);
 
 }  // namespace walpost

@@ -8,8 +8,9 @@
 //                      under a lease that has ended)
 //   without `status`   while `published_at` is null
 //
-// Only `source: polling` and `prune` look at this; the WAL source reads
-// inserts, whatever becomes of the row.
+// `source: polling` and `prune` look at this. The WAL source reads inserts,
+// whatever becomes of the row: of it only `transaction_id` is looked at, by
+// checkpoints and `recover`.
 #pragma once
 
 #include <string>

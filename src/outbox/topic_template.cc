@@ -7,6 +7,7 @@
 #include "absl/strings/str_split.h"
 #include "base/reason_code.h"
 #include "base/status_macros.h"
+#include "base/utf8.h"
 #include "fmt/format.h"
 
 namespace walpost {
@@ -38,9 +39,8 @@ absl::Status ValidateTopicName(std::string_view topic) {
   return Undeliverable(
       kReasonTopicIllegal,
       fmt::format("'{}' is no topic name that Kafka accepts (1 to {} of a-z "
-                  "A-Z 0-9 . _ "
-                  "-, not '.' or '..')",
-                  topic.substr(0, 2 * kLongestTopicName), kLongestTopicName));
+                  "A-Z 0-9 . _ -, not '.' or '..')",
+                  ValidUtf8(topic, 2 * kLongestTopicName), kLongestTopicName));
 }
 
 absl::StatusOr<TopicTemplate> TopicTemplate::Parse(std::string_view text) {

@@ -1,7 +1,6 @@
 #include "outbox/transaction_assembler.h"
 
 #include "base/reason_code.h"
-#include "base/status_macros.h"
 #include "fmt/format.h"
 
 namespace walpost {

@@ -70,6 +70,15 @@ class TransactionAssembler {
   // relation that was never described, ...).
   absl::Status Apply(const pgoutput::Message& message, Step& step);
 
+  // What the columns of each table last gave. The assembler of the next
+  // connection is to remember it, or a field that is lost in between would not
+  // be missed.
+  using MappedFields = std::vector<std::vector<std::string_view>>;
+  const MappedFields& mapped_fields() const { return mapped_fields_; }
+  void Remember(const MappedFields& fields) {
+    if (!fields.empty()) mapped_fields_ = fields;
+  }
+
   bool in_transaction() const { return in_transaction_; }
   const Skipped& skipped() const { return skipped_; }
 
@@ -97,8 +106,7 @@ class TransactionAssembler {
   std::vector<std::vector<std::string>> references_;
   MessageMapper message_mapper_;
   absl::flat_hash_map<uint32_t, Relation> relations_;
-  // Per table, what its columns last gave.
-  std::vector<std::vector<std::string_view>> mapped_fields_;
+  MappedFields mapped_fields_;
 
   bool in_transaction_ = false;
   pgoutput::Begin transaction_;

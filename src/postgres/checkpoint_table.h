@@ -24,7 +24,7 @@ class CheckpointTable final : public CheckpointStore {
   // A callback that has not come does not come any more.
   ~CheckpointTable() override;
 
-  // Both answer within 20 s.
+  // Both answer within 40 s.
   void Load(Loaded done) override;
   // Durable as synchronous_commit = on means it, whatever the default is.
   void Save(const Checkpoint& checkpoint, Saved done) override;

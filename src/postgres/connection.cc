@@ -1,9 +1,9 @@
 #include "postgres/connection.h"
 
+#include <cstdlib>
 #include <cstring>
 
 #include "fmt/format.h"
-#include "fmt/ranges.h"
 #include "postgres/sqlstate.h"
 
 namespace walpost {
@@ -77,6 +77,14 @@ std::optional<std::string_view> QueryRows::Get(size_t row,
 
 std::string QueryRows::Text(size_t row, size_t column) const {
   return std::string(Get(row, column).value_or(""));
+}
+
+uint64_t QueryRows::Unsigned(size_t row, size_t column) const {
+  return std::strtoull(Text(row, column).c_str(), nullptr, 10);
+}
+
+int64_t QueryRows::Integer(size_t row, size_t column) const {
+  return std::strtoll(Text(row, column).c_str(), nullptr, 10);
 }
 
 Connection::Connection(asio::any_io_executor executor, PGconn* connection)
@@ -234,15 +242,14 @@ asio::awaitable<absl::Status> Connection::StartCopyBoth(std::string command) {
 }
 
 void Connection::OnNotice(void* self, const PGresult* notice) {
-  const char* severity =
-      PQresultErrorField(notice, PG_DIAG_SEVERITY_NONLOCALIZED);
-  const char* message = PQresultErrorField(notice, PG_DIAG_MESSAGE_PRIMARY);
-  if (severity == nullptr || message == nullptr) return;
-  if (std::strcmp(severity, "WARNING") != 0) return;
-  static_cast<Connection*>(self)->warning_ = message;
+  const auto field = [notice](int code) -> std::string {
+    const char* text = PQresultErrorField(notice, code);
+    return text == nullptr ? "" : text;
+  };
+  if (field(PG_DIAG_SEVERITY_NONLOCALIZED) != "WARNING") return;
+  static_cast<Connection*>(self)->warning_ =
+      Warning{field(PG_DIAG_SQLSTATE), field(PG_DIAG_MESSAGE_PRIMARY)};
 }
-
-std::string Connection::TakeWarning() { return std::exchange(warning_, {}); }
 
 std::string Connection::Literal(std::string_view text) {
   char* quoted = PQescapeLiteral(connection_.get(), text.data(), text.size());

@@ -17,6 +17,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "absl/status/status.h"
@@ -39,6 +40,9 @@ class QueryRows {
   bool Bool(size_t row, size_t column) const {
     return Text(row, column) == "t";
   }
+  // NULL, and what is no number, give 0.
+  uint64_t Unsigned(size_t row, size_t column) const;
+  int64_t Integer(size_t row, size_t column) const;
 
  private:
   std::unique_ptr<PGresult, decltype(&PQclear)> result_;
@@ -84,9 +88,14 @@ class Connection {
   PGconn* raw() { return connection_.get(); }
   SocketWaiter& waiter() { return waiter_; }
 
-  // The last WARNING that the server sent beside the results since it was
-  // last taken; empty when there was none.
-  std::string TakeWarning();
+  // The last WARNING that came beside the results since it was last taken.
+  struct Warning {
+    std::string sqlstate;
+    std::string text;
+  };
+  std::optional<Warning> TakeWarning() {
+    return std::exchange(warning_, std::nullopt);
+  }
 
   // A text as an SQL literal, quotes included.
   std::string Literal(std::string_view text);
@@ -103,7 +112,7 @@ class Connection {
   std::unique_ptr<PGconn, decltype(&PQfinish)> connection_;
   SocketWaiter waiter_;
   std::optional<MonotonicTime> deadline_;
-  std::string warning_;
+  std::optional<Warning> warning_;
 };
 
 }  // namespace walpost

@@ -2,6 +2,7 @@
 
 #include <charconv>
 
+#include "delivery/continuity.h"
 #include "fmt/format.h"
 #include "postgres/failover_check.h"
 #include "postgres/publication.h"
@@ -191,8 +192,7 @@ asio::awaitable<absl::Status> Preflight::CheckSlot() {
         fmt::format("is lost: the server removed WAL that it needed. Events "
                     "committed after {} may be missing in Kafka",
                     slot->confirmed_flush_lsn.ToString()),
-        "drop the slot, make a new one, and publish the difference from the "
-        "outbox table");
+        kRecover);
   } else if (slot->wal_status == "unreserved") {
     Add(Severity::kWarning, subject,
         "is about to be lost: it is over max_slot_wal_keep_size",

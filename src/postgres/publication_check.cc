@@ -23,6 +23,7 @@ void PublicationCheck::Add(Severity severity, std::string subject,
 asio::awaitable<absl::StatusOr<std::vector<Finding>>> PublicationCheck::Run() {
   absl::Status status = co_await CheckPublication();
   if (status.ok()) status = co_await CheckTables();
+  if (status.ok() && publication_exists_) status = co_await CheckOtherTables();
   if (!status.ok()) co_return status;
   co_return findings_;
 }
@@ -61,6 +62,29 @@ asio::awaitable<absl::Status> PublicationCheck::CheckPublication() {
   } else {
     Add(Severity::kOk, subject, "publishes inserts");
   }
+  co_return absl::OkStatus();
+}
+
+// Their rows come, too, and go nowhere.
+asio::awaitable<absl::Status> PublicationCheck::CheckOtherTables() {
+  std::string ours;
+  for (const TableOptions& table : outbox_.tables) {
+    ours += fmt::format("{}{}", ours.empty() ? "" : ", ",
+                        connection_.Literal(table.name));
+  }
+  const std::string sql = fmt::format(
+      "SELECT count(*), min(schemaname || '.' || tablename) FROM "
+      "pg_catalog.pg_publication_tables WHERE pubname = {} AND schemaname || "
+      "'.' || tablename <> ALL (ARRAY[{}]::text[])",
+      connection_.Literal(options_.publication), ours);
+  absl::StatusOr<QueryRows> rows = co_await connection_.Execute(sql);
+  if (!rows.ok()) co_return rows.status();
+  if (!rows->Get(0, 1)) co_return absl::OkStatus();
+  Add(Severity::kWarning, fmt::format("publication {}", options_.publication),
+      fmt::format("has tables that are not in outbox.tables ({}, {} among "
+                  "them): their rows are confirmed and not published",
+                  rows->Text(0, 0), rows->Text(0, 1)),
+      "list the table in outbox.tables, or take it out of the publication");
   co_return absl::OkStatus();
 }
 
@@ -167,8 +191,7 @@ asio::awaitable<absl::Status> PublicationCheck::CheckColumns(
   schema.name = table.name.substr(table.name.find('.') + 1);
   for (size_t row = 0; row < rows->size(); ++row) {
     schema.columns.push_back(
-        {rows->Text(row, 0),
-         static_cast<uint32_t>(std::stoul(rows->Text(row, 1)))});
+        {rows->Text(row, 0), static_cast<uint32_t>(rows->Unsigned(row, 1))});
   }
   const auto mapper =
       TableMapper::Create(table, schema, routes_[index].references());

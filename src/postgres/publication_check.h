@@ -35,6 +35,7 @@ class PublicationCheck {
 
  private:
   boost::asio::awaitable<absl::Status> CheckPublication();
+  boost::asio::awaitable<absl::Status> CheckOtherTables();
   boost::asio::awaitable<absl::Status> CheckTables();
   boost::asio::awaitable<absl::Status> CheckTable(size_t index);
   boost::asio::awaitable<absl::Status> CheckPublished(size_t index,

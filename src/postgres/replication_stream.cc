@@ -1,5 +1,7 @@
 #include "postgres/replication_stream.h"
 
+#include <sys/ioctl.h>
+
 #include "fmt/format.h"
 #include "postgres/publication.h"
 #include "postgres/sqlstate.h"
@@ -54,6 +56,9 @@ ReplicationStream::Read ReplicationStream::End() {
 }
 
 bool ReplicationStream::Receive() {
+  int waiting = 0;
+  ioctl(PQsocket(connection_.raw()), FIONREAD, &waiting);
+  has_arrived_ = waiting > 0;
   if (PQconsumeInput(connection_.raw()) != 0) return true;
   status_ = StatusFromConnection(connection_.raw(), kAttempted);
   return false;

@@ -18,6 +18,9 @@ using Clock = std::chrono::steady_clock;
 
 namespace {
 
+// Without a report for so long, what we say of the slot is old.
+constexpr std::chrono::seconds kBlindAfter{15};
+
 RetainedWal ReadRetainedWal(const QueryRows& rows, size_t retained_column,
                             size_t safe_column) {
   RetainedWal wal;
@@ -61,6 +64,7 @@ SideSession::SideSession(asio::any_io_executor executor,
 
 asio::awaitable<void> SideSession::Run() {
   constexpr auto kAsTuple = asio::as_tuple(asio::use_awaitable);
+  reported_at_ = Clock::now();
   while (!stopped_) {
     const absl::Status status = co_await Serve();
     connection_.reset();
@@ -68,7 +72,13 @@ asio::awaitable<void> SideSession::Run() {
     if (SqlstateOf(status) == kSqlstateCannotConnectNow) {
       on_server_shutdown_();
     }
-    spdlog::debug("side session: {}", std::string(status.message()));
+    if (Clock::now() - reported_at_ > kBlindAfter) {
+      reported_at_ = MonotonicTime::max();  // said once
+      spdlog::warn(
+          "how the server keeps the slot, and whether the publication covers "
+          "the outbox, cannot be seen: {}",
+          std::string(status.message()));
+    }
     retry_timer_.expires_after(backoff_.Next());
     co_await retry_timer_.async_wait(kAsTuple);
   }
@@ -136,6 +146,7 @@ asio::awaitable<absl::Status> SideSession::Report() {
   report.horizon = ReadHorizon(*rows, 10);
   report.publication_trouble = publication_.trouble();
   on_report_(report);
+  reported_at_ = Clock::now();
   co_return absl::OkStatus();
 }
 

@@ -6,7 +6,8 @@
 //    and then waits for every walsender to be confirmed, without limit. A
 //    lost session whose reconnect is answered with 57P03 means: leave.
 //  - say how the slot stands: WAL written, WAL retained for us, wal_status;
-//    and whether the publication still covers the outbox.
+//    and whether the publication still covers the outbox; how far all
+//    transactions have ended, and where the guard slot stands.
 //
 // It holds no transaction open, so it pins no xmin. Its own failure is no
 // trouble for the stream; it comes back with backoff.
@@ -84,6 +85,7 @@ class SideSession {
   std::unique_ptr<Connection> connection_;
   boost::asio::steady_timer retry_timer_;
   Backoff backoff_;
+  MonotonicTime reported_at_{};
   bool stopped_ = false;
 };
 

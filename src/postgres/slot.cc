@@ -10,7 +10,7 @@ namespace asio = boost::asio;
 asio::awaitable<absl::StatusOr<std::optional<SlotState>>> FindSlot(
     Connection& connection, std::string slot) {
   const std::string sql = fmt::format(
-      "SELECT plugin, database, wal_status, active, temporary, restart_lsn, "
+      "SELECT plugin, wal_status, active, restart_lsn, "
       "confirmed_flush_lsn, coalesce(to_jsonb(slot) ->> 'failover', 'false') "
       "= 'true' FROM pg_catalog.pg_replication_slots slot "
       "WHERE slot_name = {}",
@@ -20,13 +20,11 @@ asio::awaitable<absl::StatusOr<std::optional<SlotState>>> FindSlot(
   if (rows->size() == 0) co_return std::optional<SlotState>();
   SlotState state;
   state.plugin = rows->Text(0, 0);
-  state.database = rows->Text(0, 1);
-  state.wal_status = rows->Text(0, 2);
-  state.active = rows->Bool(0, 3);
-  state.temporary = rows->Bool(0, 4);
-  state.restart_lsn = Lsn::Parse(rows->Text(0, 5)).value_or(Lsn());
-  state.confirmed_flush_lsn = Lsn::Parse(rows->Text(0, 6)).value_or(Lsn());
-  state.failover = rows->Bool(0, 7);
+  state.wal_status = rows->Text(0, 1);
+  state.active = rows->Bool(0, 2);
+  state.restart_lsn = Lsn::Parse(rows->Text(0, 3)).value_or(Lsn());
+  state.confirmed_flush_lsn = Lsn::Parse(rows->Text(0, 4)).value_or(Lsn());
+  state.failover = rows->Bool(0, 5);
   co_return std::optional<SlotState>(state);
 }
 

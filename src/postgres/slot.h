@@ -15,10 +15,8 @@ namespace walpost {
 // A row of pg_replication_slots.
 struct SlotState {
   std::string plugin;
-  std::string database;
   std::string wal_status;  // reserved, extended, unreserved, lost
   bool active = false;
-  bool temporary = false;
   bool failover = false;  // kept on standbys, too (17 and newer)
   Lsn restart_lsn;
   Lsn confirmed_flush_lsn;
@@ -35,7 +33,7 @@ enum class SlotFailover { kNo, kYes };
 // Returns its consistent point: what commits at or after it is delivered.
 //
 // It waits for every open transaction that has written something; `deadline`
-// bounds that (kDeadlineExceeded names the remedy). kFailedPrecondition:
+// bounds that (kUnavailable names the remedy). kFailedPrecondition:
 // failover wanted before PostgreSQL 17.
 boost::asio::awaitable<absl::StatusOr<Lsn>> CreateSlot(Connection& connection,
                                                        std::string slot,

@@ -44,7 +44,7 @@ asio::awaitable<absl::Status> SourceSetup::Run(Connection& connection) {
   if (status.ok() && slot_is_in_use_) status = co_await StandBy();
   if (status.ok()) status = Continue();
   if (status.ok()) status = CheckFromLsn();
-  if (status.ok()) status = co_await LookBeforeLeaping();
+  if (status.ok()) status = co_await RunPreflight();
   if (status.ok() && may_create()) status = co_await CreateWhatIsMissing();
   if (status.ok()) status = co_await Begin();
   if (status.ok()) status = co_await StartReplication();
@@ -58,7 +58,7 @@ asio::awaitable<absl::Status> SourceSetup::Observe() {
   absl::StatusOr<QueryRows> rows = co_await connection_->Execute(command);
   if (!rows.ok()) co_return rows.status();
   observed_.system_identifier = rows->Text(0, 0);
-  observed_.timeline = static_cast<uint32_t>(std::stoul(rows->Text(0, 1)));
+  observed_.timeline = static_cast<uint32_t>(rows->Unsigned(0, 1));
   observed_.wal_end = Lsn::Parse(rows->Text(0, 2)).value_or(Lsn());
   absl::StatusOr<std::optional<SlotState>> slot =
       co_await FindSlot(*connection_, options_.slot);
@@ -79,7 +79,9 @@ asio::awaitable<absl::Status> SourceSetup::Observe() {
 }
 
 // While somebody else moves the slot there is nothing to judge.
+// Nor when the server was promoted: who has the slot has judged that.
 asio::awaitable<absl::Status> SourceSetup::StandBy() {
+  if (IsOvertakenByPromotion()) co_return FollowPromotion();
   if (!has_streamed_) co_await EndDeadPredecessor();
   const std::string text = fmt::format("slot {} is in use", options_.slot);
   const absl::Status in_use = absl::UnavailableError(text);
@@ -114,6 +116,22 @@ KnownSource SourceSetup::Known() const {
   return {};
 }
 
+bool SourceSetup::IsOvertakenByPromotion() const {
+  return has_streamed_ && observed_.timeline > timeline_ &&
+         observed_.system_identifier == system_identifier_;
+}
+
+// What is in memory is of a WAL that has forked, whoever followed it first.
+absl::Status SourceSetup::FollowPromotion() {
+  const std::string text = fmt::format(
+      "the server is on timeline {} now, and walpost was on {}: starting over",
+      observed_.timeline, timeline_);
+  timeline_ = observed_.timeline;
+  pipeline_.SetTimeline(timeline_);
+  promoted_ = true;
+  return absl::AbortedError(text);
+}
+
 absl::Status SourceSetup::Continue() {
   const KnownSource known = Known();
   const Continuity continuity =
@@ -129,17 +147,16 @@ absl::Status SourceSetup::Continue() {
     return WithReasonCode(absl::FailedPreconditionError(continuity.text),
                           continuity.gap);
   }
+  birth_ = known.birth;
+  const bool is_promotion =
+      continuity.kind == Continuity::Kind::kFollowPromotion;
+  if (is_promotion) spdlog::warn("{}", continuity.text);
+  if (IsOvertakenByPromotion()) return FollowPromotion();
   system_identifier_ = observed_.system_identifier;
   timeline_ = observed_.timeline;
-  birth_ = known.birth;
   pipeline_.SetTimeline(timeline_);
-  if (continuity.kind == Continuity::Kind::kFollowPromotion) {
-    spdlog::warn("{}", continuity.text);
-    if (has_streamed_) {
-      promoted_ = true;
-      return absl::AbortedError(continuity.text);
-    }
-  } else if (known.by == KnownSource::By::kCheckpoint) {
+  if (is_promotion) return absl::OkStatus();
+  if (known.by == KnownSource::By::kCheckpoint) {
     ResumeAt(known.confirmed, checkpoint_->position);
   }
   return absl::OkStatus();
@@ -255,7 +272,7 @@ asio::awaitable<absl::Status> SourceSetup::CreateWhatIsMissing() {
   co_return consistent_point.status();
 }
 
-asio::awaitable<absl::Status> SourceSetup::LookBeforeLeaping() {
+asio::awaitable<absl::Status> SourceSetup::RunPreflight() {
   WalSourceOptions options = options_;
   options.create = may_create();
   Preflight preflight(*connection_, options, outbox_,
@@ -287,12 +304,15 @@ asio::awaitable<absl::Status> SourceSetup::StartReplication() {
 }
 
 // The slot is held by what is left of an earlier run of ours: end that, so
-// that the next attempt need not wait for wal_sender_timeout.
+// that the next attempt need not wait for wal_sender_timeout. One that lives
+// reports every three seconds, and in another container may have a pid that
+// does not exist in ours.
 asio::awaitable<void> SourceSetup::EndDeadPredecessor() {
   const std::string find = fmt::format(
-      "SELECT a.pid, a.application_name FROM pg_catalog.pg_replication_slots s "
-      "JOIN pg_catalog.pg_stat_activity a ON a.pid = s.active_pid "
-      "WHERE s.slot_name = {}",
+      "SELECT r.pid, r.application_name FROM pg_catalog.pg_replication_slots s "
+      "JOIN pg_catalog.pg_stat_replication r ON r.pid = s.active_pid "
+      "WHERE s.slot_name = {} AND coalesce(r.reply_time, r.backend_start) < "
+      "now() - interval '5 s'",
       connection_->Literal(options_.slot));
   absl::StatusOr<QueryRows> rows = co_await connection_->Execute(find);
   if (!rows.ok() || rows->size() == 0) co_return;

@@ -66,11 +66,13 @@ class SourceSetup {
   boost::asio::awaitable<absl::Status> Begin();
   KnownSource Known() const;
   absl::Status Continue();
+  bool IsOvertakenByPromotion() const;
+  absl::Status FollowPromotion();
   void ResumeAt(Lsn confirmed, const Position& position);
   absl::Status CheckFromLsn();
   boost::asio::awaitable<absl::Status> RecordBirth(Lsn begins);
   boost::asio::awaitable<absl::Status> CreateWhatIsMissing();
-  boost::asio::awaitable<absl::Status> LookBeforeLeaping();
+  boost::asio::awaitable<absl::Status> RunPreflight();
   boost::asio::awaitable<absl::Status> StartReplication();
   boost::asio::awaitable<void> EndDeadPredecessor();
 

@@ -30,9 +30,9 @@ std::string SqlstateOf(const absl::Status& status);
 
 inline constexpr std::string_view kSqlstateUndefinedTable = "42P01";
 inline constexpr std::string_view kSqlstateDuplicateObject = "42710";
+inline constexpr std::string_view kSqlstateNotInPrerequisiteState = "55000";
 inline constexpr std::string_view kSqlstateObjectInUse = "55006";
 inline constexpr std::string_view kSqlstateLockNotAvailable = "55P03";
 inline constexpr std::string_view kSqlstateCannotConnectNow = "57P03";
-inline constexpr std::string_view kSqlstateAdminShutdown = "57P01";
 
 }  // namespace walpost

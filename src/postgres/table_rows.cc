@@ -40,7 +40,7 @@ asio::awaitable<absl::StatusOr<pgoutput::RelationSchema>> ReadTableSchema(
   for (size_t i = 0; i < rows->size(); ++i) {
     pgoutput::ColumnSchema column;
     column.name = rows->Text(i, 0);
-    column.type_oid = static_cast<uint32_t>(std::stoul(rows->Text(i, 1)));
+    column.type_oid = static_cast<uint32_t>(rows->Unsigned(i, 1));
     schema.columns.push_back(std::move(column));
   }
   if (schema.columns.empty()) {
@@ -62,7 +62,7 @@ asio::awaitable<absl::StatusOr<size_t>> ReadLongestText(Connection& connection,
   absl::StatusOr<QueryRows> rows = co_await connection.Execute(sql);
   if (!rows.ok()) co_return rows.status();
   if (rows->size() == 0 || !rows->Get(0, 0)) co_return size_t{0};
-  co_return std::stoull(rows->Text(0, 0));
+  co_return rows->Unsigned(0, 0);
 }
 
 std::string ColumnList(const pgoutput::RelationSchema& schema,

@@ -3,9 +3,12 @@
 #include <boost/asio/post.hpp>
 #include <boost/asio/use_awaitable.hpp>
 
+#include "base/reason_code.h"
 #include "base/status_macros.h"
 #include "fmt/format.h"
 #include "pgoutput/decoder.h"
+#include "postgres/sqlstate.h"
+#include "spdlog/spdlog.h"
 
 namespace walpost {
 
@@ -23,16 +26,12 @@ constexpr milliseconds kLongestWait = SuspensionWatch::kLongestTurn;
 constexpr milliseconds kAskAfter{2500};
 // Frames that a connection begins with, before there is anything to decode.
 constexpr size_t kSignsOfLife = 3;
+// Slots of standbys that a failover slot waits for, without end.
+constexpr std::string_view kStandbySlots = "synchronized_standby_slots";
+// It says so again whenever it hears from us.
+constexpr std::chrono::seconds kHeldBackFor{10};
 // For the server to end the copy after our CopyDone.
 constexpr milliseconds kFinishLimit{2000};
-
-std::vector<std::vector<std::string>> ReferencesOf(const Pipeline& pipeline) {
-  std::vector<std::vector<std::string>> references;
-  for (const Route& route : pipeline.builder().routes()) {
-    references.push_back(route.references());
-  }
-  return references;
-}
 
 }  // namespace
 
@@ -74,7 +73,9 @@ asio::awaitable<absl::Status> WalSource::Open() {
 
 void WalSource::BeginStream() {
   stream_ = std::make_unique<ReplicationStream>(*connection_);
-  assembler_.emplace(outbox_, ReferencesOf(pipeline_));
+  assembler_.emplace(outbox_, ReferencesOf(pipeline_.builder().routes()));
+  assembler_->Remember(mapped_fields_);
+  held_back_at_ = {};
   feedback_ =
       FeedbackSchedule(options_.status_interval, options_.wal_sender_timeout,
                        setup_.slot_position());
@@ -153,6 +154,9 @@ absl::StatusOr<WalSource::Next> WalSource::TakeFrames() {
       case ReplicationStream::Read::kFrame:
         ++taken;
         ++frames_since_receive_;
+        // What the server said before this frame; it must not be confirmed
+        // over it.
+        WALPOST_RETURN_IF_ERROR(HandleWarning());
         WALPOST_RETURN_IF_ERROR(HandleFrame());
         received = false;
         break;
@@ -169,6 +173,8 @@ absl::StatusOr<WalSource::Next> WalSource::TakeFrames() {
           }
         }
         if (!stream_->Receive()) return stream_->status();
+        // A huge row is many of these.
+        if (stream_->has_arrived()) last_received_at_ = Clock::now();
         received = true;
         break;
       }
@@ -178,6 +184,40 @@ absl::StatusOr<WalSource::Next> WalSource::TakeFrames() {
             "replication stream: the server ended it (it is shutting down)");
     }
   }
+}
+
+std::chrono::milliseconds WalSource::held_back_for() const {
+  const MonotonicTime now = Clock::now();
+  if (held_back_at_ + kHeldBackFor < now) return milliseconds(0);
+  return std::chrono::duration_cast<milliseconds>(now - held_back_since_) +
+         milliseconds(1);
+}
+
+absl::Status WalSource::HandleWarning() {
+  const std::optional<Connection::Warning> warning = connection_->TakeWarning();
+  if (!warning) return absl::OkStatus();
+  // In any language; the names of parameters and publications stay.
+  if (warning->text.find(kStandbySlots) != std::string::npos) {
+    if (held_back_for() == milliseconds(0)) held_back_since_ = Clock::now();
+    held_back_at_ = Clock::now();
+    held_back_by_ = warning->text;
+    return absl::OkStatus();
+  }
+  spdlog::warn("Postgres: {}", warning->text);
+  const std::string publication = fmt::format("\"{}\"", options_.publication);
+  if (warning->sqlstate != kSqlstateNotInPrerequisiteState ||
+      warning->text.find(publication) == std::string::npos) {
+    return absl::OkStatus();
+  }
+  // From 18 on it passes over rows that no publication covers, and goes on.
+  return WithReasonCode(
+      absl::FailedPreconditionError(fmt::format(
+          "rows after {} were committed while publication {} did not exist, "
+          "and "
+          "Postgres does not send them: {}. Make the publication, and let "
+          "walpost recover --all publish them",
+          pipeline_.confirmed().ToString(), publication, warning->text)),
+      kReasonPublicationMissing);
 }
 
 absl::Status WalSource::HandleFrame() {
@@ -196,6 +236,7 @@ absl::Status WalSource::HandleFrame() {
 }
 
 absl::Status WalSource::HandleMessage(const pgoutput::XLogData& data) {
+  held_back_at_ = {};
   server_wal_end_ = std::max(server_wal_end_, data.start_lsn);
   WALPOST_ASSIGN_OR_RETURN(const pgoutput::Message message,
                            pgoutput::Decode(data.payload));
@@ -304,6 +345,8 @@ TransactionAssembler::Skipped WalSource::skipped() const {
 
 void WalSource::Close() {
   skipped_before_ = skipped();
+  if (assembler_) mapped_fields_ = assembler_->mapped_fields();
+  held_back_at_ = {};
   stream_.reset();
   assembler_.reset();
   step_is_held_ = false;

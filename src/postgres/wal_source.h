@@ -89,6 +89,10 @@ class WalSource {
   Lsn birth() const { return setup_.birth(); }
   // The newest position of the server's WAL that it told us of.
   Lsn server_wal_end() const { return server_wal_end_; }
+  // Why the server holds the stream back, in its own words, and for how long
+  // it has; zero: it does not.
+  const std::string& held_back_by() const { return held_back_by_; }
+  std::chrono::milliseconds held_back_for() const;
   // How long a server that was asked has kept silent.
   std::chrono::milliseconds silence() const;
   // Over all connections.
@@ -100,6 +104,7 @@ class WalSource {
 
   void BeginStream();
   absl::StatusOr<Next> TakeFrames();
+  absl::Status HandleWarning();
   absl::Status HandleFrame();
   absl::Status HandleMessage(const pgoutput::XLogData& data);
   void Deliver();
@@ -122,9 +127,13 @@ class WalSource {
   SourceSetup setup_;
   // On earlier connections.
   TransactionAssembler::Skipped skipped_before_;
+  TransactionAssembler::MappedFields mapped_fields_;
 
   // Of the current connection.
   Lsn server_wal_end_;
+  std::string held_back_by_;
+  MonotonicTime held_back_since_{};
+  MonotonicTime held_back_at_{};  // as it last said
   std::unique_ptr<Connection> connection_;
   std::unique_ptr<ReplicationStream> stream_;
   std::optional<TransactionAssembler> assembler_;

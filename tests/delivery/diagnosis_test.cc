@@ -100,6 +100,15 @@ TEST(DiagnosisTest, P10RowsThatAreNotPublishedAreTrouble) {
   ExpectState(signs, RelayState::kStuck, "is not in publication p");
 }
 
+TEST(DiagnosisTest, P10AServerThatWaitsForItsStandbysIsStuckAfterAWhile) {
+  RelaySigns signs = Healthy();
+  signs.server_held_back_by = "slot \"s\" does not have active_pid";
+  signs.server_held_back_for = seconds(2);
+  ExpectState(signs, RelayState::kStreaming);
+  signs.server_held_back_for = seconds(9);
+  ExpectState(signs, RelayState::kStuck, "slot \"s\" does not have");
+}
+
 TEST(DiagnosisTest, StandsByOnlyBehindAnotherWalpost) {
   RelaySigns signs = Healthy();
   signs.trouble = absl::UnavailableError("in use");
@@ -135,9 +144,9 @@ TEST(DiagnosisTest, P10NoticesWhoDoesNotAnswer) {
 
 TEST(DiagnosisTest, ASlotThatIsSoonLostIsAtRisk) {
   RelaySigns signs = Healthy();
-  signs.wal_level = WalBudget::Level::kWarning;
+  signs.wal_budget_level = WalBudget::Level::kWarning;
   ExpectState(signs, RelayState::kStreaming);
-  signs.wal_level = WalBudget::Level::kAtRisk;
+  signs.wal_budget_level = WalBudget::Level::kAtRisk;
   signs.retained_wal_bytes = uint64_t{900} << 20;
   signs.wal_budget_bytes = uint64_t{1000} << 20;
   ExpectState(signs, RelayState::kAtRisk, "keeps 900 MiB of WAL for slot ");

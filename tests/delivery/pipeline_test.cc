@@ -395,37 +395,78 @@ TEST_F(PipelineTest, P8StopsWhenTheSinkCanNeverTakeTheRecord) {
   }
 }
 
-TEST_F(PipelineTest, P8ARecordThatTheBrokerRefusedStopsTheFlowAfterTheRewind) {
+TEST_F(PipelineTest, P8ARecordThatIsRefusedAloneStopsTheFlow) {
   OfferEvent(At(100, 1), "a");
   OfferEvent(At(100, 2), "too large");
   OfferEvent(At(100, 3), "c");
   pipeline_.OnNotDelivered(1, absl::InvalidArgumentError("too large"));
   pipeline_.OnNotDelivered(2, absl::AbortedError("gapless"));
   pipeline_.OnNotDelivered(0, absl::AbortedError("gapless"));
-  EXPECT_FALSE(pipeline_.stoppage().has_value()) << "a must go out first";
 
-  FakeSink next;
-  ReplaceSink(next);
+  FakeSink second;
+  ReplaceSink(second);
   EXPECT_EQ(OfferEvent(At(100, 1), "a"), Offer::kTaken);
+  EXPECT_EQ(OfferEvent(At(100, 2), "too large"), Offer::kHold) << "not alone";
+  Acknowledge(second.accepted()[0].sequence);
+  EXPECT_EQ(OfferEvent(At(100, 2), "too large"), Offer::kTaken);
+  EXPECT_EQ(OfferEvent(At(100, 3), "c"), Offer::kHold) << "it goes alone";
+  EXPECT_FALSE(pipeline_.stoppage().has_value());
+  pipeline_.OnNotDelivered(second.accepted()[1].sequence,
+                           absl::InvalidArgumentError("too large"));
+
+  FakeSink third;
+  ReplaceSink(third);
   EXPECT_EQ(OfferEvent(At(100, 2), "too large"), Offer::kHold);
   ASSERT_TRUE(pipeline_.stoppage().has_value());
   EXPECT_EQ(pipeline_.stoppage()->position, At(100, 2));
   EXPECT_EQ(pipeline_.stoppage()->event_id, "too large");
   EXPECT_EQ(std::string(pipeline_.stoppage()->reason.message()), "too large");
-  EXPECT_EQ(next.Values(), (Values{"a"}));
+  EXPECT_EQ(third.offered(), 0u);
 }
 
-TEST_F(PipelineTest, P8OfSeveralRefusedRecordsTheFirstOneStopsTheFlow) {
+// The broker answers for the whole batch: for one that is too large although
+// each of its records is not, or for the worst of them.
+TEST_F(PipelineTest, P8OfABatchThatIsRefusedTheGoodRecordsGoOut) {
   OfferEvent(At(100, 1), "a");
   OfferEvent(At(100, 2), "b");
-  pipeline_.OnNotDelivered(1, absl::InvalidArgumentError("second"));
-  pipeline_.OnNotDelivered(0, absl::InvalidArgumentError("first"));
-  FakeSink next;
-  ReplaceSink(next);
-  EXPECT_EQ(OfferEvent(At(100, 1), "a"), Offer::kHold);
-  EXPECT_EQ(pipeline_.stoppage()->position, At(100, 1));
-  EXPECT_EQ(std::string(pipeline_.stoppage()->reason.message()), "first");
-  EXPECT_EQ(next.offered(), 0u);
+  OfferEvent(At(100, 3), "bad");
+  for (const Sequence sequence : {1, 0, 2}) {
+    pipeline_.OnNotDelivered(sequence, absl::InvalidArgumentError("batch"));
+  }
+  FakeSink second;
+  ReplaceSink(second);
+  EXPECT_EQ(OfferEvent(At(100, 1), "a"), Offer::kTaken);
+  EXPECT_EQ(OfferEvent(At(100, 2), "b"), Offer::kHold);
+  EXPECT_FALSE(pipeline_.CanTake());
+  Acknowledge(second.accepted()[0].sequence);
+  EXPECT_TRUE(pipeline_.CanTake());
+  EXPECT_EQ(OfferEvent(At(100, 2), "b"), Offer::kTaken);
+  Acknowledge(second.accepted()[1].sequence);
+  EXPECT_EQ(OfferEvent(At(100, 3), "bad"), Offer::kTaken);
+  pipeline_.OnNotDelivered(second.accepted()[2].sequence,
+                           absl::InvalidArgumentError("this one"));
+  FakeSink third;
+  ReplaceSink(third);
+  EXPECT_EQ(OfferEvent(At(100, 3), "bad"), Offer::kHold);
+  ASSERT_TRUE(pipeline_.stoppage().has_value());
+  EXPECT_EQ(pipeline_.stoppage()->position, At(100, 3));
+}
+
+TEST_F(PipelineTest, P8AfterABatchThatWasTooLargeAsAWholeTheFlowGoesOn) {
+  OfferEvent(At(100, 1), "a");
+  OfferEvent(At(100, 2), "b");
+  for (const Sequence sequence : {0, 1}) {
+    pipeline_.OnNotDelivered(sequence, absl::InvalidArgumentError("batch"));
+  }
+  FakeSink second;
+  ReplaceSink(second);
+  for (uint64_t ordinal : {1, 2}) {
+    EXPECT_EQ(OfferEvent(At(100, ordinal), "x"), Offer::kTaken);
+    Acknowledge(second.accepted().back().sequence);
+  }
+  EXPECT_EQ(OfferEvent(At(100, 3), "c"), Offer::kTaken);
+  EXPECT_EQ(OfferEvent(At(100, 4), "d"), Offer::kTaken) << "no more alone";
+  EXPECT_EQ(second.offered(), 4u);
 }
 
 // An event with an error does not wait for the sink: it will not go there.

@@ -90,3 +90,32 @@ def test_large_values_within_the_limit_go_through(walpost, database, kafka,
         outbox.insert("order", "o", _wide(_LIMIT - 2000), sequence=sequence)
     database.wait_confirmed(database.name)
     Checker(outbox.expected(), reader.read_all(topics)).assert_clean()
+
+
+def test_p8_a_batch_over_the_topics_limit_is_sent_one_by_one(
+        walpost, database, kafka, outbox, reader, topics):
+    """Each record is within the limit; the broker takes it for the batch's."""
+    kafka.create_topic(topics + "order", 1, max_message_bytes=5000)
+    relay = walpost(database, kafka, topics).run()
+    assert relay.stop() == 0
+    for sequence in range(100):
+        outbox.insert("order", "o", _wide(1000), sequence=sequence)
+    relay.run()
+    database.wait_confirmed(database.name)
+    Checker(outbox.expected(), reader.read_all(topics)).assert_clean()
+    assert relay.metric("walpost_rewinds_total") >= 1, "there was no batch"
+
+
+def test_p8_of_a_batch_the_record_that_is_refused_is_named(
+        walpost, database, kafka, outbox, reader, topics):
+    kafka.create_topic(topics + "order", 1, max_message_bytes=5000)
+    relay = walpost(database, kafka, topics).run()
+    assert relay.stop() == 0
+    good = [outbox.insert("order", "o", "1", sequence=n) for n in range(10)]
+    bad = outbox.insert("order", "o", f'"{secrets.token_hex(10000)}"',
+                        sequence=10)
+    outbox.insert("order", "o", "2", sequence=11)
+    relay.start()
+    relay.wait_unready("record_too_large", 60)
+    assert json.loads(relay.get("/status")[1])["stopped_event_id"] == bad
+    assert [record.id for record in reader.read_all(topics)] == good

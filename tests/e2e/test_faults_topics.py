@@ -130,3 +130,26 @@ def test_p1_p2_p6_p10_kafka_is_gone_for_long(
         note(f"ready {time.monotonic() - begun:.1f} s after Kafka was back")
     judge(outbox, strict_kafka, relay, seconds=600)
     assert relay.stop() == 0
+
+
+def test_p10_a_topic_is_gone_while_nothing_goes_to_it(
+        walpost, database, strict_kafka, outbox, topics):
+    """Nothing is in flight that would tell."""
+    topic = topics + "order"
+    _create_topics(strict_kafka, topics)
+    relay = walpost(database, strict_kafka, topics).run()
+    outbox.insert("order", "o-1")
+    outbox.insert("invoice", "i-1")
+    database.wait_confirmed(relay.slot)
+    strict_kafka.delete_topic(topic)
+    time.sleep(12)  # until the client has noticed
+    outbox.insert("order", "o-1")
+    end = database.current_lsn()
+    begun = time.monotonic()
+    text = relay.wait_unready("stuck", 15)
+    note(f"noticed after {time.monotonic() - begun:.1f} s: {text:.100}")
+    assert database.confirmed_lsn(relay.slot) < end
+    strict_kafka.create_topic(topic, 2)
+    relay.wait_ready(60)
+    database.wait_confirmed(relay.slot)
+    assert relay.stop() == 0

@@ -3,6 +3,7 @@ walpost says so."""
 
 import contextlib
 import pathlib
+import signal
 import subprocess
 import time
 
@@ -103,7 +104,7 @@ def test_check_says_what_a_promotion_would_lack(walpost, make_pair, major_17,
                                                 kafka, topics):
     primary, standby = make_pair(major_17)
     database = Database(primary)
-    Outbox(database, topics)
+    outbox = Outbox(database, topics)
     database.execute("select pg_create_logical_replication_slot(%s, "
                      "'pgoutput')", (database.name,))
     relay = walpost(database, kafka, topics, postgres={
@@ -126,6 +127,13 @@ def test_check_says_what_a_promotion_would_lack(walpost, make_pair, major_17,
     for words in ("is kept for a promotion", "copies slots",
                   "is in step (synced)", "waits for elsewhere"):
         assert words in checked.stdout, checked.stdout
+
+    # And then it does: nothing more comes, and that is no silence.
+    outbox.insert("order", "order-1")
+    relay.wait_unready('stuck.*"elsewhere".*synchronized_standby_slots', 30)
+    _set(primary, "synchronized_standby_slots = 'standby'")
+    relay.wait_ready(30)
+    database.wait_confirmed(relay.slot)
 
 
 def _set(server, setting):
@@ -156,3 +164,38 @@ def _has_replayed(standby, position):
     with standby.connect() as connection, connection.cursor() as cursor:
         cursor.execute("select pg_last_wal_replay_lsn()::text")
         return lsn(cursor.fetchone()[0]) >= position
+
+
+@pytest.mark.parametrize("store", ["none", "postgres"])
+def test_p1_p2_p9_one_that_comes_back_after_another_followed(
+        walpost, make_pair, major_17, kafka, topics, store):
+    """What it remembers is of the old timeline, and the slot has moved on."""
+    primary, standby = make_pair(major_17, {"sync_replication_slots": "on"})
+    primary.stop()
+    primary.configure(synchronized_standby_slots="standby")
+    primary.start()
+    database = Database(primary)
+    outbox = Outbox(database, topics)
+    sections = {"postgres": {"conninfo": _either(primary, standby, database),
+                             "failover": True},
+                "checkpoint": {"store": store}}
+    first = walpost(database, kafka, topics, **sections).run()
+    second = walpost(database, kafka, topics, **sections)
+    with Load(outbox, seed=1, pause=0.01):
+        _wait_synchronised(standby, database)
+        time.sleep(2)
+        first.send(signal.SIGSTOP)
+        primary.crash()
+        standby.promote()
+        database.move_to(standby)
+        second.run(60)
+        time.sleep(2)
+        first.send(signal.SIGCONT)
+        wait_until(lambda: "standby" in first.get("/readyz")[1],
+                   lambda: f"it to stand by\n{first.log()}", 60)
+        time.sleep(1)
+        assert second.stop() == 0
+        first.wait_ready(30)
+        time.sleep(2)
+    judge(outbox, kafka, first, takeover=True)
+    assert first.stop() == 0

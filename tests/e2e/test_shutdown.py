@@ -167,3 +167,19 @@ def test_p3_broker_freezes_and_thaws(walpost, database, own_kafka, outbox,
             own_kafka.thaw()
         time.sleep(1)
     judge(outbox, own_kafka, relay)
+
+
+def test_p10_sigterm_while_the_slot_cannot_be_made(walpost, database, kafka,
+                                                   outbox, topics):
+    """It waits for a transaction that is open."""
+    assert outbox
+    with database.transaction() as cursor:
+        cursor.execute("select pg_current_xact_id()")
+        relay = walpost(database, kafka, topics,
+                        delivery={"shutdown_timeout": "1s"})
+        relay.start()
+        wait_until(lambda: database.value(
+            "select count(*) from pg_stat_activity where query like "
+            "'CREATE_REPLICATION_SLOT%'"), "the slot to be waited for")
+        relay.send(signal.SIGTERM)
+        assert relay.wait_exit(8) == 0

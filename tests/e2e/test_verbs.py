@@ -264,3 +264,28 @@ def test_status_shows_what_a_restart_would_do(walpost, database, kafka, outbox,
 def test_status_needs_a_port_to_ask(walpost, database, kafka, topics):
     said = walpost(database, kafka, topics, http=None).verb("status")
     assert said.returncode == 2 and "http.listen is not set" in said.stderr
+
+
+def test_check_warns_of_tables_that_nobody_publishes(walpost, database, kafka,
+                                                     topics, outbox):
+    assert outbox
+    relay = walpost(database, kafka, topics)
+    assert relay.verb("init").returncode == 0
+    database.execute("create table other (like outbox); "
+                     "alter publication walpost add table other")
+    said = relay.verb("check").stdout
+    assert "tables that are not in outbox.tables (1, public.other" in said, said
+
+
+def test_init_without_the_publication(walpost, own_postgres, own_database,
+                                      kafka, topics):
+    """The role of walpost may make the slot, but not put it on record."""
+    assert own_postgres
+    Outbox(own_database, topics)
+    own_database.execute("create role relay login replication; "
+                         "create publication walpost for table outbox")
+    relay = walpost(own_database, kafka, topics, postgres={
+        "conninfo": own_database.conninfo(user="relay")})
+    said = relay.verb("init")
+    assert said.returncode == 3, said.stdout
+    assert "COMMENT ON PUBLICATION" in said.stderr, said.stderr
