@@ -26,7 +26,7 @@ create table if not exists public.walpost_checkpoint (
   -- For people, by the clock of walpost.
   written_at timestamptz not null
 ) with (
-  -- The row is updated about once a second, for years. With a page that is
+  -- The row is updated up to five times a second (checkpoint.interval), for years. With a page that is
   -- nearly empty, and no index on what changes, the new version goes beside the
   -- old one (a HOT update) and the next one takes its place: no index entry, no
   -- bloat, nothing for vacuum to do.

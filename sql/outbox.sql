@@ -57,9 +57,9 @@ create table if not exists public.outbox (
     length(aggregate_type) between 1 and 236
     and aggregate_type !~ '[^A-Za-z0-9._-]'),
 
-  -- The largest record comes out under 1,000,000 bytes in either value format:
-  -- librdkafka's default limit, itself a little under the broker's. Who raises
-  -- message.max.bytes on both sides may raise payload's.
+  -- The largest record comes out under 1,000,000 bytes in either value format,
+  -- a little under the limits of walpost and of the brokers. To raise payload's,
+  -- raise message.max.bytes on both sides first.
   constraint outbox_aggregate_id_check check (
     octet_length(aggregate_id) <= 1024),
   constraint outbox_type_check check (

@@ -16,9 +16,13 @@
 --
 --   outbox: {messages: {prefix: outbox}}
 --
+-- or, beside a table, which then has to be listed:
+--
+--   outbox: {tables: [{name: public.outbox}], messages: {prefix: outbox}}
+--
 -- What it costs: there is no row to read again. If the slot is lost, the events
--- not yet published are lost, and nothing in SQL can name them. Who cannot
--- accept that inserts into the table of outbox.sql.
+-- not yet published are lost, and nothing in SQL can name them. If you cannot
+-- accept that, insert into the table of outbox.sql.
 --
 -- Needs PostgreSQL 14, where pgoutput learned to send messages, and a
 -- publication (publication.sql, or an empty one: create publication walpost;).

@@ -57,9 +57,13 @@ create table if not exists public.outbox_default
 -- or let walpost do it (retention.keep, docs/retention.md), which also drops the
 -- days that were sent.
 --
--- To drop a day by hand: drop table public.outbox_p20260131; A row that walpost
--- has not read yet is published all the same, as long as its slot lives: the
--- WAL has it. If the slot is lost, walpost recover can no longer find it.
+-- To drop a day by hand:
+--
+--   drop table public.outbox_p20260131;
+--
+-- A row that walpost has not read yet is published all the same, as long as its
+-- slot lives: the WAL has it. If the slot is lost, walpost recover can no longer
+-- find it.
 create or replace function public.outbox_add_partitions(days integer default 7)
 returns integer
 language plpgsql

@@ -7,11 +7,13 @@
 do $block$
 begin
   if not exists (select from pg_roles where rolname = 'walpost') then
-    -- Sessions beside the stream, which itself does not count: one of run, one
-    -- of its checkpoint, one each of check and tail, and as many ghosts of a
-    -- lost network, which the server keeps for a while. A loop gone mad meets
-    -- this limit, not the service.
-    create role walpost login connection limit 8;
+    -- Sessions beside the stream, which itself does not count: of run one to
+    -- look at the slot, one of the guard slot, one of the checkpoint, two of
+    -- retention, and with source: polling one for each table; as many of a
+    -- standby; one each of check, verify and tail; and ghosts of a lost network,
+    -- which the server keeps for a while. A loop gone mad meets this limit, not
+    -- the service.
+    create role walpost login connection limit 20;
   end if;
 
   -- REPLICATION is the one privilege that a slot needs; the stream then carries
@@ -41,6 +43,13 @@ $block$;
 -- To let it delete old rows (walpost prune, retention.keep), besides:
 --
 --   grant delete on public.outbox to walpost;
+--
+-- To let it poll the table (source: polling), besides:
+--
+--   grant update on public.outbox to walpost;  -- strategy claim, delete
+--   grant delete on public.outbox to walpost;  -- strategy delete
+--
+-- and for strategy cursor: cursor.sql.
 --
 -- To let it keep its checkpoint here (checkpoint.store: postgres): checkpoint.sql.
 --
