@@ -51,6 +51,11 @@ $block$;
 --
 -- and for strategy cursor: cursor.sql.
 --
+-- To let it end at once what a walpost left behind that died together with its
+-- network (else its slot is free after wal_sender_timeout):
+--
+--   grant pg_read_all_stats to walpost;
+--
 -- To let it keep its checkpoint here (checkpoint.store: postgres): checkpoint.sql.
 --
 -- To let it make the publication (postgres.create), it would have to own the

@@ -182,7 +182,7 @@ asio::awaitable<void> Relay::CloseProducer(MonotonicTime deadline) {
 }
 
 asio::awaitable<void> Relay::WaitBeforeNextSession(absl::Status reason) {
-  if (reason.ok()) co_return;
+  if (reason.ok() || shutdown_deadline_) co_return;
   trouble_ = reason;
   milliseconds wait = kStandbyInterval;
   if (SqlstateOf(reason) != kSqlstateObjectInUse) {

@@ -37,8 +37,8 @@ RelaySigns Relay::Signs() const {
   signs.has_streamed = has_streamed_;
   signs.is_streaming = source_.is_open();
   signs.server_silent_for = source_.silence();
-  signs.server_held_back_for = source_.held_back_for();
-  signs.server_held_back_by = source_.held_back_by();
+  signs.server_held_back_for = source_.standby_hold().Length(now);
+  signs.server_held_back_by = source_.standby_hold().text();
   signs.brokers_were_reached = kafka_was_reached_;
   signs.brokers_unreachable_for = since(brokers_seen_at_);
   signs.unacknowledged_for = since(oldest_since_);

@@ -49,8 +49,12 @@ Continuity AfterPromotion(const KnownSource& known,
   const std::string event =
       fmt::format("a standby was promoted (timeline {}, before {})",
                   observed.timeline, known.timeline);
-  const bool kept =
-      observed.fork ? stands <= *observed.fork : observed.slot->failover;
+  // Made before the WAL forked; or kept through the promotion, where the fork
+  // is not known, or another instance may have come further than we know.
+  const bool is_older = observed.fork && stands <= *observed.fork;
+  const bool may_be_newer =
+      !observed.fork || known.by == KnownSource::By::kThisProcess;
+  const bool kept = is_older || (may_be_newer && observed.slot->failover);
   if (!kept) {
     return Gap(kGapSlotNotKept,
                fmt::format("{}, and slot {} was made there later: {}; {}. From "

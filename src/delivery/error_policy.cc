@@ -29,8 +29,8 @@ constexpr SqlstateRow kSqlstates[] = {
     {"3D000", {kOperator, "create the database or correct dbname"}},
     {"42501",
      {kOperator,
-      "the role lacks a right: run needs REPLICATION (sql/role.sql), init to "
-      "own the tables and the publication"}},
+      "grant the role what it lacks: run needs REPLICATION (sql/role.sql), "
+      "init to own the tables and the publication"}},
     {"42704", {kOperator, "create what is missing with walpost init"}},
     {"42", {kOperator, ""}},
     {"0A000", {kOperator, ""}},

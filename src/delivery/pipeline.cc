@@ -52,6 +52,7 @@ Pipeline::Offer Pipeline::OnEvent(const Event& event) {
 Pipeline::Offer Pipeline::OnUndeliverable(const Event& event,
                                           const absl::Status& reason) {
   if (stoppage_) return Offer::kHold;
+  if (PassOver(event)) return Offer::kTaken;  // it could be, when it came first
   return Stop(event, reason);
 }
 

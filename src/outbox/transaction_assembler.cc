@@ -1,5 +1,7 @@
 #include "outbox/transaction_assembler.h"
 
+#include <algorithm>
+
 #include "base/reason_code.h"
 #include "fmt/format.h"
 
@@ -128,11 +130,13 @@ void TransactionAssembler::Describe(const pgoutput::Relation& relation) {
 absl::StatusOr<std::unique_ptr<TableMapper>>
 TransactionAssembler::RefuseLostFields(size_t source,
                                        std::unique_ptr<TableMapper> mapper) {
-  std::vector<std::string_view>& mapped = mapped_fields_[source];
+  std::vector<MappedField>& mapped = mapped_fields_[source];
   std::string lost;
-  for (const std::string_view field : mapped) {
-    if (mapper->Maps(field)) continue;
-    lost += fmt::format("{}{}", lost.empty() ? "" : ", ", field);
+  for (const MappedField& field : mapped) {
+    if (mapper->Maps(field.name) || transaction_.commit_lsn < field.since) {
+      continue;
+    }
+    lost += fmt::format("{}{}", lost.empty() ? "" : ", ", field.name);
   }
   if (!lost.empty()) {
     return absl::FailedPreconditionError(fmt::format(
@@ -141,11 +145,20 @@ TransactionAssembler::RefuseLostFields(size_t source,
         "column, {{constant: ...}} or null) and restart walpost",
         options_.tables[source].name, lost));
   }
-  mapped.clear();
-  for (const std::string_view field : kDearFields) {
-    if (mapper->Maps(field)) mapped.push_back(field);
+  for (const std::string_view name : kDearFields) {
+    if (mapper->Maps(name)) Remember(name, mapped);
   }
   return mapper;
+}
+
+void TransactionAssembler::Remember(std::string_view name,
+                                    std::vector<MappedField>& mapped) const {
+  for (MappedField& field : mapped) {
+    if (field.name != name) continue;
+    field.since = std::min(field.since, transaction_.commit_lsn);
+    return;
+  }
+  mapped.push_back({name, transaction_.commit_lsn});
 }
 
 void TransactionAssembler::BeginEvent(size_t source, Step& step) {

@@ -18,6 +18,7 @@
 #include "absl/container/flat_hash_map.h"
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "base/lsn.h"
 #include "outbox/event.h"
 #include "outbox/message_mapper.h"
 #include "outbox/options.h"
@@ -70,10 +71,15 @@ class TransactionAssembler {
   // relation that was never described, ...).
   absl::Status Apply(const pgoutput::Message& message, Step& step);
 
-  // What the columns of each table last gave. The assembler of the next
+  // What the columns of each table have given, and since which commit: rows of
+  // before that are repeated in their old shape. The assembler of the next
   // connection is to remember it, or a field that is lost in between would not
   // be missed.
-  using MappedFields = std::vector<std::vector<std::string_view>>;
+  struct MappedField {
+    std::string_view name;
+    Lsn since;
+  };
+  using MappedFields = std::vector<std::vector<MappedField>>;
   const MappedFields& mapped_fields() const { return mapped_fields_; }
   void Remember(const MappedFields& fields) {
     if (!fields.empty()) mapped_fields_ = fields;
@@ -100,6 +106,7 @@ class TransactionAssembler {
   absl::Status Message(const pgoutput::LogicalMessage& message, Step& step);
   absl::StatusOr<std::unique_ptr<TableMapper>> RefuseLostFields(
       size_t source, std::unique_ptr<TableMapper> mapper);
+  void Remember(std::string_view name, std::vector<MappedField>& mapped) const;
   void BeginEvent(size_t source, Step& step);
 
   OutboxOptions options_;

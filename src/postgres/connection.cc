@@ -15,10 +15,14 @@ namespace {
 
 // What the server renders must not depend on its configuration.
 constexpr std::string_view kPinnedSettings[] = {
-    "TimeZone=UTC",           "DateStyle=ISO",        "IntervalStyle=postgres",
-    "bytea_output=hex",       "extra_float_digits=1", "statement_timeout=0",
-    "idle_session_timeout=0",
+    "TimeZone=UTC",           "DateStyle=ISO",
+    "IntervalStyle=postgres", "bytea_output=hex",
+    "extra_float_digits=1",   "statement_timeout=0",
+    "idle_session_timeout=0", "client_min_messages=warning",
 };
+
+// Of those that nobody takes.
+constexpr size_t kMostWarnings = 16;
 
 // A command's first words, for messages: without literals and their secrets.
 std::string Abbreviate(std::string_view sql) {
@@ -247,8 +251,9 @@ void Connection::OnNotice(void* self, const PGresult* notice) {
     return text == nullptr ? "" : text;
   };
   if (field(PG_DIAG_SEVERITY_NONLOCALIZED) != "WARNING") return;
-  static_cast<Connection*>(self)->warning_ =
-      Warning{field(PG_DIAG_SQLSTATE), field(PG_DIAG_MESSAGE_PRIMARY)};
+  auto& warnings = static_cast<Connection*>(self)->warnings_;
+  if (warnings.size() == kMostWarnings) warnings.erase(warnings.begin());
+  warnings.push_back({field(PG_DIAG_SQLSTATE), field(PG_DIAG_MESSAGE_PRIMARY)});
 }
 
 std::string Connection::Literal(std::string_view text) {

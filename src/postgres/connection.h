@@ -88,14 +88,12 @@ class Connection {
   PGconn* raw() { return connection_.get(); }
   SocketWaiter& waiter() { return waiter_; }
 
-  // The last WARNING that came beside the results since it was last taken.
+  // What came beside the results since it was last asked, without notices.
   struct Warning {
     std::string sqlstate;
     std::string text;
   };
-  std::optional<Warning> TakeWarning() {
-    return std::exchange(warning_, std::nullopt);
-  }
+  std::vector<Warning> TakeWarnings() { return std::exchange(warnings_, {}); }
 
   // A text as an SQL literal, quotes included.
   std::string Literal(std::string_view text);
@@ -112,7 +110,7 @@ class Connection {
   std::unique_ptr<PGconn, decltype(&PQfinish)> connection_;
   SocketWaiter waiter_;
   std::optional<MonotonicTime> deadline_;
-  std::optional<Warning> warning_;
+  std::vector<Warning> warnings_;
 };
 
 }  // namespace walpost

@@ -49,6 +49,10 @@ asio::awaitable<absl::StatusOr<std::vector<Finding>>> Preflight::Run() {
   absl::StatusOr<std::vector<Finding>> published = co_await publication.Run();
   if (!published.ok()) co_return published.status();
   findings_.insert(findings_.end(), published->begin(), published->end());
+  absl::StatusOr<std::vector<Finding>> others =
+      co_await publication.FindOtherTables();
+  if (!others.ok()) co_return others.status();
+  findings_.insert(findings_.end(), others->begin(), others->end());
   status = co_await CheckTransactionIds();
   if (!status.ok()) co_return status;
   if (options_.failover &&

@@ -23,7 +23,6 @@ void PublicationCheck::Add(Severity severity, std::string subject,
 asio::awaitable<absl::StatusOr<std::vector<Finding>>> PublicationCheck::Run() {
   absl::Status status = co_await CheckPublication();
   if (status.ok()) status = co_await CheckTables();
-  if (status.ok() && publication_exists_) status = co_await CheckOtherTables();
   if (!status.ok()) co_return status;
   co_return findings_;
 }
@@ -65,8 +64,8 @@ asio::awaitable<absl::Status> PublicationCheck::CheckPublication() {
   co_return absl::OkStatus();
 }
 
-// Their rows come, too, and go nowhere.
-asio::awaitable<absl::Status> PublicationCheck::CheckOtherTables() {
+asio::awaitable<absl::StatusOr<std::vector<Finding>>>
+PublicationCheck::FindOtherTables() {
   std::string ours;
   for (const TableOptions& table : outbox_.tables) {
     ours += fmt::format("{}{}", ours.empty() ? "" : ", ",
@@ -79,13 +78,17 @@ asio::awaitable<absl::Status> PublicationCheck::CheckOtherTables() {
       connection_.Literal(options_.publication), ours);
   absl::StatusOr<QueryRows> rows = co_await connection_.Execute(sql);
   if (!rows.ok()) co_return rows.status();
-  if (!rows->Get(0, 1)) co_return absl::OkStatus();
-  Add(Severity::kWarning, fmt::format("publication {}", options_.publication),
-      fmt::format("has tables that are not in outbox.tables ({}, {} among "
-                  "them): their rows are confirmed and not published",
-                  rows->Text(0, 0), rows->Text(0, 1)),
-      "list the table in outbox.tables, or take it out of the publication");
-  co_return absl::OkStatus();
+  std::vector<Finding> found;
+  if (rows->Get(0, 1)) {
+    found.push_back(
+        {Severity::kWarning,
+         fmt::format("publication {}", options_.publication),
+         fmt::format("has tables that are not in outbox.tables ({}, {} among "
+                     "them): their rows are confirmed and not published",
+                     rows->Text(0, 0), rows->Text(0, 1)),
+         "list the table in outbox.tables, or take it out of the publication"});
+  }
+  co_return found;
 }
 
 asio::awaitable<absl::Status> PublicationCheck::CheckTables() {

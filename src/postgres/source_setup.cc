@@ -22,6 +22,8 @@ namespace {
 
 // Waiting for other transactions while a slot is made.
 constexpr std::chrono::milliseconds kSlotCreationLimit{60'000};
+// A walpost that lives reports more often.
+constexpr std::chrono::seconds kSilenceOfTheDead{5};
 
 // "1\t0/3000158\tno recovery target specified": the timeline, where it was
 // left, why.
@@ -305,15 +307,17 @@ asio::awaitable<absl::Status> SourceSetup::StartReplication() {
 
 // The slot is held by what is left of an earlier run of ours: end that, so
 // that the next attempt need not wait for wal_sender_timeout. One that lives
-// reports every three seconds, and in another container may have a pid that
-// does not exist in ours.
+// reports every three seconds by the clock of our host, and in another
+// container may have a pid that does not exist in ours. Only pg_read_all_stats
+// sees that.
 asio::awaitable<void> SourceSetup::EndDeadPredecessor() {
+  const WallTime last_words = WallNow() - kSilenceOfTheDead;
   const std::string find = fmt::format(
       "SELECT r.pid, r.application_name FROM pg_catalog.pg_replication_slots s "
       "JOIN pg_catalog.pg_stat_replication r ON r.pid = s.active_pid "
-      "WHERE s.slot_name = {} AND coalesce(r.reply_time, r.backend_start) < "
-      "now() - interval '5 s'",
-      connection_->Literal(options_.slot));
+      "WHERE s.slot_name = {} AND r.reply_time < to_timestamp({})",
+      connection_->Literal(options_.slot),
+      std::chrono::duration<double>(last_words.time_since_epoch()).count());
   absl::StatusOr<QueryRows> rows = co_await connection_->Execute(find);
   if (!rows.ok() || rows->size() == 0) co_return;
   const std::string holder = rows->Text(0, 1);

@@ -26,10 +26,6 @@ constexpr milliseconds kLongestWait = SuspensionWatch::kLongestTurn;
 constexpr milliseconds kAskAfter{2500};
 // Frames that a connection begins with, before there is anything to decode.
 constexpr size_t kSignsOfLife = 3;
-// Slots of standbys that a failover slot waits for, without end.
-constexpr std::string_view kStandbySlots = "synchronized_standby_slots";
-// It says so again whenever it hears from us.
-constexpr std::chrono::seconds kHeldBackFor{10};
 // For the server to end the copy after our CopyDone.
 constexpr milliseconds kFinishLimit{2000};
 
@@ -75,7 +71,8 @@ void WalSource::BeginStream() {
   stream_ = std::make_unique<ReplicationStream>(*connection_);
   assembler_.emplace(outbox_, ReferencesOf(pipeline_.builder().routes()));
   assembler_->Remember(mapped_fields_);
-  held_back_at_ = {};
+  connection_->TakeWarnings();  // of the setup
+  standby_hold_.Clear();
   feedback_ =
       FeedbackSchedule(options_.status_interval, options_.wal_sender_timeout,
                        setup_.slot_position());
@@ -150,13 +147,13 @@ absl::StatusOr<WalSource::Next> WalSource::TakeFrames() {
     if (step_is_held_) Deliver();
     if (step_is_held_ || !pipeline_.CanTake()) return Next::kRoom;
     if (taken == kFramesPerTurn) return Next::kMore;
-    switch (stream_->NextFrame()) {
+    const ReplicationStream::Read read = stream_->NextFrame();
+    // Said before this frame, which must not be confirmed over it.
+    WALPOST_RETURN_IF_ERROR(HandleWarnings());
+    switch (read) {
       case ReplicationStream::Read::kFrame:
         ++taken;
         ++frames_since_receive_;
-        // What the server said before this frame; it must not be confirmed
-        // over it.
-        WALPOST_RETURN_IF_ERROR(HandleWarning());
         WALPOST_RETURN_IF_ERROR(HandleFrame());
         received = false;
         break;
@@ -186,37 +183,30 @@ absl::StatusOr<WalSource::Next> WalSource::TakeFrames() {
   }
 }
 
-std::chrono::milliseconds WalSource::held_back_for() const {
-  const MonotonicTime now = Clock::now();
-  if (held_back_at_ + kHeldBackFor < now) return milliseconds(0);
-  return std::chrono::duration_cast<milliseconds>(now - held_back_since_) +
-         milliseconds(1);
+absl::Status WalSource::HandleWarnings() {
+  for (const Connection::Warning& warning : connection_->TakeWarnings()) {
+    WALPOST_RETURN_IF_ERROR(HandleWarning(warning));
+  }
+  return absl::OkStatus();
 }
 
-absl::Status WalSource::HandleWarning() {
-  const std::optional<Connection::Warning> warning = connection_->TakeWarning();
-  if (!warning) return absl::OkStatus();
-  // In any language; the names of parameters and publications stay.
-  if (warning->text.find(kStandbySlots) != std::string::npos) {
-    if (held_back_for() == milliseconds(0)) held_back_since_ = Clock::now();
-    held_back_at_ = Clock::now();
-    held_back_by_ = warning->text;
+absl::Status WalSource::HandleWarning(const Connection::Warning& warning) {
+  if (StandbyHold::IsMeant(warning.text)) {
+    standby_hold_.OnWarning(warning.text, Clock::now());
     return absl::OkStatus();
   }
-  spdlog::warn("Postgres: {}", warning->text);
-  const std::string publication = fmt::format("\"{}\"", options_.publication);
-  if (warning->sqlstate != kSqlstateNotInPrerequisiteState ||
-      warning->text.find(publication) == std::string::npos) {
+  spdlog::warn("Postgres: {}", warning.text);
+  if (warning.sqlstate != kSqlstateNotInPrerequisiteState) {
     return absl::OkStatus();
   }
   // From 18 on it passes over rows that no publication covers, and goes on.
   return WithReasonCode(
       absl::FailedPreconditionError(fmt::format(
           "rows after {} were committed while publication {} did not exist, "
-          "and "
-          "Postgres does not send them: {}. Make the publication, and let "
+          "and Postgres does not send them: {}. Make the publication, and let "
           "walpost recover --all publish them",
-          pipeline_.confirmed().ToString(), publication, warning->text)),
+          pipeline_.confirmed().ToString(), options_.publication,
+          warning.text)),
       kReasonPublicationMissing);
 }
 
@@ -236,7 +226,7 @@ absl::Status WalSource::HandleFrame() {
 }
 
 absl::Status WalSource::HandleMessage(const pgoutput::XLogData& data) {
-  held_back_at_ = {};
+  standby_hold_.Clear();
   server_wal_end_ = std::max(server_wal_end_, data.start_lsn);
   WALPOST_ASSIGN_OR_RETURN(const pgoutput::Message message,
                            pgoutput::Decode(data.payload));
@@ -343,10 +333,16 @@ TransactionAssembler::Skipped WalSource::skipped() const {
   return skipped;
 }
 
+bool WalSource::TakePromotion() {
+  const bool promoted = setup_.TakePromotion();
+  if (promoted) mapped_fields_.clear();  // their LSNs are void
+  return promoted;
+}
+
 void WalSource::Close() {
   skipped_before_ = skipped();
   if (assembler_) mapped_fields_ = assembler_->mapped_fields();
-  held_back_at_ = {};
+  standby_hold_.Clear();
   stream_.reset();
   assembler_.reset();
   step_is_held_ = false;

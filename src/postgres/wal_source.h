@@ -31,6 +31,7 @@
 #include "postgres/replication_stream.h"
 #include "postgres/source_options.h"
 #include "postgres/source_setup.h"
+#include "postgres/standby_hold.h"
 #include "postgres/suspension_watch.h"
 
 namespace walpost {
@@ -75,7 +76,7 @@ class WalSource {
   void OnProgress();
 
   // Whether Open has found the server promoted; asked once.
-  bool TakePromotion() { return setup_.TakePromotion(); }
+  bool TakePromotion();
 
   // What the last Open found; see PublicationWatch.
   const std::vector<Finding>& findings() const { return setup_.findings(); }
@@ -89,10 +90,7 @@ class WalSource {
   Lsn birth() const { return setup_.birth(); }
   // The newest position of the server's WAL that it told us of.
   Lsn server_wal_end() const { return server_wal_end_; }
-  // Why the server holds the stream back, in its own words, and for how long
-  // it has; zero: it does not.
-  const std::string& held_back_by() const { return held_back_by_; }
-  std::chrono::milliseconds held_back_for() const;
+  const StandbyHold& standby_hold() const { return standby_hold_; }
   // How long a server that was asked has kept silent.
   std::chrono::milliseconds silence() const;
   // Over all connections.
@@ -104,7 +102,8 @@ class WalSource {
 
   void BeginStream();
   absl::StatusOr<Next> TakeFrames();
-  absl::Status HandleWarning();
+  absl::Status HandleWarnings();
+  absl::Status HandleWarning(const Connection::Warning& warning);
   absl::Status HandleFrame();
   absl::Status HandleMessage(const pgoutput::XLogData& data);
   void Deliver();
@@ -131,9 +130,7 @@ class WalSource {
 
   // Of the current connection.
   Lsn server_wal_end_;
-  std::string held_back_by_;
-  MonotonicTime held_back_since_{};
-  MonotonicTime held_back_at_{};  // as it last said
+  StandbyHold standby_hold_;
   std::unique_ptr<Connection> connection_;
   std::unique_ptr<ReplicationStream> stream_;
   std::optional<TransactionAssembler> assembler_;

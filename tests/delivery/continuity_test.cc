@@ -129,6 +129,18 @@ TEST(ContinuityTest, P9APromotionWithASlotThatWasMadeLater) {
   ExpectGap(Known(), observed, "slot_not_kept", "was promoted");
 }
 
+// Another instance has followed the promotion, and has confirmed more.
+TEST(ContinuityTest, AFailoverSlotMayBeFurtherThanThisProcessKnows) {
+  ObservedSource observed = Observed();
+  observed.timeline = 3;
+  observed.fork = Lsn(0x3FF);
+  KnownSource known = Known();
+  known.by = KnownSource::By::kThisProcess;
+  ExpectGap(known, observed, "slot_not_kept", "was promoted");
+  observed.slot->failover = true;
+  EXPECT_EQ(KindOf(known, observed), Kind::kFollowPromotion);
+}
+
 TEST(ContinuityTest, P9WithoutTheForkOnlyAFailoverSlotIsTrusted) {
   ObservedSource observed = Observed();
   observed.timeline = 3;

@@ -469,6 +469,13 @@ TEST_F(PipelineTest, P8AfterABatchThatWasTooLargeAsAWholeTheFlowGoesOn) {
   EXPECT_EQ(second.offered(), 4u);
 }
 
+// As it was, when it came first.
+TEST_F(PipelineTest, P8ARepeatThatCannotBeMappedAnyMoreIsPassedOver) {
+  EXPECT_EQ(OfferEvent(At(100), "a"), Offer::kTaken);
+  EXPECT_EQ(OfferUndeliverable(At(100)), Offer::kTaken);
+  EXPECT_FALSE(pipeline_.stoppage().has_value());
+}
+
 // An event with an error does not wait for the sink: it will not go there.
 TEST_F(PipelineTest, P8AnUndeliverableEventStopsEvenWithoutASink) {
   pipeline_.SetSink(nullptr);

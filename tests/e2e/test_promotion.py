@@ -46,12 +46,18 @@ def make_pair(directory):
         server.close()
 
 
-def test_p1_p2_p3_p4_a_failover_slot_goes_on_after_a_promotion(
-        walpost, make_pair, major_17, kafka, topics):
-    primary, standby = make_pair(major_17, {"sync_replication_slots": "on"})
+def _pair_in_step(make_pair, bin_dir):
+    """A primary that sends nothing before its standby has it."""
+    primary, standby = make_pair(bin_dir, {"sync_replication_slots": "on"})
     primary.stop()
     primary.configure(synchronized_standby_slots="standby")
     primary.start()
+    return primary, standby
+
+
+def test_p1_p2_p3_p4_a_failover_slot_goes_on_after_a_promotion(
+        walpost, make_pair, major_17, kafka, topics):
+    primary, standby = _pair_in_step(make_pair, major_17)
     database = Database(primary)
     outbox = Outbox(database, topics)
     relay = walpost(database, kafka, topics, postgres={
@@ -170,10 +176,7 @@ def _has_replayed(standby, position):
 def test_p1_p2_p9_one_that_comes_back_after_another_followed(
         walpost, make_pair, major_17, kafka, topics, store):
     """What it remembers is of the old timeline, and the slot has moved on."""
-    primary, standby = make_pair(major_17, {"sync_replication_slots": "on"})
-    primary.stop()
-    primary.configure(synchronized_standby_slots="standby")
-    primary.start()
+    primary, standby = _pair_in_step(make_pair, major_17)
     database = Database(primary)
     outbox = Outbox(database, topics)
     sections = {"postgres": {"conninfo": _either(primary, standby, database),

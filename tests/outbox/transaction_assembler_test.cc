@@ -150,6 +150,43 @@ TEST_F(TransactionAssemblerTest, P3AKeyThatIsLostInMidStreamStopsTheFlow) {
       << step.error;
 }
 
+TEST_F(TransactionAssemblerTest, P3AKeyThatIsLostBetweenConnectionsIsMissed) {
+  ExpectNothing(BeginMessage(kCommit));
+  DescribeOutbox();
+  MessageFeed next(MakeOptions());
+  next.assembler().Remember(feed_.assembler().mapped_fields());
+  ASSERT_TRUE(next.Feed(BeginMessage(kLater)).ok());
+  ASSERT_TRUE(next.Feed(RelationMessage(kOutbox, "public", "outbox",
+                                        {{"id"}, {"payload"}}))
+                  .ok());
+  ASSERT_TRUE(next.Feed(InsertMessage(kOutbox, {Text("2"), Text("p")})).ok());
+  EXPECT_EQ(next.step().kind, Step::Kind::kUndeliverable);
+}
+
+// It was committed before the table had that column.
+TEST_F(TransactionAssemblerTest, P8AnOldRowIsRepeatedInItsOldShape) {
+  ExpectNothing(BeginMessage(kLater));
+  ExpectNothing(
+      RelationMessage(kOutbox, "public", "outbox",
+                      {{"id"}, {"aggregate_id"}, {"payload"}, {"headers"}}));
+  MessageFeed next(MakeOptions());
+  next.assembler().Remember(feed_.assembler().mapped_fields());
+  ASSERT_TRUE(next.Feed(BeginMessage(kCommit)).ok());
+  ASSERT_TRUE(
+      next.Feed(RelationMessage(kOutbox, "public", "outbox",
+                                {{"id"}, {"aggregate_id"}, {"payload"}}))
+          .ok());
+  ASSERT_TRUE(next.Feed(Row("1")).ok());
+  EXPECT_EQ(next.step().kind, Step::Kind::kEvent);
+  ASSERT_TRUE(next.Feed(CommitMessage(kCommit, kEnd)).ok());
+  ASSERT_TRUE(next.Feed(BeginMessage(Lsn(0x3000))).ok());
+  ASSERT_TRUE(next.Feed(RelationMessage(kOutbox, "public", "outbox",
+                                        {{"id"}, {"aggregate_id"}, {"text"}}))
+                  .ok());
+  ASSERT_TRUE(next.Feed(Row("2")).ok());
+  EXPECT_EQ(next.step().kind, Step::Kind::kUndeliverable) << "they are gone";
+}
+
 TEST_F(TransactionAssemblerTest, ARowMustFitTheLatestRelation) {
   ExpectNothing(BeginMessage(kCommit));
   DescribeOutbox();

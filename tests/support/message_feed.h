@@ -16,12 +16,7 @@ namespace walpost::testing {
 // The names that each source's route needs.
 inline std::vector<std::vector<std::string>> ReferencesOf(
     const OutboxOptions& options) {
-  const std::vector<Route> routes = Route::CreateAll(options).value();
-  std::vector<std::vector<std::string>> references;
-  for (const Route& route : routes) {
-    references.push_back(route.references());
-  }
-  return references;
+  return walpost::ReferencesOf(Route::CreateAll(options).value());
 }
 
 // One connection's worth of messages.
@@ -39,7 +34,7 @@ class MessageFeed {
   }
 
   const Step& step() const { return step_; }
-  const TransactionAssembler& assembler() const { return assembler_; }
+  TransactionAssembler& assembler() { return assembler_; }
 
  private:
   TransactionAssembler assembler_;

@@ -1,0 +1,39 @@
+#include "postgres/standby_hold.h"
+
+#include <gtest/gtest.h>
+
+namespace walpost {
+namespace {
+
+using std::chrono::seconds;
+
+constexpr MonotonicTime kNow{seconds(1'000)};
+
+TEST(StandbyHoldTest, KnowsItsWarningsByTheParameter) {
+  EXPECT_TRUE(StandbyHold::IsMeant(
+      "replication slot \"s\" specified in parameter "
+      "\"synchronized_standby_slots\" does not have active_pid"));
+  EXPECT_FALSE(StandbyHold::IsMeant("skipped loading publication \"p\""));
+}
+
+TEST(StandbyHoldTest, LastsWhileItIsSaidAgain) {
+  StandbyHold hold;
+  EXPECT_EQ(hold.Length(kNow), seconds(0));
+  hold.OnWarning("first", kNow);
+  hold.OnWarning("second", kNow + seconds(3));
+  EXPECT_EQ(hold.Length(kNow + seconds(5)), seconds(5));
+  EXPECT_EQ(hold.text(), "second");
+  EXPECT_EQ(hold.Length(kNow + seconds(13)), seconds(0)) << "no more said";
+  hold.OnWarning("third", kNow + seconds(20));
+  EXPECT_EQ(hold.Length(kNow + seconds(21)), seconds(1)) << "begun anew";
+}
+
+TEST(StandbyHoldTest, EndsWhenSomethingComes) {
+  StandbyHold hold;
+  hold.OnWarning("held", kNow);
+  hold.Clear();
+  EXPECT_EQ(hold.Length(kNow), seconds(0));
+}
+
+}  // namespace
+}  // namespace walpost
