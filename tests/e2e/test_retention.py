@@ -135,6 +135,10 @@ def test_p1_killed_in_the_middle(walpost, database, kafka, aged, topics,
                    "the first batch")
         time.sleep(dice.random() / 10)
         pruning.end(9)
+    # The batch that it asked for last is still deleted.
+    wait_until(lambda: not database.value(
+        "select count(*) from pg_stat_activity where application_name like "
+        "%s", (f"walpost:{relay.slot}:prune%",)), "its sessions to end")
     left = len(_ids(database))
     assert 0 < left < 5000, "killed too early or too late"
     assert f"{left} rows deleted" in _pruned(relay, "--older-than", "7d")
