@@ -240,8 +240,9 @@ void Relay::OnSlotReport(const SlotReport& report) {
   const WalBudget::Level before =
       std::exchange(wal_budget_level_, wal_budget_.level());
   if (wal_budget_level_ == before ||
-      wal_budget_level_ == WalBudget::Level::kFine)
+      wal_budget_level_ == WalBudget::Level::kFine) {
     return;
+  }
   spdlog::warn("Postgres keeps {} MiB of WAL for slot {}; the limit is {} MiB",
                wal_budget_.retained_bytes() >> 20, config_.postgres.slot,
                wal_budget_.limit_bytes() >> 20);

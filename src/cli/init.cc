@@ -182,18 +182,10 @@ class Initializer {
     if (!system.ok()) co_return system.status();
     const std::string identifier = system->Text(0, 0);
     const BirthRecord record{name, (*slot)->confirmed_flush_lsn, identifier};
-    const std::string& publication = config_.postgres.publication;
-    const absl::Status written =
-        co_await WriteBirthRecord(*connection_, publication, record);
-    if (!absl::IsFailedPrecondition(written)) co_return written;
-    absl::StatusOr<std::string> sql =
-        co_await BirthRecordSql(*connection_, publication, record);
-    if (!sql.ok()) co_return sql.status();
-    co_return absl::FailedPreconditionError(fmt::format(
-        "slot {} is there, but not on record, for this role does not own "
-        "publication {}: a slot that is dropped would not be noticed. As the "
-        "owner run: {};",
-        name, publication, *sql));
+    const std::string consequence = fmt::format(
+        "slot {} is there, but if it were dropped nobody would know", name);
+    co_return co_await RequireBirthRecord(
+        *connection_, config_.postgres.publication, record, consequence);
   }
 
   const Config& config_;

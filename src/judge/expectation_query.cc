@@ -5,6 +5,7 @@
 #include "absl/strings/str_split.h"
 #include "base/status_macros.h"
 #include "fmt/format.h"
+#include "judge/topic_prefixes.h"
 
 namespace walpost {
 namespace {
@@ -180,9 +181,8 @@ absl::StatusOr<ExpectationQuery> ExpectationQuery::Create(
                     "and records are matched: set outbox.tables.columns.id",
                     table.name));
   }
-  WALPOST_ASSIGN_OR_RETURN(
-      const std::string topic,
-      expressions.Topic(table.topic.empty() ? route.topic : table.topic));
+  WALPOST_ASSIGN_OR_RETURN(const std::string topic,
+                           expressions.Topic(TopicTemplateOf(table, route)));
   WALPOST_ASSIGN_OR_RETURN(const std::string key,
                            expressions.Field(table.columns.aggregate_id,
                                              {"aggregate_id", "aggregateid"}));

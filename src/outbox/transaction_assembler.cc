@@ -146,13 +146,13 @@ TransactionAssembler::RefuseLostFields(size_t source,
         options_.tables[source].name, lost));
   }
   for (const std::string_view name : kDearFields) {
-    if (mapper->Maps(name)) Remember(name, mapped);
+    if (mapper->Maps(name)) NoteMapped(name, mapped);
   }
   return mapper;
 }
 
-void TransactionAssembler::Remember(std::string_view name,
-                                    std::vector<MappedField>& mapped) const {
+void TransactionAssembler::NoteMapped(std::string_view name,
+                                      std::vector<MappedField>& mapped) const {
   for (MappedField& field : mapped) {
     if (field.name != name) continue;
     field.since = std::min(field.since, transaction_.commit_lsn);

@@ -106,7 +106,8 @@ class TransactionAssembler {
   absl::Status Message(const pgoutput::LogicalMessage& message, Step& step);
   absl::StatusOr<std::unique_ptr<TableMapper>> RefuseLostFields(
       size_t source, std::unique_ptr<TableMapper> mapper);
-  void Remember(std::string_view name, std::vector<MappedField>& mapped) const;
+  void NoteMapped(std::string_view name,
+                  std::vector<MappedField>& mapped) const;
   void BeginEvent(size_t source, Step& step);
 
   OutboxOptions options_;

@@ -39,8 +39,9 @@ std::string ClaimSql::Claimable(std::string_view alias, Ids waiting) const {
   if (!state.heartbeat_at.empty() && !marks_processing()) {
     add(Column(alias, state.heartbeat_at), Now(-lease_));
   }
-  if (!waiting.empty())
+  if (!waiting.empty()) {
     condition += fmt::format(" AND NOT {}", In(alias, waiting));
+  }
   return condition;
 }
 

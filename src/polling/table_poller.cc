@@ -127,17 +127,20 @@ asio::awaitable<absl::Status> TablePoller::Connect() {
     options.settings.emplace_back(keepalive);
   }
   const auto left = std::chrono::duration_cast<milliseconds>(
-      std::min(purge_at(), Clock::now() + kConnectTimeout) - Clock::now());
+      Within(kConnectTimeout) - Clock::now());
   options.connect_timeout = std::max(left, milliseconds(100));
   absl::StatusOr<std::unique_ptr<Connection>> connected =
       co_await Connection::Connect(executor_, options);
   co_await CallBackIfDue();
   if (!connected.ok()) co_return connected.status();
   connection_ = *std::move(connected);
-  connection_->set_deadline(
-      std::min(purge_at(), Clock::now() + kStatementTimeout));
+  connection_->set_deadline(Within(kStatementTimeout));
   server_version_ = connection_->server_version();
   co_return absl::OkStatus();
+}
+
+MonotonicTime TablePoller::Within(milliseconds limit) const {
+  return std::min(purge_at(), Clock::now() + limit);
 }
 
 asio::awaitable<absl::Status> TablePoller::CheckTable() {
@@ -198,8 +201,7 @@ asio::awaitable<void> TablePoller::CallBack(std::string reason) {
 }
 
 asio::awaitable<absl::StatusOr<QueryRows>> TablePoller::Query(std::string sql) {
-  connection_->set_deadline(
-      std::min(purge_at(), Clock::now() + kStatementTimeout));
+  connection_->set_deadline(Within(kStatementTimeout));
   absl::StatusOr<QueryRows> rows = co_await connection_->Execute(sql);
   TakeNotifications();
   if (rows.ok()) backoff_.Reset();

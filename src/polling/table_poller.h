@@ -132,6 +132,8 @@ class TablePoller {
   boost::asio::awaitable<absl::Status> Session();
   boost::asio::awaitable<absl::Status> Connect();
   boost::asio::awaitable<absl::Status> CheckTable();
+  // So long from now, but not beyond purge_at().
+  MonotonicTime Within(std::chrono::milliseconds limit) const;
   boost::asio::awaitable<absl::Status> Prepare();
   void TakeNotifications();
   std::string AggregateOf(const QueryRows& rows, size_t row) const;

@@ -97,4 +97,20 @@ asio::awaitable<absl::Status> WriteBirthRecord(Connection& connection,
   co_return rows.status();
 }
 
+asio::awaitable<absl::Status> RequireBirthRecord(Connection& connection,
+                                                 std::string publication,
+                                                 BirthRecord record,
+                                                 std::string consequence) {
+  const absl::Status written =
+      co_await WriteBirthRecord(connection, publication, record);
+  if (!absl::IsFailedPrecondition(written)) co_return written;
+  absl::StatusOr<std::string> sql =
+      co_await BirthRecordSql(connection, publication, record);
+  if (!sql.ok()) co_return sql.status();
+  co_return absl::FailedPreconditionError(fmt::format(
+      "{}, for the role of walpost does not own publication {} and cannot put "
+      "it on record; as the owner run: {};",
+      consequence, publication, *sql));
+}
+
 }  // namespace walpost

@@ -40,6 +40,12 @@ boost::asio::awaitable<absl::Status> WriteBirthRecord(Connection& connection,
                                                       std::string publication,
                                                       BirthRecord record);
 
+// The same, where it may not be missing. kFailedPrecondition begins with
+// `consequence`, and has the SQL for the owner.
+boost::asio::awaitable<absl::Status> RequireBirthRecord(
+    Connection& connection, std::string publication, BirthRecord record,
+    std::string consequence);
+
 // The SQL that does it, for the owner of the publication to run.
 boost::asio::awaitable<absl::StatusOr<std::string>> BirthRecordSql(
     Connection& connection, std::string publication, BirthRecord record);

@@ -55,10 +55,13 @@ ReplicationStream::Read ReplicationStream::End() {
   return Read::kEnded;
 }
 
-bool ReplicationStream::Receive() {
+bool ReplicationStream::HasInput() const {
   int waiting = 0;
   ioctl(PQsocket(connection_.raw()), FIONREAD, &waiting);
-  has_arrived_ = waiting > 0;
+  return waiting > 0;
+}
+
+bool ReplicationStream::Receive() {
   if (PQconsumeInput(connection_.raw()) != 0) return true;
   status_ = StatusFromConnection(connection_.raw(), kAttempted);
   return false;

@@ -44,8 +44,8 @@ class ReplicationStream {
   // Reads what the socket holds into libpq's buffer, 16 KB at most. False
   // when the connection is lost; status() says how.
   bool Receive();
-  // Whether there was something to read, even if no frame is complete yet.
-  bool has_arrived() const { return has_arrived_; }
+  // Whether there is something for it to read.
+  bool HasInput() const;
 
   // Queues a status update and sends what can be sent.
   absl::Status SendStatus(const pgoutput::StandbyStatus& status);
@@ -69,7 +69,6 @@ class ReplicationStream {
   std::unique_ptr<char, decltype(&PQfreemem)> frame_;
   size_t frame_bytes_ = 0;
   bool unsent_ = false;
-  bool has_arrived_ = false;
   absl::Status status_;
 };
 

@@ -184,26 +184,24 @@ asio::awaitable<absl::Status> SourceSetup::Begin() {
 asio::awaitable<absl::Status> SourceSetup::RecordBirth(Lsn begins) {
   const BirthRecord record{options_.slot, begins, system_identifier_};
   const std::string& publication = options_.publication;
+  if (from_lsn_.is_valid()) {
+    const std::string consequence = fmt::format(
+        "--from-lsn {}: the next start would not know that slot {} begins "
+        "there",
+        from_lsn_.ToString(), options_.slot);
+    co_return co_await RequireBirthRecord(*connection_, publication, record,
+                                          consequence);
+  }
   const absl::Status written =
       co_await WriteBirthRecord(*connection_, publication, record);
-  if (written.ok()) co_return written;
-  if (!from_lsn_.is_valid()) {
+  if (!written.ok()) {
     spdlog::warn(
         "the birth of slot {} is not on record, so one that is gone "
         "is not noticed at the next start: {}; walpost check has the SQL for "
         "the owner of the publication",
         options_.slot, std::string(written.message()));
-    co_return absl::OkStatus();
   }
-  if (!absl::IsFailedPrecondition(written)) co_return written;
-  absl::StatusOr<std::string> sql =
-      co_await BirthRecordSql(*connection_, publication, record);
-  if (!sql.ok()) co_return sql.status();
-  co_return absl::FailedPreconditionError(fmt::format(
-      "--from-lsn {}: the next start would not know that slot {} begins there, "
-      "for the role of walpost does not own publication {} and cannot put it "
-      "on record; as the owner run: {};",
-      from_lsn_.ToString(), options_.slot, publication, *sql));
+  co_return absl::OkStatus();
 }
 
 // --from-lsn: for the first start on a slot that others made. Later ones know

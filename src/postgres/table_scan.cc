@@ -42,10 +42,10 @@ asio::awaitable<absl::Status> TableScan::Open() {
   co_return declared.status();
 }
 
-absl::StatusOr<std::string> TableScan::ColumnOf(
+absl::StatusOr<std::string> TableScan::NameOf(
     std::string_view field, std::string_view wanted_for) const {
   if (const auto column = ColumnOfField(table_, schema_, field)) {
-    return QuoteName(*column);
+    return *column;
   }
   return absl::FailedPreconditionError(
       fmt::format("table {} has no column for {}, which {} needs: set "
@@ -53,17 +53,21 @@ absl::StatusOr<std::string> TableScan::ColumnOf(
                   table_.name, field, wanted_for, field));
 }
 
+absl::StatusOr<std::string> TableScan::ColumnOf(
+    std::string_view field, std::string_view wanted_for) const {
+  WALPOST_ASSIGN_OR_RETURN(const std::string name, NameOf(field, wanted_for));
+  return QuoteName(name);
+}
+
 absl::StatusOr<std::string> TableScan::Since() const {
-  WALPOST_ASSIGN_OR_RETURN(const std::string column,
-                           ColumnOf("timestamp", "--since"));
-  const std::string since = SinceSql(connection_, filter_.since);
-  const auto name = ColumnOfField(table_, schema_, "timestamp");
-  const size_t index = *schema_.FindColumn(*name);
-  if (!pgoutput::IsInteger(schema_.columns[index].type_oid)) {
-    return fmt::format("{} >= {}", column, since);
+  WALPOST_ASSIGN_OR_RETURN(const std::string name,
+                           NameOf("timestamp", "--since"));
+  std::string since = SinceSql(connection_, filter_.since);
+  const size_t index = *schema_.FindColumn(name);
+  if (pgoutput::IsInteger(schema_.columns[index].type_oid)) {
+    since = fmt::format("(extract(epoch FROM {}) * 1000)::bigint", since);
   }
-  return fmt::format("{} >= (extract(epoch FROM {}) * 1000)::bigint", column,
-                     since);
+  return fmt::format("{} >= {}", QuoteName(name), since);
 }
 
 // A row without an id may be of any transaction.

@@ -58,6 +58,9 @@ class TableScan {
   boost::asio::awaitable<absl::StatusOr<uint64_t>> Count();
 
  private:
+  // The column of a field, as it is and as SQL spells it.
+  absl::StatusOr<std::string> NameOf(std::string_view field,
+                                     std::string_view wanted_for) const;
   absl::StatusOr<std::string> ColumnOf(std::string_view field,
                                        std::string_view wanted_for) const;
   absl::Status MakeConditions();

@@ -72,7 +72,6 @@ void WalSource::BeginStream() {
   assembler_.emplace(outbox_, ReferencesOf(pipeline_.builder().routes()));
   assembler_->Remember(mapped_fields_);
   connection_->TakeWarnings();  // of the setup
-  standby_hold_.Clear();
   feedback_ =
       FeedbackSchedule(options_.status_interval, options_.wal_sender_timeout,
                        setup_.slot_position());
@@ -168,10 +167,10 @@ absl::StatusOr<WalSource::Next> WalSource::TakeFrames() {
           if (pacer_.ShouldPauseAfter(frames, last_received_at_)) {
             return Next::kPause;
           }
+        } else if (stream_->HasInput()) {  // of a huge row, say
+          last_received_at_ = Clock::now();
         }
         if (!stream_->Receive()) return stream_->status();
-        // A huge row is many of these.
-        if (stream_->has_arrived()) last_received_at_ = Clock::now();
         received = true;
         break;
       }
