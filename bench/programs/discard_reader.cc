@@ -47,16 +47,15 @@ class DiscardReader {
 
   void ReadUntil(int64_t rows) {
     while (rows_ < rows) {
-      const size_t messages = TakeWhatIsThere(rows);
+      const ReadPacer::Taken taken = TakeWhatIsThere(rows);
       const Clock::time_point now = Clock::now();
       if (now - told_ >= kStatusInterval) {
         TellStatus();
         told_ = now;
       }
       if (rows_ >= rows) break;
-      if (pacer_.ShouldPauseAfter(messages, now)) {
-        std::this_thread::sleep_for(ReadPacer::kPause);
-      }
+      const std::chrono::microseconds pause = pacer_.PauseAfter(taken, now);
+      if (pause > pause.zero()) std::this_thread::sleep_for(pause);
       Wait();
     }
     std::printf("%lld %lld\n", static_cast<long long>(rows_),
@@ -67,21 +66,22 @@ class DiscardReader {
   }
 
  private:
-  size_t TakeWhatIsThere(int64_t rows) {
-    size_t messages = 0;
+  ReadPacer::Taken TakeWhatIsThere(int64_t rows) {
+    ReadPacer::Taken taken;
     while (rows_ < rows) {
       char* data = nullptr;
       const int size = PQgetCopyData(connection_.get(), &data, /*async=*/1);
       if (size == 0) break;
       if (size < 0) FailOnPostgres();
-      ++messages;
+      ++taken.messages;
+      taken.bytes += static_cast<size_t>(size);
       if (size > kXLogDataHeader && data[0] == 'w' &&
           data[kXLogDataHeader] == 'I') {
         ++rows_;
       }
       PQfreemem(data);
     }
-    return messages;
+    return taken;
   }
 
   void Wait() {

@@ -111,14 +111,13 @@ asio::awaitable<absl::Status> PollingRelay::Run() {
   }
   absl::Status hopeless;
   while (!shutdown_deadline_ && hopeless.ok()) {
-    if (outbound_.failure() || producer_ == nullptr) {
-      co_await ReplaceProducer();
-    }
+    if (producer_ != nullptr && outbound_.failure()) co_await GiveUpProducer();
+    const bool has_producer = producer_ != nullptr || ReplaceProducer();
     NoteBrokers();
     state_log_.Update(Diagnose(Signs()), Clock::now());
     hopeless = Hopeless();
     if (shutdown_deadline_ || !hopeless.ok()) break;
-    timer_.expires_after(kWatchInterval);
+    timer_.expires_after(has_producer ? kWatchInterval : backoff_.Next());
     co_await timer_.async_wait(kAsTuple);
   }
   co_await End();
@@ -128,12 +127,10 @@ asio::awaitable<absl::Status> PollingRelay::Run() {
 
 // What a poller calls back must not arrive later; otherwise what is on its way
 // may still.
-asio::awaitable<void> PollingRelay::ReplaceProducer() {
+asio::awaitable<void> PollingRelay::GiveUpProducer() {
   const bool is_purge = outbound_.purge_wanted();
-  if (outbound_.failure()) {
-    spdlog::warn("replacing the Kafka producer: {}",
-                 std::string(outbound_.failure()->message()));
-  }
+  spdlog::warn("replacing the Kafka producer: {}",
+               std::string(outbound_.failure()->message()));
   MonotonicTime deadline = Clock::now();
   // Well within what is left of a lease when it is called back.
   if (!is_purge) {
@@ -145,13 +142,16 @@ asio::awaitable<void> PollingRelay::ReplaceProducer() {
   producer_.reset();
   ++rewinds_;
   WakePollers();
-  if (!is_purge) {
-    timer_.expires_after(backoff_.Next());
-    co_await timer_.async_wait(kAsTuple);
-  }
+  if (is_purge) co_return;
+  timer_.expires_after(backoff_.Next());
+  co_await timer_.async_wait(kAsTuple);
+}
+
+bool PollingRelay::ReplaceProducer() {
   const absl::Status status = StartProducer();
   if (!status.ok()) spdlog::error("{}", std::string(status.message()));
   WakePollers();
+  return status.ok();
 }
 
 asio::awaitable<void> PollingRelay::End() {

@@ -51,7 +51,8 @@ class PollingRelay {
 
   void MakePollers();
   absl::Status StartProducer();
-  boost::asio::awaitable<void> ReplaceProducer();
+  boost::asio::awaitable<void> GiveUpProducer();
+  bool ReplaceProducer();
   boost::asio::awaitable<void> End();
   // The first table that cannot be polled as configured; ok when there is none.
   absl::Status Hopeless() const;

@@ -1,14 +1,16 @@
-// ReadPacer: when to let the stream gather before reading on.
+// ReadPacer: how long to let the stream gather before reading on.
 //
 // The walsender sends message by message. A reader that wakes for each of
-// them burns a third of its CPU on waking, and some of the walsender's too.
-// So on a busy stream, after a short read, it pauses for a moment; never
-// after a full read (libpq's buffer holds about 40 messages: there is more),
-// and never on a quiet stream (latency). Figures: bench/README.md.
+// them burns a third of its CPU on waking, some of the walsender's too, and
+// makes a request to Kafka of each event. So on a busy stream, after a short
+// read, it pauses for as long as a full one takes to gather, within limits;
+// never after a full read (there is more), and never on a quiet stream
+// (latency). Figures: bench/README.md.
 //
 // Pure: it is told the time.
 #pragma once
 
+#include <algorithm>
 #include <chrono>
 #include <cstddef>
 
@@ -18,30 +20,49 @@ namespace walpost {
 
 class ReadPacer {
  public:
-  // How long a pause lasts.
-  static constexpr std::chrono::microseconds kPause{250};
-  // A read of fewer messages than this is short.
-  static constexpr size_t kFullRead = 40;
-  // From this many messages in kMeasured on, the stream is busy (20,000/s).
-  static constexpr std::chrono::milliseconds kMeasured{5};
+  // What one read gave.
+  struct Taken {
+    size_t messages = 0;
+    size_t bytes = 0;
+  };
+
+  // A read of fewer bytes is short: ReplicationStream::Receive takes 16 KB.
+  static constexpr size_t kFullRead = 12'000;
+  // The longest pause: what it adds to a latency.
+  static constexpr std::chrono::microseconds kLongestPause{2'000};
+  // From this many messages in kMeasured on, the stream is busy (10,000/s).
+  static constexpr std::chrono::milliseconds kMeasured{10};
   static constexpr size_t kBusyMessages = 100;
 
-  // Takes in that one read gave `messages`; says whether to pause before the
-  // next.
-  bool ShouldPauseAfter(size_t messages, MonotonicTime now) {
+  // Takes in a read; how long to pause before the next, zero: not at all.
+  std::chrono::microseconds PauseAfter(Taken read, MonotonicTime now) {
     if (now - since_ >= kMeasured) {
-      busy_ = counted_ >= kBusyMessages && now - since_ < 4 * kMeasured;
+      pause_ = PauseAt(counted_, now - since_);
       since_ = now;
-      counted_ = 0;
+      counted_ = {};
     }
-    counted_ += messages;
-    return busy_ && messages < kFullRead;
+    counted_.messages += read.messages;
+    counted_.bytes += read.bytes;
+    if (read.bytes >= kFullRead) return {};
+    return pause_;
   }
 
  private:
+  static std::chrono::microseconds PauseAt(Taken counted,
+                                           MonotonicTime::duration elapsed) {
+    const bool is_busy =
+        counted.messages >= kBusyMessages && elapsed < 4 * kMeasured;
+    if (!is_busy) return {};
+    const auto gathered =
+        elapsed * kFullRead / std::max<size_t>(counted.bytes, 1);
+    return std::min(
+        kLongestPause,
+        std::chrono::duration_cast<std::chrono::microseconds>(gathered));
+  }
+
   MonotonicTime since_{};
-  size_t counted_ = 0;
-  bool busy_ = false;
+  Taken counted_;
+  std::chrono::microseconds pause_{};
 };
 
 }  // namespace walpost

@@ -80,7 +80,7 @@ void WalSource::BeginStream() {
   // acknowledged, and so leave lone older records behind it (P3).
   pipeline_.OnKeepalive(setup_.slot_position());
   step_is_held_ = false;
-  frames_since_receive_ = 0;
+  since_receive_ = {};
   frames_received_ = 0;
   server_wal_end_ = Lsn();
   last_received_at_ = Clock::now();
@@ -152,21 +152,22 @@ absl::StatusOr<WalSource::Next> WalSource::TakeFrames() {
     switch (read) {
       case ReplicationStream::Read::kFrame:
         ++taken;
-        ++frames_since_receive_;
+        ++since_receive_.messages;
+        since_receive_.bytes += stream_->frame().size();
         WALPOST_RETURN_IF_ERROR(HandleFrame());
         received = false;
         break;
       case ReplicationStream::Read::kEmpty: {
         if (received) return Next::kReadable;
-        const size_t frames = std::exchange(frames_since_receive_, 0);
-        if (frames > 0) {
+        const ReadPacer::Taken got = std::exchange(since_receive_, {});
+        if (got.messages > 0) {
           last_received_at_ = Clock::now();
-          if (frames_received_ += frames; frames_received_ > kSignsOfLife) {
+          frames_received_ += got.messages;
+          if (frames_received_ > kSignsOfLife) {
             silence_limit_ = options_.wal_sender_timeout;
           }
-          if (pacer_.ShouldPauseAfter(frames, last_received_at_)) {
-            return Next::kPause;
-          }
+          pause_ = pacer_.PauseAfter(got, last_received_at_);
+          if (pause_ > pause_.zero()) return Next::kPause;
         } else if (stream_->HasInput()) {  // of a huge row, say
           last_received_at_ = Clock::now();
         }
@@ -284,7 +285,7 @@ asio::awaitable<void> WalSource::WaitFor(Next next) {
       std::min(feedback_.DueAt(checkpoints_.confirmable()), now + kLongestWait);
   if (drain_deadline_) until = std::min(until, *drain_deadline_);
   auto interest = SocketWaiter::Interest::kTimeOnly;
-  if (next == Next::kPause) until = std::min(until, now + ReadPacer::kPause);
+  if (next == Next::kPause) until = std::min(until, now + pause_);
   if (next == Next::kReadable) interest = SocketWaiter::Interest::kRead;
   if (stream_->has_unsent()) interest = SocketWaiter::Interest::kWrite;
   waiting_for_room_ = next == Next::kRoom;

@@ -140,7 +140,8 @@ class WalSource {
   ReadPacer pacer_;
   Step step_;
   bool step_is_held_ = false;  // the pipeline has not taken step_ yet
-  size_t frames_since_receive_ = 0;
+  ReadPacer::Taken since_receive_;
+  std::chrono::microseconds pause_{};
   size_t frames_received_ = 0;
   MonotonicTime last_received_at_{};
 

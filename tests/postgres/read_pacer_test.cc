@@ -10,20 +10,23 @@ using std::chrono::milliseconds;
 
 constexpr size_t kShort = ReadPacer::kFullRead - 1;
 constexpr size_t kFull = ReadPacer::kFullRead;
+constexpr microseconds kNone{0};
 
 class ReadPacerTest : public ::testing::Test {
  protected:
-  // A read of so many messages, `later` than the one before.
-  bool Read(size_t messages, microseconds later) {
+  // A read `later` than the one before; returns the pause after it.
+  microseconds Read(size_t messages, size_t bytes, microseconds later) {
     now_ += later;
-    return pacer_.ShouldPauseAfter(messages, now_);
+    return pacer_.PauseAfter({messages, bytes}, now_);
   }
 
-  // One measured period with enough messages, and a read that ends it.
-  void BecomeBusy() {
-    Read(0, ReadPacer::kMeasured);
-    Read(ReadPacer::kBusyMessages, milliseconds(1));
-    Read(kFull, ReadPacer::kMeasured);
+  // One measured period of so many messages and bytes, and a read that ends
+  // it.
+  void BecomeBusy(size_t bytes = kFull,
+                  size_t messages = ReadPacer::kBusyMessages) {
+    Read(0, 0, ReadPacer::kMeasured);
+    Read(messages, bytes, milliseconds(1));
+    Read(40, kFull, ReadPacer::kMeasured - milliseconds(1));
   }
 
   ReadPacer pacer_;
@@ -32,70 +35,77 @@ class ReadPacerTest : public ::testing::Test {
 
 TEST_F(ReadPacerTest, NeverPausesOnAQuietStream) {
   for (int i = 0; i < 1'000; ++i) {
-    EXPECT_FALSE(Read(1, milliseconds(1))) << i;
+    EXPECT_EQ(Read(1, 300, milliseconds(1)), kNone) << i;
   }
 }
 
 TEST_F(ReadPacerTest, TheFirstReadDoesNotPause) {
-  EXPECT_FALSE(Read(1, milliseconds(0)));
+  EXPECT_EQ(Read(1, 300, milliseconds(0)), kNone);
 }
 
 TEST_F(ReadPacerTest, PausesAfterAShortReadOfABusyStream) {
   BecomeBusy();
-  EXPECT_TRUE(Read(1, microseconds(10)));
-  EXPECT_TRUE(Read(0, microseconds(10)));
-  EXPECT_TRUE(Read(kShort, microseconds(10)));
+  EXPECT_GT(Read(1, 300, microseconds(10)), kNone);
+  EXPECT_GT(Read(0, 0, microseconds(10)), kNone);
+  EXPECT_GT(Read(1, kShort, microseconds(10)), kNone);
 }
 
 TEST_F(ReadPacerTest, NeverPausesAfterAFullRead) {
   BecomeBusy();
-  EXPECT_FALSE(Read(kFull, microseconds(10)));
-  EXPECT_FALSE(Read(10 * kFull, microseconds(10)));
-  EXPECT_TRUE(Read(kShort, microseconds(10))) << "it was still busy";
+  EXPECT_EQ(Read(40, kFull, microseconds(10)), kNone);
+  EXPECT_EQ(Read(1, 10 * kFull, microseconds(10)), kNone) << "one huge row";
+  EXPECT_GT(Read(1, kShort, microseconds(10)), kNone) << "it was still busy";
+}
+
+TEST_F(ReadPacerTest, PausesForAsLongAsAFullReadTakesToGather) {
+  BecomeBusy(/*bytes=*/40 * kFull);  // in 10 ms
+  EXPECT_EQ(Read(1, 300, microseconds(10)), microseconds(250));
+}
+
+TEST_F(ReadPacerTest, NeverPausesForLongerThanTheLimit) {
+  BecomeBusy(/*bytes=*/100);  // empty messages
+  EXPECT_EQ(Read(1, 1, microseconds(10)), ReadPacer::kLongestPause);
 }
 
 TEST_F(ReadPacerTest, ABusyPeriodNeedsItsMessages) {
-  Read(0, ReadPacer::kMeasured);
-  Read(ReadPacer::kBusyMessages - 1, milliseconds(1));
-  EXPECT_FALSE(Read(1, ReadPacer::kMeasured)) << "counts for the next period";
+  BecomeBusy(100 * kFull, ReadPacer::kBusyMessages - 1);
+  EXPECT_EQ(Read(1, 300, microseconds(10)), kNone);
 }
 
 TEST_F(ReadPacerTest, MessagesOfAPeriodAddUp) {
-  Read(0, ReadPacer::kMeasured);
+  Read(0, 0, ReadPacer::kMeasured);
   for (size_t i = 0; i < ReadPacer::kBusyMessages; ++i) {
-    EXPECT_FALSE(Read(1, microseconds(1))) << i;
+    EXPECT_EQ(Read(1, 300, microseconds(1)), kNone) << i;
   }
-  EXPECT_TRUE(Read(1, ReadPacer::kMeasured));
+  EXPECT_GT(Read(1, 300, ReadPacer::kMeasured), kNone);
 }
 
 TEST_F(ReadPacerTest, DecidesOnlyWhenAPeriodIsOver) {
-  Read(0, ReadPacer::kMeasured);
-  Read(ReadPacer::kBusyMessages, microseconds(0));
-  EXPECT_FALSE(Read(1, ReadPacer::kMeasured - microseconds(1)));
-  EXPECT_TRUE(Read(1, microseconds(1)));
+  Read(0, 0, ReadPacer::kMeasured);
+  Read(ReadPacer::kBusyMessages, 300, microseconds(0));
+  EXPECT_EQ(Read(1, 300, ReadPacer::kMeasured - microseconds(1)), kNone);
+  EXPECT_GT(Read(1, 300, microseconds(1)), kNone);
 }
 
 TEST_F(ReadPacerTest, StopsPausingWhenTheStreamTurnsQuiet) {
   BecomeBusy();
-  EXPECT_TRUE(Read(1, microseconds(10)));
-  EXPECT_FALSE(Read(1, ReadPacer::kMeasured));
-  EXPECT_FALSE(Read(1, ReadPacer::kMeasured));
+  EXPECT_GT(Read(1, 300, microseconds(10)), kNone);
+  Read(1, 300, ReadPacer::kMeasured);
+  EXPECT_EQ(Read(1, 300, ReadPacer::kMeasured), kNone);
 }
 
 TEST_F(ReadPacerTest, MessagesBeforeALongSilenceDoNotMakeItBusy) {
-  Read(0, ReadPacer::kMeasured);
-  Read(ReadPacer::kBusyMessages, milliseconds(1));
-  EXPECT_FALSE(Read(1, 4 * ReadPacer::kMeasured));
-  EXPECT_FALSE(Read(1, microseconds(10)));
+  Read(0, 0, ReadPacer::kMeasured);
+  Read(ReadPacer::kBusyMessages, 300, milliseconds(1));
+  EXPECT_EQ(Read(1, 300, 4 * ReadPacer::kMeasured), kNone);
+  EXPECT_EQ(Read(1, 300, microseconds(10)), kNone);
 }
 
 TEST_F(ReadPacerTest, StaysBusyWhileItPausesAtTheRateItKnows) {
   BecomeBusy();
-  int pauses = 0;
   for (int i = 0; i < 1'000; ++i) {
-    if (Read(20, ReadPacer::kPause)) ++pauses;
+    EXPECT_GT(Read(30, 4'000, ReadPacer::kLongestPause), kNone) << i;
   }
-  EXPECT_EQ(pauses, 1'000);
 }
 
 }  // namespace
