@@ -140,8 +140,9 @@ def arguments():
                         type=_contender, help="of " + ", ".join(NAMES)
                         + "; walpost+KEY=VALUE is walpost with that --set")
     parser.add_argument("--polling", action="store_true",
-                        help="walpost's polling strategies, too: each at 100 "
-                        "ms; --full: at every interval, and woken by NOTIFY")
+                        help="walpost's polling strategies in every scenario, "
+                        "each at 100 ms; --full has them at every interval, "
+                        "and woken by NOTIFY")
     parser.add_argument("--rounds", type=int)
     parser.add_argument("--rows", type=int, help="of a drain")
     parser.add_argument("--seed", default=str(time.time_ns()),

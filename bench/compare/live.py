@@ -73,17 +73,22 @@ class Live:
             time.sleep(0.05)
         return True
 
-    def verdict(self, events):
+    def verdict(self, events, may_double=False):
         """(why the run is void or "", duplicates); the contender has stopped.
 
         A contender that deletes rows leaves nothing to compare with: then the
         number of distinct events decides.
         """
-        arrived = self.consumer.take_in()
-        if self.contender.deletes_rows:
-            void = "" if arrived == events else f"{events - arrived} missing"
-            return void, self.consumer.duplicates
-        return self.outbox.verdict(self.stage, self.run.topic_prefix)
+        if not self.contender.deletes_rows:
+            return self.outbox.verdict(self.stage, self.run.topic_prefix,
+                                       may_double)
+        missing = events - self.consumer.take_in()
+        duplicates = self.consumer.duplicates
+        if missing:
+            return f"{missing} missing", duplicates
+        if duplicates and not may_double:
+            return f"{duplicates} duplicates", duplicates
+        return "", duplicates
 
     def _first_record(self):
         if not self.contender.running():

@@ -141,7 +141,7 @@ class Outbox:
     def close(self):
         self.database.drop()
 
-    def verdict(self, stage, topic_prefix, sequence=True):
+    def verdict(self, stage, topic_prefix, may_double=False):
         """(why the run is void or "", number of duplicates)."""
         config = stage.new_directory("verify") / "walpost.yaml"
         config.write_text(json.dumps({
@@ -151,21 +151,24 @@ class Outbox:
             "route": {"topic": topic_prefix + "{aggregate_type}"},
             "kafka": {"brokers": stage.kafka.bootstrap}}))
         command = [str(walpost_binary()), "verify", "-c", str(config), "--json",
-                   "--fail-on-unknown", "--wait", "0"]
-        if sequence:
-            command += ["--sequence", "seq"]
+                   "--fail-on-unknown", "--wait", "0", "--sequence", "seq"]
         said = subprocess.run(command, capture_output=True, text=True,
                               check=False)
         if not said.stdout:
             return f"not judged: {said.stderr.strip()[-200:]}", 0
-        return _judged(json.loads(said.stdout))
+        return judged(json.loads(said.stdout), may_double)
 
 
-def _judged(report):
-    """A row that the slot has not confirmed is as missing as any other."""
+def judged(report, may_double=False):
+    """(why the run is void or "", number of duplicates), of what verify says.
+
+    A row that the slot has not confirmed is as missing as any other.
+    """
     found = {kind: entry["count"]
              for kind, entry in report["findings"].items() if entry["count"]}
-    duplicates = found.pop("duplicates", 0)
+    duplicates = found.get("duplicates", 0)
+    if may_double:
+        found.pop("duplicates", None)
     found.pop("newer", None)
     if "unconfirmed" in found:
         found["missing"] = (found.get("missing", 0)

@@ -9,11 +9,11 @@ import random
 from compare.sections import shape_words
 
 CEILINGS = ("pg_recvlogical", "discard", "produce")
-SMOKE = ("walpost", "naive-100ms")
+SMOKE = ("walpost", "polling-claim-100ms", "naive-100ms")
 TUNED = ("walpost", "naive-100ms", "debezium-tuned")
 RELAYS = (*TUNED, "debezium")
-# walpost without the WAL: one of each in the main scenarios, and with --polling
-# in all.
+# walpost without the WAL: one of each in the main scenarios; in all of the full
+# matrix, and with --polling.
 STRATEGIES = ("claim", "delete", "cursor")
 POLLING = tuple(f"polling-{strategy}-100ms" for strategy in STRATEGIES)
 INTERVALS = ("1000ms", "100ms", "10ms", "notify")
@@ -80,8 +80,9 @@ def _core():
         *_steady(RELAYS, rounds=3, warm_up_s=25, seconds=20, rates=(5000,)),
         Group("cold_start", {}, (*RELAYS, "polling-claim-100ms"), 3),
         Group("recovery", {"before_s": 10, "after_s": 25}, RELAYS, 3),
-        *_database(RELAYS, rounds=3, seconds=15),
-        *_held_snapshot(RELAYS, rounds=1, seconds=30),
+        *_database((*RELAYS, "polling-claim-100ms"), rounds=3, seconds=15),
+        *_held_snapshot((*RELAYS, "polling-claim-100ms"), rounds=1,
+                        seconds=30),
         Group("sustainable", {"warm_up_s": 8, "seconds": 10}, RELAYS, 1),
     ]
 
@@ -136,7 +137,7 @@ def groups(level, only=(), contenders=(), rounds=None, rows=None,
         if only and group.scenario not in only:
             continue
         names = group.contenders
-        if polling and group.scenario != "insert":
+        if (polling or level == "full") and group.scenario != "insert":
             names = tuple(dict.fromkeys(
                 (*names, *polling_names(level, group.scenario))))
         if contenders and group.scenario != "insert":

@@ -7,13 +7,17 @@ CONDITIONS = """\
   (or copy of them) of its own; the order of contenders is shuffled in each round.
 - The same bytes out of each: topic, key, value, header `id`; `walpost verify`
   compares every record with its row, and order per key. A run that lost,
-  altered, doubled or reordered what it should not is void and counts nowhere.
-  Ceilings do less than the job and are not judged.
+  altered, doubled or reordered what it should not is void and counts nowhere;
+  only a kill -9 may double. Of strategies that delete their rows the live
+  scenarios count events. Ceilings do less than the job and are not judged, nor
+  are `neighbour` and `insert`, where no relay has anything to do.
 - PostgreSQL: `wal_level=logical`, `track_commit_timestamp=on`, {postgres_settings};
   the rest as it comes (synchronous_commit on).
 - Kafka: one node, KRaft, 4 partitions per topic, LogAppendTime, JVM {broker_jvm}.
   acks=all and no compression for all.
 - walpost: defaults, without its header `walpost-position`, which the others lack.
+- walpost polling: `batch_size` 1,000, of `state` the column that marks, the lease
+  and the transaction id, and the indexes that `walpost check` asks for.
 - Debezium: Kafka Connect standalone, EventRouter, string converters, no extra
   headers. Defaults: JVM {debezium_defaults_jvm}. Tuned: JVM
   {debezium_tuned_jvm}, {debezium_tuned}.

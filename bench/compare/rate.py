@@ -89,7 +89,10 @@ def sustainable(stage, name, warm_up_s, seconds):
         if not kept_up:
             break
         best = row
-    best = best or {**row, "rate": 0}
+    best = dict(best or {**row, "rate": 0})
+    # What has not arrived yet may be late; what is wrong is wrong at any rate.
+    if not kept_up and row["catch_up_s"] < CATCH_UP_S:
+        best["void"] = row["void"]
     return {key: best[key] for key in (
         "contender", "rate", "consumer_ms_p50", "consumer_ms_p99",
         "relay_cpu", "peak_mb", "machine_busy", "duplicates", "void")}

@@ -2,6 +2,7 @@
 
 import shutil
 
+from compare import aims
 from compare.charts import Bar, bar_chart
 from compare.contenders import NAMES, title
 from compare.database import EVENTS, NO_RELAY
@@ -28,13 +29,13 @@ def write_report(records, environment, target):
             body += _section(section, rows, charts, behind)
             void += _voids(section, rows)
     text = [
-        _head(records, environment), _summary(records),
+        _head(records, environment), _summary(records), _aims(records),
         "\n".join(body),
         "## Where walpost is behind\n\n" + _list(
             behind, "In no column of the tables above."),
         "## Void runs\n\n" + _list(
-            void, "None: every contender delivered every event, unaltered and "
-                  "in order."),
+            void, "None: in every run that is judged each event arrived, once, "
+                  "unaltered and in order."),
         CONDITIONS.format(**environment),
         NOT_MEASURED,
     ]
@@ -213,6 +214,15 @@ def _summary(records):
         .spread(column.name).text()
         for _, scenario, shape, column in SUMMARY] for name in names]
     return table([""] + [title for title, *_ in SUMMARY], lines)
+
+
+def _aims(records):
+    lines = aims.lines(records)
+    if not lines:
+        return ""
+    return ("## Aims\n\nRatios are of the figures of one round; median "
+            "(least–greatest) of the rounds.\n\n"
+            + table(["", "wanted", "reached", "met"], lines))
 
 
 def _voids(section, rows):

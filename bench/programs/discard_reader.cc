@@ -73,8 +73,7 @@ class DiscardReader {
       const int size = PQgetCopyData(connection_.get(), &data, /*async=*/1);
       if (size == 0) break;
       if (size < 0) FailOnPostgres();
-      ++taken.messages;
-      taken.bytes += static_cast<size_t>(size);
+      taken.Add(static_cast<size_t>(size));
       if (size > kXLogDataHeader && data[0] == 'w' &&
           data[kXLogDataHeader] == 'I') {
         ++rows_;

@@ -31,6 +31,23 @@ constexpr milliseconds kSettleGrace{2000};
 constexpr milliseconds kWatchInterval{250};
 constexpr milliseconds kEndInterval{5};
 
+// For how long a topic that the brokers do not know may be on its way.
+constexpr milliseconds kTopicPatience{5'000};
+// A producer tells once a second which brokers are up.
+constexpr milliseconds kOutage{2'500};
+
+// A record of an unknown topic must come back, as refused, while its row is
+// held; librdkafka's own patience is 30 s.
+ProducerOptions WithTopicPatience(ProducerOptions kafka,
+                                  milliseconds transaction_timeout) {
+  const milliseconds patience =
+      std::min(kTopicPatience, transaction_timeout / 2);
+  kafka.properties.emplace(kafka.properties.begin(),
+                           "topic.metadata.propagation.max.ms",
+                           std::to_string(patience.count()));
+  return kafka;
+}
+
 // There is no place in the order of commits to tell of.
 OutboxOptions WithoutPosition(OutboxOptions outbox) {
   outbox.route.position_header = false;
@@ -98,9 +115,11 @@ void PollingRelay::MakePollers() {
 }
 
 absl::Status PollingRelay::StartProducer() {
-  WALPOST_ASSIGN_OR_RETURN(producer_,
-                           Producer::Create(executor_, config_.kafka, outbound_,
-                                            [this] { WakePollers(); }));
+  const ProducerOptions kafka =
+      WithTopicPatience(config_.kafka, config_.polling.transaction_timeout);
+  WALPOST_ASSIGN_OR_RETURN(
+      producer_,
+      Producer::Create(executor_, kafka, outbound_, [this] { WakePollers(); }));
   outbound_.SetSink(producer_.get());
   return absl::OkStatus();
 }
@@ -140,18 +159,21 @@ asio::awaitable<void> PollingRelay::GiveUpProducer() {
   outbound_.SetSink(nullptr);
   if (producer_ != nullptr) co_await producer_->Close(deadline);
   producer_.reset();
+  called_back_ |= is_purge;
   ++rewinds_;
   WakePollers();
-  if (is_purge) co_return;
+  if (is_purge || shutdown_deadline_) co_return;
   timer_.expires_after(backoff_.Next());
   co_await timer_.async_wait(kAsTuple);
 }
 
 bool PollingRelay::ReplaceProducer() {
-  const absl::Status status = StartProducer();
-  if (!status.ok()) spdlog::error("{}", std::string(status.message()));
+  producer_trouble_ = StartProducer();
+  if (!producer_trouble_.ok()) {
+    spdlog::error("{}", std::string(producer_trouble_.message()));
+  }
   WakePollers();
-  return status.ok();
+  return producer_trouble_.ok();
 }
 
 asio::awaitable<void> PollingRelay::End() {
@@ -199,6 +221,12 @@ bool PollingRelay::AllEnded() const {
       pollers_, [](const auto& poller) { return poller->has_ended(); });
 }
 
+bool PollingRelay::HasPendingRows() const {
+  return std::ranges::any_of(pollers_, [](const auto& poller) {
+    return poller->report().pending > 0;
+  });
+}
+
 void PollingRelay::WakePollers() {
   for (const auto& poller : pollers_) poller->Wake();
 }
@@ -208,12 +236,21 @@ void PollingRelay::NoteBrokers() {
   const uint64_t acknowledged = outbound_.counters().acknowledged;
   const bool moved = acknowledged != acknowledged_before_;
   acknowledged_before_ = acknowledged;
-  if (moved) backoff_.Reset();
-  if (moved || outbound_.in_flight_records() == 0) acknowledged_at_ = now;
+  if (moved) {
+    backoff_.Reset();
+    called_back_ = false;
+  }
+  // Records that were called back wait for Kafka still, in their table.
+  const bool waits = called_back_ && HasPendingRows();
+  if (moved || (outbound_.in_flight_records() == 0 && !waits)) {
+    acknowledged_at_ = now;
+  }
   if (moved || (producer_ != nullptr && producer_->brokers_up() > 0)) {
     brokers_seen_at_ = now;
     kafka_was_reached_ = true;
   }
+  if (now - brokers_seen_at_ > kOutage) topics_known_at_ = now + kTopicPatience;
+  outbound_.SetTopicsAreKnown(now >= topics_known_at_);
 }
 
 }  // namespace walpost

@@ -57,6 +57,7 @@ class PollingRelay {
   // The first table that cannot be polled as configured; ok when there is none.
   absl::Status Hopeless() const;
   bool AllEnded() const;
+  bool HasPendingRows() const;
   void WakePollers();
   void NoteBrokers();
   RelaySigns Signs() const;
@@ -65,6 +66,7 @@ class PollingRelay {
   Config config_;
   Outbound outbound_;
   std::unique_ptr<Producer> producer_;
+  absl::Status producer_trouble_;  // why there is none; ok otherwise
   std::vector<std::unique_ptr<TablePoller>> pollers_;
   boost::asio::steady_timer timer_;
   Backoff backoff_;
@@ -74,7 +76,10 @@ class PollingRelay {
   StateLog state_log_;
   uint64_t acknowledged_before_ = 0;
   MonotonicTime acknowledged_at_;
+  bool called_back_ = false;  // since the last acknowledgement
   MonotonicTime brokers_seen_at_;
+  // After an outage they may have topics to make first.
+  MonotonicTime topics_known_at_{};
   bool kafka_was_reached_ = false;
 };
 

@@ -3,11 +3,19 @@
 #include <chrono>
 
 #include "app/polling_relay.h"
+#include "fmt/format.h"
 
 namespace walpost {
 
 using Clock = std::chrono::steady_clock;
 using std::chrono::milliseconds;
+
+namespace {
+
+// No statement of a poller takes so long while all is well.
+constexpr std::chrono::seconds kSilentAfter{8};
+
+}  // namespace
 
 RelaySigns PollingRelay::Signs() const {
   const MonotonicTime now = Clock::now();
@@ -31,6 +39,12 @@ RelaySigns PollingRelay::Signs() const {
       continue;
     }
     if (signs.trouble.ok()) signs.trouble = poller->trouble();
+    if (signs.trouble.ok() && poller->answer_awaited_for(now) > kSilentAfter) {
+      signs.trouble = absl::UnavailableError(fmt::format(
+          "table {}: Postgres has not answered a statement for {} s: is it "
+          "frozen, the table locked, or the network cut?",
+          poller->report().table, kSilentAfter.count()));
+    }
     signs.is_streaming &= poller->is_connected();
     signs.has_streamed &= poller->was_ready();
     const auto& oldest = poller->report().oldest_pending;
@@ -40,6 +54,7 @@ RelaySigns PollingRelay::Signs() const {
     }
   }
   if (signs.trouble.ok()) signs.trouble = outbound_.trouble();
+  if (signs.trouble.ok()) signs.trouble = producer_trouble_;
   signs.cursor_is_in_use = signs.trouble.ok() && standbys == pollers_.size();
   if (signs.cursor_is_in_use) signs.trouble = waits_for;
   signs.brokers_were_reached = kafka_was_reached_;

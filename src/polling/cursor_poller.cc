@@ -39,12 +39,15 @@ std::string CursorPoller::GaugesSql() { return sql_->Gauges(position_); }
 
 asio::awaitable<absl::Status> CursorPoller::BeginSession() {
   flight_.TakeFinished();
+  restore_.reset();
   next_at_ = MonotonicTime();
   sql_ = std::make_unique<CursorSql>(
       *table_, options_.polling.cursor_table,
       [this](std::string_view text) { return Literal(text); });
   absl::Status status = co_await TakeLock();
   if (status.ok() && !stopping()) status = co_await LoadPosition();
+  // What could not be saved would be published again and again.
+  if (status.ok() && !stopping()) status = co_await Save();
   co_return status;
 }
 
@@ -110,18 +113,25 @@ asio::awaitable<absl::Status> CursorPoller::Turn() {
 }
 
 asio::awaitable<absl::Status> CursorPoller::FetchOnce() {
+  if (restore_) co_return co_await PublishRestored();
   if (!position_.has_window()) {
     absl::StatusOr<ServerTime> time = co_await ReadTime();
     if (!time.ok()) co_return time.status();
-    if (position_.IsForeign(time->system_identifier, time->xmin)) {
-      co_return co_await PublishRestored(*time);
+    if (position_.IsForeign(time->system_identifier, time->xmin) ||
+        position_.IsBelow(time->highest_foreign_place)) {
+      spdlog::warn(
+          "table {} has rows of another cluster (its cursor is of '{}', this "
+          "is {}): publishing what was not published there",
+          table_->name(), position_.system_identifier, time->system_identifier);
+      restore_ = Restore{*time, std::nullopt};
+      co_return co_await PublishRestored();
     }
     position_.system_identifier = time->system_identifier;
     position_.Open(time->xmin);
     next_at_ = Clock::now() + options_.polling.interval;
     if (!position_.has_window()) co_return absl::OkStatus();
   }
-  const size_t limit = std::min(most_rows_, portion_.rows());
+  const size_t limit = std::min(most_rows_, outbound_.MostRows(portion_));
   const std::string fetch = sql_->Fetch(position_, limit);
   absl::StatusOr<QueryRows> rows = co_await Query(fetch);
   if (!rows.ok()) co_return rows.status();
@@ -195,34 +205,34 @@ CursorPoller::Progress CursorPoller::ProgressOf(
   return progress;
 }
 
-asio::awaitable<absl::Status> CursorPoller::PublishRestored(ServerTime now) {
-  spdlog::warn(
-      "table {}: its cursor is of cluster {}, this is {}: publishing "
-      "what was not published there",
-      table_->name(), position_.system_identifier, now.system_identifier);
-  std::optional<int64_t> after;
+asio::awaitable<absl::Status> CursorPoller::PublishRestored() {
+  const ServerTime& now = restore_->begun;
+  std::optional<int64_t>& after = restore_->after;
   for (;;) {
-    const std::string fetch =
-        sql_->FetchRestored(position_, now, after, portion_.rows());
+    const size_t limit = std::min(most_rows_, outbound_.MostRows(portion_));
+    const std::string fetch = sql_->FetchRestored(position_, now, after, limit);
     absl::StatusOr<QueryRows> rows = co_await Query(fetch);
     if (!rows.ok()) co_return rows.status();
     if (rows->size() == 0) break;
     absl::StatusOr<Progress> progress = co_await Publish(*std::move(rows));
     if (!progress.ok()) co_return progress.status();
     if (progress->place) after = progress->place;
-    // Comes back here at the next turn, from the beginning.
+    // Comes back here at the next turn.
     const bool stuck = !trouble_.ok() || !progress->place;
     if (!progress->done && stuck) co_return absl::OkStatus();
     if (stopping()) co_return absl::OkStatus();
   }
   if (after) position_.OnPublished(*after);
   position_.Adopt(now.system_identifier, now.xmin, now.highest_foreign_place);
+  restore_.reset();
   co_return co_await Save();
 }
 
 asio::awaitable<absl::Status> CursorPoller::Save() {
   const std::string save = sql_->Save(position_);
-  co_return co_await Execute(save);
+  const absl::Status saved = co_await Execute(save);
+  NoteSettled(saved);
+  co_return saved;
 }
 
 }  // namespace walpost

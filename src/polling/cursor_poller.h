@@ -2,7 +2,8 @@
 // again. The position is in a table of the same database (sql/cursor.sql), and
 // moves when the brokers have acknowledged.
 //
-//   open a window ─▶ fetch ─▶ send ─▶ wait for the brokers ─▶ save ─▶ fetch ...
+//   save, to see that it can be ─▶ open a window ─▶ fetch ─▶ send ─▶ wait for
+//   the brokers ─▶ save ─▶ fetch ...
 //
 // One poller at a time has a table's cursor: it holds an advisory lock, others
 // stand by. A row that cannot be delivered stops the table before it,
@@ -44,13 +45,19 @@ class CursorPoller final : public TablePoller {
     bool done = false;
   };
   boost::asio::awaitable<absl::StatusOr<Progress>> Publish(QueryRows rows);
-  boost::asio::awaitable<absl::Status> PublishRestored(ServerTime now);
+  // Of a table that came from another cluster: what was not published there.
+  struct Restore {
+    ServerTime begun;
+    std::optional<int64_t> after;  // the last place that is in Kafka
+  };
+  boost::asio::awaitable<absl::Status> PublishRestored();
   boost::asio::awaitable<absl::Status> Save();
   Progress ProgressOf(const std::vector<std::string>& ids,
                       const std::vector<int64_t>& places);
 
   std::unique_ptr<CursorSql> sql_;
   CursorPosition position_;
+  std::optional<Restore> restore_;  // while that goes on
   bool is_serving_ = false;
   size_t most_rows_;  // one, after a row was refused
   MonotonicTime next_at_{};

@@ -56,6 +56,13 @@ struct CursorPosition {
            (identifier != system_identifier || xmin < window_from);
   }
 
+  // Whether rows are there that only another cluster can have written, beyond
+  // those that are done.
+  bool IsBelow(std::optional<int64_t> highest_foreign_place) const {
+    return highest_foreign_place &&
+           (!floor_place || *highest_foreign_place > *floor_place);
+  }
+
   // After everything unpublished of the old cluster, up to the transactions
   // that had ended at `xmin` here.
   void Adopt(std::string identifier, uint64_t xmin,

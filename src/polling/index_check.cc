@@ -19,6 +19,12 @@ std::vector<Finding> IndexCheck::Run(const TableIndexes& indexes) {
     Need(Severity::kError,
          fmt::format("has no index on {}, by which rows are marked", table_.id),
          Create(is_partitioned_ ? "INDEX" : "UNIQUE INDEX", {table_.id}));
+  } else if (!is_partitioned_ && !indexes.MakeUnique(table_.id)) {
+    Need(Severity::kWarning,
+         fmt::format("has no unique index on {}: two rows with the same one "
+                     "would be marked together, whichever was sent",
+                     table_.id),
+         Create("UNIQUE INDEX", {table_.id}));
   }
   if (strategy_ == Strategy::kCursor) {
     CheckCursor(indexes);
@@ -26,6 +32,7 @@ std::vector<Finding> IndexCheck::Run(const TableIndexes& indexes) {
     CheckPending(indexes);
     if (strategy_ == Strategy::kClaim) CheckHeld(indexes);
     CheckWaiting(indexes);
+    CheckFailed(indexes);
   }
   return std::move(findings_);
 }
@@ -68,9 +75,11 @@ void IndexCheck::CheckPending(const TableIndexes& indexes) {
   }
   if (indexes.FindAllBy(mark)) return;
   if (state.status.empty() && indexes.ArePartialBy({mark, "IS NULL"})) return;
-  const std::string pending = quote_(state.pending);
-  if (indexes.ArePartialBy({mark, pending}) ||
-      indexes.ArePartialBy({mark, "<>"})) {
+  // WHERE status <> 'published' finds them, too.
+  const std::string all_but_pending = "<> " + quote_(state.pending);
+  const std::string all_but_published = "<> " + quote_(state.published);
+  if (indexes.ArePartialBy({mark, quote_(state.pending)}, all_but_pending) ||
+      indexes.ArePartialBy({mark, all_but_published})) {
     return;
   }
   Need(Severity::kError,
@@ -111,6 +120,23 @@ void IndexCheck::CheckWaiting(const TableIndexes& indexes) {
                   next_attempt_at),
       Create("INDEX", {next_attempt_at},
              fmt::format(" WHERE {} IS NOT NULL", QuoteName(next_attempt_at))));
+}
+
+// They are counted every few seconds.
+void IndexCheck::CheckFailed(const TableIndexes& indexes) {
+  const RowStateOptions& state = table_.state;
+  if (!state.can_fail() || indexes.FindAllBy(state.status)) return;
+  const std::string failed = quote_(state.failed);
+  if (indexes.ArePartialBy({state.status, failed}, "<> " + failed)) return;
+  if (indexes.ArePartialBy({state.status, "<> " + quote_(state.published)})) {
+    return;
+  }
+  Need(Severity::kWarning,
+       fmt::format("has no index of rows whose {} is {}: counting them reads "
+                   "the whole table, every few seconds",
+                   state.status, failed),
+       Create("INDEX", {table_.order},
+              fmt::format(" WHERE {} = {}", QuoteName(state.status), failed)));
 }
 
 // Concurrently, where the server can: not on a table with partitions.

@@ -35,6 +35,7 @@ class IndexCheck : private TableSql {
   void CheckPending(const TableIndexes& indexes);
   void CheckHeld(const TableIndexes& indexes);
   void CheckWaiting(const TableIndexes& indexes);
+  void CheckFailed(const TableIndexes& indexes);
   void Need(Severity severity, std::string text, std::string remedy);
 
   // The statement that makes one.

@@ -91,6 +91,7 @@ asio::awaitable<absl::Status> LeasePoller::Settle() {
   for (std::string& statement : statements) {
     if (statement.empty()) continue;
     const absl::Status status = co_await Execute(std::move(statement));
+    NoteSettled(status);
     if (status.ok()) continue;
     // What is durable in Kafka stays known, and is marked next time.
     for (RowFlight::Row& row : finished->acknowledged) {
@@ -139,7 +140,7 @@ asio::awaitable<absl::Status> LeasePoller::ClaimIfDue() {
   if (!MayClaim(sent)) co_return absl::OkStatus();
   const ClaimSql sql = MakeClaimSql();
   const std::vector<std::string> waiting = memory_.Waiting(sent);
-  const std::string claim = sql.Claim(portion_.rows(), waiting);
+  const std::string claim = sql.Claim(outbound_.MostRows(portion_), waiting);
   absl::StatusOr<QueryRows> rows = co_await Query(claim);
   if (!rows.ok()) co_return rows.status();
   const MonotonicTime now = Clock::now();

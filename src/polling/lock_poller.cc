@@ -62,7 +62,7 @@ asio::awaitable<absl::Status> LockPoller::Batch() {
   if (!status.ok()) co_return status;
   const ClaimSql sql = MakeClaimSql();
   const std::vector<std::string> waiting = memory_.Waiting(begun);
-  const std::string lock = sql.Lock(portion_.rows(), waiting);
+  const std::string lock = sql.Lock(outbound_.MostRows(portion_), waiting);
   absl::StatusOr<QueryRows> rows = co_await Query(lock);
   if (!rows.ok()) co_return rows.status();
   const MonotonicTime now = Clock::now();
@@ -110,12 +110,17 @@ asio::awaitable<absl::Status> LockPoller::Settle() {
     statements.push_back(NoteRefusal(refusal, now));
   }
   statements.push_back(statements.empty() ? "ROLLBACK" : "COMMIT");
+  // The next transaction that has them marks them, without sending them again.
+  for (const auto& row : finished->acknowledged) unmarked_.insert(row.id);
+  absl::Status status;
   for (std::string& statement : statements) {
     if (statement.empty()) continue;
-    const absl::Status status = co_await Execute(std::move(statement));
-    if (!status.ok()) co_return status;
+    status = co_await Execute(std::move(statement));
+    if (!status.ok()) break;
   }
-  co_return absl::OkStatus();
+  NoteSettled(status);
+  if (status.ok()) unmarked_.clear();
+  co_return status;
 }
 
 }  // namespace walpost

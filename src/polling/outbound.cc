@@ -1,5 +1,6 @@
 #include "polling/outbound.h"
 
+#include <algorithm>
 #include <utility>
 
 #include "base/check.h"
@@ -17,6 +18,7 @@ void Outbound::SetSink(RecordSink* sink) {
 Outbound::Sent Outbound::Send(const Event& event, const absl::Status& mapped,
                               RowFlight::Row row, RowFlight& flight) {
   ++counters_.events;
+  if (row.sent_at > suspected_until_) suspects_.clear();
   if (!CanTake()) {
     flight.Return(std::move(row));
     return Sent::kNotNow;
@@ -35,14 +37,16 @@ Outbound::Sent Outbound::Send(const Event& event, const absl::Status& mapped,
   }
   if (status.ok()) {
     flight.Add(next_, std::move(row));
-    records_.emplace(next_, InFlight{&flight, bytes, event.commit_time});
+    records_.emplace(next_, InFlight{&flight, bytes, event.commit_time,
+                                     /*is_first=*/records_.empty()});
     ++next_;
     bytes_ += bytes;
     ++counters_.produced;
     counters_.value_bytes += value_bytes;
     return Sent::kSent;
   }
-  if (absl::IsResourceExhausted(status)) {  // it will be offered again
+  if (absl::IsResourceExhausted(status) || IsOfNewTopic(status)) {
+    // It will be offered again.
     --counters_.events;
     Hold(row.sent_at);
     flight.Return(std::move(row));
@@ -51,6 +55,7 @@ Outbound::Sent Outbound::Send(const Event& event, const absl::Status& mapped,
   ++counters_.not_delivered;
   // A topic that the brokers do not know is that row's own trouble.
   if (absl::IsInvalidArgument(status) || absl::IsUnavailable(status)) {
+    suspects_.erase(row.id);
     flight.Refuse(std::move(row), status);
     return Sent::kRefused;
   }
@@ -93,19 +98,36 @@ void Outbound::OnAcknowledged(Sequence sequence, WallTime now) {
   latency_.Record(now - record.sent_at);
   hold_ = kFirstHold;
   trouble_ = absl::OkStatus();
+  suspects_.erase(record.flight->Find(sequence).id);
   record.flight->OnAcknowledged(sequence);
 }
 
 void Outbound::OnNotDelivered(Sequence sequence, const absl::Status& error) {
   const InFlight record = Take(sequence);
   ++counters_.not_delivered;
+  if (IsOfNewTopic(error)) {
+    record.flight->OnReturned(sequence);
+    return;
+  }
+  const RowFlight::Row& row = record.flight->Find(sequence);
+  if (absl::IsInvalidArgument(error) && !WasAlone(record, sequence)) {
+    Suspect(row);
+    record.flight->OnReturned(sequence);
+    return;
+  }
   if (absl::IsInvalidArgument(error) || absl::IsUnavailable(error)) {
+    suspects_.erase(row.id);
     record.flight->OnRefused(sequence, error);
     return;
   }
   record.flight->OnReturned(sequence);
   if (absl::IsFailedPrecondition(error)) trouble_ = error;
   Fail(error);
+}
+
+void Outbound::Suspect(const RowFlight::Row& row) {
+  suspects_.insert(row.id);
+  suspected_until_ = std::max(suspected_until_, row.sent_at + kSuspicion);
 }
 
 void Outbound::OnSinkFailed(const absl::Status& error) { Fail(error); }

@@ -5,8 +5,12 @@
 //   RowFlight ◀───── Outbound ◀── reports
 //
 // What the Pipeline is for the WAL, without an order to keep among rows of
-// different tables. Shared by the pollers; owned by the PollingRelay. The
-// flights outlive what is sent for them.
+// different tables. Brokers refuse a batch as a whole, so its rows are suspects
+// then: until each has had its report, rows go one at a time, and only the one
+// that is refused alone is refused.
+//
+// Shared by the pollers; owned by the PollingRelay. The flights outlive what is
+// sent for them.
 #pragma once
 
 #include <functional>
@@ -15,6 +19,7 @@
 #include <string>
 
 #include "absl/container/flat_hash_map.h"
+#include "absl/container/flat_hash_set.h"
 #include "absl/status/status.h"
 #include "delivery/acknowledgement_window.h"
 #include "delivery/latency_histogram.h"
@@ -23,6 +28,7 @@
 #include "outbox/event.h"
 #include "outbox/record_builder.h"
 #include "polling/row_flight.h"
+#include "postgres/portion.h"
 
 namespace walpost {
 
@@ -47,6 +53,9 @@ class Outbound final : public RecordReports {
   void SetOnFailure(std::function<void()> on_failure) {
     on_failure_ = std::move(on_failure);
   }
+  // Whether the brokers have been there for long enough to have made the topics
+  // that they make. Until then a topic that they do not know is no row's fault.
+  void SetTopicsAreKnown(bool are_known) { topics_are_known_ = are_known; }
   const std::optional<absl::Status>& failure() const { return failure_; }
   bool purge_wanted() const { return purge_wanted_; }
   // An operator must act, says Kafka; ok when not.
@@ -57,6 +66,10 @@ class Outbound final : public RecordReports {
   // them not now: after the next report, or in a while that becomes longer.
   bool WantsRows(MonotonicTime now) const {
     return CanTake() && now >= held_until_;
+  }
+  // How many of them.
+  size_t MostRows(const Portion& portion) const {
+    return suspects_.empty() ? portion.rows() : 1;
   }
   // Takes the row into `flight`, whatever comes of it. `mapped` is how the
   // event was mapped: a row that could not be is refused.
@@ -83,15 +96,26 @@ class Outbound final : public RecordReports {
     RowFlight* flight;
     size_t bytes;
     WallTime sent_at;
+    bool is_first;  // nothing else was in flight
   };
   static constexpr std::chrono::milliseconds kFirstHold{2'000};
   static constexpr std::chrono::milliseconds kLongestHold{30'000};
+  // For this long suspects are waited for; somebody else may have their rows.
+  static constexpr std::chrono::seconds kSuspicion{60};
 
   bool CanTake() const {
     return sink_ != nullptr && !failure_ &&
+           (suspects_.empty() || records_.empty()) &&
            records_.size() < limits_.max_records && bytes_ < limits_.max_bytes;
   }
   InFlight Take(Sequence sequence);
+  bool WasAlone(const InFlight& record, Sequence sequence) const {
+    return record.is_first && sequence + 1 == next_;
+  }
+  bool IsOfNewTopic(const absl::Status& error) const {
+    return absl::IsUnavailable(error) && !topics_are_known_;
+  }
+  void Suspect(const RowFlight::Row& row);
   void Fail(absl::Status error);
   void Hold(MonotonicTime now);
 
@@ -101,6 +125,7 @@ class Outbound final : public RecordReports {
   std::function<void()> on_failure_;
   std::optional<absl::Status> failure_;
   bool purge_wanted_ = false;
+  bool topics_are_known_ = true;
   MonotonicTime held_until_{};
   std::chrono::milliseconds hold_ = kFirstHold;
   absl::Status trouble_;
@@ -108,6 +133,8 @@ class Outbound final : public RecordReports {
   Sequence next_ = 1;
   absl::flat_hash_map<Sequence, InFlight> records_;
   size_t bytes_ = 0;
+  absl::flat_hash_set<std::string> suspects_;  // ids
+  MonotonicTime suspected_until_{};
   DeliveryCounters counters_;
   LatencyHistogram latency_;
 };

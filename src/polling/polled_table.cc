@@ -5,6 +5,25 @@
 #include "pgoutput/type_oid.h"
 
 namespace walpost {
+namespace {
+
+// What tells the age of a row; empty: nothing. Unlike a record's timestamp it
+// may be taken by its name.
+std::string ClockOf(const TableOptions& options,
+                    const pgoutput::RelationSchema& schema) {
+  constexpr const char* kUsual = "created_at";
+  const auto mapped = ColumnOfField(options, schema, "timestamp");
+  if (mapped) return *mapped;
+  const auto usual = schema.FindColumn(kUsual);
+  if (!usual) return "";
+  const uint32_t type = schema.columns[*usual].type_oid;
+  const bool is_clock =
+      type == pgoutput::kTimestampOid || type == pgoutput::kTimestamptzOid;
+  return is_clock ? kUsual : "";
+}
+
+}  // namespace
+
 absl::StatusOr<PolledTable> MakePolledTable(
     const TableOptions& options, const pgoutput::RelationSchema& schema) {
   PolledTable table;
@@ -27,7 +46,7 @@ absl::StatusOr<PolledTable> MakePolledTable(
   }
   table.order_has_ties = table.order != table.id &&
                          !pgoutput::IsInteger(schema.columns[*order].type_oid);
-  table.timestamp = ColumnOfField(options, schema, "timestamp").value_or("");
+  table.timestamp = ClockOf(options, schema);
   const auto aggregate_id = ColumnOfField(options, schema, "aggregate_id");
   if (!aggregate_id || *aggregate_id == table.id) return table;
   table.aggregate.push_back(*aggregate_id);

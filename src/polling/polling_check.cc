@@ -157,7 +157,7 @@ asio::awaitable<absl::Status> PollingCheck::CheckNulls() {
   std::vector<std::string> set_to_null = {
       state.locked_until, state.heartbeat_at, state.next_attempt_at};
   if (is_cursor) {
-    never_null = {state.transaction_id, table_.order};
+    never_null = {state.transaction_id, table_.order, table_.id};
     set_to_null.clear();
   }
   const std::string sql = fmt::format(
@@ -177,8 +177,9 @@ asio::awaitable<absl::Status> PollingCheck::CheckNulls() {
     };
     if (!is_not_null && among(never_null)) {
       Add(is_cursor ? Severity::kError : Severity::kWarning,
-          fmt::format("column {} may be NULL, and such a row would never be {}",
-                      column, column == table_.id ? "marked" : "published"),
+          fmt::format(
+              "column {} may be NULL, and such a row would never be {}", column,
+              column == table_.id && !is_cursor ? "marked" : "published"),
           fmt::format("ALTER TABLE {} ALTER COLUMN {} SET NOT NULL", sql_name_,
                       QuoteName(column)));
     }

@@ -6,6 +6,12 @@
 
 namespace walpost {
 
+const RowFlight::Row& RowFlight::Find(uint64_t key) const {
+  const auto found = in_flight_.find(key);
+  WALPOST_CHECK(found != in_flight_.end());
+  return found->second;
+}
+
 RowFlight::Row RowFlight::Take(uint64_t key) {
   const auto found = in_flight_.find(key);
   WALPOST_CHECK(found != in_flight_.end());

@@ -62,6 +62,9 @@ class RowFlight {
   }
   bool empty() const { return in_flight() + finished() == 0; }
 
+  // A row in flight.
+  const Row& Find(uint64_t key) const;
+
   // Rows in flight that were sent after `time`.
   size_t SentAfter(MonotonicTime time) const;
 

@@ -79,9 +79,10 @@ bool TableIndexes::MakeUnique(std::string_view column) const {
   });
 }
 
-bool TableIndexes::ArePartialBy(
-    std::initializer_list<std::string_view> words) const {
-  return std::ranges::any_of(indexes_, [words](const Index& index) {
+bool TableIndexes::ArePartialBy(std::initializer_list<std::string_view> words,
+                                std::string_view without) const {
+  return std::ranges::any_of(indexes_, [words, without](const Index& index) {
+    if (!without.empty() && Has(index.predicate, without)) return false;
     return std::ranges::all_of(words, [&index](std::string_view word) {
       return Has(index.predicate, word);
     });

@@ -27,8 +27,9 @@ class TableIndexes {
   // Whether no two rows have the same value in it.
   bool MakeUnique(std::string_view column) const;
   // Whether one holds only the rows of a condition in which all these words
-  // are.
-  bool ArePartialBy(std::initializer_list<std::string_view> words) const;
+  // are, and `without` is not.
+  bool ArePartialBy(std::initializer_list<std::string_view> words,
+                    std::string_view without = {}) const;
 
  private:
   struct Index {

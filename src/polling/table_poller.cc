@@ -5,7 +5,6 @@
 #include <random>
 #include <utility>
 
-#include "absl/container/flat_hash_set.h"
 #include "base/utf8.h"
 #include "fmt/format.h"
 #include "polling/claim_sql.h"
@@ -100,7 +99,7 @@ asio::awaitable<absl::Status> TablePoller::Session() {
   ++sessions_;
   ready_ = true;
   was_ready_ = true;
-  trouble_ = absl::OkStatus();
+  if (!settling_fails_) trouble_ = absl::OkStatus();
   report_at_ = Clock::now();
   spdlog::info("table {}: polling in the order of column {}", report().table,
                table_->order);
@@ -202,10 +201,22 @@ asio::awaitable<void> TablePoller::CallBack(std::string reason) {
 
 asio::awaitable<absl::StatusOr<QueryRows>> TablePoller::Query(std::string sql) {
   connection_->set_deadline(Within(kStatementTimeout));
+  asked_at_ = Clock::now();
   absl::StatusOr<QueryRows> rows = co_await connection_->Execute(sql);
+  asked_at_.reset();
   TakeNotifications();
-  if (rows.ok()) backoff_.Reset();
+  if (rows.ok() && !settling_fails_) backoff_.Reset();
   co_return rows;
+}
+
+// A connection that is lost says nothing about the statement.
+void TablePoller::NoteSettled(const absl::Status& status) {
+  if (status.ok()) {
+    if (settling_fails_) trouble_ = absl::OkStatus();
+    settling_fails_ = false;
+  } else if (PQstatus(connection_->raw()) == CONNECTION_OK) {
+    settling_fails_ = true;
+  }
 }
 
 asio::awaitable<absl::Status> TablePoller::Execute(std::string sql) {
@@ -287,6 +298,10 @@ void TablePoller::SendRows(const QueryRows& rows, MonotonicTime now,
     if (attempts) {
       row.attempts =
           std::strtoull(rows.Text(i, *attempts).c_str(), nullptr, 10);
+    }
+    if (unmarked_.contains(row.id)) {
+      flight_.AddAcknowledged(std::move(row));
+      continue;
     }
     const std::string aggregate = AggregateOf(rows, i);
     if (all_held_up || held_up.contains(aggregate)) {

@@ -19,6 +19,7 @@
 #include <optional>
 #include <string>
 
+#include "absl/container/flat_hash_set.h"
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "base/backoff.h"
@@ -72,6 +73,12 @@ class TablePoller {
   const PolledTableReport& report() const { return gauge_.report(); }
   uint64_t sessions() const { return sessions_; }
   const RowFlight& flight() const { return flight_; }
+  // How long the server has taken over a statement so far; 0: none runs.
+  std::chrono::milliseconds answer_awaited_for(MonotonicTime now) const {
+    if (!asked_at_) return {};
+    return std::chrono::duration_cast<std::chrono::milliseconds>(now -
+                                                                 *asked_at_);
+  }
   int server_version() const { return server_version_; }
 
  protected:
@@ -97,8 +104,13 @@ class TablePoller {
   boost::asio::awaitable<absl::Status> Pause(MonotonicTime until);
   boost::asio::awaitable<absl::Status> ReportIfDue();
 
+  // How writing down what has become of rows went. Until it works again they
+  // are not sent anew, and the poller is not well.
+  void NoteSettled(const absl::Status& status);
+
   // Hands the rows of a result to the Outbound, in order. After one that was
-  // not sent, later ones of its aggregate, or all, are returned.
+  // not sent, later ones of its aggregate, or all, are returned. Those in
+  // `unmarked_` are acknowledged already.
   enum class HoldUp { kAggregate, kAll };
   void SendRows(const QueryRows& rows, MonotonicTime now,
                 HoldUp hold_up = HoldUp::kAggregate);
@@ -121,6 +133,8 @@ class TablePoller {
   Options options_;
   Outbound& outbound_;
   RowFlight flight_;
+  // Ids of rows that are in Kafka, which could not be marked.
+  absl::flat_hash_set<std::string> unmarked_;
   RetryMemory memory_;
   RetrySchedule schedule_;
   Portion portion_;
@@ -150,6 +164,8 @@ class TablePoller {
   bool ready_ = false;
   bool was_ready_ = false;
   bool notified_ = false;
+  bool settling_fails_ = false;
+  std::optional<MonotonicTime> asked_at_;
   uint64_t sessions_ = 0;
   int server_version_ = 0;
 

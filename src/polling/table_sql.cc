@@ -19,7 +19,9 @@ std::string AgeSql(const PolledTable& table, std::string_view alias) {
   if (pgoutput::IsInteger(type)) {  // milliseconds
     return fmt::format("extract(epoch FROM now()) - {} / 1000.0", name);
   }
-  return fmt::format("extract(epoch FROM now() - {})", name);
+  // Infinity has no age, and no difference from now either.
+  return fmt::format(
+      "CASE WHEN isfinite({0}) THEN extract(epoch FROM now() - {0}) END", name);
 }
 
 TableSql::TableSql(const PolledTable& table, Quote quote)

@@ -15,10 +15,15 @@ namespace {
 
 // What the server renders must not depend on its configuration.
 constexpr std::string_view kPinnedSettings[] = {
-    "TimeZone=UTC",           "DateStyle=ISO",
-    "IntervalStyle=postgres", "bytea_output=hex",
-    "extra_float_digits=1",   "statement_timeout=0",
-    "idle_session_timeout=0", "client_min_messages=warning",
+    "TimeZone=UTC",
+    "DateStyle=ISO",
+    "IntervalStyle=postgres",
+    "bytea_output=hex",
+    "extra_float_digits=1",
+    "statement_timeout=0",
+    "idle_session_timeout=0",
+    "client_min_messages=warning",
+    "default_transaction_isolation=read\\ committed",
 };
 
 // Of those that nobody takes.

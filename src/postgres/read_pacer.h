@@ -20,13 +20,22 @@ namespace walpost {
 
 class ReadPacer {
  public:
-  // What one read gave.
+  // What one read gave, in whole messages.
   struct Taken {
     size_t messages = 0;
     size_t bytes = 0;
+    size_t largest = 0;  // bytes of a message
+
+    void Add(size_t message_bytes) {
+      ++messages;
+      bytes += message_bytes;
+      largest = std::max(largest, message_bytes);
+    }
   };
 
-  // A read of fewer bytes is short: ReplicationStream::Receive takes 16 KB.
+  // A read of fewer bytes is short, if a message as large as its largest would
+  // not have made it full: the next one may be there in part.
+  // (ReplicationStream::Receive takes 16 KB.)
   static constexpr size_t kFullRead = 12'000;
   // The longest pause: what it adds to a latency.
   static constexpr std::chrono::microseconds kLongestPause{2'000};
@@ -43,7 +52,7 @@ class ReadPacer {
     }
     counted_.messages += read.messages;
     counted_.bytes += read.bytes;
-    if (read.bytes >= kFullRead) return {};
+    if (read.bytes + read.largest > kFullRead) return {};
     return pause_;
   }
 

@@ -152,8 +152,7 @@ absl::StatusOr<WalSource::Next> WalSource::TakeFrames() {
     switch (read) {
       case ReplicationStream::Read::kFrame:
         ++taken;
-        ++since_receive_.messages;
-        since_receive_.bytes += stream_->frame().size();
+        since_receive_.Add(stream_->frame().size());
         WALPOST_RETURN_IF_ERROR(HandleFrame());
         received = false;
         break;

@@ -1,5 +1,7 @@
 #include "retention/partition_pruner.h"
 
+#include <utility>
+
 #include "fmt/format.h"
 #include "postgres/sqlstate.h"
 
@@ -33,13 +35,17 @@ asio::awaitable<absl::StatusOr<uint64_t>> PartitionPruner::Add(size_t days) {
   co_return rows->Unsigned(0, 0);
 }
 
+asio::awaitable<absl::Status> PartitionPruner::MayDrop(std::string partition) {
+  if (proof_ == SentProof::kSlot) co_return absl::OkStatus();
+  co_return co_await CheckAllSent(std::move(partition));
+}
+
 asio::awaitable<absl::Status> PartitionPruner::Drop(std::string partition) {
   const std::string begin = "BEGIN";
   const std::string commit = "COMMIT";
   const std::string rollback = "ROLLBACK";
-  absl::Status status;
   // A look beforehand: nobody waits for a lock on what stays anyway.
-  if (proof_ != SentProof::kSlot) status = co_await CheckAllSent(partition);
+  absl::Status status = co_await MayDrop(partition);
   if (!status.ok()) co_return status;
   status = co_await Execute(begin);
   if (status.ok()) status = co_await DropLocked(partition);

@@ -41,6 +41,8 @@ class PartitionPruner {
   // How many were made; 0 where the table has no function for it.
   boost::asio::awaitable<absl::StatusOr<uint64_t>> Add(size_t days);
 
+  // Whether Drop would, as far as it can be told without a lock.
+  boost::asio::awaitable<absl::Status> MayDrop(std::string partition);
   // kUnavailable: it is in use, or holds something that is not acknowledged
   // yet; it is there still.
   boost::asio::awaitable<absl::Status> Drop(std::string partition);

@@ -120,18 +120,20 @@ asio::awaitable<absl::Status> Pruner::PruneTable(TableOptions table,
 asio::awaitable<absl::Status> Pruner::PrunePartitions(const OutboxShape& shape,
                                                       std::string sent,
                                                       Pruned& pruned) {
-  if (options_.mode == RowPruner::Mode::kDryRun) {
-    pruned.dropped = shape.past;
-    co_return absl::OkStatus();
-  }
+  const bool is_dry = options_.mode == RowPruner::Mode::kDryRun;
   PartitionPruner partitions(*connection_, gate_, shape, options_.proof, sent);
-  const size_t days = options_.retention.partitions_ahead;
+  const size_t days = is_dry ? 0 : options_.retention.partitions_ahead;
   absl::StatusOr<uint64_t> made = co_await partitions.Add(days);
   if (!made.ok()) co_return made.status();
   pruned.partitions_made = *made;
   for (const std::string& name : shape.past) {
     if (stopped_) co_return absl::CancelledError("told to end");
-    const absl::Status status = co_await partitions.Drop(name);
+    absl::Status status;
+    if (is_dry) {
+      status = co_await partitions.MayDrop(name);
+    } else {
+      status = co_await partitions.Drop(name);
+    }
     if (status.ok()) {
       pruned.dropped.push_back(name);
     } else if (absl::IsUnavailable(status)) {

@@ -6,11 +6,12 @@ import tempfile
 import unittest
 import xml.etree.ElementTree
 
-from compare import charts, contenders, plan, report, sections
+from compare import aims, charts, contenders, plan, report, sections
 from compare.broker_log import BrokerLog
 from compare.consumer import latencies_ms
 from compare.figures import (Rows, Spread, percentiles,
                              quantile, short)
+from compare.outbox import judged
 from compare.records import Records
 
 RUN = {"level": "short", "at": "2026-11-21T12:00:00", "round": 1}
@@ -201,6 +202,56 @@ class ReportTest(unittest.TestCase):
             self.assertEqual(len(records.of("drain")), 1)
 
 
+class AimsTest(unittest.TestCase):
+    @staticmethod
+    def lines(*rows):
+        with tempfile.TemporaryDirectory() as folder:
+            records = Records(folder)
+            for row in rows:
+                records.add("drain", row)
+            return {line[0].partition(",")[0]: line[1:]
+                    for line in aims.lines(records)}
+
+    def test_ratios_are_of_the_same_round(self):
+        rows = [drain_row(name, rate, round=number, peak_mb=memory,
+                          walsender_on_cpu=0.5, machine_busy=0.95)
+                for name, number, rate, memory in (
+                    ("walpost", 1, 100, 20), ("debezium-tuned", 1, 20, 800),
+                    ("walpost", 2, 30, 20), ("debezium-tuned", 2, 10, 800),
+                    ("walpost", 3, 9000, 20))]
+        lines = self.lines(*rows)
+        self.assertEqual(lines["drain rate"],
+                         ["≥ 4 ×", "4.00 (3.00–5.00) ×", "yes"])
+        self.assertEqual(lines["peak memory"], ["≥ 50 ×", "40.0 ×", "**no**"])
+        self.assertEqual(lines["walsender or machine busy while draining"],
+                         ["≥ 90 %", "95.0 %", "yes"])
+
+    def test_a_void_run_reaches_nothing(self):
+        self.assertNotIn("drain rate", self.lines(
+            drain_row("walpost", 100, void="1 missing"),
+            drain_row("debezium-tuned", 10)))
+
+
+class JudgeTest(unittest.TestCase):
+    @staticmethod
+    def report(**found):
+        return {"findings": {kind: {"count": count}
+                             for kind, count in found.items()}}
+
+    def test_a_clean_run_is_not_void(self):
+        self.assertEqual(judged(self.report(missing=0, newer=7)), ("", 0))
+
+    def test_what_is_missing_or_altered_voids(self):
+        void, _ = judged(self.report(missing=2, altered=1, unconfirmed=3))
+        self.assertIn("5 missing", void)
+        self.assertIn("1 altered", void)
+
+    def test_duplicates_void_unless_they_are_expected(self):
+        report = self.report(duplicates=4)
+        self.assertEqual(judged(report), ("4 duplicates", 4))
+        self.assertEqual(judged(report, may_double=True), ("", 4))
+
+
 class PlanTest(unittest.TestCase):
     def test_every_contender_of_every_level_exists(self):
         for level in plan.LEVELS:
@@ -213,7 +264,7 @@ class PlanTest(unittest.TestCase):
                 self.assertTrue(group.title())
 
     def test_polling_joins_every_group_of_relays(self):
-        for group in plan.groups("full", polling=True):
+        for group in plan.groups("full"):
             polling = [name for name in group.contenders
                        if name.startswith("polling-")]
             expected = {"insert": 0, "drain": 3}.get(group.scenario, 12)

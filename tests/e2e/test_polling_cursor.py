@@ -7,6 +7,7 @@ import os
 import pathlib
 import random
 import threading
+import time
 
 import pytest
 
@@ -199,12 +200,12 @@ def test_a_broker_that_was_away_costs_nothing(
     relay.wait_ready()
 
 
-def _restore(old, new):
+def _restore(old, new, tables=("events", "walpost_cursor")):
     """What pg_dump and psql do, which not every major's binaries have."""
     new.execute(EVENTS)
     run_sql_file(new, "cursor.sql")
     with old.transaction() as source, new.transaction() as target:
-        for table in ("events", "walpost_cursor"):
+        for table in tables:
             data = io.BytesIO()
             source.copy_expert(f"copy {table} to stdout", data)
             data.seek(0)
@@ -248,6 +249,36 @@ def test_it_goes_on_after_a_restore_into_another_cluster(
     finally:
         other.close()
         relay.close()
+        old.drop()
+
+
+def test_rows_of_another_cluster_come_first_without_its_cursor(
+        postgres, directory, walpost, kafka, topics, reader):
+    """Their transaction ids may never come here; and a row that cannot be
+    sent does not begin it all again."""
+    old = postgres.create_database()
+    old.execute(EVENTS)
+    for _ in range(300):  # ahead of the other cluster
+        old.execute("select pg_current_xact_id()")
+    _insert(old, 150)
+    old.execute("insert into events (aggregate_type, aggregate_id) "
+                "values ('no topic', 'x')")
+    other = Postgres(directory / "other").start()
+    try:
+        new = other.create_database()
+        _restore(old, new, ["events"])
+        _insert(new, 20, 1000)
+        relay = walpost(new, kafka, topics,
+                        **events_sections(batch_size=50)).run()
+        relay.wait_log("has rows of another cluster")
+        relay.wait_unready("cannot be delivered")
+        time.sleep(4)  # some tries
+        assert len(reader.read_all(topics)) == 151
+        new.execute("update events set aggregate_type = 'order'")
+        _wait_all(new, reader, topics, relay)
+        relay.close()
+    finally:
+        other.close()
         old.drop()
 
 

@@ -52,9 +52,9 @@ def _rows(database):
     return database.value("select count(*) from outbox")
 
 
-def _pending_of_before(database):
-    """A look that waits for no row that comes later."""
-    last = database.value("select coalesce(max(sequence), 0) from outbox")
+def _nothing_pending_of_before(database):
+    """What the recipe asks: a look that waits for no row that comes later."""
+    last = database.value("select max(sequence) from outbox")
     return lambda: database.value(
         "select count(*) from outbox where sequence <= %s and status in "
         "('pending', 'processing')", (last,)) == 0
@@ -73,7 +73,8 @@ def test_p1_p3_from_polling_to_the_wal_and_back(
         init = streamer.verb("init")
         assert init.returncode == 0, init.stderr
         begin = _rows(database)
-        wait_until(_pending_of_before(database), "the poller to come so far")
+        wait_until(_nothing_pending_of_before(database),
+                   "the poller to come so far")
         assert poller.stop() == 0
         twice = _rows(database) - begin
         streamer.run()

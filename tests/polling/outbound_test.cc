@@ -23,7 +23,7 @@ class OutboundTest : public ::testing::Test {
   OutboundTest() {
     OutboxOptions options;
     options.tables.emplace_back();
-    options.route.topic = "t";
+    options.route.topic = std::string("t");
     options.route.position_header = false;
     auto builder = RecordBuilder::Create(options);
     EXPECT_TRUE(builder.ok());
@@ -35,11 +35,12 @@ class OutboundTest : public ::testing::Test {
   }
 
   Sent Send(const std::string& id, RowFlight& flight,
-            const absl::Status& mapped = absl::OkStatus()) {
+            const absl::Status& mapped = absl::OkStatus(),
+            MonotonicTime now = kNow) {
     Event event;
     event.id = id;
     event.payload = id;
-    return outbound_->Send(event, mapped, {id, 0, kNow}, flight);
+    return outbound_->Send(event, mapped, {id, 0, now}, flight);
   }
   static std::vector<std::string> Ids(const std::vector<RowFlight::Row>& rows) {
     std::vector<std::string> ids;
@@ -77,10 +78,61 @@ TEST_F(OutboundTest, ARowThatCannotBeDeliveredIsRefusedAndOthersAreNot) {
   EXPECT_EQ(failures_, 0);
 }
 
+TEST_F(OutboundTest, OfABatchThatIsRefusedOnlyTheRowThatIsRefusedAloneIs) {
+  Send("a", flight_);
+  Send("b", flight_);
+  for (const auto& record : sink_.accepted()) {
+    outbound_->OnNotDelivered(record.sequence,
+                              absl::InvalidArgumentError("too large"));
+  }
+  RowFlight::Finished finished = flight_.TakeFinished();
+  EXPECT_THAT(Ids(finished.returned), UnorderedElementsAre("a", "b"));
+  EXPECT_TRUE(finished.refused.empty());
+  const Portion portion(100);
+  EXPECT_EQ(outbound_->MostRows(portion), 1u);
+
+  EXPECT_EQ(Send("a", flight_), Sent::kSent);
+  EXPECT_FALSE(outbound_->WantsRows(kNow));
+  EXPECT_EQ(Send("b", other_), Sent::kNotNow) << "one at a time";
+  outbound_->OnNotDelivered(sink_.accepted().back().sequence,
+                            absl::InvalidArgumentError("too large"));
+  EXPECT_EQ(flight_.TakeFinished().refused.size(), 1u);
+  EXPECT_EQ(Send("b", flight_), Sent::kSent);
+  outbound_->OnAcknowledged(sink_.accepted().back().sequence, WallNow());
+  EXPECT_EQ(outbound_->MostRows(portion), portion.rows());
+}
+
+TEST_F(OutboundTest, SuspectsThatDoNotComeBackAreForgotten) {
+  Send("a", flight_);
+  Send("b", flight_);
+  for (const auto& record : sink_.accepted()) {
+    outbound_->OnNotDelivered(record.sequence,
+                              absl::InvalidArgumentError("too large"));
+  }
+  const Portion portion(100);
+  EXPECT_EQ(outbound_->MostRows(portion), 1u);
+  Send("c", flight_, absl::OkStatus(), kNow + std::chrono::minutes(2));
+  EXPECT_EQ(outbound_->MostRows(portion), portion.rows());
+}
+
 TEST_F(OutboundTest, ATopicThatIsNotThereIsTheTroubleOfItsRows) {
   sink_.AnswerWith(absl::UnavailableError("no topic"));
   EXPECT_EQ(Send("a", flight_), Sent::kRefused);
   EXPECT_TRUE(outbound_->WantsRows(kNow));
+}
+
+TEST_F(OutboundTest, ATopicThatMayBeMadeYetIsNoRowsTrouble) {
+  outbound_->SetTopicsAreKnown(false);
+  EXPECT_EQ(Send("a", flight_), Sent::kSent);
+  outbound_->OnNotDelivered(sink_.accepted().back().sequence,
+                            absl::UnavailableError("no topic"));
+  sink_.AnswerWith(absl::UnavailableError("no topic"));
+  EXPECT_EQ(Send("b", flight_), Sent::kNotNow);
+  EXPECT_THAT(Ids(flight_.TakeFinished().returned), ElementsAre("a", "b"));
+  EXPECT_FALSE(outbound_->WantsRows(kNow)) << "not at once again";
+  EXPECT_TRUE(outbound_->WantsRows(kNow + std::chrono::seconds(2)));
+  outbound_->SetTopicsAreKnown(true);
+  EXPECT_EQ(Send("b", flight_), Sent::kRefused);
 }
 
 TEST_F(OutboundTest, ARowThatTheSinkDoesNotTakeNowIsReturnedUntilAReport) {

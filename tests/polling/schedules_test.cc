@@ -2,6 +2,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <string>
 
 #include "polling/lease.h"
@@ -49,11 +50,14 @@ TEST(RetryScheduleTest, WaitsLongerEachTimeWithFullJitterUpToTheCap) {
   RetrySchedule schedule(options, seed);
   for (uint64_t attempts = 1; attempts < 80; ++attempts) {
     const auto ceiling = attempts < 5 ? 100 * (1 << (attempts - 1)) : 1'000;
-    for (int i = 0; i < 20; ++i) {
+    int64_t longest = 0;
+    for (int i = 0; i < 40; ++i) {
       const auto decision = schedule.AfterRefusal(attempts, false);
       EXPECT_GE(decision.retry_in.count(), 0);
       EXPECT_LE(decision.retry_in.count(), ceiling) << attempts;
+      longest = std::max<int64_t>(longest, decision.retry_in.count());
     }
+    EXPECT_GT(longest, ceiling / 2) << attempts;
   }
 }
 

@@ -17,7 +17,8 @@ class ReadPacerTest : public ::testing::Test {
   // A read `later` than the one before; returns the pause after it.
   microseconds Read(size_t messages, size_t bytes, microseconds later) {
     now_ += later;
-    return pacer_.PauseAfter({messages, bytes}, now_);
+    return pacer_.PauseAfter(
+        {messages, bytes, messages == 0 ? 0 : bytes / messages}, now_);
   }
 
   // One measured period of so many messages and bytes, and a read that ends
@@ -47,14 +48,22 @@ TEST_F(ReadPacerTest, PausesAfterAShortReadOfABusyStream) {
   BecomeBusy();
   EXPECT_GT(Read(1, 300, microseconds(10)), kNone);
   EXPECT_GT(Read(0, 0, microseconds(10)), kNone);
-  EXPECT_GT(Read(1, kShort, microseconds(10)), kNone);
+  EXPECT_GT(Read(100, kShort - 200, microseconds(10)), kNone);
+}
+
+TEST_F(ReadPacerTest, NeverPausesWhereTheNextMessageMayBeThereInPart) {
+  BecomeBusy();
+  EXPECT_EQ(Read(1, 10'000, microseconds(10)), kNone) << "of a read of 16 KB";
+  EXPECT_EQ(Read(2, 9'000, microseconds(10)), kNone);
+  EXPECT_GT(Read(1, 5'000, microseconds(10)), kNone);
 }
 
 TEST_F(ReadPacerTest, NeverPausesAfterAFullRead) {
   BecomeBusy();
   EXPECT_EQ(Read(40, kFull, microseconds(10)), kNone);
   EXPECT_EQ(Read(1, 10 * kFull, microseconds(10)), kNone) << "one huge row";
-  EXPECT_GT(Read(1, kShort, microseconds(10)), kNone) << "it was still busy";
+  EXPECT_GT(Read(100, kShort - 200, microseconds(10)), kNone)
+      << "it was still busy";
 }
 
 TEST_F(ReadPacerTest, PausesForAsLongAsAFullReadTakesToGather) {

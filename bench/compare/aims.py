@@ -1,0 +1,100 @@
+"""What walpost wants to reach beside tuned Debezium, and whether it does.
+
+Pure: ratios of the figures of one round, so that a slow hour of the machine
+counts for both.
+"""
+
+import dataclasses
+
+from compare.figures import Rows, Spread
+from compare.sections import LESS, MORE
+
+OURS, RIVAL = "walpost", "debezium-tuned"
+_DRAIN = {"per_transaction": 100, "payload_bytes": 250}
+
+
+@dataclasses.dataclass(frozen=True)
+class Aim:
+    title: str
+    wanted: float
+    better: str
+    unit: str
+    values: object       # records -> one number per round
+
+    def spread(self, records):
+        return Spread(self.values(records))
+
+    def is_met(self, spread):
+        sign = 1 if self.better == MORE else -1
+        return sign * spread.median >= sign * self.wanted
+
+    def line(self, records):
+        """Cells of the table; None when it was not measured."""
+        spread = self.spread(records)
+        if not spread:
+            return None
+        bound = "≥" if self.better == MORE else "≤"
+        return [self.title, f"{bound} {self.wanted:g}{self.unit}",
+                spread.text() + self.unit,
+                "yes" if self.is_met(spread) else "**no**"]
+
+
+def lines(records):
+    """Those that were measured."""
+    return [line for line in (aim.line(records) for aim in AIMS) if line]
+
+
+def _pairs(rows, first, second, column):
+    """(first's value, second's) of each round that both have."""
+    valid = Rows(row for row in rows.rows if not row["void"])
+    for number in valid.values("round"):
+        of_round = valid.where(round=number)
+        values = [of_round.where(contender=name).spread(column).median
+                  for name in (first, second)]
+        if None not in values and 0 not in values:
+            yield values
+
+
+def _times(column, better):
+    """How many times better than the rival, in the main drain."""
+    def values(records):
+        pairs = _pairs(records.of("drain").where(**_DRAIN), OURS, RIVAL, column)
+        return [ours / theirs if better == MORE else theirs / ours
+                for ours, theirs in pairs]
+    return values
+
+
+def _busiest(records):
+    rows = records.of("drain").where(**_DRAIN, contender=OURS)
+    return [100 * max(row.get(name) or 0
+                      for name in ("walsender_on_cpu", "machine_busy"))
+            for row in rows.rows if not row["void"]]
+
+
+def _median_at_5000(records):
+    rows = records.of("rate").where(rate=5000, contender=OURS)
+    return [row["broker_ms_p50"] for row in rows.rows if not row["void"]]
+
+
+def _cost(event):
+    def values(records):
+        pairs = _pairs(records.of("insert"), event, "nothing",
+                       "transactions_per_s")
+        return [100 * (1 - with_event / without)
+                for with_event, without in pairs]
+    return values
+
+
+AIMS = (
+    Aim("drain rate, beside tuned Debezium", 4, MORE, " ×",
+        _times("events_per_s", MORE)),
+    Aim("relay CPU-seconds per event, fewer than tuned Debezium", 20, MORE,
+        " ×", _times("relay_cpu_s_per_million", LESS)),
+    Aim("peak memory, less than tuned Debezium", 50, MORE, " ×",
+        _times("peak_mb", LESS)),
+    Aim("walsender or machine busy while draining", 90, MORE, " %", _busiest),
+    Aim("commit to broker at 5,000/s, p50", 2, LESS, " ms", _median_at_5000),
+    Aim("pg_logical_emit_message in RETURNING, cost to a business transaction",
+        2, LESS, " %", _cost("message-returning")),
+    Aim("the same as a statement of its own", 2, LESS, " %", _cost("message")),
+)
