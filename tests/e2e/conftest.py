@@ -114,6 +114,15 @@ def own_kafka(harmed_kafka):
     harmed_kafka.mend()
 
 
+@pytest.fixture(scope="module")
+def strict_kafka(module_directory):
+    """A broker that makes no topic by itself."""
+    broker = Kafka(module_directory / "strict-kafka", properties={
+        "auto.create.topics.enable": "false"}).start()
+    yield broker
+    broker.close()
+
+
 @pytest.fixture
 def proxy_of():
     """Makes Proxies: proxy_of(port); they are closed at the end."""

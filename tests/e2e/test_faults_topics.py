@@ -11,22 +11,10 @@ the suite).
 import os
 import time
 
-import pytest
-
-from harness import (MOST_MEMORY, Kafka, KafkaReader, Load, judge, note,
-                     wait_until)
+from harness import MOST_MEMORY, KafkaReader, Load, judge, note, wait_until
 
 _OUTAGE_S = int(os.environ.get("WALPOST_OUTAGE_SECONDS", "20"))
 _MIB = 1 << 20
-
-
-@pytest.fixture(scope="module")
-def strict_kafka(module_directory):
-    """A broker that makes no topic by itself."""
-    broker = Kafka(module_directory / "strict", properties={
-        "auto.create.topics.enable": "false"}).start()
-    yield broker
-    broker.close()
 
 
 def _create_topics(broker, prefix):

@@ -6,7 +6,7 @@ import time
 
 import pytest
 
-from harness import Kafka, KafkaReader
+from harness import KafkaReader
 from harness.polled import (EVENTS, PolledOutbox, assert_delivered,
                             events_sections)
 from harness.sql_files import run_sql_file
@@ -105,15 +105,6 @@ def test_p8_a_batch_over_the_topics_limit_costs_its_rows_no_attempt(
     assert failed == [(bad, 2)], failed
     expected = [row for row in polled.expected() if row[0] != str(bad)]
     assert_delivered(expected, reader.read_all(topics))
-
-
-@pytest.fixture(scope="module")
-def strict_kafka(module_directory):
-    """A broker that makes no topic by itself."""
-    broker = Kafka(module_directory / "strict", properties={
-        "auto.create.topics.enable": "false"}).start()
-    yield broker
-    broker.close()
 
 
 @pytest.mark.parametrize("strategy", ["claim", "locks", "delete"])
