@@ -6,11 +6,10 @@ counts for both.
 
 import dataclasses
 
-from compare.figures import Rows, Spread
-from compare.sections import LESS, MORE
+from compare.figures import Spread
+from compare.sections import LESS, MAIN_DRAIN, MORE
 
 OURS, RIVAL = "walpost", "debezium-tuned"
-_DRAIN = {"per_transaction": 100, "payload_bytes": 250}
 
 
 @dataclasses.dataclass(frozen=True)
@@ -46,9 +45,8 @@ def lines(records):
 
 def _pairs(rows, first, second, column):
     """(first's value, second's) of each round that both have."""
-    valid = Rows(row for row in rows.rows if not row["void"])
-    for number in valid.values("round"):
-        of_round = valid.where(round=number)
+    for number in rows.valid().values("round"):
+        of_round = rows.where(round=number)
         values = [of_round.where(contender=name).spread(column).median
                   for name in (first, second)]
         if None not in values and 0 not in values:
@@ -58,22 +56,23 @@ def _pairs(rows, first, second, column):
 def _times(column, better):
     """How many times better than the rival, in the main drain."""
     def values(records):
-        pairs = _pairs(records.of("drain").where(**_DRAIN), OURS, RIVAL, column)
+        pairs = _pairs(records.of("drain").where(**MAIN_DRAIN), OURS, RIVAL,
+                       column)
         return [ours / theirs if better == MORE else theirs / ours
                 for ours, theirs in pairs]
     return values
 
 
 def _busiest(records):
-    rows = records.of("drain").where(**_DRAIN, contender=OURS)
+    rows = records.of("drain").where(**MAIN_DRAIN, contender=OURS).valid()
     return [100 * max(row.get(name) or 0
                       for name in ("walsender_on_cpu", "machine_busy"))
-            for row in rows.rows if not row["void"]]
+            for row in rows.rows]
 
 
 def _median_at_5000(records):
-    rows = records.of("rate").where(rate=5000, contender=OURS)
-    return [row["broker_ms_p50"] for row in rows.rows if not row["void"]]
+    rows = records.of("rate").where(rate=5000, contender=OURS).valid()
+    return [row["broker_ms_p50"] for row in rows.rows]
 
 
 def _cost(event):

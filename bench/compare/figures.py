@@ -77,8 +77,11 @@ class Rows:
         return list(dict.fromkeys(row[name] for row in self.rows
                                   if row.get(name) is not None))
 
+    def valid(self):
+        return Rows(row for row in self.rows if not row["void"])
+
     def spread(self, name):
-        return Spread(row.get(name) for row in self.rows if not row["void"])
+        return Spread(row.get(name) for row in self.valid().rows)
 
     def voids(self):
         """Why rows are void, each reason once."""

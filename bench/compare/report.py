@@ -3,6 +3,7 @@
 import shutil
 
 from compare import aims
+from compare.aims import OURS
 from compare.charts import Bar, bar_chart
 from compare.contenders import NAMES, title
 from compare.database import EVENTS, NO_RELAY
@@ -11,7 +12,6 @@ from compare.plan import CEILINGS
 from compare.prose import CONDITIONS, NOT_MEASURED
 from compare.sections import LESS, SECTIONS, SUMMARY, shape_words
 
-OURS = "walpost"
 # What the share in `of_baseline` is a share of.
 _BASELINES = {"insert": "nothing", "neighbour": NO_RELAY}
 

@@ -157,7 +157,7 @@ asio::awaitable<void> PollingRelay::GiveUpProducer() {
         std::min<milliseconds>(kProducerGrace, config_.polling.lease / 12);
   }
   outbound_.SetSink(nullptr);
-  if (producer_ != nullptr) co_await producer_->Close(deadline);
+  co_await producer_->Close(deadline);
   producer_.reset();
   called_back_ |= is_purge;
   ++rewinds_;

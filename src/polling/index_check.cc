@@ -75,13 +75,8 @@ void IndexCheck::CheckPending(const TableIndexes& indexes) {
   }
   if (indexes.FindAllBy(mark)) return;
   if (state.status.empty() && indexes.ArePartialBy({mark, "IS NULL"})) return;
-  // WHERE status <> 'published' finds them, too.
-  const std::string all_but_pending = "<> " + quote_(state.pending);
-  const std::string all_but_published = "<> " + quote_(state.published);
-  if (indexes.ArePartialBy({mark, quote_(state.pending)}, all_but_pending) ||
-      indexes.ArePartialBy({mark, all_but_published})) {
-    return;
-  }
+  if (indexes.ArePartialByValue(mark, quote_(state.pending))) return;
+  if (indexes.ArePartialBy({mark, AllButPublished()})) return;
   Need(Severity::kError,
        "has no index of pending rows: each look would read the whole table",
        Create("INDEX", {table_.order}, fmt::format(" WHERE {}", Pending(""))));
@@ -97,7 +92,7 @@ void IndexCheck::CheckHeld(const TableIndexes& indexes) {
   std::string held = fmt::format("{} IS NOT NULL", QuoteName(lease));
   if (state.marks_processing()) {  // then the lease is not asked for
     if (indexes.FindAllBy(state.status)) return;
-    if (indexes.ArePartialBy({state.status, processing})) return;
+    if (indexes.ArePartialByValue(state.status, processing)) return;
     held = Processing("");
   } else if (indexes.FindSomeBy(lease)) {
     return;
@@ -127,16 +122,19 @@ void IndexCheck::CheckFailed(const TableIndexes& indexes) {
   const RowStateOptions& state = table_.state;
   if (!state.can_fail() || indexes.FindAllBy(state.status)) return;
   const std::string failed = quote_(state.failed);
-  if (indexes.ArePartialBy({state.status, failed}, "<> " + failed)) return;
-  if (indexes.ArePartialBy({state.status, "<> " + quote_(state.published)})) {
-    return;
-  }
+  if (indexes.ArePartialByValue(state.status, failed)) return;
+  if (indexes.ArePartialBy({state.status, AllButPublished()})) return;
   Need(Severity::kWarning,
        fmt::format("has no index of rows whose {} is {}: counting them reads "
                    "the whole table, every few seconds",
                    state.status, failed),
        Create("INDEX", {table_.order},
               fmt::format(" WHERE {} = {}", QuoteName(state.status), failed)));
+}
+
+// WHERE status <> 'published' finds what is pending or failed, too.
+std::string IndexCheck::AllButPublished() const {
+  return "<> " + quote_(table_.state.published);
 }
 
 // Concurrently, where the server can: not on a table with partitions.

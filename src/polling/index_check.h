@@ -38,6 +38,7 @@ class IndexCheck : private TableSql {
   void CheckFailed(const TableIndexes& indexes);
   void Need(Severity severity, std::string text, std::string remedy);
 
+  std::string AllButPublished() const;
   // The statement that makes one.
   std::string Create(std::string_view kind,
                      const std::vector<std::string>& columns,

@@ -98,7 +98,9 @@ void Outbound::OnAcknowledged(Sequence sequence, WallTime now) {
   latency_.Record(now - record.sent_at);
   hold_ = kFirstHold;
   trouble_ = absl::OkStatus();
-  suspects_.erase(record.flight->Find(sequence).id);
+  if (!suspects_.empty()) {
+    suspects_.erase(record.flight->Find(sequence).id);
+  }
   record.flight->OnAcknowledged(sequence);
 }
 

@@ -79,10 +79,18 @@ bool TableIndexes::MakeUnique(std::string_view column) const {
   });
 }
 
-bool TableIndexes::ArePartialBy(std::initializer_list<std::string_view> words,
-                                std::string_view without) const {
-  return std::ranges::any_of(indexes_, [words, without](const Index& index) {
-    if (!without.empty() && Has(index.predicate, without)) return false;
+bool TableIndexes::ArePartialByValue(std::string_view column,
+                                     std::string_view literal) const {
+  const std::string all_others = fmt::format("<> {}", literal);
+  return std::ranges::any_of(indexes_, [&](const Index& index) {
+    return Has(index.predicate, column) && Has(index.predicate, literal) &&
+           !Has(index.predicate, all_others);
+  });
+}
+
+bool TableIndexes::ArePartialBy(
+    std::initializer_list<std::string_view> words) const {
+  return std::ranges::any_of(indexes_, [words](const Index& index) {
     return std::ranges::all_of(words, [&index](std::string_view word) {
       return Has(index.predicate, word);
     });

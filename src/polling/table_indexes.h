@@ -27,9 +27,12 @@ class TableIndexes {
   // Whether no two rows have the same value in it.
   bool MakeUnique(std::string_view column) const;
   // Whether one holds only the rows of a condition in which all these words
-  // are, and `without` is not.
-  bool ArePartialBy(std::initializer_list<std::string_view> words,
-                    std::string_view without = {}) const;
+  // are.
+  bool ArePartialBy(std::initializer_list<std::string_view> words) const;
+  // Whether one holds only rows that have this literal in `column`, not all but
+  // those.
+  bool ArePartialByValue(std::string_view column,
+                         std::string_view literal) const;
 
  private:
   struct Index {

@@ -42,6 +42,13 @@ class OutboundTest : public ::testing::Test {
     event.payload = id;
     return outbound_->Send(event, mapped, {id, 0, now}, flight);
   }
+  // As a broker does that refuses a batch.
+  void RefuseAll() {
+    for (const auto& record : sink_.accepted()) {
+      outbound_->OnNotDelivered(record.sequence,
+                                absl::InvalidArgumentError("too large"));
+    }
+  }
   static std::vector<std::string> Ids(const std::vector<RowFlight::Row>& rows) {
     std::vector<std::string> ids;
     for (const RowFlight::Row& row : rows) ids.push_back(row.id);
@@ -81,10 +88,7 @@ TEST_F(OutboundTest, ARowThatCannotBeDeliveredIsRefusedAndOthersAreNot) {
 TEST_F(OutboundTest, OfABatchThatIsRefusedOnlyTheRowThatIsRefusedAloneIs) {
   Send("a", flight_);
   Send("b", flight_);
-  for (const auto& record : sink_.accepted()) {
-    outbound_->OnNotDelivered(record.sequence,
-                              absl::InvalidArgumentError("too large"));
-  }
+  RefuseAll();
   RowFlight::Finished finished = flight_.TakeFinished();
   EXPECT_THAT(Ids(finished.returned), UnorderedElementsAre("a", "b"));
   EXPECT_TRUE(finished.refused.empty());
@@ -105,10 +109,7 @@ TEST_F(OutboundTest, OfABatchThatIsRefusedOnlyTheRowThatIsRefusedAloneIs) {
 TEST_F(OutboundTest, SuspectsThatDoNotComeBackAreForgotten) {
   Send("a", flight_);
   Send("b", flight_);
-  for (const auto& record : sink_.accepted()) {
-    outbound_->OnNotDelivered(record.sequence,
-                              absl::InvalidArgumentError("too large"));
-  }
+  RefuseAll();
   const Portion portion(100);
   EXPECT_EQ(outbound_->MostRows(portion), 1u);
   Send("c", flight_, absl::OkStatus(), kNow + std::chrono::minutes(2));
