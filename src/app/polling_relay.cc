@@ -131,12 +131,16 @@ asio::awaitable<absl::Status> PollingRelay::Run() {
   absl::Status hopeless;
   while (!shutdown_deadline_ && hopeless.ok()) {
     if (producer_ != nullptr && outbound_.failure()) co_await GiveUpProducer();
-    const bool has_producer = producer_ != nullptr || ReplaceProducer();
+    if (producer_ == nullptr && Clock::now() >= producer_at_) {
+      ReplaceProducer();
+    }
     NoteBrokers();
     state_log_.Update(Diagnose(Signs()), Clock::now());
     hopeless = Hopeless();
     if (shutdown_deadline_ || !hopeless.ok()) break;
-    timer_.expires_after(has_producer ? kWatchInterval : backoff_.Next());
+    MonotonicTime next = Clock::now() + kWatchInterval;
+    if (producer_ == nullptr) next = std::min(next, producer_at_);
+    timer_.expires_at(next);
     co_await timer_.async_wait(kAsTuple);
   }
   co_await End();
@@ -162,18 +166,17 @@ asio::awaitable<void> PollingRelay::GiveUpProducer() {
   called_back_ |= is_purge;
   ++rewinds_;
   WakePollers();
-  if (is_purge || shutdown_deadline_) co_return;
-  timer_.expires_after(backoff_.Next());
-  co_await timer_.async_wait(kAsTuple);
+  producer_at_ = Clock::now();
+  if (!is_purge) producer_at_ += backoff_.Next();
 }
 
-bool PollingRelay::ReplaceProducer() {
+void PollingRelay::ReplaceProducer() {
   producer_trouble_ = StartProducer();
   if (!producer_trouble_.ok()) {
     spdlog::error("{}", std::string(producer_trouble_.message()));
+    producer_at_ = Clock::now() + backoff_.Next();
   }
   WakePollers();
-  return producer_trouble_.ok();
 }
 
 asio::awaitable<void> PollingRelay::End() {

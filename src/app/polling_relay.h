@@ -52,7 +52,7 @@ class PollingRelay {
   void MakePollers();
   absl::Status StartProducer();
   boost::asio::awaitable<void> GiveUpProducer();
-  bool ReplaceProducer();
+  void ReplaceProducer();
   boost::asio::awaitable<void> End();
   // The first table that cannot be polled as configured; ok when there is none.
   absl::Status Hopeless() const;
@@ -67,6 +67,7 @@ class PollingRelay {
   Outbound outbound_;
   std::unique_ptr<Producer> producer_;
   absl::Status producer_trouble_;  // why there is none; ok otherwise
+  MonotonicTime producer_at_{};    // when the next one is made
   std::vector<std::unique_ptr<TablePoller>> pollers_;
   boost::asio::steady_timer timer_;
   Backoff backoff_;

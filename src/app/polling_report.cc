@@ -3,19 +3,11 @@
 #include <chrono>
 
 #include "app/polling_relay.h"
-#include "fmt/format.h"
 
 namespace walpost {
 
 using Clock = std::chrono::steady_clock;
 using std::chrono::milliseconds;
-
-namespace {
-
-// No statement of a poller takes so long while all is well.
-constexpr std::chrono::seconds kSilentAfter{8};
-
-}  // namespace
 
 RelaySigns PollingRelay::Signs() const {
   const MonotonicTime now = Clock::now();
@@ -39,11 +31,10 @@ RelaySigns PollingRelay::Signs() const {
       continue;
     }
     if (signs.trouble.ok()) signs.trouble = poller->trouble();
-    if (signs.trouble.ok() && poller->answer_awaited_for(now) > kSilentAfter) {
-      signs.trouble = absl::UnavailableError(fmt::format(
-          "table {}: Postgres has not answered a statement for {} s: is it "
-          "frozen, the table locked, or the network cut?",
-          poller->report().table, kSilentAfter.count()));
+    const milliseconds awaited = poller->answer_awaited_for(now);
+    if (awaited > signs.server_silent_for) {
+      signs.server_silent_for = awaited;
+      signs.unanswered_table = poller->report().table;
     }
     signs.is_streaming &= poller->is_connected();
     signs.has_streamed &= poller->was_ready();

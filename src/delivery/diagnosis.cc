@@ -8,7 +8,7 @@ namespace {
 
 using std::chrono::seconds;
 
-// A walsender that was asked answers at once.
+// A server that was asked answers at once.
 constexpr seconds kSilentAfter{8};
 // A record in flight for longer than this means that Kafka does not answer.
 constexpr seconds kStuckAfter{8};
@@ -76,6 +76,19 @@ Diagnosis WithoutStream(const RelaySigns& signs) {
   return {may_pass ? RelayState::kStarting : RelayState::kStuck, reason};
 }
 
+Diagnosis OfSilence(const RelaySigns& signs) {
+  if (!signs.unanswered_table.empty()) {
+    return Stuck(fmt::format(
+        "table {}: Postgres has not answered a statement for {} s: is it "
+        "frozen, the table locked, or the network cut?",
+        signs.unanswered_table, Seconds(signs.server_silent_for)));
+  }
+  return Stuck(fmt::format(
+      "Postgres has sent nothing for {} s although it was asked; is the "
+      "walsender of slot {} frozen, or the network cut?",
+      Seconds(signs.server_silent_for), signs.slot));
+}
+
 Diagnosis OfBrokers(const RelaySigns& signs) {
   if (signs.brokers_unreachable_for > kStuckAfter) {
     return Stuck(fmt::format(
@@ -116,12 +129,7 @@ Diagnosis Diagnose(const RelaySigns& signs) {
         fmt::format("no checkpoint can be written, so nothing is confirmed: {}",
                     signs.checkpoint_trouble));
   }
-  if (signs.server_silent_for > kSilentAfter) {
-    return Stuck(fmt::format(
-        "Postgres has sent nothing for {} s although it was asked; is the "
-        "walsender of slot {} frozen, or the network cut?",
-        Seconds(signs.server_silent_for), signs.slot));
-  }
+  if (signs.server_silent_for > kSilentAfter) return OfSilence(signs);
   if (signs.server_held_back_for > kStuckAfter) {
     return Stuck(fmt::format(
         "Postgres sends nothing before its standbys have it: {}. Bring that "

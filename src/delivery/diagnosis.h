@@ -43,6 +43,7 @@ struct RelaySigns {
   bool is_streaming = false;
 
   std::chrono::milliseconds server_silent_for{0};  // although asked
+  std::string unanswered_table;  // polled, the one it was asked about; or empty
   // By standbys that the server waits for; in its own words.
   std::chrono::milliseconds server_held_back_for{0};
   std::string server_held_back_by;

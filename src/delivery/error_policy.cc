@@ -141,7 +141,8 @@ constexpr KafkaRow kKafkaErrors[] = {
 // clang-format on
 
 constexpr ErrorRule kUnknownError = {
-    kOperator, "this error is not known to walpost, so it stops"};
+    kOperator,
+    "this error is not known to walpost, so an operator must look at it"};
 
 }  // namespace
 

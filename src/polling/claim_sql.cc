@@ -180,13 +180,7 @@ std::string ClaimSql::Claim(size_t limit, Ids waiting) const {
     assignments.push_back(fmt::format("{} = {}", QuoteName(state.status),
                                       quote_(state.processing)));
   }
-  if (!state.locked_until.empty()) {
-    assignments.push_back(
-        fmt::format("{} = {}", QuoteName(state.locked_until), Now(lease_)));
-  } else {
-    assignments.push_back(
-        fmt::format("{} = now()", QuoteName(state.heartbeat_at)));
-  }
+  assignments.push_back(SetLease());
   return fmt::format(
       "{},\nclaimed AS (\n  UPDATE {} u SET {} FROM chosen WHERE {} = "
       "chosen.id RETURNING u.*)\nSELECT {} FROM claimed r ORDER BY {}",
@@ -201,27 +195,39 @@ std::string ClaimSql::Lock(size_t limit, Ids waiting) const {
       Column("r", table_.id), Order("r"));
 }
 
-std::string ClaimSql::Update(std::string_view assignments, Ids ids) const {
-  return fmt::format("UPDATE {} u SET {} WHERE {}", name_, assignments,
-                     In("u", ids));
+const std::string& ClaimSql::lease_column() const {
+  const RowStateOptions& state = table_.state;
+  return state.locked_until.empty() ? state.heartbeat_at : state.locked_until;
 }
 
-std::string ClaimSql::Renew(Ids ids) const {
-  const RowStateOptions& state = table_.state;
-  if (!state.locked_until.empty()) {
-    return Update(
-        fmt::format("{} = {}", QuoteName(state.locked_until), Now(lease_)),
-        ids);
-  }
-  return Update(fmt::format("{} = now()", QuoteName(state.heartbeat_at)), ids);
+std::string ClaimSql::SetLease() const {
+  const bool by_end = !table_.state.locked_until.empty();
+  return fmt::format("{} = {}", QuoteName(lease_column()),
+                     by_end ? Now(lease_) : "now()");
+}
+
+std::string ClaimSql::Update(std::string_view assignments, Ids ids,
+                             const LeaseMark& mark) const {
+  std::string update = fmt::format("UPDATE {} u SET {} WHERE {}", name_,
+                                   assignments, In("u", ids));
+  if (mark.empty()) return update;
+  // Not for an index to find: rows are found by their ids.
+  return update + fmt::format(" AND ({} <= {}) IS TRUE",
+                              Column("u", lease_column()), quote_(mark));
+}
+
+std::string ClaimSql::Renew(Ids ids, const LeaseMark& mark) const {
+  return fmt::format(
+      "WITH renewed AS ({} RETURNING {} AS lease) SELECT max(lease) FROM "
+      "renewed",
+      Update(SetLease(), ids, mark), Column("u", lease_column()));
 }
 
 std::string ClaimSql::ReturnExpired() const {
   if (!marks_processing()) return "";
   const RowStateOptions& state = table_.state;
   const bool by_end = !state.locked_until.empty();
-  const std::string lease =
-      Column("u", by_end ? state.locked_until : state.heartbeat_at);
+  const std::string lease = Column("u", lease_column());
   // One without any lease was never ours; it is an operator's to look at.
   return fmt::format("UPDATE {} u SET {} = {} WHERE {} = {} AND {} <= {}",
                      name_, QuoteName(state.status), quote_(state.pending),
@@ -252,20 +258,20 @@ std::string ClaimSql::Delete(Ids ids) const {
                      In("u", ids), Column("u", table_.id));
 }
 
-std::string ClaimSql::Release(Ids ids) const {
+std::string ClaimSql::Release(Ids ids, const LeaseMark& mark) const {
   const RowStateOptions& state = table_.state;
   std::vector<std::string> assignments;
   if (marks_processing()) {
     assignments.push_back(
         fmt::format("{} = {}", QuoteName(state.status), quote_(state.pending)));
   }
-  const std::string& lease =
-      state.locked_until.empty() ? state.heartbeat_at : state.locked_until;
-  assignments.push_back(fmt::format("{} = {}", QuoteName(lease), kNull));
-  return Update(absl::StrJoin(assignments, ", "), ids);
+  assignments.push_back(
+      fmt::format("{} = {}", QuoteName(lease_column()), kNull));
+  return Update(absl::StrJoin(assignments, ", "), ids, mark);
 }
 
-std::string ClaimSql::Refuse(const RefusedRow& row) const {
+std::string ClaimSql::Refuse(const RefusedRow& row,
+                             const LeaseMark& mark) const {
   const RowStateOptions& state = table_.state;
   std::vector<std::string> assignments;
   const auto set = [&assignments](std::string_view column, std::string value) {
@@ -291,7 +297,7 @@ std::string ClaimSql::Refuse(const RefusedRow& row) const {
   }
   set(state.last_error, std::move(error));
   if (assignments.empty()) return "";
-  return Update(absl::StrJoin(assignments, ", "), Ids(&row.id, 1));
+  return Update(absl::StrJoin(assignments, ", "), Ids(&row.id, 1), mark);
 }
 
 }  // namespace walpost

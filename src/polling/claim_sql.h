@@ -34,6 +34,11 @@
 
 namespace walpost {
 
+// The lease column's value, as the server gave it. A statement that has one
+// leaves out rows whose lease is later: it came too late, and somebody else has
+// them. Empty: the rows are locked, nobody can.
+using LeaseMark = std::string;
+
 // A row that was refused, and what becomes of it.
 struct RefusedRow {
   std::string id;
@@ -54,17 +59,21 @@ class ClaimSql : public TableSql {
   // The same rows, only locked, for as long as the transaction is open.
   std::string Lock(size_t limit, Ids waiting) const;
 
-  // From now on, for the length of a lease.
-  std::string Renew(Ids ids) const;
+  // From now on, for the length of a lease. Gives one row, its LeaseMark; NULL
+  // when none is ours any more.
+  std::string Renew(Ids ids, const LeaseMark& mark) const;
   // Rows whose lease has ended are pending again; empty: that shows by itself.
   std::string ReturnExpired() const;
-  // Published; `ids` is not empty, here and below.
+  // Published, whoever has them; `ids` is not empty, here and below.
   std::string MarkPublished(Ids ids) const;
   std::string Delete(Ids ids) const;
   // Pending again, at once: nothing was wrong with them.
-  std::string Release(Ids ids) const;
+  std::string Release(Ids ids, const LeaseMark& mark) const;
   // Empty: the table has no column that could say so.
-  std::string Refuse(const RefusedRow& row) const;
+  std::string Refuse(const RefusedRow& row, const LeaseMark& mark = {}) const;
+
+  // Not quoted; empty: rows are held by their locks alone.
+  const std::string& lease_column() const;
 
   // Whether Refuse can keep the time of the next attempt in the table.
   bool keeps_retry_time() const;
@@ -86,7 +95,9 @@ class ClaimSql : public TableSql {
   std::string Blocked(Ids waiting) const;
   std::string AggregateNotIn(std::string_view part, const Keys& row) const;
   std::string With(size_t limit, Ids waiting) const;
-  std::string Update(std::string_view assignments, Ids ids) const;
+  std::string SetLease() const;
+  std::string Update(std::string_view assignments, Ids ids,
+                     const LeaseMark& mark = {}) const;
   bool pending_may_be_locked() const;
 
   std::chrono::milliseconds lease_;

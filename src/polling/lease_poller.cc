@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <utility>
 
-#include "polling/claim_sql.h"
 #include "spdlog/spdlog.h"
 
 namespace walpost {
@@ -82,10 +81,10 @@ asio::awaitable<absl::Status> LeasePoller::Settle() {
   // After its end the rows are another poller's, whatever became of them here.
   if (!lease_.has_ended(now)) {
     for (const RowFlight::Refusal& refusal : finished->refused) {
-      statements.push_back(NoteRefusal(refusal, now));
+      statements.push_back(NoteRefusal(refusal, now, mark_));
     }
     if (!finished->returned.empty()) {
-      statements.push_back(sql.Release(IdsOf(finished->returned)));
+      statements.push_back(sql.Release(IdsOf(finished->returned), mark_));
     }
   }
   for (std::string& statement : statements) {
@@ -112,10 +111,12 @@ asio::awaitable<absl::Status> LeasePoller::RenewIfDue() {
     co_return absl::OkStatus();
   }
   const ClaimSql sql = MakeClaimSql();
-  const std::string renew = sql.Renew(flight_.Ids());
-  const absl::Status status = co_await Execute(renew);
-  if (status.ok()) lease_.OnRenewed(now);
-  co_return status;
+  const std::string renew = sql.Renew(flight_.Ids(), mark_);
+  absl::StatusOr<QueryRows> renewed = co_await Query(renew);
+  if (!renewed.ok()) co_return renewed.status();
+  lease_.OnRenewed(now);
+  if (const auto mark = renewed->Get(0, 0)) mark_ = *mark;
+  co_return absl::OkStatus();
 }
 
 asio::awaitable<absl::Status> LeasePoller::ReturnExpiredIfDue() {
@@ -155,6 +156,7 @@ asio::awaitable<absl::Status> LeasePoller::ClaimIfDue() {
     co_return absl::OkStatus();
   }
   lease_ = lease;
+  mark_ = rows->Text(0, *table_->schema.FindColumn(sql.lease_column()));
   portion_.OnRead(rows->size(), BytesOf(*rows, table_->schema.columns.size()));
   SendRows(*rows, now);
   settle_at_ =

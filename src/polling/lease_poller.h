@@ -10,6 +10,7 @@
 
 #include <boost/asio/awaitable.hpp>
 
+#include "polling/claim_sql.h"
 #include "polling/lease.h"
 #include "polling/table_poller.h"
 
@@ -34,6 +35,8 @@ class LeasePoller final : public TablePoller {
   MonotonicTime NextTurn(MonotonicTime now) const;
 
   Lease lease_;
+  // Of what was claimed or renewed last; the latest one that rows of ours have.
+  LeaseMark mark_;
   std::string return_expired_;
   MonotonicTime return_expired_at_{};
   MonotonicTime claim_at_{};

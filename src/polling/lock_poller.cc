@@ -36,7 +36,7 @@ asio::awaitable<absl::Status> LockPoller::Serve() {
     absl::Status status = co_await ReportIfDue();
     if (!status.ok()) co_return status;
     const MonotonicTime now = Clock::now();
-    const bool ready = outbound_.WantsRows(now);
+    const bool ready = outbound_.WantsRows(now) && now >= kafka_again_at_;
     if (ready && now >= next_at_) {
       status = co_await Batch();
       // Without its transaction nothing holds the rows any more.
@@ -86,7 +86,7 @@ asio::awaitable<absl::Status> LockPoller::WaitForBrokers() {
       fmt::format("Kafka did not acknowledge within the transaction's {} ms",
                   options_.polling.transaction_timeout.count());
   co_await CallBack(reason);
-  next_at_ = Clock::now() + kafka_backoff_.Next();
+  kafka_again_at_ = Clock::now() + kafka_backoff_.Next();
   co_return absl::OkStatus();
 }
 

@@ -36,6 +36,7 @@ class LockPoller final : public TablePoller {
   }
 
   MonotonicTime next_at_{};
+  MonotonicTime kafka_again_at_{};  // after it did not answer in time
   // Of the transaction that is open; or long past, when there is none: without
   // a transaction nothing holds the rows.
   MonotonicTime deadline_{};

@@ -44,9 +44,11 @@ absl::StatusOr<PolledTable> MakePolledTable(
         fmt::format("table {} has no column {}: correct outbox.tables.order_by",
                     table.name(), table.order));
   }
-  table.order_has_ties = table.order != table.id &&
-                         !pgoutput::IsInteger(schema.columns[*order].type_oid);
   table.timestamp = ClockOf(options, schema);
+  table.order_has_ties =
+      table.order != table.id &&
+      (!pgoutput::IsInteger(schema.columns[*order].type_oid) ||
+       table.order == table.timestamp);
   const auto aggregate_id = ColumnOfField(options, schema, "aggregate_id");
   if (!aggregate_id || *aggregate_id == table.id) return table;
   table.aggregate.push_back(*aggregate_id);

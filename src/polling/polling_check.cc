@@ -103,18 +103,19 @@ asio::awaitable<absl::Status> PollingCheck::CheckColumns() {
 void PollingCheck::CheckOrder() {
   const pgoutput::ColumnSchema& order =
       table_.schema.columns[*table_.schema.FindColumn(table_.order)];
-  if (pgoutput::IsInteger(order.type_oid)) return;
+  const bool is_clock = order.type_oid == pgoutput::kTimestampOid ||
+                        order.type_oid == pgoutput::kTimestamptzOid ||
+                        order.name == table_.timestamp;
+  if (pgoutput::IsInteger(order.type_oid) && !is_clock) return;
   if (polling_.strategy == Strategy::kCursor) {
     return Add(
         Severity::kError,
-        fmt::format("column {} is no integer: a cursor needs a sequence",
-                    order.name),
+        fmt::format("column {} is {}: a cursor needs a sequence", order.name,
+                    is_clock ? "a clock" : "no integer"),
         fmt::format("ALTER TABLE {} ADD COLUMN seq bigserial UNIQUE, and "
                     "order_by: seq",
                     sql_name_));
   }
-  const bool is_clock = order.type_oid == pgoutput::kTimestampOid ||
-                        order.type_oid == pgoutput::kTimestamptzOid;
   if (table_.aggregate.empty() && !is_clock) return;
   Add(Severity::kWarning,
       fmt::format("is published in the order of column {}, which is no "
@@ -180,6 +181,15 @@ asio::awaitable<absl::Status> PollingCheck::CheckNulls() {
           fmt::format(
               "column {} may be NULL, and such a row would never be {}", column,
               column == table_.id && !is_cursor ? "marked" : "published"),
+          fmt::format("ALTER TABLE {} ALTER COLUMN {} SET NOT NULL", sql_name_,
+                      QuoteName(column)));
+    }
+    if (!is_not_null && !is_cursor && column == table_.order &&
+        column != table_.id) {
+      Add(Severity::kWarning,
+          fmt::format("column {} may be NULL, and such a row goes out after "
+                      "all others, in no order",
+                      column),
           fmt::format("ALTER TABLE {} ALTER COLUMN {} SET NOT NULL", sql_name_,
                       QuoteName(column)));
     }

@@ -323,7 +323,8 @@ void TablePoller::SendRows(const QueryRows& rows, MonotonicTime now,
 }
 
 std::string TablePoller::NoteRefusal(const RowFlight::Refusal& refusal,
-                                     MonotonicTime now) {
+                                     MonotonicTime now,
+                                     const std::string& lease_mark) {
   const ClaimSql sql = MakeClaimSql();
   const uint64_t attempts = refusal.row.attempts + 1;
   const RetrySchedule::Decision decision =
@@ -343,7 +344,7 @@ std::string TablePoller::NoteRefusal(const RowFlight::Refusal& refusal,
   } else if (!sql.keeps_retry_time() || table_->state.attempts.empty()) {
     memory_.OnRefused(row.id, now + row.retry_in);
   }
-  return sql.Refuse(row);
+  return sql.Refuse(row, lease_mark);
 }
 
 }  // namespace walpost

@@ -115,7 +115,8 @@ class TablePoller {
   void SendRows(const QueryRows& rows, MonotonicTime now,
                 HoldUp hold_up = HoldUp::kAggregate);
   // The statement that notes a refusal; empty when the table cannot.
-  std::string NoteRefusal(const RowFlight::Refusal& refusal, MonotonicTime now);
+  std::string NoteRefusal(const RowFlight::Refusal& refusal, MonotonicTime now,
+                          const std::string& lease_mark = {});
 
   // The statements for this table. Not for longer than table_ stays as it is.
   ClaimSql MakeClaimSql();

@@ -111,7 +111,7 @@ asio::awaitable<absl::StatusOr<OutboxShape>> ReadOutboxShape(
   if (rows->Get(0, 2)) kind = Kind::kTimePartitions;
   shape.has_time_partitions = kind == Kind::kTimePartitions;
   shape.time_column = rows->Text(0, shape.has_time_partitions ? 2 : 3);
-  if (rows->Bool(0, 0)) shape.add_partitions = rows->Text(0, 4);
+  if (shape.has_time_partitions) shape.add_partitions = rows->Text(0, 4);
   if (shape.time_column.empty()) co_return NoTimeColumn(table);
   const std::string column_literal = connection.Literal(shape.time_column);
   const std::string leaves_sql =

@@ -19,20 +19,21 @@ constexpr char kShortLockTimeout[] = "SET LOCAL lock_timeout = '100ms'";
 
 }  // namespace
 
+asio::awaitable<absl::StatusOr<uint64_t>> AddPartitions(
+    Connection& connection, const OutboxShape& shape, size_t days) {
+  if (shape.add_partitions.empty() || days == 0) co_return uint64_t{0};
+  const std::string sql =
+      fmt::format("SELECT {}({})", shape.add_partitions, days);
+  connection.set_deadline(Clock::now() + kStatementLimit);
+  absl::StatusOr<QueryRows> rows = co_await connection.Execute(sql);
+  if (!rows.ok()) co_return rows.status();
+  co_return rows->Unsigned(0, 0);
+}
+
 asio::awaitable<absl::Status> PartitionPruner::Execute(std::string sql) {
   connection_.set_deadline(Clock::now() + kStatementLimit);
   absl::StatusOr<QueryRows> rows = co_await connection_.Execute(sql);
   co_return rows.status();
-}
-
-asio::awaitable<absl::StatusOr<uint64_t>> PartitionPruner::Add(size_t days) {
-  if (shape_.add_partitions.empty() || days == 0) co_return uint64_t{0};
-  const std::string sql =
-      fmt::format("SELECT {}({})", shape_.add_partitions, days);
-  connection_.set_deadline(Clock::now() + kStatementLimit);
-  absl::StatusOr<QueryRows> rows = co_await connection_.Execute(sql);
-  if (!rows.ok()) co_return rows.status();
-  co_return rows->Unsigned(0, 0);
 }
 
 asio::awaitable<absl::Status> PartitionPruner::MayDrop(std::string partition) {

@@ -1,5 +1,5 @@
-// PartitionPruner: makes the partitions of the coming days, and drops those
-// that are past once everything in them was sent.
+// PartitionPruner: drops partitions that are past once everything in them was
+// sent. AddPartitions makes those of the coming days.
 //
 // A partition goes in one transaction:
 //
@@ -26,6 +26,11 @@
 
 namespace walpost {
 
+// How many were made; 0 where the table has no function for it. Both outlive
+// the coroutine.
+boost::asio::awaitable<absl::StatusOr<uint64_t>> AddPartitions(
+    Connection& connection, const OutboxShape& shape, size_t days);
+
 class PartitionPruner {
  public:
   // All outlive this object. `sent` is the condition of rows that were sent,
@@ -37,9 +42,6 @@ class PartitionPruner {
         shape_(shape),
         proof_(proof),
         sent_(std::move(sent)) {}
-
-  // How many were made; 0 where the table has no function for it.
-  boost::asio::awaitable<absl::StatusOr<uint64_t>> Add(size_t days);
 
   // Whether Drop would, as far as it can be told without a lock.
   boost::asio::awaitable<absl::Status> MayDrop(std::string partition);

@@ -29,15 +29,31 @@ void Pruner::Stop() {
 asio::awaitable<absl::Status> Pruner::Run() {
   absl::Status status = co_await Connect();
   if (!status.ok()) co_return status;
-  if (options_.proof == SentProof::kSlot) status = co_await OpenGate();
-  if (!status.ok()) co_return status;
-  pruned_.reserve(options_.tables.size());  // others hold on to its elements
   for (const TableOptions& table : options_.tables) {
-    Pruned& pruned = pruned_.emplace_back();
-    pruned.table = table.name;
-    status = co_await PruneTable(table, pruned);
+    status = co_await PrepareTable(table);
     if (!status.ok()) co_return status;
   }
+  if (options_.proof == SentProof::kSlot) status = co_await OpenGate();
+  for (size_t i = 0; i < shapes_.size() && status.ok(); ++i) {
+    status = co_await PruneTable(i);
+  }
+  co_return status;
+}
+
+asio::awaitable<absl::Status> Pruner::PrepareTable(TableOptions table) {
+  connection_->set_deadline(Clock::now() + kStatementLimit);
+  absl::StatusOr<OutboxShape> shape =
+      co_await ReadOutboxShape(*connection_, table, options_.proof, limit_);
+  if (!shape.ok()) co_return shape.status();
+  const OutboxShape& kept = shapes_.emplace_back(*std::move(shape));
+  Pruned& pruned = pruned_.emplace_back();
+  pruned.table = table.name;
+  const bool is_dry = options_.mode == RowPruner::Mode::kDryRun;
+  const size_t days = is_dry ? 0 : options_.retention.partitions_ahead;
+  absl::StatusOr<uint64_t> made =
+      co_await AddPartitions(*connection_, kept, days);
+  if (!made.ok()) co_return made.status();
+  pruned.partitions_made = *made;
   co_return absl::OkStatus();
 }
 
@@ -101,19 +117,15 @@ asio::awaitable<absl::StatusOr<std::string>> Pruner::SentSql(
   co_return "false";
 }
 
-asio::awaitable<absl::Status> Pruner::PruneTable(TableOptions table,
-                                                 Pruned& pruned) {
+asio::awaitable<absl::Status> Pruner::PruneTable(size_t index) {
+  const TableOptions& table = options_.tables[index];
+  const OutboxShape& shape = shapes_[index];
+  Pruned& pruned = pruned_[index];
   connection_->set_deadline(Clock::now() + kStatementLimit);
-  absl::StatusOr<OutboxShape> shape =
-      co_await ReadOutboxShape(*connection_, table, options_.proof, limit_);
-  if (!shape.ok()) co_return shape.status();
   absl::StatusOr<std::string> sent = co_await SentSql(table);
   if (!sent.ok()) co_return sent.status();
-  absl::Status status;
-  if (shape->has_time_partitions) {
-    status = co_await PrunePartitions(*shape, *sent, pruned);
-  }
-  if (status.ok()) status = co_await PruneRows(*shape, *sent, pruned);
+  absl::Status status = co_await PrunePartitions(shape, *sent, pruned);
+  if (status.ok()) status = co_await PruneRows(shape, *sent, pruned);
   co_return status;
 }
 
@@ -122,10 +134,6 @@ asio::awaitable<absl::Status> Pruner::PrunePartitions(const OutboxShape& shape,
                                                       Pruned& pruned) {
   const bool is_dry = options_.mode == RowPruner::Mode::kDryRun;
   PartitionPruner partitions(*connection_, gate_, shape, options_.proof, sent);
-  const size_t days = is_dry ? 0 : options_.retention.partitions_ahead;
-  absl::StatusOr<uint64_t> made = co_await partitions.Add(days);
-  if (!made.ok()) co_return made.status();
-  pruned.partitions_made = *made;
   for (const std::string& name : shape.past) {
     if (stopped_) co_return absl::CancelledError("told to end");
     absl::Status status;

@@ -1,8 +1,8 @@
 // Pruner: one pass over the outbox tables, after which nothing old that was
 // sent is left.
 //
-//   connect ─▶ mark ─▶ wait until it is acknowledged ─▶ for each table:
-//     add partitions, drop past partitions, delete old rows
+//   connect ─▶ add partitions ─▶ mark ─▶ wait until it is acknowledged
+//     ─▶ for each table: drop past partitions, delete old rows
 //
 // What was not sent stays, whatever its age (acknowledged_gate.h). At most one
 // pass runs on a database at a time.
@@ -64,12 +64,15 @@ class Pruner {
 
  private:
   boost::asio::awaitable<absl::Status> Connect();
+  // Reads its shape, and makes the partitions that it will need: whatever
+  // becomes of the old ones.
+  boost::asio::awaitable<absl::Status> PrepareTable(TableOptions table);
   boost::asio::awaitable<absl::Status> OpenGate();
   // The condition of this table's rows that were sent.
   boost::asio::awaitable<absl::StatusOr<std::string>> SentSql(
       TableOptions table);
-  boost::asio::awaitable<absl::Status> PruneTable(TableOptions table,
-                                                  Pruned& pruned);
+  // By its index into options_.tables.
+  boost::asio::awaitable<absl::Status> PruneTable(size_t index);
   boost::asio::awaitable<absl::Status> PrunePartitions(const OutboxShape& shape,
                                                        std::string sent,
                                                        Pruned& pruned);
@@ -83,6 +86,7 @@ class Pruner {
   std::unique_ptr<Connection> connection_;
   std::string limit_;  // timestamp, as the server prints it
   AcknowledgedGate::Mark mark_;
+  std::vector<OutboxShape> shapes_;  // of options_.tables, as pruned_ is
   std::vector<Pruned> pruned_;
   bool stopped_ = false;
   std::function<bool()> is_stopped_ = [this] { return stopped_; };

@@ -132,6 +132,10 @@ TEST(DiagnosisTest, P10NoticesWhoDoesNotAnswer) {
   RelaySigns signs = Healthy();
   signs.server_silent_for = seconds(9);
   ExpectState(signs, RelayState::kStuck, "Postgres has sent nothing for 9 s");
+  signs.unanswered_table = "public.outbox";
+  ExpectState(signs, RelayState::kStuck,
+              "table public.outbox: Postgres has not answered a statement for "
+              "9 s");
   signs = Healthy();
   signs.brokers_unreachable_for = seconds(9);
   ExpectState(signs, RelayState::kStuck, "no Kafka broker is reachable");

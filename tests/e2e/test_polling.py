@@ -349,22 +349,21 @@ def test_delete_keeps_the_order_with_two_pollers(
     assert_delivered(expected, reader.read_all(topics))
 
 
-def test_a_shutdown_settles_what_is_in_flight(
-        polled, walpost, database, kafka, topics, reader):
-    relay = walpost(database, kafka, topics, **polled.sections()).run()
-    polled.insert(3000)
-    time.sleep(0.1)
-    assert relay.stop() == 0
-    assert "processing" not in polled.counts()
-    relay.run()
-    _deliver(polled, reader, topics)
-
-
 def test_a_notification_wakes_the_poller(
         polled, walpost, database, kafka, topics, reader):
     run_sql_file(database, "outbox_notify.sql")
     walpost(database, kafka, topics,
             **polled.sections(interval="10m", notify="walpost_outbox")).run()
+    for _ in range(3):
+        polled.insert(5)
+        polled.wait_published(20)
+    assert len(reader.read(topics + "order")) == 15
+
+
+def test_without_its_trigger_the_interval_is_the_safety_net(
+        polled, walpost, database, kafka, topics, reader):
+    walpost(database, kafka, topics,
+            **polled.sections(interval="1s", notify="walpost_outbox")).run()
     for _ in range(3):
         polled.insert(5)
         polled.wait_published(20)

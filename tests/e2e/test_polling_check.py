@@ -153,6 +153,17 @@ def test_a_clock_as_the_order_is_a_warning(database, walpost, kafka, topics):
     assert code == 0 and "clocks of writers disagree" in text, text
 
 
+def test_a_clock_that_counts_milliseconds_is_a_clock_too(
+        database, walpost, kafka, topics):
+    database.execute(_DDL + "alter table tasks add at bigint; "
+                     "create index on tasks (at);")
+    config = _config("delete", order_by="at")
+    config["outbox"]["tables"][0]["columns"] = {"timestamp": "at"}
+    code, text, _ = _check(walpost(database, kafka, topics, **config))
+    assert code == 0 and "clocks of writers disagree" in text, text
+    assert "column at may be NULL, and such a row goes out after all" in text
+
+
 def test_the_wal_source_needs_wal_level_logical(
         directory, walpost, kafka, topics):
     from harness import Postgres

@@ -248,6 +248,30 @@ def test_past_days_are_dropped_when_all_of_them_is_acknowledged(
     assert verify(relay, "--ids", str(ids), sequence=None)["clean"]
 
 
+def test_p1_run_drops_a_past_day_when_all_of_it_is_acknowledged(
+        walpost, database, own_kafka, days, topics, directory):
+    tenth, = days(10)
+    tomorrow = _day(database, -1)[0]
+    relay = walpost(database, own_kafka, topics, retention={
+        "keep": "7d", "interval": "1s", "pause": "0ms"}).run()
+    own_kafka.kill()
+    database.execute(f"drop table if exists {tomorrow}")
+    sent = _insert(database, 20, "10 days") | _insert(database, 20, "1 day")
+    wait_until(lambda: tomorrow in _partitions(database),
+               lambda: f"a day to be made ahead\n{relay.log()}")
+    time.sleep(3)  # more looks at the past one
+    assert tenth in _partitions(database) and _ids(database) == sent
+
+    own_kafka.start()
+    wait_until(lambda: tenth not in _partitions(database),
+               lambda: f"the past day to go\n{relay.log()}", 120)
+    assert len(_ids(database)) == 20
+    ids = directory / "ids"
+    ids.write_text("\n".join(sent))
+    database.wait_confirmed(database.name)
+    assert verify(relay, "--ids", str(ids), sequence=None)["clean"]
+
+
 def test_a_late_writer_into_a_past_day_is_not_harmed(
         walpost, database, kafka, days, topics, directory):
     """Its row is taken and goes out, whether its day is still there or not."""

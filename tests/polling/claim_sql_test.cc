@@ -13,6 +13,7 @@ namespace {
 
 using std::chrono::milliseconds;
 using std::chrono::seconds;
+using ::testing::EndsWith;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 using ::testing::Not;
@@ -219,6 +220,31 @@ TEST(ClaimSqlTest, MarkingSetsWhatTheTableHas) {
   EXPECT_EQ(ClaimSql(lease, seconds(1), Quote).MarkPublished(ids),
             "UPDATE \"public\".\"outbox\" u SET \"status\" = 'published', "
             "\"locked_until\" = NULL WHERE u.\"id\" IN ('a', 'b')");
+}
+
+// Whoever has a row now claimed it after our lease had ended, so that its lease
+// is a later one.
+TEST(ClaimSqlTest, AStatementThatComesTooLateLeavesOutWhatAnotherHas) {
+  const std::vector<std::string> ids = {"a"};
+  const PolledTable table = Table(WithLease());
+  const ClaimSql sql(table, seconds(1), Quote);
+  const std::string fence = " AND (u.\"locked_until\" <= '12:00') IS TRUE";
+  EXPECT_THAT(sql.Release(ids, "12:00"), EndsWith(fence));
+  EXPECT_THAT(sql.Refuse({"a", "why", milliseconds(1), false}, "12:00"),
+              EndsWith(fence));
+  EXPECT_EQ(sql.Renew(ids, "12:00"),
+            "WITH renewed AS (UPDATE \"public\".\"outbox\" u SET "
+            "\"locked_until\" = now() + interval '1000 ms' WHERE u.\"id\" IN "
+            "('a')" +
+                fence +
+                " RETURNING u.\"locked_until\" AS lease) SELECT "
+                "max(lease) FROM renewed");
+  RowStateOptions beats = WithLease();
+  beats.locked_until = "";
+  beats.heartbeat_at = "beat";
+  const PolledTable beating = Table(beats);
+  EXPECT_THAT(ClaimSql(beating, seconds(1), Quote).Release(ids, "12:00"),
+              EndsWith(" AND (u.\"beat\" <= '12:00') IS TRUE"));
 }
 
 TEST(ClaimSqlTest, ARefusalIsNotedWithItsNextAttempt) {
