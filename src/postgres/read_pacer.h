@@ -38,7 +38,7 @@ class ReadPacer {
   // (ReplicationStream::Receive takes 16 KB.)
   static constexpr size_t kFullRead = 12'000;
   // The longest pause: what it adds to a latency.
-  static constexpr std::chrono::microseconds kLongestPause{2'000};
+  static constexpr std::chrono::microseconds kLongestPause{4'000};
   // From this many messages in kMeasured on, the stream is busy (10,000/s).
   static constexpr std::chrono::milliseconds kMeasured{10};
   static constexpr size_t kBusyMessages = 100;
