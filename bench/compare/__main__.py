@@ -102,6 +102,7 @@ _HEADLINES = (
     ("recovery_s", "new record after {:.2f} s"),
     ("events_per_s", "{:,.0f} events/s"),
     ("consumer_ms_p50", "commit to consumer p50 {:.1f} ms"),
+    ("broker_ms_p50", "read after p50 {:.1f} ms"),
     ("transactions_per_s", "{:,.0f} transactions/s"),
 )
 

@@ -6,6 +6,7 @@ Pure: lists of Groups, nothing is run here.
 import dataclasses
 import random
 
+from compare.reading import READER
 from compare.sections import shape_words
 
 CEILINGS = ("pg_recvlogical", "discard", "produce")
@@ -77,7 +78,8 @@ def _core():
         _drain(50_000, 100, 10_000, TUNED, 3),
         *_steady((*RELAYS, "polling-claim-100ms", "polling-claim-notify"),
                  rounds=3, warm_up_s=10, seconds=20, rates=(1000,)),
-        *_steady(RELAYS, rounds=3, warm_up_s=25, seconds=20, rates=(5000,)),
+        *_steady((*RELAYS, READER), rounds=3, warm_up_s=20, seconds=20,
+                 rates=(5000,)),
         Group("cold_start", {}, (*RELAYS, "polling-claim-100ms"), 3),
         Group("recovery", {"before_s": 10, "after_s": 25}, RELAYS, 3),
         *_database((*RELAYS, "polling-claim-100ms"), rounds=3, seconds=15),
@@ -94,7 +96,7 @@ def _full():
           for per_transaction in (100, 1, 10, 1_000, 1_000_000)),
         _drain(1_000_000, 100, 1_000, relays, 5),
         _drain(200_000, 100, 10_000, relays, 5),
-        *_steady(relays, rounds=5, warm_up_s=60, seconds=60,
+        *_steady((*relays, READER), rounds=5, warm_up_s=60, seconds=60,
                  rates=(1000, 5000, 500, 2000, 10_000)),
         Group("cold_start", {}, relays, 5),
         Group("recovery", {"before_s": 30, "after_s": 60}, relays, 5),
@@ -143,7 +145,8 @@ def groups(level, only=(), contenders=(), rounds=None, rows=None,
         if contenders and group.scenario != "insert":
             names = tuple(dict.fromkeys((*contenders, *_baseline(group))))
             if group.scenario != "drain":
-                names = tuple(n for n in names if n not in CEILINGS)
+                names = tuple(n for n in names if n not in CEILINGS
+                              or (n, group.scenario) == (READER, "rate"))
         shape = dict(group.shape)
         if rows and "rows" in shape:
             shape["rows"] = rows

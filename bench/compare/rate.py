@@ -7,6 +7,7 @@ p99 from commit to consumer stays under a second.
 import contextlib
 import time
 
+from compare import reading
 from compare.consumer import Load, commit_times_us, latencies_ms
 from compare.figures import percentiles
 from compare.live import Live
@@ -29,6 +30,9 @@ def warm_up(stage, seconds):
 def steady(stage, name, rate, warm_up_s, seconds, rows_per_transaction=1,
            held_snapshot=False):
     """One contender at one rate; returns its row."""
+    if name == reading.READER:
+        return reading.steady(stage, rate, warm_up_s, seconds,
+                              rows_per_transaction)
     with contextlib.ExitStack() as stack:
         live = stack.enter_context(Live(stage, name))
         database = live.outbox.database

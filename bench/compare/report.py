@@ -170,6 +170,8 @@ def _chart(chart, rows, words):
     bars = []
     for name in _ordered(rows):
         spread = rows.where(contender=name).spread(chart.name)
+        if not spread:
+            continue
         kind = ("ceiling" if name in CEILINGS else
                 "ours" if name.startswith((OURS, "polling-")) else "bar")
         bars.append(Bar(label(name), spread, kind))
@@ -221,8 +223,11 @@ def _aims(records):
     if not lines:
         return ""
     return ("## Aims\n\nRatios are of the figures of one round; median "
-            "(least–greatest) of the rounds.\n\n"
-            + table(["", "wanted", "reached", "met"], lines))
+            "(least–greatest) of the rounds. \"The ceilings\" is what is left "
+            "when the reader that discards and producing only are all that "
+            "there is: the slower of the two, or their sum; a latency is the "
+            "reader's, which pauses as walpost does.\n\n"
+            + table(["", "wanted", "reached", "met", "the ceilings"], lines))
 
 
 def _voids(section, rows):

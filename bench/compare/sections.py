@@ -78,7 +78,9 @@ _RATE = Section(
     "Single-row transactions on a schedule that slow moments do not stretch "
     "(`pgbench -R`), milliseconds from the commit's timestamp to the broker's "
     "append and to an independent consumer. The broker's clock counts whole "
-    "milliseconds; the next one is taken. CPU is in cores.",
+    "milliseconds; the next one is taken. The reader that discards has no "
+    "broker: to it means into its hands, beside a Kafka that has nothing to "
+    "do. CPU is in cores.",
     ("rate",),
     (*_LATENCY_COLUMNS,
      Column("load/s", "achieved_per_s"),

@@ -1,22 +1,28 @@
 // The ceiling of the source: reads a slot and throws everything away.
 //
-//   walpost_bench_discard CONNINFO SLOT PUBLICATION WARM_UP_ROWS ROWS
+//   walpost_bench_discard CONNINFO SLOT PUBLICATION WARM_UP_ROWS ROWS [LAGS]
 //
 // Prints "<rows> <nanoseconds since 1970>" when WARM_UP_ROWS inserts have been
-// read, and again at ROWS, where it ends. Nothing is decoded but the kind of a
-// message. It reads as walpost does (ReadPacer): pg_recvlogical, which makes a
-// system call per message, is slower than this and so no ceiling.
+// read, and again at ROWS, where it ends; or after SIGTERM. Nothing is decoded
+// but the kind of a message. With the file LAGS, when it ends: a line for each
+// transaction, "<when it was committed> <how long after that it was read>", in
+// microseconds (since 1970). It reads as walpost does (ReadPacer):
+// pg_recvlogical, which makes a system call per message, is slower than this
+// and so no ceiling.
 
 #include <libpq-fe.h>
 #include <poll.h>
 
 #include <chrono>
+#include <csignal>
 #include <cstdint>
 #include <cstdio>
 #include <memory>
 #include <string>
 #include <thread>
+#include <vector>
 
+#include "base/time.h"
 #include "postgres/read_pacer.h"
 #include "programs/kafka_output.h"
 
@@ -28,6 +34,18 @@ using Clock = std::chrono::steady_clock;
 // An XLogData message is 'w' and three int64 before pgoutput's message.
 constexpr int kXLogDataHeader = 25;
 constexpr std::chrono::seconds kStatusInterval{1};
+// In a Commit: after its kind, flags and two LSNs.
+constexpr int kCommitTime = 18;
+
+volatile std::sig_atomic_t told_to_end = 0;
+
+uint64_t BigEndian(const char* bytes) {
+  uint64_t value = 0;
+  for (int i = 0; i < 8; ++i) {
+    value = value << 8 | static_cast<unsigned char>(bytes[i]);
+  }
+  return value;
+}
 
 class DiscardReader {
  public:
@@ -46,7 +64,7 @@ class DiscardReader {
   }
 
   void ReadUntil(int64_t rows) {
-    while (rows_ < rows) {
+    while (rows_ < rows && told_to_end == 0) {
       const ReadPacer::Taken taken = TakeWhatIsThere(rows);
       const Clock::time_point now = Clock::now();
       if (now - told_ >= kStatusInterval) {
@@ -65,7 +83,24 @@ class DiscardReader {
     std::fflush(stdout);
   }
 
+  void WriteLags(const char* path) const {
+    std::FILE* file = std::fopen(path, "w");
+    if (file == nullptr) Fail(std::string("cannot write ") + path);
+    for (const Lag& lag : lags_) {
+      std::fprintf(
+          file, "%lld %lld\n",
+          static_cast<long long>(lag.committed.time_since_epoch().count()),
+          static_cast<long long>((lag.read - lag.committed).count()));
+    }
+    std::fclose(file);
+  }
+
  private:
+  struct Lag {
+    WallTime committed;
+    WallTime read;
+  };
+
   ReadPacer::Taken TakeWhatIsThere(int64_t rows) {
     ReadPacer::Taken taken;
     while (rows_ < rows) {
@@ -74,13 +109,20 @@ class DiscardReader {
       if (size == 0) break;
       if (size < 0) FailOnPostgres();
       taken.Add(static_cast<size_t>(size));
-      if (size > kXLogDataHeader && data[0] == 'w' &&
-          data[kXLogDataHeader] == 'I') {
-        ++rows_;
+      if (size > kXLogDataHeader && data[0] == 'w') {
+        const char* message = data + kXLogDataHeader;
+        if (message[0] == 'I') ++rows_;
+        if (message[0] == 'C') NoteLag(message);
       }
       PQfreemem(data);
     }
     return taken;
+  }
+
+  void NoteLag(const char* commit) {
+    const uint64_t micros = BigEndian(commit + kCommitTime);
+    lags_.push_back(
+        {FromPostgresMicros(static_cast<int64_t>(micros)), WallNow()});
   }
 
   void Wait() {
@@ -106,18 +148,21 @@ class DiscardReader {
   ReadPacer pacer_;
   Clock::time_point told_ = Clock::now();
   int64_t rows_ = 0;
+  std::vector<Lag> lags_;
 };
 
 }  // namespace
 }  // namespace walpost::bench
 
 int main(int count, char** words) {
-  if (count != 6) {
+  if (count != 6 && count != 7) {
     walpost::bench::Fail(
         "usage: walpost_bench_discard CONNINFO SLOT PUBLICATION WARM_UP_ROWS "
-        "ROWS");
+        "ROWS [LAGS]");
   }
+  std::signal(SIGTERM, [](int) { walpost::bench::told_to_end = 1; });
   walpost::bench::DiscardReader reader(words[1], words[2], words[3]);
   reader.ReadUntil(std::stoll(words[4]));
   reader.ReadUntil(std::stoll(words[5]));
+  if (count == 7) reader.WriteLags(words[6]);
 }

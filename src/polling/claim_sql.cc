@@ -137,43 +137,62 @@ std::string ClaimSql::Blocked(Ids waiting) const {
   return absl::StrJoin(reasons, "\n  UNION ALL ");
 }
 
-std::string ClaimSql::With(size_t limit, Ids waiting) const {
-  const std::string first = fmt::format(
-      "ORDER BY {} LIMIT {} FOR UPDATE OF o SKIP LOCKED", Order("o"), limit);
+std::string ClaimSql::Look(std::string_view number,
+                           const std::string& claimable,
+                           const std::string& unblocked, size_t limit) const {
+  const auto unblocked_as = [&](std::string_view alias) {
+    if (unblocked.empty()) return std::string();
+    return "\n  AND " + AggregateNotIn(unblocked, TableKeys(alias));
+  };
+  std::string look = fmt::format(
+      "candidate{} AS MATERIALIZED (\n  {} FROM {} o WHERE {}{}\n  ORDER BY {} "
+      "LIMIT {} FOR UPDATE OF o SKIP LOCKED),\n",
+      number, SelectKeys("o"), name_, claimable, unblocked_as("o"), Order("o"),
+      limit);
+  look += fmt::format(
+      "skipped{0} AS MATERIALIZED (\n  {1} FROM {2} s WHERE {3} AND {4} <= "
+      "(SELECT place FROM candidate{0} ORDER BY place DESC NULLS LAST LIMIT 1)"
+      "\n  AND {5} NOT IN (SELECT id FROM candidate{0} WHERE id IS NOT "
+      "NULL){6}),\n",
+      number, SelectKeys("s"), name_, Pending("s"), Column("s", table_.order),
+      Column("s", table_.id), unblocked_as("s"));
+  const std::string skipped = fmt::format("skipped{}", number);
+  look += fmt::format(
+      "clear{} AS MATERIALIZED (\n  SELECT * FROM candidate{} c WHERE {}\n  OR "
+      "NOT EXISTS (SELECT FROM {} s WHERE {}))",
+      number, number, AggregateNotIn(skipped, PartKeys("c")), skipped,
+      StandsBefore(PartKeys("s"), PartKeys("c")));
+  return look;
+}
+
+std::string ClaimSql::With(size_t limit, Ids waiting, Reach reach) const {
   const std::string claimable = Claimable("o", waiting);
   if (table_.aggregate.empty()) {
     return fmt::format(
-        "WITH chosen AS MATERIALIZED (\n  {} FROM {} o WHERE {} "
-        "{})",
-        SelectKeys("o"), name_, claimable, first);
+        "WITH chosen AS MATERIALIZED (\n  {} FROM {} o WHERE {} ORDER BY {} "
+        "LIMIT {} FOR UPDATE OF o SKIP LOCKED)",
+        SelectKeys("o"), name_, claimable, Order("o"), limit);
   }
-  const std::string blocked = Blocked(waiting);
-  const auto unblocked = [&](std::string_view alias) {
-    if (blocked.empty()) return std::string();
-    return "\n  AND " + AggregateNotIn("blocked", TableKeys(alias));
-  };
   std::string with = "WITH ";
-  if (!blocked.empty()) {
-    with += fmt::format("blocked AS MATERIALIZED (\n  {}),\n", blocked);
+  const std::string reasons = Blocked(waiting);
+  if (!reasons.empty()) {
+    with += fmt::format("blocked AS MATERIALIZED (\n  {}),\n", reasons);
   }
-  with += fmt::format(
-      "candidate AS MATERIALIZED (\n  {} FROM {} o WHERE {}{}\n  {}),\n",
-      SelectKeys("o"), name_, claimable, unblocked("o"), first);
-  with += fmt::format(
-      "skipped AS MATERIALIZED (\n  {} FROM {} s WHERE {} AND {} <= (SELECT "
-      "place FROM candidate ORDER BY place DESC NULLS LAST LIMIT 1)\n  AND {} "
-      "NOT IN (SELECT id FROM candidate WHERE id IS NOT NULL){}),\n",
-      SelectKeys("s"), name_, Pending("s"), Column("s", table_.order),
-      Column("s", table_.id), unblocked("s"));
-  with += fmt::format(
-      "chosen AS MATERIALIZED (\n  SELECT * FROM candidate c WHERE {}\n  OR "
-      "NOT EXISTS (SELECT FROM skipped s WHERE {}))",
-      AggregateNotIn("skipped", PartKeys("c")),
-      StandsBefore(PartKeys("s"), PartKeys("c")));
-  return with;
+  const std::string blocked = reasons.empty() ? "" : "blocked";
+  with += Look("", claimable, blocked, limit);
+  if (reach == Reach::kFirst) {
+    return with + ",\nchosen AS (SELECT * FROM clear)";
+  }
+  const std::string only_then =
+      "\n  AND EXISTS (SELECT FROM candidate) AND NOT EXISTS (SELECT FROM "
+      "clear)\n  AND " +
+      AggregateNotIn("skipped", TableKeys("o"));
+  with += ",\n" + Look("2", claimable + only_then, blocked, limit);
+  return with +
+         ",\nchosen AS (SELECT * FROM clear UNION ALL SELECT * FROM clear2)";
 }
 
-std::string ClaimSql::Claim(size_t limit, Ids waiting) const {
+std::string ClaimSql::Claim(size_t limit, Ids waiting, Reach reach) const {
   const RowStateOptions& state = table_.state;
   std::vector<std::string> assignments;
   if (marks_processing()) {
@@ -184,14 +203,14 @@ std::string ClaimSql::Claim(size_t limit, Ids waiting) const {
   return fmt::format(
       "{},\nclaimed AS (\n  UPDATE {} u SET {} FROM chosen WHERE {} = "
       "chosen.id RETURNING u.*)\nSELECT {} FROM claimed r ORDER BY {}",
-      With(limit, waiting), name_, absl::StrJoin(assignments, ", "),
+      With(limit, waiting, reach), name_, absl::StrJoin(assignments, ", "),
       Column("u", table_.id), ColumnList(table_.schema, "r."), Order("r"));
 }
 
-std::string ClaimSql::Lock(size_t limit, Ids waiting) const {
+std::string ClaimSql::Lock(size_t limit, Ids waiting, Reach reach) const {
   return fmt::format(
       "{}\nSELECT {} FROM {} r JOIN chosen ON {} = chosen.id ORDER BY {}",
-      With(limit, waiting), ColumnList(table_.schema, "r."), name_,
+      With(limit, waiting, reach), ColumnList(table_.schema, "r."), name_,
       Column("r", table_.id), Order("r"));
 }
 

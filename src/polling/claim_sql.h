@@ -53,11 +53,17 @@ class ClaimSql : public TableSql {
   ClaimSql(const PolledTable& table, std::chrono::milliseconds lease,
            Quote quote);
 
+  // Rows that somebody else has locked hold up their aggregates. When all that
+  // a look finds waits for such, kPastLocked looks at other aggregates.
+  enum class Reach { kFirst, kPastLocked };
+
   // Claims at most `limit` rows and gives their columns, in order. `waiting`
   // are ids that this poller does not want yet.
-  std::string Claim(size_t limit, Ids waiting) const;
+  std::string Claim(size_t limit, Ids waiting,
+                    Reach reach = Reach::kFirst) const;
   // The same rows, only locked, for as long as the transaction is open.
-  std::string Lock(size_t limit, Ids waiting) const;
+  std::string Lock(size_t limit, Ids waiting,
+                   Reach reach = Reach::kFirst) const;
 
   // From now on, for the length of a lease. Gives one row, its LeaseMark; NULL
   // when none is ours any more.
@@ -94,7 +100,11 @@ class ClaimSql : public TableSql {
   std::string StandsBefore(const Keys& earlier, const Keys& row) const;
   std::string Blocked(Ids waiting) const;
   std::string AggregateNotIn(std::string_view part, const Keys& row) const;
-  std::string With(size_t limit, Ids waiting) const;
+  std::string With(size_t limit, Ids waiting, Reach reach) const;
+  // One look: candidate{}, what it passed by: skipped{}, and clear{}: those
+  // candidates that wait for nothing that was passed by.
+  std::string Look(std::string_view number, const std::string& claimable,
+                   const std::string& unblocked, size_t limit) const;
   std::string SetLease() const;
   std::string Update(std::string_view assignments, Ids ids,
                      const LeaseMark& mark = {}) const;

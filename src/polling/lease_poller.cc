@@ -141,9 +141,11 @@ asio::awaitable<absl::Status> LeasePoller::ClaimIfDue() {
   if (!MayClaim(sent)) co_return absl::OkStatus();
   const ClaimSql sql = MakeClaimSql();
   const std::vector<std::string> waiting = memory_.Waiting(sent);
-  const std::string claim = sql.Claim(outbound_.MostRows(portion_), waiting);
+  const std::string claim =
+      sql.Claim(outbound_.MostRows(portion_), waiting, reach());
   absl::StatusOr<QueryRows> rows = co_await Query(claim);
   if (!rows.ok()) co_return rows.status();
+  NoteLook(rows->size());
   const MonotonicTime now = Clock::now();
   claim_at_ = now + options_.polling.interval;
   if (rows->size() == 0) co_return absl::OkStatus();

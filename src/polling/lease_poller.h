@@ -10,7 +10,6 @@
 
 #include <boost/asio/awaitable.hpp>
 
-#include "polling/claim_sql.h"
 #include "polling/lease.h"
 #include "polling/table_poller.h"
 

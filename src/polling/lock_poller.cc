@@ -7,7 +7,6 @@
 #include <vector>
 
 #include "fmt/format.h"
-#include "polling/claim_sql.h"
 
 namespace walpost {
 
@@ -62,9 +61,11 @@ asio::awaitable<absl::Status> LockPoller::Batch() {
   if (!status.ok()) co_return status;
   const ClaimSql sql = MakeClaimSql();
   const std::vector<std::string> waiting = memory_.Waiting(begun);
-  const std::string lock = sql.Lock(outbound_.MostRows(portion_), waiting);
+  const std::string lock =
+      sql.Lock(outbound_.MostRows(portion_), waiting, reach());
   absl::StatusOr<QueryRows> rows = co_await Query(lock);
   if (!rows.ok()) co_return rows.status();
+  NoteLook(rows->size());
   const MonotonicTime now = Clock::now();
   next_at_ = rows->size() == 0 ? now + options_.polling.interval : now;
   portion_.OnRead(rows->size(), BytesOf(*rows, table_->schema.columns.size()));

@@ -7,7 +7,6 @@
 
 #include "base/utf8.h"
 #include "fmt/format.h"
-#include "polling/claim_sql.h"
 #include "polling/polling_check.h"
 #include "postgres/publication.h"
 #include "postgres/sqlstate.h"
@@ -267,6 +266,12 @@ ClaimSql TablePoller::MakeClaimSql() {
                   [this](std::string_view text) { return Literal(text); });
 }
 
+void TablePoller::NoteLook(size_t rows) {
+  if (rows > 0) return;
+  const bool go_on = reach_ == ClaimSql::Reach::kFirst && report().pending > 0;
+  reach_ = go_on ? ClaimSql::Reach::kPastLocked : ClaimSql::Reach::kFirst;
+}
+
 Backoff::Options TablePoller::RetryBackoff() const {
   Backoff::Options backoff;
   backoff.initial = options_.polling.retry_backoff;
@@ -323,8 +328,7 @@ void TablePoller::SendRows(const QueryRows& rows, MonotonicTime now,
 }
 
 std::string TablePoller::NoteRefusal(const RowFlight::Refusal& refusal,
-                                     MonotonicTime now,
-                                     const std::string& lease_mark) {
+                                     MonotonicTime now, const LeaseMark& mark) {
   const ClaimSql sql = MakeClaimSql();
   const uint64_t attempts = refusal.row.attempts + 1;
   const RetrySchedule::Decision decision =
@@ -344,7 +348,7 @@ std::string TablePoller::NoteRefusal(const RowFlight::Refusal& refusal,
   } else if (!sql.keeps_retry_time() || table_->state.attempts.empty()) {
     memory_.OnRefused(row.id, now + row.retry_in);
   }
-  return sql.Refuse(row, lease_mark);
+  return sql.Refuse(row, mark);
 }
 
 }  // namespace walpost

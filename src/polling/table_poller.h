@@ -26,6 +26,7 @@
 #include "outbox/options.h"
 #include "outbox/table_mapper.h"
 #include "polling/backlog_gauge.h"
+#include "polling/claim_sql.h"
 #include "polling/outbound.h"
 #include "polling/polled_table.h"
 #include "polling/polling_options.h"
@@ -36,8 +37,6 @@
 #include "postgres/table_rows.h"
 
 namespace walpost {
-
-class ClaimSql;
 
 class TablePoller {
  public:
@@ -116,7 +115,11 @@ class TablePoller {
                 HoldUp hold_up = HoldUp::kAggregate);
   // The statement that notes a refusal; empty when the table cannot.
   std::string NoteRefusal(const RowFlight::Refusal& refusal, MonotonicTime now,
-                          const std::string& lease_mark = {});
+                          const LeaseMark& mark = {});
+
+  // What a look at the table gave; decides how far the next one reaches.
+  void NoteLook(size_t rows);
+  ClaimSql::Reach reach() const { return reach_; }
 
   // The statements for this table. Not for longer than table_ stays as it is.
   ClaimSql MakeClaimSql();
@@ -166,6 +169,7 @@ class TablePoller {
   bool was_ready_ = false;
   bool notified_ = false;
   bool settling_fails_ = false;
+  ClaimSql::Reach reach_ = ClaimSql::Reach::kFirst;
   std::optional<MonotonicTime> asked_at_;
   uint64_t sessions_ = 0;
   int server_version_ = 0;

@@ -221,10 +221,23 @@ class AimsTest(unittest.TestCase):
                     ("walpost", 3, 9000, 20))]
         lines = self.lines(*rows)
         self.assertEqual(lines["drain rate"],
-                         ["≥ 4 ×", "4.00 (3.00–5.00) ×", "yes"])
-        self.assertEqual(lines["peak memory"], ["≥ 50 ×", "40.0 ×", "**no**"])
+                         ["≥ 4 ×", "4.00 (3.00–5.00) ×", "yes", "–"])
+        self.assertEqual(lines["peak memory"],
+                         ["≥ 50 ×", "40.0 ×", "**no**", "–"])
         self.assertEqual(lines["walsender or machine busy while draining"],
-                         ["≥ 90 %", "95.0 %", "yes"])
+                         ["≥ 90 %", "95.0 %", "yes", "–"])
+
+    def test_ceilings_do_a_part_each(self):
+        lines = self.lines(*(
+            drain_row(name, rate, relay_cpu_s_per_million=cpu)
+            for name, rate, cpu in (
+                ("walpost", 100, 4), ("debezium-tuned", 20, 60),
+                ("discard", 120, 1), ("produce", 500, 2))))
+        self.assertEqual(lines["drain rate"],
+                         ["≥ 4 ×", "5.00 ×", "yes", "6.00 ×"])
+        self.assertEqual(
+            lines["relay CPU-seconds per event"],
+            ["≥ 20 ×", "15.0 ×", "**no**", "20.0 ×"])
 
     def test_a_void_run_reaches_nothing(self):
         self.assertNotIn("drain rate", self.lines(
@@ -287,7 +300,9 @@ class PlanTest(unittest.TestCase):
         by_scenario = {group.scenario: group for group in chosen}
         self.assertEqual(by_scenario["drain"].contenders,
                          ("walpost", "discard"))
-        self.assertEqual(by_scenario["rate"].contenders, ("walpost",))
+        self.assertEqual(by_scenario["rate"].contenders,
+                         ("walpost", "discard"))
+        self.assertEqual(by_scenario["idle"].contenders, ("walpost",))
         self.assertEqual(by_scenario["insert"].contenders, plan.EVENTS)
         self.assertTrue(all(group.shape["rows"] == 1000 for group in chosen
                             if group.scenario == "drain"))

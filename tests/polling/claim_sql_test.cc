@@ -222,6 +222,22 @@ TEST(ClaimSqlTest, MarkingSetsWhatTheTableHas) {
             "\"locked_until\" = NULL WHERE u.\"id\" IN ('a', 'b')");
 }
 
+TEST(ClaimSqlTest, ASecondLookPassesTheAggregatesOfRowsThatAreLocked) {
+  const PolledTable table = Table(WithLease());
+  const ClaimSql sql(table, seconds(1), Quote);
+  EXPECT_THAT(sql.Lock(7, {}), Not(HasSubstr("candidate2")));
+  const std::string far = sql.Lock(7, {}, ClaimSql::Reach::kPastLocked);
+  const std::string second = far.substr(far.find("candidate2 AS"));
+  EXPECT_THAT(second, HasSubstr("AND EXISTS (SELECT FROM candidate) AND NOT "
+                                "EXISTS (SELECT FROM clear)"));
+  EXPECT_THAT(second, HasSubstr("(o.\"aggregate_id\", o.\"aggregate_type\") "
+                                "NOT IN (SELECT p.aggregate0, p.aggregate1 "
+                                "FROM skipped p"));
+  EXPECT_THAT(second, HasSubstr("LIMIT 7 FOR UPDATE OF o SKIP LOCKED"));
+  EXPECT_THAT(second, HasSubstr("SELECT * FROM clear UNION ALL SELECT * FROM "
+                                "clear2"));
+}
+
 // Whoever has a row now claimed it after our lease had ended, so that its lease
 // is a later one.
 TEST(ClaimSqlTest, AStatementThatComesTooLateLeavesOutWhatAnotherHas) {
