@@ -183,7 +183,10 @@ asio::awaitable<void> PollingRelay::End() {
   for (const auto& poller : pollers_) poller->Stop();
   MonotonicTime deadline = Clock::now() + kProducerGrace;
   if (shutdown_deadline_) deadline = *shutdown_deadline_;
-  while (!AllEnded() && Clock::now() < deadline && !outbound_.failure()) {
+  const auto producer_failed = [this] {
+    return producer_ != nullptr && outbound_.failure();
+  };
+  while (!AllEnded() && Clock::now() < deadline && !producer_failed()) {
     state_log_.Update(Diagnose(Signs()), Clock::now());
     timer_.expires_after(kEndInterval);
     co_await timer_.async_wait(kAsTuple);

@@ -139,15 +139,19 @@ std::string ClaimSql::Blocked(Ids waiting) const {
 
 std::string ClaimSql::Look(std::string_view number,
                            const std::string& claimable,
-                           const std::string& unblocked, size_t limit) const {
-  const auto unblocked_as = [&](std::string_view alias) {
-    if (unblocked.empty()) return std::string();
-    return "\n  AND " + AggregateNotIn(unblocked, TableKeys(alias));
+                           const std::vector<std::string>& passed,
+                           size_t limit) const {
+  const auto of_others = [&](std::string_view alias) {
+    std::string condition;
+    for (const std::string& part : passed) {
+      condition += "\n  AND " + AggregateNotIn(part, TableKeys(alias));
+    }
+    return condition;
   };
   std::string look = fmt::format(
       "candidate{} AS MATERIALIZED (\n  {} FROM {} o WHERE {}{}\n  ORDER BY {} "
       "LIMIT {} FOR UPDATE OF o SKIP LOCKED),\n",
-      number, SelectKeys("o"), name_, claimable, unblocked_as("o"), Order("o"),
+      number, SelectKeys("o"), name_, claimable, of_others("o"), Order("o"),
       limit);
   look += fmt::format(
       "skipped{0} AS MATERIALIZED (\n  {1} FROM {2} s WHERE {3} AND {4} <= "
@@ -155,7 +159,7 @@ std::string ClaimSql::Look(std::string_view number,
       "\n  AND {5} NOT IN (SELECT id FROM candidate{0} WHERE id IS NOT "
       "NULL){6}),\n",
       number, SelectKeys("s"), name_, Pending("s"), Column("s", table_.order),
-      Column("s", table_.id), unblocked_as("s"));
+      Column("s", table_.id), of_others("s"));
   const std::string skipped = fmt::format("skipped{}", number);
   look += fmt::format(
       "clear{} AS MATERIALIZED (\n  SELECT * FROM candidate{} c WHERE {}\n  OR "
@@ -165,7 +169,7 @@ std::string ClaimSql::Look(std::string_view number,
   return look;
 }
 
-std::string ClaimSql::With(size_t limit, Ids waiting, Reach reach) const {
+std::string ClaimSql::With(size_t limit, Ids waiting, size_t far) const {
   const std::string claimable = Claimable("o", waiting);
   if (table_.aggregate.empty()) {
     return fmt::format(
@@ -174,25 +178,27 @@ std::string ClaimSql::With(size_t limit, Ids waiting, Reach reach) const {
         SelectKeys("o"), name_, claimable, Order("o"), limit);
   }
   std::string with = "WITH ";
+  std::vector<std::string> passed;
   const std::string reasons = Blocked(waiting);
   if (!reasons.empty()) {
     with += fmt::format("blocked AS MATERIALIZED (\n  {}),\n", reasons);
+    passed.emplace_back("blocked");
   }
-  const std::string blocked = reasons.empty() ? "" : "blocked";
-  with += Look("", claimable, blocked, limit);
-  if (reach == Reach::kFirst) {
-    return with + ",\nchosen AS (SELECT * FROM clear)";
-  }
+  with += Look("", claimable, passed, limit);
+  if (far == 0) return with + ",\nchosen AS (SELECT * FROM clear)";
   const std::string only_then =
       "\n  AND EXISTS (SELECT FROM candidate) AND NOT EXISTS (SELECT FROM "
-      "clear)\n  AND " +
-      AggregateNotIn("skipped", TableKeys("o"));
-  with += ",\n" + Look("2", claimable + only_then, blocked, limit);
-  return with +
-         ",\nchosen AS (SELECT * FROM clear UNION ALL SELECT * FROM clear2)";
+      "clear)";
+  passed.emplace_back("skipped");
+  with += ",\n" + Look("2", claimable + only_then, passed, far);
+  return with + fmt::format(
+                    ",\nchosen AS (SELECT * FROM clear UNION ALL (SELECT * "
+                    "FROM clear2 "
+                    "ORDER BY place LIMIT {}))",
+                    limit);
 }
 
-std::string ClaimSql::Claim(size_t limit, Ids waiting, Reach reach) const {
+std::string ClaimSql::Claim(size_t limit, Ids waiting, size_t far) const {
   const RowStateOptions& state = table_.state;
   std::vector<std::string> assignments;
   if (marks_processing()) {
@@ -203,14 +209,14 @@ std::string ClaimSql::Claim(size_t limit, Ids waiting, Reach reach) const {
   return fmt::format(
       "{},\nclaimed AS (\n  UPDATE {} u SET {} FROM chosen WHERE {} = "
       "chosen.id RETURNING u.*)\nSELECT {} FROM claimed r ORDER BY {}",
-      With(limit, waiting, reach), name_, absl::StrJoin(assignments, ", "),
+      With(limit, waiting, far), name_, absl::StrJoin(assignments, ", "),
       Column("u", table_.id), ColumnList(table_.schema, "r."), Order("r"));
 }
 
-std::string ClaimSql::Lock(size_t limit, Ids waiting, Reach reach) const {
+std::string ClaimSql::Lock(size_t limit, Ids waiting, size_t far) const {
   return fmt::format(
       "{}\nSELECT {} FROM {} r JOIN chosen ON {} = chosen.id ORDER BY {}",
-      With(limit, waiting, reach), ColumnList(table_.schema, "r."), name_,
+      With(limit, waiting, far), ColumnList(table_.schema, "r."), name_,
       Column("r", table_.id), Order("r"));
 }
 
@@ -236,10 +242,8 @@ std::string ClaimSql::Update(std::string_view assignments, Ids ids,
 }
 
 std::string ClaimSql::Renew(Ids ids, const LeaseMark& mark) const {
-  return fmt::format(
-      "WITH renewed AS ({} RETURNING {} AS lease) SELECT max(lease) FROM "
-      "renewed",
-      Update(SetLease(), ids, mark), Column("u", lease_column()));
+  return fmt::format("{} RETURNING {}, {}", Update(SetLease(), ids, mark),
+                     Column("u", table_.id), Column("u", lease_column()));
 }
 
 std::string ClaimSql::ReturnExpired() const {

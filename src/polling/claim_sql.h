@@ -36,7 +36,8 @@ namespace walpost {
 
 // The lease column's value, as the server gave it. A statement that has one
 // leaves out rows whose lease is later: it came too late, and somebody else has
-// them. Empty: the rows are locked, nobody can.
+// them (whose leases are as long as ours). Empty: the rows are locked, nobody
+// can.
 using LeaseMark = std::string;
 
 // A row that was refused, and what becomes of it.
@@ -53,20 +54,16 @@ class ClaimSql : public TableSql {
   ClaimSql(const PolledTable& table, std::chrono::milliseconds lease,
            Quote quote);
 
-  // Rows that somebody else has locked hold up their aggregates. When all that
-  // a look finds waits for such, kPastLocked looks at other aggregates.
-  enum class Reach { kFirst, kPastLocked };
-
   // Claims at most `limit` rows and gives their columns, in order. `waiting`
-  // are ids that this poller does not want yet.
-  std::string Claim(size_t limit, Ids waiting,
-                    Reach reach = Reach::kFirst) const;
+  // are ids that this poller does not want yet. Rows that somebody else has
+  // locked hold up their aggregates: should all of the first `limit` wait for
+  // such, up to `far` rows of other aggregates are looked at.
+  std::string Claim(size_t limit, Ids waiting, size_t far = 0) const;
   // The same rows, only locked, for as long as the transaction is open.
-  std::string Lock(size_t limit, Ids waiting,
-                   Reach reach = Reach::kFirst) const;
+  std::string Lock(size_t limit, Ids waiting, size_t far = 0) const;
 
-  // From now on, for the length of a lease. Gives one row, its LeaseMark; NULL
-  // when none is ours any more.
+  // From now on, for the length of a lease. Gives the id and the LeaseMark of
+  // each row that is ours still.
   std::string Renew(Ids ids, const LeaseMark& mark) const;
   // Rows whose lease has ended are pending again; empty: that shows by itself.
   std::string ReturnExpired() const;
@@ -100,11 +97,12 @@ class ClaimSql : public TableSql {
   std::string StandsBefore(const Keys& earlier, const Keys& row) const;
   std::string Blocked(Ids waiting) const;
   std::string AggregateNotIn(std::string_view part, const Keys& row) const;
-  std::string With(size_t limit, Ids waiting, Reach reach) const;
+  std::string With(size_t limit, Ids waiting, size_t far) const;
   // One look: candidate{}, what it passed by: skipped{}, and clear{}: those
-  // candidates that wait for nothing that was passed by.
+  // candidates that wait for nothing that was passed by. It leaves out the
+  // aggregates of `passed`, which are other parts.
   std::string Look(std::string_view number, const std::string& claimable,
-                   const std::string& unblocked, size_t limit) const;
+                   const std::vector<std::string>& passed, size_t limit) const;
   std::string SetLease() const;
   std::string Update(std::string_view assignments, Ids ids,
                      const LeaseMark& mark = {}) const;

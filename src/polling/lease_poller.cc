@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "absl/container/flat_hash_set.h"
 #include "spdlog/spdlog.h"
 
 namespace walpost {
@@ -112,10 +113,17 @@ asio::awaitable<absl::Status> LeasePoller::RenewIfDue() {
   }
   const ClaimSql sql = MakeClaimSql();
   const std::string renew = sql.Renew(flight_.Ids(), mark_);
-  absl::StatusOr<QueryRows> renewed = co_await Query(renew);
-  if (!renewed.ok()) co_return renewed.status();
-  lease_.OnRenewed(now);
-  if (const auto mark = renewed->Get(0, 0)) mark_ = *mark;
+  absl::StatusOr<QueryRows> rows = co_await Query(renew);
+  if (!rows.ok()) co_return rows.status();
+  absl::flat_hash_set<std::string> renewed;
+  for (size_t i = 0; i < rows->size(); ++i) renewed.insert(rows->Text(i, 0));
+  if (rows->size() > 0) mark_ = rows->Text(0, 1);
+  if (flight_.IsInFlightWithin(renewed)) {
+    lease_.OnRenewed(now);
+    co_return absl::OkStatus();
+  }
+  const std::string reason = "the lease of some of their rows is another's";
+  co_await CallBack(reason);
   co_return absl::OkStatus();
 }
 
@@ -142,7 +150,7 @@ asio::awaitable<absl::Status> LeasePoller::ClaimIfDue() {
   const ClaimSql sql = MakeClaimSql();
   const std::vector<std::string> waiting = memory_.Waiting(sent);
   const std::string claim =
-      sql.Claim(outbound_.MostRows(portion_), waiting, reach());
+      sql.Claim(outbound_.MostRows(portion_), waiting, far());
   absl::StatusOr<QueryRows> rows = co_await Query(claim);
   if (!rows.ok()) co_return rows.status();
   NoteLook(rows->size());

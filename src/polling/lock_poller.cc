@@ -62,7 +62,7 @@ asio::awaitable<absl::Status> LockPoller::Batch() {
   const ClaimSql sql = MakeClaimSql();
   const std::vector<std::string> waiting = memory_.Waiting(begun);
   const std::string lock =
-      sql.Lock(outbound_.MostRows(portion_), waiting, reach());
+      sql.Lock(outbound_.MostRows(portion_), waiting, far());
   absl::StatusOr<QueryRows> rows = co_await Query(lock);
   if (!rows.ok()) co_return rows.status();
   NoteLook(rows->size());

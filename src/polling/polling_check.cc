@@ -106,12 +106,13 @@ void PollingCheck::CheckOrder() {
   const bool is_clock = order.type_oid == pgoutput::kTimestampOid ||
                         order.type_oid == pgoutput::kTimestamptzOid ||
                         order.name == table_.timestamp;
-  if (pgoutput::IsInteger(order.type_oid) && !is_clock) return;
-  if (polling_.strategy == Strategy::kCursor) {
+  const bool is_integer = pgoutput::IsInteger(order.type_oid);
+  if (is_integer && !is_clock) return;
+  if (polling_.strategy == Strategy::kCursor && !is_integer) {
     return Add(
         Severity::kError,
-        fmt::format("column {} is {}: a cursor needs a sequence", order.name,
-                    is_clock ? "a clock" : "no integer"),
+        fmt::format("column {} is no integer: a cursor needs a sequence",
+                    order.name),
         fmt::format("ALTER TABLE {} ADD COLUMN seq bigserial UNIQUE, and "
                     "order_by: seq",
                     sql_name_));

@@ -1,5 +1,6 @@
 #include "polling/row_flight.h"
 
+#include <algorithm>
 #include <utility>
 
 #include "base/check.h"
@@ -18,6 +19,13 @@ RowFlight::Row RowFlight::Take(uint64_t key) {
   Row row = std::move(found->second);
   in_flight_.erase(found);
   return row;
+}
+
+bool RowFlight::IsInFlightWithin(
+    const absl::flat_hash_set<std::string>& ids) const {
+  return std::ranges::all_of(in_flight_, [&ids](const auto& entry) {
+    return ids.contains(entry.second.id);
+  });
 }
 
 size_t RowFlight::SentAfter(MonotonicTime time) const {

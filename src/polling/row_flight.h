@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "absl/container/flat_hash_map.h"
+#include "absl/container/flat_hash_set.h"
 #include "absl/status/status.h"
 #include "base/time.h"
 
@@ -64,6 +65,9 @@ class RowFlight {
 
   // A row in flight.
   const Row& Find(uint64_t key) const;
+
+  // Whether every row in flight is one of these.
+  bool IsInFlightWithin(const absl::flat_hash_set<std::string>& ids) const;
 
   // Rows in flight that were sent after `time`.
   size_t SentAfter(MonotonicTime time) const;

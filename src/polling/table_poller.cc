@@ -27,6 +27,7 @@ constexpr milliseconds kConnectTimeout{10'000};
 constexpr seconds kStatementTimeout{60};
 constexpr seconds kReportInterval{5};
 constexpr size_t kLongestError = 1'000;  // bytes
+constexpr size_t kFarthest = 256;        // of a look past locked rows; batches
 
 // Every statement has an index, and the statistics of a queue are always stale:
 // what they make the planner believe must not matter.
@@ -268,8 +269,9 @@ ClaimSql TablePoller::MakeClaimSql() {
 
 void TablePoller::NoteLook(size_t rows) {
   if (rows > 0) return;
-  const bool go_on = reach_ == ClaimSql::Reach::kFirst && report().pending > 0;
-  reach_ = go_on ? ClaimSql::Reach::kPastLocked : ClaimSql::Reach::kFirst;
+  const size_t batch = options_.polling.batch_size;
+  far_ = far_ == 0 ? batch : 4 * far_;
+  if (far_ > kFarthest * batch || report().pending == 0) far_ = 0;
 }
 
 Backoff::Options TablePoller::RetryBackoff() const {

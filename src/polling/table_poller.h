@@ -117,9 +117,9 @@ class TablePoller {
   std::string NoteRefusal(const RowFlight::Refusal& refusal, MonotonicTime now,
                           const LeaseMark& mark = {});
 
-  // What a look at the table gave; decides how far the next one reaches.
+  // What a look at the table gave; decides how far the next one goes.
   void NoteLook(size_t rows);
-  ClaimSql::Reach reach() const { return reach_; }
+  size_t far() const { return far_; }
 
   // The statements for this table. Not for longer than table_ stays as it is.
   ClaimSql MakeClaimSql();
@@ -169,7 +169,7 @@ class TablePoller {
   bool was_ready_ = false;
   bool notified_ = false;
   bool settling_fails_ = false;
-  ClaimSql::Reach reach_ = ClaimSql::Reach::kFirst;
+  size_t far_ = 0;  // rows
   std::optional<MonotonicTime> asked_at_;
   uint64_t sessions_ = 0;
   int server_version_ = 0;

@@ -1,5 +1,7 @@
 #include "retention/pruner.h"
 
+#include <algorithm>
+
 #include "fmt/format.h"
 #include "retention/cursor_gate.h"
 #include "retention/partition_pruner.h"
@@ -29,31 +31,39 @@ void Pruner::Stop() {
 asio::awaitable<absl::Status> Pruner::Run() {
   absl::Status status = co_await Connect();
   if (!status.ok()) co_return status;
-  for (const TableOptions& table : options_.tables) {
-    status = co_await PrepareTable(table);
-    if (!status.ok()) co_return status;
+  const size_t tables = options_.tables.size();
+  shapes_.resize(tables);
+  pruned_.resize(tables);
+  absl::Status first_failure;
+  for (size_t i = 0; i < tables; ++i) {
+    pruned_[i].table = options_.tables[i].name;
+    status = co_await PrepareTable(i);
+    first_failure.Update(status);
   }
+  const auto is_prepared = [](const auto& shape) { return shape.has_value(); };
+  if (std::ranges::none_of(shapes_, is_prepared)) co_return first_failure;
+  status = absl::OkStatus();
   if (options_.proof == SentProof::kSlot) status = co_await OpenGate();
-  for (size_t i = 0; i < shapes_.size() && status.ok(); ++i) {
-    status = co_await PruneTable(i);
+  for (size_t i = 0; i < tables && status.ok(); ++i) {
+    if (shapes_[i]) status = co_await PruneTable(i);
   }
+  status.Update(first_failure);
   co_return status;
 }
 
-asio::awaitable<absl::Status> Pruner::PrepareTable(TableOptions table) {
+asio::awaitable<absl::Status> Pruner::PrepareTable(size_t index) {
+  const TableOptions& table = options_.tables[index];
   connection_->set_deadline(Clock::now() + kStatementLimit);
   absl::StatusOr<OutboxShape> shape =
       co_await ReadOutboxShape(*connection_, table, options_.proof, limit_);
   if (!shape.ok()) co_return shape.status();
-  const OutboxShape& kept = shapes_.emplace_back(*std::move(shape));
-  Pruned& pruned = pruned_.emplace_back();
-  pruned.table = table.name;
   const bool is_dry = options_.mode == RowPruner::Mode::kDryRun;
   const size_t days = is_dry ? 0 : options_.retention.partitions_ahead;
   absl::StatusOr<uint64_t> made =
-      co_await AddPartitions(*connection_, kept, days);
+      co_await AddPartitions(*connection_, *shape, days);
   if (!made.ok()) co_return made.status();
-  pruned.partitions_made = *made;
+  pruned_[index].partitions_made = *made;
+  shapes_[index] = *std::move(shape);
   co_return absl::OkStatus();
 }
 
@@ -119,7 +129,7 @@ asio::awaitable<absl::StatusOr<std::string>> Pruner::SentSql(
 
 asio::awaitable<absl::Status> Pruner::PruneTable(size_t index) {
   const TableOptions& table = options_.tables[index];
-  const OutboxShape& shape = shapes_[index];
+  const OutboxShape& shape = *shapes_[index];
   Pruned& pruned = pruned_[index];
   connection_->set_deadline(Clock::now() + kStatementLimit);
   absl::StatusOr<std::string> sent = co_await SentSql(table);

@@ -14,6 +14,7 @@
 #include <boost/asio/awaitable.hpp>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -66,7 +67,7 @@ class Pruner {
   boost::asio::awaitable<absl::Status> Connect();
   // Reads its shape, and makes the partitions that it will need: whatever
   // becomes of the old ones.
-  boost::asio::awaitable<absl::Status> PrepareTable(TableOptions table);
+  boost::asio::awaitable<absl::Status> PrepareTable(size_t index);
   boost::asio::awaitable<absl::Status> OpenGate();
   // The condition of this table's rows that were sent.
   boost::asio::awaitable<absl::StatusOr<std::string>> SentSql(
@@ -86,7 +87,8 @@ class Pruner {
   std::unique_ptr<Connection> connection_;
   std::string limit_;  // timestamp, as the server prints it
   AcknowledgedGate::Mark mark_;
-  std::vector<OutboxShape> shapes_;  // of options_.tables, as pruned_ is
+  // Of options_.tables, as pruned_ is; none of those that failed.
+  std::vector<std::optional<OutboxShape>> shapes_;
   std::vector<Pruned> pruned_;
   bool stopped_ = false;
   std::function<bool()> is_stopped_ = [this] { return stopped_; };

@@ -132,16 +132,18 @@ def test_p8_rows_of_a_topic_that_is_not_there_hold_up_no_others(
 @pytest.mark.parametrize("strategy", ["claim", "locks", "delete"])
 def test_p8_a_row_that_stays_locked_holds_up_its_aggregate_alone(
         database, walpost, kafka, topics, reader, strategy):
-    """However many rows of that aggregate come next."""
+    """However many rows of that aggregate come next; and another such one."""
     polled = PolledOutbox(database)
     database.execute("create index on outbox (sequence)")
     polled.insert(1_200, aggregates=1)
+    polled.insert(1_200, aggregates=1, aggregate_type="shipment")
     polled.insert(700, aggregate_type="invoice")
     expected = polled.expected()
     with contextlib.closing(database.connect()) as connection:
         connection.autocommit = False
         with connection.cursor() as cursor:
-            cursor.execute("select from outbox where sequence = 1 for update")
+            cursor.execute("select from outbox where sequence in (1, 1201) "
+                           "for update")
             relay = walpost(database, kafka, topics,
                             **_strategies(polled)[strategy]).run()
             wait_until(lambda: len(reader.read_all(topics)) >= 700,
@@ -149,7 +151,7 @@ def test_p8_a_row_that_stays_locked_holds_up_its_aggregate_alone(
             time.sleep(1)
             assert {r.topic for r in reader.read_all(topics)} == {
                 topics + "invoice"}
-    wait_until(lambda: len(reader.read_all(topics)) == 1_900,
+    wait_until(lambda: len(reader.read_all(topics)) == 3_100,
                lambda: f"all rows\n{relay.log()}")
     assert_delivered(expected, reader.read_all(topics))
 

@@ -67,6 +67,39 @@ def test_a_statement_that_comes_too_late_leaves_anothers_rows_alone(
                      most_duplicates=20)
 
 
+@pytest.mark.parametrize("column", ["locked_until", "heartbeat_at"])
+def test_records_whose_rows_another_has_are_called_back(
+        database, walpost, own_kafka, topics, column):
+    """Whoever has them: it may be a renewal of ours whose answer was lost."""
+    polled, sections = _leased(database, column)
+    relay = walpost(database, own_kafka, topics, **sections(lease="6s")).run()
+    polled.insert(50)
+    polled.wait_published()
+    own_kafka.freeze()
+    polled.insert(20)
+    _wait_held(polled, relay, 20)
+    database.execute(f"update outbox set {column} = {column} + interval "
+                     "'1 hour' where status = 'processing' and id = (select "
+                     "min(id::text)::uuid from outbox where status = "
+                     "'processing')")
+    relay.wait_log("calling back 20 records: the lease of some")
+    wait_until(lambda: relay.metric("walpost_in_flight_records") < 20,
+               lambda: f"nothing to be in flight\n{relay.log()}")
+    time.sleep(2)  # the others are tried again, not that one
+    assert relay.metric("walpost_in_flight_records") < 20
+    assert database.value("select count(*) from outbox where status = "
+                          f"'processing' and {column} > now() + interval "
+                          "'50 min'") == 1
+    database.execute(f"update outbox set {column} = null, status = 'pending' "
+                     "where status = 'processing'")
+    own_kafka.thaw()
+    polled.wait_published()
+    # What the frozen broker had in its socket buffer may come twice.
+    assert_delivered(polled.expected(),
+                     KafkaReader(own_kafka.bootstrap).read_all(topics),
+                     most_duplicates=40)
+
+
 def test_heartbeats_keep_rows_while_kafka_stalls(
         database, walpost, own_kafka, topics):
     polled, sections = _leased(database, "heartbeat_at")

@@ -416,6 +416,21 @@ def test_a_table_that_tells_no_age_is_named(walpost, database, kafka, outbox,
     assert "columns.timestamp" in _pruned(relay, "--older-than", "7d", code=3)
 
 
+def test_one_table_that_cannot_be_pruned_holds_up_no_other(
+        walpost, database, kafka, aged, topics):
+    database.execute("create table ageless (id uuid primary key, "
+                     "aggregate_type text not null, aggregate_id text, "
+                     "payload jsonb)")
+    relay = walpost(database, kafka, topics, **_KEEP_ALL, outbox={
+        "tables": [{"name": "public.ageless"},
+                   {"name": "public.outbox"}]}).run()
+    _insert(database, 50, "8 days")
+    database.wait_confirmed(database.name)
+    said = _pruned(relay, "--older-than", "7d", code=3)
+    assert "ageless" in said and "columns.timestamp" in said
+    assert "50 rows deleted" in said and not _ids(database)
+
+
 def test_check_names_the_right_that_is_missing(
         walpost, database, kafka, aged, topics):
     database.execute("create role pruner login replication; "

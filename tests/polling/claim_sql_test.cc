@@ -226,16 +226,16 @@ TEST(ClaimSqlTest, ASecondLookPassesTheAggregatesOfRowsThatAreLocked) {
   const PolledTable table = Table(WithLease());
   const ClaimSql sql(table, seconds(1), Quote);
   EXPECT_THAT(sql.Lock(7, {}), Not(HasSubstr("candidate2")));
-  const std::string far = sql.Lock(7, {}, ClaimSql::Reach::kPastLocked);
+  const std::string far = sql.Lock(7, {}, 30);
   const std::string second = far.substr(far.find("candidate2 AS"));
   EXPECT_THAT(second, HasSubstr("AND EXISTS (SELECT FROM candidate) AND NOT "
                                 "EXISTS (SELECT FROM clear)"));
   EXPECT_THAT(second, HasSubstr("(o.\"aggregate_id\", o.\"aggregate_type\") "
                                 "NOT IN (SELECT p.aggregate0, p.aggregate1 "
                                 "FROM skipped p"));
-  EXPECT_THAT(second, HasSubstr("LIMIT 7 FOR UPDATE OF o SKIP LOCKED"));
-  EXPECT_THAT(second, HasSubstr("SELECT * FROM clear UNION ALL SELECT * FROM "
-                                "clear2"));
+  EXPECT_THAT(second, HasSubstr("LIMIT 30 FOR UPDATE OF o SKIP LOCKED"));
+  EXPECT_THAT(second, HasSubstr("SELECT * FROM clear UNION ALL (SELECT * FROM "
+                                "clear2 ORDER BY place LIMIT 7)"));
 }
 
 // Whoever has a row now claimed it after our lease had ended, so that its lease
@@ -249,12 +249,9 @@ TEST(ClaimSqlTest, AStatementThatComesTooLateLeavesOutWhatAnotherHas) {
   EXPECT_THAT(sql.Refuse({"a", "why", milliseconds(1), false}, "12:00"),
               EndsWith(fence));
   EXPECT_EQ(sql.Renew(ids, "12:00"),
-            "WITH renewed AS (UPDATE \"public\".\"outbox\" u SET "
-            "\"locked_until\" = now() + interval '1000 ms' WHERE u.\"id\" IN "
-            "('a')" +
-                fence +
-                " RETURNING u.\"locked_until\" AS lease) SELECT "
-                "max(lease) FROM renewed");
+            "UPDATE \"public\".\"outbox\" u SET \"locked_until\" = now() + "
+            "interval '1000 ms' WHERE u.\"id\" IN ('a')" +
+                fence + " RETURNING u.\"id\", u.\"locked_until\"");
   RowStateOptions beats = WithLease();
   beats.locked_until = "";
   beats.heartbeat_at = "beat";
