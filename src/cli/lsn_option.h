@@ -14,7 +14,7 @@ namespace walpost {
 inline absl::StatusOr<Lsn> ParseLsnOption(const char* option,
                                           const std::string& text) {
   if (text.empty()) return Lsn();
-  const absl::StatusOr<Lsn> lsn = Lsn::Parse(text);
+  absl::StatusOr<Lsn> lsn = Lsn::Parse(text);
   if (lsn.ok() && lsn->is_valid()) return lsn;
   return absl::InvalidArgumentError(fmt::format(
       "{}: '{}' is not an LSN; it looks like 16/B374D848", option, text));

@@ -15,7 +15,7 @@ Result RunToEnd(boost::asio::io_context& io,
                 boost::asio::awaitable<Result> coroutine) {
   Result result;
   boost::asio::co_spawn(io, std::move(coroutine),
-                        [&](std::exception_ptr exception, Result value) {
+                        [&](const std::exception_ptr& exception, Result value) {
                           if (exception) std::rethrow_exception(exception);
                           result = std::move(value);
                           io.stop();
