@@ -23,6 +23,11 @@ create table if not exists public.walpost_checkpoint (
   numbering bigint not null default 0,
   transaction_horizon xid8 not null default '0',
   server_started_at timestamptz not null default 'epoch',
+  commit_xid bigint not null default 0,
+  commit_time timestamptz not null default 'epoch',
+  coverage text not null default '',
+  kafka_cluster text not null default '',
+  gap text not null default '',
   -- For people, by the clock of walpost.
   written_at timestamptz not null
 ) with (

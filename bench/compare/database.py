@@ -130,8 +130,7 @@ def _neighbour(stage, outbox, name, seconds, relay_pid):
         watch.follow(relay_pid)
     figures = _pgbench(stage, outbox, seconds, EVENTS["nothing"], watch)
     return {"contender": name, **figures,
-            "relay_cpu": watch.cpu_s("relay") / watch.elapsed_s,
-            "walsender_cpu": watch.cpu_s("walsender") / watch.elapsed_s,
+            **watch.cores("relay", "walsender"),
             "duplicates": 0, "void": ""}
 
 

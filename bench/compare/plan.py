@@ -6,10 +6,9 @@ Pure: lists of Groups, nothing is run here.
 import dataclasses
 import random
 
-from compare.reading import READER
-from compare.sections import shape_words
+from compare.sections import READER, shape_words
 
-CEILINGS = ("pg_recvlogical", "discard", "produce")
+CEILINGS = ("pg_recvlogical", READER, "produce")
 SMOKE = ("walpost", "polling-claim-100ms", "naive-100ms")
 TUNED = ("walpost", "naive-100ms", "debezium-tuned")
 RELAYS = (*TUNED, "debezium")

@@ -11,6 +11,7 @@ from compare import reading
 from compare.consumer import Load, commit_times_us, latencies_ms
 from compare.figures import percentiles
 from compare.live import Live
+from compare.sections import READER
 
 CATCH_UP_S = 120
 SUSTAINABLE_P99_MS = 1000
@@ -30,7 +31,7 @@ def warm_up(stage, seconds):
 def steady(stage, name, rate, warm_up_s, seconds, rows_per_transaction=1,
            held_snapshot=False):
     """One contender at one rate; returns its row."""
-    if name == reading.READER:
+    if name == READER:
         return reading.steady(stage, rate, warm_up_s, seconds,
                               rows_per_transaction)
     with contextlib.ExitStack() as stack:
@@ -67,8 +68,7 @@ def steady(stage, name, rate, warm_up_s, seconds, rows_per_transaction=1,
         **percentiles(to_broker, "broker_ms"),
         **percentiles(to_consumer, "consumer_ms"),
         "catch_up_s": catch_up_s,
-        **{f"{role}_cpu": watch.cpu_s(role) / watch.elapsed_s
-           for role in ("relay", "walsender", "backends", "broker")},
+        **watch.cores("relay", "walsender", "backends", "broker"),
         "peak_mb": watch.peak_bytes / 1e6,
         "machine_busy": watch.machine_busy,
         "dead_tuples": dead_tuples,

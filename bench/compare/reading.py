@@ -7,11 +7,11 @@ from compare.consumer import Load
 from compare.contenders import PUBLICATION
 from compare.figures import percentiles
 from compare.outbox import Outbox
+from compare.sections import READER
 from compare.stage import bench_program
 from compare.watch import RELAY_ROLE
 from harness.process import Process
 
-READER = "discard"
 # More than any load has.
 _ENDLESS = 10 ** 12
 
@@ -54,8 +54,7 @@ def steady(stage, rate, warm_up_s, seconds, rows_per_transaction=1):
         "events": events, "achieved_per_s": achieved, "late_ms": late_ms,
         **percentiles([lag_us / 1e3 for committed_us, lag_us in read
                        if committed_us >= from_us], "broker_ms"),
-        **{f"{role}_cpu": watch.cpu_s(role) / watch.elapsed_s
-           for role in ("relay", "walsender", "backends", "broker")},
+        **watch.cores("relay", "walsender", "backends", "broker"),
         "peak_mb": watch.peak_bytes / 1e6,
         "machine_busy": watch.machine_busy,
         "duplicates": 0, "void": void,

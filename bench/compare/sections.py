@@ -6,6 +6,7 @@ Pure data.
 import dataclasses
 
 MORE, LESS = "more", "less"  # which is better
+READER = "discard"  # the contender that reads the stream, and no more
 
 
 @dataclasses.dataclass(frozen=True)

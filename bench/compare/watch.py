@@ -75,6 +75,11 @@ class Watch:
                    for pid, spent in self._spent.items()
                    if self._roles[pid] == role)
 
+    def cores(self, *roles):
+        """{"relay_cpu": ...}: on average, between mark and close."""
+        return {f"{role}_cpu": self.cpu_s(role) / self.elapsed_s
+                for role in roles}
+
 
 def _role(pid):
     """By the title that Postgres gives its processes."""

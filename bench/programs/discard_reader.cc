@@ -19,9 +19,11 @@
 #include <cstdio>
 #include <memory>
 #include <string>
+#include <string_view>
 #include <thread>
 #include <vector>
 
+#include "base/byte_reader.h"
 #include "base/time.h"
 #include "postgres/read_pacer.h"
 #include "programs/kafka_output.h"
@@ -34,24 +36,17 @@ using Clock = std::chrono::steady_clock;
 // An XLogData message is 'w' and three int64 before pgoutput's message.
 constexpr int kXLogDataHeader = 25;
 constexpr std::chrono::seconds kStatusInterval{1};
-// In a Commit: after its kind, flags and two LSNs.
-constexpr int kCommitTime = 18;
+// Of a Commit, before its time: its kind, flags and two LSNs.
+constexpr size_t kBeforeCommitTime = 18;
 
 volatile std::sig_atomic_t told_to_end = 0;
-
-uint64_t BigEndian(const char* bytes) {
-  uint64_t value = 0;
-  for (int i = 0; i < 8; ++i) {
-    value = value << 8 | static_cast<unsigned char>(bytes[i]);
-  }
-  return value;
-}
 
 class DiscardReader {
  public:
   DiscardReader(const std::string& conninfo, const std::string& slot,
-                const std::string& publication)
-      : connection_(PQconnectdb((conninfo + " replication=database").c_str()),
+                const std::string& publication, bool notes_lags)
+      : notes_lags_(notes_lags),
+        connection_(PQconnectdb((conninfo + " replication=database").c_str()),
                     PQfinish) {
     if (PQstatus(connection_.get()) != CONNECTION_OK) FailOnPostgres();
     const std::string command =
@@ -110,19 +105,20 @@ class DiscardReader {
       if (size < 0) FailOnPostgres();
       taken.Add(static_cast<size_t>(size));
       if (size > kXLogDataHeader && data[0] == 'w') {
-        const char* message = data + kXLogDataHeader;
+        const std::string_view message(data + kXLogDataHeader,
+                                       size - kXLogDataHeader);
         if (message[0] == 'I') ++rows_;
-        if (message[0] == 'C') NoteLag(message);
+        if (message[0] == 'C' && notes_lags_) NoteLag(message);
       }
       PQfreemem(data);
     }
     return taken;
   }
 
-  void NoteLag(const char* commit) {
-    const uint64_t micros = BigEndian(commit + kCommitTime);
-    lags_.push_back(
-        {FromPostgresMicros(static_cast<int64_t>(micros)), WallNow()});
+  void NoteLag(std::string_view commit) {
+    ByteReader reader(commit);
+    reader.ReadBytes(kBeforeCommitTime);
+    lags_.push_back({FromPostgresMicros(reader.ReadInt64()), WallNow()});
   }
 
   void Wait() {
@@ -144,6 +140,7 @@ class DiscardReader {
     Fail(PQerrorMessage(connection_.get()));
   }
 
+  bool notes_lags_;
   std::unique_ptr<PGconn, decltype(&PQfinish)> connection_;
   ReadPacer pacer_;
   Clock::time_point told_ = Clock::now();
@@ -161,8 +158,10 @@ int main(int count, char** words) {
         "ROWS [LAGS]");
   }
   std::signal(SIGTERM, [](int) { walpost::bench::told_to_end = 1; });
-  walpost::bench::DiscardReader reader(words[1], words[2], words[3]);
+  const bool notes_lags = count == 7;
+  walpost::bench::DiscardReader reader(words[1], words[2], words[3],
+                                       notes_lags);
   reader.ReadUntil(std::stoll(words[4]));
   reader.ReadUntil(std::stoll(words[5]));
-  if (count == 7) reader.WriteLags(words[6]);
+  if (notes_lags) reader.WriteLags(words[6]);
 }

@@ -199,6 +199,15 @@ void AddRetention(const RelayStatus& status, MetricsWriter& page) {
   for (const RetentionReport& table : status.retention) {
     add(table, table.dropped_partitions);
   }
+  page.Family("walpost_kept_rows",
+              "Old rows that the last pass of retention left: not sent, or "
+              "without proof that they were.",
+              MetricType::Gauge);
+  for (const RetentionReport& table : status.retention) {
+    ClientMetric& sample = page.Sample();
+    sample.label = {{"table", table.table}};
+    sample.gauge.value = static_cast<double>(table.kept_rows);
+  }
 }
 
 void AddInFlight(const RelayStatus& status, MetricsWriter& page) {
@@ -245,10 +254,31 @@ void AddCounters(const RelayStatus& status, MetricsWriter& page) {
                "Connections to Postgres after the first.", status.reconnects);
   page.Counter("walpost_unknown_messages_total",
                "Replication messages of unknown kinds, passed over.",
-               status.unknown_messages);
+               status.skipped.unknown_messages);
   page.Counter("walpost_rows_of_other_tables_total",
-               "Rows of published tables that are no outbox, passed over.",
-               status.rows_of_other_tables);
+               "Changed rows of published tables that are not in "
+               "outbox.tables, skipped.",
+               status.skipped.rows_of_other_tables);
+}
+
+void AddSkipped(const SkippedChanges& skipped, MetricsWriter& page) {
+  page.Family("walpost_skipped_changes_total",
+              "Changes of outbox tables and logical messages that are not "
+              "events, by kind.",
+              MetricType::Counter);
+  const std::pair<const char*, uint64_t> kinds[] = {
+      {"update", skipped.updates},
+      {"key_update", skipped.key_updates},
+      {"delete", skipped.deletes},
+      {"truncate", skipped.truncates},
+      {"nontransactional_message", skipped.nontransactional_messages},
+      {"message_of_other_prefix", skipped.messages_of_other_prefixes},
+  };
+  for (const auto& [kind, count] : kinds) {
+    ClientMetric& sample = page.Sample();
+    sample.label = {{"kind", kind}};
+    sample.counter.value = static_cast<double>(count);
+  }
 }
 
 void AddLatency(const LatencyHistogram& latency, MetricsWriter& page) {
@@ -290,6 +320,7 @@ std::string MetricsPage(const RelayStatus& status, const ProcessUsage& usage,
     AddPolledTables(status, page);
   } else {
     AddWal(status, page);
+    AddSkipped(status.skipped, page);
   }
   AddRetention(status, page);
   AddInFlight(status, page);

@@ -113,12 +113,15 @@ void AddRetention(const RelayStatus& status, JsonObjectWriter& json) {
   if (status.retention.empty()) return;
   uint64_t rows = 0;
   uint64_t partitions = 0;
+  uint64_t kept = 0;
   for (const RetentionReport& table : status.retention) {
+    kept += table.kept_rows;
     rows += table.pruned_rows;
     partitions += table.dropped_partitions;
   }
   json.Add("pruned_rows", rows);
   json.Add("dropped_partitions", partitions);
+  json.Add("kept_rows", kept);
 }
 
 void AddCounters(const RelayStatus& status, JsonObjectWriter& json) {
@@ -132,8 +135,18 @@ void AddCounters(const RelayStatus& status, JsonObjectWriter& json) {
   json.Add("transactions", counters.transactions);
   json.Add("rewinds", counters.rewinds);
   json.Add("reconnects", status.reconnects);
-  json.Add("unknown_messages", status.unknown_messages);
-  json.Add("rows_of_other_tables", status.rows_of_other_tables);
+  const SkippedChanges& skipped = status.skipped;
+  json.Add("unknown_messages", skipped.unknown_messages);
+  json.Add("rows_of_other_tables", skipped.rows_of_other_tables);
+  if (status.is_polling()) return;
+  json.Add("skipped_updates", skipped.updates);
+  json.Add("skipped_key_updates", skipped.key_updates);
+  json.Add("skipped_deletes", skipped.deletes);
+  json.Add("skipped_truncates", skipped.truncates);
+  json.Add("skipped_nontransactional_messages",
+           skipped.nontransactional_messages);
+  json.Add("skipped_messages_of_other_prefixes",
+           skipped.messages_of_other_prefixes);
 }
 
 }  // namespace

@@ -29,11 +29,13 @@ class CheckpointFile final : public CheckpointStore {
   void Load(Loaded done) override;
   void Save(const Checkpoint& checkpoint, Saved done) override;
 
+  // Without the lock, beside the process that has it.
+  absl::StatusOr<std::optional<Checkpoint>> Read() const;
+
   std::string Name() const override;
 
  private:
   absl::Status Lock();
-  absl::StatusOr<std::optional<Checkpoint>> Read() const;
   absl::Status Write(std::string_view bytes) const;
   absl::Status Failed(std::string_view attempted, int error) const;
 

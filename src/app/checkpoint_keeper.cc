@@ -12,6 +12,7 @@
 #include "kafka/checkpoint_topic.h"
 #include "outbox/numbering.h"
 #include "postgres/checkpoint_table.h"
+#include "postgres/identify_source.h"
 #include "postgres/transaction_id_column.h"
 #include "spdlog/spdlog.h"
 
@@ -34,6 +35,17 @@ std::shared_ptr<StoreAnswer> AskToLoad(asio::any_io_executor executor,
   auto answer = std::make_shared<StoreAnswer>(executor);
   store.Load([answer](Loaded loaded) { answer->Arrive(std::move(loaded)); });
   return answer;
+}
+
+// Tells a store that several systems share whose checkpoint is meant.
+asio::awaitable<absl::Status> TellSource(asio::any_io_executor executor,
+                                         const WalSourceOptions& postgres,
+                                         CheckpointStore& store) {
+  if (!store.is_shared_by_systems()) co_return absl::OkStatus();
+  absl::StatusOr<SourceIdentity> identity = co_await IdentifySource(
+      executor, postgres.conninfo, postgres.publication, postgres.slot);
+  if (identity.ok()) store.SetSource(*std::move(identity));
+  co_return identity.status();
 }
 
 absl::Status NoAnswer(const CheckpointStore& store) {
@@ -77,6 +89,7 @@ CheckpointKeeper::CheckpointKeeper(asio::any_io_executor executor,
                                    std::function<void()> on_saved)
     : executor_(executor),
       slot_(config.postgres.slot),
+      postgres_(config.postgres),
       numbering_(NumberingOf(config.outbox, config.postgres.publication)),
       has_transaction_ids_(HasTransactionIds(config.outbox)),
       store_(MakeStore(executor, config)),
@@ -94,7 +107,12 @@ asio::awaitable<absl::Status> CheckpointKeeper::Load() {
   if (writer_.is_busy()) co_return NoAnswer(*store_);
   // One that was too slow before is still at it: stores take one call at a
   // time.
-  if (asked_ == nullptr) asked_ = AskToLoad(executor_, *store_);
+  if (asked_ == nullptr) {
+    const absl::Status told =
+        co_await TellSource(executor_, postgres_, *store_);
+    if (!told.ok()) co_return told;
+    asked_ = AskToLoad(executor_, *store_);
+  }
   const std::shared_ptr<StoreAnswer> answer = asked_;
   co_await answer->WaitUntil(deadline);
   if (!answer->loaded()) co_return NoAnswer(*store_);
@@ -123,17 +141,49 @@ asio::awaitable<absl::Status> CheckpointKeeper::Load() {
   co_return absl::OkStatus();
 }
 
-void CheckpointKeeper::Begin(std::string system_identifier, uint32_t timeline,
-                             Lsn birth) {
-  Checkpoint begin;
+Checkpoint CheckpointKeeper::Next(Session session) const {
+  Checkpoint next;
   // LSNs of before a promotion are void.
-  if (loaded_ && loaded_->timeline == timeline) begin = *loaded_;
-  begin.system_identifier = std::move(system_identifier);
-  begin.timeline = timeline;
-  begin.slot = slot_;
-  begin.numbering = numbering_;
-  begin.birth = birth;
-  writer_.Begin(std::move(begin));
+  if (loaded_ && loaded_->timeline == session.timeline) next = *loaded_;
+  next.system_identifier = std::move(session.system_identifier);
+  next.timeline = session.timeline;
+  next.slot = slot_;
+  next.numbering = numbering_;
+  next.birth = session.birth;
+  next.coverage = std::move(session.coverage);
+  if (!session.kafka_cluster.empty()) {
+    next.kafka_cluster = std::move(session.kafka_cluster);
+  }
+  return next;
+}
+
+void CheckpointKeeper::Begin(Session session) {
+  writer_.Begin(Next(std::move(session)));
+}
+
+// What is known stays as it is: a gap is judged by it. Where nothing was stored
+// yet, there is at least the gap.
+asio::awaitable<void> CheckpointKeeper::Keep(Gap gap, Session session) {
+  if (store_ == nullptr || writer_.is_busy()) co_return;
+  Checkpoint checkpoint = loaded_ ? *loaded_ : Next(std::move(session));
+  if (!checkpoint.gap.empty()) co_return;
+  if (IsLater(writer_.saved(), checkpoint)) checkpoint = writer_.saved();
+  if (checkpoint.system_identifier.empty()) co_return;
+  checkpoint.gap = ToText(gap);
+  checkpoint.written_at = WallNow();
+  const auto answer = std::make_shared<StoreAnswer>(executor_);
+  store_->Save(checkpoint, [answer](absl::Status status) {
+    answer->Arrive(status.ok() ? Loaded(std::nullopt) : Loaded(status));
+  });
+  co_await answer->WaitUntil(Clock::now() + kLoadLimit);
+  absl::Status status = NoAnswer(*store_);
+  if (answer->loaded()) status = answer->loaded()->status();
+  if (!status.ok()) {
+    spdlog::warn(
+        "the gap {} cannot be kept in {}, and a restart may not know "
+        "it: {}",
+        gap.code, store_->Name(), std::string(status.message()));
+  }
 }
 
 void CheckpointKeeper::Poke(bool hurry) {
@@ -167,6 +217,9 @@ asio::awaitable<Loaded> LoadCheckpoint(asio::any_io_executor executor,
                                        const Config& config) {
   const std::unique_ptr<CheckpointStore> store = MakeStore(executor, config);
   if (store == nullptr) co_return std::nullopt;
+  const absl::Status told =
+      co_await TellSource(executor, config.postgres, *store);
+  if (!told.ok()) co_return told;
   const std::shared_ptr<StoreAnswer> answer = AskToLoad(executor, *store);
   co_await answer->WaitUntil(Clock::now() + kLoadLimit);
   if (!answer->loaded()) co_return NoAnswer(*store);

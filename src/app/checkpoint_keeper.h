@@ -18,6 +18,7 @@
 #include "delivery/checkpoint_store.h"
 #include "delivery/checkpoint_writer.h"
 #include "delivery/diagnosis.h"
+#include "delivery/gap_latch.h"
 #include "postgres/side_session.h"
 
 namespace walpost {
@@ -41,14 +42,29 @@ class CheckpointKeeper {
   boost::asio::awaitable<absl::Status> Load();
   const std::optional<Checkpoint>& loaded() const { return loaded_; }
 
+  // Whose the next checkpoints are, and under what events are sent.
+  struct Session {
+    std::string system_identifier;
+    uint32_t timeline = 0;
+    Lsn birth;
+    std::string coverage;
+    std::string kafka_cluster;
+  };
   // A session begins on this slot.
-  void Begin(std::string system_identifier, uint32_t timeline, Lsn birth);
+  void Begin(Session session);
+  // Keeps a gap in the store, so that it outlives this process. Tries once; the
+  // next session tries again.
+  boost::asio::awaitable<void> Keep(Gap gap, Session session);
   // Writes what is due; `hurry`: at once.
   void Poke(bool hurry);
   // What the side session saw.
   void OnReport(const SlotReport& report);
   // The session is over.
   void Pause() { writer_.Pause(); }
+
+  void NoteKafkaCluster(const std::string& cluster) {
+    writer_.NoteKafkaCluster(cluster);
+  }
 
   const CheckpointWriter& writer() const { return writer_; }
   // Another instance has written a later one: the slot is not ours any more.
@@ -58,8 +74,12 @@ class CheckpointKeeper {
   void AddTo(RelaySigns& signs) const;
 
  private:
+  // The loaded checkpoint, in the name of a session.
+  Checkpoint Next(Session session) const;
+
   boost::asio::any_io_executor executor_;
   std::string slot_;
+  WalSourceOptions postgres_;
   uint64_t numbering_;
   bool has_transaction_ids_;                // a table says who inserted a row
   std::unique_ptr<CheckpointStore> store_;  // nullptr: none

@@ -1,44 +1,202 @@
 #include "app/initial_snapshot.h"
 
-#include "app/slot_founder.h"
+#include <boost/asio/as_tuple.hpp>
+#include <boost/asio/use_awaitable.hpp>
+#include <utility>
+
+#include "fmt/format.h"
+#include "postgres/sqlstate.h"
 #include "spdlog/spdlog.h"
 
 namespace walpost {
 
 namespace asio = boost::asio;
 using Clock = std::chrono::steady_clock;
+using std::chrono::milliseconds;
 
 namespace {
 
+constexpr auto kAsTuple = asio::as_tuple(asio::use_awaitable);
 constexpr std::chrono::seconds kLogInterval{5};
+// How often a row that cannot be delivered is looked at again.
+constexpr milliseconds kStoppedInterval{5'000};
+// Before another producer, and for requests that are on their way until then.
+constexpr milliseconds kProducerPause{500};
+constexpr milliseconds kProducerGrace{2'000};
+
+// An error of the server about names or rights: another attempt has it, too.
+bool IsAboutSchema(const absl::Status& status) {
+  const std::string sqlstate = SqlstateOf(status);
+  return sqlstate.empty() ? !absl::IsDeadlineExceeded(status)
+                          : sqlstate.starts_with("42");
+}
 
 }  // namespace
 
-asio::awaitable<absl::Status> TakeInitialSnapshot(
-    asio::any_io_executor executor, const Config& config) {
-  SlotFounder founder(executor, config);
-  const absl::Status connected = co_await founder.Connect();
-  if (!connected.ok()) co_return connected;
-  if (founder.slot() || founder.birth()) co_return absl::OkStatus();
-  spdlog::info("initial snapshot: publishing what the outbox has already");
+asio::awaitable<absl::Status> InitialSnapshot::Run() {
+  while (!done_ && !stop_by_) {
+    const absl::Status status = co_await Attempt();
+    publishing_ = false;
+    session_.Close();
+    if (stop_by_) break;
+    if (publisher_ == nullptr || !publisher_->stoppage()) co_return status;
+    stoppage_ = publisher_->stoppage();
+    done_at_stoppage_ = publisher_->done();
+    co_await Wait(kStoppedInterval);
+    if (stop_by_) break;
+    const MonotonicTime deadline = Clock::now() + kProducerGrace;
+    const absl::Status renewed = co_await publisher_->Renew(deadline);
+    if (!renewed.ok()) co_return renewed;
+  }
+  if (done_) co_return absl::OkStatus();
+  if (publisher_ != nullptr) {
+    co_await publisher_->Close(*stop_by_);
+    spdlog::warn(
+        "{} are in Kafka; the next start begins with the first row again",
+        Progress());
+  }
+  co_return absl::CancelledError("told to end");
+}
+
+asio::awaitable<absl::Status> InitialSnapshot::Attempt() {
+  const absl::StatusOr<SlotHistory> found = co_await session_.Open();
+  if (!found.ok()) co_return found.status();
+  const SlotHistory history = *found;
+  // A slot that is missing, or should be there: the stream names it.
+  done_ = history == SlotHistory::kMissing || history == SlotHistory::kUsed ||
+          (history == SlotHistory::kNone && !config_.postgres.create);
+  if (history == SlotHistory::kUsed) LogNoEffect();
+  if (done_) co_return absl::OkStatus();
+  const absl::Status begun = co_await session_.Begin(history);
+  if (!begun.ok()) co_return begun;
+  const absl::Status made = MakePublisher();
+  if (!made.ok()) co_return made;
+  const absl::Status published = co_await PublishRows();
+  if (!published.ok()) {
+    const bool may_pass = session_.is_lost() || !IsAboutSchema(published);
+    co_return may_pass ? absl::UnavailableError(published.message())
+                       : published;
+  }
+  co_await Finish();
+  co_return absl::OkStatus();
+}
+
+asio::awaitable<absl::Status> InitialSnapshot::PublishRows() {
+  publishing_ = true;
+  Connection& connection = session_.connection();
+  for (;;) {
+    const absl::StatusOr<TablePublisher::Counts> counts =
+        co_await publisher_->Continue(connection);
+    if (counts.ok()) co_return absl::OkStatus();
+    if (stop_by_ || publisher_->stoppage() || !publisher_->producer_failed()) {
+      co_return counts.status();
+    }
+    spdlog::warn("replacing the Kafka producer: {}",
+                 std::string(counts.status().message()));
+    co_await Wait(kProducerPause);
+    if (stop_by_) co_return counts.status();
+    const MonotonicTime deadline = Clock::now() + kProducerGrace;
+    const absl::Status renewed = co_await publisher_->Renew(deadline);
+    if (!renewed.ok()) co_return renewed;
+  }
+}
+
+// Kept over lost connections: it knows which rows are acknowledged.
+absl::Status InitialSnapshot::MakePublisher() {
+  if (publisher_ != nullptr) return absl::OkStatus();
   TablePublisher::Options options;
   options.mark.header = "walpost-snapshot";
-  MonotonicTime logged_at = Clock::now();
-  options.progress = [&logged_at](uint64_t done, uint64_t all) {
-    if (Clock::now() - logged_at < kLogInterval) return;
-    logged_at = Clock::now();
-    spdlog::info("initial snapshot: {} of {} rows ({} %)", done, all,
-                 done * 100 / all);
-  };
-  absl::StatusOr<TablePublisher::Counts> counts =
-      co_await founder.Publish(std::move(options));
-  if (!counts.ok()) co_return counts.status();
-  const absl::Status kept = co_await founder.Keep();
-  if (!kept.ok()) co_return kept;
+  options.mark.value = session_.begins_at().ToString();
+  options.before = session_.begins_at();
+  options.timeline = session_.timeline();
+  // Consumers that remember a position must not take the rows of a second run
+  // for those of the first: later runs count from further on.
+  options.ordinals_after =
+      static_cast<uint64_t>(WallNow().time_since_epoch().count());
+  options.progress = [this](uint64_t, uint64_t) { LogProgress(); };
+  absl::StatusOr<std::unique_ptr<TablePublisher>> created =
+      TablePublisher::Create(executor_, config_, std::move(options));
+  if (!created.ok()) return created.status();
+  publisher_ = *std::move(created);
+  spdlog::info(
+      "initial snapshot: publishing the rows that the outbox has already; slot "
+      "{} begins at {}",
+      config_.postgres.slot, session_.begins_at().ToString());
+  return absl::OkStatus();
+}
+
+// All rows are in Kafka: what fails from here on must not repeat them.
+asio::awaitable<void> InitialSnapshot::Finish() {
+  done_ = true;
+  const absl::Status noted = co_await session_.Finish();
+  if (!noted.ok()) {
+    spdlog::info(
+        "the initial snapshot could not be put on record: {}. If walpost is "
+        "killed before its first feedback to Postgres, the rows are sent again",
+        std::string(noted.message()));
+  }
   spdlog::info("initial snapshot: {} rows are in Kafka; slot {} begins at {}",
-               counts->published, config.postgres.slot,
-               founder.consistent_point().ToString());
-  co_return absl::OkStatus();
+               publisher_->done(), config_.postgres.slot,
+               session_.begins_at().ToString());
+  co_await publisher_->Close(Clock::now());
+}
+
+asio::awaitable<void> InitialSnapshot::Wait(milliseconds length) {
+  timer_.expires_after(stop_by_ ? milliseconds(0) : length);
+  co_await timer_.async_wait(kAsTuple);
+}
+
+void InitialSnapshot::Stop(MonotonicTime deadline) {
+  stop_by_ = deadline;
+  timer_.cancel();
+  if (publisher_ != nullptr) publisher_->Stop();
+  session_.Interrupt();
+}
+
+void InitialSnapshot::LogNoEffect() const {
+  const std::optional<BirthRecord>& birth = session_.birth();
+  const Lsn since =
+      birth ? birth->consistent_point : session_.slot()->confirmed_flush_lsn;
+  spdlog::info(
+      "snapshot: initial has no effect any more: slot {} is in use since {}",
+      config_.postgres.slot, since.ToString());
+}
+
+std::string InitialSnapshot::Progress() const {
+  return fmt::format("initial snapshot: {} of {} rows", publisher_->done(),
+                     publisher_->all());
+}
+
+void InitialSnapshot::LogProgress() {
+  if (stoppage_ && publisher_->done() > done_at_stoppage_) stoppage_.reset();
+  if (Clock::now() - logged_at_ < kLogInterval) return;
+  if (logged_at_ != MonotonicTime()) spdlog::info("{}", Progress());
+  logged_at_ = Clock::now();
+}
+
+std::optional<Stoppage> InitialSnapshot::stoppage() const {
+  return done_ ? std::nullopt : stoppage_;
+}
+
+uint64_t InitialSnapshot::acknowledged() const {
+  return publisher_ == nullptr ? 0 : publisher_->done();
+}
+
+void InitialSnapshot::AddTo(RelaySigns& signs) const {
+  if (done_ || publisher_ == nullptr) return;
+  if (stoppage_) signs.stoppage = stoppage_;
+  if (!publishing_) return;
+  signs.trouble = absl::OkStatus();
+  signs.snapshot_progress = Progress();
+  signs.held = publisher_->pipeline().held();
+  signs.in_flight_records = publisher_->pipeline().window().in_flight_records();
+  signs.homeless_topic = publisher_->homeless_topic();
+  const MonotonicTime now = Clock::now();
+  const bool moved = publisher_->done() != acknowledged_before_;
+  if (moved || signs.in_flight_records == 0) acknowledged_at_ = now;
+  acknowledged_before_ = publisher_->done();
+  signs.unacknowledged_for =
+      std::chrono::duration_cast<milliseconds>(now - acknowledged_at_);
 }
 
 }  // namespace walpost

@@ -1,20 +1,84 @@
-// The initial snapshot: at the very first start, the rows that the outbox has
-// already (`snapshot: initial`).
+// InitialSnapshot: at the very first start, the rows that the outbox has
+// already (`snapshot: initial`), before the stream begins.
+//
+//   no slot       make it, with a snapshot of exactly what committed before ─┐
+//   slot unused   (walpost init): all rows that are there now ───────────────┤
+//                                                                            ▼
+//                      TablePublisher ─▶ acknowledged ─▶ noted in the record
+//
+// The slot and its birth record come first, so whatever dies in the middle,
+// what commits from then on is in the stream. A transaction that is lost is
+// followed by another one, behind the last acknowledged row; it shows later
+// rows, too, which the stream then repeats. A process that is killed starts
+// with the first row again.
+//
+// Owned by the Relay, and on its loop.
 #pragma once
 
 #include <boost/asio/any_io_executor.hpp>
 #include <boost/asio/awaitable.hpp>
+#include <boost/asio/steady_timer.hpp>
+#include <memory>
+#include <optional>
+#include <string>
 
 #include "absl/status/status.h"
+#include "app/snapshot_session.h"
+#include "app/table_publisher.h"
 #include "config/config.h"
+#include "delivery/diagnosis.h"
 
 namespace walpost {
 
-// Publishes every row and makes the slot, once: where there is a slot, or the
-// record of one, it does nothing. Progress goes to the log.
-//
-// kUnavailable: try again, from the beginning. Other errors are an operator's.
-boost::asio::awaitable<absl::Status> TakeInitialSnapshot(
-    boost::asio::any_io_executor executor, const Config& config);
+class InitialSnapshot {
+ public:
+  // `config` outlives this object.
+  InitialSnapshot(boost::asio::any_io_executor executor, const Config& config)
+      : executor_(executor),
+        config_(config),
+        timer_(executor),
+        session_(executor, config) {}
+
+  // Returns when the stream may begin; at once where there is nothing to do.
+  // While a row cannot be delivered it looks again every few seconds, until an
+  // operator has deleted or corrected it.
+  //
+  // kUnavailable: call it again, it goes on where it was. kCancelled: Stop was
+  // called. kFailedPrecondition, kInvalidArgument: an operator must act.
+  boost::asio::awaitable<absl::Status> Run();
+
+  // Ends Run soon; what is in flight may be acknowledged until `deadline`.
+  void Stop(MonotonicTime deadline);
+
+  // While rows are being published.
+  void AddTo(RelaySigns& signs) const;
+  std::optional<Stoppage> stoppage() const;
+  uint64_t acknowledged() const;
+
+ private:
+  boost::asio::awaitable<absl::Status> Attempt();
+  boost::asio::awaitable<absl::Status> PublishRows();
+  boost::asio::awaitable<void> Finish();
+  boost::asio::awaitable<void> Wait(std::chrono::milliseconds length);
+  absl::Status MakePublisher();
+  void LogNoEffect() const;
+  void LogProgress();
+  std::string Progress() const;
+
+  boost::asio::any_io_executor executor_;
+  const Config& config_;
+  boost::asio::steady_timer timer_;
+  SnapshotSession session_;
+
+  std::unique_ptr<TablePublisher> publisher_;
+  std::optional<Stoppage> stoppage_;  // of the last attempt
+  uint64_t done_at_stoppage_ = 0;
+  bool publishing_ = false;
+  bool done_ = false;
+  std::optional<MonotonicTime> stop_by_;
+  MonotonicTime logged_at_{};
+  mutable uint64_t acknowledged_before_ = 0;
+  mutable MonotonicTime acknowledged_at_{};
+};
 
 }  // namespace walpost

@@ -5,8 +5,9 @@
 #include <boost/asio/detached.hpp>
 #include <boost/asio/use_awaitable.hpp>
 #include <random>
+#include <utility>
 
-#include "app/initial_snapshot.h"
+#include "app/existing_rows_warning.h"
 #include "base/reason_code.h"
 #include "base/status_macros.h"
 #include "fmt/format.h"
@@ -29,6 +30,11 @@ constexpr milliseconds kServerShutdownGrace{2000};
 constexpr milliseconds kProducerGrace{2000};
 // How often held records are offered again, and the state is looked at.
 constexpr milliseconds kWatchInterval{250};
+// How often it is looked whether an operator has ended a gap.
+constexpr milliseconds kGapInterval{2000};
+// For the first answer of the brokers, before a session.
+constexpr milliseconds kClusterLimit{2000};
+constexpr milliseconds kClusterPoll{20};
 // How often a standby tries to get the slot.
 constexpr milliseconds kStandbyInterval{500};
 
@@ -57,6 +63,7 @@ Relay::Relay(asio::any_io_executor executor, const Config& config,
           pipeline_.builder().routes(), [this] { OnServerShutdown(); },
           [this](const SlotReport& report) { OnSlotReport(report); }),
       guard_keeper_(executor, config.postgres),
+      snapshot_(executor, config_),
       retry_timer_(executor),
       watch_timer_(executor),
       backoff_(Backoff::Options{}, std::random_device()()),
@@ -67,9 +74,9 @@ Relay::Relay(asio::any_io_executor executor, const Config& config,
       progress_log_(Clock::now()) {}
 
 absl::Status Relay::StartProducer() {
-  WALPOST_ASSIGN_OR_RETURN(producer_,
-                           Producer::Create(executor_, config_.kafka, pipeline_,
-                                            [this] { OnDrained(); }));
+  WALPOST_ASSIGN_OR_RETURN(producer_, Producer::Create(
+                                          executor_, config_.kafka, pipeline_,
+                                          [this] { OnDrained(); }, &offsets_));
   pipeline_.SetSink(producer_.get());
   return absl::OkStatus();
 }
@@ -79,17 +86,18 @@ asio::awaitable<absl::Status> Relay::Run() {
   asio::co_spawn(executor_, side_session_.Run(), asio::detached);
   asio::co_spawn(executor_, guard_keeper_.Run(), asio::detached);
   absl::Status status;
-  bool founded = !config_.postgres.initial_snapshot;
   while (!shutdown_deadline_) {
     status = producer_ == nullptr ? StartProducer() : absl::OkStatus();
-    if (status.ok() && !founded) {
-      status = co_await TakeInitialSnapshot(executor_, config_);
-      founded = status.ok();
+    if (status.ok() && config_.postgres.initial_snapshot) {
+      status = co_await snapshot_.Run();
+    } else if (status.ok() && !looked_for_rows_) {
+      looked_for_rows_ = co_await WarnOfExistingRows(executor_, config_);
     }
     if (status.ok()) status = co_await Session();
     if (shutdown_deadline_) break;
     if (IsHopeless(status)) break;
     if (pipeline_.sink_failure()) status = *pipeline_.sink_failure();
+    co_await HoldGap(status);
     if (pipeline_.sink_failure() || absl::IsAborted(status)) {
       NoteFailure(status);
       co_await GiveUpProducer(status);
@@ -115,15 +123,17 @@ asio::awaitable<absl::Status> Relay::Session() {
   absl::Status status = co_await checkpoints_.Load();
   if (!status.ok()) co_return status;
   source_.SetCheckpoint(checkpoints_.loaded());
+  co_await WaitForCluster();
   status = co_await source_.Open();
   if (!status.ok()) co_return status;
-  side_session_.SetReference(source_.findings());
+  found_gap_.reset();
+  side_session_.SetReference(source_.findings(), source_.coverage());
   for (const Finding& finding : source_.findings()) {
     if (finding.severity != Severity::kWarning || sessions_ > 0) continue;
     spdlog::warn("{} {}: {}", finding.subject, finding.text, finding.remedy);
   }
-  checkpoints_.Begin(source_.system_identifier(), source_.timeline(),
-                     source_.birth());
+  checkpoints_.Begin(DescribeSession());
+  producer_->ExpectCluster(source_.known_kafka_cluster());
   ++sessions_;
   has_streamed_ = true;
   server_leaves_ = false;
@@ -135,8 +145,58 @@ asio::awaitable<absl::Status> Relay::Session() {
   status = co_await source_.Stream();
   checkpoints_.Pause();
   if (checkpoints_.is_overtaken()) status = checkpoints_.writer().status();
+  if (found_gap_) status = StatusOfGap(*found_gap_);
   if (absl::IsDataLoss(status)) NoteFailure(status);
   co_return status;
+}
+
+// The brokers tell it with their first answer. Where they are away, the stream
+// begins all the same: nothing is produced to a cluster that is not known.
+asio::awaitable<void> Relay::WaitForCluster() {
+  const MonotonicTime until = Clock::now() + kClusterLimit;
+  while (producer_->cluster_id().empty() && Clock::now() < until &&
+         !shutdown_deadline_) {
+    retry_timer_.expires_after(kClusterPoll);
+    co_await retry_timer_.async_wait(kAsTuple);
+  }
+  source_.SetKafkaCluster(producer_->cluster_id());
+}
+
+CheckpointKeeper::Session Relay::DescribeSession() {
+  CheckpointKeeper::Session session;
+  session.system_identifier = source_.system_identifier();
+  session.timeline = source_.timeline();
+  session.birth = source_.birth();
+  session.coverage = source_.coverage();
+  if (producer_ != nullptr) session.kafka_cluster = producer_->cluster_id();
+  return session;
+}
+
+// Once the brokers are reached, when that was not so before the stream began.
+void Relay::CheckKafka() {
+  if (!source_.is_open() || producer_ == nullptr || found_gap_) return;
+  const std::string& cluster = producer_->cluster_id();
+  if (const auto other =
+          DescribeOtherKafka(source_.known_kafka_cluster(), cluster)) {
+    FindGap({kGapKafkaReplaced, *other});
+  } else if (!cluster.empty()) {
+    checkpoints_.NoteKafkaCluster(cluster);
+  }
+}
+
+void Relay::FindGap(const Gap& gap) {
+  found_gap_ = gap;
+  source_.Abandon();
+}
+
+// From now on nothing is streamed until an operator acts, here and, where it
+// can be kept, after a restart.
+asio::awaitable<void> Relay::HoldGap(absl::Status status) {
+  const std::optional<Gap> gap = GapOf(status);
+  if (!gap) co_return;
+  gap_is_new_ = !source_.gap();
+  source_.Latch(*gap);
+  co_await checkpoints_.Keep(*source_.gap(), DescribeSession());
 }
 
 void Relay::PokeCheckpoints() {
@@ -167,8 +227,9 @@ asio::awaitable<void> Relay::GiveUpProducer(absl::Status reason) {
   MonotonicTime deadline = Clock::now();
   if (pipeline_.sink_failure()) deadline += kProducerGrace;
   co_await CloseProducer(deadline);
-  if (source_.TakePromotion()) {
+  if (source_.TakeStartOver()) {
     pipeline_.StartOver();
+    offsets_.Forget();
   } else {
     pipeline_.Rewind();
   }
@@ -185,7 +246,10 @@ asio::awaitable<void> Relay::WaitBeforeNextSession(absl::Status reason) {
   if (reason.ok() || shutdown_deadline_) co_return;
   trouble_ = reason;
   milliseconds wait = kStandbyInterval;
-  if (SqlstateOf(reason) != kSqlstateObjectInUse) {
+  if (GapOf(reason)) {
+    // The state says why, once. A new gap is put on record at once.
+    wait = std::exchange(gap_is_new_, false) ? milliseconds(0) : kGapInterval;
+  } else if (SqlstateOf(reason) != kSqlstateObjectInUse) {
     wait = backoff_.Next();
     spdlog::warn("{}; trying again in {} ms", std::string(reason.message()),
                  wait.count());
@@ -209,6 +273,7 @@ void Relay::Shutdown() {
   spdlog::info("shutting down: {} records in flight",
                pipeline_.window().in_flight_records());
   source_.Drain(*shutdown_deadline_);
+  snapshot_.Stop(*shutdown_deadline_);
   retry_timer_.cancel();
 }
 
@@ -227,6 +292,7 @@ void Relay::OnServerShutdown() {
 
 void Relay::OnSlotReport(const SlotReport& report) {
   slot_report_ = report;
+  if (report.gap && source_.is_open()) FindGap(*report.gap);
   checkpoints_.OnReport(report);
   // The guard slot stands behind the live one: what it keeps holds both.
   const bool guard_keeps_more =
@@ -253,6 +319,7 @@ asio::awaitable<void> Relay::Watch() {
     NoteAcknowledgements();
     // Before the retry, which forgets why something is held.
     state_log_.Update(Diagnose(Signs()), Clock::now());
+    CheckKafka();
     if (pipeline_.held()) pipeline_.RetryHeld();
     if (pipeline_.sink_failure()) source_.Abandon();
     PokeCheckpoints();
@@ -264,7 +331,8 @@ asio::awaitable<void> Relay::Watch() {
 }
 
 void Relay::NoteAcknowledgements() {
-  const uint64_t acknowledged = pipeline_.counters().acknowledged;
+  const uint64_t acknowledged =
+      pipeline_.counters().acknowledged + snapshot_.acknowledged();
   const bool moved = acknowledged != acknowledged_before_;
   if (moved) backoff_.Reset();
   if (moved || (producer_ != nullptr && producer_->brokers_up() > 0)) {

@@ -28,6 +28,7 @@
 
 #include "absl/status/status.h"
 #include "app/checkpoint_keeper.h"
+#include "app/initial_snapshot.h"
 #include "app/progress_log.h"
 #include "app/state_log.h"
 #include "base/backoff.h"
@@ -66,6 +67,11 @@ class Relay {
         std::unique_ptr<RecordBuilder> builder);
 
   boost::asio::awaitable<absl::Status> Session();
+  boost::asio::awaitable<void> WaitForCluster();
+  CheckpointKeeper::Session DescribeSession();
+  void CheckKafka();
+  void FindGap(const Gap& gap);
+  boost::asio::awaitable<void> HoldGap(absl::Status status);
   void PokeCheckpoints();
   boost::asio::awaitable<void> GiveUpProducer(absl::Status reason);
   boost::asio::awaitable<void> WaitBeforeNextSession(absl::Status reason);
@@ -85,20 +91,27 @@ class Relay {
   boost::asio::any_io_executor executor_;
   Config config_;
   Pipeline pipeline_;
+  OffsetWatch offsets_;
   std::unique_ptr<Producer> producer_;
   CheckpointKeeper checkpoints_;
   WalSource source_;
   SideSession side_session_;
   GuardKeeper guard_keeper_;
+  InitialSnapshot snapshot_;
   boost::asio::steady_timer retry_timer_;
   boost::asio::steady_timer watch_timer_;
   Backoff backoff_;
 
+  bool looked_for_rows_ = false;  // that are older than the slot
   bool has_streamed_ = false;
   bool server_leaves_ = false;
   uint64_t sessions_ = 0;
   std::optional<MonotonicTime> shutdown_deadline_;
   bool ended_ = false;
+
+  // Found beside the stream, which it ends.
+  std::optional<Gap> found_gap_;
+  bool gap_is_new_ = false;
 
   // Why the last session ended, while there is no new one.
   absl::Status trouble_;

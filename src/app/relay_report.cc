@@ -47,12 +47,14 @@ RelaySigns Relay::Signs() const {
   signs.wal_budget_level = wal_budget_.level();
   signs.retained_wal_bytes = wal_budget_.retained_bytes();
   signs.wal_budget_bytes = wal_budget_.limit_bytes();
+  snapshot_.AddTo(signs);
   return signs;
 }
 
 RelayStatus Relay::Status() const {
   RelayStatus status;
   status.stoppage = pipeline_.stoppage();
+  if (const auto stoppage = snapshot_.stoppage()) status.stoppage = stoppage;
   checkpoints_.AddTo(status);
   state_log_.Report(Clock::now(), status);
   status.slot = config_.postgres.slot;
@@ -83,9 +85,7 @@ RelayStatus Relay::Status() const {
   status.counters = pipeline_.counters();
   status.latency = pipeline_.latency();
   status.reconnects = sessions_ > 0 ? sessions_ - 1 : 0;
-  const TransactionAssembler::Skipped skipped = source_.skipped();
-  status.unknown_messages = skipped.unknown_kinds;
-  status.rows_of_other_tables = skipped.rows_of_other_tables;
+  status.skipped = source_.skipped();
   return status;
 }
 

@@ -1,9 +1,12 @@
 #include "app/retention_keeper.h"
 
+#include <algorithm>
 #include <boost/asio/as_tuple.hpp>
 #include <boost/asio/use_awaitable.hpp>
 #include <memory>
+#include <utility>
 
+#include "fmt/format.h"
 #include "spdlog/spdlog.h"
 
 namespace walpost {
@@ -16,21 +19,17 @@ namespace {
 // How often we look whether it is our turn.
 constexpr milliseconds kStandbyInterval{1000};
 
-void Log(const Pruned& pruned) {
-  for (const std::string& name : pruned.dropped) {
-    spdlog::info("retention: dropped partition {} of {}", name, pruned.table);
+// What a pass has kept, and why; empty: nothing.
+std::string DescribeKept(const Pruned& pruned) {
+  const uint64_t unproven = pruned.rows.unproven;
+  if (pruned.rows.kept == 0) return "";
+  std::string text = fmt::format("{} old rows are kept: not known to be sent",
+                                 pruned.rows.kept);
+  if (unproven > 0 && !pruned.doubt.empty()) {
+    text +=
+        fmt::format("; {} of them have no proof: {}", unproven, pruned.doubt);
   }
-  for (const std::string& why : pruned.not_dropped) {
-    spdlog::warn("retention: partition not dropped: {}", why);
-  }
-  if (pruned.rows.deleted > 0 || pruned.partitions_made > 0) {
-    spdlog::info("retention: {}: {} rows deleted, {} partitions made",
-                 pruned.table, pruned.rows.deleted, pruned.partitions_made);
-  }
-  if (pruned.rows.kept > 0) {
-    spdlog::warn("retention: {}: {} old rows are kept: not known to be sent",
-                 pruned.table, pruned.rows.kept);
-  }
+  return text;
 }
 
 // Adds what a pass has done; it goes through the tables in their order.
@@ -76,10 +75,13 @@ RetentionKeeper::RetentionKeeper(asio::any_io_executor executor,
       timer_(executor) {
   // A pass that waits for Kafka is not tried again while it waits.
   options_.gate_limit = config.retention.interval;
+  options_.may_go_on = is_streaming_;
   if (!options_.retention.enabled()) return;
   for (const TableOptions& table : options_.tables) {
     ended_passes_.emplace_back().table = table.name;
   }
+  kept_.resize(options_.tables.size());
+  not_dropped_.resize(options_.tables.size());
 }
 
 std::vector<RetentionReport> RetentionKeeper::Report() const {
@@ -92,21 +94,59 @@ asio::awaitable<void> RetentionKeeper::Run() {
   if (!options_.retention.enabled()) co_return;
   for (;;) {
     while (!is_streaming_()) co_await Wait(kStandbyInterval);
-    co_await Prune();
-    co_await Wait(options_.retention.interval);
+    const absl::Status status = co_await Prune();
+    milliseconds rest = options_.retention.interval;
+    if (absl::IsCancelled(status)) rest = kStandbyInterval;
+    co_await Wait(rest);
   }
 }
 
-asio::awaitable<void> RetentionKeeper::Prune() {
+asio::awaitable<absl::Status> RetentionKeeper::Prune() {
   const auto pruner = std::make_unique<Pruner>(executor_, options_);
   pass_ = pruner.get();
   const absl::Status status = co_await pruner->Run();
   pass_ = nullptr;
-  Add(pruner->pruned(), ended_passes_);
-  for (const Pruned& pruned : pruner->pruned()) Log(pruned);
-  if (!status.ok()) {
-    spdlog::warn("retention: nothing more is pruned for now: {}",
-                 std::string(status.message()));
+  const std::vector<Pruned>& pruned = pruner->pruned();
+  Add(pruned, ended_passes_);
+  for (size_t i = 0; i < pruned.size(); ++i) {
+    // What a pass that failed did not come to is not known to be gone.
+    if (status.ok() || pruned[i].rows.kept > 0) {
+      ended_passes_[i].kept_rows = pruned[i].rows.kept;
+    }
+    Log(i, pruned[i]);
+  }
+  LogEnd(status);
+  co_return status;
+}
+
+void RetentionKeeper::Log(size_t table, const Pruned& pruned) {
+  for (const std::string& name : pruned.dropped) {
+    spdlog::info("retention: dropped partition {} of {}", name, pruned.table);
+  }
+  for (const std::string& why : pruned.not_dropped) {
+    if (std::ranges::find(not_dropped_[table], why) ==
+        not_dropped_[table].end()) {
+      spdlog::warn("retention: partition not dropped: {}", why);
+    }
+  }
+  not_dropped_[table] = pruned.not_dropped;
+  if (pruned.rows.deleted > 0 || pruned.partitions_made > 0) {
+    spdlog::info("retention: {}: {} rows deleted, {} partitions made",
+                 pruned.table, pruned.rows.deleted, pruned.partitions_made);
+  }
+  const std::string kept = DescribeKept(pruned);
+  const std::string before = std::exchange(kept_[table], kept);
+  if (kept != before && !kept.empty()) {
+    spdlog::warn("retention: {}: {}", pruned.table, kept);
+  }
+}
+
+void RetentionKeeper::LogEnd(const absl::Status& status) {
+  std::string trouble;
+  if (!absl::IsCancelled(status)) trouble = std::string(status.message());
+  const std::string before = std::exchange(trouble_, trouble);
+  if (trouble != before && !trouble.empty()) {
+    spdlog::warn("retention: nothing more is pruned for now: {}", trouble);
   }
 }
 

@@ -1,8 +1,10 @@
 // RetentionKeeper: prunes every now and then, beside the stream.
 //
 // Only while this instance is the one that streams: then its slot is known to
-// be whole, and a standby leaves it alone. What goes wrong is logged and tried
-// again at the next interval; it is no trouble for the stream.
+// be whole, and a standby leaves it alone. A pass ends when the stream does,
+// and the next one begins when it is back. What goes wrong is logged and tried
+// again at the next interval; the stream goes on. What is kept is logged when
+// it changes.
 //
 // Owned by `run`, which outlives its coroutine.
 #pragma once
@@ -11,8 +13,10 @@
 #include <boost/asio/awaitable.hpp>
 #include <boost/asio/steady_timer.hpp>
 #include <functional>
+#include <string>
 #include <vector>
 
+#include "absl/status/status.h"
 #include "config/config.h"
 #include "delivery/retention_report.h"
 #include "retention/pruner.h"
@@ -35,7 +39,10 @@ class RetentionKeeper {
   std::vector<RetentionReport> Report() const;
 
  private:
-  boost::asio::awaitable<void> Prune();
+  // kCancelled: the stream ended in the middle.
+  boost::asio::awaitable<absl::Status> Prune();
+  void Log(size_t table, const Pruned& pruned);
+  void LogEnd(const absl::Status& status);
   boost::asio::awaitable<void> Wait(std::chrono::milliseconds time);
 
   boost::asio::any_io_executor executor_;
@@ -43,7 +50,10 @@ class RetentionKeeper {
   std::function<bool()> is_streaming_;
   boost::asio::steady_timer timer_;
   std::vector<RetentionReport> ended_passes_;  // one per table
-  const Pruner* pass_ = nullptr;               // that is under way
+  std::vector<std::string> kept_;              // what was logged last, likewise
+  std::vector<std::vector<std::string>> not_dropped_;  // likewise
+  std::string trouble_;                                // likewise, of the whole
+  const Pruner* pass_ = nullptr;                       // that is under way
 };
 
 }  // namespace walpost

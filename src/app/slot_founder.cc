@@ -137,7 +137,7 @@ asio::awaitable<absl::Status> SlotFounder::TakeSnapshot() {
 
 // The old slot goes only now; should we die between the two, the birth record
 // knows that there was one.
-asio::awaitable<absl::Status> SlotFounder::Keep() {
+asio::awaitable<absl::Status> SlotFounder::Keep(Founding founding) {
   const std::string name = connection_->Literal(config_.postgres.slot);
   absl::Status status;
   if (slot_) {
@@ -159,9 +159,18 @@ asio::awaitable<absl::Status> SlotFounder::Keep() {
     if (!status.ok()) co_return status;
   }
   const std::string& publication = config_.postgres.publication;
-  const BirthRecord record{config_.postgres.slot, consistent_point_,
-                           system_identifier_};
-  status = co_await WriteBirthRecord(*connection_, publication, record);
+  absl::StatusOr<BirthRecord> record =
+      co_await DescribeBirth(*connection_, publication, config_.outbox.tables,
+                             config_.postgres.slot, consistent_point_);
+  if (!record.ok()) co_return record.status();
+  if (founding.all_published) {
+    NoteAllPublished(*record);
+  } else if (founding.published_from > 0) {
+    record->streamed_from = founding.published_from;
+    record->born_at = founding.published_since;
+  }
+  record->kafka_cluster = founding.kafka_cluster;
+  status = co_await WriteBirthRecord(*connection_, publication, *record);
   if (!status.ok()) {
     spdlog::warn("the birth of slot {} is not on record: {}",
                  config_.postgres.slot, std::string(status.message()));

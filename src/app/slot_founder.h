@@ -7,8 +7,7 @@
 // The snapshot shows exactly what commits before the slot begins, so between
 // the two there is neither a gap nor a duplicate. The slot gets its name only
 // when everything is acknowledged: a crash in the middle leaves nothing behind,
-// and starting over is clean. For the initial snapshot and for `walpost
-// recover`.
+// and starting over is clean. For `walpost recover`.
 #pragma once
 
 #include <boost/asio/any_io_executor.hpp>
@@ -48,8 +47,17 @@ class SlotFounder {
   // keep. `mark` without a value gets the slot's consistent point for one.
   boost::asio::awaitable<absl::StatusOr<TablePublisher::Counts>> Publish(
       TablePublisher::Options options);
-  // Gives the slot its name, in place of one that has it.
-  boost::asio::awaitable<absl::Status> Keep();
+  // Gives the slot its name, in place of one that has it, and puts its birth on
+  // record.
+  struct Founding {
+    bool all_published = true;  // every row from before the slot
+    // Rows of this transaction and later ones were published, since that time;
+    // 0: only those of the slot.
+    uint64_t published_from = 0;
+    WallTime published_since{};
+    std::string kafka_cluster;  // empty: not known
+  };
+  boost::asio::awaitable<absl::Status> Keep(Founding founding);
 
   // Of the slot, after Publish.
   Lsn consistent_point() const { return consistent_point_; }

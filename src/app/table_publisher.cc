@@ -2,10 +2,15 @@
 
 #include <boost/asio/as_tuple.hpp>
 #include <boost/asio/use_awaitable.hpp>
+#include <functional>
 #include <utility>
 
+#include "absl/strings/str_join.h"
+#include "base/reason_code.h"
+#include "base/session_settings.h"
 #include "base/status_macros.h"
 #include "fmt/format.h"
+#include "postgres/publication.h"
 
 namespace walpost {
 
@@ -19,6 +24,31 @@ constexpr auto kAsTuple = asio::as_tuple(asio::use_awaitable);
 // At the latest after that we look again whether there is room.
 constexpr milliseconds kPause{50};
 
+// What tells two rows of one key apart: the id, and a hash over all columns.
+std::string ContentOf(const pgoutput::TupleData& row, std::string_view id) {
+  uint64_t hash = 0;
+  row.ForEach([&hash](size_t, const pgoutput::ColumnValue& value) {
+    const uint64_t of_value =
+        std::hash<std::string_view>()(value.bytes) + (value.is_null() ? 1 : 0);
+    hash = (hash ^ of_value) * 0x9E3779B97F4A7C15u;
+    hash ^= hash >> 32;
+  });
+  return fmt::format("{}/{:016x}", id, hash);
+}
+
+ScanPlace::Key KeyOf(const pgoutput::TupleData& row,
+                     const std::vector<size_t>& indexes) {
+  ScanPlace::Key key(indexes.size());
+  row.ForEach([&](size_t index, const pgoutput::ColumnValue& value) {
+    for (size_t i = 0; i < indexes.size(); ++i) {
+      if (indexes[i] == index && !value.is_null()) {
+        key[i] = std::string(value.bytes);
+      }
+    }
+  });
+  return key;
+}
+
 }  // namespace
 
 absl::StatusOr<std::unique_ptr<TablePublisher>> TablePublisher::Create(
@@ -31,12 +61,9 @@ absl::StatusOr<std::unique_ptr<TablePublisher>> TablePublisher::Create(
   builder->SetMark(options.mark);
   std::unique_ptr<TablePublisher> publisher(new TablePublisher(
       executor, config, std::move(options), std::move(builder)));
-  if (publisher->options_.dry_run) return publisher;
-  WALPOST_ASSIGN_OR_RETURN(
-      publisher->producer_,
-      Producer::Create(executor, config.kafka, publisher->pipeline_,
-                       [raw = publisher.get()] { raw->timer_.cancel(); }));
-  publisher->pipeline_.SetSink(publisher->producer_.get());
+  if (!publisher->options_.dry_run) {
+    WALPOST_RETURN_IF_ERROR(publisher->MakeProducer());
+  }
   return publisher;
 }
 
@@ -48,41 +75,115 @@ TablePublisher::TablePublisher(asio::any_io_executor executor,
       options_(std::move(options)),
       pipeline_(std::move(builder), config.window),
       timer_(executor),
+      ordinal_(options_.ordinals_after),
       begun_at_(Clock::now()) {
   pipeline_.SetTimeline(options_.timeline);
 }
 
+absl::Status TablePublisher::MakeProducer() {
+  WALPOST_ASSIGN_OR_RETURN(producer_,
+                           Producer::Create(executor_, config_.kafka, pipeline_,
+                                            [this] { timer_.cancel(); }));
+  pipeline_.SetSink(producer_.get());
+  return absl::OkStatus();
+}
+
 asio::awaitable<absl::StatusOr<TablePublisher::Counts>> TablePublisher::Publish(
     Connection& connection) {
-  absl::Status status;
-  for (size_t i = 0; i < config_.outbox.tables.size() && status.ok(); ++i) {
-    status = co_await PublishTable(connection, i);
+  absl::StatusOr<Counts> counts = co_await Continue(connection);
+  co_await Close(Clock::now());
+  co_return counts;
+}
+
+asio::awaitable<absl::StatusOr<TablePublisher::Counts>>
+TablePublisher::Continue(Connection& connection) {
+  stoppage_.reset();
+  absl::Status status = co_await ContinueTables(connection);
+  // What the rows before it came to decides where the next scan begins.
+  if (!status.ok() && !producer_failed() && !stopped_) {
+    const absl::Status waited = co_await WaitForAcknowledgements();
+    if (!waited.ok() && !stoppage_) status = waited;
   }
-  if (status.ok()) status = co_await WaitForAcknowledgements();
-  if (producer_ != nullptr) co_await producer_->Close(Clock::now());
   if (!status.ok()) co_return status;
   co_return counts_;
 }
 
+asio::awaitable<absl::Status> TablePublisher::ContinueTables(
+    Connection& connection) {
+  while (source_ < config_.outbox.tables.size()) {
+    const absl::Status status = co_await PublishTable(connection);
+    if (!status.ok()) co_return status;
+    done_before_ += place_.done();
+    place_ = ScanPlace();
+    order_columns_.clear();
+    counted_ = false;
+    ++source_;
+  }
+  co_return absl::OkStatus();
+}
+
+// From the place that the last scan came to, to the end of the table.
 asio::awaitable<absl::Status> TablePublisher::PublishTable(
-    Connection& connection, size_t source) {
-  source_ = source;
+    Connection& connection) {
+  const TableFilter filter = FilterFromPlace(connection);
   const auto scan = std::make_unique<TableScan>(
-      connection, config_.outbox.tables[source], options_.filter);
-  absl::Status status = co_await scan->Open();
-  if (!status.ok()) co_return status;
-  const absl::StatusOr<uint64_t> count = co_await scan->Count();
-  if (!count.ok()) co_return count.status();
-  all_ += *count;
-  status = MakeMapper(scan->schema());
+      connection, config_.outbox.tables[source_], filter);
+  absl::Status status = co_await OpenScan(*scan);
+  if (status.ok() && MayHoldAnyBytes(connection.server_encoding())) {
+    mapper_->RequireUtf8();
+  }
   while (status.ok()) {
     const absl::StatusOr<size_t> rows = co_await scan->Fetch();
     if (!rows.ok()) co_return rows.status();
     if (*rows == 0) break;
     status = co_await PublishPortion(*scan, *rows);
   }
-  if (status.ok()) status = co_await scan->Close();
-  co_return status;
+  if (status.ok()) status = co_await WaitForAcknowledgements();
+  // The transaction may go on, and needs the cursor's name again.
+  const absl::Status closed = co_await scan->Close();
+  co_return status.ok() ? closed : status;
+}
+
+asio::awaitable<absl::Status> TablePublisher::OpenScan(TableScan& scan) {
+  place_.StartScan();
+  absl::Status status = co_await scan.Open();
+  if (!status.ok()) co_return status;
+  if (!counted_) {
+    const absl::StatusOr<uint64_t> count = co_await scan.Count();
+    if (!count.ok()) co_return count.status();
+    all_ += *count;
+    counted_ = true;
+  }
+  order_columns_ = scan.order_columns();
+  order_indexes_.clear();
+  for (const std::string& column : order_columns_) {
+    order_indexes_.push_back(scan.schema().FindColumn(column).value());
+  }
+  co_return MakeMapper(scan.schema());
+}
+
+// The rows that the last scan did not come to; the first ones may repeat its
+// last ones. NULLs come last, and a comparison with them is not true.
+TableFilter TablePublisher::FilterFromPlace(Connection& connection) const {
+  TableFilter filter = options_.filter;
+  const ScanPlace::Key* key = place_.key();
+  if (key == nullptr || key->empty()) return filter;
+  std::vector<std::string> columns;
+  std::vector<std::string> values;
+  for (size_t i = 0; i < key->size() && (*key)[i]; ++i) {
+    columns.push_back(QuoteName(order_columns_[i]));
+    values.push_back(connection.Literal(*(*key)[i]));
+  }
+  std::string rest = QuoteName(order_columns_.front()) + " IS NULL";
+  if (!columns.empty()) {
+    rest =
+        fmt::format("(({}) < ({})) IS NOT TRUE", absl::StrJoin(columns, ", "),
+                    absl::StrJoin(values, ", "));
+  }
+  filter.where = filter.where.empty()
+                     ? rest
+                     : fmt::format("({}) AND {}", filter.where, rest);
+  return filter;
 }
 
 absl::Status TablePublisher::MakeMapper(
@@ -99,15 +200,31 @@ asio::awaitable<absl::Status> TablePublisher::PublishPortion(TableScan& scan,
                                                              size_t rows) {
   absl::Status status;
   for (size_t i = 0; i < rows && status.ok(); ++i) {
-    Event event;
-    const absl::StatusOr<bool> wanted = MapRow(scan.Row(i), event);
-    status = wanted.status();
-    if (!status.ok()) break;
-    counts_.published += *wanted;
-    if (*wanted && !options_.dry_run) status = co_await Offer(event);
-    if (options_.progress) options_.progress(counts_.rows, all_);
+    status = co_await PublishRow(scan.Row(i));
+    NoteAcknowledged();
+    if (options_.progress) options_.progress(done() + place_.pending(), all_);
   }
   co_return status;
+}
+
+asio::awaitable<absl::Status> TablePublisher::PublishRow(
+    const pgoutput::TupleData& row) {
+  Event event;
+  const absl::StatusOr<bool> wanted = MapRow(row, event);
+  if (!wanted.ok()) co_return wanted.status();
+  const std::string content = ContentOf(row, event.id.value_or(""));
+  const ScanPlace::Key key = KeyOf(row, order_indexes_);
+  if (place_.WasAcknowledged(key, content)) co_return absl::OkStatus();
+  ++counts_.rows;
+  counts_.published += *wanted;
+  if (*wanted && !options_.dry_run) {
+    const absl::Status offered = co_await Offer(event);
+    if (!offered.ok()) co_return offered;
+  }
+  place_.OnRow(key, content, ordinal_);
+  if (one_at_a_time_ == 0 || options_.dry_run) co_return absl::OkStatus();
+  --one_at_a_time_;
+  co_return co_await WaitForAcknowledgements();
 }
 
 // Whether the row is to go out.
@@ -118,13 +235,23 @@ absl::StatusOr<bool> TablePublisher::MapRow(const pgoutput::TupleData& row,
   const absl::Status mapped = mapper_->Map(row, event);
   const std::string id(event.id.value_or(""));
   if (absl::IsInvalidArgument(mapped)) {
-    return absl::InvalidArgumentError(fmt::format(
-        "row {} cannot be delivered: {}", id, std::string(mapped.message())));
+    return Undeliverable(Position(), id, mapped);
   }
   WALPOST_RETURN_IF_ERROR(mapped);
-  ++counts_.rows;
+  return IsWanted(event);
+}
+
+absl::StatusOr<bool> TablePublisher::IsWanted(const Event& event) {
   if (!options_.is_wanted) return true;
-  return options_.is_wanted(id);
+  const absl::Status expanded =
+      pipeline_.builder().routes()[source_].topic().Expand(event.references,
+                                                           topic_);
+  if (!expanded.ok()) {
+    return absl::InvalidArgumentError(
+        fmt::format("row {} cannot be delivered: {}", event.id.value_or(""),
+                    std::string(expanded.message())));
+  }
+  return options_.is_wanted(event, topic_);
 }
 
 asio::awaitable<absl::Status> TablePublisher::Offer(Event& event) {
@@ -139,25 +266,46 @@ asio::awaitable<absl::Status> TablePublisher::Offer(Event& event) {
                                               options_.per_second);
     while (Clock::now() < due) co_await Pause(kPause);
   }
+  if (stopped_) co_return absl::CancelledError("told to end");
   while (pipeline_.OnEvent(event) == Pipeline::Offer::kHold) {
     const absl::Status health = Health();
     if (!health.ok()) co_return health;
     co_await Pause(kPause);
     pipeline_.RetryHeld();
   }
+  last_position_ = event.position;
+  last_id_ = event.id.value_or("");
   co_return absl::OkStatus();
 }
 
-// What a rewind would mend for the stream ends a run like this: it can be
-// started again.
-absl::Status TablePublisher::Health() const {
-  if (pipeline_.stoppage()) {
-    return absl::InvalidArgumentError(fmt::format(
-        "row {} cannot be delivered: {}", pipeline_.stoppage()->event_id,
-        std::string(pipeline_.stoppage()->reason.message())));
+// The row at hand, or one of those in flight, cannot be delivered.
+absl::Status TablePublisher::Undeliverable(const Position& position,
+                                           std::string id,
+                                           const absl::Status& reason) {
+  const std::string text = fmt::format(
+      "row {} of table {} cannot be delivered: {}", id,
+      config_.outbox.tables[source_].name, std::string(reason.message()));
+  const absl::Status status =
+      WithReasonCode(absl::InvalidArgumentError(text), ReasonCodeOf(reason));
+  stoppage_ = Stoppage{position, std::move(id), status};
+  return status;
+}
+
+absl::Status TablePublisher::Health() {
+  if (stopped_) return absl::CancelledError("told to end");
+  const std::optional<Stoppage>& stoppage = pipeline_.stoppage();
+  if (stoppage) {
+    return Undeliverable(stoppage->position, stoppage->event_id,
+                         stoppage->reason);
   }
-  if (pipeline_.sink_failure()) return *pipeline_.sink_failure();
-  return absl::OkStatus();
+  if (!pipeline_.sink_failure()) return absl::OkStatus();
+  const absl::Status failure = *pipeline_.sink_failure();
+  // The brokers refuse whole batches. A record that is refused alone is meant.
+  if (absl::IsInvalidArgument(failure) &&
+      pipeline_.window().in_flight_records() == 1) {
+    return Undeliverable(last_position_, last_id_, failure);
+  }
+  return failure;
 }
 
 asio::awaitable<absl::Status> TablePublisher::WaitForAcknowledgements() {
@@ -166,7 +314,42 @@ asio::awaitable<absl::Status> TablePublisher::WaitForAcknowledgements() {
     if (!health.ok()) co_return health;
     co_await Pause(kPause);
   }
+  NoteAcknowledged();
   co_return absl::OkStatus();
+}
+
+void TablePublisher::NoteAcknowledged() {
+  // Rows that were not wanted have no record: with none in flight they count.
+  place_.OnAcknowledged(pipeline_.window().empty()
+                            ? ordinal_
+                            : pipeline_.acknowledged_through().ordinal);
+}
+
+asio::awaitable<absl::Status> TablePublisher::Renew(MonotonicTime deadline) {
+  const bool was_refused =
+      producer_failed() && absl::IsInvalidArgument(*pipeline_.sink_failure());
+  co_await Close(deadline);
+  // Not by ordinal_: nothing more comes of what was purged.
+  place_.OnAcknowledged(pipeline_.acknowledged_through().ordinal);
+  one_at_a_time_ = was_refused ? place_.pending() + 1 : 0;
+  pipeline_.StartOver();
+  co_return MakeProducer();
+}
+
+asio::awaitable<void> TablePublisher::Close(MonotonicTime deadline) {
+  if (producer_ == nullptr) co_return;
+  co_await producer_->Close(deadline);
+  pipeline_.SetSink(nullptr);
+  producer_.reset();
+}
+
+void TablePublisher::Stop() {
+  stopped_ = true;
+  timer_.cancel();
+}
+
+std::string TablePublisher::homeless_topic() const {
+  return producer_ == nullptr ? "" : producer_->homeless_topic();
 }
 
 asio::awaitable<void> TablePublisher::Pause(milliseconds most) {

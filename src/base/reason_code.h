@@ -18,6 +18,7 @@ inline constexpr char kReasonTopicFieldMissing[] = "topic_field_missing";
 inline constexpr char kReasonTopicIllegal[] = "topic_illegal";
 inline constexpr char kReasonHeadersUnreadable[] = "headers_unreadable";
 inline constexpr char kReasonMessageUnreadable[] = "message_unreadable";
+inline constexpr char kReasonPayloadMissing[] = "payload_missing";
 inline constexpr char kReasonColumnUnreadable[] = "column_unreadable";
 inline constexpr char kReasonTextNotUtf8[] = "text_not_utf8";
 inline constexpr char kReasonTableUnsuitable[] = "table_unsuitable";

@@ -3,6 +3,7 @@
 #include <memory>
 #include <set>
 
+#include "app/existing_rows_warning.h"
 #include "app/retention_keeper.h"
 #include "base/finding.h"
 #include "cli/exit_code.h"
@@ -45,10 +46,12 @@ asio::awaitable<Findings> CheckPostgres(asio::any_io_executor executor,
   Preflight preflight(**connection, config.postgres, config.outbox, routes);
   Findings found = co_await preflight.Run();
   if (!found.ok()) co_return found.status();
-  BirthCheck birth(**connection, config.postgres);
+  BirthCheck birth(**connection, config.postgres, config.outbox.tables);
   Findings born = co_await birth.Run();
   if (!born.ok()) co_return born.status();
   found->insert(found->end(), born->begin(), born->end());
+  Findings rows = co_await FindExistingRows(executor, config, AskStore::kYes);
+  if (rows.ok()) found->insert(found->end(), rows->begin(), rows->end());
   co_return found;
 }
 

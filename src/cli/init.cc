@@ -2,6 +2,7 @@
 #include <CLI/CLI.hpp>
 #include <memory>
 
+#include "app/existing_rows_warning.h"
 #include "base/status_macros.h"
 #include "cli/exit_code.h"
 #include "cli/init_sql.h"
@@ -45,6 +46,7 @@ class Initializer {
     if (config_.source == Source::kPolling) co_return status;
     if (status.ok()) status = co_await MakePublication();
     if (status.ok()) status = co_await MakeSlot();
+    if (status.ok()) status = co_await ReportExistingRows(executor);
     co_return status;
   }
 
@@ -148,6 +150,12 @@ class Initializer {
     auto found = co_await FindSlot(*connection_, name);
     if (!found.ok()) co_return found.status();
     const bool exists = found->has_value();
+    if (exists && (*found)->plugin != "pgoutput") {
+      co_return absl::FailedPreconditionError(fmt::format(
+          "slot {} belongs to output plugin {}, and walpost needs pgoutput: "
+          "set another postgres.slot",
+          name, (*found)->plugin));
+    }
     auto birth = co_await ReadBirthRecord(*connection_,
                                           config_.postgres.publication, name);
     if (!birth.ok()) co_return birth.status();
@@ -157,9 +165,18 @@ class Initializer {
       absl::Status made = co_await Execute(sql);
       if (!made.ok()) co_return made;
     }
-    Report("slot", name, exists ? "exists" : "created");
-    if (exists && *birth) co_return absl::OkStatus();
-    co_return co_await RecordBirth();
+    const bool is_known = exists && birth->has_value();
+    Report("slot", name,
+           !exists    ? "created"
+           : is_known ? "exists"
+                      : "exists, made by somebody else; its birth is on record "
+                        "now");
+    // A record of an older release proves nothing to retention.
+    if (is_known && (*birth)->streamed_from > 0) co_return absl::OkStatus();
+    if (is_known && !(*birth)->gap.empty()) co_return absl::OkStatus();
+    Lsn born;
+    if (is_known) born = (*birth)->consistent_point;
+    co_return co_await RecordBirth(born);
   }
 
   // A slot that once was is not made again in silence (P9).
@@ -172,20 +189,34 @@ class Initializer {
         birth.system_identifier));
   }
 
-  asio::awaitable<absl::Status> RecordBirth() {
+  // `born`: where it began, if that is known; else it begins where it stands.
+  asio::awaitable<absl::Status> RecordBirth(Lsn born) {
     const std::string& name = config_.postgres.slot;
     auto slot = co_await FindSlot(*connection_, name);
     if (!slot.ok()) co_return slot.status();
-    const std::string query =
-        "SELECT system_identifier FROM pg_control_system()";
-    absl::StatusOr<QueryRows> system = co_await connection_->Execute(query);
-    if (!system.ok()) co_return system.status();
-    const std::string identifier = system->Text(0, 0);
-    const BirthRecord record{name, (*slot)->confirmed_flush_lsn, identifier};
+    const Lsn begins = born.is_valid() ? born : (*slot)->confirmed_flush_lsn;
+    absl::StatusOr<BirthRecord> record =
+        co_await DescribeBirth(*connection_, config_.postgres.publication,
+                               config_.outbox.tables, name, begins);
+    if (!record.ok()) co_return record.status();
     const std::string consequence = fmt::format(
         "slot {} is there, but if it were dropped nobody would know", name);
     co_return co_await RequireBirthRecord(
-        *connection_, config_.postgres.publication, record, consequence);
+        *connection_, config_.postgres.publication, *record, consequence);
+  }
+
+  // What the slot will not bring, for whoever types `init` to see.
+  asio::awaitable<absl::Status> ReportExistingRows(
+      asio::any_io_executor executor) {
+    const absl::StatusOr<std::vector<Finding>> findings =
+        co_await FindExistingRows(executor, config_, AskStore::kNo);
+    if (!findings.ok()) co_return findings.status();
+    for (const Finding& finding : *findings) {
+      if (finding.severity == Severity::kOk) continue;
+      fmt::print("{} {}\n", finding.subject, finding.text);
+      if (!finding.remedy.empty()) fmt::print("  -> {}\n", finding.remedy);
+    }
+    co_return absl::OkStatus();
   }
 
   const Config& config_;
@@ -217,6 +248,9 @@ absl::Status PrintSql(const Config& config, SlotFailover failover) {
       "-- What the server keeps for walpost. After the publication.\n"
       "{}\n",
       CreateSlotSql(config.postgres.slot, failover));
+  fmt::print(
+      "\n-- Then put the birth of the slot on record, so that one that is "
+      "dropped is\n-- noticed: walpost check prints the SQL.\n");
   return absl::OkStatus();
 }
 

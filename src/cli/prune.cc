@@ -4,7 +4,11 @@
 #include <boost/asio/signal_set.hpp>
 #include <csignal>
 #include <memory>
+#include <optional>
 
+#include "absl/time/time.h"
+#include "app/checkpoint_file.h"
+#include "app/checkpoint_keeper.h"
 #include "app/retention_keeper.h"
 #include "base/status_macros.h"
 #include "cli/exit_code.h"
@@ -25,6 +29,7 @@ struct Arguments {
   ConfigArguments config;
   std::string older_than;
   std::string pause;
+  std::string assume_sent_before;
   size_t batch = 0;
   bool dry_run = false;
 };
@@ -39,6 +44,30 @@ absl::Status ReadDuration(const char* option, const std::string& text,
   }
   value = *parsed;
   return absl::OkStatus();
+}
+
+// "7d" is so long ago; else a time with its zone. As SQL.
+absl::StatusOr<std::string> ReadTime(const char* option,
+                                     const std::string& text) {
+  const absl::StatusOr<std::chrono::milliseconds> ago = ParseDuration(text);
+  if (ago.ok()) {
+    return fmt::format("now() - interval '{} milliseconds'", ago->count());
+  }
+  constexpr const char* kFormats[] = {"%Y-%m-%d%ET%H:%M:%E*S%Ez",
+                                      "%Y-%m-%d %H:%M:%E*S%Ez",
+                                      "%Y-%m-%d %H:%M:%E*S %Ez"};
+  for (const char* format : kFormats) {
+    absl::Time time;
+    std::string error;
+    if (!absl::ParseTime(format, text, &time, &error)) continue;
+    return fmt::format(
+        "'{}'::timestamptz",
+        absl::FormatTime("%Y-%m-%d %H:%M:%E6S+00", time, absl::UTCTimeZone()));
+  }
+  return absl::InvalidArgumentError(fmt::format(
+      "{} {}: give a time with its zone, as in 2026-01-31T00:00:00Z, or how "
+      "long ago, as in 7d",
+      option, text));
 }
 
 absl::StatusOr<Pruner::Options> MakeOptions(const Arguments& arguments,
@@ -59,17 +88,41 @@ absl::StatusOr<Pruner::Options> MakeOptions(const Arguments& arguments,
         fmt::format("--batch {}: at most {}", arguments.batch, kMostBatchRows));
   }
   if (arguments.batch > 0) options.retention.batch_rows = arguments.batch;
+  if (!arguments.assume_sent_before.empty()) {
+    if (options.proof != SentProof::kSlot) {
+      return absl::InvalidArgumentError(
+          "--assume-sent-before is for source: wal; which rows are sent by a "
+          "poller is in the table or in its cursor");
+    }
+    WALPOST_ASSIGN_OR_RETURN(
+        options.assume_sent_before,
+        ReadTime("--assume-sent-before", arguments.assume_sent_before));
+  }
   if (arguments.dry_run) options.mode = RowPruner::Mode::kDryRun;
   return options;
 }
 
-void Print(const Pruned& pruned, bool dry_run) {
+// A walpost that runs has the lock of its checkpoint file.
+asio::awaitable<SlotProof::LoadedCheckpoint> ReadStore(
+    asio::any_io_executor executor, const Config& config) {
+  if (config.checkpoint.store == CheckpointOptions::Store::kFile) {
+    const CheckpointFile file(config.checkpoint.path);
+    co_return file.Read();
+  }
+  co_return co_await LoadCheckpoint(executor, config);
+}
+
+void Print(const Pruned& pruned, const std::string& limit, bool dry_run) {
   const char* would = dry_run ? "would be " : "";
   fmt::print("{}: {} rows {}deleted", pruned.table, pruned.rows.deleted, would);
   if (pruned.rows.kept > 0) {
     fmt::print(", {} as old are kept: not known to be sent", pruned.rows.kept);
   }
   fmt::print("\n");
+  if (pruned.rows.unproven > 0 && !pruned.doubt.empty()) {
+    fmt::print("{}: {} of them have no proof: {} '{}'\n", pruned.table,
+               pruned.rows.unproven, pruned.doubt, limit);
+  }
   if (pruned.partitions_made > 0) {
     fmt::print("{}: {} partitions made\n", pruned.table,
                pruned.partitions_made);
@@ -88,6 +141,12 @@ int Prune(const Arguments& arguments) {
   absl::StatusOr<Pruner::Options> options = MakeOptions(arguments, *config);
   if (!options.ok()) return Fail(options.status(), kExitUsage);
   asio::io_context io(1);
+  if (options->proof == SentProof::kSlot &&
+      config->checkpoint.store != CheckpointOptions::Store::kNone) {
+    options->load_checkpoint = [&io, &config] {
+      return ReadStore(io.get_executor(), *config);
+    };
+  }
   Pruner pruner(io.get_executor(), *std::move(options));
   asio::signal_set signals(io, SIGINT, SIGTERM);
   signals.async_wait([&](boost::system::error_code error, int) {
@@ -96,7 +155,7 @@ int Prune(const Arguments& arguments) {
   const absl::Status status = RunToEnd(io, pruner.Run());
   bool is_complete = true;
   for (const Pruned& pruned : pruner.pruned()) {
-    Print(pruned, arguments.dry_run);
+    Print(pruned, pruner.limit(), arguments.dry_run);
     is_complete &= pruned.not_dropped.empty();
   }
   if (!status.ok()) {
@@ -119,6 +178,9 @@ void AddPrune(CLI::App& app, int& exit_code) {
                    "Rows of one DELETE (retention.batch_rows)");
   verb->add_option("--pause", arguments->pause,
                    "Rest between two of them (retention.pause)");
+  verb->add_option("--assume-sent-before", arguments->assume_sent_before,
+                   "Rows before this time (2026-01-31T00:00:00Z; 7d: so long "
+                   "ago) were sent, on your word; a gap is still refused");
   verb->add_flag("--dry-run", arguments->dry_run, "Only count");
   verb->callback([arguments, &exit_code] { exit_code = Prune(*arguments); });
 }

@@ -1,20 +1,23 @@
 // walpost recover: after a gap, publish what Kafka lacks and begin anew.
 #include <CLI/CLI.hpp>
 #include <boost/asio/io_context.hpp>
+#include <cstdio>
 #include <memory>
 
 #include "app/checkpoint_keeper.h"
 #include "app/slot_founder.h"
+#include "cli/accept_gap.h"
 #include "cli/exit_code.h"
+#include "cli/missing_rows.h"
 #include "cli/progress_line.h"
+#include "cli/recovery_plan.h"
 #include "cli/require_wal.h"
 #include "cli/run_to_end.h"
 #include "cli/verbs.h"
 #include "cli/work_directory.h"
 #include "fmt/format.h"
-#include "judge/known_ids.h"
+#include "judge/topic_reader.h"
 #include "outbox/numbering.h"
-#include "postgres/transaction_id_column.h"
 
 namespace walpost {
 namespace {
@@ -22,76 +25,55 @@ namespace {
 namespace asio = boost::asio;
 using Counts = TablePublisher::Counts;
 
-struct Result {
-  Counts counts;
-  RecoveryRange range;
-};
-
 struct Arguments {
   ConfigArguments config;
-  std::string since;
+  RecoveryWish wish;
   std::string order_by;
   std::string work_directory;
-  bool all = false;
-  bool dry_run = false;
 };
 
-// The ids that are in Kafka already; nullptr with --since, which asks for all.
-absl::StatusOr<std::unique_ptr<KnownIds>> ReadKafka(const Arguments& arguments,
-                                                    const Config& config,
-                                                    ProgressLine& progress) {
-  if (!arguments.since.empty()) return nullptr;
-  KnownIds::Options options;
+absl::StatusOr<Config> LoadConfig(const Arguments& arguments) {
+  absl::StatusOr<Config> config = arguments.config.Load();
+  if (!config.ok()) return config;
+  absl::Status status = RequireBothEnds(*config);
+  if (status.ok()) {
+    status = RequireWalSource(*config, "recover",
+                              "pending rows are published without it");
+  }
+  if (!status.ok()) return status;
+  return config;
+}
+
+// What the rows are compared with; empty with --since, which asks for all.
+absl::StatusOr<MissingRows> ReadKafka(const Arguments& arguments,
+                                      const Config& config,
+                                      ProgressLine& progress) {
+  if (!arguments.wish.since.empty()) return MissingRows(nullptr);
+  KnownEvents::Options options;
   options.conninfo = config.postgres.conninfo;
   options.outbox = config.outbox;
   options.brokers = config.kafka.brokers;
   options.kafka_properties = config.kafka.properties;
   options.directory = WorkDirectory(arguments.work_directory);
-  return KnownIds::Read(options, std::ref(progress));
+  absl::StatusOr<std::unique_ptr<KnownEvents>> known =
+      KnownEvents::Read(options, std::ref(progress));
+  if (!known.ok()) return known.status();
+  return MissingRows(*std::move(known));
 }
 
-asio::awaitable<absl::StatusOr<RecoveryRange>> FindRange(
+asio::awaitable<absl::StatusOr<Counts>> Recover(
     asio::any_io_executor executor, const Config& config,
-    const Arguments& arguments, SlotFounder& founder) {
-  RecoveryRange range;
-  if (!arguments.since.empty()) {
-    range.text = fmt::format("all rows since {}", arguments.since);
-  } else if (arguments.all) {
-    range.text = "all rows";
-  } else if (!HasTransactionIds(config.outbox)) {
-    range.text = "all rows: no table has outbox.tables.state.transaction_id";
-  } else {
-    const absl::StatusOr<RecoveryServer> server =
-        co_await founder.LookAtServer();
-    if (!server.ok()) co_return server.status();
-    const absl::StatusOr<std::optional<Checkpoint>> loaded =
-        co_await LoadCheckpoint(executor, config);
-    range = ChooseRecoveryRange(
-        loaded, NumberingOf(config.outbox, config.postgres.publication),
-        *server);
-  }
-  co_return range;
-}
-
-asio::awaitable<absl::StatusOr<Result>> Recover(
-    asio::any_io_executor executor, const Config& config,
-    const Arguments& arguments, TablePublisher::Options options) {
+    const Arguments& arguments, const RecoveryPlan& plan,
+    TablePublisher::Options options) {
   SlotFounder founder(executor, config);
   const absl::Status connected = co_await founder.Connect();
   if (!connected.ok()) co_return connected;
   if (founder.slot() && founder.slot()->active) {
-    co_return absl::FailedPreconditionError(fmt::format(
-        "slot {} is in use: stop walpost first", config.postgres.slot));
+    co_return SlotIsInUse(config);
   }
-  const absl::StatusOr<RecoveryRange> range =
-      co_await FindRange(executor, config, arguments, founder);
-  if (!range.ok()) co_return range.status();
-  options.filter.from_transaction = range->from_transaction;
   const absl::StatusOr<Counts> counts =
       co_await founder.Publish(std::move(options));
-  if (!counts.ok()) co_return counts.status();
-  const Result result{*counts, *range};
-  if (arguments.dry_run) co_return result;
+  if (!counts.ok() || arguments.wish.dry_run) co_return counts;
   // Before the slot: should we die between the two, the slot is missing still.
   Checkpoint begin;
   begin.system_identifier = founder.system_identifier();
@@ -99,21 +81,22 @@ asio::awaitable<absl::StatusOr<Result>> Recover(
   begin.slot = config.postgres.slot;
   begin.birth = founder.consistent_point();
   begin.confirmed = founder.consistent_point();
+  begin.numbering = NumberingOf(config.outbox, config.postgres.publication);
+  begin.kafka_cluster = plan.inspection.kafka_cluster;
   const absl::Status stored =
       co_await StoreCheckpoint(executor, config, std::move(begin));
   if (!stored.ok()) co_return stored;
-  const absl::Status kept = co_await founder.Keep();
+  const absl::Status kept =
+      co_await founder.Keep(FoundingOf(plan, arguments.wish));
   if (!kept.ok()) co_return kept;
-  co_return result;
+  co_return counts;
 }
 
 void PrintResult(const Arguments& arguments, const Config& config,
-                 const Result& result) {
-  const Counts& counts = result.counts;
-  fmt::print("range: {}\n", result.range.text);
+                 const Counts& counts, const MissingRows& missing) {
   const std::string what =
-      arguments.since.empty() ? "are not in Kafka" : "are wanted";
-  if (arguments.dry_run) {
+      arguments.wish.since.empty() ? "are not in Kafka" : "are wanted";
+  if (arguments.wish.dry_run) {
     fmt::print("{} rows looked at, {} {}; nothing was done\n", counts.rows,
                counts.published, what);
   } else {
@@ -122,44 +105,70 @@ void PrintResult(const Arguments& arguments, const Config& config,
         "{} is new: start walpost\n",
         counts.rows, counts.published, config.postgres.slot);
   }
+  fmt::print("{}", missing.ToText());
   fmt::print("not recoverable: rows that were deleted since{}\n",
              config.outbox.messages.enabled() ? ", and logical messages" : "");
 }
 
-int RunRecover(const Arguments& arguments) {
-  const absl::StatusOr<Config> config = arguments.config.Load();
-  if (!config.ok()) return Fail(config.status(), kExitUsage);
-  const absl::Status complete = RequireBothEnds(*config);
-  if (!complete.ok()) return Fail(complete, kExitUsage);
-  const absl::Status wal = RequireWalSource(
-      *config, "recover", "pending rows are published without it");
-  if (!wal.ok()) return Fail(wal, kExitUsage);
+int Accept(const Config& config, const RecoveryPlan& plan) {
+  asio::io_context io(1);
+  const absl::Status accepted =
+      RunToEnd(io, AcceptGap(io.get_executor(), config, plan.inspection));
+  if (!accepted.ok()) return Fail(accepted, kExitPostgres);
+  fmt::print(
+      "accepted: walpost goes on where slot {} stands; nothing was published. "
+      "Start walpost; walpost verify names the rows that Kafka lacks\n",
+      config.postgres.slot);
+  return kExitOk;
+}
+
+int RunPlan(const Arguments& arguments, const Config& config,
+            const RecoveryPlan& plan) {
   ProgressLine progress;
-  auto known = ReadKafka(arguments, *config, progress);
+  absl::StatusOr<MissingRows> missing = ReadKafka(arguments, config, progress);
   progress.Finish();
-  if (!known.ok()) return Fail(known.status(), kExitKafka);
+  if (!missing.ok()) return Fail(missing.status(), kExitKafka);
   TablePublisher::Options options;
-  options.filter.since = arguments.since;
+  options.filter.since = arguments.wish.since;
   options.filter.order_by = arguments.order_by;
+  options.filter.from_transaction = plan.range.from_transaction;
   options.mark.header = "walpost-recovered";
-  options.dry_run = arguments.dry_run;
-  if (*known != nullptr) {
-    options.is_wanted =
-        [&ids = **known](std::string_view id) -> absl::StatusOr<bool> {
-      const absl::StatusOr<bool> has = ids.Has(id);
-      if (!has.ok()) return has.status();
-      return !*has;
+  options.dry_run = arguments.wish.dry_run;
+  if (missing->compares()) {
+    options.is_wanted = [&missing](const Event& event, std::string_view topic) {
+      return missing->IsMissing(event, topic);
     };
   }
   options.progress = [&progress](uint64_t done, uint64_t all) {
     progress("reading the table", done, all);
   };
   asio::io_context io(1);
-  const absl::StatusOr<Result> result = RunToEnd(
-      io, Recover(io.get_executor(), *config, arguments, std::move(options)));
+  const absl::StatusOr<Counts> counts = RunToEnd(
+      io,
+      Recover(io.get_executor(), config, arguments, plan, std::move(options)));
   progress.Finish();
-  if (!result.ok()) return Fail(result.status(), kExitPostgres);
-  PrintResult(arguments, *config, *result);
+  if (!counts.ok()) return Fail(counts.status(), kExitPostgres);
+  PrintResult(arguments, config, *counts, *missing);
+  return kExitOk;
+}
+
+int RunRecover(const Arguments& arguments) {
+  const absl::StatusOr<Config> config = LoadConfig(arguments);
+  if (!config.ok()) return Fail(config.status(), kExitUsage);
+  const auto kafka =
+      TopicReader::Connect(config->kafka.brokers, config->kafka.properties);
+  if (!kafka.ok()) return Fail(kafka.status(), kExitKafka);
+  asio::io_context io(1);
+  const absl::StatusOr<RecoveryPlan> plan =
+      RunToEnd(io, MakeRecoveryPlan(io.get_executor(), *config,
+                                    (*kafka)->ClusterId(), arguments.wish));
+  if (!plan.ok()) return Fail(plan.status(), kExitPostgres);
+  fmt::print("{}", Describe(*plan, *config, arguments.wish));
+  std::fflush(stdout);
+  const absl::Status allowed = CheckPlan(*plan, *config, arguments.wish);
+  if (!allowed.ok()) return Fail(allowed, kExitPostgres);
+  if (!arguments.wish.accept) return RunPlan(arguments, *config, *plan);
+  if (!arguments.wish.dry_run) return Accept(*config, *plan);
   return kExitOk;
 }
 
@@ -169,16 +178,27 @@ void AddRecover(CLI::App& app, int& exit_code) {
   CLI::App* verb = app.add_subcommand(
       "recover", "After a gap: publish what Kafka lacks, and make a new slot");
   auto arguments = std::make_shared<Arguments>();
+  RecoveryWish& wish = arguments->wish;
   arguments->config.AddTo(*verb);
-  verb->add_flag("--dry-run", arguments->dry_run, "Only count");
-  verb->add_flag("--all", arguments->all,
+  verb->add_flag("--dry-run", wish.dry_run, "Only say and count");
+  CLI::Option* accept = verb->add_flag(
+      "--accept", wish.accept,
+      "Publish nothing: go on with the slot as it stands, and clear the gap");
+  verb->add_flag("--force", wish.force,
+                 "Replace the slot although no gap is diagnosed")
+      ->excludes(accept);
+  verb->add_flag("--all", wish.all,
                  "Look at all rows, not only at those of transactions after "
-                 "the checkpoint");
-  verb->add_option("--since", arguments->since,
+                 "the checkpoint")
+      ->excludes(accept);
+  verb->add_option("--since", wish.since,
                    "Publish all rows since this time (1h: an hour ago), in "
-                   "Kafka or not");
+                   "Kafka or not")
+      ->excludes(accept);
   verb->add_option("--order-by", arguments->order_by,
-                   "Column that gives the order of the rows (the id)");
+                   "Column that gives the order of the rows (an integer id, a "
+                   "sequence, the transaction id, the creation time)")
+      ->excludes(accept);
   verb->add_option("--work-directory", arguments->work_directory,
                    "Where the temporary database goes ($TMPDIR)");
   verb->callback(

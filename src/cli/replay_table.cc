@@ -66,7 +66,8 @@ CLI::Option* AddTableReplayOptions(CLI::App& verb,
   verb.add_option("--where", arguments.where, "Only rows with this condition")
       ->needs(from_table);
   verb.add_option("--order-by", arguments.order_by,
-                  "Column that gives the order of the rows (the id)")
+                  "Column that gives the order of the rows (an integer id, a "
+                  "sequence, the transaction id, the creation time)")
       ->needs(from_table);
   return from_table;
 }

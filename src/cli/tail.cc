@@ -8,6 +8,7 @@
 #include <cstdio>
 #include <memory>
 
+#include "base/session_settings.h"
 #include "base/status_macros.h"
 #include "cli/exit_code.h"
 #include "cli/run_to_end.h"
@@ -60,6 +61,9 @@ class Tail {
     auto connected = co_await Connection::Connect(executor, options);
     if (!connected.ok()) co_return connected.status();
     connection_ = *std::move(connected);
+    if (MayHoldAnyBytes(connection_->server_encoding())) {
+      assembler_.RequireUtf8();
+    }
     const std::string& publication = config_.postgres.publication;
     auto exists = co_await PublicationExists(*connection_, publication);
     if (!exists.ok()) co_return exists.status();

@@ -1,10 +1,13 @@
 // walpost verify: compare the outbox with what is in Kafka.
 #include <CLI/CLI.hpp>
+#include <boost/asio/io_context.hpp>
 #include <fstream>
 #include <memory>
 
 #include "cli/exit_code.h"
 #include "cli/progress_line.h"
+#include "cli/run_to_end.h"
+#include "cli/slot_inspection.h"
 #include "cli/verbs.h"
 #include "cli/work_directory.h"
 #include "fmt/format.h"
@@ -12,6 +15,8 @@
 
 namespace walpost {
 namespace {
+
+namespace asio = boost::asio;
 
 struct Arguments {
   ConfigArguments config;
@@ -50,25 +55,60 @@ ConfirmedBy ConfirmedByOf(const Config& config) {
   return {Kind::kState, ""};
 }
 
-absl::StatusOr<VerifierOptions> MakeOptions(const Arguments& arguments) {
+// Events that a gap has swallowed need not have left a row. While the slot is
+// in use it is walpost that looks, and only what is on record counts.
+absl::Status LookForGap(const Config& config, VerifierOptions& options) {
+  asio::io_context io(1);
+  const absl::StatusOr<SlotInspection> inspection = RunToEnd(
+      io, InspectSlot(io.get_executor(), config, "", InspectPending::kNo));
+  if (!inspection.ok()) return inspection.status();
+  const GapDiagnosis& diagnosis = inspection->diagnosis;
+  if (diagnosis.birth) {
+    options.confirmed_by.streamed_from = diagnosis.birth->streamed_from;
+  }
+  if (!inspection->checkpoint.ok()) {
+    options.undecided.push_back(
+        fmt::format("whether the checkpoint has a gap on record: {}",
+                    std::string(inspection->checkpoint.status().message())));
+  }
+  const bool is_on_record =
+      (inspection->checkpoint.ok() && *inspection->checkpoint &&
+       !(*inspection->checkpoint)->gap.empty()) ||
+      (diagnosis.birth && !diagnosis.birth->gap.empty());
+  if (diagnosis.kind == GapDiagnosis::Kind::kGap &&
+      (is_on_record || !inspection->is_in_use())) {
+    options.undecided.push_back(
+        fmt::format("gap {}: {}", diagnosis.gap, diagnosis.text));
+  }
+  return absl::OkStatus();
+}
+
+absl::StatusOr<Config> LoadConfig(const Arguments& arguments) {
   absl::StatusOr<Config> config = arguments.config.Load();
-  if (!config.ok()) return config.status();
+  if (!config.ok()) return config;
   const absl::Status both = RequireBothEnds(*config);
   if (!both.ok()) return both;
+  return config;
+}
+
+absl::StatusOr<VerifierOptions> MakeOptions(const Arguments& arguments,
+                                            const Config& config) {
   VerifierOptions options;
-  options.outbox = config->outbox;
+  options.outbox = config.outbox;
   const absl::Status kept = KeepTable(arguments.table, options.outbox);
   if (!kept.ok()) return kept;
+  // Messages may have none.
+  options.fail_on_without_id = !options.outbox.messages.enabled();
   if (options.outbox.messages.enabled()) {
     fmt::print(stderr,
                "note: logical messages leave no row behind, so they cannot be "
                "verified\n");
   }
   options.work_directory = WorkDirectory(arguments.work_directory);
-  options.conninfo = config->postgres.conninfo;
-  options.confirmed_by = ConfirmedByOf(*config);
-  options.brokers = config->kafka.brokers;
-  options.kafka_properties = config->kafka.properties;
+  options.conninfo = config.postgres.conninfo;
+  options.confirmed_by = ConfirmedByOf(config);
+  options.brokers = config.kafka.brokers;
+  options.kafka_properties = config.kafka.properties;
   options.sequence_column = arguments.sequence;
   options.more_topics = {arguments.topics.begin(), arguments.topics.end()};
   options.id_file = arguments.ids;
@@ -79,8 +119,14 @@ absl::StatusOr<VerifierOptions> MakeOptions(const Arguments& arguments) {
 }
 
 int Verify(const Arguments& arguments) {
-  const absl::StatusOr<VerifierOptions> options = MakeOptions(arguments);
+  const absl::StatusOr<Config> config = LoadConfig(arguments);
+  if (!config.ok()) return Fail(config.status(), kExitUsage);
+  absl::StatusOr<VerifierOptions> options = MakeOptions(arguments, *config);
   if (!options.ok()) return Fail(options.status(), kExitUsage);
+  if (config->source == Source::kWal) {
+    const absl::Status looked = LookForGap(*config, *options);
+    if (!looked.ok()) return Fail(looked, kExitPostgres);
+  }
   ProgressLine progress;
   Verifier verifier(*options, std::ref(progress));
   const absl::StatusOr<Report> report = verifier.Run();

@@ -5,13 +5,12 @@
 #include "absl/strings/numbers.h"
 #include "base/status_macros.h"
 #include "config/conninfo.h"
+#include "config/outbox_section.h"
 #include "config/overrides.h"
 #include "config/polling_section.h"
 #include "config/section.h"
 #include "config/yaml_document.h"
 #include "fmt/format.h"
-#include "outbox/fields.h"
-#include "outbox/route.h"
 
 namespace walpost {
 namespace {
@@ -56,114 +55,6 @@ void ReadPostgres(Section section, WalSourceOptions& options) {
                                      options.slot));
   }
   if (options.publication.empty()) section.Fail("publication", "it is empty");
-}
-
-// A column name, {constant: text}, or null.
-void ReadField(Section& columns, const std::string& name, FieldSource& source) {
-  const YAML::Node node = columns.Get(name);
-  if (!node.IsDefined()) return;
-  if (node.IsNull()) {
-    source.kind = FieldSource::Kind::kAbsent;
-  } else if (node.IsMap()) {
-    Section constant = columns.Child(name);
-    source.kind = FieldSource::Kind::kConstant;
-    if (!constant.Has("constant")) {
-      constant.Fail("", "a column, {constant: text} or null is expected here");
-    }
-    constant.Read("constant", source.text);
-    constant.Done();
-  } else {
-    source.kind = FieldSource::Kind::kColumn;
-    source.text = columns.Scalar(name, node);
-    if (source.text.empty()) columns.Fail(name, "the column has no name");
-  }
-}
-
-void ReadFields(Section columns, FieldSources& fields) {
-  for (const FieldDescription& field : kFields) {
-    ReadField(columns, std::string(field.name), fields.*field.source);
-  }
-  ReadField(columns, "timestamp", fields.timestamp);
-  columns.Done();
-}
-
-void CheckTemplate(Section& section, const std::string& topic) {
-  if (topic.empty()) return;
-  const auto parsed = TopicTemplate::Parse(topic);
-  if (!parsed.ok()) {
-    section.Fail("topic", std::string(parsed.status().message()));
-  }
-}
-
-// "public." in front of a table without a schema; an error when it has no
-// name.
-void CompleteTableName(Section& section, const std::string& key,
-                       std::string& name) {
-  if (name.find('.') == std::string::npos) name = "public." + name;
-  if (name.starts_with('.') || name.ends_with('.')) {
-    section.Fail(key, "a table has a name, with or without its schema");
-  }
-}
-
-void ReadTable(Section section, TableOptions& table) {
-  section.Read("name", table.name);
-  CompleteTableName(section, "name", table.name);
-  ReadFields(section.Child("columns"), table.columns);
-  section.Read("topic", table.topic);
-  CheckTemplate(section, table.topic);
-  section.Read("order_by", table.order_by);
-  Section value = section.Child("value");
-  value.ReadList("columns", table.value_columns);
-  value.Done();
-  ReadRowState(section.Child("state"), table.state);
-  section.Done();
-}
-
-void ReadMessages(Section section, MessageOptions& messages) {
-  using Format = MessageOptions::Format;
-  section.Read("prefix", messages.prefix);
-  section.ReadChoice<Format>(
-      "format", messages.format,
-      {{"json", Format::kJson}, {"payload", Format::kPayload}});
-  Section columns = section.Child("columns");
-  ReadFields(columns, messages.columns);
-  section.Read("topic", messages.topic);
-  CheckTemplate(section, messages.topic);
-  section.Done();
-  if (messages.format != Format::kPayload) return;
-  for (const FieldDescription& field : kFields) {
-    if ((messages.columns.*field.source).kind == FieldSource::Kind::kColumn) {
-      columns.Fail(std::string(field.name),
-                   "with format: payload the content has no members; use "
-                   "{constant: text} or null");
-    }
-  }
-}
-
-void ReadOutbox(Section section, OutboxOptions& outbox) {
-  for (Section& table : section.Children("tables")) {
-    ReadTable(table, outbox.tables.emplace_back());
-    const auto& added = outbox.tables.back();
-    for (size_t i = 0; i + 1 < outbox.tables.size(); ++i) {
-      if (outbox.tables[i].name == added.name) {
-        table.Fail("name", fmt::format("table {} is listed twice", added.name));
-      }
-    }
-  }
-  ReadMessages(section.Child("messages"), outbox.messages);
-  section.Done();
-  if (outbox.tables.empty() && !outbox.messages.enabled()) {
-    outbox.tables.emplace_back();
-  }
-}
-
-void ReadRoute(Section section, RouteOptions& route) {
-  section.Read("topic", route.topic);
-  if (route.topic.empty()) section.Fail("topic", "it is empty");
-  CheckTemplate(section, route.topic);
-  section.ReadMap("headers", route.headers);
-  section.Read("position_header", route.position_header);
-  section.Done();
 }
 
 void ReadValue(Section section, ValueFormat& format) {
@@ -287,7 +178,7 @@ Config ReadConfig(Section root) {
   ReadPostgres(root.Child("postgres"), config.postgres);
   ReadPolling(root.Child("polling"), config.polling);
   ReadOutbox(root.Child("outbox"), config.outbox);
-  ReadRoute(root.Child("route"), config.outbox.route);
+  ReadRoute(root.Child("route"), config.outbox);
   ReadValue(root.Child("value"), config.outbox.value_format);
   ReadKafka(root.Child("kafka"), config.kafka);
   ReadDelivery(root.Child("delivery"), config);
@@ -298,9 +189,6 @@ Config ReadConfig(Section root) {
   ReadLog(root.Child("log"), config.log_level);
   root.ReadChoice<bool>("snapshot", config.postgres.initial_snapshot,
                         {{"never", false}, {"initial", true}});
-  if (config.postgres.initial_snapshot && !config.postgres.create) {
-    root.Fail("snapshot", "initial makes the slot: set postgres.create: true");
-  }
   root.Done();
   CheckPollingSource(root, config);
   config.kafka.client_id = "walpost-" + config.postgres.slot;

@@ -6,6 +6,13 @@
 #include "base/check.h"
 
 namespace walpost {
+namespace {
+
+CommitIdentity CommitOf(const InFlightRecord& record) {
+  return {record.position.commit_lsn, record.xid, record.commit_time};
+}
+
+}  // namespace
 
 AcknowledgementWindow::AcknowledgementWindow(Options options)
     : options_(options),
@@ -17,6 +24,7 @@ Sequence AcknowledgementWindow::Add(const InFlightRecord& record) {
   WALPOST_CHECK(record.position > newest_position_);
   At(next_) = {record, Lsn(), false};
   newest_position_ = record.position;
+  newest_commit_ = CommitOf(record);
   ++in_flight_records_;
   in_flight_bytes_ += record.size_bytes;
   return next_++;
@@ -52,6 +60,7 @@ void AcknowledgementWindow::PassAcknowledged() {
   for (; head_ < next_ && At(head_).acknowledged; ++head_) {
     const Entry& entry = At(head_);
     acknowledged_through_ = entry.record.position;
+    acknowledged_commit_ = CommitOf(entry.record);
     if (entry.boundary.is_valid()) {
       WALPOST_CHECK(entry.boundary > confirmed_);
       confirmed_ = entry.boundary;
@@ -60,23 +69,32 @@ void AcknowledgementWindow::PassAcknowledged() {
 }
 
 void AcknowledgementWindow::Resume(Lsn confirmed,
-                                   const Position& acknowledged_through) {
+                                   const Position& acknowledged_through,
+                                   const CommitIdentity& commit) {
   WALPOST_CHECK(empty());
+  if (acknowledged_through > acknowledged_through_) {
+    acknowledged_commit_ = commit;
+  }
   confirmed_ = std::max(confirmed_, confirmed);
   received_ = std::max(received_, confirmed_);
   acknowledged_through_ = std::max(acknowledged_through_, acknowledged_through);
+  if (acknowledged_through_ > newest_position_) {
+    newest_commit_ = acknowledged_commit_;
+  }
   newest_position_ = std::max(newest_position_, acknowledged_through_);
 }
 
-std::vector<Position> AcknowledgementWindow::Clear() {
-  std::vector<Position> out_of_turn;
+std::vector<AcknowledgedEvent> AcknowledgementWindow::Clear() {
+  std::vector<AcknowledgedEvent> out_of_turn;
   for (Sequence sequence = head_; sequence < next_; ++sequence) {
     const Entry& entry = At(sequence);
-    if (entry.acknowledged) out_of_turn.push_back(entry.record.position);
+    if (entry.acknowledged)
+      out_of_turn.emplace_back(entry.record.position, entry.record.xid);
   }
   head_ = next_;
   received_ = confirmed_;
   newest_position_ = acknowledged_through_;
+  newest_commit_ = acknowledged_commit_;
   in_flight_records_ = 0;
   in_flight_bytes_ = 0;
   return out_of_turn;

@@ -24,6 +24,9 @@
 
 #include "base/lsn.h"
 #include "base/time.h"
+#include "base/xid.h"
+#include "delivery/history_check.h"
+#include "delivery/resume_filter.h"
 #include "outbox/position.h"
 
 namespace walpost {
@@ -35,6 +38,7 @@ struct InFlightRecord {
   Position position;
   WallTime commit_time;
   size_t size_bytes = 0;
+  Xid xid{};
 };
 
 class AcknowledgementWindow {
@@ -88,10 +92,18 @@ class AcknowledgementWindow {
 
   // The newest event before which, itself included, everything is acknowledged.
   const Position& acknowledged_through() const { return acknowledged_through_; }
+  // Its transaction; without an LSN when none is known.
+  const CommitIdentity& acknowledged_commit() const {
+    return acknowledged_commit_;
+  }
+
+  // The transaction up to which Covers() says yes; likewise.
+  const CommitIdentity& covered_commit() const { return newest_commit_; }
 
   // Takes over what an earlier process, or another instance, had come to.
   // Nothing is in flight; what is not after our own progress is ignored.
-  void Resume(Lsn confirmed, const Position& acknowledged_through);
+  void Resume(Lsn confirmed, const Position& acknowledged_through,
+              const CommitIdentity& commit = {});
 
   size_t in_flight_records() const { return in_flight_records_; }
   size_t in_flight_bytes() const { return in_flight_bytes_; }
@@ -105,7 +117,7 @@ class AcknowledgementWindow {
   // was in flight. Returns the positions, in order, that were acknowledged
   // out of turn: the repeated stream must pass over them, once each.
   // Sequences go on, so that late reports find nothing.
-  std::vector<Position> Clear();
+  std::vector<AcknowledgedEvent> Clear();
 
  private:
   struct Entry {
@@ -128,6 +140,8 @@ class AcknowledgementWindow {
   Lsn received_;
   Position newest_position_;
   Position acknowledged_through_;  // of the record before head_
+  CommitIdentity acknowledged_commit_;
+  CommitIdentity newest_commit_;  // of newest_position_
   size_t in_flight_records_ = 0;
   size_t in_flight_bytes_ = 0;
 };

@@ -4,14 +4,16 @@
 
 namespace walpost {
 
-// Whatever commits before `confirmed` is not asked for again, so only a
-// position at or after it counts.
+// Whatever commits before `confirmed` is passed over, so only a position at or
+// after it counts.
 bool Renumber(Checkpoint& checkpoint, uint64_t numbering) {
   if (checkpoint.numbering == numbering) return false;
   const bool in_the_middle =
       checkpoint.position.commit_lsn >= checkpoint.confirmed &&
       checkpoint.position.ordinal > 0;
-  checkpoint.position = Position();
+  checkpoint.position = Position{checkpoint.confirmed, 0};
+  checkpoint.commit_xid = Xid();
+  checkpoint.commit_time = WallTime();
   checkpoint.horizon = TransactionHorizon();
   checkpoint.numbering = numbering;
   return in_the_middle;

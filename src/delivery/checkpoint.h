@@ -10,6 +10,7 @@
 
 #include "base/lsn.h"
 #include "base/time.h"
+#include "base/xid.h"
 #include "delivery/transaction_horizon.h"
 #include "outbox/position.h"
 
@@ -28,13 +29,28 @@ struct Checkpoint {
   // was about to be, told to Postgres.
   Lsn confirmed;
   // The newest event up to which everything is acknowledged; it may lie in the
-  // middle of a transaction that is not confirmed yet. Zero: none yet.
+  // middle of a transaction that is not confirmed yet. Zero: none yet. Ordinal
+  // 0 at an LSN: events that commit before it are acknowledged, and no event is
+  // known (Renumber).
   Position position;
+  // Which transaction committed at position.commit_lsn: on WAL that has forked
+  // another one stands there. Xid 0: not known, as of an older release.
+  Xid commit_xid;
+  WallTime commit_time{};
   // By which the ordinal of `position` counts (outbox/numbering.h); 0: not
   // known, as of an older release.
   uint64_t numbering = 0;
   // For `walpost recover`; not known where no table says who inserted a row.
   TransactionHorizon horizon;
+
+  // What the publication covered when this was written, as Coverage spells it;
+  // empty: not known.
+  std::string coverage;
+  // The Kafka cluster that acknowledged; empty: not known.
+  std::string kafka_cluster;
+  // A gap that waits for an operator: its reason code, a space and what is
+  // known of it. Empty: none.
+  std::string gap;
 
   WallTime written_at{};
 

@@ -55,6 +55,13 @@ std::string EncodeCheckpoint(const Checkpoint& checkpoint) {
     SetTime(checkpoint.horizon.server_started_at,
             *message.mutable_server_started_at());
   }
+  if (checkpoint.commit_xid != Xid()) {
+    message.set_commit_xid(checkpoint.commit_xid.value());
+    SetTime(checkpoint.commit_time, *message.mutable_commit_time());
+  }
+  message.set_coverage(checkpoint.coverage);
+  message.set_kafka_cluster(checkpoint.kafka_cluster);
+  message.set_gap(checkpoint.gap);
   std::string bytes(kMagic);
   bytes += static_cast<char>(kVersion);
   message.AppendToString(&bytes);
@@ -102,6 +109,11 @@ absl::StatusOr<Checkpoint> DecodeCheckpoint(std::string_view bytes) {
   checkpoint.written_at = ToTime(message.written_at());
   checkpoint.horizon.transaction_id = message.transaction_horizon();
   checkpoint.horizon.server_started_at = ToTime(message.server_started_at());
+  checkpoint.commit_xid = Xid(message.commit_xid());
+  checkpoint.commit_time = ToTime(message.commit_time());
+  checkpoint.coverage = message.coverage();
+  checkpoint.kafka_cluster = message.kafka_cluster();
+  checkpoint.gap = message.gap();
   return checkpoint;
 }
 

@@ -17,12 +17,18 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "delivery/checkpoint.h"
+#include "delivery/source_identity.h"
 
 namespace walpost {
 
 class CheckpointStore {
  public:
   virtual ~CheckpointStore() = default;
+
+  // Whether slots of one name, of several systems, may be in it: then tell it
+  // before Load whose checkpoint is meant.
+  virtual bool is_shared_by_systems() const { return false; }
+  virtual void SetSource(SourceIdentity /*identity*/) {}
 
   // The newest checkpoint of our slot; nullopt when none was ever saved.
   //

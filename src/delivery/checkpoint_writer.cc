@@ -32,6 +32,10 @@ void CheckpointWriter::Poke(MonotonicTime now, WallTime wall_now, bool hurry) {
   saving_ = saved_;
   saving_.confirmed = confirmed;
   saving_.position = position;
+  if (!idle) {
+    saving_.commit_xid = pipeline_.acknowledged_commit().xid;
+    saving_.commit_time = pipeline_.acknowledged_commit().time;
+  }
   saving_.written_at = wall_now;
   saving_.horizon = horizon_.Take(confirmed).value_or(saved_.horizon);
   busy_ = true;

@@ -10,6 +10,7 @@
 // store that it is given; it is told the time.
 #pragma once
 
+#include <algorithm>
 #include <chrono>
 #include <functional>
 #include <optional>
@@ -61,9 +62,16 @@ class CheckpointWriter {
     if (begun_) horizon_.OnSample(sample, pipeline_.confirmed());
   }
 
+  // Which Kafka acknowledges, when that was not known at Begin.
+  void NoteKafkaCluster(const std::string& cluster) {
+    saved_.kafka_cluster = cluster;
+  }
+
   // What may be told to Postgres: confirmed by the pipeline, and stored.
   Lsn confirmable() const {
-    return store_ == nullptr ? pipeline_.confirmed() : saved_.confirmed;
+    const Lsn confirmed = pipeline_.confirmed();
+    return store_ == nullptr ? confirmed
+                             : std::min(saved_.confirmed, confirmed);
   }
 
   // Stop writing, until Begin: the slot is not ours just now.

@@ -1,5 +1,6 @@
 #include "delivery/continuity.h"
 
+#include "delivery/coverage.h"
 #include "fmt/format.h"
 
 namespace walpost {
@@ -49,12 +50,18 @@ Continuity AfterPromotion(const KnownSource& known,
   const std::string event =
       fmt::format("a standby was promoted (timeline {}, before {})",
                   observed.timeline, known.timeline);
-  // Made before the WAL forked; or kept through the promotion, where the fork
-  // is not known, or another instance may have come further than we know.
+  // A slot that stands before the fork and before what was confirmed sends all
+  // that may be missing, whoever made it. Elsewhere only a failover slot is
+  // known to have been kept: another instance may have moved it since.
   const bool is_older = observed.fork && stands <= *observed.fork;
+  const bool is_behind_us =
+      known.confirmed.is_valid() && stands <= known.confirmed;
   const bool may_be_newer =
-      !observed.fork || known.by == KnownSource::By::kThisProcess;
-  const bool kept = is_older || (may_be_newer && observed.slot->failover);
+      !observed.fork || known.by != KnownSource::By::kCheckpoint;
+  const bool is_checkpoint = known.by == KnownSource::By::kCheckpoint;
+  const bool kept = (is_older && (is_behind_us || is_checkpoint ||
+                                  observed.slot->failover)) ||
+                    (may_be_newer && observed.slot->failover);
   if (!kept) {
     return Gap(kGapSlotNotKept,
                fmt::format("{}, and slot {} was made there later: {}; {}. From "
@@ -85,6 +92,56 @@ Continuity AfterPromotion(const KnownSource& known,
 
 }  // namespace
 
+std::optional<std::string> DescribeOtherKafka(const std::string& known,
+                                              const std::string& observed) {
+  if (known.empty() || observed.empty() || known == observed) {
+    return std::nullopt;
+  }
+  return fmt::format(
+      "the brokers are Kafka cluster {}, and the events before were "
+      "acknowledged by cluster {}: what was published is not in this Kafka. "
+      "Correct kafka.brokers; or, when Kafka was replaced for good, {}",
+      observed, known, kRecover);
+}
+
+namespace {
+
+Continuity Advanced(const KnownSource& known, const ObservedSource& observed,
+                    const std::string& slot) {
+  return Gap(kGapSlotAdvanced,
+             fmt::format("slot {} stands at {}, but nothing was confirmed "
+                         "after {}: somebody else advanced or re-created it. "
+                         "{}; {}",
+                         slot, observed.slot->confirmed.ToString(),
+                         known.confirmed.ToString(),
+                         Missing(known, observed.slot->confirmed), kRecover));
+}
+
+// Of a slot that is where it should be: is what it sends all that there is?
+Continuity JudgeEvidence(const KnownSource& known,
+                         const ObservedSource& observed) {
+  const std::string change =
+      known.coverage.empty()
+          ? ""
+          : DescribeChange(Coverage::Parse(known.coverage),
+                           Coverage::Parse(observed.coverage));
+  if (!change.empty()) {
+    return Gap(
+        kGapCoverageChanged,
+        fmt::format("{} since the last event was sent, and Postgres does "
+                    "not send the rows that it did not cover meanwhile: "
+                    "{}. Run walpost verify to see which; {}",
+                    change, Missing(known, observed.wal_end), kRecover));
+  }
+  if (const auto other =
+          DescribeOtherKafka(known.kafka_cluster, observed.kafka_cluster)) {
+    return Gap(kGapKafkaReplaced, *other);
+  }
+  return {Kind::kGoOn, "", ""};
+}
+
+}  // namespace
+
 Continuity JudgeContinuity(const KnownSource& known,
                            const ObservedSource& observed,
                            const std::string& slot) {
@@ -110,19 +167,20 @@ Continuity JudgeContinuity(const KnownSource& known,
                            "needed. {}; {}",
                            slot, Missing(known, std::nullopt), kRecover));
   }
-  if (promoted) return AfterPromotion(known, observed, slot);
-  if (!known.confirmed.is_valid()) return {Kind::kGoOn, "", ""};
-  // This process cannot know what another instance did with the slot meanwhile;
-  // a checkpoint is written before the slot moves, by whichever instance.
-  if (known.by == KnownSource::By::kCheckpoint &&
-      observed.slot->confirmed > known.confirmed) {
-    return Gap(kGapSlotAdvanced,
-               fmt::format("slot {} stands at {}, but nothing was confirmed "
-                           "after {}: somebody else advanced or re-created it. "
-                           "{}; {}",
-                           slot, observed.slot->confirmed.ToString(),
-                           known.confirmed.ToString(),
-                           Missing(known, observed.slot->confirmed), kRecover));
+  if (promoted) {
+    const Continuity judged = AfterPromotion(known, observed, slot);
+    if (judged.kind == Kind::kGap) return judged;
+    const Continuity evidence = JudgeEvidence(known, observed);
+    return evidence.kind == Kind::kGap ? evidence : judged;
+  }
+  if (!known.confirmed.is_valid()) return JudgeEvidence(known, observed);
+  // This process does not know what another instance did with the slot
+  // meanwhile, only whether there was one; a checkpoint is written before the
+  // slot moves, by whichever instance.
+  const bool may_be_moved =
+      known.by == KnownSource::By::kThisProcess && known.slot_was_shared;
+  if (!may_be_moved && observed.slot->confirmed > known.confirmed) {
+    return Advanced(known, observed, slot);
   }
   if (observed.wal_end.is_valid() && observed.wal_end < known.confirmed) {
     return Gap(kGapServerBehind,
@@ -132,7 +190,7 @@ Continuity JudgeContinuity(const KnownSource& known,
                            observed.wal_end.ToString(),
                            known.confirmed.ToString(), kRecover));
   }
-  return {Kind::kGoOn, "", ""};
+  return JudgeEvidence(known, observed);
 }
 
 }  // namespace walpost

@@ -12,6 +12,9 @@
 //   slot_not_kept      a promotion, and the slot there is not the one we had
 //   slot_advanced      somebody else moved or re-created it
 //   server_behind      restored from a backup: its WAL ends before our word
+//   wal_forked         restored likewise, and written past it (HistoryCheck)
+//   coverage_changed   the publication may not have sent everything (Coverage)
+//   kafka_replaced     another Kafka, or topics that were made again
 //
 // The names are reason codes (base/reason_code.h). Pure.
 #pragma once
@@ -31,11 +34,16 @@ inline constexpr char kGapSlotLost[] = "slot_lost";
 inline constexpr char kGapSlotNotKept[] = "slot_not_kept";
 inline constexpr char kGapSlotAdvanced[] = "slot_advanced";
 inline constexpr char kGapServerBehind[] = "server_behind";
+inline constexpr char kGapWalForked[] = "wal_forked";
+inline constexpr char kGapCoverageChanged[] = "coverage_changed";
+inline constexpr char kGapKafkaReplaced[] = "kafka_replaced";
 
 // What an operator does about a gap.
 inline constexpr char kRecover[] =
     "stop walpost, run walpost recover --dry-run to see what is missing, then "
-    "walpost recover";
+    "walpost recover to publish it (or walpost recover --accept to go on "
+    "without "
+    "it)";
 
 // What is known from before.
 struct KnownSource {
@@ -46,6 +54,12 @@ struct KnownSource {
   uint32_t timeline = 0;  // 0: not known
   Lsn birth;
   Lsn confirmed;  // 0/0: not known
+  // Another instance has been seen at the slot since this process streamed.
+  bool slot_was_shared = false;
+  // What the publication covered (coverage.h); empty: not known.
+  std::string coverage = {};
+  // The Kafka that has the events; empty: not known.
+  std::string kafka_cluster = {};
 };
 
 // What the server says now.
@@ -61,6 +75,8 @@ struct ObservedSource {
   std::optional<Slot> slot;
   // Where the known timeline was left; nullopt: not known, or never left.
   std::optional<Lsn> fork;
+  std::string coverage = {};
+  std::string kafka_cluster = {};  // empty: not known yet
 };
 
 struct Continuity {
@@ -76,6 +92,11 @@ struct Continuity {
   // what happened.
   std::string text;
 };
+
+// Whether the brokers are those that have the events; empty names are not
+// known. nullopt: they are, or it is not known.
+std::optional<std::string> DescribeOtherKafka(const std::string& known,
+                                              const std::string& observed);
 
 Continuity JudgeContinuity(const KnownSource& known,
                            const ObservedSource& observed,

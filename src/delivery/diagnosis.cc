@@ -141,7 +141,7 @@ Diagnosis Diagnose(const RelaySigns& signs) {
     return OfBrokers(signs);
   }
   if (!signs.is_streaming || !signs.brokers_were_reached) {
-    return {RelayState::kStarting, ""};
+    return {RelayState::kStarting, signs.snapshot_progress};
   }
   if (signs.wal_budget_level == WalBudget::Level::kAtRisk) {
     return {RelayState::kAtRisk,

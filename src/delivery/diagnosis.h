@@ -39,6 +39,7 @@ struct RelaySigns {
   bool cursor_is_in_use = false;         // trouble is that: another has it
   bool trouble_is_poison = false;        // the same again and again
   std::string publication_trouble;       // rows are not sent; may be empty
+  std::string snapshot_progress;         // while the initial snapshot is taken
   bool has_streamed = false;
   bool is_streaming = false;
 

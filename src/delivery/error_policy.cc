@@ -34,6 +34,10 @@ constexpr SqlstateRow kSqlstates[] = {
     {"42704", {kOperator, "create what is missing with walpost init"}},
     {"42", {kOperator, ""}},
     {"0A000", {kOperator, ""}},
+    {"22021",
+     {kDamaged,
+      "a row holds bytes that are not text in the encoding of the "
+      "database"}},
     {"22P05", {kDamaged, "a row holds a character that UTF-8 does not have"}},
     {"22", {kOperator, ""}},
     {"25006", {kRetry, "this host is a read-only standby"}},

@@ -27,14 +27,56 @@ void Pipeline::Rewind() {
 
 void Pipeline::StartOver() {
   Rewind();
-  window_ = AcknowledgementWindow(window_options_);
-  resume_filter_ = ResumeFilter();
+  ForgetPositions();
   suspects_.reset();
   refused_position_.reset();
 }
 
+void Pipeline::ForgetPositions() {
+  window_ = AcknowledgementWindow(window_options_);
+  resume_filter_ = ResumeFilter();
+  history_ = HistoryCheck();
+  floor_ = Lsn();
+  divergence_.reset();
+}
+
+void Pipeline::Resume(Lsn confirmed, const Position& acknowledged_through,
+                      const CommitIdentity& commit) {
+  const bool is_event = acknowledged_through.ordinal > 0;
+  const CommitIdentity known = is_event ? commit : CommitIdentity();
+  window_.Resume(confirmed, acknowledged_through, known);
+  history_.Know(known);
+  floor_ = Lsn();
+}
+
+void Pipeline::BeginStream(Lsn from) {
+  if (from > window_.received()) {
+    floor_ = from;
+    if (window_.empty()) window_.Resume(from, Position{from, 0});
+  }
+  window_.AddBoundary(from);
+  // What is in flight may be acknowledged yet, and with it the boundaries that
+  // came before.
+  history_.Begin(from, window_.received(), window_.covered_commit());
+}
+
+// Asked of every event; a false answer ends the stream.
+bool Pipeline::Continues(const Event& event) {
+  const absl::Status status = history_.OnCommit(
+      {event.position.commit_lsn, event.xid, event.commit_time});
+  if (!status.ok()) divergence_ = status;
+  return status.ok();
+}
+
+void Pipeline::PassBoundary(Lsn lsn) {
+  const absl::Status status = history_.OnBoundary(lsn);
+  if (!status.ok()) divergence_ = status;
+  if (!divergence_) window_.AddBoundary(lsn);
+}
+
 Pipeline::Offer Pipeline::OnEvent(const Event& event) {
   if (!CanTake()) return Offer::kHold;
+  if (!Continues(event)) return Offer::kHold;
   if (PassOver(event)) return Offer::kTaken;
   if (refused_position_ && event.position >= *refused_position_) {
     return Stop(event, refusal_);
@@ -51,14 +93,14 @@ Pipeline::Offer Pipeline::OnEvent(const Event& event) {
 
 Pipeline::Offer Pipeline::OnUndeliverable(const Event& event,
                                           const absl::Status& reason) {
-  if (stoppage_) return Offer::kHold;
+  if (stoppage_ || divergence_ || !Continues(event)) return Offer::kHold;
   if (PassOver(event)) return Offer::kTaken;  // it could be, when it came first
   return Stop(event, reason);
 }
 
 void Pipeline::OnTransactionEnd(Lsn end_lsn) {
   ++counters_.transactions;
-  window_.AddBoundary(end_lsn);
+  PassBoundary(end_lsn);
 }
 
 bool Pipeline::IsSuspect(const Event& event) {
@@ -72,9 +114,10 @@ bool Pipeline::PassOver(const Event& event) {
     ++counters_.repeats;
     return true;
   }
-  if (!resume_filter_.IsAcknowledged(event.position)) return false;
+  if (!resume_filter_.IsAcknowledged({event.position, event.xid})) return false;
   // Back into its place in the window, so that a further repeat finds it.
-  const Sequence sequence = window_.Add({event.position, event.commit_time, 0});
+  const Sequence sequence =
+      window_.Add({event.position, event.commit_time, 0, event.xid});
   window_.Acknowledge(sequence);
   ++counters_.repeats;
   return true;
@@ -84,7 +127,8 @@ Pipeline::Offer Pipeline::Produce(const Event& event, const Record& record) {
   const absl::Status status = sink_->Produce(record, window_.next_sequence());
   switch (status.code()) {
     case absl::StatusCode::kOk:
-      window_.Add({event.position, event.commit_time, record.size_bytes});
+      window_.Add(
+          {event.position, event.commit_time, record.size_bytes, event.xid});
       ++counters_.produced;
       counters_.value_bytes += record.value ? record.value->size() : 0;
       return Offer::kTaken;

@@ -23,6 +23,7 @@
 #include "absl/status/statusor.h"
 #include "base/lsn.h"
 #include "delivery/acknowledgement_window.h"
+#include "delivery/history_check.h"
 #include "delivery/latency_histogram.h"
 #include "delivery/record_sink.h"
 #include "delivery/resume_filter.h"
@@ -74,28 +75,43 @@ class Pipeline final : public RecordReports {
   // where its slot stands. The sink is gone by now, and with it its reports.
   void StartOver();
 
-  // Goes on from what an earlier process or another instance had come to: a
-  // checkpoint, or where the slot stands. Only while nothing is in flight.
-  void Resume(Lsn confirmed, const Position& acknowledged_through) {
-    window_.Resume(confirmed, acknowledged_through);
-  }
+  // Goes on from what an earlier process or another instance had come to, as a
+  // checkpoint says. `commit` is the transaction of the position, if known.
+  // Only while nothing is in flight.
+  void Resume(Lsn confirmed, const Position& acknowledged_through,
+              const CommitIdentity& commit = {});
 
   // Gives the records a sink would not take just now another chance.
   void RetryHeld() { held_.reset(); }
 
   // ---- From the source.
 
+  // Whether a stream from there would show events that this process cannot
+  // judge: another instance, or an earlier process, had them before this one
+  // came to the slot, and no event up to which it passes over could prove that
+  // they are the same. Then StartOver comes first, and they are sent again.
+  bool LacksEvidenceFrom(Lsn from) const {
+    return from < floor_ && window_.covered_commit().lsn < floor_;
+  }
+
+  // A stream begins that has every commit at `from` or later; no later than
+  // where the slot stands, so that what is known is seen again (HistoryCheck).
+  // Where the slot has moved past all that is known, what lies before is known
+  // to be acknowledged: by whoever moved it. Requires evidence.
+  void BeginStream(Lsn from);
+
   // Whether the next event has a chance of being taken.
   bool CanTake() const {
     return sink_ != nullptr && !stoppage_ && !sink_failure_ && !held_ &&
-           window_.HasRoom() && (!one_at_a_time_ || window_.empty());
+           !divergence_ && window_.HasRoom() &&
+           (!one_at_a_time_ || window_.empty());
   }
   Offer OnEvent(const Event& event);
   Offer OnUndeliverable(const Event& event, const absl::Status& reason);
   void OnTransactionEnd(Lsn end_lsn);
   // An LSN before which the source has nothing more to hand in; only outside
   // a transaction, in stream order.
-  void OnKeepalive(Lsn wal_end) { window_.AddBoundary(wal_end); }
+  void OnKeepalive(Lsn wal_end) { PassBoundary(wal_end); }
 
   // ---- From the sink.
 
@@ -105,11 +121,20 @@ class Pipeline final : public RecordReports {
 
   // ---- What holds.
 
-  // What may be told to Postgres.
+  // What may be told to Postgres, once the history is settled.
   Lsn confirmed() const { return window_.confirmed(); }
+  // Whether the current stream has shown all that is known from before. Until
+  // then the server is told nothing but where its slot stands.
+  bool is_history_settled() const { return history_.is_settled(); }
+  // The WAL is not the one that we know: nothing further is taken, and the
+  // stream must end. kFailedPrecondition, with the reason code of the gap.
+  const std::optional<absl::Status>& divergence() const { return divergence_; }
   // The newest event before which, itself included, all are in Kafka.
   const Position& acknowledged_through() const {
     return window_.acknowledged_through();
+  }
+  const CommitIdentity& acknowledged_commit() const {
+    return window_.acknowledged_commit();
   }
   const AcknowledgementWindow& window() const { return window_; }
   const RecordBuilder& builder() const { return *builder_; }
@@ -138,6 +163,9 @@ class Pipeline final : public RecordReports {
     }
   };
 
+  void ForgetPositions();
+  bool Continues(const Event& event);
+  void PassBoundary(Lsn lsn);
   bool IsSuspect(const Event& event);
   void OnRefused(const Position& position, const absl::Status& error);
   bool PassOver(const Event& event);
@@ -148,6 +176,11 @@ class Pipeline final : public RecordReports {
   AcknowledgementWindow::Options window_options_;
   AcknowledgementWindow window_;
   ResumeFilter resume_filter_;
+  HistoryCheck history_;
+  // Where the slot stood when this process came to it; events before it are
+  // known by nothing else. 0/0: a checkpoint knows them.
+  Lsn floor_;
+  std::optional<absl::Status> divergence_;
   RecordSink* sink_ = nullptr;
   uint32_t timeline_ = 0;
 

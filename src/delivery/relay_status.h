@@ -17,6 +17,7 @@
 #include "delivery/pipeline.h"
 #include "delivery/polled_table_report.h"
 #include "delivery/retention_report.h"
+#include "outbox/skipped_changes.h"
 
 namespace walpost {
 
@@ -81,8 +82,7 @@ struct RelayStatus {
   DeliveryCounters counters;
   LatencyHistogram latency;  // from commit to acknowledgement
   uint64_t reconnects = 0;   // to Postgres, after the first time
-  uint64_t unknown_messages = 0;
-  uint64_t rows_of_other_tables = 0;
+  SkippedChanges skipped;
 
   bool is_polling() const { return !polled_tables.empty(); }
 

@@ -5,8 +5,8 @@
 
 namespace walpost {
 
-void ResumeFilter::Add(const std::vector<Position>& acknowledged) {
-  std::vector<Position> merged;
+void ResumeFilter::Add(const std::vector<AcknowledgedEvent>& acknowledged) {
+  std::vector<AcknowledgedEvent> merged;
   std::set_union(acknowledged_.begin() + static_cast<ptrdiff_t>(passed_),
                  acknowledged_.end(), acknowledged.begin(), acknowledged.end(),
                  std::back_inserter(merged));
@@ -14,11 +14,12 @@ void ResumeFilter::Add(const std::vector<Position>& acknowledged) {
   passed_ = 0;
 }
 
-bool ResumeFilter::IsAcknowledged(const Position& position) {
-  while (passed_ < acknowledged_.size() && acknowledged_[passed_] < position) {
+bool ResumeFilter::IsAcknowledged(const AcknowledgedEvent& event) {
+  while (passed_ < acknowledged_.size() &&
+         acknowledged_[passed_].position < event.position) {
     ++passed_;
   }
-  return passed_ < acknowledged_.size() && acknowledged_[passed_] == position;
+  return passed_ < acknowledged_.size() && acknowledged_[passed_] == event;
 }
 
 }  // namespace walpost

@@ -10,27 +10,43 @@
 // Pure. Bounded by the size of the window that it came from.
 #pragma once
 
+#include <compare>
 #include <vector>
 
+#include "base/xid.h"
 #include "outbox/position.h"
 
 namespace walpost {
+
+// The transaction belongs to it: where the WAL has forked, another event may
+// stand at the same position.
+struct AcknowledgedEvent {
+  // NOLINTNEXTLINE(google-explicit-constructor): of a transaction not known.
+  AcknowledgedEvent(const Position& at, Xid by = Xid())
+      : position(at), xid(by) {}
+
+  Position position;
+  Xid xid;
+
+  friend auto operator<=>(const AcknowledgedEvent&,
+                          const AcknowledgedEvent&) = default;
+};
 
 class ResumeFilter {
  public:
   ResumeFilter() = default;
 
-  // Adds positions, in ascending order, that were acknowledged. Those of an
+  // Adds events, in ascending order, that were acknowledged. Those of an
   // earlier loss that the stream has not come to yet stay.
-  void Add(const std::vector<Position>& acknowledged);
+  void Add(const std::vector<AcknowledgedEvent>& acknowledged);
 
   // Asked for events in stream order.
-  bool IsAcknowledged(const Position& position);
+  bool IsAcknowledged(const AcknowledgedEvent& event);
 
   size_t size() const { return acknowledged_.size() - passed_; }
 
  private:
-  std::vector<Position> acknowledged_;  // ascending
+  std::vector<AcknowledgedEvent> acknowledged_;  // ascending
   size_t passed_ = 0;
 };
 

@@ -8,6 +8,7 @@
 #include "absl/hash/hash.h"
 #include "base/status_macros.h"
 #include "fmt/format.h"
+#include "judge/id_uniqueness.h"
 
 namespace walpost {
 namespace {
@@ -20,11 +21,12 @@ constexpr char kSchema[] = R"(
   PRAGMA locking_mode = EXCLUSIVE;
   CREATE TABLE read_rows (id TEXT, topic TEXT, key_is_known INTEGER, key BLOB,
     value_is_known INTEGER, value_hash INTEGER, sequence INTEGER,
-    must_be_there INTEGER);
+    must_be_there INTEGER, row_order INTEGER, can_repeat INTEGER);
   CREATE TABLE read_records (id TEXT, topic TEXT, "partition" INTEGER,
     "offset" INTEGER, key BLOB, value_hash INTEGER, position TEXT,
-    is_replayed INTEGER);
-  CREATE TABLE newer (id TEXT);
+    is_replayed INTEGER, repair TEXT, can_repeat INTEGER);
+  CREATE TABLE newer (id TEXT, topic TEXT);
+  CREATE INDEX newer_id ON newer (id);
   BEGIN;
 )";
 
@@ -32,22 +34,45 @@ constexpr char kSchema[] = R"(
 // ids are random, and looking each up in a table in another order would read
 // the file in a random order. Records of an id stay in the order of reading.
 constexpr char kSorted[] = R"(
-  CREATE TABLE expected AS SELECT * FROM read_rows ORDER BY id;
+  CREATE TABLE expected AS
+    SELECT *, 0 AS is_matched FROM read_rows ORDER BY id;
   DROP TABLE read_rows;
   CREATE INDEX expected_id ON expected (id);
-  CREATE TABLE found AS SELECT * FROM read_records ORDER BY id, rowid;
+  CREATE TABLE found AS
+    SELECT *, 0 AS is_matched, 0 AS is_unlike FROM read_records
+    ORDER BY id, rowid;
   DROP TABLE read_records;
   CREATE INDEX found_id ON found (id);
+
+  UPDATE found SET is_matched = 1 WHERE EXISTS (
+    SELECT 1 FROM expected WHERE expected.id = found.id
+      AND (expected.topic IS NULL OR found.topic = expected.topic)
+      AND (NOT key_is_known OR found.key IS expected.key)
+      AND (NOT value_is_known OR found.value_hash IS expected.value_hash));
+  UPDATE expected SET is_matched = 1 WHERE EXISTS (
+    SELECT 1 FROM found WHERE found.id = expected.id AND found.is_matched
+      AND (expected.topic IS NULL OR found.topic = expected.topic)
+      AND (NOT key_is_known OR found.key IS expected.key)
+      AND (NOT value_is_known OR found.value_hash IS expected.value_hash));
+
   CREATE TABLE unlike AS
-    SELECT found.topic, "partition", "offset", found.id, found.key,
-      expected.topic AS expected_topic, expected.key AS expected_key,
+    SELECT found.rowid AS record, found.topic, "partition", "offset", found.id,
+      found.key, expected.topic AS expected_topic, expected.key AS expected_key,
       value_is_known AND found.value_hash IS NOT expected.value_hash
         AS is_altered,
       expected.topic IS NOT NULL AND found.topic <> expected.topic
         AS is_on_wrong_topic,
       key_is_known AND found.key IS NOT expected.key AS has_wrong_key
     FROM found JOIN expected ON expected.id = found.id
-    WHERE is_altered OR is_on_wrong_topic OR has_wrong_key;
+    WHERE NOT found.is_matched
+      AND (NOT found.can_repeat OR EXISTS (
+        SELECT 1 FROM found AS right WHERE right.id = found.id
+          AND right.is_matched AND right.position = found.position))
+      AND (found.topic IS expected.topic OR NOT EXISTS (
+        SELECT 1 FROM expected AS nearer
+        WHERE nearer.id = found.id AND nearer.topic = found.topic));
+  UPDATE found SET is_unlike = 1
+    WHERE rowid IN (SELECT record FROM unlike);
 )";
 
 // Stable within this process, which is as long as it is compared.
@@ -101,14 +126,14 @@ absl::StatusOr<std::unique_ptr<Evidence>> Evidence::Create(
   std::unique_ptr<Evidence> evidence(new Evidence(database, path));
   if (code != SQLITE_OK) return evidence->Error("opening");
   WALPOST_RETURN_IF_ERROR(evidence->Run(kSchema));
-  WALPOST_RETURN_IF_ERROR(
-      evidence->Prepare("INSERT INTO read_rows VALUES (?, ?, ?, ?, ?, ?, ?, ?)",
-                        evidence->add_row_));
   WALPOST_RETURN_IF_ERROR(evidence->Prepare(
-      "INSERT INTO read_records VALUES (?, ?, ?, ?, ?, ?, ?, ?)",
+      "INSERT INTO read_rows VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+      evidence->add_row_));
+  WALPOST_RETURN_IF_ERROR(evidence->Prepare(
+      "INSERT INTO read_records VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
       evidence->add_record_));
-  WALPOST_RETURN_IF_ERROR(
-      evidence->Prepare("INSERT INTO newer VALUES (?)", evidence->add_newer_));
+  WALPOST_RETURN_IF_ERROR(evidence->Prepare("INSERT INTO newer VALUES (?, ?)",
+                                            evidence->add_newer_));
   return evidence;
 }
 
@@ -132,6 +157,8 @@ absl::Status Evidence::Add(const ExpectedRecord& row) {
   BindNumber(add_row_, 6, HashOf(row.value));
   BindNumber(add_row_, 7, row.sequence);
   BindNumber(add_row_, 8, row.must_be_there);
+  BindNumber(add_row_, 9, row.row_order);
+  BindNumber(add_row_, 10, CanRepeat(row.id));
   return Step(add_row_);
 }
 
@@ -144,11 +171,15 @@ absl::Status Evidence::Add(const FoundRecord& record) {
   BindNumber(add_record_, 6, HashOf(record.value));
   BindText(add_record_, 7, record.position);
   BindNumber(add_record_, 8, record.is_replayed);
+  BindText(add_record_, 9, record.repair);
+  BindNumber(add_record_, 10, CanRepeat(record.id.value_or("")));
   return Step(add_record_);
 }
 
-absl::Status Evidence::AddNewer(const std::string& id) {
+absl::Status Evidence::AddNewer(const std::string& id,
+                                const std::optional<std::string>& topic) {
   BindText(add_newer_, 1, id);
+  BindText(add_newer_, 2, topic);
   return Step(add_newer_);
 }
 

@@ -31,6 +31,8 @@ struct ExpectedRecord {
   bool value_is_known = false;
   std::optional<std::string_view> value;
   std::optional<int64_t> sequence;
+  // By what recover and the snapshot sort rows (outbox/row_order.h).
+  std::optional<int64_t> row_order;
   // False when its transaction may lie after what the slot has confirmed.
   bool must_be_there = true;
 };
@@ -44,6 +46,8 @@ struct FoundRecord {
   std::optional<std::string_view> value;
   std::optional<std::string> position;  // header `walpost-position`
   bool is_replayed = false;             // marked so by walpost
+  // Header walpost-recovered or walpost-snapshot, name and value; empty: none.
+  std::string repair;
 };
 
 class Evidence {
@@ -57,14 +61,20 @@ class Evidence {
   // kResourceExhausted: the disk is full.
   absl::Status Add(const ExpectedRecord& row);
   absl::Status Add(const FoundRecord& record);
-  // The row of this id was committed while the table was read.
-  absl::Status AddNewer(const std::string& id);
+  // The row of this id was committed while the table was read; its topic.
+  absl::Status AddNewer(const std::string& id,
+                        const std::optional<std::string>& topic);
 
   // The slot has confirmed all that the table held: nothing may be missing.
   absl::Status ExpectAll();
 
   // To be called once, when all rows and records were added and before Select.
-  // Makes the tables `expected`, `found` and `unlike`, pairs that differ.
+  // Makes the tables `expected`, `found` and `unlike`, records that differ from
+  // the row that they are of.
+  //
+  // A record is of a row when topic, id, key and value agree: both are
+  // `is_matched`. Otherwise the id decides where it cannot repeat
+  // (id_uniqueness.h), or the position, which two events never share.
   absl::Status Sort();
 
   // A row of a result; a text is valid until the next row.

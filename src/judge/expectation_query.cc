@@ -6,6 +6,8 @@
 #include "base/status_macros.h"
 #include "fmt/format.h"
 #include "judge/topic_prefixes.h"
+#include "outbox/row_order.h"
+#include "pgoutput/type_oid.h"
 
 namespace walpost {
 namespace {
@@ -113,13 +115,24 @@ class Expressions {
   const std::vector<ColumnType>& columns_;
 };
 
+// The first transaction id that PostgreSQL gives out.
+constexpr uint64_t kFirstTransaction = 3;
+
 // A row that is older than the oldest transaction that the slot still has to
-// decode was confirmed.
-std::string ConfirmedBySlot(const std::string& slot) {
-  return fmt::format(
+// decode was confirmed. One that is older than the slot never comes through it.
+// (Transaction ids of 32 bits tell older from younger for 2^31 of them.)
+std::string ConfirmedBySlot(const ConfirmedBy& by) {
+  std::string sql = fmt::format(
       "age(xmin) > (SELECT age(catalog_xmin) FROM "
       "pg_catalog.pg_replication_slots WHERE slot_name = {})",
-      QuotedLiteral(slot));
+      QuotedLiteral(by.name));
+  if (by.streamed_from > kFirstTransaction) {
+    sql += fmt::format(
+        " OR age(xmin) > age('{}'::xid) AND pg_catalog.pg_snapshot_xmax("
+        "pg_catalog.pg_current_snapshot())::text::numeric - {} < 2147483648",
+        by.streamed_from & 0xFFFFFFFF, by.streamed_from);
+  }
+  return sql;
 }
 
 std::string ConfirmedByState(const RowStateOptions& state) {
@@ -133,26 +146,54 @@ std::string ConfirmedByState(const RowStateOptions& state) {
 
 // See sql/cursor.sql.
 std::string ConfirmedByCursor(const TableOptions& table,
+                              const std::string& place,
                               const std::string& cursor_table) {
   return fmt::format(
       "(SELECT {0} < c.window_from OR {0} < c.window_to AND {1} <= "
       "c.last_place OR {1} <= c.floor_place FROM {2} AS c WHERE "
       "c.outbox_table = {3} AND c.system_identifier = (SELECT "
       "system_identifier::text FROM pg_catalog.pg_control_system()))",
-      QuotedName(table.state.transaction_id), QuotedName(table.order_by),
+      QuotedName(table.state.transaction_id), QuotedName(place),
       QuotedTableName(cursor_table), QuotedLiteral(table.name));
 }
 
-std::string Confirmed(const TableOptions& table, const ConfirmedBy& by) {
+std::string Confirmed(const TableOptions& table, const std::string& id_column,
+                      const ConfirmedBy& by) {
   switch (by.kind) {
     case ConfirmedBy::Kind::kSlot:
-      return ConfirmedBySlot(by.name);
+      return ConfirmedBySlot(by);
     case ConfirmedBy::Kind::kState:
       return ConfirmedByState(table.state);
     case ConfirmedBy::Kind::kCursor:
-      return ConfirmedByCursor(table, by.name);
+      return ConfirmedByCursor(
+          table, table.order_by.empty() ? id_column : table.order_by, by.name);
   }
   return "false";
+}
+
+std::vector<OrderColumn> OrderColumnsOf(
+    const std::vector<ColumnType>& columns) {
+  std::vector<OrderColumn> order;
+  for (const ColumnType& column : columns) {
+    order.push_back({column.name, column.type_oid, column.counts});
+  }
+  return order;
+}
+
+// The place of a row in the order of recover and the snapshot, as an integer;
+// NULL where the column is not one that can be.
+std::string PlaceSql(const std::string& column, uint32_t type_oid) {
+  const std::string name = QuotedName(column);
+  if (pgoutput::IsTimestamp(type_oid)) {
+    return fmt::format(
+        "CASE WHEN isfinite({0}) THEN (extract(epoch FROM {0}) * "
+        "1000000)::bigint::text END",
+        name);
+  }
+  if (pgoutput::IsInteger(type_oid) || type_oid == kTransactionIdOid) {
+    return name + "::text";
+  }
+  return Expressions::kNull;
 }
 
 }  // namespace
@@ -194,16 +235,29 @@ absl::StatusOr<ExpectationQuery> ExpectationQuery::Create(
   if (!sequence_column.empty()) {
     WALPOST_ASSIGN_OR_RETURN(sequence, expressions.Column(sequence_column));
   }
+  std::string place = Expressions::kNull;
+  const std::vector<OrderColumn> order_columns = OrderColumnsOf(columns);
+  const auto order = ChooseRowOrder(table, order_columns, "");
+  if (order.ok()) {
+    const auto column =
+        std::ranges::find(order_columns, order->column, &OrderColumn::name);
+    place = PlaceSql(order->column, column->type_oid);
+    if (place != Expressions::kNull) query.row_order_ = order->column;
+  }
+  const std::string id_column =
+      table.columns.id.kind == FieldSource::Kind::kColumn
+          ? table.columns.id.text
+          : "id";
   query.sql_ = fmt::format(
-      "SELECT {}, {}, {}, {}, {}, coalesce({}, false)::text FROM {}", id, topic,
-      key, value, sequence, Confirmed(table, confirmed_by),
-      QuotedTableName(table.name));
+      "SELECT {}, {}, {}, {}, {}, coalesce({}, false)::text, {} FROM {}", id,
+      topic, key, value, sequence, Confirmed(table, id_column, confirmed_by),
+      place, QuotedTableName(table.name));
   query.topics_sql_ =
       fmt::format("SELECT DISTINCT {0} FROM {1} WHERE ({0}) IS NOT NULL", topic,
                   QuotedTableName(table.name));
   query.lookup_sql_ =
-      fmt::format("SELECT {0} FROM {1} WHERE {0} = ANY ($1::text[])", id,
-                  QuotedTableName(table.name));
+      fmt::format("SELECT {0}, {2} FROM {1} WHERE {0} = ANY ($1::text[])", id,
+                  QuotedTableName(table.name), topic);
   return query;
 }
 

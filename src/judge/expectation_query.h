@@ -5,9 +5,11 @@
 // expressions that the server computes, from the same configuration. Columns of
 // the result, in binary form (so text is its bytes, and bytea, too):
 //
-//   id, topic, key, value, sequence (all text or bytea), must_be_there (text)
+//   id, topic, key, value, sequence (all text or bytea), must_be_there (text),
+//   row_order (text of an integer)
 #pragma once
 
+#include <cstdint>
 #include <string>
 #include <utility>
 #include <vector>
@@ -20,6 +22,8 @@ namespace walpost {
 struct ColumnType {
   std::string name;
   bool is_bytea = false;
+  uint32_t type_oid = 0;
+  bool counts = false;  // identity, or its default is nextval()
 };
 
 // What tells of a row that it was confirmed, and so must be in Kafka.
@@ -31,6 +35,9 @@ struct ConfirmedBy {
   };
   Kind kind = Kind::kSlot;
   std::string name;  // of the slot, or of the cursor's table
+  // kSlot: rows of transactions before this one (an xid8) do not come through
+  // the slot: whatever it has confirmed, they must be there. 0: not known.
+  uint64_t streamed_from = 0;
 };
 
 class ExpectationQuery {
@@ -46,9 +53,11 @@ class ExpectationQuery {
   const std::string& sql() const { return sql_; }
   // The topics that the rows lead to, each once.
   const std::string& topics_sql() const { return topics_sql_; }
-  // Of `ids`, a text[] as parameter $1, those that the table has.
+  // Of `ids`, a text[] as parameter $1, those that the table has, and their
+  // topics.
   const std::string& lookup_sql() const { return lookup_sql_; }
-  bool knows_key() const { return knows_key_; }
+  // The column by which recover and the snapshot sort rows; empty: none does.
+  const std::string& row_order() const { return row_order_; }
   // False for a value that is made of several columns: not compared.
   bool knows_value() const { return knows_value_; }
 
@@ -56,7 +65,7 @@ class ExpectationQuery {
   std::string sql_;
   std::string topics_sql_;
   std::string lookup_sql_;
-  bool knows_key_ = true;
+  std::string row_order_;
   bool knows_value_ = true;
 };
 

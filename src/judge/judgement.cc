@@ -10,26 +10,54 @@ constexpr uint64_t kMostExamples = 5;
 
 // Every query gives one line of text per finding.
 
+// A row whose record was altered is not missing.
 constexpr char kMissing[] = R"(
   SELECT 'id ' || id || ifnull(', topic ' || topic, '') FROM expected
-  WHERE must_be_there
-    AND NOT EXISTS (SELECT 1 FROM found WHERE found.id = expected.id))";
-
-constexpr char kUnconfirmed[] = R"(
-  SELECT 'id ' || id FROM expected
-  WHERE NOT must_be_there
-    AND NOT EXISTS (SELECT 1 FROM found WHERE found.id = expected.id))";
+  WHERE NOT is_matched {} must_be_there
+    AND (can_repeat OR NOT EXISTS (
+      SELECT 1 FROM found WHERE found.id = expected.id AND is_unlike)))";
 
 constexpr char kNotInTable[] = R"(
   SELECT topic || '[' || "partition" || ']@' || min("offset") || ' id ' || id
   FROM found
-  WHERE id IS NOT NULL
-    AND NOT EXISTS (SELECT 1 FROM expected WHERE expected.id = found.id)
-    AND id NOT IN (SELECT id FROM newer)
-  GROUP BY id)";
+  WHERE id IS NOT NULL AND NOT is_matched AND NOT is_unlike
+    AND NOT EXISTS (SELECT 1 FROM newer WHERE newer.id = found.id
+      AND (newer.topic IS NULL OR newer.topic = found.topic))
+    AND NOT (can_repeat AND EXISTS (
+      SELECT 1 FROM expected WHERE expected.id = found.id
+        AND NOT expected.is_matched AND expected.topic IS found.topic))
+  GROUP BY id, iif(can_repeat, topic, 0), iif(can_repeat, key, 0),
+    iif(can_repeat, value_hash, 0))";
 
 constexpr char kNewer[] = R"(
-  SELECT 'id ' || id FROM newer)";
+  SELECT 'id ' || id FROM newer WHERE EXISTS (
+    SELECT 1 FROM found WHERE found.id = newer.id AND NOT is_matched
+      AND (newer.topic IS NULL OR newer.topic = found.topic)))";
+
+// A record with the id of a row that has no record of its own, where ids can
+// repeat: the row's, altered, or another event's.
+constexpr char kUndecidedRecords[] = R"(
+  SELECT topic || '[' || "partition" || ']@' || "offset" || ' id ' || id
+    || ': another event of this id, or the row''s and altered'
+  FROM found
+  WHERE can_repeat AND NOT is_matched AND NOT is_unlike AND EXISTS (
+    SELECT 1 FROM expected WHERE expected.id = found.id
+      AND NOT expected.is_matched AND expected.topic IS found.topic))";
+
+// Rows that look the same, and fewer records that cannot be one another's
+// repeats than rows.
+constexpr char kUndecidedRows[] = R"(
+  SELECT 'id ' || id || ', topic ' || topic || ': ' || count(*)
+    || ' rows with the same id, topic, key and value, and fewer records'
+  FROM expected AS twin
+  WHERE is_matched AND topic IS NOT NULL AND key_is_known AND value_is_known
+    AND can_repeat
+    AND id IN (SELECT id FROM expected GROUP BY id HAVING count(*) > 1)
+  GROUP BY id, topic, key, value_hash
+  HAVING count(*) > 1 AND count(*) > (
+    SELECT count(DISTINCT ifnull(position, '')) FROM found
+    WHERE found.id = twin.id AND found.topic = twin.topic
+      AND found.key IS twin.key AND found.value_hash IS twin.value_hash))";
 
 constexpr char kAltered[] = R"(
   SELECT topic || '[' || "partition" || ']@' || "offset" || ' id ' || id
@@ -46,25 +74,41 @@ constexpr char kWrongKey[] = R"(
     || ', expected ' || ifnull(quote(CAST(expected_key AS TEXT)), 'NULL')
   FROM unlike WHERE has_wrong_key)";
 
-// The first occurrence of every event is where a consumer that drops repeats
-// acts on it. Ties are out of order, too: two events, one place.
+// Of the same event: its first record counts, for that is where a consumer that
+// drops repeats acts on it.
+constexpr char kEarlier[] = R"(
+  EXISTS (
+    SELECT 1 FROM found AS earlier
+    WHERE earlier.id = found.id AND earlier.rowid < found.rowid
+      AND (NOT found.can_repeat OR earlier.topic = found.topic
+        AND earlier.key IS found.key
+        AND earlier.value_hash IS found.value_hash)
+      AND {}))";
+
+constexpr char kWithRow[] = R"(
+  JOIN expected ON expected.id = found.id
+    AND (expected.topic IS NULL OR expected.topic = found.topic)
+    AND (NOT found.can_repeat OR
+      (NOT key_is_known OR found.key IS expected.key)
+      AND (NOT value_is_known OR found.value_hash IS expected.value_hash)))";
+
+// {0}: what tells the place of an event, {1}: where it comes from, {2}: which
+// records, {3}: no earlier one of the same event, {4}: how the place before may
+// not compare.
 constexpr char kDisorder[] = R"(
   WITH first AS (
-    SELECT found.topic, found.key, "partition", "offset", found.id,
+    SELECT found.topic, found.key, "partition", "offset", found.id, repair,
       {0} AS place
     FROM found {1}
-    WHERE NOT is_replayed AND found.key IS NOT NULL AND {0} IS NOT NULL
-      AND NOT EXISTS (
-        SELECT 1 FROM found AS earlier
-        WHERE earlier.id = found.id AND earlier.rowid < found.rowid
-          AND earlier.topic = found.topic AND NOT earlier.is_replayed)),
+    WHERE {2} AND found.key IS NOT NULL AND {0} IS NOT NULL
+      AND NOT (found.can_repeat AND is_unlike) AND NOT {3}),
   neighbours AS (
-    SELECT *, lag(place) OVER (PARTITION BY topic, key
+    SELECT *, lag(place) OVER (PARTITION BY topic, key, {5}
       ORDER BY "partition", "offset") AS before
     FROM first)
   SELECT topic || '[' || "partition" || ']@' || "offset" || ' id ' || id
     || ': ' || place || ' after ' || before
-  FROM neighbours WHERE before >= place)";
+  FROM neighbours WHERE before {4} place)";
 
 constexpr char kSplitKey[] = R"(
   SELECT 'topic ' || topic || ', key ' || quote(CAST(key AS TEXT)) || ': '
@@ -75,10 +119,7 @@ constexpr char kSplitKey[] = R"(
 constexpr char kDuplicates[] = R"(
   SELECT topic || '[' || "partition" || ']@' || "offset" || ' id ' || id
   FROM found
-  WHERE id IS NOT NULL AND NOT is_replayed AND EXISTS (
-    SELECT 1 FROM found AS earlier
-    WHERE earlier.id = found.id AND earlier.rowid < found.rowid
-      AND NOT earlier.is_replayed))";
+  WHERE id IS NOT NULL AND NOT is_replayed AND )";
 
 constexpr char kReplayed[] = R"(
   SELECT topic || '[' || "partition" || ']@' || "offset" || ' id ' || id
@@ -106,9 +147,9 @@ absl::Status Count(const Evidence& evidence, const std::string& query,
   });
 }
 
-// Which column tells the order, and where it comes from.
-absl::Status JudgeOrder(const Evidence& evidence,
-                        const JudgementOptions& options, Report& report) {
+// What the stream has sent. Ties are out of order, too: two events, one place.
+absl::Status JudgeStream(const Evidence& evidence,
+                         const JudgementOptions& options, Report& report) {
   uint64_t with_position = 0;
   WALPOST_RETURN_IF_ERROR(
       Count(evidence, "SELECT count(position) FROM found", with_position));
@@ -121,11 +162,49 @@ absl::Status JudgeOrder(const Evidence& evidence,
   } else {
     return absl::OkStatus();
   }
-  const std::string query =
-      has_sequence ? fmt::format(kDisorder, "expected.sequence",
-                                 "JOIN expected ON expected.id = found.id")
-                   : fmt::format(kDisorder, "found.position", "");
+  const std::string earlier = fmt::format(
+      kEarlier, "earlier.topic = found.topic AND NOT earlier.is_replayed");
+  const std::string query = fmt::format(
+      kDisorder, has_sequence ? "expected.sequence" : "found.position",
+      has_sequence ? kWithRow : "", "NOT is_replayed", earlier, ">=", "''");
   return Find(evidence, query, true, report[FindingKind::kDisorder]);
+}
+
+// What `recover` and the snapshot have read from the table: their positions say
+// how it was sorted, not how it was committed. Each run by itself: where one
+// stands among the stream's records is the gap's doing.
+absl::Status JudgeRepairs(const Evidence& evidence,
+                          const JudgementOptions& options, Report& report) {
+  uint64_t repaired = 0;
+  WALPOST_RETURN_IF_ERROR(Count(
+      evidence, "SELECT count(*) FROM found WHERE repair <> ''", repaired));
+  if (repaired == 0) return absl::OkStatus();
+  const std::string& order = options.sequence_column.empty()
+                                 ? options.row_order
+                                 : options.sequence_column;
+  report.repairs_judged_by =
+      order.empty() ? "not checked" : fmt::format("column {}", order);
+  if (order.empty()) return absl::OkStatus();
+  const std::string earlier =
+      fmt::format(kEarlier,
+                  "earlier.topic = found.topic AND earlier.repair = "
+                  "found.repair");
+  const std::string query =
+      fmt::format(kDisorder,
+                  options.sequence_column.empty() ? "expected.row_order"
+                                                  : "expected.sequence",
+                  kWithRow, "repair <> ''", earlier, ">", "repair");
+  return Find(evidence, query, true, report[FindingKind::kDisorder]);
+}
+
+// Each is an error: nobody has looked at it.
+absl::Status FindUndecided(const Evidence& evidence,
+                           const JudgementOptions& options, Report& report) {
+  Findings& undecided = report[FindingKind::kUndecided];
+  undecided.count = options.undecided.size();
+  undecided.examples = options.undecided;
+  WALPOST_RETURN_IF_ERROR(Find(evidence, kUndecidedRecords, true, undecided));
+  return Find(evidence, kUndecidedRows, true, undecided);
 }
 
 }  // namespace
@@ -134,21 +213,23 @@ absl::StatusOr<Report> Judge(const Evidence& evidence,
                              const JudgementOptions& options) {
   struct Question {
     FindingKind kind;
-    const char* query;
+    std::string query;
     bool is_error;
   };
   const Question questions[] = {
-      {FindingKind::kMissing, kMissing, true},
-      {FindingKind::kUnconfirmed, kUnconfirmed, false},
+      {FindingKind::kMissing, fmt::format(kMissing, "AND"), true},
+      {FindingKind::kUnconfirmed, fmt::format(kMissing, "AND NOT"), true},
       {FindingKind::kNotInTable, kNotInTable, options.fail_on_not_in_table},
       {FindingKind::kNewer, kNewer, false},
       {FindingKind::kAltered, kAltered, true},
       {FindingKind::kWrongTopic, kWrongTopic, true},
       {FindingKind::kWrongKey, kWrongKey, true},
       {FindingKind::kSplitKey, kSplitKey, true},
-      {FindingKind::kDuplicate, kDuplicates, options.fail_on_duplicates},
+      {FindingKind::kDuplicate,
+       kDuplicates + fmt::format(kEarlier, "NOT earlier.is_replayed"),
+       options.fail_on_duplicates},
       {FindingKind::kReplayed, kReplayed, false},
-      {FindingKind::kWithoutId, kWithoutId, false},
+      {FindingKind::kWithoutId, kWithoutId, options.fail_on_without_id},
   };
   Report report;
   WALPOST_RETURN_IF_ERROR(
@@ -159,7 +240,9 @@ absl::StatusOr<Report> Judge(const Evidence& evidence,
     WALPOST_RETURN_IF_ERROR(Find(evidence, question.query, question.is_error,
                                  report[question.kind]));
   }
-  WALPOST_RETURN_IF_ERROR(JudgeOrder(evidence, options, report));
+  WALPOST_RETURN_IF_ERROR(FindUndecided(evidence, options, report));
+  WALPOST_RETURN_IF_ERROR(JudgeStream(evidence, options, report));
+  WALPOST_RETURN_IF_ERROR(JudgeRepairs(evidence, options, report));
   return report;
 }
 

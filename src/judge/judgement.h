@@ -2,6 +2,9 @@
 // be read as the definition of each kind of finding.
 #pragma once
 
+#include <string>
+#include <vector>
+
 #include "absl/status/statusor.h"
 #include "judge/evidence.h"
 #include "judge/report.h"
@@ -13,7 +16,12 @@ struct JudgementOptions {
   // Empty: order is judged by the header walpost-position; id order is not
   // commit order and is never used.
   std::string sequence_column;
+  // The column by which recover and the snapshot sort rows; empty: not known.
+  std::string row_order;
+  // What could not be looked at, one sentence each.
+  std::vector<std::string> undecided;
   bool fail_on_not_in_table = false;
+  bool fail_on_without_id = true;
   bool fail_on_duplicates = false;
 };
 

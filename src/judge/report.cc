@@ -11,7 +11,7 @@ namespace {
 
 constexpr std::array<KindDescription, kFindingKinds> kKinds = {{
     {"missing", "committed, but not in Kafka"},
-    {"unconfirmed", "not in Kafka yet, and not confirmed yet"},
+    {"unconfirmed", "pending: not in Kafka, and not confirmed yet"},
     {"not_in_table", "in Kafka, but not in the table (pruned, or deleted)"},
     {"newer", "committed while we read"},
     {"altered", "another value than the row's"},
@@ -22,6 +22,7 @@ constexpr std::array<KindDescription, kFindingKinds> kKinds = {{
     {"duplicates", "repeat an earlier record"},
     {"replayed", "marked as replayed"},
     {"without_id", "without the header id"},
+    {"undecided", "could not be told, or was not looked at"},
 }};
 
 }  // namespace
@@ -49,10 +50,16 @@ std::string Report::ToText() const {
     }
   }
   text += fmt::format("order judged by {}\n", order_judged_by);
+  if (!repairs_judged_by.empty()) {
+    text +=
+        fmt::format("order of recovered and snapshot records judged by {}\n",
+                    repairs_judged_by);
+  }
+  for (const std::string& note : notes) text += note + "\n";
   if (confirmed == Confirmed::kNotAll) {
     text +=
-        "not all of it was confirmed: rows that may be on their way are not "
-        "judged as missing\n";
+        "the slot has not confirmed all of it: is walpost running? Rows that "
+        "may be on their way are reported as unconfirmed, not as missing\n";
   } else if (confirmed == Confirmed::kNeverWill) {
     text +=
         "the slot does not exist: rows without a record will not come, unless "
@@ -76,6 +83,14 @@ std::string Report::ToJson() const {
   json.Uint64(records);
   json.Key("order_judged_by");
   put_text(order_judged_by);
+  if (!repairs_judged_by.empty()) {
+    json.Key("repairs_judged_by");
+    put_text(repairs_judged_by);
+  }
+  json.Key("notes");
+  json.StartArray();
+  for (const std::string& note : notes) put_text(note);
+  json.EndArray();
   json.Key("caught_up");
   json.Bool(confirmed == Confirmed::kAll);
   json.Key("findings");

@@ -23,8 +23,9 @@ enum class FindingKind {
   kDuplicate,  // a record that repeats an earlier one
   kReplayed,   // marked as replayed by walpost
   kWithoutId,  // a record without the header `id`
+  kUndecided,  // what could not be told, or was not looked at
 };
-inline constexpr size_t kFindingKinds = 12;
+inline constexpr size_t kFindingKinds = 13;
 
 struct KindDescription {
   std::string_view name;  // in JSON and in text
@@ -43,6 +44,11 @@ struct Report {
   uint64_t records = 0;
   // "column X", "header walpost-position", or "not checked".
   std::string order_judged_by;
+  // The same of records that recover or the snapshot has published; empty:
+  // there are none.
+  std::string repairs_judged_by;
+  // What was not compared, though nothing is wrong with it.
+  std::vector<std::string> notes;
   // Whether all that the table held when it was read was confirmed.
   enum class Confirmed {
     kAll,

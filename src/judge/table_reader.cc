@@ -5,6 +5,7 @@
 #include <thread>
 
 #include "base/lsn.h"
+#include "base/row_security.h"
 #include "base/status_macros.h"
 #include "fmt/format.h"
 
@@ -13,7 +14,25 @@ namespace {
 
 constexpr int kRowsPerBatch = 10'000;
 constexpr int kBinary = 1;
-constexpr std::string_view kByteaOid = "17";
+constexpr uint32_t kByteaOid = 17;
+
+// Nothing that is set for the role, the database or the server may change what
+// is read, or end the reading. Those that a server does not know are left out.
+constexpr std::pair<const char*, const char*> kPinned[] = {
+    {"row_security", "off"},
+    {"search_path", "pg_catalog"},
+    {"TimeZone", "UTC"},
+    {"DateStyle", "ISO"},
+    {"IntervalStyle", "postgres"},
+    {"bytea_output", "hex"},
+    {"extra_float_digits", "1"},
+    {"jit", "off"},
+    {"lock_timeout", "0"},
+    {"statement_timeout", "0"},
+    {"transaction_timeout", "0"},
+    {"idle_session_timeout", "0"},
+    {"idle_in_transaction_session_timeout", "0"},
+};
 
 std::string_view Cell(const PGresult* result, int row, int column) {
   return {PQgetvalue(result, row, column),
@@ -23,6 +42,12 @@ std::string_view Cell(const PGresult* result, int row, int column) {
 std::optional<std::string> Text(const PGresult* result, int row, int column) {
   if (PQgetisnull(result, row, column) != 0) return std::nullopt;
   return std::string(Cell(result, row, column));
+}
+
+std::optional<int64_t> Number(const PGresult* result, int row, int column) {
+  if (PQgetisnull(result, row, column) != 0) return std::nullopt;
+  return std::strtoll(std::string(Cell(result, row, column)).c_str(), nullptr,
+                      10);
 }
 
 // As an array literal: {"a","b"}.
@@ -52,7 +77,31 @@ absl::StatusOr<std::unique_ptr<TableReader>> TableReader::Connect(
     return absl::UnavailableError(
         fmt::format("Postgres: {}", PQerrorMessage(reader->connection_.get())));
   }
+  WALPOST_RETURN_IF_ERROR(reader->Pin());
   return reader;
+}
+
+absl::Status TableReader::Pin() {
+  for (const auto& [name, value] : kPinned) {
+    WALPOST_RETURN_IF_ERROR(
+        Query(fmt::format("SELECT pg_catalog.set_config(name, {}, false) FROM "
+                          "pg_catalog.pg_settings WHERE name = {}",
+                          QuotedLiteral(value), QuotedLiteral(name)))
+            .status());
+  }
+  return absl::OkStatus();
+}
+
+absl::Status TableReader::Refusal(const PGresult* result,
+                                  const std::string& sql) const {
+  const char* sqlstate = PQresultErrorField(result, PG_DIAG_SQLSTATE);
+  const absl::Status status = absl::FailedPreconditionError(
+      fmt::format("Postgres: {} in: {}", PQresultErrorMessage(result), sql));
+  if (sqlstate == nullptr || sqlstate != kSqlstatePrivilege) return status;
+  return WithRowSecurityRemedy(
+      absl::FailedPreconditionError(fmt::format(
+          "Postgres: {}", PQresultErrorField(result, PG_DIAG_MESSAGE_PRIMARY))),
+      "the outbox", PQuser(connection_.get()));
 }
 
 absl::StatusOr<TableReader::Result> TableReader::Query(const std::string& sql) {
@@ -61,22 +110,30 @@ absl::StatusOr<TableReader::Result> TableReader::Query(const std::string& sql) {
                 PQclear);
   const ExecStatusType status = PQresultStatus(result.get());
   if (status == PGRES_TUPLES_OK || status == PGRES_COMMAND_OK) return result;
-  return absl::FailedPreconditionError(fmt::format(
-      "Postgres: {} in: {}", PQresultErrorMessage(result.get()), sql));
+  return Refusal(result.get(), sql);
 }
 
 absl::StatusOr<std::vector<ColumnType>> TableReader::Columns(
     const std::string& table) {
   WALPOST_ASSIGN_OR_RETURN(
       const Result rows,
-      Query(fmt::format("SELECT attname::text, atttypid::bigint::text FROM "
-                        "pg_catalog.pg_attribute WHERE attrelid = "
-                        "{}::regclass AND attnum > 0 AND NOT attisdropped",
-                        QuotedLiteral(QuotedTableName(table)))));
+      Query(fmt::format(
+          "SELECT a.attname::text, a.atttypid::bigint::text, (a.attidentity <> "
+          "'' OR coalesce(pg_catalog.pg_get_expr(d.adbin, d.adrelid) LIKE "
+          "'nextval(%', false))::text FROM pg_catalog.pg_attribute a LEFT JOIN "
+          "pg_catalog.pg_attrdef d ON d.adrelid = a.attrelid AND d.adnum = "
+          "a.attnum WHERE a.attrelid = {}::regclass AND a.attnum > 0 AND NOT "
+          "a.attisdropped ORDER BY a.attnum",
+          QuotedLiteral(QuotedTableName(table)))));
   std::vector<ColumnType> columns;
   for (int row = 0; row < PQntuples(rows.get()); ++row) {
-    columns.push_back({std::string(Cell(rows.get(), row, 0)),
-                       Cell(rows.get(), row, 1) == kByteaOid});
+    ColumnType column;
+    column.name = Cell(rows.get(), row, 0);
+    column.type_oid = static_cast<uint32_t>(
+        std::strtoul(PQgetvalue(rows.get(), row, 1), nullptr, 10));
+    column.is_bytea = column.type_oid == kByteaOid;
+    column.counts = Cell(rows.get(), row, 2) == "true";
+    columns.push_back(std::move(column));
   }
   return columns;
 }
@@ -112,9 +169,8 @@ absl::Status TableReader::Read(
       if (PQgetisnull(batch.get(), row, 3) == 0) {
         expected.value = Cell(batch.get(), row, 3);
       }
-      if (const auto sequence = Text(batch.get(), row, 4)) {
-        expected.sequence = std::strtoll(sequence->c_str(), nullptr, 10);
-      }
+      expected.sequence = Number(batch.get(), row, 4);
+      expected.row_order = Number(batch.get(), row, 6);
       expected.must_be_there = Cell(batch.get(), row, 5) == "true";
       WALPOST_RETURN_IF_ERROR(take(expected));
     }
@@ -137,22 +193,22 @@ absl::StatusOr<std::set<std::string>> TableReader::FindTopics(
   return topics;
 }
 
-absl::StatusOr<std::vector<std::string>> TableReader::FindIds(
+absl::StatusOr<std::vector<TableReader::Known>> TableReader::FindIds(
     const std::vector<std::string>& ids) {
   const std::string array = ArrayOf(ids);
   const char* parameters[] = {array.c_str()};
-  std::vector<std::string> found;
+  std::vector<Known> found;
   for (const ExpectationQuery& query : queries_) {
     const Result rows(
         PQexecParams(connection_.get(), query.lookup_sql().c_str(), 1, nullptr,
                      parameters, nullptr, nullptr, kBinary),
         PQclear);
     if (PQresultStatus(rows.get()) != PGRES_TUPLES_OK) {
-      return absl::FailedPreconditionError(
-          fmt::format("Postgres: {}", PQresultErrorMessage(rows.get())));
+      return Refusal(rows.get(), query.lookup_sql());
     }
     for (int row = 0; row < PQntuples(rows.get()); ++row) {
-      found.emplace_back(Cell(rows.get(), row, 0));
+      found.push_back(
+          {std::string(Cell(rows.get(), row, 0)), Text(rows.get(), row, 1)});
     }
   }
   return found;

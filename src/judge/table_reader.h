@@ -6,6 +6,7 @@
 
 #include <functional>
 #include <memory>
+#include <optional>
 #include <set>
 #include <string>
 #include <vector>
@@ -21,7 +22,8 @@ namespace walpost {
 
 class TableReader {
  public:
-  // kUnavailable: Postgres cannot be reached; says why.
+  // The session sees every row, or is refused: row-level security is an error,
+  // with its remedy. kUnavailable: Postgres cannot be reached; says why.
   static absl::StatusOr<std::unique_ptr<TableReader>> Connect(
       const std::string& conninfo);
 
@@ -36,9 +38,19 @@ class TableReader {
   absl::StatusOr<std::set<std::string>> FindTopics(const TableOptions& table,
                                                    const RouteOptions& route);
 
-  // Those of `ids` that a table read before has by now.
-  absl::StatusOr<std::vector<std::string>> FindIds(
+  // Those of `ids` that a table read before has by now, and their topics.
+  struct Known {
+    std::string id;
+    std::optional<std::string> topic;
+  };
+  absl::StatusOr<std::vector<Known>> FindIds(
       const std::vector<std::string>& ids);
+
+  // The column by which recover and the snapshot sort the rows of the table
+  // that was read last; empty: none.
+  const std::string& row_order() const { return queries_.back().row_order(); }
+  // False where that table's values are made of several columns.
+  bool knows_value() const { return queries_.back().knows_value(); }
 
   // Waits until the slot has confirmed what was committed up to now, at most
   // `seconds`.
@@ -51,6 +63,8 @@ class TableReader {
   explicit TableReader(PGconn* connection)
       : connection_(connection, PQfinish) {}
 
+  absl::Status Pin();
+  absl::Status Refusal(const PGresult* result, const std::string& sql) const;
   absl::StatusOr<Result> Query(const std::string& sql);
   absl::StatusOr<std::vector<ColumnType>> Columns(const std::string& table);
 

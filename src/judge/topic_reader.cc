@@ -32,19 +32,37 @@ absl::StatusOr<Metadata> FetchMetadata(rd_kafka_t* client) {
   return Metadata(metadata, rd_kafka_metadata_destroy);
 }
 
+// A record may have several headers of a name: a member of the column `headers`
+// may be called `id`, too. Ours, as Debezium's, is the first one of that name;
+// the headers that walpost puts behind those members are the last.
+enum class Which { kFirst, kLast };
+
 std::optional<std::string> Header(const rd_kafka_message_t& message,
-                                  const char* name) {
+                                  const char* name, Which which) {
   rd_kafka_headers_t* headers = nullptr;
+  if (rd_kafka_message_headers(&message, &headers) !=
+      RD_KAFKA_RESP_ERR_NO_ERROR) {
+    return std::nullopt;
+  }
   const void* value = nullptr;
   size_t size = 0;
-  if (rd_kafka_message_headers(&message, &headers) !=
-          RD_KAFKA_RESP_ERR_NO_ERROR ||
-      rd_kafka_header_get_last(headers, name, &value, &size) !=
-          RD_KAFKA_RESP_ERR_NO_ERROR ||
-      value == nullptr) {
+  const rd_kafka_resp_err_t found =
+      which == Which::kFirst
+          ? rd_kafka_header_get(headers, 0, name, &value, &size)
+          : rd_kafka_header_get_last(headers, name, &value, &size);
+  if (found != RD_KAFKA_RESP_ERR_NO_ERROR || value == nullptr) {
     return std::nullopt;
   }
   return std::string(static_cast<const char*>(value), size);
+}
+
+// Which run of `recover` or of the snapshot has published it.
+std::string Repair(const rd_kafka_message_t& message) {
+  for (const char* name : {"walpost-recovered", "walpost-snapshot"}) {
+    const auto value = Header(message, name, Which::kLast);
+    if (value) return fmt::format("{} {}", name, *value);
+  }
+  return "";
 }
 
 FoundRecord ToRecord(const rd_kafka_message_t& message) {
@@ -59,10 +77,12 @@ FoundRecord ToRecord(const rd_kafka_message_t& message) {
     record.value.emplace(static_cast<const char*>(message.payload),
                          message.len);
   }
-  record.id = Header(message, "id");
-  record.position = Header(message, "walpost-position");
-  record.is_replayed = Header(message, "walpost-replay").has_value() ||
-                       Header(message, "walpost-recovered").has_value();
+  record.id = Header(message, "id", Which::kFirst);
+  record.position = Header(message, "walpost-position", Which::kLast);
+  record.repair = Repair(message);
+  record.is_replayed =
+      Header(message, "walpost-replay", Which::kLast).has_value() ||
+      record.repair.starts_with("walpost-recovered");
   return record;
 }
 
@@ -121,7 +141,40 @@ absl::StatusOr<std::set<std::string>> TopicReader::FindTopics(
     }
     if (wanted) found.insert(topic);
   }
+  for (const std::string& name : names) {
+    if (!found.contains(name)) WALPOST_RETURN_IF_ERROR(CheckMissing(name));
+  }
   return found;
+}
+
+// A topic that the user may not see is left out of the list of all.
+absl::Status TopicReader::CheckMissing(const std::string& topic) {
+  const std::unique_ptr<rd_kafka_topic_t, decltype(&rd_kafka_topic_destroy)>
+      handle(rd_kafka_topic_new(client_.get(), topic.c_str(), nullptr),
+             rd_kafka_topic_destroy);
+  const rd_kafka_metadata_t* raw = nullptr;
+  const rd_kafka_resp_err_t code =
+      rd_kafka_metadata(client_.get(), 0, handle.get(), &raw, kAnswerMillis);
+  if (code != RD_KAFKA_RESP_ERR_NO_ERROR) {
+    return Failed(fmt::format("asking for topic {}", topic), code);
+  }
+  const Metadata metadata(raw, rd_kafka_metadata_destroy);
+  if (metadata->topic_cnt == 0 ||
+      metadata->topics[0].err != RD_KAFKA_RESP_ERR_TOPIC_AUTHORIZATION_FAILED) {
+    return absl::OkStatus();
+  }
+  return absl::FailedPreconditionError(fmt::format(
+      "Kafka: topic {} cannot be read: {}; give the user of kafka.properties "
+      "READ and DESCRIBE on it",
+      topic, rd_kafka_err2str(metadata->topics[0].err)));
+}
+
+std::string TopicReader::ClusterId() {
+  char* raw = rd_kafka_clusterid(client_.get(), kAnswerMillis);
+  if (raw == nullptr) return "";
+  std::string id = raw;
+  rd_kafka_mem_free(client_.get(), raw);
+  return id;
 }
 
 absl::StatusOr<TopicReader::Partitions> TopicReader::FindPartitions(
@@ -134,6 +187,9 @@ absl::StatusOr<TopicReader::Partitions> TopicReader::FindPartitions(
   for (int i = 0; i < metadata->topic_cnt; ++i) {
     const rd_kafka_metadata_topic_t& topic = metadata->topics[i];
     if (!topics.contains(topic.topic)) continue;
+    if (topic.err != RD_KAFKA_RESP_ERR_NO_ERROR) {
+      return Failed(fmt::format("reading topic {}", topic.topic), topic.err);
+    }
     for (int32_t partition = 0; partition < topic.partition_cnt; ++partition) {
       int64_t begin = 0;
       int64_t end = 0;

@@ -25,8 +25,11 @@ class TopicReader {
       const std::string& brokers,
       const std::vector<std::pair<std::string, std::string>>& properties);
 
+  // The id of the cluster; empty: it has none.
+  std::string ClusterId();
+
   // Of the cluster, those that are in `names` or begin with one of
-  // `prefixes`.
+  // `prefixes`. kFailedPrecondition: the user may not read one of `names`.
   absl::StatusOr<std::set<std::string>> FindTopics(
       const std::set<std::string>& names,
       const std::set<std::string>& prefixes);
@@ -49,6 +52,7 @@ class TopicReader {
 
   explicit TopicReader(rd_kafka_t* client) : client_(client) {}
 
+  absl::Status CheckMissing(const std::string& topic);
   absl::StatusOr<Partitions> FindPartitions(
       const std::set<std::string>& topics);
 

@@ -2,10 +2,11 @@
 
 #include <fstream>
 
+#include "absl/strings/str_join.h"
 #include "base/status_macros.h"
 #include "fmt/format.h"
+#include "judge/envelope_payload.h"
 #include "judge/topic_prefixes.h"
-#include "walpost/v1/envelope.pb.h"
 
 namespace walpost {
 namespace {
@@ -34,26 +35,49 @@ absl::StatusOr<Report> Verifier::Run() {
   judgement.fail_on_not_in_table =
       options_.fail_on_not_in_table || !options_.id_file.empty();
   judgement.fail_on_duplicates = options_.fail_on_duplicates;
+  judgement.fail_on_without_id = options_.fail_on_without_id;
+  judgement.undecided = options_.undecided;
+  row_orders_.erase("");
+  judgement.row_order = absl::StrJoin(row_orders_, ", ");
   WALPOST_ASSIGN_OR_RETURN(Report report, Judge(*evidence_, judgement));
   report.confirmed = confirmed_;
+  report.notes = notes_;
   return report;
 }
 
 absl::Status Verifier::ReadTables() {
   WALPOST_ASSIGN_OR_RETURN(table_, TableReader::Connect(options_.conninfo));
   for (const TableOptions& table : options_.outbox.tables) {
-    WALPOST_RETURN_IF_ERROR(
-        table_->Read(table, options_.outbox.route, options_.sequence_column,
-                     options_.confirmed_by, [this](const ExpectedRecord& row) {
-                       if (row.topic) topics_.insert(*row.topic);
-                       all_rows_confirmed_ &= row.must_be_there;
-                       if (++rows_ % kProgressEvery == 0) {
-                         progress_("reading the table", rows_, 0);
-                       }
-                       return evidence_->Add(row);
-                     }));
+    WALPOST_RETURN_IF_ERROR(ReadTable(table));
   }
   return WaitConfirmed();
+}
+
+absl::Status Verifier::ReadTable(const TableOptions& table) {
+  const uint64_t before = rows_;
+  WALPOST_RETURN_IF_ERROR(
+      table_->Read(table, options_.outbox.route, options_.sequence_column,
+                   options_.confirmed_by, [this](const ExpectedRecord& row) {
+                     if (row.topic) topics_.insert(*row.topic);
+                     all_rows_confirmed_ &= row.must_be_there;
+                     if (++rows_ % kProgressEvery == 0) {
+                       progress_("reading the table", rows_, 0);
+                     }
+                     return evidence_->Add(row);
+                   }));
+  row_orders_.insert(table_->row_order());
+  if (!table_->knows_value()) {
+    notes_.push_back(fmt::format(
+        "values of {} are made of several columns and were not compared",
+        table.name));
+  }
+  if (rows_ == before) {
+    options_.undecided.push_back(fmt::format(
+        "table {} has no row, so nothing was compared: rows that were deleted "
+        "may have been sent or not (--ids FILE compares with a list)",
+        table.name));
+  }
+  return absl::OkStatus();
 }
 
 absl::Status Verifier::WaitConfirmed() {
@@ -104,44 +128,37 @@ absl::Status Verifier::ReadTopics() {
 }
 
 absl::Status Verifier::TakeRecord(FoundRecord& record) {
-  if (options_.outbox.value_format == ValueFormat::kRaw) {
-    return evidence_->Add(record);
-  }
-  // Something that is no envelope is compared as it is, and found altered.
-  v1::Envelope envelope;
-  if (record.value &&
-      envelope.ParseFromArray(record.value->data(),
-                              static_cast<int>(record.value->size()))) {
-    record.value.reset();
-    if (envelope.has_payload()) record.value = envelope.payload();
-  }
+  const EnvelopePayload payload(options_.outbox.value_format, record.value);
+  record.value = payload.value();
   return evidence_->Add(record);
 }
 
 // A record without its row may be one of a row that was committed after the
 // table was read.
 absl::Status Verifier::FindNewer() {
-  std::vector<std::string> newer;
+  std::vector<TableReader::Known> newer;
   std::vector<std::string> ids;
   absl::Status status;
   const auto look_up = [&] {
     if (ids.empty() || !status.ok()) return;
-    absl::StatusOr<std::vector<std::string>> found = table_->FindIds(ids);
+    absl::StatusOr<std::vector<TableReader::Known>> found =
+        table_->FindIds(ids);
     ids.clear();
     status = found.status();
     if (found.ok()) newer.insert(newer.end(), found->begin(), found->end());
   };
   WALPOST_RETURN_IF_ERROR(evidence_->Select(
-      "SELECT DISTINCT id FROM found WHERE id IS NOT NULL AND NOT EXISTS "
-      "(SELECT 1 FROM expected WHERE expected.id = found.id)",
+      "SELECT DISTINCT id FROM found WHERE id IS NOT NULL AND NOT is_matched "
+      "AND NOT EXISTS (SELECT 1 FROM expected WHERE expected.id = found.id AND "
+      "(expected.topic IS NULL OR expected.topic = found.topic))",
       [&](const Evidence::Row& row) {
         ids.push_back(row.Text(0));
         if (ids.size() == kIdsPerLookup) look_up();
       }));
   look_up();
   WALPOST_RETURN_IF_ERROR(status);
-  for (const std::string& id : newer) {
-    WALPOST_RETURN_IF_ERROR(evidence_->AddNewer(id));
+  for (const TableReader::Known& row : newer) {
+    WALPOST_RETURN_IF_ERROR(evidence_->AddNewer(row.id, row.topic));
   }
   return absl::OkStatus();
 }

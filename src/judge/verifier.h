@@ -41,6 +41,9 @@ struct VerifierOptions {
   std::string work_directory = "/tmp";
   bool fail_on_not_in_table = false;
   bool fail_on_duplicates = false;
+  bool fail_on_without_id = true;
+  // What is known to be in doubt before anything is read, such as a gap.
+  std::vector<std::string> undecided;
 };
 
 class Verifier {
@@ -61,6 +64,7 @@ class Verifier {
 
  private:
   absl::Status ReadTables();
+  absl::Status ReadTable(const TableOptions& table);
   absl::Status ReadIds();
   absl::Status ReadTopics();
   absl::Status WaitConfirmed();
@@ -73,6 +77,8 @@ class Verifier {
   std::unique_ptr<TableReader> table_;
   std::set<std::string> topics_;  // that rows are expected on
   uint64_t rows_ = 0;
+  std::set<std::string> row_orders_;  // by which recover sorts; "": none
+  std::vector<std::string> notes_;
   uint64_t records_ = 0;
   bool all_rows_confirmed_ = true;  // as they were read
   bool at_kafka_ = false;

@@ -5,8 +5,8 @@
 #include <utility>
 
 #include "base/status_macros.h"
+#include "delivery/checkpoint_candidates.h"
 #include "delivery/checkpoint_codec.h"
-#include "delivery/checkpoint_history.h"
 #include "fmt/format.h"
 #include "spdlog/spdlog.h"
 
@@ -54,18 +54,26 @@ std::string CheckpointTopic::Name() const {
   return fmt::format("topic {}", topic_);
 }
 
+absl::StatusOr<CheckpointTopic::Found> CheckpointTopic::LookForOurs(
+    CompactedTopic& topic, const std::string& slot,
+    const SourceIdentity& identity) {
+  Found found;
+  WALPOST_ASSIGN_OR_RETURN(found.presence, topic.Ensure());
+  if (found.presence.was_made) return found;
+  CheckpointCandidates candidates(slot, identity);
+  WALPOST_RETURN_IF_ERROR(topic.Read(
+      [&](std::string_view key, std::optional<std::string_view> value) {
+        candidates.Add(key, value);
+      }));
+  found.checkpoint = candidates.Pick();
+  found.old_key_is_ours = candidates.old_key_is_ours();
+  return found;
+}
+
 void CheckpointTopic::Load(Loaded done) {
-  const auto look =
-      [slot = slot_](CompactedTopic& topic) -> absl::StatusOr<Found> {
-    Found found;
-    WALPOST_ASSIGN_OR_RETURN(found.presence, topic.Ensure());
-    if (found.presence.was_made) return found;
-    CheckpointHistory history;
-    WALPOST_RETURN_IF_ERROR(topic.Read(
-        slot,
-        [&](std::optional<std::string_view> value) { history.Add(value); }));
-    found.checkpoint = history.checkpoint();
-    return found;
+  const auto look = [slot = slot_, identity = identity_](
+                        CompactedTopic& topic) -> absl::StatusOr<Found> {
+    return LookForOurs(topic, slot, identity);
   };
   const auto then = [this,
                      done = std::move(done)](absl::StatusOr<Found> found) {
@@ -78,23 +86,39 @@ void CheckpointTopic::Load(Loaded done) {
 
 absl::StatusOr<std::optional<Checkpoint>> CheckpointTopic::Explain(
     absl::StatusOr<std::optional<Checkpoint>> checkpoint) const {
-  if (checkpoint.ok()) return checkpoint;
-  return absl::DataLossError(fmt::format(
-      "checkpoint topic {}, last record of key {}: {}; write one without a "
-      "value to go on from where the slot stands: echo {}: | kcat -b {} -P -t "
-      "{} -K : -Z",
-      topic_, slot_, std::string(checkpoint.status().message()), slot_,
-      kafka_.brokers, topic_));
+  if (!checkpoint.ok()) {
+    return absl::DataLossError(fmt::format(
+        "checkpoint topic {}, {}; write one without a value to go on from "
+        "where the slot stands: echo {}: | kcat -b {} -P -t {} -K : -Z",
+        topic_, std::string(checkpoint.status().message()),
+        CheckpointKey(slot_, identity_.system_identifier), kafka_.brokers,
+        topic_));
+  }
+  const std::optional<Checkpoint>& found = *checkpoint;
+  if (found && !identity_.system_identifier.empty() &&
+      found->system_identifier != identity_.system_identifier) {
+    spdlog::warn(
+        "checkpoint topic {} has a checkpoint of slot {} of system {}, and "
+        "none "
+        "of this system {}; if these are two databases that share the topic, "
+        "let walpost init put the slot on record here",
+        topic_, slot_, found->system_identifier, identity_.system_identifier);
+  }
+  return checkpoint;
 }
 
 void CheckpointTopic::Replace(const Checkpoint& checkpoint, Saved done) {
-  forget_first_ = true;
+  identity_.system_identifier = checkpoint.system_identifier;
+  is_replace_ = true;
+  topic_is_ready_ = false;  // its keys are to be looked for first
+  waiting_.push_back({CheckpointKey(slot_, checkpoint.system_identifier), {}});
   Save(checkpoint, std::move(done));
 }
 
 void CheckpointTopic::Save(const Checkpoint& checkpoint, Saved done) {
   saved_ = std::move(done);
-  waiting_ = EncodeCheckpoint(checkpoint);
+  waiting_.push_back({CheckpointKey(slot_, checkpoint.system_identifier),
+                      EncodeCheckpoint(checkpoint)});
   awaited_ = 0;
   deadline_.expires_after(kSaveLimit);
   const std::weak_ptr<const bool> alive = alive_;
@@ -114,7 +138,10 @@ void CheckpointTopic::Save(const Checkpoint& checkpoint, Saved done) {
 
 void CheckpointTopic::PrepareTopic() {
   if (helper_is_busy_) return;  // for a Save given up; it goes on with ours
-  const auto look = [](CompactedTopic& topic) -> absl::StatusOr<Found> {
+  const auto look = [slot = slot_, identity = identity_,
+                     is_replace = is_replace_](
+                        CompactedTopic& topic) -> absl::StatusOr<Found> {
+    if (is_replace) return LookForOurs(topic, slot, identity);
     Found found;
     WALPOST_ASSIGN_OR_RETURN(found.presence, topic.Ensure());
     return found;
@@ -122,6 +149,7 @@ void CheckpointTopic::PrepareTopic() {
   LookOnHelper(kSaveLimit, look, [this](absl::StatusOr<Found> found) {
     if (!found.ok()) return Finish(found.status());
     NotePresence(found->presence);
+    if (found->old_key_is_ours) waiting_.push_front({slot_, {}});
     ProduceWaiting();
   });
 }
@@ -167,23 +195,22 @@ void CheckpointTopic::NotePresence(const CompactedTopic::Presence& presence) {
 }
 
 void CheckpointTopic::ProduceWaiting() {
-  if (in_flight_ || !waiting_) return;
+  if (in_flight_ || waiting_.empty()) return;
+  const KeyAndValue next = std::move(waiting_.front());
+  waiting_.pop_front();
   absl::Status status = StartProducer();
   Record record;
   record.topic = topic_;
-  record.key = slot_;
+  record.key = next.key;
   record.timestamp = WallNow();
-  if (!forget_first_) record.value = *waiting_;
+  if (next.value) record.value = *next.value;
   if (status.ok()) status = producer_->Produce(record, ++last_sequence_);
   if (!status.ok()) {
     RetireProducer();
     return Finish(ForStore(status));
   }
   in_flight_ = last_sequence_;
-  // When the tombstone is acknowledged, ours follows.
-  if (std::exchange(forget_first_, false)) return;
-  waiting_.reset();
-  awaited_ = last_sequence_;
+  if (waiting_.empty()) awaited_ = last_sequence_;
 }
 
 absl::Status CheckpointTopic::StartProducer() {
@@ -225,7 +252,8 @@ void CheckpointTopic::OnSinkFailed(const absl::Status& error) {
 }
 
 void CheckpointTopic::Finish(absl::Status status) {
-  waiting_.reset();
+  waiting_.clear();
+  is_replace_ = false;
   awaited_ = 0;
   deadline_.cancel();
   if (!saved_) return;

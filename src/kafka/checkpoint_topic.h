@@ -1,8 +1,9 @@
 // CheckpointTopic: the records of our slot in a compacted topic.
 //
-// Record key: the slot. Value: what DecodeCheckpoint reads. Walposts may share
-// the topic. It is made by the first Load or Save when missing, and again, with
-// a warning, when somebody has deleted it.
+// Record key: `<slot>@<system identifier>`, and `<slot>` of older releases
+// (CheckpointCandidates). Value: what DecodeCheckpoint reads. Walposts of any
+// databases may share the topic. It is made by the first Load or Save when
+// missing, and again, with a warning, when somebody has deleted it.
 //
 // At most one record is on its way: the brokers get them in the order of Save,
 // even where one took longer than its caller waited. Kafka does not compare,
@@ -17,6 +18,7 @@
 
 #include <boost/asio/any_io_executor.hpp>
 #include <boost/asio/steady_timer.hpp>
+#include <deque>
 #include <functional>
 #include <memory>
 #include <optional>
@@ -40,11 +42,15 @@ class CheckpointTopic final : public CheckpointStore, private RecordReports {
   // that has not come does not come any more.
   ~CheckpointTopic() override;
 
+  bool is_shared_by_systems() const override { return true; }
+  void SetSource(SourceIdentity identity) override {
+    identity_ = std::move(identity);
+  }
   // Answers within 30 s.
   void Load(Loaded done) override;
   // Answers within 10 s. What it says is unavailable may still get written.
   void Save(const Checkpoint& checkpoint, Saved done) override;
-  // With a record before it that has no value.
+  // With a record before it that has no value, for each of our keys.
   void Replace(const Checkpoint& checkpoint, Saved done) override;
   bool needs_repeating() const override { return true; }
 
@@ -54,6 +60,7 @@ class CheckpointTopic final : public CheckpointStore, private RecordReports {
   struct Found {
     CompactedTopic::Presence presence;
     absl::StatusOr<std::optional<Checkpoint>> checkpoint = std::nullopt;
+    bool old_key_is_ours = false;
   };
   using Look = std::function<absl::StatusOr<Found>(CompactedTopic& topic)>;
   void LookOnHelper(std::chrono::milliseconds limit, Look look,
@@ -67,6 +74,9 @@ class CheckpointTopic final : public CheckpointStore, private RecordReports {
   // Adds where it is and what mends it to an error.
   absl::StatusOr<std::optional<Checkpoint>> Explain(
       absl::StatusOr<std::optional<Checkpoint>> checkpoint) const;
+  static absl::StatusOr<Found> LookForOurs(CompactedTopic& topic,
+                                           const std::string& slot,
+                                           const SourceIdentity& identity);
   void PrepareTopic();
   void ProduceWaiting();
   absl::Status StartProducer();
@@ -77,6 +87,7 @@ class CheckpointTopic final : public CheckpointStore, private RecordReports {
   ProducerOptions kafka_;
   std::string topic_;
   std::string slot_;
+  SourceIdentity identity_;
   boost::asio::steady_timer deadline_;
   std::unique_ptr<Producer> producer_;
 
@@ -84,11 +95,15 @@ class CheckpointTopic final : public CheckpointStore, private RecordReports {
   bool topic_was_ready_ = false;
   bool helper_is_busy_ = false;
 
-  Saved saved_;                         // of the Save under way
-  std::optional<std::string> waiting_;  // its bytes, while not yet produced
-  bool forget_first_ = false;           // it is a Replace
-  Sequence awaited_ = 0;                // its record, once produced
-  std::optional<Sequence> in_flight_;   // maybe that of a Save given up
+  struct KeyAndValue {
+    std::string key;
+    std::optional<std::string> value;
+  };
+  Saved saved_;                        // of the Save under way
+  std::deque<KeyAndValue> waiting_;    // its records that are not yet produced
+  bool is_replace_ = false;            // so that our keys are to be looked for
+  Sequence awaited_ = 0;               // its last record, once produced
+  std::optional<Sequence> in_flight_;  // maybe that of a Save given up
   Sequence last_sequence_ = 0;
 
   // What was posted may run after our end: it looks here. Shared for that

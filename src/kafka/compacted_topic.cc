@@ -136,7 +136,7 @@ absl::StatusOr<CompactedTopic::Presence> CompactedTopic::Ensure() {
   return presence;
 }
 
-absl::Status CompactedTopic::Read(std::string_view key, const Show& show) {
+absl::Status CompactedTopic::Read(const Show& show) {
   const std::string attempted = fmt::format("reading topic {}", name_);
   int64_t low = 0;
   int64_t high = 0;
@@ -164,14 +164,13 @@ absl::Status CompactedTopic::Read(std::string_view key, const Show& show) {
       if (MayPass(status)) status = absl::OkStatus();
     } else {
       next = message->offset + 1;
-      const std::string_view found(static_cast<const char*>(message->key),
-                                   message->key_len);
-      if (found != key) continue;
+      const std::string_view key(static_cast<const char*>(message->key),
+                                 message->key_len);
       std::optional<std::string_view> value;
       if (message->payload != nullptr) {
         value.emplace(static_cast<const char*>(message->payload), message->len);
       }
-      show(value);
+      show(key, value);
     }
   }
   rd_kafka_consume_stop(topic_.get(), kPartition);

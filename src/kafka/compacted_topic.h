@@ -41,10 +41,11 @@ class CompactedTopic {
   // right is missing; the message has the command that mends it.
   absl::StatusOr<Presence> Ensure();
 
-  // Shows the values of all records of `key` in their order; nullopt: one
-  // without a value. They live until `show` returns.
-  using Show = std::function<void(std::optional<std::string_view> value)>;
-  absl::Status Read(std::string_view key, const Show& show);
+  // Shows keys and values of all records in their order; nullopt: one without a
+  // value. They live until `show` returns.
+  using Show = std::function<void(std::string_view key,
+                                  std::optional<std::string_view> value)>;
+  absl::Status Read(const Show& show);
 
  private:
   CompactedTopic(KafkaClient client, std::string brokers, std::string name,

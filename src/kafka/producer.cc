@@ -6,7 +6,9 @@
 #include <boost/asio/as_tuple.hpp>
 #include <boost/asio/use_awaitable.hpp>
 
+#include "base/reason_code.h"
 #include "base/status_macros.h"
+#include "delivery/continuity.h"
 #include "fmt/format.h"
 #include "kafka/kafka_status.h"
 #include "kafka/producer_properties.h"
@@ -57,11 +59,21 @@ Headers MakeHeaders(std::span<const RecordHeader> headers) {
   return list;
 }
 
+absl::Status TopicReplaced(const std::string& evidence) {
+  return WithReasonCode(
+      absl::FailedPreconditionError(fmt::format(
+          "{}: the topic was deleted and created again, or its records were "
+          "lost, and events that were published are not in Kafka any more; {}",
+          evidence, kRecover)),
+      kGapKafkaReplaced);
+}
+
 }  // namespace
 
 Producer::Producer(asio::any_io_executor executor, rd_kafka_t* client,
-                   RecordReports& reports, std::function<void()> on_drained)
-    : topics_(client),
+                   RecordReports& reports, std::function<void()> on_drained,
+                   OffsetWatch* offsets)
+    : topics_(client, offsets == nullptr ? own_offsets_ : *offsets),
       client_(client),
       queue_(rd_kafka_queue_get_main(client)),
       reports_(reports),
@@ -71,7 +83,8 @@ Producer::Producer(asio::any_io_executor executor, rd_kafka_t* client,
 
 absl::StatusOr<std::unique_ptr<Producer>> Producer::Create(
     asio::any_io_executor executor, const ProducerOptions& options,
-    RecordReports& reports, std::function<void()> on_drained) {
+    RecordReports& reports, std::function<void()> on_drained,
+    OffsetWatch* offsets) {
   WALPOST_ASSIGN_OR_RETURN(KafkaConf conf, MakeProducerConf(options));
   char reason[512];
   rd_kafka_t* client =
@@ -82,7 +95,7 @@ absl::StatusOr<std::unique_ptr<Producer>> Producer::Create(
   }
   conf.release();  // librdkafka owns it now
   std::unique_ptr<Producer> producer(
-      new Producer(executor, client, reports, std::move(on_drained)));
+      new Producer(executor, client, reports, std::move(on_drained), offsets));
   WALPOST_RETURN_IF_ERROR(producer->ListenOnEventFd());
   return producer;
 }
@@ -104,7 +117,34 @@ Producer::~Producer() {
   topics_.Close();
 }
 
+const std::string& Producer::cluster_id() {
+  if (!cluster_id_.empty()) return cluster_id_;
+  // Without a time to wait it says what the brokers have told so far.
+  char* id = rd_kafka_clusterid(client_.get(), 0);
+  if (id != nullptr) {
+    cluster_id_ = id;
+    rd_kafka_mem_free(client_.get(), id);
+  }
+  return cluster_id_;
+}
+
+// A record that another cluster acknowledges is as good as lost.
+absl::Status Producer::CheckCluster() {
+  if (expected_cluster_.empty() || cluster_id() == expected_cluster_) {
+    expected_cluster_.clear();
+    return absl::OkStatus();
+  }
+  if (cluster_id().empty()) {
+    return absl::ResourceExhaustedError("no Kafka broker is reached yet");
+  }
+  return absl::UnavailableError(
+      fmt::format("the brokers are Kafka cluster {}, and not {}, which has the "
+                  "events so far",
+                  cluster_id(), expected_cluster_));
+}
+
 absl::Status Producer::Produce(const Record& record, Sequence sequence) {
+  if (!expected_cluster_.empty()) WALPOST_RETURN_IF_ERROR(CheckCluster());
   WALPOST_ASSIGN_OR_RETURN(Topic * topic, topics_.Get(record.topic));
   if (!topic->MayProduce(record.key)) {
     return absl::ResourceExhaustedError(
@@ -212,23 +252,52 @@ void Producer::HandleDeliveryReport(const rd_kafka_message_t& message,
   const auto sequence = reinterpret_cast<Sequence>(message._private);
   Topic& topic = Topic::Of(message);
   const bool acknowledged = message.err == RD_KAFKA_RESP_ERR_NO_ERROR;
-  is_distrusted_ |= acknowledged && message.offset < 0;
-  if (acknowledged && !is_distrusted_) {
+  const absl::Status status =
+      acknowledged
+          ? CheckAcknowledgement(message)
+          : StatusFromKafka(
+                message.err,
+                fmt::format("delivering {} bytes to topic "
+                            "{}",
+                            message.len, rd_kafka_topic_name(message.rkt)));
+  if (status.ok()) {
     topic.OnAcknowledged(message.partition, sequence);
     reports_.OnAcknowledged(sequence, now);
     return;
   }
   topic.OnNotDelivered(sequence);
-  const std::string attempted =
-      fmt::format("delivering {} bytes to topic {}", message.len,
-                  rd_kafka_topic_name(message.rkt));
-  reports_.OnNotDelivered(
-      sequence, acknowledged
-                    ? absl::AbortedError(fmt::format(
-                          "{}: librdkafka takes a record for acknowledged "
-                          "that has no offset",
-                          attempted))
-                    : StatusFromKafka(message.err, attempted));
+  reports_.OnNotDelivered(sequence, status);
+}
+
+absl::Status Producer::CheckAcknowledgement(const rd_kafka_message_t& message) {
+  const char* name = rd_kafka_topic_name(message.rkt);
+  is_distrusted_ |= message.offset < 0;
+  if (is_distrusted_) {
+    return absl::AbortedError(fmt::format(
+        "delivering {} bytes to topic {}: librdkafka takes a record for "
+        "acknowledged that has no offset",
+        message.len, name));
+  }
+  Topic& topic = Topic::Of(message);
+  const int32_t count = topic.partitions();
+  const int32_t before = topic.offsets().SetCount(count);
+  if (before > count) {
+    return TopicReplaced(fmt::format("topic {} has {} partitions, and had {}",
+                                     name, count, before));
+  }
+  if (before > 0) {
+    spdlog::warn(
+        "topic {} has {} partitions now, and had {}: keys that move to another "
+        "partition are not in order with their earlier records",
+        name, count, before);
+  }
+  const int64_t newest =
+      topic.offsets().Advance(message.partition, message.offset);
+  if (newest < 0) return absl::OkStatus();
+  return TopicReplaced(
+      fmt::format("topic {}: partition {} gave offset {} to a new record, and "
+                  "had given {} before",
+                  name, message.partition, message.offset, newest));
 }
 
 void Producer::HandleError(rd_kafka_event_t* event) {

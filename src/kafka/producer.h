@@ -40,13 +40,15 @@ namespace walpost {
 class Producer final : public RecordSink {
  public:
   // Starts librdkafka; does not wait for a broker. `reports` outlives the
-  // producer. `on_drained` is called after each portion of reports.
+  // producer. `on_drained` is called after each portion of reports. `offsets`,
+  // if any, outlives the producer, and knows what others before it did.
   //
   // kInvalidArgument: a property is not to be set. kFailedPrecondition: one
   // is unknown or malformed.
   static absl::StatusOr<std::unique_ptr<Producer>> Create(
       boost::asio::any_io_executor executor, const ProducerOptions& options,
-      RecordReports& reports, std::function<void()> on_drained);
+      RecordReports& reports, std::function<void()> on_drained,
+      OffsetWatch* offsets = nullptr);
 
   ~Producer() override;
 
@@ -55,6 +57,14 @@ class Producer final : public RecordSink {
   // Gives in-flight requests until `deadline`, then purges what is left and
   // drains its reports. Afterwards every record has had its report.
   boost::asio::awaitable<void> Close(MonotonicTime deadline);
+
+  // The id of the cluster; empty: no broker has told it yet.
+  const std::string& cluster_id();
+  // Where records may go; empty: to any cluster. Until it is known that this is
+  // the one, nothing is accepted (kUnavailable).
+  void ExpectCluster(std::string cluster) {
+    expected_cluster_ = std::move(cluster);
+  }
 
   // Brokers that a connection is up to, as of the last second.
   size_t brokers_up() const { return statistics_.brokers_up; }
@@ -68,7 +78,8 @@ class Producer final : public RecordSink {
 
  private:
   Producer(boost::asio::any_io_executor executor, rd_kafka_t* client,
-           RecordReports& reports, std::function<void()> on_drained);
+           RecordReports& reports, std::function<void()> on_drained,
+           OffsetWatch* offsets);
 
   absl::Status ListenOnEventFd();
   void WaitForReports();
@@ -77,6 +88,9 @@ class Producer final : public RecordSink {
   size_t HandleEvent(rd_kafka_event_t* event);
   size_t HandleDeliveryReports(rd_kafka_event_t* event);
   void HandleDeliveryReport(const rd_kafka_message_t& message, WallTime now);
+  // Whether the acknowledgement can be believed.
+  absl::Status CheckAcknowledgement(const rd_kafka_message_t& message);
+  absl::Status CheckCluster();
   void HandleError(rd_kafka_event_t* event);
 
   struct DestroyClient {
@@ -88,6 +102,7 @@ class Producer final : public RecordSink {
     }
   };
 
+  OffsetWatch own_offsets_;
   TopicCache topics_;  // outlives the client, which calls it
   std::unique_ptr<rd_kafka_t, DestroyClient> client_;
   std::unique_ptr<rd_kafka_queue_t, DestroyQueue> queue_;
@@ -96,6 +111,8 @@ class Producer final : public RecordSink {
   boost::asio::posix::stream_descriptor eventfd_;
   boost::asio::steady_timer close_timer_;
   ProducerStatistics statistics_;
+  std::string cluster_id_;
+  std::string expected_cluster_;
   // It has taken a record for acknowledged that may not be written. What it
   // says of later ones is of no use: they may stand before it in the log.
   bool is_distrusted_ = false;

@@ -4,9 +4,9 @@
 
 namespace walpost {
 
-absl::StatusOr<std::unique_ptr<Topic>> Topic::Create(rd_kafka_t* client,
-                                                     const std::string& name) {
-  auto topic = std::make_unique<Topic>();
+absl::StatusOr<std::unique_ptr<Topic>> Topic::Create(
+    rd_kafka_t* client, const std::string& name, PartitionOffsets& offsets) {
+  auto topic = std::make_unique<Topic>(offsets);
   rd_kafka_topic_conf_t* conf = rd_kafka_default_topic_conf_dup(client);
   rd_kafka_topic_conf_set_partitioner_cb(conf, &Topic::Choose);
   rd_kafka_topic_conf_set_opaque(conf, topic.get());

@@ -14,6 +14,7 @@
 #include <string_view>
 
 #include "absl/status/statusor.h"
+#include "kafka/offset_watch.h"
 #include "kafka/partition_starts.h"
 #include "outbox/event.h"
 
@@ -21,9 +22,11 @@ namespace walpost {
 
 class Topic {
  public:
-  // kInvalidArgument: librdkafka refuses the name.
-  static absl::StatusOr<std::unique_ptr<Topic>> Create(rd_kafka_t* client,
-                                                       const std::string& name);
+  // `offsets` outlives it. kInvalidArgument: librdkafka refuses the name.
+  static absl::StatusOr<std::unique_ptr<Topic>> Create(
+      rd_kafka_t* client, const std::string& name, PartitionOffsets& offsets);
+
+  explicit Topic(PartitionOffsets& offsets) : offsets_(offsets) {}
 
   // The one that a delivery report is of.
   static Topic& Of(const rd_kafka_message_t& message) {
@@ -34,6 +37,11 @@ class Topic {
   void Close() { handle_.reset(); }
 
   rd_kafka_topic_t* handle() const { return handle_.get(); }
+
+  // 0: not known yet.
+  int32_t partitions() const {
+    return partitions_.load(std::memory_order_relaxed);
+  }
 
   // Whether a record of this key may be produced now. If not: after the next
   // report.
@@ -48,6 +56,7 @@ class Topic {
   void OnAcknowledged(int32_t partition, Sequence sequence) {
     starts_.OnAcknowledged(partition, sequence);
   }
+  PartitionOffsets& offsets() { return offsets_; }
   void OnNotDelivered(Sequence sequence) { starts_.OnNotDelivered(sequence); }
 
  private:
@@ -62,10 +71,6 @@ class Topic {
                         size_t key_size, int32_t partitions, void* topic,
                         void* sequence);
 
-  // 0: not known yet.
-  int32_t partitions() const {
-    return partitions_.load(std::memory_order_relaxed);
-  }
   // Whether a record of this key may be the first of its partition.
   bool MayStart(const Value& key) const {
     return key.has_value() && !starts_.AllStarted(partitions());
@@ -76,6 +81,7 @@ class Topic {
   std::unique_ptr<rd_kafka_topic_t, Destroy> handle_;
   std::atomic<int32_t> partitions_ = 0;
   PartitionStarts starts_;
+  PartitionOffsets& offsets_;
 };
 
 }  // namespace walpost

@@ -20,7 +20,7 @@ absl::StatusOr<Topic*> TopicCache::Get(std::string_view name) {
   }
   std::string text(name);
   WALPOST_ASSIGN_OR_RETURN(std::unique_ptr<Topic> topic,
-                           Topic::Create(client_, text));
+                           Topic::Create(client_, text, offsets_.Of(text)));
   return topics_.try_emplace(std::move(text), std::move(topic))
       .first->second.get();
 }

@@ -20,7 +20,9 @@ class TopicCache {
  public:
   static constexpr size_t kMostTopics = 5000;
 
-  explicit TopicCache(rd_kafka_t* client) : client_(client) {}
+  // Both outlive it.
+  TopicCache(rd_kafka_t* client, OffsetWatch& offsets)
+      : client_(client), offsets_(offsets) {}
 
   // Gives the handles back; nothing is asked for afterwards. Comes before the
   // end of the client, and that comes before the end of this object: the
@@ -41,6 +43,7 @@ class TopicCache {
   };
 
   rd_kafka_t* client_;
+  OffsetWatch& offsets_;
   absl::flat_hash_map<std::string, std::unique_ptr<Topic>, Hash,
                       std::equal_to<>>
       topics_;

@@ -35,7 +35,33 @@ absl::Status MessageMapper::Map(std::string_view content, Event& event) {
     reference_values_[i] = GetReference(references_[i], event);
   }
   event.references = reference_values_;
+  if (is_json) WALPOST_RETURN_IF_ERROR(CheckPayload());
   return MapTimestamp(event);
+}
+
+// A misspelled member would publish every event as a tombstone.
+absl::Status MessageMapper::CheckPayload() const {
+  const FieldSource& source = options_.columns.payload;
+  std::string_view name;
+  switch (source.kind) {
+    case FieldSource::Kind::kConstant:
+    case FieldSource::Kind::kAbsent:
+      return absl::OkStatus();
+    case FieldSource::Kind::kUsual:
+      name = "payload";
+      break;
+    case FieldSource::Kind::kColumn:
+      name = source.text;
+      break;
+  }
+  if (object_.Find(name) != nullptr) return absl::OkStatus();
+  return Undeliverable(
+      kReasonPayloadMissing,
+      fmt::format("a logical message with prefix '{0}' has no member '{1}': "
+                  "write \"{1}\": null for a tombstone, or set "
+                  "outbox.messages.columns.payload (a member, "
+                  "{{constant: ...}} or null)",
+                  options_.prefix, name));
 }
 
 absl::Status MessageMapper::MapTimestamp(Event& event) const {

@@ -8,8 +8,10 @@
 //    "headers": {"traceparent": "00-…"}}
 //
 // A payload that is a JSON string is published as its text, any other as the
-// bytes it was written with. With MessageOptions::Format::kPayload the
-// content is the payload itself and the other fields are constants.
+// bytes it was written with. "payload": null is a tombstone, as a row with NULL
+// is; a message without the member is an error. With
+// MessageOptions::Format::kPayload the content is the payload itself and the
+// other fields are constants.
 #pragma once
 
 #include <array>
@@ -33,14 +35,16 @@ class MessageMapper {
   // Fills the fields of `event`. Its views live until the next Map, and as
   // long as `content` and this mapper.
   //
-  // kInvalidArgument: the content is not such an object, or its timestamp is
-  // no integer of milliseconds: this event cannot be delivered.
+  // kInvalidArgument: the content is not such an object, lacks the payload, or
+  // its timestamp is not an integer of milliseconds: this event cannot be
+  // delivered. Its other fields tell which one it is.
   absl::Status Map(std::string_view content, Event& event);
 
  private:
   Value Get(const FieldSource& source,
             std::span<const std::string_view> usual_names) const;
   Value GetReference(std::string_view name, const Event& event) const;
+  absl::Status CheckPayload() const;
   absl::Status MapTimestamp(Event& event) const;
 
   MessageOptions options_;

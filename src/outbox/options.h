@@ -3,6 +3,7 @@
 #pragma once
 
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -61,6 +62,11 @@ struct MessageOptions {
 
   bool enabled() const { return !prefix.empty(); }
 };
+
+// Headers of ours: the field `id`, and every name with this prefix
+// (walpost-position, walpost-replay, walpost-recovered, walpost-snapshot).
+inline constexpr std::string_view kIdHeader = "id";
+inline constexpr std::string_view kReservedPrefix = "walpost-";
 
 struct RouteOptions {
   // See topic_template.h.

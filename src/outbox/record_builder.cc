@@ -1,5 +1,7 @@
 #include "outbox/record_builder.h"
 
+#include <algorithm>
+
 #include "base/reason_code.h"
 #include "base/status_macros.h"
 #include "fmt/format.h"
@@ -7,7 +9,6 @@
 namespace walpost {
 namespace {
 
-constexpr std::string_view kIdHeader = "id";
 constexpr std::string_view kPositionHeader = "walpost-position";
 
 // What librdkafka keeps per queued record and per header beside their bytes
@@ -61,21 +62,9 @@ absl::StatusOr<Record> RecordBuilder::Build(const Event& event,
 absl::Status RecordBuilder::AddHeaders(const Route& route, const Event& event,
                                        uint32_t timeline) {
   headers_.clear();
+  renamed_.clear();
   if (event.id.has_value()) headers_.push_back({kIdHeader, event.id});
-  if (event.headers.has_value()) {
-    const absl::Status status = header_object_.Parse(*event.headers);
-    if (!status.ok()) {
-      return Undeliverable(
-          kReasonHeadersUnreadable,
-          fmt::format("the headers column is not a JSON object: {}",
-                      std::string(status.message())));
-    }
-    for (const auto& [name, value] : header_object_.members()) {
-      headers_.push_back({name, value});
-    }
-  } else {
-    header_object_.Clear();
-  }
+  WALPOST_RETURN_IF_ERROR(AddMembers(route, event));
   for (const Route::Header& header : route.headers()) {
     headers_.push_back({header.name, event.references[header.reference]});
   }
@@ -85,6 +74,50 @@ absl::Status RecordBuilder::AddHeaders(const Route& route, const Event& event,
   }
   if (!mark_.header.empty()) headers_.push_back({mark_.header, mark_.value});
   return absl::OkStatus();
+}
+
+absl::Status RecordBuilder::AddMembers(const Route& route, const Event& event) {
+  header_object_.Clear();
+  if (!event.headers.has_value()) return absl::OkStatus();
+  const absl::Status status = header_object_.Parse(*event.headers);
+  if (!status.ok()) {
+    return Undeliverable(
+        kReasonHeadersUnreadable,
+        fmt::format("the headers column is not a JSON object: {}",
+                    std::string(status.message())));
+  }
+  const size_t first = headers_.size();
+  for (const auto& [name, value] : header_object_.members()) {
+    const bool is_ours =
+        name.starts_with(kReservedPrefix) ||
+        (name == kIdHeader && event.id.has_value()) ||
+        std::ranges::find(route.headers(), name, &Route::Header::name) !=
+            route.headers().end();
+    if (is_ours) renamed_.push_back(fmt::format("headers.{}", name));
+    headers_.push_back({is_ours ? renamed_.back() : name, value});
+  }
+  return CheckNames(route, first);
+}
+
+// Consumers read the first or the last header of a name, so there is one.
+absl::Status RecordBuilder::CheckNames(const Route& route, size_t first) {
+  if (header_object_.members().size() + renamed_.size() < 2) {
+    return absl::OkStatus();
+  }
+  names_.clear();
+  for (size_t i = first; i < headers_.size(); ++i) {
+    names_.push_back(headers_[i].name);
+  }
+  // A renamed member may meet one of ours again.
+  for (const Route::Header& header : route.headers()) {
+    names_.push_back(header.name);
+  }
+  std::ranges::sort(names_);
+  const auto twice = std::ranges::adjacent_find(names_);
+  if (twice == names_.end()) return absl::OkStatus();
+  return Undeliverable(
+      kReasonHeadersUnreadable,
+      fmt::format("the headers column gives header '{}' twice", *twice));
 }
 
 }  // namespace walpost

@@ -7,13 +7,20 @@
 //              walpost-position; the mark, when there is one
 //   timestamp  the event's
 //
+// No two headers have one name. A member of the headers column that is named as
+// one of ours (`id`, those of route.headers, and whatever begins with
+// `walpost-`) comes as `headers.<name>`, so that ours always mean what
+// docs/configuration.md says.
+//
 // One for all sources; owned by whoever sends (Pipeline, Outbound). Reuses its
 // buffers: in steady state it allocates nothing.
 #pragma once
 
+#include <deque>
 #include <memory>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -51,7 +58,7 @@ class RecordBuilder {
   // event.
   //
   // kInvalidArgument: it cannot be delivered as configured (no legal topic,
-  // headers that are no JSON object); says why.
+  // headers that are not a JSON object or have a member twice); says why.
   absl::StatusOr<Record> Build(const Event& event, uint32_t timeline);
 
  private:
@@ -61,6 +68,9 @@ class RecordBuilder {
   absl::Status AddHeaders(const Route& route, const Event& event,
                           uint32_t timeline);
 
+  absl::Status AddMembers(const Route& route, const Event& event);
+  absl::Status CheckNames(const Route& route, size_t first);
+
   std::vector<Route> routes_;
   ValueFormat format_;
   RecordMark mark_;
@@ -68,6 +78,8 @@ class RecordBuilder {
   // Of the current record.
   std::string topic_;
   std::vector<RecordHeader> headers_;
+  std::vector<std::string_view> names_;  // of headers_, sorted
+  std::deque<std::string> renamed_;      // what headers_ views
   JsonObject header_object_;
   std::optional<PositionText> position_;
   EnvelopeEncoder envelope_;

@@ -1,7 +1,10 @@
 #include "outbox/table_mapper.h"
 
+#include <set>
+
 #include "base/reason_code.h"
 #include "base/status_macros.h"
+#include "base/utf8.h"
 #include "fmt/format.h"
 #include "outbox/column_decoder.h"
 #include "pgoutput/type_oid.h"
@@ -121,8 +124,34 @@ absl::StatusOr<TableMapper::Slot> TableMapper::BindReference(
   return RequireColumn(name, "the route");
 }
 
+void TableMapper::RequireUtf8() {
+  std::set<size_t> used(fields_.begin(), fields_.end());
+  used.insert(references_.begin(), references_.end());
+  used.insert(value_columns_.begin(), value_columns_.end());
+  text_columns_.clear();
+  for (const size_t column : used) {
+    if (IsColumn(column) &&
+        relation_.columns[column].type_oid != pgoutput::kByteaOid) {
+      text_columns_.push_back(column);
+    }
+  }
+}
+
+absl::Status TableMapper::CheckTexts() const {
+  for (const size_t column : text_columns_) {
+    if (!values_[column] || IsUtf8(*values_[column])) continue;
+    return Undeliverable(
+        kReasonTextNotUtf8,
+        fmt::format("column '{}' of {} is not text in UTF-8, and the database "
+                    "has the encoding SQL_ASCII, which takes any bytes",
+                    relation_.columns[column].name, relation_.QualifiedName()));
+  }
+  return absl::OkStatus();
+}
+
 absl::Status TableMapper::Map(const pgoutput::TupleData& row, Event& event) {
   WALPOST_RETURN_IF_ERROR(ReadRow(row));
+  const absl::Status texts = CheckTexts();
   // Before bytea is decoded: in JSON it is the text that the server renders.
   const Value json = MakeJsonValue();
   const absl::Status decoded = DecodeByteaColumns();
@@ -134,6 +163,7 @@ absl::Status TableMapper::Map(const pgoutput::TupleData& row, Event& event) {
   }
   event.references = reference_values_;
   if (json.has_value()) event.payload = json;
+  WALPOST_RETURN_IF_ERROR(texts);
   WALPOST_RETURN_IF_ERROR(decoded);
   return MapTimestamp(event);
 }

@@ -39,6 +39,11 @@ class TableMapper {
   // Whether records of this table have a key, and so an order among them.
   bool has_key() const;
 
+  // From now on a text that is used and is not UTF-8 makes its row
+  // undeliverable (text_not_utf8): the database is one that holds any bytes.
+  // bytea is not text.
+  void RequireUtf8();
+
   // Fills the fields of `event` that come from the row. Its views live until
   // the next Map, and as long as the bytes of `row` and this mapper.
   //
@@ -60,6 +65,7 @@ class TableMapper {
                             std::span<const std::string_view> usual_names);
   absl::StatusOr<Slot> BindReference(std::string_view name) const;
   absl::Status ReadRow(const pgoutput::TupleData& row);
+  absl::Status CheckTexts() const;
   absl::Status CheckTimestamp() const;
   absl::Status CheckPayload(const TableOptions& options) const;
   // The payload made of value_columns; nullopt when none are configured.
@@ -83,6 +89,8 @@ class TableMapper {
     std::string bytes;
   };
   std::vector<ByteaColumn> bytea_columns_;
+
+  std::vector<size_t> text_columns_;  // that must be UTF-8, in their order
 
   std::vector<Value> values_;  // of the current row
   std::vector<Value> reference_values_;

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "base/byte_reader.h"
 #include "base/reason_code.h"
 #include "fmt/format.h"
 
@@ -55,10 +56,13 @@ absl::Status TransactionAssembler::Apply(const pgoutput::Message& message,
   } else if (auto* logical = std::get_if<pgoutput::LogicalMessage>(&message)) {
     return Message(*logical, step);
   } else if (std::holds_alternative<pgoutput::Unknown>(message)) {
-    ++skipped_.unknown_kinds;
-  } else if (!std::holds_alternative<pgoutput::Type>(message) &&
-             !std::holds_alternative<pgoutput::Origin>(message)) {
-    ++skipped_.changes_other_than_insert;
+    ++skipped_.unknown_messages;
+  } else if (auto* update = std::get_if<pgoutput::Update>(&message)) {
+    CountUpdate(*update);
+  } else if (auto* removal = std::get_if<pgoutput::Delete>(&message)) {
+    CountDelete(*removal);
+  } else if (auto* truncate = std::get_if<pgoutput::Truncate>(&message)) {
+    CountTruncate(*truncate);
   }
   return absl::OkStatus();
 }
@@ -116,12 +120,29 @@ void TransactionAssembler::Describe(const pgoutput::Relation& relation) {
     if (mapper.ok()) mapper = RefuseLostFields(i, *std::move(mapper));
     if (mapper.ok()) {
       described.mapper = *std::move(mapper);
+      if (requires_utf8_) described.mapper->RequireUtf8();
     } else {
       described.bind_error =
           WithReasonCode(mapper.status(), kReasonTableUnsuitable);
     }
   }
+  if (!described.is_outbox) DescribeRenamed(name, relation.oid, described);
   relations_.insert_or_assign(relation.oid, std::move(described));
+}
+
+void TransactionAssembler::DescribeRenamed(const std::string& name,
+                                           uint32_t oid,
+                                           Relation& described) const {
+  const auto found = std::ranges::find(oids_, oid);
+  if (found == oids_.end() || oid == 0) return;
+  described.is_outbox = true;
+  described.source = static_cast<size_t>(found - oids_.begin());
+  described.bind_error = WithReasonCode(
+      absl::FailedPreconditionError(fmt::format(
+          "table {} had the name {} when the row was written: publish it with "
+          "walpost recover --force, or add {} to outbox.tables",
+          options_.tables[described.source].name, name, name)),
+      kReasonTableUnsuitable);
 }
 
 // A field that is found by its usual name, and then no more, was renamed,
@@ -193,6 +214,7 @@ absl::Status TransactionAssembler::Message(
     const pgoutput::LogicalMessage& message, Step& step) {
   if (!options_.messages.enabled() ||
       message.prefix != options_.messages.prefix) {
+    ++skipped_.messages_of_other_prefixes;
     return absl::OkStatus();
   }
   if (!message.transactional) {
@@ -204,6 +226,38 @@ absl::Status TransactionAssembler::Message(
   step.event = {};
   BeginEvent(options_.tables.size(), step);
   return Settle(message_mapper_.Map(message.content, step.event), step);
+}
+
+bool TransactionAssembler::IsOutbox(uint32_t relation_oid) const {
+  const auto found = relations_.find(relation_oid);
+  return found != relations_.end() && found->second.is_outbox;
+}
+
+// The old key is sent when it has changed. With REPLICA IDENTITY FULL the whole
+// old row always is, and which columns were the key is not known.
+void TransactionAssembler::CountUpdate(const pgoutput::Update& update) {
+  if (!IsOutbox(update.relation_oid)) {
+    ++skipped_.rows_of_other_tables;
+  } else if (update.old_row_kind == pgoutput::OldRow::kKey) {
+    ++skipped_.key_updates;
+  } else {
+    ++skipped_.updates;
+  }
+}
+
+void TransactionAssembler::CountDelete(const pgoutput::Delete& removal) {
+  if (IsOutbox(removal.relation_oid)) {
+    ++skipped_.deletes;
+  } else {
+    ++skipped_.rows_of_other_tables;
+  }
+}
+
+void TransactionAssembler::CountTruncate(const pgoutput::Truncate& truncate) {
+  ByteReader reader(truncate.relation_oids);
+  for (uint32_t i = 0; i < truncate.relation_count; ++i) {
+    if (IsOutbox(reader.ReadUint32())) ++skipped_.truncates;
+  }
 }
 
 }  // namespace walpost

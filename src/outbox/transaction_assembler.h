@@ -22,6 +22,7 @@
 #include "outbox/event.h"
 #include "outbox/message_mapper.h"
 #include "outbox/options.h"
+#include "outbox/skipped_changes.h"
 #include "outbox/table_mapper.h"
 #include "pgoutput/message.h"
 
@@ -43,26 +44,21 @@ struct Step {
 
 class TransactionAssembler {
  public:
-  // Messages that were passed over, since the start of this connection.
-  struct Skipped {
-    uint64_t unknown_kinds = 0;
-    uint64_t rows_of_other_tables = 0;
-    uint64_t changes_other_than_insert = 0;
-    uint64_t nontransactional_messages = 0;
-
-    Skipped& operator+=(const Skipped& other) {
-      unknown_kinds += other.unknown_kinds;
-      rows_of_other_tables += other.rows_of_other_tables;
-      changes_other_than_insert += other.changes_other_than_insert;
-      nontransactional_messages += other.nontransactional_messages;
-      return *this;
-    }
-  };
+  using Skipped = SkippedChanges;
 
   // `references[i]` are the names that the route of source i needs (the
   // tables in order, then the messages).
   TransactionAssembler(const OutboxOptions& options,
                        std::vector<std::vector<std::string>> references);
+
+  // The oids of the tables, in their order; 0: not known. A row of one of them
+  // that comes under another name, because the table was renamed for a while,
+  // is an event of that table and cannot be delivered: it stops the flow rather
+  // than pass for a row of another table.
+  void SetTableOids(std::vector<uint32_t> oids) { oids_ = std::move(oids); }
+
+  // As TableMapper has it, for every table described from now on.
+  void RequireUtf8() { requires_utf8_ = true; }
 
   // Takes the next message and says in `step` what it meant. The event in it
   // lives until the next call, and as long as the message's bytes.
@@ -86,6 +82,7 @@ class TransactionAssembler {
   }
 
   bool in_transaction() const { return in_transaction_; }
+  // Since the start of this connection.
   const Skipped& skipped() const { return skipped_; }
 
  private:
@@ -102,8 +99,14 @@ class TransactionAssembler {
   absl::Status Begin(const pgoutput::Begin& begin);
   absl::Status Commit(const pgoutput::Commit& commit, Step& step);
   void Describe(const pgoutput::Relation& relation);
+  void DescribeRenamed(const std::string& name, uint32_t oid,
+                       Relation& described) const;
   absl::Status Insert(const pgoutput::Insert& insert, Step& step);
   absl::Status Message(const pgoutput::LogicalMessage& message, Step& step);
+  void CountUpdate(const pgoutput::Update& update);
+  void CountDelete(const pgoutput::Delete& removal);
+  void CountTruncate(const pgoutput::Truncate& truncate);
+  bool IsOutbox(uint32_t relation_oid) const;
   absl::StatusOr<std::unique_ptr<TableMapper>> RefuseLostFields(
       size_t source, std::unique_ptr<TableMapper> mapper);
   void NoteMapped(std::string_view name,
@@ -113,9 +116,11 @@ class TransactionAssembler {
   OutboxOptions options_;
   std::vector<std::vector<std::string>> references_;
   MessageMapper message_mapper_;
+  std::vector<uint32_t> oids_;
   absl::flat_hash_map<uint32_t, Relation> relations_;
   MappedFields mapped_fields_;
 
+  bool requires_utf8_ = false;
   bool in_transaction_ = false;
   pgoutput::Begin transaction_;
   uint64_t ordinal_ = 0;

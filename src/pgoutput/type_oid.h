@@ -20,4 +20,9 @@ constexpr bool IsInteger(uint32_t oid) {
   return oid == kInt2Oid || oid == kInt4Oid || oid == kInt8Oid;
 }
 
+// With a time zone or without.
+constexpr bool IsTimestamp(uint32_t oid) {
+  return oid == kTimestampOid || oid == kTimestamptzOid;
+}
+
 }  // namespace walpost::pgoutput

@@ -137,6 +137,11 @@ std::string ClaimSql::Blocked(Ids waiting) const {
   return absl::StrJoin(reasons, "\n  UNION ALL ");
 }
 
+std::string ClaimSql::LockFirst(size_t limit) const {
+  return fmt::format("ORDER BY {} LIMIT {} FOR UPDATE OF o SKIP LOCKED",
+                     Order("o"), limit);
+}
+
 std::string ClaimSql::Look(std::string_view number,
                            const std::string& claimable,
                            const std::vector<std::string>& passed,
@@ -149,10 +154,9 @@ std::string ClaimSql::Look(std::string_view number,
     return condition;
   };
   std::string look = fmt::format(
-      "candidate{} AS MATERIALIZED (\n  {} FROM {} o WHERE {}{}\n  ORDER BY {} "
-      "LIMIT {} FOR UPDATE OF o SKIP LOCKED),\n",
-      number, SelectKeys("o"), name_, claimable, of_others("o"), Order("o"),
-      limit);
+      "candidate{} AS MATERIALIZED (\n  {} FROM {} o WHERE {}{}\n  {}),\n",
+      number, SelectKeys("o"), name_, claimable, of_others("o"),
+      LockFirst(limit));
   look += fmt::format(
       "skipped{0} AS MATERIALIZED (\n  {1} FROM {2} s WHERE {3} AND {4} <= "
       "(SELECT place FROM candidate{0} ORDER BY place DESC NULLS LAST LIMIT 1)"
@@ -173,9 +177,8 @@ std::string ClaimSql::With(size_t limit, Ids waiting, size_t far) const {
   const std::string claimable = Claimable("o", waiting);
   if (table_.aggregate.empty()) {
     return fmt::format(
-        "WITH chosen AS MATERIALIZED (\n  {} FROM {} o WHERE {} ORDER BY {} "
-        "LIMIT {} FOR UPDATE OF o SKIP LOCKED)",
-        SelectKeys("o"), name_, claimable, Order("o"), limit);
+        "WITH chosen AS MATERIALIZED (\n  {} FROM {} o WHERE {} {})",
+        SelectKeys("o"), name_, claimable, LockFirst(limit));
   }
   std::string with = "WITH ";
   std::vector<std::string> passed;
@@ -191,11 +194,11 @@ std::string ClaimSql::With(size_t limit, Ids waiting, size_t far) const {
       "clear)";
   passed.emplace_back("skipped");
   with += ",\n" + Look("2", claimable + only_then, passed, far);
-  return with + fmt::format(
-                    ",\nchosen AS (SELECT * FROM clear UNION ALL (SELECT * "
-                    "FROM clear2 "
-                    "ORDER BY place LIMIT {}))",
-                    limit);
+  return fmt::format(
+      "{},\nchosen AS (SELECT * FROM clear UNION ALL (SELECT * FROM clear2 "
+      "ORDER "
+      "BY place LIMIT {}))",
+      with, limit);
 }
 
 std::string ClaimSql::Claim(size_t limit, Ids waiting, size_t far) const {

@@ -98,6 +98,8 @@ class ClaimSql : public TableSql {
   std::string Blocked(Ids waiting) const;
   std::string AggregateNotIn(std::string_view part, const Keys& row) const;
   std::string With(size_t limit, Ids waiting, size_t far) const;
+  // The end of a SELECT: locks that many of what it finds, in order.
+  std::string LockFirst(size_t limit) const;
   // One look: candidate{}, what it passed by: skipped{}, and clear{}: those
   // candidates that wait for nothing that was passed by. It leaves out the
   // aggregates of `passed`, which are other parts.

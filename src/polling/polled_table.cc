@@ -17,9 +17,7 @@ std::string ClockOf(const TableOptions& options,
   const auto usual = schema.FindColumn(kUsual);
   if (!usual) return "";
   const uint32_t type = schema.columns[*usual].type_oid;
-  const bool is_clock =
-      type == pgoutput::kTimestampOid || type == pgoutput::kTimestamptzOid;
-  return is_clock ? kUsual : "";
+  return pgoutput::IsTimestamp(type) ? kUsual : "";
 }
 
 }  // namespace

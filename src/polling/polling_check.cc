@@ -103,9 +103,8 @@ asio::awaitable<absl::Status> PollingCheck::CheckColumns() {
 void PollingCheck::CheckOrder() {
   const pgoutput::ColumnSchema& order =
       table_.schema.columns[*table_.schema.FindColumn(table_.order)];
-  const bool is_clock = order.type_oid == pgoutput::kTimestampOid ||
-                        order.type_oid == pgoutput::kTimestamptzOid ||
-                        order.name == table_.timestamp;
+  const bool is_clock =
+      pgoutput::IsTimestamp(order.type_oid) || order.name == table_.timestamp;
   const bool is_integer = pgoutput::IsInteger(order.type_oid);
   if (is_integer && !is_clock) return;
   if (polling_.strategy == Strategy::kCursor && !is_integer) {
@@ -177,13 +176,16 @@ asio::awaitable<absl::Status> PollingCheck::CheckNulls() {
       return !column.empty() &&
              std::ranges::find(columns, column) != columns.end();
     };
+    const auto alter = [&](std::string_view change) {
+      return fmt::format("ALTER TABLE {} ALTER COLUMN {} {}", sql_name_,
+                         QuoteName(column), change);
+    };
     if (!is_not_null && among(never_null)) {
       Add(is_cursor ? Severity::kError : Severity::kWarning,
           fmt::format(
               "column {} may be NULL, and such a row would never be {}", column,
               column == table_.id && !is_cursor ? "marked" : "published"),
-          fmt::format("ALTER TABLE {} ALTER COLUMN {} SET NOT NULL", sql_name_,
-                      QuoteName(column)));
+          alter("SET NOT NULL"));
     }
     if (!is_not_null && !is_cursor && column == table_.order &&
         column != table_.id) {
@@ -191,16 +193,14 @@ asio::awaitable<absl::Status> PollingCheck::CheckNulls() {
           fmt::format("column {} may be NULL, and such a row goes out after "
                       "all others, in no order",
                       column),
-          fmt::format("ALTER TABLE {} ALTER COLUMN {} SET NOT NULL", sql_name_,
-                      QuoteName(column)));
+          alter("SET NOT NULL"));
     }
     if (is_not_null && among(set_to_null)) {
       Add(Severity::kError,
           fmt::format("column {} may not be NULL, which it is while a row is "
                       "not held and does not wait",
                       column),
-          fmt::format("ALTER TABLE {} ALTER COLUMN {} DROP NOT NULL", sql_name_,
-                      QuoteName(column)));
+          alter("DROP NOT NULL"));
     }
   }
   co_return absl::OkStatus();

@@ -5,6 +5,7 @@
 #include <random>
 #include <utility>
 
+#include "base/session_settings.h"
 #include "base/utf8.h"
 #include "fmt/format.h"
 #include "polling/polling_check.h"
@@ -173,6 +174,7 @@ asio::awaitable<absl::Status> TablePoller::Prepare() {
       TableMapper::Create(options, table_->schema, references);
   if (!mapper.ok()) co_return mapper.status();
   mapper_ = *std::move(mapper);
+  if (MayHoldAnyBytes(connection_->server_encoding())) mapper_->RequireUtf8();
   if (!options_.polling.notify.empty()) {
     const std::string listen =
         fmt::format("LISTEN {}", QuoteName(options_.polling.notify));

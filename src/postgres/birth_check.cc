@@ -89,12 +89,23 @@ asio::awaitable<absl::Status> BirthCheck::CheckMissing() {
       "is not on record, and role {} cannot write it, for it does not own "
       "publication {}: a slot that is dropped is not noticed",
       role_, options_.publication);
+  if (!slot_ && options_.create) {
+    Add(Severity::kError,
+        fmt::format("is not on record, and role {} cannot write it, because it "
+                    "does not own publication {}: run will not create a slot "
+                    "that may have been there before",
+                    role_, options_.publication),
+        "run walpost init as the owner of the publication");
+    co_return absl::OkStatus();
+  }
   std::string remedy = "make the slot, then run walpost check again";
   if (slot_) {
-    const BirthRecord record{options_.slot, slot_->confirmed_flush_lsn,
-                             system_identifier_};
+    absl::StatusOr<BirthRecord> record =
+        co_await DescribeBirth(connection_, options_.publication, tables_,
+                               options_.slot, slot_->confirmed_flush_lsn);
+    if (!record.ok()) co_return record.status();
     absl::StatusOr<std::string> sql =
-        co_await BirthRecordSql(connection_, options_.publication, record);
+        co_await BirthRecordSql(connection_, options_.publication, *record);
     if (!sql.ok()) co_return sql.status();
     remedy = fmt::format("as the owner of the publication: {};", *sql);
   }

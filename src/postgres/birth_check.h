@@ -8,6 +8,7 @@
 
 #include <boost/asio/awaitable.hpp>
 #include <optional>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -22,9 +23,10 @@ namespace walpost {
 
 class BirthCheck {
  public:
-  // Both outlive the object. The connection is one for replication.
-  BirthCheck(Connection& connection, const WalSourceOptions& options)
-      : connection_(connection), options_(options) {}
+  // All outlive the object. The connection is one for replication.
+  BirthCheck(Connection& connection, const WalSourceOptions& options,
+             std::span<const TableOptions> tables)
+      : connection_(connection), options_(options), tables_(tables) {}
 
   // Nothing without a publication. Errors are of the connection or of a query,
   // not findings.
@@ -38,6 +40,7 @@ class BirthCheck {
 
   Connection& connection_;
   const WalSourceOptions& options_;
+  std::span<const TableOptions> tables_;
   bool has_publication_ = false;
   bool may_write_ = false;
   std::string role_;

@@ -1,10 +1,7 @@
 #include "postgres/birth_record.h"
 
-#include <vector>
-
-#include "absl/strings/str_join.h"
-#include "absl/strings/str_split.h"
 #include "fmt/format.h"
+#include "postgres/coverage_query.h"
 #include "postgres/publication.h"
 
 namespace walpost {
@@ -12,23 +9,6 @@ namespace walpost {
 namespace asio = boost::asio;
 
 namespace {
-
-std::string ToLine(const BirthRecord& record) {
-  return fmt::format("walpost: slot {} born at {} of system {}", record.slot,
-                     record.consistent_point.ToString(),
-                     record.system_identifier);
-}
-
-std::optional<BirthRecord> ParseLine(const std::string& line) {
-  const std::vector<std::string> words = absl::StrSplit(line, ' ');
-  if (words.size() != 9 || words[0] != "walpost:" || words[1] != "slot" ||
-      words[3] != "born" || words[7] != "system") {
-    return std::nullopt;
-  }
-  const auto lsn = Lsn::Parse(words[5]);
-  if (!lsn.ok()) return std::nullopt;
-  return BirthRecord{words[2], *lsn, words[8]};
-}
 
 asio::awaitable<absl::StatusOr<std::string>> ReadComment(
     Connection& connection, std::string publication) {
@@ -43,30 +23,32 @@ asio::awaitable<absl::StatusOr<std::string>> ReadComment(
 
 }  // namespace
 
-std::optional<BirthRecord> FindBirthRecord(std::string_view comment,
-                                           std::string_view slot) {
-  const std::vector<std::string> lines =
-      absl::StrSplit(std::string(comment), '\n');
-  for (const std::string& line : lines) {
-    std::optional<BirthRecord> record = ParseLine(line);
-    if (record && record->slot == slot) return record;
-  }
-  return std::nullopt;
-}
-
-std::string WithBirthRecord(std::string_view comment,
-                            const BirthRecord& record) {
-  std::vector<std::string> kept;
-  if (!comment.empty()) {
-    const std::vector<std::string> lines =
-        absl::StrSplit(std::string(comment), '\n');
-    for (const std::string& line : lines) {
-      const std::optional<BirthRecord> other = ParseLine(line);
-      if (!other || other->slot != record.slot) kept.push_back(line);
-    }
-  }
-  kept.push_back(ToLine(record));
-  return absl::StrJoin(kept, "\n");
+// A transaction that has no id yet when the slot is there commits behind it.
+asio::awaitable<absl::StatusOr<BirthRecord>> DescribeBirth(
+    Connection& connection, std::string publication,
+    std::span<const TableOptions> tables, std::string slot,
+    Lsn consistent_point) {
+  // Before the transaction id: a change between the two is noticed later.
+  absl::StatusOr<Coverage> coverage =
+      co_await ReadCoverage(connection, publication, tables);
+  if (!coverage.ok()) co_return coverage.status();
+  const std::string sql =
+      "SELECT system_identifier, pg_catalog.pg_snapshot_xmax("
+      "pg_catalog.pg_current_snapshot()), ceil(extract(epoch FROM "
+      "clock_timestamp()))::bigint, ('x' || left(pg_catalog.pg_walfile_name("
+      "pg_catalog.pg_current_wal_lsn()), 8))::bit(32)::bigint FROM "
+      "pg_catalog.pg_control_system()";
+  absl::StatusOr<QueryRows> rows = co_await connection.Execute(sql);
+  if (!rows.ok()) co_return rows.status();
+  BirthRecord record;
+  record.slot = std::move(slot);
+  record.consistent_point = consistent_point;
+  record.system_identifier = rows->Text(0, 0);
+  record.streamed_from = rows->Unsigned(0, 1);
+  record.born_at = WallTime(std::chrono::seconds(rows->Integer(0, 2)));
+  record.timeline = static_cast<uint32_t>(rows->Unsigned(0, 3));
+  record.coverage = coverage->ToString();
+  co_return record;
 }
 
 asio::awaitable<absl::StatusOr<std::optional<BirthRecord>>> ReadBirthRecord(

@@ -67,7 +67,12 @@ std::string AlterCheckpointTableSql(std::string_view table) {
       "ALTER TABLE {} ADD COLUMN IF NOT EXISTS numbering bigint NOT NULL "
       "DEFAULT 0, ADD COLUMN IF NOT EXISTS transaction_horizon xid8 NOT NULL "
       "DEFAULT '0', ADD COLUMN IF NOT EXISTS server_started_at timestamptz "
-      "NOT NULL DEFAULT 'epoch'",
+      "NOT NULL DEFAULT 'epoch', "
+      "ADD COLUMN IF NOT EXISTS commit_xid bigint NOT NULL DEFAULT 0, "
+      "ADD COLUMN IF NOT EXISTS commit_time timestamptz NOT NULL DEFAULT "
+      "'epoch', ADD COLUMN IF NOT EXISTS coverage text NOT NULL DEFAULT '', "
+      "ADD COLUMN IF NOT EXISTS kafka_cluster text NOT NULL DEFAULT '', "
+      "ADD COLUMN IF NOT EXISTS gap text NOT NULL DEFAULT ''",
       QuoteQualifiedName(table));
 }
 
@@ -87,7 +92,9 @@ std::string LoadCheckpointSql(std::string_view table, std::string_view slot,
       "SELECT slot, system_identifier, timeline, birth, confirmed, commit_lsn, "
       "ordinal, numbering, transaction_horizon, "
       "(extract(epoch FROM server_started_at) * 1000000)::bigint, "
-      "(extract(epoch FROM written_at) * 1000000)::bigint "
+      "(extract(epoch FROM written_at) * 1000000)::bigint, commit_xid, "
+      "(extract(epoch FROM commit_time) * 1000000)::bigint, coverage, "
+      "kafka_cluster, gap "
       "FROM {} WHERE slot = {}",
       QuoteQualifiedName(table), quote(slot));
 }
@@ -98,10 +105,12 @@ std::string SaveCheckpointSql(std::string_view table,
   return fmt::format(
       "INSERT INTO {} AS stored (slot, system_identifier, timeline, birth, "
       "confirmed, commit_lsn, ordinal, numbering, transaction_horizon, "
-      "server_started_at, written_at) "
+      "server_started_at, written_at, commit_xid, commit_time, coverage, "
+      "kafka_cluster, gap) "
       "VALUES ({}, {}, {}, '{}', '{}', '{}', {}, {}, '{}', "
       "timestamptz 'epoch' + {} * interval '1 microsecond', "
-      "timestamptz 'epoch' + {} * interval '1 microsecond') "
+      "timestamptz 'epoch' + {} * interval '1 microsecond', {}, "
+      "timestamptz 'epoch' + {} * interval '1 microsecond', {}, {}, {}) "
       "ON CONFLICT (slot) DO UPDATE SET "
       "system_identifier = excluded.system_identifier, "
       "timeline = excluded.timeline, birth = excluded.birth, "
@@ -109,7 +118,9 @@ std::string SaveCheckpointSql(std::string_view table,
       "ordinal = excluded.ordinal, numbering = excluded.numbering, "
       "transaction_horizon = excluded.transaction_horizon, "
       "server_started_at = excluded.server_started_at, "
-      "written_at = excluded.written_at "
+      "written_at = excluded.written_at, commit_xid = excluded.commit_xid, "
+      "commit_time = excluded.commit_time, coverage = excluded.coverage, "
+      "kafka_cluster = excluded.kafka_cluster, gap = excluded.gap "
       "WHERE stored.system_identifier <> excluded.system_identifier "
       "OR (stored.numbering <> excluded.numbering "
       "AND (stored.timeline, stored.birth, stored.confirmed) "
@@ -124,7 +135,11 @@ std::string SaveCheckpointSql(std::string_view table,
       checkpoint.position.commit_lsn.ToString(), checkpoint.position.ordinal,
       checkpoint.numbering, checkpoint.horizon.transaction_id,
       checkpoint.horizon.server_started_at.time_since_epoch().count(),
-      checkpoint.written_at.time_since_epoch().count());
+      checkpoint.written_at.time_since_epoch().count(),
+      checkpoint.commit_xid.value(),
+      checkpoint.commit_time.time_since_epoch().count(),
+      quote(checkpoint.coverage), quote(checkpoint.kafka_cluster),
+      quote(checkpoint.gap));
 }
 
 absl::StatusOr<Checkpoint> ParseCheckpointRow(const CheckpointRow& row) {
@@ -153,6 +168,16 @@ absl::StatusOr<Checkpoint> ParseCheckpointRow(const CheckpointRow& row) {
   WALPOST_ASSIGN_OR_RETURN(const int64_t micros,
                            ParseInteger<int64_t>("written_at", row.written_at));
   checkpoint.written_at = WallTime(std::chrono::microseconds(micros));
+  WALPOST_ASSIGN_OR_RETURN(
+      const uint32_t xid, ParseInteger<uint32_t>("commit_xid", row.commit_xid));
+  checkpoint.commit_xid = Xid(xid);
+  WALPOST_ASSIGN_OR_RETURN(
+      const int64_t committed,
+      ParseInteger<int64_t>("commit_time", row.commit_time));
+  checkpoint.commit_time = WallTime(std::chrono::microseconds(committed));
+  checkpoint.coverage = row.coverage;
+  checkpoint.kafka_cluster = row.kafka_cluster;
+  checkpoint.gap = row.gap;
   return checkpoint;
 }
 

@@ -54,6 +54,11 @@ struct CheckpointRow {
   std::string transaction_horizon;
   std::string server_started_at;  // microseconds since 1970, and the next
   std::string written_at;
+  std::string commit_xid;
+  std::string commit_time;  // microseconds since 1970
+  std::string coverage;
+  std::string kafka_cluster;
+  std::string gap;
 };
 
 // kDataLoss: a value that walpost never wrote.

@@ -104,7 +104,7 @@ class CheckpointTable::Session {
     const std::string find = fmt::format(
         "SELECT to_regclass({0}) IS NOT NULL, EXISTS (SELECT 1 FROM "
         "pg_catalog.pg_attribute WHERE attrelid = to_regclass({0}) AND attname "
-        "= 'server_started_at')",
+        "= 'gap')",
         regclass);
     absl::StatusOr<QueryRows> rows = co_await Execute(find);
     if (!rows.ok()) co_return rows.status();
@@ -152,6 +152,11 @@ class CheckpointTable::Session {
     row.transaction_horizon = rows.Text(0, 8);
     row.server_started_at = rows.Text(0, 9);
     row.written_at = rows.Text(0, 10);
+    row.commit_xid = rows.Text(0, 11);
+    row.commit_time = rows.Text(0, 12);
+    row.coverage = rows.Text(0, 13);
+    row.kafka_cluster = rows.Text(0, 14);
+    row.gap = rows.Text(0, 15);
     absl::StatusOr<Checkpoint> checkpoint = ParseCheckpointRow(row);
     if (checkpoint.ok()) return *std::move(checkpoint);
     return absl::DataLossError(

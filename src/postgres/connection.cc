@@ -3,6 +3,7 @@
 #include <cstdlib>
 #include <cstring>
 
+#include "base/session_settings.h"
 #include "fmt/format.h"
 #include "postgres/sqlstate.h"
 
@@ -12,19 +13,6 @@ namespace asio = boost::asio;
 using Clock = std::chrono::steady_clock;
 
 namespace {
-
-// What the server renders must not depend on its configuration.
-constexpr std::string_view kPinnedSettings[] = {
-    "TimeZone=UTC",
-    "DateStyle=ISO",
-    "IntervalStyle=postgres",
-    "bytea_output=hex",
-    "extra_float_digits=1",
-    "statement_timeout=0",
-    "idle_session_timeout=0",
-    "client_min_messages=warning",
-    "default_transaction_isolation=read\\ committed",
-};
 
 // Of those that nobody takes.
 constexpr size_t kMostWarnings = 16;
@@ -109,6 +97,8 @@ Connection::Connect(asio::any_io_executor executor, ConnectionOptions options) {
   for (const std::string_view setting : kPinnedSettings) {
     settings += fmt::format(" -c {}", setting);
   }
+  // Of the role it may be shorter than what a busy session takes to answer.
+  if (options.replication) settings += " -c wal_sender_timeout=60s";
   for (const std::string& setting : options.settings) {
     settings += fmt::format(" -c {}", setting);
   }
@@ -138,8 +128,28 @@ Connection::Connect(asio::any_io_executor executor, ConnectionOptions options) {
       executor, PQconnectStartParams(keywords.data(), values.data(), 1)));
   const MonotonicTime deadline = Clock::now() + options.connect_timeout;
   absl::Status status = co_await connection->FinishConnecting(deadline);
+  if (status.ok()) status = co_await connection->PinLateSettings(deadline);
   if (!status.ok()) co_return status;
   co_return connection;
+}
+
+asio::awaitable<absl::Status> Connection::PinLateSettings(
+    MonotonicTime deadline) {
+  const std::string sql =
+      PinLateSettingsSql(server_version(), server_encoding());
+  set_deadline(deadline);
+  absl::StatusOr<QueryRows> rows = co_await Execute(sql);
+  set_deadline(std::nullopt);
+  if (absl::IsDeadlineExceeded(rows.status())) {
+    co_return absl::UnavailableError(rows.status().message());
+  }
+  co_return rows.status();
+}
+
+std::string Connection::server_encoding() const {
+  const char* encoding =
+      PQparameterStatus(connection_.get(), "server_encoding");
+  return encoding == nullptr ? "" : encoding;
 }
 
 asio::awaitable<absl::Status> Connection::FinishConnecting(

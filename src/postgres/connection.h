@@ -49,13 +49,13 @@ class QueryRows {
 };
 
 struct ConnectionOptions {
-  // Any libpq conninfo or URI. Ours comes on top: encoding, date formats.
+  // Any libpq conninfo or URI. Ours comes on top: base/session_settings.h.
   std::string conninfo;
   // Shown in pg_stat_activity; the server cuts it at 63 bytes.
   std::string application_name = "walpost";
   // replication=database: for replication commands, and SQL beside them.
   bool replication = false;
-  // Server settings of the session, as "name=value".
+  // Server settings of the session, as "name=value"; they override ours.
   std::vector<std::string> settings;
   std::chrono::milliseconds connect_timeout{10'000};
 };
@@ -85,6 +85,8 @@ class Connection {
   }
 
   int server_version() const { return PQserverVersion(connection_.get()); }
+  // Of the database: "UTF8", "SQL_ASCII", ...
+  std::string server_encoding() const;
   PGconn* raw() { return connection_.get(); }
   SocketWaiter& waiter() { return waiter_; }
 
@@ -102,6 +104,7 @@ class Connection {
   Connection(boost::asio::any_io_executor executor, PGconn* connection);
 
   boost::asio::awaitable<absl::Status> FinishConnecting(MonotonicTime deadline);
+  boost::asio::awaitable<absl::Status> PinLateSettings(MonotonicTime deadline);
   boost::asio::awaitable<absl::Status> Send(std::string sql);
   boost::asio::awaitable<absl::StatusOr<PGresult*>> NextResult(
       std::string attempted);

@@ -2,6 +2,7 @@
 
 #include <charconv>
 
+#include "base/session_settings.h"
 #include "delivery/continuity.h"
 #include "fmt/format.h"
 #include "postgres/failover_check.h"
@@ -160,6 +161,13 @@ void Preflight::CheckCapacity(const QueryRows& settings) {
   } else {
     Add(Severity::kOk, "max_wal_senders", fmt::format("{} left", senders_left));
   }
+  if (MayHoldAnyBytes(connection_.server_encoding())) {
+    Add(Severity::kNote, "encoding of the database",
+        "is SQL_ASCII: a row with text that is not UTF-8 stops the flow "
+        "(text_not_utf8)",
+        "keep such rows out: CHECK (convert_from(convert_to(payload::text, "
+        "'SQL_ASCII'), 'UTF8') IS NOT NULL)");
+  }
   const std::string role = settings.Text(0, 6);
   if (settings.Bool(0, 7)) {
     Add(Severity::kOk, fmt::format("role {}", role), "may replicate");
@@ -191,6 +199,12 @@ asio::awaitable<absl::Status> Preflight::CheckSlot() {
     Add(Severity::kError, subject,
         fmt::format("belongs to plugin {}, not pgoutput", slot->plugin),
         "choose another postgres.slot");
+  } else if (slot->two_phase) {
+    Add(Severity::kError, subject,
+        "was made with two_phase: it sends transactions when they are "
+        "prepared, which may still be rolled back",
+        fmt::format("make it again without, where it stands: {}",
+                    DropTwoPhaseSql(options_.slot)));
   } else if (slot->wal_status == "lost") {
     Add(Severity::kError, subject,
         fmt::format("is lost: the server removed WAL that it needed. Events "

@@ -2,7 +2,9 @@
 
 #include <utility>
 
+#include "delivery/continuity.h"
 #include "fmt/format.h"
+#include "postgres/coverage_query.h"
 #include "postgres/publication_check.h"
 #include "spdlog/spdlog.h"
 
@@ -45,8 +47,24 @@ asio::awaitable<absl::Status> PublicationWatch::Look(Connection& connection) {
   PublicationCheck check(connection, options_, outbox_, routes_);
   absl::StatusOr<std::vector<Finding>> findings = co_await check.Run();
   if (!findings.ok()) co_return findings.status();
+  absl::StatusOr<Coverage> coverage =
+      co_await ReadCoverage(connection, options_.publication, outbox_.tables);
+  if (!coverage.ok()) co_return coverage.status();
   Compare(*findings);
+  gap_.reset();
+  const std::string change =
+      coverage_ ? DescribeChange(*coverage_, *coverage) : "";
+  if (!change.empty()) gap_ = CoverageGap(change);
   co_return absl::OkStatus();
+}
+
+Gap PublicationWatch::CoverageGap(const std::string& change) const {
+  return {kGapCoverageChanged,
+          fmt::format("publication {}: {} while walpost was streaming, and "
+                      "Postgres does not send the rows that it did not cover "
+                      "meanwhile. {}{}Run walpost verify to see which; {}",
+                      options_.publication, change, trouble_,
+                      trouble_.empty() ? "" : ". ", kRecover)};
 }
 
 void PublicationWatch::Compare(const std::vector<Finding>& findings) {
@@ -60,7 +78,8 @@ void PublicationWatch::Compare(const std::vector<Finding>& findings) {
   const std::string before = std::exchange(trouble_, "");
   if (worst != nullptr) {
     trouble_ = fmt::format(
-        "{} (it was in order before: rows that are committed meanwhile are "
+        "Now: {} (it was in order before: rows that are committed meanwhile "
+        "are "
         "never sent){}{}",
         TextOf(*worst), worst->remedy.empty() ? "" : "; ", worst->remedy);
   } else if (!before.empty()) {

@@ -6,7 +6,8 @@
 // is looked at, again and again, by an ordinary session.
 //
 // What the setup of the first stream found is the state of reference: a filter
-// that was there then is meant so.
+// that was there then is meant so. A change that lasted for a moment only has
+// left its mark in the definitions (delivery/coverage.h): that is a gap.
 #pragma once
 
 #include <boost/asio/awaitable.hpp>
@@ -17,6 +18,8 @@
 
 #include "absl/status/status.h"
 #include "base/finding.h"
+#include "delivery/coverage.h"
+#include "delivery/gap_latch.h"
 #include "outbox/options.h"
 #include "outbox/route.h"
 #include "postgres/connection.h"
@@ -33,6 +36,10 @@ class PublicationWatch {
   // What was found, without an error, before the first stream. Later calls, and
   // looks before the first call, change nothing.
   void SetReference(const std::vector<Finding>& findings);
+  // What the publication covers, as the setup of each stream found it.
+  void SetCoverage(const std::string& coverage) {
+    coverage_ = Coverage::Parse(coverage);
+  }
 
   // One look over `connection`. An error is one of the connection.
   boost::asio::awaitable<absl::Status> Look(Connection& connection);
@@ -41,8 +48,12 @@ class PublicationWatch {
   // when all is as it was.
   const std::string& trouble() const { return trouble_; }
 
+  // The definitions have changed since SetCoverage.
+  const std::optional<Gap>& gap() const { return gap_; }
+
  private:
   void Compare(const std::vector<Finding>& findings);
+  Gap CoverageGap(const std::string& change) const;
 
   WalSourceOptions options_;
   OutboxOptions outbox_;
@@ -50,6 +61,8 @@ class PublicationWatch {
   // The warnings of the state of reference.
   std::optional<std::set<std::string>> reference_;
   std::string trouble_;
+  std::optional<Coverage> coverage_;
+  std::optional<Gap> gap_;
 };
 
 }  // namespace walpost

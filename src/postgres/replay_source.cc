@@ -8,6 +8,7 @@
 #include <cstdlib>
 #include <utility>
 
+#include "base/session_settings.h"
 #include "base/status_macros.h"
 #include "fmt/format.h"
 #include "pgoutput/decoder.h"
@@ -46,6 +47,9 @@ ReplaySource::ReplaySource(asio::any_io_executor executor,
 
 asio::awaitable<absl::Status> ReplaySource::Open(ReplayRequest request) {
   absl::Status status = co_await Connect();
+  if (status.ok() && MayHoldAnyBytes(connection_->server_encoding())) {
+    assembler_.RequireUtf8();
+  }
   if (status.ok()) status = co_await FindRange(std::move(request));
   if (!status.ok()) co_return status;
   if (range_.from >= range_.to) {

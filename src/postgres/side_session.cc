@@ -145,6 +145,7 @@ asio::awaitable<absl::Status> SideSession::Report() {
   }
   report.horizon = ReadHorizon(*rows, 10);
   report.publication_trouble = publication_.trouble();
+  report.gap = publication_.gap();
   on_report_(report);
   reported_at_ = Clock::now();
   co_return absl::OkStatus();

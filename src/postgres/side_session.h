@@ -50,6 +50,7 @@ struct SlotReport {
   HorizonSample horizon;
   // PublicationWatch, looked at after all the rest; may be empty.
   std::string publication_trouble;
+  std::optional<Gap> gap;  // likewise
 };
 
 class SideSession {
@@ -64,8 +65,10 @@ class SideSession {
               std::function<void(const SlotReport&)> on_report);
 
   // What the setup of the stream found; for PublicationWatch.
-  void SetReference(const std::vector<Finding>& findings) {
+  void SetReference(const std::vector<Finding>& findings,
+                    const std::string& coverage) {
     publication_.SetReference(findings);
+    publication_.SetCoverage(coverage);
   }
 
   // Runs until Stop.

@@ -12,7 +12,7 @@ asio::awaitable<absl::StatusOr<std::optional<SlotState>>> FindSlot(
   const std::string sql = fmt::format(
       "SELECT plugin, wal_status, active, restart_lsn, "
       "confirmed_flush_lsn, coalesce(to_jsonb(slot) ->> 'failover', 'false') "
-      "= 'true' FROM pg_catalog.pg_replication_slots slot "
+      "= 'true', two_phase FROM pg_catalog.pg_replication_slots slot "
       "WHERE slot_name = {}",
       connection.Literal(slot));
   absl::StatusOr<QueryRows> rows = co_await connection.Execute(sql);
@@ -25,6 +25,7 @@ asio::awaitable<absl::StatusOr<std::optional<SlotState>>> FindSlot(
   state.restart_lsn = Lsn::Parse(rows->Text(0, 3)).value_or(Lsn());
   state.confirmed_flush_lsn = Lsn::Parse(rows->Text(0, 4)).value_or(Lsn());
   state.failover = rows->Bool(0, 5);
+  state.two_phase = rows->Bool(0, 6);
   co_return std::optional<SlotState>(state);
 }
 
@@ -62,6 +63,15 @@ asio::awaitable<absl::StatusOr<Lsn>> CreateSlot(Connection& connection,
   }
   if (!rows.ok()) co_return rows.status();
   co_return Lsn::Parse(rows->Text(0, 1));
+}
+
+std::string DropTwoPhaseSql(std::string_view slot) {
+  return fmt::format(
+      "SELECT pg_copy_logical_replication_slot('{0}', '{0}_copy'); "
+      "SELECT pg_drop_replication_slot('{0}'); "
+      "SELECT pg_copy_logical_replication_slot('{0}_copy', '{0}'); "
+      "SELECT pg_drop_replication_slot('{0}_copy');",
+      slot);
 }
 
 std::string CreateSlotSql(std::string_view slot, SlotFailover failover) {

@@ -17,7 +17,8 @@ struct SlotState {
   std::string plugin;
   std::string wal_status;  // reserved, extended, unreserved, lost
   bool active = false;
-  bool failover = false;  // kept on standbys, too (17 and newer)
+  bool failover = false;   // kept on standbys, too (17 and newer)
+  bool two_phase = false;  // sends transactions when they are prepared
   Lsn restart_lsn;
   Lsn confirmed_flush_lsn;
 };
@@ -40,6 +41,10 @@ boost::asio::awaitable<absl::StatusOr<Lsn>> CreateSlot(Connection& connection,
                                                        SlotKind kind,
                                                        SlotFailover failover,
                                                        MonotonicTime deadline);
+
+// The SQL that takes `two_phase` from a slot that stays where it stands, for
+// people: a copy never has it.
+std::string DropTwoPhaseSql(std::string_view slot);
 
 // The SQL that creates a permanent slot, for people.
 std::string CreateSlotSql(std::string_view slot, SlotFailover failover);

@@ -2,15 +2,16 @@
 
 #include <vector>
 
-#include "absl/strings/str_split.h"
 #include "base/reason_code.h"
 #include "fmt/format.h"
+#include "postgres/coverage_query.h"
 #include "postgres/guard_slot.h"
 #include "postgres/preflight.h"
 #include "postgres/publication.h"
 #include "postgres/replication_stream.h"
 #include "postgres/slot.h"
 #include "postgres/sqlstate.h"
+#include "postgres/timeline_history.h"
 #include "spdlog/spdlog.h"
 
 namespace walpost {
@@ -25,26 +26,13 @@ constexpr std::chrono::milliseconds kSlotCreationLimit{60'000};
 // A walpost that lives reports more often.
 constexpr std::chrono::seconds kSilenceOfTheDead{5};
 
-// "1\t0/3000158\tno recovery target specified": the timeline, where it was
-// left, why.
-std::optional<Lsn> ForkOf(const std::string& history, uint32_t left) {
-  const std::vector<std::string> lines = absl::StrSplit(history, '\n');
-  for (const std::string& line : lines) {
-    const std::vector<std::string> words = absl::StrSplit(line, '\t');
-    if (words.size() < 2 || words[0] != std::to_string(left)) continue;
-    const auto lsn = Lsn::Parse(words[1]);
-    if (lsn.ok()) return *lsn;
-  }
-  return std::nullopt;
-}
-
 }  // namespace
 
 asio::awaitable<absl::Status> SourceSetup::Run(Connection& connection) {
   connection_ = &connection;
   absl::Status status = co_await Observe();
   if (status.ok() && slot_is_in_use_) status = co_await StandBy();
-  if (status.ok()) status = Continue();
+  if (status.ok()) status = co_await Continue();
   if (status.ok()) status = CheckFromLsn();
   if (status.ok()) status = co_await RunPreflight();
   if (status.ok() && may_create()) status = co_await CreateWhatIsMissing();
@@ -62,6 +50,18 @@ asio::awaitable<absl::Status> SourceSetup::Observe() {
   observed_.system_identifier = rows->Text(0, 0);
   observed_.timeline = static_cast<uint32_t>(rows->Unsigned(0, 1));
   observed_.wal_end = Lsn::Parse(rows->Text(0, 2)).value_or(Lsn());
+  observed_.kafka_cluster = kafka_cluster_;
+  const absl::Status read = co_await ReadSlot();
+  if (!read.ok()) co_return read;
+  const uint32_t left = Known().timeline;
+  if (left != 0 && left < observed_.timeline) {
+    observed_.fork = co_await FindFork(*connection_, observed_.timeline, left);
+  }
+  co_return absl::OkStatus();
+}
+
+// The slot, and what there is to judge it by.
+asio::awaitable<absl::Status> SourceSetup::ReadSlot() {
   absl::StatusOr<std::optional<SlotState>> slot =
       co_await FindSlot(*connection_, options_.slot);
   if (!slot.ok()) co_return slot.status();
@@ -75,8 +75,10 @@ asio::awaitable<absl::Status> SourceSetup::Observe() {
       *connection_, options_.publication, options_.slot);
   if (!birth.ok()) co_return birth.status();
   birth_record_ = *birth;
-  const uint32_t left = Known().timeline;
-  if (left != 0 && left < observed_.timeline) co_await FindFork(left);
+  absl::StatusOr<Coverage> coverage =
+      co_await ReadCoverage(*connection_, options_.publication, outbox_.tables);
+  if (!coverage.ok()) co_return coverage.status();
+  observed_.coverage = coverage->ToString();
   co_return absl::OkStatus();
 }
 
@@ -84,84 +86,26 @@ asio::awaitable<absl::Status> SourceSetup::Observe() {
 // Nor when the server was promoted: who has the slot has judged that.
 asio::awaitable<absl::Status> SourceSetup::StandBy() {
   if (IsOvertakenByPromotion()) co_return FollowPromotion();
+  co_await NoteHolder();
   if (!has_streamed_) co_await EndDeadPredecessor();
   const std::string text = fmt::format("slot {} is in use", options_.slot);
   const absl::Status in_use = absl::UnavailableError(text);
   co_return WithSqlstate(in_use, kSqlstateObjectInUse);
 }
 
-// Where timeline `left` was left. Not every server still has that file.
-asio::awaitable<void> SourceSetup::FindFork(uint32_t left) {
-  const std::string command =
-      fmt::format("TIMELINE_HISTORY {}", observed_.timeline);
-  absl::StatusOr<QueryRows> rows = co_await connection_->Execute(command);
+// Another walpost may move the slot, and under another publication than ours.
+asio::awaitable<void> SourceSetup::NoteHolder() {
+  const std::string sql = fmt::format(
+      "SELECT a.application_name FROM pg_catalog.pg_replication_slots s "
+      "JOIN pg_catalog.pg_stat_activity a ON a.pid = s.active_pid "
+      "WHERE s.slot_name = {}",
+      connection_->Literal(options_.slot));
+  absl::StatusOr<QueryRows> rows = co_await connection_->Execute(sql);
   if (!rows.ok() || rows->size() == 0) co_return;
-  observed_.fork = ForkOf(rows->Text(0, 1), left);
-}
-
-// What is known from before; the checkpoint knows of other instances, too, but
-// not of a promotion that was followed already.
-KnownSource SourceSetup::Known() const {
-  using By = KnownSource::By;
-  if (checkpoint_ && (!has_streamed_ || checkpoint_->timeline >= timeline_)) {
-    return {By::kCheckpoint, checkpoint_->system_identifier,
-            checkpoint_->timeline, checkpoint_->birth, checkpoint_->confirmed};
-  }
-  if (has_streamed_) {
-    return {By::kThisProcess, system_identifier_, timeline_, birth_,
-            pipeline_.confirmed()};
-  }
-  if (birth_record_) {
-    return {By::kBirthRecord, birth_record_->system_identifier, 0,
-            birth_record_->consistent_point, Lsn()};
-  }
-  return {};
-}
-
-bool SourceSetup::IsOvertakenByPromotion() const {
-  return has_streamed_ && observed_.timeline > timeline_ &&
-         observed_.system_identifier == system_identifier_;
-}
-
-// What is in memory is of a WAL that has forked, whoever followed it first.
-absl::Status SourceSetup::FollowPromotion() {
-  const std::string text = fmt::format(
-      "the server is on timeline {} now, and walpost was on {}: starting over",
-      observed_.timeline, timeline_);
-  timeline_ = observed_.timeline;
-  pipeline_.SetTimeline(timeline_);
-  promoted_ = true;
-  return absl::AbortedError(text);
-}
-
-absl::Status SourceSetup::Continue() {
-  const KnownSource known = Known();
-  const Continuity continuity =
-      JudgeContinuity(known, observed_, options_.slot);
-  is_first_start_ = continuity.kind == Continuity::Kind::kFirstStart;
-  if (continuity.gap == kGapSlotAdvanced &&
-      std::exchange(suspected_after_, known.confirmed) != known.confirmed) {
-    return absl::UnavailableError(
-        "the slot is ahead of the checkpoint: looking again, in case another "
-        "instance was just writing both");
-  }
-  if (continuity.kind == Continuity::Kind::kGap) {
-    return WithReasonCode(absl::FailedPreconditionError(continuity.text),
-                          continuity.gap);
-  }
-  birth_ = known.birth;
-  const bool is_promotion =
-      continuity.kind == Continuity::Kind::kFollowPromotion;
-  if (is_promotion) spdlog::warn("{}", continuity.text);
-  if (IsOvertakenByPromotion()) return FollowPromotion();
-  system_identifier_ = observed_.system_identifier;
-  timeline_ = observed_.timeline;
-  pipeline_.SetTimeline(timeline_);
-  if (is_promotion) return absl::OkStatus();
-  if (known.by == KnownSource::By::kCheckpoint) {
-    ResumeAt(known.confirmed, checkpoint_->position);
-  }
-  return absl::OkStatus();
+  const std::string ours = fmt::format("walpost:{}:", options_.slot);
+  if (!rows->Text(0, 0).starts_with(ours)) co_return;
+  slot_was_shared_ = true;
+  coverage_.clear();
 }
 
 // From here on the slot exists. Nothing was confirmed after where it stands,
@@ -173,16 +117,52 @@ asio::awaitable<absl::Status> SourceSetup::Begin() {
   if (!slot.ok()) co_return slot.status();
   slot_position_ = *slot ? (*slot)->confirmed_flush_lsn : Lsn();
   co_await SetUpGuardSlot(*connection_, options_);
-  Lsn begins = std::max(slot_position_, from_lsn_);
-  if (birth_record_) begins = std::max(begins, birth_record_->consistent_point);
-  ResumeAt(begins, Position());
-  if (!is_first_start_) co_return absl::OkStatus();
-  birth_ = begins;
-  co_return co_await RecordBirth(begins);
+  begins_ = std::max(slot_position_, from_lsn_);
+  if (birth_record_) {
+    begins_ = std::max(begins_, birth_record_->consistent_point);
+  }
+  if (pipeline_.LacksEvidenceFrom(begins_)) {
+    must_start_over_ = true;
+    const std::string text = fmt::format(
+        "the slot went back to {}, before walpost came to it: starting over",
+        begins_.ToString());
+    co_return absl::AbortedError(text);
+  }
+  pipeline_.BeginStream(begins_);
+  if (!is_first_start_) {
+    co_await UpdateRecord();
+    co_return absl::OkStatus();
+  }
+  birth_ = begins_;
+  co_return co_await RecordBirth();
 }
 
-asio::awaitable<absl::Status> SourceSetup::RecordBirth(Lsn begins) {
-  const BirthRecord record{options_.slot, begins, system_identifier_};
+// What an earlier start could not know yet. Where our role does not own the
+// publication, the checkpoint has it, or nothing.
+asio::awaitable<void> SourceSetup::UpdateRecord() {
+  if (!birth_record_) co_return;
+  BirthRecord record = *birth_record_;
+  record.timeline = timeline_;
+  // A table that was added since is not known to have been covered all along.
+  if (record.coverage.empty()) record.coverage = coverage_;
+  if (!kafka_cluster_.empty()) record.kafka_cluster = kafka_cluster_;
+  if (record == *birth_record_) co_return;
+  const absl::Status written =
+      co_await WriteBirthRecord(*connection_, options_.publication, record);
+  if (!written.ok()) {
+    spdlog::debug("the birth record is not brought up to date: {}",
+                  std::string(written.message()));
+  }
+}
+
+asio::awaitable<absl::Status> SourceSetup::RecordBirth() {
+  absl::StatusOr<BirthRecord> described =
+      co_await DescribeBirth(*connection_, options_.publication, outbox_.tables,
+                             options_.slot, begins_);
+  if (!described.ok()) co_return described.status();
+  BirthRecord record = *std::move(described);
+  record.kafka_cluster = kafka_cluster_;
+  coverage_ = record.coverage;
   const std::string& publication = options_.publication;
   if (from_lsn_.is_valid()) {
     const std::string consequence = fmt::format(
@@ -243,9 +223,24 @@ absl::Status SourceSetup::CheckFromLsn() {
   return absl::OkStatus();
 }
 
-// What is in flight over a reconnect belongs to us, and we know best.
-void SourceSetup::ResumeAt(Lsn confirmed, const Position& position) {
-  if (pipeline_.window().empty()) pipeline_.Resume(confirmed, position);
+// A slot that is made where its birth cannot be put on record may be the second
+// one, and nobody would know (P9).
+asio::awaitable<absl::Status> SourceSetup::RequireOwner() {
+  const std::string sql = fmt::format(
+      "SELECT pg_catalog.pg_has_role(pubowner, 'USAGE'), current_user "
+      "FROM pg_catalog.pg_publication WHERE pubname = {}",
+      connection_->Literal(options_.publication));
+  absl::StatusOr<QueryRows> rows = co_await connection_->Execute(sql);
+  if (!rows.ok()) co_return rows.status();
+  if (rows->size() > 0 && rows->Bool(0, 0)) co_return absl::OkStatus();
+  const std::string text = fmt::format(
+      "slot {0} does not exist, and role {1} does not own publication {2}, so "
+      "it is not known whether there was such a slot before: run walpost init "
+      "as the owner of publication {2}, which creates the slot and puts that "
+      "on record",
+      options_.slot, rows->size() > 0 ? rows->Text(0, 1) : "?",
+      options_.publication);
+  co_return absl::FailedPreconditionError(text);
 }
 
 // Publication first, slot second: a slot cannot see a publication that is
@@ -263,6 +258,8 @@ asio::awaitable<absl::Status> SourceSetup::CreateWhatIsMissing() {
   absl::StatusOr<std::optional<SlotState>> slot =
       co_await FindSlot(*connection_, options_.slot);
   if (!slot.ok() || slot->has_value()) co_return slot.status();
+  const absl::Status owner = co_await RequireOwner();
+  if (!owner.ok()) co_return owner;
   spdlog::info("creating slot {}", options_.slot);
   const SlotFailover failover =
       options_.failover ? SlotFailover::kYes : SlotFailover::kNo;
@@ -295,9 +292,9 @@ asio::awaitable<absl::Status> SourceSetup::RunPreflight() {
 }
 
 asio::awaitable<absl::Status> SourceSetup::StartReplication() {
-  const std::string command = StartReplicationCommand(
-      *connection_, options_.slot, pipeline_.confirmed(), options_.publication,
-      outbox_.messages.enabled());
+  const std::string command =
+      StartReplicationCommand(*connection_, options_.slot, begins_,
+                              options_.publication, outbox_.messages.enabled());
   absl::Status status = co_await connection_->StartCopyBoth(command);
   if (status.ok()) has_streamed_ = true;
   co_return status;

@@ -1,12 +1,17 @@
 // SourceSetup: what happens on a replication connection before its first
 // frame, and what is known of the server from one connection to the next.
 //
-//   observe         -> IDENTIFY_SYSTEM, the slot, its birth record
-//   continue        -> is there a gap? (delivery/continuity.h)
+//   observe         -> IDENTIFY_SYSTEM, the slot, its birth record, what the
+//                      publication covers
+//   continue        -> is there a gap? (delivery/continuity.h) Then it is kept,
+//                      and nothing is streamed until an operator acts
+//                      (delivery/gap_latch.h)
 //   preflight       -> would anything be lost, or nothing ever arrive?
 //   create          -> publication, then slot; before the first stream only
 //   begin           -> where the slot stands; its birth is put on record
-//   START_REPLICATION at what the pipeline has confirmed
+//   START_REPLICATION where the slot stands: what is known is passed over, and
+//                      proves that the WAL is the same
+//                      (delivery/history_check.h)
 #pragma once
 
 #include <boost/asio/awaitable.hpp>
@@ -19,6 +24,7 @@
 #include "base/finding.h"
 #include "delivery/checkpoint.h"
 #include "delivery/continuity.h"
+#include "delivery/gap_latch.h"
 #include "delivery/pipeline.h"
 #include "outbox/options.h"
 #include "postgres/birth_record.h"
@@ -40,17 +46,35 @@ class SourceSetup {
     checkpoint_ = std::move(checkpoint);
   }
 
+  // The Kafka that the producer is connected to; empty: not known yet.
+  void SetKafkaCluster(std::string cluster) {
+    kafka_cluster_ = std::move(cluster);
+  }
+
+  // A gap that was found while streaming: from the next Run on, nothing is
+  // streamed until an operator acts.
+  void Latch(const Gap& gap) { latch_.Close(gap); }
+  const std::optional<Gap>& gap() const { return latch_.gap(); }
+
   // Leaves the connection streaming. Errors are those of WalSource::Open.
   boost::asio::awaitable<absl::Status> Run(Connection& connection);
 
-  // Whether Run has found the server promoted; asked once.
-  bool TakePromotion() { return std::exchange(promoted_, false); }
+  // Whether Run has found that all LSNs from before are void: the server was
+  // promoted, or an operator has ended a gap. Asked once.
+  bool TakeStartOver() { return std::exchange(must_start_over_, false); }
 
   // What it found on the way, without an error; of the last Run.
   const std::vector<Finding>& findings() const { return findings_; }
 
   // Where the slot stood before the stream began.
   Lsn slot_position() const { return slot_position_; }
+
+  // What the publication covers, as of the last Run.
+  const std::string& coverage() const { return coverage_; }
+  // The Kafka cluster that has the events so far; empty: not on record.
+  const std::string& known_kafka_cluster() const {
+    return known_kafka_cluster_;
+  }
 
   // Of the server, since the first Run.
   const std::string& system_identifier() const { return system_identifier_; }
@@ -61,16 +85,23 @@ class SourceSetup {
 
  private:
   boost::asio::awaitable<absl::Status> Observe();
+  boost::asio::awaitable<absl::Status> ReadSlot();
   boost::asio::awaitable<absl::Status> StandBy();
-  boost::asio::awaitable<void> FindFork(uint32_t left);
+  boost::asio::awaitable<void> NoteHolder();
   boost::asio::awaitable<absl::Status> Begin();
   KnownSource Known() const;
-  absl::Status Continue();
+  void AddEvidence(KnownSource& known) const;
+  bool GapIsOver();
+  boost::asio::awaitable<absl::Status> Continue();
+  boost::asio::awaitable<absl::Status> Hold(Gap gap);
+  absl::Status GoOn(const KnownSource& known, const Continuity& continuity);
   bool IsOvertakenByPromotion() const;
   absl::Status FollowPromotion();
-  void ResumeAt(Lsn confirmed, const Position& position);
+  void ResumeAtCheckpoint();
   absl::Status CheckFromLsn();
-  boost::asio::awaitable<absl::Status> RecordBirth(Lsn begins);
+  boost::asio::awaitable<absl::Status> RecordBirth();
+  boost::asio::awaitable<void> UpdateRecord();
+  boost::asio::awaitable<absl::Status> RequireOwner();
   boost::asio::awaitable<absl::Status> CreateWhatIsMissing();
   boost::asio::awaitable<absl::Status> RunPreflight();
   boost::asio::awaitable<absl::Status> StartReplication();
@@ -87,6 +118,7 @@ class SourceSetup {
 
   std::optional<Checkpoint> checkpoint_;
   std::optional<BirthRecord> birth_record_;
+  GapLatch latch_;
   ObservedSource observed_;
   bool slot_is_in_use_ = false;
   std::vector<Finding> findings_;
@@ -99,8 +131,13 @@ class SourceSetup {
   Lsn birth_;
   int server_version_ = 0;
   Lsn slot_position_;
+  Lsn begins_;  // where the stream does
+  std::string coverage_;
+  std::string kafka_cluster_;
+  std::string known_kafka_cluster_;
+  bool slot_was_shared_ = false;
   bool has_streamed_ = false;
-  bool promoted_ = false;
+  bool must_start_over_ = false;
 };
 
 }  // namespace walpost

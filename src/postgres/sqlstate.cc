@@ -1,6 +1,7 @@
 #include "postgres/sqlstate.h"
 
 #include "absl/strings/ascii.h"
+#include "base/utf8.h"
 #include "delivery/error_policy.h"
 #include "fmt/format.h"
 
@@ -23,9 +24,11 @@ std::string OneLine(const char* text) {
 }
 
 absl::Status MakeStatus(std::string_view sqlstate, std::string_view attempted,
-                        std::string message) {
+                        const std::string& message) {
   const ErrorRule rule = ClassifySqlstate(sqlstate);
-  std::string text = fmt::format("{}: {}", attempted, message);
+  // A server with a database in SQL_ASCII quotes any bytes.
+  const std::string readable = ValidUtf8(message, message.size());
+  std::string text = fmt::format("{}: {}", attempted, readable);
   if (!sqlstate.empty()) text += fmt::format(" [{}]", sqlstate);
   if (!rule.hint.empty()) text += fmt::format("; {}", rule.hint);
   return WithSqlstate(absl::Status(rule.remedy, text), sqlstate);

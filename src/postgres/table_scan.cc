@@ -3,12 +3,15 @@
 #include <utility>
 
 #include "absl/strings/str_join.h"
+#include "base/row_security.h"
 #include "base/status_macros.h"
 #include "fmt/format.h"
 #include "outbox/field_column.h"
+#include "outbox/row_order.h"
 #include "pgoutput/type_oid.h"
 #include "postgres/publication.h"
 #include "postgres/since.h"
+#include "postgres/sqlstate.h"
 #include "postgres/transaction_id_column.h"
 
 namespace walpost {
@@ -32,13 +35,18 @@ asio::awaitable<absl::Status> TableScan::Open() {
       co_await ReadTableSchema(connection_, table_.name);
   if (!schema.ok()) co_return schema.status();
   schema_ = *std::move(schema);
-  const absl::Status status = MakeConditions();
+  absl::Status status = MakeConditions();
+  if (status.ok()) status = co_await MakeOrder();
   if (!status.ok()) co_return status;
+  // Rows that a policy hides would count as not there.
+  const std::string see_all = "SET LOCAL row_security = off";
+  absl::StatusOr<QueryRows> set = co_await connection_.Execute(see_all);
+  if (!set.ok()) co_return set.status();
   const std::string sql =
       fmt::format("DECLARE {} NO SCROLL CURSOR FOR SELECT {} FROM {}{}{}",
                   kCursor, ColumnList(schema_), QuoteQualifiedName(table_.name),
                   conditions_, order_);
-  absl::StatusOr<QueryRows> declared = co_await connection_.Execute(sql);
+  absl::StatusOr<QueryRows> declared = co_await Execute(sql);
   co_return declared.status();
 }
 
@@ -115,21 +123,40 @@ absl::Status TableScan::MakeConditions() {
   if (!conditions.empty()) {
     conditions_ = " WHERE " + absl::StrJoin(conditions, " AND ");
   }
-  const std::string& order_by =
-      filter_.order_by.empty() ? table_.order_by : filter_.order_by;
-  if (!order_by.empty()) {
-    if (!schema_.FindColumn(order_by)) {
-      return absl::FailedPreconditionError(
-          fmt::format("table {} has no column {}: correct --order-by, or "
-                      "outbox.tables.order_by",
-                      table_.name, order_by));
-    }
-    order_ = " ORDER BY " + QuoteName(order_by);
-    return absl::OkStatus();
-  }
-  WALPOST_ASSIGN_OR_RETURN(const std::string id, ColumnOf("id", "the order"));
-  order_ = " ORDER BY " + id;
   return absl::OkStatus();
+}
+
+asio::awaitable<absl::Status> TableScan::MakeOrder() {
+  const std::string sql = fmt::format(
+      "SELECT a.attname, a.atttypid, a.attidentity <> '' OR "
+      "coalesce(pg_catalog.pg_get_expr(d.adbin, d.adrelid) LIKE 'nextval(%', "
+      "false) FROM pg_catalog.pg_attribute a LEFT JOIN pg_catalog.pg_attrdef d "
+      "ON d.adrelid = a.attrelid AND d.adnum = a.attnum WHERE a.attrelid = "
+      "{}::regclass AND a.attnum > 0 AND NOT a.attisdropped ORDER BY a.attnum",
+      connection_.Literal(QuoteQualifiedName(table_.name)));
+  absl::StatusOr<QueryRows> rows = co_await Execute(sql);
+  if (!rows.ok()) co_return rows.status();
+  std::vector<OrderColumn> columns;
+  for (size_t i = 0; i < rows->size(); ++i) {
+    columns.push_back({rows->Text(i, 0),
+                       static_cast<uint32_t>(rows->Unsigned(i, 1)),
+                       rows->Bool(i, 2)});
+  }
+  const absl::StatusOr<RowOrder> order =
+      ChooseRowOrder(table_, columns, filter_.order_by);
+  if (!order.ok()) co_return order.status();
+  order_ = " ORDER BY " + OrderBySql(*order);
+  order_columns_ = {order->column};
+  co_return absl::OkStatus();
+}
+
+asio::awaitable<absl::StatusOr<QueryRows>> TableScan::Execute(std::string sql) {
+  absl::StatusOr<QueryRows> rows = co_await connection_.Execute(std::move(sql));
+  if (!rows.ok() && SqlstateOf(rows.status()) == kSqlstatePrivilege) {
+    co_return WithRowSecurityRemedy(rows.status(), table_.name,
+                                    PQuser(connection_.raw()));
+  }
+  co_return rows;
 }
 
 asio::awaitable<absl::StatusOr<size_t>> TableScan::Fetch() {
@@ -158,7 +185,7 @@ asio::awaitable<absl::StatusOr<uint64_t>> TableScan::Count() {
   const std::string sql =
       fmt::format("SELECT count(*) FROM {}{}", QuoteQualifiedName(table_.name),
                   conditions_);
-  absl::StatusOr<QueryRows> rows = co_await connection_.Execute(sql);
+  absl::StatusOr<QueryRows> rows = co_await Execute(sql);
   if (!rows.ok()) co_return rows.status();
   co_return rows->Unsigned(0, 0);
 }

@@ -32,7 +32,7 @@ struct TableFilter {
   // Only rows of this transaction (an xid8) and later ones, of tables that say
   // which one inserted a row; 0: any.
   uint64_t from_transaction = 0;
-  std::string order_by;  // a column; empty: TableOptions::order_by
+  std::string order_by;  // a column; empty: what follows the commits best
 };
 
 class TableScan {
@@ -40,11 +40,17 @@ class TableScan {
   // `connection` outlives this object.
   TableScan(Connection& connection, TableOptions table, TableFilter filter);
 
-  // kFailedPrecondition: no such table, or no column for what the filter or
-  // the order asks; names the remedy.
+  // kFailedPrecondition: no such table, no column for what the filter or the
+  // order (outbox/row_order.h) asks, or row-level security hides rows; names
+  // the remedy.
   boost::asio::awaitable<absl::Status> Open();
 
   const pgoutput::RelationSchema& schema() const { return schema_; }
+
+  // The columns that decide the order, most significant first; after Open.
+  const std::vector<std::string>& order_columns() const {
+    return order_columns_;
+  }
 
   // The next portion; 0 at the end.
   boost::asio::awaitable<absl::StatusOr<size_t>> Fetch();
@@ -64,6 +70,8 @@ class TableScan {
   absl::StatusOr<std::string> ColumnOf(std::string_view field,
                                        std::string_view wanted_for) const;
   absl::Status MakeConditions();
+  boost::asio::awaitable<absl::Status> MakeOrder();
+  boost::asio::awaitable<absl::StatusOr<QueryRows>> Execute(std::string sql);
   absl::StatusOr<std::string> Since() const;
   absl::StatusOr<std::string> FromTransaction() const;
 
@@ -75,6 +83,7 @@ class TableScan {
   pgoutput::RelationSchema schema_;
   std::string conditions_;  // " WHERE ..." or nothing
   std::string order_;
+  std::vector<std::string> order_columns_;
   Portion portion_{kMostRows};
   std::optional<QueryRows> rows_;
   RowTuple tuple_;

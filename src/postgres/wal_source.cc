@@ -4,7 +4,9 @@
 #include <boost/asio/use_awaitable.hpp>
 
 #include "base/reason_code.h"
+#include "base/session_settings.h"
 #include "base/status_macros.h"
+#include "delivery/coverage.h"
 #include "fmt/format.h"
 #include "pgoutput/decoder.h"
 #include "postgres/sqlstate.h"
@@ -71,14 +73,14 @@ void WalSource::BeginStream() {
   stream_ = std::make_unique<ReplicationStream>(*connection_);
   assembler_.emplace(outbox_, ReferencesOf(pipeline_.builder().routes()));
   assembler_->Remember(mapped_fields_);
+  assembler_->SetTableOids(TableOids(Coverage::Parse(setup_.coverage())));
+  if (MayHoldAnyBytes(connection_->server_encoding())) {
+    assembler_->RequireUtf8();
+  }
   connection_->TakeWarnings();  // of the setup
   feedback_ =
       FeedbackSchedule(options_.status_interval, options_.wal_sender_timeout,
                        setup_.slot_position());
-  // Nothing before it comes any more, even if a crash of the server makes the
-  // slot forget: a re-send from there would pass over what we know to be
-  // acknowledged, and so leave lone older records behind it (P3).
-  pipeline_.OnKeepalive(setup_.slot_position());
   step_is_held_ = false;
   since_receive_ = {};
   frames_received_ = 0;
@@ -95,6 +97,7 @@ asio::awaitable<absl::Status> WalSource::Stream() {
     if (!status.ok()) break;
     const absl::StatusOr<Next> next = TakeFrames();
     status = next.status();
+    if (pipeline_.divergence()) status = *pipeline_.divergence();
     if (!status.ok() || *next == Next::kEnd) break;
     const MonotonicTime now = Clock::now();
     // Unread, the server has no chance to be heard.
@@ -253,7 +256,7 @@ void WalSource::Deliver() {
 }
 
 absl::Status WalSource::SendFeedback(MonotonicTime now) {
-  const Lsn confirmed = checkpoints_.confirmable();
+  const Lsn confirmed = Confirmable();
   if (stream_->has_unsent()) return stream_->Flush();
   if (!feedback_.IsDue(confirmed, now)) return absl::OkStatus();
   pgoutput::StandbyStatus status;
@@ -263,6 +266,13 @@ absl::Status WalSource::SendFeedback(MonotonicTime now) {
   status.reply_requested = now - last_received_at_ > kAskAfter;
   feedback_.OnSent(confirmed, now);
   return stream_->SendStatus(status);
+}
+
+// A server whose WAL is not known to be the one that we know would drop what it
+// has there instead.
+Lsn WalSource::Confirmable() const {
+  return pipeline_.is_history_settled() ? checkpoints_.confirmable()
+                                        : setup_.slot_position();
 }
 
 bool WalSource::IsDrained() const {
@@ -281,7 +291,7 @@ asio::awaitable<void> WalSource::WaitFor(Next next) {
   }
   const MonotonicTime now = Clock::now();
   MonotonicTime until =
-      std::min(feedback_.DueAt(checkpoints_.confirmable()), now + kLongestWait);
+      std::min(feedback_.DueAt(Confirmable()), now + kLongestWait);
   if (drain_deadline_) until = std::min(until, *drain_deadline_);
   auto interest = SocketWaiter::Interest::kTimeOnly;
   if (next == Next::kPause) until = std::min(until, now + pause_);
@@ -298,8 +308,7 @@ void WalSource::OnProgress() {
   if (connection_ == nullptr || stream_ == nullptr) return;
   const bool room = waiting_for_room_ && pipeline_.CanTake();
   const bool drained = drain_deadline_ && IsDrained();
-  const bool news =
-      feedback_.DueAt(checkpoints_.confirmable()) < waiting_until_;
+  const bool news = feedback_.DueAt(Confirmable()) < waiting_until_;
   if (room || drained || news) connection_->waiter().Wake();
 }
 
@@ -317,8 +326,8 @@ void WalSource::Abandon() {
 
 asio::awaitable<absl::Status> WalSource::FinishInOrder() {
   pgoutput::StandbyStatus last;
-  last.received = std::max(server_wal_end_, pipeline_.confirmed());
-  last.confirmed = feedback_.ToTell(checkpoints_.confirmable());
+  last.received = std::max(server_wal_end_, Confirmable());
+  last.confirmed = feedback_.ToTell(Confirmable());
   last.time = WallNow();
   absl::Status status = stream_->SendStatus(last);
   if (!status.ok()) co_return status;
@@ -332,10 +341,10 @@ TransactionAssembler::Skipped WalSource::skipped() const {
   return skipped;
 }
 
-bool WalSource::TakePromotion() {
-  const bool promoted = setup_.TakePromotion();
-  if (promoted) mapped_fields_.clear();  // their LSNs are void
-  return promoted;
+bool WalSource::TakeStartOver() {
+  const bool must_start_over = setup_.TakeStartOver();
+  if (must_start_over) mapped_fields_.clear();  // their LSNs are void
+  return must_start_over;
 }
 
 void WalSource::Close() {

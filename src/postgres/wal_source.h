@@ -49,17 +49,29 @@ class WalSource {
     setup_.SetCheckpoint(std::move(checkpoint));
   }
 
-  // Connects and starts to replicate at pipeline.confirmed(), or where the
-  // slot stands when that is later.
+  // As of SourceSetup.
+  void SetKafkaCluster(std::string cluster) {
+    setup_.SetKafkaCluster(std::move(cluster));
+  }
+  void Latch(const Gap& gap) { setup_.Latch(gap); }
+  const std::optional<Gap>& gap() const { return setup_.gap(); }
+  const std::string& coverage() const { return setup_.coverage(); }
+  const std::string& known_kafka_cluster() const {
+    return setup_.known_kafka_cluster();
+  }
+
+  // Connects and starts to replicate where the slot stands.
   //
   // kUnavailable: try again later. kFailedPrecondition, kInvalidArgument: as
   // configured it cannot work; the message names the thing and the remedy.
-  // kAborted: the server was promoted, with our slot: everything in flight
-  // and known belongs to the past (Pipeline::StartOver), then Open again.
+  // kAborted: the server was promoted with our slot, or an operator has ended a
+  // gap: everything in flight and known belongs to the past
+  // (Pipeline::StartOver), then Open again.
   boost::asio::awaitable<absl::Status> Open();
 
-  // Streams until the connection ends, the stream is damaged (kDataLoss), or
-  // a drain is over (kOk), and closes the connection. kAborted: this process
+  // Streams until the connection ends, the stream is damaged (kDataLoss), its
+  // WAL is another one (kFailedPrecondition, Pipeline::divergence), or a drain
+  // is over (kOk), and closes the connection. kAborted: this process
   // was suspended for so long that the server may have given the slot to
   // another instance; nothing was produced since, and what is queued must be
   // given up (Pipeline::Rewind).
@@ -75,8 +87,8 @@ class WalSource {
   // The pipeline has moved: there may be room, or news for Postgres.
   void OnProgress();
 
-  // Whether Open has found the server promoted; asked once.
-  bool TakePromotion();
+  // Whether Open has found that all LSNs from before are void; asked once.
+  bool TakeStartOver();
 
   // What the last Open found; see PublicationWatch.
   const std::vector<Finding>& findings() const { return setup_.findings(); }
@@ -110,6 +122,7 @@ class WalSource {
   absl::Status SendFeedback(MonotonicTime now);
   absl::Status CheckNotSuspended(MonotonicTime now);
   absl::Status CheckNotSilent();
+  Lsn Confirmable() const;
   bool IsDrained() const;
   bool DrainIsOver(MonotonicTime now) const;
   boost::asio::awaitable<void> WaitFor(Next next);

@@ -73,21 +73,8 @@ asio::awaitable<absl::StatusOr<Lsn>> AcknowledgedGate::Confirmed() {
   co_return (*slot)->confirmed_flush_lsn;
 }
 
-asio::awaitable<absl::Status> AcknowledgedGate::CheckNobodyWaits(
-    std::string table) {
-  const std::string sql = fmt::format(
-      "SELECT EXISTS (SELECT FROM pg_locks WHERE NOT granted "
-      "AND relation = to_regclass({}))",
-      connection_->Literal(table));
-  connection_->set_deadline(Clock::now() + kStatementLimit);
-  absl::StatusOr<QueryRows> rows = co_await connection_->Execute(sql);
-  if (!rows.ok()) co_return rows.status();
-  if (!rows->Bool(0, 0)) co_return absl::OkStatus();
-  co_return absl::UnavailableError("in use: somebody writes to it");
-}
-
 asio::awaitable<absl::Status> AcknowledgedGate::WaitUntilPassed(
-    Mark mark, MonotonicTime deadline, std::string table) {
+    Mark mark, MonotonicTime deadline) {
   constexpr auto kAsTuple = asio::as_tuple(asio::use_awaitable);
   for (;;) {
     absl::StatusOr<Lsn> confirmed = co_await Confirmed();
@@ -99,10 +86,6 @@ asio::awaitable<absl::Status> AcknowledgedGate::WaitUntilPassed(
           fmt::format("slot {} has confirmed {}, and what is committed reaches "
                       "{}: walpost status says what it waits for",
                       slot_, confirmed->ToString(), mark.lsn.ToString()));
-    }
-    if (!table.empty()) {
-      const absl::Status unhindered = co_await CheckNobodyWaits(table);
-      if (!unhindered.ok()) co_return unhindered;
     }
     timer_.expires_after(kLookInterval);
     co_await timer_.async_wait(kAsTuple);

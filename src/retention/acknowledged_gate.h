@@ -24,8 +24,10 @@
 // deletion would not lose an event while the slot lives: the gate is for the
 // day when it does not, and `recover` reads the table.
 //
-// Owned by the Pruner; has a connection of its own, so that it can be asked
-// while another one holds a lock.
+// The slot confirms what it was given to send. Which rows those are is said by
+// SlotProof (slot_proof.h).
+//
+// Owned by the Pruner; has a connection of its own.
 #pragma once
 
 #include <boost/asio/any_io_executor.hpp>
@@ -58,19 +60,16 @@ class AcknowledgedGate {
   boost::asio::awaitable<absl::StatusOr<Mark>> TakeMark();
 
   // Returns when all before the mark is acknowledged. kUnavailable: not so
-  // until `deadline`, or somebody waits for a lock on `table` (as SQL spells
-  // it; empty: no matter). kFailedPrecondition: there is no such slot, or it
-  // is lost.
+  // until `deadline`. kFailedPrecondition: there is no such slot, or it is
+  // lost.
   boost::asio::awaitable<absl::Status> WaitUntilPassed(Mark mark,
-                                                       MonotonicTime deadline,
-                                                       std::string table);
+                                                       MonotonicTime deadline);
 
   // Ends a wait at its next look (kCancelled).
   void Stop() { stopped_ = true; }
 
  private:
   boost::asio::awaitable<absl::StatusOr<Lsn>> Confirmed();
-  boost::asio::awaitable<absl::Status> CheckNobodyWaits(std::string table);
 
   std::string slot_;
   boost::asio::steady_timer timer_;

@@ -62,7 +62,10 @@ std::string LeavesSql(const std::string& table, const std::string& column,
       "pg_relation_size(c.oid) <= {2} OR EXISTS (SELECT FROM pg_index i "
       "JOIN pg_attribute a ON a.attrelid = i.indexrelid AND a.attnum = 1 "
       "WHERE i.indrelid = c.oid AND i.indisvalid AND {5} "
-      "AND quote_ident(a.attname) = {3}) "
+      "AND quote_ident(a.attname) = {3}), "
+      "c.oid, c.relispartition, EXISTS (SELECT FROM pg_attribute a "
+      "WHERE a.attrelid = c.oid AND quote_ident(a.attname) = {3} "
+      "AND a.atttypid = 'timestamptz'::regtype) "
       "FROM pg_class c WHERE c.oid IN ({4}) ORDER BY {0}, 1",
       end, limit, kSmallTableBytes, column, oids, usable);
 }
@@ -120,12 +123,16 @@ asio::awaitable<absl::StatusOr<OutboxShape>> ReadOutboxShape(
   if (!leaves.ok()) co_return leaves.status();
   for (size_t i = 0; i < leaves->size(); ++i) {
     const bool is_default = leaves->Bool(i, 1);
+    OutboxShape::Leaf leaf;
+    leaf.name = leaves->Text(i, 0);
+    leaf.is_quick = leaves->Bool(i, 3);
+    leaf.oid = leaves->Unsigned(i, 4);
+    leaf.is_partition = leaves->Bool(i, 5);
+    shape.time_has_zone = leaves->Bool(i, 6);
     if (shape.has_time_partitions && leaves->Bool(i, 2)) {
-      shape.past.push_back(leaves->Text(i, 0));
+      shape.past.push_back(std::move(leaf));
     } else if (is_default || !shape.has_time_partitions) {
-      OutboxShape::Leaf& leaf = shape.leaves.emplace_back();
-      leaf.name = leaves->Text(i, 0);
-      leaf.is_quick = leaves->Bool(i, 3);
+      shape.leaves.push_back(std::move(leaf));
     }
   }
   co_return shape;

@@ -13,9 +13,16 @@ using Clock = std::chrono::steady_clock;
 namespace {
 
 constexpr std::chrono::seconds kStatementLimit{60};
-// Nobody waits for us as long: then we give up at once.
-constexpr std::chrono::seconds kGateLimit{30};
+constexpr std::chrono::minutes kCountLimit{30};
+// 40 MB: some tens of milliseconds.
+constexpr uint64_t kPagesAtOnce = 5'000;
 constexpr char kShortLockTimeout[] = "SET LOCAL lock_timeout = '100ms'";
+
+absl::Status Unsent(SentProof proof) {
+  return absl::UnavailableError(proof == SentProof::kSlot
+                                    ? "it holds rows that are not confirmed yet"
+                                    : "it holds rows that are not published");
+}
 
 }  // namespace
 
@@ -36,20 +43,39 @@ asio::awaitable<absl::Status> PartitionPruner::Execute(std::string sql) {
   co_return rows.status();
 }
 
-asio::awaitable<absl::Status> PartitionPruner::MayDrop(std::string partition) {
-  if (proof_ == SentProof::kSlot) co_return absl::OkStatus();
-  co_return co_await CheckAllSent(std::move(partition));
+asio::awaitable<absl::StatusOr<bool>> PartitionPruner::IsTrue(std::string sql) {
+  connection_.set_deadline(Clock::now() + kStatementLimit);
+  absl::StatusOr<QueryRows> rows = co_await connection_.Execute(sql);
+  if (!rows.ok()) co_return rows.status();
+  co_return rows->Bool(0, 0);
 }
 
-asio::awaitable<absl::Status> PartitionPruner::Drop(std::string partition) {
+asio::awaitable<absl::Status> PartitionPruner::MayDrop(PruneRule rule) {
+  const std::string sql = CountUnsentSql(rule);
+  connection_.set_deadline(Clock::now() + kCountLimit);
+  absl::StatusOr<QueryRows> rows = co_await connection_.Execute(sql);
+  if (!rows.ok()) co_return rows.status();
+  const uint64_t unsent = rows->Unsigned(0, 1);
+  const uint64_t unproven = rows->Unsigned(0, 2);
+  kept_ += unsent;
+  unproven_ += unproven;
+  if (unsent == 0) co_return absl::OkStatus();
+  if (unproven > 0) {
+    co_return absl::UnavailableError(fmt::format(
+        "it holds {} rows without proof that they were sent", unproven));
+  }
+  co_return Unsent(proof_);
+}
+
+asio::awaitable<absl::Status> PartitionPruner::Drop(PruneRule rule) {
   const std::string begin = "BEGIN";
   const std::string commit = "COMMIT";
   const std::string rollback = "ROLLBACK";
   // A look beforehand: nobody waits for a lock on what stays anyway.
-  absl::Status status = co_await MayDrop(partition);
+  absl::Status status = co_await MayDrop(rule);
   if (!status.ok()) co_return status;
   status = co_await Execute(begin);
-  if (status.ok()) status = co_await DropLocked(partition);
+  if (status.ok()) status = co_await DropLocked(rule);
   if (status.ok()) co_return co_await Execute(commit);
   const absl::Status rolled_back = co_await Execute(rollback);
   if (!rolled_back.ok()) co_return rolled_back;
@@ -59,37 +85,63 @@ asio::awaitable<absl::Status> PartitionPruner::Drop(std::string partition) {
   co_return status;
 }
 
-asio::awaitable<absl::Status> PartitionPruner::DropLocked(
-    std::string partition) {
+asio::awaitable<absl::Status> PartitionPruner::DropLocked(PruneRule rule) {
   const std::string timeout = kShortLockTimeout;
   absl::Status status = co_await Execute(timeout);
   if (!status.ok()) co_return status;
   const std::string lock =
-      fmt::format("LOCK TABLE {} IN SHARE MODE", partition);
+      fmt::format("LOCK TABLE {} IN SHARE MODE", rule.table);
   status = co_await Execute(lock);
   if (!status.ok()) co_return status;
-  status = co_await CheckAllSent(partition);
+  status = co_await CheckAgain(rule);
   if (!status.ok()) co_return status;
-  const std::string drop = fmt::format("DROP TABLE {}", partition);
+  const std::string drop = fmt::format("DROP TABLE {}", rule.table);
   co_return co_await Execute(drop);
 }
 
-asio::awaitable<absl::Status> PartitionPruner::CheckAllSent(
-    std::string partition) {
-  if (proof_ == SentProof::kSlot) {
-    const MonotonicTime deadline = Clock::now() + kGateLimit;
-    absl::StatusOr<AcknowledgedGate::Mark> mark = co_await gate_.TakeMark();
-    if (!mark.ok()) co_return mark.status();
-    co_return co_await gate_.WaitUntilPassed(*mark, deadline, partition);
-  }
+asio::awaitable<absl::Status> PartitionPruner::CheckAgain(PruneRule rule) {
+  if (proof_ == SentProof::kSlot) co_return co_await CheckPages(rule);
   const std::string sql =
       fmt::format("SELECT EXISTS (SELECT FROM {} o WHERE ({}) IS NOT TRUE)",
-                  partition, sent_);
+                  rule.table, rule.sent);
+  absl::StatusOr<bool> holds_unsent = co_await IsTrue(sql);
+  if (!holds_unsent.ok()) co_return holds_unsent.status();
+  co_return *holds_unsent ? Unsent(proof_) : absl::OkStatus();
+}
+
+asio::awaitable<absl::Status> PartitionPruner::CheckPages(PruneRule rule) {
+  // Of the largest of them, where the partition has partitions itself.
+  const std::string size = fmt::format(
+      "SELECT coalesce(max(pg_relation_size(relid)), 0) / "
+      "current_setting('block_size')::bigint FROM "
+      "(SELECT to_regclass({0}) AS relid UNION "
+      "SELECT relid FROM pg_partition_tree(to_regclass({0}))) tree",
+      connection_.Literal(rule.table));
   connection_.set_deadline(Clock::now() + kStatementLimit);
-  absl::StatusOr<QueryRows> rows = co_await connection_.Execute(sql);
+  absl::StatusOr<QueryRows> rows = co_await connection_.Execute(size);
   if (!rows.ok()) co_return rows.status();
-  if (!rows->Bool(0, 0)) co_return absl::OkStatus();
-  co_return absl::UnavailableError("it holds rows that are not published");
+  const uint64_t pages = rows->Unsigned(0, 0);
+  for (uint64_t from = 0; from < pages; from += kPagesAtOnce) {
+    const std::string sql = UnsentInPagesSql(rule, from, from + kPagesAtOnce);
+    absl::StatusOr<bool> holds_unsent = co_await IsTrue(sql);
+    if (!holds_unsent.ok()) co_return holds_unsent.status();
+    if (*holds_unsent) co_return Unsent(proof_);
+    const absl::Status unhindered = co_await CheckNobodyWaits(rule.table);
+    if (!unhindered.ok()) co_return unhindered;
+  }
+  co_return absl::OkStatus();
+}
+
+asio::awaitable<absl::Status> PartitionPruner::CheckNobodyWaits(
+    std::string partition) {
+  const std::string sql = fmt::format(
+      "SELECT EXISTS (SELECT FROM pg_locks WHERE NOT granted "
+      "AND relation = to_regclass({}))",
+      connection_.Literal(partition));
+  absl::StatusOr<bool> waits = co_await IsTrue(sql);
+  if (!waits.ok()) co_return waits.status();
+  if (!*waits) co_return absl::OkStatus();
+  co_return absl::UnavailableError("in use: somebody writes to it");
 }
 
 }  // namespace walpost

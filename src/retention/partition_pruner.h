@@ -1,16 +1,19 @@
 // PartitionPruner: drops partitions that are past once everything in them was
 // sent. AddPartitions makes those of the coming days.
 //
-// A partition goes in one transaction:
+//   look                       one row that was not sent: the partition stays
+//
+// and then, in one transaction:
 //
 //   LOCK it against writers    nobody adds to it, whoever did has committed
-//   take a mark, wait for it   so all its rows are acknowledged (or, polling:
-//                              look whether all are published)
+//   look again                 what was added meanwhile was not sent
 //   DROP it                    for a moment, the lock of the whole outbox
 //
-// A day that is past has no writers, so the lock holds up nobody. Should one
-// come all the same, we see it wait and give up, until the next pass. That
-// takes a fraction of a second, and less than the server's deadlock_timeout.
+// A day that is past has no writers, so the lock holds up nobody. Where the
+// slot is the proof, the second look goes through some thousand pages at a
+// time: should a writer come all the same, we see it wait and give up, until
+// the next pass. That takes a fraction of a second, and less than the server's
+// deadlock_timeout. (Pollers come all the time: they wait.)
 //
 // Killed at any point, the partition is there as before, or gone.
 #pragma once
@@ -21,8 +24,8 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "postgres/connection.h"
-#include "retention/acknowledged_gate.h"
 #include "retention/outbox_shape.h"
+#include "retention/prune_sql.h"
 
 namespace walpost {
 
@@ -33,32 +36,35 @@ boost::asio::awaitable<absl::StatusOr<uint64_t>> AddPartitions(
 
 class PartitionPruner {
  public:
-  // All outlive this object. `sent` is the condition of rows that were sent,
-  // where it is not the slot that proves it.
-  PartitionPruner(Connection& connection, AcknowledgedGate& gate,
-                  const OutboxShape& shape, SentProof proof, std::string sent)
-      : connection_(connection),
-        gate_(gate),
-        shape_(shape),
-        proof_(proof),
-        sent_(std::move(sent)) {}
+  // The connection outlives this object.
+  PartitionPruner(Connection& connection, SentProof proof)
+      : connection_(connection), proof_(proof) {}
 
-  // Whether Drop would, as far as it can be told without a lock.
-  boost::asio::awaitable<absl::Status> MayDrop(std::string partition);
-  // kUnavailable: it is in use, or holds something that is not acknowledged
-  // yet; it is there still.
-  boost::asio::awaitable<absl::Status> Drop(std::string partition);
+  // Whether Drop would, as far as it can be told without a lock. The partition
+  // is the table of `rule`.
+  boost::asio::awaitable<absl::Status> MayDrop(PruneRule rule);
+  // kUnavailable: it is in use, or holds something that was not sent; it is
+  // there still.
+  boost::asio::awaitable<absl::Status> Drop(PruneRule rule);
+
+  // Of all partitions that were looked at: rows that were not sent, and those
+  // of them that are not covered.
+  uint64_t kept() const { return kept_; }
+  uint64_t unproven() const { return unproven_; }
 
  private:
-  boost::asio::awaitable<absl::Status> DropLocked(std::string partition);
-  boost::asio::awaitable<absl::Status> CheckAllSent(std::string partition);
+  boost::asio::awaitable<absl::Status> DropLocked(PruneRule rule);
+  boost::asio::awaitable<absl::Status> CheckAgain(PruneRule rule);
+  boost::asio::awaitable<absl::Status> CheckPages(PruneRule rule);
+  boost::asio::awaitable<absl::Status> CheckNobodyWaits(std::string partition);
   boost::asio::awaitable<absl::Status> Execute(std::string sql);
+  // The statement's only value.
+  boost::asio::awaitable<absl::StatusOr<bool>> IsTrue(std::string sql);
 
   Connection& connection_;
-  AcknowledgedGate& gate_;
-  const OutboxShape& shape_;
   SentProof proof_;
-  std::string sent_;
+  uint64_t kept_ = 0;
+  uint64_t unproven_ = 0;
 };
 
 }  // namespace walpost

@@ -1,9 +1,66 @@
 #include "retention/prune_sql.h"
 
+#include <chrono>
+#include <vector>
+
+#include "absl/strings/str_join.h"
 #include "fmt/format.h"
 #include "postgres/publication.h"
 
 namespace walpost {
+
+namespace {
+
+// PostgreSQL's first transaction: no fence.
+constexpr uint64_t kFirstTransaction = 3;
+// The transaction that will be next: younger than all that the statement sees.
+// As a subquery it is asked for once, not for every row.
+constexpr char kNextTransaction[] =
+    "(SELECT pg_snapshot_xmax(pg_current_snapshot())::text::bigint)";
+// Of the zones on Earth, how far their clocks are ahead of UTC at most.
+constexpr char kFarthestZone[] = "interval '14 hours'";
+
+// How many transactions ago `xid` was, an SQL expression of type xid.
+std::string AgeSql(std::string_view xid) {
+  return fmt::format("(({} - {}::text::bigint) & 4294967295)", kNextTransaction,
+                     xid);
+}
+
+std::string TimeFenceSql(const CoveredRule& rule) {
+  const auto born_at = std::chrono::ceil<std::chrono::seconds>(rule.born_at);
+  const std::string time =
+      fmt::format("to_timestamp({})", born_at.time_since_epoch().count());
+  if (rule.time_has_zone) {
+    return fmt::format("{} >= {}", rule.time_column, time);
+  }
+  return fmt::format("{} >= {} AT TIME ZONE 'UTC' + {}", rule.time_column, time,
+                     kFarthestZone);
+}
+
+// NULL, so that nothing is proven, of a partition that is detached now.
+std::string AttachFenceSql(uint64_t partition) {
+  return fmt::format(
+      "{0} < (SELECT min({1}) FROM pg_catalog.pg_inherits i WHERE i.inhrelid "
+      "IN (SELECT pg_catalog.pg_partition_ancestors({2}::oid::regclass) UNION "
+      "SELECT relid FROM pg_catalog.pg_partition_tree({2}::oid::regclass)) "
+      "HAVING bool_or(i.inhrelid = {2}))",
+      AgeSql("xmin"), AgeSql("i.xmin"), partition);
+}
+
+std::string ProvenSql(const CoveredRule& rule) {
+  if (rule.streamed_from == 0) return "false";
+  std::vector<std::string> fences;
+  if (rule.streamed_from > kFirstTransaction) {
+    fences.push_back("xmin::text::bigint >= 3");
+    fences.push_back(fmt::format("{} <= {} - {}", AgeSql("xmin"),
+                                 kNextTransaction, rule.streamed_from));
+  }
+  if (rule.born_at > WallTime()) fences.push_back(TimeFenceSql(rule));
+  if (rule.partition != 0) fences.push_back(AttachFenceSql(rule.partition));
+  return fences.empty() ? "true" : absl::StrJoin(fences, " AND ");
+}
+
+}  // namespace
 
 std::string CommittedBeforeSql(std::string_view oldest_running) {
   // A mark two billion transactions old would be taken for a young one.
@@ -11,6 +68,13 @@ std::string CommittedBeforeSql(std::string_view oldest_running) {
       "age('{0}'::xid8::xid) >= 0 AND "
       "(age(xmin) > age('{0}'::xid8::xid) OR age(xmin) < 0)",
       oldest_running);
+}
+
+std::string CoveredSql(const CoveredRule& rule) {
+  std::string proven = ProvenSql(rule);
+  if (rule.assumed_before.empty() || proven == "true") return proven;
+  return fmt::format("({}) OR {} < '{}'::timestamptz", proven, rule.time_column,
+                     rule.assumed_before);
 }
 
 std::string PublishedSql(const RowStateOptions& state,
@@ -40,9 +104,26 @@ std::string DeleteBatchSql(const PruneRule& rule, std::string_view from,
 std::string CountOldSql(const PruneRule& rule) {
   return fmt::format(
       "SELECT count(*) FILTER (WHERE {0}), "
-      "count(*) FILTER (WHERE ({0}) IS NOT TRUE) "
+      "count(*) FILTER (WHERE ({0}) IS NOT TRUE), "
+      "count(*) FILTER (WHERE ({4}) IS NOT TRUE) "
       "FROM ONLY {1} o WHERE {2} < '{3}'::timestamptz",
-      rule.sent, rule.table, rule.time_column, rule.limit);
+      rule.sent, rule.table, rule.time_column, rule.limit, rule.covered);
+}
+
+std::string CountUnsentSql(const PruneRule& rule) {
+  return fmt::format(
+      "SELECT count(*) FILTER (WHERE {0}), "
+      "count(*) FILTER (WHERE ({0}) IS NOT TRUE), "
+      "count(*) FILTER (WHERE ({1}) IS NOT TRUE) FROM {2} o",
+      rule.sent, rule.covered, rule.table);
+}
+
+std::string UnsentInPagesSql(const PruneRule& rule, uint64_t from,
+                             uint64_t to) {
+  return fmt::format(
+      "SELECT EXISTS (SELECT FROM {} o WHERE ctid >= '({},0)' AND "
+      "ctid < '({},0)' AND ({}) IS NOT TRUE)",
+      rule.table, from, to, rule.sent);
 }
 
 }  // namespace walpost

@@ -21,11 +21,20 @@ constexpr std::chrono::seconds kStatementLimit{60};
 Pruner::Pruner(asio::any_io_executor executor, Options options)
     : executor_(executor),
       options_(std::move(options)),
-      gate_(executor, options_.postgres.slot) {}
+      gate_(executor, options_.postgres.slot),
+      proof_(options_.postgres, options_.tables, options_.load_checkpoint) {}
 
 void Pruner::Stop() {
   stopped_ = true;
   gate_.Stop();
+}
+
+absl::Status Pruner::CheckOn() const {
+  if (stopped_) return absl::CancelledError("told to end");
+  if (options_.may_go_on && !options_.may_go_on()) {
+    return absl::CancelledError("walpost does not stream any more");
+  }
+  return absl::OkStatus();
 }
 
 asio::awaitable<absl::Status> Pruner::Run() {
@@ -43,12 +52,97 @@ asio::awaitable<absl::Status> Pruner::Run() {
   const auto is_prepared = [](const auto& shape) { return shape.has_value(); };
   if (std::ranges::none_of(shapes_, is_prepared)) co_return first_failure;
   status = absl::OkStatus();
-  if (options_.proof == SentProof::kSlot) status = co_await OpenGate();
-  for (size_t i = 0; i < tables && status.ok(); ++i) {
-    if (shapes_[i]) status = co_await PruneTable(i);
+  if (options_.proof == SentProof::kSlot) status = co_await ProveBySlot();
+  if (absl::IsFailedPrecondition(status)) {
+    const absl::Status counted = co_await CountKept();
+    if (!counted.ok()) co_return counted;
   }
+  if (status.ok()) status = co_await PruneTables();
   status.Update(first_failure);
   co_return status;
+}
+
+// A gap is named at once. It is looked for again when the mark is passed: then
+// the answer holds for all rows that are meant.
+asio::awaitable<absl::Status> Pruner::ProveBySlot() {
+  absl::Status status = co_await proof_.Look(*connection_);
+  if (status.ok() && assumed_before_.empty()) status = CheckAnyProof();
+  if (!status.ok()) co_return status;
+  status = co_await OpenGate();
+  if (!status.ok()) co_return status;
+  co_return co_await proof_.Look(*connection_);
+}
+
+absl::Status Pruner::CheckAnyProof() const {
+  for (size_t i = 0; i < options_.tables.size(); ++i) {
+    if (proof_.Doubt(i).empty()) return absl::OkStatus();
+  }
+  return absl::FailedPreconditionError(
+      fmt::format("nothing is deleted: {}", proof_.Doubt(0)));
+}
+
+asio::awaitable<absl::Status> Pruner::PruneTables() {
+  for (size_t i = 0; i < options_.tables.size(); ++i) {
+    if (!shapes_[i]) continue;
+    absl::Status status = CheckOn();
+    if (status.ok() && options_.proof == SentProof::kSlot) {
+      status = co_await proof_.LookAgain(*connection_);
+    }
+    if (!status.ok()) co_return status;
+    status = co_await PruneTable(i);
+    NoteDoubt(i);
+    if (!status.ok()) co_return status;
+  }
+  co_return absl::OkStatus();
+}
+
+void Pruner::NoteDoubt(size_t index) {
+  Pruned& pruned = pruned_[index];
+  if (pruned.rows.unproven == 0) return;
+  pruned.doubt = proof_.Doubt(index);
+  if (!pruned.doubt.empty()) return;
+  pruned.doubt = fmt::format(
+      "{}; earlier rows, and those written into a table before it was attached "
+      "as a partition, may be in Kafka or not: ask walpost verify, then "
+      "walpost "
+      "prune --assume-sent-before",
+      proof_.Since());
+}
+
+asio::awaitable<absl::Status> Pruner::CountKept() {
+  const std::string nothing = "false";
+  for (size_t i = 0; i < options_.tables.size(); ++i) {
+    if (!shapes_[i]) continue;
+    std::vector<OutboxShape::Leaf> leaves = shapes_[i]->leaves;
+    const std::vector<OutboxShape::Leaf>& past = shapes_[i]->past;
+    leaves.insert(leaves.end(), past.begin(), past.end());
+    for (const OutboxShape::Leaf& leaf : leaves) {
+      PruneRule rule = RuleOf(i, leaf, nothing);
+      rule.covered = nothing;
+      RowPruner rows(executor_, *connection_, std::move(rule),
+                     options_.retention, is_stopped_);
+      RowPruner::Counts& counts = pruned_[i].rows;
+      const absl::Status status =
+          co_await rows.Run(RowPruner::Mode::kDryRun, counts);
+      if (!status.ok()) co_return status;
+    }
+  }
+  co_return absl::OkStatus();
+}
+
+PruneRule Pruner::RuleOf(size_t index, const OutboxShape::Leaf& leaf,
+                         const std::string& sent) const {
+  const OutboxShape& shape = *shapes_[index];
+  PruneRule rule;
+  rule.table = leaf.name;
+  rule.time_column = shape.time_column;
+  rule.limit = limit_;
+  rule.sent = sent;
+  if (options_.proof == SentProof::kSlot) {
+    rule.covered = proof_.Covered(index, shape, leaf, assumed_before_);
+    rule.sent = fmt::format("({}) AND {}", rule.covered, sent);
+  }
+  return rule;
 }
 
 asio::awaitable<absl::Status> Pruner::PrepareTable(size_t index) {
@@ -57,8 +151,7 @@ asio::awaitable<absl::Status> Pruner::PrepareTable(size_t index) {
   absl::StatusOr<OutboxShape> shape =
       co_await ReadOutboxShape(*connection_, table, options_.proof, limit_);
   if (!shape.ok()) co_return shape.status();
-  const bool is_dry = options_.mode == RowPruner::Mode::kDryRun;
-  const size_t days = is_dry ? 0 : options_.retention.partitions_ahead;
+  const size_t days = is_dry() ? 0 : options_.retention.partitions_ahead;
   absl::StatusOr<uint64_t> made =
       co_await AddPartitions(*connection_, *shape, days);
   if (!made.ok()) co_return made.status();
@@ -81,8 +174,10 @@ asio::awaitable<absl::Status> Pruner::Connect() {
   // The lock ends with the session.
   const std::string begin = fmt::format(
       "SELECT pg_try_advisory_lock(hashtextextended('walpost.prune', 0)), "
-      "now() - interval '{} milliseconds', pg_is_in_recovery()",
-      options_.retention.keep.count());
+      "now() - interval '{} milliseconds', pg_is_in_recovery(), {}",
+      options_.retention.keep.count(),
+      options_.assume_sent_before.empty() ? "NULL::timestamptz"
+                                          : options_.assume_sent_before);
   connection_->set_deadline(Clock::now() + kStatementLimit);
   absl::StatusOr<QueryRows> rows = co_await connection_->Execute(begin);
   if (!rows.ok()) co_return rows.status();
@@ -95,6 +190,7 @@ asio::awaitable<absl::Status> Pruner::Connect() {
         "this database is being pruned by another walpost already");
   }
   limit_ = rows->Text(0, 1);
+  assumed_before_ = rows->Text(0, 3);
   co_return absl::OkStatus();
 }
 
@@ -105,8 +201,7 @@ asio::awaitable<absl::Status> Pruner::OpenGate() {
   if (!mark.ok()) co_return mark.status();
   mark_ = *mark;
   const MonotonicTime deadline = Clock::now() + options_.gate_limit;
-  const std::string no_table;
-  co_return co_await gate_.WaitUntilPassed(mark_, deadline, no_table);
+  co_return co_await gate_.WaitUntilPassed(mark_, deadline);
 }
 
 asio::awaitable<absl::StatusOr<std::string>> Pruner::SentSql(
@@ -128,59 +223,58 @@ asio::awaitable<absl::StatusOr<std::string>> Pruner::SentSql(
 }
 
 asio::awaitable<absl::Status> Pruner::PruneTable(size_t index) {
-  const TableOptions& table = options_.tables[index];
-  const OutboxShape& shape = *shapes_[index];
-  Pruned& pruned = pruned_[index];
   connection_->set_deadline(Clock::now() + kStatementLimit);
+  const TableOptions& table = options_.tables[index];
   absl::StatusOr<std::string> sent = co_await SentSql(table);
   if (!sent.ok()) co_return sent.status();
-  absl::Status status = co_await PrunePartitions(shape, *sent, pruned);
-  if (status.ok()) status = co_await PruneRows(shape, *sent, pruned);
+  absl::Status status = co_await PrunePartitions(index, *sent);
+  if (status.ok()) status = co_await PruneRows(index, *sent);
   co_return status;
 }
 
-asio::awaitable<absl::Status> Pruner::PrunePartitions(const OutboxShape& shape,
-                                                      std::string sent,
-                                                      Pruned& pruned) {
-  const bool is_dry = options_.mode == RowPruner::Mode::kDryRun;
-  PartitionPruner partitions(*connection_, gate_, shape, options_.proof, sent);
-  for (const std::string& name : shape.past) {
-    if (stopped_) co_return absl::CancelledError("told to end");
-    absl::Status status;
-    if (is_dry) {
-      status = co_await partitions.MayDrop(name);
+asio::awaitable<absl::Status> Pruner::PrunePartitions(size_t index,
+                                                      std::string sent) {
+  Pruned& pruned = pruned_[index];
+  PartitionPruner partitions(*connection_, options_.proof);
+  for (const OutboxShape::Leaf& leaf : shapes_[index]->past) {
+    absl::Status status = CheckOn();
+    if (!status.ok()) co_return status;
+    const PruneRule rule = RuleOf(index, leaf, sent);
+    if (is_dry()) {
+      status = co_await partitions.MayDrop(rule);
     } else {
-      status = co_await partitions.Drop(name);
+      status = co_await partitions.Drop(rule);
     }
     if (status.ok()) {
-      pruned.dropped.push_back(name);
+      pruned.dropped.push_back(leaf.name);
     } else if (absl::IsUnavailable(status)) {
       pruned.not_dropped.push_back(
-          fmt::format("{}: {}", name, std::string(status.message())));
+          fmt::format("{}: {}", leaf.name, std::string(status.message())));
     } else {
       co_return status;
     }
   }
+  if (options_.proof == SentProof::kSlot) {
+    pruned.rows.kept += partitions.kept();
+    pruned.rows.unproven += partitions.unproven();
+  }
   co_return absl::OkStatus();
 }
 
-asio::awaitable<absl::Status> Pruner::PruneRows(const OutboxShape& shape,
-                                                std::string sent,
-                                                Pruned& pruned) {
+asio::awaitable<absl::Status> Pruner::PruneRows(size_t index,
+                                                std::string sent) {
+  const OutboxShape& shape = *shapes_[index];
+  RowPruner::Counts& counts = pruned_[index].rows;
   for (const OutboxShape::Leaf& leaf : shape.leaves) {
     if (!leaf.is_quick) {
       co_return absl::FailedPreconditionError(
           fmt::format("table {} has no index that finds its old rows: {}",
                       leaf.name, MissingIndexSql(shape, leaf)));
     }
-    PruneRule rule;
-    rule.table = leaf.name;
-    rule.time_column = shape.time_column;
-    rule.sent = sent;
-    rule.limit = limit_;
+    PruneRule rule = RuleOf(index, leaf, sent);
     RowPruner rows(executor_, *connection_, std::move(rule), options_.retention,
                    is_stopped_);
-    const absl::Status status = co_await rows.Run(options_.mode, pruned.rows);
+    const absl::Status status = co_await rows.Run(options_.mode, counts);
     if (!status.ok()) co_return status;
   }
   co_return absl::OkStatus();

@@ -26,6 +26,7 @@ asio::awaitable<absl::Status> RowPruner::Run(Mode mode, Counts& counts) {
   if (!rows.ok()) co_return rows.status();
   if (mode == Mode::kDryRun) counts.deleted += rows->Unsigned(0, 0);
   counts.kept += rows->Unsigned(0, 1);
+  counts.unproven += rows->Unsigned(0, 2);
   co_return absl::OkStatus();
 }
 

@@ -24,6 +24,8 @@ class RowPruner {
     uint64_t deleted = 0;
     // Older than the limit and not deleted: not sent, or failed.
     uint64_t kept = 0;
+    // Of these: not covered (prune_sql.h), so that it needs an operator's word.
+    uint64_t unproven = 0;
   };
   enum class Mode { kDelete, kDryRun };
 

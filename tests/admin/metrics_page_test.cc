@@ -71,13 +71,15 @@ TEST(MetricsPageTest, ShowsWhatWasPrunedWhereRunPrunes) {
   RelayStatus status = SomeStatus();
   EXPECT_THAT(MetricsPage(status, SomeUsage(), "1.2.3"),
               Not(HasSubstr("pruned")));
-  status.retention = {{"public.a", 7, 2}, {"public.b", 0, 0}};
+  status.retention = {{"public.a", 7, 2, 5}, {"public.b", 0, 0, 0}};
   EXPECT_THAT(
       Samples(MetricsPage(status, SomeUsage(), "1.2.3")),
       IsSupersetOf({"walpost_pruned_rows_total{table=\"public.a\"} 7",
                     "walpost_pruned_rows_total{table=\"public.b\"} 0",
                     "walpost_dropped_partitions_total{table=\"public.a\"} 2",
-                    "walpost_dropped_partitions_total{table=\"public.b\"} 0"}));
+                    "walpost_dropped_partitions_total{table=\"public.b\"} 0",
+                    "walpost_kept_rows{table=\"public.a\"} 5",
+                    "walpost_kept_rows{table=\"public.b\"} 0"}));
 }
 
 TEST(MetricsPageTest, ShowsAHighLsnToTheByte) {
@@ -107,7 +109,15 @@ TEST(MetricsPageTest, ShowsEachCounter) {
            "walpost_not_delivered_records_total 4",
            "walpost_transactions_total 51", "walpost_rewinds_total 5",
            "walpost_reconnects_total 6", "walpost_unknown_messages_total 7",
-           "walpost_rows_of_other_tables_total 8"}));
+           "walpost_rows_of_other_tables_total 8",
+           "walpost_skipped_changes_total{kind=\"update\"} 9",
+           "walpost_skipped_changes_total{kind=\"key_update\"} 10",
+           "walpost_skipped_changes_total{kind=\"delete\"} 11",
+           "walpost_skipped_changes_total{kind=\"truncate\"} 12",
+           "walpost_skipped_changes_total{kind=\"nontransactional_message\"} "
+           "13",
+           "walpost_skipped_changes_total{kind=\"message_of_other_prefix\"} "
+           "14"}));
 }
 
 TEST(MetricsPageTest, ShowsTheStateAsOneOfAll) {

@@ -44,8 +44,14 @@ inline RelayStatus SomeStatus() {
   status.latency.Record(std::chrono::microseconds(120));
   status.latency.Record(std::chrono::minutes(10));
   status.reconnects = 6;
-  status.unknown_messages = 7;
-  status.rows_of_other_tables = 8;
+  status.skipped.unknown_messages = 7;
+  status.skipped.rows_of_other_tables = 8;
+  status.skipped.updates = 9;
+  status.skipped.key_updates = 10;
+  status.skipped.deletes = 11;
+  status.skipped.truncates = 12;
+  status.skipped.nontransactional_messages = 13;
+  status.skipped.messages_of_other_prefixes = 14;
   return status;
 }
 

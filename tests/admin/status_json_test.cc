@@ -59,6 +59,12 @@ TEST(StatusJsonTest, ShowsEverything) {
   "reconnects": 6,
   "unknown_messages": 7,
   "rows_of_other_tables": 8,
+  "skipped_updates": 9,
+  "skipped_key_updates": 10,
+  "skipped_deletes": 11,
+  "skipped_truncates": 12,
+  "skipped_nontransactional_messages": 13,
+  "skipped_messages_of_other_prefixes": 14,
   "commit_to_acknowledgement_count": 3,
   "commit_to_acknowledgement_sum_seconds": 600.00021,
   "commit_to_acknowledgement_p50_seconds": 0.000141,
@@ -100,9 +106,10 @@ TEST(StatusJsonTest, AddsUpPolledTables) {
 
 TEST(StatusJsonTest, AddsUpWhatWasPruned) {
   RelayStatus status = SomeStatus();
-  status.retention = {{"public.a", 7, 2}, {"public.b", 5, 1}};
+  status.retention = {{"public.a", 7, 2, 4}, {"public.b", 5, 1, 2}};
   EXPECT_THAT(StatusJson(status, "1.2.3"), HasSubstr(R"(  "pruned_rows": 12,
   "dropped_partitions": 3,
+  "kept_rows": 6,
 )"));
 }
 

@@ -59,9 +59,9 @@ class NaiveWindow {
     return bytes;
   }
 
-  std::vector<Position> Clear() {
+  std::vector<AcknowledgedEvent> Clear() {
     const auto hole = std::ranges::find(stream_, false, &Item::done);
-    std::vector<Position> out_of_turn;
+    std::vector<AcknowledgedEvent> out_of_turn;
     for (auto item = hole; item != stream_.end(); ++item) {
       if (item->done && !item->lsn.is_valid()) {
         out_of_turn.push_back(item->position);

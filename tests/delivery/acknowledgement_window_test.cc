@@ -238,7 +238,8 @@ TEST_F(AcknowledgementWindowTest, ClearGivesWhatWasAcknowledgedOutOfTurn) {
   const Sequence fourth = Add(At(200, 2));
   window_.Acknowledge(fourth);
   window_.Acknowledge(second);
-  EXPECT_EQ(window_.Clear(), (std::vector<Position>{At(100, 2), At(200, 2)}));
+  EXPECT_EQ(window_.Clear(),
+            (std::vector<AcknowledgedEvent>{At(100, 2), At(200, 2)}));
   EXPECT_FALSE(window_.Covers(At(100, 1)));
   EXPECT_FALSE(window_.Covers(At(100, 2))) << "the filter's business";
 }

@@ -25,6 +25,12 @@ Checkpoint Example() {
   checkpoint.horizon.transaction_id = 0x1'0000'0007;
   checkpoint.horizon.server_started_at =
       WallTime(std::chrono::microseconds(1'600'000'000'654'321));
+  checkpoint.commit_xid = Xid(4'000'000'000);
+  checkpoint.commit_time =
+      WallTime(std::chrono::microseconds(1'500'000'000'654'321));
+  checkpoint.coverage = "16390:742";
+  checkpoint.kafka_cluster = "MkU3OEVBNTcwNTJENDM2Qg";
+  checkpoint.gap = "slot_missing the slot was dropped";
   return checkpoint;
 }
 

@@ -26,7 +26,8 @@ TEST(CheckpointTest, P1AnotherNumberingSendsTheWholeTransactionAgain) {
     Checkpoint checkpoint = Example();
     checkpoint.numbering = known;
     EXPECT_TRUE(Renumber(checkpoint, 1));
-    EXPECT_EQ(checkpoint.position, Position());
+    EXPECT_EQ(checkpoint.position, (Position{Lsn(0x100), 0}));
+    EXPECT_EQ(checkpoint.commit_xid, Xid());
     EXPECT_FALSE(checkpoint.horizon.is_known());
     EXPECT_EQ(checkpoint.confirmed, Lsn(0x100));
     EXPECT_EQ(checkpoint.numbering, 1u);

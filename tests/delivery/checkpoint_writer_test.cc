@@ -46,6 +46,7 @@ class CheckpointWriterTest : public ::testing::Test {
     begin.system_identifier = "7";
     begin.slot = "orders";
     begin.confirmed = Lsn(1);
+    pipeline_.BeginStream(Lsn(1));
     writer_.Begin(begin);
   }
 

@@ -96,12 +96,43 @@ TEST(ContinuityTest, ABirthRecordCannotTellWhetherASlotWasAdvanced) {
   EXPECT_EQ(KindOf(birth, Observed()), Kind::kGoOn);
 }
 
-TEST(ContinuityTest, OnlyACheckpointKnowsWhatOtherInstancesDid) {
+TEST(ContinuityTest, AnotherInstanceThatWasSeenMayHaveAdvancedTheSlot) {
   KnownSource known = Known();
   known.by = KnownSource::By::kThisProcess;
   ObservedSource observed = Observed();
   observed.slot->confirmed = Lsn(0x501);
+  ExpectGap(known, observed, "slot_advanced", "somebody else advanced");
+  known.slot_was_shared = true;
   EXPECT_EQ(KindOf(known, observed), Kind::kGoOn);
+}
+
+TEST(ContinuityTest, P9DefinitionsThatChanged) {
+  for (const auto by :
+       {KnownSource::By::kCheckpoint, KnownSource::By::kThisProcess,
+        KnownSource::By::kBirthRecord}) {
+    KnownSource known = Known();
+    known.by = by;
+    if (by == KnownSource::By::kBirthRecord) known.confirmed = Lsn();
+    known.coverage = "16390:742,public.outbox=16385.r16394:745";
+    ObservedSource observed = Observed();
+    observed.coverage = known.coverage;
+    EXPECT_EQ(KindOf(known, observed), Kind::kGoOn);
+    observed.coverage = "16390:742,public.outbox=16385.r16999:800";
+    ExpectGap(known, observed, "coverage_changed", "walpost verify");
+    known.coverage.clear();  // of an older release
+    EXPECT_EQ(KindOf(known, observed), Kind::kGoOn);
+  }
+}
+
+TEST(ContinuityTest, P9AnotherKafka) {
+  KnownSource known = Known();
+  known.kafka_cluster = "one";
+  ObservedSource observed = Observed();
+  EXPECT_EQ(KindOf(known, observed), Kind::kGoOn);  // not known yet
+  observed.kafka_cluster = "one";
+  EXPECT_EQ(KindOf(known, observed), Kind::kGoOn);
+  observed.kafka_cluster = "two";
+  ExpectGap(known, observed, "kafka_replaced", "kafka.brokers");
 }
 
 TEST(ContinuityTest, P9AServerThatWasRestoredFromABackup) {
@@ -127,6 +158,32 @@ TEST(ContinuityTest, P9APromotionWithASlotThatWasMadeLater) {
   observed.timeline = 3;
   observed.fork = Lsn(0x3FF);
   ExpectGap(Known(), observed, "slot_not_kept", "was promoted");
+}
+
+// Patroni's permanent slots, and those of a server before 17.
+TEST(ContinuityTest, P9ASlotOfAStandbyIsTakenOnlyWhereItIsBehindUs) {
+  ObservedSource observed = Observed();
+  observed.timeline = 3;
+  observed.fork = Lsn(0x800);
+  KnownSource known = Known();
+  known.by = KnownSource::By::kThisProcess;
+  EXPECT_EQ(KindOf(known, observed), Kind::kFollowPromotion);
+  observed.slot->confirmed = Lsn(0x600);  // made there, ahead of us
+  ExpectGap(known, observed, "slot_not_kept", "was promoted");
+  observed.slot->failover = true;
+  EXPECT_EQ(KindOf(known, observed), Kind::kFollowPromotion);
+}
+
+TEST(ContinuityTest, P9ABirthRecordTrustsOnlyAFailoverSlotAfterAPromotion) {
+  KnownSource known = Known();
+  known.by = KnownSource::By::kBirthRecord;
+  known.confirmed = Lsn();
+  ObservedSource observed = Observed();
+  observed.timeline = 3;
+  observed.fork = Lsn(0x350);
+  ExpectGap(known, observed, "slot_not_kept", "was promoted");
+  observed.slot->failover = true;
+  EXPECT_EQ(KindOf(known, observed), Kind::kFollowPromotion);
 }
 
 // Another instance has followed the promotion, and has confirmed more.

@@ -137,6 +137,68 @@ TEST_F(PipelineTest, MeasuresFromCommitToAcknowledgement) {
   EXPECT_EQ(pipeline_.latency().sum(), std::chrono::milliseconds(3));
 }
 
+// ---- A stream that begins again.
+
+TEST_F(PipelineTest, P9AWalThatHasForkedIsNotPublishedNorConfirmed) {
+  pipeline_.BeginStream(Lsn(50));
+  OfferEvent(At(100), "a");
+  pipeline_.OnTransactionEnd(Lsn(110));
+  Acknowledge(0);
+  pipeline_.OnKeepalive(Lsn(300));
+  pipeline_.BeginStream(Lsn(50));  // the slot went back
+  EXPECT_FALSE(pipeline_.is_history_settled());
+  EXPECT_EQ(OfferEvent(At(200), "forked"), Offer::kHold);
+  ASSERT_TRUE(pipeline_.divergence());
+  EXPECT_FALSE(pipeline_.CanTake());
+  pipeline_.OnKeepalive(Lsn(400));
+  EXPECT_EQ(pipeline_.confirmed(), Lsn(300));
+  EXPECT_EQ(sink_.accepted().size(), 1u);
+}
+
+TEST_F(PipelineTest, P5WhatIsKnownIsPassedOverWhenTheSlotWentBack) {
+  pipeline_.BeginStream(Lsn(50));
+  OfferEvent(At(100), "a");
+  pipeline_.OnTransactionEnd(Lsn(110));
+  Acknowledge(0);
+  pipeline_.BeginStream(Lsn(50));
+  EXPECT_EQ(OfferEvent(At(100), "a"), Offer::kTaken);
+  pipeline_.OnTransactionEnd(Lsn(110));
+  EXPECT_TRUE(pipeline_.is_history_settled());
+  EXPECT_EQ(OfferEvent(At(200), "b"), Offer::kTaken);
+  EXPECT_EQ(sink_.accepted().size(), 2u);
+}
+
+// Boundaries of before the restore are reached when what was in flight is.
+TEST_F(PipelineTest, P2P9WhatWasInFlightSettlesNothing) {
+  pipeline_.BeginStream(Lsn(50));
+  OfferEvent(At(100), "a");
+  pipeline_.OnTransactionEnd(Lsn(110));
+  pipeline_.OnKeepalive(Lsn(300));
+  pipeline_.BeginStream(Lsn(50));
+  Acknowledge(0);
+  EXPECT_EQ(pipeline_.confirmed(), Lsn(300));
+  EXPECT_EQ(OfferEvent(At(100), "a"), Offer::kTaken);
+  pipeline_.OnTransactionEnd(Lsn(110));
+  EXPECT_FALSE(pipeline_.is_history_settled());
+  EXPECT_EQ(OfferEvent(At(200), "forked"), Offer::kHold);
+  EXPECT_TRUE(pipeline_.divergence());
+}
+
+// There may have been events before it that an earlier process has published.
+TEST_F(PipelineTest, P1P5ASlotThatWentBackBeforeTheStartNeedsEvidence) {
+  pipeline_.BeginStream(Lsn(200));
+  pipeline_.OnKeepalive(Lsn(300));
+  EXPECT_TRUE(pipeline_.LacksEvidenceFrom(Lsn(100)));
+  EXPECT_FALSE(pipeline_.LacksEvidenceFrom(Lsn(200)));
+  OfferEvent(At(310), "a");
+  EXPECT_FALSE(pipeline_.LacksEvidenceFrom(Lsn(100)));
+  pipeline_.BeginStream(Lsn(100));
+  EXPECT_EQ(OfferEvent(At(150), "another's"), Offer::kTaken);
+  EXPECT_EQ(sink_.accepted().size(), 1u);  // passed over
+  pipeline_.StartOver();
+  EXPECT_FALSE(pipeline_.LacksEvidenceFrom(Lsn(100)));
+}
+
 // ---- Holding.
 
 TEST_F(PipelineTest, P6HoldsWhileTheWindowIsFull) {

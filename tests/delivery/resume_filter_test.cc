@@ -61,5 +61,12 @@ TEST(ResumeFilterTest, TheSamePositionTwiceIsKeptOnce) {
   EXPECT_EQ(filter.size(), 1u);
 }
 
+TEST(ResumeFilterTest, P9AnotherTransactionAtTheSamePositionIsNotPassedOver) {
+  ResumeFilter filter;
+  filter.Add({{At(100, 1), Xid(7)}, {At(200, 1), Xid(8)}});
+  EXPECT_FALSE(filter.IsAcknowledged({At(100, 1), Xid(9)}));
+  EXPECT_TRUE(filter.IsAcknowledged({At(200, 1), Xid(8)}));
+}
+
 }  // namespace
 }  // namespace walpost

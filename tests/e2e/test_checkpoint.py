@@ -171,7 +171,7 @@ def test_p9_a_restored_backup(walpost, own_postgres, own_database, kafka,
     # Life goes on in the restored database, and walpost after it.
     for number in range(2, 12):
         outbox.insert("order", f"order-{number}")
-    mended = relay.verb("recover")
+    mended = relay.verb("recover", "--order-by", "sequence")
     assert mended.returncode == 0, mended.stderr
     assert "10 published" in mended.stdout
     relay.run()

@@ -106,7 +106,8 @@ def test_messages_and_rows_share_one_order(walpost, database, kafka, outbox,
     ("[1]", "message"),
     ('{"aggregate_type": "order"', "message"),
     (b"\xff\xfe{}", "message"),
-    ("{}", "aggregate_type"),
+    ('{"payload": 1}', "aggregate_type"),
+    ("{}", "payload"),
 ])
 def test_p8_message_that_does_not_parse_stops_the_stream(
         walpost, database, kafka, reader, topics, emit, content, word):

@@ -11,7 +11,7 @@ import time
 
 import pytest
 
-from harness import KafkaReader, Postgres
+from harness import KafkaReader, Postgres, wait_until
 from harness.polled import EVENTS, assert_delivered, events_sections
 from harness.sql_files import run_sql_file
 from harness.waiting import wait_until
@@ -384,9 +384,30 @@ def test_verify_expects_what_the_cursor_has_passed(
     _insert(database, 1)
     said = relay.verb("verify", "--json")
     report = json.loads(said.stdout)["findings"]
-    assert said.returncode == 0 and report["unconfirmed"]["count"] == 2
+    assert said.returncode == 1 and report["unconfirmed"]["count"] == 2
     database.execute("update walpost_cursor set window_from = "
                      "pg_current_xact_id(), window_to = pg_current_xact_id()")
     said = relay.verb("verify", "--json")
     report = json.loads(said.stdout)["findings"]
     assert said.returncode == 1 and report["missing"]["count"] == 2
+
+
+def test_verify_by_the_id_where_order_by_is_not_set(
+        database, walpost, kafka, topics, reader):
+    """The default: the id is the place."""
+    database.execute(
+        "create table events (id bigserial primary key, aggregate_type text "
+        "default 'order', aggregate_id text, payload text default '{}', "
+        "created_at timestamptz default now(), transaction_id xid8 not null "
+        "default pg_current_xact_id()); "
+        "create index on events (transaction_id, id); "
+        "create index on events (created_at);")
+    sections = events_sections()
+    del sections["outbox"]["tables"][0]["order_by"]
+    relay = walpost(database, kafka, topics, **sections).run()
+    database.execute("insert into events (aggregate_id) select 'key-' || n "
+                     "from generate_series(1, 10) n")
+    wait_until(lambda: len(reader.read_all(topics)) == 10, "the rows")
+    said = relay.verb("verify", "--wait", "1")
+    assert said.returncode == 0, said.stdout + said.stderr
+    assert relay.stop() == 0

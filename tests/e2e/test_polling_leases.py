@@ -9,6 +9,7 @@ from harness import KafkaReader
 from harness.polled import STATE, PolledOutbox, assert_delivered
 from harness.waiting import wait_until
 
+
 def _leased(database, column):
     """The outbox, and a function that gives the sections which poll it."""
     polled = PolledOutbox(database)
@@ -24,22 +25,57 @@ def _leased(database, column):
     return polled, sections
 
 
-def _wait_held(polled, relay, count):
-    wait_until(lambda: polled.counts().get("processing") == count,
-               lambda: f"{count} rows to be held: {polled.counts()}\n"
-                       f"{relay.log()}")
+@pytest.fixture
+def stall(database, walpost, own_kafka, topics):
+    """A walpost that holds 20 rows, Kafka frozen, after 50 that it published.
+
+    stall(column, lease) returns the outbox, its sections, and the walpost.
+    """
+    def begin(column, lease):
+        polled, sections = _leased(database, column)
+        relay = walpost(database, own_kafka, topics,
+                        **sections(lease=lease)).run()
+        polled.insert(50)
+        polled.wait_published()
+        own_kafka.freeze()
+        polled.insert(20)
+        wait_until(lambda: polled.counts().get("processing") == 20,
+                   lambda: f"rows to be held: {polled.counts()}\n"
+                           f"{relay.log()}")
+        return polled, sections, relay
+
+    return begin
+
+
+def _held_for_long(database, column):
+    """How many rows another has, who has taken them for an hour."""
+    return database.value(
+        "select count(*) from outbox where status = 'processing' and "
+        f"{column} > now() + interval '50 min'")
+
+
+def _deliver(polled, kafka, topics, column, most_duplicates):
+    """Frees all rows and Kafka, and looks at every record.
+
+    What the frozen broker had in its socket buffer may come twice.
+    """
+    polled.database.execute(f"update outbox set status = 'pending', {column} "
+                            "= null where status = 'processing'")
+    kafka.thaw()
+    _assert_all(polled, kafka, topics, most_duplicates)
+
+
+def _assert_all(polled, kafka, topics, most_duplicates=0):
+    polled.wait_published()
+    assert_delivered(polled.expected(),
+                     KafkaReader(kafka.bootstrap).read_all(topics),
+                     most_duplicates)
 
 
 @pytest.mark.parametrize("column", ["locked_until", "heartbeat_at"])
 def test_a_statement_that_comes_too_late_leaves_anothers_rows_alone(
-        database, walpost, own_kafka, topics, column):
-    polled, sections = _leased(database, column)
-    relay = walpost(database, own_kafka, topics, **sections(lease="2s")).run()
-    polled.insert(50)
-    polled.wait_published()
-    own_kafka.freeze()
-    polled.insert(20)
-    _wait_held(polled, relay, 20)
+        stall, database, own_kafka, topics, column):
+    polled, _, relay = stall(column, "4s")
     with contextlib.closing(database.connect()) as connection:
         connection.autocommit = False
         with connection.cursor() as cursor:
@@ -54,30 +90,15 @@ def test_a_statement_that_comes_too_late_leaves_anothers_rows_alone(
                 f"update outbox set {column} = now() + interval '1 hour' "
                 "where status = 'processing' and id <> %s", (first,))
     time.sleep(1)
-    assert database.value(
-        "select count(*) from outbox where status = 'processing' and "
-        f"{column} > now() + interval '50 min'") == 19
-    database.execute("update outbox set status = 'pending', "
-                     f"{column} = null where status = 'processing'")
-    own_kafka.thaw()
-    polled.wait_published()
-    # What the frozen broker had in its socket buffer may come twice.
-    assert_delivered(polled.expected(),
-                     KafkaReader(own_kafka.bootstrap).read_all(topics),
-                     most_duplicates=20)
+    assert _held_for_long(database, column) == 19
+    _deliver(polled, own_kafka, topics, column, most_duplicates=20)
 
 
 @pytest.mark.parametrize("column", ["locked_until", "heartbeat_at"])
 def test_records_whose_rows_another_has_are_called_back(
-        database, walpost, own_kafka, topics, column):
+        stall, database, own_kafka, topics, column):
     """Whoever has them: it may be a renewal of ours whose answer was lost."""
-    polled, sections = _leased(database, column)
-    relay = walpost(database, own_kafka, topics, **sections(lease="6s")).run()
-    polled.insert(50)
-    polled.wait_published()
-    own_kafka.freeze()
-    polled.insert(20)
-    _wait_held(polled, relay, 20)
+    polled, _, relay = stall(column, "6s")
     database.execute(f"update outbox set {column} = {column} + interval "
                      "'1 hour' where status = 'processing' and id = (select "
                      "min(id::text)::uuid from outbox where status = "
@@ -87,17 +108,8 @@ def test_records_whose_rows_another_has_are_called_back(
                lambda: f"nothing to be in flight\n{relay.log()}")
     time.sleep(2)  # the others are tried again, not that one
     assert relay.metric("walpost_in_flight_records") < 20
-    assert database.value("select count(*) from outbox where status = "
-                          f"'processing' and {column} > now() + interval "
-                          "'50 min'") == 1
-    database.execute(f"update outbox set {column} = null, status = 'pending' "
-                     "where status = 'processing'")
-    own_kafka.thaw()
-    polled.wait_published()
-    # What the frozen broker had in its socket buffer may come twice.
-    assert_delivered(polled.expected(),
-                     KafkaReader(own_kafka.bootstrap).read_all(topics),
-                     most_duplicates=40)
+    assert _held_for_long(database, column) == 1
+    _deliver(polled, own_kafka, topics, column, most_duplicates=40)
 
 
 def test_heartbeats_keep_rows_while_kafka_stalls(
@@ -123,21 +135,13 @@ def test_heartbeats_keep_rows_while_kafka_stalls(
     assert set(before) <= set(after)
     assert all(after[row] > before[row] for row in before)
     own_kafka.thaw()
-    polled.wait_published()
-    assert_delivered(polled.expected(),
-                     KafkaReader(own_kafka.bootstrap).read_all(topics))
+    _assert_all(polled, own_kafka, topics)
     assert all("calling back" not in relay.log() for relay in relays)
 
 
 def test_rows_of_a_crashed_poller_come_back_after_its_last_heartbeat(
-        database, walpost, own_kafka, topics):
-    polled, sections = _leased(database, "heartbeat_at")
-    first = walpost(database, own_kafka, topics, **sections(lease="3s")).run()
-    polled.insert(50)
-    polled.wait_published()
-    own_kafka.freeze()
-    polled.insert(20)
-    _wait_held(polled, first, 20)
+        stall, database, walpost, own_kafka, topics):
+    polled, sections, first = stall("heartbeat_at", "3s")
     first.kill()
     killed = time.monotonic()
     own_kafka.thaw()
@@ -145,6 +149,4 @@ def test_rows_of_a_crashed_poller_come_back_after_its_last_heartbeat(
     polled.wait_published()
     # The last heartbeat was up to a third of the lease ago.
     assert time.monotonic() - killed > 1
-    assert_delivered(polled.expected(),
-                     KafkaReader(own_kafka.bootstrap).read_all(topics),
-                     most_duplicates=20)
+    _assert_all(polled, own_kafka, topics, most_duplicates=20)

@@ -96,7 +96,7 @@ def test_p9_p10_without_a_failover_slot_a_promotion_stops_it(
     database.move_to(standby)
     for number in range(2, 12):
         outbox.insert("order", f"order-{number}")
-    mended = relay.verb("recover")
+    mended = relay.verb("recover", "--order-by", "sequence")
     assert mended.returncode == 0, mended.stderr
     assert "10 published" in mended.stdout
     relay.run()

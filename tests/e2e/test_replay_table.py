@@ -19,6 +19,8 @@ def relay(walpost, database, kafka, outbox, topics):
 
 def _replay(relay, kafka, topics, *words):
     """What it says, and the values of the records, in order, by key."""
+    if "--order-by" not in words:
+        words = ("--order-by", "id", *words)
     said = relay.verb("replay", "--from-table", *words)
     assert said.returncode == 0, said.stderr
     records = [record for record in KafkaReader(kafka.bootstrap).read_all(topics)
@@ -29,6 +31,14 @@ def _replay(relay, kafka, topics, *words):
     for record in records:
         values.setdefault(record.key.decode(), []).append(int(record.value))
     return said.stdout, values
+
+
+def test_random_ids_are_no_order(relay, kafka, topics):
+    said = relay.verb("replay", "--from-table")
+    assert said.returncode == 3, said.stdout
+    assert "--order-by" in said.stderr
+    assert "outbox.tables.order_by" in said.stderr
+    assert len(KafkaReader(kafka.bootstrap).read_all(topics)) == 9
 
 
 def test_all_rows_in_the_order_of_the_id(relay, kafka, topics):
@@ -93,7 +103,8 @@ def test_what_makes_no_sense_is_refused(relay, kafka, topics, directory):
     for words, code, says in (
             (("--ids", str(empty)), 2, "holds no id"),
             (("--ids", "/nonexistent"), 2, "/nonexistent"),
-            (("--where", "no_such_column = 1"), 3, "no_such_column"),
+            (("--order-by", "id", "--where", "no_such_column = 1"), 3,
+             "no_such_column"),
             (("--order-by", "no_such_column"), 3, "no_such_column"),
             (("--since", "2025-01-01"), 3, "outbox.tables.columns.timestamp")):
         said = relay.verb("replay", "--from-table", *words)

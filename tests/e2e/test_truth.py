@@ -48,6 +48,7 @@ def test_p10_a_role_that_may_not_replicate_any_more(
     database.execute("grant select on outbox to relay")
     database.execute("create publication walpost for table outbox "
                      "with (publish = 'insert')")
+    assert walpost(database, kafka, topics).verb("init").returncode == 0
     relay = walpost(database, kafka, topics, postgres={
         "conninfo": database.conninfo("relay")}).run()
     database.execute("alter role relay noreplication")

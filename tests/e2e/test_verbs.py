@@ -105,7 +105,7 @@ def test_check_looks_at_the_birth_record(walpost, database, kafka, topics):
         said = poor.verb("check").stdout
         assert "warning birth of slot" in said
         # What it says mends it, and keeps what people wrote.
-        sql = re.search(r"COMMENT ON PUBLICATION [^;]*;", said)[0]
+        sql = re.search(r"COMMENT ON PUBLICATION [^']*'[^']*'", said)[0]
         database.execute(sql)
         assert database.value(
             "select obj_description(oid, 'pg_publication') from "

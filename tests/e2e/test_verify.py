@@ -78,8 +78,9 @@ def test_missing(relay, database, outbox):
 def test_rows_on_their_way_are_set_apart(relay, outbox):
     assert relay.stop() == 0
     outbox.insert("order", "key-1", sequence=100)
-    report = _report(relay, "--wait", "1", expect=0)
+    report = _report(relay, "--wait", "1", expect=1)
     assert _counts(report) == {"unconfirmed": 1}
+    assert relay.verb("verify", "--wait", "0").stdout.endswith("NOT clean\n")
     assert not report["caught_up"]
 
 
@@ -128,7 +129,7 @@ def test_records_without_a_row(relay, database, kafka, topics):
     _produce(kafka, topics + "order", "{}", id="nobody",
              walpost_position=_later(1))
     _produce(kafka, topics + "order", "{}")
-    report = _report(relay, expect=0)
+    report = _report(relay, expect=1)
     assert _counts(report) == {"not_in_table": 1, "without_id": 1}
     _report(relay, "--fail-on-unknown", expect=1)
 
@@ -229,6 +230,52 @@ def test_without_the_slot_nothing_is_on_its_way(relay, database, outbox):
     database.wait_slot_inactive(database.name)
     database.execute("select pg_drop_replication_slot(%s)", (database.name,))
     report = _report(relay, expect=1)
-    assert _counts(report) == {"missing": 1}
+    assert _counts(report) == {"missing": 1, "undecided": 1}
     assert lost in report["findings"]["missing"]["examples"][0]
+    assert "slot_missing" in report["findings"]["undecided"]["examples"][0]
     assert "slot does not exist" in relay.verb("verify").stdout
+
+
+# ---- Clean is said of what was looked at, and of nothing else.
+
+def test_an_empty_table_is_not_clean(relay, database):
+    """Retention, or somebody, has emptied it, too early or not."""
+    database.execute("delete from outbox")
+    report = _report(relay, expect=1)
+    assert _counts(report) == {"not_in_table": 20, "undecided": 1}
+    assert "has no row" in report["findings"]["undecided"]["examples"][0]
+
+
+def test_a_gap_on_record_is_not_clean(relay, database):
+    assert relay.stop() == 0
+    comment = database.value(
+        "select obj_description(oid, 'pg_publication') from pg_publication")
+    database.execute("comment on publication walpost is %s",
+                     (comment + " gap=wal_forked",))
+    report = _report(relay, "--wait", "0", expect=1)
+    assert _counts(report) == {"undecided": 1}
+    assert "wal_forked" in report["findings"]["undecided"]["examples"][0]
+
+
+def test_rows_from_before_the_slot_are_missing_running_or_not(
+        walpost, database, kafka, outbox, topics):
+    for number in range(30):
+        outbox.insert("order", "key", sequence=number)
+    relay = walpost(database, kafka, topics).run()
+    late = outbox.insert("order", "key", sequence=30)
+    database.wait_confirmed(database.name)
+    assert _counts(_report(relay, expect=1)) == {"missing": 30}
+    assert relay.stop() == 0
+    assert _counts(_report(relay, "--wait", "1", expect=1)) == {"missing": 30}
+    outbox.insert("order", "key", sequence=31)
+    report = _report(relay, "--wait", "1", expect=1)
+    assert _counts(report) == {"missing": 30, "unconfirmed": 1}
+    assert late not in str(report["findings"]["missing"]["examples"])
+
+
+def test_a_topic_that_may_not_be_there_at_all(relay, kafka, database, topics):
+    assert relay.stop() == 0
+    kafka.delete_topic(topics + "order")
+    report = _report(relay, "--wait", "0", expect=1)
+    assert report["findings"]["missing"]["count"] + report["findings"][
+        "unconfirmed"]["count"] == 20

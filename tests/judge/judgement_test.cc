@@ -9,6 +9,11 @@ namespace {
 
 using Counts = std::map<std::string, uint64_t>;
 
+// Ids that are given once in the world, by a letter.
+std::string Uuid(const std::string& letter) {
+  return letter + "0000000-0000-4000-8000-000000000000";
+}
+
 // Three events of one key, and the records that they should have become.
 class JudgementTest : public ::testing::Test {
  protected:
@@ -21,7 +26,7 @@ class JudgementTest : public ::testing::Test {
 
   void Expect(const std::string& id, bool must_be_there = true) {
     ExpectedRecord row;
-    row.id = id;
+    row.id = id.size() == 1 ? Uuid(id) : id;
     row.topic = "orders";
     row.key_is_known = true;
     row.key = "k";
@@ -34,7 +39,7 @@ class JudgementTest : public ::testing::Test {
 
   FoundRecord Record(const std::string& id) {
     FoundRecord record;
-    record.id = id;
+    record.id = id.size() == 1 ? Uuid(id) : id;
     record.topic = "orders";
     record.key = "k";
     record.value = "v";
@@ -91,7 +96,7 @@ TEST_F(JudgementTest, FindsWhatIsMissing) {
 TEST_F(JudgementTest, SetsApartWhatIsNotConfirmed) {
   FindAll();
   Expect("d", /*must_be_there=*/false);
-  EXPECT_EQ(Judged(), (Counts{{"unconfirmed", 1}}));
+  EXPECT_EQ(Judged(), (Counts{{"unconfirmed!", 1}}));
 }
 
 TEST_F(JudgementTest, ExpectsAllOnceTheSlotHasConfirmedIt) {
@@ -106,11 +111,9 @@ TEST_F(JudgementTest, CountsRepeatsButNotAsErrors) {
   Find(Record("b"));
   Find(Record("c"));
   EXPECT_EQ(Judged(), (Counts{{"duplicates", 2}}));
-  EXPECT_EQ(Judge(*evidence_, {.sequence_column = "",
-                               .fail_on_not_in_table = false,
-                               .fail_on_duplicates = true})
-                ->is_clean(),
-            false);
+  JudgementOptions options;
+  options.fail_on_duplicates = true;
+  EXPECT_FALSE(Judge(*evidence_, options)->is_clean());
 }
 
 TEST_F(JudgementTest, SetsApartWhatIsReplayed) {
@@ -171,13 +174,13 @@ TEST_F(JudgementTest, SetsApartRecordsWithoutARow) {
   FoundRecord nameless = Record("e");
   nameless.id.reset();
   Find(nameless);
-  EXPECT_EQ(Judged(), (Counts{{"not_in_table", 1}, {"without_id", 1}}));
+  EXPECT_EQ(Judged(), (Counts{{"not_in_table", 1}, {"without_id!", 1}}));
 }
 
 TEST_F(JudgementTest, SetsApartWhatWasCommittedMeanwhile) {
   FindAll();
   Find(Record("d"));
-  ASSERT_TRUE(evidence_->AddNewer("d").ok());
+  ASSERT_TRUE(evidence_->AddNewer(Uuid("d"), "orders").ok());
   EXPECT_EQ(Judged(), (Counts{{"newer", 1}}));
 }
 
@@ -216,6 +219,101 @@ TEST_F(JudgementTest, FindsAKeyInTwoPartitions) {
   record.partition = 1;
   Find(record);
   EXPECT_EQ(Judged(), (Counts{{"split_key!", 1}}));
+}
+
+// Ids of a sequence, which may be given again.
+
+TEST_F(JudgementTest, AnIdThatCameAgainIsAnotherEvent) {
+  FindAll();
+  Expect("id-7");
+  FoundRecord other = Record("id-7");
+  other.value = "what the lost server had under this id";
+  Find(other);
+  EXPECT_EQ(Judged(), (Counts{{"missing!", 1}, {"undecided!", 1}}));
+}
+
+TEST_F(JudgementTest, AnEarlierEventOfAnIdIsNoFaultOnceTheRowHasItsRecord) {
+  FindAll();
+  Expect("id-7");
+  FoundRecord other = Record("id-7");
+  other.value = "what the lost server had under this id";
+  other.position = "position-d";
+  Find(other);
+  Find(Record("id-7"));
+  EXPECT_EQ(Judged(), (Counts{{"not_in_table", 1}}));
+}
+
+TEST_F(JudgementTest, TwoContentsAtOnePositionAreOneEvent) {
+  FindAll();
+  Expect("id-7");
+  Find(Record("id-7"));
+  FoundRecord altered = Record("id-7");
+  altered.value = "w";
+  Find(altered);
+  EXPECT_EQ(Judged(), (Counts{{"altered!", 1}}));
+}
+
+TEST_F(JudgementTest, TablesMayCountAlike) {
+  FindAll();
+  Expect("id-7");
+  ExpectedRecord row;
+  row.id = "id-7";
+  row.topic = "invoices";
+  row.key_is_known = row.value_is_known = true;
+  row.key = "k";
+  row.value = "v";
+  ASSERT_TRUE(evidence_->Add(row).ok());
+  Find(Record("id-7"));
+  EXPECT_EQ(Judged(), (Counts{{"missing!", 1}}));
+}
+
+TEST_F(JudgementTest, OneRecordIsNotTheRecordOfTwoRows) {
+  FindAll();
+  Expect("id-7");
+  Expect("id-7");
+  Find(Record("id-7"));
+  EXPECT_EQ(Judged(), (Counts{{"undecided!", 1}}));
+}
+
+TEST_F(JudgementTest, TwoPositionsAreTheRecordsOfTwoRows) {
+  FindAll();
+  Expect("id-7");
+  Expect("id-7");
+  Find(Record("id-7"));
+  FoundRecord second = Record("id-7");
+  second.position = "position-id-8";
+  Find(second);
+  EXPECT_EQ(Judged(), (Counts{{"duplicates", 1}}));
+}
+
+TEST_F(JudgementTest, WhatWasNotLookedAtIsNotClean) {
+  FindAll();
+  JudgementOptions options;
+  options.undecided = {"gap slot_missing"};
+  EXPECT_EQ(Judged(options), (Counts{{"undecided!", 1}}));
+}
+
+TEST_F(JudgementTest, JudgesRecoveredRecordsByTheOrderOfTheRows) {
+  int64_t place = 10;
+  for (const char* id : {"x", "y", "z"}) {
+    ExpectedRecord row;
+    row.id = id;
+    row.row_order = place--;
+    ASSERT_TRUE(evidence_->Add(row).ok());
+    FoundRecord record = Record(id);
+    record.id = id;
+    record.repair = "walpost-recovered 0/1";
+    record.is_replayed = true;
+    Find(record);
+  }
+  FindAll();
+  JudgementOptions options;
+  EXPECT_EQ(Judged(options), (Counts{{"replayed", 3}}));
+  options.row_order = "created_at";
+  const auto report = Judge(*evidence_, options);
+  ASSERT_TRUE(report.ok());
+  EXPECT_EQ(report->repairs_judged_by, "column created_at");
+  EXPECT_EQ((*report)[FindingKind::kDisorder].count, 2u);
 }
 
 TEST(EvidenceTest, SaysWhereItCannotWrite) {

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "absl/status/status.h"
+#include "base/reason_code.h"
 
 namespace walpost {
 namespace {
@@ -49,7 +50,7 @@ TEST(MessageMapperTest, TakesDebeziumsSpellingToo) {
   Event event;
   ASSERT_TRUE(mapper
                   .Map(R"({"aggregatetype": "order", "aggregateid": "42",
-                           "event_type": "OrderPlaced"})",
+                           "event_type": "OrderPlaced", "payload": null})",
                        event)
                   .ok());
   EXPECT_EQ(event.aggregate_type, "order");
@@ -86,7 +87,8 @@ TEST(MessageMapperTest, AFieldIsAMemberAConstantOrAbsent) {
   Event event;
   ASSERT_TRUE(mapper
                   .Map(R"({"id": 1, "event_id": 2, "aggregate_type": "x",
-                           "aggregate_id": "y", "type": "z"})",
+                           "aggregate_id": "y", "type": "z",
+                           "payload": 0})",
                        event)
                   .ok());
   EXPECT_EQ(event.id, "2");
@@ -100,7 +102,11 @@ TEST(MessageMapperTest, ReferencesAreFieldsOrMembersInOrder) {
   options.columns.aggregate_type = Member("kind");
   MessageMapper mapper(options, {"region", "aggregate_type", "missing"});
   Event event;
-  ASSERT_TRUE(mapper.Map(R"({"kind": "order", "region": "eu"})", event).ok());
+  ASSERT_TRUE(mapper
+                  .Map(R"({"kind": "order", "region": "eu",
+                            "payload": 0})",
+                       event)
+                  .ok());
   EXPECT_EQ(
       std::vector<Value>(event.references.begin(), event.references.end()),
       (std::vector<Value>{"eu", "order", std::nullopt}));
@@ -135,8 +141,32 @@ TEST(MessageMapperTest, TheContentItselfCanBeThePayload) {
   EXPECT_EQ(event.references[0], "audit");
 }
 
+TEST(MessageMapperTest, AMessageWithoutPayloadIsNoTombstone) {
+  MessageOptions renamed = JsonOptions();
+  renamed.columns.payload = Member("data");
+  for (const auto& [options, content] :
+       {std::pair(JsonOptions(), R"({"id": 1, "Payload": 2})"),
+        std::pair(renamed, R"({"id": 1, "payload": 2})")}) {
+    MessageMapper mapper(options, {});
+    Event event;
+    const absl::Status status = mapper.Map(content, event);
+    EXPECT_EQ(ReasonCodeOf(status), kReasonPayloadMissing) << status;
+    EXPECT_EQ(event.id, "1") << "says which message it is";
+  }
+}
+
+TEST(MessageMapperTest, APayloadMayBeSaidToBeAbsent) {
+  MessageOptions options = JsonOptions();
+  options.columns.payload.kind = FieldSource::Kind::kAbsent;
+  MessageMapper mapper(options, {});
+  Event event;
+  ASSERT_TRUE(mapper.Map(R"({"id": 1})", event).ok());
+  EXPECT_EQ(event.payload, std::nullopt);
+}
+
 TEST(MessageMapperTest, TheTimestampIsTheCommitTimeUnlessMapped) {
   MessageOptions options = JsonOptions();
+  options.columns.payload = Constant("");
   Event event;
   event.commit_time = WallTime(std::chrono::seconds(5));
   MessageMapper unmapped(options, {});
@@ -156,6 +186,7 @@ TEST(MessageMapperTest, TheTimestampIsTheCommitTimeUnlessMapped) {
 
 TEST(MessageMapperTest, ATimestampThatIsNoIntegerCannotBeDelivered) {
   MessageOptions options = JsonOptions();
+  options.columns.payload = Constant("");
   options.columns.timestamp = Member("at");
   MessageMapper mapper(options, {});
   for (const char* content : {R"({"at": "yesterday"})", R"({"at": 1.5})",

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "absl/status/status.h"
+#include "base/reason_code.h"
 #include "walpost/v1/envelope.pb.h"
 
 namespace walpost {
@@ -122,6 +123,54 @@ TEST(RecordBuilderTest, HeadersComeInTheirOrder) {
                      {"eventType", "OrderPlaced"},
                      {"region", std::nullopt},
                      {"walpost-position", std::string(kPosition)}}));
+}
+
+TEST(RecordBuilderTest, AMemberThatIsNamedAsOneOfOursIsRenamed) {
+  OutboxOptions options = OneTable("{aggregate_type}");
+  options.route.headers = {{"eventType", "type"}};
+  const auto builder = MustCreate(options);
+  builder->SetMark({"walpost-replay", "run-1", ""});
+  const std::vector<Value> values = {"order", "OrderPlaced"};
+  Event event = MakeEvent(values);
+  event.headers = R"({"id": 1, "eventType": 2, "walpost-position": 3,)"
+                  R"( "walpost-recovered": 4, "Id": 5})";
+  const auto record = builder->Build(event, kTimeline);
+  ASSERT_TRUE(record.ok()) << record.status();
+  EXPECT_EQ(HeadersOf(*record),
+            (Headers{{"id", "4d47"},
+                     {"headers.id", "1"},
+                     {"headers.eventType", "2"},
+                     {"headers.walpost-position", "3"},
+                     {"headers.walpost-recovered", "4"},
+                     {"Id", "5"},
+                     {"eventType", "OrderPlaced"},
+                     {"walpost-position", std::string(kPosition)},
+                     {"walpost-replay", "run-1"}}));
+}
+
+TEST(RecordBuilderTest, WithoutAnIdOfOursAMemberMayBeNamedSo) {
+  const auto builder = MustCreate(OneTable("t"));
+  Event event = MakeEvent({});
+  event.id = std::nullopt;
+  event.headers = R"({"id": 1})";
+  EXPECT_EQ(HeadersOf(*builder->Build(event, kTimeline)).front(),
+            (Headers::value_type{"id", "1"}));
+}
+
+TEST(RecordBuilderTest, AMemberThatComesTwiceCannotBeDelivered) {
+  OutboxOptions options = OneTable("{aggregate_type}");
+  options.route.headers = {{"headers.kind", "type"}, {"kind", "type"}};
+  const auto builder = MustCreate(options);
+  const std::vector<Value> values = {"order", "OrderPlaced"};
+  Event event = MakeEvent(values);
+  for (const char* headers :
+       {R"({"a": 1, "b": 2, "a": 1})", R"({"id": 1, "headers.id": 2})",
+        R"({"id": 1, "id": 2})", R"({"kind": 1})"}) {
+    event.headers = headers;
+    const auto record = builder->Build(event, kTimeline);
+    EXPECT_EQ(ReasonCodeOf(record.status()), kReasonHeadersUnreadable)
+        << headers;
+  }
 }
 
 TEST(RecordBuilderTest, NothingOfTheLastRecordStays) {

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "absl/status/status.h"
+#include "base/reason_code.h"
 #include "pgoutput/type_oid.h"
 #include "rapidjson/reader.h"
 #include "support/rows.h"
@@ -402,6 +403,30 @@ TEST(TableMapperTest, AReferenceToNothingSaysWhatToSet) {
   EXPECT_NE(message.find("no published column 'region', which the route"),
             std::string::npos)
       << message;
+}
+
+// ---- A database that holds any bytes.
+
+TEST(TableMapperTest, ATextThatIsNotUtf8NamesItsColumnWhereThatIsRequired) {
+  const std::vector<ColumnSpec> columns = {
+      {"id", kUuid}, {"payload"}, {"raw", kBytea}, {"note"}};
+  const auto map = [&](const Cells& cells, bool requires_utf8) {
+    const auto mapper = MustCreate({}, columns);
+    if (requires_utf8) mapper->RequireUtf8();
+    const OwnedRow row(cells);
+    Event event;
+    const absl::Status status = mapper->Map(row.row(), event);
+    EXPECT_EQ(event.id, "7");
+    return status;
+  };
+  const Cells bad = {Text("7"), Text("caf\xe9"), Null(), Null()};
+  const Cells unused = {Text("7"), Text("café"), Text("\\xe9"),
+                        Text("caf\xe9")};
+  EXPECT_TRUE(map(bad, false).ok());
+  EXPECT_TRUE(map(unused, true).ok());
+  const absl::Status status = map(bad, true);
+  EXPECT_EQ(ReasonCodeOf(status), kReasonTextNotUtf8);
+  EXPECT_NE(std::string(status.message()).find("'payload'"), std::string::npos);
 }
 
 }  // namespace

@@ -263,6 +263,7 @@ TEST_F(TransactionAssemblerTest, MessagesOfOtherPrefixesAreNotOurs) {
   for (const char* prefix : {"", "outbo", "outbox2", "OUTBOX"}) {
     ExpectNothing(LogicalMessageMessage(true, kCommit, prefix, "no JSON"));
   }
+  EXPECT_EQ(feed_.assembler().skipped().messages_of_other_prefixes, 4u);
 }
 
 TEST(TransactionAssemblerSourcesTest, WithoutAPrefixNoMessageIsRead) {
@@ -281,15 +282,34 @@ TEST_F(TransactionAssemblerTest, ChangesOtherThanInsertsAreCounted) {
   DescribeOutbox();
   ExpectNothing(UpdateMessage(kOutbox, 0, {}, {Text("1"), Null(), Null()}));
   ExpectNothing(DeleteMessage(kOutbox, 'K', {Text("1"), Null(), Null()}));
+  ExpectNothing(UpdateMessage(kOutbox, 'K', {Text("1"), Null(), Null()},
+                              {Text("2"), Null(), Null()}));
   ExpectNothing(TruncateMessage(0, {kOutbox}));
-  EXPECT_EQ(feed_.assembler().skipped().changes_other_than_insert, 3u);
+  const SkippedChanges& skipped = feed_.assembler().skipped();
+  EXPECT_EQ(skipped.updates, 1u);
+  EXPECT_EQ(skipped.key_updates, 1u);
+  EXPECT_EQ(skipped.deletes, 1u);
+  EXPECT_EQ(skipped.truncates, 1u);
+  EXPECT_EQ(skipped.rows_of_other_tables, 0u);
+}
+
+TEST_F(TransactionAssemblerTest, ChangedRowsOfOtherTablesAreCountedTogether) {
+  ExpectNothing(BeginMessage(kCommit));
+  ExpectNothing(RelationMessage(7, "public", "orders", {{"id"}}));
+  ExpectNothing(InsertMessage(7, {Text("1")}));
+  ExpectNothing(UpdateMessage(7, 'K', {Text("1")}, {Text("2")}));
+  ExpectNothing(DeleteMessage(7, 'K', {Text("1")}));
+  ExpectNothing(TruncateMessage(0, {7}));
+  const SkippedChanges& skipped = feed_.assembler().skipped();
+  EXPECT_EQ(skipped.rows_of_other_tables, 3u);
+  EXPECT_EQ(skipped.key_updates + skipped.deletes + skipped.truncates, 0u);
 }
 
 TEST_F(TransactionAssemblerTest, UnknownKindsAreCountedAnywhere) {
   ExpectNothing("A\0\0\0\1\0\0\0\2");  // PostgreSQL 18's stray Stream Abort
   ExpectNothing(BeginMessage(kCommit));
   ExpectNothing("S");
-  EXPECT_EQ(feed_.assembler().skipped().unknown_kinds, 2u);
+  EXPECT_EQ(feed_.assembler().skipped().unknown_messages, 2u);
   EXPECT_TRUE(feed_.assembler().in_transaction());
 }
 
@@ -297,8 +317,7 @@ TEST_F(TransactionAssemblerTest, OriginsAndTypesSayNothing) {
   ExpectNothing(BeginMessage(kCommit));
   ExpectNothing(OriginMessage(Lsn(1), "upstream"));
   ExpectNothing(TypeMessage(16400, "public", "mood"));
-  EXPECT_EQ(feed_.assembler().skipped().unknown_kinds, 0u);
-  EXPECT_EQ(feed_.assembler().skipped().changes_other_than_insert, 0u);
+  EXPECT_EQ(feed_.assembler().skipped().unknown_messages, 0u);
 }
 
 // ---- What cannot be delivered.
@@ -389,6 +408,18 @@ TEST_F(TransactionAssemblerTest, P1ATransactionThatGoesBackIsDataLoss) {
   ExpectNothing(BeginMessage(kLater));
   Feed(CommitMessage(kLater, kLaterEnd));
   ExpectDataLoss(BeginMessage(kCommit));
+}
+
+TEST_F(TransactionAssemblerTest, P9RowsOfARenamedTableStopTheFlow) {
+  feed_.assembler().SetTableOids({kOutbox});
+  ExpectNothing(BeginMessage(kCommit));
+  ExpectNothing(RelationMessage(kOutbox, "public", "away",
+                                {{"id"}, {"aggregate_id"}, {"payload"}}));
+  const Step& step = Feed(Row("1"));
+  ASSERT_EQ(step.kind, Step::Kind::kUndeliverable);
+  EXPECT_EQ(ReasonCodeOf(step.error), kReasonTableUnsuitable);
+  EXPECT_NE(step.error.message().find("public.away"), std::string::npos);
+  EXPECT_EQ(feed_.assembler().skipped().rows_of_other_tables, 0u);
 }
 
 }  // namespace

@@ -28,6 +28,11 @@ CheckpointRow Row() {
   row.transaction_horizon = "18446744073709551615";
   row.server_started_at = "1600000000654321";
   row.written_at = "1700000000123456";
+  row.commit_xid = "4294967295";
+  row.commit_time = "1500000000123456";
+  row.coverage = "16390:742";
+  row.kafka_cluster = "abc";
+  row.gap = "slot_missing and more";
   return row;
 }
 
@@ -47,6 +52,12 @@ TEST(CheckpointSqlTest, ReadsARow) {
             1'600'000'000'654'321);
   EXPECT_EQ(checkpoint->written_at.time_since_epoch().count(),
             1'700'000'000'123'456);
+  EXPECT_EQ(checkpoint->commit_xid, Xid(UINT32_MAX));
+  EXPECT_EQ(checkpoint->commit_time.time_since_epoch().count(),
+            1'500'000'000'123'456);
+  EXPECT_EQ(checkpoint->coverage, "16390:742");
+  EXPECT_EQ(checkpoint->kafka_cluster, "abc");
+  EXPECT_EQ(checkpoint->gap, "slot_missing and more");
 }
 
 TEST(CheckpointSqlTest, ValuesThatWalpostNeverWroteAreDataLoss) {
@@ -65,6 +76,8 @@ TEST(CheckpointSqlTest, ValuesThatWalpostNeverWroteAreDataLoss) {
       {&CheckpointRow::transaction_horizon, "-1", "transaction_horizon"},
       {&CheckpointRow::server_started_at, "", "server_started_at"},
       {&CheckpointRow::written_at, "now", "written_at"},
+      {&CheckpointRow::commit_xid, "4294967296", "commit_xid"},
+      {&CheckpointRow::commit_time, "", "commit_time"},
   };
   for (const auto& [column, text, named] : rows) {
     CheckpointRow row = Row();
@@ -84,7 +97,10 @@ TEST(CheckpointSqlTest, SavesEveryColumn) {
                              "9223372036854775807, '18446744073709551615', "
                              "timestamptz 'epoch' + 1600000000654321 * "
                              "interval '1 microsecond', timestamptz 'epoch' + "
-                             "1700000000123456 * interval"));
+                             "1700000000123456 * interval '1 microsecond', "
+                             "4294967295, timestamptz 'epoch' + "
+                             "1500000000123456 * interval '1 microsecond', "
+                             "<16390:742>, <abc>, <slot_missing and more>)"));
 }
 
 TEST(CheckpointSqlTest, QuotesTheSlotToLoad) {
@@ -113,7 +129,12 @@ TEST(CheckpointSqlTest, BringsATableOfAnOlderReleaseUpToDate) {
             R"(ALTER TABLE "App"."point" ADD COLUMN IF NOT EXISTS numbering )"
             "bigint NOT NULL DEFAULT 0, ADD COLUMN IF NOT EXISTS "
             "transaction_horizon xid8 NOT NULL DEFAULT '0', ADD COLUMN IF NOT "
-            "EXISTS server_started_at timestamptz NOT NULL DEFAULT 'epoch'");
+            "EXISTS server_started_at timestamptz NOT NULL DEFAULT 'epoch', "
+            "ADD COLUMN IF NOT EXISTS commit_xid bigint NOT NULL DEFAULT 0, "
+            "ADD COLUMN IF NOT EXISTS commit_time timestamptz NOT NULL DEFAULT "
+            "'epoch', ADD COLUMN IF NOT EXISTS coverage text NOT NULL DEFAULT "
+            "'', ADD COLUMN IF NOT EXISTS kafka_cluster text NOT NULL DEFAULT "
+            "'', ADD COLUMN IF NOT EXISTS gap text NOT NULL DEFAULT ''");
 }
 
 TEST(CheckpointSqlTest, TellsAnOperatorWhatToRunOnOneLine) {

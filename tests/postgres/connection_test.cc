@@ -61,6 +61,11 @@ std::string Welcome(const std::string& version) {
          parameter("standard_conforming_strings", "on") + Ready();
 }
 
+// To the statement that pins what no startup option may.
+std::string Pinned() {
+  return Message('C', std::string("SELECT 1") + '\0') + Ready();
+}
+
 // Listens on a socket in a directory of its own; serves one connection.
 class ScriptedServer {
  public:
@@ -144,7 +149,7 @@ absl::StatusOr<std::unique_ptr<Connection>> Connect(
 }
 
 TEST(ConnectionTest, ConnectsAndSaysWhoItIs) {
-  ScriptedServer server({Welcome("17.2")});
+  ScriptedServer server({Welcome("17.2"), Pinned()});
   asio::io_context context;
   const auto connection = Connect(context, server);
   ASSERT_TRUE(connection.ok()) << connection.status();
@@ -238,7 +243,7 @@ TEST(ConnectionTest, ARefusalKeepsItsSqlstate) {
 
 TEST(ConnectionTest, AnErrorOfTheServerIsOneLineWithItsSqlstate) {
   const ScriptedServer server(
-      {Welcome("17.2"),
+      {Welcome("17.2"), Pinned(),
        ErrorResponse("ERROR", "55006", "slot is active\nfor PID 4711",
                      Field('D', "A detail.") + Field('W', "A\ncontext.")) +
            Ready()});
@@ -260,7 +265,7 @@ struct Literal {
 };
 
 TEST(ConnectionTest, WritesAnyTextAsALiteral) {
-  const ScriptedServer server({Welcome("17.2")});
+  const ScriptedServer server({Welcome("17.2"), Pinned()});
   asio::io_context context;
   auto connection = Connect(context, server);
   ASSERT_TRUE(connection.ok()) << connection.status();
@@ -285,7 +290,7 @@ struct Start {
 };
 
 TEST(StartReplicationCommandTest, QuotesItsNamesAndSaysWhatItWants) {
-  const ScriptedServer server({Welcome("17.2")});
+  const ScriptedServer server({Welcome("17.2"), Pinned()});
   asio::io_context context;
   auto connection = Connect(context, server);
   ASSERT_TRUE(connection.ok()) << connection.status();
@@ -334,7 +339,7 @@ TEST(CreateSlotTest, EachVersionHasItsOptions) {
   };
   for (const Created& row : rows) {
     ScriptedServer server(
-        {Welcome(row.version),
+        {Welcome(row.version), Pinned(),
          ErrorResponse("ERROR", "42710", "it exists") + Ready()});
     asio::io_context context;
     auto connection = Connect(context, server);
@@ -344,7 +349,7 @@ TEST(CreateSlotTest, EachVersionHasItsOptions) {
     const auto slot = Await(context, CreateSlot(**connection, "s", row.kind,
                                                 row.failover, deadline));
     EXPECT_EQ(SqlstateOf(slot.status()), kSqlstateDuplicateObject);
-    EXPECT_EQ(server.Received().at(1),
+    EXPECT_EQ(server.Received().at(2),
               Message('Q', std::string("CREATE_REPLICATION_SLOT ") +
                                row.command + '\0'));
   }

@@ -103,8 +103,8 @@ planted_bug(skips_by_row_lsn
 
 planted_bug(skips_by_transaction
   SOURCE delivery/resume_filter.cc
-  NEEDLE [[acknowledged_[passed_] == position;]]
-  REPLACEMENT [[acknowledged_[passed_].commit_lsn == position.commit_lsn;]]
+  NEEDLE [[acknowledged_[passed_] == event;]]
+  REPLACEMENT [[acknowledged_[passed_].position.commit_lsn == event.position.commit_lsn;]]
   FINDS "${LOST}")
 
 planted_bug(loses_the_event_held_by_a_full_producer
@@ -137,6 +137,38 @@ planted_bug(compares_positions_across_a_fork
   NEEDLE [[window_ = AcknowledgementWindow(window_options_);]]
   REPLACEMENT [[]]
   FINDS "P2: .* where no boundary was")
+
+# ---- P9: a server that was restored.
+
+planted_bug(takes_any_transaction_for_the_one_it_knows
+  SOURCE delivery/history_check.cc
+  NEEDLE [[if (!is_same) {]]
+  REPLACEMENT [[if (!is_same && !commit.lsn.is_valid()) {]]
+  FINDS "${LOST}")
+
+planted_bug(does_not_miss_a_commit_that_it_knows
+  SOURCE delivery/history_check.cc
+  NEEDLE [[if (commit.lsn.is_valid() && commit.lsn >= from_) expected_.push_back(commit);]]
+  REPLACEMENT [[if (commit.lsn.is_valid() && commit.lsn < from_) expected_.push_back(commit);]]
+  FINDS "${LOST}")
+
+planted_bug(passes_over_before_it_knows_where_it_is
+  SOURCE delivery/history_check.cc
+  NEEDLE [[if (covered.lsn < newest_.lsn) Expect(covered);]]
+  REPLACEMENT [[(void)covered;]]
+  FINDS "${LOST}")
+
+planted_bug(forgets_what_was_received_before
+  SOURCE delivery/pipeline.cc
+  NEEDLE [[history_.Begin(from, window_.received(), window_.covered_commit());]]
+  REPLACEMENT [[history_.Begin(from, window_.confirmed(), window_.covered_commit());]]
+  FINDS "P2: the slot stands at")
+
+planted_bug(confirms_a_history_that_is_not_settled
+  SOURCE delivery/history_check.cc
+  NEEDLE [[is_settled_ = expected_.empty() && received <= from;]]
+  REPLACEMENT [[is_settled_ = true;]]
+  FINDS "P2: the slot stands at")
 
 # ---- P3 and P5: order, and what is sent again.
 

@@ -74,7 +74,7 @@ void Checker::OnAcknowledged(int relay, uint64_t id) {
   Set(acknowledged_, id, true);
 }
 
-void Checker::OnConfirmed(int relay, Lsn confirmed, uint32_t timeline) {
+void Checker::OnConfirmed(int relay, Lsn confirmed, uint32_t history) {
   Process& process = relays_[Index(relay)];
   if (confirmed == process.confirmed) return;
   if (confirmed < process.confirmed) {
@@ -87,8 +87,8 @@ void Checker::OnConfirmed(int relay, Lsn confirmed, uint32_t timeline) {
   process.confirmed = confirmed;
   process.boundaries.erase(process.boundaries.begin(),
                            process.boundaries.find(confirmed));
-  // LSNs of another timeline cannot be compared.
-  if (timeline != server_.timeline()) return;
+  // LSNs of another WAL cannot be compared.
+  if (history != server_.history()) return;
   const uint64_t gone = server_.EventsBefore(confirmed);
   if (gone > options_.bad_event) {
     Find("P8", "confirmed past event number {}, which stops the flow",

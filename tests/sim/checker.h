@@ -67,7 +67,7 @@ class Checker {
   void OnBoundary(int relay, Lsn lsn) {
     relays_[Index(relay)].boundaries.insert(lsn);
   }
-  void OnConfirmed(int relay, Lsn confirmed, uint32_t timeline);
+  void OnConfirmed(int relay, Lsn confirmed, uint32_t history);
   // It was told to end, and has.
   void OnCleanEnd(int relay, bool is_late);
 

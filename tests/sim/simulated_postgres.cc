@@ -21,6 +21,7 @@ void SimulatedPostgres::Commit() {
   transaction.commit_lsn = Lsn(wal_end_);
   wal_end_ += world_.random.Between(1, 60);
   transaction.end_lsn = Lsn(wal_end_);
+  transaction.xid = next_xid_++;
   transactions_.push_back(transaction);
   if (world_.random.OneIn(3)) return;  // synchronous_commit = off
   Flush();
@@ -61,6 +62,27 @@ void SimulatedPostgres::Promote() {
   flushed_ = replicated_;
   confirmed_ = stored_ = on_standby_;
   ++timeline_;
+  ++history_;
+}
+
+// An old one stays: the relay lags behind the WAL, and what it has not come to
+// is not missed.
+void SimulatedPostgres::TakeSnapshot() {
+  if (snapshot_ && snapshot_->timeline == timeline_) return;
+  snapshot_ = Snapshot{flushed_, replicated_, stored_, timeline_};
+}
+
+// Transaction ids are given a second time, too; that they are not here makes
+// nothing easier, for LSNs and ids would have to coincide.
+bool SimulatedPostgres::RestoreSnapshot() {
+  if (!snapshot_ || snapshot_->timeline != timeline_) return false;
+  LoseWalAfter(snapshot_->flushed);
+  flushed_ = snapshot_->flushed;
+  replicated_ = std::min(snapshot_->replicated, flushed_);
+  confirmed_ = stored_ = snapshot_->stored;
+  on_standby_ = std::min(on_standby_, confirmed_);
+  ++history_;
+  return true;
 }
 
 void SimulatedPostgres::LoseWalAfter(uint64_t lsn) {

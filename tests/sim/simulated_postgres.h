@@ -5,12 +5,15 @@
 //   WAL   ──────────────┬──────────┬───────────┬──▶
 //                 replicated   flushed    end of the WAL
 //
-// A crash loses what is not flushed, a promotion what is not replicated. The
+// A crash loses what is not flushed, a promotion what is not replicated, and a
+// restored snapshot of the volume what came after it: timeline and slot are the
+// same, and other transactions take the LSNs. The
 // walsender sends no more than is flushed, and with synchronized_standby_slots
 // no more than is replicated.
 #pragma once
 
 #include <array>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -51,6 +54,7 @@ class SimulatedPostgres {
   struct Transaction {
     Lsn commit_lsn;
     Lsn end_lsn;
+    uint32_t xid;        // never given twice
     size_t first_event;  // numbers
     size_t end_event;
   };
@@ -73,6 +77,10 @@ class SimulatedPostgres {
 
   void Crash();
   void Promote();
+  // Takes a snapshot of the volume, or puts the one that was taken back. False
+  // when there is none of this timeline.
+  void TakeSnapshot();
+  bool RestoreSnapshot();
 
   // The message that cannot be delivered: the event with this number is one
   // whose content is no JSON.
@@ -95,7 +103,10 @@ class SimulatedPostgres {
   // ---- The truth.
 
   uint32_t timeline() const { return timeline_; }
+  // Counts the WALs that took the place of another one.
+  uint32_t history() const { return history_; }
   Lsn confirmed() const { return confirmed_; }
+  Lsn flushed() const { return Lsn(flushed_); }
   size_t event_count() const { return numbers_.size(); }
   const SimulatedEvent& Numbered(uint64_t number) const {
     return all_events_[numbers_[number]];
@@ -131,6 +142,16 @@ class SimulatedPostgres {
   uint64_t flushed_ = 1'000;
   uint64_t replicated_ = 1'000;
   uint32_t timeline_ = 1;
+  uint32_t history_ = 1;
+  uint32_t next_xid_ = 700;
+
+  struct Snapshot {
+    uint64_t flushed;
+    uint64_t replicated;
+    Lsn stored;
+    uint32_t timeline;
+  };
+  std::optional<Snapshot> snapshot_;
 
   Lsn confirmed_;
   Lsn stored_;

@@ -145,13 +145,13 @@ void SimulatedRelay::LeaveStream() {
 
 void SimulatedRelay::Open() {
   const absl::Status status = source_->Open();
-  is_stuck_ = absl::IsFailedPrecondition(status);
   if (!status.ok()) return EndSession(status);
   phase_ = Phase::kStreaming;
 }
 
 void SimulatedRelay::EndSession(const absl::Status& reason) {
   const MonotonicTime now = world_.now;
+  is_stuck_ = absl::IsFailedPrecondition(reason);
   if (shutdown_deadline_) {
     BeginClose(reason, std::min(now + kProducerGrace, *shutdown_deadline_));
   } else if (pipeline_->sink_failure()) {
@@ -234,7 +234,7 @@ void SimulatedRelay::OnSinkFailed(const absl::Status& error) {
 }
 
 void SimulatedRelay::Observe() {
-  checker_.OnConfirmed(id_, pipeline_->confirmed(), source_->lsn_timeline());
+  checker_.OnConfirmed(id_, pipeline_->confirmed(), source_->lsn_history());
 }
 
 bool SimulatedRelay::HasStopped() const {

@@ -60,6 +60,13 @@ class SimulatedServer {
     postgres_.Crash();
     checker_.OnServerLost();
   }
+  // The server goes back to a snapshot of its volume.
+  void Restore() {
+    if (!postgres_.RestoreSnapshot()) return;
+    world_.Note(kNobody, "a snapshot of the server is restored");
+    EndAll();
+    checker_.OnServerLost();
+  }
   void Promote() {
     world_.Note(kNobody, "the standby is promoted");
     EndAll();

@@ -31,8 +31,14 @@ SimulatedSource::SimulatedSource(World& world, SimulatedServer& server,
 absl::Status SimulatedSource::Open() {
   drain_deadline_.reset();
   is_abandoned_ = false;
+  WALPOST_RETURN_IF_ERROR(gap_);
   WALPOST_RETURN_IF_ERROR(IdentifySystem());
-  connection_ = server_.Connect(pipeline_.confirmed());
+  slot_ = server_.postgres().confirmed();
+  if (pipeline_.LacksEvidenceFrom(slot_)) {
+    is_promoted_ = true;  // likewise
+    return absl::AbortedError("the slot went back");
+  }
+  connection_ = server_.Connect(slot_);
   if (connection_ == nullptr) return absl::UnavailableError(kSlotInUse);
   BeginStream();
   return absl::OkStatus();
@@ -47,26 +53,30 @@ absl::Status SimulatedSource::IdentifySystem() {
     }
     is_promoted_ = true;
   }
+  if (has_streamed_ && timeline == timeline_ &&
+      postgres.flushed() < pipeline_.confirmed()) {
+    world_.Note(relay_, "sees that the server is behind");
+    return gap_ = absl::FailedPreconditionError("the server is behind");
+  }
   timeline_ = timeline;
   pipeline_.SetTimeline(timeline);
   return is_promoted_ ? absl::AbortedError("promoted") : absl::OkStatus();
 }
 
 void SimulatedSource::BeginStream() {
-  const Lsn slot = server_.postgres().confirmed();
   world_.Note(relay_, "streams, confirmed {:X}, the slot stands at {:X}",
-              pipeline_.confirmed().value(), slot.value());
+              pipeline_.confirmed().value(), slot_.value());
   has_streamed_ = true;
-  lsn_timeline_ = timeline_;
+  lsn_history_ = server_.postgres().history();
   feed_.emplace(options_);
   feedback_ =
-      FeedbackSchedule(kStatusInterval, SimulatedWalsender::kTimeout, slot);
+      FeedbackSchedule(kStatusInterval, SimulatedWalsender::kTimeout, slot_);
   is_held_ = false;
   next_ = Next::kCheck;
   suspension_watch_.Start(world_.now);
   checker_.OnStreamStart(relay_);
-  checker_.OnBoundary(relay_, slot);
-  pipeline_.OnKeepalive(slot);
+  pipeline_.BeginStream(slot_);
+  checker_.OnBoundary(relay_, slot_);
 }
 
 // ---- As WalSource does it.
@@ -94,7 +104,7 @@ std::optional<absl::Status> SimulatedSource::Step() {
       }
       break;
   }
-  checker_.OnConfirmed(relay_, pipeline_.confirmed(), lsn_timeline_);
+  checker_.OnConfirmed(relay_, pipeline_.confirmed(), lsn_history());
   if (status.ok()) return std::nullopt;
   Close();
   return status;
@@ -114,6 +124,10 @@ absl::Status SimulatedSource::TakeFrames() {
   for (uint64_t left = world_.random.Between(1, kFramesPerTurn); left > 0;
        --left) {
     if (is_held_) Deliver();
+    if (pipeline_.divergence()) {
+      world_.Note(relay_, "sees that the WAL has forked");
+      return gap_ = *pipeline_.divergence();
+    }
     if (drain_deadline_ || is_held_ || !pipeline_.CanTake()) break;
     const std::optional<SimulatedWalsender::Frame> frame = connection_->Read();
     if (frame) {
@@ -160,8 +174,12 @@ void SimulatedSource::Deliver() {
   }
 }
 
+Lsn SimulatedSource::Confirmable() const {
+  return pipeline_.is_history_settled() ? pipeline_.confirmed() : slot_;
+}
+
 bool SimulatedSource::Tell() {
-  const Lsn confirmed = pipeline_.confirmed();
+  const Lsn confirmed = Confirmable();
   const bool is_over = drain_deadline_ && (pipeline_.window().empty() ||
                                            world_.now >= *drain_deadline_);
   if (!is_over && !feedback_.IsDue(confirmed, world_.now)) return false;

@@ -40,13 +40,16 @@ class SimulatedSource {
   void Abandon() { is_abandoned_ = true; }
   bool TakePromotion() { return std::exchange(is_promoted_, false); }
   bool is_open() const { return connection_ != nullptr; }
-  // That the LSNs of the pipeline belong to.
-  uint32_t lsn_timeline() const { return lsn_timeline_; }
+  // The WAL that the LSNs of the pipeline belong to; 0: not known to be any.
+  uint32_t lsn_history() const {
+    return pipeline_.is_history_settled() ? lsn_history_ : 0;
+  }
 
  private:
   enum class Next { kCheck, kTake, kTell };
 
   absl::Status IdentifySystem();
+  Lsn Confirmable() const;
   void BeginStream();
   absl::Status Check();
   absl::Status TakeFrames();
@@ -63,10 +66,12 @@ class SimulatedSource {
   const OutboxOptions& options_;
   Pipeline& pipeline_;
 
+  absl::Status gap_;  // that waits for an operator
+  Lsn slot_;          // where it stood when the stream began
   bool has_streamed_ = false;
   bool is_promoted_ = false;
   uint32_t timeline_ = 0;
-  uint32_t lsn_timeline_ = 0;
+  uint32_t lsn_history_ = 0;
 
   // Of this connection. Shared: both ends hold it.
   std::shared_ptr<SimulatedWalsender> connection_;

@@ -97,7 +97,8 @@ void SimulatedWalsender::Unfold(
     unsent_.push_back(OrdersRelation());
     has_described_ = true;
   }
-  unsent_.push_back(testing::BeginMessage(transaction.commit_lsn));
+  unsent_.push_back(
+      testing::BeginMessage(transaction.commit_lsn, 0, transaction.xid));
 }
 
 }  // namespace walpost::sim

@@ -15,7 +15,8 @@ Simulation::Kind Simulation::Draw(Random& random, Trouble trouble) {
   Kind kind;
   kind.relays = random.OneIn(2) ? 1 : kMostRelays;
   kind.late_arrivals = kind.relays > 1 || random.OneIn(2);
-  kind.promotions = random.OneIn(2);
+  kind.restores = trouble == Trouble::kNone && random.OneIn(3);
+  kind.promotions = !kind.restores && random.OneIn(2);
   kind.awaits_standby = random.OneIn(2);
   kind.slot_may_go_back = random.OneIn(2);
   kind.trouble = trouble;
@@ -26,8 +27,9 @@ Simulation::Kind Simulation::Draw(Random& random, Trouble trouble) {
 Checker::Options Simulation::CheckerOptions(const Kind& kind) {
   Checker::Options options;
   // A promotion may move the slot forward, over what a crash made it forget.
-  options.strict_order = !kind.late_arrivals && !kind.promotions;
-  options.phantoms = kind.promotions && !kind.awaits_standby;
+  options.strict_order =
+      !kind.late_arrivals && !kind.promotions && !kind.restores;
+  options.phantoms = kind.restores || (kind.promotions && !kind.awaits_standby);
   options.bad_event = kind.bad_event;
   options.bad_event_is_undeliverable = kind.trouble == Trouble::kUndeliverable;
   return options;
@@ -164,6 +166,11 @@ void Simulation::Break(SimulatedRelay& relay) {
     case 14:
     case 15:
       return relay.LoseBrokers(milliseconds(world_.random.Between(100, 8000)));
+    case 16:
+    case 17:
+      if (!kind_.restores) return;
+      return world_.random.OneIn(2) ? postgres_.TakeSnapshot()
+                                    : server_.Restore();
     default:
       return;  // a quiet moment
   }
@@ -204,11 +211,12 @@ std::string Simulation::Report() const {
                 : "no finding";
   return fmt::format(
       "{}\n  at step {} of {}\n  {} relays, {}late arrivals, {}promotions{}, "
+      "{}restores, "
       "slot {} go back, bad event {}\n{}",
       found, world_.step, testing::ReplayWith(seed_), kind_.relays,
       kind_.late_arrivals ? "" : "no ", kind_.promotions ? "" : "no ",
       kind_.awaits_standby ? "" : " without synchronized_standby_slots",
-      kind_.slot_may_go_back ? "may" : "does not",
+      kind_.restores ? "" : "no ", kind_.slot_may_go_back ? "may" : "does not",
       kind_.bad_event == UINT64_MAX ? -1
                                     : static_cast<int64_t>(kind_.bad_event),
       world_.trace.text());

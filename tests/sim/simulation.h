@@ -48,6 +48,7 @@ class Simulation {
     int relays = 1;
     bool late_arrivals = false;
     bool promotions = false;
+    bool restores = false;
     bool awaits_standby = true;
     bool slot_may_go_back = false;
     Trouble trouble = Trouble::kNone;

@@ -63,8 +63,14 @@ class SimulationTest : public ::testing::Test {
   Tally tally_;
 };
 
-TEST_F(SimulationTest, P1P2P3P4P5P10HoldWhateverFails) {
+TEST_F(SimulationTest, P1P2P3P4P5P9P10HoldWhateverFails) {
   RunHistories(6, Trouble::kNone);
+  if (steps_ < 1'000'000) return;
+  for (const char* what :
+       {"a snapshot of the server is restored",
+        "sees that the server is behind", "sees that the WAL has forked"}) {
+    EXPECT_GT(tally_[what], 0u) << what;
+  }
 }
 
 TEST_F(SimulationTest, P8AnUndeliverableEventIsNeverPassed) {

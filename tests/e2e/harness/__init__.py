@@ -4,6 +4,7 @@ Every server is a private one, on a free loopback port, with its data in a
 temporary folder; it dies with the process that started it.
 """
 
+from harness.birth import LONG_AGO, put_on_record, read_birth
 from harness.checker import Checker, Expected
 from harness.database import Database
 from harness.external import ExternalKafka, ExternalPostgres
@@ -32,6 +33,7 @@ __all__ = [
     "Kafka",
     "KafkaCluster",
     "KafkaReader",
+    "LONG_AGO",
     "Load",
     "MOST_MEMORY",
     "Outbox",
@@ -45,6 +47,8 @@ __all__ = [
     "judge",
     "lsn",
     "note",
+    "put_on_record",
+    "read_birth",
     "run_sql_file",
     "verify",
     "wait_until",

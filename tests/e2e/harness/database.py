@@ -17,7 +17,7 @@ class Database:
     unique on the server, so it also serves as the name of a slot.
     """
 
-    def __init__(self, server):
+    def __init__(self, server, options=""):
         self._server = server
         self._connection = None
         self.name = f"walpost_{secrets.token_hex(4)}"
@@ -26,7 +26,8 @@ class Database:
             # it and five times the CPU.
             copied = ("strategy file_copy"
                       if cursor.connection.server_version >= 150000 else "")
-            cursor.execute(f"create database {self.name} {copied}")
+            cursor.execute(
+                f"create database {self.name} {copied} {options}")
 
     def move_to(self, server):
         """The same database on another server: a promoted standby."""

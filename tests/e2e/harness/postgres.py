@@ -98,9 +98,9 @@ class Postgres:
         connection.autocommit = True
         return connection
 
-    def create_database(self):
-        """A fresh database; the caller drops it."""
-        return Database(self)
+    def create_database(self, options=""):
+        """A fresh database; the caller drops it. `options`: of the SQL."""
+        return Database(self, options)
 
     def configure(self, **settings):
         """Changes settings for the next start."""

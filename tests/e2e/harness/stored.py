@@ -30,8 +30,11 @@ class Stored:
 class Store:
     """One store of one slot; `section` is its part of the configuration."""
 
-    def __init__(self, kind, directory, database, kafka, topics, **section):
+    def __init__(self, kind, directory, database, kafka, topics, slot=None,
+                 **section):
         self._database = database
+        self._slot = slot or database.name
+        self._system = None
         self._kafka = kafka
         self.kind = kind
         self.path = pathlib.Path(directory) / "checkpoint"
@@ -59,14 +62,33 @@ class Store:
                 return None
             rows = self._database.execute(
                 f"select {_COLUMNS} from walpost_checkpoint where slot = %s",
-                (self._database.name,))
+                (self._slot,))
             return rows[0] if rows else None
         reader = KafkaReader(self._kafka.bootstrap)
         if self.topic not in reader.topics(self.topic):
             return None
         values = [value for key, value in self._records()
-                  if key == self._database.name.encode()]
-        return values[-1] if values else None
+                  if key == self.key().encode()]
+        return values[-1] if values and values[-1] else None
+
+    def key(self):
+        """Of the record in the topic."""
+        if self._system is None:
+            self._system = self._database.value(
+                "select system_identifier::text from pg_control_system()")
+        return f"{self._slot}@{self._system}"
+
+    def rename_to_old_key(self):
+        """As a release would have written it that knew the slot alone."""
+        raw = self.raw()
+        self.forget()
+        self.put_record(self._slot, raw)
+
+    def forget(self):
+        """A record without a value."""
+        subprocess.run(["kcat", "-b", self._kafka.bootstrap, "-P", "-t",
+                        self.topic, "-K", "|", "-Z"],
+                       input=f"{self.key()}|\n".encode(), check=True)
 
     def _records(self):
         """Keys and values of the topic. As they are: no JSON, for the values are
@@ -94,7 +116,7 @@ class Store:
                 f"insert into walpost_checkpoint ({_COLUMNS}) values "
                 f"({', '.join(['%s'] * len(raw))})", raw)
         else:
-            self.put_record(self._database.name, raw)
+            self.put_record(self.key(), raw)
 
     def put_record(self, key, value):
         """A record into the topic."""

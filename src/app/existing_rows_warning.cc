@@ -1,0 +1,154 @@
+#include "app/existing_rows_warning.h"
+
+#include <memory>
+#include <optional>
+#include <string>
+#include <utility>
+
+#include "app/checkpoint_keeper.h"
+#include "fmt/format.h"
+#include "postgres/birth_record.h"
+#include "postgres/existing_rows.h"
+#include "postgres/publication.h"
+#include "postgres/slot.h"
+#include "postgres/slot_history.h"
+#include "spdlog/spdlog.h"
+
+namespace walpost {
+
+namespace asio = boost::asio;
+
+namespace {
+
+// One look at the server: who it is, and how the slot stands.
+struct Sight {
+  std::string role;
+  SlotHistory history = SlotHistory::kNone;
+  // Rows of this transaction and later ones come through the slot; 0: unknown.
+  uint64_t streamed_from = 0;
+};
+
+asio::awaitable<absl::StatusOr<Sight>> Look(asio::any_io_executor executor,
+                                            Connection& connection,
+                                            const Config& config,
+                                            AskStore ask_store) {
+  const std::string who =
+      "SELECT system_identifier, current_user FROM "
+      "pg_catalog.pg_control_system()";
+  absl::StatusOr<QueryRows> rows = co_await connection.Execute(who);
+  if (!rows.ok()) co_return rows.status();
+  absl::StatusOr<std::optional<SlotState>> slot =
+      co_await FindSlot(connection, config.postgres.slot);
+  if (!slot.ok()) co_return slot.status();
+  absl::StatusOr<std::optional<BirthRecord>> birth = co_await ReadBirthRecord(
+      connection, config.postgres.publication, config.postgres.slot);
+  if (!birth.ok()) co_return birth.status();
+  Sight sight;
+  sight.role = rows->Text(0, 1);
+  const std::string system = rows->Text(0, 0);
+  sight.history = HistoryOf(*slot, *birth, system, HasCheckpoint::kNo);
+  if (*birth) sight.streamed_from = (*birth)->streamed_from;
+  if (ask_store == AskStore::kNo || !IsBeforeFirstStream(sight.history)) {
+    co_return sight;
+  }
+  const absl::StatusOr<std::optional<Checkpoint>> loaded =
+      co_await LoadCheckpoint(executor, config);
+  if (absl::IsUnavailable(loaded.status())) co_return loaded.status();
+  // One that cannot be read is named when the stream begins.
+  const bool has_checkpoint = !loaded.ok() || loaded->has_value();
+  const HasCheckpoint has =
+      has_checkpoint ? HasCheckpoint::kYes : HasCheckpoint::kNo;
+  sight.history = HistoryOf(*slot, *birth, system, has);
+  co_return sight;
+}
+
+Finding Describe(const ExistingRows& rows, const Sight& sight,
+                 const Config& config) {
+  const std::string& slot = config.postgres.slot;
+  Finding finding;
+  finding.subject = fmt::format("table {}", rows.table);
+  if (!rows.count) {
+    finding.severity = Severity::kNote;
+    finding.text = fmt::format(
+        "cannot be read by role {}, so walpost cannot know whether it has rows "
+        "that are older than slot {} and will not be published ({}): {}",
+        sight.role, slot, rows.ToString(), rows.trouble);
+    finding.remedy = fmt::format(
+        "GRANT SELECT ON {} TO {}; (and USAGE on its schema), then walpost "
+        "check; or run walpost check as the owner of the table",
+        QuoteQualifiedName(rows.table), QuoteName(sight.role));
+    return finding;
+  }
+  if (*rows.count == 0) {
+    finding.text = fmt::format("has no rows that are older than slot {}", slot);
+    return finding;
+  }
+  switch (sight.history) {
+    case SlotHistory::kNone:
+      finding.text = fmt::format("has {}, and slot {} is not made yet: they",
+                                 rows.ToString(), slot);
+      break;
+    case SlotHistory::kUnknown:
+      finding.text = fmt::format(
+          "has {}: those that were committed before slot {} was made",
+          rows.ToString(), slot);
+      break;
+    case SlotHistory::kUnused:
+    case SlotHistory::kUsed:
+    case SlotHistory::kMissing:
+      finding.text = fmt::format("has {} that are older than slot {}: they",
+                                 rows.ToString(), slot);
+      break;
+  }
+  if (config.postgres.initial_snapshot) {
+    finding.severity = Severity::kNote;
+    finding.text += " will be published at the first start (snapshot: initial)";
+    return finding;
+  }
+  finding.severity = Severity::kWarning;
+  finding.text += " will not be published (snapshot: never)";
+  finding.remedy =
+      "set snapshot: initial before the first walpost run to publish them; or "
+      "publish them at any time with walpost replay --from-table; do nothing "
+      "if another relay has sent them";
+  return finding;
+}
+
+}  // namespace
+
+asio::awaitable<absl::StatusOr<std::vector<Finding>>> FindExistingRows(
+    asio::any_io_executor executor, const Config& config, AskStore ask_store) {
+  ConnectionOptions options;
+  options.conninfo = config.postgres.conninfo;
+  options.application_name =
+      fmt::format("walpost:{}:look", config.postgres.slot);
+  absl::StatusOr<std::unique_ptr<Connection>> connection =
+      co_await Connection::Connect(executor, options);
+  if (!connection.ok()) co_return connection.status();
+  const absl::StatusOr<Sight> sight =
+      co_await Look(executor, **connection, config, ask_store);
+  if (!sight.ok()) co_return sight.status();
+  std::vector<Finding> findings;
+  if (!IsBeforeFirstStream(sight->history)) co_return findings;
+  for (const TableOptions& table : config.outbox.tables) {
+    const absl::StatusOr<ExistingRows> rows = co_await CountExistingRows(
+        **connection, table.name, sight->streamed_from);
+    if (!rows.ok()) co_return rows.status();
+    findings.push_back(Describe(*rows, *sight, config));
+  }
+  co_return findings;
+}
+
+asio::awaitable<bool> WarnOfExistingRows(asio::any_io_executor executor,
+                                         const Config& config) {
+  const absl::StatusOr<std::vector<Finding>> findings =
+      co_await FindExistingRows(executor, config, AskStore::kYes);
+  if (!findings.ok()) co_return !absl::IsUnavailable(findings.status());
+  for (const Finding& finding : *findings) {
+    if (finding.severity == Severity::kOk) continue;
+    spdlog::warn("{} {}: {}", finding.subject, finding.text, finding.remedy);
+  }
+  co_return true;
+}
+
+}  // namespace walpost

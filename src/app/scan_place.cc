@@ -1,0 +1,37 @@
+#include "app/scan_place.h"
+
+#include <utility>
+
+namespace walpost {
+
+void ScanPlace::OnRow(Key key, std::string content, uint64_t ordinal) {
+  pending_.push_back({std::move(key), std::move(content), ordinal});
+}
+
+void ScanPlace::OnAcknowledged(uint64_t ordinal) {
+  while (!pending_.empty() && pending_.front().ordinal <= ordinal) {
+    Row& row = pending_.front();
+    if (!key_ || *key_ != row.key) {
+      key_ = std::move(row.key);
+      ties_.clear();
+    }
+    if (ties_.size() < kMaxTies) ++ties_[std::move(row.content)];
+    ++done_;
+    pending_.pop_front();
+  }
+}
+
+void ScanPlace::StartScan() {
+  pending_.clear();
+  pass_over_ = ties_;
+}
+
+bool ScanPlace::WasAcknowledged(const Key& key, std::string_view content) {
+  if (!key_ || pass_over_.empty() || *key_ != key) return false;
+  const auto found = pass_over_.find(std::string(content));
+  if (found == pass_over_.end()) return false;
+  if (--found->second == 0) pass_over_.erase(found);
+  return true;
+}
+
+}  // namespace walpost

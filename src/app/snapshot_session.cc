@@ -1,0 +1,278 @@
+#include "app/snapshot_session.h"
+
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "app/checkpoint_keeper.h"
+#include "fmt/format.h"
+#include "postgres/publication.h"
+#include "postgres/sqlstate.h"
+#include "spdlog/spdlog.h"
+
+namespace walpost {
+
+namespace asio = boost::asio;
+using Clock = std::chrono::steady_clock;
+
+namespace {
+
+// Making a slot waits for every open transaction that has written something.
+constexpr std::chrono::minutes kSlotLimit{10};
+constexpr int kFirstWithOptions = 150000;
+constexpr int kFirstWithTransactionTimeout = 170000;
+constexpr int kFirstWithFailover = 170000;
+
+}  // namespace
+
+asio::awaitable<absl::StatusOr<SlotHistory>> SnapshotSession::Open() {
+  absl::Status status = co_await Connect();
+  if (status.ok() && interrupted_) {
+    status = absl::CancelledError("told to end");
+  }
+  if (status.ok()) status = co_await PinSettings();
+  if (!status.ok()) co_return status;
+  co_return co_await FindHistory();
+}
+
+asio::awaitable<absl::Status> SnapshotSession::Connect() {
+  ConnectionOptions options;
+  options.conninfo = config_.postgres.conninfo;
+  options.application_name =
+      fmt::format("walpost:{}:snapshot", config_.postgres.slot);
+  options.replication = true;
+  absl::StatusOr<std::unique_ptr<Connection>> connected =
+      co_await Connection::Connect(executor_, options);
+  if (!connected.ok()) co_return connected.status();
+  connection_ = *std::move(connected);
+  co_return absl::OkStatus();
+}
+
+// The transaction is as long as Kafka is slow: no limit of the role, of the
+// database or of the server may end it.
+asio::awaitable<absl::Status> SnapshotSession::PinSettings() {
+  std::vector<std::string> names = {"idle_in_transaction_session_timeout",
+                                    "idle_session_timeout", "statement_timeout",
+                                    "lock_timeout"};
+  if (connection_->server_version() >= kFirstWithTransactionTimeout) {
+    names.emplace_back("transaction_timeout");
+  }
+  for (const std::string& name : names) {
+    const std::string sql = fmt::format("SET {} = 0", name);
+    const absl::Status set = co_await Execute(sql);
+    if (!set.ok()) co_return set;
+  }
+  co_return absl::OkStatus();
+}
+
+asio::awaitable<absl::StatusOr<SlotHistory>> SnapshotSession::FindHistory() {
+  const std::string identify = "IDENTIFY_SYSTEM";
+  absl::StatusOr<QueryRows> rows = co_await connection_->Execute(identify);
+  if (!rows.ok()) co_return rows.status();
+  system_identifier_ = rows->Text(0, 0);
+  timeline_ = static_cast<uint32_t>(rows->Unsigned(0, 1));
+  absl::StatusOr<std::optional<SlotState>> slot =
+      co_await FindSlot(*connection_, config_.postgres.slot);
+  if (!slot.ok()) co_return slot.status();
+  slot_ = *slot;
+  absl::StatusOr<std::optional<BirthRecord>> birth = co_await ReadBirthRecord(
+      *connection_, config_.postgres.publication, config_.postgres.slot);
+  if (!birth.ok()) co_return birth.status();
+  birth_ = *birth;
+  const SlotHistory without_checkpoint =
+      HistoryOf(slot_, birth_, system_identifier_, HasCheckpoint::kNo);
+  if (!IsBeforeFirstStream(without_checkpoint)) co_return without_checkpoint;
+  const absl::StatusOr<std::optional<Checkpoint>> loaded =
+      co_await LoadCheckpoint(executor_, config_);
+  // One that cannot be read is named when the stream begins.
+  const bool has_checkpoint =
+      absl::IsDataLoss(loaded.status()) || (loaded.ok() && loaded->has_value());
+  if (!has_checkpoint && !loaded.ok()) co_return loaded.status();
+  const HasCheckpoint has =
+      has_checkpoint ? HasCheckpoint::kYes : HasCheckpoint::kNo;
+  co_return HistoryOf(slot_, birth_, system_identifier_, has);
+}
+
+// Leaves a transaction open that shows the rows to publish.
+asio::awaitable<absl::Status> SnapshotSession::Begin(SlotHistory history) {
+  const bool is_ours = history == SlotHistory::kUnknown && made_at_.is_valid();
+  if (history == SlotHistory::kUnknown && !is_ours) co_return UnknownSlot();
+  absl::Status status = co_await Lock();
+  if (status.ok()) status = co_await RequireReadableTables();
+  if (!status.ok()) co_return status;
+  if (history == SlotHistory::kNone) {
+    status = co_await RequireOwnPublication();
+    if (status.ok()) status = co_await CreateSlot();
+    if (status.ok()) status = co_await RecordBirth();
+    co_return status;
+  }
+  if (is_ours) {
+    status = co_await RecordBirth();
+    if (!status.ok()) co_return status;
+  }
+  begins_at_ = slot_->confirmed_flush_lsn;
+  const std::string begin =
+      "BEGIN TRANSACTION ISOLATION LEVEL REPEATABLE READ, READ ONLY";
+  co_return co_await Execute(begin);
+}
+
+// Two that start at the same time: the second one stands by.
+asio::awaitable<absl::Status> SnapshotSession::Lock() {
+  const std::string& slot = config_.postgres.slot;
+  const std::string sql = fmt::format(
+      "SELECT pg_catalog.pg_try_advisory_lock("
+      "pg_catalog.hashtext('walpost snapshot'), pg_catalog.hashtext({}))",
+      connection_->Literal(slot));
+  absl::StatusOr<QueryRows> rows = co_await connection_->Execute(sql);
+  if (!rows.ok()) co_return rows.status();
+  const bool is_active = slot_ && slot_->active;
+  if (rows->Bool(0, 0) && !is_active) co_return absl::OkStatus();
+  const std::string text = fmt::format("slot {} is in use", slot);
+  const absl::Status in_use = absl::UnavailableError(text);
+  co_return WithSqlstate(in_use, kSqlstateObjectInUse);
+}
+
+// Before there is a slot that keeps WAL for nothing.
+asio::awaitable<absl::Status> SnapshotSession::RequireReadableTables() {
+  for (const TableOptions& table : config_.outbox.tables) {
+    const std::string name = QuoteQualifiedName(table.name);
+    const std::string sql = fmt::format("SELECT FROM {} LIMIT 0", name);
+    const absl::Status read = co_await Execute(sql);
+    if (read.ok() || absl::IsUnavailable(read)) {
+      if (!read.ok()) co_return read;
+      continue;
+    }
+    co_return absl::FailedPreconditionError(
+        fmt::format("snapshot: initial reads table {}, and cannot: {}; GRANT "
+                    "SELECT ON {} TO the role of walpost",
+                    table.name, std::string(read.message()), name));
+  }
+  co_return absl::OkStatus();
+}
+
+// Without the record a slot that is dropped later would be made again, and
+// what was committed in between would be lost. A slot cannot see a publication
+// that is younger than itself, so that comes first.
+asio::awaitable<absl::Status> SnapshotSession::RequireOwnPublication() {
+  const std::string& name = config_.postgres.publication;
+  const std::string sql = fmt::format(
+      "SELECT pg_catalog.pg_has_role(pubowner, 'USAGE'), current_user "
+      "FROM pg_catalog.pg_publication WHERE pubname = {}",
+      connection_->Literal(name));
+  absl::StatusOr<QueryRows> rows = co_await connection_->Execute(sql);
+  if (!rows.ok()) co_return rows.status();
+  if (rows->size() == 0) {
+    spdlog::info("creating publication {}", name);
+    co_return co_await CreatePublication(*connection_, name,
+                                         config_.outbox.tables);
+  }
+  if (rows->Bool(0, 0)) co_return absl::OkStatus();
+  co_return absl::FailedPreconditionError(fmt::format(
+      "snapshot: initial: slot {} does not exist, and role {} cannot put on "
+      "record that it makes it, because it does not own publication {}: run "
+      "walpost init -c FILE as the owner of the publication, then start "
+      "walpost again; it publishes the rows",
+      config_.postgres.slot, rows->Text(0, 1), name));
+}
+
+asio::awaitable<absl::Status> SnapshotSession::CreateSlot() {
+  const int version = connection_->server_version();
+  if (config_.postgres.failover && version < kFirstWithFailover) {
+    co_return absl::FailedPreconditionError(
+        "postgres.failover needs PostgreSQL 17 or newer: set it to false");
+  }
+  const std::string begin =
+      "BEGIN TRANSACTION ISOLATION LEVEL REPEATABLE READ, READ ONLY";
+  const absl::Status begun = co_await Execute(begin);
+  if (!begun.ok()) co_return begun;
+  std::string create =
+      fmt::format("CREATE_REPLICATION_SLOT {} LOGICAL pgoutput ",
+                  QuoteName(config_.postgres.slot));
+  if (version < kFirstWithOptions) {
+    create += "USE_SNAPSHOT";
+  } else {
+    create += config_.postgres.failover ? "(SNAPSHOT 'use', FAILOVER)"
+                                        : "(SNAPSHOT 'use')";
+  }
+  spdlog::info("creating slot {}", config_.postgres.slot);
+  connection_->set_deadline(Clock::now() + kSlotLimit);
+  absl::StatusOr<QueryRows> rows = co_await connection_->Execute(create);
+  connection_->set_deadline(std::nullopt);
+  if (!rows.ok() && interrupted_) {
+    co_return absl::CancelledError("told to end");
+  }
+  if (absl::IsDeadlineExceeded(rows.status())) {
+    co_return absl::UnavailableError(fmt::format(
+        "creating slot {}: it waits for open transactions to end; see "
+        "SELECT pid, state, query FROM pg_stat_activity WHERE backend_xid IS "
+        "NOT NULL, and pg_prepared_xacts",
+        config_.postgres.slot));
+  }
+  if (!rows.ok()) co_return rows.status();
+  const absl::StatusOr<Lsn> point = Lsn::Parse(rows->Text(0, 1));
+  if (!point.ok()) co_return point.status();
+  made_at_ = *point;
+  begins_at_ = *point;
+  co_return absl::OkStatus();
+}
+
+// On a connection of its own: the other one holds the snapshot, and may only
+// read.
+asio::awaitable<absl::Status> SnapshotSession::RecordBirth() {
+  ConnectionOptions options;
+  options.conninfo = config_.postgres.conninfo;
+  options.application_name =
+      fmt::format("walpost:{}:snapshot", config_.postgres.slot);
+  absl::StatusOr<std::unique_ptr<Connection>> scribe =
+      co_await Connection::Connect(executor_, options);
+  if (!scribe.ok()) co_return scribe.status();
+  absl::StatusOr<BirthRecord> record = co_await DescribeBirth(
+      **scribe, config_.postgres.publication, config_.outbox.tables,
+      config_.postgres.slot, made_at_);
+  if (!record.ok()) co_return record.status();
+  co_return co_await WriteBirthRecord(**scribe, config_.postgres.publication,
+                                      *record);
+}
+
+asio::awaitable<absl::Status> SnapshotSession::Finish() {
+  const std::string commit = "COMMIT";
+  const absl::Status committed = co_await Execute(commit);
+  if (!committed.ok()) co_return committed;
+  absl::StatusOr<std::optional<BirthRecord>> record = co_await ReadBirthRecord(
+      *connection_, config_.postgres.publication, config_.postgres.slot);
+  if (!record.ok()) co_return record.status();
+  if (!*record) co_return absl::NotFoundError("there is no birth record");
+  NoteAllPublished(**record);
+  co_return co_await WriteBirthRecord(*connection_,
+                                      config_.postgres.publication, **record);
+}
+
+bool SnapshotSession::is_lost() const {
+  return connection_ == nullptr ||
+         PQstatus(connection_->raw()) == CONNECTION_BAD;
+}
+
+void SnapshotSession::Interrupt() {
+  interrupted_ = true;
+  if (connection_ == nullptr) return;
+  connection_->set_deadline(Clock::now());
+  connection_->waiter().Wake();
+}
+
+absl::Status SnapshotSession::UnknownSlot() const {
+  return absl::FailedPreconditionError(fmt::format(
+      "snapshot: initial: slot {0} exists, and publication {1} has no record "
+      "of "
+      "its birth, so walpost cannot know whether its events are in Kafka "
+      "already. If nothing was streamed from it yet: walpost init -c FILE as "
+      "the owner of the publication puts it on record, and the next start "
+      "publishes the rows. If it was streamed from: set snapshot: never",
+      config_.postgres.slot, config_.postgres.publication));
+}
+
+asio::awaitable<absl::Status> SnapshotSession::Execute(std::string sql) {
+  absl::StatusOr<QueryRows> rows = co_await connection_->Execute(sql);
+  co_return rows.status();
+}
+
+}  // namespace walpost

@@ -1,0 +1,85 @@
+// SnapshotSession: the connection of the initial snapshot. It finds out whether
+// one is due, makes the slot and its birth record, and leaves a transaction
+// open that shows the rows to publish.
+//
+// Owned by InitialSnapshot. It outlives its connections: it remembers that this
+// process has made the slot.
+#pragma once
+
+#include <boost/asio/any_io_executor.hpp>
+#include <boost/asio/awaitable.hpp>
+#include <memory>
+#include <optional>
+#include <string>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "config/config.h"
+#include "postgres/birth_record.h"
+#include "postgres/connection.h"
+#include "postgres/slot.h"
+#include "postgres/slot_history.h"
+
+namespace walpost {
+
+class SnapshotSession {
+ public:
+  // `config` outlives this object.
+  SnapshotSession(boost::asio::any_io_executor executor, const Config& config)
+      : executor_(executor), config_(config) {}
+
+  // Connects, and says what became of the slot.
+  boost::asio::awaitable<absl::StatusOr<SlotHistory>> Open();
+  const std::optional<SlotState>& slot() const { return slot_; }
+  const std::optional<BirthRecord>& birth() const { return birth_; }
+  uint32_t timeline() const { return timeline_; }
+
+  // Opens the transaction. With SlotHistory::kNone it makes the slot, puts its
+  // birth on record, and shows exactly what committed before the slot begins;
+  // else it shows what is there now.
+  //
+  // kUnavailable with SQLSTATE 55006: another instance is at it.
+  // kFailedPrecondition: the role may not do it, or nobody knows what was
+  // streamed from the slot; names the remedy.
+  boost::asio::awaitable<absl::Status> Begin(SlotHistory history);
+  // Where the slot begins; after Begin.
+  Lsn begins_at() const { return begins_at_; }
+  // Valid from Open to Close.
+  Connection& connection() { return *connection_; }
+
+  // Ends the transaction, and puts on record that everything from before the
+  // slot was published.
+  boost::asio::awaitable<absl::Status> Finish();
+
+  // Whether the server has hung up.
+  bool is_lost() const;
+  // Ends what is under way; the connection is of no use then.
+  void Interrupt();
+  void Close() { connection_.reset(); }
+
+ private:
+  boost::asio::awaitable<absl::Status> Connect();
+  boost::asio::awaitable<absl::Status> PinSettings();
+  boost::asio::awaitable<absl::StatusOr<SlotHistory>> FindHistory();
+  boost::asio::awaitable<absl::Status> Lock();
+  boost::asio::awaitable<absl::Status> RequireReadableTables();
+  boost::asio::awaitable<absl::Status> RequireOwnPublication();
+  boost::asio::awaitable<absl::Status> CreateSlot();
+  boost::asio::awaitable<absl::Status> RecordBirth();
+  boost::asio::awaitable<absl::Status> Execute(std::string sql);
+  absl::Status UnknownSlot() const;
+
+  boost::asio::any_io_executor executor_;
+  const Config& config_;
+  std::unique_ptr<Connection> connection_;
+  bool interrupted_ = false;
+  std::optional<SlotState> slot_;
+  std::optional<BirthRecord> birth_;
+  std::string system_identifier_;
+  uint32_t timeline_ = 0;
+  // The slot that this process has made: its consistent point; 0/0: none.
+  Lsn made_at_;
+  Lsn begins_at_;
+};
+
+}  // namespace walpost

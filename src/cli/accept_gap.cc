@@ -1,0 +1,97 @@
+#include "cli/accept_gap.h"
+
+#include <algorithm>
+#include <memory>
+#include <optional>
+
+#include "app/checkpoint_keeper.h"
+#include "fmt/format.h"
+#include "outbox/numbering.h"
+#include "postgres/birth_record.h"
+#include "postgres/connection.h"
+#include "spdlog/spdlog.h"
+
+namespace walpost {
+
+namespace asio = boost::asio;
+
+namespace {
+
+absl::Status CheckSlot(const Config& config, const SlotInspection& inspection) {
+  const std::string& slot = config.postgres.slot;
+  const char* trouble = nullptr;
+  if (!inspection.diagnosis.slot) {
+    trouble = "does not exist";
+  } else if (inspection.diagnosis.slot->wal_status == "lost") {
+    trouble = "is lost";
+  }
+  if (trouble == nullptr) return absl::OkStatus();
+  return absl::FailedPreconditionError(fmt::format(
+      "slot {} {}: there is nothing to go on with. Run walpost recover, which "
+      "publishes what Kafka lacks and makes a new slot; or walpost init "
+      "--fresh, which makes one without looking back",
+      slot, trouble));
+}
+
+asio::awaitable<absl::Status> ReplaceBirthRecord(
+    Connection& connection, const Config& config,
+    const SlotInspection& inspection, const BirthRecord& record) {
+  const std::string& publication = config.postgres.publication;
+  if (inspection.diagnosis.birth) {
+    // It would name the gap again.
+    const std::string consequence =
+        fmt::format("the gap of slot {} stays on record", record.slot);
+    co_return co_await RequireBirthRecord(connection, publication, record,
+                                          consequence);
+  }
+  const absl::Status written =
+      co_await WriteBirthRecord(connection, publication, record);
+  if (!written.ok()) {
+    spdlog::warn("the birth of slot {} is not on record: {}", record.slot,
+                 std::string(written.message()));
+  }
+  co_return absl::OkStatus();
+}
+
+}  // namespace
+
+asio::awaitable<absl::Status> AcceptGap(asio::any_io_executor executor,
+                                        const Config& config,
+                                        SlotInspection inspection) {
+  absl::Status status = CheckSlot(config, inspection);
+  if (!status.ok()) co_return status;
+  const Lsn stands = inspection.diagnosis.slot->confirmed_flush_lsn;
+  ConnectionOptions options;
+  options.conninfo = config.postgres.conninfo;
+  options.application_name =
+      fmt::format("walpost:{}:recover", config.postgres.slot);
+  absl::StatusOr<std::unique_ptr<Connection>> connection =
+      co_await Connection::Connect(executor, options);
+  if (!connection.ok()) co_return connection.status();
+  absl::StatusOr<BirthRecord> record = co_await DescribeBirth(
+      **connection, config.postgres.publication, config.outbox.tables,
+      config.postgres.slot, stands);
+  if (!record.ok()) co_return record.status();
+  record->kafka_cluster = inspection.kafka_cluster;
+  // It goes on where it stands: that is not where it began, or an initial
+  // snapshot would think that nothing was streamed yet.
+  const std::optional<BirthRecord>& before = inspection.diagnosis.birth;
+  if (before && before->system_identifier == record->system_identifier) {
+    record->consistent_point = std::min(before->consistent_point, stands);
+  }
+  status =
+      co_await ReplaceBirthRecord(**connection, config, inspection, *record);
+  if (!status.ok()) co_return status;
+  Checkpoint begin;
+  begin.system_identifier = record->system_identifier;
+  begin.timeline = record->timeline;
+  begin.slot = config.postgres.slot;
+  begin.birth = stands;
+  begin.confirmed = stands;
+  begin.numbering = NumberingOf(config.outbox, config.postgres.publication);
+  begin.coverage = record->coverage;
+  begin.kafka_cluster = record->kafka_cluster;
+  co_return co_await StoreCheckpoint(executor, config, std::move(begin));
+}
+
+}  // namespace walpost

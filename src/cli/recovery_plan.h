@@ -1,0 +1,51 @@
+// RecoveryPlan: what `walpost recover` finds, what it would do about it and
+// what would be given up. Made and shown before anything is read or changed.
+#pragma once
+
+#include <boost/asio/any_io_executor.hpp>
+#include <boost/asio/awaitable.hpp>
+#include <string>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "app/slot_founder.h"
+#include "cli/slot_inspection.h"
+#include "config/config.h"
+#include "delivery/recovery_range.h"
+
+namespace walpost {
+
+// The command line.
+struct RecoveryWish {
+  std::string since;
+  bool all = false;
+  bool dry_run = false;
+  bool accept = false;
+  bool force = false;
+};
+
+struct RecoveryPlan {
+  SlotInspection inspection;
+  RecoveryRange range;
+};
+
+// kFailedPrecondition: the slot is in use.
+boost::asio::awaitable<absl::StatusOr<RecoveryPlan>> MakeRecoveryPlan(
+    boost::asio::any_io_executor executor, const Config& config,
+    std::string kafka_cluster, const RecoveryWish& wish);
+
+// Several lines: gap, range, slot and what is given up.
+std::string Describe(const RecoveryPlan& plan, const Config& config,
+                     const RecoveryWish& wish);
+
+// kFailedPrecondition: no gap is diagnosed; names the way out.
+absl::Status CheckPlan(const RecoveryPlan& plan, const Config& config,
+                       const RecoveryWish& wish);
+
+// What to put on record when the plan was carried out.
+SlotFounder::Founding FoundingOf(const RecoveryPlan& plan,
+                                 const RecoveryWish& wish);
+
+absl::Status SlotIsInUse(const Config& config);
+
+}  // namespace walpost

@@ -1,0 +1,121 @@
+#include "cli/slot_inspection.h"
+
+#include <memory>
+#include <utility>
+
+#include "app/checkpoint_keeper.h"
+#include "fmt/format.h"
+#include "postgres/connection.h"
+
+namespace walpost {
+
+namespace asio = boost::asio;
+
+namespace {
+
+// Counting decodes the WAL once more: no more than this is read for it.
+constexpr uint64_t kMaxDecodedBytes = uint64_t{1} << 30;
+constexpr std::chrono::seconds kDecodeLimit{30};
+
+// Transactional messages of the prefix: 'M', flags, LSN, prefix, 0
+// (pgoutput/decoder.h).
+std::string CountMessagesSql(Connection& connection, const Config& config) {
+  return fmt::format(
+      "SELECT count(*) FROM pg_catalog.pg_logical_slot_peek_binary_changes({}, "
+      "NULL, NULL, 'proto_version', '1', 'publication_names', {}, 'messages', "
+      "'true') WHERE get_byte(data, 0) = 77 AND get_byte(data, 1) = 1 AND "
+      "substring(data FROM 11 FOR octet_length(convert_to({}, 'UTF8')) + 1) = "
+      "convert_to({}, 'UTF8') || '\\x00'::bytea",
+      connection.Literal(config.postgres.slot),
+      connection.Literal(config.postgres.publication),
+      connection.Literal(config.outbox.messages.prefix),
+      connection.Literal(config.outbox.messages.prefix));
+}
+
+asio::awaitable<std::string> CountMessages(Connection& connection,
+                                           const Config& config,
+                                           const SlotInspection& inspection) {
+  if (inspection.diagnosis.slot->wal_status == "lost") {
+    co_return "an unknown number of logical messages (the slot is lost)";
+  }
+  if (inspection.pending_bytes > kMaxDecodedBytes) {
+    co_return fmt::format(
+        "an unknown number of logical messages (more than {} bytes to decode)",
+        kMaxDecodedBytes);
+  }
+  const std::string limit =
+      fmt::format("SET statement_timeout = '{}s'", kDecodeLimit.count());
+  absl::StatusOr<QueryRows> rows = co_await connection.Execute(limit);
+  if (rows.ok()) {
+    rows = co_await connection.Execute(CountMessagesSql(connection, config));
+  }
+  if (!rows.ok()) {
+    co_return fmt::format("an unknown number of logical messages ({})",
+                          std::string(rows.status().message()));
+  }
+  co_return fmt::format("{} logical messages", rows->Unsigned(0, 0));
+}
+
+asio::awaitable<absl::Status> MeasurePending(Connection& connection,
+                                             const Config& config,
+                                             SlotInspection& inspection) {
+  const std::string sql = fmt::format(
+      "SELECT pg_catalog.pg_current_wal_flush_lsn(), greatest(0, "
+      "pg_catalog.pg_wal_lsn_diff(pg_catalog.pg_current_wal_flush_lsn(), "
+      "'{}'))::bigint",
+      inspection.diagnosis.slot->confirmed_flush_lsn.ToString());
+  absl::StatusOr<QueryRows> rows = co_await connection.Execute(sql);
+  if (!rows.ok()) co_return rows.status();
+  inspection.wal_end = Lsn::Parse(rows->Text(0, 0)).value_or(Lsn());
+  inspection.pending_bytes = rows->Unsigned(0, 1);
+  if (config.outbox.messages.enabled() && !inspection.is_in_use()) {
+    inspection.pending_messages =
+        co_await CountMessages(connection, config, inspection);
+  }
+  co_return absl::OkStatus();
+}
+
+}  // namespace
+
+asio::awaitable<absl::StatusOr<SlotInspection>> InspectSlot(
+    asio::any_io_executor executor, const Config& config,
+    std::string kafka_cluster, InspectPending pending) {
+  SlotInspection inspection;
+  inspection.kafka_cluster = std::move(kafka_cluster);
+  ConnectionOptions options;
+  options.conninfo = config.postgres.conninfo;
+  options.application_name =
+      fmt::format("walpost:{}:inspection", config.postgres.slot);
+  options.replication = pending == InspectPending::kYes;
+  absl::StatusOr<std::unique_ptr<Connection>> connection =
+      co_await Connection::Connect(executor, options);
+  if (!connection.ok()) co_return connection.status();
+  absl::StatusOr<std::optional<SlotState>> slot =
+      co_await FindSlot(**connection, config.postgres.slot);
+  if (!slot.ok()) co_return slot.status();
+  if (!*slot || !(*slot)->active) {
+    inspection.checkpoint = co_await LoadCheckpoint(executor, config);
+    if (pending == InspectPending::kYes &&
+        absl::IsUnavailable(inspection.checkpoint.status())) {
+      co_return inspection.checkpoint.status();
+    }
+  }
+  GapQuestion question;
+  question.slot = config.postgres.slot;
+  question.publication = config.postgres.publication;
+  question.tables = config.outbox.tables;
+  if (inspection.checkpoint.ok()) question.checkpoint = *inspection.checkpoint;
+  question.kafka_cluster = inspection.kafka_cluster;
+  absl::StatusOr<GapDiagnosis> diagnosis =
+      co_await DiagnoseGap(**connection, std::move(question));
+  if (!diagnosis.ok()) co_return diagnosis.status();
+  inspection.diagnosis = *std::move(diagnosis);
+  if (pending == InspectPending::kYes && inspection.diagnosis.slot) {
+    const absl::Status status =
+        co_await MeasurePending(**connection, config, inspection);
+    if (!status.ok()) co_return status;
+  }
+  co_return inspection;
+}
+
+}  // namespace walpost

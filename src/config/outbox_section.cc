@@ -1,0 +1,162 @@
+#include "config/outbox_section.h"
+
+#include <algorithm>
+
+#include "config/polling_section.h"
+#include "fmt/format.h"
+#include "outbox/fields.h"
+#include "outbox/topic_template.h"
+
+namespace walpost {
+namespace {
+
+// A column name, {constant: text}, or null.
+void ReadField(Section& columns, const std::string& name, FieldSource& source) {
+  const YAML::Node node = columns.Get(name);
+  if (!node.IsDefined()) return;
+  if (node.IsNull()) {
+    source.kind = FieldSource::Kind::kAbsent;
+  } else if (node.IsMap()) {
+    Section constant = columns.Child(name);
+    source.kind = FieldSource::Kind::kConstant;
+    if (!constant.Has("constant")) {
+      constant.Fail("", "a column, {constant: text} or null is expected here");
+    }
+    constant.Read("constant", source.text);
+    constant.Done();
+  } else {
+    source.kind = FieldSource::Kind::kColumn;
+    source.text = columns.Scalar(name, node);
+    if (source.text.empty()) columns.Fail(name, "the column has no name");
+  }
+}
+
+void ReadFields(Section columns, FieldSources& fields) {
+  for (const FieldDescription& field : kFields) {
+    ReadField(columns, std::string(field.name), fields.*field.source);
+  }
+  ReadField(columns, "timestamp", fields.timestamp);
+  columns.Done();
+}
+
+void CheckTemplate(Section& section, const std::string& topic) {
+  if (topic.empty()) return;
+  const auto parsed = TopicTemplate::Parse(topic);
+  if (!parsed.ok()) {
+    section.Fail("topic", std::string(parsed.status().message()));
+  }
+}
+
+// The JSON object would have a member twice.
+void CheckDistinct(Section& section, const std::string& key,
+                   std::vector<std::string> names) {
+  std::ranges::sort(names);
+  const auto twice = std::ranges::adjacent_find(names);
+  if (twice == names.end()) return;
+  section.Fail(key, fmt::format("column {} is listed twice", *twice));
+}
+
+void ReadTable(Section section, TableOptions& table) {
+  section.Read("name", table.name);
+  CompleteTableName(section, "name", table.name);
+  ReadFields(section.Child("columns"), table.columns);
+  section.Read("topic", table.topic);
+  CheckTemplate(section, table.topic);
+  section.Read("order_by", table.order_by);
+  Section value = section.Child("value");
+  value.ReadList("columns", table.value_columns);
+  value.Done();
+  CheckDistinct(value, "columns", table.value_columns);
+  ReadRowState(section.Child("state"), table.state);
+  section.Done();
+}
+
+void ReadMessages(Section section, MessageOptions& messages) {
+  using Format = MessageOptions::Format;
+  section.Read("prefix", messages.prefix);
+  section.ReadChoice<Format>(
+      "format", messages.format,
+      {{"json", Format::kJson}, {"payload", Format::kPayload}});
+  Section columns = section.Child("columns");
+  ReadFields(columns, messages.columns);
+  section.Read("topic", messages.topic);
+  CheckTemplate(section, messages.topic);
+  section.Done();
+  if (messages.format != Format::kPayload) return;
+  for (const FieldDescription& field : kFields) {
+    if ((messages.columns.*field.source).kind == FieldSource::Kind::kColumn) {
+      columns.Fail(std::string(field.name),
+                   "with format: payload the content has no members; use "
+                   "{constant: text} or null");
+    }
+  }
+}
+
+// A second header of one of our names: consumers would read the first or the
+// last one.
+void CheckHeaderNames(Section& section, const OutboxOptions& outbox) {
+  const auto has_id = [](const FieldSources& columns) {
+    return columns.id.kind != FieldSource::Kind::kAbsent;
+  };
+  bool id_is_ours =
+      outbox.messages.enabled() && has_id(outbox.messages.columns);
+  for (const TableOptions& table : outbox.tables) {
+    id_is_ours |= has_id(table.columns);
+  }
+  for (const auto& [name, column] : outbox.route.headers) {
+    if (name.starts_with(kReservedPrefix)) {
+      section.Fail("headers", fmt::format("{}: names that begin with {} are "
+                                          "reserved: choose another",
+                                          name, kReservedPrefix));
+    } else if (name == kIdHeader && id_is_ours) {
+      section.Fail("headers",
+                   fmt::format("id: walpost writes this header from the field "
+                               "id: remove it here, and set "
+                               "outbox.tables.columns.id: {} (or null, where "
+                               "there is no id)",
+                               column));
+    }
+  }
+}
+
+}  // namespace
+
+// "public." in front of a table without a schema; an error when it has no
+// name.
+void CompleteTableName(Section& section, const std::string& key,
+                       std::string& name) {
+  if (name.find('.') == std::string::npos) name = "public." + name;
+  if (name.starts_with('.') || name.ends_with('.')) {
+    section.Fail(key, "a table has a name, with or without its schema");
+  }
+}
+
+void ReadOutbox(Section section, OutboxOptions& outbox) {
+  for (Section& table : section.Children("tables")) {
+    ReadTable(table, outbox.tables.emplace_back());
+    const auto& added = outbox.tables.back();
+    for (size_t i = 0; i + 1 < outbox.tables.size(); ++i) {
+      if (outbox.tables[i].name == added.name) {
+        table.Fail("name", fmt::format("table {} is listed twice", added.name));
+      }
+    }
+  }
+  ReadMessages(section.Child("messages"), outbox.messages);
+  section.Done();
+  if (outbox.tables.empty() && !outbox.messages.enabled()) {
+    outbox.tables.emplace_back();
+  }
+}
+
+void ReadRoute(Section section, OutboxOptions& outbox) {
+  RouteOptions& route = outbox.route;
+  section.Read("topic", route.topic);
+  if (route.topic.empty()) section.Fail("topic", "it is empty");
+  CheckTemplate(section, route.topic);
+  section.ReadMap("headers", route.headers);
+  section.Read("position_header", route.position_header);
+  section.Done();
+  CheckHeaderNames(section, outbox);
+}
+
+}  // namespace walpost

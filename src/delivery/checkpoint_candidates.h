@@ -1,0 +1,60 @@
+// CheckpointCandidates: which record of a shared log is the checkpoint of our
+// slot.
+//
+// Databases of several clusters may use one topic, and most slots are named
+// `walpost`. So the key of a record is `<slot>@<system identifier>`; older
+// releases wrote `<slot>` alone, whichever the system.
+//
+//   CheckpointCandidates candidates(slot, identity);
+//   for each record of the log, in order: candidates.Add(key, value);
+//   candidates.Pick();
+//
+// Records of our system count by CheckpointHistory, under either key. Without
+// one, the newest of another system is handed out, so that a database that has
+// moved is noticed (other_cluster); not so where the slot has a birth record on
+// this server.
+//
+// Pure; a value.
+#pragma once
+
+#include <map>
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "absl/status/statusor.h"
+#include "delivery/checkpoint.h"
+#include "delivery/checkpoint_history.h"
+#include "delivery/source_identity.h"
+
+namespace walpost {
+
+// "orders@7710532146069433627".
+std::string CheckpointKey(std::string_view slot,
+                          std::string_view system_identifier);
+
+class CheckpointCandidates {
+ public:
+  CheckpointCandidates(std::string slot, SourceIdentity identity)
+      : slot_(std::move(slot)), identity_(std::move(identity)) {}
+
+  // `value` nullopt: a record without a value.
+  void Add(std::string_view key, std::optional<std::string_view> value);
+
+  // nullopt: there is none. kDataLoss: the last record of a key cannot be read;
+  // the message names the key.
+  absl::StatusOr<std::optional<Checkpoint>> Pick() const;
+
+  // Whether an older release has left a record of our system under `<slot>`.
+  bool old_key_is_ours() const { return old_key_is_ours_; }
+
+ private:
+  std::string slot_;
+  SourceIdentity identity_;
+  CheckpointHistory own_;
+  std::string own_key_;  // of the last record in own_
+  std::map<std::string, CheckpointHistory, std::less<>> foreign_;  // by key
+  bool old_key_is_ours_ = false;
+};
+
+}  // namespace walpost

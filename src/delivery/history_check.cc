@@ -1,0 +1,94 @@
+#include "delivery/history_check.h"
+
+#include <string>
+
+#include "base/reason_code.h"
+#include "delivery/continuity.h"
+#include "fmt/format.h"
+
+namespace walpost {
+namespace {
+
+absl::Status Forked(const std::string& evidence, Lsn from) {
+  return WithReasonCode(
+      absl::FailedPreconditionError(fmt::format(
+          "{}: the server was restored from a snapshot or a backup, or is a "
+          "copy. Rows committed after {} may be missing in Kafka, and Kafka "
+          "may have events that the database lost; {}",
+          evidence, from.ToString(), kRecover)),
+      kGapWalForked);
+}
+
+}  // namespace
+
+void HistoryCheck::Know(const CommitIdentity& commit) {
+  if (commit.lsn > newest_.lsn) newest_ = commit;
+}
+
+// Postgres leaves out what commits before the start, and nothing else.
+void HistoryCheck::Begin(Lsn from, Lsn received,
+                         const CommitIdentity& covered) {
+  from_ = from;
+  received_ = received;
+  has_begun_ = true;
+  knew_any_ = knows_any();
+  expected_.clear();
+  if (covered.lsn < newest_.lsn) Expect(covered);
+  Expect(newest_);
+  is_settled_ = expected_.empty() && received <= from;
+}
+
+void HistoryCheck::Expect(const CommitIdentity& commit) {
+  if (commit.lsn.is_valid() && commit.lsn >= from_) expected_.push_back(commit);
+}
+
+absl::Status HistoryCheck::OnCommit(const CommitIdentity& commit) {
+  if (!has_begun_) return absl::OkStatus();
+  if (!expected_.empty()) {
+    const CommitIdentity& expected = expected_.front();
+    if (commit.lsn < expected.lsn) return absl::OkStatus();
+    if (commit.lsn > expected.lsn) {
+      return Missing(
+          fmt::format("one that commits at {}", commit.lsn.ToString()));
+    }
+    const bool is_same =
+        expected.xid == Xid() ||
+        (commit.xid == expected.xid && commit.time == expected.time);
+    if (!is_same) {
+      return Missing(fmt::format("transaction {}", commit.xid.value()));
+    }
+    expected_.erase(expected_.begin());
+  }
+  if (commit.lsn <= newest_.lsn) return absl::OkStatus();
+  if (knew_any_ && commit.lsn < received_) {
+    return Forked(
+        fmt::format("the WAL has an event that commits at {}, and when the WAL "
+                    "before {} was read there was none after {}",
+                    commit.lsn.ToString(), received_.ToString(),
+                    newest_.lsn.ToString()),
+        newest_.lsn);
+  }
+  newest_ = commit;
+  is_settled_ = is_settled_ || commit.lsn >= received_;
+  return absl::OkStatus();
+}
+
+absl::Status HistoryCheck::OnBoundary(Lsn lsn) {
+  if (is_settled_) return absl::OkStatus();
+  if (!expected_.empty() && lsn > expected_.front().lsn) {
+    return Missing("nothing");
+  }
+  is_settled_ = expected_.empty() && lsn >= received_;
+  return absl::OkStatus();
+}
+
+absl::Status HistoryCheck::Missing(const std::string& found) const {
+  const CommitIdentity& missing = expected_.front();
+  return Forked(
+      fmt::format("transaction {}, which committed at {} and was published, is "
+                  "not in the WAL any more (found {} in its place)",
+                  missing.xid.value(), missing.lsn.ToString(), found),
+      from_);
+}
+
+}  // namespace walpost

@@ -1,0 +1,34 @@
+// The payload of a record's value, in either value format.
+#pragma once
+
+#include <optional>
+#include <string_view>
+
+#include "outbox/options.h"
+#include "walpost/v1/envelope.pb.h"
+
+namespace walpost {
+
+class EnvelopePayload {
+ public:
+  // `value` outlives this object. What is not an envelope is taken as it is.
+  EnvelopePayload(ValueFormat format, std::optional<std::string_view> value)
+      : value_(value) {
+    if (format == ValueFormat::kRaw || !value ||
+        !envelope_.ParseFromArray(value->data(),
+                                  static_cast<int>(value->size()))) {
+      return;
+    }
+    value_.reset();
+    if (envelope_.has_payload()) value_ = envelope_.payload();
+  }
+
+  // Valid as long as this object.
+  std::optional<std::string_view> value() const { return value_; }
+
+ private:
+  v1::Envelope envelope_;
+  std::optional<std::string_view> value_;
+};
+
+}  // namespace walpost

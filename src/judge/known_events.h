@@ -1,0 +1,88 @@
+// KnownEvents: which events Kafka has already.
+//
+// An event is known by its topic, id, key and value, not by its id alone: two
+// tables may count from 1, and a sequence that was restored with its database
+// counts on from where it was. Read from the topics once and kept on disk, as
+// hashes of 24 bytes, so that it does not matter how many there are. Blocking.
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "outbox/options.h"
+
+struct sqlite3;
+struct sqlite3_stmt;
+
+namespace walpost {
+
+class KnownEvents {
+ public:
+  using Progress =
+      std::function<void(std::string_view what, uint64_t done, uint64_t all)>;
+
+  struct Options {
+    std::string conninfo;
+    OutboxOptions outbox;
+    std::string brokers;
+    std::vector<std::pair<std::string, std::string>> kafka_properties;
+    std::string directory = "/tmp";  // for the temporary file
+  };
+
+  // A row, as the record that it becomes. nullopt is NULL.
+  struct Candidate {
+    std::string_view topic;
+    std::string_view id;
+    std::optional<std::string_view> key;
+    std::optional<std::string_view> value;  // the payload
+  };
+  enum class Answer {
+    kUnknown,  // Kafka does not have it
+    kKnown,
+    // Kafka has the id on this topic, and another key or value with it. The id
+    // cannot repeat (id_uniqueness.h): it is the same event, altered since.
+    kAltered,
+    // The same, but ids like this one can repeat: another event.
+    kSameId,
+    // Another row looks the same, and was asked for before: there may be one
+    // record for the two of them.
+    kTwin,
+  };
+
+  // Reads every topic that the templates may lead to: those that begin with
+  // the text before their first column, or, without such text, those that the
+  // rows in the table lead to. kUnavailable: no broker answers, or no server.
+  static absl::StatusOr<std::unique_ptr<KnownEvents>> Read(
+      const Options& options, const Progress& progress);
+  // Nothing is known; the file goes into `directory`.
+  static absl::StatusOr<std::unique_ptr<KnownEvents>> CreateEmpty(
+      const std::string& directory);
+  ~KnownEvents();
+
+  absl::Status Add(const Candidate& record);
+  // Each row is to be asked for once.
+  absl::StatusOr<Answer> Ask(const Candidate& row);
+
+ private:
+  explicit KnownEvents(sqlite3* database) : database_(database) {}
+
+  absl::Status Prepare();
+  // Binds and runs one; whether it has found a row.
+  absl::StatusOr<bool> Run(sqlite3_stmt* statement, const Candidate& event,
+                           bool with_content);
+
+  sqlite3* database_;
+  sqlite3_stmt* add_ = nullptr;
+  sqlite3_stmt* find_ = nullptr;
+  sqlite3_stmt* find_id_ = nullptr;
+  sqlite3_stmt* mark_ = nullptr;
+  bool is_claimed_ = false;
+};
+
+}  // namespace walpost

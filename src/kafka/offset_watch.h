@@ -1,0 +1,59 @@
+// OffsetWatch: the newest acknowledged offset of each partition, over the lives
+// of several producers.
+//
+// A partition only grows, and a topic only gets more of them. An
+// acknowledgement at an offset that was given before, or a topic with fewer
+// partitions, means that the topic was deleted and created again, that another
+// Kafka answers at the same address, or that the partition was truncated:
+// records that were acknowledged are not there any more (P9).
+//
+// Owned by whoever replaces the producers, which it outlives. Pure.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "absl/container/node_hash_map.h"
+
+namespace walpost {
+
+class PartitionOffsets {
+ public:
+  // Notes how many partitions the topic has. Returns how many it had, when that
+  // has changed; else 0.
+  int32_t SetCount(int32_t count) {
+    const int32_t before = std::exchange(count_, count);
+    return before == count ? 0 : before;
+  }
+
+  // Notes an acknowledgement. Returns the newest offset from before, when this
+  // one does not come after it; else -1.
+  int64_t Advance(int32_t partition, int64_t offset) {
+    const auto index = static_cast<size_t>(partition);
+    if (index >= newest_.size()) newest_.resize(index + 1, -1);
+    const int64_t before = newest_[index];
+    if (offset <= before) return before;
+    newest_[index] = offset;
+    return -1;
+  }
+
+ private:
+  std::vector<int64_t> newest_;  // -1: none yet
+  int32_t count_ = 0;            // 0: not known yet
+};
+
+class OffsetWatch {
+ public:
+  // Valid as long as this object.
+  PartitionOffsets& Of(const std::string& topic) { return topics_[topic]; }
+
+  // What is acknowledged from now on is of another Kafka.
+  void Forget() { topics_.clear(); }
+
+ private:
+  absl::node_hash_map<std::string, PartitionOffsets> topics_;
+};
+
+}  // namespace walpost

@@ -1,0 +1,41 @@
+// SkippedChanges: what the stream carried and no record was made of, by kind.
+// Counted since the start; what is sent again after a reconnect counts again.
+#pragma once
+
+#include <cstdint>
+
+namespace walpost {
+
+struct SkippedChanges {
+  // Replication messages that the decoder does not know.
+  uint64_t unknown_messages = 0;
+  // Rows inserted, updated or deleted in published tables that are not in
+  // outbox.tables.
+  uint64_t rows_of_other_tables = 0;
+
+  // Of outbox tables. The server sends these only where the publication
+  // publishes them; walpost makes one that publishes inserts alone.
+  uint64_t updates = 0;  // that keep the replica identity's key
+  uint64_t key_updates = 0;
+  uint64_t deletes = 0;
+  uint64_t truncates = 0;
+
+  // Logical messages. The server sends these only where
+  // outbox.messages.prefix is set.
+  uint64_t nontransactional_messages = 0;  // of our prefix
+  uint64_t messages_of_other_prefixes = 0;
+
+  SkippedChanges& operator+=(const SkippedChanges& other) {
+    unknown_messages += other.unknown_messages;
+    rows_of_other_tables += other.rows_of_other_tables;
+    updates += other.updates;
+    key_updates += other.key_updates;
+    deletes += other.deletes;
+    truncates += other.truncates;
+    nontransactional_messages += other.nontransactional_messages;
+    messages_of_other_prefixes += other.messages_of_other_prefixes;
+    return *this;
+  }
+};
+
+}  // namespace walpost

@@ -1,0 +1,72 @@
+#include "postgres/coverage_query.h"
+
+#include "fmt/format.h"
+#include "postgres/publication.h"
+
+namespace walpost {
+
+namespace asio = boost::asio;
+
+namespace {
+
+constexpr int kFirstWithSchemas = 150000;
+
+// Of table `o`: "oid.r16394:745", as delivery/coverage.h has it.
+std::string DefinitionSql(int server_version) {
+  // Of the schemas of the table and of the partitioned tables above it.
+  const std::string schemas =
+      server_version < kFirstWithSchemas
+          ? "NULL"
+          : "(SELECT string_agg('n' || n.oid || ':' || n.xmin, '.' ORDER BY "
+            "n.oid) FROM pg_catalog.pg_publication_namespace n WHERE "
+            "n.pnpubid = p.oid AND n.pnnspid IN (SELECT c.relnamespace FROM "
+            "pg_catalog.pg_class c WHERE c.oid = o.oid OR c.oid IN "
+            "(SELECT pg_catalog.pg_partition_ancestors(o.oid))))";
+  return fmt::format(
+      "concat_ws('.', o.oid, "
+      "(SELECT string_agg('r' || r.oid || ':' || r.xmin, '.' ORDER BY r.oid) "
+      "FROM pg_catalog.pg_publication_rel r WHERE r.prpubid = p.oid AND "
+      "(r.prrelid = o.oid OR r.prrelid IN "
+      "(SELECT pg_catalog.pg_partition_ancestors(o.oid)))), {0}, "
+      "CASE WHEN p.puballtables THEN 'a' END, "
+      "CASE WHEN p.puballtables OR {0} IS NOT NULL THEN "
+      "(SELECT 't' || t.oid || ':' || t.xmin FROM pg_catalog.pg_type t "
+      "WHERE t.oid = o.reltype) END, "
+      "CASE WHEN o.relkind = 'r' THEN "
+      "(SELECT string_agg('c' || i.inhrelid, '.' ORDER BY i.inhrelid) FROM "
+      "pg_catalog.pg_inherits i WHERE i.inhparent = o.oid) END)",
+      schemas);
+}
+
+}  // namespace
+
+asio::awaitable<absl::StatusOr<Coverage>> ReadCoverage(
+    Connection& connection, std::string publication,
+    std::span<const TableOptions> tables) {
+  std::string names;
+  for (const TableOptions& table : tables) {
+    names +=
+        fmt::format("{}({}::text, pg_catalog.to_regclass({}))",
+                    names.empty() ? "" : ", ", connection.Literal(table.name),
+                    connection.Literal(QuoteQualifiedName(table.name)));
+  }
+  if (names.empty()) names = "(NULL::text, NULL::regclass)";
+  const std::string sql = fmt::format(
+      "SELECT p.oid || ':' || p.xmin, wanted.name, CASE WHEN o.oid IS NOT NULL "
+      "THEN {} END FROM (VALUES {}) AS wanted (name, relation) "
+      "LEFT JOIN pg_catalog.pg_publication p ON p.pubname = {} "
+      "LEFT JOIN pg_catalog.pg_class o ON o.oid = wanted.relation",
+      DefinitionSql(connection.server_version()), names,
+      connection.Literal(publication));
+  absl::StatusOr<QueryRows> rows = co_await connection.Execute(sql);
+  if (!rows.ok()) co_return rows.status();
+  Coverage coverage;
+  for (size_t i = 0; i < rows->size(); ++i) {
+    coverage.publication = rows->Text(i, 0);
+    if (!rows->Get(i, 1)) continue;  // no table, messages only
+    coverage.tables.push_back({rows->Text(i, 1), rows->Text(i, 2)});
+  }
+  co_return coverage;
+}
+
+}  // namespace walpost

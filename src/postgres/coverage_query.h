@@ -1,0 +1,21 @@
+// What the publication covers now, from the catalogs (delivery/coverage.h).
+#pragma once
+
+#include <boost/asio/awaitable.hpp>
+#include <span>
+#include <string>
+
+#include "absl/status/statusor.h"
+#include "delivery/coverage.h"
+#include "outbox/options.h"
+#include "postgres/connection.h"
+
+namespace walpost {
+
+// In one statement, so under one snapshot. A table that does not exist has an
+// empty definition. `tables` outlives the coroutine.
+boost::asio::awaitable<absl::StatusOr<Coverage>> ReadCoverage(
+    Connection& connection, std::string publication,
+    std::span<const TableOptions> tables);
+
+}  // namespace walpost

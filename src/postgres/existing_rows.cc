@@ -1,0 +1,83 @@
+#include "postgres/existing_rows.h"
+
+#include "fmt/format.h"
+#include "postgres/publication.h"
+
+namespace walpost {
+
+namespace asio = boost::asio;
+
+namespace {
+
+// "1,234,567".
+std::string Grouped(uint64_t number) {
+  std::string text = std::to_string(number);
+  for (size_t i = text.size(); i > 3; i -= 3) text.insert(i - 3, ",");
+  return text;
+}
+
+std::string CountSql(const std::string& table, uint64_t streamed_from) {
+  std::string older;
+  if (streamed_from > 0) {
+    // age() compares 32-bit ids; a negative one is of a row that was frozen
+    // long ago.
+    older = fmt::format(
+        " WHERE pg_catalog.age(xmin) < 0 OR pg_catalog.age(xmin) > "
+        "pg_catalog.age('{}'::xid)",
+        streamed_from & 0xFFFF'FFFFu);
+  }
+  return fmt::format(
+      "SELECT count(*) FROM (SELECT FROM {}{} LIMIT {}) existing",
+      QuoteQualifiedName(table), older, ExistingRows::kLimit + 1);
+}
+
+std::string EstimateSql(const std::string& table_literal) {
+  return fmt::format(
+      "SELECT coalesce(sum(greatest(reltuples, 0)), 0)::bigint FROM "
+      "pg_catalog.pg_class WHERE relkind = 'r' AND (oid = {0}::regclass OR oid "
+      "IN (SELECT relid FROM pg_catalog.pg_partition_tree({0}::regclass)))",
+      table_literal);
+}
+
+}  // namespace
+
+std::string ExistingRows::ToString() const {
+  if (!count) {
+    return fmt::format("about {} rows by the statistics", Grouped(estimate));
+  }
+  if (*count <= kLimit) {
+    return fmt::format("{} row{}", Grouped(*count), *count == 1 ? "" : "s");
+  }
+  return fmt::format("more than {} rows (about {} by the statistics)",
+                     Grouped(kLimit), Grouped(estimate));
+}
+
+asio::awaitable<absl::StatusOr<ExistingRows>> CountExistingRows(
+    Connection& connection, std::string table, uint64_t streamed_from) {
+  ExistingRows rows;
+  rows.table = table;
+  const std::string literal = connection.Literal(QuoteQualifiedName(table));
+  const std::string begin =
+      "BEGIN READ ONLY; SET LOCAL statement_timeout = '5s'; SET LOCAL "
+      "lock_timeout = '2s'";
+  const std::string end = "ROLLBACK";
+  absl::StatusOr<QueryRows> result = co_await connection.Execute(begin);
+  if (!result.ok()) co_return result.status();
+  const std::string estimate = EstimateSql(literal);
+  result = co_await connection.Execute(estimate);
+  if (result.ok()) {
+    rows.estimate = result->Unsigned(0, 0);
+    const std::string count = CountSql(table, streamed_from);
+    result = co_await connection.Execute(count);
+  }
+  if (result.ok()) {
+    rows.count = result->Unsigned(0, 0);
+  } else {
+    rows.trouble = std::string(result.status().message());
+  }
+  result = co_await connection.Execute(end);
+  if (!result.ok()) co_return result.status();
+  co_return rows;
+}
+
+}  // namespace walpost

@@ -1,0 +1,180 @@
+#include "postgres/gap_diagnosis.h"
+
+#include <libpq-fe.h>
+
+#include <cstring>
+#include <memory>
+#include <utility>
+
+#include "base/reason_code.h"
+#include "delivery/continuity.h"
+#include "delivery/gap_latch.h"
+#include "fmt/format.h"
+#include "postgres/coverage_query.h"
+#include "postgres/timeline_history.h"
+
+namespace walpost {
+
+namespace asio = boost::asio;
+
+namespace {
+
+using Kind = GapDiagnosis::Kind;
+
+void SetGap(GapDiagnosis& diagnosis, std::string gap, std::string text) {
+  diagnosis.kind = Kind::kGap;
+  diagnosis.gap = std::move(gap);
+  diagnosis.text = std::move(text);
+}
+
+bool IsReplicationConnection(Connection& connection) {
+  const std::unique_ptr<PQconninfoOption, decltype(&PQconninfoFree)> options(
+      PQconninfo(connection.raw()), PQconninfoFree);
+  for (const PQconninfoOption* option = options.get();
+       option != nullptr && option->keyword != nullptr; ++option) {
+    if (std::strcmp(option->keyword, "replication") == 0) {
+      return option->val != nullptr && *option->val != '\0';
+    }
+  }
+  return false;
+}
+
+asio::awaitable<absl::Status> Observe(Connection& connection,
+                                      const GapDiagnosis& diagnosis,
+                                      ObservedSource& observed) {
+  const std::string sql =
+      "SELECT system_identifier, CASE WHEN pg_catalog.pg_is_in_recovery() THEN "
+      "(SELECT timeline_id FROM pg_catalog.pg_control_checkpoint()) ELSE ('x' "
+      "|| left(pg_catalog.pg_walfile_name(pg_catalog.pg_current_wal_lsn()), "
+      "8))::bit(32)::bigint END, CASE WHEN pg_catalog.pg_is_in_recovery() THEN "
+      "pg_catalog.pg_last_wal_replay_lsn() ELSE "
+      "pg_catalog.pg_current_wal_flush_lsn() END FROM "
+      "pg_catalog.pg_control_system()";
+  absl::StatusOr<QueryRows> rows = co_await connection.Execute(sql);
+  if (!rows.ok()) co_return rows.status();
+  observed.system_identifier = rows->Text(0, 0);
+  observed.timeline = static_cast<uint32_t>(rows->Unsigned(0, 1));
+  observed.wal_end = Lsn::Parse(rows->Text(0, 2)).value_or(Lsn());
+  if (diagnosis.slot) {
+    observed.slot = ObservedSource::Slot{diagnosis.slot->confirmed_flush_lsn,
+                                         diagnosis.slot->wal_status == "lost",
+                                         diagnosis.slot->failover};
+  }
+  co_return absl::OkStatus();
+}
+
+// The birth record says where the slot began, not on which timeline it was
+// used last: its timeline is not compared.
+KnownSource Known(const GapQuestion& question, const GapDiagnosis& diagnosis) {
+  using By = KnownSource::By;
+  KnownSource known;
+  if (const auto& birth = diagnosis.birth) {
+    known.by = By::kBirthRecord;
+    known.system_identifier = birth->system_identifier;
+    known.birth = birth->consistent_point;
+    known.coverage = birth->coverage;
+    known.kafka_cluster = birth->kafka_cluster;
+  }
+  const auto& checkpoint = question.checkpoint;
+  if (!checkpoint) return known;
+  known.by = By::kCheckpoint;
+  known.system_identifier = checkpoint->system_identifier;
+  known.timeline = checkpoint->timeline;
+  known.birth = checkpoint->birth;
+  known.confirmed = checkpoint->confirmed;
+  if (!checkpoint->coverage.empty()) known.coverage = checkpoint->coverage;
+  if (!checkpoint->kafka_cluster.empty()) {
+    known.kafka_cluster = checkpoint->kafka_cluster;
+  }
+  return known;
+}
+
+// A gap that was named before, and that nobody has acted upon.
+bool FindLatched(const GapQuestion& question, GapDiagnosis& diagnosis) {
+  std::optional<Gap> gap;
+  if (question.checkpoint) gap = ParseGap(question.checkpoint->gap);
+  if (!gap && diagnosis.birth) gap = ParseGap(diagnosis.birth->gap);
+  if (gap) SetGap(diagnosis, gap->code, gap->text);
+  return gap.has_value();
+}
+
+// A slot cannot see a publication that is younger than itself: what was
+// committed before it can never be decoded. Where something is on record the
+// coverage tells; a publication that was dropped has taken its record along.
+asio::awaitable<absl::Status> CompareAges(Connection& connection,
+                                          const GapQuestion& question,
+                                          GapDiagnosis& diagnosis) {
+  const std::string sql = fmt::format(
+      "SELECT age(p.xmin) <= age(s.catalog_xmin) FROM "
+      "pg_catalog.pg_publication p, pg_catalog.pg_replication_slots s WHERE "
+      "p.pubname = {} AND s.slot_name = {}",
+      connection.Literal(question.publication),
+      connection.Literal(question.slot));
+  absl::StatusOr<QueryRows> rows = co_await connection.Execute(sql);
+  if (!rows.ok()) co_return rows.status();
+  if (rows->size() == 0 || !rows->Bool(0, 0)) co_return absl::OkStatus();
+  SetGap(diagnosis, kReasonPublicationMissing,
+         fmt::format("publication {} is younger than slot {}: rows that were "
+                     "committed before it cannot be decoded; {}",
+                     question.publication, question.slot, kRecover));
+  co_return absl::OkStatus();
+}
+
+void Judge(const GapQuestion& question, const ObservedSource& observed,
+           GapDiagnosis& diagnosis) {
+  const Continuity continuity =
+      JudgeContinuity(Known(question, diagnosis), observed, question.slot);
+  switch (continuity.kind) {
+    case Continuity::Kind::kFirstStart:
+      diagnosis.kind = Kind::kNothingKnown;
+      if (!observed.slot || !observed.slot->is_lost) return;
+      return SetGap(diagnosis, kGapSlotLost,
+                    fmt::format("slot {} is lost: the server removed WAL that "
+                                "it needed; {}",
+                                question.slot, kRecover));
+    case Continuity::Kind::kGoOn:
+    case Continuity::Kind::kFollowPromotion:
+      return;
+    case Continuity::Kind::kGap:
+      return SetGap(diagnosis, continuity.gap, continuity.text);
+  }
+}
+
+}  // namespace
+
+asio::awaitable<absl::StatusOr<GapDiagnosis>> DiagnoseGap(
+    Connection& connection, GapQuestion question) {
+  GapDiagnosis diagnosis;
+  if (question.checkpoint && question.checkpoint->slot != question.slot) {
+    question.checkpoint.reset();
+  }
+  absl::StatusOr<std::optional<SlotState>> slot =
+      co_await FindSlot(connection, question.slot);
+  if (!slot.ok()) co_return slot.status();
+  diagnosis.slot = *std::move(slot);
+  absl::StatusOr<std::optional<BirthRecord>> birth =
+      co_await ReadBirthRecord(connection, question.publication, question.slot);
+  if (!birth.ok()) co_return birth.status();
+  diagnosis.birth = *std::move(birth);
+  if (FindLatched(question, diagnosis)) co_return diagnosis;
+  ObservedSource observed;
+  absl::Status status = co_await Observe(connection, diagnosis, observed);
+  if (!status.ok()) co_return status;
+  absl::StatusOr<Coverage> coverage =
+      co_await ReadCoverage(connection, question.publication, question.tables);
+  if (!coverage.ok()) co_return coverage.status();
+  observed.coverage = coverage->ToString();
+  observed.kafka_cluster = question.kafka_cluster;
+  const uint32_t left = Known(question, diagnosis).timeline;
+  if (left != 0 && left < observed.timeline &&
+      IsReplicationConnection(connection)) {
+    observed.fork = co_await FindFork(connection, observed.timeline, left);
+  }
+  Judge(question, observed, diagnosis);
+  if (diagnosis.kind != Kind::kNothingKnown) co_return diagnosis;
+  status = co_await CompareAges(connection, question, diagnosis);
+  if (!status.ok()) co_return status;
+  co_return diagnosis;
+}
+
+}  // namespace walpost

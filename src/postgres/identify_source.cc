@@ -1,0 +1,50 @@
+#include "postgres/identify_source.h"
+
+#include "fmt/format.h"
+#include "postgres/birth_record.h"
+#include "postgres/connection.h"
+
+namespace walpost {
+
+namespace asio = boost::asio;
+
+namespace {
+
+constexpr std::chrono::seconds kConnectLimit{5};
+constexpr std::chrono::seconds kAnswerLimit{5};
+
+}  // namespace
+
+asio::awaitable<absl::StatusOr<SourceIdentity>> IdentifySource(
+    asio::any_io_executor executor, std::string conninfo,
+    std::string publication, std::string slot) {
+  ConnectionOptions options;
+  options.conninfo = std::move(conninfo);
+  options.application_name = fmt::format("walpost:{}:identify", slot);
+  options.connect_timeout = kConnectLimit;
+  absl::StatusOr<std::unique_ptr<Connection>> connected =
+      co_await Connection::Connect(executor, options);
+  if (!connected.ok()) co_return connected.status();
+  Connection& connection = **connected;
+  connection.set_deadline(std::chrono::steady_clock::now() + kAnswerLimit);
+  const std::string sql =
+      "SELECT system_identifier FROM pg_catalog.pg_control_system()";
+  absl::StatusOr<QueryRows> rows = co_await connection.Execute(sql);
+  if (absl::IsDeadlineExceeded(rows.status())) {
+    co_return absl::UnavailableError(rows.status().message());
+  }
+  if (!rows.ok()) co_return rows.status();
+  SourceIdentity identity;
+  identity.system_identifier = rows->Text(0, 0);
+  absl::StatusOr<std::optional<BirthRecord>> birth =
+      co_await ReadBirthRecord(connection, publication, slot);
+  if (absl::IsDeadlineExceeded(birth.status())) {
+    co_return absl::UnavailableError(birth.status().message());
+  }
+  if (!birth.ok()) co_return birth.status();
+  identity.has_birth_record =
+      *birth && (*birth)->system_identifier == identity.system_identifier;
+  co_return identity;
+}
+
+}  // namespace walpost

@@ -1,0 +1,19 @@
+// Which server this is, asked on a short connection of its own, for who must
+// know before the stream is opened.
+#pragma once
+
+#include <boost/asio/any_io_executor.hpp>
+#include <boost/asio/awaitable.hpp>
+#include <string>
+
+#include "absl/status/statusor.h"
+#include "delivery/source_identity.h"
+
+namespace walpost {
+
+// Errors are those of Connection::Connect and Execute.
+boost::asio::awaitable<absl::StatusOr<SourceIdentity>> IdentifySource(
+    boost::asio::any_io_executor executor, std::string conninfo,
+    std::string publication, std::string slot);
+
+}  // namespace walpost

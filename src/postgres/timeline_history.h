@@ -1,0 +1,25 @@
+// Where the server left an earlier timeline, from its timeline history file.
+#pragma once
+
+#include <boost/asio/awaitable.hpp>
+#include <cstdint>
+#include <optional>
+#include <string_view>
+
+#include "base/lsn.h"
+#include "postgres/connection.h"
+
+namespace walpost {
+
+// The LSN at which timeline `left` ended, in the history of timeline `now`.
+// nullopt: the server does not have that file any more, or `left` is not in it.
+// On a replication connection.
+boost::asio::awaitable<std::optional<Lsn>> FindFork(Connection& connection,
+                                                    uint32_t now,
+                                                    uint32_t left);
+
+// The same in the content of a history file, whose lines are
+// "1\t0/3000158\tno recovery target specified".
+std::optional<Lsn> FindForkIn(std::string_view history, uint32_t left);
+
+}  // namespace walpost

@@ -1,0 +1,79 @@
+#include "app/scan_place.h"
+
+#include <gtest/gtest.h>
+
+namespace walpost {
+namespace {
+
+ScanPlace::Key KeyOf(std::string text) { return {std::move(text)}; }
+
+TEST(ScanPlaceTest, MovesWithAcknowledgementsOnly) {
+  ScanPlace place;
+  EXPECT_EQ(place.key(), nullptr);
+  place.OnRow(KeyOf("1"), "a", 10);
+  place.OnRow(KeyOf("2"), "b", 11);
+  EXPECT_EQ(place.key(), nullptr);
+  EXPECT_EQ(place.pending(), 2);
+  place.OnAcknowledged(10);
+  ASSERT_NE(place.key(), nullptr);
+  EXPECT_EQ(*place.key(), KeyOf("1"));
+  EXPECT_EQ(place.done(), 1);
+}
+
+TEST(ScanPlaceTest, ASecondScanPassesOverWhatWasAcknowledged) {
+  ScanPlace place;
+  place.OnRow(KeyOf("1"), "a", 1);
+  place.OnRow(KeyOf("2"), "b", 2);
+  place.OnRow(KeyOf("2"), "c", 3);
+  place.OnAcknowledged(2);
+  place.StartScan();
+  EXPECT_EQ(place.pending(), 0);
+  EXPECT_TRUE(place.WasAcknowledged(KeyOf("2"), "b"));
+  EXPECT_FALSE(place.WasAcknowledged(KeyOf("2"), "c"));
+  EXPECT_FALSE(place.WasAcknowledged(KeyOf("3"), "b"));
+}
+
+TEST(ScanPlaceTest, EqualRowsArePassedOverAsOftenAsTheyWereAcknowledged) {
+  ScanPlace place;
+  for (uint64_t i = 1; i <= 3; ++i) place.OnRow(KeyOf("1"), "same", i);
+  place.OnAcknowledged(2);
+  for (int scan = 0; scan < 2; ++scan) {
+    place.StartScan();
+    EXPECT_TRUE(place.WasAcknowledged(KeyOf("1"), "same"));
+    EXPECT_TRUE(place.WasAcknowledged(KeyOf("1"), "same"));
+    EXPECT_FALSE(place.WasAcknowledged(KeyOf("1"), "same"));
+  }
+}
+
+TEST(ScanPlaceTest, AChangedRowIsSentAgain) {
+  ScanPlace place;
+  place.OnRow(KeyOf("1"), "before", 1);
+  place.OnAcknowledged(1);
+  place.StartScan();
+  EXPECT_FALSE(place.WasAcknowledged(KeyOf("1"), "after"));
+}
+
+TEST(ScanPlaceTest, NullIsAKeyOfItsOwn) {
+  ScanPlace place;
+  place.OnRow({std::nullopt}, "a", 1);
+  place.OnAcknowledged(1);
+  place.StartScan();
+  EXPECT_FALSE(place.WasAcknowledged(KeyOf(""), "a"));
+  EXPECT_TRUE(place.WasAcknowledged({std::nullopt}, "a"));
+}
+
+TEST(ScanPlaceTest, RemembersABoundedNumberOfTies) {
+  ScanPlace place;
+  for (uint64_t i = 1; i <= ScanPlace::kMaxTies + 1; ++i) {
+    place.OnRow(KeyOf("1"), std::to_string(i), i);
+    place.OnAcknowledged(i);
+  }
+  place.StartScan();
+  EXPECT_TRUE(place.WasAcknowledged(KeyOf("1"), "1"));
+  EXPECT_FALSE(place.WasAcknowledged(KeyOf("1"),
+                                     std::to_string(ScanPlace::kMaxTies + 1)));
+  EXPECT_EQ(place.done(), ScanPlace::kMaxTies + 1);
+}
+
+}  // namespace
+}  // namespace walpost

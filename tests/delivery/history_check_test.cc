@@ -1,0 +1,125 @@
+// P9: a WAL that has forked is noticed by what it holds.
+#include "delivery/history_check.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "base/reason_code.h"
+#include "delivery/continuity.h"
+
+namespace walpost {
+namespace {
+
+using ::testing::HasSubstr;
+
+CommitIdentity Commit(uint64_t lsn, uint32_t xid = 700, int64_t micros = 5) {
+  return {Lsn(lsn), Xid(xid), WallTime(std::chrono::microseconds(micros))};
+}
+
+void ExpectForked(const absl::Status& status, const std::string& words) {
+  EXPECT_TRUE(absl::IsFailedPrecondition(status)) << status;
+  EXPECT_EQ(ReasonCodeOf(status), kGapWalForked);
+  EXPECT_THAT(std::string(status.message()), HasSubstr(words));
+}
+
+// 0x100 was the newest commit, and all up to 0x200 was received.
+class HistoryCheckTest : public ::testing::Test {
+ protected:
+  HistoryCheckTest() { check_.Know(Commit(0x100)); }
+  HistoryCheck check_;
+};
+
+TEST_F(HistoryCheckTest, ChecksNothingBeforeAStreamBegins) {
+  EXPECT_TRUE(check_.is_settled());
+  EXPECT_TRUE(check_.OnCommit(Commit(0x150, 9)).ok());
+  EXPECT_TRUE(check_.OnBoundary(Lsn(0x400)).ok());
+}
+
+TEST_F(HistoryCheckTest, IsSettledWhenAllThatIsKnownHasPassed) {
+  check_.Begin(Lsn(0x50), Lsn(0x200), {});
+  EXPECT_FALSE(check_.is_settled());
+  EXPECT_TRUE(check_.OnCommit(Commit(0x60, 1)).ok());  // an earlier one
+  EXPECT_TRUE(check_.OnBoundary(Lsn(0x70)).ok());
+  EXPECT_TRUE(check_.OnCommit(Commit(0x100)).ok());
+  EXPECT_TRUE(check_.OnCommit(Commit(0x100)).ok());  // its second event
+  EXPECT_TRUE(check_.OnBoundary(Lsn(0x130)).ok());
+  EXPECT_FALSE(check_.is_settled());
+  EXPECT_TRUE(check_.OnBoundary(Lsn(0x200)).ok());
+  EXPECT_TRUE(check_.is_settled());
+}
+
+TEST_F(HistoryCheckTest, ANewEventSettlesItToo) {
+  check_.Begin(Lsn(0x50), Lsn(0x200), {});
+  EXPECT_TRUE(check_.OnCommit(Commit(0x100)).ok());
+  EXPECT_TRUE(check_.OnCommit(Commit(0x200, 701)).ok());
+  EXPECT_TRUE(check_.is_settled());
+}
+
+TEST_F(HistoryCheckTest, ASlotBehindWhatIsKnownNeedsNoProof) {
+  check_.Begin(Lsn(0x200), Lsn(0x200), {});
+  EXPECT_TRUE(check_.is_settled());
+  EXPECT_TRUE(check_.OnCommit(Commit(0x210, 702)).ok());
+}
+
+TEST_F(HistoryCheckTest, P9ACommitThatDoesNotReappear) {
+  check_.Begin(Lsn(0x50), Lsn(0x200), {});
+  HistoryCheck other = check_;
+  ExpectForked(check_.OnCommit(Commit(0x108, 700)), "not in the WAL any more");
+  ExpectForked(other.OnBoundary(Lsn(0x108)), "found nothing");
+}
+
+TEST_F(HistoryCheckTest, P9AnotherTransactionInItsPlace) {
+  for (const CommitIdentity& found :
+       {Commit(0x100, 701), Commit(0x100, 700, 6)}) {
+    HistoryCheck check = check_;
+    check.Begin(Lsn(0x50), Lsn(0x200), {});
+    ExpectForked(check.OnCommit(found), "in its place");
+  }
+}
+
+// After the loss of a producer.
+TEST_F(HistoryCheckTest, P9TheCommitWhereItStopsToPassOverHasToReappearFirst) {
+  HistoryCheck check;
+  check.Know(Commit(0x100, 705));
+  check.Begin(Lsn(0x50), Lsn(0x60), Commit(0x80, 701));
+  HistoryCheck forked = check;
+  EXPECT_TRUE(check.OnCommit(Commit(0x80, 701)).ok());
+  EXPECT_TRUE(check.OnCommit(Commit(0x90, 702)).ok());
+  EXPECT_FALSE(check.is_settled());
+  EXPECT_TRUE(check.OnCommit(Commit(0x100, 705)).ok());
+  EXPECT_TRUE(check.OnBoundary(Lsn(0x110)).ok());
+  EXPECT_TRUE(check.is_settled());
+  EXPECT_TRUE(forked.OnCommit(Commit(0x70, 746)).ok());
+  ExpectForked(forked.OnCommit(Commit(0x90, 748)), "transaction 701");
+}
+
+TEST_F(HistoryCheckTest, P9AnEventThatNobodyKnowsBeforeWhatWasReceived) {
+  check_.Begin(Lsn(0x50), Lsn(0x200), {});
+  EXPECT_TRUE(check_.OnCommit(Commit(0x100)).ok());
+  ExpectForked(check_.OnCommit(Commit(0x180, 702)), "there was none after");
+  HistoryCheck behind;
+  behind.Know(Commit(0x100));
+  behind.Begin(Lsn(0x140), Lsn(0x200), {});
+  ExpectForked(behind.OnCommit(Commit(0x180, 702)), "0/180");
+}
+
+TEST_F(HistoryCheckTest, ACheckpointOfAnOlderReleaseKnowsTheLsnAlone) {
+  HistoryCheck check;
+  check.Know({Lsn(0x100), Xid(), WallTime()});
+  check.Begin(Lsn(0x50), Lsn(0x200), {});
+  EXPECT_TRUE(check.OnCommit(Commit(0x100, 99)).ok());
+}
+
+// After Renumber: what lies before the confirmed LSN is passed over.
+TEST_F(HistoryCheckTest, WithoutAnyCommitNothingIsProven) {
+  HistoryCheck check;
+  check.Begin(Lsn(0x50), Lsn(0x200), {});
+  EXPECT_FALSE(check.is_settled());
+  EXPECT_TRUE(check.OnCommit(Commit(0x60)).ok());
+  EXPECT_TRUE(check.OnCommit(Commit(0x90, 701)).ok());
+  EXPECT_TRUE(check.OnBoundary(Lsn(0x200)).ok());
+  EXPECT_TRUE(check.is_settled());
+}
+
+}  // namespace
+}  // namespace walpost
