@@ -4,6 +4,7 @@
 
 #include <set>
 #include <tuple>
+#include <utility>
 
 #include "absl/hash/hash.h"
 #include "base/status_macros.h"
@@ -61,7 +62,8 @@ int64_t HashOf(const Parts&... parts) {
 
 absl::StatusOr<std::unique_ptr<KnownEvents>> KnownEvents::CreateEmpty(
     const std::string& directory) {
-  sqlite3_temp_directory = sqlite3_mprintf("%s", directory.c_str());
+  sqlite3_free(std::exchange(sqlite3_temp_directory,
+                             sqlite3_mprintf("%s", directory.c_str())));
   sqlite3* database = nullptr;
   if (sqlite3_open("", &database) != SQLITE_OK) return DiskError(database);
   std::unique_ptr<KnownEvents> known(new KnownEvents(database));

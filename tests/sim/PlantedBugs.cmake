@@ -1,12 +1,13 @@
-# planted_bug(NAME SOURCE file NEEDLE text REPLACEMENT text FINDS expression)
+# planted_bug(NAME SOURCE file NEEDLE text REPLACEMENT text FINDS expression
+#             [RESTORED])
 #
 # An executable of the simulation with one bug: NEEDLE, which must stand once
 # in src/SOURCE, replaced. A .cc is linked instead of the library's member; a
 # header comes before the real one where the source is compiled (so only headers
 # that no other part includes). The test passes when the simulation has a
-# finding that the expression matches.
+# finding that the expression matches; RESTORED: of a server that is restored.
 function(planted_bug name)
-  cmake_parse_arguments(PARSE_ARGV 1 BUG ""
+  cmake_parse_arguments(PARSE_ARGV 1 BUG "RESTORED"
     "SOURCE;NEEDLE;REPLACEMENT;FINDS" "")
   set(path ${PROJECT_SOURCE_DIR}/src/${BUG_SOURCE})
   set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS ${path})
@@ -35,10 +36,14 @@ function(planted_bug name)
   else()
     add_executable(${target} ${mutant})
   endif()
+  set(kind "")
+  if(BUG_RESTORED)
+    set(kind restored)
+  endif()
   target_link_libraries(${target} PRIVATE walpost_planted_bug walpost_sim)
   walpost_precompile(${target})
   add_dependencies(unit_tests ${target})
-  add_test(NAME unit.sim.mutant.${name} COMMAND ${target} "${BUG_FINDS}")
+  add_test(NAME unit.sim.mutant.${name} COMMAND ${target} "${BUG_FINDS}" ${kind})
   set_tests_properties(unit.sim.mutant.${name} PROPERTIES
     LABELS unit TIMEOUT 300)
 endfunction()
@@ -144,31 +149,36 @@ planted_bug(takes_any_transaction_for_the_one_it_knows
   SOURCE delivery/history_check.cc
   NEEDLE [[if (!is_same) {]]
   REPLACEMENT [[if (!is_same && !commit.lsn.is_valid()) {]]
-  FINDS "${LOST}")
+  FINDS "${LOST}"
+  RESTORED)
 
 planted_bug(does_not_miss_a_commit_that_it_knows
   SOURCE delivery/history_check.cc
   NEEDLE [[if (commit.lsn.is_valid() && commit.lsn >= from_) expected_.push_back(commit);]]
   REPLACEMENT [[if (commit.lsn.is_valid() && commit.lsn < from_) expected_.push_back(commit);]]
-  FINDS "${LOST}")
+  FINDS "${LOST}"
+  RESTORED)
 
 planted_bug(passes_over_before_it_knows_where_it_is
   SOURCE delivery/history_check.cc
   NEEDLE [[if (covered.lsn < newest_.lsn) Expect(covered);]]
   REPLACEMENT [[(void)covered;]]
-  FINDS "${LOST}")
+  FINDS "${LOST}"
+  RESTORED)
 
 planted_bug(forgets_what_was_received_before
   SOURCE delivery/pipeline.cc
   NEEDLE [[history_.Begin(from, window_.received(), window_.covered_commit());]]
   REPLACEMENT [[history_.Begin(from, window_.confirmed(), window_.covered_commit());]]
-  FINDS "P2: the slot stands at")
+  FINDS "P2: the slot stands at"
+  RESTORED)
 
 planted_bug(confirms_a_history_that_is_not_settled
   SOURCE delivery/history_check.cc
   NEEDLE [[is_settled_ = expected_.empty() && received <= from;]]
   REPLACEMENT [[is_settled_ = true;]]
-  FINDS "P2: the slot stands at")
+  FINDS "P2: the slot stands at"
+  RESTORED)
 
 # ---- P3 and P5: order, and what is sent again.
 

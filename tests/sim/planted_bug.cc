@@ -1,8 +1,10 @@
 // Whether the simulation finds the bug that was planted into this executable:
 //
 //   sim_mutant_confirms_early 'P2: .* too early'
+//   sim_mutant_does_not_miss_a_commit_that_it_knows 'P1: ' restored
 //
-// runs histories, always the same ones, until one of them ends with a finding
+// runs histories, always the same ones, all of a server that is restored in the
+// second form, until one of them ends with a finding
 // that the expression matches. Other findings on the way are its company: a
 // lost event may be seen as a gap, or as a hang. Fails when kMostSteps were not
 // enough.
@@ -12,7 +14,9 @@
 #include <cstdio>
 #include <optional>
 #include <regex>
+#include <span>
 #include <string>
+#include <string_view>
 
 #include "sim/simulation.h"
 
@@ -47,13 +51,11 @@ std::string RunApart(uint64_t seed, Trouble trouble) {
   return {buffer, static_cast<size_t>(std::max<ssize_t>(length, 0))};
 }
 
-int Search(const std::regex& wanted) {
-  constexpr Trouble kTroubles[] = {Trouble::kNone, Trouble::kUndeliverable,
-                                   Trouble::kRefused};
+int Search(const std::regex& wanted, std::span<const Trouble> troubles) {
   uint64_t steps = 0;
   uint64_t others = 0;
   for (uint64_t seed = 1; steps < kMostSteps; ++seed) {
-    const std::string result = RunApart(seed, kTroubles[seed % 3]);
+    const std::string result = RunApart(seed, troubles[seed % troubles.size()]);
     const uint64_t taken = std::strtoull(result.c_str(), nullptr, 10);
     steps += taken > 0 ? taken : kStepsPerHistory;
     if (std::regex_search(result, wanted)) {
@@ -79,9 +81,16 @@ int Search(const std::regex& wanted) {
 }  // namespace walpost::sim
 
 int main(int argc, char** argv) {
-  if (argc != 2) {
-    std::fprintf(stderr, "usage: %s EXPRESSION\n", argv[0]);
+  using walpost::sim::Trouble;
+  constexpr Trouble kAll[] = {Trouble::kNone, Trouble::kUndeliverable,
+                              Trouble::kRefused, Trouble::kRestored};
+  constexpr Trouble kRestored[] = {Trouble::kRestored};
+  const bool is_restored = argc == 3 && std::string_view(argv[2]) == "restored";
+  if (argc != 2 && !is_restored) {
+    std::fprintf(stderr, "usage: %s EXPRESSION [restored]\n", argv[0]);
     return 2;
   }
-  return walpost::sim::Search(std::regex(argv[1]));
+  const std::regex wanted(argv[1]);
+  return is_restored ? walpost::sim::Search(wanted, kRestored)
+                     : walpost::sim::Search(wanted, kAll);
 }

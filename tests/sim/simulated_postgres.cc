@@ -6,7 +6,6 @@
 #include "support/message_bytes.h"
 
 namespace walpost::sim {
-
 using testing::InsertMessage;
 using testing::LogicalMessageMessage;
 using testing::Text;
@@ -14,12 +13,15 @@ using testing::Text;
 void SimulatedPostgres::Commit() {
   Transaction transaction;
   transaction.first_event = numbers_.size();
-  // Often the commit record comes right behind the one before.
-  wal_end_ += world_.random.OneIn(2) ? 0 : world_.random.Between(1, 500);
+  // Often the commit record comes right behind the one before. All are aligned
+  // and of few sizes: after a restore another one may stand in the same place.
+  if (world_.random.OneIn(2)) {
+    wal_end_ += kAlignment * world_.random.Between(1, 60);
+  }
   for (uint64_t n = world_.random.Below(7); n > 0; --n) AddEvent();
   transaction.end_event = numbers_.size();
   transaction.commit_lsn = Lsn(wal_end_);
-  wal_end_ += world_.random.Between(1, 60);
+  wal_end_ += kAlignment * world_.random.Between(3, 6);
   transaction.end_lsn = Lsn(wal_end_);
   transaction.xid = next_xid_++;
   transactions_.push_back(transaction);
@@ -65,10 +67,11 @@ void SimulatedPostgres::Promote() {
   ++history_;
 }
 
-// An old one stays: the relay lags behind the WAL, and what it has not come to
-// is not missed.
+// An old one mostly stays: the relay lags behind the WAL, and what it has not
+// come to is not missed. From a young one it may have little but boundaries.
 void SimulatedPostgres::TakeSnapshot() {
-  if (snapshot_ && snapshot_->timeline == timeline_) return;
+  const bool has_one = snapshot_ && snapshot_->timeline == timeline_;
+  if (has_one && !world_.random.OneIn(3)) return;
   snapshot_ = Snapshot{flushed_, replicated_, stored_, timeline_};
 }
 

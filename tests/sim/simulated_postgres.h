@@ -67,7 +67,9 @@ class SimulatedPostgres {
   // A transaction of 0 to 6 events, some rows of another table among them.
   void Commit();
   // The WAL moves on without a commit.
-  void WriteElsewhere() { wal_end_ += world_.random.Between(1, 500); }
+  void WriteElsewhere() {
+    wal_end_ += kAlignment * world_.random.Between(1, 60);
+  }
   void Flush() { flushed_ = wal_end_; }
   void Replicate();
   void StoreSlot() { stored_ = confirmed_; }
@@ -127,6 +129,7 @@ class SimulatedPostgres {
   }
 
  private:
+  static constexpr uint64_t kAlignment = 8;  // of WAL records
   void AddEvent();
   void LoseWalAfter(uint64_t lsn);
 

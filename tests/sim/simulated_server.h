@@ -60,12 +60,13 @@ class SimulatedServer {
     postgres_.Crash();
     checker_.OnServerLost();
   }
-  // The server goes back to a snapshot of its volume.
-  void Restore() {
-    if (!postgres_.RestoreSnapshot()) return;
+  // The server goes back to a snapshot of its volume; false: there is none.
+  bool Restore() {
+    if (!postgres_.RestoreSnapshot()) return false;
     world_.Note(kNobody, "a snapshot of the server is restored");
     EndAll();
     checker_.OnServerLost();
+    return true;
   }
   void Promote() {
     world_.Note(kNobody, "the standby is promoted");

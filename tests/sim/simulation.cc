@@ -7,6 +7,8 @@ namespace {
 
 // Most events that wait for their acknowledgement before the database rests.
 constexpr uint64_t kMostBacklog = 150;
+// What a relay that lags behind a snapshot has not come to is not missed.
+constexpr uint64_t kMostBacklogOfRestored = 20;
 constexpr uint64_t kMostCalmSteps = 60'000;
 
 }  // namespace
@@ -15,12 +17,14 @@ Simulation::Kind Simulation::Draw(Random& random, Trouble trouble) {
   Kind kind;
   kind.relays = random.OneIn(2) ? 1 : kMostRelays;
   kind.late_arrivals = kind.relays > 1 || random.OneIn(2);
-  kind.restores = trouble == Trouble::kNone && random.OneIn(3);
+  kind.restores = trouble == Trouble::kRestored;
   kind.promotions = !kind.restores && random.OneIn(2);
   kind.awaits_standby = random.OneIn(2);
   kind.slot_may_go_back = random.OneIn(2);
   kind.trouble = trouble;
-  if (trouble != Trouble::kNone) kind.bad_event = random.Between(5, 150);
+  const bool is_stopped =
+      trouble == Trouble::kUndeliverable || trouble == Trouble::kRefused;
+  if (is_stopped) kind.bad_event = random.Between(5, 150);
   return kind;
 }
 
@@ -106,7 +110,7 @@ void Simulation::StepRelay(SimulatedRelay& relay) {
 
 // The operator, or what restarts a service.
 void Simulation::StartWhatIsDown(SimulatedRelay& relay) {
-  if (relay.is_stuck() && is_calm_) relay.Kill();
+  if (relay.is_stuck() && (is_calm_ || world_.random.OneIn(8))) relay.Kill();
   if (!relay.is_up()) relay.Start();
   if (relay.is_suspended() && (is_calm_ || world_.random.OneIn(4))) {
     relay.Resume();
@@ -116,6 +120,10 @@ void Simulation::StartWhatIsDown(SimulatedRelay& relay) {
 void Simulation::StepServer() {
   if (world_.random.OneIn(4)) return server_.Receive();
   for (uint64_t n = world_.random.Between(1, 4); n > 0; --n) server_.Send();
+}
+
+uint64_t Simulation::most_backlog() const {
+  return kind_.restores ? kMostBacklogOfRestored : kMostBacklog;
 }
 
 void Simulation::StepDatabase() {
@@ -132,13 +140,13 @@ void Simulation::StepDatabase() {
       if (world_.random.OneIn(20)) postgres_.StoreSlot();
       return;
     default:
-      if (is_calm_ || checker_.backlog() > kMostBacklog) return;
+      if (is_calm_ || checker_.backlog() > most_backlog()) return;
       return postgres_.Commit();
   }
 }
 
 void Simulation::Break(SimulatedRelay& relay) {
-  switch (world_.random.Below(20)) {
+  switch (world_.random.Below(22)) {
     case 0:
       return relay.Kill();
     case 1:
@@ -168,12 +176,22 @@ void Simulation::Break(SimulatedRelay& relay) {
       return relay.LoseBrokers(milliseconds(world_.random.Between(100, 8000)));
     case 16:
     case 17:
-      if (!kind_.restores) return;
-      return world_.random.OneIn(2) ? postgres_.TakeSnapshot()
-                                    : server_.Restore();
+    case 18:
+    case 19:
+      return SaveOrRestore();
     default:
       return;  // a quiet moment
   }
+}
+
+// The writers may be back long before the relay, and carry the server past all
+// that it knows.
+void Simulation::SaveOrRestore() {
+  if (!kind_.restores) return;
+  if (world_.random.OneIn(2)) return postgres_.TakeSnapshot();
+  if (!server_.Restore()) return;
+  while (!world_.random.OneIn(20)) postgres_.Commit();
+  if (world_.random.OneIn(2)) postgres_.Flush();
 }
 
 void Simulation::CutOff() {

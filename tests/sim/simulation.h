@@ -25,6 +25,7 @@ enum class Trouble {
   kNone,
   kUndeliverable,  // one event cannot be mapped
   kRefused,        // one record is refused by the brokers
+  kRestored,       // the server goes back to a snapshot, again and again
 };
 
 class Simulation {
@@ -61,8 +62,10 @@ class Simulation {
   void Step();
   void StepRelay(SimulatedRelay& relay);
   void StepServer();
+  uint64_t most_backlog() const;
   void StepDatabase();
   void Break(SimulatedRelay& relay);
+  void SaveOrRestore();
   void CutOff();
   void StartWhatIsDown(SimulatedRelay& relay);
   void Calm();
