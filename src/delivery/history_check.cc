@@ -1,5 +1,6 @@
 #include "delivery/history_check.h"
 
+#include <algorithm>
 #include <string>
 
 #include "base/reason_code.h"
@@ -25,13 +26,14 @@ void HistoryCheck::Know(const CommitIdentity& commit) {
   if (commit.lsn > newest_.lsn) newest_ = commit;
 }
 
+void HistoryCheck::Trust(Lsn lsn) { trusted_ = std::max(trusted_, lsn); }
+
 // Postgres leaves out what commits before the start, and nothing else.
 void HistoryCheck::Begin(Lsn from, Lsn received,
                          const CommitIdentity& covered) {
   from_ = from;
   received_ = received;
   has_begun_ = true;
-  knew_any_ = knows_any();
   expected_.clear();
   if (covered.lsn < newest_.lsn) Expect(covered);
   Expect(newest_);
@@ -59,14 +61,17 @@ absl::Status HistoryCheck::OnCommit(const CommitIdentity& commit) {
     }
     expected_.erase(expected_.begin());
   }
-  if (commit.lsn <= newest_.lsn) return absl::OkStatus();
-  if (knew_any_ && commit.lsn < received_) {
+  const Lsn known = std::max(newest_.lsn, trusted_);
+  if (commit.lsn <= newest_.lsn || commit.lsn < trusted_) {
+    return absl::OkStatus();
+  }
+  if (commit.lsn < received_) {
     return Forked(
         fmt::format("the WAL has an event that commits at {}, and when the WAL "
                     "before {} was read there was none after {}",
                     commit.lsn.ToString(), received_.ToString(),
-                    newest_.lsn.ToString()),
-        newest_.lsn);
+                    known.ToString()),
+        known);
   }
   newest_ = commit;
   is_settled_ = is_settled_ || commit.lsn >= received_;

@@ -54,6 +54,10 @@ class HistoryCheck {
   void Know(const CommitIdentity& commit);
   bool knows_any() const { return newest_.lsn.is_valid(); }
 
+  // What commits before `lsn` counts as known, whatever it is: nothing says
+  // which commits there were.
+  void Trust(Lsn lsn);
+
   // A stream begins: it has every commit at `from` or later. All events before
   // `received` were handed in before, and those up to `covered` are passed over
   // (no LSN: none is, or it is not known which commit that was). Without it
@@ -78,9 +82,9 @@ class HistoryCheck {
   // Those that have to reappear yet, the earlier one first; at most two.
   std::vector<CommitIdentity> expected_;
   Lsn from_;
+  Lsn trusted_;  // before it, no commit is unknown
   Lsn received_;
   bool has_begun_ = false;
-  bool knew_any_ = false;  // when the stream began
   bool is_settled_ = true;
 };
 

@@ -46,12 +46,14 @@ void Pipeline::Resume(Lsn confirmed, const Position& acknowledged_through,
   const CommitIdentity known = is_event ? commit : CommitIdentity();
   window_.Resume(confirmed, acknowledged_through, known);
   history_.Know(known);
+  if (!is_event) history_.Trust(acknowledged_through.commit_lsn);
   floor_ = Lsn();
 }
 
 void Pipeline::BeginStream(Lsn from) {
   if (from > window_.received()) {
     floor_ = from;
+    history_.Trust(from);
     if (window_.empty()) window_.Resume(from, Position{from, 0});
   }
   window_.AddBoundary(from);

@@ -111,14 +111,23 @@ TEST_F(HistoryCheckTest, ACheckpointOfAnOlderReleaseKnowsTheLsnAlone) {
 }
 
 // After Renumber: what lies before the confirmed LSN is passed over.
-TEST_F(HistoryCheckTest, WithoutAnyCommitNothingIsProven) {
+TEST_F(HistoryCheckTest, WhatIsTrustedNeedsNoProof) {
   HistoryCheck check;
+  check.Trust(Lsn(0x180));
   check.Begin(Lsn(0x50), Lsn(0x200), {});
   EXPECT_FALSE(check.is_settled());
   EXPECT_TRUE(check.OnCommit(Commit(0x60)).ok());
   EXPECT_TRUE(check.OnCommit(Commit(0x90, 701)).ok());
   EXPECT_TRUE(check.OnBoundary(Lsn(0x200)).ok());
   EXPECT_TRUE(check.is_settled());
+}
+
+// Nothing but keepalives had come, up to 0x200.
+TEST_F(HistoryCheckTest, P9AnEventBeforeWhatWasReceivedWhereNoneWasEverKnown) {
+  HistoryCheck check;
+  check.Trust(Lsn(0x50));
+  check.Begin(Lsn(0x50), Lsn(0x200), {});
+  ExpectForked(check.OnCommit(Commit(0x60)), "there was none after 0/50");
 }
 
 }  // namespace

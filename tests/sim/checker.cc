@@ -206,6 +206,10 @@ void Checker::OnServerLost() {
         std::min(partitions_[i].written, server_.events_in(i));
     partitions_[i].last = std::min(partitions_[i].last, server_.events_in(i));
   }
+  for (auto& [producer_and_partition, expected] : runs_) {
+    expected =
+        std::min(expected, server_.events_in(producer_and_partition.second));
+  }
 }
 
 // ---- At the end.

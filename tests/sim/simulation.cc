@@ -9,7 +9,7 @@ namespace {
 constexpr uint64_t kMostBacklog = 150;
 // What a relay that lags behind a snapshot has not come to is not missed.
 constexpr uint64_t kMostBacklogOfRestored = 20;
-constexpr uint64_t kMostCalmSteps = 60'000;
+constexpr uint64_t kMostCalmSteps = 200'000;
 
 }  // namespace
 
