@@ -125,7 +125,8 @@ asio::awaitable<Findings> CheckPruning(asio::any_io_executor executor,
   Connected connection = co_await Connect(executor, config.postgres.conninfo);
   if (!connection.ok()) co_return connection.status();
   const SentProof proof = PrunerOptions(config).proof;
-  co_return co_await CheckRetention(**connection, config.outbox.tables, proof);
+  co_return co_await CheckRetention(**connection, config.postgres,
+                                    config.outbox.tables, proof);
 }
 
 Findings RunCheckRetention(const Config& config) {

@@ -44,12 +44,13 @@ void PublicationWatch::SetReference(const std::vector<Finding>& findings) {
 
 asio::awaitable<absl::Status> PublicationWatch::Look(Connection& connection) {
   if (!reference_) co_return absl::OkStatus();
-  PublicationCheck check(connection, options_, outbox_, routes_);
-  absl::StatusOr<std::vector<Finding>> findings = co_await check.Run();
-  if (!findings.ok()) co_return findings.status();
+  // In this order: a gap is told with what is wrong now.
   absl::StatusOr<Coverage> coverage =
       co_await ReadCoverage(connection, options_.publication, outbox_.tables);
   if (!coverage.ok()) co_return coverage.status();
+  PublicationCheck check(connection, options_, outbox_, routes_);
+  absl::StatusOr<std::vector<Finding>> findings = co_await check.Run();
+  if (!findings.ok()) co_return findings.status();
   Compare(*findings);
   gap_.reset();
   const std::string change =
@@ -79,8 +80,7 @@ void PublicationWatch::Compare(const std::vector<Finding>& findings) {
   if (worst != nullptr) {
     trouble_ = fmt::format(
         "Now: {} (it was in order before: rows that are committed meanwhile "
-        "are "
-        "never sent){}{}",
+        "are never sent){}{}",
         TextOf(*worst), worst->remedy.empty() ? "" : "; ", worst->remedy);
   } else if (!before.empty()) {
     spdlog::warn(

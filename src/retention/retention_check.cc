@@ -1,7 +1,9 @@
 #include "retention/retention_check.h"
 
 #include "fmt/format.h"
+#include "postgres/slot.h"
 #include "retention/outbox_shape.h"
+#include "retention/slot_proof.h"
 
 namespace walpost {
 
@@ -15,11 +17,41 @@ Finding Warning(const std::string& table, std::string text,
           std::move(text), std::move(remedy)};
 }
 
+// Of a slot that there is: what is to be done without one is said elsewhere.
+asio::awaitable<absl::Status> CheckProof(
+    Connection& connection, const WalSourceOptions& postgres,
+    const std::vector<TableOptions>& tables, std::vector<Finding>& findings) {
+  const absl::StatusOr<std::optional<SlotState>> slot =
+      co_await FindSlot(connection, postgres.slot);
+  if (!slot.ok()) co_return slot.status();
+  if (!*slot) co_return absl::OkStatus();
+  SlotProof proof(postgres, tables, nullptr);
+  const absl::Status status = co_await proof.Look(connection);
+  if (absl::IsFailedPrecondition(status)) {
+    findings.push_back(
+        {Severity::kWarning, "retention", std::string(status.message()), ""});
+    co_return absl::OkStatus();
+  }
+  if (!status.ok()) co_return status;
+  for (size_t i = 0; i < tables.size(); ++i) {
+    const std::string doubt = proof.Doubt(i);
+    if (doubt.empty()) continue;
+    findings.push_back(Warning(tables[i].name, "no row is deleted", doubt));
+  }
+  co_return absl::OkStatus();
+}
+
 }  // namespace
 
 asio::awaitable<absl::StatusOr<std::vector<Finding>>> CheckRetention(
-    Connection& connection, std::vector<TableOptions> tables, SentProof proof) {
+    Connection& connection, WalSourceOptions postgres,
+    std::vector<TableOptions> tables, SentProof proof) {
   std::vector<Finding> findings;
+  if (proof == SentProof::kSlot) {
+    const absl::Status status =
+        co_await CheckProof(connection, postgres, tables, findings);
+    if (!status.ok()) co_return status;
+  }
   for (const TableOptions& table : tables) {
     const std::string limit = "-infinity";
     absl::StatusOr<OutboxShape> shape =

@@ -8,6 +8,7 @@
 #include "base/finding.h"
 #include "outbox/options.h"
 #include "postgres/connection.h"
+#include "postgres/source_options.h"
 #include "retention/retention_options.h"
 
 namespace walpost {
@@ -15,6 +16,7 @@ namespace walpost {
 // Warnings, for events go out all the same. Tables that are missing are for
 // others to name.
 boost::asio::awaitable<absl::StatusOr<std::vector<Finding>>> CheckRetention(
-    Connection& connection, std::vector<TableOptions> tables, SentProof proof);
+    Connection& connection, WalSourceOptions postgres,
+    std::vector<TableOptions> tables, SentProof proof);
 
 }  // namespace walpost

@@ -41,8 +41,9 @@ def _publish_one(relay, database, outbox, key):
 
 
 def _keys(kafka, topics):
-    return [record.key.decode()
-            for record in KafkaReader(kafka.bootstrap).read_all(topics)]
+    """Sorted: they are of several partitions."""
+    return sorted(record.key.decode()
+                  for record in KafkaReader(kafka.bootstrap).read_all(topics))
 
 
 @pytest.mark.parametrize("store", ["file", "postgres"], indirect=True)

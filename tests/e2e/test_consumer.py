@@ -95,7 +95,9 @@ def test_p5_effects_happen_once_though_records_and_consumers_come_twice(
             # Re-sends of a crash, and every event once more.
             relay.kill()
             relay.run(seconds=60)
-            assert relay.verb("replay", "--from-table").returncode == 0
+            replayed = relay.verb("replay", "--from-table",
+                                  "--order-by", "sequence")
+            assert replayed.returncode == 0, replayed.stderr
     finally:
         stop.set()
         writer.join()

@@ -238,6 +238,9 @@ def test_p11_without_a_record_nothing_is_proven(world):
     world.database.execute("comment on publication walpost is null")
     world.send()
     world.expect_nothing_goes("walpost init")
+    if world.way == "run":
+        checked = world.relay.verb("check").stdout
+        assert "no row is deleted" in checked, checked
     # A record of an older release.
     world.record(**{"from": None, "at": None, "coverage": None})
     world.expect_nothing_goes("walpost init")
