@@ -14,6 +14,7 @@
 #include "polling/polling_check.h"
 #include "postgres/birth_check.h"
 #include "postgres/failover_check.h"
+#include "postgres/partition_watch.h"
 #include "postgres/preflight.h"
 #include "retention/retention_check.h"
 
@@ -52,6 +53,12 @@ asio::awaitable<Findings> CheckPostgres(asio::any_io_executor executor,
   found->insert(found->end(), born->begin(), born->end());
   Findings rows = co_await FindExistingRows(executor, config, AskStore::kYes);
   if (rows.ok()) found->insert(found->end(), rows->begin(), rows->end());
+  PartitionWatch partitions(config.outbox.tables);
+  while (!partitions.is_through()) {
+    const auto finding = co_await partitions.Look(**connection);
+    if (!finding.ok()) co_return finding.status();
+    if (*finding) found->push_back(**finding);
+  }
   co_return found;
 }
 

@@ -12,23 +12,23 @@ namespace {
 // "1,234,567".
 std::string Grouped(uint64_t number) {
   std::string text = std::to_string(number);
-  for (size_t i = text.size(); i > 3; i -= 3) text.insert(i - 3, ",");
+  for (size_t i = text.size(); i > 3; i -= 3) text.insert(i - 3, 1, ',');
   return text;
 }
 
-std::string CountSql(const std::string& table, uint64_t streamed_from) {
-  std::string older;
-  if (streamed_from > 0) {
-    // age() compares 32-bit ids; a negative one is of a row that was frozen
-    // long ago.
-    older = fmt::format(
-        " WHERE pg_catalog.age(xmin) < 0 OR pg_catalog.age(xmin) > "
-        "pg_catalog.age('{}'::xid)",
-        streamed_from & 0xFFFF'FFFFu);
-  }
+// The rows of transactions before `xid`. age() compares 32-bit ids; a negative
+// one is of a row that was frozen long ago.
+std::string OlderThan(std::string_view xid) {
   return fmt::format(
-      "SELECT count(*) FROM (SELECT FROM {}{} LIMIT {}) existing",
-      QuoteQualifiedName(table), older, ExistingRows::kLimit + 1);
+      "pg_catalog.age(xmin) < 0 OR pg_catalog.age(xmin) > "
+      "pg_catalog.age('{}'::xid)",
+      xid);
+}
+
+std::string CountSql(const std::string& table, const std::string& condition) {
+  return fmt::format(
+      "SELECT count(*) FROM (SELECT FROM {} WHERE {} LIMIT {}) existing",
+      QuoteQualifiedName(table), condition, ExistingRows::kLimit + 1);
 }
 
 std::string EstimateSql(const std::string& table_literal) {
@@ -37,6 +37,35 @@ std::string EstimateSql(const std::string& table_literal) {
       "pg_catalog.pg_class WHERE relkind = 'r' AND (oid = {0}::regclass OR oid "
       "IN (SELECT relid FROM pg_catalog.pg_partition_tree({0}::regclass)))",
       table_literal);
+}
+
+asio::awaitable<absl::StatusOr<ExistingRows>> Count(Connection& connection,
+                                                    std::string table,
+                                                    std::string condition) {
+  ExistingRows rows;
+  rows.table = table;
+  const std::string literal = connection.Literal(QuoteQualifiedName(table));
+  const std::string begin =
+      "BEGIN READ ONLY; SET LOCAL statement_timeout = '5s'; SET LOCAL "
+      "lock_timeout = '2s'";
+  const std::string end = "ROLLBACK";
+  absl::StatusOr<QueryRows> result = co_await connection.Execute(begin);
+  if (!result.ok()) co_return result.status();
+  const std::string estimate = EstimateSql(literal);
+  result = co_await connection.Execute(estimate);
+  if (result.ok()) {
+    rows.estimate = result->Unsigned(0, 0);
+    const std::string count = CountSql(table, condition);
+    result = co_await connection.Execute(count);
+  }
+  if (result.ok()) {
+    rows.count = result->Unsigned(0, 0);
+  } else {
+    rows.trouble = std::string(result.status().message());
+  }
+  result = co_await connection.Execute(end);
+  if (!result.ok()) co_return result.status();
+  co_return rows;
 }
 
 }  // namespace
@@ -54,30 +83,21 @@ std::string ExistingRows::ToString() const {
 
 asio::awaitable<absl::StatusOr<ExistingRows>> CountExistingRows(
     Connection& connection, std::string table, uint64_t streamed_from) {
-  ExistingRows rows;
-  rows.table = table;
-  const std::string literal = connection.Literal(QuoteQualifiedName(table));
-  const std::string begin =
-      "BEGIN READ ONLY; SET LOCAL statement_timeout = '5s'; SET LOCAL "
-      "lock_timeout = '2s'";
-  const std::string end = "ROLLBACK";
-  absl::StatusOr<QueryRows> result = co_await connection.Execute(begin);
-  if (!result.ok()) co_return result.status();
-  const std::string estimate = EstimateSql(literal);
-  result = co_await connection.Execute(estimate);
-  if (result.ok()) {
-    rows.estimate = result->Unsigned(0, 0);
-    const std::string count = CountSql(table, streamed_from);
-    result = co_await connection.Execute(count);
+  std::string condition = "true";
+  if (streamed_from > 0) {
+    condition = OlderThan(std::to_string(streamed_from & 0xFFFF'FFFFu));
   }
-  if (result.ok()) {
-    rows.count = result->Unsigned(0, 0);
-  } else {
-    rows.trouble = std::string(result.status().message());
-  }
-  result = co_await connection.Execute(end);
-  if (!result.ok()) co_return result.status();
-  co_return rows;
+  co_return co_await Count(connection, std::move(table), std::move(condition));
+}
+
+asio::awaitable<absl::StatusOr<ExistingRows>> CountRowsBeforeAttachment(
+    Connection& connection, std::string partition, std::string xmin,
+    std::string cmin) {
+  std::string condition =
+      fmt::format("{} OR (xmin = '{}'::xid AND cmin::text::bigint < {})",
+                  OlderThan(xmin), xmin, cmin);
+  co_return co_await Count(connection, std::move(partition),
+                           std::move(condition));
 }
 
 }  // namespace walpost

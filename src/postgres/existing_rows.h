@@ -1,7 +1,8 @@
-// ExistingRows: how many rows an outbox table had before its slot was made.
+// ExistingRows: how many rows an outbox table had before its slot was made, or
+// a partition before it was attached.
 //
 // The slot does not bring them. Somebody has to be told, once: by `init`, by
-// `check`, and by the first `run`.
+// `check`, and by `run`.
 #pragma once
 
 #include <boost/asio/awaitable.hpp>
@@ -33,5 +34,11 @@ struct ExistingRows {
 // reported as not known. An error is one of the connection.
 boost::asio::awaitable<absl::StatusOr<ExistingRows>> CountExistingRows(
     Connection& connection, std::string table, uint64_t streamed_from);
+
+// Rows of one partition that were written before the command `cmin` of the
+// transaction `xmin`, which attached it. Likewise.
+boost::asio::awaitable<absl::StatusOr<ExistingRows>> CountRowsBeforeAttachment(
+    Connection& connection, std::string partition, std::string xmin,
+    std::string cmin);
 
 }  // namespace walpost

@@ -59,6 +59,7 @@ SideSession::SideSession(asio::any_io_executor executor,
       on_server_shutdown_(std::move(on_server_shutdown)),
       on_report_(std::move(on_report)),
       publication_(options, outbox, routes),
+      partitions_(outbox.tables),
       retry_timer_(executor),
       backoff_(Backoff::Options{}, std::random_device()()) {}
 
@@ -101,6 +102,7 @@ asio::awaitable<absl::Status> SideSession::Serve() {
   absl::Status status;
   while (status.ok() && !stopped_) {
     status = co_await Report();
+    if (status.ok()) status = co_await LookAtPartitions();
     if (!status.ok()) break;
     backoff_.Reset();
     const MonotonicTime until = Clock::now() + kReportInterval;
@@ -148,6 +150,18 @@ asio::awaitable<absl::Status> SideSession::Report() {
   report.gap = publication_.gap();
   on_report_(report);
   reported_at_ = Clock::now();
+  co_return absl::OkStatus();
+}
+
+asio::awaitable<absl::Status> SideSession::LookAtPartitions() {
+  connection_->set_deadline(Clock::now() + std::chrono::seconds(10));
+  const absl::StatusOr<std::optional<Finding>> found =
+      co_await partitions_.Look(*connection_);
+  if (!found.ok()) co_return found.status();
+  if (*found) {
+    const Finding& finding = **found;
+    spdlog::warn("{} {}: {}", finding.subject, finding.text, finding.remedy);
+  }
   co_return absl::OkStatus();
 }
 

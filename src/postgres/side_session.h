@@ -7,7 +7,8 @@
 //    lost session whose reconnect is answered with 57P03 means: leave.
 //  - say how the slot stands: WAL written, WAL retained for us, wal_status;
 //    and whether the publication still covers the outbox; how far all
-//    transactions have ended, and where the guard slot stands.
+//    transactions have ended, and where the guard slot stands;
+//  - warn of a partition that had rows when it was attached.
 //
 // It holds no transaction open, so it pins no xmin. Its own failure is no
 // trouble for the stream; it comes back with backoff.
@@ -28,6 +29,7 @@
 #include "delivery/transaction_horizon.h"
 #include "delivery/wal_budget.h"
 #include "postgres/connection.h"
+#include "postgres/partition_watch.h"
 #include "postgres/publication_watch.h"
 
 namespace walpost {
@@ -78,6 +80,7 @@ class SideSession {
  private:
   boost::asio::awaitable<absl::Status> Serve();
   boost::asio::awaitable<absl::Status> Report();
+  boost::asio::awaitable<absl::Status> LookAtPartitions();
 
   boost::asio::any_io_executor executor_;
   std::string conninfo_;
@@ -85,6 +88,7 @@ class SideSession {
   std::function<void()> on_server_shutdown_;
   std::function<void(const SlotReport&)> on_report_;
   PublicationWatch publication_;
+  PartitionWatch partitions_;
   std::unique_ptr<Connection> connection_;
   boost::asio::steady_timer retry_timer_;
   Backoff backoff_;

@@ -324,6 +324,8 @@ def test_p11_rows_written_before_their_partition_was_attached(world):
     world.keep_back(world.insert((9,), table=name))
     world.database.execute(
         f"alter table outbox attach partition {name} for values {bounds}")
+    world.relay.wait_log(f"partition public.{name} had 5 rows when it was attached")
+    assert "walpost verify names those" in world.relay.verb("check").stdout
     world.send((9,))
     # A day with one of them stays whole.
     everything = world.may_go | world.must_stay
@@ -333,6 +335,23 @@ def test_p11_rows_written_before_their_partition_was_attached(world):
         world.relay.wait_log("5 rows without proof")
     assert world.rows() == everything
     world.check_kafka()
+
+
+@pytest.mark.parametrize("shape,way", [("partitioned", "prune")])
+def test_a_partition_that_was_made_filled_and_attached_at_once(world):
+    world.relay.run()
+    world.relay.wait_ready()
+    name, bounds = world.day(20)
+    world.database.execute(
+        f"create table {name} (like outbox including all);"
+        f"insert into {name} (aggregate_type, aggregate_id, created_at) "
+        "select 'order', n, (now() at time zone 'UTC')::date - 20 "
+        "from generate_series(1, 3) n;"
+        f"alter table outbox attach partition {name} for values {bounds};"
+        "insert into outbox (aggregate_type, aggregate_id, created_at) "
+        "values ('order', 4, (now() at time zone 'UTC')::date - 20)")
+    world.relay.wait_log(f"partition public.{name} had 3 rows when it was")
+
 
 
 @_all(("plain", "prune"))

@@ -1,0 +1,88 @@
+#include "postgres/partition_watch.h"
+
+#include "fmt/format.h"
+#include "postgres/existing_rows.h"
+#include "postgres/publication.h"
+
+namespace walpost {
+
+namespace asio = boost::asio;
+
+namespace {
+
+// Each leaf below the tables, with the youngest of the links that lead to it,
+// and whether it was made in the transaction of that link.
+std::string LeavesSql(const std::string& tables) {
+  return fmt::format(
+      "SELECT leaf.oid, pg_catalog.concat_ws('.', schema.nspname, "
+      "leaf.relname), link.xmin, link.cmin, link.xmin = made.xmin "
+      "FROM (VALUES {}) AS outbox (relation), "
+      "pg_catalog.pg_partition_tree(outbox.relation) tree "
+      "JOIN pg_catalog.pg_class leaf ON leaf.oid = tree.relid "
+      "JOIN pg_catalog.pg_namespace schema ON schema.oid = leaf.relnamespace "
+      "JOIN pg_catalog.pg_type made ON made.oid = leaf.reltype "
+      "CROSS JOIN LATERAL (SELECT i.xmin, i.cmin FROM pg_catalog.pg_inherits i "
+      "WHERE i.inhrelid IN (SELECT "
+      "pg_catalog.pg_partition_ancestors(leaf.oid)) "
+      "ORDER BY pg_catalog.age(i.xmin) LIMIT 1) link "
+      "WHERE leaf.relkind = 'r' AND tree.parentrelid IS NOT NULL",
+      tables);
+}
+
+Finding Describe(const ExistingRows& rows) {
+  Finding finding;
+  finding.severity = Severity::kWarning;
+  finding.subject = fmt::format("partition {}", rows.table);
+  if (rows.count) {
+    finding.text = fmt::format(
+        "had {} when it was attached to the outbox: Postgres sent "
+        "only those that were in the outbox before",
+        rows.ToString());
+  } else {
+    finding.text = fmt::format(
+        "was attached to the outbox, and it cannot be known whether it had "
+        "rows then, which Postgres does not send ({})",
+        rows.trouble);
+  }
+  finding.remedy =
+      "walpost verify names those that Kafka lacks; walpost replay "
+      "--from-table publishes them";
+  return finding;
+}
+
+}  // namespace
+
+PartitionWatch::PartitionWatch(const std::vector<TableOptions>& tables) {
+  for (const TableOptions& table : tables) tables_.push_back(table.name);
+}
+
+asio::awaitable<absl::StatusOr<std::optional<Finding>>> PartitionWatch::Look(
+    Connection& connection) {
+  std::string names;
+  for (const std::string& table : tables_) {
+    names +=
+        fmt::format("{}(pg_catalog.to_regclass({}))", names.empty() ? "" : ", ",
+                    connection.Literal(QuoteQualifiedName(table)));
+  }
+  if (names.empty()) names = "(NULL::regclass)";
+  const std::string sql = LeavesSql(names);
+  absl::StatusOr<QueryRows> leaves = co_await connection.Execute(sql);
+  if (!leaves.ok()) co_return leaves.status();
+  const bool is_first_pass = !is_through_;
+  for (size_t i = 0; i < leaves->size(); ++i) {
+    const std::string attached_by = leaves->Text(i, 2);
+    if (!known_.emplace(leaves->Unsigned(i, 0), attached_by).second) continue;
+    const bool was_made_with_it = leaves->Bool(i, 4);
+    if (is_first_pass && was_made_with_it) continue;
+    const absl::StatusOr<ExistingRows> rows =
+        co_await CountRowsBeforeAttachment(connection, leaves->Text(i, 1),
+                                           attached_by, leaves->Text(i, 3));
+    if (!rows.ok()) co_return rows.status();
+    if (rows->count == 0) co_return std::nullopt;
+    co_return Describe(*rows);
+  }
+  is_through_ = true;
+  co_return std::nullopt;
+}
+
+}  // namespace walpost
