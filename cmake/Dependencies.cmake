@@ -11,7 +11,10 @@ find_package(Protobuf REQUIRED)
 find_package(ZLIB REQUIRED)
 find_package(Threads REQUIRED)
 find_package(PkgConfig REQUIRED)
-pkg_check_modules(rdkafka REQUIRED IMPORTED_TARGET rdkafka)
+# Where the system's is older, scripts/librdkafka builds one, and scripts/build
+# says where. It is looked for each time: what was found may be the older one.
+unset(pkgcfg_lib_rdkafka_rdkafka CACHE)
+pkg_check_modules(rdkafka REQUIRED IMPORTED_TARGET rdkafka>=2.14)
 pkg_check_modules(rapidjson REQUIRED IMPORTED_TARGET RapidJSON)
 pkg_check_modules(jemalloc REQUIRED IMPORTED_TARGET jemalloc)
 pkg_check_modules(sqlite3 REQUIRED IMPORTED_TARGET sqlite3)
