@@ -24,6 +24,10 @@ class MissingRows {
   // Whether Kafka lacks the record of this row.
   absl::StatusOr<bool> IsMissing(const Event& event, std::string_view topic);
 
+  // Rows without a record of their own were seen that are not missing by
+  // IsMissing, since Kafka has their id.
+  bool has_passed_over() const { return altered_ > 0; }
+
   // Lines about rows whose id alone would have told something else.
   std::string ToText() const;
 

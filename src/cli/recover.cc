@@ -64,7 +64,7 @@ absl::StatusOr<MissingRows> ReadKafka(const Arguments& arguments,
 asio::awaitable<absl::StatusOr<Counts>> Recover(
     asio::any_io_executor executor, const Config& config,
     const Arguments& arguments, const RecoveryPlan& plan,
-    TablePublisher::Options options) {
+    const MissingRows& missing, TablePublisher::Options options) {
   SlotFounder founder(executor, config);
   const absl::Status connected = co_await founder.Connect();
   if (!connected.ok()) co_return connected;
@@ -87,7 +87,7 @@ asio::awaitable<absl::StatusOr<Counts>> Recover(
       co_await StoreCheckpoint(executor, config, std::move(begin));
   if (!stored.ok()) co_return stored;
   const absl::Status kept =
-      co_await founder.Keep(FoundingOf(plan, arguments.wish));
+      co_await founder.Keep(FoundingOf(plan, arguments.wish, missing));
   if (!kept.ok()) co_return kept;
   co_return counts;
 }
@@ -143,9 +143,9 @@ int RunPlan(const Arguments& arguments, const Config& config,
     progress("reading the table", done, all);
   };
   asio::io_context io(1);
-  const absl::StatusOr<Counts> counts = RunToEnd(
-      io,
-      Recover(io.get_executor(), config, arguments, plan, std::move(options)));
+  const absl::StatusOr<Counts> counts =
+      RunToEnd(io, Recover(io.get_executor(), config, arguments, plan, *missing,
+                           std::move(options)));
   progress.Finish();
   if (!counts.ok()) return Fail(counts.status(), kExitPostgres);
   PrintResult(arguments, config, *counts, *missing);

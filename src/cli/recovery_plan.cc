@@ -156,9 +156,14 @@ absl::Status CheckPlan(const RecoveryPlan& plan, const Config& config,
 }
 
 SlotFounder::Founding FoundingOf(const RecoveryPlan& plan,
-                                 const RecoveryWish& wish) {
+                                 const RecoveryWish& wish,
+                                 const MissingRows& missing) {
   SlotFounder::Founding founding;
   founding.kafka_cluster = plan.inspection.kafka_cluster;
+  if (missing.has_passed_over()) {
+    founding.all_published = false;
+    return founding;
+  }
   founding.all_published =
       wish.since.empty() && plan.range.from_transaction == 0;
   const std::optional<BirthRecord>& birth = plan.inspection.diagnosis.birth;

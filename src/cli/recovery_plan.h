@@ -9,6 +9,7 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "app/slot_founder.h"
+#include "cli/missing_rows.h"
 #include "cli/slot_inspection.h"
 #include "config/config.h"
 #include "delivery/recovery_range.h"
@@ -42,9 +43,10 @@ std::string Describe(const RecoveryPlan& plan, const Config& config,
 absl::Status CheckPlan(const RecoveryPlan& plan, const Config& config,
                        const RecoveryWish& wish);
 
-// What to put on record when the plan was carried out.
+// What to put on record when the plan was carried out, and what it passed over.
 SlotFounder::Founding FoundingOf(const RecoveryPlan& plan,
-                                 const RecoveryWish& wish);
+                                 const RecoveryWish& wish,
+                                 const MissingRows& missing);
 
 absl::Status SlotIsInUse(const Config& config);
 

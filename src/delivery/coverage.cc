@@ -10,6 +10,8 @@
 namespace walpost {
 namespace {
 
+constexpr char kLeftOut[] = "left";
+
 // Everything but letters, digits, '_' and '.' as %XX.
 std::string Escape(std::string_view name) {
   std::string escaped;
@@ -48,6 +50,9 @@ std::string DescribeTable(const Coverage::Table& before,
                           const Coverage::Table& now) {
   if (now.definition.empty()) {
     return fmt::format("table {} does not exist", now.name);
+  }
+  if (before.definition == kLeftOut) {
+    return fmt::format("table {} was left out of outbox.tables", now.name);
   }
   if (OidOf(before.definition) != OidOf(now.definition)) {
     return fmt::format(
@@ -93,6 +98,34 @@ std::vector<uint32_t> TableOids(const Coverage& coverage) {
     oids.push_back(oid);
   }
   return oids;
+}
+
+Coverage WithLeftOut(Coverage now, const Coverage& before) {
+  for (const Coverage::Table& table : before.tables) {
+    const auto found =
+        std::ranges::find(now.tables, table.name, &Coverage::Table::name);
+    if (found == now.tables.end()) {
+      now.tables.push_back({table.name, kLeftOut});
+    } else if (table.definition == kLeftOut) {
+      found->definition = kLeftOut;
+    }
+  }
+  return now;
+}
+
+std::string MergeCoverage(const std::string& newer, const std::string& older) {
+  if (newer.empty() || older.empty()) return newer.empty() ? older : newer;
+  return WithLeftOut(Coverage::Parse(newer), Coverage::Parse(older)).ToString();
+}
+
+std::string MarkLeftOut(const std::string& text, const std::string& marks) {
+  const Coverage marked = Coverage::Parse(marks);
+  Coverage coverage = Coverage::Parse(text);
+  for (Coverage::Table& table : coverage.tables) {
+    const Coverage::Table left{table.name, kLeftOut};
+    if (std::ranges::count(marked.tables, left) > 0) table = left;
+  }
+  return coverage.ToString();
 }
 
 std::string DescribeChange(const Coverage& before, const Coverage& now) {

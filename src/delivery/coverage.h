@@ -15,7 +15,14 @@
 // pg_publication_namespace), or all tables (`a`). In the last two cases the
 // name matters, and the row type of the table is added (`t`): its catalog row
 // changes with the name and the schema, and not when privileges, statistics or
-// columns change. `c` are tables that inherit from it.
+// columns change. `c` are tables that inherit from it. Where rows go out under
+// the name of the root (`publish_via_partition_root`) in those two cases, a
+// table that was a partition of another one for a moment shows it in its
+// pg_class row alone
+// (`k`), which changes with its privileges and indexes, too.
+//
+// A table that was left out of the configuration once (`left`) stays in the
+// text: its rows were passed over meanwhile.
 //
 // The text has no spaces. Pure.
 #pragma once
@@ -48,9 +55,20 @@ struct Coverage {
 // The oid of each table; 0 where there is none.
 std::vector<uint32_t> TableOids(const Coverage& coverage);
 
+// `now`, and what `before` has more: tables that are not in `now` were left
+// out, and what was left out stays so.
+Coverage WithLeftOut(Coverage now, const Coverage& before);
+
+// The same of two texts; one that is empty knows nothing.
+std::string MergeCoverage(const std::string& newer, const std::string& older);
+
+// `text` with the tables that were left out by the word of `marks`.
+std::string MarkLeftOut(const std::string& text, const std::string& marks);
+
 // What has changed from `before` to `now`, in words for an operator; empty:
 // nothing that could have kept rows from being sent. Tables that are in one of
-// the two only were added to the configuration, or taken out of it.
+// the two only were added to the configuration, or taken out of it; one that
+// was left out and is there again has changed.
 std::string DescribeChange(const Coverage& before, const Coverage& now);
 
 }  // namespace walpost

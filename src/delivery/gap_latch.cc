@@ -53,18 +53,20 @@ void GapLatch::Close(const Gap& gap) {
   if (!gap_) gap_ = gap;
 }
 
-bool GapLatch::Observe(std::string_view in_checkpoint,
-                       std::string_view on_record) {
-  const bool is_kept = !in_checkpoint.empty() || !on_record.empty();
-  if (is_kept) {
-    was_kept_ = true;
-    if (!gap_)
-      gap_ = ParseGap(in_checkpoint.empty() ? on_record : in_checkpoint);
+bool GapLatch::Observe(std::optional<std::string_view> in_checkpoint,
+                       std::optional<std::string_view> on_record) {
+  const bool is_in_checkpoint = in_checkpoint && !in_checkpoint->empty();
+  const bool is_on_record = on_record && !on_record->empty();
+  if (is_in_checkpoint || is_on_record) {
+    was_in_checkpoint_ |= is_in_checkpoint;
+    was_on_record_ |= is_on_record;
+    if (!gap_) gap_ = ParseGap(is_in_checkpoint ? *in_checkpoint : *on_record);
     return false;
   }
-  if (!gap_ || !was_kept_) return false;
-  gap_.reset();
-  was_kept_ = false;
+  const bool was_opened =
+      (was_in_checkpoint_ && in_checkpoint) || (was_on_record_ && on_record);
+  if (!gap_ || !was_opened) return false;
+  *this = GapLatch();
   return true;
 }
 

@@ -41,16 +41,18 @@ class GapLatch {
   // The first one counts.
   void Close(const Gap& gap);
 
-  // What the checkpoint and the birth record say, before each session. True
-  // when an operator has opened the latch since: all that is known from before
-  // is void.
-  bool Observe(std::string_view in_checkpoint, std::string_view on_record);
+  // What the checkpoint and the birth record say, before each session; nullopt:
+  // there is none, which says nothing. True when an operator has opened the
+  // latch since: all that is known from before is void.
+  bool Observe(std::optional<std::string_view> in_checkpoint,
+               std::optional<std::string_view> on_record);
 
   const std::optional<Gap>& gap() const { return gap_; }
 
  private:
   std::optional<Gap> gap_;
-  bool was_kept_ = false;
+  bool was_in_checkpoint_ = false;
+  bool was_on_record_ = false;
 };
 
 }  // namespace walpost

@@ -29,6 +29,8 @@ constexpr Property kDefaults[] = {
     // Also what brings an idle connection back, so that an unreachable
     // cluster is noticed while nothing is to be sent.
     {"topic.metadata.refresh.interval.ms", "5000"},
+    // A topic that was deleted when it was younger than this is believed in.
+    {"topic.metadata.propagation.max.ms", "10000"},
     {"statistics.interval.ms", "1000"},
 };
 

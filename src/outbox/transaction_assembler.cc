@@ -140,8 +140,8 @@ void TransactionAssembler::DescribeRenamed(const std::string& name,
   described.bind_error = WithReasonCode(
       absl::FailedPreconditionError(fmt::format(
           "table {} had the name {} when the row was written: publish it with "
-          "walpost recover --force, or add {} to outbox.tables",
-          options_.tables[described.source].name, name, name)),
+          "walpost recover --force",
+          options_.tables[described.source].name, name)),
       kReasonTableUnsuitable);
 }
 

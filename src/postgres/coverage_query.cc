@@ -32,6 +32,8 @@ std::string DefinitionSql(int server_version) {
       "CASE WHEN p.puballtables OR {0} IS NOT NULL THEN "
       "(SELECT 't' || t.oid || ':' || t.xmin FROM pg_catalog.pg_type t "
       "WHERE t.oid = o.reltype) END, "
+      "CASE WHEN p.pubviaroot AND (p.puballtables OR {0} IS NOT NULL) THEN "
+      "'k' || o.xmin END, "
       "CASE WHEN o.relkind = 'r' THEN "
       "(SELECT string_agg('c' || i.inhrelid, '.' ORDER BY i.inhrelid) FROM "
       "pg_catalog.pg_inherits i WHERE i.inhparent = o.oid) END)",

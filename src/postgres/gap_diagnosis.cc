@@ -82,7 +82,7 @@ KnownSource Known(const GapQuestion& question, const GapDiagnosis& diagnosis) {
   known.timeline = checkpoint->timeline;
   known.birth = checkpoint->birth;
   known.confirmed = checkpoint->confirmed;
-  if (!checkpoint->coverage.empty()) known.coverage = checkpoint->coverage;
+  known.coverage = MergeCoverage(checkpoint->coverage, known.coverage);
   if (!checkpoint->kafka_cluster.empty()) {
     known.kafka_cluster = checkpoint->kafka_cluster;
   }

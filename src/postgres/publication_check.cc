@@ -103,7 +103,11 @@ asio::awaitable<absl::Status> PublicationCheck::CheckTable(size_t index) {
   const std::string& table = outbox_.tables[index].name;
   const size_t dot = table.find('.');
   const std::string sql = fmt::format(
-      "SELECT c.oid, c.relkind, c.relpersistence FROM pg_catalog.pg_class c "
+      "SELECT c.oid, c.relkind, "
+      "(SELECT min(leaf.oid::regclass::text) FROM "
+      "pg_catalog.pg_partition_tree(c.oid) tree JOIN pg_catalog.pg_class leaf "
+      "ON leaf.oid = tree.relid WHERE tree.isleaf AND "
+      "leaf.relpersistence <> 'p') FROM pg_catalog.pg_class c "
       "JOIN pg_catalog.pg_namespace n ON n.oid = c.relnamespace "
       "WHERE n.nspname = {} AND c.relname = {}",
       connection_.Literal(table.substr(0, dot)),
@@ -117,10 +121,10 @@ asio::awaitable<absl::Status> PublicationCheck::CheckTable(size_t index) {
         "create it with walpost init, or correct outbox.tables");
     co_return absl::OkStatus();
   }
-  if (rows->Text(0, 2) != "p") {
-    Add(Severity::kError, fmt::format("table {}", table),
+  if (const auto unlogged = rows->Get(0, 2)) {
+    Add(Severity::kError, fmt::format("table {}", *unlogged),
         "is unlogged or temporary: its rows are never sent",
-        fmt::format("ALTER TABLE {} SET LOGGED;", QuoteQualifiedName(table)));
+        fmt::format("ALTER TABLE {} SET LOGGED;", *unlogged));
     co_return absl::OkStatus();
   }
   const std::string relation = rows->Text(0, 0);

@@ -12,12 +12,20 @@ asio::awaitable<absl::StatusOr<std::optional<SlotState>>> FindSlot(
   const std::string sql = fmt::format(
       "SELECT plugin, wal_status, active, restart_lsn, "
       "confirmed_flush_lsn, coalesce(to_jsonb(slot) ->> 'failover', 'false') "
-      "= 'true', two_phase FROM pg_catalog.pg_replication_slots slot "
-      "WHERE slot_name = {}",
+      "= 'true', two_phase, database, pg_catalog.current_database() "
+      "FROM pg_catalog.pg_replication_slots slot WHERE slot_name = {}",
       connection.Literal(slot));
   absl::StatusOr<QueryRows> rows = co_await connection.Execute(sql);
   if (!rows.ok()) co_return rows.status();
   if (rows->size() == 0) co_return std::optional<SlotState>();
+  const std::string database = rows->Text(0, 7);
+  const std::string here = rows->Text(0, 8);
+  if (!database.empty() && database != here) {
+    co_return absl::FailedPreconditionError(fmt::format(
+        "slot {} belongs to database {}, and this is database {}: correct the "
+        "database in postgres.conninfo, or choose another postgres.slot",
+        slot, database, here));
+  }
   SlotState state;
   state.plugin = rows->Text(0, 0);
   state.wal_status = rows->Text(0, 1);

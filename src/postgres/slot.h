@@ -23,7 +23,8 @@ struct SlotState {
   Lsn confirmed_flush_lsn;
 };
 
-// nullopt when there is no such slot.
+// nullopt when there is no such slot. kFailedPrecondition: it belongs to
+// another database of the server; names that.
 boost::asio::awaitable<absl::StatusOr<std::optional<SlotState>>> FindSlot(
     Connection& connection, std::string slot);
 

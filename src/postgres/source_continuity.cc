@@ -1,5 +1,6 @@
 // What a SourceSetup knows from before, and whether there is a gap.
 #include "base/reason_code.h"
+#include "delivery/coverage.h"
 #include "fmt/format.h"
 #include "postgres/source_setup.h"
 #include "spdlog/spdlog.h"
@@ -40,11 +41,11 @@ void SourceSetup::AddEvidence(KnownSource& known) const {
   known.slot_was_shared = slot_was_shared_;
   known.coverage = coverage_;
   if (checkpoint_) {
-    if (known.coverage.empty()) known.coverage = checkpoint_->coverage;
+    known.coverage = MergeCoverage(known.coverage, checkpoint_->coverage);
     known.kafka_cluster = checkpoint_->kafka_cluster;
   }
   if (birth_record_) {
-    if (known.coverage.empty()) known.coverage = birth_record_->coverage;
+    known.coverage = MergeCoverage(known.coverage, birth_record_->coverage);
     if (known.kafka_cluster.empty()) {
       known.kafka_cluster = birth_record_->kafka_cluster;
     }
@@ -70,13 +71,27 @@ absl::Status SourceSetup::FollowPromotion() {
 // An operator has recovered or accepted the gap: what this process knows is of
 // another life of the slot.
 bool SourceSetup::GapIsOver() {
-  const std::string in_checkpoint = checkpoint_ ? checkpoint_->gap : "";
-  const std::string on_record = birth_record_ ? birth_record_->gap : "";
+  std::optional<std::string_view> in_checkpoint;
+  if (checkpoint_) in_checkpoint = checkpoint_->gap;
+  std::optional<std::string_view> on_record;
+  if (birth_record_) on_record = birth_record_->gap;
   if (!latch_.Observe(in_checkpoint, on_record)) return false;
   has_streamed_ = false;
   coverage_.clear();
   must_start_over_ = true;
   return true;
+}
+
+// In place of a record that somebody has wiped out: it proves nothing.
+BirthRecord SourceSetup::WhatIsKnown() const {
+  BirthRecord record;
+  record.slot = options_.slot;
+  record.consistent_point = birth_;
+  record.system_identifier = system_identifier_;
+  record.timeline = timeline_;
+  record.coverage = coverage_;
+  record.kafka_cluster = kafka_cluster_;
+  return record;
 }
 
 // Names the gap, here and on record, where our role may write it.
@@ -87,8 +102,10 @@ asio::awaitable<absl::Status> SourceSetup::Hold(Gap gap) {
     timeline_ = observed_.timeline;
     birth_ = Known().birth;
   }
-  if (birth_record_ && birth_record_->gap.empty()) {
-    BirthRecord record = *birth_record_;
+  const bool is_ours = observed_.system_identifier == system_identifier_;
+  const bool is_on_record = birth_record_ && !birth_record_->gap.empty();
+  if (is_ours && !is_on_record) {
+    BirthRecord record = birth_record_.value_or(WhatIsKnown());
     record.gap = latch_.gap()->code;
     const absl::Status written =
         co_await WriteBirthRecord(*connection_, options_.publication, record);
@@ -137,7 +154,7 @@ absl::Status SourceSetup::GoOn(const KnownSource& known,
   system_identifier_ = observed_.system_identifier;
   timeline_ = observed_.timeline;
   pipeline_.SetTimeline(timeline_);
-  coverage_ = observed_.coverage;
+  coverage_ = MergeCoverage(observed_.coverage, known.coverage);
   known_kafka_cluster_ = known.kafka_cluster;
   slot_was_shared_ = false;
   if (known.by == KnownSource::By::kCheckpoint && !is_promotion) {

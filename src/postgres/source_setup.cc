@@ -130,29 +130,41 @@ asio::awaitable<absl::Status> SourceSetup::Begin() {
   }
   pipeline_.BeginStream(begins_);
   if (!is_first_start_) {
-    co_await UpdateRecord();
-    co_return absl::OkStatus();
+    co_return co_await UpdateRecord();
   }
   birth_ = begins_;
   co_return co_await RecordBirth();
 }
 
 // What an earlier start could not know yet. Where our role does not own the
-// publication, the checkpoint has it, or nothing.
-asio::awaitable<void> SourceSetup::UpdateRecord() {
-  if (!birth_record_) co_return;
+// publication, the checkpoint has it, or nothing. But a record that vouches for
+// rows which are passed over from now on has to be corrected.
+asio::awaitable<absl::Status> SourceSetup::UpdateRecord() {
+  if (!birth_record_) co_return absl::OkStatus();
   BirthRecord record = *birth_record_;
   record.timeline = timeline_;
   // A table that was added since is not known to have been covered all along.
-  if (record.coverage.empty()) record.coverage = coverage_;
+  if (record.coverage.empty()) {
+    record.coverage = coverage_;
+  } else {
+    record.coverage = MarkLeftOut(record.coverage, coverage_);
+  }
   if (!kafka_cluster_.empty()) record.kafka_cluster = kafka_cluster_;
-  if (record == *birth_record_) co_return;
+  if (record == *birth_record_) co_return absl::OkStatus();
+  if (record.coverage != birth_record_->coverage) {
+    const std::string consequence =
+        "tables that were left out of outbox.tables: the record would vouch "
+        "for their rows, which are passed over from now on";
+    co_return co_await RequireBirthRecord(*connection_, options_.publication,
+                                          record, consequence);
+  }
   const absl::Status written =
       co_await WriteBirthRecord(*connection_, options_.publication, record);
   if (!written.ok()) {
     spdlog::debug("the birth record is not brought up to date: {}",
                   std::string(written.message()));
   }
+  co_return absl::OkStatus();
 }
 
 asio::awaitable<absl::Status> SourceSetup::RecordBirth() {

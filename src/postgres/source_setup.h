@@ -93,6 +93,7 @@ class SourceSetup {
   void AddEvidence(KnownSource& known) const;
   bool GapIsOver();
   boost::asio::awaitable<absl::Status> Continue();
+  BirthRecord WhatIsKnown() const;
   boost::asio::awaitable<absl::Status> Hold(Gap gap);
   absl::Status GoOn(const KnownSource& known, const Continuity& continuity);
   bool IsOvertakenByPromotion() const;
@@ -100,7 +101,7 @@ class SourceSetup {
   void ResumeAtCheckpoint();
   absl::Status CheckFromLsn();
   boost::asio::awaitable<absl::Status> RecordBirth();
-  boost::asio::awaitable<void> UpdateRecord();
+  boost::asio::awaitable<absl::Status> UpdateRecord();
   boost::asio::awaitable<absl::Status> RequireOwner();
   boost::asio::awaitable<absl::Status> CreateWhatIsMissing();
   boost::asio::awaitable<absl::Status> RunPreflight();

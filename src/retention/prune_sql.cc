@@ -37,7 +37,8 @@ std::string TimeFenceSql(const CoveredRule& rule) {
                      kFarthestZone);
 }
 
-// NULL, so that nothing is proven, of a partition that is detached now.
+// Younger than each link that leads to the partition. NULL, so that nothing is
+// proven, of a partition that is detached now.
 std::string AttachFenceSql(uint64_t partition) {
   return fmt::format(
       "{0} < (SELECT min({1}) FROM pg_catalog.pg_inherits i WHERE i.inhrelid "
@@ -45,6 +46,29 @@ std::string AttachFenceSql(uint64_t partition) {
       "SELECT relid FROM pg_catalog.pg_partition_tree({2}::oid::regclass)) "
       "HAVING bool_or(i.inhrelid = {2}))",
       AgeSql("xmin"), AgeSql("i.xmin"), partition);
+}
+
+// An UPDATE makes a row young. So nothing is proven of a partition that was
+// made in one transaction and attached in another one since the birth: it may
+// have had rows in between.
+std::string MadeAttachedSql(const CoveredRule& rule) {
+  return fmt::format(
+      "NOT EXISTS (SELECT FROM pg_catalog.pg_inherits i JOIN "
+      "pg_catalog.pg_class c ON c.oid = i.inhrelid JOIN pg_catalog.pg_type t "
+      "ON t.oid = c.reltype WHERE i.inhrelid = {} AND i.xmin <> t.xmin AND {} "
+      "<= {} - {})",
+      rule.partition, AgeSql("i.xmin"), kNextTransaction, rule.streamed_from);
+}
+
+// So does a rewrite, as by SET UNLOGGED and back, which Postgres allows for a
+// partition: rows that it made are not proven. A table that never was rewritten
+// is stored under its oid.
+std::string RewriteFenceSql(uint64_t partition) {
+  return fmt::format(
+      "coalesce({} < (SELECT {} FROM pg_catalog.pg_class c WHERE c.oid = {} "
+      "AND "
+      "c.relfilenode <> c.oid), true)",
+      AgeSql("xmin"), AgeSql("c.xmin"), partition);
 }
 
 std::string ProvenSql(const CoveredRule& rule) {
@@ -56,7 +80,11 @@ std::string ProvenSql(const CoveredRule& rule) {
                                  kNextTransaction, rule.streamed_from));
   }
   if (rule.born_at > WallTime()) fences.push_back(TimeFenceSql(rule));
-  if (rule.partition != 0) fences.push_back(AttachFenceSql(rule.partition));
+  if (rule.partition != 0) {
+    fences.push_back(AttachFenceSql(rule.partition));
+    fences.push_back(MadeAttachedSql(rule));
+    fences.push_back(RewriteFenceSql(rule.partition));
+  }
   return fences.empty() ? "true" : absl::StrJoin(fences, " AND ");
 }
 

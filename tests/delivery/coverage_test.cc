@@ -39,6 +39,24 @@ TEST(CoverageTest, TablesOfAnotherConfigurationAreNoChange) {
   EXPECT_EQ(DescribeChange(one, kCoverage), "");
 }
 
+TEST(CoverageTest, ATableThatWasLeftOutStaysSo) {
+  Coverage one = kCoverage;
+  const Coverage::Table out = one.tables.back();
+  one.tables.pop_back();
+  const Coverage left = WithLeftOut(one, kCoverage);
+  ASSERT_EQ(left.tables.size(), kCoverage.tables.size());
+  EXPECT_EQ(DescribeChange(left, one), "");
+  EXPECT_EQ(DescribeChange(left, kCoverage),
+            "table " + out.name + " was left out of outbox.tables");
+  EXPECT_EQ(WithLeftOut(kCoverage, left), left);
+  const std::string text = left.ToString();
+  EXPECT_EQ(MergeCoverage(one.ToString(), kCoverage.ToString()), text);
+  EXPECT_EQ(MergeCoverage("", text), text);
+  EXPECT_EQ(MergeCoverage(text, ""), text);
+  EXPECT_EQ(MarkLeftOut(kCoverage.ToString(), text), text);
+  EXPECT_EQ(MarkLeftOut(one.ToString(), text), one.ToString());
+}
+
 struct ChangeCase {
   const char* name;
   Coverage now;

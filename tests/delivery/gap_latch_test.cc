@@ -44,6 +44,8 @@ TEST(GapLatchTest, OpensWhenAnOperatorHasTakenItOutOfEveryPlace) {
   latch.Close(kGap);
   EXPECT_FALSE(latch.Observe(ToText(kGap), kGap.code));
   EXPECT_FALSE(latch.Observe("", kGap.code));
+  // Somebody wiped the record out.
+  EXPECT_FALSE(latch.Observe(std::nullopt, std::nullopt));
   EXPECT_TRUE(latch.gap());
   EXPECT_TRUE(latch.Observe("", ""));
   EXPECT_FALSE(latch.gap());

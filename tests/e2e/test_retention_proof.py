@@ -183,6 +183,9 @@ def test_p11_rows_older_than_the_slot_with_a_young_xmin(world):
     assert world.database.value("select count(distinct xmin::text) "
                                 "from outbox") == 1
     world.database.wait_confirmed(world.relay.slot)
+    if world.shape == "partitioned":
+        # It may have been unlogged meanwhile, which Postgres allows then.
+        return world.expect_nothing_goes("rows without proof", code=1)
     world.expect_only_proven_go("is known to send rows since transaction")
 
 
@@ -330,9 +333,9 @@ def test_p11_rows_written_before_their_partition_was_attached(world):
     # A day with one of them stays whole.
     everything = world.may_go | world.must_stay
     if world.way == "prune":
-        assert "5 rows without proof" in world.prune(code=1)
+        assert "10 rows without proof" in world.prune(code=1)
     else:
-        world.relay.wait_log("5 rows without proof")
+        world.relay.wait_log("10 rows without proof")
     assert world.rows() == everything
     world.check_kafka()
 

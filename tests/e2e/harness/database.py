@@ -1,6 +1,7 @@
 """One database of a server."""
 
 import contextlib
+import copy
 import secrets
 
 import psycopg2
@@ -35,6 +36,17 @@ class Database:
             self._connection.close()
             self._connection = None
         self._server = server
+
+    def copied(self):
+        """A copy on the same server, taken while nobody else uses this one; goes
+        with the server."""
+        self.move_to(self._server)
+        other = copy.copy(self)
+        other.name = self.name + "_copy"
+        with self._admin() as cursor:
+            cursor.execute(
+                f"create database {other.name} template {self.name}")
+        return other
 
     def conninfo(self, user=None):
         return self._server.conninfo(self.name, user)

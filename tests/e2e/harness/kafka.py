@@ -85,6 +85,7 @@ class Kafka:
         """Makes good what freeze(), kill() and stop() have done."""
         self.thaw()
         if not self._process.running():
+            print("--- end of Kafka's log\n" + self._process.log_tail())
             self.launch()
         self.wait_started()
 
