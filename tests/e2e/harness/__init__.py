@@ -5,6 +5,7 @@ temporary folder; it dies with the process that started it.
 """
 
 from harness.birth import LONG_AGO, put_on_record, read_birth
+from harness.certificates import Authority
 from harness.checker import Checker, Expected
 from harness.database import Database
 from harness.external import ExternalKafka, ExternalPostgres
@@ -19,12 +20,14 @@ from harness.outbox import Outbox
 from harness.postgres import Postgres
 from harness.proxy import Proxy
 from harness.readiness import Readiness
+from harness.secured_kafka import SecuredKafka
 from harness.sql_files import run_sql_file
 from harness.stored import STORES, Store
 from harness.waiting import wait_until
 from harness.walpost import Walpost
 
 __all__ = [
+    "Authority",
     "Checker",
     "Database",
     "Expected",
@@ -42,6 +45,7 @@ __all__ = [
     "Readiness",
     "Record",
     "STORES",
+    "SecuredKafka",
     "Store",
     "Walpost",
     "judge",

@@ -27,12 +27,13 @@ class Kafka:
     through stop(), kill() and start().
 
     With `advertised_port` it also listens on `behind_port`, and tells who
-    comes that way to go to `advertised_port`: that of a Proxy.
+    comes that way to go to `advertised_port`: that of a Proxy. `listeners` are
+    further ones: name -> (address, protocol).
     """
 
     def __init__(self, directory, partitions=4, properties=None,
                  advertised_port=None, controller=None, cluster_id=None,
-                 jvm=()):
+                 jvm=(), listeners=None):
         self._directory = pathlib.Path(directory)
         self._directory.mkdir(parents=True)
         self._process = None
@@ -41,8 +42,13 @@ class Kafka:
         self.bootstrap = f"127.0.0.1:{free_port()}"
         self.behind_port = free_port() if advertised_port else None
         self._config = self._directory / "server.properties"
-        settings = (self._properties(partitions)
-                    | self._behind(advertised_port) | (properties or {}))
+        further = {name: (address, address, protocol) for
+                   name, (address, protocol) in (listeners or {}).items()}
+        if advertised_port:
+            further["BEHIND"] = (f"127.0.0.1:{self.behind_port}",
+                                 f"127.0.0.1:{advertised_port}", "PLAINTEXT")
+        settings = _with_listeners(self._properties(partitions), further)
+        settings |= properties or {}
         self._config.write_text(_lines(settings))
         (self._directory / "log4j2.properties").write_text(_LOG4J)
         format_folder(settings["log.dirs"], settings["node.id"],
@@ -133,17 +139,17 @@ class Kafka:
             "broker.heartbeat.interval.ms": 500,
         }
 
-    def _behind(self, advertised_port):
-        """The listener that is reached through a Proxy."""
-        if advertised_port is None:
-            return {}
-        own = self._properties(0)
-        return {
-            name: f"{own[name]},{listener}" for name, listener in (
-                ("listeners", f"BEHIND://127.0.0.1:{self.behind_port}"),
-                ("advertised.listeners",
-                 f"BEHIND://127.0.0.1:{advertised_port}"),
-                ("listener.security.protocol.map", "BEHIND:PLAINTEXT"))}
+
+def _with_listeners(settings, further):
+    """`further`: name -> (address, advertised address, protocol)."""
+    added = {"listeners": "", "advertised.listeners": "",
+             "listener.security.protocol.map": ""}
+    for name, (address, advertised, protocol) in further.items():
+        added["listeners"] += f",{name}://{address}"
+        added["advertised.listeners"] += f",{name}://{advertised}"
+        added["listener.security.protocol.map"] += f",{name}:{protocol}"
+    return settings | {key: settings[key] + text
+                       for key, text in added.items()}
 
 
 def create_topic(bootstrap, name, partitions, **config):

@@ -1,0 +1,59 @@
+"""A broker that asks who is there."""
+
+import subprocess
+
+from harness.kafka import Kafka
+from harness.kafka_java import java
+from harness.ports import free_port
+
+_MODULES = "org.apache.kafka.common.security"
+_SCRAM = ("SCRAM-SHA-512", "SCRAM-SHA-256")
+
+
+class SecuredKafka(Kafka):
+    """Beside the open listener, which readers use, there are `sasl`, over TLS with
+    a password, and `mtls`, with a certificate of the client.
+
+    The user is `walpost`; the certificates are those of `authority`.
+    """
+
+    def __init__(self, directory, authority, password):
+        self._password = password
+        self.sasl = f"127.0.0.1:{free_port()}"
+        self.mtls = f"127.0.0.1:{free_port()}"
+        certificate, key = authority.issue("broker", host="127.0.0.1")
+        store = certificate.with_suffix(".store")
+        store.write_text(key.read_text() + certificate.read_text())
+        plain = (f'{_MODULES}.plain.PlainLoginModule required '
+                 f'user_walpost="{password}";')
+        scram = f"{_MODULES}.scram.ScramLoginModule required;"
+        sasl = "listener.name.sasl."
+        super().__init__(
+            directory,
+            listeners={"SASL": (self.sasl, "SASL_SSL"),
+                       "MTLS": (self.mtls, "SSL")},
+            properties={
+                "ssl.keystore.type": "PEM",
+                "ssl.keystore.location": store,
+                "ssl.truststore.type": "PEM",
+                "ssl.truststore.location": authority.certificate,
+                "listener.name.mtls.ssl.client.auth": "required",
+                sasl + "sasl.enabled.mechanisms": ",".join((*_SCRAM, "PLAIN")),
+                sasl + "plain.sasl.jaas.config": plain,
+                **{f"{sasl}{mechanism.lower()}.sasl.jaas.config": scram
+                   for mechanism in _SCRAM}})
+
+    def start(self, seconds=120):
+        super().start(seconds)
+        self.set_password(self._password)
+        return self
+
+    def set_password(self, password):
+        """Of SCRAM."""
+        for mechanism in _SCRAM:
+            subprocess.run(
+                java("kafka.admin.ConfigCommand", "--bootstrap-server",
+                     self.bootstrap, "--alter", "--entity-type", "users",
+                     "--entity-name", "walpost", "--add-config",
+                     f"{mechanism}=[password={password}]"),
+                check=True, capture_output=True, timeout=60)
