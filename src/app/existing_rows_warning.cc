@@ -12,6 +12,7 @@
 #include "postgres/publication.h"
 #include "postgres/slot.h"
 #include "postgres/slot_history.h"
+#include "postgres/task_session.h"
 #include "spdlog/spdlog.h"
 
 namespace walpost {
@@ -118,10 +119,7 @@ Finding Describe(const ExistingRows& rows, const Sight& sight,
 
 asio::awaitable<absl::StatusOr<std::vector<Finding>>> FindExistingRows(
     asio::any_io_executor executor, const Config& config, AskStore ask_store) {
-  ConnectionOptions options;
-  options.conninfo = config.postgres.conninfo;
-  options.application_name =
-      fmt::format("walpost:{}:look", config.postgres.slot);
+  const ConnectionOptions options = TaskSession(config.postgres, "look");
   absl::StatusOr<std::unique_ptr<Connection>> connection =
       co_await Connection::Connect(executor, options);
   if (!connection.ok()) co_return connection.status();

@@ -51,7 +51,10 @@ RelaySigns PollingRelay::Signs() const {
   signs.brokers_were_reached = kafka_was_reached_;
   signs.brokers_unreachable_for = since(brokers_seen_at_);
   signs.unacknowledged_for = since(acknowledged_at_);
-  if (producer_ != nullptr) signs.homeless_topic = producer_->homeless_topic();
+  if (producer_ != nullptr) {
+    signs.homeless_topic = producer_->homeless_topic();
+    signs.broker_trouble = producer_->broker_trouble();
+  }
   return signs;
 }
 

@@ -42,7 +42,10 @@ RelaySigns Relay::Signs() const {
   signs.brokers_were_reached = kafka_was_reached_;
   signs.brokers_unreachable_for = since(brokers_seen_at_);
   signs.unacknowledged_for = since(oldest_since_);
-  if (producer_ != nullptr) signs.homeless_topic = producer_->homeless_topic();
+  if (producer_ != nullptr) {
+    signs.homeless_topic = producer_->homeless_topic();
+    signs.broker_trouble = producer_->broker_trouble();
+  }
   checkpoints_.AddTo(signs);
   signs.wal_budget_level = wal_budget_.level();
   signs.retained_wal_bytes = wal_budget_.retained_bytes();

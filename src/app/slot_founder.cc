@@ -7,6 +7,7 @@
 #include "fmt/format.h"
 #include "postgres/publication.h"
 #include "postgres/server_start.h"
+#include "postgres/task_session.h"
 #include "spdlog/spdlog.h"
 
 namespace walpost {
@@ -23,28 +24,16 @@ constexpr std::chrono::minutes kSlotLimit{10};
 }  // namespace
 
 asio::awaitable<absl::Status> SlotFounder::Connect() {
-  ConnectionOptions options;
-  options.conninfo = config_.postgres.conninfo;
-  options.application_name =
-      fmt::format("walpost:{}:snapshot", config_.postgres.slot);
+  ConnectionOptions options = TaskSession(config_.postgres, "snapshot");
   options.replication = true;
   absl::StatusOr<std::unique_ptr<Connection>> connected =
       co_await Connection::Connect(executor_, options);
   if (!connected.ok()) co_return connected.status();
   connection_ = *std::move(connected);
-  const std::string identify = "IDENTIFY_SYSTEM";
-  absl::StatusOr<QueryRows> rows = co_await connection_->Execute(identify);
-  if (!rows.ok()) co_return rows.status();
-  system_identifier_ = rows->Text(0, 0);
-  timeline_ = static_cast<uint32_t>(rows->Unsigned(0, 1));
-  absl::StatusOr<std::optional<SlotState>> slot =
-      co_await FindSlot(*connection_, config_.postgres.slot);
-  if (!slot.ok()) co_return slot.status();
-  slot_ = *slot;
-  absl::StatusOr<std::optional<BirthRecord>> birth = co_await ReadBirthRecord(
-      *connection_, config_.postgres.publication, config_.postgres.slot);
-  if (!birth.ok()) co_return birth.status();
-  birth_ = *birth;
+  absl::StatusOr<SlotSight> sight =
+      co_await LookAtSlot(*connection_, config_.postgres);
+  if (!sight.ok()) co_return sight.status();
+  sight_ = *std::move(sight);
   co_return absl::OkStatus();
 }
 
@@ -56,8 +45,8 @@ asio::awaitable<absl::StatusOr<RecoveryServer>> SlotFounder::LookAtServer() {
   absl::StatusOr<QueryRows> rows = co_await connection_->Execute(sql);
   if (!rows.ok()) co_return rows.status();
   RecoveryServer server;
-  server.system_identifier = system_identifier_;
-  server.timeline = timeline_;
+  server.system_identifier = sight_.system_identifier;
+  server.timeline = sight_.timeline;
   server.started_at = WallTime(std::chrono::microseconds(rows->Integer(0, 0)));
   server.next_transaction = rows->Unsigned(0, 1);
   server.wal_end = Lsn::Parse(rows->Text(0, 2)).value_or(Lsn());
@@ -78,7 +67,7 @@ asio::awaitable<absl::StatusOr<TablePublisher::Counts>> SlotFounder::Publish(
   }
   if (!status.ok()) co_return status;
   options.before = dry_run ? Lsn(2) : consistent_point_;
-  options.timeline = timeline_;
+  options.timeline = sight_.timeline;
   if (options.mark.value.empty()) {
     options.mark.value = consistent_point_.ToString();
   }
@@ -140,7 +129,7 @@ asio::awaitable<absl::Status> SlotFounder::TakeSnapshot() {
 asio::awaitable<absl::Status> SlotFounder::Keep(Founding founding) {
   const std::string name = connection_->Literal(config_.postgres.slot);
   absl::Status status;
-  if (slot_) {
+  if (sight_.slot) {
     const std::string drop =
         fmt::format("SELECT pg_drop_replication_slot({})", name);
     status = co_await Execute(drop);

@@ -23,7 +23,7 @@
 #include "delivery/recovery_range.h"
 #include "postgres/birth_record.h"
 #include "postgres/connection.h"
-#include "postgres/slot.h"
+#include "postgres/slot_sight.h"
 
 namespace walpost {
 
@@ -35,10 +35,12 @@ class SlotFounder {
 
   // Looks at what is there; slot() and birth() then say it.
   boost::asio::awaitable<absl::Status> Connect();
-  const std::optional<SlotState>& slot() const { return slot_; }
-  const std::optional<BirthRecord>& birth() const { return birth_; }
-  const std::string& system_identifier() const { return system_identifier_; }
-  uint32_t timeline() const { return timeline_; }
+  const std::optional<SlotState>& slot() const { return sight_.slot; }
+  const std::optional<BirthRecord>& birth() const { return sight_.birth; }
+  const std::string& system_identifier() const {
+    return sight_.system_identifier;
+  }
+  uint32_t timeline() const { return sight_.timeline; }
 
   // How the server stands, for the choice of a RecoveryRange.
   boost::asio::awaitable<absl::StatusOr<RecoveryServer>> LookAtServer();
@@ -71,10 +73,7 @@ class SlotFounder {
   const Config& config_;
   std::unique_ptr<Connection> connection_;
   std::string temporary_;
-  std::optional<SlotState> slot_;
-  std::optional<BirthRecord> birth_;
-  std::string system_identifier_;
-  uint32_t timeline_ = 0;
+  SlotSight sight_;
   Lsn consistent_point_;
 };
 

@@ -8,6 +8,7 @@
 #include "fmt/format.h"
 #include "postgres/publication.h"
 #include "postgres/sqlstate.h"
+#include "postgres/task_session.h"
 #include "spdlog/spdlog.h"
 
 namespace walpost {
@@ -36,10 +37,7 @@ asio::awaitable<absl::StatusOr<SlotHistory>> SnapshotSession::Open() {
 }
 
 asio::awaitable<absl::Status> SnapshotSession::Connect() {
-  ConnectionOptions options;
-  options.conninfo = config_.postgres.conninfo;
-  options.application_name =
-      fmt::format("walpost:{}:snapshot", config_.postgres.slot);
+  ConnectionOptions options = TaskSession(config_.postgres, "snapshot");
   options.replication = true;
   absl::StatusOr<std::unique_ptr<Connection>> connected =
       co_await Connection::Connect(executor_, options);
@@ -66,21 +64,12 @@ asio::awaitable<absl::Status> SnapshotSession::PinSettings() {
 }
 
 asio::awaitable<absl::StatusOr<SlotHistory>> SnapshotSession::FindHistory() {
-  const std::string identify = "IDENTIFY_SYSTEM";
-  absl::StatusOr<QueryRows> rows = co_await connection_->Execute(identify);
-  if (!rows.ok()) co_return rows.status();
-  system_identifier_ = rows->Text(0, 0);
-  timeline_ = static_cast<uint32_t>(rows->Unsigned(0, 1));
-  absl::StatusOr<std::optional<SlotState>> slot =
-      co_await FindSlot(*connection_, config_.postgres.slot);
-  if (!slot.ok()) co_return slot.status();
-  slot_ = *slot;
-  absl::StatusOr<std::optional<BirthRecord>> birth = co_await ReadBirthRecord(
-      *connection_, config_.postgres.publication, config_.postgres.slot);
-  if (!birth.ok()) co_return birth.status();
-  birth_ = *birth;
-  const SlotHistory without_checkpoint =
-      HistoryOf(slot_, birth_, system_identifier_, HasCheckpoint::kNo);
+  absl::StatusOr<SlotSight> sight =
+      co_await LookAtSlot(*connection_, config_.postgres);
+  if (!sight.ok()) co_return sight.status();
+  sight_ = *std::move(sight);
+  const SlotHistory without_checkpoint = HistoryOf(
+      sight_.slot, sight_.birth, sight_.system_identifier, HasCheckpoint::kNo);
   if (!IsBeforeFirstStream(without_checkpoint)) co_return without_checkpoint;
   const absl::StatusOr<std::optional<Checkpoint>> loaded =
       co_await LoadCheckpoint(executor_, config_);
@@ -90,7 +79,7 @@ asio::awaitable<absl::StatusOr<SlotHistory>> SnapshotSession::FindHistory() {
   if (!has_checkpoint && !loaded.ok()) co_return loaded.status();
   const HasCheckpoint has =
       has_checkpoint ? HasCheckpoint::kYes : HasCheckpoint::kNo;
-  co_return HistoryOf(slot_, birth_, system_identifier_, has);
+  co_return HistoryOf(sight_.slot, sight_.birth, sight_.system_identifier, has);
 }
 
 // Leaves a transaction open that shows the rows to publish.
@@ -110,7 +99,7 @@ asio::awaitable<absl::Status> SnapshotSession::Begin(SlotHistory history) {
     status = co_await RecordBirth();
     if (!status.ok()) co_return status;
   }
-  begins_at_ = slot_->confirmed_flush_lsn;
+  begins_at_ = sight_.slot->confirmed_flush_lsn;
   const std::string begin =
       "BEGIN TRANSACTION ISOLATION LEVEL REPEATABLE READ, READ ONLY";
   co_return co_await Execute(begin);
@@ -125,7 +114,7 @@ asio::awaitable<absl::Status> SnapshotSession::Lock() {
       connection_->Literal(slot));
   absl::StatusOr<QueryRows> rows = co_await connection_->Execute(sql);
   if (!rows.ok()) co_return rows.status();
-  const bool is_active = slot_ && slot_->active;
+  const bool is_active = sight_.slot && sight_.slot->active;
   if (rows->Bool(0, 0) && !is_active) co_return absl::OkStatus();
   const std::string text = fmt::format("slot {} is in use", slot);
   const absl::Status in_use = absl::UnavailableError(text);
@@ -219,10 +208,7 @@ asio::awaitable<absl::Status> SnapshotSession::CreateSlot() {
 // On a connection of its own: the other one holds the snapshot, and may only
 // read.
 asio::awaitable<absl::Status> SnapshotSession::RecordBirth() {
-  ConnectionOptions options;
-  options.conninfo = config_.postgres.conninfo;
-  options.application_name =
-      fmt::format("walpost:{}:snapshot", config_.postgres.slot);
+  const ConnectionOptions options = TaskSession(config_.postgres, "snapshot");
   absl::StatusOr<std::unique_ptr<Connection>> scribe =
       co_await Connection::Connect(executor_, options);
   if (!scribe.ok()) co_return scribe.status();

@@ -19,6 +19,7 @@
 #include "postgres/connection.h"
 #include "postgres/slot.h"
 #include "postgres/slot_history.h"
+#include "postgres/slot_sight.h"
 
 namespace walpost {
 
@@ -30,9 +31,9 @@ class SnapshotSession {
 
   // Connects, and says what became of the slot.
   boost::asio::awaitable<absl::StatusOr<SlotHistory>> Open();
-  const std::optional<SlotState>& slot() const { return slot_; }
-  const std::optional<BirthRecord>& birth() const { return birth_; }
-  uint32_t timeline() const { return timeline_; }
+  const std::optional<SlotState>& slot() const { return sight_.slot; }
+  const std::optional<BirthRecord>& birth() const { return sight_.birth; }
+  uint32_t timeline() const { return sight_.timeline; }
 
   // Opens the transaction. With SlotHistory::kNone it makes the slot, puts its
   // birth on record, and shows exactly what committed before the slot begins;
@@ -73,10 +74,7 @@ class SnapshotSession {
   const Config& config_;
   std::unique_ptr<Connection> connection_;
   bool interrupted_ = false;
-  std::optional<SlotState> slot_;
-  std::optional<BirthRecord> birth_;
-  std::string system_identifier_;
-  uint32_t timeline_ = 0;
+  SlotSight sight_;
   // The slot that this process has made: its consistent point; 0/0: none.
   Lsn made_at_;
   Lsn begins_at_;

@@ -9,6 +9,7 @@
 #include "outbox/numbering.h"
 #include "postgres/birth_record.h"
 #include "postgres/connection.h"
+#include "postgres/task_session.h"
 #include "spdlog/spdlog.h"
 
 namespace walpost {
@@ -61,10 +62,7 @@ asio::awaitable<absl::Status> AcceptGap(asio::any_io_executor executor,
   absl::Status status = CheckSlot(config, inspection);
   if (!status.ok()) co_return status;
   const Lsn stands = inspection.diagnosis.slot->confirmed_flush_lsn;
-  ConnectionOptions options;
-  options.conninfo = config.postgres.conninfo;
-  options.application_name =
-      fmt::format("walpost:{}:recover", config.postgres.slot);
+  const ConnectionOptions options = TaskSession(config.postgres, "recover");
   absl::StatusOr<std::unique_ptr<Connection>> connection =
       co_await Connection::Connect(executor, options);
   if (!connection.ok()) co_return connection.status();

@@ -6,6 +6,7 @@
 #include "app/checkpoint_keeper.h"
 #include "fmt/format.h"
 #include "postgres/connection.h"
+#include "postgres/task_session.h"
 
 namespace walpost {
 
@@ -82,10 +83,7 @@ asio::awaitable<absl::StatusOr<SlotInspection>> InspectSlot(
     std::string kafka_cluster, InspectPending pending) {
   SlotInspection inspection;
   inspection.kafka_cluster = std::move(kafka_cluster);
-  ConnectionOptions options;
-  options.conninfo = config.postgres.conninfo;
-  options.application_name =
-      fmt::format("walpost:{}:inspection", config.postgres.slot);
+  ConnectionOptions options = TaskSession(config.postgres, "inspection");
   options.replication = pending == InspectPending::kYes;
   absl::StatusOr<std::unique_ptr<Connection>> connection =
       co_await Connection::Connect(executor, options);

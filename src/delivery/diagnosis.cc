@@ -91,10 +91,11 @@ Diagnosis OfSilence(const RelaySigns& signs) {
 
 Diagnosis OfBrokers(const RelaySigns& signs) {
   if (signs.brokers_unreachable_for > kStuckAfter) {
-    return Stuck(fmt::format(
-        "no Kafka broker is reachable at {}: is kafka.brokers right, and are "
-        "the brokers up?",
-        signs.brokers));
+    return Stuck(
+        fmt::format("no Kafka broker is reachable at {}: {}", signs.brokers,
+                    signs.broker_trouble.empty()
+                        ? "is kafka.brokers right, and are the brokers up?"
+                        : signs.broker_trouble));
   }
   if (!signs.homeless_topic.empty()) {
     return Stuck(fmt::format(

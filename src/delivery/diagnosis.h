@@ -50,6 +50,7 @@ struct RelaySigns {
   std::string server_held_back_by;
   bool brokers_were_reached = false;
   std::chrono::milliseconds brokers_unreachable_for{0};
+  std::string broker_trouble;  // why they are unreachable, and the remedy
   std::chrono::milliseconds unacknowledged_for{0};  // the oldest in flight
   std::string homeless_topic;  // that the brokers do not know; may be empty
 

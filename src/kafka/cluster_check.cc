@@ -8,6 +8,7 @@
 
 #include "base/status_macros.h"
 #include "fmt/format.h"
+#include "kafka/broker_trouble.h"
 #include "kafka/handles.h"
 #include "kafka/producer_properties.h"
 
@@ -26,8 +27,12 @@ class ClusterCheck {
     const rd_kafka_resp_err_t error = rd_kafka_metadata(
         client_.get(), /*all_topics=*/1, nullptr, &metadata, timeout_millis_);
     if (error != RD_KAFKA_RESP_ERR_NO_ERROR) {
+      BrokerTrouble trouble;
+      NoteErrorEvents(client_.get(), trouble);
+      const bool is_known = !trouble.text().empty();
       Add(Severity::kError, fmt::format("Kafka at {}", brokers),
-          fmt::format("does not answer: {}", rd_kafka_err2str(error)),
+          fmt::format("does not answer: {}",
+                      is_known ? trouble.text() : rd_kafka_err2str(error)),
           "correct kafka.brokers, or the listeners and security settings");
       return std::move(findings_);
     }
@@ -140,7 +145,7 @@ absl::StatusOr<std::vector<Finding>> CheckCluster(
     const std::vector<std::string>& topic_prefixes,
     std::chrono::milliseconds timeout) {
   WALPOST_ASSIGN_OR_RETURN(KafkaConf conf, MakeProducerConf(options));
-  // Nobody serves this client's logs and events; its answers say enough.
+  // Nobody serves this client's logs; its answers and errors say enough.
   rd_kafka_conf_set_log_cb(conf.get(), nullptr);
   char reason[512];
   KafkaClient client(

@@ -22,6 +22,7 @@ using Clock = std::chrono::steady_clock;
 
 namespace {
 
+constexpr int kMostBrokerlessReports = 3;
 constexpr size_t kReportsPerTurn = 4096;
 constexpr size_t kReportsPerRead = 512;
 constexpr uint64_t kWakeUp = 1;
@@ -219,7 +220,7 @@ size_t Producer::HandleEvent(rd_kafka_event_t* event) {
       HandleError(event);
       return 1;
     case RD_KAFKA_EVENT_STATS:
-      statistics_ = ParseProducerStatistics(rd_kafka_event_stats(event));
+      HandleStatistics(rd_kafka_event_stats(event));
       return 1;
     case RD_KAFKA_EVENT_LOG: {
       const char* facility = nullptr;
@@ -232,6 +233,20 @@ size_t Producer::HandleEvent(rd_kafka_event_t* event) {
     default:
       return 1;
   }
+}
+
+// An answer that names topics and no broker, as of a cluster whose brokers are
+// all fenced, makes librdkafka 2.10 and later drop every broker that it knows,
+// the bootstrap servers among them. When it adds those again before the old
+// ones are gone, it is left with none, and never connects any more.
+void Producer::HandleStatistics(const char* json) {
+  statistics_ = ParseProducerStatistics(json);
+  if (statistics_.brokers_up > 0) broker_trouble_.Clear();
+  brokerless_reports_ = statistics_.is_brokerless ? brokerless_reports_ + 1 : 0;
+  if (brokerless_reports_ < kMostBrokerlessReports) return;
+  brokerless_reports_ = 0;
+  reports_.OnSinkFailed(absl::AbortedError(
+      "the Kafka client has dropped all of its brokers: it is replaced"));
 }
 
 size_t Producer::HandleDeliveryReports(rd_kafka_event_t* event) {
@@ -308,7 +323,10 @@ void Producer::HandleError(rd_kafka_event_t* event) {
         fmt::format("Kafka producer: {} ({})", text, rd_kafka_err2name(code))));
     return;
   }
-  spdlog::warn("Kafka: {} ({})", text, rd_kafka_err2name(code));
+  if (broker_trouble_.Note(code, text)) {
+    spdlog::warn("Kafka: {} ({})", broker_trouble_.text(),
+                 rd_kafka_err2name(code));
+  }
 }
 
 asio::awaitable<void> Producer::Close(MonotonicTime deadline) {

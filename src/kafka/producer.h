@@ -31,6 +31,7 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "delivery/record_sink.h"
+#include "kafka/broker_trouble.h"
 #include "kafka/producer_options.h"
 #include "kafka/producer_statistics.h"
 #include "kafka/topic_cache.h"
@@ -68,6 +69,8 @@ class Producer final : public RecordSink {
 
   // Brokers that a connection is up to, as of the last second.
   size_t brokers_up() const { return statistics_.brokers_up; }
+  // Why none can be reached, and what to look at; or empty.
+  const std::string& broker_trouble() const { return broker_trouble_.text(); }
   // A topic that records wait for, though the brokers do not know it; or empty.
   const std::string& homeless_topic() const {
     return statistics_.homeless_topic;
@@ -86,6 +89,7 @@ class Producer final : public RecordSink {
   // Handles at most kReportsPerTurn; true when there may be more.
   bool DrainReports();
   size_t HandleEvent(rd_kafka_event_t* event);
+  void HandleStatistics(const char* json);
   size_t HandleDeliveryReports(rd_kafka_event_t* event);
   void HandleDeliveryReport(const rd_kafka_message_t& message, WallTime now);
   // Whether the acknowledgement can be believed.
@@ -111,6 +115,8 @@ class Producer final : public RecordSink {
   boost::asio::posix::stream_descriptor eventfd_;
   boost::asio::steady_timer close_timer_;
   ProducerStatistics statistics_;
+  BrokerTrouble broker_trouble_;
+  int brokerless_reports_ = 0;  // statistics in a row
   std::string cluster_id_;
   std::string expected_cluster_;
   // It has taken a record for acknowledged that may not be written. What it

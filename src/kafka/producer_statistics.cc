@@ -9,6 +9,7 @@ namespace {
 // The document grows with the number of partitions, so it is streamed, not
 // built. Looks for
 //
+//   $.brokers                                   {}
 //   $.brokers.*.state                           "UP"
 //   $.topics.NAME.partitions["-1"].msgq_cnt     not 0
 //
@@ -28,6 +29,9 @@ class Finder : public rapidjson::BaseReaderHandler<rapidjson::UTF8<>, Finder> {
     if (depth_ == kSectionDepth) {
       in_brokers_ = key == "brokers";
       in_topics_ = key == "topics";
+      if (in_brokers_) found_.is_brokerless = true;
+    } else if (in_brokers_) {
+      found_.is_brokerless = false;
     }
     is_state_ = in_brokers_ && depth_ == kBrokerDepth && key == "state";
     is_queued_ = false;

@@ -10,6 +10,8 @@ namespace walpost {
 struct ProducerStatistics {
   // Brokers in state UP.
   size_t brokers_up = 0;
+  // The client does not know one broker, not even a bootstrap server.
+  bool is_brokerless = false;
   // A topic that records wait for because the brokers know no partition of
   // it: it was deleted, or never made. Empty when there is none.
   std::string homeless_topic;

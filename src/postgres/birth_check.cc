@@ -16,7 +16,7 @@ asio::awaitable<absl::StatusOr<std::vector<Finding>>> BirthCheck::Run() {
   absl::Status status = co_await Observe();
   if (!status.ok()) co_return status;
   if (!has_publication_) co_return findings_;
-  if (record_) {
+  if (sight_.birth) {
     CheckRecord();
   } else {
     status = co_await CheckMissing();
@@ -36,33 +36,25 @@ asio::awaitable<absl::Status> BirthCheck::Observe() {
   if (!has_publication_) co_return absl::OkStatus();
   may_write_ = rows->Bool(0, 0);
   role_ = rows->Text(0, 1);
-  const std::string identify = "IDENTIFY_SYSTEM";
-  absl::StatusOr<QueryRows> system = co_await connection_.Execute(identify);
-  if (!system.ok()) co_return system.status();
-  system_identifier_ = system->Text(0, 0);
-  absl::StatusOr<std::optional<SlotState>> slot =
-      co_await FindSlot(connection_, options_.slot);
-  if (!slot.ok()) co_return slot.status();
-  slot_ = *slot;
-  absl::StatusOr<std::optional<BirthRecord>> record = co_await ReadBirthRecord(
-      connection_, options_.publication, options_.slot);
-  if (!record.ok()) co_return record.status();
-  record_ = *record;
+  absl::StatusOr<SlotSight> sight = co_await LookAtSlot(connection_, options_);
+  if (!sight.ok()) co_return sight.status();
+  sight_ = *std::move(sight);
   co_return absl::OkStatus();
 }
 
 void BirthCheck::CheckRecord() {
-  const std::string born = record_->consistent_point.ToString();
-  if (record_->system_identifier != system_identifier_) {
-    return Add(Severity::kError,
-               fmt::format("is on record as of system {}, and this is system "
-                           "{}: the database is a copy, or the wrong one",
-                           record_->system_identifier, system_identifier_),
-               "correct postgres.conninfo; or walpost recover, when the "
-               "database has moved here; or walpost init --fresh, when it "
-               "begins a life of its own");
+  const std::string born = sight_.birth->consistent_point.ToString();
+  if (sight_.birth->system_identifier != sight_.system_identifier) {
+    return Add(
+        Severity::kError,
+        fmt::format("is on record as of system {}, and this is system "
+                    "{}: the database is a copy, or the wrong one",
+                    sight_.birth->system_identifier, sight_.system_identifier),
+        "correct postgres.conninfo; or walpost recover, when the "
+        "database has moved here; or walpost init --fresh, when it "
+        "begins a life of its own");
   }
-  if (!slot_) {
+  if (!sight_.slot) {
     return Add(Severity::kError,
                fmt::format("is on record, at {}, and the slot is gone: run "
                            "will not make another one",
@@ -89,7 +81,7 @@ asio::awaitable<absl::Status> BirthCheck::CheckMissing() {
       "is not on record, and role {} cannot write it, for it does not own "
       "publication {}: a slot that is dropped is not noticed",
       role_, options_.publication);
-  if (!slot_ && options_.create) {
+  if (!sight_.slot && options_.create) {
     Add(Severity::kError,
         fmt::format("is not on record, and role {} cannot write it, because it "
                     "does not own publication {}: run will not create a slot "
@@ -99,10 +91,10 @@ asio::awaitable<absl::Status> BirthCheck::CheckMissing() {
     co_return absl::OkStatus();
   }
   std::string remedy = "make the slot, then run walpost check again";
-  if (slot_) {
+  if (sight_.slot) {
     absl::StatusOr<BirthRecord> record =
         co_await DescribeBirth(connection_, options_.publication, tables_,
-                               options_.slot, slot_->confirmed_flush_lsn);
+                               options_.slot, sight_.slot->confirmed_flush_lsn);
     if (!record.ok()) co_return record.status();
     absl::StatusOr<std::string> sql =
         co_await BirthRecordSql(connection_, options_.publication, *record);

@@ -14,9 +14,8 @@
 
 #include "absl/status/statusor.h"
 #include "base/finding.h"
-#include "postgres/birth_record.h"
 #include "postgres/connection.h"
-#include "postgres/slot.h"
+#include "postgres/slot_sight.h"
 #include "postgres/source_options.h"
 
 namespace walpost {
@@ -44,9 +43,7 @@ class BirthCheck {
   bool has_publication_ = false;
   bool may_write_ = false;
   std::string role_;
-  std::string system_identifier_;
-  std::optional<SlotState> slot_;
-  std::optional<BirthRecord> record_;
+  SlotSight sight_;
   std::vector<Finding> findings_;
 };
 

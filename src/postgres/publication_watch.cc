@@ -44,18 +44,26 @@ void PublicationWatch::SetReference(const std::vector<Finding>& findings) {
 
 asio::awaitable<absl::Status> PublicationWatch::Look(Connection& connection) {
   if (!reference_) co_return absl::OkStatus();
-  // In this order: a gap is told with what is wrong now.
+  absl::Status status = co_await Check(connection);
+  if (!status.ok()) co_return status;
   absl::StatusOr<Coverage> coverage =
       co_await ReadCoverage(connection, options_.publication, outbox_.tables);
   if (!coverage.ok()) co_return coverage.status();
+  gap_.reset();
+  const std::string change =
+      coverage_ ? DescribeChange(*coverage_, *coverage) : "";
+  if (change.empty()) co_return absl::OkStatus();
+  // It may have come in between; a gap is told with what is wrong now.
+  if (trouble_.empty()) status = co_await Check(connection);
+  gap_ = CoverageGap(change);
+  co_return status;
+}
+
+asio::awaitable<absl::Status> PublicationWatch::Check(Connection& connection) {
   PublicationCheck check(connection, options_, outbox_, routes_);
   absl::StatusOr<std::vector<Finding>> findings = co_await check.Run();
   if (!findings.ok()) co_return findings.status();
   Compare(*findings);
-  gap_.reset();
-  const std::string change =
-      coverage_ ? DescribeChange(*coverage_, *coverage) : "";
-  if (!change.empty()) gap_ = CoverageGap(change);
   co_return absl::OkStatus();
 }
 

@@ -52,6 +52,7 @@ class PublicationWatch {
   const std::optional<Gap>& gap() const { return gap_; }
 
  private:
+  boost::asio::awaitable<absl::Status> Check(Connection& connection);
   void Compare(const std::vector<Finding>& findings);
   Gap CoverageGap(const std::string& change) const;
 

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "fmt/format.h"
+#include "postgres/task_session.h"
 #include "retention/cursor_gate.h"
 #include "retention/partition_pruner.h"
 #include "retention/prune_sql.h"
@@ -161,10 +162,7 @@ asio::awaitable<absl::Status> Pruner::PrepareTable(size_t index) {
 }
 
 asio::awaitable<absl::Status> Pruner::Connect() {
-  ConnectionOptions options;
-  options.conninfo = options_.postgres.conninfo;
-  options.application_name =
-      fmt::format("walpost:{}:prune", options_.postgres.slot);
+  ConnectionOptions options = TaskSession(options_.postgres, "prune");
   // Housekeeping waits for nobody long.
   options.settings.push_back("lock_timeout=5s");
   absl::StatusOr<std::unique_ptr<Connection>> connected =

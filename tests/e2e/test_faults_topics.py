@@ -11,7 +11,9 @@ the suite).
 import os
 import time
 
-from harness import MOST_MEMORY, KafkaReader, Load, judge, note, wait_until
+from harness import (MOST_MEMORY, FencedMetadata, Kafka, KafkaReader, Load,
+                     judge, note, wait_until)
+from harness.ports import free_port
 
 _OUTAGE_S = int(os.environ.get("WALPOST_OUTAGE_SECONDS", "20"))
 _MIB = 1 << 20
@@ -142,3 +144,28 @@ def test_p10_a_topic_is_gone_while_nothing_goes_to_it(
     relay.wait_unready(r"\[kafka_replaced\]", 60)
     _recover(outbox, strict_kafka, relay)
     assert relay.stop() == 0
+
+
+def test_p1_the_only_broker_is_fenced(walpost, database, directory, outbox,
+                                      topics):
+    """librdkafka drops all brokers that it knows, and then may know none."""
+    way_port = free_port()
+    broker = Kafka(directory / "fenced", advertised_port=way_port).start()
+    way = FencedMetadata(broker.behind_port, topics + "order", port=way_port)
+    try:
+        relay = walpost(database, broker, topics, kafka={
+            "brokers": f"127.0.0.1:{way.port}"}).run()
+        outbox.insert("order", "key")
+        database.wait_confirmed(database.name)
+        for _ in range(6):
+            way.is_fenced = True
+            before = way.answered
+            wait_until(lambda before=before: way.answered > before,
+                       "metadata without brokers", 20)
+            way.is_fenced = False
+            outbox.insert("order", "key")
+            database.wait_confirmed(database.name, seconds=30)
+        judge(outbox, broker, relay, at_least=7)
+    finally:
+        way.close()
+        broker.close()

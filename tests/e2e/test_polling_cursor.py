@@ -269,7 +269,8 @@ def test_rows_of_another_cluster_come_first_without_its_cursor(
         _restore(old, new, ["events"])
         _insert(new, 20, 1000)
         relay = walpost(new, kafka, topics,
-                        **events_sections(batch_size=50)).run()
+                        **events_sections(batch_size=50))
+        relay.start()
         relay.wait_log("has rows of another cluster")
         relay.wait_unready("cannot be delivered")
         time.sleep(4)  # some tries

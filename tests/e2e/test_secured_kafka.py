@@ -1,5 +1,8 @@
 """Kafka behind TLS: with a password, and with a certificate."""
 
+import re
+import time
+
 import pytest
 
 from harness import Authority, KafkaReader, SecuredKafka
@@ -59,3 +62,64 @@ def test_a_certificate(walpost, database, outbox, topics, secured, authority):
             "ssl.certificate.location": str(certificate),
             "ssl.key.location": str(key)}})
     _check_delivery(relay, database, outbox, secured, topics)
+
+
+def _never_connects(relay, words):
+    """`check` and /readyz say why, in the same words."""
+    checked = relay.verb("check")
+    assert checked.returncode == 1
+    assert re.search(words, checked.stdout), checked.stdout
+    assert _PASSWORD not in checked.stdout + checked.stderr
+    relay.start()
+    relay.wait_unready(words, 30)
+    time.sleep(3)
+    log = relay.log()
+    assert _PASSWORD not in log
+    assert len(re.findall("warning Kafka: ", log)) < 4, log
+
+
+def test_a_wrong_password(walpost, database, topics, secured, authority):
+    _never_connects(
+        walpost(database, secured, topics, kafka=_sasl(
+            secured, authority, "SCRAM-SHA-512", _PASSWORD + "!")),
+        "invalid credentials.*check sasl.mechanism")
+
+
+def test_a_mechanism_that_the_brokers_do_not_offer(
+        walpost, database, topics, secured, authority):
+    kafka = _sasl(secured, authority, "OAUTHBEARER", _PASSWORD)
+    kafka["properties"].pop("sasl.username")
+    kafka["properties"].pop("sasl.password")
+    kafka["properties"]["enable.sasl.oauthbearer.unsecure.jwt"] = "true"
+    kafka["properties"]["sasl.oauthbearer.config"] = "principal=walpost"
+    _never_connects(walpost(database, secured, topics, kafka=kafka),
+                    "OAUTHBEARER.*check sasl.mechanism")
+
+
+def test_another_authority(walpost, database, topics, secured, directory):
+    foreign = Authority(directory / "foreign", name="somebody else")
+    _never_connects(
+        walpost(database, secured, topics, kafka=_sasl(
+            secured, foreign, "PLAIN", _PASSWORD)),
+        "certificate verify failed.*check security.protocol")
+
+
+def test_a_name_that_is_not_on_the_certificate(
+        walpost, database, topics, secured, authority):
+    kafka = _sasl(secured, authority, "PLAIN", _PASSWORD)
+    kafka["brokers"] = kafka["brokers"].replace("127.0.0.1", "localhost")
+    _never_connects(walpost(database, secured, topics, kafka=kafka),
+                    "check security.protocol")
+
+
+def test_a_plain_client_at_a_tls_listener(walpost, database, topics, secured):
+    _never_connects(
+        walpost(database, secured, topics, kafka={"brokers": secured.sasl}),
+        "security.protocol|Disconnected")
+
+
+def test_a_host_that_does_not_exist(walpost, database, topics, secured):
+    _never_connects(
+        walpost(database, secured, topics,
+                kafka={"brokers": "kafka.invalid:9092"}),
+        "kafka.invalid.*check the hosts of kafka.brokers")

@@ -252,6 +252,9 @@ def test_status_shows_what_a_restart_would_do(walpost, database, kafka, outbox,
                     replay={"window": "64MiB"}).run()
     outbox.insert("order", "order-1")
     database.wait_confirmed(database.name)
+    # The server is asked every two seconds how it keeps the slot.
+    wait_until(lambda: "\nreplay " in relay.verb("status").stdout,
+               "the guard slot")
     said = relay.verb("status").stdout
     for pattern in (r"^in Kafka   event 1 of the transaction at \S+$",
                     r"^checkpoint \S+, event 1 of the transaction at \S+$",

@@ -59,6 +59,14 @@ TEST(ProducerStatisticsTest, CountsTheBrokersThatAreUpAndNothingElse) {
   EXPECT_EQ(ParseProducerStatistics(kStatistics).brokers_up, 2u);
 }
 
+TEST(ProducerStatisticsTest, SaysWhenNoBrokerIsLeft) {
+  EXPECT_FALSE(ParseProducerStatistics(kStatistics).is_brokerless);
+  EXPECT_TRUE(ParseProducerStatistics(R"({"brokers": {}, "topics": {"a": {}}})")
+                  .is_brokerless);
+  EXPECT_FALSE(ParseProducerStatistics("{}").is_brokerless);
+  EXPECT_FALSE(ParseProducerStatistics("no JSON").is_brokerless);
+}
+
 struct Row {
   const char* json;
   size_t up;

@@ -9,6 +9,7 @@ from harness.certificates import Authority
 from harness.checker import Checker, Expected
 from harness.database import Database
 from harness.external import ExternalKafka, ExternalPostgres
+from harness.fenced_metadata import FencedMetadata
 from harness.figures import note
 from harness.judge import MOST_MEMORY, judge, verify
 from harness.kafka import Kafka
@@ -33,6 +34,7 @@ __all__ = [
     "Expected",
     "ExternalKafka",
     "ExternalPostgres",
+    "FencedMetadata",
     "Kafka",
     "KafkaCluster",
     "KafkaReader",

@@ -1,0 +1,38 @@
+// BrokerTrouble: why the brokers cannot be reached.
+//
+// A request that is not answered ends with "Broker transport failure", whatever
+// the cause: a password, a certificate, a name that does not resolve. What
+// librdkafka knew of it came earlier, as an error event of the client.
+//
+// Pure.
+#pragma once
+
+#include <librdkafka/rdkafka.h>
+
+#include <string>
+#include <string_view>
+
+namespace walpost {
+
+class BrokerTrouble {
+ public:
+  // An error event (rd_kafka_event_error, rd_kafka_event_error_string). True
+  // when it says something new, and is worth a line in the log.
+  bool Note(rd_kafka_resp_err_t code, std::string_view text);
+  // A broker answers.
+  void Clear() { *this = BrokerTrouble(); }
+
+  // The cause, and the settings to look at; empty: nothing is known. An event
+  // that names a cause counts more than later ones of a connection that broke.
+  const std::string& text() const { return text_; }
+
+ private:
+  std::string text_;
+  bool names_cause_ = false;
+};
+
+// Takes the error events that wait in the main queue of a client that nobody
+// serves.
+void NoteErrorEvents(rd_kafka_t* client, BrokerTrouble& trouble);
+
+}  // namespace walpost
