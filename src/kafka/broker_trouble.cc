@@ -47,14 +47,29 @@ bool BrokerTrouble::Note(rd_kafka_resp_err_t code, std::string_view text) {
   return true;
 }
 
-void NoteErrorEvents(rd_kafka_t* client, BrokerTrouble& trouble) {
+bool BrokerTrouble::NoteLog(std::string_view facility, std::string_view line) {
+  if (facility != "FAIL") return false;
+  const size_t thread = line.find("]: ");  // "[thrd:host:9092/1]: "
+  if (thread != std::string_view::npos) line.remove_prefix(thread + 3);
+  return Note(RD_KAFKA_RESP_ERR__TRANSPORT, line);
+}
+
+void NoteEvents(rd_kafka_t* client, BrokerTrouble& trouble) {
   const KafkaQueue queue(rd_kafka_queue_get_main(client));
   for (;;) {
     const KafkaEvent event(rd_kafka_queue_poll(queue.get(), 0));
     if (event == nullptr) return;
-    if (rd_kafka_event_type(event.get()) != RD_KAFKA_EVENT_ERROR) continue;
-    trouble.Note(rd_kafka_event_error(event.get()),
-                 rd_kafka_event_error_string(event.get()));
+    const rd_kafka_event_type_t type = rd_kafka_event_type(event.get());
+    if (type == RD_KAFKA_EVENT_ERROR) {
+      trouble.Note(rd_kafka_event_error(event.get()),
+                   rd_kafka_event_error_string(event.get()));
+    } else if (type == RD_KAFKA_EVENT_LOG) {
+      const char* facility = "";
+      const char* line = "";
+      int level = 0;
+      rd_kafka_event_log(event.get(), &facility, &line, &level);
+      trouble.NoteLog(facility, line);
+    }
   }
 }
 

@@ -19,6 +19,9 @@ class BrokerTrouble {
   // An error event (rd_kafka_event_error, rd_kafka_event_error_string). True
   // when it says something new, and is worth a line in the log.
   bool Note(rd_kafka_resp_err_t code, std::string_view text);
+  // A line of the client's log (rd_kafka_event_log); likewise. Connections that
+  // are refused or broken are told there alone.
+  bool NoteLog(std::string_view facility, std::string_view line);
   // A broker answers.
   void Clear() { *this = BrokerTrouble(); }
 
@@ -31,8 +34,7 @@ class BrokerTrouble {
   bool names_cause_ = false;
 };
 
-// Takes the error events that wait in the main queue of a client that nobody
-// serves.
-void NoteErrorEvents(rd_kafka_t* client, BrokerTrouble& trouble);
+// Takes the events that wait in the main queue of a client that nobody serves.
+void NoteEvents(rd_kafka_t* client, BrokerTrouble& trouble);
 
 }  // namespace walpost

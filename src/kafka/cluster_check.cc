@@ -28,7 +28,7 @@ class ClusterCheck {
         client_.get(), /*all_topics=*/1, nullptr, &metadata, timeout_millis_);
     if (error != RD_KAFKA_RESP_ERR_NO_ERROR) {
       BrokerTrouble trouble;
-      NoteErrorEvents(client_.get(), trouble);
+      NoteEvents(client_.get(), trouble);
       const bool is_known = !trouble.text().empty();
       Add(Severity::kError, fmt::format("Kafka at {}", brokers),
           fmt::format("does not answer: {}",
@@ -145,8 +145,6 @@ absl::StatusOr<std::vector<Finding>> CheckCluster(
     const std::vector<std::string>& topic_prefixes,
     std::chrono::milliseconds timeout) {
   WALPOST_ASSIGN_OR_RETURN(KafkaConf conf, MakeProducerConf(options));
-  // Nobody serves this client's logs; its answers and errors say enough.
-  rd_kafka_conf_set_log_cb(conf.get(), nullptr);
   char reason[512];
   KafkaClient client(
       rd_kafka_new(RD_KAFKA_PRODUCER, conf.get(), reason, sizeof(reason)));
@@ -154,7 +152,8 @@ absl::StatusOr<std::vector<Finding>> CheckCluster(
     return absl::FailedPreconditionError(
         fmt::format("kafka.properties: {}", reason));
   }
-  conf.release();  // librdkafka owns it now
+  conf.release();                                 // librdkafka owns it now
+  rd_kafka_set_log_queue(client.get(), nullptr);  // NoteEvents
   return ClusterCheck(std::move(client), timeout)
       .Run(options.brokers, topic_prefixes);
 }

@@ -228,6 +228,9 @@ size_t Producer::HandleEvent(rd_kafka_event_t* event) {
       int level = 0;
       rd_kafka_event_log(event, &facility, &text, &level);
       spdlog::debug("librdkafka {}: {}", facility, text);
+      if (broker_trouble_.NoteLog(facility, text)) {
+        spdlog::warn("Kafka: {}", broker_trouble_.text());
+      }
       return 1;
     }
     default:

@@ -78,7 +78,7 @@ def _never_connects(relay, words):
     assert len(re.findall("warning Kafka: ", log)) < 4, log
 
 
-def test_a_wrong_password(walpost, database, topics, secured, authority):
+def test_a_wrong_password(walpost, database, outbox, topics, secured, authority):
     _never_connects(
         walpost(database, secured, topics, kafka=_sasl(
             secured, authority, "SCRAM-SHA-512", _PASSWORD + "!")),
@@ -86,7 +86,7 @@ def test_a_wrong_password(walpost, database, topics, secured, authority):
 
 
 def test_a_mechanism_that_the_brokers_do_not_offer(
-        walpost, database, topics, secured, authority):
+        walpost, database, outbox, topics, secured, authority):
     kafka = _sasl(secured, authority, "OAUTHBEARER", _PASSWORD)
     kafka["properties"].pop("sasl.username")
     kafka["properties"].pop("sasl.password")
@@ -96,7 +96,7 @@ def test_a_mechanism_that_the_brokers_do_not_offer(
                     "OAUTHBEARER.*check sasl.mechanism")
 
 
-def test_another_authority(walpost, database, topics, secured, directory):
+def test_another_authority(walpost, database, outbox, topics, secured, directory):
     foreign = Authority(directory / "foreign", name="somebody else")
     _never_connects(
         walpost(database, secured, topics, kafka=_sasl(
@@ -105,20 +105,20 @@ def test_another_authority(walpost, database, topics, secured, directory):
 
 
 def test_a_name_that_is_not_on_the_certificate(
-        walpost, database, topics, secured, authority):
+        walpost, database, outbox, topics, secured, authority):
     kafka = _sasl(secured, authority, "PLAIN", _PASSWORD)
     kafka["brokers"] = kafka["brokers"].replace("127.0.0.1", "localhost")
     _never_connects(walpost(database, secured, topics, kafka=kafka),
                     "check security.protocol")
 
 
-def test_a_plain_client_at_a_tls_listener(walpost, database, topics, secured):
+def test_a_plain_client_at_a_tls_listener(walpost, database, outbox, topics, secured):
     _never_connects(
         walpost(database, secured, topics, kafka={"brokers": secured.sasl}),
         "security.protocol|Disconnected")
 
 
-def test_a_host_that_does_not_exist(walpost, database, topics, secured):
+def test_a_host_that_does_not_exist(walpost, database, outbox, topics, secured):
     _never_connects(
         walpost(database, secured, topics,
                 kafka={"brokers": "kafka.invalid:9092"}),

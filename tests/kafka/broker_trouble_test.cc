@@ -41,6 +41,18 @@ TEST(BrokerTroubleTest, ACauseCountsMoreThanABrokenConnection) {
   EXPECT_THAT(trouble.text(), HasSubstr("certificate expired; check sec"));
 }
 
+TEST(BrokerTroubleTest, ABrokenConnectionIsToldInTheLog) {
+  BrokerTrouble trouble;
+  EXPECT_FALSE(trouble.NoteLog("REQTMOUT", "[thrd:h:1/1]: h:1/1: timed out"));
+  EXPECT_TRUE(trouble.NoteLog(
+      "FAIL",
+      "[thrd:h:1/bootstrap]: h:1/bootstrap: Connect to ipv4#127.0.0.1:1 "
+      "failed: Connection refused (after 0ms in state CONNECT)"));
+  EXPECT_EQ(trouble.text(),
+            "h:1/bootstrap: Connect to ipv4#127.0.0.1:1 failed: Connection "
+            "refused");
+}
+
 TEST(BrokerTroubleTest, ThatAllAreDownIsSaidWhereNothingElseIsKnown) {
   BrokerTrouble trouble;
   EXPECT_TRUE(trouble.Note(RD_KAFKA_RESP_ERR__ALL_BROKERS_DOWN,
