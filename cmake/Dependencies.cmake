@@ -1,5 +1,5 @@
-# Everything comes from Debian packages (scripts/install); nothing is fetched
-# at configure time.
+# Everything comes from Debian packages (scripts/install), but for a librdkafka
+# that is too old there; nothing is fetched at configure time.
 find_package(absl REQUIRED)
 find_package(Boost 1.81 REQUIRED)
 find_package(fmt REQUIRED)
