@@ -70,14 +70,19 @@ asio::awaitable<absl::StatusOr<std::optional<Finding>>> PartitionWatch::Look(
   if (!leaves.ok()) co_return leaves.status();
   const bool is_first_pass = !is_through_;
   for (size_t i = 0; i < leaves->size(); ++i) {
-    const std::string attached_by = leaves->Text(i, 2);
-    if (!known_.emplace(leaves->Unsigned(i, 0), attached_by).second) continue;
+    const std::pair partition(leaves->Unsigned(i, 0), leaves->Text(i, 2));
+    if (known_.contains(partition)) continue;
     const bool was_made_with_it = leaves->Bool(i, 4);
-    if (is_first_pass && was_made_with_it) continue;
+    if (is_first_pass && was_made_with_it) {
+      known_.insert(partition);
+      continue;
+    }
     const absl::StatusOr<ExistingRows> rows =
         co_await CountRowsBeforeAttachment(connection, leaves->Text(i, 1),
-                                           attached_by, leaves->Text(i, 3));
-    if (!rows.ok()) co_return rows.status();
+                                           partition.second,
+                                           leaves->Text(i, 3));
+    if (!rows.ok()) co_return rows.status();  // the next connection asks again
+    known_.insert(partition);
     if (rows->count == 0) co_return std::nullopt;
     co_return Describe(*rows);
   }

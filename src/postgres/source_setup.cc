@@ -144,14 +144,12 @@ asio::awaitable<absl::Status> SourceSetup::UpdateRecord() {
   BirthRecord record = *birth_record_;
   record.timeline = timeline_;
   // A table that was added since is not known to have been covered all along.
-  if (record.coverage.empty()) {
-    record.coverage = coverage_;
-  } else {
-    record.coverage = MarkLeftOut(record.coverage, coverage_);
-  }
+  const bool vouches = !record.coverage.empty();
+  record.coverage =
+      vouches ? MarkLeftOut(record.coverage, coverage_) : coverage_;
   if (!kafka_cluster_.empty()) record.kafka_cluster = kafka_cluster_;
   if (record == *birth_record_) co_return absl::OkStatus();
-  if (record.coverage != birth_record_->coverage) {
+  if (vouches && record.coverage != birth_record_->coverage) {
     const std::string consequence =
         "tables that were left out of outbox.tables: the record would vouch "
         "for their rows, which are passed over from now on";

@@ -77,6 +77,37 @@ def test_p9_p11_a_table_is_left_out_for_a_run(
     database.wait_confirmed(relay.slot)
 
 
+@pytest.mark.parametrize("left_out", [False, True])
+def test_p9_p11_a_role_that_may_not_correct_the_record(
+        walpost, own_postgres, own_database, kafka, topics, left_out):
+    """A record that an older release wrote is good enough; one that would vouch
+    for what is passed over from now on is not."""
+    assert own_postgres
+    own_database.execute(_TABLE.format("a") + _TABLE.format("b"))
+    own_database.execute("create role relay login replication")
+    both = [{"name": "public.a"}, {"name": "public.b"}]
+    relay = walpost(own_database, kafka, topics, outbox={"tables": both})
+    assert relay.verb("init").returncode == 0
+    if not left_out:
+        put_on_record(own_database, relay.slot, coverage=None,
+                      tables=("public.a", "public.b"),
+                      **{"from": None, "at": None})
+    config = copy.deepcopy(relay.config)
+    config["postgres"]["conninfo"] = own_database.conninfo(user="relay")
+    if left_out:
+        config["outbox"]["tables"] = both[:1]
+    relay.configure(config)
+    if not left_out:
+        relay.run()
+        _insert(own_database, "a")
+        own_database.wait_confirmed(relay.slot)
+        return
+    said = relay.verb("run")
+    assert said.returncode == 3, said.stderr
+    assert "left out of outbox.tables" in said.stderr
+    assert "COMMENT ON PUBLICATION" in said.stderr
+
+
 def test_p11_a_copy_of_the_database_in_the_same_cluster(
         walpost, own_database, kafka, topics):
     """Its catalog, the record of the birth among it, is the same to the letter;
