@@ -5,13 +5,12 @@
 #include <string>
 #include <utility>
 
-#include "app/checkpoint_keeper.h"
+#include "app/stream_history.h"
 #include "fmt/format.h"
 #include "postgres/birth_record.h"
 #include "postgres/existing_rows.h"
 #include "postgres/publication.h"
-#include "postgres/slot.h"
-#include "postgres/slot_history.h"
+#include "postgres/slot_sight.h"
 #include "postgres/task_session.h"
 #include "spdlog/spdlog.h"
 
@@ -44,22 +43,19 @@ asio::awaitable<absl::StatusOr<Sight>> Look(asio::any_io_executor executor,
   absl::StatusOr<std::optional<BirthRecord>> birth = co_await ReadBirthRecord(
       connection, config.postgres.publication, config.postgres.slot);
   if (!birth.ok()) co_return birth.status();
+  const SlotSight seen{rows->Text(0, 0), 0, *slot, *birth};
   Sight sight;
   sight.role = rows->Text(0, 1);
-  const std::string system = rows->Text(0, 0);
-  sight.history = HistoryOf(*slot, *birth, system, HasCheckpoint::kNo);
-  if (*birth) sight.streamed_from = (*birth)->streamed_from;
-  if (ask_store == AskStore::kNo || !IsBeforeFirstStream(sight.history)) {
+  if (seen.birth) sight.streamed_from = seen.birth->streamed_from;
+  if (ask_store == AskStore::kNo) {
+    sight.history = HistoryOf(seen.slot, seen.birth, seen.system_identifier,
+                              HasCheckpoint::kNo);
     co_return sight;
   }
-  const absl::StatusOr<std::optional<Checkpoint>> loaded =
-      co_await LoadCheckpoint(executor, config);
-  if (absl::IsUnavailable(loaded.status())) co_return loaded.status();
-  // One that cannot be read is named when the stream begins.
-  const bool has_checkpoint = !loaded.ok() || loaded->has_value();
-  const HasCheckpoint has =
-      has_checkpoint ? HasCheckpoint::kYes : HasCheckpoint::kNo;
-  sight.history = HistoryOf(*slot, *birth, system, has);
+  const absl::StatusOr<SlotHistory> history =
+      co_await FindStreamHistory(executor, config, seen);
+  if (!history.ok()) co_return history.status();
+  sight.history = *history;
   co_return sight;
 }
 

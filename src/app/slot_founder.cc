@@ -17,7 +17,6 @@ using Clock = std::chrono::steady_clock;
 
 namespace {
 
-constexpr int kFirstWithOptions = 150000;
 // Making a slot waits for every open transaction that has written something.
 constexpr std::chrono::minutes kSlotLimit{10};
 
@@ -109,16 +108,10 @@ asio::awaitable<absl::Status> SlotFounder::TakeSnapshot() {
       "BEGIN TRANSACTION ISOLATION LEVEL REPEATABLE READ, READ ONLY";
   absl::Status status = co_await Execute(begin);
   if (!status.ok()) co_return status;
-  std::string create =
-      fmt::format("CREATE_REPLICATION_SLOT {} TEMPORARY LOGICAL pgoutput ",
-                  QuoteName(temporary_));
-  const bool has_options = connection_->server_version() >= kFirstWithOptions;
-  create += has_options ? "(SNAPSHOT 'use')" : "USE_SNAPSHOT";
-  connection_->set_deadline(Clock::now() + kSlotLimit);
-  absl::StatusOr<QueryRows> rows = co_await connection_->Execute(create);
-  connection_->set_deadline(std::nullopt);
-  if (!rows.ok()) co_return rows.status();
-  const absl::StatusOr<Lsn> point = Lsn::Parse(rows->Text(0, 1));
+  const MonotonicTime deadline = Clock::now() + kSlotLimit;
+  const absl::StatusOr<Lsn> point =
+      co_await CreateSlot(*connection_, temporary_, SlotKind::kTemporary,
+                          SlotSnapshot::kUse, SlotFailover::kNo, deadline);
   if (!point.ok()) co_return point.status();
   consistent_point_ = *point;
   co_return absl::OkStatus();

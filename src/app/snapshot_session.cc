@@ -4,7 +4,7 @@
 #include <utility>
 #include <vector>
 
-#include "app/checkpoint_keeper.h"
+#include "app/stream_history.h"
 #include "fmt/format.h"
 #include "postgres/publication.h"
 #include "postgres/sqlstate.h"
@@ -20,9 +20,7 @@ namespace {
 
 // Making a slot waits for every open transaction that has written something.
 constexpr std::chrono::minutes kSlotLimit{10};
-constexpr int kFirstWithOptions = 150000;
 constexpr int kFirstWithTransactionTimeout = 170000;
-constexpr int kFirstWithFailover = 170000;
 
 }  // namespace
 
@@ -68,18 +66,7 @@ asio::awaitable<absl::StatusOr<SlotHistory>> SnapshotSession::FindHistory() {
       co_await LookAtSlot(*connection_, config_.postgres);
   if (!sight.ok()) co_return sight.status();
   sight_ = *std::move(sight);
-  const SlotHistory without_checkpoint = HistoryOf(
-      sight_.slot, sight_.birth, sight_.system_identifier, HasCheckpoint::kNo);
-  if (!IsBeforeFirstStream(without_checkpoint)) co_return without_checkpoint;
-  const absl::StatusOr<std::optional<Checkpoint>> loaded =
-      co_await LoadCheckpoint(executor_, config_);
-  // One that cannot be read is named when the stream begins.
-  const bool has_checkpoint =
-      absl::IsDataLoss(loaded.status()) || (loaded.ok() && loaded->has_value());
-  if (!has_checkpoint && !loaded.ok()) co_return loaded.status();
-  const HasCheckpoint has =
-      has_checkpoint ? HasCheckpoint::kYes : HasCheckpoint::kNo;
-  co_return HistoryOf(sight_.slot, sight_.birth, sight_.system_identifier, has);
+  co_return co_await FindStreamHistory(executor_, config_, sight_);
 }
 
 // Leaves a transaction open that shows the rows to publish.
@@ -91,7 +78,7 @@ asio::awaitable<absl::Status> SnapshotSession::Begin(SlotHistory history) {
   if (!status.ok()) co_return status;
   if (history == SlotHistory::kNone) {
     status = co_await RequireOwnPublication();
-    if (status.ok()) status = co_await CreateSlot();
+    if (status.ok()) status = co_await MakeSlot();
     if (status.ok()) status = co_await RecordBirth();
     co_return status;
   }
@@ -144,61 +131,39 @@ asio::awaitable<absl::Status> SnapshotSession::RequireReadableTables() {
 // that is younger than itself, so that comes first.
 asio::awaitable<absl::Status> SnapshotSession::RequireOwnPublication() {
   const std::string& name = config_.postgres.publication;
-  const std::string sql = fmt::format(
-      "SELECT pg_catalog.pg_has_role(pubowner, 'USAGE'), current_user "
-      "FROM pg_catalog.pg_publication WHERE pubname = {}",
-      connection_->Literal(name));
-  absl::StatusOr<QueryRows> rows = co_await connection_->Execute(sql);
-  if (!rows.ok()) co_return rows.status();
-  if (rows->size() == 0) {
+  const absl::StatusOr<PublicationRights> rights =
+      co_await FindPublicationRights(*connection_, name);
+  if (!rights.ok()) co_return rights.status();
+  if (!rights->exists) {
     spdlog::info("creating publication {}", name);
     co_return co_await CreatePublication(*connection_, name,
                                          config_.outbox.tables);
   }
-  if (rows->Bool(0, 0)) co_return absl::OkStatus();
+  if (rights->may_alter) co_return absl::OkStatus();
   co_return absl::FailedPreconditionError(fmt::format(
       "snapshot: initial: slot {} does not exist, and role {} cannot put on "
       "record that it makes it, because it does not own publication {}: run "
       "walpost init -c FILE as the owner of the publication, then start "
       "walpost again; it publishes the rows",
-      config_.postgres.slot, rows->Text(0, 1), name));
+      config_.postgres.slot, rights->role, name));
 }
 
-asio::awaitable<absl::Status> SnapshotSession::CreateSlot() {
-  const int version = connection_->server_version();
-  if (config_.postgres.failover && version < kFirstWithFailover) {
-    co_return absl::FailedPreconditionError(
-        "postgres.failover needs PostgreSQL 17 or newer: set it to false");
-  }
+asio::awaitable<absl::Status> SnapshotSession::MakeSlot() {
   const std::string begin =
       "BEGIN TRANSACTION ISOLATION LEVEL REPEATABLE READ, READ ONLY";
   const absl::Status begun = co_await Execute(begin);
   if (!begun.ok()) co_return begun;
-  std::string create =
-      fmt::format("CREATE_REPLICATION_SLOT {} LOGICAL pgoutput ",
-                  QuoteName(config_.postgres.slot));
-  if (version < kFirstWithOptions) {
-    create += "USE_SNAPSHOT";
-  } else {
-    create += config_.postgres.failover ? "(SNAPSHOT 'use', FAILOVER)"
-                                        : "(SNAPSHOT 'use')";
-  }
-  spdlog::info("creating slot {}", config_.postgres.slot);
-  connection_->set_deadline(Clock::now() + kSlotLimit);
-  absl::StatusOr<QueryRows> rows = co_await connection_->Execute(create);
-  connection_->set_deadline(std::nullopt);
-  if (!rows.ok() && interrupted_) {
+  const std::string& slot = config_.postgres.slot;
+  const SlotFailover failover =
+      config_.postgres.failover ? SlotFailover::kYes : SlotFailover::kNo;
+  const MonotonicTime deadline = Clock::now() + kSlotLimit;
+  spdlog::info("creating slot {}", slot);
+  const absl::StatusOr<Lsn> point =
+      co_await CreateSlot(*connection_, slot, SlotKind::kPermanent,
+                          SlotSnapshot::kUse, failover, deadline);
+  if (!point.ok() && interrupted_) {
     co_return absl::CancelledError("told to end");
   }
-  if (absl::IsDeadlineExceeded(rows.status())) {
-    co_return absl::UnavailableError(fmt::format(
-        "creating slot {}: it waits for open transactions to end; see "
-        "SELECT pid, state, query FROM pg_stat_activity WHERE backend_xid IS "
-        "NOT NULL, and pg_prepared_xacts",
-        config_.postgres.slot));
-  }
-  if (!rows.ok()) co_return rows.status();
-  const absl::StatusOr<Lsn> point = Lsn::Parse(rows->Text(0, 1));
   if (!point.ok()) co_return point.status();
   made_at_ = *point;
   begins_at_ = *point;

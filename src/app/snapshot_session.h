@@ -65,7 +65,7 @@ class SnapshotSession {
   boost::asio::awaitable<absl::Status> Lock();
   boost::asio::awaitable<absl::Status> RequireReadableTables();
   boost::asio::awaitable<absl::Status> RequireOwnPublication();
-  boost::asio::awaitable<absl::Status> CreateSlot();
+  boost::asio::awaitable<absl::Status> MakeSlot();
   boost::asio::awaitable<absl::Status> RecordBirth();
   boost::asio::awaitable<absl::Status> Execute(std::string sql);
   absl::Status UnknownSlot() const;

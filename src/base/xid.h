@@ -20,4 +20,7 @@ class Xid {
   uint32_t value_ = 0;
 };
 
+// The first id that PostgreSQL gives to a transaction.
+inline constexpr uint64_t kFirstTransaction = 3;
+
 }  // namespace walpost

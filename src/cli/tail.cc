@@ -79,8 +79,9 @@ class Tail {
     if (!status.ok()) co_return status;
     const std::string slot = fmt::format("walpost_tail_{}", getpid());
     const MonotonicTime deadline = Clock::now() + kSlotCreationLimit;
-    auto created = co_await CreateSlot(*connection_, slot, SlotKind::kTemporary,
-                                       SlotFailover::kNo, deadline);
+    auto created =
+        co_await CreateSlot(*connection_, slot, SlotKind::kTemporary,
+                            SlotSnapshot::kNone, SlotFailover::kNo, deadline);
     if (!created.ok()) co_return created.status();
     const std::string command =
         StartReplicationCommand(*connection_, slot, Lsn(), publication,

@@ -7,14 +7,13 @@
 #include "absl/strings/str_join.h"
 #include "absl/strings/str_split.h"
 #include "absl/time/time.h"
+#include "base/xid.h"
 #include "fmt/format.h"
 
 namespace walpost {
 namespace {
 
 constexpr size_t kFixedWords = 9;
-// Of PostgreSQL: smaller ids are not those of transactions.
-constexpr uint64_t kFirstTransaction = 3;
 constexpr char kTimeFormat[] = "%Y-%m-%dT%H:%M:%SZ";
 
 std::string ToLine(const BirthRecord& record) {
@@ -109,6 +108,10 @@ std::string WithBirthRecord(std::string_view comment,
   }
   kept.push_back(ToLine(record));
   return absl::StrJoin(kept, "\n");
+}
+
+bool AllWasPublished(const BirthRecord& record) {
+  return record.streamed_from == kFirstTransaction;
 }
 
 void NoteAllPublished(BirthRecord& record) {

@@ -48,6 +48,7 @@ struct BirthRecord {
 
 // Says of a record that everything from before the slot was published, too.
 void NoteAllPublished(BirthRecord& record);
+bool AllWasPublished(const BirthRecord& record);
 
 // The record of `slot` in a comment, and a comment with `record` laid over it.
 std::optional<BirthRecord> FindBirthRecord(std::string_view comment,

@@ -4,6 +4,7 @@
 
 #include "absl/strings/str_split.h"
 #include "base/status_macros.h"
+#include "base/xid.h"
 #include "fmt/format.h"
 #include "judge/topic_prefixes.h"
 #include "outbox/row_order.h"
@@ -114,9 +115,6 @@ class Expressions {
   const TableOptions& table_;
   const std::vector<ColumnType>& columns_;
 };
-
-// The first transaction id that PostgreSQL gives out.
-constexpr uint64_t kFirstTransaction = 3;
 
 // A row that is older than the oldest transaction that the slot still has to
 // decode was confirmed. One that is older than the slot never comes through it.

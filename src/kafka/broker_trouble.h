@@ -2,9 +2,9 @@
 //
 // A request that is not answered ends with "Broker transport failure", whatever
 // the cause: a password, a certificate, a name that does not resolve. What
-// librdkafka knew of it came earlier, as an error event of the client.
+// librdkafka knew of it came earlier, as an event of the client.
 //
-// Pure.
+// The class is pure.
 #pragma once
 
 #include <librdkafka/rdkafka.h>

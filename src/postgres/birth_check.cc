@@ -15,7 +15,7 @@ void BirthCheck::Add(Severity severity, std::string text, std::string remedy) {
 asio::awaitable<absl::StatusOr<std::vector<Finding>>> BirthCheck::Run() {
   absl::Status status = co_await Observe();
   if (!status.ok()) co_return status;
-  if (!has_publication_) co_return findings_;
+  if (!rights_.exists) co_return findings_;
   if (sight_.birth) {
     CheckRecord();
   } else {
@@ -26,16 +26,11 @@ asio::awaitable<absl::StatusOr<std::vector<Finding>>> BirthCheck::Run() {
 }
 
 asio::awaitable<absl::Status> BirthCheck::Observe() {
-  const std::string sql = fmt::format(
-      "SELECT pg_catalog.pg_has_role(pubowner, 'USAGE'), current_user "
-      "FROM pg_catalog.pg_publication WHERE pubname = {}",
-      connection_.Literal(options_.publication));
-  absl::StatusOr<QueryRows> rows = co_await connection_.Execute(sql);
-  if (!rows.ok()) co_return rows.status();
-  has_publication_ = rows->size() > 0;
-  if (!has_publication_) co_return absl::OkStatus();
-  may_write_ = rows->Bool(0, 0);
-  role_ = rows->Text(0, 1);
+  absl::StatusOr<PublicationRights> rights =
+      co_await FindPublicationRights(connection_, options_.publication);
+  if (!rights.ok()) co_return rights.status();
+  rights_ = *std::move(rights);
+  if (!rights_.exists) co_return absl::OkStatus();
   absl::StatusOr<SlotSight> sight = co_await LookAtSlot(connection_, options_);
   if (!sight.ok()) co_return sight.status();
   sight_ = *std::move(sight);
@@ -61,32 +56,32 @@ void BirthCheck::CheckRecord() {
                            born),
                "walpost recover --dry-run, then walpost recover");
   }
-  if (may_write_) {
+  if (rights_.may_alter) {
     return Add(Severity::kOk, fmt::format("is on record, at {}", born));
   }
   Add(Severity::kNote,
       fmt::format("is on record, at {}, but role {} does not own publication "
                   "{}: walpost recover and walpost init --fresh cannot change "
                   "it",
-                  born, role_, options_.publication),
+                  born, rights_.role, options_.publication),
       "run those two as the owner of the publication");
 }
 
 asio::awaitable<absl::Status> BirthCheck::CheckMissing() {
-  if (may_write_) {
+  if (rights_.may_alter) {
     Add(Severity::kNote, "is not on record yet; run will write it");
     co_return absl::OkStatus();
   }
   const std::string text = fmt::format(
       "is not on record, and role {} cannot write it, for it does not own "
       "publication {}: a slot that is dropped is not noticed",
-      role_, options_.publication);
+      rights_.role, options_.publication);
   if (!sight_.slot && options_.create) {
     Add(Severity::kError,
         fmt::format("is not on record, and role {} cannot write it, because it "
                     "does not own publication {}: run will not create a slot "
                     "that may have been there before",
-                    role_, options_.publication),
+                    rights_.role, options_.publication),
         "run walpost init as the owner of the publication");
     co_return absl::OkStatus();
   }

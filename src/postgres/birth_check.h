@@ -15,6 +15,7 @@
 #include "absl/status/statusor.h"
 #include "base/finding.h"
 #include "postgres/connection.h"
+#include "postgres/publication.h"
 #include "postgres/slot_sight.h"
 #include "postgres/source_options.h"
 
@@ -40,9 +41,7 @@ class BirthCheck {
   Connection& connection_;
   const WalSourceOptions& options_;
   std::span<const TableOptions> tables_;
-  bool has_publication_ = false;
-  bool may_write_ = false;
-  std::string role_;
+  PublicationRights rights_;
   SlotSight sight_;
   std::vector<Finding> findings_;
 };

@@ -16,6 +16,21 @@ asio::awaitable<absl::StatusOr<bool>> PublicationExists(
   co_return rows->size() > 0;
 }
 
+asio::awaitable<absl::StatusOr<PublicationRights>> FindPublicationRights(
+    Connection& connection, std::string publication) {
+  const std::string sql = fmt::format(
+      "SELECT current_user, (SELECT pg_catalog.pg_has_role(pubowner, 'USAGE') "
+      "FROM pg_catalog.pg_publication WHERE pubname = {})",
+      connection.Literal(publication));
+  absl::StatusOr<QueryRows> rows = co_await connection.Execute(sql);
+  if (!rows.ok()) co_return rows.status();
+  PublicationRights rights;
+  rights.role = rows->Text(0, 0);
+  rights.exists = rows->Get(0, 1).has_value();
+  rights.may_alter = rows->Bool(0, 1);
+  co_return rights;
+}
+
 std::string CreatePublicationSql(std::string_view publication,
                                  std::span<const TableOptions> tables) {
   std::string list;

@@ -15,6 +15,14 @@ namespace walpost {
 boost::asio::awaitable<absl::StatusOr<bool>> PublicationExists(
     Connection& connection, std::string publication);
 
+struct PublicationRights {
+  bool exists = false;
+  bool may_alter = false;  // and put a comment on it: the role owns it
+  std::string role;        // of the connection
+};
+boost::asio::awaitable<absl::StatusOr<PublicationRights>> FindPublicationRights(
+    Connection& connection, std::string publication);
+
 // CREATE PUBLICATION for these tables (none is possible, for messages only):
 // inserts only, so that housekeeping on the outbox is not sent, and
 // partitions under the name of their root.

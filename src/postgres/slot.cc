@@ -39,6 +39,7 @@ asio::awaitable<absl::StatusOr<std::optional<SlotState>>> FindSlot(
 
 asio::awaitable<absl::StatusOr<Lsn>> CreateSlot(Connection& connection,
                                                 std::string slot, SlotKind kind,
+                                                SlotSnapshot snapshot,
                                                 SlotFailover failover,
                                                 MonotonicTime deadline) {
   constexpr int kFirstWithFailover = 170000;
@@ -52,12 +53,13 @@ asio::awaitable<absl::StatusOr<Lsn>> CreateSlot(Connection& connection,
   command += QuoteName(slot);
   if (kind == SlotKind::kTemporary) command += " TEMPORARY";
   command += " LOGICAL pgoutput ";
+  const bool uses_snapshot = snapshot == SlotSnapshot::kUse;
   if (version < kFirstWithOptions) {
-    command += "NOEXPORT_SNAPSHOT";
-  } else if (failover == SlotFailover::kYes) {
-    command += "(SNAPSHOT 'nothing', FAILOVER)";
+    command += uses_snapshot ? "USE_SNAPSHOT" : "NOEXPORT_SNAPSHOT";
   } else {
-    command += "(SNAPSHOT 'nothing')";
+    command +=
+        fmt::format("(SNAPSHOT '{}'{})", uses_snapshot ? "use" : "nothing",
+                    failover == SlotFailover::kYes ? ", FAILOVER" : "");
   }
   connection.set_deadline(deadline);
   absl::StatusOr<QueryRows> rows = co_await connection.Execute(command);

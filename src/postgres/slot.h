@@ -29,19 +29,19 @@ boost::asio::awaitable<absl::StatusOr<std::optional<SlotState>>> FindSlot(
     Connection& connection, std::string slot);
 
 enum class SlotKind { kPermanent, kTemporary };
+// kUse: the transaction at hand shows exactly what commits before the slot.
+enum class SlotSnapshot { kNone, kUse };
 enum class SlotFailover { kNo, kYes };
 
-// Creates a pgoutput slot, without a snapshot, on a replication connection.
-// Returns its consistent point: what commits at or after it is delivered.
+// Creates a pgoutput slot on a replication connection. Returns its consistent
+// point: what commits at or after it is delivered.
 //
 // It waits for every open transaction that has written something; `deadline`
 // bounds that (kUnavailable names the remedy). kFailedPrecondition:
 // failover wanted before PostgreSQL 17.
-boost::asio::awaitable<absl::StatusOr<Lsn>> CreateSlot(Connection& connection,
-                                                       std::string slot,
-                                                       SlotKind kind,
-                                                       SlotFailover failover,
-                                                       MonotonicTime deadline);
+boost::asio::awaitable<absl::StatusOr<Lsn>> CreateSlot(
+    Connection& connection, std::string slot, SlotKind kind,
+    SlotSnapshot snapshot, SlotFailover failover, MonotonicTime deadline);
 
 // The SQL that takes `two_phase` from a slot that stays where it stands, for
 // people: a copy never has it.

@@ -1,16 +1,6 @@
 #include "postgres/slot_history.h"
 
 namespace walpost {
-namespace {
-
-bool AllWasPublished(const BirthRecord& birth) {
-  BirthRecord all;
-  NoteAllPublished(all);
-  return birth.streamed_from == all.streamed_from;
-}
-
-}  // namespace
-
 SlotHistory HistoryOf(const std::optional<SlotState>& slot,
                       const std::optional<BirthRecord>& birth,
                       std::string_view system_identifier,

@@ -236,20 +236,16 @@ absl::Status SourceSetup::CheckFromLsn() {
 // A slot that is made where its birth cannot be put on record may be the second
 // one, and nobody would know (P9).
 asio::awaitable<absl::Status> SourceSetup::RequireOwner() {
-  const std::string sql = fmt::format(
-      "SELECT pg_catalog.pg_has_role(pubowner, 'USAGE'), current_user "
-      "FROM pg_catalog.pg_publication WHERE pubname = {}",
-      connection_->Literal(options_.publication));
-  absl::StatusOr<QueryRows> rows = co_await connection_->Execute(sql);
-  if (!rows.ok()) co_return rows.status();
-  if (rows->size() > 0 && rows->Bool(0, 0)) co_return absl::OkStatus();
+  const absl::StatusOr<PublicationRights> rights =
+      co_await FindPublicationRights(*connection_, options_.publication);
+  if (!rights.ok()) co_return rights.status();
+  if (rights->may_alter) co_return absl::OkStatus();
   const std::string text = fmt::format(
       "slot {0} does not exist, and role {1} does not own publication {2}, so "
       "it is not known whether there was such a slot before: run walpost init "
       "as the owner of publication {2}, which creates the slot and puts that "
       "on record",
-      options_.slot, rows->size() > 0 ? rows->Text(0, 1) : "?",
-      options_.publication);
+      options_.slot, rights->role, options_.publication);
   co_return absl::FailedPreconditionError(text);
 }
 
@@ -274,8 +270,9 @@ asio::awaitable<absl::Status> SourceSetup::CreateWhatIsMissing() {
   const SlotFailover failover =
       options_.failover ? SlotFailover::kYes : SlotFailover::kNo;
   const MonotonicTime deadline = Clock::now() + kSlotCreationLimit;
-  absl::StatusOr<Lsn> consistent_point = co_await CreateSlot(
-      *connection_, options_.slot, SlotKind::kPermanent, failover, deadline);
+  absl::StatusOr<Lsn> consistent_point =
+      co_await CreateSlot(*connection_, options_.slot, SlotKind::kPermanent,
+                          SlotSnapshot::kNone, failover, deadline);
   co_return consistent_point.status();
 }
 

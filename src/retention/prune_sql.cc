@@ -4,6 +4,7 @@
 #include <vector>
 
 #include "absl/strings/str_join.h"
+#include "base/xid.h"
 #include "fmt/format.h"
 #include "postgres/publication.h"
 
@@ -11,8 +12,6 @@ namespace walpost {
 
 namespace {
 
-// PostgreSQL's first transaction: no fence.
-constexpr uint64_t kFirstTransaction = 3;
 // The transaction that will be next: younger than all that the statement sees.
 // As a subquery it is asked for once, not for every row.
 constexpr char kNextTransaction[] =
@@ -74,7 +73,7 @@ std::string RewriteFenceSql(uint64_t partition) {
 std::string ProvenSql(const CoveredRule& rule) {
   if (rule.streamed_from == 0) return "false";
   std::vector<std::string> fences;
-  if (rule.streamed_from > kFirstTransaction) {
+  if (rule.streamed_from > kFirstTransaction) {  // else there is no fence
     fences.push_back("xmin::text::bigint >= 3");
     fences.push_back(fmt::format("{} <= {} - {}", AgeSql("xmin"),
                                  kNextTransaction, rule.streamed_from));

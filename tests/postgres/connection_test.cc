@@ -319,23 +319,28 @@ TEST(StartReplicationCommandTest, QuotesItsNamesAndSaysWhatItWants) {
 struct Created {
   const char* version;
   SlotKind kind;
+  SlotSnapshot snapshot;
   SlotFailover failover;
   const char* command;
 };
 
 TEST(CreateSlotTest, EachVersionHasItsOptions) {
   constexpr auto kPermanent = SlotKind::kPermanent;
+  constexpr auto kNone = SlotSnapshot::kNone;
+  constexpr auto kUse = SlotSnapshot::kUse;
   const Created rows[] = {
-      {"14.9", kPermanent, SlotFailover::kNo,
-       "\"s\" LOGICAL pgoutput "
-       "NOEXPORT_SNAPSHOT"},
-      {"15.0", kPermanent, SlotFailover::kNo,
-       "\"s\" LOGICAL pgoutput "
-       "(SNAPSHOT 'nothing')"},
-      {"16.1", SlotKind::kTemporary, SlotFailover::kNo,
-       "\"s\" TEMPORARY LOGICAL pgoutput (SNAPSHOT 'nothing')"},
-      {"17.0", kPermanent, SlotFailover::kYes,
+      {"14.9", kPermanent, kNone, SlotFailover::kNo,
+       "\"s\" LOGICAL pgoutput NOEXPORT_SNAPSHOT"},
+      {"14.9", kPermanent, kUse, SlotFailover::kNo,
+       "\"s\" LOGICAL pgoutput USE_SNAPSHOT"},
+      {"15.0", kPermanent, kNone, SlotFailover::kNo,
+       "\"s\" LOGICAL pgoutput (SNAPSHOT 'nothing')"},
+      {"16.1", SlotKind::kTemporary, kUse, SlotFailover::kNo,
+       "\"s\" TEMPORARY LOGICAL pgoutput (SNAPSHOT 'use')"},
+      {"17.0", kPermanent, kNone, SlotFailover::kYes,
        "\"s\" LOGICAL pgoutput (SNAPSHOT 'nothing', FAILOVER)"},
+      {"17.0", kPermanent, kUse, SlotFailover::kYes,
+       "\"s\" LOGICAL pgoutput (SNAPSHOT 'use', FAILOVER)"},
   };
   for (const Created& row : rows) {
     ScriptedServer server(
@@ -346,8 +351,9 @@ TEST(CreateSlotTest, EachVersionHasItsOptions) {
     ASSERT_TRUE(connection.ok()) << connection.status();
     const MonotonicTime deadline =
         std::chrono::steady_clock::now() + std::chrono::minutes(1);
-    const auto slot = Await(context, CreateSlot(**connection, "s", row.kind,
-                                                row.failover, deadline));
+    const auto slot =
+        Await(context, CreateSlot(**connection, "s", row.kind, row.snapshot,
+                                  row.failover, deadline));
     EXPECT_EQ(SqlstateOf(slot.status()), kSqlstateDuplicateObject);
     EXPECT_EQ(server.Received().at(2),
               Message('Q', std::string("CREATE_REPLICATION_SLOT ") +
