@@ -230,6 +230,9 @@ void AddInFlight(const RelayStatus& status, MetricsWriter& page) {
 
 void AddCounters(const RelayStatus& status, MetricsWriter& page) {
   const DeliveryCounters& counters = status.counters;
+  page.Counter("walpost_dropped_log_lines_total",
+               "Log lines dropped because stderr was not read fast enough.",
+               status.dropped_log_lines);
   page.Counter("walpost_events_total", "Events received, repeats included.",
                counters.events);
   page.Counter("walpost_repeated_events_total",

@@ -8,7 +8,8 @@
 // the machine leaves the old one or the new one. The lock (flock) ends with the
 // process, however it dies, and does not reach over a network file system.
 //
-// Blocks the loop for as long as the disk takes to sync twice.
+// Blocks for as long as the disk takes to sync twice: the loop uses it through
+// a BackgroundStore.
 #pragma once
 
 #include <string>

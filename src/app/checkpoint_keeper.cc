@@ -5,6 +5,7 @@
 #include <memory>
 #include <utility>
 
+#include "app/background_store.h"
 #include "app/checkpoint_file.h"
 #include "app/store_answer.h"
 #include "base/reason_code.h"
@@ -60,7 +61,8 @@ std::unique_ptr<CheckpointStore> MakeStore(asio::any_io_executor executor,
     case CheckpointOptions::Store::kNone:
       return nullptr;
     case CheckpointOptions::Store::kFile:
-      return std::make_unique<CheckpointFile>(options.path);
+      return std::make_unique<BackgroundStore>(
+          executor, std::make_shared<CheckpointFile>(options.path));
     case CheckpointOptions::Store::kKafka:
       return std::make_unique<CheckpointTopic>(
           executor, config.kafka, options.topic, config.postgres.slot);

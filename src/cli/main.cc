@@ -1,10 +1,15 @@
 // walpost: outbox events from Postgres to Kafka.
 #include <CLI/CLI.hpp>
+#include <chrono>
+#include <cstdio>
+#include <cstdlib>
 
+#include "app/process_log.h"
 #include "base/status_macros.h"
 #include "cli/exit_code.h"
 #include "cli/verbs.h"
 #include "config/loader.h"
+#include "loop/blocking_call.h"
 
 namespace walpost {
 
@@ -18,7 +23,9 @@ void ConfigArguments::AddTo(CLI::App& verb) {
 }
 
 absl::StatusOr<Config> ConfigArguments::Load() const {
-  return LoadConfig(file, overrides);
+  WALPOST_ASSIGN_OR_RETURN(Config config, LoadConfig(file, overrides));
+  ProcessLog::Configure(config.log);
+  return config;
 }
 
 absl::Status RequirePostgres(const Config& config) {
@@ -63,4 +70,16 @@ int Main(int argc, char** argv) {
 
 }  // namespace walpost
 
-int main(int argc, char** argv) { return walpost::Main(argc, argv); }
+int main(int argc, char** argv) {
+  using std::chrono::milliseconds;
+  walpost::ProcessLog log;
+  const int exit_code = walpost::Main(argc, argv);
+  walpost::AwaitBlockedThreads(milliseconds(500));
+  const bool log_has_ended = log.Close(milliseconds(500));
+  // A thread that hangs must not see the globals go.
+  if (!log_has_ended || walpost::CountBlockedThreads() > 0) {
+    std::fflush(stdout);
+    std::_Exit(exit_code);
+  }
+  return exit_code;
+}

@@ -19,6 +19,7 @@ struct ConfigArguments {
   std::vector<std::string> overrides;
 
   void AddTo(CLI::App& verb);
+  // From then on the process logs as the configuration says.
   absl::StatusOr<Config> Load() const;
 };
 

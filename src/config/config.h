@@ -8,6 +8,7 @@
 #include <string>
 
 #include "admin/http_options.h"
+#include "config/log_options.h"
 #include "delivery/acknowledgement_window.h"
 #include "delivery/checkpoint_options.h"
 #include "kafka/producer_options.h"
@@ -21,8 +22,6 @@ namespace walpost {
 // Where events are read.
 enum class Source { kWal, kPolling };
 
-enum class LogLevel { kDebug, kInfo, kWarn, kError };
-
 struct Config {
   Source source = Source::kWal;
   WalSourceOptions postgres;
@@ -35,7 +34,7 @@ struct Config {
   HttpOptions http;
   // From SIGTERM to the end of the process, acknowledged or not.
   std::chrono::milliseconds shutdown_timeout{10'000};
-  LogLevel log_level = LogLevel::kInfo;
+  LogOptions log;
 };
 
 }  // namespace walpost

@@ -161,12 +161,15 @@ void ReadHttp(Section section, HttpOptions& http) {
   section.Done();
 }
 
-void ReadLog(Section section, LogLevel& level) {
-  section.ReadChoice<LogLevel>("level", level,
+void ReadLog(Section section, LogOptions& log) {
+  section.ReadChoice<LogLevel>("level", log.level,
                                {{"debug", LogLevel::kDebug},
                                 {"info", LogLevel::kInfo},
                                 {"warn", LogLevel::kWarn},
                                 {"error", LogLevel::kError}});
+  section.ReadChoice<LogFormat>(
+      "format", log.format,
+      {{"text", LogFormat::kText}, {"json", LogFormat::kJson}});
   section.Done();
 }
 
@@ -186,7 +189,7 @@ Config ReadConfig(Section root) {
   ReadReplay(root.Child("replay"), config.postgres);
   ReadRetention(root.Child("retention"), config.retention);
   ReadHttp(root.Child("http"), config.http);
-  ReadLog(root.Child("log"), config.log_level);
+  ReadLog(root.Child("log"), config.log);
   root.ReadChoice<bool>("snapshot", config.postgres.initial_snapshot,
                         {{"never", false}, {"initial", true}});
   root.Done();

@@ -214,6 +214,16 @@ std::string_view Name(LogLevel level) {
   return "info";
 }
 
+std::string_view Name(LogFormat format) {
+  switch (format) {
+    case LogFormat::kText:
+      return "text";
+    case LogFormat::kJson:
+      return "json";
+  }
+  return "text";
+}
+
 }  // namespace
 
 std::string PrintConfig(const Config& config) {
@@ -237,7 +247,8 @@ std::string PrintConfig(const Config& config) {
       FormatDuration(config.postgres.replay.window_time);
   root["retention"] = PrintRetention(config.retention);
   root["http"]["listen"] = Quoted(config.http.listen);
-  root["log"]["level"] = std::string(Name(config.log_level));
+  root["log"]["level"] = std::string(Name(config.log.level));
+  root["log"]["format"] = std::string(Name(config.log.format));
   return YAML::Dump(root) + "\n";
 }
 

@@ -68,6 +68,8 @@ struct RelayStatus {
   Checkpoint checkpoint;                        // as last stored
   Lsn restart_lsn;  // from where a restart would read again
 
+  uint64_t dropped_log_lines = 0;  // because stderr was not read
+
   std::vector<PolledTableReport> polled_tables;  // empty: the WAL is read
 
   std::vector<RetentionReport> retention;  // empty: `run` does not prune

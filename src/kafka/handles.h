@@ -5,6 +5,8 @@
 
 #include <memory>
 
+#include "loop/blocking_call.h"
+
 namespace walpost {
 
 // Calls a C destroy function on what a unique_ptr holds.
@@ -18,7 +20,16 @@ struct CallOnDestroy {
 template <typename T, auto Function>
 using KafkaHandle = std::unique_ptr<T, CallOnDestroy<Function>>;
 
-using KafkaClient = KafkaHandle<rd_kafka_t, rd_kafka_destroy>;
+// Ends on a thread of its own: rd_kafka_destroy waits for the client's threads,
+// and those for name servers.
+struct DestroyKafkaClient {
+  void operator()(rd_kafka_t* client) const {
+    const auto destroy = [client] { rd_kafka_destroy(client); };
+    if (!RunOnThread(destroy).ok()) destroy();
+  }
+};
+using KafkaClient = std::unique_ptr<rd_kafka_t, DestroyKafkaClient>;
+
 using KafkaQueue = KafkaHandle<rd_kafka_queue_t, rd_kafka_queue_destroy>;
 using KafkaEvent = KafkaHandle<rd_kafka_event_t, rd_kafka_event_destroy>;
 using KafkaTopic = KafkaHandle<rd_kafka_topic_t, rd_kafka_topic_destroy>;

@@ -6,9 +6,7 @@
 #include <boost/asio/as_tuple.hpp>
 #include <boost/asio/use_awaitable.hpp>
 
-#include "base/reason_code.h"
 #include "base/status_macros.h"
-#include "delivery/continuity.h"
 #include "fmt/format.h"
 #include "kafka/kafka_status.h"
 #include "kafka/producer_properties.h"
@@ -23,6 +21,8 @@ using Clock = std::chrono::steady_clock;
 namespace {
 
 constexpr int kMostBrokerlessReports = 3;
+// A client that needs longer hangs in a look-up; it has no connection then.
+constexpr std::chrono::seconds kDestroyLimit{2};
 constexpr size_t kReportsPerTurn = 4096;
 constexpr size_t kReportsPerRead = 512;
 constexpr uint64_t kWakeUp = 1;
@@ -60,21 +60,13 @@ Headers MakeHeaders(std::span<const RecordHeader> headers) {
   return list;
 }
 
-absl::Status TopicReplaced(const std::string& evidence) {
-  return WithReasonCode(
-      absl::FailedPreconditionError(fmt::format(
-          "{}: the topic was deleted and created again, or its records were "
-          "lost, and events that were published are not in Kafka any more; {}",
-          evidence, kRecover)),
-      kGapKafkaReplaced);
-}
-
 }  // namespace
 
 Producer::Producer(asio::any_io_executor executor, rd_kafka_t* client,
                    RecordReports& reports, std::function<void()> on_drained,
                    OffsetWatch* offsets)
-    : topics_(client, offsets == nullptr ? own_offsets_ : *offsets),
+    : topics_(std::make_shared<TopicCache>(
+          client, offsets == nullptr ? own_offsets_ : *offsets)),
       client_(client),
       queue_(rd_kafka_queue_get_main(client)),
       reports_(reports),
@@ -105,7 +97,7 @@ absl::Status Producer::ListenOnEventFd() {
   const int fd = eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC);
   if (fd < 0) return absl::InternalError("eventfd: no descriptor is left");
   eventfd_.assign(fd);
-  rd_kafka_set_log_queue(client_.get(), queue_.get());
+  rd_kafka_set_log_queue(client_, queue_.get());
   rd_kafka_queue_io_event_enable(queue_.get(), fd, &kWakeUp, sizeof(kWakeUp));
   // An event queued before that gives no wake-up: look once.
   DrainReports();
@@ -114,17 +106,29 @@ absl::Status Producer::ListenOnEventFd() {
 }
 
 Producer::~Producer() {
+  if (client_ == nullptr) return;
+  const std::function<bool()> destroy = GiveUpClient();
+  if (!RunOnThread(destroy).ok()) destroy();
+}
+
+std::function<bool()> Producer::GiveUpClient() {
   rd_kafka_queue_io_event_enable(queue_.get(), -1, nullptr, 0);
-  topics_.Close();
+  queue_.reset();
+  topics_->Close();
+  rd_kafka_t* client = std::exchange(client_, nullptr);
+  return [client, topics = topics_] {
+    rd_kafka_destroy(client);
+    return true;
+  };
 }
 
 const std::string& Producer::cluster_id() {
-  if (!cluster_id_.empty()) return cluster_id_;
+  if (!cluster_id_.empty() || client_ == nullptr) return cluster_id_;
   // Without a time to wait it says what the brokers have told so far.
-  char* id = rd_kafka_clusterid(client_.get(), 0);
+  char* id = rd_kafka_clusterid(client_, 0);
   if (id != nullptr) {
     cluster_id_ = id;
-    rd_kafka_mem_free(client_.get(), id);
+    rd_kafka_mem_free(client_, id);
   }
   return cluster_id_;
 }
@@ -145,8 +149,11 @@ absl::Status Producer::CheckCluster() {
 }
 
 absl::Status Producer::Produce(const Record& record, Sequence sequence) {
+  if (client_ == nullptr) {
+    return absl::ResourceExhaustedError("this producer is closed");
+  }
   if (!expected_cluster_.empty()) WALPOST_RETURN_IF_ERROR(CheckCluster());
-  WALPOST_ASSIGN_OR_RETURN(Topic * topic, topics_.Get(record.topic));
+  WALPOST_ASSIGN_OR_RETURN(Topic * topic, topics_->Get(record.topic));
   if (!topic->MayProduce(record.key)) {
     return absl::ResourceExhaustedError(
         "the partition's first record is not acknowledged yet");
@@ -170,7 +177,7 @@ absl::Status Producer::Produce(const Record& record, Sequence sequence) {
   arguments[6].vtype = RD_KAFKA_VTYPE_HEADERS;
   arguments[6].u.headers = headers.get();
   rd_kafka_error_t* error =
-      rd_kafka_produceva(client_.get(), arguments.data(), arguments.size());
+      rd_kafka_produceva(client_, arguments.data(), arguments.size());
   if (error == nullptr) {
     headers.release();  // they belong to the record now
     topic->OnProduced(record.key, sequence);
@@ -272,7 +279,7 @@ void Producer::HandleDeliveryReport(const rd_kafka_message_t& message,
   const bool acknowledged = message.err == RD_KAFKA_RESP_ERR_NO_ERROR;
   const absl::Status status =
       acknowledged
-          ? CheckAcknowledgement(message)
+          ? acknowledgement_check_.Check(message)
           : StatusFromKafka(
                 message.err,
                 fmt::format("delivering {} bytes to topic "
@@ -285,37 +292,6 @@ void Producer::HandleDeliveryReport(const rd_kafka_message_t& message,
   }
   topic.OnNotDelivered(sequence);
   reports_.OnNotDelivered(sequence, status);
-}
-
-absl::Status Producer::CheckAcknowledgement(const rd_kafka_message_t& message) {
-  const char* name = rd_kafka_topic_name(message.rkt);
-  is_distrusted_ |= message.offset < 0;
-  if (is_distrusted_) {
-    return absl::AbortedError(fmt::format(
-        "delivering {} bytes to topic {}: librdkafka takes a record for "
-        "acknowledged that has no offset",
-        message.len, name));
-  }
-  Topic& topic = Topic::Of(message);
-  const int32_t count = topic.partitions();
-  const int32_t before = topic.offsets().SetCount(count);
-  if (before > count) {
-    return TopicReplaced(fmt::format("topic {} has {} partitions, and had {}",
-                                     name, count, before));
-  }
-  if (before > 0) {
-    spdlog::warn(
-        "topic {} has {} partitions now, and had {}: keys that move to another "
-        "partition are not in order with their earlier records",
-        name, count, before);
-  }
-  const int64_t newest =
-      topic.offsets().Advance(message.partition, message.offset);
-  if (newest < 0) return absl::OkStatus();
-  return TopicReplaced(
-      fmt::format("topic {}: partition {} gave offset {} to a new record, and "
-                  "had given {} before",
-                  name, message.partition, message.offset, newest));
 }
 
 void Producer::HandleError(rd_kafka_event_t* event) {
@@ -341,7 +317,7 @@ asio::awaitable<void> Producer::Close(MonotonicTime deadline) {
   while (queued() > 0) {
     DrainReports();
     if (Clock::now() >= deadline && !purged) {
-      rd_kafka_purge(client_.get(),
+      rd_kafka_purge(client_,
                      RD_KAFKA_PURGE_F_QUEUE | RD_KAFKA_PURGE_F_INFLIGHT);
       purged = true;
     }
@@ -349,6 +325,14 @@ asio::awaitable<void> Producer::Close(MonotonicTime deadline) {
     co_await close_timer_.async_wait(kAsTuple);
   }
   DrainReports();
+  const std::function<bool()> destroy = GiveUpClient();
+  auto destroying = BlockingCall<bool>::Start(eventfd_.get_executor(), destroy);
+  if (!destroying.ok()) {
+    destroy();
+    co_return;
+  }
+  const MonotonicTime until = Clock::now() + kDestroyLimit;
+  co_await (*destroying)->Wait(until);
 }
 
 }  // namespace walpost

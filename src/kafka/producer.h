@@ -31,7 +31,9 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "delivery/record_sink.h"
+#include "kafka/acknowledgement_check.h"
 #include "kafka/broker_trouble.h"
+#include "kafka/handles.h"
 #include "kafka/producer_options.h"
 #include "kafka/producer_statistics.h"
 #include "kafka/topic_cache.h"
@@ -56,7 +58,8 @@ class Producer final : public RecordSink {
   absl::Status Produce(const Record& record, Sequence sequence) override;
 
   // Gives in-flight requests until `deadline`, then purges what is left and
-  // drains its reports. Afterwards every record has had its report.
+  // drains its reports. Afterwards every record has had its report, and the
+  // client sends nothing more, so that another producer may begin.
   boost::asio::awaitable<void> Close(MonotonicTime deadline);
 
   // The id of the cluster; empty: no broker has told it yet.
@@ -77,7 +80,9 @@ class Producer final : public RecordSink {
   }
 
   // Records accepted whose report has not been drained.
-  int queued() const { return rd_kafka_outq_len(client_.get()); }
+  int queued() const {
+    return client_ == nullptr ? 0 : rd_kafka_outq_len(client_);
+  }
 
  private:
   Producer(boost::asio::any_io_executor executor, rd_kafka_t* client,
@@ -92,24 +97,16 @@ class Producer final : public RecordSink {
   void HandleStatistics(const char* json);
   size_t HandleDeliveryReports(rd_kafka_event_t* event);
   void HandleDeliveryReport(const rd_kafka_message_t& message, WallTime now);
-  // Whether the acknowledgement can be believed.
-  absl::Status CheckAcknowledgement(const rd_kafka_message_t& message);
   absl::Status CheckCluster();
+  // Hands the client over to be destroyed, which waits for its threads, and
+  // those for name servers. Returns what does that.
+  std::function<bool()> GiveUpClient();
   void HandleError(rd_kafka_event_t* event);
 
-  struct DestroyClient {
-    void operator()(rd_kafka_t* client) const { rd_kafka_destroy(client); }
-  };
-  struct DestroyQueue {
-    void operator()(rd_kafka_queue_t* queue) const {
-      rd_kafka_queue_destroy(queue);
-    }
-  };
-
   OffsetWatch own_offsets_;
-  TopicCache topics_;  // outlives the client, which calls it
-  std::unique_ptr<rd_kafka_t, DestroyClient> client_;
-  std::unique_ptr<rd_kafka_queue_t, DestroyQueue> queue_;
+  std::shared_ptr<TopicCache> topics_;  // outlives the client, which calls it
+  rd_kafka_t* client_;                  // nullptr: given up
+  KafkaQueue queue_;
   RecordReports& reports_;
   std::function<void()> on_drained_;
   boost::asio::posix::stream_descriptor eventfd_;
@@ -119,9 +116,7 @@ class Producer final : public RecordSink {
   int brokerless_reports_ = 0;  // statistics in a row
   std::string cluster_id_;
   std::string expected_cluster_;
-  // It has taken a record for acknowledged that may not be written. What it
-  // says of later ones is of no use: they may stand before it in the log.
-  bool is_distrusted_ = false;
+  AcknowledgementCheck acknowledgement_check_;
   bool closed_ = false;
 };
 

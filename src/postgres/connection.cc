@@ -5,6 +5,7 @@
 
 #include "base/session_settings.h"
 #include "fmt/format.h"
+#include "postgres/host_lookup.h"
 #include "postgres/sqlstate.h"
 
 namespace walpost {
@@ -105,6 +106,17 @@ Connection::Connect(asio::any_io_executor executor, ConnectionOptions options) {
   // What comes before dbname, from which the conninfo is expanded, is only a
   // default; what comes after it overrides. A server that vanished without a
   // word is noticed within half a minute.
+  const absl::StatusOr<std::vector<ServerHost>> names =
+      HostsToLookUp(options.conninfo);
+  if (!names.ok()) co_return names.status();
+  const MonotonicTime begin = Clock::now();
+  absl::StatusOr<HostAddresses> hosts = HostAddresses();
+  if (!names->empty()) {
+    // The other half is for connecting to those that were found.
+    const MonotonicTime half = begin + options.connect_timeout / 2;
+    hosts = co_await LookUpHosts(executor, *names, half);
+  }
+  if (!hosts.ok()) co_return hosts.status();
   std::vector<const char*> keywords = {
       "keepalives_idle",  "keepalives_interval",
       "keepalives_count", "tcp_user_timeout",
@@ -122,11 +134,16 @@ Connection::Connect(asio::any_io_executor executor, ConnectionOptions options) {
     keywords.push_back("replication");
     values.push_back("database");
   }
+  if (!names->empty()) {
+    keywords.insert(keywords.end(), {"host", "hostaddr", "port"});
+    values.insert(values.end(), {hosts->host.c_str(), hosts->hostaddr.c_str(),
+                                 hosts->port.c_str()});
+  }
   keywords.push_back(nullptr);
   values.push_back(nullptr);
   std::unique_ptr<Connection> connection(new Connection(
       executor, PQconnectStartParams(keywords.data(), values.data(), 1)));
-  const MonotonicTime deadline = Clock::now() + options.connect_timeout;
+  const MonotonicTime deadline = begin + options.connect_timeout;
   absl::Status status = co_await connection->FinishConnecting(deadline);
   if (status.ok()) status = co_await connection->PinLateSettings(deadline);
   if (!status.ok()) co_return status;

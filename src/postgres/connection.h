@@ -1,8 +1,8 @@
 // Connection: one libpq connection, driven by the event loop.
 //
-// Nothing here blocks but the look-up of a host name (libpq offers no other
-// way; give an address if that matters). Simple query protocol only: a
-// replication connection has no other.
+// Nothing here blocks, except the look-up of a host name that only a service
+// file gives (host_lookup.h). Simple query protocol only: a replication
+// connection has no other.
 //
 // Owned by whoever made it; not shared. One operation at a time. Members that
 // return an awaitable must outlive it; Interrupt ends one early.
@@ -22,7 +22,7 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
-#include "postgres/socket_waiter.h"
+#include "loop/socket_waiter.h"
 
 namespace walpost {
 

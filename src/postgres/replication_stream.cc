@@ -27,29 +27,36 @@ std::string StartReplicationCommand(Connection& connection,
 }
 
 ReplicationStream::Read ReplicationStream::NextFrame() {
+  if (copy_is_over_) return End();
   char* buffer = nullptr;
   const int size = PQgetCopyData(connection_.raw(), &buffer, /*async=*/1);
   frame_.reset(buffer);
   frame_bytes_ = size > 0 ? static_cast<size_t>(size) : 0;
   if (size > 0) return Read::kFrame;
-  return size == 0 ? Read::kEmpty : End();
+  if (size == 0) return Read::kEmpty;
+  copy_is_over_ = true;
+  return End();
 }
 
-// The copy is over: what the server says last is the reason.
+// What the server says last is the reason. While more is to come PQgetResult
+// would block.
 ReplicationStream::Read ReplicationStream::End() {
   PGconn* raw = connection_.raw();
-  status_ = absl::OkStatus();
-  while (PGresult* result = PQgetResult(raw)) {
+  const auto is_lost = [raw] { return PQstatus(raw) == CONNECTION_BAD; };
+  do {
+    if (!is_lost() && PQisBusy(raw)) return Read::kEmpty;
+    PGresult* result = PQgetResult(raw);
+    if (result == nullptr) break;
     const QueryRows owned(result);
     const ExecStatusType kind = PQresultStatus(result);
     if (kind == PGRES_COPY_IN || kind == PGRES_COPY_BOTH) {
       PQputCopyEnd(raw, nullptr);
+      unsent_ = PQflush(raw) > 0;
     } else if (kind == PGRES_FATAL_ERROR) {
       status_ = StatusFromResult(result, kAttempted);
     }
-    if (PQstatus(raw) == CONNECTION_BAD) break;
-  }
-  if (status_.ok() && PQstatus(raw) == CONNECTION_BAD) {
+  } while (!is_lost());
+  if (status_.ok() && is_lost()) {
     status_ = StatusFromConnection(raw, kAttempted);
   }
   return Read::kEnded;

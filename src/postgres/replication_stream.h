@@ -63,12 +63,14 @@ class ReplicationStream {
   const absl::Status& status() const { return status_; }
 
  private:
+  // Takes the results that follow the copy, as far as they were received.
   Read End();
 
   Connection& connection_;
   std::unique_ptr<char, decltype(&PQfreemem)> frame_;
   size_t frame_bytes_ = 0;
   bool unsent_ = false;
+  bool copy_is_over_ = false;
   absl::Status status_;
 };
 

@@ -259,7 +259,11 @@ const Row kRows[] = {
      [](const Config& c) { return c.http.listen; }},
     {"log.level", "1", "{log: {level: debug}}", "0",
      [](const Config& c) {
-       return std::to_string(static_cast<int>(c.log_level));
+       return std::to_string(static_cast<int>(c.log.level));
+     }},
+    {"log.format", "0", "{log: {format: json}}", "1",
+     [](const Config& c) {
+       return std::to_string(static_cast<int>(c.log.format));
      }},
 };
 // clang-format on
@@ -376,7 +380,7 @@ TEST(LoaderTest, OverridesWinAndMayHoldReferences) {
       "{log: {level: warn}, kafka: {properties: {linger.ms: 1, a: b}}}",
       {"log.level=error", "kafka.properties.linger.ms=5",
        "postgres.conninfo=host=${env:HOST}", "outbox.tables=[{name: a.b}]"});
-  EXPECT_EQ(config.log_level, LogLevel::kError);
+  EXPECT_EQ(config.log.level, LogLevel::kError);
   EXPECT_THAT(config.kafka.properties,
               ElementsAre(Pair("linger.ms", "5"), Pair("a", "b")));
   EXPECT_EQ(config.postgres.conninfo, "host=db");
@@ -397,7 +401,7 @@ TEST(LoaderTest, ReadsAFile) {
   const auto config = LoadConfig(path, {"postgres.slot=a"});
   std::remove(path.c_str());
   ASSERT_TRUE(config.ok()) << config.status();
-  EXPECT_EQ(config->log_level, LogLevel::kWarn);
+  EXPECT_EQ(config->log.level, LogLevel::kWarn);
   EXPECT_EQ(config->postgres.slot, "a");
 }
 

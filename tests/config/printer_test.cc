@@ -94,6 +94,7 @@ http:
   listen: ""
 log:
   level: info
+  format: text
 )");
 }
 
@@ -181,7 +182,8 @@ void ExpectSame(const Config& a, const Config& b) {
   EXPECT_EQ(a.retention.pause, b.retention.pause);
   EXPECT_EQ(a.retention.partitions_ahead, b.retention.partitions_ahead);
   EXPECT_EQ(a.http.listen, b.http.listen);
-  EXPECT_EQ(a.log_level, b.log_level);
+  EXPECT_EQ(a.log.level, b.log.level);
+  EXPECT_EQ(a.log.format, b.log.format);
 }
 
 // Without secrets, and with a conninfo as libpq orders it.

@@ -316,6 +316,27 @@ TEST(StartReplicationCommandTest, QuotesItsNamesAndSaysWhatItWants) {
   }
 }
 
+// libpq would block for what the server still owes after the end of a copy.
+TEST(ReplicationStreamTest, AnEndThatIsNotWholeYetIsAwaited) {
+  ScriptedServer server({Welcome("15.0"), Pinned(),
+                         Message('W', std::string(3, '\0')) + Message('c', ""),
+                         Message('C', std::string("COPY 0") + '\0'),
+                         "an answer to nothing"});
+  asio::io_context context;
+  auto connection = Connect(context, server);
+  ASSERT_TRUE(connection.ok()) << connection.status();
+  const absl::Status began = Await(
+      context, (*connection)->StartCopyBoth("START_REPLICATION SLOT \"s\""));
+  ASSERT_TRUE(began.ok()) << began;
+  ReplicationStream stream(**connection);
+  for (int i = 0; i < 10; ++i) {
+    EXPECT_EQ(stream.NextFrame(), ReplicationStream::Read::kEmpty);
+    EXPECT_TRUE(stream.Receive());
+    std::this_thread::sleep_for(std::chrono::milliseconds(10));
+  }
+  EXPECT_TRUE(stream.status().ok()) << stream.status();
+}
+
 struct Created {
   const char* version;
   SlotKind kind;

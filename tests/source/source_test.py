@@ -17,15 +17,15 @@ LAYERS = {
     "pgoutput": {"base"},
     "outbox": {"base", "pgoutput"},
     "delivery": {"base", "pgoutput", "outbox"},
-    "postgres": {"base", "pgoutput", "outbox", "delivery"},
-    "kafka": {"base", "pgoutput", "outbox", "delivery"},
+    "loop": {"base"},
+    "postgres": {"base", "pgoutput", "outbox", "delivery", "loop"},
+    "kafka": {"base", "pgoutput", "outbox", "delivery", "loop"},
     "admin": {"base", "pgoutput", "outbox", "delivery"},
 }
 # The judge shares nothing with what it judges, except the configuration.
-LAYERS["retention"] = {"base", "pgoutput", "outbox", "delivery", "postgres",
-                       "polling"}
 LAYERS["judge"] = {"base", "outbox", "pgoutput"}
-LAYERS["polling"] = {"base", "pgoutput", "outbox", "delivery", "postgres"}
+LAYERS["polling"] = LAYERS["postgres"] | {"postgres"}
+LAYERS["retention"] = LAYERS["polling"] | {"polling"}
 LAYERS["config"] = {*LAYERS}  # but only headers of options, see below
 LAYERS["app"] = {*LAYERS}
 LAYERS["cli"] = {*LAYERS}

@@ -11,6 +11,7 @@ from harness.database import Database
 from harness.external import ExternalKafka, ExternalPostgres
 from harness.fenced_metadata import FencedMetadata
 from harness.figures import note
+from harness.held_calls import HeldCalls
 from harness.judge import MOST_MEMORY, judge, verify
 from harness.kafka import Kafka
 from harness.kafka_cluster import KafkaCluster
@@ -35,6 +36,7 @@ __all__ = [
     "ExternalKafka",
     "ExternalPostgres",
     "FencedMetadata",
+    "HeldCalls",
     "Kafka",
     "KafkaCluster",
     "KafkaReader",

@@ -16,8 +16,8 @@ class Process:
     death of the thread that forked.
     """
 
-    def __init__(self, command, log_path, *, stdout=None, user=None, env=None,
-                 cwd=None, death_signal=signal.SIGKILL):
+    def __init__(self, command, log_path, *, stdout=None, stderr=None, user=None,
+                 env=None, cwd=None, death_signal=signal.SIGKILL):
         def follow_parent():
             _libc.prctl(_PR_SET_PDEATHSIG, int(death_signal))
 
@@ -29,9 +29,9 @@ class Process:
         with open(log_path, "ab") as log:
             self._child = subprocess.Popen(
                 [str(word) for word in command], stdin=subprocess.DEVNULL,
-                stdout=log if stdout is None else stdout, stderr=log, env=env,
-                cwd=cwd, start_new_session=True, preexec_fn=follow_parent,
-                **as_user)
+                stdout=log if stdout is None else stdout,
+                stderr=log if stderr is None else stderr, env=env, cwd=cwd,
+                start_new_session=True, preexec_fn=follow_parent, **as_user)
 
     @property
     def pid(self):

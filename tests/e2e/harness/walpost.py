@@ -50,14 +50,17 @@ class Walpost:
     def pid(self):
         return self._process.pid
 
-    def start(self, *words):
-        """Starts `walpost run`; does not wait for anything."""
+    def start(self, *words, stderr=None):
+        """Starts `walpost run`; does not wait for anything.
+
+        Its log goes to the descriptor `stderr` instead, if that is given.
+        """
         assert self._process is None or not self._process.running()
         if self._log_path.exists():
             self._log_begin = self._log_path.stat().st_size
         self._process = Process(
             [walpost_binary(), "run", "-c", self.config_path, *words],
-            self._log_path, env=self._env)
+            self._log_path, stderr=stderr, env=self._env)
         return self
 
     def run(self, seconds=30):

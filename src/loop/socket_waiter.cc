@@ -1,4 +1,4 @@
-#include "postgres/socket_waiter.h"
+#include "loop/socket_waiter.h"
 
 #include <unistd.h>
 

@@ -1,0 +1,39 @@
+// BackgroundStore: a checkpoint store whose calls block, as those of a file do,
+// on threads of their own.
+//
+// The store is shared with the thread that is in one of its calls; by the
+// contract of CheckpointStore there is never more than one.
+#pragma once
+
+#include <boost/asio/any_io_executor.hpp>
+#include <functional>
+#include <memory>
+#include <string>
+
+#include "delivery/checkpoint_store.h"
+
+namespace walpost {
+
+class BackgroundStore final : public CheckpointStore {
+ public:
+  // `store` must call back from within its calls.
+  BackgroundStore(boost::asio::any_io_executor executor,
+                  std::shared_ptr<CheckpointStore> store);
+
+  void Load(Loaded done) override;
+  void Save(const Checkpoint& checkpoint, Saved done) override;
+  std::string Name() const override { return store_->Name(); }
+
+ private:
+  // Runs `call` on a thread, then gives its result to `done` on the loop,
+  // unless this object has gone meanwhile.
+  template <typename Result>
+  void Run(std::function<Result()> call, std::function<void(Result)> done);
+
+  boost::asio::any_io_executor executor_;
+  std::shared_ptr<CheckpointStore> store_;
+  // Shared only to be watched: ends with this object.
+  std::shared_ptr<const bool> lifetime_ = std::make_shared<const bool>(true);
+};
+
+}  // namespace walpost

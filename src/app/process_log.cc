@@ -1,0 +1,101 @@
+#include "app/process_log.h"
+
+#include <future>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <thread>
+#include <utility>
+
+#include "app/json_log_formatter.h"
+#include "fmt/format.h"
+#include "spdlog/async.h"
+#include "spdlog/sinks/stdout_color_sinks.h"
+#include "spdlog/spdlog.h"
+
+namespace walpost {
+namespace {
+
+constexpr char kTextPattern[] = "%Y-%m-%dT%H:%M:%S.%eZ %l %v";
+
+// stderr, with a line about the lines that are missing before it.
+class StderrSink final : public spdlog::sinks::stderr_color_sink_mt {
+  using Base = spdlog::sinks::stderr_color_sink_mt;
+
+ public:
+  void log(const spdlog::details::log_msg& message) override {
+    const uint64_t dropped = ProcessLog::dropped_lines();
+    if (dropped > reported_) {
+      const std::string text = fmt::format(
+          "{} log lines were dropped before this one: stderr was "
+          "not read fast enough",
+          dropped - std::exchange(reported_, dropped));
+      Base::log({message.time, {}, {}, spdlog::level::warn, text});
+    }
+    Base::log(message);
+  }
+
+ private:
+  uint64_t reported_ = 0;
+};
+
+spdlog::level::level_enum ToSpdlog(LogLevel level) {
+  switch (level) {
+    case LogLevel::kDebug:
+      return spdlog::level::debug;
+    case LogLevel::kInfo:
+      return spdlog::level::info;
+    case LogLevel::kWarn:
+      return spdlog::level::warn;
+    case LogLevel::kError:
+      return spdlog::level::err;
+  }
+  return spdlog::level::info;
+}
+
+}  // namespace
+
+ProcessLog::ProcessLog() {
+  spdlog::init_thread_pool(kMaxQueuedLines, /*thread_count=*/1);
+  spdlog::set_default_logger(std::make_shared<spdlog::async_logger>(
+      "walpost", std::make_shared<StderrSink>(), spdlog::thread_pool(),
+      spdlog::async_overflow_policy::overrun_oldest));
+  Configure({});
+}
+
+void ProcessLog::Configure(const LogOptions& options) {
+  spdlog::set_level(ToSpdlog(options.level));
+  switch (options.format) {
+    case LogFormat::kText:
+      return spdlog::set_pattern(kTextPattern, spdlog::pattern_time_type::utc);
+    case LogFormat::kJson:
+      return spdlog::set_formatter(std::make_unique<JsonLogFormatter>());
+  }
+}
+
+uint64_t ProcessLog::dropped_lines() {
+  const auto pool = spdlog::thread_pool();
+  return pool == nullptr ? 0 : pool->overrun_counter();
+}
+
+void ProcessLog::Flush(std::chrono::milliseconds limit) {
+  constexpr std::chrono::milliseconds kPoll{2};
+  const auto pool = spdlog::thread_pool();
+  for (auto waited = kPoll; pool && waited < limit; waited += kPoll) {
+    const bool is_empty = pool->queue_size() == 0;
+    std::this_thread::sleep_for(kPoll);  // also for the line in its hands
+    if (is_empty) return;
+  }
+}
+
+bool ProcessLog::Close(std::chrono::milliseconds limit) {
+  auto ended = std::make_shared<std::promise<void>>();
+  const std::future<void> end = ended->get_future();
+  std::thread([ended = std::move(ended)] {
+    spdlog::shutdown();
+    ended->set_value();
+  }).detach();
+  return end.wait_for(limit) == std::future_status::ready;
+}
+
+}  // namespace walpost

@@ -1,0 +1,59 @@
+#include "app/signal_thread.h"
+
+#include <csignal>
+#include <cstdlib>
+#include <utility>
+
+#include "app/process_log.h"
+#include "spdlog/spdlog.h"
+
+namespace walpost {
+namespace {
+
+// For the last lines of the log.
+constexpr std::chrono::milliseconds kLogLimit{200};
+
+[[noreturn]] void Leave(int exit_code) {
+  ProcessLog::Flush(kLogLimit);
+  std::_Exit(exit_code);
+}
+
+}  // namespace
+
+SignalThread::SignalThread(std::chrono::milliseconds limit,
+                           std::function<void()> shutdown)
+    : signals_(io_, SIGINT, SIGTERM),
+      last_resort_(io_),
+      limit_(limit),
+      shutdown_(std::move(shutdown)) {
+  Wait();
+  thread_ = std::thread([this] { io_.run(); });
+}
+
+SignalThread::~SignalThread() {
+  io_.stop();
+  thread_.join();
+}
+
+void SignalThread::Wait() {
+  signals_.async_wait([this](boost::system::error_code error, int signal) {
+    if (error) return;
+    if (asked_) Leave(128 + signal);
+    AskToEnd();
+    Wait();
+  });
+}
+
+void SignalThread::AskToEnd() {
+  asked_ = true;
+  last_resort_.expires_after(limit_);
+  last_resort_.async_wait([this](boost::system::error_code stopped) {
+    if (stopped) return;
+    spdlog::warn("it takes longer than {} ms to end: leaving at once",
+                 limit_.count());
+    Leave(EXIT_SUCCESS);
+  });
+  shutdown_();
+}
+
+}  // namespace walpost

@@ -1,0 +1,42 @@
+// SignalThread: SIGINT and SIGTERM, handled on a thread of their own.
+//
+// The first signal asks for a clean shutdown, the second exits at once. If the
+// clean shutdown takes longer than its limit, the process exits, too: whatever
+// hangs (a name server, a disk, a full pipe) cannot hang this thread. Nothing
+// is lost by that: what is not confirmed comes again.
+//
+// Made before and destroyed after everything that might hang.
+#pragma once
+
+#include <boost/asio/io_context.hpp>
+#include <boost/asio/signal_set.hpp>
+#include <boost/asio/steady_timer.hpp>
+#include <chrono>
+#include <functional>
+#include <thread>
+
+namespace walpost {
+
+class SignalThread {
+ public:
+  // `shutdown` is called once, on this thread; it must not block. The process
+  // exits `limit` later, with exit code 0.
+  SignalThread(std::chrono::milliseconds limit, std::function<void()> shutdown);
+  ~SignalThread();
+  SignalThread(const SignalThread&) = delete;
+  SignalThread& operator=(const SignalThread&) = delete;
+
+ private:
+  void Wait();
+  void AskToEnd();
+
+  boost::asio::io_context io_{1};
+  boost::asio::signal_set signals_;
+  boost::asio::steady_timer last_resort_;
+  std::chrono::milliseconds limit_;
+  std::function<void()> shutdown_;
+  bool asked_ = false;
+  std::thread thread_;
+};
+
+}  // namespace walpost

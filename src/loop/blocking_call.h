@@ -1,0 +1,110 @@
+// BlockingCall: a function that blocks, run on a thread of its own and awaited
+// on the event loop.
+//
+// For what exists in no other form: looking up a host name, fsync, destroying
+// a librdkafka client. The thread owns its function and the place of the
+// result, nothing else; if the caller stops waiting, the result is discarded.
+//
+//   auto call = BlockingCall<int>::Start(executor, [fd] { return fsync(fd); });
+//   if (!call.ok()) co_return call.status();
+//   const std::optional<int> result = co_await (*call)->Wait(deadline);
+#pragma once
+
+#include <atomic>
+#include <boost/asio/any_io_executor.hpp>
+#include <boost/asio/awaitable.hpp>
+#include <chrono>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <utility>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "base/time.h"
+#include "loop/socket_waiter.h"
+
+namespace walpost {
+
+// Each blocked call holds a thread: more than this many means that something
+// hangs for good.
+inline constexpr int kMaxBlockedThreads = 64;
+
+// Runs `work` on a detached thread. `work` must not throw and must not refer to
+// anything that may be destroyed before the process exits.
+//
+// kResourceExhausted: kMaxBlockedThreads are running, or the system has no
+// thread left; `work` does not run.
+absl::Status RunOnThread(std::function<void()> work);
+
+// Threads of RunOnThread that have not finished. While there are any, the
+// process must not destroy its globals: wait, then leave with _Exit.
+int CountBlockedThreads();
+// Waits for them to finish, no longer than `limit`. Blocks.
+void AwaitBlockedThreads(std::chrono::milliseconds limit);
+
+// Becomes readable once: a thread's sign to the loop.
+class DoneSignal {
+ public:
+  DoneSignal();
+  ~DoneSignal();
+  DoneSignal(const DoneSignal&) = delete;
+  DoneSignal& operator=(const DoneSignal&) = delete;
+
+  // Negative: the process has no descriptor left.
+  int fd() const { return fd_; }
+  bool is_set() const { return is_set_.load(std::memory_order_acquire); }
+  // What the calling thread wrote before is visible to whoever sees is_set().
+  void Set();
+
+ private:
+  int fd_;
+  std::atomic<bool> is_set_ = false;
+};
+
+template <typename T>
+class BlockingCall {
+ public:
+  // Errors are those of RunOnThread.
+  static absl::StatusOr<std::unique_ptr<BlockingCall>> Start(
+      boost::asio::any_io_executor executor, std::function<T()> work) {
+    auto state = std::make_shared<State>();
+    if (state->done.fd() < 0) {
+      return absl::ResourceExhaustedError("no file descriptor is left");
+    }
+    const absl::Status started = RunOnThread([state, work = std::move(work)] {
+      state->result = work();
+      state->done.Set();
+    });
+    if (!started.ok()) return started;
+    return std::unique_ptr<BlockingCall>(
+        new BlockingCall(std::move(executor), std::move(state)));
+  }
+
+  // The result, once; nullopt: there is none yet at `deadline`.
+  boost::asio::awaitable<std::optional<T>> Wait(MonotonicTime deadline) {
+    while (!state_->done.is_set()) {
+      if (std::chrono::steady_clock::now() >= deadline) co_return std::nullopt;
+      co_await waiter_.Wait(SocketWaiter::Interest::kRead, deadline);
+    }
+    co_return std::exchange(state_->result, std::nullopt);
+  }
+
+ private:
+  // Shared with the thread, which may outlive this object.
+  struct State {
+    std::optional<T> result;
+    DoneSignal done;
+  };
+
+  BlockingCall(boost::asio::any_io_executor executor,
+               std::shared_ptr<State> state)
+      : state_(std::move(state)), waiter_(std::move(executor)) {
+    waiter_.Watch(state_->done.fd());
+  }
+
+  std::shared_ptr<State> state_;
+  SocketWaiter waiter_;
+};
+
+}  // namespace walpost
