@@ -12,6 +12,7 @@ import time
 import pytest
 
 from harness import HeldCalls, judge, wait_until
+from harness.polled import PolledOutbox
 
 _END_SECONDS = 13
 
@@ -185,6 +186,30 @@ def test_p10_sigterm_before_silent_name_servers(walpost, database, kafka,
     relay.start()
     wait_until(lambda: relay.get("/healthz")[0] == 200, "/healthz")
     _keeps_answering(relay, 2)
+    _ends_in_time(relay)
+
+
+def test_p10_a_poller_before_silent_name_servers(walpost, database, kafka,
+                                                 topics, held):
+    polled = PolledOutbox(database)
+    sections = polled.sections()
+    sections["postgres"] = {**sections.get("postgres", {}),
+                            "conninfo": _conninfo_by_name(database)}
+    relay = walpost(database, kafka, topics, env=held.env, **sections)
+    held.hold("names")
+    polled.insert(3)
+    relay.start()
+    wait_until(lambda: relay.get("/healthz")[0] == 200, "/healthz")
+    relay.wait_unready("name servers")
+    _keeps_answering(relay, 2)
+    held.release("names")
+    relay.wait_ready()
+    polled.wait_published()
+    held.hold("names")
+    database.execute("select pg_terminate_backend(pid) from pg_stat_activity "
+                     "where pid <> pg_backend_pid() and datname = %s",
+                     (database.name,))
+    relay.wait_unready("name servers")
     _ends_in_time(relay)
 
 

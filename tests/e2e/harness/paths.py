@@ -15,9 +15,11 @@ def walpost_binary():
 
 
 def postgres_bin():
-    """The folder of initdb and postgres."""
-    return pathlib.Path(
-        os.environ.get("WALPOST_TEST_PG_BIN", "/usr/lib/postgresql/15/bin"))
+    """The folder of initdb and postgres: else of the oldest that is installed."""
+    named = os.environ.get("WALPOST_TEST_PG_BIN")
+    if named:
+        return pathlib.Path(named)
+    return min(pathlib.Path("/usr/lib/postgresql").glob("*/bin"))
 
 
 def kafka_jars():
