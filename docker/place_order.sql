@@ -12,7 +12,9 @@ with placed as (
   returning *
 )
 insert into outbox (aggregate_type, aggregate_id, type, payload)
-select 'order', customer, 'OrderPlaced', to_json(placed) from placed;
+select 'order', customer, 'OrderPlaced',
+       json_build_object('order', id, 'item', item, 'amount', cents / 100.0)
+from placed;
 \if :outcome = 1
 rollback;
 \else

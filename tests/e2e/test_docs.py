@@ -1,0 +1,339 @@
+"""README and docs: each block of code does what its page says."""
+
+import re
+import shlex
+import subprocess
+import time
+
+import pytest
+import yaml
+
+from harness import KafkaReader, Walpost, run_sql_file, wait_until
+from harness.pages import blocks, inline_commands
+from harness.paths import REPOSITORY, walpost_binary
+from harness.polled import EVENTS, PolledOutbox, events_sections
+from harness.ports import free_port
+
+# Page and beginning of each block, and what runs it: a test of this file, or
+# the name of what does so elsewhere.
+_BLOCKS = {
+    ("README.md", "Postgres WAL"): "a picture",
+    ("README.md", "scripts/demo"): "CI",
+    ("README.md", "postgres:"): "test_readme",
+    ("README.md", "walpost init"): "test_readme",
+    ("README.md", "insert into outbox"): "test_readme",
+    ("docs/configuration.md", "outbox:"): "test_tables_of_other_shapes",
+    ("docs/operations.md", "ALTER TABLE outbox"): "test_recover",
+    ("docs/operations.md", "outbox: {tables"): "test_recover",
+    ("docs/operations.md", "walpost recover"): "test_recover",
+    ("docs/operations.md", "walpost run"): "test_from_lsn",
+    ("docs/operations.md", "table public.outbox has"): "test_existing_rows",
+    ("docs/operations.md", "walpost replay"): "test_replay",
+    ("docs/operations.md", "SELECT pg_copy"): "test_a_slot_with_two_phase",
+    ("docs/polling.md", "source: polling"): "test_polling",
+    ("docs/polling.md", "UPDATE outbox"): "test_a_failed_row",
+    ("docs/polling.md", "ALTER TABLE events"): "test_cursor",
+    ("docs/polling.md", "SELECT max"): "test_polling",
+    ("docs/retention.md", "walpost prune -c walpost.yaml --older-than 7d --d"):
+        "test_prune",
+    ("docs/retention.md", "walpost prune -c walpost.yaml --older-than 7d --a"):
+        "test_prune",
+    ("docs/verify.md", "walpost verify"): "test_readme",
+}
+
+
+def _text(page, beginning):
+    """The one block of `page` that begins so."""
+    assert (page, beginning) in _BLOCKS
+    found = [block.text for block in blocks()
+             if block.page == page and block.text.startswith(beginning)]
+    assert len(found) == 1, f"{page} has {len(found)} blocks '{beginning}...'"
+    return found[0]
+
+
+def _commands(page, beginning):
+    """The words after `walpost` of each line, without -c FILE."""
+    lines = _text(page, beginning).splitlines()
+    words = [shlex.split(line, comments=True) for line in lines]
+    assert all(line[0] == "walpost" and line[2] == "-c" for line in words)
+    return [[line[1], *line[4:]] for line in words]
+
+
+def test_every_block_is_run():
+    unknown = [str(block) for block in blocks()
+               if not any(block.page == page and
+                          block.text.startswith(beginning)
+                          for page, beginning in _BLOCKS)]
+    assert not unknown, "no test runs these blocks"
+    for page, beginning in _BLOCKS:
+        _text(page, beginning)
+
+
+@pytest.mark.parametrize("page, command", inline_commands())
+def test_inline_commands_are_ones_that_walpost_has(page, command):
+    """`walpost VERB --flag`: the help of the verb has the flag."""
+    words = command.split()
+    help_text = _help(words[1])
+    for word in words[2:]:
+        if word.startswith("-") and not word[1:].isnumeric():
+            assert re.search(rf"(^|[\s,]){re.escape(word)}\b", help_text), (
+                f"{page}: walpost {words[1]} has no {word}")
+
+
+def _help(verb):
+    ran = subprocess.run([walpost_binary(), verb, "--help"], timeout=30,
+                         capture_output=True, text=True, check=False)
+    assert ran.returncode == 0, f"walpost {verb}: {ran.stderr}"
+    return ran.stdout
+
+
+@pytest.fixture
+def shop(own_postgres):
+    """A server like the one that README begins with."""
+    database = own_postgres.create_database()
+    run_sql_file(database, "role.sql")
+    return database
+
+
+def test_readme(shop, kafka, directory):
+    """Configuration, init, check, run, an insert, verify."""
+    config = yaml.safe_load(_text("README.md", "postgres:"))
+    assert "${env:PGPASSWORD}" in config["postgres"]["conninfo"]
+    config["postgres"]["conninfo"] = (
+        shop.conninfo("walpost") + " password=${env:PGPASSWORD}")
+    config["kafka"]["brokers"] = kafka.bootstrap
+    config["http"]["listen"] = f"127.0.0.1:{free_port()}"
+    relay = Walpost(directory / "readme", config, {"PGPASSWORD": "unused"})
+    (verb, _, setting), = _commands("README.md", "walpost init")
+    setting = setting.partition("=")[0]
+    made = relay.verb(verb, "--set", f"{setting}={shop.conninfo()}")
+    assert made.returncode == 0, made.stderr
+    checked = relay.verb("check")
+    assert checked.returncode == 0, checked.stdout
+    try:
+        relay.run()
+        shop.execute(_text("README.md", "insert into outbox"))
+        reader = KafkaReader(kafka.bootstrap)
+        record, = wait_until(lambda: reader.read_all("outbox.event.order"),
+                             "the record")
+        assert record.key == b"42"
+        assert yaml.safe_load(record.value) == {"amount": 12.5}
+        assert {name for name, _ in record.headers} == {"id",
+                                                        "walpost-position"}
+        shop.execute("grant select on outbox to walpost")
+        text = _text("docs/verify.md", "walpost verify")
+        text = text.replace("[--sequence COLUMN] ", "").replace("[", "")
+        words = text.replace("]", "").split()
+        wait_until(lambda: relay.verb(words[1], *words[4:]).returncode == 0,
+                   "verify to find nothing")
+    finally:
+        relay.close()
+
+
+def test_tables_of_other_shapes(walpost, database, kafka, topics):
+    database.execute(
+        "create table outbox_messages (id uuid primary key default "
+        "gen_random_uuid(), aggregate_id text, payload text); "
+        "create table outbox_tasks (id bigint generated always as identity "
+        "primary key, task_type text, payload text); "
+        'create table "references" (id bigint generated always as identity '
+        "primary key, table_name text, table_id bigint)")
+    section = yaml.safe_load(_text("docs/configuration.md", "outbox:"))
+    for table in section["outbox"]["tables"]:
+        if "topic" in table:
+            table["topic"] = topics + table["topic"]
+    relay = walpost(database, kafka, topics, **section).run()
+    database.execute("insert into outbox_messages values (default, 'a', 'x')")
+    database.execute("insert into outbox_tasks (task_type, payload) "
+                     "values ('Send_Mail', 'y')")
+    database.execute('insert into "references" (table_name, table_id) '
+                     "values ('orders', 7)")
+    reader = KafkaReader(kafka.bootstrap)
+    records = wait_until(
+        lambda: (lambda all_: all_ if len(all_) == 3 else None)(
+            reader.read_all(topics)), lambda: f"records\n{relay.log()}")
+    values = {record.topic: record.value for record in records}
+    assert values[topics + "order"] == b"x"
+    assert values[topics + "tasks.send-mail"] == b"y"
+    assert yaml.safe_load(values[topics + "orders"]) == {
+        "table_id": 7, "table_name": "orders"}
+
+
+def test_recover(walpost, database, kafka, topics):
+    """A lost slot, on a table that has been given a transaction_id."""
+    run_sql_file(database, "outbox.sql")
+    database.execute("alter table outbox drop column if exists transaction_id")
+    database.execute(_text("docs/operations.md", "ALTER TABLE outbox"))
+    relay = walpost(database, kafka, topics, **yaml.safe_load(
+        _text("docs/operations.md", "outbox: {tables")))
+    relay.run()
+    insert = _text("README.md", "insert into outbox")
+    database.execute(insert)
+    wait_until(lambda: relay.metric("walpost_acknowledged_records_total") == 1,
+               "the first event")
+    relay.stop()
+    database.execute(insert)
+    database.execute("select pg_drop_replication_slot(%s)", (relay.slot,))
+    dry, real = _commands("docs/operations.md", "walpost recover")
+    scratch = ["--work-directory", str(relay.config_path.parent)]
+    shown = relay.verb(*dry, *scratch)
+    assert shown.returncode == 0 and "slot_missing" in shown.stdout, (
+        shown.stdout + shown.stderr)
+    assert len(KafkaReader(kafka.bootstrap).read_all(topics)) == 1
+    done = relay.verb(*real, *scratch)
+    assert done.returncode == 0, done.stdout + done.stderr
+    relay.run()
+    database.execute(insert)
+    reader = KafkaReader(kafka.bootstrap)
+    wait_until(lambda: len(reader.read_all(topics)) == 3, "three events")
+
+
+def test_from_lsn(walpost, database, kafka, outbox, topics):
+    """Another program's slot, that has confirmed less than it has sent."""
+    database.execute("create publication walpost for table outbox "
+                     "with (publish = 'insert')")
+    relay = walpost(database, kafka, topics, postgres={"create": False})
+    database.execute("select pg_create_logical_replication_slot(%s, "
+                     "'pgoutput')", (relay.slot,))
+    outbox.insert("order", "sent-by-the-other")
+    begin = database.current_lsn()
+    outbox.insert("order", "to-be-sent")
+    (_, flag, _), = _commands("docs/operations.md", "walpost run")
+    relay.start(flag, f"{begin >> 32:X}/{begin & 0xffffffff:X}")
+    relay.wait_ready()
+    reader = KafkaReader(kafka.bootstrap)
+    wait_until(lambda: reader.read_all(topics), "the event")
+    time.sleep(0.5)
+    assert [record.key for record in reader.read_all(topics)] == [
+        b"to-be-sent"]
+
+
+def test_existing_rows(walpost, database, kafka, outbox, topics):
+    for number in range(3):
+        outbox.insert("order", f"order-{number}")
+    relay = walpost(database, kafka, topics)
+    assert relay.verb("init").returncode == 0
+    relay.run()
+    line = _text("docs/operations.md", "table public.outbox has").strip()
+    line = line.replace("300 rows", "3 rows").replace(
+        "slot walpost:", f"slot {relay.slot}:")
+    relay.wait_log(re.escape(line))
+
+
+def test_replay(walpost, database, kafka, outbox, topics, directory):
+    relay = walpost(database, kafka, topics, replay={"window": "1MiB"},
+                    checkpoint={"store": "file", "path": str(
+                        directory / "checkpoint")}).run()
+    begin = database.current_lsn()
+    wait_until(lambda: database.confirmed_lsn(f"{relay.slot}_guard"),
+               "the guard slot")
+    checkpoint = wait_until(
+        lambda: (directory / "checkpoint").exists() and
+        (directory / "checkpoint").read_bytes(), "a checkpoint")
+    (directory / "monday").write_bytes(checkpoint)
+    outbox.insert("order", "order-1")
+    reader = KafkaReader(kafka.bootstrap)
+    wait_until(lambda: len(reader.read_all(topics)) == 1, "the event")
+    end = database.current_lsn()
+    wait_until(lambda: database.confirmed_lsn(relay.slot) >= end,
+               "its confirmation")
+
+    def place(lsn):
+        return f"{lsn >> 32:X}/{lsn & 0xffffffff:X}"
+
+    values = {"16/B374D848": place(begin), "16/C0000000": place(end),
+              "checkpoint.of.monday": str(directory / "monday"),
+              "again.": f"{topics}again."}
+    for words in _commands("docs/operations.md", "walpost replay"):
+        ran = relay.verb(*[values.get(word, word) for word in words])
+        assert ran.returncode == 0, f"{words}\n{ran.stdout}{ran.stderr}"
+    assert len(reader.read_all(f"{topics}again.")) == 1
+    assert len(reader.read_all(f"{topics}order")) == 2
+
+
+def test_a_slot_with_two_phase(walpost, own_postgres, kafka, topics):
+    """A slot that is made again without the flag, where it stood."""
+    database = own_postgres.create_database()
+    run_sql_file(database, "outbox.sql")
+    database.execute("create publication walpost for table outbox "
+                     "with (publish = 'insert')")
+    database.execute("select pg_create_logical_replication_slot('walpost', "
+                     "'pgoutput', false, true)")
+    database.execute(_text("README.md", "insert into outbox"))
+    relay = walpost(database, kafka, topics, postgres={"slot": "walpost"})
+    relay.start()
+    assert relay.wait_exit() == 3
+    for statement in _text("docs/operations.md", "SELECT pg_copy").split(";"):
+        if statement.strip():
+            database.execute(statement)
+    relay.run()
+    reader = KafkaReader(kafka.bootstrap)
+    wait_until(lambda: len(reader.read_all(topics)) == 1, "the event")
+
+
+def test_polling(walpost, database, kafka, topics):
+    """The configuration, and the queries of the way to the WAL."""
+    polled = PolledOutbox(database)
+    section = yaml.safe_load(_text("docs/polling.md", "source: polling"))
+    relay = walpost(database, kafka, topics, **section).run()
+    polled.insert(3)
+    polled.wait_published()
+    newest, pending, _ = _text("docs/polling.md", "SELECT max").split(";")
+    highest = database.value(newest)
+    assert highest == 3
+    pending = re.sub(r"--.*", "", pending).replace("4711", str(highest))
+    assert database.value(pending) == 0
+    assert relay.stop() == 0
+
+
+def test_a_failed_row(walpost, database, kafka, topics):
+    polled = PolledOutbox(database)
+    relay = walpost(database, kafka, topics,
+                    **polled.sections(max_attempts=1)).run()
+    database.execute("insert into outbox (aggregate_type, aggregate_id, type, "
+                     "payload) values ('no topic!', 'a', 'Happened', '{}')")
+    wait_until(lambda: polled.counts().get("failed") == 1,
+               lambda: f"a failed row\n{relay.log()}")
+    database.execute("update outbox set aggregate_type = 'order'")
+    row = str(database.value("select id from outbox"))
+    statement = _text("docs/polling.md", "UPDATE outbox")
+    database.execute(statement.replace("7d4b0f5e-…", row))
+    polled.wait_published()
+
+
+def test_cursor(walpost, database, kafka, topics):
+    without = re.sub(r",\n *transaction_id [^\n]*|create index on events "
+                     r"\(transaction_id[^\n]*", "", EVENTS)
+    assert "transaction_id" not in without
+    database.execute(without)
+    database.execute(_text("docs/polling.md", "ALTER TABLE events"))
+    walpost(database, kafka, topics, **events_sections()).run()
+    database.execute("insert into events (aggregate_id) values ('a')")
+    reader = KafkaReader(kafka.bootstrap)
+    wait_until(lambda: len(reader.read_all(topics)) == 1, "the event")
+
+
+def test_prune(walpost, database, kafka, topics):
+    run_sql_file(database, "outbox.sql")
+    insert = _text("README.md", "insert into outbox")
+    database.execute(insert)  # older than the slot
+    relay = walpost(database, kafka, topics).run()
+    database.execute(insert)
+    database.execute("update outbox set created_at = '2026-01-01'")
+    wait_until(lambda: relay.metric("walpost_acknowledged_records_total") == 1,
+               "the event")
+    beginning = "walpost prune -c walpost.yaml --older-than 7d --"
+    for words in _commands("docs/retention.md", beginning + "d"):
+        ran = relay.verb(*words)
+        assert ran.returncode in (0, 1, 3), f"{ran.stdout}{ran.stderr}"
+    assert database.value("select count(*) from outbox") == 2  # no proof
+    words, = _commands("docs/retention.md", beginning + "a")
+    ran = relay.verb(*words)
+    assert ran.returncode == 0, f"{ran.stdout}{ran.stderr}"
+    assert database.value("select count(*) from outbox") == 0
+
+
+def test_the_scripts_of_readme_exist():
+    for line in _text("README.md", "scripts/demo").splitlines():
+        path = REPOSITORY / line.split()[0]
+        assert path.stat().st_mode & 0o111, path
