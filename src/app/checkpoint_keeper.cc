@@ -44,7 +44,7 @@ asio::awaitable<absl::Status> TellSource(asio::any_io_executor executor,
                                          CheckpointStore& store) {
   if (!store.is_shared_by_systems()) co_return absl::OkStatus();
   absl::StatusOr<SourceIdentity> identity = co_await IdentifySource(
-      executor, postgres.conninfo, postgres.publication, postgres.slot);
+      executor, postgres.server, postgres.publication, postgres.slot);
   if (identity.ok()) store.SetSource(*std::move(identity));
   co_return identity.status();
 }
@@ -67,9 +67,9 @@ std::unique_ptr<CheckpointStore> MakeStore(asio::any_io_executor executor,
       return std::make_unique<CheckpointTopic>(
           executor, config.kafka, options.topic, config.postgres.slot);
     case CheckpointOptions::Store::kPostgres:
-      return std::make_unique<CheckpointTable>(
-          executor, config.postgres.conninfo, config.postgres.slot,
-          options.table);
+      return std::make_unique<CheckpointTable>(executor, config.postgres.server,
+                                               config.postgres.slot,
+                                               options.table);
   }
   return nullptr;
 }

@@ -85,7 +85,7 @@ void PollingRelay::MakePollers() {
   using Strategy = PollingOptions::Strategy;
   for (size_t i = 0; i < config_.outbox.tables.size(); ++i) {
     TablePoller::Options options;
-    options.conninfo = config_.postgres.conninfo;
+    options.server = config_.postgres.server;
     options.application_name =
         fmt::format("walpost:{}:polling", config_.postgres.slot);
     options.polling = config_.polling;

@@ -29,10 +29,10 @@ using Findings = absl::StatusOr<std::vector<Finding>>;
 using Connected = absl::StatusOr<std::unique_ptr<Connection>>;
 
 asio::awaitable<Connected> Connect(asio::any_io_executor executor,
-                                   std::string conninfo,
+                                   ServerOptions server,
                                    bool replication = false) {
   ConnectionOptions options;
-  options.conninfo = std::move(conninfo);
+  options.server = std::move(server);
   options.application_name = "walpost:check";
   options.replication = replication;
   co_return co_await Connection::Connect(executor, options);
@@ -42,7 +42,7 @@ asio::awaitable<Findings> CheckPostgres(asio::any_io_executor executor,
                                         const Config& config,
                                         const std::vector<Route>& routes) {
   Connected connection =
-      co_await Connect(executor, config.postgres.conninfo, true);
+      co_await Connect(executor, config.postgres.server, true);
   if (!connection.ok()) co_return connection.status();
   Preflight preflight(**connection, config.postgres, config.outbox, routes);
   Findings found = co_await preflight.Run();
@@ -80,7 +80,7 @@ std::vector<Finding> CheckStore(const CheckpointOptions& options) {
 
 asio::awaitable<Findings> CheckPolledTables(asio::any_io_executor executor,
                                             const Config& config) {
-  Connected connection = co_await Connect(executor, config.postgres.conninfo);
+  Connected connection = co_await Connect(executor, config.postgres.server);
   if (!connection.ok()) co_return connection.status();
   std::vector<Finding> findings;
   for (const TableOptions& table : config.outbox.tables) {
@@ -97,8 +97,12 @@ asio::awaitable<Findings> CheckPolledTables(asio::any_io_executor executor,
 asio::awaitable<Findings> CheckStandbys(asio::any_io_executor executor,
                                         const Config& config) {
   std::vector<Finding> findings;
-  for (const HostConninfo& host : SplitHosts(config.postgres.conninfo)) {
-    Connected connection = co_await Connect(executor, host.conninfo);
+  ServerOptions server = config.postgres.server;
+  const absl::StatusOr<std::string> conninfo = server.conninfo.Read();
+  if (!conninfo.ok()) co_return conninfo.status();
+  for (const HostConninfo& host : SplitHosts(*conninfo)) {
+    server.conninfo = host.conninfo;
+    Connected connection = co_await Connect(executor, server);
     if (!connection.ok()) {
       findings.push_back({Severity::kNote, host.host,
                           std::string(connection.status().message()), ""});
@@ -129,7 +133,7 @@ Findings RunCheckPostgres(const Config& config,
 
 asio::awaitable<Findings> CheckPruning(asio::any_io_executor executor,
                                        const Config& config) {
-  Connected connection = co_await Connect(executor, config.postgres.conninfo);
+  Connected connection = co_await Connect(executor, config.postgres.server);
   if (!connection.ok()) co_return connection.status();
   const SentProof proof = PrunerOptions(config).proof;
   co_return co_await CheckRetention(**connection, config.postgres,

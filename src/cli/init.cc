@@ -31,7 +31,7 @@ class Initializer {
 
   asio::awaitable<absl::Status> Run(asio::any_io_executor executor) {
     ConnectionOptions options;
-    options.conninfo = config_.postgres.conninfo;
+    options.server = config_.postgres.server;
     options.application_name = "walpost:init";
     auto connected = co_await Connection::Connect(executor, options);
     if (!connected.ok()) co_return connected.status();

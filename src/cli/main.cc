@@ -29,7 +29,7 @@ absl::StatusOr<Config> ConfigArguments::Load() const {
 }
 
 absl::Status RequirePostgres(const Config& config) {
-  if (config.postgres.conninfo.empty()) {
+  if (config.postgres.server.conninfo.empty()) {
     return absl::InvalidArgumentError(
         "postgres.conninfo is missing: how to reach Postgres, as in "
         "host=127.0.0.1 dbname=shop user=walpost");

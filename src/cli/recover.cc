@@ -7,6 +7,7 @@
 #include "app/checkpoint_keeper.h"
 #include "app/slot_founder.h"
 #include "cli/accept_gap.h"
+#include "cli/complete_conninfo.h"
 #include "cli/exit_code.h"
 #include "cli/missing_rows.h"
 #include "cli/progress_line.h"
@@ -50,7 +51,7 @@ absl::StatusOr<MissingRows> ReadKafka(const Arguments& arguments,
                                       ProgressLine& progress) {
   if (!arguments.wish.since.empty()) return MissingRows(nullptr);
   KnownEvents::Options options;
-  options.conninfo = config.postgres.conninfo;
+  options.conninfo = CompleteConninfo(config.postgres.server);
   options.outbox = config.outbox;
   options.brokers = config.kafka.brokers;
   options.kafka_properties = config.kafka.properties;

@@ -35,7 +35,7 @@ asio::awaitable<absl::StatusOr<Counts>> Publish(
     asio::any_io_executor executor, const Config& config,
     TablePublisher::Options options) {
   ConnectionOptions connection;
-  connection.conninfo = config.postgres.conninfo;
+  connection.server = config.postgres.server;
   connection.application_name = "walpost:replay";
   absl::StatusOr<std::unique_ptr<Connection>> connected =
       co_await Connection::Connect(executor, connection);

@@ -55,7 +55,7 @@ class Tail {
  private:
   asio::awaitable<absl::Status> Start(asio::any_io_executor executor) {
     ConnectionOptions options;
-    options.conninfo = config_.postgres.conninfo;
+    options.server = config_.postgres.server;
     options.application_name = "walpost:tail";
     options.replication = true;
     auto connected = co_await Connection::Connect(executor, options);

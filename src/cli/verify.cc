@@ -4,6 +4,7 @@
 #include <fstream>
 #include <memory>
 
+#include "cli/complete_conninfo.h"
 #include "cli/exit_code.h"
 #include "cli/progress_line.h"
 #include "cli/run_to_end.h"
@@ -105,7 +106,7 @@ absl::StatusOr<VerifierOptions> MakeOptions(const Arguments& arguments,
                "verified\n");
   }
   options.work_directory = WorkDirectory(arguments.work_directory);
-  options.conninfo = config.postgres.conninfo;
+  options.conninfo = CompleteConninfo(config.postgres.server);
   options.confirmed_by = ConfirmedByOf(config);
   options.brokers = config.kafka.brokers;
   options.kafka_properties = config.kafka.properties;

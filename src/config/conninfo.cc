@@ -2,7 +2,10 @@
 
 #include <libpq-fe.h>
 
+#include <algorithm>
+#include <map>
 #include <memory>
+#include <optional>
 #include <string_view>
 
 #include "absl/strings/ascii.h"
@@ -46,6 +49,13 @@ std::string Quote(std::string_view value) {
   return quoted + "'";
 }
 
+bool IsCredential(std::string_view keyword) {
+  constexpr std::string_view kCredentials[] = {
+      "password", "passfile",    "sslpassword", "sslcert",
+      "sslkey",   "sslrootcert", "sslcrl",      "sslcrldir"};
+  return std::ranges::find(kCredentials, keyword) != std::end(kCredentials);
+}
+
 }  // namespace
 
 absl::Status CheckConninfo(const std::string& conninfo) {
@@ -53,6 +63,26 @@ absl::Status CheckConninfo(const std::string& conninfo) {
   if (Parse(conninfo, reason) != nullptr) return absl::OkStatus();
   return absl::InvalidArgumentError(
       fmt::format("libpq does not understand it: {}", reason));
+}
+
+bool DifferInCredentialsAlone(const std::string& one,
+                              const std::string& other) {
+  const auto without_credentials = [](const std::string& conninfo)
+      -> std::optional<std::map<std::string, std::string>> {
+    std::string reason;
+    const Options options = Parse(conninfo, reason);
+    if (options == nullptr) return std::nullopt;
+    std::map<std::string, std::string> kept;
+    for (const PQconninfoOption* o = options.get(); o->keyword != nullptr;
+         ++o) {
+      if (o->val != nullptr && !IsCredential(o->keyword)) {
+        kept[o->keyword] = o->val;
+      }
+    }
+    return kept;
+  };
+  const auto first = without_credentials(one);
+  return first && first == without_credentials(other);
 }
 
 std::string HideConninfoSecrets(const std::string& conninfo) {

@@ -28,7 +28,8 @@ constexpr size_t kMostWalBytes = size_t{1} << 50;
 constexpr size_t kLongestGuardedSlotName = 57;
 
 void ReadPostgres(Section section, WalSourceOptions& options) {
-  section.Read("conninfo", options.conninfo);
+  section.Read("conninfo", options.server.conninfo);
+  section.ReadList("password_command", options.server.password_command);
   section.Read("slot", options.slot);
   section.Read("publication", options.publication);
   section.Read("create", options.create);
@@ -39,11 +40,16 @@ void ReadPostgres(Section section, WalSourceOptions& options) {
                minutes(60));
   section.ReadSize("wal_budget", options.wal_budget_bytes, 0, kMostWalBytes);
   section.Done();
-  const absl::Status conninfo = CheckConninfo(options.conninfo);
+  const absl::Status conninfo =
+      CheckConninfo(options.server.conninfo.Read().value_or(""));
   if (!conninfo.ok()) {
     section.Fail("conninfo", std::string(conninfo.message()));
   }
   constexpr size_t kLongestSlotName = 63;
+  const std::vector<std::string>& command = options.server.password_command;
+  if (!command.empty() && command.front().empty()) {
+    section.Fail("password_command", "its first word, the program, is empty");
+  }
   const bool legal =
       !options.slot.empty() && options.slot.size() <= kLongestSlotName &&
       std::ranges::all_of(options.slot, [](char c) {
@@ -70,8 +76,8 @@ void ReadKafka(Section section, ProducerOptions& kafka) {
   for (const auto& [name, value] : kafka.properties) {
     int interval = 0;
     if (name != "statistics.interval.ms") continue;
-    if (!absl::SimpleAtoi(value, &interval) || interval < 1 ||
-        interval > kMostStatisticsMillis) {
+    if (!absl::SimpleAtoi(value.Read().value_or(""), &interval) ||
+        interval < 1 || interval > kMostStatisticsMillis) {
       section.Fail("properties",
                    fmt::format("{}: walpost sees from the statistics whether "
                                "brokers are reachable: 1 to {}",

@@ -104,7 +104,15 @@ YAML::Node PrintOutbox(const OutboxOptions& outbox) {
 
 YAML::Node PrintPostgres(const WalSourceOptions& postgres) {
   YAML::Node node;
-  node["conninfo"] = Quoted(HideConninfoSecrets(postgres.conninfo));
+  node["conninfo"] =
+      Quoted(HideConninfoSecrets(postgres.server.conninfo.Read().value_or("")));
+  node["password_command"] = YAML::Node(YAML::NodeType::Sequence);
+  // Its arguments may be secrets, too.
+  const std::vector<std::string>& command = postgres.server.password_command;
+  for (size_t i = 0; i < command.size(); ++i) {
+    node["password_command"].push_back(
+        Quoted(i == 0 ? command[i] : std::string(kHidden)));
+  }
   node["slot"] = postgres.slot;
   node["publication"] = Quoted(postgres.publication);
   node["create"] = postgres.create;
@@ -160,7 +168,8 @@ YAML::Node PrintKafka(const ProducerOptions& kafka) {
   node["properties"] = YAML::Node(YAML::NodeType::Map);
   for (const auto& [name, value] : kafka.properties) {
     node["properties"][name] =
-        Quoted(IsSecretProperty(name) ? std::string(kHidden) : value);
+        Quoted(IsSecretProperty(name) ? std::string(kHidden)
+                                      : value.Read().value_or(""));
   }
   return node;
 }

@@ -129,6 +129,28 @@ void Section::Read(const std::string& key, std::string& value) {
   if (std::optional<std::string> text = Text(key)) value = *std::move(text);
 }
 
+ReloadableText Section::Reloadable(const std::string& key,
+                                   const YAML::Node& node) {
+  std::string now = Scalar(key, node);
+  if (failed()) return {};
+  const std::string text = node.Scalar();
+  if (text.find("${") == std::string::npos) return now;
+  const auto reader =
+      [text, path = PathOf(key),
+       environment = document_.environment]() -> absl::StatusOr<std::string> {
+    absl::StatusOr<std::string> value = Substitute(text, environment);
+    if (value.ok()) return value;
+    return absl::UnavailableError(
+        fmt::format("{}: {}", path, std::string(value.status().message())));
+  };
+  return ReloadableText(text, reader);
+}
+
+void Section::Read(const std::string& key, ReloadableText& value) {
+  const YAML::Node node = Get(key);
+  if (node.IsDefined() && !node.IsNull()) value = Reloadable(key, node);
+}
+
 void Section::Read(const std::string& key, bool& value) {
   const std::optional<std::string> text = Text(key);
   if (!text) return;
@@ -178,9 +200,10 @@ void Section::ReadList(const std::string& key,
   for (const YAML::Node& item : node) values.push_back(Scalar(key, item));
 }
 
-void Section::ReadMap(
-    const std::string& key,
-    std::vector<std::pair<std::string, std::string>>& values) {
+template <typename Value, typename Convert>
+void Section::ReadPairs(const std::string& key,
+                        std::vector<std::pair<std::string, Value>>& values,
+                        const Convert& convert) {
   const YAML::Node node = Get(key);
   if (!node.IsDefined() || node.IsNull()) return;
   Section map(document_, node, PathOf(key));
@@ -188,8 +211,26 @@ void Section::ReadMap(
   for (const auto& entry : map.node_) {
     if (failed()) return;
     const std::string name = entry.first.Scalar();
-    values.emplace_back(name, map.Scalar(name, entry.second));
+    values.emplace_back(name, convert(map, name, entry.second));
   }
+}
+
+void Section::ReadMap(
+    const std::string& key,
+    std::vector<std::pair<std::string, std::string>>& values) {
+  ReadPairs(key, values,
+            [](Section& map, const std::string& name, const YAML::Node& node) {
+              return map.Scalar(name, node);
+            });
+}
+
+void Section::ReadMap(
+    const std::string& key,
+    std::vector<std::pair<std::string, ReloadableText>>& values) {
+  ReadPairs(key, values,
+            [](Section& map, const std::string& name, const YAML::Node& node) {
+              return map.Reloadable(name, node);
+            });
 }
 
 Section Section::Child(const std::string& key) {

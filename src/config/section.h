@@ -22,6 +22,7 @@
 #include <vector>
 
 #include "absl/status/status.h"
+#include "base/reloadable_text.h"
 #include "config/substitution.h"
 
 namespace walpost {
@@ -42,6 +43,8 @@ class Section {
 
   // Each leaves its target alone when the key is missing.
   void Read(const std::string& key, std::string& value);
+  // Its references are replaced again at each use; here only for a check.
+  void Read(const std::string& key, ReloadableText& value);
   void Read(const std::string& key, bool& value);
   void Read(const std::string& key, std::chrono::milliseconds& value,
             std::chrono::milliseconds least, std::chrono::milliseconds most);
@@ -56,6 +59,8 @@ class Section {
   // A mapping of names to texts, in the order of the file.
   void ReadMap(const std::string& key,
                std::vector<std::pair<std::string, std::string>>& values);
+  void ReadMap(const std::string& key,
+               std::vector<std::pair<std::string, ReloadableText>>& values);
 
   bool Has(const std::string& key);
   Section Child(const std::string& key);
@@ -77,6 +82,11 @@ class Section {
   bool IsOverridden(std::string_view path) const;
   // nullopt when the key is missing or null, or after an error.
   std::optional<std::string> Text(const std::string& key);
+  ReloadableText Reloadable(const std::string& key, const YAML::Node& node);
+  template <typename Value, typename Convert>
+  void ReadPairs(const std::string& key,
+                 std::vector<std::pair<std::string, Value>>& values,
+                 const Convert& convert);
 
   Document& document_;
   YAML::Node node_;

@@ -15,6 +15,7 @@
 #include <vector>
 
 #include "absl/status/statusor.h"
+#include "base/reloadable_text.h"
 #include "outbox/options.h"
 
 struct sqlite3;
@@ -28,10 +29,10 @@ class KnownEvents {
       std::function<void(std::string_view what, uint64_t done, uint64_t all)>;
 
   struct Options {
-    std::string conninfo;
+    ReloadableText conninfo;  // with the password
     OutboxOptions outbox;
     std::string brokers;
-    std::vector<std::pair<std::string, std::string>> kafka_properties;
+    std::vector<std::pair<std::string, ReloadableText>> kafka_properties;
     std::string directory = "/tmp";  // for the temporary file
   };
 

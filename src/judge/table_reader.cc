@@ -67,10 +67,11 @@ std::string ArrayOf(const std::vector<std::string>& texts) {
 }  // namespace
 
 absl::StatusOr<std::unique_ptr<TableReader>> TableReader::Connect(
-    const std::string& conninfo) {
+    const ReloadableText& conninfo) {
+  WALPOST_ASSIGN_OR_RETURN(const std::string now, conninfo.Read());
   const char* keywords[] = {"dbname", "application_name", "client_encoding",
                             nullptr};
-  const char* values[] = {conninfo.c_str(), "walpost:verify", "UTF8", nullptr};
+  const char* values[] = {now.c_str(), "walpost:verify", "UTF8", nullptr};
   std::unique_ptr<TableReader> reader(
       new TableReader(PQconnectdbParams(keywords, values, 1)));
   if (PQstatus(reader->connection_.get()) != CONNECTION_OK) {

@@ -13,6 +13,7 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "base/reloadable_text.h"
 #include "judge/evidence.h"
 #include "judge/expectation_query.h"
 #include "judge/report.h"
@@ -25,7 +26,7 @@ class TableReader {
   // The session sees every row, or is refused: row-level security is an error,
   // with its remedy. kUnavailable: Postgres cannot be reached; says why.
   static absl::StatusOr<std::unique_ptr<TableReader>> Connect(
-      const std::string& conninfo);
+      const ReloadableText& conninfo);
 
   // Reads the table under one snapshot, in batches. `take` gets every row; its
   // value lives during the call.

@@ -90,10 +90,15 @@ FoundRecord ToRecord(const rd_kafka_message_t& message) {
 
 absl::StatusOr<std::unique_ptr<TopicReader>> TopicReader::Connect(
     const std::string& brokers,
-    const std::vector<std::pair<std::string, std::string>>& properties) {
+    const std::vector<std::pair<std::string, ReloadableText>>& properties) {
+  std::vector<std::pair<std::string, std::string>> values;
+  for (const auto& [name, value] : properties) {
+    WALPOST_ASSIGN_OR_RETURN(std::string now, value.Read());
+    values.emplace_back(name, std::move(now));
+  }
   rd_kafka_conf_t* conf = rd_kafka_conf_new();
   char reason[512];
-  for (const auto& [name, value] : properties) {
+  for (const auto& [name, value] : values) {
     // One that consumers refuse is a producer's.
     rd_kafka_conf_set(conf, name.c_str(), value.c_str(), reason,
                       sizeof(reason));

@@ -13,6 +13,7 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "base/reloadable_text.h"
 #include "judge/evidence.h"
 
 namespace walpost {
@@ -23,7 +24,7 @@ class TopicReader {
   // left out. kUnavailable: no broker answers.
   static absl::StatusOr<std::unique_ptr<TopicReader>> Connect(
       const std::string& brokers,
-      const std::vector<std::pair<std::string, std::string>>& properties);
+      const std::vector<std::pair<std::string, ReloadableText>>& properties);
 
   // The id of the cluster; empty: it has none.
   std::string ClusterId();

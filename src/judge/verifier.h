@@ -17,6 +17,7 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "base/reloadable_text.h"
 #include "judge/evidence.h"
 #include "judge/judgement.h"
 #include "judge/report.h"
@@ -27,11 +28,11 @@
 namespace walpost {
 
 struct VerifierOptions {
-  std::string conninfo;
+  ReloadableText conninfo;  // with the password
   ConfirmedBy confirmed_by;
   OutboxOptions outbox;
   std::string brokers;
-  std::vector<std::pair<std::string, std::string>> kafka_properties;
+  std::vector<std::pair<std::string, ReloadableText>> kafka_properties;
 
   std::string sequence_column;
   std::set<std::string> more_topics;

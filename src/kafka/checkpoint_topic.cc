@@ -8,6 +8,7 @@
 #include "delivery/checkpoint_candidates.h"
 #include "delivery/checkpoint_codec.h"
 #include "fmt/format.h"
+#include "kafka/producer_properties.h"
 #include "spdlog/spdlog.h"
 
 namespace walpost {
@@ -125,6 +126,9 @@ void CheckpointTopic::Save(const Checkpoint& checkpoint, Saved done) {
   deadline_.async_wait([this, alive](boost::system::error_code error) {
     if (error || alive.expired() || !saved_) return;
     topic_is_ready_ = false;  // look at it again: has it been deleted?
+    if (producer_ != nullptr && producer_->credentials().are_stale()) {
+      RetireProducer();
+    }
     Finish(absl::UnavailableError(
         fmt::format("checkpoint topic {}: not acknowledged within {} s", topic_,
                     kSaveLimit.count() / 1000)));
@@ -154,6 +158,16 @@ void CheckpointTopic::PrepareTopic() {
   });
 }
 
+absl::StatusOr<CheckpointTopic::Found> CheckpointTopic::LookAt(
+    const absl::StatusOr<ProducerOptions>& kafka, const std::string& topic,
+    std::stop_token stop, MonotonicTime deadline, const Look& look) {
+  WALPOST_RETURN_IF_ERROR(kafka.status());
+  WALPOST_ASSIGN_OR_RETURN(
+      const std::unique_ptr<CompactedTopic> connected,
+      CompactedTopic::Connect(*kafka, topic, std::move(stop), deadline));
+  return look(*connected);
+}
+
 void CheckpointTopic::LookOnHelper(
     milliseconds limit, Look look,
     std::function<void(absl::StatusOr<Found>)> then) {
@@ -168,16 +182,13 @@ void CheckpointTopic::LookOnHelper(
   // Values only; `handle` is called on the loop, while we live. The guard
   // keeps the loop running for it.
   helper_ = std::jthread(
-      [kafka = kafka_, topic = topic_, deadline = Clock::now() + limit, look,
-       handle, alive = std::weak_ptr<const bool>(alive_), executor = executor_,
+      [kafka = ReadProperties(kafka_), topic = topic_,
+       deadline = Clock::now() + limit, look, handle,
+       alive = std::weak_ptr<const bool>(alive_), executor = executor_,
        work = asio::make_work_guard(executor_)](std::stop_token stop) {
-        absl::StatusOr<Found> found;
-        {
-          auto connected =
-              CompactedTopic::Connect(kafka, topic, stop, deadline);
-          found = connected.ok() ? look(**connected) : connected.status();
-        }
-        asio::post(executor, [found = std::move(found), handle, alive] {
+        const absl::StatusOr<Found> found =
+            LookAt(kafka, topic, stop, deadline, look);
+        asio::post(executor, [found, handle, alive] {
           if (!alive.expired()) handle(found);
         });
       });

@@ -63,6 +63,10 @@ class CheckpointTopic final : public CheckpointStore, private RecordReports {
     bool old_key_is_ours = false;
   };
   using Look = std::function<absl::StatusOr<Found>(CompactedTopic& topic)>;
+  // On the helper thread.
+  static absl::StatusOr<Found> LookAt(
+      const absl::StatusOr<ProducerOptions>& kafka, const std::string& topic,
+      std::stop_token stop, MonotonicTime deadline, const Look& look);
   void LookOnHelper(std::chrono::milliseconds limit, Look look,
                     std::function<void(absl::StatusOr<Found>)> then);
 

@@ -56,7 +56,8 @@ absl::StatusOr<std::unique_ptr<CompactedTopic>> CompactedTopic::Connect(
     MonotonicTime deadline) {
   KafkaConf conf(rd_kafka_conf_new());
   for (const auto& [property, value] : options.properties) {
-    WALPOST_RETURN_IF_ERROR(SetKafkaProperty(conf.get(), property, value));
+    WALPOST_ASSIGN_OR_RETURN(const std::string now, value.Read());
+    WALPOST_RETURN_IF_ERROR(SetKafkaProperty(conf.get(), property, now));
   }
   const std::pair<const char*, std::string> own[] = {
       {"bootstrap.servers", options.brokers},

@@ -63,12 +63,13 @@ Headers MakeHeaders(std::span<const RecordHeader> headers) {
 }  // namespace
 
 Producer::Producer(asio::any_io_executor executor, rd_kafka_t* client,
-                   RecordReports& reports, std::function<void()> on_drained,
-                   OffsetWatch* offsets)
+                   CredentialWatch credentials, RecordReports& reports,
+                   std::function<void()> on_drained, OffsetWatch* offsets)
     : topics_(std::make_shared<TopicCache>(
           client, offsets == nullptr ? own_offsets_ : *offsets)),
       client_(client),
       queue_(rd_kafka_queue_get_main(client)),
+      credentials_(std::move(credentials)),
       reports_(reports),
       on_drained_(std::move(on_drained)),
       eventfd_(executor),
@@ -78,6 +79,7 @@ absl::StatusOr<std::unique_ptr<Producer>> Producer::Create(
     asio::any_io_executor executor, const ProducerOptions& options,
     RecordReports& reports, std::function<void()> on_drained,
     OffsetWatch* offsets) {
+  CredentialWatch credentials(options);
   WALPOST_ASSIGN_OR_RETURN(KafkaConf conf, MakeProducerConf(options));
   char reason[512];
   rd_kafka_t* client =
@@ -88,7 +90,8 @@ absl::StatusOr<std::unique_ptr<Producer>> Producer::Create(
   }
   conf.release();  // librdkafka owns it now
   std::unique_ptr<Producer> producer(
-      new Producer(executor, client, reports, std::move(on_drained), offsets));
+      new Producer(executor, client, std::move(credentials), reports,
+                   std::move(on_drained), offsets));
   WALPOST_RETURN_IF_ERROR(producer->ListenOnEventFd());
   return producer;
 }
@@ -197,9 +200,7 @@ void Producer::WaitForReports() {
         uint64_t count = 0;
         // Empties the counter. Must come before the drain: librdkafka writes
         // once when the queue becomes non-empty.
-        if (read(eventfd_.native_handle(), &count, sizeof(count)) < 0) {
-          // Nothing to read: a wake-up without reason.
-        }
+        (void)!read(eventfd_.native_handle(), &count, sizeof(count));
         if (DrainReports()) {
           (void)!write(eventfd_.native_handle(), &kWakeUp, sizeof(kWakeUp));
         }
@@ -253,10 +254,14 @@ void Producer::HandleStatistics(const char* json) {
   statistics_ = ParseProducerStatistics(json);
   if (statistics_.brokers_up > 0) broker_trouble_.Clear();
   brokerless_reports_ = statistics_.is_brokerless ? brokerless_reports_ + 1 : 0;
-  if (brokerless_reports_ < kMostBrokerlessReports) return;
+  const char* reason = nullptr;
+  if (credentials_.are_stale()) reason = "its credentials have changed";
+  if (brokerless_reports_ >= kMostBrokerlessReports) {
+    reason = "it has dropped all of its brokers";
+  }
+  if (reason == nullptr) return;
   brokerless_reports_ = 0;
-  reports_.OnSinkFailed(absl::AbortedError(
-      "the Kafka client has dropped all of its brokers: it is replaced"));
+  reports_.OnSinkFailed(absl::AbortedError(reason));
 }
 
 size_t Producer::HandleDeliveryReports(rd_kafka_event_t* event) {
@@ -302,6 +307,7 @@ void Producer::HandleError(rd_kafka_event_t* event) {
         fmt::format("Kafka producer: {} ({})", text, rd_kafka_err2name(code))));
     return;
   }
+  credentials_.OnError(code);
   if (broker_trouble_.Note(code, text)) {
     spdlog::warn("Kafka: {} ({})", broker_trouble_.text(),
                  rd_kafka_err2name(code));

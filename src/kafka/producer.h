@@ -33,6 +33,7 @@
 #include "delivery/record_sink.h"
 #include "kafka/acknowledgement_check.h"
 #include "kafka/broker_trouble.h"
+#include "kafka/credential_watch.h"
 #include "kafka/handles.h"
 #include "kafka/producer_options.h"
 #include "kafka/producer_statistics.h"
@@ -70,6 +71,10 @@ class Producer final : public RecordSink {
     expected_cluster_ = std::move(cluster);
   }
 
+  // Other credentials are there than those that this producer was made with:
+  // the owner replaces it, once these have been rejected or at once.
+  const CredentialWatch& credentials() const { return credentials_; }
+
   // Brokers that a connection is up to, as of the last second.
   size_t brokers_up() const { return statistics_.brokers_up; }
   // Why none can be reached, and what to look at; or empty.
@@ -86,8 +91,8 @@ class Producer final : public RecordSink {
 
  private:
   Producer(boost::asio::any_io_executor executor, rd_kafka_t* client,
-           RecordReports& reports, std::function<void()> on_drained,
-           OffsetWatch* offsets);
+           CredentialWatch credentials, RecordReports& reports,
+           std::function<void()> on_drained, OffsetWatch* offsets);
 
   absl::Status ListenOnEventFd();
   void WaitForReports();
@@ -107,6 +112,7 @@ class Producer final : public RecordSink {
   std::shared_ptr<TopicCache> topics_;  // outlives the client, which calls it
   rd_kafka_t* client_;                  // nullptr: given up
   KafkaQueue queue_;
+  CredentialWatch credentials_;
   RecordReports& reports_;
   std::function<void()> on_drained_;
   boost::asio::posix::stream_descriptor eventfd_;

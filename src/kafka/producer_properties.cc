@@ -93,6 +93,14 @@ absl::Status SetKafkaProperty(rd_kafka_conf_t* conf, const std::string& name,
       rd_kafka_version_str(), name));
 }
 
+absl::StatusOr<ProducerOptions> ReadProperties(ProducerOptions options) {
+  for (auto& [name, value] : options.properties) {
+    WALPOST_ASSIGN_OR_RETURN(std::string now, value.Read());
+    value = std::move(now);
+  }
+  return options;
+}
+
 absl::StatusOr<KafkaConf> MakeProducerConf(const ProducerOptions& options) {
   KafkaConf conf(rd_kafka_conf_new());
   for (const Property& property : kDefaults) {
@@ -106,7 +114,8 @@ absl::StatusOr<KafkaConf> MakeProducerConf(const ProducerOptions& options) {
           "acks=all, gapless, no timeout: docs/delivery.md); remove it",
           name));
     }
-    WALPOST_RETURN_IF_ERROR(SetKafkaProperty(conf.get(), name, value));
+    WALPOST_ASSIGN_OR_RETURN(const std::string now, value.Read());
+    WALPOST_RETURN_IF_ERROR(SetKafkaProperty(conf.get(), name, now));
   }
   for (const Property& property : kFixed) {
     WALPOST_RETURN_IF_ERROR(

@@ -23,8 +23,13 @@ using KafkaConf = std::unique_ptr<rd_kafka_conf_t, DestroyConf>;
 absl::Status SetKafkaProperty(rd_kafka_conf_t* conf, const std::string& name,
                               const std::string& value);
 
+// `options` with the values that its properties have now: for another thread.
+// kUnavailable: one cannot be read just now (ReloadableText).
+absl::StatusOr<ProducerOptions> ReadProperties(ProducerOptions options);
+
 // kInvalidArgument: names a property that is ours to set, and why.
-// kFailedPrecondition: names one that librdkafka does not take.
+// kFailedPrecondition: names one that librdkafka does not take. kUnavailable:
+// the value of one cannot be read just now (ReloadableText).
 absl::StatusOr<KafkaConf> MakeProducerConf(const ProducerOptions& options);
 
 }  // namespace walpost

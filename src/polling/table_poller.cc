@@ -111,7 +111,7 @@ asio::awaitable<absl::Status> TablePoller::Session() {
 asio::awaitable<absl::Status> TablePoller::Connect() {
   co_await CallBackIfDue();
   ConnectionOptions options;
-  options.conninfo = options_.conninfo;
+  options.server = options_.server;
   options.application_name = options_.application_name;
   // The server's own limit on a transaction of ours whose walpost froze.
   options.settings.push_back(fmt::format(

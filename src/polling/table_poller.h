@@ -41,7 +41,7 @@ namespace walpost {
 class TablePoller {
  public:
   struct Options {
-    std::string conninfo;
+    ServerOptions server;
     std::string application_name;
     PollingOptions polling;
     OutboxOptions outbox;

@@ -29,10 +29,10 @@ constexpr std::string_view kSqlstateUniqueViolation = "23505";
 
 class CheckpointTable::Session {
  public:
-  Session(asio::any_io_executor executor, std::string conninfo,
+  Session(asio::any_io_executor executor, ServerOptions server,
           std::string slot, std::string table)
       : executor_(executor), slot_(std::move(slot)), table_(std::move(table)) {
-    options_.conninfo = std::move(conninfo);
+    options_.server = std::move(server);
     options_.application_name = fmt::format("walpost:{}:checkpoint", slot_);
     options_.settings.push_back("synchronous_commit=on");
     options_.connect_timeout = kConnectLimit;
@@ -174,11 +174,11 @@ class CheckpointTable::Session {
 };
 
 CheckpointTable::CheckpointTable(asio::any_io_executor executor,
-                                 std::string conninfo, std::string slot,
+                                 ServerOptions server, std::string slot,
                                  std::string table)
     : executor_(executor),
       table_(table),
-      session_(std::make_shared<Session>(executor, std::move(conninfo),
+      session_(std::make_shared<Session>(executor, std::move(server),
                                          std::move(slot), std::move(table))) {}
 
 CheckpointTable::~CheckpointTable() { session_->Abandon(); }

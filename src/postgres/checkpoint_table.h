@@ -13,13 +13,14 @@
 #include <string>
 
 #include "delivery/checkpoint_store.h"
+#include "postgres/server_options.h"
 
 namespace walpost {
 
 class CheckpointTable final : public CheckpointStore {
  public:
   // `table` is schema.table; made by the first Load or Save when missing.
-  CheckpointTable(boost::asio::any_io_executor executor, std::string conninfo,
+  CheckpointTable(boost::asio::any_io_executor executor, ServerOptions server,
                   std::string slot, std::string table);
   // A callback that has not come does not come any more.
   ~CheckpointTable() override;

@@ -6,6 +6,7 @@
 #include "base/session_settings.h"
 #include "fmt/format.h"
 #include "postgres/host_lookup.h"
+#include "postgres/password_command.h"
 #include "postgres/sqlstate.h"
 
 namespace walpost {
@@ -35,11 +36,18 @@ std::string Describe(const PGconn* raw) {
 }
 
 // The `options` of the conninfo itself, to be kept in front of ours.
-absl::StatusOr<std::string> OptionsOf(const std::string& conninfo) {
+absl::StatusOr<std::string> OptionsOf(const std::string& conninfo,
+                                      bool may_change) {
   PQconninfoOption* parsed = PQconninfoParse(conninfo.c_str(), nullptr);
   if (parsed == nullptr) {
     // Why, config/ says, without the password that may be in it.
-    return absl::InvalidArgumentError("postgres.conninfo does not parse");
+    if (!may_change) {
+      return absl::InvalidArgumentError("postgres.conninfo does not parse");
+    }
+    return absl::UnavailableError(
+        "postgres.conninfo does not parse with what its files and variables "
+        "hold now: a value with spaces, quotes or backslashes must be quoted "
+        "there as in a conninfo");
   }
   std::string options;
   for (const PQconninfoOption* o = parsed; o->keyword != nullptr; ++o) {
@@ -92,7 +100,18 @@ Connection::~Connection() { waiter_.Release(); }
 
 asio::awaitable<absl::StatusOr<std::unique_ptr<Connection>>>
 Connection::Connect(asio::any_io_executor executor, ConnectionOptions options) {
-  absl::StatusOr<std::string> own_options = OptionsOf(options.conninfo);
+  const ServerOptions& server = options.server;
+  const absl::StatusOr<std::string> conninfo = server.conninfo.Read();
+  if (!conninfo.ok()) co_return conninfo.status();
+  std::string password;
+  if (!server.password_command.empty()) {
+    absl::StatusOr<std::string> printed =
+        co_await RunPasswordCommand(executor, server.password_command);
+    if (!printed.ok()) co_return printed.status();
+    password = *std::move(printed);
+  }
+  absl::StatusOr<std::string> own_options =
+      OptionsOf(*conninfo, server.conninfo.has_references());
   if (!own_options.ok()) co_return own_options.status();
   std::string settings = *own_options;
   for (const std::string_view setting : kPinnedSettings) {
@@ -107,7 +126,7 @@ Connection::Connect(asio::any_io_executor executor, ConnectionOptions options) {
   // default; what comes after it overrides. A server that vanished without a
   // word is noticed within half a minute.
   const absl::StatusOr<std::vector<ServerHost>> names =
-      HostsToLookUp(options.conninfo);
+      HostsToLookUp(*conninfo);
   if (!names.ok()) co_return names.status();
   const MonotonicTime begin = Clock::now();
   absl::StatusOr<HostAddresses> hosts = HostAddresses();
@@ -126,7 +145,7 @@ Connection::Connect(asio::any_io_executor executor, ConnectionOptions options) {
                                      "5",
                                      "3",
                                      "25000",
-                                     options.conninfo.c_str(),
+                                     conninfo->c_str(),
                                      "UTF8",
                                      options.application_name.c_str(),
                                      settings.c_str()};
@@ -138,6 +157,10 @@ Connection::Connect(asio::any_io_executor executor, ConnectionOptions options) {
     keywords.insert(keywords.end(), {"host", "hostaddr", "port"});
     values.insert(values.end(), {hosts->host.c_str(), hosts->hostaddr.c_str(),
                                  hosts->port.c_str()});
+  }
+  if (!password.empty()) {
+    keywords.push_back("password");
+    values.push_back(password.c_str());
   }
   keywords.push_back(nullptr);
   values.push_back(nullptr);

@@ -23,6 +23,7 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "loop/socket_waiter.h"
+#include "postgres/server_options.h"
 
 namespace walpost {
 
@@ -49,8 +50,7 @@ class QueryRows {
 };
 
 struct ConnectionOptions {
-  // Any libpq conninfo or URI. Ours comes on top: base/session_settings.h.
-  std::string conninfo;
+  ServerOptions server;
   // Shown in pg_stat_activity; the server cuts it at 63 bytes.
   std::string application_name = "walpost";
   // replication=database: for replication commands, and SQL beside them.
@@ -63,7 +63,9 @@ struct ConnectionOptions {
 class Connection {
  public:
   // Errors carry a SQLSTATE where the server gave one (sqlstate.h).
-  // kInvalidArgument: the conninfo does not parse.
+  // kInvalidArgument: the conninfo does not parse. kUnavailable: nor does one
+  // with references; one of those cannot be read; no password_command (each may
+  // pass). Reads both anew.
   static boost::asio::awaitable<absl::StatusOr<std::unique_ptr<Connection>>>
   Connect(boost::asio::any_io_executor executor, ConnectionOptions options);
 

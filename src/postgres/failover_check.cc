@@ -7,6 +7,7 @@
 
 #include "absl/strings/str_split.h"
 #include "fmt/format.h"
+#include "postgres/conninfo_keywords.h"
 #include "postgres/publication.h"
 
 namespace walpost {
@@ -127,30 +128,6 @@ void FailoverCheck::CheckStandbySettings(const QueryRows& settings,
 
 namespace {
 
-// The keywords of `conninfo` with `changes` laid over them, as a conninfo.
-std::string WithChanges(
-    const PQconninfoOption* parsed,
-    const std::vector<std::pair<std::string, std::string>>& changes) {
-  std::string text;
-  const auto add = [&text](std::string_view key, std::string_view value) {
-    text += fmt::format("{}{}='", text.empty() ? "" : " ", key);
-    for (const char c : value) {
-      if (c == '\'' || c == '\\') text += '\\';
-      text += c;
-    }
-    text += '\'';
-  };
-  for (const auto* option = parsed; option->keyword != nullptr; ++option) {
-    const bool changed = std::ranges::any_of(
-        changes, [&](const auto& c) { return c.first == option->keyword; });
-    if (option->val != nullptr && !changed) add(option->keyword, option->val);
-  }
-  for (const auto& [key, value] : changes) {
-    if (!value.empty()) add(key, value);
-  }
-  return text;
-}
-
 std::vector<std::string> ListOf(const PQconninfoOption* parsed,
                                 std::string_view keyword) {
   for (const auto* option = parsed; option->keyword != nullptr; ++option) {
@@ -178,10 +155,10 @@ std::vector<HostConninfo> SplitHosts(const std::string& conninfo) {
     const std::string address = i < addresses.size() ? addresses[i] : "";
     split.push_back(
         {port.empty() ? hosts[i] : hosts[i] + ":" + port,
-         WithChanges(parsed.get(), {{"host", hosts[i]},
-                                    {"port", port},
-                                    {"hostaddr", address},
-                                    {"target_session_attrs", "any"}})});
+         WithKeywords(parsed.get(), {{"host", hosts[i]},
+                                     {"port", port},
+                                     {"hostaddr", address},
+                                     {"target_session_attrs", "any"}})});
   }
   return split;
 }

@@ -92,7 +92,7 @@ asio::awaitable<absl::Status> GuardKeeper::Act() {
 // server that shuts down waits for those.
 asio::awaitable<absl::Status> GuardKeeper::Remake() {
   ConnectionOptions options;
-  options.conninfo = options_.conninfo;
+  options.server = options_.server;
   options.application_name = fmt::format("walpost:{}:guard", options_.slot);
   options.replication = true;
   absl::StatusOr<std::unique_ptr<Connection>> connected =
@@ -106,7 +106,7 @@ asio::awaitable<absl::Status> GuardKeeper::Remake() {
 asio::awaitable<absl::Status> GuardKeeper::Advance(Lsn to) {
   if (connection_ == nullptr) {
     ConnectionOptions options;
-    options.conninfo = options_.conninfo;
+    options.server = options_.server;
     options.application_name = fmt::format("walpost:{}:guard", options_.slot);
     absl::StatusOr<std::unique_ptr<Connection>> connected =
         co_await Connection::Connect(executor_, options);

@@ -16,10 +16,10 @@ constexpr std::chrono::seconds kAnswerLimit{5};
 }  // namespace
 
 asio::awaitable<absl::StatusOr<SourceIdentity>> IdentifySource(
-    asio::any_io_executor executor, std::string conninfo,
+    asio::any_io_executor executor, ServerOptions server,
     std::string publication, std::string slot) {
   ConnectionOptions options;
-  options.conninfo = std::move(conninfo);
+  options.server = std::move(server);
   options.application_name = fmt::format("walpost:{}:identify", slot);
   options.connect_timeout = kConnectLimit;
   absl::StatusOr<std::unique_ptr<Connection>> connected =

@@ -8,12 +8,13 @@
 
 #include "absl/status/statusor.h"
 #include "delivery/source_identity.h"
+#include "postgres/server_options.h"
 
 namespace walpost {
 
 // Errors are those of Connection::Connect and Execute.
 boost::asio::awaitable<absl::StatusOr<SourceIdentity>> IdentifySource(
-    boost::asio::any_io_executor executor, std::string conninfo,
+    boost::asio::any_io_executor executor, ServerOptions server,
     std::string publication, std::string slot);
 
 }  // namespace walpost

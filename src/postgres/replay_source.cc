@@ -65,7 +65,7 @@ asio::awaitable<absl::Status> ReplaySource::Open(ReplayRequest request) {
 
 asio::awaitable<absl::Status> ReplaySource::Connect() {
   ConnectionOptions options;
-  options.conninfo = options_.conninfo;
+  options.server = options_.server;
   options.application_name = "walpost:replay";
   options.replication = true;
   auto connected = co_await Connection::Connect(executor_, options);

@@ -17,9 +17,9 @@ constexpr std::chrono::seconds kAnswerLimit{10};
 }  // namespace
 
 ShutdownWatch::ShutdownWatch(asio::any_io_executor executor,
-                             std::string conninfo, std::string application_name)
+                             ServerOptions server, std::string application_name)
     : executor_(executor) {
-  options_.conninfo = std::move(conninfo);
+  options_.server = std::move(server);
   options_.application_name = std::move(application_name);
 }
 

@@ -21,7 +21,7 @@ namespace walpost {
 
 class ShutdownWatch {
  public:
-  ShutdownWatch(boost::asio::any_io_executor executor, std::string conninfo,
+  ShutdownWatch(boost::asio::any_io_executor executor, ServerOptions server,
                 std::string application_name);
 
   // Returns why the server cannot be had any more; kOk after Stop.

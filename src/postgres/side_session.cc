@@ -54,7 +54,7 @@ SideSession::SideSession(asio::any_io_executor executor,
                          std::function<void()> on_server_shutdown,
                          std::function<void(const SlotReport&)> on_report)
     : executor_(executor),
-      conninfo_(options.conninfo),
+      server_(options.server),
       slot_(options.slot),
       on_server_shutdown_(std::move(on_server_shutdown)),
       on_report_(std::move(on_report)),
@@ -93,7 +93,7 @@ void SideSession::Stop() {
 
 asio::awaitable<absl::Status> SideSession::Serve() {
   ConnectionOptions options;
-  options.conninfo = conninfo_;
+  options.server = server_;
   options.application_name = fmt::format("walpost:{}:side", slot_);
   absl::StatusOr<std::unique_ptr<Connection>> connected =
       co_await Connection::Connect(executor_, options);

@@ -83,7 +83,7 @@ class SideSession {
   boost::asio::awaitable<absl::Status> LookAtPartitions();
 
   boost::asio::any_io_executor executor_;
-  std::string conninfo_;
+  ServerOptions server_;
   std::string slot_;
   std::function<void()> on_server_shutdown_;
   std::function<void(const SlotReport&)> on_report_;

@@ -6,11 +6,12 @@
 
 #include "base/lsn.h"
 #include "delivery/replay_options.h"
+#include "postgres/server_options.h"
 
 namespace walpost {
 
 struct WalSourceOptions {
-  std::string conninfo;
+  ServerOptions server;
   std::string slot = "walpost";
   std::string publication = "walpost";
   // Make publication and slot when they are missing at the first Open. Never

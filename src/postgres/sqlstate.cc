@@ -4,6 +4,7 @@
 #include "base/utf8.h"
 #include "delivery/error_policy.h"
 #include "fmt/format.h"
+#include "postgres/connect_hint.h"
 
 namespace walpost {
 namespace {
@@ -23,14 +24,16 @@ std::string OneLine(const char* text) {
   return std::string(absl::StripTrailingAsciiWhitespace(line));
 }
 
+// `hint`, if any, replaces that of the SQLSTATE.
 absl::Status MakeStatus(std::string_view sqlstate, std::string_view attempted,
-                        const std::string& message) {
+                        const std::string& message, std::string hint = "") {
   const ErrorRule rule = ClassifySqlstate(sqlstate);
   // A server with a database in SQL_ASCII quotes any bytes.
   const std::string readable = ValidUtf8(message, message.size());
   std::string text = fmt::format("{}: {}", attempted, readable);
   if (!sqlstate.empty()) text += fmt::format(" [{}]", sqlstate);
-  if (!rule.hint.empty()) text += fmt::format("; {}", rule.hint);
+  if (hint.empty()) hint = rule.hint;
+  if (!hint.empty()) text += fmt::format("; {}", hint);
   return WithSqlstate(absl::Status(rule.remedy, text), sqlstate);
 }
 
@@ -84,7 +87,10 @@ absl::Status StatusFromConnection(const PGconn* connection,
   std::string message = OneLine(PQerrorMessage(connection));
   if (message.empty()) message = "the connection was lost";
   const std::string sqlstate = TakeSqlstate(message);
-  return MakeStatus(sqlstate, attempted, message);
+  const auto text = [](const char* value) { return value ? value : "?"; };
+  return MakeStatus(
+      sqlstate, attempted, message,
+      ConnectHint(message, text(PQhost(connection)), text(PQport(connection))));
 }
 
 absl::Status WithSqlstate(absl::Status status, std::string_view sqlstate) {

@@ -13,7 +13,7 @@ namespace walpost {
 inline ConnectionOptions TaskSession(const WalSourceOptions& postgres,
                                      std::string_view task) {
   ConnectionOptions options;
-  options.conninfo = postgres.conninfo;
+  options.server = postgres.server;
   options.application_name = fmt::format("walpost:{}:{}", postgres.slot, task);
   return options;
 }

@@ -49,7 +49,7 @@ WalSource::WalSource(asio::any_io_executor executor, WalSourceOptions options,
 
 asio::awaitable<absl::Status> WalSource::Open() {
   ConnectionOptions connection;
-  connection.conninfo = options_.conninfo;
+  connection.server = options_.server;
   connection.application_name = name_.text();
   connection.replication = true;
   connection.settings.push_back(fmt::format(

@@ -19,9 +19,9 @@ constexpr std::chrono::milliseconds kLookInterval{50};
 
 }  // namespace
 
-asio::awaitable<absl::Status> AcknowledgedGate::Connect(std::string conninfo) {
+asio::awaitable<absl::Status> AcknowledgedGate::Connect(ServerOptions server) {
   ConnectionOptions options;
-  options.conninfo = std::move(conninfo);
+  options.server = std::move(server);
   options.application_name = fmt::format("walpost:{}:prune", slot_);
   absl::StatusOr<std::unique_ptr<Connection>> connected =
       co_await Connection::Connect(timer_.get_executor(), options);

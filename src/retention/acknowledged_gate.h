@@ -54,7 +54,7 @@ class AcknowledgedGate {
   AcknowledgedGate(boost::asio::any_io_executor executor, std::string slot)
       : slot_(std::move(slot)), timer_(executor) {}
 
-  boost::asio::awaitable<absl::Status> Connect(std::string conninfo);
+  boost::asio::awaitable<absl::Status> Connect(ServerOptions server);
 
   // What is committed now.
   boost::asio::awaitable<absl::StatusOr<Mark>> TakeMark();

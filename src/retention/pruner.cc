@@ -193,7 +193,7 @@ asio::awaitable<absl::Status> Pruner::Connect() {
 }
 
 asio::awaitable<absl::Status> Pruner::OpenGate() {
-  absl::Status status = co_await gate_.Connect(options_.postgres.conninfo);
+  absl::Status status = co_await gate_.Connect(options_.postgres.server);
   if (!status.ok()) co_return status;
   absl::StatusOr<AcknowledgedGate::Mark> mark = co_await gate_.TakeMark();
   if (!mark.ok()) co_return mark.status();

@@ -58,6 +58,14 @@ std::string Text(const FieldSource& source) {
   }
   return "";
 }
+std::string Text(
+    const std::vector<std::pair<std::string, ReloadableText>>& pairs) {
+  std::string text;
+  for (const auto& [name, value] : pairs) {
+    text += name + "=" + *value.Read() + ";";
+  }
+  return text;
+}
 std::string Text(const std::vector<std::string>& values) {
   std::string text;
   for (const std::string& value : values) text += value + ";";
@@ -84,7 +92,11 @@ const TableOptions& Table(const Config& c) { return c.outbox.tables.at(0); }
 // clang-format off
 const Row kRows[] = {
     {"postgres.conninfo", "", "{postgres: {conninfo: host=db}}", "host=db",
-     [](const Config& c) { return c.postgres.conninfo; }},
+     [](const Config& c) { return *c.postgres.server.conninfo.Read(); }},
+    {"postgres.password_command", "",
+     "{postgres: {password_command: [vault, read]}}",
+     "vault;read;",
+     [](const Config& c) { return Text(c.postgres.server.password_command); }},
     {"postgres.slot", "walpost", "{postgres: {slot: a_1}}", "a_1",
      [](const Config& c) { return c.postgres.slot; }},
     {"postgres.publication", "walpost", "{postgres: {publication: A b}}",
@@ -368,11 +380,39 @@ TEST(LoaderTest, ReplacesReferencesInValues) {
       "{postgres: {conninfo: 'host=${env:HOST}', create: '${env:TRUE}'},"
       " kafka: {properties: {sasl.password: '${file:/run/password}',"
       " '${env:HOST}': '$${env:HOST}'}}}");
-  EXPECT_EQ(config.postgres.conninfo, "host=db");
+  EXPECT_EQ(*config.postgres.server.conninfo.Read(), "host=db");
   EXPECT_TRUE(config.postgres.create);
-  EXPECT_THAT(config.kafka.properties,
-              ElementsAre(Pair("sasl.password", "hun'ter2"),
-                          Pair("${env:HOST}", "${env:HOST}")));
+  ASSERT_EQ(config.kafka.properties.size(), 2u);
+  EXPECT_EQ(config.kafka.properties[0].first, "sasl.password");
+  EXPECT_EQ(*config.kafka.properties[0].second.Read(), "hun'ter2");
+  EXPECT_EQ(config.kafka.properties[1].first, "${env:HOST}");
+  EXPECT_EQ(*config.kafka.properties[1].second.Read(), "${env:HOST}");
+}
+
+// What reaches a server is read when it is used; the rest once.
+TEST(LoaderTest, ReadsReferencesOfConnectionsAgainForEachUse) {
+  std::optional<std::string> content = "first";
+  Environment changing = Fake();
+  changing.file = [&content](const std::string&) { return content; };
+  const auto config = ParseConfig(
+      "{postgres: {conninfo: 'password=${file:/p}', publication: "
+      "'${file:/p}'}, kafka: {properties: {sasl.password: '${file:/p}'}}}",
+      "walpost.yaml", {}, changing);
+  ASSERT_TRUE(config.ok()) << config.status();
+  const ReloadableText& conninfo = config->postgres.server.conninfo;
+  const ReloadableText& password = config->kafka.properties[0].second;
+  EXPECT_EQ(*conninfo.Read(), "password=first");
+  content = "second";
+  EXPECT_EQ(*conninfo.Read(), "password=second");
+  EXPECT_EQ(*password.Read(), "second");
+  EXPECT_EQ(config->postgres.publication, "first");
+  content.reset();
+  EXPECT_EQ(
+      conninfo.Read().status(),
+      absl::UnavailableError("postgres.conninfo: file /p cannot be read"));
+  EXPECT_EQ(password.Read().status(),
+            absl::UnavailableError(
+                "kafka.properties.sasl.password: file /p cannot be read"));
 }
 
 TEST(LoaderTest, OverridesWinAndMayHoldReferences) {
@@ -383,7 +423,7 @@ TEST(LoaderTest, OverridesWinAndMayHoldReferences) {
   EXPECT_EQ(config.log.level, LogLevel::kError);
   EXPECT_THAT(config.kafka.properties,
               ElementsAre(Pair("linger.ms", "5"), Pair("a", "b")));
-  EXPECT_EQ(config.postgres.conninfo, "host=db");
+  EXPECT_EQ(*config.postgres.server.conninfo.Read(), "host=db");
   EXPECT_EQ(config.outbox.tables.at(0).name, "a.b");
 }
 

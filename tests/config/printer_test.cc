@@ -36,6 +36,8 @@ TEST(PrinterTest, PrintsTheDefaults) {
             R"(source: wal
 postgres:
   conninfo: ""
+  password_command:
+    []
   slot: walpost
   publication: walpost
   create: false
@@ -152,7 +154,7 @@ void ExpectSame(const OutboxOptions& a, const OutboxOptions& b) {
 }
 
 void ExpectSame(const Config& a, const Config& b) {
-  EXPECT_EQ(a.postgres.conninfo, b.postgres.conninfo);
+  EXPECT_EQ(a.postgres.server.conninfo, b.postgres.server.conninfo);
   EXPECT_EQ(a.postgres.slot, b.postgres.slot);
   EXPECT_EQ(a.postgres.publication, b.postgres.publication);
   EXPECT_EQ(a.postgres.create, b.postgres.create);
@@ -302,7 +304,7 @@ TEST(PrinterTest, PrintsNoSecret) {
 
 TEST(PrinterTest, PrintsNoConninfoThatDoesNotParse) {
   Config config;
-  config.postgres.conninfo = "password hunter2";
+  config.postgres.server.conninfo = "password hunter2";
   EXPECT_THAT(PrintConfig(config), Not(HasSubstr("hunter2")));
 }
 

@@ -15,7 +15,7 @@ namespace {
 using ::testing::HasSubstr;
 using ::testing::Not;
 
-using Properties = std::vector<std::pair<std::string, std::string>>;
+using Properties = std::vector<std::pair<std::string, ReloadableText>>;
 
 absl::StatusOr<KafkaConf> Make(Properties properties) {
   ProducerOptions options;

@@ -16,7 +16,8 @@ constexpr char kUnreachable[] = "host=127.0.0.1 port=1 dbname=d user=u";
 
 TEST(CheckpointTableTest, WithoutAServerItIsUnavailable) {
   boost::asio::io_context io(1);
-  CheckpointTable store(io.get_executor(), kUnreachable, "walpost", "a.b");
+  const ServerOptions server{kUnreachable, {}};
+  CheckpointTable store(io.get_executor(), server, "walpost", "a.b");
   std::vector<absl::Status> results;
   store.Load([&](auto loaded) { results.push_back(loaded.status()); });
   io.run();
@@ -34,7 +35,7 @@ TEST(CheckpointTableTest, WithoutAServerItIsUnavailable) {
 TEST(CheckpointTableTest, CallsNobodyBackAfterItsEnd) {
   boost::asio::io_context io(1);
   auto store = std::make_unique<CheckpointTable>(
-      io.get_executor(), kUnreachable, "walpost", "a.b");
+      io.get_executor(), ServerOptions{kUnreachable, {}}, "walpost", "a.b");
   bool called = false;
   store->Load([&](const auto&) { called = true; });
   store.reset();

@@ -143,7 +143,7 @@ T Await(asio::io_context& context, asio::awaitable<T> task) {
 absl::StatusOr<std::unique_ptr<Connection>> Connect(
     asio::io_context& context, const ScriptedServer& server) {
   ConnectionOptions options;
-  options.conninfo = server.conninfo();
+  options.server.conninfo = server.conninfo();
   options.replication = true;
   return Await(context, Connection::Connect(context.get_executor(), options));
 }

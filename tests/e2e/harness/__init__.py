@@ -23,8 +23,10 @@ from harness.postgres import Postgres
 from harness.proxy import Proxy
 from harness.readiness import Readiness
 from harness.secured_kafka import SecuredKafka
+from harness.secured_postgres import SecuredPostgres
 from harness.sql_files import run_sql_file
 from harness.stored import STORES, Store
+from harness.token_endpoint import TokenEndpoint
 from harness.waiting import wait_until
 from harness.walpost import Walpost
 
@@ -50,7 +52,9 @@ __all__ = [
     "Record",
     "STORES",
     "SecuredKafka",
+    "SecuredPostgres",
     "Store",
+    "TokenEndpoint",
     "Walpost",
     "judge",
     "lsn",

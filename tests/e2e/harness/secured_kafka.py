@@ -12,7 +12,8 @@ _SCRAM = ("SCRAM-SHA-512", "SCRAM-SHA-256")
 
 class SecuredKafka(Kafka):
     """Beside the open listener, which readers use, there are `sasl`, over TLS with
-    a password, and `mtls`, with a certificate of the client.
+    a password, `mtls`, with a certificate of the client, and `oauth`, over TLS with
+    a token (TokenEndpoint).
 
     The user is `walpost`; the certificates are those of `authority`.
     """
@@ -21,25 +22,34 @@ class SecuredKafka(Kafka):
         self._password = password
         self.sasl = f"127.0.0.1:{free_port()}"
         self.mtls = f"127.0.0.1:{free_port()}"
-        certificate, key = authority.issue("broker", host="127.0.0.1")
-        store = certificate.with_suffix(".store")
-        store.write_text(key.read_text() + certificate.read_text())
+        self.oauth = f"127.0.0.1:{free_port()}"
+        stores = directory.with_name(directory.name + "-stores")
+        stores.mkdir(parents=True)
+        self._stores = stores / "broker", stores / "clients"
+        self.use_certificates(authority)
         plain = (f'{_MODULES}.plain.PlainLoginModule required '
                  f'user_walpost="{password}";')
         scram = f"{_MODULES}.scram.ScramLoginModule required;"
         sasl = "listener.name.sasl."
+        oauth = "listener.name.oauth."
         super().__init__(
             directory,
             listeners={"SASL": (self.sasl, "SASL_SSL"),
-                       "MTLS": (self.mtls, "SSL")},
+                       "MTLS": (self.mtls, "SSL"),
+                       "OAUTH": (self.oauth, "SASL_SSL")},
             properties={
                 "ssl.keystore.type": "PEM",
-                "ssl.keystore.location": store,
+                "ssl.keystore.location": self._stores[0],
                 "ssl.truststore.type": "PEM",
-                "ssl.truststore.location": authority.certificate,
+                "ssl.truststore.location": self._stores[1],
                 "listener.name.mtls.ssl.client.auth": "required",
                 sasl + "sasl.enabled.mechanisms": ",".join((*_SCRAM, "PLAIN")),
                 sasl + "plain.sasl.jaas.config": plain,
+                oauth + "sasl.enabled.mechanisms": "OAUTHBEARER",
+                oauth + "oauthbearer.sasl.jaas.config":
+                    f"{_MODULES}.oauthbearer.OAuthBearerLoginModule required;",
+                # A connection does not outlive its token.
+                oauth + "oauthbearer.connections.max.reauth.ms": "3600000",
                 **{f"{sasl}{mechanism.lower()}.sasl.jaas.config": scram
                    for mechanism in _SCRAM}})
 
@@ -47,6 +57,12 @@ class SecuredKafka(Kafka):
         super().start(seconds)
         self.set_password(self._password)
         return self
+
+    def use_certificates(self, authority):
+        """Those of `authority`, at both ends, from the next start on."""
+        certificate, key = authority.issue("broker", host="127.0.0.1")
+        self._stores[0].write_text(key.read_text() + certificate.read_text())
+        self._stores[1].write_text(authority.certificate.read_text())
 
     def set_password(self, password):
         """Of SCRAM."""

@@ -1,0 +1,139 @@
+#include "config/live_config.h"
+
+#include <yaml-cpp/yaml.h>
+
+#include <functional>
+#include <utility>
+
+#include "config/conninfo.h"
+#include "config/printer.h"
+#include "config/secrets.h"
+#include "config/substitution.h"
+#include "fmt/format.h"
+
+namespace walpost {
+namespace {
+
+using Leaves = std::map<std::string, std::string>;
+
+void Collect(const YAML::Node& node, const std::string& path, Leaves& leaves) {
+  if (node.IsMap()) {
+    for (const auto& entry : node) {
+      const std::string& key = entry.first.Scalar();
+      Collect(entry.second, path.empty() ? key : path + "." + key, leaves);
+    }
+  } else if (node.IsSequence()) {
+    for (size_t i = 0; i < node.size(); ++i) {
+      Collect(node[i], fmt::format("{}[{}]", path, i), leaves);
+    }
+  } else {
+    leaves[path] = node.IsNull() ? "null" : node.Scalar();
+  }
+}
+
+// Every key with its value, but for those that have a comparison of their own.
+Leaves LeavesOf(Config config) {
+  config.postgres.server = {};
+  config.kafka.properties.clear();
+  config.log_level = {};
+  Leaves leaves;
+  Collect(YAML::Load(PrintConfig(config)), "", leaves);
+  return leaves;
+}
+
+bool IsCredential(std::string_view property) {
+  return IsSecretProperty(property) || property.ends_with(".location");
+}
+
+// A conninfo with a word for each reference that is the same for the same one.
+std::string Masked(const ReloadableText& text) {
+  if (!text.has_references()) return text.configured();
+  const auto word = [](const std::string& name) {
+    return fmt::format("reference-{:x}", std::hash<std::string>()(name));
+  };
+  Environment names;
+  names.variable = [word](const std::string& name) {
+    return word("env" + name);
+  };
+  names.file = [word](const std::string& path) { return word("file" + path); };
+  return Substitute(text.configured(), names).value_or("");
+}
+
+}  // namespace
+
+LiveConfig::Cell LiveConfig::Wrap(ReloadableText& text) {
+  auto cell = std::make_shared<ReloadableText>(text);
+  text = ReloadableText(text.configured(), [cell] { return cell->Read(); });
+  return cell;
+}
+
+LiveConfig::LiveConfig(Config config)
+    : config_(std::move(config)),
+      conninfo_(Wrap(config_.postgres.server.conninfo)) {
+  for (auto& [name, value] : config_.kafka.properties) {
+    if (IsCredential(name)) properties_[name] = Wrap(value);
+  }
+}
+
+LiveConfig::Changes LiveConfig::TakeUp(const Config& fresh) {
+  Changes changes;
+  if (fresh.log_level != config_.log_level) {
+    config_.log_level = fresh.log_level;
+    changes.taken_up.push_back("log.level");
+  }
+  TakeUpConninfo(fresh, changes);
+  if (fresh.postgres.server.password_command !=
+      config_.postgres.server.password_command) {
+    changes.need_restart.push_back("postgres.password_command");
+  }
+  TakeUpProperties(fresh, changes);
+  Leaves before = LeavesOf(config_);
+  for (const auto& [key, value] : LeavesOf(fresh)) {
+    const auto old = before.find(key);
+    if (old == before.end() || old->second != value) {
+      changes.need_restart.push_back(key);
+    }
+    if (old != before.end()) before.erase(old);
+  }
+  for (const auto& [key, value] : before) changes.need_restart.push_back(key);
+  return changes;
+}
+
+void LiveConfig::TakeUpConninfo(const Config& fresh, Changes& changes) {
+  const ReloadableText& conninfo = fresh.postgres.server.conninfo;
+  if (conninfo == *conninfo_) return;
+  if (DifferInCredentialsAlone(Masked(conninfo), Masked(*conninfo_))) {
+    *conninfo_ = conninfo;
+    changes.taken_up.push_back("postgres.conninfo");
+  } else {
+    changes.need_restart.push_back("postgres.conninfo");
+  }
+}
+
+void LiveConfig::TakeUpProperties(const Config& fresh, Changes& changes) {
+  std::map<std::string, ReloadableText> before;
+  for (const auto& [name, value] : config_.kafka.properties) {
+    const auto cell = properties_.find(name);
+    before[name] = cell == properties_.end() ? value : *cell->second;
+  }
+  for (const auto& [name, value] : fresh.kafka.properties) {
+    const std::string key = "kafka.properties." + name;
+    const auto old = before.find(name);
+    const bool is_new = old == before.end();
+    if (is_new || !(old->second == value)) {
+      const auto cell = properties_.find(name);
+      if (!is_new && cell != properties_.end()) {
+        *cell->second = value;
+        changes.taken_up.push_back(key);
+      } else {
+        changes.need_restart.push_back(key);
+      }
+    }
+    if (!is_new) before.erase(old);
+  }
+  for (const auto& [name, value] : before) {
+    changes.need_restart.push_back("kafka.properties." + name);
+  }
+}
+
+}  // namespace walpost

@@ -1,0 +1,182 @@
+"""Credentials of Kafka that change, or end, while walpost runs."""
+
+import pytest
+
+from harness import (Authority, KafkaReader, SecuredKafka, TokenEndpoint,
+                     wait_until)
+
+_PASSWORD = "a-secret"
+
+
+@pytest.fixture(scope="module")
+def authority(module_directory):
+    return Authority(module_directory / "authority")
+
+
+@pytest.fixture(scope="module")
+def secured(module_directory, authority):
+    broker = SecuredKafka(module_directory / "secured", authority,
+                          _PASSWORD).start()
+    yield broker
+    broker.close()
+
+
+@pytest.fixture
+def endpoint():
+    made = TokenEndpoint("a-secret-of-the-client").start()
+    yield made
+    made.stop()
+
+
+def _tls(authority, **properties):
+    return {"security.protocol": "SASL_SSL",
+            "ssl.ca.location": str(authority.certificate), **properties}
+
+
+def _publishes(relay, database, outbox, secured, topics, count):
+    """`count` rows, after which `_count` are there."""
+    for number in range(count):
+        outbox.insert("order", f"order-{number}")
+    database.wait_confirmed(relay.slot)
+    return len(KafkaReader(secured.bootstrap).read_all(topics))
+
+
+def _bounce(secured):
+    """The broker again, without the connections that it had."""
+    secured.stop()
+    secured.start()
+
+
+@pytest.mark.parametrize("store", ["none", "kafka"])
+def test_a_changed_password_is_taken_up(
+        walpost, database, outbox, topics, secured, authority, directory, store):
+    path = directory / "password"
+    path.write_text(_PASSWORD)
+    relay = walpost(
+        database, secured, topics,
+        checkpoint={"store": store, "topic": topics + "checkpoint"},
+        kafka={"brokers": secured.sasl, "properties": _tls(
+            authority, **{"sasl.mechanism": "SCRAM-SHA-512",
+                          "sasl.username": "walpost",
+                          "sasl.password": f"${{file:{path}}}"})}).run()
+    assert _publishes(relay, database, outbox, secured, topics + "order", 5) == 5
+    try:
+        secured.set_password("a-secret-2")
+        _bounce(secured)
+        relay.wait_unready("invalid credentials.*check sasl.mechanism", 60)
+        path.write_text("a-secret-2")
+        relay.wait_ready(60)
+        assert _publishes(relay, database, outbox, secured, topics + "order",
+                          5) == 10
+        assert relay.verb("verify").returncode == 0
+        assert "replacing the Kafka producer" in relay.log()
+        assert "a-secret" not in relay.log()
+    finally:
+        secured.set_password(_PASSWORD)
+
+
+def test_a_changed_certificate_is_taken_up(walpost, database, outbox, topics,
+                                           secured, authority, directory):
+    """That of the client, and the authority of the brokers'."""
+    paths = {name: directory / name for name in ("ca", "certificate", "key")}
+
+    def give(issuer, **how):
+        certificate, key = issuer.issue("walpost", **how)
+        paths["ca"].write_text(issuer.certificate.read_text())
+        paths["certificate"].write_text(certificate.read_text())
+        paths["key"].write_text(key.read_text())
+
+    give(authority)
+    relay = walpost(database, secured, topics, kafka={
+        "brokers": secured.mtls, "properties": {
+            "security.protocol": "SSL", "ssl.ca.location": str(paths["ca"]),
+            "ssl.certificate.location": str(paths["certificate"]),
+            "ssl.key.location": str(paths["key"])}}).run()
+    assert _publishes(relay, database, outbox, secured, topics, 5) == 5
+    renewed = Authority(directory / "renewed", name="the next one")
+    try:
+        secured.use_certificates(renewed)
+        _bounce(secured)
+        relay.wait_unready("certificate verify failed.*ssl.ca.location", 60)
+        give(renewed)
+        relay.wait_ready(60)
+        assert _publishes(relay, database, outbox, secured, topics, 5) == 10
+    finally:
+        secured.use_certificates(authority)
+        _bounce(secured)
+
+
+def test_a_token(walpost, database, outbox, topics, secured, authority, endpoint):
+    """For every client of Kafka that walpost has."""
+    relay = walpost(database, secured, topics,
+                    checkpoint={"store": "kafka", "topic": topics + "checkpoint"},
+                    kafka={"brokers": secured.oauth, "properties": _tls(
+                        authority, **endpoint.properties())})
+    checked = relay.verb("check")
+    assert checked.returncode == 0, checked.stdout
+    relay.run()
+    assert _publishes(relay, database, outbox, secured, topics + "order", 5) == 5
+    verified = relay.verb("verify")
+    assert verified.returncode == 0, verified.stdout + verified.stderr
+    assert relay.stop() == 0
+    database.execute("delete from outbox where aggregate_id = 'order-0'")
+    relay.run()
+    recovered = relay.verb("replay", "--from-table", "--all")
+    print(recovered)
+    for text in (checked.stdout, verified.stdout, relay.whole_log()):
+        assert "a-secret" not in text
+        for token in endpoint.given:
+            assert token not in text
+
+
+def test_a_token_is_refreshed_before_it_ends(
+        walpost, database, outbox, topics, secured, authority, endpoint):
+    endpoint.lifetime = 6
+    relay = walpost(database, secured, topics,
+                    checkpoint={"store": "kafka", "topic": topics + "checkpoint"},
+                    kafka={"brokers": secured.oauth, "properties": _tls(
+                        authority, **endpoint.properties())}).run()
+    before = len(endpoint.given)
+    wait_until(lambda: len(endpoint.given) >= before + 6,
+               "three tokens more for each of the two producers", 60)
+    assert _publishes(relay, database, outbox, secured, topics + "order", 5) == 5
+    assert "warning" not in relay.log(), relay.log()
+    assert relay.get("/readyz")[0] == 200
+
+
+def test_a_wrong_secret_of_the_client(walpost, database, outbox, topics, secured,
+                                      authority, endpoint, directory):
+    path = directory / "secret"
+    path.write_text("a-secret-that-is-wrong")
+    relay = walpost(database, secured, topics, kafka={
+        "brokers": secured.oauth, "properties": _tls(
+            authority, **endpoint.properties(secret=f"${{file:{path}}}"))})
+    words = "OAUTHBEARER token.*401"
+    checked = relay.verb("check")
+    assert checked.returncode == 1 and "token" in checked.stdout, checked.stdout
+    relay.start()
+    relay.wait_unready("OAUTHBEARER token.*check sasl.oauthbearer", 60)
+    print(words, relay.get("/readyz"), checked.stdout)
+    path.write_text(endpoint.secret)
+    relay.wait_ready(60)
+    assert "a-secret" not in relay.log() + checked.stdout
+
+
+def test_the_token_endpoint_is_away(walpost, database, outbox, topics, secured,
+                                    authority, endpoint):
+    """At the start, and later."""
+    endpoint.lifetime = 6
+    endpoint.stop()
+    relay = walpost(database, secured, topics, kafka={
+        "brokers": secured.oauth, "properties": _tls(
+            authority, **endpoint.properties())})
+    relay.start()
+    relay.wait_unready("OAUTHBEARER token.*check sasl.oauthbearer", 60)
+    endpoint.start()
+    relay.wait_ready(60)
+    assert _publishes(relay, database, outbox, secured, topics, 5) == 5
+    endpoint.stop()
+    relay.wait_unready("OAUTHBEARER token.*check sasl.oauthbearer", 60)
+    endpoint.start()
+    relay.wait_ready(60)
+    assert _publishes(relay, database, outbox, secured, topics, 5) == 10
