@@ -211,6 +211,12 @@ void PollingRelay::Shutdown() {
   timer_.cancel();
 }
 
+void PollingRelay::RenewCredentials() {
+  if (shutdown_deadline_ || producer_ == nullptr) return;
+  if (!producer_->credentials().have_changed()) return;
+  outbound_.OnSinkFailed(absl::AbortedError("its credentials have changed"));
+}
+
 absl::Status PollingRelay::Hopeless() const {
   for (const auto& poller : pollers_) {
     const absl::Status& trouble = poller->trouble();

@@ -43,6 +43,9 @@ class PollingRelay {
   // end. At the latest after Config::shutdown_timeout.
   void Shutdown();
 
+  // As of Relay.
+  void RenewCredentials();
+
   RelayStatus Status() const;
 
  private:

@@ -60,6 +60,10 @@ class Relay {
   // end. At the latest after Config::shutdown_timeout.
   void Shutdown();
 
+  // Credentials of Kafka may have changed: where they have, the producer is
+  // replaced by one that has the new ones.
+  void RenewCredentials();
+
   RelayStatus Status() const;
 
  private:

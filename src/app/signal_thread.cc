@@ -21,11 +21,13 @@ constexpr std::chrono::milliseconds kLogLimit{200};
 }  // namespace
 
 SignalThread::SignalThread(std::chrono::milliseconds limit,
-                           std::function<void()> shutdown)
-    : signals_(io_, SIGINT, SIGTERM),
+                           std::function<void()> shutdown,
+                           std::function<void()> reload)
+    : signals_(io_, SIGINT, SIGTERM, SIGHUP),
       last_resort_(io_),
       limit_(limit),
-      shutdown_(std::move(shutdown)) {
+      shutdown_(std::move(shutdown)),
+      reload_(std::move(reload)) {
   Wait();
   thread_ = std::thread([this] { io_.run(); });
 }
@@ -33,13 +35,20 @@ SignalThread::SignalThread(std::chrono::milliseconds limit,
 SignalThread::~SignalThread() {
   io_.stop();
   thread_.join();
+  signals_.remove(SIGHUP);
+  std::signal(SIGHUP, SIG_IGN);  // it would end the process now
 }
 
 void SignalThread::Wait() {
   signals_.async_wait([this](boost::system::error_code error, int signal) {
     if (error) return;
-    if (asked_) Leave(128 + signal);
-    AskToEnd();
+    if (signal == SIGHUP) {
+      reload_();
+    } else if (asked_) {
+      Leave(128 + signal);
+    } else {
+      AskToEnd();
+    }
     Wait();
   });
 }

@@ -1,9 +1,10 @@
-// SignalThread: SIGINT and SIGTERM, handled on a thread of their own.
+// SignalThread: SIGINT, SIGTERM and SIGHUP, handled on a thread of their own.
 //
 // The first signal asks for a clean shutdown, the second exits at once. If the
 // clean shutdown takes longer than its limit, the process exits, too: whatever
 // hangs (a name server, a disk, a full pipe) cannot hang this thread. Nothing
-// is lost by that: what is not confirmed comes again.
+// is lost by that: what is not confirmed comes again. SIGHUP asks for a reload,
+// and is ignored once this object is destroyed.
 //
 // Made before and destroyed after everything that might hang.
 #pragma once
@@ -20,8 +21,10 @@ namespace walpost {
 class SignalThread {
  public:
   // `shutdown` is called once, on this thread; it must not block. The process
-  // exits `limit` later, with exit code 0.
-  SignalThread(std::chrono::milliseconds limit, std::function<void()> shutdown);
+  // exits `limit` later, with exit code 0. `reload` is called for each SIGHUP
+  // (several may count as one); it must not block, either.
+  SignalThread(std::chrono::milliseconds limit, std::function<void()> shutdown,
+               std::function<void()> reload);
   ~SignalThread();
   SignalThread(const SignalThread&) = delete;
   SignalThread& operator=(const SignalThread&) = delete;
@@ -35,6 +38,7 @@ class SignalThread {
   boost::asio::steady_timer last_resort_;
   std::chrono::milliseconds limit_;
   std::function<void()> shutdown_;
+  std::function<void()> reload_;
   bool asked_ = false;
   std::thread thread_;
 };

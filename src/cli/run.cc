@@ -18,6 +18,7 @@
 #include "base/version.h"
 #include "cli/exit_code.h"
 #include "cli/lsn_option.h"
+#include "cli/reloader.h"
 #include "cli/verbs.h"
 #include "config/printer.h"
 #include "fmt/format.h"
@@ -50,14 +51,27 @@ absl::StatusOr<Config> LoadConfig(const Arguments& arguments) {
   return config;
 }
 
+// For SIGHUP: changes nothing by itself.
+absl::StatusOr<Config> ReloadConfig(const ConfigArguments& arguments) {
+  WALPOST_ASSIGN_OR_RETURN(Config config,
+                           LoadConfig(arguments.file, arguments.overrides));
+  WALPOST_RETURN_IF_ERROR(RequireBothEnds(config));
+  return config;
+}
+
 // Either kind of relay, from its making to the exit code.
 template <typename AnyRelay>
-int RunRelay(const Config& config) {
+int RunRelay(const Arguments& arguments, LiveConfig& live) {
+  const Config& config = live.config();
   asio::io_context io(1);
   std::unique_ptr<AnyRelay> relay;
-  SignalThread signals(config.shutdown_timeout + kEndGrace, [&io, &relay] {
-    asio::post(io, [&relay] { relay->Shutdown(); });
-  });
+  Reloader reloader(
+      live, [&arguments] { return ReloadConfig(arguments.config); },
+      [&relay] { relay->RenewCredentials(); });
+  SignalThread signals(
+      config.shutdown_timeout + kEndGrace,
+      [&io, &relay] { asio::post(io, [&relay] { relay->Shutdown(); }); },
+      [&io, &reloader] { asio::post(io, [&reloader] { reloader.Reload(); }); });
   absl::StatusOr<std::unique_ptr<AnyRelay>> created =
       AnyRelay::Create(io.get_executor(), config);
   if (!created.ok()) {
@@ -103,6 +117,7 @@ int RunRelay(const Config& config) {
 }
 
 int Run(const Arguments& arguments) {
+  std::signal(SIGHUP, SIG_IGN);  // until there is something to reload
   const absl::StatusOr<Config> config = LoadConfig(arguments);
   if (!config.ok()) return Fail(config.status(), kExitUsage);
   if (arguments.print_config) {
@@ -112,17 +127,18 @@ int Run(const Arguments& arguments) {
   const absl::Status complete = RequireBothEnds(*config);
   if (!complete.ok()) return Fail(complete, kExitUsage);
   std::signal(SIGPIPE, SIG_IGN);
+  LiveConfig live(*config);
   if (config->source == Source::kPolling) {
     spdlog::info("walpost {}: polling {} to Kafka at {}", kVersion,
                  config->outbox.tables.size() == 1
                      ? config->outbox.tables.front().name
                      : "outbox tables",
                  config->kafka.brokers);
-    return RunRelay<PollingRelay>(*config);
+    return RunRelay<PollingRelay>(arguments, live);
   }
   spdlog::info("walpost {}: {} to Kafka at {}", kVersion, config->postgres.slot,
                config->kafka.brokers);
-  return RunRelay<Relay>(*config);
+  return RunRelay<Relay>(arguments, live);
 }
 
 }  // namespace

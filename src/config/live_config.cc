@@ -35,7 +35,7 @@ void Collect(const YAML::Node& node, const std::string& path, Leaves& leaves) {
 Leaves LeavesOf(Config config) {
   config.postgres.server = {};
   config.kafka.properties.clear();
-  config.log_level = {};
+  config.log = {};
   Leaves leaves;
   Collect(YAML::Load(PrintConfig(config)), "", leaves);
   return leaves;
@@ -77,10 +77,13 @@ LiveConfig::LiveConfig(Config config)
 
 LiveConfig::Changes LiveConfig::TakeUp(const Config& fresh) {
   Changes changes;
-  if (fresh.log_level != config_.log_level) {
-    config_.log_level = fresh.log_level;
+  if (fresh.log.level != config_.log.level) {
     changes.taken_up.push_back("log.level");
   }
+  if (fresh.log.format != config_.log.format) {
+    changes.taken_up.push_back("log.format");
+  }
+  config_.log = fresh.log;
   TakeUpConninfo(fresh, changes);
   if (fresh.postgres.server.password_command !=
       config_.postgres.server.password_command) {

@@ -1,5 +1,5 @@
 // LiveConfig: the configuration of a running process, and what of a changed
-// file it takes up without a restart: log.level and the credentials of both
+// file it takes up without a restart: log.* and the credentials of both
 // ends (SIGHUP).
 //
 //   LiveConfig live(config);

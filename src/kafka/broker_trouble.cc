@@ -7,7 +7,11 @@ namespace walpost {
 namespace {
 
 // Which settings of kafka.properties to look at; empty: of no known cause.
-std::string_view Remedy(rd_kafka_resp_err_t code) {
+std::string_view Remedy(rd_kafka_resp_err_t code, std::string_view text) {
+  if (text.starts_with("Failed to acquire SASL OAUTHBEARER token")) {
+    return "check sasl.oauthbearer.* in kafka.properties, and that the token "
+           "endpoint answers";
+  }
   switch (code) {
     case RD_KAFKA_RESP_ERR__AUTHENTICATION:
     case RD_KAFKA_RESP_ERR_SASL_AUTHENTICATION_FAILED:
@@ -37,7 +41,7 @@ bool BrokerTrouble::Note(rd_kafka_resp_err_t code, std::string_view text) {
   if (code == RD_KAFKA_RESP_ERR__ALL_BROKERS_DOWN && !text_.empty()) {
     return false;
   }
-  const std::string_view remedy = Remedy(code);
+  const std::string_view remedy = Remedy(code, text);
   if (names_cause_ && remedy.empty()) return false;
   std::string now(WithoutCounts(text));
   if (!remedy.empty()) now += fmt::format("; {}", remedy);

@@ -36,7 +36,7 @@ TEST(LiveConfigTest, TakesUpLogLevelAndCredentials) {
               ElementsAre("log.level", "postgres.conninfo",
                           "kafka.properties.sasl.password",
                           "kafka.properties.ssl.ca.location"));
-  EXPECT_EQ(live.config().log_level, LogLevel::kDebug);
+  EXPECT_EQ(live.config().log.level, LogLevel::kDebug);
   EXPECT_EQ(*in_use.postgres.server.conninfo.Read(),
             "password=two sslcert=/two host=db");
   EXPECT_EQ(*in_use.kafka.properties[0].second.Read(), "in/two");

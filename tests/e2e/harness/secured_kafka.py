@@ -65,7 +65,8 @@ class SecuredKafka(Kafka):
         self._stores[1].write_text(authority.certificate.read_text())
 
     def set_password(self, password):
-        """Of SCRAM."""
+        """Of SCRAM; stays so through stop() and start()."""
+        self._password = password
         for mechanism in _SCRAM:
             subprocess.run(
                 java("kafka.admin.ConfigCommand", "--bootstrap-server",
