@@ -37,6 +37,12 @@ absl::Status MakeStatus(std::string_view sqlstate, std::string_view attempted,
   return WithSqlstate(absl::Status(rule.remedy, text), sqlstate);
 }
 
+// Errors of data and of constraints, whose details show values, or the whole
+// row ("Failing row contains ..."), and with it the payload.
+bool QuotesRows(std::string_view sqlstate) {
+  return sqlstate.starts_with("22") || sqlstate.starts_with("23");
+}
+
 // libpq has no field for the SQLSTATE of a refused connection, but writes it
 // into a verbose text: "FATAL:  53300: too many connections ... LOCATION: ...".
 // Takes it out; the last one counts, that of the last host tried.
@@ -75,11 +81,14 @@ absl::Status StatusFromResult(const PGresult* result,
   std::string message = OneLine(field(PG_DIAG_MESSAGE_PRIMARY));
   if (message.empty()) message = OneLine(PQresultErrorMessage(result));
   if (message.empty()) message = PQresStatus(PQresultStatus(result));
+  const std::string_view code = sqlstate == nullptr ? "" : sqlstate;
   for (const int extra : {PG_DIAG_MESSAGE_DETAIL, PG_DIAG_CONTEXT}) {
     const std::string text = OneLine(field(extra));
-    if (!text.empty()) message += fmt::format(" ({})", text);
+    if (!text.empty() && !QuotesRows(code)) {
+      message += fmt::format(" ({})", text);
+    }
   }
-  return MakeStatus(sqlstate == nullptr ? "" : sqlstate, attempted, message);
+  return MakeStatus(code, attempted, message);
 }
 
 absl::Status StatusFromConnection(const PGconn* connection,
