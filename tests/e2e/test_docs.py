@@ -38,6 +38,18 @@ _BLOCKS = {
         "test_prune",
     ("docs/retention.md", "walpost prune -c walpost.yaml --older-than 7d --a"):
         "test_prune",
+    ("docs/security.md", "postgres:\n  conninfo: >-\n    host=db"):
+        "test_secured_postgres",
+    ("docs/security.md", "postgres:\n  conninfo: >-\n    host=shop"):
+        "test_secured_postgres",
+    ("docs/security.md", "hostssl"): "harness.secured_postgres",
+    ("docs/security.md", "create role"): "test_rights",
+    ("docs/security.md", "alter role"): "test_rights",
+    ("docs/security.md", "grant select, insert"): "test_rights",
+    ("docs/security.md", "grant select, delete"): "test_rights",
+    ("docs/security.md", "grant select on"): "test_rights",
+    ("docs/security.md", "grant select, update"): "test_rights",
+    ("docs/security.md", "grant create"): "test_rights",
     ("docs/verify.md", "walpost verify"): "test_readme",
 }
 
