@@ -12,14 +12,17 @@ struct HttpOptions {
   // host:port of the HTTP server; empty means none. The host is an address
   // or "localhost"; IPv6 in brackets; port 0 takes a free one.
   std::string listen;
-  // The most that the head of a request may take; ours take no body. What
-  // browsers and scrapers send is well under 2 KiB.
+  // Maximum size of a request's head; requests have no body. Browsers and
+  // scrapers send well under 2 KiB.
   size_t max_request_bytes = size_t{8} << 10;
-  // Open at once; more wait in the listen queue. Enough for two scrapers, the
-  // probes and a few people.
-  size_t max_connections = 32;
-  // For a request to arrive whole, and for its answer to be taken. Longer
-  // than the pause between two requests of a probe that keeps its connection.
+  // Maximum number of open connections. A further one is accepted, and the
+  // connection that has been idle or slow for longest is closed. The request
+  // of a probe follows its connection within a round trip: to push it out,
+  // others must open that many connections in this time.
+  size_t max_connections = 128;
+  // Time limit for a request to arrive whole, and for its answer to be taken.
+  // Longer than the pause between two requests of a probe that keeps its
+  // connection.
   std::chrono::milliseconds idle_timeout{10'000};
 };
 

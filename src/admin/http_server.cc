@@ -3,13 +3,16 @@
 #include <boost/asio/error.hpp>
 #include <boost/asio/ip/tcp.hpp>
 #include <boost/asio/steady_timer.hpp>
+#include <cerrno>
 #include <chrono>
+#include <tuple>
 #include <utility>
 #include <vector>
 
 #include "admin/http_session.h"
 #include "admin/listen_address.h"
 #include "admin/pages.h"
+#include "admin/spare_descriptor.h"
 #include "base/status_macros.h"
 #include "fmt/format.h"
 #include "spdlog/spdlog.h"
@@ -22,8 +25,8 @@ using boost::system::error_code;
 
 namespace {
 
-// accept() fails when descriptors or memory have run out, and would fail
-// again at once.
+// accept() fails when descriptors or memory have run out; if no connection of
+// ours can be closed for it, it would fail again at once.
 constexpr std::chrono::seconds kPauseAfterFailedAccept{1};
 
 std::string_view Remedy(error_code error) {
@@ -38,8 +41,9 @@ std::string_view Remedy(error_code error) {
 
 }  // namespace
 
-// Accepts connections as long as there is room for them; further ones wait in
-// the kernel's queue.
+// Accepts every connection at once, so that a probe never waits behind others
+// in the kernel's queue. When there are too many, or no descriptor is left, the
+// one that has waited for its client for longest makes room.
 class HttpServer::Listener : public std::enable_shared_from_this<Listener> {
  public:
   Listener(asio::any_io_executor executor, const HttpOptions& options,
@@ -58,20 +62,20 @@ class HttpServer::Listener : public std::enable_shared_from_this<Listener> {
     if (!error) acceptor_.set_option(tcp::acceptor::reuse_address(true), error);
     if (!error) acceptor_.bind(endpoint, error);
     if (!error) acceptor_.listen(tcp::acceptor::max_listen_connections, error);
+    if (!error) acceptor_.non_blocking(true, error);
     if (!error) return absl::OkStatus();
     return absl::InvalidArgumentError(
         fmt::format("http.listen: cannot listen on {}: {}; {}", options_.listen,
                     error.message(), Remedy(error)));
   }
 
+  // accept() itself is called only when a connection waits: without a free
+  // descriptor it fails also when there is none.
   void Accept() {
-    if (stopped_ || accepting_ || HasNoRoom()) return;
-    accepting_ = true;
-    acceptor_.async_accept(
-        [self = shared_from_this()](error_code error, tcp::socket socket) {
-          self->accepting_ = false;
-          self->OnAccept(error, std::move(socket));
-        });
+    if (stopped_) return;
+    acceptor_.async_wait(
+        tcp::acceptor::wait_read,
+        [self = shared_from_this()](error_code) { self->OnReadable(); });
   }
 
   void Stop() {
@@ -90,37 +94,78 @@ class HttpServer::Listener : public std::enable_shared_from_this<Listener> {
   }
 
  private:
-  bool HasNoRoom() {
-    std::erase_if(sessions_, [](const auto& weak) { return weak.expired(); });
-    return sessions_.size() >= options_.max_connections;
-  }
-
-  void OnAccept(error_code error, tcp::socket socket) {
+  void OnReadable() {
     if (stopped_) return;
-    if (error) {
-      spdlog::warn("http: cannot accept a connection: {}; trying again in {} s",
-                   error.message(), kPauseAfterFailedAccept.count());
-      pause_.expires_after(kPauseAfterFailedAccept);
-      pause_.async_wait(
-          [self = shared_from_this()](error_code) { self->Accept(); });
+    tcp::socket socket(acceptor_.get_executor());
+    error_code error;
+    acceptor_.accept(socket, error);
+    const bool no_descriptor =
+        error == asio::error::no_descriptors || error.value() == ENFILE;
+    if (no_descriptor && (spare_.Release() || CloseSlowest())) {
+      acceptor_.accept(socket, error);
+    }
+    if (!error) StartSession(std::move(socket));
+    if (!error || HasGoneAway(error)) {
+      Accept();
       return;
     }
+    spdlog::warn("http: cannot accept a connection: {}; trying again in {} s",
+                 error.message(), kPauseAfterFailedAccept.count());
+    pause_.expires_after(kPauseAfterFailedAccept);
+    pause_.async_wait(
+        [self = shared_from_this()](error_code) { self->Accept(); });
+  }
+
+  // The client that was waiting.
+  static bool HasGoneAway(error_code error) {
+    return error == asio::error::would_block ||
+           error == asio::error::connection_aborted;
+  }
+
+  void StartSession(tcp::socket socket) {
+    std::erase_if(sessions_, [](const auto& weak) {
+      const auto session = weak.lock();
+      return session == nullptr || session->is_closed();
+    });
+    if (sessions_.size() >= options_.max_connections) CloseSlowest();
     const auto session = std::make_shared<HttpSession>(
-        std::move(socket), options_, pages_,
-        [self = shared_from_this()] { self->Accept(); });
+        std::move(socket), options_, pages_, [weak = weak_from_this()] {
+          if (const auto self = weak.lock()) self->spare_.Acquire();
+        });
     sessions_.push_back(session);
     session->Start();
-    Accept();
+  }
+
+  // Closes the connection that has waited for longest for its client to send a
+  // request; if there is none, for its client to take an answer. False: none
+  // is open.
+  bool CloseSlowest() {
+    std::shared_ptr<HttpSession> slowest;
+    for (const auto& weak : sessions_) {
+      const auto session = weak.lock();
+      if (session == nullptr || session->is_closed()) continue;
+      if (slowest == nullptr || ClosesBefore(*session, *slowest)) {
+        slowest = session;
+      }
+    }
+    if (slowest == nullptr) return false;
+    slowest->Close();
+    return true;
+  }
+
+  static bool ClosesBefore(const HttpSession& a, const HttpSession& b) {
+    return std::tuple(a.is_answering(), a.waiting_since()) <
+           std::tuple(b.is_answering(), b.waiting_since());
   }
 
   const HttpOptions options_;
   const std::shared_ptr<const Pages> pages_;  // shared with the sessions
   tcp::acceptor acceptor_;
   asio::steady_timer pause_;
-  // Never more than options_.max_connections. Weak: a session lives by its
+  SpareDescriptor spare_;
+  // At most options_.max_connections are open. Weak: a session lives by its
   // own handlers.
   std::vector<std::weak_ptr<HttpSession>> sessions_;
-  bool accepting_ = false;
   bool stopped_ = false;
 };
 

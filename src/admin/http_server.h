@@ -1,8 +1,9 @@
 // HttpServer: /healthz, /readyz, /metrics and /status (pages.h).
 //
 // Runs on the program's io_context: that it answers at all means that the
-// loop turns. It only shows, it changes nothing; requests, connections and
-// idle time are limited (HttpOptions).
+// loop turns. It only shows, it changes nothing. Requests, connections and
+// idle time are limited (HttpOptions); a client that is slow or silent does not
+// keep others out.
 //
 //   auto server = HttpServer::Create(io.get_executor(), {.listen = "[::1]:0"},
 //                                    version, [&] { return relay.Status(); });

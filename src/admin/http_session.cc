@@ -79,6 +79,8 @@ void HttpSession::Close() {
 }
 
 void HttpSession::Read() {
+  is_answering_ = false;
+  waiting_since_ = std::chrono::steady_clock::now();
   parser_.emplace();
   parser_->header_limit(static_cast<uint32_t>(options_.max_request_bytes));
   parser_->body_limit(0);
@@ -95,8 +97,11 @@ void HttpSession::OnRead(beast::error_code error) {
   const auto& request = parser_->get();
   response_ = {};
   response_.version(request.version());
-  // After an error the place where the next request begins is not known.
-  response_.keep_alive(!error && request.keep_alive());
+  // After an error the place where the next request begins is not known. A
+  // client that does not wait for an answer before its next request is not
+  // served further: it could ask faster than we answer others.
+  const bool is_pipelined = buffer_.size() > 0;
+  response_.keep_alive(!error && !is_pipelined && request.keep_alive());
   std::optional<Page> refusal = Refusal(request.method(), error);
   if (refusal) {
     Write(*std::move(refusal));
@@ -106,6 +111,8 @@ void HttpSession::OnRead(beast::error_code error) {
 }
 
 void HttpSession::Write(Page page) {
+  is_answering_ = true;
+  waiting_since_ = std::chrono::steady_clock::now();
   response_.result(page.status);
   response_.set(http::field::content_type, page.content_type);
   response_.set(http::field::cache_control, "no-store");
@@ -130,6 +137,7 @@ void HttpSession::OnWritten(beast::error_code error) {
     Read();
     return;
   }
+  is_answering_ = false;
   beast::error_code ignored;
   stream_.socket().shutdown(asio::ip::tcp::socket::shutdown_send, ignored);
   stream_.expires_after(kDiscardTimeout);

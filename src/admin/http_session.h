@@ -1,8 +1,9 @@
 // HttpSession: one connection of the HTTP server.
 //
 // Reads a request, answers it, and so on while the client keeps the
-// connection. GET and HEAD; requests have no body. Each request has
-// options.idle_timeout to arrive whole, and its answer as long to be taken.
+// connection and does not pipeline requests. GET and HEAD; requests have no
+// body. Each request has options.idle_timeout to arrive whole, and its answer
+// as long to be taken.
 //
 // Shared: the handlers of the operations under way keep it alive, nobody else
 // does. When the last has run, it ends and calls `on_end`.
@@ -23,6 +24,7 @@
 
 #include "admin/http_options.h"
 #include "admin/pages.h"
+#include "base/time.h"
 
 namespace walpost {
 
@@ -36,6 +38,12 @@ class HttpSession : public std::enable_shared_from_this<HttpSession> {
 
   void Start() { Read(); }
 
+  // Whether it has the whole of a request and is sending the answer.
+  bool is_answering() const { return is_answering_; }
+  // Since when it has been reading the current request, or sending its answer.
+  MonotonicTime waiting_since() const { return waiting_since_; }
+
+  bool is_closed() const { return closed_; }
   // Breaks the connection off. Shows no page any more, not even to a request
   // that has already arrived.
   void Close();
@@ -51,6 +59,8 @@ class HttpSession : public std::enable_shared_from_this<HttpSession> {
   const std::shared_ptr<const Pages> pages_;  // outlives the server with us
   const std::function<void()> on_end_;
   bool closed_ = false;
+  bool is_answering_ = false;
+  MonotonicTime waiting_since_{};
 
   boost::beast::tcp_stream stream_;
   boost::beast::flat_buffer buffer_;
