@@ -76,7 +76,7 @@ TablePublisher::TablePublisher(asio::any_io_executor executor,
       pipeline_(std::move(builder), config.window),
       timer_(executor),
       ordinal_(options_.ordinals_after),
-      begun_at_(Clock::now()) {
+      rate_(options_.per_second) {
   pipeline_.SetTimeline(options_.timeline);
 }
 
@@ -260,12 +260,7 @@ asio::awaitable<absl::Status> TablePublisher::Offer(Event& event) {
     event.position.commit_lsn = Lsn(options_.before.value() - 1);
   }
   event.position.ordinal = ++ordinal_;
-  if (options_.per_second > 0) {
-    const auto due =
-        begun_at_ + std::chrono::microseconds(1'000'000 * counts_.published /
-                                              options_.per_second);
-    while (Clock::now() < due) co_await Pause(kPause);
-  }
+  while (!rate_.MayTake(Clock::now())) co_await Pause(kPause);
   if (stopped_) co_return absl::CancelledError("told to end");
   while (pipeline_.OnEvent(event) == Pipeline::Offer::kHold) {
     const absl::Status health = Health();
@@ -273,6 +268,7 @@ asio::awaitable<absl::Status> TablePublisher::Offer(Event& event) {
     co_await Pause(kPause);
     pipeline_.RetryHeld();
   }
+  rate_.Take(Clock::now());
   last_position_ = event.position;
   last_id_ = event.id.value_or("");
   co_return absl::OkStatus();

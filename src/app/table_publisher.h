@@ -28,6 +28,7 @@
 #include "app/scan_place.h"
 #include "config/config.h"
 #include "delivery/pipeline.h"
+#include "delivery/rate_limit.h"
 #include "kafka/producer.h"
 #include "outbox/table_mapper.h"
 #include "postgres/connection.h"
@@ -146,7 +147,7 @@ class TablePublisher {
   Counts counts_;
   uint64_t all_ = 0;
   uint64_t ordinal_ = 0;
-  MonotonicTime begun_at_{};
+  RateLimit rate_;
 };
 
 }  // namespace walpost

@@ -5,15 +5,14 @@
 #include <algorithm>
 #include <boost/asio/post.hpp>
 #include <boost/asio/use_awaitable.hpp>
-#include <cstdlib>
 #include <utility>
 
-#include "base/session_settings.h"
 #include "base/status_macros.h"
 #include "fmt/format.h"
 #include "pgoutput/decoder.h"
-#include "postgres/guard_slot.h"
-#include "postgres/since.h"
+#include "postgres/sqlstate.h"
+#include "postgres/standby_hold.h"
+#include "spdlog/spdlog.h"
 
 namespace walpost {
 
@@ -29,10 +28,6 @@ constexpr size_t kFramesPerTurn = 1000;
 // one says nothing of having come to the end.
 constexpr milliseconds kFeedbackInterval{500};
 
-constexpr char kFromTable[] =
-    "rows of the outbox table can be replayed however old they are: walpost "
-    "replay --from-table";
-
 }  // namespace
 
 ReplaySource::ReplaySource(asio::any_io_executor executor,
@@ -45,158 +40,6 @@ ReplaySource::ReplaySource(asio::any_io_executor executor,
       copy_(fmt::format("walpost_replay_{}", getpid())),
       assembler_(outbox, std::move(references)) {}
 
-asio::awaitable<absl::Status> ReplaySource::Open(ReplayRequest request) {
-  absl::Status status = co_await Connect();
-  if (status.ok() && MayHoldAnyBytes(connection_->server_encoding())) {
-    assembler_.RequireUtf8();
-  }
-  if (status.ok()) status = co_await FindRange(std::move(request));
-  if (!status.ok()) co_return status;
-  if (range_.from >= range_.to) {
-    reached_end_ = true;
-    co_return absl::OkStatus();
-  }
-  const std::string command = StartReplicationCommand(
-      *connection_, copy_, range_.from, options_.publication, reads_messages_);
-  status = co_await connection_->StartCopyBoth(command);
-  if (status.ok()) stream_.emplace(*connection_);
-  co_return status;
-}
-
-asio::awaitable<absl::Status> ReplaySource::Connect() {
-  ConnectionOptions options;
-  options.server = options_.server;
-  options.application_name = "walpost:replay";
-  options.replication = true;
-  auto connected = co_await Connection::Connect(executor_, options);
-  if (!connected.ok()) co_return connected.status();
-  connection_ = *std::move(connected);
-  const std::string command = "IDENTIFY_SYSTEM";
-  absl::StatusOr<QueryRows> rows = co_await connection_->Execute(command);
-  if (!rows.ok()) co_return rows.status();
-  system_identifier_ = rows->Text(0, 0);
-  range_.timeline = static_cast<uint32_t>(rows->Unsigned(0, 1));
-  co_return absl::OkStatus();
-}
-
-asio::awaitable<absl::Status> ReplaySource::FindRange(ReplayRequest request) {
-  absl::StatusOr<std::optional<SlotState>> live =
-      co_await FindSlot(*connection_, options_.slot);
-  if (!live.ok()) co_return live.status();
-  if (!*live) {
-    co_return absl::FailedPreconditionError(fmt::format(
-        "slot {} does not exist, so nothing is confirmed", options_.slot));
-  }
-  // After the live slot was looked at: it only moves forward.
-  absl::StatusOr<SlotState> copy = co_await CopyGuardSlot();
-  if (!copy.ok()) co_return copy.status();
-  if (!request.since.empty()) {
-    const absl::Status found = co_await FindSince(request.since);
-    if (!found.ok()) co_return found;
-  }
-  range_.from = request.from;
-  if (request.checkpoint) {
-    const absl::Status fits = FromCheckpoint(*request.checkpoint);
-    if (!fits.ok()) co_return fits;
-  }
-  const Lsn oldest = copy->confirmed_flush_lsn;
-  if (!range_.from.is_valid()) range_.from = oldest;
-  range_.to = request.to;
-  if (!range_.to.is_valid()) range_.to = (*live)->confirmed_flush_lsn;
-  co_return CheckRange(oldest, (*live)->confirmed_flush_lsn);
-}
-
-// The guard slot may move at any time, its copy is ours.
-asio::awaitable<absl::StatusOr<SlotState>> ReplaySource::CopyGuardSlot() {
-  const std::string guard = GuardSlotName(options_.slot);
-  absl::StatusOr<std::optional<SlotState>> found =
-      co_await FindSlot(*connection_, guard);
-  if (!found.ok()) co_return found.status();
-  if (!*found) {
-    co_return absl::FailedPreconditionError(fmt::format(
-        "there is no guard slot {}: set replay.window, and what is published "
-        "from then on can be replayed; {}",
-        guard, kFromTable));
-  }
-  if ((*found)->wal_status == "lost") {
-    co_return absl::FailedPreconditionError(
-        fmt::format("guard slot {} is lost: the server kept no more WAL for it "
-                    "(max_slot_wal_keep_size); {}",
-                    guard, kFromTable));
-  }
-  const std::string sql =
-      fmt::format("SELECT pg_copy_logical_replication_slot({}, {}, true)",
-                  connection_->Literal(guard), connection_->Literal(copy_));
-  absl::StatusOr<QueryRows> copied = co_await connection_->Execute(sql);
-  if (!copied.ok()) co_return copied.status();
-  absl::StatusOr<std::optional<SlotState>> copy =
-      co_await FindSlot(*connection_, copy_);
-  if (!copy.ok()) co_return copy.status();
-  if (!*copy) co_return absl::InternalError("the copy of the slot is gone");
-  co_return **copy;
-}
-
-asio::awaitable<absl::Status> ReplaySource::FindSince(std::string since) {
-  const std::string sql = fmt::format(
-      "SELECT (extract(epoch FROM {0}) * 1000000)::bigint, {0} > now()",
-      SinceSql(*connection_, since));
-  absl::StatusOr<QueryRows> rows = co_await connection_->Execute(sql);
-  if (!rows.ok()) {
-    co_return absl::InvalidArgumentError(fmt::format(
-        "--since {}: a time like '2025-01-31 12:00+00', or 1h for an hour ago, "
-        "is expected: {}",
-        since, std::string(rows.status().message())));
-  }
-  if (rows->Bool(0, 1)) {
-    co_return absl::InvalidArgumentError(
-        fmt::format("--since {}: that is in the future", since));
-  }
-  const std::string micros = rows->Text(0, 0);
-  range_.since = WallTime(
-      std::chrono::microseconds(std::strtoll(micros.c_str(), nullptr, 10)));
-  co_return absl::OkStatus();
-}
-
-absl::Status ReplaySource::FromCheckpoint(const Checkpoint& checkpoint) {
-  if (checkpoint.system_identifier != system_identifier_ ||
-      checkpoint.slot != options_.slot) {
-    return absl::FailedPreconditionError(fmt::format(
-        "the checkpoint is of slot {} of system {}, not of slot {} of system "
-        "{}: its LSN means nothing here",
-        checkpoint.slot, checkpoint.system_identifier, options_.slot,
-        system_identifier_));
-  }
-  if (checkpoint.timeline != range_.timeline) {
-    return absl::FailedPreconditionError(fmt::format(
-        "the checkpoint is of timeline {}, the server is on {}: where they "
-        "part, LSNs change their meaning; give one with --from-lsn",
-        checkpoint.timeline, range_.timeline));
-  }
-  range_.from = checkpoint.confirmed;
-  return absl::OkStatus();
-}
-
-absl::Status ReplaySource::CheckRange(Lsn oldest, Lsn confirmed) const {
-  if (range_.from < oldest) {
-    return absl::FailedPreconditionError(fmt::format(
-        "the WAL at {} is gone: the oldest LSN that is left to replay from is "
-        "{} (replay.window); {}",
-        range_.from.ToString(), oldest.ToString(), kFromTable));
-  }
-  if (range_.to > confirmed) {
-    return absl::InvalidArgumentError(fmt::format(
-        "--to-lsn {}: slot {} is confirmed up to {}, and what comes after that "
-        "is for the live flow to publish first",
-        range_.to.ToString(), options_.slot, confirmed.ToString()));
-  }
-  if (range_.from > range_.to) {
-    return absl::InvalidArgumentError(
-        fmt::format("there is nothing to replay: {} is not before {}",
-                    range_.from.ToString(), range_.to.ToString()));
-  }
-  return absl::OkStatus();
-}
-
 asio::awaitable<absl::Status> ReplaySource::Stream(ReplayTaker& taker) {
   while (!reached_end_ && !stopped_) {
     const absl::StatusOr<Next> next = TakeFrames(taker);
@@ -205,7 +48,10 @@ asio::awaitable<absl::Status> ReplaySource::Stream(ReplayTaker& taker) {
     if (!health.ok()) co_return health;
     if (reached_end_) break;
     const MonotonicTime now = Clock::now();
-    const absl::Status sent = SendFeedback(taker.done(), now);
+    // Unread, the server has no chance to be heard.
+    if (*next == Next::kRoom) heard_at_ = now;
+    absl::Status sent = CheckNotSilent(now);
+    if (sent.ok()) sent = SendFeedback(taker.done(), now);
     if (!sent.ok()) co_return sent;
     if (*next == Next::kMore) {
       co_await asio::post(executor_, asio::use_awaitable);
@@ -233,14 +79,18 @@ absl::StatusOr<ReplaySource::Next> ReplaySource::TakeFrames(
     if (step_is_held_) Deliver(taker);
     if (step_is_held_ || !taker.CanTake()) return Next::kRoom;
     if (taken == kFramesPerTurn) return Next::kMore;
-    switch (stream_->NextFrame()) {
+    const ReplicationStream::Read read = stream_->NextFrame();
+    WALPOST_RETURN_IF_ERROR(HandleWarnings());
+    switch (read) {
       case ReplicationStream::Read::kFrame:
         ++taken;
+        heard_at_ = Clock::now();
         WALPOST_RETURN_IF_ERROR(HandleFrame(taker));
         received = false;
         break;
       case ReplicationStream::Read::kEmpty:
         if (received) return Next::kReadable;
+        if (stream_->HasInput()) heard_at_ = Clock::now();
         if (!stream_->Receive()) return stream_->status();
         received = true;
         break;
@@ -251,6 +101,32 @@ absl::StatusOr<ReplaySource::Next> ReplaySource::TakeFrames(
     }
   }
   return Next::kMore;
+}
+
+// From 18 on the server passes over rows that no publication covers.
+absl::Status ReplaySource::HandleWarnings() {
+  for (const Connection::Warning& warning : connection_->TakeWarnings()) {
+    if (warning.sqlstate != kSqlstateNotInPrerequisiteState ||
+        StandbyHold::IsMeant(warning.text)) {
+      spdlog::warn("Postgres: {}", warning.text);
+      continue;
+    }
+    return absl::FailedPreconditionError(fmt::format(
+        "rows were committed while publication {} did not exist, and Postgres "
+        "does not send them: {}; publish them from the table with walpost "
+        "replay --from-table",
+        options_.publication, warning.text));
+  }
+  return absl::OkStatus();
+}
+
+// It is asked twice a second.
+absl::Status ReplaySource::CheckNotSilent(MonotonicTime now) const {
+  if (now - heard_at_ < options_.wal_sender_timeout) return absl::OkStatus();
+  return absl::UnavailableError(fmt::format(
+      "Postgres has sent nothing for {:.0f} s although it was asked; is the "
+      "walsender of walpost:replay frozen, or the network cut?",
+      std::chrono::duration<double>(now - heard_at_).count()));
 }
 
 absl::Status ReplaySource::HandleFrame(ReplayTaker& taker) {

@@ -90,6 +90,7 @@ class ReplaySource {
  private:
   enum class Next { kMore, kReadable, kRoom };
 
+  boost::asio::awaitable<absl::Status> Prepare(ReplayRequest request);
   boost::asio::awaitable<absl::Status> Connect();
   boost::asio::awaitable<absl::Status> FindRange(ReplayRequest request);
   boost::asio::awaitable<absl::Status> FindSince(std::string since);
@@ -98,6 +99,8 @@ class ReplaySource {
   absl::Status CheckRange(Lsn oldest, Lsn confirmed) const;
 
   absl::StatusOr<Next> TakeFrames(ReplayTaker& taker);
+  absl::Status HandleWarnings();
+  absl::Status CheckNotSilent(MonotonicTime now) const;
   absl::Status HandleFrame(ReplayTaker& taker);
   void Deliver(ReplayTaker& taker);
   void ReachEnd(ReplayTaker& taker);
@@ -116,6 +119,7 @@ class ReplaySource {
   bool step_is_held_ = false;
   uint64_t skipped_ = 0;
   MonotonicTime told_at_{};
+  MonotonicTime heard_at_{};  // or had no chance to be heard
   bool reached_end_ = false;
   bool stopped_ = false;
 };

@@ -1,6 +1,7 @@
 """walpost replay: WAL of the replay window to Kafka once more."""
 
 import json
+import os
 import re
 import shlex
 import shutil
@@ -433,3 +434,29 @@ def test_p6_a_big_window_needs_little_memory(walpost, database, kafka, outbox,
     assert peak < 64 * 1024, "KiB"
     reader = KafkaReader(kafka.bootstrap)
     assert reader.size(f"again.{topics}order") == 300000
+
+
+def test_a_replay_whose_walsender_freezes_ends_and_says_so(
+        walpost, database, kafka, outbox, topics):
+    relay = walpost(database, kafka, topics, replay={"window": "64MiB"},
+                    postgres={"wal_sender_timeout": "4s"}).run()
+    begin = database.confirmed_lsn(_guard(database))
+    database.execute("alter table outbox disable trigger remember")
+    database.execute(
+        "insert into outbox (aggregate_type, aggregate_id, payload, sequence) "
+        "select 'order', n::text, to_jsonb(repeat(md5(n::text), 300)), n "
+        "from generate_series(1, 3000) n")
+    database.wait_confirmed(database.name)
+    replay = relay.spawn("replay", "--from-lsn", _text(begin), "--rate",
+                         "500/s", "--topic-prefix", "again.")
+    pid = wait_until(lambda: database.execute(
+        "select pid from pg_stat_replication "
+        "where application_name = 'walpost:replay' "
+        "and state in ('streaming', 'catchup')"), "its walsender")[0][0]
+    os.kill(pid, signal.SIGSTOP)
+    try:
+        assert replay.wait(60) != 0
+        assert "walsender of walpost:replay frozen" in replay.log()
+    finally:
+        os.kill(pid, signal.SIGCONT)
+        replay.end(signal.SIGKILL)

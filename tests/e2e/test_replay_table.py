@@ -1,8 +1,11 @@
 """walpost replay --from-table: rows once more, however old."""
 
+import signal
+import time
+
 import pytest
 
-from harness import KafkaReader
+from harness import KafkaReader, note, wait_until
 
 
 @pytest.fixture
@@ -127,3 +130,34 @@ def test_since_a_time(walpost, database, kafka, outbox, topics):
             said = relay.verb("replay", "--from-table", "--since", since,
                               "--dry-run")
             assert said.stdout == f"{rows} rows would be replayed\n", said
+
+
+def test_a_stall_earns_no_burst(relay, database, kafka, outbox, topics):
+    kafka.create_topic(topics + "stall", 1,
+                       message_timestamp_type="LogAppendTime")
+    for number in range(500):
+        outbox.insert("stall", f"key-{number}", str(number))
+    database.wait_confirmed(database.name)
+
+    def written_at():
+        return sorted(record.timestamp for record in
+                      KafkaReader(kafka.bootstrap).read_all(topics + "stall")
+                      if record.is_replayed)
+
+    replay = relay.spawn("replay", "--from-table", "--order-by", "id",
+                         "--rate", "100/s")
+    try:
+        wait_until(lambda: len(written_at()) > 20, "the first records")
+        replay.send(signal.SIGSTOP)
+        time.sleep(3)
+        replay.send(signal.SIGCONT)
+        assert replay.wait(30) == 0
+    finally:
+        replay.end(signal.SIGKILL)
+    times = written_at()
+    assert len(times) == 500
+    assert times[-1] - times[0] > 3000
+    most = max(sum(begin <= time < begin + 1000 for time in times)
+               for begin in times)
+    note(f"at most {most} records within a second, after a stall of 3 s")
+    assert most <= 150
