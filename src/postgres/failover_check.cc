@@ -149,6 +149,8 @@ std::vector<HostConninfo> SplitHosts(const std::string& conninfo) {
   const std::vector<std::string> ports = ListOf(parsed.get(), "port");
   const std::vector<std::string> addresses = ListOf(parsed.get(), "hostaddr");
   if (hosts.size() < 2) return split;
+  // libpq refuses such a conninfo.
+  if (ports.size() > 1 && ports.size() != hosts.size()) return split;
   for (size_t i = 0; i < hosts.size(); ++i) {
     std::string port;
     if (!ports.empty()) port = ports[ports.size() == 1 ? 0 : i];
