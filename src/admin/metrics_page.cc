@@ -109,10 +109,7 @@ void AddState(const RelayStatus& status, std::string_view version,
              Seconds(status.in_state_for));
 }
 
-void AddWal(const RelayStatus& status, MetricsWriter& page) {
-  page.Gauge("walpost_server_wal_end_lsn_bytes",
-             "End of the server's WAL, as it last told.",
-             status.server_wal_end);
+void AddStream(const RelayStatus& status, MetricsWriter& page) {
   page.Gauge("walpost_received_lsn_bytes",
              "WAL position before which all was handed to the producer.",
              status.received);
@@ -121,7 +118,14 @@ void AddWal(const RelayStatus& status, MetricsWriter& page) {
              status.confirmed);
   page.Gauge("walpost_lag_bytes",
              "WAL from what is confirmed to the server's end.",
-             status.lag_bytes());
+             *status.lag_bytes());
+}
+
+void AddWal(const RelayStatus& status, MetricsWriter& page) {
+  page.Gauge("walpost_server_wal_end_lsn_bytes",
+             "End of the server's WAL, as it last told.",
+             status.server_wal_end);
+  if (status.has_stream()) AddStream(status, page);
   if (status.retained_wal_bytes) {
     page.Gauge("walpost_retained_wal_bytes",
                "WAL that the server keeps for the slot.",
@@ -130,6 +134,8 @@ void AddWal(const RelayStatus& status, MetricsWriter& page) {
   if (status.guard_lsn) {
     page.Gauge("walpost_guard_lsn_bytes",
                "WAL position that a replay can go back to.", *status.guard_lsn);
+  }
+  if (status.replay_window_bytes()) {
     page.Gauge("walpost_replay_window_bytes",
                "WAL before what is confirmed that can be replayed.",
                *status.replay_window_bytes());

@@ -149,6 +149,21 @@ void AddCounters(const RelayStatus& status, JsonObjectWriter& json) {
            skipped.messages_of_other_prefixes);
 }
 
+// Nulls where another instance has the stream, or none had it yet.
+void AddStream(const RelayStatus& status, JsonObjectWriter& json) {
+  std::optional<Lsn> received;
+  std::optional<std::string> acknowledged;
+  std::optional<Lsn> confirmed;
+  if (status.has_stream()) {
+    received = status.received;
+    acknowledged = ToText(status.acknowledged);
+    confirmed = status.confirmed;
+  }
+  json.Add("received_lsn", received);
+  json.Add("acknowledged_position", acknowledged);
+  json.Add("confirmed_lsn", confirmed);
+}
+
 }  // namespace
 
 std::string StatusJson(const RelayStatus& status, std::string_view version) {
@@ -167,9 +182,7 @@ std::string StatusJson(const RelayStatus& status, std::string_view version) {
   json.Add("server_version", static_cast<uint64_t>(status.server_version));
 
   json.Add("server_wal_end", status.server_wal_end);
-  json.Add("received_lsn", status.received);
-  json.Add("acknowledged_position", ToText(status.acknowledged));
-  json.Add("confirmed_lsn", status.confirmed);
+  AddStream(status, json);
   json.Add("lag_bytes", status.lag_bytes());
   json.Add("retained_wal_bytes", status.retained_wal_bytes);
   json.Add("wal_status", status.wal_status);

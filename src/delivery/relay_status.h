@@ -88,14 +88,24 @@ struct RelayStatus {
 
   bool is_polling() const { return !polled_tables.empty(); }
 
-  // WAL that can be replayed.
+  // Whether this instance has the stream, or had it last: another one moves
+  // the slot while this one is a standby.
+  bool has_stream() const {
+    return state != RelayState::kStandby && confirmed.is_valid();
+  }
+
+  // WAL that can be replayed; nullopt: not known.
   std::optional<uint64_t> replay_window_bytes() const {
-    if (!guard_lsn) return std::nullopt;
+    if (!guard_lsn || !has_stream()) return std::nullopt;
     return BytesBetween(*guard_lsn, confirmed);
   }
 
-  // WAL between what the server has written and what is confirmed.
-  uint64_t lag_bytes() const { return BytesBetween(confirmed, server_wal_end); }
+  // WAL between what the server has written and what is confirmed; nullopt:
+  // that is for the instance that streams to say.
+  std::optional<uint64_t> lag_bytes() const {
+    if (!has_stream()) return std::nullopt;
+    return BytesBetween(confirmed, server_wal_end);
+  }
 };
 
 }  // namespace walpost

@@ -89,6 +89,19 @@ TEST(MetricsPageTest, ShowsAHighLsnToTheByte) {
               Contains("walpost_confirmed_lsn_bytes 9007199254740991"));
 }
 
+TEST(MetricsPageTest, ShowsNoPositionsOfAStreamThatAnotherInstanceHas) {
+  RelayStatus status = SomeStatus();
+  status.state = RelayState::kStandby;
+  const std::string page = MetricsPage(status, SomeUsage(), "1.2.3");
+  for (const char* name :
+       {"walpost_lag_bytes", "walpost_received_lsn_bytes",
+        "walpost_confirmed_lsn_bytes", "walpost_replay_window_bytes"}) {
+    EXPECT_THAT(page, ::testing::Not(::testing::HasSubstr(name)));
+  }
+  // Of the slot, whoever has it.
+  EXPECT_THAT(Samples(page), Contains("walpost_retained_wal_bytes 33554432"));
+}
+
 TEST(MetricsPageTest, ShowsWhatIsInFlightAndItsLimits) {
   EXPECT_THAT(Samples(SomePage()),
               IsSupersetOf({"walpost_in_flight_records 12",

@@ -36,5 +36,17 @@ TEST(RelayStatusTest, LagIsTheWalThatIsNotConfirmed) {
   EXPECT_EQ(status.lag_bytes(), 0u);
 }
 
+TEST(RelayStatusTest, LagIsNotKnownWithoutAStream) {
+  RelayStatus status;
+  status.server_wal_end = Lsn(1'500);
+  EXPECT_EQ(status.lag_bytes(), std::nullopt) << "before the first stream";
+  status.confirmed = Lsn(1'000);
+  status.guard_lsn = Lsn(500);
+  EXPECT_EQ(status.replay_window_bytes(), 500u);
+  status.state = RelayState::kStandby;  // behind another instance
+  EXPECT_EQ(status.lag_bytes(), std::nullopt);
+  EXPECT_EQ(status.replay_window_bytes(), std::nullopt);
+}
+
 }  // namespace
 }  // namespace walpost
