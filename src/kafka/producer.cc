@@ -73,7 +73,8 @@ Producer::Producer(asio::any_io_executor executor, rd_kafka_t* client,
       reports_(reports),
       on_drained_(std::move(on_drained)),
       eventfd_(executor),
-      close_timer_(executor) {}
+      close_timer_(executor),
+      pulse_(client, queue_.get()) {}
 
 absl::StatusOr<std::unique_ptr<Producer>> Producer::Create(
     asio::any_io_executor executor, const ProducerOptions& options,
@@ -230,6 +231,9 @@ size_t Producer::HandleEvent(rd_kafka_event_t* event) {
     case RD_KAFKA_EVENT_STATS:
       HandleStatistics(rd_kafka_event_stats(event));
       return 1;
+    case RD_KAFKA_EVENT_DESCRIBECLUSTER_RESULT:
+      pulse_.OnAnswer(event);
+      return 1;
     case RD_KAFKA_EVENT_LOG: {
       const char* facility = nullptr;
       const char* text = nullptr;
@@ -252,6 +256,7 @@ size_t Producer::HandleEvent(rd_kafka_event_t* event) {
 // ones are gone, it is left with none, and never connects any more.
 void Producer::HandleStatistics(const char* json) {
   statistics_ = ParseProducerStatistics(json);
+  pulse_.OnStatistics(statistics_, Clock::now());
   if (statistics_.brokers_up > 0) broker_trouble_.Clear();
   brokerless_reports_ = statistics_.is_brokerless ? brokerless_reports_ + 1 : 0;
   const char* reason = nullptr;

@@ -32,6 +32,7 @@
 #include "absl/status/statusor.h"
 #include "delivery/record_sink.h"
 #include "kafka/acknowledgement_check.h"
+#include "kafka/broker_pulse.h"
 #include "kafka/broker_trouble.h"
 #include "kafka/credential_watch.h"
 #include "kafka/handles.h"
@@ -77,6 +78,8 @@ class Producer final : public RecordSink {
 
   // Brokers that a connection is up to, as of the last second.
   size_t brokers_up() const { return statistics_.brokers_up; }
+  // When one of them last sent something; of an idle producer, too.
+  MonotonicTime brokers_heard_at() const { return pulse_.heard_at(); }
   // Why none can be reached, and what to look at; or empty.
   const std::string& broker_trouble() const { return broker_trouble_.text(); }
   // A topic that records wait for, though the brokers do not know it; or empty.
@@ -118,6 +121,7 @@ class Producer final : public RecordSink {
   boost::asio::posix::stream_descriptor eventfd_;
   boost::asio::steady_timer close_timer_;
   ProducerStatistics statistics_;
+  BrokerPulse pulse_;
   BrokerTrouble broker_trouble_;
   int brokerless_reports_ = 0;  // statistics in a row
   std::string cluster_id_;

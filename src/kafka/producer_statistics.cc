@@ -1,5 +1,8 @@
 #include "kafka/producer_statistics.h"
 
+#include <algorithm>
+#include <utility>
+
 #include "rapidjson/memorystream.h"
 #include "rapidjson/reader.h"
 
@@ -11,6 +14,7 @@ namespace {
 //
 //   $.brokers                                   {}
 //   $.brokers.*.state                           "UP"
+//   $.brokers.*.nodeid, .rxidle                 where that is so; -1: none
 //   $.topics.NAME.partitions["-1"].msgq_cnt     not 0
 //
 // Records whose topic has no partitions wait in partition -1.
@@ -22,6 +26,7 @@ class Finder : public rapidjson::BaseReaderHandler<rapidjson::UTF8<>, Finder> {
   }
   bool EndObject(rapidjson::SizeType) {
     --depth_;
+    if (in_brokers_ && depth_ == kBrokerNameDepth) EndBroker();
     return true;
   }
   bool Key(const char* text, rapidjson::SizeType length, bool) {
@@ -33,31 +38,59 @@ class Finder : public rapidjson::BaseReaderHandler<rapidjson::UTF8<>, Finder> {
     } else if (in_brokers_) {
       found_.is_brokerless = false;
     }
-    is_state_ = in_brokers_ && depth_ == kBrokerDepth && key == "state";
+    const bool is_of_broker = in_brokers_ && depth_ == kBrokerDepth;
+    is_state_ = is_of_broker && key == "state";
+    number_ = nullptr;
+    if (is_of_broker && key == "nodeid") number_ = &broker_.node;
+    if (is_of_broker && key == "rxidle") number_ = &broker_.receive_idle;
     is_queued_ = false;
     if (in_topics_) TopicKey(key);
     return true;
   }
   bool String(const char* text, rapidjson::SizeType length, bool) {
-    if (is_state_ && std::string_view(text, length) == "UP")
-      ++found_.brokers_up;
+    if (is_state_) broker_.is_up = std::string_view(text, length) == "UP";
     is_state_ = false;
     return true;
   }
   bool Uint(unsigned value) {
     if (is_queued_ && value > 0) found_.homeless_topic = topic_;
     is_queued_ = false;
+    return Int64(value);
+  }
+  bool Int(int value) { return Int64(value); }
+  bool Int64(int64_t value) {
+    if (number_ != nullptr) *std::exchange(number_, nullptr) = value;
     return true;
   }
+  bool Uint64(uint64_t value) { return Int64(static_cast<int64_t>(value)); }
 
   const ProducerStatistics& found() const { return found_; }
 
  private:
   static constexpr int kSectionDepth = 1;
   static constexpr int kTopicNameDepth = 2;
+  static constexpr int kBrokerNameDepth = 2;
   static constexpr int kBrokerDepth = 3;
   static constexpr int kPartitionDepth = 4;
   static constexpr int kPartitionFieldDepth = 5;
+
+  struct Broker {
+    bool is_up = false;
+    int64_t node = -1;
+    int64_t receive_idle = -1;  // microseconds
+  };
+
+  void EndBroker() {
+    const Broker broker = std::exchange(broker_, Broker());
+    if (!broker.is_up) return;
+    ++found_.brokers_up;
+    if (broker.node >= 0) {
+      found_.nodes_up.push_back(static_cast<int32_t>(broker.node));
+    }
+    if (broker.receive_idle < 0) return;
+    const std::chrono::microseconds idle(broker.receive_idle);
+    found_.silent_for = std::min(found_.silent_for.value_or(idle), idle);
+  }
 
   void TopicKey(std::string_view key) {
     if (depth_ == kTopicNameDepth) topic_ = key;
@@ -72,6 +105,8 @@ class Finder : public rapidjson::BaseReaderHandler<rapidjson::UTF8<>, Finder> {
   bool is_state_ = false;
   bool is_unassigned_ = false;
   bool is_queued_ = false;
+  int64_t* number_ = nullptr;  // of broker_, which the next value is for
+  Broker broker_;
   std::string topic_;
   ProducerStatistics found_;
 };
