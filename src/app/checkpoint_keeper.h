@@ -41,6 +41,7 @@ class CheckpointKeeper {
   // with a reason code when it is the checkpoint's content.
   boost::asio::awaitable<absl::Status> Load();
   const std::optional<Checkpoint>& loaded() const { return loaded_; }
+  bool is_loading() const { return asked_ != nullptr; }
 
   // Whose the next checkpoints are, and under what events are sent.
   struct Session {

@@ -20,6 +20,11 @@ namespace asio = boost::asio;
 
 namespace {
 
+using Clock = std::chrono::steady_clock;
+
+// The count of a table has limits of its own, at the server, that are shorter.
+constexpr std::chrono::seconds kAnswerLimit{10};
+
 // One look at the server: who it is, and how the slot stands.
 struct Sight {
   std::string role;
@@ -111,6 +116,14 @@ Finding Describe(const ExistingRows& rows, const Sight& sight,
   return finding;
 }
 
+// A server that does not answer is like one that cannot be reached.
+absl::Status InTime(const absl::Status& status) {
+  if (!absl::IsDeadlineExceeded(status)) return status;
+  return absl::UnavailableError(fmt::format(
+      "Postgres did not say within {} s which rows are older than the slot: {}",
+      kAnswerLimit.count(), std::string(status.message())));
+}
+
 }  // namespace
 
 asio::awaitable<absl::StatusOr<std::vector<Finding>>> FindExistingRows(
@@ -119,15 +132,17 @@ asio::awaitable<absl::StatusOr<std::vector<Finding>>> FindExistingRows(
   absl::StatusOr<std::unique_ptr<Connection>> connection =
       co_await Connection::Connect(executor, options);
   if (!connection.ok()) co_return connection.status();
+  (*connection)->set_deadline(Clock::now() + kAnswerLimit);
   const absl::StatusOr<Sight> sight =
       co_await Look(executor, **connection, config, ask_store);
-  if (!sight.ok()) co_return sight.status();
+  if (!sight.ok()) co_return InTime(sight.status());
   std::vector<Finding> findings;
   if (!IsBeforeFirstStream(sight->history)) co_return findings;
   for (const TableOptions& table : config.outbox.tables) {
+    (*connection)->set_deadline(Clock::now() + kAnswerLimit);
     const absl::StatusOr<ExistingRows> rows = co_await CountExistingRows(
         **connection, table.name, sight->streamed_from);
-    if (!rows.ok()) co_return rows.status();
+    if (!rows.ok()) co_return InTime(rows.status());
     findings.push_back(Describe(*rows, *sight, config));
   }
   co_return findings;

@@ -77,7 +77,8 @@ PollingRelay::PollingRelay(asio::any_io_executor executor, const Config& config,
       backoff_(Backoff::Options{}, std::random_device()()),
       state_log_(Clock::now()),
       acknowledged_at_(Clock::now()),
-      brokers_seen_at_(Clock::now()) {
+      brokers_seen_at_(Clock::now()),
+      brokers_connected_at_(Clock::now()) {
   outbound_.SetOnFailure([this] { timer_.cancel(); });
 }
 
@@ -257,11 +258,16 @@ void PollingRelay::NoteBrokers() {
   if (moved || (outbound_.in_flight_records() == 0 && !waits)) {
     acknowledged_at_ = now;
   }
-  if (moved || (producer_ != nullptr && producer_->brokers_up() > 0)) {
-    brokers_seen_at_ = now;
-    kafka_was_reached_ = true;
+  if (moved) brokers_seen_at_ = now;
+  if (producer_ != nullptr) {
+    brokers_seen_at_ =
+        std::max(brokers_seen_at_, producer_->brokers_heard_at());
   }
-  if (now - brokers_seen_at_ > kOutage) topics_known_at_ = now + kTopicPatience;
+  const bool is_connected = producer_ != nullptr && producer_->brokers_up() > 0;
+  kafka_was_reached_ |= moved || is_connected;
+  if (moved || is_connected) brokers_connected_at_ = now;
+  if (now - brokers_connected_at_ > kOutage)
+    topics_known_at_ = now + kTopicPatience;
   outbound_.SetTopicsAreKnown(now >= topics_known_at_);
 }
 

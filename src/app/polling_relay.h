@@ -80,8 +80,9 @@ class PollingRelay {
   StateLog state_log_;
   uint64_t acknowledged_before_ = 0;
   MonotonicTime acknowledged_at_;
-  bool called_back_ = false;  // since the last acknowledgement
-  MonotonicTime brokers_seen_at_;
+  bool called_back_ = false;            // since the last acknowledgement
+  MonotonicTime brokers_seen_at_;       // when one last sent something
+  MonotonicTime brokers_connected_at_;  // when a connection was last up
   // After an outage they may have topics to make first.
   MonotonicTime topics_known_at_{};
   bool kafka_was_reached_ = false;

@@ -53,6 +53,7 @@ RelaySigns PollingRelay::Signs() const {
   signs.unacknowledged_for = since(acknowledged_at_);
   if (producer_ != nullptr) {
     signs.homeless_topic = producer_->homeless_topic();
+    signs.brokers_are_connected = producer_->brokers_up() > 0;
     signs.broker_trouble = producer_->broker_trouble();
   }
   return signs;

@@ -26,6 +26,8 @@ constexpr auto kAsTuple = asio::as_tuple(asio::use_awaitable);
 
 // The most that a fast shutdown of the server waits for Kafka.
 constexpr milliseconds kServerShutdownGrace{2000};
+// A stream that lasted longer ends the series of failures before it.
+constexpr milliseconds kSettledAfter{10'000};
 // For requests that are on their way when a producer is given up.
 constexpr milliseconds kProducerGrace{2000};
 // How often held records are offered again, and the state is looked at.
@@ -142,7 +144,9 @@ asio::awaitable<absl::Status> Relay::Session() {
                config_.postgres.slot, pipeline_.confirmed().ToString(),
                source_.system_identifier(), source_.timeline());
   if (shutdown_deadline_) source_.Drain(*shutdown_deadline_);
+  const MonotonicTime begun_at = Clock::now();
   status = co_await source_.Stream();
+  if (Clock::now() - begun_at > kSettledAfter) backoff_.Reset();
   checkpoints_.Pause();
   if (checkpoints_.is_overtaken()) status = checkpoints_.writer().status();
   if (found_gap_) status = StatusOfGap(*found_gap_);
@@ -341,10 +345,13 @@ void Relay::NoteAcknowledgements() {
       pipeline_.counters().acknowledged + snapshot_.acknowledged();
   const bool moved = acknowledged != acknowledged_before_;
   if (moved) backoff_.Reset();
-  if (moved || (producer_ != nullptr && producer_->brokers_up() > 0)) {
-    brokers_seen_at_ = Clock::now();
-    kafka_was_reached_ = true;
+  if (moved) brokers_seen_at_ = Clock::now();
+  if (producer_ != nullptr) {
+    brokers_seen_at_ =
+        std::max(brokers_seen_at_, producer_->brokers_heard_at());
   }
+  const bool is_connected = producer_ != nullptr && producer_->brokers_up() > 0;
+  kafka_was_reached_ |= moved || is_connected;
   // The oldest one: others may overtake it for as long as they like.
   const InFlightRecord* oldest = pipeline_.window().oldest();
   const Position position = oldest == nullptr ? Position() : oldest->position;

@@ -91,6 +91,7 @@ class Relay {
   void NoteFailure(const absl::Status& status);
   void NoteAcknowledgements();
   RelaySigns Signs() const;
+  std::string Awaited() const;
 
   boost::asio::any_io_executor executor_;
   Config config_;

@@ -29,8 +29,12 @@ RelaySigns Relay::Signs() const {
   }
   signs.trouble = trouble_;
   signs.slot_is_in_use = SqlstateOf(trouble_) == kSqlstateObjectInUse;
+  const SlotHolder& holder = source_.slot_holder();
+  if (!holder.user().empty()) signs.slot_user = holder.user();
+  signs.slot_user_trouble = holder.trouble();
+  signs.slot_creation = side_session_.slot_creation();
+  signs.awaited = Awaited();
   if (slot_report_) {
-    signs.slot_user = slot_report_->user;
     signs.publication_trouble = slot_report_->publication_trouble;
   }
   signs.trouble_is_poison = poison_watch_.is_poison();
@@ -44,6 +48,7 @@ RelaySigns Relay::Signs() const {
   signs.unacknowledged_for = since(oldest_since_);
   if (producer_ != nullptr) {
     signs.homeless_topic = producer_->homeless_topic();
+    signs.brokers_are_connected = producer_->brokers_up() > 0;
     signs.broker_trouble = producer_->broker_trouble();
   }
   checkpoints_.AddTo(signs);
@@ -52,6 +57,13 @@ RelaySigns Relay::Signs() const {
   signs.wal_budget_bytes = wal_budget_.limit_bytes();
   snapshot_.AddTo(signs);
   return signs;
+}
+
+std::string Relay::Awaited() const {
+  if (source_.is_opening()) return "Postgres, where the stream begins";
+  if (checkpoints_.is_loading()) return "the checkpoint of the last run";
+  if (looked_for_rows_ || config_.postgres.initial_snapshot) return "";
+  return "Postgres, which looks for rows that are older than the slot";
 }
 
 RelayStatus Relay::Status() const {

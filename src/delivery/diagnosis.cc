@@ -50,6 +50,12 @@ Diagnosis OfStoppage(const Stoppage& stoppage) {
 Diagnosis WithoutStream(const RelaySigns& signs) {
   const std::string reason = Text(signs.trouble);
   if (signs.cursor_is_in_use) return {RelayState::kStandby, reason};
+  const RelayState not_yet =
+      signs.has_streamed ? RelayState::kStuck : RelayState::kStarting;
+  if (!signs.slot_creation.empty()) return {not_yet, signs.slot_creation};
+  if (signs.slot_is_in_use && !signs.slot_user_trouble.empty()) {
+    return {not_yet, signs.slot_user_trouble};
+  }
   if (signs.slot_is_in_use) {
     // Until it is known, it is taken for one of ours.
     const std::string user = signs.slot_user.value_or("");
@@ -76,6 +82,19 @@ Diagnosis WithoutStream(const RelaySigns& signs) {
   return {may_pass ? RelayState::kStarting : RelayState::kStuck, reason};
 }
 
+// Of a start that nothing is wrong with so far.
+std::string Awaited(const RelaySigns& signs) {
+  if (!signs.snapshot_progress.empty()) return signs.snapshot_progress;
+  if (signs.is_streaming) {
+    return fmt::format("waiting for a Kafka broker at {}{}{}", signs.brokers,
+                       signs.broker_trouble.empty() ? "" : ": ",
+                       signs.broker_trouble);
+  }
+  if (!signs.slot_creation.empty()) return signs.slot_creation;
+  if (signs.awaited.empty()) return "";
+  return fmt::format("waiting for {}", signs.awaited);
+}
+
 Diagnosis OfSilence(const RelaySigns& signs) {
   if (!signs.unanswered_table.empty()) {
     return Stuck(fmt::format(
@@ -90,7 +109,16 @@ Diagnosis OfSilence(const RelaySigns& signs) {
 }
 
 Diagnosis OfBrokers(const RelaySigns& signs) {
-  if (signs.brokers_unreachable_for > kStuckAfter) {
+  const bool is_unreachable = signs.brokers_unreachable_for > kStuckAfter;
+  const bool acknowledges = signs.unacknowledged_for <= kStuckAfter;
+  if (is_unreachable && signs.brokers_are_connected && acknowledges) {
+    return Stuck(fmt::format(
+        "the Kafka brokers at {} have answered nothing for {} s, although "
+        "they are connected: are they frozen or overloaded, or is the network "
+        "cut?",
+        signs.brokers, Seconds(signs.brokers_unreachable_for)));
+  }
+  if (is_unreachable && !signs.brokers_are_connected) {
     return Stuck(
         fmt::format("no Kafka broker is reachable at {}: {}", signs.brokers,
                     signs.broker_trouble.empty()
@@ -126,9 +154,10 @@ Diagnosis Diagnose(const RelaySigns& signs) {
     return Stuck(signs.publication_trouble);
   }
   if (signs.checkpoint_failing_for > kStuckAfter) {
-    return Stuck(
-        fmt::format("no checkpoint can be written, so nothing is confirmed: {}",
-                    signs.checkpoint_trouble));
+    return Stuck(fmt::format(
+        "no checkpoint can be written, so nothing is confirmed, "
+        "and Postgres keeps {} MiB of WAL for slot {}: {}",
+        signs.retained_wal_bytes >> 20, signs.slot, signs.checkpoint_trouble));
   }
   if (signs.server_silent_for > kSilentAfter) return OfSilence(signs);
   if (signs.server_held_back_for > kStuckAfter) {
@@ -142,7 +171,7 @@ Diagnosis Diagnose(const RelaySigns& signs) {
     return OfBrokers(signs);
   }
   if (!signs.is_streaming || !signs.brokers_were_reached) {
-    return {RelayState::kStarting, signs.snapshot_progress};
+    return {RelayState::kStarting, Awaited(signs)};
   }
   if (signs.wal_budget_level == WalBudget::Level::kAtRisk) {
     return {RelayState::kAtRisk,

@@ -36,10 +36,13 @@ struct RelaySigns {
   absl::Status trouble;
   bool slot_is_in_use = false;           // trouble is that (55006), and ...
   std::optional<std::string> slot_user;  // ... by whom, if that is known
-  bool cursor_is_in_use = false;         // trouble is that: another has it
-  bool trouble_is_poison = false;        // the same again and again
-  std::string publication_trouble;       // rows are not sent; may be empty
-  std::string snapshot_progress;         // while the initial snapshot is taken
+  std::string slot_user_trouble;    // why that one does not stream; or empty
+  std::string slot_creation;        // what it waits for, while it lasts
+  bool cursor_is_in_use = false;    // trouble is that: another has it
+  bool trouble_is_poison = false;   // the same again and again
+  std::string publication_trouble;  // rows are not sent; may be empty
+  std::string snapshot_progress;    // while the initial snapshot is taken
+  std::string awaited;              // what the start waits for; or empty
   bool has_streamed = false;
   bool is_streaming = false;
 
@@ -50,6 +53,7 @@ struct RelaySigns {
   std::string server_held_back_by;
   bool brokers_were_reached = false;
   std::chrono::milliseconds brokers_unreachable_for{0};
+  bool brokers_are_connected = false;  // and yet silent, where unreachable
   std::string broker_trouble;  // why they are unreachable, and the remedy
   std::chrono::milliseconds unacknowledged_for{0};  // the oldest in flight
   std::string homeless_topic;  // that the brokers do not know; may be empty

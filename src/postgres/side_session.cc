@@ -8,6 +8,7 @@
 #include "fmt/format.h"
 #include "postgres/guard_slot.h"
 #include "postgres/server_start.h"
+#include "postgres/slot_creation.h"
 #include "postgres/sqlstate.h"
 #include "spdlog/spdlog.h"
 
@@ -69,6 +70,7 @@ asio::awaitable<void> SideSession::Run() {
   while (!stopped_) {
     const absl::Status status = co_await Serve();
     connection_.reset();
+    slot_creation_.clear();
     if (stopped_) break;
     if (SqlstateOf(status) == kSqlstateCannotConnectNow) {
       on_server_shutdown_();
@@ -101,7 +103,8 @@ asio::awaitable<absl::Status> SideSession::Serve() {
   connection_ = *std::move(connected);
   absl::Status status;
   while (status.ok() && !stopped_) {
-    status = co_await Report();
+    status = co_await LookAtCreation();
+    if (status.ok()) status = co_await Report();
     if (status.ok()) status = co_await LookAtPartitions();
     if (!status.ok()) break;
     backoff_.Reset();
@@ -117,13 +120,12 @@ asio::awaitable<absl::Status> SideSession::Report() {
   const std::string sql = fmt::format(
       "SELECT pg_current_wal_lsn(), pg_wal_lsn_diff(pg_current_wal_lsn(), "
       "s.restart_lsn)::bigint, s.wal_status, s.safe_wal_size, "
-      "a.application_name, s.confirmed_flush_lsn, g.confirmed_flush_lsn, "
+      "s.confirmed_flush_lsn, g.confirmed_flush_lsn, "
       "pg_wal_lsn_diff(pg_current_wal_lsn(), g.restart_lsn)::bigint, "
       "g.safe_wal_size, g.wal_status = 'lost', pg_current_wal_insert_lsn(), "
       "pg_snapshot_xmin(pg_current_snapshot()), {} "
       "FROM pg_catalog.pg_replication_slots s "
       "LEFT JOIN pg_catalog.pg_replication_slots g ON g.slot_name = {} "
-      "LEFT JOIN pg_catalog.pg_stat_activity a ON a.pid = s.active_pid "
       "WHERE s.slot_name = {} AND NOT pg_is_in_recovery()",
       kServerStartSql, connection_->Literal(GuardSlotName(slot_)),
       connection_->Literal(slot_));
@@ -137,19 +139,27 @@ asio::awaitable<absl::Status> SideSession::Report() {
   report.server_wal_end = Lsn::Parse(rows->Text(0, 0)).value_or(Lsn());
   report.wal = ReadRetainedWal(*rows, 1, 3);
   report.wal_status = rows->Text(0, 2);
-  report.user = rows->Text(0, 4);
-  report.confirmed = Lsn::Parse(rows->Text(0, 5)).value_or(Lsn());
-  if (rows->Get(0, 6)) {
+  report.confirmed = Lsn::Parse(rows->Text(0, 4)).value_or(Lsn());
+  if (rows->Get(0, 5)) {
     GuardReport& guard = report.guard.emplace();
-    guard.confirmed = Lsn::Parse(rows->Text(0, 6)).value_or(Lsn());
-    guard.wal = ReadRetainedWal(*rows, 7, 8);
-    guard.is_lost = rows->Bool(0, 9);
+    guard.confirmed = Lsn::Parse(rows->Text(0, 5)).value_or(Lsn());
+    guard.wal = ReadRetainedWal(*rows, 6, 7);
+    guard.is_lost = rows->Bool(0, 8);
   }
-  report.horizon = ReadHorizon(*rows, 10);
+  report.horizon = ReadHorizon(*rows, 9);
   report.publication_trouble = publication_.trouble();
   report.gap = publication_.gap();
   on_report_(report);
   reported_at_ = Clock::now();
+  co_return absl::OkStatus();
+}
+
+asio::awaitable<absl::Status> SideSession::LookAtCreation() {
+  connection_->set_deadline(Clock::now() + std::chrono::seconds(10));
+  absl::StatusOr<std::string> described =
+      co_await DescribeSlotCreation(*connection_, slot_);
+  if (!described.ok()) co_return described.status();
+  slot_creation_ = *std::move(described);
   co_return absl::OkStatus();
 }
 

@@ -7,7 +7,8 @@
 //    lost session whose reconnect is answered with 57P03 means: leave.
 //  - say how the slot stands: WAL written, WAL retained for us, wal_status;
 //    and whether the publication still covers the outbox; how far all
-//    transactions have ended, and where the guard slot stands;
+//    transactions have ended, and where the guard slot stands; while the slot
+//    is created, what that waits for;
 //  - warn of a partition that had rows when it was attached.
 //
 // It holds no transaction open, so it pins no xmin. Its own failure is no
@@ -41,14 +42,13 @@ struct GuardReport {
   bool is_lost = false;
 };
 
-// How the server keeps our slot, and for whom.
+// How the server keeps our slot.
 struct SlotReport {
   Lsn server_wal_end;
   RetainedWal wal;
   std::string wal_status;
   Lsn confirmed;  // as the server knows it
   std::optional<GuardReport> guard;
-  std::string user;  // application_name of who streams from it; may be empty
   HorizonSample horizon;
   // PublicationWatch, looked at after all the rest; may be empty.
   std::string publication_trouble;
@@ -73,6 +73,10 @@ class SideSession {
     publication_.SetCoverage(coverage);
   }
 
+  // What the creation of the slot waits for, by whomever; empty while none is
+  // created (slot_creation.h).
+  const std::string& slot_creation() const { return slot_creation_; }
+
   // Runs until Stop.
   boost::asio::awaitable<void> Run();
   void Stop();
@@ -80,6 +84,7 @@ class SideSession {
  private:
   boost::asio::awaitable<absl::Status> Serve();
   boost::asio::awaitable<absl::Status> Report();
+  boost::asio::awaitable<absl::Status> LookAtCreation();
   boost::asio::awaitable<absl::Status> LookAtPartitions();
 
   boost::asio::any_io_executor executor_;
@@ -87,6 +92,7 @@ class SideSession {
   std::string slot_;
   std::function<void()> on_server_shutdown_;
   std::function<void(const SlotReport&)> on_report_;
+  std::string slot_creation_;
   PublicationWatch publication_;
   PartitionWatch partitions_;
   std::unique_ptr<Connection> connection_;

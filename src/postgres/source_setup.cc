@@ -23,13 +23,28 @@ namespace {
 
 // Waiting for other transactions while a slot is made.
 constexpr std::chrono::milliseconds kSlotCreationLimit{60'000};
-// A walpost that lives reports more often.
-constexpr std::chrono::seconds kSilenceOfTheDead{5};
+// For all other statements together. A healthy server takes
+// milliseconds.
+constexpr std::chrono::seconds kSetupLimit{20};
 
 }  // namespace
 
 asio::awaitable<absl::Status> SourceSetup::Run(Connection& connection) {
   connection_ = &connection;
+  connection_->set_deadline(Clock::now() + kSetupLimit);
+  const absl::Status status = co_await RunSteps();
+  connection_->set_deadline(std::nullopt);
+  if (!absl::IsDeadlineExceeded(status)) co_return status;
+  const std::string text = fmt::format(
+      "Postgres did not answer the statements before a stream within {} s: {}; "
+      "is it frozen or overloaded, or does another session lock what they "
+      "read? SELECT pid, wait_event, pg_blocking_pids(pid), query FROM "
+      "pg_stat_activity WHERE application_name = '{}';",
+      kSetupLimit.count(), std::string(status.message()), name_.text());
+  co_return absl::UnavailableError(text);
+}
+
+asio::awaitable<absl::Status> SourceSetup::RunSteps() {
   absl::Status status = co_await Observe();
   if (status.ok() && slot_is_in_use_) status = co_await StandBy();
   if (status.ok()) status = co_await Continue();
@@ -83,29 +98,20 @@ asio::awaitable<absl::Status> SourceSetup::ReadSlot() {
 }
 
 // While somebody else moves the slot there is nothing to judge.
-// Nor when the server was promoted: who has the slot has judged that.
+// Nor when the server was promoted: who has the slot has judged that. Another
+// walpost may move the slot, and under another publication than ours.
 asio::awaitable<absl::Status> SourceSetup::StandBy() {
   if (IsOvertakenByPromotion()) co_return FollowPromotion();
-  co_await NoteHolder();
-  if (!has_streamed_) co_await EndDeadPredecessor();
+  const absl::Status looked = co_await holder_.Look(*connection_);
+  if (!looked.ok()) co_return looked;
+  if (holder_.is_walpost()) {
+    slot_was_shared_ = true;
+    coverage_.clear();
+  }
+  if (!has_streamed_) co_await holder_.EndDeadPredecessor(*connection_);
   const std::string text = fmt::format("slot {} is in use", options_.slot);
   const absl::Status in_use = absl::UnavailableError(text);
   co_return WithSqlstate(in_use, kSqlstateObjectInUse);
-}
-
-// Another walpost may move the slot, and under another publication than ours.
-asio::awaitable<void> SourceSetup::NoteHolder() {
-  const std::string sql = fmt::format(
-      "SELECT a.application_name FROM pg_catalog.pg_replication_slots s "
-      "JOIN pg_catalog.pg_stat_activity a ON a.pid = s.active_pid "
-      "WHERE s.slot_name = {}",
-      connection_->Literal(options_.slot));
-  absl::StatusOr<QueryRows> rows = co_await connection_->Execute(sql);
-  if (!rows.ok() || rows->size() == 0) co_return;
-  const std::string ours = fmt::format("walpost:{}:", options_.slot);
-  if (!rows->Text(0, 0).starts_with(ours)) co_return;
-  slot_was_shared_ = true;
-  coverage_.clear();
 }
 
 // From here on the slot exists. Nothing was confirmed after where it stands,
@@ -269,10 +275,12 @@ asio::awaitable<absl::Status> SourceSetup::CreateWhatIsMissing() {
   spdlog::info("creating slot {}", options_.slot);
   const SlotFailover failover =
       options_.failover ? SlotFailover::kYes : SlotFailover::kNo;
+  holder_.NoteOwnBackend(PQbackendPID(connection_->raw()));
   const MonotonicTime deadline = Clock::now() + kSlotCreationLimit;
   absl::StatusOr<Lsn> consistent_point =
       co_await CreateSlot(*connection_, options_.slot, SlotKind::kPermanent,
                           SlotSnapshot::kNone, failover, deadline);
+  connection_->set_deadline(Clock::now() + kSetupLimit);
   co_return consistent_point.status();
 }
 
@@ -305,31 +313,6 @@ asio::awaitable<absl::Status> SourceSetup::StartReplication() {
   absl::Status status = co_await connection_->StartCopyBoth(command);
   if (status.ok()) has_streamed_ = true;
   co_return status;
-}
-
-// The slot is held by what is left of an earlier run of ours: end that, so
-// that the next attempt need not wait for wal_sender_timeout. One that lives
-// reports every three seconds by the clock of our host, and in another
-// container may have a pid that does not exist in ours. Only pg_read_all_stats
-// sees that.
-asio::awaitable<void> SourceSetup::EndDeadPredecessor() {
-  const WallTime last_words = WallNow() - kSilenceOfTheDead;
-  const std::string find = fmt::format(
-      "SELECT r.pid, r.application_name FROM pg_catalog.pg_replication_slots s "
-      "JOIN pg_catalog.pg_stat_replication r ON r.pid = s.active_pid "
-      "WHERE s.slot_name = {} AND r.reply_time < to_timestamp({})",
-      connection_->Literal(options_.slot),
-      std::chrono::duration<double>(last_words.time_since_epoch()).count());
-  absl::StatusOr<QueryRows> rows = co_await connection_->Execute(find);
-  if (!rows.ok() || rows->size() == 0) co_return;
-  const std::string holder = rows->Text(0, 1);
-  if (!name_.IsDeadPredecessor(holder, &ProcessIsAlive)) co_return;
-  spdlog::warn("ending the walsender that {}, which is gone, left behind",
-               holder);
-  const std::string end = fmt::format(
-      "SELECT pg_catalog.pg_terminate_backend({})", rows->Text(0, 0));
-  absl::StatusOr<QueryRows> ended = co_await connection_->Execute(end);
-  if (!ended.ok()) spdlog::warn("{}", std::string(ended.status().message()));
 }
 
 }  // namespace walpost

@@ -30,6 +30,7 @@
 #include "postgres/birth_record.h"
 #include "postgres/connection.h"
 #include "postgres/instance_name.h"
+#include "postgres/slot_holder.h"
 #include "postgres/source_options.h"
 
 namespace walpost {
@@ -39,7 +40,11 @@ class SourceSetup {
   // All arguments outlive the object.
   SourceSetup(const WalSourceOptions& options, const OutboxOptions& outbox,
               const InstanceName& name, Pipeline& pipeline)
-      : options_(options), outbox_(outbox), name_(name), pipeline_(pipeline) {}
+      : options_(options),
+        outbox_(outbox),
+        name_(name),
+        pipeline_(pipeline),
+        holder_(options.slot, name) {}
 
   // What the store has, before each Run; nullopt: nothing, or no store.
   void SetCheckpoint(std::optional<Checkpoint> checkpoint) {
@@ -66,6 +71,9 @@ class SourceSetup {
   // What it found on the way, without an error; of the last Run.
   const std::vector<Finding>& findings() const { return findings_; }
 
+  // Who had the slot when Run last found it in use.
+  const SlotHolder& holder() const { return holder_; }
+
   // Where the slot stood before the stream began.
   Lsn slot_position() const { return slot_position_; }
 
@@ -84,10 +92,10 @@ class SourceSetup {
   Lsn birth() const { return birth_; }
 
  private:
+  boost::asio::awaitable<absl::Status> RunSteps();
   boost::asio::awaitable<absl::Status> Observe();
   boost::asio::awaitable<absl::Status> ReadSlot();
   boost::asio::awaitable<absl::Status> StandBy();
-  boost::asio::awaitable<void> NoteHolder();
   boost::asio::awaitable<absl::Status> Begin();
   KnownSource Known() const;
   void AddEvidence(KnownSource& known) const;
@@ -106,7 +114,6 @@ class SourceSetup {
   boost::asio::awaitable<absl::Status> CreateWhatIsMissing();
   boost::asio::awaitable<absl::Status> RunPreflight();
   boost::asio::awaitable<absl::Status> StartReplication();
-  boost::asio::awaitable<void> EndDeadPredecessor();
 
   // Later than the first stream a missing slot is a gap, not a first start.
   bool may_create() const { return options_.create && is_first_start_; }
@@ -122,6 +129,7 @@ class SourceSetup {
   GapLatch latch_;
   ObservedSource observed_;
   bool slot_is_in_use_ = false;
+  SlotHolder holder_;
   std::vector<Finding> findings_;
   Lsn suspected_after_;  // a checkpoint that the slot was ahead of
   Lsn from_lsn_;         // of --from-lsn, while it applies

@@ -1,5 +1,5 @@
-// SuspensionWatch: whether this process was asleep for so long that the server
-// may have given the slot to another instance.
+// SuspensionWatch: whether this process, or the machine, was asleep for so long
+// that the server may have given the slot to another instance.
 //
 // A turn comes at least every kLongestTurn. Half of wal_sender_timeout without
 // one, and the server may have hung up before the next: what we hand in from
@@ -13,7 +13,7 @@
 #include <optional>
 #include <utility>
 
-#include "base/time.h"
+#include "base/boot_clock.h"
 
 namespace walpost {
 
@@ -26,10 +26,10 @@ class SuspensionWatch {
       : bearable_(std::max(wal_sender_timeout / 2, kLongestTurn * 3 / 2)) {}
 
   // A stream begins.
-  void Start(MonotonicTime now) { last_turn_at_ = now; }
+  void Start(BootTime now) { last_turn_at_ = now; }
 
   // A turn begins: how long we were suspended before it, if that is too long.
-  std::optional<MonotonicTime::duration> OnTurn(MonotonicTime now) {
+  std::optional<BootTime::duration> OnTurn(BootTime now) {
     const auto gap = now - std::exchange(last_turn_at_, now);
     if (gap < bearable_) return std::nullopt;
     return gap;
@@ -37,7 +37,7 @@ class SuspensionWatch {
 
  private:
   std::chrono::milliseconds bearable_;
-  MonotonicTime last_turn_at_{};
+  BootTime last_turn_at_{};
 };
 
 }  // namespace walpost

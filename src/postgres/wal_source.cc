@@ -56,16 +56,17 @@ asio::awaitable<absl::Status> WalSource::Open() {
       "wal_sender_timeout={}", options_.wal_sender_timeout.count()));
   drain_deadline_.reset();
   abandoned_ = false;
+  is_opening_ = true;
   absl::StatusOr<std::unique_ptr<Connection>> connected =
       co_await Connection::Connect(executor_, connection);
-  if (!connected.ok()) co_return connected.status();
-  connection_ = *std::move(connected);
-  absl::Status status = co_await setup_.Run(*connection_);
+  absl::Status status = connected.status();
   if (status.ok()) {
-    BeginStream();
-  } else {
-    Close();
+    connection_ = *std::move(connected);
+    status = co_await setup_.Run(*connection_);
   }
+  is_opening_ = false;
+  if (status.ok()) BeginStream();
+  if (!status.ok()) Close();
   co_return status;
 }
 
@@ -86,13 +87,13 @@ void WalSource::BeginStream() {
   frames_received_ = 0;
   server_wal_end_ = Lsn();
   last_received_at_ = Clock::now();
-  suspension_watch_.Start(last_received_at_);
+  suspension_watch_.Start(BootClock::now());
 }
 
 asio::awaitable<absl::Status> WalSource::Stream() {
   absl::Status status;
   while (status.ok() && !abandoned_) {
-    status = CheckNotSuspended(Clock::now());
+    status = CheckNotSuspended();
     if (status.ok()) status = CheckNotSilent();
     if (!status.ok()) break;
     const absl::StatusOr<Next> next = TakeFrames();
@@ -113,8 +114,8 @@ asio::awaitable<absl::Status> WalSource::Stream() {
   co_return status;
 }
 
-absl::Status WalSource::CheckNotSuspended(MonotonicTime now) {
-  const auto gap = suspension_watch_.OnTurn(now);
+absl::Status WalSource::CheckNotSuspended() {
+  const auto gap = suspension_watch_.OnTurn(BootClock::now());
   if (!gap) return absl::OkStatus();
   return absl::AbortedError(fmt::format(
       "this process was suspended for {:.1f} s: another instance may have "
@@ -122,9 +123,8 @@ absl::Status WalSource::CheckNotSuspended(MonotonicTime now) {
       std::chrono::duration<double>(*gap).count(), options_.slot));
 }
 
-// A connection that some box on the way has forgotten stays silent for ever. A
-// walsender that works its way through a huge transaction is silent for long,
-// so each time in a row that we give up we wait twice as long before.
+// A connection that some box on the way has forgotten stays silent for ever. In
+// a huge transaction a walsender is silent for long, so the limit doubles.
 absl::Status WalSource::CheckNotSilent() {
   if (silence() < silence_limit_) return absl::OkStatus();
   const double seconds = std::chrono::duration<double>(silence_limit_).count();

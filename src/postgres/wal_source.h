@@ -102,6 +102,9 @@ class WalSource {
   Lsn birth() const { return setup_.birth(); }
   // The newest position of the server's WAL that it told us of.
   Lsn server_wal_end() const { return server_wal_end_; }
+  const SlotHolder& slot_holder() const { return setup_.holder(); }
+  // Whether Open waits for the server.
+  bool is_opening() const { return is_opening_; }
   const StandbyHold& standby_hold() const { return standby_hold_; }
   // How long a server that was asked has kept silent.
   std::chrono::milliseconds silence() const;
@@ -120,7 +123,7 @@ class WalSource {
   absl::Status HandleMessage(const pgoutput::XLogData& data);
   void Deliver();
   absl::Status SendFeedback(MonotonicTime now);
-  absl::Status CheckNotSuspended(MonotonicTime now);
+  absl::Status CheckNotSuspended();
   absl::Status CheckNotSilent();
   Lsn Confirmable() const;
   bool IsDrained() const;
@@ -146,6 +149,7 @@ class WalSource {
   StandbyHold standby_hold_;
   std::unique_ptr<Connection> connection_;
   std::unique_ptr<ReplicationStream> stream_;
+  bool is_opening_ = false;
   std::optional<TransactionAssembler> assembler_;
   FeedbackSchedule feedback_;
   SuspensionWatch suspension_watch_;

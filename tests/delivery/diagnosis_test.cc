@@ -42,7 +42,36 @@ TEST(DiagnosisTest, StartsUntilBothEndsAreReached) {
   ExpectState(signs, RelayState::kStarting);
   signs = Healthy();
   signs.brokers_were_reached = false;
-  ExpectState(signs, RelayState::kStarting);
+  ExpectState(signs, RelayState::kStarting,
+              "waiting for a Kafka broker at kafka:9092");
+}
+
+TEST(DiagnosisTest, P10AStartSaysWhatItWaitsFor) {
+  RelaySigns signs = Healthy();
+  signs.has_streamed = false;
+  signs.is_streaming = false;
+  signs.awaited = "Postgres";
+  ExpectState(signs, RelayState::kStarting, "waiting for Postgres");
+  signs.slot_creation = "slot orders is being created by x";
+  ExpectState(signs, RelayState::kStarting, signs.slot_creation);
+  // Of the attempt before.
+  signs.trouble = absl::UnavailableError("no answer");
+  ExpectState(signs, RelayState::kStarting, signs.slot_creation);
+}
+
+TEST(DiagnosisTest, P10BrokersThatAreConnectedAndSilentAreStuck) {
+  RelaySigns signs = Healthy();
+  signs.brokers_are_connected = true;
+  signs.brokers_unreachable_for = seconds(8);
+  ExpectState(signs, RelayState::kStreaming);
+  signs.brokers_unreachable_for = seconds(9);
+  ExpectState(signs, RelayState::kStuck, "have answered nothing for 9 s");
+  // What they have not acknowledged says more.
+  signs.in_flight_records = 3;
+  signs.unacknowledged_for = seconds(9);
+  ExpectState(signs, RelayState::kStuck, "has not acknowledged");
+  signs.brokers_are_connected = false;
+  ExpectState(signs, RelayState::kStuck, "no Kafka broker is reachable");
 }
 
 TEST(DiagnosisTest, IsBehindWhenRecordsAreOld) {
@@ -118,6 +147,17 @@ TEST(DiagnosisTest, StandsByOnlyBehindAnotherWalpost) {
   ExpectState(signs, RelayState::kStandby, "walpost:orders:db1:7");
   signs.slot_user = "pg_recvlogical";
   ExpectState(signs, RelayState::kStuck, "'pg_recvlogical', which is no");
+}
+
+TEST(DiagnosisTest, P10StandsByOnlyBehindAWalpostThatStreams) {
+  RelaySigns signs = Healthy();
+  signs.trouble = absl::UnavailableError("in use");
+  signs.slot_is_in_use = true;
+  signs.slot_user = "walpost:orders:db1:7";
+  signs.slot_user_trouble = "it has not reported for 9 s";
+  ExpectState(signs, RelayState::kStuck, "has not reported");
+  signs.has_streamed = false;
+  ExpectState(signs, RelayState::kStarting, "has not reported");
 }
 
 TEST(DiagnosisTest, StandsByWhileAnotherHasTheCursor) {

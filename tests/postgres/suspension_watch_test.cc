@@ -8,7 +8,7 @@ namespace {
 using std::chrono::milliseconds;
 using std::chrono::seconds;
 
-constexpr MonotonicTime kStart{std::chrono::hours(1)};
+constexpr BootTime kStart{std::chrono::hours(1)};
 
 TEST(SuspensionWatchTest, BearsLessThanHalfOfTheTimeout) {
   SuspensionWatch watch(seconds(30));
@@ -30,6 +30,16 @@ TEST(SuspensionWatchTest, AnOrdinaryWaitIsNoSuspension) {
   const auto longest = SuspensionWatch::kLongestTurn;
   EXPECT_FALSE(watch.OnTurn(kStart + longest).has_value());
   EXPECT_TRUE(watch.OnTurn(kStart + 3 * longest).has_value());
+}
+
+// A clock that stood still during a suspend would not show it.
+TEST(SuspensionWatchTest, IsToldTheTimeThatASuspendedMachineSees) {
+  timespec time{};
+  ASSERT_EQ(clock_gettime(CLOCK_BOOTTIME, &time), 0);
+  const auto since_boot =
+      seconds(time.tv_sec) + std::chrono::nanoseconds(time.tv_nsec);
+  EXPECT_GE(BootClock::now().time_since_epoch(), since_boot);
+  EXPECT_LT(BootClock::now().time_since_epoch(), since_boot + seconds(10));
 }
 
 }  // namespace

@@ -1,0 +1,91 @@
+#include "postgres/slot_holder.h"
+
+#include <chrono>
+
+#include "fmt/format.h"
+#include "spdlog/spdlog.h"
+
+namespace walpost {
+
+namespace asio = boost::asio;
+using Clock = std::chrono::steady_clock;
+
+namespace {
+
+// A walpost that lives reports to the server every three seconds.
+constexpr std::chrono::seconds kSilenceOfTheDead{5};
+constexpr std::chrono::seconds kSilentAfter{8};
+
+double SecondsOf(WallTime time) {
+  return std::chrono::duration<double>(time.time_since_epoch()).count();
+}
+
+}  // namespace
+
+bool SlotHolder::is_walpost() const {
+  return user_.starts_with(fmt::format("walpost:{}:", slot_));
+}
+
+// A predecessor that streamed is silent by the clock of its host, which is
+// ours. One that was creating the slot has never reported: its backend is older
+// than this process. In another container a process that lives may have a pid
+// that does not exist in ours, so the name alone proves nothing. Only
+// pg_read_all_stats sees the times of other roles.
+asio::awaitable<absl::Status> SlotHolder::Look(Connection& connection) {
+  const std::string sql = fmt::format(
+      "SELECT a.pid, a.application_name, s.confirmed_flush_lsn IS NULL, "
+      "r.reply_time, coalesce(r.reply_time < to_timestamp({}), false), "
+      "coalesce(a.backend_start < to_timestamp({}), false) "
+      "FROM pg_catalog.pg_replication_slots s "
+      "JOIN pg_catalog.pg_stat_activity a ON a.pid = s.active_pid "
+      "LEFT JOIN pg_catalog.pg_stat_replication r ON r.pid = s.active_pid "
+      "WHERE s.slot_name = {}",
+      SecondsOf(WallNow() - kSilenceOfTheDead), SecondsOf(our_start_),
+      connection.Literal(slot_));
+  absl::StatusOr<QueryRows> rows = co_await connection.Execute(sql);
+  if (!rows.ok()) co_return rows.status();
+  user_.clear();
+  trouble_.clear();
+  is_dead_ = false;
+  if (rows->size() == 0) co_return absl::OkStatus();
+  user_ = rows->Text(0, 1);
+  NoteReply(rows->Text(0, 0), rows->Text(0, 3));
+  const bool is_creating = rows->Bool(0, 2);
+  const bool is_old = rows->Bool(0, 4) || (is_creating && rows->Bool(0, 5));
+  is_dead_ = (is_old && name_.IsDeadPredecessor(user_, &ProcessIsAlive)) ||
+             (pid_ == own_pid_ && user_ == name_.text());
+  if (is_creating) {
+    trouble_ = fmt::format("slot {} is being created by {} (pid {})", slot_,
+                           user_, pid_);
+  }
+  co_return absl::OkStatus();
+}
+
+void SlotHolder::NoteReply(const std::string& pid,
+                           const std::string& reply_time) {
+  const MonotonicTime now = Clock::now();
+  if (pid != pid_ || reply_time != reply_time_) reply_changed_at_ = now;
+  pid_ = pid;
+  reply_time_ = reply_time;
+  const auto silent = now - reply_changed_at_;
+  if (!is_walpost() || reply_time.empty() || silent < kSilentAfter) return;
+  trouble_ = fmt::format(
+      "slot {} is in use by {}, which has not reported for {} s: it is frozen "
+      "or cut off. The server ends its walsender after wal_sender_timeout, or "
+      "at once with SELECT pg_terminate_backend({});",
+      slot_, user_,
+      std::chrono::duration_cast<std::chrono::seconds>(silent).count(), pid_);
+}
+
+asio::awaitable<void> SlotHolder::EndDeadPredecessor(Connection& connection) {
+  if (!is_dead_) co_return;
+  spdlog::warn(
+      "ending the backend (pid {}) that {}, which is gone, left behind", pid_,
+      user_);
+  const std::string end =
+      fmt::format("SELECT pg_catalog.pg_terminate_backend({})", pid_);
+  absl::StatusOr<QueryRows> ended = co_await connection.Execute(end);
+  if (!ended.ok()) spdlog::warn("{}", std::string(ended.status().message()));
+}
+
+}  // namespace walpost

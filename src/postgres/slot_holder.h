@@ -1,0 +1,64 @@
+// SlotHolder: who has the slot while we do not, and whether that is a walpost
+// that streams.
+//
+// Only then are we a standby. A walpost that still creates the slot, or that
+// has frozen, delivers nothing; one that has died leaves a backend behind that
+// holds the slot for as long as wal_sender_timeout, and while it creates the
+// slot for as long as other transactions last.
+//
+// Owned by SourceSetup, which looks before each attempt to get the slot.
+#pragma once
+
+#include <boost/asio/awaitable.hpp>
+#include <string>
+
+#include "absl/status/status.h"
+#include "base/time.h"
+#include "postgres/connection.h"
+#include "postgres/instance_name.h"
+
+namespace walpost {
+
+class SlotHolder {
+ public:
+  // Both outlive this object.
+  SlotHolder(const std::string& slot, const InstanceName& name)
+      : slot_(slot), name_(name), our_start_(WallNow()) {}
+
+  // Reads the current holder. An error is one of the connection.
+  boost::asio::awaitable<absl::Status> Look(Connection& connection);
+
+  // If the holder is what is left of an earlier run of this walpost: ends it,
+  // so that the next attempt need not wait for it.
+  boost::asio::awaitable<void> EndDeadPredecessor(Connection& connection);
+
+  // A backend of this process that creates the slot; left behind if its
+  // connection is lost or given up.
+  void NoteOwnBackend(int pid) { own_pid_ = std::to_string(pid); }
+
+  // The application_name; empty: not known.
+  const std::string& user() const { return user_; }
+  // Whether it is a walpost of this slot.
+  bool is_walpost() const;
+  // Why we are not a standby of it; empty: it streams, as far as is known.
+  const std::string& trouble() const { return trouble_; }
+
+ private:
+  void NoteReply(const std::string& pid, const std::string& reply_time);
+
+  const std::string& slot_;
+  const InstanceName& name_;
+  const WallTime our_start_;
+  std::string own_pid_;
+
+  std::string pid_;
+  std::string user_;
+  bool is_dead_ = false;
+  std::string trouble_;
+  // Its last report to the server, by its own clock, and since when that has
+  // been the last one, by ours.
+  std::string reply_time_;
+  MonotonicTime reply_changed_at_{};
+};
+
+}  // namespace walpost
