@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "app/stream_history.h"
+#include "base/read_refusal.h"
 #include "fmt/format.h"
 #include "postgres/publication.h"
 #include "postgres/sqlstate.h"
@@ -118,10 +119,13 @@ asio::awaitable<absl::Status> SnapshotSession::RequireReadableTables() {
       if (!read.ok()) co_return read;
       continue;
     }
-    co_return absl::FailedPreconditionError(
-        fmt::format("snapshot: initial reads table {}, and cannot: {}; GRANT "
-                    "SELECT ON {} TO the role of walpost",
-                    table.name, std::string(read.message()), name));
+    const std::string text =
+        fmt::format("snapshot: initial reads table {}, and cannot: {}",
+                    table.name, std::string(read.message()));
+    const absl::Status failure = absl::FailedPreconditionError(text);
+    if (SqlstateOf(read) != kSqlstatePrivilege) co_return failure;
+    co_return WithPrivilegeRemedy(failure, name, PQuser(connection_->raw()),
+                                  "SELECT");
   }
   co_return absl::OkStatus();
 }

@@ -18,7 +18,8 @@
 namespace walpost {
 
 // Startup options, "name=value", each to be sent as " -c name=value". Every
-// supported server knows them, and every role may set them.
+// supported server knows them, and every role may set them; one that is too old
+// refuses the login for idle_session_timeout.
 inline constexpr std::string_view kPinnedSettings[] = {
     // How values are rendered.
     "TimeZone=UTC",

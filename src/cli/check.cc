@@ -1,7 +1,7 @@
 // walpost check: look at both ends, print what is found and what mends it.
 #include <CLI/CLI.hpp>
+#include <map>
 #include <memory>
-#include <set>
 
 #include "app/existing_rows_warning.h"
 #include "app/retention_keeper.h"
@@ -145,15 +145,23 @@ Findings RunCheckRetention(const Config& config) {
   return RunToEnd(io, CheckPruning(io.get_executor(), config));
 }
 
-std::vector<std::string> TopicPrefixes(const Config& config,
-                                       const std::vector<Route>& routes) {
-  std::set<std::string> prefixes;
+std::vector<TopicNames> TopicsOf(const Config& config,
+                                 const std::vector<Route>& routes) {
+  std::map<std::string, bool> names;  // whether that is the whole name
   for (size_t i = 0; i < routes.size(); ++i) {
     const bool is_messages = i == config.outbox.tables.size();
     if (is_messages && !config.outbox.messages.enabled()) continue;
-    prefixes.insert(routes[i].topic().prefix());
+    const TopicTemplate& topic = routes[i].topic();
+    names[topic.prefix()] = topic.references().empty();
   }
-  return {prefixes.begin(), prefixes.end()};
+  std::vector<TopicNames> topics;
+  for (const auto& [text, is_whole] : names) topics.push_back({text, is_whole});
+  return topics;
+}
+
+// Of checkpoint.store: kafka, else empty.
+std::string CheckpointTopic(const CheckpointOptions& options) {
+  return options.store == CheckpointOptions::Store::kKafka ? options.topic : "";
 }
 
 std::string_view Mark(Severity severity) {
@@ -205,9 +213,10 @@ int Check(const ConfigArguments& arguments) {
   if (config->retention.enabled()) {
     failed |= Print(RunCheckRetention(*config), "retention");
   }
-  failed |= Print(CheckCluster(config->kafka, TopicPrefixes(*config, *routes),
-                               kKafkaTimeout),
-                  "Kafka");
+  failed |=
+      Print(CheckCluster(config->kafka, TopicsOf(*config, *routes),
+                         CheckpointTopic(config->checkpoint), kKafkaTimeout),
+            "Kafka");
   return failed ? kExitFindings : kExitOk;
 }
 
@@ -218,6 +227,8 @@ void AddCheck(CLI::App& app, int& exit_code) {
       "check", "Test both ends and print what to mend, and how");
   auto arguments = std::make_shared<ConfigArguments>();
   arguments->AddTo(*verb);
+  verb->footer(
+      "Exit codes: 0 no error found, 1 something must be fixed, 2 usage.");
   verb->callback([arguments, &exit_code] { exit_code = Check(*arguments); });
 }
 

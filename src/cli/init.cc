@@ -3,16 +3,20 @@
 #include <memory>
 
 #include "app/existing_rows_warning.h"
+#include "base/read_refusal.h"
 #include "base/status_macros.h"
 #include "cli/exit_code.h"
 #include "cli/init_sql.h"
+#include "cli/require_wal.h"
 #include "cli/run_to_end.h"
 #include "cli/verbs.h"
 #include "fmt/format.h"
 #include "postgres/birth_record.h"
 #include "postgres/checkpoint_sql.h"
 #include "postgres/publication.h"
+#include "postgres/publication_check.h"
 #include "postgres/slot.h"
+#include "postgres/sqlstate.h"
 
 namespace walpost {
 namespace {
@@ -26,8 +30,9 @@ constexpr int kFirstWithFailover = 170000;
 // Makes what is missing, in the order that it must be made.
 class Initializer {
  public:
-  Initializer(const Config& config, SlotFailover failover, bool fresh)
-      : config_(config), failover_(failover), fresh_(fresh) {}
+  Initializer(const Config& config, const std::vector<Route>& routes,
+              SlotFailover failover, bool fresh)
+      : config_(config), routes_(routes), failover_(failover), fresh_(fresh) {}
 
   asio::awaitable<absl::Status> Run(asio::any_io_executor executor) {
     ConnectionOptions options;
@@ -37,6 +42,7 @@ class Initializer {
     if (!connected.ok()) co_return connected.status();
     connection_ = *std::move(connected);
     absl::Status status;
+    if (config_.source == Source::kWal) status = co_await CheckServer();
     for (const TableOptions& table : config_.outbox.tables) {
       if (status.ok()) status = co_await MakeTable(table.name);
     }
@@ -44,10 +50,16 @@ class Initializer {
       status = co_await MakeEmitFunction();
     }
     if (config_.source == Source::kPolling) co_return status;
+    if (status.ok()) status = co_await CheckTables(WithPublication::kNo);
     if (status.ok()) status = co_await MakePublication();
+    if (status.ok()) status = co_await CheckTables(WithPublication::kYes);
     if (status.ok()) status = co_await MakeSlot();
     if (status.ok()) status = co_await ReportExistingRows(executor);
     co_return status;
+  }
+
+  std::string_view role() const {
+    return connection_ == nullptr ? "" : PQuser(connection_->raw());
   }
 
  private:
@@ -66,6 +78,41 @@ class Initializer {
     absl::StatusOr<QueryRows> rows = co_await connection_->Execute(query);
     if (!rows.ok()) co_return rows.status();
     co_return rows->size() > 0 && rows->Bool(0, 0);
+  }
+
+  // What would make the slot fail, before anything is made.
+  asio::awaitable<absl::Status> CheckServer() {
+    const std::string query = "SELECT current_setting('wal_level') = 'logical'";
+    absl::StatusOr<bool> is_logical = co_await Exists(query);
+    if (!is_logical.ok()) co_return is_logical.status();
+    if (!*is_logical) {
+      co_return absl::FailedPreconditionError(
+          fmt::format("wal_level is not logical, which a logical replication "
+                      "slot needs: {}",
+                      kWalLevelRemedy));
+    }
+    const auto slot = co_await FindSlot(*connection_, config_.postgres.slot);
+    co_return slot.status();
+  }
+
+  enum class WithPublication { kNo, kYes };
+
+  // What `run` would refuse: a slot that nobody reads keeps WAL.
+  asio::awaitable<absl::Status> CheckTables(WithPublication publication) {
+    PublicationCheck check(*connection_, config_.postgres, config_.outbox,
+                           routes_);
+    absl::StatusOr<std::vector<Finding>> findings;
+    if (publication == WithPublication::kYes) {
+      findings = co_await check.Run();
+    } else {
+      findings = co_await check.RunOnTables();
+    }
+    if (!findings.ok()) co_return findings.status();
+    const Finding* error = FirstError(*findings);
+    if (error == nullptr) co_return absl::OkStatus();
+    co_return absl::FailedPreconditionError(
+        fmt::format("{} {}{}{}", error->subject, error->text,
+                    error->remedy.empty() ? "" : "; ", error->remedy));
   }
 
   asio::awaitable<absl::Status> MakeTable(std::string table) {
@@ -150,12 +197,6 @@ class Initializer {
     auto found = co_await FindSlot(*connection_, name);
     if (!found.ok()) co_return found.status();
     const bool exists = found->has_value();
-    if (exists && (*found)->plugin != "pgoutput") {
-      co_return absl::FailedPreconditionError(fmt::format(
-          "slot {} belongs to output plugin {}, and walpost needs pgoutput: "
-          "set another postgres.slot",
-          name, (*found)->plugin));
-    }
     auto birth = co_await ReadBirthRecord(*connection_,
                                           config_.postgres.publication, name);
     if (!birth.ok()) co_return birth.status();
@@ -163,7 +204,7 @@ class Initializer {
     if (!exists) {
       const std::string sql = CreateSlotSql(name, failover_);
       absl::Status made = co_await Execute(sql);
-      if (!made.ok()) co_return made;
+      if (!made.ok()) co_return ExplainSlotCreation(*connection_, made);
     }
     const bool is_known = exists && birth->has_value();
     Report("slot", name,
@@ -184,7 +225,7 @@ class Initializer {
     return absl::FailedPreconditionError(fmt::format(
         "slot {0} was made at {1} on system {2}, and is gone: what was "
         "committed since walpost last ran may be missing in Kafka. walpost "
-        "recover publishes it; walpost init --fresh begins anew without it",
+        "recover publishes it; walpost init --fresh starts again without it",
         birth.slot, birth.consistent_point.ToString(),
         birth.system_identifier));
   }
@@ -220,6 +261,7 @@ class Initializer {
   }
 
   const Config& config_;
+  const std::vector<Route>& routes_;
   SlotFailover failover_;
   bool fresh_;
   std::unique_ptr<Connection> connection_;
@@ -254,6 +296,15 @@ absl::Status PrintSql(const Config& config, SlotFailover failover) {
   return absl::OkStatus();
 }
 
+// `role`: as which init connected; empty where it did not come so far.
+absl::Status WithOwner(const absl::Status& status, std::string_view role) {
+  if (SqlstateOf(status) != kSqlstatePrivilege || role.empty()) return status;
+  return absl::FailedPreconditionError(fmt::format(
+      "{}; init connects as role {}: run it as the owner of the tables, with "
+      "REPLICATION, and with CREATE on the database and the schema",
+      std::string(status.message()), role));
+}
+
 int Init(const ConfigArguments& arguments, bool print, bool failover,
          bool fresh) {
   const absl::StatusOr<Config> config = arguments.Load();
@@ -261,16 +312,24 @@ int Init(const ConfigArguments& arguments, bool print, bool failover,
   const SlotFailover kind = failover || config->postgres.failover
                                 ? SlotFailover::kYes
                                 : SlotFailover::kNo;
+  if (failover) {
+    const absl::Status wal = RequireWalSource(
+        *config, "--failover", "leave it out, polling has no slot");
+    if (!wal.ok()) return Fail(wal, kExitUsage);
+  }
   if (print) {
     const absl::Status printed = PrintSql(*config, kind);
     return printed.ok() ? int{kExitOk} : Fail(printed, kExitPostgres);
   }
   const absl::Status complete = RequirePostgres(*config);
   if (!complete.ok()) return Fail(complete, kExitUsage);
+  const auto routes = Route::CreateAll(config->outbox);
+  if (!routes.ok()) return Fail(routes.status(), kExitUsage);
   asio::io_context io(1);
-  Initializer initializer(*config, kind, fresh);
+  Initializer initializer(*config, *routes, kind, fresh);
   const absl::Status status = RunToEnd(io, initializer.Run(io.get_executor()));
-  return status.ok() ? int{kExitOk} : Fail(status, kExitPostgres);
+  if (status.ok()) return kExitOk;
+  return Fail(WithOwner(status, initializer.role()), kExitPostgres);
 }
 
 }  // namespace
@@ -289,6 +348,7 @@ void AddInit(CLI::App& app, int& exit_code) {
   verb->add_flag("--fresh", *fresh,
                  "Make the slot even when an earlier one is gone: what that "
                  "one did not deliver is not delivered");
+  verb->footer("Exit codes: 0 done, 2 usage, 3 Postgres refuses.");
   verb->callback([=, &exit_code] {
     exit_code = Init(*arguments, *print, *failover, *fresh);
   });

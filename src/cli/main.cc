@@ -6,9 +6,12 @@
 
 #include "app/process_log.h"
 #include "base/status_macros.h"
+#include "base/version.h"
+#include "cli/command_line.h"
 #include "cli/exit_code.h"
 #include "cli/verbs.h"
 #include "config/loader.h"
+#include "fmt/format.h"
 #include "loop/blocking_call.h"
 
 namespace walpost {
@@ -16,7 +19,8 @@ namespace walpost {
 void ConfigArguments::AddTo(CLI::App& verb) {
   verb.add_option("-c,--config", file, "Configuration file (YAML)")->required();
   verb.add_option("--set", overrides,
-                  "Override a key, as in --set kafka.brokers=host:9092")
+                  "Override a key, as in --set kafka.brokers=host:9092; may "
+                  "be given several times")
       ->take_all()
       ->expected(1)
       ->delimiter('\0');
@@ -49,6 +53,12 @@ absl::Status RequireBothEnds(const Config& config) {
 int Main(int argc, char** argv) {
   CLI::App app("Outbox events from Postgres to Kafka.", "walpost");
   app.require_subcommand(1);
+  app.set_version_flag("--version", fmt::format("walpost {}", kVersion),
+                       "Print the version and exit");
+  app.footer(
+      "walpost VERB --help has the options and exit codes of a verb.\n"
+      "Exit codes of all: 0 done, 1 something was found or is not complete, 2 "
+      "wrong command\nline or configuration, 3 Postgres, 4 Kafka.");
   int exit_code = kExitOk;
   AddRecover(app, exit_code);
   AddRun(app, exit_code);
@@ -60,12 +70,8 @@ int Main(int argc, char** argv) {
   AddTail(app, exit_code);
   AddVerify(app, exit_code);
   AddVersion(app, exit_code);
-  try {
-    app.parse(argc, argv);
-  } catch (const CLI::ParseError& error) {
-    return app.exit(error) == 0 ? kExitOk : kExitUsage;
-  }
-  return exit_code;
+  const int parsed = ParseCommandLine(app, argc, argv);
+  return parsed == kExitOk ? exit_code : parsed;
 }
 
 }  // namespace walpost

@@ -11,6 +11,7 @@
 #include "app/checkpoint_keeper.h"
 #include "app/retention_keeper.h"
 #include "base/status_macros.h"
+#include "cli/count_option.h"
 #include "cli/exit_code.h"
 #include "cli/run_to_end.h"
 #include "cli/verbs.h"
@@ -83,10 +84,6 @@ absl::StatusOr<Pruner::Options> MakeOptions(const Arguments& arguments,
                                        options.retention.keep));
   WALPOST_RETURN_IF_ERROR(
       ReadDuration("--pause", arguments.pause, options.retention.pause));
-  if (arguments.batch > kMostBatchRows) {
-    return absl::InvalidArgumentError(
-        fmt::format("--batch {}: at most {}", arguments.batch, kMostBatchRows));
-  }
   if (arguments.batch > 0) options.retention.batch_rows = arguments.batch;
   if (!arguments.assume_sent_before.empty()) {
     if (options.proof != SentProof::kSlot) {
@@ -175,13 +172,17 @@ void AddPrune(CLI::App& app, int& exit_code) {
   verb->add_option("--older-than", arguments->older_than,
                    "Age from which they go, as in 7d (retention.keep)");
   verb->add_option("--batch", arguments->batch,
-                   "Rows of one DELETE (retention.batch_rows)");
+                   "Rows of one DELETE (retention.batch_rows)")
+      ->check(CountBetween(1, kMostBatchRows));
   verb->add_option("--pause", arguments->pause,
                    "Rest between two of them (retention.pause)");
   verb->add_option("--assume-sent-before", arguments->assume_sent_before,
                    "Rows before this time (2026-01-31T00:00:00Z; 7d: so long "
                    "ago) were sent, on your word; a gap is still refused");
   verb->add_flag("--dry-run", arguments->dry_run, "Only count");
+  verb->footer(
+      "Exit codes: 0 done, 1 a partition could not be dropped yet, or Postgres "
+      "is not\nreachable, 2 usage, 3 Postgres refuses.");
   verb->callback([arguments, &exit_code] { exit_code = Prune(*arguments); });
 }
 

@@ -14,6 +14,7 @@
 #include "cli/recovery_plan.h"
 #include "cli/require_wal.h"
 #include "cli/run_to_end.h"
+#include "cli/topic_reader_options.h"
 #include "cli/verbs.h"
 #include "cli/work_directory.h"
 #include "fmt/format.h"
@@ -53,8 +54,7 @@ absl::StatusOr<MissingRows> ReadKafka(const Arguments& arguments,
   KnownEvents::Options options;
   options.conninfo = CompleteConninfo(config.postgres.server);
   options.outbox = config.outbox;
-  options.brokers = config.kafka.brokers;
-  options.kafka_properties = config.kafka.properties;
+  options.kafka = TopicReaderOptionsOf(config);
   options.directory = WorkDirectory(arguments.work_directory);
   absl::StatusOr<std::unique_ptr<KnownEvents>> known =
       KnownEvents::Read(options, std::ref(progress));
@@ -153,16 +153,25 @@ int RunPlan(const Arguments& arguments, const Config& config,
   return kExitOk;
 }
 
+// The id of the cluster; empty: not known, which --accept can do with.
+absl::StatusOr<std::string> FindCluster(const Config& config,
+                                        const Arguments& arguments) {
+  const auto kafka = TopicReader::Connect(TopicReaderOptionsOf(config));
+  if (!kafka.ok()) return kafka.status();
+  absl::StatusOr<std::string> id = (*kafka)->ClusterId();
+  if (!id.ok() && arguments.wish.accept) return "";
+  return id;
+}
+
 int RunRecover(const Arguments& arguments) {
   const absl::StatusOr<Config> config = LoadConfig(arguments);
   if (!config.ok()) return Fail(config.status(), kExitUsage);
-  const auto kafka =
-      TopicReader::Connect(config->kafka.brokers, config->kafka.properties);
-  if (!kafka.ok()) return Fail(kafka.status(), kExitKafka);
+  const absl::StatusOr<std::string> cluster = FindCluster(*config, arguments);
+  if (!cluster.ok()) return Fail(cluster.status(), kExitKafka);
   asio::io_context io(1);
-  const absl::StatusOr<RecoveryPlan> plan =
-      RunToEnd(io, MakeRecoveryPlan(io.get_executor(), *config,
-                                    (*kafka)->ClusterId(), arguments.wish));
+  const absl::StatusOr<RecoveryPlan> plan = RunToEnd(
+      io,
+      MakeRecoveryPlan(io.get_executor(), *config, *cluster, arguments.wish));
   if (!plan.ok()) return Fail(plan.status(), kExitPostgres);
   fmt::print("{}", Describe(*plan, *config, arguments.wish));
   std::fflush(stdout);
@@ -201,7 +210,10 @@ void AddRecover(CLI::App& app, int& exit_code) {
                    "sequence, the transaction id, the creation time)")
       ->excludes(accept);
   verb->add_option("--work-directory", arguments->work_directory,
-                   "Where the temporary database goes ($TMPDIR)");
+                   "Where the temporary database goes ($TMPDIR, else /tmp)");
+  verb->footer(
+      "Exit codes: 0 done, 2 usage, 3 Postgres, or nothing to recover from, 4 "
+      "Kafka.");
   verb->callback(
       [arguments, &exit_code] { exit_code = RunRecover(*arguments); });
 }

@@ -7,9 +7,7 @@
 #include <boost/asio/signal_set.hpp>
 #include <charconv>
 #include <csignal>
-#include <fstream>
 #include <memory>
-#include <sstream>
 
 #include "base/status_macros.h"
 #include "cli/exit_code.h"
@@ -19,6 +17,7 @@
 #include "cli/require_wal.h"
 #include "cli/run_to_end.h"
 #include "cli/verbs.h"
+#include "config/read_file.h"
 #include "delivery/checkpoint_codec.h"
 #include "fmt/chrono.h"
 #include "fmt/format.h"
@@ -59,14 +58,13 @@ absl::StatusOr<uint64_t> ParseRate(const std::string& text) {
 }
 
 absl::StatusOr<Checkpoint> ReadCheckpoint(const std::string& path) {
-  std::ifstream file(path, std::ios::binary);
-  std::stringstream bytes;
-  bytes << file.rdbuf();
-  if (!file) {
+  const absl::StatusOr<std::string> bytes = ReadFile(path);
+  if (!bytes.ok()) {
     return absl::InvalidArgumentError(
-        fmt::format("--from-checkpoint {}: the file cannot be read", path));
+        fmt::format("--from-checkpoint {}: the file cannot be read: {}", path,
+                    std::string(bytes.status().message())));
   }
-  absl::StatusOr<Checkpoint> checkpoint = DecodeCheckpoint(bytes.str());
+  absl::StatusOr<Checkpoint> checkpoint = DecodeCheckpoint(*bytes);
   if (checkpoint.ok()) return checkpoint;
   return absl::InvalidArgumentError(
       fmt::format("--from-checkpoint {}: {}", path,
@@ -244,10 +242,13 @@ void AddReplay(CLI::App& app, int& exit_code) {
                    "Only what committed at this time or later; 1h: an hour "
                    "ago");
   verb->add_option("--topic-prefix", arguments->topic_prefix,
-                   "Put this before the names of the topics");
+                   "Put this before the names of the topics (nothing)");
   verb->add_option("--rate", arguments->rate,
-                   "At most so many records a second, as in 500/s");
+                   "At most so many records a second, as in 500/s (no limit)");
   verb->add_flag("--dry-run", arguments->dry_run, "Only count");
+  verb->footer(
+      "Exit codes: 0 done, 1 stopped before the end, 2 usage, 3 Postgres, 4 "
+      "Kafka.");
   verb->callback(
       [arguments, &exit_code] { exit_code = RunReplay(*arguments); });
 }

@@ -2,12 +2,13 @@
 
 #include <CLI/CLI.hpp>
 #include <boost/asio/io_context.hpp>
-#include <fstream>
+#include <sstream>
 
 #include "app/table_publisher.h"
 #include "cli/exit_code.h"
 #include "cli/progress_line.h"
 #include "cli/run_to_end.h"
+#include "config/read_file.h"
 #include "fmt/format.h"
 
 namespace walpost {
@@ -19,14 +20,19 @@ using Counts = TablePublisher::Counts;
 absl::StatusOr<std::vector<std::string>> ReadIds(const std::string& path) {
   std::vector<std::string> ids;
   if (path.empty()) return ids;
-  std::ifstream file(path);
-  std::string line;
-  while (std::getline(file, line)) {
+  const absl::StatusOr<std::string> content = ReadFile(path);
+  if (!content.ok()) {
+    return absl::InvalidArgumentError(
+        fmt::format("--ids {}: the file cannot be read: {}", path,
+                    std::string(content.status().message())));
+  }
+  std::istringstream lines(*content);
+  for (std::string line; std::getline(lines, line);) {
     if (!line.empty()) ids.push_back(line);
   }
   if (ids.empty()) {
     return absl::InvalidArgumentError(
-        fmt::format("--ids {}: the file cannot be read, or holds no id", path));
+        fmt::format("--ids {}: the file has no id; one a line", path));
   }
   return ids;
 }

@@ -9,6 +9,7 @@
 #include <memory>
 
 #include "admin/http_server.h"
+#include "admin/listen_address.h"
 #include "app/polling_relay.h"
 #include "app/process_log.h"
 #include "app/relay.h"
@@ -19,7 +20,9 @@
 #include "cli/exit_code.h"
 #include "cli/lsn_option.h"
 #include "cli/reloader.h"
+#include "cli/require_wal.h"
 #include "cli/verbs.h"
+#include "config/loader.h"
 #include "config/printer.h"
 #include "fmt/format.h"
 #include "spdlog/spdlog.h"
@@ -44,10 +47,14 @@ struct Arguments {
   bool print_config = false;
 };
 
-absl::StatusOr<Config> LoadConfig(const Arguments& arguments) {
+absl::StatusOr<Config> LoadFirst(const Arguments& arguments) {
   WALPOST_ASSIGN_OR_RETURN(Config config, arguments.config.Load());
   WALPOST_ASSIGN_OR_RETURN(config.postgres.from_lsn,
                            ParseLsnOption("--from-lsn", arguments.from_lsn));
+  if (config.postgres.from_lsn.is_valid()) {
+    WALPOST_RETURN_IF_ERROR(RequireWalSource(
+        config, "--from-lsn", "leave it out, the rows say what is pending"));
+  }
   return config;
 }
 
@@ -118,7 +125,7 @@ int RunRelay(const Arguments& arguments, LiveConfig& live) {
 
 int Run(const Arguments& arguments) {
   std::signal(SIGHUP, SIG_IGN);  // until there is something to reload
-  const absl::StatusOr<Config> config = LoadConfig(arguments);
+  const absl::StatusOr<Config> config = LoadFirst(arguments);
   if (!config.ok()) return Fail(config.status(), kExitUsage);
   if (arguments.print_config) {
     fmt::print("{}", PrintConfig(*config));
@@ -126,6 +133,10 @@ int Run(const Arguments& arguments) {
   }
   const absl::Status complete = RequireBothEnds(*config);
   if (!complete.ok()) return Fail(complete, kExitUsage);
+  if (!config->http.listen.empty()) {
+    const auto address = ParseListenAddress(config->http.listen);
+    if (!address.ok()) return Fail(address.status(), kExitUsage);
+  }
   std::signal(SIGPIPE, SIG_IGN);
   LiveConfig live(*config);
   if (config->source == Source::kPolling) {
@@ -152,6 +163,9 @@ void AddRun(CLI::App& app, int& exit_code) {
                    "with what committed at this LSN or later");
   verb->add_flag("--print-config", arguments->print_config,
                  "Print the configuration in effect, without secrets, and end");
+  verb->footer(
+      "Exit codes: 0 stopped by a signal, 2 usage or configuration, 3 Postgres "
+      "refuses\nas configured, 4 Kafka refuses as configured.");
   verb->callback([arguments, &exit_code] { exit_code = Run(*arguments); });
 }
 

@@ -203,6 +203,7 @@ void AddStatus(CLI::App& app, int& exit_code) {
   auto as_json = std::make_shared<bool>(false);
   arguments->AddTo(*verb);
   verb->add_flag("--json", *as_json, "Print what /status says");
+  verb->footer("Exit codes: 0 ready, 1 not ready or not running, 2 usage.");
   verb->callback([arguments, as_json, &exit_code] {
     exit_code = Status(*arguments, *as_json);
   });

@@ -6,11 +6,14 @@
 #include <boost/asio/signal_set.hpp>
 #include <csignal>
 #include <cstdio>
+#include <limits>
 #include <memory>
 
 #include "base/session_settings.h"
 #include "base/status_macros.h"
+#include "cli/count_option.h"
 #include "cli/exit_code.h"
+#include "cli/require_wal.h"
 #include "cli/run_to_end.h"
 #include "cli/verbs.h"
 #include "fmt/format.h"
@@ -174,7 +177,10 @@ class Tail {
 int RunTail(const ConfigArguments& arguments, uint64_t count) {
   const absl::StatusOr<Config> config = arguments.Load();
   if (!config.ok()) return Fail(config.status(), kExitUsage);
-  const absl::Status complete = RequirePostgres(*config);
+  absl::Status complete = RequirePostgres(*config);
+  if (complete.ok()) {
+    complete = RequireWalSource(*config, "tail", "read the table with psql");
+  }
   if (!complete.ok()) return Fail(complete, kExitUsage);
   auto builder = RecordBuilder::Create(config->outbox);
   if (!builder.ok()) return Fail(builder.status(), kExitUsage);
@@ -198,7 +204,10 @@ void AddTail(CLI::App& app, int& exit_code) {
   auto arguments = std::make_shared<ConfigArguments>();
   auto count = std::make_shared<uint64_t>(0);
   arguments->AddTo(*verb);
-  verb->add_option("--count", *count, "End after so many events");
+  verb->add_option("--count", *count, "Exit after so many events (no limit)")
+      ->check(CountBetween(1, std::numeric_limits<uint64_t>::max()));
+  verb->footer(
+      "Exit codes: 0 done or stopped by a signal, 2 usage, 3 Postgres.");
   verb->callback([=, &exit_code] { exit_code = RunTail(*arguments, *count); });
 }
 

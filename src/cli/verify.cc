@@ -1,14 +1,19 @@
 // walpost verify: compare the outbox with what is in Kafka.
 #include <CLI/CLI.hpp>
 #include <boost/asio/io_context.hpp>
+#include <cerrno>
+#include <cstring>
 #include <fstream>
 #include <memory>
 
+#include "absl/strings/str_join.h"
 #include "cli/complete_conninfo.h"
+#include "cli/count_option.h"
 #include "cli/exit_code.h"
 #include "cli/progress_line.h"
 #include "cli/run_to_end.h"
 #include "cli/slot_inspection.h"
+#include "cli/topic_reader_options.h"
 #include "cli/verbs.h"
 #include "cli/work_directory.h"
 #include "fmt/format.h"
@@ -18,6 +23,8 @@ namespace walpost {
 namespace {
 
 namespace asio = boost::asio;
+
+constexpr uint64_t kMaxWaitSeconds = 24 * 3600;
 
 struct Arguments {
   ConfigArguments config;
@@ -37,12 +44,17 @@ absl::Status KeepTable(const std::string& table, OutboxOptions& outbox) {
   if (table.empty()) return absl::OkStatus();
   const std::string name =
       table.find('.') == std::string::npos ? "public." + table : table;
+  std::vector<std::string> configured_names;
+  for (const TableOptions& configured : outbox.tables) {
+    configured_names.push_back(configured.name);
+  }
   std::erase_if(outbox.tables, [&](const TableOptions& configured) {
     return configured.name != name;
   });
   if (!outbox.tables.empty()) return absl::OkStatus();
   return absl::InvalidArgumentError(
-      fmt::format("--table {}: outbox.tables has no such table", table));
+      fmt::format("--table {}: is not in outbox.tables ({})", table,
+                  absl::StrJoin(configured_names, ", ")));
 }
 
 ConfirmedBy ConfirmedByOf(const Config& config) {
@@ -108,8 +120,7 @@ absl::StatusOr<VerifierOptions> MakeOptions(const Arguments& arguments,
   options.work_directory = WorkDirectory(arguments.work_directory);
   options.conninfo = CompleteConninfo(config.postgres.server);
   options.confirmed_by = ConfirmedByOf(config);
-  options.brokers = config.kafka.brokers;
-  options.kafka_properties = config.kafka.properties;
+  options.kafka = TopicReaderOptionsOf(config);
   options.sequence_column = arguments.sequence;
   options.more_topics = {arguments.topics.begin(), arguments.topics.end()};
   options.id_file = arguments.ids;
@@ -144,8 +155,8 @@ int Verify(const Arguments& arguments) {
     file << report->ToJson();
     if (!file.flush()) {
       return Fail(absl::InvalidArgumentError(
-                      fmt::format("--report {}: the file cannot be written",
-                                  arguments.report_file)),
+                      fmt::format("--report {}: the file cannot be written: {}",
+                                  arguments.report_file, std::strerror(errno))),
                   kExitUsage);
     }
   }
@@ -168,9 +179,10 @@ void AddVerify(CLI::App& app, int& exit_code) {
   verb->add_option("--topic", arguments->topics, "Read this topic, too");
   verb->add_option("--wait", arguments->wait_seconds,
                    "Seconds to wait for the slot to confirm what is committed")
+      ->check(CountBetween(0, kMaxWaitSeconds))
       ->capture_default_str();
   verb->add_option("--work-directory", arguments->work_directory,
-                   "Where the temporary database goes ($TMPDIR)");
+                   "Where the temporary database goes ($TMPDIR, else /tmp)");
   verb->add_option("--report", arguments->report_file,
                    "Write the report as JSON to this file, too");
   verb->add_flag("--json", arguments->json, "Print the report as JSON");
@@ -178,6 +190,9 @@ void AddVerify(CLI::App& app, int& exit_code) {
                  "A record without a row is an error");
   verb->add_flag("--fail-on-duplicates", arguments->fail_on_duplicates,
                  "A record that was sent twice is an error");
+  verb->footer(
+      "Exit codes: 0 clean, 1 something is missing, wrong or undecided, 2 "
+      "usage,\n3 Postgres, 4 Kafka.");
   verb->callback([arguments, &exit_code] { exit_code = Verify(*arguments); });
 }
 

@@ -15,6 +15,7 @@ void AddVersion(CLI::App& app, int& exit_code) {
   CLI::App* verb = app.add_subcommand("version",
                                       "Print the versions of walpost and of "
                                       "the libraries that it runs with");
+  verb->footer("Exit code: 0.");
   verb->callback([&exit_code] {
     const int libpq = PQlibVersion();
     fmt::print("walpost {}\nlibpq {}.{}\nlibrdkafka {}\n", kVersion,

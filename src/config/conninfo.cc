@@ -59,6 +59,11 @@ bool IsCredential(std::string_view keyword) {
 }  // namespace
 
 absl::Status CheckConninfo(const std::string& conninfo) {
+  if (conninfo.starts_with("jdbc:")) {
+    return absl::InvalidArgumentError(
+        "it is an address of JDBC: leave out jdbc:, as in "
+        "postgresql://user@host:5432/database");
+  }
   std::string reason;
   if (Parse(conninfo, reason) != nullptr) return absl::OkStatus();
   return absl::InvalidArgumentError(

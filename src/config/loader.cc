@@ -56,8 +56,8 @@ void ReadPostgres(Section section, WalSourceOptions& options) {
         return (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9') || c == '_';
       });
   if (!legal) {
-    section.Fail("slot", fmt::format("'{}' is no slot name (1 to 63 of a-z, "
-                                     "0-9 and _)",
+    section.Fail("slot", fmt::format("'{}' is not a slot name (1 to 63 of "
+                                     "a-z, 0-9 and _)",
                                      options.slot));
   }
   if (options.publication.empty()) section.Fail("publication", "it is empty");
@@ -84,7 +84,7 @@ void ReadKafka(Section section, ProducerOptions& kafka) {
                                name, kMostStatisticsMillis));
     }
   }
-  section.Done();
+  section.Done("; properties of librdkafka belong in kafka.properties");
 }
 
 void ReadDelivery(Section section, Config& config) {
@@ -119,9 +119,10 @@ void ReadCheckpoint(Section section, CheckpointOptions& checkpoint) {
   }
   section.Read("topic", checkpoint.topic);
   if (!IsTopicName(checkpoint.topic)) {
-    section.Fail("topic", fmt::format("'{}' is no topic name (1 to 249 of a-z, "
-                                      "A-Z, 0-9, '.', '_' and '-')",
-                                      checkpoint.topic));
+    section.Fail("topic",
+                 fmt::format("'{}' is not a topic name (1 to 249 of a-z, "
+                             "A-Z, 0-9, '.', '_' and '-')",
+                             checkpoint.topic));
   }
   section.Read("table", checkpoint.table);
   CompleteTableName(section, "table", checkpoint.table);
@@ -205,15 +206,25 @@ Config ReadConfig(Section root) {
   return config;
 }
 
+// `line` counts from 1.
+bool IsIndentedWithTab(std::string_view text, int line) {
+  for (int i = 1; i < line; ++i) {
+    text.remove_prefix(std::min(text.find('\n'), text.size() - 1) + 1);
+  }
+  const size_t first = text.find_first_not_of(" \t");
+  return text.substr(0, first).find('\t') != std::string_view::npos;
+}
+
 }  // namespace
 
 absl::StatusOr<Config> LoadConfig(const std::string& path,
                                   const std::vector<std::string>& overrides) {
   const Environment environment = Environment::Real();
-  const std::optional<std::string> text = environment.file(path);
-  if (!text) {
+  const absl::StatusOr<std::string> text = environment.file(path);
+  if (!text.ok()) {
     return absl::InvalidArgumentError(fmt::format(
-        "configuration file {} cannot be read: give its path with -c", path));
+        "configuration file {} cannot be read: {}; give its path with -c", path,
+        std::string(text.status().message())));
   }
   return ParseConfig(*text, path, overrides, environment);
 }
@@ -232,9 +243,11 @@ absl::StatusOr<Config> ParseConfig(std::string_view text,
     WALPOST_RETURN_IF_ERROR(document.error);
     return config;
   } catch (const YAML::Exception& error) {
-    return absl::InvalidArgumentError(
-        fmt::format("{}:{}: this line is not YAML: {}", file_name,
-                    error.mark.line + 1, error.msg));
+    const int line = error.mark.line + 1;
+    return absl::InvalidArgumentError(fmt::format(
+        "{}:{}: this line is not YAML: {}", file_name, line,
+        IsIndentedWithTab(text, line) ? "it is indented with a tab; use spaces"
+                                      : error.msg));
   }
 }
 

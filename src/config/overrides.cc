@@ -44,7 +44,8 @@ absl::Status ApplyOverrides(const std::vector<std::string>& overrides,
     for (const std::string& part : SplitKey(key)) {
       if (node.IsDefined() && !node.IsNull() && !node.IsMap()) {
         return absl::InvalidArgumentError(fmt::format(
-            "--set {}: '{}' lies in something that is no mapping", key, part));
+            "--set {}: '{}' lies in something that is not a mapping", key,
+            part));
       }
       node.reset(node[part]);
     }

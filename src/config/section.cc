@@ -2,37 +2,18 @@
 
 #include <algorithm>
 
+#include "base/nearest_word.h"
 #include "config/units.h"
 #include "fmt/format.h"
 
 namespace walpost {
 namespace {
 
-// Edits (insert, drop, change one character) from one word to the other.
-size_t Distance(std::string_view a, std::string_view b) {
-  std::vector<size_t> row(b.size() + 1);
-  for (size_t j = 0; j <= b.size(); ++j) row[j] = j;
-  for (size_t i = 1; i <= a.size(); ++i) {
-    size_t diagonal = row[0];
-    row[0] = i;
-    for (size_t j = 1; j <= b.size(); ++j) {
-      const size_t change = diagonal + (a[i - 1] == b[j - 1] ? 0 : 1);
-      diagonal = row[j];
-      row[j] = std::min({change, row[j] + 1, row[j - 1] + 1});
-    }
-  }
-  return row.back();
-}
-
 std::string Suggest(std::string_view key,
                     const std::vector<std::string>& known) {
-  constexpr size_t kMostEdits = 3;
-  const auto nearest = std::ranges::min_element(
-      known, {}, [&](const std::string& k) { return Distance(key, k); });
-  if (nearest == known.end() || Distance(key, *nearest) > kMostEdits) {
-    return "";
-  }
-  return fmt::format("; did you mean '{}'?", *nearest);
+  const std::string nearest = NearestWord(key, known);
+  if (nearest.empty()) return "";
+  return fmt::format("; did you mean '{}'?", nearest);
 }
 
 }  // namespace
@@ -252,12 +233,14 @@ std::vector<Section> Section::Children(const std::string& key) {
   return children;
 }
 
-void Section::Done() {
+void Section::Done(std::string_view hint) {
   for (const auto& entry : node_) {
     if (failed()) return;
     const std::string key = entry.first.Scalar();
     if (std::ranges::find(known_, key) == known_.end()) {
-      Fail(key, fmt::format("there is no such key{}", Suggest(key, known_)));
+      const std::string suggestion = Suggest(key, known_);
+      Fail(key, fmt::format("there is no such key{}",
+                            suggestion.empty() ? hint : suggestion));
     }
   }
 }

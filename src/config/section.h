@@ -71,7 +71,7 @@ class Section {
   std::string Scalar(const std::string& key, const YAML::Node& node);
 
   // Every key has been asked for: any other is unknown.
-  void Done();
+  void Done(std::string_view hint = "");
 
   // Records an error at `key`.
   void Fail(const std::string& key, std::string_view reason);
@@ -108,7 +108,7 @@ void Section::ReadChoice(
     }
     expected += (expected.empty() ? "" : ", ") + std::string(name);
   }
-  Fail(key, "'" + *text + "' is none of " + expected);
+  Fail(key, "'" + *text + "' is not one of " + expected);
 }
 
 }  // namespace walpost

@@ -1,12 +1,10 @@
 #include "config/substitution.h"
 
 #include <cstdlib>
-#include <filesystem>
-#include <fstream>
-#include <sstream>
 
 #include "absl/status/status.h"
 #include "base/status_macros.h"
+#include "config/read_file.h"
 #include "fmt/format.h"
 
 namespace walpost {
@@ -25,16 +23,19 @@ absl::StatusOr<std::string> LookUp(std::string_view reference,
         fmt::format("environment variable {} is not set", name));
   }
   if (kind == "file" && !name.empty()) {
-    auto content = environment.file(name);
-    if (!content) {
+    absl::StatusOr<std::string> content = environment.file(name);
+    if (!content.ok()) {
       return absl::InvalidArgumentError(
-          fmt::format("file {} cannot be read", name));
+          fmt::format("file {} cannot be read: {}", name,
+                      std::string(content.status().message())));
     }
     if (content->ends_with('\n')) content->pop_back();
     return *std::move(content);
   }
+  const bool is_shells = colon == std::string_view::npos && !reference.empty();
   return absl::InvalidArgumentError(fmt::format(
-      "'${{{}}}' is neither ${{env:NAME}} nor ${{file:PATH}}", reference));
+      "'${{{}}}' is neither ${{env:NAME}} nor ${{file:PATH}}{}", reference,
+      is_shells ? fmt::format("; did you mean ${{env:{}}}?", reference) : ""));
 }
 
 }  // namespace
@@ -46,16 +47,7 @@ Environment Environment::Real() {
     if (value == nullptr) return std::nullopt;
     return value;
   };
-  real.file = [](const std::string& path) -> std::optional<std::string> {
-    std::ifstream stream(path, std::ios::binary);
-    std::error_code error;
-    if (!stream || std::filesystem::is_directory(path, error)) {
-      return std::nullopt;
-    }
-    std::ostringstream content;
-    content << stream.rdbuf();
-    return std::move(content).str();
-  };
+  real.file = &ReadFile;
   return real;
 }
 

@@ -13,7 +13,8 @@ namespace walpost {
 // Where the values come from; tests and fuzzers bring their own.
 struct Environment {
   std::function<std::optional<std::string>(const std::string& name)> variable;
-  std::function<std::optional<std::string>(const std::string& path)> file;
+  // Its content, or why it cannot be read (config/read_file.h).
+  std::function<absl::StatusOr<std::string>(const std::string& path)> file;
 
   // The process's own.
   static Environment Real();

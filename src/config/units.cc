@@ -56,7 +56,7 @@ absl::StatusOr<std::chrono::milliseconds> ParseDuration(std::string_view text) {
   const auto millis = Parse(text, kDurations);
   if (millis) return std::chrono::milliseconds(*millis);
   return absl::InvalidArgumentError(fmt::format(
-      "'{}' is no duration; write it like 200ms, 10s, 5m, 1h or 7d", text));
+      "'{}' is not a duration; write it like 200ms, 10s, 5m, 1h or 7d", text));
 }
 
 std::string FormatDuration(std::chrono::milliseconds duration) {
@@ -67,7 +67,7 @@ absl::StatusOr<size_t> ParseSize(std::string_view text) {
   const auto bytes = Parse(text, kSizes);
   if (bytes) return *bytes;
   return absl::InvalidArgumentError(fmt::format(
-      "'{}' is no size; write it like 16MiB, 512KiB or 1000000", text));
+      "'{}' is not a size; write it like 16MiB, 512KiB or 1000000", text));
 }
 
 std::string FormatSize(size_t bytes) { return Format(bytes, kSizes); }

@@ -26,6 +26,9 @@ constexpr SqlstateRow kSqlstates[] = {
      {kOperator,
       "check user, password and pg_hba.conf; a replication "
       "connection needs a line for the database itself"}},
+    {"3F000",
+     {kOperator,
+      "create the schema (CREATE SCHEMA), or correct the names of tables"}},
     {"3D000", {kOperator, "create the database or correct dbname"}},
     {"42501",
      {kOperator,
@@ -41,6 +44,8 @@ constexpr SqlstateRow kSqlstates[] = {
     {"22P05", {kDamaged, "a row holds a character that UTF-8 does not have"}},
     {"22", {kOperator, ""}},
     {"25006", {kRetry, "this host is a read-only standby"}},
+    // Of replication slots, where they are made (postgres/slot.h).
+    {"53400", {kRetry, "a limit of the server's configuration is reached"}},
     {"53",
      {kRetry,
       "the server is out of a resource: max_wal_senders, "
@@ -49,8 +54,8 @@ constexpr SqlstateRow kSqlstates[] = {
     {"55006", {kRetry, "another process uses the slot"}},
     {"55000",
      {kOperator,
-      "look at wal_status in pg_replication_slots: a slot "
-      "whose WAL was removed must be made anew"}},
+      "walpost check says what is wrong with the slot or the "
+      "server"}},
     {"57P", {kRetry, ""}},
     {"58P01", {kOperator, "WAL that the slot needs was removed"}},
     {"58", {kRetry, "the server has trouble with its disk"}},

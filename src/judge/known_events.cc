@@ -77,9 +77,8 @@ absl::StatusOr<std::unique_ptr<KnownEvents>> KnownEvents::Read(
                            CreateEmpty(options.directory));
   WALPOST_ASSIGN_OR_RETURN(const std::set<std::string> names,
                            TopicsOfRows(options));
-  WALPOST_ASSIGN_OR_RETURN(
-      const std::unique_ptr<TopicReader> reader,
-      TopicReader::Connect(options.brokers, options.kafka_properties));
+  WALPOST_ASSIGN_OR_RETURN(const std::unique_ptr<TopicReader> reader,
+                           TopicReader::Connect(options.kafka));
   WALPOST_ASSIGN_OR_RETURN(
       const std::set<std::string> topics,
       reader->FindTopics(names, TopicPrefixes(options.outbox)));

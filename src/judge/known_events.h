@@ -16,6 +16,7 @@
 
 #include "absl/status/statusor.h"
 #include "base/reloadable_text.h"
+#include "judge/topic_reader.h"
 #include "outbox/options.h"
 
 struct sqlite3;
@@ -31,8 +32,7 @@ class KnownEvents {
   struct Options {
     ReloadableText conninfo;  // with the password
     OutboxOptions outbox;
-    std::string brokers;
-    std::vector<std::pair<std::string, ReloadableText>> kafka_properties;
+    TopicReaderOptions kafka;
     std::string directory = "/tmp";  // for the temporary file
   };
 

@@ -5,7 +5,7 @@
 #include <thread>
 
 #include "base/lsn.h"
-#include "base/row_security.h"
+#include "base/read_refusal.h"
 #include "base/status_macros.h"
 #include "fmt/format.h"
 
@@ -99,10 +99,10 @@ absl::Status TableReader::Refusal(const PGresult* result,
   const absl::Status status = absl::FailedPreconditionError(
       fmt::format("Postgres: {} in: {}", PQresultErrorMessage(result), sql));
   if (sqlstate == nullptr || sqlstate != kSqlstatePrivilege) return status;
-  return WithRowSecurityRemedy(
+  return WithPrivilegeRemedy(
       absl::FailedPreconditionError(fmt::format(
           "Postgres: {}", PQresultErrorField(result, PG_DIAG_MESSAGE_PRIMARY))),
-      "the outbox", PQuser(connection_.get()));
+      table_, PQuser(connection_.get()), "SELECT");
 }
 
 absl::StatusOr<TableReader::Result> TableReader::Query(const std::string& sql) {
@@ -116,6 +116,7 @@ absl::StatusOr<TableReader::Result> TableReader::Query(const std::string& sql) {
 
 absl::StatusOr<std::vector<ColumnType>> TableReader::Columns(
     const std::string& table) {
+  table_ = QuotedTableName(table);
   WALPOST_ASSIGN_OR_RETURN(
       const Result rows,
       Query(fmt::format(

@@ -71,6 +71,7 @@ class TableReader {
 
   std::unique_ptr<PGconn, decltype(&PQfinish)> connection_;
   std::vector<ExpectationQuery> queries_;
+  std::string table_;  // that is being read, as SQL spells it
 };
 
 }  // namespace walpost

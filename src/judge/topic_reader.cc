@@ -12,25 +12,8 @@ constexpr int kAnswerMillis = 10'000;
 // Without a record for so long, the brokers are gone.
 constexpr int kRecordMillis = 30'000;
 
-using Metadata = std::unique_ptr<const rd_kafka_metadata_t,
-                                 decltype(&rd_kafka_metadata_destroy)>;
 using Message =
     std::unique_ptr<rd_kafka_message_t, decltype(&rd_kafka_message_destroy)>;
-
-absl::Status Failed(std::string_view attempted, rd_kafka_resp_err_t code) {
-  return absl::UnavailableError(
-      fmt::format("Kafka: {}: {}", attempted, rd_kafka_err2str(code)));
-}
-
-absl::StatusOr<Metadata> FetchMetadata(rd_kafka_t* client) {
-  const rd_kafka_metadata_t* metadata = nullptr;
-  const rd_kafka_resp_err_t code =
-      rd_kafka_metadata(client, 1, nullptr, &metadata, kAnswerMillis);
-  if (code != RD_KAFKA_RESP_ERR_NO_ERROR) {
-    return Failed("listing topics", code);
-  }
-  return Metadata(metadata, rd_kafka_metadata_destroy);
-}
 
 // A record may have several headers of a name: a member of the column `headers`
 // may be called `id`, too. Ours, as Debezium's, is the first one of that name;
@@ -88,11 +71,27 @@ FoundRecord ToRecord(const rd_kafka_message_t& message) {
 
 }  // namespace
 
+absl::Status TopicReader::Failed(std::string_view attempted,
+                                 rd_kafka_resp_err_t code) {
+  return absl::UnavailableError(
+      fmt::format("Kafka at {}: {}: {}", options_.brokers, attempted,
+                  options_.explain(client_.get(), code)));
+}
+
+absl::StatusOr<TopicReader::Metadata> TopicReader::FetchMetadata() {
+  const rd_kafka_metadata_t* metadata = nullptr;
+  const rd_kafka_resp_err_t code =
+      rd_kafka_metadata(client_.get(), 1, nullptr, &metadata, kAnswerMillis);
+  if (code != RD_KAFKA_RESP_ERR_NO_ERROR) {
+    return Failed("listing topics", code);
+  }
+  return Metadata(metadata, rd_kafka_metadata_destroy);
+}
+
 absl::StatusOr<std::unique_ptr<TopicReader>> TopicReader::Connect(
-    const std::string& brokers,
-    const std::vector<std::pair<std::string, ReloadableText>>& properties) {
+    const TopicReaderOptions& options) {
   std::vector<std::pair<std::string, std::string>> values;
-  for (const auto& [name, value] : properties) {
+  for (const auto& [name, value] : options.properties) {
     WALPOST_ASSIGN_OR_RETURN(std::string now, value.Read());
     values.emplace_back(name, std::move(now));
   }
@@ -106,7 +105,7 @@ absl::StatusOr<std::unique_ptr<TopicReader>> TopicReader::Connect(
   const std::string group =
       fmt::format("walpost-verify-{:08x}", std::random_device()());
   const std::pair<const char*, std::string> own[] = {
-      {"bootstrap.servers", brokers},
+      {"bootstrap.servers", options.brokers},
       {"group.id", group},
       {"enable.auto.commit", "false"},
       {"enable.partition.eof", "true"},
@@ -114,6 +113,8 @@ absl::StatusOr<std::unique_ptr<TopicReader>> TopicReader::Connect(
       {"isolation.level", "read_committed"},
       {"queued.max.messages.kbytes", "16384"},
       {"allow.auto.create.topics", "false"},
+      // Kept in the main queue, for `explain`.
+      {"log.queue", "true"},
   };
   for (const auto& [name, value] : own) {
     if (rd_kafka_conf_set(conf, name, value.c_str(), reason, sizeof(reason)) !=
@@ -122,6 +123,7 @@ absl::StatusOr<std::unique_ptr<TopicReader>> TopicReader::Connect(
       return absl::InternalError(fmt::format("Kafka: {}", reason));
     }
   }
+  rd_kafka_conf_set_events(conf, RD_KAFKA_EVENT_ERROR | RD_KAFKA_EVENT_LOG);
   rd_kafka_t* client =
       rd_kafka_new(RD_KAFKA_CONSUMER, conf, reason, sizeof(reason));
   if (client == nullptr) {
@@ -130,13 +132,13 @@ absl::StatusOr<std::unique_ptr<TopicReader>> TopicReader::Connect(
         fmt::format("kafka.properties: {}", reason));
   }
   rd_kafka_poll_set_consumer(client);
-  return std::unique_ptr<TopicReader>(new TopicReader(client));
+  rd_kafka_set_log_queue(client, nullptr);
+  return std::unique_ptr<TopicReader>(new TopicReader(client, options));
 }
 
 absl::StatusOr<std::set<std::string>> TopicReader::FindTopics(
     const std::set<std::string>& names, const std::set<std::string>& prefixes) {
-  WALPOST_ASSIGN_OR_RETURN(const Metadata metadata,
-                           FetchMetadata(client_.get()));
+  WALPOST_ASSIGN_OR_RETURN(const Metadata metadata, FetchMetadata());
   std::set<std::string> found;
   for (int i = 0; i < metadata->topic_cnt; ++i) {
     const std::string topic = metadata->topics[i].topic;
@@ -150,6 +152,15 @@ absl::StatusOr<std::set<std::string>> TopicReader::FindTopics(
     if (!found.contains(name)) WALPOST_RETURN_IF_ERROR(CheckMissing(name));
   }
   return found;
+}
+
+absl::Status TopicReader::CannotRead(std::string_view topic,
+                                     rd_kafka_resp_err_t code) const {
+  return absl::FailedPreconditionError(fmt::format(
+      "Kafka: topic {} cannot be read: {}; kafka-acls.sh --bootstrap-server {} "
+      "--add --allow-principal 'User:...' --operation Read --operation "
+      "Describe --topic '{}'",
+      topic, rd_kafka_err2str(code), options_.brokers, topic));
 }
 
 // A topic that the user may not see is left out of the list of all.
@@ -168,13 +179,11 @@ absl::Status TopicReader::CheckMissing(const std::string& topic) {
       metadata->topics[0].err != RD_KAFKA_RESP_ERR_TOPIC_AUTHORIZATION_FAILED) {
     return absl::OkStatus();
   }
-  return absl::FailedPreconditionError(fmt::format(
-      "Kafka: topic {} cannot be read: {}; give the user of kafka.properties "
-      "READ and DESCRIBE on it",
-      topic, rd_kafka_err2str(metadata->topics[0].err)));
+  return CannotRead(topic, metadata->topics[0].err);
 }
 
-std::string TopicReader::ClusterId() {
+absl::StatusOr<std::string> TopicReader::ClusterId() {
+  WALPOST_RETURN_IF_ERROR(FetchMetadata().status());
   char* raw = rd_kafka_clusterid(client_.get(), kAnswerMillis);
   if (raw == nullptr) return "";
   std::string id = raw;
@@ -184,8 +193,7 @@ std::string TopicReader::ClusterId() {
 
 absl::StatusOr<TopicReader::Partitions> TopicReader::FindPartitions(
     const std::set<std::string>& topics) {
-  WALPOST_ASSIGN_OR_RETURN(const Metadata metadata,
-                           FetchMetadata(client_.get()));
+  WALPOST_ASSIGN_OR_RETURN(const Metadata metadata, FetchMetadata());
   Partitions partitions(rd_kafka_topic_partition_list_new(16),
                         rd_kafka_topic_partition_list_destroy);
   total_ = 0;
@@ -215,6 +223,15 @@ absl::StatusOr<TopicReader::Partitions> TopicReader::FindPartitions(
   return partitions;
 }
 
+absl::Status TopicReader::ReadFailure(const rd_kafka_message_t& message) {
+  const std::string topic =
+      message.rkt == nullptr ? "" : rd_kafka_topic_name(message.rkt);
+  if (message.err == RD_KAFKA_RESP_ERR_TOPIC_AUTHORIZATION_FAILED) {
+    return CannotRead(topic, message.err);
+  }
+  return Failed(fmt::format("reading {}", topic), message.err);
+}
+
 // Ends at the end of each partition as the broker tells it, which counts the
 // markers of transactions, too; what is appended meanwhile may be read along.
 absl::Status TopicReader::Read(
@@ -239,8 +256,10 @@ absl::Status TopicReader::Read(
     if (message->err == RD_KAFKA_RESP_ERR__PARTITION_EOF) {
       const std::string topic = rd_kafka_topic_name(message->rkt);
       if (ended.emplace(topic, message->partition).second) --open;
+    } else if (message->err == RD_KAFKA_RESP_ERR_GROUP_AUTHORIZATION_FAILED) {
+      continue;  // librdkafka looks for a group that is not used here
     } else if (message->err != RD_KAFKA_RESP_ERR_NO_ERROR) {
-      return Failed("reading", message->err);
+      return ReadFailure(*message);
     } else {
       FoundRecord record = ToRecord(*message);
       WALPOST_RETURN_IF_ERROR(take(record));

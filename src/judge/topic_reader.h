@@ -8,6 +8,7 @@
 #include <memory>
 #include <set>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -18,16 +19,23 @@
 
 namespace walpost {
 
+// How to reach the brokers.
+struct TopicReaderOptions {
+  std::string brokers;
+  // Those of kafka.properties; what only a producer knows is left out.
+  std::vector<std::pair<std::string, ReloadableText>> properties;
+  // Why a request of a client whose main queue nobody serves has failed: the
+  // judge has no code of kafka/ of its own to say it.
+  std::function<std::string(rd_kafka_t*, rd_kafka_resp_err_t)> explain;
+};
+
 class TopicReader {
  public:
-  // `properties` are those of kafka.properties; what only a producer knows is
-  // left out. kUnavailable: no broker answers.
   static absl::StatusOr<std::unique_ptr<TopicReader>> Connect(
-      const std::string& brokers,
-      const std::vector<std::pair<std::string, ReloadableText>>& properties);
+      const TopicReaderOptions& options);
 
-  // The id of the cluster; empty: it has none.
-  std::string ClusterId();
+  // The id of the cluster; empty: it has none. kUnavailable: no broker answers.
+  absl::StatusOr<std::string> ClusterId();
 
   // Of the cluster, those that are in `names` or begin with one of
   // `prefixes`. kFailedPrecondition: the user may not read one of `names`.
@@ -47,17 +55,26 @@ class TopicReader {
   struct DestroyClient {
     void operator()(rd_kafka_t* client) const { rd_kafka_destroy(client); }
   };
+  using Metadata = std::unique_ptr<const rd_kafka_metadata_t,
+                                   decltype(&rd_kafka_metadata_destroy)>;
   using Partitions =
       std::unique_ptr<rd_kafka_topic_partition_list_t,
                       decltype(&rd_kafka_topic_partition_list_destroy)>;
 
-  explicit TopicReader(rd_kafka_t* client) : client_(client) {}
+  TopicReader(rd_kafka_t* client, TopicReaderOptions options)
+      : client_(client), options_(std::move(options)) {}
 
+  absl::Status Failed(std::string_view attempted, rd_kafka_resp_err_t code);
+  absl::StatusOr<Metadata> FetchMetadata();
   absl::Status CheckMissing(const std::string& topic);
+  absl::Status CannotRead(std::string_view topic,
+                          rd_kafka_resp_err_t code) const;
+  absl::Status ReadFailure(const rd_kafka_message_t& message);
   absl::StatusOr<Partitions> FindPartitions(
       const std::set<std::string>& topics);
 
   std::unique_ptr<rd_kafka_t, DestroyClient> client_;
+  TopicReaderOptions options_;
   int64_t total_ = 0;
 };
 

@@ -1,5 +1,7 @@
 #include "judge/verifier.h"
 
+#include <cerrno>
+#include <cstring>
 #include <fstream>
 
 #include "absl/strings/str_join.h"
@@ -97,7 +99,8 @@ absl::Status Verifier::ReadIds() {
   std::ifstream file(options_.id_file);
   if (!file) {
     return absl::InvalidArgumentError(
-        fmt::format("--ids {}: the file cannot be read", options_.id_file));
+        fmt::format("--ids {}: the file cannot be read: {}", options_.id_file,
+                    std::strerror(errno)));
   }
   std::string line;
   while (std::getline(file, line)) {
@@ -110,9 +113,8 @@ absl::Status Verifier::ReadIds() {
 }
 
 absl::Status Verifier::ReadTopics() {
-  WALPOST_ASSIGN_OR_RETURN(
-      const std::unique_ptr<TopicReader> reader,
-      TopicReader::Connect(options_.brokers, options_.kafka_properties));
+  WALPOST_ASSIGN_OR_RETURN(const std::unique_ptr<TopicReader> reader,
+                           TopicReader::Connect(options_.kafka));
   std::set<std::string> names = topics_;
   names.insert(options_.more_topics.begin(), options_.more_topics.end());
   WALPOST_ASSIGN_OR_RETURN(

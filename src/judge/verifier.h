@@ -31,8 +31,7 @@ struct VerifierOptions {
   ReloadableText conninfo;  // with the password
   ConfirmedBy confirmed_by;
   OutboxOptions outbox;
-  std::string brokers;
-  std::vector<std::pair<std::string, ReloadableText>> kafka_properties;
+  TopicReaderOptions kafka;
 
   std::string sequence_column;
   std::set<std::string> more_topics;

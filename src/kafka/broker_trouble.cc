@@ -77,4 +77,10 @@ void NoteEvents(rd_kafka_t* client, BrokerTrouble& trouble) {
   }
 }
 
+std::string WhyUnreached(rd_kafka_t* client, rd_kafka_resp_err_t error) {
+  BrokerTrouble trouble;
+  NoteEvents(client, trouble);
+  return trouble.text().empty() ? rd_kafka_err2str(error) : trouble.text();
+}
+
 }  // namespace walpost

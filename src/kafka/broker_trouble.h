@@ -37,4 +37,7 @@ class BrokerTrouble {
 // Takes the events that wait in the main queue of a client that nobody serves.
 void NoteEvents(rd_kafka_t* client, BrokerTrouble& trouble);
 
+// Why a request of such a client failed: what its events say, else `error`.
+std::string WhyUnreached(rd_kafka_t* client, rd_kafka_resp_err_t error);
+
 }  // namespace walpost

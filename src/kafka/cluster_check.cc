@@ -5,47 +5,59 @@
 #include <cstring>
 #include <map>
 #include <memory>
+#include <set>
 
 #include "base/status_macros.h"
 #include "fmt/format.h"
 #include "kafka/broker_trouble.h"
 #include "kafka/handles.h"
 #include "kafka/producer_properties.h"
+#include "kafka/topic_rights.h"
 
 namespace walpost {
 namespace {
 
+// A topic of a configured prefix that nobody has.
+constexpr char kProbe[] = "walpost-check";
+constexpr size_t kMaxProbedPrefix = 200;
+
 class ClusterCheck {
  public:
-  ClusterCheck(KafkaClient client, std::chrono::milliseconds timeout)
+  ClusterCheck(KafkaClient client, KafkaUser user,
+               std::chrono::milliseconds timeout)
       : client_(std::move(client)),
+        user_(std::move(user)),
         timeout_millis_(static_cast<int>(timeout.count())) {}
 
-  std::vector<Finding> Run(const std::string& brokers,
-                           const std::vector<std::string>& topic_prefixes) {
-    const rd_kafka_metadata_t* metadata = nullptr;
+  absl::StatusOr<std::vector<Finding>> Run(
+      const std::vector<TopicNames>& topics,
+      const std::string& checkpoint_topic) {
+    const std::string subject = fmt::format("Kafka at {}", user_.brokers);
+    const rd_kafka_metadata_t* listed = nullptr;
     const rd_kafka_resp_err_t error = rd_kafka_metadata(
-        client_.get(), /*all_topics=*/1, nullptr, &metadata, timeout_millis_);
+        client_.get(), /*all_topics=*/1, nullptr, &listed, timeout_millis_);
     if (error != RD_KAFKA_RESP_ERR_NO_ERROR) {
-      BrokerTrouble trouble;
-      NoteEvents(client_.get(), trouble);
-      const bool is_known = !trouble.text().empty();
-      Add(Severity::kError, fmt::format("Kafka at {}", brokers),
+      Add(Severity::kError, subject,
           fmt::format("does not answer: {}",
-                      is_known ? trouble.text() : rd_kafka_err2str(error)),
+                      WhyUnreached(client_.get(), error)),
           "correct kafka.brokers, or the listeners and security settings");
       return std::move(findings_);
     }
-    Add(Severity::kOk, fmt::format("Kafka at {}", brokers),
+    const KafkaHandle<const rd_kafka_metadata_t, rd_kafka_metadata_destroy>
+        metadata(listed);
+    Add(Severity::kOk, subject,
         fmt::format("answers; {} broker(s)", metadata->broker_cnt));
     const std::map<std::string, std::string> settings =
         BrokerSettings(metadata->brokers[0].id);
-    const bool creates = Get(settings, "auto.create.topics.enable") == "true";
-    for (const std::string& prefix : topic_prefixes) {
-      CheckTopics(*metadata, prefix, creates);
+    // Who may not ask is told nothing; brokers do create, unless they are told
+    // not to.
+    const std::string creates = Get(settings, "auto.create.topics.enable");
+    for (const TopicNames& names : topics) {
+      WALPOST_RETURN_IF_ERROR(
+          CheckTopicsOf(*metadata, names, creates != "false"));
     }
+    WALPOST_RETURN_IF_ERROR(CheckCheckpoint(checkpoint_topic));
     CheckSizes(settings);
-    rd_kafka_metadata_destroy(metadata);
     return std::move(findings_);
   }
 
@@ -62,31 +74,56 @@ class ClusterCheck {
     return found == settings.end() ? "" : found->second;
   }
 
-  void CheckTopics(const rd_kafka_metadata_t& metadata,
-                   const std::string& prefix, bool brokers_create) {
-    int matching = 0;
+  // Rights are asked for by name: the list of all topics leaves out those that
+  // the user may not see.
+  absl::Status CheckTopicsOf(const rd_kafka_metadata_t& metadata,
+                             const TopicNames& names, bool brokers_create) {
+    std::set<std::string> asked;
     for (int i = 0; i < metadata.topic_cnt; ++i) {
-      const std::string_view topic = metadata.topics[i].topic;
-      if (topic.starts_with(prefix)) ++matching;
+      if (names.Match(metadata.topics[i].topic)) {
+        asked.insert(metadata.topics[i].topic);
+      }
     }
-    const std::string subject = fmt::format("topics {}*", prefix);
-    const std::string text = fmt::format("{} exist", matching);
-    if (brokers_create) {
-      Add(Severity::kNote, subject,
-          text +
-              "; the brokers create others with their own defaults "
-              "(num.partitions, default.replication.factor)",
-          "create them beforehand to choose partitions and replicas");
-    } else if (matching == 0) {
-      Add(Severity::kWarning, subject,
-          "none exists, and the brokers create none: events wait",
-          fmt::format("kafka-topics.sh --create --topic {}...", prefix));
-    } else {
-      Add(Severity::kOk, subject,
-          text +
-              "; the brokers create no others: events of a new topic wait "
-              "until it exists");
+    const std::string unseen =
+        names.is_whole ? names.text
+                       : names.text.substr(0, kMaxProbedPrefix) + kProbe;
+    asked.insert(unseen);
+    WALPOST_ASSIGN_OR_RETURN(
+        auto rights,
+        DescribeTopicRights(client_.get(), asked, timeout_millis_));
+    TopicFacts facts;
+    facts.names = names;
+    facts.brokers_create = brokers_create;
+    for (const auto& [topic, its] : rights) {
+      if (its.error == RD_KAFKA_RESP_ERR_NO_ERROR) {
+        facts.topics.emplace(topic, its);
+      } else if (topic == unseen) {
+        facts.describe_error = its.error;
+      }
     }
+    if (brokers_create && !facts.topics.contains(unseen)) {
+      facts.create_error =
+          TryCreateTopic(client_.get(), unseen, timeout_millis_);
+    }
+    Append(CheckTopics(facts, user_));
+    return absl::OkStatus();
+  }
+
+  absl::Status CheckCheckpoint(const std::string& topic) {
+    if (topic.empty()) return absl::OkStatus();
+    WALPOST_ASSIGN_OR_RETURN(
+        auto rights,
+        DescribeTopicRights(client_.get(), {topic}, timeout_millis_));
+    rd_kafka_resp_err_t create_error = RD_KAFKA_RESP_ERR_NO_ERROR;
+    if (rights[topic].error != RD_KAFKA_RESP_ERR_NO_ERROR) {
+      create_error = TryCreateTopic(client_.get(), topic, timeout_millis_);
+    }
+    Append(CheckCheckpointTopic(topic, rights[topic], create_error, user_));
+    return absl::OkStatus();
+  }
+
+  void Append(const std::vector<Finding>& findings) {
+    findings_.insert(findings_.end(), findings.begin(), findings.end());
   }
 
   void CheckSizes(const std::map<std::string, std::string>& settings) {
@@ -134,6 +171,7 @@ class ClusterCheck {
   }
 
   KafkaClient client_;
+  KafkaUser user_;
   int timeout_millis_;
   std::vector<Finding> findings_;
 };
@@ -141,9 +179,8 @@ class ClusterCheck {
 }  // namespace
 
 absl::StatusOr<std::vector<Finding>> CheckCluster(
-    const ProducerOptions& options,
-    const std::vector<std::string>& topic_prefixes,
-    std::chrono::milliseconds timeout) {
+    const ProducerOptions& options, const std::vector<TopicNames>& topics,
+    const std::string& checkpoint_topic, std::chrono::milliseconds timeout) {
   WALPOST_ASSIGN_OR_RETURN(KafkaConf conf, MakeProducerConf(options));
   char reason[512];
   KafkaClient client(
@@ -153,9 +190,13 @@ absl::StatusOr<std::vector<Finding>> CheckCluster(
         fmt::format("kafka.properties: {}", reason));
   }
   conf.release();                                 // librdkafka owns it now
-  rd_kafka_set_log_queue(client.get(), nullptr);  // NoteEvents
-  return ClusterCheck(std::move(client), timeout)
-      .Run(options.brokers, topic_prefixes);
+  rd_kafka_set_log_queue(client.get(), nullptr);  // WhyUnreached
+  KafkaUser user{options.brokers, ""};
+  for (const auto& [name, value] : options.properties) {
+    if (name == "sasl.username") user.name = value;
+  }
+  return ClusterCheck(std::move(client), std::move(user), timeout)
+      .Run(topics, checkpoint_topic);
 }
 
 }  // namespace walpost

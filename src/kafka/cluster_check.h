@@ -7,18 +7,20 @@
 #include "absl/status/statusor.h"
 #include "base/finding.h"
 #include "kafka/producer.h"
+#include "kafka/topics_check.h"
 
 namespace walpost {
 
-// Asks the cluster, with a client of its own. `topic_prefixes` are what the
-// configured topic names begin with: the text before the first column.
+// Asks the cluster, with a client of its own: whether it answers, and what the
+// user may do with the topics. `checkpoint_topic`: of checkpoint.store: kafka,
+// else empty.
 //
 // Blocks for up to `timeout` a request: for the command line, not the loop.
 // An unreachable cluster is a finding. kInvalidArgument and
-// kFailedPrecondition are of the properties, as for Producer::Create.
+// kFailedPrecondition are of the properties, as for Producer::Create;
+// kUnavailable: an answer did not come.
 absl::StatusOr<std::vector<Finding>> CheckCluster(
-    const ProducerOptions& options,
-    const std::vector<std::string>& topic_prefixes,
-    std::chrono::milliseconds timeout);
+    const ProducerOptions& options, const std::vector<TopicNames>& topics,
+    const std::string& checkpoint_topic, std::chrono::milliseconds timeout);
 
 }  // namespace walpost

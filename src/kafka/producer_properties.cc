@@ -1,9 +1,18 @@
 #include "kafka/producer_properties.h"
 
-#include <string_view>
+#include <unistd.h>
 
+#include <cerrno>
+#include <cstring>
+#include <map>
+#include <string_view>
+#include <vector>
+
+#include "absl/strings/str_replace.h"
+#include "base/nearest_word.h"
 #include "base/status_macros.h"
 #include "fmt/format.h"
+#include "kafka/property_catalog.h"
 
 namespace walpost {
 namespace {
@@ -45,10 +54,16 @@ constexpr Property kFixed[] = {
     {"log.queue", "true"},
 };
 
-// Others that would break them, or that have a key of their own.
+// Those that have a key of their own.
+constexpr Property kOwnKeys[] = {
+    {"bootstrap.servers", "kafka.brokers"},
+    {"metadata.broker.list", "kafka.brokers"},
+    {"queue.buffering.max.messages", "delivery.max_in_flight_records"},
+    {"queue.buffering.max.kbytes", "delivery.max_in_flight_bytes"},
+};
+
+// Others that would break them.
 constexpr std::string_view kRefused[] = {
-    "bootstrap.servers",
-    "metadata.broker.list",
     "client.id",
     "request.required.acks",
     "delivery.timeout.ms",
@@ -57,8 +72,6 @@ constexpr std::string_view kRefused[] = {
     "max.in.flight",
     "max.in.flight.requests.per.connection",
     "transactional.id",
-    "queue.buffering.max.messages",
-    "queue.buffering.max.kbytes",
     "queuing.strategy",
     "delivery.report.only.error",
     "dr_cb",
@@ -77,20 +90,69 @@ bool IsRefused(std::string_view name) {
   return false;
 }
 
+// The key that sets it; nullptr: it has none.
+const char* OwnKeyOf(std::string_view name) {
+  for (const Property& property : kOwnKeys) {
+    if (name == property.name) return property.value;
+  }
+  return nullptr;
+}
+
+absl::Status UnknownProperty(const std::string& name) {
+  std::vector<std::string> names;
+  for (const auto& [known, range] : KafkaProperties()) names.push_back(known);
+  const std::string nearest = NearestWord(name, names);
+  return absl::FailedPreconditionError(fmt::format(
+      "kafka.properties: librdkafka {} has no property '{}'; {}",
+      rd_kafka_version_str(), name,
+      nearest.empty()
+          ? "its CONFIGURATION.md lists those that it has, and some "
+            "that Java has it does not"
+          : fmt::format("did you mean {}?", nearest)));
+}
+
+// `reason` quotes the value, which may be a secret. Without it, it says why
+// (the range of a number), or which property to set instead of one of Java's.
+absl::Status WrongValue(const std::string& name, const std::string& value,
+                        std::string reason) {
+  constexpr size_t kMaxHarmless = 3;
+  absl::StrReplaceAll({{fmt::format(" \"{}\"", value), ""}}, &reason);
+  if (value.size() > kMaxHarmless && reason.find(value) != std::string::npos) {
+    reason = "its value is out of range";
+  }
+  if (name == "sasl.jaas.config") {
+    reason += "; set sasl.mechanism, sasl.username and sasl.password";
+  }
+  const std::map<std::string, std::string> known = KafkaProperties();
+  const auto property = known.find(name);
+  if (property != known.end() && !property->second.empty()) {
+    reason += fmt::format("; possible values: {}", property->second);
+  }
+  return absl::FailedPreconditionError(
+      fmt::format("kafka.properties: '{}': {}", name, reason));
+}
+
+// librdkafka names neither the file nor what is wrong with it.
+absl::Status CheckFile(const std::string& name, const std::string& value) {
+  if (!name.starts_with("ssl.") || !name.ends_with(".location") ||
+      value == "probe" || access(value.c_str(), R_OK) == 0) {
+    return absl::OkStatus();
+  }
+  return absl::FailedPreconditionError(
+      fmt::format("kafka.properties: {}: {} cannot be read: {}", name, value,
+                  std::strerror(errno)));
+}
+
 }  // namespace
 
 absl::Status SetKafkaProperty(rd_kafka_conf_t* conf, const std::string& name,
                               const std::string& value) {
   char reason[512];
-  if (rd_kafka_conf_set(conf, name.c_str(), value.c_str(), reason,
-                        sizeof(reason)) == RD_KAFKA_CONF_OK) {
-    return absl::OkStatus();
-  }
-  // Its own text quotes the value, which may be a secret.
-  return absl::FailedPreconditionError(fmt::format(
-      "kafka.properties: librdkafka {} does not take the value of '{}'; see "
-      "its CONFIGURATION.md for what there is",
-      rd_kafka_version_str(), name));
+  const rd_kafka_conf_res_t result = rd_kafka_conf_set(
+      conf, name.c_str(), value.c_str(), reason, sizeof(reason));
+  if (result == RD_KAFKA_CONF_OK) return absl::OkStatus();
+  if (result == RD_KAFKA_CONF_UNKNOWN) return UnknownProperty(name);
+  return WrongValue(name, value, reason);
 }
 
 absl::StatusOr<ProducerOptions> ReadProperties(ProducerOptions options) {
@@ -114,8 +176,14 @@ absl::StatusOr<KafkaConf> MakeProducerConf(const ProducerOptions& options) {
           "acks=all, gapless, no timeout: docs/delivery.md); remove it",
           name));
     }
+    if (const char* key = OwnKeyOf(name)) {
+      return absl::InvalidArgumentError(fmt::format(
+          "kafka.properties: '{}' has a key of its own: remove it, and set {}",
+          name, key));
+    }
     WALPOST_ASSIGN_OR_RETURN(const std::string now, value.Read());
     WALPOST_RETURN_IF_ERROR(SetKafkaProperty(conf.get(), name, now));
+    WALPOST_RETURN_IF_ERROR(CheckFile(name, now));
   }
   for (const Property& property : kFixed) {
     WALPOST_RETURN_IF_ERROR(

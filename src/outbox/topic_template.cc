@@ -59,6 +59,11 @@ absl::StatusOr<TopicTemplate> TopicTemplate::Parse(std::string_view text) {
     if (part.literal.find('}') != std::string::npos) {
       return error("a '}' without its '{'");
     }
+    if (!std::ranges::all_of(part.literal, IsTopicCharacter)) {
+      return error(fmt::format(
+          "'{}' cannot be part of a topic name, which has a-z A-Z 0-9 . _ -",
+          part.literal));
+    }
     if (open == std::string_view::npos) {
       rest = {};
     } else {

@@ -3,6 +3,7 @@
 #include <cstdlib>
 #include <cstring>
 
+#include "base/read_refusal.h"
 #include "base/session_settings.h"
 #include "fmt/format.h"
 #include "postgres/host_lookup.h"
@@ -33,6 +34,41 @@ std::string Describe(const PGconn* raw) {
   return fmt::format("connecting to Postgres at {}:{} (database {}, user {})",
                      text(PQhost(raw)), text(PQport(raw)), text(PQdb(raw)),
                      text(PQuser(raw)));
+}
+
+// What libpq and the server say, with the remedy of what only shows here.
+absl::Status ConnectFailure(const PGconn* raw) {
+  const absl::Status status = StatusFromConnection(raw, Describe(raw));
+  const std::string text(status.message());
+  const std::string_view libpq = PQerrorMessage(raw);
+  const auto says = [&](std::string_view words) {
+    return text.find(words) != std::string::npos;
+  };
+  // Before anything is sent: sslmode, port and the like.
+  if (libpq.starts_with("invalid ")) {
+    return absl::FailedPreconditionError(fmt::format(
+        "postgres.conninfo: {}", libpq.substr(0, libpq.find('\n'))));
+  }
+  if (says("\"idle_session_timeout\"")) {  // the newest of kPinnedSettings
+    return absl::FailedPreconditionError(
+        fmt::format("{}: the server is older than PostgreSQL 14, the oldest "
+                    "that walpost supports: upgrade it",
+                    Describe(raw)));
+  }
+  std::string_view remedy;
+  if (says("does not support SSL")) {
+    remedy =
+        "; set ssl = on at the server, or another sslmode in "
+        "postgres.conninfo";
+  }
+  std::string grant;
+  if (SqlstateOf(status) == kSqlstatePrivilege && says("replication")) {
+    grant = fmt::format("; ALTER ROLE \"{}\" REPLICATION;", PQuser(raw));
+  }
+  if (remedy.empty() && grant.empty()) return status;
+  return WithSqlstate(
+      absl::Status(status.code(), fmt::format("{}{}{}", text, remedy, grant)),
+      SqlstateOf(status));
 }
 
 // The `options` of the conninfo itself, to be kept in front of ours.
@@ -201,9 +237,7 @@ asio::awaitable<absl::Status> Connection::FinishConnecting(
   PostgresPollingStatusType next = PGRES_POLLING_WRITING;
   if (PQstatus(raw) == CONNECTION_BAD) next = PGRES_POLLING_FAILED;
   while (next != PGRES_POLLING_OK) {
-    if (next == PGRES_POLLING_FAILED) {
-      co_return StatusFromConnection(raw, attempted);
-    }
+    if (next == PGRES_POLLING_FAILED) co_return ConnectFailure(raw);
     if (Clock::now() >= deadline) {
       co_return absl::UnavailableError(
           fmt::format("{}: no answer within the time limit", attempted));
@@ -223,9 +257,9 @@ asio::awaitable<absl::Status> Connection::FinishConnecting(
   co_return absl::OkStatus();
 }
 
-asio::awaitable<absl::Status> Connection::Send(std::string sql) {
+asio::awaitable<absl::Status> Connection::Send(std::string sql,
+                                               std::string attempted) {
   PGconn* raw = connection_.get();
-  const std::string attempted = Abbreviate(sql);
   if (PQsendQuery(raw, sql.c_str()) == 0) {
     co_return StatusFromConnection(raw, attempted);
   }
@@ -259,8 +293,13 @@ asio::awaitable<absl::StatusOr<PGresult*>> Connection::NextResult(
 
 asio::awaitable<absl::StatusOr<QueryRows>> Connection::Execute(
     std::string sql) {
-  const std::string attempted = Abbreviate(sql);
-  absl::Status status = co_await Send(sql);
+  std::string attempted = Abbreviate(sql);
+  co_return co_await Execute(std::move(sql), std::move(attempted));
+}
+
+asio::awaitable<absl::StatusOr<QueryRows>> Connection::Execute(
+    std::string sql, std::string attempted) {
+  absl::Status status = co_await Send(std::move(sql), attempted);
   if (!status.ok()) co_return status;
   std::optional<QueryRows> rows;
   for (;;) {
@@ -282,7 +321,7 @@ asio::awaitable<absl::StatusOr<QueryRows>> Connection::Execute(
 
 asio::awaitable<absl::Status> Connection::StartCopyBoth(std::string command) {
   const std::string attempted = Abbreviate(command);
-  absl::Status status = co_await Send(command);
+  absl::Status status = co_await Send(command, attempted);
   if (!status.ok()) co_return status;
   absl::StatusOr<PGresult*> next = co_await NextResult(attempted);
   if (!next.ok()) co_return next.status();

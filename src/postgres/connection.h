@@ -76,6 +76,9 @@ class Connection {
   // Runs one command and returns its rows. A second Execute may follow an
   // error of the server, not one of the connection.
   boost::asio::awaitable<absl::StatusOr<QueryRows>> Execute(std::string sql);
+  // With what was attempted in words, for errors; else it is the SQL's first.
+  boost::asio::awaitable<absl::StatusOr<QueryRows>> Execute(
+      std::string sql, std::string attempted);
 
   // Runs a command that ends in COPY BOTH mode (START_REPLICATION).
   boost::asio::awaitable<absl::Status> StartCopyBoth(std::string command);
@@ -107,7 +110,8 @@ class Connection {
 
   boost::asio::awaitable<absl::Status> FinishConnecting(MonotonicTime deadline);
   boost::asio::awaitable<absl::Status> PinLateSettings(MonotonicTime deadline);
-  boost::asio::awaitable<absl::Status> Send(std::string sql);
+  boost::asio::awaitable<absl::Status> Send(std::string sql,
+                                            std::string attempted);
   boost::asio::awaitable<absl::StatusOr<PGresult*>> NextResult(
       std::string attempted);
   static void OnNotice(void* self, const PGresult* notice);

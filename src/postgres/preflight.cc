@@ -17,8 +17,6 @@ namespace asio = boost::asio;
 
 namespace {
 
-constexpr int kOldestVersion = 140000;
-
 // Older minors of a major can lose events or hang (docs/operations.md).
 constexpr struct {
   int major;
@@ -41,7 +39,6 @@ void Preflight::Add(Severity severity, std::string subject, std::string text,
 
 asio::awaitable<absl::StatusOr<std::vector<Finding>>> Preflight::Run() {
   CheckVersion();
-  if (FirstError(findings_) != nullptr) co_return findings_;
   // The slot first: whether one exists decides whether one must fit.
   absl::Status status = co_await CheckSlot();
   if (status.ok()) status = co_await CheckServer();
@@ -71,10 +68,6 @@ void Preflight::CheckVersion() {
   const int major = version / 10000;
   const int minor = version % 10000;
   const std::string subject = fmt::format("PostgreSQL {}.{}", major, minor);
-  if (version < kOldestVersion) {
-    return Add(Severity::kError, subject, "is too old",
-               "upgrade to PostgreSQL 14 or newer");
-  }
   for (const auto& sound : kSoundMinors) {
     if (major == sound.major && minor < sound.minor) {
       return Add(Severity::kWarning, subject,
@@ -112,7 +105,7 @@ void Preflight::CheckSettings(const QueryRows& settings) {
   } else {
     Add(Severity::kError, "wal_level",
         fmt::format("is {}, but logical decoding needs logical", wal_level),
-        "ALTER SYSTEM SET wal_level = logical; then restart the server");
+        std::string(kWalLevelRemedy));
   }
   if (settings.Bool(0, 8)) {
     Add(Severity::kError, "server", "is a standby",
@@ -148,8 +141,8 @@ void Preflight::CheckCapacity(const QueryRows& settings) {
   const int slots_left = ToInt(settings.Text(0, 4));
   const int senders_left = ToInt(settings.Text(0, 5));
   if (!slot_ && slots_left <= 0) {
-    Add(Severity::kError, "max_replication_slots", "no slot is left",
-        "drop an unused slot, or raise max_replication_slots and restart");
+    Add(Severity::kError, "max_replication_slots",
+        "is used up: no slot is left", std::string(kFreeSlotRemedy));
   } else {
     Add(Severity::kOk, "max_replication_slots",
         fmt::format("{} left", slots_left));
@@ -195,10 +188,6 @@ asio::awaitable<absl::Status> Preflight::CheckSlot() {
           fmt::format("walpost init, or set postgres.create: true, or {}",
                       CreateSlotSql(options_.slot, failover)));
     }
-  } else if (slot->plugin != "pgoutput") {
-    Add(Severity::kError, subject,
-        fmt::format("belongs to plugin {}, not pgoutput", slot->plugin),
-        "choose another postgres.slot");
   } else if (slot->two_phase) {
     Add(Severity::kError, subject,
         "was made with two_phase: it sends transactions when they are "

@@ -27,15 +27,34 @@ asio::awaitable<absl::StatusOr<std::vector<Finding>>> PublicationCheck::Run() {
   co_return findings_;
 }
 
+asio::awaitable<absl::StatusOr<std::vector<Finding>>>
+PublicationCheck::RunOnTables() {
+  publication_exists_ = false;
+  const absl::Status status = co_await CheckTables();
+  if (!status.ok()) co_return status;
+  co_return findings_;
+}
+
 asio::awaitable<absl::Status> PublicationCheck::CheckPublication() {
   const std::string subject =
       fmt::format("publication {}", options_.publication);
   const std::string create =
       CreatePublicationSql(options_.publication, outbox_.tables);
   const std::string sql = fmt::format(
-      "SELECT pubinsert, pubviaroot, pubupdate OR pubdelete OR pubtruncate "
-      "FROM pg_catalog.pg_publication WHERE pubname = {}",
-      connection_.Literal(options_.publication));
+      "SELECT pubinsert, pubviaroot, concat_ws(', ', 'insert', CASE WHEN "
+      "pubupdate THEN 'update' END, CASE WHEN pubdelete THEN 'delete' END, "
+      "CASE "
+      "WHEN pubtruncate THEN 'truncate' END), puballtables OR EXISTS (SELECT "
+      "FROM pg_catalog.pg_publication_tables t JOIN pg_catalog.pg_namespace n "
+      "ON n.nspname = t.schemaname JOIN pg_catalog.pg_class c ON "
+      "c.relnamespace = n.oid AND c.relname = t.tablename WHERE t.pubname = "
+      "p.pubname AND nspname || '.' || relname <> ALL (ARRAY[{0}]::text[]) AND "
+      "NOT EXISTS (SELECT FROM pg_catalog.pg_partition_ancestors(c.oid) JOIN "
+      "pg_catalog.pg_class a ON a.oid = relid JOIN pg_catalog.pg_namespace an "
+      "ON an.oid = a.relnamespace WHERE an.nspname || '.' || a.relname = ANY "
+      "(ARRAY[{0}]::text[]))) "
+      "FROM pg_catalog.pg_publication p WHERE pubname = {1}",
+      OurTables(), connection_.Literal(options_.publication));
   absl::StatusOr<QueryRows> rows = co_await connection_.Execute(sql);
   if (!rows.ok()) co_return rows.status();
   if (rows->size() == 0) {
@@ -51,13 +70,25 @@ asio::awaitable<absl::Status> PublicationCheck::CheckPublication() {
   publication_exists_ = true;
   published_via_root_ = rows->Bool(0, 1);
   const std::string name = QuoteName(options_.publication);
+  const std::string with_inserts = rows->Text(0, 2);
+  const bool is_shared = rows->Bool(0, 3);
   if (!rows->Bool(0, 0)) {
     Add(Severity::kError, subject, "does not publish inserts",
-        fmt::format("ALTER PUBLICATION {} SET (publish = 'insert');", name));
-  } else if (rows->Bool(0, 2)) {
+        fmt::format("ALTER PUBLICATION {} SET (publish = '{}');", name,
+                    with_inserts));
+  } else if (is_shared) {
+    Add(Severity::kNote, subject,
+        "is not for the outbox alone: another program may read it, as Debezium "
+        "does, so do not take anything out of it",
+        fmt::format("before the first walpost run, set postgres.publication to "
+                    "one of walpost's own: {}",
+                    CreatePublicationSql(OwnPublication(), outbox_.tables)));
+  } else if (with_inserts != "insert") {
     Add(Severity::kNote, subject,
         "publishes more than inserts, which costs the server for nothing",
-        fmt::format("ALTER PUBLICATION {} SET (publish = 'insert');", name));
+        fmt::format("if no other program reads it: ALTER PUBLICATION {} SET "
+                    "(publish = 'insert');",
+                    name));
   } else {
     Add(Severity::kOk, subject, "publishes inserts");
   }
@@ -66,16 +97,11 @@ asio::awaitable<absl::Status> PublicationCheck::CheckPublication() {
 
 asio::awaitable<absl::StatusOr<std::vector<Finding>>>
 PublicationCheck::FindOtherTables() {
-  std::string ours;
-  for (const TableOptions& table : outbox_.tables) {
-    ours += fmt::format("{}{}", ours.empty() ? "" : ", ",
-                        connection_.Literal(table.name));
-  }
   const std::string sql = fmt::format(
       "SELECT count(*), min(schemaname || '.' || tablename) FROM "
       "pg_catalog.pg_publication_tables WHERE pubname = {} AND schemaname || "
       "'.' || tablename <> ALL (ARRAY[{}]::text[])",
-      connection_.Literal(options_.publication), ours);
+      connection_.Literal(options_.publication), OurTables());
   absl::StatusOr<QueryRows> rows = co_await connection_.Execute(sql);
   if (!rows.ok()) co_return rows.status();
   std::vector<Finding> found;
@@ -86,7 +112,7 @@ PublicationCheck::FindOtherTables() {
          fmt::format("has tables that are not in outbox.tables ({}, {} among "
                      "them): their rows are confirmed and not published",
                      rows->Text(0, 0), rows->Text(0, 1)),
-         "list the table in outbox.tables, or take it out of the publication"});
+         "if it is an outbox, list it in outbox.tables"});
   }
   co_return found;
 }
@@ -103,22 +129,24 @@ asio::awaitable<absl::Status> PublicationCheck::CheckTable(size_t index) {
   const std::string& table = outbox_.tables[index].name;
   const size_t dot = table.find('.');
   const std::string sql = fmt::format(
-      "SELECT c.oid, c.relkind, "
-      "(SELECT min(leaf.oid::regclass::text) FROM "
+      "SELECT c.oid, c.relkind, CASE WHEN c.relkind = 'r' AND "
+      "c.relpersistence <> 'p' THEN c.oid::regclass::text ELSE (SELECT "
+      "min(leaf.oid::regclass::text) FROM "
       "pg_catalog.pg_partition_tree(c.oid) tree JOIN pg_catalog.pg_class leaf "
       "ON leaf.oid = tree.relid WHERE tree.isleaf AND "
-      "leaf.relpersistence <> 'p') FROM pg_catalog.pg_class c "
+      "leaf.relpersistence <> 'p') END FROM pg_catalog.pg_class c "
       "JOIN pg_catalog.pg_namespace n ON n.oid = c.relnamespace "
       "WHERE n.nspname = {} AND c.relname = {}",
       connection_.Literal(table.substr(0, dot)),
       connection_.Literal(table.substr(dot + 1)));
   absl::StatusOr<QueryRows> rows = co_await connection_.Execute(sql);
   if (!rows.ok()) co_return rows.status();
-  const std::string kind = rows->size() == 0 ? "" : rows->Text(0, 1);
+  if (rows->size() == 0) co_return co_await ReportMissing(table);
+  const std::string kind = rows->Text(0, 1);
   if (kind != "r" && kind != "p") {
     Add(Severity::kError, fmt::format("table {}", table),
-        kind.empty() ? "does not exist" : "is not a table",
-        "create it with walpost init, or correct outbox.tables");
+        "is not a table, and only tables are replicated",
+        "name the table itself in outbox.tables");
     co_return absl::OkStatus();
   }
   if (const auto unlogged = rows->Get(0, 2)) {
@@ -129,6 +157,42 @@ asio::awaitable<absl::Status> PublicationCheck::CheckTable(size_t index) {
   }
   const std::string relation = rows->Text(0, 0);
   co_return co_await CheckPublished(index, kind, relation);
+}
+
+// Names that differ in case, or in the schema, are often meant.
+asio::awaitable<absl::Status> PublicationCheck::ReportMissing(
+    std::string table) {
+  const std::string name = table.substr(table.rfind('.') + 1);
+  const std::string sql = fmt::format(
+      "SELECT n.nspname || '.' || c.relname FROM pg_catalog.pg_class c JOIN "
+      "pg_catalog.pg_namespace n ON n.oid = c.relnamespace WHERE c.relkind IN "
+      "('r', 'p') AND lower(c.relname) = lower({}) AND n.nspname NOT LIKE "
+      "'pg\\_%' ORDER BY 1 LIMIT 1",
+      connection_.Literal(name));
+  absl::StatusOr<QueryRows> rows = co_await connection_.Execute(sql);
+  if (!rows.ok()) co_return rows.status();
+  std::string remedy =
+      "create it with walpost init, or correct outbox.tables (schema.table)";
+  if (rows->size() > 0) {
+    remedy =
+        fmt::format("did you mean {}? Correct outbox.tables", rows->Text(0, 0));
+  }
+  Add(Severity::kError, fmt::format("table {}", table), "does not exist",
+      std::move(remedy));
+  co_return absl::OkStatus();
+}
+
+std::string PublicationCheck::OurTables() {
+  std::string ours;
+  for (const TableOptions& table : outbox_.tables) {
+    ours += fmt::format("{}{}", ours.empty() ? "" : ", ",
+                        connection_.Literal(table.name));
+  }
+  return ours;
+}
+
+std::string PublicationCheck::OwnPublication() const {
+  return options_.publication == "walpost" ? "walpost_outbox" : "walpost";
 }
 
 asio::awaitable<absl::Status> PublicationCheck::CheckPublished(
@@ -203,7 +267,12 @@ asio::awaitable<absl::Status> PublicationCheck::CheckColumns(
   const auto mapper =
       TableMapper::Create(table, schema, routes_[index].references());
   if (!mapper.ok()) {
-    Add(Severity::kError, subject, std::string(mapper.status().message()));
+    const std::string reason(mapper.status().message());
+    if (reason.starts_with(subject + " ")) {
+      Add(Severity::kError, subject, reason.substr(subject.size() + 1));
+    } else {
+      Add(Severity::kError, subject + ":", reason);
+    }
   } else if (!(*mapper)->has_key()) {
     Add(Severity::kWarning, subject,
         "has no aggregate_id: records have no key, so order per key is "

@@ -33,6 +33,10 @@ class PublicationCheck {
   // Errors are of the connection or of a query, not findings.
   boost::asio::awaitable<absl::StatusOr<std::vector<Finding>>> Run();
 
+  // Of the tables alone, as long as there is no publication: what can be known
+  // before anything is made.
+  boost::asio::awaitable<absl::StatusOr<std::vector<Finding>>> RunOnTables();
+
   // Tables whose rows come, too, and go nowhere: as long as nobody wonders, no
   // trouble, so it is not in Run.
   boost::asio::awaitable<absl::StatusOr<std::vector<Finding>>>
@@ -42,12 +46,17 @@ class PublicationCheck {
   boost::asio::awaitable<absl::Status> CheckPublication();
   boost::asio::awaitable<absl::Status> CheckTables();
   boost::asio::awaitable<absl::Status> CheckTable(size_t index);
+  boost::asio::awaitable<absl::Status> ReportMissing(std::string table);
   boost::asio::awaitable<absl::Status> CheckPublished(size_t index,
                                                       std::string kind,
                                                       std::string relation);
   boost::asio::awaitable<absl::Status> CheckColumns(size_t index,
                                                     std::string relation,
                                                     std::string published);
+  // As the elements of an SQL array.
+  std::string OurTables();
+  // A name for a publication that walpost shares with nobody.
+  std::string OwnPublication() const;
   void Add(Severity severity, std::string subject, std::string text,
            std::string remedy = "");
 

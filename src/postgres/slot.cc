@@ -1,7 +1,9 @@
 #include "postgres/slot.h"
 
+#include "base/read_refusal.h"
 #include "fmt/format.h"
 #include "postgres/publication.h"
+#include "postgres/sqlstate.h"
 
 namespace walpost {
 
@@ -12,7 +14,8 @@ asio::awaitable<absl::StatusOr<std::optional<SlotState>>> FindSlot(
   const std::string sql = fmt::format(
       "SELECT plugin, wal_status, active, restart_lsn, "
       "confirmed_flush_lsn, coalesce(to_jsonb(slot) ->> 'failover', 'false') "
-      "= 'true', two_phase, database, pg_catalog.current_database() "
+      "= 'true', two_phase, database, pg_catalog.current_database(), "
+      "slot_type "
       "FROM pg_catalog.pg_replication_slots slot WHERE slot_name = {}",
       connection.Literal(slot));
   absl::StatusOr<QueryRows> rows = co_await connection.Execute(sql);
@@ -26,8 +29,17 @@ asio::awaitable<absl::StatusOr<std::optional<SlotState>>> FindSlot(
         "database in postgres.conninfo, or choose another postgres.slot",
         slot, database, here));
   }
+  const std::string plugin = rows->Text(0, 0);
+  if (plugin != "pgoutput") {
+    co_return absl::FailedPreconditionError(fmt::format(
+        "slot {} {}, and walpost needs a slot of pgoutput: set another "
+        "postgres.slot",
+        slot,
+        rows->Text(0, 9) == "physical"
+            ? "is a physical slot"
+            : fmt::format("belongs to output plugin {}", plugin)));
+  }
   SlotState state;
-  state.plugin = rows->Text(0, 0);
   state.wal_status = rows->Text(0, 1);
   state.active = rows->Bool(0, 2);
   state.restart_lsn = Lsn::Parse(rows->Text(0, 3)).value_or(Lsn());
@@ -49,6 +61,7 @@ asio::awaitable<absl::StatusOr<Lsn>> CreateSlot(Connection& connection,
     co_return absl::FailedPreconditionError(
         "postgres.failover needs PostgreSQL 17 or newer: set it to false");
   }
+  std::string attempted = "creating a replication slot";
   std::string command = "CREATE_REPLICATION_SLOT ";
   command += QuoteName(slot);
   if (kind == SlotKind::kTemporary) command += " TEMPORARY";
@@ -62,7 +75,8 @@ asio::awaitable<absl::StatusOr<Lsn>> CreateSlot(Connection& connection,
                     failover == SlotFailover::kYes ? ", FAILOVER" : "");
   }
   connection.set_deadline(deadline);
-  absl::StatusOr<QueryRows> rows = co_await connection.Execute(command);
+  absl::StatusOr<QueryRows> rows =
+      co_await connection.Execute(command, attempted);
   connection.set_deadline(std::nullopt);
   if (absl::IsDeadlineExceeded(rows.status())) {
     co_return absl::UnavailableError(fmt::format(
@@ -71,8 +85,26 @@ asio::awaitable<absl::StatusOr<Lsn>> CreateSlot(Connection& connection,
         "NOT NULL, and pg_prepared_xacts",
         slot));
   }
-  if (!rows.ok()) co_return rows.status();
+  if (!rows.ok()) co_return ExplainSlotCreation(connection, rows.status());
   co_return Lsn::Parse(rows->Text(0, 1));
+}
+
+absl::Status ExplainSlotCreation(Connection& connection,
+                                 const absl::Status& status) {
+  const std::string sqlstate = SqlstateOf(status);
+  std::string remedy;
+  if (sqlstate == "53400") {
+    remedy = fmt::format("max_replication_slots: {}", kFreeSlotRemedy);
+  } else if (sqlstate == "55000") {
+    remedy = std::string(kWalLevelRemedy);
+  } else if (sqlstate == kSqlstatePrivilege) {
+    remedy =
+        fmt::format("ALTER ROLE \"{}\" REPLICATION;", PQuser(connection.raw()));
+  }
+  if (remedy.empty()) return status;
+  return WithSqlstate(absl::FailedPreconditionError(fmt::format(
+                          "{}; {}", std::string(status.message()), remedy)),
+                      sqlstate);
 }
 
 std::string DropTwoPhaseSql(std::string_view slot) {

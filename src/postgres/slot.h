@@ -4,6 +4,7 @@
 #include <boost/asio/awaitable.hpp>
 #include <optional>
 #include <string>
+#include <string_view>
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
@@ -14,7 +15,6 @@ namespace walpost {
 
 // A row of pg_replication_slots.
 struct SlotState {
-  std::string plugin;
   std::string wal_status;  // reserved, extended, unreserved, lost
   bool active = false;
   bool failover = false;   // kept on standbys, too (17 and newer)
@@ -24,9 +24,17 @@ struct SlotState {
 };
 
 // nullopt when there is no such slot. kFailedPrecondition: it belongs to
-// another database of the server; names that.
+// another database of the server or another output plugin, or is a physical
+// one; names that.
 boost::asio::awaitable<absl::StatusOr<std::optional<SlotState>>> FindSlot(
     Connection& connection, std::string slot);
+
+inline constexpr std::string_view kWalLevelRemedy =
+    "ALTER SYSTEM SET wal_level = logical; then restart the server";
+inline constexpr std::string_view kFreeSlotRemedy =
+    "drop a slot that nobody uses (SELECT slot_name, active, restart_lsn FROM "
+    "pg_replication_slots; SELECT pg_drop_replication_slot('...');), or raise "
+    "max_replication_slots and restart the server";
 
 enum class SlotKind { kPermanent, kTemporary };
 // kUse: the transaction at hand shows exactly what commits before the slot.
@@ -42,6 +50,11 @@ enum class SlotFailover { kNo, kYes };
 boost::asio::awaitable<absl::StatusOr<Lsn>> CreateSlot(
     Connection& connection, std::string slot, SlotKind kind,
     SlotSnapshot snapshot, SlotFailover failover, MonotonicTime deadline);
+
+// `status` is an error of the statement that creates one: with the remedy where
+// slots are exhausted, wal_level is too low, or the role may not replicate.
+absl::Status ExplainSlotCreation(Connection& connection,
+                                 const absl::Status& status);
 
 // The SQL that takes `two_phase` from a slot that stays where it stands, for
 // people: a copy never has it.

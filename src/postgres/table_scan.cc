@@ -3,7 +3,7 @@
 #include <utility>
 
 #include "absl/strings/str_join.h"
-#include "base/row_security.h"
+#include "base/read_refusal.h"
 #include "base/status_macros.h"
 #include "fmt/format.h"
 #include "outbox/field_column.h"
@@ -21,6 +21,8 @@ namespace asio = boost::asio;
 namespace {
 
 constexpr char kCursor[] = "walpost_scan";
+// Of sql/outbox.sql.
+constexpr std::string_view kCreatedAt = "created_at";
 
 }  // namespace
 
@@ -50,10 +52,10 @@ asio::awaitable<absl::Status> TableScan::Open() {
   co_return declared.status();
 }
 
-absl::StatusOr<std::string> TableScan::NameOf(
+absl::StatusOr<std::string> TableScan::ColumnOf(
     std::string_view field, std::string_view wanted_for) const {
   if (const auto column = ColumnOfField(table_, schema_, field)) {
-    return *column;
+    return QuoteName(*column);
   }
   return absl::FailedPreconditionError(
       fmt::format("table {} has no column for {}, which {} needs: set "
@@ -61,15 +63,25 @@ absl::StatusOr<std::string> TableScan::NameOf(
                   table_.name, field, wanted_for, field));
 }
 
-absl::StatusOr<std::string> TableScan::ColumnOf(
-    std::string_view field, std::string_view wanted_for) const {
-  WALPOST_ASSIGN_OR_RETURN(const std::string name, NameOf(field, wanted_for));
-  return QuoteName(name);
+// Where none is mapped, the column of our own table: to map it would change the
+// timestamps of all records.
+absl::StatusOr<std::string> TableScan::TimeColumn() const {
+  if (const auto column = ColumnOfField(table_, schema_, "timestamp")) {
+    return *column;
+  }
+  const auto index = schema_.FindColumn(kCreatedAt);
+  if (index && pgoutput::IsTimestamp(schema_.columns[*index].type_oid)) {
+    return std::string(kCreatedAt);
+  }
+  return absl::FailedPreconditionError(fmt::format(
+      "table {} has no column that --since could go by: name one in "
+      "outbox.tables.columns.timestamp (created_at needs no "
+      "naming), or use --where",
+      table_.name));
 }
 
 absl::StatusOr<std::string> TableScan::Since() const {
-  WALPOST_ASSIGN_OR_RETURN(const std::string name,
-                           NameOf("timestamp", "--since"));
+  WALPOST_ASSIGN_OR_RETURN(const std::string name, TimeColumn());
   std::string since = SinceSql(connection_, filter_.since);
   const size_t index = *schema_.FindColumn(name);
   if (pgoutput::IsInteger(schema_.columns[index].type_oid)) {
@@ -151,10 +163,21 @@ asio::awaitable<absl::Status> TableScan::MakeOrder() {
 }
 
 asio::awaitable<absl::StatusOr<QueryRows>> TableScan::Execute(std::string sql) {
-  absl::StatusOr<QueryRows> rows = co_await connection_.Execute(std::move(sql));
+  std::string attempted = fmt::format("reading table {}", table_.name);
+  if (!filter_.since.empty()) {
+    attempted += fmt::format(" with --since {} (a time, or 1h: an hour ago)",
+                             filter_.since);
+  }
+  if (!filter_.ids.empty()) attempted += " with --ids";
+  if (!filter_.where.empty()) {
+    attempted += fmt::format(" with --where {}", filter_.where);
+  }
+  absl::StatusOr<QueryRows> rows =
+      co_await connection_.Execute(std::move(sql), std::move(attempted));
   if (!rows.ok() && SqlstateOf(rows.status()) == kSqlstatePrivilege) {
-    co_return WithRowSecurityRemedy(rows.status(), table_.name,
-                                    PQuser(connection_.raw()));
+    co_return WithPrivilegeRemedy(rows.status(),
+                                  QuoteQualifiedName(table_.name),
+                                  PQuser(connection_.raw()), "SELECT");
   }
   co_return rows;
 }

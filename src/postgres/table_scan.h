@@ -64,14 +64,13 @@ class TableScan {
   boost::asio::awaitable<absl::StatusOr<uint64_t>> Count();
 
  private:
-  // The column of a field, as it is and as SQL spells it.
-  absl::StatusOr<std::string> NameOf(std::string_view field,
-                                     std::string_view wanted_for) const;
+  // The column of a field, as SQL spells it.
   absl::StatusOr<std::string> ColumnOf(std::string_view field,
                                        std::string_view wanted_for) const;
   absl::Status MakeConditions();
   boost::asio::awaitable<absl::Status> MakeOrder();
   boost::asio::awaitable<absl::StatusOr<QueryRows>> Execute(std::string sql);
+  absl::StatusOr<std::string> TimeColumn() const;
   absl::StatusOr<std::string> Since() const;
   absl::StatusOr<std::string> FromTransaction() const;
 

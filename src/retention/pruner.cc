@@ -2,7 +2,9 @@
 
 #include <algorithm>
 
+#include "base/read_refusal.h"
 #include "fmt/format.h"
+#include "postgres/sqlstate.h"
 #include "postgres/task_session.h"
 #include "retention/cursor_gate.h"
 #include "retention/partition_pruner.h"
@@ -110,6 +112,13 @@ void Pruner::NoteDoubt(size_t index) {
       proof_.Since());
 }
 
+absl::Status Pruner::WithGrant(const absl::Status& status,
+                               std::string_view table) {
+  if (SqlstateOf(status) != kSqlstatePrivilege) return status;
+  return WithPrivilegeRemedy(status, table, PQuser(connection_->raw()),
+                             "SELECT, DELETE");
+}
+
 asio::awaitable<absl::Status> Pruner::CountKept() {
   const std::string nothing = "false";
   for (size_t i = 0; i < options_.tables.size(); ++i) {
@@ -125,7 +134,7 @@ asio::awaitable<absl::Status> Pruner::CountKept() {
       RowPruner::Counts& counts = pruned_[i].rows;
       const absl::Status status =
           co_await rows.Run(RowPruner::Mode::kDryRun, counts);
-      if (!status.ok()) co_return status;
+      if (!status.ok()) co_return WithGrant(status, leaf.name);
     }
   }
   co_return absl::OkStatus();
@@ -273,7 +282,7 @@ asio::awaitable<absl::Status> Pruner::PruneRows(size_t index,
     RowPruner rows(executor_, *connection_, std::move(rule), options_.retention,
                    is_stopped_);
     const absl::Status status = co_await rows.Run(options_.mode, counts);
-    if (!status.ok()) co_return status;
+    if (!status.ok()) co_return WithGrant(status, leaf.name);
   }
   co_return absl::OkStatus();
 }

@@ -19,6 +19,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "absl/status/statusor.h"
@@ -95,6 +96,8 @@ class Pruner {
   boost::asio::awaitable<absl::Status> PruneRows(size_t index,
                                                  std::string sent);
   // Counts what is old; nothing goes.
+  // With the remedy where a right is missing; `table` as SQL spells it.
+  absl::Status WithGrant(const absl::Status& status, std::string_view table);
   boost::asio::awaitable<absl::Status> CountKept();
   // The condition of this table's rows that were sent, where it is not the slot
   // that proves it.

@@ -21,7 +21,9 @@ absl::Status Parse(std::string_view text,
     if (name == "EMPTY") return "";
     return std::nullopt;
   };
-  fake.file = [](const std::string&) { return std::nullopt; };
+  fake.file = [](const std::string&) {
+    return absl::InvalidArgumentError("No such file or directory");
+  };
   return ParseConfig(text, "w.yaml", overrides, fake).status();
 }
 
@@ -88,9 +90,9 @@ TEST(LoaderErrorsTest, ValuesOfTheWrongKindAreNamed) {
       {"postgres: {create: True}", "w.yaml:1: postgres.create: ", "neither"},
       {"postgres: {failover: 1}", "w.yaml:1: postgres.failover: ", "neither"},
       {"postgres: {status_interval: 200}",
-       "w.yaml:1: postgres.status_interval: ", "'200' is no duration"},
+       "w.yaml:1: postgres.status_interval: ", "'200' is not a duration"},
       {"delivery: {max_in_flight_bytes: 16MB}",
-       "w.yaml:1: delivery.max_in_flight_bytes: ", "'16MB' is no size"},
+       "w.yaml:1: delivery.max_in_flight_bytes: ", "'16MB' is not a size"},
       {"outbox: {tables: {name: a}}", "w.yaml:1: outbox.tables: ", "a list"},
       {"outbox: {tables: [a]}", "w.yaml:1: outbox.tables[0]: ", "a mapping"},
       {"outbox: {tables: [{columns: []}]}",
@@ -122,8 +124,8 @@ TEST(LoaderErrorsTest, ValuesOfTheWrongKindAreNamed) {
 
 TEST(LoaderErrorsTest, ValuesOutOfRangeAreNamedWithTheRange) {
   ExpectRefusals({
-      {"postgres: {slot: ''}", "w.yaml:1: postgres.slot: ", "no slot name"},
-      {"postgres: {slot: A}", "w.yaml:1: postgres.slot: ", "'A' is no slot"},
+      {"postgres: {slot: ''}", "w.yaml:1: postgres.slot: ", "not a slot name"},
+      {"postgres: {slot: A}", "w.yaml:1: postgres.slot: ", "'A' is not a slot"},
       {"postgres: {slot: a-b}", "w.yaml:1: postgres.slot: ", "a-z, 0-9 and _"},
       {"postgres: {publication: ''}",
        "w.yaml:1: postgres.publication: ", "it is empty"},
@@ -147,10 +149,10 @@ TEST(LoaderErrorsTest, ValuesOutOfRangeAreNamedWithTheRange) {
       {"delivery: {shutdown_timeout: 2h}",
        "w.yaml:1: delivery.shutdown_timeout: ", "between 0ms and 1h"},
       {"checkpoint: {store: redis}", "w.yaml:1: checkpoint.store: ",
-       "'redis' is none of none, file, kafka, postgres"},
+       "'redis' is not one of none, file, kafka, postgres"},
       {"checkpoint: {path: a/}", "w.yaml:1: checkpoint.path: ", "a file"},
       {"checkpoint: {topic: 'a b'}",
-       "w.yaml:1: checkpoint.topic: ", "'a b' is no topic name"},
+       "w.yaml:1: checkpoint.topic: ", "'a b' is not a topic name"},
       {"checkpoint: {table: a.}", "w.yaml:1: checkpoint.table: ", "a name"},
       {"checkpoint: {interval: 9ms}",
        "w.yaml:1: checkpoint.interval: ", "between 10ms and 10m"},
@@ -168,12 +170,12 @@ TEST(LoaderErrorsTest, ValuesOutOfRangeAreNamedWithTheRange) {
       {"{replay: {window: 1MiB}, postgres: {slot: "
        "a1234567890123456789012345678901234567890123456789012345678}}",
        "w.yaml:1: replay.window: ", "at most 57"},
-      {"log: {level: trace}",
-       "w.yaml:1: log.level: ", "'trace' is none of debug, info, warn, error"},
+      {"log: {level: trace}", "w.yaml:1: log.level: ",
+       "'trace' is not one of debug, info, warn, error"},
       {"{snapshot: always}",
-       "w.yaml:1: snapshot: ", "'always' is none of never, initial"},
+       "w.yaml:1: snapshot: ", "'always' is not one of never, initial"},
       {"value: {format: avro}",
-       "w.yaml:1: value.format: ", "'avro' is none of raw, protobuf"},
+       "w.yaml:1: value.format: ", "'avro' is not one of raw, protobuf"},
       {"outbox: {messages: {format: text}}",
        "w.yaml:1: outbox.messages.format: ", "none of json, payload"},
       {"route: {topic: ''}", "w.yaml:1: route.topic: ", "it is empty"},

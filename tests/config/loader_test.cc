@@ -25,9 +25,9 @@ Environment Fake() {
     if (name == "TRUE") return "true";
     return std::nullopt;
   };
-  fake.file = [](const std::string& path) -> std::optional<std::string> {
+  fake.file = [](const std::string& path) -> absl::StatusOr<std::string> {
     if (path == "/run/password") return "hun'ter2\n";
-    return std::nullopt;
+    return absl::InvalidArgumentError("No such file or directory");
   };
   return fake;
 }

@@ -102,7 +102,7 @@ TEST(OverridesTest, RefusesAKeyBelowSomethingThatIsNoMapping) {
     const absl::Status status = Apply(text, {override}).status;
     EXPECT_TRUE(absl::IsInvalidArgument(status)) << override;
     EXPECT_THAT(std::string(status.message()),
-                HasSubstr("lies in something that is no mapping"));
+                HasSubstr("lies in something that is not a mapping"));
   }
 }
 

@@ -21,7 +21,9 @@ Environment Fake() {
     if (name == "SECRET") return "hunter2";
     return std::nullopt;
   };
-  fake.file = [](const std::string&) { return std::nullopt; };
+  fake.file = [](const std::string&) {
+    return absl::InvalidArgumentError("No such file or directory");
+  };
   return fake;
 }
 

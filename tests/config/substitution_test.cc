@@ -27,14 +27,16 @@ Environment Fake() {
                  {"a:b", "colon"}},
                 name);
   };
-  fake.file = [](const std::string& path) {
-    return Find({{"/secret", "s3cret\n"},
-                 {"/two-lines", "one\ntwo\n\n"},
-                 {"/bare", "bare"},
-                 {"/empty", ""},
-                 {"/newline", "\n"},
-                 {"relative", "here\n"}},
-                path);
+  fake.file = [](const std::string& path) -> absl::StatusOr<std::string> {
+    const auto content = Find({{"/secret", "s3cret\n"},
+                               {"/two-lines", "one\ntwo\n\n"},
+                               {"/bare", "bare"},
+                               {"/empty", ""},
+                               {"/newline", "\n"},
+                               {"relative", "here\n"}},
+                              path);
+    if (content) return *content;
+    return absl::InvalidArgumentError("No such file or directory");
   };
   return fake;
 }
@@ -139,15 +141,16 @@ TEST(EnvironmentTest, TheRealOneReadsVariablesAndFiles) {
 
   const std::string path = ::testing::TempDir() + "walpost_substitution_test";
   std::ofstream(path, std::ios::binary) << std::string("a\0b\n", 4);
-  EXPECT_EQ(real.file(path), std::string("a\0b\n", 4));
+  EXPECT_EQ(*real.file(path), std::string("a\0b\n", 4));
   std::ofstream(path, std::ios::binary).close();
-  EXPECT_EQ(real.file(path), "");
+  EXPECT_EQ(*real.file(path), "");
   std::remove(path.c_str());
-  EXPECT_EQ(real.file(path), std::nullopt);
+  EXPECT_EQ(real.file(path).status().message(), "No such file or directory");
 }
 
-TEST(EnvironmentTest, ADirectoryIsNoFile) {
-  EXPECT_EQ(Environment::Real().file(::testing::TempDir()), std::nullopt);
+TEST(EnvironmentTest, AFolderIsNotAFile) {
+  EXPECT_EQ(Environment::Real().file(::testing::TempDir()).status().message(),
+            "Is a directory");
 }
 
 }  // namespace

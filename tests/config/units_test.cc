@@ -90,9 +90,10 @@ TEST(UnitsTest, RefusesWhatIsNoDurationAndQuotesIt) {
         "10S", "10sec", "1h30m", "10us", "0x10s", "ten", "\xff"}) {
     const absl::Status status = ParseDuration(text).status();
     EXPECT_TRUE(absl::IsInvalidArgument(status)) << text;
-    EXPECT_EQ(status.message(),
-              "'" + text +
-                  "' is no duration; write it like 200ms, 10s, 5m, 1h or 7d");
+    EXPECT_EQ(
+        status.message(),
+        "'" + text +
+            "' is not a duration; write it like 200ms, 10s, 5m, 1h or 7d");
   }
 }
 
@@ -104,7 +105,7 @@ TEST(UnitsTest, RefusesWhatIsNoSizeAndQuotesIt) {
     EXPECT_TRUE(absl::IsInvalidArgument(status)) << text;
     EXPECT_EQ(
         status.message(),
-        "'" + text + "' is no size; write it like 16MiB, 512KiB or 1000000");
+        "'" + text + "' is not a size; write it like 16MiB, 512KiB or 1000000");
   }
 }
 

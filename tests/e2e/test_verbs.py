@@ -216,12 +216,37 @@ def test_version():
     assert re.search(r"walpost \d+\.\d+\.\d+", said.stdout)
 
 
-def test_help_names_every_verb():
-    said = subprocess.run([walpost_binary(), "--help"], capture_output=True,
+def _said(*words):
+    said = subprocess.run([walpost_binary(), *words], capture_output=True,
                           text=True)
-    assert said.returncode == 0
-    for verb in ("run", "check", "init", "tail", "version"):
-        assert verb in said.stdout
+    assert said.returncode == 0, said.stderr
+    return said.stdout
+
+
+def test_version_as_an_option():
+    line, = _said("--version").splitlines()
+    assert line in _said("version").splitlines()
+
+
+def test_help_names_every_verb_and_its_exit_codes():
+    general = _said("--help")
+    for verb in ("run", "check", "init", "status", "replay", "prune", "tail",
+                 "verify", "recover", "version"):
+        assert re.search(rf"^  {verb} ", general, re.M), general
+        assert re.search(r"^Exit codes?: 0", _said(verb, "--help"), re.M), verb
+
+
+@pytest.mark.parametrize("verb, option, default", [
+    ("tail", "--count", "no limit"), ("verify", "--wait", "10"),
+    ("verify", "--work-directory", "/tmp"), ("replay", "--rate", "no limit"),
+    ("prune", "--older-than", "retention.keep"),
+    ("prune", "--batch", "retention.batch_rows"),
+    ("prune", "--pause", "retention.pause"),
+])
+def test_help_names_the_defaults(verb, option, default):
+    said = _said(verb, "--help")
+    described = re.search(rf"{option} .*?(?=\n  -|\n\n|\Z)", said, re.S)[0]
+    assert default in described, said
 
 
 def test_p10_status_tells_of_the_one_that_runs(walpost, database, kafka,

@@ -12,7 +12,9 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   using namespace walpost;
   Environment nothing;
   nothing.variable = [](const std::string&) { return std::nullopt; };
-  nothing.file = [](const std::string&) { return std::nullopt; };
+  nothing.file = [](const std::string&) {
+    return absl::NotFoundError("No such file or directory");
+  };
   const std::string_view text(reinterpret_cast<const char*>(data), size);
   const auto config = ParseConfig(text, "fuzz.yaml", {}, nothing);
   if (!config.ok()) {

@@ -22,6 +22,14 @@ def postgres_bin():
     return min(pathlib.Path("/usr/lib/postgresql").glob("*/bin"))
 
 
+def fetched_postgres(major):
+    """The same of another major; fetched when it is not there yet."""
+    fetch = subprocess.run(
+        [REPOSITORY / "scripts" / "fetch-postgres", str(major)],
+        stdout=subprocess.PIPE, check=True, text=True)
+    return pathlib.Path(fetch.stdout.strip())
+
+
 def kafka_jars():
     """The folder of Kafka's jars; fetched when it is not there yet."""
     fetch = subprocess.run([REPOSITORY / "scripts" / "fetch-kafka"],

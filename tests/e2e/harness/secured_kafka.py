@@ -8,6 +8,10 @@ from harness.ports import free_port
 
 _MODULES = "org.apache.kafka.common.security"
 _SCRAM = ("SCRAM-SHA-512", "SCRAM-SHA-256")
+_AUTHORIZER = {
+    "authorizer.class.name":
+        "org.apache.kafka.metadata.authorizer.StandardAuthorizer",
+    "super.users": "User:ANONYMOUS"}
 
 
 class SecuredKafka(Kafka):
@@ -15,10 +19,12 @@ class SecuredKafka(Kafka):
     a password, `mtls`, with a certificate of the client, and `oauth`, over TLS with
     a token (TokenEndpoint).
 
-    The user is `walpost`; the certificates are those of `authority`.
+    The user is `walpost`; the certificates are those of `authority`. With
+    `asks_for_rights` that user may do only what grant() has given it; whoever
+    comes through the open listener may do everything.
     """
 
-    def __init__(self, directory, authority, password):
+    def __init__(self, directory, authority, password, asks_for_rights=False):
         self._password = password
         self.sasl = f"127.0.0.1:{free_port()}"
         self.mtls = f"127.0.0.1:{free_port()}"
@@ -50,6 +56,7 @@ class SecuredKafka(Kafka):
                     f"{_MODULES}.oauthbearer.OAuthBearerLoginModule required;",
                 # A connection does not outlive its token.
                 oauth + "oauthbearer.connections.max.reauth.ms": "3600000",
+                **(_AUTHORIZER if asks_for_rights else {}),
                 **{f"{sasl}{mechanism.lower()}.sasl.jaas.config": scram
                    for mechanism in _SCRAM}})
 
@@ -63,6 +70,13 @@ class SecuredKafka(Kafka):
         certificate, key = authority.issue("broker", host="127.0.0.1")
         self._stores[0].write_text(key.read_text() + certificate.read_text())
         self._stores[1].write_text(authority.certificate.read_text())
+
+    def grant(self, *words):
+        """As kafka-acls.sh: grant("--allow-principal", "User:walpost", ...)."""
+        subprocess.run(
+            java("org.apache.kafka.tools.AclCommand", "--bootstrap-server",
+                 self.bootstrap, "--add", *words),
+            check=True, capture_output=True, timeout=60)
 
     def set_password(self, password):
         """Of SCRAM; stays so through stop() and start()."""

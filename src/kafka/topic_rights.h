@@ -1,0 +1,42 @@
+// What the user of a client may do with topics, as the brokers tell it.
+#pragma once
+
+#include <librdkafka/rdkafka.h>
+
+#include <map>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "absl/status/statusor.h"
+
+namespace walpost {
+
+struct TopicRights {
+  // UNKNOWN_TOPIC_OR_PART: the user might see it, but it does not exist.
+  // TOPIC_AUTHORIZATION_FAILED: the user may not know whether it exists.
+  rd_kafka_resp_err_t error = RD_KAFKA_RESP_ERR_NO_ERROR;
+  // On a topic that exists; all, where the brokers have no authorizer.
+  std::set<rd_kafka_AclOperation_t> operations;
+
+  bool has(rd_kafka_AclOperation_t operation) const {
+    return operations.contains(operation);
+  }
+};
+
+// Topic -> rights. Creates none of them. Blocks for up to `timeout_millis`;
+// kUnavailable: no answer.
+absl::StatusOr<std::map<std::string, TopicRights>> DescribeTopicRights(
+    rd_kafka_t* client, const std::set<std::string>& topics,
+    int timeout_millis);
+
+// What the brokers would say to the creation of a topic. None is created.
+rd_kafka_resp_err_t TryCreateTopic(rd_kafka_t* client, const std::string& topic,
+                                   int timeout_millis);
+
+inline bool IsForbidden(rd_kafka_resp_err_t error) {
+  return error == RD_KAFKA_RESP_ERR_TOPIC_AUTHORIZATION_FAILED ||
+         error == RD_KAFKA_RESP_ERR_CLUSTER_AUTHORIZATION_FAILED;
+}
+
+}  // namespace walpost

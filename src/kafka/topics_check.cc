@@ -1,0 +1,184 @@
+#include "kafka/topics_check.h"
+
+#include <string_view>
+#include <utility>
+
+#include "absl/strings/str_join.h"
+#include "fmt/format.h"
+
+namespace walpost {
+namespace {
+
+constexpr rd_kafka_AclOperation_t kWrite = RD_KAFKA_ACL_OPERATION_WRITE;
+constexpr rd_kafka_AclOperation_t kRead = RD_KAFKA_ACL_OPERATION_READ;
+constexpr rd_kafka_AclOperation_t kDescribe = RD_KAFKA_ACL_OPERATION_DESCRIBE;
+constexpr rd_kafka_AclOperation_t kDescribeConfigs =
+    RD_KAFKA_ACL_OPERATION_DESCRIBE_CONFIGS;
+
+// The command that grants `operations`, in the spelling of its manual.
+std::string Grant(const KafkaUser& user, const TopicNames& names,
+                  const std::vector<std::string>& operations) {
+  std::string command = fmt::format(
+      "kafka-acls.sh --bootstrap-server {} --add --allow-principal 'User:{}'",
+      user.brokers,
+      user.name.empty() ? "<name of walpost's certificate>" : user.name);
+  for (const std::string& operation : operations) {
+    command += fmt::format(" --operation {}", operation);
+  }
+  command += fmt::format(" --topic '{}'", names.text);
+  if (!names.is_whole) command += " --resource-pattern-type prefixed";
+  return command;
+}
+
+class TopicsCheck {
+ public:
+  TopicsCheck(const TopicFacts& facts, const KafkaUser& user)
+      : facts_(facts),
+        user_(user),
+        subject_(facts.names.is_whole
+                     ? fmt::format("topic {}", facts.names.text)
+                     : fmt::format("topics {}*", facts.names.text)) {}
+
+  std::vector<Finding> Run() {
+    if (facts_.topics.empty()) {
+      CheckNone();
+    } else {
+      CheckOthers();
+      CheckRights();
+    }
+    return std::move(findings_);
+  }
+
+ private:
+  void Add(Severity severity, std::string text, std::string remedy = "") {
+    findings_.push_back(
+        {severity, subject_, std::move(text), std::move(remedy)});
+  }
+
+  std::string GrantAll(std::vector<std::string> operations) const {
+    return Grant(user_, facts_.names, operations);
+  }
+
+  void CheckNone() {
+    if (IsForbidden(facts_.describe_error)) {
+      std::vector<std::string> operations = {"Write", "Describe"};
+      if (facts_.brokers_create) operations.push_back("Create");
+      return Add(Severity::kError,
+                 "may not be seen or written: the rights DESCRIBE and WRITE "
+                 "are missing",
+                 GrantAll(operations));
+    }
+    if (!facts_.brokers_create) {
+      return Add(
+          Severity::kWarning,
+          "none exists, and the brokers create none: events wait",
+          fmt::format("kafka-topics.sh --create --topic {}{}",
+                      facts_.names.text, facts_.names.is_whole ? "" : "..."));
+    }
+    if (IsForbidden(facts_.create_error)) {
+      return Add(Severity::kError,
+                 "none exists, and none may be created: the right CREATE is "
+                 "missing",
+                 GrantAll({"Write", "Describe", "Create"}));
+    }
+    AddCreation();
+  }
+
+  void CheckOthers() {
+    if (facts_.names.is_whole) return Add(Severity::kOk, "exists");
+    if (facts_.brokers_create && !IsForbidden(facts_.create_error)) {
+      return AddCreation();
+    }
+    Add(Severity::kOk,
+        fmt::format("{} exist; {} create no others: events of a new topic wait "
+                    "until it exists",
+                    facts_.topics.size(),
+                    facts_.brokers_create
+                        ? "without the right CREATE the brokers"
+                        : "the brokers"));
+  }
+
+  void AddCreation() {
+    Add(Severity::kNote,
+        fmt::format("{} exist; the brokers create others with their own "
+                    "defaults (num.partitions, default.replication.factor)",
+                    facts_.topics.size()),
+        "create them beforehand to choose partitions and replicas");
+  }
+
+  // With a prefix some may be another program's.
+  void CheckRights() {
+    std::vector<std::string> unwritable;
+    std::vector<std::string> unreadable;
+    for (const auto& [topic, rights] : facts_.topics) {
+      if (!rights.has(kWrite)) unwritable.push_back(topic);
+      if (!rights.has(kRead)) unreadable.push_back(topic);
+    }
+    if (!unwritable.empty()) {
+      const bool is_all = unwritable.size() == facts_.topics.size();
+      Add(is_all ? Severity::kError : Severity::kWarning,
+          fmt::format(
+              "may not be written ({}): the right WRITE is missing, and "
+              "their events wait",
+              Several(unwritable)),
+          is_all ? GrantAll({"Write", "Describe"})
+                 : Grant(user_, {unwritable.front(), true},
+                         {"Write", "Describe"}));
+    } else if (!unreadable.empty()) {
+      Add(Severity::kNote,
+          fmt::format("may not be read ({}), which walpost verify and recover "
+                      "need",
+                      Several(unreadable)),
+          GrantAll({"Read"}));
+    }
+  }
+
+  static std::string Several(const std::vector<std::string>& topics) {
+    if (topics.size() == 1) return topics.front();
+    return fmt::format("{} and {} more", topics.front(), topics.size() - 1);
+  }
+
+  const TopicFacts& facts_;
+  const KafkaUser& user_;
+  std::string subject_;
+  std::vector<Finding> findings_;
+};
+
+}  // namespace
+
+std::vector<Finding> CheckTopics(const TopicFacts& facts,
+                                 const KafkaUser& user) {
+  return TopicsCheck(facts, user).Run();
+}
+
+std::vector<Finding> CheckCheckpointTopic(const std::string& topic,
+                                          const TopicRights& rights,
+                                          rd_kafka_resp_err_t create_error,
+                                          const KafkaUser& user) {
+  const std::string subject = fmt::format("checkpoint.topic {}", topic);
+  const TopicNames name{topic, true};
+  std::vector<std::string> missing;
+  if (rights.error == RD_KAFKA_RESP_ERR_NO_ERROR) {
+    for (const auto& [operation, text] : {
+             std::pair(kDescribe, "Describe"),
+             std::pair(kDescribeConfigs, "DescribeConfigs"),
+             std::pair(kRead, "Read"),
+             std::pair(kWrite, "Write"),
+         }) {
+      if (!rights.has(operation)) missing.emplace_back(text);
+    }
+    if (missing.empty()) {
+      return {{Severity::kOk, subject, "may be read and written", ""}};
+    }
+  } else if (IsForbidden(rights.error) || IsForbidden(create_error)) {
+    missing = {"Describe", "DescribeConfigs", "Read", "Write", "Create"};
+  } else {
+    return {
+        {Severity::kNote, subject, "does not exist; run will create it", ""}};
+  }
+  return {{Severity::kError, subject,
+           fmt::format("lacks rights: {}", absl::StrJoin(missing, ", ")),
+           Grant(user, name, missing)}};
+}
+
+}  // namespace walpost

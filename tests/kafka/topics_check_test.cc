@@ -1,0 +1,98 @@
+#include "kafka/topics_check.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+namespace walpost {
+namespace {
+
+using ::testing::HasSubstr;
+using ::testing::Not;
+
+constexpr auto kForbidden = RD_KAFKA_RESP_ERR_TOPIC_AUTHORIZATION_FAILED;
+constexpr auto kMissing = RD_KAFKA_RESP_ERR_UNKNOWN_TOPIC_OR_PART;
+
+TopicRights Rights(std::set<rd_kafka_AclOperation_t> operations) {
+  return {RD_KAFKA_RESP_ERR_NO_ERROR, std::move(operations)};
+}
+
+TopicRights Everything() {
+  return Rights({RD_KAFKA_ACL_OPERATION_WRITE, RD_KAFKA_ACL_OPERATION_READ,
+                 RD_KAFKA_ACL_OPERATION_DESCRIBE,
+                 RD_KAFKA_ACL_OPERATION_DESCRIBE_CONFIGS});
+}
+
+TopicRights SeenOnly() { return Rights({RD_KAFKA_ACL_OPERATION_DESCRIBE}); }
+
+const KafkaUser kUser{"b:9092", "relay"};
+
+TEST(TopicsCheckTest, TopicsThatMayNotBeSeenAreAnErrorAndNotMissing) {
+  TopicFacts facts;
+  facts.names = {"outbox.event.", false};
+  facts.describe_error = kForbidden;
+  const std::vector<Finding> found = CheckTopics(facts, kUser);
+  ASSERT_NE(FirstError(found), nullptr);
+  EXPECT_THAT(found[0].text, Not(HasSubstr("none exists")));
+  EXPECT_EQ(found[0].remedy,
+            "kafka-acls.sh --bootstrap-server b:9092 --add --allow-principal "
+            "'User:relay' --operation Write --operation Describe --topic "
+            "'outbox.event.' --resource-pattern-type prefixed");
+}
+
+TEST(TopicsCheckTest, TheRightToCreateCountsWhereBrokersCreate) {
+  TopicFacts facts;
+  facts.names = {"t.", false};
+  facts.describe_error = kMissing;
+  facts.create_error = kForbidden;
+  facts.brokers_create = true;
+  EXPECT_NE(FirstError(CheckTopics(facts, kUser)), nullptr);
+  facts.topics["t.a"] = Everything();
+  EXPECT_EQ(FirstError(CheckTopics(facts, kUser)), nullptr);
+  facts.topics.clear();
+  facts.brokers_create = false;
+  EXPECT_EQ(CheckTopics(facts, kUser)[0].severity, Severity::kWarning);
+}
+
+TEST(TopicsCheckTest, OneTopicOfSeveralThatMayNotBeWrittenIsAWarning) {
+  TopicFacts facts;
+  facts.names = {"t.", false};
+  facts.topics["t.a"] = Everything();
+  facts.topics["t.b"] = SeenOnly();
+  const std::vector<Finding> found = CheckTopics(facts, kUser);
+  EXPECT_EQ(FirstError(found), nullptr);
+  EXPECT_EQ(found.back().severity, Severity::kWarning);
+  EXPECT_THAT(found.back().remedy, HasSubstr("--topic 't.b'"));
+  facts.topics["t.a"] = SeenOnly();
+  const std::vector<Finding> none = CheckTopics(facts, kUser);
+  ASSERT_NE(FirstError(none), nullptr);
+  EXPECT_THAT(FirstError(none)->text, HasSubstr("t.a and 1 more"));
+}
+
+TEST(TopicsCheckTest, ATopicThatMayNotBeReadIsANote) {
+  TopicFacts facts;
+  facts.names = {"t", true};
+  facts.topics["t"] =
+      Rights({RD_KAFKA_ACL_OPERATION_WRITE, RD_KAFKA_ACL_OPERATION_DESCRIBE});
+  const std::vector<Finding> found = CheckTopics(facts, kUser);
+  EXPECT_EQ(found.back().severity, Severity::kNote);
+  EXPECT_THAT(found.back().remedy, HasSubstr("--operation Read --topic 't'"));
+}
+
+TEST(TopicsCheckTest, TheTopicOfTheCheckpointNamesTheRightsThatItLacks) {
+  TopicRights rights = Everything();
+  EXPECT_EQ(CheckCheckpointTopic("c", rights, kMissing, kUser)[0].severity,
+            Severity::kOk);
+  rights.operations.erase(RD_KAFKA_ACL_OPERATION_READ);
+  EXPECT_THAT(CheckCheckpointTopic("c", rights, kMissing, kUser)[0].text,
+              HasSubstr("lacks rights: Read"));
+  rights.error = kMissing;
+  EXPECT_EQ(
+      CheckCheckpointTopic("c", rights, RD_KAFKA_RESP_ERR_NO_ERROR, kUser)[0]
+          .severity,
+      Severity::kNote);
+  EXPECT_EQ(CheckCheckpointTopic("c", rights, kForbidden, kUser)[0].severity,
+            Severity::kError);
+}
+
+}  // namespace
+}  // namespace walpost
