@@ -193,7 +193,8 @@ absl::StatusOr<std::vector<Finding>> CheckCluster(
   rd_kafka_set_log_queue(client.get(), nullptr);  // WhyUnreached
   KafkaUser user{options.brokers, ""};
   for (const auto& [name, value] : options.properties) {
-    if (name == "sasl.username") user.name = value;
+    if (name != "sasl.username") continue;
+    WALPOST_ASSIGN_OR_RETURN(user.name, value.Read());
   }
   return ClusterCheck(std::move(client), std::move(user), timeout)
       .Run(topics, checkpoint_topic);

@@ -47,6 +47,10 @@ OPTIONS = re.compile(
 LONGEST_FILE_LINES = 360
 
 
+def _is_debian_12():
+    return 'VERSION_ID="12"' in pathlib.Path("/etc/os-release").read_text()
+
+
 def files(folder="."):
     return sorted(path for path in (SOURCE / folder).rglob("*")
                   if path.suffix in (".h", ".cc"))
@@ -145,6 +149,8 @@ class FormTest(unittest.TestCase):
 
     def test_clang_format_has_nothing_to_change(self):
         formatter = shutil.which("clang-format-14")
+        if formatter is None and not _is_debian_12():
+            self.skipTest("that version decides, and it is in Debian 12 alone")
         self.assertIsNotNone(formatter, "scripts/install test brings it")
         ran = subprocess.run(
             [formatter, "--dry-run", "--Werror", *map(str, files()),
