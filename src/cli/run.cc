@@ -60,8 +60,8 @@ absl::StatusOr<Config> LoadFirst(const Arguments& arguments) {
 
 // For SIGHUP: changes nothing by itself.
 absl::StatusOr<Config> ReloadConfig(const ConfigArguments& arguments) {
-  WALPOST_ASSIGN_OR_RETURN(Config config,
-                           LoadConfig(arguments.file, arguments.overrides));
+  WALPOST_ASSIGN_OR_RETURN(
+      Config config, walpost::LoadConfig(arguments.file, arguments.overrides));
   WALPOST_RETURN_IF_ERROR(RequireBothEnds(config));
   return config;
 }

@@ -126,9 +126,6 @@ void CheckpointTopic::Save(const Checkpoint& checkpoint, Saved done) {
   deadline_.async_wait([this, alive](boost::system::error_code error) {
     if (error || alive.expired() || !saved_) return;
     topic_is_ready_ = false;  // look at it again: has it been deleted?
-    if (producer_ != nullptr && producer_->credentials().are_stale()) {
-      RetireProducer();
-    }
     Finish(absl::UnavailableError(
         fmt::format("checkpoint topic {}: not acknowledged within {} s", topic_,
                     kSaveLimit.count() / 1000)));
@@ -206,6 +203,9 @@ void CheckpointTopic::NotePresence(const CompactedTopic::Presence& presence) {
 }
 
 void CheckpointTopic::ProduceWaiting() {
+  if (producer_ != nullptr && producer_->credentials().are_stale()) {
+    RetireProducer();
+  }
   if (in_flight_ || waiting_.empty()) return;
   const KeyAndValue next = std::move(waiting_.front());
   waiting_.pop_front();
