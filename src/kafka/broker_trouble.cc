@@ -8,7 +8,8 @@ namespace {
 
 // Which settings of kafka.properties to look at; empty: of no known cause.
 std::string_view Remedy(rd_kafka_resp_err_t code, std::string_view text) {
-  if (text.starts_with("Failed to acquire SASL OAUTHBEARER token")) {
+  if (text.starts_with("Failed to acquire SASL OAUTHBEARER token") ||
+      text.find("invalid_token") != std::string_view::npos) {
     return "check sasl.oauthbearer.* in kafka.properties, and that the token "
            "endpoint answers";
   }
