@@ -281,12 +281,6 @@ void Relay::Shutdown() {
   retry_timer_.cancel();
 }
 
-void Relay::RenewCredentials() {
-  if (shutdown_deadline_ || producer_ == nullptr) return;
-  if (!producer_->credentials().have_changed()) return;
-  pipeline_.OnSinkFailed(absl::AbortedError("its credentials have changed"));
-}
-
 void Relay::OnDrained() {
   if (pipeline_.sink_failure()) source_.Abandon();
   PokeCheckpoints();

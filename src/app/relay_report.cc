@@ -1,4 +1,5 @@
-// What a Relay says of itself: signs for the diagnosis, and its status.
+// What a Relay says of itself: signs for the diagnosis, and its status; and the
+// renewal of its credentials.
 #include <chrono>
 
 #include "app/relay.h"
@@ -102,6 +103,12 @@ RelayStatus Relay::Status() const {
   status.reconnects = sessions_ > 0 ? sessions_ - 1 : 0;
   status.skipped = source_.skipped();
   return status;
+}
+
+void Relay::RenewCredentials() {
+  if (shutdown_deadline_ || producer_ == nullptr) return;
+  if (!producer_->credentials().have_changed()) return;
+  pipeline_.OnSinkFailed(absl::AbortedError("its credentials have changed"));
 }
 
 }  // namespace walpost

@@ -81,9 +81,8 @@ absl::StatusOr<std::string> OptionsOf(const std::string& conninfo,
       return absl::InvalidArgumentError("postgres.conninfo does not parse");
     }
     return absl::UnavailableError(
-        "postgres.conninfo does not parse with what its files and variables "
-        "hold now: a value with spaces, quotes or backslashes must be quoted "
-        "there as in a conninfo");
+        "postgres.conninfo does not parse with what its files hold now: quote "
+        "values with spaces, quotes or backslashes as in a conninfo");
   }
   std::string options;
   for (const PQconninfoOption* o = parsed; o->keyword != nullptr; ++o) {
