@@ -19,12 +19,18 @@ namespace {
 constexpr char kTextPattern[] = "%Y-%m-%dT%H:%M:%S.%eZ %l %v";
 
 // stderr, with a line about the lines that are missing before it.
+//
+// It runs on the pool's thread, which the pool outlives. It must not ask spdlog
+// for the pool: that waits for a mutex which shutdown holds while it waits for
+// this thread, and the last lines would be lost.
 class StderrSink final : public spdlog::sinks::stderr_color_sink_mt {
   using Base = spdlog::sinks::stderr_color_sink_mt;
 
  public:
+  explicit StderrSink(spdlog::details::thread_pool& pool) : pool_(pool) {}
+
   void log(const spdlog::details::log_msg& message) override {
-    const uint64_t dropped = ProcessLog::dropped_lines();
+    const uint64_t dropped = pool_.overrun_counter();
     if (dropped > reported_) {
       const std::string text = fmt::format(
           "{} log lines were dropped before this one: stderr was "
@@ -36,6 +42,7 @@ class StderrSink final : public spdlog::sinks::stderr_color_sink_mt {
   }
 
  private:
+  spdlog::details::thread_pool& pool_;
   uint64_t reported_ = 0;
 };
 
@@ -58,8 +65,8 @@ spdlog::level::level_enum ToSpdlog(LogLevel level) {
 ProcessLog::ProcessLog() {
   spdlog::init_thread_pool(kMaxQueuedLines, /*thread_count=*/1);
   spdlog::set_default_logger(std::make_shared<spdlog::async_logger>(
-      "walpost", std::make_shared<StderrSink>(), spdlog::thread_pool(),
-      spdlog::async_overflow_policy::overrun_oldest));
+      "walpost", std::make_shared<StderrSink>(*spdlog::thread_pool()),
+      spdlog::thread_pool(), spdlog::async_overflow_policy::overrun_oldest));
   Configure({});
 }
 

@@ -20,8 +20,7 @@ std::string Grant(const KafkaUser& user, const TopicNames& names,
                   const std::vector<std::string>& operations) {
   std::string command = fmt::format(
       "kafka-acls.sh --bootstrap-server {} --add --allow-principal 'User:{}'",
-      user.brokers,
-      user.name.empty() ? "<name of walpost's certificate>" : user.name);
+      user.brokers, user.name.empty() ? "<principal of walpost>" : user.name);
   for (const std::string& operation : operations) {
     command += fmt::format(" --operation {}", operation);
   }
@@ -40,7 +39,12 @@ class TopicsCheck {
                      : fmt::format("topics {}*", facts.names.text)) {}
 
   std::vector<Finding> Run() {
-    if (facts_.topics.empty()) {
+    if (facts_.names.text.empty()) {
+      Add(Severity::kNote,
+          fmt::format("{} are seen; which of them events go to is in the rows, "
+                      "so the rights on them are not tested",
+                      facts_.topics.size()));
+    } else if (facts_.topics.empty()) {
       CheckNone();
     } else {
       CheckOthers();

@@ -78,6 +78,16 @@ TEST(TopicsCheckTest, ATopicThatMayNotBeReadIsANote) {
   EXPECT_THAT(found.back().remedy, HasSubstr("--operation Read --topic 't'"));
 }
 
+TEST(TopicsCheckTest, OfATemplateThatBeginsWithAColumnNoRightIsJudged) {
+  TopicFacts facts;
+  facts.topics["somebody.elses"] = SeenOnly();
+  facts.describe_error = kForbidden;
+  const std::vector<Finding> found = CheckTopics(facts, kUser);
+  ASSERT_EQ(found.size(), 1u);
+  EXPECT_EQ(found[0].severity, Severity::kNote);
+  EXPECT_EQ(found[0].remedy, "");
+}
+
 TEST(TopicsCheckTest, TheTopicOfTheCheckpointNamesTheRightsThatItLacks) {
   TopicRights rights = Everything();
   EXPECT_EQ(CheckCheckpointTopic("c", rights, kMissing, kUser)[0].severity,
