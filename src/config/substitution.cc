@@ -32,7 +32,9 @@ absl::StatusOr<std::string> LookUp(std::string_view reference,
     if (content->ends_with('\n')) content->pop_back();
     return *std::move(content);
   }
-  const bool is_shells = colon == std::string_view::npos && !reference.empty();
+  const bool is_shells = colon == std::string_view::npos &&
+                         !reference.empty() && reference != "env" &&
+                         reference != "file";
   return absl::InvalidArgumentError(fmt::format(
       "'${{{}}}' is neither ${{env:NAME}} nor ${{file:PATH}}{}", reference,
       is_shells ? fmt::format("; did you mean ${{env:{}}}?", reference) : ""));

@@ -177,7 +177,7 @@ TEST(LoaderErrorsTest, ValuesOutOfRangeAreNamedWithTheRange) {
       {"value: {format: avro}",
        "w.yaml:1: value.format: ", "'avro' is not one of raw, protobuf"},
       {"outbox: {messages: {format: text}}",
-       "w.yaml:1: outbox.messages.format: ", "none of json, payload"},
+       "w.yaml:1: outbox.messages.format: ", "not one of json, payload"},
       {"route: {topic: ''}", "w.yaml:1: route.topic: ", "it is empty"},
       {"route: {topic: 'a{b'}", "w.yaml:1: route.topic: ", "'a{b'"},
       {"outbox: {tables: [{topic: '{a|upper}'}]}",
@@ -211,9 +211,9 @@ TEST(LoaderErrorsTest, AnEmptyValueIsOfTheWrongKind) {
 
 TEST(LoaderErrorsTest, WhatPollingCannotDoIsNamed) {
   ExpectRefusals({
-      {"source: slot", "w.yaml:1: source: ", "none of wal, polling"},
+      {"source: slot", "w.yaml:1: source: ", "not one of wal, polling"},
       {"polling: {strategy: steal}",
-       "w.yaml:1: polling.strategy: ", "none of claim, delete, cursor"},
+       "w.yaml:1: polling.strategy: ", "not one of claim, delete, cursor"},
       {"polling: {interval: 0ms}",
        "w.yaml:1: polling.interval: ", "between 1ms and 1h"},
       {"polling: {batch_size: 0}",

@@ -104,11 +104,13 @@ TEST(SubstitutionTest, NamesWhatItCannotReplace) {
   const Row rows[] = {
       {"${env:NONE}", "environment variable NONE is not set"},
       {"x${env:USER}${env:NONE}", "environment variable NONE is not set"},
-      {"${file:/none}", "file /none cannot be read"},
+      {"${file:/none}", "file /none cannot be read: No such file or directory"},
       {"${env:}", "'${env:}' is neither ${env:NAME} nor ${file:PATH}"},
       {"${file:}", "'${file:}' is neither ${env:NAME} nor ${file:PATH}"},
       {"${env}", "'${env}' is neither ${env:NAME} nor ${file:PATH}"},
-      {"${USER}", "'${USER}' is neither ${env:NAME} nor ${file:PATH}"},
+      {"${USER}",
+       "'${USER}' is neither ${env:NAME} nor ${file:PATH}; did you mean "
+       "${env:USER}?"},
       {"${}", "'${}' is neither ${env:NAME} nor ${file:PATH}"},
       {"${ENV:USER}", "'${ENV:USER}' is neither ${env:NAME} nor ${file:PATH}"},
       {"${ env:USER}",
