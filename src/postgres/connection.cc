@@ -57,9 +57,7 @@ absl::Status ConnectFailure(const PGconn* raw) {
   }
   std::string_view remedy;
   if (says("does not support SSL")) {
-    remedy =
-        "; set ssl = on at the server, or another sslmode in "
-        "postgres.conninfo";
+    remedy = "; set another sslmode in postgres.conninfo, or ssl = on";
   }
   std::string grant;
   if (SqlstateOf(status) == kSqlstatePrivilege && says("replication")) {
