@@ -13,7 +13,7 @@
 #include <optional>
 #include <utility>
 
-#include "base/boot_clock.h"
+#include "loop/boot_clock.h"
 
 namespace walpost {
 

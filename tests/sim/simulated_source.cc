@@ -11,6 +11,11 @@ namespace {
 constexpr milliseconds kStatusInterval{200};
 constexpr uint64_t kFramesPerTurn = 6;
 
+// The simulated machine is never suspended as a whole.
+BootTime ToBootTime(MonotonicTime time) {
+  return BootTime(time.time_since_epoch());
+}
+
 }  // namespace
 
 SimulatedSource::SimulatedSource(World& world, SimulatedServer& server,
@@ -73,7 +78,7 @@ void SimulatedSource::BeginStream() {
       FeedbackSchedule(kStatusInterval, SimulatedWalsender::kTimeout, slot_);
   is_held_ = false;
   next_ = Next::kCheck;
-  suspension_watch_.Start(world_.now);
+  suspension_watch_.Start(ToBootTime(world_.now));
   checker_.OnStreamStart(relay_);
   pipeline_.BeginStream(slot_);
   checker_.OnBoundary(relay_, slot_);
@@ -111,7 +116,7 @@ std::optional<absl::Status> SimulatedSource::Step() {
 }
 
 absl::Status SimulatedSource::Check() {
-  if (suspension_watch_.OnTurn(world_.now)) {
+  if (suspension_watch_.OnTurn(ToBootTime(world_.now))) {
     world_.Note(relay_, "sees that it was suspended");
     return absl::AbortedError("suspended");
   }
