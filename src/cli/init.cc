@@ -82,10 +82,10 @@ class Initializer {
 
   // What would make the slot fail, before anything is made.
   asio::awaitable<absl::Status> CheckServer() {
-    const std::string query = "SELECT current_setting('wal_level') = 'logical'";
-    absl::StatusOr<bool> is_logical = co_await Exists(query);
-    if (!is_logical.ok()) co_return is_logical.status();
-    if (!*is_logical) {
+    const std::string query = fmt::format("SELECT {}", kDecodesSql);
+    absl::StatusOr<bool> decodes = co_await Exists(query);
+    if (!decodes.ok()) co_return decodes.status();
+    if (!*decodes) {
       co_return absl::FailedPreconditionError(
           fmt::format("wal_level is not logical, which a logical replication "
                       "slot needs: {}",

@@ -17,7 +17,11 @@ void* OpaqueOf(int32_t node) {
 }  // namespace
 
 void BrokerPulse::OnStatistics(const ProducerStatistics& statistics,
-                               MonotonicTime now) {
+                               MonotonicTime now, bool cluster_has_id) {
+  if (!cluster_has_id) {
+    if (statistics.brokers_up > 0) heard_at_ = now;
+    return;
+  }
   if (statistics.silent_for) {
     heard_at_ = std::max(heard_at_, now - *statistics.silent_for);
   }

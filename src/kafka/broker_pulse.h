@@ -26,7 +26,11 @@ class BrokerPulse {
 
   // Each second or so. Asks the connected brokers if all have been silent for
   // kAskAfter; none that owes an answer.
-  void OnStatistics(const ProducerStatistics& statistics, MonotonicTime now);
+  //
+  // A cluster without an id cannot be asked: librdkafka 2.15 crashes over the
+  // answer. Of such a one, a connection that is up counts as a sign of life.
+  void OnStatistics(const ProducerStatistics& statistics, MonotonicTime now,
+                    bool cluster_has_id);
   // An answer, or that none came in the client's socket.timeout.ms: the event
   // RD_KAFKA_EVENT_DESCRIBECLUSTER_RESULT.
   void OnAnswer(rd_kafka_event_t* event);

@@ -256,7 +256,7 @@ size_t Producer::HandleEvent(rd_kafka_event_t* event) {
 // ones are gone, it is left with none, and never connects any more.
 void Producer::HandleStatistics(const char* json) {
   statistics_ = ParseProducerStatistics(json);
-  pulse_.OnStatistics(statistics_, Clock::now());
+  pulse_.OnStatistics(statistics_, Clock::now(), !cluster_id().empty());
   if (statistics_.brokers_up > 0) broker_trouble_.Clear();
   brokerless_reports_ = statistics_.is_brokerless ? brokerless_reports_ + 1 : 0;
   const char* reason = nullptr;

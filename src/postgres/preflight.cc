@@ -79,7 +79,7 @@ void Preflight::CheckVersion() {
 }
 
 asio::awaitable<absl::Status> Preflight::CheckServer() {
-  const std::string sql =
+  const std::string sql = fmt::format(
       "SELECT current_setting('wal_level'), "
       "current_setting('max_slot_wal_keep_size'), "
       "current_setting('synchronous_commit'), "
@@ -90,7 +90,8 @@ asio::awaitable<absl::Status> Preflight::CheckServer() {
       "(SELECT count(*) FROM pg_catalog.pg_stat_replication), "
       "current_user, (SELECT rolreplication OR rolsuper FROM "
       "pg_catalog.pg_roles WHERE rolname = current_user), "
-      "pg_is_in_recovery()";
+      "pg_is_in_recovery(), {}",
+      kDecodesSql);
   absl::StatusOr<QueryRows> settings = co_await connection_.Execute(sql);
   if (!settings.ok()) co_return settings.status();
   CheckSettings(*settings);
@@ -100,8 +101,8 @@ asio::awaitable<absl::Status> Preflight::CheckServer() {
 
 void Preflight::CheckSettings(const QueryRows& settings) {
   const std::string wal_level = settings.Text(0, 0);
-  if (wal_level == "logical") {
-    Add(Severity::kOk, "wal_level", "is logical");
+  if (settings.Bool(0, 9)) {
+    Add(Severity::kOk, "wal_level", fmt::format("is {}", wal_level));
   } else {
     Add(Severity::kError, "wal_level",
         fmt::format("is {}, but logical decoding needs logical", wal_level),

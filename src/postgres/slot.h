@@ -29,6 +29,12 @@ struct SlotState {
 boost::asio::awaitable<absl::StatusOr<std::optional<SlotState>>> FindSlot(
     Connection& connection, std::string slot);
 
+// Whether the server decodes, as an SQL expression. PostgreSQL 19 raises
+// effective_wal_level with the first logical slot, so replica is enough there.
+inline constexpr std::string_view kDecodesSql =
+    "(current_setting('wal_level') = 'logical' OR "
+    "current_setting('wal_level') = 'replica' AND "
+    "current_setting('effective_wal_level', true) IS NOT NULL)";
 inline constexpr std::string_view kWalLevelRemedy =
     "ALTER SYSTEM SET wal_level = logical; then restart the server";
 inline constexpr std::string_view kFreeSlotRemedy =

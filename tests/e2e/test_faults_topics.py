@@ -13,6 +13,7 @@ import time
 
 from harness import (MOST_MEMORY, FencedMetadata, Kafka, KafkaReader, Load,
                      judge, note, wait_until)
+from harness.kafka_java import new_id
 from harness.ports import free_port
 
 _OUTAGE_S = int(os.environ.get("WALPOST_OUTAGE_SECONDS", "20"))
@@ -150,8 +151,11 @@ def test_p1_the_only_broker_is_fenced(walpost, database, directory, outbox,
                                       topics):
     """librdkafka drops all brokers that it knows, and then may know none."""
     way_port = free_port()
-    broker = Kafka(directory / "fenced", advertised_port=way_port).start()
-    way = FencedMetadata(broker.behind_port, topics + "order", port=way_port)
+    cluster_id = new_id()
+    broker = Kafka(directory / "fenced", advertised_port=way_port,
+                   cluster_id=cluster_id).start()
+    way = FencedMetadata(broker.behind_port, topics + "order", cluster_id,
+                         port=way_port)
     try:
         relay = walpost(database, broker, topics, kafka={
             "brokers": f"127.0.0.1:{way.port}"}).run()

@@ -104,7 +104,7 @@ def test_what_makes_no_sense_is_refused(relay, kafka, topics, directory):
     empty = directory / "empty"
     empty.write_text("\n")
     for words, code, says in (
-            (("--ids", str(empty)), 2, "holds no id"),
+            (("--ids", str(empty)), 2, "has no id"),
             (("--ids", "/nonexistent"), 2, "/nonexistent"),
             (("--order-by", "id", "--where", "no_such_column = 1"), 3,
              "no_such_column"),

@@ -15,13 +15,15 @@ class FencedMetadata:
     broker, as those of a broker do that the controller has fenced.
 
     Of the versions 9 to 13 of Metadata, which librdkafka 2 speaks.
+    `cluster_id` is that of the broker.
     """
 
-    def __init__(self, target_port, topic, port=None):
+    def __init__(self, target_port, topic, cluster_id, port=None):
         self.is_fenced = False
         self.answered = 0  # so
         self._target = ("127.0.0.1", target_port)
         self._topic = topic.encode()
+        self._cluster_id = cluster_id.encode()
         self.port = port or free_port()
         self._listener = socket.create_server(("127.0.0.1", self.port))
         threading.Thread(target=self._accept, daemon=True).start()
@@ -71,7 +73,7 @@ class FencedMetadata:
         body = (struct.pack(">i", correlation) + b"\0"
                 + struct.pack(">i", 0)  # throttle time
                 + b"\1"  # no brokers
-                + b"\0"  # cluster id: null
+                + bytes([len(self._cluster_id) + 1]) + self._cluster_id
                 + struct.pack(">i", -1)  # controller
                 + b"\2" + topic
                 + (struct.pack(">i", -2**31) if version <= 10 else b"")
