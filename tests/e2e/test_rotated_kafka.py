@@ -2,6 +2,7 @@
 
 import re
 import signal
+import time
 
 import pytest
 
@@ -202,3 +203,28 @@ def test_the_token_endpoint_is_away(walpost, database, outbox, topics, secured,
     endpoint.start()
     relay.wait_ready(60)
     assert _publishes(relay, database, outbox, secured, topics, 5) == 10
+
+
+def test_p10_the_token_endpoint_does_not_answer(
+        walpost, database, outbox, topics, secured, authority, endpoint):
+    """It is asked on a thread of librdkafka's, never on the loop."""
+    endpoint.is_held = True
+    relay = walpost(database, secured, topics, kafka={
+        "brokers": secured.oauth,
+        "properties": _tls(authority, **endpoint.properties())})
+    relay.start()
+    wait_until(lambda: relay.get("/healthz")[0] == 200, "/healthz")
+    end = time.monotonic() + 12
+    while time.monotonic() < end:
+        begun = time.monotonic()
+        assert relay.get("/healthz")[0] == 200
+        assert time.monotonic() - begun < 1
+        time.sleep(0.1)
+    assert relay.get("/readyz")[0] == 503
+    begun = time.monotonic()
+    assert relay.stop(20) == 0
+    assert time.monotonic() - begun < 13
+    endpoint.is_held = False
+    relay.start()
+    relay.wait_ready(60)
+    assert _publishes(relay, database, outbox, secured, topics, 5) == 5

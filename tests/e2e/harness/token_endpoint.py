@@ -21,6 +21,7 @@ class TokenEndpoint:
         self.secret = secret
         self.lifetime = lifetime
         self.given = []  # the tokens
+        self.is_held = False  # gives no answer meanwhile
         self._port = free_port()
         self.url = f"http://127.0.0.1:{self._port}/token"
         self._server = None
@@ -52,6 +53,8 @@ class TokenEndpoint:
         class Handler(http.server.BaseHTTPRequestHandler):
             def do_POST(self):  # pylint: disable=invalid-name
                 self.rfile.read(int(self.headers["Content-Length"]))
+                while endpoint.is_held:
+                    time.sleep(0.05)
                 expected = base64.b64encode(
                     f"walpost:{endpoint.secret}".encode()).decode()
                 if self.headers["Authorization"] == f"Basic {expected}":
