@@ -60,15 +60,15 @@ int Main(int argc, char** argv) {
       "Exit codes of all: 0 done, 1 something was found or is not complete, 2 "
       "wrong command\nline or configuration, 3 Postgres, 4 Kafka.");
   int exit_code = kExitOk;
-  AddRecover(app, exit_code);
   AddRun(app, exit_code);
   AddCheck(app, exit_code);
   AddInit(app, exit_code);
   AddStatus(app, exit_code);
-  AddReplay(app, exit_code);
-  AddPrune(app, exit_code);
   AddTail(app, exit_code);
   AddVerify(app, exit_code);
+  AddReplay(app, exit_code);
+  AddRecover(app, exit_code);
+  AddPrune(app, exit_code);
   AddVersion(app, exit_code);
   const int parsed = ParseCommandLine(app, argc, argv);
   return parsed == kExitOk ? exit_code : parsed;
