@@ -2,6 +2,7 @@
 
 #include "fmt/format.h"
 #include "postgres/publication.h"
+#include "postgres/sqlstate.h"
 
 namespace walpost {
 
@@ -60,6 +61,8 @@ asio::awaitable<absl::StatusOr<ExistingRows>> Count(Connection& connection,
   }
   if (result.ok()) {
     rows.count = result->Unsigned(0, 0);
+  } else if (SqlstateOf(result.status()) == kSqlstateUndefinedTable) {
+    rows.count = 0;  // who needs the table says that it is missing
   } else {
     rows.trouble = std::string(result.status().message());
   }

@@ -405,7 +405,7 @@ def test_without_an_age_there_is_nothing_to_do(walpost, database, kafka, aged,
     relay = walpost(database, kafka, topics)
     assert "--older-than 7d, or retention.keep" in _pruned(relay, code=2)
     assert "is not a duration" in _pruned(relay, "--older-than", "week", code=2)
-    assert "at most 100000" in _pruned(relay, "--older-than", "1d", "--batch",
+    assert "1 to 100000" in _pruned(relay, "--older-than", "1d", "--batch",
                                        "1000000", code=2)
 
 
