@@ -52,11 +52,10 @@ std::optional<Page> Refusal(http::verb method, beast::error_code error) {
 
 // The client left, or never finished: there is nobody to answer.
 bool IsEndOfConnection(beast::error_code error) {
-  static const auto& http_category =
-      beast::error_code(http::error::end_of_stream).category();
-  return error && (error.category() != http_category ||
-                   error == http::error::end_of_stream ||
-                   error == http::error::partial_message);
+  const beast::error_code end_of_stream = http::error::end_of_stream;
+  return error &&
+         (error.category() != end_of_stream.category() ||
+          error == end_of_stream || error == http::error::partial_message);
 }
 
 }  // namespace

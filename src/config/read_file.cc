@@ -7,9 +7,16 @@
 
 namespace walpost {
 
+namespace {
+
+struct CloseFile {
+  void operator()(FILE* file) const { std::fclose(file); }
+};
+
+}  // namespace
+
 absl::StatusOr<std::string> ReadFile(const std::string& path) {
-  const std::unique_ptr<FILE, decltype(&std::fclose)> file(
-      std::fopen(path.c_str(), "rb"), &std::fclose);
+  const std::unique_ptr<FILE, CloseFile> file(std::fopen(path.c_str(), "rb"));
   std::string content;
   char portion[1 << 16];
   while (file != nullptr && std::feof(file.get()) == 0) {
