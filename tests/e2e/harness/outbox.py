@@ -58,6 +58,12 @@ class Outbox:
         cursor.execute(statement, values)
         return str(cursor.fetchone()[0])
 
+    def deleted(self):
+        """How many committed rows are gone from the table."""
+        return self.database.value(
+            "select count(*) from truth where not exists (select from outbox "
+            "where outbox.id = truth.id)")
+
     def expected(self):
         """What a consumer must find: every committed row."""
         rows = self.database.execute(
