@@ -7,6 +7,7 @@
 #include "fmt/format.h"
 #include "postgres/publication.h"
 #include "postgres/server_start.h"
+#include "postgres/table_scan.h"
 #include "postgres/task_session.h"
 #include "spdlog/spdlog.h"
 
@@ -25,6 +26,7 @@ constexpr std::chrono::minutes kSlotLimit{10};
 asio::awaitable<absl::Status> SlotFounder::Connect() {
   ConnectionOptions options = TaskSession(config_.postgres, "snapshot");
   options.replication = true;
+  options.statement_limit = kScanStatementLimit;
   absl::StatusOr<std::unique_ptr<Connection>> connected =
       co_await Connection::Connect(executor_, options);
   if (!connected.ok()) co_return connected.status();

@@ -9,6 +9,7 @@
 #include "fmt/format.h"
 #include "postgres/publication.h"
 #include "postgres/sqlstate.h"
+#include "postgres/table_scan.h"
 #include "postgres/task_session.h"
 #include "spdlog/spdlog.h"
 
@@ -38,6 +39,7 @@ asio::awaitable<absl::StatusOr<SlotHistory>> SnapshotSession::Open() {
 asio::awaitable<absl::Status> SnapshotSession::Connect() {
   ConnectionOptions options = TaskSession(config_.postgres, "snapshot");
   options.replication = true;
+  options.statement_limit = kScanStatementLimit;
   absl::StatusOr<std::unique_ptr<Connection>> connected =
       co_await Connection::Connect(executor_, options);
   if (!connected.ok()) co_return connected.status();

@@ -70,6 +70,8 @@ int Main(int argc, char** argv) {
   AddRecover(app, exit_code);
   AddPrune(app, exit_code);
   AddVersion(app, exit_code);
+  AddMan(app, exit_code);
+  AddCompletion(app, exit_code);
   const int parsed = ParseCommandLine(app, argc, argv);
   return parsed == kExitOk ? exit_code : parsed;
 }

@@ -10,6 +10,7 @@
 #include "cli/run_to_end.h"
 #include "config/read_file.h"
 #include "fmt/format.h"
+#include "postgres/table_scan.h"
 
 namespace walpost {
 namespace {
@@ -43,6 +44,7 @@ asio::awaitable<absl::StatusOr<Counts>> Publish(
   ConnectionOptions connection;
   connection.server = config.postgres.server;
   connection.application_name = "walpost:replay";
+  connection.statement_limit = kScanStatementLimit;
   absl::StatusOr<std::unique_ptr<Connection>> connected =
       co_await Connection::Connect(executor, connection);
   if (!connected.ok()) co_return connected.status();

@@ -69,9 +69,15 @@ std::string ArrayOf(const std::vector<std::string>& texts) {
 absl::StatusOr<std::unique_ptr<TableReader>> TableReader::Connect(
     const ReloadableText& conninfo) {
   WALPOST_ASSIGN_OR_RETURN(const std::string now, conninfo.Read());
-  const char* keywords[] = {"dbname", "application_name", "client_encoding",
-                            nullptr};
-  const char* values[] = {now.c_str(), "walpost:verify", "UTF8", nullptr};
+  // What comes before dbname, from which the conninfo is expanded, is only a
+  // default: a server that vanished is noticed within half a minute.
+  const char* keywords[] = {
+      "connect_timeout",  "keepalives_idle",  "keepalives_interval",
+      "keepalives_count", "tcp_user_timeout", "dbname",
+      "application_name", "client_encoding",  nullptr};
+  const char* values[] = {
+      "10",   "10",   "5", "3", "25000", now.c_str(), "walpost:verify",
+      "UTF8", nullptr};
   std::unique_ptr<TableReader> reader(
       new TableReader(PQconnectdbParams(keywords, values, 1)));
   if (PQstatus(reader->connection_.get()) != CONNECTION_OK) {

@@ -3,9 +3,9 @@
 #include <cstdlib>
 #include <cstring>
 
-#include "base/read_refusal.h"
 #include "base/session_settings.h"
 #include "fmt/format.h"
+#include "postgres/connect_failure.h"
 #include "postgres/host_lookup.h"
 #include "postgres/password_command.h"
 #include "postgres/sqlstate.h"
@@ -26,47 +26,6 @@ std::string Abbreviate(std::string_view sql) {
   const std::string_view line = sql.substr(0, sql.find('\n'));
   if (line.size() <= kLongest) return std::string(line);
   return fmt::format("{}...", line.substr(0, kLongest));
-}
-
-// Who connects whereto; never with the password.
-std::string Describe(const PGconn* raw) {
-  const auto text = [](const char* value) { return value ? value : "?"; };
-  return fmt::format("connecting to Postgres at {}:{} (database {}, user {})",
-                     text(PQhost(raw)), text(PQport(raw)), text(PQdb(raw)),
-                     text(PQuser(raw)));
-}
-
-// What libpq and the server say, with the remedy of what only shows here.
-absl::Status ConnectFailure(const PGconn* raw) {
-  const absl::Status status = StatusFromConnection(raw, Describe(raw));
-  const std::string text(status.message());
-  const std::string_view libpq = PQerrorMessage(raw);
-  const auto says = [&](std::string_view words) {
-    return text.find(words) != std::string::npos;
-  };
-  // Before anything is sent: sslmode, port and the like.
-  if (libpq.starts_with("invalid ")) {
-    return absl::FailedPreconditionError(fmt::format(
-        "postgres.conninfo: {}", libpq.substr(0, libpq.find('\n'))));
-  }
-  if (says("\"idle_session_timeout\"")) {  // the newest of kPinnedSettings
-    return absl::FailedPreconditionError(
-        fmt::format("{}: the server is older than PostgreSQL 14, the oldest "
-                    "that walpost supports: upgrade it",
-                    Describe(raw)));
-  }
-  std::string_view remedy;
-  if (says("does not support SSL")) {
-    remedy = "; set another sslmode in postgres.conninfo, or ssl = on";
-  }
-  std::string grant;
-  if (SqlstateOf(status) == kSqlstatePrivilege && says("replication")) {
-    grant = fmt::format("; ALTER ROLE \"{}\" REPLICATION;", PQuser(raw));
-  }
-  if (remedy.empty() && grant.empty()) return status;
-  return WithSqlstate(
-      absl::Status(status.code(), fmt::format("{}{}{}", text, remedy, grant)),
-      SqlstateOf(status));
 }
 
 // The `options` of the conninfo itself, to be kept in front of ours.
@@ -126,8 +85,11 @@ int64_t QueryRows::Integer(size_t row, size_t column) const {
   return std::strtoll(Text(row, column).c_str(), nullptr, 10);
 }
 
-Connection::Connection(asio::any_io_executor executor, PGconn* connection)
-    : connection_(connection, PQfinish), waiter_(executor) {}
+Connection::Connection(asio::any_io_executor executor, PGconn* connection,
+                       std::chrono::milliseconds statement_limit)
+    : connection_(connection, PQfinish),
+      waiter_(executor),
+      statement_limit_(statement_limit) {}
 
 Connection::~Connection() { waiter_.Release(); }
 
@@ -198,7 +160,8 @@ Connection::Connect(asio::any_io_executor executor, ConnectionOptions options) {
   keywords.push_back(nullptr);
   values.push_back(nullptr);
   std::unique_ptr<Connection> connection(new Connection(
-      executor, PQconnectStartParams(keywords.data(), values.data(), 1)));
+      executor, PQconnectStartParams(keywords.data(), values.data(), 1),
+      options.statement_limit));
   const MonotonicTime deadline = begin + options.connect_timeout;
   absl::Status status = co_await connection->FinishConnecting(deadline);
   if (status.ok()) status = co_await connection->PinLateSettings(deadline);
@@ -229,7 +192,7 @@ asio::awaitable<absl::Status> Connection::FinishConnecting(
     MonotonicTime deadline) {
   PGconn* raw = connection_.get();
   if (raw == nullptr) co_return absl::InternalError("libpq: out of memory");
-  const std::string attempted = Describe(raw);
+  const std::string attempted = DescribeTarget(raw);
   PQsetErrorVerbosity(raw, PQERRORS_VERBOSE);  // with SQLSTATE: sqlstate.cc
   PostgresPollingStatusType next = PGRES_POLLING_WRITING;
   if (PQstatus(raw) == CONNECTION_BAD) next = PGRES_POLLING_FAILED;
@@ -257,6 +220,7 @@ asio::awaitable<absl::Status> Connection::FinishConnecting(
 asio::awaitable<absl::Status> Connection::Send(std::string sql,
                                                std::string attempted) {
   PGconn* raw = connection_.get();
+  statement_begin_ = Clock::now();
   if (PQsendQuery(raw, sql.c_str()) == 0) {
     co_return StatusFromConnection(raw, attempted);
   }
@@ -264,6 +228,8 @@ asio::awaitable<absl::Status> Connection::Send(std::string sql,
     const int pending = PQflush(raw);
     if (pending == 0) co_return absl::OkStatus();
     if (pending < 0) co_return StatusFromConnection(raw, attempted);
+    const absl::Status in_time = CheckInTime(attempted);
+    if (!in_time.ok()) co_return in_time;
     const MonotonicTime until = Clock::now() + std::chrono::seconds(1);
     co_await waiter_.Wait(SocketWaiter::Interest::kWrite, until);
   }
@@ -273,19 +239,33 @@ asio::awaitable<absl::StatusOr<PGresult*>> Connection::NextResult(
     std::string attempted) {
   PGconn* raw = connection_.get();
   while (PQisBusy(raw)) {
-    const MonotonicTime now = Clock::now();
-    if (deadline_ && now >= *deadline_) {
-      co_return absl::DeadlineExceededError(
-          fmt::format("{}: no answer in time", attempted));
-    }
+    const absl::Status in_time = CheckInTime(attempted);
+    if (!in_time.ok()) co_return in_time;
     // Once a second even without a sign: see SocketWaiter and TLS.
-    const MonotonicTime until = now + std::chrono::seconds(1);
+    const MonotonicTime until = Clock::now() + std::chrono::seconds(1);
     co_await waiter_.Wait(SocketWaiter::Interest::kRead, until);
     if (PQconsumeInput(raw) == 0) {
       co_return StatusFromConnection(raw, attempted);
     }
   }
   co_return PQgetResult(raw);
+}
+
+absl::Status Connection::CheckInTime(const std::string& attempted) const {
+  const MonotonicTime now = Clock::now();
+  if (deadline_ && now >= *deadline_) {
+    return absl::DeadlineExceededError(
+        fmt::format("{}: no answer in time", attempted));
+  }
+  if (!deadline_ && now >= statement_begin_ + statement_limit_) {
+    const auto limit =
+        std::chrono::ceil<std::chrono::seconds>(statement_limit_);
+    return absl::UnavailableError(fmt::format(
+        "{}: Postgres gave no answer within {} s: it is frozen or overloaded, "
+        "or waits for a lock: SELECT pg_blocking_pids({})",
+        attempted, limit.count(), PQbackendPID(connection_.get())));
+  }
+  return absl::OkStatus();
 }
 
 asio::awaitable<absl::StatusOr<QueryRows>> Connection::Execute(

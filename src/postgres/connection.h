@@ -58,6 +58,8 @@ struct ConnectionOptions {
   // Server settings of the session, as "name=value"; they override ours.
   std::vector<std::string> settings;
   std::chrono::milliseconds connect_timeout{10'000};
+  // How long one statement may go without an answer.
+  std::chrono::milliseconds statement_limit{60'000};
 };
 
 class Connection {
@@ -74,7 +76,8 @@ class Connection {
   Connection& operator=(const Connection&) = delete;
 
   // Runs one command and returns its rows. A second Execute may follow an
-  // error of the server, not one of the connection.
+  // error of the server, not one of the connection. kUnavailable: it is lost,
+  // or gave no answer within the limit for statements.
   boost::asio::awaitable<absl::StatusOr<QueryRows>> Execute(std::string sql);
   // With what was attempted in words, for errors; else it is the SQL's first.
   boost::asio::awaitable<absl::StatusOr<QueryRows>> Execute(
@@ -83,8 +86,8 @@ class Connection {
   // Runs a command that ends in COPY BOTH mode (START_REPLICATION).
   boost::asio::awaitable<absl::Status> StartCopyBoth(std::string command);
 
-  // Like Execute, but gives up waiting when `deadline` has passed: the
-  // connection is of no use afterwards (kDeadlineExceeded).
+  // In place of the limit for statements: gives up waiting when `deadline` has
+  // passed (kDeadlineExceeded). After either the connection is of no use.
   void set_deadline(std::optional<MonotonicTime> deadline) {
     deadline_ = deadline;
   }
@@ -106,7 +109,8 @@ class Connection {
   std::string Literal(std::string_view text);
 
  private:
-  Connection(boost::asio::any_io_executor executor, PGconn* connection);
+  Connection(boost::asio::any_io_executor executor, PGconn* connection,
+             std::chrono::milliseconds statement_limit);
 
   boost::asio::awaitable<absl::Status> FinishConnecting(MonotonicTime deadline);
   boost::asio::awaitable<absl::Status> PinLateSettings(MonotonicTime deadline);
@@ -114,11 +118,14 @@ class Connection {
                                             std::string attempted);
   boost::asio::awaitable<absl::StatusOr<PGresult*>> NextResult(
       std::string attempted);
+  absl::Status CheckInTime(const std::string& attempted) const;
   static void OnNotice(void* self, const PGresult* notice);
 
   std::unique_ptr<PGconn, decltype(&PQfinish)> connection_;
   SocketWaiter waiter_;
   std::optional<MonotonicTime> deadline_;
+  const std::chrono::milliseconds statement_limit_;
+  MonotonicTime statement_begin_;
   std::vector<Warning> warnings_;
 };
 

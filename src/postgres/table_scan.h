@@ -7,6 +7,7 @@
 #pragma once
 
 #include <boost/asio/awaitable.hpp>
+#include <chrono>
 #include <optional>
 #include <string>
 #include <vector>
@@ -21,6 +22,9 @@
 #include "postgres/table_rows.h"
 
 namespace walpost {
+
+// For the connection of a scan: to count or sort a large table takes long.
+inline constexpr std::chrono::hours kScanStatementLimit{1};
 
 // Which rows, and in what order. The fields of the outbox are meant: their
 // columns are looked up as the mapping does it.

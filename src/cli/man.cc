@@ -1,0 +1,103 @@
+// walpost man: the manual page, from the same source as --help.
+#include <CLI/CLI.hpp>
+#include <set>
+#include <string>
+#include <string_view>
+
+#include "absl/strings/str_join.h"
+#include "absl/strings/str_replace.h"
+#include "base/version.h"
+#include "cli/exit_code.h"
+#include "cli/verbs.h"
+#include "fmt/format.h"
+
+namespace walpost {
+namespace {
+
+// Text as roff: nothing of it is a request, and a hyphen can be searched for.
+std::string Roff(std::string_view text) {
+  const std::string line = absl::StrReplaceAll(
+      std::string(text), {{"\\", "\\e"}, {"-", "\\-"}, {"\n", " "}});
+  const bool is_request = line.starts_with('.') || line.starts_with('\'');
+  return is_request ? "\\&" + line : line;
+}
+
+std::string Names(const std::set<CLI::Option*>& options) {
+  std::set<std::string> names;  // sorted
+  for (const CLI::Option* option : options) names.insert(option->get_name());
+  return absl::StrJoin(names, ", ");
+}
+
+std::string OptionEntry(const CLI::Option& option) {
+  // "-c,--config", as --help has it.
+  std::string entry =
+      fmt::format(".TP\n.B {}", Roff(option.get_name(false, true)));
+  const bool takes_value = option.get_items_expected_max() > 0;
+  if (takes_value) {
+    entry += fmt::format(" {}", Roff(option.get_type_name()));
+  }
+  entry += fmt::format("\n{}", Roff(option.get_description()));
+  if (!option.get_default_str().empty()) {
+    entry += Roff(fmt::format(" ({})", option.get_default_str()));
+  }
+  if (!entry.ends_with('.')) entry += '.';
+  if (option.get_required()) entry += " Required.";
+  if (!option.get_needs().empty()) {
+    entry += Roff(fmt::format(" With {}.", Names(option.get_needs())));
+  }
+  if (!option.get_excludes().empty()) {
+    entry += Roff(fmt::format(" Not with {}.", Names(option.get_excludes())));
+  }
+  return entry + "\n";
+}
+
+std::string OptionEntries(const CLI::App& app) {
+  std::string entries;
+  for (const CLI::Option* option : app.get_options()) {
+    // Every verb has it: once is enough.
+    const bool is_said = option == app.get_help_ptr() && app.get_parent();
+    if (!is_said) entries += OptionEntry(*option);
+  }
+  return entries;
+}
+
+std::string VerbSection(const CLI::App& verb) {
+  return fmt::format(".SS walpost {}\n{}.\n{}.PP\n{}\n", Roff(verb.get_name()),
+                     Roff(verb.get_description()), OptionEntries(verb),
+                     Roff(verb.get_footer()));
+}
+
+std::string ManualPage(const CLI::App& app) {
+  std::string verbs;
+  for (const CLI::App* verb :
+       app.get_subcommands([](const CLI::App*) { return true; })) {
+    verbs += VerbSection(*verb);
+  }
+  std::string about = app.get_description();
+  if (about.ends_with('.')) about.pop_back();
+  return fmt::format(
+      ".TH WALPOST 1 \"\" \"walpost {}\"\n"
+      ".SH NAME\nwalpost \\- {}\n"
+      ".SH SYNOPSIS\n.B walpost\n.I verb\n.RI [ options ]\n"
+      ".SH OPTIONS\n{}.PP\n{}\n"
+      ".SH VERBS\n{}"
+      ".SH SIGNALS\n"
+      ".TP\n.B SIGTERM, SIGINT\n"
+      "End: what is in flight is acknowledged and confirmed first.\n"
+      ".TP\n.B SIGHUP\n"
+      "Read the configuration file and the secrets again (run).\n",
+      kVersion, Roff(about), OptionEntries(app), Roff(app.get_footer()), verbs);
+}
+
+}  // namespace
+
+void AddMan(CLI::App& app, int& exit_code) {
+  CLI::App* verb = app.add_subcommand("man", "Print the manual page");
+  verb->footer("As in: walpost man | man -l -\nExit code: 0.");
+  verb->callback([&app, &exit_code] {
+    fmt::print("{}", ManualPage(app));
+    exit_code = kExitOk;
+  });
+}
+
+}  // namespace walpost

@@ -1,0 +1,50 @@
+#include "postgres/connect_failure.h"
+
+#include <string_view>
+
+#include "base/read_refusal.h"
+#include "fmt/format.h"
+#include "postgres/sqlstate.h"
+
+namespace walpost {
+
+std::string DescribeTarget(const PGconn* raw) {
+  const auto text = [](const char* value) { return value ? value : "?"; };
+  return fmt::format("connecting to Postgres at {}:{} (database {}, user {})",
+                     text(PQhost(raw)), text(PQport(raw)), text(PQdb(raw)),
+                     text(PQuser(raw)));
+}
+
+absl::Status ConnectFailure(const PGconn* raw) {
+  const absl::Status status = StatusFromConnection(raw, DescribeTarget(raw));
+  const std::string text(status.message());
+  const std::string_view libpq = PQerrorMessage(raw);
+  const auto says = [&](std::string_view words) {
+    return text.find(words) != std::string::npos;
+  };
+  // Before anything is sent: sslmode, port and the like.
+  if (libpq.starts_with("invalid ")) {
+    return absl::FailedPreconditionError(fmt::format(
+        "postgres.conninfo: {}", libpq.substr(0, libpq.find('\n'))));
+  }
+  if (says("\"idle_session_timeout\"")) {  // the newest of kPinnedSettings
+    return absl::FailedPreconditionError(
+        fmt::format("{}: the server is older than PostgreSQL 14, the oldest "
+                    "that walpost supports: upgrade it",
+                    DescribeTarget(raw)));
+  }
+  std::string_view remedy;
+  if (says("does not support SSL")) {
+    remedy = "; set another sslmode in postgres.conninfo, or ssl = on";
+  }
+  std::string grant;
+  if (SqlstateOf(status) == kSqlstatePrivilege && says("replication")) {
+    grant = fmt::format("; ALTER ROLE \"{}\" REPLICATION;", PQuser(raw));
+  }
+  if (remedy.empty() && grant.empty()) return status;
+  return WithSqlstate(
+      absl::Status(status.code(), fmt::format("{}{}{}", text, remedy, grant)),
+      SqlstateOf(status));
+}
+
+}  // namespace walpost
