@@ -206,6 +206,23 @@ def test_p10_a_start_that_postgres_does_not_answer_says_so(
     relay.wait_ready(20)
 
 
+def test_p10_a_verb_that_postgres_does_not_answer_says_so(
+        walpost, database, kafka, outbox, topics):
+    # pylint: disable=unused-argument
+    relay = walpost(database, kafka, topics)
+    assert relay.verb("init").returncode == 0
+    with contextlib.closing(database.connect()) as connection:
+        connection.autocommit = False
+        connection.cursor().execute(
+            "lock table pg_catalog.pg_publication in access exclusive mode")
+        begun = time.monotonic()
+        ran = relay.verb("tail", seconds=90)
+        assert ran.returncode == 3
+        assert "no answer within 60 s" in ran.stderr
+        assert "pg_blocking_pids" in ran.stderr
+        assert time.monotonic() - begun < 75
+
+
 def test_p7_p10_a_checkpoint_topic_out_of_reach_keeps_wal_and_says_so(
         walpost, own_postgres, own_kafka, topics):
     database = own_postgres.create_database()
