@@ -28,6 +28,7 @@ create table if not exists public.walpost_checkpoint (
   coverage text not null default '',
   kafka_cluster text not null default '',
   gap text not null default '',
+  kafka_topics text not null default '',
   -- For people, by the clock of walpost.
   written_at timestamptz not null
 ) with (

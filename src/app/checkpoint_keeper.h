@@ -63,8 +63,8 @@ class CheckpointKeeper {
   // The session is over.
   void Pause() { writer_.Pause(); }
 
-  void NoteKafkaCluster(const std::string& cluster) {
-    writer_.NoteKafkaCluster(cluster);
+  void NoteKafka(const std::string& cluster, const std::string& topics) {
+    writer_.NoteKafka(cluster, topics);
   }
 
   const CheckpointWriter& writer() const { return writer_; }

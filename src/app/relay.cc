@@ -34,9 +34,6 @@ constexpr milliseconds kProducerGrace{2000};
 constexpr milliseconds kWatchInterval{250};
 // How often it is looked whether an operator has ended a gap.
 constexpr milliseconds kGapInterval{2000};
-// For the first answer of the brokers, before a session.
-constexpr milliseconds kClusterLimit{2000};
-constexpr milliseconds kClusterPoll{20};
 // How often a standby tries to get the slot.
 constexpr milliseconds kStandbyInterval{500};
 
@@ -76,9 +73,10 @@ Relay::Relay(asio::any_io_executor executor, const Config& config,
       progress_log_(Clock::now()) {}
 
 absl::Status Relay::StartProducer() {
-  WALPOST_ASSIGN_OR_RETURN(producer_, Producer::Create(
-                                          executor_, config_.kafka, pipeline_,
-                                          [this] { OnDrained(); }, &offsets_));
+  WALPOST_ASSIGN_OR_RETURN(producer_,
+                           Producer::Create(
+                               executor_, config_.kafka, pipeline_,
+                               [this] { OnDrained(); }, &kafka_memory_));
   pipeline_.SetSink(producer_.get());
   return absl::OkStatus();
 }
@@ -135,7 +133,7 @@ asio::awaitable<absl::Status> Relay::Session() {
     spdlog::warn("{} {}: {}", finding.subject, finding.text, finding.remedy);
   }
   checkpoints_.Begin(DescribeSession());
-  producer_->ExpectCluster(source_.known_kafka_cluster());
+  ExpectKafka();
   ++sessions_;
   has_streamed_ = true;
   server_leaves_ = false;
@@ -154,18 +152,6 @@ asio::awaitable<absl::Status> Relay::Session() {
   co_return status;
 }
 
-// The brokers tell it with their first answer. Where they are away, the stream
-// begins all the same: nothing is produced to a cluster that is not known.
-asio::awaitable<void> Relay::WaitForCluster() {
-  const MonotonicTime until = Clock::now() + kClusterLimit;
-  while (producer_->cluster_id().empty() && Clock::now() < until &&
-         !shutdown_deadline_) {
-    retry_timer_.expires_after(kClusterPoll);
-    co_await retry_timer_.async_wait(kAsTuple);
-  }
-  source_.SetKafkaCluster(producer_->cluster_id());
-}
-
 CheckpointKeeper::Session Relay::DescribeSession() {
   CheckpointKeeper::Session session;
   session.system_identifier = source_.system_identifier();
@@ -174,33 +160,6 @@ CheckpointKeeper::Session Relay::DescribeSession() {
   session.coverage = source_.coverage();
   if (producer_ != nullptr) session.kafka_cluster = producer_->cluster_id();
   return session;
-}
-
-// Once the brokers are reached, when that was not so before the stream began.
-void Relay::CheckKafka() {
-  if (!source_.is_open() || producer_ == nullptr || found_gap_) return;
-  const std::string& cluster = producer_->cluster_id();
-  if (const auto other =
-          DescribeOtherKafka(source_.known_kafka_cluster(), cluster)) {
-    FindGap({kGapKafkaReplaced, *other});
-  } else if (!cluster.empty()) {
-    checkpoints_.NoteKafkaCluster(cluster);
-  }
-}
-
-void Relay::FindGap(const Gap& gap) {
-  found_gap_ = gap;
-  source_.Abandon();
-}
-
-// From now on nothing is streamed until an operator acts, here and, where it
-// can be kept, after a restart.
-asio::awaitable<void> Relay::HoldGap(absl::Status status) {
-  const std::optional<Gap> gap = GapOf(status);
-  if (!gap) co_return;
-  gap_is_new_ = !source_.gap();
-  source_.Latch(*gap);
-  co_await checkpoints_.Keep(*source_.gap(), DescribeSession());
 }
 
 void Relay::PokeCheckpoints() {
@@ -233,7 +192,7 @@ asio::awaitable<void> Relay::GiveUpProducer(absl::Status reason) {
   co_await CloseProducer(deadline);
   if (source_.TakeStartOver()) {
     pipeline_.StartOver();
-    offsets_.Forget();
+    kafka_memory_.Forget();
   } else {
     pipeline_.Rewind();
   }

@@ -72,6 +72,7 @@ class Relay {
 
   boost::asio::awaitable<absl::Status> Session();
   boost::asio::awaitable<void> WaitForCluster();
+  void ExpectKafka();
   CheckpointKeeper::Session DescribeSession();
   void CheckKafka();
   void FindGap(const Gap& gap);
@@ -96,7 +97,7 @@ class Relay {
   boost::asio::any_io_executor executor_;
   Config config_;
   Pipeline pipeline_;
-  OffsetWatch offsets_;
+  KafkaMemory kafka_memory_;
   std::unique_ptr<Producer> producer_;
   CheckpointKeeper checkpoints_;
   WalSource source_;

@@ -48,6 +48,9 @@ struct Checkpoint {
   std::string coverage;
   // The Kafka cluster that acknowledged; empty: not known.
   std::string kafka_cluster;
+  // Its topics with acknowledged events, and their ids, as TopicIds spells
+  // them; a topic that is not in it is not known.
+  std::string kafka_topics;
   // A gap that waits for an operator: its reason code, a space and what is
   // known of it. Empty: none.
   std::string gap;

@@ -62,6 +62,7 @@ std::string EncodeCheckpoint(const Checkpoint& checkpoint) {
   message.set_coverage(checkpoint.coverage);
   message.set_kafka_cluster(checkpoint.kafka_cluster);
   message.set_gap(checkpoint.gap);
+  message.set_kafka_topics(checkpoint.kafka_topics);
   std::string bytes(kMagic);
   bytes += static_cast<char>(kVersion);
   message.AppendToString(&bytes);
@@ -114,6 +115,7 @@ absl::StatusOr<Checkpoint> DecodeCheckpoint(std::string_view bytes) {
   checkpoint.coverage = message.coverage();
   checkpoint.kafka_cluster = message.kafka_cluster();
   checkpoint.gap = message.gap();
+  checkpoint.kafka_topics = message.kafka_topics();
   return checkpoint;
 }
 

@@ -7,6 +7,8 @@ namespace walpost {
 
 void CheckpointWriter::Begin(Checkpoint saved) {
   saved_ = std::move(saved);
+  kafka_cluster_ = saved_.kafka_cluster;
+  kafka_topics_ = saved_.kafka_topics;
   ++generation_;
   status_ = absl::OkStatus();
   failing_since_.reset();
@@ -19,7 +21,9 @@ void CheckpointWriter::Poke(MonotonicTime now, WallTime wall_now, bool hurry) {
   const Lsn confirmed = std::max(saved_.confirmed, pipeline_.confirmed());
   const Position position =
       std::max(saved_.position, pipeline_.acknowledged_through());
-  const bool idle = position == saved_.position;
+  const bool knows_more = kafka_cluster_ != saved_.kafka_cluster ||
+                          kafka_topics_ != saved_.kafka_topics;
+  const bool idle = position == saved_.position && !knows_more;
   const bool repeats = idle && confirmed == saved_.confirmed;
   const bool first = !saved_.confirmed.is_valid();
   if (repeats && (first || !store_->needs_repeating())) return;
@@ -32,7 +36,9 @@ void CheckpointWriter::Poke(MonotonicTime now, WallTime wall_now, bool hurry) {
   saving_ = saved_;
   saving_.confirmed = confirmed;
   saving_.position = position;
-  if (!idle) {
+  saving_.kafka_cluster = kafka_cluster_;
+  saving_.kafka_topics = kafka_topics_;
+  if (position != saved_.position) {
     saving_.commit_xid = pipeline_.acknowledged_commit().xid;
     saving_.commit_time = pipeline_.acknowledged_commit().time;
   }

@@ -62,9 +62,11 @@ class CheckpointWriter {
     if (begun_) horizon_.OnSample(sample, pipeline_.confirmed());
   }
 
-  // Which Kafka acknowledges, when that was not known at Begin.
-  void NoteKafkaCluster(const std::string& cluster) {
-    saved_.kafka_cluster = cluster;
+  // Which Kafka acknowledges, and in which topics, when that was not known at
+  // Begin.
+  void NoteKafka(const std::string& cluster, const std::string& topics) {
+    kafka_cluster_ = cluster;
+    kafka_topics_ = topics;
   }
 
   // What may be told to Postgres: confirmed by the pipeline, and stored.
@@ -101,6 +103,8 @@ class CheckpointWriter {
       0;  // of Begin: later answers to earlier saves are void
   Checkpoint saved_;
   Checkpoint saving_;
+  std::string kafka_cluster_;
+  std::string kafka_topics_;
   MonotonicTime tried_at_{};
   std::optional<MonotonicTime> failing_since_;
   absl::Status status_;

@@ -39,6 +39,9 @@ class PartitionOffsets {
     return -1;
   }
 
+  // Whether a record has been acknowledged.
+  bool has_any() const { return !newest_.empty(); }
+
  private:
   std::vector<int64_t> newest_;  // -1: none yet
   int32_t count_ = 0;            // 0: not known yet

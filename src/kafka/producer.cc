@@ -64,9 +64,9 @@ Headers MakeHeaders(std::span<const RecordHeader> headers) {
 
 Producer::Producer(asio::any_io_executor executor, rd_kafka_t* client,
                    CredentialWatch credentials, RecordReports& reports,
-                   std::function<void()> on_drained, OffsetWatch* offsets)
+                   std::function<void()> on_drained, KafkaMemory* memory)
     : topics_(std::make_shared<TopicCache>(
-          client, offsets == nullptr ? own_offsets_ : *offsets)),
+          client, (memory == nullptr ? own_memory_ : *memory).offsets)),
       client_(client),
       queue_(rd_kafka_queue_get_main(client)),
       credentials_(std::move(credentials)),
@@ -74,12 +74,14 @@ Producer::Producer(asio::any_io_executor executor, rd_kafka_t* client,
       on_drained_(std::move(on_drained)),
       eventfd_(executor),
       close_timer_(executor),
-      pulse_(client, queue_.get()) {}
+      pulse_(client, queue_.get()),
+      topic_identity_(client, queue_.get(),
+                      (memory == nullptr ? own_memory_ : *memory).topics) {}
 
 absl::StatusOr<std::unique_ptr<Producer>> Producer::Create(
     asio::any_io_executor executor, const ProducerOptions& options,
     RecordReports& reports, std::function<void()> on_drained,
-    OffsetWatch* offsets) {
+    KafkaMemory* memory) {
   CredentialWatch credentials(options);
   WALPOST_ASSIGN_OR_RETURN(KafkaConf conf, MakeProducerConf(options));
   char reason[512];
@@ -92,7 +94,7 @@ absl::StatusOr<std::unique_ptr<Producer>> Producer::Create(
   conf.release();  // librdkafka owns it now
   std::unique_ptr<Producer> producer(
       new Producer(executor, client, std::move(credentials), reports,
-                   std::move(on_drained), offsets));
+                   std::move(on_drained), memory));
   WALPOST_RETURN_IF_ERROR(producer->ListenOnEventFd());
   return producer;
 }
@@ -157,6 +159,7 @@ absl::Status Producer::Produce(const Record& record, Sequence sequence) {
     return absl::ResourceExhaustedError("this producer is closed");
   }
   if (!expected_cluster_.empty()) WALPOST_RETURN_IF_ERROR(CheckCluster());
+  WALPOST_RETURN_IF_ERROR(topic_identity_.MayProduce(record.topic));
   WALPOST_ASSIGN_OR_RETURN(Topic * topic, topics_->Get(record.topic));
   if (!topic->MayProduce(record.key)) {
     return absl::ResourceExhaustedError(
@@ -234,6 +237,9 @@ size_t Producer::HandleEvent(rd_kafka_event_t* event) {
     case RD_KAFKA_EVENT_DESCRIBECLUSTER_RESULT:
       pulse_.OnAnswer(event);
       return 1;
+    case RD_KAFKA_EVENT_DESCRIBETOPICS_RESULT:
+      topic_identity_.OnAnswer(event);
+      return 1;
     case RD_KAFKA_EVENT_LOG: {
       const char* facility = nullptr;
       const char* text = nullptr;
@@ -257,7 +263,10 @@ size_t Producer::HandleEvent(rd_kafka_event_t* event) {
 void Producer::HandleStatistics(const char* json) {
   statistics_ = ParseProducerStatistics(json);
   pulse_.OnStatistics(statistics_, Clock::now(), !cluster_id().empty());
-  if (statistics_.brokers_up > 0) broker_trouble_.Clear();
+  if (statistics_.brokers_up > 0) {
+    broker_trouble_.Clear();
+    topic_identity_.OnTick(topics_->Acknowledged(), Clock::now());
+  }
   brokerless_reports_ = statistics_.is_brokerless ? brokerless_reports_ + 1 : 0;
   const char* reason = nullptr;
   if (credentials_.are_stale()) reason = "its credentials have changed";

@@ -36,16 +36,18 @@
 #include "kafka/broker_trouble.h"
 #include "kafka/credential_watch.h"
 #include "kafka/handles.h"
+#include "kafka/kafka_memory.h"
 #include "kafka/producer_options.h"
 #include "kafka/producer_statistics.h"
 #include "kafka/topic_cache.h"
+#include "kafka/topic_identity.h"
 
 namespace walpost {
 
 class Producer final : public RecordSink {
  public:
   // Starts librdkafka; does not wait for a broker. `reports` outlives the
-  // producer. `on_drained` is called after each portion of reports. `offsets`,
+  // producer. `on_drained` is called after each portion of reports. `memory`,
   // if any, outlives the producer, and knows what others before it did.
   //
   // kInvalidArgument: a property is not to be set. kFailedPrecondition: one
@@ -53,7 +55,7 @@ class Producer final : public RecordSink {
   static absl::StatusOr<std::unique_ptr<Producer>> Create(
       boost::asio::any_io_executor executor, const ProducerOptions& options,
       RecordReports& reports, std::function<void()> on_drained,
-      OffsetWatch* offsets = nullptr);
+      KafkaMemory* memory = nullptr);
 
   ~Producer() override;
 
@@ -71,6 +73,10 @@ class Producer final : public RecordSink {
   void ExpectCluster(std::string cluster) {
     expected_cluster_ = std::move(cluster);
   }
+
+  // Nothing goes to the topics that the memory knows until they are known to be
+  // the same ones; if they are not, the memory says so.
+  void ExpectTopics() { topic_identity_.Expect(); }
 
   // Other credentials are there than those that this producer was made with:
   // the owner replaces it, once these have been rejected or at once.
@@ -95,7 +101,7 @@ class Producer final : public RecordSink {
  private:
   Producer(boost::asio::any_io_executor executor, rd_kafka_t* client,
            CredentialWatch credentials, RecordReports& reports,
-           std::function<void()> on_drained, OffsetWatch* offsets);
+           std::function<void()> on_drained, KafkaMemory* memory);
 
   absl::Status ListenOnEventFd();
   void WaitForReports();
@@ -111,7 +117,7 @@ class Producer final : public RecordSink {
   std::function<bool()> GiveUpClient();
   void HandleError(rd_kafka_event_t* event);
 
-  OffsetWatch own_offsets_;
+  KafkaMemory own_memory_;
   std::shared_ptr<TopicCache> topics_;  // outlives the client, which calls it
   rd_kafka_t* client_;                  // nullptr: given up
   KafkaQueue queue_;
@@ -122,6 +128,7 @@ class Producer final : public RecordSink {
   boost::asio::steady_timer close_timer_;
   ProducerStatistics statistics_;
   BrokerPulse pulse_;
+  TopicIdentity topic_identity_;
   BrokerTrouble broker_trouble_;
   int brokerless_reports_ = 0;  // statistics in a row
   std::string cluster_id_;

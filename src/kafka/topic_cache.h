@@ -9,6 +9,7 @@
 #include <memory>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "absl/container/flat_hash_map.h"
 #include "absl/status/statusor.h"
@@ -32,6 +33,9 @@ class TopicCache {
   // Valid until Close. kInvalidArgument: the limit is reached, or
   // librdkafka refuses the name.
   absl::StatusOr<Topic*> Get(std::string_view name);
+
+  // Those with acknowledged records.
+  std::vector<std::string> Acknowledged() const;
 
  private:
   // Lets a std::string_view look up a std::string.

@@ -72,7 +72,8 @@ std::string AlterCheckpointTableSql(std::string_view table) {
       "ADD COLUMN IF NOT EXISTS commit_time timestamptz NOT NULL DEFAULT "
       "'epoch', ADD COLUMN IF NOT EXISTS coverage text NOT NULL DEFAULT '', "
       "ADD COLUMN IF NOT EXISTS kafka_cluster text NOT NULL DEFAULT '', "
-      "ADD COLUMN IF NOT EXISTS gap text NOT NULL DEFAULT ''",
+      "ADD COLUMN IF NOT EXISTS gap text NOT NULL DEFAULT '', "
+      "ADD COLUMN IF NOT EXISTS kafka_topics text NOT NULL DEFAULT ''",
       QuoteQualifiedName(table));
 }
 
@@ -94,7 +95,7 @@ std::string LoadCheckpointSql(std::string_view table, std::string_view slot,
       "(extract(epoch FROM server_started_at) * 1000000)::bigint, "
       "(extract(epoch FROM written_at) * 1000000)::bigint, commit_xid, "
       "(extract(epoch FROM commit_time) * 1000000)::bigint, coverage, "
-      "kafka_cluster, gap "
+      "kafka_cluster, gap, kafka_topics "
       "FROM {} WHERE slot = {}",
       QuoteQualifiedName(table), quote(slot));
 }
@@ -106,11 +107,11 @@ std::string SaveCheckpointSql(std::string_view table,
       "INSERT INTO {} AS stored (slot, system_identifier, timeline, birth, "
       "confirmed, commit_lsn, ordinal, numbering, transaction_horizon, "
       "server_started_at, written_at, commit_xid, commit_time, coverage, "
-      "kafka_cluster, gap) "
+      "kafka_cluster, gap, kafka_topics) "
       "VALUES ({}, {}, {}, '{}', '{}', '{}', {}, {}, '{}', "
       "timestamptz 'epoch' + {} * interval '1 microsecond', "
       "timestamptz 'epoch' + {} * interval '1 microsecond', {}, "
-      "timestamptz 'epoch' + {} * interval '1 microsecond', {}, {}, {}) "
+      "timestamptz 'epoch' + {} * interval '1 microsecond', {}, {}, {}, {}) "
       "ON CONFLICT (slot) DO UPDATE SET "
       "system_identifier = excluded.system_identifier, "
       "timeline = excluded.timeline, birth = excluded.birth, "
@@ -120,7 +121,8 @@ std::string SaveCheckpointSql(std::string_view table,
       "server_started_at = excluded.server_started_at, "
       "written_at = excluded.written_at, commit_xid = excluded.commit_xid, "
       "commit_time = excluded.commit_time, coverage = excluded.coverage, "
-      "kafka_cluster = excluded.kafka_cluster, gap = excluded.gap "
+      "kafka_cluster = excluded.kafka_cluster, gap = excluded.gap, "
+      "kafka_topics = excluded.kafka_topics "
       "WHERE stored.system_identifier <> excluded.system_identifier "
       "OR (stored.numbering <> excluded.numbering "
       "AND (stored.timeline, stored.birth, stored.confirmed) "
@@ -139,7 +141,7 @@ std::string SaveCheckpointSql(std::string_view table,
       checkpoint.commit_xid.value(),
       checkpoint.commit_time.time_since_epoch().count(),
       quote(checkpoint.coverage), quote(checkpoint.kafka_cluster),
-      quote(checkpoint.gap));
+      quote(checkpoint.gap), quote(checkpoint.kafka_topics));
 }
 
 absl::StatusOr<Checkpoint> ParseCheckpointRow(const CheckpointRow& row) {
@@ -178,6 +180,7 @@ absl::StatusOr<Checkpoint> ParseCheckpointRow(const CheckpointRow& row) {
   checkpoint.coverage = row.coverage;
   checkpoint.kafka_cluster = row.kafka_cluster;
   checkpoint.gap = row.gap;
+  checkpoint.kafka_topics = row.kafka_topics;
   return checkpoint;
 }
 

@@ -59,6 +59,7 @@ struct CheckpointRow {
   std::string coverage;
   std::string kafka_cluster;
   std::string gap;
+  std::string kafka_topics;
 };
 
 // kDataLoss: a value that walpost never wrote.

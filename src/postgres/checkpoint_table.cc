@@ -157,6 +157,7 @@ class CheckpointTable::Session {
     row.coverage = rows.Text(0, 13);
     row.kafka_cluster = rows.Text(0, 14);
     row.gap = rows.Text(0, 15);
+    row.kafka_topics = rows.Text(0, 16);
     absl::StatusOr<Checkpoint> checkpoint = ParseCheckpointRow(row);
     if (checkpoint.ok()) return *std::move(checkpoint);
     return absl::DataLossError(

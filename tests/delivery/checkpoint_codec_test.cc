@@ -31,6 +31,7 @@ Checkpoint Example() {
   checkpoint.coverage = "16390:742";
   checkpoint.kafka_cluster = "MkU3OEVBNTcwNTJENDM2Qg";
   checkpoint.gap = "slot_missing the slot was dropped";
+  checkpoint.kafka_topics = "invoices=Xq3Zl0JzT2,orders=b";
   return checkpoint;
 }
 

@@ -212,5 +212,23 @@ TEST_F(CheckpointWriterTest, P2ASaveThatEndsAfterItsSessionChangesNothing) {
   EXPECT_EQ(writer_.confirmable(), Lsn(0x608));
 }
 
+TEST_F(CheckpointWriterTest, KeepsTheTopicsThatTurnOutLater) {
+  Deliver(10);
+  Poke(milliseconds(0));
+  writer_.NoteKafka("cluster", "orders=a");  // while the store is at work
+  store_.Answer();
+  EXPECT_EQ(store_.tried.back().kafka_topics, "");
+  Poke(kInterval - milliseconds(1));
+  EXPECT_EQ(store_.tried.size(), 1u);
+  Poke(kInterval);
+  ASSERT_EQ(store_.tried.size(), 2u);
+  store_.Answer();
+  EXPECT_EQ(writer_.saved().kafka_cluster, "cluster");
+  EXPECT_EQ(writer_.saved().kafka_topics, "orders=a");
+  EXPECT_EQ(writer_.saved().position, (Position{Lsn(10), 1}));
+  Poke(kInterval * 2);
+  EXPECT_EQ(store_.tried.size(), 2u);
+}
+
 }  // namespace
 }  // namespace walpost

@@ -324,3 +324,97 @@ def test_p9_another_kafka_behind_the_same_configuration(
     other.run()
     database.wait_confirmed(relay.slot)
     _judge(outbox, own_kafka, topics)
+
+
+def _stored(store, database, broker, directory, topics):
+    """What is stored of the checkpoint, as bytes."""
+    if store == "file":
+        return (directory / "checkpoint").read_bytes()
+    if store == "kafka":
+        return KafkaReader(broker.bootstrap).read(topics + "checkpoint")[-1].value
+    return database.value(
+        "select kafka_topics from walpost_checkpoint").encode()
+
+
+def _make_topic_again(broker, topic, partitions=1):
+    broker.delete_topic(topic)
+    wait_until(lambda: topic not in KafkaReader(broker.bootstrap).topics(topic),
+               "the topic to be gone", pause=0.3)
+    if partitions:
+        broker.create_topic(topic, partitions)
+
+
+@pytest.mark.parametrize("store", ["file", "kafka", "postgres"])
+@pytest.mark.parametrize("mended_by", ["recover", "accept"])
+def test_p1_p9_a_topic_that_was_made_again_while_walpost_was_stopped(
+        walpost, database, kafka, outbox, topics, directory, store, mended_by):
+    topic = topics + "order"
+    relay = walpost(database, kafka, topics,
+                    **_store(store, directory, topics)).run()
+    _write(outbox, "before")
+    database.wait_confirmed(relay.slot)
+    wait_until(lambda: topic.encode() in _stored(
+        store, database, kafka, directory, topics), "the id of the topic")
+    assert relay.stop() == 0
+    _make_topic_again(kafka, topic)
+    outbox.insert("order", "behind")
+    stands = database.confirmed_lsn(relay.slot)
+    relay.start()
+    assert topic in _assert_held(relay, database, ["kafka_replaced"],
+                                 stands=stands)
+    assert relay.stop() == 0
+    assert not KafkaReader(kafka.bootstrap).read(topic)
+    relay.start()
+    _assert_held(relay, database, ["kafka_replaced"], stands=stands)
+    assert relay.stop() == 0
+    words = (["--accept"] if mended_by == "accept" else
+             ["--order-by", "sequence"])
+    mended = relay.verb("recover", *words)
+    assert mended.returncode == 0, mended.stdout + mended.stderr
+    relay.run()
+    outbox.insert("order", "after")
+    database.wait_confirmed(relay.slot)
+    if mended_by == "recover":
+        _judge(outbox, kafka, topics)
+    wait_until(lambda: topic.encode() in _stored(
+        store, database, kafka, directory, topics), "the id of the new topic")
+    assert relay.stop() == 0
+    relay.run()
+
+
+def test_p1_p9_a_topic_that_was_deleted_and_that_the_broker_makes_again(
+        walpost, database, kafka, outbox, topics, directory):
+    """With the first record to it: what went there is published again."""
+    topic = topics + "order"
+    relay = walpost(database, kafka, topics,
+                    **_store("file", directory, topics)).run()
+    _write(outbox, "before")
+    database.wait_confirmed(relay.slot)
+    wait_until(lambda: topic.encode() in _stored(
+        "file", database, kafka, directory, topics), "the id of the topic")
+    assert relay.stop() == 0
+    _make_topic_again(kafka, topic, partitions=0)
+    relay.run()
+    outbox.insert("order", "behind")
+    _assert_held(relay, database, ["kafka_replaced"])
+    assert relay.stop() == 0
+    recovered = relay.verb("recover", "--order-by", "sequence")
+    assert recovered.returncode == 0, recovered.stdout + recovered.stderr
+    relay.run()
+    _judge(outbox, kafka, topics)
+
+
+def test_p9_a_topic_that_is_made_again_while_nothing_goes_there(
+        walpost, database, kafka, outbox, topics, directory):
+    topic = topics + "order"
+    relay = walpost(database, kafka, topics,
+                    **_store("file", directory, topics)).run()
+    _write(outbox, "before")
+    database.wait_confirmed(relay.slot)
+    wait_until(lambda: topic.encode() in _stored(
+        "file", database, kafka, directory, topics), "the id of the topic")
+    assert relay.stop() == 0
+    relay.run()
+    _make_topic_again(kafka, topic)
+    reason = relay.wait_unready(r"\[kafka_replaced\]", 45)
+    assert topic in reason

@@ -33,6 +33,7 @@ CheckpointRow Row() {
   row.coverage = "16390:742";
   row.kafka_cluster = "abc";
   row.gap = "slot_missing and more";
+  row.kafka_topics = "orders=b";
   return row;
 }
 
@@ -58,6 +59,7 @@ TEST(CheckpointSqlTest, ReadsARow) {
   EXPECT_EQ(checkpoint->coverage, "16390:742");
   EXPECT_EQ(checkpoint->kafka_cluster, "abc");
   EXPECT_EQ(checkpoint->gap, "slot_missing and more");
+  EXPECT_EQ(checkpoint->kafka_topics, "orders=b");
 }
 
 TEST(CheckpointSqlTest, ValuesThatWalpostNeverWroteAreDataLoss) {
@@ -92,15 +94,17 @@ TEST(CheckpointSqlTest, SavesEveryColumn) {
   const std::string sql =
       SaveCheckpointSql(kTable, *ParseCheckpointRow(Row()), Quote);
   EXPECT_THAT(sql, HasSubstr(R"(INSERT INTO "public"."walpost_checkpoint")"));
-  EXPECT_THAT(sql, HasSubstr("(<walpost>, <7412345678901234567>, 4294967295, "
-                             "'0/15000000', '1/A', 'FFFFFFFF/FFFFFFFF', 9, "
-                             "9223372036854775807, '18446744073709551615', "
-                             "timestamptz 'epoch' + 1600000000654321 * "
-                             "interval '1 microsecond', timestamptz 'epoch' + "
-                             "1700000000123456 * interval '1 microsecond', "
-                             "4294967295, timestamptz 'epoch' + "
-                             "1500000000123456 * interval '1 microsecond', "
-                             "<16390:742>, <abc>, <slot_missing and more>)"));
+  EXPECT_THAT(
+      sql,
+      HasSubstr("(<walpost>, <7412345678901234567>, 4294967295, "
+                "'0/15000000', '1/A', 'FFFFFFFF/FFFFFFFF', 9, "
+                "9223372036854775807, '18446744073709551615', "
+                "timestamptz 'epoch' + 1600000000654321 * "
+                "interval '1 microsecond', timestamptz 'epoch' + "
+                "1700000000123456 * interval '1 microsecond', "
+                "4294967295, timestamptz 'epoch' + "
+                "1500000000123456 * interval '1 microsecond', "
+                "<16390:742>, <abc>, <slot_missing and more>, <orders=b>)"));
 }
 
 TEST(CheckpointSqlTest, QuotesTheSlotToLoad) {
@@ -134,7 +138,8 @@ TEST(CheckpointSqlTest, BringsATableOfAnOlderReleaseUpToDate) {
             "ADD COLUMN IF NOT EXISTS commit_time timestamptz NOT NULL DEFAULT "
             "'epoch', ADD COLUMN IF NOT EXISTS coverage text NOT NULL DEFAULT "
             "'', ADD COLUMN IF NOT EXISTS kafka_cluster text NOT NULL DEFAULT "
-            "'', ADD COLUMN IF NOT EXISTS gap text NOT NULL DEFAULT ''");
+            "'', ADD COLUMN IF NOT EXISTS gap text NOT NULL DEFAULT '', ADD "
+            "COLUMN IF NOT EXISTS kafka_topics text NOT NULL DEFAULT ''");
 }
 
 TEST(CheckpointSqlTest, TellsAnOperatorWhatToRunOnOneLine) {

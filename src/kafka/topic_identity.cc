@@ -1,0 +1,102 @@
+#include "kafka/topic_identity.h"
+
+#include <span>
+
+#include "fmt/format.h"
+#include "kafka/handles.h"
+
+namespace walpost {
+namespace {
+
+using AdminOptions =
+    KafkaHandle<rd_kafka_AdminOptions_t, rd_kafka_AdminOptions_destroy>;
+using TopicCollection =
+    KafkaHandle<rd_kafka_TopicCollection_t, rd_kafka_TopicCollection_destroy>;
+
+// Empty: brokers older than Kafka 2.8 tell none.
+std::string IdOf(const rd_kafka_TopicDescription_t* topic) {
+  const rd_kafka_Uuid_t* id = rd_kafka_TopicDescription_topic_id(topic);
+  const bool is_zero =
+      id == nullptr || (rd_kafka_Uuid_most_significant_bits(id) == 0 &&
+                        rd_kafka_Uuid_least_significant_bits(id) == 0);
+  return is_zero ? "" : rd_kafka_Uuid_base64str(id);
+}
+
+bool IsMissing(const rd_kafka_TopicDescription_t* topic) {
+  return rd_kafka_error_code(rd_kafka_TopicDescription_error(topic)) ==
+         RD_KAFKA_RESP_ERR_UNKNOWN_TOPIC_OR_PART;
+}
+
+std::span<const rd_kafka_TopicDescription_t*> TopicsOf(
+    rd_kafka_event_t* event) {
+  size_t count = 0;
+  const auto topics = rd_kafka_DescribeTopics_result_topics(
+      rd_kafka_event_DescribeTopics_result(event), &count);
+  return {topics, count};
+}
+
+}  // namespace
+
+void TopicIdentity::Expect() {
+  const std::vector<std::string> topics = ids_.topics();
+  awaited_ = {topics.begin(), topics.end()};
+  missing_.clear();
+  if (!is_asking_) Ask(topics);
+}
+
+absl::Status TopicIdentity::Refusal(std::string_view topic) {
+  return absl::ResourceExhaustedError(fmt::format(
+      "topic {} is not known yet to be the one that has the events so far",
+      topic));
+}
+
+void TopicIdentity::OnTick(const std::vector<std::string>& acknowledged,
+                           MonotonicTime now) {
+  if (is_asking_) return;
+  const bool all = now - asked_all_at_ >= kAskAgainAfter;
+  std::vector<std::string> topics;
+  if (all) {
+    topics = ids_.topics();  // those that are missing among them
+    asked_all_at_ = now;
+  } else {
+    topics = {awaited_.begin(), awaited_.end()};
+    topics.insert(topics.end(), missing_.begin(), missing_.end());
+  }
+  for (const std::string& topic : acknowledged) {
+    const bool is_new = !ids_.Knows(topic) && !ids_.is_full();
+    if (is_new && topics.size() < TopicIds::kMost) topics.push_back(topic);
+  }
+  Ask(topics);
+}
+
+void TopicIdentity::Ask(const std::vector<std::string>& topics) {
+  if (topics.empty()) return;
+  std::vector<const char*> names;
+  for (const std::string& topic : topics) names.push_back(topic.c_str());
+  const TopicCollection collection(
+      rd_kafka_TopicCollection_of_topic_names(names.data(), names.size()));
+  const AdminOptions options(
+      rd_kafka_AdminOptions_new(client_, RD_KAFKA_ADMIN_OP_DESCRIBETOPICS));
+  char ignored[1];
+  rd_kafka_AdminOptions_set_request_timeout(
+      options.get(), static_cast<int>(kRequestLimit.count()), ignored,
+      sizeof(ignored));
+  rd_kafka_DescribeTopics(client_, collection.get(), options.get(), queue_);
+  is_asking_ = true;
+}
+
+void TopicIdentity::OnAnswer(rd_kafka_event_t* event) {
+  is_asking_ = false;
+  if (rd_kafka_event_error(event) != RD_KAFKA_RESP_ERR_NO_ERROR) return;
+  for (const rd_kafka_TopicDescription_t* topic : TopicsOf(event)) {
+    const std::string name = rd_kafka_TopicDescription_name(topic);
+    const std::string id = IdOf(topic);
+    // One that is missing may be made again by the first record to it; its id
+    // will tell.
+    missing_.erase(name);
+    if (IsMissing(topic)) missing_.insert(name);
+    if (id.empty() || ids_.Observe(name, id)) awaited_.erase(name);
+  }
+}
+
+}  // namespace walpost
