@@ -91,7 +91,7 @@ absl::StatusOr<std::unique_ptr<Producer>> Producer::Create(
     return absl::FailedPreconditionError(
         fmt::format("kafka.properties: {}", reason));
   }
-  conf.release();  // librdkafka owns it now
+  (void)conf.release();  // librdkafka owns it now
   std::unique_ptr<Producer> producer(
       new Producer(executor, client, std::move(credentials), reports,
                    std::move(on_drained), memory));
@@ -186,7 +186,7 @@ absl::Status Producer::Produce(const Record& record, Sequence sequence) {
   rd_kafka_error_t* error =
       rd_kafka_produceva(client_, arguments.data(), arguments.size());
   if (error == nullptr) {
-    headers.release();  // they belong to the record now
+    (void)headers.release();  // they belong to the record now
     topic->OnProduced(record.key, sequence);
     return absl::OkStatus();
   }

@@ -72,6 +72,7 @@ void TopicIdentity::OnTick(const std::vector<std::string>& acknowledged,
 void TopicIdentity::Ask(const std::vector<std::string>& topics) {
   if (topics.empty()) return;
   std::vector<const char*> names;
+  names.reserve(topics.size());
   for (const std::string& topic : topics) names.push_back(topic.c_str());
   const TopicCollection collection(
       rd_kafka_TopicCollection_of_topic_names(names.data(), names.size()));

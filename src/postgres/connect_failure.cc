@@ -16,7 +16,7 @@ std::string DescribeTarget(const PGconn* raw) {
 }
 
 absl::Status ConnectFailure(const PGconn* raw) {
-  const absl::Status status = StatusFromConnection(raw, DescribeTarget(raw));
+  absl::Status status = StatusFromConnection(raw, DescribeTarget(raw));
   const std::string text(status.message());
   const std::string_view libpq = PQerrorMessage(raw);
   const auto says = [&](std::string_view words) {
