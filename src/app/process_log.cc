@@ -1,5 +1,6 @@
 #include "app/process_log.h"
 
+#include <atomic>
 #include <future>
 #include <memory>
 #include <string>
@@ -10,6 +11,7 @@
 #include "app/json_log_formatter.h"
 #include "fmt/format.h"
 #include "spdlog/async.h"
+#include "spdlog/pattern_formatter.h"
 #include "spdlog/sinks/stdout_color_sinks.h"
 #include "spdlog/spdlog.h"
 
@@ -17,6 +19,26 @@ namespace walpost {
 namespace {
 
 constexpr char kTextPattern[] = "%Y-%m-%dT%H:%M:%S.%eZ %l %v";
+
+// Read by the thread that writes, for each line: to give a sink another
+// formatter waits for the line that it is writing.
+std::atomic<LogFormat> format_now = LogFormat::kText;
+
+class EitherFormatter final : public spdlog::formatter {
+ public:
+  void format(const spdlog::details::log_msg& message,
+              spdlog::memory_buf_t& line) override {
+    if (format_now == LogFormat::kJson) return json_.format(message, line);
+    text_.format(message, line);
+  }
+  std::unique_ptr<spdlog::formatter> clone() const override {
+    return std::make_unique<EitherFormatter>();
+  }
+
+ private:
+  spdlog::pattern_formatter text_{kTextPattern, spdlog::pattern_time_type::utc};
+  JsonLogFormatter json_;
+};
 
 // stderr, with a line about the lines that are missing before it.
 //
@@ -67,17 +89,13 @@ ProcessLog::ProcessLog() {
   spdlog::set_default_logger(std::make_shared<spdlog::async_logger>(
       "walpost", std::make_shared<StderrSink>(*spdlog::thread_pool()),
       spdlog::thread_pool(), spdlog::async_overflow_policy::overrun_oldest));
+  spdlog::set_formatter(std::make_unique<EitherFormatter>());
   Configure({});
 }
 
 void ProcessLog::Configure(const LogOptions& options) {
   spdlog::set_level(ToSpdlog(options.level));
-  switch (options.format) {
-    case LogFormat::kText:
-      return spdlog::set_pattern(kTextPattern, spdlog::pattern_time_type::utc);
-    case LogFormat::kJson:
-      return spdlog::set_formatter(std::make_unique<JsonLogFormatter>());
-  }
+  format_now = options.format;
 }
 
 uint64_t ProcessLog::dropped_lines() {

@@ -29,7 +29,7 @@ class ProcessLog {
   ProcessLog(const ProcessLog&) = delete;
   ProcessLog& operator=(const ProcessLog&) = delete;
 
-  // From the next line on.
+  // From the next line on. Waits for nothing.
   static void Configure(const LogOptions& options);
 
   // Waits until the queued lines are written, no longer than `limit`.

@@ -1,23 +1,48 @@
 #include "cli/reloader.h"
 
 #include <algorithm>
+#include <boost/asio/co_spawn.hpp>
+#include <boost/asio/detached.hpp>
 #include <utility>
 
 #include "app/process_log.h"
 #include "fmt/ranges.h"
+#include "loop/blocking_call.h"
 #include "spdlog/spdlog.h"
 
 namespace walpost {
 
-Reloader::Reloader(LiveConfig& live,
+namespace asio = boost::asio;
+
+Reloader::Reloader(asio::any_io_executor executor, LiveConfig& live,
                    std::function<absl::StatusOr<Config>()> load,
                    std::function<void()> on_reloaded)
-    : live_(live),
+    : executor_(std::move(executor)),
+      live_(live),
       load_(std::move(load)),
       on_reloaded_(std::move(on_reloaded)) {}
 
 void Reloader::Reload() {
-  const absl::StatusOr<Config> fresh = load_();
+  if (is_loading_) {
+    spdlog::warn("SIGHUP: the configuration is still being read");
+    return;
+  }
+  is_loading_ = true;
+  asio::co_spawn(executor_, Load(), asio::detached);
+}
+
+asio::awaitable<void> Reloader::Load() {
+  auto call = BlockingCall<absl::StatusOr<Config>>::Start(executor_, load_);
+  if (!call.ok()) {
+    spdlog::error("SIGHUP: {}", std::string(call.status().message()));
+  } else {
+    const auto loaded = co_await (*call)->Wait(MonotonicTime::max());
+    if (loaded) TakeUp(*loaded);
+  }
+  is_loading_ = false;
+}
+
+void Reloader::TakeUp(const absl::StatusOr<Config>& fresh) {
   if (!fresh.ok()) {
     spdlog::error("SIGHUP: the configuration stays as it was: {}",
                   std::string(fresh.status().message()));

@@ -15,13 +15,15 @@
 namespace walpost {
 namespace {
 
+constexpr size_t kMaxIdsBytes = size_t{1} << 30;
+
 namespace asio = boost::asio;
 using Counts = TablePublisher::Counts;
 
 absl::StatusOr<std::vector<std::string>> ReadIds(const std::string& path) {
   std::vector<std::string> ids;
   if (path.empty()) return ids;
-  const absl::StatusOr<std::string> content = ReadFile(path);
+  const absl::StatusOr<std::string> content = ReadFile(path, kMaxIdsBytes);
   if (!content.ok()) {
     return absl::InvalidArgumentError(
         fmt::format("--ids {}: the file cannot be read: {}", path,

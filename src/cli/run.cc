@@ -73,7 +73,8 @@ int RunRelay(const Arguments& arguments, LiveConfig& live) {
   asio::io_context io(1);
   std::unique_ptr<AnyRelay> relay;
   Reloader reloader(
-      live, [&arguments] { return ReloadConfig(arguments.config); },
+      io.get_executor(), live,
+      [config = arguments.config] { return ReloadConfig(config); },
       [&relay] { relay->RenewCredentials(); });
   SignalThread signals(
       config.shutdown_timeout + kEndGrace,

@@ -5,6 +5,8 @@
 #include <cstring>
 #include <memory>
 
+#include "fmt/format.h"
+
 namespace walpost {
 
 namespace {
@@ -15,11 +17,16 @@ struct CloseFile {
 
 }  // namespace
 
-absl::StatusOr<std::string> ReadFile(const std::string& path) {
+absl::StatusOr<std::string> ReadFile(const std::string& path,
+                                     size_t most_bytes) {
   const std::unique_ptr<FILE, CloseFile> file(std::fopen(path.c_str(), "rb"));
   std::string content;
   char portion[1 << 16];
   while (file != nullptr && std::feof(file.get()) == 0) {
+    if (content.size() > most_bytes) {
+      return absl::InvalidArgumentError(
+          fmt::format("it has more than {} MiB", most_bytes >> 20));
+    }
     // Opening a folder succeeds, reading it does not.
     content.append(portion,
                    std::fread(portion, 1, sizeof(portion), file.get()));

@@ -49,7 +49,7 @@ Environment Environment::Real() {
     if (value == nullptr) return std::nullopt;
     return value;
   };
-  real.file = &ReadFile;
+  real.file = [](const std::string& path) { return ReadFile(path); };
   return real;
 }
 

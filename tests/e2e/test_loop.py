@@ -6,6 +6,7 @@ import fcntl
 import json
 import os
 import re
+import signal
 import threading
 import time
 
@@ -106,6 +107,55 @@ def test_p10_a_log_that_nobody_reads(walpost, database, kafka, outbox, topics,
     wait_until(lambda: re.search(r"warning \d+ log lines were dropped",
                                  unread_pipe.text()),
                "the log to say how many lines are missing")
+    _ends_in_time(relay)
+
+
+@pytest.mark.parametrize("log", ["text", "json"])
+def test_p10_sighup_before_a_full_log(walpost, database, kafka, outbox, topics,
+                                      unread_pipe, log):
+    relay = walpost(database, kafka, topics,
+                    log={"level": "debug", "format": log},
+                    kafka={"properties": {"debug": "all"}})
+    relay.start(stderr=unread_pipe.writer)
+    relay.wait_ready()
+    _fill(outbox, relay)
+    for _ in range(3):
+        relay.send(signal.SIGHUP)
+        _keeps_answering(relay, 1)
+    judge(outbox, kafka, relay, at_least=1)
+    unread_pipe.read()
+    wait_until(lambda: "SIGHUP: configuration reloaded" in unread_pipe.text(),
+               "the log to go on")
+    _ends_in_time(relay)
+
+
+def test_p10_sighup_and_a_file_that_hangs(walpost, database, kafka, outbox,
+                                          topics):
+    relay = walpost(database, kafka, topics).run()
+    content = relay.config_path.read_text()
+    relay.config_path.unlink()
+    os.mkfifo(relay.config_path)
+    relay.send(signal.SIGHUP)
+    _keeps_answering(relay)
+    relay.send(signal.SIGHUP)
+    relay.wait_log("SIGHUP: the configuration is still being read")
+    outbox.insert("order", "order-1")
+    database.wait_confirmed(relay.slot)
+    relay.config_path.write_text(content)
+    relay.wait_log("SIGHUP: configuration reloaded")
+    relay.config_path.unlink()
+    os.mkfifo(relay.config_path)
+    relay.send(signal.SIGHUP)
+    _ends_in_time(relay)
+
+
+def test_sighup_and_a_file_without_an_end(walpost, database, kafka, topics):
+    relay = walpost(database, kafka, topics).run()
+    relay.config_path.unlink()
+    relay.config_path.symlink_to("/dev/zero")
+    relay.send(signal.SIGHUP)
+    _keeps_answering(relay, 1)
+    relay.wait_log("SIGHUP: the configuration stays as it was: .*more than 1 MiB")
     _ends_in_time(relay)
 
 
