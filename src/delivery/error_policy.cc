@@ -83,7 +83,8 @@ constexpr KafkaRow kKafkaErrors[] = {
     {-190 /* _UNKNOWN_PARTITION */, {kRetry, kMissingTopic}},
     {3 /* UNKNOWN_TOPIC_OR_PART */, {kRetry, kMissingTopic}},
     {29 /* TOPIC_AUTHORIZATION_FAILED */,
-     {kRetry, "grant WRITE on the topic (kafka-acls)"}},
+     {kRetry, "grant WRITE on the topic, and CREATE if the brokers are to create "
+              "it: walpost check prints the command"}},
     {-195 /* _TRANSPORT */, {kRetry, ""}},
     {-187 /* _ALL_BROKERS_DOWN */, {kRetry, "is kafka.brokers right?"}},
     {-193 /* _RESOLVE */, {kRetry, "is kafka.brokers right?"}},
@@ -107,7 +108,9 @@ constexpr KafkaRow kKafkaErrors[] = {
       kReasonRecordRefused}},
 
     // The operator.
-    {31 /* CLUSTER_AUTHORIZATION_FAILED */, {kOperator, kAcl}},
+    {31 /* CLUSTER_AUTHORIZATION_FAILED */,
+     {kOperator, "grant WRITE on the topics (walpost check prints the command) "
+                 "and restart walpost"}},
     {53 /* TRANSACTIONAL_ID_AUTHORIZATION_FAILED */, {kOperator, kAcl}},
     {58 /* SASL_AUTHENTICATION_FAILED */,
      {kOperator, "check sasl.* in kafka.properties"}},

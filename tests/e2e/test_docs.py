@@ -50,6 +50,7 @@ _BLOCKS = {
     ("docs/security.md", "grant select on"): "test_rights",
     ("docs/security.md", "grant select, update"): "test_rights",
     ("docs/security.md", "grant create"): "test_rights",
+    ("docs/security.md", "kafka-acls.sh"): "test_kafka_acls",
     ("docs/verify.md", "walpost verify"): "test_readme",
 }
 
