@@ -31,9 +31,7 @@ constexpr SqlstateRow kSqlstates[] = {
       "create the schema (CREATE SCHEMA), or correct the names of tables"}},
     {"3D000", {kOperator, "create the database or correct dbname"}},
     {"42501",
-     {kOperator,
-      "grant the role what it lacks: run needs REPLICATION (sql/role.sql), "
-      "init to own the tables and the publication"}},
+     {kOperator, "docs/security.md has the rights that each verb needs"}},
     {"42704", {kOperator, "create what is missing with walpost init"}},
     {"42", {kOperator, ""}},
     {"0A000", {kOperator, ""}},
