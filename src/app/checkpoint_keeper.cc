@@ -54,8 +54,11 @@ absl::Status NoAnswer(const CheckpointStore& store) {
                                             store.Name(), kLoadLimit.count()));
 }
 
+using Access = CheckpointTopic::Access;
+
 std::unique_ptr<CheckpointStore> MakeStore(asio::any_io_executor executor,
-                                           const Config& config) {
+                                           const Config& config,
+                                           Access access) {
   const CheckpointOptions& options = config.checkpoint;
   switch (options.store) {
     case CheckpointOptions::Store::kNone:
@@ -65,7 +68,7 @@ std::unique_ptr<CheckpointStore> MakeStore(asio::any_io_executor executor,
           executor, std::make_shared<CheckpointFile>(options.path));
     case CheckpointOptions::Store::kKafka:
       return std::make_unique<CheckpointTopic>(
-          executor, config.kafka, options.topic, config.postgres.slot);
+          executor, config.kafka, options.topic, config.postgres.slot, access);
     case CheckpointOptions::Store::kPostgres:
       return std::make_unique<CheckpointTable>(executor, config.postgres.server,
                                                config.postgres.slot,
@@ -94,7 +97,7 @@ CheckpointKeeper::CheckpointKeeper(asio::any_io_executor executor,
       postgres_(config.postgres),
       numbering_(NumberingOf(config.outbox, config.postgres.publication)),
       has_transaction_ids_(HasTransactionIds(config.outbox)),
-      store_(MakeStore(executor, config)),
+      store_(MakeStore(executor, config, Access::kReadAndWrite)),
       writer_(store_.get(), config.checkpoint.interval, pipeline,
               std::move(on_saved)),
       busy_timer_(executor) {}
@@ -217,7 +220,8 @@ void CheckpointKeeper::OnReport(const SlotReport& report) {
 
 asio::awaitable<Loaded> LoadCheckpoint(asio::any_io_executor executor,
                                        const Config& config) {
-  const std::unique_ptr<CheckpointStore> store = MakeStore(executor, config);
+  const std::unique_ptr<CheckpointStore> store =
+      MakeStore(executor, config, Access::kRead);
   if (store == nullptr) co_return std::nullopt;
   const absl::Status told =
       co_await TellSource(executor, config.postgres, *store);
@@ -231,7 +235,8 @@ asio::awaitable<Loaded> LoadCheckpoint(asio::any_io_executor executor,
 asio::awaitable<absl::Status> StoreCheckpoint(asio::any_io_executor executor,
                                               const Config& config,
                                               Checkpoint checkpoint) {
-  const std::unique_ptr<CheckpointStore> store = MakeStore(executor, config);
+  const std::unique_ptr<CheckpointStore> store =
+      MakeStore(executor, config, Access::kReadAndWrite);
   if (store == nullptr) co_return absl::OkStatus();
   const auto answer = std::make_shared<StoreAnswer>(executor);
   checkpoint.written_at = WallNow();

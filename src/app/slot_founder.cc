@@ -77,6 +77,7 @@ asio::awaitable<absl::StatusOr<TablePublisher::Counts>> SlotFounder::Publish(
   if (!publisher.ok()) co_return publisher.status();
   absl::StatusOr<TablePublisher::Counts> counts =
       co_await (*publisher)->Publish(*connection_);
+  failed_at_kafka_ = (*publisher)->producer_failed();
   if (!counts.ok()) co_return counts.status();
   const std::string commit = "COMMIT";
   status = co_await Execute(commit);

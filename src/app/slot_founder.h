@@ -49,6 +49,8 @@ class SlotFounder {
   // keep. `mark` without a value gets the slot's consistent point for one.
   boost::asio::awaitable<absl::StatusOr<TablePublisher::Counts>> Publish(
       TablePublisher::Options options);
+  // Of Publish: it was the producer.
+  bool failed_at_kafka() const { return failed_at_kafka_; }
   // Gives the slot its name, in place of one that has it, and puts its birth on
   // record.
   struct Founding {
@@ -75,6 +77,7 @@ class SlotFounder {
   std::string temporary_;
   SlotSight sight_;
   Lsn consistent_point_;
+  bool failed_at_kafka_ = false;
 };
 
 }  // namespace walpost

@@ -62,10 +62,18 @@ absl::StatusOr<MissingRows> ReadKafka(const Arguments& arguments,
   return MissingRows(*std::move(known));
 }
 
-asio::awaitable<absl::StatusOr<Counts>> Recover(
-    asio::any_io_executor executor, const Config& config,
-    const Arguments& arguments, const RecoveryPlan& plan,
-    const MissingRows& missing, TablePublisher::Options options) {
+bool StoreIsKafka(const Config& config) {
+  return config.checkpoint.store == CheckpointOptions::Store::kKafka;
+}
+
+// `end` becomes that which has failed.
+asio::awaitable<absl::StatusOr<Counts>> Recover(asio::any_io_executor executor,
+                                                const Config& config,
+                                                const Arguments& arguments,
+                                                const RecoveryPlan& plan,
+                                                const MissingRows& missing,
+                                                TablePublisher::Options options,
+                                                ExitCode& end) {
   SlotFounder founder(executor, config);
   const absl::Status connected = co_await founder.Connect();
   if (!connected.ok()) co_return connected;
@@ -74,6 +82,7 @@ asio::awaitable<absl::StatusOr<Counts>> Recover(
   }
   const absl::StatusOr<Counts> counts =
       co_await founder.Publish(std::move(options));
+  if (founder.failed_at_kafka()) end = kExitKafka;
   if (!counts.ok() || arguments.wish.dry_run) co_return counts;
   // Before the slot: should we die between the two, the slot is missing still.
   Checkpoint begin;
@@ -86,7 +95,10 @@ asio::awaitable<absl::StatusOr<Counts>> Recover(
   begin.kafka_cluster = plan.inspection.kafka_cluster;
   const absl::Status stored =
       co_await StoreCheckpoint(executor, config, std::move(begin));
-  if (!stored.ok()) co_return stored;
+  if (!stored.ok()) {
+    if (StoreIsKafka(config)) end = kExitKafka;
+    co_return stored;
+  }
   const absl::Status kept =
       co_await founder.Keep(FoundingOf(plan, arguments.wish, missing));
   if (!kept.ok()) co_return kept;
@@ -144,11 +156,12 @@ int RunPlan(const Arguments& arguments, const Config& config,
     progress("reading the table", done, all);
   };
   asio::io_context io(1);
+  ExitCode end = kExitPostgres;
   const absl::StatusOr<Counts> counts =
       RunToEnd(io, Recover(io.get_executor(), config, arguments, plan, *missing,
-                           std::move(options)));
+                           std::move(options), end));
   progress.Finish();
-  if (!counts.ok()) return Fail(counts.status(), kExitPostgres);
+  if (!counts.ok()) return Fail(counts.status(), end);
   PrintResult(arguments, config, *counts, *missing);
   return kExitOk;
 }

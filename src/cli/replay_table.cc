@@ -40,9 +40,11 @@ absl::StatusOr<std::vector<std::string>> ReadIds(const std::string& path) {
   return ids;
 }
 
-asio::awaitable<absl::StatusOr<Counts>> Publish(
-    asio::any_io_executor executor, const Config& config,
-    TablePublisher::Options options) {
+// `end` becomes that which has failed.
+asio::awaitable<absl::StatusOr<Counts>> Publish(asio::any_io_executor executor,
+                                                const Config& config,
+                                                TablePublisher::Options options,
+                                                ExitCode& end) {
   ConnectionOptions connection;
   connection.server = config.postgres.server;
   connection.application_name = "walpost:replay";
@@ -57,7 +59,10 @@ asio::awaitable<absl::StatusOr<Counts>> Publish(
   absl::StatusOr<std::unique_ptr<TablePublisher>> publisher =
       TablePublisher::Create(executor, config, std::move(options));
   if (!publisher.ok()) co_return publisher.status();
-  co_return co_await (*publisher)->Publish(**connected);
+  const absl::StatusOr<Counts> counts =
+      co_await (*publisher)->Publish(**connected);
+  if ((*publisher)->producer_failed()) end = kExitKafka;
+  co_return counts;
 }
 
 }  // namespace
@@ -102,10 +107,11 @@ int ReplayFromTable(const TableReplayArguments& arguments, const Config& config,
     progress("replaying the table", done, all);
   };
   asio::io_context io(1);
+  ExitCode end = kExitPostgres;
   const absl::StatusOr<Counts> counts =
-      RunToEnd(io, Publish(io.get_executor(), config, std::move(options)));
+      RunToEnd(io, Publish(io.get_executor(), config, std::move(options), end));
   progress.Finish();
-  if (!counts.ok()) return Fail(counts.status(), kExitPostgres);
+  if (!counts.ok()) return Fail(counts.status(), end);
   fmt::print("{} rows {}\n", counts->published,
              limits.dry_run ? "would be replayed" : "replayed");
   return kExitOk;

@@ -31,9 +31,7 @@ constexpr SqlstateRow kSqlstates[] = {
       "create the schema (CREATE SCHEMA), or correct the names of tables"}},
     {"3D000", {kOperator, "create the database or correct dbname"}},
     {"42501",
-     {kOperator,
-      "grant the role what it lacks: run needs REPLICATION (sql/role.sql), "
-      "init to own the tables and the publication"}},
+     {kOperator, "docs/security.md has the rights that each verb needs"}},
     {"42704", {kOperator, "create what is missing with walpost init"}},
     {"42", {kOperator, ""}},
     {"0A000", {kOperator, ""}},
@@ -83,7 +81,8 @@ constexpr KafkaRow kKafkaErrors[] = {
     {-190 /* _UNKNOWN_PARTITION */, {kRetry, kMissingTopic}},
     {3 /* UNKNOWN_TOPIC_OR_PART */, {kRetry, kMissingTopic}},
     {29 /* TOPIC_AUTHORIZATION_FAILED */,
-     {kRetry, "grant WRITE on the topic (kafka-acls)"}},
+     {kRetry, "grant WRITE on the topic, and CREATE if the brokers are to create "
+              "it: walpost check prints the command"}},
     {-195 /* _TRANSPORT */, {kRetry, ""}},
     {-187 /* _ALL_BROKERS_DOWN */, {kRetry, "is kafka.brokers right?"}},
     {-193 /* _RESOLVE */, {kRetry, "is kafka.brokers right?"}},
@@ -107,7 +106,9 @@ constexpr KafkaRow kKafkaErrors[] = {
       kReasonRecordRefused}},
 
     // The operator.
-    {31 /* CLUSTER_AUTHORIZATION_FAILED */, {kOperator, kAcl}},
+    {31 /* CLUSTER_AUTHORIZATION_FAILED */,
+     {kOperator, "grant WRITE on the topics (walpost check prints the command) "
+                 "and restart walpost"}},
     {53 /* TRANSACTIONAL_ID_AUTHORIZATION_FAILED */, {kOperator, kAcl}},
     {58 /* SASL_AUTHENTICATION_FAILED */,
      {kOperator, "check sasl.* in kafka.properties"}},

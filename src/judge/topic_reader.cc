@@ -157,9 +157,9 @@ absl::StatusOr<std::set<std::string>> TopicReader::FindTopics(
 absl::Status TopicReader::CannotRead(std::string_view topic,
                                      rd_kafka_resp_err_t code) const {
   return absl::FailedPreconditionError(fmt::format(
-      "Kafka: topic {} cannot be read: {}; kafka-acls.sh --bootstrap-server {} "
-      "--add --allow-principal 'User:...' --operation Read --operation "
-      "Describe --topic '{}'",
+      "Kafka: topic {} cannot be read: {}: the right READ is missing; "
+      "kafka-acls.sh --bootstrap-server {} --add --allow-principal 'User:...' "
+      "--operation Read --topic '{}'",
       topic, rd_kafka_err2str(code), options_.brokers, topic));
 }
 

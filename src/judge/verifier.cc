@@ -120,6 +120,11 @@ absl::Status Verifier::ReadTopics() {
   WALPOST_ASSIGN_OR_RETURN(
       const std::set<std::string> topics,
       reader->FindTopics(names, TopicPrefixes(options_.outbox)));
+  if (topics.empty() && names.empty()) {
+    options_.undecided.push_back(
+        "no topic was read: none exists, or its name is hidden from a user who "
+        "has no right on it (walpost check tells)");
+  }
   return reader->Read(topics, [&](FoundRecord& record) {
     if (++records_ % kProgressEvery == 0) {
       progress_("reading Kafka", records_,

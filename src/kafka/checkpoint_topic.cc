@@ -42,11 +42,12 @@ absl::Status ForStore(const absl::Status& error) {
 
 CheckpointTopic::CheckpointTopic(asio::any_io_executor executor,
                                  ProducerOptions kafka, std::string topic,
-                                 std::string slot)
+                                 std::string slot, Access access)
     : executor_(executor),
       kafka_(std::move(kafka)),
       topic_(std::move(topic)),
       slot_(std::move(slot)),
+      access_(access),
       deadline_(executor) {}
 
 CheckpointTopic::~CheckpointTopic() = default;
@@ -57,10 +58,14 @@ std::string CheckpointTopic::Name() const {
 
 absl::StatusOr<CheckpointTopic::Found> CheckpointTopic::LookForOurs(
     CompactedTopic& topic, const std::string& slot,
-    const SourceIdentity& identity) {
+    const SourceIdentity& identity, Access access) {
   Found found;
-  WALPOST_ASSIGN_OR_RETURN(found.presence, topic.Ensure());
-  if (found.presence.was_made) return found;
+  if (access == Access::kRead) {
+    WALPOST_ASSIGN_OR_RETURN(const bool exists, topic.Exists());
+    if (!exists) return found;
+  } else {
+    WALPOST_ASSIGN_OR_RETURN(found.presence, topic.Ensure());
+  }
   CheckpointCandidates candidates(slot, identity);
   WALPOST_RETURN_IF_ERROR(topic.Read(
       [&](std::string_view key, std::optional<std::string_view> value) {
@@ -72,14 +77,14 @@ absl::StatusOr<CheckpointTopic::Found> CheckpointTopic::LookForOurs(
 }
 
 void CheckpointTopic::Load(Loaded done) {
-  const auto look = [slot = slot_, identity = identity_](
+  const auto look = [slot = slot_, identity = identity_, access = access_](
                         CompactedTopic& topic) -> absl::StatusOr<Found> {
-    return LookForOurs(topic, slot, identity);
+    return LookForOurs(topic, slot, identity, access);
   };
   const auto then = [this,
                      done = std::move(done)](absl::StatusOr<Found> found) {
     if (!found.ok()) return done(found.status());
-    NotePresence(found->presence);
+    if (access_ == Access::kReadAndWrite) NotePresence(found->presence);
     done(Explain(std::move(found->checkpoint)));
   };
   LookOnHelper(kLoadLimit, look, then);
@@ -142,7 +147,9 @@ void CheckpointTopic::PrepareTopic() {
   const auto look = [slot = slot_, identity = identity_,
                      is_replace = is_replace_](
                         CompactedTopic& topic) -> absl::StatusOr<Found> {
-    if (is_replace) return LookForOurs(topic, slot, identity);
+    if (is_replace) {
+      return LookForOurs(topic, slot, identity, Access::kReadAndWrite);
+    }
     Found found;
     WALPOST_ASSIGN_OR_RETURN(found.presence, topic.Ensure());
     return found;

@@ -3,7 +3,8 @@
 // Record key: `<slot>@<system identifier>`, and `<slot>` of older releases
 // (CheckpointCandidates). Value: what DecodeCheckpoint reads. Walposts of any
 // databases may share the topic. It is made by the first Load or Save when
-// missing, and again, with a warning, when somebody has deleted it.
+// missing (but see Access), and again, with a warning, when somebody has
+// deleted it.
 //
 // At most one record is on its way: the brokers get them in the order of Save,
 // even where one took longer than its caller waited. Kafka does not compare,
@@ -36,8 +37,12 @@ namespace walpost {
 
 class CheckpointTopic final : public CheckpointStore, private RecordReports {
  public:
+  // With kRead nothing is made, and no right is needed but READ: for verbs that
+  // only look.
+  enum class Access { kRead, kReadAndWrite };
   CheckpointTopic(boost::asio::any_io_executor executor, ProducerOptions kafka,
-                  std::string topic, std::string slot);
+                  std::string topic, std::string slot,
+                  Access access = Access::kReadAndWrite);
   // Waits for the helper thread, which gives up within seconds. A callback
   // that has not come does not come any more.
   ~CheckpointTopic() override;
@@ -80,7 +85,8 @@ class CheckpointTopic final : public CheckpointStore, private RecordReports {
       absl::StatusOr<std::optional<Checkpoint>> checkpoint) const;
   static absl::StatusOr<Found> LookForOurs(CompactedTopic& topic,
                                            const std::string& slot,
-                                           const SourceIdentity& identity);
+                                           const SourceIdentity& identity,
+                                           Access access);
   void PrepareTopic();
   void ProduceWaiting();
   absl::Status StartProducer();
@@ -91,6 +97,7 @@ class CheckpointTopic final : public CheckpointStore, private RecordReports {
   ProducerOptions kafka_;
   std::string topic_;
   std::string slot_;
+  Access access_;
   SourceIdentity identity_;
   boost::asio::steady_timer deadline_;
   std::unique_ptr<Producer> producer_;

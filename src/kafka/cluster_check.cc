@@ -132,7 +132,8 @@ class ClusterCheck {
     size_t size = sizeof(ours);
     rd_kafka_conf_get(rd_kafka_conf(client_.get()), "message.max.bytes", ours,
                       &size);
-    if (broker.empty()) return;
+    if (broker.empty())
+      return findings_.push_back(BrokerSettingsUnknown(user_));
     const bool fits = std::strtoull(ours, nullptr, 10) <=
                       std::strtoull(broker.c_str(), nullptr, 10);
     Add(fits ? Severity::kOk : Severity::kWarning, "message.max.bytes",

@@ -30,21 +30,6 @@ int ToMillis(MonotonicTime::duration duration) {
   return static_cast<int>(std::max<int64_t>(millis, 0));
 }
 
-// As the contract of a store has them: an operator grants rights.
-absl::Status ForStore(absl::Status status, rd_kafka_resp_err_t code) {
-  if (code == RD_KAFKA_RESP_ERR_TOPIC_AUTHORIZATION_FAILED ||
-      code == RD_KAFKA_RESP_ERR_CLUSTER_AUTHORIZATION_FAILED) {
-    return absl::FailedPreconditionError(fmt::format(
-        "{}; on this topic walpost needs DESCRIBE, DESCRIBE_CONFIGS, READ, "
-        "WRITE and, to make it, CREATE",
-        std::string(status.message())));
-  }
-  if (absl::IsInvalidArgument(status)) {
-    return absl::FailedPreconditionError(status.message());
-  }
-  return status;
-}
-
 bool MayPass(const absl::Status& status) {
   return absl::IsUnavailable(status) || absl::IsAborted(status);
 }
@@ -104,14 +89,8 @@ CompactedTopic::CompactedTopic(KafkaClient client, std::string brokers,
       stop_(std::move(stop)),
       deadline_(deadline) {}
 
-absl::StatusOr<CompactedTopic::Presence> CompactedTopic::Ensure() {
-  Presence presence;
-  WALPOST_ASSIGN_OR_RETURN(int partitions, CountPartitions());
-  if (partitions == 0) {
-    WALPOST_RETURN_IF_ERROR(Create());
-    presence.was_made = true;
-    return presence;
-  }
+absl::StatusOr<bool> CompactedTopic::Exists() {
+  WALPOST_ASSIGN_OR_RETURN(const int partitions, CountPartitions());
   if (partitions > 1) {
     return absl::FailedPreconditionError(fmt::format(
         "topic {} has {} partitions, and checkpoints need one with a single "
@@ -119,6 +98,17 @@ absl::StatusOr<CompactedTopic::Presence> CompactedTopic::Ensure() {
         "else uses it, and it will be made anew: kafka-topics.sh "
         "--bootstrap-server {} --delete --topic {}",
         name_, partitions, brokers_, name_));
+  }
+  return partitions > 0;
+}
+
+absl::StatusOr<CompactedTopic::Presence> CompactedTopic::Ensure() {
+  Presence presence;
+  WALPOST_ASSIGN_OR_RETURN(const bool exists, Exists());
+  if (!exists) {
+    WALPOST_RETURN_IF_ERROR(Create());
+    presence.was_made = true;
+    return presence;
   }
   WALPOST_ASSIGN_OR_RETURN(const std::optional<std::string> policy,
                            CleanupPolicy());
@@ -138,32 +128,35 @@ absl::StatusOr<CompactedTopic::Presence> CompactedTopic::Ensure() {
 }
 
 absl::Status CompactedTopic::Read(const Show& show) {
-  const std::string attempted = fmt::format("reading topic {}", name_);
+  const Step step{fmt::format("reading topic {}", name_), "Read"};
   int64_t low = 0;
   int64_t high = 0;
-  WALPOST_RETURN_IF_ERROR(Repeat(attempted, [&](int timeout_millis) {
+  WALPOST_RETURN_IF_ERROR(Repeat(step, [&](int timeout_millis) {
     return rd_kafka_query_watermark_offsets(
         client_.get(), name_.c_str(), kPartition, &low, &high, timeout_millis);
   }));
-  if (low >= high) return absl::OkStatus();
   if (rd_kafka_consume_start(topic_.get(), kPartition,
                              RD_KAFKA_OFFSET_BEGINNING) != 0) {
-    return Failed(rd_kafka_last_error(), attempted);
+    return Failed(rd_kafka_last_error(), step);
   }
   absl::Status status;
-  for (int64_t next = low; status.ok() && next < high;) {
+  bool is_allowed = false;
+  for (int64_t next = low; status.ok() && (next < high || !is_allowed);) {
     const KafkaMessage message(rd_kafka_consume(
         topic_.get(), kPartition, static_cast<int>(kFirstSlice.count())));
     if (stop_.stop_requested() || Clock::now() >= deadline_) {
-      status = GiveUp(attempted, fmt::format("offset {} of {}", next, high));
+      status =
+          GiveUp(step.attempted, fmt::format("offset {} of {}", next, high));
     } else if (message == nullptr) {
       status = ClientError();
     } else if (message->err == RD_KAFKA_RESP_ERR__PARTITION_EOF) {
+      is_allowed = true;
       next = message->offset;  // what was compacted away has no record
     } else if (message->err != RD_KAFKA_RESP_ERR_NO_ERROR) {
-      status = Failed(message->err, attempted);
+      status = Failed(message->err, step);
       if (MayPass(status)) status = absl::OkStatus();
     } else {
+      is_allowed = true;
       next = message->offset + 1;
       const std::string_view key(static_cast<const char*>(message->key),
                                  message->key_len);
@@ -179,27 +172,38 @@ absl::Status CompactedTopic::Read(const Show& show) {
 }
 
 absl::Status CompactedTopic::Repeat(
-    std::string_view attempted,
-    const std::function<rd_kafka_resp_err_t(int)>& call) {
+    const Step& step, const std::function<rd_kafka_resp_err_t(int)>& call) {
   milliseconds slice = kFirstSlice;
   for (;;) {
     const MonotonicTime::duration left = deadline_ - Clock::now();
     const rd_kafka_resp_err_t code =
         call(ToMillis(std::min<MonotonicTime::duration>(slice, left)));
     if (code == RD_KAFKA_RESP_ERR_NO_ERROR) return absl::OkStatus();
-    const absl::Status status = Failed(code, attempted);
+    const absl::Status status = Failed(code, step);
     if (!MayPass(status)) return status;
     WALPOST_RETURN_IF_ERROR(ClientError());
     if (stop_.stop_requested() || Clock::now() >= deadline_) {
-      return GiveUp(attempted, rd_kafka_err2str(code));
+      return GiveUp(step.attempted, rd_kafka_err2str(code));
     }
     slice = std::min(2 * slice, kLongestSlice);
   }
 }
 
+// As the contract of a store has them: an operator grants rights.
 absl::Status CompactedTopic::Failed(rd_kafka_resp_err_t code,
-                                    std::string_view attempted) const {
-  return ForStore(StatusFromKafka(code, attempted), code);
+                                    const Step& step) const {
+  if (code == RD_KAFKA_RESP_ERR_TOPIC_AUTHORIZATION_FAILED ||
+      code == RD_KAFKA_RESP_ERR_CLUSTER_AUTHORIZATION_FAILED) {
+    return absl::FailedPreconditionError(fmt::format(
+        "{}: {}: the right {} is missing; kafka-acls.sh --bootstrap-server {} "
+        "--add --allow-principal 'User:...' --operation {} --topic '{}' "
+        "(walpost check tests the others)",
+        step.attempted, rd_kafka_err2str(code), step.right, brokers_,
+        step.right, name_));
+  }
+  const absl::Status status = StatusFromKafka(code, step.attempted);
+  if (!absl::IsInvalidArgument(status)) return status;
+  return absl::FailedPreconditionError(status.message());
 }
 
 absl::Status CompactedTopic::GiveUp(std::string_view attempted,
@@ -219,13 +223,13 @@ absl::Status CompactedTopic::ClientError() {
     if (rd_kafka_event_type(event.get()) != RD_KAFKA_EVENT_ERROR) continue;
     last_client_error_ = rd_kafka_event_error_string(event.get());
     const absl::Status status =
-        Failed(rd_kafka_event_error(event.get()), last_client_error_);
+        Failed(rd_kafka_event_error(event.get()), {last_client_error_, "Read"});
     if (absl::IsFailedPrecondition(status)) return status;
   }
   return absl::OkStatus();
 }
 
-absl::StatusOr<KafkaEvent> CompactedTopic::Answer(std::string_view attempted,
+absl::StatusOr<KafkaEvent> CompactedTopic::Answer(const Step& step,
                                                   const Ask& ask) {
   const KafkaQueue answers(rd_kafka_queue_new(client_.get()));
   ask(answers.get());
@@ -233,12 +237,12 @@ absl::StatusOr<KafkaEvent> CompactedTopic::Answer(std::string_view attempted,
     KafkaEvent event(rd_kafka_queue_poll(answers.get(), 100));
     if (event == nullptr) {
       if (stop_.stop_requested() || Clock::now() >= deadline_) {
-        return GiveUp(attempted, "no answer");
+        return GiveUp(step.attempted, "no answer");
       }
       continue;
     }
     const rd_kafka_resp_err_t code = rd_kafka_event_error(event.get());
-    if (code != RD_KAFKA_RESP_ERR_NO_ERROR) return Failed(code, attempted);
+    if (code != RD_KAFKA_RESP_ERR_NO_ERROR) return Failed(code, step);
     return event;
   }
 }
@@ -261,51 +265,53 @@ absl::StatusOr<int> CompactedTopic::CountPartitions() {
     }
     return topic.err;
   };
-  const std::string attempted = fmt::format("looking for topic {}", name_);
-  WALPOST_RETURN_IF_ERROR(Repeat(attempted, look));
+  const Step step{fmt::format("looking for topic {}", name_), "Read"};
+  WALPOST_RETURN_IF_ERROR(Repeat(step, look));
   return partitions;
 }
 
 absl::Status CompactedTopic::Create() {
   constexpr int kReplicasOfBroker = -1;
-  const std::string attempted = fmt::format("making topic {}", name_);
+  const Step step{fmt::format("making topic {}", name_), "Create"};
   char reason[512];
   const KafkaNewTopic wanted(rd_kafka_NewTopic_new(
       name_.c_str(), 1, kReplicasOfBroker, reason, sizeof(reason)));
   if (wanted == nullptr) {
     return absl::FailedPreconditionError(
-        fmt::format("{}: {}", attempted, reason));
+        fmt::format("{}: {}", step.attempted, reason));
   }
   rd_kafka_NewTopic_set_config(wanted.get(), "cleanup.policy", "compact");
   // Only closed segments are compacted: some 30,000 checkpoints.
   rd_kafka_NewTopic_set_config(wanted.get(), "segment.bytes", "4194304");
   std::array<rd_kafka_NewTopic_t*, 1> topics = {wanted.get()};
   WALPOST_ASSIGN_OR_RETURN(
-      const KafkaEvent event, Answer(attempted, [&](rd_kafka_queue_t* answers) {
+      const KafkaEvent event, Answer(step, [&](rd_kafka_queue_t* answers) {
         rd_kafka_CreateTopics(client_.get(), topics.data(), topics.size(),
                               nullptr, answers);
       }));
   size_t count = 0;
   const rd_kafka_topic_result_t** results = rd_kafka_CreateTopics_result_topics(
       rd_kafka_event_CreateTopics_result(event.get()), &count);
-  if (count == 0) return GiveUp(attempted, "no answer");
+  if (count == 0) return GiveUp(step.attempted, "no answer");
   const rd_kafka_resp_err_t code = rd_kafka_topic_result_error(results[0]);
   if (code == RD_KAFKA_RESP_ERR_NO_ERROR) return absl::OkStatus();
   if (code == RD_KAFKA_RESP_ERR_TOPIC_ALREADY_EXISTS) {
     return absl::UnavailableError(
-        fmt::format("{}: another one was faster", attempted));
+        fmt::format("{}: another one was faster", step.attempted));
   }
   const char* detail = rd_kafka_topic_result_error_string(results[0]);
-  return Failed(code, fmt::format("{}: {}", attempted, detail ? detail : ""));
+  return Failed(code,
+                {fmt::format("{}: {}", step.attempted, detail ? detail : ""),
+                 step.right});
 }
 
 absl::StatusOr<std::optional<std::string>> CompactedTopic::CleanupPolicy() {
-  const std::string attempted = fmt::format("describing topic {}", name_);
+  const Step step{fmt::format("describing topic {}", name_), "DescribeConfigs"};
   const KafkaConfigResource resource(
       rd_kafka_ConfigResource_new(RD_KAFKA_RESOURCE_TOPIC, name_.c_str()));
   std::array<rd_kafka_ConfigResource_t*, 1> resources = {resource.get()};
   WALPOST_ASSIGN_OR_RETURN(
-      const KafkaEvent event, Answer(attempted, [&](rd_kafka_queue_t* answers) {
+      const KafkaEvent event, Answer(step, [&](rd_kafka_queue_t* answers) {
         rd_kafka_DescribeConfigs(client_.get(), resources.data(),
                                  resources.size(), nullptr, answers);
       }));
@@ -316,7 +322,7 @@ absl::StatusOr<std::optional<std::string>> CompactedTopic::CleanupPolicy() {
   if (count == 0) return std::nullopt;
   const rd_kafka_resp_err_t code = rd_kafka_ConfigResource_error(described[0]);
   if (code == RD_KAFKA_RESP_ERR_TOPIC_AUTHORIZATION_FAILED) return std::nullopt;
-  if (code != RD_KAFKA_RESP_ERR_NO_ERROR) return Failed(code, attempted);
+  if (code != RD_KAFKA_RESP_ERR_NO_ERROR) return Failed(code, step);
   const rd_kafka_ConfigEntry_t** entries =
       rd_kafka_ConfigResource_configs(described[0], &count);
   for (size_t i = 0; i < count; ++i) {

@@ -6,8 +6,8 @@
 // the deadline (kUnavailable) and, within about a second, when it is asked to
 // stop (kCancelled).
 //
-// Rights that it needs on the topic: DESCRIBE, READ, and CREATE when it is
-// missing; DESCRIBE_CONFIGS, or it cannot tell whether it is compacted.
+// Rights that it needs on the topic: READ, to make it CREATE, and for Ensure
+// DESCRIBE_CONFIGS, or it cannot tell whether the topic is compacted.
 #pragma once
 
 #include <functional>
@@ -32,6 +32,10 @@ class CompactedTopic {
       const ProducerOptions& options, std::string name, std::stop_token stop,
       MonotonicTime deadline);
 
+  // kFailedPrecondition: it has several partitions, or a right is missing; the
+  // message has the command that mends it.
+  absl::StatusOr<bool> Exists();
+
   struct Presence {
     bool was_made = false;
     std::string warning;  // what could not be looked at; may be empty
@@ -42,7 +46,8 @@ class CompactedTopic {
   absl::StatusOr<Presence> Ensure();
 
   // Shows keys and values of all records in their order; nullopt: one without a
-  // value. They live until `show` returns.
+  // value. They live until `show` returns. The right READ is tested where there
+  // is no record, too: a later start would lack it.
   using Show = std::function<void(std::string_view key,
                                   std::optional<std::string_view> value)>;
   absl::Status Read(const Show& show);
@@ -51,18 +56,21 @@ class CompactedTopic {
   CompactedTopic(KafkaClient client, std::string brokers, std::string name,
                  std::stop_token stop, MonotonicTime deadline);
 
+  struct Step {
+    std::string attempted;
+    std::string_view right;  // that the brokers ask for
+  };
   // Calls again and again what fails for a reason that may pass.
   absl::Status Repeat(
-      std::string_view attempted,
+      const Step& step,
       const std::function<rd_kafka_resp_err_t(int timeout_millis)>& call);
-  absl::Status Failed(rd_kafka_resp_err_t code,
-                      std::string_view attempted) const;
+  absl::Status Failed(rd_kafka_resp_err_t code, const Step& step) const;
   absl::Status GiveUp(std::string_view attempted, std::string_view cause) const;
   // An error of the client that will not pass: a refused login.
   absl::Status ClientError();
 
   using Ask = std::function<void(rd_kafka_queue_t* answers)>;
-  absl::StatusOr<KafkaEvent> Answer(std::string_view attempted, const Ask& ask);
+  absl::StatusOr<KafkaEvent> Answer(const Step& step, const Ask& ask);
 
   // 0: there is no such topic.
   absl::StatusOr<int> CountPartitions();

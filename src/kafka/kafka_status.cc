@@ -20,4 +20,16 @@ absl::Status StatusFromKafka(rd_kafka_resp_err_t code,
   return WithReasonCode(status, rule.reason_code);
 }
 
+absl::Status StatusFromFatalError(rd_kafka_resp_err_t code,
+                                  std::string_view text) {
+  // Brokers give a producer id to whoever may write to any topic.
+  const bool lacks_right =
+      text.find("authorization failed") != std::string_view::npos;
+  return absl::AbortedError(fmt::format(
+      "Kafka producer: {} ({}){}", text, rd_kafka_err2name(code),
+      lacks_right ? "; grant WRITE on the topics: walpost check prints the "
+                    "command"
+                  : ""));
+}
+
 }  // namespace walpost

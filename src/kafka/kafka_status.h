@@ -14,4 +14,10 @@ namespace walpost {
 absl::Status StatusFromKafka(rd_kafka_resp_err_t code,
                              std::string_view attempted);
 
+// kAborted: of a producer that cannot go on. `text` is librdkafka's, and alone
+// says whether the brokers refused a record or an id for the producer for want
+// of a right: `code` is then that of the gap which the refused record leaves.
+absl::Status StatusFromFatalError(rd_kafka_resp_err_t code,
+                                  std::string_view text);
+
 }  // namespace walpost

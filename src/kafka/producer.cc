@@ -317,9 +317,7 @@ void Producer::HandleError(rd_kafka_event_t* event) {
   const rd_kafka_resp_err_t code = rd_kafka_event_error(event);
   const std::string text = rd_kafka_event_error_string(event);
   if (rd_kafka_event_error_is_fatal(event)) {
-    reports_.OnSinkFailed(absl::AbortedError(
-        fmt::format("Kafka producer: {} ({})", text, rd_kafka_err2name(code))));
-    return;
+    return reports_.OnSinkFailed(StatusFromFatalError(code, text));
   }
   credentials_.OnError(code);
   if (broker_trouble_.Note(code, text)) {

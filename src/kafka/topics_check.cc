@@ -15,12 +15,16 @@ constexpr rd_kafka_AclOperation_t kDescribe = RD_KAFKA_ACL_OPERATION_DESCRIBE;
 constexpr rd_kafka_AclOperation_t kDescribeConfigs =
     RD_KAFKA_ACL_OPERATION_DESCRIBE_CONFIGS;
 
+std::string GrantTo(const KafkaUser& user) {
+  return fmt::format(
+      "kafka-acls.sh --bootstrap-server {} --add --allow-principal 'User:{}'",
+      user.brokers, user.name.empty() ? "<principal of walpost>" : user.name);
+}
+
 // The command that grants `operations`, in the spelling of its manual.
 std::string Grant(const KafkaUser& user, const TopicNames& names,
                   const std::vector<std::string>& operations) {
-  std::string command = fmt::format(
-      "kafka-acls.sh --bootstrap-server {} --add --allow-principal 'User:{}'",
-      user.brokers, user.name.empty() ? "<principal of walpost>" : user.name);
+  std::string command = GrantTo(user);
   for (const std::string& operation : operations) {
     command += fmt::format(" --operation {}", operation);
   }
@@ -180,9 +184,18 @@ std::vector<Finding> CheckCheckpointTopic(const std::string& topic,
     return {
         {Severity::kNote, subject, "does not exist; run will create it", ""}};
   }
-  return {{Severity::kError, subject,
+  const bool runs = missing == std::vector<std::string>{"DescribeConfigs"};
+  return {{runs ? Severity::kWarning : Severity::kError, subject,
            fmt::format("lacks rights: {}", absl::StrJoin(missing, ", ")),
            Grant(user, name, missing)}};
+}
+
+Finding BrokerSettingsUnknown(const KafkaUser& user) {
+  return {Severity::kNote, "settings of the brokers",
+          "may not be seen, so message.max.bytes and "
+          "auto.create.topics.enable are not tested: the right "
+          "DESCRIBE_CONFIGS on the cluster is missing",
+          GrantTo(user) + " --operation DescribeConfigs --cluster"};
 }
 
 }  // namespace walpost

@@ -43,9 +43,14 @@ std::vector<Finding> CheckTopics(const TopicFacts& facts,
 
 // The topic of checkpoint.store: kafka, which walpost reads, too, and creates
 // where it is missing. `create_error` counts when `rights` has an error.
+// Without DESCRIBE_CONFIGS walpost runs, but cannot tell whether the topic is
+// compacted.
 std::vector<Finding> CheckCheckpointTopic(const std::string& topic,
                                           const TopicRights& rights,
                                           rd_kafka_resp_err_t create_error,
                                           const KafkaUser& user);
+
+// The settings of the brokers may not be seen: what is not tested then.
+Finding BrokerSettingsUnknown(const KafkaUser& user);
 
 }  // namespace walpost

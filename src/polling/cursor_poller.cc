@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "absl/container/flat_hash_set.h"
+#include "base/read_refusal.h"
 #include "fmt/format.h"
 #include "polling/cursor_rows.h"
 #include "postgres/sqlstate.h"
@@ -74,10 +75,15 @@ asio::awaitable<absl::Status> CursorPoller::LoadPosition() {
   if (SqlstateOf(rows.status()) == kSqlstateUndefinedTable) {
     const std::string create = sql_->CreateTable();
     const absl::Status created = co_await Execute(create);
+    if (SqlstateOf(created) == kSqlstatePrivilege) {
+      co_return absl::FailedPreconditionError(fmt::format(
+          "{}; run sql/cursor.sql as the owner of the schema of {}",
+          std::string(created.message()), options_.polling.cursor_table));
+    }
     if (!created.ok()) co_return created;
     rows = co_await Query(load);
   }
-  if (!rows.ok()) co_return rows.status();
+  if (!rows.ok()) co_return WithGrant(rows.status());
   position_ = CursorPositionFrom(*rows);
   co_return absl::OkStatus();
 }
@@ -230,9 +236,16 @@ asio::awaitable<absl::Status> CursorPoller::PublishRestored() {
 
 asio::awaitable<absl::Status> CursorPoller::Save() {
   const std::string save = sql_->Save(position_);
-  const absl::Status saved = co_await Execute(save);
+  const absl::Status answer = co_await Execute(save);
+  const absl::Status saved = WithGrant(answer);
   NoteSettled(saved);
   co_return saved;
+}
+
+absl::Status CursorPoller::WithGrant(const absl::Status& status) const {
+  if (SqlstateOf(status) != kSqlstatePrivilege) return status;
+  return WithPrivilegeRemedy(status, options_.polling.cursor_table, role(),
+                             "SELECT, INSERT, UPDATE");
 }
 
 }  // namespace walpost

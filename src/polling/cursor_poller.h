@@ -52,6 +52,8 @@ class CursorPoller final : public TablePoller {
   };
   boost::asio::awaitable<absl::Status> PublishRestored();
   boost::asio::awaitable<absl::Status> Save();
+  // With the GRANT that a refused statement on the cursor's table lacks.
+  absl::Status WithGrant(const absl::Status& status) const;
   Progress ProgressOf(const std::vector<std::string>& ids,
                       const std::vector<int64_t>& places);
 

@@ -129,6 +129,7 @@ class TablePoller {
   std::string Literal(std::string_view text) {
     return connection_->Literal(text);
   }
+  std::string role() const { return PQuser(connection_->raw()); }
   bool stopping() const { return stopping_; }
   // Whether there was a notification since the last call.
   bool TakeNotified() { return std::exchange(notified_, false); }

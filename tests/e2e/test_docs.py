@@ -44,12 +44,16 @@ _BLOCKS = {
         "test_secured_postgres",
     ("docs/security.md", "hostssl"): "harness.secured_postgres",
     ("docs/security.md", "create role"): "test_rights",
+    ("docs/security.md", "alter publication"): "test_rights",
     ("docs/security.md", "alter role"): "test_rights",
     ("docs/security.md", "grant select, insert"): "test_rights",
     ("docs/security.md", "grant select, delete"): "test_rights",
-    ("docs/security.md", "grant select on"): "test_rights",
-    ("docs/security.md", "grant select, update"): "test_rights",
+    ("docs/security.md", "grant select on public.outbox"): "test_rights",
+    ("docs/security.md", "grant select on public.events"): "test_rights",
+    ("docs/security.md", "grant select, update on"): "test_rights",
+    ("docs/security.md", "grant select, update, delete"): "test_rights",
     ("docs/security.md", "grant create"): "test_rights",
+    ("docs/security.md", "kafka-acls.sh"): "test_kafka_acls",
     ("docs/verify.md", "walpost verify"): "test_readme",
 }
 

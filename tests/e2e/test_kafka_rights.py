@@ -8,31 +8,21 @@ import pytest
 
 from harness import Authority, KafkaReader, SecuredKafka
 
-_PASSWORD = "a-secret"
-
-
 @pytest.fixture(scope="module")
-def authority(module_directory):
-    return Authority(module_directory / "authority")
-
-
-@pytest.fixture(scope="module")
-def guarded(module_directory, authority):
-    broker = SecuredKafka(module_directory / "guarded", authority, _PASSWORD,
+def guarded(module_directory):
+    authority = Authority(module_directory / "authority")
+    broker = SecuredKafka(module_directory / "guarded", authority, "a-secret",
                           asks_for_rights=True).start()
     yield broker
     broker.close()
 
 
 @pytest.fixture
-def relay(walpost, database, outbox, topics, guarded, authority):
+def relay(walpost, database, outbox, topics, guarded):
     """Makes a Walpost that logs in with its password."""
     def make(**sections):
-        made = walpost(database, guarded, topics, **sections, kafka={
-            "brokers": guarded.sasl, "properties": {
-                "security.protocol": "SASL_SSL", "sasl.mechanism": "PLAIN",
-                "sasl.username": "walpost", "sasl.password": _PASSWORD,
-                "ssl.ca.location": str(authority.certificate)}})
+        made = walpost(database, guarded, topics, **sections,
+                       kafka=guarded.login())
         assert made.verb("init").returncode == 0
         return made
 

@@ -95,6 +95,10 @@ TEST(TopicsCheckTest, TheTopicOfTheCheckpointNamesTheRightsThatItLacks) {
   rights.operations.erase(RD_KAFKA_ACL_OPERATION_READ);
   EXPECT_THAT(CheckCheckpointTopic("c", rights, kMissing, kUser)[0].text,
               HasSubstr("lacks rights: Read"));
+  TopicRights blind = Everything();
+  blind.operations.erase(RD_KAFKA_ACL_OPERATION_DESCRIBE_CONFIGS);
+  EXPECT_EQ(CheckCheckpointTopic("c", blind, kMissing, kUser)[0].severity,
+            Severity::kWarning);
   rights.error = kMissing;
   EXPECT_EQ(
       CheckCheckpointTopic("c", rights, RD_KAFKA_RESP_ERR_NO_ERROR, kUser)[0]

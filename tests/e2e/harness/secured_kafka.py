@@ -26,6 +26,7 @@ class SecuredKafka(Kafka):
 
     def __init__(self, directory, authority, password, asks_for_rights=False):
         self._password = password
+        self._authority = authority
         self.sasl = f"127.0.0.1:{free_port()}"
         self.mtls = f"127.0.0.1:{free_port()}"
         self.oauth = f"127.0.0.1:{free_port()}"
@@ -67,6 +68,7 @@ class SecuredKafka(Kafka):
 
     def use_certificates(self, authority):
         """Those of `authority`, at both ends, from the next start on."""
+        self._authority = authority
         certificate, key = authority.issue("broker", host="127.0.0.1")
         self._stores[0].write_text(key.read_text() + certificate.read_text())
         self._stores[1].write_text(authority.certificate.read_text())
@@ -77,6 +79,24 @@ class SecuredKafka(Kafka):
             java("org.apache.kafka.tools.AclCommand", "--bootstrap-server",
                  self.bootstrap, "--add", *words),
             check=True, capture_output=True, timeout=60)
+
+    def revoke(self, *topics):
+        """All rights on these names, on what begins with them, and on the
+        cluster."""
+        names = [word for name in topics for word in ("--topic", name)]
+        for words in (["--cluster"],
+                      [*names, "--resource-pattern-type", "any"]):
+            subprocess.run(
+                java("org.apache.kafka.tools.AclCommand", "--bootstrap-server",
+                     self.bootstrap, "--remove", "--force", *words),
+                check=True, capture_output=True, timeout=60)
+
+    def login(self):
+        """The section `kafka` of a walpost that comes through `sasl`."""
+        return {"brokers": self.sasl, "properties": {
+            "security.protocol": "SASL_SSL", "sasl.mechanism": "PLAIN",
+            "sasl.username": "walpost", "sasl.password": self._password,
+            "ssl.ca.location": str(self._authority.certificate)}}
 
     def set_password(self, password):
         """Of SCRAM; stays so through stop() and start()."""

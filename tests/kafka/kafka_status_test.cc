@@ -1,0 +1,26 @@
+#include "kafka/kafka_status.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+namespace walpost {
+namespace {
+
+using ::testing::HasSubstr;
+using ::testing::Not;
+
+TEST(KafkaStatusTest, AFatalErrorForWantOfARightSaysWhichOne) {
+  const absl::Status refused = StatusFromFatalError(
+      RD_KAFKA_RESP_ERR__GAPLESS_GUARANTEE,
+      "ProduceRequest for t [0] with 1 message(s) failed: Broker: Topic "
+      "authorization failed");
+  EXPECT_TRUE(absl::IsAborted(refused));
+  EXPECT_THAT(std::string(refused.message()), HasSubstr("grant WRITE"));
+  const absl::Status other =
+      StatusFromFatalError(RD_KAFKA_RESP_ERR_UNKNOWN_PRODUCER_ID, "fenced");
+  EXPECT_TRUE(absl::IsAborted(other));
+  EXPECT_THAT(std::string(other.message()), Not(HasSubstr("grant")));
+}
+
+}  // namespace
+}  // namespace walpost
