@@ -90,6 +90,8 @@ RelayStatus Relay::Status() const {
   const AcknowledgementWindow& window = pipeline_.window();
   status.received = window.received();
   status.confirmed = window.confirmed();
+  // What is not stored is not confirmed.
+  if (status.restart_lsn.is_valid()) status.confirmed = status.restart_lsn;
   status.acknowledged = window.acknowledged_through();
   status.in_flight_records = window.in_flight_records();
   status.in_flight_bytes = window.in_flight_bytes();

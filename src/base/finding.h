@@ -11,6 +11,9 @@ namespace walpost {
 
 enum class Severity { kOk, kNote, kWarning, kError };
 
+// The text of what is missing.
+inline constexpr char kDoesNotExist[] = "does not exist";
+
 struct Finding {
   Severity severity = Severity::kOk;
   std::string subject;  // "publication walpost"

@@ -8,6 +8,7 @@
 #include "base/finding.h"
 #include "cli/exit_code.h"
 #include "cli/run_to_end.h"
+#include "cli/slot_inspection.h"
 #include "cli/verbs.h"
 #include "fmt/format.h"
 #include "kafka/cluster_check.h"
@@ -38,6 +39,45 @@ asio::awaitable<Connected> Connect(asio::any_io_executor executor,
   co_return co_await Connection::Connect(executor, options);
 }
 
+// What is known from before, against what is there: as `recover` judges it. A
+// walpost that runs knows more, and shows it in the record of the slot.
+asio::awaitable<Findings> CheckContinuity(asio::any_io_executor executor,
+                                          const Config& config) {
+  const std::string cluster;  // is looked at by itself
+  absl::StatusOr<SlotInspection> inspection =
+      co_await InspectSlot(executor, config, cluster, InspectPending::kNo);
+  if (!inspection.ok()) co_return inspection.status();
+  const GapDiagnosis& diagnosis = inspection->diagnosis;
+  std::vector<Finding> findings;
+  const absl::Status& stored = inspection->checkpoint.status();
+  if (!stored.ok() && !absl::IsUnavailable(stored)) {
+    findings.push_back(
+        {Severity::kError, "checkpoint", std::string(stored.message()), ""});
+  }
+  if (diagnosis.kind == GapDiagnosis::Kind::kGap) {
+    findings.push_back({Severity::kError,
+                        fmt::format("gap [{}]", diagnosis.gap), diagnosis.text,
+                        ""});
+  }
+  co_return findings;
+}
+
+// What would hide a gap from then on is no remedy while there is one.
+void WithdrawRemedies(const Config& config, const std::vector<Finding>& gaps,
+                      std::vector<Finding>& findings) {
+  if (gaps.empty()) return;
+  const std::string slot = fmt::format("slot {}", config.postgres.slot);
+  const std::string publication =
+      fmt::format("publication {}", config.postgres.publication);
+  for (Finding& finding : findings) {
+    const bool is_of_the_stream =
+        finding.subject == slot || finding.subject == publication;
+    if (is_of_the_stream && finding.text == kDoesNotExist) {
+      finding.remedy = "what to do about the gap, below";
+    }
+  }
+}
+
 asio::awaitable<Findings> CheckPostgres(asio::any_io_executor executor,
                                         const Config& config,
                                         const std::vector<Route>& routes) {
@@ -51,6 +91,10 @@ asio::awaitable<Findings> CheckPostgres(asio::any_io_executor executor,
   Findings born = co_await birth.Run();
   if (!born.ok()) co_return born.status();
   found->insert(found->end(), born->begin(), born->end());
+  Findings gaps = co_await CheckContinuity(executor, config);
+  if (!gaps.ok()) co_return gaps.status();
+  WithdrawRemedies(config, *gaps, *found);
+  found->insert(found->end(), gaps->begin(), gaps->end());
   Findings rows = co_await FindExistingRows(executor, config, AskStore::kYes);
   if (rows.ok()) found->insert(found->end(), rows->begin(), rows->end());
   PartitionWatch partitions(config.outbox.tables);

@@ -10,6 +10,7 @@
 #include "cli/require_wal.h"
 #include "cli/run_to_end.h"
 #include "cli/verbs.h"
+#include "delivery/continuity.h"
 #include "fmt/format.h"
 #include "postgres/birth_record.h"
 #include "postgres/checkpoint_sql.h"
@@ -196,6 +197,11 @@ class Initializer {
     }
     auto found = co_await FindSlot(*connection_, name);
     if (!found.ok()) co_return found.status();
+    if (*found && (*found)->wal_status == "lost") {
+      absl::Status dropped = co_await DropLostSlot();
+      if (!dropped.ok()) co_return dropped;
+      found->reset();
+    }
     const bool exists = found->has_value();
     auto birth = co_await ReadBirthRecord(*connection_,
                                           config_.postgres.publication, name);
@@ -218,6 +224,22 @@ class Initializer {
     Lsn born;
     if (is_known) born = (*birth)->consistent_point;
     co_return co_await RecordBirth(born);
+  }
+
+  // It sends nothing any more, and what it did not send is for `recover`.
+  asio::awaitable<absl::Status> DropLostSlot() {
+    const std::string& name = config_.postgres.slot;
+    if (!fresh_) {
+      co_return absl::FailedPreconditionError(
+          fmt::format("slot {} is lost: the server removed WAL that it needed; "
+                      "{}",
+                      name, kRecoverSlot));
+    }
+    const std::string drop = fmt::format("SELECT pg_drop_replication_slot({})",
+                                         connection_->Literal(name));
+    const absl::Status dropped = co_await Execute(drop);
+    if (dropped.ok()) Report("slot", name, "was lost: dropped");
+    co_return dropped;
   }
 
   // A slot that once was is not made again in silence (P9).
@@ -267,35 +289,6 @@ class Initializer {
   std::unique_ptr<Connection> connection_;
 };
 
-absl::Status PrintSql(const Config& config, SlotFailover failover) {
-  for (const TableOptions& table : config.outbox.tables) {
-    WALPOST_ASSIGN_OR_RETURN(const std::string sql,
-                             OutboxTableSql(config, table.name));
-    fmt::print("{}\n", sql);
-    if (!WantsNotifyTrigger(config)) continue;
-    WALPOST_ASSIGN_OR_RETURN(const std::string trigger,
-                             NotifyTriggerSql(config, table.name));
-    fmt::print("{}\n", trigger);
-  }
-  if (config.source == Source::kPolling) return absl::OkStatus();
-  if (WantsEmitFunction(config)) fmt::print("{}\n", EmitFunctionSql());
-  if (config.checkpoint.store == CheckpointOptions::Store::kPostgres) {
-    fmt::print("{}\n", CheckpointTableScript(config.checkpoint.table));
-  }
-  fmt::print(
-      "-- Which rows are sent: inserts only, partitions under the name "
-      "of their root.\n{}\n\n",
-      CreatePublicationSql(config.postgres.publication, config.outbox.tables));
-  fmt::print(
-      "-- What the server keeps for walpost. After the publication.\n"
-      "{}\n",
-      CreateSlotSql(config.postgres.slot, failover));
-  fmt::print(
-      "\n-- Then put the birth of the slot on record, so that one that is "
-      "dropped is\n-- noticed: walpost check prints the SQL.\n");
-  return absl::OkStatus();
-}
-
 // `role`: as which init connected; empty where it did not come so far.
 absl::Status WithOwner(const absl::Status& status, std::string_view role) {
   if (SqlstateOf(status) != kSqlstatePrivilege || role.empty()) return status;
@@ -318,8 +311,10 @@ int Init(const ConfigArguments& arguments, bool print, bool failover,
     if (!wal.ok()) return Fail(wal, kExitUsage);
   }
   if (print) {
-    const absl::Status printed = PrintSql(*config, kind);
-    return printed.ok() ? int{kExitOk} : Fail(printed, kExitPostgres);
+    const absl::StatusOr<std::string> sql = InitSql(*config, kind);
+    if (!sql.ok()) return Fail(sql.status(), kExitPostgres);
+    fmt::print("{}", *sql);
+    return kExitOk;
   }
   const absl::Status complete = RequirePostgres(*config);
   if (!complete.ok()) return Fail(complete, kExitUsage);

@@ -3,8 +3,11 @@
 #include <algorithm>
 #include <string_view>
 
+#include "absl/strings/str_cat.h"
 #include "base/status_macros.h"
 #include "fmt/format.h"
+#include "postgres/checkpoint_sql.h"
+#include "postgres/publication.h"
 #include "walpost_sql.h"
 
 namespace walpost {
@@ -74,5 +77,36 @@ bool WantsEmitFunction(const Config& config) {
 }
 
 std::string EmitFunctionSql() { return std::string(kSql_outbox_emit); }
+
+absl::StatusOr<std::string> InitSql(const Config& config,
+                                    SlotFailover failover) {
+  std::string script;
+  for (const TableOptions& table : config.outbox.tables) {
+    WALPOST_ASSIGN_OR_RETURN(const std::string sql,
+                             OutboxTableSql(config, table.name));
+    absl::StrAppend(&script, sql, "\n");
+    if (!WantsNotifyTrigger(config)) continue;
+    WALPOST_ASSIGN_OR_RETURN(const std::string trigger,
+                             NotifyTriggerSql(config, table.name));
+    absl::StrAppend(&script, trigger, "\n");
+  }
+  if (config.source == Source::kPolling) return script;
+  if (WantsEmitFunction(config)) {
+    absl::StrAppend(&script, EmitFunctionSql(), "\n");
+  }
+  if (config.checkpoint.store == CheckpointOptions::Store::kPostgres) {
+    absl::StrAppend(&script, CheckpointTableScript(config.checkpoint.table),
+                    "\n");
+  }
+  script += fmt::format(
+      "-- Which rows are sent: inserts only, partitions under the name of "
+      "their root.\n{}\n\n"
+      "-- What the server keeps for walpost. After the publication.\n{}\n\n"
+      "-- Then put the birth of the slot on record, so that one that is "
+      "dropped is\n-- noticed: walpost check prints the SQL.\n",
+      CreatePublicationSql(config.postgres.publication, config.outbox.tables),
+      CreateSlotSql(config.postgres.slot, failover));
+  return script;
+}
 
 }  // namespace walpost

@@ -5,6 +5,7 @@
 
 #include "absl/status/statusor.h"
 #include "config/config.h"
+#include "postgres/slot.h"
 
 namespace walpost {
 
@@ -21,5 +22,10 @@ absl::StatusOr<std::string> NotifyTriggerSql(const Config& config,
 
 bool WantsEmitFunction(const Config& config);
 std::string EmitFunctionSql();
+
+// All that `init` would run, in its order, with comments. Errors are those of
+// OutboxTableSql.
+absl::StatusOr<std::string> InitSql(const Config& config,
+                                    SlotFailover failover);
 
 }  // namespace walpost

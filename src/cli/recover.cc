@@ -3,11 +3,13 @@
 #include <boost/asio/io_context.hpp>
 #include <cstdio>
 #include <memory>
+#include <set>
 
 #include "app/checkpoint_keeper.h"
 #include "app/slot_founder.h"
 #include "cli/accept_gap.h"
 #include "cli/complete_conninfo.h"
+#include "base/status_macros.h"
 #include "cli/exit_code.h"
 #include "cli/missing_rows.h"
 #include "cli/progress_line.h"
@@ -47,19 +49,23 @@ absl::StatusOr<Config> LoadConfig(const Arguments& arguments) {
 }
 
 // What the rows are compared with; empty with --since, which asks for all.
+// `end` becomes that which has failed.
 absl::StatusOr<MissingRows> ReadKafka(const Arguments& arguments,
                                       const Config& config,
-                                      ProgressLine& progress) {
+                                      ProgressLine& progress, ExitCode& end) {
   if (!arguments.wish.since.empty()) return MissingRows(nullptr);
   KnownEvents::Options options;
   options.conninfo = CompleteConninfo(config.postgres.server);
   options.outbox = config.outbox;
   options.kafka = TopicReaderOptionsOf(config);
   options.directory = WorkDirectory(arguments.work_directory);
-  absl::StatusOr<std::unique_ptr<KnownEvents>> known =
-      KnownEvents::Read(options, std::ref(progress));
-  if (!known.ok()) return known.status();
-  return MissingRows(*std::move(known));
+  WALPOST_ASSIGN_OR_RETURN(const std::set<std::string> topics,
+                           KnownEvents::FindTopics(options));
+  end = kExitKafka;
+  WALPOST_ASSIGN_OR_RETURN(
+      std::unique_ptr<KnownEvents> known,
+      KnownEvents::Read(options, topics, std::ref(progress)));
+  return MissingRows(std::move(known));
 }
 
 bool StoreIsKafka(const Config& config) {
@@ -138,9 +144,11 @@ int Accept(const Config& config, const RecoveryPlan& plan) {
 int RunPlan(const Arguments& arguments, const Config& config,
             const RecoveryPlan& plan) {
   ProgressLine progress;
-  absl::StatusOr<MissingRows> missing = ReadKafka(arguments, config, progress);
+  ExitCode end = kExitPostgres;
+  absl::StatusOr<MissingRows> missing =
+      ReadKafka(arguments, config, progress, end);
   progress.Finish();
-  if (!missing.ok()) return Fail(missing.status(), kExitKafka);
+  if (!missing.ok()) return Fail(missing.status(), end);
   TablePublisher::Options options;
   options.filter.since = arguments.wish.since;
   options.filter.order_by = arguments.order_by;
@@ -156,7 +164,7 @@ int RunPlan(const Arguments& arguments, const Config& config,
     progress("reading the table", done, all);
   };
   asio::io_context io(1);
-  ExitCode end = kExitPostgres;
+  end = kExitPostgres;
   const absl::StatusOr<Counts> counts =
       RunToEnd(io, Recover(io.get_executor(), config, arguments, plan, *missing,
                            std::move(options), end));

@@ -156,7 +156,7 @@ Continuity JudgeContinuity(const KnownSource& known,
     return Gap(kGapSlotMissing,
                fmt::format("slot {} is not there any more{}: {}; {}{}", slot,
                            promoted ? ", since a standby was promoted" : "",
-                           Missing(known, std::nullopt), kRecover,
+                           Missing(known, std::nullopt), kRecoverSlot,
                            promoted ? ". From PostgreSQL 17 on, failover slots "
                                       "prevent this (postgres.failover)"
                                     : ""));
@@ -165,7 +165,7 @@ Continuity JudgeContinuity(const KnownSource& known,
     return Gap(kGapSlotLost,
                fmt::format("slot {} is lost: the server removed WAL that it "
                            "needed. {}; {}",
-                           slot, Missing(known, std::nullopt), kRecover));
+                           slot, Missing(known, std::nullopt), kRecoverSlot));
   }
   if (promoted) {
     const Continuity judged = AfterPromotion(known, observed, slot);

@@ -45,6 +45,12 @@ inline constexpr char kRecover[] =
     "without "
     "it)";
 
+// The same where there is no slot that it could go on with.
+inline constexpr char kRecoverSlot[] =
+    "stop walpost, run walpost recover --dry-run to see what is missing, then "
+    "walpost recover to publish it and make a new slot (or walpost init "
+    "--fresh to begin a new one without it)";
+
 // What is known from before.
 struct KnownSource {
   // kBirthRecord knows of a slot that once was, but not how far it came.

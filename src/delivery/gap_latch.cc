@@ -44,9 +44,10 @@ std::optional<Gap> ParseGap(std::string_view text) {
   if (space != std::string_view::npos) {
     return Gap{code, std::string(text.substr(space + 1))};
   }
+  const bool has_slot = code != kGapSlotMissing && code != kGapSlotLost;
   return Gap{code, fmt::format("this gap was found before walpost was "
                                "restarted, and waits for an operator; {}",
-                               kRecover)};
+                               has_slot ? kRecover : kRecoverSlot)};
 }
 
 void GapLatch::Close(const Gap& gap) {

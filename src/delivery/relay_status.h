@@ -55,7 +55,7 @@ struct RelayStatus {
   // As the server last told, over the stream or beside it.
   Lsn server_wal_end;
   Lsn received;   // everything before it has been handed to the producer
-  Lsn confirmed;  // everything before it is durable in Kafka
+  Lsn confirmed;  // told to Postgres: before it all is durable, and stored
   Position acknowledged;  // the newest event up to which all are, too
   std::optional<uint64_t> retained_wal_bytes;  // kept by the server for us
   std::optional<std::string> wal_status;       // pg_replication_slots

@@ -30,27 +30,6 @@ constexpr char kSchema[] = R"(
   BEGIN;
 )";
 
-// Brokers do not list topics that the user may not see: whoever asks for the
-// names learns it. Those come from the rows.
-absl::StatusOr<std::set<std::string>> TopicsOfRows(
-    const KnownEvents::Options& options) {
-  std::set<std::string> topics;
-  for (const TableOptions& table : options.outbox.tables) {
-    const RouteOptions& route = options.outbox.route;
-    const std::string& name = TopicTemplateOf(table, route);
-    if (name.find('{') == std::string::npos) {
-      topics.insert(name);
-      continue;
-    }
-    WALPOST_ASSIGN_OR_RETURN(const std::unique_ptr<TableReader> reader,
-                             TableReader::Connect(options.conninfo));
-    WALPOST_ASSIGN_OR_RETURN(std::set<std::string> found,
-                             reader->FindTopics(table, route));
-    topics.merge(found);
-  }
-  return topics;
-}
-
 absl::Status DiskError(sqlite3* database) {
   return absl::ResourceExhaustedError(fmt::format(
       "keeping the events that Kafka has: {}; --work-directory names another "
@@ -76,12 +55,32 @@ absl::StatusOr<std::unique_ptr<KnownEvents>> KnownEvents::CreateEmpty(
   return known;
 }
 
+// Brokers do not list topics that the user may not see: whoever asks for the
+// names learns it. Those come from the rows.
+absl::StatusOr<std::set<std::string>> KnownEvents::FindTopics(
+    const Options& options) {
+  std::set<std::string> topics;
+  for (const TableOptions& table : options.outbox.tables) {
+    const RouteOptions& route = options.outbox.route;
+    const std::string& name = TopicTemplateOf(table, route);
+    if (name.find('{') == std::string::npos) {
+      topics.insert(name);
+      continue;
+    }
+    WALPOST_ASSIGN_OR_RETURN(const std::unique_ptr<TableReader> reader,
+                             TableReader::Connect(options.conninfo));
+    WALPOST_ASSIGN_OR_RETURN(std::set<std::string> found,
+                             reader->FindTopics(table, route));
+    topics.merge(found);
+  }
+  return topics;
+}
+
 absl::StatusOr<std::unique_ptr<KnownEvents>> KnownEvents::Read(
-    const Options& options, const Progress& progress) {
+    const Options& options, const std::set<std::string>& names,
+    const Progress& progress) {
   WALPOST_ASSIGN_OR_RETURN(std::unique_ptr<KnownEvents> known,
                            CreateEmpty(options.directory));
-  WALPOST_ASSIGN_OR_RETURN(const std::set<std::string> names,
-                           TopicsOfRows(options));
   WALPOST_ASSIGN_OR_RETURN(const std::unique_ptr<TopicReader> reader,
                            TopicReader::Connect(options.kafka));
   WALPOST_ASSIGN_OR_RETURN(

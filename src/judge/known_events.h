@@ -9,6 +9,7 @@
 #include <functional>
 #include <memory>
 #include <optional>
+#include <set>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -56,11 +57,14 @@ class KnownEvents {
     kTwin,
   };
 
-  // Reads every topic that the templates may lead to: those that begin with
-  // the text before their first column, or, without such text, those that the
-  // rows in the table lead to. kUnavailable: no broker answers, or no server.
+  // The topics that the rows in the tables lead to. Errors are Postgres'.
+  static absl::StatusOr<std::set<std::string>> FindTopics(
+      const Options& options);
+  // Reads those, and every one that begins with the text before the first
+  // column of a template. kUnavailable: no broker answers.
   static absl::StatusOr<std::unique_ptr<KnownEvents>> Read(
-      const Options& options, const Progress& progress);
+      const Options& options, const std::set<std::string>& topics,
+      const Progress& progress);
   // Nothing is known; the file goes into `directory`.
   static absl::StatusOr<std::unique_ptr<KnownEvents>> CreateEmpty(
       const std::string& directory);

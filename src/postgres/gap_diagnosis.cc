@@ -105,18 +105,22 @@ asio::awaitable<absl::Status> CompareAges(Connection& connection,
                                           const GapQuestion& question,
                                           GapDiagnosis& diagnosis) {
   const std::string sql = fmt::format(
-      "SELECT age(p.xmin) <= age(s.catalog_xmin) FROM "
-      "pg_catalog.pg_publication p, pg_catalog.pg_replication_slots s WHERE "
-      "p.pubname = {} AND s.slot_name = {}",
+      "SELECT p.oid IS NULL OR age(p.xmin) <= age(s.catalog_xmin), p.oid IS "
+      "NULL FROM pg_catalog.pg_replication_slots s LEFT JOIN "
+      "pg_catalog.pg_publication p ON p.pubname = {} WHERE s.slot_name = {}",
       connection.Literal(question.publication),
       connection.Literal(question.slot));
   absl::StatusOr<QueryRows> rows = co_await connection.Execute(sql);
   if (!rows.ok()) co_return rows.status();
   if (rows->size() == 0 || !rows->Bool(0, 0)) co_return absl::OkStatus();
   SetGap(diagnosis, kReasonPublicationMissing,
-         fmt::format("publication {} is younger than slot {}: rows that were "
+         fmt::format("publication {} {} than slot {}: rows that were "
                      "committed before it cannot be decoded; {}",
-                     question.publication, question.slot, kRecover));
+                     question.publication,
+                     rows->Bool(0, 1) ? "is gone, and one that is made now is "
+                                        "younger"
+                                      : "is younger",
+                     question.slot, kRecover));
   co_return absl::OkStatus();
 }
 
@@ -131,7 +135,7 @@ void Judge(const GapQuestion& question, const ObservedSource& observed,
       return SetGap(diagnosis, kGapSlotLost,
                     fmt::format("slot {} is lost: the server removed WAL that "
                                 "it needed; {}",
-                                question.slot, kRecover));
+                                question.slot, kRecoverSlot));
     case Continuity::Kind::kGoOn:
     case Continuity::Kind::kFollowPromotion:
       return;

@@ -183,11 +183,9 @@ asio::awaitable<absl::Status> Preflight::CheckSlot() {
     if (options_.create) {
       Add(Severity::kNote, subject, "does not exist; run will create it");
     } else {
-      const auto failover =
-          options_.failover ? SlotFailover::kYes : SlotFailover::kNo;
-      Add(Severity::kError, subject, "does not exist",
-          fmt::format("walpost init, or set postgres.create: true, or {}",
-                      CreateSlotSql(options_.slot, failover)));
+      // No SQL: a slot that nobody puts on record could hide a gap.
+      Add(Severity::kError, subject, kDoesNotExist,
+          "walpost init, or set postgres.create: true");
     }
   } else if (slot->two_phase) {
     Add(Severity::kError, subject,
@@ -200,7 +198,7 @@ asio::awaitable<absl::Status> Preflight::CheckSlot() {
         fmt::format("is lost: the server removed WAL that it needed. Events "
                     "committed after {} may be missing in Kafka",
                     slot->confirmed_flush_lsn.ToString()),
-        kRecover);
+        kRecoverSlot);
   } else if (slot->wal_status == "unreserved") {
     Add(Severity::kWarning, subject,
         "is about to be lost: it is over max_slot_wal_keep_size",

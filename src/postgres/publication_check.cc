@@ -61,7 +61,7 @@ asio::awaitable<absl::Status> PublicationCheck::CheckPublication() {
     if (options_.create) {
       Add(Severity::kNote, subject, "does not exist; run will create it");
     } else {
-      Add(Severity::kError, subject, "does not exist",
+      Add(Severity::kError, subject, kDoesNotExist,
           fmt::format("walpost init, or set postgres.create: true, or {}",
                       create));
     }

@@ -82,6 +82,8 @@ def test_a_checkpoint_that_cannot_be_written_confirms_nothing(
             limit = database.lsn_before_commit(cursor)
         assert "checkpoint" in relay.wait_unready("no checkpoint", seconds=30)
         assert database.confirmed_lsn(database.name) <= limit
+        assert relay.metric("walpost_confirmed_lsn_bytes") <= limit
+        assert relay.metric("walpost_lag_bytes") > 0
     finally:
         os.rename(away, folder)
     relay.wait_ready(30)

@@ -149,7 +149,9 @@ def test_p10_sighup_and_a_file_that_hangs(walpost, database, kafka, outbox,
     _ends_in_time(relay)
 
 
-def test_sighup_and_a_file_without_an_end(walpost, database, kafka, topics):
+def test_sighup_and_a_file_without_an_end(walpost, database, kafka, outbox,
+                                          topics):
+    # pylint: disable=unused-argument
     relay = walpost(database, kafka, topics).run()
     relay.config_path.unlink()
     relay.config_path.symlink_to("/dev/zero")

@@ -156,7 +156,9 @@ def test_p9_recover_after_a_gap(walpost, database, kafka, outbox, topics,
     assert relay.stop() == 0
 
 
-def test_p9_recover_after_the_slot_was_lost(walpost, directory, kafka, topics):
+@pytest.mark.parametrize("mended_by", ["recover", "init --fresh"])
+def test_p9_recover_after_the_slot_was_lost(walpost, directory, kafka, topics,
+                                            mended_by):
     server = Postgres(directory / "postgres", settings={
         "max_slot_wal_keep_size": "16MB", "max_wal_size": "32MB",
         "wal_keep_size": "0"}).start()
@@ -174,14 +176,23 @@ def test_p9_recover_after_the_slot_was_lost(walpost, directory, kafka, topics):
                              "from generate_series(1, 16000)")
             database.execute("checkpoint")
         relay.start()
-        relay.wait_unready(r"\[slot_lost\]")
+        assert "--accept" not in relay.wait_unready(r"\[slot_lost\]")
         relay.stop()
-        mended = relay.verb("recover")
+        for verb in ("check", "init"):
+            said = relay.verb(verb)
+            assert said.returncode != 0
+            text = said.stdout + said.stderr
+            assert "init --fresh" in text and "--accept" not in text, text
+        mended = relay.verb(*mended_by.split())
         assert mended.returncode == 0, mended.stderr
-        assert "100 published" in mended.stdout
         relay.run()
         _fill(database, 10)
         database.wait_confirmed(database.name)
+        if mended_by != "recover":
+            assert "was lost: dropped" in mended.stdout
+            assert len(_read(kafka, topics)) == 210
+            return
+        assert "100 published" in mended.stdout
         _check_all_there(outbox, _read(kafka, topics))
         assert verify(relay)["clean"]
         relay.close()

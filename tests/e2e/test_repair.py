@@ -73,6 +73,23 @@ class _Slot:
             (self.database.name,))
 
 
+    def made_again_by_hand(self):
+        self.missing()
+        self.database.execute(
+            "select pg_create_logical_replication_slot(%s, 'pgoutput')",
+            (self.database.name,))
+
+    def not_covered(self):
+        """The publication did not send a row."""
+        self.database.execute("alter publication walpost drop table outbox")
+        self.outbox.insert("order", "key-0", sequence=20)
+        self.database.execute("alter publication walpost add table outbox")
+
+    def lost_with_its_publication(self):
+        self.lagging()
+        self.database.execute("drop publication walpost")
+
+
 @pytest.fixture
 def slot(walpost, database, kafka, outbox, topics, directory):
     return _Slot(
@@ -361,3 +378,50 @@ def test_p1_rows_that_a_policy_hides_are_an_error(
     finally:
         database.execute(f"drop owned by {role}")
         database.execute(f"drop role {role}")
+
+
+@pytest.mark.parametrize("state, gap", [
+    ("missing", "slot_missing"), ("advanced", "slot_advanced"),
+    ("made_again_by_hand", "slot_advanced"),
+    ("not_covered", "coverage_changed"),
+    ("lost_with_its_publication", "coverage_changed")])
+def test_p9_check_names_the_gap_that_run_would(slot, state, gap):
+    getattr(slot, state)()
+    said = _verb(slot.relay, 1, "check")
+    assert f"[{gap}]" in said and "walpost recover" in said
+    assert "pg_create_logical_replication_slot" not in said
+    assert "CREATE PUBLICATION" not in said
+
+
+@pytest.fixture
+def bare(walpost, database, kafka, outbox, topics):
+    """Without a checkpoint."""
+    return _Slot(walpost(database, kafka, topics, outbox=_MESSAGES), database,
+                 outbox)
+
+
+def test_p9_check_offers_nothing_that_would_hide_a_gap(bare, kafka, topics):
+    bare.missing()
+    said = _verb(bare.relay, 1, "check")
+    assert "[slot_missing]" in said and "walpost recover" in said
+    assert "pg_create_logical_replication_slot" not in said
+    assert "--accept" not in said
+    _verb(bare.relay, 3, "init")
+    _verb(bare.relay, 0, "recover", "--order-by", "sequence")
+    bare.relay.run()
+    assert len(_ids(kafka, topics)) == 13
+
+
+def test_p9_a_publication_that_is_gone_for_good(bare, database, outbox, kafka,
+                                                topics):
+    """Its record went with it, and the slot cannot see another one."""
+    bare.lost_with_its_publication()
+    said = _verb(bare.relay, 1, "check")
+    assert "[publication_missing]" in said and "CREATE PUBLICATION" not in said
+    database.execute("create publication walpost for table outbox "
+                     "with (publish = 'insert')")
+    said = _verb(bare.relay, 1, "check")
+    assert "[publication_missing]" in said and "walpost recover" in said
+    _verb(bare.relay, 0, "recover", "--order-by", "sequence")
+    bare.relay.run()
+    assert len(_ids(kafka, topics)) == 13

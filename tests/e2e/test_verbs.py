@@ -137,7 +137,7 @@ def test_init_with_failover(walpost, database, kafka, topics):
 
 
 @pytest.mark.parametrize("harm, remedy", [
-    ("drop publication walpost", r"(?i)create publication"),
+    ("drop publication walpost", r"walpost recover"),
     ("alter publication walpost set (publish = 'update')",
      r"(?i)alter publication"),
     ("alter publication walpost drop table outbox", r"(?i)alter publication"),
