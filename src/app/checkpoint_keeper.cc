@@ -45,8 +45,9 @@ asio::awaitable<absl::Status> TellSource(asio::any_io_executor executor,
   if (!store.is_shared_by_systems()) co_return absl::OkStatus();
   absl::StatusOr<SourceIdentity> identity = co_await IdentifySource(
       executor, postgres.server, postgres.publication, postgres.slot);
-  if (identity.ok()) store.SetSource(*std::move(identity));
-  co_return identity.status();
+  if (!identity.ok()) co_return identity.status();
+  store.SetSource(*std::move(identity));
+  co_return absl::OkStatus();
 }
 
 absl::Status NoAnswer(const CheckpointStore& store) {

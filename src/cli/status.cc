@@ -188,8 +188,7 @@ int Status(const ConfigArguments& arguments, bool as_json) {
   } else {
     Print(json);
   }
-  const auto ready = json.FindMember("ready");
-  const bool is_ready = ready != json.MemberEnd() && ready->value.IsTrue();
+  const bool is_ready = json.HasMember("ready") && json["ready"].IsTrue();
   return is_ready ? kExitOk : kExitFindings;
 }
 

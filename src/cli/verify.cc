@@ -24,7 +24,7 @@ namespace {
 
 namespace asio = boost::asio;
 
-constexpr uint64_t kMaxWaitSeconds = 24 * 3600;
+constexpr uint64_t kMaxWaitSeconds = uint64_t{24} * 3600;
 
 struct Arguments {
   ConfigArguments config;

@@ -114,7 +114,7 @@ ReloadableText Section::Reloadable(const std::string& key,
                                    const YAML::Node& node) {
   std::string now = Scalar(key, node);
   if (failed()) return {};
-  const std::string text = node.Scalar();
+  const std::string& text = node.Scalar();
   if (text.find("${") == std::string::npos) return now;
   const auto reader =
       [text, path = PathOf(key),

@@ -190,7 +190,7 @@ absl::StatusOr<std::vector<Finding>> CheckCluster(
     return absl::FailedPreconditionError(
         fmt::format("kafka.properties: {}", reason));
   }
-  conf.release();                                 // librdkafka owns it now
+  (void)conf.release();                           // librdkafka owns it now
   rd_kafka_set_log_queue(client.get(), nullptr);  // WhyUnreached
   KafkaUser user{options.brokers, ""};
   for (const auto& [name, value] : options.properties) {

@@ -68,7 +68,7 @@ absl::StatusOr<std::unique_ptr<CompactedTopic>> CompactedTopic::Connect(
     return absl::FailedPreconditionError(
         fmt::format("kafka.properties: {}", reason));
   }
-  conf.release();  // librdkafka owns it now
+  (void)conf.release();  // librdkafka owns it now
   std::unique_ptr<CompactedTopic> topic(
       new CompactedTopic(std::move(client), options.brokers, std::move(name),
                          std::move(stop), deadline));

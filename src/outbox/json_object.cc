@@ -26,7 +26,7 @@ void ShrinkNumbers(std::string& text) {
     const size_t begin = i;
     while (IsDigit(text[i]) || text[i] == '.') ++i;
     if (i - begin > kLongestMantissa && text[begin] != '0') {
-      std::fill(text.begin() + begin + 1, text.begin() + i, '0');
+      std::fill(&text[begin + 1], &text[i], '0');
       text[begin + 1] = '.';
     }
     if (text[i] == 'e' || text[i] == 'E') {

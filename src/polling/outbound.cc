@@ -72,9 +72,9 @@ void Outbound::Hold(MonotonicTime now) {
   hold_ = std::min(2 * hold_, kLongestHold);
 }
 
-void Outbound::Purge(std::string reason) {
+void Outbound::Purge(const std::string& reason) {
   purge_wanted_ = true;
-  Fail(absl::AbortedError(std::move(reason)));
+  Fail(absl::AbortedError(reason));
 }
 
 void Outbound::Fail(absl::Status error) {

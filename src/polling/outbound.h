@@ -76,7 +76,7 @@ class Outbound final : public RecordReports {
   Sent Send(const Event& event, const absl::Status& mapped, RowFlight::Row row,
             RowFlight& flight);
   // Calls back all that is in flight, of every poller: the sink is given up.
-  void Purge(std::string reason);
+  void Purge(const std::string& reason);
 
   // ---- From the sink.
   void OnAcknowledged(Sequence sequence, WallTime now) override;

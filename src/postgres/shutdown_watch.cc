@@ -42,8 +42,9 @@ asio::awaitable<absl::Status> ShutdownWatch::Connect() {
   connection_.reset();
   absl::StatusOr<std::unique_ptr<Connection>> connected =
       co_await Connection::Connect(executor_, options_);
-  if (connected.ok()) connection_ = *std::move(connected);
-  co_return connected.status();
+  if (!connected.ok()) co_return connected.status();
+  connection_ = *std::move(connected);
+  co_return absl::OkStatus();
 }
 
 void ShutdownWatch::Stop() {

@@ -82,7 +82,7 @@ absl::Status StatusFromResult(const PGresult* result,
   if (message.empty()) message = OneLine(PQresultErrorMessage(result));
   if (message.empty()) message = PQresStatus(PQresultStatus(result));
   const std::string_view code = sqlstate == nullptr ? "" : sqlstate;
-  for (const int extra : {PG_DIAG_MESSAGE_DETAIL, PG_DIAG_CONTEXT}) {
+  for (const int extra : {int{PG_DIAG_MESSAGE_DETAIL}, int{PG_DIAG_CONTEXT}}) {
     const std::string text = OneLine(field(extra));
     if (!text.empty() && !QuotesRows(code)) {
       message += fmt::format(" ({})", text);
