@@ -7,9 +7,9 @@
 
 #include "app/checkpoint_keeper.h"
 #include "app/slot_founder.h"
+#include "base/status_macros.h"
 #include "cli/accept_gap.h"
 #include "cli/complete_conninfo.h"
-#include "base/status_macros.h"
 #include "cli/exit_code.h"
 #include "cli/missing_rows.h"
 #include "cli/progress_line.h"
