@@ -83,6 +83,7 @@ asio::awaitable<absl::Status> InitialSnapshot::Attempt() {
 
 asio::awaitable<absl::Status> InitialSnapshot::PublishRows() {
   publishing_ = true;
+  acknowledged_at_ = Clock::now();
   Connection& connection = session_.connection();
   for (;;) {
     const absl::StatusOr<TablePublisher::Counts> counts =

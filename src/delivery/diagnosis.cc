@@ -111,7 +111,9 @@ Diagnosis OfSilence(const RelaySigns& signs) {
 Diagnosis OfBrokers(const RelaySigns& signs) {
   const bool is_unreachable = signs.brokers_unreachable_for > kStuckAfter;
   const bool acknowledges = signs.unacknowledged_for <= kStuckAfter;
-  if (is_unreachable && signs.brokers_are_connected && acknowledges) {
+  // Silent brokers cannot tell of a topic either.
+  const bool is_undecided = acknowledges || !signs.homeless_topic.empty();
+  if (is_unreachable && signs.brokers_are_connected && is_undecided) {
     return Stuck(fmt::format(
         "the Kafka brokers at {} have answered nothing for {} s, although "
         "they are connected: are they frozen or overloaded, or is the network "

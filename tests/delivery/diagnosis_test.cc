@@ -74,6 +74,17 @@ TEST(DiagnosisTest, P10BrokersThatAreConnectedAndSilentAreStuck) {
   ExpectState(signs, RelayState::kStuck, "no Kafka broker is reachable");
 }
 
+TEST(DiagnosisTest, P10ATopicIsUnknownOnlyToBrokersThatAnswer) {
+  RelaySigns signs = Healthy();
+  signs.brokers_are_connected = true;
+  signs.in_flight_records = 1;
+  signs.unacknowledged_for = seconds(9);
+  signs.homeless_topic = "orders";
+  ExpectState(signs, RelayState::kStuck, "not told of topic orders");
+  signs.brokers_unreachable_for = seconds(10);
+  ExpectState(signs, RelayState::kStuck, "have answered nothing for 10 s");
+}
+
 TEST(DiagnosisTest, IsBehindWhenRecordsAreOld) {
   RelaySigns signs = Healthy();
   signs.oldest_in_flight = seconds(3);
