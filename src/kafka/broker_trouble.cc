@@ -6,12 +6,74 @@
 namespace walpost {
 namespace {
 
+bool Has(std::string_view text, std::string_view part) {
+  return text.find(part) != std::string_view::npos;
+}
+
+// "... (after 312ms in state UP)".
+bool IsInFirstSecondUp(std::string_view text) {
+  constexpr std::string_view kAfter = " (after ";
+  constexpr size_t kMaxDigits = 3;
+  const size_t after = text.find(kAfter);
+  if (after == std::string_view::npos) return false;
+  text.remove_prefix(after + kAfter.size());
+  const size_t digits = text.find("ms in state UP");
+  return digits <= kMaxDigits;
+}
+
+// A broker names no reason when it closes a connection; the moment tells.
+//
+//   127.0.0.1:9093/bootstrap: Disconnected: connection closed by peer: receive
+//   0 after POLLIN (after 2ms in state APIVERSION_QUERY)
+//
+// Of a connection that was up it is taken for one only in the first second:
+// later the broker stops or the connection was idle.
+std::string_view RemedyOfClosing(std::string_view text) {
+  const bool is_tls =
+      text.starts_with("ssl://") || text.starts_with("sasl_ssl://");
+  if (is_tls && Has(text, "in state SSL_HANDSHAKE")) {
+    return "the listener may be one without TLS: set security.protocol to "
+           "PLAINTEXT or SASL_PLAINTEXT in kafka.properties, or the port of "
+           "the TLS listener in kafka.brokers";
+  }
+  const bool is_query = Has(text, "in state APIVERSION_QUERY");
+  if (is_query && text.starts_with("sasl_plaintext://")) {
+    return "the listener may expect TLS: set security.protocol to SASL_SSL in "
+           "kafka.properties";
+  }
+  if (is_query && !is_tls) {
+    return "the listener may expect TLS: set security.protocol to SSL or "
+           "SASL_SSL in kafka.properties";
+  }
+  const bool is_early = IsInFirstSecondUp(text);
+  if (is_early && text.starts_with("ssl://")) {
+    return "the listener may ask for a password: set security.protocol to "
+           "SASL_SSL, and sasl.mechanism, sasl.username and sasl.password in "
+           "kafka.properties";
+  }
+  if (is_early && !text.starts_with("sasl_")) {
+    return "the listener may ask for a password: set security.protocol to "
+           "SASL_PLAINTEXT, and sasl.mechanism, sasl.username and "
+           "sasl.password in kafka.properties";
+  }
+  return "";
+}
+
 // Which settings of kafka.properties to look at; empty: of no known cause.
 std::string_view Remedy(rd_kafka_resp_err_t code, std::string_view text) {
   if (text.starts_with("Failed to acquire SASL OAUTHBEARER token") ||
-      text.find("invalid_token") != std::string_view::npos) {
+      Has(text, "invalid_token")) {
     return "check sasl.oauthbearer.* in kafka.properties, and that the token "
            "endpoint answers";
+  }
+  if (Has(text, "SSL alert number") && Has(text, "certificate")) {
+    return "the brokers ask for a client certificate that they trust: check "
+           "ssl.certificate.location and ssl.key.location in "
+           "kafka.properties";
+  }
+  if (Has(text, "closed by peer")) {
+    const std::string_view remedy = RemedyOfClosing(text);
+    if (!remedy.empty()) return remedy;
   }
   switch (code) {
     case RD_KAFKA_RESP_ERR__AUTHENTICATION:
@@ -43,12 +105,14 @@ bool BrokerTrouble::Note(rd_kafka_resp_err_t code, std::string_view text) {
     return false;
   }
   const std::string_view remedy = Remedy(code, text);
-  if (names_cause_ && remedy.empty()) return false;
-  std::string now(WithoutCounts(text));
-  if (!remedy.empty()) now += fmt::format("; {}", remedy);
-  if (now == text_) return false;
-  text_ = std::move(now);
-  names_cause_ = !remedy.empty();
+  // The same remedy may come with two texts in turn.
+  const bool is_known = remedy.empty() || remedy == remedy_;
+  if (!remedy_.empty() && is_known) return false;
+  const std::string_view cause = WithoutCounts(text);
+  if (remedy.empty() && cause == cause_) return false;
+  cause_ = cause;
+  remedy_ = remedy;
+  text_ = remedy.empty() ? cause_ : fmt::format("{}; {}", cause_, remedy_);
   return true;
 }
 

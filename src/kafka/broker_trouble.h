@@ -28,10 +28,14 @@ class BrokerTrouble {
   // The cause, and the settings to look at; empty: nothing is known. An event
   // that names a cause counts more than later ones of a connection that broke.
   const std::string& text() const { return text_; }
+  // The two parts of it; each may be empty.
+  const std::string& cause() const { return cause_; }
+  std::string_view remedy() const { return remedy_; }
 
  private:
-  std::string text_;
-  bool names_cause_ = false;
+  std::string text_;  // of both
+  std::string cause_;
+  std::string_view remedy_;  // a literal
 };
 
 // Takes the events that wait in the main queue of a client that nobody serves.

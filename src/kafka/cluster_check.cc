@@ -37,10 +37,7 @@ class ClusterCheck {
     const rd_kafka_resp_err_t error = rd_kafka_metadata(
         client_.get(), /*all_topics=*/1, nullptr, &listed, timeout_millis_);
     if (error != RD_KAFKA_RESP_ERR_NO_ERROR) {
-      Add(Severity::kError, subject,
-          fmt::format("does not answer: {}",
-                      WhyUnreached(client_.get(), error)),
-          "correct kafka.brokers, or the listeners and security settings");
+      AddUnreached(subject, error);
       return std::move(findings_);
     }
     const KafkaHandle<const rd_kafka_metadata_t, rd_kafka_metadata_destroy>
@@ -66,6 +63,17 @@ class ClusterCheck {
            std::string remedy = "") {
     findings_.push_back(
         {severity, std::move(subject), std::move(text), std::move(remedy)});
+  }
+
+  void AddUnreached(const std::string& subject, rd_kafka_resp_err_t error) {
+    BrokerTrouble trouble;
+    NoteEvents(client_.get(), trouble);
+    const std::string cause =
+        trouble.cause().empty() ? rd_kafka_err2str(error) : trouble.cause();
+    const std::string remedy(trouble.remedy());
+    Add(Severity::kError, subject, fmt::format("does not answer: {}", cause),
+        remedy.empty() ? "correct kafka.brokers, or start the brokers there"
+                       : remedy);
   }
 
   static std::string Get(const std::map<std::string, std::string>& settings,
@@ -191,7 +199,7 @@ absl::StatusOr<std::vector<Finding>> CheckCluster(
         fmt::format("kafka.properties: {}", reason));
   }
   (void)conf.release();                           // librdkafka owns it now
-  rd_kafka_set_log_queue(client.get(), nullptr);  // WhyUnreached
+  rd_kafka_set_log_queue(client.get(), nullptr);  // NoteEvents
   KafkaUser user{options.brokers, ""};
   for (const auto& [name, value] : options.properties) {
     if (name != "sasl.username") continue;

@@ -177,7 +177,7 @@ def test_a_wrong_secret_of_the_client(walpost, database, outbox, topics, secured
     checked = relay.verb("check")
     assert checked.returncode == 1
     assert re.search("OAUTHBEARER token.*invalid_client.*check sasl.oauthbearer",
-                     checked.stdout), checked.stdout
+                     checked.stdout, re.DOTALL), checked.stdout
     relay.start()
     relay.wait_unready("OAUTHBEARER token.*check sasl.oauthbearer", 60)
     path.write_text(endpoint.secret)

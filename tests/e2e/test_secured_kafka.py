@@ -68,7 +68,10 @@ def _never_connects(relay, words):
     """`check` and /readyz say why, in the same words."""
     checked = relay.verb("check")
     assert checked.returncode == 1
-    assert re.search(words, checked.stdout), checked.stdout
+    assert re.search(words, checked.stdout, re.DOTALL), checked.stdout
+    finding, remedy = re.findall(r"ERROR +(Kafka.*)\n +-> (.*)", checked.stdout)[0]
+    assert remedy not in finding
+    assert re.search(words.rpartition(".*")[2], remedy), checked.stdout
     assert _PASSWORD not in checked.stdout + checked.stderr
     relay.start()
     relay.wait_unready(words, 30)
@@ -112,10 +115,59 @@ def test_a_name_that_is_not_on_the_certificate(
                     "check security.protocol")
 
 
-def test_a_plain_client_at_a_tls_listener(walpost, database, outbox, topics, secured):
+def _properties(authority, protocol, **more):
+    return {"security.protocol": protocol,
+            "ssl.ca.location": str(authority.certificate), **more}
+
+
+@pytest.mark.parametrize("listener", ["sasl", "mtls"])
+def test_a_plain_client_at_a_tls_listener(walpost, database, outbox, topics,
+                                          secured, listener):
     _never_connects(
-        walpost(database, secured, topics, kafka={"brokers": secured.sasl}),
-        "security.protocol|Disconnected")
+        walpost(database, secured, topics,
+                kafka={"brokers": getattr(secured, listener)}),
+        "set security.protocol to SSL or SASL_SSL")
+
+
+def test_a_password_without_tls_at_a_tls_listener(
+        walpost, database, outbox, topics, secured, authority):
+    kafka = _sasl(secured, authority, "PLAIN", _PASSWORD)
+    kafka["properties"]["security.protocol"] = "SASL_PLAINTEXT"
+    _never_connects(walpost(database, secured, topics, kafka=kafka),
+                    "set security.protocol to SASL_SSL")
+
+
+def test_tls_without_a_password_at_a_sasl_listener(
+        walpost, database, outbox, topics, secured, authority):
+    _never_connects(
+        walpost(database, secured, topics, kafka={
+            "brokers": secured.sasl,
+            "properties": _properties(authority, "SSL")}),
+        "set security.protocol to SASL_SSL")
+
+
+def test_tls_at_a_plain_listener(walpost, database, outbox, topics, secured,
+                                 authority):
+    _never_connects(
+        walpost(database, secured, topics, kafka={
+            "brokers": secured.bootstrap,
+            "properties": _properties(authority, "SSL")}),
+        "set security.protocol to PLAINTEXT or SASL_PLAINTEXT")
+
+
+@pytest.mark.parametrize("certificate", ["missing", "foreign"])
+def test_a_certificate_that_the_brokers_do_not_accept(
+        walpost, database, outbox, topics, secured, authority, directory,
+        certificate):
+    properties = _properties(authority, "SSL")
+    if certificate == "foreign":
+        files = Authority(directory / "foreign", name="other").issue("walpost")
+        properties["ssl.certificate.location"] = str(files[0])
+        properties["ssl.key.location"] = str(files[1])
+    _never_connects(
+        walpost(database, secured, topics, kafka={
+            "brokers": secured.mtls, "properties": properties}),
+        "ssl.certificate.location and ssl.key.location")
 
 
 def test_a_host_that_does_not_exist(walpost, database, outbox, topics, secured):

@@ -21,6 +21,60 @@ TEST(BrokerTroubleTest, NamesTheCauseAndTheSettings) {
   EXPECT_THAT(trouble.text(), Not(HasSubstr("suppressed")));
 }
 
+TEST(BrokerTroubleTest, TheMomentOfAClosedConnectionTellsTheCause) {
+  const struct {
+    const char* line;
+    const char* remedy;
+  } kRows[] = {
+      {"h:1/bootstrap: Disconnected: connection closed by peer: receive 0 "
+       "after POLLIN (after 2ms in state APIVERSION_QUERY)",
+       "set security.protocol to SSL or SASL_SSL"},
+      {"sasl_plaintext://h:1/bootstrap: Disconnected: connection closed by "
+       "peer: receive 0 after POLLIN (after 3ms in state APIVERSION_QUERY)",
+       "set security.protocol to SASL_SSL"},
+      {"ssl://h:1/bootstrap: Disconnected: SSL connection closed by peer "
+       "(after 0ms in state UP)",
+       "set security.protocol to SASL_SSL"},
+      {"h:1/bootstrap: Disconnected: connection closed by peer: receive 0 "
+       "after POLLIN (after 999ms in state UP, 1 identical error(s) "
+       "suppressed)",
+       "set security.protocol to SASL_PLAINTEXT"},
+      {"ssl://h:1/bootstrap: SSL handshake failed: Disconnected: SSL "
+       "connection closed by peer: connecting to a PLAINTEXT broker listener? "
+       "(after 1ms in state SSL_HANDSHAKE)",
+       "set security.protocol to PLAINTEXT or SASL_PLAINTEXT"},
+      {"ssl://h:1/bootstrap: Receive failed: error:0A000412:SSL routines::"
+       "sslv3 alert bad certificate: SSL alert number 42 (after 0ms in state "
+       "APIVERSION_QUERY)",
+       "ssl.certificate.location and ssl.key.location"},
+      // A broker that stops.
+      {"h:1/1: Disconnected: connection closed by peer: receive 0 after POLLIN "
+       "(after 1000ms in state UP)",
+       ""},
+      {"sasl_ssl://h:1/1: Disconnected: SSL connection closed by peer (after "
+       "1ms in state UP)",
+       ""},
+  };
+  for (const auto& row : kRows) {
+    BrokerTrouble trouble;
+    EXPECT_TRUE(trouble.Note(RD_KAFKA_RESP_ERR__TRANSPORT, row.line));
+    EXPECT_THAT(std::string(trouble.remedy()), HasSubstr(row.remedy));
+    EXPECT_EQ(trouble.remedy().empty(), *row.remedy == '\0') << row.line;
+    EXPECT_THAT(trouble.cause(), Not(HasSubstr("(after")));
+  }
+}
+
+TEST(BrokerTroubleTest, TwoTextsOfOneCauseAreNotToldInTurn) {
+  BrokerTrouble trouble;
+  const auto code = RD_KAFKA_RESP_ERR__TRANSPORT;
+  EXPECT_TRUE(trouble.Note(code,
+                           "ssl://h:1/1: SSL connection closed by peer (after "
+                           "1ms in state SSL_HANDSHAKE)"));
+  EXPECT_FALSE(trouble.Note(code,
+                            "ssl://h:1/1: SSL handshake failed: closed by peer "
+                            "(after 1ms in state SSL_HANDSHAKE)"));
+}
+
 TEST(BrokerTroubleTest, TheSameAgainIsNoNews) {
   BrokerTrouble trouble;
   const auto code = RD_KAFKA_RESP_ERR__RESOLVE;
