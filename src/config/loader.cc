@@ -4,6 +4,7 @@
 
 #include "absl/strings/numbers.h"
 #include "base/status_macros.h"
+#include "config/broker_list.h"
 #include "config/conninfo.h"
 #include "config/outbox_section.h"
 #include "config/overrides.h"
@@ -72,6 +73,8 @@ void ReadValue(Section section, ValueFormat& format) {
 
 void ReadKafka(Section section, ProducerOptions& kafka) {
   section.Read("brokers", kafka.brokers);
+  const absl::Status brokers = CheckBrokerList(kafka.brokers);
+  if (!brokers.ok()) section.Fail("brokers", std::string(brokers.message()));
   section.ReadMap("properties", kafka.properties);
   for (const auto& [name, value] : kafka.properties) {
     int interval = 0;

@@ -265,12 +265,12 @@ TEST(PrinterTest, ALiteralReferenceIsNotReplacedWhenReadBack) {
        {"${env:SECRET}", "$${env:SECRET}", "$$${", "${${", "$", "a$${b}$${",
         "${file:/x", "$}{"}) {
     Config config;
-    config.kafka.brokers = text;
+    config.postgres.publication = text;
     config.outbox.tables.emplace_back().columns.type = {
         FieldSource::Kind::kConstant, text};
     config.outbox.route.headers = {{"name", text}};
     const Config read = Parse(PrintConfig(config));
-    EXPECT_EQ(read.kafka.brokers, text);
+    EXPECT_EQ(read.postgres.publication, text);
     ASSERT_EQ(read.outbox.tables.size(), 1u);
     EXPECT_EQ(read.outbox.tables[0].columns.type.text, text);
     EXPECT_EQ(read.outbox.route.headers, config.outbox.route.headers);

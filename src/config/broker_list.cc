@@ -1,0 +1,96 @@
+#include "config/broker_list.h"
+
+#include <algorithm>
+#include <array>
+#include <cctype>
+#include <charconv>
+#include <string>
+
+#include "fmt/format.h"
+
+namespace walpost {
+namespace {
+
+constexpr std::string_view kExample =
+    "write host:port, as in 127.0.0.1:9092 or kafka-1:9092,kafka-2:9092";
+constexpr std::array<std::string_view, 4> kProtocols = {
+    "PLAINTEXT", "SSL", "SASL_PLAINTEXT", "SASL_SSL"};
+constexpr std::string_view kSpaces = " \t\r\n";
+constexpr int kMaxPort = 65'535;
+
+bool IsProtocol(std::string_view word) {
+  std::string upper(word);
+  for (char& letter : upper) {
+    letter =
+        static_cast<char>(std::toupper(static_cast<unsigned char>(letter)));
+  }
+  return std::ranges::find(kProtocols, upper) != kProtocols.end();
+}
+
+std::string_view WithoutSpaces(std::string_view text) {
+  const size_t first = text.find_first_not_of(kSpaces);
+  if (first == std::string_view::npos) return "";
+  return text.substr(first, text.find_last_not_of(kSpaces) - first + 1);
+}
+
+// What is wrong with the port, or empty. Without one librdkafka takes 9092.
+std::string PortTrouble(std::string_view host_and_port) {
+  const size_t bracket = host_and_port.find(']');
+  const size_t begin = bracket == std::string_view::npos ? 0 : bracket;
+  const size_t colon = host_and_port.find(':', begin);
+  if (colon == std::string_view::npos) return "";
+  const std::string_view port = host_and_port.substr(colon + 1);
+  if (port.find(':') != std::string_view::npos) {
+    return "it has more than one port; an IPv6 address stands in brackets";
+  }
+  int number = 0;
+  const char* const end = port.data() + port.size();
+  const auto [rest, error] = std::from_chars(port.data(), end, number);
+  if (error == std::errc() && rest == end && number >= 1 &&
+      number <= kMaxPort) {
+    return "";
+  }
+  return fmt::format("port '{}' is not a number from 1 to {}", port, kMaxPort);
+}
+
+// What is wrong with one broker, or empty.
+std::string Trouble(std::string_view broker) {
+  const size_t scheme = broker.find("://");
+  if (scheme != std::string_view::npos) {
+    const std::string_view protocol = broker.substr(0, scheme);
+    if (!IsProtocol(protocol)) {
+      return fmt::format("'{}' is not a security protocol of Kafka", protocol);
+    }
+    broker.remove_prefix(scheme + 3);
+  }
+  if (broker.empty() || broker.front() == ':') return "the host is missing";
+  if (broker.find_first_of(" \t\n/;") != std::string_view::npos) {
+    return "a host has no spaces, slashes or semicolons; commas separate "
+           "brokers";
+  }
+  return PortTrouble(broker);
+}
+
+}  // namespace
+
+absl::Status CheckBrokerList(std::string_view brokers) {
+  if (brokers.empty()) return absl::OkStatus();  // as if it were not given
+  bool has_broker = false;
+  std::string_view left = brokers;
+  while (!left.empty()) {
+    const size_t length = std::min(left.find(','), left.size());
+    const std::string_view part = WithoutSpaces(left.substr(0, length));
+    left.remove_prefix(std::min(length + 1, left.size()));
+    if (part.empty()) continue;
+    has_broker = true;
+    const std::string trouble = Trouble(part);
+    if (trouble.empty()) continue;
+    return absl::InvalidArgumentError(
+        fmt::format("'{}': {}; {}", part, trouble, kExample));
+  }
+  if (has_broker) return absl::OkStatus();
+  return absl::InvalidArgumentError(
+      fmt::format("'{}' names no broker; {}", brokers, kExample));
+}
+
+}  // namespace walpost
