@@ -33,6 +33,7 @@ RelaySigns Relay::Signs() const {
   const SlotHolder& holder = source_.slot_holder();
   if (!holder.user().empty()) signs.slot_user = holder.user();
   signs.slot_user_trouble = holder.trouble();
+  signs.slot_user_doubt = holder.doubt();
   signs.slot_creation = side_session_.slot_creation();
   signs.awaited = Awaited();
   if (slot_report_) {

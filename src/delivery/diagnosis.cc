@@ -61,8 +61,10 @@ Diagnosis WithoutStream(const RelaySigns& signs) {
     const std::string user = signs.slot_user.value_or("");
     if (user.empty() || user.starts_with(kOurName)) {
       return {RelayState::kStandby,
-              fmt::format("slot {} is in use by {}", signs.slot,
-                          user.empty() ? "another walpost" : user)};
+              fmt::format("slot {} is in use by {}{}{}", signs.slot,
+                          user.empty() ? "another walpost" : user,
+                          signs.slot_user_doubt.empty() ? "" : "; ",
+                          signs.slot_user_doubt)};
     }
     return Stuck(fmt::format(
         "slot {} is in use by '{}', which is no walpost: end it, or choose "

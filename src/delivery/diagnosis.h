@@ -37,6 +37,7 @@ struct RelaySigns {
   bool slot_is_in_use = false;           // trouble is that (55006), and ...
   std::optional<std::string> slot_user;  // ... by whom, if that is known
   std::string slot_user_trouble;    // why that one does not stream; or empty
+  std::string slot_user_doubt;      // why that is not known; or empty
   std::string slot_creation;        // what it waits for, while it lasts
   bool cursor_is_in_use = false;    // trouble is that: another has it
   bool trouble_is_poison = false;   // the same again and again

@@ -7,6 +7,7 @@
 
 #include "fmt/format.h"
 #include "postgres/guard_slot.h"
+#include "postgres/instance_name.h"
 #include "postgres/server_start.h"
 #include "postgres/slot_creation.h"
 #include "postgres/sqlstate.h"
@@ -96,7 +97,9 @@ void SideSession::Stop() {
 asio::awaitable<absl::Status> SideSession::Serve() {
   ConnectionOptions options;
   options.server = server_;
-  options.application_name = fmt::format("walpost:{}:side", slot_);
+  // By this name SlotHolder finds it.
+  options.application_name =
+      InstanceName::OfThisProcess(slot_).text() + ":side";
   absl::StatusOr<std::unique_ptr<Connection>> connected =
       co_await Connection::Connect(executor_, options);
   if (!connected.ok()) co_return connected.status();

@@ -29,16 +29,25 @@ bool SlotHolder::is_walpost() const {
 // A predecessor that streamed is silent by the clock of its host, which is
 // ours. One that was creating the slot has never reported: its backend is older
 // than this process. In another container a process that lives may have a pid
-// that does not exist in ours, so the name alone proves nothing. Only
-// pg_read_all_stats sees the times of other roles.
+// that does not exist in ours, so the name alone proves nothing.
+//
+// pg_stat_replication shows only pids, even of the role's own sessions, to a
+// role without pg_read_all_stats. pg_stat_activity shows those of the role: the
+// side session of a walpost that lives asks something every two seconds.
 asio::awaitable<absl::Status> SlotHolder::Look(Connection& connection) {
   const std::string sql = fmt::format(
       "SELECT a.pid, a.application_name, s.confirmed_flush_lsn IS NULL, "
-      "r.reply_time, coalesce(r.reply_time < to_timestamp({}), false), "
+      "coalesce(r.reply_time, side.asked_at), "
+      "coalesce(r.reply_time < to_timestamp({}), false), "
       "coalesce(a.backend_start < to_timestamp({}), false) "
       "FROM pg_catalog.pg_replication_slots s "
       "JOIN pg_catalog.pg_stat_activity a ON a.pid = s.active_pid "
       "LEFT JOIN pg_catalog.pg_stat_replication r ON r.pid = s.active_pid "
+      "CROSS JOIN LATERAL (SELECT max(CASE o.state WHEN 'idle' THEN "
+      "o.state_change ELSE clock_timestamp() END) AS asked_at "
+      "FROM pg_catalog.pg_stat_activity o WHERE o.pid <> a.pid AND "
+      "o.state IS NOT NULL AND "
+      "o.application_name = left(a.application_name || ':side', 63)) side "
       "WHERE s.slot_name = {}",
       SecondsOf(WallNow() - kSilenceOfTheDead), SecondsOf(our_start_),
       connection.Literal(slot_));
@@ -46,9 +55,16 @@ asio::awaitable<absl::Status> SlotHolder::Look(Connection& connection) {
   if (!rows.ok()) co_return rows.status();
   user_.clear();
   trouble_.clear();
+  doubt_.clear();
   is_dead_ = false;
   if (rows->size() == 0) co_return absl::OkStatus();
   user_ = rows->Text(0, 1);
+  if (!rows->Get(0, 3)) {
+    doubt_ = fmt::format(
+        "whether it still runs cannot be seen: GRANT pg_read_all_stats TO "
+        "\"{}\";",
+        PQuser(connection.raw()));
+  }
   NoteReply(rows->Text(0, 0), rows->Text(0, 3));
   const bool is_creating = rows->Bool(0, 2);
   const bool is_old = rows->Bool(0, 4) || (is_creating && rows->Bool(0, 5));

@@ -42,6 +42,8 @@ class SlotHolder {
   bool is_walpost() const;
   // Why we are not a standby of it; empty: it streams, as far as is known.
   const std::string& trouble() const { return trouble_; }
+  // Why it is not known whether it streams, and the remedy; or empty.
+  const std::string& doubt() const { return doubt_; }
 
  private:
   void NoteReply(const std::string& pid, const std::string& reply_time);
@@ -55,8 +57,9 @@ class SlotHolder {
   std::string user_;
   bool is_dead_ = false;
   std::string trouble_;
-  // Its last report to the server, by its own clock, and since when that has
-  // been the last one, by ours.
+  std::string doubt_;
+  // Its last sign of life, by its own clock or the server's, and since when
+  // that has been the last one, by ours.
   std::string reply_time_;
   MonotonicTime reply_changed_at_{};
 };

@@ -74,6 +74,16 @@ TEST(DiagnosisTest, P10BrokersThatAreConnectedAndSilentAreStuck) {
   ExpectState(signs, RelayState::kStuck, "no Kafka broker is reachable");
 }
 
+TEST(DiagnosisTest, P10AStandbySaysThatItCannotSeeTheOtherInstance) {
+  RelaySigns signs = Healthy();
+  signs.trouble = absl::UnavailableError("in use");
+  signs.slot_is_in_use = true;
+  signs.slot_user = "walpost:orders:db1:7";
+  signs.slot_user_doubt = "GRANT pg_read_all_stats TO relay;";
+  ExpectState(signs, RelayState::kStandby,
+              "in use by walpost:orders:db1:7; GRANT pg_read_all_stats");
+}
+
 TEST(DiagnosisTest, P10ATopicIsUnknownOnlyToBrokersThatAnswer) {
   RelaySigns signs = Healthy();
   signs.brokers_are_connected = true;

@@ -159,6 +159,48 @@ def test_p10_standby_of_an_instance_that_froze_is_not_ready(
                lambda: f"streaming; it says {second.get('/readyz')}", 10)
 
 
+@pytest.fixture
+def roles(database):
+    """Two that may stream, and see no statistics of others."""
+    names = [f"{database.name}_{word}" for word in ("first", "second")]
+    for name in names:
+        database.execute(f"create role {name} login replication")
+    yield names
+    for name in names:
+        database.execute(f"drop owned by {name}; drop role {name}")
+
+
+@pytest.mark.parametrize("same_role", [True, False])
+def test_p10_standby_without_the_right_to_see_statistics(
+        walpost, roles, database, kafka, outbox, topics, same_role):
+    # pylint: disable=unused-argument
+    assert walpost(database, kafka, topics).verb("init").returncode == 0
+    relays = []
+    for role in roles:
+        database.execute(f"grant select on outbox to {role}")
+        role = roles[0] if same_role else role
+        relays.append(walpost(database, kafka, topics, postgres={
+            "conninfo": database.conninfo(role), "create": False,
+            "wal_sender_timeout": "30s"}).start())
+        relays[0].wait_ready()
+    first, second = relays
+    wait_until(lambda: second.get("/readyz")[1].startswith("standby"),
+               lambda: f"standby; it says {second.get('/readyz')}", 15)
+    if not same_role:
+        text = second.get("/readyz")[1]
+        assert f'GRANT pg_read_all_stats TO "{roles[1]}";' in text
+        return
+    with Readiness(second) as readiness:
+        time.sleep(10)
+    readiness.assert_always_ready()
+    assert "GRANT" not in second.get("/readyz")[1]
+    first.send(signal.SIGSTOP)
+    second.wait_unready("has not reported for", 16)
+    first.kill()
+    wait_until(lambda: re.match("streaming|catching", second.get("/readyz")[1]),
+               lambda: f"streaming; it says {second.get('/readyz')}", 10)
+
+
 def test_p10_a_standby_shows_no_lag(walpost, database, kafka, outbox, topics):
     first = walpost(database, kafka, topics).run()
     second = walpost(database, kafka, topics).start()
