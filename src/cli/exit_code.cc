@@ -8,7 +8,10 @@
 namespace walpost {
 
 int Fail(const absl::Status& status, ExitCode code) {
-  fmt::print(stderr, "walpost: {}\n", std::string(status.message()));
+  // Not fmt::print, which throws where stderr cannot be written.
+  const std::string line =
+      fmt::format("walpost: {}\n", std::string(status.message()));
+  std::fputs(line.c_str(), stderr);
   return code;
 }
 

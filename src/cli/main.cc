@@ -1,14 +1,17 @@
 // walpost: outbox events from Postgres to Kafka.
 #include <CLI/CLI.hpp>
 #include <chrono>
-#include <cstdio>
+#include <csignal>
 #include <cstdlib>
+#include <string_view>
+#include <system_error>
 
 #include "app/process_log.h"
 #include "base/status_macros.h"
 #include "base/version.h"
 #include "cli/command_line.h"
 #include "cli/exit_code.h"
+#include "cli/standard_streams.h"
 #include "cli/verbs.h"
 #include "config/loader.h"
 #include "fmt/format.h"
@@ -76,17 +79,36 @@ int Main(int argc, char** argv) {
   return parsed == kExitOk ? exit_code : parsed;
 }
 
+// Output that cannot be written makes a verb that found nothing wrong fail.
+int MainWithOutput(int argc, char** argv) {
+  int exit_code = kExitFindings;
+  absl::Status written;
+  try {
+    exit_code = Main(argc, argv);
+    written = FlushStdout();
+  } catch (const std::system_error& error) {  // of fmt::print
+    written = StdoutStatus(error.code().value());
+  }
+  if (written.ok()) return exit_code;
+  Fail(written, kExitFindings);
+  return exit_code == kExitOk ? int{kExitFindings} : exit_code;
+}
+
 }  // namespace walpost
 
 int main(int argc, char** argv) {
   using std::chrono::milliseconds;
+  // Until there is something to reload.
+  if (argc > 1 && std::string_view(argv[1]) == "run") {
+    std::signal(SIGHUP, SIG_IGN);
+  }
+  walpost::OpenClosedStreams();
   walpost::ProcessLog log;
-  const int exit_code = walpost::Main(argc, argv);
+  const int exit_code = walpost::MainWithOutput(argc, argv);
   walpost::AwaitBlockedThreads(milliseconds(500));
   const bool log_has_ended = log.Close(milliseconds(500));
   // A thread that hangs must not see the globals go.
   if (!log_has_ended || walpost::CountBlockedThreads() > 0) {
-    std::fflush(stdout);
     std::_Exit(exit_code);
   }
   return exit_code;

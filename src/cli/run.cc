@@ -125,7 +125,6 @@ int RunRelay(const Arguments& arguments, LiveConfig& live) {
 }
 
 int Run(const Arguments& arguments) {
-  std::signal(SIGHUP, SIG_IGN);  // until there is something to reload
   const absl::StatusOr<Config> config = LoadFirst(arguments);
   if (!config.ok()) return Fail(config.status(), kExitUsage);
   if (arguments.print_config) {

@@ -4,6 +4,7 @@
 
 #include <CLI/CLI.hpp>
 #include <boost/asio/signal_set.hpp>
+#include <cerrno>
 #include <csignal>
 #include <cstdio>
 #include <limits>
@@ -15,6 +16,7 @@
 #include "cli/exit_code.h"
 #include "cli/require_wal.h"
 #include "cli/run_to_end.h"
+#include "cli/standard_streams.h"
 #include "cli/verbs.h"
 #include "fmt/format.h"
 #include "outbox/event_json.h"
@@ -54,6 +56,9 @@ class Tail {
     }
     co_return status;
   }
+
+  // Why events could not be printed, if so.
+  const absl::Status& output() const { return output_; }
 
  private:
   asio::awaitable<absl::Status> Start(asio::any_io_executor executor) {
@@ -151,6 +156,7 @@ class Tail {
     const bool written =
         std::fwrite(line.data(), 1, line.size(), stdout) == line.size() &&
         std::fflush(stdout) == 0;
+    if (!written) output_ = StdoutStatus(errno);
     // Whoever read us has gone, or has seen as many as were asked for.
     if (!written || (left_ > 0 && --left_ == 0)) ended_ = true;
   }
@@ -172,6 +178,7 @@ class Tail {
   Lsn printed_;    // everything before it has been printed
   uint64_t left_;  // events to print; 0 for no end
   bool ended_ = false;
+  absl::Status output_;
 };
 
 int RunTail(const ConfigArguments& arguments, uint64_t count) {
@@ -193,7 +200,8 @@ int RunTail(const ConfigArguments& arguments, uint64_t count) {
   });
   Tail tail(*config, *std::move(builder), count);
   const absl::Status status = RunToEnd(io, tail.Run(io.get_executor()));
-  return status.ok() ? int{kExitOk} : Fail(status, kExitPostgres);
+  if (!status.ok()) return Fail(status, kExitPostgres);
+  return tail.output().ok() ? int{kExitOk} : Fail(tail.output(), kExitFindings);
 }
 
 }  // namespace
@@ -207,7 +215,8 @@ void AddTail(CLI::App& app, int& exit_code) {
   verb->add_option("--count", *count, "Exit after so many events (no limit)")
       ->check(CountBetween(1, std::numeric_limits<uint64_t>::max()));
   verb->footer(
-      "Exit codes: 0 done or stopped by a signal, 2 usage, 3 Postgres.");
+      "Exit codes: 0 done or stopped by a signal, 1 stdout cannot be written, "
+      "2 usage,\n3 Postgres.");
   verb->callback([=, &exit_code] { exit_code = RunTail(*arguments, *count); });
 }
 

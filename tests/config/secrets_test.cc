@@ -10,6 +10,7 @@ namespace {
 TEST(SecretsTest, KnowsLibrdkafkasSecrets) {
   for (const char* name : {
            "sasl.password",
+           "sasl.jaas.config",
            "sasl.username",
            "ssl.key.password",
            "ssl.key.pem",
