@@ -254,12 +254,13 @@ _ALL = {"checkpoint": {"store": "postgres"},
 
 def _sessions(database):
     """Of walpost, by task; the stream's name ends with that of its host."""
-    return {name.split(":")[2] if name.split(":")[2] in
-            ("side", "checkpoint", "guard", "prune") else "stream": pid
-            for name, pid in database.execute(
-                "select application_name, pid from pg_stat_activity where "
-                "application_name like 'walpost:%%' and datname = %s",
-                (database.name,))}
+    names = database.execute(
+        "select application_name, pid from pg_stat_activity where "
+        "application_name like 'walpost:%%' and datname = %s",
+        (database.name,))
+    tasks = ("side", "checkpoint", "guard", "prune")
+    return {task if (task := name.split(":")[-1]) in tasks else "stream": pid
+            for name, pid in names}
 
 
 def _cut(database):
