@@ -255,7 +255,7 @@ KEYS = [
             ("state.transaction_id", "xid8"), config=_polling("cursor")),
     Mistake("an address without its port", "run", USAGE,
             ("http.listen", "127.0.0.1"), config={"http": {"listen": "127.0.0.1"}}),
-    Mistake("a port that does not exist", "run", USAGE,
+    Mistake("a port to listen on that does not exist", "run", USAGE,
             ("http.listen", "99999"),
             config={"http": {"listen": "127.0.0.1:99999"}}),
     Mistake("no brokers", "run", USAGE, ("kafka.brokers", "127.0.0.1:9092"),
