@@ -73,8 +73,8 @@ std::string AlterCheckpointTableSql(std::string_view table) {
       "'epoch', ADD COLUMN IF NOT EXISTS coverage text NOT NULL DEFAULT '', "
       "ADD COLUMN IF NOT EXISTS kafka_cluster text NOT NULL DEFAULT '', "
       "ADD COLUMN IF NOT EXISTS gap text NOT NULL DEFAULT '', "
-      "ADD COLUMN IF NOT EXISTS kafka_topics text NOT NULL DEFAULT ''",
-      QuoteQualifiedName(table));
+      "ADD COLUMN IF NOT EXISTS {} text NOT NULL DEFAULT ''",
+      QuoteQualifiedName(table), kNewestCheckpointColumn);
 }
 
 std::string GrantCheckpointTableSql(std::string_view table,

@@ -21,6 +21,10 @@ std::string CheckpointTableScript(std::string_view table);
 // Its command alone, on one line.
 std::string CreateCheckpointTableSql(std::string_view table);
 
+// The last of the columns that AlterCheckpointTableSql adds: a table that has
+// it has them all.
+inline constexpr char kNewestCheckpointColumn[] = "kafka_topics";
+
 // Adds the columns that tables of older releases lack.
 std::string AlterCheckpointTableSql(std::string_view table);
 

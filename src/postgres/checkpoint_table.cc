@@ -104,8 +104,8 @@ class CheckpointTable::Session {
     const std::string find = fmt::format(
         "SELECT to_regclass({0}) IS NOT NULL, EXISTS (SELECT 1 FROM "
         "pg_catalog.pg_attribute WHERE attrelid = to_regclass({0}) AND attname "
-        "= 'gap')",
-        regclass);
+        "= '{1}')",
+        regclass, kNewestCheckpointColumn);
     absl::StatusOr<QueryRows> rows = co_await Execute(find);
     if (!rows.ok()) co_return rows.status();
     const bool exists = rows->Bool(0, 0);

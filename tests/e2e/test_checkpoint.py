@@ -90,6 +90,36 @@ def test_a_checkpoint_that_cannot_be_written_confirms_nothing(
     _judge(outbox, kafka, topics, capsys)
 
 
+# What the first release had: the others were added since.
+_FIRST_COLUMNS = ("slot", "system_identifier", "timeline", "birth", "confirmed",
+                  "commit_lsn", "ordinal", "written_at")
+
+
+@pytest.mark.parametrize("lacking", ["the newest column", "all that were added"])
+def test_p5_a_table_of_an_older_release(walpost, database, kafka, outbox, topics,
+                                        lacking):
+    relay = walpost(database, kafka, topics,
+                    checkpoint={"store": "postgres"}).run()
+    outbox.insert("order", "order-1")
+    database.wait_confirmed(database.name)
+    assert relay.stop() == 0
+    columns = [name for name, in database.execute(
+        "select attname from pg_attribute where attrelid = "
+        "'walpost_checkpoint'::regclass and attnum > 0 order by attnum")]
+    added = [name for name in columns if name not in _FIRST_COLUMNS]
+    for name in added if lacking == "all that were added" else ["kafka_topics"]:
+        database.execute(f"alter table walpost_checkpoint drop column {name}")
+    relay.run()
+    outbox.insert("order", "order-2")
+    database.wait_confirmed(database.name)
+    assert relay.stop() == 0
+    assert len(KafkaReader(kafka.bootstrap).read_all(topics)) == 2
+    assert {name for name, in database.execute(
+        "select attname from pg_attribute where attrelid = "
+        "'walpost_checkpoint'::regclass and attnum > 0 and not attisdropped"
+        )} == set(columns)
+
+
 # ---- What does not belong (P9).
 
 def test_p9_a_slot_that_was_dropped_is_not_made_again(
