@@ -62,7 +62,8 @@ asio::awaitable<Findings> CheckContinuity(asio::any_io_executor executor,
   co_return findings;
 }
 
-// What would hide a gap from then on is no remedy while there is one.
+// What would hide a gap from then on is no remedy while there is one, or while
+// a checkpoint that may know of one cannot be read.
 void WithdrawRemedies(const Config& config, const std::vector<Finding>& gaps,
                       std::vector<Finding>& findings) {
   if (gaps.empty()) return;
@@ -73,7 +74,7 @@ void WithdrawRemedies(const Config& config, const std::vector<Finding>& gaps,
     const bool is_of_the_stream =
         finding.subject == slot || finding.subject == publication;
     if (is_of_the_stream && finding.text == kDoesNotExist) {
-      finding.remedy = "what to do about the gap, below";
+      finding.remedy = "first what is said of the gap or the checkpoint, below";
     }
   }
 }

@@ -23,8 +23,11 @@ Reloader::Reloader(asio::any_io_executor executor, LiveConfig& live,
       on_reloaded_(std::move(on_reloaded)) {}
 
 void Reloader::Reload() {
+  is_wanted_ = true;
   if (is_loading_) {
-    spdlog::warn("SIGHUP: the configuration is still being read");
+    spdlog::warn(
+        "SIGHUP: the configuration is still being read; it is read again "
+        "afterwards");
     return;
   }
   is_loading_ = true;
@@ -32,10 +35,12 @@ void Reloader::Reload() {
 }
 
 asio::awaitable<void> Reloader::Load() {
-  auto call = BlockingCall<absl::StatusOr<Config>>::Start(executor_, load_);
-  if (!call.ok()) {
-    spdlog::error("SIGHUP: {}", std::string(call.status().message()));
-  } else {
+  while (std::exchange(is_wanted_, false)) {
+    auto call = BlockingCall<absl::StatusOr<Config>>::Start(executor_, load_);
+    if (!call.ok()) {
+      spdlog::error("SIGHUP: {}", std::string(call.status().message()));
+      continue;
+    }
     const auto loaded = co_await (*call)->Wait(MonotonicTime::max());
     if (loaded) TakeUp(*loaded);
   }

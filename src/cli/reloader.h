@@ -26,7 +26,7 @@ class Reloader {
            std::function<absl::StatusOr<Config>()> load,
            std::function<void()> on_reloaded);
 
-  // Nothing, while an earlier one is under way.
+  // While an earlier one is under way: after it.
   void Reload();
 
  private:
@@ -38,6 +38,7 @@ class Reloader {
   std::function<absl::StatusOr<Config>()> load_;
   std::function<void()> on_reloaded_;
   bool is_loading_ = false;
+  bool is_wanted_ = false;  // again, for what changed since it began
 };
 
 }  // namespace walpost

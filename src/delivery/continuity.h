@@ -49,7 +49,8 @@ inline constexpr char kRecover[] =
 inline constexpr char kRecoverSlot[] =
     "stop walpost, run walpost recover --dry-run to see what is missing, then "
     "walpost recover to publish it and make a new slot (or walpost init "
-    "--fresh to begin a new one without it)";
+    "--fresh to begin a new one without it; with a checkpoint store, remove "
+    "the checkpoint of the old one as well)";
 
 // What is known from before.
 struct KnownSource {

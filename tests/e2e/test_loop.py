@@ -149,6 +149,27 @@ def test_p10_sighup_and_a_file_that_hangs(walpost, database, kafka, outbox,
     _ends_in_time(relay)
 
 
+def test_sighup_while_an_earlier_one_is_under_way(walpost, database, kafka,
+                                                  outbox, topics):
+    """What changed after the earlier one had begun to read is taken up, too."""
+    # pylint: disable=unused-argument
+    relay = walpost(database, kafka, topics).run()
+    before = relay.config_path.read_text()
+    hung = relay.config_path.with_suffix(".hung")
+    relay.config_path.unlink()
+    os.mkfifo(hung)
+    relay.config_path.symlink_to(hung)
+    relay.send(signal.SIGHUP)
+    with hung.open("w") as file:  # once walpost has opened it for reading
+        relay.send(signal.SIGHUP)
+        relay.wait_log("SIGHUP: the configuration is still being read")
+        relay.config_path.unlink()
+        relay.configure(relay.config | {"log": {"level": "debug"}})
+        file.write(before)
+    relay.wait_log("SIGHUP: configuration reloaded; taken up: log.level")
+    _ends_in_time(relay)
+
+
 def test_sighup_and_a_file_without_an_end(walpost, database, kafka, outbox,
                                           topics):
     # pylint: disable=unused-argument

@@ -425,3 +425,19 @@ def test_p9_a_publication_that_is_gone_for_good(bare, database, outbox, kafka,
     _verb(bare.relay, 0, "recover", "--order-by", "sequence")
     bare.relay.run()
     assert len(_ids(kafka, topics)) == 13
+
+
+def test_p9_a_new_slot_without_what_is_missing(slot, kafka, topics, directory):
+    """As the gap says; the checkpoint keeps the gap until it is removed."""
+    slot.missing()
+    slot.relay.start()
+    assert "remove the checkpoint" in slot.relay.wait_unready("slot_missing")
+    slot.relay.stop()
+    _verb(slot.relay, 0, "init", "--fresh")
+    assert "[slot_missing]" in _verb(slot.relay, 1, "check")
+    (directory / "checkpoint").unlink()
+    assert "ERROR" not in _verb(slot.relay, 0, "check")
+    slot.relay.run()
+    _fill(slot.outbox, 20, 23)
+    slot.database.wait_confirmed(slot.database.name)
+    assert len(_ids(kafka, topics)) == 13
