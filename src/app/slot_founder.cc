@@ -126,9 +126,7 @@ asio::awaitable<absl::Status> SlotFounder::Keep(Founding founding) {
   const std::string name = connection_->Literal(config_.postgres.slot);
   absl::Status status;
   if (sight_.slot) {
-    const std::string drop =
-        fmt::format("SELECT pg_drop_replication_slot({})", name);
-    status = co_await Execute(drop);
+    status = co_await DropSlot(*connection_, config_.postgres.slot);
     if (!status.ok()) co_return status;
   }
   const std::string copy =
@@ -137,10 +135,7 @@ asio::awaitable<absl::Status> SlotFounder::Keep(Founding founding) {
   status = co_await Execute(copy);
   if (!status.ok()) co_return status;
   if (config_.postgres.failover) {
-    const std::string alter =
-        fmt::format("ALTER_REPLICATION_SLOT {} (FAILOVER true)",
-                    QuoteName(config_.postgres.slot));
-    status = co_await Execute(alter);
+    status = co_await SetFailover(*connection_, config_.postgres.slot);
     if (!status.ok()) co_return status;
   }
   const std::string& publication = config_.postgres.publication;

@@ -14,6 +14,7 @@
 
 #include <string>
 #include <string_view>
+#include <utility>
 
 namespace walpost {
 
@@ -47,6 +48,15 @@ inline constexpr std::string_view kPinnedSettings[] = {
     // The rest: noise, and plans that cost more to compile than to run.
     "client_min_messages=warning",
     "jit=off",
+};
+
+// Defaults of connection parameters, which the conninfo overrides: a server
+// that vanished without a word is noticed within half a minute.
+inline constexpr std::pair<const char*, const char*> kConnectionDefaults[] = {
+    {"keepalives_idle", "10"},
+    {"keepalives_interval", "5"},
+    {"keepalives_count", "3"},
+    {"tcp_user_timeout", "25000"},
 };
 
 // The statement that pins the rest, to be run once after connecting (also on a

@@ -50,7 +50,7 @@ asio::awaitable<Findings> CheckContinuity(asio::any_io_executor executor,
   const GapDiagnosis& diagnosis = inspection->diagnosis;
   std::vector<Finding> findings;
   const absl::Status& stored = inspection->checkpoint.status();
-  if (!stored.ok() && !absl::IsUnavailable(stored)) {
+  if (!stored.ok()) {
     findings.push_back(
         {Severity::kError, "checkpoint", std::string(stored.message()), ""});
   }

@@ -235,9 +235,7 @@ class Initializer {
                       "{}",
                       name, kRecoverSlot));
     }
-    const std::string drop = fmt::format("SELECT pg_drop_replication_slot({})",
-                                         connection_->Literal(name));
-    const absl::Status dropped = co_await Execute(drop);
+    const absl::Status dropped = co_await DropSlot(*connection_, name);
     if (dropped.ok()) Report("slot", name, "was lost: dropped");
     co_return dropped;
   }

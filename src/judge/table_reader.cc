@@ -3,9 +3,11 @@
 #include <chrono>
 #include <cstdlib>
 #include <thread>
+#include <vector>
 
 #include "base/lsn.h"
 #include "base/read_refusal.h"
+#include "base/session_settings.h"
 #include "base/status_macros.h"
 #include "fmt/format.h"
 
@@ -70,16 +72,18 @@ absl::StatusOr<std::unique_ptr<TableReader>> TableReader::Connect(
     const ReloadableText& conninfo) {
   WALPOST_ASSIGN_OR_RETURN(const std::string now, conninfo.Read());
   // What comes before dbname, from which the conninfo is expanded, is only a
-  // default: a server that vanished is noticed within half a minute.
-  const char* keywords[] = {
-      "connect_timeout",  "keepalives_idle",  "keepalives_interval",
-      "keepalives_count", "tcp_user_timeout", "dbname",
-      "application_name", "client_encoding",  nullptr};
-  const char* values[] = {
-      "10",   "10",   "5", "3", "25000", now.c_str(), "walpost:verify",
-      "UTF8", nullptr};
+  // default.
+  std::vector<const char*> keywords = {"connect_timeout"};
+  std::vector<const char*> values = {"10"};
+  for (const auto& [keyword, value] : kConnectionDefaults) {
+    keywords.push_back(keyword);
+    values.push_back(value);
+  }
+  keywords.insert(keywords.end(),
+                  {"dbname", "application_name", "client_encoding", nullptr});
+  values.insert(values.end(), {now.c_str(), "walpost:verify", "UTF8", nullptr});
   std::unique_ptr<TableReader> reader(
-      new TableReader(PQconnectdbParams(keywords, values, 1)));
+      new TableReader(PQconnectdbParams(keywords.data(), values.data(), 1)));
   if (PQstatus(reader->connection_.get()) != CONNECTION_OK) {
     return absl::UnavailableError(
         fmt::format("Postgres: {}", PQerrorMessage(reader->connection_.get())));

@@ -7,9 +7,6 @@
 namespace walpost {
 namespace {
 
-using AdminOptions =
-    KafkaHandle<rd_kafka_AdminOptions_t, rd_kafka_AdminOptions_destroy>;
-
 void* OpaqueOf(int32_t node) {
   return reinterpret_cast<void*>(static_cast<intptr_t>(node));
 }
@@ -32,7 +29,7 @@ void BrokerPulse::OnStatistics(const ProducerStatistics& statistics,
 }
 
 void BrokerPulse::Ask(int32_t node) {
-  const AdminOptions options(
+  const KafkaAdminOptions options(
       rd_kafka_AdminOptions_new(client_, RD_KAFKA_ADMIN_OP_DESCRIBECLUSTER));
   char ignored[1];
   rd_kafka_AdminOptions_set_broker(options.get(), node, ignored,

@@ -66,7 +66,7 @@ Producer::Producer(asio::any_io_executor executor, rd_kafka_t* client,
                    CredentialWatch credentials, RecordReports& reports,
                    std::function<void()> on_drained, KafkaMemory* memory)
     : topics_(std::make_shared<TopicCache>(
-          client, (memory == nullptr ? own_memory_ : *memory).offsets)),
+          client, memory == nullptr ? own_offsets_ : memory->offsets)),
       client_(client),
       queue_(rd_kafka_queue_get_main(client)),
       credentials_(std::move(credentials)),
@@ -74,9 +74,11 @@ Producer::Producer(asio::any_io_executor executor, rd_kafka_t* client,
       on_drained_(std::move(on_drained)),
       eventfd_(executor),
       close_timer_(executor),
-      pulse_(client, queue_.get()),
-      topic_identity_(client, queue_.get(),
-                      (memory == nullptr ? own_memory_ : *memory).topics) {}
+      pulse_(client, queue_.get()) {
+  if (memory != nullptr) {
+    topic_identity_.emplace(client, queue_.get(), memory->topics);
+  }
+}
 
 absl::StatusOr<std::unique_ptr<Producer>> Producer::Create(
     asio::any_io_executor executor, const ProducerOptions& options,
@@ -159,7 +161,9 @@ absl::Status Producer::Produce(const Record& record, Sequence sequence) {
     return absl::ResourceExhaustedError("this producer is closed");
   }
   if (!expected_cluster_.empty()) WALPOST_RETURN_IF_ERROR(CheckCluster());
-  WALPOST_RETURN_IF_ERROR(topic_identity_.MayProduce(record.topic));
+  if (topic_identity_) {
+    WALPOST_RETURN_IF_ERROR(topic_identity_->MayProduce(record.topic));
+  }
   WALPOST_ASSIGN_OR_RETURN(Topic * topic, topics_->Get(record.topic));
   if (!topic->MayProduce(record.key)) {
     return absl::ResourceExhaustedError(
@@ -238,7 +242,7 @@ size_t Producer::HandleEvent(rd_kafka_event_t* event) {
       pulse_.OnAnswer(event);
       return 1;
     case RD_KAFKA_EVENT_DESCRIBETOPICS_RESULT:
-      topic_identity_.OnAnswer(event);
+      if (topic_identity_) topic_identity_->OnAnswer(event);
       return 1;
     case RD_KAFKA_EVENT_LOG: {
       const char* facility = nullptr;
@@ -265,7 +269,9 @@ void Producer::HandleStatistics(const char* json) {
   pulse_.OnStatistics(statistics_, Clock::now(), !cluster_id().empty());
   if (statistics_.brokers_up > 0) {
     broker_trouble_.Clear();
-    topic_identity_.OnTick(topics_->Acknowledged(), Clock::now());
+    if (topic_identity_) {
+      topic_identity_->OnTick(topics_->Acknowledged(), Clock::now());
+    }
   }
   brokerless_reports_ = statistics_.is_brokerless ? brokerless_reports_ + 1 : 0;
   const char* reason = nullptr;

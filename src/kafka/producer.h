@@ -24,6 +24,7 @@
 #include <boost/asio/steady_timer.hpp>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -37,6 +38,7 @@
 #include "kafka/credential_watch.h"
 #include "kafka/handles.h"
 #include "kafka/kafka_memory.h"
+#include "kafka/offset_watch.h"
 #include "kafka/producer_options.h"
 #include "kafka/producer_statistics.h"
 #include "kafka/topic_cache.h"
@@ -76,7 +78,9 @@ class Producer final : public RecordSink {
 
   // Nothing goes to the topics that the memory knows until they are known to be
   // the same ones; if they are not, the memory says so.
-  void ExpectTopics() { topic_identity_.Expect(); }
+  void ExpectTopics() {
+    if (topic_identity_) topic_identity_->Expect();
+  }
 
   // Other credentials are there than those that this producer was made with:
   // the owner replaces it, once these have been rejected or at once.
@@ -117,7 +121,7 @@ class Producer final : public RecordSink {
   std::function<bool()> GiveUpClient();
   void HandleError(rd_kafka_event_t* event);
 
-  KafkaMemory own_memory_;
+  OffsetWatch own_offsets_;
   std::shared_ptr<TopicCache> topics_;  // outlives the client, which calls it
   rd_kafka_t* client_;                  // nullptr: given up
   KafkaQueue queue_;
@@ -128,7 +132,7 @@ class Producer final : public RecordSink {
   boost::asio::steady_timer close_timer_;
   ProducerStatistics statistics_;
   BrokerPulse pulse_;
-  TopicIdentity topic_identity_;
+  std::optional<TopicIdentity> topic_identity_;  // with a memory
   BrokerTrouble broker_trouble_;
   int brokerless_reports_ = 0;  // statistics in a row
   std::string cluster_id_;

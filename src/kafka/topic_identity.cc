@@ -8,11 +8,6 @@
 namespace walpost {
 namespace {
 
-using AdminOptions =
-    KafkaHandle<rd_kafka_AdminOptions_t, rd_kafka_AdminOptions_destroy>;
-using TopicCollection =
-    KafkaHandle<rd_kafka_TopicCollection_t, rd_kafka_TopicCollection_destroy>;
-
 // Empty: brokers older than Kafka 2.8 tell none.
 std::string IdOf(const rd_kafka_TopicDescription_t* topic) {
   const rd_kafka_Uuid_t* id = rd_kafka_TopicDescription_topic_id(topic);
@@ -74,9 +69,9 @@ void TopicIdentity::Ask(const std::vector<std::string>& topics) {
   std::vector<const char*> names;
   names.reserve(topics.size());
   for (const std::string& topic : topics) names.push_back(topic.c_str());
-  const TopicCollection collection(
+  const KafkaTopicCollection collection(
       rd_kafka_TopicCollection_of_topic_names(names.data(), names.size()));
-  const AdminOptions options(
+  const KafkaAdminOptions options(
       rd_kafka_AdminOptions_new(client_, RD_KAFKA_ADMIN_OP_DESCRIBETOPICS));
   char ignored[1];
   rd_kafka_AdminOptions_set_request_timeout(

@@ -6,14 +6,9 @@
 namespace walpost {
 namespace {
 
-using Options =
-    KafkaHandle<rd_kafka_AdminOptions_t, rd_kafka_AdminOptions_destroy>;
-using Topics =
-    KafkaHandle<rd_kafka_TopicCollection_t, rd_kafka_TopicCollection_destroy>;
-
-Options MakeOptions(rd_kafka_t* client, rd_kafka_admin_op_t operation,
-                    int timeout_millis) {
-  Options options(rd_kafka_AdminOptions_new(client, operation));
+KafkaAdminOptions MakeOptions(rd_kafka_t* client, rd_kafka_admin_op_t operation,
+                              int timeout_millis) {
+  KafkaAdminOptions options(rd_kafka_AdminOptions_new(client, operation));
   rd_kafka_AdminOptions_set_request_timeout(options.get(), timeout_millis,
                                             nullptr, 0);
   return options;
@@ -41,9 +36,9 @@ absl::StatusOr<std::map<std::string, TopicRights>> DescribeTopicRights(
   if (topics.empty()) return rights;
   std::vector<const char*> names;
   for (const std::string& topic : topics) names.push_back(topic.c_str());
-  const Topics collection(
+  const KafkaTopicCollection collection(
       rd_kafka_TopicCollection_of_topic_names(names.data(), names.size()));
-  const Options options =
+  const KafkaAdminOptions options =
       MakeOptions(client, RD_KAFKA_ADMIN_OP_DESCRIBETOPICS, timeout_millis);
   rd_kafka_AdminOptions_set_include_authorized_operations(options.get(), 1);
   const KafkaQueue queue(rd_kafka_queue_new(client));
@@ -70,7 +65,7 @@ rd_kafka_resp_err_t TryCreateTopic(rd_kafka_t* client, const std::string& topic,
   const KafkaNewTopic new_topic(rd_kafka_NewTopic_new(
       topic.c_str(), kBrokersChoice, kBrokersChoice, nullptr, 0));
   rd_kafka_NewTopic_t* topics[] = {new_topic.get()};
-  const Options options =
+  const KafkaAdminOptions options =
       MakeOptions(client, RD_KAFKA_ADMIN_OP_CREATETOPICS, timeout_millis);
   rd_kafka_AdminOptions_set_validate_only(options.get(), 1, nullptr, 0);
   const KafkaQueue queue(rd_kafka_queue_new(client));

@@ -2,6 +2,7 @@
 
 #include <cstdlib>
 #include <cstring>
+#include <vector>
 
 #include "base/session_settings.h"
 #include "fmt/format.h"
@@ -117,9 +118,6 @@ Connection::Connect(asio::any_io_executor executor, ConnectionOptions options) {
   for (const std::string& setting : options.settings) {
     settings += fmt::format(" -c {}", setting);
   }
-  // What comes before dbname, from which the conninfo is expanded, is only a
-  // default; what comes after it overrides. A server that vanished without a
-  // word is noticed within half a minute.
   const absl::StatusOr<std::vector<ServerHost>> names =
       HostsToLookUp(*conninfo);
   if (!names.ok()) co_return names.status();
@@ -131,19 +129,19 @@ Connection::Connect(asio::any_io_executor executor, ConnectionOptions options) {
     hosts = co_await LookUpHosts(executor, *names, half);
   }
   if (!hosts.ok()) co_return hosts.status();
-  std::vector<const char*> keywords = {
-      "keepalives_idle",  "keepalives_interval",
-      "keepalives_count", "tcp_user_timeout",
-      "dbname",           "client_encoding",
-      "application_name", "options"};
-  std::vector<const char*> values = {"10",
-                                     "5",
-                                     "3",
-                                     "25000",
-                                     conninfo->c_str(),
-                                     "UTF8",
-                                     options.application_name.c_str(),
-                                     settings.c_str()};
+  // What comes before dbname, from which the conninfo is expanded, is only a
+  // default; what comes after it overrides.
+  std::vector<const char*> keywords;
+  std::vector<const char*> values;
+  for (const auto& [keyword, value] : kConnectionDefaults) {
+    keywords.push_back(keyword);
+    values.push_back(value);
+  }
+  keywords.insert(keywords.end(),
+                  {"dbname", "client_encoding", "application_name", "options"});
+  values.insert(values.end(),
+                {conninfo->c_str(), "UTF8", options.application_name.c_str(),
+                 settings.c_str()});
   if (options.replication) {
     keywords.push_back("replication");
     values.push_back("database");

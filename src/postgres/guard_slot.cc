@@ -13,15 +13,6 @@ namespace {
 
 constexpr int kFirstWithFailover = 170000;
 
-// A copy never has the flag; a slot is told afterwards.
-asio::awaitable<absl::Status> SetFailover(Connection& connection,
-                                          std::string guard) {
-  const std::string command = fmt::format(
-      "ALTER_REPLICATION_SLOT {} (FAILOVER true)", QuoteName(guard));
-  absl::StatusOr<QueryRows> altered = co_await connection.Execute(command);
-  co_return altered.status();
-}
-
 asio::awaitable<absl::Status> DropLost(Connection& connection,
                                        std::string guard) {
   spdlog::error(
@@ -29,10 +20,7 @@ asio::awaitable<absl::Status> DropLost(Connection& connection,
       "(max_slot_wal_keep_size); a replay cannot go back before now, another "
       "guard slot begins here",
       guard);
-  const std::string sql = fmt::format("SELECT pg_drop_replication_slot({})",
-                                      connection.Literal(guard));
-  absl::StatusOr<QueryRows> dropped = co_await connection.Execute(sql);
-  co_return dropped.status();
+  co_return co_await DropSlot(connection, guard);
 }
 
 }  // namespace
@@ -64,7 +52,7 @@ asio::awaitable<absl::Status> EnsureGuardSlot(Connection& connection,
   spdlog::info("made guard slot {} at {}: a replay can go back to there", guard,
                copied->Text(0, 0));
   if (!flag) co_return absl::OkStatus();
-  co_return co_await SetFailover(connection, guard);
+  co_return co_await SetFailover(connection, guard);  // a copy never has it
 }
 
 asio::awaitable<void> SetUpGuardSlot(Connection& connection,

@@ -89,6 +89,22 @@ asio::awaitable<absl::StatusOr<Lsn>> CreateSlot(Connection& connection,
   co_return Lsn::Parse(rows->Text(0, 1));
 }
 
+asio::awaitable<absl::Status> DropSlot(Connection& connection,
+                                       std::string slot) {
+  const std::string drop = fmt::format("SELECT pg_drop_replication_slot({})",
+                                       connection.Literal(slot));
+  absl::StatusOr<QueryRows> dropped = co_await connection.Execute(drop);
+  co_return dropped.status();
+}
+
+asio::awaitable<absl::Status> SetFailover(Connection& connection,
+                                          std::string slot) {
+  const std::string alter =
+      fmt::format("ALTER_REPLICATION_SLOT {} (FAILOVER true)", QuoteName(slot));
+  absl::StatusOr<QueryRows> altered = co_await connection.Execute(alter);
+  co_return altered.status();
+}
+
 absl::Status ExplainSlotCreation(Connection& connection,
                                  const absl::Status& status) {
   const std::string sqlstate = SqlstateOf(status);

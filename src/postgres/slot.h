@@ -57,6 +57,15 @@ boost::asio::awaitable<absl::StatusOr<Lsn>> CreateSlot(
     Connection& connection, std::string slot, SlotKind kind,
     SlotSnapshot snapshot, SlotFailover failover, MonotonicTime deadline);
 
+// Drops a slot that exists and that nobody uses.
+boost::asio::awaitable<absl::Status> DropSlot(Connection& connection,
+                                              std::string slot);
+
+// The slot is kept on standbys, too, from now on. On a replication connection,
+// PostgreSQL 17 and newer.
+boost::asio::awaitable<absl::Status> SetFailover(Connection& connection,
+                                                 std::string slot);
+
 // `status` is an error of the statement that creates one: with the remedy where
 // slots are exhausted, wal_level is too low, or the role may not replicate.
 absl::Status ExplainSlotCreation(Connection& connection,
