@@ -267,11 +267,9 @@ size_t Producer::HandleEvent(rd_kafka_event_t* event) {
 void Producer::HandleStatistics(const char* json) {
   statistics_ = ParseProducerStatistics(json);
   pulse_.OnStatistics(statistics_, Clock::now(), !cluster_id().empty());
-  if (statistics_.brokers_up > 0) {
-    broker_trouble_.Clear();
-    if (topic_identity_) {
-      topic_identity_->OnTick(topics_->Acknowledged(), Clock::now());
-    }
+  if (statistics_.brokers_up > 0) broker_trouble_.Clear();
+  if (statistics_.brokers_up > 0 && topic_identity_) {
+    topic_identity_->OnTick(topics_->Acknowledged(), Clock::now());
   }
   brokerless_reports_ = statistics_.is_brokerless ? brokerless_reports_ + 1 : 0;
   const char* reason = nullptr;
