@@ -68,7 +68,7 @@ Relay::Relay(asio::any_io_executor executor, const Config& config,
       backoff_(Backoff::Options{}, std::random_device()()),
       wal_budget_(config.postgres.wal_budget_bytes),
       state_log_(Clock::now()),
-      oldest_since_(Clock::now()),
+      oldest_wait_(Clock::now()),
       brokers_seen_at_(Clock::now()),
       progress_log_(Clock::now()) {}
 
@@ -193,6 +193,7 @@ asio::awaitable<void> Relay::GiveUpProducer(absl::Status reason) {
   if (source_.TakeStartOver()) {
     pipeline_.StartOver();
     kafka_memory_.Forget();
+    oldest_wait_.StartOver();
   } else {
     pipeline_.Rewind();
   }
@@ -305,13 +306,7 @@ void Relay::NoteAcknowledgements() {
   }
   const bool is_connected = producer_ != nullptr && producer_->brokers_up() > 0;
   kafka_was_reached_ |= moved || is_connected;
-  // The oldest one: others may overtake it for as long as they like.
-  const InFlightRecord* oldest = pipeline_.window().oldest();
-  const Position position = oldest == nullptr ? Position() : oldest->position;
-  if (oldest == nullptr || position != oldest_position_) {
-    oldest_since_ = Clock::now();
-  }
-  oldest_position_ = position;
+  oldest_wait_.Look(pipeline_.window(), Clock::now());
   acknowledged_before_ = acknowledged;
 }
 

@@ -34,6 +34,7 @@
 #include "base/backoff.h"
 #include "config/config.h"
 #include "delivery/diagnosis.h"
+#include "delivery/oldest_wait.h"
 #include "delivery/pipeline.h"
 #include "delivery/poison_watch.h"
 #include "delivery/relay_status.h"
@@ -128,8 +129,7 @@ class Relay {
   WalBudget::Level wal_budget_level_ = WalBudget::Level::kFine;
   StateLog state_log_;
   uint64_t acknowledged_before_ = 0;
-  Position oldest_position_;  // of what is in flight, and since when
-  MonotonicTime oldest_since_;
+  OldestWait oldest_wait_;
   MonotonicTime brokers_seen_at_;
   bool kafka_was_reached_ = false;
   ProgressLog progress_log_;

@@ -47,7 +47,7 @@ RelaySigns Relay::Signs() const {
   signs.server_held_back_by = source_.standby_hold().text();
   signs.brokers_were_reached = kafka_was_reached_;
   signs.brokers_unreachable_for = since(brokers_seen_at_);
-  signs.unacknowledged_for = since(oldest_since_);
+  signs.unacknowledged_for = oldest_wait_.Length(now);
   if (producer_ != nullptr) {
     signs.homeless_topic = producer_->homeless_topic();
     signs.brokers_are_connected = producer_->brokers_up() > 0;

@@ -138,9 +138,8 @@ Diagnosis OfBrokers(const RelaySigns& signs) {
         signs.brokers));
   }
   return Stuck(fmt::format(
-      "Kafka has not acknowledged the oldest record in flight for {} s ({} in "
-      "flight); are the "
-      "brokers at {} reachable, and is min.insync.replicas met?",
+      "Kafka has not acknowledged the oldest record for {} s ({} in flight); "
+      "are the brokers at {} reachable, and is min.insync.replicas met?",
       Seconds(signs.unacknowledged_for), signs.in_flight_records,
       signs.brokers));
 }

@@ -1,0 +1,46 @@
+// OldestWait: for how long the oldest event has been waiting for Kafka.
+//
+// Others may overtake it for as long as they like. It is owed until it is
+// acknowledged, also while a producer that was given up has taken it along and
+// it is not in flight again.
+#pragma once
+
+#include <chrono>
+
+#include "base/time.h"
+#include "delivery/acknowledgement_window.h"
+
+namespace walpost {
+
+class OldestWait {
+ public:
+  explicit OldestWait(MonotonicTime now) : since_(now) {}
+
+  // To be called a few times a second.
+  void Look(const AcknowledgementWindow& window, MonotonicTime now) {
+    const InFlightRecord* oldest = window.oldest();
+    if (oldest == nullptr && !IsOwed(window)) since_ = now;
+    if (oldest == nullptr || oldest->position == position_) return;
+    position_ = oldest->position;
+    since_ = now;
+  }
+
+  // The positions to come are those of another stream.
+  void StartOver() { position_ = Position(); }
+
+  // Zero while nothing waits.
+  std::chrono::milliseconds Length(MonotonicTime now) const {
+    return std::chrono::duration_cast<std::chrono::milliseconds>(now - since_);
+  }
+
+ private:
+  bool IsOwed(const AcknowledgementWindow& window) const {
+    return window.acknowledged_through() < position_ &&
+           window.confirmed() <= position_.commit_lsn;
+  }
+
+  Position position_;
+  MonotonicTime since_;
+};
+
+}  // namespace walpost
