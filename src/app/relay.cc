@@ -127,7 +127,7 @@ asio::awaitable<absl::Status> Relay::Session() {
   status = co_await source_.Open();
   if (!status.ok()) co_return status;
   found_gap_.reset();
-  side_session_.SetReference(source_.findings(), source_.coverage());
+  side_session_.SetReference(source_.findings(), source_.memory().coverage());
   for (const Finding& finding : source_.findings()) {
     if (finding.severity != Severity::kWarning || sessions_ > 0) continue;
     spdlog::warn("{} {}: {}", finding.subject, finding.text, finding.remedy);
@@ -140,7 +140,8 @@ asio::awaitable<absl::Status> Relay::Session() {
   trouble_ = absl::OkStatus();
   spdlog::info("streaming from slot {} at {} (system {}, timeline {})",
                config_.postgres.slot, pipeline_.confirmed().ToString(),
-               source_.system_identifier(), source_.timeline());
+               source_.memory().system_identifier(),
+               source_.memory().timeline());
   if (shutdown_deadline_) source_.Drain(*shutdown_deadline_);
   const MonotonicTime begun_at = Clock::now();
   status = co_await source_.Stream();
@@ -154,10 +155,10 @@ asio::awaitable<absl::Status> Relay::Session() {
 
 CheckpointKeeper::Session Relay::DescribeSession() {
   CheckpointKeeper::Session session;
-  session.system_identifier = source_.system_identifier();
-  session.timeline = source_.timeline();
-  session.birth = source_.birth();
-  session.coverage = source_.coverage();
+  session.system_identifier = source_.memory().system_identifier();
+  session.timeline = source_.memory().timeline();
+  session.birth = source_.memory().birth();
+  session.coverage = source_.memory().coverage();
   if (producer_ != nullptr) session.kafka_cluster = producer_->cluster_id();
   return session;
 }

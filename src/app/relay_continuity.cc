@@ -36,7 +36,7 @@ asio::awaitable<void> Relay::WaitForCluster() {
 // Which Kafka, and which topics, have the events so far. Who wrote the last
 // checkpoint knows it best.
 void Relay::ExpectKafka() {
-  producer_->ExpectCluster(source_.known_kafka_cluster());
+  producer_->ExpectCluster(source_.memory().kafka_cluster());
   if (checkpoints_.loaded()) {
     kafka_memory_.topics.Reset(checkpoints_.loaded()->kafka_topics);
   }
@@ -48,7 +48,7 @@ void Relay::CheckKafka() {
   if (!source_.is_open() || producer_ == nullptr || found_gap_) return;
   const std::string& cluster = producer_->cluster_id();
   if (const auto other =
-          DescribeOtherKafka(source_.known_kafka_cluster(), cluster)) {
+          DescribeOtherKafka(source_.memory().kafka_cluster(), cluster)) {
     FindGap({kGapKafkaReplaced, *other});
   } else if (!kafka_memory_.topics.replaced().empty()) {
     FindGap({kGapKafkaReplaced, kafka_memory_.topics.replaced()});
@@ -67,9 +67,9 @@ void Relay::FindGap(const Gap& gap) {
 asio::awaitable<void> Relay::HoldGap(absl::Status status) {
   const std::optional<Gap> gap = GapOf(status);
   if (!gap) co_return;
-  gap_is_new_ = !source_.gap();
+  gap_is_new_ = !source_.memory().gap();
   source_.Latch(*gap);
-  co_await checkpoints_.Keep(*source_.gap(), DescribeSession());
+  co_await checkpoints_.Keep(*source_.memory().gap(), DescribeSession());
 }
 
 }  // namespace walpost

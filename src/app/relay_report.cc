@@ -75,8 +75,8 @@ RelayStatus Relay::Status() const {
   checkpoints_.AddTo(status);
   state_log_.Report(Clock::now(), status);
   status.slot = config_.postgres.slot;
-  status.system_identifier = source_.system_identifier();
-  status.timeline = source_.timeline();
+  status.system_identifier = source_.memory().system_identifier();
+  status.timeline = source_.memory().timeline();
   status.server_version = source_.server_version();
   status.server_wal_end = source_.server_wal_end();
   if (slot_report_) {

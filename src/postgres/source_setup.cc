@@ -4,6 +4,7 @@
 
 #include "base/reason_code.h"
 #include "fmt/format.h"
+#include "postgres/birth_record.h"
 #include "postgres/coverage_query.h"
 #include "postgres/guard_slot.h"
 #include "postgres/preflight.h"
@@ -58,60 +59,72 @@ asio::awaitable<absl::Status> SourceSetup::RunSteps() {
 
 asio::awaitable<absl::Status> SourceSetup::Observe() {
   server_version_ = connection_->server_version();
-  observed_ = {};
+  ObservedSource observed;
   const std::string command = "IDENTIFY_SYSTEM";
   absl::StatusOr<QueryRows> rows = co_await connection_->Execute(command);
   if (!rows.ok()) co_return rows.status();
-  observed_.system_identifier = rows->Text(0, 0);
-  observed_.timeline = static_cast<uint32_t>(rows->Unsigned(0, 1));
-  observed_.wal_end = Lsn::Parse(rows->Text(0, 2)).value_or(Lsn());
-  observed_.kafka_cluster = kafka_cluster_;
-  const absl::Status read = co_await ReadSlot();
+  observed.system_identifier = rows->Text(0, 0);
+  observed.timeline = static_cast<uint32_t>(rows->Unsigned(0, 1));
+  observed.wal_end = Lsn::Parse(rows->Text(0, 2)).value_or(Lsn());
+  observed.kafka_cluster = kafka_cluster_;
+  const absl::Status read = co_await ReadSlot(observed);
   if (!read.ok()) co_return read;
-  const uint32_t left = Known().timeline;
-  if (left != 0 && left < observed_.timeline) {
-    observed_.fork = co_await FindFork(*connection_, observed_.timeline, left);
+  const uint32_t left = memory_.left_timeline();
+  if (left != 0) {
+    memory_.SetFork(co_await FindFork(*connection_, observed.timeline, left));
   }
   co_return absl::OkStatus();
 }
 
 // The slot, and what there is to judge it by.
-asio::awaitable<absl::Status> SourceSetup::ReadSlot() {
+asio::awaitable<absl::Status> SourceSetup::ReadSlot(ObservedSource observed) {
   absl::StatusOr<std::optional<SlotState>> slot =
       co_await FindSlot(*connection_, options_.slot);
   if (!slot.ok()) co_return slot.status();
   slot_is_in_use_ = *slot && (*slot)->active;
   if (*slot) {
-    observed_.slot =
+    observed.slot =
         ObservedSource::Slot{(*slot)->confirmed_flush_lsn,
                              (*slot)->wal_status == "lost", (*slot)->failover};
   }
   absl::StatusOr<std::optional<BirthRecord>> birth = co_await ReadBirthRecord(
       *connection_, options_.publication, options_.slot);
   if (!birth.ok()) co_return birth.status();
-  birth_record_ = *birth;
   absl::StatusOr<Coverage> coverage =
       co_await ReadCoverage(*connection_, options_.publication, outbox_.tables);
   if (!coverage.ok()) co_return coverage.status();
-  observed_.coverage = coverage->ToString();
+  observed.coverage = coverage->ToString();
+  memory_.Observe(std::move(observed), *std::move(birth));
   co_return absl::OkStatus();
 }
 
-// While somebody else moves the slot there is nothing to judge.
-// Nor when the server was promoted: who has the slot has judged that. Another
-// walpost may move the slot, and under another publication than ours.
 asio::awaitable<absl::Status> SourceSetup::StandBy() {
-  if (IsOvertakenByPromotion()) co_return FollowPromotion();
   const absl::Status looked = co_await holder_.Look(*connection_);
   if (!looked.ok()) co_return looked;
-  if (holder_.is_walpost()) {
-    slot_was_shared_ = true;
-    coverage_.clear();
+  const absl::Status followed = memory_.OnSlotInUse(holder_.is_walpost());
+  if (!followed.ok()) co_return followed;
+  if (!memory_.has_streamed()) {
+    co_await holder_.EndDeadPredecessor(*connection_);
   }
-  if (!has_streamed_) co_await holder_.EndDeadPredecessor(*connection_);
   const std::string text = fmt::format("slot {} is in use", options_.slot);
   const absl::Status in_use = absl::UnavailableError(text);
   co_return WithSqlstate(in_use, kSqlstateObjectInUse);
+}
+
+// A gap is put on record, where our role may write it.
+asio::awaitable<absl::Status> SourceSetup::Continue() {
+  const absl::Status status = memory_.Continue();
+  if (!memory_.promotion().empty()) spdlog::warn("{}", memory_.promotion());
+  const bool is_held = GapOf(status).has_value();
+  const std::optional<BirthRecord> record = memory_.RecordOfGap();
+  if (!is_held || !record) co_return status;
+  const absl::Status written =
+      co_await WriteBirthRecord(*connection_, options_.publication, *record);
+  if (!written.ok()) {
+    spdlog::debug("the gap is not on record: {}",
+                  std::string(written.message()));
+  }
+  co_return status;
 }
 
 // From here on the slot exists. Nothing was confirmed after where it stands,
@@ -124,46 +137,28 @@ asio::awaitable<absl::Status> SourceSetup::Begin() {
   slot_position_ = *slot ? (*slot)->confirmed_flush_lsn : Lsn();
   co_await SetUpGuardSlot(*connection_, options_);
   begins_ = std::max(slot_position_, from_lsn_);
-  if (birth_record_) {
-    begins_ = std::max(begins_, birth_record_->consistent_point);
+  if (memory_.record()) {
+    begins_ = std::max(begins_, memory_.record()->consistent_point);
   }
-  if (pipeline_.LacksEvidenceFrom(begins_)) {
-    must_start_over_ = true;
-    const std::string text = fmt::format(
-        "the slot went back to {}, before walpost came to it: starting over",
-        begins_.ToString());
-    co_return absl::AbortedError(text);
-  }
-  pipeline_.BeginStream(begins_);
-  if (!is_first_start_) {
-    co_return co_await UpdateRecord();
-  }
-  birth_ = begins_;
-  co_return co_await RecordBirth();
+  const absl::Status begun = memory_.Begin(begins_);
+  if (!begun.ok()) co_return begun;
+  if (memory_.is_first_start()) co_return co_await RecordBirth();
+  co_return co_await UpdateRecord();
 }
 
-// What an earlier start could not know yet. Where our role does not own the
-// publication, the checkpoint has it, or nothing. But a record that vouches for
-// rows which are passed over from now on has to be corrected.
 asio::awaitable<absl::Status> SourceSetup::UpdateRecord() {
-  if (!birth_record_) co_return absl::OkStatus();
-  BirthRecord record = *birth_record_;
-  record.timeline = timeline_;
-  // A table that was added since is not known to have been covered all along.
-  const bool vouches = !record.coverage.empty();
-  record.coverage =
-      vouches ? MarkLeftOut(record.coverage, coverage_) : coverage_;
-  if (!kafka_cluster_.empty()) record.kafka_cluster = kafka_cluster_;
-  if (record == *birth_record_) co_return absl::OkStatus();
-  if (vouches && record.coverage != birth_record_->coverage) {
+  const std::optional<SourceMemory::RecordUpdate> update =
+      memory_.UpdatedRecord(kafka_cluster_);
+  if (!update) co_return absl::OkStatus();
+  if (update->is_required) {
     const std::string consequence =
         "tables that were left out of outbox.tables: the record would vouch "
         "for their rows, which are passed over from now on";
     co_return co_await RequireBirthRecord(*connection_, options_.publication,
-                                          record, consequence);
+                                          update->record, consequence);
   }
-  const absl::Status written =
-      co_await WriteBirthRecord(*connection_, options_.publication, record);
+  const absl::Status written = co_await WriteBirthRecord(
+      *connection_, options_.publication, update->record);
   if (!written.ok()) {
     spdlog::debug("the birth record is not brought up to date: {}",
                   std::string(written.message()));
@@ -178,7 +173,7 @@ asio::awaitable<absl::Status> SourceSetup::RecordBirth() {
   if (!described.ok()) co_return described.status();
   BirthRecord record = *std::move(described);
   record.kafka_cluster = kafka_cluster_;
-  coverage_ = record.coverage;
+  memory_.OnBirth(record);
   const std::string& publication = options_.publication;
   if (from_lsn_.is_valid()) {
     const std::string consequence = fmt::format(
@@ -205,23 +200,24 @@ asio::awaitable<absl::Status> SourceSetup::RecordBirth() {
 absl::Status SourceSetup::CheckFromLsn() {
   const Lsn from = options_.from_lsn;
   from_lsn_ = Lsn();
-  if (!from.is_valid() || has_streamed_) return absl::OkStatus();
-  if (!is_first_start_) {
+  if (!from.is_valid() || memory_.has_streamed()) return absl::OkStatus();
+  if (!memory_.is_first_start()) {
     spdlog::warn(
         "--from-lsn {} is for the first start on slot {} and has no effect: "
         "the slot is in use since {}",
-        from.ToString(), options_.slot, birth_.ToString());
+        from.ToString(), options_.slot, memory_.birth().ToString());
     return absl::OkStatus();
   }
+  const ObservedSource& observed = memory_.observed();
   const std::string option = fmt::format("--from-lsn {}", from.ToString());
-  if (!observed_.slot) {
+  if (!observed.slot) {
     return absl::FailedPreconditionError(fmt::format(
         "{}: slot {} does not exist, and one that is made now begins now: "
         "leave it out, or publish from the table with walpost replay "
         "--from-table",
         option, options_.slot));
   }
-  const Lsn stands = observed_.slot->confirmed;
+  const Lsn stands = observed.slot->confirmed;
   if (from < stands) {
     return absl::FailedPreconditionError(fmt::format(
         "{}: slot {} stands at {}, and Postgres sends nothing from before "
@@ -229,11 +225,11 @@ absl::Status SourceSetup::CheckFromLsn() {
         "--from-table",
         option, options_.slot, stands.ToString()));
   }
-  if (from > observed_.wal_end) {
+  if (from > observed.wal_end) {
     return absl::FailedPreconditionError(fmt::format(
         "{}: the server's WAL ends at {}: what commits until there would be "
         "passed over; give an LSN that it has written",
-        option, observed_.wal_end.ToString()));
+        option, observed.wal_end.ToString()));
   }
   from_lsn_ = from;
   return absl::OkStatus();
@@ -297,9 +293,10 @@ asio::awaitable<absl::Status> SourceSetup::RunPreflight() {
     co_return absl::OkStatus();
   }
   const std::string since =
-      has_streamed_ ? " (it was in order when walpost started: look for events"
-                      " that are missing in Kafka)"
-                    : "";
+      memory_.has_streamed()
+          ? " (it was in order when walpost started: look for events"
+            " that are missing in Kafka)"
+          : "";
   const std::string remedy =
       error->remedy.empty() ? "" : fmt::format("; {}", error->remedy);
   co_return absl::FailedPreconditionError(
@@ -311,7 +308,7 @@ asio::awaitable<absl::Status> SourceSetup::StartReplication() {
       StartReplicationCommand(*connection_, options_.slot, begins_,
                               options_.publication, outbox_.messages.enabled());
   absl::Status status = co_await connection_->StartCopyBoth(command);
-  if (status.ok()) has_streamed_ = true;
+  if (status.ok()) memory_.OnStreaming();
   co_return status;
 }
 

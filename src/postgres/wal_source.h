@@ -54,11 +54,6 @@ class WalSource {
     setup_.SetKafkaCluster(std::move(cluster));
   }
   void Latch(const Gap& gap) { setup_.Latch(gap); }
-  const std::optional<Gap>& gap() const { return setup_.gap(); }
-  const std::string& coverage() const { return setup_.coverage(); }
-  const std::string& known_kafka_cluster() const {
-    return setup_.known_kafka_cluster();
-  }
 
   // Connects and starts to replicate where the slot stands.
   //
@@ -94,12 +89,9 @@ class WalSource {
   const std::vector<Finding>& findings() const { return setup_.findings(); }
 
   bool is_open() const { return stream_ != nullptr; }
-  uint32_t timeline() const { return setup_.timeline(); }
-  const std::string& system_identifier() const {
-    return setup_.system_identifier();
-  }
+  // What is known of the server, since the first Open.
+  const SourceMemory& memory() const { return setup_.memory(); }
   int server_version() const { return setup_.server_version(); }
-  Lsn birth() const { return setup_.birth(); }
   // The newest position of the server's WAL that it told us of.
   Lsn server_wal_end() const { return server_wal_end_; }
   const SlotHolder& slot_holder() const { return setup_.holder(); }
