@@ -1,14 +1,14 @@
 # planted_bug(NAME SOURCE file NEEDLE text REPLACEMENT text FINDS expression
-#             [RESTORED])
+#             [KIND plain|restored|uncovered])
 #
 # An executable of the simulation with one bug: NEEDLE, which must stand once
 # in src/SOURCE, replaced. A .cc is linked instead of the library's member; a
 # header comes before the real one where the source is compiled (so only headers
 # that no other part includes). The test passes when the simulation has a
-# finding that the expression matches; RESTORED: of a server that is restored.
+# finding that the expression matches; KIND: in histories of that kind.
 function(planted_bug name)
-  cmake_parse_arguments(PARSE_ARGV 1 BUG "RESTORED"
-    "SOURCE;NEEDLE;REPLACEMENT;FINDS" "")
+  cmake_parse_arguments(PARSE_ARGV 1 BUG ""
+    "SOURCE;NEEDLE;REPLACEMENT;FINDS;KIND" "")
   set(path ${PROJECT_SOURCE_DIR}/src/${BUG_SOURCE})
   set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS ${path})
   file(READ ${path} text)
@@ -36,14 +36,10 @@ function(planted_bug name)
   else()
     add_executable(${target} ${mutant})
   endif()
-  set(kind "")
-  if(BUG_RESTORED)
-    set(kind restored)
-  endif()
   target_link_libraries(${target} PRIVATE walpost_planted_bug walpost_sim)
   walpost_precompile(${target})
   add_dependencies(unit_tests ${target})
-  add_test(NAME unit.sim.mutant.${name} COMMAND ${target} "${BUG_FINDS}" ${kind})
+  add_test(NAME unit.sim.mutant.${name} COMMAND ${target} "${BUG_FINDS}" ${BUG_KIND})
   set_tests_properties(unit.sim.mutant.${name} PROPERTIES
     LABELS unit TIMEOUT 300)
 endfunction()
@@ -89,7 +85,8 @@ planted_bug(tells_the_slot_to_go_back
   SOURCE postgres/feedback_schedule.h
   NEEDLE [[return confirmed < slot_ ? Lsn() : confirmed;]]
   REPLACEMENT [[return confirmed;]]
-  FINDS "P2: the slot goes back")
+  FINDS "P2: the slot goes back"
+  KIND plain)
 
 planted_bug(bears_any_suspension
   SOURCE postgres/suspension_watch.h
@@ -150,35 +147,93 @@ planted_bug(takes_any_transaction_for_the_one_it_knows
   NEEDLE [[if (!is_same) {]]
   REPLACEMENT [[if (!is_same && !commit.lsn.is_valid()) {]]
   FINDS "${LOST}"
-  RESTORED)
+  KIND restored)
 
 planted_bug(does_not_miss_a_commit_that_it_knows
   SOURCE delivery/history_check.cc
   NEEDLE [[if (commit.lsn.is_valid() && commit.lsn >= from_) expected_.push_back(commit);]]
   REPLACEMENT [[if (commit.lsn.is_valid() && commit.lsn < from_) expected_.push_back(commit);]]
   FINDS "${LOST}"
-  RESTORED)
+  KIND restored)
 
 planted_bug(passes_over_before_it_knows_where_it_is
   SOURCE delivery/history_check.cc
   NEEDLE [[if (covered.lsn < newest_.lsn) Expect(covered);]]
   REPLACEMENT [[(void)covered;]]
   FINDS "${LOST}"
-  RESTORED)
+  KIND restored)
 
 planted_bug(forgets_what_was_received_before
   SOURCE delivery/pipeline.cc
   NEEDLE [[history_.Begin(from, window_.received(), window_.covered_commit());]]
   REPLACEMENT [[history_.Begin(from, window_.confirmed(), window_.covered_commit());]]
   FINDS "P2: the slot stands at"
-  RESTORED)
+  KIND restored)
 
 planted_bug(confirms_a_history_that_is_not_settled
   SOURCE delivery/history_check.cc
   NEEDLE [[is_settled_ = expected_.empty() && received <= from;]]
   REPLACEMENT [[is_settled_ = true;]]
   FINDS "P2: the slot stands at"
-  RESTORED)
+  KIND restored)
+
+planted_bug(opens_a_latch_by_itself
+  SOURCE delivery/gap_latch.cc
+  NEEDLE [[if (!gap_ || !was_opened) return false;]]
+  REPLACEMENT [[if (!gap_ || (was_opened && !gap_)) return false;]]
+  FINDS "P9: .* nobody has ended its gap"
+  KIND restored)
+
+planted_bug(compares_lsns_across_a_promotion
+  SOURCE delivery/source_memory.cc
+  NEEDLE [[return has_streamed_ && observed_.timeline > timeline_ &&]]
+  REPLACEMENT [[return has_streamed_ && observed_.timeline > timeline_ + 1000 &&]]
+  FINDS "P9: .* where there is none|${LOST}"
+  KIND plain)
+
+# ---- P9: rows that the publication did not send.
+
+planted_bug(does_not_see_that_the_publication_was_altered
+  SOURCE delivery/coverage.cc
+  NEEDLE [[if (before.publication != now.publication) {]]
+  REPLACEMENT [[if (OidOf(before.publication) != OidOf(now.publication)) {]]
+  FINDS "P9: .* rows were not sent"
+  KIND uncovered)
+
+planted_bug(does_not_see_that_a_table_was_taken_out
+  SOURCE delivery/coverage.cc
+  NEEDLE [[*known == table) continue;]]
+  REPLACEMENT [[OidOf(known->definition) == OidOf(table.definition)) continue;]]
+  FINDS "P9: .* rows were not sent"
+  KIND uncovered)
+
+planted_bug(does_not_compare_with_the_record
+  SOURCE delivery/source_memory.cc
+  NEEDLE [[known.coverage = MergeCoverage(known.coverage, record_->coverage);]]
+  REPLACEMENT [[]]
+  FINDS "P9: .* rows were not sent"
+  KIND uncovered)
+
+planted_bug(records_no_coverage
+  SOURCE delivery/birth_record.cc
+  NEEDLE [[if (!record.coverage.empty()) line += " coverage=" + record.coverage;]]
+  REPLACEMENT [[]]
+  FINDS "P9: .* rows were not sent"
+  KIND uncovered)
+
+planted_bug(lets_a_promotion_excuse_a_gap
+  SOURCE delivery/continuity.cc
+  NEEDLE [[return evidence.kind == Kind::kGap ? evidence : judged;]]
+  REPLACEMENT [[return judged;]]
+  FINDS "P9: .* rows were not sent"
+  KIND uncovered)
+
+planted_bug(streams_over_a_gap_on_record
+  SOURCE delivery/source_memory.cc
+  NEEDLE [[if (latch_.gap()) return Hold(*latch_.gap());]]
+  REPLACEMENT [[]]
+  FINDS "P9: "
+  KIND restored)
 
 # ---- P3 and P5: order, and what is sent again.
 

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "delivery/continuity.h"
 #include "fmt/format.h"
 #include "sim/simulated_walsender.h"
 
@@ -35,6 +36,28 @@ void Checker::OnStreamStart(int relay) {
   Process& process = relays_[Index(relay)];
   process.last_turn = world_.now;
   process.is_late = false;
+  const std::optional<BirthRecord> record = server_.catalog().record();
+  if (process.has_gap) {
+    Find("P9", "relay {} streams again, and nobody has ended its gap",
+         static_cast<uint64_t>(relay));
+  }
+  if (record && !record->gap.empty()) {
+    Find("P9", "relay {} streams, although a gap is on record",
+         static_cast<uint64_t>(relay));
+  }
+}
+
+// Whether another instance moved the slot, or an operator did, cannot be known
+// without a store.
+void Checker::OnGap(int relay, std::string_view code) {
+  relays_[Index(relay)].has_gap = true;
+  if (options_.has_gaps || code == kGapSlotAdvanced) return;
+  Find("P9", "relay {} names a gap where there is none",
+       static_cast<uint64_t>(relay));
+}
+
+void Checker::OnGapsEnded() {
+  for (Process& process : relays_) process.has_gap = false;
 }
 
 // Half of wal_sender_timeout without a turn, and it must stop. All of it is
@@ -214,7 +237,14 @@ void Checker::OnServerLost() {
 
 // ---- At the end.
 
+void Checker::CheckWithheld() {
+  if (server_.withheld_count() == 0) return;
+  Find("P9", "{} rows were not sent, and no gap was named",
+       server_.withheld_count());
+}
+
 void Checker::OnHang() {
+  CheckWithheld();
   Find("P1", "it hangs: {} of {} events are in Kafka", written_numbers(),
        server_.event_count());
 }
@@ -245,6 +275,7 @@ void Checker::OnEnd(bool stopped) {
   if (written_numbers() < deliverable_events()) {
     Find("P1", "lost: event {}", server_.Numbered(written_numbers()).id);
   }
+  CheckWithheld();
   const bool stops = options_.bad_event < server_.event_count();
   if (stops && !stopped) {
     Find("P8", "event number {} did not stop the flow", options_.bad_event);

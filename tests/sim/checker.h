@@ -11,6 +11,8 @@
 //   P4  a record of nothing that was committed
 //   P5  re-sent by a process that knew it acknowledged
 //   P8  something went past an event that stops the flow
+//   P9  rows that are not sent are not noticed, a gap is forgotten, or named
+//       where there is none
 //   P10 a shutdown that took too long
 #pragma once
 
@@ -19,6 +21,7 @@
 #include <optional>
 #include <set>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "base/lsn.h"
@@ -42,6 +45,8 @@ class Checker {
     bool strict_order = false;
     // Commits that a consumer has seen may vanish with a primary.
     bool phantoms = false;
+    // Something happens that is a gap: a restored server, rows not sent.
+    bool has_gaps = false;
     // The number of the event that stops the flow, and whether it is stopped
     // before anything behind it is handed over.
     uint64_t bad_event = UINT64_MAX;
@@ -56,8 +61,13 @@ class Checker {
 
   // ---- Of a relay.
 
+  // A new process: what it knew of a gap is on record, or gone.
+  void OnProcessStart(int relay) { relays_[Index(relay)].has_gap = false; }
   // A new process, or one that starts over: it knows nothing.
   void OnFreshStart(int relay);
+  // It names a gap. An operator ends all of them.
+  void OnGap(int relay, std::string_view code);
+  void OnGapsEnded();
   // Its source takes a turn, while the slot is its own or another's.
   void OnTurn(int relay, bool slot_is_anothers);
   // Its stream begins, now that the slot stands where it does.
@@ -100,6 +110,7 @@ class Checker {
     Lsn confirmed;
     MonotonicTime last_turn;
     bool is_late = false;
+    bool has_gap = false;
   };
   struct Partition {
     uint64_t written = 0;  // first occurrences: numbers below are there
@@ -109,6 +120,7 @@ class Checker {
   static size_t Index(int relay) { return static_cast<size_t>(relay); }
   void Find(const char* promise, const char* text, uint64_t first = 0,
             uint64_t second = 0);
+  void CheckWithheld();
   void OnGap(size_t partition, const SimulatedEvent& event);
   void CheckRun(uint64_t producer, size_t partition,
                 const SimulatedEvent& event);

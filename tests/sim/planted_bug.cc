@@ -3,9 +3,9 @@
 //   sim_mutant_confirms_early 'P2: .* too early'
 //   sim_mutant_does_not_miss_a_commit_that_it_knows 'P1: ' restored
 //
-// runs histories, always the same ones, all of a server that is restored in the
-// second form, until one of them ends with a finding
-// that the expression matches. Other findings on the way are its company: a
+// runs histories, always the same ones, in the second form all of that kind,
+// until one of them ends with a finding that the expression matches. Other
+// findings on the way are its company: a
 // lost event may be seen as a gap, or as a hang. Fails when kMostSteps were not
 // enough.
 #include <sys/wait.h>
@@ -24,7 +24,7 @@ namespace walpost::sim {
 namespace {
 
 constexpr uint64_t kStepsPerHistory = 5'000;
-constexpr uint64_t kMostSteps = 4'000'000;
+constexpr uint64_t kMostSteps = 40'000'000;
 
 // A history in a process of its own: the planted bug may make it abort.
 // Gives what it printed: the steps, then the finding.
@@ -83,14 +83,18 @@ int Search(const std::regex& wanted, std::span<const Trouble> troubles) {
 int main(int argc, char** argv) {
   using walpost::sim::Trouble;
   constexpr Trouble kAll[] = {Trouble::kNone, Trouble::kUndeliverable,
-                              Trouble::kRefused, Trouble::kRestored};
-  constexpr Trouble kRestored[] = {Trouble::kRestored};
-  const bool is_restored = argc == 3 && std::string_view(argv[2]) == "restored";
-  if (argc != 2 && !is_restored) {
-    std::fprintf(stderr, "usage: %s EXPRESSION [restored]\n", argv[0]);
+                              Trouble::kRefused, Trouble::kRestored,
+                              Trouble::kUncovered};
+  constexpr std::string_view kNames[] = {"plain", "undeliverable", "refused",
+                                         "restored", "uncovered"};
+  std::span<const Trouble> troubles = kAll;
+  for (size_t i = 0; argc == 3 && i < std::size(kNames); ++i) {
+    if (kNames[i] == argv[2]) troubles = std::span(kAll).subspan(i, 1);
+  }
+  const bool is_known = argc == 2 || troubles.size() == 1;
+  if (argc < 2 || argc > 3 || !is_known) {
+    std::fprintf(stderr, "usage: %s EXPRESSION [KIND OF HISTORY]\n", argv[0]);
     return 2;
   }
-  const std::regex wanted(argv[1]);
-  return is_restored ? walpost::sim::Search(wanted, kRestored)
-                     : walpost::sim::Search(wanted, kAll);
+  return walpost::sim::Search(std::regex(argv[1]), troubles);
 }

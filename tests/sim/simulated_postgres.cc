@@ -32,15 +32,39 @@ void SimulatedPostgres::Commit() {
 // Its row was written while other transactions were running, too.
 void SimulatedPostgres::AddEvent() {
   Random& random = world_.random;
+  const bool is_message = random.OneIn(4);
+  if (!is_message && !catalog_.covers()) {
+    return withheld_.push_back(Lsn(wal_end_));
+  }
   SimulatedEvent event{};
   event.id = all_events_.size();
   event.number = numbers_.size();
   event.key = static_cast<int>(random.Below(kKeys));
   event.number_in_partition = events_in_partition_[PartitionOf(event.key)]++;
   event.row_lsn = Lsn(wal_end_ - random.Below(900));
-  event.is_message = random.OneIn(4);
+  event.is_message = is_message;
   all_events_.push_back(event);
   numbers_.push_back(event.id);
+}
+
+void SimulatedPostgres::TakeOut() {
+  catalog_.TakeOut(world_.random, next_xid_++);
+  WriteToCatalog();
+}
+
+void SimulatedPostgres::PutBack() {
+  catalog_.PutBack(next_xid_++);
+  WriteToCatalog();
+}
+
+void SimulatedPostgres::SetRecord(const BirthRecord& record) {
+  catalog_.SetRecord(record);
+  WriteToCatalog();
+}
+
+void SimulatedPostgres::WriteToCatalog() {
+  wal_end_ += kAlignment * 4;
+  replicated_ = flushed_ = wal_end_;
 }
 
 void SimulatedPostgres::Replicate() {
@@ -61,6 +85,7 @@ void SimulatedPostgres::Crash() {
 
 void SimulatedPostgres::Promote() {
   LoseWalAfter(replicated_);
+  forks_.push_back(Lsn(replicated_));
   flushed_ = replicated_;
   confirmed_ = stored_ = on_standby_;
   ++timeline_;
@@ -72,7 +97,7 @@ void SimulatedPostgres::Promote() {
 void SimulatedPostgres::TakeSnapshot() {
   const bool has_one = snapshot_ && snapshot_->timeline == timeline_;
   if (has_one && !world_.random.OneIn(3)) return;
-  snapshot_ = Snapshot{flushed_, replicated_, stored_, timeline_};
+  snapshot_ = Snapshot{flushed_, replicated_, stored_, timeline_, catalog_};
 }
 
 // Transaction ids are given a second time, too; that they are not here makes
@@ -81,6 +106,7 @@ bool SimulatedPostgres::RestoreSnapshot() {
   if (!snapshot_ || snapshot_->timeline != timeline_) return false;
   LoseWalAfter(snapshot_->flushed);
   flushed_ = snapshot_->flushed;
+  catalog_ = snapshot_->catalog;
   replicated_ = std::min(snapshot_->replicated, flushed_);
   confirmed_ = stored_ = snapshot_->stored;
   on_standby_ = std::min(on_standby_, confirmed_);
@@ -99,6 +125,7 @@ void SimulatedPostgres::LoseWalAfter(uint64_t lsn) {
     }
     transactions_.pop_back();
   }
+  std::erase_if(withheld_, [lsn](Lsn at) { return at > Lsn(lsn); });
   wal_end_ = lsn;
 }
 

@@ -18,6 +18,7 @@
 #include <vector>
 
 #include "base/lsn.h"
+#include "sim/simulated_catalog.h"
 #include "sim/world.h"
 
 namespace walpost::sim {
@@ -75,6 +76,13 @@ class SimulatedPostgres {
   void StoreSlot() { stored_ = confirmed_; }
   void SynchroniseSlot();
 
+  // ---- What operators do to the publication. Flushed and replicated at once.
+
+  // Rows of the outbox are not sent until they put it back.
+  void TakeOut();
+  void PutBack();
+  void SetRecord(const BirthRecord& record);
+
   // ---- What breaks. Walsenders are gone after either.
 
   void Crash();
@@ -105,6 +113,13 @@ class SimulatedPostgres {
   // ---- The truth.
 
   uint32_t timeline() const { return timeline_; }
+  // Where a timeline that is over was left.
+  Lsn fork(uint32_t timeline) const { return forks_[timeline - 1]; }
+  const SimulatedCatalog& catalog() const { return catalog_; }
+  // Rows that no stream will ever have, until somebody publishes them from the
+  // table.
+  size_t withheld_count() const { return withheld_.size(); }
+  void PublishWithheld() { withheld_.clear(); }
   // Counts the WALs that took the place of another one.
   uint32_t history() const { return history_; }
   Lsn confirmed() const { return confirmed_; }
@@ -131,6 +146,7 @@ class SimulatedPostgres {
  private:
   static constexpr uint64_t kAlignment = 8;  // of WAL records
   void AddEvent();
+  void WriteToCatalog();
   void LoseWalAfter(uint64_t lsn);
 
   World& world_;
@@ -139,6 +155,7 @@ class SimulatedPostgres {
   std::vector<uint64_t> numbers_;           // ids in commit order
   std::vector<Transaction> transactions_;
   std::array<uint64_t, kPartitions> events_in_partition_{};
+  std::vector<Lsn> withheld_;  // where the WAL ended when they were written
   uint64_t poisoned_ = UINT64_MAX;
 
   uint64_t wal_end_ = 1'000;
@@ -147,12 +164,15 @@ class SimulatedPostgres {
   uint32_t timeline_ = 1;
   uint32_t history_ = 1;
   uint32_t next_xid_ = 700;
+  std::vector<Lsn> forks_;  // by timeline, from 1
+  SimulatedCatalog catalog_;
 
   struct Snapshot {
     uint64_t flushed;
     uint64_t replicated;
     Lsn stored;
     uint32_t timeline;
+    SimulatedCatalog catalog;
   };
   std::optional<Snapshot> snapshot_;
 

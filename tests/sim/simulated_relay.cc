@@ -44,6 +44,7 @@ void SimulatedRelay::Start() {
                                               options_, *pipeline_);
   is_stuck_ = false;
   shutdown_deadline_.reset();
+  checker_.OnProcessStart(id_);
   checker_.OnFreshStart(id_);
   StartProducer();
   phase_ = Phase::kWaiting;
@@ -108,6 +109,7 @@ void SimulatedRelay::Turn() {
 void SimulatedRelay::Watch() {
   if (!is_up() || is_suspended_) return;
   pipeline_->RetryHeld();
+  source_->WatchPublication();
   if (pipeline_->sink_failure()) source_->Abandon();
 }
 
@@ -152,6 +154,7 @@ void SimulatedRelay::Open() {
 void SimulatedRelay::EndSession(const absl::Status& reason) {
   const MonotonicTime now = world_.now;
   is_stuck_ = absl::IsFailedPrecondition(reason);
+  if (const auto gap = GapOf(reason)) source_->Latch(*gap);
   if (shutdown_deadline_) {
     BeginClose(reason, std::min(now + kProducerGrace, *shutdown_deadline_));
   } else if (pipeline_->sink_failure()) {
@@ -188,7 +191,7 @@ void SimulatedRelay::ContinueClose() {
 }
 
 void SimulatedRelay::ReplaceProducer() {
-  if (source_->TakePromotion()) {
+  if (source_->TakeStartOver()) {
     world_.Note(id_, "starts over");
     pipeline_->StartOver();
     checker_.OnFreshStart(id_);

@@ -66,6 +66,7 @@ class SimulatedServer {
     world_.Note(kNobody, "a snapshot of the server is restored");
     EndAll();
     checker_.OnServerLost();
+    checker_.OnGapsEnded();  // for the record of before is back
     return true;
   }
   void Promote() {

@@ -4,6 +4,7 @@
 
 #include "base/check.h"
 #include "base/status_macros.h"
+#include "delivery/coverage.h"
 
 namespace walpost::sim {
 namespace {
@@ -28,6 +29,7 @@ SimulatedSource::SimulatedSource(World& world, SimulatedServer& server,
       relay_(relay),
       options_(options),
       pipeline_(pipeline),
+      memory_(kSlotName, pipeline),
       feedback_(kStatusInterval, SimulatedWalsender::kTimeout),
       suspension_watch_(SimulatedWalsender::kTimeout) {}
 
@@ -36,42 +38,94 @@ SimulatedSource::SimulatedSource(World& world, SimulatedServer& server,
 absl::Status SimulatedSource::Open() {
   drain_deadline_.reset();
   is_abandoned_ = false;
-  WALPOST_RETURN_IF_ERROR(gap_);
-  WALPOST_RETURN_IF_ERROR(IdentifySystem());
-  slot_ = server_.postgres().confirmed();
-  if (pipeline_.LacksEvidenceFrom(slot_)) {
-    is_promoted_ = true;  // likewise
-    return absl::AbortedError("the slot went back");
+  found_gap_.reset();
+  WALPOST_RETURN_IF_ERROR(Continue());
+  if (!server_.postgres().catalog().covers()) {
+    return absl::FailedPreconditionError("the publication has no outbox");
   }
+  WALPOST_RETURN_IF_ERROR(Begin());
   connection_ = server_.Connect(slot_);
-  if (connection_ == nullptr) return absl::UnavailableError(kSlotInUse);
   BeginStream();
   return absl::OkStatus();
 }
 
-absl::Status SimulatedSource::IdentifySystem() {
+absl::Status SimulatedSource::Continue() {
   const SimulatedPostgres& postgres = server_.postgres();
-  const uint32_t timeline = postgres.timeline();
-  if (has_streamed_ && timeline > timeline_) {
-    if (postgres.confirmed() > pipeline_.confirmed()) {
-      return absl::FailedPreconditionError("somebody else advanced the slot");
-    }
-    is_promoted_ = true;
+  ObservedSource observed;
+  observed.system_identifier = kSystemIdentifier;
+  observed.timeline = postgres.timeline();
+  observed.wal_end = postgres.flushed();
+  observed.slot = {.confirmed = postgres.confirmed(), .failover = true};
+  observed.coverage = postgres.catalog().coverage();
+  memory_.Observe(std::move(observed), postgres.catalog().record());
+  if (const uint32_t left = memory_.left_timeline()) {
+    memory_.SetFork(postgres.fork(left));
   }
-  if (has_streamed_ && timeline == timeline_ &&
-      postgres.flushed() < pipeline_.confirmed()) {
+  if (server_.active() != nullptr) {
+    WALPOST_RETURN_IF_ERROR(memory_.OnSlotInUse(true));
+    return absl::UnavailableError(kSlotInUse);
+  }
+  const bool was_held = memory_.gap().has_value();
+  const absl::Status status = memory_.Continue();
+  if (!was_held && memory_.gap()) NoteGap();
+  const std::optional<BirthRecord> record = memory_.RecordOfGap();
+  if (memory_.gap() && record) server_.postgres().SetRecord(*record);
+  return status;
+}
+
+absl::Status SimulatedSource::Begin() {
+  SimulatedPostgres& postgres = server_.postgres();
+  slot_ = postgres.confirmed();
+  WALPOST_RETURN_IF_ERROR(memory_.Begin(slot_));
+  if (const auto update = memory_.UpdatedRecord("")) {
+    postgres.SetRecord(update->record);
+  }
+  if (!memory_.is_first_start()) return absl::OkStatus();
+  BirthRecord record;
+  record.slot = kSlotName;
+  record.consistent_point = slot_;
+  record.system_identifier = kSystemIdentifier;
+  record.timeline = postgres.timeline();
+  record.coverage = postgres.catalog().coverage();
+  memory_.OnBirth(record);
+  postgres.SetRecord(record);
+  return absl::OkStatus();
+}
+
+void SimulatedSource::NoteGap() {
+  const std::string& code = memory_.gap()->code;
+  checker_.OnGap(relay_, code);
+  if (code == kGapServerBehind) {
     world_.Note(relay_, "sees that the server is behind");
-    return gap_ = absl::FailedPreconditionError("the server is behind");
+  } else if (code == kGapWalForked) {
+    world_.Note(relay_, "sees that the WAL has forked");
+  } else if (code == kGapCoverageChanged) {
+    world_.Note(relay_, "sees that rows were not sent");
+  } else {
+    world_.Note(relay_, "sees that the slot was moved");
   }
-  timeline_ = timeline;
-  pipeline_.SetTimeline(timeline);
-  return is_promoted_ ? absl::AbortedError("promoted") : absl::OkStatus();
+}
+
+void SimulatedSource::Latch(const Gap& gap) {
+  if (memory_.gap()) return;
+  memory_.Latch(gap);
+  NoteGap();
+}
+
+void SimulatedSource::WatchPublication() {
+  if (!is_open() || found_gap_) return;
+  const std::string change =
+      DescribeChange(Coverage::Parse(memory_.coverage()),
+                     Coverage::Parse(server_.postgres().catalog().coverage()));
+  if (change.empty()) return;
+  found_gap_ = Gap{kGapCoverageChanged, change};
+  Abandon();
 }
 
 void SimulatedSource::BeginStream() {
   world_.Note(relay_, "streams, confirmed {:X}, the slot stands at {:X}",
               pipeline_.confirmed().value(), slot_.value());
-  has_streamed_ = true;
+  memory_.OnStreaming();
   lsn_history_ = server_.postgres().history();
   feed_.emplace(options_);
   feedback_ =
@@ -80,7 +134,6 @@ void SimulatedSource::BeginStream() {
   next_ = Next::kCheck;
   suspension_watch_.Start(ToBootTime(world_.now));
   checker_.OnStreamStart(relay_);
-  pipeline_.BeginStream(slot_);
   checker_.OnBoundary(relay_, slot_);
 }
 
@@ -92,7 +145,7 @@ std::optional<absl::Status> SimulatedSource::Step() {
     case Next::kCheck:
       if (is_abandoned_) {
         Close();
-        return absl::OkStatus();
+        return found_gap_ ? StatusOfGap(*found_gap_) : absl::OkStatus();
       }
       status = Check();
       next_ = Next::kTake;
@@ -129,10 +182,7 @@ absl::Status SimulatedSource::TakeFrames() {
   for (uint64_t left = world_.random.Between(1, kFramesPerTurn); left > 0;
        --left) {
     if (is_held_) Deliver();
-    if (pipeline_.divergence()) {
-      world_.Note(relay_, "sees that the WAL has forked");
-      return gap_ = *pipeline_.divergence();
-    }
+    if (pipeline_.divergence()) return *pipeline_.divergence();
     if (drain_deadline_ || is_held_ || !pipeline_.CanTake()) break;
     const std::optional<SimulatedWalsender::Frame> frame = connection_->Read();
     if (frame) {

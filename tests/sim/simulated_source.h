@@ -13,6 +13,7 @@
 #include <optional>
 
 #include "delivery/pipeline.h"
+#include "delivery/source_memory.h"
 #include "postgres/feedback_schedule.h"
 #include "postgres/suspension_watch.h"
 #include "sim/checker.h"
@@ -38,7 +39,10 @@ class SimulatedSource {
 
   void Drain(MonotonicTime deadline);
   void Abandon() { is_abandoned_ = true; }
-  bool TakePromotion() { return std::exchange(is_promoted_, false); }
+  bool TakeStartOver() { return memory_.TakeStartOver(); }
+  void Latch(const Gap& gap);
+  // As PublicationWatch and Relay::FindGap.
+  void WatchPublication();
   bool is_open() const { return connection_ != nullptr; }
   // The WAL that the LSNs of the pipeline belong to; 0: not known to be any.
   uint32_t lsn_history() const {
@@ -48,7 +52,9 @@ class SimulatedSource {
  private:
   enum class Next { kCheck, kTake, kTell };
 
-  absl::Status IdentifySystem();
+  absl::Status Continue();
+  absl::Status Begin();
+  void NoteGap();
   Lsn Confirmable() const;
   void BeginStream();
   absl::Status Check();
@@ -66,11 +72,8 @@ class SimulatedSource {
   const OutboxOptions& options_;
   Pipeline& pipeline_;
 
-  absl::Status gap_;  // that waits for an operator
-  Lsn slot_;          // where it stood when the stream began
-  bool has_streamed_ = false;
-  bool is_promoted_ = false;
-  uint32_t timeline_ = 0;
+  SourceMemory memory_;
+  Lsn slot_;  // where it stood when the stream began
   uint32_t lsn_history_ = 0;
 
   // Of this connection. Shared: both ends hold it.
@@ -81,6 +84,7 @@ class SimulatedSource {
   Next next_ = Next::kCheck;
   bool is_held_ = false;
   bool is_abandoned_ = false;
+  std::optional<Gap> found_gap_;  // while it streams
   std::optional<MonotonicTime> drain_deadline_;
 };
 

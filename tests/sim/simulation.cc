@@ -18,6 +18,7 @@ Simulation::Kind Simulation::Draw(Random& random, Trouble trouble) {
   kind.relays = random.OneIn(2) ? 1 : kMostRelays;
   kind.late_arrivals = kind.relays > 1 || random.OneIn(2);
   kind.restores = trouble == Trouble::kRestored;
+  kind.flaps = trouble == Trouble::kUncovered;
   kind.promotions = !kind.restores && random.OneIn(2);
   kind.awaits_standby = random.OneIn(2);
   kind.slot_may_go_back = random.OneIn(2);
@@ -34,6 +35,7 @@ Checker::Options Simulation::CheckerOptions(const Kind& kind) {
   options.strict_order =
       !kind.late_arrivals && !kind.promotions && !kind.restores;
   options.phantoms = kind.restores || (kind.promotions && !kind.awaits_standby);
+  options.has_gaps = kind.restores || kind.flaps;
   options.bad_event = kind.bad_event;
   options.bad_event_is_undeliverable = kind.trouble == Trouble::kUndeliverable;
   return options;
@@ -110,7 +112,10 @@ void Simulation::StepRelay(SimulatedRelay& relay) {
 
 // The operator, or what restarts a service.
 void Simulation::StartWhatIsDown(SimulatedRelay& relay) {
-  if (relay.is_stuck() && (is_calm_ || world_.random.OneIn(8))) relay.Kill();
+  if (relay.is_stuck() && (is_calm_ || world_.random.OneIn(8))) {
+    if (world_.random.OneIn(2)) EndGap();
+    if (world_.random.OneIn(2)) relay.Kill();
+  }
   if (!relay.is_up()) relay.Start();
   if (relay.is_suspended() && (is_calm_ || world_.random.OneIn(4))) {
     relay.Resume();
@@ -120,6 +125,18 @@ void Simulation::StartWhatIsDown(SimulatedRelay& relay) {
 void Simulation::StepServer() {
   if (world_.random.OneIn(4)) return server_.Receive();
   for (uint64_t n = world_.random.Between(1, 4); n > 0; --n) server_.Send();
+}
+
+// Whoever ends a gap has looked at what is missing, and published it.
+void Simulation::EndGap() {
+  std::optional<BirthRecord> record = postgres_.catalog().record();
+  if (!record || record->gap.empty() || !postgres_.catalog().covers()) return;
+  world_.Note(kNobody, "an operator ends a gap");
+  postgres_.PublishWithheld();
+  record->gap.clear();
+  record->coverage = postgres_.catalog().coverage();
+  postgres_.SetRecord(*record);
+  checker_.OnGapsEnded();
 }
 
 uint64_t Simulation::most_backlog() const {
@@ -138,6 +155,7 @@ void Simulation::StepDatabase() {
       return postgres_.WriteElsewhere();
     case 4:
       if (world_.random.OneIn(20)) postgres_.StoreSlot();
+      if (kind_.flaps && !is_calm_ && world_.random.OneIn(8)) Flap();
       return;
     default:
       if (is_calm_ || checker_.backlog() > most_backlog()) return;
@@ -194,6 +212,19 @@ void Simulation::SaveOrRestore() {
   if (world_.random.OneIn(2)) postgres_.Flush();
 }
 
+// Mostly for a moment, in which nobody looks.
+void Simulation::Flap() {
+  if (!postgres_.catalog().covers()) {
+    world_.Note(kNobody, "the outbox is back in the publication");
+    return postgres_.PutBack();
+  }
+  world_.Note(kNobody, "the outbox is taken out of the publication");
+  postgres_.TakeOut();
+  if (world_.random.OneIn(4)) return;
+  while (!world_.random.OneIn(3)) postgres_.Commit();
+  postgres_.PutBack();
+}
+
 void Simulation::CutOff() {
   world_.Note(kNobody, "the network fails, or heals");
   server_.CutOff(world_.random.OneIn(2));
@@ -206,6 +237,7 @@ void Simulation::Calm() {
   for (auto& relay : relays_) {
     if (relay) relay->LoseBrokers(milliseconds(0));
   }
+  if (!postgres_.catalog().covers()) postgres_.PutBack();
   postgres_.Flush();
 }
 
@@ -214,6 +246,7 @@ void Simulation::Calm() {
 bool Simulation::IsThrough() {
   if (world_.step % 64 != 0 || !brokers_.IsIdle()) return false;
   if (!checker_.IsAllAcknowledged()) return false;
+  if (postgres_.withheld_count() > 0) return false;
   if (kind_.bad_event < postgres_.event_count()) {
     for (const auto& relay : relays_) {
       if (relay && relay->HasStopped()) return true;
@@ -229,12 +262,13 @@ std::string Simulation::Report() const {
                 : "no finding";
   return fmt::format(
       "{}\n  at step {} of {}\n  {} relays, {}late arrivals, {}promotions{}, "
-      "{}restores, "
+      "{}restores, {}flaps, "
       "slot {} go back, bad event {}\n{}",
       found, world_.step, testing::ReplayWith(seed_), kind_.relays,
       kind_.late_arrivals ? "" : "no ", kind_.promotions ? "" : "no ",
       kind_.awaits_standby ? "" : " without synchronized_standby_slots",
-      kind_.restores ? "" : "no ", kind_.slot_may_go_back ? "may" : "does not",
+      kind_.restores ? "" : "no ", kind_.flaps ? "" : "no ",
+      kind_.slot_may_go_back ? "may" : "does not",
       kind_.bad_event == UINT64_MAX ? -1
                                     : static_cast<int64_t>(kind_.bad_event),
       world_.trace.text());

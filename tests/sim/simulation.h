@@ -26,6 +26,7 @@ enum class Trouble {
   kUndeliverable,  // one event cannot be mapped
   kRefused,        // one record is refused by the brokers
   kRestored,       // the server goes back to a snapshot, again and again
+  kUncovered,      // the publication does not send rows, again and again
 };
 
 class Simulation {
@@ -50,6 +51,7 @@ class Simulation {
     bool late_arrivals = false;
     bool promotions = false;
     bool restores = false;
+    bool flaps = false;
     bool awaits_standby = true;
     bool slot_may_go_back = false;
     Trouble trouble = Trouble::kNone;
@@ -67,6 +69,8 @@ class Simulation {
   void Break(SimulatedRelay& relay);
   void SaveOrRestore();
   void CutOff();
+  void Flap();
+  void EndGap();
   void StartWhatIsDown(SimulatedRelay& relay);
   void Calm();
   bool IsThrough();

@@ -77,6 +77,15 @@ TEST_F(SimulationTest, P9ARestoredServerIsNoticed) {
   }
 }
 
+TEST_F(SimulationTest, P9RowsThatAreNotSentAreNoticed) {
+  RunHistories(2, Trouble::kUncovered);
+  if (steps_ < 1'000'000) return;
+  for (const char* what :
+       {"sees that rows were not sent", "an operator ends a gap"}) {
+    EXPECT_GT(tally_[what], 0u) << what;
+  }
+}
+
 TEST_F(SimulationTest, P8AnUndeliverableEventIsNeverPassed) {
   RunHistories(2, Trouble::kUndeliverable);
 }

@@ -39,6 +39,14 @@ host replication all 127.0.0.1/32 trust
 """
 
 
+def _is_alive(pid):
+    try:
+        stat = pathlib.Path(f"/proc/{pid}/stat").read_text()
+    except (FileNotFoundError, ProcessLookupError):
+        return False
+    return stat.rpartition(")")[2].split()[0] not in "ZX"
+
+
 class Postgres:
     """A server with its own data folder, wal_level=logical and a free port.
 
@@ -146,15 +154,19 @@ class Postgres:
 
     def crash(self):
         """Kills every process of the server at once, and leaves it down."""
-        children = pathlib.Path(
-            f"/proc/{self.pid}/task/{self.pid}/children").read_text().split()
+        self._process.send(signal.SIGSTOP)  # so that it has no more children
+        children = [int(child) for child in pathlib.Path(
+            f"/proc/{self.pid}/task/{self.pid}/children").read_text().split()]
         self._process.send(signal.SIGKILL)
         for child in children:
             try:
-                os.kill(int(child), signal.SIGKILL)
+                os.kill(child, signal.SIGKILL)
             except ProcessLookupError:
                 pass
         self._process.wait(10)
+        # Until then the next server finds their shared memory in use.
+        wait_until(lambda: not any(_is_alive(child) for child in children),
+                   "the killed server's processes to end", pause=0.01)
 
     def close(self):
         """Ends the server, if it runs, whatever it is doing."""

@@ -1,0 +1,46 @@
+// SimulatedCatalog: what decides whether the rows of the outbox are sent, and
+// the comment of the publication, which has the birth record.
+//
+// A flap leaves everything as it was but for the marks in the catalog rows.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+
+#include "delivery/birth_record.h"
+#include "sim/world.h"
+
+namespace walpost::sim {
+
+inline constexpr char kSlotName[] = "slot";
+inline constexpr char kSystemIdentifier[] = "7710532146069433627";
+
+class SimulatedCatalog {
+ public:
+  // Whether rows that are written now are sent.
+  bool covers() const { return publishes_inserts_ && has_entry_; }
+  // As postgres/coverage_query.cc reads it.
+  std::string coverage() const;
+
+  // `xid`: of the transaction that does it.
+  void TakeOut(Random& random, uint32_t xid);
+  void PutBack(uint32_t xid);
+
+  std::optional<BirthRecord> record() const {
+    return FindBirthRecord(comment_, kSlotName);
+  }
+  void SetRecord(const BirthRecord& record) {
+    comment_ = WithBirthRecord(comment_, record);
+  }
+
+ private:
+  bool publishes_inserts_ = true;
+  uint32_t publication_xmin_ = 690;
+  bool has_entry_ = true;
+  uint32_t entry_oid_ = 16394;
+  uint32_t entry_xmin_ = 691;
+  std::string comment_ = "of the shop";
+};
+
+}  // namespace walpost::sim
