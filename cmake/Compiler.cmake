@@ -16,6 +16,9 @@ if(WALPOST_SANITIZE)
     -fsanitize=${WALPOST_SANITIZE} -fno-sanitize-recover=all)
   target_link_options(walpost_compiler INTERFACE
     -fsanitize=${WALPOST_SANITIZE})
+  # Else abseil's headers give its tables another layout than the system's
+  # library has, which is built without a sanitizer.
+  target_compile_definitions(walpost_compiler INTERFACE NDEBUG_SANITIZER)
   if(WALPOST_SANITIZE STREQUAL thread AND CMAKE_CXX_COMPILER_ID STREQUAL GNU)
     # The fences in the library's shared_ptr: it does not follow them.
     target_compile_options(walpost_compiler INTERFACE -Wno-tsan)

@@ -74,8 +74,7 @@ void WalSource::BeginStream() {
   stream_ = std::make_unique<ReplicationStream>(*connection_);
   assembler_.emplace(outbox_, ReferencesOf(pipeline_.builder().routes()));
   assembler_->Remember(mapped_fields_);
-  assembler_->SetTableOids(
-      TableOids(Coverage::Parse(setup_.memory().coverage())));
+  assembler_->SetTableOids(TableOids(Coverage::Parse(memory().coverage())));
   if (MayHoldAnyBytes(connection_->server_encoding())) {
     assembler_->RequireUtf8();
   }
