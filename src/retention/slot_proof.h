@@ -7,12 +7,9 @@
 // record:
 //
 //   birth record    since which transaction and time the slot sends rows, and
-//                   the definitions of publication and tables that it was made
-//                   under (prune_sql.h has the fences)
+//                   under which definitions (record_proof.h)
 //   no gap          in the record, in the checkpoint, or between them and the
 //                   server (postgres/gap_diagnosis.h): a gap stops retention
-//   the same        definitions now as on record; a table that is not on record
-//   definitions     was added later, nobody knows since when
 //
 // Look after the mark of the gate is passed: then what it saw holds for all
 // rows that the mark covers, whatever happens later.
@@ -35,6 +32,7 @@
 #include "postgres/gap_diagnosis.h"
 #include "postgres/source_options.h"
 #include "retention/outbox_shape.h"
+#include "retention/record_proof.h"
 
 namespace walpost {
 
@@ -63,7 +61,7 @@ class SlotProof {
   // By its index into `tables`.
   std::string Doubt(size_t table) const;
   // Since when rows are covered, for people; where there is no doubt.
-  std::string Since() const;
+  std::string Since() const { return proof_.Since(); }
 
   // The condition of the covered rows (CoveredSql). `assumed_before`: the
   // operator's word; empty: none.
@@ -74,14 +72,14 @@ class SlotProof {
  private:
   boost::asio::awaitable<absl::Status> Diagnose(
       Connection& connection, std::optional<Checkpoint> checkpoint);
+  boost::asio::awaitable<absl::Status> TakeRecord(
+      Connection& connection, std::optional<BirthRecord> record);
   boost::asio::awaitable<absl::Status> CheckCheckpoint(GapDiagnosis diagnosis);
-  boost::asio::awaitable<absl::Status> CompareCoverage(Connection& connection);
 
   const WalSourceOptions& postgres_;
   const std::vector<TableOptions>& tables_;
   CheckpointLoader load_checkpoint_;
-  std::optional<BirthRecord> birth_;
-  std::vector<bool> is_on_record_;  // of tables_
+  RecordProof proof_;
 };
 
 }  // namespace walpost

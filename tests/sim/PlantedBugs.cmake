@@ -197,14 +197,14 @@ planted_bug(does_not_see_that_the_publication_was_altered
   SOURCE delivery/coverage.cc
   NEEDLE [[if (before.publication != now.publication) {]]
   REPLACEMENT [[if (OidOf(before.publication) != OidOf(now.publication)) {]]
-  FINDS "P9: .* rows were not sent"
+  FINDS "P9: .* rows were not sent|P11: .* never sent"
   KIND uncovered)
 
 planted_bug(does_not_see_that_a_table_was_taken_out
   SOURCE delivery/coverage.cc
   NEEDLE [[*known == table) continue;]]
   REPLACEMENT [[OidOf(known->definition) == OidOf(table.definition)) continue;]]
-  FINDS "P9: .* rows were not sent"
+  FINDS "P9: .* rows were not sent|P11: .* never sent"
   KIND uncovered)
 
 planted_bug(does_not_compare_with_the_record
@@ -234,6 +234,22 @@ planted_bug(streams_over_a_gap_on_record
   REPLACEMENT [[]]
   FINDS "P9: "
   KIND restored)
+
+# ---- P11: rows that are deleted.
+
+planted_bug(deletes_what_the_publication_did_not_send
+  SOURCE retention/record_proof.cc
+  NEEDLE [[const std::string change = is_known ? DescribeChange(known, now) : "";]]
+  REPLACEMENT [[const std::string change = !is_known ? DescribeChange(known, now) : "";]]
+  FINDS "P11: "
+  KIND uncovered)
+
+planted_bug(deletes_what_an_operator_gave_up
+  SOURCE retention/record_proof.cc
+  NEEDLE [[rule.streamed_from = record_->streamed_from;]]
+  REPLACEMENT [[rule.streamed_from = 1;]]
+  FINDS "P11: "
+  KIND uncovered)
 
 # ---- P3 and P5: order, and what is sent again.
 

@@ -235,6 +235,17 @@ void Checker::OnServerLost() {
   }
 }
 
+void Checker::OnDeleted(const SimulatedPostgres::Deleted& deleted) {
+  if (deleted.withheld > 0) {
+    Find("P11", "{} rows are deleted that were never sent", deleted.withheld);
+  }
+  for (const uint64_t id : deleted.ids) {
+    if (!WasAcknowledged(id)) {
+      return Find("P11", "event {} is deleted, and is not acknowledged", id);
+    }
+  }
+}
+
 // ---- At the end.
 
 void Checker::CheckWithheld() {

@@ -14,6 +14,7 @@
 //   P9  rows that are not sent are not noticed, a gap is forgotten, or named
 //       where there is none
 //   P10 a shutdown that took too long
+//   P11 a row is deleted that is not in Kafka
 #pragma once
 
 #include <array>
@@ -91,6 +92,9 @@ class Checker {
   void OnSlotConfirmed();
   // Confirmations were forgotten, and commits may have vanished.
   void OnServerLost();
+
+  // Retention has deleted rows.
+  void OnDeleted(const SimulatedPostgres::Deleted& deleted);
 
   // ---- At the end.
 

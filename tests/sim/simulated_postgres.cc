@@ -34,7 +34,7 @@ void SimulatedPostgres::AddEvent() {
   Random& random = world_.random;
   const bool is_message = random.OneIn(4);
   if (!is_message && !catalog_.covers()) {
-    return withheld_.push_back(Lsn(wal_end_));
+    return withheld_.push_back({Lsn(wal_end_), next_xid_});
   }
   SimulatedEvent event{};
   event.id = all_events_.size();
@@ -125,7 +125,10 @@ void SimulatedPostgres::LoseWalAfter(uint64_t lsn) {
     }
     transactions_.pop_back();
   }
-  std::erase_if(withheld_, [lsn](Lsn at) { return at > Lsn(lsn); });
+  std::erase_if(withheld_, [lsn](const Withheld& row) {
+    return row.written_at > Lsn(lsn);
+  });
+  deleted_ = std::min(deleted_, transactions_.size());
   wal_end_ = lsn;
 }
 
@@ -134,6 +137,34 @@ void SimulatedPostgres::OnFeedback(Lsn confirmed) {
   if (confirmed < confirmed_ && !options_.slot_may_go_back) return;
   confirmed_ = confirmed;
   if (world_.random.OneIn(3)) StoreSlot();
+}
+
+size_t SimulatedPostgres::withheld_count() const {
+  return static_cast<size_t>(
+      std::ranges::count(withheld_, false, &Withheld::is_given_up));
+}
+
+void SimulatedPostgres::GiveUpWithheld() {
+  for (Withheld& row : withheld_) row.is_given_up = true;
+}
+
+SimulatedPostgres::Deleted SimulatedPostgres::Delete(const Mark& mark,
+                                                     uint64_t from_xid) {
+  const auto goes = [&](uint32_t xid) {
+    return xid >= from_xid && xid < mark.next_xid;
+  };
+  Deleted deleted;
+  for (; deleted_ < transactions_.size(); ++deleted_) {
+    const Transaction& transaction = transactions_[deleted_];
+    if (transaction.xid >= mark.next_xid) break;
+    if (!goes(transaction.xid)) continue;
+    for (size_t n = transaction.first_event; n < transaction.end_event; ++n) {
+      deleted.ids.push_back(numbers_[n]);
+    }
+  }
+  deleted.withheld = std::erase_if(
+      withheld_, [&](const Withheld& row) { return goes(row.xid); });
+  return deleted;
 }
 
 size_t SimulatedPostgres::FirstFrom(Lsn start) const {

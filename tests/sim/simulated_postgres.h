@@ -118,8 +118,26 @@ class SimulatedPostgres {
   const SimulatedCatalog& catalog() const { return catalog_; }
   // Rows that no stream will ever have, until somebody publishes them from the
   // table.
-  size_t withheld_count() const { return withheld_.size(); }
+  size_t withheld_count() const;
   void PublishWithheld() { withheld_.clear(); }
+  // Or somebody has decided to go on without them; they stay in the table.
+  void GiveUpWithheld();
+
+  // ---- For retention.
+
+  struct Mark {
+    Lsn wal_end;
+    uint32_t next_xid;
+  };
+  Mark TakeMark() const { return {Lsn(wal_end_), next_xid_}; }
+  struct Deleted {
+    std::vector<uint64_t> ids;  // of events
+    size_t withheld = 0;        // rows that were never sent
+  };
+  // The rows of transactions from one xid on and before the mark.
+  Deleted Delete(const Mark& mark, uint64_t from_xid);
+  // Of the next transaction.
+  uint32_t next_xid() const { return next_xid_; }
   // Counts the WALs that took the place of another one.
   uint32_t history() const { return history_; }
   Lsn confirmed() const { return confirmed_; }
@@ -155,7 +173,13 @@ class SimulatedPostgres {
   std::vector<uint64_t> numbers_;           // ids in commit order
   std::vector<Transaction> transactions_;
   std::array<uint64_t, kPartitions> events_in_partition_{};
-  std::vector<Lsn> withheld_;  // where the WAL ended when they were written
+  struct Withheld {
+    Lsn written_at;
+    uint32_t xid;
+    bool is_given_up = false;
+  };
+  std::vector<Withheld> withheld_;
+  size_t deleted_ = 0;  // transactions
   uint64_t poisoned_ = UINT64_MAX;
 
   uint64_t wal_end_ = 1'000;

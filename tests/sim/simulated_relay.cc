@@ -109,7 +109,7 @@ void SimulatedRelay::Turn() {
 void SimulatedRelay::Watch() {
   if (!is_up() || is_suspended_) return;
   pipeline_->RetryHeld();
-  source_->WatchPublication();
+  if (world_.random.OneIn(8)) source_->WatchPublication();
   if (pipeline_->sink_failure()) source_->Abandon();
 }
 

@@ -86,6 +86,7 @@ absl::Status SimulatedSource::Begin() {
   record.consistent_point = slot_;
   record.system_identifier = kSystemIdentifier;
   record.timeline = postgres.timeline();
+  record.streamed_from = postgres.next_xid();
   record.coverage = postgres.catalog().coverage();
   memory_.OnBirth(record);
   postgres.SetRecord(record);

@@ -48,7 +48,8 @@ Simulation::Simulation(uint64_t seed, Trouble trouble)
       postgres_(world_, {kind_.awaits_standby, kind_.slot_may_go_back}),
       checker_(world_, postgres_, CheckerOptions(kind_)),
       server_(world_, postgres_, checker_),
-      brokers_(world_, {kind_.late_arrivals}, checker_) {
+      brokers_(world_, {kind_.late_arrivals}, checker_),
+      pruner_(world_, postgres_, checker_) {
   if (trouble == Trouble::kUndeliverable) postgres_.Poison(kind_.bad_event);
   if (trouble == Trouble::kRefused) brokers_.Refuse(kind_.bad_event);
   for (int i = 0; i < kind_.relays; ++i) {
@@ -127,12 +128,18 @@ void Simulation::StepServer() {
   for (uint64_t n = world_.random.Between(1, 4); n > 0; --n) server_.Send();
 }
 
-// Whoever ends a gap has looked at what is missing, and published it.
+// Whoever ends a gap has looked at what is missing, and publishes it, or goes
+// on without it. Then older rows prove nothing any more.
 void Simulation::EndGap() {
   std::optional<BirthRecord> record = postgres_.catalog().record();
   if (!record || record->gap.empty() || !postgres_.catalog().covers()) return;
   world_.Note(kNobody, "an operator ends a gap");
-  postgres_.PublishWithheld();
+  if (world_.random.OneIn(2)) {
+    postgres_.PublishWithheld();
+  } else {
+    postgres_.GiveUpWithheld();
+    record->streamed_from = postgres_.next_xid();
+  }
   record->gap.clear();
   record->coverage = postgres_.catalog().coverage();
   postgres_.SetRecord(*record);
@@ -144,7 +151,9 @@ uint64_t Simulation::most_backlog() const {
 }
 
 void Simulation::StepDatabase() {
-  switch (world_.random.Below(8)) {
+  switch (world_.random.Below(9)) {
+    case 8:
+      return pruner_.Step();
     case 0:
       return postgres_.Flush();
     case 1:
@@ -164,6 +173,7 @@ void Simulation::StepDatabase() {
 }
 
 void Simulation::Break(SimulatedRelay& relay) {
+  pruner_.GiveUp();
   switch (world_.random.Below(22)) {
     case 0:
       return relay.Kill();
@@ -214,6 +224,8 @@ void Simulation::SaveOrRestore() {
 
 // Mostly for a moment, in which nobody looks.
 void Simulation::Flap() {
+  // Of what lies before the first start nothing is known.
+  if (!postgres_.catalog().record()) return;
   if (!postgres_.catalog().covers()) {
     world_.Note(kNobody, "the outbox is back in the publication");
     return postgres_.PutBack();

@@ -15,6 +15,7 @@
 #include "sim/checker.h"
 #include "sim/simulated_brokers.h"
 #include "sim/simulated_postgres.h"
+#include "sim/simulated_pruner.h"
 #include "sim/simulated_relay.h"
 #include "sim/simulated_server.h"
 #include "sim/world.h"
@@ -83,6 +84,7 @@ class Simulation {
   Checker checker_;
   SimulatedServer server_;
   SimulatedBrokers brokers_;
+  SimulatedPruner pruner_;
   std::array<std::optional<SimulatedRelay>, kMostRelays> relays_;
   bool is_calm_ = false;
 };

@@ -34,6 +34,7 @@ constexpr const char* kHappens[] = {
     "wal_sender_timeout",
     "the network fails, or heals",
     "does not reach the brokers for {} ms",
+    "retention deletes rows",
 };
 
 class SimulationTest : public ::testing::Test {
@@ -81,7 +82,8 @@ TEST_F(SimulationTest, P9RowsThatAreNotSentAreNoticed) {
   RunHistories(2, Trouble::kUncovered);
   if (steps_ < 1'000'000) return;
   for (const char* what :
-       {"sees that rows were not sent", "an operator ends a gap"}) {
+       {"sees that rows were not sent", "an operator ends a gap",
+        "retention has no proof"}) {
     EXPECT_GT(tally_[what], 0u) << what;
   }
 }

@@ -1,0 +1,34 @@
+// SimulatedPruner: retention, after src/retention/pruner.cc: marks what is
+// committed, waits until the slot has confirmed that, and deletes what the
+// birth record proves.
+#pragma once
+
+#include <optional>
+
+#include "outbox/options.h"
+#include "sim/checker.h"
+#include "sim/simulated_postgres.h"
+#include "sim/world.h"
+
+namespace walpost::sim {
+
+class SimulatedPruner {
+ public:
+  SimulatedPruner(World& world, SimulatedPostgres& postgres, Checker& checker);
+
+  // One look.
+  void Step();
+  // Its connection is gone.
+  void GiveUp() { mark_.reset(); }
+
+ private:
+  void Prune();
+
+  World& world_;
+  SimulatedPostgres& postgres_;
+  Checker& checker_;
+  OutboxOptions options_;
+  std::optional<SimulatedPostgres::Mark> mark_;
+};
+
+}  // namespace walpost::sim
