@@ -12,6 +12,7 @@ import pathlib
 import random
 import secrets
 import shutil
+import subprocess
 import sys
 import tempfile
 
@@ -24,6 +25,7 @@ from harness import (ExternalKafka, ExternalPostgres, Kafka,  # noqa: E402
                      KafkaCluster, KafkaReader, Outbox, Postgres, Proxy,
                      Walpost, note)
 from harness.figures import noted  # noqa: E402
+from harness.paths import REPOSITORY  # noqa: E402
 from harness.ports import free_port  # noqa: E402
 
 
@@ -88,6 +90,14 @@ def kafka_cluster(module_directory):
     cluster = KafkaCluster(module_directory / "cluster").start()
     yield cluster
     cluster.close()
+
+
+@pytest.fixture
+def major_17():
+    """The folder of PostgreSQL 17's programs."""
+    fetched = subprocess.run([REPOSITORY / "scripts" / "fetch-postgres", "17"],
+                             stdout=subprocess.PIPE, check=True, text=True)
+    return pathlib.Path(fetched.stdout.strip())
 
 
 @pytest.fixture

@@ -2,16 +2,13 @@
 walpost says so."""
 
 import contextlib
-import pathlib
 import signal
-import subprocess
 import time
 
 import pytest
 
 from harness import (Database, Load, Outbox, Postgres, judge, lsn, verify,
                      wait_until)
-from harness.paths import REPOSITORY
 
 
 def _either(primary, standby, database):
@@ -19,13 +16,6 @@ def _either(primary, standby, database):
     return (f"host=127.0.0.1,127.0.0.1 port={primary.port},{standby.port} "
             f"dbname={database.name} user=postgres "
             "target_session_attrs=read-write")
-
-
-@pytest.fixture
-def major_17():
-    fetched = subprocess.run([REPOSITORY / "scripts" / "fetch-postgres", "17"],
-                             stdout=subprocess.PIPE, check=True, text=True)
-    return pathlib.Path(fetched.stdout.strip())
 
 
 @pytest.fixture

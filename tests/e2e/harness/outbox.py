@@ -1,5 +1,7 @@
 """The usual outbox table, and the truth beside it."""
 
+import copy
+
 from harness.checker import Expected
 
 # The trigger keeps what was committed even when the outbox row is deleted in
@@ -40,6 +42,12 @@ class Outbox:
         self.database = database
         self.topic_prefix = topic_prefix
         database.execute(_DDL)
+
+    def on(self, database):
+        """The same in a copy of the database."""
+        other = copy.copy(self)
+        other.database = database
+        return other
 
     def insert(self, aggregate_type, aggregate_id=None, payload="{}",
                cursor=None, **columns):

@@ -55,7 +55,8 @@ class Postgres:
     added to those above and may override them.
     """
 
-    def __init__(self, directory, bin_dir=None, settings=None, copy_of=None):
+    def __init__(self, directory, bin_dir=None, settings=None, copy_of=None,
+                 is_standby=True):
         self._directory = pathlib.Path(directory)
         self._directory.mkdir(parents=True)
         self._user = _server_user()
@@ -67,7 +68,7 @@ class Postgres:
         if copy_of is None:
             self._initdb()
         else:
-            self._copy(copy_of)
+            self._copy(copy_of, is_standby)
 
     def make_standby(self, directory, slot, **settings):
         """A hot standby that streams through the physical slot `slot`.
@@ -85,6 +86,27 @@ class Postgres:
                       "primary_slot_name": slot, **settings})
         self.start()
         return standby
+
+    def clone(self, directory):
+        """A server of its own, from a snapshot of this one's volume: with its
+        identifier, timeline and slots.
+
+        Restarts this server for the copy. The clone is not started yet.
+        """
+        self.stop()
+        clone = Postgres(directory, self._bin, copy_of=self._data,
+                         settings=self._settings, is_standby=False)
+        self.start()
+        return clone
+
+    def take_slot(self, slot, server):
+        """Has the logical slot of another server, as Patroni brings one to a
+        standby: its files, while this server is down."""
+        target = self._data / "pg_replslot" / slot
+        shutil.rmtree(target, ignore_errors=True)
+        # pylint: disable-next=protected-access
+        shutil.copytree(server._data / "pg_replslot" / slot, target)
+        self._own()
 
     def promote(self):
         with self.connect() as connection, connection.cursor() as cursor:
@@ -198,11 +220,12 @@ class Postgres:
             raise RuntimeError("initdb failed:\n" + initdb.log_tail())
         (self._data / "pg_hba.conf").write_text(_HBA)
 
-    def _copy(self, data):
+    def _copy(self, data, is_standby):
         """A stopped server's folder, made that of its standby."""
         shutil.copytree(data, self._data)
         (self._data / "postmaster.pid").unlink(missing_ok=True)
-        (self._data / "standby.signal").touch()
+        if is_standby:
+            (self._data / "standby.signal").touch()
         self._own()
 
     def backup(self, directory):
