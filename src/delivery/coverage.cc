@@ -133,7 +133,8 @@ std::string DescribeChange(const Coverage& before, const Coverage& now) {
     if (now.publication.empty()) return "the publication does not exist";
     return OidOf(before.publication) == OidOf(now.publication)
                ? "the publication was altered"
-               : "the publication was dropped and created again";
+               : "the publication was dropped and created again, or is another "
+                 "one";
   }
   for (const Coverage::Table& table : now.tables) {
     const auto known =

@@ -53,10 +53,17 @@ asio::awaitable<absl::StatusOr<BirthRecord>> DescribeBirth(
 
 asio::awaitable<absl::StatusOr<std::optional<BirthRecord>>> ReadBirthRecord(
     Connection& connection, std::string publication, std::string slot) {
-  absl::StatusOr<std::string> comment =
-      co_await ReadComment(connection, publication);
-  if (!comment.ok()) co_return comment.status();
-  co_return FindBirthRecord(*comment, slot);
+  const std::string sql = fmt::format(
+      "SELECT obj_description(oid, 'pg_publication') FROM "
+      "pg_catalog.pg_publication ORDER BY pubname <> {}, pubname",
+      connection.Literal(publication));
+  absl::StatusOr<QueryRows> rows = co_await connection.Execute(sql);
+  if (!rows.ok()) co_return rows.status();
+  for (size_t row = 0; row < rows->size(); ++row) {
+    const auto record = FindBirthRecord(rows->Text(row, 0), slot);
+    if (record) co_return record;
+  }
+  co_return std::nullopt;
 }
 
 asio::awaitable<absl::StatusOr<std::string>> BirthRecordSql(

@@ -25,7 +25,8 @@ boost::asio::awaitable<absl::StatusOr<BirthRecord>> DescribeBirth(
     std::span<const TableOptions> tables, std::string slot,
     Lsn consistent_point);
 
-// nullopt: no record of that slot, or no such publication.
+// Where this publication has none, that of another one, under which the slot
+// was used before. nullopt: no record of that slot.
 boost::asio::awaitable<absl::StatusOr<std::optional<BirthRecord>>>
 ReadBirthRecord(Connection& connection, std::string publication,
                 std::string slot);

@@ -253,3 +253,34 @@ def test_p11_what_recover_passes_over_is_not_on_record_as_sent(
     pruned = relay.verb("prune", "--older-than", "0s").stdout
     unsent = 5 - values.count(b"b")
     assert database.value("select count(*) from b") >= unsent, pruned
+
+
+def test_p9_p11_another_publication_takes_its_place(
+        walpost, database, kafka, topics):
+    """No store; the record of the slot lies in the first one's comment."""
+    database.execute(_TABLE.format("a"))
+    relay = walpost(database, kafka, topics,
+                    outbox={"tables": [{"name": "public.a"}]}).run()
+    _insert(database, "a")
+    database.wait_confirmed(relay.slot)
+    assert relay.stop() == 0
+    database.execute("create publication other")
+    unsent = _insert(database, "a")
+    database.execute("alter publication other add table a")
+    config = copy.deepcopy(relay.config)
+    config["postgres"]["publication"] = "other"
+    relay.configure(config)
+    relay.start()
+    _wait_gap(relay, "publication")
+    _check_prune(relay, database, kafka, topics, unsent, "a")
+    assert relay.stop() == 0
+    recovered = relay.verb("recover", "--order-by", "created_at")
+    assert recovered.returncode == 0, recovered.stdout + recovered.stderr
+    relay.run()
+    _insert(database, "a")
+    database.wait_confirmed(relay.slot)
+    assert unsent <= _in_kafka(kafka, topics)
+    # What the first one's comment says is of the past now.
+    assert relay.stop() == 0
+    relay.run()
+    assert relay.stop() == 0
