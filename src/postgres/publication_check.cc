@@ -134,10 +134,15 @@ asio::awaitable<absl::Status> PublicationCheck::CheckTable(size_t index) {
       "min(leaf.oid::regclass::text) FROM "
       "pg_catalog.pg_partition_tree(c.oid) tree JOIN pg_catalog.pg_class leaf "
       "ON leaf.oid = tree.relid WHERE tree.isleaf AND "
-      "leaf.relpersistence <> 'p') END FROM pg_catalog.pg_class c "
+      "leaf.relpersistence <> 'p') END, (SELECT min(s.nspname || '.' || "
+      "child.relname) FROM pg_catalog.pg_inherits i JOIN pg_catalog.pg_class "
+      "child ON child.oid = i.inhrelid JOIN pg_catalog.pg_namespace s ON s.oid "
+      "= child.relnamespace WHERE i.inhparent = c.oid AND c.relkind = 'r' AND "
+      "s.nspname || '.' || child.relname <> ALL (ARRAY[{}]::text[])) "
+      "FROM pg_catalog.pg_class c "
       "JOIN pg_catalog.pg_namespace n ON n.oid = c.relnamespace "
       "WHERE n.nspname = {} AND c.relname = {}",
-      connection_.Literal(table.substr(0, dot)),
+      OurTables(), connection_.Literal(table.substr(0, dot)),
       connection_.Literal(table.substr(dot + 1)));
   absl::StatusOr<QueryRows> rows = co_await connection_.Execute(sql);
   if (!rows.ok()) co_return rows.status();
@@ -153,6 +158,15 @@ asio::awaitable<absl::Status> PublicationCheck::CheckTable(size_t index) {
     Add(Severity::kError, fmt::format("table {}", *unlogged),
         "is unlogged or temporary: its rows are never sent",
         fmt::format("ALTER TABLE {} SET LOGGED;", *unlogged));
+    co_return absl::OkStatus();
+  }
+  if (const auto child = rows->Get(0, 3)) {
+    Add(Severity::kError, fmt::format("table {}", table),
+        fmt::format("has a child table {} (INHERITS): Postgres sends its rows "
+                    "under its own name, so they would not be published",
+                    *child),
+        fmt::format("ALTER TABLE {} NO INHERIT {}; or list {} in outbox.tables",
+                    *child, table, *child));
     co_return absl::OkStatus();
   }
   const std::string relation = rows->Text(0, 0);

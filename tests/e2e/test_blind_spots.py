@@ -284,3 +284,22 @@ def test_p9_p11_another_publication_takes_its_place(
     assert relay.stop() == 0
     relay.run()
     assert relay.stop() == 0
+
+
+def test_p9_a_table_that_others_inherit_from_is_refused(
+        walpost, database, kafka, topics):
+    """Their rows are seen in it, and are sent under another name."""
+    database.execute(_TABLE.format("a") + "create table child () inherits (a)")
+    relay = walpost(database, kafka, topics,
+                    outbox={"tables": [{"name": "public.a"}]})
+    words = "has a child table public.child (INHERITS)"
+    checked = relay.verb("check")
+    assert checked.returncode == 1 and words in checked.stdout
+    relay.start()
+    assert relay.wait_exit() == 3
+    assert words in relay.log()
+    database.execute("alter table child no inherit a")
+    relay.run()
+    sent = _insert(database, "a")
+    database.wait_confirmed(relay.slot)
+    assert sent <= _in_kafka(kafka, topics)
