@@ -9,7 +9,7 @@
 #include "fmt/format.h"
 #include "postgres/birth_record.h"
 #include "postgres/existing_rows.h"
-#include "postgres/publication.h"
+#include "postgres/quote.h"
 #include "postgres/slot_sight.h"
 #include "postgres/task_session.h"
 #include "spdlog/spdlog.h"

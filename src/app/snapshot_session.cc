@@ -8,6 +8,7 @@
 #include "base/read_refusal.h"
 #include "fmt/format.h"
 #include "postgres/publication.h"
+#include "postgres/quote.h"
 #include "postgres/sqlstate.h"
 #include "postgres/table_scan.h"
 #include "postgres/task_session.h"

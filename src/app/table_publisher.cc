@@ -10,7 +10,7 @@
 #include "base/session_settings.h"
 #include "base/status_macros.h"
 #include "fmt/format.h"
-#include "postgres/publication.h"
+#include "postgres/quote.h"
 
 namespace walpost {
 

@@ -9,7 +9,7 @@
 // whether triggers of the table fire for our own statements), `lc_*`, and what
 // only changes plans.
 //
-// src/judge has connections of its own and pins the same list.
+// src/verify has connections of its own and pins the same list.
 #pragma once
 
 #include <string>

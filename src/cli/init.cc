@@ -16,6 +16,7 @@
 #include "postgres/checkpoint_sql.h"
 #include "postgres/publication.h"
 #include "postgres/publication_check.h"
+#include "postgres/quote.h"
 #include "postgres/slot.h"
 #include "postgres/sqlstate.h"
 

@@ -8,8 +8,8 @@
 #include <utility>
 
 #include "absl/status/statusor.h"
-#include "judge/known_events.h"
 #include "outbox/event.h"
+#include "verify/known_events.h"
 
 namespace walpost {
 

@@ -20,8 +20,8 @@
 #include "cli/verbs.h"
 #include "cli/work_directory.h"
 #include "fmt/format.h"
-#include "judge/topic_reader.h"
 #include "outbox/numbering.h"
+#include "verify/topic_reader.h"
 
 namespace walpost {
 namespace {

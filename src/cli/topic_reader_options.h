@@ -2,8 +2,8 @@
 #pragma once
 
 #include "config/config.h"
-#include "judge/topic_reader.h"
 #include "kafka/broker_trouble.h"
+#include "verify/topic_reader.h"
 
 namespace walpost {
 

@@ -17,7 +17,7 @@
 #include "cli/verbs.h"
 #include "cli/work_directory.h"
 #include "fmt/format.h"
-#include "judge/verifier.h"
+#include "verify/verifier.h"
 
 namespace walpost {
 namespace {

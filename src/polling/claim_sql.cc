@@ -4,7 +4,7 @@
 
 #include "absl/strings/str_join.h"
 #include "fmt/format.h"
-#include "postgres/publication.h"
+#include "postgres/quote.h"
 #include "postgres/table_rows.h"
 
 namespace walpost {

@@ -2,7 +2,7 @@
 
 #include "fmt/format.h"
 #include "polling/table_sql.h"
-#include "postgres/publication.h"
+#include "postgres/quote.h"
 #include "postgres/table_rows.h"
 #include "walpost_sql.h"
 

@@ -6,7 +6,7 @@
 #include "fmt/format.h"
 #include "pgoutput/type_oid.h"
 #include "polling/index_check.h"
-#include "postgres/publication.h"
+#include "postgres/quote.h"
 #include "postgres/table_rows.h"
 #include "postgres/transaction_id_column.h"
 

@@ -9,7 +9,7 @@
 #include "base/utf8.h"
 #include "fmt/format.h"
 #include "polling/polling_check.h"
-#include "postgres/publication.h"
+#include "postgres/quote.h"
 #include "postgres/sqlstate.h"
 #include "spdlog/spdlog.h"
 

@@ -2,7 +2,7 @@
 
 #include "fmt/format.h"
 #include "postgres/coverage_query.h"
-#include "postgres/publication.h"
+#include "postgres/quote.h"
 
 namespace walpost {
 

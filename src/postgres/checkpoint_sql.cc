@@ -3,7 +3,7 @@
 #include "absl/strings/numbers.h"
 #include "base/status_macros.h"
 #include "fmt/format.h"
-#include "postgres/publication.h"
+#include "postgres/quote.h"
 #include "walpost_sql.h"
 
 namespace walpost {

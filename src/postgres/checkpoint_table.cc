@@ -7,7 +7,7 @@
 #include "fmt/format.h"
 #include "postgres/checkpoint_sql.h"
 #include "postgres/connection.h"
-#include "postgres/publication.h"
+#include "postgres/quote.h"
 #include "postgres/sqlstate.h"
 
 namespace walpost {

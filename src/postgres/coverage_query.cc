@@ -1,7 +1,7 @@
 #include "postgres/coverage_query.h"
 
 #include "fmt/format.h"
-#include "postgres/publication.h"
+#include "postgres/quote.h"
 
 namespace walpost {
 

@@ -1,7 +1,7 @@
 #include "postgres/existing_rows.h"
 
 #include "fmt/format.h"
-#include "postgres/publication.h"
+#include "postgres/quote.h"
 #include "postgres/sqlstate.h"
 
 namespace walpost {

@@ -8,7 +8,7 @@
 #include "absl/strings/str_split.h"
 #include "fmt/format.h"
 #include "postgres/conninfo_keywords.h"
-#include "postgres/publication.h"
+#include "postgres/quote.h"
 
 namespace walpost {
 

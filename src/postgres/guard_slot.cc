@@ -1,7 +1,6 @@
 #include "postgres/guard_slot.h"
 
 #include "fmt/format.h"
-#include "postgres/publication.h"
 #include "postgres/slot.h"
 #include "spdlog/spdlog.h"
 

@@ -2,7 +2,7 @@
 
 #include "fmt/format.h"
 #include "postgres/existing_rows.h"
-#include "postgres/publication.h"
+#include "postgres/quote.h"
 
 namespace walpost {
 

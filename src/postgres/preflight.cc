@@ -6,8 +6,8 @@
 #include "delivery/continuity.h"
 #include "fmt/format.h"
 #include "postgres/failover_check.h"
-#include "postgres/publication.h"
 #include "postgres/publication_check.h"
+#include "postgres/quote.h"
 #include "postgres/slot.h"
 #include "postgres/transaction_id_column.h"
 

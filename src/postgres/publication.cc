@@ -1,6 +1,7 @@
 #include "postgres/publication.h"
 
 #include "fmt/format.h"
+#include "postgres/quote.h"
 
 namespace walpost {
 
@@ -50,21 +51,6 @@ asio::awaitable<absl::Status> CreatePublication(
   const std::string sql = CreatePublicationSql(publication, tables);
   absl::StatusOr<QueryRows> rows = co_await connection.Execute(sql);
   co_return rows.status();
-}
-
-std::string QuoteQualifiedName(std::string_view name) {
-  const size_t dot = name.find('.');
-  if (dot == std::string_view::npos) return QuoteName(name);
-  return QuoteName(name.substr(0, dot)) + "." + QuoteName(name.substr(dot + 1));
-}
-
-std::string QuoteName(std::string_view name) {
-  std::string quoted = "\"";
-  for (const char c : name) {
-    if (c == '"') quoted += '"';
-    quoted += c;
-  }
-  return quoted + "\"";
 }
 
 }  // namespace walpost

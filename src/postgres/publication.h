@@ -34,9 +34,4 @@ boost::asio::awaitable<absl::Status> CreatePublication(
     Connection& connection, std::string publication,
     std::span<const TableOptions> tables);
 
-// "public.outbox" as SQL spells it: "public"."outbox".
-std::string QuoteQualifiedName(std::string_view name);
-// Any name, in double quotes.
-std::string QuoteName(std::string_view name);
-
 }  // namespace walpost

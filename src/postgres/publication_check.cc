@@ -3,6 +3,7 @@
 #include "fmt/format.h"
 #include "outbox/table_mapper.h"
 #include "postgres/publication.h"
+#include "postgres/quote.h"
 
 namespace walpost {
 

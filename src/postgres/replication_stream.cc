@@ -3,7 +3,7 @@
 #include <sys/ioctl.h>
 
 #include "fmt/format.h"
-#include "postgres/publication.h"
+#include "postgres/quote.h"
 #include "postgres/sqlstate.h"
 
 namespace walpost {

@@ -2,7 +2,7 @@
 
 #include "base/read_refusal.h"
 #include "fmt/format.h"
-#include "postgres/publication.h"
+#include "postgres/quote.h"
 #include "postgres/sqlstate.h"
 
 namespace walpost {

@@ -6,7 +6,7 @@
 #include "base/byte_reader.h"
 #include "base/check.h"
 #include "fmt/format.h"
-#include "postgres/publication.h"
+#include "postgres/quote.h"
 
 namespace walpost {
 

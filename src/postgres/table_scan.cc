@@ -9,7 +9,7 @@
 #include "outbox/field_column.h"
 #include "outbox/row_order.h"
 #include "pgoutput/type_oid.h"
-#include "postgres/publication.h"
+#include "postgres/quote.h"
 #include "postgres/since.h"
 #include "postgres/sqlstate.h"
 #include "postgres/transaction_id_column.h"

@@ -3,7 +3,7 @@
 #include <algorithm>
 
 #include "fmt/format.h"
-#include "postgres/publication.h"
+#include "postgres/quote.h"
 
 namespace walpost {
 

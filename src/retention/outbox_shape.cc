@@ -2,7 +2,7 @@
 
 #include "absl/strings/str_join.h"
 #include "fmt/format.h"
-#include "postgres/publication.h"
+#include "postgres/quote.h"
 
 namespace walpost {
 

@@ -22,8 +22,8 @@ LAYERS = {
     "kafka": {"base", "pgoutput", "outbox", "delivery", "loop"},
     "admin": {"base", "pgoutput", "outbox", "delivery"},
 }
-# The judge shares nothing with what it judges, except the configuration.
-LAYERS["judge"] = {"base", "outbox", "pgoutput"}
+# verify shares nothing with what it judges, except the configuration.
+LAYERS["verify"] = {"base", "outbox", "pgoutput"}
 LAYERS["polling"] = LAYERS["postgres"] | {"postgres"}
 LAYERS["retention"] = LAYERS["polling"] | {"polling"}
 LAYERS["config"] = {*LAYERS}  # but only headers of options, see below

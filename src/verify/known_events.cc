@@ -1,4 +1,4 @@
-#include "judge/known_events.h"
+#include "verify/known_events.h"
 
 #include <sqlite3.h>
 
@@ -9,11 +9,11 @@
 #include "absl/hash/hash.h"
 #include "base/status_macros.h"
 #include "fmt/format.h"
-#include "judge/envelope_payload.h"
-#include "judge/id_uniqueness.h"
-#include "judge/table_reader.h"
-#include "judge/topic_prefixes.h"
-#include "judge/topic_reader.h"
+#include "verify/envelope_payload.h"
+#include "verify/id_uniqueness.h"
+#include "verify/table_reader.h"
+#include "verify/topic_prefixes.h"
+#include "verify/topic_reader.h"
 
 namespace walpost {
 namespace {

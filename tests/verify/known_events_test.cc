@@ -1,8 +1,8 @@
-#include "judge/known_events.h"
+#include "verify/known_events.h"
 
 #include <gtest/gtest.h>
 
-#include "judge/id_uniqueness.h"
+#include "verify/id_uniqueness.h"
 
 namespace walpost {
 namespace {

@@ -1,4 +1,4 @@
-#include "judge/topic_prefixes.h"
+#include "verify/topic_prefixes.h"
 
 namespace walpost {
 

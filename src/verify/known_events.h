@@ -17,8 +17,8 @@
 
 #include "absl/status/statusor.h"
 #include "base/reloadable_text.h"
-#include "judge/topic_reader.h"
 #include "outbox/options.h"
+#include "verify/topic_reader.h"
 
 struct sqlite3;
 struct sqlite3_stmt;

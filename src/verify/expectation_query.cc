@@ -1,4 +1,4 @@
-#include "judge/expectation_query.h"
+#include "verify/expectation_query.h"
 
 #include <algorithm>
 
@@ -6,9 +6,9 @@
 #include "base/status_macros.h"
 #include "base/xid.h"
 #include "fmt/format.h"
-#include "judge/topic_prefixes.h"
 #include "outbox/row_order.h"
 #include "pgoutput/type_oid.h"
+#include "verify/topic_prefixes.h"
 
 namespace walpost {
 namespace {

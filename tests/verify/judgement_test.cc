@@ -1,4 +1,4 @@
-#include "judge/judgement.h"
+#include "verify/judgement.h"
 
 #include <gtest/gtest.h>
 

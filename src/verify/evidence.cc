@@ -1,4 +1,4 @@
-#include "judge/evidence.h"
+#include "verify/evidence.h"
 
 #include <sqlite3.h>
 #include <unistd.h>
@@ -8,7 +8,7 @@
 #include "absl/hash/hash.h"
 #include "base/status_macros.h"
 #include "fmt/format.h"
-#include "judge/id_uniqueness.h"
+#include "verify/id_uniqueness.h"
 
 namespace walpost {
 namespace {

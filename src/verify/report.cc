@@ -1,4 +1,4 @@
-#include "judge/report.h"
+#include "verify/report.h"
 
 #include <algorithm>
 

@@ -1,4 +1,4 @@
-#include "judge/expectation_query.h"
+#include "verify/expectation_query.h"
 
 #include <gtest/gtest.h>
 

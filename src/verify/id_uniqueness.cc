@@ -1,4 +1,4 @@
-#include "judge/id_uniqueness.h"
+#include "verify/id_uniqueness.h"
 
 #include "absl/strings/ascii.h"
 

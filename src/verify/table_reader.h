@@ -14,10 +14,10 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "base/reloadable_text.h"
-#include "judge/evidence.h"
-#include "judge/expectation_query.h"
-#include "judge/report.h"
 #include "outbox/options.h"
+#include "verify/evidence.h"
+#include "verify/expectation_query.h"
+#include "verify/report.h"
 
 namespace walpost {
 

@@ -1,4 +1,4 @@
-#include "judge/topic_reader.h"
+#include "verify/topic_reader.h"
 
 #include <random>
 

@@ -1,4 +1,4 @@
-#include "judge/judgement.h"
+#include "verify/judgement.h"
 
 #include "base/status_macros.h"
 #include "fmt/format.h"

@@ -18,12 +18,12 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "base/reloadable_text.h"
-#include "judge/evidence.h"
-#include "judge/judgement.h"
-#include "judge/report.h"
-#include "judge/table_reader.h"
-#include "judge/topic_reader.h"
 #include "outbox/options.h"
+#include "verify/evidence.h"
+#include "verify/judgement.h"
+#include "verify/report.h"
+#include "verify/table_reader.h"
+#include "verify/topic_reader.h"
 
 namespace walpost {
 

@@ -15,7 +15,7 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "base/reloadable_text.h"
-#include "judge/evidence.h"
+#include "verify/evidence.h"
 
 namespace walpost {
 

@@ -1,4 +1,4 @@
-#include "judge/table_reader.h"
+#include "verify/table_reader.h"
 
 #include <chrono>
 #include <cstdlib>

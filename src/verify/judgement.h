@@ -6,8 +6,8 @@
 #include <vector>
 
 #include "absl/status/statusor.h"
-#include "judge/evidence.h"
-#include "judge/report.h"
+#include "verify/evidence.h"
+#include "verify/report.h"
 
 namespace walpost {
 

@@ -1,4 +1,4 @@
-#include "judge/verifier.h"
+#include "verify/verifier.h"
 
 #include <cerrno>
 #include <cstring>
@@ -7,8 +7,8 @@
 #include "absl/strings/str_join.h"
 #include "base/status_macros.h"
 #include "fmt/format.h"
-#include "judge/envelope_payload.h"
-#include "judge/topic_prefixes.h"
+#include "verify/envelope_payload.h"
+#include "verify/topic_prefixes.h"
 
 namespace walpost {
 namespace {
