@@ -176,7 +176,7 @@ _SERVER = {
     "another host": (
         {"host": "127.0.0.2"},
         "does not match host name \"127.0.0.1\".*set host to a name of the certificate"),
-    "expired": ({"host": "127.0.0.1", "days": -1},
+    "expired": ({"host": "127.0.0.1", "is_expired": True},
                 "certificate verify failed.*has expired"),
 }
 
@@ -200,7 +200,7 @@ def test_a_wrong_certificate_of_the_client(
         issuer = Authority(directory / "foreign", name="somebody else")
     certificate, key = issuer.issue(
         "somebody" if case == "another name" else "walpost_cert",
-        days=-1 if case == "expired" else 2)
+        is_expired=case == "expired")
     words = {
         "expired": "certificate expired.*rejects the certificate in sslcert",
         "foreign": "unknown ca.*rejects the certificate in sslcert",
