@@ -38,7 +38,9 @@ absl::Status ConnectFailure(const PGconn* raw) {
     remedy = "; set another sslmode in postgres.conninfo, or ssl = on";
   }
   std::string grant;
-  if (SqlstateOf(status) == kSqlstatePrivilege && says("replication")) {
+  // Before 17 in other words.
+  const bool may_not_replicate = says("WAL sender") || says("replication");
+  if (SqlstateOf(status) == kSqlstatePrivilege && may_not_replicate) {
     grant = fmt::format("; ALTER ROLE \"{}\" REPLICATION;", PQuser(raw));
   }
   if (remedy.empty() && grant.empty()) return status;

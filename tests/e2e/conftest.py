@@ -12,7 +12,6 @@ import pathlib
 import random
 import secrets
 import shutil
-import subprocess
 import sys
 import tempfile
 
@@ -25,7 +24,7 @@ from harness import (ExternalKafka, ExternalPostgres, Kafka,  # noqa: E402
                      KafkaCluster, KafkaReader, Outbox, Postgres, Proxy,
                      Walpost, note)
 from harness.figures import noted  # noqa: E402
-from harness.paths import REPOSITORY  # noqa: E402
+from harness.paths import fetched_postgres  # noqa: E402
 from harness.ports import free_port  # noqa: E402
 
 
@@ -95,9 +94,7 @@ def kafka_cluster(module_directory):
 @pytest.fixture
 def major_17():
     """The folder of PostgreSQL 17's programs."""
-    fetched = subprocess.run([REPOSITORY / "scripts" / "fetch-postgres", "17"],
-                             stdout=subprocess.PIPE, check=True, text=True)
-    return pathlib.Path(fetched.stdout.strip())
+    return fetched_postgres(17)
 
 
 @pytest.fixture

@@ -392,7 +392,7 @@ DATABASE = [
     Mistake("status while nobody runs", "status", FOUND,
             ("is walpost running",), server="postgres"),
     Mistake("init with failover before 17", "init --failover", POSTGRES,
-            ("17", "--failover"), server="postgres"),
+            ("17", "--failover"), server="16"),
     Mistake("a publication that does not exist", "run", POSTGRES,
             ("walpost", "does not exist", "CREATE PUBLICATION"),
             config={"postgres": {"create": False}}, sql=_SLOT,

@@ -59,6 +59,7 @@ def _full(directory):
 _START = {
     "postgres": lambda directory: Postgres(directory).start(),
     "old": lambda directory: Postgres(directory, fetched_postgres(13)).start(),
+    "16": lambda directory: Postgres(directory, fetched_postgres(16)).start(),
     "replica": lambda directory: Postgres(
         directory, settings={"wal_level": "replica"}).start(),
     "full": _full,
