@@ -19,7 +19,7 @@ namespace {
 // long, and so much of it. Closing at once would reset the connection, and
 // the client might never see why it was refused (RFC 9112, 9.6).
 constexpr std::chrono::seconds kDiscardTimeout{1};
-constexpr size_t kMostDiscardedBytes = size_t{64} << 10;
+constexpr size_t kMaxDiscardedBytes = size_t{64} << 10;
 
 bool IsGetOrHead(http::verb method) {
   return method == http::verb::get || method == http::verb::head;
@@ -149,7 +149,7 @@ void HttpSession::Discard() {
       [self = shared_from_this()](beast::error_code error, size_t bytes) {
         self->discarded_bytes_ += bytes;
         if (self->closed_ || error) return;
-        if (self->discarded_bytes_ < kMostDiscardedBytes) self->Discard();
+        if (self->discarded_bytes_ < kMaxDiscardedBytes) self->Discard();
       });
 }
 

@@ -26,7 +26,7 @@ class Backoff {
   std::chrono::milliseconds Next() {
     const auto ceiling =
         std::min(options_.cap, options_.initial * (int64_t{1} << attempt_));
-    attempt_ = std::min(attempt_ + 1, kMostDoublings);
+    attempt_ = std::min(attempt_ + 1, kMaxDoublings);
     std::uniform_int_distribution<int64_t> draw(0, ceiling.count());
     return std::max(options_.least, std::chrono::milliseconds(draw(random_)));
   }
@@ -35,7 +35,7 @@ class Backoff {
   void Reset() { attempt_ = 0; }
 
  private:
-  static constexpr int kMostDoublings = 20;
+  static constexpr int kMaxDoublings = 20;
 
   Options options_;
   std::minstd_rand random_;

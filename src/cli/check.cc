@@ -153,7 +153,7 @@ asio::awaitable<Findings> CheckStandbys(asio::any_io_executor executor,
                           std::string(connection.status().message()), ""});
       continue;
     }
-    if ((*connection)->server_version() < FailoverCheck::kOldestVersion) break;
+    if ((*connection)->server_version() < FailoverCheck::kMinVersion) break;
     FailoverCheck check(**connection, config.postgres.slot);
     Findings found = co_await check.OnStandby(host.host);
     if (!found.ok()) co_return found.status();

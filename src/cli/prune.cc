@@ -24,7 +24,7 @@ namespace {
 
 namespace asio = boost::asio;
 
-constexpr size_t kMostBatchRows = 100'000;
+constexpr size_t kMaxBatchRows = 100'000;
 
 struct Arguments {
   ConfigArguments config;
@@ -173,7 +173,7 @@ void AddPrune(CLI::App& app, int& exit_code) {
                    "Age from which they go, as in 7d (retention.keep)");
   verb->add_option("--batch", arguments->batch,
                    "Rows of one DELETE (retention.batch_rows)")
-      ->check(CountBetween(1, kMostBatchRows));
+      ->check(CountBetween(1, kMaxBatchRows));
   verb->add_option("--pause", arguments->pause,
                    "Rest between two of them (retention.pause)");
   verb->add_option("--assume-sent-before", arguments->assume_sent_before,

@@ -27,7 +27,7 @@ namespace {
 
 namespace asio = boost::asio;
 
-constexpr uint64_t kMostPerSecond = 1'000'000'000;
+constexpr uint64_t kMaxPerSecond = 1'000'000'000;
 
 struct Arguments {
   ConfigArguments config;
@@ -48,7 +48,7 @@ absl::StatusOr<uint64_t> ParseRate(const std::string& text) {
   const char* end = text.data() + text.size();
   const auto [rest, error] = std::from_chars(text.data(), end, rate);
   const std::string_view unit(rest, static_cast<size_t>(end - rest));
-  if (error == std::errc() && rate > 0 && rate <= kMostPerSecond &&
+  if (error == std::errc() && rate > 0 && rate <= kMaxPerSecond &&
       (unit.empty() || unit == "/s")) {
     return rate;
   }

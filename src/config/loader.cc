@@ -20,13 +20,13 @@ using std::chrono::milliseconds;
 using std::chrono::minutes;
 using std::chrono::seconds;
 
-constexpr int kMostStatisticsMillis = 5'000;
-constexpr size_t kMostRecords = size_t{1} << 20;
-constexpr size_t kLeastBytes = size_t{64} << 10;
-constexpr size_t kMostBytes = size_t{4} << 30;
-constexpr size_t kMostWalBytes = size_t{1} << 50;
+constexpr int kMaxStatisticsMillis = 5'000;
+constexpr size_t kMaxRecords = size_t{1} << 20;
+constexpr size_t kMinBytes = size_t{64} << 10;
+constexpr size_t kMaxBytes = size_t{4} << 30;
+constexpr size_t kMaxWalBytes = size_t{1} << 50;
 // "_guard" goes behind it.
-constexpr size_t kLongestGuardedSlotName = 57;
+constexpr size_t kMaxGuardedSlotNameLength = 57;
 
 void ReadPostgres(Section section, WalSourceOptions& options) {
   section.Read("conninfo", options.server.conninfo);
@@ -39,20 +39,20 @@ void ReadPostgres(Section section, WalSourceOptions& options) {
                minutes(60));
   section.Read("status_interval", options.status_interval, milliseconds(1),
                minutes(60));
-  section.ReadSize("wal_budget", options.wal_budget_bytes, 0, kMostWalBytes);
+  section.ReadSize("wal_budget", options.wal_budget_bytes, 0, kMaxWalBytes);
   section.Done();
   const absl::Status conninfo =
       CheckConninfo(options.server.conninfo.Read().value_or(""));
   if (!conninfo.ok()) {
     section.Fail("conninfo", std::string(conninfo.message()));
   }
-  constexpr size_t kLongestSlotName = 63;
+  constexpr size_t kMaxSlotNameLength = 63;
   const std::vector<std::string>& command = options.server.password_command;
   if (!command.empty() && command.front().empty()) {
     section.Fail("password_command", "its first word, the program, is empty");
   }
   const bool legal =
-      !options.slot.empty() && options.slot.size() <= kLongestSlotName &&
+      !options.slot.empty() && options.slot.size() <= kMaxSlotNameLength &&
       std::ranges::all_of(options.slot, [](char c) {
         return (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9') || c == '_';
       });
@@ -80,11 +80,11 @@ void ReadKafka(Section section, ProducerOptions& kafka) {
     int interval = 0;
     if (name != "statistics.interval.ms") continue;
     if (!absl::SimpleAtoi(value.Read().value_or(""), &interval) ||
-        interval < 1 || interval > kMostStatisticsMillis) {
+        interval < 1 || interval > kMaxStatisticsMillis) {
       section.Fail("properties",
                    fmt::format("{}: walpost sees from the statistics whether "
                                "brokers are reachable: 1 to {}",
-                               name, kMostStatisticsMillis));
+                               name, kMaxStatisticsMillis));
     }
   }
   section.Done("; properties of librdkafka belong in kafka.properties");
@@ -92,17 +92,17 @@ void ReadKafka(Section section, ProducerOptions& kafka) {
 
 void ReadDelivery(Section section, Config& config) {
   section.ReadSize("max_in_flight_records", config.window.max_records, 1,
-                   kMostRecords);
-  section.ReadSize("max_in_flight_bytes", config.window.max_bytes, kLeastBytes,
-                   kMostBytes);
+                   kMaxRecords);
+  section.ReadSize("max_in_flight_bytes", config.window.max_bytes, kMinBytes,
+                   kMaxBytes);
   section.Read("shutdown_timeout", config.shutdown_timeout, milliseconds(0),
                minutes(60));
   section.Done();
 }
 
 bool IsTopicName(std::string_view name) {
-  constexpr size_t kLongest = 249;
-  return !name.empty() && name.size() <= kLongest && name != "." &&
+  constexpr size_t kMaxLength = 249;
+  return !name.empty() && name.size() <= kMaxLength && name != "." &&
          name != ".." && std::ranges::all_of(name, [](char c) {
            return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') ||
                   (c >= '0' && c <= '9') || c == '.' || c == '_' || c == '-';
@@ -135,8 +135,8 @@ void ReadCheckpoint(Section section, CheckpointOptions& checkpoint) {
 
 void ReadReplay(Section section, WalSourceOptions& postgres) {
   ReplayOptions& replay = postgres.replay;
-  section.ReadSize("window", replay.window_bytes, 0, kMostWalBytes);
-  if (replay.enabled() && replay.window_bytes < kLeastBytes) {
+  section.ReadSize("window", replay.window_bytes, 0, kMaxWalBytes);
+  if (replay.enabled() && replay.window_bytes < kMinBytes) {
     section.Fail("window", "0 (off) or at least 64KiB is expected here");
   }
   section.Read("window_time", replay.window_time, milliseconds(0),
@@ -145,24 +145,24 @@ void ReadReplay(Section section, WalSourceOptions& postgres) {
   if (replay.window_time.count() > 0 && !replay.enabled()) {
     section.Fail("window_time", "it needs replay.window, a size");
   }
-  if (replay.enabled() && postgres.slot.size() > kLongestGuardedSlotName) {
+  if (replay.enabled() && postgres.slot.size() > kMaxGuardedSlotNameLength) {
     section.Fail("window",
                  fmt::format("postgres.slot '{}' is too long for a guard slot "
                              "beside it (<slot>_guard): at most {} letters",
-                             postgres.slot, kLongestGuardedSlotName));
+                             postgres.slot, kMaxGuardedSlotNameLength));
   }
 }
 
 void ReadRetention(Section section, RetentionOptions& retention) {
-  constexpr minutes kMost{60 * 24 * 3660};
-  constexpr size_t kMostBatchRows = 100'000;
-  constexpr size_t kMostDaysAhead = 366;
-  section.Read("keep", retention.keep, milliseconds(0), kMost);
-  section.Read("interval", retention.interval, seconds(1), kMost);
-  section.ReadSize("batch_rows", retention.batch_rows, 1, kMostBatchRows);
+  constexpr minutes kMax{60 * 24 * 3660};
+  constexpr size_t kMaxBatchRows = 100'000;
+  constexpr size_t kMaxDaysAhead = 366;
+  section.Read("keep", retention.keep, milliseconds(0), kMax);
+  section.Read("interval", retention.interval, seconds(1), kMax);
+  section.ReadSize("batch_rows", retention.batch_rows, 1, kMaxBatchRows);
   section.Read("pause", retention.pause, milliseconds(0), minutes(60));
   section.ReadSize("partitions_ahead", retention.partitions_ahead, 0,
-                   kMostDaysAhead);
+                   kMaxDaysAhead);
   section.Done();
 }
 

@@ -12,9 +12,9 @@ using std::chrono::minutes;
 using std::chrono::seconds;
 using Strategy = PollingOptions::Strategy;
 
-constexpr size_t kMostRows = 100'000;
-constexpr size_t kMostAttempts = 1'000'000;
-constexpr size_t kLongestChannel = 63;
+constexpr size_t kMaxRows = 100'000;
+constexpr size_t kMaxAttempts = 1'000'000;
+constexpr size_t kMaxChannelLength = 63;
 
 // The columns of `state` that are written to: no two may be the same.
 void CheckDistinct(Section& section, const RowStateOptions& state) {
@@ -105,15 +105,15 @@ void ReadPolling(Section section, PollingOptions& polling) {
                                 {"delete", Strategy::kDelete},
                                 {"cursor", Strategy::kCursor}});
   section.Read("interval", polling.interval, milliseconds(1), minutes(60));
-  section.ReadSize("batch_size", polling.batch_size, 1, kMostRows);
+  section.ReadSize("batch_size", polling.batch_size, 1, kMaxRows);
   section.Read("notify", polling.notify);
-  if (polling.notify.size() > kLongestChannel) {
+  if (polling.notify.size() > kMaxChannelLength) {
     section.Fail("notify", "a channel's name has at most 63 letters");
   }
   section.Read("lease", polling.lease, seconds(1), minutes(60));
   section.Read("transaction_timeout", polling.transaction_timeout,
                milliseconds(100), minutes(60));
-  section.ReadSize("max_attempts", polling.max_attempts, 0, kMostAttempts);
+  section.ReadSize("max_attempts", polling.max_attempts, 0, kMaxAttempts);
   section.Read("retry_backoff", polling.retry_backoff, milliseconds(1),
                minutes(60));
   section.Read("retry_backoff_max", polling.retry_backoff_max, milliseconds(1),

@@ -24,7 +24,7 @@ constexpr Unit kSizes[] = {{"GiB", uint64_t{1} << 30},
                            {"KiB", uint64_t{1} << 10},
                            {"", 1}};
 // Far from overflow, in milliseconds and in bytes.
-constexpr uint64_t kMost = uint64_t{1} << 50;
+constexpr uint64_t kMax = uint64_t{1} << 50;
 
 std::optional<uint64_t> Parse(std::string_view text,
                               std::span<const Unit> units) {
@@ -35,7 +35,7 @@ std::optional<uint64_t> Parse(std::string_view text,
   const std::string_view unit(rest, static_cast<size_t>(end - rest));
   for (const Unit& known : units) {
     if (unit != known.name) continue;
-    if (count > kMost / known.factor) return std::nullopt;
+    if (count > kMax / known.factor) return std::nullopt;
     return count * known.factor;
   }
   return std::nullopt;

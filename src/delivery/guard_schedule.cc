@@ -36,7 +36,7 @@ std::optional<Lsn> GuardSchedule::Next(const Slots& slots, MonotonicTime now) {
     edge = std::max(edge, least);
   }
   if (edge < After(slots.guard, step)) return std::nullopt;
-  return std::min(edge, After(slots.guard, kMostPerAdvance));
+  return std::min(edge, After(slots.guard, kMaxPerAdvance));
 }
 
 void GuardSchedule::Note(Lsn confirmed, MonotonicTime now) {

@@ -41,7 +41,7 @@ class GuardSchedule {
 
   // The server decodes what it advances over: more than this is for the next
   // time.
-  static constexpr uint64_t kMostPerAdvance = uint64_t{1} << 30;
+  static constexpr uint64_t kMaxPerAdvance = uint64_t{1} << 30;
 
   explicit GuardSchedule(ReplayOptions options) : options_(options) {}
 

@@ -7,7 +7,7 @@
 namespace walpost {
 namespace {
 
-constexpr size_t kLongestId = 200;  // bytes, of what is said about an event
+constexpr size_t kMaxIdLength = 200;  // bytes, of what is said about an event
 
 }  // namespace
 
@@ -150,7 +150,7 @@ Pipeline::Offer Pipeline::Produce(const Event& event, const Record& record) {
 
 Pipeline::Offer Pipeline::Stop(const Event& event, absl::Status reason) {
   stoppage_ =
-      Stoppage{event.position, ValidUtf8(event.id.value_or(""), kLongestId),
+      Stoppage{event.position, ValidUtf8(event.id.value_or(""), kMaxIdLength),
                std::move(reason)};
   return Offer::kHold;
 }

@@ -17,8 +17,8 @@ class PoisonWatch {
  public:
   // A damaged stream is the same bytes each time. A producer may fail several
   // times over while brokers roll.
-  static constexpr int kMostDamages = 3;
-  static constexpr int kMostProducerFailures = 10;
+  static constexpr int kMaxDamages = 3;
+  static constexpr int kMaxProducerFailures = 10;
 
   // An attempt ended with `status`, when the confirmed LSN was `confirmed`.
   // What passes by itself (kUnavailable) or waits for an operator in any case
@@ -38,8 +38,8 @@ class PoisonWatch {
 
  private:
   static int LimitFor(const absl::Status& status) {
-    if (absl::IsDataLoss(status)) return kMostDamages;
-    if (absl::IsAborted(status)) return kMostProducerFailures;
+    if (absl::IsDataLoss(status)) return kMaxDamages;
+    if (absl::IsAborted(status)) return kMaxProducerFailures;
     return 0;
   }
 

@@ -8,7 +8,7 @@ namespace {
 
 // Memory of the growth rate: older seconds count for a third, a ninth, ...
 constexpr double kMemorySeconds = 30;
-constexpr double kLongestForecastSeconds = 30 * 24 * 3600.0;
+constexpr double kMaxForecastSeconds = 30 * 24 * 3600.0;
 
 }  // namespace
 
@@ -47,7 +47,7 @@ std::optional<std::chrono::seconds> WalBudget::time_left() const {
   const double left =
       retained_ < limit_ ? static_cast<double>(limit_ - retained_) : 0;
   const double seconds = left / growth_bytes_per_second_;
-  if (seconds > kLongestForecastSeconds) return std::nullopt;
+  if (seconds > kMaxForecastSeconds) return std::nullopt;
   return std::chrono::seconds(static_cast<int64_t>(seconds));
 }
 

@@ -22,7 +22,7 @@ namespace {
 constexpr milliseconds kLoadLimit{30'000};
 constexpr milliseconds kSaveLimit{10'000};
 // There is one; the producer wants to know.
-constexpr size_t kMostRecords = 8;
+constexpr size_t kMaxRecords = 8;
 
 // The producer's codes as the store's: kAborted, a spent producer, passes with
 // the next one; a record that can never be written wants an operator.
@@ -235,7 +235,7 @@ absl::Status CheckpointTopic::StartProducer() {
   if (producer_ != nullptr) return absl::OkStatus();
   ProducerOptions options = kafka_;
   options.client_id += "-checkpoint";
-  options.max_records = kMostRecords;
+  options.max_records = kMaxRecords;
   options.properties.emplace_back("statistics.interval.ms", "0");
   options.properties.emplace_back("allow.auto.create.topics", "false");
   WALPOST_ASSIGN_OR_RETURN(producer_,

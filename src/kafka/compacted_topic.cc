@@ -19,7 +19,7 @@ namespace {
 constexpr int kPartition = 0;
 // The shortest and the longest that one call blocks.
 constexpr milliseconds kFirstSlice{500};
-constexpr milliseconds kLongestSlice{4'000};
+constexpr milliseconds kMaxSlice{4'000};
 constexpr milliseconds kPause{50};
 
 using Metadata =
@@ -185,7 +185,7 @@ absl::Status CompactedTopic::Repeat(
     if (stop_.stop_requested() || Clock::now() >= deadline_) {
       return GiveUp(step.attempted, rd_kafka_err2str(code));
     }
-    slice = std::min(2 * slice, kLongestSlice);
+    slice = std::min(2 * slice, kMaxSlice);
   }
 }
 

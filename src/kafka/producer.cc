@@ -20,7 +20,7 @@ using Clock = std::chrono::steady_clock;
 
 namespace {
 
-constexpr int kMostBrokerlessReports = 3;
+constexpr int kMaxBrokerlessReports = 3;
 // A client that needs longer hangs in a look-up; it has no connection then.
 constexpr std::chrono::seconds kDestroyLimit{2};
 constexpr size_t kReportsPerTurn = 4096;
@@ -274,7 +274,7 @@ void Producer::HandleStatistics(const char* json) {
   brokerless_reports_ = statistics_.is_brokerless ? brokerless_reports_ + 1 : 0;
   const char* reason = nullptr;
   if (credentials_.are_stale()) reason = "its credentials have changed";
-  if (brokerless_reports_ >= kMostBrokerlessReports) {
+  if (brokerless_reports_ >= kMaxBrokerlessReports) {
     reason = "it has dropped all of its brokers";
   }
   if (reason == nullptr) return;

@@ -20,11 +20,11 @@ std::vector<std::string> TopicCache::Acknowledged() const {
 absl::StatusOr<Topic*> TopicCache::Get(std::string_view name) {
   const auto found = topics_.find(name);
   if (found != topics_.end()) return found->second.get();
-  if (topics_.size() >= kMostTopics) {
+  if (topics_.size() >= kMaxTopics) {
     return absl::InvalidArgumentError(fmt::format(
         "topic '{}' would be number {}: does route.topic make topics of a "
         "column with too many values?",
-        name, kMostTopics + 1));
+        name, kMaxTopics + 1));
   }
   std::string text(name);
   WALPOST_ASSIGN_OR_RETURN(std::unique_ptr<Topic> topic,

@@ -19,7 +19,7 @@ namespace walpost {
 
 class TopicCache {
  public:
-  static constexpr size_t kMostTopics = 5000;
+  static constexpr size_t kMaxTopics = 5000;
 
   // Both outlive it.
   TopicCache(rd_kafka_t* client, OffsetWatch& offsets)

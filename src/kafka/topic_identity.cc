@@ -59,7 +59,7 @@ void TopicIdentity::OnTick(const std::vector<std::string>& acknowledged,
   }
   for (const std::string& topic : acknowledged) {
     const bool is_new = !ids_.Knows(topic) && !ids_.is_full();
-    if (is_new && topics.size() < TopicIds::kMost) topics.push_back(topic);
+    if (is_new && topics.size() < TopicIds::kMax) topics.push_back(topic);
   }
   Ask(topics);
 }

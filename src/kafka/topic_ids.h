@@ -17,7 +17,7 @@ namespace walpost {
 class TopicIds {
  public:
   // Of how many topics an id is kept: a checkpoint stays small.
-  static constexpr size_t kMost = 64;
+  static constexpr size_t kMax = 64;
 
   // As text(): what the checkpoint says, in place of what is known here. What
   // does not parse is passed over.
@@ -31,7 +31,7 @@ class TopicIds {
   const std::string& text() const { return text_; }
   std::vector<std::string> topics() const;
   bool Knows(const std::string& topic) const { return ids_.contains(topic); }
-  bool is_full() const { return ids_.size() >= kMost; }
+  bool is_full() const { return ids_.size() >= kMax; }
 
   // What Observe found out first, with the remedy; or empty.
   const std::string& replaced() const { return replaced_; }

@@ -125,9 +125,9 @@ absl::StatusOr<WallTime> DecodeTimestamp(uint32_t type_oid,
     case pgoutput::kInt2Oid:
     case pgoutput::kInt4Oid:
     case pgoutput::kInt8Oid: {
-      constexpr int64_t kMostMillis = INT64_MAX / 1000;
+      constexpr int64_t kMaxMillis = INT64_MAX / 1000;
       const auto millis = ParseInteger(text);
-      if (millis && *millis >= 0 && *millis <= kMostMillis) {
+      if (millis && *millis >= 0 && *millis <= kMaxMillis) {
         time = WallTime(std::chrono::milliseconds(*millis));
       }
       break;

@@ -17,7 +17,7 @@ bool IsDigit(char c) { return c >= '0' && c <= '9'; }
 // become d.000... The parser refuses numbers that no double can hold, even
 // where it is to give them as they are.
 void ShrinkNumbers(std::string& text) {
-  constexpr size_t kLongestMantissa = 300;
+  constexpr size_t kMaxMantissaDigits = 300;
   bool in_string = false;
   for (size_t i = 0; i < text.size(); ++i) {
     if (text[i] == '"') in_string = !in_string;
@@ -25,7 +25,7 @@ void ShrinkNumbers(std::string& text) {
     if (in_string || !IsDigit(text[i])) continue;
     const size_t begin = i;
     while (IsDigit(text[i]) || text[i] == '.') ++i;
-    if (i - begin > kLongestMantissa && text[begin] != '0') {
+    if (i - begin > kMaxMantissaDigits && text[begin] != '0') {
       std::fill(&text[begin + 1], &text[i], '0');
       text[begin + 1] = '.';
     }

@@ -13,7 +13,7 @@
 namespace walpost {
 namespace {
 
-constexpr size_t kLongestTopicName = 249;
+constexpr size_t kMaxTopicNameLength = 249;
 
 constexpr std::array<bool, 256> kTopicCharacters = [] {
   std::array<bool, 256> legal = {};
@@ -32,7 +32,7 @@ bool IsTopicCharacter(char c) {
 }  // namespace
 
 absl::Status ValidateTopicName(std::string_view topic) {
-  if (!topic.empty() && topic.size() <= kLongestTopicName && topic != "." &&
+  if (!topic.empty() && topic.size() <= kMaxTopicNameLength && topic != "." &&
       topic != ".." && std::ranges::all_of(topic, IsTopicCharacter)) {
     return absl::OkStatus();
   }
@@ -40,7 +40,8 @@ absl::Status ValidateTopicName(std::string_view topic) {
       kReasonTopicIllegal,
       fmt::format("'{}' is no topic name that Kafka accepts (1 to {} of a-z "
                   "A-Z 0-9 . _ -, not '.' or '..')",
-                  ValidUtf8(topic, 2 * kLongestTopicName), kLongestTopicName));
+                  ValidUtf8(topic, 2 * kMaxTopicNameLength),
+                  kMaxTopicNameLength));
 }
 
 absl::StatusOr<TopicTemplate> TopicTemplate::Parse(std::string_view text) {

@@ -143,7 +143,7 @@ std::string CursorSql::Gauges(const CursorPosition& position) const {
       "c), 0, first.id, first.age FROM (SELECT) one LEFT JOIN LATERAL "
       "(SELECT {3} AS id, {4} AS age FROM {0} o WHERE {1} ORDER BY {5}, {6} "
       "LIMIT 1) first ON true",
-      name_, unreached, TableSql::kMostCounted, id_, age_, transaction_id_,
+      name_, unreached, TableSql::kMaxCounted, id_, age_, transaction_id_,
       place_);
 }
 

@@ -20,7 +20,7 @@ constexpr milliseconds kSettleDelay{5};
 // next claim: other topics may be well.
 constexpr milliseconds kSlow{200};
 // How many slow records may be held, in batches.
-constexpr size_t kMostBatches = 4;
+constexpr size_t kMaxBatches = 4;
 
 }  // namespace
 
@@ -140,7 +140,7 @@ asio::awaitable<absl::Status> LeasePoller::ReturnExpiredIfDue() {
 bool LeasePoller::MayClaim(MonotonicTime now) const {
   const size_t held = flight_.in_flight() + flight_.finished();
   return !stopping() && now >= claim_at_ && outbound_.WantsRows(now) &&
-         held < kMostBatches * options_.polling.batch_size &&
+         held < kMaxBatches * options_.polling.batch_size &&
          flight_.SentAfter(now - kSlow) == 0;
 }
 

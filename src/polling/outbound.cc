@@ -69,7 +69,7 @@ Outbound::Sent Outbound::Send(const Event& event, const absl::Status& mapped,
 void Outbound::Hold(MonotonicTime now) {
   if (now < held_until_) return;
   held_until_ = now + hold_;
-  hold_ = std::min(2 * hold_, kLongestHold);
+  hold_ = std::min(2 * hold_, kMaxHold);
 }
 
 void Outbound::Purge(const std::string& reason) {

@@ -99,7 +99,7 @@ class Outbound final : public RecordReports {
     bool is_first;  // nothing else was in flight
   };
   static constexpr std::chrono::milliseconds kFirstHold{2'000};
-  static constexpr std::chrono::milliseconds kLongestHold{30'000};
+  static constexpr std::chrono::milliseconds kMaxHold{30'000};
   // For this long suspects are waited for; somebody else may have their rows.
   static constexpr std::chrono::seconds kSuspicion{60};
 

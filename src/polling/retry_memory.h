@@ -18,7 +18,7 @@ class RetryMemory {
  public:
   // With more than this the one that would be tried next is forgotten, and
   // tried sooner.
-  static constexpr size_t kMostRows = 5'000;
+  static constexpr size_t kMaxRows = 5'000;
 
   size_t size() const { return rows_.size(); }
 
@@ -29,7 +29,7 @@ class RetryMemory {
   }
 
   void OnRefused(const std::string& id, MonotonicTime retry_at) {
-    if (rows_.size() >= kMostRows && !rows_.contains(id)) {
+    if (rows_.size() >= kMaxRows && !rows_.contains(id)) {
       rows_.erase(std::ranges::min_element(
           rows_, {}, [](const auto& entry) { return entry.second.retry_at; }));
     }

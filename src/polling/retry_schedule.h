@@ -35,7 +35,7 @@ class RetrySchedule {
     decision.give_up =
         can_fail && max_attempts_ > 0 && attempts >= max_attempts_;
     const uint64_t doublings =
-        std::min<uint64_t>(attempts == 0 ? 0 : attempts - 1, kMostDoublings);
+        std::min<uint64_t>(attempts == 0 ? 0 : attempts - 1, kMaxDoublings);
     const auto ceiling = std::min(cap_, initial_ * (int64_t{1} << doublings));
     std::uniform_int_distribution<int64_t> draw(0, ceiling.count());
     decision.retry_in = std::chrono::milliseconds(draw(random_));
@@ -43,7 +43,7 @@ class RetrySchedule {
   }
 
  private:
-  static constexpr uint64_t kMostDoublings = 20;
+  static constexpr uint64_t kMaxDoublings = 20;
 
   std::chrono::milliseconds initial_;
   std::chrono::milliseconds cap_;

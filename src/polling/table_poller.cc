@@ -27,8 +27,8 @@ constexpr milliseconds kConnectTimeout{10'000};
 // A statement that takes longer has lost its server.
 constexpr seconds kStatementTimeout{60};
 constexpr seconds kReportInterval{5};
-constexpr size_t kLongestError = 1'000;  // bytes
-constexpr size_t kFarthest = 256;        // of a look past locked rows; batches
+constexpr size_t kMaxErrorLength = 1'000;  // bytes
+constexpr size_t kFarthest = 256;  // of a look past locked rows; batches
 
 // Every statement has an index, and the statistics of a queue are always stale:
 // what they make the planner believe must not matter.
@@ -339,7 +339,7 @@ std::string TablePoller::NoteRefusal(const RowFlight::Refusal& refusal,
       schedule_.AfterRefusal(attempts, table_->state.can_fail());
   RefusedRow row;
   row.id = refusal.row.id;
-  row.error = ValidUtf8(std::string(refusal.reason.message()), kLongestError);
+  row.error = ValidUtf8(std::string(refusal.reason.message()), kMaxErrorLength);
   row.retry_in = decision.retry_in;
   row.give_up = decision.give_up;
   spdlog::warn("table {}: row {} is refused for the {}. time: {}; {}",

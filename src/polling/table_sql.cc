@@ -72,7 +72,7 @@ std::string TableSql::Processing(std::string_view alias) const {
 std::string TableSql::Count(std::string_view condition) const {
   return fmt::format(
       "(SELECT count(*) FROM (SELECT FROM {} g WHERE {} LIMIT {}) counted)",
-      name_, condition, kMostCounted);
+      name_, condition, kMaxCounted);
 }
 
 std::string TableSql::Some(std::string_view condition) const {
@@ -91,7 +91,7 @@ std::string TableSql::Gauges() const {
       fmt::format("({} ORDER BY {} LIMIT 1)", Some(Pending("g")), Order("g"));
   if (marks_processing()) {
     pending = fmt::format("least({} + {}, {})", pending, Count(Processing("g")),
-                          kMostCounted);
+                          kMaxCounted);
     first += fmt::format("\n  UNION ALL ({} OFFSET 0)", Some(Processing("g")));
   }
   std::string failed = "0";

@@ -28,9 +28,9 @@ class TableSql {
   // `quote` makes an SQL literal of a text. The table outlives this object.
   TableSql(const PolledTable& table, Quote quote);
 
-  // One row: pending, failed (both counted up to kMostCounted), the id of the
+  // One row: pending, failed (both counted up to kMaxCounted), the id of the
   // first pending one, and its age. A row that is held is pending as well.
-  static constexpr int kMostCounted = 100'000;
+  static constexpr int kMaxCounted = 100'000;
   std::string Gauges() const;
 
  protected:

@@ -19,14 +19,14 @@ using Clock = std::chrono::steady_clock;
 namespace {
 
 // Of those that nobody takes.
-constexpr size_t kMostWarnings = 16;
+constexpr size_t kMaxWarnings = 16;
 
 // A command's first words, for messages: without literals and their secrets.
 std::string Abbreviate(std::string_view sql) {
-  constexpr size_t kLongest = 60;
+  constexpr size_t kMaxLength = 60;
   const std::string_view line = sql.substr(0, sql.find('\n'));
-  if (line.size() <= kLongest) return std::string(line);
-  return fmt::format("{}...", line.substr(0, kLongest));
+  if (line.size() <= kMaxLength) return std::string(line);
+  return fmt::format("{}...", line.substr(0, kMaxLength));
 }
 
 // The `options` of the conninfo itself, to be kept in front of ours.
@@ -321,7 +321,7 @@ void Connection::OnNotice(void* self, const PGresult* notice) {
   };
   if (field(PG_DIAG_SEVERITY_NONLOCALIZED) != "WARNING") return;
   auto& warnings = static_cast<Connection*>(self)->warnings_;
-  if (warnings.size() == kMostWarnings) warnings.erase(warnings.begin());
+  if (warnings.size() == kMaxWarnings) warnings.erase(warnings.begin());
   warnings.push_back({field(PG_DIAG_SQLSTATE), field(PG_DIAG_MESSAGE_PRIMARY)});
 }
 

@@ -20,7 +20,7 @@ namespace walpost {
 
 class FailoverCheck {
  public:
-  static constexpr int kOldestVersion = 170000;
+  static constexpr int kMinVersion = 170000;
 
   // `connection` outlives the object.
   FailoverCheck(Connection& connection, std::string slot)

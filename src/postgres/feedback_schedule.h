@@ -4,7 +4,7 @@
 //  - nothing new: every `liveness`, well under wal_sender_timeout, whatever
 //    Kafka does;
 //  - asked for (a keepalive that requests a reply): at once when there is
-//    news, else at most every kLeastReplyInterval: a server that shuts down
+//    news, else at most every kMinReplyInterval: a server that shuts down
 //    asks again the moment it is answered, 20,000 times a second
 //    (docs/delivery.md, P10).
 //
@@ -25,7 +25,7 @@ namespace walpost {
 
 class FeedbackSchedule {
  public:
-  static constexpr std::chrono::milliseconds kLeastReplyInterval{50};
+  static constexpr std::chrono::milliseconds kMinReplyInterval{50};
 
   // `slot`: where it stood.
   FeedbackSchedule(std::chrono::milliseconds interval,
@@ -53,7 +53,7 @@ class FeedbackSchedule {
   MonotonicTime DueAt(Lsn confirmed) const {
     const bool news = ToTell(confirmed) > sent_;
     if (reply_requested_) {
-      return news ? sent_at_ : sent_at_ + kLeastReplyInterval;
+      return news ? sent_at_ : sent_at_ + kMinReplyInterval;
     }
     return sent_at_ + (news ? std::min(interval_, liveness_) : liveness_);
   }

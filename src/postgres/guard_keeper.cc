@@ -18,7 +18,7 @@ namespace {
 
 // How often we look whether there is something to do.
 constexpr std::chrono::milliseconds kInterval{500};
-// To decode GuardSchedule::kMostPerAdvance takes seconds.
+// To decode GuardSchedule::kMaxPerAdvance takes seconds.
 constexpr std::chrono::minutes kAdvanceLimit{10};
 constexpr std::chrono::seconds kRemakeLimit{60};
 

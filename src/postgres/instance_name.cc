@@ -13,7 +13,7 @@ namespace walpost {
 namespace {
 
 // NAMEDATALEN - 1, the server's limit for application_name.
-constexpr size_t kLongestName = 63;
+constexpr size_t kMaxNameLength = 63;
 constexpr size_t kMachineIdDigits = 8;
 
 std::string HostName() {
@@ -31,7 +31,7 @@ std::string HostName() {
 InstanceName::InstanceName(std::string slot, std::string host, long pid)
     : prefix_(fmt::format("walpost:{}:{}:", slot, host)),
       pid_(pid),
-      text_(fmt::format("{}{}", prefix_, pid).substr(0, kLongestName)) {}
+      text_(fmt::format("{}{}", prefix_, pid).substr(0, kMaxNameLength)) {}
 
 InstanceName InstanceName::OfThisProcess(const std::string& slot) {
   return InstanceName(slot, HostName(), getpid());
@@ -39,7 +39,8 @@ InstanceName InstanceName::OfThisProcess(const std::string& slot) {
 
 bool InstanceName::IsDeadPredecessor(std::string_view other,
                                      IsAlive is_alive) const {
-  if (!other.starts_with(prefix_) || other.size() >= kLongestName) return false;
+  if (!other.starts_with(prefix_) || other.size() >= kMaxNameLength)
+    return false;
   const std::string_view digits = other.substr(prefix_.size());
   long pid = 0;
   const auto [end, error] =

@@ -54,7 +54,7 @@ asio::awaitable<absl::StatusOr<std::vector<Finding>>> Preflight::Run() {
   status = co_await CheckTransactionIds();
   if (!status.ok()) co_return status;
   if (options_.failover &&
-      connection_.server_version() >= FailoverCheck::kOldestVersion) {
+      connection_.server_version() >= FailoverCheck::kMinVersion) {
     FailoverCheck failover(connection_, options_.slot);
     FailoverCheck::Findings found = co_await failover.OnPrimary(slot_);
     if (!found.ok()) co_return found.status();

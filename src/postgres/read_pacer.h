@@ -38,7 +38,7 @@ class ReadPacer {
   // (ReplicationStream::Receive takes 16 KB.)
   static constexpr size_t kFullRead = 12'000;
   // The longest pause: what it adds to a latency.
-  static constexpr std::chrono::microseconds kLongestPause{4'000};
+  static constexpr std::chrono::microseconds kMaxPause{4'000};
   // From this many messages in kMeasured on, the stream is busy (10,000/s).
   static constexpr std::chrono::milliseconds kMeasured{10};
   static constexpr size_t kBusyMessages = 100;
@@ -65,7 +65,7 @@ class ReadPacer {
     const auto gathered =
         elapsed * kFullRead / std::max<size_t>(counted.bytes, 1);
     return std::min(
-        kLongestPause,
+        kMaxPause,
         std::chrono::duration_cast<std::chrono::microseconds>(gathered));
   }
 

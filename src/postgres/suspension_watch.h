@@ -1,7 +1,7 @@
 // SuspensionWatch: whether this process, or the machine, was asleep for so long
 // that the server may have given the slot to another instance.
 //
-// A turn comes at least every kLongestTurn. Half of wal_sender_timeout without
+// A turn comes at least every kMaxTurn. Half of wal_sender_timeout without
 // one, and the server may have hung up before the next: what we hand in from
 // then on would come late, after what the other instance sends.
 //
@@ -20,10 +20,10 @@ namespace walpost {
 class SuspensionWatch {
  public:
   // The most that one turn of the source waits.
-  static constexpr std::chrono::milliseconds kLongestTurn{1000};
+  static constexpr std::chrono::milliseconds kMaxTurn{1000};
 
   explicit SuspensionWatch(std::chrono::milliseconds wal_sender_timeout)
-      : bearable_(std::max(wal_sender_timeout / 2, kLongestTurn * 3 / 2)) {}
+      : bearable_(std::max(wal_sender_timeout / 2, kMaxTurn * 3 / 2)) {}
 
   // A stream begins.
   void Start(BootTime now) { last_turn_at_ = now; }

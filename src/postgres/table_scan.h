@@ -78,7 +78,7 @@ class TableScan {
   absl::StatusOr<std::string> Since() const;
   absl::StatusOr<std::string> FromTransaction() const;
 
-  static constexpr size_t kMostRows = 2'000;
+  static constexpr size_t kMaxRows = 2'000;
 
   Connection& connection_;
   TableOptions table_;
@@ -87,7 +87,7 @@ class TableScan {
   std::string conditions_;  // " WHERE ..." or nothing
   std::string order_;
   std::vector<std::string> order_columns_;
-  Portion portion_{kMostRows};
+  Portion portion_{kMaxRows};
   std::optional<QueryRows> rows_;
   RowTuple tuple_;
 };

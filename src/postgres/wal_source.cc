@@ -23,7 +23,7 @@ namespace {
 // Frames taken before other work gets its turn; about a millisecond.
 constexpr size_t kFramesPerTurn = 1000;
 // libpq may hold decrypted bytes while the socket looks idle: look again.
-constexpr milliseconds kLongestWait = SuspensionWatch::kLongestTurn;
+constexpr milliseconds kMaxWait = SuspensionWatch::kMaxTurn;
 // After so long without a word from the server we ask it.
 constexpr milliseconds kAskAfter{2500};
 // Frames that a connection begins with, before there is anything to decode.
@@ -291,7 +291,7 @@ asio::awaitable<void> WalSource::WaitFor(Next next) {
   }
   const MonotonicTime now = Clock::now();
   MonotonicTime until =
-      std::min(feedback_.DueAt(Confirmable()), now + kLongestWait);
+      std::min(feedback_.DueAt(Confirmable()), now + kMaxWait);
   if (drain_deadline_) until = std::min(until, *drain_deadline_);
   auto interest = SocketWaiter::Interest::kTimeOnly;
   if (next == Next::kPause) until = std::min(until, now + pause_);

@@ -6,7 +6,7 @@
 namespace walpost {
 namespace {
 
-constexpr uint64_t kMostExamples = 5;
+constexpr uint64_t kMaxExamples = 5;
 
 // Every query gives one line of text per finding.
 
@@ -134,7 +134,7 @@ absl::Status Find(const Evidence& evidence, const std::string& query,
   findings.is_error = is_error;
   return evidence.Select(query, [&](const Evidence::Row& row) {
     ++findings.count;
-    if (findings.count <= kMostExamples) {
+    if (findings.count <= kMaxExamples) {
       findings.examples.push_back(row.Text(0));
     }
   });

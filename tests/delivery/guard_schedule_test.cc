@@ -98,7 +98,7 @@ TEST(GuardScheduleTest, TheBudgetComesBeforeTheTime) {
 }
 
 TEST(GuardScheduleTest, AdvancesALongWayInSeveralGoes) {
-  const uint64_t most = GuardSchedule::kMostPerAdvance;
+  const uint64_t most = GuardSchedule::kMaxPerAdvance;
   EXPECT_EQ(Move(1000, 5 * most, 5 * most, 0), 1000 + most);
 }
 

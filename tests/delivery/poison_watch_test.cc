@@ -15,17 +15,17 @@ void Fail(PoisonWatch& watch, const absl::Status& status, Lsn confirmed,
 
 TEST(PoisonWatchTest, P8TheSameDamageAtTheSamePlaceIsPoison) {
   PoisonWatch watch;
-  Fail(watch, kDamage, Lsn(7), PoisonWatch::kMostDamages - 1);
+  Fail(watch, kDamage, Lsn(7), PoisonWatch::kMaxDamages - 1);
   EXPECT_FALSE(watch.is_poison());
   watch.OnFailure(kDamage, Lsn(7));
   EXPECT_TRUE(watch.is_poison());
-  EXPECT_EQ(watch.times(), PoisonWatch::kMostDamages);
+  EXPECT_EQ(watch.times(), PoisonWatch::kMaxDamages);
   EXPECT_EQ(watch.confirmed(), Lsn(7));
 }
 
 TEST(PoisonWatchTest, P8AProducerThatNeverGetsFurtherIsPoison) {
   PoisonWatch watch;
-  Fail(watch, kFatal, Lsn(7), PoisonWatch::kMostProducerFailures - 1);
+  Fail(watch, kFatal, Lsn(7), PoisonWatch::kMaxProducerFailures - 1);
   EXPECT_FALSE(watch.is_poison());
   watch.OnFailure(kFatal, Lsn(7));
   EXPECT_TRUE(watch.is_poison());

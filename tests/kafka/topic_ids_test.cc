@@ -59,11 +59,11 @@ TEST(TopicIdsTest, PassesOverWhatDoesNotParse) {
 
 TEST(TopicIdsTest, KeepsNoMoreThanItsLimit) {
   TopicIds ids;
-  for (size_t i = 0; i < TopicIds::kMost + 5; ++i) {
+  for (size_t i = 0; i < TopicIds::kMax + 5; ++i) {
     EXPECT_TRUE(ids.Observe(fmt::format("topic-{:03}", i), "a"));
   }
   EXPECT_TRUE(ids.is_full());
-  EXPECT_EQ(ids.topics().size(), TopicIds::kMost);
+  EXPECT_EQ(ids.topics().size(), TopicIds::kMax);
   EXPECT_FALSE(ids.Observe("topic-000", "b"));
   EXPECT_TRUE(ids.Observe("topic-064", "b"));  // not kept
   TopicIds others;

@@ -87,10 +87,10 @@ TEST(RetryMemoryTest, HoldsARowUntilItsTimeAndCountsItsRefusals) {
 
 TEST(RetryMemoryTest, ForgetsTheRowThatIsDueFirstWhenItIsFull) {
   RetryMemory memory;
-  for (size_t i = 0; i <= RetryMemory::kMostRows; ++i) {
+  for (size_t i = 0; i <= RetryMemory::kMaxRows; ++i) {
     memory.OnRefused(std::to_string(i), kNow + seconds(i));
   }
-  EXPECT_EQ(memory.size(), RetryMemory::kMostRows);
+  EXPECT_EQ(memory.size(), RetryMemory::kMaxRows);
   EXPECT_EQ(memory.attempts("0"), 0u);
   EXPECT_EQ(memory.attempts("1"), 1u);
 }

@@ -63,11 +63,11 @@ TEST(FeedbackScheduleTest, ARequestWithNewsIsAnsweredAtOnce) {
 }
 
 TEST(FeedbackScheduleTest, ARequestWithoutNewsWaitsForTheLeastInterval) {
-  constexpr auto kLeast = FeedbackSchedule::kLeastReplyInterval;
+  constexpr auto kMin = FeedbackSchedule::kMinReplyInterval;
   FeedbackSchedule schedule = SentAtStart();
   schedule.OnReplyRequested();
-  EXPECT_FALSE(schedule.IsDue(kOld, kStart + kLeast - milliseconds(1)));
-  EXPECT_TRUE(schedule.IsDue(kOld, kStart + kLeast));
+  EXPECT_FALSE(schedule.IsDue(kOld, kStart + kMin - milliseconds(1)));
+  EXPECT_TRUE(schedule.IsDue(kOld, kStart + kMin));
 }
 
 TEST(FeedbackScheduleTest, ARequestLongAfterTheLastStatusIsAnsweredAtOnce) {

@@ -73,7 +73,7 @@ TEST_F(ReadPacerTest, PausesForAsLongAsAFullReadTakesToGather) {
 
 TEST_F(ReadPacerTest, NeverPausesForLongerThanTheLimit) {
   BecomeBusy(/*bytes=*/100);  // empty messages
-  EXPECT_EQ(Read(1, 1, microseconds(10)), ReadPacer::kLongestPause);
+  EXPECT_EQ(Read(1, 1, microseconds(10)), ReadPacer::kMaxPause);
 }
 
 TEST_F(ReadPacerTest, ABusyPeriodNeedsItsMessages) {
@@ -113,7 +113,7 @@ TEST_F(ReadPacerTest, MessagesBeforeALongSilenceDoNotMakeItBusy) {
 TEST_F(ReadPacerTest, StaysBusyWhileItPausesAtTheRateItKnows) {
   BecomeBusy();
   for (int i = 0; i < 1'000; ++i) {
-    EXPECT_GT(Read(60, 8'000, ReadPacer::kLongestPause), kNone) << i;
+    EXPECT_GT(Read(60, 8'000, ReadPacer::kMaxPause), kNone) << i;
   }
 }
 

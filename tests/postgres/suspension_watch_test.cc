@@ -27,7 +27,7 @@ TEST(SuspensionWatchTest, TellsHowLongItWasFromHalfOfTheTimeoutOn) {
 TEST(SuspensionWatchTest, AnOrdinaryWaitIsNoSuspension) {
   SuspensionWatch watch(milliseconds(500));
   watch.Start(kStart);
-  const auto longest = SuspensionWatch::kLongestTurn;
+  const auto longest = SuspensionWatch::kMaxTurn;
   EXPECT_FALSE(watch.OnTurn(kStart + longest).has_value());
   EXPECT_TRUE(watch.OnTurn(kStart + 3 * longest).has_value());
 }

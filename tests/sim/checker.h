@@ -31,7 +31,7 @@
 
 namespace walpost::sim {
 
-inline constexpr int kMostRelays = 2;
+inline constexpr int kMaxRelays = 2;
 
 struct Finding {
   std::string promise;  // "P1"
@@ -139,7 +139,7 @@ class Checker {
   Options options_;
   std::optional<Finding> finding_;
 
-  std::array<Process, kMostRelays> relays_;
+  std::array<Process, kMaxRelays> relays_;
   std::array<Partition, kPartitions> partitions_;
   // By producer and partition: the number expected next.
   std::map<std::pair<uint64_t, size_t>, uint64_t> runs_;

@@ -6,7 +6,7 @@
 // runs histories, always the same ones, in the second form all of that kind,
 // until one of them ends with a finding that the expression matches. Other
 // findings on the way are its company: a
-// lost event may be seen as a gap, or as a hang. Fails when kMostSteps were not
+// lost event may be seen as a gap, or as a hang. Fails when kMaxSteps were not
 // enough.
 #include <sys/wait.h>
 #include <unistd.h>
@@ -24,7 +24,7 @@ namespace walpost::sim {
 namespace {
 
 constexpr uint64_t kStepsPerHistory = 5'000;
-constexpr uint64_t kMostSteps = 40'000'000;
+constexpr uint64_t kMaxSteps = 40'000'000;
 
 // A history in a process of its own: the planted bug may make it abort.
 // Gives what it printed: the steps, then the finding.
@@ -54,7 +54,7 @@ std::string RunApart(uint64_t seed, Trouble trouble) {
 int Search(const std::regex& wanted, std::span<const Trouble> troubles) {
   uint64_t steps = 0;
   uint64_t others = 0;
-  for (uint64_t seed = 1; steps < kMostSteps; ++seed) {
+  for (uint64_t seed = 1; steps < kMaxSteps; ++seed) {
     const std::string result = RunApart(seed, troubles[seed % troubles.size()]);
     const uint64_t taken = std::strtoull(result.c_str(), nullptr, 10);
     steps += taken > 0 ? taken : kStepsPerHistory;

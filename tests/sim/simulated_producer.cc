@@ -38,7 +38,7 @@ absl::Status SimulatedProducer::Produce(const Record& record,
 void SimulatedProducer::Send() {
   Partition& partition = partitions_[world_.random.Below(kPartitions)];
   if (has_failed_ || partition.queue.empty() ||
-      partition.channel->requests.size() >= kMostOnTheWay) {
+      partition.channel->requests.size() >= kMaxOnTheWay) {
     return;
   }
   partition.channel->requests.push_back(partition.queue.front());

@@ -39,7 +39,7 @@ class SimulatedProducer final : public RecordSink {
   bool IsIdle() const;
 
  private:
-  static constexpr size_t kMostOnTheWay = 5;  // max.in.flight, per partition
+  static constexpr size_t kMaxOnTheWay = 5;  // max.in.flight, per partition
 
   struct Partition {
     std::deque<Request> queue;

@@ -23,7 +23,7 @@ void SimulatedWalsender::Send() {
     world_.Note(kNobody, "wal_sender_timeout");
     return Terminate();
   }
-  if (frames_.size() >= kMostFrames) return;
+  if (frames_.size() >= kMaxFrames) return;
   if (silence > kTimeout / 2 && !has_asked_) {
     has_asked_ = true;
     return SendKeepalive(true);

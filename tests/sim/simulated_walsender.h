@@ -64,7 +64,7 @@ class SimulatedWalsender {
   void Close() { is_closed_ = true; }
 
  private:
-  static constexpr size_t kMostFrames = 12;  // that fit into the network
+  static constexpr size_t kMaxFrames = 12;  // that fit into the network
 
   void SendKeepalive(bool reply_requested);
   void Unfold(const SimulatedPostgres::Transaction& transaction);

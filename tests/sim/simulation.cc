@@ -6,16 +6,16 @@ namespace walpost::sim {
 namespace {
 
 // Most events that wait for their acknowledgement before the database rests.
-constexpr uint64_t kMostBacklog = 150;
+constexpr uint64_t kMaxBacklog = 150;
 // What a relay that lags behind a snapshot has not come to is not missed.
-constexpr uint64_t kMostBacklogOfRestored = 20;
-constexpr uint64_t kMostCalmSteps = 200'000;
+constexpr uint64_t kMaxBacklogOfRestored = 20;
+constexpr uint64_t kMaxCalmSteps = 200'000;
 
 }  // namespace
 
 Simulation::Kind Simulation::Draw(Random& random, Trouble trouble) {
   Kind kind;
-  kind.relays = random.OneIn(2) ? 1 : kMostRelays;
+  kind.relays = random.OneIn(2) ? 1 : kMaxRelays;
   kind.late_arrivals = kind.relays > 1 || random.OneIn(2);
   kind.restores = trouble == Trouble::kRestored;
   kind.flaps = trouble == Trouble::kUncovered;
@@ -61,7 +61,7 @@ Simulation::Simulation(uint64_t seed, Trouble trouble)
 bool Simulation::Run(uint64_t steps) {
   while (world_.step < steps && !finding()) Step();
   if (!finding()) Calm();
-  const uint64_t limit = world_.step + kMostCalmSteps;
+  const uint64_t limit = world_.step + kMaxCalmSteps;
   while (!finding() && !IsThrough()) {
     if (world_.step == limit) checker_.OnHang();
     Step();
@@ -147,7 +147,7 @@ void Simulation::EndGap() {
 }
 
 uint64_t Simulation::most_backlog() const {
-  return kind_.restores ? kMostBacklogOfRestored : kMostBacklog;
+  return kind_.restores ? kMaxBacklogOfRestored : kMaxBacklog;
 }
 
 void Simulation::StepDatabase() {

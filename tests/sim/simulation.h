@@ -85,7 +85,7 @@ class Simulation {
   SimulatedServer server_;
   SimulatedBrokers brokers_;
   SimulatedPruner pruner_;
-  std::array<std::optional<SimulatedRelay>, kMostRelays> relays_;
+  std::array<std::optional<SimulatedRelay>, kMaxRelays> relays_;
   bool is_calm_ = false;
 };
 
