@@ -1,6 +1,8 @@
 #include "retention/pruner.h"
 
 #include <algorithm>
+#include <boost/asio/steady_timer.hpp>
+#include <boost/asio/use_awaitable.hpp>
 
 #include "base/read_refusal.h"
 #include "fmt/format.h"
@@ -18,6 +20,9 @@ using Clock = std::chrono::steady_clock;
 namespace {
 
 constexpr std::chrono::seconds kStatementLimit{60};
+// The server may take a moment to end the session of an earlier pass.
+constexpr std::chrono::seconds kLockLimit{3};
+constexpr std::chrono::milliseconds kLockInterval{100};
 
 }  // namespace
 
@@ -178,27 +183,38 @@ asio::awaitable<absl::Status> Pruner::Connect() {
       co_await Connection::Connect(executor_, options);
   if (!connected.ok()) co_return connected.status();
   connection_ = *std::move(connected);
-  // The lock ends with the session.
   const std::string begin = fmt::format(
-      "SELECT pg_try_advisory_lock(hashtextextended('walpost.prune', 0)), "
-      "now() - interval '{} milliseconds', pg_is_in_recovery(), {}",
+      "SELECT now() - interval '{} milliseconds', pg_is_in_recovery(), {}",
       options_.retention.keep.count(),
       options_.assume_sent_before.empty() ? "NULL::timestamptz"
                                           : options_.assume_sent_before);
   connection_->set_deadline(Clock::now() + kStatementLimit);
   absl::StatusOr<QueryRows> rows = co_await connection_->Execute(begin);
   if (!rows.ok()) co_return rows.status();
-  if (rows->Bool(0, 2)) {
+  if (rows->Bool(0, 1)) {
     co_return absl::FailedPreconditionError(
         "this server is a standby: prune on the primary");
   }
-  if (!rows->Bool(0, 0)) {
-    co_return absl::UnavailableError(
-        "this database is being pruned by another walpost already");
+  limit_ = rows->Text(0, 0);
+  assumed_before_ = rows->Text(0, 2);
+  co_return co_await Lock();
+}
+
+// Until the session ends.
+asio::awaitable<absl::Status> Pruner::Lock() {
+  const std::string lock =
+      "SELECT pg_try_advisory_lock(hashtextextended('walpost.prune', 0))";
+  asio::steady_timer timer(executor_);
+  for (const MonotonicTime until = Clock::now() + kLockLimit;;) {
+    absl::StatusOr<QueryRows> locked = co_await connection_->Execute(lock);
+    if (!locked.ok()) co_return locked.status();
+    if (locked->Bool(0, 0)) co_return absl::OkStatus();
+    if (stopped_ || Clock::now() >= until) break;
+    timer.expires_after(kLockInterval);
+    co_await timer.async_wait(asio::use_awaitable);
   }
-  limit_ = rows->Text(0, 1);
-  assumed_before_ = rows->Text(0, 3);
-  co_return absl::OkStatus();
+  co_return absl::UnavailableError(
+      "this database is being pruned by another walpost already");
 }
 
 asio::awaitable<absl::Status> Pruner::OpenGate() {

@@ -83,6 +83,7 @@ class Pruner {
 
  private:
   boost::asio::awaitable<absl::Status> Connect();
+  boost::asio::awaitable<absl::Status> Lock();
   // Reads its shape, and makes the partitions that it will need: whatever
   // becomes of the old ones.
   boost::asio::awaitable<absl::Status> PrepareTable(size_t index);

@@ -189,6 +189,19 @@ def test_one_at_a_time(walpost, database, kafka, aged, topics):
 # Partitions, by the table of sql/outbox_partitioned.sql.
 
 
+def test_a_session_of_the_pass_before_may_end_late(walpost, database, kafka,
+                                                   aged, topics):
+    # pylint: disable=unused-argument
+    relay = _run(walpost(database, kafka, topics, **_KEEP_ALL), database)
+    database.wait_confirmed(database.name)
+    earlier = database.connect()
+    with earlier.cursor() as cursor:
+        cursor.execute("select pg_advisory_lock(hashtextextended("
+                       "'walpost.prune', 0))")
+    threading.Timer(1, earlier.close).start()
+    _pruned(relay, "--older-than", "7d")
+
+
 def _day(database, days_ago):
     """The day's name and range, UTC."""
     day = database.value("select (now() at time zone 'UTC')::date - %s",

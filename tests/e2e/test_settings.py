@@ -92,8 +92,11 @@ _HARNESS = ("-c default_transaction_read_only=off -c search_path=public "
 
 
 @pytest.fixture(autouse=True)
-def _calm_harness(monkeypatch):
-    monkeypatch.setenv("PGOPTIONS", _HARNESS)
+def _calm_harness(monkeypatch, postgres):
+    with contextlib.closing(postgres.connect()) as connection:
+        knows_it = connection.server_version >= 170000
+    monkeypatch.setenv("PGOPTIONS", _HARNESS + (
+        " -c transaction_timeout=0" if knows_it else ""))
 
 
 @pytest.fixture
