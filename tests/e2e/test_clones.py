@@ -8,7 +8,8 @@ import threading
 
 import pytest
 
-from harness import Database, KafkaReader, Outbox, Postgres, wait_until
+from harness import (Database, KafkaReader, Outbox, Postgres,
+                     checkpoint_section, wait_until)
 from harness.lsn import lsn
 
 
@@ -23,14 +24,6 @@ def _missing(kafka, topics, *outboxes):
         topics) if not record.topic.endswith("checkpoint")}
     return [row.id for outbox in outboxes for row in outbox.expected()
             if row.id not in have]
-
-
-def _store(name, directory, topics):
-    if name == "none":
-        return {}
-    return {"checkpoint": {"store": name, "interval": "50ms",
-                           "path": str(directory / "checkpoint"),
-                           "topic": topics + "checkpoint"}}
 
 
 @pytest.fixture
@@ -50,7 +43,7 @@ def test_p1_p9_a_clone_and_its_original_both_run(
     """With a walpost each, on the same topics and, where there is a store that
     both can reach, on the same checkpoint."""
     outbox = Outbox(own_database, topics)
-    sections = _store(store, directory, topics)
+    sections = checkpoint_section(store, directory, topics)
     relay = walpost(own_database, kafka, topics, **sections).run()
     _write(outbox, "before")
     own_database.wait_confirmed(relay.slot)
@@ -101,6 +94,18 @@ def _pair(directory, close_at_end, **bin_dir):
     return primary, standby
 
 
+def _streaming(walpost, primary, standby, kafka, topics, **sections):
+    """An outbox, and a walpost that has sent its first rows."""
+    database = Database(primary)
+    outbox = Outbox(database, topics)
+    relay = walpost(
+        database, kafka, topics, **sections,
+        postgres={"conninfo": _either(primary, standby, database)}).run()
+    _write(outbox, "before")
+    database.wait_confirmed(relay.slot)
+    return outbox, relay
+
+
 def _wait_replayed(standby, end):
     wait_until(lambda: lsn(_value(
         standby, "select pg_last_wal_replay_lsn()::text")) >= end,
@@ -122,13 +127,10 @@ def test_p1_p9_a_slot_that_patroni_keeps_on_a_standby(
     """A permanent slot: its files are copied once, then it is advanced to what
     was confirmed on the primary, some seconds later."""
     primary, standby = _pair(directory, close_at_end)
-    database = Database(primary)
-    outbox = Outbox(database, topics)
-    relay = walpost(
-        database, kafka, topics, **_store(store, directory, topics),
-        postgres={"conninfo": _either(primary, standby, database)}).run()
-    _write(outbox, "before")
-    database.wait_confirmed(relay.slot)
+    outbox, relay = _streaming(
+        walpost, primary, standby, kafka, topics,
+        **checkpoint_section(store, directory, topics))
+    database = outbox.database
     database.execute("checkpoint")  # writes the slot's files
     standby.take_slot(relay.slot, primary)
     standby.start()
@@ -186,13 +188,10 @@ def test_p9_a_slot_that_was_made_on_a_standby_ahead_of_us(
         walpost, major_17, kafka, topics, directory, close_at_end, store):
     primary, standby = _pair(directory, close_at_end, bin_dir=major_17)
     standby.start()
-    database = Database(primary)
-    outbox = Outbox(database, topics)
-    relay = walpost(
-        database, kafka, topics, **_store(store, directory, topics),
-        postgres={"conninfo": _either(primary, standby, database)}).run()
-    _write(outbox, "before")
-    database.wait_confirmed(relay.slot)
+    outbox, relay = _streaming(
+        walpost, primary, standby, kafka, topics,
+        **checkpoint_section(store, directory, topics))
+    database = outbox.database
     assert relay.stop() == 0
     _write(outbox, "missed")
     _wait_replayed(standby, database.current_lsn())

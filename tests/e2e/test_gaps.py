@@ -9,18 +9,11 @@ import time
 import psycopg2
 import pytest
 
-from harness import Checker, KafkaReader, Outbox, wait_until
+from harness import (Checker, KafkaReader, Outbox, checkpoint_section,
+                     wait_until)
 from harness.matrix import pairs
 
 _ROWS = 40
-
-
-def _store(name, directory, topics):
-    if name == "none":
-        return {}
-    return {"checkpoint": {"store": name, "interval": "50ms",
-                           "path": str(directory / "checkpoint"),
-                           "topic": topics + "checkpoint"}}
 
 
 def _write(outbox, name, count=_ROWS):
@@ -62,7 +55,7 @@ _RESTORES = pairs(
 def test_p1_p9_a_restored_snapshot_is_held(
         walpost, own_postgres, own_database, kafka, topics, directory, case):
     outbox = Outbox(own_database, topics)
-    sections = _store(case["store"], directory, topics)
+    sections = checkpoint_section(case["store"], directory, topics)
     relay = walpost(own_database, kafka, topics, **sections).run()
     _write(outbox, "before")
     own_database.wait_confirmed(relay.slot)
@@ -111,7 +104,7 @@ def test_p5_a_crash_of_postgres_is_no_gap(walpost, own_postgres, own_database,
     """It forgets what was confirmed, but nothing that was committed."""
     outbox = Outbox(own_database, topics)
     relay = walpost(own_database, kafka, topics,
-                    **_store("file", directory, topics)).run()
+                    **checkpoint_section("file", directory, topics)).run()
     for _ in range(3):
         _write(outbox, "some")
         own_database.wait_confirmed(relay.slot)
@@ -225,7 +218,7 @@ def test_p1_p9_rows_that_the_publication_did_not_send(
     if case["window"] == "filtered" and database.major() < 15:
         return
     relay = walpost(database, kafka, topics,
-                    **_store(case["store"], directory, topics)).run()
+                    **checkpoint_section(case["store"], directory, topics)).run()
     _write(outbox, "before")
     database.wait_confirmed(relay.slot)
     if case["state"] == "stopped":
@@ -260,7 +253,7 @@ def test_p1_p9_rows_that_the_publication_did_not_send(
 def test_changes_that_keep_every_row_are_no_gap(walpost, database, kafka,
                                                 outbox, topics, directory):
     relay = walpost(database, kafka, topics,
-                    **_store("file", directory, topics)).run()
+                    **checkpoint_section("file", directory, topics)).run()
     outbox.insert("order", "before")
     for change in (
             "alter table outbox add column more text",
@@ -305,7 +298,7 @@ def test_p9_a_role_that_owns_nothing_makes_no_slot(walpost, database, kafka,
 
 def test_p9_another_kafka_behind_the_same_configuration(
         walpost, database, kafka, own_kafka, outbox, topics, directory):
-    sections = _store("file", directory, topics)
+    sections = checkpoint_section("file", directory, topics)
     relay = walpost(database, kafka, topics, **sections).run()
     _write(outbox, "before")
     database.wait_confirmed(relay.slot)
@@ -350,7 +343,7 @@ def test_p1_p9_a_topic_that_was_made_again_while_walpost_was_stopped(
         walpost, database, kafka, outbox, topics, directory, store, mended_by):
     topic = topics + "order"
     relay = walpost(database, kafka, topics,
-                    **_store(store, directory, topics)).run()
+                    **checkpoint_section(store, directory, topics)).run()
     _write(outbox, "before")
     database.wait_confirmed(relay.slot)
     wait_until(lambda: topic.encode() in _stored(
@@ -387,7 +380,7 @@ def test_p1_p9_a_topic_that_was_deleted_and_that_the_broker_makes_again(
     """With the first record to it: what went there is published again."""
     topic = topics + "order"
     relay = walpost(database, kafka, topics,
-                    **_store("file", directory, topics)).run()
+                    **checkpoint_section("file", directory, topics)).run()
     _write(outbox, "before")
     database.wait_confirmed(relay.slot)
     wait_until(lambda: topic.encode() in _stored(
@@ -408,7 +401,7 @@ def test_p9_a_topic_that_is_made_again_while_nothing_goes_there(
         walpost, database, kafka, outbox, topics, directory):
     topic = topics + "order"
     relay = walpost(database, kafka, topics,
-                    **_store("file", directory, topics)).run()
+                    **checkpoint_section("file", directory, topics)).run()
     _write(outbox, "before")
     database.wait_confirmed(relay.slot)
     wait_until(lambda: topic.encode() in _stored(

@@ -25,7 +25,7 @@ from harness.readiness import Readiness
 from harness.secured_kafka import SecuredKafka
 from harness.secured_postgres import SecuredPostgres
 from harness.sql_files import run_sql_file
-from harness.stored import STORES, Store
+from harness.stored import STORES, Store, checkpoint_section
 from harness.token_endpoint import TokenEndpoint
 from harness.waiting import wait_until
 from harness.walpost import Walpost
@@ -56,6 +56,7 @@ __all__ = [
     "Store",
     "TokenEndpoint",
     "Walpost",
+    "checkpoint_section",
     "judge",
     "lsn",
     "note",

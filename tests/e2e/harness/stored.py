@@ -17,6 +17,15 @@ _COLUMNS = ("slot, system_identifier, timeline, birth, confirmed, commit_lsn, "
             "server_started_at")
 
 
+def checkpoint_section(store, directory, topics):
+    """Of a configuration; `store` may be `none`, too."""
+    if store == "none":
+        return {}
+    return {"checkpoint": {"store": store, "interval": "50ms",
+                           "path": str(directory / "checkpoint"),
+                           "topic": topics + "checkpoint"}}
+
+
 @dataclasses.dataclass(frozen=True)
 class Stored:
     """What tests ask of a checkpoint."""
