@@ -247,7 +247,10 @@ void BM_DecodeMap(benchmark::State& state, const Shape& shape) {
   Mapping mapping(traffic, options, routes);
   Measure(state, [&] {
     mapping.Transaction(
-        [](const Event& event) { benchmark::DoNotOptimize(event.id); },
+        [](const Event& event) {
+          auto id = event.id;
+          benchmark::DoNotOptimize(id);
+        },
         [](Lsn) {});
   });
 }

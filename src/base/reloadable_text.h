@@ -6,7 +6,7 @@
 //
 //   WALPOST_ASSIGN_OR_RETURN(std::string conninfo, options.conninfo.Read());
 //
-// A value; copies read the same sources, on the thread of the loop.
+// A value; copies read the same sources. Any thread may read.
 #pragma once
 
 #include <functional>

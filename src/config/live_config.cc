@@ -61,9 +61,10 @@ std::string Masked(const ReloadableText& text) {
 
 }  // namespace
 
-LiveConfig::Cell LiveConfig::Wrap(ReloadableText& text) {
-  auto cell = std::make_shared<ReloadableText>(text);
-  text = ReloadableText(text.configured(), [cell] { return cell->Read(); });
+LiveConfig::SharedCell LiveConfig::Wrap(ReloadableText& text) {
+  auto cell = std::make_shared<Cell>(text);
+  text =
+      ReloadableText(text.configured(), [cell] { return cell->Get().Read(); });
   return cell;
 }
 
@@ -104,9 +105,10 @@ LiveConfig::Changes LiveConfig::TakeUp(const Config& fresh) {
 
 void LiveConfig::TakeUpConninfo(const Config& fresh, Changes& changes) {
   const ReloadableText& conninfo = fresh.postgres.server.conninfo;
-  if (conninfo == *conninfo_) return;
-  if (DifferInCredentialsAlone(Masked(conninfo), Masked(*conninfo_))) {
-    *conninfo_ = conninfo;
+  const ReloadableText before = conninfo_->Get();
+  if (conninfo == before) return;
+  if (DifferInCredentialsAlone(Masked(conninfo), Masked(before))) {
+    conninfo_->Set(conninfo);
     changes.taken_up.push_back("postgres.conninfo");
   } else {
     changes.need_restart.push_back("postgres.conninfo");
@@ -117,7 +119,7 @@ void LiveConfig::TakeUpProperties(const Config& fresh, Changes& changes) {
   std::map<std::string, ReloadableText> before;
   for (const auto& [name, value] : config_.kafka.properties) {
     const auto cell = properties_.find(name);
-    before[name] = cell == properties_.end() ? value : *cell->second;
+    before[name] = cell == properties_.end() ? value : cell->second->Get();
   }
   for (const auto& [name, value] : fresh.kafka.properties) {
     const std::string key = "kafka.properties." + name;
@@ -126,7 +128,7 @@ void LiveConfig::TakeUpProperties(const Config& fresh, Changes& changes) {
     if (is_new || !(old->second == value)) {
       const auto cell = properties_.find(name);
       if (!is_new && cell != properties_.end()) {
-        *cell->second = value;
+        cell->second->Set(value);
         changes.taken_up.push_back(key);
       } else {
         changes.need_restart.push_back(key);

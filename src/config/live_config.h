@@ -7,12 +7,15 @@
 //   ...
 //   live.TakeUp(fresh);                       // the copies read the fresh ones
 //
-// One thread; outlives nobody: the texts that it hands out own what they read.
+// Changed on one thread; the texts that it hands out own what they read, and may
+// be read on any.
 #pragma once
 
 #include <map>
 #include <memory>
+#include <mutex>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "config/config.h"
@@ -35,16 +38,32 @@ class LiveConfig {
   Changes TakeUp(const Config& fresh);
 
  private:
-  // What a text of config_ reads now.
-  using Cell = std::shared_ptr<ReloadableText>;
-  static Cell Wrap(ReloadableText& text);
+  // The present text behind one of config_, which threads that connect read.
+  class Cell {
+   public:
+    explicit Cell(ReloadableText text) : text_(std::move(text)) {}
+    ReloadableText Get() const {
+      const std::lock_guard lock(mutex_);
+      return text_;
+    }
+    void Set(ReloadableText text) {
+      const std::lock_guard lock(mutex_);
+      text_ = std::move(text);
+    }
+
+   private:
+    mutable std::mutex mutex_;
+    ReloadableText text_;
+  };
+  using SharedCell = std::shared_ptr<Cell>;
+  static SharedCell Wrap(ReloadableText& text);
 
   void TakeUpConninfo(const Config& fresh, Changes& changes);
   void TakeUpProperties(const Config& fresh, Changes& changes);
 
   Config config_;
-  Cell conninfo_;
-  std::map<std::string, Cell> properties_;  // those that are credentials
+  SharedCell conninfo_;
+  std::map<std::string, SharedCell> properties_;  // those that are credentials
 };
 
 }  // namespace walpost

@@ -2,11 +2,11 @@
 
 #include <cstdlib>
 #include <cstring>
-#include <vector>
 
 #include "base/session_settings.h"
 #include "fmt/format.h"
 #include "postgres/connect_failure.h"
+#include "postgres/connect_steps.h"
 #include "postgres/host_lookup.h"
 #include "postgres/password_command.h"
 #include "postgres/sqlstate.h"
@@ -86,9 +86,10 @@ int64_t QueryRows::Integer(size_t row, size_t column) const {
   return std::strtoll(Text(row, column).c_str(), nullptr, 10);
 }
 
-Connection::Connection(asio::any_io_executor executor, PGconn* connection,
+Connection::Connection(asio::any_io_executor executor,
+                       SharedConnection connection,
                        std::chrono::milliseconds statement_limit)
-    : connection_(connection, PQfinish),
+    : connection_(std::move(connection)),
       waiter_(executor),
       statement_limit_(statement_limit) {}
 
@@ -97,7 +98,9 @@ Connection::~Connection() { waiter_.Release(); }
 asio::awaitable<absl::StatusOr<std::unique_ptr<Connection>>>
 Connection::Connect(asio::any_io_executor executor, ConnectionOptions options) {
   const ServerOptions& server = options.server;
-  const absl::StatusOr<std::string> conninfo = server.conninfo.Read();
+  const MonotonicTime read_by = Clock::now() + options.connect_timeout;
+  const absl::StatusOr<std::string> conninfo =
+      co_await ReadConninfo(executor, server.conninfo, read_by);
   if (!conninfo.ok()) co_return conninfo.status();
   std::string password;
   if (!server.password_command.empty()) {
@@ -122,6 +125,7 @@ Connection::Connect(asio::any_io_executor executor, ConnectionOptions options) {
       HostsToLookUp(*conninfo);
   if (!names.ok()) co_return names.status();
   const MonotonicTime begin = Clock::now();
+  const MonotonicTime deadline = begin + options.connect_timeout;
   absl::StatusOr<HostAddresses> hosts = HostAddresses();
   if (!names->empty()) {
     // The other half is for connecting to those that were found.
@@ -131,37 +135,28 @@ Connection::Connect(asio::any_io_executor executor, ConnectionOptions options) {
   if (!hosts.ok()) co_return hosts.status();
   // What comes before dbname, from which the conninfo is expanded, is only a
   // default; what comes after it overrides.
-  std::vector<const char*> keywords;
-  std::vector<const char*> values;
+  ConnectParameters parameters;
   for (const auto& [keyword, value] : kConnectionDefaults) {
-    keywords.push_back(keyword);
-    values.push_back(value);
+    parameters.Add(keyword, value);
   }
-  keywords.insert(keywords.end(),
-                  {"dbname", "client_encoding", "application_name", "options"});
-  values.insert(values.end(),
-                {conninfo->c_str(), "UTF8", options.application_name.c_str(),
-                 settings.c_str()});
-  if (options.replication) {
-    keywords.push_back("replication");
-    values.push_back("database");
-  }
+  parameters.Add("dbname", *conninfo);
+  parameters.Add("client_encoding", "UTF8");
+  parameters.Add("application_name", options.application_name);
+  parameters.Add("options", settings);
+  if (options.replication) parameters.Add("replication", "database");
   if (!names->empty()) {
-    keywords.insert(keywords.end(), {"host", "hostaddr", "port"});
-    values.insert(values.end(), {hosts->host.c_str(), hosts->hostaddr.c_str(),
-                                 hosts->port.c_str()});
+    parameters.Add("host", hosts->host);
+    parameters.Add("hostaddr", hosts->hostaddr);
+    parameters.Add("port", hosts->port);
   }
-  if (!password.empty()) {
-    keywords.push_back("password");
-    values.push_back(password.c_str());
-  }
-  keywords.push_back(nullptr);
-  values.push_back(nullptr);
-  std::unique_ptr<Connection> connection(new Connection(
-      executor, PQconnectStartParams(keywords.data(), values.data(), 1),
-      options.statement_limit));
-  const MonotonicTime deadline = begin + options.connect_timeout;
-  absl::Status status = co_await connection->FinishConnecting(deadline);
+  if (!password.empty()) parameters.Add("password", password);
+  absl::StatusOr<SharedConnection> begun =
+      co_await BeginConnecting(executor, parameters, deadline);
+  if (!begun.ok()) co_return begun.status();
+  std::unique_ptr<Connection> connection(
+      new Connection(executor, *std::move(begun), options.statement_limit));
+  absl::Status status =
+      co_await connection->FinishConnecting(executor, deadline);
   if (status.ok()) status = co_await connection->PinLateSettings(deadline);
   if (!status.ok()) co_return status;
   co_return connection;
@@ -187,7 +182,7 @@ std::string Connection::server_encoding() const {
 }
 
 asio::awaitable<absl::Status> Connection::FinishConnecting(
-    MonotonicTime deadline) {
+    asio::any_io_executor executor, MonotonicTime deadline) {
   PGconn* raw = connection_.get();
   if (raw == nullptr) co_return absl::InternalError("libpq: out of memory");
   const std::string attempted = DescribeTarget(raw);
@@ -206,7 +201,10 @@ asio::awaitable<absl::Status> Connection::FinishConnecting(
     waiter_.Watch(PQsocket(raw));
     co_await waiter_.Wait(interest, deadline);
     waiter_.Release();
-    next = PQconnectPoll(raw);
+    const absl::StatusOr<PostgresPollingStatusType> polled =
+        co_await ContinueConnecting(executor, connection_, deadline);
+    if (!polled.ok()) co_return polled.status();
+    next = *polled;
   }
   waiter_.Watch(PQsocket(raw));
   PQsetErrorVerbosity(raw, PQERRORS_DEFAULT);

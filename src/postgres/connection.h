@@ -1,7 +1,6 @@
 // Connection: one libpq connection, driven by the event loop.
 //
-// Nothing here blocks, except the look-up of a host name that only a service
-// file gives (host_lookup.h). Simple query protocol only: a replication
+// Nothing here blocks the loop. Simple query protocol only: a replication
 // connection has no other.
 //
 // Owned by whoever made it; not shared. One operation at a time. Members that
@@ -23,6 +22,7 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "loop/socket_waiter.h"
+#include "postgres/connect_steps.h"
 #include "postgres/server_options.h"
 
 namespace walpost {
@@ -109,10 +109,11 @@ class Connection {
   std::string Literal(std::string_view text);
 
  private:
-  Connection(boost::asio::any_io_executor executor, PGconn* connection,
+  Connection(boost::asio::any_io_executor executor, SharedConnection connection,
              std::chrono::milliseconds statement_limit);
 
-  boost::asio::awaitable<absl::Status> FinishConnecting(MonotonicTime deadline);
+  boost::asio::awaitable<absl::Status> FinishConnecting(
+      boost::asio::any_io_executor executor, MonotonicTime deadline);
   boost::asio::awaitable<absl::Status> PinLateSettings(MonotonicTime deadline);
   boost::asio::awaitable<absl::Status> Send(std::string sql,
                                             std::string attempted);
@@ -121,7 +122,7 @@ class Connection {
   absl::Status CheckInTime(const std::string& attempted) const;
   static void OnNotice(void* self, const PGresult* notice);
 
-  std::unique_ptr<PGconn, decltype(&PQfinish)> connection_;
+  SharedConnection connection_;
   SocketWaiter waiter_;
   std::optional<MonotonicTime> deadline_;
   const std::chrono::milliseconds statement_limit_;

@@ -286,6 +286,37 @@ def test_p10_a_poller_before_silent_name_servers(walpost, database, kafka,
     _ends_in_time(relay)
 
 
+@pytest.mark.parametrize("end", ["healed", "sigterm"])
+def test_p10_a_file_that_the_conninfo_names_hangs(
+        walpost, database, kafka, outbox, topics, directory, end):
+    """As one on a network share may."""
+    services = directory / "services"
+    text = "[shop]\n" + "\n".join(database.conninfo().split()) + "\n"
+    services.write_text(text)
+    relay = walpost(database, kafka, topics,
+                    env={"PGSERVICEFILE": str(services)},
+                    postgres={"conninfo": "service=shop"}).run()
+    outbox.insert("order", "order-1")
+    services.unlink()
+    os.mkfifo(services)
+    database.execute("select pg_terminate_backend(active_pid) from "
+                     "pg_replication_slots where slot_name = %s",
+                     (database.name,))
+    relay.wait_unready("a file that postgres.conninfo names")
+    outbox.insert("order", "order-2")
+    _keeps_answering(relay)
+    if end == "sigterm":
+        _ends_in_time(relay)
+        return
+    hung = services.with_suffix(".hung")
+    services.rename(hung)
+    services.write_text(text)
+    with hung.open("w") as file:  # for whoever has opened it
+        file.write(text)
+    relay.wait_ready(60)
+    judge(outbox, kafka, relay, at_least=1)
+
+
 def test_p10_verbs_end_before_silent_name_servers(walpost, database, kafka,
                                                   topics, held):
     relay = walpost(database, kafka, topics, env=held.env,
