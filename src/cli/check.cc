@@ -269,7 +269,7 @@ int Check(const ConfigArguments& arguments) {
 
 void AddCheck(CLI::App& app, int& exit_code) {
   CLI::App* verb = app.add_subcommand(
-      "check", "Test both ends and print what to mend, and how");
+      "check", "Test both ends and print what to fix, and how");
   auto arguments = std::make_shared<ConfigArguments>();
   arguments->AddTo(*verb);
   verb->footer(

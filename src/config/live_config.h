@@ -7,8 +7,8 @@
 //   ...
 //   live.TakeUp(fresh);                       // the copies read the fresh ones
 //
-// Changed on one thread; the texts that it hands out own what they read, and may
-// be read on any.
+// Changed on one thread; the texts that it hands out own what they read, and
+// may be read on any.
 #pragma once
 
 #include <map>

@@ -67,13 +67,13 @@ Diagnosis WithoutStream(const RelaySigns& signs) {
                           signs.slot_user_doubt)};
     }
     return Stuck(fmt::format(
-        "slot {} is in use by '{}', which is no walpost: end it, or choose "
-        "another postgres.slot",
+        "slot {} is in use by '{}', which is not a walpost instance: stop it, "
+        "or set another postgres.slot",
         signs.slot, user));
   }
   if (signs.trouble_is_poison) {
     return Stuck(fmt::format(
-        "{}. This happens at {} each time, so it is not tried again: mend the "
+        "{}. This happens at {} each time, so it is not tried again: fix the "
         "cause, then restart walpost",
         reason, signs.confirmed.ToString()));
   }

@@ -95,7 +95,7 @@ absl::StatusOr<bool> CompactedTopic::Exists() {
     return absl::FailedPreconditionError(fmt::format(
         "topic {} has {} partitions, and checkpoints need one with a single "
         "partition: set checkpoint.topic to another, or delete it, if nothing "
-        "else uses it, and it will be made anew: kafka-topics.sh "
+        "else uses it, and it will be created again: kafka-topics.sh "
         "--bootstrap-server {} --delete --topic {}",
         name_, partitions, brokers_, name_));
   }

@@ -135,13 +135,13 @@ absl::StatusOr<WallTime> DecodeTimestamp(uint32_t type_oid,
     default:
       return Undeliverable(
           kReasonColumnUnreadable,
-          "the timestamp column is none of timestamp, timestamptz or an "
+          "the timestamp column is not one of timestamp, timestamptz or an "
           "integer of milliseconds");
   }
   if (!time.has_value() || time->time_since_epoch().count() < 0) {
     return Undeliverable(
         kReasonColumnUnreadable,
-        fmt::format("'{}' is no timestamp that a Kafka record can carry",
+        fmt::format("'{}' is not a timestamp that a Kafka record can carry",
                     text));
   }
   return *time;

@@ -54,8 +54,8 @@ absl::Status TableMapper::CheckTimestamp() const {
   const pgoutput::ColumnSchema& column = relation_.columns[timestamp_];
   if (IsTimestampType(column.type_oid)) return absl::OkStatus();
   return absl::FailedPreconditionError(fmt::format(
-      "column '{}' of {}, which outbox.tables.columns.timestamp names, is none "
-      "of timestamp, timestamptz or an integer of milliseconds",
+      "column '{}' of {}, which outbox.tables.columns.timestamp names, is not "
+      "one of timestamp, timestamptz or an integer of milliseconds",
       column.name, relation_.QualifiedName()));
 }
 

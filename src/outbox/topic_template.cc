@@ -38,7 +38,7 @@ absl::Status ValidateTopicName(std::string_view topic) {
   }
   return Undeliverable(
       kReasonTopicIllegal,
-      fmt::format("'{}' is no topic name that Kafka accepts (1 to {} of a-z "
+      fmt::format("'{}' is not a topic name that Kafka accepts (1 to {} of a-z "
                   "A-Z 0-9 . _ -, not '.' or '..')",
                   ValidUtf8(topic, 2 * kMaxTopicNameLength),
                   kMaxTopicNameLength));
@@ -109,7 +109,7 @@ absl::StatusOr<TopicTemplate::Function> TopicTemplate::ParseFunction(
     return Function{Function::Kind::kReplace, words[1], words[2]};
   }
   return absl::InvalidArgumentError(fmt::format(
-      "'{}' is no function; there are lower and replace:FROM:TO", text));
+      "'{}' is not a function; there are lower and replace:FROM:TO", text));
 }
 
 void TopicTemplate::Apply(const Function& function, std::string& text,

@@ -110,7 +110,7 @@ void PollingCheck::CheckOrder() {
   if (polling_.strategy == Strategy::kCursor && !is_integer) {
     return Add(
         Severity::kError,
-        fmt::format("column {} is no integer: a cursor needs a sequence",
+        fmt::format("column {} is not an integer: a cursor needs a sequence",
                     order.name),
         fmt::format("ALTER TABLE {} ADD COLUMN seq bigserial UNIQUE, and "
                     "order_by: seq",
@@ -118,8 +118,8 @@ void PollingCheck::CheckOrder() {
   }
   if (table_.aggregate.empty() && !is_clock) return;
   Add(Severity::kWarning,
-      fmt::format("is published in the order of column {}, which is no "
-                  "sequence: {}",
+      fmt::format("is published in the order of column {}, which is not "
+                  "a sequence: {}",
                   order.name,
                   is_clock ? "clocks of writers disagree, so events of one "
                              "aggregate may go out in the wrong order"

@@ -342,10 +342,10 @@ std::string TablePoller::NoteRefusal(const RowFlight::Refusal& refusal,
   row.error = ValidUtf8(std::string(refusal.reason.message()), kMaxErrorLength);
   row.retry_in = decision.retry_in;
   row.give_up = decision.give_up;
-  spdlog::warn("table {}: row {} is refused for the {}. time: {}; {}",
+  spdlog::warn("table {}: row {} was rejected (attempt {}): {}; {}",
                report().table, row.id, attempts, row.error,
                row.give_up
-                   ? std::string("it is failed now")
+                   ? std::string("marked as failed")
                    : fmt::format("again in {} ms", row.retry_in.count()));
   if (row.give_up) {
     memory_.Forget(row.id);

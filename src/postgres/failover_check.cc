@@ -26,7 +26,7 @@ asio::awaitable<FailoverCheck::Findings> FailoverCheck::OnPrimary(
   const std::string subject = fmt::format("slot {}", slot_);
   if (state && !state->failover) {
     Add(Severity::kWarning, subject,
-        "is no failover slot, although postgres.failover is on: after a "
+        "is not a failover slot, although postgres.failover is on: after a "
         "promotion walpost stops",
         fmt::format("stop walpost, then: psql \"dbname=... "
                     "replication=database\" -c 'ALTER_REPLICATION_SLOT {} "
@@ -85,7 +85,7 @@ asio::awaitable<FailoverCheck::Findings> FailoverCheck::OnStandby(
   const std::string subject = fmt::format("slot {} on {}", slot_, host);
   if (rows->size() == 0) {
     Add(Severity::kWarning, subject, "is not there: a promotion leaves a gap",
-        "mend the settings of the standby, or SELECT "
+        "fix the settings of the standby, or SELECT "
         "pg_sync_replication_slots(); there");
   } else if (!rows->Bool(0, 0)) {
     Add(Severity::kWarning, subject,

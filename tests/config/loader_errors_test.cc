@@ -181,7 +181,7 @@ TEST(LoaderErrorsTest, ValuesOutOfRangeAreNamedWithTheRange) {
       {"route: {topic: ''}", "w.yaml:1: route.topic: ", "it is empty"},
       {"route: {topic: 'a{b'}", "w.yaml:1: route.topic: ", "'a{b'"},
       {"outbox: {tables: [{topic: '{a|upper}'}]}",
-       "w.yaml:1: outbox.tables[0].topic: ", "'upper' is no function"},
+       "w.yaml:1: outbox.tables[0].topic: ", "'upper' is not a function"},
       {"outbox: {messages: {topic: '{}'}}",
        "w.yaml:1: outbox.messages.topic: ", "a name is missing"},
       {"outbox: {tables: [{name: a}, {name: public.a}]}",

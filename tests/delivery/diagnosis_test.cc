@@ -167,7 +167,7 @@ TEST(DiagnosisTest, StandsByOnlyBehindAnotherWalpost) {
   signs.slot_user = "walpost:orders:db1:7";
   ExpectState(signs, RelayState::kStandby, "walpost:orders:db1:7");
   signs.slot_user = "pg_recvlogical";
-  ExpectState(signs, RelayState::kStuck, "'pg_recvlogical', which is no");
+  ExpectState(signs, RelayState::kStuck, "'pg_recvlogical', which is not");
 }
 
 TEST(DiagnosisTest, P10StandsByOnlyBehindAWalpostThatStreams) {

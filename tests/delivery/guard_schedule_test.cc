@@ -29,7 +29,7 @@ TEST(GuardScheduleTest, MovesBehindTheWindowInSteps) {
 
 TEST(GuardScheduleTest, StaysWhereThereIsLessThanAWindow) {
   EXPECT_EQ(Move(10, 500, 500, 0), std::nullopt);
-  // The live slot was made anew, before the guard slot.
+  // The live slot was created again, before the guard slot.
   EXPECT_EQ(Move(5000, 2000, 9000, 0), std::nullopt);
 }
 

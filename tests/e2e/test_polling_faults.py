@@ -121,7 +121,7 @@ def test_p8_rows_of_a_topic_that_is_not_there_hold_up_no_others(
     reader = KafkaReader(strict_kafka.bootstrap)
     wait_until(lambda: len(reader.read(topics + "order")) == 100,
                lambda: f"the rows of the other topic\n{relay.log()}", 45)
-    relay.wait_log("is refused for the 1. time")
+    relay.wait_log(r"was rejected \(attempt 1\)")
     if strategy == "delete":
         assert polled.counts() == {"pending": 150}
     else:

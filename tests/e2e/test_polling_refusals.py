@@ -30,7 +30,7 @@ def test_a_reason_is_cut_between_two_characters(
                     route={"topic": topics + "x{aggregate_type}"},
                     **polled.sections(max_attempts=2)).run()
     reason = _refuse(polled, relay)
-    assert "\u20ac\u20ac" in reason and "is no topic name" in reason, reason
+    assert "\u20ac\u20ac" in reason and "is not a topic name" in reason, reason
     assert (498 - len(topics) - 1) % 3 != 0, "nothing was cut in two"
 
 

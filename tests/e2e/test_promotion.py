@@ -108,7 +108,7 @@ def test_check_says_what_a_promotion_would_lack(walpost, make_pair, major_17,
     end = database.current_lsn()
     wait_until(lambda: _has_replayed(standby, end), "the standby to follow")
     checked = relay.verb("check")
-    for words in ("is no failover slot", "ALTER_REPLICATION_SLOT",
+    for words in ("is not a failover slot", "ALTER_REPLICATION_SLOT",
                   "synchronized_standby_slots is empty",
                   "does not copy slots", "is not there: a promotion"):
         assert words in checked.stdout, checked.stdout

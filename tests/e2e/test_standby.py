@@ -136,7 +136,7 @@ def test_p8_a_slot_that_is_used_by_something_else_is_no_standby(
                 "select active from pg_replication_slots "
                 "where slot_name = %s", (database.name,)), "its stream")
             relay.start()
-            assert "pg_recvlogical" in relay.wait_unready("no walpost")
+            assert "pg_recvlogical" in relay.wait_unready("not a walpost")
         finally:
             other.terminate()
     relay.wait_ready()

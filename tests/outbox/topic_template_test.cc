@@ -79,14 +79,14 @@ TEST(TopicTemplateTest, RefusesWhatItCannotReadAndSaysWhy) {
       {"{a}}", "'}' without its '{'"},
       {"{}", "a name is missing"},
       {"{|lower}", "a name is missing"},
-      {"{a|upper}", "'upper' is no function"},
-      {"{a||lower}", "'' is no function"},
-      {"{a|lower:x}", "'lower:x' is no function"},
-      {"{a|replace}", "'replace' is no function"},
-      {"{a|replace:x}", "'replace:x' is no function"},
-      {"{a|replace::y}", "'replace::y' is no function"},
-      {"{a|replace:x:y:z}", "'replace:x:y:z' is no function"},
-      {"{a| lower}", "' lower' is no function"},
+      {"{a|upper}", "'upper' is not a function"},
+      {"{a||lower}", "'' is not a function"},
+      {"{a|lower:x}", "'lower:x' is not a function"},
+      {"{a|replace}", "'replace' is not a function"},
+      {"{a|replace:x}", "'replace:x' is not a function"},
+      {"{a|replace::y}", "'replace::y' is not a function"},
+      {"{a|replace:x:y:z}", "'replace:x:y:z' is not a function"},
+      {"{a| lower}", "' lower' is not a function"},
   };
   for (const Refusal& row : rows) {
     const absl::Status status = TopicTemplate::Parse(row.text).status();
