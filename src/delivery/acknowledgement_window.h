@@ -1,4 +1,4 @@
-// AcknowledgementWindow: what is in flight, and what may be confirmed.
+// AcknowledgementWindow: the records in flight, and the LSN to confirm.
 //
 //   records, in stream order        1   2   3 | 4   5 | 6   7   8 ...
 //   acknowledged, in any order      x   x   x | x   . | x   .   .
@@ -6,16 +6,16 @@
 //                                             ^ confirmed = A
 //
 // Records are added in stream order and acknowledged in any order. A boundary
-// behind a record is an LSN with nothing between the two: all that the WAL
-// before it holds has been added. confirmed() is the newest boundary before
-// which every record is acknowledged; that, and only that, may be told to
+// behind a record is an LSN with nothing between the two: all records of the
+// WAL before it have been added. confirmed() is the newest boundary before
+// which every record is acknowledged. Only this LSN may be confirmed to
 // Postgres (promise P2). It never goes back.
 //
-// Across a loss of the connection or of the producer, the window knows which
-// events of the repeated stream need not be produced again.
+// After the connection or the producer was lost, the window knows which events
+// of the repeated stream need not be produced again.
 //
 // Owned by the Pipeline. Pure. Memory: one ring, allocated once, whatever the
-// size of a transaction: of the records before the oldest unacknowledged one
+// size of a transaction. For the records before the oldest unacknowledged one,
 // only the last position is kept.
 #pragma once
 
@@ -31,7 +31,7 @@
 
 namespace walpost {
 
-// Counts the records through the life of a window, from 0, without gaps.
+// Number of a record in a window's life, from 0, without gaps.
 using Sequence = uint64_t;
 
 struct InFlightRecord {
@@ -44,64 +44,64 @@ struct InFlightRecord {
 class AcknowledgementWindow {
  public:
   struct Options {
-    // Most records in flight, 1 to 2^20. bench/README.md has the measurement
-    // behind this number: fewer hold a drain up, more only cost memory.
+    // Maximum records in flight, 1 to 2^20. bench/README.md has the measurement
+    // behind the default: fewer slow a drain down, more only cost memory.
     size_t max_records = 2'000;
-    // Most bytes in flight, as Record::size_bytes counts them. Overrun by at
-    // most one record.
+    // Maximum bytes in flight, as Record::size_bytes counts them. Exceeded by
+    // at most one record.
     size_t max_bytes = size_t{16} << 20;
   };
 
   explicit AcknowledgementWindow(Options options);
 
-  // Whether another record may be added.
+  // True if another record may be added.
   bool HasRoom() const {
     return in_flight_records_ < options_.max_records &&
            in_flight_bytes_ < options_.max_bytes &&
            next_ - head_ < ring_.size();
   }
 
-  // The sequence that the next Add will give.
+  // Sequence that the next Add will return.
   Sequence next_sequence() const { return next_; }
 
   // A record was handed to the producer. Requires HasRoom() and a position
-  // after all before.
+  // after all earlier ones.
   Sequence Add(const InFlightRecord& record);
 
-  // All that the WAL before `lsn` holds has been added. Ignored when it is
-  // not after the last boundary, as when a stream is repeated.
+  // All records of the WAL before `lsn` have been added. Ignored unless `lsn`
+  // is after the last boundary, as when a stream is repeated.
   void AddBoundary(Lsn lsn);
 
-  // The brokers have it. Returns the record, valid until the next call;
-  // nullptr when it is not in the window (any more).
+  // The brokers have the record. Returns it, valid until the next call; nullptr
+  // if it is not (or no longer) in the window.
   const InFlightRecord* Acknowledge(Sequence sequence);
 
-  // The record of a sequence that is in flight, else nullptr.
+  // The record in flight with this sequence, else nullptr.
   const InFlightRecord* Find(Sequence sequence) const;
 
   // 0/0 until the first boundary is reached.
   Lsn confirmed() const { return confirmed_; }
 
-  // The newest boundary, reached or not: what was received whole.
+  // The newest boundary, reached or not: all before it was received.
   Lsn received() const { return received_; }
 
-  // Whether an event of a repeated stream is in flight or acknowledged.
+  // True if an event of a repeated stream is in flight or acknowledged.
   bool Covers(const Position& position) const {
     return position <= newest_position_;
   }
 
-  // The newest event before which, itself included, everything is acknowledged.
+  // The newest event up to which, inclusive, everything is acknowledged.
   const Position& acknowledged_through() const { return acknowledged_through_; }
-  // Its transaction; without an LSN when none is known.
+  // Its transaction; without an LSN if not known.
   const CommitIdentity& acknowledged_commit() const {
     return acknowledged_commit_;
   }
 
-  // The transaction up to which Covers() says yes; likewise.
+  // Transaction of the newest position that Covers(); without an LSN likewise.
   const CommitIdentity& covered_commit() const { return newest_commit_; }
 
-  // Takes over what an earlier process, or another instance, had come to.
-  // Nothing is in flight; what is not after our own progress is ignored.
+  // Takes over the progress of an earlier process or another instance, unless
+  // ours is further. Requires that nothing is in flight.
   void Resume(Lsn confirmed, const Position& acknowledged_through,
               const CommitIdentity& commit = {});
 
@@ -109,20 +109,20 @@ class AcknowledgementWindow {
   size_t in_flight_bytes() const { return in_flight_bytes_; }
   bool empty() const { return in_flight_records_ == 0; }
 
-  // The oldest record in flight, nullptr when there is none.
+  // The oldest record in flight; nullptr: none.
   const InFlightRecord* oldest() const { return Find(head_); }
 
   // Gives up everything in flight, as when the producer is lost. confirmed()
-  // stays; so does, for Covers(), everything before the oldest record that
-  // was in flight. Returns the positions, in order, that were acknowledged
-  // out of turn: the repeated stream must pass over them, once each.
-  // Sequences go on, so that late reports find nothing.
+  // stays. Covers() still returns true for everything before the oldest record
+  // that was in flight. Returns the positions, in order, that were acknowledged
+  // out of turn: the repeated stream must skip them, once each. Sequences
+  // continue, so late reports find nothing.
   std::vector<AcknowledgedEvent> Clear();
 
  private:
   struct Entry {
     InFlightRecord record;
-    Lsn boundary;  // the newest boundary right behind it; 0/0 for none
+    Lsn boundary;  // the newest boundary right behind it; 0/0: none
     bool acknowledged = false;
   };
 

@@ -36,8 +36,8 @@ std::string ToLine(const BirthRecord& record) {
   return line;
 }
 
-// One of the optional words. A value that cannot be read counts as not there:
-// less is known then.
+// Parses an optional word. A value that cannot be read counts as missing: then
+// less is known.
 void ParseWord(std::string_view word, BirthRecord& record) {
   const size_t equals = word.find('=');
   if (equals == std::string_view::npos) return;

@@ -1,4 +1,4 @@
-// The birth record: that a slot was made, kept where a slot cannot get lost.
+// BirthRecord: proof that a slot was created, stored outside the slot.
 //
 // A line in the comment of the publication:
 //
@@ -6,10 +6,10 @@
 //   timeline=1 from=745 at=2026-11-22T12:00:00Z coverage=... kafka=... gap=...
 //
 // (one line; the words with `=` are optional, in any order, and unknown ones
-// are passed over). It is there when the slot is dropped, and it goes along
-// when the database is copied, backed up or promoted. So a slot that is
-// missing, and one that belongs to another cluster, are noticed without any
-// checkpoint store, and a gap that was named stays named (P9).
+// are skipped). It survives when the slot is dropped, and it is copied when the
+// database is copied, backed up or promoted. So a missing slot, or a slot of
+// another cluster, is noticed without a checkpoint store, and a gap that was
+// reported stays on record (P9).
 //
 // Pure; postgres/birth_record.h reads and writes it.
 #pragma once
@@ -28,29 +28,29 @@ struct BirthRecord {
   std::string slot;
   Lsn consistent_point;
   std::string system_identifier;
-  uint32_t timeline = 0;  // of the server at that time; 0: not on record
+  uint32_t timeline = 0;  // of the server then; 0: not on record
 
-  // The proof that retention asks for (P11): a row that was inserted by this
-  // transaction (an xid8) or a later one, and at this time or later, came
-  // through the slot, or was published when the slot was made. 0: no proof.
+  // The proof that retention asks for (P11): a row came through the slot, or
+  // was published when the slot was created, if this transaction (an xid8) or a
+  // later one inserted it, and at this time or later. 0: no proof.
   uint64_t streamed_from = 0;
   WallTime born_at{};  // whole seconds
 
-  // What the publication covered, as Coverage spells it; empty: not on record.
+  // Coverage of the publication (Coverage::ToString); empty: not on record.
   std::string coverage;
-  // The Kafka cluster that has the events; empty: not on record.
+  // Kafka cluster that has the events; empty: not on record.
   std::string kafka_cluster;
-  // The reason code of a gap that waits for an operator; empty: none.
+  // Reason code of a gap that waits for an operator; empty: none.
   std::string gap;
 
   friend bool operator==(const BirthRecord&, const BirthRecord&) = default;
 };
 
-// Says of a record that everything from before the slot was published, too.
+// Notes in a record that everything from before the slot was published, too.
 void NoteAllPublished(BirthRecord& record);
 bool AllWasPublished(const BirthRecord& record);
 
-// The record of `slot` in a comment, and a comment with `record` laid over it.
+// Finds the record of `slot` in a comment; puts `record` into a comment.
 std::optional<BirthRecord> FindBirthRecord(std::string_view comment,
                                            std::string_view slot);
 std::string WithBirthRecord(std::string_view comment,

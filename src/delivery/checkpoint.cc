@@ -4,7 +4,7 @@
 
 namespace walpost {
 
-// Whatever commits before `confirmed` is passed over, so only a position at or
+// Events that commit before `confirmed` are skipped, so only a position at or
 // after it counts.
 bool Renumber(Checkpoint& checkpoint, uint64_t numbering) {
   if (checkpoint.numbering == numbering) return false;

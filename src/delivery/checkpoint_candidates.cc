@@ -24,7 +24,7 @@ void CheckpointCandidates::Add(std::string_view key,
   if (!is_old_key && !key.starts_with(slot_ + "@")) return;
   bool is_ours = key == CheckpointKey(slot_, identity_.system_identifier);
   if (is_old_key) {
-    // What cannot be read, or says to forget, may be meant for us.
+    // An unreadable record, or one without a value, may be meant for us.
     const auto checkpoint =
         value ? DecodeCheckpoint(*value)
               : absl::StatusOr<Checkpoint>(absl::NotFoundError(""));

@@ -1,18 +1,17 @@
-// CheckpointCandidates: which record of a shared log is the checkpoint of our
-// slot.
+// CheckpointCandidates: picks the checkpoint of our slot from a shared log.
 //
 // Databases of several clusters may use one topic, and most slots are named
 // `walpost`. So the key of a record is `<slot>@<system identifier>`; older
-// releases wrote `<slot>` alone, whichever the system.
+// releases wrote `<slot>` alone, for every system.
 //
 //   CheckpointCandidates candidates(slot, identity);
 //   for each record of the log, in order: candidates.Add(key, value);
 //   candidates.Pick();
 //
 // Records of our system count by CheckpointHistory, under either key. Without
-// one, the newest of another system is handed out, so that a database that has
-// moved is noticed (other_cluster); not so where the slot has a birth record on
-// this server.
+// such a record, Pick returns the newest one of another system, so that a moved
+// database is noticed (other_cluster); but not if the slot has a birth record
+// on this server.
 //
 // Pure; a value.
 #pragma once
@@ -41,11 +40,11 @@ class CheckpointCandidates {
   // `value` nullopt: a record without a value.
   void Add(std::string_view key, std::optional<std::string_view> value);
 
-  // nullopt: there is none. kDataLoss: the last record of a key cannot be read;
-  // the message names the key.
+  // nullopt: none. kDataLoss: the last record of a key cannot be read; the
+  // message names the key.
   absl::StatusOr<std::optional<Checkpoint>> Pick() const;
 
-  // Whether an older release has left a record of our system under `<slot>`.
+  // True if an older release has left a record of our system under `<slot>`.
   bool old_key_is_ours() const { return old_key_is_ours_; }
 
  private:

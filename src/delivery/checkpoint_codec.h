@@ -1,4 +1,4 @@
-// Checkpoint <-> bytes, as the file and the topic keep them.
+// Checkpoint <-> bytes, as the file and the topic store them.
 //
 // A frame around a protobuf message; both are a published contract, described
 // in proto/walpost/v1/checkpoint.proto.
@@ -12,13 +12,13 @@
 
 namespace walpost {
 
-// Far more than any of ours has. What is longer is none.
+// Far more than a checkpoint of ours has; longer input is rejected.
 inline constexpr size_t kMaxCheckpointBytes = size_t{64} << 10;
 
 std::string EncodeCheckpoint(const Checkpoint& checkpoint);
 
-// kDataLoss says what is wrong: no checkpoint at all, of a version that this
-// walpost does not know, torn or corrupted.
+// kDataLoss says what is wrong: not a checkpoint, an unknown version, torn or
+// corrupted.
 absl::StatusOr<Checkpoint> DecodeCheckpoint(std::string_view bytes);
 
 }  // namespace walpost

@@ -1,10 +1,10 @@
-// CheckpointHistory: which of the records of a slot is its checkpoint.
+// CheckpointHistory: picks the checkpoint among the records of a slot.
 //
-// A log does not compare what it is given. An instance that was frozen, and has
-// lost the slot meanwhile, may still have a record on its way, which then comes
-// after those of the instance that took over. So not the last record counts,
-// but the furthest one; of another cluster, the last one. A record without a
-// value makes all before it forgotten.
+// A log does not compare its records. An instance that was frozen, and has lost
+// the slot meanwhile, may still have a record on its way, which then arrives
+// after those of the instance that took over. So the furthest record counts,
+// not the last one; for another cluster, the last one. A record without a value
+// clears all before it.
 //
 //   CheckpointHistory history;
 //   for each record of the key, in order: history.Add(value);
@@ -27,8 +27,8 @@ class CheckpointHistory {
   // nullopt: a record without a value.
   void Add(std::optional<std::string_view> value);
 
-  // nullopt: there is none. kDataLoss: the last record cannot be read, so it
-  // is not known how far it went; an earlier one like that does not matter.
+  // nullopt: none. kDataLoss: the last record cannot be read, so its progress
+  // is not known; an earlier unreadable record does not matter.
   absl::StatusOr<std::optional<Checkpoint>> checkpoint() const {
     if (!last_.ok()) return last_;
     return checkpoint_;

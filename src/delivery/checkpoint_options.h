@@ -1,4 +1,4 @@
-// Where checkpoints go: keys `checkpoint.*` of docs/configuration.md.
+// Checkpoint store: keys `checkpoint.*` of docs/configuration.md.
 #pragma once
 
 #include <chrono>
@@ -17,7 +17,7 @@ struct CheckpointOptions {
   std::string path = "walpost.checkpoint";
   std::string topic = "walpost.checkpoint";
   std::string table = "public.walpost_checkpoint";
-  // Least time between two checkpoints while events flow: the most that is
+  // Minimum time between two checkpoints while events flow: the most that is
   // sent again after a crash. Without events at most every 10 s, so that a
   // store in the source database does not feed itself.
   std::chrono::milliseconds interval{200};

@@ -1,13 +1,13 @@
-// CheckpointWriter: keeps the stored LSN ahead of what Postgres is told.
+// CheckpointWriter: keeps the stored LSN ahead of the confirmed LSN.
 //
 //   acknowledged ──▶ checkpoint ──▶ confirmed to Postgres
 //
 // A checkpoint is written before the matching feedback is sent, so a slot that
-// is ahead of the checkpoint was moved by somebody else (P9). Without a store
-// what is acknowledged may be confirmed at once.
+// is ahead of the checkpoint was moved by somebody else (P9). Without a store,
+// acknowledged LSNs may be confirmed at once.
 //
-// Owned by the Relay; the store and the pipeline outlive it. Pure but for the
-// store that it is given; it is told the time.
+// Owned by the Relay; the store and the pipeline outlive it. Pure except for
+// the store; the caller passes the time.
 #pragma once
 
 #include <algorithm>
@@ -28,12 +28,12 @@ namespace walpost {
 
 class CheckpointWriter {
  public:
-  // Least time between two checkpoints that differ in nothing but idle
-  // progress: writing one may itself be WAL.
+  // Minimum time between two checkpoints that differ only in idle progress:
+  // writing one may itself produce WAL.
   static constexpr std::chrono::seconds kIdleInterval{10};
-  // For a store that needs it, when nothing has changed.
+  // Interval for a store with needs_repeating(), when nothing has changed.
   static constexpr std::chrono::seconds kRepeatInterval{60};
-  // After a save that failed.
+  // Interval after a save that failed.
   static constexpr std::chrono::seconds kRetryInterval{1};
 
   // `store` may be nullptr: none. `on_saved` is called after each save,
@@ -47,46 +47,45 @@ class CheckpointWriter {
 
   bool has_store() const { return store_ != nullptr; }
 
-  // Of whom the next checkpoints speak. `saved` is in the store already.
+  // Sets whose checkpoints are written. `saved` is stored already.
   void Begin(Checkpoint saved);
 
-  // Writes a checkpoint when one is due: events were acknowledged since the
-  // last one and the interval has passed, or nothing but idle progress and
-  // kIdleInterval has; or the last one once more, where the store needs that.
-  // `hurry`: at once if there is any progress.
+  // Writes a checkpoint if one is due: events were acknowledged since the last
+  // one and the interval has passed; or there is only idle progress and
+  // kIdleInterval has passed; or the store needs the last one again. `hurry`:
+  // at once if there is any progress.
   void Poke(MonotonicTime now, WallTime wall_now, bool hurry);
 
-  // What the server said beside the stream, one sample after the other: the
-  // next checkpoints get their horizon from it.
+  // A sample that the server reported beside the stream, in order: the next
+  // checkpoints get their horizon from it.
   void OnHorizon(const HorizonSample& sample) {
     if (begun_) horizon_.OnSample(sample, pipeline_.confirmed());
   }
 
-  // Which Kafka acknowledges, and in which topics, when that was not known at
-  // Begin.
+  // Kafka cluster and topics that acknowledge, if not known at Begin.
   void NoteKafka(const std::string& cluster, const std::string& topics) {
     kafka_cluster_ = cluster;
     kafka_topics_ = topics;
   }
 
-  // What may be told to Postgres: confirmed by the pipeline, and stored.
+  // LSN to confirm to Postgres: confirmed by the pipeline, and stored.
   Lsn confirmable() const {
     const Lsn confirmed = pipeline_.confirmed();
     return store_ == nullptr ? confirmed
                              : std::min(saved_.confirmed, confirmed);
   }
 
-  // Stop writing, until Begin: the slot is not ours just now.
+  // Stops writing until Begin: the slot is not ours now.
   void Pause() { begun_ = false; }
 
-  // The newest that is stored; nothing in it before Begin.
+  // The newest stored checkpoint; empty before Begin.
   const Checkpoint& saved() const { return saved_; }
-  // Why the last attempt failed; ok after a success. kAborted: another
-  // instance writes, too.
+  // Error of the last attempt; ok after a success. kAborted: another instance
+  // writes, too.
   const absl::Status& status() const { return status_; }
-  // Whether the store is at work: leave it alone until it has answered.
+  // True while the store works: do not use it until it has answered.
   bool is_busy() const { return busy_; }
-  // Since when attempts fail; nullopt after a success.
+  // Start of the failing attempts; nullopt after a success.
   std::optional<MonotonicTime> failing_since() const { return failing_since_; }
 
  private:
@@ -98,7 +97,7 @@ class CheckpointWriter {
   std::function<void()> on_saved_;
   HorizonTracker horizon_;
   bool begun_ = false;
-  bool busy_ = false;  // the store works
+  bool busy_ = false;  // a store call is pending
   uint64_t generation_ =
       0;  // of Begin: later answers to earlier saves are void
   Checkpoint saved_;

@@ -8,7 +8,7 @@ namespace {
 
 using Kind = Continuity::Kind;
 
-// "committed after 0/1234" or, when that is not known, "committed since".
+// "committed after 0/1234" or, if that is not known, "committed since".
 std::string Missing(const KnownSource& known, std::optional<Lsn> until) {
   const std::string from =
       known.confirmed.is_valid()
@@ -50,9 +50,9 @@ Continuity AfterPromotion(const KnownSource& known,
   const std::string event =
       fmt::format("a standby was promoted (timeline {}, before {})",
                   observed.timeline, known.timeline);
-  // A slot that stands before the fork and before what was confirmed sends all
-  // that may be missing, whoever made it. Elsewhere only a failover slot is
-  // known to have been kept: another instance may have moved it since.
+  // A slot that stands before the fork and before the confirmed LSN sends all
+  // events that may be missing, whoever created it. Elsewhere only a failover
+  // slot is known to have been kept: another instance may have moved it since.
   const bool is_older = observed.fork && stands <= *observed.fork;
   const bool is_behind_us =
       known.confirmed.is_valid() && stands <= known.confirmed;
@@ -117,7 +117,7 @@ Continuity Advanced(const KnownSource& known, const ObservedSource& observed,
                          Missing(known, observed.slot->confirmed), kRecover));
 }
 
-// Of a slot that is where it should be: is what it sends all that there is?
+// The slot is where it should be: does it send all events?
 Continuity JudgeEvidence(const KnownSource& known,
                          const ObservedSource& observed) {
   const std::string change =
@@ -175,8 +175,8 @@ Continuity JudgeContinuity(const KnownSource& known,
   }
   if (!known.confirmed.is_valid()) return JudgeEvidence(known, observed);
   // This process does not know what another instance did with the slot
-  // meanwhile, only whether there was one; a checkpoint is written before the
-  // slot moves, by whichever instance.
+  // meanwhile, only that there was one. A checkpoint is written before the slot
+  // moves, by every instance.
   const bool may_be_moved =
       known.by == KnownSource::By::kThisProcess && known.slot_was_shared;
   if (!may_be_moved && observed.slot->confirmed > known.confirmed) {

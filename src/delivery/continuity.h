@@ -1,9 +1,9 @@
-// Continuity: does the server carry on where we left off, or is there a gap?
+// Continuity: does the server continue where we left off, or is there a gap?
 //
-// Asked at the start and on every reconnect, before anything is streamed: what
-// is known from before (a birth record, a checkpoint, this process's memory)
-// against what the server says now. Promise P9: a gap has a name, a range as
-// exactly as it can be known, and nothing goes on until an operator has acted.
+// Checked at the start and on every reconnect, before anything is streamed:
+// earlier knowledge (birth record, checkpoint, memory of this process) against
+// the server now. Promise P9: a gap has a name and a range as exact as
+// possible, and nothing continues until an operator has acted.
 //
 //   other_cluster      another system identifier
 //   timeline_diverged  the server is on an older timeline than we were
@@ -38,38 +38,38 @@ inline constexpr char kGapWalForked[] = "wal_forked";
 inline constexpr char kGapCoverageChanged[] = "coverage_changed";
 inline constexpr char kGapKafkaReplaced[] = "kafka_replaced";
 
-// What an operator does about a gap.
+// The operator's remedy for a gap.
 inline constexpr char kRecover[] =
     "stop walpost, run walpost recover --dry-run to see what is missing, then "
     "walpost recover to publish it (or walpost recover --accept to go on "
     "without "
     "it)";
 
-// The same where there is no slot that it could go on with.
+// The remedy if there is no slot to continue with.
 inline constexpr char kRecoverSlot[] =
     "stop walpost, run walpost recover --dry-run to see what is missing, then "
     "walpost recover to publish it and make a new slot (or walpost init "
     "--fresh to begin a new one without it; with a checkpoint store, remove "
     "the checkpoint of the old one as well)";
 
-// What is known from before.
+// Knowledge about the source from before.
 struct KnownSource {
-  // kBirthRecord knows of a slot that once was, but not how far it came.
+  // kBirthRecord: a slot existed once, but its progress is not known.
   enum class By { kNothing, kBirthRecord, kCheckpoint, kThisProcess };
   By by = By::kNothing;
   std::string system_identifier;
   uint32_t timeline = 0;  // 0: not known
   Lsn birth;
   Lsn confirmed;  // 0/0: not known
-  // Another instance has been seen at the slot since this process streamed.
+  // Another instance has used the slot since this process streamed.
   bool slot_was_shared = false;
-  // What the publication covered (coverage.h); empty: not known.
+  // Coverage of the publication (coverage.h); empty: not known.
   std::string coverage = {};
-  // The Kafka that has the events; empty: not known.
+  // Kafka cluster that has the events; empty: not known.
   std::string kafka_cluster = {};
 };
 
-// What the server says now.
+// State of the server now.
 struct ObservedSource {
   struct Slot {
     Lsn confirmed;
@@ -80,7 +80,7 @@ struct ObservedSource {
   uint32_t timeline = 0;
   Lsn wal_end;
   std::optional<Slot> slot;
-  // Where the known timeline was left; nullopt: not known, or never left.
+  // LSN where the known timeline was left; nullopt: not known, or never left.
   std::optional<Lsn> fork;
   std::string coverage = {};
   std::string kafka_cluster = {};  // empty: not known yet
@@ -88,20 +88,20 @@ struct ObservedSource {
 
 struct Continuity {
   enum class Kind {
-    kFirstStart,       // nothing is known: begin where the slot stands
-    kGoOn,             // carry on at the known position
-    kFollowPromotion,  // carry on where the slot stands; known LSNs are void
+    kFirstStart,       // nothing is known: start at the slot's position
+    kGoOn,             // continue at the known position
+    kFollowPromotion,  // continue at the slot's position; known LSNs are void
     kGap,
   };
   Kind kind = Kind::kFirstStart;
   std::string gap;  // its name
-  // kGap: what is missing, and the command that mends it. kFollowPromotion:
+  // kGap: what is missing, and the command that fixes it. kFollowPromotion:
   // what happened.
   std::string text;
 };
 
-// Whether the brokers are those that have the events; empty names are not
-// known. nullopt: they are, or it is not known.
+// Describes a change of the Kafka cluster; empty names are not known. nullopt:
+// it is the same cluster, or it is not known.
 std::optional<std::string> DescribeOtherKafka(const std::string& known,
                                               const std::string& observed);
 

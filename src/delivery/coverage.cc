@@ -12,7 +12,7 @@ namespace {
 
 constexpr char kLeftOut[] = "left";
 
-// Everything but letters, digits, '_' and '.' as %XX.
+// Escapes everything but letters, digits, '_' and '.' as %XX.
 std::string Escape(std::string_view name) {
   std::string escaped;
   for (const char c : name) {

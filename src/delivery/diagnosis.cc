@@ -8,13 +8,13 @@ namespace {
 
 using std::chrono::seconds;
 
-// A server that was asked answers at once.
+// A server answers a request at once.
 constexpr seconds kSilentAfter{8};
 // A record in flight for longer than this means that Kafka does not answer.
 constexpr seconds kStuckAfter{8};
 constexpr seconds kBehindAfter{2};
 
-// Every instance of ours begins its application_name so.
+// Prefix of the application_name of every walpost instance.
 constexpr std::string_view kOurName = "walpost:";
 
 std::string Text(const absl::Status& status) {
@@ -57,7 +57,7 @@ Diagnosis WithoutStream(const RelaySigns& signs) {
     return {not_yet, signs.slot_user_trouble};
   }
   if (signs.slot_is_in_use) {
-    // Until it is known, it is taken for one of ours.
+    // An unknown user is assumed to be a walpost instance.
     const std::string user = signs.slot_user.value_or("");
     if (user.empty() || user.starts_with(kOurName)) {
       return {RelayState::kStandby,
@@ -84,7 +84,7 @@ Diagnosis WithoutStream(const RelaySigns& signs) {
   return {may_pass ? RelayState::kStarting : RelayState::kStuck, reason};
 }
 
-// Of a start that nothing is wrong with so far.
+// Describes a start without any problem so far.
 std::string Awaited(const RelaySigns& signs) {
   if (!signs.snapshot_progress.empty()) return signs.snapshot_progress;
   if (signs.is_streaming) {
@@ -113,7 +113,7 @@ Diagnosis OfSilence(const RelaySigns& signs) {
 Diagnosis OfBrokers(const RelaySigns& signs) {
   const bool is_unreachable = signs.brokers_unreachable_for > kStuckAfter;
   const bool acknowledges = signs.unacknowledged_for <= kStuckAfter;
-  // Silent brokers cannot tell of a topic either.
+  // Silent brokers cannot report an unknown topic either.
   const bool is_undecided = acknowledges || !signs.homeless_topic.empty();
   if (is_unreachable && signs.brokers_are_connected && is_undecided) {
     return Stuck(fmt::format(

@@ -1,9 +1,9 @@
-// Diagnosis: what state a relay is in, and why, from the signs that it gives.
+// Diagnosis: the state of a relay and its reason, from the relay's signs.
 //
-// Pure: the relay gathers the signs a few times a second and asks. The order
-// of the questions is the order of what an operator should look at first.
+// Pure: the relay gathers the signs a few times a second and asks. The
+// questions come in the order in which an operator should look:
 //
-//   told to end?  an event that stops all, or that Kafka does not take now?
+//   asked to stop?  an event that stops all, or that Kafka does not take now?
 //   no stream?  rows that are not published?  no checkpoint?  a walsender that
 //   is silent, or waits?  brokers out of reach, or not acknowledging?  the slot
 //   at risk?  behind?
@@ -25,41 +25,41 @@ struct RelaySigns {
   std::string brokers;
 
   bool draining = false;
-  // Of the pipeline.
+  // From the pipeline.
   Lsn confirmed;
   std::optional<Stoppage> stoppage;
   std::optional<absl::Status> held;
   uint64_t in_flight_records = 0;
   std::chrono::microseconds oldest_in_flight{0};  // since its commit
 
-  // Why there is no stream; ok while there is one, or the first is awaited.
+  // Why there is no stream; ok while there is a stream or the first is awaited.
   absl::Status trouble;
-  bool slot_is_in_use = false;           // trouble is that (55006), and ...
-  std::optional<std::string> slot_user;  // ... by whom, if that is known
-  std::string slot_user_trouble;    // why that one does not stream; or empty
-  std::string slot_user_doubt;      // why that is not known; or empty
-  std::string slot_creation;        // what it waits for, while it lasts
-  bool cursor_is_in_use = false;    // trouble is that: another has it
-  bool trouble_is_poison = false;   // the same again and again
+  bool slot_is_in_use = false;           // trouble is this (55006), and ...
+  std::optional<std::string> slot_user;  // ... its user, if known
+  std::string slot_user_trouble;    // why that user does not stream; or empty
+  std::string slot_user_doubt;      // why the user is not known; or empty
+  std::string slot_creation;        // what slot creation waits for
+  bool cursor_is_in_use = false;    // trouble is this: another instance has it
+  bool trouble_is_poison = false;   // the same error again and again
   std::string publication_trouble;  // rows are not sent; may be empty
   std::string snapshot_progress;    // while the initial snapshot is taken
   std::string awaited;              // what the start waits for; or empty
   bool has_streamed = false;
   bool is_streaming = false;
 
-  std::chrono::milliseconds server_silent_for{0};  // although asked
-  std::string unanswered_table;  // polled, the one it was asked about; or empty
-  // By standbys that the server waits for; in its own words.
+  std::chrono::milliseconds server_silent_for{0};  // since asked
+  std::string unanswered_table;  // polled table that has not answered; or empty
+  // Time held back by standbys that the server waits for; in its own words.
   std::chrono::milliseconds server_held_back_for{0};
   std::string server_held_back_by;
   bool brokers_were_reached = false;
   std::chrono::milliseconds brokers_unreachable_for{0};
-  bool brokers_are_connected = false;  // and yet silent, where unreachable
+  bool brokers_are_connected = false;  // but silent, if unreachable
   std::string broker_trouble;  // why they are unreachable, and the remedy
   std::chrono::milliseconds unacknowledged_for{0};  // the oldest in flight
-  std::string homeless_topic;  // that the brokers do not know; may be empty
+  std::string homeless_topic;  // unknown to the brokers; or empty
 
-  // Since when no checkpoint can be written, and why.
+  // How long no checkpoint could be written, and why.
   std::chrono::milliseconds checkpoint_failing_for{0};
   std::string checkpoint_trouble;
 
@@ -70,9 +70,9 @@ struct RelaySigns {
 
 struct Diagnosis {
   RelayState state = RelayState::kStarting;
-  // What it waits for and what to do; empty when all is well.
+  // What the relay waits for and what to do; empty if all is well.
   std::string reason;
-  // The reason in one word, where it has one (base/reason_code.h).
+  // The reason as one word, if it has one (base/reason_code.h).
   std::string code = {};
 };
 

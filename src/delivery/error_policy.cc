@@ -12,7 +12,7 @@ constexpr auto kOperator = absl::StatusCode::kFailedPrecondition;
 constexpr auto kDamaged = absl::StatusCode::kDataLoss;
 
 struct SqlstateRow {
-  std::string_view prefix;  // the first row that fits counts
+  std::string_view prefix;  // the first matching row counts
   ErrorRule rule;
 };
 
@@ -42,7 +42,7 @@ constexpr SqlstateRow kSqlstates[] = {
     {"22P05", {kDamaged, "a row holds a character that UTF-8 does not have"}},
     {"22", {kOperator, ""}},
     {"25006", {kRetry, "this host is a read-only standby"}},
-    // Of replication slots, where they are made (postgres/slot.h).
+    // From the creation of replication slots (postgres/slot.h).
     {"53400", {kRetry, "a limit of the server's configuration is reached"}},
     {"53",
      {kRetry,
@@ -75,7 +75,7 @@ constexpr std::string_view kAcl = "grant the ACL and restart walpost";
 
 // clang-format off
 constexpr KafkaRow kKafkaErrors[] = {
-    // Passes by itself while the record is kept.
+    // Passes by itself; the record is kept.
     {-184 /* _QUEUE_FULL */, {absl::StatusCode::kResourceExhausted, ""}},
     {-188 /* _UNKNOWN_TOPIC */, {kRetry, kMissingTopic}},
     {-190 /* _UNKNOWN_PARTITION */, {kRetry, kMissingTopic}},
@@ -88,7 +88,7 @@ constexpr KafkaRow kKafkaErrors[] = {
     {-193 /* _RESOLVE */, {kRetry, "is kafka.brokers right?"}},
     {-185 /* _TIMED_OUT */, {kRetry, ""}},
 
-    // The record itself.
+    // The record itself is the cause.
     {10 /* MSG_SIZE_TOO_LARGE */, {kUndeliverable, kTooLarge, kReasonRecordTooLarge}},
     {18 /* RECORD_LIST_TOO_LARGE */, {kUndeliverable, kTooLarge, kReasonRecordTooLarge}},
     {17 /* TOPIC_EXCEPTION */,
@@ -105,7 +105,7 @@ constexpr KafkaRow kKafkaErrors[] = {
      {kUndeliverable, "a compacted topic refuses records without a key",
       kReasonRecordRefused}},
 
-    // The operator.
+    // An operator must act.
     {31 /* CLUSTER_AUTHORIZATION_FAILED */,
      {kOperator, "grant WRITE on the topics (walpost check prints the command) "
                  "and restart walpost"}},
@@ -124,7 +124,7 @@ constexpr KafkaRow kKafkaErrors[] = {
     {21 /* INVALID_REQUIRED_ACKS */, {kOperator, ""}},
     {-144 /* _FENCED */, {kOperator, "another instance took over"}},
 
-    // The producer is spent; a new one may deliver the record.
+    // The producer is unusable; a new one may deliver the record.
     {-150 /* _FATAL */, {kReplaceProducer, ""}},
     {-148 /* _GAPLESS_GUARANTEE */, {kReplaceProducer, ""}},
     {-149 /* _INCONSISTENT */, {kReplaceProducer, ""}},

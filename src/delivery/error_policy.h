@@ -1,19 +1,19 @@
-// The one table of errors: what an error of Postgres or Kafka means for the
-// flow, and what an operator should do about it.
+// The table of errors: what an error of Postgres or Kafka means for the flow,
+// and what an operator should do about it.
 //
 // The remedy is the absl::StatusCode (docs/operations.md has it in words):
 //
 //   kUnavailable         passes by itself: reconnect or retry, with backoff
-//   kAborted             the producer is spent: replace it and rewind
+//   kAborted             the producer is unusable: replace it and rewind
 //   kInvalidArgument     this record cannot be delivered: stop before it
-//   kResourceExhausted   no room just now: offer it again after a report
+//   kResourceExhausted   no room now: offer it again after a report
 //   kFailedPrecondition  an operator must act first
-//   kDataLoss            the stream is damaged: reconnect; for an operator
-//                        when it happens again at the same place
+//   kDataLoss            the stream is damaged: reconnect; an operator must act
+//                        if it happens again at the same place
 //
-// An error that is not in the table means stop: kFailedPrecondition.
-// Pure data: neither libpq nor librdkafka is included here, their codes come
-// as the numbers and texts that their manuals give.
+// An error that is not in the table means stop: kFailedPrecondition. Pure data:
+// neither libpq nor librdkafka is included here. Codes are the numbers and
+// texts of their manuals.
 #pragma once
 
 #include <string_view>
@@ -24,14 +24,14 @@ namespace walpost {
 
 struct ErrorRule {
   absl::StatusCode remedy;
-  // For the operator, appended to the message; may be empty.
+  // Advice for the operator, appended to the message; may be empty.
   std::string_view hint;
-  // Of a record that cannot be delivered (base/reason_code.h), else empty.
+  // Code of a record that cannot be delivered (base/reason_code.h), else empty.
   std::string_view reason_code = {};
 };
 
-// `sqlstate` is five characters, or empty when the connection was lost
-// without one. PostgreSQL manual, appendix A.
+// `sqlstate` is five characters, or empty if the connection was lost without
+// one. PostgreSQL manual, appendix A.
 ErrorRule ClassifySqlstate(std::string_view sqlstate);
 
 // `code` is an rd_kafka_resp_err_t: negative for librdkafka's own errors,

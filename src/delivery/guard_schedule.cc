@@ -6,7 +6,7 @@ namespace walpost {
 namespace {
 
 constexpr uint64_t kStepsPerWindow = 8;
-// Into how many pieces the window's time is divided.
+// Number of pieces that the window's time is divided into.
 constexpr int kMarks = 16;
 
 Lsn Before(Lsn lsn, uint64_t bytes) {
@@ -27,7 +27,7 @@ std::optional<Lsn> GuardSchedule::Next(const Slots& slots, MonotonicTime now) {
   }
   cut_short_ = false;
   if (slots.budget_bytes > 0) {
-    // A step early, for the slot is up to a step behind.
+    // A step early, because the slot is up to a step behind.
     const Lsn least =
         std::min(After(Before(slots.wal_end, slots.budget_bytes / 2), step),
                  slots.confirmed);
@@ -45,7 +45,7 @@ void GuardSchedule::Note(Lsn confirmed, MonotonicTime now) {
       now - marks_.back().at >= options_.window_time / kMarks) {
     marks_.push_back({confirmed, now});
   }
-  // Of those that are old enough, the newest one decides.
+  // Among the marks that are old enough, the newest one decides.
   while (marks_.size() > 1 && now - marks_[1].at >= options_.window_time) {
     marks_.pop_front();
   }

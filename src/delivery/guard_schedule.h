@@ -1,21 +1,21 @@
-// GuardSchedule: when the guard slot moves, and to where.
+// GuardSchedule: decides when the guard slot moves, and to which LSN.
 //
 //        guard      edge           confirmed      end of WAL
 //   --------|---------|----------------|--------------|
 //           |<-step-->|<--- window --->|
 //           |<----------- at most half the WAL budget ---------->|
 //
-// The edge is the newest LSN that leaves the window whole: the bytes before
-// what is confirmed and, with a time, all that was confirmed within it. The
-// guard slot moves there when it is a step (an eighth of the window) behind, so
-// that the server decodes that WAL in few goes.
+// The edge is the newest LSN that leaves the window whole: the bytes before the
+// confirmed LSN and, with a time, everything confirmed within it. The guard
+// slot moves there when it is a step (an eighth of the window) behind, so that
+// the server decodes that WAL in a few large steps.
 //
 // The WAL budget comes first: guard slot and lag together never keep more than
-// half of it, so a replay window alone makes nothing a warning. When the live
-// slot lags, the window gives way, down to what is confirmed.
+// half of it, so a replay window alone never causes a warning. When the live
+// slot lags, the window shrinks, down to the confirmed LSN.
 //
-// Of the times before this process started nothing is known: until it has run
-// for the window's time, the time holds the guard slot where it is.
+// Nothing is known of the time before this process started: until it has run
+// for the window's time, the guard slot stays where it is.
 //
 // Pure. Owned by the GuardKeeper.
 #pragma once
@@ -34,22 +34,22 @@ class GuardSchedule {
  public:
   struct Slots {
     Lsn guard;      // confirmed_flush_lsn of the guard slot
-    Lsn confirmed;  // and of the live slot
+    Lsn confirmed;  // likewise of the live slot
     Lsn wal_end;
     uint64_t budget_bytes = 0;  // WalBudget::limit_bytes; 0: not known yet
   };
 
-  // The server decodes what it advances over: more than this is for the next
-  // time.
+  // Limit per advance, because the server decodes what it advances over. The
+  // rest is left for the next time.
   static constexpr uint64_t kMaxPerAdvance = uint64_t{1} << 30;
 
   explicit GuardSchedule(ReplayOptions options) : options_(options) {}
 
-  // Where to advance the guard slot to, now; nullopt: nowhere yet. Asked every
+  // LSN to advance the guard slot to now; nullopt: do not advance. Asked every
   // few seconds. Never after `confirmed`.
   std::optional<Lsn> Next(const Slots& slots, MonotonicTime now);
 
-  // Whether the WAL budget leaves less than the window, as of the last Next.
+  // True if the WAL budget left less than the window at the last Next.
   bool is_cut_short() const { return cut_short_; }
 
  private:
@@ -62,7 +62,7 @@ class GuardSchedule {
   Lsn EdgeByTime(MonotonicTime now) const;
 
   ReplayOptions options_;
-  std::deque<Mark> marks_;  // about kMarks of them, oldest first
+  std::deque<Mark> marks_;  // about kMarks, oldest first
   bool cut_short_ = false;
 };
 

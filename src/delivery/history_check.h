@@ -1,24 +1,24 @@
-// HistoryCheck: is the WAL that is streamed now the one that we know?
+// HistoryCheck: is the WAL that is streamed now the known one?
 //
 // A server that was restored from a volume snapshot has the same system
-// identifier, the same timeline and the same slot as before, and writers soon
-// carry its WAL past every LSN that we know. Only what it holds there differs.
-// So the stream begins where the slot stands, which on a restored server is
-// before what was lost, and what we know has to come again:
+// identifier, timeline and slot as before, and writers soon carry its WAL past
+// every LSN that we know. Only the contents differ. So the stream begins where
+// the slot stands, which on a restored server is before the lost WAL, and the
+// known events have to come again:
 //
 //   slot stands      newest commit known       received
 //   ────┼──────────────────┼───────────────────────┼───────▶ stream
 //        repeats, passed over │  no event belongs here │ new events
 //                          └ same LSN, transaction id and commit time
 //
-// Where a producer was lost, what is passed over ends before the newest commit
-// that is known; then the commit where it ends has to reappear, too, before
-// anything behind it goes out.
+// After a producer was lost, the skipped events end before the newest known
+// commit. Then the commit where they end has to reappear, too, before anything
+// behind it is sent.
 //
-// A commit that does not reappear, another one in its place, or an event that
-// nobody knows before what was received: the WAL has forked (P9). Until the
+// The WAL has forked (P9) if a commit does not reappear, if another one is in
+// its place, or if an unknown event comes before the received LSN. Until the
 // stream has passed all of it, nothing further may be confirmed: the server
-// would believe it, and drop what it has there instead.
+// would drop what it has there instead.
 //
 // Two WALs that agree on a commit record's LSN, transaction and time agree on
 // all before it. The commit times of PostgreSQL have microseconds.
@@ -36,8 +36,8 @@
 
 namespace walpost {
 
-// Which transaction committed at an LSN. Xid 0: not known, as of a checkpoint
-// that an older release wrote; then the LSN alone has to match.
+// Transaction that committed at an LSN. Xid 0: not known (checkpoint of an
+// older release); then only the LSN has to match.
 struct CommitIdentity {
   Lsn lsn;
   Xid xid;
@@ -49,19 +49,19 @@ struct CommitIdentity {
 
 class HistoryCheck {
  public:
-  // A commit with events that came before, in this process or as a checkpoint
-  // says; the newest one counts.
+  // An earlier commit with events, from this process or a checkpoint; the
+  // newest one counts.
   void Know(const CommitIdentity& commit);
   bool knows_any() const { return newest_.lsn.is_valid(); }
 
-  // What commits before `lsn` counts as known, whatever it is: nothing says
-  // which commits there were.
+  // Commits before `lsn` count as known, whatever they are: there is no record
+  // of them.
   void Trust(Lsn lsn);
 
   // A stream begins: it has every commit at `from` or later. All events before
-  // `received` were handed in before, and those up to `covered` are passed over
-  // (no LSN: none is, or it is not known which commit that was). Without it
-  // nothing is checked.
+  // `received` were handed in before, and those up to `covered` are skipped (no
+  // LSN: none is, or that commit is not known). Nothing is checked before this
+  // call.
   void Begin(Lsn from, Lsn received, const CommitIdentity& covered);
 
   // The commit of the next event of the stream. kFailedPrecondition, with the
@@ -71,7 +71,7 @@ class HistoryCheck {
   // The stream has handed in all that commits before `lsn`. Likewise.
   absl::Status OnBoundary(Lsn lsn);
 
-  // Whether the stream has passed all that is known.
+  // True if the stream has passed all known events.
   bool is_settled() const { return is_settled_; }
 
  private:
@@ -79,10 +79,10 @@ class HistoryCheck {
   absl::Status Missing(const std::string& found) const;
 
   CommitIdentity newest_;
-  // Those that have to reappear yet, the earlier one first; at most two.
+  // Commits that must still reappear, in order; at most two.
   std::vector<CommitIdentity> expected_;
   Lsn from_;
-  Lsn trusted_;  // before it, no commit is unknown
+  Lsn trusted_;  // before it, every commit counts as known
   Lsn received_;
   bool has_begun_ = false;
   bool is_settled_ = true;

@@ -1,8 +1,8 @@
-// HorizonTracker: when a sample of the server becomes the horizon of a
+// HorizonTracker: decides when a sample of the server becomes the horizon of a
 // checkpoint (transaction_horizon.h).
 //
-// One sample waits at a time, until what is acknowledged has passed it; those
-// that come meanwhile are let go. Pure; a value.
+// One sample waits at a time, until everything before it is acknowledged;
+// samples that arrive meanwhile are dropped. Pure; a value.
 #pragma once
 
 #include <optional>
@@ -14,16 +14,16 @@ namespace walpost {
 
 class HorizonTracker {
  public:
-  // A stream begins. Samples of before it are void: a server that crashed in
-  // between may give out once more the ids that it had not yet made durable.
+  // A stream begins. Earlier samples are void: a server that crashed in between
+  // may assign again the ids that it had not yet made durable.
   void Begin() {
     waiting_.reset();
     settled_.reset();
     may_be_of_before_ = true;
   }
 
-  // Samples come one after the other, each asked for when the one before is
-  // there; so only the first after Begin may have been asked for earlier.
+  // Each sample is requested only after the last one has arrived. So only the
+  // first one after Begin may have been requested before it.
   void OnSample(const HorizonSample& sample, Lsn acknowledged) {
     if (std::exchange(may_be_of_before_, false)) return;
     Settle(acknowledged);
@@ -31,7 +31,7 @@ class HorizonTracker {
   }
 
   // A new horizon, if there is one since the last call. `acknowledged`:
-  // everything that commits before it is.
+  // everything that commits before it is acknowledged.
   std::optional<TransactionHorizon> Take(Lsn acknowledged) {
     Settle(acknowledged);
     return std::exchange(settled_, std::nullopt);

@@ -1,9 +1,9 @@
 // LatencyHistogram: counts of durations in buckets that grow by a factor of
-// sqrt(2), from 100 microseconds to about two minutes; the last takes the
-// rest.
+// sqrt(2), from 100 microseconds to about two minutes; the last bucket takes
+// the rest.
 //
-// Recording is a handful of instructions. Quantiles come out as the upper
-// bound of their bucket: never too small, at most 42 % too large.
+// Recording takes a few instructions. Quantiles are the upper bound of their
+// bucket: never too small, at most 42 % too large.
 #pragma once
 
 #include <array>
@@ -24,10 +24,10 @@ class LatencyHistogram {
   static std::chrono::microseconds UpperBound(size_t bucket);
 
   // The smallest bound that at least `fraction` (0 to 1) of the recorded
-  // durations do not exceed; zero when nothing was recorded.
+  // durations do not exceed; zero if nothing was recorded.
   std::chrono::microseconds Quantile(double fraction) const;
 
-  // What was recorded since `earlier`, a copy of this histogram.
+  // The durations recorded since `earlier`, a copy of this histogram.
   LatencyHistogram Since(const LatencyHistogram& earlier) const;
 
  private:

@@ -1,8 +1,7 @@
-// OldestWait: for how long the oldest event has been waiting for Kafka.
+// OldestWait: how long the oldest event has been waiting for Kafka.
 //
-// Others may overtake it for as long as they like. It is owed until it is
-// acknowledged, also while a producer that was given up has taken it along and
-// it is not in flight again.
+// Other events may overtake it for any time. It waits until it is acknowledged,
+// even while it is not in flight again after a producer was lost with it.
 #pragma once
 
 #include <chrono>
@@ -16,7 +15,7 @@ class OldestWait {
  public:
   explicit OldestWait(MonotonicTime now) : since_(now) {}
 
-  // To be called a few times a second.
+  // Call it a few times a second.
   void Look(const AcknowledgementWindow& window, MonotonicTime now) {
     const InFlightRecord* oldest = window.oldest();
     if (oldest == nullptr && !IsOwed(window)) since_ = now;
@@ -25,7 +24,7 @@ class OldestWait {
     since_ = now;
   }
 
-  // The positions to come are those of another stream.
+  // The next positions belong to another stream.
   void StartOver() { position_ = Position(); }
 
   // Zero while nothing waits.

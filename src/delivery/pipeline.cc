@@ -7,7 +7,7 @@
 namespace walpost {
 namespace {
 
-constexpr size_t kMaxIdLength = 200;  // bytes, of what is said about an event
+constexpr size_t kMaxIdLength = 200;  // bytes of an event id in messages
 
 }  // namespace
 
@@ -20,7 +20,7 @@ void Pipeline::Rewind() {
   sink_failure_.reset();
   held_.reset();
   one_at_a_time_ = false;
-  // The stream comes to that event again, after those given up before it.
+  // The stream reaches that event again, after the events given up before it.
   stoppage_.reset();
   ++counters_.rewinds;
 }
@@ -57,12 +57,12 @@ void Pipeline::BeginStream(Lsn from) {
     if (window_.empty()) window_.Resume(from, Position{from, 0});
   }
   window_.AddBoundary(from);
-  // What is in flight may be acknowledged yet, and with it the boundaries that
-  // came before.
+  // Records in flight may still be acknowledged, and with them the boundaries
+  // before.
   history_.Begin(from, window_.received(), window_.covered_commit());
 }
 
-// Asked of every event; a false answer ends the stream.
+// Called for every event; false stops the stream.
 bool Pipeline::Continues(const Event& event) {
   const absl::Status status = history_.OnCommit(
       {event.position.commit_lsn, event.xid, event.commit_time});
@@ -96,7 +96,7 @@ Pipeline::Offer Pipeline::OnEvent(const Event& event) {
 Pipeline::Offer Pipeline::OnUndeliverable(const Event& event,
                                           const absl::Status& reason) {
   if (stoppage_ || divergence_ || !Continues(event)) return Offer::kHold;
-  if (PassOver(event)) return Offer::kTaken;  // it could be, when it came first
+  if (PassOver(event)) return Offer::kTaken;  // it could be delivered before
   return Stop(event, reason);
 }
 
@@ -117,7 +117,7 @@ bool Pipeline::PassOver(const Event& event) {
     return true;
   }
   if (!resume_filter_.IsAcknowledged({event.position, event.xid})) return false;
-  // Back into its place in the window, so that a further repeat finds it.
+  // Add it to the window again, so that a further repeat finds it.
   const Sequence sequence =
       window_.Add({event.position, event.commit_time, 0, event.xid});
   window_.Acknowledge(sequence);
@@ -168,8 +168,8 @@ void Pipeline::OnNotDelivered(Sequence sequence, const absl::Status& error) {
   const InFlightRecord* record = window_.Find(sequence);
   if (record == nullptr) return;
   if (absl::IsInvalidArgument(error)) OnRefused(record->position, error);
-  // One refused record takes its whole batch, and in order, whatever came
-  // behind it: the sink is of no use any more.
+  // A rejected record fails its whole batch and, because of the order,
+  // everything behind it: the sink must be replaced.
   if (!sink_failure_) sink_failure_ = error;
 }
 

@@ -1,14 +1,14 @@
-// Pipeline: decides, for every event, whether it goes out, waits, is passed
-// over or stops the flow; and from the reports, what may be confirmed.
+// Pipeline: decides whether each event is sent, waits, is skipped or stops the
+// flow; and, from the reports, which LSN may be confirmed.
 //
 //   source ──OnEvent, OnTransactionEnd, OnKeepalive──▶ Pipeline ──▶ sink
 //   source ◀─────────────── confirmed() ───────────── Pipeline ◀── reports
 //
 // The contract with a source: events in the order of their positions, then
-// OnTransactionEnd with the LSN before which everything has been handed in.
-// A source whose event is not taken keeps it, reads no further, and offers it
-// again when CanTake() has become true. A source may start over at any LSN
-// up to confirmed(): what is repeated is recognised by position.
+// OnTransactionEnd with the LSN before which everything has been handed in. If
+// an event is not taken, the source keeps it, stops reading, and offers it
+// again once CanTake() is true. A source may start over at any LSN up to
+// confirmed(): repeated events are recognised by position.
 //
 // Pure: no clock, no I/O, no thread. One owner drives it from one thread; the
 // sink must outlive its use (SetSink).
@@ -35,13 +35,13 @@ namespace walpost {
 // An event that stops the flow, and why.
 struct Stoppage {
   Position position;
-  std::string event_id;  // empty when not known
+  std::string event_id;  // empty: not known
   absl::Status reason;
 };
 
 struct DeliveryCounters {
   uint64_t events = 0;         // received, repeats included
-  uint64_t repeats = 0;        // passed over: in flight or acknowledged
+  uint64_t repeats = 0;        // skipped: in flight or acknowledged
   uint64_t produced = 0;       // handed to the sink
   uint64_t acknowledged = 0;   // durable at the brokers
   uint64_t value_bytes = 0;    // of produced records
@@ -60,47 +60,47 @@ class Pipeline final : public RecordReports {
   Pipeline(std::unique_ptr<RecordBuilder> builder,
            AcknowledgementWindow::Options window);
 
-  // ---- From the owner.
+  // ---- Called by the owner.
 
-  // The sink to produce to; nullptr while there is none.
+  // Sink to produce to; nullptr: none.
   void SetSink(RecordSink* sink) { sink_ = sink; }
-  // Of the server, for the position header.
+  // Timeline of the server, for the position header.
   void SetTimeline(uint32_t timeline) { timeline_ = timeline; }
 
-  // Gives up everything in flight: the sink was lost. The source must start
-  // over at confirmed().
+  // Gives up everything in flight because the sink was lost. The source must
+  // start over at confirmed().
   void Rewind();
 
-  // Forgets every position, too: the source's WAL has forked, and goes on from
-  // where its slot stands. The sink is gone by now, and with it its reports.
+  // Forgets every position, too: the source's WAL has forked, and continues
+  // from the slot's position. The sink and its reports no longer exist.
   void StartOver();
 
-  // Goes on from what an earlier process or another instance had come to, as a
-  // checkpoint says. `commit` is the transaction of the position, if known.
-  // Only while nothing is in flight.
+  // Continues from the progress of an earlier process or another instance, as a
+  // checkpoint has it. `commit` is the transaction of the position, if known.
+  // Requires that nothing is in flight.
   void Resume(Lsn confirmed, const Position& acknowledged_through,
               const CommitIdentity& commit = {});
 
-  // Gives the records a sink would not take just now another chance.
+  // Offers again the records that a sink did not take.
   void RetryHeld() { held_.reset(); }
 
-  // ---- From the source.
+  // ---- Called by the source.
 
-  // Whether a stream from there would show events that this process cannot
+  // True if a stream from there would show events that this process cannot
   // judge: another instance, or an earlier process, had them before this one
-  // came to the slot, and no event up to which it passes over could prove that
-  // they are the same. Then StartOver comes first, and they are sent again.
+  // came to the slot, and there is no covered event that could prove that they
+  // are the same. Then call StartOver first; they are sent again.
   bool LacksEvidenceFrom(Lsn from) const {
     return from < floor_ && window_.covered_commit().lsn < floor_;
   }
 
-  // A stream begins that has every commit at `from` or later; no later than
-  // where the slot stands, so that what is known is seen again (HistoryCheck).
-  // Where the slot has moved past all that is known, what lies before is known
-  // to be acknowledged: by whoever moved it. Requires evidence.
+  // A stream begins that has every commit at `from` or later; at most at the
+  // slot's position, so that known events are seen again (HistoryCheck). If the
+  // slot has moved past all known events, whoever moved it had acknowledged
+  // what lies before. Requires evidence.
   void BeginStream(Lsn from);
 
-  // Whether the next event has a chance of being taken.
+  // True if the next event may be taken.
   bool CanTake() const {
     return sink_ != nullptr && !stoppage_ && !sink_failure_ && !held_ &&
            !divergence_ && window_.HasRoom() &&
@@ -109,27 +109,27 @@ class Pipeline final : public RecordReports {
   Offer OnEvent(const Event& event);
   Offer OnUndeliverable(const Event& event, const absl::Status& reason);
   void OnTransactionEnd(Lsn end_lsn);
-  // An LSN before which the source has nothing more to hand in; only outside
-  // a transaction, in stream order.
+  // An LSN before which the source has nothing more to hand in. Called only
+  // outside a transaction, in stream order.
   void OnKeepalive(Lsn wal_end) { PassBoundary(wal_end); }
 
-  // ---- From the sink.
+  // ---- Called by the sink.
 
   void OnAcknowledged(Sequence sequence, WallTime now) override;
   void OnNotDelivered(Sequence sequence, const absl::Status& error) override;
   void OnSinkFailed(const absl::Status& error) override;
 
-  // ---- What holds.
+  // ---- State.
 
-  // What may be told to Postgres, once the history is settled.
+  // LSN to confirm to Postgres, once the history is settled.
   Lsn confirmed() const { return window_.confirmed(); }
-  // Whether the current stream has shown all that is known from before. Until
-  // then the server is told nothing but where its slot stands.
+  // True if the current stream has shown all events known from before. Until
+  // then only the slot's own position is confirmed to the server.
   bool is_history_settled() const { return history_.is_settled(); }
-  // The WAL is not the one that we know: nothing further is taken, and the
-  // stream must end. kFailedPrecondition, with the reason code of the gap.
+  // The WAL is not the known one: nothing further is taken, and the stream must
+  // stop. kFailedPrecondition, with the reason code of the gap.
   const std::optional<absl::Status>& divergence() const { return divergence_; }
-  // The newest event before which, itself included, all are in Kafka.
+  // The newest event up to which, inclusive, all are in Kafka.
   const Position& acknowledged_through() const {
     return window_.acknowledged_through();
   }
@@ -139,13 +139,13 @@ class Pipeline final : public RecordReports {
   const AcknowledgementWindow& window() const { return window_; }
   const RecordBuilder& builder() const { return *builder_; }
 
-  // The event that the flow stands before, for an operator to act on.
+  // The event that the flow stopped before, for an operator to act on.
   const std::optional<Stoppage>& stoppage() const { return stoppage_; }
-  // Why the sink must be replaced, and Rewind called.
+  // Why the sink must be replaced and Rewind called.
   const std::optional<absl::Status>& sink_failure() const {
     return sink_failure_;
   }
-  // Why the sink does not take the current event, though it may later.
+  // Why the sink does not take the current event now; it may later.
   const std::optional<absl::Status>& held() const { return held_; }
 
   const DeliveryCounters& counters() const { return counters_; }
@@ -153,8 +153,8 @@ class Pipeline final : public RecordReports {
   const LatencyHistogram& latency() const { return latency_; }
 
  private:
-  // From the first to the last of the records that were refused together. The
-  // broker answers for a whole batch, and does not always mean all of it.
+  // Range of the records that were rejected together. The broker answers for a
+  // whole batch, and does not always mean all of it.
   struct Suspects {
     Position first;
     Position last;
@@ -177,14 +177,14 @@ class Pipeline final : public RecordReports {
   AcknowledgementWindow window_;
   ResumeFilter resume_filter_;
   HistoryCheck history_;
-  // Where the slot stood when this process came to it; events before it are
-  // known by nothing else. 0/0: a checkpoint knows them.
+  // The slot's position when this process came to it; earlier events are not
+  // known otherwise. 0/0: a checkpoint knows them.
   Lsn floor_;
   std::optional<absl::Status> divergence_;
   RecordSink* sink_ = nullptr;
   uint32_t timeline_ = 0;
 
-  // After the rewind suspects go out one at a time. The one that is refused
+  // After the rewind, suspects are sent one at a time. The one that is rejected
   // alone is at refused_position_: the flow stops before it.
   std::optional<Suspects> suspects_;
   bool one_at_a_time_ = false;

@@ -1,9 +1,9 @@
-// PoisonWatch: recognises an error that trying again does not mend.
+// PoisonWatch: recognises an error that a retry does not fix.
 //
-// An attempt that ends at the same confirmed LSN with the same error as the one
-// before has got nowhere. A few of those in a row are poison: something at that
-// place breaks the stream or the producer each time, and every further attempt
-// only sends the records before it once more.
+// An attempt that fails at the same confirmed LSN with the same error as the
+// one before has made no progress. A few of these in a row are poison:
+// something at that place breaks the stream or the producer each time, and
+// every further attempt only sends the records before it once more.
 #pragma once
 
 #include <string>
@@ -15,14 +15,14 @@ namespace walpost {
 
 class PoisonWatch {
  public:
-  // A damaged stream is the same bytes each time. A producer may fail several
-  // times over while brokers roll.
+  // A damaged stream has the same bytes each time. A producer may fail several
+  // times while brokers restart one by one.
   static constexpr int kMaxDamages = 3;
   static constexpr int kMaxProducerFailures = 10;
 
-  // An attempt ended with `status`, when the confirmed LSN was `confirmed`.
-  // What passes by itself (kUnavailable) or waits for an operator in any case
-  // (kFailedPrecondition) is not counted.
+  // An attempt failed with `status`, at the confirmed LSN `confirmed`. Errors
+  // that pass by themselves (kUnavailable) or need an operator anyway
+  // (kFailedPrecondition) are not counted.
   void OnFailure(const absl::Status& status, Lsn confirmed) {
     if (LimitFor(status) == 0) return;
     const bool same = status.message() == message_ && confirmed == confirmed_;

@@ -1,4 +1,4 @@
-// PolledTableReport: how a table that is polled stands, as of the last look.
+// PolledTableReport: state of a polled table at the last look.
 #pragma once
 
 #include <chrono>
@@ -13,7 +13,7 @@ struct PolledTableReport {
   // Rows, counted up to 100,000.
   uint64_t pending = 0;
   uint64_t failed = 0;
-  // Of the first pending row, by the table's clock where it has one; nullopt:
+  // Age of the first pending row, by the table's clock if it has one; nullopt:
   // nothing is pending.
   std::optional<std::chrono::milliseconds> oldest_pending;
 };

@@ -1,4 +1,4 @@
-// RateLimit: at most so many a second, evenly. Pure.
+// RateLimit: allows a number of events per second, evenly. Pure.
 #pragma once
 
 #include <algorithm>
@@ -11,7 +11,7 @@ namespace walpost {
 
 class RateLimit {
  public:
-  // What was not used lately may be made up for, within this time.
+  // Time for which an unused allowance may be made up.
   static constexpr std::chrono::milliseconds kBurst{100};
 
   // 0: no limit. At most a billion.

@@ -5,7 +5,7 @@
 namespace walpost {
 namespace {
 
-// Why the horizon does not hold; empty: it does.
+// Why the horizon is not valid; empty: it is valid.
 std::string Doubt(const Checkpoint& checkpoint, uint64_t numbering,
                   const RecoveryServer& server) {
   const TransactionHorizon& horizon = checkpoint.horizon;

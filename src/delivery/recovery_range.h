@@ -1,8 +1,8 @@
-// RecoveryRange: which rows `walpost recover` looks for in Kafka.
+// RecoveryRange: the rows that `walpost recover` looks for in Kafka.
 //
-// With a transaction horizon that still holds, the rows of transactions from
-// there on, in tables that say who inserted a row; what came before was
-// delivered, whether Kafka has it still or not. Without one, all rows.
+// With a transaction horizon that is still valid: rows of transactions from
+// there on, in tables that say who inserted a row. Earlier rows were delivered,
+// whether Kafka still has them or not. Without a horizon: all rows.
 //
 // Pure.
 #pragma once
@@ -23,7 +23,7 @@ struct RecoveryRange {
   std::string text;               // for people, with the reason
 };
 
-// The server that recover finds.
+// The server as recover finds it.
 struct RecoveryServer {
   std::string system_identifier;
   uint32_t timeline = 0;
@@ -32,7 +32,7 @@ struct RecoveryServer {
   Lsn wal_end;
 };
 
-// `loaded`: what the store of the checkpoint answered. `numbering`: of the
+// `loaded`: the answer of the checkpoint store. `numbering`: of the
 // configuration (outbox/numbering.h).
 RecoveryRange ChooseRecoveryRange(
     const absl::StatusOr<std::optional<Checkpoint>>& loaded, uint64_t numbering,

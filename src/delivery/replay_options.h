@@ -1,4 +1,4 @@
-// How far back a replay can go: keys `replay.*` of docs/configuration.md.
+// Replay window: keys `replay.*` of docs/configuration.md.
 #pragma once
 
 #include <chrono>
@@ -7,11 +7,11 @@
 namespace walpost {
 
 struct ReplayOptions {
-  // WAL before the confirmed LSN that stays at hand, at least; 0: none, and
-  // no guard slot. In bytes because that is what a disk has.
+  // Minimum WAL kept before the confirmed LSN; 0: none, and no guard slot. In
+  // bytes because disks are sized in bytes.
   size_t window_bytes = 0;
-  // What was confirmed within this time stays, too; 0: bytes alone decide.
-  // Half of the WAL budget is the most that either of them gets.
+  // WAL confirmed within this time is kept, too; 0: bytes alone decide. Either
+  // of them gets at most half of the WAL budget.
   std::chrono::milliseconds window_time{0};
 
   bool enabled() const { return window_bytes > 0; }

@@ -1,11 +1,11 @@
-// ResumeFilter: which events of a repeated stream were acknowledged already.
+// ResumeFilter: finds the acknowledged events of a repeated stream.
 //
-// After the producer was lost, replication starts again at the confirmed
-// LSN. Records of one partition are acknowledged in order, but partitions
-// overtake each other, so behind the oldest unacknowledged record some were
-// acknowledged. Sending those again would be harmless duplicates; sending
-// them alone, behind newer ones of their key, would break promise P3's
-// "never a lone older record". So they are passed over, by exact position.
+// After the producer was lost, replication starts again at the confirmed LSN.
+// Records of one partition are acknowledged in order, but partitions overtake
+// each other, so some records behind the oldest unacknowledged one were
+// acknowledged. Sending those again would be harmless duplicates; sending them
+// alone, behind newer records of their key, would break promise P3's "never a
+// lone older record". So they are skipped, by exact position.
 //
 // Pure. Bounded by the size of the window that it came from.
 #pragma once
@@ -18,7 +18,7 @@
 
 namespace walpost {
 
-// The transaction belongs to it: where the WAL has forked, another event may
+// The transaction is part of it: after the WAL has forked, another event may
 // stand at the same position.
 struct AcknowledgedEvent {
   // NOLINTNEXTLINE(google-explicit-constructor): of a transaction not known.
@@ -36,11 +36,11 @@ class ResumeFilter {
  public:
   ResumeFilter() = default;
 
-  // Adds events, in ascending order, that were acknowledged. Those of an
-  // earlier loss that the stream has not come to yet stay.
+  // Adds events, in ascending order, that were acknowledged. Events of an
+  // earlier loss that the stream has not reached yet stay.
   void Add(const std::vector<AcknowledgedEvent>& acknowledged);
 
-  // Asked for events in stream order.
+  // Call it for events in stream order.
   bool IsAcknowledged(const AcknowledgedEvent& event);
 
   size_t size() const { return acknowledged_.size() - passed_; }

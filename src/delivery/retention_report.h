@@ -1,5 +1,5 @@
 // RetentionReport: what was pruned of one table since the process began, and
-// what the last pass left.
+// what the last pass kept.
 #pragma once
 
 #include <cstdint>
@@ -9,9 +9,9 @@ namespace walpost {
 
 struct RetentionReport {
   std::string table;
-  uint64_t pruned_rows = 0;  // one by one; not those of partitions
+  uint64_t pruned_rows = 0;  // one by one; without partitions
   uint64_t dropped_partitions = 0;
-  // Old rows that the last pass left: not sent, or without proof that they
+  // Old rows that the last pass kept: not sent, or without proof that they
   // were.
   uint64_t kept_rows = 0;
 };

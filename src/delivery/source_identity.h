@@ -1,4 +1,4 @@
-// SourceIdentity: which server a checkpoint is asked for.
+// SourceIdentity: the server that a checkpoint is loaded for.
 #pragma once
 
 #include <string>
@@ -6,10 +6,10 @@
 namespace walpost {
 
 struct SourceIdentity {
-  // As IDENTIFY_SYSTEM names it; empty: not known.
+  // From IDENTIFY_SYSTEM; empty: not known.
   std::string system_identifier;
-  // The server has a birth record of the slot under this identifier, so a
-  // checkpoint of another system does not concern it.
+  // The server has a birth record of the slot under this identifier, so
+  // checkpoints of another system do not matter.
   bool has_birth_record = false;
 };
 

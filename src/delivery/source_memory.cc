@@ -18,8 +18,8 @@ uint32_t SourceMemory::left_timeline() const {
   return known < observed_.timeline ? known : 0;
 }
 
-// The checkpoint knows of other instances, too, but not of a promotion that was
-// followed already.
+// The checkpoint includes the progress of other instances, but not a promotion
+// that was followed already.
 KnownSource SourceMemory::Known() const {
   using By = KnownSource::By;
   KnownSource known;
@@ -45,7 +45,7 @@ KnownSource SourceMemory::Known() const {
   return known;
 }
 
-// The newest word counts; what is empty is not on record there.
+// The newest value counts; an empty one is not on record there.
 void SourceMemory::AddEvidence(KnownSource& known) const {
   known.slot_was_shared = slot_was_shared_;
   known.coverage = coverage_;
@@ -75,7 +75,7 @@ bool SourceMemory::IsOvertakenByPromotion() const {
          observed_.system_identifier == system_identifier_;
 }
 
-// What is in memory is of a WAL that has forked, whoever followed it first.
+// The memory belongs to a WAL that has forked, whoever followed it first.
 absl::Status SourceMemory::FollowPromotion() {
   const std::string text = fmt::format(
       "the server is on timeline {} now, and walpost was on {}: starting over",
@@ -86,8 +86,8 @@ absl::Status SourceMemory::FollowPromotion() {
   return absl::AbortedError(text);
 }
 
-// An operator has recovered or accepted the gap: what this process knows is of
-// another life of the slot.
+// An operator has recovered or accepted the gap: what this process knows
+// belongs to an earlier life of the slot.
 bool SourceMemory::GapIsOver() {
   std::optional<std::string_view> in_checkpoint;
   if (checkpoint_) in_checkpoint = checkpoint_->gap;
@@ -140,7 +140,7 @@ std::optional<BirthRecord> SourceMemory::RecordOfGap() const {
   return record;
 }
 
-// In place of a record that somebody has wiped out: it proves nothing.
+// Replaces a record that somebody has removed; it proves nothing.
 BirthRecord SourceMemory::WhatIsKnown() const {
   BirthRecord record;
   record.slot = slot_;
@@ -171,7 +171,7 @@ absl::Status SourceMemory::GoOn(const KnownSource& known,
   return absl::OkStatus();
 }
 
-// What is in flight over a reconnect belongs to us, and we know best.
+// Records in flight across a reconnect are ours, and we know them best.
 void SourceMemory::ResumeAtCheckpoint() {
   if (!pipeline_.window().empty()) return;
   const Position& position = checkpoint_->position;
@@ -193,16 +193,16 @@ absl::Status SourceMemory::Begin(Lsn begins) {
   return absl::OkStatus();
 }
 
-// Where our role does not own the publication, the checkpoint has it, or
-// nothing. But a record that vouches for rows which are passed over from now on
-// has to be corrected.
+// If our role does not own the publication, the checkpoint holds the facts, or
+// nothing does. But a record that vouches for rows which are skipped from now
+// on has to be corrected.
 std::optional<SourceMemory::RecordUpdate> SourceMemory::UpdatedRecord(
     const std::string& kafka_cluster) const {
   if (!record_) return std::nullopt;
   RecordUpdate update{*record_};
   BirthRecord& record = update.record;
   record.timeline = timeline_;
-  // A table that was added since is not known to have been covered all along.
+  // A table that was added since may not have been covered all along.
   const bool vouches = !record.coverage.empty();
   record.coverage =
       vouches ? MarkLeftOut(record.coverage, coverage_) : coverage_;

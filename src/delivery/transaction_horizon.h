@@ -1,6 +1,6 @@
 // TransactionHorizon: a transaction id before which everything is delivered.
 //
-// Ids are given out as transactions first write, not as they commit: a row
+// Ids are assigned when a transaction first writes, not when it commits: a row
 // with a low id may be committed, and so delivered, long after one with a high
 // id. But at a moment when the WAL ends at L, every transaction before
 // pg_snapshot_xmin has ended, so its commit record lies before L:
@@ -10,13 +10,13 @@
 //   WAL     all their commits │ what is still to come
 //                             └ L
 //
-// As soon as all up to L is acknowledged, it is a horizon (HorizonTracker).
+// Once everything up to L is acknowledged, it is a horizon (HorizonTracker).
 //
-// It holds on the server that gave the ids out. One that was restored from a
-// backup gives them out a second time, with the same system identifier and
-// maybe on the same timeline; but a restore takes a start of the server. So
-// the time of its start belongs to the horizon, and after a restart there is
-// none until a new one is taken.
+// It is valid on the server that assigned the ids. A server restored from a
+// backup assigns them a second time, with the same system identifier and maybe
+// on the same timeline; but a restore involves a restart of the server. So the
+// server's start time belongs to the horizon, and after a restart there is none
+// until a new one is taken.
 #pragma once
 
 #include <cstdint>
@@ -36,7 +36,7 @@ struct TransactionHorizon {
                          const TransactionHorizon&) = default;
 };
 
-// What a server said at one moment. `wal_end` is where it had inserted WAL up
+// Answer of a server at one moment. `wal_end` is where it had inserted WAL up
 // to (pg_current_wal_insert_lsn), read after the snapshot was taken: with
 // synchronous_commit = off a transaction has ended before its commit record is
 // written.

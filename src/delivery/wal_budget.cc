@@ -6,7 +6,7 @@
 namespace walpost {
 namespace {
 
-// Memory of the growth rate: older seconds count for a third, a ninth, ...
+// Memory of the growth rate: older seconds count a third, a ninth, ...
 constexpr double kMemorySeconds = 30;
 constexpr double kMaxForecastSeconds = 30 * 24 * 3600.0;
 
