@@ -1,8 +1,8 @@
-// BackgroundStore: a checkpoint store whose calls block, as those of a file do,
+// BackgroundStore: runs a checkpoint store whose calls block, such as a file,
 // on threads of their own.
 //
-// The store is shared with the thread that is in one of its calls; by the
-// contract of CheckpointStore there is never more than one.
+// The store is shared with the thread that runs one of its calls; by the
+// contract of CheckpointStore there is at most one call.
 #pragma once
 
 #include <boost/asio/any_io_executor.hpp>
@@ -25,14 +25,14 @@ class BackgroundStore final : public CheckpointStore {
   std::string Name() const override { return store_->Name(); }
 
  private:
-  // Runs `call` on a thread, then gives its result to `done` on the loop,
-  // unless this object has gone meanwhile.
+  // Runs `call` on a thread, then passes its result to `done` on the loop,
+  // unless this object was destroyed meanwhile.
   template <typename Result>
   void Run(std::function<Result()> call, std::function<void(Result)> done);
 
   boost::asio::any_io_executor executor_;
   std::shared_ptr<CheckpointStore> store_;
-  // Shared only to be watched: ends with this object.
+  // Shared only to be watched: expires with this object.
   std::shared_ptr<const bool> lifetime_ = std::make_shared<const bool>(true);
 };
 

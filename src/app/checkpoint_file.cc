@@ -21,7 +21,7 @@ std::string FolderOf(const std::string& path) {
   return folder.empty() ? "." : folder;
 }
 
-// What a call that was interrupted by a signal would do again.
+// Repeats a call that a signal has interrupted.
 template <typename Call>
 ssize_t Retry(Call call) {
   ssize_t result = 0;
@@ -31,7 +31,7 @@ ssize_t Retry(Call call) {
   return result;
 }
 
-// Up to `limit` bytes; nullopt with errno set.
+// Reads up to `limit` bytes; nullopt with errno set.
 std::optional<std::string> ReadUpTo(int fd, size_t limit) {
   std::string bytes(limit, '\0');
   size_t size = 0;
@@ -46,7 +46,7 @@ std::optional<std::string> ReadUpTo(int fd, size_t limit) {
   return bytes;
 }
 
-// False with errno set.
+// Returns false with errno set.
 bool WriteAll(int fd, std::string_view bytes) {
   while (!bytes.empty()) {
     const ssize_t count =
@@ -92,7 +92,7 @@ absl::Status CheckpointFile::Lock() {
         "another checkpoint.path",
         Name(), holder.substr(0, holder.find('\n')), path));
   }
-  // For people; that it is held says enough.
+  // For people only; the lock itself is what counts.
   const std::string pid = fmt::format("{}\n", getpid());
   if (ftruncate(lock.get(), 0) == 0) WriteAll(lock.get(), pid);
   lock_ = std::move(lock);

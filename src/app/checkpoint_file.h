@@ -4,12 +4,12 @@
 //   walpost.checkpoint.tmp    while one is written; a leftover means nothing
 //   walpost.checkpoint.lock   locked as long as we live; holds our pid
 //
-// Written beside it, synced, renamed over it, and the folder synced: a crash of
-// the machine leaves the old one or the new one. The lock (flock) ends with the
-// process, however it dies, and does not reach over a network file system.
+// Written to .tmp, synced, renamed, and the folder synced: after a crash of the
+// machine the old or the new file is there. The lock (flock) ends with the
+// process, however it dies, and does not work across a network file system.
 //
-// Blocks for as long as the disk takes to sync twice: the loop uses it through
-// a BackgroundStore.
+// Blocks while the disk syncs twice: the loop uses it through a
+// BackgroundStore.
 #pragma once
 
 #include <string>
@@ -21,16 +21,15 @@ namespace walpost {
 
 class CheckpointFile final : public CheckpointStore {
  public:
-  // Touches nothing yet.
+  // Does not access the file yet.
   explicit CheckpointFile(std::string path);
 
-  // Both take the lock first. kUnavailable: another process has it, for as
-  // long as it lives.
-  // Callbacks come from within the call.
+  // Both take the lock first. kUnavailable: another process holds it. Callbacks
+  // come from within the call.
   void Load(Loaded done) override;
   void Save(const Checkpoint& checkpoint, Saved done) override;
 
-  // Without the lock, beside the process that has it.
+  // Reads without the lock, beside the process that holds it.
   absl::StatusOr<std::optional<Checkpoint>> Read() const;
 
   std::string Name() const override;

@@ -26,7 +26,7 @@ namespace {
 
 constexpr auto kAsTuple = asio::as_tuple(asio::use_awaitable);
 constexpr std::chrono::seconds kLoadLimit{30};
-// How often we look whether a busy store has answered.
+// Interval for checking whether a busy store has answered.
 constexpr std::chrono::milliseconds kBusyInterval{20};
 
 using Loaded = StoreAnswer::Loaded;
@@ -38,7 +38,7 @@ std::shared_ptr<StoreAnswer> AskToLoad(asio::any_io_executor executor,
   return answer;
 }
 
-// Tells a store that several systems share whose checkpoint is meant.
+// Tells a store that several systems share which one is meant.
 asio::awaitable<absl::Status> TellSource(asio::any_io_executor executor,
                                          const WalSourceOptions& postgres,
                                          CheckpointStore& store) {
@@ -111,8 +111,8 @@ asio::awaitable<absl::Status> CheckpointKeeper::Load() {
     co_await busy_timer_.async_wait(kAsTuple);
   }
   if (writer_.is_busy()) co_return NoAnswer(*store_);
-  // One that was too slow before is still at it: stores take one call at a
-  // time.
+  // A load that timed out before may still be pending: stores take one call at
+  // a time.
   if (asked_ == nullptr) {
     const absl::Status told =
         co_await TellSource(executor_, postgres_, *store_);
@@ -149,7 +149,7 @@ asio::awaitable<absl::Status> CheckpointKeeper::Load() {
 
 Checkpoint CheckpointKeeper::Next(Session session) const {
   Checkpoint next;
-  // LSNs of before a promotion are void.
+  // LSNs from before a promotion are void.
   if (loaded_ && loaded_->timeline == session.timeline) next = *loaded_;
   next.system_identifier = std::move(session.system_identifier);
   next.timeline = session.timeline;
@@ -167,8 +167,8 @@ void CheckpointKeeper::Begin(Session session) {
   writer_.Begin(Next(std::move(session)));
 }
 
-// What is known stays as it is: a gap is judged by it. Where nothing was stored
-// yet, there is at least the gap.
+// The stored values stay as they are: a gap is judged by them. If nothing was
+// stored yet, at least the gap is.
 asio::awaitable<void> CheckpointKeeper::Keep(Gap gap, Session session) {
   if (store_ == nullptr || writer_.is_busy()) co_return;
   Checkpoint checkpoint = loaded_ ? *loaded_ : Next(std::move(session));
@@ -213,8 +213,8 @@ void CheckpointKeeper::AddTo(RelaySigns& signs) const {
 }
 
 void CheckpointKeeper::OnReport(const SlotReport& report) {
-  // What the publication does not cover passes by unsent: until a restart no
-  // horizon passes it, not even when that is mended.
+  // Changes that the publication does not cover are not sent: until a restart
+  // no horizon may pass them, not even after the publication is fixed.
   if (!report.publication_trouble.empty()) has_transaction_ids_ = false;
   if (has_transaction_ids_) writer_.OnHorizon(report.horizon);
 }

@@ -1,8 +1,8 @@
-// CheckpointKeeper: the checkpoint store that the configuration names, read at
-// the start of every session and written while it lasts.
+// CheckpointKeeper: the configured checkpoint store, read at the start of every
+// session and written while it lasts.
 //
-// Owned by the Relay, and on its loop. What is due, and what may be confirmed,
-// is decided by CheckpointWriter.
+// Owned by the Relay, and on its loop. CheckpointWriter decides what is due and
+// which LSN may be confirmed.
 #pragma once
 
 #include <boost/asio/any_io_executor.hpp>
@@ -27,23 +27,23 @@ class StoreAnswer;
 
 class CheckpointKeeper {
  public:
-  // `pipeline` outlives this object. `on_saved`: the writer's.
+  // `pipeline` outlives this object. `on_saved`: see CheckpointWriter.
   CheckpointKeeper(boost::asio::any_io_executor executor, const Config& config,
                    const Pipeline& pipeline, std::function<void()> on_saved);
 
-  // Asks the store for loaded(); it is asked every time, for another instance
-  // may have had the slot. Without a store, nothing.
+  // Loads loaded() from the store; every time, because another instance may
+  // have had the slot. Does nothing without a store.
   //
-  // One whose ordinal counts other events than ours has lost its position
-  // (Renumber).
+  // A checkpoint whose ordinal counts other events than ours has lost its
+  // position (Renumber).
   //
-  // kUnavailable: try again. kFailedPrecondition: an operator must look at it,
-  // with a reason code when it is the checkpoint's content.
+  // kUnavailable: try again. kFailedPrecondition: an operator must act; it has
+  // a reason code if the cause is the checkpoint's content.
   boost::asio::awaitable<absl::Status> Load();
   const std::optional<Checkpoint>& loaded() const { return loaded_; }
   bool is_loading() const { return asked_ != nullptr; }
 
-  // Whose the next checkpoints are, and under what events are sent.
+  // Owner of the next checkpoints, and the definitions for sending events.
   struct Session {
     std::string system_identifier;
     uint32_t timeline = 0;
@@ -53,12 +53,12 @@ class CheckpointKeeper {
   };
   // A session begins on this slot.
   void Begin(Session session);
-  // Keeps a gap in the store, so that it outlives this process. Tries once; the
-  // next session tries again.
+  // Stores a gap so that it outlives this process. Tries once; the next session
+  // tries again.
   boost::asio::awaitable<void> Keep(Gap gap, Session session);
-  // Writes what is due; `hurry`: at once.
+  // Writes a checkpoint if one is due; `hurry`: at once.
   void Poke(bool hurry);
-  // What the side session saw.
+  // Passes on a report of the side session.
   void OnReport(const SlotReport& report);
   // The session is over.
   void Pause() { writer_.Pause(); }
@@ -68,14 +68,14 @@ class CheckpointKeeper {
   }
 
   const CheckpointWriter& writer() const { return writer_; }
-  // Another instance has written a later one: the slot is not ours any more.
+  // Another instance has written a later one: the slot is no longer ours.
   bool is_overtaken() const { return absl::IsAborted(writer_.status()); }
 
   void AddTo(RelayStatus& status) const;
   void AddTo(RelaySigns& signs) const;
 
  private:
-  // The loaded checkpoint, in the name of a session.
+  // The loaded checkpoint, adapted to a session.
   Checkpoint Next(Session session) const;
 
   boost::asio::any_io_executor executor_;
@@ -86,17 +86,17 @@ class CheckpointKeeper {
   std::unique_ptr<CheckpointStore> store_;  // nullptr: none
   CheckpointWriter writer_;
   std::optional<Checkpoint> loaded_;
-  std::shared_ptr<StoreAnswer> asked_;  // a load that is under way
+  std::shared_ptr<StoreAnswer> asked_;  // a pending load
   boost::asio::steady_timer busy_timer_;
 };
 
-// What the store that the configuration names holds, as it is; nullopt when
-// that is none. For verbs.
+// Loads the checkpoint from the configured store, unchanged; nullopt if there
+// is no store. For verbs.
 boost::asio::awaitable<absl::StatusOr<std::optional<Checkpoint>>>
 LoadCheckpoint(boost::asio::any_io_executor executor, const Config& config);
 
-// Writes one checkpoint into the store that the configuration names; nothing
-// when that is none. For a slot that was made anew.
+// Writes a checkpoint into the configured store; does nothing if there is no
+// store. For a slot that was created again.
 boost::asio::awaitable<absl::Status> StoreCheckpoint(
     boost::asio::any_io_executor executor, const Config& config,
     Checkpoint checkpoint);

@@ -22,10 +22,10 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-// The count of a table has limits of its own, at the server, that are shorter.
+// The count of a table has shorter limits of its own, at the server.
 constexpr std::chrono::seconds kAnswerLimit{10};
 
-// One look at the server: who it is, and how the slot stands.
+// Server identity and slot state, from one look.
 struct Sight {
   std::string role;
   SlotHistory history = SlotHistory::kNone;
@@ -116,7 +116,7 @@ Finding Describe(const ExistingRows& rows, const Sight& sight,
   return finding;
 }
 
-// A server that does not answer is like one that cannot be reached.
+// A server that does not answer is treated as unreachable.
 absl::Status InTime(const absl::Status& status) {
   if (!absl::IsDeadlineExceeded(status)) return status;
   return absl::UnavailableError(fmt::format(

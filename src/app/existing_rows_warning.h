@@ -1,5 +1,5 @@
-// What is said about rows that are older than the slot, before the first
-// stream: how many, what becomes of them, and what to type.
+// Warning about rows that are older than the slot, before the first stream:
+// their number, what happens to them, and the command to type.
 #pragma once
 
 #include <boost/asio/any_io_executor.hpp>
@@ -12,18 +12,18 @@
 
 namespace walpost {
 
-// Whether the checkpoint store is asked if something was streamed before;
-// `init` may run where the store cannot be reached.
+// Whether to ask the checkpoint store if anything was streamed before; `init`
+// may run where the store is not reachable.
 enum class AskStore { kNo, kYes };
 
-// One finding for each table; none when the slot was streamed from, or is
-// missing. Errors are those of the connection and of the store. `config`
-// outlives the coroutine.
+// One finding per table; none if the slot was streamed from or is missing.
+// Errors come from the connection and the store. `config` outlives the
+// coroutine.
 boost::asio::awaitable<absl::StatusOr<std::vector<Finding>>> FindExistingRows(
     boost::asio::any_io_executor executor, const Config& config,
     AskStore ask_store);
 
-// Logs them. False: not known yet, because the server cannot be reached.
+// Logs the findings. False: not known yet, because the server is unreachable.
 boost::asio::awaitable<bool> WarnOfExistingRows(
     boost::asio::any_io_executor executor, const Config& config);
 

@@ -1,4 +1,4 @@
-// FileDescriptor: closes it when it goes.
+// FileDescriptor: closes the descriptor when destroyed.
 #pragma once
 
 #include <unistd.h>
@@ -9,7 +9,7 @@ namespace walpost {
 
 class FileDescriptor {
  public:
-  // -1, as open returns it, is none.
+  // -1, as open returns it: none.
   explicit FileDescriptor(int fd = -1) : fd_(fd) {}
   FileDescriptor(FileDescriptor&& other) noexcept
       : fd_(std::exchange(other.fd_, -1)) {}

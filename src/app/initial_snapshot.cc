@@ -18,13 +18,13 @@ namespace {
 
 constexpr auto kAsTuple = asio::as_tuple(asio::use_awaitable);
 constexpr std::chrono::seconds kLogInterval{5};
-// How often a row that cannot be delivered is looked at again.
+// Interval for trying a row again that cannot be delivered.
 constexpr milliseconds kStoppedInterval{5'000};
-// Before another producer, and for requests that are on their way until then.
+// Wait before the next producer; time for requests that are on their way.
 constexpr milliseconds kProducerPause{500};
 constexpr milliseconds kProducerGrace{2'000};
 
-// An error of the server about names or rights: another attempt has it, too.
+// An error about names or rights: another attempt fails, too.
 bool IsAboutSchema(const absl::Status& status) {
   const std::string sqlstate = SqlstateOf(status);
   return sqlstate.empty() ? !absl::IsDeadlineExceeded(status)
@@ -62,7 +62,7 @@ asio::awaitable<absl::Status> InitialSnapshot::Attempt() {
   const absl::StatusOr<SlotHistory> found = co_await session_.Open();
   if (!found.ok()) co_return found.status();
   const SlotHistory history = *found;
-  // A slot that is missing, or should be there: the stream names it.
+  // The stream reports a slot that is missing or should exist.
   done_ = history == SlotHistory::kMissing || history == SlotHistory::kUsed ||
           (history == SlotHistory::kNone && !config_.postgres.create);
   if (history == SlotHistory::kUsed) LogNoEffect();
@@ -102,7 +102,7 @@ asio::awaitable<absl::Status> InitialSnapshot::PublishRows() {
   }
 }
 
-// Kept over lost connections: it knows which rows are acknowledged.
+// Kept across lost connections: it knows which rows are acknowledged.
 absl::Status InitialSnapshot::MakePublisher() {
   if (publisher_ != nullptr) return absl::OkStatus();
   TablePublisher::Options options;
@@ -110,8 +110,8 @@ absl::Status InitialSnapshot::MakePublisher() {
   options.mark.value = session_.begins_at().ToString();
   options.before = session_.begins_at();
   options.timeline = session_.timeline();
-  // Consumers that remember a position must not take the rows of a second run
-  // for those of the first: later runs count from further on.
+  // Consumers that remember a position must not confuse the rows of a second
+  // run with those of the first: later runs count from a higher ordinal.
   options.ordinals_after =
       static_cast<uint64_t>(WallNow().time_since_epoch().count());
   options.progress = [this](uint64_t, uint64_t) { LogProgress(); };
@@ -126,7 +126,7 @@ absl::Status InitialSnapshot::MakePublisher() {
   return absl::OkStatus();
 }
 
-// All rows are in Kafka: what fails from here on must not repeat them.
+// All rows are in Kafka: a failure from here on must not repeat them.
 asio::awaitable<void> InitialSnapshot::Finish() {
   done_ = true;
   const absl::Status noted = co_await session_.Finish();

@@ -1,16 +1,16 @@
-// InitialSnapshot: at the very first start, the rows that the outbox has
-// already (`snapshot: initial`), before the stream begins.
+// InitialSnapshot: publishes the rows that the outbox has already (`snapshot:
+// initial`) at the very first start, before the stream begins.
 //
 //   no slot       make it, with a snapshot of exactly what committed before ─┐
 //   slot unused   (walpost init): all rows that are there now ───────────────┤
 //                                                                            ▼
 //                      TablePublisher ─▶ acknowledged ─▶ noted in the record
 //
-// The slot and its birth record come first, so whatever dies in the middle,
-// what commits from then on is in the stream. A transaction that is lost is
-// followed by another one, behind the last acknowledged row; it shows later
-// rows, too, which the stream then repeats. A process that is killed starts
-// with the first row again.
+// The slot and its birth record come first, so after a crash everything that
+// commits from then on is in the stream. A lost transaction is followed by
+// another one, behind the last acknowledged row. It shows later rows, too; the
+// stream then repeats these. A process that is killed starts with the first row
+// again.
 //
 // Owned by the Relay, and on its loop.
 #pragma once
@@ -39,18 +39,18 @@ class InitialSnapshot {
         timer_(executor),
         session_(executor, config) {}
 
-  // Returns when the stream may begin; at once where there is nothing to do.
-  // While a row cannot be delivered it looks again every few seconds, until an
-  // operator has deleted or corrected it.
+  // Returns when the stream may begin; at once if there is nothing to do. If a
+  // row cannot be delivered, it tries again every few seconds, until an
+  // operator has deleted or corrected the row.
   //
-  // kUnavailable: call it again, it goes on where it was. kCancelled: Stop was
-  // called. kFailedPrecondition, kInvalidArgument: an operator must act.
+  // kUnavailable: call it again to continue. kCancelled: Stop was called.
+  // kFailedPrecondition, kInvalidArgument: an operator must act.
   boost::asio::awaitable<absl::Status> Run();
 
-  // Ends Run soon; what is in flight may be acknowledged until `deadline`.
+  // Stops Run soon; records in flight may be acknowledged until `deadline`.
   void Stop(MonotonicTime deadline);
 
-  // While rows are being published.
+  // Only while rows are being published.
   void AddTo(RelaySigns& signs) const;
   std::optional<Stoppage> stoppage() const;
   uint64_t acknowledged() const;
@@ -71,7 +71,7 @@ class InitialSnapshot {
   SnapshotSession session_;
 
   std::unique_ptr<TablePublisher> publisher_;
-  std::optional<Stoppage> stoppage_;  // of the last attempt
+  std::optional<Stoppage> stoppage_;  // from the last attempt
   uint64_t done_at_stoppage_ = 0;
   bool publishing_ = false;
   bool done_ = false;

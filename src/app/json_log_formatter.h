@@ -1,4 +1,4 @@
-// JsonLogFormatter: a log line as one JSON object, for log.format: json.
+// JsonLogFormatter: writes a log line as one JSON object, for log.format: json.
 #pragma once
 
 #include <memory>

@@ -24,20 +24,20 @@ using std::chrono::milliseconds;
 namespace {
 
 constexpr auto kAsTuple = asio::as_tuple(asio::use_awaitable);
-// For requests that are on their way when a producer has failed.
+// Time for requests that are on their way when a producer has failed.
 constexpr milliseconds kProducerGrace{2000};
-// For the statements that settle what was in flight at the end.
+// Time for the statements that settle records in flight at the end.
 constexpr milliseconds kSettleGrace{2000};
 constexpr milliseconds kWatchInterval{250};
 constexpr milliseconds kEndInterval{5};
 
-// For how long a topic that the brokers do not know may be on its way.
+// How long a topic that the brokers do not know may still appear.
 constexpr milliseconds kTopicPatience{5'000};
-// A producer tells once a second which brokers are up.
+// A producer reports once a second which brokers are up.
 constexpr milliseconds kOutage{2'500};
 
-// A record of an unknown topic must come back, as refused, while its row is
-// held; librdkafka's own patience is 30 s.
+// A record of an unknown topic must be rejected while its row is held;
+// librdkafka waits 30 s by default.
 ProducerOptions WithTopicPatience(ProducerOptions kafka,
                                   milliseconds transaction_timeout) {
   const milliseconds patience =
@@ -48,7 +48,7 @@ ProducerOptions WithTopicPatience(ProducerOptions kafka,
   return kafka;
 }
 
-// There is no place in the order of commits to tell of.
+// A polled row has no position in the order of commits.
 OutboxOptions WithoutPosition(OutboxOptions outbox) {
   outbox.route.position_header = false;
   return outbox;
@@ -149,14 +149,14 @@ asio::awaitable<absl::Status> PollingRelay::Run() {
   co_return hopeless;
 }
 
-// What a poller calls back must not arrive later; otherwise what is on its way
-// may still.
+// Records that a poller calls back must not arrive later; others may still
+// arrive.
 asio::awaitable<void> PollingRelay::GiveUpProducer() {
   const bool is_purge = outbound_.purge_wanted();
   spdlog::warn("replacing the Kafka producer: {}",
                std::string(outbound_.failure()->message()));
   MonotonicTime deadline = Clock::now();
-  // Well within what is left of a lease when it is called back.
+  // Well within the rest of a lease that is called back.
   if (!is_purge) {
     deadline +=
         std::min<milliseconds>(kProducerGrace, config_.polling.lease / 12);
@@ -192,7 +192,7 @@ asio::awaitable<void> PollingRelay::End() {
     timer_.expires_after(kEndInterval);
     co_await timer_.async_wait(kAsTuple);
   }
-  // Every record has its report after this.
+  // After this every record has its report.
   outbound_.SetSink(nullptr);
   if (producer_ != nullptr) co_await producer_->Close(Clock::now());
   WakePollers();
@@ -253,7 +253,7 @@ void PollingRelay::NoteBrokers() {
     backoff_.Reset();
     called_back_ = false;
   }
-  // Records that were called back wait for Kafka still, in their table.
+  // Records that were called back still wait for Kafka, in their table.
   const bool waits = called_back_ && HasPendingRows();
   if (moved || (outbound_.in_flight_records() == 0 && !waits)) {
     acknowledged_at_ = now;

@@ -1,12 +1,12 @@
-// PollingRelay: outbox tables to Kafka by polling, from the first connection
-// to a clean end. The Relay's smaller sibling, for `source: polling`.
+// PollingRelay: moves outbox tables to Kafka by polling, from the first
+// connection to a clean stop. Counterpart of Relay for `source: polling`.
 //
 //   TablePoller, one per table ──▶ Outbound ──▶ Producer
 //        └── marks in the table ◀── reports ◀──┘
 //
-// It owns them, replaces the producer when that has failed or a poller calls
-// its records back, and knows why nothing is moving when nothing is. Everything
-// runs on the one io_context that it is given.
+// It owns them, replaces the producer if it has failed or a poller calls its
+// records back, and knows why nothing moves. Everything runs on the given
+// io_context.
 #pragma once
 
 #include <boost/asio/any_io_executor.hpp>
@@ -34,16 +34,16 @@ class PollingRelay {
   static absl::StatusOr<std::unique_ptr<PollingRelay>> Create(
       boost::asio::any_io_executor executor, const Config& config);
 
-  // Runs until Shutdown (kOk) or until a table cannot be polled as configured
-  // (kFailedPrecondition, kInvalidArgument) before it ever was. Later such
-  // errors leave it up, stuck and saying why.
+  // Runs until Shutdown (kOk), or until a table cannot be polled as configured
+  // (kFailedPrecondition, kInvalidArgument) before it ever was. After such a
+  // later error it stays up, stuck, and reports why.
   boost::asio::awaitable<absl::Status> Run();
 
-  // Claim nothing more, let the brokers acknowledge what is in flight, mark it,
-  // end. At the latest after Config::shutdown_timeout.
+  // Stops claiming, lets the brokers acknowledge the records in flight, marks
+  // them, and stops. Takes at most Config::shutdown_timeout.
   void Shutdown();
 
-  // As of Relay.
+  // See Relay.
   void RenewCredentials();
 
   RelayStatus Status() const;
@@ -57,7 +57,7 @@ class PollingRelay {
   boost::asio::awaitable<void> GiveUpProducer();
   void ReplaceProducer();
   boost::asio::awaitable<void> End();
-  // The first table that cannot be polled as configured; ok when there is none.
+  // Error of the first table that cannot be polled as configured, else ok.
   absl::Status Hopeless() const;
   bool AllEnded() const;
   bool HasPendingRows() const;
@@ -69,8 +69,8 @@ class PollingRelay {
   Config config_;
   Outbound outbound_;
   std::unique_ptr<Producer> producer_;
-  absl::Status producer_trouble_;  // why there is none; ok otherwise
-  MonotonicTime producer_at_{};    // when the next one is made
+  absl::Status producer_trouble_;  // why there is no producer; else ok
+  MonotonicTime producer_at_{};    // when to make the next one
   std::vector<std::unique_ptr<TablePoller>> pollers_;
   boost::asio::steady_timer timer_;
   Backoff backoff_;
@@ -81,9 +81,9 @@ class PollingRelay {
   uint64_t acknowledged_before_ = 0;
   MonotonicTime acknowledged_at_;
   bool called_back_ = false;            // since the last acknowledgement
-  MonotonicTime brokers_seen_at_;       // when one last sent something
+  MonotonicTime brokers_seen_at_;       // when a broker last sent something
   MonotonicTime brokers_connected_at_;  // when a connection was last up
-  // After an outage they may have topics to make first.
+  // After an outage the brokers may have to create topics first.
   MonotonicTime topics_known_at_{};
   bool kafka_was_reached_ = false;
 };

@@ -1,4 +1,4 @@
-// What a PollingRelay says of itself: signs for the diagnosis, and its status.
+// Signs for the diagnosis, and status, of a PollingRelay.
 #include <algorithm>
 #include <chrono>
 
@@ -20,8 +20,8 @@ RelaySigns PollingRelay::Signs() const {
   signs.in_flight_records = outbound_.in_flight_records();
   signs.is_streaming = true;
   signs.has_streamed = true;
-  // Tables that another walpost polls are no trouble; when all are, we stand
-  // by.
+  // Tables that another walpost polls are not a problem. If all are, this
+  // instance is a standby.
   absl::Status waits_for;
   size_t standbys = 0;
   for (const auto& poller : pollers_) {

@@ -20,8 +20,8 @@ namespace {
 
 constexpr char kTextPattern[] = "%Y-%m-%dT%H:%M:%S.%eZ %l %v";
 
-// Read by the thread that writes, for each line: to give a sink another
-// formatter waits for the line that it is writing.
+// The writing thread reads it for each line: setting a sink's formatter would
+// wait for the line that it is writing.
 std::atomic<LogFormat> format_now = LogFormat::kText;
 
 class EitherFormatter final : public spdlog::formatter {
@@ -40,9 +40,9 @@ class EitherFormatter final : public spdlog::formatter {
   JsonLogFormatter json_;
 };
 
-// stderr, with a line about the lines that are missing before it.
+// Writes to stderr, with a warning in front about dropped lines.
 //
-// It runs on the pool's thread, which the pool outlives. It must not ask spdlog
+// It runs on the pool's thread; the pool outlives it. It must not ask spdlog
 // for the pool: that waits for a mutex which shutdown holds while it waits for
 // this thread, and the last lines would be lost.
 class StderrSink final : public spdlog::sinks::stderr_color_sink_mt {
@@ -108,7 +108,7 @@ void ProcessLog::Flush(std::chrono::milliseconds limit) {
   const auto pool = spdlog::thread_pool();
   for (auto waited = kPoll; pool && waited < limit; waited += kPoll) {
     const bool is_empty = pool->queue_size() == 0;
-    std::this_thread::sleep_for(kPoll);  // also for the line in its hands
+    std::this_thread::sleep_for(kPoll);  // also for the line being written
     if (is_empty) return;
   }
 }

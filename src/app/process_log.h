@@ -1,15 +1,15 @@
-// ProcessLog: the log lines of this process, written to stderr by a thread of
-// their own.
+// ProcessLog: writes the log lines of this process to stderr, on a thread of
+// its own.
 //
-// `spdlog::info` and its like put a line into a bounded queue and return at
-// once, so a pipe that nobody reads holds up nothing. When the queue is full
-// the oldest lines are dropped; the next line that is written is preceded by a
-// warning with their number.
+// `spdlog::info` and the like put a line into a bounded queue and return at
+// once, so a pipe that nobody reads does not block the process. When the queue
+// is full, the oldest lines are dropped; a warning with their number precedes
+// the next line that is written.
 //
 //   text   2026-11-22T10:00:00.000Z warning the message
 //   json   {"time":"2026-11-22T10:00:00.000Z","level":"warning","message":"…"}
 //
-// Owned by main; one in a process, for all verbs. Thread-safe.
+// Owned by main; one per process, for all verbs. Thread-safe.
 #pragma once
 
 #include <chrono>
@@ -23,23 +23,23 @@ class ProcessLog {
  public:
   static constexpr size_t kMaxQueuedLines = 1024;
 
-  // Text, from level info on.
+  // Starts with text, level info and above.
   ProcessLog();
   ~ProcessLog() = default;
   ProcessLog(const ProcessLog&) = delete;
   ProcessLog& operator=(const ProcessLog&) = delete;
 
-  // From the next line on. Waits for nothing.
+  // Takes effect from the next line on. Does not block.
   static void Configure(const LogOptions& options);
 
-  // Waits until the queued lines are written, no longer than `limit`.
+  // Waits until the queued lines are written, at most for `limit`.
   static void Flush(std::chrono::milliseconds limit);
 
-  // Lines that were dropped since the start.
+  // Lines dropped since the start.
   static uint64_t dropped_lines();
 
-  // Ends the log after a Flush. False: its thread hangs in a write, and the
-  // process must leave with _Exit.
+  // Closes the log after a Flush. False: its thread hangs in a write, and the
+  // process must exit with _Exit.
   [[nodiscard]] bool Close(std::chrono::milliseconds limit);
 };
 

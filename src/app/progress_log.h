@@ -1,4 +1,4 @@
-// ProgressLog: a line every ten seconds while records are acknowledged.
+// ProgressLog: logs a line every ten seconds while records are acknowledged.
 #pragma once
 
 #include <chrono>

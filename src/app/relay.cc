@@ -24,17 +24,17 @@ namespace {
 
 constexpr auto kAsTuple = asio::as_tuple(asio::use_awaitable);
 
-// The most that a fast shutdown of the server waits for Kafka.
+// How long a fast shutdown of the server waits for Kafka at most.
 constexpr milliseconds kServerShutdownGrace{2000};
-// A stream that lasted longer ends the series of failures before it.
+// A stream that lasted longer resets the series of failures.
 constexpr milliseconds kSettledAfter{10'000};
-// For requests that are on their way when a producer is given up.
+// Time for requests that are on their way when a producer is given up.
 constexpr milliseconds kProducerGrace{2000};
-// How often held records are offered again, and the state is looked at.
+// Interval for offering held records again and for checking the state.
 constexpr milliseconds kWatchInterval{250};
-// How often it is looked whether an operator has ended a gap.
+// Interval for checking whether an operator has resolved a gap.
 constexpr milliseconds kGapInterval{2000};
-// How often a standby tries to get the slot.
+// Interval at which a standby tries to get the slot.
 constexpr milliseconds kStandbyInterval{500};
 
 }  // namespace
@@ -168,8 +168,8 @@ void Relay::PokeCheckpoints() {
   if (checkpoints_.is_overtaken()) source_.Abandon();
 }
 
-// Before the first stream, what an operator must mend ends the process. Not so
-// a gap: that is to be looked at.
+// Before the first stream, an error that an operator must fix stops the
+// process. A gap does not: somebody has to look at it.
 bool Relay::IsHopeless(const absl::Status& status) const {
   return !has_streamed_ && ReasonCodeOf(status).empty() &&
          (absl::IsFailedPrecondition(status) ||
@@ -183,8 +183,8 @@ void Relay::NoteFailure(const absl::Status& status) {
                 poison_watch_.confirmed().ToString(), poison_watch_.times());
 }
 
-// After a failure of the producer, what is on its way may still arrive. When it
-// is the source that has moved on, nothing more must. Run makes the next one.
+// After a failure of the producer, records on their way may still arrive. If
+// the source has to start over, they must not. Run makes the next producer.
 asio::awaitable<void> Relay::GiveUpProducer(absl::Status reason) {
   spdlog::warn("replacing the Kafka producer: {}",
                std::string(reason.message()));
@@ -212,7 +212,7 @@ asio::awaitable<void> Relay::WaitBeforeNextSession(absl::Status reason) {
   trouble_ = reason;
   milliseconds wait = kStandbyInterval;
   if (GapOf(reason)) {
-    // The state says why, once. A new gap is put on record at once.
+    // The state reports the reason once. A new gap is recorded at once.
     wait = std::exchange(gap_is_new_, false) ? milliseconds(0) : kGapInterval;
   } else if (SqlstateOf(reason) != kSqlstateObjectInUse) {
     wait = backoff_.Next();
@@ -223,7 +223,7 @@ asio::awaitable<void> Relay::WaitBeforeNextSession(absl::Status reason) {
   co_await retry_timer_.async_wait(kAsTuple);
 }
 
-// Up, not ready, and saying why; what we hold of the slot stays before it.
+// Stays up, not ready, and reports why; our progress is kept.
 asio::awaitable<void> Relay::WaitForOperator(absl::Status poison) {
   trouble_ = poison;
   while (!shutdown_deadline_) {
@@ -259,7 +259,7 @@ void Relay::OnSlotReport(const SlotReport& report) {
   slot_report_ = report;
   if (report.gap && source_.is_open()) FindGap(*report.gap);
   checkpoints_.OnReport(report);
-  // The guard slot stands behind the live one: what it keeps holds both.
+  // The guard slot stands behind the live slot: the WAL it keeps holds both.
   const bool guard_keeps_more =
       report.guard && !report.guard->is_lost &&
       report.guard->wal.retained_bytes > report.wal.retained_bytes;
@@ -282,7 +282,7 @@ void Relay::OnSlotReport(const SlotReport& report) {
 asio::awaitable<void> Relay::Watch() {
   while (!ended_) {
     NoteAcknowledgements();
-    // Before the retry, which forgets why something is held.
+    // Before the retry, because that clears the reason of held records.
     state_log_.Update(Diagnose(Signs()), Clock::now());
     CheckKafka();
     if (pipeline_.held()) pipeline_.RetryHeld();

@@ -1,17 +1,17 @@
-// Relay: Postgres to Kafka, from the first connection to a clean end.
+// Relay: moves events from Postgres to Kafka, until a clean stop.
 //
 //   WalSource ──▶ Pipeline ──▶ Producer
 //       ▲            │ confirmed()
 //       └── CheckpointWriter, which stores it first
 //
-// It owns the three, decides when to connect, when to start over and when to
-// end, and knows why nothing is moving when nothing is. Everything runs on
-// the one io_context that it is given, so nothing here is locked.
+// It owns the three, decides when to connect, to start over and to stop, and
+// knows why nothing moves. Everything runs on the given io_context, so nothing
+// here is locked.
 //
 //   Relay relay(io.get_executor(), config);
 //   co_spawn(io, relay.Run(), ...);   // ends with the exit status
 //
-// The life of it:
+// Life cycle:
 //
 //   producer ─▶ connect ─▶ stream ─┬─ lost, server restarts: backoff, connect
 //      ▲                           ├─ producer fatal: replace it, start over
@@ -52,17 +52,17 @@ class Relay {
   static absl::StatusOr<std::unique_ptr<Relay>> Create(
       boost::asio::any_io_executor executor, const Config& config);
 
-  // Runs until Shutdown (kOk) or until it cannot go on as configured
-  // (kFailedPrecondition, kInvalidArgument) before it ever streamed. Later
-  // such errors leave it up, stuck and saying why.
+  // Runs until Shutdown (kOk), or until it cannot continue as configured
+  // (kFailedPrecondition, kInvalidArgument) before it ever streamed. After such
+  // a later error it stays up, stuck, and reports why.
   boost::asio::awaitable<absl::Status> Run();
 
-  // Stop reading, let the brokers acknowledge what is in flight, confirm it,
-  // end. At the latest after Config::shutdown_timeout.
+  // Stops reading, lets the brokers acknowledge the records in flight, confirms
+  // them, and stops. Takes at most Config::shutdown_timeout.
   void Shutdown();
 
-  // Credentials of Kafka may have changed: where they have, the producer is
-  // replaced by one that has the new ones.
+  // Kafka's credentials may have changed: if so, replaces the producer by one
+  // with the new credentials.
   void RenewCredentials();
 
   RelayStatus Status() const;
@@ -109,18 +109,18 @@ class Relay {
   boost::asio::steady_timer watch_timer_;
   Backoff backoff_;
 
-  bool looked_for_rows_ = false;  // that are older than the slot
+  bool looked_for_rows_ = false;  // rows older than the slot
   bool has_streamed_ = false;
   bool server_leaves_ = false;
   uint64_t sessions_ = 0;
   std::optional<MonotonicTime> shutdown_deadline_;
   bool ended_ = false;
 
-  // Found beside the stream, which it ends.
+  // Found beside the stream; stops it.
   std::optional<Gap> found_gap_;
   bool gap_is_new_ = false;
 
-  // Why the last session ended, while there is no new one.
+  // Why the last session stopped, while there is no new one.
   absl::Status trouble_;
   PoisonWatch poison_watch_;
 

@@ -1,4 +1,4 @@
-// Relay: is it the Kafka that has the events, and what becomes of a gap.
+// Relay: checks that Kafka is the one that has the events; holds gaps.
 #include <boost/asio/as_tuple.hpp>
 #include <boost/asio/use_awaitable.hpp>
 
@@ -15,14 +15,14 @@ namespace {
 
 constexpr auto kAsTuple = asio::as_tuple(asio::use_awaitable);
 
-// For the first answer of the brokers, before a session.
+// Limit for the first answer of the brokers, before a session.
 constexpr milliseconds kClusterLimit{2000};
 constexpr milliseconds kClusterPoll{20};
 
 }  // namespace
 
-// The brokers tell it with their first answer. Where they are away, the stream
-// begins all the same: nothing is produced to a cluster that is not known.
+// The brokers report their cluster id with the first answer. If they are away,
+// the stream begins all the same: nothing is produced to an unknown cluster.
 asio::awaitable<void> Relay::WaitForCluster() {
   const MonotonicTime until = Clock::now() + kClusterLimit;
   while (producer_->cluster_id().empty() && Clock::now() < until &&
@@ -33,8 +33,8 @@ asio::awaitable<void> Relay::WaitForCluster() {
   source_.SetKafkaCluster(producer_->cluster_id());
 }
 
-// Which Kafka, and which topics, have the events so far. Who wrote the last
-// checkpoint knows it best.
+// Sets the Kafka cluster and the topics that have the events so far. The writer
+// of the last checkpoint knows them best.
 void Relay::ExpectKafka() {
   producer_->ExpectCluster(source_.memory().kafka_cluster());
   if (checkpoints_.loaded()) {
@@ -43,7 +43,7 @@ void Relay::ExpectKafka() {
   producer_->ExpectTopics();
 }
 
-// Once the brokers are reached, when that was not so before the stream began.
+// Checks once the brokers are reached, if they were not before the stream.
 void Relay::CheckKafka() {
   if (!source_.is_open() || producer_ == nullptr || found_gap_) return;
   const std::string& cluster = producer_->cluster_id();
@@ -62,8 +62,8 @@ void Relay::FindGap(const Gap& gap) {
   source_.Abandon();
 }
 
-// From now on nothing is streamed until an operator acts, here and, where it
-// can be kept, after a restart.
+// From now on nothing is streamed until an operator acts; after a restart, too,
+// if the gap can be stored.
 asio::awaitable<void> Relay::HoldGap(absl::Status status) {
   const std::optional<Gap> gap = GapOf(status);
   if (!gap) co_return;

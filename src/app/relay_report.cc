@@ -1,5 +1,4 @@
-// What a Relay says of itself: signs for the diagnosis, and its status; and the
-// renewal of its credentials.
+// Relay: signs for the diagnosis, status, and renewal of credentials.
 #include <chrono>
 
 #include "app/relay.h"
@@ -91,7 +90,7 @@ RelayStatus Relay::Status() const {
   const AcknowledgementWindow& window = pipeline_.window();
   status.received = window.received();
   status.confirmed = window.confirmed();
-  // What is not stored is not confirmed.
+  // A confirmed LSN is one that is stored.
   if (status.restart_lsn.is_valid()) status.confirmed = status.restart_lsn;
   status.acknowledged = window.acknowledged_through();
   status.in_flight_records = window.in_flight_records();

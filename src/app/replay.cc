@@ -18,9 +18,9 @@ using std::chrono::milliseconds;
 namespace {
 
 constexpr auto kAsTuple = asio::as_tuple(asio::use_awaitable);
-// How often held records are offered again, and progress is shown.
+// Interval for offering held records again and for showing progress.
 constexpr milliseconds kWatchInterval{100};
-// Brokers that acknowledge nothing for so long are given up.
+// Time without an acknowledgement after which the brokers are given up.
 constexpr std::chrono::seconds kSilenceLimit{60};
 
 }  // namespace
@@ -120,7 +120,7 @@ asio::awaitable<void> Replay::Watch() {
   }
 }
 
-// A replay must not hold up the shutdown of a server.
+// A replay must not delay the shutdown of a server.
 asio::awaitable<void> Replay::WatchServer() {
   server_trouble_ = co_await shutdown_watch_.Run();
   if (!server_trouble_.ok() && !ended_) Stop();
@@ -161,11 +161,11 @@ bool Replay::OnUndeliverable(const Event& event, const absl::Status& error) {
 }
 
 bool Replay::CanTake() const {
-  // Not the rate: the end of a transaction need not wait for it.
+  // Without the rate: the end of a transaction need not wait for it.
   return options_.dry_run || pipeline_->CanTake();
 }
 
-// Without a limit in the way it is the producer that gives room, and says so.
+// Without a rate limit, the producer makes room and reports it.
 MonotonicTime Replay::retry_at() const {
   return rate_.MayTake(Clock::now()) ? MonotonicTime::max() : rate_.next();
 }

@@ -1,15 +1,15 @@
-// Replay: WAL of the replay window to Kafka once more, beside the live relay.
+// Replay: sends WAL of the replay window to Kafka again, beside the relay.
 //
 //   ReplaySource ──▶ Replay ──▶ Pipeline ──▶ Producer
-//                    └─ rate limit, or a mere count
+//                    └─ rate limit, or only a count
 //
-// The records are the same bytes as those of the live flow and go in the same
-// order, each with header `walpost-replay`. Memory is bounded as it is there.
+// The records have the same bytes and order as in the live flow, plus the
+// header `walpost-replay`. Memory is bounded in the same way.
 //
-// What would be mended by starting over (a lost connection, a spent producer)
-// ends it: Result::resume says where the next one goes on.
+// It stops on errors that starting over would fix (a lost connection, an
+// unusable producer): Result::resume says where the next one continues.
 //
-// One use: Create, Run, look at result(). Runs on the loop.
+// Use once: Create, Run, read result(). Runs on the loop.
 #pragma once
 
 #include <boost/asio/any_io_executor.hpp>
@@ -35,10 +35,9 @@ class Replay final : private ReplayTaker {
   struct Options {
     ReplayRequest request;
     std::string topic_prefix;
-    uint64_t per_second = 0;  // most records; 0: no limit
-    bool dry_run = false;     // counts, and produces nothing
-    // Called often: records sent, and of the bytes of WAL those that are done
-    // and all.
+    uint64_t per_second = 0;  // records; 0: no limit
+    bool dry_run = false;     // only counts
+    // Called often: records sent; WAL bytes that are done, and all.
     std::function<void(uint64_t records, uint64_t done, uint64_t all)> progress;
   };
   struct Result {
@@ -46,23 +45,23 @@ class Replay final : private ReplayTaker {
     bool is_open = false;      // the range is known
     bool is_complete = false;  // all of it is acknowledged
     bool failed_at_kafka = false;
-    Lsn resume;  // everything before it is acknowledged
+    Lsn resume;  // all before it is acknowledged
     uint64_t events = 0;
-    uint64_t undeliverable = 0;  // of a dry run, beside `events`
+    uint64_t undeliverable = 0;  // in a dry run, beside `events`
     uint64_t value_bytes = 0;
     uint64_t skipped = 0;  // from before `since`
   };
 
-  // kInvalidArgument: the configuration does not do.
+  // kInvalidArgument: the configuration is not suitable.
   static absl::StatusOr<std::unique_ptr<Replay>> Create(
       boost::asio::any_io_executor executor, const Config& config,
       Options options);
 
-  // Errors are those of ReplaySource; else it says what cannot be produced.
-  // kOk after Stop, too.
+  // Errors are those of ReplaySource, or say what cannot be produced. kOk after
+  // Stop, too.
   boost::asio::awaitable<absl::Status> Run();
 
-  // Reads no further, and waits for what is in flight.
+  // Stops reading, and waits for the records in flight.
   void Stop();
 
   Result result() const;
@@ -97,7 +96,7 @@ class Replay final : private ReplayTaker {
   boost::asio::steady_timer watch_timer_;
   boost::asio::steady_timer drain_timer_;
 
-  Lsn counted_through_;  // of a dry run
+  Lsn counted_through_;  // in a dry run
   uint64_t counted_ = 0;
   uint64_t counted_bytes_ = 0;
   uint64_t undeliverable_ = 0;

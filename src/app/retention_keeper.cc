@@ -16,10 +16,10 @@ using std::chrono::milliseconds;
 
 namespace {
 
-// How often we look whether it is our turn.
+// Interval for checking whether this instance streams.
 constexpr milliseconds kStandbyInterval{1000};
 
-// What a pass has kept, and why; empty: nothing.
+// Describes the rows that a pass has kept, and why; empty: none.
 std::string DescribeKept(const Pruned& pruned) {
   const uint64_t unproven = pruned.rows.unproven;
   if (pruned.rows.kept == 0) return "";
@@ -32,7 +32,7 @@ std::string DescribeKept(const Pruned& pruned) {
   return text;
 }
 
-// Adds what a pass has done; it goes through the tables in their order.
+// Adds the results of a pass; it goes through the tables in their order.
 void Add(const std::vector<Pruned>& pass, std::vector<RetentionReport>& all) {
   for (size_t i = 0; i < pass.size(); ++i) {
     all[i].pruned_rows += pass[i].rows.deleted;
@@ -73,7 +73,7 @@ RetentionKeeper::RetentionKeeper(asio::any_io_executor executor,
       options_(PrunerOptions(config)),
       is_streaming_(std::move(is_streaming)),
       timer_(executor) {
-  // A pass that waits for Kafka is not tried again while it waits.
+  // A pass that waits for Kafka is not repeated while it waits.
   options_.gate_limit = config.retention.interval;
   options_.may_go_on = is_streaming_;
   if (!options_.retention.enabled()) return;
@@ -109,7 +109,7 @@ asio::awaitable<absl::Status> RetentionKeeper::Prune() {
   const std::vector<Pruned>& pruned = pruner->pruned();
   Add(pruned, ended_passes_);
   for (size_t i = 0; i < pruned.size(); ++i) {
-    // What a pass that failed did not come to is not known to be gone.
+    // A failed pass says nothing about the tables that it did not reach.
     if (status.ok() || pruned[i].rows.kept > 0) {
       ended_passes_[i].kept_rows = pruned[i].rows.kept;
     }

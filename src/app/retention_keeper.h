@@ -1,12 +1,12 @@
-// RetentionKeeper: prunes every now and then, beside the stream.
+// RetentionKeeper: prunes regularly, beside the stream.
 //
-// Only while this instance is the one that streams: then its slot is known to
-// be whole, and a standby leaves it alone. A pass ends when the stream does,
-// and the next one begins when it is back. What goes wrong is logged and tried
-// again at the next interval; the stream goes on. What is kept is logged when
-// it changes.
+// It prunes only while this instance streams: then its slot is known to be
+// intact, and a standby does not interfere. A pass stops when the stream does,
+// and the next one begins when the stream is back. A failure is logged and
+// tried again at the next interval; the stream continues. Kept rows are logged
+// when their number or reason changes.
 //
-// Owned by `run`, which outlives its coroutine.
+// Owned by `run`; outlives its coroutine.
 #pragma once
 
 #include <boost/asio/any_io_executor.hpp>
@@ -23,7 +23,7 @@
 
 namespace walpost {
 
-// What the configuration says about pruning.
+// Pruning options from the configuration.
 Pruner::Options PrunerOptions(const Config& config);
 
 class RetentionKeeper {
@@ -31,15 +31,15 @@ class RetentionKeeper {
   RetentionKeeper(boost::asio::any_io_executor executor, const Config& config,
                   std::function<bool()> is_streaming);
 
-  // Returns at once when retention.keep is not set, else runs on.
+  // Returns at once if retention.keep is not set, else runs on.
   boost::asio::awaitable<void> Run();
 
-  // One per table, the pass that is under way included; empty when
-  // retention.keep is not set.
+  // One per table, including the current pass; empty if retention.keep is not
+  // set.
   std::vector<RetentionReport> Report() const;
 
  private:
-  // kCancelled: the stream ended in the middle.
+  // kCancelled: the stream stopped in the middle.
   boost::asio::awaitable<absl::Status> Prune();
   void Log(size_t table, const Pruned& pruned);
   void LogEnd(const absl::Status& status);
@@ -50,10 +50,10 @@ class RetentionKeeper {
   std::function<bool()> is_streaming_;
   boost::asio::steady_timer timer_;
   std::vector<RetentionReport> ended_passes_;  // one per table
-  std::vector<std::string> kept_;              // what was logged last, likewise
+  std::vector<std::string> kept_;              // text logged last, likewise
   std::vector<std::vector<std::string>> not_dropped_;  // likewise
-  std::string trouble_;                                // likewise, of the whole
-  const Pruner* pass_ = nullptr;                       // that is under way
+  std::string trouble_;                                // likewise, for a pass
+  const Pruner* pass_ = nullptr;                       // the current pass
 };
 
 }  // namespace walpost

@@ -10,7 +10,7 @@
 namespace walpost {
 namespace {
 
-// For the last lines of the log.
+// Time for the last lines of the log.
 constexpr std::chrono::milliseconds kLogLimit{200};
 
 [[noreturn]] void Leave(int exit_code) {
@@ -36,7 +36,7 @@ SignalThread::~SignalThread() {
   io_.stop();
   thread_.join();
   signals_.remove(SIGHUP);
-  std::signal(SIGHUP, SIG_IGN);  // it would end the process now
+  std::signal(SIGHUP, SIG_IGN);  // it would kill the process now
 }
 
 void SignalThread::Wait() {

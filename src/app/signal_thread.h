@@ -1,12 +1,12 @@
-// SignalThread: SIGINT, SIGTERM and SIGHUP, handled on a thread of their own.
+// SignalThread: handles SIGINT, SIGTERM and SIGHUP on a thread of its own.
 //
-// The first signal asks for a clean shutdown, the second exits at once. If the
+// The first signal starts a clean shutdown, the second exits at once. If the
 // clean shutdown takes longer than its limit, the process exits, too: whatever
-// hangs (a name server, a disk, a full pipe) cannot hang this thread. Nothing
-// is lost by that: what is not confirmed comes again. SIGHUP asks for a reload,
-// and is ignored once this object is destroyed.
+// hangs (a name server, a disk, a full pipe) cannot block this thread. Nothing
+// is lost: events that are not confirmed are sent again. SIGHUP triggers a
+// reload, and is ignored after this object is destroyed.
 //
-// Made before and destroyed after everything that might hang.
+// Created before and destroyed after everything that might hang.
 #pragma once
 
 #include <boost/asio/io_context.hpp>

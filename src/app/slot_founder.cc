@@ -18,7 +18,7 @@ using Clock = std::chrono::steady_clock;
 
 namespace {
 
-// Making a slot waits for every open transaction that has written something.
+// Creating a slot waits for every open transaction that has written.
 constexpr std::chrono::minutes kSlotLimit{10};
 
 }  // namespace
@@ -90,7 +90,7 @@ asio::awaitable<absl::Status> SlotFounder::Execute(std::string sql) {
   co_return rows.status();
 }
 
-// A slot cannot see a publication that is younger than itself.
+// A slot cannot see a publication that is younger than the slot.
 asio::awaitable<absl::Status> SlotFounder::MakePublication() {
   const std::string& name = config_.postgres.publication;
   absl::StatusOr<bool> exists = co_await PublicationExists(*connection_, name);
@@ -120,8 +120,8 @@ asio::awaitable<absl::Status> SlotFounder::TakeSnapshot() {
   co_return absl::OkStatus();
 }
 
-// The old slot goes only now; should we die between the two, the birth record
-// knows that there was one.
+// The old slot is dropped only now. After a crash between the two steps, the
+// birth record shows that there was one.
 asio::awaitable<absl::Status> SlotFounder::Keep(Founding founding) {
   const std::string name = connection_->Literal(config_.postgres.slot);
   absl::Status status;

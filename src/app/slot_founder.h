@@ -1,13 +1,13 @@
-// SlotFounder: a new slot, and every row from before it in Kafka.
+// SlotFounder: creates a slot, with every earlier row in Kafka.
 //
-//   temporary slot + its snapshot ─▶ rows that are wanted ─▶ acknowledged
-//                                                               │
-//   the slot, a copy of the temporary one  ◀────────────────────┘
+//   temporary slot + its snapshot ─▶ wanted rows ─▶ acknowledged
+//                                                      │
+//   the slot, a copy of the temporary one  ◀───────────┘
 //
-// The snapshot shows exactly what commits before the slot begins, so between
-// the two there is neither a gap nor a duplicate. The slot gets its name only
+// The snapshot shows exactly what commits before the slot begins, so there is
+// neither a gap nor a duplicate between the two. The slot gets its name only
 // when everything is acknowledged: a crash in the middle leaves nothing behind,
-// and starting over is clean. For `walpost recover`.
+// and it is safe to start over. For `walpost recover`.
 #pragma once
 
 #include <boost/asio/any_io_executor.hpp>
@@ -33,7 +33,7 @@ class SlotFounder {
   SlotFounder(boost::asio::any_io_executor executor, const Config& config)
       : executor_(executor), config_(config) {}
 
-  // Looks at what is there; slot() and birth() then say it.
+  // Reads the present state into slot() and birth().
   boost::asio::awaitable<absl::Status> Connect();
   const std::optional<SlotState>& slot() const { return sight_.slot; }
   const std::optional<BirthRecord>& birth() const { return sight_.birth; }
@@ -42,28 +42,27 @@ class SlotFounder {
   }
   uint32_t timeline() const { return sight_.timeline; }
 
-  // How the server stands, for the choice of a RecoveryRange.
+  // State of the server, for ChooseRecoveryRange.
   boost::asio::awaitable<absl::StatusOr<RecoveryServer>> LookAtServer();
 
-  // Publishes. With dry_run in the options it counts, and there is no slot to
-  // keep. `mark` without a value gets the slot's consistent point for one.
+  // Publishes the rows. With dry_run it only counts, and makes no slot. An
+  // empty value of `mark` becomes the consistent point of the slot.
   boost::asio::awaitable<absl::StatusOr<TablePublisher::Counts>> Publish(
       TablePublisher::Options options);
-  // Of Publish: it was the producer.
+  // True if Publish failed because of the producer.
   bool failed_at_kafka() const { return failed_at_kafka_; }
-  // Gives the slot its name, in place of one that has it, and puts its birth on
-  // record.
+  // Gives the slot its name, replacing an existing slot, and records its birth.
   struct Founding {
     bool all_published = true;  // every row from before the slot
-    // Rows of this transaction and later ones were published, since that time;
-    // 0: only those of the slot.
+    // Rows of this transaction and later ones were published, from that time
+    // on; 0: only rows of the slot.
     uint64_t published_from = 0;
     WallTime published_since{};
     std::string kafka_cluster;  // empty: not known
   };
   boost::asio::awaitable<absl::Status> Keep(Founding founding);
 
-  // Of the slot, after Publish.
+  // Of the new slot; after Publish.
   Lsn consistent_point() const { return consistent_point_; }
 
  private:

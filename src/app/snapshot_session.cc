@@ -21,7 +21,7 @@ using Clock = std::chrono::steady_clock;
 
 namespace {
 
-// Making a slot waits for every open transaction that has written something.
+// Creating a slot waits for every open transaction that has written.
 constexpr std::chrono::minutes kSlotLimit{10};
 constexpr int kFirstWithTransactionTimeout = 170000;
 
@@ -48,8 +48,8 @@ asio::awaitable<absl::Status> SnapshotSession::Connect() {
   co_return absl::OkStatus();
 }
 
-// The transaction is as long as Kafka is slow: no limit of the role, of the
-// database or of the server may end it.
+// A slow Kafka makes the transaction long: no limit of the role, the database
+// or the server may terminate it.
 asio::awaitable<absl::Status> SnapshotSession::PinSettings() {
   std::vector<std::string> names = {"idle_in_transaction_session_timeout",
                                     "idle_session_timeout", "statement_timeout",
@@ -96,7 +96,7 @@ asio::awaitable<absl::Status> SnapshotSession::Begin(SlotHistory history) {
   co_return co_await Execute(begin);
 }
 
-// Two that start at the same time: the second one stands by.
+// If two instances start at the same time, the second one is a standby.
 asio::awaitable<absl::Status> SnapshotSession::Lock() {
   const std::string& slot = config_.postgres.slot;
   const std::string sql = fmt::format(
@@ -112,7 +112,7 @@ asio::awaitable<absl::Status> SnapshotSession::Lock() {
   co_return WithSqlstate(in_use, kSqlstateObjectInUse);
 }
 
-// Before there is a slot that keeps WAL for nothing.
+// Checked before a slot exists that keeps WAL for nothing.
 asio::awaitable<absl::Status> SnapshotSession::RequireReadableTables() {
   for (const TableOptions& table : config_.outbox.tables) {
     const std::string name = QuoteQualifiedName(table.name);
@@ -133,9 +133,9 @@ asio::awaitable<absl::Status> SnapshotSession::RequireReadableTables() {
   co_return absl::OkStatus();
 }
 
-// Without the record a slot that is dropped later would be made again, and
-// what was committed in between would be lost. A slot cannot see a publication
-// that is younger than itself, so that comes first.
+// Without the record, a slot that is dropped later would be created again, and
+// everything committed in between would be lost. A slot cannot see a
+// publication that is younger than the slot, so the publication comes first.
 asio::awaitable<absl::Status> SnapshotSession::RequireOwnPublication() {
   const std::string& name = config_.postgres.publication;
   const absl::StatusOr<PublicationRights> rights =
@@ -177,7 +177,7 @@ asio::awaitable<absl::Status> SnapshotSession::MakeSlot() {
   co_return absl::OkStatus();
 }
 
-// On a connection of its own: the other one holds the snapshot, and may only
+// On a separate connection: the other one holds the snapshot, and may only
 // read.
 asio::awaitable<absl::Status> SnapshotSession::RecordBirth() {
   const ConnectionOptions options = TaskSession(config_.postgres, "snapshot");

@@ -1,9 +1,9 @@
-// SnapshotSession: the connection of the initial snapshot. It finds out whether
-// one is due, makes the slot and its birth record, and leaves a transaction
-// open that shows the rows to publish.
+// SnapshotSession: the connection of the initial snapshot. It checks whether a
+// snapshot is due, creates the slot and its birth record, and leaves a
+// transaction open that shows the rows to publish.
 //
 // Owned by InitialSnapshot. It outlives its connections: it remembers that this
-// process has made the slot.
+// process has created the slot.
 #pragma once
 
 #include <boost/asio/any_io_executor.hpp>
@@ -29,32 +29,32 @@ class SnapshotSession {
   SnapshotSession(boost::asio::any_io_executor executor, const Config& config)
       : executor_(executor), config_(config) {}
 
-  // Connects, and says what became of the slot.
+  // Connects, and returns the history of the slot.
   boost::asio::awaitable<absl::StatusOr<SlotHistory>> Open();
   const std::optional<SlotState>& slot() const { return sight_.slot; }
   const std::optional<BirthRecord>& birth() const { return sight_.birth; }
   uint32_t timeline() const { return sight_.timeline; }
 
-  // Opens the transaction. With SlotHistory::kNone it makes the slot, puts its
-  // birth on record, and shows exactly what committed before the slot begins;
-  // else it shows what is there now.
+  // Opens the transaction. With SlotHistory::kNone it creates the slot, records
+  // its birth, and shows exactly what committed before the slot begins; else it
+  // shows the present rows.
   //
-  // kUnavailable with SQLSTATE 55006: another instance is at it.
-  // kFailedPrecondition: the role may not do it, or nobody knows what was
+  // kUnavailable with SQLSTATE 55006: another instance does this now.
+  // kFailedPrecondition: the role may not do it, or it is not known what was
   // streamed from the slot; names the remedy.
   boost::asio::awaitable<absl::Status> Begin(SlotHistory history);
-  // Where the slot begins; after Begin.
+  // Start of the slot; after Begin.
   Lsn begins_at() const { return begins_at_; }
   // Valid from Open to Close.
   Connection& connection() { return *connection_; }
 
-  // Ends the transaction, and puts on record that everything from before the
-  // slot was published.
+  // Ends the transaction, and records that everything from before the slot was
+  // published.
   boost::asio::awaitable<absl::Status> Finish();
 
-  // Whether the server has hung up.
+  // True if the server has closed the connection.
   bool is_lost() const;
-  // Ends what is under way; the connection is of no use then.
+  // Cancels the pending operation; the connection is unusable afterwards.
   void Interrupt();
   void Close() { connection_.reset(); }
 
@@ -75,7 +75,7 @@ class SnapshotSession {
   std::unique_ptr<Connection> connection_;
   bool interrupted_ = false;
   SlotSight sight_;
-  // The slot that this process has made: its consistent point; 0/0: none.
+  // Consistent point of the slot that this process created; 0/0: none.
   Lsn made_at_;
   Lsn begins_at_;
 };

@@ -1,5 +1,4 @@
-// StateLog: the state that a relay is in, since when, and a log line when it
-// becomes another.
+// StateLog: state of a relay, its start time, and a log line for each change.
 #pragma once
 
 #include "base/time.h"
@@ -12,13 +11,13 @@ class StateLog {
  public:
   explicit StateLog(MonotonicTime now) : since_(now) {}
 
-  // To be called often. Stuck for another reason is a line, too; the same
-  // reason with other figures is not.
+  // Call it often. A new reason for being stuck is logged, too, unless only its
+  // numbers differ.
   void Update(Diagnosis diagnosis, MonotonicTime now);
 
   const Diagnosis& diagnosis() const { return diagnosis_; }
 
-  // State, reason and how long it has lasted.
+  // Fills in state, reason and duration.
   void Report(MonotonicTime now, RelayStatus& status) const;
 
  private:

@@ -1,5 +1,5 @@
-// StoreAnswer: what a checkpoint store calls back with, for a coroutine to wait
-// for. It is shared with the callback, which may come after nobody waits.
+// StoreAnswer: result of a checkpoint store that a coroutine waits for. Shared
+// with the callback, which may come after the wait.
 #pragma once
 
 #include <boost/asio/any_io_executor.hpp>
@@ -18,7 +18,7 @@ namespace walpost {
 
 class StoreAnswer {
  public:
-  // Of a store that saved: nothing, or its error.
+  // After a save: nullopt, or its error.
   using Loaded = absl::StatusOr<std::optional<Checkpoint>>;
 
   explicit StoreAnswer(boost::asio::any_io_executor executor)
@@ -29,7 +29,7 @@ class StoreAnswer {
     arrived_.cancel();
   }
 
-  // Until it has come, at most until `deadline`.
+  // Waits for the answer, at most until `deadline`.
   boost::asio::awaitable<void> WaitUntil(MonotonicTime deadline) {
     if (loaded_) co_return;
     arrived_.expires_at(deadline);
@@ -37,7 +37,7 @@ class StoreAnswer {
         boost::asio::as_tuple(boost::asio::use_awaitable));
   }
 
-  // nullopt: it has not come yet.
+  // nullopt: not answered yet.
   const std::optional<Loaded>& loaded() const { return loaded_; }
 
  private:

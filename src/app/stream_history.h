@@ -1,5 +1,5 @@
-// Whether a slot has been streamed from, by all that knows of it: the server,
-// and the checkpoint store where that is worth asking.
+// Finds out whether a slot has been streamed from: asks the server and, if it
+// matters, the checkpoint store.
 #pragma once
 
 #include <boost/asio/any_io_executor.hpp>
@@ -12,9 +12,9 @@
 
 namespace walpost {
 
-// Errors are those of the store; a checkpoint that cannot be read counts as
-// one: it is named when the stream begins. Both references outlive the
-// coroutine.
+// Errors are those of the store. An unreadable checkpoint counts as a
+// checkpoint: it is reported when the stream begins. Both references outlive
+// the coroutine.
 boost::asio::awaitable<absl::StatusOr<SlotHistory>> FindStreamHistory(
     boost::asio::any_io_executor executor, const Config& config,
     const SlotSight& sight);

@@ -21,10 +21,10 @@ using std::chrono::milliseconds;
 namespace {
 
 constexpr auto kAsTuple = asio::as_tuple(asio::use_awaitable);
-// At the latest after that we look again whether there is room.
+// Maximum time until we check again for room.
 constexpr milliseconds kPause{50};
 
-// What tells two rows of one key apart: the id, and a hash over all columns.
+// Distinguishes two rows of one key: the id, and a hash over all columns.
 std::string ContentOf(const pgoutput::TupleData& row, std::string_view id) {
   uint64_t hash = 0;
   row.ForEach([&hash](size_t, const pgoutput::ColumnValue& value) {
@@ -54,7 +54,7 @@ ScanPlace::Key KeyOf(const pgoutput::TupleData& row,
 absl::StatusOr<std::unique_ptr<TablePublisher>> TablePublisher::Create(
     asio::any_io_executor executor, const Config& config, Options options) {
   OutboxOptions outbox = config.outbox;
-  // Without a place in the order of commits there is no position to claim.
+  // Without a place in the order of commits there is no position.
   if (!options.before.is_valid()) outbox.route.position_header = false;
   WALPOST_ASSIGN_OR_RETURN(std::unique_ptr<RecordBuilder> builder,
                            RecordBuilder::Create(outbox));
@@ -99,7 +99,7 @@ asio::awaitable<absl::StatusOr<TablePublisher::Counts>>
 TablePublisher::Continue(Connection& connection) {
   stoppage_.reset();
   absl::Status status = co_await ContinueTables(connection);
-  // What the rows before it came to decides where the next scan begins.
+  // The next scan begins after the acknowledged rows, so wait for them.
   if (!status.ok() && !producer_failed() && !stopped_) {
     const absl::Status waited = co_await WaitForAcknowledgements();
     if (!waited.ok() && !stoppage_) status = waited;
@@ -122,7 +122,7 @@ asio::awaitable<absl::Status> TablePublisher::ContinueTables(
   co_return absl::OkStatus();
 }
 
-// From the place that the last scan came to, to the end of the table.
+// From the place of the last scan to the end of the table.
 asio::awaitable<absl::Status> TablePublisher::PublishTable(
     Connection& connection) {
   const TableFilter filter = FilterFromPlace(connection);
@@ -139,7 +139,7 @@ asio::awaitable<absl::Status> TablePublisher::PublishTable(
     status = co_await PublishPortion(*scan, *rows);
   }
   if (status.ok()) status = co_await WaitForAcknowledgements();
-  // The transaction may go on, and needs the cursor's name again.
+  // The transaction may continue, and needs the cursor's name again.
   const absl::Status closed = co_await scan->Close();
   co_return status.ok() ? closed : status;
 }
@@ -162,8 +162,8 @@ asio::awaitable<absl::Status> TablePublisher::OpenScan(TableScan& scan) {
   co_return MakeMapper(scan.schema());
 }
 
-// The rows that the last scan did not come to; the first ones may repeat its
-// last ones. NULLs come last, and a comparison with them is not true.
+// Selects the rows that the last scan did not reach; the first rows may repeat
+// its last ones. NULLs come last, and a comparison with them is not true.
 TableFilter TablePublisher::FilterFromPlace(Connection& connection) const {
   TableFilter filter = options_.filter;
   const ScanPlace::Key* key = place_.key();
@@ -227,7 +227,7 @@ asio::awaitable<absl::Status> TablePublisher::PublishRow(
   co_return co_await WaitForAcknowledgements();
 }
 
-// Whether the row is to go out.
+// Fills in `event`. True if the row is wanted.
 absl::StatusOr<bool> TablePublisher::MapRow(const pgoutput::TupleData& row,
                                             Event& event) {
   event.source = source_;
@@ -274,7 +274,7 @@ asio::awaitable<absl::Status> TablePublisher::Offer(Event& event) {
   co_return absl::OkStatus();
 }
 
-// The row at hand, or one of those in flight, cannot be delivered.
+// The current row, or one in flight, cannot be delivered.
 absl::Status TablePublisher::Undeliverable(const Position& position,
                                            std::string id,
                                            const absl::Status& reason) {
@@ -296,7 +296,7 @@ absl::Status TablePublisher::Health() {
   }
   if (!pipeline_.sink_failure()) return absl::OkStatus();
   const absl::Status failure = *pipeline_.sink_failure();
-  // The brokers refuse whole batches. A record that is refused alone is meant.
+  // The brokers reject whole batches. A record rejected alone is the cause.
   if (absl::IsInvalidArgument(failure) &&
       pipeline_.window().in_flight_records() == 1) {
     return Undeliverable(last_position_, last_id_, failure);
@@ -315,7 +315,7 @@ asio::awaitable<absl::Status> TablePublisher::WaitForAcknowledgements() {
 }
 
 void TablePublisher::NoteAcknowledged() {
-  // Rows that were not wanted have no record: with none in flight they count.
+  // Rows that are not wanted have no record: with none in flight they are done.
   place_.OnAcknowledged(pipeline_.window().empty()
                             ? ordinal_
                             : pipeline_.acknowledged_through().ordinal);
@@ -325,7 +325,7 @@ asio::awaitable<absl::Status> TablePublisher::Renew(MonotonicTime deadline) {
   const bool was_refused =
       producer_failed() && absl::IsInvalidArgument(*pipeline_.sink_failure());
   co_await Close(deadline);
-  // Not by ordinal_: nothing more comes of what was purged.
+  // Not by ordinal_: purged records are never acknowledged.
   place_.OnAcknowledged(pipeline_.acknowledged_through().ordinal);
   one_at_a_time_ = was_refused ? place_.pending() + 1 : 0;
   pipeline_.StartOver();

@@ -1,15 +1,15 @@
-// TablePublisher: rows of the outbox tables to Kafka, past the WAL.
+// TablePublisher: publishes rows of the outbox tables, bypassing the WAL.
 //
 //   TableScan ──▶ TableMapper ──▶ Pipeline ──▶ Producer
 //                      └── ScanPlace ◀── acknowledgements
 //
-// For what the slot cannot give: rows from before it was made, rows that a gap
-// swallowed, rows that somebody wants once more. The records are the same bytes
-// as those of the stream, and marked.
+// For rows that the slot cannot provide: rows from before it was created, rows
+// lost in a gap, rows to be sent again. The records have the same bytes as
+// those of the stream, plus a mark.
 //
-// Publish does it in one go. Who has to survive a lost connection, a producer
-// that failed or a row that cannot be delivered calls Continue as often as it
-// takes: it goes on behind the last row that is acknowledged.
+// Publish does it in one call. To survive a lost connection, a failed producer
+// or an undeliverable row, call Continue repeatedly: it continues behind the
+// last acknowledged row.
 //
 // Everything runs on the loop.
 #pragma once
@@ -41,58 +41,57 @@ class TablePublisher {
   struct Options {
     TableFilter filter;
     RecordMark mark;
-    // Records carry positions right before this LSN; 0/0: none.
+    // Records have positions right before this LSN; 0/0: none.
     Lsn before;
-    // The ordinal before the first one, of these positions.
+    // Ordinal before the first of these positions.
     uint64_t ordinals_after = 0;
     uint32_t timeline = 0;
-    // Whether a row is to go out, by its event and the topic that it goes to;
-    // nullptr: all.
+    // Whether to send a row, given its event and its topic; nullptr: all.
     std::function<absl::StatusOr<bool>(const Event& event,
                                        std::string_view topic)>
         is_wanted;
-    bool dry_run = false;     // counts, and produces nothing
-    uint64_t per_second = 0;  // most records; 0: no limit
+    bool dry_run = false;     // only counts
+    uint64_t per_second = 0;  // records; 0: no limit
     std::function<void(uint64_t done, uint64_t all)> progress;
   };
   struct Counts {
-    uint64_t rows = 0;       // that the filter let through
+    uint64_t rows = 0;       // that passed the filter
     uint64_t published = 0;  // of those, wanted; acknowledged, unless dry_run
   };
 
-  // kInvalidArgument, kFailedPrecondition: the configuration does not do.
+  // kInvalidArgument, kFailedPrecondition: unsuitable configuration.
   static absl::StatusOr<std::unique_ptr<TablePublisher>> Create(
       boost::asio::any_io_executor executor, const Config& config,
       Options options);
 
-  // Under the transaction that is open on `connection`. Returns when all is
-  // acknowledged. A row that cannot be delivered ends it, and is named.
+  // Reads in the open transaction of `connection`. Returns when everything is
+  // acknowledged. Fails at a row that cannot be delivered, and names it.
   boost::asio::awaitable<absl::StatusOr<Counts>> Publish(
       Connection& connection);
 
-  // The same, but may be called again after an error: on another connection
-  // when that one was lost, after Renew when the producer has failed. Rows
-  // count twice in Counts when they are read twice; done() does not.
+  // The same, but may be called again after an error: on another connection if
+  // the old one was lost, after Renew if the producer has failed. Rows that are
+  // read twice count twice in Counts, but not in done().
   //
-  // kCancelled: Stop was called. With stoppage(): that row cannot be delivered.
+  // kCancelled: Stop was called. Undeliverable row: see stoppage().
   boost::asio::awaitable<absl::StatusOr<Counts>> Continue(
       Connection& connection);
-  // Another producer, and nothing in flight. Not while Continue runs.
+  // Replaces the producer; drops records in flight. Not during Continue.
   boost::asio::awaitable<absl::Status> Renew(MonotonicTime deadline);
-  // Lets the brokers acknowledge what is in flight, until `deadline`.
+  // Lets the brokers acknowledge records in flight, until `deadline`.
   boost::asio::awaitable<void> Close(MonotonicTime deadline);
-  // Ends Continue soon, for good.
+  // Stops Continue soon, for good.
   void Stop();
 
-  // The row that nothing passes, since the last Continue.
+  // The row that stops the flow, since the last Continue.
   const std::optional<Stoppage>& stoppage() const { return stoppage_; }
-  // Whether the producer must be replaced before the next Continue.
+  // True if the producer must be replaced before the next Continue.
   bool producer_failed() const { return pipeline_.sink_failure().has_value(); }
   const Pipeline& pipeline() const { return pipeline_; }
-  // A topic that records wait for, though the brokers do not know it; or empty.
+  // A topic unknown to the brokers that records wait for; or empty.
   std::string homeless_topic() const;
-  // Rows that are dealt with: in Kafka, or not wanted; and of how many, as far
-  // as tables were opened.
+  // Rows that are done: in Kafka, or not wanted; and their total in the tables
+  // opened so far.
   uint64_t done() const { return done_before_ + place_.done(); }
   uint64_t all() const { return all_; }
 
@@ -128,22 +127,22 @@ class TablePublisher {
   boost::asio::steady_timer timer_;
   bool stopped_ = false;
 
-  size_t source_ = 0;     // the table at hand
+  size_t source_ = 0;     // the current table
   bool counted_ = false;  // its rows are in all_
   std::vector<std::string> order_columns_;
   std::vector<size_t> order_indexes_;
-  ScanPlace place_;           // in it
-  uint64_t done_before_ = 0;  // of the tables before it
+  ScanPlace place_;           // in the current table
+  uint64_t done_before_ = 0;  // in earlier tables
   std::unique_ptr<TableMapper> mapper_;
 
   std::optional<Stoppage> stoppage_;
-  // So many records go out one at a time: one of those that were in flight when
-  // the brokers refused a batch cannot be delivered.
+  // Number of records to send one at a time: one of the records in flight when
+  // the brokers rejected a batch cannot be delivered.
   size_t one_at_a_time_ = 0;
   Position last_position_;  // of the record offered last
   std::string last_id_;
 
-  std::string topic_;  // of the event at hand
+  std::string topic_;  // of the current event
   Counts counts_;
   uint64_t all_ = 0;
   uint64_t ordinal_ = 0;
