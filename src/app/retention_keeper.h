@@ -6,7 +6,7 @@
 // tried again at the next interval; the stream continues. Kept rows are logged
 // when their number or reason changes.
 //
-// Owned by `run`; outlives its coroutine.
+// Owned by `run`, which outlives its coroutine.
 #pragma once
 
 #include <boost/asio/any_io_executor.hpp>

@@ -1,9 +1,9 @@
-// BirthCheck: is the birth of the slot on record, and does the record fit?
+// BirthCheck: is the birth of the slot recorded, and does the record match?
 //
 //   auto findings = co_await BirthCheck(connection, options).Run();
 //
-// For `check`; `run` judges by itself (delivery/continuity.h), and writes a
-// record that is missing where its role may.
+// For `check`. `run` judges by itself (delivery/continuity.h), and writes a
+// missing record if its role may.
 #pragma once
 
 #include <boost/asio/awaitable.hpp>
@@ -23,13 +23,13 @@ namespace walpost {
 
 class BirthCheck {
  public:
-  // All outlive the object. The connection is one for replication.
+  // All arguments outlive the object. Needs a replication connection.
   BirthCheck(Connection& connection, const WalSourceOptions& options,
              std::span<const TableOptions> tables)
       : connection_(connection), options_(options), tables_(tables) {}
 
-  // Nothing without a publication. Errors are of the connection or of a query,
-  // not findings.
+  // No findings without a publication. Errors come from the connection or a
+  // query; they are not findings.
   boost::asio::awaitable<absl::StatusOr<std::vector<Finding>>> Run();
 
  private:

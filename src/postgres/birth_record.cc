@@ -23,12 +23,12 @@ asio::awaitable<absl::StatusOr<std::string>> ReadComment(
 
 }  // namespace
 
-// A transaction that has no id yet when the slot is there commits behind it.
+// A transaction without an id when the slot exists commits after the slot.
 asio::awaitable<absl::StatusOr<BirthRecord>> DescribeBirth(
     Connection& connection, std::string publication,
     std::span<const TableOptions> tables, std::string slot,
     Lsn consistent_point) {
-  // Before the transaction id: a change between the two is noticed later.
+  // Before the transaction id, so that a change between the two is noticed.
   absl::StatusOr<Coverage> coverage =
       co_await ReadCoverage(connection, publication, tables);
   if (!coverage.ok()) co_return coverage.status();

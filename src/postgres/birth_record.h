@@ -16,34 +16,34 @@
 
 namespace walpost {
 
-// The record of a slot that exists since `consistent_point`: who the server is,
-// what the publication covers, and since which transaction rows are sure to
-// come through the slot. Ask on the server that has the slot, after it was
-// made. `tables` outlives the coroutine.
+// Makes the record of a slot that exists since `consistent_point`: the server's
+// identity, the coverage of the publication, and the transaction since which
+// rows are sure to come through the slot. Ask the server that has the slot,
+// after it was created. `tables` outlives the coroutine.
 boost::asio::awaitable<absl::StatusOr<BirthRecord>> DescribeBirth(
     Connection& connection, std::string publication,
     std::span<const TableOptions> tables, std::string slot,
     Lsn consistent_point);
 
-// Where this publication has none, that of another one, under which the slot
-// was used before. nullopt: no record of that slot.
+// If this publication has no record, reads that of another one, under which the
+// slot was used before. nullopt: no record of that slot.
 boost::asio::awaitable<absl::StatusOr<std::optional<BirthRecord>>>
 ReadBirthRecord(Connection& connection, std::string publication,
                 std::string slot);
 
-// Puts it in place of one of the same slot; the rest of the comment stays.
+// Replaces the record of the same slot; the rest of the comment stays.
 // kFailedPrecondition: the role does not own the publication.
 boost::asio::awaitable<absl::Status> WriteBirthRecord(Connection& connection,
                                                       std::string publication,
                                                       BirthRecord record);
 
-// The same, where it may not be missing. kFailedPrecondition begins with
-// `consequence`, and has the SQL for the owner.
+// The same, if the record is required. The text of kFailedPrecondition begins
+// with `consequence`, and has the SQL for the owner.
 boost::asio::awaitable<absl::Status> RequireBirthRecord(
     Connection& connection, std::string publication, BirthRecord record,
     std::string consequence);
 
-// The SQL that does it, for the owner of the publication to run.
+// The SQL for it, for the owner of the publication to run.
 boost::asio::awaitable<absl::StatusOr<std::string>> BirthRecordSql(
     Connection& connection, std::string publication, BirthRecord record);
 

@@ -11,7 +11,7 @@ namespace {
 
 constexpr std::string_view kDefaultTable = "public.walpost_checkpoint";
 
-// Without comments, which are lines of their own, and line breaks.
+// Removes line breaks, and comments that have a line of their own.
 std::string OneLine(std::string_view sql) {
   std::string line;
   while (!sql.empty()) {

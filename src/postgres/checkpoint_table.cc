@@ -18,11 +18,11 @@ using Clock = std::chrono::steady_clock;
 namespace {
 
 constexpr std::chrono::seconds kConnectLimit{5};
-// Also for a synchronous standby that does not answer.
+// Includes a synchronous standby that does not answer.
 constexpr std::chrono::seconds kStatementLimit{10};
 
 constexpr std::string_view kSqlstateInsufficientPrivilege = "42501";
-// Two of us made the table at once.
+// Two instances created the table at the same time.
 constexpr std::string_view kSqlstateUniqueViolation = "23505";
 
 }  // namespace
@@ -70,7 +70,7 @@ class CheckpointTable::Session {
     co_return status;
   }
 
-  // Ends what is under way, unheard.
+  // Cancels the pending operation; its callback is not invoked.
   void Abandon() {
     abandoned_ = true;
     if (connection_ == nullptr) return;
@@ -89,9 +89,9 @@ class CheckpointTable::Session {
     co_return co_await connection_->Execute(sql);
   }
 
-  // A session, and the table with all its columns. CREATE TABLE IF NOT EXISTS
-  // would ask for the right to create even where it exists; so would ALTER
-  // TABLE.
+  // Opens a session, and creates the table or its missing columns. CREATE TABLE
+  // IF NOT EXISTS requires the right to create even if the table exists; so
+  // does ALTER TABLE.
   asio::awaitable<absl::Status> Open() {
     if (connection_ != nullptr) co_return absl::OkStatus();
     absl::StatusOr<std::unique_ptr<Connection>> connected =
@@ -117,7 +117,7 @@ class CheckpointTable::Session {
     co_return rows.status();
   }
 
-  // Gives the session up, and says what the error means for a store.
+  // Closes the session, and converts the error to one of a store.
   absl::Status Close(const absl::Status& error) {
     const std::unique_ptr<Connection> connection = std::move(connection_);
     const std::string text = fmt::format("checkpoint table {}: {}", table_,

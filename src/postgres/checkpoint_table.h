@@ -1,11 +1,11 @@
-// CheckpointTable: a row per slot in a table of the source database.
+// CheckpointTable: stores a row per slot in a table of the source database.
 //
-// It fails over with the data, and a restored backup brings along the
-// checkpoint of its own time. A session of its own, beside the stream, opened
-// when needed and again after every error; it holds no transaction open.
+// It fails over with the data, and a restored backup contains the checkpoint of
+// its time. Uses its own session beside the stream, opened when needed and
+// again after every error; it holds no transaction open.
 //
-// Each Save is a commit, which the stream reads past: the caller must not let
-// that alone be a reason for the next one.
+// Each Save is a commit, and the stream reads past it: the caller must not take
+// that alone as a reason for the next Save.
 #pragma once
 
 #include <boost/asio/any_io_executor.hpp>
@@ -19,15 +19,15 @@ namespace walpost {
 
 class CheckpointTable final : public CheckpointStore {
  public:
-  // `table` is schema.table; made by the first Load or Save when missing.
+  // `table` is schema.table; the first Load or Save creates it if missing.
   CheckpointTable(boost::asio::any_io_executor executor, ServerOptions server,
                   std::string slot, std::string table);
-  // A callback that has not come does not come any more.
+  // Callbacks that have not been called yet are never called.
   ~CheckpointTable() override;
 
   // Both answer within 40 s.
   void Load(Loaded done) override;
-  // Durable as synchronous_commit = on means it, whatever the default is.
+  // Durable as with synchronous_commit = on, whatever the default is.
   void Save(const Checkpoint& checkpoint, Saved done) override;
 
   std::string Name() const override;
@@ -37,7 +37,7 @@ class CheckpointTable final : public CheckpointStore {
 
   boost::asio::any_io_executor executor_;
   std::string table_;
-  // Shared with the coroutine that is under way, which ends after us.
+  // Shared with the pending coroutine, which ends after this object.
   std::shared_ptr<Session> session_;
 };
 

@@ -38,7 +38,7 @@ absl::Status ConnectFailure(const PGconn* raw) {
     remedy = "; set another sslmode in postgres.conninfo, or ssl = on";
   }
   std::string grant;
-  // Before 17 in other words.
+  // Worded differently before 17.
   const bool may_not_replicate = says("WAL sender") || says("replication");
   if (SqlstateOf(status) == kSqlstatePrivilege && may_not_replicate) {
     grant = fmt::format("; ALTER ROLE \"{}\" REPLICATION;", PQuser(raw));

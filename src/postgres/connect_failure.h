@@ -1,4 +1,4 @@
-// What is said of a connection that could not be made.
+// Messages about a connection that could not be made.
 #pragma once
 
 #include <libpq-fe.h>
@@ -9,12 +9,12 @@
 
 namespace walpost {
 
-// Who connects whereto; never with the password.
+// Names the user and the target; never contains the password.
 std::string DescribeTarget(const PGconn* raw);
 
-// What libpq and the server say of `raw`, whose connecting failed, with the
-// remedy of what only shows here. kFailedPrecondition: no other attempt will
-// go better.
+// Error of libpq or the server for `raw`, which failed to connect, plus the
+// remedy for causes that only show here. kFailedPrecondition: another attempt
+// would fail, too.
 absl::Status ConnectFailure(const PGconn* raw);
 
 }  // namespace walpost

@@ -6,7 +6,7 @@ namespace walpost {
 namespace {
 
 struct Cause {
-  std::string_view words;  // in the message; the first row that fits counts
+  std::string_view words;  // in the message; the first matching row counts
   std::string_view hint;
 };
 
@@ -15,7 +15,7 @@ constexpr std::string_view kClientCertificate =
     "authority in the server's ssl_ca_file, and must not have expired";
 
 constexpr Cause kCauses[] = {
-    // libpq does not tell which of the two it is.
+    // libpq does not say which of the two it is.
     {"certificate verify failed",
      "the certificate of the server is not issued by an authority in "
      "sslrootcert, or it has expired: openssl s_client -starttls postgres "

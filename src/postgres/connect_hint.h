@@ -1,5 +1,5 @@
-// What to do about a connection that could not be made, where the SQLSTATE of
-// the server says too little, or where it was libpq that refused.
+// The remedy for a connection that could not be made, if the server's SQLSTATE
+// says too little or libpq itself rejected it.
 #pragma once
 
 #include <string>
@@ -8,8 +8,8 @@
 namespace walpost {
 
 // `message` is libpq's, in English, as libpq and OpenSSL write it without a
-// locale. Empty: it is of no known cause. `host` and `port` go into a command
-// that shows the certificate of the server.
+// locale. Empty: the cause is not known. `host` and `port` are used in a
+// command that shows the server's certificate.
 std::string ConnectHint(std::string_view message, std::string_view host,
                         std::string_view port);
 

@@ -18,10 +18,10 @@ using Clock = std::chrono::steady_clock;
 
 namespace {
 
-// Of those that nobody takes.
+// Limit for warnings that nobody takes.
 constexpr size_t kMaxWarnings = 16;
 
-// A command's first words, for messages: without literals and their secrets.
+// First words of a command, for messages: without literals and secrets.
 std::string Abbreviate(std::string_view sql) {
   constexpr size_t kMaxLength = 60;
   const std::string_view line = sql.substr(0, sql.find('\n'));
@@ -29,12 +29,12 @@ std::string Abbreviate(std::string_view sql) {
   return fmt::format("{}...", line.substr(0, kMaxLength));
 }
 
-// The `options` of the conninfo itself, to be kept in front of ours.
+// The conninfo's own `options`, which go in front of ours.
 absl::StatusOr<std::string> OptionsOf(const std::string& conninfo,
                                       bool may_change) {
   PQconninfoOption* parsed = PQconninfoParse(conninfo.c_str(), nullptr);
   if (parsed == nullptr) {
-    // Why, config/ says, without the password that may be in it.
+    // config/ reports the cause, without the password that may be in it.
     if (!may_change) {
       return absl::InvalidArgumentError("postgres.conninfo does not parse");
     }
@@ -52,8 +52,8 @@ absl::StatusOr<std::string> OptionsOf(const std::string& conninfo,
   return options;
 }
 
-// A literal of text that libpq does not take for UTF-8. A database of encoding
-// SQL_ASCII has such; any other one refuses it.
+// Literal for text that libpq rejects as invalid UTF-8. A database of encoding
+// SQL_ASCII may have such text; any other one rejects it.
 std::string EscapedBytes(std::string_view text) {
   std::string literal = "E'";
   for (const char c : text) {
@@ -116,7 +116,7 @@ Connection::Connect(asio::any_io_executor executor, ConnectionOptions options) {
   for (const std::string_view setting : kPinnedSettings) {
     settings += fmt::format(" -c {}", setting);
   }
-  // Of the role it may be shorter than what a busy session takes to answer.
+  // The role's setting may be too short for a busy session to answer.
   if (options.replication) settings += " -c wal_sender_timeout=60s";
   for (const std::string& setting : options.settings) {
     settings += fmt::format(" -c {}", setting);
@@ -128,13 +128,13 @@ Connection::Connect(asio::any_io_executor executor, ConnectionOptions options) {
   const MonotonicTime deadline = begin + options.connect_timeout;
   absl::StatusOr<HostAddresses> hosts = HostAddresses();
   if (!names->empty()) {
-    // The other half is for connecting to those that were found.
+    // The other half is for connecting to the addresses found.
     const MonotonicTime half = begin + options.connect_timeout / 2;
     hosts = co_await LookUpHosts(executor, *names, half);
   }
   if (!hosts.ok()) co_return hosts.status();
-  // What comes before dbname, from which the conninfo is expanded, is only a
-  // default; what comes after it overrides.
+  // Keywords before dbname, which expands to the conninfo, are only defaults;
+  // keywords after it override.
   ConnectParameters parameters;
   for (const auto& [keyword, value] : kConnectionDefaults) {
     parameters.Add(keyword, value);
@@ -237,7 +237,7 @@ asio::awaitable<absl::StatusOr<PGresult*>> Connection::NextResult(
   while (PQisBusy(raw)) {
     const absl::Status in_time = CheckInTime(attempted);
     if (!in_time.ok()) co_return in_time;
-    // Once a second even without a sign: see SocketWaiter and TLS.
+    // Once a second even without input: see SocketWaiter about TLS.
     const MonotonicTime until = Clock::now() + std::chrono::seconds(1);
     co_await waiter_.Wait(SocketWaiter::Interest::kRead, until);
     if (PQconsumeInput(raw) == 0) {
@@ -304,7 +304,7 @@ asio::awaitable<absl::Status> Connection::StartCopyBoth(std::string command) {
   const QueryRows result(*next);
   if (PQresultStatus(*next) == PGRES_COPY_BOTH) co_return absl::OkStatus();
   status = StatusFromResult(*next, attempted);
-  // To the end of the command, so that another may follow.
+  // Reads to the end of the command, so that another may follow.
   while (next.ok() && *next != nullptr) {
     next = co_await NextResult(attempted);
     if (next.ok()) const QueryRows rest(*next);

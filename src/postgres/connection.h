@@ -1,10 +1,10 @@
 // Connection: one libpq connection, driven by the event loop.
 //
-// Nothing here blocks the loop. Simple query protocol only: a replication
+// Nothing here blocks the loop. Only the simple query protocol: a replication
 // connection has no other.
 //
-// Owned by whoever made it; not shared. One operation at a time. Members that
-// return an awaitable must outlive it; Interrupt ends one early.
+// Owned by its creator; not shared. One operation at a time. Members that
+// return an awaitable must outlive it; set_deadline and Wake end one early.
 #pragma once
 
 #include <libpq-fe.h>
@@ -34,14 +34,14 @@ class QueryRows {
 
   size_t size() const { return static_cast<size_t>(PQntuples(result_.get())); }
 
-  // Valid as long as this object; nullopt is NULL.
+  // Valid as long as this object; nullopt: NULL.
   std::optional<std::string_view> Get(size_t row, size_t column) const;
-  // NULL gives the empty string.
+  // NULL returns the empty string.
   std::string Text(size_t row, size_t column) const;
   bool Bool(size_t row, size_t column) const {
     return Text(row, column) == "t";
   }
-  // NULL, and what is no number, give 0.
+  // NULL, and text that is not a number, return 0.
   uint64_t Unsigned(size_t row, size_t column) const;
   int64_t Integer(size_t row, size_t column) const;
 
@@ -53,21 +53,21 @@ struct ConnectionOptions {
   ServerOptions server;
   // Shown in pg_stat_activity; the server cuts it at 63 bytes.
   std::string application_name = "walpost";
-  // replication=database: for replication commands, and SQL beside them.
+  // replication=database: for replication commands and SQL.
   bool replication = false;
   // Server settings of the session, as "name=value"; they override ours.
   std::vector<std::string> settings;
   std::chrono::milliseconds connect_timeout{10'000};
-  // How long one statement may go without an answer.
+  // Time limit for the answer to one statement.
   std::chrono::milliseconds statement_limit{60'000};
 };
 
 class Connection {
  public:
-  // Errors carry a SQLSTATE where the server gave one (sqlstate.h).
-  // kInvalidArgument: the conninfo does not parse. kUnavailable: nor does one
-  // with references; one of those cannot be read; no password_command (each may
-  // pass). Reads both anew.
+  // Errors have a SQLSTATE if the server gave one (sqlstate.h). Reads conninfo
+  // and password again each time. kInvalidArgument: the conninfo does not
+  // parse. kUnavailable: nor does one with references, one of those cannot be
+  // read, or password_command failed (each may pass).
   static boost::asio::awaitable<absl::StatusOr<std::unique_ptr<Connection>>>
   Connect(boost::asio::any_io_executor executor, ConnectionOptions options);
 
@@ -75,37 +75,37 @@ class Connection {
   Connection(const Connection&) = delete;
   Connection& operator=(const Connection&) = delete;
 
-  // Runs one command and returns its rows. A second Execute may follow an
-  // error of the server, not one of the connection. kUnavailable: it is lost,
-  // or gave no answer within the limit for statements.
+  // Runs a command and returns its rows. Another Execute may follow an error of
+  // the server, but not of the connection. kUnavailable: the connection is
+  // lost, or did not answer within the limit for statements.
   boost::asio::awaitable<absl::StatusOr<QueryRows>> Execute(std::string sql);
-  // With what was attempted in words, for errors; else it is the SQL's first.
+  // `attempted` describes it in errors; else they show the start of the SQL.
   boost::asio::awaitable<absl::StatusOr<QueryRows>> Execute(
       std::string sql, std::string attempted);
 
   // Runs a command that ends in COPY BOTH mode (START_REPLICATION).
   boost::asio::awaitable<absl::Status> StartCopyBoth(std::string command);
 
-  // In place of the limit for statements: gives up waiting when `deadline` has
-  // passed (kDeadlineExceeded). After either the connection is of no use.
+  // Replaces the limit for statements: gives up waiting when `deadline` has
+  // passed (kDeadlineExceeded). After either one the connection is unusable.
   void set_deadline(std::optional<MonotonicTime> deadline) {
     deadline_ = deadline;
   }
 
   int server_version() const { return PQserverVersion(connection_.get()); }
-  // Of the database: "UTF8", "SQL_ASCII", ...
+  // Encoding of the database: "UTF8", "SQL_ASCII", ...
   std::string server_encoding() const;
   PGconn* raw() { return connection_.get(); }
   SocketWaiter& waiter() { return waiter_; }
 
-  // What came beside the results since it was last asked, without notices.
+  // Warnings received since the last call, without notices.
   struct Warning {
     std::string sqlstate;
     std::string text;
   };
   std::vector<Warning> TakeWarnings() { return std::exchange(warnings_, {}); }
 
-  // A text as an SQL literal, quotes included.
+  // Returns a text as an SQL literal, including quotes.
   std::string Literal(std::string_view text);
 
  private:

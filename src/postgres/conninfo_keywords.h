@@ -1,4 +1,4 @@
-// A conninfo with some of its keywords changed.
+// Changes keywords of a conninfo.
 #pragma once
 
 #include <libpq-fe.h>
@@ -9,8 +9,8 @@
 
 namespace walpost {
 
-// The keywords of `parsed`, from PQconninfoParse, with `changes` laid over
-// them, as a conninfo. An empty value takes a keyword out.
+// The keywords of `parsed`, from PQconninfoParse, overridden by `changes`, as a
+// conninfo. An empty value removes a keyword.
 std::string WithKeywords(
     const PQconninfoOption* parsed,
     const std::vector<std::pair<std::string, std::string>>& changes);

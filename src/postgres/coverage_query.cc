@@ -11,9 +11,9 @@ namespace {
 
 constexpr int kFirstWithSchemas = 150000;
 
-// Of table `o`: "oid.r16394:745", as delivery/coverage.h has it.
+// Definition of table `o`: "oid.r16394:745", see delivery/coverage.h.
 std::string DefinitionSql(int server_version) {
-  // Of the schemas of the table and of the partitioned tables above it.
+  // Schemas of the table and of the partitioned tables above it.
   const std::string schemas =
       server_version < kFirstWithSchemas
           ? "NULL"
@@ -65,7 +65,7 @@ asio::awaitable<absl::StatusOr<Coverage>> ReadCoverage(
   Coverage coverage;
   for (size_t i = 0; i < rows->size(); ++i) {
     coverage.publication = rows->Text(i, 0);
-    if (!rows->Get(i, 1)) continue;  // no table, messages only
+    if (!rows->Get(i, 1)) continue;  // messages only, no table
     coverage.tables.push_back({rows->Text(i, 1), rows->Text(i, 2)});
   }
   co_return coverage;

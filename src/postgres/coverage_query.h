@@ -1,4 +1,4 @@
-// What the publication covers now, from the catalogs (delivery/coverage.h).
+// Coverage of the publication, from the catalogs (delivery/coverage.h).
 #pragma once
 
 #include <boost/asio/awaitable.hpp>
@@ -12,8 +12,8 @@
 
 namespace walpost {
 
-// In one statement, so under one snapshot. A table that does not exist has an
-// empty definition. `tables` outlives the coroutine.
+// One statement, so one snapshot. A table that does not exist has an empty
+// definition. `tables` outlives the coroutine.
 boost::asio::awaitable<absl::StatusOr<Coverage>> ReadCoverage(
     Connection& connection, std::string publication,
     std::span<const TableOptions> tables);

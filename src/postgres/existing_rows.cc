@@ -17,8 +17,8 @@ std::string Grouped(uint64_t number) {
   return text;
 }
 
-// The rows of transactions before `xid`. age() compares 32-bit ids; a negative
-// one is of a row that was frozen long ago.
+// Selects rows of transactions before `xid`. age() compares 32-bit ids; it is
+// negative for a row that was frozen long ago.
 std::string OlderThan(std::string_view xid) {
   return fmt::format(
       "pg_catalog.age(xmin) < 0 OR pg_catalog.age(xmin) > "
@@ -62,7 +62,7 @@ asio::awaitable<absl::StatusOr<ExistingRows>> Count(Connection& connection,
   if (result.ok()) {
     rows.count = result->Unsigned(0, 0);
   } else if (SqlstateOf(result.status()) == kSqlstateUndefinedTable) {
-    rows.count = 0;  // who needs the table says that it is missing
+    rows.count = 0;  // whoever needs the table reports that it is missing
   } else {
     rows.trouble = std::string(result.status().message());
   }

@@ -67,7 +67,7 @@ asio::awaitable<FailoverCheck::Findings> FailoverCheck::OnStandby(
   const std::string recovering = "SELECT pg_is_in_recovery()";
   absl::StatusOr<QueryRows> rows = co_await connection_.Execute(recovering);
   if (!rows.ok()) co_return rows.status();
-  if (!rows->Bool(0, 0)) co_return findings_;  // that is the primary
+  if (!rows->Bool(0, 0)) co_return findings_;  // this is the primary
   const std::string settings =
       "SELECT current_setting('sync_replication_slots'), "
       "current_setting('hot_standby_feedback'), "
@@ -149,7 +149,7 @@ std::vector<HostConninfo> SplitHosts(const std::string& conninfo) {
   const std::vector<std::string> ports = ListOf(parsed.get(), "port");
   const std::vector<std::string> addresses = ListOf(parsed.get(), "hostaddr");
   if (hosts.size() < 2) return split;
-  // libpq refuses such a conninfo.
+  // libpq rejects such a conninfo.
   if (ports.size() > 1 && ports.size() != hosts.size()) return split;
   for (size_t i = 0; i < hosts.size(); ++i) {
     std::string port;

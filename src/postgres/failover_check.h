@@ -1,8 +1,8 @@
-// FailoverCheck: would walpost go on after a promotion, without a gap?
+// FailoverCheck: would walpost continue after a promotion, without a gap?
 //
-// From PostgreSQL 17 on a slot made with FAILOVER is kept in step on standbys
-// that are set up for it. What is missing on either side shows only when it is
-// too late, so it is looked at before.
+// From PostgreSQL 17 on, a slot created with FAILOVER is synchronised to
+// standbys that are set up for it. A missing setting on either side shows only
+// when it is too late, so it is checked before.
 #pragma once
 
 #include <boost/asio/awaitable.hpp>
@@ -28,13 +28,13 @@ class FailoverCheck {
 
   using Findings = absl::StatusOr<std::vector<Finding>>;
 
-  // On the primary: the slot's own flag, and the standbys that the stream
-  // waits for (synchronized_standby_slots). `state` is nullopt while the slot
-  // is still to be made.
+  // On the primary: checks the slot's own flag, and the standbys that the
+  // stream waits for (synchronized_standby_slots). `state` is nullopt if the
+  // slot does not exist yet.
   boost::asio::awaitable<Findings> OnPrimary(std::optional<SlotState> state);
 
-  // On a standby, which `host` names in the findings: its settings, and whether
-  // its copy of the slot is ready.
+  // On a standby, named `host` in the findings: checks its settings, and
+  // whether its copy of the slot is ready.
   boost::asio::awaitable<Findings> OnStandby(std::string host);
 
  private:
@@ -47,8 +47,8 @@ class FailoverCheck {
   std::vector<Finding> findings_;
 };
 
-// The hosts of a conninfo that lists several, each as a conninfo of its own
-// that takes any kind of server; empty when there is only one.
+// Splits a conninfo with several hosts into one conninfo per host that accepts
+// any kind of server; empty if there is only one host.
 struct HostConninfo {
   std::string host;
   std::string conninfo;

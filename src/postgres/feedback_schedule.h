@@ -1,18 +1,17 @@
-// FeedbackSchedule: when Postgres must hear from us.
+// FeedbackSchedule: decides when a status update to Postgres is due.
 //
 //  - a new confirmed LSN: within `interval`;
 //  - nothing new: every `liveness`, well under wal_sender_timeout, whatever
 //    Kafka does;
-//  - asked for (a keepalive that requests a reply): at once when there is
-//    news, else at most every kMinReplyInterval: a server that shuts down
-//    asks again the moment it is answered, 20,000 times a second
-//    (docs/delivery.md, P10).
+//  - a keepalive that requests a reply: at once if there is a new LSN, else at
+//    most every kMinReplyInterval: a server that shuts down asks again as soon
+//    as it is answered, 20,000 times a second (docs/delivery.md, P10).
 //
-// And what it may hear: nothing before where the slot stood when the stream
-// began. Another instance may have confirmed more than we know, and releases
-// from before August 2025 move a slot back when they are told to (P2).
+// It also decides which LSN to send: none before the slot's position when the
+// stream began. Another instance may have confirmed more than we know, and
+// releases from before August 2025 move a slot back if they are told to (P2).
 //
-// Pure: it is told the time.
+// Pure: the caller passes the time.
 #pragma once
 
 #include <algorithm>
@@ -27,7 +26,7 @@ class FeedbackSchedule {
  public:
   static constexpr std::chrono::milliseconds kMinReplyInterval{50};
 
-  // `slot`: where it stood.
+  // `slot`: its position when the stream began.
   FeedbackSchedule(std::chrono::milliseconds interval,
                    std::chrono::milliseconds wal_sender_timeout,
                    Lsn slot = Lsn())
@@ -40,7 +39,7 @@ class FeedbackSchedule {
   // The server asked for a reply.
   void OnReplyRequested() { reply_requested_ = true; }
 
-  // What to tell of `confirmed`: that, or 0/0, which the server passes over.
+  // LSN to send for `confirmed`: the same, or 0/0, which the server ignores.
   Lsn ToTell(Lsn confirmed) const {
     return confirmed < slot_ ? Lsn() : confirmed;
   }
@@ -49,7 +48,7 @@ class FeedbackSchedule {
     return now >= DueAt(confirmed);
   }
 
-  // When the next status is due if nothing else happens.
+  // Time of the next status if nothing else happens.
   MonotonicTime DueAt(Lsn confirmed) const {
     const bool news = ToTell(confirmed) > sent_;
     if (reply_requested_) {

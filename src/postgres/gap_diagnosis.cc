@@ -63,8 +63,8 @@ asio::awaitable<absl::Status> Observe(Connection& connection,
   co_return absl::OkStatus();
 }
 
-// The birth record says where the slot began, not on which timeline it was
-// used last: its timeline is not compared.
+// The birth record says where the slot began, not on which timeline it was used
+// last, so its timeline is not compared.
 KnownSource Known(const GapQuestion& question, const GapDiagnosis& diagnosis) {
   using By = KnownSource::By;
   KnownSource known;
@@ -89,7 +89,7 @@ KnownSource Known(const GapQuestion& question, const GapDiagnosis& diagnosis) {
   return known;
 }
 
-// A gap that was named before, and that nobody has acted upon.
+// A gap that was reported before, and not resolved yet.
 bool FindLatched(const GapQuestion& question, GapDiagnosis& diagnosis) {
   std::optional<Gap> gap;
   if (question.checkpoint) gap = ParseGap(question.checkpoint->gap);
@@ -98,9 +98,9 @@ bool FindLatched(const GapQuestion& question, GapDiagnosis& diagnosis) {
   return gap.has_value();
 }
 
-// A slot cannot see a publication that is younger than itself: what was
-// committed before it can never be decoded. Where something is on record the
-// coverage tells; a publication that was dropped has taken its record along.
+// A slot cannot see a publication that is younger than the slot: rows committed
+// before it can never be decoded. If something is on record, the coverage shows
+// it; a dropped publication has taken its record along.
 asio::awaitable<absl::Status> CompareAges(Connection& connection,
                                           const GapQuestion& question,
                                           GapDiagnosis& diagnosis) {

@@ -16,9 +16,9 @@ using Clock = std::chrono::steady_clock;
 
 namespace {
 
-// How often we look whether there is something to do.
+// Interval for checking whether there is something to do.
 constexpr std::chrono::milliseconds kInterval{500};
-// To decode GuardSchedule::kMaxPerAdvance takes seconds.
+// Decoding GuardSchedule::kMaxPerAdvance takes seconds.
 constexpr std::chrono::minutes kAdvanceLimit{10};
 constexpr std::chrono::seconds kRemakeLimit{60};
 
@@ -88,8 +88,8 @@ asio::awaitable<absl::Status> GuardKeeper::Act() {
   co_return status;
 }
 
-// The failover flag takes a replication connection; it goes at once, for a
-// server that shuts down waits for those.
+// The failover flag needs a replication connection. It is closed at once,
+// because a server that shuts down waits for those.
 asio::awaitable<absl::Status> GuardKeeper::Remake() {
   ConnectionOptions options;
   options.server = options_.server;
@@ -114,7 +114,7 @@ asio::awaitable<absl::Status> GuardKeeper::Advance(Lsn to) {
     connection_ = *std::move(connected);
   }
   const std::string guard = GuardSlotName(options_.slot);
-  // On a standby slots of the primary are not to be moved.
+  // On a standby, slots of the primary must not be moved.
   const std::string sql = fmt::format(
       "SELECT pg_replication_slot_advance(slot_name, {}::pg_lsn) FROM "
       "pg_catalog.pg_replication_slots WHERE slot_name = {} AND NOT active "

@@ -1,11 +1,11 @@
-// GuardKeeper: moves the guard slot behind the live one.
+// GuardKeeper: moves the guard slot after the live slot.
 //
-// Has an SQL session of its own, for the server decodes the WAL that a slot is
-// advanced over, and that may take a while; neither the stream nor the side
-// session waits for it. It is opened when there is something to do.
+// Uses its own SQL session, because the server decodes the WAL that a slot is
+// advanced over, and that may take a while. Neither the stream nor the side
+// session waits for it. The session is opened when there is something to do.
 //
-// What to do is GuardSchedule's business. A guard slot that is gone or lost is
-// made anew, loudly (guard_slot.h).
+// GuardSchedule decides what to do. A guard slot that is missing or lost is
+// created again, with a warning (guard_slot.h).
 //
 // Owned by the Relay, which outlives its coroutine.
 #pragma once
@@ -28,11 +28,11 @@ class GuardKeeper {
  public:
   GuardKeeper(boost::asio::any_io_executor executor, WalSourceOptions options);
 
-  // Returns at once when replay is off, else runs until Stop.
+  // Returns at once if replay is off, else runs until Stop.
   boost::asio::awaitable<void> Run();
   void Stop();
 
-  // How the slots stand, while it is this instance that streams.
+  // State of the slots, while this instance streams.
   void OnReport(const SlotReport& report, uint64_t budget_bytes);
 
  private:

@@ -1,4 +1,4 @@
-// The guard slot: a second, idle slot that keeps WAL behind the live one, so
+// The guard slot: a second, idle slot that keeps WAL behind the live slot, so
 // that it can be replayed.
 //
 //   <slot>          streams; confirmed as soon as Kafka has it
@@ -22,17 +22,16 @@ namespace walpost {
 
 std::string GuardSlotName(std::string_view slot);
 
-// On a replication connection: makes the guard slot where it is missing, as a
-// copy of the live slot, which exists, and where that stands. One that is lost
-// goes, loudly, and another one takes its place. Has no effect on a guard slot
-// that is in order.
+// Creates the guard slot if it is missing, as a copy of the live slot, which
+// must exist, at its position. Replaces a lost guard slot, with a warning. Does
+// nothing if the guard slot is intact. Needs a replication connection.
 boost::asio::awaitable<absl::Status> EnsureGuardSlot(Connection& connection,
                                                      std::string slot,
                                                      bool failover);
 
-// Before a stream, as the options have it: EnsureGuardSlot, whose failure is
-// only logged (without a guard slot all but replay works); or with replay off,
-// a warning of a guard slot that is left over.
+// Prepares the guard slot before a stream. With replay on: EnsureGuardSlot,
+// whose failure is only logged (without a guard slot, all but replay works).
+// With replay off: a warning about a guard slot that is left over.
 boost::asio::awaitable<void> SetUpGuardSlot(Connection& connection,
                                             const WalSourceOptions& options);
 

@@ -22,7 +22,7 @@ namespace asio = boost::asio;
 namespace {
 
 constexpr char kDefaultPort[] = "5432";
-// libpq tries each; a name with more is cut.
+// libpq tries each one; further addresses are dropped.
 constexpr size_t kMaxAddressesPerHost = 16;
 
 constexpr std::string_view kSilentNameServers =
@@ -90,7 +90,7 @@ absl::StatusOr<std::vector<ServerHost>> HostsToLookUp(
   const std::vector<std::string> names = absl::StrSplit(values["host"], ',');
   std::vector<std::string> ports = absl::StrSplit(values["port"], ',');
   if (ports.size() == 1) ports.resize(names.size(), ports.front());
-  // libpq says what is wrong with the lists.
+  // libpq reports errors in the lists.
   if (ports.size() != names.size()) return std::vector<ServerHost>();
   std::vector<ServerHost> hosts;
   for (size_t i = 0; i < names.size(); ++i) {

@@ -1,5 +1,5 @@
 // Looks up the host names of a conninfo beside the event loop: libpq would
-// block it for as long as the name servers are silent.
+// block it while the name servers do not answer.
 //
 // libpq takes lists of hosts, addresses and ports, and tries them in turn:
 //
@@ -8,7 +8,7 @@
 //   hostaddr=::1,127.0.0.1,10.0.0.2        certificates and password files
 //   port=5432,5432,5432
 //
-// Names that only a service file gives are still looked up by libpq.
+// libpq still looks up names that only a service file gives.
 #pragma once
 
 #include <boost/asio/any_io_executor.hpp>
@@ -27,8 +27,8 @@ struct ServerHost {
   std::string port;
 };
 
-// The hosts to look up; none when libpq needs no look-up for any, because it is
-// given addresses, sockets or a service. Uses libpq's environment variables.
+// The hosts to look up; none if libpq needs no look-up, because it has only
+// addresses, sockets or a service. Uses libpq's environment variables.
 // kInvalidArgument: the conninfo does not parse.
 absl::StatusOr<std::vector<ServerHost>> HostsToLookUp(
     const std::string& conninfo);
@@ -40,13 +40,13 @@ struct HostAddresses {
   std::string port;
 };
 
-// `addresses[i]` are those of `hosts[i]`. A host without any is left out; an
+// `addresses[i]` belong to `hosts[i]`. A host without addresses is left out; an
 // address or a socket among the names stands for itself.
 HostAddresses ToHostAddresses(
     std::span<const ServerHost> hosts,
     std::span<const std::vector<std::string>> addresses);
 
-// All of `hosts` at once. kUnavailable: none has an address, and why.
+// Looks up all `hosts` at once. kUnavailable: none has an address; says why.
 boost::asio::awaitable<absl::StatusOr<HostAddresses>> LookUpHosts(
     boost::asio::any_io_executor executor, std::vector<ServerHost> hosts,
     MonotonicTime deadline);

@@ -1,5 +1,5 @@
-// Which server this is, asked on a short connection of its own, for who must
-// know before the stream is opened.
+// Identifies the server on a short connection of its own, before the stream is
+// opened.
 #pragma once
 
 #include <boost/asio/any_io_executor.hpp>
@@ -12,7 +12,7 @@
 
 namespace walpost {
 
-// Errors are those of Connection::Connect and Execute.
+// Errors come from Connection::Connect and Execute.
 boost::asio::awaitable<absl::StatusOr<SourceIdentity>> IdentifySource(
     boost::asio::any_io_executor executor, ServerOptions server,
     std::string publication, std::string slot);

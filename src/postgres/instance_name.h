@@ -1,14 +1,14 @@
-// InstanceName: who we are in pg_stat_replication, and whether another name
-// there is that of a dead predecessor.
+// InstanceName: our name in pg_stat_replication, and the check whether another
+// name there belongs to a dead predecessor.
 //
 //   walpost:<slot>:<host>:<pid>         (the server cuts at 63 bytes)
 //
 // A walpost that was killed by a crash of its host, or cut off by the network,
-// leaves a walsender behind that holds the slot until wal_sender_timeout. The
-// walpost that starts in its place need not wait: a name with our slot and our
-// host whose process does not exist any more, or has our own pid (a container
-// that started anew), is a predecessor. Nobody else's walsender is touched. A
-// host that calls itself localhost has the head of its /etc/machine-id added.
+// leaves a walsender that holds the slot until wal_sender_timeout. The walpost
+// that starts in its place need not wait. A name is a predecessor's if it has
+// our slot and our host, and its process does not exist any more or has our own
+// pid (a restarted container). No other walsender is touched. A host that calls
+// itself localhost gets the head of its /etc/machine-id added.
 #pragma once
 
 #include <string>
@@ -18,19 +18,19 @@ namespace walpost {
 
 class InstanceName {
  public:
-  // Whether a process runs on this host.
+  // True if a process runs on this host.
   using IsAlive = bool (*)(long pid);
 
   InstanceName(std::string slot, std::string host, long pid);
 
-  // This process on this host.
+  // Name of this process on this host.
   static InstanceName OfThisProcess(const std::string& slot);
 
   // "walpost:<slot>:<host>:<pid>", at most 63 bytes.
   const std::string& text() const { return text_; }
 
-  // Whether `other`, an application_name, is that of a dead predecessor. A
-  // name that was cut never is.
+  // True if `other`, an application_name, belongs to a dead predecessor. Always
+  // false for a name that was cut.
   bool IsDeadPredecessor(std::string_view other, IsAlive is_alive) const;
 
  private:
@@ -39,7 +39,7 @@ class InstanceName {
   std::string text_;
 };
 
-// By kill(pid, 0); a process of another user is alive, too.
+// Uses kill(pid, 0); a process of another user counts as alive.
 bool ProcessIsAlive(long pid);
 
 }  // namespace walpost

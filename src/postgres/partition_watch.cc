@@ -10,8 +10,8 @@ namespace asio = boost::asio;
 
 namespace {
 
-// Each leaf below the tables, with the youngest of the links that lead to it,
-// and whether it was made in the transaction of that link.
+// Selects each leaf below the tables, the youngest of the links that lead to
+// it, and whether the leaf was created in the transaction of that link.
 std::string LeavesSql(const std::string& tables) {
   return fmt::format(
       "SELECT leaf.oid, pg_catalog.concat_ws('.', schema.nspname, "

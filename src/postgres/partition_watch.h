@@ -1,10 +1,10 @@
 // PartitionWatch: notices a partition that had rows when it was attached.
 //
-// Postgres sends what is inserted through the outbox. Rows that a table had
-// before ALTER TABLE ... ATTACH PARTITION made it a part of the outbox are in
-// the outbox from then on, and were never sent: unless they had been inserted
-// through it before and were moved, which cannot be known. So they are named,
-// and Kafka has to be asked.
+// Postgres sends rows that are inserted through the outbox. Rows that a table
+// had before ALTER TABLE ... ATTACH PARTITION are in the outbox from then on,
+// but were never sent; unless they had been inserted through the outbox before
+// and were moved, which cannot be known. So they are reported, and Kafka has to
+// be checked.
 #pragma once
 
 #include <boost/asio/awaitable.hpp>
@@ -26,19 +26,19 @@ class PartitionWatch {
  public:
   explicit PartitionWatch(const std::vector<TableOptions>& tables);
 
-  // Looks into the next partition that it does not know yet, a few seconds at
-  // most; a warning, when that had such rows. Of those that are there at first,
-  // only ones that were made in one transaction and attached in another are
-  // looked into. An error is one of the connection.
+  // Checks the next unknown partition, for a few seconds at most; returns a
+  // warning if it had such rows. Among the partitions of the first pass, it
+  // only checks those that were created in one transaction and attached in
+  // another. Errors come from the connection.
   boost::asio::awaitable<absl::StatusOr<std::optional<Finding>>> Look(
       Connection& connection);
 
-  // The last look found none that it did not know.
+  // The last look found no unknown partition.
   bool is_through() const { return is_through_; }
 
  private:
   std::vector<std::string> tables_;
-  // By oid and the transaction that attached it.
+  // By oid and attaching transaction.
   std::set<std::pair<uint64_t, std::string>> known_;
   bool is_through_ = false;
 };

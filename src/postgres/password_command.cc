@@ -32,9 +32,9 @@ namespace {
 constexpr auto kAsTuple = asio::as_tuple(asio::use_awaitable);
 constexpr size_t kMaxOutputBytes = size_t{64} << 10;
 constexpr size_t kPipeBytes = size_t{128} << 10;
-// The end of stderr that an error shows.
+// Bytes of stderr that an error shows.
 constexpr size_t kShownBytes = 300;
-// How often it is looked whether the program has ended or printed something.
+// Interval for checking whether the program has exited or printed something.
 constexpr std::chrono::milliseconds kPoll{5};
 
 absl::Status Failed(const std::vector<std::string>& words,
@@ -43,7 +43,7 @@ absl::Status Failed(const std::vector<std::string>& words,
       fmt::format("postgres.password_command: {} {}", words.front(), cause));
 }
 
-// The reading end of a pipe, which the program writes to.
+// A pipe that the program writes to.
 class Output {
  public:
   explicit Output(bool keeps_end) : keeps_end_(keeps_end) {}
@@ -62,8 +62,8 @@ class Output {
   int write_end() const { return ends_[1]; }
   void CloseWriteEnd() { close(std::exchange(ends_[1], -1)); }
 
-  // Takes what is there, up to the size of a full pipe. Beyond the limit either
-  // the oldest is forgotten, or is_too_long becomes true.
+  // Reads the available bytes, up to the size of a full pipe. Beyond the limit,
+  // either the oldest bytes are dropped or is_too_long becomes true.
   void Drain() {
     std::array<char, 4096> buffer;
     for (size_t taken = 0; taken < kPipeBytes; taken += buffer.size()) {
@@ -86,7 +86,7 @@ class Output {
   bool is_too_long_ = false;
 };
 
-// A started program. Its process group is killed with this object.
+// A started program. Destroying the object kills its process group.
 class Child {
  public:
   Child() = default;
@@ -98,7 +98,7 @@ class Child {
   Child(const Child&) = delete;
   Child& operator=(const Child&) = delete;
 
-  // 0, or an errno.
+  // Returns 0 or an errno.
   int Start(const std::vector<std::string>& words, int out, int err) {
     std::vector<char*> arguments;
     for (const std::string& word : words) {
@@ -115,7 +115,7 @@ class Child {
     posix_spawn_file_actions_addclosefrom_np(&files, STDERR_FILENO + 1);
     posix_spawnattr_t attributes;
     posix_spawnattr_init(&attributes);
-    // What walpost ignores or blocks would be inherited.
+    // Otherwise it inherits the signals that walpost ignores or blocks.
     sigset_t none;
     sigset_t defaults;
     sigemptyset(&none);
@@ -135,13 +135,13 @@ class Child {
     return error;
   }
 
-  // The wait status, once it has ended.
+  // The wait status, once the program has exited.
   std::optional<int> Ended() {
     int status = 0;
-    // ECHILD: whoever started walpost has SIGCHLD ignored, so that the kernel
-    // keeps no exit code. Then what was printed counts.
+    // ECHILD: walpost's parent has set SIGCHLD to be ignored, so the kernel
+    // keeps no exit code. Then the output counts.
     if (waitpid(pid_, &status, WNOHANG) == 0) return std::nullopt;
-    kill(-pid_, SIGKILL);  // what it has left behind
+    kill(-pid_, SIGKILL);  // its remaining children
     pid_ = -1;
     return status;
   }
@@ -150,7 +150,7 @@ class Child {
   pid_t pid_ = -1;
 };
 
-// The end of stderr as one line.
+// End of stderr, as one line.
 std::string LastWords(const std::string& text) {
   std::string line(absl::StripAsciiWhitespace(text));
   if (line.size() > kShownBytes) {

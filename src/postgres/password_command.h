@@ -1,9 +1,9 @@
 // postgres.password_command: a program that prints the password of a new
 // connection, as managed databases with short-lived tokens need it.
 //
-// The program is run without a shell, with the environment of walpost, an empty
-// stdin and a process group of its own, which is killed when it takes too long.
-// Only the errors name anything of it, and nothing of its stdout.
+// The program runs without a shell, with the environment of walpost, an empty
+// stdin, and its own process group, which is killed if it takes too long. Only
+// the errors contain its name, and never its stdout.
 #pragma once
 
 #include <boost/asio/any_io_executor.hpp>
@@ -18,12 +18,12 @@ namespace walpost {
 
 inline constexpr std::chrono::milliseconds kPasswordCommandLimit{10'000};
 
-// What the program printed, without the newline at the end. `words` is not
-// empty: the program, looked for in PATH, and its arguments.
+// Returns the output without the newline at the end. `words` is not empty: the
+// program, looked up in PATH, and its arguments.
 //
-// kUnavailable, since the next connection tries again: the program cannot be
-// started, exits with another code than 0 (the text has the end of its stderr),
-// prints nothing, more than a line or more than 64 KiB, or has not ended within
+// kUnavailable, because the next connection tries again: the program cannot be
+// started, exits with a code other than 0 (the text has the end of its stderr),
+// prints nothing, more than a line or more than 64 KiB, or does not exit within
 // `limit`.
 boost::asio::awaitable<absl::StatusOr<std::string>> RunPasswordCommand(
     boost::asio::any_io_executor executor, std::vector<std::string> words,

@@ -1,5 +1,5 @@
-// Portion: how many rows to ask for, so that they are a few MiB whatever the
-// size of a row: grows slowly, shrinks at once.
+// Portion: number of rows to ask for, so that they take a few MiB whatever the
+// row size: grows slowly, shrinks at once.
 #pragma once
 
 #include <algorithm>

@@ -39,7 +39,7 @@ void Preflight::Add(Severity severity, std::string subject, std::string text,
 
 asio::awaitable<absl::StatusOr<std::vector<Finding>>> Preflight::Run() {
   CheckVersion();
-  // The slot first: whether one exists decides whether one must fit.
+  // The slot first: later checks depend on whether it exists.
   absl::Status status = co_await CheckSlot();
   if (status.ok()) status = co_await CheckServer();
   if (!status.ok()) co_return status;
@@ -148,7 +148,7 @@ void Preflight::CheckCapacity(const QueryRows& settings) {
     Add(Severity::kOk, "max_replication_slots",
         fmt::format("{} left", slots_left));
   }
-  // Our own connection is one of them already.
+  // Includes our own connection.
   if (senders_left < 0) {
     Add(Severity::kError, "max_wal_senders", "no sender is left",
         "raise max_wal_senders and restart the server");
@@ -183,7 +183,7 @@ asio::awaitable<absl::Status> Preflight::CheckSlot() {
     if (options_.create) {
       Add(Severity::kNote, subject, "does not exist; run will create it");
     } else {
-      // No SQL: a slot that nobody puts on record could hide a gap.
+      // No SQL: a slot that is not recorded could hide a gap.
       Add(Severity::kError, subject, kDoesNotExist,
           "walpost init, or set postgres.create: true");
     }
@@ -211,7 +211,7 @@ asio::awaitable<absl::Status> Preflight::CheckSlot() {
   co_return absl::OkStatus();
 }
 
-// The stream does without it, so it is no error.
+// The stream does not need the column, so this is not an error.
 asio::awaitable<absl::Status> Preflight::CheckTransactionIds() {
   for (const TableOptions& table : outbox_.tables) {
     const std::string& column = table.state.transaction_id;

@@ -1,10 +1,10 @@
-// Preflight: what must hold on the server before replication starts, and what
-// an operator should know.
+// Preflight: checks the server's requirements before replication starts, and
+// reports facts that an operator should know.
 //
 //   auto findings = co_await Preflight(connection, options, outbox).Run();
 //
 // The same findings stop `run` (errors only) and are printed by `check`. Each
-// looks at catalogs that every role may read.
+// reads only catalogs that every role may read.
 #pragma once
 
 #include <boost/asio/awaitable.hpp>
@@ -32,7 +32,7 @@ class Preflight {
         outbox_(outbox),
         routes_(routes) {}
 
-  // Errors are of the connection or of a query, not findings.
+  // Errors come from the connection or a query; they are not findings.
   boost::asio::awaitable<absl::StatusOr<std::vector<Finding>>> Run();
 
  private:

@@ -1,4 +1,4 @@
-// The publication: which tables' inserts the server sends.
+// The publication: the tables whose inserts the server sends.
 #pragma once
 
 #include <boost/asio/awaitable.hpp>
@@ -17,19 +17,19 @@ boost::asio::awaitable<absl::StatusOr<bool>> PublicationExists(
 
 struct PublicationRights {
   bool exists = false;
-  bool may_alter = false;  // and put a comment on it: the role owns it
+  bool may_alter = false;  // and comment on it: the role owns it
   std::string role;        // of the connection
 };
 boost::asio::awaitable<absl::StatusOr<PublicationRights>> FindPublicationRights(
     Connection& connection, std::string publication);
 
-// CREATE PUBLICATION for these tables (none is possible, for messages only):
-// inserts only, so that housekeeping on the outbox is not sent, and
-// partitions under the name of their root.
+// CREATE PUBLICATION for these tables (may be empty, for messages only):
+// inserts only, so that housekeeping on the outbox is not sent, and partitions
+// under the name of their root.
 std::string CreatePublicationSql(std::string_view publication,
                                  std::span<const TableOptions> tables);
 
-// Runs it. kFailedPrecondition: not the owner of a table, no such table.
+// Runs it. kFailedPrecondition: not the owner of a table, or a missing table.
 boost::asio::awaitable<absl::Status> CreatePublication(
     Connection& connection, std::string publication,
     std::span<const TableOptions> tables);

@@ -174,7 +174,7 @@ asio::awaitable<absl::Status> PublicationCheck::CheckTable(size_t index) {
   co_return co_await CheckPublished(index, kind, relation);
 }
 
-// Names that differ in case, or in the schema, are often meant.
+// The name often differs only in case or in the schema.
 asio::awaitable<absl::Status> PublicationCheck::ReportMissing(
     std::string table) {
   const std::string name = table.substr(table.rfind('.') + 1);
@@ -215,7 +215,7 @@ asio::awaitable<absl::Status> PublicationCheck::CheckPublished(
   const std::string& table = outbox_.tables[index].name;
   const std::string subject = fmt::format("table {}", table);
   const std::string publication = QuoteName(options_.publication);
-  std::string published;  // the column list, empty for all columns
+  std::string published;  // column list; empty: all columns
   if (publication_exists_) {
     if (kind == "p" && !published_via_root_) {
       Add(Severity::kError, subject,

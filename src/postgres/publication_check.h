@@ -1,5 +1,5 @@
-// PublicationCheck: does the publication send every row of the outbox, and with
-// the columns that the configuration maps?
+// PublicationCheck: does the publication send every row of the outbox, with the
+// columns that the configuration maps?
 //
 //   auto findings = co_await PublicationCheck(connection, options, outbox,
 //                                             routes).Run();
@@ -30,15 +30,15 @@ class PublicationCheck {
         outbox_(outbox),
         routes_(routes) {}
 
-  // Errors are of the connection or of a query, not findings.
+  // Errors come from the connection or a query; they are not findings.
   boost::asio::awaitable<absl::StatusOr<std::vector<Finding>>> Run();
 
-  // Of the tables alone, as long as there is no publication: what can be known
-  // before anything is made.
+  // Checks only the tables, while there is no publication: as much as can be
+  // checked before anything is created.
   boost::asio::awaitable<absl::StatusOr<std::vector<Finding>>> RunOnTables();
 
-  // Tables whose rows come, too, and go nowhere: as long as nobody wonders, no
-  // trouble, so it is not in Run.
+  // Other tables whose rows are sent and ignored. Usually not a problem, so it
+  // is not part of Run.
   boost::asio::awaitable<absl::StatusOr<std::vector<Finding>>>
   FindOtherTables();
 
@@ -53,9 +53,9 @@ class PublicationCheck {
   boost::asio::awaitable<absl::Status> CheckColumns(size_t index,
                                                     std::string relation,
                                                     std::string published);
-  // As the elements of an SQL array.
+  // As elements of an SQL array.
   std::string OurTables();
-  // A name for a publication that walpost shares with nobody.
+  // Name for a publication that only walpost uses.
   std::string OwnPublication() const;
   void Add(Severity severity, std::string subject, std::string text,
            std::string remedy = "");

@@ -35,7 +35,7 @@ PublicationWatch::PublicationWatch(WalSourceOptions options,
     : options_(std::move(options)),
       outbox_(std::move(outbox)),
       routes_(routes) {
-  options_.create = false;  // what is missing now is an error
+  options_.create = false;  // missing objects are now an error
 }
 
 void PublicationWatch::SetReference(const std::vector<Finding>& findings) {
@@ -53,7 +53,7 @@ asio::awaitable<absl::Status> PublicationWatch::Look(Connection& connection) {
   const std::string change =
       coverage_ ? DescribeChange(*coverage_, *coverage) : "";
   if (change.empty()) co_return absl::OkStatus();
-  // It may have come in between; a gap is told with what is wrong now.
+  // The change may have happened in between; the gap includes the problem now.
   if (trouble_.empty()) status = co_await Check(connection);
   gap_ = CoverageGap(change);
   co_return status;

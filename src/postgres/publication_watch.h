@@ -1,13 +1,13 @@
 // PublicationWatch: notices when the publication stops covering the outbox.
 //
-// The server says nothing when somebody takes a table out of the publication,
-// adds a row filter or a column list, or (18) drops the publication: rows just
-// stop coming, and what was committed meanwhile is never sent. So the catalog
-// is looked at, again and again, by an ordinary session.
+// The server does not report that somebody removes a table from the
+// publication, adds a row filter or a column list, or (18) drops the
+// publication: rows stop coming, and rows committed meanwhile are never sent.
+// So an ordinary session checks the catalog regularly.
 //
-// What the setup of the first stream found is the state of reference: a filter
-// that was there then is meant so. A change that lasted for a moment only has
-// left its mark in the definitions (delivery/coverage.h): that is a gap.
+// The reference is the state at the setup of the first stream: a filter that
+// existed then is intended. A change that lasted only for a moment shows in the
+// definitions (delivery/coverage.h): that is a gap.
 #pragma once
 
 #include <boost/asio/awaitable.hpp>
@@ -33,19 +33,18 @@ class PublicationWatch {
   PublicationWatch(WalSourceOptions options, OutboxOptions outbox,
                    const std::vector<Route>& routes);
 
-  // What was found, without an error, before the first stream. Later calls, and
-  // looks before the first call, change nothing.
+  // Findings without an error, before the first stream. Later calls, and looks
+  // before the first call, have no effect.
   void SetReference(const std::vector<Finding>& findings);
-  // What the publication covers, as the setup of each stream found it.
+  // Coverage of the publication at the setup of each stream.
   void SetCoverage(const std::string& coverage) {
     coverage_ = Coverage::Parse(coverage);
   }
 
-  // One look over `connection`. An error is one of the connection.
+  // Checks once over `connection`. Errors come from the connection.
   boost::asio::awaitable<absl::Status> Look(Connection& connection);
 
-  // What has become wrong since the state of reference, and the remedy; empty
-  // when all is as it was.
+  // Problems since the reference state, and the remedy; empty: none.
   const std::string& trouble() const { return trouble_; }
 
   // The definitions have changed since SetCoverage.
@@ -59,7 +58,7 @@ class PublicationWatch {
   WalSourceOptions options_;
   OutboxOptions outbox_;
   const std::vector<Route>& routes_;
-  // The warnings of the state of reference.
+  // Warnings in the reference state.
   std::optional<std::set<std::string>> reference_;
   std::string trouble_;
   std::optional<Coverage> coverage_;

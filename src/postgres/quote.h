@@ -1,4 +1,4 @@
-// Names in SQL.
+// Quoting of names in SQL.
 #pragma once
 
 #include <string>
@@ -6,10 +6,10 @@
 
 namespace walpost {
 
-// Any name, in double quotes.
+// Puts any name in double quotes.
 std::string QuoteName(std::string_view name);
 
-// "public.outbox" as SQL spells it: "public"."outbox".
+// "public.outbox" in SQL: "public"."outbox".
 std::string QuoteQualifiedName(std::string_view name);
 
 }  // namespace walpost

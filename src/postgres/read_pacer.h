@@ -1,13 +1,13 @@
-// ReadPacer: how long to let the stream gather before reading on.
+// ReadPacer: how long to let data gather before the next read.
 //
-// The walsender sends message by message. A reader that wakes for each of
-// them burns a third of its CPU on waking, some of the walsender's too, and
-// makes a request to Kafka of each event. So on a busy stream, after a short
-// read, it pauses for as long as a full one takes to gather, within limits;
-// never after a full read (there is more), and never on a quiet stream
-// (latency). Figures: bench/README.md.
+// The walsender sends message by message. A reader that wakes for each one uses
+// a third of its CPU for waking, some of the walsender's, too, and makes a
+// request to Kafka of each event. So on a busy stream, after a short read, it
+// pauses for the time that a full read takes to gather, within limits. It never
+// pauses after a full read (there is more), nor on a quiet stream (latency).
+// Figures: bench/README.md.
 //
-// Pure: it is told the time.
+// Pure: the caller passes the time.
 #pragma once
 
 #include <algorithm>
@@ -20,7 +20,7 @@ namespace walpost {
 
 class ReadPacer {
  public:
-  // What one read gave, in whole messages.
+  // Result of one read, in whole messages.
   struct Taken {
     size_t messages = 0;
     size_t bytes = 0;
@@ -33,17 +33,17 @@ class ReadPacer {
     }
   };
 
-  // A read of fewer bytes is short, if a message as large as its largest would
-  // not have made it full: the next one may be there in part.
+  // A read is short if even another message as large as its largest would not
+  // make it more than this: the next message may be there in part.
   // (ReplicationStream::Receive takes 16 KB.)
   static constexpr size_t kFullRead = 12'000;
-  // The longest pause: what it adds to a latency.
+  // The longest pause, which is added to the latency.
   static constexpr std::chrono::microseconds kMaxPause{4'000};
-  // From this many messages in kMeasured on, the stream is busy (10,000/s).
+  // The stream is busy with this many messages in kMeasured (10,000/s).
   static constexpr std::chrono::milliseconds kMeasured{10};
   static constexpr size_t kBusyMessages = 100;
 
-  // Takes in a read; how long to pause before the next, zero: not at all.
+  // Records a read. Returns the pause before the next; zero: none.
   std::chrono::microseconds PauseAfter(Taken read, MonotonicTime now) {
     if (now - since_ >= kMeasured) {
       pause_ = PauseAt(counted_, now - since_);

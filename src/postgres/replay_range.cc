@@ -1,5 +1,5 @@
-// What a ReplaySource does before its stream: the range to replay, and a copy
-// of the guard slot to read it from.
+// ReplaySource before its stream: finds the range to replay, and copies the
+// guard slot to read it from.
 #include <boost/asio/use_awaitable.hpp>
 #include <cstdlib>
 #include <utility>
@@ -18,7 +18,7 @@ using std::chrono::milliseconds;
 
 namespace {
 
-// For the statements before the stream.
+// Limit for the statements before the stream.
 constexpr milliseconds kSetupLimit{20'000};
 
 constexpr char kFromTable[] =
@@ -53,7 +53,7 @@ asio::awaitable<absl::Status> ReplaySource::Prepare(ReplayRequest request) {
   status = co_await connection_->StartCopyBoth(command);
   if (!status.ok()) co_return status;
   connection_->set_deadline(std::nullopt);
-  connection_->TakeWarnings();  // of the setup
+  connection_->TakeWarnings();  // from the setup
   stream_.emplace(*connection_);
   heard_at_ = Clock::now();
   co_return absl::OkStatus();
@@ -84,7 +84,7 @@ asio::awaitable<absl::Status> ReplaySource::FindRange(ReplayRequest request) {
     co_return absl::FailedPreconditionError(fmt::format(
         "slot {} does not exist, so nothing is confirmed", options_.slot));
   }
-  // After the live slot was looked at: it only moves forward.
+  // After reading the live slot, because that only moves forward.
   absl::StatusOr<SlotState> copy = co_await CopyGuardSlot();
   if (!copy.ok()) co_return copy.status();
   if (!request.since.empty()) {
@@ -103,7 +103,7 @@ asio::awaitable<absl::Status> ReplaySource::FindRange(ReplayRequest request) {
   co_return CheckRange(oldest, (*live)->confirmed_flush_lsn);
 }
 
-// The guard slot may move at any time, its copy is ours.
+// The guard slot may move at any time; its copy is ours.
 asio::awaitable<absl::StatusOr<SlotState>> ReplaySource::CopyGuardSlot() {
   const std::string guard = GuardSlotName(options_.slot);
   absl::StatusOr<std::optional<SlotState>> found =

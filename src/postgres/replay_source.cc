@@ -22,10 +22,10 @@ using std::chrono::milliseconds;
 
 namespace {
 
-// Frames taken before other work gets its turn.
+// Frames per turn, before other work is served.
 constexpr size_t kFramesPerTurn = 1000;
-// How often the server is told where we are, and asked where it is: an idle
-// one says nothing of having come to the end.
+// Interval for sending our position and asking for the server's: an idle server
+// does not report that it has reached the end.
 constexpr milliseconds kFeedbackInterval{500};
 
 }  // namespace
@@ -48,7 +48,7 @@ asio::awaitable<absl::Status> ReplaySource::Stream(ReplayTaker& taker) {
     if (!health.ok()) co_return health;
     if (reached_end_) break;
     const MonotonicTime now = Clock::now();
-    // Unread, the server has no chance to be heard.
+    // While nothing is read, the server is not silent.
     if (*next == Next::kRoom) heard_at_ = now;
     absl::Status sent = CheckNotSilent(now);
     if (sent.ok()) sent = SendFeedback(taker.done(), now);
@@ -67,7 +67,7 @@ asio::awaitable<absl::Status> ReplaySource::Stream(ReplayTaker& taker) {
     co_await connection_->waiter().Wait(interest, until);
   }
   stream_.reset();
-  connection_.reset();  // and with it the copy
+  connection_.reset();  // drops the copy, too
   co_return absl::OkStatus();
 }
 
@@ -103,7 +103,7 @@ absl::StatusOr<ReplaySource::Next> ReplaySource::TakeFrames(
   return Next::kMore;
 }
 
-// From 18 on the server passes over rows that no publication covers.
+// From 18 on the server skips rows that no publication covers.
 absl::Status ReplaySource::HandleWarnings() {
   for (const Connection::Warning& warning : connection_->TakeWarnings()) {
     if (warning.sqlstate != kSqlstateNotInPrerequisiteState ||
@@ -120,7 +120,7 @@ absl::Status ReplaySource::HandleWarnings() {
   return absl::OkStatus();
 }
 
-// It is asked twice a second.
+// The server is asked twice a second.
 absl::Status ReplaySource::CheckNotSilent(MonotonicTime now) const {
   if (now - heard_at_ < options_.wal_sender_timeout) return absl::OkStatus();
   return absl::UnavailableError(fmt::format(

@@ -1,16 +1,16 @@
-// ReplaySource: WAL that was confirmed already, once more.
+// ReplaySource: reads WAL again that was already confirmed.
 //
-//   Open    copy the guard slot, find the range, refuse what is gone
-//   Stream  the transactions of the range, to a ReplayTaker
+//   Open    copies the guard slot, finds the range, rejects missing WAL
+//   Stream  passes the transactions of the range to a ReplayTaker
 //
 // Reads a temporary copy of the guard slot, made and started on one replication
-// connection, for such a slot belongs to its session and ends with it. Neither
-// the guard slot nor the live one is moved, and the live relay goes on.
+// connection: such a slot is dropped with its session. The guard slot and the
+// live slot are not moved, and the live relay continues.
 //
-// A range [from, to) is that of the LSNs of commit records, so its ends need
-// not be boundaries of anything: a transaction is in it as a whole or not.
+// A range [from, to) refers to LSNs of commit records, so its ends need not be
+// boundaries: a transaction is in it as a whole or not at all.
 //
-// One use: Open, then Stream. Owned by the Replay; runs on the loop.
+// Use once: Open, then Stream. Owned by the Replay; runs on the loop.
 #pragma once
 
 #include <boost/asio/any_io_executor.hpp>
@@ -32,59 +32,59 @@
 namespace walpost {
 
 struct ReplayRequest {
-  Lsn from;           // 0/0: as far back as there is WAL
-  Lsn to;             // 0/0: what the live slot has confirmed by now
-  std::string since;  // as Postgres reads a time, or 1h for an hour ago
-  std::optional<Checkpoint> checkpoint;  // begin where it stands
+  Lsn from;           // 0/0: the oldest available WAL
+  Lsn to;             // 0/0: confirmed LSN of the live slot now
+  std::string since;  // a time for Postgres, or 1h for an hour ago
+  std::optional<Checkpoint> checkpoint;  // begin at its position
 };
 
 struct ReplayRange {
   Lsn from;
   Lsn to;
-  std::optional<WallTime> since;  // transactions that committed earlier: not
+  std::optional<WallTime> since;  // skip earlier transactions
   uint32_t timeline = 0;
 };
 
-// Who gets the events, in order.
+// Takes the events, in order.
 class ReplayTaker {
  public:
   virtual ~ReplayTaker() = default;
-  // False: it is offered again after OnProgress, or at `retry_at()`.
+  // False: offered again after OnProgress, or at `retry_at()`.
   virtual bool OnEvent(const Event& event) = 0;
   virtual bool OnUndeliverable(const Event& event,
                                const absl::Status& error) = 0;
   virtual bool CanTake() const = 0;
   virtual MonotonicTime retry_at() const = 0;
-  // Everything that commits before it was handed in.
+  // All events that commit before `lsn` were handed in.
   virtual void OnBoundary(Lsn lsn) = 0;
-  // Before it all is done: the copy may forget it.
+  // All before it is done: the copy may release it.
   virtual Lsn done() const = 0;
-  // An error ends the stream.
+  // An error stops the stream.
   virtual absl::Status Health() const = 0;
 };
 
 class ReplaySource {
  public:
-  // `references`: TransactionAssembler's.
+  // `references`: see TransactionAssembler.
   ReplaySource(boost::asio::any_io_executor executor,
                const WalSourceOptions& options, const OutboxOptions& outbox,
                std::vector<std::vector<std::string>> references);
 
-  // kFailedPrecondition: no guard slot, or the WAL is gone; names the oldest
-  // LSN that is left. kInvalidArgument: the request makes no sense.
+  // kFailedPrecondition: no guard slot, or the WAL was removed; names the
+  // oldest available LSN. kInvalidArgument: the request makes no sense.
   boost::asio::awaitable<absl::Status> Open(ReplayRequest request);
   const ReplayRange& range() const { return range_; }
 
-  // Until the end of the range was handed in (kOk; reached_end), or Stop
+  // Runs until the end of the range was handed in (kOk; reached_end), or Stop
   // (kOk), or an error.
   boost::asio::awaitable<absl::Status> Stream(ReplayTaker& taker);
   bool reached_end() const { return reached_end_; }
 
-  // Events from before `since` that were passed over.
+  // Skipped events from before `since`.
   uint64_t skipped() const { return skipped_; }
 
   void Stop();
-  // The taker has moved.
+  // The taker has made progress.
   void OnProgress();
 
  private:
@@ -119,7 +119,7 @@ class ReplaySource {
   bool step_is_held_ = false;
   uint64_t skipped_ = 0;
   MonotonicTime told_at_{};
-  MonotonicTime heard_at_{};  // or had no chance to be heard
+  MonotonicTime heard_at_{};  // or when nothing could be read
   bool reached_end_ = false;
   bool stopped_ = false;
 };

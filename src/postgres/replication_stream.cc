@@ -38,8 +38,8 @@ ReplicationStream::Read ReplicationStream::NextFrame() {
   return End();
 }
 
-// What the server says last is the reason. While more is to come PQgetResult
-// would block.
+// The server's last message is the reason. PQgetResult would block while more
+// is to come.
 ReplicationStream::Read ReplicationStream::End() {
   PGconn* raw = connection_.raw();
   const auto is_lost = [raw] { return PQstatus(raw) == CONNECTION_BAD; };

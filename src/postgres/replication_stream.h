@@ -1,9 +1,9 @@
-// ReplicationStream: the bytes of one START_REPLICATION, both ways.
+// ReplicationStream: the bytes of one START_REPLICATION, in both directions.
 //
-// A thin layer over a Connection in COPY BOTH mode: it takes out frames,
-// puts in standby status updates, and ends the copy. It decides nothing.
+// A thin layer over a Connection in COPY BOTH mode: it reads frames, writes
+// standby status updates, and ends the copy. It decides nothing.
 //
-// Owned by the WalSource; one per connection. Not blocking.
+// Owned by the WalSource; one per connection. Non-blocking.
 #pragma once
 
 #include <memory>
@@ -16,8 +16,8 @@
 
 namespace walpost {
 
-// START_REPLICATION from `start` (0/0: where the slot stands), pgoutput
-// protocol 1, with logical messages when `messages`.
+// START_REPLICATION from `start` (0/0: the slot's position), pgoutput protocol
+// 1, with logical messages if `messages`.
 std::string StartReplicationCommand(Connection& connection,
                                     std::string_view slot, Lsn start,
                                     std::string_view publication,
@@ -30,40 +30,40 @@ class ReplicationStream {
       : connection_(connection), frame_(nullptr, PQfreemem) {}
 
   enum class Read {
-    kFrame,  // `frame()` holds the next one
+    kFrame,  // `frame()` holds the next frame
     kEmpty,  // nothing more has been received
-    kEnded,  // the server ended the stream; status() says how
+    kEnded,  // the server ended the stream; see status()
   };
 
-  // Takes the next frame that libpq has buffered. Does not touch the socket.
+  // Takes the next frame from libpq's buffer. Does not read the socket.
   Read NextFrame();
 
   // The frame that NextFrame took; valid until the next NextFrame.
   std::string_view frame() const { return {frame_.get(), frame_bytes_}; }
 
-  // Reads what the socket holds into libpq's buffer, 16 KB at most. False
-  // when the connection is lost; status() says how.
+  // Reads from the socket into libpq's buffer, at most 16 KB. False if the
+  // connection is lost; see status().
   bool Receive();
-  // Whether there is something for it to read.
+  // True if Receive has something to read.
   bool HasInput() const;
 
-  // Queues a status update and sends what can be sent.
+  // Queues a status update and sends as much as possible.
   absl::Status SendStatus(const pgoutput::StandbyStatus& status);
 
-  // Whether queued bytes wait for the socket to become writable.
+  // True if queued bytes wait for the socket to become writable.
   bool has_unsent() const { return unsent_; }
   absl::Status Flush();
 
-  // Sends CopyDone, discards what still arrives, and waits for the server's
-  // end of the copy, until `deadline`. Everything queued before is sent
-  // first, so a last confirmation is not lost.
+  // Sends CopyDone, discards further data, and waits for the server's end of
+  // the copy, until `deadline`. Everything queued before is sent first, so a
+  // last confirmation is not lost.
   boost::asio::awaitable<absl::Status> Finish(MonotonicTime deadline);
 
-  // Why the stream ended: kOk when the server ended it in order.
+  // Why the stream ended; kOk: the server ended it in order.
   const absl::Status& status() const { return status_; }
 
  private:
-  // Takes the results that follow the copy, as far as they were received.
+  // Takes the results after the copy, as far as they were received.
   Read End();
 
   Connection& connection_;

@@ -1,5 +1,5 @@
-// How to reach Postgres: postgres.conninfo and postgres.password_command. Every
-// place that connects passes this on whole, so that both are used anew for each
+// Access to Postgres: postgres.conninfo and postgres.password_command. Passed
+// on whole to every place that connects, so that both are read again for each
 // connection.
 #pragma once
 
@@ -11,10 +11,10 @@
 namespace walpost {
 
 struct ServerOptions {
-  // Any libpq conninfo or URI. Ours comes on top: base/session_settings.h.
+  // Any libpq conninfo or URI. base/session_settings.h overrides it.
   ReloadableText conninfo;
-  // A program and its arguments, run without a shell; what it prints is the
-  // password (postgres/password_command.h). Empty: none.
+  // A program that prints the password, and its arguments; run without a shell
+  // (postgres/password_command.h). Empty: none.
   std::vector<std::string> password_command;
 };
 

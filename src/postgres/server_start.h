@@ -1,5 +1,5 @@
-// When the server was started, as SQL: microseconds since 1970. A server that
-// was restored from a backup has another one (delivery/transaction_horizon.h).
+// Start time of the server, as SQL: microseconds since 1970. It differs on a
+// server restored from a backup (delivery/transaction_horizon.h).
 #pragma once
 
 namespace walpost {

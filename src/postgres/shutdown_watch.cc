@@ -9,8 +9,8 @@ using Clock = std::chrono::steady_clock;
 
 namespace {
 
-// The end of a session makes its socket readable; this is for networks that
-// swallow it.
+// A terminated session makes its socket readable; this is for networks that
+// drop the packet.
 constexpr std::chrono::seconds kInterval{2};
 constexpr std::chrono::seconds kAnswerLimit{10};
 
@@ -32,7 +32,7 @@ asio::awaitable<absl::Status> ShutdownWatch::Run() {
     if (stopped_) break;
     connection_->set_deadline(Clock::now() + kAnswerLimit);
     absl::StatusOr<QueryRows> rows = co_await connection_->Execute(question);
-    // Somebody may have ended this session alone.
+    // Possibly only this session was terminated.
     if (!rows.ok()) status = co_await Connect();
   }
   co_return status;

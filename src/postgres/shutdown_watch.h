@@ -1,12 +1,12 @@
 // ShutdownWatch: notices that the server is shutting down.
 //
-// A fast shutdown ends ordinary sessions at once, then waits for every
-// walsender until it is confirmed to the end, without limit; a stream that
-// takes its time would hold it up. So an ordinary session beside the stream
-// stands for the server: when it ends and another one cannot be had, leave.
+// A fast shutdown terminates ordinary sessions at once, then waits, without
+// limit, for every walsender to be confirmed to the end; a slow stream would
+// delay it. So an ordinary session beside the stream shows the state of the
+// server: if it is terminated and another one is not possible, stop streaming.
 //
-// Owned by who streams, and outlives its coroutine. The relay's SideSession
-// does the same, among other things.
+// Owned by the streaming object; outlives its coroutine. The relay's
+// SideSession does the same, among other things.
 #pragma once
 
 #include <boost/asio/any_io_executor.hpp>
@@ -24,7 +24,7 @@ class ShutdownWatch {
   ShutdownWatch(boost::asio::any_io_executor executor, ServerOptions server,
                 std::string application_name);
 
-  // Returns why the server cannot be had any more; kOk after Stop.
+  // Returns why the server is not available any more; kOk after Stop.
   boost::asio::awaitable<absl::Status> Run();
   void Stop();
 

@@ -20,7 +20,7 @@ using Clock = std::chrono::steady_clock;
 
 namespace {
 
-// Without a report for so long, what we say of the slot is old.
+// Time without a report after which our view of the slot is outdated.
 constexpr std::chrono::seconds kBlindAfter{15};
 
 RetainedWal ReadRetainedWal(const QueryRows& rows, size_t retained_column,
@@ -77,7 +77,7 @@ asio::awaitable<void> SideSession::Run() {
       on_server_shutdown_();
     }
     if (Clock::now() - reported_at_ > kBlindAfter) {
-      reported_at_ = MonotonicTime::max();  // said once
+      reported_at_ = MonotonicTime::max();  // logged once
       spdlog::warn(
           "how the server keeps the slot, and whether the publication covers "
           "the outbox, cannot be seen: {}",
@@ -97,7 +97,7 @@ void SideSession::Stop() {
 asio::awaitable<absl::Status> SideSession::Serve() {
   ConnectionOptions options;
   options.server = server_;
-  // By this name SlotHolder finds it.
+  // SlotHolder finds the session by this name.
   options.application_name =
       InstanceName::OfThisProcess(slot_).text() + ":side";
   absl::StatusOr<std::unique_ptr<Connection>> connected =
@@ -118,8 +118,8 @@ asio::awaitable<absl::Status> SideSession::Serve() {
 }
 
 asio::awaitable<absl::Status> SideSession::Report() {
-  // On a standby there is no current WAL position to ask for. The statement
-  // has its snapshot before it asks where the WAL ends (HorizonSample).
+  // A standby has no current WAL position. The statement takes its snapshot
+  // before it asks for the end of WAL (HorizonSample).
   const std::string sql = fmt::format(
       "SELECT pg_current_wal_lsn(), pg_wal_lsn_diff(pg_current_wal_lsn(), "
       "s.restart_lsn)::bigint, s.wal_status, s.safe_wal_size, "

@@ -1,18 +1,18 @@
 // SideSession: an ordinary SQL session beside the replication stream.
 //
-// Jobs that the stream cannot do while it is not being read:
+// Jobs that the stream cannot do while it is not read:
 //
-//  - notice a fast shutdown of the server. It ends ordinary sessions at once
-//    and then waits for every walsender to be confirmed, without limit. A
-//    lost session whose reconnect is answered with 57P03 means: leave.
-//  - say how the slot stands: WAL written, WAL retained for us, wal_status;
-//    and whether the publication still covers the outbox; how far all
-//    transactions have ended, and where the guard slot stands; while the slot
-//    is created, what that waits for;
+//  - notice a fast shutdown of the server. It terminates ordinary sessions at
+//    once and then waits for every walsender to be confirmed, without limit. A
+//    lost session whose reconnect is answered with 57P03 means: stop.
+//  - report the slot: WAL written, WAL retained for us, wal_status; whether the
+//    publication still covers the outbox; up to where all transactions have
+//    ended; the position of the guard slot; and, during slot creation, what it
+//    waits for;
 //  - warn of a partition that had rows when it was attached.
 //
-// It holds no transaction open, so it pins no xmin. Its own failure is no
-// trouble for the stream; it comes back with backoff.
+// It holds no transaction open, so it pins no xmin. Its failure does not affect
+// the stream; it reconnects with backoff.
 //
 // Owned by the Relay, which outlives its coroutine.
 #pragma once
@@ -35,22 +35,22 @@
 
 namespace walpost {
 
-// How the guard slot stands, of those that have one (guard_slot.h).
+// State of the guard slot, if there is one (guard_slot.h).
 struct GuardReport {
   Lsn confirmed;
   RetainedWal wal;
   bool is_lost = false;
 };
 
-// How the server keeps our slot.
+// State of our slot at the server.
 struct SlotReport {
   Lsn server_wal_end;
   RetainedWal wal;
   std::string wal_status;
-  Lsn confirmed;  // as the server knows it
+  Lsn confirmed;  // at the server
   std::optional<GuardReport> guard;
   HorizonSample horizon;
-  // PublicationWatch, looked at after all the rest; may be empty.
+  // From PublicationWatch, which looks last; may be empty.
   std::string publication_trouble;
   std::optional<Gap> gap;  // likewise
 };
@@ -66,14 +66,14 @@ class SideSession {
               std::function<void()> on_server_shutdown,
               std::function<void(const SlotReport&)> on_report);
 
-  // What the setup of the stream found; for PublicationWatch.
+  // Findings of the stream's setup, for PublicationWatch.
   void SetReference(const std::vector<Finding>& findings,
                     const std::string& coverage) {
     publication_.SetReference(findings);
     publication_.SetCoverage(coverage);
   }
 
-  // What the creation of the slot waits for, by whomever; empty while none is
+  // What slot creation, by any instance, waits for; empty if no slot is being
   // created (slot_creation.h).
   const std::string& slot_creation() const { return slot_creation_; }
 

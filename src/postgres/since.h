@@ -1,4 +1,4 @@
-// The point in time that an operator names with --since.
+// The point in time of --since.
 #pragma once
 
 #include <string>
@@ -7,9 +7,9 @@
 
 namespace walpost {
 
-// As an SQL expression of type timestamptz: a number and a unit ("1h") are so
-// long ago, anything else is a timestamp. What is neither is an error of the
-// statement that has it.
+// As an SQL expression of type timestamptz: a number and a unit ("1h") are that
+// long ago, anything else is a timestamp. Invalid text is an error of the
+// statement that contains it.
 std::string SinceSql(Connection& connection, const std::string& since);
 
 }  // namespace walpost

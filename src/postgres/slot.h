@@ -1,4 +1,4 @@
-// The replication slot: what the server keeps for us, and how it stands.
+// The replication slot: its state, creation and removal.
 #pragma once
 
 #include <boost/asio/awaitable.hpp>
@@ -17,19 +17,19 @@ namespace walpost {
 struct SlotState {
   std::string wal_status;  // reserved, extended, unreserved, lost
   bool active = false;
-  bool failover = false;   // kept on standbys, too (17 and newer)
+  bool failover = false;   // synchronised to standbys (17 and newer)
   bool two_phase = false;  // sends transactions when they are prepared
   Lsn restart_lsn;
   Lsn confirmed_flush_lsn;
 };
 
-// nullopt when there is no such slot. kFailedPrecondition: it belongs to
-// another database of the server or another output plugin, or is a physical
-// one; names that.
+// nullopt: there is no such slot. kFailedPrecondition: it belongs to another
+// database of the server or to another output plugin, or is physical; the
+// message says which.
 boost::asio::awaitable<absl::StatusOr<std::optional<SlotState>>> FindSlot(
     Connection& connection, std::string slot);
 
-// Whether the server decodes, as an SQL expression. PostgreSQL 19 raises
+// SQL expression: true if the server decodes. PostgreSQL 19 raises
 // effective_wal_level with the first logical slot, so replica is enough there.
 inline constexpr std::string_view kDecodesSql =
     "(current_setting('wal_level') = 'logical' OR "
@@ -43,39 +43,39 @@ inline constexpr std::string_view kFreeSlotRemedy =
     "max_replication_slots and restart the server";
 
 enum class SlotKind { kPermanent, kTemporary };
-// kUse: the transaction at hand shows exactly what commits before the slot.
+// kUse: the open transaction shows exactly what commits before the slot.
 enum class SlotSnapshot { kNone, kUse };
 enum class SlotFailover { kNo, kYes };
 
 // Creates a pgoutput slot on a replication connection. Returns its consistent
-// point: what commits at or after it is delivered.
+// point: transactions that commit at or after it are delivered.
 //
-// It waits for every open transaction that has written something; `deadline`
-// bounds that (kUnavailable names the remedy). kFailedPrecondition:
-// failover wanted before PostgreSQL 17.
+// It waits for every open transaction that has written, at most until
+// `deadline` (kUnavailable names the remedy). kFailedPrecondition: failover
+// requested before PostgreSQL 17.
 boost::asio::awaitable<absl::StatusOr<Lsn>> CreateSlot(
     Connection& connection, std::string slot, SlotKind kind,
     SlotSnapshot snapshot, SlotFailover failover, MonotonicTime deadline);
 
-// Drops a slot that exists and that nobody uses.
+// Drops an existing slot that is not in use.
 boost::asio::awaitable<absl::Status> DropSlot(Connection& connection,
                                               std::string slot);
 
-// The slot is kept on standbys, too, from now on. On a replication connection,
-// PostgreSQL 17 and newer.
+// Synchronises the slot to standbys from now on. Needs a replication
+// connection, and PostgreSQL 17 or newer.
 boost::asio::awaitable<absl::Status> SetFailover(Connection& connection,
                                                  std::string slot);
 
-// `status` is an error of the statement that creates one: with the remedy where
-// slots are exhausted, wal_level is too low, or the role may not replicate.
+// Adds the remedy to an error `status` of slot creation: slots are exhausted,
+// wal_level is too low, or the role may not replicate.
 absl::Status ExplainSlotCreation(Connection& connection,
                                  const absl::Status& status);
 
-// The SQL that takes `two_phase` from a slot that stays where it stands, for
-// people: a copy never has it.
+// SQL, for people, that removes `two_phase` from a slot and keeps its position:
+// a copy never has the flag.
 std::string DropTwoPhaseSql(std::string_view slot);
 
-// The SQL that creates a permanent slot, for people.
+// SQL, for people, that creates a permanent slot.
 std::string CreateSlotSql(std::string_view slot, SlotFailover failover);
 
 }  // namespace walpost

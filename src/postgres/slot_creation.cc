@@ -9,8 +9,8 @@ namespace asio = boost::asio;
 
 namespace {
 
-// The transactions that stand in the way of `pid`. A prepared one has no
-// process (pid 0).
+// Selects the transactions that block `pid`. A prepared one has no process (pid
+// 0).
 std::string BlockersSql(const std::string& pid) {
   return fmt::format(
       "SELECT b.pid, a.usename, a.state, "

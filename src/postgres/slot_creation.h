@@ -1,4 +1,4 @@
-// What the creation of a logical slot waits for.
+// Finds what the creation of a logical slot waits for.
 //
 // CREATE_REPLICATION_SLOT needs a moment without the transactions that were
 // running before it, and waits for each of them to end. Until then the slot is
@@ -13,9 +13,9 @@
 
 namespace walpost {
 
-// For people: who creates the slot, or one from which a walpost of that slot
-// takes its initial snapshot; which transactions that waits for, and the SQL
-// that ends them. Empty: none is being created.
+// Text for people: who creates the slot (or the one from which a walpost of
+// that slot takes its initial snapshot), which transactions it waits for, and
+// the SQL that terminates them. Empty: no slot is being created.
 boost::asio::awaitable<absl::StatusOr<std::string>> DescribeSlotCreation(
     Connection& connection, std::string slot);
 

@@ -1,4 +1,4 @@
-// SlotHistory: whether a slot has ever been streamed from.
+// SlotHistory: has a slot ever been streamed from?
 //
 // Everything that happens once, at the first start, depends on it: the initial
 // snapshot, and the warning about rows that are older than the slot.
@@ -13,24 +13,24 @@
 namespace walpost {
 
 enum class SlotHistory {
-  kNone,     // no slot, and nothing says that there ever was one
+  kNone,     // no slot, and no record of an earlier one
   kMissing,  // no slot, though there was one: a gap
-  kUnknown,  // a slot without a birth record: nobody knows whose events it had
-  kUnused,   // a slot that stands where it was born: nothing was streamed yet
+  kUnknown,  // a slot without a birth record: its earlier use is not known
+  kUnused,   // a slot at its birth position: nothing was streamed yet
   kUsed,     // streamed from, or everything from before it was published
 };
 
 enum class HasCheckpoint { kNo, kYes };
 
-// From what the server says now. A record of another system counts as kUsed:
-// whether that is a gap is not decided here (delivery/continuity.h).
+// Judges by the server's state now. A record of another system counts as kUsed:
+// delivery/continuity.h decides whether that is a gap.
 SlotHistory HistoryOf(const std::optional<SlotState>& slot,
                       const std::optional<BirthRecord>& birth,
                       std::string_view system_identifier,
                       HasCheckpoint has_checkpoint);
 
-// Whether a first start is still to come; only then is the checkpoint store
-// worth asking.
+// True if the first stream is still to come; only then the checkpoint store
+// needs to be asked.
 inline bool IsBeforeFirstStream(SlotHistory history) {
   return history == SlotHistory::kNone || history == SlotHistory::kUnknown ||
          history == SlotHistory::kUnused;

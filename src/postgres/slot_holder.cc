@@ -12,7 +12,7 @@ using Clock = std::chrono::steady_clock;
 
 namespace {
 
-// A walpost that lives reports to the server every three seconds.
+// A live walpost reports to the server every three seconds.
 constexpr std::chrono::seconds kSilenceOfTheDead{5};
 constexpr std::chrono::seconds kSilentAfter{8};
 
@@ -28,12 +28,12 @@ bool SlotHolder::is_walpost() const {
 
 // A predecessor that streamed is silent by the clock of its host, which is
 // ours. One that was creating the slot has never reported: its backend is older
-// than this process. In another container a process that lives may have a pid
-// that does not exist in ours, so the name alone proves nothing.
+// than this process. A live process in another container may have a pid that
+// does not exist in ours, so the name alone proves nothing.
 //
-// pg_stat_replication shows only pids, even of the role's own sessions, to a
-// role without pg_read_all_stats. pg_stat_activity shows those of the role: the
-// side session of a walpost that lives asks something every two seconds.
+// To a role without pg_read_all_stats, pg_stat_replication shows only pids,
+// even for the role's own sessions. pg_stat_activity shows the role's sessions:
+// the side session of a live walpost runs a query every two seconds.
 asio::awaitable<absl::Status> SlotHolder::Look(Connection& connection) {
   const std::string sql = fmt::format(
       "SELECT a.pid, a.application_name, s.confirmed_flush_lsn IS NULL, "

@@ -1,10 +1,10 @@
-// SlotHolder: who has the slot while we do not, and whether that is a walpost
-// that streams.
+// SlotHolder: who has the slot if we do not, and whether it is a walpost that
+// streams.
 //
-// Only then are we a standby. A walpost that still creates the slot, or that
-// has frozen, delivers nothing; one that has died leaves a backend behind that
-// holds the slot for as long as wal_sender_timeout, and while it creates the
-// slot for as long as other transactions last.
+// Only then are we a standby. A walpost that still creates the slot, or is
+// frozen, delivers nothing. A dead one leaves a backend that holds the slot
+// until wal_sender_timeout or, while it creates the slot, as long as other
+// transactions last.
 //
 // Owned by SourceSetup, which looks before each attempt to get the slot.
 #pragma once
@@ -21,26 +21,26 @@ namespace walpost {
 
 class SlotHolder {
  public:
-  // Both outlive this object.
+  // Both arguments outlive this object.
   SlotHolder(const std::string& slot, const InstanceName& name)
       : slot_(slot), name_(name), our_start_(WallNow()) {}
 
-  // Reads the current holder. An error is one of the connection.
+  // Reads the current holder. Errors come from the connection.
   boost::asio::awaitable<absl::Status> Look(Connection& connection);
 
-  // If the holder is what is left of an earlier run of this walpost: ends it,
-  // so that the next attempt need not wait for it.
+  // If the holder is left over from an earlier run of this walpost, terminates
+  // it, so that the next attempt need not wait for it.
   boost::asio::awaitable<void> EndDeadPredecessor(Connection& connection);
 
-  // A backend of this process that creates the slot; left behind if its
-  // connection is lost or given up.
+  // Notes a backend of this process that creates the slot; it is left over if
+  // its connection is lost or given up.
   void NoteOwnBackend(int pid) { own_pid_ = std::to_string(pid); }
 
   // The application_name; empty: not known.
   const std::string& user() const { return user_; }
-  // Whether it is a walpost of this slot.
+  // True if the user is a walpost of this slot.
   bool is_walpost() const;
-  // Why we are not a standby of it; empty: it streams, as far as is known.
+  // Why we are not its standby; empty: it streams, as far as is known.
   const std::string& trouble() const { return trouble_; }
   // Why it is not known whether it streams, and the remedy; or empty.
   const std::string& doubt() const { return doubt_; }
@@ -58,8 +58,8 @@ class SlotHolder {
   bool is_dead_ = false;
   std::string trouble_;
   std::string doubt_;
-  // Its last sign of life, by its own clock or the server's, and since when
-  // that has been the last one, by ours.
+  // Its last sign of life, by its own clock or the server's, and the time, by
+  // our clock, when that last changed.
   std::string reply_time_;
   MonotonicTime reply_changed_at_{};
 };

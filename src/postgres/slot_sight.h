@@ -1,4 +1,4 @@
-// SlotSight: one look at the server, the slot and what is on record of it.
+// SlotSight: the server, the slot and its record, from one look.
 #pragma once
 
 #include <boost/asio/awaitable.hpp>
@@ -21,8 +21,7 @@ struct SlotSight {
   std::optional<BirthRecord> birth;
 };
 
-// Over a replication connection. Errors are those of FindSlot, and of the
-// connection.
+// Needs a replication connection. Errors come from FindSlot and the connection.
 boost::asio::awaitable<absl::StatusOr<SlotSight>> LookAtSlot(
     Connection& connection, const WalSourceOptions& postgres);
 

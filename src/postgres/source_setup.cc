@@ -22,10 +22,9 @@ using Clock = std::chrono::steady_clock;
 
 namespace {
 
-// Waiting for other transactions while a slot is made.
+// Limit for waiting for other transactions during slot creation.
 constexpr std::chrono::milliseconds kSlotCreationLimit{60'000};
-// For all other statements together. A healthy server takes
-// milliseconds.
+// Limit for all other statements together. A healthy server takes milliseconds.
 constexpr std::chrono::seconds kSetupLimit{20};
 
 }  // namespace
@@ -76,7 +75,7 @@ asio::awaitable<absl::Status> SourceSetup::Observe() {
   co_return absl::OkStatus();
 }
 
-// The slot, and what there is to judge it by.
+// Reads the slot and the evidence to judge it by.
 asio::awaitable<absl::Status> SourceSetup::ReadSlot(ObservedSource observed) {
   absl::StatusOr<std::optional<SlotState>> slot =
       co_await FindSlot(*connection_, options_.slot);
@@ -111,7 +110,7 @@ asio::awaitable<absl::Status> SourceSetup::StandBy() {
   co_return WithSqlstate(in_use, kSqlstateObjectInUse);
 }
 
-// A gap is put on record, where our role may write it.
+// Records a gap, if our role may write the record.
 asio::awaitable<absl::Status> SourceSetup::Continue() {
   const absl::Status status = memory_.Continue();
   if (!memory_.promotion().empty()) spdlog::warn("{}", memory_.promotion());
@@ -127,8 +126,8 @@ asio::awaitable<absl::Status> SourceSetup::Continue() {
   co_return status;
 }
 
-// From here on the slot exists. Nothing was confirmed after where it stands,
-// and nothing before its birth was ours: with --from-lsn that is ahead of the
+// From here on the slot exists. Nothing was confirmed after its position, and
+// nothing before its birth was ours: with --from-lsn the birth is ahead of the
 // slot, until something is confirmed.
 asio::awaitable<absl::Status> SourceSetup::Begin() {
   absl::StatusOr<std::optional<SlotState>> slot =
@@ -195,8 +194,8 @@ asio::awaitable<absl::Status> SourceSetup::RecordBirth() {
   co_return absl::OkStatus();
 }
 
-// --from-lsn: for the first start on a slot that others made. Later ones know
-// better, and a flag that stays in a unit file must not harm them.
+// --from-lsn: for the first start on a slot that others created. Later starts
+// must ignore it, because it may stay in a unit file.
 absl::Status SourceSetup::CheckFromLsn() {
   const Lsn from = options_.from_lsn;
   from_lsn_ = Lsn();
@@ -235,8 +234,8 @@ absl::Status SourceSetup::CheckFromLsn() {
   return absl::OkStatus();
 }
 
-// A slot that is made where its birth cannot be put on record may be the second
-// one, and nobody would know (P9).
+// A slot whose birth cannot be recorded may be the second one, and nobody would
+// know (P9).
 asio::awaitable<absl::Status> SourceSetup::RequireOwner() {
   const absl::StatusOr<PublicationRights> rights =
       co_await FindPublicationRights(*connection_, options_.publication);
@@ -252,7 +251,7 @@ asio::awaitable<absl::Status> SourceSetup::RequireOwner() {
 }
 
 // Publication first, slot second: a slot cannot see a publication that is
-// younger than itself.
+// younger than the slot.
 asio::awaitable<absl::Status> SourceSetup::CreateWhatIsMissing() {
   absl::StatusOr<bool> published =
       co_await PublicationExists(*connection_, options_.publication);

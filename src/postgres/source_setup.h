@@ -1,5 +1,4 @@
-// SourceSetup: what happens on a replication connection before its first
-// frame.
+// SourceSetup: prepares a replication connection before its first frame.
 //
 //   observe         -> IDENTIFY_SYSTEM, the slot, its birth record, what the
 //                      publication covers
@@ -44,33 +43,33 @@ class SourceSetup {
         memory_(options.slot, pipeline),
         holder_(options.slot, name) {}
 
-  // What the store has, before each Run; nullopt: nothing, or no store.
+  // Checkpoint in the store, before each Run; nullopt: none, or no store.
   void SetCheckpoint(std::optional<Checkpoint> checkpoint) {
     memory_.SetCheckpoint(std::move(checkpoint));
   }
 
-  // The Kafka that the producer is connected to; empty: not known yet.
+  // Kafka cluster of the producer; empty: not known yet.
   void SetKafkaCluster(std::string cluster) {
     kafka_cluster_ = std::move(cluster);
   }
 
   void Latch(const Gap& gap) { memory_.Latch(gap); }
 
-  // Leaves the connection streaming. Errors are those of WalSource::Open.
+  // Leaves the connection streaming. Errors: see WalSource::Open.
   boost::asio::awaitable<absl::Status> Run(Connection& connection);
 
   bool TakeStartOver() { return memory_.TakeStartOver(); }
-  // Of the server, since the first Run.
+  // Facts about the server, since the first Run.
   const SourceMemory& memory() const { return memory_; }
   int server_version() const { return server_version_; }
 
-  // What it found on the way, without an error; of the last Run.
+  // Findings of the last Run, if without an error.
   const std::vector<Finding>& findings() const { return findings_; }
 
-  // Who had the slot when Run last found it in use.
+  // User of the slot when Run last found it in use.
   const SlotHolder& holder() const { return holder_; }
 
-  // Where the slot stood before the stream began.
+  // Position of the slot before the stream began.
   Lsn slot_position() const { return slot_position_; }
 
  private:
@@ -88,7 +87,7 @@ class SourceSetup {
   boost::asio::awaitable<absl::Status> UpdateRecord();
   boost::asio::awaitable<absl::Status> StartReplication();
 
-  // Later than the first stream a missing slot is a gap, not a first start.
+  // After the first stream a missing slot is a gap, not a first start.
   bool may_create() const {
     return options_.create && memory_.is_first_start();
   }
@@ -103,11 +102,11 @@ class SourceSetup {
   bool slot_is_in_use_ = false;
   SlotHolder holder_;
   std::vector<Finding> findings_;
-  Lsn from_lsn_;  // of --from-lsn, while it applies
+  Lsn from_lsn_;  // from --from-lsn, while it applies
   int server_version_ = 0;
   std::string kafka_cluster_;
   Lsn slot_position_;
-  Lsn begins_;  // where the stream does
+  Lsn begins_;  // start of the stream
 };
 
 }  // namespace walpost

@@ -11,7 +11,7 @@ namespace {
 
 constexpr char kSqlstateUrl[] = "walpost/sqlstate";
 
-// libpq's texts run over several lines; ours are one.
+// libpq's texts have several lines; ours have one.
 std::string OneLine(const char* text) {
   std::string line;
   for (const char* c = text; c != nullptr && *c != '\0'; ++c) {
@@ -24,11 +24,11 @@ std::string OneLine(const char* text) {
   return std::string(absl::StripTrailingAsciiWhitespace(line));
 }
 
-// `hint`, if any, replaces that of the SQLSTATE.
+// `hint`, if any, replaces the hint for the SQLSTATE.
 absl::Status MakeStatus(std::string_view sqlstate, std::string_view attempted,
                         const std::string& message, std::string hint = "") {
   const ErrorRule rule = ClassifySqlstate(sqlstate);
-  // A server with a database in SQL_ASCII quotes any bytes.
+  // A server with an SQL_ASCII database may quote any bytes.
   const std::string readable = ValidUtf8(message, message.size());
   std::string text = fmt::format("{}: {}", attempted, readable);
   if (!sqlstate.empty()) text += fmt::format(" [{}]", sqlstate);
@@ -37,15 +37,15 @@ absl::Status MakeStatus(std::string_view sqlstate, std::string_view attempted,
   return WithSqlstate(absl::Status(rule.remedy, text), sqlstate);
 }
 
-// Errors of data and of constraints, whose details show values, or the whole
-// row ("Failing row contains ..."), and with it the payload.
+// True for errors of data and constraints: their details show values, or the
+// whole row ("Failing row contains ..."), including the payload.
 bool QuotesRows(std::string_view sqlstate) {
   return sqlstate.starts_with("22") || sqlstate.starts_with("23");
 }
 
-// libpq has no field for the SQLSTATE of a refused connection, but writes it
+// libpq has no field for the SQLSTATE of a rejected connection, but writes it
 // into a verbose text: "FATAL:  53300: too many connections ... LOCATION: ...".
-// Takes it out; the last one counts, that of the last host tried.
+// Removes it from the text; the last one, of the last host tried, counts.
 std::string TakeSqlstate(std::string& message) {
   constexpr std::string_view kFatal = "FATAL:  ";
   constexpr size_t kLength = 5;
@@ -65,7 +65,7 @@ std::string TakeSqlstate(std::string& message) {
   }
   if (sqlstate.empty() &&
       message.find("no password supplied") != std::string::npos) {
-    sqlstate = "28P01";  // found out by libpq itself
+    sqlstate = "28P01";  // detected by libpq itself
   }
   return sqlstate;
 }

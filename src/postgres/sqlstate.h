@@ -1,7 +1,7 @@
 // Errors of libpq as absl::Status.
 //
-// The code says what to do (delivery/error_policy.h); the SQLSTATE travels
-// along for those who must tell two errors of one remedy apart.
+// The code says what to do (delivery/error_policy.h). The SQLSTATE is attached,
+// for callers that must distinguish two errors with one remedy.
 #pragma once
 
 #include <libpq-fe.h>
@@ -13,8 +13,8 @@
 
 namespace walpost {
 
-// An error of the server, as PQgetResult or a notice gave it. `attempted`
-// says what was tried: "START_REPLICATION on slot walpost".
+// An error of the server, from PQgetResult or a notice. `attempted` describes
+// the attempt: "START_REPLICATION on slot walpost".
 absl::Status StatusFromResult(const PGresult* result,
                               std::string_view attempted);
 
@@ -22,10 +22,10 @@ absl::Status StatusFromResult(const PGresult* result,
 absl::Status StatusFromConnection(const PGconn* connection,
                                   std::string_view attempted);
 
-// `status` as if the server had given that SQLSTATE.
+// `status` with this SQLSTATE attached.
 absl::Status WithSqlstate(absl::Status status, std::string_view sqlstate);
 
-// Five characters, or empty when the error has none.
+// Five characters; empty: the error has none.
 std::string SqlstateOf(const absl::Status& status);
 
 inline constexpr std::string_view kSqlstateUndefinedTable = "42P01";

@@ -1,10 +1,10 @@
-// StandbyHold: whether the server holds the stream back until its standbys have
-// what it would send (synchronized_standby_slots, PostgreSQL 17 and newer).
+// StandbyHold: does the server hold the stream back until its standbys have the
+// same WAL (synchronized_standby_slots, PostgreSQL 17 and newer)?
 //
-// It waits without end and says so in warnings alone, again whenever it hears
-// from us.
+// It waits without limit and reports this only in warnings, again whenever it
+// receives a message from us.
 //
-// Pure: it is told the time.
+// Pure: the caller passes the time.
 #pragma once
 
 #include <chrono>
@@ -17,7 +17,7 @@ namespace walpost {
 
 class StandbyHold {
  public:
-  // Whether that is what a warning is about, in any language.
+  // True if a warning is about this, in any language.
   static bool IsMeant(std::string_view warning) {
     return warning.find("synchronized_standby_slots") != warning.npos;
   }
@@ -27,15 +27,15 @@ class StandbyHold {
     said_at_ = now;
     text_ = warning;
   }
-  // Something came, or the stream is another.
+  // Data arrived, or the stream is a new one.
   void Clear() { said_at_ = {}; }
 
-  // For how long; zero: it does not.
+  // Duration of the hold; zero: none.
   std::chrono::milliseconds Length(MonotonicTime now) const {
     if (!IsOn(now)) return std::chrono::milliseconds(0);
     return std::chrono::duration_cast<std::chrono::milliseconds>(now - since_);
   }
-  // Why, in the server's words.
+  // The reason, in the server's words.
   const std::string& text() const { return text_; }
 
  private:

@@ -1,11 +1,11 @@
-// SuspensionWatch: whether this process, or the machine, was asleep for so long
-// that the server may have given the slot to another instance.
+// SuspensionWatch: was this process, or the machine, asleep for so long that
+// the server may have given the slot to another instance?
 //
-// A turn comes at least every kMaxTurn. Half of wal_sender_timeout without
-// one, and the server may have hung up before the next: what we hand in from
-// then on would come late, after what the other instance sends.
+// A turn comes at least every kMaxTurn. After half of wal_sender_timeout
+// without a turn, the server may disconnect before the next one: events handed
+// in from then on would come late, after those of the other instance.
 //
-// Pure: it is told the time.
+// Pure: the caller passes the time.
 #pragma once
 
 #include <algorithm>
@@ -19,7 +19,7 @@ namespace walpost {
 
 class SuspensionWatch {
  public:
-  // The most that one turn of the source waits.
+  // The longest wait of one turn of the source.
   static constexpr std::chrono::milliseconds kMaxTurn{1000};
 
   explicit SuspensionWatch(std::chrono::milliseconds wal_sender_timeout)
@@ -28,7 +28,7 @@ class SuspensionWatch {
   // A stream begins.
   void Start(BootTime now) { last_turn_at_ = now; }
 
-  // A turn begins: how long we were suspended before it, if that is too long.
+  // A turn begins. Returns the time suspended before it, if that is too long.
   std::optional<BootTime::duration> OnTurn(BootTime now) {
     const auto gap = now - std::exchange(last_turn_at_, now);
     if (gap < bearable_) return std::nullopt;

@@ -1,5 +1,5 @@
-// Rows that were read from a table, in the shape that pgoutput would send
-// them, so that everything behind works as for the WAL.
+// Rows read from a table, in the format of pgoutput, so that everything behind
+// works as for the WAL.
 #pragma once
 
 #include <boost/asio/awaitable.hpp>
@@ -12,28 +12,28 @@
 
 namespace walpost {
 
-// The columns of schema.table, those that pgoutput would publish.
+// The columns of schema.table that pgoutput would publish.
 //
 // kFailedPrecondition: there is no such table.
 boost::asio::awaitable<absl::StatusOr<pgoutput::RelationSchema>>
 ReadTableSchema(Connection& connection, std::string table);
 
-// Most characters that a column of schema.table takes, as varchar(n) does;
-// 0: any number, or there is no such column.
+// Maximum characters in a column of schema.table, for varchar(n); 0: unlimited,
+// or there is no such column.
 boost::asio::awaitable<absl::StatusOr<size_t>> ReadLongestText(
     Connection& connection, std::string table, std::string column);
 
-// "a", "b": the schema's columns for a SELECT, each with `prefix` before it.
+// "a", "b": the schema's columns for a SELECT, each after `prefix`.
 std::string ColumnList(const pgoutput::RelationSchema& schema,
                        std::string_view prefix = "");
 
-// What the first `columns` columns of all rows weigh.
+// Size of the first `columns` columns of all rows.
 size_t BytesOf(const QueryRows& rows, size_t columns);
 
 // Turns rows whose first columns are those of ColumnList into tuples.
 class RowTuple {
  public:
-  // Lives until the next call, and as long as `rows`.
+  // Valid until the next call, and as long as `rows`.
   const pgoutput::TupleData& Read(const QueryRows& rows, size_t row,
                                   size_t columns);
 

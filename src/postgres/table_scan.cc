@@ -21,7 +21,7 @@ namespace asio = boost::asio;
 namespace {
 
 constexpr char kCursor[] = "walpost_scan";
-// Of sql/outbox.sql.
+// From sql/outbox.sql.
 constexpr std::string_view kCreatedAt = "created_at";
 
 }  // namespace
@@ -40,7 +40,7 @@ asio::awaitable<absl::Status> TableScan::Open() {
   absl::Status status = MakeConditions();
   if (status.ok()) status = co_await MakeOrder();
   if (!status.ok()) co_return status;
-  // Rows that a policy hides would count as not there.
+  // Rows hidden by a policy would count as missing.
   const std::string see_all = "SET LOCAL row_security = off";
   absl::StatusOr<QueryRows> set = co_await connection_.Execute(see_all);
   if (!set.ok()) co_return set.status();
@@ -63,8 +63,8 @@ absl::StatusOr<std::string> TableScan::ColumnOf(
                   table_.name, field, wanted_for, field));
 }
 
-// Where none is mapped, the column of our own table: to map it would change the
-// timestamps of all records.
+// Without a mapped column, uses the one of our own table: mapping it would
+// change the timestamps of all records.
 absl::StatusOr<std::string> TableScan::TimeColumn() const {
   if (const auto column = ColumnOfField(table_, schema_, "timestamp")) {
     return *column;
@@ -90,7 +90,7 @@ absl::StatusOr<std::string> TableScan::Since() const {
   return fmt::format("{} >= {}", QuoteName(name), since);
 }
 
-// A row without an id may be of any transaction.
+// A row without an id may belong to any transaction.
 absl::StatusOr<std::string> TableScan::FromTransaction() const {
   const std::string& name = table_.state.transaction_id;
   const std::optional<size_t> column = schema_.FindColumn(name);

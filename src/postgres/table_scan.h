@@ -1,9 +1,9 @@
-// TableScan: the rows of one outbox table as they stand, in order.
+// TableScan: reads the rows of one outbox table, in order.
 //
-// Under the transaction that is open on its connection, with a cursor and in
-// portions of a few MiB whatever the size of a row. The rows come as pgoutput
-// would send them, so that everything behind it works as for the WAL: columns
-// as the server renders them to text.
+// Reads in the open transaction of its connection, with a cursor and in
+// portions of a few MiB whatever the row size. The rows have the format of
+// pgoutput, so that everything behind works as for the WAL: columns as the
+// server renders them to text.
 #pragma once
 
 #include <boost/asio/awaitable.hpp>
@@ -23,20 +23,20 @@
 
 namespace walpost {
 
-// For the connection of a scan: to count or sort a large table takes long.
+// For the connection of a scan: counting or sorting a large table takes long.
 inline constexpr std::chrono::hours kScanStatementLimit{1};
 
-// Which rows, and in what order. The fields of the outbox are meant: their
-// columns are looked up as the mapping does it.
+// Selection and order of rows. Names are fields of the outbox; their columns
+// are found as in the mapping.
 struct TableFilter {
-  std::string since;             // since.h; compared with field `timestamp`
-  std::vector<std::string> ids;  // of field `id`; empty: any
+  std::string since;             // see since.h; compared with field `timestamp`
+  std::vector<std::string> ids;  // values of field `id`; empty: any
   std::string aggregate_id;      // empty: any
   std::string where;             // an SQL condition
-  // Only rows of this transaction (an xid8) and later ones, of tables that say
+  // Only rows of this transaction (an xid8) and later ones, in tables that say
   // which one inserted a row; 0: any.
   uint64_t from_transaction = 0;
-  std::string order_by;  // a column; empty: what follows the commits best
+  std::string order_by;  // a column; empty: the closest to commit order
 };
 
 class TableScan {
@@ -44,31 +44,30 @@ class TableScan {
   // `connection` outlives this object.
   TableScan(Connection& connection, TableOptions table, TableFilter filter);
 
-  // kFailedPrecondition: no such table, no column for what the filter or the
-  // order (outbox/row_order.h) asks, or row-level security hides rows; names
-  // the remedy.
+  // kFailedPrecondition: no such table, no column for the filter or the order
+  // (outbox/row_order.h), or row-level security hides rows; names the remedy.
   boost::asio::awaitable<absl::Status> Open();
 
   const pgoutput::RelationSchema& schema() const { return schema_; }
 
-  // The columns that decide the order, most significant first; after Open.
+  // Columns of the order, most significant first; after Open.
   const std::vector<std::string>& order_columns() const {
     return order_columns_;
   }
 
-  // The next portion; 0 at the end.
+  // Reads the next portion; 0: the end.
   boost::asio::awaitable<absl::StatusOr<size_t>> Fetch();
 
-  // A row of the portion; lives until the next call of either.
+  // A row of the portion; valid until the next call of Row or Fetch.
   const pgoutput::TupleData& Row(size_t index);
 
   boost::asio::awaitable<absl::Status> Close();
 
-  // How many rows the filter lets through.
+  // Number of rows that pass the filter.
   boost::asio::awaitable<absl::StatusOr<uint64_t>> Count();
 
  private:
-  // The column of a field, as SQL spells it.
+  // Column of a field, quoted for SQL.
   absl::StatusOr<std::string> ColumnOf(std::string_view field,
                                        std::string_view wanted_for) const;
   absl::Status MakeConditions();
@@ -84,7 +83,7 @@ class TableScan {
   TableOptions table_;
   TableFilter filter_;
   pgoutput::RelationSchema schema_;
-  std::string conditions_;  // " WHERE ..." or nothing
+  std::string conditions_;  // " WHERE ..." or empty
   std::string order_;
   std::vector<std::string> order_columns_;
   Portion portion_{kMaxRows};

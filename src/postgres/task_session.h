@@ -1,4 +1,4 @@
-// How walpost connects for what it does beside the stream.
+// Connections of walpost beside the stream.
 #pragma once
 
 #include <string_view>

@@ -1,4 +1,4 @@
-// Where the server left an earlier timeline, from its timeline history file.
+// Finds where the server left an earlier timeline, in its history file.
 #pragma once
 
 #include <boost/asio/awaitable.hpp>
@@ -13,12 +13,12 @@ namespace walpost {
 
 // The LSN at which timeline `left` ended, in the history of timeline `now`.
 // nullopt: the server does not have that file any more, or `left` is not in it.
-// On a replication connection.
+// Needs a replication connection.
 boost::asio::awaitable<std::optional<Lsn>> FindFork(Connection& connection,
                                                     uint32_t now,
                                                     uint32_t left);
 
-// The same in the content of a history file, whose lines are
+// The same for the content of a history file, with lines such as
 // "1\t0/3000158\tno recovery target specified".
 std::optional<Lsn> FindForkIn(std::string_view history, uint32_t left);
 

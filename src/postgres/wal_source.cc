@@ -20,15 +20,15 @@ using std::chrono::milliseconds;
 
 namespace {
 
-// Frames taken before other work gets its turn; about a millisecond.
+// Frames per turn, before other work is served; about a millisecond.
 constexpr size_t kFramesPerTurn = 1000;
 // libpq may hold decrypted bytes while the socket looks idle: look again.
 constexpr milliseconds kMaxWait = SuspensionWatch::kMaxTurn;
-// After so long without a word from the server we ask it.
+// Time without a message from the server after which we ask.
 constexpr milliseconds kAskAfter{2500};
-// Frames that a connection begins with, before there is anything to decode.
+// Frames at the start of a connection, before there is anything to decode.
 constexpr size_t kSignsOfLife = 3;
-// For the server to end the copy after our CopyDone.
+// Time for the server to end the copy after our CopyDone.
 constexpr milliseconds kFinishLimit{2000};
 
 }  // namespace
@@ -78,7 +78,7 @@ void WalSource::BeginStream() {
   if (MayHoldAnyBytes(connection_->server_encoding())) {
     assembler_->RequireUtf8();
   }
-  connection_->TakeWarnings();  // of the setup
+  connection_->TakeWarnings();  // from the setup
   feedback_ =
       FeedbackSchedule(options_.status_interval, options_.wal_sender_timeout,
                        setup_.slot_position());
@@ -101,7 +101,7 @@ asio::awaitable<absl::Status> WalSource::Stream() {
     if (pipeline_.divergence()) status = *pipeline_.divergence();
     if (!status.ok() || *next == Next::kEnd) break;
     const MonotonicTime now = Clock::now();
-    // Unread, the server has no chance to be heard.
+    // While nothing is read, the server is not silent.
     if (*next == Next::kRoom) last_received_at_ = now;
     if (DrainIsOver(now)) {
       status = co_await FinishInOrder();
@@ -123,8 +123,8 @@ absl::Status WalSource::CheckNotSuspended() {
       std::chrono::duration<double>(*gap).count(), options_.slot));
 }
 
-// A connection that some box on the way has forgotten stays silent for ever. In
-// a huge transaction a walsender is silent for long, so the limit doubles.
+// A connection that a device on the way has forgotten stays silent for ever. A
+// walsender is silent for long in a huge transaction, so the limit doubles.
 absl::Status WalSource::CheckNotSilent() {
   if (silence() < silence_limit_) return absl::OkStatus();
   const double seconds = std::chrono::duration<double>(silence_limit_).count();
@@ -150,7 +150,7 @@ absl::StatusOr<WalSource::Next> WalSource::TakeFrames() {
     if (step_is_held_ || !pipeline_.CanTake()) return Next::kRoom;
     if (taken == kFramesPerTurn) return Next::kMore;
     const ReplicationStream::Read read = stream_->NextFrame();
-    // Said before this frame, which must not be confirmed over it.
+    // Warnings precede this frame, which must not be confirmed over them.
     WALPOST_RETURN_IF_ERROR(HandleWarnings());
     switch (read) {
       case ReplicationStream::Read::kFrame:
@@ -170,7 +170,7 @@ absl::StatusOr<WalSource::Next> WalSource::TakeFrames() {
           }
           pause_ = pacer_.PauseAfter(got, last_received_at_);
           if (pause_ > pause_.zero()) return Next::kPause;
-        } else if (stream_->HasInput()) {  // of a huge row, say
+        } else if (stream_->HasInput()) {  // part of a huge row
           last_received_at_ = Clock::now();
         }
         if (!stream_->Receive()) return stream_->status();
@@ -201,7 +201,7 @@ absl::Status WalSource::HandleWarning(const Connection::Warning& warning) {
   if (warning.sqlstate != kSqlstateNotInPrerequisiteState) {
     return absl::OkStatus();
   }
-  // From 18 on it passes over rows that no publication covers, and goes on.
+  // From 18 on the server skips rows that no publication covers, and continues.
   return WithReasonCode(
       absl::FailedPreconditionError(fmt::format(
           "rows after {} were committed while publication {} did not exist, "
@@ -268,8 +268,7 @@ absl::Status WalSource::SendFeedback(MonotonicTime now) {
   return stream_->SendStatus(status);
 }
 
-// A server whose WAL is not known to be the one that we know would drop what it
-// has there instead.
+// A server whose WAL may not be the known one would drop its WAL instead.
 Lsn WalSource::Confirmable() const {
   return pipeline_.is_history_settled() ? checkpoints_.confirmable()
                                         : setup_.slot_position();

@@ -1,15 +1,15 @@
 // WalSource: follows the WAL through a logical slot, into the pipeline.
 //
-//   Open    connect, look before leaping, START_REPLICATION
+//   Open    connects, checks, starts START_REPLICATION
 //   Stream  frames -> messages -> events -> Pipeline, and back: feedback
 //
-// One thread of control, two coroutines called by the owner one after the
-// other: Open, then Stream until it returns; then Open again. Everything else
-// may be called at any time from the same thread.
+// Two coroutines, called by the owner one after the other: Open, then Stream
+// until it returns; then Open again. Everything else may be called at any time
+// from the same thread.
 //
-// Per turn it takes a bounded number of frames, then lets the loop serve its
-// other work. When the pipeline does not take an event, the event stays where
-// it is, nothing further is read, and feedback goes on.
+// Per turn it takes a limited number of frames, then lets the loop do its other
+// work. If the pipeline does not take an event, the event is kept, nothing
+// further is read, and feedback continues.
 #pragma once
 
 #include <boost/asio/any_io_executor.hpp>
@@ -38,73 +38,73 @@ namespace walpost {
 
 class WalSource {
  public:
-  // `pipeline` and `checkpoints` outlive this object. The options were
-  // checked: non-empty names, topic templates that parse.
+  // `pipeline` and `checkpoints` outlive this object. The options were checked:
+  // non-empty names, valid topic templates.
   WalSource(boost::asio::any_io_executor executor, WalSourceOptions options,
             OutboxOptions outbox, Pipeline& pipeline,
             const CheckpointWriter& checkpoints);
 
-  // What the store has, before each Open.
+  // Checkpoint in the store, before each Open.
   void SetCheckpoint(std::optional<Checkpoint> checkpoint) {
     setup_.SetCheckpoint(std::move(checkpoint));
   }
 
-  // As of SourceSetup.
+  // See SourceSetup.
   void SetKafkaCluster(std::string cluster) {
     setup_.SetKafkaCluster(std::move(cluster));
   }
   void Latch(const Gap& gap) { setup_.Latch(gap); }
 
-  // Connects and starts to replicate where the slot stands.
+  // Connects and starts replication at the slot's position.
   //
-  // kUnavailable: try again later. kFailedPrecondition, kInvalidArgument: as
-  // configured it cannot work; the message names the thing and the remedy.
-  // kAborted: the server was promoted with our slot, or an operator has ended a
-  // gap: everything in flight and known belongs to the past
+  // kUnavailable: try again later. kFailedPrecondition, kInvalidArgument: it
+  // cannot work as configured; the message names the object and the remedy.
+  // kAborted: the server was promoted with our slot, or an operator has
+  // resolved a gap: everything in flight or known is void
   // (Pipeline::StartOver), then Open again.
   boost::asio::awaitable<absl::Status> Open();
 
-  // Streams until the connection ends, the stream is damaged (kDataLoss), its
-  // WAL is another one (kFailedPrecondition, Pipeline::divergence), or a drain
-  // is over (kOk), and closes the connection. kAborted: this process
-  // was suspended for so long that the server may have given the slot to
-  // another instance; nothing was produced since, and what is queued must be
-  // given up (Pipeline::Rewind).
+  // Streams, then closes the connection. Stops if the connection is lost, the
+  // stream is damaged (kDataLoss), its WAL is not the known one
+  // (kFailedPrecondition, Pipeline::divergence), or a drain is finished (kOk).
+  // kAborted: this process was suspended for so long that the server may have
+  // given the slot to another instance; nothing was produced since, and queued
+  // records must be given up (Pipeline::Rewind).
   boost::asio::awaitable<absl::Status> Stream();
 
-  // Stop reading; when everything handed to the pipeline is acknowledged, or
-  // at `deadline`, confirm and end the stream in order.
+  // Stops reading. When everything handed to the pipeline is acknowledged, or
+  // at `deadline`, confirms and ends the stream in order.
   void Drain(MonotonicTime deadline);
 
-  // End the stream at once, without a last word: the pipeline must start over.
+  // Stops the stream at once, without feedback: the pipeline must start over.
   void Abandon();
 
-  // The pipeline has moved: there may be room, or news for Postgres.
+  // The pipeline has made progress: there may be room, or a new LSN.
   void OnProgress();
 
-  // Whether Open has found that all LSNs from before are void; asked once.
+  // True if Open has found that all earlier LSNs are void; true only once.
   bool TakeStartOver();
 
-  // What the last Open found; see PublicationWatch.
+  // Findings of the last Open; see PublicationWatch.
   const std::vector<Finding>& findings() const { return setup_.findings(); }
 
   bool is_open() const { return stream_ != nullptr; }
-  // What is known of the server, since the first Open.
+  // Facts about the server, since the first Open.
   const SourceMemory& memory() const { return setup_.memory(); }
   int server_version() const { return setup_.server_version(); }
-  // The newest position of the server's WAL that it told us of.
+  // The newest WAL position that the server has reported.
   Lsn server_wal_end() const { return server_wal_end_; }
   const SlotHolder& slot_holder() const { return setup_.holder(); }
-  // Whether Open waits for the server.
+  // True if Open waits for the server.
   bool is_opening() const { return is_opening_; }
   const StandbyHold& standby_hold() const { return standby_hold_; }
-  // How long a server that was asked has kept silent.
+  // How long the server has not answered a request.
   std::chrono::milliseconds silence() const;
-  // Over all connections.
+  // Sum over all connections.
   TransactionAssembler::Skipped skipped() const;
 
  private:
-  // What to wait for after a turn.
+  // Condition to wait for after a turn.
   enum class Next { kMore, kPause, kReadable, kRoom, kEnd };
 
   void BeginStream();
@@ -132,11 +132,11 @@ class WalSource {
   const CheckpointWriter& checkpoints_;
 
   SourceSetup setup_;
-  // On earlier connections.
+  // From earlier connections.
   TransactionAssembler::Skipped skipped_before_;
   TransactionAssembler::MappedFields mapped_fields_;
 
-  // Of the current connection.
+  // For the current connection.
   Lsn server_wal_end_;
   StandbyHold standby_hold_;
   std::unique_ptr<Connection> connection_;
