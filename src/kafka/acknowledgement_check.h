@@ -1,13 +1,12 @@
-// AcknowledgementCheck: whether an acknowledgement of librdkafka can be
-// believed.
+// AcknowledgementCheck: can an acknowledgement of librdkafka be trusted?
 //
-// It cannot when it names no offset, because librdkafka then concludes it from
-// that of a later record; nor can any later one of the same client, because
-// that record may stand before this one in the log. And an offset that was
-// given before, or fewer partitions than before, mean that the topic was
-// deleted and created again (OffsetWatch).
+// Not if it has no offset, because librdkafka then derives it from that of a
+// later record. Nor can any later one of the same client, because that record
+// may stand before this one in the log. An offset that was given before, or
+// fewer partitions than before, means that the topic was deleted and created
+// again (OffsetWatch).
 //
-// One for each client.
+// One per client.
 #pragma once
 
 #include <librdkafka/rdkafka.h>
@@ -19,8 +18,8 @@ namespace walpost {
 class AcknowledgementCheck {
  public:
   // Notes an acknowledged record. kAborted: it may not be written; replace the
-  // client. kFailedPrecondition, with the reason code of a gap: what was
-  // published before is not in Kafka any more.
+  // client. kFailedPrecondition, with the reason code of a gap: records
+  // published before are not in Kafka any more.
   absl::Status Check(const rd_kafka_message_t& message);
 
  private:

@@ -1,8 +1,8 @@
-// BrokerPulse: when a broker was last heard from.
+// BrokerPulse: time of the last data from a broker.
 //
-// A frozen broker keeps its connections open, so that a connection is up shows
-// nothing. While records flow, their acknowledgements show it. While nothing is
-// sent, each connected broker is asked now and then for a description of the
+// A frozen broker keeps its connections open, so an open connection proves
+// nothing. While records flow, acknowledgements are the sign. While nothing is
+// sent, each connected broker is asked regularly for a description of the
 // cluster, the smallest request that every broker answers to everybody.
 //
 // Owned by the Producer, whose client and queue outlive it. Never blocks: an
@@ -24,18 +24,18 @@ class BrokerPulse {
   BrokerPulse(rd_kafka_t* client, rd_kafka_queue_t* queue)
       : client_(client), queue_(queue) {}
 
-  // Each second or so. Asks the connected brokers if all have been silent for
-  // kAskAfter; none that owes an answer.
+  // Call it about once a second. Asks the connected brokers if all have been
+  // silent for kAskAfter; skips brokers that owe an answer.
   //
   // A cluster without an id cannot be asked: librdkafka 2.15 crashes over the
-  // answer. Of such a one, a connection that is up counts as a sign of life.
+  // answer. For such a cluster, an open connection counts as a sign of life.
   void OnStatistics(const ProducerStatistics& statistics, MonotonicTime now,
                     bool cluster_has_id);
-  // An answer, or that none came in the client's socket.timeout.ms: the event
+  // An answer, or none within the client's socket.timeout.ms: the event
   // RD_KAFKA_EVENT_DESCRIBECLUSTER_RESULT.
   void OnAnswer(rd_kafka_event_t* event);
 
-  // When the last bytes came from any broker, as of the last statistics.
+  // Time of the last bytes from any broker, as of the last statistics.
   MonotonicTime heard_at() const { return heard_at_; }
 
  private:

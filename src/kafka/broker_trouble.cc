@@ -21,13 +21,13 @@ bool IsInFirstSecondUp(std::string_view text) {
   return digits <= kMaxDigits;
 }
 
-// A broker names no reason when it closes a connection; the moment tells.
+// A broker gives no reason when it closes a connection; the moment shows it.
 //
 //   127.0.0.1:9093/bootstrap: Disconnected: connection closed by peer: receive
 //   0 after POLLIN (after 2ms in state APIVERSION_QUERY)
 //
-// Of a connection that was up it is taken for one only in the first second:
-// later the broker stops or the connection was idle.
+// If the connection was up, only the first second counts: later the broker
+// stops or the connection was idle.
 std::string_view RemedyOfClosing(std::string_view text) {
   const bool is_tls =
       text.starts_with("ssl://") || text.starts_with("sasl_ssl://");
@@ -59,7 +59,7 @@ std::string_view RemedyOfClosing(std::string_view text) {
   return "";
 }
 
-// Which settings of kafka.properties to look at; empty: of no known cause.
+// Settings of kafka.properties to check; empty: the cause is not known.
 std::string_view Remedy(rd_kafka_resp_err_t code, std::string_view text) {
   if (text.starts_with("Failed to acquire SASL OAUTHBEARER token") ||
       Has(text, "invalid_token")) {
@@ -92,7 +92,7 @@ std::string_view Remedy(rd_kafka_resp_err_t code, std::string_view text) {
   }
 }
 
-// Without "(after 3ms in state CONNECT, 1 identical error(s) suppressed)".
+// Removes "(after 3ms in state CONNECT, 1 identical error(s) suppressed)".
 std::string_view WithoutCounts(std::string_view text) {
   return text.substr(0, text.find(" (after "));
 }
@@ -100,12 +100,12 @@ std::string_view WithoutCounts(std::string_view text) {
 }  // namespace
 
 bool BrokerTrouble::Note(rd_kafka_resp_err_t code, std::string_view text) {
-  // That all are down says nothing that each of them has not said.
+  // "All brokers down" adds nothing to the errors of each broker.
   if (code == RD_KAFKA_RESP_ERR__ALL_BROKERS_DOWN && !text_.empty()) {
     return false;
   }
   const std::string_view remedy = Remedy(code, text);
-  // The same remedy may come with two texts in turn.
+  // The same remedy may come with two alternating texts.
   const bool is_known = remedy.empty() || remedy == remedy_;
   if (!remedy_.empty() && is_known) return false;
   const std::string_view cause = WithoutCounts(text);

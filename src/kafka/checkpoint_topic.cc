@@ -21,11 +21,11 @@ namespace {
 
 constexpr milliseconds kLoadLimit{30'000};
 constexpr milliseconds kSaveLimit{10'000};
-// There is one; the producer wants to know.
+// Only one record is in flight; the producer needs a limit.
 constexpr size_t kMaxRecords = 8;
 
-// The producer's codes as the store's: kAborted, a spent producer, passes with
-// the next one; a record that can never be written wants an operator.
+// Maps the producer's codes to the store's: kAborted (unusable producer) passes
+// with the next producer; a record that can never be written needs an operator.
 absl::Status ForStore(const absl::Status& error) {
   switch (error.code()) {
     case absl::StatusCode::kInvalidArgument:
@@ -116,7 +116,7 @@ absl::StatusOr<std::optional<Checkpoint>> CheckpointTopic::Explain(
 void CheckpointTopic::Replace(const Checkpoint& checkpoint, Saved done) {
   identity_.system_identifier = checkpoint.system_identifier;
   is_replace_ = true;
-  topic_is_ready_ = false;  // its keys are to be looked for first
+  topic_is_ready_ = false;  // look for its keys first
   waiting_.push_back({CheckpointKey(slot_, checkpoint.system_identifier), {}});
   Save(checkpoint, std::move(done));
 }
@@ -130,7 +130,7 @@ void CheckpointTopic::Save(const Checkpoint& checkpoint, Saved done) {
   const std::weak_ptr<const bool> alive = alive_;
   deadline_.async_wait([this, alive](boost::system::error_code error) {
     if (error || alive.expired() || !saved_) return;
-    topic_is_ready_ = false;  // look at it again: has it been deleted?
+    topic_is_ready_ = false;  // check it again: was it deleted?
     Finish(absl::UnavailableError(
         fmt::format("checkpoint topic {}: not acknowledged within {} s", topic_,
                     kSaveLimit.count() / 1000)));
@@ -143,7 +143,7 @@ void CheckpointTopic::Save(const Checkpoint& checkpoint, Saved done) {
 }
 
 void CheckpointTopic::PrepareTopic() {
-  if (helper_is_busy_) return;  // for a Save given up; it goes on with ours
+  if (helper_is_busy_) return;  // for a Save given up; it continues with ours
   const auto look = [slot = slot_, identity = identity_,
                      is_replace = is_replace_](
                         CompactedTopic& topic) -> absl::StatusOr<Found> {
@@ -183,8 +183,8 @@ void CheckpointTopic::LookOnHelper(
                       fmt::format("checkpoint topic {}: {}", topic_,
                                   std::string(found.status().message()))));
   };
-  // Values only; `handle` is called on the loop, while we live. The guard
-  // keeps the loop running for it.
+  // Captures values only; `handle` is called on the loop, if this object still
+  // exists. The guard keeps the loop running for it.
   helper_ = std::jthread(
       [kafka = ReadProperties(kafka_), topic = topic_,
        deadline = Clock::now() + limit, look, handle,
@@ -243,7 +243,7 @@ absl::Status CheckpointTopic::StartProducer() {
   return absl::OkStatus();
 }
 
-// Not at once: it may be the one that calls us.
+// Not at once: the producer may be the caller.
 void CheckpointTopic::RetireProducer() {
   topic_is_ready_ = false;
   in_flight_.reset();

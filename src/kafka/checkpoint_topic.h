@@ -1,20 +1,20 @@
-// CheckpointTopic: the records of our slot in a compacted topic.
+// CheckpointTopic: stores the checkpoint of our slot in a compacted topic.
 //
-// Record key: `<slot>@<system identifier>`, and `<slot>` of older releases
-// (CheckpointCandidates). Value: what DecodeCheckpoint reads. Walposts of any
-// databases may share the topic. It is made by the first Load or Save when
-// missing (but see Access), and again, with a warning, when somebody has
-// deleted it.
+// Record key: `<slot>@<system identifier>`, or `<slot>` in older releases
+// (CheckpointCandidates). Value: see DecodeCheckpoint. Walposts of any
+// databases may share the topic. The first Load or Save creates it if missing
+// (but see Access). If somebody has deleted it, it is created again, with a
+// warning.
 //
 // At most one record is on its way: the brokers get them in the order of Save,
-// even where one took longer than its caller waited. Kafka does not compare,
-// though: the record of an instance that was suspended may come after that of
-// the one which took over. So kAborted never comes; Load takes the furthest
+// even if one took longer than its caller waited. But Kafka does not compare:
+// the record of an instance that was suspended may come after that of the
+// instance that took over. So kAborted never occurs; Load takes the furthest
 // record, not the last (CheckpointHistory). Compaction would keep the last, so
 // ours is written again every minute: needs_repeating.
 //
-// Calls of librdkafka that block run on a helper thread, which owns nothing of
-// ours and posts its result back.
+// Blocking calls of librdkafka run on a helper thread, which owns no members
+// and posts its result back.
 #pragma once
 
 #include <boost/asio/any_io_executor.hpp>
@@ -37,14 +37,14 @@ namespace walpost {
 
 class CheckpointTopic final : public CheckpointStore, private RecordReports {
  public:
-  // With kRead nothing is made, and no right is needed but READ: for verbs that
-  // only look.
+  // With kRead nothing is created, and only the right READ is needed: for verbs
+  // that only read.
   enum class Access { kRead, kReadAndWrite };
   CheckpointTopic(boost::asio::any_io_executor executor, ProducerOptions kafka,
                   std::string topic, std::string slot,
                   Access access = Access::kReadAndWrite);
-  // Waits for the helper thread, which gives up within seconds. A callback
-  // that has not come does not come any more.
+  // Waits for the helper thread, which stops within seconds. Callbacks that
+  // have not been called yet are never called.
   ~CheckpointTopic() override;
 
   bool is_shared_by_systems() const override { return true; }
@@ -53,9 +53,9 @@ class CheckpointTopic final : public CheckpointStore, private RecordReports {
   }
   // Answers within 30 s.
   void Load(Loaded done) override;
-  // Answers within 10 s. What it says is unavailable may still get written.
+  // Answers within 10 s. After kUnavailable the record may still get written.
   void Save(const Checkpoint& checkpoint, Saved done) override;
-  // With a record before it that has no value, for each of our keys.
+  // Writes a record without a value first, for each of our keys.
   void Replace(const Checkpoint& checkpoint, Saved done) override;
   bool needs_repeating() const override { return true; }
 
@@ -68,7 +68,7 @@ class CheckpointTopic final : public CheckpointStore, private RecordReports {
     bool old_key_is_ours = false;
   };
   using Look = std::function<absl::StatusOr<Found>(CompactedTopic& topic)>;
-  // On the helper thread.
+  // Runs on the helper thread.
   static absl::StatusOr<Found> LookAt(
       const absl::StatusOr<ProducerOptions>& kafka, const std::string& topic,
       std::stop_token stop, MonotonicTime deadline, const Look& look);
@@ -80,7 +80,7 @@ class CheckpointTopic final : public CheckpointStore, private RecordReports {
   void OnSinkFailed(const absl::Status& error) override;
 
   void NotePresence(const CompactedTopic::Presence& presence);
-  // Adds where it is and what mends it to an error.
+  // Adds the place and the remedy to an error.
   absl::StatusOr<std::optional<Checkpoint>> Explain(
       absl::StatusOr<std::optional<Checkpoint>> checkpoint) const;
   static absl::StatusOr<Found> LookForOurs(CompactedTopic& topic,
@@ -110,15 +110,15 @@ class CheckpointTopic final : public CheckpointStore, private RecordReports {
     std::string key;
     std::optional<std::string> value;
   };
-  Saved saved_;                        // of the Save under way
-  std::deque<KeyAndValue> waiting_;    // its records that are not yet produced
-  bool is_replace_ = false;            // so that our keys are to be looked for
+  Saved saved_;                        // callback of the pending Save
+  std::deque<KeyAndValue> waiting_;    // its records to be produced
+  bool is_replace_ = false;            // look for our keys first
   Sequence awaited_ = 0;               // its last record, once produced
-  std::optional<Sequence> in_flight_;  // maybe that of a Save given up
+  std::optional<Sequence> in_flight_;  // maybe from a Save that was given up
   Sequence last_sequence_ = 0;
 
-  // What was posted may run after our end: it looks here. Shared for that
-  // alone.
+  // Posted functions may run after the destructor: they check this. Shared only
+  // for that.
   std::shared_ptr<const bool> alive_ = std::make_shared<const bool>(true);
   std::jthread helper_;
 };

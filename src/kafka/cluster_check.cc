@@ -17,7 +17,7 @@
 namespace walpost {
 namespace {
 
-// A topic of a configured prefix that nobody has.
+// Name after a configured prefix for a topic that does not exist.
 constexpr char kProbe[] = "walpost-check";
 constexpr size_t kMaxProbedPrefix = 200;
 
@@ -46,8 +46,7 @@ class ClusterCheck {
         fmt::format("answers; {} broker(s)", metadata->broker_cnt));
     const std::map<std::string, std::string> settings =
         BrokerSettings(metadata->brokers[0].id);
-    // Who may not ask is told nothing; brokers do create, unless they are told
-    // not to.
+    // Without the right, nothing is known; brokers create topics by default.
     const std::string creates = Get(settings, "auto.create.topics.enable");
     for (const TopicNames& names : topics) {
       WALPOST_RETURN_IF_ERROR(
@@ -82,8 +81,8 @@ class ClusterCheck {
     return found == settings.end() ? "" : found->second;
   }
 
-  // Rights are asked for by name: the list of all topics leaves out those that
-  // the user may not see.
+  // Rights are asked for by name: the list of all topics omits topics that the
+  // user may not see.
   absl::Status CheckTopicsOf(const rd_kafka_metadata_t& metadata,
                              const TopicNames& names, bool brokers_create) {
     std::set<std::string> asked;
@@ -151,7 +150,7 @@ class ClusterCheck {
                "value: what they refuse stops the flow");
   }
 
-  // Empty when the cluster does not say (no right to DESCRIBE_CONFIGS).
+  // Empty if the cluster does not answer (no right to DESCRIBE_CONFIGS).
   std::map<std::string, std::string> BrokerSettings(int32_t broker) {
     std::map<std::string, std::string> settings;
     const KafkaQueue queue(rd_kafka_queue_new(client_.get()));

@@ -1,4 +1,4 @@
-// What must hold at the Kafka end, and what an operator should know.
+// Checks of the Kafka cluster, and facts that an operator should know.
 #pragma once
 
 #include <string>
@@ -11,14 +11,14 @@
 
 namespace walpost {
 
-// Asks the cluster, with a client of its own: whether it answers, and what the
-// user may do with the topics. `checkpoint_topic`: of checkpoint.store: kafka,
-// else empty.
+// Asks the cluster, with its own client, whether it answers, and what the user
+// may do with the topics. `checkpoint_topic`: for checkpoint.store: kafka, else
+// empty.
 //
-// Blocks for up to `timeout` a request: for the command line, not the loop.
-// An unreachable cluster is a finding. kInvalidArgument and
-// kFailedPrecondition are of the properties, as for Producer::Create;
-// kUnavailable: an answer did not come.
+// Blocks up to `timeout` per request: for the command line, not the loop. An
+// unreachable cluster is a finding. kInvalidArgument and kFailedPrecondition:
+// errors of the properties, as for Producer::Create. kUnavailable: an answer
+// did not come.
 absl::StatusOr<std::vector<Finding>> CheckCluster(
     const ProducerOptions& options, const std::vector<TopicNames>& topics,
     const std::string& checkpoint_topic, std::chrono::milliseconds timeout);

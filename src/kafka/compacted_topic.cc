@@ -17,7 +17,7 @@ using std::chrono::milliseconds;
 namespace {
 
 constexpr int kPartition = 0;
-// The shortest and the longest that one call blocks.
+// The shortest and the longest time that one call blocks.
 constexpr milliseconds kFirstSlice{500};
 constexpr milliseconds kMaxSlice{4'000};
 constexpr milliseconds kPause{50};
@@ -59,7 +59,7 @@ absl::StatusOr<std::unique_ptr<CompactedTopic>> CompactedTopic::Connect(
     WALPOST_RETURN_IF_ERROR(SetKafkaProperty(conf.get(), property, value));
   }
   rd_kafka_conf_set_events(conf.get(), RD_KAFKA_EVENT_ERROR);
-  // Nobody serves this client's logs; its errors say enough.
+  // Nobody reads this client's logs; its errors are sufficient.
   rd_kafka_conf_set_log_cb(conf.get(), nullptr);
   char reason[512];
   KafkaClient client(
@@ -151,7 +151,7 @@ absl::Status CompactedTopic::Read(const Show& show) {
       status = ClientError();
     } else if (message->err == RD_KAFKA_RESP_ERR__PARTITION_EOF) {
       is_allowed = true;
-      next = message->offset;  // what was compacted away has no record
+      next = message->offset;  // compacted records are missing
     } else if (message->err != RD_KAFKA_RESP_ERR_NO_ERROR) {
       status = Failed(message->err, step);
       if (MayPass(status)) status = absl::OkStatus();
@@ -189,7 +189,7 @@ absl::Status CompactedTopic::Repeat(
   }
 }
 
-// As the contract of a store has them: an operator grants rights.
+// Maps codes to the contract of a store: an operator grants rights.
 absl::Status CompactedTopic::Failed(rd_kafka_resp_err_t code,
                                     const Step& step) const {
   if (code == RD_KAFKA_RESP_ERR_TOPIC_AUTHORIZATION_FAILED ||
@@ -281,7 +281,7 @@ absl::Status CompactedTopic::Create() {
         fmt::format("{}: {}", step.attempted, reason));
   }
   rd_kafka_NewTopic_set_config(wanted.get(), "cleanup.policy", "compact");
-  // Only closed segments are compacted: some 30,000 checkpoints.
+  // Only closed segments are compacted: after some 30,000 checkpoints.
   rd_kafka_NewTopic_set_config(wanted.get(), "segment.bytes", "4194304");
   std::array<rd_kafka_NewTopic_t*, 1> topics = {wanted.get()};
   WALPOST_ASSIGN_OR_RETURN(

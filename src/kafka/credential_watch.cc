@@ -10,8 +10,8 @@
 namespace walpost {
 namespace {
 
-// Empty: it is not a file that can be read, or a directory of certificates,
-// which OpenSSL looks into for each connection.
+// Empty if the path is not a readable file, or if it is a directory of
+// certificates, which OpenSSL reads for each connection.
 std::string ContentOf(const std::string& path) {
   std::error_code error;
   if (!std::filesystem::is_regular_file(path, error)) return "";

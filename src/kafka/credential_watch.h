@@ -1,10 +1,10 @@
-// CredentialWatch: whether other credentials are there than those that a client
-// of librdkafka was made with.
+// CredentialWatch: have the credentials changed since a client of librdkafka
+// was created?
 //
-// A client reads its passwords, certificates and keys once. When the brokers
-// reject them, and the files have changed since, a new client is needed.
+// A client reads its passwords, certificates and keys once. If the brokers
+// reject them and the files have changed since, a new client is needed.
 //
-// Made just before its client, and owned by who owns that. Reads small files.
+// Created just before its client, with the same owner. Reads small files.
 #pragma once
 
 #include <librdkafka/rdkafka.h>
@@ -19,17 +19,17 @@ class CredentialWatch {
  public:
   explicit CredentialWatch(ProducerOptions options);
 
-  // An error event of the client.
+  // Notes an error event of the client.
   void OnError(rd_kafka_resp_err_t code);
 
-  // Whether a client that was made now would get others. false while one of
-  // them cannot be read.
+  // True if a client created now would get different credentials; false while
+  // one of them cannot be read.
   bool have_changed() const;
-  // ... and those of this client have been rejected.
+  // ... and the brokers have rejected those of this client.
   bool are_stale() const { return were_rejected_ && have_changed(); }
 
  private:
-  // Of the values of all properties, and of the files that they name.
+  // Hash of all properties' values, and of the files that they name.
   std::optional<size_t> Hash() const;
 
   ProducerOptions options_;

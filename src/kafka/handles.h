@@ -1,4 +1,4 @@
-// Handles of librdkafka that destroy what they hold.
+// Handles of librdkafka that destroy their objects.
 #pragma once
 
 #include <librdkafka/rdkafka.h>
@@ -9,7 +9,7 @@
 
 namespace walpost {
 
-// Calls a C destroy function on what a unique_ptr holds.
+// Calls a C destroy function for the object of a unique_ptr.
 template <auto Function>
 struct CallOnDestroy {
   template <typename T>
@@ -20,8 +20,8 @@ struct CallOnDestroy {
 template <typename T, auto Function>
 using KafkaHandle = std::unique_ptr<T, CallOnDestroy<Function>>;
 
-// Ends on a thread of its own: rd_kafka_destroy waits for the client's threads,
-// and those for name servers.
+// Destroys the client on a separate thread: rd_kafka_destroy waits for the
+// client's threads, and those for name servers.
 struct DestroyKafkaClient {
   void operator()(rd_kafka_t* client) const {
     const auto destroy = [client] { rd_kafka_destroy(client); };

@@ -1,4 +1,4 @@
-// KafkaMemory: what the brokers have said, over the lives of several producers.
+// KafkaMemory: knowledge about the brokers, across several producers.
 #pragma once
 
 #include "kafka/offset_watch.h"
@@ -10,7 +10,7 @@ struct KafkaMemory {
   OffsetWatch offsets;
   TopicIds topics;
 
-  // What is acknowledged from now on is of another Kafka, or in other topics.
+  // Later acknowledgements belong to another Kafka, or to other topics.
   void Forget() {
     offsets.Forget();
     topics.Forget();

@@ -22,7 +22,7 @@ absl::Status StatusFromKafka(rd_kafka_resp_err_t code,
 
 absl::Status StatusFromFatalError(rd_kafka_resp_err_t code,
                                   std::string_view text) {
-  // Brokers give a producer id to whoever may write to any topic.
+  // Brokers give a producer id to every user that may write to any topic.
   const bool lacks_right =
       text.find("authorization failed") != std::string_view::npos;
   return absl::AbortedError(fmt::format(

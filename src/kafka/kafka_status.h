@@ -9,14 +9,14 @@
 
 namespace walpost {
 
-// The code says what to do (delivery/error_policy.h). `attempted` says what
-// was tried: "delivering 12 bytes to topic t".
+// The code says what to do (delivery/error_policy.h). `attempted` describes the
+// attempt: "delivering 12 bytes to topic t".
 absl::Status StatusFromKafka(rd_kafka_resp_err_t code,
                              std::string_view attempted);
 
-// kAborted: of a producer that cannot go on. `text` is librdkafka's, and alone
-// says whether the brokers refused a record or an id for the producer for want
-// of a right: `code` is then that of the gap which the refused record leaves.
+// kAborted: the producer cannot continue. Only `text`, librdkafka's, says
+// whether the brokers rejected a record or a producer id because of a missing
+// right: `code` is then that of the gap which the rejected record leaves.
 absl::Status StatusFromFatalError(rd_kafka_resp_err_t code,
                                   std::string_view text);
 

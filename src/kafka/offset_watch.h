@@ -1,13 +1,13 @@
-// OffsetWatch: the newest acknowledged offset of each partition, over the lives
-// of several producers.
+// OffsetWatch: the newest acknowledged offset of each partition, across several
+// producers.
 //
-// A partition only grows, and a topic only gets more of them. An
+// A partition only grows, and a topic only gets more partitions. An
 // acknowledgement at an offset that was given before, or a topic with fewer
 // partitions, means that the topic was deleted and created again, that another
 // Kafka answers at the same address, or that the partition was truncated:
-// records that were acknowledged are not there any more (P9).
+// acknowledged records are not there any more (P9).
 //
-// Owned by whoever replaces the producers, which it outlives. Pure.
+// Owned by whoever replaces the producers; outlives them. Pure.
 #pragma once
 
 #include <cstdint>
@@ -21,15 +21,15 @@ namespace walpost {
 
 class PartitionOffsets {
  public:
-  // Notes how many partitions the topic has. Returns how many it had, when that
-  // has changed; else 0.
+  // Notes the number of partitions. Returns the earlier number if it has
+  // changed; else 0.
   int32_t SetCount(int32_t count) {
     const int32_t before = std::exchange(count_, count);
     return before == count ? 0 : before;
   }
 
-  // Notes an acknowledgement. Returns the newest offset from before, when this
-  // one does not come after it; else -1.
+  // Notes an acknowledgement. Returns the newest earlier offset if this one is
+  // not after it; else -1.
   int64_t Advance(int32_t partition, int64_t offset) {
     const auto index = static_cast<size_t>(partition);
     if (index >= newest_.size()) newest_.resize(index + 1, -1);
@@ -39,7 +39,7 @@ class PartitionOffsets {
     return -1;
   }
 
-  // Whether a record has been acknowledged.
+  // True if a record has been acknowledged.
   bool has_any() const { return !newest_.empty(); }
 
  private:
@@ -52,7 +52,7 @@ class OffsetWatch {
   // Valid as long as this object.
   PartitionOffsets& Of(const std::string& topic) { return topics_[topic]; }
 
-  // What is acknowledged from now on is of another Kafka.
+  // Later acknowledgements belong to another Kafka.
   void Forget() { topics_.clear(); }
 
  private:

@@ -1,16 +1,16 @@
-// PartitionStarts: lets the first record of each partition of a topic go alone.
+// PartitionStarts: sends the first record of each partition of a topic alone.
 //
-// A broker checks the sequence numbers of an idempotent producer against what
-// it has of that producer in that partition. While it has nothing, it takes any
-// number. So when the first batch is refused in passing (a leader that is not
-// ready yet) and the second, already on its way, is not, the second is written
-// without the first, and librdkafka takes the first for written, too. One
-// acknowledged record, and every later batch is checked.
+// A broker checks the sequence numbers of an idempotent producer against those
+// it has from that producer in that partition. While it has none, it accepts
+// any number. So if the first batch is rejected temporarily (a leader that is
+// not ready yet) and the second, already on its way, is not, the second is
+// written without the first, and librdkafka takes the first for written, too.
+// After one acknowledged record, every later batch is checked.
 //
-// Records without a key have no order, and are not asked about. Of a topic
-// whose partitions are not known yet, one record goes.
+// Records without a key have no order, and are not checked. If the partitions
+// of a topic are not known yet, one record is sent.
 //
-// Pure; a value. For one producer and one topic.
+// Pure; a value. One per producer and topic.
 #pragma once
 
 #include <algorithm>
@@ -23,24 +23,24 @@ namespace walpost {
 
 class PartitionStarts {
  public:
-  // Of a record whose partition is chosen when the topic is known.
+  // For a record whose partition is chosen when the topic is known.
   static constexpr int32_t kUnassigned = -1;
 
-  // Whether all of `partitions` have started: nothing is to be asked.
+  // True if all of `partitions` have started: no check is needed.
   bool AllStarted(int32_t partitions) const {
     return partitions > 0 && started_ == partitions;
   }
 
-  // Whether a record may be produced to this partition now. If not: after the
-  // next report.
+  // True if a record may be produced to this partition now. If not, ask again
+  // after the next report.
   bool MayProduce(int32_t partition) const;
 
-  // It was accepted.
+  // The record was accepted.
   void OnProduced(int32_t partition, Sequence sequence);
 
-  // Any record of the topic has had its report: acknowledged, in `partition`.
+  // Report for any record of the topic: acknowledged, in `partition`.
   void OnAcknowledged(int32_t partition, Sequence sequence);
-  // Or not.
+  // Report: not delivered.
   void OnNotDelivered(Sequence sequence);
 
  private:
@@ -53,7 +53,7 @@ class PartitionStarts {
     const auto index = static_cast<size_t>(partition);
     return partition >= 0 && index < has_started_.size() && has_started_[index];
   }
-  // False when it was none.
+  // False: it was not in flight.
   bool Remove(Sequence sequence);
 
   std::vector<First> in_flight_;

@@ -21,7 +21,7 @@ using Clock = std::chrono::steady_clock;
 namespace {
 
 constexpr int kMaxBrokerlessReports = 3;
-// A client that needs longer hangs in a look-up; it has no connection then.
+// A client that takes longer hangs in a look-up, without a connection.
 constexpr std::chrono::seconds kDestroyLimit{2};
 constexpr size_t kReportsPerTurn = 4096;
 constexpr size_t kReportsPerRead = 512;
@@ -29,7 +29,7 @@ constexpr uint64_t kWakeUp = 1;
 
 constexpr char kEmpty[] = "";
 
-// librdkafka tells null from empty by the pointer.
+// librdkafka distinguishes null from empty by the pointer.
 void* PointerTo(const Value& value) {
   if (!value.has_value()) return nullptr;
   return const_cast<char*>(value->empty() ? kEmpty : value->data());
@@ -107,7 +107,7 @@ absl::Status Producer::ListenOnEventFd() {
   eventfd_.assign(fd);
   rd_kafka_set_log_queue(client_, queue_.get());
   rd_kafka_queue_io_event_enable(queue_.get(), fd, &kWakeUp, sizeof(kWakeUp));
-  // An event queued before that gives no wake-up: look once.
+  // An event queued before this gives no wake-up: check once.
   DrainReports();
   WaitForReports();
   return absl::OkStatus();
@@ -132,7 +132,7 @@ std::function<bool()> Producer::GiveUpClient() {
 
 const std::string& Producer::cluster_id() {
   if (!cluster_id_.empty() || client_ == nullptr) return cluster_id_;
-  // Without a time to wait it says what the brokers have told so far.
+  // With a wait time of 0 it returns what the brokers have reported so far.
   char* id = rd_kafka_clusterid(client_, 0);
   if (id != nullptr) {
     cluster_id_ = id;
@@ -141,7 +141,7 @@ const std::string& Producer::cluster_id() {
   return cluster_id_;
 }
 
-// A record that another cluster acknowledges is as good as lost.
+// A record that another cluster acknowledges is lost.
 absl::Status Producer::CheckCluster() {
   if (expected_cluster_.empty() || cluster_id() == expected_cluster_) {
     expected_cluster_.clear();
@@ -183,8 +183,8 @@ absl::Status Producer::Produce(const Record& record, Sequence sequence) {
   arguments[4].u.i64 = ToMillis(record.timestamp);
   arguments[5].vtype = RD_KAFKA_VTYPE_OPAQUE;
   arguments[5].u.ptr = reinterpret_cast<void*>(sequence);
-  // As a whole list: single headers are freed twice by librdkafka before
-  // 2.12 when the record is refused.
+  // As a whole list: librdkafka before 2.12 frees single headers twice if the
+  // record is rejected.
   arguments[6].vtype = RD_KAFKA_VTYPE_HEADERS;
   arguments[6].u.headers = headers.get();
   rd_kafka_error_t* error =
@@ -206,8 +206,8 @@ void Producer::WaitForReports() {
       [this](boost::system::error_code error) {
         if (error || closed_) return;
         uint64_t count = 0;
-        // Empties the counter. Must come before the drain: librdkafka writes
-        // once when the queue becomes non-empty.
+        // Resets the counter. Must precede the drain: librdkafka writes once
+        // when the queue becomes non-empty.
         (void)!read(eventfd_.native_handle(), &count, sizeof(count));
         if (DrainReports()) {
           (void)!write(eventfd_.native_handle(), &kWakeUp, sizeof(kWakeUp));
@@ -260,10 +260,10 @@ size_t Producer::HandleEvent(rd_kafka_event_t* event) {
   }
 }
 
-// An answer that names topics and no broker, as of a cluster whose brokers are
-// all fenced, makes librdkafka 2.10 and later drop every broker that it knows,
-// the bootstrap servers among them. When it adds those again before the old
-// ones are gone, it is left with none, and never connects any more.
+// An answer with topics but without a broker (a cluster whose brokers are all
+// fenced) makes librdkafka 2.10 and later drop every known broker, including
+// the bootstrap servers. If it adds those again before the old ones are
+// removed, it has none left, and never connects again.
 void Producer::HandleStatistics(const char* json) {
   statistics_ = ParseProducerStatistics(json);
   pulse_.OnStatistics(statistics_, Clock::now(), !cluster_id().empty());

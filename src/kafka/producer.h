@@ -1,19 +1,19 @@
 // Producer: the idempotent producer of librdkafka, on the event loop.
 //
-// Records go in with Produce; reports come out through an eventfd that
-// librdkafka writes to, are drained in bounded portions, and go to a
-// RecordReports. The thread that produces also frees the reports: freeing on
-// another one halves the throughput.
+// Records enter with Produce. Reports arrive through an eventfd that librdkafka
+// writes to, are drained in limited portions, and go to a RecordReports. The
+// producing thread also frees the reports: freeing on another thread halves the
+// throughput.
 //
-// After a fatal error it accepts nothing more; the owner calls Close, throws
-// it away and makes a new one. Fatal errors are part of normal life.
+// After a fatal error it accepts nothing more; the owner calls Close, destroys
+// it and creates a new one. Fatal errors are part of normal operation.
 //
 // Settings: idempotent, gapless, without message timeout, so that a record is
 // either acknowledged or known not to be, and none overtakes another of its
-// partition (docs/delivery.md). Two things they do not see to are done here: a
-// partition's first record goes alone (PartitionStarts), and an acknowledgement
-// that names no offset counts for none: librdkafka concludes it from that of a
-// later record.
+// partition (docs/delivery.md). Two things are not covered by the settings and
+// done here: a partition's first record is sent alone (PartitionStarts), and an
+// acknowledgement without an offset is ignored, because librdkafka derives it
+// from that of a later record.
 #pragma once
 
 #include <librdkafka/rdkafka.h>
@@ -50,10 +50,10 @@ class Producer final : public RecordSink {
  public:
   // Starts librdkafka; does not wait for a broker. `reports` outlives the
   // producer. `on_drained` is called after each portion of reports. `memory`,
-  // if any, outlives the producer, and knows what others before it did.
+  // if any, outlives the producer, and has the knowledge of earlier producers.
   //
-  // kInvalidArgument: a property is not to be set. kFailedPrecondition: one
-  // is unknown or malformed.
+  // kInvalidArgument: a property must not be set. kFailedPrecondition: a
+  // property is unknown or malformed.
   static absl::StatusOr<std::unique_ptr<Producer>> Create(
       boost::asio::any_io_executor executor, const ProducerOptions& options,
       RecordReports& reports, std::function<void()> on_drained,
@@ -63,41 +63,41 @@ class Producer final : public RecordSink {
 
   absl::Status Produce(const Record& record, Sequence sequence) override;
 
-  // Gives in-flight requests until `deadline`, then purges what is left and
+  // Waits for in-flight requests until `deadline`, then purges the rest and
   // drains its reports. Afterwards every record has had its report, and the
   // client sends nothing more, so that another producer may begin.
   boost::asio::awaitable<void> Close(MonotonicTime deadline);
 
-  // The id of the cluster; empty: no broker has told it yet.
+  // The id of the cluster; empty: no broker has reported it yet.
   const std::string& cluster_id();
-  // Where records may go; empty: to any cluster. Until it is known that this is
-  // the one, nothing is accepted (kUnavailable).
+  // Cluster that records may go to; empty: any. Until it is known that this is
+  // the one, records are rejected (kUnavailable).
   void ExpectCluster(std::string cluster) {
     expected_cluster_ = std::move(cluster);
   }
 
-  // Nothing goes to the topics that the memory knows until they are known to be
-  // the same ones; if they are not, the memory says so.
+  // Holds records to the topics in the memory until these are known to be the
+  // same; if they are not, the memory reports it.
   void ExpectTopics() {
     if (topic_identity_) topic_identity_->Expect();
   }
 
-  // Other credentials are there than those that this producer was made with:
-  // the owner replaces it, once these have been rejected or at once.
+  // Shows whether the credentials have changed: the owner then replaces this
+  // producer, at once or after they were rejected.
   const CredentialWatch& credentials() const { return credentials_; }
 
-  // Brokers that a connection is up to, as of the last second.
+  // Brokers with an open connection, as of the last second.
   size_t brokers_up() const { return statistics_.brokers_up; }
-  // When one of them last sent something; of an idle producer, too.
+  // Time of the last data from a broker; for an idle producer, too.
   MonotonicTime brokers_heard_at() const { return pulse_.heard_at(); }
-  // Why none can be reached, and what to look at; or empty.
+  // Why no broker is reachable, and what to check; or empty.
   const std::string& broker_trouble() const { return broker_trouble_.text(); }
-  // A topic that records wait for, though the brokers do not know it; or empty.
+  // A topic unknown to the brokers that records wait for; or empty.
   const std::string& homeless_topic() const {
     return statistics_.homeless_topic;
   }
 
-  // Records accepted whose report has not been drained.
+  // Accepted records whose report has not been drained.
   int queued() const {
     return client_ == nullptr ? 0 : rd_kafka_outq_len(client_);
   }
@@ -109,15 +109,15 @@ class Producer final : public RecordSink {
 
   absl::Status ListenOnEventFd();
   void WaitForReports();
-  // Handles at most kReportsPerTurn; true when there may be more.
+  // Handles at most kReportsPerTurn; true: there may be more.
   bool DrainReports();
   size_t HandleEvent(rd_kafka_event_t* event);
   void HandleStatistics(const char* json);
   size_t HandleDeliveryReports(rd_kafka_event_t* event);
   void HandleDeliveryReport(const rd_kafka_message_t& message, WallTime now);
   absl::Status CheckCluster();
-  // Hands the client over to be destroyed, which waits for its threads, and
-  // those for name servers. Returns what does that.
+  // Gives up the client. Returns the function that destroys it, which waits for
+  // the client's threads, and those for name servers.
   std::function<bool()> GiveUpClient();
   void HandleError(rd_kafka_event_t* event);
 

@@ -1,4 +1,4 @@
-// How to reach Kafka: keys `kafka.*` of docs/configuration.md.
+// Connection to Kafka: keys `kafka.*` of docs/configuration.md.
 #pragma once
 
 #include <cstddef>
@@ -12,12 +12,12 @@ namespace walpost {
 
 struct ProducerOptions {
   std::string brokers;  // host:port, host:port, ...
-  // Straight to librdkafka, over our defaults. Those that the promises of
-  // delivery depend on are refused (producer_properties.h). Read again for each
-  // new client.
+  // Passed to librdkafka; they override our defaults. Properties that a
+  // guarantee of delivery depends on are rejected (producer_properties.h). Read
+  // again for each new client.
   std::vector<std::pair<std::string, ReloadableText>> properties;
   std::string client_id = "walpost";
-  // Most records that are ever in flight: the acknowledgement window.
+  // Maximum records in flight: the acknowledgement window.
   size_t max_records = 2'000;
 };
 

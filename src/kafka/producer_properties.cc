@@ -22,39 +22,39 @@ struct Property {
   const char* value;
 };
 
-// May be overridden.
+// Defaults that the user may override.
 constexpr Property kDefaults[] = {
-    // While a request is in flight its partition gathers the next batch
-    // anyway, so a busy stream has full batches and a quiet one no delay.
+    // A partition gathers the next batch while a request is in flight, so a
+    // busy stream has full batches and a quiet one no delay.
     {"linger.ms", "0"},
-    // What fits a batch of its own under the brokers' default limit of
-    // 1048588 bytes; bigger records are refused before they are queued.
+    // Fits a batch of its own under the brokers' default limit of 1048588
+    // bytes; bigger records are rejected before they are queued.
     {"message.max.bytes", "1048500"},
     {"socket.nagle.disable", "true"},
     {"socket.keepalive.enable", "true"},
     {"reconnect.backoff.ms", "50"},
     {"reconnect.backoff.max.ms", "1000"},
     {"socket.timeout.ms", "30000"},
-    // Also what brings an idle connection back, so that an unreachable
-    // cluster is noticed while nothing is to be sent.
+    // Also reopens an idle connection, so that an unreachable cluster is
+    // noticed while there is nothing to send.
     {"topic.metadata.refresh.interval.ms", "5000"},
-    // A topic that was deleted when it was younger than this is believed in.
+    // A deleted topic is trusted if it was younger than this when deleted.
     {"topic.metadata.propagation.max.ms", "10000"},
     {"statistics.interval.ms", "1000"},
 };
 
-// The promises of delivery stand on these.
+// The guarantees of delivery depend on these.
 constexpr Property kFixed[] = {
     {"enable.idempotence", "true"},
     {"enable.gapless.guarantee", "true"},
     {"message.timeout.ms", "0"},
     {"acks", "all"},
-    // By key, and as Java's producer and Debezium do it.
+    // By key, like Java's producer and Debezium.
     {"partitioner", "murmur2_random"},
     {"log.queue", "true"},
 };
 
-// Those that have a key of their own.
+// Properties with a configuration key of their own.
 constexpr Property kOwnKeys[] = {
     {"bootstrap.servers", "kafka.brokers"},
     {"metadata.broker.list", "kafka.brokers"},
@@ -62,7 +62,7 @@ constexpr Property kOwnKeys[] = {
     {"queue.buffering.max.kbytes", "delivery.max_in_flight_bytes"},
 };
 
-// Others that would break them.
+// Other properties that would break the guarantees.
 constexpr std::string_view kRefused[] = {
     "client.id",
     "request.required.acks",
@@ -90,7 +90,7 @@ bool IsRefused(std::string_view name) {
   return false;
 }
 
-// The key that sets it; nullptr: it has none.
+// Configuration key of a property; nullptr: none.
 const char* OwnKeyOf(std::string_view name) {
   for (const Property& property : kOwnKeys) {
     if (name == property.name) return property.value;
@@ -111,8 +111,8 @@ absl::Status UnknownProperty(const std::string& name) {
           : fmt::format("did you mean {}?", nearest)));
 }
 
-// `reason` quotes the value, which may be a secret. Without it, it says why
-// (the range of a number), or which property to set instead of one of Java's.
+// `reason` quotes the value, which may be a secret. Removes it, and adds the
+// possible values, or the property to set instead of one of Java's.
 absl::Status WrongValue(const std::string& name, const std::string& value,
                         std::string reason) {
   constexpr size_t kMaxHarmless = 3;
@@ -132,7 +132,7 @@ absl::Status WrongValue(const std::string& name, const std::string& value,
       fmt::format("kafka.properties: '{}': {}", name, reason));
 }
 
-// librdkafka names neither the file nor what is wrong with it.
+// librdkafka names neither the file nor the error.
 absl::Status CheckFile(const std::string& name, const std::string& value) {
   if (!name.starts_with("ssl.") || !name.ends_with(".location") ||
       value == "probe" || access(value.c_str(), R_OK) == 0) {
@@ -193,7 +193,7 @@ absl::StatusOr<KafkaConf> MakeProducerConf(const ProducerOptions& options) {
       SetKafkaProperty(conf.get(), "bootstrap.servers", options.brokers));
   WALPOST_RETURN_IF_ERROR(
       SetKafkaProperty(conf.get(), "client.id", options.client_id));
-  // Our window is the limit; librdkafka's own must not be hit before it.
+  // Our window is the limit; librdkafka's own must not be reached before it.
   WALPOST_RETURN_IF_ERROR(
       SetKafkaProperty(conf.get(), "queue.buffering.max.messages",
                        std::to_string(2 * options.max_records)));

@@ -1,5 +1,5 @@
-// The configuration of librdkafka: our defaults, the user's properties over
-// them, and those that nobody may touch.
+// The configuration of librdkafka: our defaults, the user's properties, which
+// override them, and fixed properties.
 #pragma once
 
 #include <librdkafka/rdkafka.h>
@@ -18,18 +18,18 @@ struct DestroyConf {
 };
 using KafkaConf = std::unique_ptr<rd_kafka_conf_t, DestroyConf>;
 
-// kFailedPrecondition: names the property, not its value, which may be a
+// kFailedPrecondition: names the property, but not its value, which may be a
 // secret.
 absl::Status SetKafkaProperty(rd_kafka_conf_t* conf, const std::string& name,
                               const std::string& value);
 
-// `options` with the values that its properties have now: for another thread.
-// kUnavailable: one cannot be read just now (ReloadableText).
+// `options` with the current values of its properties: for another thread.
+// kUnavailable: one cannot be read now (ReloadableText).
 absl::StatusOr<ProducerOptions> ReadProperties(ProducerOptions options);
 
-// kInvalidArgument: names a property that is ours to set, and why.
-// kFailedPrecondition: names one that librdkafka does not take. kUnavailable:
-// the value of one cannot be read just now (ReloadableText).
+// kInvalidArgument: names a property that the user must not set, and why.
+// kFailedPrecondition: names one that librdkafka rejects. kUnavailable: a value
+// cannot be read now (ReloadableText).
 absl::StatusOr<KafkaConf> MakeProducerConf(const ProducerOptions& options);
 
 }  // namespace walpost

@@ -10,11 +10,11 @@ namespace walpost {
 namespace {
 
 // The document grows with the number of partitions, so it is streamed, not
-// built. Looks for
+// built. Finds
 //
 //   $.brokers                                   {}
 //   $.brokers.*.state                           "UP"
-//   $.brokers.*.nodeid, .rxidle                 where that is so; -1: none
+//   $.brokers.*.nodeid, .rxidle                 of these; -1: none
 //   $.topics.NAME.partitions["-1"].msgq_cnt     not 0
 //
 // Records whose topic has no partitions wait in partition -1.
@@ -105,7 +105,7 @@ class Finder : public rapidjson::BaseReaderHandler<rapidjson::UTF8<>, Finder> {
   bool is_state_ = false;
   bool is_unassigned_ = false;
   bool is_queued_ = false;
-  int64_t* number_ = nullptr;  // of broker_, which the next value is for
+  int64_t* number_ = nullptr;  // member of broker_ for the next value
   Broker broker_;
   std::string topic_;
   ProducerStatistics found_;

@@ -1,4 +1,4 @@
-// What librdkafka's statistics say about brokers and topics.
+// Brokers and topics in librdkafka's statistics.
 #pragma once
 
 #include <chrono>
@@ -14,19 +14,19 @@ namespace walpost {
 struct ProducerStatistics {
   // Brokers in state UP.
   size_t brokers_up = 0;
-  // Their node ids, as far as they are known.
+  // Node ids of these brokers, as far as known.
   std::vector<int32_t> nodes_up;
-  // Time since one of them last sent anything; nullopt: none has.
+  // Time since one of them last sent data; nullopt: none has.
   std::optional<std::chrono::microseconds> silent_for;
-  // The client does not know one broker, not even a bootstrap server.
+  // The client knows no broker, not even a bootstrap server.
   bool is_brokerless = false;
-  // A topic that records wait for because the brokers know no partition of
-  // it: it was deleted, or never made. Empty when there is none.
+  // A topic that records wait for because the brokers know no partition of it:
+  // it was deleted, or never created. Empty: none.
   std::string homeless_topic;
 };
 
-// From the JSON of a statistics event (librdkafka's STATISTICS.md). Nothing
-// when it does not parse.
+// Parses the JSON of a statistics event (librdkafka's STATISTICS.md). Empty
+// result if it does not parse.
 ProducerStatistics ParseProducerStatistics(std::string_view json);
 
 }  // namespace walpost

@@ -14,7 +14,7 @@
 
 namespace walpost {
 
-// It gives them as the table of its CONFIGURATION.md alone:
+// librdkafka only prints them as the table of its CONFIGURATION.md:
 //
 //   Property  | C/P | Range           | Default | Importance | Description
 //   linger.ms |  P  | 0 .. 900000     |       5 | high       | ...

@@ -1,4 +1,4 @@
-// What librdkafka says of its own properties.
+// librdkafka's information about its own properties.
 #pragma once
 
 #include <map>
@@ -6,8 +6,8 @@
 
 namespace walpost {
 
-// The properties that the linked librdkafka knows: name -> range, as in
-// "0 .. 900000" or "none, gzip, snappy, lz4, zstd"; empty where any text goes.
+// The properties of the linked librdkafka: name -> range, such as "0 .. 900000"
+// or "none, gzip, snappy, lz4, zstd"; empty: any text.
 std::map<std::string, std::string> KafkaProperties();
 
 }  // namespace walpost

@@ -1,8 +1,8 @@
 // Topic: one of a producer's topics.
 //
-// Partitions are chosen by key, as Java's producer and Debezium do it
-// (murmur2); at random for records without one. The first record of each
-// partition goes alone (PartitionStarts).
+// Partitions are chosen by key, like Java's producer and Debezium do (murmur2);
+// at random for records without a key. The first record of each partition is
+// sent alone (PartitionStarts).
 #pragma once
 
 #include <librdkafka/rdkafka.h>
@@ -22,18 +22,18 @@ namespace walpost {
 
 class Topic {
  public:
-  // `offsets` outlives it. kInvalidArgument: librdkafka refuses the name.
+  // `offsets` outlives it. kInvalidArgument: librdkafka rejects the name.
   static absl::StatusOr<std::unique_ptr<Topic>> Create(
       rd_kafka_t* client, const std::string& name, PartitionOffsets& offsets);
 
   explicit Topic(PartitionOffsets& offsets) : offsets_(offsets) {}
 
-  // The one that a delivery report is of.
+  // The topic of a delivery report.
   static Topic& Of(const rd_kafka_message_t& message) {
     return *static_cast<Topic*>(rd_kafka_topic_opaque(message.rkt));
   }
 
-  // Gives the handle back. The client may call this object until its own end.
+  // Releases the handle. The client may call this object until it ends itself.
   void Close() { handle_.reset(); }
 
   rd_kafka_topic_t* handle() const { return handle_.get(); }
@@ -43,16 +43,16 @@ class Topic {
     return partitions_.load(std::memory_order_relaxed);
   }
 
-  // Whether a record of this key may be produced now. If not: after the next
-  // report.
+  // True if a record of this key may be produced now. If not, ask again after
+  // the next report.
   bool MayProduce(const Value& key) const {
     return !MayStart(key) || starts_.MayProduce(PartitionOf(*key));
   }
-  // It was accepted.
+  // The record was accepted.
   void OnProduced(const Value& key, Sequence sequence) {
     if (MayStart(key)) starts_.OnProduced(PartitionOf(*key), sequence);
   }
-  // Its report, and that of every other record of this topic.
+  // Reports for this topic, including records without a key.
   void OnAcknowledged(int32_t partition, Sequence sequence) {
     starts_.OnAcknowledged(partition, sequence);
   }
@@ -66,12 +66,12 @@ class Topic {
     }
   };
 
-  // Called by librdkafka, on any thread: it alone knows how many there are.
+  // Called by librdkafka on any thread: only it knows their number.
   static int32_t Choose(const rd_kafka_topic_t* handle, const void* key,
                         size_t key_size, int32_t partitions, void* topic,
                         void* sequence);
 
-  // Whether a record of this key may be the first of its partition.
+  // True if a record of this key may be the first of its partition.
   bool MayStart(const Value& key) const {
     return key.has_value() && !starts_.AllStarted(partitions());
   }

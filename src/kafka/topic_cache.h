@@ -1,9 +1,9 @@
-// TopicCache: name -> topic of one producer.
+// TopicCache: the topics of one producer, by name.
 //
-// Producing by name takes a client-wide lock and walks a list; a handle does
-// not. Every topic costs each broker thread some time per round, so their
-// number is limited: a template that makes a topic of an unbounded column is
-// a mistake.
+// Producing by name takes a client-wide lock and searches a list; a handle
+// avoids both. Every topic costs each broker thread some time per round, so
+// their number is limited: a template that makes topics from an unbounded
+// column is a mistake.
 #pragma once
 
 #include <memory>
@@ -21,20 +21,20 @@ class TopicCache {
  public:
   static constexpr size_t kMaxTopics = 5000;
 
-  // Both outlive it.
+  // Both arguments outlive it.
   TopicCache(rd_kafka_t* client, OffsetWatch& offsets)
       : client_(client), offsets_(offsets) {}
 
-  // Gives the handles back; nothing is asked for afterwards. Comes before the
-  // end of the client, and that comes before the end of this object: the
-  // client's threads may choose partitions until then.
+  // Releases the handles; Get must not be called afterwards. Call it before the
+  // client is destroyed. This object must outlive the client, whose threads may
+  // choose partitions until then.
   void Close();
 
-  // Valid until Close. kInvalidArgument: the limit is reached, or
-  // librdkafka refuses the name.
+  // Valid until Close. kInvalidArgument: the limit is reached, or librdkafka
+  // rejects the name.
   absl::StatusOr<Topic*> Get(std::string_view name);
 
-  // Those with acknowledged records.
+  // Topics with acknowledged records.
   std::vector<std::string> Acknowledged() const;
 
  private:

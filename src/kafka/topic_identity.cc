@@ -8,7 +8,7 @@
 namespace walpost {
 namespace {
 
-// Empty: brokers older than Kafka 2.8 tell none.
+// Empty: brokers older than Kafka 2.8 report none.
 std::string IdOf(const rd_kafka_TopicDescription_t* topic) {
   const rd_kafka_Uuid_t* id = rd_kafka_TopicDescription_topic_id(topic);
   const bool is_zero =
@@ -51,7 +51,7 @@ void TopicIdentity::OnTick(const std::vector<std::string>& acknowledged,
   const bool all = now - asked_all_at_ >= kAskAgainAfter;
   std::vector<std::string> topics;
   if (all) {
-    topics = ids_.topics();  // those that are missing among them
+    topics = ids_.topics();  // including missing ones
     asked_all_at_ = now;
   } else {
     topics = {awaited_.begin(), awaited_.end()};
@@ -87,8 +87,8 @@ void TopicIdentity::OnAnswer(rd_kafka_event_t* event) {
   for (const rd_kafka_TopicDescription_t* topic : TopicsOf(event)) {
     const std::string name = rd_kafka_TopicDescription_name(topic);
     const std::string id = IdOf(topic);
-    // One that is missing may be made again by the first record to it; its id
-    // will tell.
+    // The first record to a missing topic may create it again; its id will show
+    // it.
     missing_.erase(name);
     if (IsMissing(topic)) missing_.insert(name);
     if (id.empty() || ids_.Observe(name, id)) awaited_.erase(name);

@@ -1,8 +1,8 @@
-// TopicIdentity: whether the topics are still those that have the events.
+// TopicIdentity: are the topics still those that have the events?
 //
-// Asks the brokers for the ids of topics: of those with events of before, ahead
-// of the first record to each; of each other one, once it has an acknowledged
-// record; of all, every half minute. Never blocks: an answer comes through the
+// Asks the brokers for topic ids: for topics with earlier events, before the
+// first record to each; for each other topic, after its first acknowledged
+// record; for all, every half minute. Never blocks: an answer comes through the
 // queue as an event.
 //
 // Owned by the Producer, whose client and queue outlive it.
@@ -24,22 +24,22 @@ namespace walpost {
 
 class TopicIdentity {
  public:
-  // All outlive it.
+  // All arguments outlive it.
   TopicIdentity(rd_kafka_t* client, rd_kafka_queue_t* queue, TopicIds& ids)
       : client_(client), queue_(queue), ids_(ids) {}
 
-  // Nothing goes to the topics that `ids` knows, until the brokers have said
-  // that they are the same ones.
+  // Holds records to the topics that `ids` knows, until the brokers have
+  // confirmed that these are the same.
   void Expect();
-  // kResourceExhausted: no record may go there yet.
+  // kResourceExhausted: no record may go to the topic yet.
   absl::Status MayProduce(std::string_view topic) const {
     const bool may = awaited_.empty() || !awaited_.contains(topic);
     return may ? absl::OkStatus() : Refusal(topic);
   }
 
-  // Each second or so. `acknowledged`: topics with acknowledged records.
+  // Call it every second. `acknowledged`: topics with acknowledged records.
   void OnTick(const std::vector<std::string>& acknowledged, MonotonicTime now);
-  // An answer, or that none came: RD_KAFKA_EVENT_DESCRIBETOPICS_RESULT.
+  // An answer, or none: RD_KAFKA_EVENT_DESCRIBETOPICS_RESULT.
   void OnAnswer(rd_kafka_event_t* event);
 
  private:
@@ -53,7 +53,7 @@ class TopicIdentity {
   rd_kafka_queue_t* queue_;
   TopicIds& ids_;
   std::set<std::string, std::less<>> awaited_;  // no record may go there yet
-  std::set<std::string> missing_;               // known once, and not there now
+  std::set<std::string> missing_;               // known once, now missing
   bool is_asking_ = false;
   MonotonicTime asked_all_at_{};
 };

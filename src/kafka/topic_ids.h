@@ -1,10 +1,10 @@
-// TopicIds: which topics hold the acknowledged events, over the lives of
-// several producers and, by the checkpoint, of several processes.
+// TopicIds: ids of the topics with acknowledged events, across several
+// producers and, through the checkpoint, several processes.
 //
-// A topic that is deleted and created again has another id. What was
-// acknowledged before is not in it (P9).
+// A topic that is deleted and created again has another id, and does not
+// contain the earlier acknowledged events (P9).
 //
-// Owned by whoever replaces the producers, which it outlives. Pure.
+// Owned by whoever replaces the producers; outlives them. Pure.
 #pragma once
 
 #include <map>
@@ -16,15 +16,15 @@ namespace walpost {
 
 class TopicIds {
  public:
-  // Of how many topics an id is kept: a checkpoint stays small.
+  // Maximum number of ids that are kept: a checkpoint stays small.
   static constexpr size_t kMax = 64;
 
-  // As text(): what the checkpoint says, in place of what is known here. What
-  // does not parse is passed over.
+  // Replaces the ids by those of a checkpoint, in the format of text(). Skips
+  // parts that do not parse.
   void Reset(std::string_view text);
 
-  // Notes the id that the brokers tell. False: the topic had another one, and
-  // still counts as having that.
+  // Notes an id that the brokers report. False: the topic had another id, which
+  // is kept.
   bool Observe(const std::string& topic, const std::string& id);
 
   // "invoices=Xq3Zl0JzT2i...,orders=..."; by name.
@@ -33,10 +33,10 @@ class TopicIds {
   bool Knows(const std::string& topic) const { return ids_.contains(topic); }
   bool is_full() const { return ids_.size() >= kMax; }
 
-  // What Observe found out first, with the remedy; or empty.
+  // The first replacement that Observe found, with the remedy; or empty.
   const std::string& replaced() const { return replaced_; }
 
-  // What is acknowledged from now on is in other topics.
+  // Later acknowledgements belong to other topics.
   void Forget();
 
  private:

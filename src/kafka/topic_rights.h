@@ -1,4 +1,4 @@
-// What the user of a client may do with topics, as the brokers tell it.
+// Rights of a client's user on topics, as the brokers report them.
 #pragma once
 
 #include <librdkafka/rdkafka.h>
@@ -13,10 +13,10 @@
 namespace walpost {
 
 struct TopicRights {
-  // UNKNOWN_TOPIC_OR_PART: the user might see it, but it does not exist.
+  // UNKNOWN_TOPIC_OR_PART: the user may see it, but it does not exist.
   // TOPIC_AUTHORIZATION_FAILED: the user may not know whether it exists.
   rd_kafka_resp_err_t error = RD_KAFKA_RESP_ERR_NO_ERROR;
-  // On a topic that exists; all, where the brokers have no authorizer.
+  // On an existing topic; all, if the brokers have no authorizer.
   std::set<rd_kafka_AclOperation_t> operations;
 
   bool has(rd_kafka_AclOperation_t operation) const {
@@ -24,13 +24,13 @@ struct TopicRights {
   }
 };
 
-// Topic -> rights. Creates none of them. Blocks for up to `timeout_millis`;
+// Topic -> rights. Creates no topic. Blocks for up to `timeout_millis`;
 // kUnavailable: no answer.
 absl::StatusOr<std::map<std::string, TopicRights>> DescribeTopicRights(
     rd_kafka_t* client, const std::set<std::string>& topics,
     int timeout_millis);
 
-// What the brokers would say to the creation of a topic. None is created.
+// The brokers' answer to the creation of a topic; it is not created.
 rd_kafka_resp_err_t TryCreateTopic(rd_kafka_t* client, const std::string& topic,
                                    int timeout_millis);
 

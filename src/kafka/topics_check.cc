@@ -21,7 +21,7 @@ std::string GrantTo(const KafkaUser& user) {
       user.brokers, user.name.empty() ? "<principal of walpost>" : user.name);
 }
 
-// The command that grants `operations`, in the spelling of its manual.
+// The command that grants `operations`, as spelled in its manual.
 std::string Grant(const KafkaUser& user, const TopicNames& names,
                   const std::vector<std::string>& operations) {
   std::string command = GrantTo(user);
@@ -114,7 +114,7 @@ class TopicsCheck {
         "create them beforehand to choose partitions and replicas");
   }
 
-  // With a prefix some may be another program's.
+  // With a prefix, some topics may belong to another program.
   void CheckRights() {
     std::vector<std::string> unwritable;
     std::vector<std::string> unreadable;

@@ -1,5 +1,5 @@
-// How the topics of one route stand, and what to do about it: what `walpost
-// check` says. Pure: cluster_check.h asks the brokers.
+// State of the topics of one route, and what to do about it: for `walpost
+// check`. Pure: cluster_check.h asks the brokers.
 #pragma once
 
 #include <map>
@@ -11,7 +11,7 @@
 
 namespace walpost {
 
-// What the names of a route's topics begin with, or the whole of the one name.
+// Prefix of the names of a route's topics, or the one whole name.
 struct TopicNames {
   std::string text;
   bool is_whole = false;
@@ -21,7 +21,7 @@ struct TopicNames {
   }
 };
 
-// For the commands that are printed.
+// For printed commands.
 struct KafkaUser {
   std::string brokers;
   std::string name;  // empty: not known (a certificate's)
@@ -29,10 +29,10 @@ struct KafkaUser {
 
 struct TopicFacts {
   TopicNames names;
-  // Those that the user sees.
+  // Topics that the user sees.
   std::map<std::string, TopicRights> topics;
-  // Of a topic of such a name that the user does not see: whether it could, and
-  // whether it might create one.
+  // For a topic with such a name that the user does not see: errors of
+  // describing and of creating it.
   rd_kafka_resp_err_t describe_error = RD_KAFKA_RESP_ERR_NO_ERROR;
   rd_kafka_resp_err_t create_error = RD_KAFKA_RESP_ERR_NO_ERROR;
   bool brokers_create = false;  // auto.create.topics.enable
@@ -41,16 +41,16 @@ struct TopicFacts {
 std::vector<Finding> CheckTopics(const TopicFacts& facts,
                                  const KafkaUser& user);
 
-// The topic of checkpoint.store: kafka, which walpost reads, too, and creates
-// where it is missing. `create_error` counts when `rights` has an error.
-// Without DESCRIBE_CONFIGS walpost runs, but cannot tell whether the topic is
+// The topic of checkpoint.store: kafka, which walpost also reads, and creates
+// if it is missing. `create_error` counts if `rights` has an error. Without
+// DESCRIBE_CONFIGS walpost runs, but cannot tell whether the topic is
 // compacted.
 std::vector<Finding> CheckCheckpointTopic(const std::string& topic,
                                           const TopicRights& rights,
                                           rd_kafka_resp_err_t create_error,
                                           const KafkaUser& user);
 
-// The settings of the brokers may not be seen: what is not tested then.
+// The settings of the brokers are hidden: lists the missing tests.
 Finding BrokerSettingsUnknown(const KafkaUser& user);
 
 }  // namespace walpost
