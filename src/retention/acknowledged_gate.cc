@@ -32,12 +32,12 @@ asio::awaitable<absl::Status> AcknowledgedGate::Connect(ServerOptions server) {
 
 asio::awaitable<absl::StatusOr<AcknowledgedGate::Mark>>
 AcknowledgedGate::TakeMark() {
-  // The statement has its snapshot before it calls a function.
+  // The statement takes its snapshot before it calls a function.
   const std::string look =
       "SELECT pg_snapshot_xmin(pg_current_snapshot()), "
       "pg_current_wal_insert_lsn()";
-  // The walsender sends what is flushed. A commit flushes all before it, so
-  // that an idle database does not keep us waiting for its last bytes.
+  // The walsender sends only flushed WAL. A commit flushes everything before
+  // it, so that an idle database does not keep us waiting for its last bytes.
   const std::string flush =
       "SELECT pg_logical_emit_message(true, 'walpost.prune', '')";
   connection_->set_deadline(Clock::now() + kStatementLimit);

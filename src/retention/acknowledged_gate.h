@@ -1,33 +1,33 @@
-// AcknowledgedGate: which committed rows the brokers have acknowledged.
+// AcknowledgedGate: which committed rows have the brokers acknowledged?
 //
 // A row does not say where in the WAL its transaction committed, and its time
-// is whatever the application says. So the gate is a pair, taken at one moment:
+// is set by the application. So the gate is a pair, taken at one moment:
 //
 //     S, the snapshot of a statement        L, the insert position of the WAL,
 //                                           read after S was taken
 //
-// A transaction is in the snapshot of others only after its commit record is
+// A transaction is visible in other snapshots only after its commit record is
 // in the WAL: what S sees committed lies before L. walpost confirms an LSN to
-// its slot only when all before it is acknowledged. So once confirmed_flush_lsn
-// has reached L, every row that S sees was acknowledged, whatever its time, and
-// however long its transaction ran. (The insert position, not the write
-// position: with synchronous_commit = off a commit is seen before it is
-// written.)
+// its slot only when everything before it is acknowledged. So once
+// confirmed_flush_lsn has reached L, every row that S sees was acknowledged,
+// whatever its time, and however long its transaction ran. (The insert
+// position, not the write position: with synchronous_commit = off a commit is
+// visible before it is written.)
 //
-// S is not kept open, which would hold back vacuum for as long as Kafka is
-// away. Its oldest running transaction is remembered, and the rows of those
-// before it are meant; rows that S sees as well wait for the next mark.
+// S is not kept open, because that would hold back vacuum while Kafka is away.
+// Only its oldest running transaction is kept: the gate covers rows of earlier
+// transactions. Other rows that S sees wait for the next mark.
 //
-// A DELETE comes back as a change in the WAL, decoded by the walsender but
-// not sent by a publication of inserts; and a row whose insert is still in
-// front of the slot is sent from the WAL, deleted or not. That is why a wrong
-// deletion would not lose an event while the slot lives: the gate is for the
-// day when it does not, and `recover` reads the table.
+// A DELETE is a change in the WAL, too, decoded by the walsender but not sent
+// by a publication of inserts. A row whose insert is still in front of the slot
+// is sent from the WAL, deleted or not. So a wrong deletion would not lose an
+// event while the slot exists: the gate is for the day when it does not, and
+// `recover` reads the table.
 //
-// The slot confirms what it was given to send. Which rows those are is said by
-// SlotProof (slot_proof.h).
+// The slot confirms the rows that it was given to send. SlotProof
+// (slot_proof.h) says which rows those are.
 //
-// Owned by the Pruner; has a connection of its own.
+// Owned by the Pruner; has its own connection.
 #pragma once
 
 #include <boost/asio/any_io_executor.hpp>
@@ -56,16 +56,16 @@ class AcknowledgedGate {
 
   boost::asio::awaitable<absl::Status> Connect(ServerOptions server);
 
-  // What is committed now.
+  // Marks the rows committed now.
   boost::asio::awaitable<absl::StatusOr<Mark>> TakeMark();
 
-  // Returns when all before the mark is acknowledged. kUnavailable: not so
-  // until `deadline`. kFailedPrecondition: there is no such slot, or it is
-  // lost.
+  // Returns when everything before the mark is acknowledged. kUnavailable: not
+  // acknowledged until `deadline`. kFailedPrecondition: the slot does not
+  // exist, or is lost.
   boost::asio::awaitable<absl::Status> WaitUntilPassed(Mark mark,
                                                        MonotonicTime deadline);
 
-  // Ends a wait at its next look (kCancelled).
+  // Stops a wait at its next look (kCancelled).
   void Stop() { stopped_ = true; }
 
  private:

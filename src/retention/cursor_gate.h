@@ -1,9 +1,9 @@
-// CursorGate: which rows of a table a cursor has passed.
+// CursorGate: which rows of a table has a cursor passed?
 //
-// Rows that are polled with strategy `cursor` are never marked. What is known
-// of them is the position that the poller has stored after the brokers'
+// Rows that are polled with strategy `cursor` are never marked. Their only
+// proof is the position that the poller has stored after the brokers'
 // acknowledgement (polling/cursor_position.h): a row before it was sent. It
-// only ever moves on, so it may be read once and relied on from then on.
+// only moves forward, so it may be read once and relied on from then on.
 #pragma once
 
 #include <boost/asio/awaitable.hpp>
@@ -15,10 +15,10 @@
 
 namespace walpost {
 
-// The condition of the rows that were sent, under the alias `o`; of none when
-// nothing was sent yet. kFailedPrecondition: there is no cursor table, or the
-// polled table is not as configured. kUnavailable: the position is of another
-// cluster, from which the table was restored, and `run` has not been here yet.
+// Condition of the rows that were sent, under the alias `o`; no row if nothing
+// was sent yet. kFailedPrecondition: the cursor table is missing, or the polled
+// table is not as configured. kUnavailable: the position is of another cluster,
+// from which the table was restored; `run` has not been here yet.
 boost::asio::awaitable<absl::StatusOr<std::string>> ReadPassedSql(
     Connection& connection, TableOptions options, std::string cursor_table);
 

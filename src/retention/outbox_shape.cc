@@ -10,7 +10,7 @@ namespace asio = boost::asio;
 
 namespace {
 
-// A table that is read whole for each batch, for want of an index.
+// Up to this size a table without an index is read whole for each batch.
 constexpr size_t kSmallTableBytes = size_t{64} << 20;
 
 std::string ShapeSql(const std::string& table_literal,
@@ -34,11 +34,11 @@ std::string ShapeSql(const std::string& table_literal,
 
 enum class Kind { kPlain, kPartitioned, kTimePartitions };
 
-// One row for each partition, of the first level if those are ranges of time;
-// or for the table itself. With the upper end of its range.
+// Selects each partition (of the first level, if those are ranges of time) or
+// the table itself, with the upper end of its range.
 std::string LeavesSql(const std::string& table, const std::string& column,
                       Kind kind, SentProof proof, const std::string& limit) {
-  // With a state, an index of the published rows is what one wants.
+  // With a state, a partial index on published rows is suitable.
   const char* usable =
       proof == SentProof::kState ? "true" : "i.indpred IS NULL";
   std::string oids = fmt::format("SELECT to_regclass({})", table);

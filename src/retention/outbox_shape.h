@@ -1,4 +1,4 @@
-// OutboxShape: what there is to prune of one outbox table, from the catalogs.
+// OutboxShape: structure of one outbox table for pruning, from the catalogs.
 #pragma once
 
 #include <boost/asio/awaitable.hpp>
@@ -16,35 +16,34 @@ namespace walpost {
 struct OutboxShape {
   // A table with rows of its own.
   struct Leaf {
-    std::string name;  // as SQL spells it
+    std::string name;  // quoted for SQL
     uint64_t oid = 0;
     bool is_partition = false;
-    // Whether rows are found by their time without reading the whole table; or
-    // the table is so small that it does not matter.
+    // Rows are found by their time without reading the whole table, or the
+    // table is so small that it does not matter.
     bool is_quick = false;
   };
 
-  std::string table;          // as SQL spells it
+  std::string table;          // quoted for SQL
   std::string time_column;    // likewise
   bool time_has_zone = true;  // a timestamptz
-  // Partitioned by ranges of the time column: whole partitions go.
+  // Partitioned by ranges of the time column: whole partitions are dropped.
   bool has_time_partitions = false;
-  // Whose partitions go by default one row at a time: the table itself, or its
-  // default partition, or all partitions if they are not ranges of time.
+  // Tables whose rows are deleted one by one: the table itself, or its default
+  // partition, or all partitions if they are not ranges of time.
   std::vector<Leaf> leaves;
-  // Partitions that lie before the limit as a whole, oldest first.
+  // Partitions that lie completely before the limit, oldest first.
   std::vector<Leaf> past;
-  // Makes partitions: <table>_add_partitions(integer), where there is one.
+  // The function <table>_add_partitions(integer), if it exists.
   std::string add_partitions;
 };
 
-// What makes it quick.
+// SQL for the index that makes a leaf quick.
 std::string MissingIndexSql(const OutboxShape& shape,
                             const OutboxShape::Leaf& leaf);
 
-// `limit` is a timestamp as the server printed it. kFailedPrecondition: there
-// is no such table, or nothing in it that tells the age of a row; names the
-// remedy.
+// `limit` is a timestamp as the server printed it. kFailedPrecondition: the
+// table does not exist, or no column tells the age of a row; names the remedy.
 boost::asio::awaitable<absl::StatusOr<OutboxShape>> ReadOutboxShape(
     Connection& connection, TableOptions table, SentProof proof,
     std::string limit);

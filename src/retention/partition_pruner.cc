@@ -14,7 +14,7 @@ namespace {
 
 constexpr std::chrono::seconds kStatementLimit{60};
 constexpr std::chrono::minutes kCountLimit{30};
-// 40 MB: some tens of milliseconds.
+// 40 MB: takes some tens of milliseconds.
 constexpr uint64_t kPagesAtOnce = 5'000;
 constexpr char kShortLockTimeout[] = "SET LOCAL lock_timeout = '100ms'";
 
@@ -71,7 +71,7 @@ asio::awaitable<absl::Status> PartitionPruner::Drop(PruneRule rule) {
   const std::string begin = "BEGIN";
   const std::string commit = "COMMIT";
   const std::string rollback = "ROLLBACK";
-  // A look beforehand: nobody waits for a lock on what stays anyway.
+  // Checked first, so that nobody waits for a lock on a partition that stays.
   absl::Status status = co_await MayDrop(rule);
   if (!status.ok()) co_return status;
   status = co_await Execute(begin);
@@ -110,7 +110,7 @@ asio::awaitable<absl::Status> PartitionPruner::CheckAgain(PruneRule rule) {
 }
 
 asio::awaitable<absl::Status> PartitionPruner::CheckPages(PruneRule rule) {
-  // Of the largest of them, where the partition has partitions itself.
+  // The largest one, if the partition has partitions itself.
   const std::string size = fmt::format(
       "SELECT coalesce(max(pg_relation_size(relid)), 0) / "
       "current_setting('block_size')::bigint FROM "

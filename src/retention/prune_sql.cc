@@ -12,14 +12,14 @@ namespace walpost {
 
 namespace {
 
-// The transaction that will be next: younger than all that the statement sees.
-// As a subquery it is asked for once, not for every row.
+// The next transaction id: younger than all ids that the statement sees. A
+// subquery is evaluated once, not for every row.
 constexpr char kNextTransaction[] =
     "(SELECT pg_snapshot_xmax(pg_current_snapshot())::text::bigint)";
-// Of the zones on Earth, how far their clocks are ahead of UTC at most.
+// Largest offset of a time zone on Earth from UTC.
 constexpr char kFarthestZone[] = "interval '14 hours'";
 
-// How many transactions ago `xid` was, an SQL expression of type xid.
+// Number of transactions since `xid`, an SQL expression of type xid.
 std::string AgeSql(std::string_view xid) {
   return fmt::format("(({} - {}::text::bigint) & 4294967295)", kNextTransaction,
                      xid);
@@ -36,8 +36,8 @@ std::string TimeFenceSql(const CoveredRule& rule) {
                      kFarthestZone);
 }
 
-// Younger than each link that leads to the partition. NULL, so that nothing is
-// proven, of a partition that is detached now.
+// Younger than each link to the partition. NULL, so nothing is proven, if the
+// partition is detached now.
 std::string AttachFenceSql(uint64_t partition) {
   return fmt::format(
       "{0} < (SELECT min({1}) FROM pg_catalog.pg_inherits i WHERE i.inhrelid "
@@ -47,9 +47,9 @@ std::string AttachFenceSql(uint64_t partition) {
       AgeSql("xmin"), AgeSql("i.xmin"), partition);
 }
 
-// An UPDATE makes a row young. So nothing is proven of a partition that was
-// made in one transaction and attached in another one since the birth: it may
-// have had rows in between.
+// An UPDATE makes a row young. So nothing is proven for a partition that was
+// created in one transaction and attached in another one since the birth: it
+// may have had rows in between.
 std::string MadeAttachedSql(const CoveredRule& rule) {
   return fmt::format(
       "NOT EXISTS (SELECT FROM pg_catalog.pg_inherits i JOIN "
@@ -59,9 +59,9 @@ std::string MadeAttachedSql(const CoveredRule& rule) {
       rule.partition, AgeSql("i.xmin"), kNextTransaction, rule.streamed_from);
 }
 
-// So does a rewrite, as by SET UNLOGGED and back, which Postgres allows for a
-// partition: rows that it made are not proven. A table that never was rewritten
-// is stored under its oid.
+// A rewrite, too, such as SET UNLOGGED and back, which Postgres allows for a
+// partition: rows that it wrote are not proven. A table that was never
+// rewritten is stored under its oid.
 std::string RewriteFenceSql(uint64_t partition) {
   return fmt::format(
       "coalesce({} < (SELECT {} FROM pg_catalog.pg_class c WHERE c.oid = {} "
@@ -90,7 +90,7 @@ std::string ProvenSql(const CoveredRule& rule) {
 }  // namespace
 
 std::string CommittedBeforeSql(std::string_view oldest_running) {
-  // A mark two billion transactions old would be taken for a young one.
+  // A mark two billion transactions old would count as a young one.
   return fmt::format(
       "age('{0}'::xid8::xid) >= 0 AND "
       "(age(xmin) > age('{0}'::xid8::xid) OR age(xmin) < 0)",

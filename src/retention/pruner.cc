@@ -20,7 +20,7 @@ using Clock = std::chrono::steady_clock;
 namespace {
 
 constexpr std::chrono::seconds kStatementLimit{60};
-// The server may take a moment to end the session of an earlier pass.
+// The server may need a moment to end the session of an earlier pass.
 constexpr std::chrono::seconds kLockLimit{3};
 constexpr std::chrono::milliseconds kLockInterval{100};
 
@@ -70,8 +70,8 @@ asio::awaitable<absl::Status> Pruner::Run() {
   co_return status;
 }
 
-// A gap is named at once. It is looked for again when the mark is passed: then
-// the answer holds for all rows that are meant.
+// A gap is reported at once. The second look is after the mark is passed: then
+// the answer holds for all rows before the mark.
 asio::awaitable<absl::Status> Pruner::ProveBySlot() {
   absl::Status status = co_await proof_.Look(*connection_);
   if (status.ok() && assumed_before_.empty()) status = CheckAnyProof();
@@ -177,7 +177,7 @@ asio::awaitable<absl::Status> Pruner::PrepareTable(size_t index) {
 
 asio::awaitable<absl::Status> Pruner::Connect() {
   ConnectionOptions options = TaskSession(options_.postgres, "prune");
-  // Housekeeping waits for nobody long.
+  // Pruning must not wait long for other sessions.
   options.settings.push_back("lock_timeout=5s");
   absl::StatusOr<std::unique_ptr<Connection>> connected =
       co_await Connection::Connect(executor_, options);

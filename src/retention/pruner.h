@@ -1,16 +1,16 @@
-// Pruner: one pass over the outbox tables, after which nothing old that was
-// sent is left.
+// Pruner: one pass over the outbox tables that removes all old rows that were
+// sent.
 //
 //   connect ─▶ add partitions ─▶ mark ─▶ wait until it is acknowledged
 //     ─▶ look for a gap ─▶ for each table: drop past partitions, delete old
 //     rows
 //
-// What was not sent stays, whatever its age (acknowledged_gate.h), and so does
-// what is not known to have come through the slot (slot_proof.h). Both are
-// counted; so is everything old where a gap stops the pass. At most one pass
-// runs on a database at a time.
+// Rows that were not sent stay, whatever their age (acknowledged_gate.h). So do
+// rows that are not known to have come through the slot (slot_proof.h). Both
+// are counted; if a gap stops the pass, all old rows are. At most one pass runs
+// on a database at a time.
 //
-// Runs on the executor that it is given; outlives its coroutine.
+// Runs on the given executor; outlives its coroutine.
 #pragma once
 
 #include <boost/asio/any_io_executor.hpp>
@@ -34,15 +34,15 @@
 
 namespace walpost {
 
-// What a pass did to one table, or would do.
+// Results of a pass for one table; in a dry run, expected results.
 struct Pruned {
   std::string table;
   RowPruner::Counts rows;
   uint64_t partitions_made = 0;
   std::vector<std::string> dropped;
   std::vector<std::string> not_dropped;  // "name: reason"
-  // Why rows have no proof that they were sent, and the way out; empty where
-  // none is kept for that.
+  // Why rows have no proof that they were sent, and the remedy; empty if no row
+  // is kept for that reason.
   std::string doubt;
 };
 
@@ -54,61 +54,61 @@ class Pruner {
     RetentionOptions retention;
     SentProof proof = SentProof::kSlot;
     std::string cursor_table;  // schema.table, for SentProof::kCursor
-    // For SentProof::kSlot: the checkpoint store, and the operator's word that
-    // rows before a time were sent, as an SQL expression of type timestamptz.
+    // For SentProof::kSlot: the checkpoint store; and the operator's time
+    // before which rows were sent, as an SQL expression of type timestamptz.
     SlotProof::CheckpointLoader load_checkpoint;
     std::string assume_sent_before;
-    // Asked after the mark is passed and before each table; false ends the pass
-    // (kCancelled). Empty: always.
+    // Asked after the mark is passed and before each table; false stops the
+    // pass (kCancelled). Empty: always true.
     std::function<bool()> may_go_on;
     RowPruner::Mode mode = RowPruner::Mode::kDelete;
-    // Most time that is waited for the brokers at the beginning.
+    // Maximum time to wait for the brokers at the beginning.
     std::chrono::milliseconds gate_limit{30'000};
   };
 
   Pruner(boost::asio::any_io_executor executor, Options options);
 
-  // kUnavailable: Postgres, or what is committed is not acknowledged yet; try
-  // again later. kFailedPrecondition: an operator must act. kCancelled: Stop.
+  // kUnavailable: Postgres, or rows are not acknowledged yet; try again later.
+  // kFailedPrecondition: an operator must act. kCancelled: Stop.
   boost::asio::awaitable<absl::Status> Run();
 
-  // What was done so far, also while it runs and after an error.
+  // Results so far, also while it runs and after an error.
   const std::vector<Pruned>& pruned() const { return pruned_; }
 
-  // Rows that are older than this go: a timestamp as the server prints it.
+  // Older rows are deleted: a timestamp as the server prints it.
   const std::string& limit() const { return limit_; }
 
-  // Ends the pass after the batch that it is at.
+  // Stops the pass after the current batch.
   void Stop();
 
  private:
   boost::asio::awaitable<absl::Status> Connect();
   boost::asio::awaitable<absl::Status> Lock();
-  // Reads its shape, and makes the partitions that it will need: whatever
-  // becomes of the old ones.
+  // Reads the table's shape, and creates the partitions that it will need,
+  // whatever happens to the old ones.
   boost::asio::awaitable<absl::Status> PrepareTable(size_t index);
   boost::asio::awaitable<absl::Status> ProveBySlot();
   boost::asio::awaitable<absl::Status> OpenGate();
-  // By their index into options_.tables.
+  // Tables are given by their index into options_.tables.
   boost::asio::awaitable<absl::Status> PruneTables();
   boost::asio::awaitable<absl::Status> PruneTable(size_t index);
   boost::asio::awaitable<absl::Status> PrunePartitions(size_t index,
                                                        std::string sent);
   boost::asio::awaitable<absl::Status> PruneRows(size_t index,
                                                  std::string sent);
-  // Counts what is old; nothing goes.
-  // With the remedy where a right is missing; `table` as SQL spells it.
+  // Adds the remedy if a right is missing; `table` is quoted for SQL.
   absl::Status WithGrant(const absl::Status& status, std::string_view table);
+  // Counts old rows; deletes nothing.
   boost::asio::awaitable<absl::Status> CountKept();
-  // The condition of this table's rows that were sent, where it is not the slot
-  // that proves it.
+  // Condition of this table's rows that were sent, if the slot is not the
+  // proof.
   boost::asio::awaitable<absl::StatusOr<std::string>> SentSql(
       TableOptions table);
   PruneRule RuleOf(size_t index, const OutboxShape::Leaf& leaf,
                    const std::string& sent) const;
-  // May the pass go on?
+  // OK if the pass may continue.
   absl::Status CheckOn() const;
-  // kFailedPrecondition: not one row of any table is covered.
+  // kFailedPrecondition: no row of any table is covered.
   absl::Status CheckAnyProof() const;
   void NoteDoubt(size_t index);
 
@@ -122,7 +122,7 @@ class Pruner {
   std::string assumed_before_;  // likewise; empty: none
   SlotProof proof_;
   AcknowledgedGate::Mark mark_;
-  // Of options_.tables, as pruned_ is; none of those that failed.
+  // For options_.tables, like pruned_; nullopt: reading it failed.
   std::vector<std::optional<OutboxShape>> shapes_;
   std::vector<Pruned> pruned_;
   bool stopped_ = false;

@@ -1,11 +1,11 @@
-// RecordProof: which rows the birth record proves to have come through the
-// slot. Pure.
+// RecordProof: which rows does the birth record prove to have come through the
+// slot? Pure.
 //
 //   no gap         on record
 //   the same       definitions now as on record (delivery/coverage.h)
-//   on record      a table that was added later is not proven: nobody knows
-//                  since when its rows are sent
-//   two fences     transaction and time since when (prune_sql.h)
+//   on record      a table that was added later is not proven: it is not
+//                  known since when its rows are sent
+//   two fences     transaction and time of the first row (prune_sql.h)
 #pragma once
 
 #include <optional>
@@ -23,20 +23,20 @@ namespace walpost {
 
 class RecordProof {
  public:
-  // `now`: what the publication covers. Before this, and after an error,
-  // nothing is proven. kFailedPrecondition: there is a gap; with its reason
-  // code and the remedy.
+  // `now`: the coverage of the publication. Before this call, and after an
+  // error, nothing is proven. kFailedPrecondition: there is a gap; with its
+  // reason code and the remedy.
   absl::Status Take(std::optional<BirthRecord> record, const Coverage& now,
                     std::span<const TableOptions> tables);
   void Forget() { record_.reset(); }
 
-  // Whether some rows of a table are proven, by its index.
+  // True if some rows of a table are proven; by its index.
   bool Covers(size_t table) const;
-  // Whether the record says since when the slot sends rows.
+  // True if the record says since when the slot sends rows.
   bool is_complete() const;
-  // Since when, for people; where something is proven.
+  // Start of the proof, for people; if something is proven.
   std::string Since() const;
-  // The fences; the rest of the rule is for the caller to fill in.
+  // The fences; the caller fills in the rest of the rule.
   CoveredRule RuleOf(size_t table) const;
 
  private:
@@ -44,7 +44,7 @@ class RecordProof {
   std::vector<bool> is_on_record_;  // by table
 };
 
-// That of a gap, whose name is its reason code: why nothing is deleted.
+// Error of a gap, with its reason code: why nothing is deleted.
 absl::Status NothingIsDeleted(const std::string& gap, const std::string& text);
 
 }  // namespace walpost

@@ -17,7 +17,7 @@ Finding Warning(const std::string& table, std::string text,
           std::move(text), std::move(remedy)};
 }
 
-// Of a slot that there is: what is to be done without one is said elsewhere.
+// Only for an existing slot: other checks report a missing one.
 asio::awaitable<absl::Status> CheckProof(
     Connection& connection, const WalSourceOptions& postgres,
     const std::vector<TableOptions>& tables, std::vector<Finding>& findings) {

@@ -1,4 +1,4 @@
-// RetentionCheck: what would keep `run` from pruning, for `walpost check`.
+// RetentionCheck: finds causes that keep `run` from pruning.
 #pragma once
 
 #include <boost/asio/awaitable.hpp>
@@ -13,8 +13,8 @@
 
 namespace walpost {
 
-// Warnings, for events go out all the same. Tables that are missing are for
-// others to name.
+// For `walpost check`. Warnings only, because events are sent all the same.
+// Other checks report missing tables.
 boost::asio::awaitable<absl::StatusOr<std::vector<Finding>>> CheckRetention(
     Connection& connection, WalSourceOptions postgres,
     std::vector<TableOptions> tables, SentProof proof);

@@ -1,7 +1,7 @@
-// RowPruner: deletes the old rows of one table that were sent, in batches.
+// RowPruner: deletes the old rows of a table that were sent, in batches.
 //
-// Each batch is a transaction of its own: killed at any point, it leaves
-// nothing half done, and the next one goes on where the rows are.
+// Each batch is a transaction: if killed at any point, no batch is half done,
+// and the next run continues with the remaining rows.
 //
 // Owned by the Pruner, with its connection.
 #pragma once
@@ -24,12 +24,12 @@ class RowPruner {
     uint64_t deleted = 0;
     // Older than the limit and not deleted: not sent, or failed.
     uint64_t kept = 0;
-    // Of these: not covered (prune_sql.h), so that it needs an operator's word.
+    // Among these: not covered (prune_sql.h); an operator must decide.
     uint64_t unproven = 0;
   };
   enum class Mode { kDelete, kDryRun };
 
-  // `connection` and `is_stopped`, asked between batches, outlive this object.
+  // `connection` and `is_stopped`, called between batches, outlive this object.
   RowPruner(boost::asio::any_io_executor executor, Connection& connection,
             PruneRule rule, const RetentionOptions& options,
             const std::function<bool()>& is_stopped)
@@ -39,8 +39,8 @@ class RowPruner {
         is_stopped_(is_stopped),
         timer_(executor) {}
 
-  // Adds to `counts` as it goes, so that they hold after an error, too; in a
-  // dry run `deleted` is what would be. kCancelled: stopped.
+  // Adds to `counts` during the run, so that they are right after an error,
+  // too. In a dry run `deleted` is the expected number. kCancelled: stopped.
   boost::asio::awaitable<absl::Status> Run(Mode mode, Counts& counts);
 
  private:

@@ -29,7 +29,7 @@ asio::awaitable<absl::Status> SlotProof::Look(Connection& connection) {
     const absl::Status status = co_await Diagnose(connection, checkpoint);
     if (!status.ok()) co_return status;
   }
-  // The record by itself: it may belong to another system than the checkpoint.
+  // Separately, because the record may belong to another system.
   co_return co_await LookAgain(connection);
 }
 
@@ -65,8 +65,8 @@ asio::awaitable<absl::Status> SlotProof::Diagnose(
   co_return co_await TakeRecord(connection, std::move(diagnosis->birth));
 }
 
-// DiagnoseGap prefers what the checkpoint has, which may be younger than the
-// record; it is the record that proves.
+// DiagnoseGap prefers the checkpoint, which may be younger than the record. But
+// the record is the proof.
 asio::awaitable<absl::Status> SlotProof::TakeRecord(
     Connection& connection, std::optional<BirthRecord> record) {
   absl::StatusOr<Coverage> now =
@@ -75,8 +75,8 @@ asio::awaitable<absl::Status> SlotProof::TakeRecord(
   co_return proof_.Take(std::move(record), *now, tables_);
 }
 
-// A walpost that runs may have moved the slot since the checkpoint was loaded.
-// It writes the checkpoint first: one that is loaded now is not behind.
+// A running walpost may have moved the slot since the checkpoint was loaded. It
+// writes the checkpoint first, so one that is loaded now is not behind.
 asio::awaitable<absl::Status> SlotProof::CheckCheckpoint(
     GapDiagnosis diagnosis) {
   LoadedCheckpoint loaded = co_await load_checkpoint_();
