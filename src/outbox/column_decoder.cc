@@ -25,8 +25,7 @@ std::optional<int64_t> ParseInteger(std::string_view text) {
   return value;
 }
 
-// Takes `digits` decimal digits off the front; nullopt when they are not all
-// there.
+// Takes `digits` decimal digits off the front; nullopt if there are fewer.
 std::optional<int> TakeDigits(std::string_view& text, size_t digits) {
   if (text.size() < digits) return std::nullopt;
   int value = 0;
@@ -56,7 +55,7 @@ std::chrono::microseconds TakeFraction(std::string_view& text) {
   return std::chrono::microseconds(micros);
 }
 
-// "2024-01-02 01:04:05.678+00"; timestamps without zone are taken as UTC.
+// "2024-01-02 01:04:05.678+00"; timestamps without a zone count as UTC.
 std::optional<WallTime> ParseIso(std::string_view text) {
   const auto year = TakeDigits(text, 4);
   if (!year || !TakeCharacter(text, '-')) return std::nullopt;

@@ -1,4 +1,4 @@
-// From a column as the server renders it to the bytes that go to Kafka.
+// Converts a column, as the server renders it, to the bytes for Kafka.
 #pragma once
 
 #include <cstdint>
@@ -10,17 +10,17 @@
 
 namespace walpost {
 
-// Decodes bytea's hex form (`\x00ff`) into `bytes`. kInvalidArgument when it
-// is not that form (the connection pins bytea_output=hex).
+// Decodes bytea's hex form (`\x00ff`) into `bytes`. kInvalidArgument: it does
+// not have that form (the connection pins bytea_output=hex).
 absl::Status DecodeBytea(std::string_view text, std::string& bytes);
 
-// Whether DecodeTimestamp reads columns of this type.
+// True if DecodeTimestamp reads columns of this type.
 bool IsTimestampType(uint32_t type_oid);
 
 // Reads a timestamp or timestamptz as ISO text in UTC (the connection pins
 // DateStyle and TimeZone), or an integer column as milliseconds since 1970.
-// kInvalidArgument: another type, infinity, or a date before 1970 (Kafka has
-// no timestamps before it).
+// kInvalidArgument: another type, infinity, or a date before 1970 (Kafka has no
+// earlier timestamps).
 absl::StatusOr<WallTime> DecodeTimestamp(uint32_t type_oid,
                                          std::string_view text);
 

@@ -1,4 +1,4 @@
-// ColumnJson: some columns of a row as one small JSON object, the value of
+// ColumnJson: some columns of a row as one small JSON object; the value of
 // events that only refer to a business row.
 //
 // Integers, booleans and json columns keep their JSON type; everything else

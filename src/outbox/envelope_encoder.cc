@@ -30,7 +30,7 @@ absl::StatusOr<std::string_view> EnvelopeEncoder::Encode(
     uint32_t timeline) {
   for (const FieldDescription& field : kFields) {
     if (field.value == &Event::payload || field.value == &Event::headers) {
-      continue;  // bytes, and checked when it was parsed
+      continue;  // bytes; headers were checked when parsed
     }
     const Value& value = event.*field.value;
     if (value.has_value() && !IsUtf8(*value)) {

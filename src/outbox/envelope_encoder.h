@@ -25,8 +25,8 @@ class EnvelopeEncoder {
   ~EnvelopeEncoder();
 
   // `headers` are the members of event.headers. The bytes are valid until the
-  // next Encode. kInvalidArgument: a field other than the payload is not text
-  // in UTF-8, which protobuf's strings must be; only value.format raw takes it.
+  // next Encode. kInvalidArgument: a field other than the payload is not UTF-8
+  // text, as protobuf strings must be; only value.format raw accepts it.
   absl::StatusOr<std::string_view> Encode(
       const Event& event, const std::vector<JsonObject::Member>& headers,
       uint32_t timeline);

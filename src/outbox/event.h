@@ -1,7 +1,7 @@
 // Event: one committed outbox row or logical message, with its columns
 // mapped to the fields that every outbox has.
 //
-// A view: everything in it lives until the next event is asked for.
+// A view: all of it is valid until the next event is requested.
 #pragma once
 
 #include <cstddef>
@@ -15,7 +15,7 @@
 
 namespace walpost {
 
-// A column's value; nullopt is NULL, which is not the empty string.
+// A column's value; nullopt: NULL, which is not the empty string.
 using Value = std::optional<std::string_view>;
 
 struct Event {
@@ -23,8 +23,8 @@ struct Event {
   WallTime commit_time;
   Xid xid;
 
-  // Which configured outbox it came from: an index into
-  // OutboxOptions::tables; the number of tables means `messages`.
+  // The configured outbox that it came from: an index into
+  // OutboxOptions::tables, or the number of tables for `messages`.
   size_t source = 0;
 
   Value id;
@@ -37,7 +37,7 @@ struct Event {
   // The mapped timestamp column, else the commit time.
   WallTime timestamp;
 
-  // The values that the source's route refers to, in the order of
+  // Values that the source's route refers to, in the order of
   // Route::references().
   std::span<const Value> references;
 };

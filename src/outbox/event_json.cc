@@ -36,7 +36,7 @@ bool IsJson(std::string_view text) {
   return !text.empty() && !reader.Parse<kFlags>(stream, ignore).IsError();
 }
 
-// JSON as it is, text as a string, bytes as base64.
+// JSON unchanged, text as a string, bytes as base64.
 void PutJsonOrText(Writer& writer, const std::string& key, const Value& value) {
   if (value.has_value() && IsJson(*value) &&
       value->find('\n') == std::string_view::npos) {

@@ -1,4 +1,4 @@
-// An event as one line of JSON, for people: `walpost tail`.
+// Formats an event as one line of JSON, for people: `walpost tail`.
 #pragma once
 
 #include <string>
@@ -9,9 +9,9 @@
 
 namespace walpost {
 
-// `topic` is where it would go; when it can not go anywhere, `error` says why
-// and topic is empty. A payload that is JSON stays JSON, other text is a
-// string, other bytes are base64 under "payload_base64". No newline.
+// `topic` is its destination; if it cannot be delivered, `error` says why and
+// topic is empty. A JSON payload stays JSON, other text is a string, other
+// bytes are base64 under "payload_base64". No newline.
 std::string EventJson(const Event& event, std::string_view topic,
                       const absl::Status& error);
 

@@ -1,5 +1,5 @@
-// The column of a table that a field (outbox/fields.h, or `timestamp`) comes
-// from, as the mapping finds it; nullopt: none, or a constant.
+// The column of a table that the mapping uses for a field (outbox/fields.h, or
+// `timestamp`); nullopt: none, or a constant.
 #pragma once
 
 #include <optional>

@@ -1,5 +1,5 @@
 // The fields of an event by name: for configuration, templates and mappers.
-// (`timestamp` is mapped too, but becomes a time and is handled beside.)
+// (`timestamp` is mapped, too, but separately, because it becomes a time.)
 #pragma once
 
 #include <array>
@@ -14,7 +14,7 @@ struct FieldDescription {
   std::string_view name;
   FieldSource FieldSources::*source;
   Value Event::*value;
-  // Column names that people use for it; the first that exists is taken.
+  // Usual column names for it; the first existing one is used.
   std::array<std::string_view, 2> usual_names;
 };
 
@@ -33,7 +33,7 @@ inline constexpr std::array<FieldDescription, 6> kFields = {{
     {"headers", &FieldSources::headers, &Event::headers, {"headers"}},
 }};
 
-// Index into kFields; kFields.size() when there is no such field.
+// Index into kFields; kFields.size(): there is no such field.
 constexpr size_t FindField(std::string_view name) {
   size_t i = 0;
   while (i < kFields.size() && kFields[i].name != name) ++i;

@@ -12,10 +12,10 @@ using Stream = rapidjson::InsituStringStream;
 
 bool IsDigit(char c) { return c >= '0' && c <= '9'; }
 
-// Makes every number of the JSON text `text` small, at its length and with
-// its grammar: exponents become zeros, mantissas too long for any double
-// become d.000... The parser refuses numbers that no double can hold, even
-// where it is to give them as they are.
+// Makes every number in the JSON text `text` small, without changing its length
+// or grammar: exponents become zeros, mantissas too long for any double become
+// d.000... The parser rejects numbers that no double can hold, even if it
+// returns them as text.
 void ShrinkNumbers(std::string& text) {
   constexpr size_t kMaxMantissaDigits = 300;
   bool in_string = false;
@@ -38,12 +38,12 @@ void ShrinkNumbers(std::string& text) {
   }
 }
 
-// Collects the members of the outermost object. Of a nested value it only
-// notes where it begins and ends. The parser calls Start... and End... before
-// it takes the bracket, so Tell() is the bracket's own offset.
+// Collects the members of the outermost object. For a nested value it only
+// notes the begin and the end. The parser calls Start... and End... before it
+// consumes the bracket, so Tell() is the bracket's own offset.
 class MemberCollector {
  public:
-  // The stream is `scratch`, which began as a copy of `text`.
+  // The stream reads `scratch`, which began as a copy of `text`.
   MemberCollector(std::string_view text, const std::string& scratch,
                   Stream& stream, std::vector<JsonObject::Member>& members)
       : text_(text), scratch_(scratch), stream_(stream), members_(members) {}
@@ -68,7 +68,7 @@ class MemberCollector {
   bool EndObject(rapidjson::SizeType) { return Close(); }
   bool EndArray(rapidjson::SizeType) { return Close(); }
 
-  // Numbers come as RawNumber.
+  // Numbers arrive as RawNumber.
   bool Int(int) { return false; }
   bool Uint(unsigned) { return false; }
   bool Int64(int64_t) { return false; }
@@ -76,7 +76,7 @@ class MemberCollector {
   bool Double(double) { return false; }
 
  private:
-  // False ends the parse: a bare value is no object.
+  // False stops the parse: a bare value is not an object.
   bool Put(Value value) {
     if (depth_ == 1) members_.emplace_back(name_, value);
     return depth_ > 0;

@@ -7,11 +7,10 @@
 //    "type": "OrderPlaced", "payload": {"total": 12.50},
 //    "headers": {"traceparent": "00-…"}}
 //
-// A payload that is a JSON string is published as its text, any other as the
-// bytes it was written with. "payload": null is a tombstone, as a row with NULL
-// is; a message without the member is an error. With
-// MessageOptions::Format::kPayload the content is the payload itself and the
-// other fields are constants.
+// A payload that is a JSON string is published as its text, any other with its
+// original bytes. "payload": null is a tombstone, like a row with NULL; a
+// message without the member is an error. With MessageOptions::Format::kPayload
+// the content is the payload itself and the other fields are constants.
 #pragma once
 
 #include <array>
@@ -28,16 +27,16 @@ namespace walpost {
 
 class MessageMapper {
  public:
-  // `references`: as for TableMapper; a name that is no field is a member of
+  // `references`: as for TableMapper; a name that is not a field is a member of
   // the JSON object.
   MessageMapper(MessageOptions options, std::vector<std::string> references);
 
-  // Fills the fields of `event`. Its views live until the next Map, and as
+  // Fills the fields of `event`. Its views are valid until the next Map, and as
   // long as `content` and this mapper.
   //
   // kInvalidArgument: the content is not such an object, lacks the payload, or
   // its timestamp is not an integer of milliseconds: this event cannot be
-  // delivered. Its other fields tell which one it is.
+  // delivered. Its other fields identify it.
   absl::Status Map(std::string_view content, Event& event);
 
  private:

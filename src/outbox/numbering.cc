@@ -5,8 +5,8 @@
 namespace walpost {
 namespace {
 
-// FNV-1a: short, and the same for ever. A byte of zero ends each text, so that
-// two texts are not one.
+// FNV-1a: short and stable. A zero byte ends each text, so that two texts
+// differ from their concatenation.
 class Fnv1a {
  public:
   void Add(std::string_view text) {

@@ -1,5 +1,5 @@
-// What the configuration says about outboxes: which tables, which columns,
-// which topics. Keys and defaults are documented in docs/configuration.md.
+// Configuration of outboxes: tables, columns and topics. Keys and defaults are
+// documented in docs/configuration.md.
 #pragma once
 
 #include <string>
@@ -11,7 +11,7 @@
 
 namespace walpost {
 
-// Where the value of a field comes from.
+// Source of a field's value.
 struct FieldSource {
   enum class Kind {
     kUsual,     // a column of the field's usual names, if the table has one
@@ -30,22 +30,22 @@ struct FieldSources {
   FieldSource type;
   FieldSource payload;
   FieldSource headers;
-  FieldSource timestamp;  // kUsual: none, records carry the commit time
+  FieldSource timestamp;  // kUsual: none, records have the commit time
 };
 
 struct TableOptions {
-  // schema.table, spelled as the catalog spells it (no quotes, no folding).
+  // schema.table, as the catalog spells it (no quotes, no folding).
   std::string name = "public.outbox";
   FieldSources columns;
-  // Topic template of this table; empty means RouteOptions::topic.
+  // Topic template of this table; empty: RouteOptions::topic.
   std::string topic;
-  // The column that rows read from the table (not from the WAL) are ordered by;
+  // Order of rows that are read from the table (not from the WAL): a column;
   // empty: that of field `id`.
   std::string order_by = {};
-  // When not empty the value is a JSON object of these columns, for rows
-  // that only refer to a business row; the payload is not used.
+  // If not empty, the value is a JSON object of these columns, for rows that
+  // only refer to a business row; the payload is not used.
   std::vector<std::string> value_columns;
-  // Where a row keeps its state, for whoever reads the table.
+  // Columns with a row's state, for readers of the table.
   RowStateOptions state = {};
 };
 
@@ -63,7 +63,7 @@ struct MessageOptions {
   bool enabled() const { return !prefix.empty(); }
 };
 
-// Headers of ours: the field `id`, and every name with this prefix
+// walpost's own headers: the field `id`, and every name with this prefix
 // (walpost-position, walpost-replay, walpost-recovered, walpost-snapshot).
 inline constexpr std::string_view kIdHeader = "id";
 inline constexpr std::string_view kReservedPrefix = "walpost-";
@@ -71,9 +71,9 @@ inline constexpr std::string_view kReservedPrefix = "walpost-";
 struct RouteOptions {
   // See topic_template.h.
   std::string topic = "outbox.event.{aggregate_type}";
-  // Extra record headers: name, then the field or column it carries.
+  // Extra record headers: name, then field or column.
   std::vector<std::pair<std::string, std::string>> headers;
-  // Whether records carry `walpost-position`.
+  // Records have the header `walpost-position`.
   bool position_header = true;
 };
 

@@ -3,7 +3,7 @@
 namespace walpost {
 namespace {
 
-// Eight digits at once: each byte of a word gets its nibble, then its letter.
+// Eight digits at once: each byte of a word gets its nibble, then its digit.
 void PutHex(char* out, uint32_t value) {
   uint64_t word = value;
   word = (word << 16 | word) & 0x0000FFFF0000FFFF;

@@ -1,10 +1,10 @@
-// Position: where an event stands in the total order of events.
+// Position: place of an event in the total order of events.
 //
 // (LSN of the transaction's commit record, ordinal of the event in the
-// transaction). Transactions arrive in commit order and a transaction's
-// events in the order they were written, so positions only grow along the
-// stream, and the same event has the same position after any restart. Row
-// LSNs have neither property (docs/delivery.md).
+// transaction). Transactions arrive in commit order and a transaction's events
+// in the order they were written. So positions only grow along the stream, and
+// the same event has the same position after any restart. Row LSNs have neither
+// property (docs/delivery.md).
 #pragma once
 
 #include <array>
@@ -23,13 +23,13 @@ struct Position {
   friend constexpr auto operator<=>(const Position&, const Position&) = default;
 };
 
-// A position as the `walpost-position` header carries it:
+// A position in the `walpost-position` header:
 //
 //   00000001-000000000154F6A8-0000000000000001
 //   timeline commit LSN       ordinal             hexadecimal, upper case
 //
-// Fixed width, so that text order is stream order: a consumer that remembers
-// the last one of a partition drops everything that does not sort after it.
+// Fixed width, so that text order is stream order: a consumer that stores the
+// last one of a partition drops everything that does not sort after it.
 class PositionText {
  public:
   static constexpr size_t kSize = 8 + 1 + 16 + 1 + 16;

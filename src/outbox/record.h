@@ -1,4 +1,4 @@
-// Record: what goes to Kafka for one event. A view, as the event is.
+// Record: the Kafka record of one event. A view, like the event.
 #pragma once
 
 #include <span>
@@ -11,7 +11,7 @@ namespace walpost {
 
 struct RecordHeader {
   std::string_view name;
-  Value value;  // nullopt is a null header, "" an empty one
+  Value value;  // nullopt: null header; "": empty header
 };
 
 struct Record {
@@ -21,8 +21,7 @@ struct Record {
   std::span<const RecordHeader> headers;
   WallTime timestamp;
 
-  // What it counts for against the in-flight limit: its own bytes plus what
-  // librdkafka keeps beside them.
+  // Size for the in-flight limit: its own bytes plus librdkafka's overhead.
   size_t size_bytes = 0;
 };
 

@@ -11,8 +11,8 @@ namespace {
 
 constexpr std::string_view kPositionHeader = "walpost-position";
 
-// What librdkafka keeps per queued record and per header beside their bytes
-// (measured: 448 bytes without headers, about 100 for each).
+// librdkafka's overhead per queued record and per header (measured: 448 bytes
+// without headers, about 100 for each).
 constexpr size_t kRecordOverheadBytes = 450;
 constexpr size_t kHeaderOverheadBytes = 100;
 
@@ -99,7 +99,7 @@ absl::Status RecordBuilder::AddMembers(const Route& route, const Event& event) {
   return CheckNames(route, first);
 }
 
-// Consumers read the first or the last header of a name, so there is one.
+// Consumers read the first or the last header of a name, so it is unique.
 absl::Status RecordBuilder::CheckNames(const Route& route, size_t first) {
   if (header_object_.members().size() + renamed_.size() < 2) {
     return absl::OkStatus();
@@ -108,7 +108,7 @@ absl::Status RecordBuilder::CheckNames(const Route& route, size_t first) {
   for (size_t i = first; i < headers_.size(); ++i) {
     names_.push_back(headers_[i].name);
   }
-  // A renamed member may meet one of ours again.
+  // A renamed member may have the name of one of ours again.
   for (const Route::Header& header : route.headers()) {
     names_.push_back(header.name);
   }

@@ -4,15 +4,15 @@
 //   key        aggregate_id
 //   value      the payload, or the envelope around it
 //   headers    id; one per member of the headers column; the route's own;
-//              walpost-position; the mark, when there is one
+//              walpost-position; the mark, if there is one
 //   timestamp  the event's
 //
-// No two headers have one name. A member of the headers column that is named as
-// one of ours (`id`, those of route.headers, and whatever begins with
-// `walpost-`) comes as `headers.<name>`, so that ours always mean what
-// docs/configuration.md says.
+// Header names are unique. A member of the headers column with the name of one
+// of ours (`id`, those of route.headers, or any with the prefix `walpost-`)
+// becomes `headers.<name>`, so that ours always mean what docs/configuration.md
+// says.
 //
-// One for all sources; owned by whoever sends (Pipeline, Outbound). Reuses its
+// One for all sources; owned by the sender (Pipeline, Outbound). Reuses its
 // buffers: in steady state it allocates nothing.
 #pragma once
 
@@ -34,12 +34,11 @@
 
 namespace walpost {
 
-// What tells records that are sent apart from the live flow, on purpose, from
-// those of it.
+// Marks records that are deliberately sent in addition to the live flow.
 struct RecordMark {
   std::string header;        // walpost-replay or walpost-recovered
-  std::string value;         // of that header: which run it was
-  std::string topic_prefix;  // put before the topic; may be empty
+  std::string value;         // of that header: identifies the run
+  std::string topic_prefix;  // prefix of the topic; may be empty
 };
 
 class RecordBuilder {
@@ -53,11 +52,11 @@ class RecordBuilder {
   // Marks every record from now on.
   void SetMark(RecordMark mark) { mark_ = std::move(mark); }
 
-  // The record of an event that was mapped with the references of
-  // routes()[event.source]. Lives until the next Build, and as long as the
+  // Builds the record of an event that was mapped with the references of
+  // routes()[event.source]. Valid until the next Build, and as long as the
   // event.
   //
-  // kInvalidArgument: it cannot be delivered as configured (no legal topic,
+  // kInvalidArgument: it cannot be delivered as configured (illegal topic,
   // headers that are not a JSON object or have a member twice); says why.
   absl::StatusOr<Record> Build(const Event& event, uint32_t timeline);
 
@@ -75,11 +74,11 @@ class RecordBuilder {
   ValueFormat format_;
   RecordMark mark_;
 
-  // Of the current record.
+  // For the current record.
   std::string topic_;
   std::vector<RecordHeader> headers_;
   std::vector<std::string_view> names_;  // of headers_, sorted
-  std::deque<std::string> renamed_;      // what headers_ views
+  std::deque<std::string> renamed_;      // texts that headers_ views
   JsonObject header_object_;
   std::optional<PositionText> position_;
   EnvelopeEncoder envelope_;

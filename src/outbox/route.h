@@ -1,5 +1,5 @@
-// Route: where the events of one source go, compiled from the configuration:
-// the topic template and the headers made from columns.
+// Route: topic and headers of one source's events, compiled from the
+// configuration: the topic template and the headers made from columns.
 #pragma once
 
 #include <span>
@@ -24,7 +24,7 @@ class Route {
   static absl::StatusOr<std::vector<Route>> CreateAll(
       const OutboxOptions& options);
 
-  // The names whose values Event::references must carry, in this order.
+  // Names whose values Event::references must contain, in this order.
   const std::vector<std::string>& references() const { return references_; }
 
   const TopicTemplate& topic() const { return topic_; }
@@ -46,7 +46,7 @@ class Route {
   bool position_header_ = true;
 };
 
-// Of each route, in their order.
+// The references of each route, in the same order.
 std::vector<std::vector<std::string>> ReferencesOf(
     std::span<const Route> routes);
 

@@ -1,15 +1,15 @@
-// Where a row of an outbox table says whether it has been published: keys
+// Columns with the publishing state of an outbox row: keys
 // `outbox.tables[].state.*` of docs/configuration.md.
 //
-// Every name is a column and may be empty: then the table has no such column.
+// Every name is a column, and may be empty: then the table has no such column.
 // A row is pending
 //
 //   with `status`      while that column holds `pending` (or `processing`,
-//                      under a lease that has ended)
+//                      under an expired lease)
 //   without `status`   while `published_at` is null
 //
-// `source: polling` and `prune` look at this. The WAL source reads inserts,
-// whatever becomes of the row: of it only `transaction_id` is looked at, by
+// `source: polling` and `prune` use this. The WAL source reads inserts,
+// whatever happens to the row later. It uses only `transaction_id`, for
 // checkpoints and `recover`.
 #pragma once
 
@@ -19,33 +19,33 @@ namespace walpost {
 
 struct RowStateOptions {
   std::string status;
-  // The values of `status`: any text that the column's type takes, the labels
-  // of an enum included.
+  // Values of `status`: any text that the column's type accepts, including the
+  // labels of an enum.
   std::string pending = "pending";
-  // While somebody holds the row; empty: it stays `pending`, and its lease
-  // alone says so.
+  // While somebody holds the row; empty: it stays `pending`, and only its lease
+  // shows it.
   std::string processing = "processing";
   std::string published = "published";
-  // Given up; empty: a row is never given up.
+  // Given up; empty: rows are never given up.
   std::string failed = "failed";
 
   std::string published_at;  // a timestamp
 
-  // The lease, as one of: when it ends, or when it was last renewed.
+  // The lease: one of its end or its last renewal.
   std::string locked_until;
   std::string heartbeat_at;
 
-  std::string attempts;  // a number: how often this row was refused
+  std::string attempts;  // a number: rejections of this row
   std::string last_error;
-  std::string next_attempt_at;  // a timestamp: not before
+  std::string next_attempt_at;  // a timestamp: not before this time
 
-  // An xid8 with DEFAULT pg_current_xact_id(): who inserted the row.
+  // An xid8 with DEFAULT pg_current_xact_id(): the inserting transaction.
   std::string transaction_id;
 
   bool has_lease() const {
     return !locked_until.empty() || !heartbeat_at.empty();
   }
-  // Whether a held row is told from a pending one by its status.
+  // True if the status distinguishes a held row from a pending one.
   bool marks_processing() const {
     return !status.empty() && has_lease() && !processing.empty() &&
            processing != pending;

@@ -1,5 +1,5 @@
-// SkippedChanges: what the stream carried and no record was made of, by kind.
-// Counted since the start; what is sent again after a reconnect counts again.
+// SkippedChanges: counts of stream changes that became no record, by kind,
+// since the start; changes sent again after a reconnect count again.
 #pragma once
 
 #include <cstdint>
@@ -13,15 +13,15 @@ struct SkippedChanges {
   // outbox.tables.
   uint64_t rows_of_other_tables = 0;
 
-  // Of outbox tables. The server sends these only where the publication
-  // publishes them; walpost makes one that publishes inserts alone.
+  // In outbox tables. The server sends these only if the publication publishes
+  // them; walpost creates publications of inserts only.
   uint64_t updates = 0;  // that keep the replica identity's key
   uint64_t key_updates = 0;
   uint64_t deletes = 0;
   uint64_t truncates = 0;
 
-  // Logical messages. The server sends these only where
-  // outbox.messages.prefix is set.
+  // Logical messages. The server sends these only if outbox.messages.prefix is
+  // set.
   uint64_t nontransactional_messages = 0;  // of our prefix
   uint64_t messages_of_other_prefixes = 0;
 

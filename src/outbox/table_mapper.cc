@@ -59,7 +59,7 @@ absl::Status TableMapper::CheckTimestamp() const {
       column.name, relation_.QualifiedName()));
 }
 
-// Without this a mistaken name would publish every event as a tombstone.
+// Otherwise a wrong name would publish every event as a tombstone.
 absl::Status TableMapper::CheckPayload(const TableOptions& options) const {
   if (fields_[FindField("payload")] != null_slot() ||
       !options.value_columns.empty() ||
@@ -152,7 +152,7 @@ absl::Status TableMapper::CheckTexts() const {
 absl::Status TableMapper::Map(const pgoutput::TupleData& row, Event& event) {
   WALPOST_RETURN_IF_ERROR(ReadRow(row));
   const absl::Status texts = CheckTexts();
-  // Before bytea is decoded: in JSON it is the text that the server renders.
+  // Before bytea is decoded: JSON needs the text that the server renders.
   const Value json = MakeJsonValue();
   const absl::Status decoded = DecodeByteaColumns();
   for (size_t i = 0; i < kFields.size(); ++i) {

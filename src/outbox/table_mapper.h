@@ -1,6 +1,6 @@
 // TableMapper: rows of one outbox table -> events.
 //
-// Bound to a relation as the server described it: columns are found by name,
+// Bound to a relation as the server described it: columns are found by name
 // once, when the Relation message arrives; a new Relation message needs a new
 // mapper. Owned by the TransactionAssembler.
 #pragma once
@@ -28,33 +28,32 @@ class TableMapper {
   // `references` are the names whose values the route needs, each a field or
   // a column (Route::references()).
   //
-  // kFailedPrecondition: a configured column is not in the table (or is not
+  // kFailedPrecondition: a configured column is not in the table (or not
   // published); names column, table and the key to change.
   static absl::StatusOr<std::unique_ptr<TableMapper>> Create(
       const TableOptions& options, const pgoutput::RelationSchema& relation,
       std::span<const std::string> references);
 
-  // Whether `field` (outbox/fields.h) comes from somewhere, be it a constant.
+  // True if `field` (outbox/fields.h) has a source, even a constant.
   bool Maps(std::string_view field) const;
-  // Whether records of this table have a key, and so an order among them.
+  // True if records of this table have a key, and so an order.
   bool has_key() const;
 
-  // From now on a text that is used and is not UTF-8 makes its row
-  // undeliverable (text_not_utf8): the database is one that holds any bytes.
-  // bytea is not text.
+  // From now on, a used text that is not UTF-8 makes its row undeliverable
+  // (text_not_utf8): for a database that may hold any bytes. bytea is not text.
   void RequireUtf8();
 
-  // Fills the fields of `event` that come from the row. Its views live until
-  // the next Map, and as long as the bytes of `row` and this mapper.
+  // Fills the fields of `event` from the row. Its views are valid until the
+  // next Map, and as long as the bytes of `row` and this mapper.
   //
   // kDataLoss: the row does not have the columns of the relation.
   // kInvalidArgument: a value cannot be used (names the column): this event
-  // cannot be delivered; its other fields tell which row it is.
+  // cannot be delivered; its other fields identify the row.
   absl::Status Map(const pgoutput::TupleData& row, Event& event);
 
  private:
-  // Where a value comes from, an index into values_: the columns in order,
-  // then one that is always NULL, then the constants.
+  // Source of a value, as an index into values_: the columns in order, then one
+  // that is always NULL, then the constants.
   using Slot = size_t;
 
   explicit TableMapper(const pgoutput::RelationSchema& relation);
@@ -68,7 +67,7 @@ class TableMapper {
   absl::Status CheckTexts() const;
   absl::Status CheckTimestamp() const;
   absl::Status CheckPayload(const TableOptions& options) const;
-  // The payload made of value_columns; nullopt when none are configured.
+  // The payload made from value_columns; nullopt: none are configured.
   Value MakeJsonValue();
   absl::Status DecodeByteaColumns();
   absl::Status MapTimestamp(Event& event) const;
@@ -81,7 +80,7 @@ class TableMapper {
   std::array<Slot, kFields.size()> fields_;
   Slot timestamp_;
   std::vector<Slot> references_;
-  std::deque<std::string> constants_;  // what values_ views
+  std::deque<std::string> constants_;  // texts that values_ views
   std::vector<size_t> value_columns_;
 
   struct ByteaColumn {
@@ -90,7 +89,7 @@ class TableMapper {
   };
   std::vector<ByteaColumn> bytea_columns_;
 
-  std::vector<size_t> text_columns_;  // that must be UTF-8, in their order
+  std::vector<size_t> text_columns_;  // columns that must be UTF-8, in order
 
   std::vector<Value> values_;  // of the current row
   std::vector<Value> reference_values_;

@@ -7,7 +7,7 @@
 // from left to right: `lower` (ASCII), `replace:FROM:TO` (every occurrence;
 // TO may be empty; neither holds ':', '|' or '}').
 //
-// Kafka's own rule for topic names is checked on what comes out: 1 to 249 of
+// The result must match Kafka's rule for topic names: 1 to 249 of
 // [a-zA-Z0-9._-], not "." or "..".
 #pragma once
 
@@ -24,20 +24,20 @@ namespace walpost {
 
 class TopicTemplate {
  public:
-  // kInvalidArgument quotes the template and says what is wrong with it.
+  // kInvalidArgument quotes the template and says what is wrong.
   static absl::StatusOr<TopicTemplate> Parse(std::string_view text);
 
   // The names in braces, each once, in order of appearance.
   const std::vector<std::string>& references() const { return references_; }
 
-  // Writes the topic of an event whose references() have these values into
-  // `topic`. kInvalidArgument: a value is NULL, or Kafka would refuse the
+  // Writes the topic into `topic`; `values` are the event's values of
+  // references(). kInvalidArgument: a value is NULL, or Kafka would reject the
   // name.
   absl::Status Expand(std::span<const Value> values, std::string& topic) const;
 
   const std::string& text() const { return text_; }
 
-  // What every topic begins with: the text before the first value.
+  // Common prefix of all topics: the text before the first value.
   const std::string& prefix() const { return parts_.front().literal; }
 
  private:
@@ -63,7 +63,7 @@ class TopicTemplate {
   std::vector<Part> parts_;
 };
 
-// OK, or kInvalidArgument that quotes the name and gives Kafka's rule.
+// kInvalidArgument quotes the name and gives Kafka's rule.
 absl::Status ValidateTopicName(std::string_view topic);
 
 }  // namespace walpost

@@ -9,7 +9,7 @@
 namespace walpost {
 namespace {
 
-// Fields whose loss the route or the payload would not notice by itself.
+// Fields whose loss neither the route nor the payload would reveal.
 constexpr std::string_view kDearFields[] = {"id", "aggregate_id", "headers"};
 
 absl::Status OutsideTransaction(std::string_view what) {
@@ -17,7 +17,7 @@ absl::Status OutsideTransaction(std::string_view what) {
       fmt::format("replication stream: {} outside a transaction", what));
 }
 
-// An error in the data stays with its event; one in the stream ends it.
+// An error in the data stays with its event; one in the stream stops it.
 absl::Status Settle(absl::Status status, Step& step) {
   if (status.ok()) {
     step.kind = Step::Kind::kEvent;
@@ -145,9 +145,9 @@ void TransactionAssembler::DescribeRenamed(const std::string& name,
       kReasonTableUnsuitable);
 }
 
-// A field that is found by its usual name, and then no more, was renamed,
-// dropped or taken out of the publication while we ran. Without the key the
-// order per key would be lost, and nobody would notice.
+// A field that was found by its usual name, and then is not found any more, was
+// renamed, dropped or removed from the publication while we ran. Without the
+// key the order per key would be lost unnoticed.
 absl::StatusOr<std::unique_ptr<TableMapper>>
 TransactionAssembler::RefuseLostFields(size_t source,
                                        std::unique_ptr<TableMapper> mapper) {
@@ -218,7 +218,7 @@ absl::Status TransactionAssembler::Message(
     return absl::OkStatus();
   }
   if (!message.transactional) {
-    // Sent even when its transaction rolls back: not an event (P4).
+    // Sent even if its transaction rolls back: not an event (P4).
     ++skipped_.nontransactional_messages;
     return absl::OkStatus();
   }
@@ -233,8 +233,8 @@ bool TransactionAssembler::IsOutbox(uint32_t relation_oid) const {
   return found != relations_.end() && found->second.is_outbox;
 }
 
-// The old key is sent when it has changed. With REPLICA IDENTITY FULL the whole
-// old row always is, and which columns were the key is not known.
+// The old key is sent if it has changed. With REPLICA IDENTITY FULL the whole
+// old row is always sent, and the key columns are not known.
 void TransactionAssembler::CountUpdate(const pgoutput::Update& update) {
   if (!IsOutbox(update.relation_oid)) {
     ++skipped_.rows_of_other_tables;

@@ -1,12 +1,12 @@
-// TransactionAssembler: the message stream of one connection -> the events of
+// TransactionAssembler: turns the messages of one connection into the events of
 // its committed transactions, in commit order.
 //
-// It keeps what the stream makes one keep: the open transaction, the ordinal
-// of its events, and per table how its columns map. Protocol 1 sends only
-// committed transactions, whole, one after the other, so nothing is buffered:
-// an event can go out while the rest of its transaction is still arriving.
+// It keeps the state of the stream: the open transaction, the ordinal of its
+// events, and the column mapping of each table. Protocol 1 sends only committed
+// transactions, whole, one after the other. So nothing is buffered: an event
+// can be sent while the rest of its transaction is still arriving.
 //
-// One per connection (relation descriptions do not outlive it); owned by the
+// One per connection (relation descriptions are not valid longer); owned by the
 // source. Pure: no clock, no I/O.
 #pragma once
 
@@ -28,13 +28,13 @@
 
 namespace walpost {
 
-// What one message of the stream meant.
+// Result of one message of the stream.
 struct Step {
   enum class Kind {
     kNothing,         // nothing to deliver
-    kEvent,           // `event` is to be delivered
+    kEvent,           // `event` is ready
     kUndeliverable,   // an event that cannot be mapped: position and `error`
-    kTransactionEnd,  // everything before `end_lsn` has been handed out
+    kTransactionEnd,  // everything before `end_lsn` has been returned
   };
   Kind kind = Kind::kNothing;
   Event event;
@@ -46,31 +46,31 @@ class TransactionAssembler {
  public:
   using Skipped = SkippedChanges;
 
-  // `references[i]` are the names that the route of source i needs (the
-  // tables in order, then the messages).
+  // `references[i]`: names that the route of source i needs (the tables in
+  // order, then the messages).
   TransactionAssembler(const OutboxOptions& options,
                        std::vector<std::vector<std::string>> references);
 
-  // The oids of the tables, in their order; 0: not known. A row of one of them
-  // that comes under another name, because the table was renamed for a while,
-  // is an event of that table and cannot be delivered: it stops the flow rather
-  // than pass for a row of another table.
+  // The oids of the tables, in order; 0: not known. A row of one of them under
+  // another name, because the table was renamed for a while, is an event of
+  // that table that cannot be delivered: it stops the flow instead of passing
+  // for a row of another table.
   void SetTableOids(std::vector<uint32_t> oids) { oids_ = std::move(oids); }
 
-  // As TableMapper has it, for every table described from now on.
+  // See TableMapper; for every table described from now on.
   void RequireUtf8() { requires_utf8_ = true; }
 
-  // Takes the next message and says in `step` what it meant. The event in it
-  // lives until the next call, and as long as the message's bytes.
+  // Takes the next message and sets `step` to its result. The event in it is
+  // valid until the next call, and as long as the message's bytes.
   //
   // kDataLoss: the stream contradicts itself (a row outside a transaction, a
   // relation that was never described, ...).
   absl::Status Apply(const pgoutput::Message& message, Step& step);
 
-  // What the columns of each table have given, and since which commit: rows of
-  // before that are repeated in their old shape. The assembler of the next
-  // connection is to remember it, or a field that is lost in between would not
-  // be missed.
+  // Fields that the columns of each table have provided, and since which
+  // commit: earlier rows may be repeated in their old shape. Pass them on to
+  // the assembler of the next connection; otherwise a field that is lost in
+  // between would not be noticed.
   struct MappedField {
     std::string_view name;
     Lsn since;
@@ -82,12 +82,12 @@ class TransactionAssembler {
   }
 
   bool in_transaction() const { return in_transaction_; }
-  // Since the start of this connection.
+  // Counted since the start of this connection.
   const Skipped& skipped() const { return skipped_; }
 
  private:
-  // A relation of this connection. Without a mapper it is another table's,
-  // or one whose columns do not fit: then bind_error says so.
+  // A relation of this connection. Without a mapper it is another table, or its
+  // columns do not match: then bind_error says why.
   struct Relation {
     pgoutput::RelationSchema schema;
     size_t source = 0;
