@@ -129,7 +129,7 @@ absl::Status Damaged(char kind, size_t size) {
       "pgoutput message '{}' of {} bytes is damaged or cut short", kind, size));
 }
 
-// Reads the body of a kind; false when a tuple in it is malformed.
+// Reads the body of a kind; false if a tuple in it is malformed.
 bool ReadBody(char kind, ByteReader& reader, Message& message) {
   switch (kind) {
     case 'B':

@@ -1,7 +1,7 @@
 // The messages of the pgoutput plugin, protocol version 1.
 //
 // Layouts are in decoder.cc. Every message is a view into the bytes it was
-// decoded from and lives as long as they do; nothing is allocated.
+// decoded from, and valid as long as they are; nothing is allocated.
 #pragma once
 
 #include <cstdint>
@@ -40,11 +40,11 @@ struct Column {
   int32_t type_modifier = -1;
 };
 
-// Describes a table; comes before its first row on a connection, and again
+// Describes a table; sent before its first row on a connection, and again
 // whenever the server's cache of it was invalidated.
 struct Relation {
   uint32_t oid = 0;
-  std::string_view schema;  // empty means pg_catalog
+  std::string_view schema;  // empty: pg_catalog
   std::string_view name;
   char replica_identity = 'd';
   size_t column_count = 0;
@@ -78,7 +78,7 @@ struct Insert {
   TupleData row;
 };
 
-// Which rows an UPDATE or DELETE carries depends on the replica identity.
+// Old row of an UPDATE or DELETE; depends on the replica identity.
 enum class OldRow : uint8_t { kNone, kKey, kFull };
 
 struct Update {
@@ -101,7 +101,7 @@ struct Truncate {
   std::string_view relation_oids;  // relation_count big-endian Int32
 };
 
-// pg_logical_emit_message().
+// From pg_logical_emit_message().
 struct LogicalMessage {
   bool transactional = false;
   Lsn lsn;
@@ -109,9 +109,8 @@ struct LogicalMessage {
   std::string_view content;
 };
 
-// A kind that protocol 1 does not use (PostgreSQL 18 sends a stray Stream
-// Abort all the same) or that is newer than this decoder. To be counted and
-// passed over.
+// A kind that protocol 1 does not use (PostgreSQL 18 nevertheless sends a stray
+// Stream Abort), or that is newer than this decoder. Count and skip it.
 struct Unknown {
   char kind = 0;
 };

@@ -1,5 +1,5 @@
-// RelationSchema: an owned copy of a Relation message, for as long as the
-// connection lives. (Views into the stream do not outlive their message.)
+// RelationSchema: an owned copy of a Relation message, valid as long as the
+// connection. (Views into the stream are valid only as long as the message.)
 #pragma once
 
 #include <cstdint>

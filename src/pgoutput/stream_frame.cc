@@ -21,7 +21,7 @@ absl::StatusOr<ServerFrame> DecodeServerFrame(std::string_view bytes) {
   if (kind == 'w') {
     XLogData data;
     data.start_lsn = Lsn(reader.ReadUint64());
-    reader.ReadUint64();  // WAL end: the same as the start LSN
+    reader.ReadUint64();  // WAL end: same as the start LSN
     data.send_time = FromPostgresMicros(reader.ReadInt64());
     data.payload = reader.rest();
     if (!reader.failed()) return data;

@@ -1,13 +1,13 @@
-// The frames of the streaming replication protocol: what travels inside
-// CopyData once START_REPLICATION has switched the connection to COPY BOTH.
+// The frames of the streaming replication protocol: the contents of CopyData
+// after START_REPLICATION has switched the connection to COPY BOTH.
 //
 //   server  'w' Int64 start LSN, Int64 WAL end, Int64 send time, payload
 //   server  'k' Int64 WAL end, Int64 send time, Int8 reply requested
 //   client  'r' Int64 write, Int64 flush, Int64 apply, Int64 time, Int8 reply
 //
-// For logical replication start LSN and WAL end of 'w' are the same, neither
-// is ordered along the stream, and both are 0/0 for Relation and Type
-// messages: they are good for diagnostics only.
+// For logical replication, start LSN and WAL end of 'w' are the same. They are
+// not ordered along the stream, and are 0/0 for Relation and Type messages: use
+// them for diagnostics only.
 #pragma once
 
 #include <array>
@@ -27,7 +27,7 @@ struct XLogData {
 };
 
 struct PrimaryKeepalive {
-  // The walsender has sent everything that is decodable below this LSN.
+  // The walsender has sent everything decodable below this LSN.
   Lsn wal_end;
   WallTime send_time;
   bool reply_requested = false;
@@ -39,8 +39,8 @@ using ServerFrame = std::variant<XLogData, PrimaryKeepalive>;
 absl::StatusOr<ServerFrame> DecodeServerFrame(std::string_view bytes);
 
 struct StandbyStatus {
-  Lsn received;   // "write": for people who read pg_stat_replication
-  Lsn confirmed;  // "flush" and "apply": the slot moves here. 0/0 leaves it.
+  Lsn received;   // "write": for readers of pg_stat_replication
+  Lsn confirmed;  // "flush" and "apply": moves the slot; 0/0 does not
   WallTime time;
   bool reply_requested = false;
 };

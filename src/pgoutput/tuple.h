@@ -6,8 +6,8 @@
 //     't' Int32 length, bytes   text
 //     'b' Int32 length, bytes   binary
 //
-// TupleData is a view: it was checked whole by the decoder, so walking it
-// cannot fail. It lives as long as the message bytes.
+// TupleData is a view: the decoder has checked all of it, so reading it cannot
+// fail. Valid as long as the message bytes.
 #pragma once
 
 #include <cstdint>
@@ -30,8 +30,8 @@ class TupleData {
  public:
   TupleData() = default;
 
-  // Takes one TupleData off the front of `reader`. False when it is cut short
-  // or holds an unknown column kind.
+  // Takes one TupleData off the front of `reader`. False: it is cut short or
+  // holds an unknown column kind.
   static bool Read(ByteReader& reader, TupleData& tuple);
 
   size_t column_count() const { return column_count_; }

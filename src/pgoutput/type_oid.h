@@ -20,7 +20,7 @@ constexpr bool IsInteger(uint32_t oid) {
   return oid == kInt2Oid || oid == kInt4Oid || oid == kInt8Oid;
 }
 
-// With a time zone or without.
+// True with and without a time zone.
 constexpr bool IsTimestamp(uint32_t oid) {
   return oid == kTimestampOid || oid == kTimestamptzOid;
 }
