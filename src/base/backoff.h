@@ -1,8 +1,8 @@
-// Backoff: how long to wait before the next attempt.
+// Backoff: time to wait before the next attempt.
 //
 // Exponential with full jitter: attempt n waits a uniformly random time of at
-// most initial * 2^n, capped, so that many instances do not come back in
-// step. It owns no clock: the caller waits.
+// most initial * 2^n, capped, so that many instances do not reconnect in step.
+// It has no clock: the caller waits.
 #pragma once
 
 #include <algorithm>
@@ -17,7 +17,7 @@ class Backoff {
   struct Options {
     std::chrono::milliseconds initial{100};
     std::chrono::milliseconds cap{10'000};
-    // Never less than this, so that a lucky draw is no busy loop.
+    // Minimum, so that a short random wait does not cause a busy loop.
     std::chrono::milliseconds least{20};
   };
 

@@ -8,7 +8,7 @@
 //   const std::string_view name = reader.ReadCString();
 //   if (reader.failed()) return Truncated();
 //
-// Views it returns live as long as the bytes it was given.
+// Returned views are valid as long as the bytes that it was given.
 #pragma once
 
 #include <cstdint>
@@ -35,7 +35,7 @@ class ByteReader {
     return bytes;
   }
 
-  // Up to, and over, the next NUL byte; the view leaves the NUL out.
+  // Reads up to and including the next NUL byte; the view excludes it.
   std::string_view ReadCString() {
     const size_t end = rest_.find('\0');
     if (end == std::string_view::npos) return Fail();

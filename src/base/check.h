@@ -1,8 +1,8 @@
 // WALPOST_CHECK: an assertion that stays on in release builds.
 //
-// Only for states that nothing but our own bug can reach; never for input. A
+// Only for states that nothing but our own bug can cause; never for input. A
 // walpost that has lost track of what is acknowledged must not confirm
-// anything, so it ends: the slot still has everything.
+// anything, so it exits: the slot still has everything.
 #pragma once
 
 #include <cstdio>

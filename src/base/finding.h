@@ -1,6 +1,5 @@
-// Finding: one thing that was looked at before replication starts, how it
-// stands, and what mends it. `run` refuses to start on errors; `check` prints
-// them all.
+// Finding: result of one check before replication starts, with its remedy.
+// `run` refuses to start on errors; `check` prints all findings.
 #pragma once
 
 #include <string>
@@ -11,17 +10,17 @@ namespace walpost {
 
 enum class Severity { kOk, kNote, kWarning, kError };
 
-// The text of what is missing.
+// Text for a missing object.
 inline constexpr char kDoesNotExist[] = "does not exist";
 
 struct Finding {
   Severity severity = Severity::kOk;
   std::string subject;  // "publication walpost"
-  std::string text;     // how it stands
+  std::string text;     // the result
   std::string remedy;   // SQL or a command, or empty
 };
 
-// The first error, nullptr when there is none.
+// The first error; nullptr: none.
 inline const Finding* FirstError(const std::vector<Finding>& findings) {
   for (const Finding& finding : findings) {
     if (finding.severity == Severity::kError) return &finding;

@@ -6,7 +6,7 @@
 namespace walpost {
 namespace {
 
-// Of short words nearly any is near; so half of the letters may differ.
+// Nearly any word is near a short one, so at most half the letters may differ.
 constexpr size_t kMaxEdits = 3;
 
 // Optimal string alignment.

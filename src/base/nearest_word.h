@@ -1,4 +1,4 @@
-// The word that was probably meant.
+// Suggests the word that was probably meant.
 #pragma once
 
 #include <string>
@@ -7,8 +7,8 @@
 
 namespace walpost {
 
-// Of `known` the one with the fewest edits (insert, drop, change or swap of
-// neighbours) from `word`; empty where even that one is too far away.
+// The word in `known` with the fewest edits (insert, drop, change or swap of
+// neighbours) from `word`; empty if it differs too much.
 std::string NearestWord(std::string_view word,
                         const std::vector<std::string>& known);
 

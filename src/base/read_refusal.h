@@ -1,9 +1,9 @@
-// A statement on the outbox that the server refuses for want of a right, and
-// what to grant.
+// Remedy for a statement on the outbox that the server rejects because of a
+// missing right.
 //
-// Row-level security is one of the reasons: it hides rows from a role without a
-// word, and a row that is hidden would count as not there, or as nothing to
-// publish. So sessions set `row_security = off`, with which the server refuses
+// Row-level security is one of the causes: it silently hides rows from a role,
+// and a hidden row would count as missing, or as nothing to publish. So
+// sessions set `row_security = off`; then the server rejects the statement
 // instead.
 #pragma once
 
@@ -17,8 +17,8 @@ namespace walpost {
 
 inline constexpr std::string_view kSqlstatePrivilege = "42501";
 
-// `status` is an error of that SQLSTATE. `table` is a name as SQL takes it,
-// with or without its schema; `privileges` is what the statement needs, as in
+// `status` is an error with that SQLSTATE. `table` is a name in SQL, with or
+// without its schema; `privileges` are those that the statement needs, such as
 // "SELECT, DELETE".
 inline absl::Status WithPrivilegeRemedy(const absl::Status& status,
                                         std::string_view table,

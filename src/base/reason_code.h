@@ -1,8 +1,8 @@
 // Reason codes: why an event cannot be delivered, in one word for machines.
 //
-// A code travels with its absl::Status from where the fault was found to where
+// A code is attached to its absl::Status from the place of the error to where
 // it is shown (/status, walpost_stopped, the log). docs/operations.md lists
-// them; a code that was shipped keeps its meaning.
+// them; a released code keeps its meaning.
 #pragma once
 
 #include <string>
@@ -13,7 +13,7 @@
 
 namespace walpost {
 
-// Of rows and messages, before they become records.
+// For rows and messages, before they become records.
 inline constexpr char kReasonTopicFieldMissing[] = "topic_field_missing";
 inline constexpr char kReasonTopicIllegal[] = "topic_illegal";
 inline constexpr char kReasonHeadersUnreadable[] = "headers_unreadable";
@@ -22,14 +22,14 @@ inline constexpr char kReasonPayloadMissing[] = "payload_missing";
 inline constexpr char kReasonColumnUnreadable[] = "column_unreadable";
 inline constexpr char kReasonTextNotUtf8[] = "text_not_utf8";
 inline constexpr char kReasonTableUnsuitable[] = "table_unsuitable";
-// Of records, from the brokers.
+// For records, from the brokers.
 inline constexpr char kReasonRecordTooLarge[] = "record_too_large";
 inline constexpr char kReasonRecordRefused[] = "record_refused";
 
-// Of the source.
+// For the source.
 inline constexpr char kReasonPublicationMissing[] = "publication_missing";
 
-// Of the resume point; the names of gaps are in delivery/continuity.h.
+// For the resume point; the names of gaps are in delivery/continuity.h.
 inline constexpr char kReasonCheckpointUnreadable[] = "checkpoint_unreadable";
 inline constexpr char kReasonCheckpointOfAnotherSlot[] =
     "checkpoint_of_another_slot";
@@ -47,7 +47,7 @@ inline absl::Status Undeliverable(std::string_view code,
   return WithReasonCode(absl::InvalidArgumentError(message), code);
 }
 
-// Empty when the status carries none.
+// Empty: the status has none.
 inline std::string ReasonCodeOf(const absl::Status& status) {
   const auto code = status.GetPayload(kReasonCodeUrl);
   return code ? std::string(*code) : std::string();

@@ -2,7 +2,7 @@
 
 namespace walpost {
 
-// Functions and no operators: until this has run, the path is the role's.
+// Uses functions, not operators: until it has run, the path is the role's.
 std::string PinLateSettingsSql(int server_version,
                                std::string_view server_encoding) {
   constexpr int kFirstWithTransactionTimeout = 170000;

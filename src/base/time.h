@@ -1,7 +1,7 @@
-// The two clocks, and what PostgreSQL's timestamps mean.
+// The two clocks, and conversion of PostgreSQL's timestamps.
 //
-// The pure folders never read a clock: they are handed a MonotonicTime (for
-// waiting) or carry a WallTime (for people and records).
+// The pure folders never read a clock: they get a MonotonicTime (for waiting)
+// or a WallTime (for people and records) from the caller.
 #pragma once
 
 #include <chrono>
@@ -16,7 +16,7 @@ using WallTime = std::chrono::sys_time<std::chrono::microseconds>;
 inline constexpr std::chrono::microseconds kPostgresEpoch{946'684'800'000'000};
 
 constexpr WallTime FromPostgresMicros(int64_t micros) {
-  // Unsigned on the way: a damaged stream may hold any 64 bits.
+  // Unsigned in between: a damaged stream may contain any 64 bits.
   return WallTime(std::chrono::microseconds(
       static_cast<int64_t>(static_cast<uint64_t>(micros) +
                            static_cast<uint64_t>(kPostgresEpoch.count()))));

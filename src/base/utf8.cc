@@ -10,8 +10,8 @@ struct NoOutput {
   void Put(char) {}
 };
 
-// The length of the character that a text begins with; 0: it begins with none,
-// or with the one that ends a C string.
+// Length of the first character of a text; 0: the text begins with an invalid
+// one, or with NUL.
 size_t CharacterLength(std::string_view text) {
   rapidjson::MemoryStream in(text.data(), text.size());
   NoOutput out;

@@ -1,4 +1,4 @@
-// Text that others take for UTF-8.
+// Checks whether a text is valid UTF-8, and makes it so.
 #pragma once
 
 #include <cstddef>
@@ -9,9 +9,9 @@ namespace walpost {
 
 bool IsUtf8(std::string_view text);
 
-// The beginning of a text of any origin, at most `most_bytes`, as valid UTF-8:
-// cut between two characters, and with '?' for each byte that is of none, and
-// for each NUL, which no text of Postgres has.
+// The beginning of any text, at most `most_bytes`, as valid UTF-8: cut between
+// two characters, with '?' for each invalid byte, and for each NUL, which no
+// text of Postgres contains.
 std::string ValidUtf8(std::string_view text, size_t most_bytes);
 
 }  // namespace walpost

@@ -1,5 +1,5 @@
-// Xid: a 32-bit transaction id, as it travels in the replication stream. It
-// wraps, so it identifies nothing for long: for logs, never for order.
+// Xid: a 32-bit transaction id from the replication stream. It wraps, so it
+// identifies nothing for long: use it for logs, never for order.
 #pragma once
 
 #include <compare>
@@ -20,7 +20,7 @@ class Xid {
   uint32_t value_ = 0;
 };
 
-// The first id that PostgreSQL gives to a transaction.
+// The first id that PostgreSQL assigns to a transaction.
 inline constexpr uint64_t kFirstTransaction = 3;
 
 }  // namespace walpost
