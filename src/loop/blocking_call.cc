@@ -23,7 +23,7 @@ absl::Status RunOnThread(std::function<void()> work) {
   try {
     std::thread([work = std::move(work)]() mutable {
       work();
-      work = nullptr;  // what it holds goes before the count does
+      work = nullptr;  // destroy its captures before the count drops
       --blocked_threads;
     }).detach();
   } catch (const std::system_error& error) {

@@ -1,9 +1,9 @@
-// BlockingCall: a function that blocks, run on a thread of its own and awaited
+// BlockingCall: runs a blocking function on a thread of its own, and awaits it
 // on the event loop.
 //
-// For what exists in no other form: looking up a host name, fsync, destroying
-// a librdkafka client. The thread owns its function and the place of the
-// result, nothing else; if the caller stops waiting, the result is discarded.
+// For operations that have no other form: looking up a host name, fsync,
+// destroying a librdkafka client. The thread owns only its function and the
+// place of the result; if the caller stops waiting, the result is discarded.
 //
 //   auto call = BlockingCall<int>::Start(executor, [fd] { return fsync(fd); });
 //   if (!call.ok()) co_return call.status();
@@ -26,7 +26,7 @@
 
 namespace walpost {
 
-// Each blocked call holds a thread: more than this many means that something
+// Each blocked call occupies a thread: more than this many means that something
 // hangs for good.
 inline constexpr int kMaxBlockedThreads = 64;
 
@@ -38,12 +38,12 @@ inline constexpr int kMaxBlockedThreads = 64;
 absl::Status RunOnThread(std::function<void()> work);
 
 // Threads of RunOnThread that have not finished. While there are any, the
-// process must not destroy its globals: wait, then leave with _Exit.
+// process must not destroy its globals: wait, then exit with _Exit.
 int CountBlockedThreads();
-// Waits for them to finish, no longer than `limit`. Blocks.
+// Waits until they finish, at most for `limit`. Blocks.
 void AwaitBlockedThreads(std::chrono::milliseconds limit);
 
-// Becomes readable once: a thread's sign to the loop.
+// Becomes readable once: signals from a thread to the loop.
 class DoneSignal {
  public:
   DoneSignal();
@@ -54,7 +54,7 @@ class DoneSignal {
   // Negative: the process has no descriptor left.
   int fd() const { return fd_; }
   bool is_set() const { return is_set_.load(std::memory_order_acquire); }
-  // What the calling thread wrote before is visible to whoever sees is_set().
+  // Earlier writes of the calling thread are visible once is_set() is true.
   void Set();
 
  private:
@@ -81,7 +81,7 @@ class BlockingCall {
         new BlockingCall(std::move(executor), std::move(state)));
   }
 
-  // The result, once; nullopt: there is none yet at `deadline`.
+  // The result, once; nullopt: none at `deadline`.
   boost::asio::awaitable<std::optional<T>> Wait(MonotonicTime deadline) {
     while (!state_->done.is_set()) {
       if (std::chrono::steady_clock::now() >= deadline) co_return std::nullopt;

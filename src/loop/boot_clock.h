@@ -1,9 +1,9 @@
-// BootClock: time since the boot of the machine, its sleep included.
+// BootClock: time since the boot of the machine, including its sleep.
 //
-// CLOCK_MONOTONIC, and with it MonotonicTime, stands still while the machine is
-// suspended. For waiting that is right; who asks how long others have not heard
-// from us needs this clock. A virtual machine that its host pauses, without a
-// suspend of the guest, sees neither clock move.
+// CLOCK_MONOTONIC, and so MonotonicTime, stops while the machine is suspended.
+// For waiting that is right. To know how long others have not heard from us,
+// use this clock. In a virtual machine that its host pauses, without a suspend
+// of the guest, neither clock moves.
 #pragma once
 
 #include <chrono>

@@ -42,8 +42,8 @@ asio::awaitable<void> SocketWaiter::Wait(Interest interest,
   if (interest == Interest::kTimeOnly) {
     co_await timer_.async_wait(kAsTuple);
   } else {
-    // When both are ready at once, as after a suspension, the handler runs
-    // after the wait is over, and perhaps this object with it.
+    // If both are ready at once, as after a suspension, the handler runs after
+    // the wait, and perhaps after this object was destroyed.
     std::weak_ptr<const bool> lifetime = lifetime_;
     timer_.async_wait([this, lifetime](boost::system::error_code error) {
       if (!error && !lifetime.expired()) CancelWait();

@@ -1,8 +1,8 @@
 // SocketWaiter: waits on libpq's socket from a coroutine.
 //
 // It watches a dup() of the descriptor. libpq closes and reopens its socket
-// while it connects and often gets the same number back; Asio would go on
-// watching a socket that is gone and never wake.
+// while it connects, and often gets the same number again; Asio would continue
+// to watch the closed socket and never wake.
 //
 // Owned by a Connection; one coroutine waits at a time.
 #pragma once
@@ -25,16 +25,16 @@ class SocketWaiter {
   SocketWaiter(const SocketWaiter&) = delete;
   SocketWaiter& operator=(const SocketWaiter&) = delete;
 
-  // Watches `socket` from now on. Must be called again whenever libpq may
-  // have changed it, and Release before libpq closes it.
+  // Watches `socket` from now on. Call it again whenever libpq may have changed
+  // the socket, and Release before libpq closes it.
   void Watch(int socket);
   void Release();
 
-  // Returns when the socket is ready, at `until`, or after Wake; sometimes
-  // for no reason. The caller looks at what it waits for again.
+  // Returns when the socket is ready, at `until`, or after Wake; sometimes for
+  // no reason. The caller checks its condition again.
   boost::asio::awaitable<void> Wait(Interest interest, MonotonicTime until);
 
-  // Ends the wait that is under way, or the next one.
+  // Ends the current wait, or the next one.
   void Wake();
 
  private:
@@ -43,7 +43,7 @@ class SocketWaiter {
   boost::asio::posix::stream_descriptor descriptor_;
   boost::asio::steady_timer timer_;
   bool wake_pending_ = false;
-  // Shared only to be watched: ends with this object.
+  // Shared only to be watched: expires with this object.
   std::shared_ptr<const bool> lifetime_ = std::make_shared<const bool>(true);
 };
 
