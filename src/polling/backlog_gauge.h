@@ -1,7 +1,6 @@
-// BacklogGauge: how old the first pending row of a table is, from one reading
-// to the next.
+// BacklogGauge: age of the first pending row of a table, across readings.
 //
-// Pure: it is told the time.
+// Pure: the caller passes the time.
 #pragma once
 
 #include <chrono>
@@ -20,14 +19,15 @@ class BacklogGauge {
   struct Reading {
     uint64_t pending = 0;  // rows
     uint64_t failed = 0;
-    std::optional<std::string> first;              // the first pending one
-    std::optional<std::chrono::milliseconds> age;  // of it, where a clock tells
+    std::optional<std::string> first;              // id of the first pending
+                                                   // one
+    std::optional<std::chrono::milliseconds> age;  // its age, if known
   };
 
   explicit BacklogGauge(std::string table) { report_.table = std::move(table); }
 
-  // Without a clock in the table a row is as old as the first reading in which
-  // it was the first.
+  // Without a clock in the table, a row's age counts from the first reading
+  // that had it as the first row.
   void OnReading(const Reading& reading, MonotonicTime now) {
     if (reading.first != first_) first_since_ = now;
     first_ = reading.first;

@@ -13,7 +13,7 @@ ClaimSql::ClaimSql(const PolledTable& table, std::chrono::milliseconds lease,
                    Quote quote)
     : TableSql(table, std::move(quote)), lease_(lease) {}
 
-// Otherwise the lease goes with `processing`, and needs no index of its own.
+// Otherwise the lease belongs to `processing`, and needs no index of its own.
 bool ClaimSql::pending_may_be_locked() const {
   return !table_.state.locked_until.empty() &&
          (!marks_processing() || table_.state.next_attempt_at.empty());
@@ -84,13 +84,13 @@ std::string ClaimSql::StandsBefore(const Keys& earlier, const Keys& row) const {
   return condition + fmt::format("{} < {}", earlier.place, row.place);
 }
 
-// As NOT IN, which the server hashes whatever it believes of the sizes: its
-// statistics of a queue are never right, and a join in a loop is a disaster.
+// As NOT IN, which the server hashes whatever sizes it assumes: its statistics
+// of a queue are never right, and a nested-loop join is a disaster.
 std::string ClaimSql::AggregateNotIn(std::string_view part,
                                      const Keys& row) const {
   std::string condition;
   for (const std::string& column : row.aggregate) {
-    condition += column + " IS NULL OR ";  // of no aggregate
+    condition += column + " IS NULL OR ";  // not of any aggregate
   }
   const std::vector<std::string> found = PartKeys("p").aggregate;
   return fmt::format(
@@ -99,8 +99,8 @@ std::string ClaimSql::AggregateNotIn(std::string_view part,
       absl::StrJoin(found, " IS NOT NULL AND "));
 }
 
-// Where an index finds the rows that have a value in `column`, no other one is
-// left to choose: the one of pending rows is as long as the backlog.
+// If an index finds the rows with a value in `column`, the planner must have no
+// other index to choose: the one of pending rows is as long as the backlog.
 std::string ClaimSql::PendingBeside(std::string_view alias,
                                     std::string_view column) const {
   if (std::ranges::find(table_.found_by, column) == table_.found_by.end()) {
@@ -109,7 +109,7 @@ std::string ClaimSql::PendingBeside(std::string_view alias,
   return fmt::format("({}) IS TRUE", Pending(alias));
 }
 
-// One SELECT per reason, so that each can use an index of its own.
+// One SELECT per reason, so that each can use its own index.
 std::string ClaimSql::Blocked(Ids waiting) const {
   const RowStateOptions& state = table_.state;
   std::vector<std::string> reasons;
@@ -239,7 +239,7 @@ std::string ClaimSql::Update(std::string_view assignments, Ids ids,
   std::string update = fmt::format("UPDATE {} u SET {} WHERE {}", name_,
                                    assignments, In("u", ids));
   if (mark.empty()) return update;
-  // Not for an index to find: rows are found by their ids.
+  // Not for an index: rows are found by their ids.
   return update + fmt::format(" AND ({} <= {}) IS TRUE",
                               Column("u", lease_column()), quote_(mark));
 }
@@ -254,7 +254,7 @@ std::string ClaimSql::ReturnExpired() const {
   const RowStateOptions& state = table_.state;
   const bool by_end = !state.locked_until.empty();
   const std::string lease = Column("u", lease_column());
-  // One without any lease was never ours; it is an operator's to look at.
+  // A row without a lease was never ours; an operator must look at it.
   return fmt::format("UPDATE {} u SET {} = {} WHERE {} = {} AND {} <= {}",
                      name_, QuoteName(state.status), quote_(state.pending),
                      Column("u", state.status), quote_(state.processing), lease,

@@ -19,7 +19,7 @@ using std::chrono::milliseconds;
 
 namespace {
 
-// How often a standby tries to get the cursor.
+// Interval at which a standby tries to get the cursor.
 constexpr milliseconds kStandbyInterval{500};
 
 }  // namespace
@@ -30,7 +30,7 @@ CursorPoller::CursorPoller(asio::any_io_executor executor, Options options,
       most_rows_(options_.polling.batch_size),
       refusal_backoff_(RetryBackoff(), std::random_device()()) {}
 
-// While the connection lasts, so does the lock.
+// The lock lasts as long as the connection.
 MonotonicTime CursorPoller::purge_at() const {
   return flight_.in_flight() == 0 || is_serving_ ? MonotonicTime::max()
                                                  : MonotonicTime();
@@ -47,7 +47,7 @@ asio::awaitable<absl::Status> CursorPoller::BeginSession() {
       [this](std::string_view text) { return Literal(text); });
   absl::Status status = co_await TakeLock();
   if (status.ok() && !stopping()) status = co_await LoadPosition();
-  // What could not be saved would be published again and again.
+  // Rows whose position cannot be saved would be published again and again.
   if (status.ok() && !stopping()) status = co_await Save();
   co_return status;
 }
@@ -205,7 +205,7 @@ CursorPoller::Progress CursorPoller::ProgressOf(
       "table {}: row {} cannot be delivered, and nothing behind it goes out: "
       "{}. Mend or delete the row, or the configuration",
       table_->name(), refusal.row.id, std::string(refusal.reason.message())));
-  // One by one up to it, so that what is behind it is not sent each time.
+  // One by one up to the row, so that rows behind it are not sent each time.
   most_rows_ = 1;
   next_at_ = Clock::now() + refusal_backoff_.Next();
   return progress;
@@ -223,7 +223,7 @@ asio::awaitable<absl::Status> CursorPoller::PublishRestored() {
     absl::StatusOr<Progress> progress = co_await Publish(*std::move(rows));
     if (!progress.ok()) co_return progress.status();
     if (progress->place) after = progress->place;
-    // Comes back here at the next turn.
+    // The next turn comes back here.
     const bool stuck = !trouble_.ok() || !progress->place;
     if (!progress->done && stuck) co_return absl::OkStatus();
     if (stopping()) co_return absl::OkStatus();

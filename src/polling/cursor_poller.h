@@ -5,9 +5,9 @@
 //   save, to see that it can be ─▶ open a window ─▶ fetch ─▶ send ─▶ wait for
 //   the brokers ─▶ save ─▶ fetch ...
 //
-// One poller at a time has a table's cursor: it holds an advisory lock, others
-// stand by. A row that cannot be delivered stops the table before it,
-// loudly: there is no place to say that it was passed over.
+// Only one poller at a time has a table's cursor: it holds an advisory lock,
+// others are standbys. A row that cannot be delivered stops the table before it
+// and is reported: there is no place to note that it was skipped.
 #pragma once
 
 #include <boost/asio/awaitable.hpp>
@@ -32,36 +32,36 @@ class CursorPoller final : public TablePoller {
   MonotonicTime purge_at() const override;
   std::string GaugesSql() override;
 
-  // Waits for it until stopping().
+  // Waits for the lock until stopping().
   boost::asio::awaitable<absl::Status> TakeLock();
   boost::asio::awaitable<absl::Status> LoadPosition();
   boost::asio::awaitable<absl::StatusOr<ServerTime>> ReadTime();
   boost::asio::awaitable<absl::Status> Turn();
   boost::asio::awaitable<absl::Status> FetchOnce();
-  // Sends the rows, waits, and gives the place of the last one before the first
-  // that is not in Kafka; `done`: all of them are.
+  // Sends the rows and waits. Returns the place of the last row before the
+  // first one that is not in Kafka; `done`: all of them are.
   struct Progress {
     std::optional<int64_t> place;
     bool done = false;
   };
   boost::asio::awaitable<absl::StatusOr<Progress>> Publish(QueryRows rows);
-  // Of a table that came from another cluster: what was not published there.
+  // For a table from another cluster: rows that were not published there.
   struct Restore {
     ServerTime begun;
     std::optional<int64_t> after;  // the last place that is in Kafka
   };
   boost::asio::awaitable<absl::Status> PublishRestored();
   boost::asio::awaitable<absl::Status> Save();
-  // With the GRANT that a refused statement on the cursor's table lacks.
+  // Adds the GRANT that a rejected statement on the cursor's table lacks.
   absl::Status WithGrant(const absl::Status& status) const;
   Progress ProgressOf(const std::vector<std::string>& ids,
                       const std::vector<int64_t>& places);
 
   std::unique_ptr<CursorSql> sql_;
   CursorPosition position_;
-  std::optional<Restore> restore_;  // while that goes on
+  std::optional<Restore> restore_;  // while restoring
   bool is_serving_ = false;
-  size_t most_rows_;  // one, after a row was refused
+  size_t most_rows_;  // one, after a row was rejected
   MonotonicTime next_at_{};
   Backoff refusal_backoff_;
 };

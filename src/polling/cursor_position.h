@@ -1,9 +1,9 @@
-// CursorPosition: how far a table has been published that is only read.
+// CursorPosition: how far a table that is only read has been published.
 //
-// A sequence says nothing about what is committed: row 7 may be visible while
-// row 5 is not yet, and a poller that remembers 7 has lost 5. What is known is
-// which transactions have ended: all before pg_snapshot_xmin of now. So rows
-// are published window by window,
+// A sequence does not show what is committed: row 7 may be visible while row 5
+// is not yet, and a poller that remembers 7 has lost 5. It is only known which
+// transactions have ended: all before the current pg_snapshot_xmin. So rows are
+// published window by window,
 //
 //     window_from <= transaction_id < window_to <= xmin
 //
@@ -23,19 +23,19 @@
 namespace walpost {
 
 struct CursorPosition {
-  std::string system_identifier;  // of the cluster that counts transactions
+  std::string system_identifier;  // of the cluster that assigns transaction ids
   uint64_t window_from = 0;
   uint64_t window_to = 0;
   // The last place of this window that is in Kafka.
   std::optional<int64_t> last_place;
-  // The highest one of all windows: what came after a restore lies above it.
+  // The highest place in all windows: rows after a restore lie above it.
   std::optional<int64_t> highest_place;
   // Places up to here belong to another cluster and are done.
   std::optional<int64_t> floor_place;
 
   bool has_window() const { return window_from < window_to; }
 
-  // Opens the next window; nothing happens when no further transaction ended.
+  // Opens the next window; does nothing if no further transaction has ended.
   void Open(uint64_t xmin) { window_to = std::max(window_to, xmin); }
 
   void OnPublished(int64_t place) {
@@ -43,28 +43,28 @@ struct CursorPosition {
     highest_place = std::max(highest_place.value_or(place), place);
   }
 
-  // There are no more rows in it.
+  // The window has no more rows.
   void OnWindowDone() {
     window_from = window_to;
     last_place.reset();
   }
 
-  // Whether the transaction ids are of another cluster, or of a time that has
-  // not come yet: the table was restored from a dump.
+  // True if the transaction ids are of another cluster, or in the future: the
+  // table was restored from a dump.
   bool IsForeign(const std::string& identifier, uint64_t xmin) const {
     return !system_identifier.empty() &&
            (identifier != system_identifier || xmin < window_from);
   }
 
-  // Whether rows are there that only another cluster can have written, beyond
+  // True if there are rows that only another cluster can have written, except
   // those that are done.
   bool IsBelow(std::optional<int64_t> highest_foreign_place) const {
     return highest_foreign_place &&
            (!floor_place || *highest_foreign_place > *floor_place);
   }
 
-  // After everything unpublished of the old cluster, up to the transactions
-  // that had ended at `xmin` here.
+  // Continues after all unpublished rows of the old cluster, up to the
+  // transactions that had ended at `xmin` here.
   void Adopt(std::string identifier, uint64_t xmin,
              std::optional<int64_t> highest_foreign_place) {
     system_identifier = std::move(identifier);

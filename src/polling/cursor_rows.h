@@ -1,4 +1,4 @@
-// From the rows that CursorSql's statements give to values.
+// Converts the rows of CursorSql's statements to values.
 #pragma once
 
 #include "polling/cursor_position.h"
@@ -7,10 +7,10 @@
 
 namespace walpost {
 
-// Of CursorSql::Load; without a row the position is at the very beginning.
+// From CursorSql::Load; without a row the position is the beginning.
 CursorPosition CursorPositionFrom(const QueryRows& rows);
 
-// Of CursorSql::Now.
+// From CursorSql::Now.
 ServerTime ServerTimeFrom(const QueryRows& rows);
 
 }  // namespace walpost

@@ -84,12 +84,12 @@ std::string CursorSql::Fetch(const CursorPosition& position,
     if (place) above += fmt::format(" AND {} > {}", place_, *place);
   }
   if (position.last_place || position.window_from == 0) {
-    // Most rows from here on are of it: as they lie in the index of places.
+    // Most rows from here on belong to it: read in the order of their places.
     return fmt::format(
         "SELECT {} FROM {} o WHERE ({}) IS TRUE{} ORDER BY {} LIMIT {}",
         columns_, name_, window, above, place_, limit);
   }
-  // It may lie anywhere: its places are found by its transactions, and sorted.
+  // It may lie anywhere: finds its places by its transactions, and sorts them.
   return fmt::format(
       "SELECT {0} FROM {1} o WHERE {2} = ANY (ARRAY(SELECT {2} FROM {1} o "
       "WHERE "
@@ -97,7 +97,7 @@ std::string CursorSql::Fetch(const CursorPosition& position,
       columns_, name_, place_, window, above, limit);
 }
 
-// Rows that a position has not come to, by the transactions that it knows.
+// Rows that a position has not reached, by its transaction ids.
 std::string CursorSql::Unreached(const CursorPosition& position) const {
   std::string unreached =
       fmt::format("{} >= {}", transaction_id_, Xid8(position.window_from));

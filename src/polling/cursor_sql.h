@@ -1,7 +1,7 @@
-// CursorSql: every statement of a poller that only reads, for one table.
-// cursor_position.h says why they are so.
+// CursorSql: all statements of a poller that only reads, for one table.
+// cursor_position.h has the reasons.
 //
-// Pure: makes text and nothing else.
+// Pure: only makes text.
 #pragma once
 
 #include <functional>
@@ -14,13 +14,13 @@
 
 namespace walpost {
 
-// The server at one moment: one snapshot of it.
+// The server at one moment, from one snapshot.
 struct ServerTime {
   std::string system_identifier;
   uint64_t xmin = 0;  // transactions before it have ended
   uint64_t xmax = 0;  // this one and later ones have not begun
   // The highest place of a row whose transaction has not begun here: only
-  // another cluster can have made it.
+  // another cluster can have written it.
   std::optional<int64_t> highest_foreign_place;
 };
 
@@ -34,30 +34,31 @@ class CursorSql {
 
   // sql/cursor.sql for this table.
   std::string CreateTable() const;
-  // One row: whether no other walpost has this table's cursor.
+  // One row: true if no other walpost has this table's cursor.
   std::string TryLock() const;
-  // The fields of CursorPosition in their order, or no row.
+  // The fields of CursorPosition in order, or no row.
   std::string Load() const;
   std::string Save(const CursorPosition& position) const;
-  // The fields of ServerTime in their order.
+  // The fields of ServerTime in order.
   std::string Now() const;
 
-  // The next rows of the window. The text leaves one index to use, for the
-  // planner's statistics know nothing of the newest rows.
+  // The next rows of the window. The text allows only one index, because the
+  // planner's statistics do not include the newest rows.
   std::string Fetch(const CursorPosition& position, size_t limit) const;
 
-  // After a restore: what `old` had not come to, behind place `after`. Those
-  // are rows above its highest place, and rows of transactions that it had not
-  // reached. Of this cluster only what has ended at `now`: of rows that only
-  // seem younger, those up to the highest foreign place are the other's.
+  // After a restore: rows that `old` had not reached, behind place `after`:
+  // rows above its highest place, and rows of transactions that it had not
+  // reached. From this cluster only transactions that have ended at `now`: of
+  // rows that only seem younger, those up to the highest foreign place are the
+  // other cluster's.
   std::string FetchRestored(const CursorPosition& old, const ServerTime& now,
                             std::optional<int64_t> after, size_t limit) const;
 
-  // The condition of rows, under the alias `o`, that a position has passed:
-  // they are in Kafka.
+  // Condition of rows, under the alias `o`, that a position has passed: they
+  // are in Kafka.
   std::string Passed(const CursorPosition& position) const;
 
-  // As TableSql::Gauges; nothing is ever failed.
+  // Like TableSql::Gauges; rows never fail.
   std::string Gauges(const CursorPosition& position) const;
 
  private:

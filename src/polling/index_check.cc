@@ -67,7 +67,7 @@ void IndexCheck::CheckPending(const TableIndexes& indexes) {
   const RowStateOptions& state = table_.state;
   const std::string& mark =
       state.status.empty() ? state.published_at : state.status;
-  if (mark.empty()) {  // rows are deleted: all that are there are pending
+  if (mark.empty()) {  // rows are deleted: all existing ones are pending
     if (indexes.FindAllBy(table_.order)) return;
     Need(Severity::kError, fmt::format("has no index on {}", table_.order),
          Create("INDEX", {table_.order}));
@@ -82,7 +82,7 @@ void IndexCheck::CheckPending(const TableIndexes& indexes) {
        Create("INDEX", {table_.order}, fmt::format(" WHERE {}", Pending(""))));
 }
 
-// Each claim asks which rows are held now: their aggregates wait.
+// Each claim finds the held rows: their aggregates wait.
 void IndexCheck::CheckHeld(const TableIndexes& indexes) {
   const RowStateOptions& state = table_.state;
   if (!state.has_lease()) return;
@@ -90,7 +90,7 @@ void IndexCheck::CheckHeld(const TableIndexes& indexes) {
       state.locked_until.empty() ? state.heartbeat_at : state.locked_until;
   const std::string processing = quote_(state.processing);
   std::string held = fmt::format("{} IS NOT NULL", QuoteName(lease));
-  if (state.marks_processing()) {  // then the lease is not asked for
+  if (state.marks_processing()) {  // then the lease is not searched
     if (indexes.FindAllBy(state.status)) return;
     if (indexes.ArePartialByValue(state.status, processing)) return;
     held = Processing("");
@@ -104,7 +104,7 @@ void IndexCheck::CheckHeld(const TableIndexes& indexes) {
        Create("INDEX", {lease}, fmt::format(" WHERE {}", held)));
 }
 
-// And which were refused.
+// Each claim also finds the rejected rows.
 void IndexCheck::CheckWaiting(const TableIndexes& indexes) {
   const std::string& next_attempt_at = table_.state.next_attempt_at;
   if (next_attempt_at.empty() || indexes.FindSomeBy(next_attempt_at)) return;
@@ -117,7 +117,7 @@ void IndexCheck::CheckWaiting(const TableIndexes& indexes) {
              fmt::format(" WHERE {} IS NOT NULL", QuoteName(next_attempt_at))));
 }
 
-// They are counted every few seconds.
+// Failed rows are counted every few seconds.
 void IndexCheck::CheckFailed(const TableIndexes& indexes) {
   const RowStateOptions& state = table_.state;
   if (!state.can_fail() || indexes.FindAllBy(state.status)) return;
@@ -132,12 +132,12 @@ void IndexCheck::CheckFailed(const TableIndexes& indexes) {
               fmt::format(" WHERE {} = {}", QuoteName(state.status), failed)));
 }
 
-// WHERE status <> 'published' finds what is pending or failed, too.
+// WHERE status <> 'published' also finds pending and failed rows.
 std::string IndexCheck::AllButPublished() const {
   return "<> " + quote_(table_.state.published);
 }
 
-// Concurrently, where the server can: not on a table with partitions.
+// Concurrently, if the server can: not on a partitioned table.
 std::string IndexCheck::Create(std::string_view kind,
                                const std::vector<std::string>& columns,
                                std::string_view predicate) const {

@@ -1,7 +1,7 @@
 // IndexCheck: the indexes that polling a table needs.
 //
 // Without one of them each look at the table would read all of it (an error),
-// or all of the backlog (a warning: nobody notices until there is one).
+// or all of the backlog (a warning: unnoticed until there is a backlog).
 //
 // Pure.
 #pragma once
@@ -27,7 +27,7 @@ class IndexCheck : private TableSql {
   IndexCheck(const PolledTable& table, Strategy strategy, bool is_partitioned,
              Quote quote);
 
-  // Once.
+  // Call it once.
   std::vector<Finding> Run(const TableIndexes& indexes);
 
  private:
@@ -39,7 +39,7 @@ class IndexCheck : private TableSql {
   void Need(Severity severity, std::string text, std::string remedy);
 
   std::string AllButPublished() const;
-  // The statement that makes one.
+  // The statement that creates one.
   std::string Create(std::string_view kind,
                      const std::vector<std::string>& columns,
                      std::string_view predicate = "") const;

@@ -14,12 +14,12 @@ using std::chrono::milliseconds;
 
 namespace {
 
-// For the rest of a batch, before what is acknowledged is marked.
+// Time for the rest of a batch, before acknowledged rows are marked.
 constexpr milliseconds kSettleDelay{5};
-// A record that Kafka does not acknowledge in this time no longer holds up the
-// next claim: other topics may be well.
+// A record that Kafka does not acknowledge in this time no longer delays the
+// next claim: other topics may work.
 constexpr milliseconds kSlow{200};
-// How many slow records may be held, in batches.
+// Limit for slow records, in batches.
 constexpr size_t kMaxBatches = 4;
 
 }  // namespace
@@ -79,7 +79,7 @@ asio::awaitable<absl::Status> LeasePoller::Settle() {
     statements.push_back(sql.MarkPublished(IdsOf(finished->acknowledged)));
     for (const auto& row : finished->acknowledged) memory_.Forget(row.id);
   }
-  // After its end the rows are another poller's, whatever became of them here.
+  // After its end another poller has the rows, whatever their result is here.
   if (!lease_.has_ended(now)) {
     for (const RowFlight::Refusal& refusal : finished->refused) {
       statements.push_back(NoteRefusal(refusal, now, mark_));
@@ -93,13 +93,13 @@ asio::awaitable<absl::Status> LeasePoller::Settle() {
     const absl::Status status = co_await Execute(std::move(statement));
     NoteSettled(status);
     if (status.ok()) continue;
-    // What is durable in Kafka stays known, and is marked next time.
+    // Durable rows are remembered, and marked next time.
     for (RowFlight::Row& row : finished->acknowledged) {
       flight_.AddAcknowledged(std::move(row));
     }
     co_return status;
   }
-  // They may have made way for rows behind them; refusals alone have not.
+  // They may have unblocked rows behind them; rejections alone have not.
   if (!finished->acknowledged.empty() || !finished->returned.empty()) {
     claim_at_ = MonotonicTime();
   }
@@ -157,7 +157,7 @@ asio::awaitable<absl::Status> LeasePoller::ClaimIfDue() {
   const MonotonicTime now = Clock::now();
   claim_at_ = now + options_.polling.interval;
   if (rows->size() == 0) co_return absl::OkStatus();
-  // Too late to do anything with them: they come back when the lease ends.
+  // Too late to use them: they come back when the lease expires.
   Lease lease = lease_;
   lease.OnClaimed(sent, flight_.empty());
   if (now >= lease.purge_at()) {

@@ -4,8 +4,8 @@
 //                        │ renew at a third of the lease
 //                        └ cannot be renewed: call back before it ends
 //
-// No transaction is open while Kafka is waited for. A poller that dies leaves
-// rows whose lease ends; whoever polls then publishes them again.
+// No transaction is open while it waits for Kafka. If a poller dies, the lease
+// of its rows expires; then another poller publishes them again.
 #pragma once
 
 #include <boost/asio/awaitable.hpp>
@@ -34,7 +34,7 @@ class LeasePoller final : public TablePoller {
   MonotonicTime NextTurn(MonotonicTime now) const;
 
   Lease lease_;
-  // Of what was claimed or renewed last; the latest one that rows of ours have.
+  // Mark of the last claim or renewal; the latest one of our rows.
   LeaseMark mark_;
   std::string return_expired_;
   MonotonicTime return_expired_at_{};

@@ -24,7 +24,7 @@ MonotonicTime LockPoller::purge_at() const {
 }
 
 asio::awaitable<absl::Status> LockPoller::BeginSession() {
-  // Of a transaction that is gone; its rows are whoever's.
+  // From an ended transaction; its rows may be anybody's.
   flight_.TakeFinished();
   next_at_ = MonotonicTime();
   co_return absl::OkStatus();
@@ -111,7 +111,7 @@ asio::awaitable<absl::Status> LockPoller::Settle() {
     statements.push_back(NoteRefusal(refusal, now));
   }
   statements.push_back(statements.empty() ? "ROLLBACK" : "COMMIT");
-  // The next transaction that has them marks them, without sending them again.
+  // The next transaction with them marks them, without sending them again.
   for (const auto& row : finished->acknowledged) unmarked_.insert(row.id);
   absl::Status status;
   for (std::string& statement : statements) {

@@ -1,14 +1,14 @@
-// LockPoller: rows are held by the locks of a transaction. Strategy `delete`,
-// and `claim` on a table that has no column for a lease.
+// LockPoller: rows are held by the locks of a transaction. For strategy
+// `delete`, and `claim` on a table without a column for a lease.
 //
 //   BEGIN ─▶ lock ─▶ send ─▶ wait for the brokers ─▶ delete or mark ─▶ COMMIT
 //                              └ transaction_timeout: call back the rest
 //
-// COMMIT comes after the brokers' acknowledgement, so a poller that dies has
-// lost nothing: its locks go with its connection. The price is a transaction
-// that is open while Kafka is waited for, and holds back vacuum in the whole
-// database; hence the deadline. What was acknowledged by then is kept, the rest
-// is left as it was, and the next try waits longer each time.
+// COMMIT comes after the brokers' acknowledgement, so a poller that dies loses
+// nothing: its locks end with its connection. The price is an open transaction
+// while it waits for Kafka, which holds back vacuum in the whole database;
+// hence the deadline. Rows acknowledged by then are settled, the rest is
+// unchanged, and each next try waits longer.
 #pragma once
 
 #include <boost/asio/awaitable.hpp>
@@ -37,8 +37,8 @@ class LockPoller final : public TablePoller {
 
   MonotonicTime next_at_{};
   MonotonicTime kafka_again_at_{};  // after it did not answer in time
-  // Of the transaction that is open; or long past, when there is none: without
-  // a transaction nothing holds the rows.
+  // Deadline of the open transaction; long past if there is none: without a
+  // transaction nothing holds the rows.
   MonotonicTime deadline_{};
   Backoff kafka_backoff_;
 };

@@ -53,7 +53,7 @@ Outbound::Sent Outbound::Send(const Event& event, const absl::Status& mapped,
     return Sent::kNotNow;
   }
   ++counters_.not_delivered;
-  // A topic that the brokers do not know is that row's own trouble.
+  // A topic that the brokers do not know affects only its row.
   if (absl::IsInvalidArgument(status) || absl::IsUnavailable(status)) {
     suspects_.erase(row.id);
     flight.Refuse(std::move(row), status);
@@ -65,7 +65,7 @@ Outbound::Sent Outbound::Send(const Event& event, const absl::Status& mapped,
   return Sent::kNotNow;
 }
 
-// Once for all rows of a turn, who have its time.
+// Once for all rows of a turn, which have its time.
 void Outbound::Hold(MonotonicTime now) {
   if (now < held_until_) return;
   held_until_ = now + hold_;

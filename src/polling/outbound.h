@@ -1,16 +1,16 @@
-// Outbound: from the events of all pollers to records, and from the producer's
-// reports back to the poller whose row it was.
+// Outbound: turns the events of all pollers into records, and passes the
+// producer's reports to the poller of each row.
 //
 //   poller ──Send──▶ Outbound ──▶ RecordSink
 //   RowFlight ◀───── Outbound ◀── reports
 //
-// What the Pipeline is for the WAL, without an order to keep among rows of
-// different tables. Brokers refuse a batch as a whole, so its rows are suspects
-// then: until each has had its report, rows go one at a time, and only the one
-// that is refused alone is refused.
+// Counterpart of the Pipeline, without an order among rows of different tables.
+// Brokers reject a batch as a whole, so its rows become suspects: until each
+// has had its report, rows are sent one at a time, and only a row that is
+// rejected alone counts as rejected.
 //
-// Shared by the pollers; owned by the PollingRelay. The flights outlive what is
-// sent for them.
+// Shared by the pollers; owned by the PollingRelay. The flights outlive the
+// records sent for them.
 #pragma once
 
 #include <functional>
@@ -37,7 +37,7 @@ class Outbound final : public RecordReports {
   enum class Sent {
     kSent,     // in flight
     kRefused,  // this row cannot be delivered as it is
-    kNotNow,   // the row was returned; others of this turn may be, too
+    kNotNow,   // the row was returned; later ones of this turn may be, too
   };
 
   Outbound(std::unique_ptr<RecordBuilder> builder,
@@ -46,39 +46,39 @@ class Outbound final : public RecordReports {
 
   const RecordBuilder& builder() const { return *builder_; }
 
-  // ---- From the owner.
-  // A new sink: the failure of the last one is forgotten.
+  // ---- Called by the owner.
+  // Sets a new sink, and clears the failure of the last one.
   void SetSink(RecordSink* sink);
-  // Called when the sink must be replaced: it failed, or Purge was asked for.
+  // Called when the sink must be replaced: it failed, or Purge was called.
   void SetOnFailure(std::function<void()> on_failure) {
     on_failure_ = std::move(on_failure);
   }
-  // Whether the brokers have been there for long enough to have made the topics
-  // that they make. Until then a topic that they do not know is no row's fault.
+  // True if the brokers have been reachable for long enough to have created
+  // topics. Until then an unknown topic is not the fault of a row.
   void SetTopicsAreKnown(bool are_known) { topics_are_known_ = are_known; }
   const std::optional<absl::Status>& failure() const { return failure_; }
   bool purge_wanted() const { return purge_wanted_; }
-  // An operator must act, says Kafka; ok when not.
+  // Kafka reports that an operator must act; else ok.
   const absl::Status& trouble() const { return trouble_; }
 
-  // ---- From pollers.
-  // Whether it makes sense to read rows. When the sink has just taken one of
-  // them not now: after the next report, or in a while that becomes longer.
+  // ---- Called by pollers.
+  // True if rows should be read now. False after the sink has held a row: until
+  // the next report, or for a time that becomes longer.
   bool WantsRows(MonotonicTime now) const {
     return CanTake() && now >= held_until_;
   }
-  // How many of them.
+  // Maximum number of rows to read.
   size_t MostRows(const Portion& portion) const {
     return suspects_.empty() ? portion.rows() : 1;
   }
-  // Takes the row into `flight`, whatever comes of it. `mapped` is how the
-  // event was mapped: a row that could not be is refused.
+  // Takes the row into `flight`, whatever the result. `mapped`: result of the
+  // event's mapping; on an error the row is rejected.
   Sent Send(const Event& event, const absl::Status& mapped, RowFlight::Row row,
             RowFlight& flight);
-  // Calls back all that is in flight, of every poller: the sink is given up.
+  // Calls back all records in flight, of every poller: the sink is given up.
   void Purge(const std::string& reason);
 
-  // ---- From the sink.
+  // ---- Called by the sink.
   void OnAcknowledged(Sequence sequence, WallTime now) override;
   void OnNotDelivered(Sequence sequence, const absl::Status& error) override;
   void OnSinkFailed(const absl::Status& error) override;
@@ -86,7 +86,7 @@ class Outbound final : public RecordReports {
   // ---- For the status.
   size_t in_flight_records() const { return records_.size(); }
   size_t in_flight_bytes() const { return bytes_; }
-  // When the oldest record in flight was sent.
+  // Time when the oldest record in flight was sent.
   std::optional<WallTime> oldest() const;
   const DeliveryCounters& counters() const { return counters_; }
   const LatencyHistogram& latency() const { return latency_; }
@@ -100,7 +100,7 @@ class Outbound final : public RecordReports {
   };
   static constexpr std::chrono::milliseconds kFirstHold{2'000};
   static constexpr std::chrono::milliseconds kMaxHold{30'000};
-  // For this long suspects are waited for; somebody else may have their rows.
+  // Time limit for suspects; another poller may have their rows.
   static constexpr std::chrono::seconds kSuspicion{60};
 
   bool CanTake() const {

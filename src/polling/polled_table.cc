@@ -7,8 +7,8 @@
 namespace walpost {
 namespace {
 
-// What tells the age of a row; empty: nothing. Unlike a record's timestamp it
-// may be taken by its name.
+// Column for the age of a row; empty: none. Unlike a record's timestamp, it may
+// be found by its usual name.
 std::string ClockOf(const TableOptions& options,
                     const pgoutput::RelationSchema& schema) {
   constexpr const char* kUsual = "created_at";

@@ -1,5 +1,5 @@
-// PolledTable: an outbox table as a poller sees it. Which row is which, which
-// comes first, and which rows must go out one after the other.
+// PolledTable: an outbox table as a poller sees it: how to identify rows, their
+// order, and which rows must be sent one after the other.
 //
 // Pure; a value.
 #pragma once
@@ -20,22 +20,22 @@ struct PolledTable {
 
   // Columns, not quoted.
   std::string id;
-  // Rows of an aggregate go out in this order: `order_by`, else the id.
+  // Order within an aggregate: `order_by`, else the id.
   std::string order;
-  // An integer tells rows of an aggregate apart; a clock may not, so there the
+  // An integer distinguishes rows of an aggregate; a clock may not, so then the
   // id comes second.
   bool order_has_ties = false;
-  // Aggregate type and id, as far as they are columns. Empty: no row waits for
+  // Aggregate type and id, if they are columns. Empty: no row waits for
   // another.
   std::vector<std::string> aggregate;
 
-  // The column that says how old a row is; empty: none.
+  // Column with a row's time; empty: none.
   std::string timestamp;
 
-  // Columns of `state` that an index finds the rows by that have a value there.
+  // Columns of `state` with an index that finds rows that have a value there.
   std::vector<std::string> found_by;
 
-  // Characters that state.last_error takes; 0: any number.
+  // Maximum characters in state.last_error; 0: unlimited.
   size_t longest_error = 0;
 
   std::string name() const { return schema.QualifiedName(); }

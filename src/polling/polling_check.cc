@@ -17,7 +17,7 @@ using Strategy = PollingOptions::Strategy;
 
 namespace {
 
-// A column of `state`: its key, and how to add it.
+// A column of `state`: its key, and its definition.
 struct StateColumn {
   const char* key;
   std::string RowStateOptions::*column;
@@ -149,8 +149,8 @@ void PollingCheck::CheckLease() {
   }
 }
 
-// A NULL in some columns, as many an ORM inserts it over a default, would keep
-// a row from ever being seen, or marked; others must take one.
+// A NULL in some columns (many ORMs insert it in place of a default) would make
+// a row invisible, or impossible to mark; other columns must accept NULL.
 asio::awaitable<absl::Status> PollingCheck::CheckNulls() {
   const bool is_cursor = polling_.strategy == Strategy::kCursor;
   const RowStateOptions& state = table_.state;
@@ -216,7 +216,7 @@ asio::awaitable<absl::Status> PollingCheck::CheckStatusValues() {
       connection_.Literal(sql_name_), connection_.Literal(state.status));
   absl::StatusOr<QueryRows> labels = co_await connection_.Execute(sql);
   if (!labels.ok()) co_return labels.status();
-  if (labels->size() == 0) co_return absl::OkStatus();  // no enum
+  if (labels->size() == 0) co_return absl::OkStatus();  // not an enum
   std::vector<std::string> known;
   for (size_t i = 0; i < labels->size(); ++i) {
     known.push_back(labels->Text(i, 1));
@@ -260,7 +260,7 @@ asio::awaitable<absl::Status> PollingCheck::CheckIndexes() {
 
 asio::awaitable<absl::Status> PollingCheck::CheckPrivileges() {
   std::vector<std::string> wanted = {"SELECT"};
-  // Locking a row needs UPDATE, even where it is deleted in the end.
+  // Locking a row needs UPDATE, even if it is finally deleted.
   if (polling_.strategy != Strategy::kCursor) wanted.push_back("UPDATE");
   if (polling_.strategy == Strategy::kDelete) wanted.push_back("DELETE");
   std::vector<std::string> missing;

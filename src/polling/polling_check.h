@@ -1,5 +1,5 @@
-// PollingCheck: what must hold of a table before it is polled, and the SQL that
-// mends it.
+// PollingCheck: checks the requirements of a polled table, and gives the SQL
+// that fixes it.
 //
 // The same findings stop `run` (errors only) and are printed by `check`.
 #pragma once
@@ -26,10 +26,10 @@ class PollingCheck {
                const TableOptions& options)
       : connection_(connection), polling_(polling), options_(options) {}
 
-  // Errors are of the connection or of a query, not findings.
+  // Errors come from the connection or a query; they are not findings.
   boost::asio::awaitable<absl::StatusOr<std::vector<Finding>>> Run();
 
-  // The table that was looked at. After a Run without errors; once.
+  // The checked table. Call it after a Run without errors; once.
   PolledTable TakeTable() { return std::move(table_); }
 
  private:

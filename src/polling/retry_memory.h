@@ -1,8 +1,8 @@
-// RetryMemory: refused rows of a table that has no column for the time of the
-// next attempt. The poller keeps them in mind instead, and does not claim them
-// before; another poller, or this one after a restart, tries them anew.
+// RetryMemory: rejected rows of a table that has no column for the time of the
+// next attempt. The poller remembers them, and does not claim them before that.
+// Another poller, or this one after a restart, tries them again.
 //
-// Pure: it is told the time.
+// Pure: the caller passes the time.
 #pragma once
 
 #include <algorithm>
@@ -16,13 +16,13 @@ namespace walpost {
 
 class RetryMemory {
  public:
-  // With more than this the one that would be tried next is forgotten, and
-  // tried sooner.
+  // Above this limit the row with the next attempt is forgotten, and tried
+  // sooner.
   static constexpr size_t kMaxRows = 5'000;
 
   size_t size() const { return rows_.size(); }
 
-  // How often it was refused before.
+  // Number of earlier rejections.
   uint64_t attempts(const std::string& id) const {
     const auto found = rows_.find(id);
     return found == rows_.end() ? 0 : found->second.attempts;
@@ -37,10 +37,10 @@ class RetryMemory {
     ++row.attempts;
     row.retry_at = retry_at;
   }
-  // Published, or given up.
+  // Published or given up.
   void Forget(const std::string& id) { rows_.erase(id); }
 
-  // The rows that are not to be claimed now.
+  // Rows that must not be claimed now.
   std::vector<std::string> Waiting(MonotonicTime now) const {
     std::vector<std::string> waiting;
     for (const auto& [id, row] : rows_) {

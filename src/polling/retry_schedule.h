@@ -1,9 +1,9 @@
-// RetrySchedule: when a refused row is tried again, and when it is given up.
+// RetrySchedule: decides when a rejected row is tried again or given up.
 //
 // Exponential with full jitter: after attempt n a uniformly random time of at
-// most backoff * 2^(n-1), capped. Only refusals count, an outage does not.
+// most backoff * 2^(n-1), capped. Only rejections count, outages do not.
 //
-// Pure: it is handed its seed.
+// Pure: the caller passes the seed.
 #pragma once
 
 #include <algorithm>
@@ -28,8 +28,8 @@ class RetrySchedule {
         max_attempts_(options.max_attempts),
         random_(seed) {}
 
-  // After the `attempts`-th refusal of a row, counted from 1. `can_fail`:
-  // whether the table can say that a row was given up.
+  // Decides after the `attempts`-th rejection of a row, counted from 1.
+  // `can_fail`: the table can show that a row was given up.
   Decision AfterRefusal(uint64_t attempts, bool can_fail) {
     Decision decision;
     decision.give_up =

@@ -1,9 +1,9 @@
-// RowFlight: the rows that a poller holds, and what has become of each.
+// RowFlight: the rows that a poller holds, and the result of each.
 //
 //   Add ──▶ in flight ──▶ acknowledged, refused or returned ──▶ TakeFinished
 //
-// A row that is `refused` cannot be delivered as it is; one that is `returned`
-// was not delivered for no fault of its own.
+// A `refused` row cannot be delivered as it is; a `returned` row was not
+// delivered, but is not the cause.
 //
 // Pure. Owned by a poller; filled by Outbound.
 #pragma once
@@ -23,7 +23,7 @@ class RowFlight {
  public:
   struct Row {
     std::string id;
-    uint64_t attempts = 0;  // refusals so far
+    uint64_t attempts = 0;  // rejections so far
     MonotonicTime sent_at{};
   };
   struct Refusal {
@@ -46,11 +46,11 @@ class RowFlight {
   }
   void OnReturned(uint64_t key) { finished_.returned.push_back(Take(key)); }
 
-  // Rows that never got as far as a producer.
+  // For a row that never reached a producer.
   void Refuse(Row row, absl::Status reason) {
     finished_.refused.push_back({std::move(row), std::move(reason)});
   }
-  // Back from a TakeFinished whose outcome could not be written down.
+  // Adds a row of a TakeFinished again, because its result could not be stored.
   void AddAcknowledged(Row row) {
     finished_.acknowledged.push_back(std::move(row));
   }
@@ -66,16 +66,16 @@ class RowFlight {
   // A row in flight.
   const Row& Find(uint64_t key) const;
 
-  // Whether every row in flight is one of these.
+  // True if every row in flight is one of these.
   bool IsInFlightWithin(const absl::flat_hash_set<std::string>& ids) const;
 
   // Rows in flight that were sent after `time`.
   size_t SentAfter(MonotonicTime time) const;
 
-  // Of every row that is held.
+  // Ids of all rows that are held.
   std::vector<std::string> Ids() const;
 
-  // What has finished is the caller's from here on.
+  // Hands the finished rows over to the caller.
   Finished TakeFinished();
 
  private:

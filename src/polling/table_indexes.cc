@@ -14,8 +14,8 @@ bool Has(std::string_view text, std::string_view word) {
   return text.find(word) != std::string_view::npos;
 }
 
-// Whether a predicate, as the server writes it, follows from `column` having a
-// value: it says just that, or that or something else.
+// True if a predicate, as the server writes it, follows from `column` having a
+// value: it says just that, or that OR something else.
 bool IsTrueWhereSet(std::string_view predicate, std::string_view column) {
   for (const char* quote : {"", "\""}) {
     const std::string is_set =

@@ -1,5 +1,5 @@
-// TableIndexes: what the valid B-tree indexes of a table are good for, as far
-// as their definitions tell. The server alone knows all that it can conclude.
+// TableIndexes: uses of a table's valid B-tree indexes, as far as their
+// definitions show. Only the server knows everything that it can conclude.
 #pragma once
 
 #include <boost/asio/awaitable.hpp>
@@ -15,30 +15,29 @@ namespace walpost {
 
 class TableIndexes {
  public:
-  // `table` as SQL spells it.
+  // `table` is quoted for SQL.
   static boost::asio::awaitable<absl::StatusOr<TableIndexes>> Read(
       Connection& connection, std::string table);
 
-  // Whether any row can be found by this column; or the rows of some condition.
+  // True if an index finds all rows by this column; or rows of some condition.
   bool FindAllBy(std::string_view column) const;
   bool FindSomeBy(std::string_view column) const;
-  // Whether the rows can that have a value in it.
+  // True if an index finds all rows that have a value in the column.
   bool FindWhereSet(std::string_view column) const;
-  // Whether no two rows have the same value in it.
+  // True if no two rows have the same value in the column.
   bool MakeUnique(std::string_view column) const;
-  // Whether one holds only the rows of a condition in which all these words
-  // are.
+  // True if an index holds only rows of a condition with all these words.
   bool ArePartialBy(std::initializer_list<std::string_view> words) const;
-  // Whether one holds only rows that have this literal in `column`, not all but
-  // those.
+  // True if an index holds only rows with this literal in `column` (not all
+  // except those).
   bool ArePartialByValue(std::string_view column,
                          std::string_view literal) const;
 
  private:
   struct Index {
     std::string first_column;  // empty: an expression
-    std::string predicate;     // empty: of all rows
-    bool is_unique = false;    // in the first column, of all rows
+    std::string predicate;     // empty: all rows
+    bool is_unique = false;    // in the first column, for all rows
   };
 
   std::vector<Index> indexes_;

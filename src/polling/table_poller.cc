@@ -24,20 +24,20 @@ namespace {
 
 constexpr auto kAsTuple = asio::as_tuple(asio::use_awaitable);
 constexpr milliseconds kConnectTimeout{10'000};
-// A statement that takes longer has lost its server.
+// A longer statement means that the server is lost.
 constexpr seconds kStatementTimeout{60};
 constexpr seconds kReportInterval{5};
 constexpr size_t kMaxErrorLength = 1'000;  // bytes
-constexpr size_t kFarthest = 256;  // of a look past locked rows; batches
+constexpr size_t kFarthest = 256;  // in batches, of a look past locked rows
 
 // Every statement has an index, and the statistics of a queue are always stale:
-// what they make the planner believe must not matter.
+// the planner's assumptions must not matter.
 constexpr const char* kPlannerSettings[] = {
     "enable_seqscan=off",
-    "enable_bitmapscan=off",  // would pass by all the dead entries each time
-    "random_page_cost=1",     // what is looked for was written just now
-    "work_mem=64MB",          // for hashing few rows where it expects many
-    "jit=off",                // would compile each time what it thinks costly
+    "enable_bitmapscan=off",  // would visit all the dead entries each time
+    "random_page_cost=1",     // the rows were written just now
+    "work_mem=64MB",          // to hash few rows where it expects many
+    "jit=off",                // would compile each time for a wrong cost
 };
 
 }  // namespace
@@ -113,14 +113,14 @@ asio::awaitable<absl::Status> TablePoller::Connect() {
   ConnectionOptions options;
   options.server = options_.server;
   options.application_name = options_.application_name;
-  // The server's own limit on a transaction of ours whose walpost froze.
+  // The server's own limit for our transaction if this walpost freezes.
   options.settings.push_back(fmt::format(
       "idle_in_transaction_session_timeout={}",
       (2 * options_.polling.transaction_timeout + seconds(5)).count()));
   for (const char* setting : kPlannerSettings) {
     options.settings.emplace_back(setting);
   }
-  // What we hold is free soon after our machine, or the network, is gone.
+  // Our locks end soon after our machine or the network has failed.
   for (const char* keepalive :
        {"tcp_keepalives_idle=10", "tcp_keepalives_interval=5",
         "tcp_keepalives_count=3"}) {
@@ -211,7 +211,7 @@ asio::awaitable<absl::StatusOr<QueryRows>> TablePoller::Query(std::string sql) {
   co_return rows;
 }
 
-// A connection that is lost says nothing about the statement.
+// A lost connection says nothing about the statement.
 void TablePoller::NoteSettled(const absl::Status& status) {
   if (status.ok()) {
     if (settling_fails_) trouble_ = absl::OkStatus();
@@ -283,7 +283,7 @@ Backoff::Options TablePoller::RetryBackoff() const {
   return backoff;
 }
 
-// Empty when the row waits for no other.
+// Empty: the row waits for no other.
 std::string TablePoller::AggregateOf(const QueryRows& rows, size_t row) const {
   std::string key;
   for (const std::string& column : table_->aggregate) {

@@ -4,9 +4,9 @@
 //      ▲                                   └─ Stop: settle what is held, end
 //      └───────────────────────────────────┘
 //
-// The common part of all strategies; what they do with rows is in Serve. Each
-// table has a poller of its own, so that trouble with one holds up no other.
-// They share the Outbound.
+// The common part of all strategies; Serve handles the rows. Each table has its
+// own poller, so that a problem with one table does not affect the others. They
+// share the Outbound.
 //
 // Owned by the PollingRelay, which outlives its coroutine.
 #pragma once
@@ -53,26 +53,26 @@ class TablePoller {
               Outbound& outbound);
   virtual ~TablePoller() = default;
 
-  // Runs until Stop and until what is held has been settled, or until Abandon.
+  // Runs until Stop and until all held rows are settled, or until Abandon.
   boost::asio::awaitable<void> Run();
-  // Claim nothing more.
+  // Stops claiming rows.
   void Stop();
-  // Settle nothing more either: rows that are held come back by themselves.
+  // Stops settling, too: held rows come back by themselves.
   void Abandon();
-  // Look again: reports have come, or a producer.
+  // Checks again: reports have arrived, or there is a producer.
   void Wake();
 
   bool has_ended() const { return ended_; }
   bool is_connected() const { return connection_ != nullptr && ready_; }
   bool was_ready() const { return was_ready_; }
-  // Another walpost polls this table, and no two may; takes over when it ends.
+  // Another walpost polls this table exclusively; takes over when it stops.
   bool is_standby() const { return standby_; }
-  // Why it is not connected; ok while it is, or is about to be.
+  // Why it is not connected; ok while connected or connecting.
   const absl::Status& trouble() const { return trouble_; }
   const PolledTableReport& report() const { return gauge_.report(); }
   uint64_t sessions() const { return sessions_; }
   const RowFlight& flight() const { return flight_; }
-  // How long the server has taken over a statement so far; 0: none runs.
+  // How long the current statement has been running; 0: none runs.
   std::chrono::milliseconds answer_awaited_for(MonotonicTime now) const {
     if (!asked_at_) return {};
     return std::chrono::duration_cast<std::chrono::milliseconds>(now -
@@ -81,49 +81,49 @@ class TablePoller {
   int server_version() const { return server_version_; }
 
  protected:
-  // Before the next look while there is no producer to send to, or no room.
+  // Pause while there is no producer to send to, or no room.
   static constexpr std::chrono::milliseconds kNotReadyPause{50};
 
-  // Until stopping() and nothing is held; or an error of the connection.
+  // Runs until stopping() and nothing is held; or an error of the connection.
   virtual boost::asio::awaitable<absl::Status> Serve() = 0;
-  // The time at which what is in flight must be called back, unless something
-  // puts it off; without a connection nothing does.
+  // Time at which records in flight must be called back, unless it is extended;
+  // without a connection it cannot be.
   virtual MonotonicTime purge_at() const = 0;
   virtual boost::asio::awaitable<absl::Status> BeginSession() = 0;
-  // One row as TableSql::Gauges gives it.
+  // A query that returns one row like TableSql::Gauges.
   virtual std::string GaugesSql();
 
-  // Calls back what is in flight when its time has come, and waits for that.
+  // Calls back records in flight if it is time, and waits for that.
   boost::asio::awaitable<void> CallBackIfDue();
   boost::asio::awaitable<void> CallBack(std::string reason);
 
   boost::asio::awaitable<absl::StatusOr<QueryRows>> Query(std::string sql);
   boost::asio::awaitable<absl::Status> Execute(std::string sql);
-  // Returns at `until`, or before it after Wake or a notification.
+  // Returns at `until`, or earlier after Wake or a notification.
   boost::asio::awaitable<absl::Status> Pause(MonotonicTime until);
   boost::asio::awaitable<absl::Status> ReportIfDue();
 
-  // How writing down what has become of rows went. Until it works again they
-  // are not sent anew, and the poller is not well.
+  // Notes whether the results of rows could be stored. After a failure, until
+  // it works again, they are not sent again and trouble() stays set.
   void NoteSettled(const absl::Status& status);
 
-  // Hands the rows of a result to the Outbound, in order. After one that was
-  // not sent, later ones of its aggregate, or all, are returned. Those in
-  // `unmarked_` are acknowledged already.
+  // Passes the rows of a result to the Outbound, in order. After a row that was
+  // not sent, later ones of its aggregate, or all, are returned. Rows in
+  // `unmarked_` are already acknowledged.
   enum class HoldUp { kAggregate, kAll };
   void SendRows(const QueryRows& rows, MonotonicTime now,
                 HoldUp hold_up = HoldUp::kAggregate);
-  // The statement that notes a refusal; empty when the table cannot.
+  // The statement that stores a rejection; empty: the table cannot.
   std::string NoteRefusal(const RowFlight::Refusal& refusal, MonotonicTime now,
                           const LeaseMark& mark = {});
 
-  // What a look at the table gave; decides how far the next one goes.
+  // Notes the result of a look; decides how far the next one goes.
   void NoteLook(size_t rows);
   size_t far() const { return far_; }
 
-  // The statements for this table. Not for longer than table_ stays as it is.
+  // The statements for this table. Valid only while table_ is unchanged.
   ClaimSql MakeClaimSql();
-  // For what is tried again as a whole, not row by row.
+  // For operations that are retried as a whole, not row by row.
   Backoff::Options RetryBackoff() const;
 
   std::string Literal(std::string_view text) {
@@ -131,14 +131,14 @@ class TablePoller {
   }
   std::string role() const { return PQuser(connection_->raw()); }
   bool stopping() const { return stopping_; }
-  // Whether there was a notification since the last call.
+  // True if there was a notification since the last call.
   bool TakeNotified() { return std::exchange(notified_, false); }
   MonotonicTime report_at() const { return report_at_; }
 
   Options options_;
   Outbound& outbound_;
   RowFlight flight_;
-  // Ids of rows that are in Kafka, which could not be marked.
+  // Ids of rows that are in Kafka but could not be marked.
   absl::flat_hash_set<std::string> unmarked_;
   RetryMemory memory_;
   RetrySchedule schedule_;
@@ -151,7 +151,7 @@ class TablePoller {
   boost::asio::awaitable<absl::Status> Session();
   boost::asio::awaitable<absl::Status> Connect();
   boost::asio::awaitable<absl::Status> CheckTable();
-  // So long from now, but not beyond purge_at().
+  // `limit` from now, but not beyond purge_at().
   MonotonicTime Within(std::chrono::milliseconds limit) const;
   boost::asio::awaitable<absl::Status> Prepare();
   void TakeNotifications();

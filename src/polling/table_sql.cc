@@ -19,7 +19,7 @@ std::string AgeSql(const PolledTable& table, std::string_view alias) {
   if (pgoutput::IsInteger(type)) {  // milliseconds
     return fmt::format("extract(epoch FROM now()) - {} / 1000.0", name);
   }
-  // Infinity has no age, and no difference from now either.
+  // Infinity has no age, and no difference from now.
   return fmt::format(
       "CASE WHEN isfinite({0}) THEN extract(epoch FROM now() - {0}) END", name);
 }
@@ -82,8 +82,8 @@ std::string TableSql::Some(std::string_view condition) const {
       name_, condition);
 }
 
-// Those that are pending and those that are held are in different indexes. The
-// held ones are few, and not to be found by going through all in order.
+// Pending and held rows are in different indexes. Held rows are few; reading
+// all rows in order to find them is too slow.
 std::string TableSql::Gauges() const {
   const RowStateOptions& state = table_.state;
   std::string pending = Count(Pending("g"));

@@ -1,10 +1,10 @@
-// TableSql: what every statement about a polled table is made of, and how many
-// of its rows are in which state.
+// TableSql: common parts of the statements about a polled table, and the counts
+// of rows per state.
 //
-// An alias is that of the table in the statement, and may be empty; what comes
-// back is a condition or an expression about its rows.
+// An alias is the table's in the statement, and may be empty; the result is a
+// condition or an expression about its rows.
 //
-// Pure: makes text and nothing else.
+// Pure: only makes text.
 #pragma once
 
 #include <chrono>
@@ -17,7 +17,7 @@
 
 namespace walpost {
 
-// The age of a row in seconds; NULL where the table does not know it.
+// The age of a row in seconds; NULL if the table does not know it.
 std::string AgeSql(const PolledTable& table, std::string_view alias);
 
 class TableSql {
@@ -25,11 +25,11 @@ class TableSql {
   using Quote = std::function<std::string(std::string_view)>;
   using Ids = std::span<const std::string>;
 
-  // `quote` makes an SQL literal of a text. The table outlives this object.
+  // `quote` makes a text an SQL literal. The table outlives this object.
   TableSql(const PolledTable& table, Quote quote);
 
   // One row: pending, failed (both counted up to kMaxCounted), the id of the
-  // first pending one, and its age. A row that is held is pending as well.
+  // first pending row, and its age. A held row is pending as well.
   static constexpr int kMaxCounted = 100'000;
   std::string Gauges() const;
 
@@ -40,7 +40,7 @@ class TableSql {
   std::string Order(std::string_view alias) const;
   std::string In(std::string_view alias, Ids ids) const;
   std::string Pending(std::string_view alias) const;
-  // Only of a table whose state marks_processing().
+  // Only for a table whose state marks_processing().
   std::string Processing(std::string_view alias) const;
   bool marks_processing() const { return table_.state.marks_processing(); }
   static std::string Now(std::chrono::milliseconds from_now);
