@@ -9,7 +9,7 @@
 // decides whether triggers of the table fire for our own statements), `lc_*`,
 // and settings that only change plans.
 //
-// src/verify has its own connections and pins the same list.
+// src/verify has its own connections, and a similar list.
 #pragma once
 
 #include <string>

@@ -1,4 +1,4 @@
-// The payload of a record's value, in either value format.
+// EnvelopePayload: the payload of a record's value, in either value format.
 #pragma once
 
 #include <optional>
@@ -11,7 +11,7 @@ namespace walpost {
 
 class EnvelopePayload {
  public:
-  // `value` outlives this object. What is not an envelope is taken as it is.
+  // `value` outlives this object. Any bytes but an envelope are the payload.
   EnvelopePayload(ValueFormat format, std::optional<std::string_view> value)
       : value_(value) {
     if (format == ValueFormat::kRaw || !value ||

@@ -30,9 +30,9 @@ constexpr char kSchema[] = R"(
   BEGIN;
 )";
 
-// Both sides in the order of the ids, so that what is compared lies together:
-// ids are random, and looking each up in a table in another order would read
-// the file in a random order. Records of an id stay in the order of reading.
+// Both sides sorted by id, so that rows to compare are close together: ids are
+// random, and looking each up in a table in another order would read the file
+// in random order. Records of an id stay in the order of reading.
 constexpr char kSorted[] = R"(
   CREATE TABLE expected AS
     SELECT *, 0 AS is_matched FROM read_rows ORDER BY id;
@@ -75,7 +75,7 @@ constexpr char kSorted[] = R"(
     WHERE rowid IN (SELECT record FROM unlike);
 )";
 
-// Stable within this process, which is as long as it is compared.
+// Stable within this process, as long as it is needed.
 std::optional<int64_t> HashOf(const std::optional<std::string_view>& value) {
   if (!value) return std::nullopt;
   return static_cast<int64_t>(absl::HashOf(std::string(*value)));

@@ -1,9 +1,9 @@
-// Evidence: what the table says and what Kafka holds, side by side on disk.
+// Evidence: the table's rows and Kafka's records, side by side on disk.
 //
-// A temporary SQLite database, so that millions of rows need no memory of
-// ours: both sides are written down as they are read, then judged by queries
-// (judgement.cc). Values are kept as a hash, which is all that comparing needs.
-// The file is gone when the object is.
+// A temporary SQLite database, so that millions of rows need no memory: both
+// sides are stored as they are read, then judged by queries (judgement.cc).
+// Values are stored as a hash, which is sufficient to compare them. The file is
+// deleted with the object.
 #pragma once
 
 #include <cstdint>
@@ -21,8 +21,8 @@ struct sqlite3_stmt;
 
 namespace walpost {
 
-// A row of the outbox, as the record that it should have become. What is not
-// to be compared is nullopt, except for the key, which may be NULL itself.
+// A row of the outbox, as the record that it should have become. nullopt: do
+// not compare (except for the key, which may be NULL itself).
 struct ExpectedRecord {
   std::string id;
   std::optional<std::string> topic;
@@ -31,9 +31,9 @@ struct ExpectedRecord {
   bool value_is_known = false;
   std::optional<std::string_view> value;
   std::optional<int64_t> sequence;
-  // By what recover and the snapshot sort rows (outbox/row_order.h).
+  // Place in the order of recover and the snapshot (outbox/row_order.h).
   std::optional<int64_t> row_order;
-  // False when its transaction may lie after what the slot has confirmed.
+  // False if its transaction may be after the slot's confirmed LSN.
   bool must_be_there = true;
 };
 
@@ -45,15 +45,15 @@ struct FoundRecord {
   std::optional<std::string_view> key;
   std::optional<std::string_view> value;
   std::optional<std::string> position;  // header `walpost-position`
-  bool is_replayed = false;             // marked so by walpost
+  bool is_replayed = false;             // marked by walpost
   // Header walpost-recovered or walpost-snapshot, name and value; empty: none.
   std::string repair;
 };
 
 class Evidence {
  public:
-  // `directory` is where the temporary file goes. kFailedPrecondition: it
-  // cannot be written there.
+  // `directory`: place of the temporary file. kFailedPrecondition: it cannot be
+  // written there.
   static absl::StatusOr<std::unique_ptr<Evidence>> Create(
       const std::string& directory);
   ~Evidence();
@@ -61,28 +61,28 @@ class Evidence {
   // kResourceExhausted: the disk is full.
   absl::Status Add(const ExpectedRecord& row);
   absl::Status Add(const FoundRecord& record);
-  // The row of this id was committed while the table was read; its topic.
+  // The row of this id was committed while the table was read; with its topic.
   absl::Status AddNewer(const std::string& id,
                         const std::optional<std::string>& topic);
 
-  // The slot has confirmed all that the table held: nothing may be missing.
+  // The slot has confirmed all rows of the table: none may be missing.
   absl::Status ExpectAll();
 
-  // To be called once, when all rows and records were added and before Select.
-  // Makes the tables `expected`, `found` and `unlike`, records that differ from
-  // the row that they are of.
+  // Call it once, after all rows and records were added and before Select.
+  // Creates the tables `expected`, `found`, and `unlike` (records that differ
+  // from their row).
   //
-  // A record is of a row when topic, id, key and value agree: both are
-  // `is_matched`. Otherwise the id decides where it cannot repeat
+  // A record belongs to a row if topic, id, key and value agree: both are
+  // `is_matched`. Otherwise the id decides if it cannot repeat
   // (id_uniqueness.h), or the position, which two events never share.
   absl::Status Sort();
 
-  // A row of a result; a text is valid until the next row.
+  // A row of a result; its texts are valid until the next row.
   class Row {
    public:
     explicit Row(sqlite3_stmt* statement) : statement_(statement) {}
     int64_t Number(int column) const;
-    std::string Text(int column) const;  // empty for NULL
+    std::string Text(int column) const;  // NULL: empty
 
    private:
     sqlite3_stmt* statement_;

@@ -29,7 +29,7 @@ class Expressions {
   Expressions(const TableOptions& table, const std::vector<ColumnType>& columns)
       : table_(table), columns_(columns) {}
 
-  // Of a field; "NULL::text" when nothing is mapped to it.
+  // Expression for a field; "NULL::text": nothing is mapped to it.
   absl::StatusOr<std::string> Field(const FieldSource& source,
                                     std::vector<std::string> usual) const {
     switch (source.kind) {
@@ -76,8 +76,8 @@ class Expressions {
     return field;
   }
 
-  // text{name|function:argument}text... as an expression; NULL where a value
-  // of it is.
+  // text{name|function:argument}text... as an expression; NULL if one of its
+  // values is.
   absl::StatusOr<std::string> Topic(const std::string& text) const {
     std::string expression = "''";
     std::string rest = text;
@@ -117,8 +117,8 @@ class Expressions {
 };
 
 // A row that is older than the oldest transaction that the slot still has to
-// decode was confirmed. One that is older than the slot never comes through it.
-// (Transaction ids of 32 bits tell older from younger for 2^31 of them.)
+// decode was confirmed. A row that is older than the slot never comes through
+// it. (32-bit transaction ids can be compared over a distance of 2^31.)
 std::string ConfirmedBySlot(const ConfirmedBy& by) {
   std::string sql = fmt::format(
       "age(xmin) > (SELECT age(catalog_xmin) FROM "
@@ -178,8 +178,8 @@ std::vector<OrderColumn> OrderColumnsOf(
   return order;
 }
 
-// The place of a row in the order of recover and the snapshot, as an integer;
-// NULL where the column is not one that can be.
+// A row's place in the order of recover and the snapshot, as an integer; NULL
+// if the column has no suitable type.
 std::string PlaceSql(const std::string& column, uint32_t type_oid) {
   const std::string name = QuotedName(column);
   if (pgoutput::IsTimestamp(type_oid)) {

@@ -1,7 +1,7 @@
-// ExpectationQuery: the SQL that makes Postgres say what record each row of an
-// outbox table should have become.
+// ExpectationQuery: SQL that makes Postgres compute the expected record of each
+// row of an outbox table.
 //
-// On purpose it shares nothing with the relay: topic, key and value are
+// It deliberately shares nothing with the relay: topic, key and value are
 // expressions that the server computes, from the same configuration. Columns of
 // the result, in binary form (so text is its bytes, and bytea, too):
 //
@@ -26,24 +26,24 @@ struct ColumnType {
   bool counts = false;  // identity, or its default is nextval()
 };
 
-// What tells of a row that it was confirmed, and so must be in Kafka.
+// The proof that a row was confirmed, and so must be in Kafka.
 struct ConfirmedBy {
   enum class Kind {
     kSlot,    // source: wal
-    kState,   // the row itself says that it was published, if at all
+    kState,   // only the row itself shows that it was published
     kCursor,  // the row is behind the position of polling.strategy: cursor
   };
   Kind kind = Kind::kSlot;
-  std::string name;  // of the slot, or of the cursor's table
+  std::string name;  // of the slot or the cursor's table
   // kSlot: rows of transactions before this one (an xid8) do not come through
-  // the slot: whatever it has confirmed, they must be there. 0: not known.
+  // the slot: they must be in Kafka, whatever it has confirmed. 0: not known.
   uint64_t streamed_from = 0;
 };
 
 class ExpectationQuery {
  public:
   // `sequence_column` may be empty. kInvalidArgument: the table has no column
-  // for the id, or none of a name that the configuration or the caller gives;
+  // for the id, or not one with a name from the configuration or the caller;
   // names it and the key to change.
   static absl::StatusOr<ExpectationQuery> Create(
       const TableOptions& table, const RouteOptions& route,
@@ -51,14 +51,14 @@ class ExpectationQuery {
       const std::string& sequence_column, const ConfirmedBy& confirmed_by);
 
   const std::string& sql() const { return sql_; }
-  // The topics that the rows lead to, each once.
+  // Selects the topics of the rows, each once.
   const std::string& topics_sql() const { return topics_sql_; }
-  // Of `ids`, a text[] as parameter $1, those that the table has, and their
-  // topics.
+  // Selects those of `ids`, a text[] as parameter $1, that the table has, and
+  // their topics.
   const std::string& lookup_sql() const { return lookup_sql_; }
-  // The column by which recover and the snapshot sort rows; empty: none does.
+  // The column that recover and the snapshot sort rows by; empty: none.
   const std::string& row_order() const { return row_order_; }
-  // False for a value that is made of several columns: not compared.
+  // False if the value is made from several columns: it is not compared.
   bool knows_value() const { return knows_value_; }
 
  private:
@@ -69,7 +69,7 @@ class ExpectationQuery {
   bool knows_value_ = true;
 };
 
-// "public.outbox" as SQL spells it.
+// "public.outbox", quoted for SQL.
 std::string QuotedTableName(const std::string& name);
 std::string QuotedLiteral(const std::string& text);
 

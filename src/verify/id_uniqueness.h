@@ -1,10 +1,9 @@
-// Whether an event id can be given a second time.
+// Tells whether an event id can be assigned a second time.
 //
-// A uuid that was made from random bits or a clock (versions 1, 4, 6 and 7) is
-// given once in the world: two records with it are the same event. Any other id
-// may come again: a sequence that was restored with its database counts on
-// from where it was, two tables count from 1, a uuid of version 3 or 5 is made
-// from a name.
+// A uuid made from random bits or a clock (versions 1, 4, 6 and 7) is unique in
+// the world: two records with it are the same event. Any other id may come
+// again: a sequence that was restored with its database continues from its old
+// value, two tables count from 1, a uuid of version 3 or 5 is made from a name.
 #pragma once
 
 #include <string_view>

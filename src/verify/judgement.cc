@@ -34,8 +34,8 @@ constexpr char kNewer[] = R"(
     SELECT 1 FROM found WHERE found.id = newer.id AND NOT is_matched
       AND (newer.topic IS NULL OR newer.topic = found.topic)))";
 
-// A record with the id of a row that has no record of its own, where ids can
-// repeat: the row's, altered, or another event's.
+// A record with the id of a row that has no record of its own, if ids can
+// repeat: the row's record, altered, or another event's.
 constexpr char kUndecidedRecords[] = R"(
   SELECT topic || '[' || "partition" || ']@' || "offset" || ' id ' || id
     || ': another event of this id, or the row''s and altered'
@@ -44,8 +44,8 @@ constexpr char kUndecidedRecords[] = R"(
     SELECT 1 FROM expected WHERE expected.id = found.id
       AND NOT expected.is_matched AND expected.topic IS found.topic))";
 
-// Rows that look the same, and fewer records that cannot be one another's
-// repeats than rows.
+// Identical rows with fewer records than rows, not counting records that may be
+// repeats of each other.
 constexpr char kUndecidedRows[] = R"(
   SELECT 'id ' || id || ', topic ' || topic || ': ' || count(*)
     || ' rows with the same id, topic, key and value, and fewer records'
@@ -74,8 +74,8 @@ constexpr char kWrongKey[] = R"(
     || ', expected ' || ifnull(quote(CAST(expected_key AS TEXT)), 'NULL')
   FROM unlike WHERE has_wrong_key)";
 
-// Of the same event: its first record counts, for that is where a consumer that
-// drops repeats acts on it.
+// Among records of the same event the first one counts, because there a
+// consumer that drops repeats handles it.
 constexpr char kEarlier[] = R"(
   EXISTS (
     SELECT 1 FROM found AS earlier
@@ -92,9 +92,9 @@ constexpr char kWithRow[] = R"(
       (NOT key_is_known OR found.key IS expected.key)
       AND (NOT value_is_known OR found.value_hash IS expected.value_hash)))";
 
-// {0}: what tells the place of an event, {1}: where it comes from, {2}: which
-// records, {3}: no earlier one of the same event, {4}: how the place before may
-// not compare.
+// {0}: the place of an event, {1}: its source, {2}: which records, {3}: no
+// earlier one of the same event, {4}: the comparison of the earlier place that
+// means disorder, {5}: what separates runs.
 constexpr char kDisorder[] = R"(
   WITH first AS (
     SELECT found.topic, found.key, "partition", "offset", found.id, repair,
@@ -147,7 +147,7 @@ absl::Status Count(const Evidence& evidence, const std::string& query,
   });
 }
 
-// What the stream has sent. Ties are out of order, too: two events, one place.
+// Records of the stream. Ties are out of order, too: two events, one place.
 absl::Status JudgeStream(const Evidence& evidence,
                          const JudgementOptions& options, Report& report) {
   uint64_t with_position = 0;
@@ -170,9 +170,9 @@ absl::Status JudgeStream(const Evidence& evidence,
   return Find(evidence, query, true, report[FindingKind::kDisorder]);
 }
 
-// What `recover` and the snapshot have read from the table: their positions say
-// how it was sorted, not how it was committed. Each run by itself: where one
-// stands among the stream's records is the gap's doing.
+// Records that `recover` and the snapshot have read from the table: their
+// positions show the order of the scan, not of commits. Each run is judged by
+// itself: its place among the stream's records depends on the gap.
 absl::Status JudgeRepairs(const Evidence& evidence,
                           const JudgementOptions& options, Report& report) {
   uint64_t repaired = 0;
@@ -197,7 +197,7 @@ absl::Status JudgeRepairs(const Evidence& evidence,
   return Find(evidence, query, true, report[FindingKind::kDisorder]);
 }
 
-// Each is an error: nobody has looked at it.
+// Each one is an error: it was not checked.
 absl::Status FindUndecided(const Evidence& evidence,
                            const JudgementOptions& options, Report& report) {
   Findings& undecided = report[FindingKind::kUndecided];

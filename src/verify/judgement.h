@@ -1,5 +1,5 @@
-// Judgement: compares the two sides of the evidence. All of it is queries, to
-// be read as the definition of each kind of finding.
+// Judgement: compares the two sides of the evidence. All of it is queries,
+// which are the definitions of the kinds of findings.
 #pragma once
 
 #include <string>
@@ -12,13 +12,13 @@
 namespace walpost {
 
 struct JudgementOptions {
-  // The column of the table that gives the expected records their sequence.
-  // Empty: order is judged by the header walpost-position; id order is not
-  // commit order and is never used.
+  // Column of the table with the expected records' sequence. Empty: order is
+  // judged by the header walpost-position; id order is not commit order and is
+  // never used.
   std::string sequence_column;
-  // The column by which recover and the snapshot sort rows; empty: not known.
+  // Column that recover and the snapshot sort rows by; empty: not known.
   std::string row_order;
-  // What could not be looked at, one sentence each.
+  // Items that could not be checked, one sentence each.
   std::vector<std::string> undecided;
   bool fail_on_not_in_table = false;
   bool fail_on_without_id = true;

@@ -21,7 +21,7 @@ namespace {
 constexpr uint64_t kProgressEvery = 1'000;
 
 // A database without a name is a temporary file that SQLite removes. `place` is
-// topic and id, in two hashes, for one of 64 bits repeats among billions.
+// topic and id, in two hashes, because a 64-bit hash repeats among billions.
 constexpr char kSchema[] = R"(
   PRAGMA temp_store = FILE;
   PRAGMA cache_size = -32768;  -- KiB
@@ -55,8 +55,8 @@ absl::StatusOr<std::unique_ptr<KnownEvents>> KnownEvents::CreateEmpty(
   return known;
 }
 
-// Brokers do not list topics that the user may not see: whoever asks for the
-// names learns it. Those come from the rows.
+// Brokers do not list topics that the user may not see; only a request by name
+// shows that. The names come from the rows.
 absl::StatusOr<std::set<std::string>> KnownEvents::FindTopics(
     const Options& options) {
   std::set<std::string> topics;

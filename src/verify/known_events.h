@@ -1,9 +1,9 @@
-// KnownEvents: which events Kafka has already.
+// KnownEvents: the events that Kafka already has.
 //
-// An event is known by its topic, id, key and value, not by its id alone: two
-// tables may count from 1, and a sequence that was restored with its database
-// counts on from where it was. Read from the topics once and kept on disk, as
-// hashes of 24 bytes, so that it does not matter how many there are. Blocking.
+// An event is identified by its topic, id, key and value, not by its id alone:
+// two tables may count from 1, and a sequence that was restored with its
+// database continues from its old value. Read from the topics once and kept on
+// disk, as hashes of 24 bytes, so that any number is possible. Blocking.
 #pragma once
 
 #include <functional>
@@ -37,7 +37,7 @@ class KnownEvents {
     std::string directory = "/tmp";  // for the temporary file
   };
 
-  // A row, as the record that it becomes. nullopt is NULL.
+  // A row, as the record that it becomes. nullopt: NULL.
   struct Candidate {
     std::string_view topic;
     std::string_view id;
@@ -45,40 +45,40 @@ class KnownEvents {
     std::optional<std::string_view> value;  // the payload
   };
   enum class Answer {
-    kUnknown,  // Kafka does not have it
+    kUnknown,  // not in Kafka
     kKnown,
-    // Kafka has the id on this topic, and another key or value with it. The id
-    // cannot repeat (id_uniqueness.h): it is the same event, altered since.
+    // Kafka has the id on this topic, with another key or value. The id cannot
+    // repeat (id_uniqueness.h): it is the same event, altered since.
     kAltered,
-    // The same, but ids like this one can repeat: another event.
+    // The same, but such an id can repeat: it is another event.
     kSameId,
-    // Another row looks the same, and was asked for before: there may be one
-    // record for the two of them.
+    // Another identical row was asked for before: there may be only one record
+    // for both.
     kTwin,
   };
 
-  // The topics that the rows in the tables lead to. Errors are Postgres'.
+  // The topics of the tables' rows. Errors come from Postgres.
   static absl::StatusOr<std::set<std::string>> FindTopics(
       const Options& options);
-  // Reads those, and every one that begins with the text before the first
+  // Reads these topics, and all that begin with the text before the first
   // column of a template. kUnavailable: no broker answers.
   static absl::StatusOr<std::unique_ptr<KnownEvents>> Read(
       const Options& options, const std::set<std::string>& topics,
       const Progress& progress);
-  // Nothing is known; the file goes into `directory`.
+  // Makes an empty object; the file is in `directory`.
   static absl::StatusOr<std::unique_ptr<KnownEvents>> CreateEmpty(
       const std::string& directory);
   ~KnownEvents();
 
   absl::Status Add(const Candidate& record);
-  // Each row is to be asked for once.
+  // Call it once for each row.
   absl::StatusOr<Answer> Ask(const Candidate& row);
 
  private:
   explicit KnownEvents(sqlite3* database) : database_(database) {}
 
   absl::Status Prepare();
-  // Binds and runs one; whether it has found a row.
+  // Binds and runs a statement. True if it has found a row.
   absl::StatusOr<bool> Run(sqlite3_stmt* statement, const Candidate& event,
                            bool with_content);
 

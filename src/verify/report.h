@@ -1,4 +1,4 @@
-// Report: what the judge has found, in numbers and examples.
+// Report: findings of the judgement, in numbers and examples.
 #pragma once
 
 #include <array>
@@ -9,13 +9,13 @@
 
 namespace walpost {
 
-// Kinds of findings, in the order of the report.
+// Kinds of findings, in report order.
 enum class FindingKind {
   kMissing,      // a committed row without a record
   kUnconfirmed,  // the same, but it was not confirmed yet
   kNotInTable,   // a record of an event that was never committed, or pruned
   kNewer,        // a record of a row that was committed while we read
-  kAltered,      // another value than the row's
+  kAltered,      // a different value than the row's
   kWrongTopic,
   kWrongKey,
   kDisorder,   // first occurrences of a key out of order
@@ -23,7 +23,7 @@ enum class FindingKind {
   kDuplicate,  // a record that repeats an earlier one
   kReplayed,   // marked as replayed by walpost
   kWithoutId,  // a record without the header `id`
-  kUndecided,  // what could not be told, or was not looked at
+  kUndecided,  // could not be decided, or was not checked
 };
 inline constexpr size_t kFindingKinds = 13;
 
@@ -44,16 +44,16 @@ struct Report {
   uint64_t records = 0;
   // "column X", "header walpost-position", or "not checked".
   std::string order_judged_by;
-  // The same of records that recover or the snapshot has published; empty:
-  // there are none.
+  // The same for records that recover or the snapshot has published; empty:
+  // none.
   std::string repairs_judged_by;
-  // What was not compared, though nothing is wrong with it.
+  // Facts that were not compared, though nothing is wrong with them.
   std::vector<std::string> notes;
-  // Whether all that the table held when it was read was confirmed.
+  // Whether everything in the table when it was read was confirmed.
   enum class Confirmed {
     kAll,
-    kNotAll,     // yet: some of it may be on its way
-    kNeverWill,  // there is no slot: what has no record will not come
+    kNotAll,     // yet: part of it may be on its way
+    kNeverWill,  // no slot: missing records will not come
   };
   Confirmed confirmed = Confirmed::kNotAll;
   std::array<Findings, kFindingKinds> findings;

@@ -18,8 +18,8 @@ constexpr int kRowsPerBatch = 10'000;
 constexpr int kBinary = 1;
 constexpr uint32_t kByteaOid = 17;
 
-// Nothing that is set for the role, the database or the server may change what
-// is read, or end the reading. Those that a server does not know are left out.
+// Settings of the role, the database or the server must not change the result,
+// or stop the reading. Settings that a server does not know are left out.
 constexpr std::pair<const char*, const char*> kPinned[] = {
     {"row_security", "off"},
     {"search_path", "pg_catalog"},
@@ -52,7 +52,7 @@ std::optional<int64_t> Number(const PGresult* result, int row, int column) {
                       10);
 }
 
-// As an array literal: {"a","b"}.
+// Makes an array literal: {"a","b"}.
 std::string ArrayOf(const std::vector<std::string>& texts) {
   std::string array = "{";
   for (const std::string& text : texts) {
@@ -71,8 +71,7 @@ std::string ArrayOf(const std::vector<std::string>& texts) {
 absl::StatusOr<std::unique_ptr<TableReader>> TableReader::Connect(
     const ReloadableText& conninfo) {
   WALPOST_ASSIGN_OR_RETURN(const std::string now, conninfo.Read());
-  // What comes before dbname, from which the conninfo is expanded, is only a
-  // default.
+  // Keywords before dbname, which expands to the conninfo, are only defaults.
   std::vector<const char*> keywords = {"connect_timeout"};
   std::vector<const char*> values = {"10"};
   for (const auto& [keyword, value] : kConnectionDefaults) {

@@ -1,5 +1,5 @@
-// TableReader: an outbox table, row by row, as the records it should have
-// become. Plain SQL over libpq, blocking; one connection.
+// TableReader: reads an outbox table, row by row, as the records that it should
+// have become. Plain SQL over libpq, blocking; one connection.
 #pragma once
 
 #include <libpq-fe.h>
@@ -23,23 +23,23 @@ namespace walpost {
 
 class TableReader {
  public:
-  // The session sees every row, or is refused: row-level security is an error,
-  // with its remedy. kUnavailable: Postgres cannot be reached; says why.
+  // The session sees every row, or fails: row-level security is an error, with
+  // its remedy. kUnavailable: Postgres is unreachable; says why.
   static absl::StatusOr<std::unique_ptr<TableReader>> Connect(
       const ReloadableText& conninfo);
 
   // Reads the table under one snapshot, in batches. `take` gets every row; its
-  // value lives during the call.
+  // value is valid during the call.
   absl::Status Read(
       const TableOptions& table, const RouteOptions& route,
       const std::string& sequence_column, const ConfirmedBy& confirmed_by,
       const std::function<absl::Status(const ExpectedRecord&)>& take);
 
-  // The topics that the table's rows lead to.
+  // The topics of the table's rows.
   absl::StatusOr<std::set<std::string>> FindTopics(const TableOptions& table,
                                                    const RouteOptions& route);
 
-  // Those of `ids` that a table read before has by now, and their topics.
+  // Those of `ids` that a table read before has by now, with their topics.
   struct Known {
     std::string id;
     std::optional<std::string> topic;
@@ -47,13 +47,13 @@ class TableReader {
   absl::StatusOr<std::vector<Known>> FindIds(
       const std::vector<std::string>& ids);
 
-  // The column by which recover and the snapshot sort the rows of the table
-  // that was read last; empty: none.
+  // The column that recover and the snapshot sort the rows of the last table
+  // by; empty: none.
   const std::string& row_order() const { return queries_.back().row_order(); }
-  // False where that table's values are made of several columns.
+  // False if the values of the last table are made from several columns.
   bool knows_value() const { return queries_.back().knows_value(); }
 
-  // Waits until the slot has confirmed what was committed up to now, at most
+  // Waits until the slot has confirmed all commits up to now, at most
   // `seconds`.
   absl::StatusOr<Report::Confirmed> WaitConfirmed(const std::string& slot,
                                                   int seconds);
@@ -71,7 +71,7 @@ class TableReader {
 
   std::unique_ptr<PGconn, decltype(&PQfinish)> connection_;
   std::vector<ExpectationQuery> queries_;
-  std::string table_;  // that is being read, as SQL spells it
+  std::string table_;  // the current table, quoted for SQL
 };
 
 }  // namespace walpost

@@ -1,4 +1,4 @@
-// The topics that events may be on, as far as the configuration tells.
+// Finds the topics that events may be on, from the configuration.
 #pragma once
 
 #include <set>
@@ -8,8 +8,8 @@
 
 namespace walpost {
 
-// Of each table's topic template, the text before its first column. A template
-// that begins with a column tells nothing, and is left out.
+// For each table's topic template, the text before its first column. A template
+// that begins with a column is left out.
 std::set<std::string> TopicPrefixes(const OutboxOptions& outbox);
 
 // The template of a table's topics.

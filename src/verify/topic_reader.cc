@@ -9,15 +9,15 @@ namespace walpost {
 namespace {
 
 constexpr int kAnswerMillis = 10'000;
-// Without a record for so long, the brokers are gone.
+// Without a record for this time, the brokers count as unreachable.
 constexpr int kRecordMillis = 30'000;
 
 using Message =
     std::unique_ptr<rd_kafka_message_t, decltype(&rd_kafka_message_destroy)>;
 
 // A record may have several headers of a name: a member of the column `headers`
-// may be called `id`, too. Ours, as Debezium's, is the first one of that name;
-// the headers that walpost puts behind those members are the last.
+// may be called `id`, too. Our `id`, like Debezium's, is the first one; headers
+// that walpost puts behind those members are the last.
 enum class Which { kFirst, kLast };
 
 std::optional<std::string> Header(const rd_kafka_message_t& message,
@@ -39,7 +39,7 @@ std::optional<std::string> Header(const rd_kafka_message_t& message,
   return std::string(static_cast<const char*>(value), size);
 }
 
-// Which run of `recover` or of the snapshot has published it.
+// The run of `recover` or of the snapshot that published the record.
 std::string Repair(const rd_kafka_message_t& message) {
   for (const char* name : {"walpost-recovered", "walpost-snapshot"}) {
     const auto value = Header(message, name, Which::kLast);
@@ -98,7 +98,7 @@ absl::StatusOr<std::unique_ptr<TopicReader>> TopicReader::Connect(
   rd_kafka_conf_t* conf = rd_kafka_conf_new();
   char reason[512];
   for (const auto& [name, value] : values) {
-    // One that consumers refuse is a producer's.
+    // A property that consumers reject is for producers.
     rd_kafka_conf_set(conf, name.c_str(), value.c_str(), reason,
                       sizeof(reason));
   }
@@ -163,7 +163,7 @@ absl::Status TopicReader::CannotRead(std::string_view topic,
       topic, rd_kafka_err2str(code), options_.brokers, topic));
 }
 
-// A topic that the user may not see is left out of the list of all.
+// The list of all topics omits a topic that the user may not see.
 absl::Status TopicReader::CheckMissing(const std::string& topic) {
   const std::unique_ptr<rd_kafka_topic_t, decltype(&rd_kafka_topic_destroy)>
       handle(rd_kafka_topic_new(client_.get(), topic.c_str(), nullptr),
@@ -232,8 +232,8 @@ absl::Status TopicReader::ReadFailure(const rd_kafka_message_t& message) {
   return Failed(fmt::format("reading {}", topic), message.err);
 }
 
-// Ends at the end of each partition as the broker tells it, which counts the
-// markers of transactions, too; what is appended meanwhile may be read along.
+// Stops at the end of each partition as the broker reports it, which counts the
+// markers of transactions, too. Records appended meanwhile may be included.
 absl::Status TopicReader::Read(
     const std::set<std::string>& topics,
     const std::function<absl::Status(FoundRecord&)>& take) {

@@ -1,5 +1,5 @@
-// TopicReader: every record of some topics, from the beginning to where they
-// end now. Kafka's consumer API, without a group; blocking.
+// TopicReader: reads every record of some topics, from the beginning to their
+// present end. Kafka's consumer API, without a group; blocking.
 #pragma once
 
 #include <librdkafka/rdkafka.h>
@@ -19,13 +19,13 @@
 
 namespace walpost {
 
-// How to reach the brokers.
+// Access to the brokers.
 struct TopicReaderOptions {
   std::string brokers;
-  // Those of kafka.properties; what only a producer knows is left out.
+  // From kafka.properties; properties only for producers are left out.
   std::vector<std::pair<std::string, ReloadableText>> properties;
-  // Why a request of a client whose main queue nobody serves has failed: the
-  // judge has no code of kafka/ of its own to say it.
+  // Why a request failed, for a client whose main queue nobody serves: verify
+  // has no code of kafka/ for it.
   std::function<std::string(rd_kafka_t*, rd_kafka_resp_err_t)> explain;
 };
 
@@ -34,18 +34,18 @@ class TopicReader {
   static absl::StatusOr<std::unique_ptr<TopicReader>> Connect(
       const TopicReaderOptions& options);
 
-  // The id of the cluster; empty: it has none. kUnavailable: no broker answers.
+  // The id of the cluster; empty: none. kUnavailable: no broker answers.
   absl::StatusOr<std::string> ClusterId();
 
-  // Of the cluster, those that are in `names` or begin with one of
-  // `prefixes`. kFailedPrecondition: the user may not read one of `names`.
+  // Topics of the cluster that are in `names` or begin with one of `prefixes`.
+  // kFailedPrecondition: the user may not read one of `names`.
   absl::StatusOr<std::set<std::string>> FindTopics(
       const std::set<std::string>& names,
       const std::set<std::string>& prefixes);
 
-  // `take` gets every record, partition by partition in order; its views live
-  // during the call. `total` is known before the first: how many offsets lie
-  // between beginning and end.
+  // `take` gets every record, partition by partition in order; its views are
+  // valid during the call. `total` is known before the first one: the number of
+  // offsets between beginning and end.
   absl::Status Read(const std::set<std::string>& topics,
                     const std::function<absl::Status(FoundRecord&)>& take);
 

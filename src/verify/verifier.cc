@@ -140,7 +140,7 @@ absl::Status Verifier::TakeRecord(FoundRecord& record) {
   return evidence_->Add(record);
 }
 
-// A record without its row may be one of a row that was committed after the
+// A record without its row may belong to a row that was committed after the
 // table was read.
 absl::Status Verifier::FindNewer() {
   std::vector<TableReader::Known> newer;

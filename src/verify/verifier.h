@@ -1,12 +1,12 @@
-// Verifier: `walpost verify` from beginning to end.
+// Verifier: runs `walpost verify` from beginning to end.
 //
 //   table  ──▶ expected ─┐
 //                        ├─▶ Evidence ──▶ Judge ──▶ Report
 //   topics ──▶ found ────┘
 //
-// The table first, then the topics: what is in the first must then be in the
-// second, once the slot has confirmed that far. It blocks, on one thread, and
-// shares nothing with the relay but the configuration.
+// The table first, then the topics: rows of the table must then be in the
+// topics, once the slot has confirmed that far. It blocks, on one thread, and
+// shares only the configuration with the relay.
 #pragma once
 
 #include <functional>
@@ -35,31 +35,31 @@ struct VerifierOptions {
 
   std::string sequence_column;
   std::set<std::string> more_topics;
-  // Instead of the table: a file of ids, one in a line.
+  // Instead of the table: a file of ids, one per line.
   std::string id_file;
   int wait_seconds = 10;  // for the slot
   std::string work_directory = "/tmp";
   bool fail_on_not_in_table = false;
   bool fail_on_duplicates = false;
   bool fail_on_without_id = true;
-  // What is known to be in doubt before anything is read, such as a gap.
+  // Doubts that exist before anything is read, such as a gap.
   std::vector<std::string> undecided;
 };
 
 class Verifier {
  public:
-  // What it is at, and how much of how much (0: not known) is done.
+  // The current activity, and how much of the total (0: not known) is done.
   using Progress =
       std::function<void(std::string_view what, uint64_t done, uint64_t all)>;
 
   Verifier(VerifierOptions options, Progress progress)
       : options_(std::move(options)), progress_(std::move(progress)) {}
 
-  // kInvalidArgument: the configuration does not fit the table.
-  // kUnavailable: Postgres or Kafka cannot be reached.
+  // kInvalidArgument: the configuration does not fit the table. kUnavailable:
+  // Postgres or Kafka is unreachable.
   absl::StatusOr<Report> Run();
 
-  // Whether an error of Run is Kafka's, not Postgres'.
+  // True if an error of Run came from Kafka, not Postgres.
   bool failed_at_kafka() const { return at_kafka_; }
 
  private:
@@ -75,12 +75,12 @@ class Verifier {
   Progress progress_;
   std::unique_ptr<Evidence> evidence_;
   std::unique_ptr<TableReader> table_;
-  std::set<std::string> topics_;  // that rows are expected on
+  std::set<std::string> topics_;  // topics with expected rows
   uint64_t rows_ = 0;
-  std::set<std::string> row_orders_;  // by which recover sorts; "": none
+  std::set<std::string> row_orders_;  // order columns of recover; "": none
   std::vector<std::string> notes_;
   uint64_t records_ = 0;
-  bool all_rows_confirmed_ = true;  // as they were read
+  bool all_rows_confirmed_ = true;  // when they were read
   bool at_kafka_ = false;
   Report::Confirmed confirmed_ = Report::Confirmed::kAll;
 };
