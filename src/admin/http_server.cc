@@ -25,8 +25,8 @@ using boost::system::error_code;
 
 namespace {
 
-// accept() fails when descriptors or memory have run out; if no connection of
-// ours can be closed for it, it would fail again at once.
+// accept() fails if there are no more descriptors or memory; if none of our
+// connections can be closed for it, it would fail again at once.
 constexpr std::chrono::seconds kPauseAfterFailedAccept{1};
 
 std::string_view Remedy(error_code error) {
@@ -42,8 +42,8 @@ std::string_view Remedy(error_code error) {
 }  // namespace
 
 // Accepts every connection at once, so that a probe never waits behind others
-// in the kernel's queue. When there are too many, or no descriptor is left, the
-// one that has waited for its client for longest makes room.
+// in the kernel's queue. If there are too many, or no descriptor is left, the
+// one that has waited longest for its client is closed.
 class HttpServer::Listener : public std::enable_shared_from_this<Listener> {
  public:
   Listener(asio::any_io_executor executor, const HttpOptions& options,
@@ -58,7 +58,7 @@ class HttpServer::Listener : public std::enable_shared_from_this<Listener> {
                              ParseListenAddress(options_.listen));
     error_code error;
     acceptor_.open(endpoint.protocol(), error);
-    // Connections of an earlier process that linger do not hold the port.
+    // Lingering connections of an earlier process do not block the port.
     if (!error) acceptor_.set_option(tcp::acceptor::reuse_address(true), error);
     if (!error) acceptor_.bind(endpoint, error);
     if (!error) acceptor_.listen(tcp::acceptor::max_listen_connections, error);
@@ -69,8 +69,8 @@ class HttpServer::Listener : public std::enable_shared_from_this<Listener> {
                     error.message(), Remedy(error)));
   }
 
-  // accept() itself is called only when a connection waits: without a free
-  // descriptor it fails also when there is none.
+  // accept() itself is called only if a connection waits: without a free
+  // descriptor it fails even if none does.
   void Accept() {
     if (stopped_) return;
     acceptor_.async_wait(
@@ -116,7 +116,7 @@ class HttpServer::Listener : public std::enable_shared_from_this<Listener> {
         [self = shared_from_this()](error_code) { self->Accept(); });
   }
 
-  // The client that was waiting.
+  // True if the waiting client has disconnected.
   static bool HasGoneAway(error_code error) {
     return error == asio::error::would_block ||
            error == asio::error::connection_aborted;
@@ -136,8 +136,8 @@ class HttpServer::Listener : public std::enable_shared_from_this<Listener> {
     session->Start();
   }
 
-  // Closes the connection that has waited for longest for its client to send a
-  // request; if there is none, for its client to take an answer. False: none
+  // Closes the connection that has waited longest for its client to send a
+  // request or, if there is none, for its client to read an answer. False: none
   // is open.
   bool CloseSlowest() {
     std::shared_ptr<HttpSession> slowest;
@@ -163,8 +163,8 @@ class HttpServer::Listener : public std::enable_shared_from_this<Listener> {
   tcp::acceptor acceptor_;
   asio::steady_timer pause_;
   SpareDescriptor spare_;
-  // At most options_.max_connections are open. Weak: a session lives by its
-  // own handlers.
+  // At most options.max_connections are open. Weak: a session is kept alive by
+  // its own handlers.
   std::vector<std::weak_ptr<HttpSession>> sessions_;
   bool stopped_ = false;
 };

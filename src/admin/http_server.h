@@ -1,15 +1,14 @@
 // HttpServer: /healthz, /readyz, /metrics and /status (pages.h).
 //
-// Runs on the program's io_context: that it answers at all means that the
-// loop turns. It only shows, it changes nothing. Requests, connections and
-// idle time are limited (HttpOptions); a client that is slow or silent does not
-// keep others out.
+// Runs on the program's io_context: an answer means that the loop runs. It only
+// shows data, and changes nothing. Requests, connections and idle time are
+// limited (HttpOptions); a slow or silent client does not keep others out.
 //
 //   auto server = HttpServer::Create(io.get_executor(), {.listen = "[::1]:0"},
 //                                    version, [&] { return relay.Status(); });
 //
-// Owned by whoever runs the loop, who destroys it before the io_context and
-// before what `status` looks at. Used from the loop's thread only.
+// Owned by whoever runs the loop; destroy it before the io_context and before
+// what `status` uses. Used only from the loop's thread.
 #pragma once
 
 #include <boost/asio/any_io_executor.hpp>
@@ -28,19 +27,19 @@ class HttpServer {
  public:
   using StatusFunction = std::function<RelayStatus()>;
 
-  // Listens on options.listen, which is not empty. `status` is called for
-  // every page that shows it. kInvalidArgument names http.listen and what to
-  // do: malformed, in use, not an address of this machine.
+  // Listens on options.listen, which is not empty. `status` is called for every
+  // page that shows it. kInvalidArgument names http.listen and the remedy:
+  // malformed, in use, not an address of this machine.
   static absl::StatusOr<std::unique_ptr<HttpServer>> Create(
       boost::asio::any_io_executor executor, const HttpOptions& options,
       std::string version, StatusFunction status);
 
-  // Stops listening and breaks off what is open; `status` is not called again.
+  // Stops listening and closes open connections; `status` is not called again.
   ~HttpServer();
   HttpServer(const HttpServer&) = delete;
   HttpServer& operator=(const HttpServer&) = delete;
 
-  // The one it listens on, also when it was told 0.
+  // The port it listens on, even if it was configured as 0.
   uint16_t port() const;
 
  private:
@@ -48,8 +47,8 @@ class HttpServer {
 
   explicit HttpServer(std::shared_ptr<Listener> listener);
 
-  // Shared with the handlers of the loop, which may still run, and find it
-  // stopped, when the server is gone.
+  // Shared with the loop's handlers, which may still run after the server is
+  // destroyed, and find it stopped.
   std::shared_ptr<Listener> listener_;
 };
 

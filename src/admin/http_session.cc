@@ -15,9 +15,9 @@ namespace http = boost::beast::http;
 
 namespace {
 
-// After the last answer: what the client may still be sending is read for so
-// long, and so much of it. Closing at once would reset the connection, and
-// the client might never see why it was refused (RFC 9112, 9.6).
+// After the last answer: time and bytes for reading what the client may still
+// be sending. Closing at once would reset the connection, and the client might
+// never see why it was rejected (RFC 9112, 9.6).
 constexpr std::chrono::seconds kDiscardTimeout{1};
 constexpr size_t kMaxDiscardedBytes = size_t{64} << 10;
 
@@ -25,8 +25,8 @@ bool IsGetOrHead(http::verb method) {
   return method == http::verb::get || method == http::verb::head;
 }
 
-// What a request is refused with that could not be read, or asks for what we
-// never do; nullopt when the page may be shown.
+// Answer to a request that could not be read, or that we never serve; nullopt:
+// the page may be shown.
 std::optional<Page> Refusal(http::verb method, beast::error_code error) {
   if (error == http::error::header_limit ||
       error == http::error::buffer_overflow) {
@@ -50,7 +50,7 @@ std::optional<Page> Refusal(http::verb method, beast::error_code error) {
   return std::nullopt;
 }
 
-// The client left, or never finished: there is nobody to answer.
+// The client disconnected, or never finished: there is nobody to answer.
 bool IsEndOfConnection(beast::error_code error) {
   const beast::error_code end_of_stream = http::error::end_of_stream;
   return error &&
@@ -96,9 +96,9 @@ void HttpSession::OnRead(beast::error_code error) {
   const auto& request = parser_->get();
   response_ = {};
   response_.version(request.version());
-  // After an error the place where the next request begins is not known. A
-  // client that does not wait for an answer before its next request is not
-  // served further: it could ask faster than we answer others.
+  // After an error the start of the next request is not known. A client that
+  // does not wait for an answer before its next request is not served further:
+  // it could ask faster than we answer others.
   const bool is_pipelined = buffer_.size() > 0;
   response_.keep_alive(!error && !is_pipelined && request.keep_alive());
   std::optional<Page> refusal = Refusal(request.method(), error);

@@ -1,12 +1,12 @@
 // HttpSession: one connection of the HTTP server.
 //
-// Reads a request, answers it, and so on while the client keeps the
+// Reads a request, answers it, and repeats this while the client keeps the
 // connection and does not pipeline requests. GET and HEAD; requests have no
-// body. Each request has options.idle_timeout to arrive whole, and its answer
-// as long to be taken.
+// body. Each request has options.idle_timeout to arrive completely, and the
+// client has as long to read the answer.
 //
-// Shared: the handlers of the operations under way keep it alive, nobody else
-// does. When the last has run, it ends and calls `on_end`.
+// Shared: only the handlers of pending operations keep it alive. After the last
+// one it is destroyed and calls `on_end`.
 #pragma once
 
 #include <array>
@@ -38,14 +38,14 @@ class HttpSession : public std::enable_shared_from_this<HttpSession> {
 
   void Start() { Read(); }
 
-  // Whether it has the whole of a request and is sending the answer.
+  // True if it has received a whole request and is sending the answer.
   bool is_answering() const { return is_answering_; }
-  // Since when it has been reading the current request, or sending its answer.
+  // Start of reading the current request, or of sending its answer.
   MonotonicTime waiting_since() const { return waiting_since_; }
 
   bool is_closed() const { return closed_; }
-  // Breaks the connection off. Shows no page any more, not even to a request
-  // that has already arrived.
+  // Closes the connection. Shows no page any more, not even for a request that
+  // has already arrived.
   void Close();
 
  private:
@@ -56,7 +56,7 @@ class HttpSession : public std::enable_shared_from_this<HttpSession> {
   void Discard();
 
   const HttpOptions options_;
-  const std::shared_ptr<const Pages> pages_;  // outlives the server with us
+  const std::shared_ptr<const Pages> pages_;  // may outlive the server
   const std::function<void()> on_end_;
   bool closed_ = false;
   bool is_answering_ = false;
@@ -64,7 +64,7 @@ class HttpSession : public std::enable_shared_from_this<HttpSession> {
 
   boost::beast::tcp_stream stream_;
   boost::beast::flat_buffer buffer_;
-  // Of the request that is being read or answered. A parser reads one.
+  // For the current request. A parser reads one.
   std::optional<
       boost::beast::http::request_parser<boost::beast::http::empty_body>>
       parser_;

@@ -1,4 +1,4 @@
-// Reads http.listen.
+// Parses http.listen.
 #pragma once
 
 #include <boost/asio/ip/tcp.hpp>
@@ -10,7 +10,7 @@ namespace walpost {
 
 // "127.0.0.1:9187", "0.0.0.0:9187", "[::1]:9187", "localhost:9187". No other
 // host names: a start that waits for DNS is one more thing that can hang.
-// kInvalidArgument shows the text and what it should look like.
+// kInvalidArgument shows the text and the expected form.
 absl::StatusOr<boost::asio::ip::tcp::endpoint> ParseListenAddress(
     std::string_view text);
 

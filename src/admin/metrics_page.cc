@@ -22,11 +22,11 @@ constexpr RelayState kStates[] = {
     RelayState::kCatchingUp, RelayState::kAtRisk,  RelayState::kStuck,
     RelayState::kDraining};
 
-// Of pg_replication_slots.wal_status.
+// Values of pg_replication_slots.wal_status.
 constexpr std::string_view kWalStatuses[] = {"reserved", "extended",
                                              "unreserved", "lost"};
 
-// The values of the page, family by family.
+// Collects the values of the page, family by family.
 class MetricsWriter {
  public:
   void Gauge(std::string name, std::string help, double value) {
@@ -46,7 +46,7 @@ class MetricsWriter {
   void Counter(std::string name, std::string help, uint64_t value) {
     Counter(std::move(name), std::move(help), static_cast<double>(value));
   }
-  // Always 1: its labels are what it says.
+  // Always 1: the labels hold the information.
   void Info(std::string name, std::string help,
             std::vector<ClientMetric::Label> labels) {
     Family(std::move(name), std::move(help), MetricType::Gauge);
@@ -55,7 +55,7 @@ class MetricsWriter {
     sample.gauge.value = 1;
   }
 
-  // Opens a family; Sample adds to the one opened last.
+  // Opens a family; Sample adds to the last one.
   void Family(std::string name, std::string help, MetricType type) {
     MetricFamily& family = families_.emplace_back();
     family.name = std::move(name);
@@ -63,7 +63,7 @@ class MetricsWriter {
     family.type = type;
   }
   ClientMetric& Sample() { return families_.back().metric.emplace_back(); }
-  // One of a set of gauges of which one is 1.
+  // One of a set of gauges, of which exactly one is 1.
   void OneOfMany(std::string label, std::string_view value, bool is_this_one) {
     ClientMetric& sample = Sample();
     sample.label = {{std::move(label), std::string(value)}};
@@ -309,7 +309,7 @@ void AddLatency(const LatencyHistogram& latency, MetricsWriter& page) {
   }
 }
 
-// By the names that Prometheus' own libraries give them.
+// Named as in Prometheus' own libraries.
 void AddProcess(const ProcessUsage& usage, MetricsWriter& page) {
   page.Counter("process_cpu_seconds_total", "CPU time, user and system.",
                Seconds(usage.cpu));

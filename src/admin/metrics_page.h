@@ -2,9 +2,9 @@
 // (https://prometheus.io/docs/instrumenting/exposition_formats/).
 //
 // Names begin with walpost_ and end in their unit. LSNs are plain byte
-// positions, so that differences and rates of them mean bytes of WAL; doubles
-// hold them exactly up to 8 PiB of WAL. What is not known yet is left out
-// rather than shown as zero.
+// positions, so that their differences and rates are bytes of WAL; doubles hold
+// them exactly up to 8 PiB of WAL. Unknown values are left out instead of shown
+// as zero.
 #pragma once
 
 #include <string>

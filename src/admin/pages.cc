@@ -12,7 +12,7 @@ namespace {
 namespace http = boost::beast::http;
 
 Page ReadinessPage(const RelayStatus& status) {
-  // One line, whatever a server put into its message.
+  // One line, whatever a server's message contains.
   std::string reason = status.reason;
   std::ranges::replace_if(
       reason, [](unsigned char c) { return c < ' '; }, ' ');

@@ -1,10 +1,10 @@
-// Pages: what each path of the HTTP server shows.
+// Pages: content of each path of the HTTP server.
 //
 //   /healthz   200 as long as the loop turns: is the process alive?
 //   /readyz    200 or 503, one line with state and reason: does it deliver?
 //   /metrics   for Prometheus (metrics_page.h)
 //   /status    the same as JSON, for people (status_json.h)
-//   /          what there is
+//   /          list of the pages
 #pragma once
 
 #include <boost/beast/http/status.hpp>
@@ -24,12 +24,12 @@ struct Page {
 
 class Pages {
  public:
-  // `status` is called anew for each page that shows it.
+  // `status` is called again for each page that shows it.
   Pages(std::function<RelayStatus()> status, std::string version)
       : status_(std::move(status)), version_(std::move(version)) {}
 
-  // The page at the target of a request; a query (?...) is ignored. 404 with
-  // a hint where there is none.
+  // The page at the target of a request; a query (?...) is ignored. 404 with a
+  // hint if there is none.
   Page Get(std::string_view target) const;
 
  private:

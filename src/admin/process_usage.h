@@ -1,4 +1,4 @@
-// What this process takes of the machine.
+// Resource usage of this process.
 #pragma once
 
 #include <chrono>
@@ -7,11 +7,11 @@
 namespace walpost {
 
 struct ProcessUsage {
-  uint64_t resident_memory_bytes = 0;  // 0 where /proc cannot be read
+  uint64_t resident_memory_bytes = 0;  // 0: /proc cannot be read
   std::chrono::microseconds cpu{0};    // user and system, all threads
 };
 
-// Microseconds of work: no wait for a disk or a network.
+// Takes microseconds: no wait for a disk or a network.
 ProcessUsage ReadProcessUsage();
 
 }  // namespace walpost

@@ -1,7 +1,8 @@
-// SpareDescriptor: a file descriptor kept for when the process has none left.
+// SpareDescriptor: a file descriptor reserved for when the process has no
+// other.
 //
-// accept() fails once the limit of the process is reached. Giving the spare
-// back makes room for exactly one connection, which is enough for a probe.
+// accept() fails once the limit of the process is reached. Releasing the spare
+// makes room for exactly one connection, which is sufficient for a probe.
 //
 // Owned by the listener of the HTTP server.
 #pragma once
@@ -20,12 +21,12 @@ class SpareDescriptor {
   SpareDescriptor(const SpareDescriptor&) = delete;
   SpareDescriptor& operator=(const SpareDescriptor&) = delete;
 
-  // Takes it again if it was released and a descriptor is free.
+  // Opens it again if it was released and a descriptor is free.
   void Acquire() {
     if (fd_ < 0) fd_ = open("/dev/null", O_RDONLY | O_CLOEXEC);
   }
 
-  // Gives it back to the process. False: it was released before.
+  // Releases it. False: it was released before.
   bool Release() {
     const int fd = std::exchange(fd_, -1);
     return fd >= 0 && close(fd) == 0;

@@ -58,7 +58,7 @@ std::string ToText(const Position& position) {
   return fmt::format("{}/{}", position.commit_lsn.ToString(), position.ordinal);
 }
 
-// The event that nothing passes; nulls when there is none.
+// The event that stops the flow; nulls if there is none.
 void AddStoppage(const std::optional<Stoppage>& stoppage,
                  JsonObjectWriter& json) {
   std::optional<std::string> code;
@@ -89,7 +89,7 @@ void AddCheckpoint(const RelayStatus& status, JsonObjectWriter& json) {
            BytesBetween(status.restart_lsn, status.received));
 }
 
-// Of all tables together; absent where the WAL is read.
+// Sums over all tables; absent if the WAL is read.
 void AddPolledTables(const RelayStatus& status, JsonObjectWriter& json) {
   if (!status.is_polling()) return;
   uint64_t pending = 0;
@@ -108,7 +108,7 @@ void AddPolledTables(const RelayStatus& status, JsonObjectWriter& json) {
   json.Add("oldest_pending_seconds", oldest);
 }
 
-// Of all tables together; absent where `run` does not prune.
+// Sums over all tables; absent if `run` does not prune.
 void AddRetention(const RelayStatus& status, JsonObjectWriter& json) {
   if (status.retention.empty()) return;
   uint64_t rows = 0;
@@ -149,7 +149,7 @@ void AddCounters(const RelayStatus& status, JsonObjectWriter& json) {
            skipped.messages_of_other_prefixes);
 }
 
-// Nulls where another instance has the stream, or none had it yet.
+// Nulls if another instance has the stream, or none has had it yet.
 void AddStream(const RelayStatus& status, JsonObjectWriter& json) {
   std::optional<Lsn> received;
   std::optional<std::string> acknowledged;

@@ -1,8 +1,8 @@
-// The /status page: a RelayStatus as one flat JSON object, for people with
-// curl and programs with jq.
+// The /status page: a RelayStatus as one flat JSON object, for people with curl
+// and programs with jq.
 //
-// LSNs are text as Postgres prints them, durations are seconds. Every member
-// is always there; what is not known yet is null.
+// LSNs are text as in Postgres, durations are seconds. Unknown values are null.
+// Only members about polling and pruning may be absent.
 #pragma once
 
 #include <string>
