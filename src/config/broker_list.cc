@@ -33,7 +33,7 @@ std::string_view WithoutSpaces(std::string_view text) {
   return text.substr(first, text.find_last_not_of(kSpaces) - first + 1);
 }
 
-// What is wrong with the port, or empty. Without one librdkafka takes 9092.
+// Error in the port, or empty. Without a port librdkafka uses 9092.
 std::string PortTrouble(std::string_view host_and_port) {
   const size_t bracket = host_and_port.find(']');
   const size_t begin = bracket == std::string_view::npos ? 0 : bracket;
@@ -53,7 +53,7 @@ std::string PortTrouble(std::string_view host_and_port) {
   return fmt::format("port '{}' is not a number from 1 to {}", port, kMaxPort);
 }
 
-// What is wrong with one broker, or empty.
+// Error in one broker, or empty.
 std::string Trouble(std::string_view broker) {
   const size_t scheme = broker.find("://");
   if (scheme != std::string_view::npos) {
@@ -74,7 +74,7 @@ std::string Trouble(std::string_view broker) {
 }  // namespace
 
 absl::Status CheckBrokerList(std::string_view brokers) {
-  if (brokers.empty()) return absl::OkStatus();  // as if it were not given
+  if (brokers.empty()) return absl::OkStatus();  // as if it were not set
   bool has_broker = false;
   std::string_view left = brokers;
   while (!left.empty()) {

@@ -1,4 +1,4 @@
-// The value of kafka.brokers: host:port of one broker or more.
+// The value of kafka.brokers: host:port of one or more brokers.
 #pragma once
 
 #include <string_view>
@@ -7,12 +7,12 @@
 
 namespace walpost {
 
-// Whether librdkafka takes every broker of the list as it is written. It
-// ignores one that it cannot parse, and takes 99999 for port 34463.
+// Checks that librdkafka accepts every broker of the list as written. It
+// ignores one that it cannot parse, and reads 99999 as port 34463.
 //
 //   host[:port], [::1]:9092 and SSL://host:port, separated by commas
 //
-// kInvalidArgument names the part that is wrong, and shows how to write it.
+// kInvalidArgument names the wrong part, and shows the right form.
 absl::Status CheckBrokerList(std::string_view brokers);
 
 }  // namespace walpost

@@ -1,7 +1,7 @@
-// Config: everything that walpost can be told, module by module.
+// Config: all settings of walpost, module by module.
 //
 // The file's keys, their units, defaults and meanings are documented in
-// docs/configuration.md; loader.h reads them into this.
+// docs/configuration.md; loader.h reads them into this struct.
 #pragma once
 
 #include <chrono>
@@ -19,20 +19,20 @@
 
 namespace walpost {
 
-// Where events are read.
+// Source of events.
 enum class Source { kWal, kPolling };
 
 struct Config {
   Source source = Source::kWal;
   WalSourceOptions postgres;
-  PollingOptions polling;  // when that is the source
+  PollingOptions polling;  // if this is the source
   OutboxOptions outbox;
   ProducerOptions kafka;
   AcknowledgementWindow::Options window;
   CheckpointOptions checkpoint;
   RetentionOptions retention;
   HttpOptions http;
-  // From SIGTERM to the end of the process, acknowledged or not.
+  // From SIGTERM to the exit of the process, acknowledged or not.
   std::chrono::milliseconds shutdown_timeout{10'000};
   LogOptions log;
 };

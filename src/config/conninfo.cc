@@ -23,8 +23,8 @@ Options Parse(const std::string& conninfo, std::string& reason) {
   Options options(PQconninfoParse(conninfo.c_str(), &error), PQconninfoFree);
   if (error != nullptr) {
     reason = std::string(absl::StripTrailingAsciiWhitespace(error));
-    // libpq repeats the whole of a URI, or the word where it stumbled, which
-    // may be half a password.
+    // libpq repeats the whole URI, or the word where it failed, which may be
+    // half a password.
     absl::StrReplaceAll({{fmt::format(": \"{}\"", conninfo), ""}}, &reason);
     for (const std::string_view before :
          {"missing \"=\"", "percent-encoded token"}) {

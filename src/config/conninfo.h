@@ -1,4 +1,4 @@
-// libpq's connection strings: whether they parse, and how to show them.
+// Checks libpq's connection strings, and prints them without secrets.
 #pragma once
 
 #include <string>
@@ -7,16 +7,16 @@
 
 namespace walpost {
 
-// kInvalidArgument: libpq's own reason, without the string (it may hold a
-// password). An empty string is fine.
+// kInvalidArgument: libpq's own reason, without the string (it may contain a
+// password). An empty string is valid.
 absl::Status CheckConninfo(const std::string& conninfo);
 
-// Whether two strings that parse name the same server, database, user and
-// settings: only passwords, certificates and their files may differ.
+// True if two valid strings have the same server, database, user and settings:
+// only passwords, certificates and their files may differ.
 bool DifferInCredentialsAlone(const std::string& one, const std::string& other);
 
-// A conninfo or URI as key=value pairs, passwords replaced by kHidden. What
-// does not parse is hidden whole.
+// Prints a conninfo or URI as key=value pairs, with passwords replaced by
+// kHidden. A string that does not parse is hidden completely.
 std::string HideConninfoSecrets(const std::string& conninfo);
 
 }  // namespace walpost

@@ -31,7 +31,7 @@ void Collect(const YAML::Node& node, const std::string& path, Leaves& leaves) {
   }
 }
 
-// Every key with its value, but for those that have a comparison of their own.
+// Every key with its value, except keys that are compared separately.
 Leaves LeavesOf(Config config) {
   config.postgres.server = {};
   config.kafka.properties.clear();
@@ -45,7 +45,8 @@ bool IsCredential(std::string_view property) {
   return IsSecretProperty(property) || property.ends_with(".location");
 }
 
-// A conninfo with a word for each reference that is the same for the same one.
+// A conninfo with a word in place of each reference; equal references get equal
+// words.
 std::string Masked(const ReloadableText& text) {
   if (!text.has_references()) return text.configured();
   const auto word = [](const std::string& name) {

@@ -1,14 +1,14 @@
-// LiveConfig: the configuration of a running process, and what of a changed
-// file it takes up without a restart: log.* and the credentials of both
-// ends (SIGHUP).
+// LiveConfig: the configuration of a running process. It takes up changes of
+// the file without a restart for log.* and the credentials of both ends
+// (SIGHUP).
 //
 //   LiveConfig live(config);
 //   Relay::Create(executor, live.config());   // copies the texts
 //   ...
 //   live.TakeUp(fresh);                       // the copies read the fresh ones
 //
-// Changed on one thread; the texts that it hands out own what they read, and
-// may be read on any.
+// Changed on one thread. The texts that it hands out may outlive it, and be
+// read on any thread.
 #pragma once
 
 #include <map>
@@ -33,12 +33,12 @@ class LiveConfig {
     std::vector<std::string> taken_up;
     std::vector<std::string> need_restart;
   };
-  // Of the connections, credentials alone are taken up: another host or another
-  // user needs a restart, for sessions of two servers must not mix.
+  // For connections, only credentials are taken up: another host or user needs
+  // a restart, because sessions of two servers must not mix.
   Changes TakeUp(const Config& fresh);
 
  private:
-  // The present text behind one of config_, which threads that connect read.
+  // The present value of a text of config_; connecting threads read it, too.
   class Cell {
    public:
     explicit Cell(ReloadableText text) : text_(std::move(text)) {}
@@ -63,7 +63,7 @@ class LiveConfig {
 
   Config config_;
   SharedCell conninfo_;
-  std::map<std::string, SharedCell> properties_;  // those that are credentials
+  std::map<std::string, SharedCell> properties_;  // only credentials
 };
 
 }  // namespace walpost

@@ -25,7 +25,7 @@ constexpr size_t kMaxRecords = size_t{1} << 20;
 constexpr size_t kMinBytes = size_t{64} << 10;
 constexpr size_t kMaxBytes = size_t{4} << 30;
 constexpr size_t kMaxWalBytes = size_t{1} << 50;
-// "_guard" goes behind it.
+// "_guard" is appended.
 constexpr size_t kMaxGuardedSlotNameLength = 57;
 
 void ReadPostgres(Section section, WalSourceOptions& options) {

@@ -1,4 +1,4 @@
-// From a YAML file, the environment and --set to a Config.
+// Reads a Config from a YAML file, the environment and --set.
 #pragma once
 
 #include <string>
@@ -13,14 +13,14 @@ namespace walpost {
 
 // Reads the file and applies `overrides`, each as "dotted.key=value".
 //
-// kInvalidArgument: one line with file, line, key and what is wrong: not
-// YAML, an unknown key, a value of the wrong kind or out of its range, a
-// reference that leads nowhere, a topic template that does not parse.
-// What a verb needs beyond that (brokers, conninfo) it asks for itself.
+// kInvalidArgument: one line with file, line, key and error: not YAML, an
+// unknown key, a value of the wrong kind or out of range, a reference that
+// cannot be resolved, a topic template that does not parse. The verbs check
+// further requirements (brokers, conninfo).
 absl::StatusOr<Config> LoadConfig(const std::string& path,
                                   const std::vector<std::string>& overrides);
 
-// The same from a text; `file_name` is for messages. Reads nothing but
+// The same for a text; `file_name` is for messages. Reads other sources only
 // through `environment`.
 absl::StatusOr<Config> ParseConfig(std::string_view text,
                                    const std::string& file_name,

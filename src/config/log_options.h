@@ -1,4 +1,4 @@
-// What is logged, and how: keys `log.*` of docs/configuration.md.
+// Log level and format: keys `log.*` of docs/configuration.md.
 #pragma once
 
 namespace walpost {

@@ -47,7 +47,7 @@ void CheckTemplate(Section& section, const std::string& topic) {
   }
 }
 
-// The JSON object would have a member twice.
+// Otherwise the JSON object would have a member twice.
 void CheckDistinct(Section& section, const std::string& key,
                    std::vector<std::string> names) {
   std::ranges::sort(names);
@@ -92,8 +92,8 @@ void ReadMessages(Section section, MessageOptions& messages) {
   }
 }
 
-// A second header of one of our names: consumers would read the first or the
-// last one.
+// Rejects a second header with one of our names: consumers would read the first
+// or the last one.
 void CheckHeaderNames(Section& section, const OutboxOptions& outbox) {
   const auto has_id = [](const FieldSources& columns) {
     return columns.id.kind != FieldSource::Kind::kAbsent;
@@ -121,8 +121,7 @@ void CheckHeaderNames(Section& section, const OutboxOptions& outbox) {
 
 }  // namespace
 
-// "public." in front of a table without a schema; an error when it has no
-// name.
+// Adds "public." to a table without a schema; an error if it has no name.
 void CompleteTableName(Section& section, const std::string& key,
                        std::string& name) {
   if (name.find('.') == std::string::npos) name = "public." + name;

@@ -8,13 +8,12 @@
 
 namespace walpost {
 
-// "public." in front of a table without a schema; an error when it has no
-// name.
+// Adds "public." to a table without a schema; an error if it has no name.
 void CompleteTableName(Section& section, const std::string& key,
                        std::string& name);
 
 void ReadOutbox(Section section, OutboxOptions& outbox);
-// After ReadOutbox: a header may not repeat one that the outbox gives.
+// After ReadOutbox: a header must not repeat one of the outbox.
 void ReadRoute(Section section, OutboxOptions& outbox);
 
 }  // namespace walpost

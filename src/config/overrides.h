@@ -1,4 +1,4 @@
-// --set dotted.key=value, laid over the YAML of the file.
+// --set dotted.key=value, which overrides the YAML of the file.
 #pragma once
 
 #include <yaml-cpp/yaml.h>
@@ -11,12 +11,11 @@
 
 namespace walpost {
 
-// Sets every override in `root`, and notes its key in `overridden`. The value
-// is YAML: a word, or a list or mapping in its inline form. Below
-// kafka.properties and route.headers the rest of the key is one name, dots
-// and all.
+// Sets every override in `root`, and adds its key to `overridden`. The value is
+// YAML: a word, or a list or mapping in its inline form. Below kafka.properties
+// and route.headers the rest of the key is one name, including dots.
 //
-// kInvalidArgument: not of the form key=value, or the value is no YAML.
+// kInvalidArgument: the form is not key=value, or the value is not YAML.
 absl::Status ApplyOverrides(const std::vector<std::string>& overrides,
                             YAML::Node& root,
                             std::set<std::string>& overridden);

@@ -16,7 +16,7 @@ constexpr size_t kMaxRows = 100'000;
 constexpr size_t kMaxAttempts = 1'000'000;
 constexpr size_t kMaxChannelLength = 63;
 
-// The columns of `state` that are written to: no two may be the same.
+// The columns of `state` that are written: all must differ.
 void CheckDistinct(Section& section, const RowStateOptions& state) {
   const std::pair<const char*, const std::string&> columns[] = {
       {"status", state.status},
@@ -58,7 +58,7 @@ void CheckValues(Section& section, const RowStateOptions& state) {
   }
 }
 
-// What the strategy needs of a table; empty: nothing is missing.
+// Missing requirement of the strategy on a table; empty: none.
 std::string MissingFor(Strategy strategy, const RowStateOptions& state) {
   switch (strategy) {
     case Strategy::kClaim:

@@ -9,8 +9,8 @@ namespace walpost {
 void ReadRowState(Section section, RowStateOptions& state);
 void ReadPolling(Section section, PollingOptions& polling);
 
-// What only fits together or not: run when everything else has been read.
-// `root` is the whole file.
+// Checks combinations of keys: call it after everything else was read. `root`
+// is the whole file.
 void CheckPollingSource(Section& root, const Config& config);
 
 }  // namespace walpost

@@ -10,7 +10,7 @@
 namespace walpost {
 namespace {
 
-// A literal "${" in a value must not be taken for a reference when read back.
+// A literal "${" in a value must not be read back as a reference.
 std::string Escape(std::string text) {
   for (size_t at = text.find("${"); at != std::string::npos;
        at = text.find("${", at + 3)) {
@@ -51,7 +51,7 @@ YAML::Node PrintFields(const FieldSources& fields) {
   return columns;
 }
 
-// Only what is there: a table without state prints none.
+// Prints only keys that differ: a table without state prints none.
 YAML::Node PrintRowState(const RowStateOptions& state) {
   YAML::Node node;
   const RowStateOptions defaults;
@@ -107,7 +107,7 @@ YAML::Node PrintPostgres(const WalSourceOptions& postgres) {
   node["conninfo"] =
       Quoted(HideConninfoSecrets(postgres.server.conninfo.Read().value_or("")));
   node["password_command"] = YAML::Node(YAML::NodeType::Sequence);
-  // Its arguments may be secrets, too.
+  // The arguments may be secrets, too.
   const std::vector<std::string>& command = postgres.server.password_command;
   for (size_t i = 0; i < command.size(); ++i) {
     node["password_command"].push_back(

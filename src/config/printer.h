@@ -1,4 +1,4 @@
-// The configuration as it is in effect, as YAML.
+// The configuration in effect, as YAML.
 #pragma once
 
 #include <string>
@@ -7,8 +7,8 @@
 
 namespace walpost {
 
-// Every key with its value; secrets are hidden (secrets.h). Apart from those
-// the text parses to the same Config.
+// All keys with their values, without unset `state` keys; secrets are hidden
+// (secrets.h). Apart from secrets the text parses to the same Config.
 std::string PrintConfig(const Config& config);
 
 }  // namespace walpost

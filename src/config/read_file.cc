@@ -27,7 +27,7 @@ absl::StatusOr<std::string> ReadFile(const std::string& path,
       return absl::InvalidArgumentError(
           fmt::format("it has more than {} MiB", most_bytes >> 20));
     }
-    // Opening a folder succeeds, reading it does not.
+    // Opening a directory succeeds, reading it does not.
     content.append(portion,
                    std::fread(portion, 1, sizeof(portion), file.get()));
     if (std::ferror(file.get()) != 0) break;

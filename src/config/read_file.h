@@ -1,4 +1,4 @@
-// The content of a file that somebody named.
+// Reads a file that the user has named.
 #pragma once
 
 #include <cstddef>
@@ -8,13 +8,13 @@
 
 namespace walpost {
 
-// More than a configuration or a secret ever has.
+// More than any configuration or secret has.
 inline constexpr size_t kMaxConfigBytes = size_t{1} << 20;
 
-// kInvalidArgument: why it cannot be read, in the words of the operating
-// system: "No such file or directory"; or that it has more than `most_bytes`,
-// as a device without an end. The caller says which file, and which key or
-// option named it.
+// kInvalidArgument: why it cannot be read, in the operating system's words ("No
+// such file or directory"), or that it has more than `most_bytes`, such as an
+// endless device. The caller adds the file, and the key or option that named
+// it.
 absl::StatusOr<std::string> ReadFile(const std::string& path,
                                      size_t most_bytes = kMaxConfigBytes);
 

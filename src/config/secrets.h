@@ -1,4 +1,4 @@
-// Which settings are secrets, and what is shown instead.
+// Secret settings, and the text shown instead.
 #pragma once
 
 #include <string_view>
@@ -7,7 +7,7 @@ namespace walpost {
 
 inline constexpr std::string_view kHidden = "********";
 
-// Whether a librdkafka property's value is a secret.
+// True if a librdkafka property's value is a secret.
 bool IsSecretProperty(std::string_view name);
 
 }  // namespace walpost

@@ -44,7 +44,7 @@ std::string Section::PathOf(const std::string& key) const {
   return path_ + "." + key;
 }
 
-// Whether --set gave the key, something around it, or something in it.
+// True if --set gave the key, a key around it, or a key in it.
 bool Section::IsOverridden(std::string_view path) const {
   const auto holds = [](std::string_view outer, std::string_view inner) {
     return inner.starts_with(outer) &&

@@ -5,9 +5,9 @@
 //   kafka.Read("brokers", options.brokers);
 //   kafka.Done();                       // any other key is an error
 //
-// The first error wins and sticks in the Document; afterwards nothing is read
-// any more, so the caller looks once, at the end. Every error is one line that
-// names file, line, key and what was expected.
+// The first error is kept in the Document; afterwards nothing is read, so the
+// caller checks once, at the end. Every error is one line with file, line, key
+// and the expected value.
 #pragma once
 
 #include <yaml-cpp/yaml.h>
@@ -27,31 +27,31 @@
 
 namespace walpost {
 
-// What the sections of one file share.
+// State shared by the sections of one file.
 struct Document {
   std::string file_name;
   const Environment& environment;
-  std::set<std::string> overridden;  // keys that --set gave
+  std::set<std::string> overridden;  // keys given with --set
   absl::Status error;
 };
 
 class Section {
  public:
-  // `node` is a mapping, or null for an empty section. `path` is the dotted
-  // key of the section, empty for the whole file. `document` outlives it.
+  // `node` is a mapping, or null for an empty section. `path` is the dotted key
+  // of the section, empty for the whole file. `document` outlives it.
   Section(Document& document, const YAML::Node& node, std::string path);
 
-  // Each leaves its target alone when the key is missing.
+  // Each leaves its target unchanged if the key is missing.
   void Read(const std::string& key, std::string& value);
-  // Its references are replaced again at each use; here only for a check.
+  // References are replaced again at each use; here only as a check.
   void Read(const std::string& key, ReloadableText& value);
   void Read(const std::string& key, bool& value);
   void Read(const std::string& key, std::chrono::milliseconds& value,
             std::chrono::milliseconds least, std::chrono::milliseconds most);
-  // A number, or with a unit of bytes.
+  // A plain number, or one with a unit of bytes.
   void ReadSize(const std::string& key, size_t& value, size_t least,
                 size_t most);
-  // One of the names; the index of it goes to `choice`.
+  // One of the names; sets `choice` to its value.
   template <typename Enum>
   void ReadChoice(const std::string& key, Enum& choice,
                   const std::vector<std::pair<std::string_view, Enum>>& names);
@@ -65,12 +65,12 @@ class Section {
   bool Has(const std::string& key);
   Section Child(const std::string& key);
   std::vector<Section> Children(const std::string& key);
-  // The node as it is, for values of more than one shape.
+  // The unchanged node, for values of more than one shape.
   YAML::Node Get(const std::string& key);
   // A scalar with its references replaced.
   std::string Scalar(const std::string& key, const YAML::Node& node);
 
-  // Every key has been asked for: any other is unknown.
+  // All known keys were read: any other key is an error.
   void Done(std::string_view hint = "");
 
   // Records an error at `key`.
@@ -80,7 +80,7 @@ class Section {
  private:
   std::string PathOf(const std::string& key) const;
   bool IsOverridden(std::string_view path) const;
-  // nullopt when the key is missing or null, or after an error.
+  // nullopt: the key is missing or null, or there was an error.
   std::optional<std::string> Text(const std::string& key);
   ReloadableText Reloadable(const std::string& key, const YAML::Node& node);
   template <typename Value, typename Convert>

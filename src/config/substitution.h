@@ -10,20 +10,20 @@
 
 namespace walpost {
 
-// Where the values come from; tests and fuzzers bring their own.
+// Source of the values; tests and fuzzers use their own.
 struct Environment {
   std::function<std::optional<std::string>(const std::string& name)> variable;
-  // Its content, or why it cannot be read (config/read_file.h).
+  // The content, or why it cannot be read (config/read_file.h).
   std::function<absl::StatusOr<std::string>(const std::string& path)> file;
 
-  // The process's own.
+  // Variables and files of the process.
   static Environment Real();
 };
 
-// Replaces every reference in `text`; a file loses its last newline. What
-// comes out is not looked at again. "$${" stands for "${".
-// kInvalidArgument names a variable that is not set, a file that cannot be
-// read, or a reference that is malformed.
+// Replaces every reference in `text`; a file loses its last newline. The result
+// is not searched again. "$${" stands for "${". kInvalidArgument names a
+// variable that is not set, a file that cannot be read, or a malformed
+// reference.
 absl::StatusOr<std::string> Substitute(std::string_view text,
                                        const Environment& environment);
 

@@ -1,4 +1,4 @@
-// Durations and sizes as people write them.
+// Durations and sizes in human form.
 #pragma once
 
 #include <chrono>
@@ -10,12 +10,12 @@
 namespace walpost {
 
 // "200ms", "10s", "5m", "1h", "7d"; digits and a unit, nothing between.
-// kInvalidArgument says what is expected.
+// kInvalidArgument shows the expected form.
 absl::StatusOr<std::chrono::milliseconds> ParseDuration(std::string_view text);
 std::string FormatDuration(std::chrono::milliseconds duration);
 
-// Bytes: "16MiB", "512KiB", "1GiB", or a plain number. kInvalidArgument as
-// above.
+// Bytes: "16MiB", "512KiB", "1GiB", or a plain number. kInvalidArgument shows
+// the expected form.
 absl::StatusOr<size_t> ParseSize(std::string_view text);
 std::string FormatSize(size_t bytes);
 

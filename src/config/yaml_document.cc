@@ -16,7 +16,7 @@ bool IsDocumentMarker(const std::string& text, const YAML::Mark& mark) {
          std::string_view(text).substr(position).starts_with("---");
 }
 
-// Throws when a second document starts; the rest of the events is ignored.
+// Throws when a second document starts; ignores other events.
 class SecondDocumentRefused final : public YAML::EventHandler {
  public:
   explicit SecondDocumentRefused(const std::string& text) : text_(text) {}

@@ -1,4 +1,4 @@
-// Reading YAML with nothing passed over.
+// Reads YAML without skipping anything.
 #pragma once
 
 #include <string>
@@ -7,12 +7,12 @@
 
 namespace walpost {
 
-// The one document of a YAML text; an empty text is a null node.
+// The only document of a YAML text; an empty text is a null node.
 //
-// Throws YAML::ParserException for what is not YAML and for a second document.
-// Of yaml-cpp's own loaders, Load() passes over whatever follows the first
-// document, and LoadAll() of the versions before 0.8.1 never returns from a
-// stray ',' or ']', filling the memory with empty documents.
+// Throws YAML::ParserException for invalid YAML and for a second document.
+// yaml-cpp's own loaders are not suitable: Load() skips everything after the
+// first document, and LoadAll() before 0.8.1 never returns from a stray ',' or
+// ']', filling the memory with empty documents.
 YAML::Node LoadYamlDocument(const std::string& text);
 
 }  // namespace walpost
