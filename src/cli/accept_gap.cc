@@ -39,7 +39,7 @@ asio::awaitable<absl::Status> ReplaceBirthRecord(
     const SlotInspection& inspection, const BirthRecord& record) {
   const std::string& publication = config.postgres.publication;
   if (inspection.diagnosis.birth) {
-    // It would name the gap again.
+    // Otherwise it would report the gap again.
     const std::string consequence =
         fmt::format("the gap of slot {} stays on record", record.slot);
     co_return co_await RequireBirthRecord(connection, publication, record,
@@ -71,8 +71,8 @@ asio::awaitable<absl::Status> AcceptGap(asio::any_io_executor executor,
       config.postgres.slot, stands);
   if (!record.ok()) co_return record.status();
   record->kafka_cluster = inspection.kafka_cluster;
-  // It goes on where it stands: that is not where it began, or an initial
-  // snapshot would think that nothing was streamed yet.
+  // The slot continues at its position. That is not its beginning, or an
+  // initial snapshot would assume that nothing was streamed yet.
   const std::optional<BirthRecord>& before = inspection.diagnosis.birth;
   if (before && before->system_identifier == record->system_identifier) {
     record->consistent_point = std::min(before->consistent_point, stands);

@@ -1,4 +1,4 @@
-// walpost check: look at both ends, print what is found and what mends it.
+// walpost check: checks both ends, prints the findings and their remedies.
 #include <CLI/CLI.hpp>
 #include <map>
 #include <memory>
@@ -39,11 +39,11 @@ asio::awaitable<Connected> Connect(asio::any_io_executor executor,
   co_return co_await Connection::Connect(executor, options);
 }
 
-// What is known from before, against what is there: as `recover` judges it. A
-// walpost that runs knows more, and shows it in the record of the slot.
+// Compares earlier knowledge with the present state, as `recover` does. A
+// running walpost knows more, and shows it in the record of the slot.
 asio::awaitable<Findings> CheckContinuity(asio::any_io_executor executor,
                                           const Config& config) {
-  const std::string cluster;  // is looked at by itself
+  const std::string cluster;  // checked separately
   absl::StatusOr<SlotInspection> inspection =
       co_await InspectSlot(executor, config, cluster, InspectPending::kNo);
   if (!inspection.ok()) co_return inspection.status();
@@ -62,8 +62,8 @@ asio::awaitable<Findings> CheckContinuity(asio::any_io_executor executor,
   co_return findings;
 }
 
-// What would hide a gap from then on is no remedy while there is one, or while
-// a checkpoint that may know of one cannot be read.
+// Removes remedies that would hide a gap, if there is one, or if a checkpoint
+// that may have one cannot be read.
 void WithdrawRemedies(const Config& config, const std::vector<Finding>& gaps,
                       std::vector<Finding>& findings) {
   if (gaps.empty()) return;
@@ -107,7 +107,7 @@ asio::awaitable<Findings> CheckPostgres(asio::any_io_executor executor,
   co_return found;
 }
 
-// What is noticed of others at the slot, and what is not.
+// Which changes of the slot by others are noticed.
 std::vector<Finding> CheckStore(const CheckpointOptions& options) {
   Finding finding{Severity::kOk, "checkpoint.store",
                   "is set: a slot that somebody else advanced or made again is "
@@ -137,8 +137,8 @@ asio::awaitable<Findings> CheckPolledTables(asio::any_io_executor executor,
   co_return findings;
 }
 
-// What the standbys among the hosts of the conninfo are missing; a host that
-// cannot be reached is a note, for a standby may be down.
+// Problems of the standbys among the hosts of the conninfo. An unreachable host
+// is a note, because a standby may be down.
 asio::awaitable<Findings> CheckStandbys(asio::any_io_executor executor,
                                         const Config& config) {
   std::vector<Finding> findings;
@@ -192,7 +192,7 @@ Findings RunCheckRetention(const Config& config) {
 
 std::vector<TopicNames> TopicsOf(const Config& config,
                                  const std::vector<Route>& routes) {
-  std::map<std::string, bool> names;  // whether that is the whole name
+  std::map<std::string, bool> names;  // true: the whole name
   for (size_t i = 0; i < routes.size(); ++i) {
     const bool is_messages = i == config.outbox.tables.size();
     if (is_messages && !config.outbox.messages.enabled()) continue;
@@ -204,7 +204,7 @@ std::vector<TopicNames> TopicsOf(const Config& config,
   return topics;
 }
 
-// Of checkpoint.store: kafka, else empty.
+// Topic of checkpoint.store: kafka, else empty.
 std::string CheckpointTopic(const CheckpointOptions& options) {
   return options.store == CheckpointOptions::Store::kKafka ? options.topic : "";
 }
@@ -223,7 +223,7 @@ std::string_view Mark(Severity severity) {
   return "";
 }
 
-// Prints one end's findings; true when one of them is an error.
+// Prints one end's findings; true if one of them is an error.
 bool Print(const Findings& findings, std::string_view end) {
   if (!findings.ok()) {
     fmt::print("{} {}: {}\n", Mark(Severity::kError), end,

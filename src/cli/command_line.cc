@@ -23,7 +23,7 @@ std::vector<std::string> VerbsOf(const CLI::App& app) {
   return verbs;
 }
 
-// The first word: a verb, or an option of walpost itself.
+// Checks the first word: a verb, or an option of walpost itself.
 absl::Status CheckVerb(const CLI::App& app, int argc, const char* const* argv) {
   const std::vector<std::string> verbs = VerbsOf(app);
   const std::string list = absl::StrJoin(verbs, ", ");
@@ -68,7 +68,7 @@ int ParseCommandLine(CLI::App& app, int argc, const char* const* argv) {
   try {
     app.parse(argc, argv);
   } catch (const CLI::ParseError& error) {
-    // --help and --version are reported as errors, too.
+    // CLI11 reports --help and --version as errors, too.
     if (error.get_exit_code() == 0) return app.exit(error);
     return Fail(absl::InvalidArgumentError(
                     fmt::format("{}; {}", error.what(), HelpOf(app))),

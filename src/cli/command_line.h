@@ -1,5 +1,5 @@
-// The command line as a whole: the verb, and what is said where it does not
-// parse. CLI11 does the rest.
+// The command line as a whole: the verb, and the messages if it does not parse.
+// CLI11 does the rest.
 #pragma once
 
 namespace CLI {
@@ -8,9 +8,9 @@ class App;
 
 namespace walpost {
 
-// Parses, and thereby runs the verb. Returns kExitOk when a verb ran or help
-// was printed, else kExitUsage: one line on stderr has named the word that is
-// wrong and the help to read.
+// Parses the line, and thereby runs the verb. Returns kExitOk if a verb ran or
+// help was printed, else kExitUsage: then one line on stderr has named the
+// wrong word and the help to read.
 int ParseCommandLine(CLI::App& app, int argc, const char* const* argv);
 
 }  // namespace walpost

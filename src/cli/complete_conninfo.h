@@ -1,4 +1,4 @@
-// The conninfo for readers that connect by themselves and block.
+// The conninfo for readers with blocking connections of their own.
 #pragma once
 
 #include "base/reloadable_text.h"
@@ -6,8 +6,8 @@
 
 namespace walpost {
 
-// Reads the conninfo, with what password_command prints as its password. The
-// reading blocks for as long as that program may take.
+// Reads the conninfo, with the output of password_command as its password.
+// Reading blocks as long as that program runs.
 ReloadableText CompleteConninfo(const ServerOptions& server);
 
 }  // namespace walpost

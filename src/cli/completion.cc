@@ -1,4 +1,4 @@
-// walpost completion: the words of the command line, for a shell to complete.
+// walpost completion: prints a script for a shell to complete the words.
 #include <CLI/CLI.hpp>
 #include <string>
 #include <vector>
@@ -11,8 +11,8 @@
 namespace walpost {
 namespace {
 
-// What bash and zsh both understand. After an option that takes a value nothing
-// is offered, and the shell completes file names.
+// Uses only what bash and zsh both support. After an option with a value it
+// offers nothing, and the shell completes file names.
 constexpr char kScript[] = R"(# walpost completion, for bash and zsh.
 if [[ -n ${{ZSH_VERSION-}} ]]; then
   autoload -U +X compinit && compinit
@@ -46,7 +46,7 @@ std::vector<std::string> NamesOf(const CLI::Option& option) {
   return names;
 }
 
-// The options of one verb, and which of them take a value.
+// The options of one verb, and those among them that take a value.
 std::string CaseOf(const CLI::App& verb) {
   std::vector<std::string> words;
   std::vector<std::string> values;

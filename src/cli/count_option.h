@@ -12,7 +12,7 @@
 
 namespace walpost {
 
-// For CLI::Option::check. CLI11 itself takes -1 for 18446744073709551615.
+// For CLI::Option::check. CLI11 itself reads -1 as 18446744073709551615.
 inline CLI::Validator CountBetween(uint64_t min, uint64_t max) {
   return {[min, max](const std::string& text) -> std::string {
             uint64_t count = 0;

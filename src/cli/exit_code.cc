@@ -8,7 +8,7 @@
 namespace walpost {
 
 int Fail(const absl::Status& status, ExitCode code) {
-  // Not fmt::print, which throws where stderr cannot be written.
+  // Not fmt::print, which throws if stderr cannot be written.
   const std::string line =
       fmt::format("walpost: {}\n", std::string(status.message()));
   std::fputs(line.c_str(), stderr);

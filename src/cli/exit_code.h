@@ -1,4 +1,4 @@
-// How walpost ends. Documented in README.md; scripts depend on it.
+// Exit codes of walpost. Documented in README.md; scripts depend on them.
 #pragma once
 
 #include "absl/status/status.h"

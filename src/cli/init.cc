@@ -1,4 +1,4 @@
-// walpost init: what replication needs in the database, made once.
+// walpost init: creates the database objects for replication, once.
 #include <CLI/CLI.hpp>
 #include <memory>
 
@@ -29,7 +29,7 @@ using Clock = std::chrono::steady_clock;
 constexpr std::chrono::seconds kStatementLimit{60};
 constexpr int kFirstWithFailover = 170000;
 
-// Makes what is missing, in the order that it must be made.
+// Creates missing objects, in the required order.
 class Initializer {
  public:
   Initializer(const Config& config, const std::vector<Route>& routes,
@@ -82,7 +82,7 @@ class Initializer {
     co_return rows->size() > 0 && rows->Bool(0, 0);
   }
 
-  // What would make the slot fail, before anything is made.
+  // Checks causes that would make the slot fail, before anything is created.
   asio::awaitable<absl::Status> CheckServer() {
     const std::string query = fmt::format("SELECT {}", kDecodesSql);
     absl::StatusOr<bool> decodes = co_await Exists(query);
@@ -99,7 +99,7 @@ class Initializer {
 
   enum class WithPublication { kNo, kYes };
 
-  // What `run` would refuse: a slot that nobody reads keeps WAL.
+  // Checks what `run` would reject: a slot that nobody reads keeps WAL.
   asio::awaitable<absl::Status> CheckTables(WithPublication publication) {
     PublicationCheck check(*connection_, config_.postgres, config_.outbox,
                            routes_);
@@ -219,7 +219,7 @@ class Initializer {
            : is_known ? "exists"
                       : "exists, made by somebody else; its birth is on record "
                         "now");
-    // A record of an older release proves nothing to retention.
+    // A record of an older release is not a proof for retention.
     if (is_known && (*birth)->streamed_from > 0) co_return absl::OkStatus();
     if (is_known && !(*birth)->gap.empty()) co_return absl::OkStatus();
     Lsn born;
@@ -227,7 +227,7 @@ class Initializer {
     co_return co_await RecordBirth(born);
   }
 
-  // It sends nothing any more, and what it did not send is for `recover`.
+  // It sends nothing any more; `recover` handles what it did not send.
   asio::awaitable<absl::Status> DropLostSlot() {
     const std::string& name = config_.postgres.slot;
     if (!fresh_) {
@@ -241,7 +241,7 @@ class Initializer {
     co_return dropped;
   }
 
-  // A slot that once was is not made again in silence (P9).
+  // A slot that existed before is not created again silently (P9).
   absl::Status Gap(const BirthRecord& birth) const {
     return absl::FailedPreconditionError(fmt::format(
         "slot {0} was made at {1} on system {2}, and is gone: what was "
@@ -251,7 +251,7 @@ class Initializer {
         birth.system_identifier));
   }
 
-  // `born`: where it began, if that is known; else it begins where it stands.
+  // `born`: its beginning, if known; else it begins at its position.
   asio::awaitable<absl::Status> RecordBirth(Lsn born) {
     const std::string& name = config_.postgres.slot;
     auto slot = co_await FindSlot(*connection_, name);
@@ -267,7 +267,7 @@ class Initializer {
         *connection_, config_.postgres.publication, *record, consequence);
   }
 
-  // What the slot will not bring, for whoever types `init` to see.
+  // Shows the user of `init` the rows that the slot will not send.
   asio::awaitable<absl::Status> ReportExistingRows(
       asio::any_io_executor executor) {
     const absl::StatusOr<std::vector<Finding>> findings =
@@ -288,7 +288,7 @@ class Initializer {
   std::unique_ptr<Connection> connection_;
 };
 
-// `role`: as which init connected; empty where it did not come so far.
+// `role`: the role that init connected as; empty: it did not connect.
 absl::Status WithOwner(const absl::Status& status, std::string_view role) {
   if (SqlstateOf(status) != kSqlstatePrivilege || role.empty()) return status;
   return absl::FailedPreconditionError(fmt::format(

@@ -13,7 +13,7 @@
 namespace walpost {
 namespace {
 
-// As the files have them.
+// The names in the files.
 constexpr std::string_view kTable = "public.outbox";
 constexpr std::string_view kIndex = "index if not exists outbox_";
 constexpr std::string_view kChannel = "'walpost_outbox'";

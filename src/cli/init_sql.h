@@ -1,4 +1,4 @@
-// The files of sql/ that a configuration needs, under its own names.
+// The files of sql/ for a configuration, with its own names.
 #pragma once
 
 #include <string>
@@ -9,12 +9,12 @@
 
 namespace walpost {
 
-// Makes an outbox table: for its source, and with the index that retention
-// needs. kFailedPrecondition: its name needs quotes, and the files know none.
+// SQL of an outbox table, for its source, and with the index that retention
+// needs. kFailedPrecondition: its name needs quotes; the files have none.
 absl::StatusOr<std::string> OutboxTableSql(const Config& config,
                                            const std::string& table);
 
-// Whether a table is to wake the poller, and what makes it do so. May be run
+// Whether a table should wake the poller, and the SQL for it. It may be run
 // again.
 bool WantsNotifyTrigger(const Config& config);
 absl::StatusOr<std::string> NotifyTriggerSql(const Config& config,
@@ -23,7 +23,7 @@ absl::StatusOr<std::string> NotifyTriggerSql(const Config& config,
 bool WantsEmitFunction(const Config& config);
 std::string EmitFunctionSql();
 
-// All that `init` would run, in its order, with comments. Errors are those of
+// All SQL that `init` would run, in order, with comments. Errors are those of
 // OutboxTableSql.
 absl::StatusOr<std::string> InitSql(const Config& config,
                                     SlotFailover failover);

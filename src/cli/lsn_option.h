@@ -9,8 +9,8 @@
 
 namespace walpost {
 
-// 0/0 where `text` is empty: the option was not given. kInvalidArgument names
-// the option and what it was given.
+// 0/0 if `text` is empty: the option was not given. kInvalidArgument names the
+// option and its value.
 inline absl::StatusOr<Lsn> ParseLsnOption(const char* option,
                                           const std::string& text) {
   if (text.empty()) return Lsn();

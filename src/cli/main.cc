@@ -1,4 +1,4 @@
-// walpost: outbox events from Postgres to Kafka.
+// walpost: publishes outbox events from Postgres to Kafka.
 #include <CLI/CLI.hpp>
 #include <chrono>
 #include <csignal>
@@ -79,14 +79,14 @@ int Main(int argc, char** argv) {
   return parsed == kExitOk ? exit_code : parsed;
 }
 
-// Output that cannot be written makes a verb that found nothing wrong fail.
+// If output cannot be written, a verb that found no error fails.
 int MainWithOutput(int argc, char** argv) {
   int exit_code = kExitFindings;
   absl::Status written;
   try {
     exit_code = Main(argc, argv);
     written = FlushStdout();
-  } catch (const std::system_error& error) {  // of fmt::print
+  } catch (const std::system_error& error) {  // from fmt::print
     written = StdoutStatus(error.code().value());
   }
   if (written.ok()) return exit_code;
@@ -98,7 +98,7 @@ int MainWithOutput(int argc, char** argv) {
 
 int main(int argc, char** argv) {
   using std::chrono::milliseconds;
-  // Until there is something to reload.
+  // Ignored until there is something to reload.
   if (argc > 1 && std::string_view(argv[1]) == "run") {
     std::signal(SIGHUP, SIG_IGN);
   }
@@ -107,7 +107,7 @@ int main(int argc, char** argv) {
   const int exit_code = walpost::MainWithOutput(argc, argv);
   walpost::AwaitBlockedThreads(milliseconds(500));
   const bool log_has_ended = log.Close(milliseconds(500));
-  // A thread that hangs must not see the globals go.
+  // A hanging thread must not see the globals destroyed.
   if (!log_has_ended || walpost::CountBlockedThreads() > 0) {
     std::_Exit(exit_code);
   }

@@ -1,4 +1,4 @@
-// walpost man: the manual page, from the same source as --help.
+// walpost man: prints the manual page, from the same source as --help.
 #include <CLI/CLI.hpp>
 #include <set>
 #include <string>
@@ -14,7 +14,7 @@
 namespace walpost {
 namespace {
 
-// Text as roff: nothing of it is a request, and a hyphen can be searched for.
+// Text as roff: no part of it is a request, and hyphens can be searched for.
 std::string Roff(std::string_view text) {
   const std::string line = absl::StrReplaceAll(
       std::string(text), {{"\\", "\\e"}, {"-", "\\-"}, {"\n", " "}});
@@ -29,7 +29,7 @@ std::string Names(const std::set<CLI::Option*>& options) {
 }
 
 std::string OptionEntry(const CLI::Option& option) {
-  // "-c,--config", as --help has it.
+  // "-c,--config", as in --help.
   std::string entry =
       fmt::format(".TP\n.B {}", Roff(option.get_name(false, true)));
   const bool takes_value = option.get_items_expected_max() > 0;
@@ -54,7 +54,7 @@ std::string OptionEntry(const CLI::Option& option) {
 std::string OptionEntries(const CLI::App& app) {
   std::string entries;
   for (const CLI::Option* option : app.get_options()) {
-    // Every verb has it: once is enough.
+    // Every verb has it: print it once.
     const bool is_said = option == app.get_help_ptr() && app.get_parent();
     if (!is_said) entries += OptionEntry(*option);
   }

@@ -1,4 +1,4 @@
-// MissingRows: which rows `walpost recover` publishes, and what it saw.
+// MissingRows: the rows that `walpost recover` publishes, with counts.
 #pragma once
 
 #include <cstdint>
@@ -15,20 +15,20 @@ namespace walpost {
 
 class MissingRows {
  public:
-  // nullptr: nothing is compared.
+  // nullptr: do not compare.
   explicit MissingRows(std::unique_ptr<KnownEvents> known)
       : known_(std::move(known)) {}
 
   bool compares() const { return known_ != nullptr; }
 
-  // Whether Kafka lacks the record of this row.
+  // True if Kafka lacks the record of this row.
   absl::StatusOr<bool> IsMissing(const Event& event, std::string_view topic);
 
-  // Rows without a record of their own were seen that are not missing by
-  // IsMissing, since Kafka has their id.
+  // True if there were rows without a record of their own that IsMissing did
+  // not report, because Kafka has their id.
   bool has_passed_over() const { return altered_ > 0; }
 
-  // Lines about rows whose id alone would have told something else.
+  // Lines about rows that would have been judged differently by id alone.
   std::string ToText() const;
 
  private:

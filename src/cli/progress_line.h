@@ -1,4 +1,4 @@
-// ProgressLine: how far a long verb has come, on stderr.
+// ProgressLine: shows the progress of a long verb on stderr.
 #pragma once
 
 #include <unistd.h>
@@ -13,7 +13,7 @@
 
 namespace walpost {
 
-// On a terminal a line that is rewritten, else one now and then.
+// On a terminal it rewrites one line, else it prints one now and then.
 class ProgressLine {
  public:
   void operator()(std::string_view what, uint64_t done, uint64_t all) {
@@ -22,7 +22,7 @@ class ProgressLine {
                  : fmt::format("{}: {}", what, done));
   }
 
-  // With the time that is left, if it goes on at the pace of so far.
+  // Adds the remaining time at the average speed so far.
   void WithEstimate(std::string_view what, uint64_t done, uint64_t all) {
     if (done == 0 || all == 0) return Show(std::string(what));
     const double share = static_cast<double>(done) / static_cast<double>(all);

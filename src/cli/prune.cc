@@ -1,4 +1,4 @@
-// walpost prune: delete what was sent and is old; make and drop partitions.
+// walpost prune: deletes old sent rows; creates and drops partitions.
 #include <CLI/CLI.hpp>
 #include <boost/asio/io_context.hpp>
 #include <boost/asio/signal_set.hpp>
@@ -47,7 +47,7 @@ absl::Status ReadDuration(const char* option, const std::string& text,
   return absl::OkStatus();
 }
 
-// "7d" is so long ago; else a time with its zone. As SQL.
+// "7d": that long ago; else a time with its zone. Returns SQL.
 absl::StatusOr<std::string> ReadTime(const char* option,
                                      const std::string& text) {
   const absl::StatusOr<std::chrono::milliseconds> ago = ParseDuration(text);
@@ -99,7 +99,7 @@ absl::StatusOr<Pruner::Options> MakeOptions(const Arguments& arguments,
   return options;
 }
 
-// A walpost that runs has the lock of its checkpoint file.
+// A running walpost holds the lock of its checkpoint file.
 asio::awaitable<SlotProof::LoadedCheckpoint> ReadStore(
     asio::any_io_executor executor, const Config& config) {
   if (config.checkpoint.store == CheckpointOptions::Store::kFile) {

@@ -1,4 +1,4 @@
-// walpost recover: after a gap, publish what Kafka lacks and begin anew.
+// walpost recover: after a gap, publishes what Kafka lacks and begins again.
 #include <CLI/CLI.hpp>
 #include <boost/asio/io_context.hpp>
 #include <cstdio>
@@ -48,8 +48,8 @@ absl::StatusOr<Config> LoadConfig(const Arguments& arguments) {
   return config;
 }
 
-// What the rows are compared with; empty with --since, which asks for all.
-// `end` becomes that which has failed.
+// Reads the records to compare rows with; empty with --since, which publishes
+// all rows. Sets `end` to the end that failed.
 absl::StatusOr<MissingRows> ReadKafka(const Arguments& arguments,
                                       const Config& config,
                                       ProgressLine& progress, ExitCode& end) {
@@ -72,7 +72,7 @@ bool StoreIsKafka(const Config& config) {
   return config.checkpoint.store == CheckpointOptions::Store::kKafka;
 }
 
-// `end` becomes that which has failed.
+// Sets `end` to the end that failed.
 asio::awaitable<absl::StatusOr<Counts>> Recover(asio::any_io_executor executor,
                                                 const Config& config,
                                                 const Arguments& arguments,
@@ -90,7 +90,7 @@ asio::awaitable<absl::StatusOr<Counts>> Recover(asio::any_io_executor executor,
       co_await founder.Publish(std::move(options));
   if (founder.failed_at_kafka()) end = kExitKafka;
   if (!counts.ok() || arguments.wish.dry_run) co_return counts;
-  // Before the slot: should we die between the two, the slot is missing still.
+  // Before the slot: after a crash between the two, the slot is still missing.
   Checkpoint begin;
   begin.system_identifier = founder.system_identifier();
   begin.timeline = founder.timeline();
@@ -174,7 +174,7 @@ int RunPlan(const Arguments& arguments, const Config& config,
   return kExitOk;
 }
 
-// The id of the cluster; empty: not known, which --accept can do with.
+// The id of the cluster; empty: not known, which --accept tolerates.
 absl::StatusOr<std::string> FindCluster(const Config& config,
                                         const Arguments& arguments) {
   const auto kafka = TopicReader::Connect(TopicReaderOptionsOf(config));

@@ -13,9 +13,9 @@ namespace {
 
 using Kind = GapDiagnosis::Kind;
 
-// What the slot would have delivered is missing, and nothing else: the horizon
-// of the checkpoint tells where that begins. Any other gap may concern earlier
-// rows: the server or Kafka was replaced, or rows were passed over.
+// True if only events that the slot would have delivered are missing: the
+// checkpoint's horizon tells where they begin. Other gaps may concern earlier
+// rows: the server or Kafka was replaced, or rows were skipped.
 bool HorizonHolds(const GapDiagnosis& diagnosis) {
   return diagnosis.kind != Kind::kGap || diagnosis.gap == kGapSlotMissing ||
          diagnosis.gap == kGapSlotLost || diagnosis.gap == kGapSlotAdvanced;

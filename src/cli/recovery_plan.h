@@ -1,5 +1,5 @@
-// RecoveryPlan: what `walpost recover` finds, what it would do about it and
-// what would be given up. Made and shown before anything is read or changed.
+// RecoveryPlan: what `walpost recover` finds, would do about it and would give
+// up. Made and shown before anything is read or changed.
 #pragma once
 
 #include <boost/asio/any_io_executor.hpp>
@@ -16,7 +16,7 @@
 
 namespace walpost {
 
-// The command line.
+// Options of the command line.
 struct RecoveryWish {
   std::string since;
   bool all = false;
@@ -35,15 +35,15 @@ boost::asio::awaitable<absl::StatusOr<RecoveryPlan>> MakeRecoveryPlan(
     boost::asio::any_io_executor executor, const Config& config,
     std::string kafka_cluster, const RecoveryWish& wish);
 
-// Several lines: gap, range, slot and what is given up.
+// Describes gap, range, slot and loss in several lines.
 std::string Describe(const RecoveryPlan& plan, const Config& config,
                      const RecoveryWish& wish);
 
-// kFailedPrecondition: no gap is diagnosed; names the way out.
+// kFailedPrecondition: no gap is diagnosed; names the remedy.
 absl::Status CheckPlan(const RecoveryPlan& plan, const Config& config,
                        const RecoveryWish& wish);
 
-// What to put on record when the plan was carried out, and what it passed over.
+// Facts to record after the plan was carried out, with what it skipped.
 SlotFounder::Founding FoundingOf(const RecoveryPlan& plan,
                                  const RecoveryWish& wish,
                                  const MissingRows& missing);

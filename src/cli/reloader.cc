@@ -57,7 +57,7 @@ void Reloader::TakeUp(const absl::StatusOr<Config>& fresh) {
   const LiveConfig::Changes changes = live_.TakeUp(*fresh);
   LogOptions log = live_.config().log;
   log.level =
-      std::min(before, log.level);  // so that one of the two shows this:
+      std::min(before, log.level);  // so that one of the two levels shows this:
   ProcessLog::Configure(log);
   spdlog::info(
       "SIGHUP: configuration reloaded; {}",

@@ -1,10 +1,10 @@
-// Reloader: what `run` does about SIGHUP.
+// Reloader: handles SIGHUP for `run`.
 //
-// Reads the configuration file again, with --set laid over it, and takes up
-// what a running process can: log.* and credentials (LiveConfig). The log
-// says which keys changed, and which of them need a restart. A file with an
-// error changes nothing, and never ends the process; one that cannot be read to
-// its end, on a disk that hangs, holds up nothing but other reloads.
+// Reads the configuration file again, with --set applied, and takes up the keys
+// that a running process can change: log.* and credentials (LiveConfig). The
+// log says which keys changed, and which of them need a restart. A file with an
+// error changes nothing, and never stops the process. A file that cannot be
+// read completely, on a disk that hangs, only blocks other reloads.
 #pragma once
 
 #include <boost/asio/any_io_executor.hpp>
@@ -18,15 +18,15 @@ namespace walpost {
 
 class Reloader {
  public:
-  // `live` outlives this. `load` reads the file; it runs on a thread of its
-  // own, and refers to nothing that may be destroyed. `on_reloaded` is called
-  // when it was in order, whatever has changed, since the files that it names
-  // may have other contents.
+  // `live` outlives this object. `load` reads the file; it runs on a thread of
+  // its own, and must not refer to anything that may be destroyed.
+  // `on_reloaded` is called after a valid file, even if no key has changed,
+  // because the files that it names may have new contents.
   Reloader(boost::asio::any_io_executor executor, LiveConfig& live,
            std::function<absl::StatusOr<Config>()> load,
            std::function<void()> on_reloaded);
 
-  // While an earlier one is under way: after it.
+  // If a reload is running, starts after it.
   void Reload();
 
  private:
@@ -38,7 +38,7 @@ class Reloader {
   std::function<absl::StatusOr<Config>()> load_;
   std::function<void()> on_reloaded_;
   bool is_loading_ = false;
-  bool is_wanted_ = false;  // again, for what changed since it began
+  bool is_wanted_ = false;  // again, for changes since it began
 };
 
 }  // namespace walpost

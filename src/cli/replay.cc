@@ -1,4 +1,4 @@
-// walpost replay: publish once more what was published already, from the WAL of
+// walpost replay: publishes again what was published already, from the WAL of
 // the replay window or, with --from-table, from the table (replay_table.h).
 #include "app/replay.h"
 
@@ -41,7 +41,7 @@ struct Arguments {
   bool dry_run = false;
 };
 
-// "500" or "500/s".
+// Parses "500" or "500/s".
 absl::StatusOr<uint64_t> ParseRate(const std::string& text) {
   if (text.empty()) return 0;
   uint64_t rate = 0;
@@ -111,7 +111,7 @@ std::string ShellWord(const std::string& text) {
   return quoted + "'";
 }
 
-// An hour ago is another time by then.
+// Absolute, because "1h" would mean a different time later.
 std::string TimeText(WallTime time) {
   const auto seconds = std::chrono::floor<std::chrono::seconds>(time);
   return fmt::format("{:%Y-%m-%d %H:%M:%S}.{:06}+00",
@@ -119,7 +119,7 @@ std::string TimeText(WallTime time) {
                      (time - seconds).count());
 }
 
-// What goes on where a run has ended.
+// The command that continues where a run has stopped.
 std::string ResumeCommand(const Arguments& arguments,
                           const Replay::Result& result) {
   std::string command =
@@ -156,7 +156,7 @@ void PrintResult(const Arguments& arguments, const Replay::Result& result) {
   }
 }
 
-// The first signal ends in order, the second one at once.
+// The first signal stops in order, the second one at once.
 void StopOnSignal(asio::signal_set& signals, Replay& replay, bool asked) {
   signals.async_wait(
       [&signals, &replay, asked](boost::system::error_code error, int signal) {

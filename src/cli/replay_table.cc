@@ -40,7 +40,7 @@ absl::StatusOr<std::vector<std::string>> ReadIds(const std::string& path) {
   return ids;
 }
 
-// `end` becomes that which has failed.
+// Sets `end` to the end that failed.
 asio::awaitable<absl::StatusOr<Counts>> Publish(asio::any_io_executor executor,
                                                 const Config& config,
                                                 TablePublisher::Options options,

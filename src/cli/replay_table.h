@@ -1,4 +1,4 @@
-// walpost replay --from-table: rows of the outbox once more, however old.
+// walpost replay --from-table: publishes outbox rows again, however old.
 #pragma once
 
 #include <string>
@@ -22,11 +22,11 @@ struct TableReplayArguments {
   std::string order_by;
 };
 
-// Returns the flag itself, which what is of the WAL alone excludes.
+// Returns the flag itself, which options for the WAL exclude.
 CLI::Option* AddTableReplayOptions(CLI::App& verb,
                                    TableReplayArguments& arguments);
 
-// What all replays share.
+// Options of all replays.
 struct ReplayLimits {
   std::string topic_prefix;
   uint64_t per_second = 0;  // 0: no limit

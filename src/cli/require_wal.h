@@ -9,7 +9,7 @@
 
 namespace walpost {
 
-// kInvalidArgument: the source is another; `instead` is what to do there.
+// kInvalidArgument: the source is not the WAL; `instead` is the alternative.
 inline absl::Status RequireWalSource(const Config& config,
                                      std::string_view verb,
                                      std::string_view instead) {

@@ -1,4 +1,4 @@
-// walpost run: publish until told to end.
+// walpost run: publishes until asked to stop.
 #include <CLI/CLI.hpp>
 #include <boost/asio/co_spawn.hpp>
 #include <boost/asio/detached.hpp>
@@ -32,10 +32,10 @@ namespace {
 
 namespace asio = boost::asio;
 
-// After shutdown_timeout, for the last words to both ends.
+// After shutdown_timeout, time for the last messages to both ends.
 constexpr std::chrono::seconds kEndGrace{3};
 
-// Through the log: stderr may be a pipe that nobody reads.
+// Uses the log, because stderr may be a pipe that nobody reads.
 int LogFailure(const absl::Status& status, ExitCode code) {
   spdlog::error("{}", std::string(status.message()));
   return code;
@@ -58,7 +58,7 @@ absl::StatusOr<Config> LoadFirst(const Arguments& arguments) {
   return config;
 }
 
-// For SIGHUP: changes nothing by itself.
+// For SIGHUP: only reads.
 absl::StatusOr<Config> ReloadConfig(const ConfigArguments& arguments) {
   WALPOST_ASSIGN_OR_RETURN(
       Config config, walpost::LoadConfig(arguments.file, arguments.overrides));
@@ -66,7 +66,7 @@ absl::StatusOr<Config> ReloadConfig(const ConfigArguments& arguments) {
   return config;
 }
 
-// Either kind of relay, from its making to the exit code.
+// Runs either kind of relay, from its creation to the exit code.
 template <typename AnyRelay>
 int RunRelay(const Arguments& arguments, LiveConfig& live) {
   const Config& config = live.config();

@@ -1,5 +1,5 @@
-// Runs one coroutine to its end on an event loop of its own: for verbs that
-// do one thing.
+// Runs one coroutine to its end on a separate event loop: for verbs that do one
+// thing.
 #pragma once
 
 #include <boost/asio/awaitable.hpp>

@@ -14,11 +14,11 @@ namespace asio = boost::asio;
 
 namespace {
 
-// Counting decodes the WAL once more: no more than this is read for it.
+// Counting decodes the WAL once more: at most this much.
 constexpr uint64_t kMaxDecodedBytes = uint64_t{1} << 30;
 constexpr std::chrono::seconds kDecodeLimit{30};
 
-// Transactional messages of the prefix: 'M', flags, LSN, prefix, 0
+// Counts transactional messages of the prefix: 'M', flags, LSN, prefix, 0
 // (pgoutput/decoder.h).
 std::string CountMessagesSql(Connection& connection, const Config& config) {
   return fmt::format(

@@ -1,4 +1,4 @@
-// SlotInspection: what is known of the slot, before a verb does anything to it.
+// SlotInspection: facts about the slot, before a verb changes it.
 #pragma once
 
 #include <boost/asio/any_io_executor.hpp>
@@ -16,15 +16,15 @@ namespace walpost {
 
 struct SlotInspection {
   GapDiagnosis diagnosis;
-  // As the store answered. It is not asked while the slot is in use: a running
-  // walpost has it, and its content moves.
+  // Answer of the store. It is not asked while the slot is in use: then a
+  // running walpost uses it, and its content changes.
   absl::StatusOr<std::optional<Checkpoint>> checkpoint =
       std::optional<Checkpoint>();
   std::string kafka_cluster;
   Lsn wal_end;
-  uint64_t pending_bytes = 0;  // of WAL, from where the slot stands
-  // Logical messages in it: how many, or why that is not known; empty: they
-  // are not configured, or there is no slot.
+  uint64_t pending_bytes = 0;  // of WAL, from the slot's position
+  // Their logical messages: the number, or why it is not known; empty: they are
+  // not configured, or there is no slot.
   std::string pending_messages;
 
   bool is_in_use() const {
@@ -32,12 +32,12 @@ struct SlotInspection {
   }
 };
 
-// kYes takes a role that may replicate, and an error of a store that does not
-// answer (kUnavailable) is one of InspectSlot.
+// kYes needs a role that may replicate; if a store does not answer
+// (kUnavailable), InspectSlot fails.
 enum class InspectPending { kNo, kYes };
 
 // `kafka_cluster`: of the brokers; empty: not known. kUnavailable: Postgres or
-// the checkpoint store cannot be reached.
+// the checkpoint store is unreachable.
 boost::asio::awaitable<absl::StatusOr<SlotInspection>> InspectSlot(
     boost::asio::any_io_executor executor, const Config& config,
     std::string kafka_cluster, InspectPending pending);

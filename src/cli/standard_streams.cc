@@ -14,7 +14,7 @@ namespace walpost {
 void OpenClosedStreams() {
   for (const int fd : {STDIN_FILENO, STDOUT_FILENO, STDERR_FILENO}) {
     if (fcntl(fd, F_GETFD) != -1 || errno != EBADF) continue;
-    // The lowest free number, which is this one.
+    // Gets the lowest free number, which is this one.
     (void)!open("/dev/null", fd == STDIN_FILENO ? O_RDONLY : O_WRONLY);
   }
 }

@@ -5,15 +5,15 @@
 
 namespace walpost {
 
-// Opens /dev/null in place of each one that is closed: else the next file or
-// socket takes its number, and output goes there. Before anything is opened.
+// Opens /dev/null for each one that is closed: else the next file or socket
+// gets its number, and the output. Call it before opening anything.
 void OpenClosedStreams();
 
-// Writes out what stdout holds. kUnavailable: that failed, as on a full disk.
-// A pipe whose reader has gone is not an error.
+// Flushes stdout. kUnavailable: that failed, as on a full disk. A pipe whose
+// reader has closed it is not an error.
 absl::Status FlushStdout();
 
-// Of a write to stdout that failed with `error` (errno); likewise.
+// The same for a write to stdout that failed with `error` (errno).
 absl::Status StdoutStatus(int error);
 
 }  // namespace walpost

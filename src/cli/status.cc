@@ -1,5 +1,5 @@
-// walpost status: asks the walpost that runs with this configuration how it
-// is doing, over its HTTP port, and prints it for people (or as JSON).
+// walpost status: asks the running walpost with this configuration for its
+// state, over its HTTP port, and prints it for people (or as JSON).
 #include <CLI/CLI.hpp>
 #include <boost/asio/io_context.hpp>
 #include <boost/beast/core.hpp>
@@ -29,7 +29,7 @@ absl::Status Unreachable(const HttpOptions& options, const std::string& why) {
                   options.listen, why));
 }
 
-// One GET, with a time limit over the whole of it.
+// One GET, with a time limit for all of it.
 absl::StatusOr<std::string> Fetch(const HttpOptions& options,
                                   const std::string& path) {
   if (options.listen.empty()) {
@@ -67,8 +67,8 @@ absl::StatusOr<std::string> Fetch(const HttpOptions& options,
   return std::move(response.body());
 }
 
-// Reads the JSON of /status; a member that is missing prints as a dash, since
-// the process may be of another version.
+// Reads the JSON of /status; a missing member prints as a dash, because the
+// process may have another version.
 class StatusText {
  public:
   explicit StatusText(const rapidjson::Document& json) : json_(json) {}

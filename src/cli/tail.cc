@@ -1,5 +1,5 @@
-// walpost tail: print events as they are committed. Needs no Kafka, and leaves
-// the live slot alone.
+// walpost tail: prints events as they are committed. Needs no Kafka, and does
+// not use the live slot.
 #include <unistd.h>
 
 #include <CLI/CLI.hpp>
@@ -57,7 +57,7 @@ class Tail {
     co_return status;
   }
 
-  // Why events could not be printed, if so.
+  // Why events could not be printed; ok: they could.
   const absl::Status& output() const { return output_; }
 
  private:
@@ -157,7 +157,7 @@ class Tail {
         std::fwrite(line.data(), 1, line.size(), stdout) == line.size() &&
         std::fflush(stdout) == 0;
     if (!written) output_ = StdoutStatus(errno);
-    // Whoever read us has gone, or has seen as many as were asked for.
+    // The reader has closed the pipe, or the requested count is reached.
     if (!written || (left_ > 0 && --left_ == 0)) ended_ = true;
   }
 
@@ -176,7 +176,7 @@ class Tail {
   std::optional<ReplicationStream> stream_;
   Step step_;
   Lsn printed_;    // everything before it has been printed
-  uint64_t left_;  // events to print; 0 for no end
+  uint64_t left_;  // events to print; 0: no limit
   bool ended_ = false;
   absl::Status output_;
 };
@@ -196,7 +196,7 @@ int RunTail(const ConfigArguments& arguments, uint64_t count) {
   asio::io_context io(1);
   asio::signal_set signals(io, SIGINT, SIGTERM);
   signals.async_wait([&io](boost::system::error_code error, int) {
-    if (!error) io.stop();  // the slot is temporary: nothing to put in order
+    if (!error) io.stop();  // the slot is temporary: no cleanup needed
   });
   Tail tail(*config, *std::move(builder), count);
   const absl::Status status = RunToEnd(io, tail.Run(io.get_executor()));

@@ -1,4 +1,4 @@
-// How `verify` and `recover` read Kafka.
+// Kafka options of `verify` and `recover`.
 #pragma once
 
 #include "config/config.h"

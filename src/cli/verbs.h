@@ -1,4 +1,4 @@
-// The verbs. Each registers itself with CLI11 and leaves its exit code.
+// The verbs. Each registers itself with CLI11 and sets its exit code.
 #pragma once
 
 #include <string>
@@ -13,13 +13,13 @@ class App;
 
 namespace walpost {
 
-// -c FILE and --set, which most verbs take.
+// -c FILE and --set, the options of most verbs.
 struct ConfigArguments {
   std::string file;
   std::vector<std::string> overrides;
 
   void AddTo(CLI::App& verb);
-  // From then on the process logs as the configuration says.
+  // From then on the process logs as configured.
   absl::StatusOr<Config> Load() const;
 };
 

@@ -1,4 +1,4 @@
-// walpost verify: compare the outbox with what is in Kafka.
+// walpost verify: compares the outbox with the records in Kafka.
 #include <CLI/CLI.hpp>
 #include <boost/asio/io_context.hpp>
 #include <cerrno>
@@ -68,8 +68,8 @@ ConfirmedBy ConfirmedByOf(const Config& config) {
   return {Kind::kState, ""};
 }
 
-// Events that a gap has swallowed need not have left a row. While the slot is
-// in use it is walpost that looks, and only what is on record counts.
+// Events lost in a gap may have left no row. While the slot is in use, walpost
+// checks for gaps, and only recorded gaps count.
 absl::Status LookForGap(const Config& config, VerifierOptions& options) {
   asio::io_context io(1);
   const absl::StatusOr<SlotInspection> inspection = RunToEnd(
@@ -110,7 +110,7 @@ absl::StatusOr<VerifierOptions> MakeOptions(const Arguments& arguments,
   options.outbox = config.outbox;
   const absl::Status kept = KeepTable(arguments.table, options.outbox);
   if (!kept.ok()) return kept;
-  // Messages may have none.
+  // Messages may have no id.
   options.fail_on_without_id = !options.outbox.messages.enabled();
   if (options.outbox.messages.enabled()) {
     fmt::print(stderr,

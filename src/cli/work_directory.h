@@ -5,7 +5,7 @@
 
 namespace walpost {
 
-// Where temporary databases go: what the command line names, else $TMPDIR, else
+// Directory of temporary databases: from the command line, else $TMPDIR, else
 // /tmp.
 inline std::string WorkDirectory(const std::string& named) {
   if (!named.empty()) return named;
