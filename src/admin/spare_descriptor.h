@@ -1,5 +1,4 @@
-// SpareDescriptor: a file descriptor reserved for when the process has no
-// other.
+// SpareDescriptor: a file descriptor in reserve, for when there is no other.
 //
 // accept() fails once the limit of the process is reached. Releasing the spare
 // makes room for exactly one connection, which is sufficient for a probe.

@@ -45,8 +45,7 @@ bool IsCredential(std::string_view property) {
   return IsSecretProperty(property) || property.ends_with(".location");
 }
 
-// A conninfo with a word in place of each reference; equal references get equal
-// words.
+// A conninfo with a word for each reference; the same word for the same one.
 std::string Masked(const ReloadableText& text) {
   if (!text.has_references()) return text.configured();
   const auto word = [](const std::string& name) {

@@ -237,7 +237,7 @@ absl::StatusOr<Config> ParseConfig(std::string_view text,
                                    const std::vector<std::string>& overrides,
                                    const Environment& environment) {
   Document document{file_name, environment, {}, absl::OkStatus()};
-  // yaml-cpp throws; nothing of that leaves this function.
+  // yaml-cpp throws; no exception leaves this function.
   try {
     YAML::Node root = LoadYamlDocument(std::string(text));
     WALPOST_RETURN_IF_ERROR(
