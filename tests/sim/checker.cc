@@ -23,7 +23,7 @@ void Checker::Find(const char* promise, const char* text, uint64_t first,
   finding_ = Finding{promise, fmt::format(fmt::runtime(text), first, second)};
 }
 
-// ---- Of a relay.
+// ---- Called for a relay.
 
 void Checker::OnFreshStart(int relay) {
   Process& process = relays_[Index(relay)];
@@ -47,8 +47,8 @@ void Checker::OnStreamStart(int relay) {
   }
 }
 
-// Whether another instance moved the slot, or an operator did, cannot be known
-// without a store.
+// Without a store, it cannot be known whether another instance or an operator
+// moved the slot.
 void Checker::OnGap(int relay, std::string_view code) {
   relays_[Index(relay)].has_gap = true;
   if (options_.has_gaps || code == kGapSlotAdvanced) return;
@@ -60,8 +60,8 @@ void Checker::OnGapsEnded() {
   for (Process& process : relays_) process.has_gap = false;
 }
 
-// Half of wal_sender_timeout without a turn, and it must stop. All of it is
-// what we hold it to.
+// After half of wal_sender_timeout without a turn it must stop. The checker
+// requires it only after all of it.
 void Checker::OnTurn(int relay, bool slot_is_anothers) {
   Process& process = relays_[Index(relay)];
   const auto gap = world_.now - process.last_turn;
@@ -131,7 +131,7 @@ void Checker::OnCleanEnd(int relay, bool is_late) {
   Find("P10", "relay {} did not end in time", static_cast<uint64_t>(relay));
 }
 
-// ---- Of the brokers.
+// ---- Called for the brokers.
 
 void Checker::OnWritten(int relay, uint64_t producer, size_t partition,
                         uint64_t id, bool is_late) {
@@ -178,7 +178,7 @@ void Checker::OnGap(size_t partition, const SimulatedEvent& event) {
        event.id, partitions_[partition].written);
 }
 
-// One producer repeats nothing, and leaves out only what somebody knows to be
+// One producer repeats nothing, and skips only events that somebody knows to be
 // acknowledged.
 void Checker::CheckRun(uint64_t producer, size_t partition,
                        const SimulatedEvent& event) {
@@ -189,7 +189,7 @@ void Checker::CheckRun(uint64_t producer, size_t partition,
     Find("P3", "event {} came again from one producer, expected was number {}",
          event.id, expected);
   }
-  // Seldom: another instance has delivered what lies between.
+  // Rare: another instance has delivered the events between.
   for (uint64_t number = event.number;
        expected < event.number_in_partition && number-- > 0;) {
     const SimulatedEvent& before = server_.Numbered(number);
@@ -203,7 +203,7 @@ void Checker::CheckRun(uint64_t producer, size_t partition,
   expected = event.number_in_partition + 1;
 }
 
-// ---- Of the server.
+// ---- Called for the server.
 
 void Checker::OnSlotConfirmed() {
   const Lsn confirmed = server_.confirmed();

@@ -1,19 +1,19 @@
-// Checker: the promises of docs/delivery.md, held against what happens.
+// Checker: compares the promises of docs/delivery.md with what happens.
 //
 // It is told what relays hand over, what the brokers write and acknowledge and
 // what is confirmed, and compares that with the transactions that the server
-// committed. It shares no code with what it checks. The first broken promise
-// is kept; the simulation ends there.
+// committed. It shares no code with what it checks. The first broken promise is
+// kept; the simulation stops there.
 //
-//   P1  an event is missing, or the relay does not get to it
-//   P2  confirmed too early, back, or where no boundary was
-//   P3  out of order, or a re-send that is no contiguous run
-//   P4  a record of nothing that was committed
-//   P5  re-sent by a process that knew it acknowledged
+//   P1  an event is missing, or the relay does not reach it
+//   P2  confirmed too early, backwards, or where there was no boundary
+//   P3  out of order, or a re-send that is not a contiguous run
+//   P4  a record of something that was not committed
+//   P5  sent again by a process that knew it was acknowledged
 //   P8  something went past an event that stops the flow
-//   P9  rows that are not sent are not noticed, a gap is forgotten, or named
-//       where there is none
-//   P10 a shutdown that took too long
+//   P9  rows that are not sent are not noticed, a gap is forgotten, or
+//       reported where there is none
+//   P10 a shutdown that takes too long
 //   P11 a row is deleted that is not in Kafka
 #pragma once
 
@@ -41,15 +41,15 @@ struct Finding {
 class Checker {
  public:
   struct Options {
-    // One instance, one server, and nothing arrives late: each partition as a
-    // whole is made of contiguous runs.
+    // One instance, one server, no late arrivals: each whole partition consists
+    // of contiguous runs.
     bool strict_order = false;
-    // Commits that a consumer has seen may vanish with a primary.
+    // Commits that a consumer has seen may be lost with a primary.
     bool phantoms = false;
-    // Something happens that is a gap: a restored server, rows not sent.
+    // There are causes of gaps: a restored server, rows not sent.
     bool has_gaps = false;
-    // The number of the event that stops the flow, and whether it is stopped
-    // before anything behind it is handed over.
+    // Number of the event that stops the flow, and whether the flow stops
+    // before anything behind the event is handed over.
     uint64_t bad_event = UINT64_MAX;
     bool bad_event_is_undeliverable = false;
   };
@@ -60,18 +60,18 @@ class Checker {
   const SimulatedPostgres& server() const { return server_; }
   const std::optional<Finding>& finding() const { return finding_; }
 
-  // ---- Of a relay.
+  // ---- Called for a relay.
 
-  // A new process: what it knew of a gap is on record, or gone.
+  // A new process: it knows of a gap only if that is on record.
   void OnProcessStart(int relay) { relays_[Index(relay)].has_gap = false; }
   // A new process, or one that starts over: it knows nothing.
   void OnFreshStart(int relay);
-  // It names a gap. An operator ends all of them.
+  // It reports a gap. An operator resolves all of them.
   void OnGap(int relay, std::string_view code);
   void OnGapsEnded();
-  // Its source takes a turn, while the slot is its own or another's.
+  // Its source takes a turn, while it or another instance has the slot.
   void OnTurn(int relay, bool slot_is_anothers);
-  // Its stream begins, now that the slot stands where it does.
+  // Its stream begins at the slot's present position.
   void OnStreamStart(int relay);
   void OnHandedOver(int relay, uint64_t id);
   void OnAcknowledged(int relay, uint64_t id);
@@ -79,18 +79,18 @@ class Checker {
     relays_[Index(relay)].boundaries.insert(lsn);
   }
   void OnConfirmed(int relay, Lsn confirmed, uint32_t history);
-  // It was told to end, and has.
+  // It was asked to stop, and has stopped.
   void OnCleanEnd(int relay, bool is_late);
 
-  // ---- Of the brokers.
+  // ---- Called for the brokers.
 
   void OnWritten(int relay, uint64_t producer, size_t partition, uint64_t id,
                  bool is_late);
 
-  // ---- Of the server.
+  // ---- Called for the server.
 
   void OnSlotConfirmed();
-  // Confirmations were forgotten, and commits may have vanished.
+  // Confirmations were forgotten, and commits may have been lost.
   void OnServerLost();
 
   // Retention has deleted rows.
@@ -101,15 +101,15 @@ class Checker {
   void OnHang();
   void OnEnd(bool stopped);
 
-  // Whether all that should be delivered was acknowledged.
+  // True if everything that should be delivered was acknowledged.
   bool IsAllAcknowledged();
-  // Events that were committed and not acknowledged yet, in commit order.
+  // Committed events that are not acknowledged yet.
   uint64_t backlog() const { return server_.event_count() - checked_; }
 
  private:
   struct Process {
     uint32_t life = 1;               // counts fresh starts
-    std::vector<uint32_t> known_in;  // life that knows it acknowledged, by id
+    std::vector<uint32_t> known_in;  // by id: life that knows it acknowledged
     std::set<Lsn> boundaries;
     Lsn confirmed;
     MonotonicTime last_turn;
@@ -117,7 +117,7 @@ class Checker {
     bool has_gap = false;
   };
   struct Partition {
-    uint64_t written = 0;  // first occurrences: numbers below are there
+    uint64_t written = 0;  // first occurrences: lower numbers exist
     uint64_t last = 0;     // number after that of the last record
   };
 
@@ -141,11 +141,11 @@ class Checker {
 
   std::array<Process, kMaxRelays> relays_;
   std::array<Partition, kPartitions> partitions_;
-  // By producer and partition: the number expected next.
+  // By producer and partition: the next expected number.
   std::map<std::pair<uint64_t, size_t>, uint64_t> runs_;
   std::vector<bool> acknowledged_;  // to anybody, by id
   std::vector<bool> written_;       // by id
-  uint64_t checked_ = 0;            // numbers below are acknowledged
+  uint64_t checked_ = 0;            // lower numbers are acknowledged
   Lsn slot_;
 };
 

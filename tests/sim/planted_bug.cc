@@ -1,13 +1,12 @@
-// Whether the simulation finds the bug that was planted into this executable:
+// Checks that the simulation finds the bug planted into this executable:
 //
 //   sim_mutant_confirms_early 'P2: .* too early'
 //   sim_mutant_does_not_miss_a_commit_that_it_knows 'P1: ' restored
 //
-// runs histories, always the same ones, in the second form all of that kind,
-// until one of them ends with a finding that the expression matches. Other
-// findings on the way are its company: a
-// lost event may be seen as a gap, or as a hang. Fails when kMaxSteps were not
-// enough.
+// runs histories, always the same ones (in the second form all of that kind),
+// until one of them stops with a finding that the expression matches. Other
+// findings on the way are expected: a lost event may be seen as a gap, or as a
+// hang. Fails if kMaxSteps were not enough.
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -26,8 +25,8 @@ namespace {
 constexpr uint64_t kStepsPerHistory = 5'000;
 constexpr uint64_t kMaxSteps = 40'000'000;
 
-// A history in a process of its own: the planted bug may make it abort.
-// Gives what it printed: the steps, then the finding.
+// Runs a history in a separate process, because the planted bug may abort it.
+// Returns its output: the steps, then the finding.
 std::string RunApart(uint64_t seed, Trouble trouble) {
   int ends[2];
   if (pipe(ends) != 0) return "";

@@ -1,4 +1,4 @@
-// The tables of the simulated database.
+// Tables of the simulated database.
 #pragma once
 
 #include <cstdint>

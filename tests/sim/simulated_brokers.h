@@ -1,7 +1,7 @@
-// SimulatedBrokers: the partitions, and what producers have on its way to them.
+// SimulatedBrokers: the partitions, and requests on their way to them.
 //
 // A channel carries the requests of one producer to one partition; the brokers
-// take them in order. When the producer is given up, what is on its way may
+// take them in order. When the producer is given up, requests on their way may
 // still be written, late, or be lost.
 #pragma once
 
@@ -28,30 +28,30 @@ struct Channel {
   size_t partition;
   std::deque<Request> requests;
   std::deque<std::pair<Request, Answer>> answers;
-  bool is_refused = false;    // nothing is written any more
+  bool is_refused = false;    // nothing more is written
   bool is_abandoned = false;  // nobody waits for answers
 };
 
 class SimulatedBrokers {
  public:
   struct Options {
-    // Whether requests of a producer that was given up can still arrive.
+    // Requests of a producer that was given up can still arrive.
     bool late_arrivals = true;
   };
 
   SimulatedBrokers(World& world, const Options& options, Checker& checker)
       : world_(world), options_(options), checker_(checker) {}
 
-  // Shared: either end may be given up before the other.
+  // Shared: either end may be given up first.
   std::shared_ptr<Channel> Open(int relay, uint64_t producer, size_t partition);
 
-  // The event that is refused, by number.
+  // Number of the event to reject.
   void Refuse(uint64_t number) { refused_ = number; }
 
-  // A random channel makes a step: its next request is written.
+  // A random channel takes a step: its next request is written.
   void WriteOne();
 
-  // Whether nothing is on its way any more.
+  // True if no request is on its way any more.
   bool IsIdle() const;
 
  private:

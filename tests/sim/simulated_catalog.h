@@ -1,7 +1,7 @@
-// SimulatedCatalog: what decides whether the rows of the outbox are sent, and
-// the comment of the publication, which has the birth record.
+// SimulatedCatalog: the definitions that decide whether outbox rows are sent,
+// and the publication's comment with the birth record.
 //
-// A flap leaves everything as it was but for the marks in the catalog rows.
+// A flap changes nothing except the marks in the catalog rows.
 #pragma once
 
 #include <cstdint>
@@ -18,12 +18,12 @@ inline constexpr char kSystemIdentifier[] = "7710532146069433627";
 
 class SimulatedCatalog {
  public:
-  // Whether rows that are written now are sent.
+  // True if rows that are written now are sent.
   bool covers() const { return publishes_inserts_ && has_entry_; }
-  // As postgres/coverage_query.cc reads it.
+  // In the format of postgres/coverage_query.cc.
   std::string coverage() const;
 
-  // `xid`: of the transaction that does it.
+  // `xid`: of the transaction that makes the change.
   void TakeOut(Random& random, uint32_t xid);
   void PutBack(uint32_t xid);
 

@@ -13,8 +13,8 @@ using testing::Text;
 void SimulatedPostgres::Commit() {
   Transaction transaction;
   transaction.first_event = numbers_.size();
-  // Often the commit record comes right behind the one before. All are aligned
-  // and of few sizes: after a restore another one may stand in the same place.
+  // Commit records often follow directly. All are aligned and of few sizes:
+  // after a restore another one may stand at the same place.
   if (world_.random.OneIn(2)) {
     wal_end_ += kAlignment * world_.random.Between(1, 60);
   }
@@ -29,7 +29,7 @@ void SimulatedPostgres::Commit() {
   Flush();
 }
 
-// Its row was written while other transactions were running, too.
+// Its row may have been written while other transactions were running.
 void SimulatedPostgres::AddEvent() {
   Random& random = world_.random;
   const bool is_message = random.OneIn(4);
@@ -73,7 +73,7 @@ void SimulatedPostgres::Replicate() {
                     : flushed_;
 }
 
-// The slot's copy does not go before what the standby has.
+// The slot's copy does not go ahead of the standby's WAL.
 void SimulatedPostgres::SynchroniseSlot() {
   if (confirmed_ <= Lsn(replicated_)) on_standby_ = confirmed_;
 }
@@ -92,16 +92,16 @@ void SimulatedPostgres::Promote() {
   ++history_;
 }
 
-// An old one mostly stays: the relay lags behind the WAL, and what it has not
-// come to is not missed. From a young one it may have little but boundaries.
+// An old one usually stays: the relay lags behind the WAL, and it does not miss
+// what it has not reached. From a young one it may only have boundaries.
 void SimulatedPostgres::TakeSnapshot() {
   const bool has_one = snapshot_ && snapshot_->timeline == timeline_;
   if (has_one && !world_.random.OneIn(3)) return;
   snapshot_ = Snapshot{flushed_, replicated_, stored_, timeline_, catalog_};
 }
 
-// Transaction ids are given a second time, too; that they are not here makes
-// nothing easier, for LSNs and ids would have to coincide.
+// Real servers reuse transaction ids, too. Not reusing them here does not make
+// the task easier, because LSNs and ids would have to coincide.
 bool SimulatedPostgres::RestoreSnapshot() {
   if (!snapshot_ || snapshot_->timeline != timeline_) return false;
   LoseWalAfter(snapshot_->flushed);

@@ -1,15 +1,13 @@
-// SimulatedPostgres: a primary, its WAL, one logical slot and, of a standby,
-// how far it has come. Committed transactions are the truth that the checker
-// compares everything with.
+// SimulatedPostgres: a primary, its WAL, one logical slot, and the progress of
+// a standby. The checker compares everything with the committed transactions.
 //
 //   WAL   ──────────────┬──────────┬───────────┬──▶
 //                 replicated   flushed    end of the WAL
 //
-// A crash loses what is not flushed, a promotion what is not replicated, and a
-// restored snapshot of the volume what came after it: timeline and slot are the
-// same, and other transactions take the LSNs. The
-// walsender sends no more than is flushed, and with synchronized_standby_slots
-// no more than is replicated.
+// A crash loses WAL that is not flushed, a promotion WAL that is not
+// replicated, and a restored snapshot of the volume all later WAL: timeline and
+// slot are the same, and other transactions take the LSNs. The walsender sends
+// at most what is flushed or, with synchronized_standby_slots, replicated.
 #pragma once
 
 #include <array>
@@ -26,19 +24,19 @@ namespace walpost::sim {
 inline constexpr int kKeys = 7;
 inline constexpr size_t kPartitions = 3;
 
-// Where the records of a key belong.
+// The partition of a key's records.
 constexpr size_t PartitionOf(int key) {
   return static_cast<size_t>(key) % kPartitions;
 }
 
-// An outbox row, or a logical message. `id` is never given twice; the others
-// count in commit order, and are given again when a commit vanished.
+// An outbox row, or a logical message. `id` is never reused; the other numbers
+// follow the commit order, and are reused when a commit was lost.
 struct SimulatedEvent {
   uint64_t id;
   uint64_t number;
   uint64_t number_in_partition;
   int key;
-  Lsn row_lsn;  // in another order than commits
+  Lsn row_lsn;  // in a different order than commits
   bool is_message;
   bool has_vanished;  // its commit was lost with its server
 };
@@ -46,16 +44,16 @@ struct SimulatedEvent {
 class SimulatedPostgres {
  public:
   struct Options {
-    // synchronized_standby_slots: nothing is decoded that could vanish.
+    // synchronized_standby_slots: decodes nothing that could be lost.
     bool awaits_standby = true;
-    // Minor releases from before August 2025 do as they are told.
+    // Minor releases from before August 2025 obey.
     bool slot_may_go_back = false;
   };
 
   struct Transaction {
     Lsn commit_lsn;
     Lsn end_lsn;
-    uint32_t xid;        // never given twice
+    uint32_t xid;        // never reused
     size_t first_event;  // numbers
     size_t end_event;
   };
@@ -63,11 +61,11 @@ class SimulatedPostgres {
   SimulatedPostgres(World& world, const Options& options)
       : world_(world), options_(options) {}
 
-  // ---- What happens at any time.
+  // ---- Events at any time.
 
-  // A transaction of 0 to 6 events, some rows of another table among them.
+  // A transaction of 0 to 6 events, including rows of another table.
   void Commit();
-  // The WAL moves on without a commit.
+  // The WAL grows without a commit.
   void WriteElsewhere() {
     wal_end_ += kAlignment * world_.random.Between(1, 60);
   }
@@ -76,36 +74,36 @@ class SimulatedPostgres {
   void StoreSlot() { stored_ = confirmed_; }
   void SynchroniseSlot();
 
-  // ---- What operators do to the publication. Flushed and replicated at once.
+  // ---- Operators' changes of the publication. Flushed and replicated at once.
 
-  // Rows of the outbox are not sent until they put it back.
+  // Rows of the outbox are not sent until PutBack.
   void TakeOut();
   void PutBack();
   void SetRecord(const BirthRecord& record);
 
-  // ---- What breaks. Walsenders are gone after either.
+  // ---- Failures. Both terminate the walsenders.
 
   void Crash();
   void Promote();
-  // Takes a snapshot of the volume, or puts the one that was taken back. False
-  // when there is none of this timeline.
+  // Takes a snapshot of the volume, or restores the last one. False: there is
+  // none of this timeline.
   void TakeSnapshot();
   bool RestoreSnapshot();
 
-  // The message that cannot be delivered: the event with this number is one
-  // whose content is no JSON.
+  // The message that cannot be delivered: the event with this number has
+  // content that is not JSON.
   void Poison(uint64_t number) { poisoned_ = number; }
 
   // ---- For the walsender.
 
   void OnFeedback(Lsn confirmed);
-  // What may be sent.
+  // Limit of the WAL that may be sent.
   Lsn send_limit() const {
     return Lsn(options_.awaits_standby ? std::min(flushed_, replicated_)
                                        : flushed_);
   }
-  // The first transaction that PostgreSQL does not leave out: commit LSNs
-  // before the start are.
+  // The first transaction that PostgreSQL sends: it omits commit LSNs before
+  // the start.
   size_t FirstFrom(Lsn start) const;
   const std::vector<Transaction>& transactions() const { return transactions_; }
   std::string MessageOf(const SimulatedEvent& event) const;
@@ -113,14 +111,14 @@ class SimulatedPostgres {
   // ---- The truth.
 
   uint32_t timeline() const { return timeline_; }
-  // Where a timeline that is over was left.
+  // LSN where an earlier timeline was left.
   Lsn fork(uint32_t timeline) const { return forks_[timeline - 1]; }
   const SimulatedCatalog& catalog() const { return catalog_; }
   // Rows that no stream will ever have, until somebody publishes them from the
   // table.
   size_t withheld_count() const;
   void PublishWithheld() { withheld_.clear(); }
-  // Or somebody has decided to go on without them; they stay in the table.
+  // The operator continues without them; they stay in the table.
   void GiveUpWithheld();
 
   // ---- For retention.
@@ -134,11 +132,11 @@ class SimulatedPostgres {
     std::vector<uint64_t> ids;  // of events
     size_t withheld = 0;        // rows that were never sent
   };
-  // The rows of transactions from one xid on and before the mark.
+  // Deletes rows of transactions from one xid on and before the mark.
   Deleted Delete(const Mark& mark, uint64_t from_xid);
-  // Of the next transaction.
+  // Id of the next transaction.
   uint32_t next_xid() const { return next_xid_; }
-  // Counts the WALs that took the place of another one.
+  // Counts the WALs that replaced another one.
   uint32_t history() const { return history_; }
   Lsn confirmed() const { return confirmed_; }
   Lsn flushed() const { return Lsn(flushed_); }
@@ -146,16 +144,16 @@ class SimulatedPostgres {
   const SimulatedEvent& Numbered(uint64_t number) const {
     return all_events_[numbers_[number]];
   }
-  // nullptr for an id that was never committed.
+  // nullptr: an id that was never committed.
   const SimulatedEvent* WithId(uint64_t id) const {
     return id < all_events_.size() ? &all_events_[id] : nullptr;
   }
-  // How many events a partition has by now.
+  // Number of events in a partition now.
   uint64_t events_in(size_t partition) const {
     return events_in_partition_[partition];
   }
-  // How many events, from the first on, lie in transactions that a stream
-  // from `start` leaves out.
+  // Number of the first events that are in transactions that a stream from
+  // `start` omits.
   uint64_t EventsBefore(Lsn start) const;
   Lsn last_end() const {
     return transactions_.empty() ? Lsn() : transactions_.back().end_lsn;
@@ -202,7 +200,7 @@ class SimulatedPostgres {
 
   Lsn confirmed_;
   Lsn stored_;
-  Lsn on_standby_;  // of the synchronised slot
+  Lsn on_standby_;  // position of the synchronised slot
 };
 
 }  // namespace walpost::sim

@@ -82,7 +82,7 @@ void SimulatedProducer::Fail(RecordReports& reports) {
   reports.OnNotDelivered(last, absl::AbortedError("gapless"));
 }
 
-// Drained first; of what is on its way, nobody knows.
+// Drains first; the fate of requests on their way is not known.
 void SimulatedProducer::Purge(RecordReports& reports) {
   const absl::Status purged = absl::AbortedError("purged");
   for (Partition& partition : partitions_) {

@@ -1,4 +1,4 @@
-// SimulatedProducer: idempotent and gapless, and fails as librdkafka does.
+// SimulatedProducer: idempotent and gapless, and fails like librdkafka.
 //
 //   Produce ──▶ queue ──Send──▶ channel ──▶ brokers
 //                                  └── answers ──Report──▶ RecordReports
@@ -17,25 +17,25 @@ namespace walpost::sim {
 
 class SimulatedProducer final : public RecordSink {
  public:
-  // `number` tells producers apart.
+  // `number` identifies the producer.
   SimulatedProducer(World& world, SimulatedBrokers& brokers, Checker& checker,
                     int relay, uint64_t number);
-  // Without a Purge before: the process was killed.
+  // Without an earlier Purge: the process was killed.
   ~SimulatedProducer() override;
 
   absl::Status Produce(const Record& record, Sequence sequence) override;
 
-  // A record of a random partition goes on its way.
+  // Sends a record of a random partition.
   void Send();
   // The answer from a random partition arrives.
   void Report(RecordReports& reports);
-  // A fatal error. What is on its way may still arrive.
+  // A fatal error. Requests on their way may still arrive.
   void Fail(RecordReports& reports);
-  // Every record that waits for its report is given up.
+  // Gives up every record that waits for its report.
   void Purge(RecordReports& reports);
 
   bool has_failed() const { return has_failed_; }
-  // Every record has had its report.
+  // True if every record has had its report.
   bool IsIdle() const;
 
  private:

@@ -1,6 +1,6 @@
-// SimulatedPruner: retention, after src/retention/pruner.cc: marks what is
-// committed, waits until the slot has confirmed that, and deletes what the
-// birth record proves.
+// SimulatedPruner: retention, modelled on src/retention/pruner.cc: marks the
+// committed rows, waits until the slot has confirmed them, and deletes the rows
+// that the birth record proves.
 #pragma once
 
 #include <optional>
@@ -16,9 +16,9 @@ class SimulatedPruner {
  public:
   SimulatedPruner(World& world, SimulatedPostgres& postgres, Checker& checker);
 
-  // One look.
+  // Takes one look.
   void Step();
-  // Its connection is gone.
+  // Its connection is lost.
   void GiveUp() { mark_.reset(); }
 
  private:

@@ -9,7 +9,7 @@ constexpr milliseconds kShutdownTimeout{3000};
 constexpr milliseconds kProducerGrace{2000};
 constexpr milliseconds kServerShutdownGrace{2000};
 constexpr milliseconds kStandbyInterval{500};
-// Until a deadline is seen.
+// Until a deadline is noticed.
 constexpr milliseconds kSlack{1000};
 
 OutboxOptions Outbox() {
@@ -31,7 +31,7 @@ SimulatedRelay::SimulatedRelay(World& world, SimulatedServer& server,
       id_(id),
       options_(Outbox()) {}
 
-// ---- What the operator does.
+// ---- Actions of the operator.
 
 void SimulatedRelay::Start() {
   world_.Note(id_, "starts");
@@ -123,7 +123,7 @@ void SimulatedRelay::Report() {
   if (pipeline_->sink_failure()) source_->Abandon();
 }
 
-// ---- What breaks.
+// ---- Failures.
 
 void SimulatedRelay::FailProducer() {
   if (is_suspended_ || producer_ == nullptr) return;

@@ -1,11 +1,11 @@
-// SimulatedRelay: one instance of walpost, around the real Pipeline, after
-// src/app/relay.cc.
+// SimulatedRelay: one instance of walpost, around the real Pipeline, modelled
+// on src/app/relay.cc.
 //
 //   waiting ─▶ streaming ─┬─ lost, or in use ─▶ waiting
 //      ▲                  ├─ suspended, promoted, ─┐
 //      │                  │  producer failed       ▼
 //      └──────────────────│────────── closing the producer ─▶ down
-//                         └─ told to end ──────────▲
+//                         └─ asked to stop ────────▲
 #pragma once
 
 #include <memory>
@@ -25,39 +25,39 @@ class SimulatedRelay final : public RecordReports {
   SimulatedRelay(World& world, SimulatedServer& server,
                  SimulatedBrokers& brokers, Checker& checker, int id);
 
-  // ---- What the operator does.
+  // ---- Actions of the operator.
 
   void Start();
   void Kill();  // -9
   void Shutdown();
-  // No turn, nothing sent and no report until Resume.
+  // No turn, nothing is sent or reported until Resume.
   void Suspend();
   void Resume();
 
   // ---- One step of each part.
 
   void Turn();
-  // The other loop: held records get another chance, failures are seen.
+  // The other loop: retries held records, notices failures.
   void Watch();
   void Send();
   void Report();
 
-  // ---- What breaks.
+  // ---- Failures.
 
   void FailProducer();
-  // The brokers are out of its reach for a while.
+  // It cannot reach the brokers for a while.
   void LoseBrokers(milliseconds duration);
-  // The server asks its clients to leave (fast shutdown).
+  // The server asks its clients to disconnect (fast shutdown).
   void LeaveStream();
 
   bool is_up() const { return phase_ != Phase::kDown; }
   bool is_suspended() const { return is_suspended_; }
-  // It will not go on without an operator.
+  // It will not continue without an operator.
   bool is_stuck() const { return is_stuck_; }
-  // Whether its flow has stopped before an event, with nothing in flight.
+  // True if its flow has stopped before an event, with nothing in flight.
   bool HasStopped() const;
 
-  // RecordReports: to the pipeline.
+  // RecordReports: passed to the pipeline.
   void OnAcknowledged(Sequence sequence, WallTime now) override;
   void OnNotDelivered(Sequence sequence, const absl::Status& error) override;
   void OnSinkFailed(const absl::Status& error) override;
@@ -89,9 +89,9 @@ class SimulatedRelay final : public RecordReports {
   MonotonicTime brokers_back_at_;
   bool is_suspended_ = false;
   MonotonicTime suspended_at_;
-  MonotonicTime::duration slept_{};  // since it was told to end
+  MonotonicTime::duration slept_{};  // since it was asked to stop
 
-  // Of this process.
+  // State of this process.
   Phase phase_ = Phase::kDown;
   std::unique_ptr<Pipeline> pipeline_;
   std::unique_ptr<SimulatedSource> source_;

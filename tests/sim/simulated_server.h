@@ -1,5 +1,5 @@
-// SimulatedServer: SimulatedPostgres with its walsenders, of which one at a
-// time has the slot.
+// SimulatedServer: SimulatedPostgres with its walsenders; one at a time has the
+// slot.
 #pragma once
 
 #include <memory>
@@ -11,7 +11,7 @@
 
 namespace walpost::sim {
 
-// The message of its SQLSTATE, 55006.
+// The message with SQLSTATE 55006.
 inline constexpr char kSlotInUse[] = "the slot is in use";
 
 class SimulatedServer {
@@ -21,7 +21,7 @@ class SimulatedServer {
 
   SimulatedPostgres& postgres() { return postgres_; }
 
-  // START_REPLICATION; nullptr when the slot is in use (55006).
+  // START_REPLICATION; nullptr: the slot is in use (55006).
   std::shared_ptr<SimulatedWalsender> Connect(Lsn requested) {
     if (active_ != nullptr) return nullptr;
     active_ =
@@ -29,7 +29,7 @@ class SimulatedServer {
     return active_;
   }
 
-  // The walsender that has the slot makes a step.
+  // The walsender with the slot takes a step.
   void Send() {
     if (active_ == nullptr) return;
     active_->Send();
@@ -47,7 +47,7 @@ class SimulatedServer {
     if (active_ != nullptr) active_->CutOff(cut);
   }
 
-  // The walsender is ended, the server is not.
+  // Terminates the walsender, not the server.
   void Disconnect() {
     if (active_ == nullptr) return;
     world_.Note(kNobody, "the walsender is terminated");
@@ -60,13 +60,13 @@ class SimulatedServer {
     postgres_.Crash();
     checker_.OnServerLost();
   }
-  // The server goes back to a snapshot of its volume; false: there is none.
+  // Restores a snapshot of the server's volume; false: there is none.
   bool Restore() {
     if (!postgres_.RestoreSnapshot()) return false;
     world_.Note(kNobody, "a snapshot of the server is restored");
     EndAll();
     checker_.OnServerLost();
-    checker_.OnGapsEnded();  // for the record of before is back
+    checker_.OnGapsEnded();  // the old record is back
     return true;
   }
   void Promote() {

@@ -33,7 +33,7 @@ SimulatedSource::SimulatedSource(World& world, SimulatedServer& server,
       feedback_(kStatusInterval, SimulatedWalsender::kTimeout),
       suspension_watch_(SimulatedWalsender::kTimeout) {}
 
-// ---- As SourceSetup does it.
+// ---- Like SourceSetup.
 
 absl::Status SimulatedSource::Open() {
   drain_deadline_.reset();
@@ -138,7 +138,7 @@ void SimulatedSource::BeginStream() {
   checker_.OnBoundary(relay_, slot_);
 }
 
-// ---- As WalSource does it.
+// ---- Like WalSource.
 
 std::optional<absl::Status> SimulatedSource::Step() {
   absl::Status status;

@@ -1,8 +1,7 @@
-// SimulatedSource: what lies between the replication connection and the real
-// Pipeline, after src/postgres/wal_source.cc and source_setup.cc.
+// SimulatedSource: the part between the replication connection and the real
+// Pipeline, modelled on src/postgres/wal_source.cc and source_setup.cc.
 //
-// A turn is made in three steps, so that anything may happen between two of
-// them:
+// A turn has three steps, so that anything may happen between two of them:
 //
 //   check that we were not suspended ─▶ take frames ─▶ send feedback ─┐
 //      ▲                                                              │
@@ -25,26 +24,26 @@ namespace walpost::sim {
 
 class SimulatedSource {
  public:
-  // Of one process; all arguments outlive it.
+  // For one process; all arguments outlive it.
   SimulatedSource(World& world, SimulatedServer& server, Checker& checker,
                   int relay, const OutboxOptions& options, Pipeline& pipeline);
   ~SimulatedSource() { Close(); }
   SimulatedSource(const SimulatedSource&) = delete;
   SimulatedSource& operator=(const SimulatedSource&) = delete;
 
-  // As WalSource::Open.
+  // See WalSource::Open.
   absl::Status Open();
-  // One step; how the stream ended, when it did. As WalSource::Stream.
+  // Takes one step; returns how the stream ended, if so. See WalSource::Stream.
   std::optional<absl::Status> Step();
 
   void Drain(MonotonicTime deadline);
   void Abandon() { is_abandoned_ = true; }
   bool TakeStartOver() { return memory_.TakeStartOver(); }
   void Latch(const Gap& gap);
-  // As PublicationWatch and Relay::FindGap.
+  // See PublicationWatch and Relay::FindGap.
   void WatchPublication();
   bool is_open() const { return connection_ != nullptr; }
-  // The WAL that the LSNs of the pipeline belong to; 0: not known to be any.
+  // The WAL that the pipeline's LSNs belong to; 0: not known.
   uint32_t lsn_history() const {
     return pipeline_.is_history_settled() ? lsn_history_ : 0;
   }
@@ -61,7 +60,7 @@ class SimulatedSource {
   absl::Status TakeFrames();
   void Handle(const SimulatedWalsender::Frame& frame);
   void Deliver();
-  // Whether a drain is over.
+  // True if a drain is finished.
   bool Tell();
   void Close();
 
@@ -73,10 +72,10 @@ class SimulatedSource {
   Pipeline& pipeline_;
 
   SourceMemory memory_;
-  Lsn slot_;  // where it stood when the stream began
+  Lsn slot_;  // its position when the stream began
   uint32_t lsn_history_ = 0;
 
-  // Of this connection. Shared: both ends hold it.
+  // For this connection. Shared: both ends hold it.
   std::shared_ptr<SimulatedWalsender> connection_;
   std::optional<testing::MessageFeed> feed_;
   FeedbackSchedule feedback_;

@@ -28,8 +28,8 @@ void SimulatedWalsender::Send() {
     has_asked_ = true;
     return SendKeepalive(true);
   }
-  // A keepalive may come amid a transaction, but what it tells is no more
-  // than was sent whole.
+  // A keepalive may come during a transaction, but reports only what was sent
+  // completely.
   if (world_.random.OneIn(5)) return SendKeepalive(false);
   if (unsent_.empty()) {
     if (IsThrough()) return;

@@ -1,12 +1,12 @@
-// SimulatedWalsender: one replication connection, both ends of it and the
-// network between them.
+// SimulatedWalsender: one replication connection, with both ends and the
+// network between.
 //
 //   server ── frames ──▶ network ──▶ Read          relay
 //          ◀─ Receive ── network ◀── SendStatus
 //
-// What is on its way stays there until it is taken: a relay that was suspended
-// finds frames of long ago, and a status may be read after its sender is gone.
-// Cut off, neither end hears of the other.
+// Data on its way stays there until it is taken: a relay that was suspended
+// finds old frames, and a status may be read after its sender has stopped.
+// While the connection is cut, neither end hears from the other.
 #pragma once
 
 #include <deque>
@@ -31,19 +31,19 @@ class SimulatedWalsender {
   };
   using Frame = std::variant<std::string, Keepalive>;
 
-  // START_REPLICATION: from `requested`, or from where the slot stands when
-  // that is later.
+  // START_REPLICATION: from `requested`, or from the slot's position if that is
+  // later.
   SimulatedWalsender(World& world, SimulatedPostgres& server, Lsn requested);
 
   // ---- The server's end.
 
-  // Puts another frame on the network, if there is one and room for it.
+  // Puts another frame on the network, if there is a frame and room for it.
   void Send();
   // Reads one status.
   void Receive();
-  // Whether the walsender is gone, and with it the hold on the slot.
+  // True if the walsender has ended and released the slot.
   bool has_ended() const { return has_ended_; }
-  // It is killed: what was on its way to it is lost.
+  // It is killed: data on its way to it is lost.
   void Terminate() {
     has_ended_ = true;
     statuses_.clear();
@@ -52,19 +52,19 @@ class SimulatedWalsender {
   void CutOff(bool cut) { is_cut_ = cut; }
   bool is_cut() const { return is_cut_; }
 
-  // Whether nothing is left to send.
+  // True if nothing is left to send.
   bool IsThrough() const;
 
   // ---- The relay's end.
 
   std::optional<Frame> Read();
-  // Whether there will never be another frame.
+  // True if there will never be another frame.
   bool IsAtEnd() const { return has_ended_ && frames_.empty() && !is_cut_; }
   void SendStatus(Lsn confirmed) { statuses_.push_back(confirmed); }
   void Close() { is_closed_ = true; }
 
  private:
-  static constexpr size_t kMaxFrames = 12;  // that fit into the network
+  static constexpr size_t kMaxFrames = 12;  // capacity of the network
 
   void SendKeepalive(bool reply_requested);
   void Unfold(const SimulatedPostgres::Transaction& transaction);

@@ -5,9 +5,9 @@
 namespace walpost::sim {
 namespace {
 
-// Most events that wait for their acknowledgement before the database rests.
+// Maximum unacknowledged events before the database rests.
 constexpr uint64_t kMaxBacklog = 150;
-// What a relay that lags behind a snapshot has not come to is not missed.
+// A relay that lags behind a snapshot does not miss what it has not reached.
 constexpr uint64_t kMaxBacklogOfRestored = 20;
 constexpr uint64_t kMaxCalmSteps = 200'000;
 
@@ -31,7 +31,7 @@ Simulation::Kind Simulation::Draw(Random& random, Trouble trouble) {
 
 Checker::Options Simulation::CheckerOptions(const Kind& kind) {
   Checker::Options options;
-  // A promotion may move the slot forward, over what a crash made it forget.
+  // A promotion may move the slot forward, over positions lost in a crash.
   options.strict_order =
       !kind.late_arrivals && !kind.promotions && !kind.restores;
   options.phantoms = kind.restores || (kind.promotions && !kind.awaits_standby);
@@ -111,7 +111,7 @@ void Simulation::StepRelay(SimulatedRelay& relay) {
   }
 }
 
-// The operator, or what restarts a service.
+// The operator, or a service manager.
 void Simulation::StartWhatIsDown(SimulatedRelay& relay) {
   if (relay.is_stuck() && (is_calm_ || world_.random.OneIn(8))) {
     if (world_.random.OneIn(2)) EndGap();
@@ -128,8 +128,8 @@ void Simulation::StepServer() {
   for (uint64_t n = world_.random.Between(1, 4); n > 0; --n) server_.Send();
 }
 
-// Whoever ends a gap has looked at what is missing, and publishes it, or goes
-// on without it. Then older rows prove nothing any more.
+// Whoever resolves a gap has checked what is missing, and publishes it, or
+// continues without it. Then older rows prove nothing any more.
 void Simulation::EndGap() {
   std::optional<BirthRecord> record = postgres_.catalog().record();
   if (!record || record->gap.empty() || !postgres_.catalog().covers()) return;
@@ -212,8 +212,8 @@ void Simulation::Break(SimulatedRelay& relay) {
   }
 }
 
-// The writers may be back long before the relay, and carry the server past all
-// that it knows.
+// The writers may be back long before the relay, and carry the server past
+// everything that it knows.
 void Simulation::SaveOrRestore() {
   if (!kind_.restores) return;
   if (world_.random.OneIn(2)) return postgres_.TakeSnapshot();
@@ -222,9 +222,9 @@ void Simulation::SaveOrRestore() {
   if (world_.random.OneIn(2)) postgres_.Flush();
 }
 
-// Mostly for a moment, in which nobody looks.
+// Usually only for a moment, in which nobody looks.
 void Simulation::Flap() {
-  // Of what lies before the first start nothing is known.
+  // Nothing is known of the time before the first start.
   if (!postgres_.catalog().record()) return;
   if (!postgres_.catalog().covers()) {
     world_.Note(kNobody, "the outbox is back in the publication");
@@ -253,8 +253,8 @@ void Simulation::Calm() {
   postgres_.Flush();
 }
 
-// All is in Kafka and the slot knows it; or the flow stands before the event
-// that stops it.
+// All events are in Kafka and the slot has confirmed them; or the flow stands
+// before the event that stops it.
 bool Simulation::IsThrough() {
   if (world_.step % 64 != 0 || !brokers_.IsIdle()) return false;
   if (!checker_.IsAllAcknowledged()) return false;

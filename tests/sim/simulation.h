@@ -1,11 +1,11 @@
-// Simulation: one history of a database, brokers and up to two relays, drawn
-// from one seed.
+// Simulation: one history of a database, brokers and up to two relays, from one
+// seed.
 //
 //   Simulation simulation(seed, trouble);
 //   if (!simulation.Run(10'000)) std::puts(simulation.Report().c_str());
 //
 // Each step lets one part do one thing. First everything may break, at any
-// step; then nothing does any more, and it must come to an end.
+// step; then nothing breaks any more, and the history must come to an end.
 #pragma once
 
 #include <array>
@@ -25,8 +25,8 @@ namespace walpost::sim {
 enum class Trouble {
   kNone,
   kUndeliverable,  // one event cannot be mapped
-  kRefused,        // one record is refused by the brokers
-  kRestored,       // the server goes back to a snapshot, again and again
+  kRefused,        // the brokers reject one record
+  kRestored,       // the server restores a snapshot, again and again
   kUncovered,      // the publication does not send rows, again and again
 };
 
@@ -34,19 +34,18 @@ class Simulation {
  public:
   Simulation(uint64_t seed, Trouble trouble);
 
-  // `steps` of them with troubles, then as many as it needs to end. False
-  // when a promise was broken.
+  // Runs `steps` with troubles, then as many as needed to finish. False: a
+  // promise was broken.
   bool Run(uint64_t steps);
 
   const std::optional<Finding>& finding() const { return checker_.finding(); }
   uint64_t steps() const { return world_.step; }
   const World& world() const { return world_; }
-  // The finding, what kind of history it was, how to repeat it, and what
-  // came before.
+  // The finding, the kind of history, how to repeat it, and the trace.
   std::string Report() const;
 
  private:
-  // What kind of history it is.
+  // The kind of history.
   struct Kind {
     int relays = 1;
     bool late_arrivals = false;

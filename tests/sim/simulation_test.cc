@@ -1,8 +1,8 @@
-// The promises of docs/delivery.md, held against a server, brokers and
-// instances that fail at any point.
+// Tests the promises of docs/delivery.md with a server, brokers and instances
+// that fail at any point.
 //
-// WALPOST_SIM_STEPS sets how many steps all tests together take, WALPOST_SEED
-// replays one history; the report of a failure names it.
+// WALPOST_SIM_STEPS sets the number of steps of all tests together,
+// WALPOST_SEED replays one history; the report of a failure names it.
 #include "sim/simulation.h"
 
 #include <gtest/gtest.h>
@@ -15,7 +15,7 @@
 namespace walpost::sim {
 namespace {
 
-// Whatever holds is worth nothing when these never happened.
+// Passing proves nothing if these never happened.
 constexpr const char* kHappens[] = {
     "starts",
     "is killed",

@@ -1,5 +1,5 @@
-// How long the simulations run, and what they leave behind when the code under
-// test ends the process.
+// Length of the simulations, and their output if the code under test aborts the
+// process.
 #pragma once
 
 #include <csignal>
@@ -11,10 +11,10 @@
 
 namespace walpost::sim {
 
-// Steps with troubles in one history; the calm ones at its end come on top.
+// Steps with troubles in one history; the calm ones at its end are extra.
 inline constexpr uint64_t kStepsPerHistory = 10'000;
 
-// Of all tests together: WALPOST_SIM_STEPS, else what takes a few seconds.
+// For all tests together: WALPOST_SIM_STEPS, else a few seconds' worth.
 inline uint64_t StepBudget() {
   if (const char* steps = std::getenv("WALPOST_SIM_STEPS")) {
     return std::strtoull(steps, nullptr, 10);
@@ -26,7 +26,7 @@ inline uint64_t StepBudget() {
 #endif
 }
 
-// While it lives, WALPOST_CHECK prints the report of a simulation.
+// During its lifetime, WALPOST_CHECK prints the report of a simulation.
 class AbortReport {
  public:
   explicit AbortReport(const Simulation& simulation) {

@@ -1,7 +1,6 @@
-// Trace: the last events of a simulation, for a reader who looks for the
-// cause of a finding.
+// Trace: the last events of a simulation, to find the cause of a finding.
 //
-// An entry is a format and numbers; it becomes text only when it is asked for.
+// An entry is a format and numbers; it becomes text only on request.
 #pragma once
 
 #include <array>
@@ -16,7 +15,7 @@ using Tally = std::map<std::string_view, uint64_t>;
 
 class Trace {
  public:
-  // `what` is a literal; {} in it stand for `first`, then `second`.
+  // `what` is a literal; its {} stand for `first`, then `second`.
   void Add(uint64_t step, int actor, const char* what, uint64_t first = 0,
            uint64_t second = 0) {
     entries_[count_++ % kKept] = {step, actor, what, first, second};
@@ -26,7 +25,7 @@ class Trace {
   // One line per entry, oldest first.
   std::string text() const;
 
-  // How often each thing happened.
+  // How often each event happened.
   const Tally& tally() const { return tally_; }
 
  private:

@@ -1,5 +1,5 @@
-// World: what all parts of one simulation share. One seed gives one history:
-// nothing in it reads a clock or another source of randomness.
+// World: state shared by all parts of one simulation. One seed gives one
+// history: nothing in it reads a clock or another source of randomness.
 #pragma once
 
 #include <chrono>
@@ -14,7 +14,7 @@ namespace walpost::sim {
 using std::chrono::milliseconds;
 using testing::Random;
 
-// What is always there, for Trace: not a relay.
+// Actor in Trace that is not a relay.
 inline constexpr int kNobody = -1;
 
 struct World {
