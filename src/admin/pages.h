@@ -1,6 +1,6 @@
 // Pages: content of each path of the HTTP server.
 //
-//   /healthz   200 as long as the loop turns: is the process alive?
+//   /healthz   200 while the loop runs: is the process alive?
 //   /readyz    200 or 503, one line with state and reason: does it deliver?
 //   /metrics   for Prometheus (metrics_page.h)
 //   /status    the same as JSON, for people (status_json.h)

@@ -1,8 +1,8 @@
 // CheckpointFile: one checkpoint in one file of a local disk.
 //
-//   walpost.checkpoint        what DecodeCheckpoint reads, whole or not there
-//   walpost.checkpoint.tmp    while one is written; a leftover means nothing
-//   walpost.checkpoint.lock   locked as long as we live; holds our pid
+//   walpost.checkpoint        the encoded checkpoint, whole or missing
+//   walpost.checkpoint.tmp    during a write; a leftover has no meaning
+//   walpost.checkpoint.lock   locked while the process lives; holds its pid
 //
 // Written to .tmp, synced, renamed, and the folder synced: after a crash of the
 // machine the old or the new file is there. The lock (flock) ends with the

@@ -1,8 +1,8 @@
 // InitialSnapshot: publishes the rows that the outbox has already (`snapshot:
 // initial`) at the very first start, before the stream begins.
 //
-//   no slot       make it, with a snapshot of exactly what committed before ─┐
-//   slot unused   (walpost init): all rows that are there now ───────────────┤
+//   no slot       create it, with a snapshot of all commits before it ───────┐
+//   slot unused   (walpost init): all existing rows ─────────────────────────┤
 //                                                                            ▼
 //                      TablePublisher ─▶ acknowledged ─▶ noted in the record
 //

@@ -9,14 +9,14 @@
 // here is locked.
 //
 //   Relay relay(io.get_executor(), config);
-//   co_spawn(io, relay.Run(), ...);   // ends with the exit status
+//   co_spawn(io, relay.Run(), ...);   // returns the exit status
 //
 // Life cycle:
 //
 //   producer ─▶ connect ─▶ stream ─┬─ lost, server restarts: backoff, connect
 //      ▲                           ├─ producer fatal: replace it, start over
 //      └───────────────────────────┤   at the confirmed LSN
-//                                  └─ Shutdown: drain, confirm, end
+//                                  └─ Shutdown: drain, confirm, stop
 #pragma once
 
 #include <boost/asio/any_io_executor.hpp>

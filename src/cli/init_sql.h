@@ -14,8 +14,7 @@ namespace walpost {
 absl::StatusOr<std::string> OutboxTableSql(const Config& config,
                                            const std::string& table);
 
-// Whether a table should wake the poller, and the SQL for it. It may be run
-// again.
+// True if tables should wake the poller; the SQL for one. It may be run again.
 bool WantsNotifyTrigger(const Config& config);
 absl::StatusOr<std::string> NotifyTriggerSql(const Config& config,
                                              const std::string& table);

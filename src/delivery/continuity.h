@@ -11,10 +11,10 @@
 //   slot_lost          invalidated: the WAL that it needed was removed
 //   slot_not_kept      a promotion, and the slot there is not the one we had
 //   slot_advanced      somebody else moved or re-created it
-//   server_behind      restored from a backup: its WAL ends before our word
-//   wal_forked         restored likewise, and written past it (HistoryCheck)
+//   server_behind      restored from a backup: WAL ends before a confirmed LSN
+//   wal_forked         restored, too, and written past it since (HistoryCheck)
 //   coverage_changed   the publication may not have sent everything (Coverage)
-//   kafka_replaced     another Kafka, or topics that were made again
+//   kafka_replaced     another Kafka cluster, or topics created again
 //
 // The names are reason codes (base/reason_code.h). Pure.
 #pragma once

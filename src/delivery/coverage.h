@@ -7,7 +7,7 @@
 // compared at every start and while walpost runs (P9).
 //
 //   16390:742,public.outbox=16385.r16394:745
-//   publication        name = oid . what makes the publication cover the table
+//   publication        name = oid . reason why the publication covers the table
 //
 // A table is covered by its own entry (`r`, pg_publication_rel, of the table or
 // of the partitioned tables above it), by that of its schema (`n`,

@@ -70,7 +70,7 @@ struct RelaySigns {
 
 struct Diagnosis {
   RelayState state = RelayState::kStarting;
-  // What the relay waits for and what to do; empty if all is well.
+  // Cause of waiting, and what to do; empty if all is well.
   std::string reason;
   // The reason as one word, if it has one (base/reason_code.h).
   std::string code = {};

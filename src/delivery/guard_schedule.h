@@ -15,7 +15,7 @@
 // slot lags, the window shrinks, down to the confirmed LSN.
 //
 // Nothing is known of the time before this process started: until it has run
-// for the window's time, the guard slot stays where it is.
+// for the window's time, the time keeps the guard slot in place.
 //
 // Pure. Owned by the GuardKeeper.
 #pragma once

@@ -28,7 +28,7 @@ void HistoryCheck::Know(const CommitIdentity& commit) {
 
 void HistoryCheck::Trust(Lsn lsn) { trusted_ = std::max(trusted_, lsn); }
 
-// Postgres leaves out what commits before the start, and nothing else.
+// Postgres omits only commits before the start.
 void HistoryCheck::Begin(Lsn from, Lsn received,
                          const CommitIdentity& covered) {
   from_ = from;

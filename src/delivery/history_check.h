@@ -8,7 +8,7 @@
 //
 //   slot stands      newest commit known       received
 //   ────┼──────────────────┼───────────────────────┼───────▶ stream
-//        repeats, passed over │  no event belongs here │ new events
+//        repeats, skipped  │ no event belongs here │ new events
 //                          └ same LSN, transaction id and commit time
 //
 // After a producer was lost, the skipped events end before the newest known
@@ -68,7 +68,7 @@ class HistoryCheck {
   // reason code of the gap: the WAL has forked; names what does not match.
   absl::Status OnCommit(const CommitIdentity& commit);
 
-  // The stream has handed in all that commits before `lsn`. Likewise.
+  // The stream has handed in all commits before `lsn`. Returns the same.
   absl::Status OnBoundary(Lsn lsn);
 
   // True if the stream has passed all known events.

@@ -53,7 +53,7 @@ struct DeliveryCounters {
 class Pipeline final : public RecordReports {
  public:
   enum class Offer {
-    kTaken,  // produced or passed over; the next event may come
+    kTaken,  // produced or skipped; the next event may come
     kHold,   // keep it, and offer it again when CanTake()
   };
 

@@ -41,7 +41,7 @@ bool IsReady(RelayState state);
 
 struct RelayStatus {
   RelayState state = RelayState::kStarting;
-  // What the relay waits for and what to do; empty while streaming.
+  // Cause of waiting, and what to do; empty while streaming.
   std::string reason;
   std::chrono::seconds in_state_for{0};
   std::string reason_code;           // of the reason, if it has one

@@ -70,8 +70,8 @@ class Producer final : public RecordSink {
 
   // The id of the cluster; empty: no broker has reported it yet.
   const std::string& cluster_id();
-  // Cluster that records may go to; empty: any. Until it is known that this is
-  // the one, records are rejected (kUnavailable).
+  // Cluster that records may go to; empty: any. Produce returns
+  // kResourceExhausted until it is known, and kUnavailable if it is another.
   void ExpectCluster(std::string cluster) {
     expected_cluster_ = std::move(cluster);
   }

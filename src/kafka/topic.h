@@ -33,7 +33,7 @@ class Topic {
     return *static_cast<Topic*>(rd_kafka_topic_opaque(message.rkt));
   }
 
-  // Releases the handle. The client may call this object until it ends itself.
+  // Releases the handle. The client may call this object until it is destroyed.
   void Close() { handle_.reset(); }
 
   rd_kafka_topic_t* handle() const { return handle_.get(); }

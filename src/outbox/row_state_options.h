@@ -31,7 +31,7 @@ struct RowStateOptions {
 
   std::string published_at;  // a timestamp
 
-  // The lease: one of its end or its last renewal.
+  // The lease: either its end or its last renewal.
   std::string locked_until;
   std::string heartbeat_at;
 

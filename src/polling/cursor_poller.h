@@ -2,7 +2,7 @@
 // again. The position is in a table of the same database (sql/cursor.sql), and
 // moves when the brokers have acknowledged.
 //
-//   save, to see that it can be ─▶ open a window ─▶ fetch ─▶ send ─▶ wait for
+//   save, as a test ─▶ open a window ─▶ fetch ─▶ send ─▶ wait for
 //   the brokers ─▶ save ─▶ fetch ...
 //
 // Only one poller at a time has a table's cursor: it holds an advisory lock,

@@ -47,10 +47,10 @@ class CursorSql {
   std::string Fetch(const CursorPosition& position, size_t limit) const;
 
   // After a restore: rows that `old` had not reached, behind place `after`:
-  // rows above its highest place, and rows of transactions that it had not
-  // reached. From this cluster only transactions that have ended at `now`: of
-  // rows that only seem younger, those up to the highest foreign place are the
-  // other cluster's.
+  // rows above its highest place, and rows of transactions not reached. From
+  // this cluster only transactions that have ended at `now`: of rows that only
+  // seem younger, those up to the highest foreign place are the other
+  // cluster's.
   std::string FetchRestored(const CursorPosition& old, const ServerTime& now,
                             std::optional<int64_t> after, size_t limit) const;
 

@@ -1,7 +1,7 @@
 // TablePoller: one outbox table, one connection, one loop.
 //
 //   connect ─▶ look at the table ─▶ Serve ─┬─ connection lost: backoff, connect
-//      ▲                                   └─ Stop: settle what is held, end
+//      ▲                                   └─ Stop: settle held rows, exit
 //      └───────────────────────────────────┘
 //
 // The common part of all strategies; Serve handles the rows. Each table has its

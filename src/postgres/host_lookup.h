@@ -3,7 +3,7 @@
 //
 // libpq takes lists of hosts, addresses and ports, and tries them in turn:
 //
-//   host=db1,db2 port=5432      what the conninfo says
+//   host=db1,db2 port=5432      from the conninfo
 //   host=db1,db1,db2            a host as often as it has addresses, for
 //   hostaddr=::1,127.0.0.1,10.0.0.2        certificates and password files
 //   port=5432,5432,5432

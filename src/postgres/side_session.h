@@ -73,8 +73,8 @@ class SideSession {
     publication_.SetCoverage(coverage);
   }
 
-  // What slot creation, by any instance, waits for; empty if no slot is being
-  // created (slot_creation.h).
+  // Describes a slot creation, by any instance, and its blockers; empty if no
+  // slot is being created (slot_creation.h).
   const std::string& slot_creation() const { return slot_creation_; }
 
   // Runs until Stop.

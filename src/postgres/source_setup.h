@@ -6,9 +6,9 @@
 //                      kept, and nothing is streamed until an operator acts
 //   preflight       -> would anything be lost, or nothing ever arrive?
 //   create          -> publication, then slot; before the first stream only
-//   begin           -> where the slot stands; its birth is put on record
-//   START_REPLICATION where the slot stands: what is known is passed over, and
-//                      proves that the WAL is the same
+//   begin           -> the slot's position; its birth is recorded
+//   START_REPLICATION at the slot's position: known events are skipped, and
+//                      prove that the WAL is the same
 //                      (delivery/history_check.h)
 #pragma once
 

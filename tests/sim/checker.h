@@ -103,7 +103,7 @@ class Checker {
 
   // True if everything that should be delivered was acknowledged.
   bool IsAllAcknowledged();
-  // Committed events that are not acknowledged yet.
+  // Committed events from the first one that is not acknowledged on.
   uint64_t backlog() const { return server_.event_count() - checked_; }
 
  private:
