@@ -2,13 +2,13 @@
 //
 // The contract between the pipeline and a producer:
 //
-// - Produce returning OK means *accepted*, not durable. For every accepted
-//   record exactly one of RecordReports' functions is called later, never from
-//   within Produce, on the same thread, in any order.
-// - Records of one partition reach the brokers in the order of Produce, or not
-//   at all: if one cannot be written, none behind it is (gapless).
-// - After a sink has failed for good, it reports what it can and accepts
-//   nothing more. Its owner destroys it and starts a new one.
+//  - Produce returning OK means *accepted*, not durable. For every accepted
+//    record exactly one of RecordReports' functions is called later, never from
+//    within Produce, on the same thread, in any order.
+//  - Records of one partition reach the brokers in the order of Produce, or not
+//    at all: if one cannot be written, none behind it is (gapless).
+//  - After a sink has failed for good, it reports what it can and accepts
+//    nothing more. Its owner destroys it and starts a new one.
 #pragma once
 
 #include "absl/status/status.h"
