@@ -48,7 +48,7 @@ asio::awaitable<absl::Status> ReplaySource::Stream(ReplayTaker& taker) {
     if (!health.ok()) co_return health;
     if (reached_end_) break;
     const MonotonicTime now = Clock::now();
-    // While nothing is read, the server is not silent.
+    // While we do not read, the server's silence does not count.
     if (*next == Next::kRoom) heard_at_ = now;
     absl::Status sent = CheckNotSilent(now);
     if (sent.ok()) sent = SendFeedback(taker.done(), now);

@@ -101,7 +101,7 @@ asio::awaitable<absl::Status> WalSource::Stream() {
     if (pipeline_.divergence()) status = *pipeline_.divergence();
     if (!status.ok() || *next == Next::kEnd) break;
     const MonotonicTime now = Clock::now();
-    // While nothing is read, the server is not silent.
+    // While we do not read, the server's silence does not count.
     if (*next == Next::kRoom) last_received_at_ = now;
     if (DrainIsOver(now)) {
       status = co_await FinishInOrder();
@@ -268,7 +268,7 @@ absl::Status WalSource::SendFeedback(MonotonicTime now) {
   return stream_->SendStatus(status);
 }
 
-// A server whose WAL may not be the known one would drop its WAL instead.
+// A server with another WAL than the known one would drop it if confirmed.
 Lsn WalSource::Confirmable() const {
   return pipeline_.is_history_settled() ? checkpoints_.confirmable()
                                         : setup_.slot_position();
