@@ -62,7 +62,7 @@ class SlotFounder {
   };
   boost::asio::awaitable<absl::Status> Keep(Founding founding);
 
-  // Of the new slot; after Publish.
+  // Consistent point of the new slot; after Publish.
   Lsn consistent_point() const { return consistent_point_; }
 
  private:

@@ -203,7 +203,7 @@ CursorPoller::Progress CursorPoller::ProgressOf(
   const RowFlight::Refusal& refusal = finished.refused.front();
   trouble_ = absl::UnavailableError(fmt::format(
       "table {}: row {} cannot be delivered, and nothing behind it goes out: "
-      "{}. Mend or delete the row, or the configuration",
+      "{}. Fix or delete the row, or fix the configuration",
       table_->name(), refusal.row.id, std::string(refusal.reason.message())));
   // One by one up to the row, so that rows behind it are not sent each time.
   most_rows_ = 1;

@@ -112,6 +112,31 @@ class LayeringTest(unittest.TestCase):
         self.assertEqual(wrong, [])
 
 
+class WordsTest(unittest.TestCase):
+    """The worst habits of our prose, in code and docs."""
+
+    NAMES = re.compile(r"\bk(?:Most|Least|Longest|Shortest)[A-Z]\w*")
+    WORDS = re.compile(r"\b(?:anew|amid|mend(?:s|ed|ing)?|whereto)\b", re.I)
+    OPENINGS = re.compile(r"(?m)^(?!\s*//)(?:.*\n)(\s*// (?:Of|Or) .*)")
+
+    def test_limits_are_called_max_and_min(self):
+        self.assertEqual(self._found(self.NAMES, files()), [])
+
+    def test_words_are_those_of_the_field(self):
+        root = SOURCE.parent
+        docs = [root / "README.md", *sorted((root / "docs").rglob("*.md"))]
+        self.assertEqual(self._found(self.WORDS, [*files(), *docs]), [])
+
+    def test_comments_begin_with_their_noun(self):
+        self.assertEqual(self._found(self.OPENINGS, files()), [])
+
+    @staticmethod
+    def _found(pattern, paths):
+        return [f"{path.name}: {found.group(found.lastindex or 0).strip()}"
+                for path in paths
+                for found in pattern.finditer(path.read_text())]
+
+
 class CoroutineTest(unittest.TestCase):
     """GCC 12 destroys some temporaries of an awaiting expression twice, or
     copies them bitwise: initializer lists, lambdas, conditional expressions
