@@ -1,5 +1,6 @@
 #include "postgres/connection.h"
 
+#include <algorithm>
 #include <cstdlib>
 #include <cstring>
 
@@ -17,6 +18,10 @@ namespace asio = boost::asio;
 using Clock = std::chrono::steady_clock;
 
 namespace {
+
+// An answer that came late still gets this long in libpq: a step that takes
+// longer is blocked, by a file or a name server.
+constexpr std::chrono::seconds kStepLimit{1};
 
 // Limit for warnings that nobody takes.
 constexpr size_t kMaxWarnings = 16;
@@ -191,18 +196,20 @@ asio::awaitable<absl::Status> Connection::FinishConnecting(
   if (PQstatus(raw) == CONNECTION_BAD) next = PGRES_POLLING_FAILED;
   while (next != PGRES_POLLING_OK) {
     if (next == PGRES_POLLING_FAILED) co_return ConnectFailure(raw);
-    if (Clock::now() >= deadline) {
-      co_return absl::UnavailableError(
-          fmt::format("{}: no answer within the time limit", attempted));
-    }
     const auto interest = next == PGRES_POLLING_READING
                               ? SocketWaiter::Interest::kRead
                               : SocketWaiter::Interest::kWrite;
     waiter_.Watch(PQsocket(raw));
     co_await waiter_.Wait(interest, deadline);
     waiter_.Release();
+    const MonotonicTime now = Clock::now();
+    if (now >= deadline) {
+      co_return absl::UnavailableError(
+          fmt::format("{}: no answer within the time limit", attempted));
+    }
+    const MonotonicTime step_by = std::max(deadline, now + kStepLimit);
     const absl::StatusOr<PostgresPollingStatusType> polled =
-        co_await ContinueConnecting(executor, connection_, deadline);
+        co_await ContinueConnecting(executor, connection_, step_by);
     if (!polled.ok()) co_return polled.status();
     next = *polled;
   }

@@ -167,6 +167,20 @@ TEST(ConnectionTest, ConnectsAndSaysWhoItIs) {
   }
 }
 
+// The server is named, not the files that libpq reads.
+TEST(ConnectionTest, P10AServerThatTakesTheConnectionAndIsSilentIsNamed) {
+  ScriptedServer server({"", ""});
+  asio::io_context context;
+  ConnectionOptions options;
+  options.server.conninfo = server.conninfo();
+  options.connect_timeout = std::chrono::milliseconds(300);
+  const absl::Status status =
+      Await(context, Connection::Connect(context.get_executor(), options))
+          .status();
+  EXPECT_TRUE(absl::IsUnavailable(status));
+  EXPECT_THAT(status.message(), HasSubstr("no answer within the time limit"));
+}
+
 struct Refusal {
   const char* sqlstate;
   const char* message;
