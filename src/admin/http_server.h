@@ -19,7 +19,7 @@
 
 #include "absl/status/statusor.h"
 #include "admin/http_options.h"
-#include "delivery/relay_status.h"
+#include "health/relay_status.h"
 
 namespace walpost {
 

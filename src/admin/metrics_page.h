@@ -11,7 +11,7 @@
 #include <string_view>
 
 #include "admin/process_usage.h"
-#include "delivery/relay_status.h"
+#include "health/relay_status.h"
 
 namespace walpost {
 

@@ -12,7 +12,7 @@
 #include <string>
 #include <string_view>
 
-#include "delivery/relay_status.h"
+#include "health/relay_status.h"
 
 namespace walpost {
 

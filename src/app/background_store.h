@@ -10,7 +10,7 @@
 #include <memory>
 #include <string>
 
-#include "delivery/checkpoint_store.h"
+#include "checkpoint/checkpoint_store.h"
 
 namespace walpost {
 

@@ -8,7 +8,7 @@
 #include <cstring>
 #include <filesystem>
 
-#include "delivery/checkpoint_codec.h"
+#include "checkpoint/checkpoint_codec.h"
 #include "fmt/format.h"
 
 namespace walpost {

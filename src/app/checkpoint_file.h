@@ -15,7 +15,7 @@
 #include <string>
 
 #include "app/file_descriptor.h"
-#include "delivery/checkpoint_store.h"
+#include "checkpoint/checkpoint_store.h"
 
 namespace walpost {
 

@@ -14,11 +14,11 @@
 #include <string>
 
 #include "absl/status/status.h"
+#include "checkpoint/checkpoint_store.h"
+#include "checkpoint/checkpoint_writer.h"
 #include "config/config.h"
-#include "delivery/checkpoint_store.h"
-#include "delivery/checkpoint_writer.h"
-#include "delivery/diagnosis.h"
-#include "delivery/gap_latch.h"
+#include "delivery/gap.h"
+#include "health/diagnosis.h"
 #include "postgres/side_session.h"
 
 namespace walpost {

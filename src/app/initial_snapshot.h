@@ -26,7 +26,7 @@
 #include "app/snapshot_session.h"
 #include "app/table_publisher.h"
 #include "config/config.h"
-#include "delivery/diagnosis.h"
+#include "health/diagnosis.h"
 
 namespace walpost {
 

@@ -33,16 +33,16 @@
 #include "app/state_log.h"
 #include "base/backoff.h"
 #include "config/config.h"
-#include "delivery/diagnosis.h"
-#include "delivery/oldest_wait.h"
 #include "delivery/pipeline.h"
-#include "delivery/poison_watch.h"
-#include "delivery/relay_status.h"
-#include "delivery/wal_budget.h"
+#include "health/diagnosis.h"
+#include "health/oldest_wait.h"
+#include "health/relay_status.h"
+#include "health/wal_budget.h"
 #include "kafka/producer.h"
 #include "postgres/guard_keeper.h"
 #include "postgres/side_session.h"
 #include "postgres/wal_source.h"
+#include "session/poison_watch.h"
 
 namespace walpost {
 

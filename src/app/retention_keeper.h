@@ -18,7 +18,7 @@
 
 #include "absl/status/status.h"
 #include "config/config.h"
-#include "delivery/retention_report.h"
+#include "health/retention_report.h"
 #include "retention/pruner.h"
 
 namespace walpost {

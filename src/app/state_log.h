@@ -2,8 +2,8 @@
 #pragma once
 
 #include "base/time.h"
-#include "delivery/diagnosis.h"
-#include "delivery/relay_status.h"
+#include "health/diagnosis.h"
+#include "health/relay_status.h"
 
 namespace walpost {
 

@@ -12,7 +12,7 @@
 
 #include "absl/status/statusor.h"
 #include "base/time.h"
-#include "delivery/checkpoint.h"
+#include "checkpoint/checkpoint.h"
 
 namespace walpost {
 

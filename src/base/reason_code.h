@@ -29,7 +29,7 @@ inline constexpr char kReasonRecordRefused[] = "record_refused";
 // For the source.
 inline constexpr char kReasonPublicationMissing[] = "publication_missing";
 
-// For the resume point; the names of gaps are in delivery/continuity.h.
+// For the resume point; the names of gaps are in delivery/gap.h.
 inline constexpr char kReasonCheckpointUnreadable[] = "checkpoint_unreadable";
 inline constexpr char kReasonCheckpointOfAnotherSlot[] =
     "checkpoint_of_another_slot";

@@ -10,7 +10,7 @@
 #include "cli/require_wal.h"
 #include "cli/run_to_end.h"
 #include "cli/verbs.h"
-#include "delivery/continuity.h"
+#include "delivery/gap.h"
 #include "fmt/format.h"
 #include "postgres/birth_record.h"
 #include "postgres/checkpoint_sql.h"

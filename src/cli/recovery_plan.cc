@@ -1,6 +1,6 @@
 #include "cli/recovery_plan.h"
 
-#include "delivery/continuity.h"
+#include "delivery/gap.h"
 #include "fmt/format.h"
 #include "outbox/numbering.h"
 #include "postgres/transaction_id_column.h"

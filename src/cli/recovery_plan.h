@@ -9,10 +9,10 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "app/slot_founder.h"
+#include "checkpoint/recovery_range.h"
 #include "cli/missing_rows.h"
 #include "cli/slot_inspection.h"
 #include "config/config.h"
-#include "delivery/recovery_range.h"
 
 namespace walpost {
 

@@ -10,6 +10,7 @@
 #include <memory>
 
 #include "base/status_macros.h"
+#include "checkpoint/checkpoint_codec.h"
 #include "cli/exit_code.h"
 #include "cli/lsn_option.h"
 #include "cli/progress_line.h"
@@ -18,7 +19,6 @@
 #include "cli/run_to_end.h"
 #include "cli/verbs.h"
 #include "config/read_file.h"
-#include "delivery/checkpoint_codec.h"
 #include "fmt/chrono.h"
 #include "fmt/format.h"
 

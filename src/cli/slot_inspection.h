@@ -8,8 +8,8 @@
 
 #include "absl/status/statusor.h"
 #include "base/lsn.h"
+#include "checkpoint/checkpoint.h"
 #include "config/config.h"
-#include "delivery/checkpoint.h"
 #include "postgres/gap_diagnosis.h"
 
 namespace walpost {

@@ -8,9 +8,9 @@
 #include <string>
 
 #include "admin/http_options.h"
+#include "checkpoint/checkpoint_options.h"
 #include "config/log_options.h"
 #include "delivery/acknowledgement_window.h"
-#include "delivery/checkpoint_options.h"
 #include "kafka/producer_options.h"
 #include "outbox/options.h"
 #include "polling/polling_options.h"

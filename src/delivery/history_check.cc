@@ -4,7 +4,7 @@
 #include <string>
 
 #include "base/reason_code.h"
-#include "delivery/continuity.h"
+#include "delivery/gap.h"
 #include "fmt/format.h"
 
 namespace walpost {

@@ -5,8 +5,8 @@
 #include <utility>
 
 #include "base/status_macros.h"
-#include "delivery/checkpoint_candidates.h"
-#include "delivery/checkpoint_codec.h"
+#include "checkpoint/checkpoint_candidates.h"
+#include "checkpoint/checkpoint_codec.h"
 #include "fmt/format.h"
 #include "kafka/producer_properties.h"
 #include "spdlog/spdlog.h"

@@ -27,7 +27,7 @@
 #include <string>
 #include <thread>
 
-#include "delivery/checkpoint_store.h"
+#include "checkpoint/checkpoint_store.h"
 #include "delivery/record_sink.h"
 #include "kafka/compacted_topic.h"
 #include "kafka/producer.h"

@@ -1,6 +1,6 @@
 #include "kafka/topic_ids.h"
 
-#include "delivery/continuity.h"
+#include "delivery/gap.h"
 #include "fmt/format.h"
 
 namespace walpost {

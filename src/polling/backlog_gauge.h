@@ -10,7 +10,7 @@
 #include <utility>
 
 #include "base/time.h"
-#include "delivery/polled_table_report.h"
+#include "health/polled_table_report.h"
 
 namespace walpost {
 

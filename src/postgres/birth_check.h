@@ -2,7 +2,7 @@
 //
 //   auto findings = co_await BirthCheck(connection, options).Run();
 //
-// For `check`. `run` judges by itself (delivery/continuity.h), and writes a
+// For `check`. `run` judges by itself (checkpoint/continuity.h), and writes a
 // missing record if its role may.
 #pragma once
 

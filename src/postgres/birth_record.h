@@ -1,5 +1,5 @@
-// Reads and writes the birth record (delivery/birth_record.h) in the comment of
-// the publication.
+// Reads and writes the birth record (checkpoint/birth_record.h) in the comment
+// of the publication.
 #pragma once
 
 #include <boost/asio/awaitable.hpp>
@@ -10,7 +10,7 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "base/lsn.h"
-#include "delivery/birth_record.h"
+#include "checkpoint/birth_record.h"
 #include "outbox/options.h"
 #include "postgres/connection.h"
 

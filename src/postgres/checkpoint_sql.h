@@ -9,7 +9,7 @@
 #include <string_view>
 
 #include "absl/status/statusor.h"
-#include "delivery/checkpoint.h"
+#include "checkpoint/checkpoint.h"
 
 namespace walpost {
 

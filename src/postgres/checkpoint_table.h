@@ -12,7 +12,7 @@
 #include <memory>
 #include <string>
 
-#include "delivery/checkpoint_store.h"
+#include "checkpoint/checkpoint_store.h"
 #include "postgres/server_options.h"
 
 namespace walpost {

@@ -11,7 +11,7 @@ namespace {
 
 constexpr int kFirstWithSchemas = 150000;
 
-// Definition of table `o`: "oid.r16394:745", see delivery/coverage.h.
+// Definition of table `o`: "oid.r16394:745", see checkpoint/coverage.h.
 std::string DefinitionSql(int server_version) {
   // Schemas of the table and of the partitioned tables above it.
   const std::string schemas =

@@ -1,4 +1,4 @@
-// Coverage of the publication, from the catalogs (delivery/coverage.h).
+// Coverage of the publication, from the catalogs (checkpoint/coverage.h).
 #pragma once
 
 #include <boost/asio/awaitable.hpp>
@@ -6,7 +6,7 @@
 #include <string>
 
 #include "absl/status/statusor.h"
-#include "delivery/coverage.h"
+#include "checkpoint/coverage.h"
 #include "outbox/options.h"
 #include "postgres/connection.h"
 

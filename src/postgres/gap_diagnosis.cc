@@ -7,8 +7,8 @@
 #include <utility>
 
 #include "base/reason_code.h"
-#include "delivery/continuity.h"
-#include "delivery/gap_latch.h"
+#include "checkpoint/continuity.h"
+#include "delivery/gap.h"
 #include "fmt/format.h"
 #include "postgres/coverage_query.h"
 #include "postgres/timeline_history.h"

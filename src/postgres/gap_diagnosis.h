@@ -15,7 +15,7 @@
 #include <string>
 
 #include "absl/status/statusor.h"
-#include "delivery/checkpoint.h"
+#include "checkpoint/checkpoint.h"
 #include "outbox/options.h"
 #include "postgres/birth_record.h"
 #include "postgres/connection.h"
@@ -40,7 +40,7 @@ struct GapDiagnosis {
     kNothingKnown,  // no birth record and no checkpoint: nothing to compare
   };
   Kind kind = Kind::kNone;
-  // kGap: the reason code of delivery/continuity.h, and the details in one or
+  // kGap: the reason code of checkpoint/continuity.h, and the details in one or
   // two sentences with the remedy.
   std::string gap;
   std::string text;

@@ -17,7 +17,7 @@
 #include <optional>
 
 #include "base/backoff.h"
-#include "delivery/guard_schedule.h"
+#include "checkpoint/guard_schedule.h"
 #include "postgres/connection.h"
 #include "postgres/side_session.h"
 #include "postgres/source_options.h"

@@ -7,7 +7,7 @@
 #include <string>
 
 #include "absl/status/statusor.h"
-#include "delivery/source_identity.h"
+#include "checkpoint/source_identity.h"
 #include "postgres/server_options.h"
 
 namespace walpost {

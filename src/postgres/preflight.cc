@@ -3,7 +3,7 @@
 #include <charconv>
 
 #include "base/session_settings.h"
-#include "delivery/continuity.h"
+#include "delivery/gap.h"
 #include "fmt/format.h"
 #include "postgres/failover_check.h"
 #include "postgres/publication_check.h"

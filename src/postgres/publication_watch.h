@@ -7,7 +7,7 @@
 //
 // The reference is the state at the setup of the first stream: a filter that
 // existed then is intended. A change that lasted only for a moment shows in the
-// definitions (delivery/coverage.h): that is a gap.
+// definitions (checkpoint/coverage.h): that is a gap.
 #pragma once
 
 #include <boost/asio/awaitable.hpp>
@@ -18,8 +18,8 @@
 
 #include "absl/status/status.h"
 #include "base/finding.h"
-#include "delivery/coverage.h"
-#include "delivery/gap_latch.h"
+#include "checkpoint/coverage.h"
+#include "delivery/gap.h"
 #include "outbox/options.h"
 #include "outbox/route.h"
 #include "postgres/connection.h"

@@ -21,7 +21,7 @@
 #include <vector>
 
 #include "absl/status/status.h"
-#include "delivery/checkpoint.h"
+#include "checkpoint/checkpoint.h"
 #include "outbox/options.h"
 #include "outbox/transaction_assembler.h"
 #include "postgres/connection.h"

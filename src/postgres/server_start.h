@@ -1,5 +1,5 @@
 // Start time of the server, as SQL: microseconds since 1970. It differs on a
-// server restored from a backup (delivery/transaction_horizon.h).
+// server restored from a backup (checkpoint/transaction_horizon.h).
 #pragma once
 
 namespace walpost {

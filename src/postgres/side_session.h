@@ -27,8 +27,8 @@
 
 #include "base/backoff.h"
 #include "base/lsn.h"
-#include "delivery/transaction_horizon.h"
-#include "delivery/wal_budget.h"
+#include "checkpoint/transaction_horizon.h"
+#include "health/wal_budget.h"
 #include "postgres/connection.h"
 #include "postgres/partition_watch.h"
 #include "postgres/publication_watch.h"

@@ -23,7 +23,7 @@ enum class SlotHistory {
 enum class HasCheckpoint { kNo, kYes };
 
 // Judges by the server's state now. A record of another system counts as kUsed:
-// delivery/continuity.h decides whether that is a gap.
+// checkpoint/continuity.h decides whether that is a gap.
 SlotHistory HistoryOf(const std::optional<SlotState>& slot,
                       const std::optional<BirthRecord>& birth,
                       std::string_view system_identifier,

@@ -5,7 +5,7 @@
 #include <string>
 
 #include "base/lsn.h"
-#include "delivery/replay_options.h"
+#include "checkpoint/replay_options.h"
 #include "postgres/server_options.h"
 
 namespace walpost {
@@ -32,7 +32,7 @@ struct WalSourceOptions {
   // duplicates after a crash; every commit would cost 15 % throughput.
   std::chrono::milliseconds status_interval{200};
   // WAL that the server may keep for the slot before walpost reports at risk;
-  // 0: the server's limit (delivery/wal_budget.h).
+  // 0: the server's limit (health/wal_budget.h).
   size_t wal_budget_bytes = 0;
   // The guard slot (postgres/guard_slot.h).
   ReplayOptions replay;

@@ -2,7 +2,7 @@
 //
 //   observe         -> IDENTIFY_SYSTEM, the slot, its birth record, what the
 //                      publication covers
-//   continue        -> is there a gap? (delivery/source_memory.h) Then it is
+//   continue        -> is there a gap? (checkpoint/source_memory.h) Then it is
 //                      kept, and nothing is streamed until an operator acts
 //   preflight       -> would anything be lost, or nothing ever arrive?
 //   create          -> publication, then slot; before the first stream only
@@ -20,9 +20,9 @@
 
 #include "absl/status/status.h"
 #include "base/finding.h"
-#include "delivery/checkpoint.h"
+#include "checkpoint/checkpoint.h"
+#include "checkpoint/source_memory.h"
 #include "delivery/pipeline.h"
-#include "delivery/source_memory.h"
 #include "outbox/options.h"
 #include "postgres/connection.h"
 #include "postgres/instance_name.h"

@@ -6,7 +6,7 @@
 #include "base/reason_code.h"
 #include "base/session_settings.h"
 #include "base/status_macros.h"
-#include "delivery/coverage.h"
+#include "checkpoint/coverage.h"
 #include "fmt/format.h"
 #include "pgoutput/decoder.h"
 #include "postgres/sqlstate.h"

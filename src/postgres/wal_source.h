@@ -20,7 +20,7 @@
 #include <string>
 
 #include "absl/status/status.h"
-#include "delivery/checkpoint_writer.h"
+#include "checkpoint/checkpoint_writer.h"
 #include "delivery/pipeline.h"
 #include "outbox/options.h"
 #include "outbox/transaction_assembler.h"

@@ -5,7 +5,7 @@
 
 #include "absl/time/time.h"
 #include "base/reason_code.h"
-#include "delivery/continuity.h"
+#include "delivery/gap.h"
 #include "fmt/format.h"
 
 namespace walpost {

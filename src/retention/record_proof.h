@@ -2,7 +2,7 @@
 // slot? Pure.
 //
 //   no gap         on record
-//   the same       definitions now as on record (delivery/coverage.h)
+//   the same       definitions now as on record (checkpoint/coverage.h)
 //   on record      a table that was added later is not proven: it is not
 //                  known since when its rows are sent
 //   two fences     transaction and time of the first row (prune_sql.h)
@@ -14,8 +14,8 @@
 #include <vector>
 
 #include "absl/status/status.h"
-#include "delivery/birth_record.h"
-#include "delivery/coverage.h"
+#include "checkpoint/birth_record.h"
+#include "checkpoint/coverage.h"
 #include "outbox/options.h"
 #include "retention/prune_sql.h"
 

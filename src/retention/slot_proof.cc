@@ -2,7 +2,7 @@
 
 #include <utility>
 
-#include "delivery/continuity.h"
+#include "delivery/gap.h"
 #include "fmt/format.h"
 #include "postgres/coverage_query.h"
 

@@ -24,7 +24,7 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
-#include "delivery/checkpoint.h"
+#include "checkpoint/checkpoint.h"
 #include "outbox/options.h"
 #include "postgres/birth_record.h"
 #include "postgres/connection.h"

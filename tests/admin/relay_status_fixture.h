@@ -2,7 +2,7 @@
 // mixes two up shows it.
 #pragma once
 
-#include "delivery/relay_status.h"
+#include "health/relay_status.h"
 
 namespace walpost {
 

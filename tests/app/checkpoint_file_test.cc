@@ -8,7 +8,7 @@
 #include <filesystem>
 #include <fstream>
 
-#include "delivery/checkpoint_codec.h"
+#include "checkpoint/checkpoint_codec.h"
 
 namespace walpost {
 namespace {

@@ -5,7 +5,7 @@
 #include <gtest/gtest.h>
 
 #include "base/reason_code.h"
-#include "delivery/continuity.h"
+#include "delivery/gap.h"
 
 namespace walpost {
 namespace {

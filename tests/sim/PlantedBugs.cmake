@@ -178,14 +178,14 @@ planted_bug(confirms_a_history_that_is_not_settled
   KIND restored)
 
 planted_bug(opens_a_latch_by_itself
-  SOURCE delivery/gap_latch.cc
+  SOURCE checkpoint/gap_latch.cc
   NEEDLE [[if (!gap_ || !was_opened) return false;]]
   REPLACEMENT [[if (!gap_ || (was_opened && !gap_)) return false;]]
   FINDS "P9: .* nobody has ended its gap"
   KIND restored)
 
 planted_bug(compares_lsns_across_a_promotion
-  SOURCE delivery/source_memory.cc
+  SOURCE checkpoint/source_memory.cc
   NEEDLE [[return has_streamed_ && observed_.timeline > timeline_ &&]]
   REPLACEMENT [[return has_streamed_ && observed_.timeline > timeline_ + 1000 &&]]
   FINDS "P9: .* where there is none|${LOST}"
@@ -194,42 +194,42 @@ planted_bug(compares_lsns_across_a_promotion
 # ---- P9: rows that the publication did not send.
 
 planted_bug(does_not_see_that_the_publication_was_altered
-  SOURCE delivery/coverage.cc
+  SOURCE checkpoint/coverage.cc
   NEEDLE [[if (before.publication != now.publication) {]]
   REPLACEMENT [[if (OidOf(before.publication) != OidOf(now.publication)) {]]
   FINDS "P9: .* rows were not sent|P11: .* never sent"
   KIND uncovered)
 
 planted_bug(does_not_see_that_a_table_was_taken_out
-  SOURCE delivery/coverage.cc
+  SOURCE checkpoint/coverage.cc
   NEEDLE [[*known == table) continue;]]
   REPLACEMENT [[OidOf(known->definition) == OidOf(table.definition)) continue;]]
   FINDS "P9: .* rows were not sent|P11: .* never sent"
   KIND uncovered)
 
 planted_bug(does_not_compare_with_the_record
-  SOURCE delivery/source_memory.cc
+  SOURCE checkpoint/source_memory.cc
   NEEDLE [[known.coverage = MergeCoverage(known.coverage, record_->coverage);]]
   REPLACEMENT [[]]
   FINDS "P9: .* rows were not sent"
   KIND uncovered)
 
 planted_bug(records_no_coverage
-  SOURCE delivery/birth_record.cc
+  SOURCE checkpoint/birth_record.cc
   NEEDLE [[if (!record.coverage.empty()) line += " coverage=" + record.coverage;]]
   REPLACEMENT [[]]
   FINDS "P9: .* rows were not sent"
   KIND uncovered)
 
 planted_bug(lets_a_promotion_excuse_a_gap
-  SOURCE delivery/continuity.cc
+  SOURCE checkpoint/continuity.cc
   NEEDLE [[return evidence.kind == Kind::kGap ? evidence : judged;]]
   REPLACEMENT [[return judged;]]
   FINDS "P9: .* rows were not sent"
   KIND uncovered)
 
 planted_bug(streams_over_a_gap_on_record
-  SOURCE delivery/source_memory.cc
+  SOURCE checkpoint/source_memory.cc
   NEEDLE [[if (latch_.gap()) return Hold(*latch_.gap());]]
   REPLACEMENT [[]]
   FINDS "P9: "

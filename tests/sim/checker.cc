@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "delivery/continuity.h"
+#include "delivery/gap.h"
 #include "fmt/format.h"
 #include "sim/simulated_walsender.h"
 

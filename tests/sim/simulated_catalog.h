@@ -8,7 +8,7 @@
 #include <optional>
 #include <string>
 
-#include "delivery/birth_record.h"
+#include "checkpoint/birth_record.h"
 #include "sim/world.h"
 
 namespace walpost::sim {

@@ -1,6 +1,6 @@
 #include "sim/simulated_pruner.h"
 
-#include "delivery/coverage.h"
+#include "checkpoint/coverage.h"
 #include "retention/record_proof.h"
 
 namespace walpost::sim {

@@ -4,7 +4,7 @@
 
 #include "base/check.h"
 #include "base/status_macros.h"
-#include "delivery/coverage.h"
+#include "checkpoint/coverage.h"
 
 namespace walpost::sim {
 namespace {

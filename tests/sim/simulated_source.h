@@ -11,8 +11,8 @@
 #include <memory>
 #include <optional>
 
+#include "checkpoint/source_memory.h"
 #include "delivery/pipeline.h"
-#include "delivery/source_memory.h"
 #include "postgres/feedback_schedule.h"
 #include "postgres/suspension_watch.h"
 #include "sim/checker.h"

@@ -18,10 +18,13 @@ LAYERS = {
     "outbox": {"base", "pgoutput"},
     "delivery": {"base", "pgoutput", "outbox"},
     "loop": {"base"},
-    "postgres": {"base", "pgoutput", "outbox", "delivery", "loop"},
-    "kafka": {"base", "pgoutput", "outbox", "delivery", "loop"},
-    "admin": {"base", "pgoutput", "outbox", "delivery"},
 }
+LAYERS["checkpoint"] = LAYERS["delivery"] | {"delivery"}
+LAYERS["health"] = LAYERS["checkpoint"] | {"checkpoint"}
+LAYERS["session"] = LAYERS["health"] | {"health"}
+LAYERS["postgres"] = LAYERS["session"] | {"session", "loop"}
+LAYERS["kafka"] = LAYERS["health"] | {"health", "loop"}
+LAYERS["admin"] = LAYERS["health"] | {"health"}
 # verify shares nothing with what it judges, except the configuration.
 LAYERS["verify"] = {"base", "outbox", "pgoutput"}
 LAYERS["polling"] = LAYERS["postgres"] | {"postgres"}
@@ -30,7 +33,8 @@ LAYERS["config"] = {*LAYERS}  # but only headers of options, see below
 LAYERS["app"] = {*LAYERS}
 LAYERS["cli"] = {*LAYERS}
 
-PURE = ("base", "pgoutput", "outbox", "delivery")
+PURE = ("base", "pgoutput", "outbox", "delivery", "checkpoint", "health",
+        "session")
 NOT_PURE = re.compile(
     r"<(boost/|libpq|librdkafka|thread>|mutex>|atomic>|future>|unistd|sys/|"
     r"netinet/|fstream>)|system_clock::now|steady_clock::now|clock_gettime|"

@@ -1,0 +1,122 @@
+#include "checkpoint/birth_record.h"
+
+#include <chrono>
+#include <vector>
+
+#include "absl/strings/numbers.h"
+#include "absl/strings/str_join.h"
+#include "absl/strings/str_split.h"
+#include "absl/time/time.h"
+#include "base/xid.h"
+#include "fmt/format.h"
+
+namespace walpost {
+namespace {
+
+constexpr size_t kFixedWords = 9;
+constexpr char kTimeFormat[] = "%Y-%m-%dT%H:%M:%SZ";
+
+std::string ToLine(const BirthRecord& record) {
+  std::string line =
+      fmt::format("walpost: slot {} born at {} of system {}", record.slot,
+                  record.consistent_point.ToString(), record.system_identifier);
+  if (record.timeline > 0) line += fmt::format(" timeline={}", record.timeline);
+  if (record.streamed_from > 0) {
+    const absl::Time born_at = absl::FromUnixMicros(
+        std::chrono::ceil<std::chrono::seconds>(record.born_at)
+            .time_since_epoch() /
+        std::chrono::microseconds(1));
+    line += fmt::format(
+        " from={} at={}", record.streamed_from,
+        absl::FormatTime(kTimeFormat, born_at, absl::UTCTimeZone()));
+  }
+  if (!record.coverage.empty()) line += " coverage=" + record.coverage;
+  if (!record.kafka_cluster.empty()) line += " kafka=" + record.kafka_cluster;
+  if (!record.gap.empty()) line += " gap=" + record.gap;
+  return line;
+}
+
+// Parses an optional word. A value that cannot be read counts as missing: then
+// less is known.
+void ParseWord(std::string_view word, BirthRecord& record) {
+  const size_t equals = word.find('=');
+  if (equals == std::string_view::npos) return;
+  const std::string_view key = word.substr(0, equals);
+  const std::string value(word.substr(equals + 1));
+  if (key == "timeline" && !absl::SimpleAtoi(value, &record.timeline)) {
+    record.timeline = 0;
+  }
+  if (key == "from" && !absl::SimpleAtoi(value, &record.streamed_from)) {
+    record.streamed_from = 0;
+  }
+  if (key == "at") {
+    absl::Time time;
+    std::string error;
+    if (absl::ParseTime(kTimeFormat, value, &time, &error)) {
+      record.born_at =
+          WallTime(std::chrono::microseconds(absl::ToUnixMicros(time)));
+    } else {
+      record.streamed_from = 0;
+    }
+  }
+  if (key == "coverage") record.coverage = value;
+  if (key == "kafka") record.kafka_cluster = value;
+  if (key == "gap") record.gap = value;
+}
+
+std::optional<BirthRecord> ParseLine(const std::string& line) {
+  const std::vector<std::string> words = absl::StrSplit(line, ' ');
+  if (words.size() < kFixedWords || words[0] != "walpost:" ||
+      words[1] != "slot" || words[3] != "born" || words[7] != "system") {
+    return std::nullopt;
+  }
+  const auto lsn = Lsn::Parse(words[5]);
+  if (!lsn.ok()) return std::nullopt;
+  BirthRecord record;
+  record.slot = words[2];
+  record.consistent_point = *lsn;
+  record.system_identifier = words[8];
+  for (size_t i = kFixedWords; i < words.size(); ++i) {
+    ParseWord(words[i], record);
+  }
+  return record;
+}
+
+}  // namespace
+
+std::optional<BirthRecord> FindBirthRecord(std::string_view comment,
+                                           std::string_view slot) {
+  const std::vector<std::string> lines =
+      absl::StrSplit(std::string(comment), '\n');
+  for (const std::string& line : lines) {
+    std::optional<BirthRecord> record = ParseLine(line);
+    if (record && record->slot == slot) return record;
+  }
+  return std::nullopt;
+}
+
+std::string WithBirthRecord(std::string_view comment,
+                            const BirthRecord& record) {
+  std::vector<std::string> kept;
+  if (!comment.empty()) {
+    const std::vector<std::string> lines =
+        absl::StrSplit(std::string(comment), '\n');
+    for (const std::string& line : lines) {
+      const std::optional<BirthRecord> other = ParseLine(line);
+      if (!other || other->slot != record.slot) kept.push_back(line);
+    }
+  }
+  kept.push_back(ToLine(record));
+  return absl::StrJoin(kept, "\n");
+}
+
+bool AllWasPublished(const BirthRecord& record) {
+  return record.streamed_from == kFirstTransaction;
+}
+
+void NoteAllPublished(BirthRecord& record) {
+  record.streamed_from = kFirstTransaction;
+  record.born_at = WallTime();
+}
+
+}  // namespace walpost

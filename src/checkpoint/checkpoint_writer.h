@@ -1,0 +1,112 @@
+// CheckpointWriter: keeps the stored LSN ahead of the confirmed LSN.
+//
+//   acknowledged ──▶ checkpoint ──▶ confirmed to Postgres
+//
+// A checkpoint is written before the matching feedback is sent, so a slot that
+// is ahead of the checkpoint was moved by somebody else (P9). Without a store,
+// acknowledged LSNs may be confirmed at once.
+//
+// Owned by the Relay; the store and the pipeline outlive it. Pure except for
+// the store; the caller passes the time.
+#pragma once
+
+#include <algorithm>
+#include <chrono>
+#include <functional>
+#include <optional>
+#include <string>
+#include <utility>
+
+#include "absl/status/status.h"
+#include "base/time.h"
+#include "checkpoint/checkpoint.h"
+#include "checkpoint/checkpoint_store.h"
+#include "checkpoint/horizon_tracker.h"
+#include "delivery/pipeline.h"
+
+namespace walpost {
+
+class CheckpointWriter {
+ public:
+  // Minimum time between two checkpoints that differ only in idle progress:
+  // writing one may itself produce WAL.
+  static constexpr std::chrono::seconds kIdleInterval{10};
+  // Interval for a store with needs_repeating(), when nothing has changed.
+  static constexpr std::chrono::seconds kRepeatInterval{60};
+  // Interval after a save that failed.
+  static constexpr std::chrono::seconds kRetryInterval{1};
+
+  // `store` may be nullptr: none. `on_saved` is called after each save,
+  // successful or not.
+  CheckpointWriter(CheckpointStore* store, std::chrono::milliseconds interval,
+                   const Pipeline& pipeline, std::function<void()> on_saved)
+      : store_(store),
+        interval_(interval),
+        pipeline_(pipeline),
+        on_saved_(std::move(on_saved)) {}
+
+  bool has_store() const { return store_ != nullptr; }
+
+  // Sets whose checkpoints are written. `saved` is stored already.
+  void Begin(Checkpoint saved);
+
+  // Writes a checkpoint if one is due: events were acknowledged since the last
+  // one and the interval has passed; or there is only idle progress and
+  // kIdleInterval has passed; or the store needs the last one again. `hurry`:
+  // at once if there is any progress.
+  void Poke(MonotonicTime now, WallTime wall_now, bool hurry);
+
+  // A sample that the server reported beside the stream, in order: the next
+  // checkpoints get their horizon from it.
+  void OnHorizon(const HorizonSample& sample) {
+    if (begun_) horizon_.OnSample(sample, pipeline_.confirmed());
+  }
+
+  // Kafka cluster and topics that acknowledge, if not known at Begin.
+  void NoteKafka(const std::string& cluster, const std::string& topics) {
+    kafka_cluster_ = cluster;
+    kafka_topics_ = topics;
+  }
+
+  // LSN to confirm to Postgres: confirmed by the pipeline, and stored.
+  Lsn confirmable() const {
+    const Lsn confirmed = pipeline_.confirmed();
+    return store_ == nullptr ? confirmed
+                             : std::min(saved_.confirmed, confirmed);
+  }
+
+  // Stops writing until Begin: the slot is not ours now.
+  void Pause() { begun_ = false; }
+
+  // The newest stored checkpoint; empty before Begin.
+  const Checkpoint& saved() const { return saved_; }
+  // Error of the last attempt; ok after a success. kAborted: another instance
+  // writes, too.
+  const absl::Status& status() const { return status_; }
+  // True while the store works: do not use it until it has answered.
+  bool is_busy() const { return busy_; }
+  // Start of the failing attempts; nullopt after a success.
+  std::optional<MonotonicTime> failing_since() const { return failing_since_; }
+
+ private:
+  void OnSaved(uint64_t generation, const absl::Status& status);
+
+  CheckpointStore* store_;
+  std::chrono::milliseconds interval_;
+  const Pipeline& pipeline_;
+  std::function<void()> on_saved_;
+  HorizonTracker horizon_;
+  bool begun_ = false;
+  bool busy_ = false;  // a store call is pending
+  uint64_t generation_ =
+      0;  // of Begin: later answers to earlier saves are void
+  Checkpoint saved_;
+  Checkpoint saving_;
+  std::string kafka_cluster_;
+  std::string kafka_topics_;
+  MonotonicTime tried_at_{};
+  std::optional<MonotonicTime> failing_since_;
+  absl::Status status_;
+};
+
+}  // namespace walpost

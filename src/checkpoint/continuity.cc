@@ -1,0 +1,204 @@
+#include "checkpoint/continuity.h"
+
+#include "checkpoint/coverage.h"
+#include "delivery/gap.h"
+#include "fmt/format.h"
+
+namespace walpost {
+namespace {
+
+using Kind = Continuity::Kind;
+
+// "committed after 0/1234" or, if that is not known, "committed since".
+std::string Missing(const KnownSource& known, std::optional<Lsn> until) {
+  const std::string from =
+      known.confirmed.is_valid()
+          ? fmt::format("after {}", known.confirmed.ToString())
+          : "since walpost last ran";
+  return fmt::format(
+      "events committed {}{} may be missing in Kafka", from,
+      until ? fmt::format(" and before {}", until->ToString()) : "");
+}
+
+Continuity ReportGap(std::string name, std::string text) {
+  return {Kind::kGap, std::move(name), std::move(text)};
+}
+
+Continuity OtherCluster(const KnownSource& known,
+                        const ObservedSource& observed) {
+  return ReportGap(
+      kGapOtherCluster,
+      fmt::format("the server is system {}, and what is known of the "
+                  "slot belongs to system {}: correct "
+                  "postgres.conninfo, or, when the database has moved "
+                  "here for good, {}",
+                  observed.system_identifier, known.system_identifier,
+                  kRecover));
+}
+
+Continuity OlderTimeline(const KnownSource& known,
+                         const ObservedSource& observed) {
+  return ReportGap(
+      kGapTimelineDiverged,
+      fmt::format("the server is on timeline {}, and was on timeline {} "
+                  "before: it is an old primary, or restored. Correct "
+                  "postgres.conninfo; or {}",
+                  observed.timeline, known.timeline, kRecover));
+}
+
+Continuity AfterPromotion(const KnownSource& known,
+                          const ObservedSource& observed,
+                          const std::string& slot) {
+  const Lsn stands = observed.slot->confirmed;
+  const std::string event =
+      fmt::format("a standby was promoted (timeline {}, before {})",
+                  observed.timeline, known.timeline);
+  // A slot that stands before the fork and before the confirmed LSN sends all
+  // events that may be missing, whoever created it. Elsewhere only a failover
+  // slot is known to have been kept: another instance may have moved it since.
+  const bool is_older = observed.fork && stands <= *observed.fork;
+  const bool is_behind_us =
+      known.confirmed.is_valid() && stands <= known.confirmed;
+  const bool may_be_newer =
+      !observed.fork || known.by != KnownSource::By::kCheckpoint;
+  const bool is_checkpoint = known.by == KnownSource::By::kCheckpoint;
+  const bool kept = (is_older && (is_behind_us || is_checkpoint ||
+                                  observed.slot->failover)) ||
+                    (may_be_newer && observed.slot->failover);
+  if (!kept) {
+    return ReportGap(
+        kGapSlotNotKept,
+        fmt::format("{}, and slot {} was made there later: {}; {}. From "
+                    "PostgreSQL 17 on, failover slots prevent this "
+                    "(postgres.failover)",
+                    event, slot, Missing(known, stands), kRecover));
+  }
+  if (known.by == KnownSource::By::kCheckpoint && stands > known.confirmed) {
+    return ReportGap(
+        kGapSlotAdvanced,
+        fmt::format("{}, and its slot {} stands at {}, but nothing was "
+                    "confirmed after {}: somebody else advanced it. "
+                    "{}; {}",
+                    event, slot, stands.ToString(), known.confirmed.ToString(),
+                    Missing(known, stands), kRecover));
+  }
+  std::string text =
+      fmt::format("{}: going on from where its slot {} stands, {}", event, slot,
+                  stands.ToString());
+  if (observed.fork && known.confirmed > *observed.fork) {
+    text += fmt::format(
+        "; what committed between {} and {} was lost with the old primary, and "
+        "its events are in Kafka all the same",
+        observed.fork->ToString(), known.confirmed.ToString());
+  }
+  return {Kind::kFollowPromotion, "", std::move(text)};
+}
+
+}  // namespace
+
+std::optional<std::string> DescribeOtherKafka(const std::string& known,
+                                              const std::string& observed) {
+  if (known.empty() || observed.empty() || known == observed) {
+    return std::nullopt;
+  }
+  return fmt::format(
+      "the brokers are Kafka cluster {}, and the events before were "
+      "acknowledged by cluster {}: what was published is not in this Kafka. "
+      "Correct kafka.brokers; or, when Kafka was replaced for good, {}",
+      observed, known, kRecover);
+}
+
+namespace {
+
+Continuity Advanced(const KnownSource& known, const ObservedSource& observed,
+                    const std::string& slot) {
+  return ReportGap(
+      kGapSlotAdvanced,
+      fmt::format("slot {} stands at {}, but nothing was confirmed "
+                  "after {}: somebody else advanced or re-created it. "
+                  "{}; {}",
+                  slot, observed.slot->confirmed.ToString(),
+                  known.confirmed.ToString(),
+                  Missing(known, observed.slot->confirmed), kRecover));
+}
+
+// The slot is where it should be: does it send all events?
+Continuity JudgeEvidence(const KnownSource& known,
+                         const ObservedSource& observed) {
+  const std::string change =
+      known.coverage.empty()
+          ? ""
+          : DescribeChange(Coverage::Parse(known.coverage),
+                           Coverage::Parse(observed.coverage));
+  if (!change.empty()) {
+    return ReportGap(
+        kGapCoverageChanged,
+        fmt::format("{} since the last event was sent, and Postgres does "
+                    "not send the rows that it did not cover meanwhile: "
+                    "{}. Run walpost verify to see which; {}",
+                    change, Missing(known, observed.wal_end), kRecover));
+  }
+  if (const auto other =
+          DescribeOtherKafka(known.kafka_cluster, observed.kafka_cluster)) {
+    return ReportGap(kGapKafkaReplaced, *other);
+  }
+  return {Kind::kGoOn, "", ""};
+}
+
+}  // namespace
+
+Continuity JudgeContinuity(const KnownSource& known,
+                           const ObservedSource& observed,
+                           const std::string& slot) {
+  if (known.by == KnownSource::By::kNothing) return {};
+  if (observed.system_identifier != known.system_identifier) {
+    return OtherCluster(known, observed);
+  }
+  if (observed.timeline < known.timeline) return OlderTimeline(known, observed);
+  const bool promoted =
+      known.timeline != 0 && observed.timeline > known.timeline;
+  if (!observed.slot) {
+    return ReportGap(
+        kGapSlotMissing,
+        fmt::format("slot {} is not there any more{}: {}; {}{}", slot,
+                    promoted ? ", since a standby was promoted" : "",
+                    Missing(known, std::nullopt), kRecoverSlot,
+                    promoted ? ". From PostgreSQL 17 on, failover slots "
+                               "prevent this (postgres.failover)"
+                             : ""));
+  }
+  if (observed.slot->is_lost) {
+    return ReportGap(
+        kGapSlotLost,
+        fmt::format("slot {} is lost: the server removed WAL that it "
+                    "needed. {}; {}",
+                    slot, Missing(known, std::nullopt), kRecoverSlot));
+  }
+  if (promoted) {
+    const Continuity judged = AfterPromotion(known, observed, slot);
+    if (judged.kind == Kind::kGap) return judged;
+    const Continuity evidence = JudgeEvidence(known, observed);
+    return evidence.kind == Kind::kGap ? evidence : judged;
+  }
+  if (!known.confirmed.is_valid()) return JudgeEvidence(known, observed);
+  // This process does not know what another instance did with the slot
+  // meanwhile, only that there was one. A checkpoint is written before the slot
+  // moves, by every instance.
+  const bool may_be_moved =
+      known.by == KnownSource::By::kThisProcess && known.slot_was_shared;
+  if (!may_be_moved && observed.slot->confirmed > known.confirmed) {
+    return Advanced(known, observed, slot);
+  }
+  if (observed.wal_end.is_valid() && observed.wal_end < known.confirmed) {
+    return ReportGap(
+        kGapServerBehind,
+        fmt::format("the server's WAL ends at {}, before {}, which was "
+                    "confirmed: it was restored from a backup. Events "
+                    "are in Kafka that the database does not have; {}",
+                    observed.wal_end.ToString(), known.confirmed.ToString(),
+                    kRecover));
+  }
+  return JudgeEvidence(known, observed);
+}
+
+}  // namespace walpost

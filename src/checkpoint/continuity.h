@@ -1,0 +1,76 @@
+// Continuity: does the server continue where we left off, or is there a gap?
+//
+// Checked at the start and on every reconnect, before anything is streamed:
+// earlier knowledge (birth record, checkpoint, memory of this process) against
+// the server now. Promise P9: a gap has a name and a range as exact as
+// possible, and nothing continues until an operator has acted.
+//
+// The gaps: delivery/gap.h. Pure.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+
+#include "base/lsn.h"
+
+namespace walpost {
+
+// Knowledge about the source from before.
+struct KnownSource {
+  // kBirthRecord: a slot existed once, but its progress is not known.
+  enum class By { kNothing, kBirthRecord, kCheckpoint, kThisProcess };
+  By by = By::kNothing;
+  std::string system_identifier;
+  uint32_t timeline = 0;  // 0: not known
+  Lsn birth;
+  Lsn confirmed;  // 0/0: not known
+  // Another instance has used the slot since this process streamed.
+  bool slot_was_shared = false;
+  // Coverage of the publication (coverage.h); empty: not known.
+  std::string coverage = {};
+  // Kafka cluster that has the events; empty: not known.
+  std::string kafka_cluster = {};
+};
+
+// State of the server now.
+struct ObservedSource {
+  struct Slot {
+    Lsn confirmed;
+    bool is_lost = false;
+    bool failover = false;
+  };
+  std::string system_identifier;
+  uint32_t timeline = 0;
+  Lsn wal_end;
+  std::optional<Slot> slot;
+  // LSN where the known timeline was left; nullopt: not known, or never left.
+  std::optional<Lsn> fork;
+  std::string coverage = {};
+  std::string kafka_cluster = {};  // empty: not known yet
+};
+
+struct Continuity {
+  enum class Kind {
+    kFirstStart,       // nothing is known: start at the slot's position
+    kGoOn,             // continue at the known position
+    kFollowPromotion,  // continue at the slot's position; known LSNs are void
+    kGap,
+  };
+  Kind kind = Kind::kFirstStart;
+  std::string gap;  // its name
+  // kGap: what is missing, and the command that fixes it. kFollowPromotion:
+  // what happened.
+  std::string text;
+};
+
+// Describes a change of the Kafka cluster; empty names are not known. nullopt:
+// it is the same cluster, or it is not known.
+std::optional<std::string> DescribeOtherKafka(const std::string& known,
+                                              const std::string& observed);
+
+Continuity JudgeContinuity(const KnownSource& known,
+                           const ObservedSource& observed,
+                           const std::string& slot);
+
+}  // namespace walpost

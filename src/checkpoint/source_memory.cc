@@ -1,0 +1,215 @@
+#include "checkpoint/source_memory.h"
+
+#include <string_view>
+
+#include "checkpoint/coverage.h"
+#include "fmt/format.h"
+
+namespace walpost {
+
+void SourceMemory::Observe(ObservedSource observed,
+                           std::optional<BirthRecord> record) {
+  observed_ = std::move(observed);
+  record_ = std::move(record);
+}
+
+uint32_t SourceMemory::left_timeline() const {
+  const uint32_t known = Known().timeline;
+  return known < observed_.timeline ? known : 0;
+}
+
+// The checkpoint includes the progress of other instances, but not a promotion
+// that was followed already.
+KnownSource SourceMemory::Known() const {
+  using By = KnownSource::By;
+  KnownSource known;
+  if (checkpoint_ && (!has_streamed_ || checkpoint_->timeline >= timeline_)) {
+    known.by = By::kCheckpoint;
+    known.system_identifier = checkpoint_->system_identifier;
+    known.timeline = checkpoint_->timeline;
+    known.birth = checkpoint_->birth;
+    known.confirmed = checkpoint_->confirmed;
+  } else if (has_streamed_) {
+    known.by = By::kThisProcess;
+    known.system_identifier = system_identifier_;
+    known.timeline = timeline_;
+    known.birth = birth_;
+    known.confirmed = pipeline_.confirmed();
+  } else if (record_) {
+    known.by = By::kBirthRecord;
+    known.system_identifier = record_->system_identifier;
+    known.timeline = record_->timeline;
+    known.birth = record_->consistent_point;
+  }
+  if (known.by != By::kNothing) AddEvidence(known);
+  return known;
+}
+
+// The newest value counts; an empty one is not on record there.
+void SourceMemory::AddEvidence(KnownSource& known) const {
+  known.slot_was_shared = slot_was_shared_;
+  known.coverage = coverage_;
+  if (checkpoint_) {
+    known.coverage = MergeCoverage(known.coverage, checkpoint_->coverage);
+    known.kafka_cluster = checkpoint_->kafka_cluster;
+  }
+  if (record_) {
+    known.coverage = MergeCoverage(known.coverage, record_->coverage);
+    if (known.kafka_cluster.empty()) {
+      known.kafka_cluster = record_->kafka_cluster;
+    }
+  }
+}
+
+absl::Status SourceMemory::OnSlotInUse(bool by_walpost) {
+  if (IsOvertakenByPromotion()) return FollowPromotion();
+  if (by_walpost) {
+    slot_was_shared_ = true;
+    coverage_.clear();
+  }
+  return absl::OkStatus();
+}
+
+bool SourceMemory::IsOvertakenByPromotion() const {
+  return has_streamed_ && observed_.timeline > timeline_ &&
+         observed_.system_identifier == system_identifier_;
+}
+
+// The memory belongs to a WAL that has forked, whoever followed it first.
+absl::Status SourceMemory::FollowPromotion() {
+  const std::string text = fmt::format(
+      "the server is on timeline {} now, and walpost was on {}: starting over",
+      observed_.timeline, timeline_);
+  timeline_ = observed_.timeline;
+  pipeline_.SetTimeline(timeline_);
+  must_start_over_ = true;
+  return absl::AbortedError(text);
+}
+
+// An operator has recovered or accepted the gap: what this process knows
+// belongs to an earlier life of the slot.
+bool SourceMemory::GapIsOver() {
+  std::optional<std::string_view> in_checkpoint;
+  if (checkpoint_) in_checkpoint = checkpoint_->gap;
+  std::optional<std::string_view> on_record;
+  if (record_) on_record = record_->gap;
+  if (!latch_.Observe(in_checkpoint, on_record)) return false;
+  has_streamed_ = false;
+  coverage_.clear();
+  must_start_over_ = true;
+  return true;
+}
+
+absl::Status SourceMemory::Continue() {
+  promotion_.clear();
+  if (GapIsOver()) {
+    return absl::AbortedError("an operator has ended the gap: starting over");
+  }
+  if (latch_.gap()) return Hold(*latch_.gap());
+  const KnownSource known = Known();
+  const Continuity continuity = JudgeContinuity(known, observed_, slot_);
+  is_first_start_ = continuity.kind == Continuity::Kind::kFirstStart;
+  if (continuity.gap == kGapSlotAdvanced &&
+      std::exchange(suspected_after_, known.confirmed) != known.confirmed) {
+    return absl::UnavailableError(
+        "the slot is ahead of what is known: looking again, in case another "
+        "instance was just writing both");
+  }
+  if (continuity.kind == Continuity::Kind::kGap) {
+    return Hold({continuity.gap, continuity.text});
+  }
+  return GoOn(known, continuity);
+}
+
+absl::Status SourceMemory::Hold(const Gap& gap) {
+  latch_.Close(gap);
+  if (system_identifier_.empty()) {
+    system_identifier_ = observed_.system_identifier;
+    timeline_ = observed_.timeline;
+    birth_ = Known().birth;
+  }
+  return StatusOfGap(*latch_.gap());
+}
+
+std::optional<BirthRecord> SourceMemory::RecordOfGap() const {
+  const bool is_ours = observed_.system_identifier == system_identifier_;
+  const bool is_on_record = record_ && !record_->gap.empty();
+  if (!latch_.gap() || !is_ours || is_on_record) return std::nullopt;
+  BirthRecord record = record_.value_or(WhatIsKnown());
+  record.gap = latch_.gap()->code;
+  return record;
+}
+
+// Replaces a record that somebody has removed; it proves nothing.
+BirthRecord SourceMemory::WhatIsKnown() const {
+  BirthRecord record;
+  record.slot = slot_;
+  record.consistent_point = birth_;
+  record.system_identifier = system_identifier_;
+  record.timeline = timeline_;
+  record.coverage = coverage_;
+  record.kafka_cluster = observed_.kafka_cluster;
+  return record;
+}
+
+absl::Status SourceMemory::GoOn(const KnownSource& known,
+                                const Continuity& continuity) {
+  birth_ = known.birth;
+  const bool is_promotion =
+      continuity.kind == Continuity::Kind::kFollowPromotion;
+  if (is_promotion) promotion_ = continuity.text;
+  if (IsOvertakenByPromotion()) return FollowPromotion();
+  system_identifier_ = observed_.system_identifier;
+  timeline_ = observed_.timeline;
+  pipeline_.SetTimeline(timeline_);
+  coverage_ = MergeCoverage(observed_.coverage, known.coverage);
+  kafka_cluster_ = known.kafka_cluster;
+  slot_was_shared_ = false;
+  if (known.by == KnownSource::By::kCheckpoint && !is_promotion) {
+    ResumeAtCheckpoint();
+  }
+  return absl::OkStatus();
+}
+
+// Records in flight across a reconnect are ours, and we know them best.
+void SourceMemory::ResumeAtCheckpoint() {
+  if (!pipeline_.window().empty()) return;
+  const Position& position = checkpoint_->position;
+  if (position == Position()) return;  // nothing was sent yet
+  pipeline_.Resume(
+      checkpoint_->confirmed, position,
+      {position.commit_lsn, checkpoint_->commit_xid, checkpoint_->commit_time});
+}
+
+absl::Status SourceMemory::Begin(Lsn begins) {
+  if (pipeline_.LacksEvidenceFrom(begins)) {
+    must_start_over_ = true;
+    return absl::AbortedError(fmt::format(
+        "the slot went back to {}, before walpost came to it: starting over",
+        begins.ToString()));
+  }
+  pipeline_.BeginStream(begins);
+  if (is_first_start_) birth_ = begins;
+  return absl::OkStatus();
+}
+
+// If our role does not own the publication, the checkpoint holds the facts, or
+// nothing does. But a record that vouches for rows which are skipped from now
+// on has to be corrected.
+std::optional<SourceMemory::RecordUpdate> SourceMemory::UpdatedRecord(
+    const std::string& kafka_cluster) const {
+  if (!record_) return std::nullopt;
+  RecordUpdate update{*record_};
+  BirthRecord& record = update.record;
+  record.timeline = timeline_;
+  // A table that was added since may not have been covered all along.
+  const bool vouches = !record.coverage.empty();
+  record.coverage =
+      vouches ? MarkLeftOut(record.coverage, coverage_) : coverage_;
+  if (!kafka_cluster.empty()) record.kafka_cluster = kafka_cluster;
+  if (record == *record_) return std::nullopt;
+  update.is_required = vouches && record.coverage != record_->coverage;
+  return update;
+}
+
+}  // namespace walpost

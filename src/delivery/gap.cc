@@ -1,0 +1,52 @@
+#include "delivery/gap.h"
+
+#include <algorithm>
+
+#include "base/reason_code.h"
+#include "fmt/format.h"
+
+namespace walpost {
+namespace {
+
+constexpr std::string_view kGaps[] = {
+    kGapOtherCluster,         kGapTimelineDiverged,
+    kGapSlotMissing,          kGapSlotLost,
+    kGapSlotNotKept,          kGapSlotAdvanced,
+    kGapServerBehind,         kGapWalForked,
+    kGapCoverageChanged,      kGapKafkaReplaced,
+    kReasonPublicationMissing};
+
+}  // namespace
+
+bool IsGap(std::string_view reason_code) {
+  return std::ranges::find(kGaps, reason_code) != std::end(kGaps);
+}
+
+std::optional<Gap> GapOf(const absl::Status& status) {
+  const std::string code = ReasonCodeOf(status);
+  if (!IsGap(code)) return std::nullopt;
+  return Gap{code, std::string(status.message())};
+}
+
+absl::Status StatusOfGap(const Gap& gap) {
+  return WithReasonCode(absl::FailedPreconditionError(gap.text), gap.code);
+}
+
+std::string ToText(const Gap& gap) {
+  return fmt::format("{} {}", gap.code, gap.text);
+}
+
+std::optional<Gap> ParseGap(std::string_view text) {
+  if (text.empty()) return std::nullopt;
+  const size_t space = text.find(' ');
+  const std::string code(text.substr(0, space));
+  if (space != std::string_view::npos) {
+    return Gap{code, std::string(text.substr(space + 1))};
+  }
+  const bool has_slot = code != kGapSlotMissing && code != kGapSlotLost;
+  return Gap{code, fmt::format("this gap was found before walpost was "
+                               "restarted, and waits for an operator; {}",
+                               has_slot ? kRecover : kRecoverSlot)};
+}
+
+}  // namespace walpost

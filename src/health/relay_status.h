@@ -1,0 +1,111 @@
+// RelayStatus: the state of walpost at one moment.
+//
+// Made by the Relay on request; admin/ shows it as metrics, readiness and JSON.
+// A value: it holds no references.
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "base/lsn.h"
+#include "base/time.h"
+#include "checkpoint/checkpoint.h"
+#include "delivery/latency_histogram.h"
+#include "delivery/pipeline.h"
+#include "health/polled_table_report.h"
+#include "health/retention_report.h"
+#include "outbox/skipped_changes.h"
+
+namespace walpost {
+
+enum class RelayState {
+  kStarting,    // not streaming yet, nothing wrong so far
+  kStandby,     // another instance streams; takes over when it stops
+  kStreaming,   // committed events are sent
+  kCatchingUp,  // streaming, but seconds behind
+  kAtRisk,      // streaming, but the server keeps so much WAL for us that the
+                // slot may soon be lost, or the disk full
+  kStuck,       // nothing is sent until somebody or something changes
+  kDraining,    // was asked to stop
+};
+
+// "starting", "standby", "streaming", "catching up", "at risk", "stuck",
+// "draining".
+std::string_view ToString(RelayState state);
+
+// True if an instance in this state is doing its job.
+bool IsReady(RelayState state);
+
+struct RelayStatus {
+  RelayState state = RelayState::kStarting;
+  // Cause of waiting, and what to do; empty while streaming.
+  std::string reason;
+  std::chrono::seconds in_state_for{0};
+  std::string reason_code;           // of the reason, if it has one
+  std::optional<Stoppage> stoppage;  // the event that stops the flow
+
+  std::string slot;
+  std::string system_identifier;
+  uint32_t timeline = 0;
+  int server_version = 0;  // such as 170002
+
+  // The server's last report, over the stream or beside it.
+  Lsn server_wal_end;
+  Lsn received;   // everything before it has been handed to the producer
+  Lsn confirmed;  // confirmed to Postgres: all before it is durable, and stored
+  Position acknowledged;  // the newest event up to which all are acknowledged
+  std::optional<uint64_t> retained_wal_bytes;  // kept by the server for us
+  std::optional<std::string> wal_status;       // pg_replication_slots
+  std::optional<Lsn> guard_lsn;   // oldest LSN of a replay; nullopt: no guard
+                                  // slot
+  uint64_t wal_budget_bytes = 0;  // WalBudget; 0: not known yet
+  std::optional<std::chrono::seconds> wal_budget_time_left;
+
+  std::optional<std::string> checkpoint_store;  // nullopt: none
+  Checkpoint checkpoint;                        // as last stored
+  Lsn restart_lsn;  // where a restart would read from
+
+  uint64_t dropped_log_lines = 0;  // because stderr was not read
+
+  std::vector<PolledTableReport> polled_tables;  // empty: the WAL is read
+
+  std::vector<RetentionReport> retention;  // empty: `run` does not prune
+
+  uint64_t in_flight_records = 0;
+  uint64_t in_flight_bytes = 0;
+  uint64_t max_in_flight_records = 0;
+  uint64_t max_in_flight_bytes = 0;
+  // Age of the oldest record in flight, since its commit.
+  std::chrono::microseconds oldest_in_flight{0};
+
+  DeliveryCounters counters;
+  LatencyHistogram latency;  // from commit to acknowledgement
+  uint64_t reconnects = 0;   // to Postgres, after the first connect
+  SkippedChanges skipped;
+
+  bool is_polling() const { return !polled_tables.empty(); }
+
+  // True if this instance has the stream, or had it last: another one moves the
+  // slot while this one is a standby.
+  bool has_stream() const {
+    return state != RelayState::kStandby && confirmed.is_valid();
+  }
+
+  // Bytes of WAL that can be replayed; nullopt: not known.
+  std::optional<uint64_t> replay_window_bytes() const {
+    if (!guard_lsn || !has_stream()) return std::nullopt;
+    return BytesBetween(*guard_lsn, confirmed);
+  }
+
+  // Bytes of WAL between the server's end of WAL and the confirmed LSN;
+  // nullopt: only the streaming instance knows.
+  std::optional<uint64_t> lag_bytes() const {
+    if (!has_stream()) return std::nullopt;
+    return BytesBetween(confirmed, server_wal_end);
+  }
+};
+
+}  // namespace walpost

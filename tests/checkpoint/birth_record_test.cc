@@ -1,0 +1,88 @@
+#include "checkpoint/birth_record.h"
+
+#include <gtest/gtest.h>
+
+namespace walpost {
+namespace {
+
+BirthRecord Record(std::string slot, Lsn born, std::string system) {
+  BirthRecord record;
+  record.slot = std::move(slot);
+  record.consistent_point = born;
+  record.system_identifier = std::move(system);
+  return record;
+}
+
+const BirthRecord kOrders =
+    Record("orders", Lsn(0x1A2B3C8), "7710532146069433627");
+const BirthRecord kAudit = Record("audit", Lsn(0x10), "7");
+
+TEST(BirthRecordTest, IsFoundAgain) {
+  const std::string comment = WithBirthRecord("", kOrders);
+  EXPECT_EQ(comment,
+            "walpost: slot orders born at 0/1A2B3C8 of system "
+            "7710532146069433627");
+  EXPECT_EQ(FindBirthRecord(comment, "orders"), kOrders);
+}
+
+TEST(BirthRecordTest, LeavesTheRestOfTheCommentAlone) {
+  std::string comment = WithBirthRecord("Ours.\nDo not drop.", kOrders);
+  comment = WithBirthRecord(comment, kAudit);
+  EXPECT_TRUE(comment.starts_with("Ours.\nDo not drop.\nwalpost: "));
+  EXPECT_EQ(FindBirthRecord(comment, "orders"), kOrders);
+  EXPECT_EQ(FindBirthRecord(comment, "audit"), kAudit);
+}
+
+TEST(BirthRecordTest, ReplacesThatOfTheSameSlot) {
+  const BirthRecord younger = Record("orders", Lsn(0x2000000), "8");
+  const std::string comment =
+      WithBirthRecord(WithBirthRecord("", kOrders), younger);
+  EXPECT_EQ(FindBirthRecord(comment, "orders"), younger);
+  EXPECT_EQ(comment.find('\n'), std::string::npos);
+}
+
+TEST(BirthRecordTest, KeepsAllThatIsOnRecord) {
+  BirthRecord full = kOrders;
+  full.timeline = 3;
+  full.streamed_from = 0x1'0000'0007;
+  full.born_at = WallTime(std::chrono::seconds(1'764'000'000));
+  full.coverage = "16390:742,public.outbox=16385";
+  full.kafka_cluster = "MkU3OEVBNTcwNTJENDM2Qg";
+  full.gap = "slot_missing";
+  const std::string comment = WithBirthRecord("", full);
+  EXPECT_NE(comment.find(" at=2025-11-24T16:00:00Z "), std::string::npos)
+      << comment;
+  EXPECT_EQ(FindBirthRecord(comment, "orders"), full);
+}
+
+TEST(BirthRecordTest, RoundsTheTimeOfBirthUp) {
+  BirthRecord record = kOrders;
+  record.streamed_from = 7;
+  record.born_at = WallTime(std::chrono::microseconds(1'000'001));
+  const auto found = FindBirthRecord(WithBirthRecord("", record), "orders");
+  ASSERT_TRUE(found);
+  EXPECT_EQ(found->born_at, WallTime(std::chrono::seconds(2)));
+}
+
+TEST(BirthRecordTest, WhatCannotBeReadProvesNothing) {
+  for (const char* words : {"from=x at=2025-11-24T16:00:00Z",
+                            "from=7 at=yesterday", "at=2025-11-24T16:00:00Z"}) {
+    const std::string comment =
+        WithBirthRecord("", kOrders) + " " + words + " news=1";
+    const auto found = FindBirthRecord(comment, "orders");
+    ASSERT_TRUE(found) << comment;
+    EXPECT_EQ(found->streamed_from, 0u) << comment;
+  }
+}
+
+TEST(BirthRecordTest, AnythingElseIsNone) {
+  for (const char* comment :
+       {"", "walpost", "walpost: slot orders", "slot orders born at 0/1",
+        "walpost: slot orders born at x/y of system 7",
+        "walpost: slot others born at 0/1 of system 7"}) {
+    EXPECT_EQ(FindBirthRecord(comment, "orders"), std::nullopt) << comment;
+  }
+}
+
+}  // namespace
+}  // namespace walpost

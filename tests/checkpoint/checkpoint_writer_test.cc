@@ -1,0 +1,234 @@
+#include "checkpoint/checkpoint_writer.h"
+
+#include <gtest/gtest.h>
+
+#include <memory>
+#include <vector>
+
+#include "support/fake_sink.h"
+
+namespace walpost {
+namespace {
+
+using std::chrono::milliseconds;
+using std::chrono::seconds;
+using testing::FakeSink;
+
+constexpr milliseconds kInterval{1'000};
+
+// Keeps what it is given; answers when the test says so.
+class FakeStore final : public CheckpointStore {
+ public:
+  void Load(Loaded done) override { done(std::nullopt); }
+  void Save(const Checkpoint& checkpoint, Saved done) override {
+    tried.push_back(checkpoint);
+    done_ = std::move(done);
+  }
+  bool needs_repeating() const override { return repeats; }
+  std::string Name() const override { return "fake"; }
+
+  void Answer(const absl::Status& status = absl::OkStatus()) {
+    std::exchange(done_, nullptr)(status);
+  }
+
+  std::vector<Checkpoint> tried;
+  bool repeats = false;
+
+ private:
+  Saved done_;
+};
+
+class CheckpointWriterTest : public ::testing::Test {
+ protected:
+  CheckpointWriterTest() {
+    pipeline_.SetSink(&sink_);
+    Checkpoint begin;
+    begin.system_identifier = "7";
+    begin.slot = "orders";
+    begin.confirmed = Lsn(1);
+    pipeline_.BeginStream(Lsn(1));
+    writer_.Begin(begin);
+  }
+
+  static std::unique_ptr<RecordBuilder> MakeBuilder() {
+    OutboxOptions options;
+    options.tables.resize(1);
+    return RecordBuilder::Create(options).value();
+  }
+
+  // One event, acknowledged, in a transaction that is confirmed then.
+  void Deliver(uint64_t commit_lsn) {
+    OfferOne({Lsn(commit_lsn), 1});
+    pipeline_.OnTransactionEnd(Lsn(commit_lsn + 8));
+    pipeline_.OnAcknowledged(sequence_++, WallTime());
+  }
+
+  void OfferOne(Position position) {
+    const std::vector<Value> references = {Value("order")};
+    Event event;
+    event.position = position;
+    event.payload = "x";
+    event.references = references;
+    ASSERT_EQ(pipeline_.OnEvent(event), Pipeline::Offer::kTaken);
+  }
+
+  void Poke(milliseconds at, bool hurry = false) {
+    writer_.Poke(MonotonicTime(seconds(100)) + at, WallTime(at), hurry);
+  }
+
+  FakeSink sink_;
+  FakeStore store_;
+  Pipeline pipeline_{MakeBuilder(), AcknowledgementWindow::Options{}};
+  int saved_ = 0;
+  CheckpointWriter writer_{&store_, kInterval, pipeline_, [this] { ++saved_; }};
+  Sequence sequence_ = 0;
+};
+
+TEST_F(CheckpointWriterTest, P2NothingIsConfirmableBeforeItIsStored) {
+  Deliver(0x10);
+  EXPECT_EQ(pipeline_.confirmed(), Lsn(0x18));
+  EXPECT_EQ(writer_.confirmable(), Lsn(1));
+  Poke(milliseconds(0));
+  EXPECT_EQ(writer_.confirmable(), Lsn(1));
+  store_.Answer();
+  EXPECT_EQ(writer_.confirmable(), Lsn(0x18));
+  EXPECT_EQ(saved_, 1);
+  ASSERT_EQ(store_.tried.size(), 1);
+  EXPECT_EQ(store_.tried[0].slot, "orders");
+  EXPECT_EQ(store_.tried[0].confirmed, Lsn(0x18));
+  EXPECT_EQ(store_.tried[0].position, (Position{Lsn(0x10), 1}));
+}
+
+TEST_F(CheckpointWriterTest, WithoutAStoreConfirmsAtOnce) {
+  CheckpointWriter none(nullptr, kInterval, pipeline_, [] {});
+  Deliver(0x10);
+  EXPECT_EQ(none.confirmable(), Lsn(0x18));
+}
+
+TEST_F(CheckpointWriterTest, P5StoresTheMiddleOfATransaction) {
+  OfferOne({Lsn(0x10), 1});
+  OfferOne({Lsn(0x10), 2});
+  pipeline_.OnAcknowledged(0, WallTime());
+  Poke(milliseconds(0));
+  store_.Answer();
+  EXPECT_EQ(store_.tried[0].position, (Position{Lsn(0x10), 1}));
+  EXPECT_EQ(writer_.confirmable(), Lsn(1));
+}
+
+TEST_F(CheckpointWriterTest, OneAtATimeAndNotTooOften) {
+  Deliver(0x10);
+  Poke(milliseconds(0));
+  Deliver(0x20);
+  Poke(milliseconds(5'000));  // the first is under way
+  EXPECT_EQ(store_.tried.size(), 1);
+  store_.Answer();
+  Poke(milliseconds(999));
+  EXPECT_EQ(store_.tried.size(), 1);
+  Poke(milliseconds(1'000));
+  EXPECT_EQ(store_.tried.size(), 2);
+}
+
+TEST_F(CheckpointWriterTest, AHurryDoesNotWait) {
+  Deliver(0x10);
+  Poke(milliseconds(0));
+  store_.Answer();
+  Deliver(0x20);
+  Poke(milliseconds(1), /*hurry=*/true);
+  EXPECT_EQ(store_.tried.size(), 2);
+}
+
+TEST_F(CheckpointWriterTest, P7IdleProgressIsStoredSeldom) {
+  Deliver(0x10);
+  Poke(milliseconds(0));
+  store_.Answer();
+  pipeline_.OnKeepalive(Lsn(0x1000));
+  Poke(milliseconds(9'999));
+  EXPECT_EQ(store_.tried.size(), 1);
+  Poke(milliseconds(10'000));
+  ASSERT_EQ(store_.tried.size(), 2);
+  EXPECT_EQ(store_.tried[1].confirmed, Lsn(0x1000));
+  store_.Answer();
+  Poke(milliseconds(60'000));  // nothing new
+  EXPECT_EQ(store_.tried.size(), 2);
+}
+
+TEST_F(CheckpointWriterTest, P9RepeatsItselfWhereTheStoreNeedsThat) {
+  store_.repeats = true;
+  Deliver(0x10);
+  Poke(milliseconds(0));
+  store_.Answer();
+  Poke(milliseconds(59'999), /*hurry=*/true);
+  EXPECT_EQ(store_.tried.size(), 1);
+  Poke(milliseconds(60'000));
+  ASSERT_EQ(store_.tried.size(), 2);
+  EXPECT_EQ(store_.tried[1].position, store_.tried[0].position);
+  EXPECT_EQ(store_.tried[1].confirmed, store_.tried[0].confirmed);
+}
+
+TEST_F(CheckpointWriterTest, P2AFailureConfirmsNothingAndIsTriedAgain) {
+  Deliver(0x10);
+  Poke(milliseconds(0));
+  store_.Answer(absl::UnavailableError("disk full"));
+  EXPECT_EQ(writer_.confirmable(), Lsn(1));
+  EXPECT_EQ(writer_.failing_since(), MonotonicTime(seconds(100)));
+  Poke(milliseconds(999), /*hurry=*/true);
+  EXPECT_EQ(store_.tried.size(), 1);
+  Poke(milliseconds(1'000));
+  store_.Answer();
+  EXPECT_EQ(writer_.confirmable(), Lsn(0x18));
+  EXPECT_EQ(writer_.failing_since(), std::nullopt);
+}
+
+TEST_F(CheckpointWriterTest, P1AHorizonIsStoredWithWhatCoversIt) {
+  const TransactionHorizon horizon{50, WallTime(seconds(1))};
+  writer_.OnHorizon({Lsn(0x18), {40, WallTime()}});  // asked for too early
+  writer_.OnHorizon({Lsn(0x28), horizon});
+  Deliver(0x10);
+  Poke(milliseconds(0));
+  store_.Answer();
+  EXPECT_FALSE(store_.tried[0].horizon.is_known());
+  Deliver(0x20);
+  Poke(milliseconds(1'000));
+  store_.Answer();
+  EXPECT_EQ(store_.tried[1].horizon, horizon);
+  Deliver(0x30);
+  Poke(milliseconds(2'000));
+  EXPECT_EQ(store_.tried[2].horizon, horizon) << "until there is a newer one";
+}
+
+TEST_F(CheckpointWriterTest, P2ASaveThatEndsAfterItsSessionChangesNothing) {
+  Deliver(0x10);
+  Poke(milliseconds(0));
+  Checkpoint other;
+  other.confirmed = Lsn(0x500);
+  writer_.Begin(other);
+  Deliver(0x600);
+  Poke(milliseconds(60'000));  // not while the store is busy
+  EXPECT_EQ(store_.tried.size(), 1);
+  store_.Answer();
+  EXPECT_EQ(writer_.confirmable(), Lsn(0x500));
+  Poke(milliseconds(60'000));
+  store_.Answer();
+  EXPECT_EQ(writer_.confirmable(), Lsn(0x608));
+}
+
+TEST_F(CheckpointWriterTest, KeepsTheTopicsThatTurnOutLater) {
+  Deliver(10);
+  Poke(milliseconds(0));
+  writer_.NoteKafka("cluster", "orders=a");  // while the store is at work
+  store_.Answer();
+  EXPECT_EQ(store_.tried.back().kafka_topics, "");
+  Poke(kInterval - milliseconds(1));
+  EXPECT_EQ(store_.tried.size(), 1u);
+  Poke(kInterval);
+  ASSERT_EQ(store_.tried.size(), 2u);
+  store_.Answer();
+  EXPECT_EQ(writer_.saved().kafka_cluster, "cluster");
+  EXPECT_EQ(writer_.saved().kafka_topics, "orders=a");
+  EXPECT_EQ(writer_.saved().position, (Position{Lsn(10), 1}));
+  Poke(kInterval * 2);
+  EXPECT_EQ(store_.tried.size(), 2u);
+}
+
+}  // namespace
+}  // namespace walpost

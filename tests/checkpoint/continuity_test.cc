@@ -1,0 +1,218 @@
+// P9: a gap is never papered over.
+#include "checkpoint/continuity.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+namespace walpost {
+namespace {
+
+using ::testing::HasSubstr;
+using Kind = Continuity::Kind;
+
+KnownSource Known() {
+  return {.by = KnownSource::By::kCheckpoint,
+          .system_identifier = "7",
+          .timeline = 2,
+          .birth = Lsn(0x10),
+          .confirmed = Lsn(0x500)};
+}
+
+ObservedSource Observed() {
+  ObservedSource observed;
+  observed.system_identifier = "7";
+  observed.timeline = 2;
+  observed.wal_end = Lsn(0x900);
+  observed.slot = ObservedSource::Slot{.confirmed = Lsn(0x400)};
+  return observed;
+}
+
+void ExpectGap(const KnownSource& known, const ObservedSource& observed,
+               const std::string& name, const std::string& words) {
+  const Continuity judged = JudgeContinuity(known, observed, "orders");
+  EXPECT_EQ(judged.kind, Kind::kGap);
+  EXPECT_EQ(judged.gap, name);
+  EXPECT_THAT(judged.text, HasSubstr(words));
+  EXPECT_THAT(judged.text, HasSubstr("walpost recover"));
+}
+
+Kind KindOf(const KnownSource& known, const ObservedSource& observed) {
+  return JudgeContinuity(known, observed, "orders").kind;
+}
+
+TEST(ContinuityTest, KnowsNothingAtTheFirstStart) {
+  EXPECT_EQ(KindOf({}, Observed()), Kind::kFirstStart);
+  ObservedSource without_slot = Observed();
+  without_slot.slot.reset();
+  EXPECT_EQ(KindOf({}, without_slot), Kind::kFirstStart);
+}
+
+TEST(ContinuityTest, GoesOnWhereTheSlotIsAtOrBeforeWhatIsKnown) {
+  EXPECT_EQ(KindOf(Known(), Observed()), Kind::kGoOn);
+  ObservedSource at = Observed();
+  at.slot->confirmed = Lsn(0x500);
+  EXPECT_EQ(KindOf(Known(), at), Kind::kGoOn);
+}
+
+TEST(ContinuityTest, P9AnotherCluster) {
+  ObservedSource observed = Observed();
+  observed.system_identifier = "8";
+  ExpectGap(Known(), observed, "other_cluster", "system 8");
+}
+
+TEST(ContinuityTest, P9AnOlderTimeline) {
+  ObservedSource observed = Observed();
+  observed.timeline = 1;
+  ExpectGap(Known(), observed, "timeline_diverged", "timeline 1");
+}
+
+TEST(ContinuityTest, P9AMissingSlotEvenForABirthRecord) {
+  ObservedSource observed = Observed();
+  observed.slot.reset();
+  ExpectGap(Known(), observed, "slot_missing", "after 0/500");
+  KnownSource birth = Known();
+  birth.by = KnownSource::By::kBirthRecord;
+  birth.confirmed = Lsn();
+  ExpectGap(birth, observed, "slot_missing", "since walpost last ran");
+}
+
+TEST(ContinuityTest, P9ALostSlot) {
+  ObservedSource observed = Observed();
+  observed.slot->is_lost = true;
+  ExpectGap(Known(), observed, "slot_lost", "orders is lost");
+}
+
+TEST(ContinuityTest, P9ASlotThatSomebodyElseAdvanced) {
+  ObservedSource observed = Observed();
+  observed.slot->confirmed = Lsn(0x501);
+  ExpectGap(Known(), observed, "slot_advanced",
+            "after 0/500 and before 0/501 may be missing");
+}
+
+TEST(ContinuityTest, ABirthRecordCannotTellWhetherASlotWasAdvanced) {
+  KnownSource birth = Known();
+  birth.by = KnownSource::By::kBirthRecord;
+  birth.confirmed = Lsn();
+  EXPECT_EQ(KindOf(birth, Observed()), Kind::kGoOn);
+}
+
+TEST(ContinuityTest, AnotherInstanceThatWasSeenMayHaveAdvancedTheSlot) {
+  KnownSource known = Known();
+  known.by = KnownSource::By::kThisProcess;
+  ObservedSource observed = Observed();
+  observed.slot->confirmed = Lsn(0x501);
+  ExpectGap(known, observed, "slot_advanced", "somebody else advanced");
+  known.slot_was_shared = true;
+  EXPECT_EQ(KindOf(known, observed), Kind::kGoOn);
+}
+
+TEST(ContinuityTest, P9DefinitionsThatChanged) {
+  for (const auto by :
+       {KnownSource::By::kCheckpoint, KnownSource::By::kThisProcess,
+        KnownSource::By::kBirthRecord}) {
+    KnownSource known = Known();
+    known.by = by;
+    if (by == KnownSource::By::kBirthRecord) known.confirmed = Lsn();
+    known.coverage = "16390:742,public.outbox=16385.r16394:745";
+    ObservedSource observed = Observed();
+    observed.coverage = known.coverage;
+    EXPECT_EQ(KindOf(known, observed), Kind::kGoOn);
+    observed.coverage = "16390:742,public.outbox=16385.r16999:800";
+    ExpectGap(known, observed, "coverage_changed", "walpost verify");
+    known.coverage.clear();  // of an older release
+    EXPECT_EQ(KindOf(known, observed), Kind::kGoOn);
+  }
+}
+
+TEST(ContinuityTest, P9AnotherKafka) {
+  KnownSource known = Known();
+  known.kafka_cluster = "one";
+  ObservedSource observed = Observed();
+  EXPECT_EQ(KindOf(known, observed), Kind::kGoOn);  // not known yet
+  observed.kafka_cluster = "one";
+  EXPECT_EQ(KindOf(known, observed), Kind::kGoOn);
+  observed.kafka_cluster = "two";
+  ExpectGap(known, observed, "kafka_replaced", "kafka.brokers");
+}
+
+TEST(ContinuityTest, P9AServerThatWasRestoredFromABackup) {
+  ObservedSource observed = Observed();
+  observed.wal_end = Lsn(0x4FF);
+  ExpectGap(Known(), observed, "server_behind", "ends at 0/4FF");
+}
+
+TEST(ContinuityTest, FollowsAPromotionWithASlotFromBeforeTheFork) {
+  ObservedSource observed = Observed();
+  observed.timeline = 3;
+  observed.fork = Lsn(0x450);
+  const Continuity judged = JudgeContinuity(Known(), observed, "orders");
+  EXPECT_EQ(judged.kind, Kind::kFollowPromotion);
+  EXPECT_THAT(judged.text, HasSubstr("between 0/450 and 0/500 was lost"));
+  observed.fork = Lsn(0x500);
+  EXPECT_THAT(JudgeContinuity(Known(), observed, "orders").text,
+              Not(HasSubstr("was lost")));
+}
+
+TEST(ContinuityTest, P9APromotionWithASlotThatWasMadeLater) {
+  ObservedSource observed = Observed();
+  observed.timeline = 3;
+  observed.fork = Lsn(0x3FF);
+  ExpectGap(Known(), observed, "slot_not_kept", "was promoted");
+}
+
+// Patroni's permanent slots, and those of a server before 17.
+TEST(ContinuityTest, P9ASlotOfAStandbyIsTakenOnlyWhereItIsBehindUs) {
+  ObservedSource observed = Observed();
+  observed.timeline = 3;
+  observed.fork = Lsn(0x800);
+  KnownSource known = Known();
+  known.by = KnownSource::By::kThisProcess;
+  EXPECT_EQ(KindOf(known, observed), Kind::kFollowPromotion);
+  observed.slot->confirmed = Lsn(0x600);  // made there, ahead of us
+  ExpectGap(known, observed, "slot_not_kept", "was promoted");
+  observed.slot->failover = true;
+  EXPECT_EQ(KindOf(known, observed), Kind::kFollowPromotion);
+}
+
+TEST(ContinuityTest, P9ABirthRecordTrustsOnlyAFailoverSlotAfterAPromotion) {
+  KnownSource known = Known();
+  known.by = KnownSource::By::kBirthRecord;
+  known.confirmed = Lsn();
+  ObservedSource observed = Observed();
+  observed.timeline = 3;
+  observed.fork = Lsn(0x350);
+  ExpectGap(known, observed, "slot_not_kept", "was promoted");
+  observed.slot->failover = true;
+  EXPECT_EQ(KindOf(known, observed), Kind::kFollowPromotion);
+}
+
+// Another instance has followed the promotion, and has confirmed more.
+TEST(ContinuityTest, AFailoverSlotMayBeFurtherThanThisProcessKnows) {
+  ObservedSource observed = Observed();
+  observed.timeline = 3;
+  observed.fork = Lsn(0x3FF);
+  KnownSource known = Known();
+  known.by = KnownSource::By::kThisProcess;
+  ExpectGap(known, observed, "slot_not_kept", "was promoted");
+  observed.slot->failover = true;
+  EXPECT_EQ(KindOf(known, observed), Kind::kFollowPromotion);
+}
+
+TEST(ContinuityTest, P9WithoutTheForkOnlyAFailoverSlotIsTrusted) {
+  ObservedSource observed = Observed();
+  observed.timeline = 3;
+  ExpectGap(Known(), observed, "slot_not_kept", "was promoted");
+  observed.slot->failover = true;
+  EXPECT_EQ(KindOf(Known(), observed), Kind::kFollowPromotion);
+}
+
+TEST(ContinuityTest, P9APromotionWithASlotAheadOfUs) {
+  ObservedSource observed = Observed();
+  observed.timeline = 3;
+  observed.fork = Lsn(0x800);
+  observed.slot->confirmed = Lsn(0x600);
+  ExpectGap(Known(), observed, "slot_advanced", "somebody else advanced it");
+}
+
+}  // namespace
+}  // namespace walpost

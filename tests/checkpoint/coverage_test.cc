@@ -1,0 +1,97 @@
+#include "checkpoint/coverage.h"
+
+#include <gtest/gtest.h>
+
+namespace walpost {
+namespace {
+
+const Coverage kCoverage{"16390:742",
+                         {{"public.outbox", "16385.r16394:745"},
+                          {"Audit log.events,x=1", "16401.a.t16403:750"}}};
+
+TEST(CoverageTest, IsReadBackAsItWasWritten) {
+  const std::string text = kCoverage.ToString();
+  EXPECT_EQ(text.find(' '), std::string::npos) << text;
+  EXPECT_EQ(Coverage::Parse(text), kCoverage) << text;
+  EXPECT_EQ(Coverage::Parse(""), Coverage());
+}
+
+TEST(CoverageTest, TakesAnyText) {
+  for (const char* text : {",", "=", ",,=,", "%", ",a%=b", ",a%4=b", "x,y"}) {
+    EXPECT_NO_FATAL_FAILURE(Coverage::Parse(text)) << text;
+  }
+}
+
+TEST(CoverageTest, KnowsTheOidsOfTheTables) {
+  Coverage coverage = kCoverage;
+  coverage.tables.push_back({"public.missing", ""});
+  EXPECT_EQ(TableOids(coverage), (std::vector<uint32_t>{16385, 16401, 0}));
+}
+
+TEST(CoverageTest, TheSameDefinitionsAreNoChange) {
+  EXPECT_EQ(DescribeChange(kCoverage, kCoverage), "");
+}
+
+TEST(CoverageTest, TablesOfAnotherConfigurationAreNoChange) {
+  Coverage one = kCoverage;
+  one.tables.pop_back();
+  EXPECT_EQ(DescribeChange(kCoverage, one), "");
+  EXPECT_EQ(DescribeChange(one, kCoverage), "");
+}
+
+TEST(CoverageTest, ATableThatWasLeftOutStaysSo) {
+  Coverage one = kCoverage;
+  const Coverage::Table out = one.tables.back();
+  one.tables.pop_back();
+  const Coverage left = WithLeftOut(one, kCoverage);
+  ASSERT_EQ(left.tables.size(), kCoverage.tables.size());
+  EXPECT_EQ(DescribeChange(left, one), "");
+  EXPECT_EQ(DescribeChange(left, kCoverage),
+            "table " + out.name + " was left out of outbox.tables");
+  EXPECT_EQ(WithLeftOut(kCoverage, left), left);
+  const std::string text = left.ToString();
+  EXPECT_EQ(MergeCoverage(one.ToString(), kCoverage.ToString()), text);
+  EXPECT_EQ(MergeCoverage("", text), text);
+  EXPECT_EQ(MergeCoverage(text, ""), text);
+  EXPECT_EQ(MarkLeftOut(kCoverage.ToString(), text), text);
+  EXPECT_EQ(MarkLeftOut(one.ToString(), text), one.ToString());
+}
+
+struct ChangeCase {
+  const char* name;
+  Coverage now;
+  const char* words;
+};
+
+class CoverageChangeTest : public testing::TestWithParam<ChangeCase> {};
+
+TEST_P(CoverageChangeTest, IsNamed) {
+  const std::string change = DescribeChange(kCoverage, GetParam().now);
+  EXPECT_NE(change.find(GetParam().words), std::string::npos) << change;
+}
+
+Coverage With(std::string publication, std::string definition) {
+  Coverage coverage = kCoverage;
+  coverage.publication = std::move(publication);
+  coverage.tables[0].definition = std::move(definition);
+  return coverage;
+}
+
+INSTANTIATE_TEST_SUITE_P(
+    , CoverageChangeTest,
+    testing::Values(
+        ChangeCase{"Dropped", With("", "16385.r16394:745"), "does not exist"},
+        ChangeCase{"MadeAgain", With("17000:742", "16385.r16394:745"),
+                   "dropped and created again"},
+        ChangeCase{"Altered", With("16390:800", "16385.r16394:745"),
+                   "was altered"},
+        ChangeCase{"TableMissing", With("16390:742", ""),
+                   "public.outbox does not exist"},
+        ChangeCase{"TableSwapped", With("16390:742", "17001.r17002:800"),
+                   "created again"},
+        ChangeCase{"OutAndIn", With("16390:742", "16385.r17002:800"),
+                   "taken out"}),
+    [](const auto& test) { return test.param.name; });
+
+}  // namespace
+}  // namespace walpost
