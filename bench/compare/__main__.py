@@ -1,8 +1,9 @@
 """Compares walpost with everything else that does the job; see bench/README.md.
 
 Called by bench/run. Raw figures go to raw/*.csv in --output (build/bench) while
-it runs, the report to RESULTS.md beside them, or, with --publish, to
-bench/RESULTS.md. Exits with 1 when a run was void.
+it runs, the report to RESULTS.md beside them. --publish writes the report to
+bench/RESULTS.md and copies the figures that it was made from to bench/raw.
+Exits with 1 when a run was void.
 """
 
 import argparse
@@ -12,6 +13,7 @@ import functools
 import json
 import os
 import pathlib
+import shutil
 import time
 import traceback
 
@@ -153,11 +155,20 @@ def arguments():
     parser.add_argument("--output", type=pathlib.Path, metavar="FOLDER",
                         default=REPOSITORY / "build" / "bench")
     parser.add_argument("--publish", action="store_true",
-                        help="write bench/RESULTS.md and bench/charts")
+                        help="write bench/RESULTS.md, bench/charts and "
+                        "bench/raw")
     parser.add_argument("--report", action="store_true",
                         help="only write the report, from the figures there")
     parser.set_defaults(level="core")
     return parser.parse_args()
+
+
+def publish_raw(raw, target):
+    """Puts the figures of a report beside it, in place of earlier ones."""
+    if raw.resolve() == target.resolve():
+        return
+    shutil.rmtree(target, ignore_errors=True)
+    shutil.copytree(raw, target)
 
 
 def main():
@@ -181,6 +192,8 @@ def main():
         failed = any(records.of(group.scenario).voids() for group in groups)
     target = REPOSITORY / "bench" if options.publish else options.output
     write_report(records, json.loads(environment.read_text()), target)
+    if options.publish:
+        publish_raw(options.output / "raw", target / "raw")
     print(f"report: {os.path.relpath(target / 'RESULTS.md')}", flush=True)
     return 1 if failed else 0
 

@@ -59,8 +59,7 @@ def _smoke():
 def _short():
     return [
         _drain(200_000, 100, 250, RELAYS, 1),
-        Group("rate", {"rate": 1000, "warm_up_s": 10, "seconds": 10}, RELAYS,
-              1),
+        *_steady(RELAYS, rounds=1, warm_up_s=10, seconds=10),
         Group("cold_start", {}, RELAYS, 1),
         Group("recovery", {"before_s": 8, "after_s": 20}, RELAYS, 1),
         Group("insert", {"seconds": 5}, EVENTS, 1),

@@ -1,5 +1,7 @@
-"""The benchmark's own arithmetic: figures, charts, report, the broker's log."""
+"""The benchmark's own arithmetic: figures, charts, report, the broker's log; and
+what is published of it."""
 
+import json
 import pathlib
 import struct
 import tempfile
@@ -312,6 +314,23 @@ class PlanTest(unittest.TestCase):
         self.assertIn("linger.ms=5", changed.title)
         with self.assertRaises(KeyError):
             contenders.make("nobody")
+
+
+class PublishedTest(unittest.TestCase):
+    """bench/RESULTS.md, and the figures that it was made from."""
+
+    REPOSITORY = pathlib.Path(__file__).resolve().parents[2]
+    def test_the_report_is_that_of_its_raw_files(self):
+        raw = self.REPOSITORY / "bench" / "raw"
+        if not raw.exists():
+            self.skipTest("nothing has been published since there is bench/raw")
+        with tempfile.TemporaryDirectory() as folder:
+            report.write_report(
+                Records(raw), json.loads((raw / "environment.json").read_text()),
+                pathlib.Path(folder))
+            again = (pathlib.Path(folder) / "RESULTS.md").read_text()
+        published = (self.REPOSITORY / "bench" / "RESULTS.md").read_text()
+        self.assertEqual(published, again)
 
 
 def _environment():
