@@ -3,6 +3,7 @@ what is published of it."""
 
 import json
 import pathlib
+import re
 import struct
 import tempfile
 import unittest
@@ -317,9 +318,26 @@ class PlanTest(unittest.TestCase):
 
 
 class PublishedTest(unittest.TestCase):
-    """bench/RESULTS.md, and the figures that it was made from."""
+    """bench/RESULTS.md, the figures that it was made from, and the README."""
 
     REPOSITORY = pathlib.Path(__file__).resolve().parents[2]
+    CONTENDERS = {"walpost": "walpost", "Debezium, tuned": "Debezium, tuned",
+                  "Debezium, defaults": "Debezium, defaults",
+                  "polling publisher": "naive poller, 100 ms"}
+    # First words of a row in the README: heading and column in the report.
+    FIGURES = {
+        "Backlog": ("Results", "drain, events/s"),
+        "CPU": ("250 B, 100 per transaction", "these three"),
+        "Peak memory": ("Results", "peak MB"),
+        "Commit to consumer at 1,000 events/s, median": (
+            "Results", "commit → consumer at 1,000/s, p50 ms"),
+        "Commit to consumer at 1,000 events/s, p99": ("Results", "p99 ms"),
+        "Commit to consumer at 5,000 events/s, p99": (
+            "5,000 events a second", "consumer p99"),
+        "Start": ("Results", "start → first record, s"),
+        "kill -9": ("Results", "kill -9 → new record, s"),
+    }
+
     def test_the_report_is_that_of_its_raw_files(self):
         raw = self.REPOSITORY / "bench" / "raw"
         if not raw.exists():
@@ -331,6 +349,54 @@ class PublishedTest(unittest.TestCase):
             again = (pathlib.Path(folder) / "RESULTS.md").read_text()
         published = (self.REPOSITORY / "bench" / "RESULTS.md").read_text()
         self.assertEqual(published, again)
+
+    def test_the_readme_has_the_figures_of_the_report(self):
+        (_, readme), = [
+            entry for entry in self.tables("README.md")
+            if entry[1][0][1:2] == ["walpost"]]
+        measured = self.tables("bench/RESULTS.md")
+        names = [self.CONTENDERS[name] for name in readme[0][1:]]
+        seen = set()
+        for label, *cells in readme[1:]:
+            row, = [row for row in self.FIGURES if label.startswith(row)]
+            seen.add(row)
+            beginning, column = self.FIGURES[row]
+            lines = next(lines for heading, lines in measured
+                         if heading.startswith(beginning))
+            place = lines[0].index(column)
+            figures = {line[0]: line[place].partition(" (")[0]
+                       for line in lines[1:]}
+            self.assertEqual([cell.strip("*") for cell in cells],
+                             [figures[name] for name in names], label)
+        self.assertEqual(seen, set(self.FIGURES))
+
+    def test_the_readme_emphasises_the_best_of_each_row(self):
+        (_, readme), = [
+            entry for entry in self.tables("README.md")
+            if entry[1][0][1:2] == ["walpost"]]
+        for label, *cells in readme[1:]:
+            values = [float(cell.strip("*").replace(",", ""))
+                      for cell in cells]
+            best = max(values) if label.startswith("Backlog") else min(values)
+            self.assertEqual(
+                [cell.startswith("**") for cell in cells],
+                [value == best for value in values], label)
+
+    def tables(self, path):
+        """(heading above it, lines of cells) of each table of a page."""
+        found, heading = [], ""
+        for line in (self.REPOSITORY / path).read_text().splitlines():
+            if line.startswith("#"):
+                heading = line.lstrip("# ")
+            if not line.startswith("|"):
+                found.append(None)
+            elif not re.match(r"[|: -]+$", line):
+                cells = [cell.strip() for cell in line[1:-1].split("|")]
+                if found and found[-1]:
+                    found[-1][1].append(cells)
+                else:
+                    found.append((heading, [cells]))
+        return [entry for entry in found if entry]
 
 
 def _environment():

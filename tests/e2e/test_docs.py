@@ -17,8 +17,8 @@ from harness.ports import free_port
 # Page and beginning of each block, and what runs it: a test of this file, or
 # the name of what does so elsewhere.
 _BLOCKS = {
-    ("README.md", "Postgres WAL"): "a picture",
-    ("README.md", "scripts/demo"): "CI",
+    ("README.md", "service"): "a picture",
+    ("README.md", "scripts/build"): "test_the_scripts_of_readme_exist",
     ("README.md", "postgres:"): "test_readme",
     ("README.md", "walpost init"): "test_readme",
     ("README.md", "insert into outbox"): "test_readme",
@@ -350,6 +350,6 @@ def test_prune(walpost, database, kafka, topics):
 
 
 def test_the_scripts_of_readme_exist():
-    for line in _text("README.md", "scripts/demo").splitlines():
+    for line in _text("README.md", "scripts/build").splitlines():
         path = REPOSITORY / line.split()[0]
         assert path.stat().st_mode & 0o111, path
