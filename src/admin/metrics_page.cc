@@ -86,7 +86,7 @@ void AddState(const RelayStatus& status, std::string_view version,
               MetricsWriter& page) {
   page.Info("walpost_build_info", "The version that runs.",
             {{"version", std::string(version)}});
-  page.Info("walpost_source_info", "Where the events come from.",
+  page.Info("walpost_source_info", "Source of the events.",
             {{"slot", status.slot},
              {"system_identifier", status.system_identifier},
              {"timeline", std::to_string(status.timeline)},
@@ -98,37 +98,38 @@ void AddState(const RelayStatus& status, std::string_view version,
   if (status.stoppage) {
     page.OneOfMany("reason_code", ReasonCodeOf(status.stoppage->reason), true);
   }
-  page.Family("walpost_state", "1 for the state walpost is in, 0 for others.",
+  page.Family("walpost_state", "1 for the current state, 0 for the others.",
               MetricType::Gauge);
   for (const RelayState state : kStates) {
     page.OneOfMany("state", ToString(state), state == status.state);
   }
-  page.Gauge("walpost_ready", "1 when /readyz says 200, else 0.",
+  page.Gauge("walpost_ready", "1 if /readyz answers 200, else 0.",
              uint64_t{IsReady(status.state)});
-  page.Gauge("walpost_in_state_seconds", "Time since the state changed.",
+  page.Gauge("walpost_in_state_seconds", "Seconds since the state changed.",
              Seconds(status.in_state_for));
 }
 
 void AddStream(const RelayStatus& status, MetricsWriter& page) {
-  page.Gauge("walpost_received_lsn_bytes",
-             "WAL position before which all was handed to the producer.",
-             status.received);
+  page.Gauge(
+      "walpost_received_lsn_bytes",
+      "WAL position before which every event was handed to the producer.",
+      status.received);
   page.Gauge("walpost_confirmed_lsn_bytes",
-             "WAL position before which all is durable in Kafka.",
+             "WAL position before which every event is durable in Kafka.",
              status.confirmed);
   page.Gauge("walpost_lag_bytes",
-             "WAL from what is confirmed to the server's end.",
+             "Bytes of WAL from the confirmed LSN to the server's end.",
              *status.lag_bytes());
 }
 
 void AddWal(const RelayStatus& status, MetricsWriter& page) {
   page.Gauge("walpost_server_wal_end_lsn_bytes",
-             "End of the server's WAL, as it last told.",
+             "End of the server's WAL, as last reported.",
              status.server_wal_end);
   if (status.has_stream()) AddStream(status, page);
   if (status.retained_wal_bytes) {
     page.Gauge("walpost_retained_wal_bytes",
-               "WAL that the server keeps for the slot.",
+               "Bytes of WAL that the server keeps for the slot.",
                *status.retained_wal_bytes);
   }
   if (status.guard_lsn) {
@@ -137,18 +138,19 @@ void AddWal(const RelayStatus& status, MetricsWriter& page) {
   }
   if (status.replay_window_bytes()) {
     page.Gauge("walpost_replay_window_bytes",
-               "WAL before what is confirmed that can be replayed.",
+               "Bytes of WAL before the confirmed LSN that can be replayed.",
                *status.replay_window_bytes());
   }
   if (status.wal_budget_bytes > 0) {
     page.Gauge("walpost_wal_budget_bytes",
-               "WAL that the server may keep for the slot.",
+               "Bytes of WAL that the server may keep for the slot.",
                status.wal_budget_bytes);
   }
   if (status.wal_budget_time_left) {
-    page.Gauge("walpost_wal_budget_left_seconds",
-               "Time until the budget is used up, at the growth of late.",
-               Seconds(*status.wal_budget_time_left));
+    page.Gauge(
+        "walpost_wal_budget_left_seconds",
+        "Seconds until the WAL budget is exhausted at the recent growth rate.",
+        Seconds(*status.wal_budget_time_left));
   }
   if (status.wal_status) {
     page.Family("walpost_wal_status",
@@ -173,7 +175,8 @@ void AddPolledTables(const RelayStatus& status, MetricsWriter& page) {
     add(table, static_cast<double>(table.pending));
   }
   page.Family("walpost_oldest_pending_seconds",
-              "Age of the first row that is not published yet, else 0.",
+              "Age in seconds of the first row that is not published yet; 0 if "
+              "there is none.",
               MetricType::Gauge);
   for (const PolledTableReport& table : status.polled_tables) {
     add(table, table.oldest_pending ? Seconds(*table.oldest_pending) : 0);
@@ -206,8 +209,8 @@ void AddRetention(const RelayStatus& status, MetricsWriter& page) {
     add(table, table.dropped_partitions);
   }
   page.Family("walpost_kept_rows",
-              "Old rows that the last pass of retention left: not sent, or "
-              "without proof that they were.",
+              "Old rows that the last retention pass kept, because they were "
+              "not sent or nothing proves it.",
               MetricType::Gauge);
   for (const RetentionReport& table : status.retention) {
     ClientMetric& sample = page.Sample();
@@ -224,13 +227,13 @@ void AddInFlight(const RelayStatus& status, MetricsWriter& page) {
              "Bytes produced and not yet acknowledged.",
              status.in_flight_bytes);
   page.Gauge("walpost_max_in_flight_records",
-             "At this many records in flight, reading stops.",
+             "Records in flight at which reading stops.",
              status.max_in_flight_records);
   page.Gauge("walpost_max_in_flight_bytes",
-             "At this many bytes in flight, reading stops.",
+             "Bytes in flight at which reading stops.",
              status.max_in_flight_bytes);
   page.Gauge("walpost_oldest_in_flight_seconds",
-             "Time since the commit of the oldest record in flight.",
+             "Seconds since the commit of the oldest record in flight.",
              Seconds(status.oldest_in_flight));
 }
 
@@ -241,11 +244,12 @@ void AddCounters(const RelayStatus& status, MetricsWriter& page) {
                status.dropped_log_lines);
   page.Counter("walpost_events_total", "Events received, repeats included.",
                counters.events);
-  page.Counter("walpost_repeated_events_total",
-               "Events passed over, being in flight or acknowledged.",
-               counters.repeats);
+  page.Counter(
+      "walpost_repeated_events_total",
+      "Repeated events, skipped because they are in flight or acknowledged.",
+      counters.repeats);
   page.Counter("walpost_transactions_total",
-               "Transactions received whole, repeats included.",
+               "Transactions received completely, repeats included.",
                counters.transactions);
   page.Counter("walpost_produced_records_total",
                "Records handed to the producer.", counters.produced);
@@ -257,12 +261,12 @@ void AddCounters(const RelayStatus& status, MetricsWriter& page) {
   page.Counter("walpost_not_delivered_records_total",
                "Records reported as failed or given up.",
                counters.not_delivered);
-  page.Counter("walpost_rewinds_total", "Producers given up and replaced.",
+  page.Counter("walpost_rewinds_total", "Producers that were replaced.",
                counters.rewinds);
   page.Counter("walpost_reconnects_total",
                "Connections to Postgres after the first.", status.reconnects);
   page.Counter("walpost_unknown_messages_total",
-               "Replication messages of unknown kinds, passed over.",
+               "Replication messages of unknown kinds, skipped.",
                status.skipped.unknown_messages);
   page.Counter("walpost_rows_of_other_tables_total",
                "Changed rows of published tables that are not in "
@@ -292,7 +296,7 @@ void AddSkipped(const SkippedChanges& skipped, MetricsWriter& page) {
 
 void AddLatency(const LatencyHistogram& latency, MetricsWriter& page) {
   page.Family("walpost_commit_to_acknowledgement_seconds",
-              "From the commit of an event to its acknowledgement.",
+              "Seconds from the commit of an event to its acknowledgement.",
               MetricType::Histogram);
   ClientMetric::Histogram& histogram = page.Sample().histogram;
   histogram.sample_count = latency.count();
@@ -311,7 +315,7 @@ void AddLatency(const LatencyHistogram& latency, MetricsWriter& page) {
 
 // Named as in Prometheus' own libraries.
 void AddProcess(const ProcessUsage& usage, MetricsWriter& page) {
-  page.Counter("process_cpu_seconds_total", "CPU time, user and system.",
+  page.Counter("process_cpu_seconds_total", "CPU seconds, user and system.",
                Seconds(usage.cpu));
   if (usage.resident_memory_bytes > 0) {
     page.Gauge("process_resident_memory_bytes", "Resident memory.",
