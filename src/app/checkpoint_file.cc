@@ -109,7 +109,7 @@ absl::StatusOr<std::optional<Checkpoint>> CheckpointFile::Read() const {
   absl::StatusOr<Checkpoint> checkpoint = DecodeCheckpoint(*bytes);
   if (checkpoint.ok()) return *std::move(checkpoint);
   return absl::DataLossError(fmt::format(
-      "checkpoint {}: {}; move it away to go on from where the slot stands",
+      "checkpoint {}: {}; move it away to continue where the slot stands",
       Name(), std::string(checkpoint.status().message())));
 }
 

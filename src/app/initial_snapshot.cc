@@ -120,8 +120,8 @@ absl::Status InitialSnapshot::MakePublisher() {
   if (!created.ok()) return created.status();
   publisher_ = *std::move(created);
   spdlog::info(
-      "initial snapshot: publishing the rows that the outbox has already; slot "
-      "{} begins at {}",
+      "initial snapshot: publishing the existing rows of the outbox; slot {} "
+      "begins at {}",
       config_.postgres.slot, session_.begins_at().ToString());
   return absl::OkStatus();
 }

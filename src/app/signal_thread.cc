@@ -58,7 +58,7 @@ void SignalThread::AskToEnd() {
   last_resort_.expires_after(limit_);
   last_resort_.async_wait([this](boost::system::error_code stopped) {
     if (stopped) return;
-    spdlog::warn("it takes longer than {} ms to end: leaving at once",
+    spdlog::warn("the shutdown takes longer than {} ms: exiting at once",
                  limit_.count());
     Leave(EXIT_SUCCESS);
   });

@@ -82,9 +82,8 @@ Continuity AfterPromotion(const KnownSource& known,
                     event, slot, stands.ToString(), known.confirmed.ToString(),
                     Missing(known, stands), kRecover));
   }
-  std::string text =
-      fmt::format("{}: going on from where its slot {} stands, {}", event, slot,
-                  stands.ToString());
+  std::string text = fmt::format("{}: continuing where its slot {} stands, {}",
+                                 event, slot, stands.ToString());
   if (observed.fork && known.confirmed > *observed.fork) {
     text += fmt::format(
         "; what committed between {} and {} was lost with the old primary, and "
@@ -160,7 +159,7 @@ Continuity JudgeContinuity(const KnownSource& known,
   if (!observed.slot) {
     return ReportGap(
         kGapSlotMissing,
-        fmt::format("slot {} is not there any more{}: {}; {}{}", slot,
+        fmt::format("slot {} is missing{}: {}; {}{}", slot,
                     promoted ? ", since a standby was promoted" : "",
                     Missing(known, std::nullopt), kRecoverSlot,
                     promoted ? ". From PostgreSQL 17 on, failover slots "

@@ -103,7 +103,8 @@ bool SourceMemory::GapIsOver() {
 absl::Status SourceMemory::Continue() {
   promotion_.clear();
   if (GapIsOver()) {
-    return absl::AbortedError("an operator has ended the gap: starting over");
+    return absl::AbortedError(
+        "an operator has resolved the gap: starting over");
   }
   if (latch_.gap()) return Hold(*latch_.gap());
   const KnownSource known = Known();

@@ -28,9 +28,9 @@ absl::Status CheckSlot(const Config& config, const SlotInspection& inspection) {
   }
   if (trouble == nullptr) return absl::OkStatus();
   return absl::FailedPreconditionError(fmt::format(
-      "slot {} {}: there is nothing to go on with. Run walpost recover, which "
-      "publishes what Kafka lacks and makes a new slot; or walpost init "
-      "--fresh, which makes one without looking back",
+      "slot {} {}: there is no slot to continue with. Run walpost recover, "
+      "which publishes the rows that Kafka lacks and makes a new slot; or "
+      "walpost init --fresh, which makes one without them",
       slot, trouble));
 }
 

@@ -116,8 +116,8 @@ std::vector<Finding> CheckStore(const CheckpointOptions& options) {
   if (options.store == CheckpointOptions::Store::kNone) {
     finding.severity = Severity::kNote;
     finding.text =
-        "is none: a slot that is gone is noticed, but not one that somebody "
-        "else advanced or made again";
+        "is none: a missing slot is noticed, but not one that somebody else "
+        "advanced or made again";
     finding.remedy = "checkpoint.store: file, postgres or kafka notices it";
   }
   return {finding};

@@ -243,12 +243,13 @@ class Initializer {
 
   // A slot that existed before is not created again silently (P9).
   absl::Status Gap(const BirthRecord& birth) const {
-    return absl::FailedPreconditionError(fmt::format(
-        "slot {0} was made at {1} on system {2}, and is gone: what was "
-        "committed since walpost last ran may be missing in Kafka. walpost "
-        "recover publishes it; walpost init --fresh starts again without it",
-        birth.slot, birth.consistent_point.ToString(),
-        birth.system_identifier));
+    return absl::FailedPreconditionError(
+        fmt::format("slot {0} was made at {1} on system {2}, and is missing: "
+                    "events that were committed since walpost last ran may be "
+                    "missing in Kafka. walpost recover publishes them; walpost "
+                    "init --fresh starts again without them",
+                    birth.slot, birth.consistent_point.ToString(),
+                    birth.system_identifier));
   }
 
   // `born`: its beginning, if known; else it begins at its position.
@@ -262,7 +263,7 @@ class Initializer {
                                config_.outbox.tables, name, begins);
     if (!record.ok()) co_return record.status();
     const std::string consequence = fmt::format(
-        "slot {} is there, but if it were dropped nobody would know", name);
+        "slot {} exists, but nothing would notice if it were dropped", name);
     co_return co_await RequireBirthRecord(
         *connection_, config_.postgres.publication, *record, consequence);
   }
@@ -330,7 +331,7 @@ int Init(const ConfigArguments& arguments, bool print, bool failover,
 
 void AddInit(CLI::App& app, int& exit_code) {
   CLI::App* verb = app.add_subcommand(
-      "init", "Create table, publication and slot where they are missing");
+      "init", "Create table, publication and slot if they are missing");
   auto arguments = std::make_shared<ConfigArguments>();
   auto print = std::make_shared<bool>(false);
   auto failover = std::make_shared<bool>(false);
@@ -339,10 +340,11 @@ void AddInit(CLI::App& app, int& exit_code) {
   verb->add_flag("--print", *print, "Only print the SQL");
   verb->add_flag("--failover", *failover,
                  "Create the slot with FAILOVER (PostgreSQL 17 and newer)");
-  verb->add_flag("--fresh", *fresh,
-                 "Make the slot even when an earlier one is gone: what that "
-                 "one did not deliver is not delivered");
-  verb->footer("Exit codes: 0 done, 2 usage, 3 Postgres refuses.");
+  verb->add_flag(
+      "--fresh", *fresh,
+      "Make the slot even if an earlier one is missing or lost: events that "
+      "the earlier one did not deliver are not delivered");
+  verb->footer("Exit codes: 0 done, 2 usage, 3 Postgres.");
   verb->callback([=, &exit_code] {
     exit_code = Init(*arguments, *print, *failover, *fresh);
   });

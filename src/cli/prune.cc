@@ -77,7 +77,7 @@ absl::StatusOr<Pruner::Options> MakeOptions(const Arguments& arguments,
   Pruner::Options options = PrunerOptions(config);
   if (arguments.older_than.empty() && !config.retention.enabled()) {
     return absl::InvalidArgumentError(
-        "how old is old? --older-than 7d, or retention.keep in the "
+        "the age is missing: set --older-than 7d, or retention.keep in the "
         "configuration");
   }
   WALPOST_RETURN_IF_ERROR(ReadDuration("--older-than", arguments.older_than,
@@ -170,19 +170,19 @@ void AddPrune(CLI::App& app, int& exit_code) {
   auto arguments = std::make_shared<Arguments>();
   arguments->config.AddTo(*verb);
   verb->add_option("--older-than", arguments->older_than,
-                   "Age from which they go, as in 7d (retention.keep)");
+                   "Minimum age of deleted events, as in 7d (retention.keep)");
   verb->add_option("--batch", arguments->batch,
                    "Rows of one DELETE (retention.batch_rows)")
       ->check(CountBetween(1, kMaxBatchRows));
   verb->add_option("--pause", arguments->pause,
-                   "Rest between two of them (retention.pause)");
+                   "Pause between two DELETEs (retention.pause)");
   verb->add_option("--assume-sent-before", arguments->assume_sent_before,
-                   "Rows before this time (2026-01-31T00:00:00Z; 7d: so long "
-                   "ago) were sent, on your word; a gap is still refused");
+                   "Assume that rows before this time (2026-01-31T00:00:00Z; "
+                   "7d: seven days ago) were sent; a gap still stops the pass");
   verb->add_flag("--dry-run", arguments->dry_run, "Only count");
   verb->footer(
-      "Exit codes: 0 done, 1 a partition could not be dropped yet, or Postgres "
-      "is not\nreachable, 2 usage, 3 Postgres refuses.");
+      "Exit codes: 0 done, 1 not now: try again later, 2 usage, 3 an operator "
+      "must act.");
   verb->callback([arguments, &exit_code] { exit_code = Prune(*arguments); });
 }
 

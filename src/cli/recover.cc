@@ -135,8 +135,9 @@ int Accept(const Config& config, const RecoveryPlan& plan) {
       RunToEnd(io, AcceptGap(io.get_executor(), config, plan.inspection));
   if (!accepted.ok()) return Fail(accepted, kExitPostgres);
   fmt::print(
-      "accepted: walpost goes on where slot {} stands; nothing was published. "
-      "Start walpost; walpost verify names the rows that Kafka lacks\n",
+      "accepted: walpost continues where slot {} stands; nothing was "
+      "published. Start walpost; walpost verify names the rows that Kafka "
+      "lacks\n",
       config.postgres.slot);
   return kExitOk;
 }
@@ -207,31 +208,32 @@ int RunRecover(const Arguments& arguments) {
 
 void AddRecover(CLI::App& app, int& exit_code) {
   CLI::App* verb = app.add_subcommand(
-      "recover", "After a gap: publish what Kafka lacks, and make a new slot");
+      "recover",
+      "After a gap: publish the rows that Kafka lacks, and make a new slot");
   auto arguments = std::make_shared<Arguments>();
   RecoveryWish& wish = arguments->wish;
   arguments->config.AddTo(*verb);
-  verb->add_flag("--dry-run", wish.dry_run, "Only say and count");
+  verb->add_flag("--dry-run", wish.dry_run, "Only print and count");
   CLI::Option* accept = verb->add_flag(
       "--accept", wish.accept,
-      "Publish nothing: go on with the slot as it stands, and clear the gap");
+      "Publish nothing: clear the gap, and continue where the slot stands");
   verb->add_flag("--force", wish.force,
-                 "Replace the slot although no gap is diagnosed")
+                 "Replace the slot even if no gap is diagnosed")
       ->excludes(accept);
   verb->add_flag("--all", wish.all,
-                 "Look at all rows, not only at those of transactions after "
-                 "the checkpoint")
+                 "Compare all rows, not only those of transactions after the "
+                 "checkpoint")
       ->excludes(accept);
   verb->add_option("--since", wish.since,
-                   "Publish all rows since this time (1h: an hour ago), in "
-                   "Kafka or not")
+                   "Publish all rows since this time (1h: an hour ago), "
+                   "whether Kafka has them or not")
       ->excludes(accept);
   verb->add_option("--order-by", arguments->order_by,
                    "Column that gives the order of the rows (an integer id, a "
                    "sequence, the transaction id, the creation time)")
       ->excludes(accept);
   verb->add_option("--work-directory", arguments->work_directory,
-                   "Where the temporary database goes ($TMPDIR, else /tmp)");
+                   "Folder of the temporary database ($TMPDIR, else /tmp)");
   verb->footer(
       "Exit codes: 0 done, 2 usage, 3 Postgres, or nothing to recover from, 4 "
       "Kafka.");

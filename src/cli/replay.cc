@@ -192,7 +192,7 @@ int ReplayFromWal(const Arguments& arguments, const Config& config,
   if (!result.is_open) return Fail(status, ExitCodeOf(status, result));
   PrintResult(arguments, result);
   if (status.ok() && result.is_complete) return kExitOk;
-  fmt::print(stderr, "not complete; this goes on where it ended:\n{}\n",
+  fmt::print(stderr, "not complete; to continue where it stopped, run:\n{}\n",
              ResumeCommand(arguments, result));
   if (status.ok()) return kExitFindings;
   return Fail(status, ExitCodeOf(status, result));
@@ -224,27 +224,27 @@ int RunReplay(Arguments& arguments) {
 }  // namespace
 
 void AddReplay(CLI::App& app, int& exit_code) {
-  CLI::App* verb = app.add_subcommand(
-      "replay", "Publish once more what was published already");
+  CLI::App* verb = app.add_subcommand("replay", "Publish events again");
   auto arguments = std::make_shared<Arguments>();
   arguments->config.AddTo(*verb);
   CLI::Option* from_table = AddTableReplayOptions(*verb, arguments->table);
-  verb->add_option("--from-lsn", arguments->from_lsn,
-                   "Begin with what committed at this LSN or later")
+  verb->add_option(
+          "--from-lsn", arguments->from_lsn,
+          "Begin with transactions that committed at this LSN or later")
       ->excludes(from_table);
   verb->add_option("--from-checkpoint", arguments->from_checkpoint,
-                   "Begin where this checkpoint file stands")
+                   "Begin at the position in this checkpoint file")
       ->excludes(from_table);
   verb->add_option("--to-lsn", arguments->to_lsn,
-                   "End before this LSN (what is confirmed by now)")
+                   "End before this LSN (the confirmed LSN)")
       ->excludes(from_table);
   verb->add_option("--since", arguments->since,
-                   "Only what committed at this time or later; 1h: an hour "
-                   "ago");
+                   "Only transactions that committed at this time or later; "
+                   "1h: an hour ago");
   verb->add_option("--topic-prefix", arguments->topic_prefix,
-                   "Put this before the names of the topics (nothing)");
+                   "Prefix for the names of the topics (none)");
   verb->add_option("--rate", arguments->rate,
-                   "At most so many records a second, as in 500/s (no limit)");
+                   "Maximum records per second, as in 500/s (no limit)");
   verb->add_flag("--dry-run", arguments->dry_run, "Only count");
   verb->footer(
       "Exit codes: 0 done, 1 stopped before the end, 2 usage, 3 Postgres, 4 "

@@ -35,7 +35,7 @@ absl::StatusOr<std::vector<std::string>> ReadIds(const std::string& path) {
   }
   if (ids.empty()) {
     return absl::InvalidArgumentError(
-        fmt::format("--ids {}: the file has no id; one a line", path));
+        fmt::format("--ids {}: the file has no id; write one per line", path));
   }
   return ids;
 }
@@ -73,7 +73,7 @@ CLI::Option* AddTableReplayOptions(CLI::App& verb,
       verb.add_flag("--from-table", arguments.from_table,
                     "Publish rows of the outbox table, not the WAL");
   verb.add_option("--ids", arguments.ids_file,
-                  "Only the ids in this file, one a line")
+                  "Only the ids in this file, one per line")
       ->needs(from_table);
   verb.add_option("--aggregate", arguments.aggregate,
                   "Only rows of this aggregate_id")

@@ -159,13 +159,14 @@ void AddRun(CLI::App& app, int& exit_code) {
   auto arguments = std::make_shared<Arguments>();
   arguments->config.AddTo(*verb);
   verb->add_option("--from-lsn", arguments->from_lsn,
-                   "At the first start on a slot that is there already: begin "
-                   "with what committed at this LSN or later");
-  verb->add_flag("--print-config", arguments->print_config,
-                 "Print the configuration in effect, without secrets, and end");
+                   "At the first start on an existing slot: begin with "
+                   "transactions that committed at this LSN or later");
+  verb->add_flag(
+      "--print-config", arguments->print_config,
+      "Print the configuration in effect, without secrets, and exit");
   verb->footer(
       "Exit codes: 0 stopped by a signal, 2 usage or configuration, 3 Postgres "
-      "refuses\nas configured, 4 Kafka refuses as configured.");
+      "rejects\nthe configuration, 4 Kafka rejects the configuration.");
   verb->callback([arguments, &exit_code] { exit_code = Run(*arguments); });
 }
 

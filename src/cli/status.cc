@@ -197,11 +197,11 @@ int Status(const ConfigArguments& arguments, bool as_json) {
 void AddStatus(CLI::App& app, int& exit_code) {
   CLI::App* verb = app.add_subcommand(
       "status",
-      "Ask the walpost that runs how it is doing; exits 0 when ready");
+      "Show the state of the running walpost; exits with 0 if it is ready");
   auto arguments = std::make_shared<ConfigArguments>();
   auto as_json = std::make_shared<bool>(false);
   arguments->AddTo(*verb);
-  verb->add_flag("--json", *as_json, "Print what /status says");
+  verb->add_flag("--json", *as_json, "Print the JSON of /status");
   verb->footer("Exit codes: 0 ready, 1 not ready or not running, 2 usage.");
   verb->callback([arguments, as_json, &exit_code] {
     exit_code = Status(*arguments, *as_json);

@@ -168,21 +168,22 @@ int Verify(const Arguments& arguments) {
 
 void AddVerify(CLI::App& app, int& exit_code) {
   CLI::App* verb = app.add_subcommand(
-      "verify", "Compare the outbox table with what is in Kafka");
+      "verify", "Compare the outbox table with the records in Kafka");
   auto arguments = std::make_shared<Arguments>();
   arguments->config.AddTo(*verb);
-  verb->add_option("--table", arguments->table, "Only this one of the tables");
+  verb->add_option("--table", arguments->table, "Compare only this table");
   verb->add_option("--sequence", arguments->sequence,
                    "Column that counts the events of a key in commit order");
   verb->add_option("--ids", arguments->ids,
-                   "Expect the ids in this file, one a line, not the table's");
+                   "Expect the ids in this file, one per line, instead of "
+                   "those in the table");
   verb->add_option("--topic", arguments->topics, "Read this topic, too");
   verb->add_option("--wait", arguments->wait_seconds,
                    "Seconds to wait for the slot to confirm what is committed")
       ->check(CountBetween(0, kMaxWaitSeconds))
       ->capture_default_str();
   verb->add_option("--work-directory", arguments->work_directory,
-                   "Where the temporary database goes ($TMPDIR, else /tmp)");
+                   "Folder of the temporary database ($TMPDIR, else /tmp)");
   verb->add_option("--report", arguments->report_file,
                    "Write the report as JSON to this file, too");
   verb->add_flag("--json", arguments->json, "Print the report as JSON");

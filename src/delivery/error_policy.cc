@@ -99,10 +99,10 @@ constexpr KafkaRow kKafkaErrors[] = {
                       " of the topic, or do not map a timestamp",
       kReasonRecordRefused}},
     {44 /* POLICY_VIOLATION */,
-     {kUndeliverable, "a policy of the brokers refuses it",
+     {kUndeliverable, "a policy of the brokers rejects it",
       kReasonRecordRefused}},
     {87 /* INVALID_RECORD */,
-     {kUndeliverable, "a compacted topic refuses records without a key",
+     {kUndeliverable, "a compacted topic rejects records without a key",
       kReasonRecordRefused}},
 
     // An operator must act.

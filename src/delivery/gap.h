@@ -37,9 +37,8 @@ inline constexpr char kGapKafkaReplaced[] = "kafka_replaced";
 // The operator's remedy for a gap.
 inline constexpr char kRecover[] =
     "stop walpost, run walpost recover --dry-run to see what is missing, then "
-    "walpost recover to publish it (or walpost recover --accept to go on "
-    "without "
-    "it)";
+    "walpost recover to publish it (or walpost recover --accept to continue "
+    "without it)";
 
 // The remedy if there is no slot to continue with.
 inline constexpr char kRecoverSlot[] =

@@ -39,11 +39,11 @@ Diagnosis OfStoppage(const Stoppage& stoppage) {
                              : fmt::format(" (id {})", stoppage.event_id);
   const std::string code = ReasonCodeOf(stoppage.reason);
   return Stuck(
-      fmt::format(
-          "the event at {}/{}{} cannot be delivered{}: {}. Nothing after it "
-          "goes out and nothing is confirmed past it",
-          stoppage.position.commit_lsn.ToString(), stoppage.position.ordinal,
-          id, InBrackets(code), Text(stoppage.reason)),
+      fmt::format("the event at {}/{}{} cannot be delivered{}: {}. Nothing "
+                  "after it is published, and nothing is confirmed past it",
+                  stoppage.position.commit_lsn.ToString(),
+                  stoppage.position.ordinal, id, InBrackets(code),
+                  Text(stoppage.reason)),
       code);
 }
 
@@ -131,8 +131,8 @@ Diagnosis OfBrokers(const RelaySigns& signs) {
   }
   if (!signs.homeless_topic.empty()) {
     return Stuck(fmt::format(
-        "the brokers have not told of topic {}, and records for it have waited "
-        "for {} s: create the topic, or let the brokers do it "
+        "the brokers have not reported topic {}, and records for it have "
+        "waited for {} s: create the topic, or let the brokers do it "
         "(auto.create.topics.enable); are the brokers at {} reachable?",
         signs.homeless_topic, Seconds(signs.unacknowledged_for),
         signs.brokers));

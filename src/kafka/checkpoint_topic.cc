@@ -94,8 +94,8 @@ absl::StatusOr<std::optional<Checkpoint>> CheckpointTopic::Explain(
     absl::StatusOr<std::optional<Checkpoint>> checkpoint) const {
   if (!checkpoint.ok()) {
     return absl::DataLossError(fmt::format(
-        "checkpoint topic {}, {}; write one without a value to go on from "
-        "where the slot stands: echo {}: | kcat -b {} -P -t {} -K : -Z",
+        "checkpoint topic {}, {}; to continue where the slot stands, write one "
+        "without a value: echo {}: | kcat -b {} -P -t {} -K : -Z",
         topic_, std::string(checkpoint.status().message()),
         CheckpointKey(slot_, identity_.system_identifier), kafka_.brokers,
         topic_));

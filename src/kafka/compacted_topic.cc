@@ -297,7 +297,7 @@ absl::Status CompactedTopic::Create() {
   if (code == RD_KAFKA_RESP_ERR_NO_ERROR) return absl::OkStatus();
   if (code == RD_KAFKA_RESP_ERR_TOPIC_ALREADY_EXISTS) {
     return absl::UnavailableError(
-        fmt::format("{}: another one was faster", step.attempted));
+        fmt::format("{}: another instance was faster", step.attempted));
   }
   const char* detail = rd_kafka_topic_result_error_string(results[0]);
   return Failed(code,

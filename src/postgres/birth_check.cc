@@ -51,7 +51,7 @@ void BirthCheck::CheckRecord() {
   }
   if (!sight_.slot) {
     return Add(Severity::kError,
-               fmt::format("is on record, at {}, and the slot is gone: run "
+               fmt::format("is on record, at {}, but the slot is missing: run "
                            "will not make another one",
                            born),
                "walpost recover --dry-run, then walpost recover");
@@ -73,7 +73,7 @@ asio::awaitable<absl::Status> BirthCheck::CheckMissing() {
     co_return absl::OkStatus();
   }
   const std::string text = fmt::format(
-      "is not on record, and role {} cannot write it, for it does not own "
+      "is not on record, and role {} cannot write it, because it does not own "
       "publication {}: a slot that is dropped is not noticed",
       rights_.role, options_.publication);
   if (!sight_.slot && options_.create) {

@@ -96,10 +96,10 @@ asio::awaitable<absl::Status> RequireBirthRecord(Connection& connection,
   absl::StatusOr<std::string> sql =
       co_await BirthRecordSql(connection, publication, record);
   if (!sql.ok()) co_return sql.status();
-  co_return absl::FailedPreconditionError(fmt::format(
-      "{}, for the role of walpost does not own publication {} and cannot put "
-      "it on record; as the owner run: {};",
-      consequence, publication, *sql));
+  co_return absl::FailedPreconditionError(
+      fmt::format("{}, because the role of walpost does not own publication {} "
+                  "and cannot put it on record; as the owner run: {};",
+                  consequence, publication, *sql));
 }
 
 }  // namespace walpost

@@ -161,8 +161,8 @@ class CheckpointTable::Session {
     absl::StatusOr<Checkpoint> checkpoint = ParseCheckpointRow(row);
     if (checkpoint.ok()) return *std::move(checkpoint);
     return absl::DataLossError(
-        fmt::format("checkpoint table {}, slot {}: {}; delete the row to go on "
-                    "from where the slot stands",
+        fmt::format("checkpoint table {}, slot {}: {}; delete the row to "
+                    "continue where the slot stands",
                     table_, slot_, std::string(checkpoint.status().message())));
   }
 

@@ -52,7 +52,7 @@ asio::awaitable<FailoverCheck::Findings> FailoverCheck::OnPrimary(
   } else if (rows->Get(0, 1)) {
     Add(Severity::kWarning, setting,
         fmt::format("waits for {}, and no standby streams from that: nothing "
-                    "goes out until one does",
+                    "is published until one does",
                     rows->Text(0, 1)),
         "start the standby, or take its slot out of the setting");
   } else {
@@ -84,7 +84,7 @@ asio::awaitable<FailoverCheck::Findings> FailoverCheck::OnStandby(
   if (!rows.ok()) co_return rows.status();
   const std::string subject = fmt::format("slot {} on {}", slot_, host);
   if (rows->size() == 0) {
-    Add(Severity::kWarning, subject, "is not there: a promotion leaves a gap",
+    Add(Severity::kWarning, subject, "is missing: a promotion leaves a gap",
         "fix the settings of the standby, or SELECT "
         "pg_sync_replication_slots(); there");
   } else if (!rows->Bool(0, 0)) {

@@ -117,9 +117,9 @@ asio::awaitable<absl::Status> CompareAges(Connection& connection,
          fmt::format("publication {} {} than slot {}: rows that were "
                      "committed before it cannot be decoded; {}",
                      question.publication,
-                     rows->Bool(0, 1) ? "is gone, and one that is made now is "
-                                        "younger"
-                                      : "is younger",
+                     rows->Bool(0, 1)
+                         ? "is missing, and a new one would be younger"
+                         : "is younger",
                      question.slot, kRecover));
   co_return absl::OkStatus();
 }

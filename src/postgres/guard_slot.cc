@@ -69,7 +69,7 @@ asio::awaitable<void> SetUpGuardSlot(Connection& connection,
       co_await FindSlot(connection, guard);
   if (!left.ok() || !*left) co_return;
   spdlog::warn(
-      "replay.window is off, but guard slot {} is there and makes the server "
+      "replay.window is off, but guard slot {} exists and makes the server "
       "keep WAL since {}: SELECT pg_drop_replication_slot('{}');",
       guard, (*left)->restart_lsn.ToString(), guard);
 }

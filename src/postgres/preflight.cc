@@ -225,9 +225,9 @@ asio::awaitable<absl::Status> Preflight::CheckTransactionIds() {
     if (!rows.ok()) co_return rows.status();
     if (rows->size() > 0) continue;
     Add(Severity::kWarning, fmt::format("table {}", table.name),
-        fmt::format("has no column {} of type xid8, which walpost recover "
-                    "will want",
-                    column),
+        fmt::format(
+            "has no column {} of type xid8, which walpost recover needs",
+            column),
         AddTransactionIdSql(table) +
             " or correct outbox.tables.state.transaction_id");
   }

@@ -86,7 +86,8 @@ asio::awaitable<absl::Status> PublicationCheck::CheckPublication() {
                     CreatePublicationSql(OwnPublication(), outbox_.tables)));
   } else if (with_inserts != "insert") {
     Add(Severity::kNote, subject,
-        "publishes more than inserts, which costs the server for nothing",
+        "publishes more than inserts, which is expensive for the server and "
+        "not needed",
         fmt::format("if no other program reads it: ALTER PUBLICATION {} SET "
                     "(publish = 'insert');",
                     name));

@@ -111,8 +111,8 @@ asio::awaitable<absl::StatusOr<SlotState>> ReplaySource::CopyGuardSlot() {
   if (!found.ok()) co_return found.status();
   if (!*found) {
     co_return absl::FailedPreconditionError(fmt::format(
-        "there is no guard slot {}: set replay.window, and what is published "
-        "from then on can be replayed; {}",
+        "guard slot {} does not exist: set replay.window, and events that are "
+        "published from then on can be replayed; {}",
         guard, kFromTable));
   }
   if ((*found)->wal_status == "lost") {
@@ -129,7 +129,7 @@ asio::awaitable<absl::StatusOr<SlotState>> ReplaySource::CopyGuardSlot() {
   absl::StatusOr<std::optional<SlotState>> copy =
       co_await FindSlot(*connection_, copy_);
   if (!copy.ok()) co_return copy.status();
-  if (!*copy) co_return absl::InternalError("the copy of the slot is gone");
+  if (!*copy) co_return absl::InternalError("the copy of the slot is missing");
   co_return **copy;
 }
 
@@ -175,10 +175,10 @@ absl::Status ReplaySource::FromCheckpoint(const Checkpoint& checkpoint) {
 
 absl::Status ReplaySource::CheckRange(Lsn oldest, Lsn confirmed) const {
   if (range_.from < oldest) {
-    return absl::FailedPreconditionError(fmt::format(
-        "the WAL at {} is gone: the oldest LSN that is left to replay from is "
-        "{} (replay.window); {}",
-        range_.from.ToString(), oldest.ToString(), kFromTable));
+    return absl::FailedPreconditionError(
+        fmt::format("the WAL at {} was removed: the oldest LSN that is left to "
+                    "replay from is {} (replay.window); {}",
+                    range_.from.ToString(), oldest.ToString(), kFromTable));
   }
   if (range_.to > confirmed) {
     return absl::InvalidArgumentError(fmt::format(

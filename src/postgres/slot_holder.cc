@@ -95,9 +95,8 @@ void SlotHolder::NoteReply(const std::string& pid,
 
 asio::awaitable<void> SlotHolder::EndDeadPredecessor(Connection& connection) {
   if (!is_dead_) co_return;
-  spdlog::warn(
-      "ending the backend (pid {}) that {}, which is gone, left behind", pid_,
-      user_);
+  spdlog::warn("terminating the backend (pid {}) that {} left behind", pid_,
+               user_);
   const std::string end =
       fmt::format("SELECT pg_catalog.pg_terminate_backend({})", pid_);
   absl::StatusOr<QueryRows> ended = co_await connection.Execute(end);

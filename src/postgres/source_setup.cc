@@ -186,9 +186,9 @@ asio::awaitable<absl::Status> SourceSetup::RecordBirth() {
       co_await WriteBirthRecord(*connection_, publication, record);
   if (!written.ok()) {
     spdlog::warn(
-        "the birth of slot {} is not on record, so one that is gone "
-        "is not noticed at the next start: {}; walpost check has the SQL for "
-        "the owner of the publication",
+        "the birth of slot {} is not on record, so a missing slot is not "
+        "noticed at the next start: {}; walpost check has the SQL for the "
+        "owner of the publication",
         options_.slot, std::string(written.message()));
   }
   co_return absl::OkStatus();

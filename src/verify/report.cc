@@ -22,7 +22,7 @@ constexpr std::array<KindDescription, kFindingKinds> kKinds = {{
     {"duplicates", "repeat an earlier record"},
     {"replayed", "marked as replayed"},
     {"without_id", "without the header id"},
-    {"undecided", "could not be told, or was not looked at"},
+    {"undecided", "could not be decided, or was not compared"},
 }};
 
 }  // namespace

@@ -110,7 +110,7 @@ def test_check_says_what_a_promotion_would_lack(walpost, make_pair, major_17,
     checked = relay.verb("check")
     for words in ("is not a failover slot", "ALTER_REPLICATION_SLOT",
                   "synchronized_standby_slots is empty",
-                  "does not copy slots", "is not there: a promotion"):
+                  "does not copy slots", "is missing: a promotion"):
         assert words in checked.stdout, checked.stdout
 
     _set(standby, "sync_replication_slots = on")

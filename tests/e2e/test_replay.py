@@ -266,7 +266,7 @@ def test_after_a_break_it_goes_on(relay, database, kafka, outbox, topics):
     assert replay.returncode == 1, errors
     first = int(output.split()[0])
     assert 200 < first < 900, output
-    command = shlex.split(errors.split("goes on where it ended:\n")[1])
+    command = shlex.split(errors.split("to continue where it stopped, run:\n")[1])
     assert command[0] == "walpost"
     rate = command.index("--rate")
     del command[rate:rate + 2]
@@ -318,7 +318,7 @@ def test_p10_it_does_not_hold_up_a_shutdown_of_the_server(
     own_postgres.start()
     # The server may have forgotten what was confirmed last.
     own_database.wait_confirmed(own_database.name)
-    command = shlex.split(errors.split("goes on where it ended:\n")[1]
+    command = shlex.split(errors.split("to continue where it stopped, run:\n")[1]
                           .split("\n")[0].replace("20/s", "2000/s"))
     said = subprocess.run([walpost_binary(), *command[1:]],
                           capture_output=True, text=True, timeout=60)

@@ -116,7 +116,7 @@ def test_check_looks_at_the_birth_record(walpost, database, kafka, topics):
                          (database.name,))
         gone = owner.verb("check")
         assert gone.returncode == 1
-        assert "the slot is gone" in gone.stdout
+        assert "the slot is missing" in gone.stdout
         assert "walpost recover" in gone.stdout
         database.execute(sql.replace("of system ", "of system 1"))
         assert "this is system" in owner.verb("check").stdout

@@ -90,7 +90,7 @@ TEST(DiagnosisTest, P10ATopicIsUnknownOnlyToBrokersThatAnswer) {
   signs.in_flight_records = 1;
   signs.unacknowledged_for = seconds(9);
   signs.homeless_topic = "orders";
-  ExpectState(signs, RelayState::kStuck, "not told of topic orders");
+  ExpectState(signs, RelayState::kStuck, "not reported topic orders");
   signs.brokers_unreachable_for = seconds(10);
   ExpectState(signs, RelayState::kStuck, "have answered nothing for 10 s");
 }
