@@ -25,8 +25,8 @@
 
 #include "base/byte_reader.h"
 #include "base/time.h"
-#include "postgres/read_pacer.h"
 #include "programs/kafka_output.h"
+#include "session/read_pacer.h"
 
 namespace walpost::bench {
 namespace {

@@ -68,8 +68,6 @@ class CheckpointKeeper {
   }
 
   const CheckpointWriter& writer() const { return writer_; }
-  // Another instance has written a later one: the slot is no longer ours.
-  bool is_overtaken() const { return absl::IsAborted(writer_.status()); }
 
   void AddTo(RelayStatus& status) const;
   void AddTo(RelaySigns& signs) const;

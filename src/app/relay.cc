@@ -8,10 +8,8 @@
 #include <utility>
 
 #include "app/existing_rows_warning.h"
-#include "base/reason_code.h"
 #include "base/status_macros.h"
 #include "fmt/format.h"
-#include "postgres/sqlstate.h"
 #include "spdlog/spdlog.h"
 
 namespace walpost {
@@ -24,18 +22,11 @@ namespace {
 
 constexpr auto kAsTuple = asio::as_tuple(asio::use_awaitable);
 
-// How long a fast shutdown of the server waits for Kafka at most.
-constexpr milliseconds kServerShutdownGrace{2000};
-// A stream that lasted longer resets the series of failures.
-constexpr milliseconds kSettledAfter{10'000};
-// Time for requests that are on their way when a producer is given up.
-constexpr milliseconds kProducerGrace{2000};
 // Interval for offering held records again and for checking the state.
 constexpr milliseconds kWatchInterval{250};
-// Interval for checking whether an operator has resolved a gap.
-constexpr milliseconds kGapInterval{2000};
-// Interval at which a standby tries to get the slot.
-constexpr milliseconds kStandbyInterval{500};
+// Limit for the first answer of the brokers, before a stream.
+constexpr milliseconds kClusterLimit{2000};
+constexpr milliseconds kClusterPoll{20};
 
 }  // namespace
 
@@ -55,8 +46,14 @@ Relay::Relay(asio::any_io_executor executor, const Config& config,
       pipeline_(std::move(builder), config.window),
       checkpoints_(executor, config, pipeline_,
                    [this] { source_.OnProgress(); }),
-      source_(executor, config.postgres, config.outbox, pipeline_,
-              checkpoints_.writer()),
+      memory_(config.postgres.slot, pipeline_),
+      taker_(pipeline_, checkpoints_.writer()),
+      stream_(LiveStreamOptions(config.postgres), config.outbox,
+              ReferencesOf(pipeline_.builder().routes()), taker_),
+      session_(config.shutdown_timeout, pipeline_, checkpoints_.writer(),
+               memory_, stream_, std::random_device()()),
+      source_(executor, config.postgres, config.outbox,
+              pipeline_.builder().routes(), memory_, stream_),
       side_session_(
           executor, config.postgres, config.outbox,
           pipeline_.builder().routes(), [this] { OnServerShutdown(); },
@@ -65,14 +62,56 @@ Relay::Relay(asio::any_io_executor executor, const Config& config,
       snapshot_(executor, config_),
       retry_timer_(executor),
       watch_timer_(executor),
-      backoff_(Backoff::Options{}, std::random_device()()),
       wal_budget_(config.postgres.wal_budget_bytes),
       state_log_(Clock::now()),
       oldest_wait_(Clock::now()),
       brokers_seen_at_(Clock::now()),
       progress_log_(Clock::now()) {}
 
+asio::awaitable<absl::Status> Relay::Run() {
+  asio::co_spawn(executor_, Watch(), asio::detached);
+  asio::co_spawn(executor_, side_session_.Run(), asio::detached);
+  asio::co_spawn(executor_, guard_keeper_.Run(), asio::detached);
+  Action action = session_.Begin();
+  while (action.what != RelaySession::Do::kEnd) {
+    const absl::Status result = co_await CarryOut(action);
+    action = session_.Next(result, Clock::now());
+    Log(action);
+  }
+  co_return action.reason;
+}
+
+asio::awaitable<absl::Status> Relay::CarryOut(Action action) {
+  using Do = RelaySession::Do;
+  switch (action.what) {
+    case Do::kStartProducer:
+      co_return StartProducer();
+    case Do::kPrepare:
+      co_return co_await Prepare();
+    case Do::kLoadCheckpoint:
+      co_return co_await checkpoints_.Load();
+    case Do::kOpen:
+      co_return co_await Open();
+    case Do::kStream:
+      co_return co_await Stream();
+    case Do::kKeepGap:
+      co_await checkpoints_.Keep(*memory_.gap(), DescribeSession());
+      break;
+    case Do::kCloseProducer:
+      if (action.is_last) StopBeside();
+      co_await CloseProducer(action.until);
+      break;
+    case Do::kWait:
+      co_await WaitUntil(action.until);
+      break;
+    case Do::kEnd:
+      break;
+  }
+  co_return absl::OkStatus();
+}
+
 absl::Status Relay::StartProducer() {
+  if (producer_ != nullptr) return absl::OkStatus();
   WALPOST_ASSIGN_OR_RETURN(producer_,
                            Producer::Create(
                                executor_, config_.kafka, pipeline_,
@@ -81,123 +120,72 @@ absl::Status Relay::StartProducer() {
   return absl::OkStatus();
 }
 
-asio::awaitable<absl::Status> Relay::Run() {
-  asio::co_spawn(executor_, Watch(), asio::detached);
-  asio::co_spawn(executor_, side_session_.Run(), asio::detached);
-  asio::co_spawn(executor_, guard_keeper_.Run(), asio::detached);
-  absl::Status status;
-  while (!shutdown_deadline_) {
-    status = producer_ == nullptr ? StartProducer() : absl::OkStatus();
-    if (status.ok() && config_.postgres.initial_snapshot) {
-      status = co_await snapshot_.Run();
-    } else if (status.ok() && !looked_for_rows_) {
-      looked_for_rows_ = co_await WarnOfExistingRows(executor_, config_);
-    }
-    if (status.ok()) status = co_await Session();
-    if (shutdown_deadline_) break;
-    if (IsHopeless(status)) break;
-    if (pipeline_.sink_failure()) status = *pipeline_.sink_failure();
-    co_await HoldGap(status);
-    if (pipeline_.sink_failure() || absl::IsAborted(status)) {
-      NoteFailure(status);
-      co_await GiveUpProducer(status);
-    }
-    if (poison_watch_.is_poison()) {
-      co_await WaitForOperator(status);
-    } else {
-      co_await WaitBeforeNextSession(status);
-    }
+asio::awaitable<absl::Status> Relay::Prepare() {
+  // What was in flight before is void.
+  if (session_.TakeStartedOver()) {
+    kafka_memory_.Forget();
+    oldest_wait_.StartOver();
   }
-  ended_ = true;
-  watch_timer_.cancel();
-  side_session_.Stop();
-  guard_keeper_.Stop();
-  MonotonicTime deadline = Clock::now() + kProducerGrace;
-  if (shutdown_deadline_) deadline = std::min(deadline, *shutdown_deadline_);
-  co_await CloseProducer(deadline);
-  if (shutdown_deadline_) status = absl::OkStatus();
-  co_return status;
+  if (config_.postgres.initial_snapshot) co_return co_await snapshot_.Run();
+  if (!looked_for_rows_) {
+    looked_for_rows_ = co_await WarnOfExistingRows(executor_, config_);
+  }
+  co_return absl::OkStatus();
 }
 
-asio::awaitable<absl::Status> Relay::Session() {
-  absl::Status status = co_await checkpoints_.Load();
-  if (!status.ok()) co_return status;
-  source_.SetCheckpoint(checkpoints_.loaded());
+asio::awaitable<absl::Status> Relay::Open() {
+  memory_.SetCheckpoint(checkpoints_.loaded());
   co_await WaitForCluster();
-  status = co_await source_.Open();
-  if (!status.ok()) co_return status;
-  found_gap_.reset();
-  side_session_.SetReference(source_.findings(), source_.memory().coverage());
+  co_return co_await source_.Open();
+}
+
+// The brokers report their cluster id with the first answer. If they are away,
+// the stream begins all the same: nothing is produced to an unknown cluster.
+asio::awaitable<void> Relay::WaitForCluster() {
+  const MonotonicTime until = Clock::now() + kClusterLimit;
+  while (producer_->cluster_id().empty() && Clock::now() < until &&
+         !session_.shutdown_deadline()) {
+    co_await WaitUntil(Clock::now() + kClusterPoll);
+  }
+  source_.SetKafkaCluster(producer_->cluster_id());
+}
+
+asio::awaitable<absl::Status> Relay::Stream() {
+  side_session_.SetReference(source_.findings(), memory_.coverage());
   for (const Finding& finding : source_.findings()) {
-    if (finding.severity != Severity::kWarning || sessions_ > 0) continue;
+    if (finding.severity != Severity::kWarning || session_.streams() > 1) {
+      continue;
+    }
     spdlog::warn("{} {}: {}", finding.subject, finding.text, finding.remedy);
   }
   checkpoints_.Begin(DescribeSession());
   ExpectKafka();
-  ++sessions_;
-  has_streamed_ = true;
-  server_leaves_ = false;
-  trouble_ = absl::OkStatus();
   spdlog::info("streaming from slot {} at {} (system {}, timeline {})",
                config_.postgres.slot, pipeline_.confirmed().ToString(),
-               source_.memory().system_identifier(),
-               source_.memory().timeline());
-  if (shutdown_deadline_) source_.Drain(*shutdown_deadline_);
-  const MonotonicTime begun_at = Clock::now();
-  status = co_await source_.Stream();
-  if (Clock::now() - begun_at > kSettledAfter) backoff_.Reset();
+               memory_.system_identifier(), memory_.timeline());
+  const absl::Status status = co_await source_.Stream();
   checkpoints_.Pause();
-  if (checkpoints_.is_overtaken()) status = checkpoints_.writer().status();
-  if (found_gap_) status = StatusOfGap(*found_gap_);
-  if (absl::IsDataLoss(status)) NoteFailure(status);
   co_return status;
+}
+
+// Sets the Kafka cluster and the topics that have the events so far. The writer
+// of the last checkpoint knows them best.
+void Relay::ExpectKafka() {
+  producer_->ExpectCluster(memory_.kafka_cluster());
+  if (checkpoints_.loaded()) {
+    kafka_memory_.topics.Reset(checkpoints_.loaded()->kafka_topics);
+  }
+  producer_->ExpectTopics();
 }
 
 CheckpointKeeper::Session Relay::DescribeSession() {
   CheckpointKeeper::Session session;
-  session.system_identifier = source_.memory().system_identifier();
-  session.timeline = source_.memory().timeline();
-  session.birth = source_.memory().birth();
-  session.coverage = source_.memory().coverage();
+  session.system_identifier = memory_.system_identifier();
+  session.timeline = memory_.timeline();
+  session.birth = memory_.birth();
+  session.coverage = memory_.coverage();
   if (producer_ != nullptr) session.kafka_cluster = producer_->cluster_id();
   return session;
-}
-
-void Relay::PokeCheckpoints() {
-  checkpoints_.Poke(shutdown_deadline_.has_value() || server_leaves_);
-  if (checkpoints_.is_overtaken()) source_.Abandon();
-}
-
-// Before the first stream, an error that an operator must fix stops the
-// process. A gap does not: somebody has to look at it.
-bool Relay::IsHopeless(const absl::Status& status) const {
-  return !has_streamed_ && ReasonCodeOf(status).empty() &&
-         (absl::IsFailedPrecondition(status) ||
-          absl::IsInvalidArgument(status));
-}
-
-void Relay::NoteFailure(const absl::Status& status) {
-  poison_watch_.OnFailure(status, pipeline_.confirmed());
-  if (!absl::IsDataLoss(status)) return;
-  spdlog::error("{} (after {}, {} times)", std::string(status.message()),
-                poison_watch_.confirmed().ToString(), poison_watch_.times());
-}
-
-// After a failure of the producer, records on their way may still arrive. If
-// the source has to start over, they must not. Run makes the next producer.
-asio::awaitable<void> Relay::GiveUpProducer(absl::Status reason) {
-  spdlog::warn("replacing the Kafka producer: {}",
-               std::string(reason.message()));
-  MonotonicTime deadline = Clock::now();
-  if (pipeline_.sink_failure()) deadline += kProducerGrace;
-  co_await CloseProducer(deadline);
-  if (source_.TakeStartOver()) {
-    pipeline_.StartOver();
-    kafka_memory_.Forget();
-    oldest_wait_.StartOver();
-  } else {
-    pipeline_.Rewind();
-  }
 }
 
 asio::awaitable<void> Relay::CloseProducer(MonotonicTime deadline) {
@@ -207,57 +195,66 @@ asio::awaitable<void> Relay::CloseProducer(MonotonicTime deadline) {
   producer_.reset();
 }
 
-asio::awaitable<void> Relay::WaitBeforeNextSession(absl::Status reason) {
-  if (reason.ok() || shutdown_deadline_) co_return;
-  trouble_ = reason;
-  milliseconds wait = kStandbyInterval;
-  if (GapOf(reason)) {
-    // The state reports the reason once. A new gap is recorded at once.
-    wait = std::exchange(gap_is_new_, false) ? milliseconds(0) : kGapInterval;
-  } else if (SqlstateOf(reason) != kSqlstateObjectInUse) {
-    wait = backoff_.Next();
-    spdlog::warn("{}; trying again in {} ms", std::string(reason.message()),
-                 wait.count());
-  }
-  retry_timer_.expires_after(wait);
+asio::awaitable<void> Relay::WaitUntil(MonotonicTime until) {
+  retry_timer_.expires_at(until);
   co_await retry_timer_.async_wait(kAsTuple);
 }
 
-// Stays up, not ready, and reports why; our progress is kept.
-asio::awaitable<void> Relay::WaitForOperator(absl::Status poison) {
-  trouble_ = poison;
-  while (!shutdown_deadline_) {
-    retry_timer_.expires_at(MonotonicTime::max());
-    co_await retry_timer_.async_wait(kAsTuple);
+void Relay::Log(const Action& action) const {
+  const std::string reason(action.reason.message());
+  if (action.what == RelaySession::Do::kCloseProducer && !action.is_last) {
+    spdlog::warn("replacing the Kafka producer: {}", reason);
   }
+  if (action.what != RelaySession::Do::kWait) return;
+  if (absl::IsDataLoss(action.reason)) {
+    spdlog::error("{} (after {}, {} times)", reason,
+                  session_.poison().confirmed().ToString(),
+                  session_.poison().times());
+  }
+  if (!action.is_retry) return;
+  const auto wait =
+      std::chrono::ceil<milliseconds>(action.until - Clock::now());
+  spdlog::warn("{}; trying again in {} ms", reason, wait.count());
 }
 
 void Relay::Shutdown() {
-  if (shutdown_deadline_) return;
-  shutdown_deadline_ = Clock::now() + config_.shutdown_timeout;
+  if (session_.shutdown_deadline()) return;
+  session_.Shutdown(Clock::now());
   spdlog::info("shutting down: {} records in flight",
                pipeline_.window().in_flight_records());
-  source_.Drain(*shutdown_deadline_);
-  snapshot_.Stop(*shutdown_deadline_);
+  snapshot_.Stop(*session_.shutdown_deadline());
   retry_timer_.cancel();
+  source_.OnProgress();
+}
+
+void Relay::StopBeside() {
+  ended_ = true;
+  watch_timer_.cancel();
+  side_session_.Stop();
+  guard_keeper_.Stop();
 }
 
 void Relay::OnDrained() {
-  if (pipeline_.sink_failure()) source_.Abandon();
   PokeCheckpoints();
   source_.OnProgress();
+}
+
+// A checkpoint that is overtaken ends the stream, too.
+void Relay::PokeCheckpoints() {
+  checkpoints_.Poke(session_.is_hurried());
+  session_.OnReports();
 }
 
 void Relay::OnServerShutdown() {
   if (!source_.is_open()) return;
   spdlog::warn("Postgres is shutting down: leaving its stream");
-  server_leaves_ = true;
-  source_.Drain(Clock::now() + kServerShutdownGrace);
+  session_.OnServerShutdown(Clock::now());
+  source_.OnProgress();
 }
 
 void Relay::OnSlotReport(const SlotReport& report) {
   slot_report_ = report;
-  if (report.gap && source_.is_open()) FindGap(*report.gap);
+  if (report.gap) session_.OnGap(*report.gap);
   checkpoints_.OnReport(report);
   // The guard slot stands behind the live slot: the WAL it keeps holds both.
   const bool guard_keeps_more =
@@ -285,8 +282,7 @@ asio::awaitable<void> Relay::Watch() {
     // Before the retry, because that clears the reason of held records.
     state_log_.Update(Diagnose(Signs()), Clock::now());
     CheckKafka();
-    if (pipeline_.held()) pipeline_.RetryHeld();
-    if (pipeline_.sink_failure()) source_.Abandon();
+    session_.Watch();
     PokeCheckpoints();
     source_.OnProgress();
     progress_log_.Tick(Clock::now(), pipeline_);
@@ -295,11 +291,26 @@ asio::awaitable<void> Relay::Watch() {
   }
 }
 
+// Checks once the brokers are reached, if they were not before the stream.
+void Relay::CheckKafka() {
+  if (!source_.is_open() || producer_ == nullptr || session_.has_found_gap()) {
+    return;
+  }
+  const std::string& cluster = producer_->cluster_id();
+  if (const auto other = DescribeOtherKafka(memory_.kafka_cluster(), cluster)) {
+    session_.OnGap({kGapKafkaReplaced, *other});
+  } else if (!kafka_memory_.topics.replaced().empty()) {
+    session_.OnGap({kGapKafkaReplaced, kafka_memory_.topics.replaced()});
+  } else if (!cluster.empty()) {
+    checkpoints_.NoteKafka(cluster, kafka_memory_.topics.text());
+  }
+}
+
 void Relay::NoteAcknowledgements() {
   const uint64_t acknowledged =
       pipeline_.counters().acknowledged + snapshot_.acknowledged();
   const bool moved = acknowledged != acknowledged_before_;
-  if (moved) backoff_.Reset();
+  if (moved) session_.OnAcknowledged();
   if (moved) brokers_seen_at_ = Clock::now();
   if (producer_ != nullptr) {
     brokers_seen_at_ =

@@ -4,19 +4,12 @@
 //       ▲            │ confirmed()
 //       └── CheckpointWriter, which stores it first
 //
-// It owns the three, decides when to connect, to start over and to stop, and
-// knows why nothing moves. Everything runs on the given io_context, so nothing
-// here is locked.
+// It owns the three, carries out what the RelaySession decides, and knows why
+// nothing moves. Everything runs on the given io_context, so nothing here is
+// locked.
 //
 //   Relay relay(io.get_executor(), config);
 //   co_spawn(io, relay.Run(), ...);   // returns the exit status
-//
-// Life cycle:
-//
-//   producer ─▶ connect ─▶ stream ─┬─ lost, server restarts: backoff, connect
-//      ▲                           ├─ producer fatal: replace it, start over
-//      └───────────────────────────┤   at the confirmed LSN
-//                                  └─ Shutdown: drain, confirm, stop
 #pragma once
 
 #include <boost/asio/any_io_executor.hpp>
@@ -31,7 +24,7 @@
 #include "app/initial_snapshot.h"
 #include "app/progress_log.h"
 #include "app/state_log.h"
-#include "base/backoff.h"
+#include "checkpoint/source_memory.h"
 #include "config/config.h"
 #include "delivery/pipeline.h"
 #include "health/diagnosis.h"
@@ -42,7 +35,9 @@
 #include "postgres/guard_keeper.h"
 #include "postgres/side_session.h"
 #include "postgres/wal_source.h"
-#include "session/poison_watch.h"
+#include "session/relay_session.h"
+#include "session/relay_taker.h"
+#include "session/wal_stream.h"
 
 namespace walpost {
 
@@ -71,26 +66,27 @@ class Relay {
   Relay(boost::asio::any_io_executor executor, const Config& config,
         std::unique_ptr<RecordBuilder> builder);
 
-  boost::asio::awaitable<absl::Status> Session();
+  using Action = RelaySession::Action;
+
+  boost::asio::awaitable<absl::Status> CarryOut(Action action);
+  absl::Status StartProducer();
+  boost::asio::awaitable<absl::Status> Prepare();
+  boost::asio::awaitable<absl::Status> Open();
   boost::asio::awaitable<void> WaitForCluster();
+  boost::asio::awaitable<absl::Status> Stream();
+  boost::asio::awaitable<void> CloseProducer(MonotonicTime deadline);
+  boost::asio::awaitable<void> WaitUntil(MonotonicTime until);
+  void Log(const Action& action) const;
   void ExpectKafka();
   CheckpointKeeper::Session DescribeSession();
-  void CheckKafka();
-  void FindGap(const Gap& gap);
-  boost::asio::awaitable<void> HoldGap(absl::Status status);
-  void PokeCheckpoints();
-  boost::asio::awaitable<void> GiveUpProducer(absl::Status reason);
-  boost::asio::awaitable<void> WaitBeforeNextSession(absl::Status reason);
-  boost::asio::awaitable<void> WaitForOperator(absl::Status poison);
-  boost::asio::awaitable<void> CloseProducer(MonotonicTime deadline);
-  boost::asio::awaitable<void> Watch();
-  absl::Status StartProducer();
 
+  boost::asio::awaitable<void> Watch();
+  void CheckKafka();
+  void PokeCheckpoints();
+  void StopBeside();
   void OnDrained();
   void OnServerShutdown();
   void OnSlotReport(const SlotReport& report);
-  bool IsHopeless(const absl::Status& status) const;
-  void NoteFailure(const absl::Status& status);
   void NoteAcknowledgements();
   RelaySigns Signs() const;
   std::string Awaited() const;
@@ -101,28 +97,19 @@ class Relay {
   KafkaMemory kafka_memory_;
   std::unique_ptr<Producer> producer_;
   CheckpointKeeper checkpoints_;
+  SourceMemory memory_;
+  RelayTaker taker_;
+  WalStream stream_;
+  RelaySession session_;
   WalSource source_;
   SideSession side_session_;
   GuardKeeper guard_keeper_;
   InitialSnapshot snapshot_;
   boost::asio::steady_timer retry_timer_;
   boost::asio::steady_timer watch_timer_;
-  Backoff backoff_;
 
   bool looked_for_rows_ = false;  // rows older than the slot
-  bool has_streamed_ = false;
-  bool server_leaves_ = false;
-  uint64_t sessions_ = 0;
-  std::optional<MonotonicTime> shutdown_deadline_;
   bool ended_ = false;
-
-  // Found beside the stream; stops it.
-  std::optional<Gap> found_gap_;
-  bool gap_is_new_ = false;
-
-  // Why the last session stopped, while there is no new one.
-  absl::Status trouble_;
-  PoisonWatch poison_watch_;
 
   std::optional<SlotReport> slot_report_;
   WalBudget wal_budget_;

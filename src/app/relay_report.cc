@@ -2,7 +2,7 @@
 #include <chrono>
 
 #include "app/relay.h"
-#include "postgres/sqlstate.h"
+#include "base/sqlstate.h"
 
 namespace walpost {
 
@@ -17,7 +17,7 @@ RelaySigns Relay::Signs() const {
   RelaySigns signs;
   signs.slot = config_.postgres.slot;
   signs.brokers = config_.kafka.brokers;
-  signs.draining = shutdown_deadline_.has_value();
+  signs.draining = session_.shutdown_deadline().has_value();
   signs.confirmed = pipeline_.confirmed();
   signs.stoppage = pipeline_.stoppage();
   signs.held = pipeline_.held();
@@ -27,8 +27,8 @@ RelaySigns Relay::Signs() const {
         std::chrono::duration_cast<std::chrono::microseconds>(
             WallNow() - oldest->commit_time);
   }
-  signs.trouble = trouble_;
-  signs.slot_is_in_use = SqlstateOf(trouble_) == kSqlstateObjectInUse;
+  signs.trouble = session_.trouble();
+  signs.slot_is_in_use = SqlstateOf(session_.trouble()) == kSqlstateObjectInUse;
   const SlotHolder& holder = source_.slot_holder();
   if (!holder.user().empty()) signs.slot_user = holder.user();
   signs.slot_user_trouble = holder.trouble();
@@ -38,12 +38,12 @@ RelaySigns Relay::Signs() const {
   if (slot_report_) {
     signs.publication_trouble = slot_report_->publication_trouble;
   }
-  signs.trouble_is_poison = poison_watch_.is_poison();
-  signs.has_streamed = has_streamed_;
+  signs.trouble_is_poison = session_.poison().is_poison();
+  signs.has_streamed = session_.has_streamed();
   signs.is_streaming = source_.is_open();
-  signs.server_silent_for = source_.silence();
-  signs.server_held_back_for = source_.standby_hold().Length(now);
-  signs.server_held_back_by = source_.standby_hold().text();
+  signs.server_silent_for = stream_.silence(now);
+  signs.server_held_back_for = stream_.standby_hold().Length(now);
+  signs.server_held_back_by = stream_.standby_hold().text();
   signs.brokers_were_reached = kafka_was_reached_;
   signs.brokers_unreachable_for = since(brokers_seen_at_);
   signs.unacknowledged_for = oldest_wait_.Length(now);
@@ -74,10 +74,10 @@ RelayStatus Relay::Status() const {
   checkpoints_.AddTo(status);
   state_log_.Report(Clock::now(), status);
   status.slot = config_.postgres.slot;
-  status.system_identifier = source_.memory().system_identifier();
-  status.timeline = source_.memory().timeline();
+  status.system_identifier = memory_.system_identifier();
+  status.timeline = memory_.timeline();
   status.server_version = source_.server_version();
-  status.server_wal_end = source_.server_wal_end();
+  status.server_wal_end = stream_.server_wal_end();
   if (slot_report_) {
     status.server_wal_end =
         std::max(status.server_wal_end, slot_report_->server_wal_end);
@@ -102,13 +102,13 @@ RelayStatus Relay::Status() const {
   }
   status.counters = pipeline_.counters();
   status.latency = pipeline_.latency();
-  status.reconnects = sessions_ > 0 ? sessions_ - 1 : 0;
-  status.skipped = source_.skipped();
+  status.reconnects = session_.streams() > 0 ? session_.streams() - 1 : 0;
+  status.skipped = stream_.skipped();
   return status;
 }
 
 void Relay::RenewCredentials() {
-  if (shutdown_deadline_ || producer_ == nullptr) return;
+  if (session_.shutdown_deadline() || producer_ == nullptr) return;
   if (!producer_->credentials().have_changed()) return;
   pipeline_.OnSinkFailed(absl::AbortedError("its credentials have changed"));
 }

@@ -40,7 +40,7 @@ Replay::Replay(asio::any_io_executor executor, const Config& config,
       options_(std::move(options)),
       builder_(std::move(builder)),
       source_(executor, config.postgres, config.outbox,
-              ReferencesOf(builder_->routes())),
+              ReferencesOf(builder_->routes()), *this),
       shutdown_watch_(executor, config.postgres.server, "walpost:replay:side"),
       rate_(options_.per_second),
       watch_timer_(executor),
@@ -61,7 +61,7 @@ asio::awaitable<absl::Status> Replay::Run() {
   if (!status.ok()) co_return status;
   asio::co_spawn(executor_, Watch(), asio::detached);
   asio::co_spawn(executor_, WatchServer(), asio::detached);
-  status = co_await source_.Stream(*this);
+  status = co_await source_.Stream();
   if (status.ok() && producer_ != nullptr) {
     status = co_await WaitForAcknowledgements();
   }
@@ -112,7 +112,7 @@ asio::awaitable<void> Replay::Watch() {
     if (options_.progress) {
       const ReplayRange& range = source_.range();
       options_.progress(options_.dry_run ? counted_ : acknowledged_,
-                        BytesBetween(range.from, done()),
+                        BytesBetween(range.from, confirmable()),
                         BytesBetween(range.from, range.to));
     }
     watch_timer_.expires_after(kWatchInterval);
@@ -136,28 +136,39 @@ void Replay::Stop() {
   source_.Stop();
 }
 
-bool Replay::OnEvent(const Event& event) {
-  if (options_.dry_run) {
-    const absl::StatusOr<Record> record =
-        builder_->Build(event, source_.range().timeline);
-    if (!record.ok()) return OnUndeliverable(event, record.status());
-    ++counted_;
-    counted_bytes_ += record->value ? record->value->size() : 0;
-    return true;
-  }
-  const MonotonicTime now = Clock::now();
-  if (!rate_.MayTake(now)) return false;
-  if (pipeline_->OnEvent(event) == Pipeline::Offer::kHold) return false;
-  rate_.Take(now);
-  return true;
+bool Replay::IsTooOld(const Event& event) const {
+  const std::optional<WallTime>& since = source_.range().since;
+  return since && event.commit_time < *since;
 }
 
-bool Replay::OnUndeliverable(const Event& event, const absl::Status& error) {
-  if (options_.dry_run) {
-    ++undeliverable_;
-    return true;
+EventTaker::Offer Replay::OnEvent(const Event& event) {
+  if (IsTooOld(event)) {
+    ++skipped_;
+    return Offer::kTaken;
   }
-  return pipeline_->OnUndeliverable(event, error) == Pipeline::Offer::kTaken;
+  if (options_.dry_run) return Count(event);
+  const MonotonicTime now = Clock::now();
+  if (!rate_.MayTake(now)) return Offer::kHold;
+  if (pipeline_->OnEvent(event) == Offer::kHold) return Offer::kHold;
+  rate_.Take(now);
+  return Offer::kTaken;
+}
+
+EventTaker::Offer Replay::Count(const Event& event) {
+  const absl::StatusOr<Record> record =
+      builder_->Build(event, source_.range().timeline);
+  if (!record.ok()) return OnUndeliverable(event, record.status());
+  ++counted_;
+  counted_bytes_ += record->value ? record->value->size() : 0;
+  return Offer::kTaken;
+}
+
+EventTaker::Offer Replay::OnUndeliverable(const Event& event,
+                                          const absl::Status& error) {
+  if (IsTooOld(event)) return Offer::kTaken;
+  if (!options_.dry_run) return pipeline_->OnUndeliverable(event, error);
+  ++undeliverable_;
+  return Offer::kTaken;
 }
 
 bool Replay::CanTake() const {
@@ -170,16 +181,25 @@ MonotonicTime Replay::retry_at() const {
   return rate_.MayTake(Clock::now()) ? MonotonicTime::max() : rate_.next();
 }
 
-void Replay::OnBoundary(Lsn lsn) {
+void Replay::OnTransactionEnd(Lsn end_lsn) {
   if (options_.dry_run) {
-    counted_through_ = lsn;
+    counted_through_ = end_lsn;
   } else {
-    pipeline_->OnTransactionEnd(lsn);
+    pipeline_->OnTransactionEnd(end_lsn);
   }
 }
 
-Lsn Replay::done() const {
+// The server begins before the range.
+void Replay::OnKeepalive(Lsn wal_end) {
+  if (wal_end > confirmable()) OnTransactionEnd(wal_end);
+}
+
+Lsn Replay::confirmable() const {
   return pipeline_ == nullptr ? counted_through_ : pipeline_->confirmed();
+}
+
+bool Replay::IsDrained() const {
+  return pipeline_ == nullptr || pipeline_->IsDrained();
 }
 
 absl::Status Replay::Health() const {
@@ -206,8 +226,8 @@ Replay::Result Replay::result() const {
   Result result;
   result.range = source_.range();
   result.is_open = opened_;
-  result.resume = done();
-  result.skipped = source_.skipped();
+  result.resume = confirmable();
+  result.skipped = skipped_;
   result.events = counted_;
   result.value_bytes = counted_bytes_;
   result.undeliverable = undeliverable_;

@@ -22,6 +22,7 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "config/config.h"
+#include "delivery/event_taker.h"
 #include "delivery/pipeline.h"
 #include "delivery/rate_limit.h"
 #include "kafka/producer.h"
@@ -30,7 +31,7 @@
 
 namespace walpost {
 
-class Replay final : private ReplayTaker {
+class Replay final : private EventTaker {
  public:
   struct Options {
     ReplayRequest request;
@@ -76,13 +77,19 @@ class Replay final : private ReplayTaker {
   boost::asio::awaitable<void> WatchServer();
   void OnDrained();
 
-  bool OnEvent(const Event& event) override;
-  bool OnUndeliverable(const Event& event, const absl::Status& error) override;
+  bool IsTooOld(const Event& event) const;
+  Offer Count(const Event& event);
+
+  // EventTaker, for the source.
   bool CanTake() const override;
-  MonotonicTime retry_at() const override;
-  void OnBoundary(Lsn lsn) override;
-  Lsn done() const override;
+  Offer OnEvent(const Event& event) override;
+  Offer OnUndeliverable(const Event& event, const absl::Status& error) override;
+  void OnTransactionEnd(Lsn end_lsn) override;
+  void OnKeepalive(Lsn wal_end) override;
+  Lsn confirmable() const override;
+  bool IsDrained() const override;
   absl::Status Health() const override;
+  MonotonicTime retry_at() const override;
 
   boost::asio::any_io_executor executor_;
   Config config_;
@@ -100,6 +107,7 @@ class Replay final : private ReplayTaker {
   uint64_t counted_ = 0;
   uint64_t counted_bytes_ = 0;
   uint64_t undeliverable_ = 0;
+  uint64_t skipped_ = 0;  // from before the range's `since`
 
   uint64_t acknowledged_ = 0;
   MonotonicTime acknowledged_at_{};

@@ -83,6 +83,8 @@ class CheckpointWriter {
   // Error of the last attempt; ok after a success. kAborted: another instance
   // writes, too.
   const absl::Status& status() const { return status_; }
+  // The slot is another's: it has written a later checkpoint.
+  bool is_overtaken() const { return absl::IsAborted(status_); }
   // True while the store works: do not use it until it has answered.
   bool is_busy() const { return busy_; }
   // Start of the failing attempts; nullopt after a success.

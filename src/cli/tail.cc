@@ -3,6 +3,7 @@
 #include <unistd.h>
 
 #include <CLI/CLI.hpp>
+#include <algorithm>
 #include <boost/asio/signal_set.hpp>
 #include <cerrno>
 #include <csignal>
@@ -10,22 +11,20 @@
 #include <limits>
 #include <memory>
 
-#include "base/session_settings.h"
-#include "base/status_macros.h"
 #include "cli/count_option.h"
 #include "cli/exit_code.h"
 #include "cli/require_wal.h"
 #include "cli/run_to_end.h"
 #include "cli/standard_streams.h"
 #include "cli/verbs.h"
+#include "delivery/event_taker.h"
 #include "fmt/format.h"
 #include "outbox/event_json.h"
 #include "outbox/record_builder.h"
-#include "outbox/transaction_assembler.h"
-#include "pgoutput/decoder.h"
 #include "postgres/publication.h"
-#include "postgres/replication_stream.h"
+#include "postgres/replication_reader.h"
 #include "postgres/slot.h"
+#include "session/wal_stream.h"
 
 namespace walpost {
 namespace {
@@ -33,151 +32,123 @@ namespace {
 namespace asio = boost::asio;
 using Clock = std::chrono::steady_clock;
 
-constexpr std::chrono::seconds kFeedbackInterval{1};
+constexpr std::chrono::seconds kAskInterval{1};
 constexpr std::chrono::seconds kSlotCreationLimit{60};
 
-class Tail {
+WalStream::Options TailStreamOptions(const Config& config,
+                                     const std::string& slot) {
+  WalStream::Options stream;
+  stream.slot = slot;
+  stream.publication = config.postgres.publication;
+  stream.remedy = "Make the publication, and begin again";
+  stream.wal_sender_timeout = config.postgres.wal_sender_timeout;
+  stream.ask_interval = kAskInterval;
+  return stream;
+}
+
+class Tail final : private EventTaker {
  public:
-  Tail(const Config& config, std::unique_ptr<RecordBuilder> builder,
-       uint64_t count)
-      : config_(config),
+  Tail(asio::any_io_executor executor, const Config& config,
+       std::unique_ptr<RecordBuilder> builder, uint64_t count)
+      : executor_(executor),
+        config_(config),
         builder_(std::move(builder)),
-        assembler_(config.outbox, ReferencesOf(builder_->routes())),
+        slot_(fmt::format("walpost_tail_{}", getpid())),
+        stream_(TailStreamOptions(config, slot_), config.outbox,
+                ReferencesOf(builder_->routes()), *this),
+        reader_(executor, stream_),
         left_(count) {}
 
-  asio::awaitable<absl::Status> Run(asio::any_io_executor executor) {
-    absl::Status status = co_await Start(executor);
-    while (status.ok() && !ended_) {
-      status = TakeFrames();
-      if (!status.ok() || ended_) break;
-      status = SendFeedback();
-      const MonotonicTime until = Clock::now() + kFeedbackInterval;
-      co_await connection_->waiter().Wait(SocketWaiter::Interest::kRead, until);
-    }
-    co_return status;
+  asio::awaitable<absl::Status> Run() {
+    const absl::Status started = co_await Start();
+    if (!started.ok()) co_return started;
+    co_return co_await reader_.Run();
   }
 
   // Why events could not be printed; ok: they could.
   const absl::Status& output() const { return output_; }
 
  private:
-  asio::awaitable<absl::Status> Start(asio::any_io_executor executor) {
+  asio::awaitable<absl::Status> Start() {
     ConnectionOptions options;
     options.server = config_.postgres.server;
     options.application_name = "walpost:tail";
     options.replication = true;
-    auto connected = co_await Connection::Connect(executor, options);
+    auto connected = co_await Connection::Connect(executor_, options);
     if (!connected.ok()) co_return connected.status();
-    connection_ = *std::move(connected);
-    if (MayHoldAnyBytes(connection_->server_encoding())) {
-      assembler_.RequireUtf8();
-    }
+    std::unique_ptr<Connection> connection = *std::move(connected);
+    absl::Status status = co_await RequirePublication(*connection);
+    if (!status.ok()) co_return status;
+    const MonotonicTime deadline = Clock::now() + kSlotCreationLimit;
+    auto created =
+        co_await CreateSlot(*connection, slot_, SlotKind::kTemporary,
+                            SlotSnapshot::kNone, SlotFailover::kNo, deadline);
+    if (!created.ok()) co_return created.status();
+    const std::string command = StartReplicationCommand(
+        *connection, slot_, Lsn(), config_.postgres.publication,
+        config_.outbox.messages.enabled());
+    status = co_await connection->StartCopyBoth(command);
+    WalStream::Start start;
+    start.slot = *created;
+    if (status.ok()) reader_.Begin(std::move(connection), std::move(start));
+    co_return status;
+  }
+
+  asio::awaitable<absl::Status> RequirePublication(Connection& connection) {
     const std::string& publication = config_.postgres.publication;
-    auto exists = co_await PublicationExists(*connection_, publication);
+    auto exists = co_await PublicationExists(connection, publication);
     if (!exists.ok()) co_return exists.status();
     absl::Status status;
     if (!*exists && config_.postgres.create) {
-      status = co_await CreatePublication(*connection_, publication,
+      status = co_await CreatePublication(connection, publication,
                                           config_.outbox.tables);
     } else if (!*exists) {
       status = absl::FailedPreconditionError(fmt::format(
           "publication {} does not exist: run walpost init, or {}", publication,
           CreatePublicationSql(publication, config_.outbox.tables)));
     }
-    if (!status.ok()) co_return status;
-    const std::string slot = fmt::format("walpost_tail_{}", getpid());
-    const MonotonicTime deadline = Clock::now() + kSlotCreationLimit;
-    auto created =
-        co_await CreateSlot(*connection_, slot, SlotKind::kTemporary,
-                            SlotSnapshot::kNone, SlotFailover::kNo, deadline);
-    if (!created.ok()) co_return created.status();
-    const std::string command =
-        StartReplicationCommand(*connection_, slot, Lsn(), publication,
-                                config_.outbox.messages.enabled());
-    status = co_await connection_->StartCopyBoth(command);
-    if (status.ok()) stream_.emplace(*connection_);
     co_return status;
   }
 
-  absl::Status TakeFrames() {
-    bool received = false;
-    while (!ended_) {
-      switch (stream_->NextFrame()) {
-        case ReplicationStream::Read::kFrame:
-          WALPOST_RETURN_IF_ERROR(HandleFrame());
-          received = false;
-          break;
-        case ReplicationStream::Read::kEmpty:
-          if (received) return absl::OkStatus();
-          if (!stream_->Receive()) return stream_->status();
-          received = true;
-          break;
-        case ReplicationStream::Read::kEnded:
-          ended_ = true;
-          return stream_->status();
-      }
-    }
-    return absl::OkStatus();
+  // EventTaker.
+  bool CanTake() const override { return !stream_.is_abandoned(); }
+  Offer OnEvent(const Event& event) override {
+    const absl::StatusOr<Record> record = builder_->Build(event, 0);
+    Print(event, record.ok() ? record->topic : "", record.status());
+    return Offer::kTaken;
   }
-
-  absl::Status HandleFrame() {
-    WALPOST_ASSIGN_OR_RETURN(const pgoutput::ServerFrame frame,
-                             pgoutput::DecodeServerFrame(stream_->frame()));
-    if (auto* keepalive = std::get_if<pgoutput::PrimaryKeepalive>(&frame)) {
-      if (!assembler_.in_transaction()) {
-        printed_ = std::max(printed_, keepalive->wal_end);
-      }
-      return absl::OkStatus();
-    }
-    const auto& data = std::get<pgoutput::XLogData>(frame);
-    WALPOST_ASSIGN_OR_RETURN(const pgoutput::Message message,
-                             pgoutput::Decode(data.payload));
-    WALPOST_RETURN_IF_ERROR(assembler_.Apply(message, step_));
-    switch (step_.kind) {
-      case Step::Kind::kNothing:
-        break;
-      case Step::Kind::kEvent: {
-        const absl::StatusOr<Record> record = builder_->Build(step_.event, 0);
-        Print(record.ok() ? record->topic : "", record.status());
-        break;
-      }
-      case Step::Kind::kUndeliverable:
-        Print("", step_.error);
-        break;
-      case Step::Kind::kTransactionEnd:
-        printed_ = std::max(printed_, step_.end_lsn);
-        break;
-    }
-    return absl::OkStatus();
+  Offer OnUndeliverable(const Event& event,
+                        const absl::Status& error) override {
+    Print(event, "", error);
+    return Offer::kTaken;
   }
+  void OnTransactionEnd(Lsn end_lsn) override {
+    printed_ = std::max(printed_, end_lsn);
+  }
+  void OnKeepalive(Lsn wal_end) override { OnTransactionEnd(wal_end); }
+  Lsn confirmable() const override { return printed_; }
+  bool IsDrained() const override { return true; }
+  absl::Status Health() const override { return absl::OkStatus(); }
 
-  void Print(std::string_view topic, const absl::Status& error) {
-    const std::string line = EventJson(step_.event, topic, error) + "\n";
+  void Print(const Event& event, std::string_view topic,
+             const absl::Status& error) {
+    const std::string line = EventJson(event, topic, error) + "\n";
     const bool written =
         std::fwrite(line.data(), 1, line.size(), stdout) == line.size() &&
         std::fflush(stdout) == 0;
     if (!written) output_ = StdoutStatus(errno);
     // The reader has closed the pipe, or the requested count is reached.
-    if (!written || (left_ > 0 && --left_ == 0)) ended_ = true;
+    if (!written || (left_ > 0 && --left_ == 0)) stream_.Abandon();
   }
 
-  absl::Status SendFeedback() {
-    pgoutput::StandbyStatus status;
-    status.received = printed_;
-    status.confirmed = printed_;
-    status.time = WallNow();
-    return stream_->SendStatus(status);
-  }
-
+  asio::any_io_executor executor_;
   const Config& config_;
   std::unique_ptr<RecordBuilder> builder_;
-  TransactionAssembler assembler_;
-  std::unique_ptr<Connection> connection_;
-  std::optional<ReplicationStream> stream_;
-  Step step_;
+  std::string slot_;  // temporary: it ends with the connection
+  WalStream stream_;
+  ReplicationReader reader_;
   Lsn printed_;    // everything before it has been printed
   uint64_t left_;  // events to print; 0: no limit
-  bool ended_ = false;
   absl::Status output_;
 };
 
@@ -198,8 +169,8 @@ int RunTail(const ConfigArguments& arguments, uint64_t count) {
   signals.async_wait([&io](boost::system::error_code error, int) {
     if (!error) io.stop();  // the slot is temporary: no cleanup needed
   });
-  Tail tail(*config, *std::move(builder), count);
-  const absl::Status status = RunToEnd(io, tail.Run(io.get_executor()));
+  Tail tail(io.get_executor(), *config, *std::move(builder), count);
+  const absl::Status status = RunToEnd(io, tail.Run());
   if (!status.ok()) return Fail(status, kExitPostgres);
   return tail.output().ok() ? int{kExitOk} : Fail(tail.output(), kExitFindings);
 }

@@ -4,11 +4,9 @@
 //   source ──OnEvent, OnTransactionEnd, OnKeepalive──▶ Pipeline ──▶ sink
 //   source ◀─────────────── confirmed() ───────────── Pipeline ◀── reports
 //
-// The contract with a source: events in the order of their positions, then
-// OnTransactionEnd with the LSN before which everything has been handed in. If
-// an event is not taken, the source keeps it, stops reading, and offers it
-// again once CanTake() is true. A source may start over at any LSN up to
-// confirmed(): repeated events are recognised by position.
+// The contracts: with the source, EventTaker; it may start over at any LSN up
+// to confirmed(), because repeated events are recognised by position. With the
+// sink, RecordSink.
 //
 // Pure: no clock, no I/O, no thread. One owner drives it from one thread; the
 // sink must outlive its use (SetSink).
@@ -23,6 +21,7 @@
 #include "absl/status/statusor.h"
 #include "base/lsn.h"
 #include "delivery/acknowledgement_window.h"
+#include "delivery/event_taker.h"
 #include "delivery/history_check.h"
 #include "delivery/latency_histogram.h"
 #include "delivery/record_sink.h"
@@ -50,13 +49,8 @@ struct DeliveryCounters {
   uint64_t rewinds = 0;        // producers given up
 };
 
-class Pipeline final : public RecordReports {
+class Pipeline final : public EventTaker, public RecordReports {
  public:
-  enum class Offer {
-    kTaken,  // produced or skipped; the next event may come
-    kHold,   // keep it, and offer it again when CanTake()
-  };
-
   Pipeline(std::unique_ptr<RecordBuilder> builder,
            AcknowledgementWindow::Options window);
 
@@ -100,18 +94,23 @@ class Pipeline final : public RecordReports {
   // what lies before. Requires evidence.
   void BeginStream(Lsn from);
 
-  // True if the next event may be taken.
-  bool CanTake() const {
+  bool CanTake() const override {
     return sink_ != nullptr && !stoppage_ && !sink_failure_ && !held_ &&
            !divergence_ && window_.HasRoom() &&
            (!one_at_a_time_ || window_.empty());
   }
-  Offer OnEvent(const Event& event);
-  Offer OnUndeliverable(const Event& event, const absl::Status& reason);
-  void OnTransactionEnd(Lsn end_lsn);
-  // An LSN before which the source has nothing more to hand in. Called only
-  // outside a transaction, in stream order.
-  void OnKeepalive(Lsn wal_end) { PassBoundary(wal_end); }
+  Offer OnEvent(const Event& event) override;
+  Offer OnUndeliverable(const Event& event,
+                        const absl::Status& reason) override;
+  void OnTransactionEnd(Lsn end_lsn) override;
+  void OnKeepalive(Lsn wal_end) override { PassBoundary(wal_end); }
+  Lsn confirmable() const override {
+    return is_history_settled() ? confirmed() : Lsn();
+  }
+  bool IsDrained() const override { return window_.empty(); }
+  absl::Status Health() const override {
+    return divergence_.value_or(absl::OkStatus());
+  }
 
   // ---- Called by the sink.
 

@@ -4,7 +4,6 @@
 #include <cstdlib>
 #include <utility>
 
-#include "base/session_settings.h"
 #include "fmt/format.h"
 #include "postgres/guard_slot.h"
 #include "postgres/replay_source.h"
@@ -39,13 +38,10 @@ asio::awaitable<absl::Status> ReplaySource::Open(ReplayRequest request) {
 
 asio::awaitable<absl::Status> ReplaySource::Prepare(ReplayRequest request) {
   absl::Status status = co_await Connect();
-  if (status.ok() && MayHoldAnyBytes(connection_->server_encoding())) {
-    assembler_.RequireUtf8();
-  }
   if (status.ok()) status = co_await FindRange(std::move(request));
   if (!status.ok()) co_return status;
   if (range_.from >= range_.to) {
-    reached_end_ = true;
+    is_empty_ = true;
     co_return absl::OkStatus();
   }
   const std::string command = StartReplicationCommand(
@@ -53,9 +49,10 @@ asio::awaitable<absl::Status> ReplaySource::Prepare(ReplayRequest request) {
   status = co_await connection_->StartCopyBoth(command);
   if (!status.ok()) co_return status;
   connection_->set_deadline(std::nullopt);
-  connection_->TakeWarnings();  // from the setup
-  stream_.emplace(*connection_);
-  heard_at_ = Clock::now();
+  WalStream::Start start;
+  start.slot = range_.from;
+  start.end = range_.to;
+  reader_.Begin(std::move(connection_), std::move(start));
   co_return absl::OkStatus();
 }
 

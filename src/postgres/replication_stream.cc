@@ -2,9 +2,14 @@
 
 #include <sys/ioctl.h>
 
+#include <utility>
+
 #include "fmt/format.h"
+#include "pgoutput/stream_frame.h"
 #include "postgres/quote.h"
 #include "postgres/sqlstate.h"
+#include "session/standby_hold.h"
+#include "spdlog/spdlog.h"
 
 namespace walpost {
 
@@ -26,7 +31,7 @@ std::string StartReplicationCommand(Connection& connection,
       connection.Literal(QuoteName(publication)), messages);
 }
 
-ReplicationStream::Read ReplicationStream::NextFrame() {
+FrameSource::Read ReplicationStream::NextFrame() {
   if (copy_is_over_) return End();
   char* buffer = nullptr;
   const int size = PQgetCopyData(connection_.raw(), &buffer, /*async=*/1);
@@ -40,7 +45,7 @@ ReplicationStream::Read ReplicationStream::NextFrame() {
 
 // The server's last message is the reason. PQgetResult would block while more
 // is to come.
-ReplicationStream::Read ReplicationStream::End() {
+FrameSource::Read ReplicationStream::End() {
   PGconn* raw = connection_.raw();
   const auto is_lost = [raw] { return PQstatus(raw) == CONNECTION_BAD; };
   do {
@@ -74,8 +79,26 @@ bool ReplicationStream::Receive() {
   return false;
 }
 
-absl::Status ReplicationStream::SendStatus(
-    const pgoutput::StandbyStatus& status) {
+std::vector<ServerWarning> ReplicationStream::TakeWarnings() {
+  std::vector<ServerWarning> warnings;
+  for (Connection::Warning& warning : connection_.TakeWarnings()) {
+    const bool is_repeated =
+        StandbyHold::IsMeant(warning.text) &&
+        std::exchange(standby_warning_, warning.text) == warning.text;
+    if (!is_repeated) spdlog::warn("Postgres: {}", warning.text);
+    const bool rows_are_missing =
+        warning.sqlstate == kSqlstateNotInPrerequisiteState;
+    warnings.push_back({std::move(warning.text), rows_are_missing});
+  }
+  return warnings;
+}
+
+absl::Status ReplicationStream::SendStatus(const StatusUpdate& update) {
+  pgoutput::StandbyStatus status;
+  status.received = update.received;
+  status.confirmed = update.confirmed;
+  status.time = WallNow();
+  status.reply_requested = update.reply_requested;
   const auto bytes = pgoutput::EncodeStandbyStatus(status);
   const int queued = PQputCopyData(connection_.raw(), bytes.data(),
                                    static_cast<int>(bytes.size()));

@@ -1,18 +1,20 @@
 // ReplicationStream: the bytes of one START_REPLICATION, in both directions.
 //
 // A thin layer over a Connection in COPY BOTH mode: it reads frames, writes
-// standby status updates, and ends the copy. It decides nothing.
+// standby status updates, logs warnings, and ends the copy. It decides nothing.
 //
-// Owned by the WalSource; one per connection. Non-blocking.
+// Owned by the ReplicationReader; one per connection. Non-blocking.
 #pragma once
 
 #include <memory>
+#include <string>
 #include <string_view>
+#include <vector>
 
 #include "absl/status/status.h"
 #include "base/time.h"
-#include "pgoutput/stream_frame.h"
 #include "postgres/connection.h"
+#include "session/frame_source.h"
 
 namespace walpost {
 
@@ -23,44 +25,31 @@ std::string StartReplicationCommand(Connection& connection,
                                     std::string_view publication,
                                     bool messages);
 
-class ReplicationStream {
+class ReplicationStream final : public FrameSource {
  public:
   // `connection` has just entered COPY BOTH and outlives this object.
   explicit ReplicationStream(Connection& connection)
       : connection_(connection), frame_(nullptr, PQfreemem) {}
 
-  enum class Read {
-    kFrame,  // `frame()` holds the next frame
-    kEmpty,  // nothing more has been received
-    kEnded,  // the server ended the stream; see status()
-  };
-
-  // Takes the next frame from libpq's buffer. Does not read the socket.
-  Read NextFrame();
-
-  // The frame that NextFrame took; valid until the next NextFrame.
-  std::string_view frame() const { return {frame_.get(), frame_bytes_}; }
-
-  // Reads from the socket into libpq's buffer, at most 16 KB. False if the
-  // connection is lost; see status().
-  bool Receive();
-  // True if Receive has something to read.
-  bool HasInput() const;
-
-  // Queues a status update and sends as much as possible.
-  absl::Status SendStatus(const pgoutput::StandbyStatus& status);
-
-  // True if queued bytes wait for the socket to become writable.
-  bool has_unsent() const { return unsent_; }
-  absl::Status Flush();
+  Read NextFrame() override;
+  std::string_view frame() const override {
+    return {frame_.get(), frame_bytes_};
+  }
+  bool Receive() override;
+  bool HasInput() const override;
+  std::vector<ServerWarning> TakeWarnings() override;
+  const absl::Status& status() const override { return status_; }
+  absl::Status SendStatus(const StatusUpdate& update) override;
+  bool has_unsent() const override { return unsent_; }
+  absl::Status Flush() override;
+  MonotonicTime Now() const override {
+    return std::chrono::steady_clock::now();
+  }
 
   // Sends CopyDone, discards further data, and waits for the server's end of
   // the copy, until `deadline`. Everything queued before is sent first, so a
   // last confirmation is not lost.
   boost::asio::awaitable<absl::Status> Finish(MonotonicTime deadline);
-
-  // Why the stream ended; kOk: the server ended it in order.
-  const absl::Status& status() const { return status_; }
 
  private:
   // Takes the results after the copy, as far as they were received.
@@ -71,6 +60,7 @@ class ReplicationStream {
   size_t frame_bytes_ = 0;
   bool unsent_ = false;
   bool copy_is_over_ = false;
+  std::string standby_warning_;  // the last, which the server repeats
   absl::Status status_;
 };
 

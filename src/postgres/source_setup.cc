@@ -282,8 +282,7 @@ asio::awaitable<absl::Status> SourceSetup::CreateWhatIsMissing() {
 asio::awaitable<absl::Status> SourceSetup::RunPreflight() {
   WalSourceOptions options = options_;
   options.create = may_create();
-  Preflight preflight(*connection_, options, outbox_,
-                      pipeline_.builder().routes());
+  Preflight preflight(*connection_, options, outbox_, routes_);
   absl::StatusOr<std::vector<Finding>> findings = co_await preflight.Run();
   if (!findings.ok()) co_return findings.status();
   const Finding* error = FirstError(*findings);

@@ -20,10 +20,9 @@
 
 #include "absl/status/status.h"
 #include "base/finding.h"
-#include "checkpoint/checkpoint.h"
 #include "checkpoint/source_memory.h"
-#include "delivery/pipeline.h"
 #include "outbox/options.h"
+#include "outbox/route.h"
 #include "postgres/connection.h"
 #include "postgres/instance_name.h"
 #include "postgres/slot_holder.h"
@@ -35,32 +34,23 @@ class SourceSetup {
  public:
   // All arguments outlive the object.
   SourceSetup(const WalSourceOptions& options, const OutboxOptions& outbox,
-              const InstanceName& name, Pipeline& pipeline)
+              const InstanceName& name, const std::vector<Route>& routes,
+              SourceMemory& memory)
       : options_(options),
         outbox_(outbox),
         name_(name),
-        pipeline_(pipeline),
-        memory_(options.slot, pipeline),
+        routes_(routes),
+        memory_(memory),
         holder_(options.slot, name) {}
-
-  // Checkpoint in the store, before each Run; nullopt: none, or no store.
-  void SetCheckpoint(std::optional<Checkpoint> checkpoint) {
-    memory_.SetCheckpoint(std::move(checkpoint));
-  }
 
   // Kafka cluster of the producer; empty: not known yet.
   void SetKafkaCluster(std::string cluster) {
     kafka_cluster_ = std::move(cluster);
   }
 
-  void Latch(const Gap& gap) { memory_.Latch(gap); }
-
   // Leaves the connection streaming. Errors: see WalSource::Open.
   boost::asio::awaitable<absl::Status> Run(Connection& connection);
 
-  bool TakeStartOver() { return memory_.TakeStartOver(); }
-  // Facts about the server, since the first Run.
-  const SourceMemory& memory() const { return memory_; }
   int server_version() const { return server_version_; }
 
   // Findings of the last Run, if without an error.
@@ -95,8 +85,8 @@ class SourceSetup {
   const WalSourceOptions& options_;
   const OutboxOptions& outbox_;
   const InstanceName& name_;
-  Pipeline& pipeline_;
-  SourceMemory memory_;
+  const std::vector<Route>& routes_;
+  SourceMemory& memory_;
   Connection* connection_ = nullptr;  // of the current Run
 
   bool slot_is_in_use_ = false;

@@ -9,8 +9,6 @@
 namespace walpost {
 namespace {
 
-constexpr char kSqlstateUrl[] = "walpost/sqlstate";
-
 // libpq's texts have several lines; ours have one.
 std::string OneLine(const char* text) {
   std::string line;
@@ -100,16 +98,6 @@ absl::Status StatusFromConnection(const PGconn* connection,
   return MakeStatus(
       sqlstate, attempted, message,
       ConnectHint(message, text(PQhost(connection)), text(PQport(connection))));
-}
-
-absl::Status WithSqlstate(absl::Status status, std::string_view sqlstate) {
-  status.SetPayload(kSqlstateUrl, absl::Cord(std::string(sqlstate)));
-  return status;
-}
-
-std::string SqlstateOf(const absl::Status& status) {
-  const auto payload = status.GetPayload(kSqlstateUrl);
-  return payload ? std::string(*payload) : std::string();
 }
 
 }  // namespace walpost

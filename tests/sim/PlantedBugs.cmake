@@ -31,7 +31,7 @@ function(planted_bug name)
 
   set(target sim_mutant_${name})
   if(mutant MATCHES "\\.h$")
-    add_executable(${target} simulated_source.cc)
+    add_executable(${target} ${PROJECT_SOURCE_DIR}/src/session/wal_stream.cc)
     target_include_directories(${target} BEFORE PRIVATE ${folder})
   else()
     add_executable(${target} ${mutant})
@@ -82,14 +82,14 @@ planted_bug(confirms_an_old_keepalive
   FINDS "P2: confirmed goes back")
 
 planted_bug(tells_the_slot_to_go_back
-  SOURCE postgres/feedback_schedule.h
+  SOURCE session/feedback_schedule.h
   NEEDLE [[return confirmed < slot_ ? Lsn() : confirmed;]]
   REPLACEMENT [[return confirmed;]]
   FINDS "P2: the slot goes back"
   KIND plain)
 
 planted_bug(bears_any_suspension
-  SOURCE postgres/suspension_watch.h
+  SOURCE session/suspension_watch.h
   NEEDLE [[wal_sender_timeout / 2]]
   REPLACEMENT [[wal_sender_timeout * 1000]]
   FINDS "P2: .* handed over after a suspension")

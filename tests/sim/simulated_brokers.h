@@ -45,6 +45,9 @@ class SimulatedBrokers {
   // Shared: either end may be given up first.
   std::shared_ptr<Channel> Open(int relay, uint64_t producer, size_t partition);
 
+  // A number for another producer.
+  uint64_t NextProducer() { return ++producers_; }
+
   // Number of the event to reject.
   void Refuse(uint64_t number) { refused_ = number; }
 
@@ -63,6 +66,7 @@ class SimulatedBrokers {
   Checker& checker_;
   std::vector<std::shared_ptr<Channel>> channels_;
   uint64_t refused_ = UINT64_MAX;
+  uint64_t producers_ = 0;
 };
 
 }  // namespace walpost::sim

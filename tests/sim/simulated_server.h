@@ -11,9 +11,6 @@
 
 namespace walpost::sim {
 
-// The message with SQLSTATE 55006.
-inline constexpr char kSlotInUse[] = "the slot is in use";
-
 class SimulatedServer {
  public:
   SimulatedServer(World& world, SimulatedPostgres& postgres, Checker& checker)

@@ -58,6 +58,7 @@ class SimulatedWalsender {
   // ---- The relay's end.
 
   std::optional<Frame> Read();
+  bool HasFrames() const { return !is_cut_ && !frames_.empty(); }
   // True if there will never be another frame.
   bool IsAtEnd() const { return has_ended_ && frames_.empty() && !is_cut_; }
   void SendStatus(Lsn confirmed) { statuses_.push_back(confirmed); }

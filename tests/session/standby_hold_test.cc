@@ -1,4 +1,4 @@
-#include "postgres/standby_hold.h"
+#include "session/standby_hold.h"
 
 #include <gtest/gtest.h>
 

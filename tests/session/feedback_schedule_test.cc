@@ -1,4 +1,4 @@
-#include "postgres/feedback_schedule.h"
+#include "session/feedback_schedule.h"
 
 #include <gtest/gtest.h>
 

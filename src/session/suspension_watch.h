@@ -13,7 +13,7 @@
 #include <optional>
 #include <utility>
 
-#include "loop/boot_clock.h"
+#include "base/time.h"
 
 namespace walpost {
 

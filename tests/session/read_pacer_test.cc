@@ -1,4 +1,4 @@
-#include "postgres/read_pacer.h"
+#include "session/read_pacer.h"
 
 #include <gtest/gtest.h>
 

@@ -1,4 +1,4 @@
-#include "postgres/suspension_watch.h"
+#include "session/suspension_watch.h"
 
 #include <gtest/gtest.h>
 

@@ -1,0 +1,49 @@
+// EventTaker: what a source hands its events to, and learns from.
+//
+//   source ── OnEvent, OnUndeliverable, OnTransactionEnd, OnKeepalive ─▶ taker
+//   source ◀───────── CanTake, confirmable, IsDrained, Health ───────── taker
+//
+// The contract: events in the order of their positions, then OnTransactionEnd
+// with the LSN before which everything has been handed in. If an event is not
+// taken, the source keeps it, stops reading, and offers it again once CanTake()
+// is true. Nothing is called from within another call.
+#pragma once
+
+#include "absl/status/status.h"
+#include "base/lsn.h"
+#include "base/time.h"
+#include "outbox/event.h"
+
+namespace walpost {
+
+class EventTaker {
+ public:
+  enum class Offer {
+    kTaken,  // sent or skipped; the next event may come
+    kHold,   // keep it, and offer it again when CanTake()
+  };
+
+  virtual ~EventTaker() = default;
+
+  // True if the next event may be taken.
+  virtual bool CanTake() const = 0;
+  virtual Offer OnEvent(const Event& event) = 0;
+  // An event that cannot be mapped: it has a position, and perhaps an id.
+  virtual Offer OnUndeliverable(const Event& event,
+                                const absl::Status& reason) = 0;
+  virtual void OnTransactionEnd(Lsn end_lsn) = 0;
+  // An LSN before which the source has nothing more to hand in. Called only
+  // outside a transaction, in stream order.
+  virtual void OnKeepalive(Lsn wal_end) = 0;
+
+  // LSN that may be confirmed to the source; 0/0: none.
+  virtual Lsn confirmable() const = 0;
+  // True if all that was handed in is done, and may be confirmed.
+  virtual bool IsDrained() const = 0;
+  // An error must stop the stream.
+  virtual absl::Status Health() const = 0;
+  // When to offer a held event again if nothing is reported meanwhile.
+  virtual MonotonicTime retry_at() const { return MonotonicTime::max(); }
+};
+
+}  // namespace walpost

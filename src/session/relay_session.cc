@@ -1,0 +1,215 @@
+#include "session/relay_session.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "base/reason_code.h"
+#include "base/sqlstate.h"
+
+namespace walpost {
+
+using std::chrono::milliseconds;
+
+namespace {
+
+// How long a fast shutdown of the server waits for Kafka at most.
+constexpr milliseconds kServerShutdownGrace{2000};
+// A stream that lasted longer resets the series of failures.
+constexpr milliseconds kSettledAfter{10'000};
+// Time for requests that are on their way when a producer is given up.
+constexpr milliseconds kProducerGrace{2000};
+// Interval for checking whether an operator has resolved a gap.
+constexpr milliseconds kGapInterval{2000};
+// Interval at which a standby tries to get the slot.
+constexpr milliseconds kStandbyInterval{500};
+
+}  // namespace
+
+RelaySession::RelaySession(milliseconds shutdown_timeout, Pipeline& pipeline,
+                           const CheckpointWriter& checkpoints,
+                           SourceMemory& memory, WalStream& stream,
+                           uint64_t seed)
+    : shutdown_timeout_(shutdown_timeout),
+      pipeline_(pipeline),
+      checkpoints_(checkpoints),
+      memory_(memory),
+      stream_(stream),
+      backoff_(Backoff::Options{}, seed) {}
+
+RelaySession::Action RelaySession::Enter(Do what) {
+  doing_ = what;
+  Action action;
+  action.what = what;
+  return action;
+}
+
+RelaySession::Action RelaySession::Begin() { return Enter(Do::kStartProducer); }
+
+RelaySession::Action RelaySession::Next(const absl::Status& result,
+                                        MonotonicTime now) {
+  switch (doing_) {
+    case Do::kStartProducer:
+      has_producer_ = result.ok();
+      return result.ok() ? Enter(Do::kPrepare) : EndRound(result, now);
+    case Do::kPrepare:
+      return result.ok() ? Enter(Do::kLoadCheckpoint) : EndRound(result, now);
+    case Do::kLoadCheckpoint:
+      return result.ok() ? Enter(Do::kOpen) : EndRound(result, now);
+    case Do::kOpen:
+      return result.ok() ? OnOpened(now) : EndRound(result, now);
+    case Do::kStream:
+      return OnStreamEnded(result, now);
+    case Do::kKeepGap:
+      return GiveUpProducer(now);
+    case Do::kCloseProducer:
+      return OnProducerClosed(now);
+    case Do::kWait:
+      return BeginRound(now);
+    case Do::kEnd:
+      break;
+  }
+  return Enter(Do::kEnd);
+}
+
+RelaySession::Action RelaySession::BeginRound(MonotonicTime now) {
+  if (shutdown_deadline_) return Close(absl::OkStatus(), now);
+  return Enter(has_producer_ ? Do::kPrepare : Do::kStartProducer);
+}
+
+RelaySession::Action RelaySession::OnOpened(MonotonicTime now) {
+  found_gap_.reset();
+  server_leaves_ = false;
+  trouble_ = absl::OkStatus();
+  ++streams_;
+  streams_since_ = now;
+  if (shutdown_deadline_) stream_.Drain(*shutdown_deadline_);
+  return Enter(Do::kStream);
+}
+
+RelaySession::Action RelaySession::OnStreamEnded(absl::Status reason,
+                                                 MonotonicTime now) {
+  if (now - streams_since_ > kSettledAfter) backoff_.Reset();
+  if (checkpoints_.is_overtaken()) reason = checkpoints_.status();
+  if (found_gap_) reason = StatusOfGap(*found_gap_);
+  if (absl::IsDataLoss(reason)) {
+    poison_.OnFailure(reason, pipeline_.confirmed());
+  }
+  return EndRound(std::move(reason), now);
+}
+
+// Without a stream now.
+RelaySession::Action RelaySession::EndRound(absl::Status reason,
+                                            MonotonicTime now) {
+  if (shutdown_deadline_) return Close(absl::OkStatus(), now);
+  if (IsHopeless(reason)) return Close(std::move(reason), now);
+  reason_ = pipeline_.sink_failure().value_or(std::move(reason));
+  const std::optional<Gap> gap = GapOf(reason_);
+  if (!gap) return GiveUpProducer(now);
+  // From now on nothing is streamed until an operator acts; after a restart,
+  // too, if the gap can be stored.
+  gap_is_new_ = !memory_.gap();
+  memory_.Latch(*gap);
+  return Enter(Do::kKeepGap);
+}
+
+// Before the first stream, an error that an operator must fix stops the
+// process. A gap does not: somebody has to look at it.
+bool RelaySession::IsHopeless(const absl::Status& status) const {
+  return !has_streamed() && ReasonCodeOf(status).empty() &&
+         (absl::IsFailedPrecondition(status) ||
+          absl::IsInvalidArgument(status));
+}
+
+// After a failure of the producer, records on their way may still arrive. If
+// the source has to start over, they must not.
+RelaySession::Action RelaySession::GiveUpProducer(MonotonicTime now) {
+  const bool has_failed = pipeline_.sink_failure().has_value();
+  if (!has_failed && !absl::IsAborted(reason_)) return Wait(now);
+  poison_.OnFailure(reason_, pipeline_.confirmed());
+  Action action = Enter(Do::kCloseProducer);
+  action.until = has_failed ? now + kProducerGrace : now;
+  action.reason = reason_;
+  return action;
+}
+
+RelaySession::Action RelaySession::OnProducerClosed(MonotonicTime now) {
+  has_producer_ = false;
+  if (is_last_) {
+    Action action = Enter(Do::kEnd);
+    action.reason = reason_;
+    return action;
+  }
+  if (memory_.TakeStartOver()) {
+    pipeline_.StartOver();
+    stream_.Forget();
+    started_over_ = true;
+  } else {
+    pipeline_.Rewind();
+  }
+  return Wait(now);
+}
+
+RelaySession::Action RelaySession::Wait(MonotonicTime now) {
+  if (shutdown_deadline_) return BeginRound(now);
+  Action action = Enter(Do::kWait);
+  action.until = now;
+  action.reason = reason_;
+  if (reason_.ok()) return action;
+  trouble_ = reason_;
+  if (poison_.is_poison()) {
+    action.until = MonotonicTime::max();
+  } else if (GapOf(reason_)) {
+    // A new gap is recorded at once.
+    if (!std::exchange(gap_is_new_, false)) action.until += kGapInterval;
+  } else if (SqlstateOf(reason_) == kSqlstateObjectInUse) {
+    action.until += kStandbyInterval;
+  } else {
+    action.until += backoff_.Next();
+    action.is_retry = true;
+  }
+  return action;
+}
+
+RelaySession::Action RelaySession::Close(absl::Status reason,
+                                         MonotonicTime now) {
+  is_last_ = true;
+  reason_ = std::move(reason);
+  Action action = Enter(Do::kCloseProducer);
+  action.is_last = true;
+  action.until = now + kProducerGrace;
+  if (shutdown_deadline_) {
+    action.until = std::min(action.until, *shutdown_deadline_);
+  }
+  return action;
+}
+
+void RelaySession::Shutdown(MonotonicTime now) {
+  if (shutdown_deadline_) return;
+  shutdown_deadline_ = now + shutdown_timeout_;
+  stream_.Drain(*shutdown_deadline_);
+}
+
+void RelaySession::OnServerShutdown(MonotonicTime now) {
+  if (!stream_.is_open()) return;
+  server_leaves_ = true;
+  stream_.Drain(now + kServerShutdownGrace);
+}
+
+void RelaySession::OnGap(const Gap& gap) {
+  if (!stream_.is_open() || found_gap_) return;
+  found_gap_ = gap;
+  stream_.Abandon();
+}
+
+void RelaySession::Watch() {
+  if (pipeline_.held()) pipeline_.RetryHeld();
+  OnReports();
+}
+
+void RelaySession::OnReports() {
+  if (pipeline_.sink_failure() || checkpoints_.is_overtaken()) {
+    stream_.Abandon();
+  }
+}
+
+}  // namespace walpost

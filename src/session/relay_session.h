@@ -1,0 +1,143 @@
+// RelaySession: decides the life of a relay, from its start to its end.
+//
+//   producer ─▶ prepare ─▶ checkpoint ─▶ open ─▶ stream ─┬─ lost: wait
+//      ▲                                                 ├─ a gap: keep it,
+//      wait │                                                 ├─ the producer
+//      failed, ├── rewind or start over ◀── close the producer ◀─┤  or LSNs are
+//      void └── wait ◀────────────────────────────────────────┤
+//                        close the producer ─▶ end ◀─────┘  asked to stop
+//
+// The owner carries out one action after the other, and passes each result to
+// Next:
+//
+//   RelaySession::Action action = session.Begin();
+//   while (action.what != Do::kEnd) {
+//     const absl::Status result = ...;  // carries it out
+//     action = session.Next(result, now);
+//   }
+//
+// Facts may come at any time in between. They may end a stream (WalStream
+// knows) or a wait; the owner wakes it up.
+//
+// The app's Relay is one owner, the simulation another. Pure: the caller passes
+// the time.
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <optional>
+
+#include "absl/status/status.h"
+#include "base/backoff.h"
+#include "base/time.h"
+#include "checkpoint/checkpoint_writer.h"
+#include "checkpoint/source_memory.h"
+#include "delivery/gap.h"
+#include "delivery/pipeline.h"
+#include "session/poison_watch.h"
+#include "session/wal_stream.h"
+
+namespace walpost {
+
+class RelaySession {
+ public:
+  enum class Do {
+    kStartProducer,
+    kPrepare,         // what precedes the first stream: an initial snapshot
+    kLoadCheckpoint,  // from the store, if there is one
+    kOpen,            // connect, check, and begin to stream
+    kStream,          // until the stream has ended
+    kKeepGap,         // store SourceMemory::gap
+    kCloseProducer,   // at the latest at `until`
+    kWait,            // until `until`, or a shutdown
+    kEnd,             // with `reason`
+  };
+  struct Action {
+    Do what = Do::kEnd;
+    MonotonicTime until{};
+    // Why to close, wait or end.
+    absl::Status reason = {};
+    // kWait: the attempt failed, and there will be another.
+    bool is_retry = false;
+    // kCloseProducer: nothing follows but the end.
+    bool is_last = false;
+  };
+
+  // All arguments outlive this object. `seed`: of the random waits.
+  RelaySession(std::chrono::milliseconds shutdown_timeout, Pipeline& pipeline,
+               const CheckpointWriter& checkpoints, SourceMemory& memory,
+               WalStream& stream, uint64_t seed);
+
+  Action Begin();
+  // The last action has ended so.
+  Action Next(const absl::Status& result, MonotonicTime now);
+
+  // ---- Facts.
+
+  // Drains, confirms, ends: all by shutdown_deadline().
+  void Shutdown(MonotonicTime now);
+  // The server asks its clients to disconnect; it waits for them.
+  void OnServerShutdown(MonotonicTime now);
+  // Found beside the stream; stops it.
+  void OnGap(const Gap& gap);
+  // Records were acknowledged.
+  void OnAcknowledged() { backoff_.Reset(); }
+  // Call it a few times a second: offers held records again.
+  void Watch();
+  // The producer or the checkpoint store has reported; ends a stream that
+  // cannot continue.
+  void OnReports();
+
+  // ---- State.
+
+  const std::optional<MonotonicTime>& shutdown_deadline() const {
+    return shutdown_deadline_;
+  }
+  // Somebody waits for the end of the stream: checkpoints are due at once.
+  bool is_hurried() const { return shutdown_deadline_ || server_leaves_; }
+  // Why the last stream ended, while there is no new one; else ok.
+  const absl::Status& trouble() const { return trouble_; }
+  // Only an operator can end the trouble: each attempt fails in the same way.
+  const PoisonWatch& poison() const { return poison_; }
+  bool has_streamed() const { return streams_ > 0; }
+  uint64_t streams() const { return streams_; }
+  bool has_found_gap() const { return found_gap_.has_value(); }
+  // True once, after the pipeline has forgotten every position.
+  bool TakeStartedOver() { return std::exchange(started_over_, false); }
+
+ private:
+  Action Enter(Do what);
+  Action BeginRound(MonotonicTime now);
+  Action OnOpened(MonotonicTime now);
+  Action OnStreamEnded(absl::Status reason, MonotonicTime now);
+  Action EndRound(absl::Status reason, MonotonicTime now);
+  Action GiveUpProducer(MonotonicTime now);
+  Action OnProducerClosed(MonotonicTime now);
+  Action Wait(MonotonicTime now);
+  Action Close(absl::Status reason, MonotonicTime now);
+  bool IsHopeless(const absl::Status& status) const;
+
+  std::chrono::milliseconds shutdown_timeout_;
+  Pipeline& pipeline_;
+  const CheckpointWriter& checkpoints_;
+  SourceMemory& memory_;
+  WalStream& stream_;
+
+  Do doing_ = Do::kEnd;
+  bool has_producer_ = false;
+  bool is_last_ = false;  // what is being closed
+  absl::Status reason_;
+  MonotonicTime streams_since_{};
+
+  std::optional<MonotonicTime> shutdown_deadline_;
+  bool server_leaves_ = false;
+  std::optional<Gap> found_gap_;
+  bool gap_is_new_ = false;
+  bool started_over_ = false;
+  uint64_t streams_ = 0;
+  absl::Status trouble_;
+  PoisonWatch poison_;
+  Backoff backoff_;
+};
+
+}  // namespace walpost

@@ -1,0 +1,278 @@
+#include "session/wal_stream.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "base/reason_code.h"
+#include "base/status_macros.h"
+#include "fmt/format.h"
+#include "pgoutput/decoder.h"
+
+namespace walpost {
+
+using std::chrono::milliseconds;
+
+namespace {
+
+// Frames per turn, before other work is served; about a millisecond.
+constexpr size_t kFramesPerTurn = 1000;
+// libpq may hold decrypted bytes while the socket looks idle: look again.
+constexpr milliseconds kMaxWait = SuspensionWatch::kMaxTurn;
+
+FeedbackSchedule MakeFeedback(const WalStream::Options& options, Lsn slot) {
+  if (options.ask_interval == milliseconds(0)) {
+    return {options.status_interval, options.wal_sender_timeout, slot};
+  }
+  return {options.ask_interval, 3 * options.ask_interval, slot};
+}
+
+}  // namespace
+
+WalStream::WalStream(Options options, OutboxOptions outbox,
+                     std::vector<std::vector<std::string>> references,
+                     EventTaker& taker)
+    : options_(std::move(options)),
+      outbox_(std::move(outbox)),
+      references_(std::move(references)),
+      taker_(taker),
+      silence_(options_.wal_sender_timeout),
+      feedback_(MakeFeedback(options_, Lsn())),
+      suspension_watch_(options_.wal_sender_timeout) {}
+
+void WalStream::Begin(Start start, MonotonicTime now, BootTime boot_now) {
+  assembler_.emplace(outbox_, references_);
+  assembler_->Remember(mapped_fields_);
+  assembler_->SetTableOids(std::move(start.table_oids));
+  if (start.requires_utf8) assembler_->RequireUtf8();
+  slot_ = start.slot;
+  end_ = start.end;
+  feedback_ = MakeFeedback(options_, slot_);
+  silence_.Start(now);
+  suspension_watch_.Start(boot_now);
+  step_is_held_ = false;
+  since_receive_ = {};
+  server_wal_end_ = Lsn();
+  reached_end_ = false;
+  is_abandoned_ = false;
+  drain_deadline_.reset();
+}
+
+void WalStream::End() {
+  skipped_before_ = skipped();
+  if (assembler_) mapped_fields_ = assembler_->mapped_fields();
+  assembler_.reset();
+  standby_hold_.Clear();
+  step_is_held_ = false;
+}
+
+absl::Status WalStream::Check(MonotonicTime now, BootTime boot_now) {
+  waits_for_room_ = false;
+  waits_until_ = {};
+  const auto asleep = suspension_watch_.OnTurn(boot_now);
+  if (asleep && options_.slot_is_shared) {
+    return absl::AbortedError(fmt::format(
+        "this process was suspended for {:.1f} s: another instance may have "
+        "taken over slot {}",
+        std::chrono::duration<double>(*asleep).count(), options_.slot));
+  }
+  const auto silent = silence_.OnTurn(now);
+  if (!silent) return absl::OkStatus();
+  return absl::UnavailableError(fmt::format(
+      "replication stream: Postgres has sent nothing for {:.0f} s although it "
+      "was asked: is its walsender frozen, or the network cut?",
+      std::chrono::duration<double>(*silent).count()));
+}
+
+absl::StatusOr<WalStream::Next> WalStream::TakeFrames(FrameSource& source) {
+  const absl::StatusOr<Next> next = TakeSome(source);
+  WALPOST_RETURN_IF_ERROR(taker_.Health());
+  // While we do not read, the server's silence does not count.
+  if (next.ok() && *next == Next::kRoom) silence_.OnSign(source.Now());
+  return next;
+}
+
+absl::StatusOr<WalStream::Next> WalStream::TakeSome(FrameSource& source) {
+  size_t taken = 0;
+  bool received = false;
+  for (;;) {
+    if (reached_end_ || is_abandoned_) return Next::kEnd;
+    if (drain_deadline_) return Next::kRoom;
+    if (step_is_held_) Deliver();
+    if (step_is_held_ || !taker_.CanTake()) return Next::kRoom;
+    if (taken == kFramesPerTurn) return Next::kMore;
+    const FrameSource::Read read = source.NextFrame();
+    // Warnings precede this frame, which must not be confirmed over them.
+    WALPOST_RETURN_IF_ERROR(HandleWarnings(source));
+    switch (read) {
+      case FrameSource::Read::kFrame:
+        ++taken;
+        since_receive_.Add(source.frame().size());
+        WALPOST_RETURN_IF_ERROR(HandleFrame(source.frame()));
+        received = false;
+        break;
+      case FrameSource::Read::kEmpty:
+        if (received) return Next::kReadable;
+        if (since_receive_.messages > 0) {
+          NoteReceived(source.Now());
+          if (pause_ > pause_.zero()) return Next::kPause;
+        } else if (source.HasInput()) {  // part of a huge row
+          silence_.OnSign(source.Now());
+        }
+        if (!source.Receive()) return source.status();
+        received = true;
+        break;
+      case FrameSource::Read::kEnded:
+        if (!source.status().ok()) return source.status();
+        return absl::UnavailableError(
+            "replication stream: the server ended it (it is shutting down)");
+    }
+  }
+}
+
+void WalStream::NoteReceived(MonotonicTime now) {
+  const ReadPacer::Taken got = std::exchange(since_receive_, {});
+  silence_.OnFrames(got.messages, now);
+  pause_ = pacer_.PauseAfter(got, now);
+}
+
+absl::Status WalStream::HandleWarnings(FrameSource& source) {
+  for (const ServerWarning& warning : source.TakeWarnings()) {
+    if (StandbyHold::IsMeant(warning.text)) {
+      standby_hold_.OnWarning(warning.text, source.Now());
+    } else if (warning.rows_are_missing) {
+      const std::string text = fmt::format(
+          "rows after {} were committed while publication {} did not exist, "
+          "and Postgres does not send them: {}. {}",
+          Confirmable().ToString(), options_.publication, warning.text,
+          options_.remedy);
+      return WithReasonCode(absl::FailedPreconditionError(text),
+                            kReasonPublicationMissing);
+    }
+  }
+  return absl::OkStatus();
+}
+
+absl::Status WalStream::HandleFrame(std::string_view bytes) {
+  WALPOST_ASSIGN_OR_RETURN(const pgoutput::ServerFrame frame,
+                           pgoutput::DecodeServerFrame(bytes));
+  if (const auto* data = std::get_if<pgoutput::XLogData>(&frame)) {
+    return HandleMessage(*data);
+  }
+  HandleKeepalive(std::get<pgoutput::PrimaryKeepalive>(frame));
+  return absl::OkStatus();
+}
+
+void WalStream::HandleKeepalive(const pgoutput::PrimaryKeepalive& keepalive) {
+  server_wal_end_ = std::max(server_wal_end_, keepalive.wal_end);
+  if (keepalive.reply_requested) feedback_.OnReplyRequested();
+  if (assembler_->in_transaction()) return;
+  if (IsAtEnd(keepalive.wal_end)) return ReachEnd();
+  taker_.OnKeepalive(keepalive.wal_end);
+}
+
+absl::Status WalStream::HandleMessage(const pgoutput::XLogData& data) {
+  standby_hold_.Clear();
+  server_wal_end_ = std::max(server_wal_end_, data.start_lsn);
+  WALPOST_ASSIGN_OR_RETURN(const pgoutput::Message message,
+                           pgoutput::Decode(data.payload));
+  if (const auto* begin = std::get_if<pgoutput::Begin>(&message)) {
+    if (IsAtEnd(begin->commit_lsn)) {
+      ReachEnd();
+      return absl::OkStatus();
+    }
+  }
+  WALPOST_RETURN_IF_ERROR(assembler_->Apply(message, step_));
+  Deliver();
+  return absl::OkStatus();
+}
+
+void WalStream::Deliver() {
+  step_is_held_ = false;
+  switch (step_.kind) {
+    case Step::Kind::kNothing:
+      return;
+    case Step::Kind::kEvent:
+      step_is_held_ = taker_.OnEvent(step_.event) == EventTaker::Offer::kHold;
+      return;
+    case Step::Kind::kUndeliverable:
+      step_is_held_ = taker_.OnUndeliverable(step_.event, step_.error) ==
+                      EventTaker::Offer::kHold;
+      return;
+    case Step::Kind::kTransactionEnd:
+      if (IsAtEnd(step_.end_lsn)) return ReachEnd();
+      return taker_.OnTransactionEnd(step_.end_lsn);
+  }
+}
+
+void WalStream::ReachEnd() {
+  taker_.OnTransactionEnd(end_);
+  reached_end_ = true;
+}
+
+// A server with another WAL than the known one would drop it if confirmed.
+Lsn WalStream::Confirmable() const {
+  const Lsn confirmable = taker_.confirmable();
+  return confirmable.is_valid() ? confirmable : slot_;
+}
+
+StatusUpdate WalStream::Update() const {
+  const Lsn confirmable = Confirmable();
+  StatusUpdate update;
+  update.received = std::max(server_wal_end_, confirmable);
+  update.confirmed = feedback_.ToTell(confirmable);
+  return update;
+}
+
+absl::Status WalStream::Tell(FrameSource& source) {
+  const MonotonicTime now = source.Now();
+  if (source.has_unsent()) return source.Flush();
+  if (!feedback_.IsDue(Confirmable(), now)) return absl::OkStatus();
+  StatusUpdate update = Update();
+  update.reply_requested =
+      options_.ask_interval > milliseconds(0) || silence_.MustAsk(now);
+  feedback_.OnSent(Confirmable(), now);
+  return source.SendStatus(update);
+}
+
+absl::Status WalStream::TellLast(FrameSource& source) {
+  return source.SendStatus(Update());
+}
+
+MonotonicTime WalStream::WaitUntil(Next next, MonotonicTime now) {
+  MonotonicTime until =
+      std::min(feedback_.DueAt(Confirmable()), now + kMaxWait);
+  if (drain_deadline_) until = std::min(until, *drain_deadline_);
+  if (next == Next::kPause) until = std::min(until, now + pause_);
+  waits_for_room_ = next == Next::kRoom;
+  if (waits_for_room_) until = std::min(until, taker_.retry_at());
+  waits_until_ = until;
+  return until;
+}
+
+bool WalStream::MustWake() const {
+  if (!is_open()) return false;
+  if (is_abandoned_ || (waits_for_room_ && taker_.CanTake())) return true;
+  if (drain_deadline_ && taker_.IsDrained()) return true;
+  return feedback_.DueAt(Confirmable()) < waits_until_;
+}
+
+void WalStream::Drain(MonotonicTime deadline) {
+  if (!is_open()) return;
+  drain_deadline_ = std::min(deadline, drain_deadline_.value_or(deadline));
+}
+
+bool WalStream::DrainIsOver(MonotonicTime now) const {
+  return drain_deadline_ && (taker_.IsDrained() || now >= *drain_deadline_);
+}
+
+milliseconds WalStream::silence(MonotonicTime now) const {
+  return is_open() ? silence_.Length(now) : milliseconds(0);
+}
+
+TransactionAssembler::Skipped WalStream::skipped() const {
+  TransactionAssembler::Skipped skipped = skipped_before_;
+  if (assembler_) skipped += assembler_->skipped();
+  return skipped;
+}
+
+}  // namespace walpost

@@ -1,0 +1,339 @@
+// The life of a relay: what it does next, and why.
+#include "session/relay_session.h"
+
+#include <gtest/gtest.h>
+
+#include "base/sqlstate.h"
+#include "session/relay_taker.h"
+#include "support/fake_sink.h"
+#include "support/message_feed.h"
+
+namespace walpost {
+namespace {
+
+using std::chrono::milliseconds;
+using std::chrono::seconds;
+using Do = RelaySession::Do;
+
+constexpr MonotonicTime kStart{std::chrono::hours(1)};
+constexpr seconds kShutdownTimeout{10};
+
+class RelaySessionTest : public ::testing::Test {
+ protected:
+  static OutboxOptions Outbox() {
+    OutboxOptions options;
+    options.tables.resize(1);
+    return options;
+  }
+
+  RelaySessionTest() { pipeline_.SetSink(&sink_); }
+
+  void Next(const absl::Status& result = absl::OkStatus()) {
+    action_ = session_.Next(result, now_);
+  }
+  void GoTo(Do what) {
+    while (action_.what != what) {
+      if (action_.what == Do::kOpen) {
+        stream_.Begin({.slot = Lsn(1), .end = Lsn()}, now_, BootTime());
+      }
+      Next();
+    }
+  }
+  // A stream that lasts `time` ends so.
+  void Stream(const absl::Status& end, MonotonicTime::duration time = {}) {
+    GoTo(Do::kStream);
+    now_ += time;
+    stream_.End();
+    Next(end);
+  }
+  milliseconds wait() const {
+    return std::chrono::duration_cast<milliseconds>(action_.until - now_);
+  }
+
+  testing::FakeSink sink_;
+  Pipeline pipeline_{RecordBuilder::Create(Outbox()).value(), {}};
+  CheckpointWriter checkpoints_{nullptr, milliseconds(100), pipeline_, [] {}};
+  SourceMemory memory_{"orders", pipeline_};
+  RelayTaker taker_{pipeline_, checkpoints_};
+  WalStream stream_{{}, Outbox(), testing::ReferencesOf(Outbox()), taker_};
+  RelaySession session_{kShutdownTimeout, pipeline_, checkpoints_,
+                        memory_,          stream_,   /*seed=*/1};
+  MonotonicTime now_ = kStart;
+  RelaySession::Action action_ = session_.Begin();
+};
+
+const absl::Status kLost = absl::UnavailableError("the connection is lost");
+const absl::Status kWrong = absl::FailedPreconditionError("no table");
+const Gap kGap{kGapSlotMissing, "it is gone"};
+
+TEST_F(RelaySessionTest, TheStepsOfAStart) {
+  EXPECT_EQ(action_.what, Do::kStartProducer);
+  Next();
+  EXPECT_EQ(action_.what, Do::kPrepare);
+  Next();
+  EXPECT_EQ(action_.what, Do::kLoadCheckpoint);
+  Next();
+  EXPECT_EQ(action_.what, Do::kOpen);
+  EXPECT_FALSE(session_.has_streamed());
+  Next();
+  EXPECT_EQ(action_.what, Do::kStream);
+  EXPECT_TRUE(session_.has_streamed());
+}
+
+// ---- Errors.
+
+TEST_F(RelaySessionTest, AWrongConfigurationEndsItBeforeItEverStreamed) {
+  GoTo(Do::kOpen);
+  Next(kWrong);
+  EXPECT_EQ(action_.what, Do::kCloseProducer);
+  EXPECT_TRUE(action_.is_last);
+  Next();
+  EXPECT_EQ(action_.what, Do::kEnd);
+  EXPECT_EQ(action_.reason, kWrong);
+}
+
+TEST_F(RelaySessionTest, AfterAStreamTheSameErrorIsTriedAgain) {
+  Stream(kLost);
+  GoTo(Do::kOpen);
+  Next(kWrong);
+  EXPECT_EQ(action_.what, Do::kWait);
+  EXPECT_TRUE(action_.is_retry);
+  EXPECT_EQ(session_.trouble(), kWrong);
+}
+
+TEST_F(RelaySessionTest, AnErrorThatPassesIsTriedAgainFromTheStart) {
+  GoTo(Do::kLoadCheckpoint);
+  Next(kLost);
+  EXPECT_EQ(action_.what, Do::kWait);
+  EXPECT_TRUE(action_.is_retry);
+  EXPECT_GT(wait(), milliseconds(0));
+  EXPECT_LE(wait(), milliseconds(100));
+  Next();
+  EXPECT_EQ(action_.what, Do::kPrepare) << "the producer is the same";
+}
+
+TEST_F(RelaySessionTest, ThereIsNoTroubleWhileItStreams) {
+  Stream(kLost);
+  EXPECT_EQ(session_.trouble(), kLost);
+  GoTo(Do::kStream);
+  EXPECT_TRUE(session_.trouble().ok());
+}
+
+TEST_F(RelaySessionTest, WaitsGetLongerUntilAStreamLasts) {
+  milliseconds longest{};
+  for (int i = 0; i < 20; ++i) {
+    Stream(kLost);
+    longest = std::max(longest, wait());
+  }
+  EXPECT_GT(longest, seconds(2));
+  Stream(kLost, seconds(11));
+  EXPECT_LE(wait(), milliseconds(100));
+}
+
+TEST_F(RelaySessionTest, AcknowledgementsShortenTheNextWait) {
+  for (int i = 0; i < 20; ++i) Stream(kLost);
+  session_.OnAcknowledged();
+  Stream(kLost);
+  EXPECT_LE(wait(), milliseconds(100));
+}
+
+TEST_F(RelaySessionTest, AStandbyTriesOftenAndIsNoFailure) {
+  GoTo(Do::kOpen);
+  Next(WithSqlstate(absl::UnavailableError("in use"), kSqlstateObjectInUse));
+  EXPECT_EQ(action_.what, Do::kWait);
+  EXPECT_EQ(wait(), milliseconds(500));
+  EXPECT_FALSE(action_.is_retry);
+}
+
+TEST_F(RelaySessionTest, AStreamThatWasLeftIsOpenedAgainAtOnce) {
+  Stream(absl::OkStatus());
+  EXPECT_EQ(action_.what, Do::kWait);
+  EXPECT_EQ(wait(), milliseconds(0));
+  EXPECT_TRUE(session_.trouble().ok());
+}
+
+// ---- Gaps.
+
+TEST_F(RelaySessionTest, P9AGapIsLatchedKeptAndRecordedAtOnce) {
+  GoTo(Do::kOpen);
+  Next(StatusOfGap(kGap));
+  EXPECT_EQ(action_.what, Do::kKeepGap) << "not the end: someone must look";
+  EXPECT_EQ(memory_.gap(), kGap);
+  Next();
+  EXPECT_EQ(action_.what, Do::kWait);
+  EXPECT_EQ(wait(), milliseconds(0));
+  GoTo(Do::kOpen);
+  Next(StatusOfGap(kGap));
+  Next();
+  EXPECT_EQ(wait(), milliseconds(2'000));
+  EXPECT_FALSE(action_.is_retry);
+}
+
+TEST_F(RelaySessionTest, P9AGapFoundBesideTheStreamEndsIt) {
+  session_.OnGap(kGap);
+  EXPECT_FALSE(session_.has_found_gap()) << "there is no stream";
+  GoTo(Do::kStream);
+  session_.OnGap(kGap);
+  EXPECT_TRUE(stream_.is_abandoned());
+  Stream(absl::OkStatus());
+  EXPECT_EQ(action_.what, Do::kKeepGap);
+  EXPECT_EQ(memory_.gap(), kGap);
+}
+
+TEST_F(RelaySessionTest, P9TheFirstGapBesideAStreamCounts) {
+  GoTo(Do::kStream);
+  session_.OnGap(kGap);
+  session_.OnGap({kGapKafkaReplaced, "another"});
+  Stream(absl::OkStatus());
+  EXPECT_EQ(memory_.gap(), kGap);
+}
+
+// ---- The producer.
+
+TEST_F(RelaySessionTest, AFailedProducerIsGivenUpAndTheStreamRewound) {
+  GoTo(Do::kStream);
+  pipeline_.OnSinkFailed(absl::AbortedError("fatal"));
+  session_.OnReports();
+  EXPECT_TRUE(stream_.is_abandoned());
+  Stream(absl::OkStatus());
+  EXPECT_EQ(action_.what, Do::kCloseProducer);
+  EXPECT_FALSE(action_.is_last);
+  EXPECT_EQ(wait(), milliseconds(2'000)) << "what is on its way may arrive";
+  EXPECT_EQ(action_.reason.message(), "fatal");
+  Next();
+  EXPECT_EQ(pipeline_.counters().rewinds, 1u);
+  EXPECT_FALSE(session_.TakeStartedOver());
+  EXPECT_EQ(action_.what, Do::kWait);
+  Next();
+  EXPECT_EQ(action_.what, Do::kStartProducer);
+}
+
+TEST_F(RelaySessionTest, P2ASuspendedProcessGivesUpWhatIsQueuedAtOnce) {
+  Stream(absl::AbortedError("suspended"));
+  EXPECT_EQ(action_.what, Do::kCloseProducer);
+  EXPECT_EQ(wait(), milliseconds(0));
+}
+
+TEST_F(RelaySessionTest, VoidLsnsAreForgotten) {
+  ObservedSource server;
+  server.system_identifier = "7";
+  server.timeline = 1;
+  server.wal_end = Lsn(1'000);
+  server.slot = ObservedSource::Slot{.confirmed = Lsn(100), .failover = true};
+  memory_.Observe(server, std::nullopt);
+  ASSERT_TRUE(memory_.Continue().ok());
+  ASSERT_TRUE(memory_.Begin(Lsn(100)).ok());
+  memory_.OnStreaming();
+  GoTo(Do::kStream);
+  Stream(kLost);
+  server.timeline = 2;
+  memory_.Observe(server, std::nullopt);
+  memory_.SetFork(Lsn(900));
+  GoTo(Do::kOpen);
+  const absl::Status promoted = memory_.Continue();
+  ASSERT_TRUE(absl::IsAborted(promoted)) << promoted;
+  Next(promoted);
+  EXPECT_EQ(action_.what, Do::kCloseProducer);
+  Next();
+  EXPECT_TRUE(session_.TakeStartedOver());
+  EXPECT_FALSE(session_.TakeStartedOver());
+  EXPECT_FALSE(pipeline_.confirmed().is_valid());
+}
+
+TEST_F(RelaySessionTest, HeldRecordsAreOfferedAgain) {
+  sink_.AnswerWith(absl::UnavailableError("no topic yet"));
+  Event event;
+  event.position = {Lsn(10), 1};
+  event.id = "a";
+  std::vector<Value> references = {Value("order")};
+  event.references = references;
+  GoTo(Do::kStream);
+  pipeline_.OnEvent(event);
+  ASSERT_TRUE(pipeline_.held());
+  session_.Watch();
+  EXPECT_FALSE(pipeline_.held());
+}
+
+// ---- Poison.
+
+TEST_F(RelaySessionTest, ADamagedStreamWaitsForAnOperatorAtTheThirdTime) {
+  for (int i = 0; i < 2; ++i) {
+    Stream(absl::DataLossError("damaged"));
+    EXPECT_LE(wait(), seconds(1));
+  }
+  Stream(absl::DataLossError("damaged"));
+  EXPECT_EQ(action_.what, Do::kWait);
+  EXPECT_EQ(action_.until, MonotonicTime::max());
+  EXPECT_TRUE(session_.poison().is_poison());
+}
+
+// ---- The end.
+
+TEST_F(RelaySessionTest, P10AShutdownDrainsClosesAndEnds) {
+  GoTo(Do::kStream);
+  session_.Shutdown(now_);
+  EXPECT_TRUE(session_.is_hurried());
+  EXPECT_TRUE(stream_.DrainIsOver(now_)) << "nothing is in flight";
+  now_ += seconds(1);
+  Stream(absl::OkStatus());
+  EXPECT_EQ(action_.what, Do::kCloseProducer);
+  EXPECT_TRUE(action_.is_last);
+  EXPECT_EQ(wait(), milliseconds(2'000));
+  Next();
+  EXPECT_EQ(action_.what, Do::kEnd);
+  EXPECT_TRUE(action_.reason.ok());
+}
+
+TEST_F(RelaySessionTest, P10TheProducerIsClosedByTheFirstDeadline) {
+  GoTo(Do::kStream);
+  session_.Shutdown(now_);
+  now_ += seconds(9);
+  session_.Shutdown(now_);
+  Stream(absl::OkStatus());
+  EXPECT_EQ(wait(), milliseconds(1'000));
+}
+
+TEST_F(RelaySessionTest, AShutdownWhileItOpensIsDrainedAtOnce) {
+  GoTo(Do::kOpen);
+  session_.Shutdown(now_);
+  stream_.Begin({.slot = Lsn(1), .end = Lsn()}, now_, BootTime());
+  Next();
+  EXPECT_EQ(action_.what, Do::kStream);
+  EXPECT_TRUE(stream_.DrainIsOver(now_));
+}
+
+TEST_F(RelaySessionTest, AShutdownEndsAnyWaitWithoutAnError) {
+  GoTo(Do::kOpen);
+  Next(kLost);
+  ASSERT_EQ(action_.what, Do::kWait);
+  session_.Shutdown(now_);
+  Next();
+  EXPECT_TRUE(action_.is_last);
+  Next();
+  EXPECT_TRUE(action_.reason.ok());
+}
+
+TEST_F(RelaySessionTest, AShutdownForgivesAConfigurationThatIsWrong) {
+  GoTo(Do::kOpen);
+  session_.Shutdown(now_);
+  Next(kWrong);
+  Next();
+  EXPECT_EQ(action_.what, Do::kEnd);
+  EXPECT_TRUE(action_.reason.ok());
+}
+
+TEST_F(RelaySessionTest, P10TheServersShutdownIsHeldUpForTwoSecondsAtMost) {
+  session_.OnServerShutdown(now_);
+  EXPECT_FALSE(session_.is_hurried()) << "there is no stream";
+  GoTo(Do::kStream);
+  session_.OnServerShutdown(now_);
+  EXPECT_TRUE(session_.is_hurried());
+  EXPECT_TRUE(stream_.DrainIsOver(now_ + seconds(2)));
+  Stream(absl::OkStatus());
+  EXPECT_EQ(action_.what, Do::kWait) << "and it comes back";
+  GoTo(Do::kStream);
+  EXPECT_FALSE(session_.is_hurried());
+}
+
+}  // namespace
+}  // namespace walpost

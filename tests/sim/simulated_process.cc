@@ -1,0 +1,295 @@
+#include "sim/simulated_process.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "base/check.h"
+#include "base/sqlstate.h"
+#include "base/status_macros.h"
+#include "checkpoint/coverage.h"
+
+namespace walpost::sim {
+namespace {
+
+constexpr milliseconds kStatusInterval{200};
+
+OutboxOptions Outbox() {
+  OutboxOptions options;
+  options.tables.resize(1);
+  options.messages.prefix = "outbox";
+  return options;
+}
+
+AcknowledgementWindow::Options DrawWindow(Random& random) {
+  AcknowledgementWindow::Options limits;
+  limits.max_records = random.Between(1, 60);
+  limits.max_bytes = random.Between(1'000, 40'000);
+  return limits;
+}
+
+WalStream::Options StreamOptions() {
+  WalStream::Options options;
+  options.slot = kSlotName;
+  options.status_interval = kStatusInterval;
+  options.wal_sender_timeout = SimulatedWalsender::kTimeout;
+  options.slot_is_shared = true;
+  return options;
+}
+
+// The simulated machine is never suspended as a whole.
+BootTime ToBootTime(MonotonicTime time) {
+  return BootTime(time.time_since_epoch());
+}
+
+}  // namespace
+
+SimulatedProcess::SimulatedProcess(World& world, SimulatedServer& server,
+                                   SimulatedBrokers& brokers, Checker& checker,
+                                   int relay, CheckpointStore* store)
+    : world_(world),
+      server_(server),
+      brokers_(brokers),
+      checker_(checker),
+      relay_(relay),
+      pipeline_(RecordBuilder::Create(Outbox()).value(),
+                DrawWindow(world.random)),
+      checkpoints_(store, kStatusInterval, pipeline_, [] {}),
+      memory_(kSlotName, pipeline_),
+      relay_taker_(pipeline_, checkpoints_),
+      taker_(relay_taker_, checker, relay),
+      stream_(StreamOptions(), Outbox(),
+              ReferencesOf(pipeline_.builder().routes()), taker_),
+      session_(kShutdownTimeout, pipeline_, checkpoints_, memory_, stream_,
+               world.random.Below(UINT64_MAX)),
+      action_(session_.Begin()) {}
+
+bool SimulatedProcess::Turn() {
+  const std::optional<absl::Status> result = CarryOut();
+  Observe();
+  if (result) {
+    const bool closed = action_.what == RelaySession::Do::kCloseProducer;
+    action_ = session_.Next(*result, world_.now);
+    if (closed) NoteClosed();
+    NoteGap();
+  }
+  return action_.what != RelaySession::Do::kEnd;
+}
+
+std::optional<absl::Status> SimulatedProcess::CarryOut() {
+  using Do = RelaySession::Do;
+  switch (action_.what) {
+    case Do::kStartProducer:
+      StartProducer();
+      return absl::OkStatus();
+    case Do::kPrepare:
+    case Do::kLoadCheckpoint:
+    case Do::kKeepGap:
+      return absl::OkStatus();
+    case Do::kOpen:
+      return Open();
+    case Do::kStream:
+      return StreamStep();
+    case Do::kCloseProducer:
+      return CloseProducer();
+    case Do::kWait:
+      if (world_.now < action_.until && !session_.shutdown_deadline()) {
+        return std::nullopt;
+      }
+      return absl::OkStatus();
+    case Do::kEnd:
+      break;
+  }
+  return std::nullopt;
+}
+
+void SimulatedProcess::NoteClosed() {
+  const bool starts_over = session_.TakeStartedOver();
+  world_.Note(relay_, starts_over ? "starts over" : "rewinds");
+  if (starts_over) checker_.OnFreshStart(relay_);
+}
+
+void SimulatedProcess::Watch() {
+  session_.Watch();
+  if (!world_.random.OneIn(8) || !stream_.is_open()) return;
+  // See PublicationWatch.
+  const std::string change =
+      DescribeChange(Coverage::Parse(memory_.coverage()),
+                     Coverage::Parse(server_.postgres().catalog().coverage()));
+  if (!change.empty()) session_.OnGap(Gap{kGapCoverageChanged, change});
+}
+
+// ---- The producer.
+
+void SimulatedProcess::StartProducer() {
+  producer_ = std::make_unique<SimulatedProducer>(
+      world_, brokers_, checker_, relay_, brokers_.NextProducer());
+  pipeline_.SetSink(producer_.get());
+}
+
+std::optional<absl::Status> SimulatedProcess::CloseProducer() {
+  if (producer_ == nullptr) return absl::OkStatus();
+  if (!producer_->IsIdle()) {
+    if (world_.now < action_.until) return std::nullopt;
+    world_.Note(relay_, "purges its producer");
+    producer_->Purge(pipeline_);
+  }
+  pipeline_.SetSink(nullptr);
+  producer_.reset();
+  return absl::OkStatus();
+}
+
+// ---- Like SourceSetup.
+
+absl::Status SimulatedProcess::Open() {
+  WALPOST_RETURN_IF_ERROR(Continue());
+  if (!server_.postgres().catalog().covers()) {
+    return absl::FailedPreconditionError("the publication has no outbox");
+  }
+  WALPOST_RETURN_IF_ERROR(Begin());
+  BeginStream();
+  return absl::OkStatus();
+}
+
+absl::Status SimulatedProcess::Continue() {
+  SimulatedPostgres& postgres = server_.postgres();
+  ObservedSource observed;
+  observed.system_identifier = kSystemIdentifier;
+  observed.timeline = postgres.timeline();
+  observed.wal_end = postgres.flushed();
+  observed.slot = {.confirmed = postgres.confirmed(), .failover = true};
+  observed.coverage = postgres.catalog().coverage();
+  memory_.Observe(std::move(observed), postgres.catalog().record());
+  if (const uint32_t left = memory_.left_timeline()) {
+    memory_.SetFork(postgres.fork(left));
+  }
+  if (server_.active() != nullptr) {
+    WALPOST_RETURN_IF_ERROR(memory_.OnSlotInUse(true));
+    return WithSqlstate(absl::UnavailableError("the slot is in use"),
+                        kSqlstateObjectInUse);
+  }
+  const absl::Status status = memory_.Continue();
+  NoteGap();
+  const std::optional<BirthRecord> record = memory_.RecordOfGap();
+  if (memory_.gap() && record) postgres.SetRecord(*record);
+  return status;
+}
+
+absl::Status SimulatedProcess::Begin() {
+  SimulatedPostgres& postgres = server_.postgres();
+  slot_ = postgres.confirmed();
+  WALPOST_RETURN_IF_ERROR(memory_.Begin(slot_));
+  if (const auto update = memory_.UpdatedRecord("")) {
+    postgres.SetRecord(update->record);
+  }
+  if (!memory_.is_first_start()) return absl::OkStatus();
+  BirthRecord record;
+  record.slot = kSlotName;
+  record.consistent_point = slot_;
+  record.system_identifier = kSystemIdentifier;
+  record.timeline = postgres.timeline();
+  record.streamed_from = postgres.next_xid();
+  record.coverage = postgres.catalog().coverage();
+  memory_.OnBirth(record);
+  postgres.SetRecord(record);
+  return absl::OkStatus();
+}
+
+void SimulatedProcess::BeginStream() {
+  world_.Note(relay_, "streams, confirmed {:X}, the slot stands at {:X}",
+              pipeline_.confirmed().value(), slot_.value());
+  memory_.OnStreaming();
+  lsn_history_ = server_.postgres().history();
+  connection_.emplace(world_, server_.Connect(slot_));
+  WalStream::Start start;
+  start.slot = slot_;
+  stream_.Begin(std::move(start), world_.now, ToBootTime(world_.now));
+  step_ = Step::kCheck;
+  checker_.OnStreamStart(relay_);
+  checker_.OnBoundary(relay_, slot_);
+}
+
+void SimulatedProcess::NoteGap() {
+  if (!std::exchange(has_gap_, memory_.gap().has_value()) && has_gap_) {
+    const std::string& code = memory_.gap()->code;
+    checker_.OnGap(relay_, code);
+    if (code == kGapServerBehind) {
+      world_.Note(relay_, "sees that the server is behind");
+    } else if (code == kGapWalForked) {
+      world_.Note(relay_, "sees that the WAL has forked");
+    } else if (code == kGapCoverageChanged) {
+      world_.Note(relay_, "sees that rows were not sent");
+    } else {
+      world_.Note(relay_, "sees that the slot was moved");
+    }
+  }
+}
+
+// ---- Like ReplicationReader, a step at a time.
+
+std::optional<absl::Status> SimulatedProcess::StreamStep() {
+  absl::Status status;
+  bool is_over = stream_.is_abandoned();
+  switch (is_over ? Step::kWait : step_) {
+    case Step::kCheck: {
+      status = stream_.Check(world_.now, ToBootTime(world_.now));
+      if (absl::IsAborted(status)) {
+        world_.Note(relay_, "sees that it was suspended");
+      }
+      if (!status.ok()) break;
+      const SimulatedWalsender* active = server_.active();
+      checker_.OnTurn(relay_,
+                      active != nullptr && active != connection_->walsender());
+      step_ = Step::kTake;
+      break;
+    }
+    case Step::kTake: {
+      connection_->BeginTurn();
+      const auto next = stream_.TakeFrames(*connection_);
+      status = next.status();
+      if (next.ok()) next_ = *next;
+      step_ = Step::kTell;
+      break;
+    }
+    case Step::kTell:
+      is_over = stream_.DrainIsOver(world_.now);
+      status =
+          is_over ? stream_.TellLast(*connection_) : stream_.Tell(*connection_);
+      if (is_over) status = connection_->Flush();
+      waits_until_ = stream_.WaitUntil(next_, world_.now);
+      step_ = Step::kWait;
+      break;
+    case Step::kWait:
+      if (MayContinue()) step_ = Step::kCheck;
+      break;
+  }
+  if (status.ok() && !is_over) return std::nullopt;
+  Observe();
+  Close();
+  return status;
+}
+
+bool SimulatedProcess::MayContinue() const {
+  return next_ == WalStream::Next::kMore || world_.now >= waits_until_ ||
+         stream_.MustWake() ||
+         (next_ == WalStream::Next::kReadable && connection_->IsReadable()) ||
+         connection_->has_unsent();
+}
+
+void SimulatedProcess::Close() {
+  if (stream_.is_open()) stream_.End();
+  connection_.reset();
+}
+
+// ---- State.
+
+bool SimulatedProcess::is_stuck() const {
+  return absl::IsFailedPrecondition(session_.trouble()) ||
+         session_.poison().is_poison();
+}
+
+void SimulatedProcess::Observe() {
+  const uint32_t history = pipeline_.is_history_settled() ? lsn_history_ : 0;
+  checker_.OnConfirmed(relay_, pipeline_.confirmed(), history);
+}
+
+}  // namespace walpost::sim

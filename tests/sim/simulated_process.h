@@ -1,0 +1,94 @@
+// SimulatedProcess: one process of walpost, from its start to its end. The real
+// objects in it are those of the app's Relay; what is simulated is beside them:
+// the connection, the producer, and what the setup reads.
+#pragma once
+
+#include <memory>
+#include <optional>
+#include <string>
+
+#include "checkpoint/checkpoint_writer.h"
+#include "checkpoint/source_memory.h"
+#include "delivery/pipeline.h"
+#include "session/relay_session.h"
+#include "session/relay_taker.h"
+#include "session/wal_stream.h"
+#include "sim/checked_taker.h"
+#include "sim/checker.h"
+#include "sim/simulated_connection.h"
+#include "sim/simulated_producer.h"
+#include "sim/simulated_server.h"
+#include "sim/world.h"
+
+namespace walpost::sim {
+
+class SimulatedProcess {
+ public:
+  static constexpr milliseconds kShutdownTimeout{3000};
+
+  // `store` may be nullptr: none.
+  SimulatedProcess(World& world, SimulatedServer& server,
+                   SimulatedBrokers& brokers, Checker& checker, int relay,
+                   CheckpointStore* store);
+  ~SimulatedProcess() { Close(); }
+  SimulatedProcess(const SimulatedProcess&) = delete;
+  SimulatedProcess& operator=(const SimulatedProcess&) = delete;
+
+  // Takes a step of the current action. False: the process has ended.
+  bool Turn();
+  // The app's other coroutine: a few times a second.
+  void Watch();
+  void OnReports() { session_.OnReports(); }
+
+  Pipeline& pipeline() { return pipeline_; }
+  RelaySession& session() { return session_; }
+  SimulatedProducer* producer() { return producer_.get(); }
+  bool is_streaming() const { return stream_.is_open(); }
+  // It will not continue without an operator.
+  bool is_stuck() const;
+  void Observe();
+
+ private:
+  // The steps of a turn of the stream; anything may happen between two.
+  enum class Step { kCheck, kTake, kTell, kWait };
+
+  // The result of the current action, once it has ended.
+  std::optional<absl::Status> CarryOut();
+  void StartProducer();
+  std::optional<absl::Status> CloseProducer();
+  absl::Status Open();
+  absl::Status Continue();
+  absl::Status Begin();
+  void BeginStream();
+  std::optional<absl::Status> StreamStep();
+  bool MayContinue() const;
+  void Close();
+  void NoteGap();
+  void NoteClosed();
+
+  World& world_;
+  SimulatedServer& server_;
+  SimulatedBrokers& brokers_;
+  Checker& checker_;
+  int relay_;
+
+  Pipeline pipeline_;
+  CheckpointWriter checkpoints_;
+  SourceMemory memory_;
+  RelayTaker relay_taker_;
+  CheckedTaker taker_;
+  WalStream stream_;
+  RelaySession session_;
+  RelaySession::Action action_;
+
+  std::unique_ptr<SimulatedProducer> producer_;
+  std::optional<SimulatedConnection> connection_;
+  Lsn slot_;                  // its position when the stream began
+  uint32_t lsn_history_ = 0;  // the WAL that the pipeline's LSNs belong to
+  bool has_gap_ = false;
+  Step step_ = Step::kCheck;
+  WalStream::Next next_ = WalStream::Next::kMore;
+  MonotonicTime waits_until_{};
+};
+
+}  // namespace walpost::sim
