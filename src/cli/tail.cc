@@ -32,6 +32,7 @@ namespace {
 namespace asio = boost::asio;
 using Clock = std::chrono::steady_clock;
 
+constexpr char kTailName[] = "walpost:tail";
 constexpr std::chrono::seconds kAskInterval{1};
 constexpr std::chrono::seconds kSlotCreationLimit{60};
 
@@ -40,6 +41,7 @@ WalStream::Options TailStreamOptions(const Config& config,
   WalStream::Options stream;
   stream.slot = slot;
   stream.publication = config.postgres.publication;
+  stream.application_name = kTailName;
   stream.remedy = "Make the publication, and begin again";
   stream.wal_sender_timeout = config.postgres.wal_sender_timeout;
   stream.ask_interval = kAskInterval;
@@ -72,7 +74,7 @@ class Tail final : private EventTaker {
   asio::awaitable<absl::Status> Start() {
     ConnectionOptions options;
     options.server = config_.postgres.server;
-    options.application_name = "walpost:tail";
+    options.application_name = kTailName;
     options.replication = true;
     auto connected = co_await Connection::Connect(executor_, options);
     if (!connected.ok()) co_return connected.status();

@@ -59,7 +59,7 @@ asio::awaitable<absl::Status> ReplaySource::Prepare(ReplayRequest request) {
 asio::awaitable<absl::Status> ReplaySource::Connect() {
   ConnectionOptions options;
   options.server = options_.server;
-  options.application_name = "walpost:replay";
+  options.application_name = kApplicationName;
   options.replication = true;
   auto connected = co_await Connection::Connect(executor_, options);
   if (!connected.ok()) co_return connected.status();

@@ -20,6 +20,7 @@ WalStream::Options ReplayStreamOptions(const WalSourceOptions& options,
   WalStream::Options stream;
   stream.slot = copy;
   stream.publication = options.publication;
+  stream.application_name = ReplaySource::kApplicationName;
   stream.remedy =
       "Publish them from the table with walpost replay --from-table";
   stream.wal_sender_timeout = options.wal_sender_timeout;

@@ -48,6 +48,8 @@ struct ReplayRange {
 
 class ReplaySource {
  public:
+  static constexpr char kApplicationName[] = "walpost:replay";
+
   // `references`: see TransactionAssembler. `taker` outlives this object.
   ReplaySource(boost::asio::any_io_executor executor,
                const WalSourceOptions& options, const OutboxOptions& outbox,

@@ -13,6 +13,7 @@ WalStream::Options LiveStreamOptions(const WalSourceOptions& options) {
   WalStream::Options stream;
   stream.slot = options.slot;
   stream.publication = options.publication;
+  stream.application_name = InstanceName::OfThisProcess(options.slot).text();
   stream.remedy =
       "Make the publication, and let walpost recover --all publish them";
   stream.status_interval = options.status_interval;

@@ -79,8 +79,9 @@ absl::Status WalStream::Check(MonotonicTime now, BootTime boot_now) {
   if (!silent) return absl::OkStatus();
   return absl::UnavailableError(fmt::format(
       "replication stream: Postgres has sent nothing for {:.0f} s although it "
-      "was asked: is its walsender frozen, or the network cut?",
-      std::chrono::duration<double>(*silent).count()));
+      "was asked: is the walsender of {} frozen, or the network cut?",
+      std::chrono::duration<double>(*silent).count(),
+      options_.application_name));
 }
 
 absl::StatusOr<WalStream::Next> WalStream::TakeFrames(FrameSource& source) {

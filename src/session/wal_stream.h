@@ -45,6 +45,7 @@ class WalStream {
   struct Options {
     std::string slot;
     std::string publication;
+    std::string application_name;  // by which people find the walsender
     // What to do about rows that the server skipped.
     std::string remedy;
     std::chrono::milliseconds status_interval{200};
