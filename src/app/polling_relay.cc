@@ -10,9 +10,6 @@
 
 #include "base/status_macros.h"
 #include "fmt/format.h"
-#include "polling/cursor_poller.h"
-#include "polling/lease_poller.h"
-#include "polling/lock_poller.h"
 #include "spdlog/spdlog.h"
 
 namespace walpost {
@@ -83,7 +80,6 @@ PollingRelay::PollingRelay(asio::any_io_executor executor, const Config& config,
 }
 
 void PollingRelay::MakePollers() {
-  using Strategy = PollingOptions::Strategy;
   for (size_t i = 0; i < config_.outbox.tables.size(); ++i) {
     TablePoller::Options options;
     options.server = config_.postgres.server;
@@ -92,26 +88,8 @@ void PollingRelay::MakePollers() {
     options.polling = config_.polling;
     options.outbox = config_.outbox;
     options.source = i;
-    const bool has_lease = config_.outbox.tables[i].state.has_lease();
-    const auto add = [&]<typename Poller>(std::type_identity<Poller>) {
-      pollers_.push_back(
-          std::make_unique<Poller>(executor_, std::move(options), outbound_));
-    };
-    switch (config_.polling.strategy) {
-      case Strategy::kClaim:
-        if (has_lease) {
-          add(std::type_identity<LeasePoller>());
-        } else {
-          add(std::type_identity<LockPoller>());
-        }
-        break;
-      case Strategy::kDelete:
-        add(std::type_identity<LockPoller>());
-        break;
-      case Strategy::kCursor:
-        add(std::type_identity<CursorPoller>());
-        break;
-    }
+    pollers_.push_back(std::make_unique<TablePoller>(
+        executor_, std::move(options), outbound_));
   }
 }
 
@@ -220,7 +198,7 @@ void PollingRelay::RenewCredentials() {
 
 absl::Status PollingRelay::Hopeless() const {
   for (const auto& poller : pollers_) {
-    const absl::Status& trouble = poller->trouble();
+    const absl::Status trouble = poller->trouble();
     if (!poller->was_ready() && (absl::IsFailedPrecondition(trouble) ||
                                  absl::IsInvalidArgument(trouble))) {
       return trouble;

@@ -31,7 +31,7 @@ RelaySigns PollingRelay::Signs() const {
       continue;
     }
     if (signs.trouble.ok()) signs.trouble = poller->trouble();
-    const milliseconds awaited = poller->answer_awaited_for(now);
+    const milliseconds awaited = poller->connection().answer_awaited_for(now);
     if (awaited > signs.server_silent_for) {
       signs.server_silent_for = awaited;
       signs.unanswered_table = poller->report().table;
@@ -75,7 +75,7 @@ RelayStatus PollingRelay::Status() const {
   for (const auto& poller : pollers_) {
     status.polled_tables.push_back(poller->report());
     status.server_version =
-        std::max(status.server_version, poller->server_version());
+        std::max(status.server_version, poller->connection().server_version());
     if (poller->sessions() > 1) status.reconnects += poller->sessions() - 1;
   }
   return status;
