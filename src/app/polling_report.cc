@@ -45,16 +45,17 @@ RelaySigns PollingRelay::Signs() const {
     }
   }
   if (signs.trouble.ok()) signs.trouble = outbound_.trouble();
-  if (signs.trouble.ok()) signs.trouble = producer_trouble_;
+  if (signs.trouble.ok()) signs.trouble = sink_trouble_;
   signs.cursor_is_in_use = signs.trouble.ok() && standbys == pollers_.size();
   if (signs.cursor_is_in_use) signs.trouble = waits_for;
   signs.brokers_were_reached = kafka_was_reached_;
   signs.brokers_unreachable_for = since(brokers_seen_at_);
   signs.unacknowledged_for = since(acknowledged_at_);
-  if (producer_ != nullptr) {
-    signs.homeless_topic = producer_->homeless_topic();
-    signs.brokers_are_connected = producer_->brokers_up() > 0;
-    signs.broker_trouble = producer_->broker_trouble();
+  if (sink_ != nullptr) {
+    const SinkHealth sink = sink_->Health();
+    signs.homeless_topic = sink.missing_topic;
+    signs.brokers_are_connected = sink.brokers_up > 0;
+    signs.broker_trouble = sink.trouble;
   }
   return signs;
 }

@@ -46,7 +46,7 @@
 
 namespace walpost {
 
-class Producer final : public RecordSink {
+class Producer final : public Sink {
  public:
   // Starts librdkafka; does not wait for a broker. `reports` outlives the
   // producer. `on_drained` is called after each portion of reports. `memory`,
@@ -63,28 +63,27 @@ class Producer final : public RecordSink {
 
   absl::Status Produce(const Record& record, Sequence sequence) override;
 
-  // Waits for in-flight requests until `deadline`, then purges the rest and
-  // drains its reports. Afterwards every record has had its report, and the
-  // client sends nothing more, so that another producer may begin.
+  void Close(MonotonicTime deadline, std::function<void()> closed) override;
   boost::asio::awaitable<void> Close(MonotonicTime deadline);
 
-  // The id of the cluster; empty: no broker has reported it yet.
-  const std::string& cluster_id();
-  // Cluster that records may go to; empty: any. Produce returns
-  // kResourceExhausted until it is known, and kUnavailable if it is another.
-  void ExpectCluster(std::string cluster) {
+  SinkHealth Health() override;
+  SinkCapabilities capabilities() const override;
+
+  void ExpectCluster(std::string cluster) override {
     expected_cluster_ = std::move(cluster);
   }
-
-  // Holds records to the topics in the memory until these are known to be the
-  // same; if they are not, the memory reports it.
-  void ExpectTopics() {
+  // The topics are those in the memory, which reports if they are others.
+  void ExpectTopics() override {
     if (topic_identity_) topic_identity_->Expect();
   }
 
-  // Shows whether the credentials have changed: the owner then replaces this
-  // producer, at once or after they were rejected.
+  bool credentials_have_changed() const override {
+    return credentials_.have_changed();
+  }
   const CredentialWatch& credentials() const { return credentials_; }
+
+  // The id of the cluster; empty: no broker has reported it yet.
+  const std::string& cluster_id();
 
   // Brokers with an open connection, as of the last second.
   size_t brokers_up() const { return statistics_.brokers_up; }
