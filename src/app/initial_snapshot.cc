@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "fmt/format.h"
+#include "kafka/kafka_sinks.h"
 #include "postgres/sqlstate.h"
 #include "spdlog/spdlog.h"
 
@@ -89,7 +90,7 @@ asio::awaitable<absl::Status> InitialSnapshot::PublishRows() {
     const absl::StatusOr<TablePublisher::Counts> counts =
         co_await publisher_->Continue(connection);
     if (counts.ok()) co_return absl::OkStatus();
-    if (stop_by_ || publisher_->stoppage() || !publisher_->producer_failed()) {
+    if (stop_by_ || publisher_->stoppage() || !publisher_->sink_failed()) {
       co_return counts.status();
     }
     spdlog::warn("replacing the Kafka producer: {}",
@@ -116,7 +117,9 @@ absl::Status InitialSnapshot::MakePublisher() {
       static_cast<uint64_t>(WallNow().time_since_epoch().count());
   options.progress = [this](uint64_t, uint64_t) { LogProgress(); };
   absl::StatusOr<std::unique_ptr<TablePublisher>> created =
-      TablePublisher::Create(executor_, config_, std::move(options));
+      TablePublisher::Create(executor_, config_,
+                             KafkaSinks(executor_, config_.kafka),
+                             std::move(options));
   if (!created.ok()) return created.status();
   publisher_ = *std::move(created);
   spdlog::info(
@@ -191,7 +194,7 @@ void InitialSnapshot::AddTo(RelaySigns& signs) const {
   signs.snapshot_progress = Progress();
   signs.held = publisher_->pipeline().held();
   signs.in_flight_records = publisher_->pipeline().window().in_flight_records();
-  signs.homeless_topic = publisher_->homeless_topic();
+  signs.homeless_topic = publisher_->missing_topic();
   const MonotonicTime now = Clock::now();
   const bool moved = publisher_->done() != acknowledged_before_;
   if (moved || signs.in_flight_records == 0) acknowledged_at_ = now;

@@ -8,11 +8,9 @@
 #include <random>
 #include <utility>
 
+#include "app/close_sink.h"
 #include "base/status_macros.h"
 #include "fmt/format.h"
-#include "polling/cursor_poller.h"
-#include "polling/lease_poller.h"
-#include "polling/lock_poller.h"
 #include "spdlog/spdlog.h"
 
 namespace walpost {
@@ -24,8 +22,8 @@ using std::chrono::milliseconds;
 namespace {
 
 constexpr auto kAsTuple = asio::as_tuple(asio::use_awaitable);
-// Time for requests that are on their way when a producer has failed.
-constexpr milliseconds kProducerGrace{2000};
+// Time for requests that are on their way when a sink has failed.
+constexpr milliseconds kSinkGrace{2000};
 // Time for the statements that settle records in flight at the end.
 constexpr milliseconds kSettleGrace{2000};
 constexpr milliseconds kWatchInterval{250};
@@ -33,20 +31,8 @@ constexpr milliseconds kEndInterval{5};
 
 // How long a topic that the brokers do not know may still appear.
 constexpr milliseconds kTopicPatience{5'000};
-// A producer reports once a second which brokers are up.
+// A sink reports once a second which brokers are up.
 constexpr milliseconds kOutage{2'500};
-
-// A record of an unknown topic must be rejected while its row is held;
-// librdkafka waits 30 s by default.
-ProducerOptions WithTopicPatience(ProducerOptions kafka,
-                                  milliseconds transaction_timeout) {
-  const milliseconds patience =
-      std::min(kTopicPatience, transaction_timeout / 2);
-  kafka.properties.emplace(kafka.properties.begin(),
-                           "topic.metadata.propagation.max.ms",
-                           std::to_string(patience.count()));
-  return kafka;
-}
 
 // A polled row has no position in the order of commits.
 OutboxOptions WithoutPosition(OutboxOptions outbox) {
@@ -57,22 +43,24 @@ OutboxOptions WithoutPosition(OutboxOptions outbox) {
 }  // namespace
 
 absl::StatusOr<std::unique_ptr<PollingRelay>> PollingRelay::Create(
-    asio::any_io_executor executor, const Config& config) {
+    asio::any_io_executor executor, const Config& config, SinkFactory sinks) {
   WALPOST_ASSIGN_OR_RETURN(
       std::unique_ptr<RecordBuilder> builder,
       RecordBuilder::Create(WithoutPosition(config.outbox)));
   std::unique_ptr<PollingRelay> relay(
-      new PollingRelay(executor, config, std::move(builder)));
-  WALPOST_RETURN_IF_ERROR(relay->StartProducer());
+      new PollingRelay(executor, config, std::move(sinks), std::move(builder)));
+  WALPOST_RETURN_IF_ERROR(relay->StartSink());
   relay->MakePollers();
   return relay;
 }
 
 PollingRelay::PollingRelay(asio::any_io_executor executor, const Config& config,
+                           SinkFactory sinks,
                            std::unique_ptr<RecordBuilder> builder)
     : executor_(executor),
       config_(config),
       outbound_(std::move(builder), config.window),
+      sinks_(std::move(sinks)),
       timer_(executor),
       backoff_(Backoff::Options{}, std::random_device()()),
       state_log_(Clock::now()),
@@ -83,7 +71,6 @@ PollingRelay::PollingRelay(asio::any_io_executor executor, const Config& config,
 }
 
 void PollingRelay::MakePollers() {
-  using Strategy = PollingOptions::Strategy;
   for (size_t i = 0; i < config_.outbox.tables.size(); ++i) {
     TablePoller::Options options;
     options.server = config_.postgres.server;
@@ -92,36 +79,19 @@ void PollingRelay::MakePollers() {
     options.polling = config_.polling;
     options.outbox = config_.outbox;
     options.source = i;
-    const bool has_lease = config_.outbox.tables[i].state.has_lease();
-    const auto add = [&]<typename Poller>(std::type_identity<Poller>) {
-      pollers_.push_back(
-          std::make_unique<Poller>(executor_, std::move(options), outbound_));
-    };
-    switch (config_.polling.strategy) {
-      case Strategy::kClaim:
-        if (has_lease) {
-          add(std::type_identity<LeasePoller>());
-        } else {
-          add(std::type_identity<LockPoller>());
-        }
-        break;
-      case Strategy::kDelete:
-        add(std::type_identity<LockPoller>());
-        break;
-      case Strategy::kCursor:
-        add(std::type_identity<CursorPoller>());
-        break;
-    }
+    pollers_.push_back(std::make_unique<TablePoller>(
+        executor_, std::move(options), outbound_));
   }
 }
 
-absl::Status PollingRelay::StartProducer() {
-  const ProducerOptions kafka =
-      WithTopicPatience(config_.kafka, config_.polling.transaction_timeout);
+absl::Status PollingRelay::StartSink() {
+  // A record of an unknown topic must be rejected while its row is held.
+  SinkOptions options;
+  options.topic_patience =
+      std::min(kTopicPatience, config_.polling.transaction_timeout / 2);
   WALPOST_ASSIGN_OR_RETURN(
-      producer_,
-      Producer::Create(executor_, kafka, outbound_, [this] { WakePollers(); }));
-  outbound_.SetSink(producer_.get());
+      sink_, sinks_(options, outbound_, [this] { WakePollers(); }));
+  outbound_.SetSink(sink_.get());
   return absl::OkStatus();
 }
 
@@ -131,16 +101,16 @@ asio::awaitable<absl::Status> PollingRelay::Run() {
   }
   absl::Status hopeless;
   while (!shutdown_deadline_ && hopeless.ok()) {
-    if (producer_ != nullptr && outbound_.failure()) co_await GiveUpProducer();
-    if (producer_ == nullptr && Clock::now() >= producer_at_) {
-      ReplaceProducer();
+    if (sink_ != nullptr && outbound_.failure()) co_await GiveUpSink();
+    if (sink_ == nullptr && Clock::now() >= sink_at_) {
+      ReplaceSink();
     }
     NoteBrokers();
     state_log_.Update(Diagnose(Signs()), Clock::now());
     hopeless = Hopeless();
     if (shutdown_deadline_ || !hopeless.ok()) break;
     MonotonicTime next = Clock::now() + kWatchInterval;
-    if (producer_ == nullptr) next = std::min(next, producer_at_);
+    if (sink_ == nullptr) next = std::min(next, sink_at_);
     timer_.expires_at(next);
     co_await timer_.async_wait(kAsTuple);
   }
@@ -151,50 +121,50 @@ asio::awaitable<absl::Status> PollingRelay::Run() {
 
 // Records that a poller calls back must not arrive later; others may still
 // arrive.
-asio::awaitable<void> PollingRelay::GiveUpProducer() {
+asio::awaitable<void> PollingRelay::GiveUpSink() {
   const bool is_purge = outbound_.purge_wanted();
   spdlog::warn("replacing the Kafka producer: {}",
                std::string(outbound_.failure()->message()));
   MonotonicTime deadline = Clock::now();
   // Well within the rest of a lease that is called back.
   if (!is_purge) {
-    deadline +=
-        std::min<milliseconds>(kProducerGrace, config_.polling.lease / 12);
+    deadline += std::min<milliseconds>(kSinkGrace, config_.polling.lease / 12);
   }
   outbound_.SetSink(nullptr);
-  co_await producer_->Close(deadline);
-  producer_.reset();
+  co_await CloseSink(*sink_, deadline);
+  sink_.reset();
   called_back_ |= is_purge;
   ++rewinds_;
   WakePollers();
-  producer_at_ = Clock::now();
-  if (!is_purge) producer_at_ += backoff_.Next();
+  sink_at_ = Clock::now();
+  if (!is_purge) sink_at_ += backoff_.Next();
 }
 
-void PollingRelay::ReplaceProducer() {
-  producer_trouble_ = StartProducer();
-  if (!producer_trouble_.ok()) {
-    spdlog::error("{}", std::string(producer_trouble_.message()));
-    producer_at_ = Clock::now() + backoff_.Next();
+void PollingRelay::ReplaceSink() {
+  sink_trouble_ = StartSink();
+  if (!sink_trouble_.ok()) {
+    spdlog::error("{}", std::string(sink_trouble_.message()));
+    sink_at_ = Clock::now() + backoff_.Next();
   }
   WakePollers();
 }
 
 asio::awaitable<void> PollingRelay::End() {
   for (const auto& poller : pollers_) poller->Stop();
-  MonotonicTime deadline = Clock::now() + kProducerGrace;
+  MonotonicTime deadline = Clock::now() + kSinkGrace;
   if (shutdown_deadline_) deadline = *shutdown_deadline_;
-  const auto producer_failed = [this] {
-    return producer_ != nullptr && outbound_.failure();
+  const auto sink_failed = [this] {
+    return sink_ != nullptr && outbound_.failure();
   };
-  while (!AllEnded() && Clock::now() < deadline && !producer_failed()) {
+  while (!AllEnded() && Clock::now() < deadline && !sink_failed()) {
     state_log_.Update(Diagnose(Signs()), Clock::now());
     timer_.expires_after(kEndInterval);
     co_await timer_.async_wait(kAsTuple);
   }
   // After this every record has its report.
   outbound_.SetSink(nullptr);
-  if (producer_ != nullptr) co_await producer_->Close(Clock::now());
+  const MonotonicTime now = Clock::now();
+  if (sink_ != nullptr) co_await CloseSink(*sink_, now);
   WakePollers();
   const MonotonicTime settled_by = Clock::now() + kSettleGrace;
   while (!AllEnded() && Clock::now() < settled_by) {
@@ -213,14 +183,14 @@ void PollingRelay::Shutdown() {
 }
 
 void PollingRelay::RenewCredentials() {
-  if (shutdown_deadline_ || producer_ == nullptr) return;
-  if (!producer_->credentials().have_changed()) return;
+  if (shutdown_deadline_ || sink_ == nullptr) return;
+  if (!sink_->credentials_have_changed()) return;
   outbound_.OnSinkFailed(absl::AbortedError("its credentials have changed"));
 }
 
 absl::Status PollingRelay::Hopeless() const {
   for (const auto& poller : pollers_) {
-    const absl::Status& trouble = poller->trouble();
+    const absl::Status trouble = poller->trouble();
     if (!poller->was_ready() && (absl::IsFailedPrecondition(trouble) ||
                                  absl::IsInvalidArgument(trouble))) {
       return trouble;
@@ -259,11 +229,10 @@ void PollingRelay::NoteBrokers() {
     acknowledged_at_ = now;
   }
   if (moved) brokers_seen_at_ = now;
-  if (producer_ != nullptr) {
-    brokers_seen_at_ =
-        std::max(brokers_seen_at_, producer_->brokers_heard_at());
-  }
-  const bool is_connected = producer_ != nullptr && producer_->brokers_up() > 0;
+  SinkHealth sink;
+  if (sink_ != nullptr) sink = sink_->Health();
+  brokers_seen_at_ = std::max(brokers_seen_at_, sink.heard_at);
+  const bool is_connected = sink.brokers_up > 0;
   kafka_was_reached_ |= moved || is_connected;
   if (moved || is_connected) brokers_connected_at_ = now;
   if (now - brokers_connected_at_ > kOutage)

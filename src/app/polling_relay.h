@@ -1,10 +1,10 @@
 // PollingRelay: moves outbox tables to Kafka by polling, from the first
 // connection to a clean stop. Counterpart of Relay for `source: polling`.
 //
-//   TablePoller, one per table ──▶ Outbound ──▶ Producer
+//   TablePoller, one per table ──▶ Outbound ──▶ Sink
 //        └── marks in the table ◀── reports ◀──┘
 //
-// It owns them, replaces the producer if it has failed or a poller calls its
+// It owns them, replaces the sink if it has failed or a poller calls its
 // records back, and knows why nothing moves. Everything runs on the given
 // io_context.
 #pragma once
@@ -20,9 +20,9 @@
 #include "app/state_log.h"
 #include "base/backoff.h"
 #include "config/config.h"
+#include "delivery/record_sink.h"
 #include "health/diagnosis.h"
 #include "health/relay_status.h"
-#include "kafka/producer.h"
 #include "polling/outbound.h"
 #include "polling/table_poller.h"
 
@@ -32,7 +32,8 @@ class PollingRelay {
  public:
   // kInvalidArgument: a topic template or a property of Kafka is wrong.
   static absl::StatusOr<std::unique_ptr<PollingRelay>> Create(
-      boost::asio::any_io_executor executor, const Config& config);
+      boost::asio::any_io_executor executor, const Config& config,
+      SinkFactory sinks);
 
   // Runs until Shutdown (kOk), or until a table cannot be polled as configured
   // (kFailedPrecondition, kInvalidArgument) before it ever was. After such a
@@ -50,12 +51,12 @@ class PollingRelay {
 
  private:
   PollingRelay(boost::asio::any_io_executor executor, const Config& config,
-               std::unique_ptr<RecordBuilder> builder);
+               SinkFactory sinks, std::unique_ptr<RecordBuilder> builder);
 
   void MakePollers();
-  absl::Status StartProducer();
-  boost::asio::awaitable<void> GiveUpProducer();
-  void ReplaceProducer();
+  absl::Status StartSink();
+  boost::asio::awaitable<void> GiveUpSink();
+  void ReplaceSink();
   boost::asio::awaitable<void> End();
   // Error of the first table that cannot be polled as configured, else ok.
   absl::Status Hopeless() const;
@@ -68,9 +69,10 @@ class PollingRelay {
   boost::asio::any_io_executor executor_;
   Config config_;
   Outbound outbound_;
-  std::unique_ptr<Producer> producer_;
-  absl::Status producer_trouble_;  // why there is no producer; else ok
-  MonotonicTime producer_at_{};    // when to make the next one
+  SinkFactory sinks_;
+  std::unique_ptr<Sink> sink_;
+  absl::Status sink_trouble_;  // why there is none; else ok
+  MonotonicTime sink_at_{};    // when to make the next one
   std::vector<std::unique_ptr<TablePoller>> pollers_;
   boost::asio::steady_timer timer_;
   Backoff backoff_;

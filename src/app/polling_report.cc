@@ -31,7 +31,7 @@ RelaySigns PollingRelay::Signs() const {
       continue;
     }
     if (signs.trouble.ok()) signs.trouble = poller->trouble();
-    const milliseconds awaited = poller->answer_awaited_for(now);
+    const milliseconds awaited = poller->connection().answer_awaited_for(now);
     if (awaited > signs.server_silent_for) {
       signs.server_silent_for = awaited;
       signs.unanswered_table = poller->report().table;
@@ -45,16 +45,17 @@ RelaySigns PollingRelay::Signs() const {
     }
   }
   if (signs.trouble.ok()) signs.trouble = outbound_.trouble();
-  if (signs.trouble.ok()) signs.trouble = producer_trouble_;
+  if (signs.trouble.ok()) signs.trouble = sink_trouble_;
   signs.cursor_is_in_use = signs.trouble.ok() && standbys == pollers_.size();
   if (signs.cursor_is_in_use) signs.trouble = waits_for;
   signs.brokers_were_reached = kafka_was_reached_;
   signs.brokers_unreachable_for = since(brokers_seen_at_);
   signs.unacknowledged_for = since(acknowledged_at_);
-  if (producer_ != nullptr) {
-    signs.homeless_topic = producer_->homeless_topic();
-    signs.brokers_are_connected = producer_->brokers_up() > 0;
-    signs.broker_trouble = producer_->broker_trouble();
+  if (sink_ != nullptr) {
+    const SinkHealth sink = sink_->Health();
+    signs.homeless_topic = sink.missing_topic;
+    signs.brokers_are_connected = sink.brokers_up > 0;
+    signs.broker_trouble = sink.trouble;
   }
   return signs;
 }
@@ -75,7 +76,7 @@ RelayStatus PollingRelay::Status() const {
   for (const auto& poller : pollers_) {
     status.polled_tables.push_back(poller->report());
     status.server_version =
-        std::max(status.server_version, poller->server_version());
+        std::max(status.server_version, poller->connection().server_version());
     if (poller->sessions() > 1) status.reconnects += poller->sessions() - 1;
   }
   return status;

@@ -7,9 +7,11 @@
 #include <random>
 #include <utility>
 
+#include "app/close_sink.h"
 #include "app/existing_rows_warning.h"
 #include "base/status_macros.h"
 #include "fmt/format.h"
+#include "kafka/kafka_sinks.h"
 #include "spdlog/spdlog.h"
 
 namespace walpost {
@@ -35,7 +37,7 @@ absl::StatusOr<std::unique_ptr<Relay>> Relay::Create(
   WALPOST_ASSIGN_OR_RETURN(std::unique_ptr<RecordBuilder> builder,
                            RecordBuilder::Create(config.outbox));
   std::unique_ptr<Relay> relay(new Relay(executor, config, std::move(builder)));
-  WALPOST_RETURN_IF_ERROR(relay->StartProducer());
+  WALPOST_RETURN_IF_ERROR(relay->StartSink());
   return relay;
 }
 
@@ -44,6 +46,7 @@ Relay::Relay(asio::any_io_executor executor, const Config& config,
     : executor_(executor),
       config_(config),
       pipeline_(std::move(builder), config.window),
+      sinks_(KafkaSinks(executor, config.kafka, &kafka_memory_)),
       checkpoints_(executor, config, pipeline_,
                    [this] { source_.OnProgress(); }),
       memory_(config.postgres.slot, pipeline_),
@@ -85,7 +88,7 @@ asio::awaitable<absl::Status> Relay::CarryOut(Action action) {
   using Do = RelaySession::Do;
   switch (action.what) {
     case Do::kStartProducer:
-      co_return StartProducer();
+      co_return StartSink();
     case Do::kPrepare:
       co_return co_await Prepare();
     case Do::kLoadCheckpoint:
@@ -99,7 +102,7 @@ asio::awaitable<absl::Status> Relay::CarryOut(Action action) {
       break;
     case Do::kCloseProducer:
       if (action.is_last) StopBeside();
-      co_await CloseProducer(action.until);
+      co_await CloseSink(action.until);
       break;
     case Do::kWait:
       co_await WaitUntil(action.until);
@@ -110,22 +113,20 @@ asio::awaitable<absl::Status> Relay::CarryOut(Action action) {
   co_return absl::OkStatus();
 }
 
-absl::Status Relay::StartProducer() {
-  if (producer_ != nullptr) return absl::OkStatus();
-  WALPOST_ASSIGN_OR_RETURN(producer_,
-                           Producer::Create(
-                               executor_, config_.kafka, pipeline_,
-                               [this] { OnDrained(); }, &kafka_memory_));
-  pipeline_.SetSink(producer_.get());
-  return absl::OkStatus();
-}
-
-asio::awaitable<absl::Status> Relay::Prepare() {
+absl::Status Relay::StartSink() {
+  if (sink_ != nullptr) return absl::OkStatus();
   // What was in flight before is void.
   if (session_.TakeStartedOver()) {
     kafka_memory_.Forget();
     oldest_wait_.StartOver();
   }
+  WALPOST_ASSIGN_OR_RETURN(
+      sink_, sinks_(SinkOptions(), pipeline_, [this] { OnDrained(); }));
+  pipeline_.SetSink(sink_.get());
+  return absl::OkStatus();
+}
+
+asio::awaitable<absl::Status> Relay::Prepare() {
   if (config_.postgres.initial_snapshot) co_return co_await snapshot_.Run();
   if (!looked_for_rows_) {
     looked_for_rows_ = co_await WarnOfExistingRows(executor_, config_);
@@ -143,11 +144,11 @@ asio::awaitable<absl::Status> Relay::Open() {
 // the stream begins all the same: nothing is produced to an unknown cluster.
 asio::awaitable<void> Relay::WaitForCluster() {
   const MonotonicTime until = Clock::now() + kClusterLimit;
-  while (producer_->cluster_id().empty() && Clock::now() < until &&
+  while (sink_->Health().cluster_id.empty() && Clock::now() < until &&
          !session_.shutdown_deadline()) {
     co_await WaitUntil(Clock::now() + kClusterPoll);
   }
-  source_.SetKafkaCluster(producer_->cluster_id());
+  source_.SetKafkaCluster(sink_->Health().cluster_id);
 }
 
 asio::awaitable<absl::Status> Relay::Stream() {
@@ -171,11 +172,11 @@ asio::awaitable<absl::Status> Relay::Stream() {
 // Sets the Kafka cluster and the topics that have the events so far. The writer
 // of the last checkpoint knows them best.
 void Relay::ExpectKafka() {
-  producer_->ExpectCluster(memory_.kafka_cluster());
+  sink_->ExpectCluster(memory_.kafka_cluster());
   if (checkpoints_.loaded()) {
     kafka_memory_.topics.Reset(checkpoints_.loaded()->kafka_topics);
   }
-  producer_->ExpectTopics();
+  sink_->ExpectTopics();
 }
 
 CheckpointKeeper::Session Relay::DescribeSession() {
@@ -184,15 +185,15 @@ CheckpointKeeper::Session Relay::DescribeSession() {
   session.timeline = memory_.timeline();
   session.birth = memory_.birth();
   session.coverage = memory_.coverage();
-  if (producer_ != nullptr) session.kafka_cluster = producer_->cluster_id();
+  if (sink_ != nullptr) session.kafka_cluster = sink_->Health().cluster_id;
   return session;
 }
 
-asio::awaitable<void> Relay::CloseProducer(MonotonicTime deadline) {
-  if (producer_ == nullptr) co_return;
-  co_await producer_->Close(deadline);
+asio::awaitable<void> Relay::CloseSink(MonotonicTime deadline) {
+  if (sink_ == nullptr) co_return;
+  co_await walpost::CloseSink(*sink_, deadline);
   pipeline_.SetSink(nullptr);
-  producer_.reset();
+  sink_.reset();
 }
 
 asio::awaitable<void> Relay::WaitUntil(MonotonicTime until) {
@@ -293,10 +294,10 @@ asio::awaitable<void> Relay::Watch() {
 
 // Checks once the brokers are reached, if they were not before the stream.
 void Relay::CheckKafka() {
-  if (!source_.is_open() || producer_ == nullptr || session_.has_found_gap()) {
+  if (!source_.is_open() || sink_ == nullptr || session_.has_found_gap()) {
     return;
   }
-  const std::string& cluster = producer_->cluster_id();
+  const std::string cluster = sink_->Health().cluster_id;
   if (const auto other = DescribeOtherKafka(memory_.kafka_cluster(), cluster)) {
     session_.OnGap({kGapKafkaReplaced, *other});
   } else if (!kafka_memory_.topics.replaced().empty()) {
@@ -312,12 +313,9 @@ void Relay::NoteAcknowledgements() {
   const bool moved = acknowledged != acknowledged_before_;
   if (moved) session_.OnAcknowledged();
   if (moved) brokers_seen_at_ = Clock::now();
-  if (producer_ != nullptr) {
-    brokers_seen_at_ =
-        std::max(brokers_seen_at_, producer_->brokers_heard_at());
-  }
-  const bool is_connected = producer_ != nullptr && producer_->brokers_up() > 0;
-  kafka_was_reached_ |= moved || is_connected;
+  const SinkHealth health = sink_ == nullptr ? SinkHealth() : sink_->Health();
+  brokers_seen_at_ = std::max(brokers_seen_at_, health.heard_at);
+  kafka_was_reached_ |= moved || health.brokers_up > 0;
   oldest_wait_.Look(pipeline_.window(), Clock::now());
   acknowledged_before_ = acknowledged;
 }

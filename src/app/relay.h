@@ -27,11 +27,12 @@
 #include "checkpoint/source_memory.h"
 #include "config/config.h"
 #include "delivery/pipeline.h"
+#include "delivery/record_sink.h"
 #include "health/diagnosis.h"
 #include "health/oldest_wait.h"
 #include "health/relay_status.h"
 #include "health/wal_budget.h"
-#include "kafka/producer.h"
+#include "kafka/kafka_memory.h"
 #include "postgres/guard_keeper.h"
 #include "postgres/side_session.h"
 #include "postgres/wal_source.h"
@@ -69,12 +70,12 @@ class Relay {
   using Action = RelaySession::Action;
 
   boost::asio::awaitable<absl::Status> CarryOut(Action action);
-  absl::Status StartProducer();
+  absl::Status StartSink();
   boost::asio::awaitable<absl::Status> Prepare();
   boost::asio::awaitable<absl::Status> Open();
   boost::asio::awaitable<void> WaitForCluster();
   boost::asio::awaitable<absl::Status> Stream();
-  boost::asio::awaitable<void> CloseProducer(MonotonicTime deadline);
+  boost::asio::awaitable<void> CloseSink(MonotonicTime deadline);
   boost::asio::awaitable<void> WaitUntil(MonotonicTime until);
   void Log(const Action& action) const;
   void ExpectKafka();
@@ -95,7 +96,8 @@ class Relay {
   Config config_;
   Pipeline pipeline_;
   KafkaMemory kafka_memory_;
-  std::unique_ptr<Producer> producer_;
+  SinkFactory sinks_;
+  std::unique_ptr<Sink> sink_;
   CheckpointKeeper checkpoints_;
   SourceMemory memory_;
   RelayTaker taker_;

@@ -47,10 +47,11 @@ RelaySigns Relay::Signs() const {
   signs.brokers_were_reached = kafka_was_reached_;
   signs.brokers_unreachable_for = since(brokers_seen_at_);
   signs.unacknowledged_for = oldest_wait_.Length(now);
-  if (producer_ != nullptr) {
-    signs.homeless_topic = producer_->homeless_topic();
-    signs.brokers_are_connected = producer_->brokers_up() > 0;
-    signs.broker_trouble = producer_->broker_trouble();
+  if (sink_ != nullptr) {
+    const SinkHealth health = sink_->Health();
+    signs.homeless_topic = health.missing_topic;
+    signs.brokers_are_connected = health.brokers_up > 0;
+    signs.broker_trouble = health.trouble;
   }
   checkpoints_.AddTo(signs);
   signs.wal_budget_level = wal_budget_.level();
@@ -108,8 +109,8 @@ RelayStatus Relay::Status() const {
 }
 
 void Relay::RenewCredentials() {
-  if (session_.shutdown_deadline() || producer_ == nullptr) return;
-  if (!producer_->credentials().have_changed()) return;
+  if (session_.shutdown_deadline() || sink_ == nullptr) return;
+  if (!sink_->credentials_have_changed()) return;
   pipeline_.OnSinkFailed(absl::AbortedError("its credentials have changed"));
 }
 

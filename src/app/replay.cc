@@ -6,6 +6,7 @@
 #include <boost/asio/use_awaitable.hpp>
 #include <utility>
 
+#include "app/close_sink.h"
 #include "base/status_macros.h"
 #include "fmt/format.h"
 
@@ -26,15 +27,18 @@ constexpr std::chrono::seconds kSilenceLimit{60};
 }  // namespace
 
 absl::StatusOr<std::unique_ptr<Replay>> Replay::Create(
-    asio::any_io_executor executor, const Config& config, Options options) {
+    asio::any_io_executor executor, const Config& config, SinkFactory sinks,
+    Options options) {
   WALPOST_ASSIGN_OR_RETURN(std::unique_ptr<RecordBuilder> builder,
                            RecordBuilder::Create(config.outbox));
-  return std::unique_ptr<Replay>(
-      new Replay(executor, config, std::move(options), std::move(builder)));
+  return std::unique_ptr<Replay>(new Replay(executor, config, std::move(sinks),
+                                            std::move(options),
+                                            std::move(builder)));
 }
 
 Replay::Replay(asio::any_io_executor executor, const Config& config,
-               Options options, std::unique_ptr<RecordBuilder> builder)
+               SinkFactory sinks, Options options,
+               std::unique_ptr<RecordBuilder> builder)
     : executor_(executor),
       config_(config),
       options_(std::move(options)),
@@ -42,6 +46,7 @@ Replay::Replay(asio::any_io_executor executor, const Config& config,
       source_(executor, config.postgres, config.outbox,
               ReferencesOf(builder_->routes()), *this),
       shutdown_watch_(executor, config.postgres.server, "walpost:replay:side"),
+      sinks_(std::move(sinks)),
       rate_(options_.per_second),
       watch_timer_(executor),
       drain_timer_(executor) {}
@@ -57,32 +62,32 @@ asio::awaitable<absl::Status> Replay::Run() {
                            source_.range().to.ToString());
   mark.topic_prefix = options_.topic_prefix;
   builder_->SetMark(std::move(mark));
-  if (!options_.dry_run) status = StartProducer();
+  if (!options_.dry_run) status = StartSink();
   if (!status.ok()) co_return status;
   asio::co_spawn(executor_, Watch(), asio::detached);
   asio::co_spawn(executor_, WatchServer(), asio::detached);
   status = co_await source_.Stream();
-  if (status.ok() && producer_ != nullptr) {
+  if (status.ok() && sink_ != nullptr) {
     status = co_await WaitForAcknowledgements();
   }
   ended_ = true;
   watch_timer_.cancel();
   shutdown_watch_.Stop();
-  if (producer_ != nullptr) co_await producer_->Close(Clock::now());
+  const MonotonicTime now = Clock::now();
+  if (sink_ != nullptr) co_await CloseSink(*sink_, now);
   if (status.ok() && !source_.reached_end()) status = server_trouble_;
   co_return status;
 }
 
-absl::Status Replay::StartProducer() {
+absl::Status Replay::StartSink() {
   pipeline_ = std::make_unique<Pipeline>(std::move(builder_), config_.window);
   pipeline_->SetTimeline(source_.range().timeline);
   pipeline_->Resume(source_.range().from, Position());
-  ProducerOptions kafka = config_.kafka;
-  kafka.client_id += "-replay";
+  SinkOptions options;
+  options.client_id_suffix = "-replay";
   WALPOST_ASSIGN_OR_RETURN(
-      producer_,
-      Producer::Create(executor_, kafka, *pipeline_, [this] { OnDrained(); }));
-  pipeline_->SetSink(producer_.get());
+      sink_, sinks_(options, *pipeline_, [this] { OnDrained(); }));
+  pipeline_->SetSink(sink_.get());
   acknowledged_at_ = Clock::now();
   return absl::OkStatus();
 }
@@ -213,13 +218,13 @@ absl::Status Replay::Health() const {
                     std::string(pipeline_->stoppage()->reason.message())));
   }
   if (Clock::now() - acknowledged_at_ < kSilenceLimit) return absl::OkStatus();
-  const std::string& homeless = producer_->homeless_topic();
+  const std::string missing = sink_->Health().missing_topic;
   return absl::UnavailableError(fmt::format(
       "Kafka has acknowledged nothing for {} s{}", kSilenceLimit.count(),
-      homeless.empty()
+      missing.empty()
           ? ""
           : fmt::format(": the brokers have not told of topic {}; create it",
-                        homeless)));
+                        missing)));
 }
 
 Replay::Result Replay::result() const {

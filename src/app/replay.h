@@ -1,13 +1,13 @@
 // Replay: sends WAL of the replay window to Kafka again, beside the relay.
 //
-//   ReplaySource ──▶ Replay ──▶ Pipeline ──▶ Producer
+//   ReplaySource ──▶ Replay ──▶ Pipeline ──▶ Sink
 //                    └─ rate limit, or only a count
 //
 // The records have the same bytes and order as in the live flow, plus the
 // header `walpost-replay`. Memory is bounded in the same way.
 //
 // It stops on errors that starting over would fix (a lost connection, an
-// unusable producer): Result::resume says where the next one continues.
+// unusable sink): Result::resume says where the next one continues.
 //
 // Use once: Create, Run, read result(). Runs on the loop.
 #pragma once
@@ -25,7 +25,7 @@
 #include "delivery/event_taker.h"
 #include "delivery/pipeline.h"
 #include "delivery/rate_limit.h"
-#include "kafka/producer.h"
+#include "delivery/record_sink.h"
 #include "postgres/replay_source.h"
 #include "postgres/shutdown_watch.h"
 
@@ -56,7 +56,7 @@ class Replay final : private EventTaker {
   // kInvalidArgument: the configuration is not suitable.
   static absl::StatusOr<std::unique_ptr<Replay>> Create(
       boost::asio::any_io_executor executor, const Config& config,
-      Options options);
+      SinkFactory sinks, Options options);
 
   // Errors are those of ReplaySource, or say what cannot be produced. kOk after
   // Stop, too.
@@ -69,9 +69,10 @@ class Replay final : private EventTaker {
 
  private:
   Replay(boost::asio::any_io_executor executor, const Config& config,
-         Options options, std::unique_ptr<RecordBuilder> builder);
+         SinkFactory sinks, Options options,
+         std::unique_ptr<RecordBuilder> builder);
 
-  absl::Status StartProducer();
+  absl::Status StartSink();
   boost::asio::awaitable<absl::Status> WaitForAcknowledgements();
   boost::asio::awaitable<void> Watch();
   boost::asio::awaitable<void> WatchServer();
@@ -98,7 +99,8 @@ class Replay final : private EventTaker {
   ReplaySource source_;
   ShutdownWatch shutdown_watch_;
   std::unique_ptr<Pipeline> pipeline_;
-  std::unique_ptr<Producer> producer_;
+  SinkFactory sinks_;
+  std::unique_ptr<Sink> sink_;
   RateLimit rate_;
   boost::asio::steady_timer watch_timer_;
   boost::asio::steady_timer drain_timer_;

@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "fmt/format.h"
+#include "kafka/kafka_sinks.h"
 #include "postgres/publication.h"
 #include "postgres/server_start.h"
 #include "postgres/table_scan.h"
@@ -73,11 +74,13 @@ asio::awaitable<absl::StatusOr<TablePublisher::Counts>> SlotFounder::Publish(
     options.mark.value = consistent_point_.ToString();
   }
   absl::StatusOr<std::unique_ptr<TablePublisher>> publisher =
-      TablePublisher::Create(executor_, config_, std::move(options));
+      TablePublisher::Create(executor_, config_,
+                             KafkaSinks(executor_, config_.kafka),
+                             std::move(options));
   if (!publisher.ok()) co_return publisher.status();
   absl::StatusOr<TablePublisher::Counts> counts =
       co_await (*publisher)->Publish(*connection_);
-  failed_at_kafka_ = (*publisher)->producer_failed();
+  failed_at_kafka_ = (*publisher)->sink_failed();
   if (!counts.ok()) co_return counts.status();
   const std::string commit = "COMMIT";
   status = co_await Execute(commit);

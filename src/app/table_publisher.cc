@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "absl/strings/str_join.h"
+#include "app/close_sink.h"
 #include "base/reason_code.h"
 #include "base/session_settings.h"
 #include "base/status_macros.h"
@@ -52,39 +53,42 @@ ScanPlace::Key KeyOf(const pgoutput::TupleData& row,
 }  // namespace
 
 absl::StatusOr<std::unique_ptr<TablePublisher>> TablePublisher::Create(
-    asio::any_io_executor executor, const Config& config, Options options) {
+    asio::any_io_executor executor, const Config& config, SinkFactory sinks,
+    Options options) {
   OutboxOptions outbox = config.outbox;
   // Without a place in the order of commits there is no position.
   if (!options.before.is_valid()) outbox.route.position_header = false;
   WALPOST_ASSIGN_OR_RETURN(std::unique_ptr<RecordBuilder> builder,
                            RecordBuilder::Create(outbox));
   builder->SetMark(options.mark);
-  std::unique_ptr<TablePublisher> publisher(new TablePublisher(
-      executor, config, std::move(options), std::move(builder)));
+  std::unique_ptr<TablePublisher> publisher(
+      new TablePublisher(executor, config, std::move(sinks), std::move(options),
+                         std::move(builder)));
   if (!publisher->options_.dry_run) {
-    WALPOST_RETURN_IF_ERROR(publisher->MakeProducer());
+    WALPOST_RETURN_IF_ERROR(publisher->MakeSink());
   }
   return publisher;
 }
 
 TablePublisher::TablePublisher(asio::any_io_executor executor,
-                               const Config& config, Options options,
+                               const Config& config, SinkFactory sinks,
+                               Options options,
                                std::unique_ptr<RecordBuilder> builder)
     : executor_(executor),
       config_(config),
       options_(std::move(options)),
       pipeline_(std::move(builder), config.window),
+      sinks_(std::move(sinks)),
       timer_(executor),
       ordinal_(options_.ordinals_after),
       rate_(options_.per_second) {
   pipeline_.SetTimeline(options_.timeline);
 }
 
-absl::Status TablePublisher::MakeProducer() {
-  WALPOST_ASSIGN_OR_RETURN(producer_,
-                           Producer::Create(executor_, config_.kafka, pipeline_,
-                                            [this] { timer_.cancel(); }));
-  pipeline_.SetSink(producer_.get());
+absl::Status TablePublisher::MakeSink() {
+  WALPOST_ASSIGN_OR_RETURN(
+      sink_, sinks_(SinkOptions(), pipeline_, [this] { timer_.cancel(); }));
+  pipeline_.SetSink(sink_.get());
   return absl::OkStatus();
 }
 
@@ -100,7 +104,7 @@ TablePublisher::Continue(Connection& connection) {
   stoppage_.reset();
   absl::Status status = co_await ContinueTables(connection);
   // The next scan begins after the acknowledged rows, so wait for them.
-  if (!status.ok() && !producer_failed() && !stopped_) {
+  if (!status.ok() && !sink_failed() && !stopped_) {
     const absl::Status waited = co_await WaitForAcknowledgements();
     if (!waited.ok() && !stoppage_) status = waited;
   }
@@ -323,20 +327,20 @@ void TablePublisher::NoteAcknowledged() {
 
 asio::awaitable<absl::Status> TablePublisher::Renew(MonotonicTime deadline) {
   const bool was_refused =
-      producer_failed() && absl::IsInvalidArgument(*pipeline_.sink_failure());
+      sink_failed() && absl::IsInvalidArgument(*pipeline_.sink_failure());
   co_await Close(deadline);
   // Not by ordinal_: purged records are never acknowledged.
   place_.OnAcknowledged(pipeline_.acknowledged_through().ordinal);
   one_at_a_time_ = was_refused ? place_.pending() + 1 : 0;
   pipeline_.StartOver();
-  co_return MakeProducer();
+  co_return MakeSink();
 }
 
 asio::awaitable<void> TablePublisher::Close(MonotonicTime deadline) {
-  if (producer_ == nullptr) co_return;
-  co_await producer_->Close(deadline);
+  if (sink_ == nullptr) co_return;
+  co_await CloseSink(*sink_, deadline);
   pipeline_.SetSink(nullptr);
-  producer_.reset();
+  sink_.reset();
 }
 
 void TablePublisher::Stop() {
@@ -344,8 +348,8 @@ void TablePublisher::Stop() {
   timer_.cancel();
 }
 
-std::string TablePublisher::homeless_topic() const {
-  return producer_ == nullptr ? "" : producer_->homeless_topic();
+std::string TablePublisher::missing_topic() const {
+  return sink_ == nullptr ? "" : sink_->Health().missing_topic;
 }
 
 asio::awaitable<void> TablePublisher::Pause(milliseconds most) {

@@ -1,13 +1,13 @@
 // TablePublisher: publishes rows of the outbox tables, bypassing the WAL.
 //
-//   TableScan ──▶ TableMapper ──▶ Pipeline ──▶ Producer
+//   TableScan ──▶ TableMapper ──▶ Pipeline ──▶ Sink
 //                      └── ScanPlace ◀── acknowledgements
 //
 // For rows that the slot cannot provide: rows from before it was created, rows
 // lost in a gap, rows to be sent again. The records have the same bytes as
 // those of the stream, plus a mark.
 //
-// Publish does it in one call. To survive a lost connection, a failed producer
+// Publish does it in one call. To survive a lost connection, a failed sink
 // or an undeliverable row, call Continue repeatedly: it continues behind the
 // last acknowledged row.
 //
@@ -29,7 +29,7 @@
 #include "config/config.h"
 #include "delivery/pipeline.h"
 #include "delivery/rate_limit.h"
-#include "kafka/producer.h"
+#include "delivery/record_sink.h"
 #include "outbox/table_mapper.h"
 #include "postgres/connection.h"
 #include "postgres/table_scan.h"
@@ -62,7 +62,7 @@ class TablePublisher {
   // kInvalidArgument, kFailedPrecondition: unsuitable configuration.
   static absl::StatusOr<std::unique_ptr<TablePublisher>> Create(
       boost::asio::any_io_executor executor, const Config& config,
-      Options options);
+      SinkFactory sinks, Options options);
 
   // Reads in the open transaction of `connection`. Returns when everything is
   // acknowledged. Fails at a row that cannot be delivered, and names it.
@@ -70,13 +70,13 @@ class TablePublisher {
       Connection& connection);
 
   // The same, but may be called again after an error: on another connection if
-  // the old one was lost, after Renew if the producer has failed. Rows that are
+  // the old one was lost, after Renew if the sink has failed. Rows that are
   // read twice count twice in Counts, but not in done().
   //
   // kCancelled: Stop was called. Undeliverable row: see stoppage().
   boost::asio::awaitable<absl::StatusOr<Counts>> Continue(
       Connection& connection);
-  // Replaces the producer; drops records in flight. Not during Continue.
+  // Replaces the sink; drops records in flight. Not during Continue.
   boost::asio::awaitable<absl::Status> Renew(MonotonicTime deadline);
   // Lets the brokers acknowledge records in flight, until `deadline`.
   boost::asio::awaitable<void> Close(MonotonicTime deadline);
@@ -85,11 +85,11 @@ class TablePublisher {
 
   // The row that stops the flow, since the last Continue.
   const std::optional<Stoppage>& stoppage() const { return stoppage_; }
-  // True if the producer must be replaced before the next Continue.
-  bool producer_failed() const { return pipeline_.sink_failure().has_value(); }
+  // True if the sink must be replaced before the next Continue.
+  bool sink_failed() const { return pipeline_.sink_failure().has_value(); }
   const Pipeline& pipeline() const { return pipeline_; }
   // A topic unknown to the brokers that records wait for; or empty.
-  std::string homeless_topic() const;
+  std::string missing_topic() const;
   // Rows that are done: in Kafka, or not wanted; and their total in the tables
   // opened so far.
   uint64_t done() const { return done_before_ + place_.done(); }
@@ -97,9 +97,10 @@ class TablePublisher {
 
  private:
   TablePublisher(boost::asio::any_io_executor executor, const Config& config,
-                 Options options, std::unique_ptr<RecordBuilder> builder);
+                 SinkFactory sinks, Options options,
+                 std::unique_ptr<RecordBuilder> builder);
 
-  absl::Status MakeProducer();
+  absl::Status MakeSink();
   boost::asio::awaitable<absl::Status> ContinueTables(Connection& connection);
   boost::asio::awaitable<absl::Status> PublishTable(Connection& connection);
   boost::asio::awaitable<absl::Status> OpenScan(TableScan& scan);
@@ -123,7 +124,8 @@ class TablePublisher {
   Config config_;
   Options options_;
   Pipeline pipeline_;
-  std::unique_ptr<Producer> producer_;
+  SinkFactory sinks_;
+  std::unique_ptr<Sink> sink_;
   boost::asio::steady_timer timer_;
   bool stopped_ = false;
 

@@ -21,6 +21,7 @@
 #include "config/read_file.h"
 #include "fmt/chrono.h"
 #include "fmt/format.h"
+#include "kafka/kafka_sinks.h"
 
 namespace walpost {
 namespace {
@@ -182,7 +183,9 @@ int ReplayFromWal(const Arguments& arguments, const Config& config,
         done, all);
   };
   asio::io_context io(1);
-  auto replay = Replay::Create(io.get_executor(), config, std::move(options));
+  auto replay = Replay::Create(io.get_executor(), config,
+                               KafkaSinks(io.get_executor(), config.kafka),
+                               std::move(options));
   if (!replay.ok()) return Fail(replay.status(), kExitUsage);
   asio::signal_set signals(io, SIGINT, SIGTERM);
   StopOnSignal(signals, **replay, false);

@@ -10,6 +10,7 @@
 #include "cli/run_to_end.h"
 #include "config/read_file.h"
 #include "fmt/format.h"
+#include "kafka/kafka_sinks.h"
 #include "postgres/table_scan.h"
 
 namespace walpost {
@@ -57,11 +58,13 @@ asio::awaitable<absl::StatusOr<Counts>> Publish(asio::any_io_executor executor,
   absl::StatusOr<QueryRows> begun = co_await (*connected)->Execute(begin);
   if (!begun.ok()) co_return begun.status();
   absl::StatusOr<std::unique_ptr<TablePublisher>> publisher =
-      TablePublisher::Create(executor, config, std::move(options));
+      TablePublisher::Create(executor, config,
+                             KafkaSinks(executor, config.kafka),
+                             std::move(options));
   if (!publisher.ok()) co_return publisher.status();
   const absl::StatusOr<Counts> counts =
       co_await (*publisher)->Publish(**connected);
-  if ((*publisher)->producer_failed()) end = kExitKafka;
+  if ((*publisher)->sink_failed()) end = kExitKafka;
   co_return counts;
 }
 

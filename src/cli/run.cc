@@ -25,6 +25,7 @@
 #include "config/loader.h"
 #include "config/printer.h"
 #include "fmt/format.h"
+#include "kafka/kafka_sinks.h"
 #include "spdlog/spdlog.h"
 
 namespace walpost {
@@ -66,9 +67,14 @@ absl::StatusOr<Config> ReloadConfig(const ConfigArguments& arguments) {
   return config;
 }
 
+template <typename AnyRelay>
+using Creates = absl::StatusOr<std::unique_ptr<AnyRelay>> (*)(
+    asio::any_io_executor executor, const Config& config);
+
 // Runs either kind of relay, from its creation to the exit code.
 template <typename AnyRelay>
-int RunRelay(const Arguments& arguments, LiveConfig& live) {
+int RunRelay(const Arguments& arguments, LiveConfig& live,
+             Creates<AnyRelay> create) {
   const Config& config = live.config();
   asio::io_context io(1);
   std::unique_ptr<AnyRelay> relay;
@@ -81,7 +87,7 @@ int RunRelay(const Arguments& arguments, LiveConfig& live) {
       [&io, &relay] { asio::post(io, [&relay] { relay->Shutdown(); }); },
       [&io, &reloader] { asio::post(io, [&reloader] { reloader.Reload(); }); });
   absl::StatusOr<std::unique_ptr<AnyRelay>> created =
-      AnyRelay::Create(io.get_executor(), config);
+      create(io.get_executor(), config);
   if (!created.ok()) {
     return LogFailure(
         created.status(),
@@ -145,11 +151,14 @@ int Run(const Arguments& arguments) {
                      ? config->outbox.tables.front().name
                      : "outbox tables",
                  config->kafka.brokers);
-    return RunRelay<PollingRelay>(arguments, live);
+    const auto create = [](asio::any_io_executor executor, const Config& of) {
+      return PollingRelay::Create(executor, of, KafkaSinks(executor, of.kafka));
+    };
+    return RunRelay<PollingRelay>(arguments, live, create);
   }
   spdlog::info("walpost {}: {} to Kafka at {}", kVersion, config->postgres.slot,
                config->kafka.brokers);
-  return RunRelay<Relay>(arguments, live);
+  return RunRelay<Relay>(arguments, live, Relay::Create);
 }
 
 }  // namespace

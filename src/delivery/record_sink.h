@@ -1,6 +1,7 @@
-// RecordSink: takes records and reports acknowledgements.
+// Sink: takes records, reports acknowledgements, and says how it is doing.
+// Kafka is behind this port; what uses it does not name the client library.
 //
-// The contract between the pipeline and a producer:
+// The contract:
 //
 //  - Produce returning OK means *accepted*, not durable. For every accepted
 //    record exactly one of RecordReports' functions is called later, never from
@@ -8,10 +9,23 @@
 //  - Records of one partition reach the brokers in the order of Produce, or not
 //    at all: if one cannot be written, none behind it is (gapless).
 //  - After a sink has failed for good, it reports what it can and accepts
-//    nothing more. Its owner destroys it and starts a new one.
+//    nothing more. Its owner closes it and starts a new one.
+//  - After Close every accepted record has had its report, and nothing is sent
+//    any more, so that another sink may begin. Destroying a sink without Close
+//    gives no reports, and records on their way may still arrive.
+//
+// The Pipeline and the Outbound only produce: they see a RecordSink.
 #pragma once
 
+#include <chrono>
+#include <cstddef>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+
 #include "absl/status/status.h"
+#include "absl/status/statusor.h"
 #include "base/time.h"
 #include "delivery/acknowledgement_window.h"
 #include "outbox/record.h"
@@ -45,5 +59,65 @@ class RecordReports {
   // The sink failed as a whole: it must be replaced.
   virtual void OnSinkFailed(const absl::Status& error) = 0;
 };
+
+struct SinkHealth {
+  // Brokers with an open connection, as of the last second.
+  size_t brokers_up = 0;
+  // Time of the last data from a broker; for an idle sink, too.
+  MonotonicTime heard_at{};
+  // Why no broker is reachable, and what to check; or empty.
+  std::string trouble;
+  // A topic unknown to the brokers that records wait for; or empty.
+  std::string missing_topic;
+  // The id of the cluster; empty: no broker has reported it yet.
+  std::string cluster_id;
+};
+
+struct SinkCapabilities {
+  // Records and a checkpoint become visible together, or not at all.
+  bool transactions = false;
+  // A larger record, with its key and headers, is rejected (kInvalidArgument).
+  size_t max_record_bytes = 0;
+};
+
+class Sink : public RecordSink {
+ public:
+  // Waits for the records in flight until `deadline`, then gives up the rest,
+  // which is reported. `closed` is called after the last report, never from
+  // within Close. The sink must live until then.
+  virtual void Close(MonotonicTime deadline, std::function<void()> closed) = 0;
+
+  virtual SinkHealth Health() = 0;
+  virtual SinkCapabilities capabilities() const = 0;
+
+  // Cluster that records may go to; empty: any. Produce returns
+  // kResourceExhausted until it is known, and kUnavailable if it is another.
+  virtual void ExpectCluster(std::string cluster) = 0;
+  // Holds records to the topics known from earlier until these are known to be
+  // the same.
+  virtual void ExpectTopics() = 0;
+
+  // True if a sink created now would have other credentials: the owner then
+  // replaces this one.
+  virtual bool credentials_have_changed() const = 0;
+};
+
+struct SinkOptions {
+  // Appended to the configured client id.
+  std::string client_id_suffix;
+  // How long a topic that the brokers do not know may still appear, before its
+  // records are rejected; nullopt: the sink's default. The user's own setting
+  // goes before it.
+  std::optional<std::chrono::milliseconds> topic_patience;
+};
+
+// Creates a sink; does not wait for a broker. `reports` outlives the sink.
+// `on_drained` is called after each portion of reports.
+//
+// kInvalidArgument, kFailedPrecondition: the configuration of the sink is wrong
+// (names the key). kUnavailable: a value of it cannot be read now.
+using SinkFactory = std::function<absl::StatusOr<std::unique_ptr<Sink>>(
+    const SinkOptions& options, RecordReports& reports,
+    std::function<void()> on_drained)>;
 
 }  // namespace walpost

@@ -4,11 +4,14 @@
 
 #include <array>
 #include <boost/asio/as_tuple.hpp>
+#include <boost/asio/co_spawn.hpp>
 #include <boost/asio/use_awaitable.hpp>
+#include <cstdlib>
 
 #include "base/status_macros.h"
 #include "fmt/format.h"
 #include "kafka/kafka_status.h"
+#include "kafka/produce_record.h"
 #include "kafka/producer_properties.h"
 #include "kafka/producer_statistics.h"
 #include "spdlog/spdlog.h"
@@ -26,39 +29,6 @@ constexpr std::chrono::seconds kDestroyLimit{2};
 constexpr size_t kReportsPerTurn = 4096;
 constexpr size_t kReportsPerRead = 512;
 constexpr uint64_t kWakeUp = 1;
-
-constexpr char kEmpty[] = "";
-
-// librdkafka distinguishes null from empty by the pointer.
-void* PointerTo(const Value& value) {
-  if (!value.has_value()) return nullptr;
-  return const_cast<char*>(value->empty() ? kEmpty : value->data());
-}
-size_t SizeOf(const Value& value) { return value ? value->size() : 0; }
-
-int64_t ToMillis(WallTime time) {
-  return std::chrono::duration_cast<std::chrono::milliseconds>(
-             time.time_since_epoch())
-      .count();
-}
-
-struct DestroyHeaders {
-  void operator()(rd_kafka_headers_t* headers) const {
-    rd_kafka_headers_destroy(headers);
-  }
-};
-using Headers = std::unique_ptr<rd_kafka_headers_t, DestroyHeaders>;
-
-Headers MakeHeaders(std::span<const RecordHeader> headers) {
-  Headers list(rd_kafka_headers_new(headers.size()));
-  for (const RecordHeader& header : headers) {
-    rd_kafka_header_add(list.get(), header.name.data(),
-                        static_cast<ssize_t>(header.name.size()),
-                        PointerTo(header.value),
-                        static_cast<ssize_t>(SizeOf(header.value)));
-  }
-  return list;
-}
 
 }  // namespace
 
@@ -169,35 +139,17 @@ absl::Status Producer::Produce(const Record& record, Sequence sequence) {
     return absl::ResourceExhaustedError(
         "the partition's first record is not acknowledged yet");
   }
-  Headers headers = MakeHeaders(record.headers);
-  std::array<rd_kafka_vu_t, 7> arguments;
-  arguments[0].vtype = RD_KAFKA_VTYPE_RKT;
-  arguments[0].u.rkt = topic->handle();
-  arguments[1].vtype = RD_KAFKA_VTYPE_KEY;
-  arguments[1].u.mem = {PointerTo(record.key), SizeOf(record.key)};
-  arguments[2].vtype = RD_KAFKA_VTYPE_VALUE;
-  arguments[2].u.mem = {PointerTo(record.value), SizeOf(record.value)};
-  arguments[3].vtype = RD_KAFKA_VTYPE_MSGFLAGS;
-  arguments[3].u.i = RD_KAFKA_MSG_F_COPY;
-  arguments[4].vtype = RD_KAFKA_VTYPE_TIMESTAMP;
-  arguments[4].u.i64 = ToMillis(record.timestamp);
-  arguments[5].vtype = RD_KAFKA_VTYPE_OPAQUE;
-  arguments[5].u.ptr = reinterpret_cast<void*>(sequence);
-  // As a whole list: librdkafka before 2.12 frees single headers twice if the
-  // record is rejected.
-  arguments[6].vtype = RD_KAFKA_VTYPE_HEADERS;
-  arguments[6].u.headers = headers.get();
   rd_kafka_error_t* error =
-      rd_kafka_produceva(client_, arguments.data(), arguments.size());
+      ProduceRecord(client_, topic->handle(), record, sequence);
   if (error == nullptr) {
-    (void)headers.release();  // they belong to the record now
     topic->OnProduced(record.key, sequence);
     return absl::OkStatus();
   }
   const rd_kafka_resp_err_t code = rd_kafka_error_code(error);
   rd_kafka_error_destroy(error);
-  return StatusFromKafka(code, fmt::format("producing {} bytes to topic {}",
-                                           SizeOf(record.value), record.topic));
+  return StatusFromKafka(
+      code, fmt::format("producing {} bytes to topic {}",
+                        record.value ? record.value->size() : 0, record.topic));
 }
 
 void Producer::WaitForReports() {
@@ -330,7 +282,30 @@ void Producer::HandleError(rd_kafka_event_t* event) {
   }
 }
 
-asio::awaitable<void> Producer::Close(MonotonicTime deadline) {
+SinkHealth Producer::Health() {
+  return {.brokers_up = statistics_.brokers_up,
+          .heard_at = pulse_.heard_at(),
+          .trouble = broker_trouble_.text(),
+          .missing_topic = statistics_.homeless_topic,
+          .cluster_id = cluster_id()};
+}
+
+SinkCapabilities Producer::capabilities() const {
+  char text[32] = "0";
+  size_t size = sizeof(text);
+  if (client_ != nullptr) {
+    rd_kafka_conf_get(rd_kafka_conf(client_), "message.max.bytes", text, &size);
+  }
+  return {.transactions = false,
+          .max_record_bytes = std::strtoull(text, nullptr, 10)};
+}
+
+void Producer::Close(MonotonicTime deadline, std::function<void()> closed) {
+  asio::co_spawn(eventfd_.get_executor(), CloseBy(deadline),
+                 [closed](std::exception_ptr) { closed(); });
+}
+
+asio::awaitable<void> Producer::CloseBy(MonotonicTime deadline) {
   constexpr std::chrono::milliseconds kPoll{10};
   constexpr auto kAsTuple = asio::as_tuple(asio::use_awaitable);
   closed_ = true;

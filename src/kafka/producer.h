@@ -46,7 +46,7 @@
 
 namespace walpost {
 
-class Producer final : public RecordSink {
+class Producer final : public Sink {
  public:
   // Starts librdkafka; does not wait for a broker. `reports` outlives the
   // producer. `on_drained` is called after each portion of reports. `memory`,
@@ -63,39 +63,23 @@ class Producer final : public RecordSink {
 
   absl::Status Produce(const Record& record, Sequence sequence) override;
 
-  // Waits for in-flight requests until `deadline`, then purges the rest and
-  // drains its reports. Afterwards every record has had its report, and the
-  // client sends nothing more, so that another producer may begin.
-  boost::asio::awaitable<void> Close(MonotonicTime deadline);
+  void Close(MonotonicTime deadline, std::function<void()> closed) override;
 
-  // The id of the cluster; empty: no broker has reported it yet.
-  const std::string& cluster_id();
-  // Cluster that records may go to; empty: any. Produce returns
-  // kResourceExhausted until it is known, and kUnavailable if it is another.
-  void ExpectCluster(std::string cluster) {
+  SinkHealth Health() override;
+  SinkCapabilities capabilities() const override;
+
+  void ExpectCluster(std::string cluster) override {
     expected_cluster_ = std::move(cluster);
   }
-
-  // Holds records to the topics in the memory until these are known to be the
-  // same; if they are not, the memory reports it.
-  void ExpectTopics() {
+  // The topics are those in the memory, which reports if they are others.
+  void ExpectTopics() override {
     if (topic_identity_) topic_identity_->Expect();
   }
 
-  // Shows whether the credentials have changed: the owner then replaces this
-  // producer, at once or after they were rejected.
-  const CredentialWatch& credentials() const { return credentials_; }
-
-  // Brokers with an open connection, as of the last second.
-  size_t brokers_up() const { return statistics_.brokers_up; }
-  // Time of the last data from a broker; for an idle producer, too.
-  MonotonicTime brokers_heard_at() const { return pulse_.heard_at(); }
-  // Why no broker is reachable, and what to check; or empty.
-  const std::string& broker_trouble() const { return broker_trouble_.text(); }
-  // A topic unknown to the brokers that records wait for; or empty.
-  const std::string& homeless_topic() const {
-    return statistics_.homeless_topic;
+  bool credentials_have_changed() const override {
+    return credentials_.have_changed();
   }
+  const CredentialWatch& credentials() const { return credentials_; }
 
   // Accepted records whose report has not been drained.
   int queued() const {
@@ -107,6 +91,7 @@ class Producer final : public RecordSink {
            CredentialWatch credentials, RecordReports& reports,
            std::function<void()> on_drained, KafkaMemory* memory);
 
+  boost::asio::awaitable<void> CloseBy(MonotonicTime deadline);
   absl::Status ListenOnEventFd();
   void WaitForReports();
   // Handles at most kReportsPerTurn; true: there may be more.
@@ -115,6 +100,8 @@ class Producer final : public RecordSink {
   void HandleStatistics(const char* json);
   size_t HandleDeliveryReports(rd_kafka_event_t* event);
   void HandleDeliveryReport(const rd_kafka_message_t& message, WallTime now);
+  // The id of the cluster; empty: no broker has reported it yet.
+  const std::string& cluster_id();
   absl::Status CheckCluster();
   // Gives up the client. Returns the function that destroys it, which waits for
   // the client's threads, and those for name servers.

@@ -28,10 +28,10 @@ bool RowFlight::IsInFlightWithin(
   });
 }
 
-size_t RowFlight::SentAfter(MonotonicTime time) const {
-  size_t count = 0;
-  for (const auto& [key, row] : in_flight_) count += row.sent_at > time;
-  return count;
+MonotonicTime RowFlight::last_sent() const {
+  MonotonicTime last{};
+  for (const auto& [key, row] : in_flight_) last = std::max(last, row.sent_at);
+  return last;
 }
 
 std::vector<std::string> RowFlight::Ids() const {

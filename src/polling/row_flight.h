@@ -69,8 +69,8 @@ class RowFlight {
   // True if every row in flight is one of these.
   bool IsInFlightWithin(const absl::flat_hash_set<std::string>& ids) const;
 
-  // Rows in flight that were sent after `time`.
-  size_t SentAfter(MonotonicTime time) const;
+  // When the last of the rows in flight was sent.
+  MonotonicTime last_sent() const;
 
   // Ids of all rows that are held.
   std::vector<std::string> Ids() const;

@@ -5,14 +5,14 @@
 #include <memory>
 #include <vector>
 
-#include "support/fake_sink.h"
+#include "support/memory_sink.h"
 
 namespace walpost {
 namespace {
 
 using std::chrono::milliseconds;
 using std::chrono::seconds;
-using testing::FakeSink;
+using testing::MemorySink;
 
 constexpr milliseconds kInterval{1'000};
 
@@ -76,7 +76,7 @@ class CheckpointWriterTest : public ::testing::Test {
     writer_.Poke(MonotonicTime(seconds(100)) + at, WallTime(at), hurry);
   }
 
-  FakeSink sink_;
+  MemorySink sink_;
   FakeStore store_;
   Pipeline pipeline_{MakeBuilder(), AcknowledgementWindow::Options{}};
   int saved_ = 0;

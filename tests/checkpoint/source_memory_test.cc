@@ -4,7 +4,7 @@
 #include <gtest/gtest.h>
 
 #include "base/reason_code.h"
-#include "support/fake_sink.h"
+#include "support/memory_sink.h"
 
 namespace walpost {
 namespace {
@@ -67,7 +67,7 @@ class SourceMemoryTest : public ::testing::Test {
     pipeline_.OnKeepalive(Lsn(confirmed));
   }
 
-  testing::FakeSink sink_;
+  testing::MemorySink sink_;
   Pipeline pipeline_{MakeBuilder(), {}};
   SourceMemory memory_{"orders", pipeline_};
 };

@@ -7,12 +7,12 @@
 #include <string>
 #include <vector>
 
-#include "support/fake_sink.h"
+#include "support/memory_sink.h"
 
 namespace walpost {
 namespace {
 
-using testing::FakeSink;
+using testing::MemorySink;
 using Offer = Pipeline::Offer;
 using Values = std::vector<std::string>;
 
@@ -72,13 +72,13 @@ class PipelineTest : public ::testing::Test {
   }
 
   // As the owner does when the sink is lost.
-  void ReplaceSink(FakeSink& next) {
+  void ReplaceSink(MemorySink& next) {
     pipeline_.SetSink(nullptr);
     pipeline_.Rewind();
     pipeline_.SetSink(&next);
   }
 
-  FakeSink sink_;
+  MemorySink sink_;
   Pipeline pipeline_{MakeBuilder(), Limits()};
 };
 
@@ -319,7 +319,7 @@ TEST_F(PipelineTest, P3ARewindProducesExactlyWhatIsUnacknowledgedInOrder) {
   Acknowledge(0);
   Acknowledge(2);
   pipeline_.OnSinkFailed(absl::AbortedError("fatal"));
-  FakeSink next;
+  MemorySink next;
   ReplaceSink(next);
   EXPECT_EQ(pipeline_.counters().rewinds, 1u);
   EXPECT_FALSE(pipeline_.confirmed().is_valid()) << "so all of it comes again";
@@ -342,10 +342,10 @@ TEST_F(PipelineTest, P3ASecondLossBeforeTheRepeatIsThroughForgetsNothing) {
     OfferEvent(At(100, i), "abcd" + std::to_string(i));
   Acknowledge(1);
   Acknowledge(3);
-  FakeSink second;
+  MemorySink second;
   ReplaceSink(second);
   OfferEvent(At(100, 1), "1");  // and it is lost again
-  FakeSink third;
+  MemorySink third;
   ReplaceSink(third);
   for (uint64_t i = 1; i <= 4; ++i) OfferEvent(At(100, i), std::to_string(i));
   EXPECT_EQ(second.Values(), (Values{"1"}));
@@ -355,7 +355,7 @@ TEST_F(PipelineTest, P3ASecondLossBeforeTheRepeatIsThroughForgetsNothing) {
 TEST_F(PipelineTest, LateReportsOfALostSinkSayNothing) {
   OfferEvent(At(100), "a");
   pipeline_.OnTransactionEnd(Lsn(110));
-  FakeSink next;
+  MemorySink next;
   ReplaceSink(next);
   Acknowledge(0);
   EXPECT_EQ(pipeline_.counters().acknowledged, 0u);
@@ -369,7 +369,7 @@ TEST_F(PipelineTest, LateReportsOfALostSinkSayNothing) {
 TEST_F(PipelineTest, ARewindDropsWhatWasHeld) {
   sink_.AnswerWith(absl::UnavailableError("unknown topic"));
   OfferEvent(At(100), "a");
-  FakeSink next;
+  MemorySink next;
   ReplaceSink(next);
   EXPECT_EQ(OfferEvent(At(100), "a"), Offer::kTaken);
 }
@@ -432,7 +432,7 @@ TEST_F(PipelineTest, P8AStopOutlivesAReconnect) {
 TEST_F(PipelineTest, P1WhatWasInFlightBeforeAStopGoesOutAgainAfterARewind) {
   OfferEvent(At(100, 1), "a");
   OfferUndeliverable(At(100, 2));
-  FakeSink next;
+  MemorySink next;
   ReplaceSink(next);
   EXPECT_EQ(OfferEvent(At(100, 1), "a"), Offer::kTaken);
   EXPECT_EQ(OfferUndeliverable(At(100, 2)), Offer::kHold);
@@ -443,7 +443,7 @@ TEST_F(PipelineTest, P1WhatWasInFlightBeforeAStopGoesOutAgainAfterARewind) {
 TEST_F(PipelineTest, P8StopsWhenTheSinkCanNeverTakeTheRecord) {
   for (const auto& answer : {absl::InvalidArgumentError("too large"),
                              absl::FailedPreconditionError("no ACL")}) {
-    FakeSink sink;
+    MemorySink sink;
     Pipeline pipeline(MakeBuilder(), Limits());
     pipeline.SetSink(&sink);
     sink.AnswerWith(answer);
@@ -465,7 +465,7 @@ TEST_F(PipelineTest, P8ARecordThatIsRefusedAloneStopsTheFlow) {
   pipeline_.OnNotDelivered(2, absl::AbortedError("gapless"));
   pipeline_.OnNotDelivered(0, absl::AbortedError("gapless"));
 
-  FakeSink second;
+  MemorySink second;
   ReplaceSink(second);
   EXPECT_EQ(OfferEvent(At(100, 1), "a"), Offer::kTaken);
   EXPECT_EQ(OfferEvent(At(100, 2), "too large"), Offer::kHold) << "not alone";
@@ -476,7 +476,7 @@ TEST_F(PipelineTest, P8ARecordThatIsRefusedAloneStopsTheFlow) {
   pipeline_.OnNotDelivered(second.accepted()[1].sequence,
                            absl::InvalidArgumentError("too large"));
 
-  FakeSink third;
+  MemorySink third;
   ReplaceSink(third);
   EXPECT_EQ(OfferEvent(At(100, 2), "too large"), Offer::kHold);
   ASSERT_TRUE(pipeline_.stoppage().has_value());
@@ -495,7 +495,7 @@ TEST_F(PipelineTest, P8OfABatchThatIsRefusedTheGoodRecordsGoOut) {
   for (const Sequence sequence : {1, 0, 2}) {
     pipeline_.OnNotDelivered(sequence, absl::InvalidArgumentError("batch"));
   }
-  FakeSink second;
+  MemorySink second;
   ReplaceSink(second);
   EXPECT_EQ(OfferEvent(At(100, 1), "a"), Offer::kTaken);
   EXPECT_EQ(OfferEvent(At(100, 2), "b"), Offer::kHold);
@@ -507,7 +507,7 @@ TEST_F(PipelineTest, P8OfABatchThatIsRefusedTheGoodRecordsGoOut) {
   EXPECT_EQ(OfferEvent(At(100, 3), "bad"), Offer::kTaken);
   pipeline_.OnNotDelivered(second.accepted()[2].sequence,
                            absl::InvalidArgumentError("this one"));
-  FakeSink third;
+  MemorySink third;
   ReplaceSink(third);
   EXPECT_EQ(OfferEvent(At(100, 3), "bad"), Offer::kHold);
   ASSERT_TRUE(pipeline_.stoppage().has_value());
@@ -520,7 +520,7 @@ TEST_F(PipelineTest, P8AfterABatchThatWasTooLargeAsAWholeTheFlowGoesOn) {
   for (const Sequence sequence : {0, 1}) {
     pipeline_.OnNotDelivered(sequence, absl::InvalidArgumentError("batch"));
   }
-  FakeSink second;
+  MemorySink second;
   ReplaceSink(second);
   for (uint64_t ordinal : {1, 2}) {
     EXPECT_EQ(OfferEvent(At(100, ordinal), "x"), Offer::kTaken);

@@ -54,6 +54,25 @@ def _naive_poller(database, stop, seen):
                     last = seq
 
 
+def test_the_backlog_is_counted_while_kafka_does_not_answer(
+        database, walpost, own_kafka, topics):
+    database.execute(EVENTS)
+    relay = walpost(database, own_kafka, topics, **events_sections()).run()
+    _insert(database, 5)
+    _wait_all(database, KafkaReader(own_kafka.bootstrap), topics, relay)
+    own_kafka.freeze()
+    _insert(database, 3)
+    wait_until(lambda: relay.metric("walpost_in_flight_records") > 0,
+               "rows to be sent")
+    _insert(database, 5)
+    pending = 'walpost_pending_rows{table="public.events"} 10\n'
+    wait_until(lambda: pending in relay.get("/metrics")[1],
+               lambda: f"10 pending rows\n{relay.get('/metrics')[1]}", 30)
+    own_kafka.thaw()
+    _wait_all(database, KafkaReader(own_kafka.bootstrap), topics, relay,
+              most_duplicates=4)
+
+
 def test_ids_that_are_committed_out_of_order_are_all_published(
         database, walpost, kafka, topics, reader):
     """The naive poller beside it loses rows, or the race was none."""

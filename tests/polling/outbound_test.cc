@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "support/fake_sink.h"
+#include "support/memory_sink.h"
 
 namespace walpost {
 namespace {
@@ -55,7 +55,7 @@ class OutboundTest : public ::testing::Test {
     return ids;
   }
 
-  testing::FakeSink sink_;
+  testing::MemorySink sink_;
   std::unique_ptr<Outbound> outbound_;
   RowFlight flight_;
   RowFlight other_;
@@ -175,7 +175,7 @@ TEST_F(OutboundTest, AfterAPurgeNothingGoesOutUntilThereIsANewSink) {
   EXPECT_THAT(Ids(flight_.TakeFinished().returned),
               UnorderedElementsAre("a", "c"));
   EXPECT_THAT(Ids(other_.TakeFinished().returned), ElementsAre("b"));
-  testing::FakeSink next;
+  testing::MemorySink next;
   outbound_->SetSink(&next);
   EXPECT_TRUE(outbound_->WantsRows(kNow));
   EXPECT_FALSE(outbound_->purge_wanted());

@@ -1,0 +1,81 @@
+#include "polling/row_claims.h"
+
+#include <random>
+
+#include "base/utf8.h"
+#include "fmt/format.h"
+#include "spdlog/spdlog.h"
+
+namespace walpost {
+
+namespace asio = boost::asio;
+
+namespace {
+
+constexpr size_t kMaxErrorLength = 1'000;  // bytes
+constexpr size_t kFarthest = 256;  // in batches, of a look past locked rows
+
+}  // namespace
+
+RowClaims::RowClaims(PollingContext context)
+    : context_(context), schedule_(context.options, std::random_device()()) {}
+
+void RowClaims::Begin() {
+  sql_.emplace(context_.rows.table(), context_.options.lease,
+               [&connection = context_.connection](std::string_view text) {
+                 return connection.Literal(text);
+               });
+}
+
+asio::awaitable<absl::StatusOr<QueryRows>> RowClaims::Look(Hold hold) {
+  const std::vector<std::string> waiting =
+      memory_.Waiting(std::chrono::steady_clock::now());
+  const size_t limit = context_.rows.limit();
+  const std::string look = hold == Hold::kLease
+                               ? sql_->Claim(limit, waiting, far_)
+                               : sql_->Lock(limit, waiting, far_);
+  absl::StatusOr<QueryRows> rows = co_await context_.connection.Query(look);
+  if (rows.ok()) NoteLook(rows->size());
+  co_return rows;
+}
+
+void RowClaims::NoteLook(size_t rows) {
+  if (rows > 0) return;
+  const size_t batch = context_.options.batch_size;
+  far_ = far_ == 0 ? batch : 4 * far_;
+  if (far_ > kFarthest * batch || context_.gauge.report().pending == 0) {
+    far_ = 0;
+  }
+}
+
+void RowClaims::OnPublished(const std::vector<RowFlight::Row>& rows) {
+  for (const RowFlight::Row& row : rows) memory_.Forget(row.id);
+}
+
+std::string RowClaims::OnRefused(const RowFlight::Refusal& refusal,
+                                 MonotonicTime now, const LeaseMark& mark) {
+  const RowStateOptions& state = context_.rows.table().state;
+  const std::string& id = refusal.row.id;
+  const uint64_t attempts = 1 + (state.attempts.empty() ? memory_.attempts(id)
+                                                        : refusal.row.attempts);
+  const RetrySchedule::Decision decision =
+      schedule_.AfterRefusal(attempts, state.can_fail());
+  RefusedRow row;
+  row.id = id;
+  row.error = ValidUtf8(std::string(refusal.reason.message()), kMaxErrorLength);
+  row.retry_in = decision.retry_in;
+  row.give_up = decision.give_up;
+  spdlog::warn("table {}: row {} was rejected (attempt {}): {}; {}",
+               context_.gauge.report().table, id, attempts, row.error,
+               row.give_up
+                   ? std::string("marked as failed")
+                   : fmt::format("again in {} ms", row.retry_in.count()));
+  if (row.give_up) {
+    memory_.Forget(id);
+  } else if (!sql_->keeps_retry_time() || state.attempts.empty()) {
+    memory_.OnRefused(id, now + row.retry_in);
+  }
+  return sql_->Refuse(row, mark);
+}
+
+}  // namespace walpost

@@ -1,0 +1,46 @@
+// RowClaims: what the strategies that claim rows have in common: which rows
+// they look for, and the decision about rejected ones.
+#pragma once
+
+#include <boost/asio/awaitable.hpp>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "polling/claim_sql.h"
+#include "polling/polling_strategy.h"
+#include "polling/retry_memory.h"
+#include "polling/retry_schedule.h"
+
+namespace walpost {
+
+class RowClaims {
+ public:
+  explicit RowClaims(PollingContext context);
+
+  // The RowSender has a new table.
+  void Begin();
+  const ClaimSql& sql() const { return *sql_; }
+
+  // Claims or locks the next rows. If only rows of other pollers are found, the
+  // next look goes further.
+  enum class Hold { kLease, kLock };
+  boost::asio::awaitable<absl::StatusOr<QueryRows>> Look(Hold hold);
+
+  void OnPublished(const std::vector<RowFlight::Row>& rows);
+  // Returns the statement that stores a rejection; empty: the table cannot.
+  std::string OnRefused(const RowFlight::Refusal& refusal, MonotonicTime now,
+                        const LeaseMark& mark = {});
+
+ private:
+  void NoteLook(size_t rows);
+
+  PollingContext context_;
+  std::optional<ClaimSql> sql_;
+  RetryMemory memory_;
+  RetrySchedule schedule_;
+  size_t far_ = 0;  // rows
+};
+
+}  // namespace walpost

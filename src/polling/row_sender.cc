@@ -1,0 +1,71 @@
+#include "polling/row_sender.h"
+
+#include <cstdlib>
+#include <utility>
+
+#include "base/session_settings.h"
+#include "base/status_macros.h"
+#include "fmt/format.h"
+
+namespace walpost {
+
+absl::Status RowSender::SetTable(PolledTable table,
+                                 const std::string& server_encoding) {
+  WALPOST_ASSIGN_OR_RETURN(
+      mapper_,
+      TableMapper::Create(options_.tables[source_], table.schema,
+                          outbound_.builder().routes()[source_].references()));
+  if (MayHoldAnyBytes(server_encoding)) mapper_->RequireUtf8();
+  table_ = std::move(table);
+  return absl::OkStatus();
+}
+
+// Empty: the row waits for no other.
+std::string RowSender::AggregateOf(const QueryRows& rows, size_t row) const {
+  std::string key;
+  for (const std::string& column : table_.aggregate) {
+    const auto value = rows.Get(row, *table_.schema.FindColumn(column));
+    if (!value) return "";
+    key += fmt::format("{}:{}", value->size(), *value);
+  }
+  return key;
+}
+
+void RowSender::Send(const QueryRows& rows, MonotonicTime now, HoldUp hold_up,
+                     const Ids& acknowledged) {
+  const size_t columns = table_.schema.columns.size();
+  portion_.OnRead(rows.size(), BytesOf(rows, columns));
+  const size_t id = *table_.schema.FindColumn(table_.id);
+  const auto attempts = table_.schema.FindColumn(table_.state.attempts);
+  absl::flat_hash_set<std::string> held_up;  // aggregates
+  bool all_held_up = false;
+  for (size_t i = 0; i < rows.size(); ++i) {
+    RowFlight::Row row{rows.Text(i, id), 0, now};
+    if (attempts) {
+      row.attempts =
+          std::strtoull(rows.Text(i, *attempts).c_str(), nullptr, 10);
+    }
+    if (acknowledged.contains(row.id)) {
+      flight_.AddAcknowledged(std::move(row));
+      continue;
+    }
+    const std::string aggregate = AggregateOf(rows, i);
+    if (all_held_up || held_up.contains(aggregate)) {
+      flight_.Return(std::move(row));
+      continue;
+    }
+    Event event;
+    event.source = source_;
+    event.commit_time = WallNow();
+    const absl::Status mapped =
+        mapper_->Map(tuple_.Read(rows, i, columns), event);
+    if (outbound_.Send(event, mapped, std::move(row), flight_) ==
+        Outbound::Sent::kSent) {
+      continue;
+    }
+    all_held_up = hold_up == HoldUp::kAll;
+    if (!aggregate.empty()) held_up.insert(aggregate);
+  }
+}
+
+}  // namespace walpost

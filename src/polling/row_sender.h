@@ -1,0 +1,67 @@
+// RowSender: sends the rows of one table, and has them until their results are
+// stored.
+//
+// Owned by a TablePoller; shared with its strategy.
+#pragma once
+
+#include <memory>
+#include <string>
+
+#include "absl/container/flat_hash_set.h"
+#include "absl/status/status.h"
+#include "outbox/options.h"
+#include "outbox/table_mapper.h"
+#include "polling/outbound.h"
+#include "polling/polled_table.h"
+#include "polling/row_flight.h"
+#include "postgres/connection.h"
+#include "postgres/portion.h"
+#include "postgres/table_rows.h"
+
+namespace walpost {
+
+class RowSender {
+ public:
+  using Ids = absl::flat_hash_set<std::string>;
+
+  // `options` and `outbound` outlive this object; `source`: index of the table.
+  RowSender(const OutboxOptions& options, size_t source, size_t batch_size,
+            Outbound& outbound)
+      : options_(options),
+        source_(source),
+        outbound_(outbound),
+        portion_(batch_size) {}
+
+  // The table as it is from now on, in a database of this encoding. Errors are
+  // those of TableMapper::Create.
+  absl::Status SetTable(PolledTable table, const std::string& server_encoding);
+  // Valid until the next SetTable.
+  const PolledTable& table() const { return table_; }
+
+  RowFlight& flight() { return flight_; }
+  const RowFlight& flight() const { return flight_; }
+
+  // Maximum number of rows to read.
+  size_t limit() const { return outbound_.MostRows(portion_); }
+
+  // Sends the rows of a result, in order. After a row that was not sent, later
+  // ones of its aggregate, or all, are returned. Rows in `acknowledged` are not
+  // sent: they are in Kafka.
+  enum class HoldUp { kAggregate, kAll };
+  void Send(const QueryRows& rows, MonotonicTime now, HoldUp hold_up,
+            const Ids& acknowledged = {});
+
+ private:
+  std::string AggregateOf(const QueryRows& rows, size_t row) const;
+
+  const OutboxOptions& options_;
+  const size_t source_;
+  Outbound& outbound_;
+  RowFlight flight_;
+  Portion portion_;
+  PolledTable table_;
+  std::unique_ptr<TableMapper> mapper_;
+  RowTuple tuple_;
+};
+
+}  // namespace walpost

@@ -1,0 +1,122 @@
+// MemorySink: a Sink without brokers. It keeps a copy of every record that it
+// accepted.
+//
+// Its reports come when the test says so: from Turn, or by hand through the
+// functions of whoever gets them.
+#pragma once
+
+#include <deque>
+#include <functional>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "delivery/record_sink.h"
+
+namespace walpost::testing {
+
+class MemorySink final : public Sink {
+ public:
+  static constexpr size_t kMaxRecordBytes = size_t{1} << 20;
+
+  struct Accepted {
+    Sequence sequence = 0;
+    std::string topic;
+    std::optional<std::string> key;
+    std::optional<std::string> value;
+  };
+
+  // Without `reports` the test reports by hand.
+  explicit MemorySink(RecordReports* reports = nullptr) : reports_(reports) {}
+
+  absl::Status Produce(const Record& record, Sequence sequence) override {
+    ++offered_;
+    if (!answer_.ok()) return answer_;
+    if (is_closing_) return absl::ResourceExhaustedError("closed");
+    if (!expected_cluster_.empty() && expected_cluster_ != health_.cluster_id) {
+      return absl::UnavailableError("another cluster");
+    }
+    if (record.size_bytes > kMaxRecordBytes) {
+      return absl::InvalidArgumentError("too large");
+    }
+    accepted_.push_back({sequence, std::string(record.topic), Owned(record.key),
+                         Owned(record.value)});
+    if (reports_ != nullptr) unreported_.push_back(sequence);
+    return absl::OkStatus();
+  }
+
+  void Close(MonotonicTime deadline, std::function<void()> closed) override {
+    is_closing_ = true;
+    deadline_ = deadline;
+    closed_ = std::move(closed);
+  }
+
+  SinkHealth Health() override { return health_; }
+  SinkCapabilities capabilities() const override {
+    return {.transactions = false, .max_record_bytes = kMaxRecordBytes};
+  }
+  void ExpectCluster(std::string cluster) override {
+    expected_cluster_ = std::move(cluster);
+  }
+  void ExpectTopics() override {}
+  bool credentials_have_changed() const override { return false; }
+
+  // Acknowledges what was accepted, unless SetSilent, and goes on closing.
+  void Turn(MonotonicTime now) {
+    while (!unreported_.empty() && !is_silent_) {
+      reports_->OnAcknowledged(TakeUnreported(), WallTime());
+    }
+    if (!closed_) return;
+    if (now < deadline_ && !unreported_.empty()) return;
+    while (!unreported_.empty()) {
+      reports_->OnNotDelivered(TakeUnreported(), absl::AbortedError("closed"));
+    }
+    std::exchange(closed_, nullptr)();
+  }
+  void SetSilent() { is_silent_ = true; }
+
+  // What Produce says from now on.
+  void AnswerWith(absl::Status answer) { answer_ = std::move(answer); }
+
+  const std::vector<Accepted>& accepted() const { return accepted_; }
+  // How often Produce was called.
+  size_t offered() const { return offered_; }
+
+  // The values accepted so far, in order: short to compare.
+  std::vector<std::string> Values() const {
+    std::vector<std::string> values;
+    for (const Accepted& record : accepted_) {
+      values.push_back(record.value.value_or("NULL"));
+    }
+    return values;
+  }
+
+ private:
+  static std::optional<std::string> Owned(const Value& value) {
+    return value ? std::optional(std::string(*value)) : std::nullopt;
+  }
+  Sequence TakeUnreported() {
+    const Sequence sequence = unreported_.front();
+    unreported_.pop_front();
+    return sequence;
+  }
+
+  RecordReports* reports_;
+  absl::Status answer_;
+  std::vector<Accepted> accepted_;
+  size_t offered_ = 0;
+  std::deque<Sequence> unreported_;
+  bool is_silent_ = false;
+  bool is_closing_ = false;
+  MonotonicTime deadline_{};
+  std::function<void()> closed_;
+  std::string expected_cluster_;
+  SinkHealth health_{.brokers_up = 1,
+                     .heard_at = MonotonicTime(std::chrono::seconds(1)),
+                     .trouble = "",
+                     .missing_topic = "",
+                     .cluster_id = "memory"};
+};
+
+}  // namespace walpost::testing
