@@ -7,15 +7,16 @@
 namespace walpost {
 namespace {
 
+// Never null, which is the opaque of others.
 void* OpaqueOf(int32_t node) {
-  return reinterpret_cast<void*>(static_cast<intptr_t>(node));
+  return reinterpret_cast<void*>(static_cast<intptr_t>(node) + 1);
 }
 
 }  // namespace
 
 void BrokerPulse::OnStatistics(const ProducerStatistics& statistics,
-                               MonotonicTime now, bool cluster_has_id) {
-  if (!cluster_has_id) {
+                               MonotonicTime now, const std::string& topic) {
+  if (topic.empty()) {
     if (statistics.brokers_up > 0) heard_at_ = now;
     return;
   }
@@ -24,23 +25,30 @@ void BrokerPulse::OnStatistics(const ProducerStatistics& statistics,
   }
   if (now - heard_at_ < kAskAfter) return;
   for (const int32_t node : statistics.nodes_up) {
-    if (asked_.size() < kMaxAsked && asked_.insert(node).second) Ask(node);
+    if (asked_.size() < kMaxAsked && asked_.insert(node).second) {
+      Ask(node, topic);
+    }
   }
 }
 
-void BrokerPulse::Ask(int32_t node) {
+void BrokerPulse::Ask(int32_t node, const std::string& topic) {
+  const char* name = topic.c_str();
+  const KafkaTopicCollection collection(
+      rd_kafka_TopicCollection_of_topic_names(&name, 1));
   const KafkaAdminOptions options(
-      rd_kafka_AdminOptions_new(client_, RD_KAFKA_ADMIN_OP_DESCRIBECLUSTER));
+      rd_kafka_AdminOptions_new(client_, RD_KAFKA_ADMIN_OP_DESCRIBETOPICS));
   char ignored[1];
   rd_kafka_AdminOptions_set_broker(options.get(), node, ignored,
                                    sizeof(ignored));
   rd_kafka_AdminOptions_set_opaque(options.get(), OpaqueOf(node));
-  rd_kafka_DescribeCluster(client_, options.get(), queue_);
+  rd_kafka_DescribeTopics(client_, collection.get(), options.get(), queue_);
 }
 
-void BrokerPulse::OnAnswer(rd_kafka_event_t* event) {
-  asked_.erase(static_cast<int32_t>(
-      reinterpret_cast<intptr_t>(rd_kafka_event_opaque(event))));
+bool BrokerPulse::OnAnswer(rd_kafka_event_t* event) {
+  const void* opaque = rd_kafka_event_opaque(event);
+  if (opaque == nullptr) return false;
+  asked_.erase(static_cast<int32_t>(reinterpret_cast<intptr_t>(opaque) - 1));
+  return true;
 }
 
 }  // namespace walpost

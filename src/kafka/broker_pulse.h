@@ -2,8 +2,12 @@
 //
 // A frozen broker keeps its connections open, so an open connection proves
 // nothing. While records flow, acknowledgements are the sign. While nothing is
-// sent, each connected broker is asked regularly for a description of the
-// cluster, the smallest request that every broker answers to everybody.
+// sent, each connected broker is asked regularly about one topic that has
+// events.
+//
+// Not about the cluster: librdkafka 2.15 crashes over an answer without an id
+// of the cluster, or without a broker in it, which a broker gives while it
+// starts.
 //
 // Owned by the Producer, whose client and queue outlive it. Never blocks: an
 // answer comes through the queue as an event.
@@ -13,6 +17,7 @@
 
 #include <chrono>
 #include <set>
+#include <string>
 
 #include "base/time.h"
 #include "kafka/producer_statistics.h"
@@ -25,15 +30,14 @@ class BrokerPulse {
       : client_(client), queue_(queue) {}
 
   // Call it about once a second. Asks the connected brokers if all have been
-  // silent for kAskAfter; skips brokers that owe an answer.
-  //
-  // A cluster without an id cannot be asked: librdkafka 2.15 crashes over the
-  // answer. For such a cluster, an open connection counts as a sign of life.
+  // silent for kAskAfter; skips brokers that owe an answer. `topic`: the one to
+  // ask about; empty: none is known yet, and an open connection counts as a
+  // sign of life.
   void OnStatistics(const ProducerStatistics& statistics, MonotonicTime now,
-                    bool cluster_has_id);
+                    const std::string& topic);
   // An answer, or none within the client's socket.timeout.ms: the event
-  // RD_KAFKA_EVENT_DESCRIBECLUSTER_RESULT.
-  void OnAnswer(rd_kafka_event_t* event);
+  // RD_KAFKA_EVENT_DESCRIBETOPICS_RESULT. False: it belongs to another.
+  bool OnAnswer(rd_kafka_event_t* event);
 
   // Time of the last bytes from any broker, as of the last statistics.
   MonotonicTime heard_at() const { return heard_at_; }
@@ -42,7 +46,7 @@ class BrokerPulse {
   static constexpr std::chrono::seconds kAskAfter{3};
   static constexpr size_t kMaxAsked = 16;
 
-  void Ask(int32_t node);
+  void Ask(int32_t node, const std::string& topic);
 
   rd_kafka_t* client_;
   rd_kafka_queue_t* queue_;

@@ -190,11 +190,10 @@ size_t Producer::HandleEvent(rd_kafka_event_t* event) {
     case RD_KAFKA_EVENT_STATS:
       HandleStatistics(rd_kafka_event_stats(event));
       return 1;
-    case RD_KAFKA_EVENT_DESCRIBECLUSTER_RESULT:
-      pulse_.OnAnswer(event);
-      return 1;
     case RD_KAFKA_EVENT_DESCRIBETOPICS_RESULT:
-      if (topic_identity_) topic_identity_->OnAnswer(event);
+      if (!pulse_.OnAnswer(event) && topic_identity_) {
+        topic_identity_->OnAnswer(event);
+      }
       return 1;
     case RD_KAFKA_EVENT_LOG: {
       const char* facility = nullptr;
@@ -218,10 +217,13 @@ size_t Producer::HandleEvent(rd_kafka_event_t* event) {
 // removed, it has none left, and never connects again.
 void Producer::HandleStatistics(const char* json) {
   statistics_ = ParseProducerStatistics(json);
-  pulse_.OnStatistics(statistics_, Clock::now(), !cluster_id().empty());
+  const std::vector<std::string> topics = topics_->Acknowledged();
+  std::string known = topic_identity_ ? topic_identity_->AnyTopic() : "";
+  if (!topics.empty()) known = topics.front();
+  pulse_.OnStatistics(statistics_, Clock::now(), known);
   if (statistics_.brokers_up > 0) broker_trouble_.Clear();
   if (statistics_.brokers_up > 0 && topic_identity_) {
-    topic_identity_->OnTick(topics_->Acknowledged(), Clock::now());
+    topic_identity_->OnTick(topics, Clock::now());
   }
   brokerless_reports_ = statistics_.is_brokerless ? brokerless_reports_ + 1 : 0;
   const char* reason = nullptr;

@@ -37,6 +37,9 @@ class TopicIdentity {
     return may ? absl::OkStatus() : Refusal(topic);
   }
 
+  // A topic that has events so far; empty: none is known.
+  std::string AnyTopic() const { return ids_.AnyTopic(); }
+
   // Call it every second. `acknowledged`: topics with acknowledged records.
   void OnTick(const std::vector<std::string>& acknowledged, MonotonicTime now);
   // An answer, or none: RD_KAFKA_EVENT_DESCRIBETOPICS_RESULT.

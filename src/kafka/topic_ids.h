@@ -30,6 +30,9 @@ class TopicIds {
   // "invoices=Xq3Zl0JzT2i...,orders=..."; by name.
   const std::string& text() const { return text_; }
   std::vector<std::string> topics() const;
+  std::string AnyTopic() const {
+    return ids_.empty() ? "" : ids_.begin()->first;
+  }
   bool Knows(const std::string& topic) const { return ids_.contains(topic); }
   bool is_full() const { return ids_.size() >= kMax; }
 

@@ -5,7 +5,7 @@
 
 #include "base/sqlstate.h"
 #include "session/relay_taker.h"
-#include "support/fake_sink.h"
+#include "support/memory_sink.h"
 #include "support/message_feed.h"
 
 namespace walpost {
@@ -50,7 +50,7 @@ class RelaySessionTest : public ::testing::Test {
     return std::chrono::duration_cast<milliseconds>(action_.until - now_);
   }
 
-  testing::FakeSink sink_;
+  testing::MemorySink sink_;
   Pipeline pipeline_{RecordBuilder::Create(Outbox()).value(), {}};
   CheckpointWriter checkpoints_{nullptr, milliseconds(100), pipeline_, [] {}};
   SourceMemory memory_{"orders", pipeline_};
