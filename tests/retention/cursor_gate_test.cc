@@ -22,10 +22,6 @@ const std::optional<std::string> kNull;
 class CursorGateTest : public ::testing::Test {
  protected:
   CursorGateTest() {
-    ConnectionOptions options;
-    options.server = server_.options();
-    connection_ =
-        *Await(context_, Connection::Connect(context_.get_executor(), options));
     table_.name = "public.outbox";
     table_.state.transaction_id = "tx";
     server_.Answer("a.attname, a.atttypid", {{"id", "20"}, {"tx", "5069"}});
@@ -39,7 +35,7 @@ class CursorGateTest : public ::testing::Test {
 
   boost::asio::io_context context_;
   FakePostgres server_{context_};
-  std::unique_ptr<Connection> connection_;
+  std::unique_ptr<Connection> connection_ = testing::Connect(context_, server_);
   TableOptions table_;
 };
 

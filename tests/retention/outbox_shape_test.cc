@@ -30,13 +30,7 @@ std::vector<std::string> Names(const std::vector<OutboxShape::Leaf>& leaves) {
 
 class OutboxShapeTest : public ::testing::Test {
  protected:
-  OutboxShapeTest() {
-    ConnectionOptions options;
-    options.server = server_.options();
-    connection_ =
-        *Await(context_, Connection::Connect(context_.get_executor(), options));
-    table_.name = "app.outbox";
-  }
+  OutboxShapeTest() { table_.name = "app.outbox"; }
 
   absl::StatusOr<OutboxShape> Read(SentProof proof = SentProof::kSlot) {
     return Await(context_, ReadOutboxShape(*connection_, table_, proof,
@@ -45,7 +39,7 @@ class OutboxShapeTest : public ::testing::Test {
 
   boost::asio::io_context context_;
   FakePostgres server_{context_};
-  std::unique_ptr<Connection> connection_;
+  std::unique_ptr<Connection> connection_ = testing::Connect(context_, server_);
   TableOptions table_;
 };
 

@@ -26,10 +26,6 @@ constexpr char kWaiting[] = "NOT granted";
 class PartitionPrunerTest : public ::testing::Test {
  protected:
   PartitionPrunerTest() {
-    ConnectionOptions options;
-    options.server = server_.options();
-    connection_ =
-        *Await(context_, Connection::Connect(context_.get_executor(), options));
     rule_.table = "outbox_2026_01_30";
     rule_.sent = "sent";
     server_.Answer(kCount, {{"10", "0", "0"}});
@@ -57,7 +53,7 @@ class PartitionPrunerTest : public ::testing::Test {
 
   boost::asio::io_context context_;
   FakePostgres server_{context_};
-  std::unique_ptr<Connection> connection_;
+  std::unique_ptr<Connection> connection_ = testing::Connect(context_, server_);
   PruneRule rule_;
   std::unique_ptr<PartitionPruner> pruner_;
 };

@@ -34,6 +34,7 @@
 #include <utility>
 #include <vector>
 
+#include "postgres/connection.h"
 #include "postgres/server_options.h"
 
 namespace walpost::testing {
@@ -233,5 +234,16 @@ class FakePostgres {
   std::string startup_;
   size_t connections_ = 0;
 };
+
+// A session with the server.
+inline std::unique_ptr<Connection> Connect(boost::asio::io_context& context,
+                                           const FakePostgres& server) {
+  ConnectionOptions options;
+  options.server = server.options();
+  auto connected =
+      Await(context, Connection::Connect(context.get_executor(), options));
+  EXPECT_TRUE(connected.ok()) << connected.status();
+  return *std::move(connected);
+}
 
 }  // namespace walpost::testing
