@@ -29,7 +29,9 @@ class MockKafka {
   MockKafka()
       : owner_(
             rd_kafka_new(RD_KAFKA_PRODUCER, rd_kafka_conf_new(), nullptr, 0)),
-        cluster_(rd_kafka_mock_cluster_new(owner_, 1)) {}
+        cluster_(rd_kafka_mock_cluster_new(owner_, 1)) {
+    rd_kafka_mock_set_controller_id(cluster_, 1);
+  }
   ~MockKafka() {
     rd_kafka_mock_cluster_destroy(cluster_);
     rd_kafka_destroy(owner_);
