@@ -92,7 +92,9 @@ TEST_F(TableScanTest, ATimeInMillisecondsIsComparedAsSuch) {
   server_.Answer(kOrder, {{"id", "2950", "f"}, {"at", "20", "f"}});
   table_.columns.timestamp = {FieldSource::Kind::kColumn, "at"};
   filter_.since = "1h";
-  EXPECT_THAT(Selected(), HasSubstr("WHERE \"at\" >= (extract(epoch FROM "));
+  EXPECT_EQ(Selected(),
+            "\"app\".\"outbox\" WHERE \"at\" >= (extract(epoch FROM " +
+                SinceSql(*connection_, "1h") + ") * 1000)::bigint");
 }
 
 // A row without an id may belong to any transaction.
