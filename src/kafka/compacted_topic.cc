@@ -110,19 +110,17 @@ absl::StatusOr<CompactedTopic::Presence> CompactedTopic::Ensure() {
     presence.was_made = true;
     return presence;
   }
-  WALPOST_ASSIGN_OR_RETURN(const std::optional<std::string> policy,
-                           CleanupPolicy());
-  if (!policy) {
+  WALPOST_ASSIGN_OR_RETURN(const Policy policy, CleanupPolicy());
+  if (policy.name.empty()) {
     presence.warning = fmt::format(
-        "whether topic {} has cleanup.policy=compact is unknown: grant "
-        "DESCRIBE_CONFIGS on it",
-        name_);
-  } else if (*policy != "compact") {
+        "whether topic {} has cleanup.policy=compact is unknown: {}", name_,
+        policy.why_unknown);
+  } else if (policy.name != "compact") {
     return absl::FailedPreconditionError(fmt::format(
         "topic {} has cleanup.policy={}, so that checkpoints would get lost or "
         "pile up; kafka-configs.sh --bootstrap-server {} --alter --entity-type "
         "topics --entity-name {} --add-config cleanup.policy=compact",
-        name_, *policy, brokers_, name_));
+        name_, policy.name, brokers_, name_));
   }
   return presence;
 }
@@ -241,8 +239,6 @@ absl::StatusOr<KafkaEvent> CompactedTopic::Answer(const Step& step,
       }
       continue;
     }
-    const rd_kafka_resp_err_t code = rd_kafka_event_error(event.get());
-    if (code != RD_KAFKA_RESP_ERR_NO_ERROR) return Failed(code, step);
     return event;
   }
 }
@@ -289,6 +285,8 @@ absl::Status CompactedTopic::Create() {
         rd_kafka_CreateTopics(client_.get(), topics.data(), topics.size(),
                               nullptr, answers);
       }));
+  const rd_kafka_resp_err_t refusal = rd_kafka_event_error(event.get());
+  if (refusal != RD_KAFKA_RESP_ERR_NO_ERROR) return Failed(refusal, step);
   size_t count = 0;
   const rd_kafka_topic_result_t** results = rd_kafka_CreateTopics_result_topics(
       rd_kafka_event_CreateTopics_result(event.get()), &count);
@@ -305,7 +303,9 @@ absl::Status CompactedTopic::Create() {
                  step.right});
 }
 
-absl::StatusOr<std::optional<std::string>> CompactedTopic::CleanupPolicy() {
+absl::StatusOr<CompactedTopic::Policy> CompactedTopic::CleanupPolicy() {
+  const Policy no_right{"", "grant DESCRIBE_CONFIGS on it"};
+  const Policy no_answer{"", "the brokers do not describe topics"};
   const Step step{fmt::format("describing topic {}", name_), "DescribeConfigs"};
   const KafkaConfigResource resource(
       rd_kafka_ConfigResource_new(RD_KAFKA_RESOURCE_TOPIC, name_.c_str()));
@@ -315,22 +315,27 @@ absl::StatusOr<std::optional<std::string>> CompactedTopic::CleanupPolicy() {
         rd_kafka_DescribeConfigs(client_.get(), resources.data(),
                                  resources.size(), nullptr, answers);
       }));
+  rd_kafka_resp_err_t code = rd_kafka_event_error(event.get());
+  if (code == RD_KAFKA_RESP_ERR__UNSUPPORTED_FEATURE) return no_answer;
+  if (code != RD_KAFKA_RESP_ERR_NO_ERROR) return Failed(code, step);
   size_t count = 0;
   const rd_kafka_ConfigResource_t** described =
       rd_kafka_DescribeConfigs_result_resources(
           rd_kafka_event_DescribeConfigs_result(event.get()), &count);
-  if (count == 0) return std::nullopt;
-  const rd_kafka_resp_err_t code = rd_kafka_ConfigResource_error(described[0]);
-  if (code == RD_KAFKA_RESP_ERR_TOPIC_AUTHORIZATION_FAILED) return std::nullopt;
+  if (count == 0) return no_right;
+  code = rd_kafka_ConfigResource_error(described[0]);
+  if (code == RD_KAFKA_RESP_ERR_TOPIC_AUTHORIZATION_FAILED) return no_right;
   if (code != RD_KAFKA_RESP_ERR_NO_ERROR) return Failed(code, step);
   const rd_kafka_ConfigEntry_t** entries =
       rd_kafka_ConfigResource_configs(described[0], &count);
   for (size_t i = 0; i < count; ++i) {
     const std::string_view name = rd_kafka_ConfigEntry_name(entries[i]);
     const char* value = rd_kafka_ConfigEntry_value(entries[i]);
-    if (name == "cleanup.policy" && value != nullptr) return value;
+    if (name == "cleanup.policy" && value != nullptr) {
+      return Policy{value, ""};
+    }
   }
-  return std::nullopt;
+  return no_right;
 }
 
 }  // namespace walpost

@@ -7,7 +7,8 @@
 // (kCancelled).
 //
 // Required rights on the topic: READ; CREATE to create it; DESCRIBE_CONFIGS for
-// Ensure, or it cannot tell whether the topic is compacted.
+// Ensure, or it cannot tell whether the topic is compacted. Nor can it if the
+// brokers do not know that request.
 #pragma once
 
 #include <functional>
@@ -70,13 +71,17 @@ class CompactedTopic {
   absl::Status ClientError();
 
   using Ask = std::function<void(rd_kafka_queue_t* answers)>;
+  // The answer to an administrative request; it may be an error.
   absl::StatusOr<KafkaEvent> Answer(const Step& step, const Ask& ask);
 
   // 0: the topic does not exist.
   absl::StatusOr<int> CountPartitions();
   absl::Status Create();
-  // nullopt: no right to know.
-  absl::StatusOr<std::optional<std::string>> CleanupPolicy();
+  struct Policy {
+    std::string name;  // empty: not known
+    std::string_view why_unknown;
+  };
+  absl::StatusOr<Policy> CleanupPolicy();
 
   KafkaClient client_;
   KafkaTopic topic_;

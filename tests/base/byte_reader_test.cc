@@ -89,5 +89,12 @@ TEST(ByteReaderTest, StaysFailed) {
   EXPECT_TRUE(reader.failed());
 }
 
+TEST(ByteReaderTest, ReadsUpToTheLastByte) {
+  ByteReader reader("abcd"sv);
+  EXPECT_EQ(reader.ReadBytes(4), "abcd");
+  EXPECT_TRUE(reader.rest().empty());
+  EXPECT_FALSE(reader.failed());
+}
+
 }  // namespace
 }  // namespace walpost

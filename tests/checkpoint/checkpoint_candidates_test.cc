@@ -114,5 +114,11 @@ TEST_F(CheckpointCandidatesTest, WhatAnotherSystemTornDoesNotMatterBesideOurs) {
   EXPECT_EQ(Picked(), Lsn(10));
 }
 
+// Without one of ours, it may be the one that matters.
+TEST_F(CheckpointCandidatesTest, WhatAnotherSystemTornMattersWithoutOurs) {
+  candidates_.Add(CheckpointKey(kSlot, kElsewhere), "torn");
+  EXPECT_TRUE(absl::IsDataLoss(candidates_.Pick().status()));
+}
+
 }  // namespace
 }  // namespace walpost

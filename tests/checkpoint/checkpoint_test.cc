@@ -89,5 +89,16 @@ TEST(CheckpointTest, WhatDoesNotCompareIsNotLater) {
   }
 }
 
+// A promoted server may have made its slot earlier.
+TEST(CheckpointTest, ALaterTimelineGoesBeforeAYoungerSlot) {
+  Checkpoint promoted = Example();
+  promoted.birth = Lsn(0x10);
+  ++promoted.timeline;
+  Checkpoint younger = Example();
+  younger.birth = Lsn(0x60);
+  EXPECT_TRUE(IsLater(promoted, younger));
+  EXPECT_FALSE(IsLater(younger, promoted));
+}
+
 }  // namespace
 }  // namespace walpost

@@ -230,5 +230,31 @@ TEST_F(CheckpointWriterTest, KeepsTheTopicsThatTurnOutLater) {
   EXPECT_EQ(store_.tried.size(), 2u);
 }
 
+TEST_F(CheckpointWriterTest, P2StoresNothingThatIsOnlyReceived) {
+  Deliver(0x10);
+  OfferOne({Lsn(0x20), 1});
+  pipeline_.OnTransactionEnd(Lsn(0x28));
+  Poke(milliseconds(0));
+  ASSERT_EQ(store_.tried.size(), 1u);
+  EXPECT_EQ(store_.tried[0].confirmed, Lsn(0x18));
+  EXPECT_EQ(store_.tried[0].position, (Position{Lsn(0x10), 1}));
+}
+
+// P9: by it, a restored server is told apart.
+TEST_F(CheckpointWriterTest, StoresTheTransactionOfItsPosition) {
+  const std::vector<Value> references = {Value("order")};
+  Event event;
+  event.position = {Lsn(0x10), 1};
+  event.xid = Xid(745);
+  event.commit_time = WallTime(seconds(9));
+  event.references = references;
+  ASSERT_EQ(pipeline_.OnEvent(event), Pipeline::Offer::kTaken);
+  pipeline_.OnAcknowledged(0, WallTime());
+  Poke(milliseconds(0));
+  ASSERT_EQ(store_.tried.size(), 1u);
+  EXPECT_EQ(store_.tried[0].commit_xid, Xid(745));
+  EXPECT_EQ(store_.tried[0].commit_time, WallTime(seconds(9)));
+}
+
 }  // namespace
 }  // namespace walpost

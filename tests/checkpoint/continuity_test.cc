@@ -214,5 +214,15 @@ TEST(ContinuityTest, P9APromotionWithASlotAheadOfUs) {
   ExpectGap(Known(), observed, "slot_advanced", "somebody else advanced it");
 }
 
+TEST(ContinuityTest, FollowsAPromotionWithASlotExactlyWhereWeConfirmed) {
+  ObservedSource observed = Observed();
+  observed.timeline = 3;
+  observed.fork = Lsn(0x700);
+  observed.slot->confirmed = Known().confirmed;
+  EXPECT_EQ(KindOf(Known(), observed), Kind::kFollowPromotion);
+  observed.slot->confirmed = Lsn(Known().confirmed.value() + 1);
+  EXPECT_EQ(KindOf(Known(), observed), Kind::kGap);
+}
+
 }  // namespace
 }  // namespace walpost

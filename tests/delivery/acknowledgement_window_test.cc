@@ -293,5 +293,31 @@ TEST_F(AcknowledgementWindowTest,
   EXPECT_EQ(window_.confirmed(), Lsn(110));
 }
 
+// ---- Progress of an earlier process.
+
+TEST_F(AcknowledgementWindowTest, P5ResumesBehindAKnownPosition) {
+  const CommitIdentity commit{Lsn(200), Xid(7), WallTime()};
+  window_.Resume(Lsn(150), At(200, 2), commit);
+  EXPECT_EQ(window_.confirmed(), Lsn(150));
+  EXPECT_EQ(window_.received(), Lsn(150));
+  EXPECT_EQ(window_.acknowledged_through(), At(200, 2));
+  EXPECT_EQ(window_.acknowledged_commit(), commit);
+  EXPECT_EQ(window_.covered_commit(), commit);
+  EXPECT_TRUE(window_.Covers(At(200, 2)));
+  EXPECT_FALSE(window_.Covers(At(200, 3)));
+}
+
+TEST_F(AcknowledgementWindowTest, P2AnEarlierProgressTakesNothingBack) {
+  const Sequence sequence = Add(At(300));
+  window_.AddBoundary(Lsn(310));
+  window_.Acknowledge(sequence);
+  window_.Resume(Lsn(150), At(200), {Lsn(200), Xid(7), WallTime()});
+  EXPECT_EQ(window_.confirmed(), Lsn(310));
+  EXPECT_EQ(window_.acknowledged_through(), At(300));
+  EXPECT_EQ(window_.acknowledged_commit().lsn, Lsn(300));
+  EXPECT_EQ(window_.covered_commit().lsn, Lsn(300));
+  EXPECT_TRUE(window_.Covers(At(300)));
+}
+
 }  // namespace
 }  // namespace walpost

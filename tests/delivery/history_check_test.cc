@@ -130,5 +130,33 @@ TEST_F(HistoryCheckTest, P9AnEventBeforeWhatWasReceivedWhereNoneWasEverKnown) {
   ExpectForked(check.OnCommit(Commit(0x60)), "there was none after 0/50");
 }
 
+// What commits at the boundary itself is still to come.
+TEST_F(HistoryCheckTest, ABoundaryIsBeforeWhatCommitsThere) {
+  check_.Begin(Lsn(0x100), Lsn(0x200), {});
+  EXPECT_TRUE(check_.OnBoundary(Lsn(0x100)).ok());
+  EXPECT_FALSE(check_.is_settled());
+  EXPECT_TRUE(check_.OnCommit(Commit(0x100)).ok());
+}
+
+// Also if nothing of it may have been seen.
+TEST_F(HistoryCheckTest, P9TheCommitThatTheStreamBeginsAtHasToReappear) {
+  check_.Begin(Lsn(0x100), Lsn(0x200), {});
+  ExpectForked(check_.OnCommit(Commit(0x180, 702)), "in its place");
+}
+
+TEST_F(HistoryCheckTest, P9OfTwoCommitsTheFirstIsAwaitedFirst) {
+  HistoryCheck check;
+  check.Know(Commit(0x100, 705));
+  check.Begin(Lsn(0x50), Lsn(0x60), Commit(0x80, 701));
+  ExpectForked(check.OnBoundary(Lsn(0x90)), "transaction 701");
+}
+
+TEST_F(HistoryCheckTest, TheNewestKnownCommitCounts) {
+  check_.Know(Commit(0x80, 650));
+  check_.Know(Commit(0x100, 750));  // the first answer about one LSN stays
+  check_.Begin(Lsn(0x50), Lsn(0x200), {});
+  EXPECT_TRUE(check_.OnCommit(Commit(0x100)).ok());
+}
+
 }  // namespace
 }  // namespace walpost

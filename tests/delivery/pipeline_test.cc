@@ -59,6 +59,15 @@ class PipelineTest : public ::testing::Test {
     return pipeline_.OnEvent(MakeEvent(position, value, references));
   }
 
+  Offer OfferCommit(const CommitIdentity& commit, uint64_t ordinal,
+                    const std::string& value) {
+    std::vector<Value> references;
+    Event event = MakeEvent({commit.lsn, ordinal}, value, references);
+    event.xid = commit.xid;
+    event.commit_time = commit.time;
+    return pipeline_.OnEvent(event);
+  }
+
   Offer OfferUndeliverable(Position position) {
     Event event;
     event.position = position;
@@ -150,6 +159,7 @@ TEST_F(PipelineTest, P9AWalThatHasForkedIsNotPublishedNorConfirmed) {
   EXPECT_EQ(OfferEvent(At(200), "forked"), Offer::kHold);
   ASSERT_TRUE(pipeline_.divergence());
   EXPECT_FALSE(pipeline_.CanTake());
+  EXPECT_EQ(OfferUndeliverable(At(100)), Offer::kHold);
   pipeline_.OnKeepalive(Lsn(400));
   EXPECT_EQ(pipeline_.confirmed(), Lsn(300));
   EXPECT_EQ(sink_.accepted().size(), 1u);
@@ -197,6 +207,136 @@ TEST_F(PipelineTest, P1P5ASlotThatWentBackBeforeTheStartNeedsEvidence) {
   EXPECT_EQ(sink_.accepted().size(), 1u);  // passed over
   pipeline_.StartOver();
   EXPECT_FALSE(pipeline_.LacksEvidenceFrom(Lsn(100)));
+}
+
+// ---- Another beginning: Resume and StartOver.
+
+constexpr CommitIdentity kKnownCommit = {Lsn(200), Xid(7), kCommitTime};
+
+TEST_F(PipelineTest, P5ResumesBehindThePositionOfACheckpoint) {
+  pipeline_.Resume(Lsn(150), At(200, 2), kKnownCommit);
+  EXPECT_EQ(pipeline_.confirmed(), Lsn(150));
+  EXPECT_EQ(pipeline_.acknowledged_through(), At(200, 2));
+  EXPECT_EQ(pipeline_.acknowledged_commit(), kKnownCommit);
+  pipeline_.BeginStream(Lsn(150));
+  EXPECT_EQ(OfferCommit(kKnownCommit, 1, "a"), Offer::kTaken);
+  EXPECT_EQ(OfferCommit(kKnownCommit, 2, "b"), Offer::kTaken);
+  EXPECT_EQ(OfferCommit(kKnownCommit, 3, "c"), Offer::kTaken);
+  EXPECT_EQ(sink_.Values(), Values{"c"});
+}
+
+TEST_F(PipelineTest, P9TheTransactionOfACheckpointHasToComeAgain) {
+  pipeline_.Resume(Lsn(150), At(200, 2), kKnownCommit);
+  pipeline_.BeginStream(Lsn(150));
+  const CommitIdentity another = {Lsn(200), Xid(8), kCommitTime};
+  EXPECT_EQ(OfferCommit(another, 1, "a"), Offer::kHold);
+  EXPECT_TRUE(pipeline_.divergence());
+}
+
+// No event is known of it, and none has to come again.
+TEST_F(PipelineTest, P5ACheckpointWithoutAnEventIsTrustedUpToItsPosition) {
+  pipeline_.Resume(Lsn(300), Position{Lsn(300), 0}, kKnownCommit);
+  EXPECT_FALSE(pipeline_.acknowledged_commit().lsn.is_valid());
+  pipeline_.BeginStream(Lsn(150));
+  EXPECT_EQ(OfferEvent(At(250), "a"), Offer::kTaken);
+  EXPECT_EQ(OfferEvent(At(300), "b"), Offer::kTaken);
+  EXPECT_FALSE(pipeline_.divergence());
+  EXPECT_EQ(sink_.Values(), Values{"b"});
+}
+
+TEST_F(PipelineTest, ACheckpointIsEvidenceForASlotThatWentBack) {
+  pipeline_.BeginStream(Lsn(200));
+  ASSERT_TRUE(pipeline_.LacksEvidenceFrom(Lsn(100)));
+  pipeline_.Resume(Lsn(150), At(170), {Lsn(170), Xid(7), kCommitTime});
+  EXPECT_FALSE(pipeline_.LacksEvidenceFrom(Lsn(100)));
+}
+
+TEST_F(PipelineTest, P1AfterAForkEverythingIsSentAgain) {
+  pipeline_.BeginStream(Lsn(50));
+  OfferEvent(At(100), "a");
+  pipeline_.OnTransactionEnd(Lsn(110));
+  Acknowledge(0);
+  OfferEvent(At(200), "in flight");
+  pipeline_.StartOver();
+  EXPECT_FALSE(pipeline_.confirmed().is_valid());
+  EXPECT_TRUE(pipeline_.window().empty());
+  EXPECT_EQ(pipeline_.acknowledged_through(), Position());
+  pipeline_.BeginStream(Lsn(50));
+  EXPECT_EQ(OfferEvent(At(90), "x"), Offer::kTaken);  // of the other WAL
+  EXPECT_EQ(OfferEvent(At(100), "a"), Offer::kTaken);
+  EXPECT_EQ(sink_.Values(), (Values{"a", "in flight", "x", "a"}));
+  EXPECT_EQ(OfferEvent(At(210), "y"), Offer::kTaken)
+      << "without the one at 200";
+  EXPECT_FALSE(pipeline_.divergence());
+}
+
+// The slot stands where we confirmed: nobody else has moved it.
+TEST_F(PipelineTest, AReconnectNeedsNoEvidenceOfItsOwnProgress) {
+  pipeline_.BeginStream(Lsn(50));
+  OfferEvent(At(100), "a");
+  pipeline_.OnTransactionEnd(Lsn(110));
+  Acknowledge(0);
+  pipeline_.OnKeepalive(Lsn(300));
+  pipeline_.BeginStream(Lsn(300));
+  EXPECT_FALSE(pipeline_.LacksEvidenceFrom(Lsn(50)));
+}
+
+TEST_F(PipelineTest, AnEventAtTheFloorIsEvidence) {
+  pipeline_.BeginStream(Lsn(200));
+  OfferEvent(At(200), "a");
+  EXPECT_FALSE(pipeline_.LacksEvidenceFrom(Lsn(100)));
+}
+
+TEST_F(PipelineTest, P2ASlotThatWasMovedConfirmsNothingThatIsInFlight) {
+  pipeline_.BeginStream(Lsn(50));
+  OfferEvent(At(100), "a");
+  pipeline_.BeginStream(Lsn(200));
+  EXPECT_FALSE(pipeline_.confirmed().is_valid() &&
+               pipeline_.confirmed() > Lsn(50));
+  EXPECT_EQ(pipeline_.acknowledged_through().commit_lsn, Lsn(50));
+  Acknowledge(0);
+  EXPECT_EQ(pipeline_.confirmed(), Lsn(200));
+}
+
+TEST_F(PipelineTest, P1AfterAForkTheFlowGoesOnDespiteADivergence) {
+  pipeline_.BeginStream(Lsn(50));
+  OfferEvent(At(100), "a");
+  pipeline_.OnTransactionEnd(Lsn(110));
+  Acknowledge(0);
+  pipeline_.BeginStream(Lsn(50));
+  OfferEvent(At(105), "forked");
+  ASSERT_TRUE(pipeline_.divergence());
+  pipeline_.StartOver();
+  EXPECT_FALSE(pipeline_.divergence());
+  EXPECT_TRUE(pipeline_.CanTake());
+}
+
+// The same position is another event's now.
+TEST_F(PipelineTest, P1AfterAForkNothingCountsAsAcknowledgedOutOfTurn) {
+  OfferEvent(At(100, 1), "a");
+  OfferEvent(At(100, 2), "b");
+  Acknowledge(1);
+  pipeline_.StartOver();
+  OfferEvent(At(100, 1), "c");
+  OfferEvent(At(100, 2), "d");
+  EXPECT_EQ(sink_.Values(), (Values{"a", "b", "c", "d"}));
+}
+
+TEST_F(PipelineTest, P8AfterAForkNoRecordIsSuspectOrRefused) {
+  OfferEvent(At(100, 1), "a");
+  OfferEvent(At(100, 2), "b");
+  for (const Sequence sequence : {0, 1}) {
+    pipeline_.OnNotDelivered(sequence, absl::InvalidArgumentError("batch"));
+  }
+  MemorySink second;
+  ReplaceSink(second);
+  OfferEvent(At(100, 1), "a");  // alone
+  pipeline_.OnNotDelivered(second.accepted()[0].sequence,
+                           absl::InvalidArgumentError("too large"));
+  pipeline_.StartOver();
+  EXPECT_EQ(OfferEvent(At(100, 1), "x"), Offer::kTaken);
+  EXPECT_EQ(OfferEvent(At(100, 2), "y"), Offer::kTaken) << "not alone";
+  EXPECT_FALSE(pipeline_.stoppage());
 }
 
 // ---- Holding.
@@ -304,8 +444,10 @@ TEST_F(PipelineTest, HoldsWhenTheSinkHasFailed) {
 }
 
 TEST_F(PipelineTest, KeepsTheFirstReasonThatTheSinkFailedFor) {
+  OfferEvent(At(100), "a");
   pipeline_.OnSinkFailed(absl::AbortedError("first"));
   pipeline_.OnSinkFailed(absl::AbortedError("second"));
+  pipeline_.OnNotDelivered(0, absl::AbortedError("third"));
   EXPECT_EQ(std::string(pipeline_.sink_failure()->message()), "first");
 }
 
@@ -331,6 +473,7 @@ TEST_F(PipelineTest, P3ARewindProducesExactlyWhatIsUnacknowledgedInOrder) {
   OfferEvent(At(200, 2), "d");
   pipeline_.OnTransactionEnd(Lsn(210));
   EXPECT_EQ(next.Values(), (Values{"b", "d"}));
+  EXPECT_EQ(pipeline_.counters().repeats, 2u);
   Acknowledge(next.accepted()[0].sequence);
   EXPECT_EQ(pipeline_.confirmed(), Lsn(110));
   Acknowledge(next.accepted()[1].sequence);
@@ -492,14 +635,14 @@ TEST_F(PipelineTest, P8OfABatchThatIsRefusedTheGoodRecordsGoOut) {
   OfferEvent(At(100, 1), "a");
   OfferEvent(At(100, 2), "b");
   OfferEvent(At(100, 3), "bad");
-  for (const Sequence sequence : {1, 0, 2}) {
+  for (const Sequence sequence : {0, 2, 1}) {
     pipeline_.OnNotDelivered(sequence, absl::InvalidArgumentError("batch"));
   }
   MemorySink second;
   ReplaceSink(second);
   EXPECT_EQ(OfferEvent(At(100, 1), "a"), Offer::kTaken);
-  EXPECT_EQ(OfferEvent(At(100, 2), "b"), Offer::kHold);
   EXPECT_FALSE(pipeline_.CanTake());
+  EXPECT_EQ(OfferEvent(At(100, 2), "b"), Offer::kHold);
   Acknowledge(second.accepted()[0].sequence);
   EXPECT_TRUE(pipeline_.CanTake());
   EXPECT_EQ(OfferEvent(At(100, 2), "b"), Offer::kTaken);
@@ -512,6 +655,16 @@ TEST_F(PipelineTest, P8OfABatchThatIsRefusedTheGoodRecordsGoOut) {
   EXPECT_EQ(OfferEvent(At(100, 3), "bad"), Offer::kHold);
   ASSERT_TRUE(pipeline_.stoppage().has_value());
   EXPECT_EQ(pipeline_.stoppage()->position, At(100, 3));
+}
+
+TEST_F(PipelineTest, P8RecordsInFrontOfARefusedBatchDoNotGoOneAtATime) {
+  for (const uint64_t i : {1, 2, 3}) OfferEvent(At(100, i), "a");
+  pipeline_.OnNotDelivered(2, absl::InvalidArgumentError("too large"));
+  MemorySink second;
+  ReplaceSink(second);
+  EXPECT_EQ(OfferEvent(At(100, 1), "a"), Offer::kTaken);
+  EXPECT_EQ(OfferEvent(At(100, 2), "a"), Offer::kTaken);
+  EXPECT_EQ(OfferEvent(At(100, 3), "a"), Offer::kHold);
 }
 
 TEST_F(PipelineTest, P8AfterABatchThatWasTooLargeAsAWholeTheFlowGoesOn) {

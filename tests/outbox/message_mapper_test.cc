@@ -196,5 +196,31 @@ TEST(MessageMapperTest, ATimestampThatIsNoIntegerCannotBeDelivered) {
   }
 }
 
+TEST(MessageMapperTest, ARenamedPayloadIsTakenByItsName) {
+  MessageOptions options = JsonOptions();
+  options.columns.payload = Member("data");
+  MessageMapper mapper(options, {});
+  Event event;
+  ASSERT_TRUE(mapper.Map(R"({"data": 1, "payload": 2})", event).ok());
+  EXPECT_EQ(event.payload, "1");
+  ASSERT_TRUE(mapper.Map(R"({"data": 3})", event).ok());
+  EXPECT_EQ(event.payload, "3");
+}
+
+// A route by aggregate type, wherever that comes from.
+TEST(MessageMapperTest, ARouteRefersToAFieldBeforeAMember) {
+  MessageOptions options = JsonOptions();
+  options.columns.aggregate_type = Member("kind");
+  MessageMapper mapper(options, Names{"aggregate_type"});
+  Event event;
+  ASSERT_TRUE(mapper
+                  .Map(R"({"kind": "order", "aggregate_type": "other",
+                           "payload": 1})",
+                       event)
+                  .ok());
+  ASSERT_EQ(event.references.size(), 1u);
+  EXPECT_EQ(event.references[0], "order");
+}
+
 }  // namespace
 }  // namespace walpost

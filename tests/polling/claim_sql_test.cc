@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "pgoutput/type_oid.h"
+#include "support/one_line.h"
 
 namespace walpost {
 namespace {
@@ -17,6 +18,7 @@ using ::testing::EndsWith;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 using ::testing::Not;
+using testing::OneLine;
 
 constexpr uint32_t kTextOid = 25;
 constexpr uint32_t kUuidOid = 2950;
@@ -295,6 +297,91 @@ TEST(ClaimSqlTest, ATableWithoutColumnsForItKeepsNoRefusal) {
   const ClaimSql sql(table, seconds(1), Quote);
   EXPECT_THAT(sql.Refuse({"a", "why", milliseconds(1), false}), IsEmpty());
   EXPECT_FALSE(sql.keeps_retry_time());
+}
+
+// One part after the other, as the header names them. A row of an aggregate
+// whose earlier row waits, or is another poller's, must not be claimed (P3).
+TEST(ClaimSqlTest, P3AClaimPassesNoEarlierRowOfAnAggregate) {
+  RowStateOptions state;
+  state.status = "status";
+  state.locked_until = "locked_until";
+  state.next_attempt_at = "next";
+  const PolledTable table = Table(state);
+  const std::vector<std::string> held = {"h"};
+  const std::string sql = ClaimSql(table, seconds(30), Quote).Lock(7, held);
+  EXPECT_EQ(OneLine(sql), OneLine(R"(
+    WITH blocked AS MATERIALIZED (
+      SELECT b."id" AS id, b."seq" AS place, b."aggregate_id" AS aggregate0,
+        b."aggregate_type" AS aggregate1 FROM "public"."outbox" b
+        WHERE b."status" = 'processing'
+      UNION ALL
+      SELECT b."id" AS id, b."seq" AS place, b."aggregate_id" AS aggregate0,
+        b."aggregate_type" AS aggregate1 FROM "public"."outbox" b
+        WHERE b."status" = 'pending' AND b."next" > now()
+      UNION ALL
+      SELECT b."id" AS id, b."seq" AS place, b."aggregate_id" AS aggregate0,
+        b."aggregate_type" AS aggregate1 FROM "public"."outbox" b
+        WHERE b."status" = 'pending' AND b."id" IN ('h')),
+    candidate AS MATERIALIZED (
+      SELECT o."id" AS id, o."seq" AS place, o."aggregate_id" AS aggregate0,
+        o."aggregate_type" AS aggregate1 FROM "public"."outbox" o
+        WHERE o."status" = 'pending' AND (o."next" IS NULL OR o."next" <= now())
+        AND NOT o."id" IN ('h')
+        AND (o."aggregate_id" IS NULL OR o."aggregate_type" IS NULL OR
+        (o."aggregate_id", o."aggregate_type") NOT IN
+        (SELECT p.aggregate0, p.aggregate1 FROM blocked p WHERE p.aggregate0 IS
+        NOT NULL AND p.aggregate1 IS NOT NULL))
+      ORDER BY o."seq" LIMIT 7 FOR UPDATE OF o SKIP LOCKED),
+    skipped AS MATERIALIZED (
+      SELECT s."id" AS id, s."seq" AS place, s."aggregate_id" AS aggregate0,
+        s."aggregate_type" AS aggregate1 FROM "public"."outbox" s
+        WHERE s."status" = 'pending' AND s."seq" <= (SELECT place FROM candidate
+        ORDER BY place DESC NULLS LAST LIMIT 1)
+        AND s."id" NOT IN (SELECT id FROM candidate WHERE id IS NOT NULL)
+        AND (s."aggregate_id" IS NULL OR s."aggregate_type" IS NULL OR
+        (s."aggregate_id", s."aggregate_type") NOT IN
+        (SELECT p.aggregate0, p.aggregate1 FROM blocked p WHERE p.aggregate0 IS
+        NOT NULL AND p.aggregate1 IS NOT NULL))),
+    clear AS MATERIALIZED (
+      SELECT * FROM candidate c WHERE (c.aggregate0 IS NULL OR c.aggregate1 IS
+        NULL OR (c.aggregate0, c.aggregate1) NOT IN (SELECT p.aggregate0,
+        p.aggregate1 FROM skipped p WHERE p.aggregate0 IS NOT NULL AND
+        p.aggregate1 IS NOT NULL))
+      OR NOT EXISTS (SELECT FROM skipped s WHERE s.aggregate0 = c.aggregate0 AND
+        s.aggregate1 = c.aggregate1 AND s.place < c.place)),
+    chosen AS (SELECT * FROM clear)
+    SELECT r."id", r."seq", r."aggregate_type", r."aggregate_id",
+      r."created_at" FROM "public"."outbox" r JOIN chosen ON r."id" = chosen.id
+      ORDER BY r."seq")"));
+}
+
+TEST(ClaimSqlTest, AHeartbeatWithoutAProcessingValueIsALeaseOfPendingRows) {
+  RowStateOptions state;
+  state.status = "status";
+  state.processing = "";
+  state.heartbeat_at = "beat";
+  const PolledTable table = Table(state);
+  const std::string sql = ClaimSql(table, seconds(2), Quote).Claim(1, {});
+  EXPECT_THAT(sql, HasSubstr("o.\"status\" = 'pending' AND (o.\"beat\" IS NULL "
+                             "OR o.\"beat\" <= now() + interval '-2000 ms')"));
+  EXPECT_THAT(sql, HasSubstr("b.\"status\" = 'pending' AND b.\"beat\" > now() "
+                             "+ interval '-2000 ms'"));
+}
+
+TEST(ClaimSqlTest, OnlyALimitedColumnCutsTheError) {
+  PolledTable table = Table(WithLease());
+  const RefusedRow row{"a", "why", milliseconds(1), false};
+  table.longest_error = 1;
+  EXPECT_THAT(ClaimSql(table, seconds(1), Quote).Refuse(row),
+              HasSubstr("\"last_error\" = left('why', 1)"));
+}
+
+TEST(PolledTableTest, ARowsAgeIsThatOfItsUsualColumn) {
+  EXPECT_EQ(Table({}).timestamp, "created_at");
+  TableOptions options;
+  const auto plain = MakePolledTable(options, Schema({{"id", kUuidOid}}));
+  ASSERT_TRUE(plain.ok());
+  EXPECT_EQ(plain->timestamp, "");
 }
 
 }  // namespace

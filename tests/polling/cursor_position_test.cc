@@ -118,6 +118,8 @@ TEST(CursorPositionTest, TheHighestPlaceOutlivesItsWindow) {
   position.Open(10);
   position.OnPublished(7);
   position.OnWindowDone();
+  EXPECT_FALSE(position.last_place) << "the next one may have lower places";
+  EXPECT_EQ(position.window_from, 10u);
   position.Open(20);
   position.OnPublished(5);
   EXPECT_EQ(position.last_place, 5);

@@ -3,11 +3,14 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "support/one_line.h"
+
 namespace walpost {
 namespace {
 
 using ::testing::HasSubstr;
 using ::testing::Not;
+using testing::OneLine;
 
 PruneRule Rule() {
   PruneRule rule;
@@ -137,6 +140,92 @@ TEST(PruneSqlTest, PublishedIsWhatTheStateColumnSays) {
 TEST(PruneSqlTest, AMarkTwoBillionTransactionsOldAllowsNothing) {
   EXPECT_THAT(CommittedBeforeSql("4294967999"),
               HasSubstr("age('4294967999'::xid8::xid) >= 0 AND ("));
+}
+
+// ---- The statements, whole: what they leave out is deleted, or stays.
+
+TEST(PruneSqlTest, P11ABatchDeletesTheRowsThatItHasChosen) {
+  EXPECT_EQ(DeleteBatchSql(Rule(), "2026-01-30 12:00:00+00", 10), OneLine(R"(
+      WITH batch AS MATERIALIZED (SELECT ctid AS place, created_at AS time
+        FROM ONLY "app"."outbox" o
+        WHERE created_at >= '2026-01-30 12:00:00+00'::timestamptz
+        AND created_at < '2026-01-31 00:00:00+00'::timestamptz
+        AND (sent OR old) ORDER BY created_at LIMIT 10),
+      gone AS (DELETE FROM ONLY "app"."outbox" AS old USING batch
+        WHERE old.ctid = batch.place RETURNING batch.time)
+      SELECT count(*), max(time)::text FROM gone)"));
+}
+
+TEST(PruneSqlTest, P11OldRowsAreCountedAsSentNotSentAndNotCovered) {
+  PruneRule rule = Rule();
+  rule.covered = "through OR assumed";
+  EXPECT_EQ(CountOldSql(rule), OneLine(R"(
+      SELECT count(*) FILTER (WHERE sent OR old),
+      count(*) FILTER (WHERE (sent OR old) IS NOT TRUE),
+      count(*) FILTER (WHERE (through OR assumed) IS NOT TRUE)
+      FROM ONLY "app"."outbox" o
+      WHERE created_at < '2026-01-31 00:00:00+00'::timestamptz)"));
+  EXPECT_EQ(CountUnsentSql(rule), OneLine(R"(
+      SELECT count(*) FILTER (WHERE sent OR old),
+      count(*) FILTER (WHERE (sent OR old) IS NOT TRUE),
+      count(*) FILTER (WHERE (through OR assumed) IS NOT TRUE)
+      FROM "app"."outbox" o)"));
+  EXPECT_EQ(UnsentInPagesSql(rule, 0, 5), OneLine(R"(
+      SELECT EXISTS (SELECT FROM "app"."outbox" o
+      WHERE ctid >= '(0,0)' AND ctid < '(5,0)'
+      AND (sent OR old) IS NOT TRUE))"));
+}
+
+// Older than the oldest that was running, so it had ended; a row that seems
+// younger than now is two billion transactions old.
+TEST(PruneSqlTest, P11ARowOfTheOldestRunningTransactionIsNotCommittedBefore) {
+  EXPECT_EQ(CommittedBeforeSql("745"), OneLine(R"(
+      age('745'::xid8::xid) >= 0 AND
+      (age(xmin) > age('745'::xid8::xid) OR age(xmin) < 0))"));
+}
+
+// With `next` for the next transaction id.
+std::string Covered(const CoveredRule& rule) {
+  constexpr std::string_view kNext =
+      "(SELECT pg_snapshot_xmax(pg_current_snapshot())::text::bigint)";
+  std::string sql = CoveredSql(rule);
+  for (size_t at; (at = sql.find(kNext)) != std::string::npos;) {
+    sql.replace(at, kNext.size(), "next");
+  }
+  return sql;
+}
+
+TEST(CoveredSqlTest, P11ARowIsAsYoungAsTheFirstThatTheSlotHasSent) {
+  CoveredRule rule = Born();
+  rule.born_at = WallTime();
+  EXPECT_EQ(Covered(rule), OneLine(R"(
+      xmin::text::bigint >= 3 AND
+      ((next - xmin::text::bigint) & 4294967295) <= next - 745)"));
+  rule.streamed_from = 4;  // 3 is the first transaction of a server
+  EXPECT_THAT(Covered(rule), HasSubstr(" <= next - 4"));
+}
+
+TEST(CoveredSqlTest, P11ARowOfAPartitionIsYoungerThanEachOfItsLinks) {
+  CoveredRule rule = Born();
+  rule.streamed_from = 3;
+  rule.born_at = WallTime();
+  rule.partition = 16400;
+  EXPECT_EQ(Covered(rule), OneLine(R"(
+      ((next - xmin::text::bigint) & 4294967295) <
+      (SELECT min(((next - i.xmin::text::bigint) & 4294967295))
+       FROM pg_catalog.pg_inherits i WHERE i.inhrelid IN
+       (SELECT pg_catalog.pg_partition_ancestors(16400::oid::regclass) UNION
+        SELECT relid FROM pg_catalog.pg_partition_tree(16400::oid::regclass))
+       HAVING bool_or(i.inhrelid = 16400))
+      AND NOT EXISTS (SELECT FROM pg_catalog.pg_inherits i
+       JOIN pg_catalog.pg_class c ON c.oid = i.inhrelid
+       JOIN pg_catalog.pg_type t ON t.oid = c.reltype
+       WHERE i.inhrelid = 16400 AND i.xmin <> t.xmin
+       AND ((next - i.xmin::text::bigint) & 4294967295) <= next - 3)
+      AND coalesce(((next - xmin::text::bigint) & 4294967295) <
+       (SELECT ((next - c.xmin::text::bigint) & 4294967295)
+        FROM pg_catalog.pg_class c WHERE c.oid = 16400 AND
+        c.relfilenode <> c.oid), true))"));
 }
 
 }  // namespace

@@ -1,0 +1,54 @@
+#include "delivery/gap.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <string>
+
+#include "base/reason_code.h"
+
+namespace walpost {
+namespace {
+
+using ::testing::HasSubstr;
+
+TEST(GapTest, AStatusKeepsItsGap) {
+  const Gap gap{kGapWalForked, "the WAL has forked"};
+  const absl::Status status = StatusOfGap(gap);
+  EXPECT_TRUE(absl::IsFailedPrecondition(status));
+  EXPECT_EQ(GapOf(status), gap);
+}
+
+TEST(GapTest, OtherReasonsAreNotGaps) {
+  EXPECT_TRUE(IsGap(kGapSlotLost));
+  EXPECT_TRUE(IsGap(kReasonPublicationMissing));
+  EXPECT_FALSE(IsGap(kReasonRecordTooLarge));
+  EXPECT_FALSE(IsGap(""));
+  EXPECT_FALSE(GapOf(absl::FailedPreconditionError("no right")));
+  EXPECT_FALSE(GapOf(
+      WithReasonCode(absl::InvalidArgumentError(""), kReasonRecordTooLarge)));
+}
+
+TEST(GapTest, ACheckpointKeepsTheCodeAndEveryWord) {
+  const Gap gap{kGapSlotAdvanced, "slot a stands at 0/300, not 0/200"};
+  EXPECT_EQ(ToText(gap), "slot_advanced slot a stands at 0/300, not 0/200");
+  EXPECT_EQ(ParseGap(ToText(gap)), gap);
+  EXPECT_EQ(ParseGap(""), std::nullopt);
+}
+
+// A birth record has no room for more.
+TEST(GapTest, ACodeAloneHasTheRemedyOfASlotThatIsThereOrNot) {
+  for (const char* code : {kGapSlotMissing, kGapSlotLost}) {
+    const auto gap = ParseGap(code);
+    ASSERT_TRUE(gap);
+    EXPECT_EQ(gap->code, code);
+    EXPECT_THAT(gap->text, HasSubstr("make a new slot")) << code;
+  }
+  const auto gap = ParseGap(kGapWalForked);
+  ASSERT_TRUE(gap);
+  EXPECT_EQ(gap->code, kGapWalForked);
+  EXPECT_THAT(gap->text, HasSubstr("walpost recover --accept"));
+}
+
+}  // namespace
+}  // namespace walpost

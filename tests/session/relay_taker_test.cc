@@ -1,0 +1,96 @@
+// P1: what the live stream may confirm.
+#include "session/relay_taker.h"
+
+#include <gtest/gtest.h>
+
+#include <utility>
+
+#include "support/memory_sink.h"
+
+namespace walpost {
+namespace {
+
+// Saves when the test says so.
+class SlowStore final : public CheckpointStore {
+ public:
+  void Load(Loaded done) override { done(std::nullopt); }
+  void Save(const Checkpoint&, Saved done) override { done_ = std::move(done); }
+  std::string Name() const override { return "slow"; }
+  void Finish() { std::exchange(done_, {})(absl::OkStatus()); }
+
+ private:
+  Saved done_;
+};
+
+class RelayTakerTest : public ::testing::Test {
+ protected:
+  RelayTakerTest() {
+    pipeline_.SetSink(&sink_);
+    Checkpoint saved;
+    saved.confirmed = Lsn(50);
+    checkpoints_.Begin(saved);
+  }
+
+  static OutboxOptions Outbox() {
+    OutboxOptions options;
+    options.tables.resize(1);
+    return options;
+  }
+
+  // Hands in an event that commits there, and acknowledges it.
+  void Deliver(uint64_t commit_lsn) {
+    Event event;
+    event.position = {Lsn(commit_lsn), 1};
+    event.xid = 7;
+    std::vector<Value> references = {Value("order")};
+    event.references = references;
+    ASSERT_EQ(taker_.OnEvent(event), EventTaker::Offer::kTaken);
+    taker_.OnTransactionEnd(Lsn(commit_lsn + 8));
+    pipeline_.OnAcknowledged(sink_.accepted().back().sequence, WallTime());
+  }
+
+  testing::MemorySink sink_;
+  SlowStore store_;
+  Pipeline pipeline_{RecordBuilder::Create(Outbox()).value(), {}};
+  CheckpointWriter checkpoints_{&store_, std::chrono::milliseconds(1),
+                                pipeline_, [] {}};
+  RelayTaker taker_{pipeline_, checkpoints_};
+  MonotonicTime now_{std::chrono::hours(1)};
+};
+
+TEST_F(RelayTakerTest, P1ConfirmsOnlyWhatIsStored) {
+  pipeline_.BeginStream(Lsn(50));
+  Deliver(100);
+  EXPECT_EQ(pipeline_.confirmed(), Lsn(108));
+  EXPECT_EQ(taker_.confirmable(), Lsn(50));
+  checkpoints_.Poke(now_, WallTime(), /*hurry=*/true);
+  EXPECT_EQ(taker_.confirmable(), Lsn(50)) << "it is not stored yet";
+  store_.Finish();
+  EXPECT_EQ(taker_.confirmable(), Lsn(108));
+}
+
+TEST_F(RelayTakerTest, P1ADrainWaitsForTheCheckpoint) {
+  pipeline_.BeginStream(Lsn(50));
+  Deliver(100);
+  EXPECT_FALSE(taker_.IsDrained()) << "acknowledged, but not stored";
+  checkpoints_.Poke(now_, WallTime(), /*hurry=*/true);
+  store_.Finish();
+  EXPECT_TRUE(taker_.IsDrained());
+}
+
+// Until the known event has come again, the server may have another WAL.
+TEST_F(RelayTakerTest, P9ConfirmsNothingUntilTheHistoryIsSettled) {
+  pipeline_.BeginStream(Lsn(50));
+  Deliver(100);
+  pipeline_.Rewind();
+  pipeline_.BeginStream(Lsn(50));
+  EXPECT_EQ(taker_.confirmable(), Lsn());
+  Event known;
+  known.position = {Lsn(100), 1};
+  known.xid = 7;
+  EXPECT_EQ(taker_.OnEvent(known), EventTaker::Offer::kTaken);
+  EXPECT_EQ(taker_.confirmable(), Lsn(50));
+}
+
+}  // namespace
+}  // namespace walpost

@@ -1,0 +1,116 @@
+// MockKafka: librdkafka's own mock cluster of one broker, in this process.
+//
+//   MockKafka kafka;
+//   kafka.CreateTopic("t", 1);
+//   kafka.Write("t", "key", "value");
+//   options.brokers = kafka.brokers();
+//   EXPECT_THAT(kafka.Log("t"), ...);
+//
+// It has no compaction and no rights, and neither creates nor describes topics
+// on request.
+#pragma once
+
+#include <gtest/gtest.h>
+#include <librdkafka/rdkafka.h>
+#include <librdkafka/rdkafka_mock.h>
+
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace walpost::testing {
+
+class MockKafka {
+ public:
+  // A record's key, and its value if it has one.
+  using KeyAndValue = std::pair<std::string, std::optional<std::string>>;
+
+  MockKafka()
+      : owner_(
+            rd_kafka_new(RD_KAFKA_PRODUCER, rd_kafka_conf_new(), nullptr, 0)),
+        cluster_(rd_kafka_mock_cluster_new(owner_, 1)) {
+    rd_kafka_mock_set_controller_id(cluster_, 1);
+  }
+  ~MockKafka() {
+    rd_kafka_mock_cluster_destroy(cluster_);
+    rd_kafka_destroy(owner_);
+  }
+  MockKafka(const MockKafka&) = delete;
+  MockKafka& operator=(const MockKafka&) = delete;
+
+  std::string brokers() const {
+    return rd_kafka_mock_cluster_bootstraps(cluster_);
+  }
+
+  void CreateTopic(const char* topic, int partitions) {
+    rd_kafka_mock_topic_create(cluster_, topic, partitions, 1);
+  }
+
+  // The next request of this kind fails.
+  void FailOnce(int api_key, rd_kafka_resp_err_t code) {
+    rd_kafka_mock_push_request_errors(cluster_, api_key, 1, code);
+  }
+
+  // Waits until the broker has it.
+  void Write(const char* topic, const std::string& key,
+             const std::optional<std::string>& value) {
+    rd_kafka_t* writer = Client(RD_KAFKA_PRODUCER);
+    void* const payload = value ? const_cast<char*>(value->data()) : nullptr;
+    const size_t size = value ? value->size() : 0;
+    const rd_kafka_resp_err_t code =
+        rd_kafka_producev(writer, RD_KAFKA_V_TOPIC(topic),
+                          RD_KAFKA_V_MSGFLAGS(RD_KAFKA_MSG_F_COPY),
+                          RD_KAFKA_V_KEY(key.data(), key.size()),
+                          RD_KAFKA_V_VALUE(payload, size), RD_KAFKA_V_END);
+    EXPECT_EQ(code, RD_KAFKA_RESP_ERR_NO_ERROR);
+    EXPECT_EQ(rd_kafka_flush(writer, 10'000), RD_KAFKA_RESP_ERR_NO_ERROR);
+    rd_kafka_destroy(writer);
+  }
+
+  // All records of partition 0, in order.
+  std::vector<KeyAndValue> Log(const char* topic) {
+    rd_kafka_t* reader = Client(RD_KAFKA_CONSUMER);
+    rd_kafka_topic_partition_list_t* from =
+        rd_kafka_topic_partition_list_new(1);
+    rd_kafka_topic_partition_list_add(from, topic, 0)->offset =
+        RD_KAFKA_OFFSET_BEGINNING;
+    rd_kafka_assign(reader, from);
+    rd_kafka_topic_partition_list_destroy(from);
+    std::vector<KeyAndValue> records;
+    for (bool at_end = false; !at_end;) {
+      rd_kafka_message_t* message = rd_kafka_consumer_poll(reader, 10'000);
+      if (message == nullptr) break;
+      at_end = message->err == RD_KAFKA_RESP_ERR__PARTITION_EOF;
+      if (message->err == RD_KAFKA_RESP_ERR_NO_ERROR) {
+        KeyAndValue& record = records.emplace_back();
+        record.first.assign(static_cast<const char*>(message->key),
+                            message->key_len);
+        if (message->payload != nullptr) {
+          record.second.emplace(static_cast<const char*>(message->payload),
+                                message->len);
+        }
+      }
+      rd_kafka_message_destroy(message);
+    }
+    rd_kafka_consumer_close(reader);
+    rd_kafka_destroy(reader);
+    return records;
+  }
+
+ private:
+  rd_kafka_t* Client(rd_kafka_type_t type) {
+    rd_kafka_conf_t* conf = rd_kafka_conf_new();
+    rd_kafka_conf_set(conf, "bootstrap.servers", brokers().c_str(), nullptr, 0);
+    if (type == RD_KAFKA_CONSUMER) {
+      rd_kafka_conf_set(conf, "group.id", "reader", nullptr, 0);
+      rd_kafka_conf_set(conf, "enable.partition.eof", "true", nullptr, 0);
+    }
+    return rd_kafka_new(type, conf, nullptr, 0);
+  }
+
+  rd_kafka_t* owner_;
+  rd_kafka_mock_cluster_t* cluster_;
+};
+
+}  // namespace walpost::testing
