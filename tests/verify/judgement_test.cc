@@ -191,6 +191,17 @@ TEST_F(JudgementTest, FindsFirstOccurrencesOutOfOrder) {
   EXPECT_EQ(Judged(), (Counts{{"disorder!", 1}}));
 }
 
+// A position is that of one event.
+TEST_F(JudgementTest, FindsTwoEventsAtOnePosition) {
+  FoundRecord second = Record("b");
+  Find(Record("a"));
+  second.position = Record("a").position;
+  second.offset = 1;
+  Find(second);
+  Find(Record("c"));
+  EXPECT_EQ(Judged().at("disorder!"), 1u);
+}
+
 TEST_F(JudgementTest, JudgesOrderBySequenceWhenThereIsOne) {
   for (const char* id : {"b", "a", "c"}) {
     FoundRecord record = Record(id);
