@@ -167,7 +167,7 @@ TEST_F(GapDiagnosisTest, P9APublicationYoungerThanTheSlotIsAGap) {
   ExpectGap(younger, kReasonPublicationMissing);
   EXPECT_THAT(younger.text, HasSubstr("publication events is younger"));
   server_.Answer(kAges, {{"t", "t"}});
-  EXPECT_THAT(Diagnose().text, HasSubstr("is gone"));
+  EXPECT_THAT(Diagnose().text, HasSubstr("publication events is missing"));
   EXPECT_THAT(server_.StatementsWith(kAges)[0],
               HasSubstr("age(p.xmin) <= age(s.catalog_xmin)"));
 }

@@ -41,7 +41,7 @@ class RelayTakerTest : public ::testing::Test {
   void Deliver(uint64_t commit_lsn) {
     Event event;
     event.position = {Lsn(commit_lsn), 1};
-    event.xid = 7;
+    event.xid = Xid(7);
     std::vector<Value> references = {Value("order")};
     event.references = references;
     ASSERT_EQ(taker_.OnEvent(event), EventTaker::Offer::kTaken);
@@ -87,8 +87,9 @@ TEST_F(RelayTakerTest, P9ConfirmsNothingUntilTheHistoryIsSettled) {
   EXPECT_EQ(taker_.confirmable(), Lsn());
   Event known;
   known.position = {Lsn(100), 1};
-  known.xid = 7;
+  known.xid = Xid(7);
   EXPECT_EQ(taker_.OnEvent(known), EventTaker::Offer::kTaken);
+  taker_.OnTransactionEnd(Lsn(108));
   EXPECT_EQ(taker_.confirmable(), Lsn(50));
 }
 
