@@ -147,38 +147,23 @@ asio::awaitable<absl::Status> CheckpointKeeper::Load() {
   co_return absl::OkStatus();
 }
 
-Checkpoint CheckpointKeeper::Next(Session session) const {
-  Checkpoint next;
-  // LSNs from before a promotion are void.
-  if (loaded_ && loaded_->timeline == session.timeline) next = *loaded_;
-  next.system_identifier = std::move(session.system_identifier);
-  next.timeline = session.timeline;
-  next.slot = slot_;
-  next.numbering = numbering_;
-  next.birth = session.birth;
-  next.coverage = std::move(session.coverage);
-  if (!session.kafka_cluster.empty()) {
-    next.kafka_cluster = std::move(session.kafka_cluster);
-  }
-  return next;
+CheckpointOwner CheckpointKeeper::Complete(CheckpointOwner session) const {
+  session.slot = slot_;
+  session.numbering = numbering_;
+  return session;
 }
 
-void CheckpointKeeper::Begin(Session session) {
-  writer_.Begin(Next(std::move(session)));
+void CheckpointKeeper::Begin(CheckpointOwner session) {
+  writer_.Begin(ContinueFrom(loaded_, Complete(std::move(session))));
 }
 
-// The stored values stay as they are: a gap is judged by them. If nothing was
-// stored yet, at least the gap is.
-asio::awaitable<void> CheckpointKeeper::Keep(Gap gap, Session session) {
+asio::awaitable<void> CheckpointKeeper::Keep(Gap gap, CheckpointOwner session) {
   if (store_ == nullptr || writer_.is_busy()) co_return;
-  Checkpoint checkpoint = loaded_ ? *loaded_ : Next(std::move(session));
-  if (!checkpoint.gap.empty()) co_return;
-  if (IsLater(writer_.saved(), checkpoint)) checkpoint = writer_.saved();
-  if (checkpoint.system_identifier.empty()) co_return;
-  checkpoint.gap = ToText(gap);
-  checkpoint.written_at = WallNow();
+  const std::optional<Checkpoint> checkpoint = CheckpointOfGap(
+      gap, loaded_, writer_.saved(), Complete(std::move(session)), WallNow());
+  if (!checkpoint) co_return;
   const auto answer = std::make_shared<StoreAnswer>(executor_);
-  store_->Save(checkpoint, [answer](absl::Status status) {
+  store_->Save(*checkpoint, [answer](absl::Status status) {
     answer->Arrive(status.ok() ? Loaded(std::nullopt) : Loaded(status));
   });
   co_await answer->WaitUntil(Clock::now() + kLoadLimit);

@@ -14,6 +14,7 @@
 #include <string>
 
 #include "absl/status/status.h"
+#include "checkpoint/checkpoint_owner.h"
 #include "checkpoint/checkpoint_store.h"
 #include "checkpoint/checkpoint_writer.h"
 #include "config/config.h"
@@ -43,19 +44,11 @@ class CheckpointKeeper {
   const std::optional<Checkpoint>& loaded() const { return loaded_; }
   bool is_loading() const { return asked_ != nullptr; }
 
-  // Owner of the next checkpoints, and the definitions for sending events.
-  struct Session {
-    std::string system_identifier;
-    uint32_t timeline = 0;
-    Lsn birth;
-    std::string coverage;
-    std::string kafka_cluster;
-  };
-  // A session begins on this slot.
-  void Begin(Session session);
+  // A session begins, on this slot and with this numbering.
+  void Begin(CheckpointOwner session);
   // Stores a gap so that it outlives this process. Tries once; the next session
   // tries again.
-  boost::asio::awaitable<void> Keep(Gap gap, Session session);
+  boost::asio::awaitable<void> Keep(Gap gap, CheckpointOwner session);
   // Writes a checkpoint if one is due; `hurry`: at once.
   void Poke(bool hurry);
   // Passes on a report of the side session.
@@ -73,8 +66,7 @@ class CheckpointKeeper {
   void AddTo(RelaySigns& signs) const;
 
  private:
-  // The loaded checkpoint, adapted to a session.
-  Checkpoint Next(Session session) const;
+  CheckpointOwner Complete(CheckpointOwner session) const;
 
   boost::asio::any_io_executor executor_;
   std::string slot_;

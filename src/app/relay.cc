@@ -179,8 +179,8 @@ void Relay::ExpectKafka() {
   sink_->ExpectTopics();
 }
 
-CheckpointKeeper::Session Relay::DescribeSession() {
-  CheckpointKeeper::Session session;
+CheckpointOwner Relay::DescribeSession() {
+  CheckpointOwner session;
   session.system_identifier = memory_.system_identifier();
   session.timeline = memory_.timeline();
   session.birth = memory_.birth();

@@ -79,7 +79,7 @@ class Relay {
   boost::asio::awaitable<void> WaitUntil(MonotonicTime until);
   void Log(const Action& action) const;
   void ExpectKafka();
-  CheckpointKeeper::Session DescribeSession();
+  CheckpointOwner DescribeSession();
 
   boost::asio::awaitable<void> Watch();
   void CheckKafka();

@@ -100,6 +100,15 @@ bool SourceMemory::GapIsOver() {
   return true;
 }
 
+// The checkpoint was read before the slot. Meanwhile another instance may have
+// moved both.
+bool SourceMemory::IsDoubtful(const Continuity& continuity,
+                              const KnownSource& known) {
+  return continuity.gap == kGapSlotAdvanced ||
+         (continuity.gap == kGapSlotNotKept &&
+          known.by == KnownSource::By::kCheckpoint);
+}
+
 absl::Status SourceMemory::Continue() {
   promotion_.clear();
   if (GapIsOver()) {
@@ -110,7 +119,7 @@ absl::Status SourceMemory::Continue() {
   const KnownSource known = Known();
   const Continuity continuity = JudgeContinuity(known, observed_, slot_);
   is_first_start_ = continuity.kind == Continuity::Kind::kFirstStart;
-  if (continuity.gap == kGapSlotAdvanced &&
+  if (IsDoubtful(continuity, known) &&
       std::exchange(suspected_after_, known.confirmed) != known.confirmed) {
     return absl::UnavailableError(
         "the slot is ahead of what is known: looking again, in case another "

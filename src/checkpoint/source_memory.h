@@ -102,6 +102,8 @@ class SourceMemory {
   KnownSource Known() const;
   void AddEvidence(KnownSource& known) const;
   bool GapIsOver();
+  static bool IsDoubtful(const Continuity& continuity,
+                         const KnownSource& known);
   absl::Status Hold(const Gap& gap);
   absl::Status GoOn(const KnownSource& known, const Continuity& continuity);
   bool IsOvertakenByPromotion() const;

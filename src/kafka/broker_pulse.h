@@ -31,8 +31,8 @@ class BrokerPulse {
 
   // Call it about once a second. Asks the connected brokers if all have been
   // silent for kAskAfter; skips brokers that owe an answer. `topic`: the one to
-  // ask about; empty: none is known yet, and an open connection counts as a
-  // sign of life.
+  // ask about; empty: there was no record yet, and an open connection counts as
+  // a sign of life.
   void OnStatistics(const ProducerStatistics& statistics, MonotonicTime now,
                     const std::string& topic);
   // An answer, or none within the client's socket.timeout.ms: the event

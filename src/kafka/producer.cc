@@ -217,13 +217,12 @@ size_t Producer::HandleEvent(rd_kafka_event_t* event) {
 // removed, it has none left, and never connects again.
 void Producer::HandleStatistics(const char* json) {
   statistics_ = ParseProducerStatistics(json);
-  const std::vector<std::string> topics = topics_->Acknowledged();
-  std::string known = topic_identity_ ? topic_identity_->AnyTopic() : "";
-  if (!topics.empty()) known = topics.front();
-  pulse_.OnStatistics(statistics_, Clock::now(), known);
+  std::string topic = topics_->AnyTopic();
+  if (topic.empty() && topic_identity_) topic = topic_identity_->AnyTopic();
+  pulse_.OnStatistics(statistics_, Clock::now(), topic);
   if (statistics_.brokers_up > 0) broker_trouble_.Clear();
   if (statistics_.brokers_up > 0 && topic_identity_) {
-    topic_identity_->OnTick(topics, Clock::now());
+    topic_identity_->OnTick(topics_->Acknowledged(), Clock::now());
   }
   brokerless_reports_ = statistics_.is_brokerless ? brokerless_reports_ + 1 : 0;
   const char* reason = nullptr;

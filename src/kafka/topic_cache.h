@@ -34,6 +34,11 @@ class TopicCache {
   // rejects the name.
   absl::StatusOr<Topic*> Get(std::string_view name);
 
+  // A topic that a record was for; empty: there was none.
+  std::string AnyTopic() const {
+    return topics_.empty() ? "" : topics_.begin()->first;
+  }
+
   // Topics with acknowledged records.
   std::vector<std::string> Acknowledged() const;
 

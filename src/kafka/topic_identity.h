@@ -37,7 +37,7 @@ class TopicIdentity {
     return may ? absl::OkStatus() : Refusal(topic);
   }
 
-  // A topic that has events so far; empty: none is known.
+  // One of the topics that have events so far; empty: none is known.
   std::string AnyTopic() const { return ids_.AnyTopic(); }
 
   // Call it every second. `acknowledged`: topics with acknowledged records.

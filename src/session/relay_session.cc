@@ -136,7 +136,7 @@ RelaySession::Action RelaySession::OnProducerClosed(MonotonicTime now) {
   has_producer_ = false;
   if (is_last_) {
     Action action = Enter(Do::kEnd);
-    action.reason = reason_;
+    if (!shutdown_deadline_) action.reason = reason_;
     return action;
   }
   if (memory_.TakeStartOver()) {

@@ -98,8 +98,11 @@ def test_p8_a_batch_over_the_topics_limit_is_sent_one_by_one(
     kafka.create_topic(topics + "order", 1, max_message_bytes=5000)
     relay = walpost(database, kafka, topics).run()
     assert relay.stop() == 0
-    for sequence in range(100):
-        outbox.insert("order", "o", _wide(1000), sequence=sequence)
+    # In one transaction: also a machine under load sends them in one go.
+    with database.transaction() as cursor:
+        for sequence in range(100):
+            outbox.insert("order", "o", _wide(1000), cursor,
+                          sequence=sequence)
     relay.run()
     database.wait_confirmed(database.name)
     Checker(outbox.expected(), reader.read_all(topics)).assert_clean()

@@ -322,6 +322,16 @@ TEST_F(RelaySessionTest, AShutdownForgivesAConfigurationThatIsWrong) {
   EXPECT_TRUE(action_.reason.ok());
 }
 
+TEST_F(RelaySessionTest, AShutdownForgivesAnErrorThatHasEndedIt) {
+  GoTo(Do::kOpen);
+  Next(kWrong);
+  ASSERT_TRUE(action_.is_last);
+  session_.Shutdown(now_);
+  Next();
+  EXPECT_EQ(action_.what, Do::kEnd);
+  EXPECT_TRUE(action_.reason.ok());
+}
+
 TEST_F(RelaySessionTest, P10TheServersShutdownIsHeldUpForTwoSecondsAtMost) {
   session_.OnServerShutdown(now_);
   EXPECT_FALSE(session_.is_hurried()) << "there is no stream";

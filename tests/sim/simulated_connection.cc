@@ -21,7 +21,7 @@ FrameSource::Read SimulatedConnection::NextFrame() {
   const std::optional<SimulatedWalsender::Frame> frame = walsender_->Read();
   if (frame) {
     --left_;
-    frame_ = BytesOf(*frame);
+    frame_ = world_.now < world_.damaged_until ? "?" : BytesOf(*frame);
     return Read::kFrame;
   }
   left_ = 0;

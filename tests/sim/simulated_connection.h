@@ -32,7 +32,7 @@ class SimulatedConnection final : public FrameSource {
   Read NextFrame() override;
   std::string_view frame() const override { return frame_; }
   bool Receive() override { return true; }
-  bool HasInput() const override { return false; }
+  bool HasInput() const override { return world_.random.OneIn(4); }
   std::vector<ServerWarning> TakeWarnings() override;
   const absl::Status& status() const override { return status_; }
   absl::Status SendStatus(const StatusUpdate& update) override;

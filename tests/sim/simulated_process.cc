@@ -45,15 +45,17 @@ BootTime ToBootTime(MonotonicTime time) {
 
 SimulatedProcess::SimulatedProcess(World& world, SimulatedServer& server,
                                    SimulatedBrokers& brokers, Checker& checker,
-                                   int relay, CheckpointStore* store)
+                                   int relay, CheckpointPlace& place)
     : world_(world),
       server_(server),
       brokers_(brokers),
       checker_(checker),
       relay_(relay),
+      store_(world, place),
       pipeline_(RecordBuilder::Create(Outbox()).value(),
                 DrawWindow(world.random)),
-      checkpoints_(store, kStatusInterval, pipeline_, [] {}),
+      checkpoints_(place.is_used ? &store_ : nullptr, kStatusInterval,
+                   pipeline_, [this] { session_.OnReports(); }),
       memory_(kSlotName, pipeline_),
       relay_taker_(pipeline_, checkpoints_),
       taker_(relay_taker_, checker, relay),
@@ -82,9 +84,11 @@ std::optional<absl::Status> SimulatedProcess::CarryOut() {
       StartProducer();
       return absl::OkStatus();
     case Do::kPrepare:
-    case Do::kLoadCheckpoint:
-    case Do::kKeepGap:
       return absl::OkStatus();
+    case Do::kLoadCheckpoint:
+      return LoadCheckpoint();
+    case Do::kKeepGap:
+      return KeepGap();
     case Do::kOpen:
       return Open();
     case Do::kStream:
@@ -92,6 +96,7 @@ std::optional<absl::Status> SimulatedProcess::CarryOut() {
     case Do::kCloseProducer:
       return CloseProducer();
     case Do::kWait:
+      may_keep_gap_ = true;
       if (world_.now < action_.until && !session_.shutdown_deadline()) {
         return std::nullopt;
       }
@@ -110,12 +115,61 @@ void SimulatedProcess::NoteClosed() {
 
 void SimulatedProcess::Watch() {
   session_.Watch();
+  OnReports();
+  store_.Step();
   if (!world_.random.OneIn(8) || !stream_.is_open()) return;
   // See PublicationWatch.
   const std::string change =
       DescribeChange(Coverage::Parse(memory_.coverage()),
                      Coverage::Parse(server_.postgres().catalog().coverage()));
   if (!change.empty()) session_.OnGap(Gap{kGapCoverageChanged, change});
+}
+
+void SimulatedProcess::OnReports() {
+  const WallTime wall_now(std::chrono::duration_cast<std::chrono::microseconds>(
+      world_.now.time_since_epoch()));
+  checkpoints_.Poke(world_.now, wall_now, session_.is_hurried());
+  session_.OnReports();
+}
+
+// ---- Like CheckpointKeeper.
+
+std::optional<absl::Status> SimulatedProcess::LoadCheckpoint() {
+  if (!checkpoints_.has_store()) return absl::OkStatus();
+  store_.Step();
+  if (checkpoints_.is_busy()) return std::nullopt;
+  absl::Status status;
+  store_.Load([&](absl::StatusOr<std::optional<Checkpoint>> loaded) {
+    status = loaded.status();
+    if (status.ok()) loaded_ = *std::move(loaded);
+  });
+  return status;
+}
+
+// Tries once in a round.
+std::optional<absl::Status> SimulatedProcess::KeepGap() {
+  if (!checkpoints_.has_store()) return absl::OkStatus();
+  store_.Step();
+  if (keeps_gap_) return std::nullopt;
+  if (checkpoints_.is_busy() || !may_keep_gap_) return absl::OkStatus();
+  may_keep_gap_ = false;
+  const std::optional<Checkpoint> checkpoint =
+      CheckpointOfGap(*memory_.gap(), loaded_, checkpoints_.saved(),
+                      DescribeSession(), WallTime());
+  if (!checkpoint) return absl::OkStatus();
+  keeps_gap_ = true;
+  store_.Save(*checkpoint, [this](const absl::Status&) { keeps_gap_ = false; });
+  return std::nullopt;
+}
+
+CheckpointOwner SimulatedProcess::DescribeSession() const {
+  CheckpointOwner session;
+  session.system_identifier = memory_.system_identifier();
+  session.timeline = memory_.timeline();
+  session.slot = kSlotName;
+  session.birth = memory_.birth();
+  session.coverage = memory_.coverage();
+  return session;
 }
 
 // ---- The producer.
@@ -141,6 +195,9 @@ std::optional<absl::Status> SimulatedProcess::CloseProducer() {
 // ---- Like SourceSetup.
 
 absl::Status SimulatedProcess::Open() {
+  memory_.SetCheckpoint(loaded_);
+  // A boundary of whoever wrote it.
+  if (loaded_) checker_.OnBoundary(relay_, loaded_->confirmed);
   WALPOST_RETURN_IF_ERROR(Continue());
   if (!server_.postgres().catalog().covers()) {
     return absl::FailedPreconditionError("the publication has no outbox");
@@ -199,6 +256,7 @@ void SimulatedProcess::BeginStream() {
               pipeline_.confirmed().value(), slot_.value());
   memory_.OnStreaming();
   lsn_history_ = server_.postgres().history();
+  checkpoints_.Begin(ContinueFrom(loaded_, DescribeSession()));
   connection_.emplace(world_, server_.Connect(slot_));
   WalStream::Start start;
   start.slot = slot_;
@@ -277,6 +335,7 @@ bool SimulatedProcess::MayContinue() const {
 
 void SimulatedProcess::Close() {
   if (stream_.is_open()) stream_.End();
+  checkpoints_.Pause();
   connection_.reset();
 }
 

@@ -7,6 +7,7 @@
 #include <optional>
 #include <string>
 
+#include "checkpoint/checkpoint_owner.h"
 #include "checkpoint/checkpoint_writer.h"
 #include "checkpoint/source_memory.h"
 #include "delivery/pipeline.h"
@@ -18,6 +19,7 @@
 #include "sim/simulated_connection.h"
 #include "sim/simulated_producer.h"
 #include "sim/simulated_server.h"
+#include "sim/simulated_store.h"
 #include "sim/world.h"
 
 namespace walpost::sim {
@@ -26,10 +28,9 @@ class SimulatedProcess {
  public:
   static constexpr milliseconds kShutdownTimeout{3000};
 
-  // `store` may be nullptr: none.
   SimulatedProcess(World& world, SimulatedServer& server,
                    SimulatedBrokers& brokers, Checker& checker, int relay,
-                   CheckpointStore* store);
+                   CheckpointPlace& place);
   ~SimulatedProcess() { Close(); }
   SimulatedProcess(const SimulatedProcess&) = delete;
   SimulatedProcess& operator=(const SimulatedProcess&) = delete;
@@ -38,7 +39,8 @@ class SimulatedProcess {
   bool Turn();
   // The app's other coroutine: a few times a second.
   void Watch();
-  void OnReports() { session_.OnReports(); }
+  // The producer or the store has reported.
+  void OnReports();
 
   Pipeline& pipeline() { return pipeline_; }
   RelaySession& session() { return session_; }
@@ -56,6 +58,9 @@ class SimulatedProcess {
   std::optional<absl::Status> CarryOut();
   void StartProducer();
   std::optional<absl::Status> CloseProducer();
+  std::optional<absl::Status> LoadCheckpoint();
+  std::optional<absl::Status> KeepGap();
+  CheckpointOwner DescribeSession() const;
   absl::Status Open();
   absl::Status Continue();
   absl::Status Begin();
@@ -72,8 +77,12 @@ class SimulatedProcess {
   Checker& checker_;
   int relay_;
 
+  SimulatedStore store_;
   Pipeline pipeline_;
   CheckpointWriter checkpoints_;
+  std::optional<Checkpoint> loaded_;
+  bool keeps_gap_ = false;    // a save is on its way
+  bool may_keep_gap_ = true;  // not tried in this round
   SourceMemory memory_;
   RelayTaker relay_taker_;
   CheckedTaker taker_;

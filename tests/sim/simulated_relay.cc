@@ -13,7 +13,7 @@ constexpr milliseconds kGrace{3000};
 void SimulatedRelay::Start() {
   world_.Note(id_, "starts");
   process_ = std::make_unique<SimulatedProcess>(world_, server_, brokers_,
-                                                checker_, id_, nullptr);
+                                                checker_, id_, place_);
   checker_.OnProcessStart(id_);
   checker_.OnFreshStart(id_);
 }

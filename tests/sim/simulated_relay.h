@@ -16,11 +16,13 @@ namespace walpost::sim {
 class SimulatedRelay final : public RecordReports {
  public:
   SimulatedRelay(World& world, SimulatedServer& server,
-                 SimulatedBrokers& brokers, Checker& checker, int id)
+                 SimulatedBrokers& brokers, Checker& checker,
+                 CheckpointPlace& place, int id)
       : world_(world),
         server_(server),
         brokers_(brokers),
         checker_(checker),
+        place_(place),
         id_(id) {}
 
   // ---- Actions of the operator.
@@ -70,6 +72,7 @@ class SimulatedRelay final : public RecordReports {
   SimulatedServer& server_;
   SimulatedBrokers& brokers_;
   Checker& checker_;
+  CheckpointPlace& place_;
   int id_;
   MonotonicTime brokers_back_at_;
   bool is_suspended_ = false;

@@ -22,6 +22,7 @@ Simulation::Kind Simulation::Draw(Random& random, Trouble trouble) {
   kind.promotions = !kind.restores && random.OneIn(2);
   kind.awaits_standby = random.OneIn(2);
   kind.slot_may_go_back = random.OneIn(2);
+  kind.has_store = random.OneIn(2);
   kind.trouble = trouble;
   const bool is_stopped =
       trouble == Trouble::kUndeliverable || trouble == Trouble::kRefused;
@@ -52,9 +53,10 @@ Simulation::Simulation(uint64_t seed, Trouble trouble)
       pruner_(world_, postgres_, checker_) {
   if (trouble == Trouble::kUndeliverable) postgres_.Poison(kind_.bad_event);
   if (trouble == Trouble::kRefused) brokers_.Refuse(kind_.bad_event);
+  place_.is_used = kind_.has_store;
   for (int i = 0; i < kind_.relays; ++i) {
     relays_[static_cast<size_t>(i)].emplace(world_, server_, brokers_, checker_,
-                                            i);
+                                            place_, i);
   }
 }
 
@@ -143,6 +145,15 @@ void Simulation::EndGap() {
   record->gap.clear();
   record->coverage = postgres_.catalog().coverage();
   postgres_.SetRecord(*record);
+  if (place_.stored) {
+    Checkpoint begin;
+    begin.system_identifier = record->system_identifier;
+    begin.timeline = record->timeline;
+    begin.slot = kSlotName;
+    begin.birth = begin.confirmed = postgres_.confirmed();
+    begin.coverage = record->coverage;
+    place_.stored = begin;
+  }
   checker_.OnGapsEnded();
 }
 
@@ -202,6 +213,11 @@ void Simulation::Break(SimulatedRelay& relay) {
     case 14:
     case 15:
       return relay.LoseBrokers(milliseconds(world_.random.Between(100, 8000)));
+    case 20:
+      world_.Note(kNobody, "the stream is damaged");
+      world_.damaged_until =
+          world_.now + milliseconds(world_.random.Between(1, 4000));
+      return;
     case 16:
     case 17:
     case 18:
@@ -245,6 +261,7 @@ void Simulation::CutOff() {
 void Simulation::Calm() {
   world_.Note(kNobody, "from here on nothing breaks");
   is_calm_ = true;
+  world_.damaged_until = {};
   server_.CutOff(false);
   for (auto& relay : relays_) {
     if (relay) relay->LoseBrokers(milliseconds(0));
@@ -275,12 +292,12 @@ std::string Simulation::Report() const {
   return fmt::format(
       "{}\n  at step {} of {}\n  {} relays, {}late arrivals, {}promotions{}, "
       "{}restores, {}flaps, "
-      "slot {} go back, bad event {}\n{}",
+      "{} store, slot {} go back, bad event {}\n{}",
       found, world_.step, testing::ReplayWith(seed_), kind_.relays,
       kind_.late_arrivals ? "" : "no ", kind_.promotions ? "" : "no ",
       kind_.awaits_standby ? "" : " without synchronized_standby_slots",
       kind_.restores ? "" : "no ", kind_.flaps ? "" : "no ",
-      kind_.slot_may_go_back ? "may" : "does not",
+      kind_.has_store ? "a" : "no", kind_.slot_may_go_back ? "may" : "does not",
       kind_.bad_event == UINT64_MAX ? -1
                                     : static_cast<int64_t>(kind_.bad_event),
       world_.trace.text());

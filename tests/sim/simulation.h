@@ -54,6 +54,7 @@ class Simulation {
     bool flaps = false;
     bool awaits_standby = true;
     bool slot_may_go_back = false;
+    bool has_store = false;  // of checkpoints
     Trouble trouble = Trouble::kNone;
     uint64_t bad_event = UINT64_MAX;
   };
@@ -84,6 +85,7 @@ class Simulation {
   SimulatedServer server_;
   SimulatedBrokers brokers_;
   SimulatedPruner pruner_;
+  CheckpointPlace place_;
   std::array<std::optional<SimulatedRelay>, kMaxRelays> relays_;
   bool is_calm_ = false;
 };

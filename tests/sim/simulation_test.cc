@@ -34,6 +34,7 @@ constexpr const char* kHappens[] = {
     "wal_sender_timeout",
     "the network fails, or heals",
     "does not reach the brokers for {} ms",
+    "the stream is damaged",
     "retention deletes rows",
 };
 

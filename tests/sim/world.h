@@ -27,6 +27,7 @@ struct World {
 
   Random random;
   MonotonicTime now{};
+  MonotonicTime damaged_until{};  // frames of the server, on their way
   uint64_t step = 0;
   Trace trace;
 };

@@ -1,0 +1,36 @@
+#include "checkpoint/checkpoint_owner.h"
+
+#include <utility>
+
+namespace walpost {
+
+Checkpoint ContinueFrom(const std::optional<Checkpoint>& loaded,
+                        CheckpointOwner owner) {
+  Checkpoint next;
+  if (loaded && loaded->timeline == owner.timeline) next = *loaded;
+  next.system_identifier = std::move(owner.system_identifier);
+  next.timeline = owner.timeline;
+  next.slot = std::move(owner.slot);
+  next.numbering = owner.numbering;
+  next.birth = owner.birth;
+  next.coverage = std::move(owner.coverage);
+  if (!owner.kafka_cluster.empty()) {
+    next.kafka_cluster = std::move(owner.kafka_cluster);
+  }
+  return next;
+}
+
+std::optional<Checkpoint> CheckpointOfGap(
+    const Gap& gap, const std::optional<Checkpoint>& loaded,
+    const Checkpoint& saved, CheckpointOwner owner, WallTime now) {
+  Checkpoint checkpoint =
+      loaded ? *loaded : ContinueFrom(loaded, std::move(owner));
+  if (!checkpoint.gap.empty()) return std::nullopt;
+  if (IsLater(saved, checkpoint)) checkpoint = saved;
+  if (checkpoint.system_identifier.empty()) return std::nullopt;
+  checkpoint.gap = ToText(gap);
+  checkpoint.written_at = now;
+  return checkpoint;
+}
+
+}  // namespace walpost

@@ -1,0 +1,39 @@
+// CheckpointOwner: whose checkpoints a session writes, and how they continue
+// from the stored one. Pure.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+
+#include "base/lsn.h"
+#include "base/time.h"
+#include "checkpoint/checkpoint.h"
+#include "delivery/gap.h"
+
+namespace walpost {
+
+struct CheckpointOwner {
+  std::string system_identifier;
+  uint32_t timeline = 0;
+  std::string slot;
+  Lsn birth;
+  uint64_t numbering = 0;
+  std::string coverage;
+  std::string kafka_cluster;  // empty: not known yet
+};
+
+// The checkpoint that a session of `owner` continues from; `loaded`: the stored
+// one. LSNs from before a promotion are void.
+Checkpoint ContinueFrom(const std::optional<Checkpoint>& loaded,
+                        CheckpointOwner owner);
+
+// The checkpoint that keeps `gap`; nullopt: it is kept already, or nothing is
+// known of the source yet. The stored values stay as they are, because a gap is
+// judged by them; `saved`: the last one that this process has stored. If
+// nothing was stored yet, at least the gap is.
+std::optional<Checkpoint> CheckpointOfGap(
+    const Gap& gap, const std::optional<Checkpoint>& loaded,
+    const Checkpoint& saved, CheckpointOwner owner, WallTime now);
+
+}  // namespace walpost

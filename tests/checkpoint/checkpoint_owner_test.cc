@@ -1,0 +1,99 @@
+// How the checkpoints of a session continue from the stored one.
+#include "checkpoint/checkpoint_owner.h"
+
+#include <gtest/gtest.h>
+
+namespace walpost {
+namespace {
+
+const Gap kGap{kGapServerBehind, "restored"};
+
+CheckpointOwner Owner() {
+  CheckpointOwner owner;
+  owner.system_identifier = "7";
+  owner.timeline = 2;
+  owner.slot = "orders";
+  owner.birth = Lsn(100);
+  owner.numbering = 5;
+  owner.coverage = "covered";
+  owner.kafka_cluster = "here";
+  return owner;
+}
+
+Checkpoint Stored() {
+  Checkpoint stored;
+  stored.system_identifier = "7";
+  stored.timeline = 2;
+  stored.slot = "orders";
+  stored.birth = Lsn(100);
+  stored.numbering = 5;
+  stored.confirmed = Lsn(500);
+  stored.position = {Lsn(600), 3};
+  return stored;
+}
+
+TEST(ContinueFromTest, KeepsTheProgressThatIsStored) {
+  const Checkpoint next = ContinueFrom(Stored(), Owner());
+  EXPECT_EQ(next.confirmed, Lsn(500));
+  EXPECT_EQ(next.position, (Position{Lsn(600), 3}));
+  EXPECT_EQ(next.coverage, "covered");
+  EXPECT_EQ(next.kafka_cluster, "here");
+}
+
+TEST(ContinueFromTest, P2DropsLsnsFromBeforeAPromotion) {
+  Checkpoint stored = Stored();
+  stored.timeline = 1;
+  const Checkpoint next = ContinueFrom(stored, Owner());
+  EXPECT_EQ(next.confirmed, Lsn());
+  EXPECT_EQ(next.position, Position());
+  EXPECT_EQ(next.timeline, 2u);
+  EXPECT_EQ(next.slot, "orders");
+  EXPECT_EQ(next.birth, Lsn(100));
+}
+
+TEST(ContinueFromTest, AClusterThatIsNotKnownYetReplacesNone) {
+  Checkpoint stored = Stored();
+  stored.kafka_cluster = "there";
+  CheckpointOwner owner = Owner();
+  owner.kafka_cluster.clear();
+  EXPECT_EQ(ContinueFrom(stored, owner).kafka_cluster, "there");
+}
+
+TEST(CheckpointOfGapTest, P9KeepsTheValuesByWhichTheGapIsJudged) {
+  const auto kept = CheckpointOfGap(kGap, Stored(), {}, Owner(), WallTime());
+  ASSERT_TRUE(kept);
+  EXPECT_EQ(ParseGap(kept->gap), kGap);
+  EXPECT_EQ(kept->confirmed, Lsn(500));
+  EXPECT_EQ(kept->coverage, "") << "the present one is no evidence";
+}
+
+TEST(CheckpointOfGapTest, P9KeepsTheLatestThatThisProcessHasStored) {
+  Checkpoint saved = Stored();
+  saved.position = {Lsn(900), 1};
+  saved.confirmed = Lsn(900);
+  const auto kept = CheckpointOfGap(kGap, Stored(), saved, Owner(), WallTime());
+  ASSERT_TRUE(kept);
+  EXPECT_EQ(kept->confirmed, Lsn(900));
+}
+
+TEST(CheckpointOfGapTest, P9KeepsAGapWithoutAnEarlierCheckpoint) {
+  const auto kept =
+      CheckpointOfGap(kGap, std::nullopt, {}, Owner(), WallTime());
+  ASSERT_TRUE(kept);
+  EXPECT_EQ(kept->system_identifier, "7");
+}
+
+TEST(CheckpointOfGapTest, AGapThatIsKeptIsNotWrittenAgain) {
+  Checkpoint stored = Stored();
+  stored.gap = "slot_missing of before";
+  EXPECT_FALSE(CheckpointOfGap(kGap, stored, {}, Owner(), WallTime()));
+}
+
+TEST(CheckpointOfGapTest, NothingIsKeptForASystemThatIsNotKnown) {
+  CheckpointOwner owner = Owner();
+  owner.system_identifier.clear();
+  EXPECT_FALSE(CheckpointOfGap(kGap, std::nullopt, {}, owner, WallTime()));
+}
+
+}  // namespace
+}  // namespace walpost

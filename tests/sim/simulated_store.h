@@ -1,0 +1,72 @@
+// SimulatedStore: a process's access to the place of the checkpoints, which
+// outlives it, as a topic or a file does.
+//
+// A save takes its time, may fail, and may have been made all the same; so may
+// one whose process was killed.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <utility>
+
+#include "checkpoint/checkpoint_store.h"
+#include "sim/world.h"
+
+namespace walpost::sim {
+
+struct CheckpointPlace {
+  bool is_used = false;  // else there is no store
+  std::optional<Checkpoint> stored;
+};
+
+class SimulatedStore final : public CheckpointStore {
+ public:
+  SimulatedStore(World& world, CheckpointPlace& place)
+      : world_(world), place_(place) {}
+  ~SimulatedStore() override {
+    if (pending_ && world_.random.OneIn(2)) Write().IgnoreError();
+  }
+  SimulatedStore(const SimulatedStore&) = delete;
+  SimulatedStore& operator=(const SimulatedStore&) = delete;
+
+  // The answer to a save arrives.
+  void Step() {
+    if (!pending_ || world_.random.OneIn(2)) return;
+    const bool is_lost = world_.random.OneIn(10);
+    absl::Status status = absl::UnavailableError("no answer");
+    if (!is_lost || world_.random.OneIn(2)) {
+      const absl::Status written = Write();
+      if (!is_lost) status = written;
+    }
+    pending_.reset();
+    std::exchange(done_, {})(status);
+  }
+
+  void Load(Loaded done) override {
+    if (world_.random.OneIn(10)) {
+      return done(absl::UnavailableError("the store is away"));
+    }
+    done(place_.stored);
+  }
+  void Save(const Checkpoint& checkpoint, Saved done) override {
+    pending_ = checkpoint;
+    done_ = std::move(done);
+  }
+  std::string Name() const override { return "simulated"; }
+
+ private:
+  absl::Status Write() {
+    if (place_.stored && IsLater(*place_.stored, *pending_)) {
+      return absl::AbortedError("another instance has written a later one");
+    }
+    place_.stored = *pending_;
+    return absl::OkStatus();
+  }
+
+  World& world_;
+  CheckpointPlace& place_;
+  std::optional<Checkpoint> pending_;
+  Saved done_;
+};
+
+}  // namespace walpost::sim
