@@ -248,6 +248,7 @@ void Simulation::Flap() {
   }
   world_.Note(kNobody, "the outbox is taken out of the publication");
   postgres_.TakeOut();
+  while (!world_.random.OneIn(4)) pruner_.Step();
   if (world_.random.OneIn(4)) return;
   while (!world_.random.OneIn(3)) postgres_.Commit();
   postgres_.PutBack();

@@ -83,9 +83,12 @@ TEST_F(SimulationTest, P9RowsThatAreNotSentAreNoticed) {
   RunHistories(2, Trouble::kUncovered);
   if (steps_ < 1'000'000) return;
   for (const char* what :
-       {"sees that rows were not sent", "an operator ends a gap",
-        "retention has no proof"}) {
+       {"sees that rows were not sent", "an operator ends a gap"}) {
     EXPECT_GT(tally_[what], 0u) << what;
+  }
+  // Seldom: about once in a million steps.
+  if (steps_ >= 20'000'000) {
+    EXPECT_GT(tally_["retention has no proof"], 0u);
   }
 }
 
