@@ -33,6 +33,7 @@ void HistoryCheck::Begin(Lsn from, Lsn received,
                          const CommitIdentity& covered) {
   from_ = from;
   received_ = received;
+  covered_ = covered.lsn;
   has_begun_ = true;
   expected_.clear();
   if (covered.lsn < newest_.lsn) Expect(covered);
@@ -48,7 +49,7 @@ absl::Status HistoryCheck::OnCommit(const CommitIdentity& commit) {
   if (!has_begun_) return absl::OkStatus();
   if (!expected_.empty()) {
     const CommitIdentity& expected = expected_.front();
-    if (commit.lsn < expected.lsn) return absl::OkStatus();
+    if (commit.lsn < expected.lsn) return CheckKnown(commit.lsn);
     if (commit.lsn > expected.lsn) {
       return Missing(
           fmt::format("one that commits at {}", commit.lsn.ToString()));
@@ -61,21 +62,29 @@ absl::Status HistoryCheck::OnCommit(const CommitIdentity& commit) {
     }
     expected_.erase(expected_.begin());
   }
-  const Lsn known = std::max(newest_.lsn, trusted_);
   if (commit.lsn <= newest_.lsn || commit.lsn < trusted_) {
     return absl::OkStatus();
   }
-  if (commit.lsn < received_) {
-    return Forked(
-        fmt::format("the WAL has an event that commits at {}, and when the WAL "
-                    "before {} was read there was none after {}",
-                    commit.lsn.ToString(), received_.ToString(),
-                    known.ToString()),
-        known);
-  }
+  const absl::Status known = CheckKnown(commit.lsn);
+  if (!known.ok()) return known;
   newest_ = commit;
   is_settled_ = is_settled_ || commit.lsn >= received_;
   return absl::OkStatus();
+}
+
+// The events between the covered commit and the received LSN are known: there
+// are none.
+absl::Status HistoryCheck::CheckKnown(Lsn commit_lsn) const {
+  const Lsn known = std::max(covered_, trusted_);
+  const bool is_known = commit_lsn <= covered_ || commit_lsn < trusted_ ||
+                        commit_lsn >= received_;
+  if (is_known) return absl::OkStatus();
+  return Forked(
+      fmt::format("the WAL has an event that commits at {}, and when the WAL "
+                  "before {} was read there was none after {}",
+                  commit_lsn.ToString(), received_.ToString(),
+                  known.ToString()),
+      known);
 }
 
 absl::Status HistoryCheck::OnBoundary(Lsn lsn) {

@@ -76,6 +76,7 @@ class HistoryCheck {
 
  private:
   void Expect(const CommitIdentity& commit);
+  absl::Status CheckKnown(Lsn commit_lsn) const;
   absl::Status Missing(const std::string& found) const;
 
   CommitIdentity newest_;
@@ -84,6 +85,7 @@ class HistoryCheck {
   Lsn from_;
   Lsn trusted_;  // before it, every commit counts as known
   Lsn received_;
+  Lsn covered_;
   bool has_begun_ = false;
   bool is_settled_ = true;
 };

@@ -36,7 +36,7 @@ TEST_F(HistoryCheckTest, ChecksNothingBeforeAStreamBegins) {
 }
 
 TEST_F(HistoryCheckTest, IsSettledWhenAllThatIsKnownHasPassed) {
-  check_.Begin(Lsn(0x50), Lsn(0x200), {});
+  check_.Begin(Lsn(0x50), Lsn(0x200), Commit(0x100));
   EXPECT_FALSE(check_.is_settled());
   EXPECT_TRUE(check_.OnCommit(Commit(0x60, 1)).ok());  // an earlier one
   EXPECT_TRUE(check_.OnBoundary(Lsn(0x70)).ok());
@@ -101,6 +101,20 @@ TEST_F(HistoryCheckTest, P9AnEventThatNobodyKnowsBeforeWhatWasReceived) {
   behind.Know(Commit(0x100));
   behind.Begin(Lsn(0x140), Lsn(0x200), {});
   ExpectForked(behind.OnCommit(Commit(0x180, 702)), "0/180");
+}
+
+// The records of the commit at 0x300 were given up, so it is sent again; what
+// is confirmed is known to end at 0x200.
+TEST_F(HistoryCheckTest,
+       P9AnUnknownEventBeforeWhatIsConfirmedWhileMoreIsAwaited) {
+  check_.Know(Commit(0x300, 703));
+  check_.Begin(Lsn(0x50), Lsn(0x200), Commit(0x100));
+  EXPECT_TRUE(check_.OnCommit(Commit(0x80, 699)).ok());
+  EXPECT_TRUE(check_.OnCommit(Commit(0x100)).ok());
+  HistoryCheck other = check_;
+  ExpectForked(check_.OnCommit(Commit(0x180, 701)), "0/180");
+  EXPECT_TRUE(other.OnCommit(Commit(0x210, 702)).ok())
+      << "it was given up, too";
 }
 
 TEST_F(HistoryCheckTest, ACheckpointOfAnOlderReleaseKnowsTheLsnAlone) {
