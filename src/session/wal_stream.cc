@@ -62,7 +62,6 @@ void WalStream::End() {
   if (assembler_) mapped_fields_ = assembler_->mapped_fields();
   assembler_.reset();
   standby_hold_.Clear();
-  step_is_held_ = false;
 }
 
 absl::Status WalStream::Check(MonotonicTime now, BootTime boot_now) {
