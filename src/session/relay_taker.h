@@ -2,6 +2,8 @@
 // only once its checkpoint is stored.
 #pragma once
 
+#include <algorithm>
+
 #include "checkpoint/checkpoint_writer.h"
 #include "delivery/event_taker.h"
 #include "delivery/pipeline.h"
@@ -28,7 +30,7 @@ class RelayTaker final : public EventTaker {
   void OnKeepalive(Lsn wal_end) override { pipeline_.OnKeepalive(wal_end); }
 
   Lsn confirmable() const override {
-    return pipeline_.is_history_settled() ? checkpoints_.confirmable() : Lsn();
+    return std::min(pipeline_.confirmable(), checkpoints_.confirmable());
   }
   bool IsDrained() const override {
     return pipeline_.IsDrained() &&
