@@ -20,6 +20,12 @@ Checkpoint ContinueFrom(const std::optional<Checkpoint>& loaded,
   return next;
 }
 
+Checkpoint BeginAtBirth(CheckpointOwner owner) {
+  Checkpoint begin = ContinueFrom(std::nullopt, std::move(owner));
+  begin.confirmed = begin.birth;
+  return begin;
+}
+
 std::optional<Checkpoint> CheckpointOfGap(
     const Gap& gap, const std::optional<Checkpoint>& loaded,
     const Checkpoint& saved, CheckpointOwner owner, WallTime now) {

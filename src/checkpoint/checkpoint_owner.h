@@ -28,6 +28,10 @@ struct CheckpointOwner {
 Checkpoint ContinueFrom(const std::optional<Checkpoint>& loaded,
                         CheckpointOwner owner);
 
+// The checkpoint of a slot at whose birth an operator lets the stream begin:
+// everything before it is done.
+Checkpoint BeginAtBirth(CheckpointOwner owner);
+
 // The checkpoint that keeps `gap`; nullopt: it is kept already, or nothing is
 // known of the source yet. The stored values stay as they are, because a gap is
 // judged by them; `saved`: the last one that this process has stored. If

@@ -5,6 +5,7 @@
 #include <optional>
 
 #include "app/checkpoint_keeper.h"
+#include "checkpoint/checkpoint_owner.h"
 #include "fmt/format.h"
 #include "outbox/numbering.h"
 #include "postgres/birth_record.h"
@@ -80,16 +81,16 @@ asio::awaitable<absl::Status> AcceptGap(asio::any_io_executor executor,
   status =
       co_await ReplaceBirthRecord(**connection, config, inspection, *record);
   if (!status.ok()) co_return status;
-  Checkpoint begin;
+  CheckpointOwner begin;
   begin.system_identifier = record->system_identifier;
   begin.timeline = record->timeline;
   begin.slot = config.postgres.slot;
   begin.birth = stands;
-  begin.confirmed = stands;
   begin.numbering = NumberingOf(config.outbox, config.postgres.publication);
   begin.coverage = record->coverage;
   begin.kafka_cluster = record->kafka_cluster;
-  co_return co_await StoreCheckpoint(executor, config, std::move(begin));
+  Checkpoint checkpoint = BeginAtBirth(std::move(begin));
+  co_return co_await StoreCheckpoint(executor, config, std::move(checkpoint));
 }
 
 }  // namespace walpost

@@ -8,6 +8,7 @@
 #include "app/checkpoint_keeper.h"
 #include "app/slot_founder.h"
 #include "base/status_macros.h"
+#include "checkpoint/checkpoint_owner.h"
 #include "cli/accept_gap.h"
 #include "cli/complete_conninfo.h"
 #include "cli/exit_code.h"
@@ -91,16 +92,16 @@ asio::awaitable<absl::StatusOr<Counts>> Recover(asio::any_io_executor executor,
   if (founder.failed_at_kafka()) end = kExitKafka;
   if (!counts.ok() || arguments.wish.dry_run) co_return counts;
   // Before the slot: after a crash between the two, the slot is still missing.
-  Checkpoint begin;
+  CheckpointOwner begin;
   begin.system_identifier = founder.system_identifier();
   begin.timeline = founder.timeline();
   begin.slot = config.postgres.slot;
   begin.birth = founder.consistent_point();
-  begin.confirmed = founder.consistent_point();
   begin.numbering = NumberingOf(config.outbox, config.postgres.publication);
   begin.kafka_cluster = plan.inspection.kafka_cluster;
+  Checkpoint checkpoint = BeginAtBirth(std::move(begin));
   const absl::Status stored =
-      co_await StoreCheckpoint(executor, config, std::move(begin));
+      co_await StoreCheckpoint(executor, config, std::move(checkpoint));
   if (!stored.ok()) {
     if (StoreIsKafka(config)) end = kExitKafka;
     co_return stored;

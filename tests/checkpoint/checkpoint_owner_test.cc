@@ -59,6 +59,15 @@ TEST(ContinueFromTest, AClusterThatIsNotKnownYetReplacesNone) {
   EXPECT_EQ(ContinueFrom(stored, owner).kafka_cluster, "there");
 }
 
+TEST(BeginAtBirthTest, KnowsNoEventAndAllBeforeTheBirthIsDone) {
+  const Checkpoint begin = BeginAtBirth(Owner());
+  EXPECT_EQ(begin.confirmed, Lsn(100));
+  EXPECT_EQ(begin.birth, Lsn(100));
+  EXPECT_EQ(begin.position, Position());
+  EXPECT_EQ(begin.system_identifier, "7");
+  EXPECT_EQ(begin.numbering, 5u);
+}
+
 TEST(CheckpointOfGapTest, P9KeepsTheValuesByWhichTheGapIsJudged) {
   const auto kept = CheckpointOfGap(kGap, Stored(), {}, Owner(), WallTime());
   ASSERT_TRUE(kept);

@@ -146,13 +146,13 @@ void Simulation::EndGap() {
   record->coverage = postgres_.catalog().coverage();
   postgres_.SetRecord(*record);
   if (place_.stored) {
-    Checkpoint begin;
+    CheckpointOwner begin;
     begin.system_identifier = record->system_identifier;
     begin.timeline = record->timeline;
     begin.slot = kSlotName;
-    begin.birth = begin.confirmed = postgres_.confirmed();
+    begin.birth = postgres_.confirmed();
     begin.coverage = record->coverage;
-    place_.stored = begin;
+    place_.stored = BeginAtBirth(begin);
   }
   checker_.OnGapsEnded();
 }
