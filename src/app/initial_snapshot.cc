@@ -192,9 +192,10 @@ void InitialSnapshot::AddTo(RelaySigns& signs) const {
   if (!publishing_) return;
   signs.trouble = absl::OkStatus();
   signs.snapshot_progress = Progress();
-  signs.held = publisher_->pipeline().held();
-  signs.in_flight_records = publisher_->pipeline().window().in_flight_records();
-  signs.homeless_topic = publisher_->missing_topic();
+  const Pipeline& pipeline = publisher_->run().pipeline();
+  signs.held = pipeline.held();
+  signs.in_flight_records = pipeline.window().in_flight_records();
+  signs.homeless_topic = publisher_->run().missing_topic();
   const MonotonicTime now = Clock::now();
   const bool moved = publisher_->done() != acknowledged_before_;
   if (moved || signs.in_flight_records == 0) acknowledged_at_ = now;

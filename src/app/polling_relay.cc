@@ -8,7 +8,6 @@
 #include <random>
 #include <utility>
 
-#include "app/close_sink.h"
 #include "base/status_macros.h"
 #include "fmt/format.h"
 #include "spdlog/spdlog.h"
@@ -34,6 +33,14 @@ constexpr milliseconds kTopicPatience{5'000};
 // A sink reports once a second which brokers are up.
 constexpr milliseconds kOutage{2'500};
 
+// A record of an unknown topic must be rejected while its row is held.
+SinkOptions PatientSinks(const Config& config) {
+  SinkOptions options;
+  options.topic_patience =
+      std::min(kTopicPatience, config.polling.transaction_timeout / 2);
+  return options;
+}
+
 // A polled row has no position in the order of commits.
 OutboxOptions WithoutPosition(OutboxOptions outbox) {
   outbox.route.position_header = false;
@@ -49,7 +56,7 @@ absl::StatusOr<std::unique_ptr<PollingRelay>> PollingRelay::Create(
       RecordBuilder::Create(WithoutPosition(config.outbox)));
   std::unique_ptr<PollingRelay> relay(
       new PollingRelay(executor, config, std::move(sinks), std::move(builder)));
-  WALPOST_RETURN_IF_ERROR(relay->StartSink());
+  WALPOST_RETURN_IF_ERROR(relay->sinks_.Start());
   relay->MakePollers();
   return relay;
 }
@@ -60,7 +67,8 @@ PollingRelay::PollingRelay(asio::any_io_executor executor, const Config& config,
     : executor_(executor),
       config_(config),
       outbound_(std::move(builder), config.window),
-      sinks_(std::move(sinks)),
+      sinks_(std::move(sinks), PatientSinks(config), outbound_,
+             [this] { WakePollers(); }),
       timer_(executor),
       backoff_(Backoff::Options{}, std::random_device()()),
       state_log_(Clock::now()),
@@ -84,33 +92,20 @@ void PollingRelay::MakePollers() {
   }
 }
 
-absl::Status PollingRelay::StartSink() {
-  // A record of an unknown topic must be rejected while its row is held.
-  SinkOptions options;
-  options.topic_patience =
-      std::min(kTopicPatience, config_.polling.transaction_timeout / 2);
-  WALPOST_ASSIGN_OR_RETURN(
-      sink_, sinks_(options, outbound_, [this] { WakePollers(); }));
-  outbound_.SetSink(sink_.get());
-  return absl::OkStatus();
-}
-
 asio::awaitable<absl::Status> PollingRelay::Run() {
   for (const auto& poller : pollers_) {
     asio::co_spawn(executor_, poller->Run(), asio::detached);
   }
   absl::Status hopeless;
   while (!shutdown_deadline_ && hopeless.ok()) {
-    if (sink_ != nullptr && outbound_.failure()) co_await GiveUpSink();
-    if (sink_ == nullptr && Clock::now() >= sink_at_) {
-      ReplaceSink();
-    }
+    if (HasFailedSink()) co_await GiveUpSink();
+    if (sinks_.sink() == nullptr && Clock::now() >= sink_at_) ReplaceSink();
     NoteBrokers();
     state_log_.Update(Diagnose(Signs()), Clock::now());
     hopeless = Hopeless();
     if (shutdown_deadline_ || !hopeless.ok()) break;
     MonotonicTime next = Clock::now() + kWatchInterval;
-    if (sink_ == nullptr) next = std::min(next, sink_at_);
+    if (sinks_.sink() == nullptr) next = std::min(next, sink_at_);
     timer_.expires_at(next);
     co_await timer_.async_wait(kAsTuple);
   }
@@ -130,9 +125,7 @@ asio::awaitable<void> PollingRelay::GiveUpSink() {
   if (!is_purge) {
     deadline += std::min<milliseconds>(kSinkGrace, config_.polling.lease / 12);
   }
-  outbound_.SetSink(nullptr);
-  co_await CloseSink(*sink_, deadline);
-  sink_.reset();
+  co_await sinks_.Close(deadline);
   called_back_ |= is_purge;
   ++rewinds_;
   WakePollers();
@@ -141,7 +134,7 @@ asio::awaitable<void> PollingRelay::GiveUpSink() {
 }
 
 void PollingRelay::ReplaceSink() {
-  sink_trouble_ = StartSink();
+  sink_trouble_ = sinks_.Start();
   if (!sink_trouble_.ok()) {
     spdlog::error("{}", std::string(sink_trouble_.message()));
     sink_at_ = Clock::now() + backoff_.Next();
@@ -153,18 +146,14 @@ asio::awaitable<void> PollingRelay::End() {
   for (const auto& poller : pollers_) poller->Stop();
   MonotonicTime deadline = Clock::now() + kSinkGrace;
   if (shutdown_deadline_) deadline = *shutdown_deadline_;
-  const auto sink_failed = [this] {
-    return sink_ != nullptr && outbound_.failure();
-  };
-  while (!AllEnded() && Clock::now() < deadline && !sink_failed()) {
+  while (!AllEnded() && Clock::now() < deadline && !HasFailedSink()) {
     state_log_.Update(Diagnose(Signs()), Clock::now());
     timer_.expires_after(kEndInterval);
     co_await timer_.async_wait(kAsTuple);
   }
   // After this every record has its report.
-  outbound_.SetSink(nullptr);
   const MonotonicTime now = Clock::now();
-  if (sink_ != nullptr) co_await CloseSink(*sink_, now);
+  co_await sinks_.Close(now);
   WakePollers();
   const MonotonicTime settled_by = Clock::now() + kSettleGrace;
   while (!AllEnded() && Clock::now() < settled_by) {
@@ -183,8 +172,9 @@ void PollingRelay::Shutdown() {
 }
 
 void PollingRelay::RenewCredentials() {
-  if (shutdown_deadline_ || sink_ == nullptr) return;
-  if (!sink_->credentials_have_changed()) return;
+  const Sink* sink = sinks_.sink();
+  if (shutdown_deadline_ || sink == nullptr) return;
+  if (!sink->credentials_have_changed()) return;
   outbound_.OnSinkFailed(absl::AbortedError("its credentials have changed"));
 }
 
@@ -197,6 +187,10 @@ absl::Status PollingRelay::Hopeless() const {
     }
   }
   return absl::OkStatus();
+}
+
+bool PollingRelay::HasFailedSink() const {
+  return sinks_.sink() != nullptr && outbound_.failure();
 }
 
 bool PollingRelay::AllEnded() const {
@@ -229,8 +223,7 @@ void PollingRelay::NoteBrokers() {
     acknowledged_at_ = now;
   }
   if (moved) brokers_seen_at_ = now;
-  SinkHealth sink;
-  if (sink_ != nullptr) sink = sink_->Health();
+  const SinkHealth sink = sinks_.Health();
   brokers_seen_at_ = std::max(brokers_seen_at_, sink.heard_at);
   const bool is_connected = sink.brokers_up > 0;
   kafka_was_reached_ |= moved || is_connected;

@@ -17,6 +17,7 @@
 #include <vector>
 
 #include "absl/status/status.h"
+#include "app/sink_owner.h"
 #include "app/state_log.h"
 #include "base/backoff.h"
 #include "config/config.h"
@@ -54,12 +55,12 @@ class PollingRelay {
                SinkFactory sinks, std::unique_ptr<RecordBuilder> builder);
 
   void MakePollers();
-  absl::Status StartSink();
   boost::asio::awaitable<void> GiveUpSink();
   void ReplaceSink();
   boost::asio::awaitable<void> End();
   // Error of the first table that cannot be polled as configured, else ok.
   absl::Status Hopeless() const;
+  bool HasFailedSink() const;
   bool AllEnded() const;
   bool HasPendingRows() const;
   void WakePollers();
@@ -69,8 +70,7 @@ class PollingRelay {
   boost::asio::any_io_executor executor_;
   Config config_;
   Outbound outbound_;
-  SinkFactory sinks_;
-  std::unique_ptr<Sink> sink_;
+  SinkOwner sinks_;
   absl::Status sink_trouble_;  // why there is none; else ok
   MonotonicTime sink_at_{};    // when to make the next one
   std::vector<std::unique_ptr<TablePoller>> pollers_;

@@ -51,12 +51,10 @@ RelaySigns PollingRelay::Signs() const {
   signs.brokers_were_reached = kafka_was_reached_;
   signs.brokers_unreachable_for = since(brokers_seen_at_);
   signs.unacknowledged_for = since(acknowledged_at_);
-  if (sink_ != nullptr) {
-    const SinkHealth sink = sink_->Health();
-    signs.homeless_topic = sink.missing_topic;
-    signs.brokers_are_connected = sink.brokers_up > 0;
-    signs.broker_trouble = sink.trouble;
-  }
+  const SinkHealth kafka = sinks_.Health();
+  signs.homeless_topic = kafka.missing_topic;
+  signs.brokers_are_connected = kafka.brokers_up > 0;
+  signs.broker_trouble = kafka.trouble;
   return signs;
 }
 

@@ -7,7 +7,6 @@
 #include <random>
 #include <utility>
 
-#include "app/close_sink.h"
 #include "app/existing_rows_warning.h"
 #include "base/status_macros.h"
 #include "fmt/format.h"
@@ -46,7 +45,8 @@ Relay::Relay(asio::any_io_executor executor, const Config& config,
     : executor_(executor),
       config_(config),
       pipeline_(std::move(builder), config.window),
-      sinks_(KafkaSinks(executor, config.kafka, &kafka_memory_)),
+      sinks_(KafkaSinks(executor, config.kafka, &kafka_memory_), SinkOptions(),
+             pipeline_, [this] { OnDrained(); }),
       checkpoints_(executor, config, pipeline_,
                    [this] { source_.OnProgress(); }),
       memory_(config.postgres.slot, pipeline_),
@@ -102,7 +102,7 @@ asio::awaitable<absl::Status> Relay::CarryOut(Action action) {
       break;
     case Do::kCloseProducer:
       if (action.is_last) StopBeside();
-      co_await CloseSink(action.until);
+      co_await sinks_.Close(action.until);
       break;
     case Do::kWait:
       co_await WaitUntil(action.until);
@@ -114,16 +114,12 @@ asio::awaitable<absl::Status> Relay::CarryOut(Action action) {
 }
 
 absl::Status Relay::StartSink() {
-  if (sink_ != nullptr) return absl::OkStatus();
   // What was in flight before is void.
   if (session_.TakeStartedOver()) {
     kafka_memory_.Forget();
     oldest_wait_.StartOver();
   }
-  WALPOST_ASSIGN_OR_RETURN(
-      sink_, sinks_(SinkOptions(), pipeline_, [this] { OnDrained(); }));
-  pipeline_.SetSink(sink_.get());
-  return absl::OkStatus();
+  return sinks_.Start();
 }
 
 asio::awaitable<absl::Status> Relay::Prepare() {
@@ -144,11 +140,11 @@ asio::awaitable<absl::Status> Relay::Open() {
 // the stream begins all the same: nothing is produced to an unknown cluster.
 asio::awaitable<void> Relay::WaitForCluster() {
   const MonotonicTime until = Clock::now() + kClusterLimit;
-  while (sink_->Health().cluster_id.empty() && Clock::now() < until &&
+  while (sinks_.Health().cluster_id.empty() && Clock::now() < until &&
          !session_.shutdown_deadline()) {
     co_await WaitUntil(Clock::now() + kClusterPoll);
   }
-  source_.SetKafkaCluster(sink_->Health().cluster_id);
+  source_.SetKafkaCluster(sinks_.Health().cluster_id);
 }
 
 asio::awaitable<absl::Status> Relay::Stream() {
@@ -172,11 +168,11 @@ asio::awaitable<absl::Status> Relay::Stream() {
 // Sets the Kafka cluster and the topics that have the events so far. The writer
 // of the last checkpoint knows them best.
 void Relay::ExpectKafka() {
-  sink_->ExpectCluster(memory_.kafka_cluster());
+  sinks_.sink()->ExpectCluster(memory_.kafka_cluster());
   if (checkpoints_.loaded()) {
     kafka_memory_.topics.Reset(checkpoints_.loaded()->kafka_topics);
   }
-  sink_->ExpectTopics();
+  sinks_.sink()->ExpectTopics();
 }
 
 CheckpointOwner Relay::DescribeSession() {
@@ -185,15 +181,8 @@ CheckpointOwner Relay::DescribeSession() {
   session.timeline = memory_.timeline();
   session.birth = memory_.birth();
   session.coverage = memory_.coverage();
-  if (sink_ != nullptr) session.kafka_cluster = sink_->Health().cluster_id;
+  session.kafka_cluster = sinks_.Health().cluster_id;
   return session;
-}
-
-asio::awaitable<void> Relay::CloseSink(MonotonicTime deadline) {
-  if (sink_ == nullptr) co_return;
-  co_await walpost::CloseSink(*sink_, deadline);
-  pipeline_.SetSink(nullptr);
-  sink_.reset();
 }
 
 asio::awaitable<void> Relay::WaitUntil(MonotonicTime until) {
@@ -294,10 +283,11 @@ asio::awaitable<void> Relay::Watch() {
 
 // Checks once the brokers are reached, if they were not before the stream.
 void Relay::CheckKafka() {
-  if (!source_.is_open() || sink_ == nullptr || session_.has_found_gap()) {
+  if (!source_.is_open() || sinks_.sink() == nullptr ||
+      session_.has_found_gap()) {
     return;
   }
-  const std::string cluster = sink_->Health().cluster_id;
+  const std::string cluster = sinks_.Health().cluster_id;
   if (const auto other = DescribeOtherKafka(memory_.kafka_cluster(), cluster)) {
     session_.OnGap({kGapKafkaReplaced, *other});
   } else if (!kafka_memory_.topics.replaced().empty()) {
@@ -313,7 +303,7 @@ void Relay::NoteAcknowledgements() {
   const bool moved = acknowledged != acknowledged_before_;
   if (moved) session_.OnAcknowledged();
   if (moved) brokers_seen_at_ = Clock::now();
-  const SinkHealth health = sink_ == nullptr ? SinkHealth() : sink_->Health();
+  const SinkHealth health = sinks_.Health();
   brokers_seen_at_ = std::max(brokers_seen_at_, health.heard_at);
   kafka_was_reached_ |= moved || health.brokers_up > 0;
   oldest_wait_.Look(pipeline_.window(), Clock::now());

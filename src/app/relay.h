@@ -23,6 +23,7 @@
 #include "app/checkpoint_keeper.h"
 #include "app/initial_snapshot.h"
 #include "app/progress_log.h"
+#include "app/sink_owner.h"
 #include "app/state_log.h"
 #include "checkpoint/source_memory.h"
 #include "config/config.h"
@@ -75,7 +76,6 @@ class Relay {
   boost::asio::awaitable<absl::Status> Open();
   boost::asio::awaitable<void> WaitForCluster();
   boost::asio::awaitable<absl::Status> Stream();
-  boost::asio::awaitable<void> CloseSink(MonotonicTime deadline);
   boost::asio::awaitable<void> WaitUntil(MonotonicTime until);
   void Log(const Action& action) const;
   void ExpectKafka();
@@ -96,8 +96,7 @@ class Relay {
   Config config_;
   Pipeline pipeline_;
   KafkaMemory kafka_memory_;
-  SinkFactory sinks_;
-  std::unique_ptr<Sink> sink_;
+  SinkOwner sinks_;
   CheckpointKeeper checkpoints_;
   SourceMemory memory_;
   RelayTaker taker_;

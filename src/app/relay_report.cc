@@ -47,12 +47,10 @@ RelaySigns Relay::Signs() const {
   signs.brokers_were_reached = kafka_was_reached_;
   signs.brokers_unreachable_for = since(brokers_seen_at_);
   signs.unacknowledged_for = oldest_wait_.Length(now);
-  if (sink_ != nullptr) {
-    const SinkHealth health = sink_->Health();
-    signs.homeless_topic = health.missing_topic;
-    signs.brokers_are_connected = health.brokers_up > 0;
-    signs.broker_trouble = health.trouble;
-  }
+  const SinkHealth kafka = sinks_.Health();
+  signs.homeless_topic = kafka.missing_topic;
+  signs.brokers_are_connected = kafka.brokers_up > 0;
+  signs.broker_trouble = kafka.trouble;
   checkpoints_.AddTo(signs);
   signs.wal_budget_level = wal_budget_.level();
   signs.retained_wal_bytes = wal_budget_.retained_bytes();
@@ -109,8 +107,9 @@ RelayStatus Relay::Status() const {
 }
 
 void Relay::RenewCredentials() {
-  if (session_.shutdown_deadline() || sink_ == nullptr) return;
-  if (!sink_->credentials_have_changed()) return;
+  const Sink* sink = sinks_.sink();
+  if (session_.shutdown_deadline() || sink == nullptr) return;
+  if (!sink->credentials_have_changed()) return;
   pipeline_.OnSinkFailed(absl::AbortedError("its credentials have changed"));
 }
 

@@ -6,7 +6,6 @@
 #include <boost/asio/use_awaitable.hpp>
 #include <utility>
 
-#include "app/close_sink.h"
 #include "base/status_macros.h"
 #include "fmt/format.h"
 
@@ -21,8 +20,6 @@ namespace {
 constexpr auto kAsTuple = asio::as_tuple(asio::use_awaitable);
 // Interval for offering held records again and for showing progress.
 constexpr milliseconds kWatchInterval{100};
-// Time without an acknowledgement after which the brokers are given up.
-constexpr std::chrono::seconds kSilenceLimit{60};
 
 }  // namespace
 
@@ -48,8 +45,7 @@ Replay::Replay(asio::any_io_executor executor, const Config& config,
       shutdown_watch_(executor, config.postgres.server, "walpost:replay:side"),
       sinks_(std::move(sinks)),
       rate_(options_.per_second),
-      watch_timer_(executor),
-      drain_timer_(executor) {}
+      watch_timer_(executor) {}
 
 asio::awaitable<absl::Status> Replay::Run() {
   absl::Status status = co_await source_.Open(options_.request);
@@ -62,61 +58,52 @@ asio::awaitable<absl::Status> Replay::Run() {
                            source_.range().to.ToString());
   mark.topic_prefix = options_.topic_prefix;
   builder_->SetMark(std::move(mark));
-  if (!options_.dry_run) status = StartSink();
+  if (!options_.dry_run) status = StartRun();
   if (!status.ok()) co_return status;
   asio::co_spawn(executor_, Watch(), asio::detached);
   asio::co_spawn(executor_, WatchServer(), asio::detached);
   status = co_await source_.Stream();
-  if (status.ok() && sink_ != nullptr) {
-    status = co_await WaitForAcknowledgements();
-  }
+  if (status.ok()) status = co_await WaitForAcknowledgements();
   ended_ = true;
   watch_timer_.cancel();
   shutdown_watch_.Stop();
   const MonotonicTime now = Clock::now();
-  if (sink_ != nullptr) co_await CloseSink(*sink_, now);
+  if (run_ != nullptr) co_await run_->Close(now);
   if (status.ok() && !source_.reached_end()) status = server_trouble_;
   co_return status;
 }
 
-absl::Status Replay::StartSink() {
-  pipeline_ = std::make_unique<Pipeline>(std::move(builder_), config_.window);
-  pipeline_->SetTimeline(source_.range().timeline);
-  pipeline_->Resume(source_.range().from, Position());
-  SinkOptions options;
-  options.client_id_suffix = "-replay";
-  WALPOST_ASSIGN_OR_RETURN(
-      sink_, sinks_(options, *pipeline_, [this] { OnDrained(); }));
-  pipeline_->SetSink(sink_.get());
-  acknowledged_at_ = Clock::now();
-  return absl::OkStatus();
+absl::Status Replay::StartRun() {
+  DeliveryRun::Options options;
+  options.window = config_.window;
+  options.sink.client_id_suffix = "-replay";
+  options.silence_limit = DeliveryRun::kSilenceLimit;
+  run_ = std::make_unique<DeliveryRun>(executor_, std::move(builder_), sinks_,
+                                       std::move(options),
+                                       [this] { source_.OnProgress(); });
+  run_->pipeline().SetTimeline(source_.range().timeline);
+  run_->pipeline().Resume(source_.range().from, Position());
+  return run_->Start();
 }
 
 asio::awaitable<absl::Status> Replay::WaitForAcknowledgements() {
-  while (!pipeline_->window().empty()) {
-    const absl::Status health = Health();
-    if (!health.ok()) co_return health;
-    if (stop_deadline_ && Clock::now() > *stop_deadline_) break;
-    drain_timer_.expires_after(kWatchInterval);
-    co_await drain_timer_.async_wait(kAsTuple);
-  }
-  co_return absl::OkStatus();
+  if (run_ == nullptr) co_return absl::OkStatus();
+  const auto may_wait = [this]() -> absl::StatusOr<bool> {
+    WALPOST_RETURN_IF_ERROR(Health());
+    return !stop_deadline_ || Clock::now() <= *stop_deadline_;
+  };
+  co_return co_await run_->WaitForAcknowledgements(may_wait);
 }
 
 asio::awaitable<void> Replay::Watch() {
   while (!ended_) {
-    if (pipeline_ != nullptr) {
-      pipeline_->RetryHeld();
-      const uint64_t acknowledged = pipeline_->counters().acknowledged;
-      if (std::exchange(acknowledged_, acknowledged) != acknowledged ||
-          pipeline_->window().empty()) {
-        acknowledged_at_ = Clock::now();
-      }
+    if (run_ != nullptr) {
+      run_->Tick(Clock::now());
       source_.OnProgress();
     }
     if (options_.progress) {
       const ReplayRange& range = source_.range();
-      options_.progress(options_.dry_run ? counted_ : acknowledged_,
+      options_.progress(result().events,
                         BytesBetween(range.from, confirmable()),
                         BytesBetween(range.from, range.to));
     }
@@ -129,11 +116,6 @@ asio::awaitable<void> Replay::Watch() {
 asio::awaitable<void> Replay::WatchServer() {
   server_trouble_ = co_await shutdown_watch_.Run();
   if (!server_trouble_.ok() && !ended_) Stop();
-}
-
-void Replay::OnDrained() {
-  source_.OnProgress();
-  drain_timer_.cancel();
 }
 
 void Replay::Stop() {
@@ -154,7 +136,7 @@ EventTaker::Offer Replay::OnEvent(const Event& event) {
   if (options_.dry_run) return Count(event);
   const MonotonicTime now = Clock::now();
   if (!rate_.MayTake(now)) return Offer::kHold;
-  if (pipeline_->OnEvent(event) == Offer::kHold) return Offer::kHold;
+  if (run_->pipeline().OnEvent(event) == Offer::kHold) return Offer::kHold;
   rate_.Take(now);
   return Offer::kTaken;
 }
@@ -171,14 +153,14 @@ EventTaker::Offer Replay::Count(const Event& event) {
 EventTaker::Offer Replay::OnUndeliverable(const Event& event,
                                           const absl::Status& error) {
   if (IsTooOld(event)) return Offer::kTaken;
-  if (!options_.dry_run) return pipeline_->OnUndeliverable(event, error);
+  if (!options_.dry_run) return run_->pipeline().OnUndeliverable(event, error);
   ++undeliverable_;
   return Offer::kTaken;
 }
 
 bool Replay::CanTake() const {
   // Without the rate: the end of a transaction need not wait for it.
-  return options_.dry_run || pipeline_->CanTake();
+  return options_.dry_run || run_->pipeline().CanTake();
 }
 
 // Without a rate limit, the producer makes room and reports it.
@@ -190,7 +172,7 @@ void Replay::OnTransactionEnd(Lsn end_lsn) {
   if (options_.dry_run) {
     counted_through_ = end_lsn;
   } else {
-    pipeline_->OnTransactionEnd(end_lsn);
+    run_->pipeline().OnTransactionEnd(end_lsn);
   }
 }
 
@@ -200,31 +182,21 @@ void Replay::OnKeepalive(Lsn wal_end) {
 }
 
 Lsn Replay::confirmable() const {
-  return pipeline_ == nullptr ? counted_through_ : pipeline_->confirmed();
+  return run_ == nullptr ? counted_through_ : run_->pipeline().confirmed();
 }
 
 bool Replay::IsDrained() const {
-  return pipeline_ == nullptr || pipeline_->IsDrained();
+  return run_ == nullptr || run_->pipeline().IsDrained();
 }
 
 absl::Status Replay::Health() const {
-  if (pipeline_ == nullptr) return absl::OkStatus();
-  if (pipeline_->sink_failure()) return *pipeline_->sink_failure();
-  if (pipeline_->stoppage()) {
-    return absl::FailedPreconditionError(
-        fmt::format("event {} of the commit at {} cannot be delivered: {}",
-                    pipeline_->stoppage()->event_id,
-                    pipeline_->stoppage()->position.commit_lsn.ToString(),
-                    std::string(pipeline_->stoppage()->reason.message())));
-  }
-  if (Clock::now() - acknowledged_at_ < kSilenceLimit) return absl::OkStatus();
-  const std::string missing = sink_->Health().missing_topic;
-  return absl::UnavailableError(fmt::format(
-      "Kafka has acknowledged nothing for {} s{}", kSilenceLimit.count(),
-      missing.empty()
-          ? ""
-          : fmt::format(": the brokers have not told of topic {}; create it",
-                        missing)));
+  if (run_ == nullptr) return absl::OkStatus();
+  const std::optional<Stoppage>& stoppage = run_->pipeline().stoppage();
+  if (!stoppage) return run_->SinkTrouble();
+  return absl::FailedPreconditionError(
+      fmt::format("event {} of the commit at {} cannot be delivered: {}",
+                  stoppage->event_id, stoppage->position.commit_lsn.ToString(),
+                  std::string(stoppage->reason.message())));
 }
 
 Replay::Result Replay::result() const {
@@ -237,12 +209,12 @@ Replay::Result Replay::result() const {
   result.value_bytes = counted_bytes_;
   result.undeliverable = undeliverable_;
   result.is_complete = source_.reached_end();
-  if (pipeline_ != nullptr) {
-    result.events = pipeline_->counters().acknowledged;
-    result.value_bytes = pipeline_->counters().value_bytes;
-    result.is_complete &= pipeline_->window().empty();
-    result.failed_at_kafka =
-        pipeline_->sink_failure() || pipeline_->stoppage() || !Health().ok();
+  if (run_ != nullptr) {
+    const Pipeline& pipeline = run_->pipeline();
+    result.events = pipeline.counters().acknowledged;
+    result.value_bytes = pipeline.counters().value_bytes;
+    result.is_complete &= pipeline.IsDrained();
+    result.failed_at_kafka = !Health().ok();
   }
   return result;
 }

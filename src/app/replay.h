@@ -21,9 +21,9 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "app/delivery_run.h"
 #include "config/config.h"
 #include "delivery/event_taker.h"
-#include "delivery/pipeline.h"
 #include "delivery/rate_limit.h"
 #include "delivery/record_sink.h"
 #include "postgres/replay_source.h"
@@ -72,11 +72,10 @@ class Replay final : private EventTaker {
          SinkFactory sinks, Options options,
          std::unique_ptr<RecordBuilder> builder);
 
-  absl::Status StartSink();
+  absl::Status StartRun();
   boost::asio::awaitable<absl::Status> WaitForAcknowledgements();
   boost::asio::awaitable<void> Watch();
   boost::asio::awaitable<void> WatchServer();
-  void OnDrained();
 
   bool IsTooOld(const Event& event) const;
   Offer Count(const Event& event);
@@ -95,15 +94,13 @@ class Replay final : private EventTaker {
   boost::asio::any_io_executor executor_;
   Config config_;
   Options options_;
-  std::unique_ptr<RecordBuilder> builder_;  // until the pipeline has it
+  std::unique_ptr<RecordBuilder> builder_;  // until the run has it
   ReplaySource source_;
   ShutdownWatch shutdown_watch_;
-  std::unique_ptr<Pipeline> pipeline_;
   SinkFactory sinks_;
-  std::unique_ptr<Sink> sink_;
+  std::unique_ptr<DeliveryRun> run_;  // not in a dry run
   RateLimit rate_;
   boost::asio::steady_timer watch_timer_;
-  boost::asio::steady_timer drain_timer_;
 
   Lsn counted_through_;  // in a dry run
   uint64_t counted_ = 0;
@@ -111,8 +108,6 @@ class Replay final : private EventTaker {
   uint64_t undeliverable_ = 0;
   uint64_t skipped_ = 0;  // from before the range's `since`
 
-  uint64_t acknowledged_ = 0;
-  MonotonicTime acknowledged_at_{};
   std::optional<MonotonicTime> stop_deadline_;
   absl::Status server_trouble_;
   bool opened_ = false;

@@ -70,6 +70,7 @@ asio::awaitable<absl::StatusOr<TablePublisher::Counts>> SlotFounder::Publish(
   if (!status.ok()) co_return status;
   options.before = dry_run ? Lsn(2) : consistent_point_;
   options.timeline = sight_.timeline;
+  options.silence_limit = DeliveryRun::kSilenceLimit;
   if (options.mark.value.empty()) {
     options.mark.value = consistent_point_.ToString();
   }

@@ -1,12 +1,9 @@
 #include "app/table_publisher.h"
 
-#include <boost/asio/as_tuple.hpp>
-#include <boost/asio/use_awaitable.hpp>
 #include <functional>
 #include <utility>
 
 #include "absl/strings/str_join.h"
-#include "app/close_sink.h"
 #include "base/reason_code.h"
 #include "base/session_settings.h"
 #include "base/status_macros.h"
@@ -21,7 +18,6 @@ using std::chrono::milliseconds;
 
 namespace {
 
-constexpr auto kAsTuple = asio::as_tuple(asio::use_awaitable);
 // Maximum time until we check again for room.
 constexpr milliseconds kPause{50};
 
@@ -65,7 +61,7 @@ absl::StatusOr<std::unique_ptr<TablePublisher>> TablePublisher::Create(
       new TablePublisher(executor, config, std::move(sinks), std::move(options),
                          std::move(builder)));
   if (!publisher->options_.dry_run) {
-    WALPOST_RETURN_IF_ERROR(publisher->MakeSink());
+    WALPOST_RETURN_IF_ERROR(publisher->run_.Start());
   }
   return publisher;
 }
@@ -74,22 +70,13 @@ TablePublisher::TablePublisher(asio::any_io_executor executor,
                                const Config& config, SinkFactory sinks,
                                Options options,
                                std::unique_ptr<RecordBuilder> builder)
-    : executor_(executor),
-      config_(config),
+    : config_(config),
       options_(std::move(options)),
-      pipeline_(std::move(builder), config.window),
-      sinks_(std::move(sinks)),
-      timer_(executor),
+      run_(executor, std::move(builder), std::move(sinks),
+           {config.window, SinkOptions(), options_.silence_limit}, nullptr),
       ordinal_(options_.ordinals_after),
       rate_(options_.per_second) {
-  pipeline_.SetTimeline(options_.timeline);
-}
-
-absl::Status TablePublisher::MakeSink() {
-  WALPOST_ASSIGN_OR_RETURN(
-      sink_, sinks_(SinkOptions(), pipeline_, [this] { timer_.cancel(); }));
-  pipeline_.SetSink(sink_.get());
-  return absl::OkStatus();
+  run_.pipeline().SetTimeline(options_.timeline);
 }
 
 asio::awaitable<absl::StatusOr<TablePublisher::Counts>> TablePublisher::Publish(
@@ -193,7 +180,7 @@ TableFilter TablePublisher::FilterFromPlace(Connection& connection) const {
 absl::Status TablePublisher::MakeMapper(
     const pgoutput::RelationSchema& schema) {
   const std::vector<std::string>& references =
-      pipeline_.builder().routes()[source_].references();
+      run_.pipeline().builder().routes()[source_].references();
   WALPOST_ASSIGN_OR_RETURN(
       mapper_,
       TableMapper::Create(config_.outbox.tables[source_], schema, references));
@@ -226,9 +213,7 @@ asio::awaitable<absl::Status> TablePublisher::PublishRow(
     if (!offered.ok()) co_return offered;
   }
   place_.OnRow(key, content, ordinal_);
-  if (one_at_a_time_ == 0 || options_.dry_run) co_return absl::OkStatus();
-  --one_at_a_time_;
-  co_return co_await WaitForAcknowledgements();
+  co_return absl::OkStatus();
 }
 
 // Fills in `event`. True if the row is wanted.
@@ -237,9 +222,9 @@ absl::StatusOr<bool> TablePublisher::MapRow(const pgoutput::TupleData& row,
   event.source = source_;
   event.commit_time = WallNow();
   const absl::Status mapped = mapper_->Map(row, event);
-  const std::string id(event.id.value_or(""));
   if (absl::IsInvalidArgument(mapped)) {
-    return Undeliverable(Position(), id, mapped);
+    return Undeliverable(
+        {Position(), std::string(event.id.value_or("")), mapped});
   }
   WALPOST_RETURN_IF_ERROR(mapped);
   return IsWanted(event);
@@ -248,113 +233,98 @@ absl::StatusOr<bool> TablePublisher::MapRow(const pgoutput::TupleData& row,
 absl::StatusOr<bool> TablePublisher::IsWanted(const Event& event) {
   if (!options_.is_wanted) return true;
   const absl::Status expanded =
-      pipeline_.builder().routes()[source_].topic().Expand(event.references,
-                                                           topic_);
+      run_.pipeline().builder().routes()[source_].topic().Expand(
+          event.references, topic_);
   if (!expanded.ok()) {
-    return absl::InvalidArgumentError(
-        fmt::format("row {} cannot be delivered: {}", event.id.value_or(""),
-                    std::string(expanded.message())));
+    return Undeliverable(
+        {Position(), std::string(event.id.value_or("")), expanded});
   }
   return options_.is_wanted(event, topic_);
 }
 
+Position TablePublisher::PositionOf(uint64_t ordinal) const {
+  const Lsn before = options_.before;
+  return {before.is_valid() ? Lsn(before.value() - 1) : Lsn(1), ordinal};
+}
+
 asio::awaitable<absl::Status> TablePublisher::Offer(Event& event) {
-  event.position.commit_lsn = Lsn(1);
-  if (options_.before.is_valid()) {
-    event.position.commit_lsn = Lsn(options_.before.value() - 1);
-  }
-  event.position.ordinal = ++ordinal_;
-  while (!rate_.MayTake(Clock::now())) co_await Pause(kPause);
+  event.position = PositionOf(++ordinal_);
+  while (!rate_.MayTake(Clock::now())) co_await run_.Wait(kPause);
   if (stopped_) co_return absl::CancelledError("told to end");
-  while (pipeline_.OnEvent(event) == Pipeline::Offer::kHold) {
+  while (run_.pipeline().OnEvent(event) == Pipeline::Offer::kHold) {
     const absl::Status health = Health();
     if (!health.ok()) co_return health;
-    co_await Pause(kPause);
-    pipeline_.RetryHeld();
+    co_await run_.Wait(kPause);
   }
   rate_.Take(Clock::now());
-  last_position_ = event.position;
   last_id_ = event.id.value_or("");
   co_return absl::OkStatus();
 }
 
 // The current row, or one in flight, cannot be delivered.
-absl::Status TablePublisher::Undeliverable(const Position& position,
-                                           std::string id,
-                                           const absl::Status& reason) {
-  const std::string text = fmt::format(
-      "row {} of table {} cannot be delivered: {}", id,
-      config_.outbox.tables[source_].name, std::string(reason.message()));
-  const absl::Status status =
-      WithReasonCode(absl::InvalidArgumentError(text), ReasonCodeOf(reason));
-  stoppage_ = Stoppage{position, std::move(id), status};
-  return status;
+absl::Status TablePublisher::Undeliverable(Stoppage stoppage) {
+  const std::string text =
+      fmt::format("row {} of table {} cannot be delivered: {}",
+                  stoppage.event_id, config_.outbox.tables[source_].name,
+                  std::string(stoppage.reason.message()));
+  stoppage.reason = WithReasonCode(absl::InvalidArgumentError(text),
+                                   ReasonCodeOf(stoppage.reason));
+  stoppage_ = std::move(stoppage);
+  return stoppage_->reason;
 }
 
 absl::Status TablePublisher::Health() {
   if (stopped_) return absl::CancelledError("told to end");
-  const std::optional<Stoppage>& stoppage = pipeline_.stoppage();
-  if (stoppage) {
-    return Undeliverable(stoppage->position, stoppage->event_id,
-                         stoppage->reason);
+  const Pipeline& pipeline = run_.pipeline();
+  if (pipeline.stoppage()) return Undeliverable(*pipeline.stoppage());
+  // Rejected alone: the record that was offered last.
+  if (const auto& refused = pipeline.refused()) {
+    return Undeliverable({refused->position, last_id_, refused->reason});
   }
-  if (!pipeline_.sink_failure()) return absl::OkStatus();
-  const absl::Status failure = *pipeline_.sink_failure();
-  // The brokers reject whole batches. A record rejected alone is the cause.
-  if (absl::IsInvalidArgument(failure) &&
-      pipeline_.window().in_flight_records() == 1) {
-    return Undeliverable(last_position_, last_id_, failure);
-  }
-  return failure;
+  return run_.SinkTrouble();
 }
 
 asio::awaitable<absl::Status> TablePublisher::WaitForAcknowledgements() {
-  while (!pipeline_.window().empty()) {
-    const absl::Status health = Health();
-    if (!health.ok()) co_return health;
-    co_await Pause(kPause);
-  }
-  NoteAcknowledged();
-  co_return absl::OkStatus();
+  const auto may_wait = [this]() -> absl::StatusOr<bool> {
+    WALPOST_RETURN_IF_ERROR(Health());
+    return true;
+  };
+  const absl::Status waited = co_await run_.WaitForAcknowledgements(may_wait);
+  if (waited.ok()) NoteAcknowledged();
+  co_return waited;
 }
 
 void TablePublisher::NoteAcknowledged() {
   // Rows that are not wanted have no record: with none in flight they are done.
-  place_.OnAcknowledged(pipeline_.window().empty()
+  const Pipeline& pipeline = run_.pipeline();
+  place_.OnAcknowledged(pipeline.IsDrained()
                             ? ordinal_
-                            : pipeline_.acknowledged_through().ordinal);
+                            : pipeline.acknowledged_through().ordinal);
 }
 
 asio::awaitable<absl::Status> TablePublisher::Renew(MonotonicTime deadline) {
-  const bool was_refused =
-      sink_failed() && absl::IsInvalidArgument(*pipeline_.sink_failure());
+  Pipeline& pipeline = run_.pipeline();
+  const bool was_refused = pipeline.sink_failure() &&
+                           absl::IsInvalidArgument(*pipeline.sink_failure());
   co_await Close(deadline);
   // Not by ordinal_: purged records are never acknowledged.
-  place_.OnAcknowledged(pipeline_.acknowledged_through().ordinal);
-  one_at_a_time_ = was_refused ? place_.pending() + 1 : 0;
-  pipeline_.StartOver();
-  co_return MakeSink();
+  place_.OnAcknowledged(pipeline.acknowledged_through().ordinal);
+  pipeline.StartOver();
+  if (was_refused) {
+    // They are read again, with the next positions.
+    const uint64_t suspects = place_.pending() + 1;
+    pipeline.Suspect(PositionOf(ordinal_ + 1), PositionOf(ordinal_ + suspects));
+  }
+  co_return run_.Start();
 }
 
 asio::awaitable<void> TablePublisher::Close(MonotonicTime deadline) {
-  if (sink_ == nullptr) co_return;
-  co_await CloseSink(*sink_, deadline);
-  pipeline_.SetSink(nullptr);
-  sink_.reset();
+  co_await run_.Close(deadline);
 }
 
 void TablePublisher::Stop() {
   stopped_ = true;
-  timer_.cancel();
-}
-
-std::string TablePublisher::missing_topic() const {
-  return sink_ == nullptr ? "" : sink_->Health().missing_topic;
-}
-
-asio::awaitable<void> TablePublisher::Pause(milliseconds most) {
-  timer_.expires_after(most);
-  co_await timer_.async_wait(kAsTuple);
+  run_.Wake();
 }
 
 }  // namespace walpost

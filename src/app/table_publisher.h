@@ -1,6 +1,6 @@
 // TablePublisher: publishes rows of the outbox tables, bypassing the WAL.
 //
-//   TableScan ──▶ TableMapper ──▶ Pipeline ──▶ Sink
+//   TableScan ──▶ TableMapper ──▶ DeliveryRun
 //                      └── ScanPlace ◀── acknowledgements
 //
 // For rows that the slot cannot provide: rows from before it was created, rows
@@ -16,7 +16,6 @@
 
 #include <boost/asio/any_io_executor.hpp>
 #include <boost/asio/awaitable.hpp>
-#include <boost/asio/steady_timer.hpp>
 #include <functional>
 #include <memory>
 #include <optional>
@@ -25,6 +24,7 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "app/delivery_run.h"
 #include "app/scan_place.h"
 #include "config/config.h"
 #include "delivery/pipeline.h"
@@ -52,6 +52,8 @@ class TablePublisher {
         is_wanted;
     bool dry_run = false;     // only counts
     uint64_t per_second = 0;  // records; 0: no limit
+    // How long the brokers may be silent; nullopt: forever.
+    std::optional<std::chrono::seconds> silence_limit;
     std::function<void(uint64_t done, uint64_t all)> progress;
   };
   struct Counts {
@@ -86,10 +88,8 @@ class TablePublisher {
   // The row that stops the flow, since the last Continue.
   const std::optional<Stoppage>& stoppage() const { return stoppage_; }
   // True if the sink must be replaced before the next Continue.
-  bool sink_failed() const { return pipeline_.sink_failure().has_value(); }
-  const Pipeline& pipeline() const { return pipeline_; }
-  // A topic unknown to the brokers that records wait for; or empty.
-  std::string missing_topic() const;
+  bool sink_failed() const { return !run_.SinkTrouble().ok(); }
+  const DeliveryRun& run() const { return run_; }
   // Rows that are done: in Kafka, or not wanted; and their total in the tables
   // opened so far.
   uint64_t done() const { return done_before_ + place_.done(); }
@@ -100,7 +100,6 @@ class TablePublisher {
                  SinkFactory sinks, Options options,
                  std::unique_ptr<RecordBuilder> builder);
 
-  absl::Status MakeSink();
   boost::asio::awaitable<absl::Status> ContinueTables(Connection& connection);
   boost::asio::awaitable<absl::Status> PublishTable(Connection& connection);
   boost::asio::awaitable<absl::Status> OpenScan(TableScan& scan);
@@ -111,22 +110,17 @@ class TablePublisher {
   absl::Status MakeMapper(const pgoutput::RelationSchema& schema);
   absl::StatusOr<bool> MapRow(const pgoutput::TupleData& row, Event& event);
   absl::StatusOr<bool> IsWanted(const Event& event);
+  Position PositionOf(uint64_t ordinal) const;
   boost::asio::awaitable<absl::Status> Offer(Event& event);
   boost::asio::awaitable<absl::Status> WaitForAcknowledgements();
-  boost::asio::awaitable<void> Pause(std::chrono::milliseconds most);
   TableFilter FilterFromPlace(Connection& connection) const;
   void NoteAcknowledged();
-  absl::Status Undeliverable(const Position& position, std::string id,
-                             const absl::Status& reason);
+  absl::Status Undeliverable(Stoppage stoppage);
   absl::Status Health();
 
-  boost::asio::any_io_executor executor_;
   Config config_;
   Options options_;
-  Pipeline pipeline_;
-  SinkFactory sinks_;
-  std::unique_ptr<Sink> sink_;
-  boost::asio::steady_timer timer_;
+  DeliveryRun run_;
   bool stopped_ = false;
 
   size_t source_ = 0;     // the current table
@@ -138,11 +132,7 @@ class TablePublisher {
   std::unique_ptr<TableMapper> mapper_;
 
   std::optional<Stoppage> stoppage_;
-  // Number of records to send one at a time: one of the records in flight when
-  // the brokers rejected a batch cannot be delivered.
-  size_t one_at_a_time_ = 0;
-  Position last_position_;  // of the record offered last
-  std::string last_id_;
+  std::string last_id_;  // of the record offered last
 
   std::string topic_;  // of the current event
   Counts counts_;

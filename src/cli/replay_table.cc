@@ -106,6 +106,7 @@ int ReplayFromTable(const TableReplayArguments& arguments, const Config& config,
   options.mark.topic_prefix = limits.topic_prefix;
   options.per_second = limits.per_second;
   options.dry_run = limits.dry_run;
+  options.silence_limit = DeliveryRun::kSilenceLimit;
   options.progress = [&progress](uint64_t done, uint64_t all) {
     progress("replaying the table", done, all);
   };

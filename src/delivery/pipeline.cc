@@ -1,6 +1,6 @@
 #include "delivery/pipeline.h"
 
-#include <algorithm>
+#include <utility>
 
 #include "base/utf8.h"
 
@@ -13,7 +13,9 @@ constexpr size_t kMaxIdLength = 200;  // bytes of an event id in messages
 
 Pipeline::Pipeline(std::unique_ptr<RecordBuilder> builder,
                    AcknowledgementWindow::Options window)
-    : builder_(std::move(builder)), window_options_(window), window_(window) {}
+    : dispatch_(std::move(builder), Ordering::kByPosition, counters_),
+      window_options_(window),
+      window_(window) {}
 
 void Pipeline::Rewind() {
   resume_filter_.Add(window_.Clear());
@@ -28,8 +30,8 @@ void Pipeline::Rewind() {
 void Pipeline::StartOver() {
   Rewind();
   ForgetPositions();
-  suspects_.reset();
-  refused_position_.reset();
+  suspects_.Clear();
+  refused_.reset();
 }
 
 void Pipeline::ForgetPositions() {
@@ -80,24 +82,22 @@ Pipeline::Offer Pipeline::OnEvent(const Event& event) {
   if (!CanTake()) return Offer::kHold;
   if (!Continues(event)) return Offer::kHold;
   if (PassOver(event)) return Offer::kTaken;
-  if (refused_position_ && event.position >= *refused_position_) {
-    return Stop(event, refusal_);
+  if (refused_ && event.position >= refused_->position) {
+    return Stop(event, refused_->reason);
   }
   one_at_a_time_ = IsSuspect(event);
   if (one_at_a_time_ && !window_.empty()) {
     --counters_.events;  // it will be offered again
     return Offer::kHold;
   }
-  absl::StatusOr<Record> record = builder_->Build(event, timeline_);
-  if (!record.ok()) return Stop(event, record.status());
-  return Produce(event, *record);
+  return Carry(event, dispatch_.Send(event, window_.next_sequence()));
 }
 
 Pipeline::Offer Pipeline::OnUndeliverable(const Event& event,
                                           const absl::Status& reason) {
   if (stoppage_ || divergence_ || !Continues(event)) return Offer::kHold;
   if (PassOver(event)) return Offer::kTaken;  // it could be delivered before
-  return Stop(event, reason);
+  return Carry(event, dispatch_.Judge(reason));
 }
 
 void Pipeline::OnTransactionEnd(Lsn end_lsn) {
@@ -106,8 +106,9 @@ void Pipeline::OnTransactionEnd(Lsn end_lsn) {
 }
 
 bool Pipeline::IsSuspect(const Event& event) {
-  if (suspects_ && event.position > suspects_->last) suspects_.reset();
-  return suspects_ && suspects_->Has(event.position);
+  if (suspects_.empty()) return false;
+  if (suspects_.LieBefore(event.position)) suspects_.Clear();
+  return suspects_.Span(event.position);
 }
 
 bool Pipeline::PassOver(const Event& event) {
@@ -125,24 +126,20 @@ bool Pipeline::PassOver(const Event& event) {
   return true;
 }
 
-Pipeline::Offer Pipeline::Produce(const Event& event, const Record& record) {
-  const absl::Status status = sink_->Produce(record, window_.next_sequence());
-  switch (status.code()) {
-    case absl::StatusCode::kOk:
+Pipeline::Offer Pipeline::Carry(const Event& event, Dispatch::Outcome outcome) {
+  switch (outcome.verdict) {
+    case Verdict::kSent:
       window_.Add(
-          {event.position, event.commit_time, record.size_bytes, event.xid});
-      ++counters_.produced;
-      counters_.value_bytes += record.value ? record.value->size() : 0;
+          {event.position, event.commit_time, outcome.record_bytes, event.xid});
       return Offer::kTaken;
-    case absl::StatusCode::kResourceExhausted:
-    case absl::StatusCode::kUnavailable:
-      held_ = status;
+    case Verdict::kHold:
+      held_ = std::move(outcome.reason);
       break;
-    case absl::StatusCode::kAborted:
-      sink_failure_ = status;
+    case Verdict::kReplaceSink:
+      sink_failure_ = std::move(outcome.reason);
       break;
-    default:
-      return Stop(event, status);
+    case Verdict::kRefuse:
+      return Stop(event, std::move(outcome.reason));
   }
   --counters_.events;  // it will be offered again
   return Offer::kHold;
@@ -174,15 +171,13 @@ void Pipeline::OnNotDelivered(Sequence sequence, const absl::Status& error) {
 }
 
 void Pipeline::OnRefused(const Position& position, const absl::Status& error) {
-  if (one_at_a_time_ && suspects_ && suspects_->Has(position)) {
-    refused_position_ = position;
-    refusal_ = error;
-  } else if (!suspects_) {
-    suspects_ = Suspects{position, position};
-  } else {
-    suspects_->first = std::min(suspects_->first, position);
-    suspects_->last = std::max(suspects_->last, position);
-  }
+  const bool was_alone = window_.in_flight_records() == 1;
+  if (suspects_.OnRejected(position, was_alone)) refused_ = {position, error};
+}
+
+void Pipeline::Suspect(const Position& first, const Position& last) {
+  suspects_.Add(first);
+  suspects_.Add(last);
 }
 
 void Pipeline::OnSinkFailed(const absl::Status& error) {

@@ -21,45 +21,36 @@
 #include "absl/status/statusor.h"
 #include "base/lsn.h"
 #include "delivery/acknowledgement_window.h"
+#include "delivery/delivery_counters.h"
+#include "delivery/dispatch.h"
 #include "delivery/event_taker.h"
 #include "delivery/history_check.h"
 #include "delivery/latency_histogram.h"
 #include "delivery/record_sink.h"
 #include "delivery/resume_filter.h"
+#include "delivery/stoppage.h"
+#include "delivery/suspects.h"
 #include "outbox/event.h"
 #include "outbox/record_builder.h"
 
 namespace walpost {
 
-// An event that stops the flow, and why.
-struct Stoppage {
+// A record that the brokers rejected, and no other with it.
+struct Refusal {
   Position position;
-  std::string event_id;  // empty: not known
   absl::Status reason;
 };
 
-struct DeliveryCounters {
-  uint64_t events = 0;         // received, repeats included
-  uint64_t repeats = 0;        // skipped: in flight or acknowledged
-  uint64_t produced = 0;       // handed to the sink
-  uint64_t acknowledged = 0;   // durable at the brokers
-  uint64_t value_bytes = 0;    // of produced records
-  uint64_t not_delivered = 0;  // reports other than an acknowledgement
-  uint64_t transactions = 0;   // received whole, repeats included
-  uint64_t rewinds = 0;        // producers given up
-};
-
-class Pipeline final : public EventTaker, public RecordReports {
+class Pipeline final : public EventTaker, public SinkUser {
  public:
   Pipeline(std::unique_ptr<RecordBuilder> builder,
            AcknowledgementWindow::Options window);
 
   // ---- Called by the owner.
 
-  // Sink to produce to; nullptr: none.
-  void SetSink(RecordSink* sink) { sink_ = sink; }
+  void SetSink(RecordSink* sink) override { dispatch_.SetSink(sink); }
   // Timeline of the server, for the position header.
-  void SetTimeline(uint32_t timeline) { timeline_ = timeline; }
+  void SetTimeline(uint32_t timeline) { dispatch_.SetTimeline(timeline); }
 
   // Gives up everything in flight because the sink was lost. The source must
   // start over at confirmed().
@@ -74,6 +65,10 @@ class Pipeline final : public EventTaker, public RecordReports {
   // Requires that nothing is in flight.
   void Resume(Lsn confirmed, const Position& acknowledged_through,
               const CommitIdentity& commit = {});
+
+  // Sends the events from `first` to `last` one at a time: a record of a batch
+  // that the brokers rejected is among them. Forgotten by StartOver.
+  void Suspect(const Position& first, const Position& last);
 
   // Offers again the records that a sink did not take.
   void RetryHeld() { held_.reset(); }
@@ -95,7 +90,7 @@ class Pipeline final : public EventTaker, public RecordReports {
   void BeginStream(Lsn from);
 
   bool CanTake() const override {
-    return sink_ != nullptr && !stoppage_ && !sink_failure_ && !held_ &&
+    return dispatch_.has_sink() && !stoppage_ && !sink_failure_ && !held_ &&
            !divergence_ && window_.HasRoom() &&
            (!one_at_a_time_ || window_.empty());
   }
@@ -136,10 +131,13 @@ class Pipeline final : public EventTaker, public RecordReports {
     return window_.acknowledged_commit();
   }
   const AcknowledgementWindow& window() const { return window_; }
-  const RecordBuilder& builder() const { return *builder_; }
+  const RecordBuilder& builder() const { return dispatch_.builder(); }
 
   // The event that the flow stopped before, for an operator to act on.
   const std::optional<Stoppage>& stoppage() const { return stoppage_; }
+  // The event that the brokers rejected alone: once the sink is replaced, the
+  // flow stops before it.
+  const std::optional<Refusal>& refused() const { return refused_; }
   // Why the sink must be replaced and Rewind called.
   const std::optional<absl::Status>& sink_failure() const {
     return sink_failure_;
@@ -152,26 +150,17 @@ class Pipeline final : public EventTaker, public RecordReports {
   const LatencyHistogram& latency() const { return latency_; }
 
  private:
-  // Range of the records that were rejected together. The broker answers for a
-  // whole batch, and does not always mean all of it.
-  struct Suspects {
-    Position first;
-    Position last;
-    bool Has(const Position& position) const {
-      return first <= position && position <= last;
-    }
-  };
-
   void ForgetPositions();
   bool Continues(const Event& event);
   void PassBoundary(Lsn lsn);
   bool IsSuspect(const Event& event);
   void OnRefused(const Position& position, const absl::Status& error);
   bool PassOver(const Event& event);
-  Offer Produce(const Event& event, const Record& record);
+  Offer Carry(const Event& event, Dispatch::Outcome outcome);
   Offer Stop(const Event& event, absl::Status reason);
 
-  std::unique_ptr<RecordBuilder> builder_;
+  DeliveryCounters counters_;
+  Dispatch dispatch_;
   AcknowledgementWindow::Options window_options_;
   AcknowledgementWindow window_;
   ResumeFilter resume_filter_;
@@ -180,21 +169,15 @@ class Pipeline final : public EventTaker, public RecordReports {
   // known otherwise. 0/0: a checkpoint knows them.
   Lsn floor_;
   std::optional<absl::Status> divergence_;
-  RecordSink* sink_ = nullptr;
-  uint32_t timeline_ = 0;
 
-  // After the rewind, suspects are sent one at a time. The one that is rejected
-  // alone is at refused_position_: the flow stops before it.
-  std::optional<Suspects> suspects_;
+  Suspects<Position> suspects_;
   bool one_at_a_time_ = false;
-  std::optional<Position> refused_position_;
-  absl::Status refusal_;
+  std::optional<Refusal> refused_;
 
   std::optional<Stoppage> stoppage_;
   std::optional<absl::Status> sink_failure_;
   std::optional<absl::Status> held_;
 
-  DeliveryCounters counters_;
   LatencyHistogram latency_;
 };
 

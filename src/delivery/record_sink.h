@@ -60,6 +60,13 @@ class RecordReports {
   virtual void OnSinkFailed(const absl::Status& error) = 0;
 };
 
+// Who produces: is told the sink, and gets its reports.
+class SinkUser : public RecordReports {
+ public:
+  // nullptr: there is none. Valid until the next call; reports may follow it.
+  virtual void SetSink(RecordSink* sink) = 0;
+};
+
 struct SinkHealth {
   // Brokers with an open connection, as of the last second.
   size_t brokers_up = 0;

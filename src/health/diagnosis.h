@@ -14,7 +14,7 @@
 #include <string>
 
 #include "absl/status/status.h"
-#include "delivery/pipeline.h"
+#include "delivery/stoppage.h"
 #include "health/relay_status.h"
 #include "health/wal_budget.h"
 

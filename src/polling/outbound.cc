@@ -8,7 +8,7 @@
 namespace walpost {
 
 void Outbound::SetSink(RecordSink* sink) {
-  sink_ = sink;
+  dispatch_.SetSink(sink);
   held_until_ = {};
   if (sink == nullptr) return;
   failure_.reset();
@@ -18,51 +18,46 @@ void Outbound::SetSink(RecordSink* sink) {
 Outbound::Sent Outbound::Send(const Event& event, const absl::Status& mapped,
                               RowFlight::Row row, RowFlight& flight) {
   ++counters_.events;
-  if (row.sent_at > suspected_until_) suspects_.clear();
+  if (row.sent_at > suspected_until_) suspects_.Clear();
   if (!CanTake()) {
     flight.Return(std::move(row));
     return Sent::kNotNow;
   }
-  absl::Status status = mapped;
-  size_t bytes = 0;
-  size_t value_bytes = 0;
-  if (status.ok()) {
-    const absl::StatusOr<Record> record = builder_->Build(event, 0);
-    status = record.status();
-    if (status.ok()) {
-      bytes = record->size_bytes;
-      value_bytes = record->value ? record->value->size() : 0;
-      status = sink_->Produce(*record, next_);
-    }
-  }
-  if (status.ok()) {
-    flight.Add(next_, std::move(row));
-    records_.emplace(next_, InFlight{&flight, bytes, event.commit_time,
-                                     /*is_first=*/records_.empty()});
-    ++next_;
-    bytes_ += bytes;
-    ++counters_.produced;
-    counters_.value_bytes += value_bytes;
-    return Sent::kSent;
-  }
-  if (absl::IsResourceExhausted(status) || IsOfNewTopic(status)) {
-    // It will be offered again.
-    --counters_.events;
-    Hold(row.sent_at);
-    flight.Return(std::move(row));
-    return Sent::kNotNow;
-  }
-  ++counters_.not_delivered;
-  // A topic that the brokers do not know affects only its row.
-  if (absl::IsInvalidArgument(status) || absl::IsUnavailable(status)) {
-    suspects_.erase(row.id);
-    flight.Refuse(std::move(row), status);
-    return Sent::kRefused;
+  Dispatch::Outcome outcome = SpareNewTopic(
+      mapped.ok() ? dispatch_.Send(event, next_) : dispatch_.Judge(mapped));
+  switch (outcome.verdict) {
+    case Verdict::kSent:
+      flight.Add(next_, std::move(row));
+      records_.emplace(
+          next_, InFlight{&flight, outcome.record_bytes, event.commit_time,
+                          /*is_first=*/records_.empty()});
+      ++next_;
+      bytes_ += outcome.record_bytes;
+      return Sent::kSent;
+    case Verdict::kHold:
+      --counters_.events;  // it will be offered again
+      Hold(row.sent_at);
+      break;
+    case Verdict::kRefuse:
+      ++counters_.not_delivered;
+      suspects_.Clear(row.id);
+      flight.Refuse(std::move(row), std::move(outcome.reason));
+      return Sent::kRefused;
+    case Verdict::kReplaceSink:
+      ++counters_.not_delivered;
+      Fail(std::move(outcome.reason));
+      break;
   }
   flight.Return(std::move(row));
-  if (absl::IsFailedPrecondition(status)) trouble_ = status;
-  Fail(status);
   return Sent::kNotNow;
+}
+
+// A topic that the brokers do not know yet is not the fault of a row.
+Dispatch::Outcome Outbound::SpareNewTopic(Dispatch::Outcome outcome) const {
+  if (absl::IsUnavailable(outcome.reason) && !topics_are_known_) {
+    outcome.verdict = Verdict::kHold;
+  }
+  return outcome;
 }
 
 // Once for all rows of a turn, which have its time.
@@ -78,6 +73,7 @@ void Outbound::Purge(const std::string& reason) {
 }
 
 void Outbound::Fail(absl::Status error) {
+  if (absl::IsFailedPrecondition(error)) trouble_ = error;
   if (!failure_) failure_ = std::move(error);
   if (on_failure_) on_failure_();
 }
@@ -99,7 +95,7 @@ void Outbound::OnAcknowledged(Sequence sequence, WallTime now) {
   hold_ = kFirstHold;
   trouble_ = absl::OkStatus();
   if (!suspects_.empty()) {
-    suspects_.erase(record.flight->Find(sequence).id);
+    suspects_.Clear(record.flight->Find(sequence).id);
   }
   record.flight->OnAcknowledged(sequence);
 }
@@ -107,29 +103,26 @@ void Outbound::OnAcknowledged(Sequence sequence, WallTime now) {
 void Outbound::OnNotDelivered(Sequence sequence, const absl::Status& error) {
   const InFlight record = Take(sequence);
   ++counters_.not_delivered;
-  if (IsOfNewTopic(error)) {
-    record.flight->OnReturned(sequence);
-    return;
-  }
   const RowFlight::Row& row = record.flight->Find(sequence);
-  if (absl::IsInvalidArgument(error) && !WasAlone(record, sequence)) {
-    Suspect(row);
-    record.flight->OnReturned(sequence);
-    return;
-  }
-  if (absl::IsInvalidArgument(error) || absl::IsUnavailable(error)) {
-    suspects_.erase(row.id);
-    record.flight->OnRefused(sequence, error);
-    return;
+  switch (SpareNewTopic(dispatch_.Judge(error)).verdict) {
+    case Verdict::kRefuse:
+      // A topic that is not there is reported for each of its records.
+      if (absl::IsInvalidArgument(error) &&
+          !suspects_.OnRejected(row.id, WasAlone(record, sequence))) {
+        suspected_until_ = std::max(suspected_until_, row.sent_at + kSuspicion);
+        break;
+      }
+      suspects_.Clear(row.id);
+      record.flight->OnRefused(sequence, error);
+      return;
+    case Verdict::kReplaceSink:
+      Fail(error);
+      break;
+    case Verdict::kHold:
+    case Verdict::kSent:
+      break;
   }
   record.flight->OnReturned(sequence);
-  if (absl::IsFailedPrecondition(error)) trouble_ = error;
-  Fail(error);
-}
-
-void Outbound::Suspect(const RowFlight::Row& row) {
-  suspects_.insert(row.id);
-  suspected_until_ = std::max(suspected_until_, row.sent_at + kSuspicion);
 }
 
 void Outbound::OnSinkFailed(const absl::Status& error) { Fail(error); }

@@ -4,10 +4,9 @@
 //   poller ──Send──▶ Outbound ──▶ RecordSink
 //   RowFlight ◀───── Outbound ◀── reports
 //
-// Counterpart of the Pipeline, without an order among rows of different tables.
-// Brokers reject a batch as a whole, so its rows become suspects: until each
-// has had its report, rows are sent one at a time, and only a row that is
-// rejected alone counts as rejected.
+// Counterpart of the Pipeline, without an order among rows of different tables;
+// the same table says what becomes of a row that did not go out (Verdict).
+// While there are suspects, rows are sent one at a time.
 //
 // Shared by the pollers; owned by the PollingRelay. The flights outlive the
 // records sent for them.
@@ -19,12 +18,13 @@
 #include <string>
 
 #include "absl/container/flat_hash_map.h"
-#include "absl/container/flat_hash_set.h"
 #include "absl/status/status.h"
 #include "delivery/acknowledgement_window.h"
+#include "delivery/delivery_counters.h"
+#include "delivery/dispatch.h"
 #include "delivery/latency_histogram.h"
-#include "delivery/pipeline.h"
 #include "delivery/record_sink.h"
+#include "delivery/suspects.h"
 #include "outbox/event.h"
 #include "outbox/record_builder.h"
 #include "polling/row_flight.h"
@@ -32,7 +32,7 @@
 
 namespace walpost {
 
-class Outbound final : public RecordReports {
+class Outbound final : public SinkUser {
  public:
   enum class Sent {
     kSent,     // in flight
@@ -42,13 +42,14 @@ class Outbound final : public RecordReports {
 
   Outbound(std::unique_ptr<RecordBuilder> builder,
            AcknowledgementWindow::Options limits)
-      : builder_(std::move(builder)), limits_(limits) {}
+      : dispatch_(std::move(builder), Ordering::kByRow, counters_),
+        limits_(limits) {}
 
-  const RecordBuilder& builder() const { return *builder_; }
+  const RecordBuilder& builder() const { return dispatch_.builder(); }
 
   // ---- Called by the owner.
   // Sets a new sink, and clears the failure of the last one.
-  void SetSink(RecordSink* sink);
+  void SetSink(RecordSink* sink) override;
   // Called when the sink must be replaced: it failed, or Purge was called.
   void SetOnFailure(std::function<void()> on_failure) {
     on_failure_ = std::move(on_failure);
@@ -104,7 +105,7 @@ class Outbound final : public RecordReports {
   static constexpr std::chrono::seconds kSuspicion{60};
 
   bool CanTake() const {
-    return sink_ != nullptr && !failure_ &&
+    return dispatch_.has_sink() && !failure_ &&
            (suspects_.empty() || records_.empty()) &&
            records_.size() < limits_.max_records && bytes_ < limits_.max_bytes;
   }
@@ -112,16 +113,13 @@ class Outbound final : public RecordReports {
   bool WasAlone(const InFlight& record, Sequence sequence) const {
     return record.is_first && sequence + 1 == next_;
   }
-  bool IsOfNewTopic(const absl::Status& error) const {
-    return absl::IsUnavailable(error) && !topics_are_known_;
-  }
-  void Suspect(const RowFlight::Row& row);
+  Dispatch::Outcome SpareNewTopic(Dispatch::Outcome outcome) const;
   void Fail(absl::Status error);
   void Hold(MonotonicTime now);
 
-  std::unique_ptr<RecordBuilder> builder_;
+  DeliveryCounters counters_;
+  Dispatch dispatch_;
   AcknowledgementWindow::Options limits_;
-  RecordSink* sink_ = nullptr;
   std::function<void()> on_failure_;
   std::optional<absl::Status> failure_;
   bool purge_wanted_ = false;
@@ -133,9 +131,8 @@ class Outbound final : public RecordReports {
   Sequence next_ = 1;
   absl::flat_hash_map<Sequence, InFlight> records_;
   size_t bytes_ = 0;
-  absl::flat_hash_set<std::string> suspects_;  // ids
+  Suspects<std::string> suspects_;  // by id
   MonotonicTime suspected_until_{};
-  DeliveryCounters counters_;
   LatencyHistogram latency_;
 };
 

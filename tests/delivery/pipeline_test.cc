@@ -629,6 +629,33 @@ TEST_F(PipelineTest, P8ARecordThatIsRefusedAloneStopsTheFlow) {
   EXPECT_EQ(third.offered(), 0u);
 }
 
+TEST_F(PipelineTest, P8ARecordThatWasAloneNeedsNoSecondTrial) {
+  OfferEvent(At(100), "too large");
+  pipeline_.OnNotDelivered(0, absl::InvalidArgumentError("too large"));
+  ASSERT_TRUE(pipeline_.refused().has_value());
+  EXPECT_EQ(pipeline_.refused()->position, At(100));
+  MemorySink second;
+  ReplaceSink(second);
+  EXPECT_EQ(OfferEvent(At(100), "too large"), Offer::kHold);
+  ASSERT_TRUE(pipeline_.stoppage().has_value());
+  EXPECT_EQ(pipeline_.stoppage()->position, At(100));
+  EXPECT_EQ(second.offered(), 0u);
+}
+
+TEST_F(PipelineTest, SuspectsOfTheOwnerGoOneAtATime) {
+  pipeline_.Suspect(At(100, 2), At(100, 3));
+  EXPECT_EQ(OfferEvent(At(100, 1), "a"), Offer::kTaken);
+  EXPECT_EQ(OfferEvent(At(100, 2), "b"), Offer::kHold);
+  Acknowledge(0);
+  EXPECT_EQ(OfferEvent(At(100, 2), "b"), Offer::kTaken);
+  EXPECT_EQ(OfferEvent(At(100, 3), "c"), Offer::kHold);
+  Acknowledge(1);
+  EXPECT_EQ(OfferEvent(At(100, 3), "c"), Offer::kTaken);
+  Acknowledge(2);
+  EXPECT_EQ(OfferEvent(At(100, 4), "d"), Offer::kTaken);
+  EXPECT_EQ(OfferEvent(At(100, 5), "e"), Offer::kTaken);
+}
+
 // The broker answers for the whole batch: for one that is too large although
 // each of its records is not, or for the worst of them.
 TEST_F(PipelineTest, P8OfABatchThatIsRefusedTheGoodRecordsGoOut) {

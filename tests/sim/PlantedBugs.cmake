@@ -254,18 +254,18 @@ planted_bug(deletes_what_an_operator_gave_up
 # ---- P3 and P5: order, and what is sent again.
 
 planted_bug(swaps_two_events
-  SOURCE delivery/pipeline.cc
-  NEEDLE [[const absl::Status status = sink_->Produce(record, window_.next_sequence());]]
+  SOURCE delivery/dispatch.cc
+  NEEDLE [[absl::Status produced = sink_->Produce(*record, sequence);]]
   REPLACEMENT [[static std::string topic, key, value;
   static Sequence kept = 0;
-  absl::Status status;
-  if (topic.empty() && window_.next_sequence() % 8 == 0) {
-    topic = record.topic;
-    key = record.key.value_or("");
-    value = record.value.value_or("");
-    kept = window_.next_sequence();
+  absl::Status produced;
+  if (topic.empty() && sequence % 8 == 0) {
+    topic = record->topic;
+    key = record->key.value_or("");
+    value = record->value.value_or("");
+    kept = sequence;
   } else {
-    status = sink_->Produce(record, window_.next_sequence());
+    produced = sink_->Produce(*record, sequence);
     Record late;
     late.topic = topic;
     late.key = key;
@@ -290,15 +290,13 @@ planted_bug(sends_what_was_acknowledged_out_of_turn_again
 
 planted_bug(passes_an_undeliverable_event
   SOURCE delivery/pipeline.cc
-  NEEDLE [[return Stop(event, reason);]]
-  REPLACEMENT [[Stop(event, reason);
-  stoppage_.reset();
-  return Offer::kTaken;]]
+  NEEDLE [[return Carry(event, dispatch_.Judge(reason));]]
+  REPLACEMENT [[return Offer::kTaken;]]
   FINDS "P8: ")
 
 planted_bug(passes_a_refused_event
   SOURCE delivery/pipeline.cc
-  NEEDLE [[return Stop(event, refusal_);]]
+  NEEDLE [[return Stop(event, refused_->reason);]]
   REPLACEMENT [[return Offer::kTaken;]]
   FINDS "P8: ")
 

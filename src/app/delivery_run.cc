@@ -1,0 +1,84 @@
+#include "app/delivery_run.h"
+
+#include <boost/asio/as_tuple.hpp>
+#include <boost/asio/use_awaitable.hpp>
+#include <utility>
+
+#include "fmt/format.h"
+
+namespace walpost {
+
+namespace asio = boost::asio;
+using Clock = std::chrono::steady_clock;
+using std::chrono::milliseconds;
+
+namespace {
+
+// Interval for offering held records again.
+constexpr milliseconds kRetryInterval{50};
+
+}  // namespace
+
+DeliveryRun::DeliveryRun(asio::any_io_executor executor,
+                         std::unique_ptr<RecordBuilder> builder,
+                         SinkFactory sinks, Options options,
+                         std::function<void()> on_drained)
+    : pipeline_(std::move(builder), options.window),
+      sinks_(std::move(sinks), std::move(options.sink), pipeline_,
+             [this, on_drained = std::move(on_drained)] {
+               timer_.cancel();
+               if (on_drained) on_drained();
+             }),
+      silence_limit_(options.silence_limit),
+      timer_(executor) {}
+
+absl::Status DeliveryRun::Start() {
+  acknowledged_at_ = Clock::now();
+  return sinks_.Start();
+}
+
+asio::awaitable<void> DeliveryRun::Close(MonotonicTime deadline) {
+  co_await sinks_.Close(deadline);
+}
+
+asio::awaitable<void> DeliveryRun::Wait(milliseconds most) {
+  constexpr auto kAsTuple = asio::as_tuple(asio::use_awaitable);
+  timer_.expires_after(most);
+  co_await timer_.async_wait(kAsTuple);
+  Tick(Clock::now());
+}
+
+asio::awaitable<absl::Status> DeliveryRun::WaitForAcknowledgements(
+    std::function<absl::StatusOr<bool>()> may_wait) {
+  while (!pipeline_.IsDrained()) {
+    const absl::StatusOr<bool> may = may_wait();
+    if (!may.ok()) co_return may.status();
+    if (!*may) break;
+    co_await Wait(kRetryInterval);
+  }
+  co_return absl::OkStatus();
+}
+
+void DeliveryRun::Tick(MonotonicTime now) {
+  const uint64_t acknowledged = pipeline_.counters().acknowledged;
+  const bool moved = std::exchange(acknowledged_, acknowledged) != acknowledged;
+  const bool waits = !pipeline_.IsDrained() || pipeline_.held();
+  if (moved || !waits) acknowledged_at_ = now;
+  pipeline_.RetryHeld();
+}
+
+absl::Status DeliveryRun::SinkTrouble() const {
+  if (pipeline_.sink_failure()) return *pipeline_.sink_failure();
+  if (!silence_limit_ || Clock::now() - acknowledged_at_ < *silence_limit_) {
+    return absl::OkStatus();
+  }
+  const std::string missing = missing_topic();
+  return absl::UnavailableError(fmt::format(
+      "Kafka has acknowledged nothing for {} s{}", silence_limit_->count(),
+      missing.empty()
+          ? ""
+          : fmt::format(": the brokers have not told of topic {}; create it",
+                        missing)));
+}
+
+}  // namespace walpost

@@ -1,0 +1,80 @@
+// DeliveryRun: sends the events of a source that ends, such as a table or a
+// range of the WAL.
+//
+//   source ──EventTaker──▶ Pipeline ──▶ Sink
+//     └── Wait, WaitForAcknowledgements, Health ──┘
+//
+// It owns the pipeline and its sink, and knows why they cannot continue. Runs
+// on the loop.
+#pragma once
+
+#include <boost/asio/any_io_executor.hpp>
+#include <boost/asio/awaitable.hpp>
+#include <boost/asio/steady_timer.hpp>
+#include <chrono>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+
+#include "absl/status/status.h"
+#include "app/sink_owner.h"
+#include "base/time.h"
+#include "delivery/pipeline.h"
+#include "delivery/record_sink.h"
+
+namespace walpost {
+
+class DeliveryRun {
+ public:
+  // Time without an acknowledgement after which a verb gives the brokers up.
+  static constexpr std::chrono::seconds kSilenceLimit{60};
+
+  struct Options {
+    AcknowledgementWindow::Options window;
+    SinkOptions sink;
+    // nullopt: waits for the brokers forever.
+    std::optional<std::chrono::seconds> silence_limit;
+  };
+
+  // `on_drained` is called after each portion of reports.
+  DeliveryRun(boost::asio::any_io_executor executor,
+              std::unique_ptr<RecordBuilder> builder, SinkFactory sinks,
+              Options options, std::function<void()> on_drained);
+
+  Pipeline& pipeline() { return pipeline_; }
+  const Pipeline& pipeline() const { return pipeline_; }
+
+  // Makes a sink, unless there is one. Errors are those of SinkFactory.
+  absl::Status Start();
+  // Gives up what the brokers do not acknowledge until `deadline`.
+  boost::asio::awaitable<void> Close(MonotonicTime deadline);
+
+  // Waits for reports, at most for `most`. Then offers held records again.
+  boost::asio::awaitable<void> Wait(std::chrono::milliseconds most);
+  // Waits until every record is acknowledged, or until `may_wait` says no.
+  // The error is the first that `may_wait` returns.
+  boost::asio::awaitable<absl::Status> WaitForAcknowledgements(
+      std::function<absl::StatusOr<bool>()> may_wait);
+  // Ends the current Wait.
+  void Wake() { timer_.cancel(); }
+
+  // Call it a few times a second while nothing else waits.
+  void Tick(MonotonicTime now);
+
+  // Why the sink does not get on: it failed, or the brokers are silent for too
+  // long (kUnavailable). Ok: it may.
+  absl::Status SinkTrouble() const;
+  // A topic unknown to the brokers that records wait for; or empty.
+  std::string missing_topic() const { return sinks_.Health().missing_topic; }
+
+ private:
+  Pipeline pipeline_;
+  SinkOwner sinks_;
+  std::optional<std::chrono::seconds> silence_limit_;
+  boost::asio::steady_timer timer_;
+  uint64_t acknowledged_ = 0;
+  MonotonicTime acknowledged_at_{};
+};
+
+}  // namespace walpost

@@ -1,0 +1,45 @@
+// SinkOwner: the sink of one sender, made, asked and closed.
+//
+//   Start ──▶ SinkUser has a sink ──▶ Close ──▶ it has none; Start ──▶ ...
+//
+// Runs on the loop.
+#pragma once
+
+#include <boost/asio/awaitable.hpp>
+#include <functional>
+#include <memory>
+
+#include "absl/status/status.h"
+#include "base/time.h"
+#include "delivery/record_sink.h"
+
+namespace walpost {
+
+class SinkOwner {
+ public:
+  // `user` outlives this object. `on_drained` is called after each portion of
+  // reports.
+  SinkOwner(SinkFactory sinks, SinkOptions options, SinkUser& user,
+            std::function<void()> on_drained);
+
+  // Makes a sink, unless there is one. Errors are those of SinkFactory.
+  absl::Status Start();
+
+  // Lets the brokers acknowledge the records in flight until `deadline`.
+  // Afterwards every record has had its report, and there is no sink.
+  boost::asio::awaitable<void> Close(MonotonicTime deadline);
+
+  // nullptr: none.
+  Sink* sink() const { return sink_.get(); }
+  // That of no broker, if there is no sink.
+  SinkHealth Health() const;
+
+ private:
+  SinkFactory sinks_;
+  SinkOptions options_;
+  SinkUser& user_;
+  std::function<void()> on_drained_;
+  std::unique_ptr<Sink> sink_;
+};
+
+}  // namespace walpost

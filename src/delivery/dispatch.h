@@ -1,0 +1,62 @@
+// Dispatch: an event's last step, the same for every source. It builds the
+// record, offers it to the sink, and judges what becomes of an event that did
+// not go out.
+//
+//   event ──▶ RecordBuilder ──▶ RecordSink ──▶ Verdict
+//
+// Owned by the Pipeline (sources with an order) and by the Outbound (polled
+// rows): they keep the books of what is in flight. Pure.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <utility>
+
+#include "absl/status/status.h"
+#include "delivery/delivery_counters.h"
+#include "delivery/record_sink.h"
+#include "delivery/verdict.h"
+#include "outbox/event.h"
+#include "outbox/record_builder.h"
+
+namespace walpost {
+
+class Dispatch {
+ public:
+  struct Outcome {
+    Verdict verdict = Verdict::kRefuse;
+    absl::Status reason;      // why it was not sent
+    size_t record_bytes = 0;  // of the record sent
+  };
+
+  // `counters` are its owner's.
+  Dispatch(std::unique_ptr<RecordBuilder> builder, Ordering ordering,
+           DeliveryCounters& counters)
+      : builder_(std::move(builder)),
+        ordering_(ordering),
+        counters_(counters) {}
+  Dispatch(const Dispatch&) = delete;
+  Dispatch& operator=(const Dispatch&) = delete;
+
+  // Sink to produce to; nullptr: none. It outlives its use.
+  void SetSink(RecordSink* sink) { sink_ = sink; }
+  bool has_sink() const { return sink_ != nullptr; }
+  // Timeline of the server, for the position header.
+  void SetTimeline(uint32_t timeline) { timeline_ = timeline; }
+  const RecordBuilder& builder() const { return *builder_; }
+
+  // Requires a sink. If the verdict is kSent, the sink will report `sequence`.
+  Outcome Send(const Event& event, Sequence sequence);
+  // For an event that has no record, or whose record came back.
+  Outcome Judge(absl::Status reason) const;
+
+ private:
+  std::unique_ptr<RecordBuilder> builder_;
+  const Ordering ordering_;
+  DeliveryCounters& counters_;
+  RecordSink* sink_ = nullptr;
+  uint32_t timeline_ = 0;
+};
+
+}  // namespace walpost

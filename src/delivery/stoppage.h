@@ -1,0 +1,18 @@
+// Stoppage: an event that stops the flow, and why.
+#pragma once
+
+#include <string>
+
+#include "absl/status/status.h"
+#include "base/lsn.h"
+#include "outbox/event.h"
+
+namespace walpost {
+
+struct Stoppage {
+  Position position;
+  std::string event_id;  // empty: not known
+  absl::Status reason;
+};
+
+}  // namespace walpost
