@@ -86,6 +86,7 @@ TEST(ColumnDecoderTest, RefusesTimestampsThatARecordCannotCarry) {
       {kTimestamptzOid, "-infinity", {}},
       {kTimestamptzOid, "1969-12-31 23:59:59.999999+00", {}},
       {kTimestamptzOid, "0044-03-15 00:00:00+00 BC", {}},
+      {kTimestamptzOid, "2024-01-02 00:00:00+00 BC", {}},
       {kTimestamptzOid, "10000-01-01 00:00:00+00", {}},
       {kTimestamptzOid, "2024-02-30 00:00:00+00", {}},
       {kTimestamptzOid, "2024-13-01 00:00:00+00", {}},

@@ -82,6 +82,13 @@ TEST(JsonObjectTest, NumbersBeyondADoubleKeepTheirBytes) {
             (Members{{"payload", R"({"n": [1e400]})"}}));
 }
 
+TEST(JsonObjectTest, ANumberBeyondADoubleLeavesTheTextsBesideIt) {
+  EXPECT_EQ(MustParse(R"({"note": "\"7e12\" is not 1e400", "n": 1e400})"),
+            (Members{{"note", R"("7e12" is not 1e400)"}, {"n", "1e400"}}));
+  EXPECT_EQ(MustParse(R"({"path": "C:\\", "n": 1e400, "code": "7e12"})"),
+            (Members{{"path", R"(C:\)"}, {"n", "1e400"}, {"code", "7e12"}}));
+}
+
 TEST(JsonObjectTest, NestedValuesKeepTheBytesTheyWereWrittenWith) {
   constexpr std::string_view kNested[] = {
       "{}",

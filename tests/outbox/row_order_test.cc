@@ -69,5 +69,14 @@ TEST(RowOrderTest, RefusesAColumnThatIsNotThere) {
             std::string::npos);
 }
 
+TEST(RowOrderTest, TheNamedColumnGoesBeforeTheConfiguredOne) {
+  TableOptions table;
+  table.order_by = "created_at";
+  const std::vector<OrderColumn> columns = {
+      kUuidId, {"seq", pgoutput::kInt8Oid}, kCreatedAt};
+  EXPECT_EQ(ChooseRowOrder(table, columns, "seq")->column, "seq");
+  EXPECT_EQ(ChooseRowOrder(table, columns, "")->column, "created_at");
+}
+
 }  // namespace
 }  // namespace walpost

@@ -429,5 +429,17 @@ TEST(TableMapperTest, ATextThatIsNotUtf8NamesItsColumnWhereThatIsRequired) {
   EXPECT_NE(std::string(status.message()).find("'payload'"), std::string::npos);
 }
 
+TEST(TableMapperTest, ATextAmongTheValueColumnsMustBeUtf8Too) {
+  TableOptions options;
+  options.value_columns = {"note"};
+  const auto mapper = MustCreate(options, {{"id", kUuid}, {"note"}});
+  mapper->RequireUtf8();
+  const OwnedRow row({Text("7"), Text("caf\xe9")});
+  Event event;
+  const absl::Status status = mapper->Map(row.row(), event);
+  EXPECT_EQ(ReasonCodeOf(status), kReasonTextNotUtf8);
+  EXPECT_NE(std::string(status.message()).find("'note'"), std::string::npos);
+}
+
 }  // namespace
 }  // namespace walpost

@@ -163,6 +163,25 @@ TEST_F(TransactionAssemblerTest, P3AKeyThatIsLostBetweenConnectionsIsMissed) {
   EXPECT_EQ(next.step().kind, Step::Kind::kUndeliverable);
 }
 
+// Another column, added later, does not make the key younger.
+TEST_F(TransactionAssemblerTest, P3AKeyIsMissedSinceItsFirstRow) {
+  ExpectNothing(BeginMessage(kCommit));
+  DescribeOutbox();
+  Feed(CommitMessage(kCommit, kEnd));
+  ExpectNothing(BeginMessage(kLater));
+  ExpectNothing(
+      RelationMessage(kOutbox, "public", "outbox",
+                      {{"id"}, {"aggregate_id"}, {"payload"}, {"note"}}));
+  MessageFeed next(MakeOptions());
+  next.assembler().Remember(feed_.assembler().mapped_fields());
+  ASSERT_TRUE(next.Feed(BeginMessage(Lsn(0x1800))).ok());
+  ASSERT_TRUE(next.Feed(RelationMessage(kOutbox, "public", "outbox",
+                                        {{"id"}, {"payload"}}))
+                  .ok());
+  ASSERT_TRUE(next.Feed(InsertMessage(kOutbox, {Text("2"), Text("p")})).ok());
+  EXPECT_EQ(next.step().kind, Step::Kind::kUndeliverable);
+}
+
 // It was committed before the table had that column.
 TEST_F(TransactionAssemblerTest, P8AnOldRowIsRepeatedInItsOldShape) {
   ExpectNothing(BeginMessage(kLater));
