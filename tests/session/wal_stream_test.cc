@@ -515,5 +515,40 @@ TEST_F(WalStreamTest, RemembersTheFieldsOfATableUntilItForgets) {
   EXPECT_EQ(taker_.said, (Said{"a", "end 0/208", "undeliverable"}));
 }
 
+// Otherwise they would be skipped as rows of another table, and confirmed.
+TEST_F(WalStreamTest, P9RowsOfARenamedTableStopTheFlow) {
+  stream_.End();
+  stream_.Begin({.slot = Lsn(0x100), .end = Lsn(), .table_oids = {kOutbox}},
+                kStart, kBoot);
+  Data(testing::BeginMessage(Lsn(0x200)));
+  Data(testing::RelationMessage(kOutbox, "public", "outbox_old",
+                                {{"id"}, {"payload"}}));
+  Data(testing::InsertMessage(kOutbox,
+                              {testing::Text("a"), testing::Text("v")}));
+  ASSERT_TRUE(Take().ok());
+  EXPECT_EQ(taker_.said, Said{"undeliverable"});
+}
+
+TEST_F(WalStreamTest, ATextMustBeUtf8WhereTheDatabaseTakesAnyBytes) {
+  const auto take = [this](bool requires_utf8) {
+    stream_.End();
+    stream_.Begin({.slot = Lsn(0x100),
+                   .end = Lsn(),
+                   .table_oids = {},
+                   .requires_utf8 = requires_utf8},
+                  kStart, kBoot);
+    taker_.said.clear();
+    is_described_ = false;
+    BeginTransaction(0x200);
+    using testing::Text;
+    Data(testing::InsertMessage(
+        kOutbox, {Text("a"), Text("order"), Text("k"), Text("caf\xe9")}));
+    EXPECT_TRUE(Take().ok());
+    return taker_.said;
+  };
+  EXPECT_EQ(take(false), Said{"a"});
+  EXPECT_EQ(take(true), Said{"undeliverable"});
+}
+
 }  // namespace
 }  // namespace walpost
