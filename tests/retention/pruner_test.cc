@@ -103,6 +103,28 @@ class PrunerTest : public ::testing::Test {
     return server_.StatementsWith(kDelete);
   }
 
+  // Checkpoints for one load after the other; the last one remains.
+  void LoadInTurn(std::vector<Checkpoint> checkpoints) {
+    options_.load_checkpoint = [checkpoints = std::move(checkpoints),
+                                next = size_t{0}]() mutable
+        -> boost::asio::awaitable<SlotProof::LoadedCheckpoint> {
+      const size_t now = next;
+      if (next + 1 < checkpoints.size()) ++next;
+      co_return checkpoints[now];
+    };
+  }
+
+  static Checkpoint Stored(Lsn confirmed, const std::string& gap = "") {
+    Checkpoint checkpoint;
+    checkpoint.system_identifier = "77";
+    checkpoint.timeline = 1;
+    checkpoint.slot = "orders";
+    checkpoint.birth = Lsn(0x100);
+    checkpoint.confirmed = confirmed;
+    checkpoint.gap = gap;
+    return checkpoint;
+  }
+
   // Place of the last statement with these words.
   ptrdiff_t Last(const std::string& words) const {
     const auto& all = server_.statements();
@@ -184,6 +206,31 @@ TEST_F(PrunerTest, P11AGapOnRecordStopsThePass) {
   EXPECT_THAT(Deletions(), IsEmpty());
 }
 
+// The relay stores the checkpoint first, and then confirms.
+TEST_F(PrunerTest, P11ASlotThatMovedSinceTheCheckpointWasLoadedIsNoGap) {
+  LoadInTurn({Stored(Lsn(0x380)), Stored(Lsn(0x400))});
+  const absl::Status status = Prune();
+  EXPECT_TRUE(status.ok()) << status;
+  EXPECT_THAT(Deletions(), SizeIs(1));
+}
+
+TEST_F(PrunerTest, P11ASlotThatSomebodyElseMovedStopsThePass) {
+  LoadInTurn({Stored(Lsn(0x380)), Stored(Lsn(0x3FF))});
+  EXPECT_EQ(ReasonCodeOf(Prune()), kGapSlotAdvanced);
+  EXPECT_THAT(Deletions(), IsEmpty());
+}
+
+// The relay finds it during the look that counts, which is after the mark.
+TEST_F(PrunerTest, P11AGapInTheCheckpointThatIsLoadedAgainStopsThePass) {
+  server_.AnswerInTurn(
+      kSlot, {Slot("0/380"), Slot("0/380"), Slot("0/380"), Slot("0/400")});
+  LoadInTurn({Stored(Lsn(0x380)), Stored(Lsn(0x380)),
+              Stored(Lsn(0x400), "wal_forked the WAL has forked"),
+              Stored(Lsn(0x400))});
+  EXPECT_EQ(ReasonCodeOf(Prune()), kGapWalForked);
+  EXPECT_THAT(Deletions(), IsEmpty());
+}
+
 TEST_F(PrunerTest, P11WithoutABirthRecordNothingIsDeleted) {
   server_.Answer(kComment, {{""}});
   const absl::Status status = Prune();
@@ -227,6 +274,19 @@ TEST_F(PrunerTest, P11AChangeBetweenTwoTablesStopsThePass) {
   });
   EXPECT_EQ(ReasonCodeOf(Prune()), kGapCoverageChanged);
   EXPECT_THAT(Deletions(), SizeIs(1));
+}
+
+TEST_F(PrunerTest, ATableThatCannotBePrunedFailsThePassAfterTheOthers) {
+  options_.tables.resize(2);
+  options_.tables[1].name = "public.more";
+  server_.AnswerInTurn(
+      kShape, {{}, {{"f", "more", std::nullopt, "created_at", std::nullopt}}});
+  server_.Answer(kLeaves, {Leaf("more")});
+  const absl::Status status = Prune();
+  EXPECT_TRUE(absl::IsFailedPrecondition(status)) << status;
+  EXPECT_THAT(std::string(status.message()),
+              HasSubstr("table public.outbox does not exist"));
+  EXPECT_THAT(Deletions(), ElementsAre(HasSubstr("FROM ONLY more o")));
 }
 
 TEST_F(PrunerTest, StopsBeforeTheFirstTableIfTheRelayHasStopped) {
