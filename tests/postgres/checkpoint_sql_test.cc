@@ -107,6 +107,20 @@ TEST(CheckpointSqlTest, SavesEveryColumn) {
                 "<16390:742>, <abc>, <slot_missing and more>, <orders=b>)"));
 }
 
+TEST(CheckpointSqlTest, ReplacesEveryColumnOfAnEarlierCheckpoint) {
+  const std::string sql =
+      SaveCheckpointSql(kTable, *ParseCheckpointRow(Row()), Quote);
+  const std::string update = sql.substr(sql.find("DO UPDATE SET"));
+  for (const char* column :
+       {"system_identifier", "timeline", "birth", "confirmed", "commit_lsn",
+        "ordinal", "numbering", "transaction_horizon", "server_started_at",
+        "written_at", "commit_xid", "commit_time", "coverage", "kafka_cluster",
+        "gap", "kafka_topics"}) {
+    const std::string name(column);
+    EXPECT_THAT(update, HasSubstr(" " + name + " = excluded." + name));
+  }
+}
+
 TEST(CheckpointSqlTest, QuotesTheSlotToLoad) {
   EXPECT_THAT(LoadCheckpointSql("a.B", "s", Quote),
               HasSubstr(R"(FROM "a"."B" WHERE slot = <s>)"));

@@ -181,6 +181,21 @@ TEST(ConnectionTest, P10AServerThatTakesTheConnectionAndIsSilentIsNamed) {
   EXPECT_THAT(status.message(), HasSubstr("no answer within the time limit"));
 }
 
+TEST(ConnectionTest, TheTimeLimitOfConnectingEndsWithIt) {
+  ScriptedServer server({Welcome("17.2"), Pinned(), Pinned()});
+  asio::io_context context;
+  ConnectionOptions options;
+  options.server.conninfo = server.conninfo();
+  options.connect_timeout = std::chrono::milliseconds(500);
+  auto connection =
+      Await(context, Connection::Connect(context.get_executor(), options));
+  ASSERT_TRUE(connection.ok()) << connection.status();
+  std::this_thread::sleep_for(options.connect_timeout);
+  const absl::Status late =
+      Await(context, (*connection)->Execute("SELECT 1")).status();
+  EXPECT_TRUE(late.ok()) << late;
+}
+
 struct Refusal {
   const char* sqlstate;
   const char* message;
@@ -289,7 +304,8 @@ TEST(ConnectionTest, WritesAnyTextAsALiteral) {
                           {"a\"b", "'a\"b'"},
                           {"a\\b", " E'a\\\\b'"},
                           // Of a database in SQL_ASCII.
-                          {"a\xe4", "E'\\x61\\xe4'"}};
+                          {"a\xe4", "E'\\x61\\xe4'"},
+                          {"\n\xe4", "E'\\x0a\\xe4'"}};
   for (const Literal& row : rows) {
     EXPECT_EQ((*connection)->Literal(row.text), row.sql);
   }
@@ -349,6 +365,29 @@ TEST(ReplicationStreamTest, AnEndThatIsNotWholeYetIsAwaited) {
     std::this_thread::sleep_for(std::chrono::milliseconds(10));
   }
   EXPECT_TRUE(stream.status().ok()) << stream.status();
+}
+
+// Whatever is confirmed, the server may remove.
+TEST(ReplicationStreamTest, P2TheServerIsToldWhatIsConfirmedAsFlushed) {
+  ScriptedServer server(
+      {Welcome("15.0"), Pinned(), Message('W', std::string(3, '\0')), ""});
+  asio::io_context context;
+  auto connection = Connect(context, server);
+  ASSERT_TRUE(connection.ok()) << connection.status();
+  const absl::Status began = Await(
+      context, (*connection)->StartCopyBoth("START_REPLICATION SLOT \"s\""));
+  ASSERT_TRUE(began.ok()) << began;
+  ReplicationStream stream(**connection);
+  ASSERT_TRUE(stream
+                  .SendStatus({.received = Lsn(0x300),
+                               .confirmed = Lsn(0x200),
+                               .reply_requested = true})
+                  .ok());
+  const std::string& sent = server.Received().at(3);
+  const auto lsn = [](char high) { return std::string(6, '\0') + high + '\0'; };
+  EXPECT_EQ(sent.substr(0, 6), std::string("d\0\0\0\x26r", 6));
+  EXPECT_EQ(sent.substr(6, 24), lsn(3) + lsn(2) + lsn(2));
+  EXPECT_EQ(sent.back(), '\1');
 }
 
 struct Created {

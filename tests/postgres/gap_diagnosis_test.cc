@@ -150,6 +150,13 @@ TEST_F(GapDiagnosisTest, P9AnotherKafkaIsAGap) {
   ExpectGap(Diagnose(checkpoint_), kGapKafkaReplaced);
 }
 
+// A checkpoint from before the brokers had reported their cluster.
+TEST_F(GapDiagnosisTest, P9ACheckpointWithoutAKafkaHasTheOneOnRecord) {
+  birth_.kafka_cluster = "k0";
+  PutOnRecord();
+  ExpectGap(Diagnose(checkpoint_), kGapKafkaReplaced);
+}
+
 TEST_F(GapDiagnosisTest, P9AGapOnRecordStaysOne) {
   birth_.gap = kGapWalForked;
   PutOnRecord();
