@@ -220,6 +220,15 @@ TEST_F(CheckpointTopicLogTest, P2ACheckpointThatWasNotWrittenIsNotSaved) {
   EXPECT_EQ(Loaded(), Lsn(0x200));
 }
 
+// kAborted would mean that another instance has written a later one.
+TEST_F(CheckpointTopicLogTest, AProducerThatFailedIsNotAnInstanceThatTookOver) {
+  const auto store = Store(CheckpointTopic::Access::kReadAndWrite);
+  kafka_.FailOnce(kProduceApi, RD_KAFKA_RESP_ERR_UNKNOWN);
+  const absl::Status status = Save(*store, At(0x100));
+  EXPECT_TRUE(absl::IsUnavailable(status)) << status;
+  EXPECT_EQ(Save(*store, At(0x200)), absl::OkStatus());
+}
+
 // The slot was made again, on a server that was restored: it stands earlier.
 TEST_F(CheckpointTopicLogTest, P9ReplaceRemovesEvenAFurtherCheckpoint) {
   Write(kKey, At(0x300));

@@ -171,5 +171,19 @@ TEST_F(ProducerTest, P1AnAcknowledgementWithoutAnOffsetIsNone) {
   EXPECT_THAT(reports_.acknowledged, ElementsAre(kRecords));
 }
 
+// librdkafka hands out the reports of a batch as one event.
+TEST_F(ProducerTest, EveryRecordOfALargeBatchIsReported) {
+  constexpr size_t kMany = 1'800;  // below the limit of the producer
+  for (Sequence sequence = 0; sequence < kMany; ++sequence) {
+    Record record;
+    record.topic = kTopicOfOne;
+    record.value = "v";
+    record.timestamp = WallNow();
+    ASSERT_TRUE(producer_->Produce(record, sequence).ok()) << sequence;
+  }
+  TurnUntilAcknowledged(kMany);
+  EXPECT_EQ(reports_.acknowledged.size(), kMany);
+}
+
 }  // namespace
 }  // namespace walpost
