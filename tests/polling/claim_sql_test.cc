@@ -75,6 +75,17 @@ TEST(PolledTableTest, RowsAreOrderedByTheSequenceOrElseTheId) {
   EXPECT_TRUE(Table({}, "created_at").order_has_ties);
 }
 
+// Two rows may be written in the same millisecond.
+TEST(PolledTableTest, P3ATimeInMillisecondsHasTies) {
+  TableOptions options;
+  options.order_by = "made_ms";
+  options.columns.timestamp = {FieldSource::Kind::kColumn, "made_ms"};
+  const auto table = MakePolledTable(
+      options, Schema({{"id", kUuidOid}, {"made_ms", pgoutput::kInt8Oid}}));
+  ASSERT_TRUE(table.ok()) << table.status();
+  EXPECT_TRUE(table->order_has_ties);
+}
+
 TEST(PolledTableTest, AnAggregateIsWhatItsColumnsSay) {
   EXPECT_THAT(Table({}).aggregate,
               ::testing::ElementsAre("aggregate_id", "aggregate_type"));
