@@ -513,6 +513,14 @@ TEST_F(WalStreamTest, RemembersTheFieldsOfATableUntilItForgets) {
   row();
   Take().IgnoreError();
   EXPECT_EQ(taker_.said, (Said{"a", "end 0/208", "undeliverable"}));
+  stream_.End();
+  stream_.Forget();
+  Begin();
+  Data(testing::BeginMessage(Lsn(0x300)));
+  describe_without_type();
+  row();
+  Take().IgnoreError();
+  EXPECT_EQ(taker_.said, (Said{"a", "end 0/208", "undeliverable", "b"}));
 }
 
 // Otherwise they would be skipped as rows of another table, and confirmed.
