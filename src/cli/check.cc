@@ -1,5 +1,4 @@
 // walpost check: checks both ends, prints the findings and their remedies.
-#include <CLI/CLI.hpp>
 #include <map>
 #include <memory>
 
@@ -9,6 +8,7 @@
 #include "cli/exit_code.h"
 #include "cli/run_to_end.h"
 #include "cli/slot_inspection.h"
+#include "cli/verb.h"
 #include "cli/verbs.h"
 #include "fmt/format.h"
 #include "kafka/cluster_check.h"
@@ -268,13 +268,12 @@ int Check(const ConfigArguments& arguments) {
 }  // namespace
 
 void AddCheck(CLI::App& app, int& exit_code) {
-  CLI::App* verb = app.add_subcommand(
-      "check", "Test both ends and print what to fix, and how");
+  Verb verb(app, "check", "Test both ends and print what to fix, and how");
   auto arguments = std::make_shared<ConfigArguments>();
-  arguments->AddTo(*verb);
-  verb->footer(
+  arguments->AddTo(verb);
+  verb.Footer(
       "Exit codes: 0 no error found, 1 something must be fixed, 2 usage.");
-  verb->callback([arguments, &exit_code] { exit_code = Check(*arguments); });
+  verb.Callback([arguments, &exit_code] { exit_code = Check(*arguments); });
 }
 
 }  // namespace walpost

@@ -5,6 +5,7 @@
 
 #include "absl/strings/str_join.h"
 #include "cli/exit_code.h"
+#include "cli/verb.h"
 #include "cli/verbs.h"
 #include "fmt/format.h"
 
@@ -76,12 +77,11 @@ std::string CompletionScript(const CLI::App& app) {
 }  // namespace
 
 void AddCompletion(CLI::App& app, int& exit_code) {
-  CLI::App* verb = app.add_subcommand(
-      "completion", "Print the completion script for bash and zsh");
-  verb->footer(
+  Verb verb(app, "completion", "Print the completion script for bash and zsh");
+  verb.Footer(
       "As in: source <(walpost completion), in ~/.bashrc or ~/.zshrc.\n"
       "Exit code: 0.");
-  verb->callback([&app, &exit_code] {
+  verb.Callback([&app, &exit_code] {
     fmt::print("{}", CompletionScript(app));
     exit_code = kExitOk;
   });

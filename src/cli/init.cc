@@ -1,5 +1,4 @@
 // walpost init: creates the database objects for replication, once.
-#include <CLI/CLI.hpp>
 #include <memory>
 
 #include "app/existing_rows_warning.h"
@@ -9,6 +8,7 @@
 #include "cli/init_sql.h"
 #include "cli/require_wal.h"
 #include "cli/run_to_end.h"
+#include "cli/verb.h"
 #include "cli/verbs.h"
 #include "delivery/gap.h"
 #include "fmt/format.h"
@@ -330,22 +330,22 @@ int Init(const ConfigArguments& arguments, bool print, bool failover,
 }  // namespace
 
 void AddInit(CLI::App& app, int& exit_code) {
-  CLI::App* verb = app.add_subcommand(
-      "init", "Create table, publication and slot if they are missing");
+  Verb verb(app, "init",
+            "Create table, publication and slot if they are missing");
   auto arguments = std::make_shared<ConfigArguments>();
   auto print = std::make_shared<bool>(false);
   auto failover = std::make_shared<bool>(false);
   auto fresh = std::make_shared<bool>(false);
-  arguments->AddTo(*verb);
-  verb->add_flag("--print", *print, "Only print the SQL");
-  verb->add_flag("--failover", *failover,
-                 "Create the slot with FAILOVER (PostgreSQL 17 and newer)");
-  verb->add_flag(
+  arguments->AddTo(verb);
+  verb.Flag("--print", *print, "Only print the SQL");
+  verb.Flag("--failover", *failover,
+            "Create the slot with FAILOVER (PostgreSQL 17 and newer)");
+  verb.Flag(
       "--fresh", *fresh,
       "Make the slot even if an earlier one is missing or lost: events that "
       "the earlier one did not deliver are not delivered");
-  verb->footer("Exit codes: 0 done, 2 usage, 3 Postgres.");
-  verb->callback([=, &exit_code] {
+  verb.Footer("Exit codes: 0 done, 2 usage, 3 Postgres.");
+  verb.Callback([=, &exit_code] {
     exit_code = Init(*arguments, *print, *failover, *fresh);
   });
 }

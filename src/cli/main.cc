@@ -12,6 +12,7 @@
 #include "cli/command_line.h"
 #include "cli/exit_code.h"
 #include "cli/standard_streams.h"
+#include "cli/verb.h"
 #include "cli/verbs.h"
 #include "config/loader.h"
 #include "fmt/format.h"
@@ -19,14 +20,12 @@
 
 namespace walpost {
 
-void ConfigArguments::AddTo(CLI::App& verb) {
-  verb.add_option("-c,--config", file, "Configuration file (YAML)")->required();
-  verb.add_option("--set", overrides,
-                  "Override a key, as in --set kafka.brokers=host:9092; may "
-                  "be given several times")
-      ->take_all()
-      ->expected(1)
-      ->delimiter('\0');
+void ConfigArguments::AddTo(Verb& verb) {
+  verb.Option("-c,--config", file, "Configuration file (YAML)").Required();
+  verb.Option("--set", overrides,
+              "Override a key, as in --set kafka.brokers=host:9092; may "
+              "be given several times")
+      .OneValueEachTime();
 }
 
 absl::StatusOr<Config> ConfigArguments::Load() const {

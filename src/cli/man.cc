@@ -8,6 +8,7 @@
 #include "absl/strings/str_replace.h"
 #include "base/version.h"
 #include "cli/exit_code.h"
+#include "cli/verb.h"
 #include "cli/verbs.h"
 #include "fmt/format.h"
 
@@ -92,9 +93,9 @@ std::string ManualPage(const CLI::App& app) {
 }  // namespace
 
 void AddMan(CLI::App& app, int& exit_code) {
-  CLI::App* verb = app.add_subcommand("man", "Print the manual page");
-  verb->footer("As in: walpost man | man -l -\nExit code: 0.");
-  verb->callback([&app, &exit_code] {
+  Verb verb(app, "man", "Print the manual page");
+  verb.Footer("As in: walpost man | man -l -\nExit code: 0.");
+  verb.Callback([&app, &exit_code] {
     fmt::print("{}", ManualPage(app));
     exit_code = kExitOk;
   });

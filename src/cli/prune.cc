@@ -1,5 +1,4 @@
 // walpost prune: deletes old sent rows; creates and drops partitions.
-#include <CLI/CLI.hpp>
 #include <boost/asio/io_context.hpp>
 #include <boost/asio/signal_set.hpp>
 #include <csignal>
@@ -11,9 +10,9 @@
 #include "app/checkpoint_keeper.h"
 #include "app/retention_keeper.h"
 #include "base/status_macros.h"
-#include "cli/count_option.h"
 #include "cli/exit_code.h"
 #include "cli/run_to_end.h"
+#include "cli/verb.h"
 #include "cli/verbs.h"
 #include "config/units.h"
 #include "fmt/format.h"
@@ -165,25 +164,25 @@ int Prune(const Arguments& arguments) {
 }  // namespace
 
 void AddPrune(CLI::App& app, int& exit_code) {
-  CLI::App* verb = app.add_subcommand(
-      "prune", "Delete old events that were sent; make and drop partitions");
+  Verb verb(app, "prune",
+            "Delete old events that were sent; make and drop partitions");
   auto arguments = std::make_shared<Arguments>();
-  arguments->config.AddTo(*verb);
-  verb->add_option("--older-than", arguments->older_than,
-                   "Minimum age of deleted events, as in 7d (retention.keep)");
-  verb->add_option("--batch", arguments->batch,
-                   "Rows of one DELETE (retention.batch_rows)")
-      ->check(CountBetween(1, kMaxBatchRows));
-  verb->add_option("--pause", arguments->pause,
-                   "Pause between two DELETEs (retention.pause)");
-  verb->add_option("--assume-sent-before", arguments->assume_sent_before,
-                   "Assume that rows before this time (2026-01-31T00:00:00Z; "
-                   "7d: seven days ago) were sent; a gap still stops the pass");
-  verb->add_flag("--dry-run", arguments->dry_run, "Only count");
-  verb->footer(
+  arguments->config.AddTo(verb);
+  verb.Option("--older-than", arguments->older_than,
+              "Minimum age of deleted events, as in 7d (retention.keep)");
+  verb.Option("--batch", arguments->batch,
+              "Rows of one DELETE (retention.batch_rows)")
+      .Between(1, kMaxBatchRows);
+  verb.Option("--pause", arguments->pause,
+              "Pause between two DELETEs (retention.pause)");
+  verb.Option("--assume-sent-before", arguments->assume_sent_before,
+              "Assume that rows before this time (2026-01-31T00:00:00Z; "
+              "7d: seven days ago) were sent; a gap still stops the pass");
+  verb.Flag("--dry-run", arguments->dry_run, "Only count");
+  verb.Footer(
       "Exit codes: 0 done, 1 not now: try again later, 2 usage, 3 an operator "
       "must act.");
-  verb->callback([arguments, &exit_code] { exit_code = Prune(*arguments); });
+  verb.Callback([arguments, &exit_code] { exit_code = Prune(*arguments); });
 }
 
 }  // namespace walpost

@@ -1,5 +1,4 @@
 // walpost recover: after a gap, publishes what Kafka lacks and begins again.
-#include <CLI/CLI.hpp>
 #include <boost/asio/io_context.hpp>
 #include <cstdio>
 #include <memory>
@@ -18,6 +17,7 @@
 #include "cli/require_wal.h"
 #include "cli/run_to_end.h"
 #include "cli/topic_reader_options.h"
+#include "cli/verb.h"
 #include "cli/verbs.h"
 #include "cli/work_directory.h"
 #include "fmt/format.h"
@@ -208,37 +208,37 @@ int RunRecover(const Arguments& arguments) {
 }  // namespace
 
 void AddRecover(CLI::App& app, int& exit_code) {
-  CLI::App* verb = app.add_subcommand(
-      "recover",
+  Verb verb(
+      app, "recover",
       "After a gap: publish the rows that Kafka lacks, and make a new slot");
   auto arguments = std::make_shared<Arguments>();
   RecoveryWish& wish = arguments->wish;
-  arguments->config.AddTo(*verb);
-  verb->add_flag("--dry-run", wish.dry_run, "Only print and count");
-  CLI::Option* accept = verb->add_flag(
+  arguments->config.AddTo(verb);
+  verb.Flag("--dry-run", wish.dry_run, "Only print and count");
+  const VerbOption accept = verb.Flag(
       "--accept", wish.accept,
       "Publish nothing: clear the gap, and continue where the slot stands");
-  verb->add_flag("--force", wish.force,
-                 "Replace the slot even if no gap is diagnosed")
-      ->excludes(accept);
-  verb->add_flag("--all", wish.all,
-                 "Compare all rows, not only those of transactions after the "
-                 "checkpoint")
-      ->excludes(accept);
-  verb->add_option("--since", wish.since,
-                   "Publish all rows since this time (1h: an hour ago), "
-                   "whether Kafka has them or not")
-      ->excludes(accept);
-  verb->add_option("--order-by", arguments->order_by,
-                   "Column that gives the order of the rows (an integer id, a "
-                   "sequence, the transaction id, the creation time)")
-      ->excludes(accept);
-  verb->add_option("--work-directory", arguments->work_directory,
-                   "Folder of the temporary database ($TMPDIR, else /tmp)");
-  verb->footer(
+  verb.Flag("--force", wish.force,
+            "Replace the slot even if no gap is diagnosed")
+      .Excludes(accept);
+  verb.Flag("--all", wish.all,
+            "Compare all rows, not only those of transactions after the "
+            "checkpoint")
+      .Excludes(accept);
+  verb.Option("--since", wish.since,
+              "Publish all rows since this time (1h: an hour ago), "
+              "whether Kafka has them or not")
+      .Excludes(accept);
+  verb.Option("--order-by", arguments->order_by,
+              "Column that gives the order of the rows (an integer id, a "
+              "sequence, the transaction id, the creation time)")
+      .Excludes(accept);
+  verb.Option("--work-directory", arguments->work_directory,
+              "Folder of the temporary database ($TMPDIR, else /tmp)");
+  verb.Footer(
       "Exit codes: 0 done, 2 usage, 3 Postgres, or nothing to recover from, 4 "
       "Kafka.");
-  verb->callback(
+  verb.Callback(
       [arguments, &exit_code] { exit_code = RunRecover(*arguments); });
 }
 

@@ -2,7 +2,6 @@
 // the replay window or, with --from-table, from the table (replay_table.h).
 #include "app/replay.h"
 
-#include <CLI/CLI.hpp>
 #include <boost/asio/io_context.hpp>
 #include <boost/asio/signal_set.hpp>
 #include <charconv>
@@ -17,6 +16,7 @@
 #include "cli/replay_table.h"
 #include "cli/require_wal.h"
 #include "cli/run_to_end.h"
+#include "cli/verb.h"
 #include "cli/verbs.h"
 #include "config/read_file.h"
 #include "fmt/chrono.h"
@@ -227,33 +227,31 @@ int RunReplay(Arguments& arguments) {
 }  // namespace
 
 void AddReplay(CLI::App& app, int& exit_code) {
-  CLI::App* verb = app.add_subcommand("replay", "Publish events again");
+  Verb verb(app, "replay", "Publish events again");
   auto arguments = std::make_shared<Arguments>();
-  arguments->config.AddTo(*verb);
-  CLI::Option* from_table = AddTableReplayOptions(*verb, arguments->table);
-  verb->add_option(
-          "--from-lsn", arguments->from_lsn,
-          "Begin with transactions that committed at this LSN or later")
-      ->excludes(from_table);
-  verb->add_option("--from-checkpoint", arguments->from_checkpoint,
-                   "Begin at the position in this checkpoint file")
-      ->excludes(from_table);
-  verb->add_option("--to-lsn", arguments->to_lsn,
-                   "End before this LSN (the confirmed LSN)")
-      ->excludes(from_table);
-  verb->add_option("--since", arguments->since,
-                   "Only transactions that committed at this time or later; "
-                   "1h: an hour ago");
-  verb->add_option("--topic-prefix", arguments->topic_prefix,
-                   "Prefix for the names of the topics (none)");
-  verb->add_option("--rate", arguments->rate,
-                   "Maximum records per second, as in 500/s (no limit)");
-  verb->add_flag("--dry-run", arguments->dry_run, "Only count");
-  verb->footer(
+  arguments->config.AddTo(verb);
+  const VerbOption from_table = AddTableReplayOptions(verb, arguments->table);
+  verb.Option("--from-lsn", arguments->from_lsn,
+              "Begin with transactions that committed at this LSN or later")
+      .Excludes(from_table);
+  verb.Option("--from-checkpoint", arguments->from_checkpoint,
+              "Begin at the position in this checkpoint file")
+      .Excludes(from_table);
+  verb.Option("--to-lsn", arguments->to_lsn,
+              "End before this LSN (the confirmed LSN)")
+      .Excludes(from_table);
+  verb.Option("--since", arguments->since,
+              "Only transactions that committed at this time or later; "
+              "1h: an hour ago");
+  verb.Option("--topic-prefix", arguments->topic_prefix,
+              "Prefix for the names of the topics (none)");
+  verb.Option("--rate", arguments->rate,
+              "Maximum records per second, as in 500/s (no limit)");
+  verb.Flag("--dry-run", arguments->dry_run, "Only count");
+  verb.Footer(
       "Exit codes: 0 done, 1 stopped before the end, 2 usage, 3 Postgres, 4 "
       "Kafka.");
-  verb->callback(
-      [arguments, &exit_code] { exit_code = RunReplay(*arguments); });
+  verb.Callback([arguments, &exit_code] { exit_code = RunReplay(*arguments); });
 }
 
 }  // namespace walpost

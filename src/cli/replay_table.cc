@@ -1,6 +1,5 @@
 #include "cli/replay_table.h"
 
-#include <CLI/CLI.hpp>
 #include <boost/asio/io_context.hpp>
 #include <sstream>
 
@@ -70,23 +69,22 @@ asio::awaitable<absl::StatusOr<Counts>> Publish(asio::any_io_executor executor,
 
 }  // namespace
 
-CLI::Option* AddTableReplayOptions(CLI::App& verb,
-                                   TableReplayArguments& arguments) {
-  CLI::Option* from_table =
-      verb.add_flag("--from-table", arguments.from_table,
-                    "Publish rows of the outbox table, not the WAL");
-  verb.add_option("--ids", arguments.ids_file,
-                  "Only the ids in this file, one per line")
-      ->needs(from_table);
-  verb.add_option("--aggregate", arguments.aggregate,
-                  "Only rows of this aggregate_id")
-      ->needs(from_table);
-  verb.add_option("--where", arguments.where, "Only rows with this condition")
-      ->needs(from_table);
-  verb.add_option("--order-by", arguments.order_by,
-                  "Column that gives the order of the rows (an integer id, a "
-                  "sequence, the transaction id, the creation time)")
-      ->needs(from_table);
+VerbOption AddTableReplayOptions(Verb& verb, TableReplayArguments& arguments) {
+  const VerbOption from_table =
+      verb.Flag("--from-table", arguments.from_table,
+                "Publish rows of the outbox table, not the WAL");
+  verb.Option("--ids", arguments.ids_file,
+              "Only the ids in this file, one per line")
+      .Needs(from_table);
+  verb.Option("--aggregate", arguments.aggregate,
+              "Only rows of this aggregate_id")
+      .Needs(from_table);
+  verb.Option("--where", arguments.where, "Only rows with this condition")
+      .Needs(from_table);
+  verb.Option("--order-by", arguments.order_by,
+              "Column that gives the order of the rows (an integer id, a "
+              "sequence, the transaction id, the creation time)")
+      .Needs(from_table);
   return from_table;
 }
 

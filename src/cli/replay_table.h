@@ -4,12 +4,8 @@
 #include <string>
 #include <vector>
 
+#include "cli/verb.h"
 #include "config/config.h"
-
-namespace CLI {
-class App;
-class Option;
-}  // namespace CLI
 
 namespace walpost {
 
@@ -23,8 +19,7 @@ struct TableReplayArguments {
 };
 
 // Returns the flag itself, which options for the WAL exclude.
-CLI::Option* AddTableReplayOptions(CLI::App& verb,
-                                   TableReplayArguments& arguments);
+VerbOption AddTableReplayOptions(Verb& verb, TableReplayArguments& arguments);
 
 // Options of all replays.
 struct ReplayLimits {

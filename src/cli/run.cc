@@ -1,5 +1,4 @@
 // walpost run: publishes until asked to stop.
-#include <CLI/CLI.hpp>
 #include <boost/asio/co_spawn.hpp>
 #include <boost/asio/detached.hpp>
 #include <boost/asio/io_context.hpp>
@@ -21,6 +20,7 @@
 #include "cli/lsn_option.h"
 #include "cli/reloader.h"
 #include "cli/require_wal.h"
+#include "cli/verb.h"
 #include "cli/verbs.h"
 #include "config/loader.h"
 #include "config/printer.h"
@@ -164,19 +164,18 @@ int Run(const Arguments& arguments) {
 }  // namespace
 
 void AddRun(CLI::App& app, int& exit_code) {
-  CLI::App* verb = app.add_subcommand("run", "Publish committed events");
+  Verb verb(app, "run", "Publish committed events");
   auto arguments = std::make_shared<Arguments>();
-  arguments->config.AddTo(*verb);
-  verb->add_option("--from-lsn", arguments->from_lsn,
-                   "At the first start on an existing slot: begin with "
-                   "transactions that committed at this LSN or later");
-  verb->add_flag(
-      "--print-config", arguments->print_config,
-      "Print the configuration in effect, without secrets, and exit");
-  verb->footer(
+  arguments->config.AddTo(verb);
+  verb.Option("--from-lsn", arguments->from_lsn,
+              "At the first start on an existing slot: begin with "
+              "transactions that committed at this LSN or later");
+  verb.Flag("--print-config", arguments->print_config,
+            "Print the configuration in effect, without secrets, and exit");
+  verb.Footer(
       "Exit codes: 0 stopped by a signal, 2 usage or configuration, 3 Postgres "
       "rejects\nthe configuration, 4 Kafka rejects the configuration.");
-  verb->callback([arguments, &exit_code] { exit_code = Run(*arguments); });
+  verb.Callback([arguments, &exit_code] { exit_code = Run(*arguments); });
 }
 
 }  // namespace walpost

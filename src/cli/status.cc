@@ -1,6 +1,5 @@
 // walpost status: asks the running walpost with this configuration for its
 // state, over its HTTP port, and prints it for people (or as JSON).
-#include <CLI/CLI.hpp>
 #include <boost/asio/io_context.hpp>
 #include <boost/beast/core.hpp>
 #include <boost/beast/http.hpp>
@@ -9,6 +8,7 @@
 #include "admin/listen_address.h"
 #include "base/status_macros.h"
 #include "cli/exit_code.h"
+#include "cli/verb.h"
 #include "cli/verbs.h"
 #include "fmt/format.h"
 #include "rapidjson/document.h"
@@ -195,15 +195,15 @@ int Status(const ConfigArguments& arguments, bool as_json) {
 }  // namespace
 
 void AddStatus(CLI::App& app, int& exit_code) {
-  CLI::App* verb = app.add_subcommand(
-      "status",
+  Verb verb(
+      app, "status",
       "Show the state of the running walpost; exits with 0 if it is ready");
   auto arguments = std::make_shared<ConfigArguments>();
   auto as_json = std::make_shared<bool>(false);
-  arguments->AddTo(*verb);
-  verb->add_flag("--json", *as_json, "Print the JSON of /status");
-  verb->footer("Exit codes: 0 ready, 1 not ready or not running, 2 usage.");
-  verb->callback([arguments, as_json, &exit_code] {
+  arguments->AddTo(verb);
+  verb.Flag("--json", *as_json, "Print the JSON of /status");
+  verb.Footer("Exit codes: 0 ready, 1 not ready or not running, 2 usage.");
+  verb.Callback([arguments, as_json, &exit_code] {
     exit_code = Status(*arguments, *as_json);
   });
 }

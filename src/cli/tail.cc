@@ -2,7 +2,6 @@
 // not use the live slot.
 #include <unistd.h>
 
-#include <CLI/CLI.hpp>
 #include <algorithm>
 #include <boost/asio/signal_set.hpp>
 #include <cerrno>
@@ -11,11 +10,11 @@
 #include <limits>
 #include <memory>
 
-#include "cli/count_option.h"
 #include "cli/exit_code.h"
 #include "cli/require_wal.h"
 #include "cli/run_to_end.h"
 #include "cli/standard_streams.h"
+#include "cli/verb.h"
 #include "cli/verbs.h"
 #include "delivery/event_taker.h"
 #include "fmt/format.h"
@@ -180,17 +179,17 @@ int RunTail(const ConfigArguments& arguments, uint64_t count) {
 }  // namespace
 
 void AddTail(CLI::App& app, int& exit_code) {
-  CLI::App* verb = app.add_subcommand(
-      "tail", "Print events as they are committed, one JSON line each");
+  Verb verb(app, "tail",
+            "Print events as they are committed, one JSON line each");
   auto arguments = std::make_shared<ConfigArguments>();
   auto count = std::make_shared<uint64_t>(0);
-  arguments->AddTo(*verb);
-  verb->add_option("--count", *count, "Exit after so many events (no limit)")
-      ->check(CountBetween(1, std::numeric_limits<uint64_t>::max()));
-  verb->footer(
+  arguments->AddTo(verb);
+  verb.Option("--count", *count, "Exit after so many events (no limit)")
+      .Between(1, std::numeric_limits<uint64_t>::max());
+  verb.Footer(
       "Exit codes: 0 done or stopped by a signal, 1 stdout cannot be written, "
       "2 usage,\n3 Postgres.");
-  verb->callback([=, &exit_code] { exit_code = RunTail(*arguments, *count); });
+  verb.Callback([=, &exit_code] { exit_code = RunTail(*arguments, *count); });
 }
 
 }  // namespace walpost

@@ -1,4 +1,4 @@
-// The verbs. Each registers itself with CLI11 and sets its exit code.
+// The verbs. Each adds itself to the command line and sets its exit code.
 #pragma once
 
 #include <string>
@@ -13,12 +13,14 @@ class App;
 
 namespace walpost {
 
+class Verb;
+
 // -c FILE and --set, the options of most verbs.
 struct ConfigArguments {
   std::string file;
   std::vector<std::string> overrides;
 
-  void AddTo(CLI::App& verb);
+  void AddTo(Verb& verb);
   // From then on the process logs as configured.
   absl::StatusOr<Config> Load() const;
 };

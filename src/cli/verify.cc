@@ -1,5 +1,4 @@
 // walpost verify: compares the outbox with the records in Kafka.
-#include <CLI/CLI.hpp>
 #include <boost/asio/io_context.hpp>
 #include <cerrno>
 #include <cstring>
@@ -8,12 +7,12 @@
 
 #include "absl/strings/str_join.h"
 #include "cli/complete_conninfo.h"
-#include "cli/count_option.h"
 #include "cli/exit_code.h"
 #include "cli/progress_line.h"
 #include "cli/run_to_end.h"
 #include "cli/slot_inspection.h"
 #include "cli/topic_reader_options.h"
+#include "cli/verb.h"
 #include "cli/verbs.h"
 #include "cli/work_directory.h"
 #include "fmt/format.h"
@@ -167,34 +166,34 @@ int Verify(const Arguments& arguments) {
 }  // namespace
 
 void AddVerify(CLI::App& app, int& exit_code) {
-  CLI::App* verb = app.add_subcommand(
-      "verify", "Compare the outbox table with the records in Kafka");
+  Verb verb(app, "verify",
+            "Compare the outbox table with the records in Kafka");
   auto arguments = std::make_shared<Arguments>();
-  arguments->config.AddTo(*verb);
-  verb->add_option("--table", arguments->table, "Compare only this table");
-  verb->add_option("--sequence", arguments->sequence,
-                   "Column that counts the events of a key in commit order");
-  verb->add_option("--ids", arguments->ids,
-                   "Expect the ids in this file, one per line, instead of "
-                   "those in the table");
-  verb->add_option("--topic", arguments->topics, "Read this topic, too");
-  verb->add_option("--wait", arguments->wait_seconds,
-                   "Seconds to wait for the slot to confirm what is committed")
-      ->check(CountBetween(0, kMaxWaitSeconds))
-      ->capture_default_str();
-  verb->add_option("--work-directory", arguments->work_directory,
-                   "Folder of the temporary database ($TMPDIR, else /tmp)");
-  verb->add_option("--report", arguments->report_file,
-                   "Write the report as JSON to this file, too");
-  verb->add_flag("--json", arguments->json, "Print the report as JSON");
-  verb->add_flag("--fail-on-unknown", arguments->fail_on_not_in_table,
-                 "A record without a row is an error");
-  verb->add_flag("--fail-on-duplicates", arguments->fail_on_duplicates,
-                 "A record that was sent twice is an error");
-  verb->footer(
+  arguments->config.AddTo(verb);
+  verb.Option("--table", arguments->table, "Compare only this table");
+  verb.Option("--sequence", arguments->sequence,
+              "Column that counts the events of a key in commit order");
+  verb.Option("--ids", arguments->ids,
+              "Expect the ids in this file, one per line, instead of "
+              "those in the table");
+  verb.Option("--topic", arguments->topics, "Read this topic, too");
+  verb.Option("--wait", arguments->wait_seconds,
+              "Seconds to wait for the slot to confirm what is committed")
+      .Between(0, kMaxWaitSeconds)
+      .ShowDefault();
+  verb.Option("--work-directory", arguments->work_directory,
+              "Folder of the temporary database ($TMPDIR, else /tmp)");
+  verb.Option("--report", arguments->report_file,
+              "Write the report as JSON to this file, too");
+  verb.Flag("--json", arguments->json, "Print the report as JSON");
+  verb.Flag("--fail-on-unknown", arguments->fail_on_not_in_table,
+            "A record without a row is an error");
+  verb.Flag("--fail-on-duplicates", arguments->fail_on_duplicates,
+            "A record that was sent twice is an error");
+  verb.Footer(
       "Exit codes: 0 clean, 1 something is missing, wrong or undecided, 2 "
       "usage,\n3 Postgres, 4 Kafka.");
-  verb->callback([arguments, &exit_code] { exit_code = Verify(*arguments); });
+  verb.Callback([arguments, &exit_code] { exit_code = Verify(*arguments); });
 }
 
 }  // namespace walpost

@@ -3,20 +3,19 @@
 #include <libpq-fe.h>
 #include <librdkafka/rdkafka.h>
 
-#include <CLI/CLI.hpp>
-
 #include "cli/exit_code.h"
+#include "cli/verb.h"
 #include "cli/verbs.h"
 #include "fmt/format.h"
 
 namespace walpost {
 
 void AddVersion(CLI::App& app, int& exit_code) {
-  CLI::App* verb = app.add_subcommand("version",
-                                      "Print the versions of walpost and of "
-                                      "the libraries that it runs with");
-  verb->footer("Exit code: 0.");
-  verb->callback([&exit_code] {
+  Verb verb(app, "version",
+            "Print the versions of walpost and of "
+            "the libraries that it runs with");
+  verb.Footer("Exit code: 0.");
+  verb.Callback([&exit_code] {
     const int libpq = PQlibVersion();
     fmt::print("walpost {}\nlibpq {}.{}\nlibrdkafka {}\n", kVersion,
                libpq / 10000, libpq % 10000, rd_kafka_version_str());
