@@ -35,8 +35,11 @@ foreach(target ${imported_targets})
   endif()
 endforeach()
 
-# Asio is used header-only and with exceptions only at its own edges.
-add_library(walpost_asio INTERFACE)
-target_link_libraries(walpost_asio INTERFACE Boost::headers Threads::Threads)
-target_compile_definitions(walpost_asio INTERFACE
-  BOOST_ASIO_NO_DEPRECATED)
+# Asio's own code is compiled once, not in each file that includes it.
+add_library(walpost_asio STATIC EXCLUDE_FROM_ALL
+  ${PROJECT_SOURCE_DIR}/cmake/compiled/asio.cc)
+target_link_libraries(walpost_asio
+  PUBLIC Boost::headers Threads::Threads
+  PRIVATE walpost_compiler)
+target_compile_definitions(walpost_asio PUBLIC
+  BOOST_ASIO_NO_DEPRECATED BOOST_ASIO_SEPARATE_COMPILATION)

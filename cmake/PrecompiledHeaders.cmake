@@ -7,7 +7,8 @@ set(everybodys_headers
   <algorithm> <array> <chrono> <functional> <map> <memory> <optional> <random>
   <set> <string> <string_view> <utility> <variant> <vector>
   <absl/container/flat_hash_map.h> <absl/status/status.h>
-  <absl/status/statusor.h> <fmt/format.h>)
+  <absl/status/statusor.h>
+  ${PROJECT_SOURCE_DIR}/cmake/compiled/fmt_template.h)
 set(asio_headers
   <boost/asio/any_io_executor.hpp> <boost/asio/as_tuple.hpp>
   <boost/asio/awaitable.hpp> <boost/asio/co_spawn.hpp>

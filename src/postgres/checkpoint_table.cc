@@ -34,7 +34,7 @@ class CheckpointTable::Session {
       : executor_(executor), slot_(std::move(slot)), table_(std::move(table)) {
     options_.server = std::move(server);
     options_.application_name = fmt::format("walpost:{}:checkpoint", slot_);
-    options_.settings.push_back("synchronous_commit=on");
+    options_.settings.emplace_back("synchronous_commit=on");
     options_.connect_timeout = kConnectLimit;
   }
 
