@@ -4,7 +4,6 @@ belong (P5, P9)."""
 import json
 import os
 import re
-import time
 
 import pytest
 
@@ -239,18 +238,18 @@ def test_standby_goes_on_from_the_checkpoint_of_the_first(
     first = walpost(database, kafka, topics, checkpoint=store).run()
     second = walpost(database, kafka, topics, checkpoint=store).start()
     second.wait_ready()
-    with Load(outbox, "standby", pause=0.01):
-        time.sleep(2)
+    with Load(outbox, "standby", pause=0.01) as load:
+        first.wait_acknowledged(100)
         first.kill()
         wait_until(lambda: "streaming" in second.get("/readyz")[1],
                    "the standby to take over")
-        time.sleep(1)
+        second.wait_acknowledged(100)
         first.start()
-        time.sleep(1)
+        load.wait(100)
         second.kill()
         wait_until(lambda: "streaming" in first.get("/readyz")[1],
                    "the first to take over again")
-        time.sleep(1)
+        load.wait(100)
     _judge(outbox, kafka, topics, capsys)
 
 

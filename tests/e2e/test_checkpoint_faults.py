@@ -143,18 +143,18 @@ def test_p1_the_topic_is_deleted_while_it_runs_and_while_it_does_not(
         walpost, database, kafka, outbox, topics, topic_store):
     relay = walpost(database, kafka, topics,
                     checkpoint=topic_store.section).run()
-    with Load(outbox, "deleted", pause=0.01):
-        time.sleep(1)
+    with Load(outbox, "deleted", pause=0.01) as load:
+        relay.wait_acknowledged(100)
         kafka.delete_topic(topic_store.topic)
         relay.wait_log("was deleted: made again", seconds=60)
         relay.wait_ready(60)
-        time.sleep(1)
+        relay.wait_acknowledged(100)
         relay.kill()
         kafka.delete_topic(topic_store.topic)
         relay.start()
         relay.wait_log(f"checkpoint topic {topic_store.topic} made")
         relay.wait_ready(60)
-        time.sleep(1)
+        load.wait(100)
     judge(outbox, kafka, relay)
     wait_until(topic_store.read, "a checkpoint")
     assert relay.stop() == 0
@@ -211,13 +211,13 @@ def test_p2_p9_two_that_write(walpost, database, kafka, outbox, topics, store):
         seen.append((stored.confirmed, stored.position))
 
     with Load(outbox, "two", pause=0.01):
-        time.sleep(1)
+        first.wait_acknowledged(100)
         look()
         first.send(signal.SIGSTOP)
         wait_until(lambda: re.match("streaming|catching",
                                     second.get("/readyz")[1]),
                    "the second to stream", seconds=30)
-        time.sleep(1)
+        second.wait_acknowledged(100)
         look()
         first.send(signal.SIGCONT)
         for _ in range(10):

@@ -17,7 +17,7 @@ _PAUSE_S = 0.005 if _CRASHES <= 50 else 0.05
 def test_p1_p3_p5_walpost_is_killed_at_random_points(
         walpost, database, kafka, outbox, topics, dice):
     relay = walpost(database, kafka, topics).run()  # makes the slot
-    with Load(outbox, dice.seed_text, pause=_PAUSE_S):
+    with Load(outbox, dice.seed_text, pause=_PAUSE_S) as load:
         for _ in range(_CRASHES):
             # From amid its start to amid its stream.
             time.sleep(dice.choice((0.02, 0.3, 1.5)) * (0.5 + dice.random()))
@@ -26,7 +26,7 @@ def test_p1_p3_p5_walpost_is_killed_at_random_points(
         time.sleep(dice.random())
         relay.kill()
         relay.run(seconds=90)
-        time.sleep(1)
+        load.wait(100)
     judge(outbox, kafka, relay)
     assert relay.stop() == 0
 
@@ -57,26 +57,26 @@ def test_p1_p2_p3_postgres_crashes(walpost, own_postgres, own_database, kafka,
                                    topics, dice):
     outbox = Outbox(own_database, topics)
     relay = walpost(own_database, kafka, topics).run()
-    with Load(outbox, dice.seed_text, pause=0.005):
+    with Load(outbox, dice.seed_text, pause=0.005) as load:
         for _ in range(3):
             time.sleep(1 + dice.random())
             own_postgres.crash()
             own_postgres.start()
             relay.wait_ready(60)
-        time.sleep(1)
+        load.wait(100)
     judge(outbox, kafka, relay)
 
 
 def test_p1_p2_p3_broker_is_killed(walpost, database, own_kafka, outbox,
                                    topics, dice):
     relay = walpost(database, own_kafka, topics).run()
-    with Load(outbox, dice.seed_text, pause=0.01):
+    with Load(outbox, dice.seed_text, pause=0.01) as load:
         for _ in range(2):
             time.sleep(1 + dice.random())
             own_kafka.kill()
             time.sleep(dice.random())
             own_kafka.start()
-            time.sleep(1)
+            load.wait(100)
     judge(outbox, own_kafka, relay)
     assert relay.stop() == 0
 
@@ -85,8 +85,8 @@ def test_p1_p3_everything_dies(walpost, own_postgres, own_database, own_kafka,
                                topics, dice):
     outbox = Outbox(own_database, topics)
     relay = walpost(own_database, own_kafka, topics).run()
-    with Load(outbox, dice.seed_text, pause=0.01):
-        time.sleep(2)
+    with Load(outbox, dice.seed_text, pause=0.01) as load:
+        relay.wait_acknowledged(100)
         own_kafka.kill()
         time.sleep(0.5)
         relay.kill()
@@ -95,5 +95,5 @@ def test_p1_p3_everything_dies(walpost, own_postgres, own_database, own_kafka,
         time.sleep(0.5)
         own_postgres.start()
         own_kafka.start()
-        time.sleep(2)
+        load.wait(200)
     judge(outbox, own_kafka, relay)

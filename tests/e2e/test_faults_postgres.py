@@ -27,9 +27,9 @@ def test_p1_p2_p3_p10_postgres_restarts_under_load(
         walpost, own_postgres, own_database, kafka, topics, mode):
     outbox = Outbox(own_database, topics)
     relay = walpost(own_database, kafka, topics).run()
-    with Load(outbox, seed=2, pause=0.005):
+    with Load(outbox, seed=2, pause=0.005) as load:
         for _ in range(2):
-            time.sleep(1)
+            relay.wait_acknowledged(100)
             took = own_postgres.stop(mode)
             relay.wait_unready(seconds=10)
             own_postgres.start()
@@ -37,7 +37,7 @@ def test_p1_p2_p3_p10_postgres_restarts_under_load(
             relay.wait_ready(30)
             note(f"{mode} stop took {took:.1f} s, ready "
                  f"{time.monotonic() - begun:.1f} s after the start")
-        time.sleep(0.5)
+        load.wait(50)
     # walpost knows what it has sent, whatever the server has forgotten.
     assert judge(outbox, kafka, relay).duplicates == 0
     assert relay.stop() == 0
@@ -46,14 +46,14 @@ def test_p1_p2_p3_p10_postgres_restarts_under_load(
 def test_p1_p2_p3_walsender_is_ended_again_and_again(
         walpost, database, kafka, outbox, topics):
     relay = walpost(database, kafka, topics).run()
-    with Load(outbox, seed=3, pause=0.005):
+    with Load(outbox, seed=3, pause=0.005) as load:
         for _ in range(10):
             pid = wait_until(lambda: _walsender(database), "a walsender")
             database.execute("select pg_terminate_backend(%s)", (pid,))
             wait_until(lambda: _walsender(database) not in (None, pid),
                        "another walsender", pause=0.02)
         relay.wait_ready()
-        time.sleep(0.5)
+        load.wait(50)
     assert judge(outbox, kafka, relay).duplicates == 0
     assert relay.stop() == 0
 
@@ -81,8 +81,8 @@ def test_p1_p2_p3_an_open_transaction_outlives_confirmations_and_walpost(
     with database.transaction() as cursor:
         late = outbox.insert("order", "late", cursor=cursor)
         inserted = database.lsn_before_commit(cursor)
-        with Load(outbox, seed=4, pause=0.005):
-            time.sleep(1)
+        with Load(outbox, seed=4, pause=0.005) as load:
+            load.wait(100)
         database.wait_confirmed(relay.slot)
         # And by a keepalive, with nothing of the outbox in it.
         database.execute("create table noise as select generate_series(1, "
@@ -91,8 +91,8 @@ def test_p1_p2_p3_an_open_transaction_outlives_confirmations_and_walpost(
         assert database.confirmed_lsn(relay.slot) > inserted
         relay.kill()
         relay.run()
-        with Load(outbox, seed=5, pause=0.005):
-            time.sleep(1)
+        with Load(outbox, seed=5, pause=0.005) as load:
+            load.wait(100)
         database.wait_confirmed(relay.slot)
         assert relay.stop() == 0
         relay.run()
@@ -138,13 +138,13 @@ def test_p1_p2_p3_p10_walpost_freezes_and_thaws(walpost, database, kafka,
     """
     relay = walpost(database, kafka, topics, postgres={
         "wal_sender_timeout": "3s"}).run()
-    with Load(outbox, seed=6, pause=0.005):
+    with Load(outbox, seed=6, pause=0.005) as load:
         for seconds in (0.5, 2, 2, 2, 2, 5):
-            time.sleep(0.5)
+            relay.wait_acknowledged(100)
             relay.send(signal.SIGSTOP)
             time.sleep(seconds)
             relay.send(signal.SIGCONT)
             relay.wait_ready()
-        time.sleep(0.5)
+        load.wait(50)
     judge(outbox, kafka, relay, takeover=True)
     assert relay.stop() == 0

@@ -274,8 +274,8 @@ def test_p3_p8_p10_a_mapped_column_is_renamed(
     goes on there. Without the key it would go on out of order."""
     names, new_name = _RENAMED[column]
     relay = walpost(database, kafka, topics).run()
-    with _load(outbox):
-        time.sleep(1)
+    with _load(outbox) as load:
+        load.wait(100)
     database.wait_confirmed(relay.slot)
     with database.transaction() as cursor:
         cursor.execute(f"alter table outbox rename {column} to {new_name}")
@@ -306,8 +306,8 @@ def test_p9_p10_another_table_takes_its_name(walpost, database, kafka, outbox,
                                              topics):
     """As migrations do it: the publication follows the old table."""
     relay = walpost(database, kafka, topics).run()
-    with _load(outbox):
-        time.sleep(1)
+    with _load(outbox) as load:
+        load.wait(100)
     database.wait_confirmed(relay.slot)  # for nothing is, once there is a gap
     with database.transaction() as cursor:
         cursor.execute("alter table outbox rename to outbox_old")
@@ -321,8 +321,8 @@ def test_p9_p10_another_table_takes_its_name(walpost, database, kafka, outbox,
     accepted = relay.verb("recover", "--accept")
     assert accepted.returncode == 0, accepted.stderr
     relay.run()
-    with _load(outbox, seed=2):
-        time.sleep(1)
+    with _load(outbox, seed=2) as load:
+        load.wait(100)
     database.wait_confirmed(relay.slot)
     checker = Checker(outbox.expected(),
                       KafkaReader(kafka.bootstrap).read_all(topics))

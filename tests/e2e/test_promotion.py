@@ -53,15 +53,15 @@ def test_p1_p2_p3_p4_a_failover_slot_goes_on_after_a_promotion(
     relay = walpost(database, kafka, topics, postgres={
         "conninfo": _either(primary, standby, database),
         "failover": True}).run()
-    with Load(outbox, seed=1, pause=0.005):
+    with Load(outbox, seed=1, pause=0.005) as load:
         _wait_synchronised(standby, database)
-        time.sleep(2)
+        relay.wait_acknowledged(100)
         primary.crash()
         standby.promote()
         database.move_to(standby)
         relay.wait_log("was promoted", seconds=30)
         relay.wait_ready(60)
-        time.sleep(2)
+        load.wait(200)
     judge(outbox, kafka, relay)
     assert relay.metric("walpost_rewinds_total") == 1
     assert relay.stop() == 0
@@ -174,21 +174,21 @@ def test_p1_p2_p9_one_that_comes_back_after_another_followed(
                 "checkpoint": {"store": store}}
     first = walpost(database, kafka, topics, **sections).run()
     second = walpost(database, kafka, topics, **sections)
-    with Load(outbox, seed=1, pause=0.01):
+    with Load(outbox, seed=1, pause=0.01) as load:
         _wait_synchronised(standby, database)
-        time.sleep(2)
+        first.wait_acknowledged(100)
         first.send(signal.SIGSTOP)
         primary.crash()
         standby.promote()
         database.move_to(standby)
         second.run(60)
-        time.sleep(2)
+        second.wait_acknowledged(100)
         first.send(signal.SIGCONT)
         wait_until(lambda: "standby" in first.get("/readyz")[1],
                    lambda: f"it to stand by\n{first.log()}", 60)
         time.sleep(1)
         assert second.stop() == 0
         first.wait_ready(30)
-        time.sleep(2)
+        load.wait(200)
     judge(outbox, kafka, first, takeover=True)
     assert first.stop() == 0

@@ -54,7 +54,7 @@ def test_p1_initial_snapshot_with_writers_and_a_crash(
     sections = {"snapshot": "initial", "outbox": _ORDERED}
     slow = walpost(database, kafka, topics, **sections, **_SLOW)
     relay = walpost(database, kafka, topics, **sections)
-    with Load(outbox, "snapshot", pause=0.01):
+    with Load(outbox, "snapshot", pause=0.01) as load:
         slow.start()
         wait_until(lambda: len(_read(kafka, topics)) > 100, "the first rows",
                    pause=0.2)
@@ -69,7 +69,7 @@ def test_p1_initial_snapshot_with_writers_and_a_crash(
             "select count(*) from outbox where sequence is not null") - _ROWS
         note(f"snapshot of {_ROWS} rows after {first}: "
              f"{time.monotonic() - begun:.1f} s")
-        time.sleep(1)
+        load.wait(100)
     database.wait_confirmed(database.name, seconds=120)
     records = _read(kafka, topics)
     _check_all_there(outbox, records)

@@ -82,10 +82,10 @@ def relay(walpost, database, kafka, outbox, topics):
 
 
 def test_a_range_beside_the_live_flow(relay, database, kafka, outbox, topics):
-    with Load(outbox, seed=1, pause=0.002):
-        time.sleep(2)
+    with Load(outbox, seed=1, pause=0.002) as load:
+        load.wait(300)
         begin = database.confirmed_lsn(database.name)
-        time.sleep(2)
+        load.wait(300)
         end = database.confirmed_lsn(database.name)
         guard = database.confirmed_lsn(_guard(database))
         said = relay.verb("replay", "--from-lsn", _text(begin), "--to-lsn",
@@ -106,14 +106,14 @@ def test_a_range_beside_the_live_flow(relay, database, kafka, outbox, topics):
 
 def test_to_the_original_topics_up_to_now(relay, database, kafka, outbox,
                                           topics):
-    with Load(outbox, seed=2, pause=0.002):
+    with Load(outbox, seed=2, pause=0.002) as load:
         wait_until(lambda: relay.metric("walpost_acknowledged_records_total")
                    > 100, "records to flow")
         begin = database.confirmed_lsn(database.name)
-        time.sleep(1)
+        load.wait(200)
         said = relay.verb("replay", "--from-lsn", _text(begin))
         assert said.returncode == 0, said.stderr
-        time.sleep(1)
+        load.wait(100)
     judge(outbox, kafka, relay)
     count, first, end = _range(said)
     assert first == begin and count > 100
@@ -123,8 +123,8 @@ def test_to_the_original_topics_up_to_now(relay, database, kafka, outbox,
 def test_everything_since_the_first_start(relay, database, kafka, outbox,
                                           topics):
     """The guard slot begins where the live slot began."""
-    with Load(outbox, seed=3, pause=0.002):
-        time.sleep(1)
+    with Load(outbox, seed=3, pause=0.002) as load:
+        load.wait(100)
     database.wait_confirmed(database.name)
     said = relay.verb("replay", "--since", "1h", "--topic-prefix", "again.")
     assert said.returncode == 0, said.stderr

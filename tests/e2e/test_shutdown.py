@@ -32,7 +32,7 @@ def test_p10_sigterm_under_load(walpost, database, kafka, outbox, topics):
     relay = walpost(database, kafka, topics).run()
     with Load(outbox, seed=1, pause=0.002):
         for _ in range(3):
-            time.sleep(1)
+            relay.wait_acknowledged(100)
             begun = time.monotonic()
             assert relay.stop(seconds=15) == 0
             assert time.monotonic() - begun < 11
@@ -147,12 +147,12 @@ def test_slow_kafka_does_not_cost_the_connection(
 def test_p3_broker_stops_and_comes_back(walpost, database, own_kafka, outbox,
                                         topics):
     relay = walpost(database, own_kafka, topics).run()
-    with Load(outbox, seed=4, pause=0.01):
-        time.sleep(1)
+    with Load(outbox, seed=4, pause=0.01) as load:
+        relay.wait_acknowledged(100)
         own_kafka.stop()
-        time.sleep(2)
+        load.wait(200)
         own_kafka.start()
-        time.sleep(1)
+        load.wait(100)
     judge(outbox, own_kafka, relay)
     assert relay.stop() == 0
 
@@ -160,13 +160,13 @@ def test_p3_broker_stops_and_comes_back(walpost, database, own_kafka, outbox,
 def test_p3_broker_freezes_and_thaws(walpost, database, own_kafka, outbox,
                                      topics):
     relay = walpost(database, own_kafka, topics).run()
-    with Load(outbox, seed=5, pause=0.005):
+    with Load(outbox, seed=5, pause=0.005) as load:
         for _ in range(3):
             time.sleep(0.5)
             own_kafka.freeze()
             time.sleep(2)
             own_kafka.thaw()
-        time.sleep(1)
+        load.wait(100)
     judge(outbox, own_kafka, relay)
 
 

@@ -51,11 +51,11 @@ def test_p2_standby_waits_and_is_ready(pair, database):
 def test_p1_p2_p3_standby_takes_over_when_the_first_dies(
         pair, kafka, outbox, topics):
     first, second = pair
-    with Load(outbox, seed=1, pause=0.005):
-        time.sleep(1)
+    with Load(outbox, seed=1, pause=0.005) as load:
+        first.wait_acknowledged(100)
         first.kill()
         took = _wait_streaming(second, seconds=10)
-        time.sleep(1)
+        load.wait(100)
     note(f"take-over took {took:.2f} s")
     assert took <= 2
     judge(outbox, kafka, second, takeover=True)
@@ -64,14 +64,14 @@ def test_p1_p2_p3_standby_takes_over_when_the_first_dies(
 def test_p1_p2_p3_standby_takes_over_when_the_first_freezes(
         pair, kafka, outbox, topics):
     first, second = pair
-    with Load(outbox, seed=2, pause=0.005):
-        time.sleep(1)
+    with Load(outbox, seed=2, pause=0.005) as load:
+        first.wait_acknowledged(100)
         first.send(signal.SIGSTOP)
         took = _wait_streaming(second, seconds=_TIMEOUT_S + 10)
-        time.sleep(1)
+        second.wait_acknowledged(100)
         first.send(signal.SIGCONT)
         _wait_standby(first)
-        time.sleep(1)
+        load.wait(100)
     note(f"take-over took {took:.2f} s")
     assert took <= _TIMEOUT_S + 2
     assert "suspended" in first.log()
@@ -93,7 +93,7 @@ def test_p1_p2_p3_standby_takes_over_when_the_first_is_cut_off(
     second = walpost(database, kafka, topics, postgres=settings).start()
     _wait_standby(second)
     with Load(outbox, seed=3, pause=0.005):
-        time.sleep(1)
+        first.wait_acknowledged(100)
         proxy.cut()
         took = _wait_streaming(second, seconds=_TIMEOUT_S + 10)
         first.wait_unready("stuck", seconds=10)

@@ -2,7 +2,6 @@
 
 import json
 import subprocess
-import time
 
 import pytest
 
@@ -187,8 +186,8 @@ def test_protobuf_values(walpost, database, kafka, outbox, topics):
 
 def test_while_it_runs(walpost, database, kafka, outbox, topics):
     relay = walpost(database, kafka, topics).run()
-    with Load(outbox, seed=5, pause=0.002):
-        time.sleep(2)
+    with Load(outbox, seed=5, pause=0.002) as load:
+        load.wait(300)
         report = _report(relay, "--sequence", "sequence", expect=0)
     assert report["expected"] > 100
     # The load deletes some of what it inserts.

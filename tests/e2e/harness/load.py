@@ -8,6 +8,8 @@ import uuid
 
 import psycopg2
 
+from harness.waiting import wait_until
+
 _TYPES = ("order", "invoice", "shipment")
 
 
@@ -64,6 +66,13 @@ class Load:
     def transactions(self):
         """Transactions committed so far."""
         return sum(self.committed)
+
+    def wait(self, count, seconds=60):
+        """Waits until so many more transactions are committed."""
+        goal = self.transactions() + count
+        wait_until(lambda: self.transactions() >= goal,
+                   lambda: f"{goal} transactions; there are "
+                   f"{self.transactions()}", seconds, pause=0.01)
 
     def _write(self, number, dice):
         connection = None

@@ -87,6 +87,15 @@ class Walpost:
             lambda: (f"a 503 with /{pattern}/; /readyz says "
                      f"{self.get('/readyz')}\n{self.log()}"), seconds)
 
+    def wait_acknowledged(self, count, seconds=30):
+        """Waits until the brokers have acknowledged so many more records."""
+        def acknowledged():
+            return self.metric("walpost_acknowledged_records_total") or 0
+
+        before = acknowledged()
+        wait_until(lambda: acknowledged() >= before + count,
+                   lambda: f"{count} more records\n{self.log()}", seconds)
+
     def wait_log(self, pattern, seconds=30):
         """Waits for a line of this run's log; returns the match."""
         return wait_until(
