@@ -291,7 +291,7 @@ planted_bug(sends_what_was_acknowledged_out_of_turn_again
 planted_bug(passes_an_undeliverable_event
   SOURCE delivery/pipeline.cc
   NEEDLE [[return Carry(event, dispatch_.Judge(reason));]]
-  REPLACEMENT [[return Offer::kTaken;]]
+  REPLACEMENT [[return reason.ok() ? Offer::kHold : Offer::kTaken;]]
   FINDS "P8: ")
 
 planted_bug(passes_a_refused_event
