@@ -186,6 +186,12 @@ void SourceMemory::ResumeAtCheckpoint() {
   if (!pipeline_.window().empty()) return;
   const Position& position = checkpoint_->position;
   if (position == Position()) return;  // nothing was sent yet
+  // A slot that went back before a position without an event: nothing proves
+  // what lies between, so it is sent again.
+  const bool is_event = position.ordinal > 0;
+  const bool went_back =
+      observed_.slot && observed_.slot->confirmed < position.commit_lsn;
+  if (!is_event && went_back) return;
   pipeline_.Resume(
       checkpoint_->confirmed, position,
       {position.commit_lsn, checkpoint_->commit_xid, checkpoint_->commit_time});

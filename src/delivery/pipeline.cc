@@ -1,5 +1,6 @@
 #include "delivery/pipeline.h"
 
+#include <algorithm>
 #include <utility>
 
 #include "base/utf8.h"
@@ -48,8 +49,13 @@ void Pipeline::Resume(Lsn confirmed, const Position& acknowledged_through,
   const CommitIdentity known = is_event ? commit : CommitIdentity();
   window_.Resume(confirmed, acknowledged_through, known);
   history_.Know(known);
-  if (!is_event) history_.Trust(acknowledged_through.commit_lsn);
-  floor_ = Lsn();
+  if (is_event) {
+    floor_ = Lsn();
+    return;
+  }
+  // What precedes its position had its writer's trust, and has no proof.
+  history_.Trust(acknowledged_through.commit_lsn);
+  floor_ = std::max(floor_, acknowledged_through.commit_lsn);
 }
 
 void Pipeline::BeginStream(Lsn from) {

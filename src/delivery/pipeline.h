@@ -165,8 +165,9 @@ class Pipeline final : public EventTaker, public SinkUser {
   AcknowledgementWindow window_;
   ResumeFilter resume_filter_;
   HistoryCheck history_;
-  // The slot's position when this process came to it; earlier events are not
-  // known otherwise. 0/0: a checkpoint knows them.
+  // The slot's position when this process came to it, or the writer of a
+  // checkpoint without an event: earlier events are not known otherwise. 0/0: a
+  // checkpoint knows them.
   Lsn floor_;
   std::optional<absl::Status> divergence_;
 

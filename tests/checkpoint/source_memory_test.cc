@@ -220,6 +220,20 @@ TEST_F(SourceMemoryTest, ASlotThatWentBackBeforeAllThatIsKnownStartsOver) {
   EXPECT_TRUE(memory_.TakeStartOver());
 }
 
+// The server was restored from a snapshot: its slot stands at 100.
+TEST_F(SourceMemoryTest, P1ACheckpointWithoutAnEventProvesNothingBeforeIt) {
+  Checkpoint checkpoint = CheckpointAt(400);
+  checkpoint.position = {Lsn(300), 0};
+  memory_.SetCheckpoint(checkpoint);
+  ASSERT_TRUE(Continue(Server(), Record()).ok());
+  EXPECT_FALSE(pipeline_.confirmed().is_valid());
+  ASSERT_TRUE(memory_.Begin(Lsn(100)).ok());
+  ObservedSource server = Server();
+  server.slot->confirmed = Lsn(300);
+  ASSERT_TRUE(Continue(server, Record()).ok());
+  EXPECT_EQ(pipeline_.confirmed(), Lsn(400));
+}
+
 TEST_F(SourceMemoryTest, TheRecordLearnsWhatAnEarlierStartDidNotKnow) {
   BirthRecord record = Record();
   record.timeline = 0;

@@ -244,6 +244,13 @@ TEST_F(PipelineTest, P5ACheckpointWithoutAnEventIsTrustedUpToItsPosition) {
   EXPECT_EQ(sink_.Values(), Values{"b"});
 }
 
+// The server was restored, and its slot stands before all that is known.
+TEST_F(PipelineTest, P1ACheckpointWithoutAnEventIsNoEvidenceForWhatPrecedesIt) {
+  pipeline_.Resume(Lsn(400), Position{Lsn(300), 0});
+  EXPECT_FALSE(pipeline_.LacksEvidenceFrom(Lsn(300)));
+  EXPECT_TRUE(pipeline_.LacksEvidenceFrom(Lsn(299)));
+}
+
 TEST_F(PipelineTest, ACheckpointIsEvidenceForASlotThatWentBack) {
   pipeline_.BeginStream(Lsn(200));
   ASSERT_TRUE(pipeline_.LacksEvidenceFrom(Lsn(100)));
@@ -651,6 +658,7 @@ TEST_F(PipelineTest, SuspectsOfTheOwnerGoOneAtATime) {
   EXPECT_EQ(OfferEvent(At(100, 3), "c"), Offer::kHold);
   Acknowledge(1);
   EXPECT_EQ(OfferEvent(At(100, 3), "c"), Offer::kTaken);
+  EXPECT_EQ(OfferEvent(At(100, 4), "d"), Offer::kHold);
   Acknowledge(2);
   EXPECT_EQ(OfferEvent(At(100, 4), "d"), Offer::kTaken);
   EXPECT_EQ(OfferEvent(At(100, 5), "e"), Offer::kTaken);
