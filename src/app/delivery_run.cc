@@ -33,7 +33,7 @@ DeliveryRun::DeliveryRun(asio::any_io_executor executor,
       timer_(executor) {}
 
 absl::Status DeliveryRun::Start() {
-  acknowledged_at_ = Clock::now();
+  waiting_since_.reset();
   return sinks_.Start();
 }
 
@@ -63,13 +63,16 @@ void DeliveryRun::Tick(MonotonicTime now) {
   const uint64_t acknowledged = pipeline_.counters().acknowledged;
   const bool moved = std::exchange(acknowledged_, acknowledged) != acknowledged;
   const bool waits = !pipeline_.IsDrained() || pipeline_.held();
-  if (moved || !waits) acknowledged_at_ = now;
+  if (moved || !waits) waiting_since_.reset();
+  if (waits && !waiting_since_) waiting_since_ = now;
   pipeline_.RetryHeld();
 }
 
-absl::Status DeliveryRun::SinkTrouble() const {
+absl::Status DeliveryRun::SinkTrouble(MonotonicTime now) const {
   if (pipeline_.sink_failure()) return *pipeline_.sink_failure();
-  if (!silence_limit_ || Clock::now() - acknowledged_at_ < *silence_limit_) {
+  const bool moved = pipeline_.counters().acknowledged != acknowledged_;
+  if (!silence_limit_ || !waiting_since_ || moved ||
+      now - *waiting_since_ < *silence_limit_) {
     return absl::OkStatus();
   }
   const std::string missing = missing_topic();

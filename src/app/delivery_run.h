@@ -2,7 +2,7 @@
 // range of the WAL.
 //
 //   source ──EventTaker──▶ Pipeline ──▶ Sink
-//     └── Wait, WaitForAcknowledgements, Health ──┘
+//     └── Wait, WaitForAcknowledgements, SinkTrouble
 //
 // It owns the pipeline and its sink, and knows why they cannot continue. Runs
 // on the loop.
@@ -59,12 +59,13 @@ class DeliveryRun {
   // Ends the current Wait.
   void Wake() { timer_.cancel(); }
 
-  // Call it a few times a second while nothing else waits.
+  // Call it a few times a second while something waits for the brokers; Wait
+  // does. Time without it is no silence of theirs.
   void Tick(MonotonicTime now);
 
-  // Why the sink does not get on: it failed, or the brokers are silent for too
-  // long (kUnavailable). Ok: it may.
-  absl::Status SinkTrouble() const;
+  // Why the sink does not get on: it failed, or the brokers have acknowledged
+  // nothing for too long, as of the Ticks so far (kUnavailable). Ok: it may.
+  absl::Status SinkTrouble(MonotonicTime now) const;
   // A topic unknown to the brokers that records wait for; or empty.
   std::string missing_topic() const { return sinks_.Health().missing_topic; }
 
@@ -73,8 +74,9 @@ class DeliveryRun {
   SinkOwner sinks_;
   std::optional<std::chrono::seconds> silence_limit_;
   boost::asio::steady_timer timer_;
-  uint64_t acknowledged_ = 0;
-  MonotonicTime acknowledged_at_{};
+  uint64_t acknowledged_ = 0;  // as of the last Tick
+  // Since when records wait without an acknowledgement; nullopt: none does.
+  std::optional<MonotonicTime> waiting_since_;
 };
 
 }  // namespace walpost

@@ -192,7 +192,7 @@ bool Replay::IsDrained() const {
 absl::Status Replay::Health() const {
   if (run_ == nullptr) return absl::OkStatus();
   const std::optional<Stoppage>& stoppage = run_->pipeline().stoppage();
-  if (!stoppage) return run_->SinkTrouble();
+  if (!stoppage) return run_->SinkTrouble(Clock::now());
   return absl::FailedPreconditionError(
       fmt::format("event {} of the commit at {} cannot be delivered: {}",
                   stoppage->event_id, stoppage->position.commit_lsn.ToString(),

@@ -281,7 +281,7 @@ absl::Status TablePublisher::Health() {
   if (const auto& refused = pipeline.refused()) {
     return Undeliverable({refused->position, last_id_, refused->reason});
   }
-  return run_.SinkTrouble();
+  return run_.SinkTrouble(Clock::now());
 }
 
 asio::awaitable<absl::Status> TablePublisher::WaitForAcknowledgements() {
@@ -320,6 +320,10 @@ asio::awaitable<absl::Status> TablePublisher::Renew(MonotonicTime deadline) {
 
 asio::awaitable<void> TablePublisher::Close(MonotonicTime deadline) {
   co_await run_.Close(deadline);
+}
+
+bool TablePublisher::sink_failed() const {
+  return !run_.SinkTrouble(Clock::now()).ok();
 }
 
 void TablePublisher::Stop() {

@@ -88,7 +88,7 @@ class TablePublisher {
   // The row that stops the flow, since the last Continue.
   const std::optional<Stoppage>& stoppage() const { return stoppage_; }
   // True if the sink must be replaced before the next Continue.
-  bool sink_failed() const { return !run_.SinkTrouble().ok(); }
+  bool sink_failed() const;
   const DeliveryRun& run() const { return run_; }
   // Rows that are done: in Kafka, or not wanted; and their total in the tables
   // opened so far.
