@@ -257,6 +257,7 @@ asio::awaitable<absl::Status> TablePublisher::Offer(Event& event) {
     co_await run_.Wait(kPause);
   }
   rate_.Take(Clock::now());
+  last_position_ = event.position;
   last_id_ = event.id.value_or("");
   co_return absl::OkStatus();
 }
@@ -277,9 +278,10 @@ absl::Status TablePublisher::Health() {
   if (stopped_) return absl::CancelledError("told to end");
   const Pipeline& pipeline = run_.pipeline();
   if (pipeline.stoppage()) return Undeliverable(*pipeline.stoppage());
-  // Rejected alone: the record that was offered last.
-  if (const auto& refused = pipeline.refused()) {
-    return Undeliverable({refused->position, last_id_, refused->reason});
+  // An earlier record than the last is found again by its suspects.
+  const auto& refused = pipeline.refused();
+  if (refused && refused->position == last_position_) {
+    return Undeliverable({last_position_, last_id_, refused->reason});
   }
   return run_.SinkTrouble(Clock::now());
 }

@@ -132,7 +132,8 @@ class TablePublisher {
   std::unique_ptr<TableMapper> mapper_;
 
   std::optional<Stoppage> stoppage_;
-  std::string last_id_;  // of the record offered last
+  Position last_position_;  // of the record taken last
+  std::string last_id_;
 
   std::string topic_;  // of the current event
   Counts counts_;

@@ -84,8 +84,10 @@ def relay(walpost, database, kafka, outbox, topics):
 def test_a_range_beside_the_live_flow(relay, database, kafka, outbox, topics):
     with Load(outbox, seed=1, pause=0.002) as load:
         load.wait(300)
+        database.wait_confirmed(database.name)
         begin = database.confirmed_lsn(database.name)
         load.wait(300)
+        database.wait_confirmed(database.name)
         end = database.confirmed_lsn(database.name)
         guard = database.confirmed_lsn(_guard(database))
         said = relay.verb("replay", "--from-lsn", _text(begin), "--to-lsn",
