@@ -41,5 +41,7 @@ add_library(walpost_asio STATIC EXCLUDE_FROM_ALL
 target_link_libraries(walpost_asio
   PUBLIC Boost::headers Threads::Threads
   PRIVATE walpost_compiler)
+# GCC 12 takes the frames of coroutines, which Asio allocates, for mismatches.
+target_compile_options(walpost_asio PUBLIC -Wno-mismatched-new-delete)
 target_compile_definitions(walpost_asio PUBLIC
   BOOST_ASIO_NO_DEPRECATED BOOST_ASIO_SEPARATE_COMPILATION)

@@ -122,7 +122,7 @@ def _contender(name):
     except KeyError:
         raise argparse.ArgumentTypeError(
             f"no contender '{name}'; there are {', '.join(NAMES)}, and "
-            "walpost+KEY=VALUE") from None
+            "walpost[@BINARY][+KEY=VALUE]") from None
     return name
 
 
@@ -141,7 +141,8 @@ def arguments():
                         choices=["drain", *_MEASURES])
     parser.add_argument("--contenders", nargs="+", default=(), metavar="NAME",
                         type=_contender, help="of " + ", ".join(NAMES)
-                        + "; walpost+KEY=VALUE is walpost with that --set")
+                        + "; walpost+KEY=VALUE is walpost with that --set, "
+                        "walpost@BINARY another build")
     parser.add_argument("--polling", action="store_true",
                         help="walpost's polling strategies in every scenario, "
                         "each at 100 ms; --full has them at every interval, "

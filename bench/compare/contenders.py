@@ -96,14 +96,18 @@ class Contender:
 
 
 class Walpost(Contender):
-    """walpost on a slot; `override` is KEY=VALUE of its --set, or nothing."""
+    """walpost on a slot; `override` is KEY=VALUE of its --set, or nothing.
+
+    `binary` is another build; empty: the one of this tree.
+    """
 
     reads_wal = True
 
-    def __init__(self, override=""):
+    def __init__(self, override="", binary=""):
         super().__init__()
         self._override = override
-        self.title = f"walpost, {override}" if override else "walpost"
+        self._binary = binary
+        self.title = ", ".join(filter(None, ("walpost", binary, override)))
 
     def config(self, run):
         return {
@@ -121,7 +125,7 @@ class Walpost(Contender):
 
     def command(self, run):
         overrides = ["--set", self._override] if self._override else []
-        return [walpost_binary(), "run", "-c", _config_path(run), *overrides]
+        return [self._binary or walpost_binary(), "run", "-c", _config_path(run), *overrides]
 
 
 class Polling(Walpost):
@@ -266,10 +270,12 @@ NAMES = tuple(_MAKERS)
 
 
 def make(name):
-    """One of NAMES, or `walpost+KEY=VALUE`; KeyError for any other."""
+    """One of NAMES, or walpost[@BINARY][+KEY=VALUE]; KeyError for others."""
     base, plus, override = name.partition("+")
-    if plus and base == "walpost" and "=" in override:
-        return Walpost(override)
+    base, at, binary = base.partition("@")
+    if base == "walpost" and bool(plus) == ("=" in override) and (
+            bool(at) == pathlib.Path(binary).is_file()):
+        return Walpost(override, binary)
     return _MAKERS[name]()
 
 

@@ -9,6 +9,7 @@
 #include "app/checkpoint_file.h"
 #include "app/store_answer.h"
 #include "base/reason_code.h"
+#include "base/status_macros.h"
 #include "fmt/format.h"
 #include "kafka/checkpoint_topic.h"
 #include "outbox/numbering.h"
@@ -43,10 +44,11 @@ asio::awaitable<absl::Status> TellSource(asio::any_io_executor executor,
                                          const WalSourceOptions& postgres,
                                          CheckpointStore& store) {
   if (!store.is_shared_by_systems()) co_return absl::OkStatus();
-  absl::StatusOr<SourceIdentity> identity = co_await IdentifySource(
-      executor, postgres.server, postgres.publication, postgres.slot);
-  if (!identity.ok()) co_return identity.status();
-  store.SetSource(*std::move(identity));
+  WALPOST_CO_ASSIGN_OR_RETURN(
+      SourceIdentity identity,
+      co_await IdentifySource(executor, postgres.server, postgres.publication,
+                              postgres.slot));
+  store.SetSource(std::move(identity));
   co_return absl::OkStatus();
 }
 
@@ -114,9 +116,8 @@ asio::awaitable<absl::Status> CheckpointKeeper::Load() {
   // A load that timed out before may still be pending: stores take one call at
   // a time.
   if (asked_ == nullptr) {
-    const absl::Status told =
-        co_await TellSource(executor_, postgres_, *store_);
-    if (!told.ok()) co_return told;
+    WALPOST_CO_RETURN_IF_ERROR(
+        co_await TellSource(executor_, postgres_, *store_));
     asked_ = AskToLoad(executor_, *store_);
   }
   const std::shared_ptr<StoreAnswer> answer = asked_;
@@ -209,9 +210,8 @@ asio::awaitable<Loaded> LoadCheckpoint(asio::any_io_executor executor,
   const std::unique_ptr<CheckpointStore> store =
       MakeStore(executor, config, Access::kRead);
   if (store == nullptr) co_return std::nullopt;
-  const absl::Status told =
-      co_await TellSource(executor, config.postgres, *store);
-  if (!told.ok()) co_return told;
+  WALPOST_CO_RETURN_IF_ERROR(
+      co_await TellSource(executor, config.postgres, *store));
   const std::shared_ptr<StoreAnswer> answer = AskToLoad(executor, *store);
   co_await answer->WaitUntil(Clock::now() + kLoadLimit);
   if (!answer->loaded()) co_return NoAnswer(*store);

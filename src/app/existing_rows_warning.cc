@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "app/stream_history.h"
+#include "base/status_macros.h"
 #include "fmt/format.h"
 #include "postgres/birth_record.h"
 #include "postgres/existing_rows.h"
@@ -40,27 +41,27 @@ asio::awaitable<absl::StatusOr<Sight>> Look(asio::any_io_executor executor,
   const std::string who =
       "SELECT system_identifier, current_user FROM "
       "pg_catalog.pg_control_system()";
-  absl::StatusOr<QueryRows> rows = co_await connection.Execute(who);
-  if (!rows.ok()) co_return rows.status();
-  absl::StatusOr<std::optional<SlotState>> slot =
-      co_await FindSlot(connection, config.postgres.slot);
-  if (!slot.ok()) co_return slot.status();
-  absl::StatusOr<std::optional<BirthRecord>> birth = co_await ReadBirthRecord(
-      connection, config.postgres.publication, config.postgres.slot);
-  if (!birth.ok()) co_return birth.status();
-  const SlotSight seen{rows->Text(0, 0), 0, *slot, *birth};
+  WALPOST_CO_ASSIGN_OR_RETURN(QueryRows rows, co_await connection.Execute(who));
+  WALPOST_CO_ASSIGN_OR_RETURN(
+      std::optional<SlotState> slot,
+      co_await FindSlot(connection, config.postgres.slot));
+  WALPOST_CO_ASSIGN_OR_RETURN(
+      std::optional<BirthRecord> birth,
+      co_await ReadBirthRecord(connection, config.postgres.publication,
+                               config.postgres.slot));
+  const SlotSight seen{rows.Text(0, 0), 0, slot, birth};
   Sight sight;
-  sight.role = rows->Text(0, 1);
+  sight.role = rows.Text(0, 1);
   if (seen.birth) sight.streamed_from = seen.birth->streamed_from;
   if (ask_store == AskStore::kNo) {
     sight.history = HistoryOf(seen.slot, seen.birth, seen.system_identifier,
                               HasCheckpoint::kNo);
     co_return sight;
   }
-  const absl::StatusOr<SlotHistory> history =
-      co_await FindStreamHistory(executor, config, seen);
-  if (!history.ok()) co_return history.status();
-  sight.history = *history;
+  WALPOST_CO_ASSIGN_OR_RETURN(
+      const SlotHistory history,
+      co_await FindStreamHistory(executor, config, seen));
+  sight.history = history;
   co_return sight;
 }
 
@@ -126,22 +127,21 @@ absl::Status InTime(const absl::Status& status) {
 
 }  // namespace
 
-asio::awaitable<absl::StatusOr<std::vector<Finding>>> FindExistingRows(
+asio::awaitable<absl::StatusOr<Findings>> FindExistingRows(
     asio::any_io_executor executor, const Config& config, AskStore ask_store) {
   const ConnectionOptions options = TaskSession(config.postgres, "look");
-  absl::StatusOr<std::unique_ptr<Connection>> connection =
-      co_await Connection::Connect(executor, options);
-  if (!connection.ok()) co_return connection.status();
-  (*connection)->set_deadline(Clock::now() + kAnswerLimit);
+  WALPOST_CO_ASSIGN_OR_RETURN(std::unique_ptr<Connection> connection,
+                              co_await Connection::Connect(executor, options));
+  connection->set_deadline(Clock::now() + kAnswerLimit);
   const absl::StatusOr<Sight> sight =
-      co_await Look(executor, **connection, config, ask_store);
+      co_await Look(executor, *connection, config, ask_store);
   if (!sight.ok()) co_return InTime(sight.status());
-  std::vector<Finding> findings;
+  Findings findings;
   if (!IsBeforeFirstStream(sight->history)) co_return findings;
   for (const TableOptions& table : config.outbox.tables) {
-    (*connection)->set_deadline(Clock::now() + kAnswerLimit);
+    connection->set_deadline(Clock::now() + kAnswerLimit);
     const absl::StatusOr<ExistingRows> rows = co_await CountExistingRows(
-        **connection, table.name, sight->streamed_from);
+        *connection, table.name, sight->streamed_from);
     if (!rows.ok()) co_return InTime(rows.status());
     findings.push_back(Describe(*rows, *sight, config));
   }
@@ -150,7 +150,7 @@ asio::awaitable<absl::StatusOr<std::vector<Finding>>> FindExistingRows(
 
 asio::awaitable<bool> WarnOfExistingRows(asio::any_io_executor executor,
                                          const Config& config) {
-  const absl::StatusOr<std::vector<Finding>> findings =
+  const absl::StatusOr<Findings> findings =
       co_await FindExistingRows(executor, config, AskStore::kYes);
   if (!findings.ok()) co_return !absl::IsUnavailable(findings.status());
   for (const Finding& finding : *findings) {

@@ -19,7 +19,7 @@ enum class AskStore { kNo, kYes };
 // One finding per table; none if the slot was streamed from or is missing.
 // Errors come from the connection and the store. `config` outlives the
 // coroutine.
-boost::asio::awaitable<absl::StatusOr<std::vector<Finding>>> FindExistingRows(
+boost::asio::awaitable<absl::StatusOr<Findings>> FindExistingRows(
     boost::asio::any_io_executor executor, const Config& config,
     AskStore ask_store);
 

@@ -4,6 +4,7 @@
 #include <boost/asio/use_awaitable.hpp>
 #include <utility>
 
+#include "base/status_macros.h"
 #include "fmt/format.h"
 #include "kafka/kafka_sinks.h"
 #include "postgres/sqlstate.h"
@@ -46,8 +47,7 @@ asio::awaitable<absl::Status> InitialSnapshot::Run() {
     co_await Wait(kStoppedInterval);
     if (stop_by_) break;
     const MonotonicTime deadline = Clock::now() + kProducerGrace;
-    const absl::Status renewed = co_await publisher_->Renew(deadline);
-    if (!renewed.ok()) co_return renewed;
+    WALPOST_CO_RETURN_IF_ERROR(co_await publisher_->Renew(deadline));
   }
   if (done_) co_return absl::OkStatus();
   if (publisher_ != nullptr) {
@@ -60,16 +60,15 @@ asio::awaitable<absl::Status> InitialSnapshot::Run() {
 }
 
 asio::awaitable<absl::Status> InitialSnapshot::Attempt() {
-  const absl::StatusOr<SlotHistory> found = co_await session_.Open();
-  if (!found.ok()) co_return found.status();
-  const SlotHistory history = *found;
+  WALPOST_CO_ASSIGN_OR_RETURN(const SlotHistory found,
+                              co_await session_.Open());
+  const SlotHistory history = found;
   // The stream reports a slot that is missing or should exist.
   done_ = history == SlotHistory::kMissing || history == SlotHistory::kUsed ||
           (history == SlotHistory::kNone && !config_.postgres.create);
   if (history == SlotHistory::kUsed) LogNoEffect();
   if (done_) co_return absl::OkStatus();
-  const absl::Status begun = co_await session_.Begin(history);
-  if (!begun.ok()) co_return begun;
+  WALPOST_CO_RETURN_IF_ERROR(co_await session_.Begin(history));
   const absl::Status made = MakePublisher();
   if (!made.ok()) co_return made;
   const absl::Status published = co_await PublishRows();
@@ -98,8 +97,7 @@ asio::awaitable<absl::Status> InitialSnapshot::PublishRows() {
     co_await Wait(kProducerPause);
     if (stop_by_) co_return counts.status();
     const MonotonicTime deadline = Clock::now() + kProducerGrace;
-    const absl::Status renewed = co_await publisher_->Renew(deadline);
-    if (!renewed.ok()) co_return renewed;
+    WALPOST_CO_RETURN_IF_ERROR(co_await publisher_->Renew(deadline));
   }
 }
 

@@ -176,11 +176,7 @@ void Relay::ExpectKafka() {
 }
 
 CheckpointOwner Relay::DescribeSession() {
-  CheckpointOwner session;
-  session.system_identifier = memory_.system_identifier();
-  session.timeline = memory_.timeline();
-  session.birth = memory_.birth();
-  session.coverage = memory_.coverage();
+  CheckpointOwner session = memory_.owner();
   session.kafka_cluster = sinks_.Health().cluster_id;
   return session;
 }

@@ -4,6 +4,7 @@
 
 #include <utility>
 
+#include "base/status_macros.h"
 #include "fmt/format.h"
 #include "kafka/kafka_sinks.h"
 #include "postgres/publication.h"
@@ -28,14 +29,10 @@ asio::awaitable<absl::Status> SlotFounder::Connect() {
   ConnectionOptions options = TaskSession(config_.postgres, "snapshot");
   options.replication = true;
   options.statement_limit = kScanStatementLimit;
-  absl::StatusOr<std::unique_ptr<Connection>> connected =
-      co_await Connection::Connect(executor_, options);
-  if (!connected.ok()) co_return connected.status();
-  connection_ = *std::move(connected);
-  absl::StatusOr<SlotSight> sight =
-      co_await LookAtSlot(*connection_, config_.postgres);
-  if (!sight.ok()) co_return sight.status();
-  sight_ = *std::move(sight);
+  WALPOST_CO_ASSIGN_OR_RETURN(connection_,
+                              co_await Connection::Connect(executor_, options));
+  WALPOST_CO_ASSIGN_OR_RETURN(
+      sight_, co_await LookAtSlot(*connection_, config_.postgres));
   co_return absl::OkStatus();
 }
 
@@ -44,14 +41,14 @@ asio::awaitable<absl::StatusOr<RecoveryServer>> SlotFounder::LookAtServer() {
       "SELECT {}, pg_snapshot_xmax(pg_current_snapshot()), "
       "pg_current_wal_insert_lsn()",
       kServerStartSql);
-  absl::StatusOr<QueryRows> rows = co_await connection_->Execute(sql);
-  if (!rows.ok()) co_return rows.status();
+  WALPOST_CO_ASSIGN_OR_RETURN(QueryRows rows,
+                              co_await connection_->Execute(sql));
   RecoveryServer server;
   server.system_identifier = sight_.system_identifier;
   server.timeline = sight_.timeline;
-  server.started_at = WallTime(std::chrono::microseconds(rows->Integer(0, 0)));
-  server.next_transaction = rows->Unsigned(0, 1);
-  server.wal_end = Lsn::Parse(rows->Text(0, 2)).value_or(Lsn());
+  server.started_at = WallTime(std::chrono::microseconds(rows.Integer(0, 0)));
+  server.next_transaction = rows.Unsigned(0, 1);
+  server.wal_end = Lsn::Parse(rows.Text(0, 2)).value_or(Lsn());
   co_return server;
 }
 
@@ -113,14 +110,12 @@ asio::awaitable<absl::Status> SlotFounder::TakeSnapshot() {
   temporary_ = fmt::format("walpost_founding_{}", getpid());
   const std::string begin =
       "BEGIN TRANSACTION ISOLATION LEVEL REPEATABLE READ, READ ONLY";
-  absl::Status status = co_await Execute(begin);
-  if (!status.ok()) co_return status;
+  WALPOST_CO_RETURN_IF_ERROR(co_await Execute(begin));
   const MonotonicTime deadline = Clock::now() + kSlotLimit;
-  const absl::StatusOr<Lsn> point =
+  WALPOST_CO_ASSIGN_OR_RETURN(
+      consistent_point_,
       co_await CreateSlot(*connection_, temporary_, SlotKind::kTemporary,
-                          SlotSnapshot::kUse, SlotFailover::kNo, deadline);
-  if (!point.ok()) co_return point.status();
-  consistent_point_ = *point;
+                          SlotSnapshot::kUse, SlotFailover::kNo, deadline));
   co_return absl::OkStatus();
 }
 

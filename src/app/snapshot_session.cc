@@ -6,6 +6,8 @@
 
 #include "app/stream_history.h"
 #include "base/read_refusal.h"
+#include "base/server_version.h"
+#include "base/status_macros.h"
 #include "fmt/format.h"
 #include "postgres/publication.h"
 #include "postgres/quote.h"
@@ -23,7 +25,6 @@ namespace {
 
 // Creating a slot waits for every open transaction that has written.
 constexpr std::chrono::minutes kSlotLimit{10};
-constexpr int kFirstWithTransactionTimeout = 170000;
 
 }  // namespace
 
@@ -41,10 +42,8 @@ asio::awaitable<absl::Status> SnapshotSession::Connect() {
   ConnectionOptions options = TaskSession(config_.postgres, "snapshot");
   options.replication = true;
   options.statement_limit = kScanStatementLimit;
-  absl::StatusOr<std::unique_ptr<Connection>> connected =
-      co_await Connection::Connect(executor_, options);
-  if (!connected.ok()) co_return connected.status();
-  connection_ = *std::move(connected);
+  WALPOST_CO_ASSIGN_OR_RETURN(connection_,
+                              co_await Connection::Connect(executor_, options));
   co_return absl::OkStatus();
 }
 
@@ -59,17 +58,14 @@ asio::awaitable<absl::Status> SnapshotSession::PinSettings() {
   }
   for (const std::string& name : names) {
     const std::string sql = fmt::format("SET {} = 0", name);
-    const absl::Status set = co_await Execute(sql);
-    if (!set.ok()) co_return set;
+    WALPOST_CO_RETURN_IF_ERROR(co_await Execute(sql));
   }
   co_return absl::OkStatus();
 }
 
 asio::awaitable<absl::StatusOr<SlotHistory>> SnapshotSession::FindHistory() {
-  absl::StatusOr<SlotSight> sight =
-      co_await LookAtSlot(*connection_, config_.postgres);
-  if (!sight.ok()) co_return sight.status();
-  sight_ = *std::move(sight);
+  WALPOST_CO_ASSIGN_OR_RETURN(
+      sight_, co_await LookAtSlot(*connection_, config_.postgres));
   co_return co_await FindStreamHistory(executor_, config_, sight_);
 }
 
@@ -103,10 +99,10 @@ asio::awaitable<absl::Status> SnapshotSession::Lock() {
       "SELECT pg_catalog.pg_try_advisory_lock("
       "pg_catalog.hashtext('walpost snapshot'), pg_catalog.hashtext({}))",
       connection_->Literal(slot));
-  absl::StatusOr<QueryRows> rows = co_await connection_->Execute(sql);
-  if (!rows.ok()) co_return rows.status();
+  WALPOST_CO_ASSIGN_OR_RETURN(QueryRows rows,
+                              co_await connection_->Execute(sql));
   const bool is_active = sight_.slot && sight_.slot->active;
-  if (rows->Bool(0, 0) && !is_active) co_return absl::OkStatus();
+  if (rows.Bool(0, 0) && !is_active) co_return absl::OkStatus();
   const std::string text = fmt::format("slot {} is in use", slot);
   const absl::Status in_use = absl::UnavailableError(text);
   co_return WithSqlstate(in_use, kSqlstateObjectInUse);
@@ -138,28 +134,27 @@ asio::awaitable<absl::Status> SnapshotSession::RequireReadableTables() {
 // publication that is younger than the slot, so the publication comes first.
 asio::awaitable<absl::Status> SnapshotSession::RequireOwnPublication() {
   const std::string& name = config_.postgres.publication;
-  const absl::StatusOr<PublicationRights> rights =
-      co_await FindPublicationRights(*connection_, name);
-  if (!rights.ok()) co_return rights.status();
-  if (!rights->exists) {
+  WALPOST_CO_ASSIGN_OR_RETURN(
+      const PublicationRights rights,
+      co_await FindPublicationRights(*connection_, name));
+  if (!rights.exists) {
     spdlog::info("creating publication {}", name);
     co_return co_await CreatePublication(*connection_, name,
                                          config_.outbox.tables);
   }
-  if (rights->may_alter) co_return absl::OkStatus();
+  if (rights.may_alter) co_return absl::OkStatus();
   co_return absl::FailedPreconditionError(fmt::format(
       "snapshot: initial: slot {} does not exist, and role {} cannot put on "
       "record that it makes it, because it does not own publication {}: run "
       "walpost init -c FILE as the owner of the publication, then start "
       "walpost again; it publishes the rows",
-      config_.postgres.slot, rights->role, name));
+      config_.postgres.slot, rights.role, name));
 }
 
 asio::awaitable<absl::Status> SnapshotSession::MakeSlot() {
   const std::string begin =
       "BEGIN TRANSACTION ISOLATION LEVEL REPEATABLE READ, READ ONLY";
-  const absl::Status begun = co_await Execute(begin);
-  if (!begun.ok()) co_return begun;
+  WALPOST_CO_RETURN_IF_ERROR(co_await Execute(begin));
   const std::string& slot = config_.postgres.slot;
   const SlotFailover failover =
       config_.postgres.failover ? SlotFailover::kYes : SlotFailover::kNo;
@@ -181,21 +176,20 @@ asio::awaitable<absl::Status> SnapshotSession::MakeSlot() {
 // read.
 asio::awaitable<absl::Status> SnapshotSession::RecordBirth() {
   const ConnectionOptions options = TaskSession(config_.postgres, "snapshot");
-  absl::StatusOr<std::unique_ptr<Connection>> scribe =
-      co_await Connection::Connect(executor_, options);
-  if (!scribe.ok()) co_return scribe.status();
-  absl::StatusOr<BirthRecord> record = co_await DescribeBirth(
-      **scribe, config_.postgres.publication, config_.outbox.tables,
-      config_.postgres.slot, made_at_);
-  if (!record.ok()) co_return record.status();
-  co_return co_await WriteBirthRecord(**scribe, config_.postgres.publication,
-                                      *record);
+  WALPOST_CO_ASSIGN_OR_RETURN(std::unique_ptr<Connection> scribe,
+                              co_await Connection::Connect(executor_, options));
+  WALPOST_CO_ASSIGN_OR_RETURN(
+      BirthRecord record,
+      co_await DescribeBirth(*scribe, config_.postgres.publication,
+                             config_.outbox.tables, config_.postgres.slot,
+                             made_at_));
+  co_return co_await WriteBirthRecord(*scribe, config_.postgres.publication,
+                                      record);
 }
 
 asio::awaitable<absl::Status> SnapshotSession::Finish() {
   const std::string commit = "COMMIT";
-  const absl::Status committed = co_await Execute(commit);
-  if (!committed.ok()) co_return committed;
+  WALPOST_CO_RETURN_IF_ERROR(co_await Execute(commit));
   absl::StatusOr<std::optional<BirthRecord>> record = co_await ReadBirthRecord(
       *connection_, config_.postgres.publication, config_.postgres.slot);
   if (!record.ok()) co_return record.status();

@@ -102,8 +102,7 @@ TablePublisher::Continue(Connection& connection) {
 asio::awaitable<absl::Status> TablePublisher::ContinueTables(
     Connection& connection) {
   while (source_ < config_.outbox.tables.size()) {
-    const absl::Status status = co_await PublishTable(connection);
-    if (!status.ok()) co_return status;
+    WALPOST_CO_RETURN_IF_ERROR(co_await PublishTable(connection));
     done_before_ += place_.done();
     place_ = ScanPlace();
     order_columns_.clear();
@@ -124,10 +123,9 @@ asio::awaitable<absl::Status> TablePublisher::PublishTable(
     mapper_->RequireUtf8();
   }
   while (status.ok()) {
-    const absl::StatusOr<size_t> rows = co_await scan->Fetch();
-    if (!rows.ok()) co_return rows.status();
-    if (*rows == 0) break;
-    status = co_await PublishPortion(*scan, *rows);
+    WALPOST_CO_ASSIGN_OR_RETURN(const size_t rows, co_await scan->Fetch());
+    if (rows == 0) break;
+    status = co_await PublishPortion(*scan, rows);
   }
   if (status.ok()) status = co_await WaitForAcknowledgements();
   // The transaction may continue, and needs the cursor's name again.
@@ -137,12 +135,10 @@ asio::awaitable<absl::Status> TablePublisher::PublishTable(
 
 asio::awaitable<absl::Status> TablePublisher::OpenScan(TableScan& scan) {
   place_.StartScan();
-  absl::Status status = co_await scan.Open();
-  if (!status.ok()) co_return status;
+  WALPOST_CO_RETURN_IF_ERROR(co_await scan.Open());
   if (!counted_) {
-    const absl::StatusOr<uint64_t> count = co_await scan.Count();
-    if (!count.ok()) co_return count.status();
-    all_ += *count;
+    WALPOST_CO_ASSIGN_OR_RETURN(const uint64_t count, co_await scan.Count());
+    all_ += count;
     counted_ = true;
   }
   order_columns_ = scan.order_columns();
@@ -209,8 +205,7 @@ asio::awaitable<absl::Status> TablePublisher::PublishRow(
   ++counts_.rows;
   counts_.published += *wanted;
   if (*wanted && !options_.dry_run) {
-    const absl::Status offered = co_await Offer(event);
-    if (!offered.ok()) co_return offered;
+    WALPOST_CO_RETURN_IF_ERROR(co_await Offer(event));
   }
   place_.OnRow(key, content, ordinal_);
   co_return absl::OkStatus();

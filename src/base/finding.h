@@ -20,8 +20,10 @@ struct Finding {
   std::string remedy;   // SQL or a command, or empty
 };
 
+using Findings = std::vector<Finding>;
+
 // The first error; nullptr: none.
-inline const Finding* FirstError(const std::vector<Finding>& findings) {
+inline const Finding* FirstError(const Findings& findings) {
   for (const Finding& finding : findings) {
     if (finding.severity == Severity::kError) return &finding;
   }

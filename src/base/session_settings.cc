@@ -1,11 +1,12 @@
 #include "base/session_settings.h"
 
+#include "base/server_version.h"
+
 namespace walpost {
 
 // Uses functions, not operators: until it has run, the path is the role's.
 std::string PinLateSettingsSql(int server_version,
                                std::string_view server_encoding) {
-  constexpr int kFirstWithTransactionTimeout = 170000;
   std::string sql =
       "SELECT pg_catalog.set_config('search_path', pg_catalog.rtrim("
       "pg_catalog.concat('pg_catalog, ', "

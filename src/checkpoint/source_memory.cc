@@ -7,6 +7,16 @@
 
 namespace walpost {
 
+CheckpointOwner SourceMemory::owner() const {
+  CheckpointOwner owner;
+  owner.system_identifier = system_identifier_;
+  owner.timeline = timeline_;
+  owner.slot = slot_;
+  owner.birth = birth_;
+  owner.coverage = coverage_;
+  return owner;
+}
+
 void SourceMemory::Observe(ObservedSource observed,
                            std::optional<BirthRecord> record) {
   observed_ = std::move(observed);

@@ -22,6 +22,7 @@
 #include "absl/status/status.h"
 #include "checkpoint/birth_record.h"
 #include "checkpoint/checkpoint.h"
+#include "checkpoint/checkpoint_owner.h"
 #include "checkpoint/continuity.h"
 #include "checkpoint/gap_latch.h"
 #include "delivery/gap.h"
@@ -87,6 +88,9 @@ class SourceMemory {
   bool is_first_start() const { return is_first_start_; }
   bool has_streamed() const { return has_streamed_; }
   const std::optional<BirthRecord>& record() const { return record_; }
+
+  // Owner of the last stream's checkpoints, but for what only the sink knows.
+  CheckpointOwner owner() const;
 
   // Identity of the last stream.
   const std::string& system_identifier() const { return system_identifier_; }

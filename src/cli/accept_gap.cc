@@ -5,6 +5,7 @@
 #include <optional>
 
 #include "app/checkpoint_keeper.h"
+#include "base/status_macros.h"
 #include "checkpoint/checkpoint_owner.h"
 #include "fmt/format.h"
 #include "outbox/numbering.h"
@@ -64,31 +65,30 @@ asio::awaitable<absl::Status> AcceptGap(asio::any_io_executor executor,
   if (!status.ok()) co_return status;
   const Lsn stands = inspection.diagnosis.slot->confirmed_flush_lsn;
   const ConnectionOptions options = TaskSession(config.postgres, "recover");
-  absl::StatusOr<std::unique_ptr<Connection>> connection =
-      co_await Connection::Connect(executor, options);
-  if (!connection.ok()) co_return connection.status();
-  absl::StatusOr<BirthRecord> record = co_await DescribeBirth(
-      **connection, config.postgres.publication, config.outbox.tables,
-      config.postgres.slot, stands);
-  if (!record.ok()) co_return record.status();
-  record->kafka_cluster = inspection.kafka_cluster;
+  WALPOST_CO_ASSIGN_OR_RETURN(std::unique_ptr<Connection> connection,
+                              co_await Connection::Connect(executor, options));
+  WALPOST_CO_ASSIGN_OR_RETURN(
+      BirthRecord record,
+      co_await DescribeBirth(*connection, config.postgres.publication,
+                             config.outbox.tables, config.postgres.slot,
+                             stands));
+  record.kafka_cluster = inspection.kafka_cluster;
   // The slot continues at its position. That is not its beginning, or an
   // initial snapshot would assume that nothing was streamed yet.
   const std::optional<BirthRecord>& before = inspection.diagnosis.birth;
-  if (before && before->system_identifier == record->system_identifier) {
-    record->consistent_point = std::min(before->consistent_point, stands);
+  if (before && before->system_identifier == record.system_identifier) {
+    record.consistent_point = std::min(before->consistent_point, stands);
   }
-  status =
-      co_await ReplaceBirthRecord(**connection, config, inspection, *record);
+  status = co_await ReplaceBirthRecord(*connection, config, inspection, record);
   if (!status.ok()) co_return status;
   CheckpointOwner begin;
-  begin.system_identifier = record->system_identifier;
-  begin.timeline = record->timeline;
+  begin.system_identifier = record.system_identifier;
+  begin.timeline = record.timeline;
   begin.slot = config.postgres.slot;
   begin.birth = stands;
   begin.numbering = NumberingOf(config.outbox, config.postgres.publication);
-  begin.coverage = record->coverage;
-  begin.kafka_cluster = record->kafka_cluster;
+  begin.coverage = record.coverage;
+  begin.kafka_cluster = record.kafka_cluster;
   Checkpoint checkpoint = BeginAtBirth(std::move(begin));
   co_return co_await StoreCheckpoint(executor, config, std::move(checkpoint));
 }

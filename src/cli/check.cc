@@ -5,6 +5,8 @@
 #include "app/existing_rows_warning.h"
 #include "app/retention_keeper.h"
 #include "base/finding.h"
+#include "base/server_version.h"
+#include "base/status_macros.h"
 #include "cli/exit_code.h"
 #include "cli/run_to_end.h"
 #include "cli/slot_inspection.h"
@@ -26,7 +28,7 @@ namespace asio = boost::asio;
 
 constexpr std::chrono::seconds kKafkaTimeout{5};
 
-using Findings = absl::StatusOr<std::vector<Finding>>;
+using Found = absl::StatusOr<Findings>;
 using Connected = absl::StatusOr<std::unique_ptr<Connection>>;
 
 asio::awaitable<Connected> Connect(asio::any_io_executor executor,
@@ -41,15 +43,15 @@ asio::awaitable<Connected> Connect(asio::any_io_executor executor,
 
 // Compares earlier knowledge with the present state, as `recover` does. A
 // running walpost knows more, and shows it in the record of the slot.
-asio::awaitable<Findings> CheckContinuity(asio::any_io_executor executor,
-                                          const Config& config) {
+asio::awaitable<Found> CheckContinuity(asio::any_io_executor executor,
+                                       const Config& config) {
   const std::string cluster;  // checked separately
-  absl::StatusOr<SlotInspection> inspection =
-      co_await InspectSlot(executor, config, cluster, InspectPending::kNo);
-  if (!inspection.ok()) co_return inspection.status();
-  const GapDiagnosis& diagnosis = inspection->diagnosis;
-  std::vector<Finding> findings;
-  const absl::Status& stored = inspection->checkpoint.status();
+  WALPOST_CO_ASSIGN_OR_RETURN(
+      SlotInspection inspection,
+      co_await InspectSlot(executor, config, cluster, InspectPending::kNo));
+  const GapDiagnosis& diagnosis = inspection.diagnosis;
+  Findings findings;
+  const absl::Status& stored = inspection.checkpoint.status();
   if (!stored.ok()) {
     findings.push_back(
         {Severity::kError, "checkpoint", std::string(stored.message()), ""});
@@ -64,8 +66,8 @@ asio::awaitable<Findings> CheckContinuity(asio::any_io_executor executor,
 
 // Removes remedies that would hide a gap, if there is one, or if a checkpoint
 // that may have one cannot be read.
-void WithdrawRemedies(const Config& config, const std::vector<Finding>& gaps,
-                      std::vector<Finding>& findings) {
+void WithdrawRemedies(const Config& config, const Findings& gaps,
+                      Findings& findings) {
   if (gaps.empty()) return;
   const std::string slot = fmt::format("slot {}", config.postgres.slot);
   const std::string publication =
@@ -79,36 +81,36 @@ void WithdrawRemedies(const Config& config, const std::vector<Finding>& gaps,
   }
 }
 
-asio::awaitable<Findings> CheckPostgres(asio::any_io_executor executor,
-                                        const Config& config,
-                                        const std::vector<Route>& routes) {
+asio::awaitable<Found> CheckPostgres(asio::any_io_executor executor,
+                                     const Config& config,
+                                     const std::vector<Route>& routes) {
   Connected connection =
       co_await Connect(executor, config.postgres.server, true);
   if (!connection.ok()) co_return connection.status();
   Preflight preflight(**connection, config.postgres, config.outbox, routes);
-  Findings found = co_await preflight.Run();
+  Found found = co_await preflight.Run();
   if (!found.ok()) co_return found.status();
   BirthCheck birth(**connection, config.postgres, config.outbox.tables);
-  Findings born = co_await birth.Run();
+  Found born = co_await birth.Run();
   if (!born.ok()) co_return born.status();
   found->insert(found->end(), born->begin(), born->end());
-  Findings gaps = co_await CheckContinuity(executor, config);
+  Found gaps = co_await CheckContinuity(executor, config);
   if (!gaps.ok()) co_return gaps.status();
   WithdrawRemedies(config, *gaps, *found);
   found->insert(found->end(), gaps->begin(), gaps->end());
-  Findings rows = co_await FindExistingRows(executor, config, AskStore::kYes);
+  Found rows = co_await FindExistingRows(executor, config, AskStore::kYes);
   if (rows.ok()) found->insert(found->end(), rows->begin(), rows->end());
   PartitionWatch partitions(config.outbox.tables);
   while (!partitions.is_through()) {
-    const auto finding = co_await partitions.Look(**connection);
-    if (!finding.ok()) co_return finding.status();
-    if (*finding) found->push_back(**finding);
+    WALPOST_CO_ASSIGN_OR_RETURN(const auto finding,
+                                co_await partitions.Look(**connection));
+    if (finding) found->push_back(*finding);
   }
   co_return found;
 }
 
 // Which changes of the slot by others are noticed.
-std::vector<Finding> CheckStore(const CheckpointOptions& options) {
+Findings CheckStore(const CheckpointOptions& options) {
   Finding finding{Severity::kOk, "checkpoint.store",
                   "is set: a slot that somebody else advanced or made again is "
                   "noticed",
@@ -123,14 +125,14 @@ std::vector<Finding> CheckStore(const CheckpointOptions& options) {
   return {finding};
 }
 
-asio::awaitable<Findings> CheckPolledTables(asio::any_io_executor executor,
-                                            const Config& config) {
+asio::awaitable<Found> CheckPolledTables(asio::any_io_executor executor,
+                                         const Config& config) {
   Connected connection = co_await Connect(executor, config.postgres.server);
   if (!connection.ok()) co_return connection.status();
-  std::vector<Finding> findings;
+  Findings findings;
   for (const TableOptions& table : config.outbox.tables) {
     PollingCheck check(**connection, config.polling, table);
-    Findings found = co_await check.Run();
+    Found found = co_await check.Run();
     if (!found.ok()) co_return found.status();
     findings.insert(findings.end(), found->begin(), found->end());
   }
@@ -139,9 +141,9 @@ asio::awaitable<Findings> CheckPolledTables(asio::any_io_executor executor,
 
 // Problems of the standbys among the hosts of the conninfo. An unreachable host
 // is a note, because a standby may be down.
-asio::awaitable<Findings> CheckStandbys(asio::any_io_executor executor,
-                                        const Config& config) {
-  std::vector<Finding> findings;
+asio::awaitable<Found> CheckStandbys(asio::any_io_executor executor,
+                                     const Config& config) {
+  Findings findings;
   ServerOptions server = config.postgres.server;
   const absl::StatusOr<std::string> conninfo = server.conninfo.Read();
   if (!conninfo.ok()) co_return conninfo.status();
@@ -153,22 +155,21 @@ asio::awaitable<Findings> CheckStandbys(asio::any_io_executor executor,
                           std::string(connection.status().message()), ""});
       continue;
     }
-    if ((*connection)->server_version() < FailoverCheck::kMinVersion) break;
+    if ((*connection)->server_version() < kFirstWithFailover) break;
     FailoverCheck check(**connection, config.postgres.slot);
-    Findings found = co_await check.OnStandby(host.host);
+    Found found = co_await check.OnStandby(host.host);
     if (!found.ok()) co_return found.status();
     findings.insert(findings.end(), found->begin(), found->end());
   }
   co_return findings;
 }
 
-Findings RunCheckStandbys(const Config& config) {
+Found RunCheckStandbys(const Config& config) {
   asio::io_context io(1);
   return RunToEnd(io, CheckStandbys(io.get_executor(), config));
 }
 
-Findings RunCheckPostgres(const Config& config,
-                          const std::vector<Route>& routes) {
+Found RunCheckPostgres(const Config& config, const std::vector<Route>& routes) {
   asio::io_context io(1);
   if (config.source == Source::kPolling) {
     return RunToEnd(io, CheckPolledTables(io.get_executor(), config));
@@ -176,8 +177,8 @@ Findings RunCheckPostgres(const Config& config,
   return RunToEnd(io, CheckPostgres(io.get_executor(), config, routes));
 }
 
-asio::awaitable<Findings> CheckPruning(asio::any_io_executor executor,
-                                       const Config& config) {
+asio::awaitable<Found> CheckPruning(asio::any_io_executor executor,
+                                    const Config& config) {
   Connected connection = co_await Connect(executor, config.postgres.server);
   if (!connection.ok()) co_return connection.status();
   const SentProof proof = PrunerOptions(config).proof;
@@ -185,7 +186,7 @@ asio::awaitable<Findings> CheckPruning(asio::any_io_executor executor,
                                     config.outbox.tables, proof);
 }
 
-Findings RunCheckRetention(const Config& config) {
+Found RunCheckRetention(const Config& config) {
   asio::io_context io(1);
   return RunToEnd(io, CheckPruning(io.get_executor(), config));
 }
@@ -224,7 +225,7 @@ std::string_view Mark(Severity severity) {
 }
 
 // Prints one end's findings; true if one of them is an error.
-bool Print(const Findings& findings, std::string_view end) {
+bool Print(const Found& findings, std::string_view end) {
   if (!findings.ok()) {
     fmt::print("{} {}: {}\n", Mark(Severity::kError), end,
                std::string(findings.status().message()));

@@ -3,6 +3,7 @@
 
 #include "app/existing_rows_warning.h"
 #include "base/read_refusal.h"
+#include "base/server_version.h"
 #include "base/status_macros.h"
 #include "cli/exit_code.h"
 #include "cli/init_sql.h"
@@ -27,7 +28,6 @@ namespace asio = boost::asio;
 using Clock = std::chrono::steady_clock;
 
 constexpr std::chrono::seconds kStatementLimit{60};
-constexpr int kFirstWithFailover = 170000;
 
 // Creates missing objects, in the required order.
 class Initializer {
@@ -40,9 +40,8 @@ class Initializer {
     ConnectionOptions options;
     options.server = config_.postgres.server;
     options.application_name = "walpost:init";
-    auto connected = co_await Connection::Connect(executor, options);
-    if (!connected.ok()) co_return connected.status();
-    connection_ = *std::move(connected);
+    WALPOST_CO_ASSIGN_OR_RETURN(
+        connection_, co_await Connection::Connect(executor, options));
     absl::Status status;
     if (config_.source == Source::kWal) status = co_await CheckServer();
     for (const TableOptions& table : config_.outbox.tables) {
@@ -77,17 +76,16 @@ class Initializer {
   }
 
   asio::awaitable<absl::StatusOr<bool>> Exists(std::string query) {
-    absl::StatusOr<QueryRows> rows = co_await connection_->Execute(query);
-    if (!rows.ok()) co_return rows.status();
-    co_return rows->size() > 0 && rows->Bool(0, 0);
+    WALPOST_CO_ASSIGN_OR_RETURN(QueryRows rows,
+                                co_await connection_->Execute(query));
+    co_return rows.size() > 0 && rows.Bool(0, 0);
   }
 
   // Checks causes that would make the slot fail, before anything is created.
   asio::awaitable<absl::Status> CheckServer() {
     const std::string query = fmt::format("SELECT {}", kDecodesSql);
-    absl::StatusOr<bool> decodes = co_await Exists(query);
-    if (!decodes.ok()) co_return decodes.status();
-    if (!*decodes) {
+    WALPOST_CO_ASSIGN_OR_RETURN(bool decodes, co_await Exists(query));
+    if (!decodes) {
       co_return absl::FailedPreconditionError(
           fmt::format("wal_level is not logical, which a logical replication "
                       "slot needs: {}",
@@ -103,7 +101,7 @@ class Initializer {
   asio::awaitable<absl::Status> CheckTables(WithPublication publication) {
     PublicationCheck check(*connection_, config_.postgres, config_.outbox,
                            routes_);
-    absl::StatusOr<std::vector<Finding>> findings;
+    absl::StatusOr<Findings> findings;
     if (publication == WithPublication::kYes) {
       findings = co_await check.Run();
     } else {
@@ -126,8 +124,7 @@ class Initializer {
     if (!*exists) {
       absl::StatusOr<std::string> sql = OutboxTableSql(config_, table);
       if (!sql.ok()) co_return sql.status();
-      absl::Status made = co_await Execute(*sql);
-      if (!made.ok()) co_return made;
+      WALPOST_CO_RETURN_IF_ERROR(co_await Execute(*sql));
     }
     Report("table", table, *exists ? "exists" : "created");
     if (WantsNotifyTrigger(config_)) co_return co_await MakeTrigger(table);
@@ -196,14 +193,13 @@ class Initializer {
           "--failover and set postgres.failover: false",
           connection_->server_version() / 10000));
     }
-    auto found = co_await FindSlot(*connection_, name);
-    if (!found.ok()) co_return found.status();
-    if (*found && (*found)->wal_status == "lost") {
-      absl::Status dropped = co_await DropLostSlot();
-      if (!dropped.ok()) co_return dropped;
-      found->reset();
+    WALPOST_CO_ASSIGN_OR_RETURN(auto found,
+                                co_await FindSlot(*connection_, name));
+    if (found && found->wal_status == "lost") {
+      WALPOST_CO_RETURN_IF_ERROR(co_await DropLostSlot());
+      found.reset();
     }
-    const bool exists = found->has_value();
+    const bool exists = found.has_value();
     auto birth = co_await ReadBirthRecord(*connection_,
                                           config_.postgres.publication, name);
     if (!birth.ok()) co_return birth.status();
@@ -258,23 +254,23 @@ class Initializer {
     auto slot = co_await FindSlot(*connection_, name);
     if (!slot.ok()) co_return slot.status();
     const Lsn begins = born.is_valid() ? born : (*slot)->confirmed_flush_lsn;
-    absl::StatusOr<BirthRecord> record =
+    WALPOST_CO_ASSIGN_OR_RETURN(
+        BirthRecord record,
         co_await DescribeBirth(*connection_, config_.postgres.publication,
-                               config_.outbox.tables, name, begins);
-    if (!record.ok()) co_return record.status();
+                               config_.outbox.tables, name, begins));
     const std::string consequence = fmt::format(
         "slot {} exists, but nothing would notice if it were dropped", name);
     co_return co_await RequireBirthRecord(
-        *connection_, config_.postgres.publication, *record, consequence);
+        *connection_, config_.postgres.publication, record, consequence);
   }
 
   // Shows the user of `init` the rows that the slot will not send.
   asio::awaitable<absl::Status> ReportExistingRows(
       asio::any_io_executor executor) {
-    const absl::StatusOr<std::vector<Finding>> findings =
-        co_await FindExistingRows(executor, config_, AskStore::kNo);
-    if (!findings.ok()) co_return findings.status();
-    for (const Finding& finding : *findings) {
+    WALPOST_CO_ASSIGN_OR_RETURN(
+        const Findings findings,
+        co_await FindExistingRows(executor, config_, AskStore::kNo));
+    for (const Finding& finding : findings) {
       if (finding.severity == Severity::kOk) continue;
       fmt::print("{} {}\n", finding.subject, finding.text);
       if (!finding.remedy.empty()) fmt::print("  -> {}\n", finding.remedy);

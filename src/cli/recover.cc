@@ -82,8 +82,7 @@ asio::awaitable<absl::StatusOr<Counts>> Recover(asio::any_io_executor executor,
                                                 TablePublisher::Options options,
                                                 ExitCode& end) {
   SlotFounder founder(executor, config);
-  const absl::Status connected = co_await founder.Connect();
-  if (!connected.ok()) co_return connected;
+  WALPOST_CO_RETURN_IF_ERROR(co_await founder.Connect());
   if (founder.slot() && founder.slot()->active) {
     co_return SlotIsInUse(config);
   }
@@ -106,9 +105,8 @@ asio::awaitable<absl::StatusOr<Counts>> Recover(asio::any_io_executor executor,
     if (StoreIsKafka(config)) end = kExitKafka;
     co_return stored;
   }
-  const absl::Status kept =
-      co_await founder.Keep(FoundingOf(plan, arguments.wish, missing));
-  if (!kept.ok()) co_return kept;
+  WALPOST_CO_RETURN_IF_ERROR(
+      co_await founder.Keep(FoundingOf(plan, arguments.wish, missing)));
   co_return counts;
 }
 

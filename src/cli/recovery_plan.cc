@@ -1,5 +1,6 @@
 #include "cli/recovery_plan.h"
 
+#include "base/status_macros.h"
 #include "delivery/gap.h"
 #include "fmt/format.h"
 #include "outbox/numbering.h"
@@ -39,14 +40,12 @@ asio::awaitable<absl::StatusOr<RecoveryRange>> FindRange(
         inspection.diagnosis.gap);
   } else {
     SlotFounder founder(executor, config);
-    const absl::Status connected = co_await founder.Connect();
-    if (!connected.ok()) co_return connected;
-    const absl::StatusOr<RecoveryServer> server =
-        co_await founder.LookAtServer();
-    if (!server.ok()) co_return server.status();
+    WALPOST_CO_RETURN_IF_ERROR(co_await founder.Connect());
+    WALPOST_CO_ASSIGN_OR_RETURN(const RecoveryServer server,
+                                co_await founder.LookAtServer());
     range = ChooseRecoveryRange(
         inspection.checkpoint,
-        NumberingOf(config.outbox, config.postgres.publication), *server);
+        NumberingOf(config.outbox, config.postgres.publication), server);
   }
   co_return range;
 }
@@ -107,10 +106,10 @@ asio::awaitable<absl::StatusOr<RecoveryPlan>> MakeRecoveryPlan(
   RecoveryPlan plan;
   plan.inspection = *std::move(inspection);
   if (plan.inspection.is_in_use()) co_return SlotIsInUse(config);
-  absl::StatusOr<RecoveryRange> range =
-      co_await FindRange(executor, config, plan.inspection, wish);
-  if (!range.ok()) co_return range.status();
-  plan.range = *std::move(range);
+  WALPOST_CO_ASSIGN_OR_RETURN(
+      RecoveryRange range,
+      co_await FindRange(executor, config, plan.inspection, wish));
+  plan.range = std::move(range);
   co_return plan;
 }
 

@@ -4,6 +4,7 @@
 #include <sstream>
 
 #include "app/table_publisher.h"
+#include "base/status_macros.h"
 #include "cli/exit_code.h"
 #include "cli/progress_line.h"
 #include "cli/run_to_end.h"
@@ -49,20 +50,20 @@ asio::awaitable<absl::StatusOr<Counts>> Publish(asio::any_io_executor executor,
   connection.server = config.postgres.server;
   connection.application_name = "walpost:replay";
   connection.statement_limit = kScanStatementLimit;
-  absl::StatusOr<std::unique_ptr<Connection>> connected =
-      co_await Connection::Connect(executor, connection);
-  if (!connected.ok()) co_return connected.status();
+  WALPOST_CO_ASSIGN_OR_RETURN(
+      std::unique_ptr<Connection> connected,
+      co_await Connection::Connect(executor, connection));
   const std::string begin =
       "BEGIN TRANSACTION ISOLATION LEVEL REPEATABLE READ, READ ONLY";
-  absl::StatusOr<QueryRows> begun = co_await (*connected)->Execute(begin);
-  if (!begun.ok()) co_return begun.status();
+  WALPOST_CO_ASSIGN_OR_RETURN(QueryRows begun,
+                              co_await connected->Execute(begin));
   absl::StatusOr<std::unique_ptr<TablePublisher>> publisher =
       TablePublisher::Create(executor, config,
                              KafkaSinks(executor, config.kafka),
                              std::move(options));
   if (!publisher.ok()) co_return publisher.status();
   const absl::StatusOr<Counts> counts =
-      co_await (*publisher)->Publish(**connected);
+      co_await (*publisher)->Publish(*connected);
   if ((*publisher)->sink_failed()) end = kExitKafka;
   co_return counts;
 }

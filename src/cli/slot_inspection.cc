@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "app/checkpoint_keeper.h"
+#include "base/status_macros.h"
 #include "fmt/format.h"
 #include "postgres/connection.h"
 #include "postgres/task_session.h"
@@ -65,10 +66,9 @@ asio::awaitable<absl::Status> MeasurePending(Connection& connection,
       "pg_catalog.pg_wal_lsn_diff(pg_catalog.pg_current_wal_flush_lsn(), "
       "'{}'))::bigint",
       inspection.diagnosis.slot->confirmed_flush_lsn.ToString());
-  absl::StatusOr<QueryRows> rows = co_await connection.Execute(sql);
-  if (!rows.ok()) co_return rows.status();
-  inspection.wal_end = Lsn::Parse(rows->Text(0, 0)).value_or(Lsn());
-  inspection.pending_bytes = rows->Unsigned(0, 1);
+  WALPOST_CO_ASSIGN_OR_RETURN(QueryRows rows, co_await connection.Execute(sql));
+  inspection.wal_end = Lsn::Parse(rows.Text(0, 0)).value_or(Lsn());
+  inspection.pending_bytes = rows.Unsigned(0, 1);
   if (config.outbox.messages.enabled() && !inspection.is_in_use()) {
     inspection.pending_messages =
         co_await CountMessages(connection, config, inspection);
@@ -85,13 +85,12 @@ asio::awaitable<absl::StatusOr<SlotInspection>> InspectSlot(
   inspection.kafka_cluster = std::move(kafka_cluster);
   ConnectionOptions options = TaskSession(config.postgres, "inspection");
   options.replication = pending == InspectPending::kYes;
-  absl::StatusOr<std::unique_ptr<Connection>> connection =
-      co_await Connection::Connect(executor, options);
-  if (!connection.ok()) co_return connection.status();
-  absl::StatusOr<std::optional<SlotState>> slot =
-      co_await FindSlot(**connection, config.postgres.slot);
-  if (!slot.ok()) co_return slot.status();
-  if (!*slot || !(*slot)->active) {
+  WALPOST_CO_ASSIGN_OR_RETURN(std::unique_ptr<Connection> connection,
+                              co_await Connection::Connect(executor, options));
+  WALPOST_CO_ASSIGN_OR_RETURN(
+      std::optional<SlotState> slot,
+      co_await FindSlot(*connection, config.postgres.slot));
+  if (!slot || !slot->active) {
     inspection.checkpoint = co_await LoadCheckpoint(executor, config);
     if (pending == InspectPending::kYes &&
         absl::IsUnavailable(inspection.checkpoint.status())) {
@@ -105,13 +104,12 @@ asio::awaitable<absl::StatusOr<SlotInspection>> InspectSlot(
   if (inspection.checkpoint.ok()) question.checkpoint = *inspection.checkpoint;
   question.kafka_cluster = inspection.kafka_cluster;
   absl::StatusOr<GapDiagnosis> diagnosis =
-      co_await DiagnoseGap(**connection, std::move(question));
+      co_await DiagnoseGap(*connection, std::move(question));
   if (!diagnosis.ok()) co_return diagnosis.status();
   inspection.diagnosis = *std::move(diagnosis);
   if (pending == InspectPending::kYes && inspection.diagnosis.slot) {
-    const absl::Status status =
-        co_await MeasurePending(**connection, config, inspection);
-    if (!status.ok()) co_return status;
+    WALPOST_CO_RETURN_IF_ERROR(
+        co_await MeasurePending(*connection, config, inspection));
   }
   co_return inspection;
 }

@@ -10,6 +10,7 @@
 #include <limits>
 #include <memory>
 
+#include "base/status_macros.h"
 #include "cli/exit_code.h"
 #include "cli/require_wal.h"
 #include "cli/run_to_end.h"
@@ -61,8 +62,7 @@ class Tail final : private EventTaker {
         left_(count) {}
 
   asio::awaitable<absl::Status> Run() {
-    const absl::Status started = co_await Start();
-    if (!started.ok()) co_return started;
+    WALPOST_CO_RETURN_IF_ERROR(co_await Start());
     co_return co_await reader_.Run();
   }
 
@@ -75,35 +75,35 @@ class Tail final : private EventTaker {
     options.server = config_.postgres.server;
     options.application_name = kTailName;
     options.replication = true;
-    auto connected = co_await Connection::Connect(executor_, options);
-    if (!connected.ok()) co_return connected.status();
-    std::unique_ptr<Connection> connection = *std::move(connected);
+    WALPOST_CO_ASSIGN_OR_RETURN(
+        auto connected, co_await Connection::Connect(executor_, options));
+    std::unique_ptr<Connection> connection = std::move(connected);
     absl::Status status = co_await RequirePublication(*connection);
     if (!status.ok()) co_return status;
     const MonotonicTime deadline = Clock::now() + kSlotCreationLimit;
-    auto created =
+    WALPOST_CO_ASSIGN_OR_RETURN(
+        auto created,
         co_await CreateSlot(*connection, slot_, SlotKind::kTemporary,
-                            SlotSnapshot::kNone, SlotFailover::kNo, deadline);
-    if (!created.ok()) co_return created.status();
+                            SlotSnapshot::kNone, SlotFailover::kNo, deadline));
     const std::string command = StartReplicationCommand(
         *connection, slot_, Lsn(), config_.postgres.publication,
         config_.outbox.messages.enabled());
     status = co_await connection->StartCopyBoth(command);
     WalStream::Start start;
-    start.slot = *created;
+    start.slot = created;
     if (status.ok()) reader_.Begin(std::move(connection), std::move(start));
     co_return status;
   }
 
   asio::awaitable<absl::Status> RequirePublication(Connection& connection) {
     const std::string& publication = config_.postgres.publication;
-    auto exists = co_await PublicationExists(connection, publication);
-    if (!exists.ok()) co_return exists.status();
+    WALPOST_CO_ASSIGN_OR_RETURN(
+        auto exists, co_await PublicationExists(connection, publication));
     absl::Status status;
-    if (!*exists && config_.postgres.create) {
+    if (!exists && config_.postgres.create) {
       status = co_await CreatePublication(connection, publication,
                                           config_.outbox.tables);
-    } else if (!*exists) {
+    } else if (!exists) {
       status = absl::FailedPreconditionError(fmt::format(
           "publication {} does not exist: run walpost init, or {}", publication,
           CreatePublicationSql(publication, config_.outbox.tables)));

@@ -29,9 +29,8 @@ class ClusterCheck {
         user_(std::move(user)),
         timeout_millis_(static_cast<int>(timeout.count())) {}
 
-  absl::StatusOr<std::vector<Finding>> Run(
-      const std::vector<TopicNames>& topics,
-      const std::string& checkpoint_topic) {
+  absl::StatusOr<Findings> Run(const std::vector<TopicNames>& topics,
+                               const std::string& checkpoint_topic) {
     const std::string subject = fmt::format("Kafka at {}", user_.brokers);
     const rd_kafka_metadata_t* listed = nullptr;
     const rd_kafka_resp_err_t error = rd_kafka_metadata(
@@ -129,7 +128,7 @@ class ClusterCheck {
     return absl::OkStatus();
   }
 
-  void Append(const std::vector<Finding>& findings) {
+  void Append(const Findings& findings) {
     findings_.insert(findings_.end(), findings.begin(), findings.end());
   }
 
@@ -181,14 +180,15 @@ class ClusterCheck {
   KafkaClient client_;
   KafkaUser user_;
   int timeout_millis_;
-  std::vector<Finding> findings_;
+  Findings findings_;
 };
 
 }  // namespace
 
-absl::StatusOr<std::vector<Finding>> CheckCluster(
-    const ProducerOptions& options, const std::vector<TopicNames>& topics,
-    const std::string& checkpoint_topic, std::chrono::milliseconds timeout) {
+absl::StatusOr<Findings> CheckCluster(const ProducerOptions& options,
+                                      const std::vector<TopicNames>& topics,
+                                      const std::string& checkpoint_topic,
+                                      std::chrono::milliseconds timeout) {
   WALPOST_ASSIGN_OR_RETURN(KafkaConf conf, MakeProducerConf(options));
   char reason[512];
   KafkaClient client(

@@ -19,8 +19,9 @@ namespace walpost {
 // unreachable cluster is a finding. kInvalidArgument and kFailedPrecondition:
 // errors of the properties, as for Producer::Create. kUnavailable: an answer
 // did not come.
-absl::StatusOr<std::vector<Finding>> CheckCluster(
-    const ProducerOptions& options, const std::vector<TopicNames>& topics,
-    const std::string& checkpoint_topic, std::chrono::milliseconds timeout);
+absl::StatusOr<Findings> CheckCluster(const ProducerOptions& options,
+                                      const std::vector<TopicNames>& topics,
+                                      const std::string& checkpoint_topic,
+                                      std::chrono::milliseconds timeout);
 
 }  // namespace walpost

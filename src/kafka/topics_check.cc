@@ -42,7 +42,7 @@ class TopicsCheck {
                      ? fmt::format("topic {}", facts.names.text)
                      : fmt::format("topics {}*", facts.names.text)) {}
 
-  std::vector<Finding> Run() {
+  Findings Run() {
     if (facts_.names.text.empty()) {
       Add(Severity::kNote,
           fmt::format("{} are seen; which of them events go to is in the rows, "
@@ -149,20 +149,19 @@ class TopicsCheck {
   const TopicFacts& facts_;
   const KafkaUser& user_;
   std::string subject_;
-  std::vector<Finding> findings_;
+  Findings findings_;
 };
 
 }  // namespace
 
-std::vector<Finding> CheckTopics(const TopicFacts& facts,
-                                 const KafkaUser& user) {
+Findings CheckTopics(const TopicFacts& facts, const KafkaUser& user) {
   return TopicsCheck(facts, user).Run();
 }
 
-std::vector<Finding> CheckCheckpointTopic(const std::string& topic,
-                                          const TopicRights& rights,
-                                          rd_kafka_resp_err_t create_error,
-                                          const KafkaUser& user) {
+Findings CheckCheckpointTopic(const std::string& topic,
+                              const TopicRights& rights,
+                              rd_kafka_resp_err_t create_error,
+                              const KafkaUser& user) {
   const std::string subject = fmt::format("checkpoint.topic {}", topic);
   const TopicNames name{topic, true};
   std::vector<std::string> missing;

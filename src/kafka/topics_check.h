@@ -38,17 +38,16 @@ struct TopicFacts {
   bool brokers_create = false;  // auto.create.topics.enable
 };
 
-std::vector<Finding> CheckTopics(const TopicFacts& facts,
-                                 const KafkaUser& user);
+Findings CheckTopics(const TopicFacts& facts, const KafkaUser& user);
 
 // The topic of checkpoint.store: kafka, which walpost also reads, and creates
 // if it is missing. `create_error` counts if `rights` has an error. Without
 // DESCRIBE_CONFIGS walpost runs, but cannot tell whether the topic is
 // compacted.
-std::vector<Finding> CheckCheckpointTopic(const std::string& topic,
-                                          const TopicRights& rights,
-                                          rd_kafka_resp_err_t create_error,
-                                          const KafkaUser& user);
+Findings CheckCheckpointTopic(const std::string& topic,
+                              const TopicRights& rights,
+                              rd_kafka_resp_err_t create_error,
+                              const KafkaUser& user);
 
 // The settings of the brokers are hidden: lists the missing tests.
 Finding BrokerSettingsUnknown(const KafkaUser& user);

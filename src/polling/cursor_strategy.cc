@@ -17,6 +17,7 @@
 #include "absl/container/flat_hash_set.h"
 #include "base/backoff.h"
 #include "base/read_refusal.h"
+#include "base/status_macros.h"
 #include "fmt/format.h"
 #include "polling/cursor_position.h"
 #include "polling/cursor_rows.h"
@@ -110,17 +111,16 @@ asio::awaitable<absl::Status> CursorStrategy::Begin() {
   rows_.flight().TakeFinished();  // of the last session
   next_at_ = MonotonicTime();
   const std::string lock = sql_->TryLock();
-  absl::StatusOr<QueryRows> locked = co_await connection_.Query(lock);
-  if (!locked.ok()) co_return locked.status();
-  is_standby_ = !locked->Bool(0, 0);
+  WALPOST_CO_ASSIGN_OR_RETURN(QueryRows locked,
+                              co_await connection_.Query(lock));
+  is_standby_ = !locked.Bool(0, 0);
   trouble_ = absl::OkStatus();
   if (is_standby_) {
     trouble_ = absl::UnavailableError(fmt::format(
         "another walpost has the cursor of {}", rows_.table().name()));
     co_return absl::OkStatus();
   }
-  const absl::Status loaded = co_await LoadPosition();
-  if (!loaded.ok()) co_return loaded;
+  WALPOST_CO_RETURN_IF_ERROR(co_await LoadPosition());
   // Rows whose position cannot be saved would be published again and again.
   co_return co_await Save();
 }
@@ -153,8 +153,7 @@ asio::awaitable<absl::Status> CursorStrategy::LoadPosition() {
 
 asio::awaitable<absl::Status> CursorStrategy::Take() {
   if (!restore_ && !position_.has_window()) {
-    const absl::Status opened = co_await OpenWindow();
-    if (!opened.ok()) co_return opened;
+    WALPOST_CO_RETURN_IF_ERROR(co_await OpenWindow());
     if (!restore_ && !position_.has_window()) co_return absl::OkStatus();
   }
   const size_t limit = std::min(most_rows_, rows_.limit());
@@ -162,10 +161,10 @@ asio::awaitable<absl::Status> CursorStrategy::Take() {
       restore_ ? sql_->FetchRestored(position_, restore_->begun,
                                      restore_->after, limit)
                : sql_->Fetch(position_, limit);
-  absl::StatusOr<QueryRows> rows = co_await connection_.Query(fetch);
-  if (!rows.ok()) co_return rows.status();
-  if (rows->size() == 0) co_return co_await OnNoMoreRows();
-  Send(*rows, rows->size() < limit);
+  WALPOST_CO_ASSIGN_OR_RETURN(QueryRows rows,
+                              co_await connection_.Query(fetch));
+  if (rows.size() == 0) co_return co_await OnNoMoreRows();
+  Send(rows, rows.size() < limit);
   co_return absl::OkStatus();
 }
 

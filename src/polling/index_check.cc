@@ -14,7 +14,7 @@ IndexCheck::IndexCheck(const PolledTable& table, Strategy strategy,
       strategy_(strategy),
       is_partitioned_(is_partitioned) {}
 
-std::vector<Finding> IndexCheck::Run(const TableIndexes& indexes) {
+Findings IndexCheck::Run(const TableIndexes& indexes) {
   if (!indexes.FindAllBy(table_.id)) {
     Need(Severity::kError,
          fmt::format("has no index on {}, by which rows are marked", table_.id),

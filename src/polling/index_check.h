@@ -28,7 +28,7 @@ class IndexCheck : private TableSql {
              Quote quote);
 
   // Call it once.
-  std::vector<Finding> Run(const TableIndexes& indexes);
+  Findings Run(const TableIndexes& indexes);
 
  private:
   void CheckCursor(const TableIndexes& indexes);
@@ -46,7 +46,7 @@ class IndexCheck : private TableSql {
 
   Strategy strategy_;
   bool is_partitioned_;
-  std::vector<Finding> findings_;
+  Findings findings_;
 };
 
 }  // namespace walpost

@@ -10,6 +10,7 @@
 #include <utility>
 
 #include "absl/container/flat_hash_set.h"
+#include "base/status_macros.h"
 #include "polling/lease.h"
 #include "polling/polling_strategy.h"
 #include "polling/row_claims.h"
@@ -148,11 +149,11 @@ asio::awaitable<absl::Status> LeaseStrategy::RenewIfDue() {
     co_return absl::OkStatus();
   }
   const std::string renew = claims_.sql().Renew(flight_.Ids(), mark_);
-  absl::StatusOr<QueryRows> rows = co_await connection_.Query(renew);
-  if (!rows.ok()) co_return rows.status();
+  WALPOST_CO_ASSIGN_OR_RETURN(QueryRows rows,
+                              co_await connection_.Query(renew));
   absl::flat_hash_set<std::string> renewed;
-  for (size_t i = 0; i < rows->size(); ++i) renewed.insert(rows->Text(i, 0));
-  if (rows->size() > 0) mark_ = rows->Text(0, 1);
+  for (size_t i = 0; i < rows.size(); ++i) renewed.insert(rows.Text(i, 0));
+  if (rows.size() > 0) mark_ = rows.Text(0, 1);
   is_lost_ = !flight_.IsInFlightWithin(renewed);
   if (!is_lost_) lease_.OnRenewed(now);
   co_return absl::OkStatus();
@@ -170,12 +171,11 @@ asio::awaitable<absl::Status> LeaseStrategy::ReturnExpiredIfDue() {
 
 asio::awaitable<absl::Status> LeaseStrategy::Take() {
   const MonotonicTime sent = Clock::now();
-  absl::StatusOr<QueryRows> rows =
-      co_await claims_.Look(RowClaims::Hold::kLease);
-  if (!rows.ok()) co_return rows.status();
+  WALPOST_CO_ASSIGN_OR_RETURN(QueryRows rows,
+                              co_await claims_.Look(RowClaims::Hold::kLease));
   const MonotonicTime now = Clock::now();
   claim_at_ = now + options_.interval;
-  if (rows->size() == 0) co_return absl::OkStatus();
+  if (rows.size() == 0) co_return absl::OkStatus();
   // Too late to use them: they come back when the lease expires.
   Lease lease = lease_;
   lease.OnClaimed(sent, flight_.empty());
@@ -186,8 +186,8 @@ asio::awaitable<absl::Status> LeaseStrategy::Take() {
     co_return absl::OkStatus();
   }
   lease_ = lease;
-  mark_ = rows->Text(0, *table.schema.FindColumn(claims_.sql().lease_column()));
-  rows_.Send(*rows, now, RowSender::HoldUp::kAggregate);
+  mark_ = rows.Text(0, *table.schema.FindColumn(claims_.sql().lease_column()));
+  rows_.Send(rows, now, RowSender::HoldUp::kAggregate);
   store_at_ =
       flight_.finished() > 0 ? now + kSettleDelay : MonotonicTime::max();
   co_return absl::OkStatus();

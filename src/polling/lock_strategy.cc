@@ -13,6 +13,7 @@
 #include <utility>
 
 #include "base/backoff.h"
+#include "base/status_macros.h"
 #include "fmt/format.h"
 #include "polling/polling_strategy.h"
 #include "polling/row_claims.h"
@@ -91,14 +92,12 @@ asio::awaitable<absl::Status> LockStrategy::Begin() {
 asio::awaitable<absl::Status> LockStrategy::Take() {
   deadline_ = Clock::now() + options_.transaction_timeout;
   const std::string begin = "BEGIN";
-  const absl::Status begun = co_await connection_.Execute(begin);
-  if (!begun.ok()) co_return begun;
-  absl::StatusOr<QueryRows> rows =
-      co_await claims_.Look(RowClaims::Hold::kLock);
-  if (!rows.ok()) co_return rows.status();
+  WALPOST_CO_RETURN_IF_ERROR(co_await connection_.Execute(begin));
+  WALPOST_CO_ASSIGN_OR_RETURN(QueryRows rows,
+                              co_await claims_.Look(RowClaims::Hold::kLock));
   const MonotonicTime now = Clock::now();
-  next_at_ = rows->size() == 0 ? now + options_.interval : now;
-  rows_.Send(*rows, now, RowSender::HoldUp::kAggregate, unmarked_);
+  next_at_ = rows.size() == 0 ? now + options_.interval : now;
+  rows_.Send(rows, now, RowSender::HoldUp::kAggregate, unmarked_);
   co_return absl::OkStatus();
 }
 
@@ -108,8 +107,7 @@ asio::awaitable<absl::Status> LockStrategy::Settle() {
     kafka_again_at_ = Clock::now() + kafka_backoff_.Next();
   }
   std::vector<std::string> results = Results();
-  const absl::Status status = co_await connection_.Store(std::move(results));
-  if (!status.ok()) co_return status;
+  WALPOST_CO_RETURN_IF_ERROR(co_await connection_.Store(std::move(results)));
   unmarked_.clear();
   deadline_.reset();
   co_return absl::OkStatus();

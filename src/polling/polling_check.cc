@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "absl/strings/str_join.h"
+#include "base/status_macros.h"
 #include "fmt/format.h"
 #include "pgoutput/type_oid.h"
 #include "polling/index_check.h"
@@ -44,7 +45,7 @@ void PollingCheck::Add(Severity severity, std::string text,
                        std::move(text), std::move(remedy)});
 }
 
-asio::awaitable<absl::StatusOr<std::vector<Finding>>> PollingCheck::Run() {
+asio::awaitable<absl::StatusOr<Findings>> PollingCheck::Run() {
   sql_name_ = QuoteQualifiedName(options_.name);
   absl::Status status = co_await CheckColumns();
   if (!status.ok()) co_return status;
@@ -166,12 +167,12 @@ asio::awaitable<absl::Status> PollingCheck::CheckNulls() {
       "pg_catalog.pg_class c LEFT JOIN pg_catalog.pg_attribute a ON a.attrelid "
       "= c.oid AND a.attnum > 0 WHERE c.oid = {}::regclass",
       connection_.Literal(sql_name_));
-  absl::StatusOr<QueryRows> rows = co_await connection_.Execute(sql);
-  if (!rows.ok()) co_return rows.status();
-  for (size_t i = 0; i < rows->size(); ++i) {
-    is_partitioned_ = rows->Bool(i, 0);
-    const std::string column = rows->Text(i, 1);
-    const bool is_not_null = rows->Bool(i, 2);
+  WALPOST_CO_ASSIGN_OR_RETURN(QueryRows rows,
+                              co_await connection_.Execute(sql));
+  for (size_t i = 0; i < rows.size(); ++i) {
+    is_partitioned_ = rows.Bool(i, 0);
+    const std::string column = rows.Text(i, 1);
+    const bool is_not_null = rows.Bool(i, 2);
     const auto among = [&column](const std::vector<std::string>& columns) {
       return !column.empty() &&
              std::ranges::find(columns, column) != columns.end();
@@ -214,12 +215,12 @@ asio::awaitable<absl::Status> PollingCheck::CheckStatusValues() {
       "pg_catalog.pg_type t ON t.oid = a.atttypid JOIN pg_catalog.pg_enum e ON "
       "e.enumtypid = t.oid WHERE a.attrelid = {}::regclass AND a.attname = {}",
       connection_.Literal(sql_name_), connection_.Literal(state.status));
-  absl::StatusOr<QueryRows> labels = co_await connection_.Execute(sql);
-  if (!labels.ok()) co_return labels.status();
-  if (labels->size() == 0) co_return absl::OkStatus();  // not an enum
+  WALPOST_CO_ASSIGN_OR_RETURN(QueryRows labels,
+                              co_await connection_.Execute(sql));
+  if (labels.size() == 0) co_return absl::OkStatus();  // not an enum
   std::vector<std::string> known;
-  for (size_t i = 0; i < labels->size(); ++i) {
-    known.push_back(labels->Text(i, 1));
+  for (size_t i = 0; i < labels.size(); ++i) {
+    known.push_back(labels.Text(i, 1));
   }
   std::vector<std::pair<const char*, std::string>> wanted = {
       {"pending", state.pending}, {"published", state.published}};
@@ -232,28 +233,28 @@ asio::awaitable<absl::Status> PollingCheck::CheckStatusValues() {
     Add(Severity::kError,
         fmt::format("column {} is of enum {}, which has no value '{}' for "
                     "state.{}",
-                    state.status, labels->Text(0, 0), value, key),
+                    state.status, labels.Text(0, 0), value, key),
         fmt::format("ALTER TYPE {} ADD VALUE {}, or set state.{} to one of {}",
-                    labels->Text(0, 0), connection_.Literal(value), key,
+                    labels.Text(0, 0), connection_.Literal(value), key,
                     absl::StrJoin(known, ", ")));
   }
   co_return absl::OkStatus();
 }
 
 asio::awaitable<absl::Status> PollingCheck::CheckIndexes() {
-  absl::StatusOr<TableIndexes> indexes =
-      co_await TableIndexes::Read(connection_, sql_name_);
-  if (!indexes.ok()) co_return indexes.status();
+  WALPOST_CO_ASSIGN_OR_RETURN(
+      TableIndexes indexes,
+      co_await TableIndexes::Read(connection_, sql_name_));
   IndexCheck check(
       table_, polling_.strategy, is_partitioned_,
       [this](std::string_view text) { return connection_.Literal(text); });
-  for (Finding& finding : check.Run(*indexes)) {
+  for (Finding& finding : check.Run(indexes)) {
     findings_.push_back(std::move(finding));
   }
   // Not by a heartbeat: published rows keep theirs.
   for (const std::string& column :
        {table_.state.locked_until, table_.state.next_attempt_at}) {
-    if (indexes->FindWhereSet(column)) table_.found_by.push_back(column);
+    if (indexes.FindWhereSet(column)) table_.found_by.push_back(column);
   }
   co_return absl::OkStatus();
 }
@@ -269,10 +270,10 @@ asio::awaitable<absl::Status> PollingCheck::CheckPrivileges() {
     const std::string sql = fmt::format(
         "SELECT has_table_privilege({}::regclass, '{}'), current_user",
         connection_.Literal(sql_name_), privilege);
-    absl::StatusOr<QueryRows> rows = co_await connection_.Execute(sql);
-    if (!rows.ok()) co_return rows.status();
-    if (!rows->Bool(0, 0)) missing.push_back(privilege);
-    user = rows->Text(0, 1);
+    WALPOST_CO_ASSIGN_OR_RETURN(QueryRows rows,
+                                co_await connection_.Execute(sql));
+    if (!rows.Bool(0, 0)) missing.push_back(privilege);
+    user = rows.Text(0, 1);
   }
   if (missing.empty()) co_return absl::OkStatus();
   const std::string privileges = absl::StrJoin(missing, ", ");

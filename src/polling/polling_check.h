@@ -27,7 +27,7 @@ class PollingCheck {
       : connection_(connection), polling_(polling), options_(options) {}
 
   // Errors come from the connection or a query; they are not findings.
-  boost::asio::awaitable<absl::StatusOr<std::vector<Finding>>> Run();
+  boost::asio::awaitable<absl::StatusOr<Findings>> Run();
 
   // The checked table. Call it after a Run without errors; once.
   PolledTable TakeTable() { return std::move(table_); }
@@ -48,7 +48,7 @@ class PollingCheck {
   std::string sql_name_;
   PolledTable table_;
   bool is_partitioned_ = false;
-  std::vector<Finding> findings_;
+  Findings findings_;
 };
 
 }  // namespace walpost

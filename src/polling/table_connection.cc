@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <random>
 
+#include "base/status_macros.h"
 #include "postgres/sqlstate.h"
 
 namespace walpost {
@@ -35,10 +36,8 @@ asio::awaitable<absl::Status> TableConnection::Open() {
   const auto left = std::chrono::duration_cast<milliseconds>(
       Within(kConnectTimeout) - Clock::now());
   options_.connect_timeout = std::max(left, milliseconds(100));
-  absl::StatusOr<std::unique_ptr<Connection>> connected =
-      co_await Connection::Connect(executor_, options_);
-  if (!connected.ok()) co_return connected.status();
-  connection_ = *std::move(connected);
+  WALPOST_CO_ASSIGN_OR_RETURN(
+      connection_, co_await Connection::Connect(executor_, options_));
   connection_->set_deadline(Within(kStatementTimeout));
   server_version_ = connection_->server_version();
   co_return absl::OkStatus();

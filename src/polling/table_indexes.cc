@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "base/status_macros.h"
 #include "fmt/format.h"
 
 namespace walpost {
@@ -42,14 +43,13 @@ asio::awaitable<absl::StatusOr<TableIndexes>> TableIndexes::Read(
       "LEFT JOIN pg_catalog.pg_attribute a ON a.attrelid = i.indrelid AND "
       "a.attnum = i.indkey[0] WHERE i.indrelid = {}::regclass AND i.indisvalid",
       connection.Literal(table));
-  absl::StatusOr<QueryRows> rows = co_await connection.Execute(sql);
-  if (!rows.ok()) co_return rows.status();
+  WALPOST_CO_ASSIGN_OR_RETURN(QueryRows rows, co_await connection.Execute(sql));
   TableIndexes found;
-  for (size_t i = 0; i < rows->size(); ++i) {
+  for (size_t i = 0; i < rows.size(); ++i) {
     Index& index = found.indexes_.emplace_back();
-    index.first_column = rows->Text(i, 0);
-    index.predicate = rows->Text(i, 1);
-    index.is_unique = rows->Bool(i, 2);
+    index.first_column = rows.Text(i, 0);
+    index.predicate = rows.Text(i, 1);
+    index.is_unique = rows.Bool(i, 2);
   }
   co_return found;
 }

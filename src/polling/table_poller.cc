@@ -5,6 +5,7 @@
 #include <boost/asio/use_awaitable.hpp>
 #include <utility>
 
+#include "base/status_macros.h"
 #include "fmt/format.h"
 #include "polling/polling_check.h"
 #include "postgres/quote.h"
@@ -144,13 +145,12 @@ asio::awaitable<absl::Status> TablePoller::Session() {
 
 asio::awaitable<absl::Status> TablePoller::CheckTable(PolledTable& table) {
   PollingCheck check(connection_.raw(), options_.polling, table_options_);
-  absl::StatusOr<std::vector<Finding>> findings = co_await check.Run();
-  if (!findings.ok()) co_return findings.status();
-  for (const Finding& finding : *findings) {
+  WALPOST_CO_ASSIGN_OR_RETURN(Findings findings, co_await check.Run());
+  for (const Finding& finding : findings) {
     if (finding.severity != Severity::kWarning || sessions_ > 0) continue;
     spdlog::warn("{} {}: {}", finding.subject, finding.text, finding.remedy);
   }
-  if (const Finding* error = FirstError(*findings)) {
+  if (const Finding* error = FirstError(findings)) {
     co_return absl::FailedPreconditionError(
         fmt::format("{} {}: {}", error->subject, error->text, error->remedy));
   }
@@ -160,12 +160,12 @@ asio::awaitable<absl::Status> TablePoller::CheckTable(PolledTable& table) {
 
 asio::awaitable<absl::Status> TablePoller::Prepare() {
   PolledTable table;
-  const absl::Status checked = co_await CheckTable(table);
-  if (!checked.ok()) co_return checked;
-  absl::StatusOr<size_t> longest = co_await ReadLongestText(
-      connection_.raw(), table_options_.name, table_options_.state.last_error);
-  if (!longest.ok()) co_return longest.status();
-  table.longest_error = *longest;
+  WALPOST_CO_RETURN_IF_ERROR(co_await CheckTable(table));
+  WALPOST_CO_ASSIGN_OR_RETURN(
+      size_t longest,
+      co_await ReadLongestText(connection_.raw(), table_options_.name,
+                               table_options_.state.last_error));
+  table.longest_error = longest;
   const absl::Status set =
       rows_.SetTable(std::move(table), connection_.raw().server_encoding());
   if (!set.ok() || options_.polling.notify.empty()) co_return set;
@@ -214,14 +214,14 @@ MonotonicTime TablePoller::NextTurn(MonotonicTime now) const {
 asio::awaitable<absl::Status> TablePoller::Report() {
   report_at_ = Clock::now() + kReportInterval;
   const std::string gauges = strategy_->GaugesSql();
-  absl::StatusOr<QueryRows> rows = co_await connection_.Query(gauges);
-  if (!rows.ok()) co_return rows.status();
+  WALPOST_CO_ASSIGN_OR_RETURN(QueryRows rows,
+                              co_await connection_.Query(gauges));
   BacklogGauge::Reading reading;
-  reading.pending = rows->Unsigned(0, 0);
-  reading.failed = rows->Unsigned(0, 1);
-  if (const auto first = rows->Get(0, 2)) reading.first = *first;
-  if (rows->Get(0, 3)) {
-    const double age = std::stod(rows->Text(0, 3));
+  reading.pending = rows.Unsigned(0, 0);
+  reading.failed = rows.Unsigned(0, 1);
+  if (const auto first = rows.Get(0, 2)) reading.first = *first;
+  if (rows.Get(0, 3)) {
+    const double age = std::stod(rows.Text(0, 3));
     reading.age = milliseconds(static_cast<int64_t>(age * 1e3));
   }
   gauge_.OnReading(reading, Clock::now());

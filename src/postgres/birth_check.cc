@@ -1,5 +1,6 @@
 #include "postgres/birth_check.h"
 
+#include "base/status_macros.h"
 #include "fmt/format.h"
 #include "postgres/publication.h"
 
@@ -12,7 +13,7 @@ void BirthCheck::Add(Severity severity, std::string text, std::string remedy) {
                        std::move(text), std::move(remedy)});
 }
 
-asio::awaitable<absl::StatusOr<std::vector<Finding>>> BirthCheck::Run() {
+asio::awaitable<absl::StatusOr<Findings>> BirthCheck::Run() {
   absl::Status status = co_await Observe();
   if (!status.ok()) co_return status;
   if (!rights_.exists) co_return findings_;
@@ -26,14 +27,11 @@ asio::awaitable<absl::StatusOr<std::vector<Finding>>> BirthCheck::Run() {
 }
 
 asio::awaitable<absl::Status> BirthCheck::Observe() {
-  absl::StatusOr<PublicationRights> rights =
-      co_await FindPublicationRights(connection_, options_.publication);
-  if (!rights.ok()) co_return rights.status();
-  rights_ = *std::move(rights);
+  WALPOST_CO_ASSIGN_OR_RETURN(rights_, co_await FindPublicationRights(
+                                           connection_, options_.publication));
   if (!rights_.exists) co_return absl::OkStatus();
-  absl::StatusOr<SlotSight> sight = co_await LookAtSlot(connection_, options_);
-  if (!sight.ok()) co_return sight.status();
-  sight_ = *std::move(sight);
+  WALPOST_CO_ASSIGN_OR_RETURN(sight_,
+                              co_await LookAtSlot(connection_, options_));
   co_return absl::OkStatus();
 }
 
@@ -87,14 +85,15 @@ asio::awaitable<absl::Status> BirthCheck::CheckMissing() {
   }
   std::string remedy = "make the slot, then run walpost check again";
   if (sight_.slot) {
-    absl::StatusOr<BirthRecord> record =
+    WALPOST_CO_ASSIGN_OR_RETURN(
+        BirthRecord record,
         co_await DescribeBirth(connection_, options_.publication, tables_,
-                               options_.slot, sight_.slot->confirmed_flush_lsn);
-    if (!record.ok()) co_return record.status();
-    absl::StatusOr<std::string> sql =
-        co_await BirthRecordSql(connection_, options_.publication, *record);
-    if (!sql.ok()) co_return sql.status();
-    remedy = fmt::format("as the owner of the publication: {};", *sql);
+                               options_.slot,
+                               sight_.slot->confirmed_flush_lsn));
+    WALPOST_CO_ASSIGN_OR_RETURN(
+        std::string sql,
+        co_await BirthRecordSql(connection_, options_.publication, record));
+    remedy = fmt::format("as the owner of the publication: {};", sql);
   }
   Add(Severity::kWarning, text, remedy);
   co_return absl::OkStatus();

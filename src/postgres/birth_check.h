@@ -30,7 +30,7 @@ class BirthCheck {
 
   // No findings without a publication. Errors come from the connection or a
   // query; they are not findings.
-  boost::asio::awaitable<absl::StatusOr<std::vector<Finding>>> Run();
+  boost::asio::awaitable<absl::StatusOr<Findings>> Run();
 
  private:
   boost::asio::awaitable<absl::Status> Observe();
@@ -43,7 +43,7 @@ class BirthCheck {
   std::span<const TableOptions> tables_;
   PublicationRights rights_;
   SlotSight sight_;
-  std::vector<Finding> findings_;
+  Findings findings_;
 };
 
 }  // namespace walpost

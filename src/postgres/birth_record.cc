@@ -1,5 +1,6 @@
 #include "postgres/birth_record.h"
 
+#include "base/status_macros.h"
 #include "fmt/format.h"
 #include "postgres/coverage_query.h"
 #include "postgres/quote.h"
@@ -16,9 +17,8 @@ asio::awaitable<absl::StatusOr<std::string>> ReadComment(
       "SELECT obj_description(oid, 'pg_publication') FROM "
       "pg_catalog.pg_publication WHERE pubname = {}",
       connection.Literal(publication));
-  absl::StatusOr<QueryRows> rows = co_await connection.Execute(sql);
-  if (!rows.ok()) co_return rows.status();
-  co_return rows->size() == 0 ? std::string() : rows->Text(0, 0);
+  WALPOST_CO_ASSIGN_OR_RETURN(QueryRows rows, co_await connection.Execute(sql));
+  co_return rows.size() == 0 ? std::string() : rows.Text(0, 0);
 }
 
 }  // namespace
@@ -29,25 +29,24 @@ asio::awaitable<absl::StatusOr<BirthRecord>> DescribeBirth(
     std::span<const TableOptions> tables, std::string slot,
     Lsn consistent_point) {
   // Before the transaction id, so that a change between the two is noticed.
-  absl::StatusOr<Coverage> coverage =
-      co_await ReadCoverage(connection, publication, tables);
-  if (!coverage.ok()) co_return coverage.status();
+  WALPOST_CO_ASSIGN_OR_RETURN(
+      Coverage coverage,
+      co_await ReadCoverage(connection, publication, tables));
   const std::string sql =
       "SELECT system_identifier, pg_catalog.pg_snapshot_xmax("
       "pg_catalog.pg_current_snapshot()), ceil(extract(epoch FROM "
       "clock_timestamp()))::bigint, ('x' || left(pg_catalog.pg_walfile_name("
       "pg_catalog.pg_current_wal_lsn()), 8))::bit(32)::bigint FROM "
       "pg_catalog.pg_control_system()";
-  absl::StatusOr<QueryRows> rows = co_await connection.Execute(sql);
-  if (!rows.ok()) co_return rows.status();
+  WALPOST_CO_ASSIGN_OR_RETURN(QueryRows rows, co_await connection.Execute(sql));
   BirthRecord record;
   record.slot = std::move(slot);
   record.consistent_point = consistent_point;
-  record.system_identifier = rows->Text(0, 0);
-  record.streamed_from = rows->Unsigned(0, 1);
-  record.born_at = WallTime(std::chrono::seconds(rows->Integer(0, 2)));
-  record.timeline = static_cast<uint32_t>(rows->Unsigned(0, 3));
-  record.coverage = coverage->ToString();
+  record.system_identifier = rows.Text(0, 0);
+  record.streamed_from = rows.Unsigned(0, 1);
+  record.born_at = WallTime(std::chrono::seconds(rows.Integer(0, 2)));
+  record.timeline = static_cast<uint32_t>(rows.Unsigned(0, 3));
+  record.coverage = coverage.ToString();
   co_return record;
 }
 
@@ -57,10 +56,9 @@ asio::awaitable<absl::StatusOr<std::optional<BirthRecord>>> ReadBirthRecord(
       "SELECT obj_description(oid, 'pg_publication') FROM "
       "pg_catalog.pg_publication ORDER BY pubname <> {}, pubname",
       connection.Literal(publication));
-  absl::StatusOr<QueryRows> rows = co_await connection.Execute(sql);
-  if (!rows.ok()) co_return rows.status();
-  for (size_t row = 0; row < rows->size(); ++row) {
-    const auto record = FindBirthRecord(rows->Text(row, 0), slot);
+  WALPOST_CO_ASSIGN_OR_RETURN(QueryRows rows, co_await connection.Execute(sql));
+  for (size_t row = 0; row < rows.size(); ++row) {
+    const auto record = FindBirthRecord(rows.Text(row, 0), slot);
     if (record) co_return record;
   }
   co_return std::nullopt;
@@ -68,10 +66,9 @@ asio::awaitable<absl::StatusOr<std::optional<BirthRecord>>> ReadBirthRecord(
 
 asio::awaitable<absl::StatusOr<std::string>> BirthRecordSql(
     Connection& connection, std::string publication, BirthRecord record) {
-  absl::StatusOr<std::string> comment =
-      co_await ReadComment(connection, publication);
-  if (!comment.ok()) co_return comment.status();
-  const std::string text = WithBirthRecord(*comment, record);
+  WALPOST_CO_ASSIGN_OR_RETURN(std::string comment,
+                              co_await ReadComment(connection, publication));
+  const std::string text = WithBirthRecord(comment, record);
   co_return fmt::format("COMMENT ON PUBLICATION {} IS {}",
                         QuoteName(publication), connection.Literal(text));
 }
@@ -79,10 +76,10 @@ asio::awaitable<absl::StatusOr<std::string>> BirthRecordSql(
 asio::awaitable<absl::Status> WriteBirthRecord(Connection& connection,
                                                std::string publication,
                                                BirthRecord record) {
-  absl::StatusOr<std::string> sql =
-      co_await BirthRecordSql(connection, publication, record);
-  if (!sql.ok()) co_return sql.status();
-  absl::StatusOr<QueryRows> rows = co_await connection.Execute(*sql);
+  WALPOST_CO_ASSIGN_OR_RETURN(
+      std::string sql,
+      co_await BirthRecordSql(connection, publication, record));
+  absl::StatusOr<QueryRows> rows = co_await connection.Execute(sql);
   co_return rows.status();
 }
 
@@ -93,13 +90,13 @@ asio::awaitable<absl::Status> RequireBirthRecord(Connection& connection,
   const absl::Status written =
       co_await WriteBirthRecord(connection, publication, record);
   if (!absl::IsFailedPrecondition(written)) co_return written;
-  absl::StatusOr<std::string> sql =
-      co_await BirthRecordSql(connection, publication, record);
-  if (!sql.ok()) co_return sql.status();
+  WALPOST_CO_ASSIGN_OR_RETURN(
+      std::string sql,
+      co_await BirthRecordSql(connection, publication, record));
   co_return absl::FailedPreconditionError(
       fmt::format("{}, because the role of walpost does not own publication {} "
                   "and cannot put it on record; as the owner run: {};",
-                  consequence, publication, *sql));
+                  consequence, publication, sql));
 }
 
 }  // namespace walpost

@@ -4,6 +4,7 @@
 #include <boost/asio/co_spawn.hpp>
 #include <exception>
 
+#include "base/status_macros.h"
 #include "fmt/format.h"
 #include "postgres/checkpoint_sql.h"
 #include "postgres/connection.h"
@@ -94,11 +95,11 @@ class CheckpointTable::Session {
   // does ALTER TABLE.
   asio::awaitable<absl::Status> Open() {
     if (connection_ != nullptr) co_return absl::OkStatus();
-    absl::StatusOr<std::unique_ptr<Connection>> connected =
-        co_await Connection::Connect(executor_, options_);
-    if (!connected.ok()) co_return connected.status();
+    WALPOST_CO_ASSIGN_OR_RETURN(
+        std::unique_ptr<Connection> connected,
+        co_await Connection::Connect(executor_, options_));
     if (abandoned_) co_return absl::CancelledError();
-    connection_ = *std::move(connected);
+    connection_ = std::move(connected);
     const std::string regclass =
         connection_->Literal(QuoteQualifiedName(table_));
     const std::string find = fmt::format(

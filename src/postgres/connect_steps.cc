@@ -2,6 +2,7 @@
 
 #include <functional>
 
+#include "base/status_macros.h"
 #include "loop/blocking_call.h"
 
 namespace walpost {
@@ -46,10 +47,10 @@ asio::awaitable<absl::StatusOr<std::string>> ReadConninfo(
   if (!conninfo.has_references()) co_return conninfo.Read();
   std::function<absl::StatusOr<std::string>()> step =
       [conninfo = std::move(conninfo)] { return conninfo.Read(); };
-  absl::StatusOr<absl::StatusOr<std::string>> read =
-      co_await OnThread(executor, std::move(step), deadline);
-  if (!read.ok()) co_return read.status();
-  co_return *std::move(read);
+  WALPOST_CO_ASSIGN_OR_RETURN(
+      absl::StatusOr<std::string> read,
+      co_await OnThread(executor, std::move(step), deadline));
+  co_return std::move(read);
 }
 
 asio::awaitable<absl::StatusOr<SharedConnection>> BeginConnecting(

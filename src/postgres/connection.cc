@@ -5,6 +5,7 @@
 #include <cstring>
 
 #include "base/session_settings.h"
+#include "base/status_macros.h"
 #include "fmt/format.h"
 #include "postgres/connect_failure.h"
 #include "postgres/connect_steps.h"
@@ -109,10 +110,10 @@ Connection::Connect(asio::any_io_executor executor, ConnectionOptions options) {
   if (!conninfo.ok()) co_return conninfo.status();
   std::string password;
   if (!server.password_command.empty()) {
-    absl::StatusOr<std::string> printed =
-        co_await RunPasswordCommand(executor, server.password_command);
-    if (!printed.ok()) co_return printed.status();
-    password = *std::move(printed);
+    WALPOST_CO_ASSIGN_OR_RETURN(
+        std::string printed,
+        co_await RunPasswordCommand(executor, server.password_command));
+    password = std::move(printed);
   }
   absl::StatusOr<std::string> own_options =
       OptionsOf(*conninfo, server.conninfo.has_references());
@@ -155,11 +156,11 @@ Connection::Connect(asio::any_io_executor executor, ConnectionOptions options) {
     parameters.Add("port", hosts->port);
   }
   if (!password.empty()) parameters.Add("password", password);
-  absl::StatusOr<SharedConnection> begun =
-      co_await BeginConnecting(executor, parameters, deadline);
-  if (!begun.ok()) co_return begun.status();
+  WALPOST_CO_ASSIGN_OR_RETURN(
+      SharedConnection begun,
+      co_await BeginConnecting(executor, parameters, deadline));
   std::unique_ptr<Connection> connection(
-      new Connection(executor, *std::move(begun), options.statement_limit));
+      new Connection(executor, std::move(begun), options.statement_limit));
   absl::Status status =
       co_await connection->FinishConnecting(executor, deadline);
   if (status.ok()) status = co_await connection->PinLateSettings(deadline);
@@ -208,10 +209,10 @@ asio::awaitable<absl::Status> Connection::FinishConnecting(
           fmt::format("{}: no answer within the time limit", attempted));
     }
     const MonotonicTime step_by = std::max(deadline, now + kStepLimit);
-    const absl::StatusOr<PostgresPollingStatusType> polled =
-        co_await ContinueConnecting(executor, connection_, step_by);
-    if (!polled.ok()) co_return polled.status();
-    next = *polled;
+    WALPOST_CO_ASSIGN_OR_RETURN(
+        const PostgresPollingStatusType polled,
+        co_await ContinueConnecting(executor, connection_, step_by));
+    next = polled;
   }
   waiter_.Watch(PQsocket(raw));
   PQsetErrorVerbosity(raw, PQERRORS_DEFAULT);
@@ -283,13 +284,13 @@ asio::awaitable<absl::StatusOr<QueryRows>> Connection::Execute(
   if (!status.ok()) co_return status;
   std::optional<QueryRows> rows;
   for (;;) {
-    absl::StatusOr<PGresult*> next = co_await NextResult(attempted);
-    if (!next.ok()) co_return next.status();
-    if (*next == nullptr) break;
-    QueryRows result(*next);
-    const ExecStatusType kind = PQresultStatus(*next);
+    WALPOST_CO_ASSIGN_OR_RETURN(PGresult * next,
+                                co_await NextResult(attempted));
+    if (next == nullptr) break;
+    QueryRows result(next);
+    const ExecStatusType kind = PQresultStatus(next);
     if (kind != PGRES_TUPLES_OK && kind != PGRES_COMMAND_OK) {
-      if (status.ok()) status = StatusFromResult(*next, attempted);
+      if (status.ok()) status = StatusFromResult(next, attempted);
       if (PQstatus(connection_.get()) == CONNECTION_BAD) break;
     }
     rows = std::move(result);

@@ -1,5 +1,7 @@
 #include "postgres/coverage_query.h"
 
+#include "base/server_version.h"
+#include "base/status_macros.h"
 #include "fmt/format.h"
 #include "postgres/quote.h"
 
@@ -9,13 +11,11 @@ namespace asio = boost::asio;
 
 namespace {
 
-constexpr int kFirstWithSchemas = 150000;
-
 // Definition of table `o`: "oid.r16394:745", see checkpoint/coverage.h.
 std::string DefinitionSql(int server_version) {
   // Schemas of the table and of the partitioned tables above it.
   const std::string schemas =
-      server_version < kFirstWithSchemas
+      server_version < kFirstWithColumnLists
           ? "NULL"
           : "(SELECT string_agg('n' || n.oid || ':' || n.xmin, '.' ORDER BY "
             "n.oid) FROM pg_catalog.pg_publication_namespace n WHERE "
@@ -60,13 +60,12 @@ asio::awaitable<absl::StatusOr<Coverage>> ReadCoverage(
       "LEFT JOIN pg_catalog.pg_class o ON o.oid = wanted.relation",
       DefinitionSql(connection.server_version()), names,
       connection.Literal(publication));
-  absl::StatusOr<QueryRows> rows = co_await connection.Execute(sql);
-  if (!rows.ok()) co_return rows.status();
+  WALPOST_CO_ASSIGN_OR_RETURN(QueryRows rows, co_await connection.Execute(sql));
   Coverage coverage;
-  for (size_t i = 0; i < rows->size(); ++i) {
-    coverage.publication = rows->Text(i, 0);
-    if (!rows->Get(i, 1)) continue;  // messages only, no table
-    coverage.tables.push_back({rows->Text(i, 1), rows->Text(i, 2)});
+  for (size_t i = 0; i < rows.size(); ++i) {
+    coverage.publication = rows.Text(i, 0);
+    if (!rows.Get(i, 1)) continue;  // messages only, no table
+    coverage.tables.push_back({rows.Text(i, 1), rows.Text(i, 2)});
   }
   co_return coverage;
 }

@@ -6,6 +6,7 @@
 #include <memory>
 
 #include "absl/strings/str_split.h"
+#include "base/status_macros.h"
 #include "fmt/format.h"
 #include "postgres/conninfo_keywords.h"
 #include "postgres/quote.h"
@@ -20,7 +21,7 @@ void FailoverCheck::Add(Severity severity, std::string subject,
       {severity, std::move(subject), std::move(text), std::move(remedy)});
 }
 
-asio::awaitable<FailoverCheck::Findings> FailoverCheck::OnPrimary(
+asio::awaitable<absl::StatusOr<Findings>> FailoverCheck::OnPrimary(
     std::optional<SlotState> state) {
   findings_.clear();
   const std::string subject = fmt::format("slot {}", slot_);
@@ -41,27 +42,27 @@ asio::awaitable<FailoverCheck::Findings> FailoverCheck::OnPrimary(
       "replace(current_setting('synchronized_standby_slots'), ' ', ''), ',')) "
       "name WHERE NOT EXISTS (SELECT 1 FROM pg_catalog.pg_replication_slots s "
       "WHERE s.slot_name = name AND s.slot_type = 'physical' AND s.active))";
-  absl::StatusOr<QueryRows> rows = co_await connection_.Execute(sql);
-  if (!rows.ok()) co_return rows.status();
+  WALPOST_CO_ASSIGN_OR_RETURN(QueryRows rows,
+                              co_await connection_.Execute(sql));
   const std::string setting = "synchronized_standby_slots";
-  if (rows->Text(0, 0).empty()) {
+  if (rows.Text(0, 0).empty()) {
     Add(Severity::kWarning, setting,
         "is empty: Kafka may have events that a promoted standby lacks",
         "ALTER SYSTEM SET synchronized_standby_slots = '<the standby's "
         "physical slot>'; SELECT pg_reload_conf();");
-  } else if (rows->Get(0, 1)) {
+  } else if (rows.Get(0, 1)) {
     Add(Severity::kWarning, setting,
         fmt::format("waits for {}, and no standby streams from that: nothing "
                     "is published until one does",
-                    rows->Text(0, 1)),
+                    rows.Text(0, 1)),
         "start the standby, or take its slot out of the setting");
   } else {
-    Add(Severity::kOk, setting, fmt::format("is {}", rows->Text(0, 0)));
+    Add(Severity::kOk, setting, fmt::format("is {}", rows.Text(0, 0)));
   }
   co_return findings_;
 }
 
-asio::awaitable<FailoverCheck::Findings> FailoverCheck::OnStandby(
+asio::awaitable<absl::StatusOr<Findings>> FailoverCheck::OnStandby(
     std::string host) {
   findings_.clear();
   const std::string recovering = "SELECT pg_is_in_recovery()";

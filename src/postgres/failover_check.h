@@ -20,22 +20,19 @@ namespace walpost {
 
 class FailoverCheck {
  public:
-  static constexpr int kMinVersion = 170000;
-
   // `connection` outlives the object.
   FailoverCheck(Connection& connection, std::string slot)
       : connection_(connection), slot_(std::move(slot)) {}
 
-  using Findings = absl::StatusOr<std::vector<Finding>>;
-
   // On the primary: checks the slot's own flag, and the standbys that the
   // stream waits for (synchronized_standby_slots). `state` is nullopt if the
   // slot does not exist yet.
-  boost::asio::awaitable<Findings> OnPrimary(std::optional<SlotState> state);
+  boost::asio::awaitable<absl::StatusOr<Findings>> OnPrimary(
+      std::optional<SlotState> state);
 
   // On a standby, named `host` in the findings: checks its settings, and
   // whether its copy of the slot is ready.
-  boost::asio::awaitable<Findings> OnStandby(std::string host);
+  boost::asio::awaitable<absl::StatusOr<Findings>> OnStandby(std::string host);
 
  private:
   void CheckStandbySettings(const QueryRows& settings, const std::string& host);
@@ -44,7 +41,7 @@ class FailoverCheck {
 
   Connection& connection_;
   std::string slot_;
-  std::vector<Finding> findings_;
+  Findings findings_;
 };
 
 // Splits a conninfo with several hosts into one conninfo per host that accepts

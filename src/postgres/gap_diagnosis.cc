@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "base/reason_code.h"
+#include "base/status_macros.h"
 #include "checkpoint/continuity.h"
 #include "delivery/gap.h"
 #include "fmt/format.h"
@@ -50,11 +51,10 @@ asio::awaitable<absl::Status> Observe(Connection& connection,
       "pg_catalog.pg_last_wal_replay_lsn() ELSE "
       "pg_catalog.pg_current_wal_flush_lsn() END FROM "
       "pg_catalog.pg_control_system()";
-  absl::StatusOr<QueryRows> rows = co_await connection.Execute(sql);
-  if (!rows.ok()) co_return rows.status();
-  observed.system_identifier = rows->Text(0, 0);
-  observed.timeline = static_cast<uint32_t>(rows->Unsigned(0, 1));
-  observed.wal_end = Lsn::Parse(rows->Text(0, 2)).value_or(Lsn());
+  WALPOST_CO_ASSIGN_OR_RETURN(QueryRows rows, co_await connection.Execute(sql));
+  observed.system_identifier = rows.Text(0, 0);
+  observed.timeline = static_cast<uint32_t>(rows.Unsigned(0, 1));
+  observed.wal_end = Lsn::Parse(rows.Text(0, 2)).value_or(Lsn());
   if (diagnosis.slot) {
     observed.slot = ObservedSource::Slot{diagnosis.slot->confirmed_flush_lsn,
                                          diagnosis.slot->wal_status == "lost",
@@ -152,22 +152,22 @@ asio::awaitable<absl::StatusOr<GapDiagnosis>> DiagnoseGap(
   if (question.checkpoint && question.checkpoint->slot != question.slot) {
     question.checkpoint.reset();
   }
-  absl::StatusOr<std::optional<SlotState>> slot =
-      co_await FindSlot(connection, question.slot);
-  if (!slot.ok()) co_return slot.status();
-  diagnosis.slot = *std::move(slot);
-  absl::StatusOr<std::optional<BirthRecord>> birth =
-      co_await ReadBirthRecord(connection, question.publication, question.slot);
-  if (!birth.ok()) co_return birth.status();
-  diagnosis.birth = *std::move(birth);
+  WALPOST_CO_ASSIGN_OR_RETURN(std::optional<SlotState> slot,
+                              co_await FindSlot(connection, question.slot));
+  diagnosis.slot = std::move(slot);
+  WALPOST_CO_ASSIGN_OR_RETURN(
+      std::optional<BirthRecord> birth,
+      co_await ReadBirthRecord(connection, question.publication,
+                               question.slot));
+  diagnosis.birth = std::move(birth);
   if (FindLatched(question, diagnosis)) co_return diagnosis;
   ObservedSource observed;
   absl::Status status = co_await Observe(connection, diagnosis, observed);
   if (!status.ok()) co_return status;
-  absl::StatusOr<Coverage> coverage =
-      co_await ReadCoverage(connection, question.publication, question.tables);
-  if (!coverage.ok()) co_return coverage.status();
-  observed.coverage = coverage->ToString();
+  WALPOST_CO_ASSIGN_OR_RETURN(
+      Coverage coverage,
+      co_await ReadCoverage(connection, question.publication, question.tables));
+  observed.coverage = coverage.ToString();
   observed.kafka_cluster = question.kafka_cluster;
   const uint32_t left = Known(question, diagnosis).timeline;
   if (left != 0 && left < observed.timeline &&

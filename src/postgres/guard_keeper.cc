@@ -5,6 +5,7 @@
 #include <random>
 #include <utility>
 
+#include "base/status_macros.h"
 #include "fmt/format.h"
 #include "postgres/guard_slot.h"
 #include "spdlog/spdlog.h"
@@ -95,11 +96,10 @@ asio::awaitable<absl::Status> GuardKeeper::Remake() {
   options.server = options_.server;
   options.application_name = fmt::format("walpost:{}:guard", options_.slot);
   options.replication = true;
-  absl::StatusOr<std::unique_ptr<Connection>> connected =
-      co_await Connection::Connect(executor_, options);
-  if (!connected.ok()) co_return connected.status();
-  (*connected)->set_deadline(Clock::now() + kRemakeLimit);
-  co_return co_await EnsureGuardSlot(**connected, options_.slot,
+  WALPOST_CO_ASSIGN_OR_RETURN(std::unique_ptr<Connection> connected,
+                              co_await Connection::Connect(executor_, options));
+  connected->set_deadline(Clock::now() + kRemakeLimit);
+  co_return co_await EnsureGuardSlot(*connected, options_.slot,
                                      options_.failover);
 }
 
@@ -108,10 +108,8 @@ asio::awaitable<absl::Status> GuardKeeper::Advance(Lsn to) {
     ConnectionOptions options;
     options.server = options_.server;
     options.application_name = fmt::format("walpost:{}:guard", options_.slot);
-    absl::StatusOr<std::unique_ptr<Connection>> connected =
-        co_await Connection::Connect(executor_, options);
-    if (!connected.ok()) co_return connected.status();
-    connection_ = *std::move(connected);
+    WALPOST_CO_ASSIGN_OR_RETURN(
+        connection_, co_await Connection::Connect(executor_, options));
   }
   const std::string guard = GuardSlotName(options_.slot);
   // On a standby, slots of the primary must not be moved.

@@ -1,5 +1,7 @@
 #include "postgres/guard_slot.h"
 
+#include "base/server_version.h"
+#include "base/status_macros.h"
 #include "fmt/format.h"
 #include "postgres/slot.h"
 #include "spdlog/spdlog.h"
@@ -9,8 +11,6 @@ namespace walpost {
 namespace asio = boost::asio;
 
 namespace {
-
-constexpr int kFirstWithFailover = 170000;
 
 asio::awaitable<absl::Status> DropLost(Connection& connection,
                                        std::string guard) {
@@ -31,25 +31,23 @@ std::string GuardSlotName(std::string_view slot) {
 asio::awaitable<absl::Status> EnsureGuardSlot(Connection& connection,
                                               std::string slot, bool failover) {
   const std::string guard = GuardSlotName(slot);
-  absl::StatusOr<std::optional<SlotState>> found =
-      co_await FindSlot(connection, guard);
-  if (!found.ok()) co_return found.status();
+  WALPOST_CO_ASSIGN_OR_RETURN(std::optional<SlotState> found,
+                              co_await FindSlot(connection, guard));
   const bool flag =
       failover && connection.server_version() >= kFirstWithFailover;
-  if (*found && (*found)->wal_status == "lost") {
-    const absl::Status dropped = co_await DropLost(connection, guard);
-    if (!dropped.ok()) co_return dropped;
-  } else if (*found) {
-    if (!flag || (*found)->failover) co_return absl::OkStatus();
+  if (found && found->wal_status == "lost") {
+    WALPOST_CO_RETURN_IF_ERROR(co_await DropLost(connection, guard));
+  } else if (found) {
+    if (!flag || found->failover) co_return absl::OkStatus();
     co_return co_await SetFailover(connection, guard);
   }
   const std::string copy = fmt::format(
       "SELECT lsn FROM pg_copy_logical_replication_slot({}, {}, false)",
       connection.Literal(slot), connection.Literal(guard));
-  absl::StatusOr<QueryRows> copied = co_await connection.Execute(copy);
-  if (!copied.ok()) co_return copied.status();
+  WALPOST_CO_ASSIGN_OR_RETURN(QueryRows copied,
+                              co_await connection.Execute(copy));
   spdlog::info("made guard slot {} at {}: a replay can go back to there", guard,
-               copied->Text(0, 0));
+               copied.Text(0, 0));
   if (!flag) co_return absl::OkStatus();
   co_return co_await SetFailover(connection, guard);  // a copy never has it
 }

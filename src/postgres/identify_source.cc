@@ -1,5 +1,6 @@
 #include "postgres/identify_source.h"
 
+#include "base/status_macros.h"
 #include "fmt/format.h"
 #include "postgres/birth_record.h"
 #include "postgres/connection.h"
@@ -22,10 +23,9 @@ asio::awaitable<absl::StatusOr<SourceIdentity>> IdentifySource(
   options.server = std::move(server);
   options.application_name = fmt::format("walpost:{}:identify", slot);
   options.connect_timeout = kConnectLimit;
-  absl::StatusOr<std::unique_ptr<Connection>> connected =
-      co_await Connection::Connect(executor, options);
-  if (!connected.ok()) co_return connected.status();
-  Connection& connection = **connected;
+  WALPOST_CO_ASSIGN_OR_RETURN(std::unique_ptr<Connection> connected,
+                              co_await Connection::Connect(executor, options));
+  Connection& connection = *connected;
   connection.set_deadline(std::chrono::steady_clock::now() + kAnswerLimit);
   const std::string sql =
       "SELECT system_identifier FROM pg_catalog.pg_control_system()";

@@ -1,5 +1,6 @@
 #include "postgres/partition_watch.h"
 
+#include "base/status_macros.h"
 #include "fmt/format.h"
 #include "postgres/existing_rows.h"
 #include "postgres/quote.h"
@@ -66,21 +67,20 @@ asio::awaitable<absl::StatusOr<std::optional<Finding>>> PartitionWatch::Look(
   }
   if (names.empty()) names = "(NULL::regclass)";
   const std::string sql = LeavesSql(names);
-  absl::StatusOr<QueryRows> leaves = co_await connection.Execute(sql);
-  if (!leaves.ok()) co_return leaves.status();
+  WALPOST_CO_ASSIGN_OR_RETURN(QueryRows leaves,
+                              co_await connection.Execute(sql));
   const bool is_first_pass = !is_through_;
-  for (size_t i = 0; i < leaves->size(); ++i) {
-    const std::pair partition(leaves->Unsigned(i, 0), leaves->Text(i, 2));
+  for (size_t i = 0; i < leaves.size(); ++i) {
+    const std::pair partition(leaves.Unsigned(i, 0), leaves.Text(i, 2));
     if (known_.contains(partition)) continue;
-    const bool was_made_with_it = leaves->Bool(i, 4);
+    const bool was_made_with_it = leaves.Bool(i, 4);
     if (is_first_pass && was_made_with_it) {
       known_.insert(partition);
       continue;
     }
     const absl::StatusOr<ExistingRows> rows =
-        co_await CountRowsBeforeAttachment(connection, leaves->Text(i, 1),
-                                           partition.second,
-                                           leaves->Text(i, 3));
+        co_await CountRowsBeforeAttachment(connection, leaves.Text(i, 1),
+                                           partition.second, leaves.Text(i, 3));
     if (!rows.ok()) co_return rows.status();  // the next connection asks again
     known_.insert(partition);
     if (rows->count == 0) co_return std::nullopt;

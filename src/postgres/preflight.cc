@@ -2,7 +2,9 @@
 
 #include <charconv>
 
+#include "base/server_version.h"
 #include "base/session_settings.h"
+#include "base/status_macros.h"
 #include "delivery/gap.h"
 #include "fmt/format.h"
 #include "postgres/failover_check.h"
@@ -37,28 +39,25 @@ void Preflight::Add(Severity severity, std::string subject, std::string text,
       {severity, std::move(subject), std::move(text), std::move(remedy)});
 }
 
-asio::awaitable<absl::StatusOr<std::vector<Finding>>> Preflight::Run() {
+asio::awaitable<absl::StatusOr<Findings>> Preflight::Run() {
   CheckVersion();
   // The slot first: later checks depend on whether it exists.
   absl::Status status = co_await CheckSlot();
   if (status.ok()) status = co_await CheckServer();
   if (!status.ok()) co_return status;
   PublicationCheck publication(connection_, options_, outbox_, routes_);
-  absl::StatusOr<std::vector<Finding>> published = co_await publication.Run();
-  if (!published.ok()) co_return published.status();
-  findings_.insert(findings_.end(), published->begin(), published->end());
-  absl::StatusOr<std::vector<Finding>> others =
-      co_await publication.FindOtherTables();
-  if (!others.ok()) co_return others.status();
-  findings_.insert(findings_.end(), others->begin(), others->end());
+  WALPOST_CO_ASSIGN_OR_RETURN(Findings published, co_await publication.Run());
+  findings_.insert(findings_.end(), published.begin(), published.end());
+  WALPOST_CO_ASSIGN_OR_RETURN(Findings others,
+                              co_await publication.FindOtherTables());
+  findings_.insert(findings_.end(), others.begin(), others.end());
   status = co_await CheckTransactionIds();
   if (!status.ok()) co_return status;
-  if (options_.failover &&
-      connection_.server_version() >= FailoverCheck::kMinVersion) {
+  if (options_.failover && connection_.server_version() >= kFirstWithFailover) {
     FailoverCheck failover(connection_, options_.slot);
-    FailoverCheck::Findings found = co_await failover.OnPrimary(slot_);
-    if (!found.ok()) co_return found.status();
-    findings_.insert(findings_.end(), found->begin(), found->end());
+    WALPOST_CO_ASSIGN_OR_RETURN(Findings found,
+                                co_await failover.OnPrimary(slot_));
+    findings_.insert(findings_.end(), found.begin(), found.end());
   }
   co_return findings_;
 }
@@ -92,10 +91,10 @@ asio::awaitable<absl::Status> Preflight::CheckServer() {
       "pg_catalog.pg_roles WHERE rolname = current_user), "
       "pg_is_in_recovery(), {}",
       kDecodesSql);
-  absl::StatusOr<QueryRows> settings = co_await connection_.Execute(sql);
-  if (!settings.ok()) co_return settings.status();
-  CheckSettings(*settings);
-  CheckCapacity(*settings);
+  WALPOST_CO_ASSIGN_OR_RETURN(QueryRows settings,
+                              co_await connection_.Execute(sql));
+  CheckSettings(settings);
+  CheckCapacity(settings);
   co_return absl::OkStatus();
 }
 
@@ -174,10 +173,9 @@ void Preflight::CheckCapacity(const QueryRows& settings) {
 
 asio::awaitable<absl::Status> Preflight::CheckSlot() {
   const std::string subject = fmt::format("slot {}", options_.slot);
-  absl::StatusOr<std::optional<SlotState>> found =
-      co_await FindSlot(connection_, options_.slot);
-  if (!found.ok()) co_return found.status();
-  const std::optional<SlotState>& slot = *found;
+  WALPOST_CO_ASSIGN_OR_RETURN(std::optional<SlotState> found,
+                              co_await FindSlot(connection_, options_.slot));
+  const std::optional<SlotState>& slot = found;
   slot_ = slot;
   if (!slot) {
     if (options_.create) {
@@ -221,9 +219,9 @@ asio::awaitable<absl::Status> Preflight::CheckTransactionIds() {
         "SELECT FROM pg_catalog.pg_attribute WHERE attrelid = to_regclass({}) "
         "AND attname = {} AND atttypid = {} AND NOT attisdropped",
         connection_.Literal(name), connection_.Literal(column), kXid8Oid);
-    absl::StatusOr<QueryRows> rows = co_await connection_.Execute(sql);
-    if (!rows.ok()) co_return rows.status();
-    if (rows->size() > 0) continue;
+    WALPOST_CO_ASSIGN_OR_RETURN(QueryRows rows,
+                                co_await connection_.Execute(sql));
+    if (rows.size() > 0) continue;
     Add(Severity::kWarning, fmt::format("table {}", table.name),
         fmt::format(
             "has no column {} of type xid8, which walpost recover needs",

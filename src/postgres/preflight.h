@@ -33,7 +33,7 @@ class Preflight {
         routes_(routes) {}
 
   // Errors come from the connection or a query; they are not findings.
-  boost::asio::awaitable<absl::StatusOr<std::vector<Finding>>> Run();
+  boost::asio::awaitable<absl::StatusOr<Findings>> Run();
 
  private:
   boost::asio::awaitable<absl::Status> CheckServer();
@@ -51,7 +51,7 @@ class Preflight {
   const OutboxOptions& outbox_;
   const std::vector<Route>& routes_;
   std::optional<SlotState> slot_;
-  std::vector<Finding> findings_;
+  Findings findings_;
 };
 
 }  // namespace walpost

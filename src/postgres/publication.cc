@@ -1,5 +1,6 @@
 #include "postgres/publication.h"
 
+#include "base/status_macros.h"
 #include "fmt/format.h"
 #include "postgres/quote.h"
 
@@ -12,9 +13,8 @@ asio::awaitable<absl::StatusOr<bool>> PublicationExists(
   const std::string sql =
       fmt::format("SELECT 1 FROM pg_catalog.pg_publication WHERE pubname = {}",
                   connection.Literal(publication));
-  absl::StatusOr<QueryRows> rows = co_await connection.Execute(sql);
-  if (!rows.ok()) co_return rows.status();
-  co_return rows->size() > 0;
+  WALPOST_CO_ASSIGN_OR_RETURN(QueryRows rows, co_await connection.Execute(sql));
+  co_return rows.size() > 0;
 }
 
 asio::awaitable<absl::StatusOr<PublicationRights>> FindPublicationRights(
@@ -23,12 +23,11 @@ asio::awaitable<absl::StatusOr<PublicationRights>> FindPublicationRights(
       "SELECT current_user, (SELECT pg_catalog.pg_has_role(pubowner, 'USAGE') "
       "FROM pg_catalog.pg_publication WHERE pubname = {})",
       connection.Literal(publication));
-  absl::StatusOr<QueryRows> rows = co_await connection.Execute(sql);
-  if (!rows.ok()) co_return rows.status();
+  WALPOST_CO_ASSIGN_OR_RETURN(QueryRows rows, co_await connection.Execute(sql));
   PublicationRights rights;
-  rights.role = rows->Text(0, 0);
-  rights.exists = rows->Get(0, 1).has_value();
-  rights.may_alter = rows->Bool(0, 1);
+  rights.role = rows.Text(0, 0);
+  rights.exists = rows.Get(0, 1).has_value();
+  rights.may_alter = rows.Bool(0, 1);
   co_return rights;
 }
 

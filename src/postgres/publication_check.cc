@@ -1,5 +1,7 @@
 #include "postgres/publication_check.h"
 
+#include "base/server_version.h"
+#include "base/status_macros.h"
 #include "fmt/format.h"
 #include "outbox/table_mapper.h"
 #include "postgres/publication.h"
@@ -9,11 +11,7 @@ namespace walpost {
 
 namespace asio = boost::asio;
 
-namespace {
-
-constexpr int kFirstWithColumnLists = 150000;
-
-}  // namespace
+namespace {}  // namespace
 
 void PublicationCheck::Add(Severity severity, std::string subject,
                            std::string text, std::string remedy) {
@@ -21,18 +19,16 @@ void PublicationCheck::Add(Severity severity, std::string subject,
       {severity, std::move(subject), std::move(text), std::move(remedy)});
 }
 
-asio::awaitable<absl::StatusOr<std::vector<Finding>>> PublicationCheck::Run() {
+asio::awaitable<absl::StatusOr<Findings>> PublicationCheck::Run() {
   absl::Status status = co_await CheckPublication();
   if (status.ok()) status = co_await CheckTables();
   if (!status.ok()) co_return status;
   co_return findings_;
 }
 
-asio::awaitable<absl::StatusOr<std::vector<Finding>>>
-PublicationCheck::RunOnTables() {
+asio::awaitable<absl::StatusOr<Findings>> PublicationCheck::RunOnTables() {
   publication_exists_ = false;
-  const absl::Status status = co_await CheckTables();
-  if (!status.ok()) co_return status;
+  WALPOST_CO_RETURN_IF_ERROR(co_await CheckTables());
   co_return findings_;
 }
 
@@ -56,9 +52,9 @@ asio::awaitable<absl::Status> PublicationCheck::CheckPublication() {
       "(ARRAY[{0}]::text[]))) "
       "FROM pg_catalog.pg_publication p WHERE pubname = {1}",
       OurTables(), connection_.Literal(options_.publication));
-  absl::StatusOr<QueryRows> rows = co_await connection_.Execute(sql);
-  if (!rows.ok()) co_return rows.status();
-  if (rows->size() == 0) {
+  WALPOST_CO_ASSIGN_OR_RETURN(QueryRows rows,
+                              co_await connection_.Execute(sql));
+  if (rows.size() == 0) {
     if (options_.create) {
       Add(Severity::kNote, subject, "does not exist; run will create it");
     } else {
@@ -69,11 +65,11 @@ asio::awaitable<absl::Status> PublicationCheck::CheckPublication() {
     co_return absl::OkStatus();
   }
   publication_exists_ = true;
-  published_via_root_ = rows->Bool(0, 1);
+  published_via_root_ = rows.Bool(0, 1);
   const std::string name = QuoteName(options_.publication);
-  const std::string with_inserts = rows->Text(0, 2);
-  const bool is_shared = rows->Bool(0, 3);
-  if (!rows->Bool(0, 0)) {
+  const std::string with_inserts = rows.Text(0, 2);
+  const bool is_shared = rows.Bool(0, 3);
+  if (!rows.Bool(0, 0)) {
     Add(Severity::kError, subject, "does not publish inserts",
         fmt::format("ALTER PUBLICATION {} SET (publish = '{}');", name,
                     with_inserts));
@@ -97,8 +93,7 @@ asio::awaitable<absl::Status> PublicationCheck::CheckPublication() {
   co_return absl::OkStatus();
 }
 
-asio::awaitable<absl::StatusOr<std::vector<Finding>>>
-PublicationCheck::FindOtherTables() {
+asio::awaitable<absl::StatusOr<Findings>> PublicationCheck::FindOtherTables() {
   const std::string sql = fmt::format(
       "SELECT count(*), min(schemaname || '.' || tablename) FROM "
       "pg_catalog.pg_publication_tables WHERE pubname = {} AND schemaname || "
@@ -106,7 +101,7 @@ PublicationCheck::FindOtherTables() {
       connection_.Literal(options_.publication), OurTables());
   absl::StatusOr<QueryRows> rows = co_await connection_.Execute(sql);
   if (!rows.ok()) co_return rows.status();
-  std::vector<Finding> found;
+  Findings found;
   if (rows->Get(0, 1)) {
     found.push_back(
         {Severity::kWarning,
@@ -185,13 +180,13 @@ asio::awaitable<absl::Status> PublicationCheck::ReportMissing(
       "('r', 'p') AND lower(c.relname) = lower({}) AND n.nspname NOT LIKE "
       "'pg\\_%' ORDER BY 1 LIMIT 1",
       connection_.Literal(name));
-  absl::StatusOr<QueryRows> rows = co_await connection_.Execute(sql);
-  if (!rows.ok()) co_return rows.status();
+  WALPOST_CO_ASSIGN_OR_RETURN(QueryRows rows,
+                              co_await connection_.Execute(sql));
   std::string remedy =
       "create it with walpost init, or correct outbox.tables (schema.table)";
-  if (rows->size() > 0) {
+  if (rows.size() > 0) {
     remedy =
-        fmt::format("did you mean {}? Correct outbox.tables", rows->Text(0, 0));
+        fmt::format("did you mean {}? Correct outbox.tables", rows.Text(0, 0));
   }
   Add(Severity::kError, fmt::format("table {}", table), "does not exist",
       std::move(remedy));
@@ -271,14 +266,14 @@ asio::awaitable<absl::Status> PublicationCheck::CheckColumns(
                        connection_.Literal(published));
   }
   sql += " ORDER BY attnum";
-  absl::StatusOr<QueryRows> rows = co_await connection_.Execute(sql);
-  if (!rows.ok()) co_return rows.status();
+  WALPOST_CO_ASSIGN_OR_RETURN(QueryRows rows,
+                              co_await connection_.Execute(sql));
   pgoutput::RelationSchema schema;
   schema.schema = table.name.substr(0, table.name.find('.'));
   schema.name = table.name.substr(table.name.find('.') + 1);
-  for (size_t row = 0; row < rows->size(); ++row) {
+  for (size_t row = 0; row < rows.size(); ++row) {
     schema.columns.push_back(
-        {rows->Text(row, 0), static_cast<uint32_t>(rows->Unsigned(row, 1))});
+        {rows.Text(row, 0), static_cast<uint32_t>(rows.Unsigned(row, 1))});
   }
   const auto mapper =
       TableMapper::Create(table, schema, routes_[index].references());

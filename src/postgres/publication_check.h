@@ -31,16 +31,15 @@ class PublicationCheck {
         routes_(routes) {}
 
   // Errors come from the connection or a query; they are not findings.
-  boost::asio::awaitable<absl::StatusOr<std::vector<Finding>>> Run();
+  boost::asio::awaitable<absl::StatusOr<Findings>> Run();
 
   // Checks only the tables, while there is no publication: as much as can be
   // checked before anything is created.
-  boost::asio::awaitable<absl::StatusOr<std::vector<Finding>>> RunOnTables();
+  boost::asio::awaitable<absl::StatusOr<Findings>> RunOnTables();
 
   // Other tables whose rows are sent and ignored. Usually not a problem, so it
   // is not part of Run.
-  boost::asio::awaitable<absl::StatusOr<std::vector<Finding>>>
-  FindOtherTables();
+  boost::asio::awaitable<absl::StatusOr<Findings>> FindOtherTables();
 
  private:
   boost::asio::awaitable<absl::Status> CheckPublication();
@@ -66,7 +65,7 @@ class PublicationCheck {
   const std::vector<Route>& routes_;
   bool publication_exists_ = false;
   bool published_via_root_ = false;
-  std::vector<Finding> findings_;
+  Findings findings_;
 };
 
 }  // namespace walpost

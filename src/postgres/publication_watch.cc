@@ -2,6 +2,7 @@
 
 #include <utility>
 
+#include "base/status_macros.h"
 #include "delivery/gap.h"
 #include "fmt/format.h"
 #include "postgres/coverage_query.h"
@@ -18,7 +19,7 @@ std::string TextOf(const Finding& finding) {
   return finding.subject + " " + finding.text;
 }
 
-std::set<std::string> WarningsOf(const std::vector<Finding>& findings) {
+std::set<std::string> WarningsOf(const Findings& findings) {
   std::set<std::string> warnings;
   for (const Finding& finding : findings) {
     if (finding.severity == Severity::kWarning)
@@ -38,7 +39,7 @@ PublicationWatch::PublicationWatch(WalSourceOptions options,
   options_.create = false;  // missing objects are now an error
 }
 
-void PublicationWatch::SetReference(const std::vector<Finding>& findings) {
+void PublicationWatch::SetReference(const Findings& findings) {
   if (!reference_) reference_ = WarningsOf(findings);
 }
 
@@ -46,12 +47,12 @@ asio::awaitable<absl::Status> PublicationWatch::Look(Connection& connection) {
   if (!reference_) co_return absl::OkStatus();
   absl::Status status = co_await Check(connection);
   if (!status.ok()) co_return status;
-  absl::StatusOr<Coverage> coverage =
-      co_await ReadCoverage(connection, options_.publication, outbox_.tables);
-  if (!coverage.ok()) co_return coverage.status();
+  WALPOST_CO_ASSIGN_OR_RETURN(
+      Coverage coverage,
+      co_await ReadCoverage(connection, options_.publication, outbox_.tables));
   gap_.reset();
   const std::string change =
-      coverage_ ? DescribeChange(*coverage_, *coverage) : "";
+      coverage_ ? DescribeChange(*coverage_, coverage) : "";
   if (change.empty()) co_return absl::OkStatus();
   // The change may have happened in between; the gap includes the problem now.
   if (trouble_.empty()) status = co_await Check(connection);
@@ -61,9 +62,8 @@ asio::awaitable<absl::Status> PublicationWatch::Look(Connection& connection) {
 
 asio::awaitable<absl::Status> PublicationWatch::Check(Connection& connection) {
   PublicationCheck check(connection, options_, outbox_, routes_);
-  absl::StatusOr<std::vector<Finding>> findings = co_await check.Run();
-  if (!findings.ok()) co_return findings.status();
-  Compare(*findings);
+  WALPOST_CO_ASSIGN_OR_RETURN(Findings findings, co_await check.Run());
+  Compare(findings);
   co_return absl::OkStatus();
 }
 
@@ -76,7 +76,7 @@ Gap PublicationWatch::CoverageGap(const std::string& change) const {
                       trouble_.empty() ? "" : ". ", kRecover)};
 }
 
-void PublicationWatch::Compare(const std::vector<Finding>& findings) {
+void PublicationWatch::Compare(const Findings& findings) {
   const Finding* worst = FirstError(findings);
   for (const Finding& finding : findings) {
     if (worst == nullptr && finding.severity == Severity::kWarning &&

@@ -35,7 +35,7 @@ class PublicationWatch {
 
   // Findings without an error, before the first stream. Later calls, and looks
   // before the first call, have no effect.
-  void SetReference(const std::vector<Finding>& findings);
+  void SetReference(const Findings& findings);
   // Coverage of the publication at the setup of each stream.
   void SetCoverage(const std::string& coverage) {
     coverage_ = Coverage::Parse(coverage);
@@ -52,7 +52,7 @@ class PublicationWatch {
 
  private:
   boost::asio::awaitable<absl::Status> Check(Connection& connection);
-  void Compare(const std::vector<Finding>& findings);
+  void Compare(const Findings& findings);
   Gap CoverageGap(const std::string& change) const;
 
   WalSourceOptions options_;

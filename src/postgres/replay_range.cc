@@ -4,10 +4,12 @@
 #include <cstdlib>
 #include <utility>
 
+#include "base/status_macros.h"
 #include "fmt/format.h"
 #include "postgres/guard_slot.h"
 #include "postgres/replay_source.h"
 #include "postgres/since.h"
+#include "postgres/system_identity.h"
 
 namespace walpost {
 
@@ -61,15 +63,13 @@ asio::awaitable<absl::Status> ReplaySource::Connect() {
   options.server = options_.server;
   options.application_name = kApplicationName;
   options.replication = true;
-  auto connected = co_await Connection::Connect(executor_, options);
-  if (!connected.ok()) co_return connected.status();
-  connection_ = *std::move(connected);
+  WALPOST_CO_ASSIGN_OR_RETURN(connection_,
+                              co_await Connection::Connect(executor_, options));
   connection_->set_deadline(Clock::now() + kSetupLimit);
-  const std::string command = "IDENTIFY_SYSTEM";
-  absl::StatusOr<QueryRows> rows = co_await connection_->Execute(command);
-  if (!rows.ok()) co_return rows.status();
-  system_identifier_ = rows->Text(0, 0);
-  range_.timeline = static_cast<uint32_t>(rows->Unsigned(0, 1));
+  WALPOST_CO_ASSIGN_OR_RETURN(const SystemIdentity server,
+                              co_await IdentifySystem(*connection_));
+  system_identifier_ = server.system_identifier;
+  range_.timeline = server.timeline;
   co_return absl::OkStatus();
 }
 
@@ -82,18 +82,16 @@ asio::awaitable<absl::Status> ReplaySource::FindRange(ReplayRequest request) {
         "slot {} does not exist, so nothing is confirmed", options_.slot));
   }
   // After reading the live slot, because that only moves forward.
-  absl::StatusOr<SlotState> copy = co_await CopyGuardSlot();
-  if (!copy.ok()) co_return copy.status();
+  WALPOST_CO_ASSIGN_OR_RETURN(SlotState copy, co_await CopyGuardSlot());
   if (!request.since.empty()) {
-    const absl::Status found = co_await FindSince(request.since);
-    if (!found.ok()) co_return found;
+    WALPOST_CO_RETURN_IF_ERROR(co_await FindSince(request.since));
   }
   range_.from = request.from;
   if (request.checkpoint) {
     const absl::Status fits = FromCheckpoint(*request.checkpoint);
     if (!fits.ok()) co_return fits;
   }
-  const Lsn oldest = copy->confirmed_flush_lsn;
+  const Lsn oldest = copy.confirmed_flush_lsn;
   if (!range_.from.is_valid()) range_.from = oldest;
   range_.to = request.to;
   if (!range_.to.is_valid()) range_.to = (*live)->confirmed_flush_lsn;
@@ -103,16 +101,15 @@ asio::awaitable<absl::Status> ReplaySource::FindRange(ReplayRequest request) {
 // The guard slot may move at any time; its copy is ours.
 asio::awaitable<absl::StatusOr<SlotState>> ReplaySource::CopyGuardSlot() {
   const std::string guard = GuardSlotName(options_.slot);
-  absl::StatusOr<std::optional<SlotState>> found =
-      co_await FindSlot(*connection_, guard);
-  if (!found.ok()) co_return found.status();
-  if (!*found) {
+  WALPOST_CO_ASSIGN_OR_RETURN(std::optional<SlotState> found,
+                              co_await FindSlot(*connection_, guard));
+  if (!found) {
     co_return absl::FailedPreconditionError(fmt::format(
         "guard slot {} does not exist: set replay.window, and events that are "
         "published from then on can be replayed; {}",
         guard, kFromTable));
   }
-  if ((*found)->wal_status == "lost") {
+  if (found->wal_status == "lost") {
     co_return absl::FailedPreconditionError(
         fmt::format("guard slot {} is lost: the server kept no more WAL for it "
                     "(max_slot_wal_keep_size); {}",
@@ -121,8 +118,8 @@ asio::awaitable<absl::StatusOr<SlotState>> ReplaySource::CopyGuardSlot() {
   const std::string sql =
       fmt::format("SELECT pg_copy_logical_replication_slot({}, {}, true)",
                   connection_->Literal(guard), connection_->Literal(copy_));
-  absl::StatusOr<QueryRows> copied = co_await connection_->Execute(sql);
-  if (!copied.ok()) co_return copied.status();
+  WALPOST_CO_ASSIGN_OR_RETURN(QueryRows copied,
+                              co_await connection_->Execute(sql));
   absl::StatusOr<std::optional<SlotState>> copy =
       co_await FindSlot(*connection_, copy_);
   if (!copy.ok()) co_return copy.status();

@@ -2,6 +2,8 @@
 
 #include <utility>
 
+#include "base/status_macros.h"
+
 namespace walpost {
 
 namespace asio = boost::asio;
@@ -40,10 +42,8 @@ asio::awaitable<absl::Status> ShutdownWatch::Run() {
 
 asio::awaitable<absl::Status> ShutdownWatch::Connect() {
   connection_.reset();
-  absl::StatusOr<std::unique_ptr<Connection>> connected =
-      co_await Connection::Connect(executor_, options_);
-  if (!connected.ok()) co_return connected.status();
-  connection_ = *std::move(connected);
+  WALPOST_CO_ASSIGN_OR_RETURN(
+      connection_, co_await Connection::Connect(executor_, options_));
   co_return absl::OkStatus();
 }
 

@@ -5,6 +5,7 @@
 #include <limits>
 #include <random>
 
+#include "base/status_macros.h"
 #include "fmt/format.h"
 #include "postgres/guard_slot.h"
 #include "postgres/instance_name.h"
@@ -100,10 +101,8 @@ asio::awaitable<absl::Status> SideSession::Serve() {
   // SlotHolder finds the session by this name.
   options.application_name =
       InstanceName::OfThisProcess(slot_).text() + ":side";
-  absl::StatusOr<std::unique_ptr<Connection>> connected =
-      co_await Connection::Connect(executor_, options);
-  if (!connected.ok()) co_return connected.status();
-  connection_ = *std::move(connected);
+  WALPOST_CO_ASSIGN_OR_RETURN(connection_,
+                              co_await Connection::Connect(executor_, options));
   absl::Status status;
   while (status.ok() && !stopped_) {
     status = co_await LookAtCreation();
@@ -133,23 +132,22 @@ asio::awaitable<absl::Status> SideSession::Report() {
       kServerStartSql, connection_->Literal(GuardSlotName(slot_)),
       connection_->Literal(slot_));
   connection_->set_deadline(Clock::now() + std::chrono::seconds(10));
-  absl::StatusOr<QueryRows> rows = co_await connection_->Execute(sql);
-  if (!rows.ok()) co_return rows.status();
-  if (rows->size() == 0) co_return absl::OkStatus();
-  const absl::Status looked = co_await publication_.Look(*connection_);
-  if (!looked.ok()) co_return looked;
+  WALPOST_CO_ASSIGN_OR_RETURN(QueryRows rows,
+                              co_await connection_->Execute(sql));
+  if (rows.size() == 0) co_return absl::OkStatus();
+  WALPOST_CO_RETURN_IF_ERROR(co_await publication_.Look(*connection_));
   SlotReport report;
-  report.server_wal_end = Lsn::Parse(rows->Text(0, 0)).value_or(Lsn());
-  report.wal = ReadRetainedWal(*rows, 1, 3);
-  report.wal_status = rows->Text(0, 2);
-  report.confirmed = Lsn::Parse(rows->Text(0, 4)).value_or(Lsn());
-  if (rows->Get(0, 5)) {
+  report.server_wal_end = Lsn::Parse(rows.Text(0, 0)).value_or(Lsn());
+  report.wal = ReadRetainedWal(rows, 1, 3);
+  report.wal_status = rows.Text(0, 2);
+  report.confirmed = Lsn::Parse(rows.Text(0, 4)).value_or(Lsn());
+  if (rows.Get(0, 5)) {
     GuardReport& guard = report.guard.emplace();
-    guard.confirmed = Lsn::Parse(rows->Text(0, 5)).value_or(Lsn());
-    guard.wal = ReadRetainedWal(*rows, 6, 7);
-    guard.is_lost = rows->Bool(0, 8);
+    guard.confirmed = Lsn::Parse(rows.Text(0, 5)).value_or(Lsn());
+    guard.wal = ReadRetainedWal(rows, 6, 7);
+    guard.is_lost = rows.Bool(0, 8);
   }
-  report.horizon = ReadHorizon(*rows, 9);
+  report.horizon = ReadHorizon(rows, 9);
   report.publication_trouble = publication_.trouble();
   report.gap = publication_.gap();
   on_report_(report);
@@ -159,20 +157,17 @@ asio::awaitable<absl::Status> SideSession::Report() {
 
 asio::awaitable<absl::Status> SideSession::LookAtCreation() {
   connection_->set_deadline(Clock::now() + std::chrono::seconds(10));
-  absl::StatusOr<std::string> described =
-      co_await DescribeSlotCreation(*connection_, slot_);
-  if (!described.ok()) co_return described.status();
-  slot_creation_ = *std::move(described);
+  WALPOST_CO_ASSIGN_OR_RETURN(
+      slot_creation_, co_await DescribeSlotCreation(*connection_, slot_));
   co_return absl::OkStatus();
 }
 
 asio::awaitable<absl::Status> SideSession::LookAtPartitions() {
   connection_->set_deadline(Clock::now() + std::chrono::seconds(10));
-  const absl::StatusOr<std::optional<Finding>> found =
-      co_await partitions_.Look(*connection_);
-  if (!found.ok()) co_return found.status();
-  if (*found) {
-    const Finding& finding = **found;
+  WALPOST_CO_ASSIGN_OR_RETURN(const std::optional<Finding> found,
+                              co_await partitions_.Look(*connection_));
+  if (found) {
+    const Finding& finding = *found;
     spdlog::warn("{} {}: {}", finding.subject, finding.text, finding.remedy);
   }
   co_return absl::OkStatus();

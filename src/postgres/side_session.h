@@ -67,8 +67,7 @@ class SideSession {
               std::function<void(const SlotReport&)> on_report);
 
   // Findings of the stream's setup, for PublicationWatch.
-  void SetReference(const std::vector<Finding>& findings,
-                    const std::string& coverage) {
+  void SetReference(const Findings& findings, const std::string& coverage) {
     publication_.SetReference(findings);
     publication_.SetCoverage(coverage);
   }

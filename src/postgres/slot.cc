@@ -1,6 +1,8 @@
 #include "postgres/slot.h"
 
 #include "base/read_refusal.h"
+#include "base/server_version.h"
+#include "base/status_macros.h"
 #include "fmt/format.h"
 #include "postgres/quote.h"
 #include "postgres/sqlstate.h"
@@ -18,34 +20,33 @@ asio::awaitable<absl::StatusOr<std::optional<SlotState>>> FindSlot(
       "slot_type "
       "FROM pg_catalog.pg_replication_slots slot WHERE slot_name = {}",
       connection.Literal(slot));
-  absl::StatusOr<QueryRows> rows = co_await connection.Execute(sql);
-  if (!rows.ok()) co_return rows.status();
-  if (rows->size() == 0) co_return std::optional<SlotState>();
-  const std::string database = rows->Text(0, 7);
-  const std::string here = rows->Text(0, 8);
+  WALPOST_CO_ASSIGN_OR_RETURN(QueryRows rows, co_await connection.Execute(sql));
+  if (rows.size() == 0) co_return std::optional<SlotState>();
+  const std::string database = rows.Text(0, 7);
+  const std::string here = rows.Text(0, 8);
   if (!database.empty() && database != here) {
     co_return absl::FailedPreconditionError(fmt::format(
         "slot {} belongs to database {}, and this is database {}: correct the "
         "database in postgres.conninfo, or choose another postgres.slot",
         slot, database, here));
   }
-  const std::string plugin = rows->Text(0, 0);
+  const std::string plugin = rows.Text(0, 0);
   if (plugin != "pgoutput") {
     co_return absl::FailedPreconditionError(fmt::format(
         "slot {} {}, and walpost needs a slot of pgoutput: set another "
         "postgres.slot",
         slot,
-        rows->Text(0, 9) == "physical"
+        rows.Text(0, 9) == "physical"
             ? "is a physical slot"
             : fmt::format("belongs to output plugin {}", plugin)));
   }
   SlotState state;
-  state.wal_status = rows->Text(0, 1);
-  state.active = rows->Bool(0, 2);
-  state.restart_lsn = Lsn::Parse(rows->Text(0, 3)).value_or(Lsn());
-  state.confirmed_flush_lsn = Lsn::Parse(rows->Text(0, 4)).value_or(Lsn());
-  state.failover = rows->Bool(0, 5);
-  state.two_phase = rows->Bool(0, 6);
+  state.wal_status = rows.Text(0, 1);
+  state.active = rows.Bool(0, 2);
+  state.restart_lsn = Lsn::Parse(rows.Text(0, 3)).value_or(Lsn());
+  state.confirmed_flush_lsn = Lsn::Parse(rows.Text(0, 4)).value_or(Lsn());
+  state.failover = rows.Bool(0, 5);
+  state.two_phase = rows.Bool(0, 6);
   co_return std::optional<SlotState>(state);
 }
 
@@ -54,8 +55,6 @@ asio::awaitable<absl::StatusOr<Lsn>> CreateSlot(Connection& connection,
                                                 SlotSnapshot snapshot,
                                                 SlotFailover failover,
                                                 MonotonicTime deadline) {
-  constexpr int kFirstWithFailover = 170000;
-  constexpr int kFirstWithOptions = 150000;
   const int version = connection.server_version();
   if (failover == SlotFailover::kYes && version < kFirstWithFailover) {
     co_return absl::FailedPreconditionError(
@@ -67,7 +66,7 @@ asio::awaitable<absl::StatusOr<Lsn>> CreateSlot(Connection& connection,
   if (kind == SlotKind::kTemporary) command += " TEMPORARY";
   command += " LOGICAL pgoutput ";
   const bool uses_snapshot = snapshot == SlotSnapshot::kUse;
-  if (version < kFirstWithOptions) {
+  if (version < kFirstWithSlotOptions) {
     command += uses_snapshot ? "USE_SNAPSHOT" : "NOEXPORT_SNAPSHOT";
   } else {
     command +=

@@ -2,6 +2,7 @@
 
 #include <chrono>
 
+#include "base/status_macros.h"
 #include "fmt/format.h"
 #include "spdlog/spdlog.h"
 
@@ -51,23 +52,22 @@ asio::awaitable<absl::Status> SlotHolder::Look(Connection& connection) {
       "WHERE s.slot_name = {}",
       SecondsOf(WallNow() - kSilenceOfTheDead), SecondsOf(our_start_),
       connection.Literal(slot_));
-  absl::StatusOr<QueryRows> rows = co_await connection.Execute(sql);
-  if (!rows.ok()) co_return rows.status();
+  WALPOST_CO_ASSIGN_OR_RETURN(QueryRows rows, co_await connection.Execute(sql));
   user_.clear();
   trouble_.clear();
   doubt_.clear();
   is_dead_ = false;
-  if (rows->size() == 0) co_return absl::OkStatus();
-  user_ = rows->Text(0, 1);
-  if (!rows->Get(0, 3)) {
+  if (rows.size() == 0) co_return absl::OkStatus();
+  user_ = rows.Text(0, 1);
+  if (!rows.Get(0, 3)) {
     doubt_ = fmt::format(
         "whether it still runs cannot be seen: GRANT pg_read_all_stats TO "
         "\"{}\";",
         PQuser(connection.raw()));
   }
-  NoteReply(rows->Text(0, 0), rows->Text(0, 3));
-  const bool is_creating = rows->Bool(0, 2);
-  const bool is_old = rows->Bool(0, 4) || (is_creating && rows->Bool(0, 5));
+  NoteReply(rows.Text(0, 0), rows.Text(0, 3));
+  const bool is_creating = rows.Bool(0, 2);
+  const bool is_old = rows.Bool(0, 4) || (is_creating && rows.Bool(0, 5));
   is_dead_ = (is_old && name_.IsDeadPredecessor(user_, &ProcessIsAlive)) ||
              (pid_ == own_pid_ && user_ == name_.text());
   if (is_creating) {

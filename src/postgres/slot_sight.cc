@@ -1,25 +1,29 @@
 #include "postgres/slot_sight.h"
 
+#include <utility>
+
+#include "base/status_macros.h"
+#include "postgres/system_identity.h"
+
 namespace walpost {
 
 namespace asio = boost::asio;
 
 asio::awaitable<absl::StatusOr<SlotSight>> LookAtSlot(
     Connection& connection, const WalSourceOptions& postgres) {
+  WALPOST_CO_ASSIGN_OR_RETURN(SystemIdentity server,
+                              co_await IdentifySystem(connection));
+  WALPOST_CO_ASSIGN_OR_RETURN(std::optional<SlotState> slot,
+                              co_await FindSlot(connection, postgres.slot));
+  WALPOST_CO_ASSIGN_OR_RETURN(
+      std::optional<BirthRecord> birth,
+      co_await ReadBirthRecord(connection, postgres.publication,
+                               postgres.slot));
   SlotSight sight;
-  const std::string identify = "IDENTIFY_SYSTEM";
-  absl::StatusOr<QueryRows> system = co_await connection.Execute(identify);
-  if (!system.ok()) co_return system.status();
-  sight.system_identifier = system->Text(0, 0);
-  sight.timeline = static_cast<uint32_t>(system->Unsigned(0, 1));
-  absl::StatusOr<std::optional<SlotState>> slot =
-      co_await FindSlot(connection, postgres.slot);
-  if (!slot.ok()) co_return slot.status();
-  sight.slot = *slot;
-  absl::StatusOr<std::optional<BirthRecord>> birth =
-      co_await ReadBirthRecord(connection, postgres.publication, postgres.slot);
-  if (!birth.ok()) co_return birth.status();
-  sight.birth = *birth;
+  sight.system_identifier = std::move(server.system_identifier);
+  sight.timeline = server.timeline;
+  sight.slot = std::move(slot);
+  sight.birth = std::move(birth);
   co_return sight;
 }
 

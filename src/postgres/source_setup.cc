@@ -3,6 +3,7 @@
 #include <vector>
 
 #include "base/reason_code.h"
+#include "base/status_macros.h"
 #include "fmt/format.h"
 #include "postgres/birth_record.h"
 #include "postgres/coverage_query.h"
@@ -12,6 +13,7 @@
 #include "postgres/replication_stream.h"
 #include "postgres/slot.h"
 #include "postgres/sqlstate.h"
+#include "postgres/system_identity.h"
 #include "postgres/timeline_history.h"
 #include "spdlog/spdlog.h"
 
@@ -59,15 +61,13 @@ asio::awaitable<absl::Status> SourceSetup::RunSteps() {
 asio::awaitable<absl::Status> SourceSetup::Observe() {
   server_version_ = connection_->server_version();
   ObservedSource observed;
-  const std::string command = "IDENTIFY_SYSTEM";
-  absl::StatusOr<QueryRows> rows = co_await connection_->Execute(command);
-  if (!rows.ok()) co_return rows.status();
-  observed.system_identifier = rows->Text(0, 0);
-  observed.timeline = static_cast<uint32_t>(rows->Unsigned(0, 1));
-  observed.wal_end = Lsn::Parse(rows->Text(0, 2)).value_or(Lsn());
+  WALPOST_CO_ASSIGN_OR_RETURN(const SystemIdentity server,
+                              co_await IdentifySystem(*connection_));
+  observed.system_identifier = server.system_identifier;
+  observed.timeline = server.timeline;
+  observed.wal_end = server.wal_end;
   observed.kafka_cluster = kafka_cluster_;
-  const absl::Status read = co_await ReadSlot(observed);
-  if (!read.ok()) co_return read;
+  WALPOST_CO_RETURN_IF_ERROR(co_await ReadSlot(observed));
   const uint32_t left = memory_.left_timeline();
   if (left != 0) {
     memory_.SetFork(co_await FindFork(*connection_, observed.timeline, left));
@@ -77,29 +77,28 @@ asio::awaitable<absl::Status> SourceSetup::Observe() {
 
 // Reads the slot and the evidence to judge it by.
 asio::awaitable<absl::Status> SourceSetup::ReadSlot(ObservedSource observed) {
-  absl::StatusOr<std::optional<SlotState>> slot =
-      co_await FindSlot(*connection_, options_.slot);
-  if (!slot.ok()) co_return slot.status();
-  slot_is_in_use_ = *slot && (*slot)->active;
-  if (*slot) {
-    observed.slot =
-        ObservedSource::Slot{(*slot)->confirmed_flush_lsn,
-                             (*slot)->wal_status == "lost", (*slot)->failover};
+  WALPOST_CO_ASSIGN_OR_RETURN(std::optional<SlotState> slot,
+                              co_await FindSlot(*connection_, options_.slot));
+  slot_is_in_use_ = slot && slot->active;
+  if (slot) {
+    observed.slot = ObservedSource::Slot{
+        slot->confirmed_flush_lsn, slot->wal_status == "lost", slot->failover};
   }
-  absl::StatusOr<std::optional<BirthRecord>> birth = co_await ReadBirthRecord(
-      *connection_, options_.publication, options_.slot);
-  if (!birth.ok()) co_return birth.status();
-  absl::StatusOr<Coverage> coverage =
-      co_await ReadCoverage(*connection_, options_.publication, outbox_.tables);
-  if (!coverage.ok()) co_return coverage.status();
-  observed.coverage = coverage->ToString();
-  memory_.Observe(std::move(observed), *std::move(birth));
+  WALPOST_CO_ASSIGN_OR_RETURN(
+      std::optional<BirthRecord> birth,
+      co_await ReadBirthRecord(*connection_, options_.publication,
+                               options_.slot));
+  WALPOST_CO_ASSIGN_OR_RETURN(
+      Coverage coverage,
+      co_await ReadCoverage(*connection_, options_.publication,
+                            outbox_.tables));
+  observed.coverage = coverage.ToString();
+  memory_.Observe(std::move(observed), std::move(birth));
   co_return absl::OkStatus();
 }
 
 asio::awaitable<absl::Status> SourceSetup::StandBy() {
-  const absl::Status looked = co_await holder_.Look(*connection_);
-  if (!looked.ok()) co_return looked;
+  WALPOST_CO_RETURN_IF_ERROR(co_await holder_.Look(*connection_));
   const absl::Status followed = memory_.OnSlotInUse(holder_.is_walpost());
   if (!followed.ok()) co_return followed;
   if (!memory_.has_streamed()) {
@@ -130,10 +129,9 @@ asio::awaitable<absl::Status> SourceSetup::Continue() {
 // nothing before its birth was ours: with --from-lsn the birth is ahead of the
 // slot, until something is confirmed.
 asio::awaitable<absl::Status> SourceSetup::Begin() {
-  absl::StatusOr<std::optional<SlotState>> slot =
-      co_await FindSlot(*connection_, options_.slot);
-  if (!slot.ok()) co_return slot.status();
-  slot_position_ = *slot ? (*slot)->confirmed_flush_lsn : Lsn();
+  WALPOST_CO_ASSIGN_OR_RETURN(std::optional<SlotState> slot,
+                              co_await FindSlot(*connection_, options_.slot));
+  slot_position_ = slot ? slot->confirmed_flush_lsn : Lsn();
   co_await SetUpGuardSlot(*connection_, options_);
   begins_ = std::max(slot_position_, from_lsn_);
   if (memory_.record()) {
@@ -166,11 +164,11 @@ asio::awaitable<absl::Status> SourceSetup::UpdateRecord() {
 }
 
 asio::awaitable<absl::Status> SourceSetup::RecordBirth() {
-  absl::StatusOr<BirthRecord> described =
+  WALPOST_CO_ASSIGN_OR_RETURN(
+      BirthRecord described,
       co_await DescribeBirth(*connection_, options_.publication, outbox_.tables,
-                             options_.slot, begins_);
-  if (!described.ok()) co_return described.status();
-  BirthRecord record = *std::move(described);
+                             options_.slot, begins_));
+  BirthRecord record = std::move(described);
   record.kafka_cluster = kafka_cluster_;
   memory_.OnBirth(record);
   const std::string& publication = options_.publication;
@@ -237,36 +235,34 @@ absl::Status SourceSetup::CheckFromLsn() {
 // A slot whose birth cannot be recorded may be the second one, and nobody would
 // know (P9).
 asio::awaitable<absl::Status> SourceSetup::RequireOwner() {
-  const absl::StatusOr<PublicationRights> rights =
-      co_await FindPublicationRights(*connection_, options_.publication);
-  if (!rights.ok()) co_return rights.status();
-  if (rights->may_alter) co_return absl::OkStatus();
+  WALPOST_CO_ASSIGN_OR_RETURN(
+      const PublicationRights rights,
+      co_await FindPublicationRights(*connection_, options_.publication));
+  if (rights.may_alter) co_return absl::OkStatus();
   const std::string text = fmt::format(
       "slot {0} does not exist, and role {1} does not own publication {2}, so "
       "it is not known whether there was such a slot before: run walpost init "
       "as the owner of publication {2}, which creates the slot and puts that "
       "on record",
-      options_.slot, rights->role, options_.publication);
+      options_.slot, rights.role, options_.publication);
   co_return absl::FailedPreconditionError(text);
 }
 
 // Publication first, slot second: a slot cannot see a publication that is
 // younger than the slot.
 asio::awaitable<absl::Status> SourceSetup::CreateWhatIsMissing() {
-  absl::StatusOr<bool> published =
-      co_await PublicationExists(*connection_, options_.publication);
-  if (!published.ok()) co_return published.status();
-  if (!*published) {
+  WALPOST_CO_ASSIGN_OR_RETURN(
+      bool published,
+      co_await PublicationExists(*connection_, options_.publication));
+  if (!published) {
     spdlog::info("creating publication {}", options_.publication);
-    absl::Status created = co_await CreatePublication(
-        *connection_, options_.publication, outbox_.tables);
-    if (!created.ok()) co_return created;
+    WALPOST_CO_RETURN_IF_ERROR(co_await CreatePublication(
+        *connection_, options_.publication, outbox_.tables));
   }
   absl::StatusOr<std::optional<SlotState>> slot =
       co_await FindSlot(*connection_, options_.slot);
   if (!slot.ok() || slot->has_value()) co_return slot.status();
-  const absl::Status owner = co_await RequireOwner();
-  if (!owner.ok()) co_return owner;
+  WALPOST_CO_RETURN_IF_ERROR(co_await RequireOwner());
   spdlog::info("creating slot {}", options_.slot);
   const SlotFailover failover =
       options_.failover ? SlotFailover::kYes : SlotFailover::kNo;
@@ -283,11 +279,10 @@ asio::awaitable<absl::Status> SourceSetup::RunPreflight() {
   WalSourceOptions options = options_;
   options.create = may_create();
   Preflight preflight(*connection_, options, outbox_, routes_);
-  absl::StatusOr<std::vector<Finding>> findings = co_await preflight.Run();
-  if (!findings.ok()) co_return findings.status();
-  const Finding* error = FirstError(*findings);
+  WALPOST_CO_ASSIGN_OR_RETURN(Findings findings, co_await preflight.Run());
+  const Finding* error = FirstError(findings);
   if (error == nullptr) {
-    findings_ = *std::move(findings);
+    findings_ = std::move(findings);
     co_return absl::OkStatus();
   }
   const std::string since =

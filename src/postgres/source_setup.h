@@ -54,7 +54,7 @@ class SourceSetup {
   int server_version() const { return server_version_; }
 
   // Findings of the last Run, if without an error.
-  const std::vector<Finding>& findings() const { return findings_; }
+  const Findings& findings() const { return findings_; }
 
   // User of the slot when Run last found it in use.
   const SlotHolder& holder() const { return holder_; }
@@ -91,7 +91,7 @@ class SourceSetup {
 
   bool slot_is_in_use_ = false;
   SlotHolder holder_;
-  std::vector<Finding> findings_;
+  Findings findings_;
   Lsn from_lsn_;  // from --from-lsn, while it applies
   int server_version_ = 0;
   std::string kafka_cluster_;

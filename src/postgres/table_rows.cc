@@ -5,6 +5,7 @@
 #include "absl/strings/str_join.h"
 #include "base/byte_reader.h"
 #include "base/check.h"
+#include "base/status_macros.h"
 #include "fmt/format.h"
 #include "postgres/quote.h"
 
@@ -35,12 +36,11 @@ asio::awaitable<absl::StatusOr<pgoutput::RelationSchema>> ReadTableSchema(
       "WHERE n.nspname = {} AND c.relname = {} AND a.attnum > 0 "
       "AND NOT a.attisdropped AND a.attgenerated = '' ORDER BY a.attnum",
       connection.Literal(schema.schema), connection.Literal(schema.name));
-  absl::StatusOr<QueryRows> rows = co_await connection.Execute(sql);
-  if (!rows.ok()) co_return rows.status();
-  for (size_t i = 0; i < rows->size(); ++i) {
+  WALPOST_CO_ASSIGN_OR_RETURN(QueryRows rows, co_await connection.Execute(sql));
+  for (size_t i = 0; i < rows.size(); ++i) {
     pgoutput::ColumnSchema column;
-    column.name = rows->Text(i, 0);
-    column.type_oid = static_cast<uint32_t>(rows->Unsigned(i, 1));
+    column.name = rows.Text(i, 0);
+    column.type_oid = static_cast<uint32_t>(rows.Unsigned(i, 1));
     schema.columns.push_back(std::move(column));
   }
   if (schema.columns.empty()) {
@@ -59,10 +59,9 @@ asio::awaitable<absl::StatusOr<size_t>> ReadLongestText(Connection& connection,
       "a.attname = {}",
       connection.Literal(QuoteQualifiedName(table)),
       connection.Literal(column));
-  absl::StatusOr<QueryRows> rows = co_await connection.Execute(sql);
-  if (!rows.ok()) co_return rows.status();
-  if (rows->size() == 0 || !rows->Get(0, 0)) co_return size_t{0};
-  co_return rows->Unsigned(0, 0);
+  WALPOST_CO_ASSIGN_OR_RETURN(QueryRows rows, co_await connection.Execute(sql));
+  if (rows.size() == 0 || !rows.Get(0, 0)) co_return size_t{0};
+  co_return rows.Unsigned(0, 0);
 }
 
 std::string ColumnList(const pgoutput::RelationSchema& schema,

@@ -33,17 +33,15 @@ TableScan::TableScan(Connection& connection, TableOptions table,
       filter_(std::move(filter)) {}
 
 asio::awaitable<absl::Status> TableScan::Open() {
-  absl::StatusOr<pgoutput::RelationSchema> schema =
-      co_await ReadTableSchema(connection_, table_.name);
-  if (!schema.ok()) co_return schema.status();
-  schema_ = *std::move(schema);
+  WALPOST_CO_ASSIGN_OR_RETURN(
+      schema_, co_await ReadTableSchema(connection_, table_.name));
   absl::Status status = MakeConditions();
   if (status.ok()) status = co_await MakeOrder();
   if (!status.ok()) co_return status;
   // Rows hidden by a policy would count as missing.
   const std::string see_all = "SET LOCAL row_security = off";
-  absl::StatusOr<QueryRows> set = co_await connection_.Execute(see_all);
-  if (!set.ok()) co_return set.status();
+  WALPOST_CO_ASSIGN_OR_RETURN(QueryRows set,
+                              co_await connection_.Execute(see_all));
   const std::string sql =
       fmt::format("DECLARE {} NO SCROLL CURSOR FOR SELECT {} FROM {}{}{}",
                   kCursor, ColumnList(schema_), QuoteQualifiedName(table_.name),
@@ -146,13 +144,12 @@ asio::awaitable<absl::Status> TableScan::MakeOrder() {
       "ON d.adrelid = a.attrelid AND d.adnum = a.attnum WHERE a.attrelid = "
       "{}::regclass AND a.attnum > 0 AND NOT a.attisdropped ORDER BY a.attnum",
       connection_.Literal(QuoteQualifiedName(table_.name)));
-  absl::StatusOr<QueryRows> rows = co_await Execute(sql);
-  if (!rows.ok()) co_return rows.status();
+  WALPOST_CO_ASSIGN_OR_RETURN(QueryRows rows, co_await Execute(sql));
   std::vector<OrderColumn> columns;
-  for (size_t i = 0; i < rows->size(); ++i) {
-    columns.push_back({rows->Text(i, 0),
-                       static_cast<uint32_t>(rows->Unsigned(i, 1)),
-                       rows->Bool(i, 2)});
+  for (size_t i = 0; i < rows.size(); ++i) {
+    columns.push_back({rows.Text(i, 0),
+                       static_cast<uint32_t>(rows.Unsigned(i, 1)),
+                       rows.Bool(i, 2)});
   }
   const absl::StatusOr<RowOrder> order =
       ChooseRowOrder(table_, columns, filter_.order_by);
@@ -186,9 +183,7 @@ asio::awaitable<absl::StatusOr<size_t>> TableScan::Fetch() {
   rows_.reset();
   const std::string sql =
       fmt::format("FETCH {} FROM {}", portion_.rows(), kCursor);
-  absl::StatusOr<QueryRows> rows = co_await connection_.Execute(sql);
-  if (!rows.ok()) co_return rows.status();
-  rows_ = *std::move(rows);
+  WALPOST_CO_ASSIGN_OR_RETURN(rows_, co_await connection_.Execute(sql));
   portion_.OnRead(rows_->size(), BytesOf(*rows_, schema_.columns.size()));
   co_return rows_->size();
 }
@@ -208,9 +203,8 @@ asio::awaitable<absl::StatusOr<uint64_t>> TableScan::Count() {
   const std::string sql =
       fmt::format("SELECT count(*) FROM {}{}", QuoteQualifiedName(table_.name),
                   conditions_);
-  absl::StatusOr<QueryRows> rows = co_await Execute(sql);
-  if (!rows.ok()) co_return rows.status();
-  co_return rows->Unsigned(0, 0);
+  WALPOST_CO_ASSIGN_OR_RETURN(QueryRows rows, co_await Execute(sql));
+  co_return rows.Unsigned(0, 0);
 }
 
 }  // namespace walpost

@@ -60,7 +60,7 @@ class WalSource {
   void OnProgress() { reader_.OnProgress(); }
 
   // Findings of the last Open; see PublicationWatch.
-  const std::vector<Finding>& findings() const { return setup_.findings(); }
+  const Findings& findings() const { return setup_.findings(); }
 
   bool is_open() const { return reader_.is_open(); }
   // True if Open waits for the server.

@@ -4,6 +4,7 @@
 #include <boost/asio/use_awaitable.hpp>
 #include <optional>
 
+#include "base/status_macros.h"
 #include "fmt/format.h"
 #include "postgres/slot.h"
 
@@ -23,10 +24,8 @@ asio::awaitable<absl::Status> AcknowledgedGate::Connect(ServerOptions server) {
   ConnectionOptions options;
   options.server = std::move(server);
   options.application_name = fmt::format("walpost:{}:prune", slot_);
-  absl::StatusOr<std::unique_ptr<Connection>> connected =
-      co_await Connection::Connect(timer_.get_executor(), options);
-  if (!connected.ok()) co_return connected.status();
-  connection_ = *std::move(connected);
+  WALPOST_CO_ASSIGN_OR_RETURN(connection_, co_await Connection::Connect(
+                                               timer_.get_executor(), options));
   co_return absl::OkStatus();
 }
 
@@ -41,15 +40,15 @@ AcknowledgedGate::TakeMark() {
   const std::string flush =
       "SELECT pg_logical_emit_message(true, 'walpost.prune', '')";
   connection_->set_deadline(Clock::now() + kStatementLimit);
-  absl::StatusOr<QueryRows> rows = co_await connection_->Execute(look);
-  if (!rows.ok()) co_return rows.status();
+  WALPOST_CO_ASSIGN_OR_RETURN(QueryRows rows,
+                              co_await connection_->Execute(look));
   Mark mark;
-  mark.oldest_running = rows->Text(0, 0);
-  const absl::StatusOr<Lsn> lsn = Lsn::Parse(rows->Text(0, 1));
+  mark.oldest_running = rows.Text(0, 0);
+  const absl::StatusOr<Lsn> lsn = Lsn::Parse(rows.Text(0, 1));
   if (!lsn.ok()) co_return lsn.status();
   mark.lsn = *lsn;
-  absl::StatusOr<QueryRows> flushed = co_await connection_->Execute(flush);
-  if (!flushed.ok()) co_return flushed.status();
+  WALPOST_CO_ASSIGN_OR_RETURN(QueryRows flushed,
+                              co_await connection_->Execute(flush));
   co_return mark;
 }
 

@@ -1,5 +1,6 @@
 #include "retention/cursor_gate.h"
 
+#include "base/status_macros.h"
 #include "fmt/format.h"
 #include "polling/cursor_rows.h"
 #include "polling/cursor_sql.h"
@@ -13,10 +14,10 @@ namespace asio = boost::asio;
 
 asio::awaitable<absl::StatusOr<std::string>> ReadPassedSql(
     Connection& connection, TableOptions options, std::string cursor_table) {
-  absl::StatusOr<pgoutput::RelationSchema> schema =
-      co_await ReadTableSchema(connection, options.name);
-  if (!schema.ok()) co_return schema.status();
-  const absl::StatusOr<PolledTable> table = MakePolledTable(options, *schema);
+  WALPOST_CO_ASSIGN_OR_RETURN(
+      pgoutput::RelationSchema schema,
+      co_await ReadTableSchema(connection, options.name));
+  const absl::StatusOr<PolledTable> table = MakePolledTable(options, schema);
   if (!table.ok()) co_return table.status();
   const CursorSql sql(*table, cursor_table, [&](std::string_view text) {
     return connection.Literal(text);
@@ -33,9 +34,9 @@ asio::awaitable<absl::StatusOr<std::string>> ReadPassedSql(
   if (stored->size() == 0) co_return "false";
   const CursorPosition position = CursorPositionFrom(*stored);
   const std::string now = sql.Now();
-  absl::StatusOr<QueryRows> answer = co_await connection.Execute(now);
-  if (!answer.ok()) co_return answer.status();
-  const ServerTime time = ServerTimeFrom(*answer);
+  WALPOST_CO_ASSIGN_OR_RETURN(QueryRows answer,
+                              co_await connection.Execute(now));
+  const ServerTime time = ServerTimeFrom(answer);
   if (position.IsForeign(time.system_identifier, time.xmin)) {
     co_return absl::UnavailableError(fmt::format(
         "the cursor of {} is of cluster {}, and this is {}: walpost run "

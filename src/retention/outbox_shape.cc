@@ -1,6 +1,7 @@
 #include "retention/outbox_shape.h"
 
 #include "absl/strings/str_join.h"
+#include "base/status_macros.h"
 #include "fmt/format.h"
 #include "postgres/quote.h"
 
@@ -102,19 +103,19 @@ asio::awaitable<absl::StatusOr<OutboxShape>> ReadOutboxShape(
   columns.push_back(connection.Literal("created_at"));
   const std::string shape_sql =
       ShapeSql(table_literal, function_literal, absl::StrJoin(columns, ", "));
-  absl::StatusOr<QueryRows> rows = co_await connection.Execute(shape_sql);
-  if (!rows.ok()) co_return rows.status();
-  if (rows->size() == 0) {
+  WALPOST_CO_ASSIGN_OR_RETURN(QueryRows rows,
+                              co_await connection.Execute(shape_sql));
+  if (rows.size() == 0) {
     co_return absl::FailedPreconditionError(fmt::format(
         "table {} does not exist: correct outbox.tables", table.name));
   }
   OutboxShape shape;
   shape.table = quoted;
-  Kind kind = rows->Bool(0, 0) ? Kind::kPartitioned : Kind::kPlain;
-  if (rows->Get(0, 2)) kind = Kind::kTimePartitions;
+  Kind kind = rows.Bool(0, 0) ? Kind::kPartitioned : Kind::kPlain;
+  if (rows.Get(0, 2)) kind = Kind::kTimePartitions;
   shape.has_time_partitions = kind == Kind::kTimePartitions;
-  shape.time_column = rows->Text(0, shape.has_time_partitions ? 2 : 3);
-  if (shape.has_time_partitions) shape.add_partitions = rows->Text(0, 4);
+  shape.time_column = rows.Text(0, shape.has_time_partitions ? 2 : 3);
+  if (shape.has_time_partitions) shape.add_partitions = rows.Text(0, 4);
   if (shape.time_column.empty()) co_return NoTimeColumn(table);
   const std::string column_literal = connection.Literal(shape.time_column);
   const std::string leaves_sql =

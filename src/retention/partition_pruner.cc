@@ -2,6 +2,7 @@
 
 #include <utility>
 
+#include "base/status_macros.h"
 #include "fmt/format.h"
 #include "postgres/sqlstate.h"
 
@@ -32,9 +33,8 @@ asio::awaitable<absl::StatusOr<uint64_t>> AddPartitions(
   const std::string sql =
       fmt::format("SELECT {}({})", shape.add_partitions, days);
   connection.set_deadline(Clock::now() + kStatementLimit);
-  absl::StatusOr<QueryRows> rows = co_await connection.Execute(sql);
-  if (!rows.ok()) co_return rows.status();
-  co_return rows->Unsigned(0, 0);
+  WALPOST_CO_ASSIGN_OR_RETURN(QueryRows rows, co_await connection.Execute(sql));
+  co_return rows.Unsigned(0, 0);
 }
 
 asio::awaitable<absl::Status> PartitionPruner::Execute(std::string sql) {
@@ -45,9 +45,9 @@ asio::awaitable<absl::Status> PartitionPruner::Execute(std::string sql) {
 
 asio::awaitable<absl::StatusOr<bool>> PartitionPruner::IsTrue(std::string sql) {
   connection_.set_deadline(Clock::now() + kStatementLimit);
-  absl::StatusOr<QueryRows> rows = co_await connection_.Execute(sql);
-  if (!rows.ok()) co_return rows.status();
-  co_return rows->Bool(0, 0);
+  WALPOST_CO_ASSIGN_OR_RETURN(QueryRows rows,
+                              co_await connection_.Execute(sql));
+  co_return rows.Bool(0, 0);
 }
 
 asio::awaitable<absl::Status> PartitionPruner::MayDrop(PruneRule rule) {
@@ -77,8 +77,7 @@ asio::awaitable<absl::Status> PartitionPruner::Drop(PruneRule rule) {
   status = co_await Execute(begin);
   if (status.ok()) status = co_await DropLocked(rule);
   if (status.ok()) co_return co_await Execute(commit);
-  const absl::Status rolled_back = co_await Execute(rollback);
-  if (!rolled_back.ok()) co_return rolled_back;
+  WALPOST_CO_RETURN_IF_ERROR(co_await Execute(rollback));
   if (SqlstateOf(status) == kSqlstateLockNotAvailable) {
     co_return absl::UnavailableError("in use: it, or the outbox, is locked");
   }
@@ -104,9 +103,8 @@ asio::awaitable<absl::Status> PartitionPruner::CheckAgain(PruneRule rule) {
   const std::string sql =
       fmt::format("SELECT EXISTS (SELECT FROM {} o WHERE ({}) IS NOT TRUE)",
                   rule.table, rule.sent);
-  absl::StatusOr<bool> holds_unsent = co_await IsTrue(sql);
-  if (!holds_unsent.ok()) co_return holds_unsent.status();
-  co_return *holds_unsent ? Unsent(proof_) : absl::OkStatus();
+  WALPOST_CO_ASSIGN_OR_RETURN(bool holds_unsent, co_await IsTrue(sql));
+  co_return holds_unsent ? Unsent(proof_) : absl::OkStatus();
 }
 
 asio::awaitable<absl::Status> PartitionPruner::CheckPages(PruneRule rule) {
@@ -118,16 +116,14 @@ asio::awaitable<absl::Status> PartitionPruner::CheckPages(PruneRule rule) {
       "SELECT relid FROM pg_partition_tree(to_regclass({0}))) tree",
       connection_.Literal(rule.table));
   connection_.set_deadline(Clock::now() + kStatementLimit);
-  absl::StatusOr<QueryRows> rows = co_await connection_.Execute(size);
-  if (!rows.ok()) co_return rows.status();
-  const uint64_t pages = rows->Unsigned(0, 0);
+  WALPOST_CO_ASSIGN_OR_RETURN(QueryRows rows,
+                              co_await connection_.Execute(size));
+  const uint64_t pages = rows.Unsigned(0, 0);
   for (uint64_t from = 0; from < pages; from += kPagesAtOnce) {
     const std::string sql = UnsentInPagesSql(rule, from, from + kPagesAtOnce);
-    absl::StatusOr<bool> holds_unsent = co_await IsTrue(sql);
-    if (!holds_unsent.ok()) co_return holds_unsent.status();
-    if (*holds_unsent) co_return Unsent(proof_);
-    const absl::Status unhindered = co_await CheckNobodyWaits(rule.table);
-    if (!unhindered.ok()) co_return unhindered;
+    WALPOST_CO_ASSIGN_OR_RETURN(bool holds_unsent, co_await IsTrue(sql));
+    if (holds_unsent) co_return Unsent(proof_);
+    WALPOST_CO_RETURN_IF_ERROR(co_await CheckNobodyWaits(rule.table));
   }
   co_return absl::OkStatus();
 }
@@ -138,9 +134,8 @@ asio::awaitable<absl::Status> PartitionPruner::CheckNobodyWaits(
       "SELECT EXISTS (SELECT FROM pg_locks WHERE NOT granted "
       "AND relation = to_regclass({}))",
       connection_.Literal(partition));
-  absl::StatusOr<bool> waits = co_await IsTrue(sql);
-  if (!waits.ok()) co_return waits.status();
-  if (!*waits) co_return absl::OkStatus();
+  WALPOST_CO_ASSIGN_OR_RETURN(bool waits, co_await IsTrue(sql));
+  if (!waits) co_return absl::OkStatus();
   co_return absl::UnavailableError("in use: somebody writes to it");
 }
 

@@ -5,6 +5,7 @@
 #include <boost/asio/use_awaitable.hpp>
 
 #include "base/read_refusal.h"
+#include "base/status_macros.h"
 #include "fmt/format.h"
 #include "postgres/sqlstate.h"
 #include "postgres/task_session.h"
@@ -62,8 +63,7 @@ asio::awaitable<absl::Status> Pruner::Run() {
   status = absl::OkStatus();
   if (options_.proof == SentProof::kSlot) status = co_await ProveBySlot();
   if (absl::IsFailedPrecondition(status)) {
-    const absl::Status counted = co_await CountKept();
-    if (!counted.ok()) co_return counted;
+    WALPOST_CO_RETURN_IF_ERROR(co_await CountKept());
   }
   if (status.ok()) status = co_await PruneTables();
   status.Update(first_failure);
@@ -163,15 +163,14 @@ PruneRule Pruner::RuleOf(size_t index, const OutboxShape::Leaf& leaf,
 asio::awaitable<absl::Status> Pruner::PrepareTable(size_t index) {
   const TableOptions& table = options_.tables[index];
   connection_->set_deadline(Clock::now() + kStatementLimit);
-  absl::StatusOr<OutboxShape> shape =
-      co_await ReadOutboxShape(*connection_, table, options_.proof, limit_);
-  if (!shape.ok()) co_return shape.status();
+  WALPOST_CO_ASSIGN_OR_RETURN(
+      OutboxShape shape,
+      co_await ReadOutboxShape(*connection_, table, options_.proof, limit_));
   const size_t days = is_dry() ? 0 : options_.retention.partitions_ahead;
-  absl::StatusOr<uint64_t> made =
-      co_await AddPartitions(*connection_, *shape, days);
-  if (!made.ok()) co_return made.status();
-  pruned_[index].partitions_made = *made;
-  shapes_[index] = *std::move(shape);
+  WALPOST_CO_ASSIGN_OR_RETURN(
+      uint64_t made, co_await AddPartitions(*connection_, shape, days));
+  pruned_[index].partitions_made = made;
+  shapes_[index] = std::move(shape);
   co_return absl::OkStatus();
 }
 
@@ -179,24 +178,22 @@ asio::awaitable<absl::Status> Pruner::Connect() {
   ConnectionOptions options = TaskSession(options_.postgres, "prune");
   // Pruning must not wait long for other sessions.
   options.settings.push_back("lock_timeout=5s");
-  absl::StatusOr<std::unique_ptr<Connection>> connected =
-      co_await Connection::Connect(executor_, options);
-  if (!connected.ok()) co_return connected.status();
-  connection_ = *std::move(connected);
+  WALPOST_CO_ASSIGN_OR_RETURN(connection_,
+                              co_await Connection::Connect(executor_, options));
   const std::string begin = fmt::format(
       "SELECT now() - interval '{} milliseconds', pg_is_in_recovery(), {}",
       options_.retention.keep.count(),
       options_.assume_sent_before.empty() ? "NULL::timestamptz"
                                           : options_.assume_sent_before);
   connection_->set_deadline(Clock::now() + kStatementLimit);
-  absl::StatusOr<QueryRows> rows = co_await connection_->Execute(begin);
-  if (!rows.ok()) co_return rows.status();
-  if (rows->Bool(0, 1)) {
+  WALPOST_CO_ASSIGN_OR_RETURN(QueryRows rows,
+                              co_await connection_->Execute(begin));
+  if (rows.Bool(0, 1)) {
     co_return absl::FailedPreconditionError(
         "this server is a standby: prune on the primary");
   }
-  limit_ = rows->Text(0, 0);
-  assumed_before_ = rows->Text(0, 2);
+  limit_ = rows.Text(0, 0);
+  assumed_before_ = rows.Text(0, 2);
   co_return co_await Lock();
 }
 
@@ -206,9 +203,9 @@ asio::awaitable<absl::Status> Pruner::Lock() {
       "SELECT pg_try_advisory_lock(hashtextextended('walpost.prune', 0))";
   asio::steady_timer timer(executor_);
   for (const MonotonicTime until = Clock::now() + kLockLimit;;) {
-    absl::StatusOr<QueryRows> locked = co_await connection_->Execute(lock);
-    if (!locked.ok()) co_return locked.status();
-    if (locked->Bool(0, 0)) co_return absl::OkStatus();
+    WALPOST_CO_ASSIGN_OR_RETURN(QueryRows locked,
+                                co_await connection_->Execute(lock));
+    if (locked.Bool(0, 0)) co_return absl::OkStatus();
     if (stopped_ || Clock::now() >= until) break;
     timer.expires_after(kLockInterval);
     co_await timer.async_wait(asio::use_awaitable);
@@ -218,11 +215,8 @@ asio::awaitable<absl::Status> Pruner::Lock() {
 }
 
 asio::awaitable<absl::Status> Pruner::OpenGate() {
-  absl::Status status = co_await gate_.Connect(options_.postgres.server);
-  if (!status.ok()) co_return status;
-  absl::StatusOr<AcknowledgedGate::Mark> mark = co_await gate_.TakeMark();
-  if (!mark.ok()) co_return mark.status();
-  mark_ = *mark;
+  WALPOST_CO_RETURN_IF_ERROR(co_await gate_.Connect(options_.postgres.server));
+  WALPOST_CO_ASSIGN_OR_RETURN(mark_, co_await gate_.TakeMark());
   const MonotonicTime deadline = Clock::now() + options_.gate_limit;
   co_return co_await gate_.WaitUntilPassed(mark_, deadline);
 }
@@ -248,10 +242,9 @@ asio::awaitable<absl::StatusOr<std::string>> Pruner::SentSql(
 asio::awaitable<absl::Status> Pruner::PruneTable(size_t index) {
   connection_->set_deadline(Clock::now() + kStatementLimit);
   const TableOptions& table = options_.tables[index];
-  absl::StatusOr<std::string> sent = co_await SentSql(table);
-  if (!sent.ok()) co_return sent.status();
-  absl::Status status = co_await PrunePartitions(index, *sent);
-  if (status.ok()) status = co_await PruneRows(index, *sent);
+  WALPOST_CO_ASSIGN_OR_RETURN(std::string sent, co_await SentSql(table));
+  absl::Status status = co_await PrunePartitions(index, sent);
+  if (status.ok()) status = co_await PruneRows(index, sent);
   co_return status;
 }
 

@@ -1,5 +1,6 @@
 #include "retention/retention_check.h"
 
+#include "base/status_macros.h"
 #include "fmt/format.h"
 #include "postgres/slot.h"
 #include "retention/outbox_shape.h"
@@ -20,11 +21,10 @@ Finding Warning(const std::string& table, std::string text,
 // Only for an existing slot: other checks report a missing one.
 asio::awaitable<absl::Status> CheckProof(
     Connection& connection, const WalSourceOptions& postgres,
-    const std::vector<TableOptions>& tables, std::vector<Finding>& findings) {
-  const absl::StatusOr<std::optional<SlotState>> slot =
-      co_await FindSlot(connection, postgres.slot);
-  if (!slot.ok()) co_return slot.status();
-  if (!*slot) co_return absl::OkStatus();
+    const std::vector<TableOptions>& tables, Findings& findings) {
+  WALPOST_CO_ASSIGN_OR_RETURN(const std::optional<SlotState> slot,
+                              co_await FindSlot(connection, postgres.slot));
+  if (!slot) co_return absl::OkStatus();
   SlotProof proof(postgres, tables, nullptr);
   const absl::Status status = co_await proof.Look(connection);
   if (absl::IsFailedPrecondition(status)) {
@@ -43,14 +43,13 @@ asio::awaitable<absl::Status> CheckProof(
 
 }  // namespace
 
-asio::awaitable<absl::StatusOr<std::vector<Finding>>> CheckRetention(
+asio::awaitable<absl::StatusOr<Findings>> CheckRetention(
     Connection& connection, WalSourceOptions postgres,
     std::vector<TableOptions> tables, SentProof proof) {
-  std::vector<Finding> findings;
+  Findings findings;
   if (proof == SentProof::kSlot) {
-    const absl::Status status =
-        co_await CheckProof(connection, postgres, tables, findings);
-    if (!status.ok()) co_return status;
+    WALPOST_CO_RETURN_IF_ERROR(
+        co_await CheckProof(connection, postgres, tables, findings));
   }
   for (const TableOptions& table : tables) {
     const std::string limit = "-infinity";

@@ -15,7 +15,7 @@ namespace walpost {
 
 // For `walpost check`. Warnings only, because events are sent all the same.
 // Other checks report missing tables.
-boost::asio::awaitable<absl::StatusOr<std::vector<Finding>>> CheckRetention(
+boost::asio::awaitable<absl::StatusOr<Findings>> CheckRetention(
     Connection& connection, WalSourceOptions postgres,
     std::vector<TableOptions> tables, SentProof proof);
 

@@ -2,6 +2,7 @@
 
 #include <utility>
 
+#include "base/status_macros.h"
 #include "delivery/gap.h"
 #include "fmt/format.h"
 #include "postgres/coverage_query.h"
@@ -26,8 +27,7 @@ asio::awaitable<absl::Status> SlotProof::Look(Connection& connection) {
     checkpoint = *std::move(loaded);
   }
   if (checkpoint) {
-    const absl::Status status = co_await Diagnose(connection, checkpoint);
-    if (!status.ok()) co_return status;
+    WALPOST_CO_RETURN_IF_ERROR(co_await Diagnose(connection, checkpoint));
   }
   // Separately, because the record may belong to another system.
   co_return co_await LookAgain(connection);
@@ -46,33 +46,32 @@ asio::awaitable<absl::Status> SlotProof::Diagnose(
   question.publication = postgres_.publication;
   question.tables = tables_;
   question.checkpoint = std::move(checkpoint);
-  absl::StatusOr<GapDiagnosis> diagnosis =
-      co_await DiagnoseGap(connection, std::move(question));
-  if (!diagnosis.ok()) co_return diagnosis.status();
-  const bool is_latched = diagnosis->birth && !diagnosis->birth->gap.empty();
-  if (diagnosis->gap == kGapSlotAdvanced && !is_latched && load_checkpoint_) {
-    const absl::Status status = co_await CheckCheckpoint(*diagnosis);
-    if (!status.ok()) co_return status;
-  } else if (diagnosis->kind == GapDiagnosis::Kind::kGap) {
-    co_return NothingIsDeleted(diagnosis->gap, diagnosis->text);
+  WALPOST_CO_ASSIGN_OR_RETURN(
+      GapDiagnosis diagnosis,
+      co_await DiagnoseGap(connection, std::move(question)));
+  const bool is_latched = diagnosis.birth && !diagnosis.birth->gap.empty();
+  if (diagnosis.gap == kGapSlotAdvanced && !is_latched && load_checkpoint_) {
+    WALPOST_CO_RETURN_IF_ERROR(co_await CheckCheckpoint(diagnosis));
+  } else if (diagnosis.kind == GapDiagnosis::Kind::kGap) {
+    co_return NothingIsDeleted(diagnosis.gap, diagnosis.text);
   }
-  if (!diagnosis->slot) {
+  if (!diagnosis.slot) {
     co_return absl::FailedPreconditionError(
         fmt::format("slot {} does not exist, so nothing is known to be "
                     "acknowledged: walpost check says what to do",
                     postgres_.slot));
   }
-  co_return co_await TakeRecord(connection, std::move(diagnosis->birth));
+  co_return co_await TakeRecord(connection, std::move(diagnosis.birth));
 }
 
 // DiagnoseGap prefers the checkpoint, which may be younger than the record. But
 // the record is the proof.
 asio::awaitable<absl::Status> SlotProof::TakeRecord(
     Connection& connection, std::optional<BirthRecord> record) {
-  absl::StatusOr<Coverage> now =
-      co_await ReadCoverage(connection, postgres_.publication, tables_);
-  if (!now.ok()) co_return now.status();
-  co_return proof_.Take(std::move(record), *now, tables_);
+  WALPOST_CO_ASSIGN_OR_RETURN(
+      Coverage now,
+      co_await ReadCoverage(connection, postgres_.publication, tables_));
+  co_return proof_.Take(std::move(record), now, tables_);
 }
 
 // A running walpost may have moved the slot since the checkpoint was loaded. It

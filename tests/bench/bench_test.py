@@ -313,8 +313,13 @@ class PlanTest(unittest.TestCase):
     def test_walpost_with_another_setting_is_a_contender(self):
         changed = contenders.make("walpost+kafka.properties.linger.ms=5")
         self.assertIn("linger.ms=5", changed.title)
-        with self.assertRaises(KeyError):
-            contenders.make("nobody")
+        for name in ("nobody", "walpost+linger", "walpost@/no/such/file"):
+            with self.assertRaises(KeyError):
+                contenders.make(name)
+
+    def test_another_build_is_a_contender(self):
+        changed = contenders.make(f"walpost@{__file__}+http.listen=x")
+        self.assertEqual(changed.title, f"walpost, {__file__}, http.listen=x")
 
 
 class PublishedTest(unittest.TestCase):

@@ -155,21 +155,11 @@ std::optional<absl::Status> SimulatedProcess::KeepGap() {
   may_keep_gap_ = false;
   const std::optional<Checkpoint> checkpoint =
       CheckpointOfGap(*memory_.gap(), loaded_, checkpoints_.saved(),
-                      DescribeSession(), WallTime());
+                      memory_.owner(), WallTime());
   if (!checkpoint) return absl::OkStatus();
   keeps_gap_ = true;
   store_.Save(*checkpoint, [this](const absl::Status&) { keeps_gap_ = false; });
   return std::nullopt;
-}
-
-CheckpointOwner SimulatedProcess::DescribeSession() const {
-  CheckpointOwner session;
-  session.system_identifier = memory_.system_identifier();
-  session.timeline = memory_.timeline();
-  session.slot = kSlotName;
-  session.birth = memory_.birth();
-  session.coverage = memory_.coverage();
-  return session;
 }
 
 // ---- The producer.
@@ -256,7 +246,7 @@ void SimulatedProcess::BeginStream() {
               pipeline_.confirmed().value(), slot_.value());
   memory_.OnStreaming();
   lsn_history_ = server_.postgres().history();
-  checkpoints_.Begin(ContinueFrom(loaded_, DescribeSession()));
+  checkpoints_.Begin(ContinueFrom(loaded_, memory_.owner()));
   connection_.emplace(world_, server_.Connect(slot_));
   WalStream::Start start;
   start.slot = slot_;

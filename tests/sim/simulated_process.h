@@ -60,7 +60,6 @@ class SimulatedProcess {
   std::optional<absl::Status> CloseProducer();
   std::optional<absl::Status> LoadCheckpoint();
   std::optional<absl::Status> KeepGap();
-  CheckpointOwner DescribeSession() const;
   absl::Status Open();
   absl::Status Continue();
   absl::Status Begin();
