@@ -94,9 +94,9 @@ def test_a_range_beside_the_live_flow(relay, database, kafka, outbox, topics):
                           _text(end), "--topic-prefix", "again.")
         assert said.returncode == 0, said.stderr
         assert database.confirmed_lsn(_guard(database)) == guard
-        assert not database.execute(
+        wait_until(lambda: not database.execute(
             "select 1 from pg_replication_slots where temporary "
-            "and database = %s", (database.name,))
+            "and database = %s", (database.name,)), "its slot to be dropped")
     judge(outbox, kafka, relay)
     selected = _selected(kafka, topics, begin, end)
     replayed = _replayed(kafka, topics, "again.")
