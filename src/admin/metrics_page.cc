@@ -63,6 +63,12 @@ class MetricsWriter {
     family.type = type;
   }
   ClientMetric& Sample() { return families_.back().metric.emplace_back(); }
+  // One counter of a family.
+  void Count(std::string label, std::string_view value, uint64_t count) {
+    ClientMetric& sample = Sample();
+    sample.label = {{std::move(label), std::string(value)}};
+    sample.counter.value = static_cast<double>(count);
+  }
   // One of a set of gauges, of which exactly one is 1.
   void OneOfMany(std::string label, std::string_view value, bool is_this_one) {
     ClientMetric& sample = Sample();
@@ -191,22 +197,17 @@ void AddPolledTables(const RelayStatus& status, MetricsWriter& page) {
 
 void AddRetention(const RelayStatus& status, MetricsWriter& page) {
   if (status.retention.empty()) return;
-  const auto add = [&page](const RetentionReport& table, uint64_t value) {
-    ClientMetric& sample = page.Sample();
-    sample.label = {{"table", table.table}};
-    sample.counter.value = static_cast<double>(value);
-  };
   page.Family("walpost_pruned_rows_total",
               "Old rows that were sent and deleted, without those of dropped "
               "partitions.",
               MetricType::Counter);
   for (const RetentionReport& table : status.retention) {
-    add(table, table.pruned_rows);
+    page.Count("table", table.table, table.pruned_rows);
   }
   page.Family("walpost_dropped_partitions_total",
               "Past partitions that were dropped.", MetricType::Counter);
   for (const RetentionReport& table : status.retention) {
-    add(table, table.dropped_partitions);
+    page.Count("table", table.table, table.dropped_partitions);
   }
   page.Family("walpost_kept_rows",
               "Old rows that the last retention pass kept, because they were "
@@ -274,6 +275,22 @@ void AddCounters(const RelayStatus& status, MetricsWriter& page) {
                status.skipped.rows_of_other_tables);
 }
 
+void AddSetAside(const DeliveryCounters& counters, MetricsWriter& page) {
+  const auto add = [&page](const DeliveryCounters::ByClass& counts) {
+    for (size_t i = 0; i < counts.size(); ++i) {
+      page.Count("class", ErrorClassName(i), counts[i]);
+    }
+  };
+  page.Family("walpost_dead_letters_total",
+              "Dead letters durable at the brokers, by class of error.",
+              MetricType::Counter);
+  add(counters.dead_letters);
+  page.Family("walpost_skipped_events_total",
+              "Events left out by choice, by class of error.",
+              MetricType::Counter);
+  add(counters.skipped);
+}
+
 void AddSkipped(const SkippedChanges& skipped, MetricsWriter& page) {
   page.Family("walpost_skipped_changes_total",
               "Changes of outbox tables and logical messages that are not "
@@ -287,11 +304,7 @@ void AddSkipped(const SkippedChanges& skipped, MetricsWriter& page) {
       {"nontransactional_message", skipped.nontransactional_messages},
       {"message_of_other_prefix", skipped.messages_of_other_prefixes},
   };
-  for (const auto& [kind, count] : kinds) {
-    ClientMetric& sample = page.Sample();
-    sample.label = {{"kind", kind}};
-    sample.counter.value = static_cast<double>(count);
-  }
+  for (const auto& [kind, count] : kinds) page.Count("kind", kind, count);
 }
 
 void AddLatency(const LatencyHistogram& latency, MetricsWriter& page) {
@@ -338,6 +351,7 @@ std::string MetricsPage(const RelayStatus& status, const ProcessUsage& usage,
   AddRetention(status, page);
   AddInFlight(status, page);
   AddCounters(status, page);
+  AddSetAside(status.counters, page);
   AddLatency(status.latency, page);
   AddProcess(usage, page);
   return page.Finish();

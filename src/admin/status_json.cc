@@ -54,10 +54,6 @@ class JsonObjectWriter {
 };
 
 // "16/B374D838/2": LSN of the commit, ordinal in the transaction.
-std::string ToText(const Position& position) {
-  return fmt::format("{}/{}", position.commit_lsn.ToString(), position.ordinal);
-}
-
 // The event that stops the flow; nulls if there is none.
 void AddStoppage(const std::optional<Stoppage>& stoppage,
                  JsonObjectWriter& json) {
@@ -66,7 +62,7 @@ void AddStoppage(const std::optional<Stoppage>& stoppage,
   std::optional<std::string> event_id;
   if (stoppage) {
     code = ReasonCodeOf(stoppage->reason);
-    position = ToText(stoppage->position);
+    position = ToString(stoppage->position);
     event_id = stoppage->event_id;
   }
   json.Add("stopped_reason_code", code);
@@ -80,7 +76,7 @@ void AddCheckpoint(const RelayStatus& status, JsonObjectWriter& json) {
   std::optional<std::string> position;
   if (status.checkpoint_store) {
     lsn = status.checkpoint.confirmed;
-    position = ToText(status.checkpoint.position);
+    position = ToString(status.checkpoint.position);
   }
   json.Add("checkpoint_lsn", lsn);
   json.Add("checkpoint_position", position);
@@ -132,6 +128,8 @@ void AddCounters(const RelayStatus& status, JsonObjectWriter& json) {
   json.Add("acknowledged", counters.acknowledged);
   json.Add("value_bytes", counters.value_bytes);
   json.Add("not_delivered", counters.not_delivered);
+  json.Add("dead_letters", DeliveryCounters::Sum(counters.dead_letters));
+  json.Add("skipped_events", DeliveryCounters::Sum(counters.skipped));
   json.Add("transactions", counters.transactions);
   json.Add("rewinds", counters.rewinds);
   json.Add("reconnects", status.reconnects);
@@ -156,7 +154,7 @@ void AddStream(const RelayStatus& status, JsonObjectWriter& json) {
   std::optional<Lsn> confirmed;
   if (status.has_stream()) {
     received = status.received;
-    acknowledged = ToText(status.acknowledged);
+    acknowledged = ToString(status.acknowledged);
     confirmed = status.confirmed;
   }
   json.Add("received_lsn", received);

@@ -4,6 +4,7 @@
 #include <boost/asio/use_awaitable.hpp>
 #include <utility>
 
+#include "app/set_aside_log.h"
 #include "fmt/format.h"
 
 namespace walpost {
@@ -30,7 +31,9 @@ DeliveryRun::DeliveryRun(asio::any_io_executor executor,
                if (on_drained) on_drained();
              }),
       silence_limit_(options.silence_limit),
-      timer_(executor) {}
+      timer_(executor) {
+  pipeline_.SetErrorActions(options.on_error, LogSetAside);
+}
 
 absl::Status DeliveryRun::Start() {
   waiting_since_.reset();

@@ -35,6 +35,8 @@ class DeliveryRun {
     SinkOptions sink;
     // nullopt: waits for the brokers forever.
     std::optional<std::chrono::seconds> silence_limit;
+    // What becomes of events that cannot be delivered; the log has each.
+    ErrorActions on_error;
   };
 
   // `on_drained` is called after each portion of reports.

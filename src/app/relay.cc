@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "app/existing_rows_warning.h"
+#include "app/set_aside_log.h"
 #include "base/status_macros.h"
 #include "fmt/format.h"
 #include "kafka/kafka_sinks.h"
@@ -69,7 +70,9 @@ Relay::Relay(asio::any_io_executor executor, const Config& config,
       state_log_(Clock::now()),
       oldest_wait_(Clock::now()),
       brokers_seen_at_(Clock::now()),
-      progress_log_(Clock::now()) {}
+      progress_log_(Clock::now()) {
+  pipeline_.SetErrorActions(config.on_error, LogSetAside);
+}
 
 asio::awaitable<absl::Status> Relay::Run() {
   asio::co_spawn(executor_, Watch(), asio::detached);
@@ -238,8 +241,23 @@ void Relay::OnServerShutdown() {
   source_.OnProgress();
 }
 
+// What was decided about another event, or in another history, is not for this
+// one.
+void Relay::Obey(const EventDecision& decision) {
+  if (decision.system_identifier != memory_.system_identifier() ||
+      decision.timeline != memory_.timeline() ||
+      !pipeline_.Decide(decision.position, decision.action)) {
+    return;
+  }
+  spdlog::warn("{} has decided about the event at {}: {} ({})", decision.by,
+               ToString(decision.position),
+               std::string(ToString(decision.action)), decision.why);
+  source_.OnProgress();
+}
+
 void Relay::OnSlotReport(const SlotReport& report) {
   slot_report_ = report;
+  if (report.decision) Obey(*report.decision);
   if (report.gap) session_.OnGap(*report.gap);
   checkpoints_.OnReport(report);
   // The guard slot stands behind the live slot: the WAL it keeps holds both.
@@ -269,6 +287,7 @@ asio::awaitable<void> Relay::Watch() {
     state_log_.Update(Diagnose(Signs()), Clock::now());
     CheckKafka();
     session_.Watch();
+    side_session_.WatchDecisions(pipeline_.stoppage().has_value());
     PokeCheckpoints();
     source_.OnProgress();
     progress_log_.Tick(Clock::now(), pipeline_);

@@ -88,6 +88,7 @@ class Relay {
   void OnDrained();
   void OnServerShutdown();
   void OnSlotReport(const SlotReport& report);
+  void Obey(const EventDecision& decision);
   void NoteAcknowledgements();
   RelaySigns Signs() const;
   std::string Awaited() const;

@@ -78,6 +78,7 @@ absl::Status Replay::StartRun() {
   options.window = config_.window;
   options.sink.client_id_suffix = "-replay";
   options.silence_limit = DeliveryRun::kSilenceLimit;
+  options.on_error = config_.on_error;
   run_ = std::make_unique<DeliveryRun>(executor_, std::move(builder_), sinks_,
                                        std::move(options),
                                        [this] { source_.OnProgress(); });

@@ -73,7 +73,9 @@ TablePublisher::TablePublisher(asio::any_io_executor executor,
     : config_(config),
       options_(std::move(options)),
       run_(executor, std::move(builder), std::move(sinks),
-           {config.window, SinkOptions(), options_.silence_limit}, nullptr),
+           {config.window, SinkOptions(), options_.silence_limit,
+            config.on_error},
+           nullptr),
       ordinal_(options_.ordinals_after),
       rate_(options_.per_second) {
   run_.pipeline().SetTimeline(options_.timeline);
@@ -197,7 +199,10 @@ asio::awaitable<absl::Status> TablePublisher::PublishPortion(TableScan& scan,
 asio::awaitable<absl::Status> TablePublisher::PublishRow(
     const pgoutput::TupleData& row) {
   Event event;
-  const absl::StatusOr<bool> wanted = MapRow(row, event);
+  event.source = source_;
+  event.commit_time = WallNow();
+  const absl::Status mapped = mapper_->Map(row, event);
+  const absl::StatusOr<bool> wanted = IsWanted(event, mapped);
   if (!wanted.ok()) co_return wanted.status();
   const std::string content = ContentOf(row, event.id.value_or(""));
   const ScanPlace::Key key = KeyOf(row, order_indexes_);
@@ -205,36 +210,38 @@ asio::awaitable<absl::Status> TablePublisher::PublishRow(
   ++counts_.rows;
   counts_.published += *wanted;
   if (*wanted && !options_.dry_run) {
-    WALPOST_CO_RETURN_IF_ERROR(co_await Offer(event));
+    RecallRefusal(content);
+    WALPOST_CO_RETURN_IF_ERROR(co_await Offer(event, mapped));
+    last_content_ = content;
   }
   place_.OnRow(key, content, ordinal_);
   co_return absl::OkStatus();
 }
 
-// Fills in `event`. True if the row is wanted.
-absl::StatusOr<bool> TablePublisher::MapRow(const pgoutput::TupleData& row,
-                                            Event& event) {
-  event.source = source_;
-  event.commit_time = WallNow();
-  const absl::Status mapped = mapper_->Map(row, event);
-  if (absl::IsInvalidArgument(mapped)) {
-    return Undeliverable(
-        {Position(), std::string(event.id.value_or("")), mapped});
+// `mapped`: result of the event's mapping.
+absl::StatusOr<bool> TablePublisher::IsWanted(const Event& event,
+                                              const absl::Status& mapped) {
+  absl::Status routed = mapped;
+  if (mapped.ok() && options_.is_wanted) {
+    routed = run_.pipeline().builder().routes()[source_].topic().Expand(
+        event.references, topic_);
   }
-  WALPOST_RETURN_IF_ERROR(mapped);
-  return IsWanted(event);
+  if (routed.ok()) {
+    return options_.is_wanted ? options_.is_wanted(event, topic_) : true;
+  }
+  if (!absl::IsInvalidArgument(routed)) return routed;
+  if (run_.pipeline().Passes(routed)) return true;
+  return Undeliverable(
+      {Position(), std::string(event.id.value_or("")), routed});
 }
 
-absl::StatusOr<bool> TablePublisher::IsWanted(const Event& event) {
-  if (!options_.is_wanted) return true;
-  const absl::Status expanded =
-      run_.pipeline().builder().routes()[source_].topic().Expand(
-          event.references, topic_);
-  if (!expanded.ok()) {
-    return Undeliverable(
-        {Position(), std::string(event.id.value_or("")), expanded});
-  }
-  return options_.is_wanted(event, topic_);
+// The row that the brokers rejected is read again, and has another position.
+void TablePublisher::RecallRefusal(const std::string& content) {
+  if (!refused_row_ || refused_row_->content != content) return;
+  Refusal& refusal = refused_row_->refusal;
+  refusal.position = PositionOf(ordinal_ + 1);
+  run_.pipeline().SetRefused(std::move(refusal));
+  refused_row_.reset();
 }
 
 Position TablePublisher::PositionOf(uint64_t ordinal) const {
@@ -242,11 +249,15 @@ Position TablePublisher::PositionOf(uint64_t ordinal) const {
   return {before.is_valid() ? Lsn(before.value() - 1) : Lsn(1), ordinal};
 }
 
-asio::awaitable<absl::Status> TablePublisher::Offer(Event& event) {
+asio::awaitable<absl::Status> TablePublisher::Offer(Event& event,
+                                                    absl::Status mapped) {
   event.position = PositionOf(++ordinal_);
   while (!rate_.MayTake(Clock::now())) co_await run_.Wait(kPause);
   if (stopped_) co_return absl::CancelledError("told to end");
-  while (run_.pipeline().OnEvent(event) == Pipeline::Offer::kHold) {
+  Pipeline& pipeline = run_.pipeline();
+  while ((mapped.ok() ? pipeline.OnEvent(event)
+                      : pipeline.OnUndeliverable(event, mapped)) ==
+         Pipeline::Offer::kHold) {
     const absl::Status health = Health();
     if (!health.ok()) co_return health;
     co_await run_.Wait(kPause);
@@ -275,7 +286,8 @@ absl::Status TablePublisher::Health() {
   if (pipeline.stoppage()) return Undeliverable(*pipeline.stoppage());
   // An earlier record than the last is found again by its suspects.
   const auto& refused = pipeline.refused();
-  if (refused && refused->position == last_position_) {
+  if (refused && refused->position == last_position_ &&
+      (refused->is_of_dead_letter || !pipeline.Passes(refused->reason))) {
     return Undeliverable({last_position_, last_id_, refused->reason});
   }
   return run_.SinkTrouble(Clock::now());
@@ -301,13 +313,17 @@ void TablePublisher::NoteAcknowledged() {
 
 asio::awaitable<absl::Status> TablePublisher::Renew(MonotonicTime deadline) {
   Pipeline& pipeline = run_.pipeline();
-  const bool was_refused = pipeline.sink_failure() &&
-                           absl::IsInvalidArgument(*pipeline.sink_failure());
   co_await Close(deadline);
+  // After the last report.
+  const std::optional<Refusal> refused = pipeline.refused();
+  const bool was_refused = refused || pipeline.has_suspects();
   // Not by ordinal_: purged records are never acknowledged.
   place_.OnAcknowledged(pipeline.acknowledged_through().ordinal);
   pipeline.StartOver();
-  if (was_refused) {
+  if (refused && refused->position == last_position_ &&
+      !refused->is_of_dead_letter && pipeline.Passes(refused->reason)) {
+    refused_row_ = {last_content_, *refused};
+  } else if (was_refused) {
     // They are read again, with the next positions.
     const uint64_t suspects = place_.pending() + 1;
     pipeline.Suspect(PositionOf(ordinal_ + 1), PositionOf(ordinal_ + suspects));

@@ -108,10 +108,10 @@ class TablePublisher {
   boost::asio::awaitable<absl::Status> PublishRow(
       const pgoutput::TupleData& row);
   absl::Status MakeMapper(const pgoutput::RelationSchema& schema);
-  absl::StatusOr<bool> MapRow(const pgoutput::TupleData& row, Event& event);
-  absl::StatusOr<bool> IsWanted(const Event& event);
+  absl::StatusOr<bool> IsWanted(const Event& event, const absl::Status& mapped);
+  void RecallRefusal(const std::string& content);
   Position PositionOf(uint64_t ordinal) const;
-  boost::asio::awaitable<absl::Status> Offer(Event& event);
+  boost::asio::awaitable<absl::Status> Offer(Event& event, absl::Status mapped);
   boost::asio::awaitable<absl::Status> WaitForAcknowledgements();
   TableFilter FilterFromPlace(Connection& connection) const;
   void NoteAcknowledged();
@@ -134,6 +134,13 @@ class TablePublisher {
   std::optional<Stoppage> stoppage_;
   Position last_position_;  // of the record taken last
   std::string last_id_;
+  std::string last_content_;
+  // A row that the brokers rejected, to be set aside when it is read again.
+  struct RefusedRow {
+    std::string content;
+    Refusal refusal;
+  };
+  std::optional<RefusedRow> refused_row_;
 
   std::string topic_;  // of the current event
   Counts counts_;

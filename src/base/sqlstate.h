@@ -10,6 +10,7 @@
 
 namespace walpost {
 
+inline constexpr std::string_view kSqlstateInsufficientPrivilege = "42501";
 inline constexpr std::string_view kSqlstateUndefinedTable = "42P01";
 inline constexpr std::string_view kSqlstateDuplicateObject = "42710";
 inline constexpr std::string_view kSqlstateNotInPrerequisiteState = "55000";

@@ -14,6 +14,7 @@
 #include "cli/verbs.h"
 #include "fmt/format.h"
 #include "kafka/cluster_check.h"
+#include "outbox/dead_letter_topic.h"
 #include "polling/polling_check.h"
 #include "postgres/birth_check.h"
 #include "postgres/failover_check.h"
@@ -199,6 +200,11 @@ std::vector<TopicNames> TopicsOf(const Config& config,
     if (is_messages && !config.outbox.messages.enabled()) continue;
     const TopicTemplate& topic = routes[i].topic();
     names[topic.prefix()] = topic.references().empty();
+  }
+  const auto dead_letters =
+      ParseDeadLetterTopic(config.outbox.dead_letter.topic);
+  if (config.on_error.Uses(ErrorAction::kDeadLetter) && dead_letters.ok()) {
+    names[dead_letters->prefix()] = dead_letters->references().empty();
   }
   std::vector<TopicNames> topics;
   for (const auto& [text, is_whole] : names) topics.push_back({text, is_whole});

@@ -70,6 +70,8 @@ int Main(int argc, char** argv) {
   AddVerify(app, exit_code);
   AddReplay(app, exit_code);
   AddRecover(app, exit_code);
+  AddSkip(app, exit_code);
+  AddDeadLetter(app, exit_code);
   AddPrune(app, exit_code);
   AddVersion(app, exit_code);
   AddMan(app, exit_code);

@@ -1,13 +1,9 @@
 // walpost status: asks the running walpost with this configuration for its
 // state, over its HTTP port, and prints it for people (or as JSON).
-#include <boost/asio/io_context.hpp>
-#include <boost/beast/core.hpp>
-#include <boost/beast/http.hpp>
 #include <memory>
 
-#include "admin/listen_address.h"
-#include "base/status_macros.h"
 #include "cli/exit_code.h"
+#include "cli/running_instance.h"
 #include "cli/verb.h"
 #include "cli/verbs.h"
 #include "fmt/format.h"
@@ -15,57 +11,6 @@
 
 namespace walpost {
 namespace {
-
-namespace asio = boost::asio;
-namespace beast = boost::beast;
-namespace http = boost::beast::http;
-
-constexpr std::chrono::seconds kTimeout{5};
-
-absl::Status Unreachable(const HttpOptions& options, const std::string& why) {
-  return absl::UnavailableError(
-      fmt::format("nobody answers at http.listen {} ({}): is walpost running "
-                  "with this configuration?",
-                  options.listen, why));
-}
-
-// One GET, with a time limit for all of it.
-absl::StatusOr<std::string> Fetch(const HttpOptions& options,
-                                  const std::string& path) {
-  if (options.listen.empty()) {
-    return absl::InvalidArgumentError(
-        "http.listen is not set, so a walpost that runs cannot be asked: set "
-        "it, as in 127.0.0.1:9187, and restart it");
-  }
-  WALPOST_ASSIGN_OR_RETURN(asio::ip::tcp::endpoint endpoint,
-                           ParseListenAddress(options.listen));
-  if (endpoint.address().is_unspecified()) {
-    endpoint.address(endpoint.address().is_v6()
-                         ? asio::ip::address(asio::ip::address_v6::loopback())
-                         : asio::ip::address_v4::loopback());
-  }
-  asio::io_context io(1);
-  beast::tcp_stream stream(io);
-  stream.expires_after(kTimeout);
-  http::request<http::empty_body> request(http::verb::get, path, 11);
-  request.set(http::field::host, options.listen);
-  request.keep_alive(false);
-  beast::flat_buffer buffer;
-  http::response<http::string_body> response;
-  beast::error_code failure;
-  const auto done = [&](beast::error_code error, size_t) { failure = error; };
-  stream.async_connect(endpoint, [&](beast::error_code error) {
-    failure = error;
-    if (error) return;
-    http::async_write(stream, request, [&](beast::error_code unsent, size_t) {
-      failure = unsent;
-      if (!unsent) http::async_read(stream, buffer, response, done);
-    });
-  });
-  io.run();
-  if (failure) return Unreachable(options, failure.message());
-  return std::move(response.body());
-}
 
 // Reads the JSON of /status; a missing member prints as a dash, because the
 // process may have another version.
@@ -150,6 +95,10 @@ void Print(const rapidjson::Document& json) {
   fmt::print("state      {}, for {} s\n", text.Get("state"),
              text.Get("in_state_seconds"));
   if (!reason.empty()) fmt::print("           {}\n", reason);
+  if (text.Get("stopped_position") != "-") {
+    fmt::print("stopped    before the event at {}, id {}\n",
+               text.Get("stopped_position"), text.Get("stopped_event_id"));
+  }
   if (json.HasMember("pending_rows")) {
     PrintPolledTables(text);
   } else {
@@ -161,6 +110,8 @@ void Print(const rapidjson::Document& json) {
   fmt::print(
       "records    {} acknowledged, {} not delivered, {} repeats skipped\n",
       text.Get("acknowledged"), text.Get("not_delivered"), text.Get("repeats"));
+  fmt::print("set aside  {} dead letters, {} events skipped\n",
+             text.Get("dead_letters"), text.Get("skipped_events"));
   fmt::print("since      {} reconnects, {} rewinds\n", text.Get("reconnects"),
              text.Get("rewinds"));
   fmt::print("latency    p50 {}, p99 {} from commit to acknowledgement\n",
@@ -171,7 +122,7 @@ void Print(const rapidjson::Document& json) {
 int Status(const ConfigArguments& arguments, bool as_json) {
   const absl::StatusOr<Config> config = arguments.Load();
   if (!config.ok()) return Fail(config.status(), kExitUsage);
-  const absl::StatusOr<std::string> body = Fetch(config->http, "/status");
+  const absl::StatusOr<std::string> body = AskInstance(config->http, "/status");
   if (!body.ok()) {
     return Fail(body.status(), absl::IsInvalidArgument(body.status())
                                    ? kExitUsage
@@ -180,7 +131,7 @@ int Status(const ConfigArguments& arguments, bool as_json) {
   rapidjson::Document json;
   json.Parse(body->data(), body->size());
   if (json.HasParseError() || !json.IsObject()) {
-    return Fail(Unreachable(config->http, "it is not walpost that answers"),
+    return Fail(NoInstance(config->http, "it is not walpost that answers"),
                 kExitFindings);
   }
   if (as_json) {

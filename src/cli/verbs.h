@@ -36,6 +36,8 @@ void AddCheck(CLI::App& app, int& exit_code);
 void AddInit(CLI::App& app, int& exit_code);
 void AddPrune(CLI::App& app, int& exit_code);
 void AddReplay(CLI::App& app, int& exit_code);
+void AddSkip(CLI::App& app, int& exit_code);
+void AddDeadLetter(CLI::App& app, int& exit_code);
 void AddStatus(CLI::App& app, int& exit_code);
 void AddTail(CLI::App& app, int& exit_code);
 void AddVerify(CLI::App& app, int& exit_code);

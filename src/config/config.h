@@ -11,6 +11,7 @@
 #include "checkpoint/checkpoint_options.h"
 #include "config/log_options.h"
 #include "delivery/acknowledgement_window.h"
+#include "delivery/error_actions.h"
 #include "kafka/producer_options.h"
 #include "outbox/options.h"
 #include "polling/polling_options.h"
@@ -29,6 +30,7 @@ struct Config {
   OutboxOptions outbox;
   ProducerOptions kafka;
   AcknowledgementWindow::Options window;
+  ErrorActions on_error;
   CheckpointOptions checkpoint;
   RetentionOptions retention;
   HttpOptions http;

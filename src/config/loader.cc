@@ -100,6 +100,19 @@ void ReadDelivery(Section section, Config& config) {
   section.Done();
 }
 
+void ReadOnError(Section section, ErrorActions& actions) {
+  for (size_t i = 0; i < kErrorClasses.size(); ++i) {
+    ErrorAction action = actions.Get(i);
+    section.ReadChoice<ErrorAction>(
+        std::string(kErrorClasses[i].code), action,
+        {{ToString(ErrorAction::kStop), ErrorAction::kStop},
+         {ToString(ErrorAction::kDeadLetter), ErrorAction::kDeadLetter},
+         {ToString(ErrorAction::kSkip), ErrorAction::kSkip}});
+    actions.Set(i, action);
+  }
+  section.Done("; its keys are classes of errors (docs/dead-letters.md)");
+}
+
 bool IsTopicName(std::string_view name) {
   constexpr size_t kMaxLength = 249;
   return !name.empty() && name.size() <= kMaxLength && name != "." &&
@@ -166,6 +179,22 @@ void ReadRetention(Section section, RetentionOptions& retention) {
   section.Done();
 }
 
+// What is set aside may exist in the table alone (P11).
+void CheckRetention(Section& root, const Config& config) {
+  if (config.retention.keep.count() == 0) return;
+  if (config.on_error.Uses(ErrorAction::kSkip)) {
+    root.Fail("on_error",
+              "retention.keep would delete the only copy of a skipped event: "
+              "use dead_letter instead of skip, or no retention");
+  }
+  if (config.on_error.Uses(ErrorAction::kDeadLetter) &&
+      config.outbox.dead_letter.payload != DeadLetterOptions::Payload::kWhole) {
+    root.Fail("dead_letter",
+              "retention.keep would delete the only whole payload of a dead "
+              "letter: set dead_letter.payload: whole, or no retention");
+  }
+}
+
 void ReadHttp(Section section, HttpOptions& http) {
   section.Read("listen", http.listen);
   section.Done();
@@ -195,6 +224,8 @@ Config ReadConfig(Section root) {
   ReadValue(root.Child("value"), config.outbox.value_format);
   ReadKafka(root.Child("kafka"), config.kafka);
   ReadDelivery(root.Child("delivery"), config);
+  ReadOnError(root.Child("on_error"), config.on_error);
+  ReadDeadLetter(root.Child("dead_letter"), config.outbox);
   ReadCheckpoint(root.Child("checkpoint"), config.checkpoint);
   ReadReplay(root.Child("replay"), config.postgres);
   ReadRetention(root.Child("retention"), config.retention);
@@ -204,6 +235,7 @@ Config ReadConfig(Section root) {
                         {{"never", false}, {"initial", true}});
   root.Done();
   CheckPollingSource(root, config);
+  CheckRetention(root, config);
   config.kafka.client_id = "walpost-" + config.postgres.slot;
   config.kafka.max_records = config.window.max_records;
   return config;

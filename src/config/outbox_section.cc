@@ -4,6 +4,7 @@
 
 #include "config/polling_section.h"
 #include "fmt/format.h"
+#include "outbox/dead_letter_topic.h"
 #include "outbox/fields.h"
 #include "outbox/topic_template.h"
 
@@ -119,6 +120,19 @@ void CheckHeaderNames(Section& section, const OutboxOptions& outbox) {
   }
 }
 
+void CheckDeadLetterTopic(Section& section, const OutboxOptions& outbox) {
+  const std::string& topic = outbox.dead_letter.topic;
+  const absl::Status parsed = ParseDeadLetterTopic(topic).status();
+  if (!parsed.ok()) section.Fail("topic", std::string(parsed.message()));
+  std::vector<std::string> routes{outbox.route.topic, outbox.messages.topic};
+  for (const TableOptions& table : outbox.tables) routes.push_back(table.topic);
+  if (std::ranges::find(routes, topic) != routes.end()) {
+    section.Fail("topic", fmt::format("'{}' is the topic of events: dead "
+                                      "letters need one of their own",
+                                      topic));
+  }
+}
+
 }  // namespace
 
 // Adds "public." to a table without a schema; an error if it has no name.
@@ -156,6 +170,17 @@ void ReadRoute(Section section, OutboxOptions& outbox) {
   section.Read("position_header", route.position_header);
   section.Done();
   CheckHeaderNames(section, outbox);
+}
+
+void ReadDeadLetter(Section section, OutboxOptions& outbox) {
+  using Payload = DeadLetterOptions::Payload;
+  section.Read("topic", outbox.dead_letter.topic);
+  section.ReadChoice<Payload>("payload", outbox.dead_letter.payload,
+                              {{"whole", Payload::kWhole},
+                               {"cut", Payload::kCut},
+                               {"none", Payload::kNone}});
+  section.Done();
+  CheckDeadLetterTopic(section, outbox);
 }
 
 }  // namespace walpost

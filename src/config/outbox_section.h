@@ -1,4 +1,4 @@
-// The keys of the outbox: outbox.* and route.*.
+// The keys of the outbox: outbox.*, route.* and dead_letter.*.
 #pragma once
 
 #include <string>
@@ -15,5 +15,7 @@ void CompleteTableName(Section& section, const std::string& key,
 void ReadOutbox(Section section, OutboxOptions& outbox);
 // After ReadOutbox: a header must not repeat one of the outbox.
 void ReadRoute(Section section, OutboxOptions& outbox);
+// After ReadRoute: the topic must not be one of the routes.
+void ReadDeadLetter(Section section, OutboxOptions& outbox);
 
 }  // namespace walpost

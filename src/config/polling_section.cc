@@ -152,6 +152,12 @@ void CheckPollingSource(Section& root, const Config& config) {
               "polling keeps its state in the table: set checkpoint.store: "
               "none");
   }
+  if (config.on_error.Uses(ErrorAction::kDeadLetter) ||
+      config.on_error.Uses(ErrorAction::kSkip)) {
+    root.Fail("on_error",
+              "polling retries a row that cannot be delivered, and marks it as "
+              "failed (polling.max_attempts): remove it, or set source: wal");
+  }
   std::vector<Section> tables = root.Child("outbox").Children("tables");
   for (size_t i = 0; i < config.outbox.tables.size(); ++i) {
     const std::string missing =

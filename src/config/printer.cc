@@ -174,6 +174,19 @@ YAML::Node PrintKafka(const ProducerOptions& kafka) {
   return node;
 }
 
+std::string_view Name(DeadLetterOptions::Payload payload) {
+  using Payload = DeadLetterOptions::Payload;
+  switch (payload) {
+    case Payload::kWhole:
+      return "whole";
+    case Payload::kCut:
+      return "cut";
+    case Payload::kNone:
+      return "none";
+  }
+  return "whole";
+}
+
 std::string_view Name(CheckpointOptions::Store store) {
   using Store = CheckpointOptions::Store;
   switch (store) {
@@ -249,6 +262,13 @@ std::string PrintConfig(const Config& config) {
   delivery["max_in_flight_records"] = config.window.max_records;
   delivery["max_in_flight_bytes"] = FormatSize(config.window.max_bytes);
   delivery["shutdown_timeout"] = FormatDuration(config.shutdown_timeout);
+  for (size_t i = 0; i < kErrorClasses.size(); ++i) {
+    root["on_error"][std::string(kErrorClasses[i].code)] =
+        std::string(ToString(config.on_error.Get(i)));
+  }
+  root["dead_letter"]["topic"] = Quoted(config.outbox.dead_letter.topic);
+  root["dead_letter"]["payload"] =
+      std::string(Name(config.outbox.dead_letter.payload));
   root["snapshot"] = config.postgres.initial_snapshot ? "initial" : "never";
   root["checkpoint"] = PrintCheckpoint(config.checkpoint);
   root["replay"]["window"] = FormatSize(config.postgres.replay.window_bytes);

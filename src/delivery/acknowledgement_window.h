@@ -25,6 +25,7 @@
 #include "base/lsn.h"
 #include "base/time.h"
 #include "base/xid.h"
+#include "delivery/error_actions.h"
 #include "delivery/history_check.h"
 #include "delivery/resume_filter.h"
 #include "outbox/position.h"
@@ -39,6 +40,10 @@ struct InFlightRecord {
   WallTime commit_time;
   size_t size_bytes = 0;
   Xid xid{};
+  // Index into kErrorClasses, if it is a dead letter.
+  uint8_t error_class = kNoErrorClass;
+
+  bool is_dead_letter() const { return error_class != kNoErrorClass; }
 };
 
 class AcknowledgementWindow {

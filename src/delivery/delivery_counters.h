@@ -1,7 +1,11 @@
 // DeliveryCounters: what became of the events of a process.
 #pragma once
 
+#include <array>
 #include <cstdint>
+#include <numeric>
+
+#include "delivery/error_actions.h"
 
 namespace walpost {
 
@@ -14,6 +18,15 @@ struct DeliveryCounters {
   uint64_t not_delivered = 0;  // reports other than an acknowledgement
   uint64_t transactions = 0;   // received whole, repeats included
   uint64_t rewinds = 0;        // producers given up
+
+  // By class of error; the last one: kOtherErrors.
+  using ByClass = std::array<uint64_t, kErrorClasses.size() + 1>;
+  ByClass dead_letters{};  // durable at the brokers
+  ByClass skipped{};       // left out
+
+  static uint64_t Sum(const ByClass& counts) {
+    return std::accumulate(counts.begin(), counts.end(), uint64_t{0});
+  }
 };
 
 }  // namespace walpost

@@ -22,6 +22,10 @@
 
 namespace walpost {
 
+// `reason`, and `error`, for which there is no dead letter of it.
+absl::Status WithoutDeadLetter(const absl::Status& reason,
+                               const absl::Status& error);
+
 class Dispatch {
  public:
   struct Outcome {
@@ -48,10 +52,16 @@ class Dispatch {
 
   // Requires a sink. If the verdict is kSent, the sink will report `sequence`.
   Outcome Send(const Event& event, Sequence sequence);
+  // Sends the dead letter of an event that cannot go out for `reason`. If that
+  // cannot go out either, the error says both.
+  Outcome SendDeadLetter(const Event& event, const absl::Status& reason,
+                         Sequence sequence);
   // For an event that has no record, or whose record came back.
   Outcome Judge(absl::Status reason) const;
 
  private:
+  Outcome Produce(const absl::StatusOr<Record>& record, Sequence sequence);
+
   std::unique_ptr<RecordBuilder> builder_;
   const Ordering ordering_;
   DeliveryCounters& counters_;

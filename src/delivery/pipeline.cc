@@ -3,12 +3,17 @@
 #include <algorithm>
 #include <utility>
 
+#include "base/reason_code.h"
 #include "base/utf8.h"
+#include "fmt/format.h"
 
 namespace walpost {
 namespace {
 
-constexpr size_t kMaxIdLength = 200;  // bytes of an event id in messages
+std::string IdForMessages(const Event& event) {
+  constexpr size_t kMaxLength = 200;  // bytes
+  return ValidUtf8(event.id.value_or(""), kMaxLength);
+}
 
 }  // namespace
 
@@ -33,6 +38,8 @@ void Pipeline::StartOver() {
   ForgetPositions();
   suspects_.Clear();
   refused_.reset();
+  dead_.clear();
+  decision_.reset();
 }
 
 void Pipeline::ForgetPositions() {
@@ -68,6 +75,14 @@ void Pipeline::BeginStream(Lsn from) {
   // Records in flight may still be acknowledged, and with them the boundaries
   // before.
   history_.Begin(from, window_.received(), window_.covered_commit());
+  ForgetSettledRefusals();
+}
+
+// Another instance has delivered those events, or set them aside.
+void Pipeline::ForgetSettledRefusals() {
+  if (refused_ && window_.Covers(refused_->position)) refused_.reset();
+  std::erase_if(
+      dead_, [this](const auto& entry) { return window_.Covers(entry.first); });
 }
 
 // Called for every event; false stops the stream.
@@ -85,25 +100,39 @@ void Pipeline::PassBoundary(Lsn lsn) {
 }
 
 Pipeline::Offer Pipeline::OnEvent(const Event& event) {
-  if (!CanTake()) return Offer::kHold;
+  return CanTake() ? Take(event, absl::OkStatus()) : Offer::kHold;
+}
+
+Pipeline::Offer Pipeline::OnUndeliverable(const Event& event,
+                                          const absl::Status& reason) {
+  // To stop before it needs neither a sink nor room.
+  const bool stops = ActionFor(event.position, reason) == ErrorAction::kStop;
+  const bool can_take = stops ? !stoppage_ && !divergence_ : CanTake();
+  return can_take ? Take(event, reason) : Offer::kHold;
+}
+
+// `mapped`: the event's error, if it could not be mapped.
+Pipeline::Offer Pipeline::Take(const Event& event, const absl::Status& mapped) {
   if (!Continues(event)) return Offer::kHold;
-  if (PassOver(event)) return Offer::kTaken;
-  if (refused_ && event.position >= refused_->position) {
-    return Stop(event, refused_->reason);
+  if (PassOver(event)) return Offer::kTaken;  // perhaps deliverable before
+  if (const absl::Status* reason = RefusalOf(event.position)) {
+    return Refuse(event, *reason);
   }
   one_at_a_time_ = IsSuspect(event);
   if (one_at_a_time_ && !window_.empty()) {
     --counters_.events;  // it will be offered again
     return Offer::kHold;
   }
-  return Carry(event, dispatch_.Send(event, window_.next_sequence()));
+  return Carry(event, mapped.ok()
+                          ? dispatch_.Send(event, window_.next_sequence())
+                          : dispatch_.Judge(mapped));
 }
 
-Pipeline::Offer Pipeline::OnUndeliverable(const Event& event,
-                                          const absl::Status& reason) {
-  if (stoppage_ || divergence_ || !Continues(event)) return Offer::kHold;
-  if (PassOver(event)) return Offer::kTaken;  // it could be delivered before
-  return Carry(event, dispatch_.Judge(reason));
+// Why the brokers do not take the event.
+const absl::Status* Pipeline::RefusalOf(const Position& position) const {
+  if (refused_ && position >= refused_->position) return &refused_->reason;
+  const auto found = dead_.find(position);
+  return found == dead_.end() ? nullptr : &found->second;
 }
 
 void Pipeline::OnTransactionEnd(Lsn end_lsn) {
@@ -132,11 +161,11 @@ bool Pipeline::PassOver(const Event& event) {
   return true;
 }
 
-Pipeline::Offer Pipeline::Carry(const Event& event, Dispatch::Outcome outcome) {
+Pipeline::Offer Pipeline::Carry(const Event& event, Dispatch::Outcome outcome,
+                                uint8_t error_class) {
   switch (outcome.verdict) {
     case Verdict::kSent:
-      window_.Add(
-          {event.position, event.commit_time, outcome.record_bytes, event.xid});
+      PutInWindow(event, outcome.record_bytes, error_class);
       return Offer::kTaken;
     case Verdict::kHold:
       held_ = std::move(outcome.reason);
@@ -145,16 +174,88 @@ Pipeline::Offer Pipeline::Carry(const Event& event, Dispatch::Outcome outcome) {
       sink_failure_ = std::move(outcome.reason);
       break;
     case Verdict::kRefuse:
-      return Stop(event, std::move(outcome.reason));
+      if (error_class != kNoErrorClass) {
+        return Stop(event, std::move(outcome.reason));
+      }
+      return Refuse(event, std::move(outcome.reason));
   }
   --counters_.events;  // it will be offered again
   return Offer::kHold;
 }
 
+void Pipeline::PutInWindow(const Event& event, size_t bytes,
+                           uint8_t error_class) {
+  window_.Add(
+      {event.position, event.commit_time, bytes, event.xid, error_class});
+}
+
+ErrorAction Pipeline::ActionFor(const Position& position,
+                                const absl::Status& reason) const {
+  if (decision_ && decision_->position == position) return decision_->action;
+  return error_actions_.For(reason);
+}
+
+// The event cannot go out as it is.
+Pipeline::Offer Pipeline::Refuse(const Event& event, absl::Status reason) {
+  const bool is_known = refused_ && refused_->position == event.position;
+  if (refused_ && !is_known) return Stop(event, std::move(reason));
+  const ErrorAction action = ActionFor(event.position, reason);
+  if (refused_ && refused_->is_of_dead_letter && action != ErrorAction::kSkip) {
+    return StopBeforeDeadLetter(event, reason);
+  }
+  Offer offer = Offer::kHold;
+  switch (action) {
+    case ErrorAction::kStop:
+      return Stop(event, std::move(reason));
+    case ErrorAction::kDeadLetter:
+      offer = SendDeadLetter(event, reason);
+      if (is_known && offer == Offer::kTaken) dead_[event.position] = reason;
+      break;
+    case ErrorAction::kSkip:
+      offer = Skip(event, reason);
+      break;
+  }
+  if (offer == Offer::kTaken) refused_.reset();
+  return offer;
+}
+
+Pipeline::Offer Pipeline::StopBeforeDeadLetter(const Event& event,
+                                               const absl::Status& error) {
+  const std::string text = fmt::format(
+      "its dead letter cannot be delivered: {}", std::string(error.message()));
+  return Stop(event, WithReasonCode(absl::InvalidArgumentError(text),
+                                    ReasonCodeOf(error)));
+}
+
+Pipeline::Offer Pipeline::SendDeadLetter(const Event& event,
+                                         const absl::Status& reason) {
+  const uint8_t error_class = ErrorClassOf(reason);
+  const Offer offer = Carry(
+      event, dispatch_.SendDeadLetter(event, reason, window_.next_sequence()),
+      error_class);
+  if (offer == Offer::kTaken) {
+    ReportSetAside(ErrorAction::kDeadLetter, event, reason);
+  }
+  return offer;
+}
+
+Pipeline::Offer Pipeline::Skip(const Event& event, const absl::Status& reason) {
+  const Sequence sequence = window_.next_sequence();
+  PutInWindow(event, 0, kNoErrorClass);
+  window_.Acknowledge(sequence);
+  ++counters_.skipped[ErrorClassOf(reason)];
+  ReportSetAside(ErrorAction::kSkip, event, reason);
+  return Offer::kTaken;
+}
+
+void Pipeline::ReportSetAside(ErrorAction action, const Event& event,
+                              const absl::Status& reason) {
+  if (!on_set_aside_) return;
+  on_set_aside_({action, event.position, IdForMessages(event), reason});
+}
+
 Pipeline::Offer Pipeline::Stop(const Event& event, absl::Status reason) {
-  stoppage_ =
-      Stoppage{event.position, ValidUtf8(event.id.value_or(""), kMaxIdLength),
-               std::move(reason)};
+  stoppage_ = Stoppage{event.position, IdForMessages(event), std::move(reason)};
   return Offer::kHold;
 }
 
@@ -162,6 +263,10 @@ void Pipeline::OnAcknowledged(Sequence sequence, WallTime now) {
   const InFlightRecord* record = window_.Acknowledge(sequence);
   if (record == nullptr) return;
   ++counters_.acknowledged;
+  if (record->is_dead_letter()) {
+    ++counters_.dead_letters[record->error_class];
+    dead_.erase(record->position);
+  }
   latency_.Record(now - record->commit_time);
   if (held_ && absl::IsResourceExhausted(*held_)) held_.reset();
 }
@@ -170,15 +275,24 @@ void Pipeline::OnNotDelivered(Sequence sequence, const absl::Status& error) {
   ++counters_.not_delivered;
   const InFlightRecord* record = window_.Find(sequence);
   if (record == nullptr) return;
-  if (absl::IsInvalidArgument(error)) OnRefused(record->position, error);
+  if (absl::IsInvalidArgument(error)) OnRefused(*record, error);
   // A rejected record fails its whole batch and, because of the order,
   // everything behind it: the sink must be replaced.
   if (!sink_failure_) sink_failure_ = error;
 }
 
-void Pipeline::OnRefused(const Position& position, const absl::Status& error) {
+void Pipeline::OnRefused(const InFlightRecord& record,
+                         const absl::Status& error) {
   const bool was_alone = window_.in_flight_records() == 1;
-  if (suspects_.OnRejected(position, was_alone)) refused_ = {position, error};
+  if (!suspects_.OnRejected(record.position, was_alone)) return;
+  refused_ = {record.position, error, record.is_dead_letter()};
+}
+
+bool Pipeline::Decide(const Position& position, ErrorAction action) {
+  if (!stoppage_ || stoppage_->position != position) return false;
+  decision_ = {position, action};
+  stoppage_.reset();
+  return true;
 }
 
 void Pipeline::Suspect(const Position& first, const Position& last) {

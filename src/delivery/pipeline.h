@@ -13,9 +13,11 @@
 #pragma once
 
 #include <cstdint>
+#include <map>
 #include <memory>
 #include <optional>
 #include <string>
+#include <utility>
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
@@ -23,11 +25,13 @@
 #include "delivery/acknowledgement_window.h"
 #include "delivery/delivery_counters.h"
 #include "delivery/dispatch.h"
+#include "delivery/error_actions.h"
 #include "delivery/event_taker.h"
 #include "delivery/history_check.h"
 #include "delivery/latency_histogram.h"
 #include "delivery/record_sink.h"
 #include "delivery/resume_filter.h"
+#include "delivery/set_aside.h"
 #include "delivery/stoppage.h"
 #include "delivery/suspects.h"
 #include "outbox/event.h"
@@ -39,6 +43,7 @@ namespace walpost {
 struct Refusal {
   Position position;
   absl::Status reason;
+  bool is_of_dead_letter = false;
 };
 
 class Pipeline final : public EventTaker, public SinkUser {
@@ -51,6 +56,17 @@ class Pipeline final : public EventTaker, public SinkUser {
   void SetSink(RecordSink* sink) override { dispatch_.SetSink(sink); }
   // Timeline of the server, for the position header.
   void SetTimeline(uint32_t timeline) { dispatch_.SetTimeline(timeline); }
+  // What becomes of events that cannot be delivered; else they stop the flow.
+  void SetErrorActions(const ErrorActions& actions,
+                       SetAsideListener on_set_aside) {
+    error_actions_ = actions;
+    on_set_aside_ = std::move(on_set_aside);
+  }
+
+  // An operator's decision about the event that the flow has stopped before:
+  // kSkip or kDeadLetter. False: the flow does not stand there. Forgotten by
+  // StartOver.
+  bool Decide(const Position& position, ErrorAction action);
 
   // Gives up everything in flight because the sink was lost. The source must
   // start over at confirmed().
@@ -69,6 +85,15 @@ class Pipeline final : public EventTaker, public SinkUser {
   // Sends the events from `first` to `last` one at a time: a record of a batch
   // that the brokers rejected is among them. Forgotten by StartOver.
   void Suspect(const Position& first, const Position& last);
+
+  // The brokers rejected the event of this position, under an earlier one.
+  // Forgotten by StartOver.
+  void SetRefused(Refusal refusal) { refused_ = std::move(refusal); }
+  // True if the flow goes on after an event that cannot be delivered for this
+  // reason.
+  bool Passes(const absl::Status& reason) const {
+    return error_actions_.For(reason) != ErrorAction::kStop;
+  }
 
   // Offers again the records that a sink did not take.
   void RetryHeld() { held_.reset(); }
@@ -138,6 +163,8 @@ class Pipeline final : public EventTaker, public SinkUser {
   // The event that the brokers rejected alone: once the sink is replaced, the
   // flow stops before it.
   const std::optional<Refusal>& refused() const { return refused_; }
+  // The brokers rejected records in company: sent alone, the culprit is found.
+  bool has_suspects() const { return !suspects_.empty(); }
   // Why the sink must be replaced and Rewind called.
   const std::optional<absl::Status>& sink_failure() const {
     return sink_failure_;
@@ -154,10 +181,23 @@ class Pipeline final : public EventTaker, public SinkUser {
   bool Continues(const Event& event);
   void PassBoundary(Lsn lsn);
   bool IsSuspect(const Event& event);
-  void OnRefused(const Position& position, const absl::Status& error);
+  void OnRefused(const InFlightRecord& record, const absl::Status& error);
+  Offer Take(const Event& event, const absl::Status& mapped);
+  void ForgetSettledRefusals();
+  const absl::Status* RefusalOf(const Position& position) const;
   bool PassOver(const Event& event);
-  Offer Carry(const Event& event, Dispatch::Outcome outcome);
+  Offer Carry(const Event& event, Dispatch::Outcome outcome,
+              uint8_t error_class = kNoErrorClass);
+  ErrorAction ActionFor(const Position& position,
+                        const absl::Status& reason) const;
+  Offer Refuse(const Event& event, absl::Status reason);
+  Offer StopBeforeDeadLetter(const Event& event, const absl::Status& error);
+  Offer SendDeadLetter(const Event& event, const absl::Status& reason);
+  Offer Skip(const Event& event, const absl::Status& reason);
   Offer Stop(const Event& event, absl::Status reason);
+  void ReportSetAside(ErrorAction action, const Event& event,
+                      const absl::Status& reason);
+  void PutInWindow(const Event& event, size_t bytes, uint8_t error_class);
 
   DeliveryCounters counters_;
   Dispatch dispatch_;
@@ -174,6 +214,16 @@ class Pipeline final : public EventTaker, public SinkUser {
   Suspects<Position> suspects_;
   bool one_at_a_time_ = false;
   std::optional<Refusal> refused_;
+  ErrorActions error_actions_;
+  struct Decision {
+    Position position;
+    ErrorAction action;
+  };
+  std::optional<Decision> decision_;
+  SetAsideListener on_set_aside_;
+  // Events that the brokers rejected, until their dead letters are
+  // acknowledged: not more than the window holds.
+  std::map<Position, absl::Status> dead_;
 
   std::optional<Stoppage> stoppage_;
   std::optional<absl::Status> sink_failure_;

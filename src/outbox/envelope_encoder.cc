@@ -4,19 +4,10 @@
 #include "base/utf8.h"
 #include "fmt/format.h"
 #include "outbox/fields.h"
+#include "outbox/proto_time.h"
 #include "walpost/v1/envelope.pb.h"
 
 namespace walpost {
-namespace {
-
-void SetCommitTime(WallTime time, google::protobuf::Timestamp& timestamp) {
-  const auto seconds = std::chrono::floor<std::chrono::seconds>(time);
-  const std::chrono::nanoseconds rest = time - seconds;
-  timestamp.set_seconds(seconds.time_since_epoch().count());
-  timestamp.set_nanos(static_cast<int32_t>(rest.count()));
-}
-
-}  // namespace
 
 EnvelopeEncoder::EnvelopeEncoder()
     : envelope_(std::make_unique<v1::Envelope>()) {}
@@ -56,7 +47,7 @@ absl::StatusOr<std::string_view> EnvelopeEncoder::Encode(
     header->mutable_name()->assign(name);
     copy(value, [&] { return header->mutable_value(); });
   }
-  SetCommitTime(event.commit_time, *envelope_->mutable_commit_time());
+  SetTime(event.commit_time, *envelope_->mutable_commit_time());
   v1::Position* position = envelope_->mutable_position();
   position->set_timeline(timeline);
   position->set_commit_lsn(event.position.commit_lsn.value());

@@ -19,6 +19,7 @@ absl::Status MessageMapper::Map(std::string_view content, Event& event) {
   if (is_json) {
     const absl::Status status = object_.Parse(content);
     if (!status.ok()) {
+      event.payload = content;
       return Undeliverable(
           kReasonMessageUnreadable,
           fmt::format(

@@ -66,6 +66,7 @@ struct MessageOptions {
 // walpost's own headers: the field `id`, and every name with this prefix
 // (walpost-position, walpost-replay, walpost-recovered, walpost-snapshot).
 inline constexpr std::string_view kIdHeader = "id";
+inline constexpr std::string_view kPositionHeader = "walpost-position";
 inline constexpr std::string_view kReservedPrefix = "walpost-";
 
 struct RouteOptions {
@@ -75,6 +76,17 @@ struct RouteOptions {
   std::vector<std::pair<std::string, std::string>> headers;
   // Records have the header `walpost-position`.
   bool position_header = true;
+};
+
+struct DeadLetterOptions {
+  enum class Payload {
+    kWhole,
+    kCut,  // its first bytes
+    kNone,
+  };
+  // See topic_template.h; also {class} and {source}.
+  std::string topic = "walpost.dead-letter";
+  Payload payload = Payload::kWhole;
 };
 
 enum class ValueFormat {
@@ -87,6 +99,7 @@ struct OutboxOptions {
   MessageOptions messages;
   RouteOptions route;
   ValueFormat value_format = ValueFormat::kRaw;
+  DeadLetterOptions dead_letter;
 };
 
 }  // namespace walpost

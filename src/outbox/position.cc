@@ -1,5 +1,8 @@
 #include "outbox/position.h"
 
+#include "absl/strings/numbers.h"
+#include "fmt/format.h"
+
 namespace walpost {
 namespace {
 
@@ -23,6 +26,28 @@ void PutHex(char* out, uint64_t value) {
 }
 
 }  // namespace
+
+std::string ToString(const Position& position) {
+  return fmt::format("{}/{}", position.commit_lsn.ToString(), position.ordinal);
+}
+
+absl::StatusOr<Position> ParsePosition(std::string_view text) {
+  const size_t slash = text.rfind('/');
+  if (slash != std::string_view::npos) {
+    const std::string ordinal(text.substr(slash + 1));
+    const absl::StatusOr<Lsn> lsn = Lsn::Parse(text.substr(0, slash));
+    Position position;
+    if (lsn.ok() && absl::SimpleAtoi(ordinal, &position.ordinal) &&
+        position.ordinal > 0) {
+      position.commit_lsn = *lsn;
+      return position;
+    }
+  }
+  return absl::InvalidArgumentError(fmt::format(
+      "'{}' is not a position: it is the LSN of the commit and the number of "
+      "the event, as in 0/154F6A8/3 (walpost status shows it)",
+      text));
+}
 
 PositionText::PositionText(uint32_t timeline, const Position& position) {
   char* out = text_.data();

@@ -10,8 +10,10 @@
 #include <array>
 #include <compare>
 #include <cstdint>
+#include <string>
 #include <string_view>
 
+#include "absl/status/statusor.h"
 #include "base/lsn.h"
 
 namespace walpost {
@@ -22,6 +24,12 @@ struct Position {
 
   friend constexpr auto operator<=>(const Position&, const Position&) = default;
 };
+
+// As people read and type it: `0/154F6A8/3`, the LSN of the commit and the
+// ordinal.
+std::string ToString(const Position& position);
+// kInvalidArgument: it is not such a text; quotes it.
+absl::StatusOr<Position> ParsePosition(std::string_view text);
 
 // A position in the `walpost-position` header:
 //

@@ -9,8 +9,6 @@
 namespace walpost {
 namespace {
 
-constexpr std::string_view kPositionHeader = "walpost-position";
-
 // librdkafka's overhead per queued record and per header (measured: 448 bytes
 // without headers, about 100 for each).
 constexpr size_t kRecordOverheadBytes = 450;
@@ -33,15 +31,16 @@ absl::StatusOr<std::unique_ptr<RecordBuilder>> RecordBuilder::Create(
     const OutboxOptions& options) {
   WALPOST_ASSIGN_OR_RETURN(std::vector<Route> routes,
                            Route::CreateAll(options));
-  return std::unique_ptr<RecordBuilder>(
-      new RecordBuilder(std::move(routes), options.value_format));
+  WALPOST_ASSIGN_OR_RETURN(DeadLetterBuilder dead_letters,
+                           DeadLetterBuilder::Create(options));
+  return std::unique_ptr<RecordBuilder>(new RecordBuilder(
+      std::move(routes), options.value_format, std::move(dead_letters)));
 }
 
 absl::StatusOr<Record> RecordBuilder::Build(const Event& event,
                                             uint32_t timeline) {
   const Route& route = routes_[event.source];
-  WALPOST_RETURN_IF_ERROR(route.topic().Expand(event.references, topic_));
-  if (!mark_.topic_prefix.empty()) topic_.insert(0, mark_.topic_prefix);
+  WALPOST_RETURN_IF_ERROR(ExpandTopic(route, event));
   WALPOST_RETURN_IF_ERROR(AddHeaders(route, event, timeline));
   absl::StatusOr<Record> built(absl::in_place);
   Record& record = *built;
@@ -57,6 +56,32 @@ absl::StatusOr<Record> RecordBuilder::Build(const Event& event,
   record.timestamp = event.timestamp;
   record.size_bytes = SizeOf(record);
   return built;
+}
+
+absl::StatusOr<Record> RecordBuilder::BuildDeadLetter(
+    const Event& event, const absl::Status& reason, uint32_t timeline) {
+  const Route& route = routes_[event.source];
+  // An event that could not be mapped may lack what its topic is made from.
+  const bool has_topic = event.references.size() == route.references().size() &&
+                         ExpandTopic(route, event).ok();
+  if (!has_topic) topic_.clear();
+  absl::StatusOr<Record> built =
+      dead_letters_.Build(event, route, reason, topic_, timeline);
+  if (!built.ok()) return built;
+  if (!mark_.header.empty()) {
+    headers_.assign(built->headers.begin(), built->headers.end());
+    headers_.push_back({mark_.header, mark_.value});
+    built->headers = headers_;
+  }
+  built->size_bytes = SizeOf(*built);
+  return built;
+}
+
+absl::Status RecordBuilder::ExpandTopic(const Route& route,
+                                        const Event& event) {
+  WALPOST_RETURN_IF_ERROR(route.topic().Expand(event.references, topic_));
+  if (!mark_.topic_prefix.empty()) topic_.insert(0, mark_.topic_prefix);
+  return absl::OkStatus();
 }
 
 absl::Status RecordBuilder::AddHeaders(const Route& route, const Event& event,

@@ -25,6 +25,7 @@
 #include <vector>
 
 #include "absl/status/statusor.h"
+#include "outbox/dead_letter_builder.h"
 #include "outbox/envelope_encoder.h"
 #include "outbox/event.h"
 #include "outbox/json_object.h"
@@ -43,7 +44,8 @@ struct RecordMark {
 
 class RecordBuilder {
  public:
-  // kInvalidArgument: a topic template does not parse.
+  // kInvalidArgument: a topic template does not parse, or that of dead letters
+  // refers to a column.
   static absl::StatusOr<std::unique_ptr<RecordBuilder>> Create(
       const OutboxOptions& options);
 
@@ -60,10 +62,20 @@ class RecordBuilder {
   // headers that are not a JSON object or have a member twice); says why.
   absl::StatusOr<Record> Build(const Event& event, uint32_t timeline);
 
- private:
-  RecordBuilder(std::vector<Route> routes, ValueFormat format)
-      : routes_(std::move(routes)), format_(format) {}
+  // Builds the dead letter of an event, mapped or not, that cannot be delivered
+  // for `reason`. Lifetimes and errors as those of Build.
+  absl::StatusOr<Record> BuildDeadLetter(const Event& event,
+                                         const absl::Status& reason,
+                                         uint32_t timeline);
 
+ private:
+  RecordBuilder(std::vector<Route> routes, ValueFormat format,
+                DeadLetterBuilder dead_letters)
+      : routes_(std::move(routes)),
+        format_(format),
+        dead_letters_(std::move(dead_letters)) {}
+
+  absl::Status ExpandTopic(const Route& route, const Event& event);
   absl::Status AddHeaders(const Route& route, const Event& event,
                           uint32_t timeline);
 
@@ -72,6 +84,7 @@ class RecordBuilder {
 
   std::vector<Route> routes_;
   ValueFormat format_;
+  DeadLetterBuilder dead_letters_;
   RecordMark mark_;
 
   // For the current record.

@@ -108,8 +108,13 @@ absl::StatusOr<TopicTemplate::Function> TopicTemplate::ParseFunction(
   if (words.front() == "replace" && words.size() == 3 && !words[1].empty()) {
     return Function{Function::Kind::kReplace, words[1], words[2]};
   }
+  if (words.front() == "default" && words.size() == 2 && !words[1].empty()) {
+    return Function{Function::Kind::kDefault, {}, words[1]};
+  }
   return absl::InvalidArgumentError(fmt::format(
-      "'{}' is not a function; there are lower and replace:FROM:TO", text));
+      "'{}' is not a function; there are lower, replace:FROM:TO and "
+      "default:TEXT",
+      text));
 }
 
 void TopicTemplate::Apply(const Function& function, std::string& text,
@@ -126,6 +131,9 @@ void TopicTemplate::Apply(const Function& function, std::string& text,
         text.replace(at, function.from.size(), function.to);
       }
       return;
+    case Function::Kind::kDefault:
+      if (text.size() == from) text.append(function.to);
+      return;
   }
 }
 
@@ -136,17 +144,18 @@ absl::Status TopicTemplate::Expand(std::span<const Value> values,
     topic.append(part.literal);
     if (!part.has_value) continue;
     const Value& value = values[part.reference];
-    if (!value.has_value() || value->empty()) {
+    const bool is_missing = !value.has_value() || value->empty();
+    const size_t from = topic.size();
+    topic.append(value.value_or(""));
+    for (const Function& function : part.functions) {
+      Apply(function, topic, from);
+    }
+    if (is_missing && topic.size() == from) {
       return Undeliverable(
           kReasonTopicFieldMissing,
           fmt::format("'{}' is {}, and the topic is made from it ({})",
                       references_[part.reference],
                       value.has_value() ? "empty" : "NULL", text_));
-    }
-    const size_t from = topic.size();
-    topic.append(*value);
-    for (const Function& function : part.functions) {
-      Apply(function, topic, from);
     }
   }
   return ValidateTopicName(topic);

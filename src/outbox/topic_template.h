@@ -2,10 +2,12 @@
 //
 //   outbox.event.{aggregate_type}
 //   {event_type|lower|replace:_:-}
+//   {event_type|default:other}
 //
 // {name} is a field of the event or a column of the table. Functions apply
 // from left to right: `lower` (ASCII), `replace:FROM:TO` (every occurrence;
-// TO may be empty; neither holds ':', '|' or '}').
+// TO may be empty; neither holds ':', '|' or '}'), `default:TEXT` (for a value
+// that is NULL or empty).
 //
 // The result must match Kafka's rule for topic names: 1 to 249 of
 // [a-zA-Z0-9._-], not "." or "..".
@@ -31,8 +33,8 @@ class TopicTemplate {
   const std::vector<std::string>& references() const { return references_; }
 
   // Writes the topic into `topic`; `values` are the event's values of
-  // references(). kInvalidArgument: a value is NULL, or Kafka would reject the
-  // name.
+  // references(). kInvalidArgument: a value without a default is NULL or empty,
+  // or Kafka would reject the name.
   absl::Status Expand(std::span<const Value> values, std::string& topic) const;
 
   const std::string& text() const { return text_; }
@@ -42,10 +44,10 @@ class TopicTemplate {
 
  private:
   struct Function {
-    enum class Kind { kLower, kReplace };
+    enum class Kind { kLower, kReplace, kDefault };
     Kind kind;
     std::string from;
-    std::string to;
+    std::string to;  // of kDefault: the text
   };
   struct Part {
     std::string literal;     // comes first

@@ -3,25 +3,11 @@
 #include "base/status_macros.h"
 #include "fmt/format.h"
 #include "postgres/coverage_query.h"
-#include "postgres/quote.h"
+#include "postgres/publication_comment.h"
 
 namespace walpost {
 
 namespace asio = boost::asio;
-
-namespace {
-
-asio::awaitable<absl::StatusOr<std::string>> ReadComment(
-    Connection& connection, std::string publication) {
-  const std::string sql = fmt::format(
-      "SELECT obj_description(oid, 'pg_publication') FROM "
-      "pg_catalog.pg_publication WHERE pubname = {}",
-      connection.Literal(publication));
-  WALPOST_CO_ASSIGN_OR_RETURN(QueryRows rows, co_await connection.Execute(sql));
-  co_return rows.size() == 0 ? std::string() : rows.Text(0, 0);
-}
-
-}  // namespace
 
 // A transaction without an id when the slot exists commits after the slot.
 asio::awaitable<absl::StatusOr<BirthRecord>> DescribeBirth(
@@ -66,11 +52,11 @@ asio::awaitable<absl::StatusOr<std::optional<BirthRecord>>> ReadBirthRecord(
 
 asio::awaitable<absl::StatusOr<std::string>> BirthRecordSql(
     Connection& connection, std::string publication, BirthRecord record) {
-  WALPOST_CO_ASSIGN_OR_RETURN(std::string comment,
-                              co_await ReadComment(connection, publication));
+  WALPOST_CO_ASSIGN_OR_RETURN(
+      std::string comment,
+      co_await ReadPublicationComment(connection, publication));
   const std::string text = WithBirthRecord(comment, record);
-  co_return fmt::format("COMMENT ON PUBLICATION {} IS {}",
-                        QuoteName(publication), connection.Literal(text));
+  co_return PublicationCommentSql(connection, publication, text);
 }
 
 asio::awaitable<absl::Status> WriteBirthRecord(Connection& connection,

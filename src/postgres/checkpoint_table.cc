@@ -22,7 +22,6 @@ constexpr std::chrono::seconds kConnectLimit{5};
 // Includes a synchronous standby that does not answer.
 constexpr std::chrono::seconds kStatementLimit{10};
 
-constexpr std::string_view kSqlstateInsufficientPrivilege = "42501";
 // Two instances created the table at the same time.
 constexpr std::string_view kSqlstateUniqueViolation = "23505";
 

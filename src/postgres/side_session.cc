@@ -7,6 +7,7 @@
 
 #include "base/status_macros.h"
 #include "fmt/format.h"
+#include "postgres/decision_record.h"
 #include "postgres/guard_slot.h"
 #include "postgres/instance_name.h"
 #include "postgres/server_start.h"
@@ -59,6 +60,7 @@ SideSession::SideSession(asio::any_io_executor executor,
     : executor_(executor),
       server_(options.server),
       slot_(options.slot),
+      publication_name_(options.publication),
       on_server_shutdown_(std::move(on_server_shutdown)),
       on_report_(std::move(on_report)),
       publication_(options, outbox, routes),
@@ -150,6 +152,11 @@ asio::awaitable<absl::Status> SideSession::Report() {
   report.horizon = ReadHorizon(rows, 9);
   report.publication_trouble = publication_.trouble();
   report.gap = publication_.gap();
+  if (watches_decisions_) {
+    WALPOST_CO_ASSIGN_OR_RETURN(
+        report.decision,
+        co_await ReadDecision(*connection_, publication_name_, slot_));
+  }
   on_report_(report);
   reported_at_ = Clock::now();
   co_return absl::OkStatus();

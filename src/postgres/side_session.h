@@ -27,6 +27,7 @@
 
 #include "base/backoff.h"
 #include "base/lsn.h"
+#include "checkpoint/event_decision.h"
 #include "checkpoint/transaction_horizon.h"
 #include "health/wal_budget.h"
 #include "postgres/connection.h"
@@ -53,6 +54,8 @@ struct SlotReport {
   // From PublicationWatch, which looks last; may be empty.
   std::string publication_trouble;
   std::optional<Gap> gap;  // likewise
+  // On record; only while WatchDecisions is on.
+  std::optional<EventDecision> decision;
 };
 
 class SideSession {
@@ -72,6 +75,9 @@ class SideSession {
     publication_.SetCoverage(coverage);
   }
 
+  // Whether reports have the decision on record: while an event stops the flow.
+  void WatchDecisions(bool watch) { watches_decisions_ = watch; }
+
   // Describes a slot creation, by any instance, and its blockers; empty if no
   // slot is being created (slot_creation.h).
   const std::string& slot_creation() const { return slot_creation_; }
@@ -89,6 +95,8 @@ class SideSession {
   boost::asio::any_io_executor executor_;
   ServerOptions server_;
   std::string slot_;
+  std::string publication_name_;
+  bool watches_decisions_ = false;
   std::function<void()> on_server_shutdown_;
   std::function<void(const SlotReport&)> on_report_;
   std::string slot_creation_;

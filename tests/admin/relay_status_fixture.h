@@ -39,7 +39,9 @@ inline RelayStatus SomeStatus() {
                      .value_bytes = 24'750,
                      .not_delivered = 4,
                      .transactions = 51,
-                     .rewinds = 5};
+                     .rewinds = 5,
+                     .dead_letters = {0, 15},
+                     .skipped = {16, 0, 0, 0, 0, 0, 0, 0, 15}};
   status.latency.Record(std::chrono::microseconds(90));
   status.latency.Record(std::chrono::microseconds(120));
   status.latency.Record(std::chrono::minutes(10));

@@ -55,6 +55,8 @@ TEST(StatusJsonTest, ShowsEverything) {
   "acknowledged": 87,
   "value_bytes": 24750,
   "not_delivered": 4,
+  "dead_letters": 15,
+  "skipped_events": 31,
   "transactions": 51,
   "rewinds": 5,
   "reconnects": 6,

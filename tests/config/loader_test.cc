@@ -187,6 +187,19 @@ const Row kRows[] = {
      "false", [](const Config& c) {
        return Text(c.outbox.route.position_header);
      }},
+    {"on_error.CLASS", "stop", "{on_error: {topic_illegal: dead_letter}}",
+     "dead_letter",
+     [](const Config& c) {
+       return std::string(
+           ToString(c.on_error.Get(FindErrorClass("topic_illegal"))));
+     }},
+    {"dead_letter.topic", "walpost.dead-letter",
+     "{dead_letter: {topic: 'dead.{class}'}}", "dead.{class}",
+     [](const Config& c) { return c.outbox.dead_letter.topic; }},
+    {"dead_letter.payload", "0", "{dead_letter: {payload: none}}", "2",
+     [](const Config& c) {
+       return std::to_string(static_cast<int>(c.outbox.dead_letter.payload));
+     }},
     {"snapshot", "false", "{snapshot: initial, postgres: {create: true}}",
      "true",
      [](const Config& c) { return Text(c.postgres.initial_snapshot); }},

@@ -78,6 +78,19 @@ delivery:
   max_in_flight_records: 2000
   max_in_flight_bytes: 16MiB
   shutdown_timeout: 10s
+on_error:
+  topic_field_missing: stop
+  topic_illegal: stop
+  headers_unreadable: stop
+  message_unreadable: stop
+  payload_missing: stop
+  column_unreadable: stop
+  text_not_utf8: stop
+  record_too_large: stop
+  record_refused: stop
+dead_letter:
+  topic: walpost.dead-letter
+  payload: whole
 snapshot: never
 checkpoint:
   store: none

@@ -1,5 +1,6 @@
 """README and docs: each block of code does what its page says."""
 
+import json
 import re
 import shlex
 import subprocess
@@ -26,6 +27,9 @@ _BLOCKS = {
     ("docs/architecture.md", "WAL"): "a picture",
     ("docs/architecture.md", "broker"): "a picture",
     ("docs/configuration.md", "outbox:"): "test_tables_of_other_shapes",
+    ("docs/dead-letters.md", "on_error:"): "test_dead_letters",
+    ("docs/dead-letters.md", "walpost dead-letter"): "test_dead_letters",
+    ("docs/dead-letters.md", "kcat"): "test_dead_letters",
     ("docs/operations.md", "ALTER TABLE outbox"): "test_recover",
     ("docs/operations.md", "outbox: {tables"): "test_recover",
     ("docs/operations.md", "walpost recover"): "test_recover",
@@ -350,6 +354,27 @@ def test_prune(walpost, database, kafka, topics):
     ran = relay.verb(*words)
     assert ran.returncode == 0, f"{ran.stdout}{ran.stderr}"
     assert database.value("select count(*) from outbox") == 0
+
+
+def test_dead_letters(walpost, database, kafka, outbox, topics):
+    page = "docs/dead-letters.md"
+    relay = walpost(database, kafka, topics,
+                    **yaml.safe_load(_text(page, "on_error:"))).run()
+    outbox.insert("order", "k", headers="[1]")
+    database.wait_confirmed(database.name)
+    assert relay.metric(
+        'walpost_skipped_events_total{class="headers_unreadable"}') == 1
+    for words in _commands(page, "walpost dead-letter"):
+        outbox.insert("not legal!", "k", '"dead"')
+        relay.wait_unready("topic")
+        words[1] = json.loads(relay.get("/status")[1])["stopped_position"]
+        said = relay.verb(*words)
+        assert said.returncode == 0, said.stderr
+        database.wait_confirmed(database.name)
+    command = _text(page, "kcat").replace("127.0.0.1:9092", kafka.bootstrap)
+    shown = subprocess.run(command, shell=True, timeout=30, check=True,
+                           capture_output=True, text=True).stdout
+    assert '"dead"' in shown and "topic_illegal" in shown
 
 
 def test_the_scripts_of_readme_exist():

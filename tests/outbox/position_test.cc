@@ -49,5 +49,25 @@ TEST(PositionTest, OrdersByCommitLsnThenOrdinal) {
   EXPECT_EQ((Position{Lsn(2), 2}), (Position{Lsn(2), 2}));
 }
 
+TEST(PositionTest, IsReadAsItIsPrinted) {
+  for (const Position& position :
+       {Position{Lsn(0x154F6A8), 3}, Position{Lsn(0x16B374D848), 1},
+        Position{Lsn(1), UINT64_MAX}}) {
+    EXPECT_EQ(ParsePosition(ToString(position)).value(), position);
+  }
+  EXPECT_EQ(ToString(Position{Lsn(0x16B374D848), 7}), "16/B374D848/7");
+}
+
+TEST(PositionTest, AnythingElseIsRefusedAndQuoted) {
+  for (const char* text : {"", "/", "0/1", "0/1/", "0/1/0", "0/1/-1", "0/1/x",
+                           "0/1/2/3", "x/1/2", "1"}) {
+    const absl::Status status = ParsePosition(text).status();
+    EXPECT_TRUE(absl::IsInvalidArgument(status)) << text;
+    EXPECT_NE(status.message().find("'" + std::string(text) + "'"),
+              absl::string_view::npos)
+        << status;
+  }
+}
+
 }  // namespace
 }  // namespace walpost

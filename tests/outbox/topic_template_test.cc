@@ -38,6 +38,12 @@ TEST(TopicTemplateTest, ExpandsToATopic) {
       {"{a|replace:zz:y}", {"abc"}, "abc"},
       {"A{a|lower}B{b}", {"X", "Y"}, "AxBY"},
       {"x_{a|replace:x:y}", {"x"}, "x_y"},
+      {"{a|default:other}", {Value()}, "other"},
+      {"{a|default:other}", {""}, "other"},
+      {"{a|default:other}", {"x"}, "x"},
+      {"x.{a|default:Other|lower}", {Value()}, "x.other"},
+      {"x.{a|lower|default:Other}", {Value()}, "x.Other"},
+      {"{a|default:x}.{a}", {"y"}, "y.y"},
   };
   for (const Expansion& row : rows) {
     SCOPED_TRACE(row.text);

@@ -1,5 +1,5 @@
 # planted_bug(NAME SOURCE file NEEDLE text REPLACEMENT text FINDS expression
-#             [KIND plain|restored|uncovered])
+#             [KIND plain|restored|uncovered|dead_letters])
 #
 # An executable of the simulation with one bug: NEEDLE, which must stand once
 # in src/SOURCE, replaced. A .cc is linked instead of the library's member; a
@@ -118,8 +118,8 @@ planted_bug(loses_the_event_held_by_a_full_producer
 
 planted_bug(loses_an_event_that_is_offered_too_early
   SOURCE delivery/pipeline.cc
-  NEEDLE [[if (!CanTake()) return Offer::kHold;]]
-  REPLACEMENT [[if (!CanTake()) return Offer::kTaken;]]
+  NEEDLE [[return CanTake() ? Take(event, absl::OkStatus()) : Offer::kHold;]]
+  REPLACEMENT [[return CanTake() ? Take(event, absl::OkStatus()) : Offer::kTaken;]]
   FINDS "${LOST}")
 
 planted_bug(takes_what_was_purged_for_sent
@@ -290,20 +290,44 @@ planted_bug(sends_what_was_acknowledged_out_of_turn_again
 
 planted_bug(passes_an_undeliverable_event
   SOURCE delivery/pipeline.cc
-  NEEDLE [[return Carry(event, dispatch_.Judge(reason));]]
-  REPLACEMENT [[return reason.ok() ? Offer::kHold : Offer::kTaken;]]
+  NEEDLE [[      return Stop(event, std::move(reason));
+    case ErrorAction::kDeadLetter:]]
+  REPLACEMENT [[      return Offer::kTaken;
+    case ErrorAction::kDeadLetter:]]
   FINDS "P8: ")
 
 planted_bug(passes_a_refused_event
   SOURCE delivery/pipeline.cc
-  NEEDLE [[return Stop(event, refused_->reason);]]
-  REPLACEMENT [[return Offer::kTaken;]]
+  NEEDLE [[return Refuse(event, *reason);]]
+  REPLACEMENT [[return reason->ok() ? Offer::kHold : Offer::kTaken;]]
   FINDS "P8: ")
+
+planted_bug(confirms_before_the_dead_letter_is_durable
+  SOURCE delivery/pipeline.cc
+  NEEDLE [[    ReportSetAside(ErrorAction::kDeadLetter, event, reason);]]
+  REPLACEMENT [[    window_.Acknowledge(window_.next_sequence() - 1);]]
+  FINDS "P2: .* not acknowledged"
+  KIND dead_letters)
+
+planted_bug(leaves_out_what_should_have_a_dead_letter
+  SOURCE delivery/pipeline.cc
+  NEEDLE [[offer = SendDeadLetter(event, reason);]]
+  REPLACEMENT [[offer = Skip(event, reason);]]
+  FINDS "${LOST}|P2: .* not acknowledged"
+  KIND dead_letters)
+
+planted_bug(sets_aside_a_neighbour_of_the_culprit
+  SOURCE delivery/pipeline.cc
+  NEEDLE [[  if (!suspects_.OnRejected(record.position, was_alone)) return;]]
+  REPLACEMENT [[  suspects_.OnRejected(record.position, was_alone);]]
+  FINDS "P8: .* nothing is wrong"
+  KIND dead_letters)
 
 planted_bug(stays_stopped_after_a_rewind
   SOURCE delivery/pipeline.cc
-  NEEDLE [[stoppage_.reset();]]
-  REPLACEMENT [[]]
+  NEEDLE [[after the events given up before it.
+  stoppage_.reset();]]
+  REPLACEMENT [[after the events given up before it.]]
   FINDS "P1: it hangs")
 
 # ---- Decisions of the session.

@@ -4,6 +4,7 @@
 
 #include "delivery/gap.h"
 #include "fmt/format.h"
+#include "sim/simulated_brokers.h"
 #include "sim/simulated_walsender.h"
 
 namespace walpost::sim {
@@ -159,6 +160,18 @@ void Checker::OnWritten(int relay, uint64_t producer, size_t partition,
   CheckRun(producer, partition, *event);
   if (event->number == options_.bad_event) {
     Find("P8", "event {} was to be refused", id);
+  }
+}
+
+void Checker::OnPlace(uint64_t id, bool is_dead_letter) {
+  const bool is_bad =
+      options_.has_dead_letters && (SimulatedPostgres::HasIllegalTopic(id) ||
+                                    SimulatedBrokers::IsTooLarge(id));
+  if (is_dead_letter && !is_bad) {
+    Find("P8", "event {} has a dead letter, and nothing is wrong with it", id);
+  }
+  if (!is_dead_letter && is_bad) {
+    Find("P8", "event {} is in its topic, and should have a dead letter", id);
   }
 }
 

@@ -10,7 +10,8 @@
 //   P3  out of order, or a re-send that is not a contiguous run
 //   P4  a record of something that was not committed
 //   P5  sent again by a process that knew it was acknowledged
-//   P8  something went past an event that stops the flow
+//   P8  something went past an event that stops the flow, or an event is in the
+//       wrong place
 //   P9  rows that are not sent are not noticed, a gap is forgotten, or
 //       reported where there is none
 //   P10 a shutdown that takes too long
@@ -52,6 +53,8 @@ class Checker {
     // before anything behind the event is handed over.
     uint64_t bad_event = UINT64_MAX;
     bool bad_event_is_undeliverable = false;
+    // Events with an illegal topic, or that are too large, have dead letters.
+    bool has_dead_letters = false;
   };
 
   Checker(World& world, const SimulatedPostgres& server, const Options& options)
@@ -86,6 +89,8 @@ class Checker {
 
   void OnWritten(int relay, uint64_t producer, size_t partition, uint64_t id,
                  bool is_late);
+  // Where the event was written: in its topic, or as a dead letter.
+  void OnPlace(uint64_t id, bool is_dead_letter);
 
   // ---- Called for the server.
 

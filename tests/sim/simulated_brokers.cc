@@ -1,5 +1,7 @@
 #include "sim/simulated_brokers.h"
 
+#include <algorithm>
+
 namespace walpost::sim {
 
 std::shared_ptr<Channel> SimulatedBrokers::Open(int relay, uint64_t producer,
@@ -23,7 +25,29 @@ void SimulatedBrokers::WriteOne() {
   if (channel.is_abandoned && channel.requests.empty()) Prune();
 }
 
+// The brokers reject a batch with one such record as a whole.
+bool SimulatedBrokers::RejectBatch(Channel& channel) {
+  if (!has_limit_ || channel.is_refused) return false;
+  std::deque<Request>& requests = channel.requests;
+  const auto end = requests.begin() +
+                   static_cast<ptrdiff_t>(world_.random.Between(
+                       1, std::min<uint64_t>(kMaxBatch, requests.size())));
+  const bool is_rejected =
+      std::any_of(requests.begin(), end, [](const Request& request) {
+        return IsTooLarge(request.event) && !request.is_dead_letter;
+      });
+  if (!is_rejected) return false;
+  for (auto request = requests.begin(); request != end; ++request) {
+    if (channel.is_abandoned) break;
+    channel.answers.emplace_back(*request, Channel::Answer::kTooLarge);
+  }
+  requests.erase(requests.begin(), end);
+  channel.is_refused = true;
+  return true;
+}
+
 void SimulatedBrokers::Write(Channel& channel) {
+  if (RejectBatch(channel)) return;
   const Request request = channel.requests.front();
   channel.requests.pop_front();
   Channel::Answer answer = Channel::Answer::kWritten;
@@ -36,6 +60,7 @@ void SimulatedBrokers::Write(Channel& channel) {
   } else {
     checker_.OnWritten(channel.relay, channel.producer, channel.partition,
                        request.event, channel.is_abandoned);
+    checker_.OnPlace(request.event, request.is_dead_letter);
   }
   if (!channel.is_abandoned) channel.answers.emplace_back(request, answer);
 }

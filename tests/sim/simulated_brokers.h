@@ -18,10 +18,11 @@ namespace walpost::sim {
 struct Request {
   Sequence sequence;
   uint64_t event;  // its id
+  bool is_dead_letter = false;
 };
 
 struct Channel {
-  enum class Answer { kWritten, kRefused, kNotWritten };
+  enum class Answer { kWritten, kRefused, kTooLarge, kNotWritten };
 
   int relay;
   uint64_t producer;
@@ -50,6 +51,9 @@ class SimulatedBrokers {
 
   // Number of the event to reject.
   void Refuse(uint64_t number) { refused_ = number; }
+  // Some events are too large for their topic.
+  void HaveLimit() { has_limit_ = true; }
+  static bool IsTooLarge(uint64_t id) { return id % 31 == 17; }
 
   // A random channel takes a step: its next request is written.
   void WriteOne();
@@ -58,6 +62,9 @@ class SimulatedBrokers {
   bool IsIdle() const;
 
  private:
+  static constexpr uint64_t kMaxBatch = 3;
+
+  bool RejectBatch(Channel& channel);
   void Write(Channel& channel);
   void Prune();
 
@@ -66,6 +73,7 @@ class SimulatedBrokers {
   Checker& checker_;
   std::vector<std::shared_ptr<Channel>> channels_;
   uint64_t refused_ = UINT64_MAX;
+  bool has_limit_ = false;
   uint64_t producers_ = 0;
 };
 

@@ -185,15 +185,17 @@ std::string SimulatedPostgres::MessageOf(const SimulatedEvent& event) const {
   if (event.number == poisoned_) {
     return LogicalMessageMessage(true, event.row_lsn, "outbox", "no JSON");
   }
+  const bool is_illegal = has_illegal_topics_ && HasIllegalTopic(event.id);
+  const std::string type = is_illegal ? "no topic" : "order";
   if (event.is_message) {
-    return LogicalMessageMessage(
-        true, event.row_lsn, "outbox",
-        R"({"id": "id-)" + number +
-            R"(", "aggregate_type": "order", "aggregate_id": ")" + key +
-            R"(", "payload": ")" + number + R"("})");
+    return LogicalMessageMessage(true, event.row_lsn, "outbox",
+                                 R"({"id": "id-)" + number +
+                                     R"(", "aggregate_type": ")" + type +
+                                     R"(", "aggregate_id": ")" + key +
+                                     R"(", "payload": ")" + number + R"("})");
   }
-  return InsertMessage(kOutboxOid, {Text("id-" + number), Text("order"),
-                                    Text(key), Text(number)});
+  return InsertMessage(
+      kOutboxOid, {Text("id-" + number), Text(type), Text(key), Text(number)});
 }
 
 }  // namespace walpost::sim

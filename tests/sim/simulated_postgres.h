@@ -93,6 +93,9 @@ class SimulatedPostgres {
   // The message that cannot be delivered: the event with this number has
   // content that is not JSON.
   void Poison(uint64_t number) { poisoned_ = number; }
+  // Some events have an aggregate type that does not make a topic.
+  void HaveIllegalTopics() { has_illegal_topics_ = true; }
+  static bool HasIllegalTopic(uint64_t id) { return id % 7 == 3; }
 
   // ---- For the walsender.
 
@@ -179,6 +182,7 @@ class SimulatedPostgres {
   std::vector<Withheld> withheld_;
   size_t deleted_ = 0;  // transactions
   uint64_t poisoned_ = UINT64_MAX;
+  bool has_illegal_topics_ = false;
 
   uint64_t wal_end_ = 1'000;
   uint64_t flushed_ = 1'000;

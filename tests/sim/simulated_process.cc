@@ -63,7 +63,12 @@ SimulatedProcess::SimulatedProcess(World& world, SimulatedServer& server,
               ReferencesOf(pipeline_.builder().routes()), taker_),
       session_(kShutdownTimeout, pipeline_, checkpoints_, memory_, stream_,
                world.random.Below(UINT64_MAX)),
-      action_(session_.Begin()) {}
+      action_(session_.Begin()) {
+  ErrorActions actions;
+  actions.Set(FindErrorClass(kReasonTopicIllegal), ErrorAction::kDeadLetter);
+  actions.Set(FindErrorClass(kReasonRecordTooLarge), ErrorAction::kDeadLetter);
+  pipeline_.SetErrorActions(actions, nullptr);
+}
 
 bool SimulatedProcess::Turn() {
   const std::optional<absl::Status> result = CarryOut();

@@ -3,6 +3,9 @@
 #include <cstdlib>
 #include <string>
 
+#include "base/reason_code.h"
+#include "outbox/options.h"
+
 namespace walpost::sim {
 
 SimulatedProducer::SimulatedProducer(World& world, SimulatedBrokers& brokers,
@@ -29,8 +32,10 @@ absl::Status SimulatedProducer::Produce(const Record& record,
   const std::string value(record.value.value_or(""));
   const uint64_t event = std::strtoull(value.c_str(), nullptr, 10);
   const size_t partition = PartitionOf(std::atoi(key.c_str()));
-  partitions_[partition].queue.push_back({sequence, event});
+  const bool is_dead_letter = record.topic == DeadLetterOptions().topic;
+  partitions_[partition].queue.push_back({sequence, event, is_dead_letter});
   world_.Note(relay_, "hands over event {} for partition {}", event, partition);
+  if (is_dead_letter) world_.Note(relay_, "event {} is dead", event);
   checker_.OnHandedOver(relay_, event);
   return absl::OkStatus();
 }
@@ -63,6 +68,11 @@ void SimulatedProducer::ReportFrom(Channel& channel, RecordReports& reports) {
       has_failed_ = true;
       return reports.OnNotDelivered(request.sequence,
                                     absl::InvalidArgumentError("refused"));
+    case Channel::Answer::kTooLarge:
+      world_.Note(relay_, "event {} is too large", request.event);
+      has_failed_ = true;
+      return reports.OnNotDelivered(
+          request.sequence, Undeliverable(kReasonRecordTooLarge, "too large"));
     case Channel::Answer::kNotWritten:
       has_failed_ = true;
       return reports.OnNotDelivered(request.sequence,

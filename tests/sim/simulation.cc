@@ -38,6 +38,7 @@ Checker::Options Simulation::CheckerOptions(const Kind& kind) {
   options.phantoms = kind.restores || (kind.promotions && !kind.awaits_standby);
   options.has_gaps = kind.restores || kind.flaps;
   options.bad_event = kind.bad_event;
+  options.has_dead_letters = kind.trouble == Trouble::kDeadLetters;
   options.bad_event_is_undeliverable = kind.trouble == Trouble::kUndeliverable;
   return options;
 }
@@ -53,6 +54,10 @@ Simulation::Simulation(uint64_t seed, Trouble trouble)
       pruner_(world_, postgres_, checker_) {
   if (trouble == Trouble::kUndeliverable) postgres_.Poison(kind_.bad_event);
   if (trouble == Trouble::kRefused) brokers_.Refuse(kind_.bad_event);
+  if (trouble == Trouble::kDeadLetters) {
+    postgres_.HaveIllegalTopics();
+    brokers_.HaveLimit();
+  }
   place_.is_used = kind_.has_store;
   for (int i = 0; i < kind_.relays; ++i) {
     relays_[static_cast<size_t>(i)].emplace(world_, server_, brokers_, checker_,

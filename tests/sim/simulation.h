@@ -28,6 +28,7 @@ enum class Trouble {
   kRefused,        // the brokers reject one record
   kRestored,       // the server restores a snapshot, again and again
   kUncovered,      // the publication does not send rows, again and again
+  kDeadLetters,    // some events have dead letters
 };
 
 class Simulation {

@@ -103,6 +103,14 @@ TEST_F(SimulationTest, P8ARefusedRecordIsNeverPassed) {
   }
 }
 
+TEST_F(SimulationTest, P8ADeadLetterTakesItsEventsPlace) {
+  RunHistories(2, Trouble::kDeadLetters);
+  if (steps_ < 1'000'000) return;
+  for (const char* what : {"event {} is dead", "event {} is too large"}) {
+    EXPECT_GT(tally_[what], 0u) << what;
+  }
+}
+
 TEST_F(SimulationTest, OneSeedGivesOneHistory) {
   for (const uint64_t seed : testing::RandomSeeds(5)) {
     Simulation first(seed, Trouble::kNone);

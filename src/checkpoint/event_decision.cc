@@ -1,0 +1,113 @@
+#include "checkpoint/event_decision.h"
+
+#include <algorithm>
+#include <chrono>
+#include <vector>
+
+#include "absl/strings/numbers.h"
+#include "absl/strings/str_join.h"
+#include "absl/strings/str_split.h"
+#include "absl/time/time.h"
+#include "fmt/format.h"
+
+namespace walpost {
+namespace {
+
+constexpr char kTimeFormat[] = "%Y-%m-%dT%H:%M:%SZ";
+constexpr std::string_view kWhy = " why=";
+
+std::string Replaced(std::string text, std::string_view characters) {
+  for (char& c : text) {
+    if (characters.find(c) != std::string_view::npos) c = '_';
+  }
+  return text;
+}
+
+std::string ToLine(const EventDecision& decision) {
+  const absl::Time at = absl::FromUnixMicros(
+      std::chrono::floor<std::chrono::seconds>(decision.at).time_since_epoch() /
+      std::chrono::microseconds(1));
+  return fmt::format(
+      "walpost: slot {} {} {} of system {} timeline={} by={} "
+      "at={}{}{}",
+      decision.slot, ToString(decision.action), ToString(decision.position),
+      decision.system_identifier, decision.timeline,
+      Replaced(decision.by, " \t\r\n"),
+      absl::FormatTime(kTimeFormat, at, absl::UTCTimeZone()), kWhy,
+      Replaced(decision.why, "\r\n"));
+}
+
+// False: the word is none of ours.
+bool ParseWord(std::string_view word, EventDecision& decision) {
+  const size_t equals = word.find('=');
+  if (equals == std::string_view::npos) return false;
+  const std::string_view key = word.substr(0, equals);
+  const std::string value(word.substr(equals + 1));
+  if (key == "timeline") return absl::SimpleAtoi(value, &decision.timeline);
+  if (key == "by") decision.by = value;
+  if (key != "at") return true;
+  absl::Time time;
+  std::string error;
+  if (!absl::ParseTime(kTimeFormat, value, &time, &error)) return false;
+  decision.at = WallTime(std::chrono::microseconds(absl::ToUnixMicros(time)));
+  return true;
+}
+
+// A line that is not understood whole decides nothing.
+std::optional<EventDecision> ParseLine(std::string_view line) {
+  constexpr size_t kFixedWords = 8;
+  EventDecision decision;
+  const size_t why = line.find(kWhy);
+  if (why == std::string_view::npos) return std::nullopt;
+  decision.why = line.substr(why + kWhy.size());
+  const std::vector<std::string> words =
+      absl::StrSplit(std::string(line.substr(0, why)), ' ');
+  if (words.size() < kFixedWords || words[0] != "walpost:" ||
+      words[1] != "slot" || words[5] != "of" || words[6] != "system") {
+    return std::nullopt;
+  }
+  decision.slot = words[2];
+  if (words[3] == ToString(ErrorAction::kDeadLetter)) {
+    decision.action = ErrorAction::kDeadLetter;
+  } else if (words[3] != ToString(ErrorAction::kSkip)) {
+    return std::nullopt;
+  }
+  const absl::StatusOr<Position> position = ParsePosition(words[4]);
+  if (!position.ok()) return std::nullopt;
+  decision.position = *position;
+  decision.system_identifier = words[7];
+  const bool is_whole =
+      std::all_of(words.begin() + kFixedWords, words.end(),
+                  [&](const auto& word) { return ParseWord(word, decision); });
+  return is_whole && decision.timeline > 0 ? std::optional(decision)
+                                           : std::nullopt;
+}
+
+}  // namespace
+
+std::optional<EventDecision> FindDecision(std::string_view comment,
+                                          std::string_view slot) {
+  const std::vector<std::string> lines =
+      absl::StrSplit(std::string(comment), '\n');
+  for (const std::string& line : lines) {
+    std::optional<EventDecision> decision = ParseLine(line);
+    if (decision && decision->slot == slot) return decision;
+  }
+  return std::nullopt;
+}
+
+std::string WithDecision(std::string_view comment,
+                         const EventDecision& decision) {
+  std::vector<std::string> kept;
+  if (!comment.empty()) {
+    kept = absl::StrSplit(std::string(comment), '\n');
+    std::erase_if(kept, [&](const std::string& line) {
+      const std::optional<EventDecision> other = ParseLine(line);
+      return other && other->slot == decision.slot;
+    });
+  }
+  kept.push_back(ToLine(decision));
+  return absl::StrJoin(kept, "\n");
+}
+
+}  // namespace walpost

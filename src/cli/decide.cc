@@ -1,0 +1,214 @@
+// walpost skip, walpost dead-letter: decide about the one event that the flow
+// has stopped before. The decision is put on record beside the slot; whoever
+// has the slot obeys it (checkpoint/event_decision.h).
+#include <boost/asio/io_context.hpp>
+#include <chrono>
+#include <cstdlib>
+#include <memory>
+#include <optional>
+#include <string>
+#include <thread>
+
+#include "base/status_macros.h"
+#include "cli/exit_code.h"
+#include "cli/require_wal.h"
+#include "cli/run_to_end.h"
+#include "cli/running_instance.h"
+#include "cli/verb.h"
+#include "cli/verbs.h"
+#include "fmt/format.h"
+#include "postgres/birth_record.h"
+#include "postgres/decision_record.h"
+#include "postgres/slot.h"
+#include "postgres/task_session.h"
+#include "rapidjson/document.h"
+
+namespace walpost {
+namespace {
+
+namespace asio = boost::asio;
+
+// Time for the running instance to obey: it looks every 2 s.
+constexpr std::chrono::seconds kPatience{20};
+constexpr std::chrono::milliseconds kPoll{200};
+
+struct DecideArguments {
+  ConfigArguments config;
+  std::string position;
+  std::string why;
+  std::string by;
+};
+
+// Where the flow of the running instance stands still.
+struct RunningFlow {
+  bool is_running = false;
+  std::string stopped_position;  // empty: it is not stopped
+};
+
+RunningFlow AskFlow(const Config& config) {
+  RunningFlow flow;
+  const absl::StatusOr<std::string> body = AskInstance(config.http, "/status");
+  if (!body.ok()) return flow;
+  rapidjson::Document json;
+  json.Parse(body->data(), body->size());
+  if (json.HasParseError() || !json.IsObject() || !json.HasMember("slot") ||
+      json["slot"] != config.postgres.slot.c_str()) {
+    return flow;
+  }
+  flow.is_running = true;
+  const auto stopped = json.FindMember("stopped_position");
+  if (stopped != json.MemberEnd() && stopped->value.IsString()) {
+    flow.stopped_position = stopped->value.GetString();
+  }
+  return flow;
+}
+
+absl::Status CheckFlow(const RunningFlow& flow, const Position& position) {
+  if (!flow.is_running || flow.stopped_position == ToString(position)) {
+    return absl::OkStatus();
+  }
+  if (flow.stopped_position.empty()) {
+    return absl::FailedPreconditionError(
+        "no event stops the flow: there is nothing to decide");
+  }
+  return absl::FailedPreconditionError(
+      fmt::format("the flow has stopped before the event at {}, not before "
+                  "that at {}",
+                  flow.stopped_position, ToString(position)));
+}
+
+absl::Status CheckSlot(const std::optional<SlotState>& slot,
+                       const Config& config, const Position& position) {
+  if (!slot) {
+    return absl::FailedPreconditionError(
+        fmt::format("slot {} does not exist", config.postgres.slot));
+  }
+  if (position.commit_lsn < slot->confirmed_flush_lsn) {
+    return absl::FailedPreconditionError(fmt::format(
+        "slot {} is confirmed up to {}: the event at {} was dealt with",
+        config.postgres.slot, slot->confirmed_flush_lsn.ToString(),
+        ToString(position)));
+  }
+  return absl::OkStatus();
+}
+
+asio::awaitable<absl::Status> Record(asio::any_io_executor executor,
+                                     const Config& config,
+                                     EventDecision decision) {
+  const ConnectionOptions options = TaskSession(config.postgres, "decide");
+  WALPOST_CO_ASSIGN_OR_RETURN(std::unique_ptr<Connection> connection,
+                              co_await Connection::Connect(executor, options));
+  WALPOST_CO_ASSIGN_OR_RETURN(
+      const std::optional<SlotState> slot,
+      co_await FindSlot(*connection, config.postgres.slot));
+  WALPOST_CO_RETURN_IF_ERROR(CheckSlot(slot, config, decision.position));
+  // Only who the server is, and its timeline.
+  WALPOST_CO_ASSIGN_OR_RETURN(
+      const BirthRecord server,
+      co_await DescribeBirth(*connection, config.postgres.publication,
+                             config.outbox.tables, config.postgres.slot,
+                             decision.position.commit_lsn));
+  decision.system_identifier = server.system_identifier;
+  decision.timeline = server.timeline;
+  decision.at = server.born_at;
+  co_return co_await WriteDecision(*connection, config.postgres.publication,
+                                   decision);
+}
+
+// True if the running instance has gone on.
+bool WaitUntilObeyed(const Config& config, const Position& position) {
+  const auto deadline = std::chrono::steady_clock::now() + kPatience;
+  while (std::chrono::steady_clock::now() < deadline) {
+    if (AskFlow(config).stopped_position != ToString(position)) return true;
+    std::this_thread::sleep_for(kPoll);
+  }
+  return false;
+}
+
+std::string WhoAmI() {
+  const char* user = std::getenv("USER");
+  return user == nullptr || *user == '\0' ? "somebody" : user;
+}
+
+int Decide(ErrorAction action, const DecideArguments& arguments) {
+  const absl::StatusOr<Position> position = ParsePosition(arguments.position);
+  if (!position.ok()) return Fail(position.status(), kExitUsage);
+  const absl::StatusOr<Config> config = arguments.config.Load();
+  if (!config.ok()) return Fail(config.status(), kExitUsage);
+  absl::Status usable = RequirePostgres(*config);
+  if (usable.ok()) {
+    usable = RequireWalSource(
+        *config,
+        fmt::format("a decision about an event ({})", ToString(action)),
+        "a row that cannot be delivered holds up its aggregate alone, and is "
+        "marked as failed (docs/polling.md)");
+  }
+  if (!usable.ok()) return Fail(usable, kExitUsage);
+  const RunningFlow flow = AskFlow(*config);
+  const absl::Status fits = CheckFlow(flow, *position);
+  if (!fits.ok()) return Fail(fits, kExitFindings);
+  EventDecision decision;
+  decision.slot = config->postgres.slot;
+  decision.action = action;
+  decision.position = *position;
+  decision.by = arguments.by.empty() ? WhoAmI() : arguments.by;
+  decision.why = arguments.why;
+  asio::io_context io(1);
+  const absl::Status recorded =
+      RunToEnd(io, Record(io.get_executor(), *config, decision));
+  if (!recorded.ok()) return Fail(recorded, kExitPostgres);
+  const std::string what(ToString(action));
+  if (!flow.is_running) {
+    fmt::print(
+        "on record: {} the event at {}. No running walpost answers at "
+        "http.listen: whoever has slot {} next obeys, if it stops there\n",
+        what, ToString(*position), config->postgres.slot);
+    return kExitOk;
+  }
+  if (!WaitUntilObeyed(*config, *position)) {
+    return Fail(absl::UnavailableError(fmt::format(
+                    "on record, but the running walpost still stands before "
+                    "the event at {}: see walpost status",
+                    ToString(*position))),
+                kExitFindings);
+  }
+  fmt::print("{}: the event at {}; the flow goes on\n", what,
+             ToString(*position));
+  return kExitOk;
+}
+
+void AddDecision(CLI::App& app, int& exit_code, const std::string& name,
+                 const std::string& description, ErrorAction action) {
+  const auto arguments = std::make_shared<DecideArguments>();
+  Verb verb(app, name, description);
+  arguments->config.AddTo(verb);
+  verb.Option("POSITION", arguments->position,
+              "Position of the event, as walpost status shows it: 0/154F6A8/3")
+      .Required();
+  verb.Option("--why", arguments->why, "Reason, for the record").Required();
+  verb.Option("--by", arguments->by, "Name for the record ($USER)");
+  verb.Footer(
+      "For the event that the flow has stopped before, and for no other. The\n"
+      "decision is put on record in the comment of the publication, whose "
+      "owner\nmust be the role of walpost.");
+  verb.Callback([arguments, action, &exit_code] {
+    exit_code = Decide(action, *arguments);
+  });
+}
+
+}  // namespace
+
+void AddSkip(CLI::App& app, int& exit_code) {
+  AddDecision(app, exit_code, "skip",
+              "Leave out the event that the flow has stopped before",
+              ErrorAction::kSkip);
+}
+
+void AddDeadLetter(CLI::App& app, int& exit_code) {
+  AddDecision(app, exit_code, "dead-letter",
+              "Send the event that the flow has stopped before to the "
+              "dead-letter topic",
+              ErrorAction::kDeadLetter);
+}
+
+}  // namespace walpost

@@ -1,0 +1,88 @@
+// ErrorActions: what becomes of an event that cannot be delivered, by the class
+// of its error (`on_error`).
+//
+//   stop         the flow stops before it until an operator acts; the default
+//   dead_letter  a dead letter takes its place (outbox/dead_letter_builder.h)
+//   skip         it is left out, with a line in the log
+//
+// A class is the reason code of an error of one event (base/reason_code.h). An
+// error without one of these codes always stops. Pure data.
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <string_view>
+
+#include "absl/status/status.h"
+#include "base/reason_code.h"
+
+namespace walpost {
+
+enum class ErrorAction { kStop, kDeadLetter, kSkip };
+
+// "stop", "dead_letter", "skip".
+std::string_view ToString(ErrorAction action);
+
+struct ErrorClass {
+  std::string_view code;
+  // How such events can be delivered, for an operator.
+  std::string_view remedy;
+};
+
+inline constexpr std::array<ErrorClass, 9> kErrorClasses = {{
+    {kReasonTopicFieldMissing,
+     "give the name a default ({column|default:TEXT}), or the column NOT NULL"},
+    {kReasonTopicIllegal, "change the name with |lower or |replace:FROM:TO"},
+    {kReasonHeadersUnreadable,
+     "write a JSON object that names each header once"},
+    {kReasonMessageUnreadable,
+     "write a JSON object, or set "
+     "outbox.messages.format: payload"},
+    {kReasonPayloadMissing, "write the member, or map the payload to null"},
+    {kReasonColumnUnreadable, "write a value that the field can have"},
+    {kReasonTextNotUtf8, "write text in UTF-8, or map a bytea column"},
+    {kReasonRecordTooLarge,
+     "raise max.message.bytes of the topic and "
+     "message.max.bytes in kafka.properties"},
+    {kReasonRecordRefused, "change what the brokers or the topic demand"},
+}};
+
+// Index into kErrorClasses; kErrorClasses.size(): there is no such class.
+constexpr size_t FindErrorClass(std::string_view code) {
+  size_t i = 0;
+  while (i < kErrorClasses.size() && kErrorClasses[i].code != code) ++i;
+  return i;
+}
+
+// Index for errors of no class, which only an operator sets aside.
+inline constexpr uint8_t kOtherErrors = kErrorClasses.size();
+inline constexpr uint8_t kNoErrorClass = 255;
+
+constexpr std::string_view ErrorClassName(size_t index) {
+  return index < kErrorClasses.size() ? kErrorClasses[index].code : "other";
+}
+
+// Index into kErrorClasses, or kOtherErrors.
+uint8_t ErrorClassOf(const absl::Status& reason);
+
+class ErrorActions {
+ public:
+  // `error_class` is an index into kErrorClasses.
+  void Set(size_t error_class, ErrorAction action) {
+    actions_[error_class] = action;
+  }
+  ErrorAction Get(size_t error_class) const { return actions_[error_class]; }
+
+  // `reason`: why the event cannot be delivered.
+  ErrorAction For(const absl::Status& reason) const;
+
+  bool Uses(ErrorAction action) const;
+
+  friend bool operator==(const ErrorActions&, const ErrorActions&) = default;
+
+ private:
+  std::array<ErrorAction, kErrorClasses.size()> actions_{};
+};
+
+}  // namespace walpost

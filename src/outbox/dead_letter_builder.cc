@@ -1,0 +1,141 @@
+#include "outbox/dead_letter_builder.h"
+
+#include <algorithm>
+#include <chrono>
+
+#include "base/reason_code.h"
+#include "base/status_macros.h"
+#include "base/utf8.h"
+#include "fmt/format.h"
+#include "outbox/dead_letter_topic.h"
+#include "outbox/fields.h"
+
+namespace walpost {
+namespace {
+
+// First bytes of a payload that is cut.
+constexpr size_t kCutBytes = size_t{4} << 10;
+constexpr size_t kMaxReasonBytes = 1'000;
+
+std::string Millis(WallTime time) {
+  return fmt::format("{}", std::chrono::floor<std::chrono::milliseconds>(time)
+                               .time_since_epoch()
+                               .count());
+}
+
+}  // namespace
+
+absl::StatusOr<DeadLetterBuilder> DeadLetterBuilder::Create(
+    const OutboxOptions& options) {
+  WALPOST_ASSIGN_OR_RETURN(TopicTemplate topic,
+                           ParseDeadLetterTopic(options.dead_letter.topic));
+  DeadLetterBuilder builder(std::move(topic));
+  builder.payload_ = options.dead_letter.payload;
+  builder.format_ = options.value_format;
+  for (const TableOptions& table : options.tables) {
+    builder.sources_.push_back(table.name);
+  }
+  builder.sources_.push_back(options.messages.prefix);
+  return builder;
+}
+
+absl::StatusOr<Record> DeadLetterBuilder::Build(const Event& event,
+                                                const Route& route,
+                                                const absl::Status& reason,
+                                                std::string_view topic,
+                                                uint32_t timeline) {
+  facts_ = {};
+  facts_.error_class = ReasonCodeOf(reason);
+  facts_.reason = ValidUtf8({reason.message().data(), reason.message().size()},
+                            kMaxReasonBytes);
+  facts_.topic = topic;
+  facts_.source = sources_[event.source];
+  WALPOST_RETURN_IF_ERROR(ExpandTopic(event));
+  CollectColumns(event, route);
+  CutPayload(event);
+  position_.emplace(timeline, event.position);
+  AddHeaders(event);
+  absl::StatusOr<Record> built(absl::in_place);
+  Record& record = *built;
+  record.topic = expanded_topic_;
+  record.key = event.aggregate_id;
+  record.value = facts_.payload;
+  if (format_ == ValueFormat::kProtobuf) {
+    record.value = encoder_.Encode(event, facts_, timeline);
+  }
+  record.headers = headers_;
+  record.timestamp = event.timestamp;
+  return built;
+}
+
+absl::Status DeadLetterBuilder::ExpandTopic(const Event& event) {
+  std::vector<Value> values;
+  for (const std::string& name : topic_.references()) {
+    if (name == kErrorClassName) {
+      values.emplace_back(facts_.error_class);
+    } else if (name == kSourceName) {
+      values.emplace_back(facts_.source);
+    } else {
+      values.push_back(event.*kFields[FindField(name)].value);
+    }
+  }
+  WALPOST_RETURN_IF_ERROR(topic_.Expand(values, expanded_topic_));
+  if (expanded_topic_ != facts_.topic) return absl::OkStatus();
+  return absl::InvalidArgumentError(
+      fmt::format("dead_letter.topic makes '{}', the topic of the event itself",
+                  expanded_topic_));
+}
+
+// Fields have headers of their own.
+void DeadLetterBuilder::CollectColumns(const Event& event, const Route& route) {
+  columns_.clear();
+  for (size_t i = 0; i < event.references.size(); ++i) {
+    const std::string& name = route.references()[i];
+    if (FindField(name) == kFields.size()) {
+      columns_.emplace_back(name, event.references[i]);
+    }
+  }
+  facts_.columns = columns_;
+}
+
+void DeadLetterBuilder::CutPayload(const Event& event) {
+  using Payload = DeadLetterOptions::Payload;
+  facts_.payload = event.payload;
+  if (!event.payload || payload_ == Payload::kWhole) return;
+  const size_t kept = payload_ == Payload::kCut ? kCutBytes : 0;
+  if (event.payload->size() <= kept) return;
+  facts_.payload_bytes = event.payload->size();
+  facts_.payload = event.payload->substr(0, kept);
+}
+
+void DeadLetterBuilder::AddHeaders(const Event& event) {
+  headers_.clear();
+  texts_.clear();
+  if (event.id) headers_.push_back({kIdHeader, event.id});
+  headers_.push_back({kPositionHeader, position_->view()});
+  headers_.push_back({kDeadLetterHeader, facts_.error_class});
+  headers_.push_back({"walpost-dead-letter-reason", facts_.reason});
+  if (!facts_.topic.empty()) {
+    headers_.push_back({"walpost-dead-letter-topic", facts_.topic});
+  }
+  headers_.push_back({"walpost-dead-letter-source", facts_.source});
+  headers_.push_back(
+      {"walpost-dead-letter-commit-time", Keep(Millis(event.commit_time))});
+  headers_.push_back(
+      {"walpost-dead-letter-timestamp", Keep(Millis(event.timestamp))});
+  headers_.push_back(
+      {"walpost-dead-letter-aggregate-type", event.aggregate_type});
+  headers_.push_back({"walpost-dead-letter-type", event.type});
+  headers_.push_back({"walpost-dead-letter-headers", event.headers});
+  for (const auto& [name, value] : columns_) {
+    const std::string& header =
+        texts_.emplace_back(fmt::format("walpost-dead-letter-column-{}", name));
+    headers_.push_back({header, value});
+  }
+  if (facts_.payload_bytes) {
+    headers_.push_back({"walpost-dead-letter-payload-bytes",
+                        Keep(fmt::format("{}", *facts_.payload_bytes))});
+  }
+}
+
+}  // namespace walpost

@@ -1,0 +1,22 @@
+// The comment of the publication, which has walpost's records: the birth of the
+// slot (birth_record.h) and decisions of operators (decision_record.h).
+#pragma once
+
+#include <boost/asio/awaitable.hpp>
+#include <string>
+
+#include "absl/status/statusor.h"
+#include "postgres/connection.h"
+
+namespace walpost {
+
+// Empty: there is no comment, or no publication.
+boost::asio::awaitable<absl::StatusOr<std::string>> ReadPublicationComment(
+    Connection& connection, std::string publication);
+
+// The SQL that replaces the comment, for the owner of the publication.
+std::string PublicationCommentSql(Connection& connection,
+                                  const std::string& publication,
+                                  const std::string& comment);
+
+}  // namespace walpost
