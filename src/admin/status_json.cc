@@ -129,7 +129,7 @@ void AddCounters(const RelayStatus& status, JsonObjectWriter& json) {
   json.Add("value_bytes", counters.value_bytes);
   json.Add("not_delivered", counters.not_delivered);
   json.Add("dead_letters", DeliveryCounters::Sum(counters.dead_letters));
-  json.Add("skipped_events", DeliveryCounters::Sum(counters.skipped));
+  json.Add("events_left_out", DeliveryCounters::Sum(counters.skipped));
   json.Add("transactions", counters.transactions);
   json.Add("rewinds", counters.rewinds);
   json.Add("reconnects", status.reconnects);

@@ -8,6 +8,7 @@
 #include <random>
 #include <utility>
 
+#include "app/set_aside_log.h"
 #include "base/status_macros.h"
 #include "fmt/format.h"
 #include "spdlog/spdlog.h"
@@ -75,6 +76,7 @@ PollingRelay::PollingRelay(asio::any_io_executor executor, const Config& config,
       acknowledged_at_(Clock::now()),
       brokers_seen_at_(Clock::now()),
       brokers_connected_at_(Clock::now()) {
+  outbound_.SetErrorActions(config.on_error, LogSetAside);
   outbound_.SetOnFailure([this] { timer_.cancel(); });
 }
 

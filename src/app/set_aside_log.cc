@@ -15,9 +15,11 @@ void LogSetAside(const SetAside& event) {
   const uint8_t index = ErrorClassOf(event.reason);
   const std::string_view remedy =
       index < kErrorClasses.size() ? kErrorClasses[index].remedy : "";
-  spdlog::warn("event {} at {} is {} [{}]: {}; {}", event.event_id,
-               ToString(event.position), what, error_class,
-               std::string(event.reason.message()), remedy);
+  const bool has_position = event.position.commit_lsn.is_valid();
+  const std::string place =
+      has_position ? " at " + ToString(event.position) : "";
+  spdlog::warn("event {}{} is {} [{}]: {}; {}", event.event_id, place, what,
+               error_class, std::string(event.reason.message()), remedy);
 }
 
 }  // namespace walpost

@@ -189,8 +189,11 @@ void AddDecision(CLI::App& app, int& exit_code, const std::string& name,
   verb.Option("--by", arguments->by, "Name for the record ($USER)");
   verb.Footer(
       "For the event that the flow has stopped before, and for no other. The\n"
-      "decision is put on record in the comment of the publication, whose "
-      "owner\nmust be the role of walpost.");
+      "decision is put on record in the comment of the publication, which the "
+      "role of\nwalpost must own.\n"
+      "Exit codes: 0 decided, 1 the flow does not stand before that event, or "
+      "has not\ngone on yet, 2 wrong command line or configuration, 3 "
+      "Postgres.");
   verb.Callback([arguments, action, &exit_code] {
     exit_code = Decide(action, *arguments);
   });

@@ -111,7 +111,7 @@ void Print(const rapidjson::Document& json) {
       "records    {} acknowledged, {} not delivered, {} repeats skipped\n",
       text.Get("acknowledged"), text.Get("not_delivered"), text.Get("repeats"));
   fmt::print("set aside  {} dead letters, {} events skipped\n",
-             text.Get("dead_letters"), text.Get("skipped_events"));
+             text.Get("dead_letters"), text.Get("events_left_out"));
   fmt::print("since      {} reconnects, {} rewinds\n", text.Get("reconnects"),
              text.Get("rewinds"));
   fmt::print("latency    p50 {}, p99 {} from commit to acknowledgement\n",

@@ -75,6 +75,34 @@ std::string MissingFor(Strategy strategy, const RowStateOptions& state) {
   return "";
 }
 
+// A row that is set aside is marked as failed. If the table cannot say that,
+// the row is treated as published.
+void CheckOnError(Section& root, const Config& config) {
+  const bool is_whole =
+      config.outbox.dead_letter.payload == DeadLetterOptions::Payload::kWhole;
+  const bool is_delete = config.polling.strategy == Strategy::kDelete;
+  if (config.polling.strategy == Strategy::kCursor) return;
+  for (const TableOptions& table : config.outbox.tables) {
+    if (table.state.can_fail()) continue;
+    if (config.on_error.Uses(ErrorAction::kSkip)) {
+      root.Fail(
+          "on_error",
+          fmt::format("skip would {} rows of {} that were not sent: give "
+                      "the table state.status and state.failed, or use "
+                      "dead_letter",
+                      is_delete ? "delete" : "mark as published", table.name));
+    }
+    if (is_delete && !is_whole &&
+        config.on_error.Uses(ErrorAction::kDeadLetter)) {
+      root.Fail("dead_letter",
+                fmt::format("the strategy deletes the only whole payload of a "
+                            "dead letter from {}: set dead_letter.payload: "
+                            "whole, or give the table state.failed",
+                            table.name));
+    }
+  }
+}
+
 }  // namespace
 
 void ReadRowState(Section section, RowStateOptions& state) {
@@ -152,12 +180,7 @@ void CheckPollingSource(Section& root, const Config& config) {
               "polling keeps its state in the table: set checkpoint.store: "
               "none");
   }
-  if (config.on_error.Uses(ErrorAction::kDeadLetter) ||
-      config.on_error.Uses(ErrorAction::kSkip)) {
-    root.Fail("on_error",
-              "polling retries a row that cannot be delivered, and marks it as "
-              "failed (polling.max_attempts): remove it, or set source: wal");
-  }
+  CheckOnError(root, config);
   std::vector<Section> tables = root.Child("outbox").Children("tables");
   for (size_t i = 0; i < config.outbox.tables.size(); ++i) {
     const std::string missing =

@@ -53,7 +53,8 @@ absl::StatusOr<Record> DeadLetterBuilder::Build(const Event& event,
   WALPOST_RETURN_IF_ERROR(ExpandTopic(event));
   CollectColumns(event, route);
   CutPayload(event);
-  position_.emplace(timeline, event.position);
+  position_.reset();
+  if (timeline > 0) position_.emplace(timeline, event.position);
   AddHeaders(event);
   absl::StatusOr<Record> built(absl::in_place);
   Record& record = *built;
@@ -112,7 +113,7 @@ void DeadLetterBuilder::AddHeaders(const Event& event) {
   headers_.clear();
   texts_.clear();
   if (event.id) headers_.push_back({kIdHeader, event.id});
-  headers_.push_back({kPositionHeader, position_->view()});
+  if (position_) headers_.push_back({kPositionHeader, position_->view()});
   headers_.push_back({kDeadLetterHeader, facts_.error_class});
   headers_.push_back({"walpost-dead-letter-reason", facts_.reason});
   if (!facts_.topic.empty()) {

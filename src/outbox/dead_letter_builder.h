@@ -7,7 +7,7 @@
 //   headers  what is known of the event and its error:
 //
 //     id                              as in the event's record
-//     walpost-position                always, whatever route.position_header
+//     walpost-position                if there is one: with a timeline
 //     walpost-dead-letter             class of the error
 //     (delivery/error_actions) walpost-dead-letter-reason      the error
 //     walpost-dead-letter-topic       the event's topic, if it has one

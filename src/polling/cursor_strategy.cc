@@ -236,9 +236,9 @@ asio::awaitable<absl::Status> CursorStrategy::Settle() {
 size_t CursorStrategy::CountDelivered(const Batch& batch) {
   const RowFlight::Finished finished = rows_.flight().TakeFinished();
   absl::flat_hash_set<std::string> acknowledged;
-  for (const RowFlight::Row& row : finished.acknowledged) {
-    acknowledged.insert(row.id);
-  }
+  std::vector<std::string> done = IdsOf(finished.acknowledged);
+  AddIds(finished.set_aside, done);
+  acknowledged.insert(done.begin(), done.end());
   size_t delivered = 0;
   while (delivered < batch.ids.size() &&
          acknowledged.contains(batch.ids[delivered])) {

@@ -117,7 +117,8 @@ asio::awaitable<absl::Status> LeaseStrategy::StoreIfDue() {
     co_return status;
   }
   // They may have unblocked rows behind them; rejections alone have not.
-  if (!finished->acknowledged.empty() || !finished->returned.empty()) {
+  if (!finished->acknowledged.empty() || !finished->set_aside.empty() ||
+      !finished->returned.empty()) {
     claim_at_ = MonotonicTime();
   }
   co_return absl::OkStatus();
@@ -127,12 +128,17 @@ std::vector<std::string> LeaseStrategy::StatementsFor(
     const RowFlight::Finished& finished, MonotonicTime now) {
   const ClaimSql& sql = claims_.sql();
   std::vector<std::string> statements;
-  if (!finished.acknowledged.empty()) {
-    statements.push_back(sql.MarkPublished(IdsOf(finished.acknowledged)));
-    claims_.OnPublished(finished.acknowledged);
-  }
+  std::vector<std::string> done = IdsOf(finished.acknowledged);
+  if (!claims_.MarksFailed()) AddIds(finished.set_aside, done);
+  if (!done.empty()) statements.push_back(sql.MarkPublished(done));
+  claims_.OnPublished(finished.acknowledged);
   // After its end another poller has the rows, whatever their result is here.
   if (lease_.has_ended(now)) return statements;
+  if (claims_.MarksFailed()) {
+    for (const RowFlight::Refusal& refusal : finished.set_aside) {
+      statements.push_back(claims_.OnSetAside(refusal, mark_));
+    }
+  }
   for (const RowFlight::Refusal& refusal : finished.refused) {
     statements.push_back(claims_.OnRefused(refusal, now, mark_));
   }

@@ -117,10 +117,11 @@ std::vector<std::string> LockStrategy::Results() {
   const MonotonicTime now = Clock::now();
   const RowFlight::Finished finished = rows_.flight().TakeFinished();
   std::vector<std::string> statements;
-  if (!finished.acknowledged.empty()) {
+  std::vector<std::string> ids = IdsOf(finished.acknowledged);
+  if (!claims_.MarksFailed()) AddIds(finished.set_aside, ids);
+  if (!ids.empty()) {
     kafka_backoff_.Reset();
     claims_.OnPublished(finished.acknowledged);
-    const std::vector<std::string> ids = IdsOf(finished.acknowledged);
     statements.push_back(options_.strategy == PollingOptions::Strategy::kDelete
                              ? claims_.sql().Delete(ids)
                              : claims_.sql().MarkPublished(ids));
@@ -128,6 +129,11 @@ std::vector<std::string> LockStrategy::Results() {
     unmarked_.insert(ids.begin(), ids.end());
   } else if (!finished.refused.empty()) {
     next_at_ = std::max(next_at_, now + options_.interval);
+  }
+  if (claims_.MarksFailed()) {
+    for (const RowFlight::Refusal& refusal : finished.set_aside) {
+      statements.push_back(claims_.OnSetAside(refusal));
+    }
   }
   for (const RowFlight::Refusal& refusal : finished.refused) {
     statements.push_back(claims_.OnRefused(refusal, now));

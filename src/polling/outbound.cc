@@ -4,8 +4,14 @@
 #include <utility>
 
 #include "base/check.h"
+#include "base/utf8.h"
 
 namespace walpost {
+namespace {
+
+constexpr size_t kMaxIdLength = 200;  // bytes of an id in messages
+
+}  // namespace
 
 void Outbound::SetSink(RecordSink* sink) {
   dispatch_.SetSink(sink);
@@ -23,14 +29,46 @@ Outbound::Sent Outbound::Send(const Event& event, const absl::Status& mapped,
     flight.Return(std::move(row));
     return Sent::kNotNow;
   }
-  Dispatch::Outcome outcome = SpareNewTopic(
-      mapped.ok() ? dispatch_.Send(event, next_) : dispatch_.Judge(mapped));
+  Dispatch::Outcome outcome = Offer(event, mapped, row, flight);
+  absl::Status dead;
+  if (outcome.verdict == Verdict::kRefuse) {
+    const ErrorAction action = error_actions_.For(outcome.reason);
+    if (action == ErrorAction::kSkip) {
+      return Skip(event, std::move(outcome.reason), std::move(row), flight);
+    }
+    if (action == ErrorAction::kDeadLetter) {
+      dead = std::move(outcome.reason);
+      outcome = SpareNewTopic(dispatch_.SendDeadLetter(event, dead, next_));
+    }
+  }
+  return Carry(std::move(outcome), event, std::move(row), flight,
+               std::move(dead));
+}
+
+Dispatch::Outcome Outbound::Offer(const Event& event,
+                                  const absl::Status& mapped,
+                                  const RowFlight::Row& row,
+                                  const RowFlight& flight) {
+  const auto found = dead_.find(RowKey(&flight, row.id));
+  if (found != dead_.end() && row.sent_at < found->second.until) {
+    return dispatch_.Judge(found->second.reason);
+  }
+  return SpareNewTopic(mapped.ok() ? dispatch_.Send(event, next_)
+                                   : dispatch_.Judge(mapped));
+}
+
+Outbound::Sent Outbound::Carry(Dispatch::Outcome outcome, const Event& event,
+                               RowFlight::Row row, RowFlight& flight,
+                               absl::Status dead) {
   switch (outcome.verdict) {
     case Verdict::kSent:
+      if (!dead.ok()) {
+        ReportSetAside(ErrorAction::kDeadLetter, row.id, dead);
+      }
       flight.Add(next_, std::move(row));
       records_.emplace(
           next_, InFlight{&flight, outcome.record_bytes, event.commit_time,
-                          /*is_first=*/records_.empty()});
+                          /*is_first=*/records_.empty(), std::move(dead)});
       ++next_;
       bytes_ += outcome.record_bytes;
       return Sent::kSent;
@@ -50,6 +88,23 @@ Outbound::Sent Outbound::Send(const Event& event, const absl::Status& mapped,
   }
   flight.Return(std::move(row));
   return Sent::kNotNow;
+}
+
+Outbound::Sent Outbound::Skip(const Event& event, absl::Status reason,
+                              RowFlight::Row row, RowFlight& flight) {
+  ++counters_.skipped[ErrorClassOf(reason)];
+  suspects_.Clear(row.id);
+  dead_.erase(RowKey(&flight, row.id));
+  ReportSetAside(ErrorAction::kSkip, event.id.value_or(row.id), reason);
+  flight.SetAside(std::move(row), std::move(reason));
+  return Sent::kSent;
+}
+
+void Outbound::ReportSetAside(ErrorAction action, std::string_view event_id,
+                              const absl::Status& reason) {
+  if (!on_set_aside_) return;
+  on_set_aside_(
+      {action, Position(), ValidUtf8(event_id, kMaxIdLength), reason});
 }
 
 // A topic that the brokers do not know yet is not the fault of a row.
@@ -94,10 +149,12 @@ void Outbound::OnAcknowledged(Sequence sequence, WallTime now) {
   latency_.Record(now - record.sent_at);
   hold_ = kFirstHold;
   trouble_ = absl::OkStatus();
-  if (!suspects_.empty()) {
-    suspects_.Clear(record.flight->Find(sequence).id);
-  }
-  record.flight->OnAcknowledged(sequence);
+  const std::string& id = record.flight->Find(sequence).id;
+  if (!suspects_.empty()) suspects_.Clear(id);
+  if (record.dead.ok()) return record.flight->OnAcknowledged(sequence);
+  ++counters_.dead_letters[ErrorClassOf(record.dead)];
+  dead_.erase(RowKey(record.flight, id));
+  record.flight->OnSetAside(sequence, record.dead);
 }
 
 void Outbound::OnNotDelivered(Sequence sequence, const absl::Status& error) {
@@ -112,9 +169,7 @@ void Outbound::OnNotDelivered(Sequence sequence, const absl::Status& error) {
         suspected_until_ = std::max(suspected_until_, row.sent_at + kSuspicion);
         break;
       }
-      suspects_.Clear(row.id);
-      record.flight->OnRefused(sequence, error);
-      return;
+      return OnRejected(record, sequence, error);
     case Verdict::kReplaceSink:
       Fail(error);
       break;
@@ -123,6 +178,31 @@ void Outbound::OnNotDelivered(Sequence sequence, const absl::Status& error) {
       break;
   }
   record.flight->OnReturned(sequence);
+}
+
+// The brokers do not take this record.
+void Outbound::OnRejected(const InFlight& record, Sequence sequence,
+                          const absl::Status& error) {
+  const RowFlight::Row& row = record.flight->Find(sequence);
+  suspects_.Clear(row.id);
+  const RowKey key(record.flight, row.id);
+  if (!record.dead.ok()) {
+    dead_.erase(key);
+    return record.flight->OnRefused(sequence,
+                                    WithoutDeadLetter(record.dead, error));
+  }
+  switch (error_actions_.For(error)) {
+    case ErrorAction::kStop:
+      return record.flight->OnRefused(sequence, error);
+    case ErrorAction::kSkip:
+      ++counters_.skipped[ErrorClassOf(error)];
+      ReportSetAside(ErrorAction::kSkip, row.id, error);
+      return record.flight->OnSetAside(sequence, error);
+    case ErrorAction::kDeadLetter:
+      if (dead_.size() >= kMaxDeadRows) dead_.clear();
+      dead_[key] = {error, row.sent_at + kSuspicion};
+      return record.flight->OnReturned(sequence);
+  }
 }
 
 void Outbound::OnSinkFailed(const absl::Status& error) { Fail(error); }

@@ -16,6 +16,8 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <string_view>
+#include <utility>
 
 #include "absl/container/flat_hash_map.h"
 #include "absl/status/status.h"
@@ -24,6 +26,7 @@
 #include "delivery/dispatch.h"
 #include "delivery/latency_histogram.h"
 #include "delivery/record_sink.h"
+#include "delivery/set_aside.h"
 #include "delivery/suspects.h"
 #include "outbox/event.h"
 #include "outbox/record_builder.h"
@@ -35,7 +38,7 @@ namespace walpost {
 class Outbound final : public SinkUser {
  public:
   enum class Sent {
-    kSent,     // in flight
+    kSent,     // in flight, or set aside
     kRefused,  // this row cannot be delivered as it is
     kNotNow,   // the row was returned; later ones of this turn may be, too
   };
@@ -46,6 +49,12 @@ class Outbound final : public SinkUser {
         limits_(limits) {}
 
   const RecordBuilder& builder() const { return dispatch_.builder(); }
+  // What becomes of rows that cannot be delivered; else they are refused.
+  void SetErrorActions(const ErrorActions& actions,
+                       SetAsideListener on_set_aside) {
+    error_actions_ = actions;
+    on_set_aside_ = std::move(on_set_aside);
+  }
 
   // ---- Called by the owner.
   // Sets a new sink, and clears the failure of the last one.
@@ -98,11 +107,20 @@ class Outbound final : public SinkUser {
     size_t bytes;
     WallTime sent_at;
     bool is_first;  // nothing else was in flight
+    // Why it is a dead letter; ok: it is none.
+    absl::Status dead = absl::OkStatus();
   };
+  // A row that the brokers rejected: it has a dead letter next time.
+  struct DeadRow {
+    absl::Status reason;
+    MonotonicTime until;
+  };
+  using RowKey = std::pair<const RowFlight*, std::string>;
   static constexpr std::chrono::milliseconds kFirstHold{2'000};
   static constexpr std::chrono::milliseconds kMaxHold{30'000};
   // Time limit for suspects; another poller may have their rows.
   static constexpr std::chrono::seconds kSuspicion{60};
+  static constexpr size_t kMaxDeadRows = 5'000;
 
   bool CanTake() const {
     return dispatch_.has_sink() && !failure_ &&
@@ -114,6 +132,17 @@ class Outbound final : public SinkUser {
     return record.is_first && sequence + 1 == next_;
   }
   Dispatch::Outcome SpareNewTopic(Dispatch::Outcome outcome) const;
+  Dispatch::Outcome Offer(const Event& event, const absl::Status& mapped,
+                          const RowFlight::Row& row, const RowFlight& flight);
+  // Whether and as what the row went out; `dead`: why as a dead letter.
+  Sent Carry(Dispatch::Outcome outcome, const Event& event, RowFlight::Row row,
+             RowFlight& flight, absl::Status dead);
+  Sent Skip(const Event& event, absl::Status reason, RowFlight::Row row,
+            RowFlight& flight);
+  void OnRejected(const InFlight& record, Sequence sequence,
+                  const absl::Status& error);
+  void ReportSetAside(ErrorAction action, std::string_view event_id,
+                      const absl::Status& reason);
   void Fail(absl::Status error);
   void Hold(MonotonicTime now);
 
@@ -132,6 +161,9 @@ class Outbound final : public SinkUser {
   absl::flat_hash_map<Sequence, InFlight> records_;
   size_t bytes_ = 0;
   Suspects<std::string> suspects_;  // by id
+  ErrorActions error_actions_;
+  SetAsideListener on_set_aside_;
+  absl::flat_hash_map<RowKey, DeadRow> dead_;
   MonotonicTime suspected_until_{};
   LatencyHistogram latency_;
 };

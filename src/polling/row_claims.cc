@@ -52,6 +52,20 @@ void RowClaims::OnPublished(const std::vector<RowFlight::Row>& rows) {
   for (const RowFlight::Row& row : rows) memory_.Forget(row.id);
 }
 
+bool RowClaims::MarksFailed() const {
+  return context_.rows.table().state.can_fail();
+}
+
+std::string RowClaims::OnSetAside(const RowFlight::Refusal& refusal,
+                                  const LeaseMark& mark) {
+  RefusedRow row;
+  row.id = refusal.row.id;
+  row.error = ValidUtf8(std::string(refusal.reason.message()), kMaxErrorLength);
+  row.give_up = true;
+  memory_.Forget(row.id);
+  return sql_->Refuse(row, mark);
+}
+
 std::string RowClaims::OnRefused(const RowFlight::Refusal& refusal,
                                  MonotonicTime now, const LeaseMark& mark) {
   const RowStateOptions& state = context_.rows.table().state;

@@ -29,6 +29,12 @@ class RowClaims {
   boost::asio::awaitable<absl::StatusOr<QueryRows>> Look(Hold hold);
 
   void OnPublished(const std::vector<RowFlight::Row>& rows);
+  // True if rows that are set aside are marked as failed; else they are done,
+  // as if published.
+  bool MarksFailed() const;
+  // Returns the statement for a row that is set aside. Requires MarksFailed.
+  std::string OnSetAside(const RowFlight::Refusal& refusal,
+                         const LeaseMark& mark = {});
   // Returns the statement that stores a rejection; empty: the table cannot.
   std::string OnRefused(const RowFlight::Refusal& refusal, MonotonicTime now,
                         const LeaseMark& mark = {});

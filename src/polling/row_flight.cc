@@ -38,9 +38,8 @@ std::vector<std::string> RowFlight::Ids() const {
   std::vector<std::string> ids;
   for (const auto& [key, row] : in_flight_) ids.push_back(row.id);
   for (const Row& row : finished_.acknowledged) ids.push_back(row.id);
-  for (const Refusal& refusal : finished_.refused) {
-    ids.push_back(refusal.row.id);
-  }
+  AddIds(finished_.set_aside, ids);
+  AddIds(finished_.refused, ids);
   for (const Row& row : finished_.returned) ids.push_back(row.id);
   return ids;
 }
@@ -53,6 +52,13 @@ std::vector<std::string> IdsOf(const std::vector<RowFlight::Row>& rows) {
   std::vector<std::string> ids;
   for (const RowFlight::Row& row : rows) ids.push_back(row.id);
   return ids;
+}
+
+void AddIds(const std::vector<RowFlight::Refusal>& refusals,
+            std::vector<std::string>& ids) {
+  for (const RowFlight::Refusal& refusal : refusals) {
+    ids.push_back(refusal.row.id);
+  }
 }
 
 }  // namespace walpost

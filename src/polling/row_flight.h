@@ -1,15 +1,18 @@
 // RowFlight: the rows that a poller holds, and the result of each.
 //
-//   Add ──▶ in flight ──▶ acknowledged, refused or returned ──▶ TakeFinished
+//   Add ──▶ in flight ──▶ acknowledged, set aside, refused or returned
+//                                                      ──▶ TakeFinished
 //
-// A `refused` row cannot be delivered as it is; a `returned` row was not
-// delivered, but is not the cause.
+// A row that is `set aside` has a dead letter, or is skipped; a `refused` row
+// cannot be delivered as it is; a `returned` row was not delivered, but is not
+// the cause.
 //
 // Pure. Owned by a poller; filled by Outbound.
 #pragma once
 
 #include <cstdint>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "absl/container/flat_hash_map.h"
@@ -32,6 +35,7 @@ class RowFlight {
   };
   struct Finished {
     std::vector<Row> acknowledged;
+    std::vector<Refusal> set_aside;
     std::vector<Refusal> refused;
     std::vector<Row> returned;
   };
@@ -44,9 +48,15 @@ class RowFlight {
   void OnRefused(uint64_t key, absl::Status reason) {
     finished_.refused.push_back({Take(key), std::move(reason)});
   }
+  void OnSetAside(uint64_t key, absl::Status reason) {
+    SetAside(Take(key), std::move(reason));
+  }
   void OnReturned(uint64_t key) { finished_.returned.push_back(Take(key)); }
 
-  // For a row that never reached a producer.
+  // For rows that never reached a producer.
+  void SetAside(Row row, absl::Status reason) {
+    finished_.set_aside.push_back({std::move(row), std::move(reason)});
+  }
   void Refuse(Row row, absl::Status reason) {
     finished_.refused.push_back({std::move(row), std::move(reason)});
   }
@@ -58,8 +68,8 @@ class RowFlight {
 
   size_t in_flight() const { return in_flight_.size(); }
   size_t finished() const {
-    return finished_.acknowledged.size() + finished_.refused.size() +
-           finished_.returned.size();
+    return finished_.acknowledged.size() + finished_.set_aside.size() +
+           finished_.refused.size() + finished_.returned.size();
   }
   bool empty() const { return in_flight() + finished() == 0; }
 
@@ -86,5 +96,7 @@ class RowFlight {
 };
 
 std::vector<std::string> IdsOf(const std::vector<RowFlight::Row>& rows);
+void AddIds(const std::vector<RowFlight::Refusal>& refusals,
+            std::vector<std::string>& ids);
 
 }  // namespace walpost

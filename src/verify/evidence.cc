@@ -27,6 +27,8 @@ constexpr char kSchema[] = R"(
     is_replayed INTEGER, repair TEXT, can_repeat INTEGER);
   CREATE TABLE newer (id TEXT, topic TEXT);
   CREATE INDEX newer_id ON newer (id);
+  CREATE TABLE dead (id TEXT, key BLOB);
+  CREATE INDEX dead_id ON dead (id);
   BEGIN;
 )";
 
@@ -134,6 +136,8 @@ absl::StatusOr<std::unique_ptr<Evidence>> Evidence::Create(
       evidence->add_record_));
   WALPOST_RETURN_IF_ERROR(evidence->Prepare("INSERT INTO newer VALUES (?, ?)",
                                             evidence->add_newer_));
+  WALPOST_RETURN_IF_ERROR(
+      evidence->Prepare("INSERT INTO dead VALUES (?, ?)", evidence->add_dead_));
   return evidence;
 }
 
@@ -144,6 +148,7 @@ Evidence::~Evidence() {
   sqlite3_finalize(add_row_);
   sqlite3_finalize(add_record_);
   sqlite3_finalize(add_newer_);
+  sqlite3_finalize(add_dead_);
   sqlite3_close(database_);
   unlink(path_.c_str());
 }
@@ -163,6 +168,11 @@ absl::Status Evidence::Add(const ExpectedRecord& row) {
 }
 
 absl::Status Evidence::Add(const FoundRecord& record) {
+  if (record.is_dead_letter) {
+    BindText(add_dead_, 1, record.id);
+    BindBytes(add_dead_, 2, record.key);
+    return Step(add_dead_);
+  }
   BindText(add_record_, 1, record.id);
   BindText(add_record_, 2, record.topic);
   BindNumber(add_record_, 3, record.partition);

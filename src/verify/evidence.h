@@ -48,6 +48,8 @@ struct FoundRecord {
   bool is_replayed = false;             // marked by walpost
   // Header walpost-recovered or walpost-snapshot, name and value; empty: none.
   std::string repair;
+  // It is the dead letter of an event (header walpost-dead-letter).
+  bool is_dead_letter = false;
 };
 
 class Evidence {
@@ -69,8 +71,8 @@ class Evidence {
   absl::Status ExpectAll();
 
   // Call it once, after all rows and records were added and before Select.
-  // Creates the tables `expected`, `found`, and `unlike` (records that differ
-  // from their row).
+  // Creates the tables `expected`, `found` and `dead` (dead letters), and
+  // `unlike` (records that differ from their row).
   //
   // A record belongs to a row if topic, id, key and value agree: both are
   // `is_matched`. Otherwise the id decides if it cannot repeat
@@ -103,6 +105,7 @@ class Evidence {
   sqlite3_stmt* add_row_ = nullptr;
   sqlite3_stmt* add_record_ = nullptr;
   sqlite3_stmt* add_newer_ = nullptr;
+  sqlite3_stmt* add_dead_ = nullptr;
 };
 
 }  // namespace walpost

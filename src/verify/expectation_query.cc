@@ -93,6 +93,9 @@ class Expressions {
         const std::vector<std::string> call = absl::StrSplit(words[i], ':');
         if (call.front() == "lower") {
           value = fmt::format("lower({})", value);
+        } else if (call.front() == "default") {
+          value = fmt::format("coalesce(nullif({}, ''), {})", value,
+                              QuotedLiteral(call.back()));
         } else if (call.size() == 3) {
           value = fmt::format("replace({}, {}, {})", value,
                               QuotedLiteral(call[1]), QuotedLiteral(call[2]));

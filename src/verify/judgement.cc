@@ -10,10 +10,15 @@ constexpr uint64_t kMaxExamples = 5;
 
 // Every query gives one line of text per finding.
 
-// A row whose record was altered is not missing.
+constexpr char kHasDeadLetter[] = R"(
+  EXISTS (SELECT 1 FROM dead WHERE dead.id = expected.id
+    AND (NOT key_is_known OR dead.key IS expected.key)))";
+
+// {}: which of the rows without a record. A row whose record was altered is not
+// missing.
 constexpr char kMissing[] = R"(
   SELECT 'id ' || id || ifnull(', topic ' || topic, '') FROM expected
-  WHERE NOT is_matched {} must_be_there
+  WHERE NOT is_matched AND {}
     AND (can_repeat OR NOT EXISTS (
       SELECT 1 FROM found WHERE found.id = expected.id AND is_unlike)))";
 
@@ -130,7 +135,7 @@ constexpr char kWithoutId[] = R"(
   FROM found WHERE id IS NULL)";
 
 absl::Status Find(const Evidence& evidence, const std::string& query,
-                  bool is_error, Findings& findings) {
+                  bool is_error, FoundOfKind& findings) {
   findings.is_error = is_error;
   return evidence.Select(query, [&](const Evidence::Row& row) {
     ++findings.count;
@@ -200,7 +205,7 @@ absl::Status JudgeRepairs(const Evidence& evidence,
 // Each one is an error: it was not checked.
 absl::Status FindUndecided(const Evidence& evidence,
                            const JudgementOptions& options, Report& report) {
-  Findings& undecided = report[FindingKind::kUndecided];
+  FoundOfKind& undecided = report[FindingKind::kUndecided];
   undecided.count = options.undecided.size();
   undecided.examples = options.undecided;
   WALPOST_RETURN_IF_ERROR(Find(evidence, kUndecidedRecords, true, undecided));
@@ -216,9 +221,14 @@ absl::StatusOr<Report> Judge(const Evidence& evidence,
     std::string query;
     bool is_error;
   };
+  const std::string has_dead_letter = kHasDeadLetter;
   const Question questions[] = {
-      {FindingKind::kMissing, fmt::format(kMissing, "AND"), true},
-      {FindingKind::kUnconfirmed, fmt::format(kMissing, "AND NOT"), true},
+      {FindingKind::kMissing,
+       fmt::format(kMissing, "must_be_there AND NOT " + has_dead_letter), true},
+      {FindingKind::kUnconfirmed,
+       fmt::format(kMissing, "NOT must_be_there AND NOT " + has_dead_letter),
+       true},
+      {FindingKind::kDeadLetter, fmt::format(kMissing, has_dead_letter), true},
       {FindingKind::kNotInTable, kNotInTable, options.fail_on_not_in_table},
       {FindingKind::kNewer, kNewer, false},
       {FindingKind::kAltered, kAltered, true},

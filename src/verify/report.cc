@@ -12,6 +12,7 @@ namespace {
 constexpr std::array<KindDescription, kFindingKinds> kKinds = {{
     {"missing", "committed, but not in Kafka"},
     {"unconfirmed", "pending: not in Kafka, and not confirmed yet"},
+    {"dead_letter", "in a dead-letter topic, but not in its own"},
     {"not_in_table", "in Kafka, but not in the table (pruned, or deleted)"},
     {"newer", "committed while we read"},
     {"altered", "another value than the row's"},
@@ -32,7 +33,7 @@ const KindDescription& Describe(FindingKind kind) {
 }
 
 bool Report::is_clean() const {
-  return std::ranges::none_of(findings, [](const Findings& found) {
+  return std::ranges::none_of(findings, [](const FoundOfKind& found) {
     return found.is_error && found.count > 0;
   });
 }
@@ -41,7 +42,7 @@ std::string Report::ToText() const {
   std::string text = fmt::format("{:>12} committed events\n{:>12} records\n",
                                  expected, records);
   for (size_t i = 0; i < kFindingKinds; ++i) {
-    const Findings& found = findings[i];
+    const FoundOfKind& found = findings[i];
     if (found.count == 0 && !found.is_error) continue;
     text += fmt::format("{:>12} {}: {}\n", found.count, kKinds[i].name,
                         kKinds[i].text);

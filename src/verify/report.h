@@ -13,6 +13,7 @@ namespace walpost {
 enum class FindingKind {
   kMissing,      // a committed row without a record
   kUnconfirmed,  // the same, but it was not confirmed yet
+  kDeadLetter,   // the same, but it has a dead letter
   kNotInTable,   // a record of an event that was never committed, or pruned
   kNewer,        // a record of a row that was committed while we read
   kAltered,      // a different value than the row's
@@ -25,7 +26,7 @@ enum class FindingKind {
   kWithoutId,  // a record without the header `id`
   kUndecided,  // could not be decided, or was not checked
 };
-inline constexpr size_t kFindingKinds = 13;
+inline constexpr size_t kFindingKinds = 14;
 
 struct KindDescription {
   std::string_view name;  // in JSON and in text
@@ -33,7 +34,7 @@ struct KindDescription {
 };
 const KindDescription& Describe(FindingKind kind);
 
-struct Findings {
+struct FoundOfKind {
   uint64_t count = 0;
   std::vector<std::string> examples;  // the first few
   bool is_error = false;
@@ -56,12 +57,12 @@ struct Report {
     kNeverWill,  // no slot: missing records will not come
   };
   Confirmed confirmed = Confirmed::kNotAll;
-  std::array<Findings, kFindingKinds> findings;
+  std::array<FoundOfKind, kFindingKinds> findings;
 
-  Findings& operator[](FindingKind kind) {
+  FoundOfKind& operator[](FindingKind kind) {
     return findings[static_cast<size_t>(kind)];
   }
-  const Findings& operator[](FindingKind kind) const {
+  const FoundOfKind& operator[](FindingKind kind) const {
     return findings[static_cast<size_t>(kind)];
   }
   bool is_clean() const;

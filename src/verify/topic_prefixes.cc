@@ -13,6 +13,8 @@ std::set<std::string> TopicPrefixes(const OutboxOptions& outbox) {
     const std::string& topic = TopicTemplateOf(table, outbox.route);
     prefixes.insert(topic.substr(0, topic.find('{')));
   }
+  const std::string& dead_letters = outbox.dead_letter.topic;
+  prefixes.insert(dead_letters.substr(0, dead_letters.find('{')));
   prefixes.erase("");
   return prefixes;
 }

@@ -63,6 +63,8 @@ FoundRecord ToRecord(const rd_kafka_message_t& message) {
   record.id = Header(message, "id", Which::kFirst);
   record.position = Header(message, "walpost-position", Which::kLast);
   record.repair = Repair(message);
+  record.is_dead_letter =
+      Header(message, "walpost-dead-letter", Which::kLast).has_value();
   record.is_replayed =
       Header(message, "walpost-replay", Which::kLast).has_value() ||
       record.repair.starts_with("walpost-recovered");

@@ -56,7 +56,7 @@ TEST(StatusJsonTest, ShowsEverything) {
   "value_bytes": 24750,
   "not_delivered": 4,
   "dead_letters": 15,
-  "skipped_events": 31,
+  "events_left_out": 31,
   "transactions": 51,
   "rewinds": 5,
   "reconnects": 6,

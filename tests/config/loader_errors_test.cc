@@ -178,7 +178,13 @@ TEST(LoaderErrorsTest, ValuesOutOfRangeAreNamedWithTheRange) {
        "w.yaml:1: on_error.poison: ", "no such key"},
       {"{source: polling, polling: {strategy: delete}, on_error: "
        "{topic_illegal: skip}}",
-       "w.yaml:1: on_error: ", "polling.max_attempts"},
+       "w.yaml:1: on_error: ", "delete rows of public.outbox"},
+      {"{source: polling, outbox: {tables: [{name: o, state: {published_at: "
+       "p}}]}, on_error: {topic_illegal: skip}}",
+       "w.yaml:1: on_error: ", "mark as published rows of public.o"},
+      {"{source: polling, polling: {strategy: delete}, on_error: "
+       "{topic_illegal: dead_letter}, dead_letter: {payload: none}}",
+       "w.yaml:1: dead_letter: ", "only whole payload"},
       {"dead_letter: {topic: 'outbox.event.{aggregate_type}'}",
        "w.yaml:1: dead_letter.topic: ", "is the topic of events"},
       {"dead_letter: {topic: '{region}'}",

@@ -103,8 +103,13 @@ def test_p8_each_class_has_its_dead_letter(relay_of, database, kafka, outbox,
     assert headers_letter.header("walpost-dead-letter-headers") == b"[1]"
     assert headers_letter.header("walpost-dead-letter-topic") == (
         (topics + "order").encode())
+    said = relay.verb("verify", "--json")
+    findings = json.loads(said.stdout)["findings"]
+    assert said.returncode == 1, "what is not in its topic is not clean"
+    assert findings["dead_letter"]["count"] == len(_POISON)
+    assert findings["missing"]["count"] == 0
     status = json.loads(relay.get("/status")[1])
-    assert (status["dead_letters"], status["skipped_events"]) == (5, 0)
+    assert (status["dead_letters"], status["events_left_out"]) == (5, 0)
     # Nothing of it comes again after a restart.
     assert relay.stop() == 0
     relay.run()
@@ -297,10 +302,12 @@ def test_a_replay_of_the_wal_obeys_it(relay_of, database, kafka, outbox, topics,
 
 def test_the_default_of_a_template_needs_no_dead_letter(
         walpost, database, kafka, outbox, topics, poisoned):
-    walpost(database, kafka, topics, route={
+    relay = walpost(database, kafka, topics, route={
         "topic": topics + "{aggregate_type|default:other}"}).run()
     event = poisoned("topic_field_missing")
     outbox.insert("order", "k", "1")
     database.wait_confirmed(database.name)
     record, = KafkaReader(kafka.bootstrap).read(topics + "other")
     assert record.id == event
+    said = relay.verb("verify")
+    assert said.returncode == 0, said.stdout

@@ -14,7 +14,7 @@ def _say(*words):
 
 
 def _verbs():
-    return re.findall(r"^  ([a-z]+)  ", _say("--help").split(
+    return re.findall(r"^  ([a-z-]+)  ", _say("--help").split(
         "Subcommands:")[1], re.M)
 
 
@@ -47,7 +47,7 @@ def page():
 def test_the_page_has_every_verb_and_option(page):
     verbs = _verbs()
     assert {"run", "verify", "recover", "man"} <= set(verbs)
-    sections = dict(re.findall(r"^   walpost (\w+)\n(.*?)(?=^   ?\w|^\w)", page,
+    sections = dict(re.findall(r"^   walpost ([\w-]+)\n(.*?)(?=^   ?\w|^\w)", page,
                                re.M | re.S))
     assert list(sections) == verbs
     for verb in verbs:

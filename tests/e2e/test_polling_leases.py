@@ -135,7 +135,10 @@ def test_heartbeats_keep_rows_while_kafka_stalls(
     assert set(before) <= set(after)
     assert all(after[row] > before[row] for row in before)
     own_kafka.thaw()
-    _assert_all(polled, own_kafka, topics)
+    polled.wait_published()
+    # After a long freeze the producer is replaced, and its records come again.
+    replaced = sum(relay.metric("walpost_rewinds_total") for relay in relays)
+    _assert_all(polled, own_kafka, topics, most_duplicates=100 * replaced)
     assert all("calling back" not in relay.log() for relay in relays)
 
 

@@ -199,6 +199,15 @@ TEST(DeadLetterBuilderTest, ATombstoneStaysOne) {
       HeadersOf(*record).contains("walpost-dead-letter-payload-bytes"));
 }
 
+TEST(DeadLetterBuilderTest, WithoutATimelineThereIsNoPosition) {
+  const auto builder = MustCreate(OneTable());
+  const std::vector<Value> values = {"order", "eu"};
+  const Event event = MakeEvent(values);
+  const auto record = builder->BuildDeadLetter(event, Reason(), 0);
+  ASSERT_TRUE(record.ok()) << record.status();
+  EXPECT_FALSE(HeadersOf(*record).contains("walpost-position"));
+}
+
 TEST(DeadLetterBuilderTest, AMarkIsAHeaderOfItToo) {
   const auto builder = MustCreate(OneTable());
   builder->SetMark({"walpost-replay", "run-1", "copy."});

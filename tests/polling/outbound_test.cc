@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "base/reason_code.h"
 #include "support/memory_sink.h"
 
 namespace walpost {
@@ -191,6 +192,113 @@ TEST_F(OutboundTest, WhatAnOperatorMustMendIsTroubleUntilARecordArrives) {
   Send("a", flight_);
   outbound_->OnAcknowledged(sink_.accepted().back().sequence, WallNow());
   EXPECT_TRUE(outbound_->trouble().ok());
+}
+
+// ---- Dead letters and skipping.
+
+class OutboundSetAsideTest : public OutboundTest {
+ protected:
+  OutboundSetAsideTest() {
+    Choose(kReasonRecordTooLarge, ErrorAction::kDeadLetter);
+    Choose(kReasonTopicIllegal, ErrorAction::kSkip);
+  }
+  void Choose(std::string_view error_class, ErrorAction action) {
+    actions_.Set(FindErrorClass(error_class), action);
+    outbound_->SetErrorActions(
+        actions_, [this](const SetAside& event) { said_.push_back(event); });
+  }
+  static std::vector<std::string> SetAsideIds(RowFlight::Finished finished) {
+    std::vector<std::string> ids;
+    AddIds(finished.set_aside, ids);
+    return ids;
+  }
+  void Reject(size_t record) {
+    outbound_->OnNotDelivered(
+        sink_.accepted()[record].sequence,
+        Undeliverable(kReasonRecordTooLarge, "too large"));
+  }
+  const std::string& TopicOf(size_t record) const {
+    return sink_.accepted()[record].topic;
+  }
+
+  ErrorActions actions_;
+  std::vector<SetAside> said_;
+};
+
+TEST_F(OutboundSetAsideTest,
+       ADeadLetterIsSentAndTheRowIsSetAsideWhenItArrived) {
+  EXPECT_EQ(Send("a", flight_, Undeliverable(kReasonRecordTooLarge, "why")),
+            Sent::kSent);
+  EXPECT_EQ(TopicOf(0), "walpost.dead-letter");
+  EXPECT_EQ(flight_.finished(), 0u);
+  outbound_->OnAcknowledged(sink_.accepted()[0].sequence, WallNow());
+  const RowFlight::Finished finished = flight_.TakeFinished();
+  EXPECT_TRUE(finished.acknowledged.empty());
+  ASSERT_EQ(finished.set_aside.size(), 1u);
+  EXPECT_EQ(finished.set_aside[0].reason.message(), "why");
+  EXPECT_EQ(DeliveryCounters::Sum(outbound_->counters().dead_letters), 1u);
+  ASSERT_EQ(said_.size(), 1u);
+  EXPECT_EQ(said_[0].action, ErrorAction::kDeadLetter);
+}
+
+TEST_F(OutboundSetAsideTest, ASkippedRowIsSetAsideAtOnce) {
+  EXPECT_EQ(Send("a", flight_, Undeliverable(kReasonTopicIllegal, "why")),
+            Sent::kSent);
+  EXPECT_TRUE(sink_.accepted().empty());
+  EXPECT_THAT(SetAsideIds(flight_.TakeFinished()), ElementsAre("a"));
+  EXPECT_EQ(DeliveryCounters::Sum(outbound_->counters().skipped), 1u);
+  EXPECT_EQ(said_.size(), 1u);
+}
+
+TEST_F(OutboundSetAsideTest, OtherClassesAreRefused) {
+  EXPECT_EQ(Send("a", flight_, Undeliverable(kReasonColumnUnreadable, "why")),
+            Sent::kRefused);
+  EXPECT_EQ(flight_.TakeFinished().refused.size(), 1u);
+}
+
+TEST_F(OutboundSetAsideTest, ARejectedRecordHasADeadLetterNextTime) {
+  Send("a", flight_);
+  Reject(0);
+  EXPECT_THAT(Ids(flight_.TakeFinished().returned), ElementsAre("a"));
+  Send("a", flight_);
+  EXPECT_EQ(TopicOf(1), "walpost.dead-letter");
+  outbound_->OnAcknowledged(sink_.accepted()[1].sequence, WallNow());
+  EXPECT_THAT(SetAsideIds(flight_.TakeFinished()), ElementsAre("a"));
+  // Another row of that id, later.
+  Send("a", flight_);
+  EXPECT_EQ(TopicOf(2), "t");
+}
+
+TEST_F(OutboundSetAsideTest, TheRowOfAnotherTableIsNotDead) {
+  Send("a", flight_);
+  Reject(0);
+  flight_.TakeFinished();
+  Send("a", other_);
+  EXPECT_EQ(TopicOf(1), "t");
+}
+
+TEST_F(OutboundSetAsideTest, ARejectionIsRememberedForAMinute) {
+  Send("a", flight_);
+  Reject(0);
+  flight_.TakeFinished();
+  Send("a", flight_, absl::OkStatus(), kNow + std::chrono::seconds(61));
+  EXPECT_EQ(TopicOf(1), "t");
+}
+
+TEST_F(OutboundSetAsideTest, ARejectedRecordMayBeSkipped) {
+  Choose(kReasonRecordTooLarge, ErrorAction::kSkip);
+  Send("a", flight_);
+  Reject(0);
+  EXPECT_THAT(SetAsideIds(flight_.TakeFinished()), ElementsAre("a"));
+}
+
+TEST_F(OutboundSetAsideTest, ADeadLetterThatIsRejectedRefusesTheRow) {
+  Send("a", flight_, Undeliverable(kReasonRecordTooLarge, "why"));
+  Reject(0);
+  const RowFlight::Finished finished = flight_.TakeFinished();
+  ASSERT_EQ(finished.refused.size(), 1u);
+  EXPECT_THAT(std::string(finished.refused[0].reason.message()),
+              ::testing::HasSubstr("its dead letter"));
 }
 
 }  // namespace

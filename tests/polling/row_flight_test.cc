@@ -47,7 +47,8 @@ TEST_F(RowFlightTest, HoldsEveryRowUntilItsResultIsTaken) {
   flight_.OnAcknowledged(1);
   flight_.OnRefused(2, absl::InvalidArgumentError("too large"));
   flight_.Return({"d", 0, At(0)});
-  EXPECT_THAT(flight_.Ids(), UnorderedElementsAre("a", "b", "c", "d"));
+  flight_.SetAside({"e", 0, At(0)}, absl::InvalidArgumentError("too large"));
+  EXPECT_THAT(flight_.Ids(), UnorderedElementsAre("a", "b", "c", "d", "e"));
 }
 
 TEST_F(RowFlightTest, KnowsWhetherOthersAreInFlightAsWell) {

@@ -47,6 +47,8 @@ TEST(ExpectationQueryTest, ATopicIsAnExpression) {
             "'' || 'o.' || \"aggregatetype\"::text || '.x'");
   ExpectHas({}, "{aggregate_type|lower|replace:_:-}",
             "replace(lower(\"aggregatetype\"::text), '_', '-')");
+  ExpectHas({}, "{aggregate_type|lower|default:Other}",
+            "coalesce(nullif(lower(\"aggregatetype\"::text), ''), 'Other')");
   ExpectHas({}, "{it's \"odd\"}", "\"it's \"\"odd\"\"\"::text");
   TableOptions table;
   table.columns.aggregate_type = {FieldSource::Kind::kConstant, "order"};

@@ -62,7 +62,7 @@ class JudgementTest : public ::testing::Test {
     Counts counts;
     bool clean = true;
     for (size_t i = 0; i < kFindingKinds; ++i) {
-      const Findings& found = report->findings[i];
+      const FoundOfKind& found = report->findings[i];
       if (found.count == 0) continue;
       const std::string name(Describe(static_cast<FindingKind>(i)).name);
       counts[name + (found.is_error ? "!" : "")] = found.count;
@@ -104,6 +104,31 @@ TEST_F(JudgementTest, ExpectsAllOnceTheSlotHasConfirmedIt) {
   Expect("d", /*must_be_there=*/false);
   ASSERT_TRUE(evidence_->ExpectAll().ok());
   EXPECT_EQ(Judged(), (Counts{{"missing!", 1}}));
+}
+
+TEST_F(JudgementTest, SetsApartWhatHasADeadLetter) {
+  FoundRecord dead = Record("b");
+  dead.is_dead_letter = true;
+  dead.topic = "dead";
+  dead.value = "another";
+  Find(dead);
+  Find(Record("a"));
+  Expect("d", /*must_be_there=*/false);
+  FoundRecord of_another_key = Record("d");
+  of_another_key.is_dead_letter = true;
+  of_another_key.key = "other";
+  Find(of_another_key);
+  EXPECT_EQ(
+      Judged(),
+      (Counts{{"dead_letter!", 1}, {"missing!", 1}, {"unconfirmed!", 1}}));
+}
+
+TEST_F(JudgementTest, ADeadLetterThatWasRetriedIsNoFinding) {
+  FindAll();
+  FoundRecord dead = Record("b");
+  dead.is_dead_letter = true;
+  Find(dead);
+  EXPECT_EQ(Judged(), Counts{});
 }
 
 TEST_F(JudgementTest, CountsRepeatsButNotAsErrors) {
