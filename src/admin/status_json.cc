@@ -62,7 +62,7 @@ void AddStoppage(const std::optional<Stoppage>& stoppage,
   std::optional<std::string> event_id;
   if (stoppage) {
     code = ReasonCodeOf(stoppage->reason);
-    position = ToString(stoppage->position);
+    if (stoppage->is_in_stream) position = ToString(stoppage->position);
     event_id = stoppage->event_id;
   }
   json.Add("stopped_reason_code", code);

@@ -276,6 +276,7 @@ absl::Status TablePublisher::Undeliverable(Stoppage stoppage) {
                   std::string(stoppage.reason.message()));
   stoppage.reason = WithReasonCode(absl::InvalidArgumentError(text),
                                    ReasonCodeOf(stoppage.reason));
+  stoppage.is_in_stream = false;
   stoppage_ = std::move(stoppage);
   return stoppage_->reason;
 }

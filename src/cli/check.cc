@@ -201,13 +201,15 @@ std::vector<TopicNames> TopicsOf(const Config& config,
     const TopicTemplate& topic = routes[i].topic();
     names[topic.prefix()] = topic.references().empty();
   }
+  std::vector<TopicNames> topics;
+  for (const auto& [text, is_whole] : names) topics.push_back({text, is_whole});
   const auto dead_letters =
       ParseDeadLetterTopic(config.outbox.dead_letter.topic);
   if (config.on_error.Uses(ErrorAction::kDeadLetter) && dead_letters.ok()) {
-    names[dead_letters->prefix()] = dead_letters->references().empty();
+    topics.push_back({dead_letters->prefix(),
+                      dead_letters->references().empty(),
+                      /*are_dead_letters=*/true});
   }
-  std::vector<TopicNames> topics;
-  for (const auto& [text, is_whole] : names) topics.push_back({text, is_whole});
   return topics;
 }
 

@@ -45,21 +45,23 @@ struct RunningFlow {
   std::string stopped_position;  // empty: it is not stopped
 };
 
+// Empty: the member is missing, or is not a text.
+std::string TextOf(const rapidjson::Document& json, const char* name) {
+  if (!json.HasMember(name) || !json[name].IsString()) return "";
+  return json[name].GetString();
+}
+
 RunningFlow AskFlow(const Config& config) {
   RunningFlow flow;
   const absl::StatusOr<std::string> body = AskInstance(config.http, "/status");
   if (!body.ok()) return flow;
   rapidjson::Document json;
   json.Parse(body->data(), body->size());
-  if (json.HasParseError() || !json.IsObject() || !json.HasMember("slot") ||
-      json["slot"] != config.postgres.slot.c_str()) {
-    return flow;
-  }
-  flow.is_running = true;
-  const auto stopped = json.FindMember("stopped_position");
-  if (stopped != json.MemberEnd() && stopped->value.IsString()) {
-    flow.stopped_position = stopped->value.GetString();
-  }
+  if (json.HasParseError() || !json.IsObject()) return flow;
+  // A standby does not know where the flow stands: another instance has it.
+  flow.is_running = TextOf(json, "slot") == config.postgres.slot &&
+                    TextOf(json, "state") != "standby";
+  if (flow.is_running) flow.stopped_position = TextOf(json, "stopped_position");
   return flow;
 }
 
@@ -69,7 +71,7 @@ absl::Status CheckFlow(const RunningFlow& flow, const Position& position) {
   }
   if (flow.stopped_position.empty()) {
     return absl::FailedPreconditionError(
-        "no event stops the flow: there is nothing to decide");
+        "no event of the stream stops the flow: there is nothing to decide");
   }
   return absl::FailedPreconditionError(
       fmt::format("the flow has stopped before the event at {}, not before "
@@ -160,8 +162,8 @@ int Decide(ErrorAction action, const DecideArguments& arguments) {
   const std::string what(ToString(action));
   if (!flow.is_running) {
     fmt::print(
-        "on record: {} the event at {}. No running walpost answers at "
-        "http.listen: whoever has slot {} next obeys, if it stops there\n",
+        "on record: {} the event at {}. No walpost that has slot {} answers at "
+        "http.listen: whoever has the slot obeys, if it stops there\n",
         what, ToString(*position), config->postgres.slot);
     return kExitOk;
   }

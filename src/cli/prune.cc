@@ -14,6 +14,7 @@
 #include "cli/run_to_end.h"
 #include "cli/verb.h"
 #include "cli/verbs.h"
+#include "config/only_copies.h"
 #include "config/units.h"
 #include "fmt/format.h"
 #include "retention/pruner.h"
@@ -73,6 +74,7 @@ absl::StatusOr<std::string> ReadTime(const char* option,
 absl::StatusOr<Pruner::Options> MakeOptions(const Arguments& arguments,
                                             const Config& config) {
   WALPOST_RETURN_IF_ERROR(RequirePostgres(config));
+  WALPOST_RETURN_IF_ERROR(CheckOnlyCopies(config));
   Pruner::Options options = PrunerOptions(config);
   if (arguments.older_than.empty() && !config.retention.enabled()) {
     return absl::InvalidArgumentError(

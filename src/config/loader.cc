@@ -6,6 +6,7 @@
 #include "base/status_macros.h"
 #include "config/broker_list.h"
 #include "config/conninfo.h"
+#include "config/only_copies.h"
 #include "config/outbox_section.h"
 #include "config/overrides.h"
 #include "config/polling_section.h"
@@ -179,20 +180,20 @@ void ReadRetention(Section section, RetentionOptions& retention) {
   section.Done();
 }
 
-// What is set aside may exist in the table alone (P11).
 void CheckRetention(Section& root, const Config& config) {
-  if (config.retention.keep.count() == 0) return;
-  if (config.on_error.Uses(ErrorAction::kSkip)) {
-    root.Fail("on_error",
-              "retention.keep would delete the only copy of a skipped event: "
-              "use dead_letter instead of skip, or no retention");
+  if (!config.retention.enabled()) return;
+  const absl::Status status = CheckOnlyCopies(config);
+  if (!status.ok()) root.Fail("retention", std::string(status.message()));
+}
+
+void CheckDeadLetterTopic(Section& root, const Config& config) {
+  if (config.checkpoint.store != CheckpointOptions::Store::kKafka ||
+      config.outbox.dead_letter.topic != config.checkpoint.topic) {
+    return;
   }
-  if (config.on_error.Uses(ErrorAction::kDeadLetter) &&
-      config.outbox.dead_letter.payload != DeadLetterOptions::Payload::kWhole) {
-    root.Fail("dead_letter",
-              "retention.keep would delete the only whole payload of a dead "
-              "letter: set dead_letter.payload: whole, or no retention");
-  }
+  root.Fail("dead_letter", fmt::format("topic {} is that of checkpoints, and "
+                                       "compacted: dead letters need another",
+                                       config.checkpoint.topic));
 }
 
 void ReadHttp(Section section, HttpOptions& http) {
@@ -236,6 +237,7 @@ Config ReadConfig(Section root) {
   root.Done();
   CheckPollingSource(root, config);
   CheckRetention(root, config);
+  CheckDeadLetterTopic(root, config);
   config.kafka.client_id = "walpost-" + config.postgres.slot;
   config.kafka.max_records = config.window.max_records;
   return config;

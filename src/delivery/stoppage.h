@@ -13,6 +13,8 @@ struct Stoppage {
   Position position;
   std::string event_id;  // empty: not known
   absl::Status reason;
+  // A row that is read from the table has no position to decide about.
+  bool is_in_stream = true;
 };
 
 }  // namespace walpost

@@ -38,12 +38,20 @@ Diagnosis OfStoppage(const Stoppage& stoppage) {
                              ? ""
                              : fmt::format(" (id {})", stoppage.event_id);
   const std::string code = ReasonCodeOf(stoppage.reason);
+  const std::string position = ToString(stoppage.position);
+  const std::string remedy =
+      stoppage.is_in_stream
+          ? fmt::format(
+                "Fix the cause and restart walpost, or decide about "
+                "this event: walpost dead-letter {0}, or walpost skip "
+                "{0}",
+                position)
+          : "Fix the cause: the row is tried again";
   return Stuck(
-      fmt::format("the event at {}/{}{} cannot be delivered{}: {}. Nothing "
-                  "after it is published, and nothing is confirmed past it",
-                  stoppage.position.commit_lsn.ToString(),
-                  stoppage.position.ordinal, id, InBrackets(code),
-                  Text(stoppage.reason)),
+      fmt::format("the event at {}{} cannot be delivered{}: {}. Nothing after "
+                  "it is published, and nothing is confirmed past it. {}",
+                  position, id, InBrackets(code), Text(stoppage.reason),
+                  remedy),
       code);
 }
 

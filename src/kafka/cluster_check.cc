@@ -43,8 +43,8 @@ class ClusterCheck {
         metadata(listed);
     Add(Severity::kOk, subject,
         fmt::format("answers; {} broker(s)", metadata->broker_cnt));
-    const std::map<std::string, std::string> settings =
-        BrokerSettings(metadata->brokers[0].id);
+    const std::map<std::string, std::string> settings = Settings(
+        RD_KAFKA_RESOURCE_BROKER, std::to_string(metadata->brokers[0].id));
     // Without the right, nothing is known; brokers create topics by default.
     const std::string creates = Get(settings, "auto.create.topics.enable");
     for (const TopicNames& names : topics) {
@@ -112,7 +112,24 @@ class ClusterCheck {
           TryCreateTopic(client_.get(), unseen, timeout_millis_);
     }
     Append(CheckTopics(facts, user_));
+    if (!names.are_dead_letters) return absl::OkStatus();
+    for (const auto& [topic, its] : facts.topics) CheckKeepsAll(topic);
     return absl::OkStatus();
+  }
+
+  // Without the right DESCRIBE_CONFIGS, nothing is known.
+  void CheckKeepsAll(const std::string& topic) {
+    const std::string policy =
+        Get(Settings(RD_KAFKA_RESOURCE_TOPIC, topic), "cleanup.policy");
+    if (policy.find("compact") == std::string::npos) return;
+    Add(Severity::kError, fmt::format("topic {}", topic),
+        fmt::format("has cleanup.policy={}: the next dead letter of a key "
+                    "removes the earlier ones",
+                    policy),
+        fmt::format("kafka-configs.sh --bootstrap-server {} --alter "
+                    "--entity-type topics --entity-name {} --add-config "
+                    "cleanup.policy=delete",
+                    user_.brokers, topic));
   }
 
   absl::Status CheckCheckpoint(const std::string& topic) {
@@ -150,12 +167,12 @@ class ClusterCheck {
   }
 
   // Empty if the cluster does not answer (no right to DESCRIBE_CONFIGS).
-  std::map<std::string, std::string> BrokerSettings(int32_t broker) {
+  std::map<std::string, std::string> Settings(rd_kafka_ResourceType_t type,
+                                              const std::string& id) {
     std::map<std::string, std::string> settings;
     const KafkaQueue queue(rd_kafka_queue_new(client_.get()));
-    const std::string id = std::to_string(broker);
     const KafkaConfigResource resource(
-        rd_kafka_ConfigResource_new(RD_KAFKA_RESOURCE_BROKER, id.c_str()));
+        rd_kafka_ConfigResource_new(type, id.c_str()));
     rd_kafka_ConfigResource_t* resources[] = {resource.get()};
     rd_kafka_DescribeConfigs(client_.get(), resources, 1, nullptr, queue.get());
     const KafkaEvent event(rd_kafka_queue_poll(queue.get(), timeout_millis_));

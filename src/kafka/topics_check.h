@@ -11,10 +11,13 @@
 
 namespace walpost {
 
-// Prefix of the names of a route's topics, or the one whole name.
+// Prefix of the names of a route's topics or of dead letters, or the one whole
+// name.
 struct TopicNames {
   std::string text;
   bool is_whole = false;
+  // They must keep every record of a key.
+  bool are_dead_letters = false;
 
   bool Match(std::string_view topic) const {
     return is_whole ? topic == text : topic.starts_with(text);

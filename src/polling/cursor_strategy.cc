@@ -33,6 +33,18 @@ using Clock = std::chrono::steady_clock;
 
 namespace {
 
+// The rows of one fetch, while they are sent.
+struct Batch {
+  std::vector<std::string> ids;
+  std::vector<int64_t> places;
+  bool is_last = false;  // of its window
+};
+// For a table from another cluster: rows that were not published there.
+struct Restore {
+  ServerTime begun;
+  std::optional<int64_t> after;  // the last place that is in Kafka
+};
+
 class CursorStrategy final : public PollingStrategy {
  public:
   explicit CursorStrategy(PollingContext context)
@@ -64,18 +76,6 @@ class CursorStrategy final : public PollingStrategy {
   absl::Status trouble() const override { return trouble_; }
 
  private:
-  // The rows of one fetch, while they are sent.
-  struct Batch {
-    std::vector<std::string> ids;
-    std::vector<int64_t> places;
-    bool is_last = false;  // of its window
-  };
-  // For a table from another cluster: rows that were not published there.
-  struct Restore {
-    ServerTime begun;
-    std::optional<int64_t> after;  // the last place that is in Kafka
-  };
-
   // True if all rows of the batch have their result.
   bool IsReported() const { return batch_ && rows_.flight().in_flight() == 0; }
   asio::awaitable<absl::Status> LoadPosition();

@@ -190,10 +190,12 @@ TEST(LoaderErrorsTest, ValuesOutOfRangeAreNamedWithTheRange) {
       {"dead_letter: {topic: '{region}'}",
        "w.yaml:1: dead_letter.topic: ", "'region' is not a field"},
       {"{retention: {keep: 1h}, on_error: {topic_illegal: skip}}",
-       "w.yaml:1: on_error: ", "only copy"},
-      {"{retention: {keep: 1h}, on_error: {topic_illegal: dead_letter}, "
-       "dead_letter: {payload: cut}}",
-       "w.yaml:1: dead_letter: ", "only whole payload"},
+       "w.yaml:1: retention: ", "on_error: skip leaves"},
+      {"{retention: {keep: 1h}, dead_letter: {payload: cut}}",
+       "w.yaml:1: retention: ", "dead_letter.payload leaves"},
+      {"{checkpoint: {store: kafka}, dead_letter: {topic: "
+       "walpost.checkpoint}}",
+       "w.yaml:1: dead_letter: ", "is that of checkpoints"},
       {"dead_letter: {payload: half}", "w.yaml:1: dead_letter.payload: ",
        "'half' is not one of whole, cut, none"},
       {"{snapshot: always}",

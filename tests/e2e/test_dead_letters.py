@@ -311,3 +311,18 @@ def test_the_default_of_a_template_needs_no_dead_letter(
     assert record.id == event
     said = relay.verb("verify")
     assert said.returncode == 0, said.stdout
+
+
+def test_check_names_a_dead_letter_topic_that_is_compacted(relay_of, kafka,
+                                                           topics, poisoned):
+    assert poisoned
+    relay = relay_of(_all("dead_letter")).run()
+    said = relay.verb("check")
+    assert said.returncode == 0, said.stdout
+    assert f"topic {topics}dead" in said.stdout
+    kafka.create_topic(topics + "dead2", 1, cleanup_policy="compact,delete")
+    relay.configure({**relay.config, "dead_letter": {"topic": topics + "dead2"}})
+    said = relay.verb("check")
+    assert said.returncode == 1, said.stdout
+    assert "cleanup.policy=compact,delete" in said.stdout
+    assert "--add-config cleanup.policy=delete" in said.stdout

@@ -118,6 +118,20 @@ TEST(DiagnosisTest, P10NamesTheEventThatStopsAll) {
   signs.stoppage->reason = Undeliverable(kReasonTopicIllegal, "a/b");
   ExpectState(signs, RelayState::kStuck,
               "cannot be delivered [topic_illegal]: a/b");
+  ExpectState(signs, RelayState::kStuck,
+              "walpost dead-letter 0/10/3, or walpost skip 0/10/3");
+}
+
+// A decision is about an event of the stream.
+TEST(DiagnosisTest, ARowThatStopsTheSnapshotIsTriedAgain) {
+  RelaySigns signs = Healthy();
+  signs.stoppage = Stoppage{{Lsn(0x10), 3},
+                            "order-7",
+                            absl::InvalidArgumentError("it has no topic"),
+                            /*is_in_stream=*/false};
+  const std::string reason = Diagnose(signs).reason;
+  EXPECT_EQ(reason.find("walpost skip"), std::string::npos) << reason;
+  EXPECT_NE(reason.find("tried again"), std::string::npos) << reason;
 }
 
 TEST(DiagnosisTest, ARecordThatKafkaWillNotTakeNowIsStuck) {
