@@ -1,5 +1,6 @@
 """RESULTS.md and its charts, from the raw figures."""
 
+import re
 import shutil
 
 from compare import aims
@@ -163,7 +164,7 @@ def _ordered(rows):
     known = [*_BASELINES.values(), *NAMES, *EVENTS]
     return sorted(rows.values("contender"),
                   key=lambda name: (name in CEILINGS,
-                                    known.index(name.partition("+")[0]), name))
+                                    known.index(re.split("[+@]", name)[0]), name))
 
 
 def _chart(chart, rows, words):

@@ -165,6 +165,12 @@ class ReportTest(unittest.TestCase):
         shares = report.with_shares("drain", rows).where(contender="walpost")
         self.assertAlmostEqual(shares.spread("of_ceiling").median, 2 / 3)
 
+    def test_other_builds_and_settings_come_behind_walpost(self):
+        names = ("walpost", "walpost+a=b", "walpost@/tmp/x", "naive-100ms")
+        rows = Rows([drain_row(name, 1) for name in reversed(names)])
+        found = report._ordered(rows)  # pylint: disable=protected-access
+        self.assertEqual(found, list(names))
+
     def test_columns_in_which_walpost_is_behind_are_found(self):
         columns = [sections.Column("events/s", "events_per_s",
                                    better=sections.MORE),
