@@ -4,18 +4,9 @@
 #include <utility>
 
 #include "base/reason_code.h"
-#include "base/utf8.h"
 #include "fmt/format.h"
 
 namespace walpost {
-namespace {
-
-std::string IdForMessages(const Event& event) {
-  constexpr size_t kMaxLength = 200;  // bytes
-  return ValidUtf8(event.id.value_or(""), kMaxLength);
-}
-
-}  // namespace
 
 Pipeline::Pipeline(std::unique_ptr<RecordBuilder> builder,
                    AcknowledgementWindow::Options window)
@@ -251,11 +242,13 @@ Pipeline::Offer Pipeline::Skip(const Event& event, const absl::Status& reason) {
 void Pipeline::ReportSetAside(ErrorAction action, const Event& event,
                               const absl::Status& reason) {
   if (!on_set_aside_) return;
-  on_set_aside_({action, event.position, IdForMessages(event), reason});
+  on_set_aside_(
+      {action, event.position, IdForMessages(event.id.value_or("")), reason});
 }
 
 Pipeline::Offer Pipeline::Stop(const Event& event, absl::Status reason) {
-  stoppage_ = Stoppage{event.position, IdForMessages(event), std::move(reason)};
+  stoppage_ = Stoppage{event.position, IdForMessages(event.id.value_or("")),
+                       std::move(reason)};
   return Offer::kHold;
 }
 

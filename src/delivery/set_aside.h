@@ -4,12 +4,20 @@
 
 #include <functional>
 #include <string>
+#include <string_view>
 
 #include "absl/status/status.h"
+#include "base/utf8.h"
 #include "delivery/error_actions.h"
 #include "outbox/position.h"
 
 namespace walpost {
+
+// An event's id for messages: cut, and valid UTF-8.
+inline std::string IdForMessages(std::string_view id) {
+  constexpr size_t kMaxLength = 200;  // bytes
+  return ValidUtf8(id, kMaxLength);
+}
 
 struct SetAside {
   ErrorAction action = ErrorAction::kSkip;

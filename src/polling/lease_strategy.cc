@@ -128,17 +128,12 @@ std::vector<std::string> LeaseStrategy::StatementsFor(
     const RowFlight::Finished& finished, MonotonicTime now) {
   const ClaimSql& sql = claims_.sql();
   std::vector<std::string> statements;
-  std::vector<std::string> done = IdsOf(finished.acknowledged);
-  if (!claims_.MarksFailed()) AddIds(finished.set_aside, done);
+  const std::vector<std::string> done = claims_.Done(finished);
   if (!done.empty()) statements.push_back(sql.MarkPublished(done));
   claims_.OnPublished(finished.acknowledged);
   // After its end another poller has the rows, whatever their result is here.
   if (lease_.has_ended(now)) return statements;
-  if (claims_.MarksFailed()) {
-    for (const RowFlight::Refusal& refusal : finished.set_aside) {
-      statements.push_back(claims_.OnSetAside(refusal, mark_));
-    }
-  }
+  claims_.AddSetAside(finished, statements, mark_);
   for (const RowFlight::Refusal& refusal : finished.refused) {
     statements.push_back(claims_.OnRefused(refusal, now, mark_));
   }

@@ -117,8 +117,7 @@ std::vector<std::string> LockStrategy::Results() {
   const MonotonicTime now = Clock::now();
   const RowFlight::Finished finished = rows_.flight().TakeFinished();
   std::vector<std::string> statements;
-  std::vector<std::string> ids = IdsOf(finished.acknowledged);
-  if (!claims_.MarksFailed()) AddIds(finished.set_aside, ids);
+  const std::vector<std::string> ids = claims_.Done(finished);
   if (!ids.empty()) {
     kafka_backoff_.Reset();
     claims_.OnPublished(finished.acknowledged);
@@ -130,11 +129,7 @@ std::vector<std::string> LockStrategy::Results() {
   } else if (!finished.refused.empty()) {
     next_at_ = std::max(next_at_, now + options_.interval);
   }
-  if (claims_.MarksFailed()) {
-    for (const RowFlight::Refusal& refusal : finished.set_aside) {
-      statements.push_back(claims_.OnSetAside(refusal));
-    }
-  }
+  claims_.AddSetAside(finished, statements);
   for (const RowFlight::Refusal& refusal : finished.refused) {
     statements.push_back(claims_.OnRefused(refusal, now));
   }

@@ -4,14 +4,8 @@
 #include <utility>
 
 #include "base/check.h"
-#include "base/utf8.h"
 
 namespace walpost {
-namespace {
-
-constexpr size_t kMaxIdLength = 200;  // bytes of an id in messages
-
-}  // namespace
 
 void Outbound::SetSink(RecordSink* sink) {
   dispatch_.SetSink(sink);
@@ -34,7 +28,11 @@ Outbound::Sent Outbound::Send(const Event& event, const absl::Status& mapped,
   if (outcome.verdict == Verdict::kRefuse) {
     const ErrorAction action = error_actions_.For(outcome.reason);
     if (action == ErrorAction::kSkip) {
-      return Skip(event, std::move(outcome.reason), std::move(row), flight);
+      NoteSkip(row.id, outcome.reason);
+      suspects_.Clear(row.id);
+      dead_.erase(RowKey(&flight, row.id));
+      flight.SetAside(std::move(row), std::move(outcome.reason));
+      return Sent::kSent;
     }
     if (action == ErrorAction::kDeadLetter) {
       dead = std::move(outcome.reason);
@@ -49,9 +47,11 @@ Dispatch::Outcome Outbound::Offer(const Event& event,
                                   const absl::Status& mapped,
                                   const RowFlight::Row& row,
                                   const RowFlight& flight) {
-  const auto found = dead_.find(RowKey(&flight, row.id));
-  if (found != dead_.end() && row.sent_at < found->second.until) {
-    return dispatch_.Judge(found->second.reason);
+  if (!dead_.empty()) {
+    const auto found = dead_.find(RowKey(&flight, row.id));
+    if (found != dead_.end() && row.sent_at < found->second.until) {
+      return dispatch_.Judge(found->second.reason);
+    }
   }
   return SpareNewTopic(mapped.ok() ? dispatch_.Send(event, next_)
                                    : dispatch_.Judge(mapped));
@@ -90,21 +90,15 @@ Outbound::Sent Outbound::Carry(Dispatch::Outcome outcome, const Event& event,
   return Sent::kNotNow;
 }
 
-Outbound::Sent Outbound::Skip(const Event& event, absl::Status reason,
-                              RowFlight::Row row, RowFlight& flight) {
+void Outbound::NoteSkip(std::string_view row_id, const absl::Status& reason) {
   ++counters_.skipped[ErrorClassOf(reason)];
-  suspects_.Clear(row.id);
-  dead_.erase(RowKey(&flight, row.id));
-  ReportSetAside(ErrorAction::kSkip, event.id.value_or(row.id), reason);
-  flight.SetAside(std::move(row), std::move(reason));
-  return Sent::kSent;
+  ReportSetAside(ErrorAction::kSkip, row_id, reason);
 }
 
-void Outbound::ReportSetAside(ErrorAction action, std::string_view event_id,
+void Outbound::ReportSetAside(ErrorAction action, std::string_view row_id,
                               const absl::Status& reason) {
   if (!on_set_aside_) return;
-  on_set_aside_(
-      {action, Position(), ValidUtf8(event_id, kMaxIdLength), reason});
+  on_set_aside_({action, Position(), IdForMessages(row_id), reason});
 }
 
 // A topic that the brokers do not know yet is not the fault of a row.
@@ -195,8 +189,7 @@ void Outbound::OnRejected(const InFlight& record, Sequence sequence,
     case ErrorAction::kStop:
       return record.flight->OnRefused(sequence, error);
     case ErrorAction::kSkip:
-      ++counters_.skipped[ErrorClassOf(error)];
-      ReportSetAside(ErrorAction::kSkip, row.id, error);
+      NoteSkip(row.id, error);
       return record.flight->OnSetAside(sequence, error);
     case ErrorAction::kDeadLetter:
       if (dead_.size() >= kMaxDeadRows) dead_.clear();

@@ -137,11 +137,10 @@ class Outbound final : public SinkUser {
   // Whether and as what the row went out; `dead`: why as a dead letter.
   Sent Carry(Dispatch::Outcome outcome, const Event& event, RowFlight::Row row,
              RowFlight& flight, absl::Status dead);
-  Sent Skip(const Event& event, absl::Status reason, RowFlight::Row row,
-            RowFlight& flight);
+  void NoteSkip(std::string_view row_id, const absl::Status& reason);
   void OnRejected(const InFlight& record, Sequence sequence,
                   const absl::Status& error);
-  void ReportSetAside(ErrorAction action, std::string_view event_id,
+  void ReportSetAside(ErrorAction action, std::string_view row_id,
                       const absl::Status& reason);
   void Fail(absl::Status error);
   void Hold(MonotonicTime now);

@@ -52,18 +52,26 @@ void RowClaims::OnPublished(const std::vector<RowFlight::Row>& rows) {
   for (const RowFlight::Row& row : rows) memory_.Forget(row.id);
 }
 
-bool RowClaims::MarksFailed() const {
-  return context_.rows.table().state.can_fail();
+std::vector<std::string> RowClaims::Done(
+    const RowFlight::Finished& finished) const {
+  std::vector<std::string> ids = IdsOf(finished.acknowledged);
+  if (!MarksFailed()) AddIds(finished.set_aside, ids);
+  return ids;
 }
 
-std::string RowClaims::OnSetAside(const RowFlight::Refusal& refusal,
-                                  const LeaseMark& mark) {
-  RefusedRow row;
-  row.id = refusal.row.id;
-  row.error = ValidUtf8(std::string(refusal.reason.message()), kMaxErrorLength);
-  row.give_up = true;
-  memory_.Forget(row.id);
-  return sql_->Refuse(row, mark);
+void RowClaims::AddSetAside(const RowFlight::Finished& finished,
+                            std::vector<std::string>& statements,
+                            const LeaseMark& mark) {
+  if (!MarksFailed()) return;
+  for (const RowFlight::Refusal& refusal : finished.set_aside) {
+    RefusedRow row;
+    row.id = refusal.row.id;
+    row.error =
+        ValidUtf8(std::string(refusal.reason.message()), kMaxErrorLength);
+    row.give_up = true;
+    memory_.Forget(row.id);
+    statements.push_back(sql_->Refuse(row, mark));
+  }
 }
 
 std::string RowClaims::OnRefused(const RowFlight::Refusal& refusal,
@@ -73,7 +81,7 @@ std::string RowClaims::OnRefused(const RowFlight::Refusal& refusal,
   const uint64_t attempts = 1 + (state.attempts.empty() ? memory_.attempts(id)
                                                         : refusal.row.attempts);
   const RetrySchedule::Decision decision =
-      schedule_.AfterRefusal(attempts, state.can_fail());
+      schedule_.AfterRefusal(attempts, MarksFailed());
   RefusedRow row;
   row.id = id;
   row.error = ValidUtf8(std::string(refusal.reason.message()), kMaxErrorLength);

@@ -29,17 +29,19 @@ class RowClaims {
   boost::asio::awaitable<absl::StatusOr<QueryRows>> Look(Hold hold);
 
   void OnPublished(const std::vector<RowFlight::Row>& rows);
-  // True if rows that are set aside are marked as failed; else they are done,
-  // as if published.
-  bool MarksFailed() const;
-  // Returns the statement for a row that is set aside. Requires MarksFailed.
-  std::string OnSetAside(const RowFlight::Refusal& refusal,
-                         const LeaseMark& mark = {});
+  // The rows that are done: published, or set aside in a table that cannot mark
+  // rows as failed.
+  std::vector<std::string> Done(const RowFlight::Finished& finished) const;
+  // Adds the statements that mark the other rows that are set aside.
+  void AddSetAside(const RowFlight::Finished& finished,
+                   std::vector<std::string>& statements,
+                   const LeaseMark& mark = {});
   // Returns the statement that stores a rejection; empty: the table cannot.
   std::string OnRefused(const RowFlight::Refusal& refusal, MonotonicTime now,
                         const LeaseMark& mark = {});
 
  private:
+  bool MarksFailed() const { return context_.rows.table().state.can_fail(); }
   void NoteLook(size_t rows);
 
   PollingContext context_;

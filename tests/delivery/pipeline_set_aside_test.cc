@@ -90,6 +90,13 @@ class PipelineSetAsideTest : public ::testing::Test {
     pipeline_.SetSink(&next);
   }
 
+  // The brokers reject the event at 100, alone; `next` is the next sink.
+  void RejectFirst(MemorySink& next) {
+    OfferEvent(At(100, 1));
+    pipeline_.OnNotDelivered(0, TooLarge());
+    ReplaceSink(next);
+  }
+
   uint64_t Count(const DeliveryCounters::ByClass& counts,
                  std::string_view error_class) const {
     return counts[FindErrorClass(error_class)];
@@ -235,10 +242,8 @@ TEST_F(PipelineSetAsideTest, ARecordThatTheBrokersRejectGetsADeadLetter) {
 
 // Otherwise the record would be sent, and the producer lost, once more.
 TEST_F(PipelineSetAsideTest, ARejectedRecordIsRememberedUntilItsLetterArrived) {
-  OfferEvent(At(100, 1));
-  pipeline_.OnNotDelivered(0, TooLarge());
   MemorySink second;
-  ReplaceSink(second);
+  RejectFirst(second);
   OfferEvent(At(100, 1));
   EXPECT_EQ(TopicsOf(second), Topics{"dead"});
   pipeline_.OnSinkFailed(absl::AbortedError("fatal"));
@@ -252,10 +257,8 @@ TEST_F(PipelineSetAsideTest, ARejectedRecordIsRememberedUntilItsLetterArrived) {
 // It has lost the slot to an instance that has moved it past the event.
 TEST_F(PipelineSetAsideTest, ARejectionThatAnotherInstanceSettledIsForgotten) {
   Choose(kReasonRecordTooLarge, ErrorAction::kStop);
-  OfferEvent(At(100, 1));
-  pipeline_.OnNotDelivered(0, TooLarge());
   MemorySink second;
-  ReplaceSink(second);
+  RejectFirst(second);
   pipeline_.BeginStream(Lsn(150));
   EXPECT_FALSE(pipeline_.refused());
   EXPECT_EQ(OfferEvent(At(200, 1)), Offer::kTaken);
@@ -263,20 +266,16 @@ TEST_F(PipelineSetAsideTest, ARejectionThatAnotherInstanceSettledIsForgotten) {
 }
 
 TEST_F(PipelineSetAsideTest, ARejectionThatNobodySettledIsKept) {
-  OfferEvent(At(100, 1));
-  pipeline_.OnNotDelivered(0, TooLarge());
   MemorySink second;
-  ReplaceSink(second);
+  RejectFirst(second);
   pipeline_.BeginStream(Lsn(100));
   EXPECT_TRUE(pipeline_.refused());
 }
 
 TEST_F(PipelineSetAsideTest, ARejectedRecordMayBeSkipped) {
   Choose(kReasonRecordTooLarge, ErrorAction::kSkip);
-  OfferEvent(At(100, 1));
-  pipeline_.OnNotDelivered(0, TooLarge());
   MemorySink second;
-  ReplaceSink(second);
+  RejectFirst(second);
   EXPECT_EQ(OfferEvent(At(100, 1)), Offer::kTaken);
   EXPECT_EQ(OfferEvent(At(100, 2)), Offer::kTaken);
   EXPECT_EQ(TopicsOf(second), Topics{"t.order"});
@@ -284,10 +283,8 @@ TEST_F(PipelineSetAsideTest, ARejectedRecordMayBeSkipped) {
 }
 
 TEST_F(PipelineSetAsideTest, ADeadLetterThatTheBrokersRejectStopsTheFlow) {
-  OfferEvent(At(100, 1));
-  pipeline_.OnNotDelivered(0, TooLarge());
   MemorySink second;
-  ReplaceSink(second);
+  RejectFirst(second);
   OfferEvent(At(100, 1));
   pipeline_.OnNotDelivered(second.accepted()[0].sequence, TooLarge());
   MemorySink third;
