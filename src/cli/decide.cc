@@ -117,11 +117,15 @@ asio::awaitable<absl::Status> Record(asio::any_io_executor executor,
                                    decision);
 }
 
-// True if the running instance has gone on.
+// True if the running instance says that it has gone on: one that no longer
+// answers says nothing.
 bool WaitUntilObeyed(const Config& config, const Position& position) {
   const auto deadline = std::chrono::steady_clock::now() + kPatience;
   while (std::chrono::steady_clock::now() < deadline) {
-    if (AskFlow(config).stopped_position != ToString(position)) return true;
+    const RunningFlow flow = AskFlow(config);
+    if (flow.is_running && flow.stopped_position != ToString(position)) {
+      return true;
+    }
     std::this_thread::sleep_for(kPoll);
   }
   return false;
@@ -169,8 +173,8 @@ int Decide(ErrorAction action, const DecideArguments& arguments) {
   }
   if (!WaitUntilObeyed(*config, *position)) {
     return Fail(absl::UnavailableError(fmt::format(
-                    "on record, but the running walpost still stands before "
-                    "the event at {}: see walpost status",
+                    "on record, but the running walpost does not report that "
+                    "it has passed the event at {}: see walpost status",
                     ToString(*position))),
                 kExitFindings);
   }

@@ -283,7 +283,9 @@ void Pipeline::OnRefused(const InFlightRecord& record,
 
 bool Pipeline::Decide(const Position& position, ErrorAction action) {
   if (!stoppage_ || stoppage_->position != position) return false;
-  decision_ = {position, action};
+  const Decision decision{position, action};
+  if (decision_ == decision) return false;  // it was of no use
+  decision_ = decision;
   stoppage_.reset();
   return true;
 }

@@ -64,8 +64,8 @@ class Pipeline final : public EventTaker, public SinkUser {
   }
 
   // An operator's decision about the event that the flow has stopped before:
-  // kSkip or kDeadLetter. False: the flow does not stand there. Forgotten by
-  // StartOver.
+  // kSkip or kDeadLetter. False: the flow does not stand there, or stands there
+  // in spite of it. Forgotten by StartOver.
   bool Decide(const Position& position, ErrorAction action);
 
   // Gives up everything in flight because the sink was lost. The source must
@@ -218,6 +218,8 @@ class Pipeline final : public EventTaker, public SinkUser {
   struct Decision {
     Position position;
     ErrorAction action;
+
+    friend bool operator==(const Decision&, const Decision&) = default;
   };
   std::optional<Decision> decision_;
   SetAsideListener on_set_aside_;

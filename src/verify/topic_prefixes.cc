@@ -13,6 +13,13 @@ std::set<std::string> TopicPrefixes(const OutboxOptions& outbox) {
     const std::string& topic = TopicTemplateOf(table, outbox.route);
     prefixes.insert(topic.substr(0, topic.find('{')));
   }
+  prefixes.erase("");
+  return prefixes;
+}
+
+std::set<std::string> TopicPrefixesWithDeadLetters(
+    const OutboxOptions& outbox) {
+  std::set<std::string> prefixes = TopicPrefixes(outbox);
   const std::string& dead_letters = outbox.dead_letter.topic;
   prefixes.insert(dead_letters.substr(0, dead_letters.find('{')));
   prefixes.erase("");

@@ -8,9 +8,11 @@
 
 namespace walpost {
 
-// For each table's topic template, and that of dead letters, the text before
-// its first column. A template that begins with a column is left out.
+// For each table's topic template, the text before its first column. A template
+// that begins with a column is left out.
 std::set<std::string> TopicPrefixes(const OutboxOptions& outbox);
+// The same, and that of the dead letters.
+std::set<std::string> TopicPrefixesWithDeadLetters(const OutboxOptions& outbox);
 
 // The template of a table's topics.
 const std::string& TopicTemplateOf(const TableOptions& table,

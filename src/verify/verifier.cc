@@ -119,7 +119,7 @@ absl::Status Verifier::ReadTopics() {
   names.insert(options_.more_topics.begin(), options_.more_topics.end());
   WALPOST_ASSIGN_OR_RETURN(
       const std::set<std::string> topics,
-      reader->FindTopics(names, TopicPrefixes(options_.outbox)));
+      reader->FindTopics(names, TopicPrefixesWithDeadLetters(options_.outbox)));
   if (topics.empty() && names.empty()) {
     options_.undecided.push_back(
         "no topic was read: none exists, or its name is hidden from a user who "

@@ -385,6 +385,19 @@ TEST_F(PipelineDecisionTest, HoldsAfterTheSinkWasLost) {
   EXPECT_EQ(TopicsOf(second), Topics{"dead"});
 }
 
+// Otherwise the flow would seem to go on each time that it is read again.
+TEST_F(PipelineDecisionTest, IsObeyedOnceIfItIsOfNoUse) {
+  sink_.AnswerWith(TooLarge());
+  OfferEvent(At(100, 1), "a b");
+  EXPECT_TRUE(pipeline_.Decide(At(100, 1), ErrorAction::kDeadLetter));
+  OfferEvent(At(100, 1), "a b");
+  ASSERT_TRUE(pipeline_.stoppage());
+  EXPECT_FALSE(pipeline_.Decide(At(100, 1), ErrorAction::kDeadLetter));
+  EXPECT_TRUE(pipeline_.stoppage());
+  EXPECT_TRUE(pipeline_.Decide(At(100, 1), ErrorAction::kSkip));
+  EXPECT_EQ(OfferEvent(At(100, 1), "a b"), Offer::kTaken);
+}
+
 TEST_F(PipelineDecisionTest, IsVoidAfterAFork) {
   OfferEvent(At(100, 1), "a b");
   pipeline_.Decide(At(100, 1), ErrorAction::kSkip);
