@@ -194,21 +194,26 @@ Found RunCheckRetention(const Config& config) {
 
 std::vector<TopicNames> TopicsOf(const Config& config,
                                  const std::vector<Route>& routes) {
-  std::map<std::string, bool> names;  // true: the whole name
+  std::map<std::string, TopicNames> names;
   for (size_t i = 0; i < routes.size(); ++i) {
     const bool is_messages = i == config.outbox.tables.size();
     if (is_messages && !config.outbox.messages.enabled()) continue;
     const TopicTemplate& topic = routes[i].topic();
-    names[topic.prefix()] = topic.references().empty();
+    TopicNames& its = names[topic.prefix()];
+    its.text = topic.prefix();
+    its.is_whole = topic.references().empty();
+    if (const TopicCreation* creation = routes[i].creation()) {
+      its.creation = *creation;
+    }
   }
   std::vector<TopicNames> topics;
-  for (const auto& [text, is_whole] : names) topics.push_back({text, is_whole});
+  for (const auto& [text, its] : names) topics.push_back(its);
   const auto dead_letters =
       ParseDeadLetterTopic(config.outbox.dead_letter.topic);
   if (config.on_error.Uses(ErrorAction::kDeadLetter) && dead_letters.ok()) {
-    topics.push_back({dead_letters->prefix(),
-                      dead_letters->references().empty(),
-                      /*are_dead_letters=*/true});
+    topics.push_back(
+        {dead_letters->prefix(), dead_letters->references().empty(),
+         /*are_dead_letters=*/true, config.outbox.dead_letter.create_topics});
   }
   return topics;
 }

@@ -3,7 +3,6 @@
 // has the slot obeys it (checkpoint/event_decision.h).
 #include <boost/asio/io_context.hpp>
 #include <chrono>
-#include <cstdlib>
 #include <memory>
 #include <optional>
 #include <string>
@@ -16,6 +15,7 @@
 #include "cli/running_instance.h"
 #include "cli/verb.h"
 #include "cli/verbs.h"
+#include "cli/who_am_i.h"
 #include "fmt/format.h"
 #include "postgres/birth_record.h"
 #include "postgres/decision_record.h"
@@ -129,11 +129,6 @@ bool WaitUntilObeyed(const Config& config, const Position& position) {
     std::this_thread::sleep_for(kPoll);
   }
   return false;
-}
-
-std::string WhoAmI() {
-  const char* user = std::getenv("USER");
-  return user == nullptr || *user == '\0' ? "somebody" : user;
 }
 
 int Decide(ErrorAction action, const DecideArguments& arguments) {

@@ -72,6 +72,7 @@ int Main(int argc, char** argv) {
   AddRecover(app, exit_code);
   AddSkip(app, exit_code);
   AddDeadLetter(app, exit_code);
+  AddDeadLetters(app, exit_code);
   AddPrune(app, exit_code);
   AddVersion(app, exit_code);
   AddMan(app, exit_code);

@@ -48,6 +48,24 @@ void CheckTemplate(Section& section, const std::string& topic) {
   }
 }
 
+void ReadCreation(Section& section, std::optional<TopicCreation>& creation) {
+  if (!section.Has("create_topics")) return;
+  constexpr size_t kMaxPartitions = 100'000;
+  constexpr size_t kMaxReplicas = 1'000;
+  Section create = section.Child("create_topics");
+  TopicCreation wanted;
+  const auto read = [&create](const char* key, size_t most, int& number) {
+    size_t value = 0;
+    create.ReadSize(key, value, 1, most);
+    if (value > 0) number = static_cast<int>(value);
+  };
+  read("partitions", kMaxPartitions, wanted.partitions);
+  read("replication_factor", kMaxReplicas, wanted.replication_factor);
+  create.ReadMap("config", wanted.config);
+  create.Done();
+  creation = std::move(wanted);
+}
+
 // Otherwise the JSON object would have a member twice.
 void CheckDistinct(Section& section, const std::string& key,
                    std::vector<std::string> names) {
@@ -63,6 +81,7 @@ void ReadTable(Section section, TableOptions& table) {
   ReadFields(section.Child("columns"), table.columns);
   section.Read("topic", table.topic);
   CheckTemplate(section, table.topic);
+  ReadCreation(section, table.create_topics);
   section.Read("order_by", table.order_by);
   Section value = section.Child("value");
   value.ReadList("columns", table.value_columns);
@@ -82,6 +101,7 @@ void ReadMessages(Section section, MessageOptions& messages) {
   ReadFields(columns, messages.columns);
   section.Read("topic", messages.topic);
   CheckTemplate(section, messages.topic);
+  ReadCreation(section, messages.create_topics);
   section.Done();
   if (messages.format != Format::kPayload) return;
   for (const FieldDescription& field : kFields) {
@@ -166,6 +186,7 @@ void ReadRoute(Section section, OutboxOptions& outbox) {
   section.Read("topic", route.topic);
   if (route.topic.empty()) section.Fail("topic", "it is empty");
   CheckTemplate(section, route.topic);
+  ReadCreation(section, route.create_topics);
   section.ReadMap("headers", route.headers);
   section.Read("position_header", route.position_header);
   section.Done();
@@ -175,6 +196,7 @@ void ReadRoute(Section section, OutboxOptions& outbox) {
 void ReadDeadLetter(Section section, OutboxOptions& outbox) {
   using Payload = DeadLetterOptions::Payload;
   section.Read("topic", outbox.dead_letter.topic);
+  ReadCreation(section, outbox.dead_letter.create_topics);
   section.ReadChoice<Payload>("payload", outbox.dead_letter.payload,
                               {{"whole", Payload::kWhole},
                                {"cut", Payload::kCut},

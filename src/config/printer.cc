@@ -74,6 +74,20 @@ YAML::Node PrintRowState(const RowStateOptions& state) {
   return node;
 }
 
+void PrintCreation(const std::optional<TopicCreation>& creation,
+                   YAML::Node node) {
+  if (!creation) return;
+  YAML::Node printed(YAML::NodeType::Map);
+  if (creation->partitions > 0) printed["partitions"] = creation->partitions;
+  if (creation->replication_factor > 0) {
+    printed["replication_factor"] = creation->replication_factor;
+  }
+  for (const auto& [name, value] : creation->config) {
+    printed["config"][name] = Quoted(value);
+  }
+  node["create_topics"] = printed;
+}
+
 YAML::Node PrintOutbox(const OutboxOptions& outbox) {
   YAML::Node node;
   node["tables"] = YAML::Node(YAML::NodeType::Sequence);
@@ -82,6 +96,7 @@ YAML::Node PrintOutbox(const OutboxOptions& outbox) {
     entry["name"] = Quoted(table.name);
     entry["columns"] = PrintFields(table.columns);
     if (!table.topic.empty()) entry["topic"] = Quoted(table.topic);
+    PrintCreation(table.create_topics, entry);
     if (!table.order_by.empty()) entry["order_by"] = Quoted(table.order_by);
     for (const std::string& column : table.value_columns) {
       entry["value"]["columns"].push_back(Quoted(column));
@@ -99,6 +114,7 @@ YAML::Node PrintOutbox(const OutboxOptions& outbox) {
   if (!messages.topic.empty()) {
     node["messages"]["topic"] = Quoted(messages.topic);
   }
+  PrintCreation(messages.create_topics, node["messages"]);
   return node;
 }
 
@@ -154,6 +170,7 @@ YAML::Node PrintPolling(const PollingOptions& polling) {
 YAML::Node PrintRoute(const RouteOptions& route) {
   YAML::Node node;
   node["topic"] = Quoted(route.topic);
+  PrintCreation(route.create_topics, node);
   node["headers"] = YAML::Node(YAML::NodeType::Map);
   for (const auto& [header, column] : route.headers) {
     node["headers"][header] = Quoted(column);
@@ -267,6 +284,7 @@ std::string PrintConfig(const Config& config) {
         std::string(ToString(config.on_error.Get(i)));
   }
   root["dead_letter"]["topic"] = Quoted(config.outbox.dead_letter.topic);
+  PrintCreation(config.outbox.dead_letter.create_topics, root["dead_letter"]);
   root["dead_letter"]["payload"] =
       std::string(Name(config.outbox.dead_letter.payload));
   root["snapshot"] = config.postgres.initial_snapshot ? "initial" : "never";

@@ -261,6 +261,10 @@ void Pipeline::OnAcknowledged(Sequence sequence, WallTime now) {
     dead_.erase(record->position);
   }
   latency_.Record(now - record->commit_time);
+  OnRoom();
+}
+
+void Pipeline::OnRoom() {
   if (held_ && absl::IsResourceExhausted(*held_)) held_.reset();
 }
 

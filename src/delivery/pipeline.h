@@ -136,6 +136,7 @@ class Pipeline final : public EventTaker, public SinkUser {
 
   void OnAcknowledged(Sequence sequence, WallTime now) override;
   void OnNotDelivered(Sequence sequence, const absl::Status& error) override;
+  void OnRoom() override;
   void OnSinkFailed(const absl::Status& error) override;
 
   // ---- State.

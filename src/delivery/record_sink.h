@@ -38,7 +38,8 @@ class RecordSink {
 
   // Copies the parts of `record` that it needs before it returns.
   //
-  // kResourceExhausted: full; offer the record again after the next report.
+  // kResourceExhausted: full; offer the record again after the next report, or
+  // OnRoom.
   // kUnavailable: not now (an unknown topic); offer it again later.
   // kInvalidArgument: this record can never be delivered as it is.
   // kAborted: the sink has failed; a new one may deliver the record.
@@ -55,6 +56,10 @@ class RecordReports {
 
   // Not written, or not known. The codes are those of Produce.
   virtual void OnNotDelivered(Sequence sequence, const absl::Status& error) = 0;
+
+  // A record that the sink did not take (kResourceExhausted) may be offered
+  // again.
+  virtual void OnRoom() {}
 
   // The sink failed as a whole: it must be replaced.
   virtual void OnSinkFailed(const absl::Status& error) = 0;

@@ -13,6 +13,7 @@
 #include "kafka/handles.h"
 #include "kafka/producer_properties.h"
 #include "kafka/topic_rights.h"
+#include "kafka/topic_settings.h"
 
 namespace walpost {
 namespace {
@@ -20,6 +21,8 @@ namespace {
 // Name after a configured prefix for a topic that does not exist.
 constexpr char kProbe[] = "walpost-check";
 constexpr size_t kMaxProbedPrefix = 200;
+// Topics that are compared with create_topics.
+constexpr size_t kMaxShapes = 100;
 
 class ClusterCheck {
  public:
@@ -107,14 +110,46 @@ class ClusterCheck {
         facts.describe_error = its.error;
       }
     }
-    if (brokers_create && !facts.topics.contains(unseen)) {
+    if (facts.can_be_created() && !facts.topics.contains(unseen)) {
       facts.create_error =
           TryCreateTopic(client_.get(), unseen, timeout_millis_);
     }
     Append(CheckTopics(facts, user_));
+    if (names.creation) CheckShapes(metadata, facts);
     if (!names.are_dead_letters) return absl::OkStatus();
     for (const auto& [topic, its] : facts.topics) CheckKeepsAll(topic);
     return absl::OkStatus();
+  }
+
+  void CheckShapes(const rd_kafka_metadata_t& metadata,
+                   const TopicFacts& facts) {
+    size_t looked_at = 0;
+    for (const auto& [topic, its] : facts.topics) {
+      if (++looked_at > kMaxShapes) break;
+      TopicShape shape = ShapeOf(metadata, topic);
+      if (!facts.names.creation->config.empty()) {
+        shape.settings = Settings(RD_KAFKA_RESOURCE_TOPIC, topic);
+      }
+      Append(CheckShape(shape, *facts.names.creation, user_));
+    }
+    if (looked_at <= kMaxShapes) return;
+    Add(Severity::kNote, "create_topics",
+        fmt::format("only {} of {} topics were compared with it", kMaxShapes,
+                    facts.topics.size()));
+  }
+
+  // Without its settings.
+  static TopicShape ShapeOf(const rd_kafka_metadata_t& metadata,
+                            const std::string& name) {
+    TopicShape shape;
+    shape.topic = name;
+    for (int i = 0; i < metadata.topic_cnt; ++i) {
+      const rd_kafka_metadata_topic_t& topic = metadata.topics[i];
+      if (topic.topic != name || topic.partition_cnt == 0) continue;
+      shape.partitions = topic.partition_cnt;
+      shape.replication_factor = topic.partitions[0].replica_cnt;
+    }
+    return shape;
   }
 
   // Without the right DESCRIBE_CONFIGS, nothing is known.
@@ -166,32 +201,9 @@ class ClusterCheck {
                "value: what they refuse stops the flow");
   }
 
-  // Empty if the cluster does not answer (no right to DESCRIBE_CONFIGS).
   std::map<std::string, std::string> Settings(rd_kafka_ResourceType_t type,
-                                              const std::string& id) {
-    std::map<std::string, std::string> settings;
-    const KafkaQueue queue(rd_kafka_queue_new(client_.get()));
-    const KafkaConfigResource resource(
-        rd_kafka_ConfigResource_new(type, id.c_str()));
-    rd_kafka_ConfigResource_t* resources[] = {resource.get()};
-    rd_kafka_DescribeConfigs(client_.get(), resources, 1, nullptr, queue.get());
-    const KafkaEvent event(rd_kafka_queue_poll(queue.get(), timeout_millis_));
-    if (event == nullptr) return settings;
-    const auto* result = rd_kafka_event_DescribeConfigs_result(event.get());
-    size_t count = 0;
-    if (result == nullptr) return settings;
-    const auto** described =
-        rd_kafka_DescribeConfigs_result_resources(result, &count);
-    if (count == 0) return settings;
-    const auto** entries =
-        rd_kafka_ConfigResource_configs(described[0], &count);
-    for (size_t i = 0; i < count; ++i) {
-      const char* value = rd_kafka_ConfigEntry_value(entries[i]);
-      if (value != nullptr) {
-        settings[rd_kafka_ConfigEntry_name(entries[i])] = value;
-      }
-    }
-    return settings;
+                                              const std::string& name) {
+    return DescribeSettings(client_.get(), type, name, timeout_millis_);
   }
 
   KafkaClient client_;

@@ -44,9 +44,10 @@ Headers MakeHeaders(std::span<const RecordHeader> headers) {
 }  // namespace
 
 rd_kafka_error_t* ProduceRecord(rd_kafka_t* client, rd_kafka_topic_t* topic,
-                                const Record& record, Sequence sequence) {
+                                const Record& record, Sequence sequence,
+                                int32_t partition) {
   Headers headers = MakeHeaders(record.headers);
-  std::array<rd_kafka_vu_t, 7> arguments;
+  std::array<rd_kafka_vu_t, 8> arguments;
   arguments[0].vtype = RD_KAFKA_VTYPE_RKT;
   arguments[0].u.rkt = topic;
   arguments[1].vtype = RD_KAFKA_VTYPE_KEY;
@@ -63,6 +64,8 @@ rd_kafka_error_t* ProduceRecord(rd_kafka_t* client, rd_kafka_topic_t* topic,
   // record is rejected.
   arguments[6].vtype = RD_KAFKA_VTYPE_HEADERS;
   arguments[6].u.headers = headers.get();
+  arguments[7].vtype = RD_KAFKA_VTYPE_PARTITION;
+  arguments[7].u.i32 = partition;
   rd_kafka_error_t* error =
       rd_kafka_produceva(client, arguments.data(), arguments.size());
   if (error == nullptr) (void)headers.release();  // they are the record's now

@@ -44,7 +44,8 @@ Producer::Producer(asio::any_io_executor executor, rd_kafka_t* client,
       on_drained_(std::move(on_drained)),
       eventfd_(executor),
       close_timer_(executor),
-      pulse_(client, queue_.get()) {
+      pulse_(client, queue_.get()),
+      maker_(client, queue_.get()) {
   if (memory != nullptr) {
     topic_identity_.emplace(client, queue_.get(), memory->topics);
   }
@@ -134,6 +135,10 @@ absl::Status Producer::Produce(const Record& record, Sequence sequence) {
   if (topic_identity_) {
     WALPOST_RETURN_IF_ERROR(topic_identity_->MayProduce(record.topic));
   }
+  if (record.creation != nullptr && !topics_->Has(record.topic)) {
+    WALPOST_RETURN_IF_ERROR(
+        maker_.MayProduce(record.topic, *record.creation, Clock::now()));
+  }
   WALPOST_ASSIGN_OR_RETURN(Topic * topic, topics_->Get(record.topic));
   if (!topic->MayProduce(record.key)) {
     return absl::ResourceExhaustedError(
@@ -194,6 +199,10 @@ size_t Producer::HandleEvent(rd_kafka_event_t* event) {
       if (!pulse_.OnAnswer(event) && topic_identity_) {
         topic_identity_->OnAnswer(event);
       }
+      return 1;
+    case RD_KAFKA_EVENT_CREATETOPICS_RESULT:
+      maker_.OnAnswer(event, Clock::now());
+      reports_.OnRoom();
       return 1;
     case RD_KAFKA_EVENT_LOG: {
       const char* facility = nullptr;

@@ -43,6 +43,7 @@
 #include "kafka/producer_statistics.h"
 #include "kafka/topic_cache.h"
 #include "kafka/topic_identity.h"
+#include "kafka/topic_maker.h"
 
 namespace walpost {
 
@@ -119,6 +120,7 @@ class Producer final : public Sink {
   boost::asio::steady_timer close_timer_;
   ProducerStatistics statistics_;
   BrokerPulse pulse_;
+  TopicMaker maker_;
   std::optional<TopicIdentity> topic_identity_;  // with a memory
   BrokerTrouble broker_trouble_;
   int brokerless_reports_ = 0;  // statistics in a row

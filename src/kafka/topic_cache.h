@@ -30,6 +30,7 @@ class TopicCache {
   // choose partitions until then.
   void Close();
 
+  bool Has(std::string_view name) const { return topics_.contains(name); }
   // Valid until Close. kInvalidArgument: the limit is reached, or librdkafka
   // rejects the name.
   absl::StatusOr<Topic*> Get(std::string_view name);

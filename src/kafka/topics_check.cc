@@ -70,13 +70,13 @@ class TopicsCheck {
   void CheckNone() {
     if (IsForbidden(facts_.describe_error)) {
       std::vector<std::string> operations = {"Write", "Describe"};
-      if (facts_.brokers_create) operations.push_back("Create");
+      if (facts_.can_be_created()) operations.push_back("Create");
       return Add(Severity::kError,
                  "may not be seen or written: the rights DESCRIBE and WRITE "
                  "are missing",
                  GrantAll(operations));
     }
-    if (!facts_.brokers_create) {
+    if (!facts_.can_be_created()) {
       return Add(
           Severity::kWarning,
           "none exists, and the brokers create none: events wait",
@@ -94,24 +94,30 @@ class TopicsCheck {
 
   void CheckOthers() {
     if (facts_.names.is_whole) return Add(Severity::kOk, "exists");
-    if (facts_.brokers_create && !IsForbidden(facts_.create_error)) {
+    if (facts_.can_be_created() && !IsForbidden(facts_.create_error)) {
       return AddCreation();
     }
     Add(Severity::kOk,
         fmt::format("{} exist; {} create no others: events of a new topic wait "
                     "until it exists",
                     facts_.topics.size(),
-                    facts_.brokers_create
+                    facts_.can_be_created()
                         ? "without the right CREATE the brokers"
                         : "the brokers"));
   }
 
   void AddCreation() {
+    if (facts_.names.creation) {
+      return Add(Severity::kOk, fmt::format("{} exist; walpost creates others "
+                                            "(create_topics)",
+                                            facts_.topics.size()));
+    }
     Add(Severity::kNote,
         fmt::format("{} exist; the brokers create others with their own "
                     "defaults (num.partitions, default.replication.factor)",
                     facts_.topics.size()),
-        "create them beforehand to choose partitions and replicas");
+        "set create_topics, or create them beforehand, to choose partitions "
+        "and replicas");
   }
 
   // With a prefix, some topics may belong to another program.
@@ -156,6 +162,41 @@ class TopicsCheck {
 
 Findings CheckTopics(const TopicFacts& facts, const KafkaUser& user) {
   return TopicsCheck(facts, user).Run();
+}
+
+Findings CheckShape(const TopicShape& shape, const TopicCreation& wanted,
+                    const KafkaUser& user) {
+  const std::string subject = fmt::format("topic {}", shape.topic);
+  Findings findings;
+  const auto differs = [&](std::string_view what, std::string_view is,
+                           std::string_view should_be, std::string remedy) {
+    findings.push_back({Severity::kWarning, subject,
+                        fmt::format("has {}={}, and create_topics says {}",
+                                    what, is, should_be),
+                        std::move(remedy)});
+  };
+  if (wanted.partitions > 0 && wanted.partitions != shape.partitions) {
+    differs("partitions", std::to_string(shape.partitions),
+            std::to_string(wanted.partitions),
+            "more partitions move keys: change it only while nothing is sent, "
+            "or correct create_topics");
+  }
+  if (wanted.replication_factor > 0 &&
+      wanted.replication_factor != shape.replication_factor) {
+    differs("replicas", std::to_string(shape.replication_factor),
+            std::to_string(wanted.replication_factor),
+            "kafka-reassign-partitions.sh, or correct create_topics");
+  }
+  for (const auto& [name, value] : wanted.config) {
+    const auto found = shape.settings.find(name);
+    if (found == shape.settings.end() || found->second == value) continue;
+    differs(name, found->second, value,
+            fmt::format("kafka-configs.sh --bootstrap-server {} --alter "
+                        "--entity-type topics --entity-name {} --add-config "
+                        "{}={}",
+                        user.brokers, shape.topic, name, value));
+  }
+  return findings;
 }
 
 Findings CheckCheckpointTopic(const std::string& topic,

@@ -3,11 +3,13 @@
 #pragma once
 
 #include <map>
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "base/finding.h"
 #include "kafka/topic_rights.h"
+#include "outbox/topic_creation.h"
 
 namespace walpost {
 
@@ -18,6 +20,8 @@ struct TopicNames {
   bool is_whole = false;
   // They must keep every record of a key.
   bool are_dead_letters = false;
+  // walpost creates those that are missing so; nullopt: it does not.
+  std::optional<TopicCreation> creation = {};
 
   bool Match(std::string_view topic) const {
     return is_whole ? topic == text : topic.starts_with(text);
@@ -39,9 +43,22 @@ struct TopicFacts {
   rd_kafka_resp_err_t describe_error = RD_KAFKA_RESP_ERR_NO_ERROR;
   rd_kafka_resp_err_t create_error = RD_KAFKA_RESP_ERR_NO_ERROR;
   bool brokers_create = false;  // auto.create.topics.enable
+
+  bool can_be_created() const { return brokers_create || names.creation; }
 };
 
 Findings CheckTopics(const TopicFacts& facts, const KafkaUser& user);
+
+// An existing topic, compared with how walpost would create it. `settings`: as
+// the brokers describe them; empty: not known.
+struct TopicShape {
+  std::string topic;
+  int partitions = 0;
+  int replication_factor = 0;
+  std::map<std::string, std::string> settings;
+};
+Findings CheckShape(const TopicShape& shape, const TopicCreation& wanted,
+                    const KafkaUser& user);
 
 // The topic of checkpoint.store: kafka, which walpost also reads, and creates
 // if it is missing. `create_error` counts if `rights` has an error. Without

@@ -31,6 +31,7 @@ absl::StatusOr<DeadLetterBuilder> DeadLetterBuilder::Create(
                            ParseDeadLetterTopic(options.dead_letter.topic));
   DeadLetterBuilder builder(std::move(topic));
   builder.payload_ = options.dead_letter.payload;
+  builder.creation_ = options.dead_letter.create_topics;
   builder.format_ = options.value_format;
   for (const TableOptions& table : options.tables) {
     builder.sources_.push_back(table.name);
@@ -66,6 +67,7 @@ absl::StatusOr<Record> DeadLetterBuilder::Build(const Event& event,
   }
   record.headers = headers_;
   record.timestamp = event.timestamp;
+  record.creation = creation_ ? &*creation_ : nullptr;
   return built;
 }
 
@@ -116,6 +118,9 @@ void DeadLetterBuilder::AddHeaders(const Event& event) {
   if (position_) headers_.push_back({kPositionHeader, position_->view()});
   headers_.push_back({kDeadLetterHeader, facts_.error_class});
   headers_.push_back({"walpost-dead-letter-reason", facts_.reason});
+  if (format_ == ValueFormat::kProtobuf) {
+    headers_.push_back({kDeadLetterFormatHeader, "protobuf"});
+  }
   if (!facts_.topic.empty()) {
     headers_.push_back({"walpost-dead-letter-topic", facts_.topic});
   }

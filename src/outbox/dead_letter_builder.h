@@ -9,7 +9,10 @@
 //     id                              as in the event's record
 //     walpost-position                if there is one: with a timeline
 //     walpost-dead-letter             class of the error
-//     (delivery/error_actions) walpost-dead-letter-reason      the error
+//                                     (delivery/error_actions.h)
+//     walpost-dead-letter-reason      the error
+//     walpost-dead-letter-format      protobuf, if the value is a
+//                                     walpost.v1.DeadLetter
 //     walpost-dead-letter-topic       the event's topic, if it has one
 //     walpost-dead-letter-source      the table, or the messages
 //     walpost-dead-letter-commit-time milliseconds since 1970
@@ -45,6 +48,8 @@
 namespace walpost {
 
 inline constexpr std::string_view kDeadLetterHeader = "walpost-dead-letter";
+inline constexpr std::string_view kDeadLetterFormatHeader =
+    "walpost-dead-letter-format";
 
 class DeadLetterBuilder {
  public:
@@ -70,6 +75,7 @@ class DeadLetterBuilder {
   Value Keep(std::string text) { return texts_.emplace_back(std::move(text)); }
 
   TopicTemplate topic_;
+  std::optional<TopicCreation> creation_;
   DeadLetterOptions::Payload payload_ = DeadLetterOptions::Payload::kWhole;
   ValueFormat format_ = ValueFormat::kRaw;
   std::vector<std::string> sources_;  // by Event::source

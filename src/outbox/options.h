@@ -2,12 +2,14 @@
 // documented in docs/configuration.md.
 #pragma once
 
+#include <optional>
 #include <string>
 #include <string_view>
 #include <utility>
 #include <vector>
 
 #include "outbox/row_state_options.h"
+#include "outbox/topic_creation.h"
 
 namespace walpost {
 
@@ -39,6 +41,8 @@ struct TableOptions {
   FieldSources columns;
   // Topic template of this table; empty: RouteOptions::topic.
   std::string topic;
+  // nullopt: RouteOptions::create_topics.
+  std::optional<TopicCreation> create_topics = {};
   // Order of rows that are read from the table (not from the WAL): a column;
   // empty: that of field `id`.
   std::string order_by = {};
@@ -59,12 +63,14 @@ struct MessageOptions {
   Format format = Format::kJson;
   FieldSources columns;
   std::string topic;
+  std::optional<TopicCreation> create_topics = {};
 
   bool enabled() const { return !prefix.empty(); }
 };
 
 // walpost's own headers: the field `id`, and every name with this prefix
-// (walpost-position, walpost-replay, walpost-recovered, walpost-snapshot).
+// (walpost-position, walpost-replay, walpost-recovered, walpost-snapshot,
+// walpost-retried).
 inline constexpr std::string_view kIdHeader = "id";
 inline constexpr std::string_view kPositionHeader = "walpost-position";
 inline constexpr std::string_view kReservedPrefix = "walpost-";
@@ -72,6 +78,9 @@ inline constexpr std::string_view kReservedPrefix = "walpost-";
 struct RouteOptions {
   // See topic_template.h.
   std::string topic = "outbox.event.{aggregate_type}";
+  // How walpost creates a topic that is missing. nullopt: it leaves that to the
+  // brokers.
+  std::optional<TopicCreation> create_topics = {};
   // Extra record headers: name, then field or column.
   std::vector<std::pair<std::string, std::string>> headers;
   // Records have the header `walpost-position`.
@@ -86,6 +95,7 @@ struct DeadLetterOptions {
   };
   // See topic_template.h; also {class} and {source}.
   std::string topic = "walpost.dead-letter";
+  std::optional<TopicCreation> create_topics = {};
   Payload payload = Payload::kWhole;
 };
 

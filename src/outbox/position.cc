@@ -1,5 +1,7 @@
 #include "outbox/position.h"
 
+#include <charconv>
+
 #include "absl/strings/numbers.h"
 #include "fmt/format.h"
 
@@ -23,6 +25,13 @@ void PutHex(char* out, uint32_t value) {
 void PutHex(char* out, uint64_t value) {
   PutHex(out, static_cast<uint32_t>(value >> 32));
   PutHex(out + 8, static_cast<uint32_t>(value));
+}
+
+template <typename Number>
+bool GetHex(std::string_view text, Number& number) {
+  const char* end = text.data() + text.size();
+  const auto [rest, error] = std::from_chars(text.data(), end, number, 16);
+  return error == std::errc() && rest == end;
 }
 
 }  // namespace
@@ -56,6 +65,20 @@ PositionText::PositionText(uint32_t timeline, const Position& position) {
   PutHex(out + 9, position.commit_lsn.value());
   out[25] = '-';
   PutHex(out + 26, position.ordinal);
+}
+
+absl::StatusOr<TimelinePosition> ParsePositionText(std::string_view text) {
+  TimelinePosition parsed;
+  uint64_t lsn = 0;
+  if (text.size() == PositionText::kSize && text[8] == '-' && text[25] == '-' &&
+      GetHex(text.substr(0, 8), parsed.timeline) &&
+      GetHex(text.substr(9, 16), lsn) &&
+      GetHex(text.substr(26), parsed.position.ordinal)) {
+    parsed.position.commit_lsn = Lsn(lsn);
+    return parsed;
+  }
+  return absl::InvalidArgumentError(
+      fmt::format("'{}' is not a position as in walpost-position", text));
 }
 
 }  // namespace walpost

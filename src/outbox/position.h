@@ -51,4 +51,12 @@ class PositionText {
   std::array<char, kSize> text_;
 };
 
+// A PositionText, read back.
+struct TimelinePosition {
+  uint32_t timeline = 0;
+  Position position;
+};
+// kInvalidArgument: it is not such a text; quotes it.
+absl::StatusOr<TimelinePosition> ParsePositionText(std::string_view text);
+
 }  // namespace walpost

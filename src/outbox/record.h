@@ -6,6 +6,7 @@
 
 #include "base/time.h"
 #include "outbox/event.h"
+#include "outbox/topic_creation.h"
 
 namespace walpost {
 
@@ -20,6 +21,9 @@ struct Record {
   Value value;  // nullopt: a tombstone
   std::span<const RecordHeader> headers;
   WallTime timestamp;
+
+  // How to create the topic if it is missing; nullptr: it is not created.
+  const TopicCreation* creation = nullptr;
 
   // Size for the in-flight limit: its own bytes plus librdkafka's overhead.
   size_t size_bytes = 0;

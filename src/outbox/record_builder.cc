@@ -54,6 +54,7 @@ absl::StatusOr<Record> RecordBuilder::Build(const Event& event,
   }
   record.headers = headers_;
   record.timestamp = event.timestamp;
+  record.creation = route.creation();
   record.size_bytes = SizeOf(record);
   return built;
 }
@@ -93,7 +94,7 @@ absl::Status RecordBuilder::AddHeaders(const Route& route, const Event& event,
   for (const Route::Header& header : route.headers()) {
     headers_.push_back({header.name, event.references[header.reference]});
   }
-  if (route.has_position_header()) {
+  if (route.has_position_header() && !mark_.without_position) {
     position_.emplace(timeline, event.position);
     headers_.push_back({kPositionHeader, position_->view()});
   }

@@ -37,9 +37,11 @@ namespace walpost {
 
 // Marks records that are deliberately sent in addition to the live flow.
 struct RecordMark {
-  std::string header;        // walpost-replay or walpost-recovered
+  std::string header;        // walpost-replay, walpost-recovered, ...
   std::string value;         // of that header: identifies the run
   std::string topic_prefix;  // prefix of the topic; may be empty
+  // A consumer that remembers positions would take the record for a repeat.
+  bool without_position = false;
 };
 
 class RecordBuilder {

@@ -6,13 +6,15 @@
 
 namespace walpost {
 
-absl::StatusOr<Route> Route::Create(const RouteOptions& options,
-                                    const std::string& topic) {
+absl::StatusOr<Route> Route::Create(
+    const RouteOptions& options, const std::string& topic,
+    const std::optional<TopicCreation>& creation) {
   WALPOST_ASSIGN_OR_RETURN(
       TopicTemplate parsed,
       TopicTemplate::Parse(topic.empty() ? options.topic : topic));
   Route route(std::move(parsed));
   route.position_header_ = options.position_header;
+  route.creation_ = creation ? creation : options.create_topics;
   // The template's references come first: it indexes them as its own.
   route.references_ = route.topic_.references();
   for (const auto& [header, column] : options.headers) {
@@ -28,11 +30,13 @@ absl::StatusOr<std::vector<Route>> Route::CreateAll(
     const OutboxOptions& options) {
   std::vector<Route> routes;
   for (const TableOptions& table : options.tables) {
-    WALPOST_ASSIGN_OR_RETURN(Route route, Create(options.route, table.topic));
+    WALPOST_ASSIGN_OR_RETURN(
+        Route route, Create(options.route, table.topic, table.create_topics));
     routes.push_back(std::move(route));
   }
   WALPOST_ASSIGN_OR_RETURN(Route route,
-                           Create(options.route, options.messages.topic));
+                           Create(options.route, options.messages.topic,
+                                  options.messages.create_topics));
   routes.push_back(std::move(route));
   return routes;
 }

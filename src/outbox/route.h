@@ -2,6 +2,7 @@
 // configuration: the topic template and the headers made from columns.
 #pragma once
 
+#include <optional>
 #include <span>
 #include <string>
 #include <utility>
@@ -15,10 +16,11 @@ namespace walpost {
 
 class Route {
  public:
-  // `topic` overrides the route's own template unless it is empty.
+  // `topic` and `creation` override the route's own, unless empty.
   // kInvalidArgument: the template does not parse.
-  static absl::StatusOr<Route> Create(const RouteOptions& options,
-                                      const std::string& topic);
+  static absl::StatusOr<Route> Create(
+      const RouteOptions& options, const std::string& topic,
+      const std::optional<TopicCreation>& creation = std::nullopt);
 
   // One route per source: the tables in order, then the messages.
   static absl::StatusOr<std::vector<Route>> CreateAll(
@@ -37,6 +39,11 @@ class Route {
 
   bool has_position_header() const { return position_header_; }
 
+  // How to create its topics; nullptr: they are not created.
+  const TopicCreation* creation() const {
+    return creation_ ? &*creation_ : nullptr;
+  }
+
  private:
   explicit Route(TopicTemplate topic) : topic_(std::move(topic)) {}
 
@@ -44,6 +51,7 @@ class Route {
   std::vector<std::string> references_;
   std::vector<Header> headers_;
   bool position_header_ = true;
+  std::optional<TopicCreation> creation_;
 };
 
 // The references of each route, in the same order.

@@ -27,7 +27,7 @@ constexpr char kSchema[] = R"(
     is_replayed INTEGER, repair TEXT, can_repeat INTEGER);
   CREATE TABLE newer (id TEXT, topic TEXT);
   CREATE INDEX newer_id ON newer (id);
-  CREATE TABLE dead (id TEXT, key BLOB);
+  CREATE TABLE dead (id TEXT, key BLOB, is_discarded INTEGER);
   CREATE INDEX dead_id ON dead (id);
   BEGIN;
 )";
@@ -136,8 +136,8 @@ absl::StatusOr<std::unique_ptr<Evidence>> Evidence::Create(
       evidence->add_record_));
   WALPOST_RETURN_IF_ERROR(evidence->Prepare("INSERT INTO newer VALUES (?, ?)",
                                             evidence->add_newer_));
-  WALPOST_RETURN_IF_ERROR(
-      evidence->Prepare("INSERT INTO dead VALUES (?, ?)", evidence->add_dead_));
+  WALPOST_RETURN_IF_ERROR(evidence->Prepare("INSERT INTO dead VALUES (?, ?, ?)",
+                                            evidence->add_dead_));
   return evidence;
 }
 
@@ -168,10 +168,11 @@ absl::Status Evidence::Add(const ExpectedRecord& row) {
 }
 
 absl::Status Evidence::Add(const FoundRecord& record) {
-  if (record.is_dead_letter) {
-    BindText(add_dead_, 1, record.id);
-    BindBytes(add_dead_, 2, record.key);
-    return Step(add_dead_);
+  if (record.is_dead_letter) return AddDead(record, false);
+  if (record.decision) {
+    // What was retried has a record in its topic.
+    return *record.decision == "discarded" ? AddDead(record, true)
+                                           : absl::OkStatus();
   }
   BindText(add_record_, 1, record.id);
   BindText(add_record_, 2, record.topic);
@@ -184,6 +185,13 @@ absl::Status Evidence::Add(const FoundRecord& record) {
   BindText(add_record_, 9, record.repair);
   BindNumber(add_record_, 10, CanRepeat(record.id.value_or("")));
   return Step(add_record_);
+}
+
+absl::Status Evidence::AddDead(const FoundRecord& record, bool is_discarded) {
+  BindText(add_dead_, 1, record.id);
+  BindBytes(add_dead_, 2, record.key);
+  BindNumber(add_dead_, 3, is_discarded);
+  return Step(add_dead_);
 }
 
 absl::Status Evidence::AddNewer(const std::string& id,

@@ -50,6 +50,8 @@ struct FoundRecord {
   std::string repair;
   // It is the dead letter of an event (header walpost-dead-letter).
   bool is_dead_letter = false;
+  // It is a decision about one (header walpost-decision).
+  std::optional<std::string> decision;
 };
 
 class Evidence {
@@ -98,6 +100,7 @@ class Evidence {
   absl::Status Run(const std::string& sql);
   absl::Status Prepare(const std::string& sql, sqlite3_stmt*& statement) const;
   absl::Status Step(sqlite3_stmt* statement);
+  absl::Status AddDead(const FoundRecord& record, bool is_discarded);
   absl::Status Error(const std::string& attempted) const;
 
   sqlite3* database_;

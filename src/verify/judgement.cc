@@ -12,7 +12,8 @@ constexpr uint64_t kMaxExamples = 5;
 
 constexpr char kHasDeadLetter[] = R"(
   EXISTS (SELECT 1 FROM dead WHERE dead.id = expected.id
-    AND (NOT key_is_known OR dead.key IS expected.key)))";
+    AND (NOT key_is_known OR dead.key IS expected.key){}))";
+constexpr char kDiscarded[] = " AND dead.is_discarded";
 
 // {}: which of the rows without a record. A row whose record was altered is not
 // missing.
@@ -221,14 +222,18 @@ absl::StatusOr<Report> Judge(const Evidence& evidence,
     std::string query;
     bool is_error;
   };
-  const std::string has_dead_letter = kHasDeadLetter;
+  const std::string has_dead_letter = fmt::format(kHasDeadLetter, "");
+  const std::string is_discarded = fmt::format(kHasDeadLetter, kDiscarded);
   const Question questions[] = {
       {FindingKind::kMissing,
        fmt::format(kMissing, "must_be_there AND NOT " + has_dead_letter), true},
       {FindingKind::kUnconfirmed,
        fmt::format(kMissing, "NOT must_be_there AND NOT " + has_dead_letter),
        true},
-      {FindingKind::kDeadLetter, fmt::format(kMissing, has_dead_letter), true},
+      {FindingKind::kDeadLetter,
+       fmt::format(kMissing, has_dead_letter + " AND NOT " + is_discarded),
+       true},
+      {FindingKind::kDiscarded, fmt::format(kMissing, is_discarded), true},
       {FindingKind::kNotInTable, kNotInTable, options.fail_on_not_in_table},
       {FindingKind::kNewer, kNewer, false},
       {FindingKind::kAltered, kAltered, true},

@@ -13,6 +13,7 @@ constexpr std::array<KindDescription, kFindingKinds> kKinds = {{
     {"missing", "committed, but not in Kafka"},
     {"unconfirmed", "pending: not in Kafka, and not confirmed yet"},
     {"dead_letter", "in a dead-letter topic, but not in its own"},
+    {"discarded", "not in its topic, and its dead letter was discarded"},
     {"not_in_table", "in Kafka, but not in the table (pruned, or deleted)"},
     {"newer", "committed while we read"},
     {"altered", "another value than the row's"},

@@ -14,6 +14,7 @@ enum class FindingKind {
   kMissing,      // a committed row without a record
   kUnconfirmed,  // the same, but it was not confirmed yet
   kDeadLetter,   // the same, but it has a dead letter
+  kDiscarded,    // the same, and the dead letter was discarded
   kNotInTable,   // a record of an event that was never committed, or pruned
   kNewer,        // a record of a row that was committed while we read
   kAltered,      // a different value than the row's
@@ -26,7 +27,7 @@ enum class FindingKind {
   kWithoutId,  // a record without the header `id`
   kUndecided,  // could not be decided, or was not checked
 };
-inline constexpr size_t kFindingKinds = 14;
+inline constexpr size_t kFindingKinds = 15;
 
 struct KindDescription {
   std::string_view name;  // in JSON and in text

@@ -39,6 +39,15 @@ std::optional<std::string> Header(const rd_kafka_message_t& message,
   return std::string(static_cast<const char*>(value), size);
 }
 
+// walpost has sent it beside the flow, on somebody's command.
+bool IsReplayed(const rd_kafka_message_t& message) {
+  for (const char* name :
+       {"walpost-replay", "walpost-recovered", "walpost-retried"}) {
+    if (Header(message, name, Which::kLast)) return true;
+  }
+  return false;
+}
+
 // The run of `recover` or of the snapshot that published the record.
 std::string Repair(const rd_kafka_message_t& message) {
   for (const char* name : {"walpost-recovered", "walpost-snapshot"}) {
@@ -65,9 +74,8 @@ FoundRecord ToRecord(const rd_kafka_message_t& message) {
   record.repair = Repair(message);
   record.is_dead_letter =
       Header(message, "walpost-dead-letter", Which::kLast).has_value();
-  record.is_replayed =
-      Header(message, "walpost-replay", Which::kLast).has_value() ||
-      record.repair.starts_with("walpost-recovered");
+  record.decision = Header(message, "walpost-decision", Which::kLast);
+  record.is_replayed = IsReplayed(message);
   return record;
 }
 
@@ -234,11 +242,19 @@ absl::Status TopicReader::ReadFailure(const rd_kafka_message_t& message) {
   return Failed(fmt::format("reading {}", topic), message.err);
 }
 
-// Stops at the end of each partition as the broker reports it, which counts the
-// markers of transactions, too. Records appended meanwhile may be included.
 absl::Status TopicReader::Read(
     const std::set<std::string>& topics,
     const std::function<absl::Status(FoundRecord&)>& take) {
+  return ReadMessages(topics, [&take](const rd_kafka_message_t& message) {
+    FoundRecord record = ToRecord(message);
+    return take(record);
+  });
+}
+
+// Stops at the end of each partition as the broker reports it, which counts the
+// markers of transactions, too. Records appended meanwhile may be included.
+absl::Status TopicReader::ReadMessages(const std::set<std::string>& topics,
+                                       const TakeMessage& take) {
   WALPOST_ASSIGN_OR_RETURN(const Partitions partitions, FindPartitions(topics));
   int open = partitions->cnt;
   if (open == 0) return absl::OkStatus();
@@ -263,8 +279,7 @@ absl::Status TopicReader::Read(
     } else if (message->err != RD_KAFKA_RESP_ERR_NO_ERROR) {
       return ReadFailure(*message);
     } else {
-      FoundRecord record = ToRecord(*message);
-      WALPOST_RETURN_IF_ERROR(take(record));
+      WALPOST_RETURN_IF_ERROR(take(*message));
     }
   }
   return absl::OkStatus();

@@ -48,6 +48,10 @@ class TopicReader {
   // offsets between beginning and end.
   absl::Status Read(const std::set<std::string>& topics,
                     const std::function<absl::Status(FoundRecord&)>& take);
+  // The same, with all that a record has.
+  using TakeMessage = std::function<absl::Status(const rd_kafka_message_t&)>;
+  absl::Status ReadMessages(const std::set<std::string>& topics,
+                            const TakeMessage& take);
 
   int64_t total() const { return total_; }
 

@@ -196,6 +196,10 @@ TEST(LoaderErrorsTest, ValuesOutOfRangeAreNamedWithTheRange) {
       {"{checkpoint: {store: kafka}, dead_letter: {topic: "
        "walpost.checkpoint}}",
        "w.yaml:1: dead_letter: ", "is that of checkpoints"},
+      {"route: {create_topics: {partitions: 0}}",
+       "w.yaml:1: route.create_topics.partitions: ", "not between"},
+      {"route: {create_topics: {replicas: 3}}",
+       "w.yaml:1: route.create_topics.replicas: ", "no such key"},
       {"dead_letter: {payload: half}", "w.yaml:1: dead_letter.payload: ",
        "'half' is not one of whole, cut, none"},
       {"{snapshot: always}",

@@ -11,6 +11,8 @@
 #include <sstream>
 #include <string>
 
+#include "fmt/format.h"
+
 namespace walpost {
 namespace {
 
@@ -79,6 +81,11 @@ std::string Text(
   return text;
 }
 std::string Text(const char* value) { return value; }
+std::string Text(const std::optional<TopicCreation>& creation) {
+  if (!creation) return "none";
+  return fmt::format("{} {} {}", creation->partitions,
+                     creation->replication_factor, Text(creation->config));
+}
 
 struct Row {
   const char* key;  // as docs/configuration.md writes it
@@ -177,6 +184,20 @@ const Row kRows[] = {
      [](const Config& c) { return Text(c.outbox.messages.columns.id); }},
     {"outbox.messages.topic", "", "{outbox: {messages: {topic: t}}}", "t",
      [](const Config& c) { return c.outbox.messages.topic; }},
+    {"outbox.tables[].create_topics", "none",
+     "{outbox: {tables: [{create_topics: {}}]}}", "-1 -1 ",
+     [](const Config& c) { return Text(Table(c).create_topics); }},
+    {"outbox.messages.create_topics", "none",
+     "{outbox: {messages: {create_topics: {partitions: 2}}}}", "2 -1 ",
+     [](const Config& c) { return Text(c.outbox.messages.create_topics); }},
+    {"route.create_topics", "none",
+     "{route: {create_topics: {partitions: 6, replication_factor: 3, config: "
+     "{retention.ms: -1}}}}",
+     "6 3 retention.ms=-1;",
+     [](const Config& c) { return Text(c.outbox.route.create_topics); }},
+    {"dead_letter.create_topics", "none",
+     "{dead_letter: {create_topics: {replication_factor: 2}}}", "-1 2 ",
+     [](const Config& c) { return Text(c.outbox.dead_letter.create_topics); }},
     {"route.topic", "outbox.event.{aggregate_type}",
      "{route: {topic: '{type|lower}'}}", "{type|lower}",
      [](const Config& c) { return c.outbox.route.topic; }},
@@ -331,8 +352,9 @@ TEST(LoaderTest, TheExampleOfTheManualIsReadAsItSays) {
   std::stringstream content;
   content << file.rdbuf();
   const std::string text = content.str();
-  const size_t begin = text.find("```yaml\n") + 8;
-  const Config config = Parse(text.substr(begin, text.rfind("```") - begin));
+  const size_t begin = text.find("```yaml\noutbox:") + 8;
+  const size_t end = text.find("```", begin);
+  const Config config = Parse(text.substr(begin, end - begin));
   ASSERT_EQ(config.outbox.tables.size(), 3u);
   const auto& tables = config.outbox.tables;
   EXPECT_EQ(tables[0].name, "public.outbox_messages");

@@ -27,8 +27,11 @@ _BLOCKS = {
     ("docs/architecture.md", "WAL"): "a picture",
     ("docs/architecture.md", "broker"): "a picture",
     ("docs/configuration.md", "outbox:"): "test_tables_of_other_shapes",
-    ("docs/dead-letters.md", "on_error:"): "test_dead_letters",
-    ("docs/dead-letters.md", "walpost dead-letter"): "test_dead_letters",
+    ("docs/configuration.md", "route:"): "test_topics_that_walpost_creates",
+    ("docs/dead-letters.md", "on_error:\n"): "test_dead_letters",
+    ("docs/dead-letters.md", "walpost dead-letter -c"): "test_dead_letters",
+    ("docs/dead-letters.md", "walpost dead-letters -c walpost.yaml list"):
+        "test_dead_letters",
     ("docs/dead-letters.md", "kcat"): "test_dead_letters",
     ("docs/operations.md", "ALTER TABLE outbox"): "test_recover",
     ("docs/operations.md", "outbox: {tables"): "test_recover",
@@ -359,12 +362,12 @@ def test_prune(walpost, database, kafka, topics):
 def test_dead_letters(walpost, database, kafka, outbox, topics):
     page = "docs/dead-letters.md"
     relay = walpost(database, kafka, topics,
-                    **yaml.safe_load(_text(page, "on_error:"))).run()
+                    **yaml.safe_load(_text(page, "on_error:\n"))).run()
     outbox.insert("order", "k", headers="[1]")
     database.wait_confirmed(database.name)
     assert relay.metric(
         'walpost_skipped_events_total{class="headers_unreadable"}') == 1
-    for words in _commands(page, "walpost dead-letter"):
+    for words in _commands(page, "walpost dead-letter -c"):
         outbox.insert("not legal!", "k", '"dead"')
         relay.wait_unready("topic")
         words[1] = json.loads(relay.get("/status")[1])["stopped_position"]
@@ -375,6 +378,24 @@ def test_dead_letters(walpost, database, kafka, outbox, topics):
     shown = subprocess.run(command, shell=True, timeout=30, check=True,
                            capture_output=True, text=True).stdout
     assert '"dead"' in shown and "topic_illegal" in shown
+    for words in _commands(page,
+                           "walpost dead-letters -c walpost.yaml list"):
+        # The examples select what is not there.
+        said = relay.verb(*words)
+        assert said.returncode == (0 if "list" in words else 1), said.stderr
+        assert said.returncode == 0 or "no such dead letter" in said.stderr
+
+
+def test_topics_that_walpost_creates(walpost, database, kafka, outbox, topics):
+    sections = yaml.safe_load(_text("docs/configuration.md", "route:"))
+    sections["route"]["topic"] = topics + "{aggregate_type}"
+    sections["route"]["create_topics"]["replication_factor"] = 1
+    sections["dead_letter"]["topic"] = topics + "dead"
+    walpost(database, kafka, topics, **sections).run()
+    outbox.insert("order", "k", "1")
+    database.wait_confirmed(database.name)
+    made = kafka.describe_topic(topics + "order")
+    assert "PartitionCount: 6" in made and "retention.ms=604800000" in made
 
 
 def test_the_scripts_of_readme_exist():

@@ -57,6 +57,10 @@ def guarded(module_directory):
     broker.close()
 
 
+_TRANSACTIONS = ("--allow-principal", "User:walpost", "--operation", "Write",
+                 "--operation", "Describe")
+
+
 def _operations(names):
     """As kafka-acls.sh spells them."""
     return [word for name in names for word in
@@ -124,6 +128,17 @@ def _prune(relay, database, _):
     return ran.returncode == 0 and not left, ran.stdout + ran.stderr
 
 
+def _settle(*words):
+    """A dead letter whose cause is fixed."""
+    def works(relay, _, __):
+        topic = relay.config["dead_letter"]["topic"]
+        relay.configure({**relay.config, "route": {"topic": topic + "-no-more"}})
+        return _at_kafka("dead-letters", *words, "--all", "--why", "x")(
+            relay, None, None)
+
+    return works
+
+
 def _tail(relay, database, outbox):
     tail = relay.spawn("tail", "--count", "1")
     wait_until(lambda: database.execute(
@@ -142,6 +157,9 @@ _VERBS = {
     "replay": _at_kafka("replay", "--since", "1h"),
     "replay --from-table": _at_kafka("replay", "--from-table", "--order-by",
                                      "sequence"),
+    "dead-letters list": _at_kafka("dead-letters", "list"),
+    "dead-letters retry": _settle("retry", "--out-of-order"),
+    "dead-letters discard": _settle("discard"),
     "prune": _prune,
     "init": _verb("init"),
     "tail": _tail,
@@ -162,7 +180,8 @@ def _prepare(admin, verb, database, outbox, guarded, topics):
                                  cleanup_policy="compact")
     elif verb != "run if no topic exists":
         admin.run()
-        outbox.insert("order", "order-1")
+        outbox.insert("not legal!" if verb.startswith("dead-letters")
+                      else "order", "order-1")
         database.wait_confirmed(admin.slot)
         if verb != "prune":  # which asks what the slot has confirmed by now
             assert admin.stop() == 0
@@ -188,7 +207,9 @@ def _names_right(operation, words):
 def test_a_verb_has_the_operations_that_it_needs_and_no_more(
         walpost, database, outbox, topics, guarded, names, case):
     verb, store, left_out = case
-    sections = {"replay": {"window": "64MiB"}}
+    sections = {"replay": {"window": "64MiB"},
+                "on_error": {"topic_illegal": "dead_letter"},
+                "dead_letter": {"topic": topics + "dead"}}
     if store == "kafka":
         sections["checkpoint"] = {"store": "kafka", "topic": names[_POINT][1]}
     admin = walpost(database, guarded, topics, **sections)
@@ -196,6 +217,9 @@ def test_a_verb_has_the_operations_that_it_needs_and_no_more(
     _grant(guarded, verb, store, left_out, names)
     relay = walpost(database, guarded, topics, **sections,
                     kafka=guarded.login())
+    if verb.startswith("dead-letters"):
+        guarded.grant(*_TRANSACTIONS, "--transactional-id",
+                      f"walpost-dead-letters:{topics}dead")
     works, words = _VERBS[verb](relay, database, outbox)
     if left_out is None:
         assert works, words
@@ -204,6 +228,21 @@ def test_a_verb_has_the_operations_that_it_needs_and_no_more(
     assert works == (operation == "DESCRIBE_CONFIGS"), words
     assert _names_right(operation, words), words
     assert resource != _POINT or names[_POINT][1] in words, words
+
+
+def test_a_retry_names_the_right_on_its_transactions(
+        walpost, database, outbox, topics, guarded, names):
+    sections = {"on_error": {"topic_illegal": "dead_letter"},
+                "dead_letter": {"topic": topics + "dead"}}
+    admin = walpost(database, guarded, topics, **sections)
+    _prepare(admin, "dead-letters retry", database, outbox, guarded, topics)
+    _grant(guarded, "dead-letters retry", "none", None, names)
+    relay = walpost(database, guarded, topics, **sections,
+                    kafka=guarded.login())
+    works, said = _settle("retry", "--out-of-order")(relay, None, None)
+    assert not works and "transactional id" in said, said
+    listed = relay.verb("dead-letters", "list")
+    assert "1 dead letters" in listed.stdout, listed.stdout
 
 
 def test_every_row_is_tested():

@@ -53,6 +53,44 @@ TEST(TopicsCheckTest, TheRightToCreateCountsWhereBrokersCreate) {
   EXPECT_EQ(CheckTopics(facts, kUser)[0].severity, Severity::kWarning);
 }
 
+TEST(TopicsCheckTest, TheRightToCreateCountsWhereWalpostCreates) {
+  TopicFacts facts;
+  facts.names = {"t.", false};
+  facts.names.creation.emplace();
+  facts.describe_error = kMissing;
+  facts.create_error = kForbidden;
+  EXPECT_NE(FirstError(CheckTopics(facts, kUser)), nullptr);
+  facts.create_error = RD_KAFKA_RESP_ERR_NO_ERROR;
+  const std::vector<Finding> found = CheckTopics(facts, kUser);
+  ASSERT_EQ(found.size(), 1u);
+  EXPECT_EQ(found[0].severity, Severity::kOk);
+  EXPECT_THAT(found[0].text, HasSubstr("walpost creates others"));
+}
+
+TEST(TopicsCheckTest, ATopicIsComparedWithHowItWouldBeCreated) {
+  const TopicCreation wanted{
+      6, 3, {{"retention.ms", "-1"}, {"cleanup.policy", "delete"}}};
+  TopicShape shape{
+      "t", 6, 3, {{"retention.ms", "-1"}, {"cleanup.policy", "delete"}}};
+  EXPECT_TRUE(CheckShape(shape, wanted, kUser).empty());
+  // What is not known, and what nobody asked for, does not differ.
+  shape.settings.clear();
+  EXPECT_TRUE(CheckShape(shape, wanted, kUser).empty());
+  EXPECT_TRUE(CheckShape({"t", 9, 9, {}}, TopicCreation(), kUser).empty());
+  shape = {"t", 4, 1, {{"retention.ms", "604800000"}}};
+  const Findings found = CheckShape(shape, wanted, kUser);
+  ASSERT_EQ(found.size(), 3u);
+  for (const Finding& finding : found) {
+    EXPECT_EQ(finding.severity, Severity::kWarning);
+    EXPECT_EQ(finding.subject, "topic t");
+  }
+  EXPECT_EQ(found[0].text, "has partitions=4, and create_topics says 6");
+  EXPECT_EQ(found[1].text, "has replicas=1, and create_topics says 3");
+  EXPECT_EQ(found[2].text,
+            "has retention.ms=604800000, and create_topics says -1");
+  EXPECT_THAT(found[2].remedy, HasSubstr("--add-config retention.ms=-1"));
+}
+
 TEST(TopicsCheckTest, OneTopicOfSeveralThatMayNotBeWrittenIsAWarning) {
   TopicFacts facts;
   facts.names = {"t.", false};

@@ -58,6 +58,27 @@ TEST(PositionTest, IsReadAsItIsPrinted) {
   EXPECT_EQ(ToString(Position{Lsn(0x16B374D848), 7}), "16/B374D848/7");
 }
 
+TEST(PositionTest, TheHeaderIsReadBack) {
+  for (const Position& position :
+       {Position{Lsn(0x154F6A8), 3}, Position{Lsn(UINT64_MAX), UINT64_MAX},
+        Position{}}) {
+    const auto read =
+        ParsePositionText(PositionText(0xABCDEF01, position).view());
+    ASSERT_TRUE(read.ok()) << read.status();
+    EXPECT_EQ(read->timeline, 0xABCDEF01);
+    EXPECT_EQ(read->position, position);
+  }
+  for (const char* text :
+       {"", "0/1/2", "00000001-0000000000000001-000000000000000",
+        "00000001-0000000000000001-000000000000000g",
+        "0000000g-0000000000000001-0000000000000001",
+        "00000001+0000000000000001-0000000000000001",
+        "00000001-0000000000000001-00000000000000011"}) {
+    const absl::Status status = ParsePositionText(text).status();
+    EXPECT_TRUE(absl::IsInvalidArgument(status)) << text;
+  }
+}
+
 TEST(PositionTest, AnythingElseIsRefusedAndQuoted) {
   for (const char* text : {"", "/", "0/1", "0/1/", "0/1/0", "0/1/-1", "0/1/x",
                            "0/1/2/3", "x/1/2", "1"}) {

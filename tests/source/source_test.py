@@ -16,6 +16,7 @@ LAYERS = {
     "base": set(),
     "pgoutput": {"base"},
     "outbox": {"base", "pgoutput"},
+    "dead_letters": {"base", "pgoutput", "outbox"},
     "delivery": {"base", "pgoutput", "outbox"},
     "loop": {"base"},
 }
@@ -33,7 +34,7 @@ LAYERS["config"] = {*LAYERS}  # but only headers of options, see below
 LAYERS["app"] = {*LAYERS}
 LAYERS["cli"] = {*LAYERS}
 
-PURE = ("base", "pgoutput", "outbox", "delivery", "checkpoint", "health",
+PURE = ("base", "pgoutput", "outbox", "dead_letters", "delivery", "checkpoint", "health",
         "session")
 NOT_PURE = re.compile(
     r"<(boost/|libpq|librdkafka|thread>|mutex>|atomic>|future>|unistd|sys/|"

@@ -124,11 +124,32 @@ TEST_F(JudgementTest, SetsApartWhatHasADeadLetter) {
 }
 
 TEST_F(JudgementTest, ADeadLetterThatWasRetriedIsNoFinding) {
-  FindAll();
+  Find(Record("a"));
   FoundRecord dead = Record("b");
   dead.is_dead_letter = true;
   Find(dead);
-  EXPECT_EQ(Judged(), Counts{});
+  FoundRecord decision = Record("b");
+  decision.decision = "retried";
+  Find(decision);
+  Find(Record("c"));
+  FoundRecord retried = Record("b");
+  retried.is_replayed = true;
+  retried.position.reset();
+  Find(retried);
+  EXPECT_EQ(Judged(), (Counts{{"replayed", 1}}));
+}
+
+TEST_F(JudgementTest, WhatWasDiscardedIsSetApartAndIsNotClean) {
+  Find(Record("a"));
+  for (const char* id : {"b", "c"}) {
+    FoundRecord dead = Record(id);
+    dead.is_dead_letter = true;
+    Find(dead);
+  }
+  FoundRecord decision = Record("b");
+  decision.decision = "discarded";
+  Find(decision);
+  EXPECT_EQ(Judged(), (Counts{{"dead_letter!", 1}, {"discarded!", 1}}));
 }
 
 TEST_F(JudgementTest, CountsRepeatsButNotAsErrors) {

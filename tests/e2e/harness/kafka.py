@@ -102,6 +102,17 @@ class Kafka:
     def create_topic(self, name, partitions, **config):
         create_topic(self.bootstrap, name, partitions, **config)
 
+    def set_topic_config(self, topic, name, value):
+        subprocess.run(
+            java("kafka.admin.ConfigCommand", "--bootstrap-server",
+                 self.bootstrap, "--alter", "--entity-type", "topics",
+                 "--entity-name", topic, "--add-config", f"{name}={value}"),
+            check=True, capture_output=True, timeout=60)
+
+    def describe_topic(self, name):
+        """What kafka-topics.sh says about it."""
+        return _topic_command(self.bootstrap, "--describe", "--topic", name)
+
     def _answers(self):
         if not self._process.running():
             raise RuntimeError("Kafka ended while starting:\n" +
@@ -165,10 +176,10 @@ def delete_topic(bootstrap, name):
 
 
 def _topic_command(bootstrap, *words):
-    subprocess.run(
+    return subprocess.run(
         java("org.apache.kafka.tools.TopicCommand", "--bootstrap-server",
              bootstrap, *words),
-        check=True, capture_output=True, timeout=60)
+        check=True, capture_output=True, text=True, timeout=60).stdout
 
 
 def _lines(properties):

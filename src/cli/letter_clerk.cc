@@ -1,0 +1,123 @@
+#include "cli/letter_clerk.h"
+
+#include <utility>
+
+#include "base/status_macros.h"
+#include "cli/time_option.h"
+
+namespace walpost {
+namespace {
+
+using Action = LetterDecision::Action;
+
+// Limits of a transaction.
+constexpr size_t kMaxLetters = 200;
+constexpr size_t kMaxBytes = size_t{4} << 20;
+
+// The letter alone is the cause, and others may go on.
+bool ConcernsLetter(const absl::Status& status) {
+  return absl::IsInvalidArgument(status);
+}
+
+}  // namespace
+
+absl::StatusOr<std::unique_ptr<LetterClerk>> LetterClerk::Create(
+    const Config& config, const LetterDecision& decision,
+    TransactionalWriter* writer) {
+  WALPOST_ASSIGN_OR_RETURN(std::unique_ptr<RecordBuilder> builder,
+                           RecordBuilder::Create(config.outbox));
+  RecordMark mark;
+  mark.header = "walpost-retried";
+  mark.value = FormatTime(decision.at);
+  mark.without_position = true;
+  builder->SetMark(std::move(mark));
+  return std::unique_ptr<LetterClerk>(
+      new LetterClerk(config, decision, writer, std::move(builder)));
+}
+
+LetterClerk::LetterClerk(const Config& config, const LetterDecision& decision,
+                         TransactionalWriter* writer,
+                         std::unique_ptr<RecordBuilder> builder)
+    : decision_(decision),
+      writer_(writer),
+      builder_(std::move(builder)),
+      event_(config.outbox, builder_->routes()) {}
+
+absl::Status LetterClerk::Take(const LetterPlace& place, DeadLetter letter) {
+  if (decision_.action == Action::kRetried) {
+    const absl::Status built = Build(letter).status();
+    if (!built.ok()) {
+      failed_.push_back({place, built});
+      return absl::OkStatus();
+    }
+  }
+  waiting_bytes_ += letter.payload ? letter.payload->size() : 0;
+  waiting_.push_back({place, std::move(letter)});
+  const bool is_full =
+      waiting_.size() == kMaxLetters || waiting_bytes_ >= kMaxBytes;
+  return is_full ? Finish() : absl::OkStatus();
+}
+
+absl::Status LetterClerk::Finish() {
+  const std::vector<Letter> letters = std::exchange(waiting_, {});
+  waiting_bytes_ = 0;
+  if (letters.empty()) return absl::OkStatus();
+  if (writer_ == nullptr) {
+    settled_ += letters.size();
+    return absl::OkStatus();
+  }
+  const absl::Status settled = Settle(letters);
+  if (settled.ok() || !ConcernsLetter(settled)) return settled;
+  for (const Letter& letter : letters) {
+    WALPOST_RETURN_IF_ERROR(SettleOne(letter));
+  }
+  return absl::OkStatus();
+}
+
+absl::Status LetterClerk::SettleOne(const Letter& letter) {
+  const absl::Status settled = Settle({&letter, 1});
+  if (settled.ok() || !ConcernsLetter(settled)) return settled;
+  failed_.push_back({letter.place, settled});
+  return absl::OkStatus();
+}
+
+absl::Status LetterClerk::Settle(std::span<const Letter> letters) {
+  WALPOST_RETURN_IF_ERROR(writer_->Begin());
+  absl::Status status = WriteAll(letters);
+  if (status.ok()) status = writer_->Commit();
+  if (status.ok()) {
+    settled_ += letters.size();
+    return status;
+  }
+  if (absl::IsAborted(status)) return status;
+  WALPOST_RETURN_IF_ERROR(writer_->Abort());
+  return status;
+}
+
+absl::Status LetterClerk::WriteAll(std::span<const Letter> letters) {
+  for (const Letter& letter : letters) WALPOST_RETURN_IF_ERROR(Write(letter));
+  return absl::OkStatus();
+}
+
+absl::Status LetterClerk::Write(const Letter& letter) {
+  const DeadLetter& content = letter.content;
+  if (decision_.action == Action::kRetried) {
+    WALPOST_ASSIGN_OR_RETURN(const Record record, Build(content));
+    WALPOST_RETURN_IF_ERROR(writer_->Write(record, std::nullopt));
+  }
+  LetterDecision decision = decision_;
+  decision.offset = letter.place.offset;
+  const LetterDecisionRecord on_record(
+      decision, letter.place.topic,
+      content.aggregate_id ? Value(*content.aggregate_id) : std::nullopt,
+      content.id ? Value(*content.id) : std::nullopt);
+  return writer_->Write(on_record.record(), letter.place.partition);
+}
+
+// Valid until the next one.
+absl::StatusOr<Record> LetterClerk::Build(const DeadLetter& letter) {
+  WALPOST_ASSIGN_OR_RETURN(const Event event, event_.Of(letter));
+  return builder_->Build(event, event_.timeline());
+}
+
+}  // namespace walpost

@@ -1,0 +1,71 @@
+#include "cli/letter_topics.h"
+
+#include <memory>
+#include <utility>
+
+#include "base/status_macros.h"
+#include "cli/topic_reader_options.h"
+#include "fmt/format.h"
+#include "kafka/message_record.h"
+#include "verify/topic_reader.h"
+
+namespace walpost {
+namespace {
+
+constexpr uint64_t kProgressEvery = 10'000;
+
+}  // namespace
+
+absl::StatusOr<LetterBook> LetterTopics::ReadBook() {
+  LetterBook book;
+  WALPOST_RETURN_IF_ERROR(
+      Read([&book](const LetterPlace& place, const Record& record) {
+        return book.Add(place, record);
+      }));
+  return book;
+}
+
+absl::Status LetterTopics::ReadAt(const std::set<LetterPlace>& places,
+                                  const Take& take) {
+  return Read([&](const LetterPlace& place, const Record& record) {
+    if (!places.contains(place)) return absl::OkStatus();
+    auto letter = ReadDeadLetter(record);
+    if (!letter.ok()) return letter.status();
+    return *letter ? take(place, **std::move(letter)) : absl::OkStatus();
+  });
+}
+
+absl::Status LetterTopics::Read(const TakeRecord& take) {
+  WALPOST_ASSIGN_OR_RETURN(const std::unique_ptr<TopicReader> reader,
+                           TopicReader::Connect(TopicReaderOptionsOf(config_)));
+  std::set<std::string> names(topics_.begin(), topics_.end());
+  std::set<std::string> prefixes;
+  const std::string& configured = config_.outbox.dead_letter.topic;
+  const size_t value = configured.find('{');
+  if (names.empty() && value == 0) {
+    return absl::InvalidArgumentError(fmt::format(
+        "which topics have dead letters cannot be told from dead_letter.topic "
+        "{}: name them with --from",
+        configured));
+  }
+  if (names.empty() && value == std::string::npos) {
+    names.insert(configured);
+  } else if (names.empty()) {
+    prefixes.insert(configured.substr(0, value));
+  }
+  WALPOST_ASSIGN_OR_RETURN(const std::set<std::string> topics,
+                           reader->FindTopics(names, prefixes));
+  uint64_t read = 0;
+  return reader->ReadMessages(topics, [&](const rd_kafka_message_t& message) {
+    if (++read % kProgressEvery == 0) {
+      progress_("reading dead letters", read,
+                static_cast<uint64_t>(reader->total()));
+    }
+    const MessageRecord record(message);
+    return take(
+        {rd_kafka_topic_name(message.rkt), message.partition, message.offset},
+        record.record());
+  });
+}
+
+}  // namespace walpost

@@ -1,0 +1,43 @@
+// LetterTopics: the dead letters of a configuration, read from Kafka.
+#pragma once
+
+#include <functional>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "cli/progress_line.h"
+#include "config/config.h"
+#include "dead_letters/letter_book.h"
+
+namespace walpost {
+
+class LetterTopics {
+ public:
+  // Reads `topics`; if there are none, those of dead_letter.topic. Both
+  // arguments outlive this object.
+  LetterTopics(const Config& config, std::vector<std::string> topics,
+               ProgressLine& progress)
+      : config_(config), topics_(std::move(topics)), progress_(progress) {}
+
+  // kInvalidArgument: the topics cannot be told from the template, or a record
+  // cannot be read. kUnavailable: no broker answers.
+  absl::StatusOr<LetterBook> ReadBook();
+
+  // Shows the letters at these places, with their payloads, in order.
+  using Take = std::function<absl::Status(const LetterPlace&, DeadLetter)>;
+  absl::Status ReadAt(const std::set<LetterPlace>& places, const Take& take);
+
+ private:
+  using TakeRecord =
+      std::function<absl::Status(const LetterPlace&, const Record&)>;
+  absl::Status Read(const TakeRecord& take);
+
+  const Config& config_;
+  std::vector<std::string> topics_;
+  ProgressLine& progress_;
+};
+
+}  // namespace walpost

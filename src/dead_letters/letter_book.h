@@ -1,0 +1,74 @@
+// LetterBook: the dead letters of some topics, and what was decided about them.
+//
+//   records, partition by partition in order ──▶ Add ──▶ entries()
+//
+// An event whose dead letter was sent again, after a crash, is one entry: the
+// copies agree in source, id and position, and a decision settles them all.
+// Events from a polled table have no position: there, a decision settles the
+// copies before it, and a dead letter behind it is a new entry.
+//
+// Keeps no payloads, but some hundred bytes of each letter. Pure.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <string>
+#include <tuple>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "dead_letters/dead_letter.h"
+#include "dead_letters/letter_decision.h"
+#include "outbox/record.h"
+
+namespace walpost {
+
+// The place of a dead letter: `walpost.dead-letter/0/17`.
+struct LetterPlace {
+  std::string topic;
+  int32_t partition = 0;
+  int64_t offset = 0;
+
+  friend auto operator<=>(const LetterPlace&, const LetterPlace&) = default;
+};
+std::string ToString(const LetterPlace& place);
+
+class LetterBook {
+ public:
+  struct Entry {
+    LetterPlace place;  // of the newest copy
+    uint64_t copies = 1;
+    WallTime written_at;  // the oldest copy, by its broker or its producer
+    size_t payload_size = 0;
+    DeadLetter letter;  // without its payload
+    std::optional<LetterDecision> decision;
+
+    bool is_open() const { return !decision; }
+  };
+
+  // Takes a record of a dead-letter topic; ignores what is neither a dead
+  // letter nor a decision. kInvalidArgument: cannot be read; names its place.
+  absl::Status Add(const LetterPlace& place, const Record& record);
+
+  // In the order of reading.
+  const std::vector<Entry>& entries() const { return entries_; }
+
+ private:
+  // Topic, partition, source, id, position.
+  using Identity = std::tuple<std::string, int32_t, std::string,
+                              std::optional<std::string>, std::string>;
+
+  void AddLetter(const LetterPlace& place, WallTime written_at,
+                 DeadLetter letter);
+  void AddDecision(const LetterPlace& place, const LetterDecision& decision);
+  static Identity IdentityOf(const Entry& entry);
+
+  std::vector<Entry> entries_;
+  // Indexes into entries_.
+  std::map<Identity, size_t> entry_of_;
+  std::map<LetterPlace, size_t> entry_at_;  // every copy
+};
+
+}  // namespace walpost

@@ -1,0 +1,45 @@
+// LetterEvent: the event in a dead letter, to be routed as now configured.
+//
+//   DeadLetter ──▶ LetterEvent ──▶ RecordBuilder
+//
+// Pure. Use one object for one letter at a time.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "dead_letters/dead_letter.h"
+#include "outbox/event.h"
+#include "outbox/options.h"
+#include "outbox/route.h"
+
+namespace walpost {
+
+class LetterEvent {
+ public:
+  // Both outlive this object.
+  LetterEvent(const OutboxOptions& outbox, const std::vector<Route>& routes)
+      : outbox_(outbox), routes_(routes) {}
+
+  // Valid until the next Of, and as long as `letter`.
+  //
+  // kInvalidArgument: its position is not one. kFailedPrecondition: the letter
+  // does not have all of the event, or its source is not configured (any
+  // more); says what to do instead.
+  absl::StatusOr<Event> Of(const DeadLetter& letter);
+  // Timeline of the server of the last one; 0: it is not from the WAL.
+  uint32_t timeline() const { return timeline_; }
+
+ private:
+  absl::StatusOr<size_t> SourceOf(const DeadLetter& letter) const;
+
+  const OutboxOptions& outbox_;
+  const std::vector<Route>& routes_;
+  std::vector<Value> references_;
+  uint32_t timeline_ = 0;
+};
+
+}  // namespace walpost

@@ -1,0 +1,25 @@
+#include "dead_letters/letter_filter.h"
+
+#include "fmt/format.h"
+
+namespace walpost {
+namespace {
+
+bool IsPlace(const LetterPlace& place, const std::string& text) {
+  return text == ToString(place) ||
+         text == fmt::format("{}/{}", place.partition, place.offset);
+}
+
+}  // namespace
+
+bool LetterFilter::Matches(const LetterBook::Entry& entry) const {
+  const DeadLetter& letter = entry.letter;
+  return (!place || IsPlace(entry.place, *place)) &&
+         (!id || letter.id == *id) && (!key || letter.aggregate_id == *key) &&
+         (!error_class || letter.error_class == *error_class) &&
+         (!topic || letter.topic == *topic) &&
+         (!since || letter.commit_time >= *since) &&
+         (!before || letter.commit_time < *before);
+}
+
+}  // namespace walpost

@@ -1,0 +1,170 @@
+#include "kafka/transactional_writer.h"
+
+#include <chrono>
+#include <utility>
+
+#include "base/status_macros.h"
+#include "fmt/format.h"
+#include "kafka/broker_trouble.h"
+#include "kafka/kafka_status.h"
+#include "kafka/produce_record.h"
+#include "kafka/producer_properties.h"
+
+namespace walpost {
+namespace {
+
+constexpr int kAnswerMillis = 30'000;
+constexpr int kReportMillis = 100;
+
+using KafkaError = KafkaHandle<rd_kafka_error_t, rd_kafka_error_destroy>;
+
+constexpr std::pair<const char*, const char*> kProperties[] = {
+    // A record that is not written ends its transaction, not the client.
+    {"enable.gapless.guarantee", "false"},
+    {"message.timeout.ms", "20000"},
+    {"transaction.timeout.ms", "60000"},
+    {"linger.ms", "5"},
+};
+
+}  // namespace
+
+absl::StatusOr<std::unique_ptr<TransactionalWriter>> TransactionalWriter::Open(
+    const ProducerOptions& options, const std::string& transactional_id) {
+  std::unique_ptr<TransactionalWriter> writer(
+      new TransactionalWriter(options, transactional_id));
+  WALPOST_RETURN_IF_ERROR(writer->Connect());
+  return writer;
+}
+
+absl::Status TransactionalWriter::Connect() {
+  WALPOST_ASSIGN_OR_RETURN(KafkaConf conf, MakeProducerConf(options_));
+  for (const auto& [name, value] : kProperties) {
+    WALPOST_RETURN_IF_ERROR(SetKafkaProperty(conf.get(), name, value));
+  }
+  WALPOST_RETURN_IF_ERROR(
+      SetKafkaProperty(conf.get(), "transactional.id", transactional_id_));
+  char reason[512];
+  topics_.clear();
+  client_.reset(
+      rd_kafka_new(RD_KAFKA_PRODUCER, conf.get(), reason, sizeof(reason)));
+  if (client_ == nullptr) {
+    return absl::FailedPreconditionError(
+        fmt::format("kafka.properties: {}", reason));
+  }
+  (void)conf.release();  // librdkafka owns it now
+  rd_kafka_set_log_queue(client_.get(), nullptr);
+  rd_kafka_error_t* error =
+      rd_kafka_init_transactions(client_.get(), kAnswerMillis);
+  if (error == nullptr) return absl::OkStatus();
+  return Failed(error, fmt::format("beginning with transactional.id '{}'",
+                                   transactional_id_));
+}
+
+absl::Status TransactionalWriter::Begin() {
+  rejected_ = absl::OkStatus();
+  rd_kafka_error_t* error = rd_kafka_begin_transaction(client_.get());
+  return error == nullptr ? absl::OkStatus()
+                          : Failed(error, "beginning a transaction");
+}
+
+absl::Status TransactionalWriter::Write(const Record& record,
+                                        std::optional<int32_t> partition) {
+  WALPOST_ASSIGN_OR_RETURN(rd_kafka_topic_t* const topic,
+                           FindTopic(std::string(record.topic)));
+  TakeReports(0);
+  WALPOST_RETURN_IF_ERROR(rejected_);
+  rd_kafka_error_t* error =
+      ProduceRecord(client_.get(), topic, record, Sequence{0},
+                    partition.value_or(RD_KAFKA_PARTITION_UA));
+  if (error == nullptr) return absl::OkStatus();
+  return Failed(error, fmt::format("writing to topic {}", record.topic));
+}
+
+absl::Status TransactionalWriter::Commit() {
+  // Else commit would wait for the reports, which nobody takes.
+  while (rd_kafka_outq_len(client_.get()) > 0 && rejected_.ok() &&
+         rd_kafka_fatal_error(client_.get(), nullptr, 0) ==
+             RD_KAFKA_RESP_ERR_NO_ERROR) {
+    TakeReports(kReportMillis);
+  }
+  WALPOST_RETURN_IF_ERROR(rejected_);
+  rd_kafka_error_t* error =
+      rd_kafka_commit_transaction(client_.get(), kAnswerMillis);
+  if (error == nullptr) return absl::OkStatus();
+  const absl::Status failed = Failed(error, "committing a transaction");
+  TakeReports(0);
+  return rejected_.ok() ? failed : rejected_;
+}
+
+absl::Status TransactionalWriter::Abort() {
+  rd_kafka_purge(client_.get(), RD_KAFKA_PURGE_F_QUEUE);
+  while (rd_kafka_outq_len(client_.get()) > 0 &&
+         rd_kafka_fatal_error(client_.get(), nullptr, 0) ==
+             RD_KAFKA_RESP_ERR_NO_ERROR) {
+    TakeReports(kReportMillis);
+  }
+  rd_kafka_error_t* error =
+      rd_kafka_abort_transaction(client_.get(), kAnswerMillis);
+  if (error != nullptr) return Failed(error, "aborting a transaction");
+  // The client goes on counting behind a record that was not written, and the
+  // brokers reject the next ones: only another client counts from the start.
+  return rejected_.ok() ? absl::OkStatus() : Connect();
+}
+
+absl::StatusOr<rd_kafka_topic_t*> TransactionalWriter::FindTopic(
+    const std::string& name) {
+  KafkaTopic& topic = topics_[name];
+  if (topic == nullptr) {
+    topic.reset(rd_kafka_topic_new(client_.get(), name.c_str(), nullptr));
+  }
+  if (topic != nullptr) return topic.get();
+  return StatusFromKafka(rd_kafka_last_error(),
+                         fmt::format("topic '{}'", name));
+}
+
+void TransactionalWriter::TakeReports(int timeout_millis) {
+  const KafkaQueue queue(rd_kafka_queue_get_main(client_.get()));
+  for (int wait = timeout_millis;; wait = 0) {
+    const KafkaEvent event(rd_kafka_queue_poll(queue.get(), wait));
+    if (event == nullptr) return;
+    if (rd_kafka_event_type(event.get()) != RD_KAFKA_EVENT_DR) continue;
+    while (const rd_kafka_message_t* message =
+               rd_kafka_event_message_next(event.get())) {
+      const bool is_purged = message->err == RD_KAFKA_RESP_ERR__PURGE_QUEUE ||
+                             message->err == RD_KAFKA_RESP_ERR__PURGE_INFLIGHT;
+      if (message->err == RD_KAFKA_RESP_ERR_NO_ERROR || is_purged) continue;
+      if (!rejected_.ok()) continue;
+      rejected_ = StatusFromKafka(
+          message->err, fmt::format("writing to topic {}",
+                                    rd_kafka_topic_name(message->rkt)));
+    }
+  }
+}
+
+absl::Status TransactionalWriter::Failed(rd_kafka_error_t* raw,
+                                         std::string_view attempted) {
+  const KafkaError error(raw);
+  const rd_kafka_resp_err_t code = rd_kafka_error_code(error.get());
+  switch (code) {
+    case RD_KAFKA_RESP_ERR__FENCED:
+    case RD_KAFKA_RESP_ERR_INVALID_PRODUCER_EPOCH:
+    case RD_KAFKA_RESP_ERR_PRODUCER_FENCED:
+      return absl::AbortedError(
+          fmt::format("{}: another command has taken over", attempted));
+    case RD_KAFKA_RESP_ERR_TRANSACTIONAL_ID_AUTHORIZATION_FAILED:
+      return absl::FailedPreconditionError(fmt::format(
+          "{}: the rights WRITE and DESCRIBE on the transactional id are "
+          "missing: kafka-acls.sh --add --allow-principal 'User:...' "
+          "--operation Write --operation Describe --transactional-id ...",
+          attempted));
+    case RD_KAFKA_RESP_ERR__TIMED_OUT:
+      return absl::UnavailableError(
+          fmt::format("{}: {}", attempted, WhyUnreached(client_.get(), code)));
+    default:
+      return StatusFromKafka(
+          code,
+          fmt::format("{}: {}", attempted, rd_kafka_error_string(error.get())));
+  }
+}
+
+}  // namespace walpost

@@ -1,0 +1,68 @@
+// TransactionalWriter: writes records in Kafka transactions.
+//
+//   Open ──▶ Begin ──▶ Write, Write, ... ──▶ Commit
+//                                        └─▶ Abort
+//
+// The records of a transaction become visible together, or not at all, to
+// consumers with isolation.level=read_committed. Whoever opens a writer with
+// the same id takes it over: the calls of the earlier one fail (kAborted).
+//
+// Blocks: for verbs, never for the loop. Required rights: WRITE on the topics;
+// WRITE and DESCRIBE on the transactional id.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <utility>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "kafka/handles.h"
+#include "kafka/producer_options.h"
+#include "outbox/record.h"
+
+namespace walpost {
+
+class TransactionalWriter {
+ public:
+  // Waits until the transaction of an earlier writer has ended.
+  //
+  // kInvalidArgument, kFailedPrecondition: the configuration is wrong, or a
+  // right is missing. kUnavailable: no broker answers within 30 s.
+  static absl::StatusOr<std::unique_ptr<TransactionalWriter>> Open(
+      const ProducerOptions& options, const std::string& transactional_id);
+
+  absl::Status Begin();
+  // nullopt: the partition of the record's key.
+  absl::Status Write(const Record& record, std::optional<int32_t> partition);
+  // Returns when the brokers have all of it, durably.
+  //
+  // kInvalidArgument: they reject a record of it, and nothing was written.
+  // kAborted: another writer has the id now. After an error Abort, unless it is
+  // kAborted.
+  absl::Status Commit();
+  absl::Status Abort();
+
+ private:
+  TransactionalWriter(const ProducerOptions& options,
+                      std::string transactional_id)
+      : options_(options), transactional_id_(std::move(transactional_id)) {}
+
+  absl::Status Connect();
+  absl::StatusOr<rd_kafka_topic_t*> FindTopic(const std::string& name);
+  // Takes the reports; notes the first record that was rejected.
+  void TakeReports(int timeout_millis);
+  absl::Status Failed(rd_kafka_error_t* error, std::string_view attempted);
+
+  ProducerOptions options_;
+  std::string transactional_id_;
+  KafkaClient client_;
+  std::map<std::string, KafkaTopic> topics_;
+  absl::Status rejected_;  // a record of this transaction
+};
+
+}  // namespace walpost

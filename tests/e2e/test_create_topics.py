@@ -1,0 +1,102 @@
+"""`create_topics`: walpost creates the topics that are missing, as configured."""
+
+import json
+import time
+
+import pytest
+
+from harness import Kafka, KafkaReader, wait_until
+
+
+@pytest.fixture(scope="module")
+def strict(module_directory):
+    """A broker that creates no topics."""
+    broker = Kafka(module_directory / "strict", properties={
+        "auto.create.topics.enable": "false"}).start()
+    yield broker
+    broker.close()
+
+
+def test_a_missing_topic_is_made_as_configured(walpost, database, strict, outbox,
+                                               topics):
+    database.execute("alter table outbox alter aggregate_type drop not null")
+    relay = walpost(database, strict, topics, route={
+        "topic": topics + "{aggregate_type}",
+        "create_topics": {"partitions": 3, "replication_factor": 1,
+                          "config": {"retention.ms": "86400000"}}},
+        on_error={"topic_field_missing": "dead_letter"},
+        dead_letter={"topic": topics + "dead", "create_topics": {
+            "partitions": 1, "config": {"cleanup.policy": "delete",
+                                        "retention.ms": "-1"}}}).run()
+    for number in range(20):
+        outbox.insert(f"type{number}", "k", str(number))
+    outbox.insert(None, "k", '"dead"')
+    database.wait_confirmed(database.name)
+    assert relay.get("/readyz")[0] == 200
+    for number in range(20):
+        record, = KafkaReader(strict.bootstrap).read(f"{topics}type{number}")
+        assert record.value == str(number).encode()
+    made = strict.describe_topic(topics + "type7")
+    assert "PartitionCount: 3" in made and "retention.ms=86400000" in made
+    dead = strict.describe_topic(topics + "dead")
+    assert "PartitionCount: 1" in dead and "retention.ms=-1" in dead
+    assert f"created topic {topics}type7" in relay.log()
+    said = relay.verb("check")
+    assert said.returncode == 0, said.stdout
+    assert "walpost creates others" in said.stdout
+
+
+def test_an_existing_topic_is_left_alone_and_compared(walpost, database, strict,
+                                                      outbox, topics):
+    strict.create_topic(topics + "order", 2, retention_ms=1000000)
+    relay = walpost(database, strict, topics, route={
+        "topic": topics + "{aggregate_type}",
+        "create_topics": {"partitions": 3, "config": {
+            "retention.ms": "86400000"}}}).run()
+    outbox.insert("order", "k", "1")
+    database.wait_confirmed(database.name)
+    assert "PartitionCount: 2" in strict.describe_topic(topics + "order")
+    assert "created topic" not in relay.log()
+    said = relay.verb("check")
+    assert said.returncode == 0, said.stdout
+    assert "has partitions=2, and create_topics says 3" in said.stdout
+    assert ("has retention.ms=1000000, and create_topics says 86400000"
+            in said.stdout)
+
+
+def test_a_topic_that_cannot_be_made_holds_the_flow_and_says_why(
+        walpost, database, strict, outbox, topics):
+    relay = walpost(database, strict, topics, route={
+        "topic": topics + "{aggregate_type}",
+        "create_topics": {"replication_factor": 3}}).run()
+    with database.transaction() as cursor:
+        limit = database.lsn_before_commit(cursor)
+        outbox.insert("order", "k", "1", cursor)
+    reason = relay.wait_unready("cannot be created")
+    assert topics + "order" in reason and "create_topics" in reason
+    assert database.confirmed_lsn(database.name) <= limit
+    # Somebody makes it by hand: the flow goes on by itself.
+    strict.create_topic(topics + "order", 1)
+    relay.wait_ready()
+    database.wait_confirmed(database.name)
+    record, = KafkaReader(strict.bootstrap).read(topics + "order")
+    assert record.value == b"1"
+
+
+def test_brokers_that_make_topics_do_not_choose(walpost, database, kafka, outbox,
+                                                topics):
+    """They would at the first question about it, with their own settings."""
+    relay = walpost(database, kafka, topics, route={
+        "topic": topics + "{aggregate_type}",
+        "create_topics": {"partitions": 7}}).run()
+    begun = time.monotonic()
+    with database.transaction() as cursor:
+        for number in range(100):
+            outbox.insert(f"type{number}", "k", "1", cursor)
+    database.wait_confirmed(database.name, seconds=60)
+    took = time.monotonic() - begun
+    ends = KafkaReader(kafka.bootstrap).ends(topics + "type42")
+    assert len(ends) == 7
+    assert took < 20, f"{took} s for 100 topics: each waits for a timer"
+    assert json.loads(relay.get("/status")[1])["dead_letters"] == 0
+    wait_until(lambda: relay.get("/readyz")[0] == 200, "ready")
