@@ -32,7 +32,7 @@ def test_a_missing_topic_is_made_as_configured(walpost, database, strict, outbox
         outbox.insert(f"type{number}", "k", str(number))
     outbox.insert(None, "k", '"dead"')
     database.wait_confirmed(database.name)
-    assert relay.get("/readyz")[0] == 200
+    relay.wait_ready()
     for number in range(20):
         record, = KafkaReader(strict.bootstrap).read(f"{topics}type{number}")
         assert record.value == str(number).encode()

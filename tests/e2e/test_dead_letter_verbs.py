@@ -42,6 +42,12 @@ def _values(kafka, topics, topic):
             KafkaReader(kafka.bootstrap).read(topics + topic)]
 
 
+def _wait_visible(kafka, topics, topic, count):
+    """The brokers show a transaction shortly after they have committed it."""
+    wait_until(lambda: len(_values(kafka, topics, topic)) >= count,
+               f"{count} records of {topic}")
+
+
 def _retry(relay, *words):
     return relay.verb("dead-letters", "retry", "--out-of-order", "--why",
                       "the cause is fixed", "--by", "alice", *words)
@@ -114,15 +120,17 @@ def test_p11_a_retry_is_in_its_topic_and_on_record(relay, database, kafka,
     said = _retry(relay, "--key", "k1")
     assert said.returncode == 0, said.stderr
     assert "1 retried" in said.stdout
+    _wait_visible(kafka, topics, "order-placed", 1)
     assert _values(kafka, topics, "order-placed") == [b"1"]
     said = _retry(relay, "--all")
     assert said.returncode == 0 and "2 retried" in said.stdout, said.stderr
+    _wait_visible(kafka, topics, "order-placed", 3)
     found = KafkaReader(kafka.bootstrap).read(topics + "order-placed")
     assert {record.id for record in found} == set(events)
     for record in found:
         assert record.header("walpost-retried")
         assert not record._has("walpost-position"), "it is no repeat"
-    assert _letters(relay) == []
+    wait_until(lambda: _letters(relay) == [], "the decisions")
     settled = _letters(relay, "--all")
     assert {letter["state"] for letter in settled} == {"retried"}
     assert {letter["decided_by"] for letter in settled} == {"alice"}
@@ -141,7 +149,7 @@ def test_p11_what_is_discarded_is_never_clean(relay, database, outbox):
     database.wait_confirmed(database.name)
     said = _discard(relay, "--id", event)
     assert said.returncode == 0 and "1 discarded" in said.stdout, said.stderr
-    assert _ids(_letters(relay)) == {kept}
+    wait_until(lambda: _ids(_letters(relay)) == {kept}, "the decision")
     settled = {letter["id"]: letter for letter in _letters(relay, "--all")}
     assert settled[event]["state"] == "discarded"
     assert settled[event]["decided_by"] == "bob"
@@ -162,6 +170,7 @@ def test_the_brokers_reject_one_of_a_batch(relay, database, kafka, outbox,
     said = _retry(relay, "--all")
     assert said.returncode == 1, said.stdout
     assert "2 retried" in said.stdout
+    _wait_visible(kafka, topics, "narrow", 2)
     assert _ids(_letters(relay)) == {wide[1]}
     found = KafkaReader(kafka.bootstrap).read(topics + "narrow")
     assert [record.id for record in found] == [wide[0], wide[2]]
@@ -205,8 +214,9 @@ def test_bad_input_moves_nothing(relay, database, outbox):
     assert len(_letters(relay)) == 1
 
 
-def _many(relay, database, topics, count):
+def _many(relay, database, kafka, topics, count):
     """The command that retries so many dead letters of ten keys."""
+    kafka.create_topic(topics + "late", 2)
     database.execute(
         "insert into outbox (aggregate_type, aggregate_id, payload) "
         "select null, 'k-' || n %% 10, to_jsonb(n) "
@@ -220,19 +230,20 @@ def _many(relay, database, topics, count):
 
 def _check_late(relay, kafka, topics, count):
     """Each event is there once, in the order of its key."""
+    _wait_visible(kafka, topics, "late", count)
     found = KafkaReader(kafka.bootstrap).read(topics + "late")
     assert len({record.id for record in found}) == len(found) == count
     numbers = {}
     for record in found:
         numbers.setdefault(record.key, []).append(int(record.value))
     assert all(values == sorted(values) for values in numbers.values())
-    assert _letters(relay) == []
+    wait_until(lambda: _letters(relay) == [], "the decisions")
 
 
 def test_p3_two_retries_at_once_send_nothing_twice(relay, database, kafka,
                                                    outbox, topics):
     count = 3000
-    words = _many(relay, database, topics, count)
+    words = _many(relay, database, kafka, topics, count)
     both = []
     for _ in range(2):
         both.append(subprocess.Popen(words, stdout=subprocess.PIPE,
@@ -246,7 +257,7 @@ def test_p3_two_retries_at_once_send_nothing_twice(relay, database, kafka,
 def test_p3_a_retry_that_is_killed_leaves_nothing_half_done(
         relay, database, kafka, outbox, topics):
     count = 5000
-    words = _many(relay, database, topics, count)
+    words = _many(relay, database, kafka, topics, count)
     for _ in range(4):
         before = len(_values(kafka, topics, "late"))
         with subprocess.Popen(words, stdout=subprocess.DEVNULL,

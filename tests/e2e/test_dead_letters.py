@@ -81,7 +81,7 @@ def test_p8_each_class_has_its_dead_letter(relay_of, database, kafka, outbox,
             dead[poisoned(error_class, cursor=cursor)] = error_class
             good.append(outbox.insert("order", "k", "2", cursor))
     database.wait_confirmed(database.name)
-    assert relay.get("/readyz")[0] == 200
+    relay.wait_ready()
     letters = _dead(kafka, topics)
     assert {event: _class_of(found[0]) for event, found in letters.items()
             } == dead
@@ -128,7 +128,7 @@ def test_p8_each_class_may_be_skipped(relay_of, database, kafka, outbox, topics,
         left_out[poisoned(error_class)] = error_class
         good.append(outbox.insert("order", "k", "2"))
     database.wait_confirmed(database.name)
-    assert relay.get("/readyz")[0] == 200
+    relay.wait_ready()
     assert not _dead(kafka, topics)
     assert [record.id for record in _delivered(kafka, topics)] == good
     for event, error_class in left_out.items():

@@ -207,9 +207,10 @@ def _names_right(operation, words):
 def test_a_verb_has_the_operations_that_it_needs_and_no_more(
         walpost, database, outbox, topics, guarded, names, case):
     verb, store, left_out = case
-    sections = {"replay": {"window": "64MiB"},
-                "on_error": {"topic_illegal": "dead_letter"},
-                "dead_letter": {"topic": topics + "dead"}}
+    sections = {"replay": {"window": "64MiB"}}
+    if verb.startswith("dead-letters"):
+        sections |= {"on_error": {"topic_illegal": "dead_letter"},
+                     "dead_letter": {"topic": topics + "dead"}}
     if store == "kafka":
         sections["checkpoint"] = {"store": "kafka", "topic": names[_POINT][1]}
     admin = walpost(database, guarded, topics, **sections)
