@@ -90,8 +90,9 @@ absl::Status LetterClerk::Settle(std::span<const Letter> letters) {
     return status;
   }
   if (absl::IsAborted(status)) return status;
-  WALPOST_RETURN_IF_ERROR(writer_->Abort());
-  return status;
+  // The cause says more than that its transaction cannot be ended, either.
+  const absl::Status aborted = writer_->Abort();
+  return aborted.ok() || !ConcernsLetter(status) ? status : aborted;
 }
 
 absl::Status LetterClerk::WriteAll(std::span<const Letter> letters) {

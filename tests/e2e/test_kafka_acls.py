@@ -180,8 +180,10 @@ def _prepare(admin, verb, database, outbox, guarded, topics):
                                  cleanup_policy="compact")
     elif verb != "run if no topic exists":
         admin.run()
-        outbox.insert("not legal!" if verb.startswith("dead-letters")
-                      else "order", "order-1")
+        dead = verb.startswith("dead-letters")
+        if dead:
+            guarded.create_topic(topics + "dead-no-more", 1)
+        outbox.insert("not legal!" if dead else "order", "order-1")
         database.wait_confirmed(admin.slot)
         if verb != "prune":  # which asks what the slot has confirmed by now
             assert admin.stop() == 0
