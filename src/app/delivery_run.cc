@@ -32,7 +32,7 @@ DeliveryRun::DeliveryRun(asio::any_io_executor executor,
              }),
       silence_limit_(options.silence_limit),
       timer_(executor) {
-  pipeline_.SetErrorActions(options.on_error, LogSetAside);
+  pipeline_.SetErrorActions(options.on_error.WithoutParking(), LogSetAside);
 }
 
 absl::Status DeliveryRun::Start() {

@@ -6,12 +6,27 @@
 #include "spdlog/spdlog.h"
 
 namespace walpost {
+namespace {
+
+std::string_view WhatBecomes(ErrorAction action) {
+  switch (action) {
+    case ErrorAction::kStop:
+      return "stopped";
+    case ErrorAction::kDeadLetter:
+      return "sent to the dead-letter topic";
+    case ErrorAction::kPark:
+      return "parked, and later events of its key wait behind it";
+    case ErrorAction::kSkip:
+      return "left out";
+  }
+  return "";
+}
+
+}  // namespace
 
 void LogSetAside(const SetAside& event) {
   const std::string error_class = ReasonCodeOf(event.reason);
-  const std::string what = event.action == ErrorAction::kSkip
-                               ? "left out"
-                               : "sent to the dead-letter topic";
+  const std::string_view what = WhatBecomes(event.action);
   const uint8_t index = ErrorClassOf(event.reason);
   const std::string_view remedy =
       index < kErrorClasses.size() ? kErrorClasses[index].remedy : "";

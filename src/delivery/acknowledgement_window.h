@@ -40,10 +40,13 @@ struct InFlightRecord {
   WallTime commit_time;
   size_t size_bytes = 0;
   Xid xid{};
-  // Index into kErrorClasses, if it is a dead letter.
+  // Index into kErrorClasses, if it is a dead letter, or was parked for it.
   uint8_t error_class = kNoErrorClass;
+  bool is_parked = false;
 
-  bool is_dead_letter() const { return error_class != kNoErrorClass; }
+  bool is_dead_letter() const {
+    return error_class != kNoErrorClass && !is_parked;
+  }
 };
 
 class AcknowledgementWindow {

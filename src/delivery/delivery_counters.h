@@ -21,8 +21,10 @@ struct DeliveryCounters {
 
   // By class of error; the last one: kOtherErrors.
   using ByClass = std::array<uint64_t, kErrorClasses.size() + 1>;
-  ByClass dead_letters{};  // durable at the brokers
-  ByClass skipped{};       // left out
+  ByClass dead_letters{};      // durable at the brokers
+  ByClass skipped{};           // left out
+  ByClass parked{};            // stored, for an operator
+  uint64_t parked_behind = 0;  // stored, because they follow such an event
 
   static uint64_t Sum(const ByClass& counts) {
     return std::accumulate(counts.begin(), counts.end(), uint64_t{0});

@@ -10,6 +10,8 @@ std::string_view ToString(ErrorAction action) {
       return "stop";
     case ErrorAction::kDeadLetter:
       return "dead_letter";
+    case ErrorAction::kPark:
+      return "park";
     case ErrorAction::kSkip:
       return "skip";
   }
@@ -25,6 +27,13 @@ ErrorAction ErrorActions::For(const absl::Status& reason) const {
   const size_t error_class = ErrorClassOf(reason);
   return error_class < actions_.size() ? actions_[error_class]
                                        : ErrorAction::kStop;
+}
+
+ErrorActions ErrorActions::WithoutParking() const {
+  ErrorActions actions = *this;
+  std::ranges::replace(actions.actions_, ErrorAction::kPark,
+                       ErrorAction::kStop);
+  return actions;
 }
 
 bool ErrorActions::Uses(ErrorAction action) const {

@@ -3,6 +3,8 @@
 //
 //   stop         the flow stops before it until an operator acts; the default
 //   dead_letter  a dead letter takes its place (outbox/dead_letter_builder.h)
+//   park         it waits for an operator, and later events of its key wait
+//                behind it (delivery/parking.h)
 //   skip         it is left out, with a line in the log
 //
 // A class is the reason code of an error of one event (base/reason_code.h). An
@@ -19,9 +21,9 @@
 
 namespace walpost {
 
-enum class ErrorAction { kStop, kDeadLetter, kSkip };
+enum class ErrorAction { kStop, kDeadLetter, kPark, kSkip };
 
-// "stop", "dead_letter", "skip".
+// "stop", "dead_letter", "park", "skip".
 std::string_view ToString(ErrorAction action);
 
 struct ErrorClass {
@@ -78,6 +80,9 @@ class ErrorActions {
   ErrorAction For(const absl::Status& reason) const;
 
   bool Uses(ErrorAction action) const;
+
+  // The same, for a sender that has no place for parked events: it stops.
+  ErrorActions WithoutParking() const;
 
   friend bool operator==(const ErrorActions&, const ErrorActions&) = default;
 

@@ -3,9 +3,6 @@
 #include <algorithm>
 #include <utility>
 
-#include "base/reason_code.h"
-#include "fmt/format.h"
-
 namespace walpost {
 
 Pipeline::Pipeline(std::unique_ptr<RecordBuilder> builder,
@@ -106,17 +103,38 @@ Pipeline::Offer Pipeline::OnUndeliverable(const Event& event,
 Pipeline::Offer Pipeline::Take(const Event& event, const absl::Status& mapped) {
   if (!Continues(event)) return Offer::kHold;
   if (PassOver(event)) return Offer::kTaken;  // perhaps deliverable before
+  if (const auto offer = OfferToParking(event, mapped)) return *offer;
   if (const absl::Status* reason = RefusalOf(event.position)) {
     return Refuse(event, *reason);
   }
   one_at_a_time_ = IsSuspect(event);
-  if (one_at_a_time_ && !window_.empty()) {
-    --counters_.events;  // it will be offered again
-    return Offer::kHold;
-  }
+  if (one_at_a_time_ && !window_.empty()) return HoldBack();
   return Carry(event, mapped.ok()
                           ? dispatch_.Send(event, window_.next_sequence())
                           : dispatch_.Judge(mapped));
+}
+
+// nullopt: it is to be delivered.
+std::optional<Pipeline::Offer> Pipeline::OfferToParking(
+    const Event& event, const absl::Status& mapped) {
+  if (parking_ == nullptr) return std::nullopt;
+  switch (parking_->ClaimOf(event)) {
+    case Parking::Claim::kFree:
+      return std::nullopt;
+    case Parking::Claim::kFollows:
+      return CanTake() ? Park(event, mapped) : HoldBack();
+    case Parking::Claim::kSettled:
+      return CanTake() ? LeaveOut(event) : HoldBack();
+    case Parking::Claim::kWaits:
+      held_ = absl::ResourceExhaustedError("its key is being released");
+      break;
+  }
+  return HoldBack();
+}
+
+Pipeline::Offer Pipeline::HoldBack() {
+  --counters_.events;  // it will be offered again
+  return Offer::kHold;
 }
 
 // Why the brokers do not take the event.
@@ -144,12 +162,16 @@ bool Pipeline::PassOver(const Event& event) {
     return true;
   }
   if (!resume_filter_.IsAcknowledged({event.position, event.xid})) return false;
-  // Add it to the window again, so that a further repeat finds it.
-  const Sequence sequence =
-      window_.Add({event.position, event.commit_time, 0, event.xid});
-  window_.Acknowledge(sequence);
+  AddSettled(event);
   ++counters_.repeats;
   return true;
+}
+
+// The event needs no record; in the window, a further repeat finds it.
+void Pipeline::AddSettled(const Event& event) {
+  const Sequence sequence = window_.next_sequence();
+  PutInWindow(event, 0, kNoErrorClass);
+  window_.Acknowledge(sequence);
 }
 
 Pipeline::Offer Pipeline::Carry(const Event& event, Dispatch::Outcome outcome,
@@ -170,8 +192,7 @@ Pipeline::Offer Pipeline::Carry(const Event& event, Dispatch::Outcome outcome,
       }
       return Refuse(event, std::move(outcome.reason));
   }
-  --counters_.events;  // it will be offered again
-  return Offer::kHold;
+  return HoldBack();
 }
 
 void Pipeline::PutInWindow(const Event& event, size_t bytes,
@@ -180,87 +201,14 @@ void Pipeline::PutInWindow(const Event& event, size_t bytes,
       {event.position, event.commit_time, bytes, event.xid, error_class});
 }
 
-ErrorAction Pipeline::ActionFor(const Position& position,
-                                const absl::Status& reason) const {
-  if (decision_ && decision_->position == position) return decision_->action;
-  return error_actions_.For(reason);
-}
-
-// The event cannot go out as it is.
-Pipeline::Offer Pipeline::Refuse(const Event& event, absl::Status reason) {
-  const bool is_known = refused_ && refused_->position == event.position;
-  if (refused_ && !is_known) return Stop(event, std::move(reason));
-  const ErrorAction action = ActionFor(event.position, reason);
-  if (refused_ && refused_->is_of_dead_letter && action != ErrorAction::kSkip) {
-    return StopBeforeDeadLetter(event, reason);
-  }
-  Offer offer = Offer::kHold;
-  switch (action) {
-    case ErrorAction::kStop:
-      return Stop(event, std::move(reason));
-    case ErrorAction::kDeadLetter:
-      offer = SendDeadLetter(event, reason);
-      if (is_known && offer == Offer::kTaken) dead_[event.position] = reason;
-      break;
-    case ErrorAction::kSkip:
-      offer = Skip(event, reason);
-      break;
-  }
-  if (offer == Offer::kTaken) refused_.reset();
-  return offer;
-}
-
-Pipeline::Offer Pipeline::StopBeforeDeadLetter(const Event& event,
-                                               const absl::Status& error) {
-  const std::string text = fmt::format(
-      "its dead letter cannot be delivered: {}", std::string(error.message()));
-  return Stop(event, WithReasonCode(absl::InvalidArgumentError(text),
-                                    ReasonCodeOf(error)));
-}
-
-Pipeline::Offer Pipeline::SendDeadLetter(const Event& event,
-                                         const absl::Status& reason) {
-  const uint8_t error_class = ErrorClassOf(reason);
-  const Offer offer = Carry(
-      event, dispatch_.SendDeadLetter(event, reason, window_.next_sequence()),
-      error_class);
-  if (offer == Offer::kTaken) {
-    ReportSetAside(ErrorAction::kDeadLetter, event, reason);
-  }
-  return offer;
-}
-
-Pipeline::Offer Pipeline::Skip(const Event& event, const absl::Status& reason) {
-  const Sequence sequence = window_.next_sequence();
-  PutInWindow(event, 0, kNoErrorClass);
-  window_.Acknowledge(sequence);
-  ++counters_.skipped[ErrorClassOf(reason)];
-  ReportSetAside(ErrorAction::kSkip, event, reason);
-  return Offer::kTaken;
-}
-
-void Pipeline::ReportSetAside(ErrorAction action, const Event& event,
-                              const absl::Status& reason) {
-  if (!on_set_aside_) return;
-  on_set_aside_(
-      {action, event.position, IdForMessages(event.id.value_or("")), reason});
-}
-
-Pipeline::Offer Pipeline::Stop(const Event& event, absl::Status reason) {
-  stoppage_ = Stoppage{event.position, IdForMessages(event.id.value_or("")),
-                       std::move(reason)};
-  return Offer::kHold;
-}
-
 void Pipeline::OnAcknowledged(Sequence sequence, WallTime now) {
   const InFlightRecord* record = window_.Acknowledge(sequence);
   if (record == nullptr) return;
-  ++counters_.acknowledged;
-  if (record->is_dead_letter()) {
-    ++counters_.dead_letters[record->error_class];
-    dead_.erase(record->position);
+  CountSetAside(*record);
+  if (!record->is_parked) {
+    ++counters_.acknowledged;
+    latency_.Record(now - record->commit_time);
   }
-  latency_.Record(now - record->commit_time);
   OnRoom();
 }
 
@@ -285,13 +233,8 @@ void Pipeline::OnRefused(const InFlightRecord& record,
   refused_ = {record.position, error, record.is_dead_letter()};
 }
 
-bool Pipeline::Decide(const Position& position, ErrorAction action) {
-  if (!stoppage_ || stoppage_->position != position) return false;
-  const Decision decision{position, action};
-  if (decision_ == decision) return false;  // it was of no use
-  decision_ = decision;
-  stoppage_.reset();
-  return true;
+Position Pipeline::settled_through() const {
+  return std::max(acknowledged_through(), Position{confirmed(), 0});
 }
 
 void Pipeline::Suspect(const Position& first, const Position& last) {

@@ -29,6 +29,7 @@
 #include "delivery/event_taker.h"
 #include "delivery/history_check.h"
 #include "delivery/latency_histogram.h"
+#include "delivery/parking.h"
 #include "delivery/record_sink.h"
 #include "delivery/resume_filter.h"
 #include "delivery/set_aside.h"
@@ -62,6 +63,9 @@ class Pipeline final : public EventTaker, public SinkUser {
     error_actions_ = actions;
     on_set_aside_ = std::move(on_set_aside);
   }
+
+  // Where events are parked; nullptr: nowhere. It outlives its use.
+  void SetParking(Parking* parking) { parking_ = parking; }
 
   // An operator's decision about the event that the flow has stopped before:
   // kSkip or kDeadLetter. False: the flow does not stand there, or stands there
@@ -153,6 +157,9 @@ class Pipeline final : public EventTaker, public SinkUser {
   const Position& acknowledged_through() const {
     return window_.acknowledged_through();
   }
+  // All events at or before it are in Kafka, or set aside. A parked event must
+  // not be sent before: an earlier one of its key may be in flight.
+  Position settled_through() const;
   const CommitIdentity& acknowledged_commit() const {
     return window_.acknowledged_commit();
   }
@@ -184,6 +191,8 @@ class Pipeline final : public EventTaker, public SinkUser {
   bool IsSuspect(const Event& event);
   void OnRefused(const InFlightRecord& record, const absl::Status& error);
   Offer Take(const Event& event, const absl::Status& mapped);
+  std::optional<Offer> OfferToParking(const Event& event,
+                                      const absl::Status& mapped);
   void ForgetSettledRefusals();
   const absl::Status* RefusalOf(const Position& position) const;
   bool PassOver(const Event& event);
@@ -195,10 +204,16 @@ class Pipeline final : public EventTaker, public SinkUser {
   Offer StopBeforeDeadLetter(const Event& event, const absl::Status& error);
   Offer SendDeadLetter(const Event& event, const absl::Status& reason);
   Offer Skip(const Event& event, const absl::Status& reason);
+  Offer ParkOrStop(const Event& event, const absl::Status& reason);
+  Offer Park(const Event& event, const absl::Status& reason);
+  Offer LeaveOut(const Event& event);
+  void AddSettled(const Event& event);
+  Offer HoldBack();
   Offer Stop(const Event& event, absl::Status reason);
   void ReportSetAside(ErrorAction action, const Event& event,
                       const absl::Status& reason);
   void PutInWindow(const Event& event, size_t bytes, uint8_t error_class);
+  void CountSetAside(const InFlightRecord& record);
 
   DeliveryCounters counters_;
   Dispatch dispatch_;
@@ -224,8 +239,9 @@ class Pipeline final : public EventTaker, public SinkUser {
   };
   std::optional<Decision> decision_;
   SetAsideListener on_set_aside_;
+  Parking* parking_ = nullptr;
   // Events that the brokers rejected, until their dead letters are
-  // acknowledged: not more than the window holds.
+  // acknowledged, or they are parked: not more than the window holds.
   std::map<Position, absl::Status> dead_;
 
   std::optional<Stoppage> stoppage_;

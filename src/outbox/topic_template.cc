@@ -137,6 +137,17 @@ void TopicTemplate::Apply(const Function& function, std::string& text,
   }
 }
 
+// A function may make one topic of two values. So may a literal between two
+// values: a.{x}{y}, with "1" and "23", or with "12" and "3".
+bool TopicTemplate::Separates(std::string_view name) const {
+  const auto has_value = [](const Part& part) { return part.has_value; };
+  return std::ranges::count_if(parts_, has_value) == 1 &&
+         std::ranges::any_of(parts_, [&](const Part& part) {
+           return part.has_value && references_[part.reference] == name &&
+                  part.functions.empty();
+         });
+}
+
 absl::Status TopicTemplate::Expand(std::span<const Value> values,
                                    std::string& topic) const {
   topic.clear();

@@ -39,6 +39,9 @@ class TopicTemplate {
 
   const std::string& text() const { return text_; }
 
+  // True if events with different values of `name` never share a topic.
+  bool Separates(std::string_view name) const;
+
   // Common prefix of all topics: the text before the first value.
   const std::string& prefix() const { return parts_.front().literal; }
 

@@ -187,6 +187,7 @@ void Outbound::OnRejected(const InFlight& record, Sequence sequence,
   }
   switch (error_actions_.For(error)) {
     case ErrorAction::kStop:
+    case ErrorAction::kPark:  // not with this source
       return record.flight->OnRefused(sequence, error);
     case ErrorAction::kSkip:
       NoteSkip(row.id, error);

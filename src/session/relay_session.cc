@@ -78,6 +78,7 @@ RelaySession::Action RelaySession::BeginRound(MonotonicTime now) {
 
 RelaySession::Action RelaySession::OnOpened(MonotonicTime now) {
   found_gap_.reset();
+  lost_ = absl::OkStatus();
   server_leaves_ = false;
   trouble_ = absl::OkStatus();
   ++streams_;
@@ -89,6 +90,7 @@ RelaySession::Action RelaySession::OnOpened(MonotonicTime now) {
 RelaySession::Action RelaySession::OnStreamEnded(absl::Status reason,
                                                  MonotonicTime now) {
   if (now - streams_since_ > kSettledAfter) backoff_.Reset();
+  if (!lost_.ok()) reason = lost_;
   if (checkpoints_.is_overtaken()) reason = checkpoints_.status();
   if (found_gap_) reason = StatusOfGap(*found_gap_);
   if (absl::IsDataLoss(reason)) {
@@ -198,6 +200,12 @@ void RelaySession::OnServerShutdown(MonotonicTime now) {
 void RelaySession::OnGap(const Gap& gap) {
   if (!stream_.is_open() || found_gap_) return;
   found_gap_ = gap;
+  stream_.Abandon();
+}
+
+void RelaySession::OnLost(const absl::Status& reason) {
+  if (!stream_.is_open() || !lost_.ok()) return;
+  lost_ = reason;
   stream_.Abandon();
 }
 

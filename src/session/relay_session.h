@@ -80,6 +80,8 @@ class RelaySession {
   void OnServerShutdown(MonotonicTime now);
   // Found beside the stream; stops it.
   void OnGap(const Gap& gap);
+  // Something that the stream cannot do without is lost: stops it.
+  void OnLost(const absl::Status& reason);
   // Records were acknowledged.
   void OnAcknowledged() { backoff_.Reset(); }
   // Call it a few times a second: offers held records again.
@@ -133,6 +135,7 @@ class RelaySession {
   bool server_leaves_ = false;
   std::optional<Gap> found_gap_;
   bool gap_is_new_ = false;
+  absl::Status lost_;
   bool started_over_ = false;
   uint64_t streams_ = 0;
   absl::Status trouble_;

@@ -143,6 +143,18 @@ TEST(TopicTemplateTest, RefusesATopicThatKafkaWould) {
       << status;
 }
 
+TEST(TopicTemplateTest, SeparatesValuesThatNeverMakeOneTopic) {
+  const auto separates = [](std::string_view text) {
+    return TopicTemplate::Parse(text)->Separates("x");
+  };
+  EXPECT_TRUE(separates("a.{x}.b"));
+  EXPECT_FALSE(separates("a.{x|lower}"));
+  EXPECT_FALSE(separates("a.{x|default:other}"));
+  EXPECT_FALSE(separates("a.{x}{y}"));
+  EXPECT_FALSE(separates("a.{y}"));
+  EXPECT_FALSE(separates("a"));
+}
+
 TEST(TopicNameTest, AcceptsWhatKafkaAccepts) {
   for (const std::string& name : {std::string("a"), std::string("A-b_c.9"),
                                   std::string("..."), std::string(249, 'x')}) {

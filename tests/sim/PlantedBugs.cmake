@@ -289,7 +289,7 @@ planted_bug(sends_what_was_acknowledged_out_of_turn_again
 # ---- P8: what stops the flow.
 
 planted_bug(passes_an_undeliverable_event
-  SOURCE delivery/pipeline.cc
+  SOURCE delivery/pipeline_set_aside.cc
   NEEDLE [[      return Stop(event, std::move(reason));
     case ErrorAction::kDeadLetter:]]
   REPLACEMENT [[      return Offer::kTaken;
@@ -303,14 +303,14 @@ planted_bug(passes_a_refused_event
   FINDS "P8: ")
 
 planted_bug(confirms_before_the_dead_letter_is_durable
-  SOURCE delivery/pipeline.cc
+  SOURCE delivery/pipeline_set_aside.cc
   NEEDLE [[    ReportSetAside(ErrorAction::kDeadLetter, event, reason);]]
   REPLACEMENT [[    window_.Acknowledge(window_.next_sequence() - 1);]]
   FINDS "P2: .* not acknowledged"
   KIND dead_letters)
 
 planted_bug(leaves_out_what_should_have_a_dead_letter
-  SOURCE delivery/pipeline.cc
+  SOURCE delivery/pipeline_set_aside.cc
   NEEDLE [[offer = SendDeadLetter(event, reason);]]
   REPLACEMENT [[offer = Skip(event, reason);]]
   FINDS "${LOST}|P2: .* not acknowledged"
@@ -378,3 +378,57 @@ planted_bug(reads_on_after_a_divergence
   REPLACEMENT [[]]
   FINDS "P1: it hangs"
   KIND restored)
+
+# ---- Parked events.
+
+planted_bug(overtakes_a_parked_event
+  SOURCE parking/held_lanes.cc
+  NEEDLE [[position >= found->second.first;]]
+  REPLACEMENT [[position == found->second.first;]]
+  FINDS "P3: .* was never there"
+  KIND parking)
+
+planted_bug(releases_a_key_before_its_last_event_is_stored
+  SOURCE parking/held_lanes.cc
+  NEEDLE [[entry.second.end <= stored && !waiting]]
+  REPLACEMENT [[stored + 1 > 0 && !waiting]]
+  FINDS "P3: .* was never there"
+  KIND parking)
+
+planted_bug(releases_a_key_in_which_events_wait
+  SOURCE parking/held_lanes.cc
+  NEEDLE [[ && !waiting.contains(entry.first);]]
+  REPLACEMENT [[ && (waiting.empty() || stored > 0);]]
+  FINDS "P3: .* was never there"
+  KIND parking)
+
+planted_bug(forgets_which_keys_are_parked
+  SOURCE parking/parking_lot.cc
+  NEEDLE [[lanes_.Hold(LaneOf(scope_, type, lane.key), lane.first, 0);]]
+  REPLACEMENT [[(void)type;]]
+  FINDS "P3: .* was never there"
+  KIND parking)
+
+planted_bug(forgets_the_keys_of_events_that_are_not_stored_yet
+  SOURCE parking/parking_lot.cc
+  NEEDLE [[lanes_.Hold(queue_[i].lane, queue_[i].event.position, stored_ + i);]]
+  REPLACEMENT [[]]
+  FINDS "P3: .* was never there"
+  KIND parking)
+
+planted_bug(confirms_before_a_parked_event_is_stored
+  SOURCE delivery/pipeline_set_aside.cc
+  NEEDLE [[               /*is_parked=*/true});]]
+  REPLACEMENT [[               /*is_parked=*/true});
+  window_.Acknowledge(window_.next_sequence() - 1);]]
+  FINDS "P2: .* not acknowledged"
+  KIND parking)
+
+planted_bug(releases_events_beside_earlier_ones_in_flight
+  SOURCE delivery/pipeline.cc
+  NEEDLE [[return std::max(acknowledged_through(), Position{confirmed(), 0});]]
+  REPLACEMENT [[return window_.covered_commit().lsn.is_valid()
+             ? Position{window_.covered_commit().lsn, UINT64_MAX}
+             : Position{confirmed(), 0};]]
+  FINDS "P3: .* was never there"
+  KIND parking)

@@ -149,24 +149,54 @@ void Checker::OnWritten(int relay, uint64_t producer, size_t partition,
                 id, partition);
   }
   Set(written_, id, true);
-  const uint64_t number = event->number_in_partition;
-  Partition& log = partitions_[partition];
-  if (number > log.written) OnGap(partition, *event);
+  const uint64_t number = NumberIn(*event);
+  Log& log = logs_[LogOf(*event)];
+  while (discarded_.contains({LogOf(*event), log.written})) ++log.written;
+  if (number > log.written) OnGap(LogOf(*event), *event);
   if (options_.strict_order && number > log.last) {
     Find("P3", "event {} after a re-send that is not contiguous", id);
   }
   log.written = std::max(log.written, number + 1);
   log.last = number + 1;
-  CheckRun(producer, partition, *event);
+  CheckRun(producer, LogOf(*event), *event);
   if (event->number == options_.bad_event) {
     Find("P8", "event {} was to be refused", id);
   }
 }
 
-void Checker::OnPlace(uint64_t id, bool is_dead_letter) {
-  const bool is_bad =
-      options_.has_dead_letters && (SimulatedPostgres::HasIllegalTopic(id) ||
-                                    SimulatedBrokers::IsTooLarge(id));
+// ---- Called for the table of parked events.
+
+void Checker::OnParked(uint64_t id) {
+  if (server_.WithId(id) == nullptr) Find("P4", "event {} is of nobody", id);
+  Set(acknowledged_, id, true);
+}
+
+void Checker::OnDiscarded(uint64_t id) {
+  const SimulatedEvent& event = *server_.WithId(id);
+  discarded_.insert({LogOf(event), NumberIn(event)});
+  Set(written_, id, true);
+}
+
+size_t Checker::LogOf(const SimulatedEvent& event) const {
+  return options_.has_parking ? static_cast<size_t>(event.key)
+                              : PartitionOf(event.key);
+}
+
+uint64_t Checker::NumberIn(const SimulatedEvent& event) const {
+  return options_.has_parking ? event.number_in_key : event.number_in_partition;
+}
+
+uint64_t Checker::LengthOf(size_t log) const {
+  if (options_.has_parking) return server_.events_of(log);
+  return log < kPartitions ? server_.events_in(log) : 0;
+}
+
+// ---- Called for the brokers.
+
+void Checker::OnPlace(uint64_t id, bool is_dead_letter, bool is_released) {
+  const bool is_bad = options_.has_dead_letters && !is_released &&
+                      (SimulatedPostgres::HasIllegalTopic(id) ||
+                       SimulatedBrokers::IsTooLarge(id));
   if (is_dead_letter && !is_bad) {
     Find("P8", "event {} has a dead letter, and nothing is wrong with it", id);
   }
@@ -175,12 +205,11 @@ void Checker::OnPlace(uint64_t id, bool is_dead_letter) {
   }
 }
 
-void Checker::OnGap(size_t partition, const SimulatedEvent& event) {
+void Checker::OnGap(size_t log, const SimulatedEvent& event) {
   const uint64_t bad = options_.bad_event;
   if (event.number > bad) {
     const SimulatedEvent& stop = server_.Numbered(bad);
-    if (PartitionOf(stop.key) == partition &&
-        stop.number_in_partition == partitions_[partition].written) {
+    if (LogOf(stop) == log && NumberIn(stop) == logs_[log].written) {
       return Find("P8", "event {} went past event number {}, which stops it",
                   event.id, bad);
     }
@@ -188,32 +217,32 @@ void Checker::OnGap(size_t partition, const SimulatedEvent& event) {
   Find("P3",
        "event {} came before its turn: event number {} of its partition was "
        "never there",
-       event.id, partitions_[partition].written);
+       event.id, logs_[log].written);
 }
 
 // One producer repeats nothing, and skips only events that somebody knows to be
 // acknowledged.
-void Checker::CheckRun(uint64_t producer, size_t partition,
+void Checker::CheckRun(uint64_t producer, size_t log,
                        const SimulatedEvent& event) {
   const auto [run, is_first] =
-      runs_.try_emplace({producer, partition}, event.number_in_partition);
+      runs_.try_emplace({producer, log}, NumberIn(event));
   uint64_t& expected = run->second;
-  if (event.number_in_partition < expected) {
+  if (NumberIn(event) < expected) {
     Find("P3", "event {} came again from one producer, expected was number {}",
          event.id, expected);
   }
   // Rare: another instance has delivered the events between.
   for (uint64_t number = event.number;
-       expected < event.number_in_partition && number-- > 0;) {
+       expected < NumberIn(event) && number-- > 0;) {
     const SimulatedEvent& before = server_.Numbered(number);
-    if (PartitionOf(before.key) != partition) continue;
-    if (before.number_in_partition < expected) break;
+    if (LogOf(before) != log) continue;
+    if (NumberIn(before) < expected) break;
     if (!WasAcknowledged(before.id)) {
       return Find("P3", "event {} came in the place of event {}", event.id,
                   before.id);
     }
   }
-  expected = event.number_in_partition + 1;
+  expected = NumberIn(event) + 1;
 }
 
 // ---- Called for the server.
@@ -237,14 +266,12 @@ void Checker::OnSlotConfirmed() {
 void Checker::OnServerLost() {
   slot_ = server_.confirmed();
   checked_ = std::min<uint64_t>(checked_, server_.event_count());
-  for (size_t i = 0; i < kPartitions; ++i) {
-    partitions_[i].written =
-        std::min(partitions_[i].written, server_.events_in(i));
-    partitions_[i].last = std::min(partitions_[i].last, server_.events_in(i));
+  for (size_t i = 0; i < kMaxLogs; ++i) {
+    logs_[i].written = std::min(logs_[i].written, LengthOf(i));
+    logs_[i].last = std::min(logs_[i].last, LengthOf(i));
   }
-  for (auto& [producer_and_partition, expected] : runs_) {
-    expected =
-        std::min(expected, server_.events_in(producer_and_partition.second));
+  for (auto& [producer_and_log, expected] : runs_) {
+    expected = std::min(expected, LengthOf(producer_and_log.second));
   }
 }
 
@@ -306,8 +333,8 @@ void Checker::OnEnd(bool stopped) {
   }
   if (!stops && stopped) Find("P8", "the flow stopped without a reason");
   if (stops || !options_.strict_order) return;
-  for (size_t i = 0; i < kPartitions; ++i) {
-    if (partitions_[i].last < partitions_[i].written) {
+  for (size_t i = 0; i < kMaxLogs; ++i) {
+    if (logs_[i].last < logs_[i].written) {
       Find("P3", "an older record stands alone at the end of partition {}", i);
     }
   }

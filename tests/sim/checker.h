@@ -55,6 +55,8 @@ class Checker {
     bool bad_event_is_undeliverable = false;
     // Events with an illegal topic, or that are too large, have dead letters.
     bool has_dead_letters = false;
+    // They are parked instead: the order is that of keys.
+    bool has_parking = false;
   };
 
   Checker(World& world, const SimulatedPostgres& server, const Options& options)
@@ -90,7 +92,13 @@ class Checker {
   void OnWritten(int relay, uint64_t producer, size_t partition, uint64_t id,
                  bool is_late);
   // Where the event was written: in its topic, or as a dead letter.
-  void OnPlace(uint64_t id, bool is_dead_letter);
+  void OnPlace(uint64_t id, bool is_dead_letter, bool is_released);
+
+  // ---- Called for the table of parked events.
+
+  // It has the event, durably; the operator has given it up.
+  void OnParked(uint64_t id);
+  void OnDiscarded(uint64_t id);
 
   // ---- Called for the server.
 
@@ -121,18 +129,22 @@ class Checker {
     bool is_late = false;
     bool has_gap = false;
   };
-  struct Partition {
+  // The records whose order counts: a partition, or a key of it.
+  struct Log {
     uint64_t written = 0;  // first occurrences: lower numbers exist
     uint64_t last = 0;     // number after that of the last record
   };
+  static constexpr size_t kMaxLogs = kKeys;
 
   static size_t Index(int relay) { return static_cast<size_t>(relay); }
   void Find(const char* promise, const char* text, uint64_t first = 0,
             uint64_t second = 0);
   void CheckWithheld();
-  void OnGap(size_t partition, const SimulatedEvent& event);
-  void CheckRun(uint64_t producer, size_t partition,
-                const SimulatedEvent& event);
+  size_t LogOf(const SimulatedEvent& event) const;
+  uint64_t NumberIn(const SimulatedEvent& event) const;
+  uint64_t LengthOf(size_t log) const;
+  void OnGap(size_t log, const SimulatedEvent& event);
+  void CheckRun(uint64_t producer, size_t log, const SimulatedEvent& event);
   bool WasAcknowledged(uint64_t id) const {
     return id < acknowledged_.size() && acknowledged_[id];
   }
@@ -145,8 +157,9 @@ class Checker {
   std::optional<Finding> finding_;
 
   std::array<Process, kMaxRelays> relays_;
-  std::array<Partition, kPartitions> partitions_;
-  // By producer and partition: the next expected number.
+  std::array<Log, kMaxLogs> logs_;
+  std::set<std::pair<size_t, uint64_t>> discarded_;  // log, and number in it
+  // By producer and log: the next expected number.
   std::map<std::pair<uint64_t, size_t>, uint64_t> runs_;
   std::vector<bool> acknowledged_;  // to anybody, by id
   std::vector<bool> written_;       // by id

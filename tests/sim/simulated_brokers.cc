@@ -34,7 +34,8 @@ bool SimulatedBrokers::RejectBatch(Channel& channel) {
                        1, std::min<uint64_t>(kMaxBatch, requests.size())));
   const bool is_rejected =
       std::any_of(requests.begin(), end, [](const Request& request) {
-        return IsTooLarge(request.event) && !request.is_dead_letter;
+        return IsTooLarge(request.event) && !request.is_dead_letter &&
+               !request.is_released;
       });
   if (!is_rejected) return false;
   for (auto request = requests.begin(); request != end; ++request) {
@@ -60,7 +61,8 @@ void SimulatedBrokers::Write(Channel& channel) {
   } else {
     checker_.OnWritten(channel.relay, channel.producer, channel.partition,
                        request.event, channel.is_abandoned);
-    checker_.OnPlace(request.event, request.is_dead_letter);
+    checker_.OnPlace(request.event, request.is_dead_letter,
+                     request.is_released);
   }
   if (!channel.is_abandoned) channel.answers.emplace_back(request, answer);
 }

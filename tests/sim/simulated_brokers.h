@@ -19,6 +19,7 @@ struct Request {
   Sequence sequence;
   uint64_t event;  // its id
   bool is_dead_letter = false;
+  bool is_released = false;  // it was parked; the cause is fixed
 };
 
 struct Channel {

@@ -41,6 +41,7 @@ void SimulatedPostgres::AddEvent() {
   event.number = numbers_.size();
   event.key = static_cast<int>(random.Below(kKeys));
   event.number_in_partition = events_in_partition_[PartitionOf(event.key)]++;
+  event.number_in_key = events_of_key_[static_cast<size_t>(event.key)]++;
   event.row_lsn = Lsn(wal_end_ - random.Below(900));
   event.is_message = is_message;
   all_events_.push_back(event);
@@ -121,6 +122,7 @@ void SimulatedPostgres::LoseWalAfter(uint64_t lsn) {
       SimulatedEvent& event = all_events_[numbers_.back()];
       event.has_vanished = true;
       --events_in_partition_[PartitionOf(event.key)];
+      --events_of_key_[static_cast<size_t>(event.key)];
       numbers_.pop_back();
     }
     transactions_.pop_back();

@@ -35,6 +35,7 @@ struct SimulatedEvent {
   uint64_t id;
   uint64_t number;
   uint64_t number_in_partition;
+  uint64_t number_in_key;
   int key;
   Lsn row_lsn;  // in a different order than commits
   bool is_message;
@@ -155,6 +156,7 @@ class SimulatedPostgres {
   uint64_t events_in(size_t partition) const {
     return events_in_partition_[partition];
   }
+  uint64_t events_of(size_t key) const { return events_of_key_[key]; }
   // Number of the first events that are in transactions that a stream from
   // `start` omits.
   uint64_t EventsBefore(Lsn start) const;
@@ -174,6 +176,7 @@ class SimulatedPostgres {
   std::vector<uint64_t> numbers_;           // ids in commit order
   std::vector<Transaction> transactions_;
   std::array<uint64_t, kPartitions> events_in_partition_{};
+  std::array<uint64_t, kKeys> events_of_key_{};
   struct Withheld {
     Lsn written_at;
     uint32_t xid;

@@ -17,6 +17,8 @@ OutboxOptions Outbox() {
   OutboxOptions options;
   options.tables.resize(1);
   options.messages.prefix = "outbox";
+  // Its function makes a lane of all events of a key.
+  options.route.topic = "outbox.event.{aggregate_type|lower}";
   return options;
 }
 
@@ -45,7 +47,8 @@ BootTime ToBootTime(MonotonicTime time) {
 
 SimulatedProcess::SimulatedProcess(World& world, SimulatedServer& server,
                                    SimulatedBrokers& brokers, Checker& checker,
-                                   int relay, CheckpointPlace& place)
+                                   int relay, CheckpointPlace& place,
+                                   SimulatedParkedTable& parked)
     : world_(world),
       server_(server),
       brokers_(brokers),
@@ -65,8 +68,13 @@ SimulatedProcess::SimulatedProcess(World& world, SimulatedServer& server,
                world.random.Below(UINT64_MAX)),
       action_(session_.Begin()) {
   ErrorActions actions;
-  actions.Set(FindErrorClass(kReasonTopicIllegal), ErrorAction::kDeadLetter);
-  actions.Set(FindErrorClass(kReasonRecordTooLarge), ErrorAction::kDeadLetter);
+  const ErrorAction action =
+      parked.is_used ? ErrorAction::kPark : ErrorAction::kDeadLetter;
+  actions.Set(FindErrorClass(kReasonTopicIllegal), action);
+  actions.Set(FindErrorClass(kReasonRecordTooLarge), action);
+  if (parked.is_used) {
+    parking_.emplace(world_, parked, brokers_, relay_, pipeline_);
+  }
   pipeline_.SetErrorActions(actions, nullptr);
 }
 
@@ -255,6 +263,7 @@ void SimulatedProcess::BeginStream() {
   connection_.emplace(world_, server_.Connect(slot_));
   WalStream::Start start;
   start.slot = slot_;
+  if (parking_) parking_->Open(slot_);
   stream_.Begin(std::move(start), world_.now, ToBootTime(world_.now));
   step_ = Step::kCheck;
   checker_.OnStreamStart(relay_);

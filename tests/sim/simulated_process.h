@@ -17,6 +17,7 @@
 #include "sim/checked_taker.h"
 #include "sim/checker.h"
 #include "sim/simulated_connection.h"
+#include "sim/simulated_parking.h"
 #include "sim/simulated_producer.h"
 #include "sim/simulated_server.h"
 #include "sim/simulated_store.h"
@@ -30,7 +31,7 @@ class SimulatedProcess {
 
   SimulatedProcess(World& world, SimulatedServer& server,
                    SimulatedBrokers& brokers, Checker& checker, int relay,
-                   CheckpointPlace& place);
+                   CheckpointPlace& place, SimulatedParkedTable& parked);
   ~SimulatedProcess() { Close(); }
   SimulatedProcess(const SimulatedProcess&) = delete;
   SimulatedProcess& operator=(const SimulatedProcess&) = delete;
@@ -41,6 +42,11 @@ class SimulatedProcess {
   void Watch();
   // The producer or the store has reported.
   void OnReports();
+
+  // Beside the rest: parked events are stored, or released.
+  void StepParking(RecordReports& reports) {
+    if (parking_) parking_->Step(session_, reports);
+  }
 
   Pipeline& pipeline() { return pipeline_; }
   RelaySession& session() { return session_; }
@@ -86,6 +92,7 @@ class SimulatedProcess {
   RelayTaker relay_taker_;
   CheckedTaker taker_;
   WalStream stream_;
+  std::optional<SimulatedParking> parking_;
   RelaySession session_;
   RelaySession::Action action_;
 

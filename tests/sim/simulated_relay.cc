@@ -13,7 +13,7 @@ constexpr milliseconds kGrace{3000};
 void SimulatedRelay::Start() {
   world_.Note(id_, "starts");
   process_ = std::make_unique<SimulatedProcess>(world_, server_, brokers_,
-                                                checker_, id_, place_);
+                                                checker_, id_, place_, parked_);
   checker_.OnProcessStart(id_);
   checker_.OnFreshStart(id_);
 }
@@ -71,6 +71,10 @@ void SimulatedRelay::Report() {
   if (!ReachesBrokers()) return;
   process_->producer()->Report(*this);
   process_->OnReports();
+}
+
+void SimulatedRelay::StepParking() {
+  if (is_up() && !is_suspended_) process_->StepParking(*this);
 }
 
 // ---- Failures.

@@ -17,12 +17,13 @@ class SimulatedRelay final : public RecordReports {
  public:
   SimulatedRelay(World& world, SimulatedServer& server,
                  SimulatedBrokers& brokers, Checker& checker,
-                 CheckpointPlace& place, int id)
+                 CheckpointPlace& place, SimulatedParkedTable& parked, int id)
       : world_(world),
         server_(server),
         brokers_(brokers),
         checker_(checker),
         place_(place),
+        parked_(parked),
         id_(id) {}
 
   // ---- Actions of the operator.
@@ -41,6 +42,7 @@ class SimulatedRelay final : public RecordReports {
   void Watch();
   void Send();
   void Report();
+  void StepParking();
 
   // ---- Failures.
 
@@ -73,6 +75,7 @@ class SimulatedRelay final : public RecordReports {
   SimulatedBrokers& brokers_;
   Checker& checker_;
   CheckpointPlace& place_;
+  SimulatedParkedTable& parked_;
   int id_;
   MonotonicTime brokers_back_at_;
   bool is_suspended_ = false;

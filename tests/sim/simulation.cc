@@ -19,7 +19,9 @@ Simulation::Kind Simulation::Draw(Random& random, Trouble trouble) {
   kind.late_arrivals = kind.relays > 1 || random.OneIn(2);
   kind.restores = trouble == Trouble::kRestored;
   kind.flaps = trouble == Trouble::kUncovered;
-  kind.promotions = !kind.restores && random.OneIn(2);
+  // A standby may lack parked events (docs/dead-letters.md).
+  kind.promotions =
+      !kind.restores && trouble != Trouble::kParking && random.OneIn(2);
   kind.awaits_standby = random.OneIn(2);
   kind.slot_may_go_back = random.OneIn(2);
   kind.has_store = random.OneIn(2);
@@ -33,12 +35,14 @@ Simulation::Kind Simulation::Draw(Random& random, Trouble trouble) {
 Checker::Options Simulation::CheckerOptions(const Kind& kind) {
   Checker::Options options;
   // A promotion may move the slot forward, over positions lost in a crash.
-  options.strict_order =
-      !kind.late_arrivals && !kind.promotions && !kind.restores;
+  options.strict_order = !kind.late_arrivals && !kind.promotions &&
+                         !kind.restores && kind.trouble != Trouble::kParking;
   options.phantoms = kind.restores || (kind.promotions && !kind.awaits_standby);
   options.has_gaps = kind.restores || kind.flaps;
   options.bad_event = kind.bad_event;
-  options.has_dead_letters = kind.trouble == Trouble::kDeadLetters;
+  options.has_parking = kind.trouble == Trouble::kParking;
+  options.has_dead_letters =
+      options.has_parking || kind.trouble == Trouble::kDeadLetters;
   options.bad_event_is_undeliverable = kind.trouble == Trouble::kUndeliverable;
   return options;
 }
@@ -51,17 +55,19 @@ Simulation::Simulation(uint64_t seed, Trouble trouble)
       checker_(world_, postgres_, CheckerOptions(kind_)),
       server_(world_, postgres_, checker_),
       brokers_(world_, {kind_.late_arrivals}, checker_),
-      pruner_(world_, postgres_, checker_) {
+      pruner_(world_, postgres_, checker_),
+      parked_(world_, checker_) {
   if (trouble == Trouble::kUndeliverable) postgres_.Poison(kind_.bad_event);
   if (trouble == Trouble::kRefused) brokers_.Refuse(kind_.bad_event);
-  if (trouble == Trouble::kDeadLetters) {
+  parked_.is_used = trouble == Trouble::kParking;
+  if (trouble == Trouble::kDeadLetters || parked_.is_used) {
     postgres_.HaveIllegalTopics();
     brokers_.HaveLimit();
   }
   place_.is_used = kind_.has_store;
   for (int i = 0; i < kind_.relays; ++i) {
     relays_[static_cast<size_t>(i)].emplace(world_, server_, brokers_, checker_,
-                                            place_, i);
+                                            place_, parked_, i);
   }
 }
 
@@ -104,6 +110,7 @@ void Simulation::Step() {
 }
 
 void Simulation::StepRelay(SimulatedRelay& relay) {
+  if (parked_.is_used && world_.random.OneIn(8)) return relay.StepParking();
   const uint64_t draw = world_.random.Below(100);
   if (draw < 55) {
     relay.Turn();
@@ -181,6 +188,7 @@ void Simulation::StepDatabase() {
     case 4:
       if (world_.random.OneIn(20)) postgres_.StoreSlot();
       if (kind_.flaps && !is_calm_ && world_.random.OneIn(8)) Flap();
+      if (parked_.is_used && world_.random.OneIn(2)) parked_.Decide();
       return;
     default:
       if (is_calm_ || checker_.backlog() > most_backlog()) return;
@@ -281,6 +289,7 @@ void Simulation::Calm() {
 bool Simulation::IsThrough() {
   if (world_.step % 64 != 0 || !brokers_.IsIdle()) return false;
   if (!checker_.IsAllAcknowledged()) return false;
+  if (!parked_.IsDrained()) return false;
   if (postgres_.withheld_count() > 0) return false;
   if (kind_.bad_event < postgres_.event_count()) {
     for (const auto& relay : relays_) {

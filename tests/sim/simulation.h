@@ -14,6 +14,7 @@
 
 #include "sim/checker.h"
 #include "sim/simulated_brokers.h"
+#include "sim/simulated_parked_table.h"
 #include "sim/simulated_postgres.h"
 #include "sim/simulated_pruner.h"
 #include "sim/simulated_relay.h"
@@ -29,6 +30,7 @@ enum class Trouble {
   kRestored,       // the server restores a snapshot, again and again
   kUncovered,      // the publication does not send rows, again and again
   kDeadLetters,    // some events have dead letters
+  kParking,        // some events are parked
 };
 
 class Simulation {
@@ -87,6 +89,7 @@ class Simulation {
   SimulatedBrokers brokers_;
   SimulatedPruner pruner_;
   CheckpointPlace place_;
+  SimulatedParkedTable parked_;
   std::array<std::optional<SimulatedRelay>, kMaxRelays> relays_;
   bool is_calm_ = false;
 };

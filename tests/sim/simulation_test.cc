@@ -111,6 +111,17 @@ TEST_F(SimulationTest, P8ADeadLetterTakesItsEventsPlace) {
   }
 }
 
+TEST_F(SimulationTest, P3P8ParkedEventsKeepTheOrderOfTheirKey) {
+  RunHistories(2, Trouble::kParking);
+  if (steps_ < 1'000'000) return;
+  for (const char* what :
+       {"{} events are parked", "sends parked event {}", "releases a key",
+        "event {} is discarded", "event {} is to be retried",
+        "loses its session with parked events"}) {
+    EXPECT_GT(tally_[what], 0u) << what;
+  }
+}
+
 TEST_F(SimulationTest, OneSeedGivesOneHistory) {
   for (const uint64_t seed : testing::RandomSeeds(5)) {
     Simulation first(seed, Trouble::kNone);

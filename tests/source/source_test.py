@@ -20,10 +20,12 @@ LAYERS = {
     "delivery": {"base", "pgoutput", "outbox"},
     "loop": {"base"},
 }
+LAYERS["parking"] = LAYERS["delivery"] | {"delivery", "dead_letters"}
 LAYERS["checkpoint"] = LAYERS["delivery"] | {"delivery"}
 LAYERS["health"] = LAYERS["checkpoint"] | {"checkpoint"}
 LAYERS["session"] = LAYERS["health"] | {"health"}
-LAYERS["postgres"] = LAYERS["session"] | {"session", "loop"}
+LAYERS["postgres"] = LAYERS["session"] | LAYERS["parking"] | {
+    "session", "parking", "loop"}
 LAYERS["kafka"] = LAYERS["health"] | {"health", "loop"}
 LAYERS["admin"] = LAYERS["health"] | {"health"}
 # verify shares nothing with what it judges, except the configuration.
@@ -34,8 +36,8 @@ LAYERS["config"] = {*LAYERS}  # but only headers of options, see below
 LAYERS["app"] = {*LAYERS}
 LAYERS["cli"] = {*LAYERS}
 
-PURE = ("base", "pgoutput", "outbox", "dead_letters", "delivery", "checkpoint", "health",
-        "session")
+PURE = ("base", "pgoutput", "outbox", "dead_letters", "delivery", "parking",
+        "checkpoint", "health", "session")
 NOT_PURE = re.compile(
     r"<(boost/|libpq|librdkafka|thread>|mutex>|atomic>|future>|unistd|sys/|"
     r"netinet/|fstream>)|system_clock::now|steady_clock::now|clock_gettime|"

@@ -1,0 +1,40 @@
+// Parking: the durable place for events that wait for an operator, as the
+// Pipeline sees it.
+//
+//   event ──ClaimOf──▶ kFree     deliver it
+//                      kFollows  an earlier event of its key is parked: Park
+//                      kWaits    its key is being released: offer it again
+//                      kSettled  an operator has discarded it: leave it out
+//
+// A parked event is in flight until its place reports it, like a record.
+#pragma once
+
+#include <cstddef>
+
+#include "absl/status/status.h"
+#include "delivery/acknowledgement_window.h"
+#include "outbox/event.h"
+#include "outbox/position.h"
+
+namespace walpost {
+
+class Parking {
+ public:
+  enum class Claim { kFree, kFollows, kWaits, kSettled };
+
+  virtual ~Parking() = default;
+
+  virtual Claim ClaimOf(const Event& event) const = 0;
+  // True if the event was parked, and is in Kafka since.
+  virtual bool WasReleased(const Position& position) const = 0;
+  // kInvalidArgument: the event cannot be parked; says why.
+  virtual absl::Status MayPark(const Event& event) const = 0;
+
+  // Copies the event, and reports `sequence` (RecordReports::OnAcknowledged)
+  // when it is durable. `reason`: why it cannot be delivered; ok: it follows
+  // such an event. Returns the bytes that it takes until then.
+  virtual size_t Park(const Event& event, const absl::Status& reason,
+                      Sequence sequence) = 0;
+};
+
+}  // namespace walpost

@@ -1,0 +1,138 @@
+// Pipeline: events that cannot go out as they are.
+#include <utility>
+
+#include "base/reason_code.h"
+#include "delivery/pipeline.h"
+#include "fmt/format.h"
+
+namespace walpost {
+
+ErrorAction Pipeline::ActionFor(const Position& position,
+                                const absl::Status& reason) const {
+  if (decision_ && decision_->position == position) return decision_->action;
+  return error_actions_.For(reason);
+}
+
+// The event cannot go out as it is.
+Pipeline::Offer Pipeline::Refuse(const Event& event, absl::Status reason) {
+  const bool is_known = refused_ && refused_->position == event.position;
+  if (refused_ && !is_known) return Stop(event, std::move(reason));
+  const ErrorAction action = ActionFor(event.position, reason);
+  if (refused_ && refused_->is_of_dead_letter && action != ErrorAction::kSkip) {
+    return StopBeforeDeadLetter(event, reason);
+  }
+  Offer offer = Offer::kHold;
+  switch (action) {
+    case ErrorAction::kStop:
+      return Stop(event, std::move(reason));
+    case ErrorAction::kDeadLetter:
+      offer = SendDeadLetter(event, reason);
+      break;
+    case ErrorAction::kPark:
+      offer = ParkOrStop(event, reason);
+      break;
+    case ErrorAction::kSkip:
+      offer = Skip(event, reason);
+      break;
+  }
+  if (offer == Offer::kHold) return offer;
+  // Until it is durable, the stream may show it again.
+  if (is_known && action != ErrorAction::kSkip) dead_[event.position] = reason;
+  refused_.reset();
+  return offer;
+}
+
+Pipeline::Offer Pipeline::StopBeforeDeadLetter(const Event& event,
+                                               const absl::Status& error) {
+  const std::string text = fmt::format(
+      "its dead letter cannot be delivered: {}", std::string(error.message()));
+  return Stop(event, WithReasonCode(absl::InvalidArgumentError(text),
+                                    ReasonCodeOf(error)));
+}
+
+Pipeline::Offer Pipeline::SendDeadLetter(const Event& event,
+                                         const absl::Status& reason) {
+  const uint8_t error_class = ErrorClassOf(reason);
+  const Offer offer = Carry(
+      event, dispatch_.SendDeadLetter(event, reason, window_.next_sequence()),
+      error_class);
+  if (offer == Offer::kTaken) {
+    ReportSetAside(ErrorAction::kDeadLetter, event, reason);
+  }
+  return offer;
+}
+
+Pipeline::Offer Pipeline::Skip(const Event& event, const absl::Status& reason) {
+  AddSettled(event);
+  ++counters_.skipped[ErrorClassOf(reason)];
+  ReportSetAside(ErrorAction::kSkip, event, reason);
+  return Offer::kTaken;
+}
+
+Pipeline::Offer Pipeline::ParkOrStop(const Event& event,
+                                     const absl::Status& reason) {
+  if (parking_ == nullptr) return Stop(event, reason);
+  if (parking_->WasReleased(event.position)) return LeaveOut(event);
+  if (!CanTake()) return HoldBack();
+  const absl::Status may = parking_->MayPark(event);
+  if (may.ok()) return Park(event, reason);
+  const std::string text = fmt::format("{}; {}", std::string(reason.message()),
+                                       std::string(may.message()));
+  return Stop(event, WithReasonCode(absl::InvalidArgumentError(text),
+                                    ReasonCodeOf(reason)));
+}
+
+// `reason`: why it cannot be delivered; ok: it follows such an event.
+Pipeline::Offer Pipeline::Park(const Event& event, const absl::Status& reason) {
+  const size_t bytes = parking_->Park(event, reason, window_.next_sequence());
+  const uint8_t error_class =
+      reason.ok() ? kNoErrorClass : ErrorClassOf(reason);
+  window_.Add({event.position, event.commit_time, bytes, event.xid, error_class,
+               /*is_parked=*/true});
+  one_at_a_time_ = false;
+  if (refused_ && refused_->position == event.position) refused_.reset();
+  if (!reason.ok()) ReportSetAside(ErrorAction::kPark, event, reason);
+  return Offer::kTaken;
+}
+
+// The event is settled already.
+Pipeline::Offer Pipeline::LeaveOut(const Event& event) {
+  AddSettled(event);
+  ++counters_.repeats;
+  if (refused_ && refused_->position == event.position) refused_.reset();
+  return Offer::kTaken;
+}
+
+void Pipeline::ReportSetAside(ErrorAction action, const Event& event,
+                              const absl::Status& reason) {
+  if (!on_set_aside_) return;
+  on_set_aside_(
+      {action, event.position, IdForMessages(event.id.value_or("")), reason});
+}
+
+Pipeline::Offer Pipeline::Stop(const Event& event, absl::Status reason) {
+  stoppage_ = Stoppage{event.position, IdForMessages(event.id.value_or("")),
+                       std::move(reason)};
+  return Offer::kHold;
+}
+
+void Pipeline::CountSetAside(const InFlightRecord& record) {
+  if (record.error_class == kNoErrorClass) {
+    counters_.parked_behind += record.is_parked;
+    return;
+  }
+  ++(record.is_parked ? counters_.parked
+                      : counters_.dead_letters)[record.error_class];
+  dead_.erase(record.position);
+}
+
+bool Pipeline::Decide(const Position& position, ErrorAction action) {
+  if (!stoppage_ || stoppage_->position != position) return false;
+  const Decision decision{position, action};
+  if (decision_ == decision) return false;  // it was of no use
+  decision_ = decision;
+  stoppage_.reset();
+  return true;
+}
+
+}  // namespace walpost

@@ -1,0 +1,78 @@
+#include "parking/parked_event.h"
+
+#include <algorithm>
+
+#include "base/reason_code.h"
+#include "base/utf8.h"
+#include "outbox/fields.h"
+
+namespace walpost {
+namespace {
+
+constexpr size_t kMaxReasonBytes = 1'000;
+// What an event takes besides its fields.
+constexpr size_t kOverheadBytes = 500;
+
+OwnValue Own(const Value& value) {
+  if (!value) return std::nullopt;
+  return std::string(*value);
+}
+
+size_t SizeOf(const OwnValue& value) { return value ? value->size() : 0; }
+
+}  // namespace
+
+std::string_view ToString(ParkedState state) {
+  switch (state) {
+    case ParkedState::kDead:
+      return "dead";
+    case ParkedState::kWaiting:
+      return "waiting";
+    case ParkedState::kRetry:
+      return "retry";
+    case ParkedState::kReleased:
+      return "released";
+    case ParkedState::kDiscarded:
+      return "discarded";
+  }
+  return "dead";
+}
+
+size_t ParkedEvent::size() const {
+  size_t size = kOverheadBytes + SizeOf(content.payload) +
+                SizeOf(content.headers) + SizeOf(content.aggregate_id);
+  for (const auto& [name, value] : content.columns) size += SizeOf(value);
+  return size;
+}
+
+ParkedEvent CopyForParking(const Event& event, const Route& route,
+                           std::string_view source,
+                           const absl::Status& reason) {
+  ParkedEvent parked;
+  parked.position = event.position;
+  parked.state = reason.ok() ? ParkedState::kWaiting : ParkedState::kDead;
+  DeadLetter& content = parked.content;
+  content.error_class = ReasonCodeOf(reason);
+  content.reason = ValidUtf8({reason.message().data(), reason.message().size()},
+                             kMaxReasonBytes);
+  content.source = source;
+  content.id = Own(event.id);
+  content.aggregate_type = Own(event.aggregate_type);
+  content.aggregate_id = Own(event.aggregate_id);
+  content.type = Own(event.type);
+  content.payload = Own(event.payload);
+  content.headers = Own(event.headers);
+  content.commit_time = event.commit_time;
+  content.timestamp = event.timestamp;
+  // Fields have places of their own.
+  const size_t count =
+      std::min(event.references.size(), route.references().size());
+  for (size_t i = 0; i < count; ++i) {
+    const std::string& name = route.references()[i];
+    if (FindField(name) < kFields.size()) continue;
+    content.columns.emplace_back(name, Own(event.references[i]));
+  }
+  return parked;
+}
+
+}  // namespace walpost

@@ -1,0 +1,181 @@
+// Pipeline: events that are parked, and those that follow them.
+#include <gtest/gtest.h>
+
+#include <chrono>
+#include <memory>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "base/reason_code.h"
+#include "delivery/pipeline.h"
+#include "support/memory_sink.h"
+
+namespace walpost {
+namespace {
+
+using testing::MemorySink;
+using Offer = Pipeline::Offer;
+
+Position At(uint64_t commit_lsn, uint64_t ordinal = 1) {
+  return {Lsn(commit_lsn), ordinal};
+}
+
+absl::Status TooLarge() {
+  return Undeliverable(kReasonRecordTooLarge, "too large");
+}
+
+class FakeParking final : public Parking {
+ public:
+  Claim ClaimOf(const Event&) const override { return claim; }
+  bool WasReleased(const Position&) const override { return was_released; }
+  absl::Status MayPark(const Event&) const override { return may_park; }
+  size_t Park(const Event& event, const absl::Status& reason,
+              Sequence sequence) override {
+    positions.push_back(event.position);
+    dead.push_back(!reason.ok());
+    sequences.push_back(sequence);
+    return 100;
+  }
+
+  Claim claim = Claim::kFree;
+  bool was_released = false;
+  absl::Status may_park;
+  std::vector<Position> positions;
+  std::vector<bool> dead;
+  std::vector<Sequence> sequences;
+};
+
+class PipelineParkingTest : public ::testing::Test {
+ protected:
+  PipelineParkingTest() {
+    pipeline_.SetSink(&sink_);
+    pipeline_.SetParking(&parking_);
+    ErrorActions actions;
+    actions.Set(FindErrorClass(kReasonTopicIllegal), ErrorAction::kPark);
+    actions.Set(FindErrorClass(kReasonRecordTooLarge), ErrorAction::kPark);
+    pipeline_.SetErrorActions(actions, [this](const SetAside& event) {
+      set_aside_.push_back(event.action);
+    });
+  }
+
+  static std::unique_ptr<RecordBuilder> MakeBuilder() {
+    OutboxOptions options;
+    options.tables.resize(1);
+    options.route.topic = "t.{aggregate_type}";
+    return RecordBuilder::Create(options).value();
+  }
+
+  // `type` "a b" makes no legal topic.
+  Offer OfferEvent(Position position, const std::string& type = "order") {
+    const std::vector<Value> references = {type};
+    Event event;
+    event.position = position;
+    event.aggregate_id = "k";
+    event.payload = "v";
+    event.references = references;
+    return pipeline_.OnEvent(event);
+  }
+
+  MemorySink sink_;
+  FakeParking parking_;
+  Pipeline pipeline_{MakeBuilder(), {}};
+  std::vector<ErrorAction> set_aside_;
+};
+
+TEST_F(PipelineParkingTest, P2NothingIsConfirmedBeforeAParkedEventIsStored) {
+  EXPECT_EQ(OfferEvent(At(100), "a b"), Offer::kTaken);
+  pipeline_.OnTransactionEnd(Lsn(110));
+  EXPECT_FALSE(pipeline_.confirmed().is_valid());
+  pipeline_.OnAcknowledged(parking_.sequences.at(0), WallTime());
+  EXPECT_EQ(pipeline_.confirmed(), Lsn(110));
+  EXPECT_EQ(DeliveryCounters::Sum(pipeline_.counters().parked), 1u);
+  EXPECT_EQ(pipeline_.counters().acknowledged, 0u);
+  EXPECT_EQ(set_aside_, std::vector<ErrorAction>{ErrorAction::kPark});
+}
+
+TEST_F(PipelineParkingTest, AnEventThatFollowsIsParkedUnheard) {
+  parking_.claim = Parking::Claim::kFollows;
+  EXPECT_EQ(OfferEvent(At(100)), Offer::kTaken);
+  EXPECT_TRUE(sink_.accepted().empty());
+  EXPECT_EQ(parking_.dead, std::vector<bool>{false});
+  EXPECT_TRUE(set_aside_.empty());
+  pipeline_.OnAcknowledged(parking_.sequences.at(0), WallTime());
+  EXPECT_EQ(pipeline_.counters().parked_behind, 1u);
+}
+
+TEST_F(PipelineParkingTest, AnEventOfAKeyThatIsBeingReleasedWaits) {
+  parking_.claim = Parking::Claim::kWaits;
+  EXPECT_EQ(OfferEvent(At(100)), Offer::kHold);
+  EXPECT_FALSE(pipeline_.CanTake());
+  pipeline_.OnRoom();
+  parking_.claim = Parking::Claim::kFree;
+  EXPECT_EQ(OfferEvent(At(100)), Offer::kTaken);
+  EXPECT_EQ(pipeline_.counters().events, 1u);
+}
+
+TEST_F(PipelineParkingTest, ADiscardedEventIsLeftOut) {
+  parking_.claim = Parking::Claim::kSettled;
+  EXPECT_EQ(OfferEvent(At(100)), Offer::kTaken);
+  pipeline_.OnTransactionEnd(Lsn(110));
+  EXPECT_TRUE(sink_.accepted().empty());
+  EXPECT_TRUE(parking_.positions.empty());
+  EXPECT_EQ(pipeline_.confirmed(), Lsn(110));
+}
+
+TEST_F(PipelineParkingTest, AReleasedEventThatFailsAgainIsLeftOut) {
+  parking_.was_released = true;
+  EXPECT_EQ(OfferEvent(At(100), "a b"), Offer::kTaken);
+  pipeline_.OnTransactionEnd(Lsn(110));
+  EXPECT_TRUE(parking_.positions.empty());
+  EXPECT_EQ(pipeline_.confirmed(), Lsn(110));
+}
+
+TEST_F(PipelineParkingTest, TheFlowStopsBeforeAnEventThatCannotBeParked) {
+  parking_.may_park = absl::InvalidArgumentError("no key");
+  EXPECT_EQ(OfferEvent(At(100), "a b"), Offer::kHold);
+  ASSERT_TRUE(pipeline_.stoppage());
+  EXPECT_NE(pipeline_.stoppage()->reason.message().find("no key"),
+            std::string::npos);
+  EXPECT_EQ(ReasonCodeOf(pipeline_.stoppage()->reason), kReasonTopicIllegal);
+}
+
+TEST_F(PipelineParkingTest, WithoutAPlaceTheFlowStops) {
+  pipeline_.SetParking(nullptr);
+  EXPECT_EQ(OfferEvent(At(100), "a b"), Offer::kHold);
+  EXPECT_TRUE(pipeline_.stoppage());
+}
+
+TEST_F(PipelineParkingTest, ARejectedRecordIsParkedWhenItIsReadAgain) {
+  OfferEvent(At(100));
+  pipeline_.OnNotDelivered(0, TooLarge());
+  MemorySink second;
+  pipeline_.SetSink(nullptr);
+  pipeline_.Rewind();
+  pipeline_.SetSink(&second);
+  EXPECT_EQ(OfferEvent(At(100)), Offer::kTaken);
+  EXPECT_EQ(OfferEvent(At(101)), Offer::kTaken);
+  EXPECT_EQ(parking_.positions, std::vector<Position>{At(100)});
+  EXPECT_EQ(second.accepted().size(), 1u);
+  // Before it is stored, the stream starts over again.
+  pipeline_.SetSink(nullptr);
+  pipeline_.Rewind();
+  MemorySink third;
+  pipeline_.SetSink(&third);
+  EXPECT_EQ(OfferEvent(At(100)), Offer::kTaken);
+  EXPECT_TRUE(third.accepted().empty());
+  EXPECT_EQ(parking_.positions.size(), 2u);
+}
+
+TEST_F(PipelineParkingTest, NothingIsSettledBeyondAnEventInFlight) {
+  OfferEvent(At(100, 1));
+  OfferEvent(At(100, 2));
+  pipeline_.OnTransactionEnd(Lsn(110));
+  pipeline_.OnAcknowledged(1, WallTime());
+  EXPECT_LT(pipeline_.settled_through(), At(100, 1));
+  pipeline_.OnAcknowledged(0, WallTime());
+  EXPECT_GE(pipeline_.settled_through(), At(100, 2));
+}
+
+}  // namespace
+}  // namespace walpost

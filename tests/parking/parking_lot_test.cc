@@ -1,0 +1,180 @@
+#include "parking/parking_lot.h"
+
+#include <gtest/gtest.h>
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "base/reason_code.h"
+#include "outbox/record_builder.h"
+
+namespace walpost {
+namespace {
+
+using Claim = Parking::Claim;
+
+Position At(uint64_t commit_lsn, uint64_t ordinal = 1) {
+  return {Lsn(commit_lsn), ordinal};
+}
+
+OutboxOptions Outbox(std::string topic) {
+  OutboxOptions options;
+  options.tables.resize(1);
+  options.route.topic = std::move(topic);
+  options.route.headers = {{"region", "region"}};
+  return options;
+}
+
+class ParkingLotTest : public ::testing::Test {
+ protected:
+  explicit ParkingLotTest(std::string topic = "t.{aggregate_type}")
+      : outbox_(Outbox(std::move(topic))),
+        routes_(Route::CreateAll(outbox_).value()),
+        lot_(ParkingOptions{.max_keys = 2}, outbox_, routes_) {}
+
+  static Event MakeEvent(Position position, Value key, Value type = "order") {
+    Event event;
+    event.position = position;
+    event.aggregate_id = key;
+    event.aggregate_type = type;
+    event.id = "id";
+    event.payload = "payload";
+    return event;
+  }
+
+  void Park(Position position, Value key, Sequence sequence,
+            const absl::Status& reason = Undeliverable(kReasonTopicIllegal,
+                                                       "illegal")) {
+    lot_.Park(MakeEvent(position, key), reason, sequence);
+  }
+
+  Claim ClaimOf(Position position, Value key, Value type = "order") const {
+    return lot_.ClaimOf(MakeEvent(position, key, type));
+  }
+
+  static bool All(Sequence) { return true; }
+  static bool None(Sequence) { return false; }
+
+  OutboxOptions outbox_;
+  std::vector<Route> routes_;
+  ParkingLot lot_;
+};
+
+TEST_F(ParkingLotTest, LaterEventsOfAKeyFollowAParkedOne) {
+  EXPECT_EQ(ClaimOf(At(100), "k"), Claim::kFree);
+  Park(At(200), "k", 0);
+  EXPECT_EQ(ClaimOf(At(100), "k"), Claim::kFree);
+  EXPECT_EQ(ClaimOf(At(300), "k"), Claim::kFollows);
+  EXPECT_EQ(ClaimOf(At(300), "other"), Claim::kFree);
+  EXPECT_EQ(ClaimOf(At(300), std::nullopt), Claim::kFree);
+}
+
+TEST_F(ParkingLotTest, TypesThatNeverShareATopicDoNotWaitForEachOther) {
+  Park(At(200), "k", 0);
+  EXPECT_EQ(ClaimOf(At(300), "k", "customer"), Claim::kFree);
+  EXPECT_EQ(ClaimOf(At(300), "k", std::nullopt), Claim::kFree);
+}
+
+class ParkingLotOfOneTopicTest : public ParkingLotTest {
+ protected:
+  ParkingLotOfOneTopicTest() : ParkingLotTest("events") {}
+};
+
+TEST_F(ParkingLotOfOneTopicTest, TypesThatMayShareATopicWaitForEachOther) {
+  Park(At(200), "k", 0);
+  EXPECT_EQ(ClaimOf(At(300), "k", "customer"), Claim::kFollows);
+}
+
+TEST_F(ParkingLotTest, AnEventWithoutAKeyCannotBeParked) {
+  const absl::Status status = lot_.MayPark(MakeEvent(At(100), std::nullopt));
+  EXPECT_TRUE(absl::IsInvalidArgument(status));
+  EXPECT_NE(status.message().find("aggregate_id"), std::string::npos);
+}
+
+TEST_F(ParkingLotTest, ANewKeyAboveTheLimitCannotBeParked) {
+  Park(At(200), "a", 0);
+  Park(At(201), "b", 1);
+  EXPECT_TRUE(lot_.MayPark(MakeEvent(At(300), "a")).ok());
+  const absl::Status status = lot_.MayPark(MakeEvent(At(300), "c"));
+  EXPECT_NE(status.message().find("parking.max_keys"), std::string::npos);
+}
+
+TEST_F(ParkingLotTest, KeepsAllOfAnEvent) {
+  const std::vector<Value> references = {"order", "north"};
+  Event event = MakeEvent(At(200), "k");
+  event.references = references;
+  lot_.Park(event, Undeliverable(kReasonTopicIllegal, "why"), 7);
+  const ParkedEvent& parked = *lot_.NextBatch(10, 1'000).at(0);
+  EXPECT_EQ(parked.position, At(200));
+  EXPECT_EQ(parked.state, ParkedState::kDead);
+  EXPECT_EQ(parked.content.error_class, kReasonTopicIllegal);
+  EXPECT_EQ(parked.content.reason, "why");
+  EXPECT_EQ(parked.content.payload, "payload");
+  EXPECT_EQ(parked.content.columns.at(0).first, "region");
+  EXPECT_EQ(parked.content.columns.at(0).second, "north");
+}
+
+TEST_F(ParkingLotTest, ABatchHasAtLeastOneEventAndKeepsTheLimits) {
+  for (uint64_t i = 0; i < 5; ++i) Park(At(200 + i), "k", i, absl::OkStatus());
+  EXPECT_EQ(lot_.NextBatch(10, 1).size(), 1u);
+  EXPECT_EQ(lot_.NextBatch(3, 1 << 20).size(), 3u);
+  EXPECT_EQ(lot_.OnStored(3), (std::vector<Sequence>{0, 1, 2}));
+  EXPECT_EQ(lot_.NextBatch(10, 1 << 20).size(), 2u);
+}
+
+TEST_F(ParkingLotTest, LoadHoldsWhatIsStoredAndWhatIsStillInFlight) {
+  Park(At(200), "a", 0);
+  Park(At(201), "gone", 1);
+  ParkedSoFar so_far;
+  so_far.lanes.push_back({"order", "stored", At(50)});
+  lot_.Load(so_far, [](Sequence sequence) { return sequence == 0; });
+  EXPECT_EQ(lot_.queued(), 1u);
+  EXPECT_EQ(ClaimOf(At(300), "a"), Claim::kFollows);
+  EXPECT_EQ(ClaimOf(At(300), "stored"), Claim::kFollows);
+  EXPECT_EQ(ClaimOf(At(300), "gone"), Claim::kFree);
+}
+
+TEST_F(ParkingLotTest, WhatAnOperatorHasDiscardedIsSettled) {
+  ParkedSoFar so_far;
+  so_far.discarded.insert(At(200));
+  so_far.released.insert(At(201));
+  lot_.Load(so_far, None);
+  EXPECT_EQ(ClaimOf(At(200), "k"), Claim::kSettled);
+  EXPECT_EQ(ClaimOf(At(201), "k"), Claim::kFree);
+  EXPECT_TRUE(lot_.WasReleased(At(201)));
+  EXPECT_FALSE(lot_.WasReleased(At(200)));
+}
+
+TEST_F(ParkingLotTest, EventsOfALeavingLaneWaitUntilItIsReleased) {
+  Park(At(200), "k", 0);
+  lot_.OnStored(1);
+  const std::string lane = LaneOf(lot_.scope(), "order", "k");
+  lot_.BeginReading();
+  EXPECT_FALSE(lot_.OnRead({{lane}, {lane}}));
+  EXPECT_EQ(ClaimOf(At(300), "k"), Claim::kWaits);
+  lot_.BeginReading();
+  EXPECT_TRUE(lot_.OnRead({}));
+  EXPECT_EQ(ClaimOf(At(300), "k"), Claim::kFree);
+}
+
+TEST_F(ParkingLotTest, EventsFollowAgainWhenALaneTakesLongToLeave) {
+  Park(At(200), "k", 0);
+  lot_.OnStored(1);
+  const std::string lane = LaneOf(lot_.scope(), "order", "k");
+  lot_.BeginReading();
+  lot_.OnRead({{lane}, {lane}});
+  EXPECT_TRUE(lot_.GiveUpWaiting());
+  EXPECT_EQ(ClaimOf(At(300), "k"), Claim::kFollows);
+}
+
+TEST_F(ParkingLotTest, AnEventThatIsStoredAfterTheReadingHoldsItsLane) {
+  Park(At(200), "k", 0);
+  lot_.BeginReading();
+  lot_.OnStored(1);
+  EXPECT_FALSE(lot_.OnRead({}));
+  EXPECT_EQ(ClaimOf(At(300), "k"), Claim::kFollows);
+}
+
+}  // namespace
+}  // namespace walpost

@@ -1,0 +1,75 @@
+// SimulatedParkedTable: the table of parked events, which outlives processes
+// and crashes; and the operator who decides about them.
+//
+// One session at a time may write: whoever opens it ends the earlier one.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "parking/lane.h"
+#include "parking/parking_lot.h"
+#include "sim/checker.h"
+#include "sim/world.h"
+
+namespace walpost::sim {
+
+class SimulatedParkedTable {
+ public:
+  struct Row {
+    uint64_t event;
+    int key;
+    ParkedState state;
+  };
+  using Rows = std::vector<std::pair<Position, Row>>;
+
+  SimulatedParkedTable(World& world, Checker& checker)
+      : world_(world), checker_(checker) {}
+
+  bool is_used = false;
+
+  uint64_t Open() { return ++session_; }
+  bool IsOpen(uint64_t session) const { return session == session_; }
+
+  ParkedSoFar Load(Lsn from) const;
+  // Keeps what is there.
+  void Insert(const ParkedEvent& event);
+
+  // ---- Release.
+
+  // Up to `limit` rows that may be sent, in order: none behind a dead one, nor
+  // after `through`.
+  Rows NextToSend(size_t limit, const Position& through) const;
+  ParkedReading Read(const Rows& leaving) const;
+  void Release(const Position& position) {
+    rows_.at(position).state = ParkedState::kReleased;
+  }
+  void Fail(const Position& position) {
+    rows_.at(position).state = ParkedState::kDead;
+  }
+
+  // The operator retries or discards a dead event.
+  void Decide();
+  // Nothing waits.
+  bool IsDrained() const;
+
+  static std::string LaneOfKey(int key) {
+    return LaneOf(LaneScope::kKey, std::nullopt, std::to_string(key));
+  }
+
+ private:
+  static bool Waits(const Row& row) {
+    return row.state != ParkedState::kReleased &&
+           row.state != ParkedState::kDiscarded;
+  }
+
+  World& world_;
+  Checker& checker_;
+  uint64_t session_ = 0;
+  std::map<Position, Row> rows_;
+};
+
+}  // namespace walpost::sim
