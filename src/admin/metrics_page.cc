@@ -18,9 +18,9 @@ using prometheus::MetricFamily;
 using prometheus::MetricType;
 
 constexpr RelayState kStates[] = {
-    RelayState::kStarting,   RelayState::kStandby, RelayState::kStreaming,
-    RelayState::kCatchingUp, RelayState::kAtRisk,  RelayState::kStuck,
-    RelayState::kDraining};
+    RelayState::kStarting,   RelayState::kStandby,  RelayState::kStreaming,
+    RelayState::kCatchingUp, RelayState::kDegraded, RelayState::kAtRisk,
+    RelayState::kStuck,      RelayState::kDraining};
 
 // Values of pg_replication_slots.wal_status.
 constexpr std::string_view kWalStatuses[] = {"reserved", "extended",
@@ -289,6 +289,25 @@ void AddSetAside(const DeliveryCounters& counters, MetricsWriter& page) {
               "Events left out by choice, by class of error.",
               MetricType::Counter);
   add(counters.skipped);
+  page.Family("walpost_parked_events_total",
+              "Events parked because they cannot be delivered, by class of "
+              "error.",
+              MetricType::Counter);
+  add(counters.parked);
+  page.Counter("walpost_events_parked_behind_total",
+               "Events parked because they follow such an event of their key.",
+               counters.parked_behind);
+}
+
+void AddParking(const ParkingReport& parking, MetricsWriter& page) {
+  page.Gauge("walpost_parked_keys", "Keys whose events wait for an operator.",
+             parking.keys);
+  page.Gauge("walpost_parked_events",
+             "Events that are parked, as last read from their table.",
+             parking.events);
+  page.Gauge("walpost_oldest_parked_seconds",
+             "Seconds since the oldest parked event was parked.",
+             Seconds(parking.oldest));
 }
 
 void AddSkipped(const SkippedChanges& skipped, MetricsWriter& page) {
@@ -352,6 +371,7 @@ std::string MetricsPage(const RelayStatus& status, const ProcessUsage& usage,
   AddInFlight(status, page);
   AddCounters(status, page);
   AddSetAside(status.counters, page);
+  if (!status.is_polling()) AddParking(status.parking, page);
   AddLatency(status.latency, page);
   AddProcess(usage, page);
   return page.Finish();

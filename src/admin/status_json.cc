@@ -130,6 +130,8 @@ void AddCounters(const RelayStatus& status, JsonObjectWriter& json) {
   json.Add("not_delivered", counters.not_delivered);
   json.Add("dead_letters", DeliveryCounters::Sum(counters.dead_letters));
   json.Add("events_left_out", DeliveryCounters::Sum(counters.skipped));
+  json.Add("events_parked",
+           DeliveryCounters::Sum(counters.parked) + counters.parked_behind);
   json.Add("transactions", counters.transactions);
   json.Add("rewinds", counters.rewinds);
   json.Add("reconnects", status.reconnects);
@@ -194,6 +196,9 @@ std::string StatusJson(const RelayStatus& status, std::string_view version) {
 
   AddPolledTables(status, json);
   AddRetention(status, json);
+  json.Add("parked_keys", status.parking.keys);
+  json.Add("parked_events", status.parking.events);
+  json.Add("oldest_parked_seconds", status.parking.oldest);
   json.Add("in_flight_records", status.in_flight_records);
   json.Add("in_flight_bytes", status.in_flight_bytes);
   json.Add("max_in_flight_records", status.max_in_flight_records);

@@ -64,6 +64,7 @@ Relay::Relay(asio::any_io_executor executor, const Config& config,
           [this](const SlotReport& report) { OnSlotReport(report); }),
       guard_keeper_(executor, config.postgres),
       snapshot_(executor, config_),
+      parking_(executor, config_, pipeline_, ParkingCallbacks()),
       retry_timer_(executor),
       watch_timer_(executor),
       wal_budget_(config.postgres.wal_budget_bytes),
@@ -136,7 +137,27 @@ asio::awaitable<absl::Status> Relay::Prepare() {
 asio::awaitable<absl::Status> Relay::Open() {
   memory_.SetCheckpoint(checkpoints_.loaded());
   co_await WaitForCluster();
-  co_return co_await source_.Open();
+  absl::Status status = co_await source_.Open();
+  if (!status.ok()) co_return status;
+  // Only now: nobody else has the slot.
+  status = co_await parking_.Open(memory_.system_identifier());
+  if (!status.ok()) source_.Close();
+  co_return status;
+}
+
+ParkingKeeper::Callbacks Relay::ParkingCallbacks() {
+  return {.on_lost =
+              [this](const absl::Status& reason) {
+                session_.OnLost(reason);
+                source_.OnProgress();
+              },
+          .on_progress = [this] { OnDrained(); },
+          .may_release = [this] { return MayRelease(); }};
+}
+
+bool Relay::MayRelease() const {
+  return source_.is_open() && !session_.has_found_gap() &&
+         !session_.shutdown_deadline() && !sinks_.Health().cluster_id.empty();
 }
 
 // The brokers report their cluster id with the first answer. If they are away,
@@ -163,7 +184,9 @@ asio::awaitable<absl::Status> Relay::Stream() {
   spdlog::info("streaming from slot {} at {} (system {}, timeline {})",
                config_.postgres.slot, pipeline_.confirmed().ToString(),
                memory_.system_identifier(), memory_.timeline());
+  parking_.Begin();
   const absl::Status status = co_await source_.Stream();
+  co_await parking_.End();
   checkpoints_.Pause();
   co_return status;
 }

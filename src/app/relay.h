@@ -22,6 +22,7 @@
 #include "absl/status/status.h"
 #include "app/checkpoint_keeper.h"
 #include "app/initial_snapshot.h"
+#include "app/parking_keeper.h"
 #include "app/progress_log.h"
 #include "app/sink_owner.h"
 #include "app/state_log.h"
@@ -80,6 +81,8 @@ class Relay {
   void Log(const Action& action) const;
   void ExpectKafka();
   CheckpointOwner DescribeSession();
+  ParkingKeeper::Callbacks ParkingCallbacks();
+  bool MayRelease() const;
 
   boost::asio::awaitable<void> Watch();
   void CheckKafka();
@@ -107,6 +110,7 @@ class Relay {
   SideSession side_session_;
   GuardKeeper guard_keeper_;
   InitialSnapshot snapshot_;
+  ParkingKeeper parking_;
   boost::asio::steady_timer retry_timer_;
   boost::asio::steady_timer watch_timer_;
 

@@ -55,6 +55,7 @@ RelaySigns Relay::Signs() const {
   signs.wal_budget_level = wal_budget_.level();
   signs.retained_wal_bytes = wal_budget_.retained_bytes();
   signs.wal_budget_bytes = wal_budget_.limit_bytes();
+  signs.parking = parking_.report();
   snapshot_.AddTo(signs);
   return signs;
 }
@@ -99,6 +100,7 @@ RelayStatus Relay::Status() const {
   if (const InFlightRecord* oldest = window.oldest()) {
     status.oldest_in_flight = WallNow() - oldest->commit_time;
   }
+  status.parking = parking_.report();
   status.counters = pipeline_.counters();
   status.latency = pipeline_.latency();
   status.reconnects = session_.streams() > 0 ? session_.streams() - 1 : 0;

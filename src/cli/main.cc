@@ -73,6 +73,7 @@ int Main(int argc, char** argv) {
   AddSkip(app, exit_code);
   AddDeadLetter(app, exit_code);
   AddDeadLetters(app, exit_code);
+  AddParked(app, exit_code);
   AddPrune(app, exit_code);
   AddVersion(app, exit_code);
   AddMan(app, exit_code);

@@ -96,7 +96,8 @@ int RunRelay(const Arguments& arguments, LiveConfig& live,
   relay = *std::move(created);
   RetentionKeeper retention(io.get_executor(), config, [&relay] {
     const RelayState state = relay->Status().state;
-    return state == RelayState::kStreaming || state == RelayState::kCatchingUp;
+    return state == RelayState::kStreaming ||
+           state == RelayState::kCatchingUp || state == RelayState::kDegraded;
   });
   const auto status_now = [&relay, &retention] {
     RelayStatus now = relay->Status();

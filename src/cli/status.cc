@@ -112,6 +112,9 @@ void Print(const rapidjson::Document& json) {
       text.Get("acknowledged"), text.Get("not_delivered"), text.Get("repeats"));
   fmt::print("set aside  {} dead letters, {} events skipped\n",
              text.Get("dead_letters"), text.Get("events_left_out"));
+  fmt::print("parked     {} keys with {} events, the oldest for {} s\n",
+             text.Get("parked_keys"), text.Get("parked_events"),
+             text.Get("oldest_parked_seconds"));
   fmt::print("since      {} reconnects, {} rewinds\n", text.Get("reconnects"),
              text.Get("rewinds"));
   fmt::print("latency    p50 {}, p99 {} from commit to acknowledgement\n",

@@ -39,6 +39,7 @@ void AddReplay(CLI::App& app, int& exit_code);
 void AddSkip(CLI::App& app, int& exit_code);
 void AddDeadLetter(CLI::App& app, int& exit_code);
 void AddDeadLetters(CLI::App& app, int& exit_code);
+void AddParked(CLI::App& app, int& exit_code);
 void AddStatus(CLI::App& app, int& exit_code);
 void AddTail(CLI::App& app, int& exit_code);
 void AddVerify(CLI::App& app, int& exit_code);

@@ -14,6 +14,7 @@
 #include "delivery/error_actions.h"
 #include "kafka/producer_options.h"
 #include "outbox/options.h"
+#include "parking/parking_options.h"
 #include "polling/polling_options.h"
 #include "postgres/source_options.h"
 #include "retention/retention_options.h"
@@ -31,6 +32,7 @@ struct Config {
   ProducerOptions kafka;
   AcknowledgementWindow::Options window;
   ErrorActions on_error;
+  ParkingOptions parking;
   CheckpointOptions checkpoint;
   RetentionOptions retention;
   HttpOptions http;

@@ -108,10 +108,36 @@ void ReadOnError(Section section, ErrorActions& actions) {
         std::string(kErrorClasses[i].code), action,
         {{ToString(ErrorAction::kStop), ErrorAction::kStop},
          {ToString(ErrorAction::kDeadLetter), ErrorAction::kDeadLetter},
+         {ToString(ErrorAction::kPark), ErrorAction::kPark},
          {ToString(ErrorAction::kSkip), ErrorAction::kSkip}});
     actions.Set(i, action);
   }
   section.Done("; its keys are classes of errors (docs/dead-letters.md)");
+}
+
+void ReadParking(Section section, ParkingOptions& parking) {
+  constexpr size_t kMaxKeys = 100'000;
+  section.Read("table", parking.table);
+  CompleteTableName(section, "table", parking.table);
+  section.ReadSize("max_keys", parking.max_keys, 1, kMaxKeys);
+  section.Done();
+}
+
+// Parked events wait behind others of their key.
+void CheckParking(Section& root, const Config& config) {
+  if (!config.on_error.Uses(ErrorAction::kPark)) return;
+  if (config.source == Source::kPolling) {
+    root.Fail("on_error",
+              "park needs source: wal; with polling, set state.failed, and "
+              "later rows of the key wait for a failed one");
+  }
+  for (const TableOptions& table : config.outbox.tables) {
+    if (table.columns.aggregate_id.kind != FieldSource::Kind::kAbsent) continue;
+    root.Fail("on_error", fmt::format("park holds up the later events of a "
+                                      "key, and events of table {} have none "
+                                      "(columns.aggregate_id: null)",
+                                      table.name));
+  }
 }
 
 bool IsTopicName(std::string_view name) {
@@ -226,6 +252,7 @@ Config ReadConfig(Section root) {
   ReadKafka(root.Child("kafka"), config.kafka);
   ReadDelivery(root.Child("delivery"), config);
   ReadOnError(root.Child("on_error"), config.on_error);
+  ReadParking(root.Child("parking"), config.parking);
   ReadDeadLetter(root.Child("dead_letter"), config.outbox);
   ReadCheckpoint(root.Child("checkpoint"), config.checkpoint);
   ReadReplay(root.Child("replay"), config.postgres);
@@ -236,6 +263,7 @@ Config ReadConfig(Section root) {
                         {{"never", false}, {"initial", true}});
   root.Done();
   CheckPollingSource(root, config);
+  CheckParking(root, config);
   CheckRetention(root, config);
   CheckDeadLetterTopic(root, config);
   config.kafka.client_id = "walpost-" + config.postgres.slot;

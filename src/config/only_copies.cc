@@ -1,5 +1,10 @@
 #include "config/only_copies.h"
 
+#include <string_view>
+
+#include "base/reason_code.h"
+#include "fmt/format.h"
+
 namespace walpost {
 
 absl::Status CheckOnlyCopies(const Config& config) {
@@ -12,6 +17,18 @@ absl::Status CheckOnlyCopies(const Config& config) {
     return absl::InvalidArgumentError(
         "dead_letter.payload leaves whole payloads in the table alone, and "
         "their rows would be deleted: set it to whole, or delete no rows");
+  }
+  // The parked event has not more of the row than could be read.
+  for (const std::string_view code :
+       {kReasonMessageUnreadable, kReasonPayloadMissing,
+        kReasonColumnUnreadable, kReasonTextNotUtf8}) {
+    if (config.on_error.Get(FindErrorClass(code)) != ErrorAction::kPark) {
+      continue;
+    }
+    return absl::InvalidArgumentError(fmt::format(
+        "on_error.{}: park keeps what could be read of a row, and the row "
+        "would be deleted: use stop, or delete no rows",
+        code));
   }
   return absl::OkStatus();
 }

@@ -14,7 +14,7 @@ namespace {
 std::string Escape(std::string text) {
   for (size_t at = text.find("${"); at != std::string::npos;
        at = text.find("${", at + 3)) {
-    text.insert(at, "$");
+    text.insert(at, 1, '$');
   }
   return text;
 }
@@ -263,6 +263,13 @@ std::string_view Name(LogFormat format) {
   return "text";
 }
 
+YAML::Node PrintParking(const ParkingOptions& parking) {
+  YAML::Node node;
+  node["table"] = Quoted(parking.table);
+  node["max_keys"] = parking.max_keys;
+  return node;
+}
+
 }  // namespace
 
 std::string PrintConfig(const Config& config) {
@@ -283,6 +290,7 @@ std::string PrintConfig(const Config& config) {
     root["on_error"][std::string(kErrorClasses[i].code)] =
         std::string(ToString(config.on_error.Get(i)));
   }
+  root["parking"] = PrintParking(config.parking);
   root["dead_letter"]["topic"] = Quoted(config.outbox.dead_letter.topic);
   PrintCreation(config.outbox.dead_letter.create_topics, root["dead_letter"]);
   root["dead_letter"]["payload"] =

@@ -18,6 +18,7 @@ void Pipeline::Rewind() {
   one_at_a_time_ = false;
   // The stream reaches that event again, after the events given up before it.
   stoppage_.reset();
+  stopped_unparked_ = false;
   ++counters_.rewinds;
 }
 

@@ -99,6 +99,9 @@ class Pipeline final : public EventTaker, public SinkUser {
     return error_actions_.For(reason) != ErrorAction::kStop;
   }
 
+  // A key is no longer parked: the flow may have stopped for want of room.
+  void OnParkingRoom();
+
   // Offers again the records that a sink did not take.
   void RetryHeld() { held_.reset(); }
 
@@ -240,6 +243,7 @@ class Pipeline final : public EventTaker, public SinkUser {
   std::optional<Decision> decision_;
   SetAsideListener on_set_aside_;
   Parking* parking_ = nullptr;
+  bool stopped_unparked_ = false;  // stoppage_ could not be parked
   // Events that the brokers rejected, until their dead letters are
   // acknowledged, or they are parked: not more than the window holds.
   std::map<Position, absl::Status> dead_;

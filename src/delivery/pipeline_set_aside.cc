@@ -78,8 +78,14 @@ Pipeline::Offer Pipeline::ParkOrStop(const Event& event,
   if (may.ok()) return Park(event, reason);
   const std::string text = fmt::format("{}; {}", std::string(reason.message()),
                                        std::string(may.message()));
+  stopped_unparked_ = true;
   return Stop(event, WithReasonCode(absl::InvalidArgumentError(text),
                                     ReasonCodeOf(reason)));
+}
+
+void Pipeline::OnParkingRoom() {
+  if (std::exchange(stopped_unparked_, false)) stoppage_.reset();
+  OnRoom();
 }
 
 // `reason`: why it cannot be delivered; ok: it follows such an event.
@@ -132,6 +138,7 @@ bool Pipeline::Decide(const Position& position, ErrorAction action) {
   if (decision_ == decision) return false;  // it was of no use
   decision_ = decision;
   stoppage_.reset();
+  stopped_unparked_ = false;
   return true;
 }
 

@@ -152,6 +152,15 @@ Diagnosis OfBrokers(const RelaySigns& signs) {
       signs.brokers));
 }
 
+Diagnosis OfParking(const ParkingReport& parking) {
+  return {
+      RelayState::kDegraded,
+      fmt::format("{} keys are parked: {} events cannot be delivered, and "
+                  "{} wait behind them. All others are published. walpost "
+                  "parked list shows why",
+                  parking.keys, parking.dead, parking.events - parking.dead)};
+}
+
 }  // namespace
 
 Diagnosis Diagnose(const RelaySigns& signs) {
@@ -192,6 +201,7 @@ Diagnosis Diagnose(const RelaySigns& signs) {
                         signs.retained_wal_bytes >> 20, signs.slot,
                         signs.wal_budget_bytes >> 20)};
   }
+  if (signs.parking.keys > 0) return OfParking(signs.parking);
   return {signs.oldest_in_flight > kBehindAfter ? RelayState::kCatchingUp
                                                 : RelayState::kStreaming,
           ""};

@@ -63,6 +63,8 @@ struct RelaySigns {
   std::chrono::milliseconds checkpoint_failing_for{0};
   std::string checkpoint_trouble;
 
+  ParkingReport parking;
+
   WalBudget::Level wal_budget_level = WalBudget::Level::kFine;
   uint64_t retained_wal_bytes = 0;
   uint64_t wal_budget_bytes = 0;

@@ -12,6 +12,8 @@ std::string_view ToString(RelayState state) {
       return "streaming";
     case RelayState::kCatchingUp:
       return "catching up";
+    case RelayState::kDegraded:
+      return "degraded";
     case RelayState::kAtRisk:
       return "at risk";
     case RelayState::kStuck:
@@ -27,6 +29,7 @@ bool IsReady(RelayState state) {
     case RelayState::kStandby:
     case RelayState::kStreaming:
     case RelayState::kCatchingUp:
+    case RelayState::kDegraded:
       return true;
     case RelayState::kStarting:
     case RelayState::kAtRisk:

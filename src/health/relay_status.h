@@ -16,6 +16,7 @@
 #include "delivery/delivery_counters.h"
 #include "delivery/latency_histogram.h"
 #include "delivery/stoppage.h"
+#include "health/parking_report.h"
 #include "health/polled_table_report.h"
 #include "health/retention_report.h"
 #include "outbox/skipped_changes.h"
@@ -27,14 +28,15 @@ enum class RelayState {
   kStandby,     // another instance streams; takes over when it stops
   kStreaming,   // committed events are sent
   kCatchingUp,  // streaming, but seconds behind
+  kDegraded,    // streaming, but some keys wait for an operator
   kAtRisk,      // streaming, but the server keeps so much WAL for us that the
                 // slot may soon be lost, or the disk full
   kStuck,       // nothing is sent until somebody or something changes
   kDraining,    // was asked to stop
 };
 
-// "starting", "standby", "streaming", "catching up", "at risk", "stuck",
-// "draining".
+// "starting", "standby", "streaming", "catching up", "degraded",
+// "at risk", "stuck", "draining".
 std::string_view ToString(RelayState state);
 
 // True if an instance in this state is doing its job.
@@ -74,6 +76,8 @@ struct RelayStatus {
   std::vector<PolledTableReport> polled_tables;  // empty: the WAL is read
 
   std::vector<RetentionReport> retention;  // empty: `run` does not prune
+
+  ParkingReport parking;
 
   uint64_t in_flight_records = 0;
   uint64_t in_flight_bytes = 0;

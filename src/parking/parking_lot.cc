@@ -48,6 +48,7 @@ size_t ParkingLot::Park(const Event& event, const absl::Status& reason,
   queue_.push_back({CopyForParking(event, routes_[event.source],
                                    sources_[event.source], reason),
                     lane, sequence});
+  if (on_parked_) on_parked_();
   return queue_.back().event.size();
 }
 

@@ -72,6 +72,11 @@ class ParkingLot final : public Parking {
 
   // ---- For the owner.
 
+  // Called when an event was parked.
+  void SetListener(std::function<void()> on_parked) {
+    on_parked_ = std::move(on_parked);
+  }
+
   // A stream begins. `is_in_flight`: whether the pipeline still waits for the
   // report of a sequence. No batch may be on its way.
   void Load(ParkedSoFar so_far, std::function<bool(Sequence)> is_in_flight);
@@ -110,6 +115,7 @@ class ParkingLot final : public Parking {
 
   HeldLanes lanes_;
   ParkedSoFar so_far_;
+  std::function<void()> on_parked_;
   std::deque<Queued> queue_;
   uint64_t stored_ = 0;  // number of queue_.front()
   uint64_t stored_at_reading_ = 0;

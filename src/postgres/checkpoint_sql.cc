@@ -4,28 +4,13 @@
 #include "base/status_macros.h"
 #include "fmt/format.h"
 #include "postgres/quote.h"
+#include "postgres/table_script.h"
 #include "walpost_sql.h"
 
 namespace walpost {
 namespace {
 
 constexpr std::string_view kDefaultTable = "public.walpost_checkpoint";
-
-// Removes line breaks, and comments that have a line of their own.
-std::string OneLine(std::string_view sql) {
-  std::string line;
-  while (!sql.empty()) {
-    std::string_view next = sql.substr(0, sql.find('\n'));
-    sql.remove_prefix(std::min(next.size() + 1, sql.size()));
-    next.remove_prefix(std::min(next.find_first_not_of(' '), next.size()));
-    if (next.empty() || next.starts_with("--")) continue;
-    if (!line.empty() && !line.ends_with('(') && !next.starts_with(')')) {
-      line += ' ';
-    }
-    line += next;
-  }
-  return line;
-}
 
 absl::Status Unreadable(std::string_view column, std::string_view text) {
   return absl::DataLossError(fmt::format("its {} is '{}'", column, text));
@@ -48,14 +33,7 @@ absl::StatusOr<Integer> ParseInteger(std::string_view column,
 }  // namespace
 
 std::string CheckpointTableScript(std::string_view table) {
-  const std::string quoted =
-      table == kDefaultTable ? std::string(table) : QuoteQualifiedName(table);
-  std::string sql(kSql_checkpoint);
-  for (size_t at = sql.find(kDefaultTable); at != std::string::npos;
-       at = sql.find(kDefaultTable, at + quoted.size())) {
-    sql.replace(at, kDefaultTable.size(), quoted);
-  }
-  return sql;
+  return ScriptForTable(kSql_checkpoint, kDefaultTable, table);
 }
 
 std::string CreateCheckpointTableSql(std::string_view table) {

@@ -37,6 +37,9 @@ class ReplicationReader {
   // was abandoned. Errors: WalStream::Check, TakeFrames.
   boost::asio::awaitable<absl::Status> Run();
 
+  // Gives the stream up before Run.
+  void Close();
+
   // There may be room, a new LSN, or an end.
   void OnProgress();
 
@@ -46,7 +49,6 @@ class ReplicationReader {
   boost::asio::awaitable<absl::Status> ReadToEnd();
   boost::asio::awaitable<void> WaitFor(WalStream::Next next);
   boost::asio::awaitable<absl::Status> FinishInOrder();
-  void Close();
 
   boost::asio::any_io_executor executor_;
   WalStream& stream_;

@@ -56,6 +56,9 @@ class WalSource {
   // Streams, then closes the connection; see ReplicationReader.
   boost::asio::awaitable<absl::Status> Stream() { return reader_.Run(); }
 
+  // Gives up the stream that Open began.
+  void Close() { reader_.Close(); }
+
   // See ReplicationReader.
   void OnProgress() { reader_.OnProgress(); }
 

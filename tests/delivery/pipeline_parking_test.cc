@@ -140,6 +140,22 @@ TEST_F(PipelineParkingTest, TheFlowStopsBeforeAnEventThatCannotBeParked) {
   EXPECT_EQ(ReasonCodeOf(pipeline_.stoppage()->reason), kReasonTopicIllegal);
 }
 
+TEST_F(PipelineParkingTest, TheFlowGoesOnWhenThereIsRoomForAnotherKey) {
+  parking_.may_park = absl::InvalidArgumentError("too many keys");
+  OfferEvent(At(100), "a b");
+  parking_.may_park = absl::OkStatus();
+  pipeline_.OnParkingRoom();
+  EXPECT_FALSE(pipeline_.stoppage());
+  EXPECT_EQ(OfferEvent(At(100), "a b"), Offer::kTaken);
+}
+
+TEST_F(PipelineParkingTest, RoomForAnotherKeyIsNoReasonToPassAnotherEvent) {
+  pipeline_.SetErrorActions(ErrorActions(), nullptr);
+  OfferEvent(At(100), "a b");
+  pipeline_.OnParkingRoom();
+  EXPECT_TRUE(pipeline_.stoppage());
+}
+
 TEST_F(PipelineParkingTest, WithoutAPlaceTheFlowStops) {
   pipeline_.SetParking(nullptr);
   EXPECT_EQ(OfferEvent(At(100), "a b"), Offer::kHold);

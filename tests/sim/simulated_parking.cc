@@ -106,7 +106,7 @@ void SimulatedParking::FailSome() {
 
 void SimulatedParking::Apply() {
   const size_t held = lot_.lanes().size();
-  if (lot_.OnRead(*reading_)) pipeline_.OnRoom();
+  if (lot_.OnRead(*reading_)) pipeline_.OnParkingRoom();
   if (lot_.lanes().size() < held) world_.Note(relay_, "releases a key");
   reading_.reset();
 }

@@ -1,0 +1,40 @@
+-- The table of parked events (on_error: park). walpost makes it by itself where
+-- it may create tables; where it may not, run this as the owner of the schema,
+-- and grant (with walpost's role):
+--
+--   grant select, insert, update, delete on public.walpost_parked to walpost;
+--
+-- May be run again: changes nothing that is there.
+
+-- One row per event that waits for an operator (dead), or behind such an event
+-- (waiting). Decide with `walpost parked`, not with SQL: it checks what it
+-- changes. To look at it:
+--
+--   select position, state, convert_from(aggregate_id, 'UTF8') as key,
+--          error_class, reason, convert_from(payload, 'UTF8') as payload
+--     from public.walpost_parked where state in ('dead', 'waiting', 'retry')
+--    order by position;
+create table if not exists public.walpost_parked (
+  slot text not null,
+  -- Of the cluster that wrote the event; another one after pg_upgrade.
+  system_identifier text not null,
+  -- LSN of the commit and ordinal, so that text order is the order of events.
+  position text collate "C" not null,
+  -- dead, waiting; retry: an operator wants it sent; released: it was sent;
+  -- discarded.
+  state text not null,
+  -- The event's columns, as they are.
+  aggregate_type bytea,
+  aggregate_id bytea not null,
+  payload bytea,
+  -- The rest of it: walpost.v1.DeadLetter (proto/walpost/v1/dead_letter.proto).
+  event bytea not null,
+  error_class text not null,
+  reason text not null,
+  committed_at timestamptz not null,
+  parked_at timestamptz not null default now(),
+  decided_at timestamptz,
+  decided_by text,
+  decided_why text,
+  primary key (slot, system_identifier, position)
+);

@@ -1,0 +1,274 @@
+#include "app/parking_keeper.h"
+
+#include <algorithm>
+#include <boost/asio/as_tuple.hpp>
+#include <boost/asio/co_spawn.hpp>
+#include <boost/asio/detached.hpp>
+#include <boost/asio/use_awaitable.hpp>
+#include <map>
+#include <utility>
+
+#include "base/reason_code.h"
+#include "base/status_macros.h"
+#include "fmt/format.h"
+#include "spdlog/spdlog.h"
+
+namespace walpost {
+
+namespace asio = boost::asio;
+using Clock = std::chrono::steady_clock;
+using std::chrono::milliseconds;
+
+namespace {
+
+constexpr auto kAsTuple = asio::as_tuple(asio::use_awaitable);
+// Limits of a statement.
+constexpr size_t kMaxEvents = 1'000;
+constexpr size_t kMaxBytes = size_t{4} << 20;
+// Interval for looking whether an operator has decided.
+constexpr milliseconds kReadInterval{1'000};
+constexpr milliseconds kMaxWait{250};
+// How long the flow may wait for a lane that is leaving.
+constexpr milliseconds kLeaveLimit{500};
+constexpr milliseconds kTroublePause{2'000};
+
+}  // namespace
+
+ParkingKeeper::ParkingKeeper(asio::any_io_executor executor,
+                             const Config& config, Pipeline& pipeline,
+                             Callbacks callbacks)
+    : executor_(executor),
+      config_(config),
+      pipeline_(pipeline),
+      callbacks_(std::move(callbacks)),
+      lot_(config.parking, config.outbox, pipeline.builder().routes()),
+      table_(executor, config.postgres.server, config.postgres.slot,
+             config.parking.table),
+      timer_(executor),
+      ended_(executor) {
+  is_needed_ = config.on_error.Uses(ErrorAction::kPark);
+  lot_.SetListener([this] { Wake(); });
+}
+
+asio::awaitable<absl::Status> ParkingKeeper::Open(
+    std::string system_identifier) {
+  if (!is_needed_ && !was_looked_) {
+    WALPOST_CO_ASSIGN_OR_RETURN(is_needed_,
+                                co_await table_.HasWaiting(system_identifier));
+    was_looked_ = true;
+    if (is_needed_) {
+      spdlog::warn(
+          "table {} has parked events of an earlier configuration: their keys "
+          "stay parked",
+          config_.parking.table);
+    }
+  }
+  if (!is_needed_) co_return absl::OkStatus();
+  pipeline_.SetParking(&lot_);
+  WALPOST_CO_RETURN_IF_ERROR(
+      co_await table_.Open(std::move(system_identifier)));
+  const absl::Status loaded = co_await Load();
+  if (!loaded.ok()) table_.Close();
+  co_return loaded;
+}
+
+asio::awaitable<absl::Status> ParkingKeeper::Load() {
+  WALPOST_CO_ASSIGN_OR_RETURN(ParkedSoFar so_far,
+                              co_await table_.Load(pipeline_.confirmed()));
+  const auto is_in_flight = [this](Sequence sequence) {
+    return pipeline_.window().Find(sequence) != nullptr;
+  };
+  lot_.Load(std::move(so_far), is_in_flight);
+  WALPOST_CO_ASSIGN_OR_RETURN(lanes_, co_await table_.ReadLanes());
+  if (!lanes_.empty()) {
+    spdlog::warn("{} keys are parked; walpost parked list shows them",
+                 lot_.lanes().size());
+  }
+  co_return absl::OkStatus();
+}
+
+void ParkingKeeper::Begin() {
+  if (!table_.is_open()) return;
+  is_serving_ = true;
+  is_stopped_ = false;
+  read_at_ = MonotonicTime();
+  asio::co_spawn(executor_, Serve(), asio::detached);
+}
+
+asio::awaitable<void> ParkingKeeper::End() {
+  is_stopped_ = true;
+  if (release_ != nullptr) release_->Stop();
+  table_.Interrupt();
+  Wake();
+  while (is_serving_) {
+    ended_.expires_at(MonotonicTime::max());
+    co_await ended_.async_wait(kAsTuple);
+  }
+  table_.Close();
+}
+
+asio::awaitable<void> ParkingKeeper::Serve() {
+  absl::Status status;
+  while (!is_stopped_ && status.ok()) status = co_await Turn();
+  co_await GiveUp();
+  if (lot_.GiveUpWaiting()) pipeline_.OnRoom();
+  if (!is_stopped_) callbacks_.on_lost(status);
+  is_serving_ = false;
+  ended_.cancel();
+}
+
+// Events that were sent and are not marked are sent again.
+asio::awaitable<void> ParkingKeeper::GiveUp() {
+  if (release_ == nullptr) co_return;
+  release_->Stop();
+  while (release_->is_sending()) {
+    timer_.expires_after(kMaxWait);
+    co_await timer_.async_wait(kAsTuple);
+  }
+  co_await release_->Close();
+  release_.reset();
+}
+
+asio::awaitable<absl::Status> ParkingKeeper::Turn() {
+  if (lot_.queued() > 0) co_return co_await Store();
+  if (release_ != nullptr) {
+    std::optional<ReleaseRun::Result> result = release_->TakeResult();
+    if (result) co_return co_await Settle(*std::move(result));
+  }
+  const MonotonicTime now = Clock::now();
+  const bool is_sending = release_ != nullptr && release_->is_sending();
+  if (!lot_.lanes().empty() && !is_sending && now >= read_at_) {
+    co_return co_await Read();
+  }
+  if (now >= wait_until_ && lot_.GiveUpWaiting()) Progress();
+  co_await Wait();
+  co_return absl::OkStatus();
+}
+
+asio::awaitable<absl::Status> ParkingKeeper::Store() {
+  const std::vector<const ParkedEvent*> batch =
+      lot_.NextBatch(kMaxEvents, kMaxBytes);
+  WALPOST_CO_RETURN_IF_ERROR(co_await table_.Insert(batch));
+  for (const Sequence sequence : lot_.OnStored(batch.size())) {
+    pipeline_.OnAcknowledged(sequence, WallNow());
+  }
+  callbacks_.on_progress();
+  co_return absl::OkStatus();
+}
+
+asio::awaitable<absl::Status> ParkingKeeper::Read() {
+  lot_.BeginReading();
+  WALPOST_CO_ASSIGN_OR_RETURN(lanes_, co_await table_.ReadLanes());
+  std::vector<ParkedRow> rows;
+  if (callbacks_.may_release()) {
+    if (release_ == nullptr) {
+      WALPOST_CO_ASSIGN_OR_RETURN(
+          release_, ReleaseRun::Create(executor_, config_, [this] { Wake(); }));
+    }
+    const Position through = pipeline_.settled_through();
+    const size_t max_rows = release_->max_rows();
+    WALPOST_CO_ASSIGN_OR_RETURN(
+        rows, co_await table_.ReadSendable(lot_.scope(), through, max_rows,
+                                           kMaxBytes));
+  }
+  const size_t held = lot_.lanes().size();
+  if (lot_.OnRead(Describe(rows))) Progress();
+  LogReleased(held - lot_.lanes().size());
+  const MonotonicTime now = Clock::now();
+  read_at_ = now + kReadInterval;
+  wait_until_ = now + kLeaveLimit;
+  if (!rows.empty()) release_->Send(std::move(rows));
+  co_return absl::OkStatus();
+}
+
+ParkedReading ParkingKeeper::Describe(
+    const std::vector<ParkedRow>& rows) const {
+  struct Count {
+    uint64_t events = 0;
+    uint64_t dead = 0;
+  };
+  const auto name = [this](const OwnValue& type, const std::string& key) {
+    return LaneOf(lot_.scope(), type ? Value(*type) : std::nullopt, key);
+  };
+  std::map<std::string, Count> counts;
+  for (const ParkedLane& lane : lanes_) {
+    Count& count = counts[name(lane.aggregate_type, lane.key)];
+    count.events += lane.events;
+    count.dead += lane.dead;
+  }
+  ParkedReading reading;
+  for (const auto& [lane, count] : counts) reading.waiting.insert(lane);
+  for (const ParkedRow& row : rows) {
+    const DeadLetter& content = row.content;
+    const std::string lane =
+        name(content.aggregate_type, content.aggregate_id.value_or(""));
+    Count& count = counts[lane];
+    if (--count.events == 0 && count.dead == 0) reading.leaving.insert(lane);
+  }
+  return reading;
+}
+
+asio::awaitable<absl::Status> ParkingKeeper::Settle(ReleaseRun::Result result) {
+  read_at_ = Clock::now();
+  std::vector<ParkedPlace> sent;
+  const std::vector<ParkedRow>& rows = release_->rows();
+  for (size_t i = 0; i < result.sent; ++i) sent.push_back(rows[i].place);
+  if (!sent.empty()) {
+    WALPOST_CO_RETURN_IF_ERROR(co_await table_.Release(std::move(sent)));
+    spdlog::info("{} parked events are in Kafka", result.sent);
+  }
+  if (!result.failed.ok()) {
+    const ParkedRow& failed = rows[result.sent];
+    const std::string reason(result.failed.message());
+    spdlog::warn("parked event {} is dead again: {}",
+                 failed.content.id.value_or(""), reason);
+    WALPOST_CO_RETURN_IF_ERROR(co_await table_.Fail(
+        failed.place, ReasonCodeOf(result.failed), reason));
+  }
+  if (!result.trouble.ok() && !is_stopped_) {
+    spdlog::warn("parked events are not sent: {}; trying again in {} ms",
+                 std::string(result.trouble.message()), kTroublePause.count());
+    read_at_ += kTroublePause;
+  }
+  const bool is_leaving = result.failed.ok() && result.trouble.ok();
+  if (!is_leaving && lot_.GiveUpWaiting()) Progress();
+  co_return absl::OkStatus();
+}
+
+void ParkingKeeper::LogReleased(size_t count) {
+  if (count == 0) return;
+  spdlog::info("{} keys are no longer parked; {} are", count,
+               lot_.lanes().size());
+}
+
+asio::awaitable<void> ParkingKeeper::Wait() {
+  if (!std::exchange(is_woken_, false)) {
+    timer_.expires_after(kMaxWait);
+    co_await timer_.async_wait(kAsTuple);
+  }
+  is_woken_ = false;
+}
+
+void ParkingKeeper::Wake() {
+  is_woken_ = true;
+  timer_.cancel();
+}
+
+void ParkingKeeper::Progress() {
+  pipeline_.OnParkingRoom();
+  callbacks_.on_progress();
+}
+
+ParkingReport ParkingKeeper::report() const {
+  ParkingReport report;
+  report.keys = lot_.lanes().size();
+  if (report.keys == 0) return report;
+  for (const ParkedLane& lane : lanes_) {
+    report.events += lane.events;
+    report.dead += lane.dead;
+    report.oldest = std::max(report.oldest, lane.age);
+  }
+  return report;
+}
+
+}  // namespace walpost

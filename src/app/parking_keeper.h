@@ -1,0 +1,93 @@
+// ParkingKeeper: stores parked events, and sends those that an operator has
+// released.
+//
+//   Pipeline ──▶ ParkingLot ──▶ ParkingTable ──▶ ReleaseRun ──▶ Kafka
+//                    ▲               │  ▲             │
+//                    └── released ◀──┘  └── result ◀──┘
+//
+// It lives as long as a stream: Open before its first event, Begin, End. If the
+// table is lost in between, the stream must end, too, and load it again.
+//
+// If nothing is to be parked, and nothing is, it does nothing.
+//
+// Owned by the Relay, on its loop.
+#pragma once
+
+#include <boost/asio/any_io_executor.hpp>
+#include <boost/asio/awaitable.hpp>
+#include <boost/asio/steady_timer.hpp>
+#include <functional>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "app/release_run.h"
+#include "config/config.h"
+#include "delivery/pipeline.h"
+#include "health/parking_report.h"
+#include "parking/parking_lot.h"
+#include "postgres/parking_table.h"
+
+namespace walpost {
+
+class ParkingKeeper {
+ public:
+  struct Callbacks {
+    // The table is lost.
+    std::function<void(const absl::Status&)> on_lost;
+    // The pipeline may take more, or confirm more.
+    std::function<void()> on_progress;
+    // Whether records may go to Kafka now.
+    std::function<bool()> may_release;
+  };
+
+  // All arguments outlive this object.
+  ParkingKeeper(boost::asio::any_io_executor executor, const Config& config,
+                Pipeline& pipeline, Callbacks callbacks);
+
+  // Takes the table over from any other instance, and tells the pipeline what
+  // is parked. Requires the slot. Errors are those of ParkingTable::Open.
+  boost::asio::awaitable<absl::Status> Open(std::string system_identifier);
+  void Begin();
+  // Returns when nothing of it runs any more.
+  boost::asio::awaitable<void> End();
+
+  ParkingReport report() const;
+
+ private:
+  boost::asio::awaitable<absl::Status> Load();
+  boost::asio::awaitable<void> Serve();
+  boost::asio::awaitable<absl::Status> Turn();
+  boost::asio::awaitable<absl::Status> Store();
+  boost::asio::awaitable<absl::Status> Read();
+  boost::asio::awaitable<absl::Status> Settle(ReleaseRun::Result result);
+  boost::asio::awaitable<void> Wait();
+  boost::asio::awaitable<void> GiveUp();
+  ParkedReading Describe(const std::vector<ParkedRow>& rows) const;
+  void LogReleased(size_t count);
+  void Wake();
+  void Progress();
+
+  boost::asio::any_io_executor executor_;
+  const Config& config_;
+  Pipeline& pipeline_;
+  Callbacks callbacks_;
+  ParkingLot lot_;
+  ParkingTable table_;
+  std::unique_ptr<ReleaseRun> release_;
+  std::vector<ParkedLane> lanes_;  // as last read
+
+  bool is_needed_ = false;
+  bool was_looked_ = false;  // for events of an earlier configuration
+  bool is_serving_ = false;
+  bool is_stopped_ = false;
+  bool is_woken_ = false;
+  MonotonicTime read_at_{};
+  MonotonicTime wait_until_{};  // for lanes that are leaving
+  boost::asio::steady_timer timer_;
+  boost::asio::steady_timer ended_;
+};
+
+}  // namespace walpost

@@ -1,0 +1,141 @@
+#include "app/release_run.h"
+
+#include <algorithm>
+#include <boost/asio/co_spawn.hpp>
+#include <boost/asio/detached.hpp>
+#include <boost/asio/use_awaitable.hpp>
+#include <utility>
+
+#include "base/status_macros.h"
+#include "fmt/format.h"
+#include "kafka/kafka_sinks.h"
+
+namespace walpost {
+
+namespace asio = boost::asio;
+using Clock = std::chrono::steady_clock;
+using std::chrono::milliseconds;
+
+namespace {
+
+constexpr milliseconds kPause{20};
+// How long the brokers may not take an event, such as for an unknown topic.
+constexpr std::chrono::seconds kMaxHold{30};
+constexpr std::chrono::seconds kCloseLimit{2};
+
+// The positions in a run only number its events.
+Position PositionOf(uint64_t ordinal) { return {Lsn(1), ordinal}; }
+
+}  // namespace
+
+absl::StatusOr<std::unique_ptr<ReleaseRun>> ReleaseRun::Create(
+    asio::any_io_executor executor, const Config& config,
+    std::function<void()> on_result) {
+  WALPOST_ASSIGN_OR_RETURN(std::unique_ptr<RecordBuilder> builder,
+                           RecordBuilder::Create(config.outbox));
+  RecordMark mark;
+  mark.header = "walpost-released";
+  mark.value = config.postgres.slot;
+  mark.without_position = true;
+  builder->SetMark(std::move(mark));
+  return std::unique_ptr<ReleaseRun>(new ReleaseRun(
+      executor, config, std::move(builder), std::move(on_result)));
+}
+
+ReleaseRun::ReleaseRun(asio::any_io_executor executor, const Config& config,
+                       std::unique_ptr<RecordBuilder> builder,
+                       std::function<void()> on_result)
+    : executor_(executor),
+      config_(config),
+      run_(executor, std::move(builder), KafkaSinks(executor, config.kafka),
+           {config.window, SinkOptions{"-released", std::nullopt}, std::nullopt,
+            config.on_error},
+           nullptr),
+      event_(config_.outbox, run_.pipeline().builder().routes()),
+      on_result_(std::move(on_result)) {}
+
+void ReleaseRun::Send(std::vector<ParkedRow> rows) {
+  rows_ = std::move(rows);
+  is_sending_ = true;
+  asio::co_spawn(executor_, Run(), asio::detached);
+}
+
+asio::awaitable<void> ReleaseRun::Run() {
+  Result result = co_await SendAll();
+  if (one_by_one_ > 0) --one_by_one_;
+  const Pipeline& pipeline = run_.pipeline();
+  if (pipeline.sink_failure() || pipeline.stoppage() || !pipeline.IsDrained()) {
+    co_await Close();
+    run_.pipeline().StartOver();
+    ordinal_ = 0;
+  }
+  is_sending_ = false;
+  result_ = std::move(result);
+  on_result_();
+}
+
+asio::awaitable<ReleaseRun::Result> ReleaseRun::SendAll() {
+  Result result;
+  result.trouble = run_.Start();
+  if (!result.trouble.ok()) co_return result;
+  first_ordinal_ = ordinal_;
+  absl::Status offered;
+  for (size_t i = 0; i < rows_.size() && offered.ok(); ++i) {
+    offered = co_await Offer(i);
+  }
+  co_await Settle();
+  const uint64_t through = run_.pipeline().acknowledged_through().ordinal;
+  result.sent = through - std::min(through, first_ordinal_);
+  // The record that the brokers reject, if it was sent alone.
+  const std::optional<Refusal>& refused = run_.pipeline().refused();
+  result.trouble = Trouble();
+  if (refused && rows_.size() == 1) {
+    result.failed = refused->reason;
+    result.trouble = absl::OkStatus();
+  } else if (!result.trouble.ok()) {
+    one_by_one_ = rows_.size() - result.sent + 1;
+  } else {
+    result.failed = offered;
+  }
+  co_return result;
+}
+
+// Error: this event cannot be delivered, or Trouble.
+asio::awaitable<absl::Status> ReleaseRun::Offer(size_t index) {
+  absl::StatusOr<Event> event = event_.Of(rows_[index].content);
+  if (!event.ok()) co_return event.status();
+  Pipeline& pipeline = run_.pipeline();
+  event->position = PositionOf(++ordinal_);
+  const MonotonicTime until = Clock::now() + kMaxHold;
+  while (pipeline.OnEvent(*event) == Pipeline::Offer::kHold) {
+    if (pipeline.stoppage()) co_return pipeline.stoppage()->reason;
+    if (!Trouble().ok()) co_return Trouble();
+    const bool is_held = pipeline.held() && pipeline.IsDrained();
+    if (is_held && Clock::now() >= until) co_return *pipeline.held();
+    co_await Wait();
+  }
+  co_return absl::OkStatus();
+}
+
+asio::awaitable<void> ReleaseRun::Settle() {
+  while (!run_.pipeline().IsDrained() && Trouble().ok()) co_await Wait();
+}
+
+asio::awaitable<void> ReleaseRun::Wait() { co_await run_.Wait(kPause); }
+
+absl::Status ReleaseRun::Trouble() const {
+  if (is_stopped_) return absl::CancelledError("the stream has ended");
+  return run_.pipeline().sink_failure().value_or(absl::OkStatus());
+}
+
+void ReleaseRun::Stop() {
+  is_stopped_ = true;
+  run_.Wake();
+}
+
+asio::awaitable<void> ReleaseRun::Close() {
+  const MonotonicTime now = Clock::now();
+  co_await run_.Close(is_stopped_ ? now : now + kCloseLimit);
+}
+
+}  // namespace walpost

@@ -1,0 +1,86 @@
+// ReleaseRun: sends parked events to Kafka, a batch at a time, through a
+// pipeline and a sink of its own.
+//
+//   Send ──▶ ... ──▶ TakeResult: how many are in Kafka, and which one failed
+//
+// Their records have the header walpost-released and no position: consumers
+// that remember positions would take them for repeats.
+//
+// Runs on the loop. Owned by the ParkingKeeper.
+#pragma once
+
+#include <boost/asio/any_io_executor.hpp>
+#include <boost/asio/awaitable.hpp>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "app/delivery_run.h"
+#include "config/config.h"
+#include "dead_letters/letter_event.h"
+#include "postgres/parking_table.h"
+
+namespace walpost {
+
+class ReleaseRun {
+ public:
+  struct Result {
+    size_t sent = 0;  // the first rows of the batch
+    // Why the row behind them cannot be delivered; ok: it may be, later.
+    absl::Status failed;
+    // Why the rest was not sent, if it is not the row's fault.
+    absl::Status trouble;
+  };
+
+  // `on_result` is called when a batch has ended.
+  static absl::StatusOr<std::unique_ptr<ReleaseRun>> Create(
+      boost::asio::any_io_executor executor, const Config& config,
+      std::function<void()> on_result);
+
+  // Begins a batch; no other may be on its way.
+  void Send(std::vector<ParkedRow> rows);
+  bool is_sending() const { return is_sending_; }
+  const std::vector<ParkedRow>& rows() const { return rows_; }
+  // nullopt: none has ended since.
+  std::optional<Result> TakeResult() { return std::exchange(result_, {}); }
+  // Rows of a batch: one, while a record is looked for that the brokers reject.
+  size_t max_rows() const { return one_by_one_ > 0 ? 1 : kMaxRows; }
+
+  // Ends the batch soon, for good. Its records on their way may still arrive.
+  void Stop();
+  // Closes the sink; no batch may be on its way.
+  boost::asio::awaitable<void> Close();
+
+ private:
+  static constexpr size_t kMaxRows = 500;
+
+  ReleaseRun(boost::asio::any_io_executor executor, const Config& config,
+             std::unique_ptr<RecordBuilder> builder,
+             std::function<void()> on_result);
+
+  boost::asio::awaitable<void> Run();
+  boost::asio::awaitable<Result> SendAll();
+  boost::asio::awaitable<absl::Status> Offer(size_t index);
+  boost::asio::awaitable<void> Settle();
+  boost::asio::awaitable<void> Wait();
+  absl::Status Trouble() const;
+
+  boost::asio::any_io_executor executor_;
+  const Config& config_;
+  DeliveryRun run_;
+  LetterEvent event_;
+  std::function<void()> on_result_;
+  std::vector<ParkedRow> rows_;
+  std::optional<Result> result_;
+  uint64_t ordinal_ = 0;        // of the event offered last
+  uint64_t first_ordinal_ = 0;  // of the batch
+  size_t one_by_one_ = 0;       // rows that are still to be sent alone
+  bool is_sending_ = false;
+  bool is_stopped_ = false;
+};
+
+}  // namespace walpost

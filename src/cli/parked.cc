@@ -1,0 +1,279 @@
+// walpost parked: lists, shows, releases and discards parked events.
+#include <algorithm>
+#include <boost/asio/as_tuple.hpp>
+#include <boost/asio/io_context.hpp>
+#include <boost/asio/steady_timer.hpp>
+#include <boost/asio/use_awaitable.hpp>
+#include <chrono>
+#include <map>
+#include <memory>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "base/status_macros.h"
+#include "cli/exit_code.h"
+#include "cli/parked_text.h"
+#include "cli/require_wal.h"
+#include "cli/run_to_end.h"
+#include "cli/running_instance.h"
+#include "cli/verb.h"
+#include "cli/verbs.h"
+#include "cli/who_am_i.h"
+#include "fmt/format.h"
+#include "parking/parked_codec.h"
+#include "postgres/parked_list.h"
+#include "postgres/task_session.h"
+
+namespace walpost {
+namespace {
+
+namespace asio = boost::asio;
+using Entries = std::vector<ParkedEntry>;
+using std::chrono::milliseconds;
+
+// Time for the running instance to send what is released: it looks every
+// second.
+constexpr std::chrono::seconds kPatience{20};
+constexpr milliseconds kPoll{200};
+
+struct Arguments {
+  ConfigArguments config;
+  std::string action;
+  // Empty: not given.
+  std::string position;
+  std::string id;
+  std::string key;
+  std::string error_class;
+
+  bool all = false;
+  bool json = false;
+  std::string why;
+  std::string by;
+
+  bool is_release() const { return action == "release"; }
+  bool decides() const { return is_release() || action == "discard"; }
+  bool selects() const {
+    return !position.empty() || !id.empty() || !key.empty() ||
+           !error_class.empty();
+  }
+  bool Matches(const ParkedEntry& entry) const {
+    const DeadLetter& content = entry.content;
+    return (position.empty() || position == PositionOf(entry)) &&
+           (id.empty() || content.id == id) &&
+           (key.empty() || content.aggregate_id == key) &&
+           (error_class.empty() || content.error_class == error_class);
+  }
+};
+
+absl::Status CheckArguments(const Arguments& arguments) {
+  const auto wrong = [&arguments](std::string_view text) {
+    return absl::InvalidArgumentError(
+        fmt::format("parked {}: {}", arguments.action, text));
+  };
+  const std::set<std::string> actions{"list", "show", "release", "discard"};
+  if (!actions.contains(arguments.action)) {
+    return absl::InvalidArgumentError(
+        fmt::format("parked: '{}' is none of list, show, release, discard",
+                    arguments.action));
+  }
+  if (!arguments.decides()) {
+    const bool has_reason = !arguments.why.empty() || !arguments.by.empty();
+    return has_reason ? wrong("--why and --by are for release and discard")
+                      : absl::OkStatus();
+  }
+  if (!arguments.selects() && !arguments.all) {
+    return wrong("which ones? --position, --id, --key, --class, or --all");
+  }
+  if (arguments.why.empty()) return wrong("--why is missing, for the record");
+  return absl::OkStatus();
+}
+
+// Events that wait, by the dead event before them in their lane.
+std::map<std::string, uint64_t> CountBehind(const Entries& entries) {
+  using Lane = std::pair<OwnValue, OwnValue>;
+  std::map<Lane, std::string> dead;
+  std::map<std::string, uint64_t> behind;
+  for (const ParkedEntry& entry : entries) {
+    const Lane lane{entry.content.aggregate_type, entry.content.aggregate_id};
+    if (entry.state == ParkedState::kDead) {
+      dead[lane] = entry.place.position;
+    } else if (entry.state == ParkedState::kWaiting && dead.contains(lane)) {
+      ++behind[dead[lane]];
+    }
+  }
+  return behind;
+}
+
+void PrintList(const Arguments& arguments, const Entries& entries) {
+  std::map<std::string, uint64_t> behind = CountBehind(entries);
+  std::map<std::string_view, uint64_t> sums;
+  for (const ParkedEntry& entry : entries) {
+    const bool is_shown = arguments.all || entry.state != ParkedState::kWaiting;
+    ++sums[ToString(entry.state)];
+    if (!is_shown || !arguments.Matches(entry)) continue;
+    const uint64_t count = behind[entry.place.position];
+    fmt::print("{}", arguments.json ? ParkedJson(entry, count)
+                                    : ParkedText(entry, count));
+  }
+  if (arguments.json) return;
+  fmt::print("{} parked events", entries.size());
+  const char* separator = ": ";
+  for (const auto& [state, count] : sums) {
+    fmt::print("{}{} {}", separator, count, state);
+    separator = ", ";
+  }
+  fmt::print("\n");
+}
+
+asio::awaitable<absl::Status> Show(ParkedList& list, const Arguments& arguments,
+                                   const Entries& entries) {
+  for (const ParkedEntry& entry : entries) {
+    if (!arguments.Matches(entry)) continue;
+    WALPOST_CO_ASSIGN_OR_RETURN(const OwnValue payload,
+                                co_await list.ReadPayload(entry.place));
+    fmt::print("{}", ParkedDetails(entry, payload));
+  }
+  co_return absl::OkStatus();
+}
+
+// Whether an instance answers that would send what is released.
+bool HasRunningInstance(const Config& config) {
+  return AskInstance(config.http, "/status").ok();
+}
+
+// Until the running instance has tried them all. Returns how many are dead
+// again; nullopt: it has not tried them all.
+asio::awaitable<absl::StatusOr<std::optional<size_t>>> WaitUntilTried(
+    asio::any_io_executor executor, ParkedList& list,
+    std::vector<ParkedPlace> places) {
+  asio::steady_timer timer(executor);
+  const auto deadline = std::chrono::steady_clock::now() + kPatience;
+  while (std::chrono::steady_clock::now() < deadline) {
+    timer.expires_after(kPoll);
+    co_await timer.async_wait(asio::as_tuple(asio::use_awaitable));
+    WALPOST_CO_ASSIGN_OR_RETURN(const std::vector<ParkedState> states,
+                                co_await list.States(places));
+    if (std::ranges::count(states, ParkedState::kRetry) > 0) continue;
+    co_return std::optional<size_t>(
+        static_cast<size_t>(std::ranges::count(states, ParkedState::kDead)));
+  }
+  co_return std::optional<size_t>();
+}
+
+asio::awaitable<absl::StatusOr<int>> Decide(asio::any_io_executor executor,
+                                            ParkedList& list,
+                                            const Arguments& arguments,
+                                            const Config& config,
+                                            const Entries& entries) {
+  std::vector<ParkedPlace> chosen;
+  for (const ParkedEntry& entry : entries) {
+    if (entry.state != ParkedState::kDead || !arguments.Matches(entry))
+      continue;
+    chosen.push_back(entry.place);
+  }
+  if (chosen.empty()) {
+    co_return Fail(absl::NotFoundError("no such parked event is dead"),
+                   kExitFindings);
+  }
+  const ParkedState state =
+      arguments.is_release() ? ParkedState::kRetry : ParkedState::kDiscarded;
+  const std::string by = arguments.by.empty() ? WhoAmI() : arguments.by;
+  WALPOST_CO_ASSIGN_OR_RETURN(
+      const std::vector<ParkedPlace> decided,
+      co_await list.Decide(chosen, state, by, arguments.why));
+  if (!arguments.is_release()) {
+    fmt::print("{} discarded; what waits behind them follows\n",
+               decided.size());
+    co_return kExitOk;
+  }
+  if (!HasRunningInstance(config)) {
+    fmt::print(
+        "{} to be sent. No walpost answers at http.listen: the next one that "
+        "has slot {} sends them\n",
+        decided.size(), config.postgres.slot);
+    co_return kExitOk;
+  }
+  WALPOST_CO_ASSIGN_OR_RETURN(const std::optional<size_t> dead,
+                              co_await WaitUntilTried(executor, list, decided));
+  if (!dead) {
+    co_return Fail(absl::UnavailableError(fmt::format(
+                       "{} to be sent, but the running walpost has not sent "
+                       "them yet: see walpost parked list and its log",
+                       decided.size())),
+                   kExitFindings);
+  }
+  fmt::print("{} sent, {} dead again\n", decided.size() - *dead, *dead);
+  co_return *dead == 0 ? kExitOk : kExitFindings;
+}
+
+asio::awaitable<absl::StatusOr<int>> Run(asio::any_io_executor executor,
+                                         const Arguments& arguments,
+                                         const Config& config) {
+  const ConnectionOptions options = TaskSession(config.postgres, "parked-verb");
+  WALPOST_CO_ASSIGN_OR_RETURN(const std::unique_ptr<Connection> connection,
+                              co_await Connection::Connect(executor, options));
+  ParkedList list(*connection, config.parking.table, config.postgres.slot);
+  const bool with_settled = arguments.all && !arguments.decides();
+  const auto settled = with_settled ? ParkingSql::Settled::kIncluded
+                                    : ParkingSql::Settled::kLeftOut;
+  WALPOST_CO_ASSIGN_OR_RETURN(const Entries entries,
+                              co_await list.Read(settled));
+  if (arguments.action == "list") {
+    PrintList(arguments, entries);
+    co_return kExitOk;
+  }
+  if (arguments.action == "show") {
+    const absl::Status shown = co_await Show(list, arguments, entries);
+    if (!shown.ok()) co_return shown;
+    co_return kExitOk;
+  }
+  co_return co_await Decide(executor, list, arguments, config, entries);
+}
+
+int RunParked(const Arguments& arguments) {
+  const absl::Status usable = CheckArguments(arguments);
+  if (!usable.ok()) return Fail(usable, kExitUsage);
+  const absl::StatusOr<Config> config = arguments.config.Load();
+  if (!config.ok()) return Fail(config.status(), kExitUsage);
+  absl::Status fits = RequirePostgres(*config);
+  if (fits.ok()) {
+    fits = RequireWalSource(*config, "walpost parked",
+                            "rows that cannot be delivered are marked in "
+                            "their table (docs/polling.md)");
+  }
+  if (!fits.ok()) return Fail(fits, kExitUsage);
+  asio::io_context io(1);
+  const absl::StatusOr<int> code =
+      RunToEnd(io, Run(io.get_executor(), arguments, *config));
+  return code.ok() ? *code : Fail(code.status(), kExitPostgres);
+}
+
+}  // namespace
+
+void AddParked(CLI::App& app, int& exit_code) {
+  const auto arguments = std::make_shared<Arguments>();
+  Verb verb(app, "parked", "List, show, release or discard parked events");
+  arguments->config.AddTo(verb);
+  verb.Option("ACTION", arguments->action, "list, show, release or discard")
+      .Required();
+  verb.Option("--position", arguments->position,
+              "Event at this position, as list shows it: 0/154F6A8/3");
+  verb.Option("--id", arguments->id, "Events with this id");
+  verb.Option("--key", arguments->key, "Events with this key");
+  verb.Option("--class", arguments->error_class, "Errors of this class");
+  verb.Flag("--all", arguments->all,
+            "list, show: also events that wait behind others, or are settled; "
+            "release, discard: every dead one");
+  verb.Flag("--json", arguments->json, "list: one JSON object per line");
+  verb.Option("--why", arguments->why, "Reason, for the record");
+  verb.Option("--by", arguments->by, "Name for the record ($USER)");
+  verb.Footer(
+      "release sends dead events again, as the configuration now says, and "
+      "then what\nwaits behind them; the walpost that has the slot does it.\n"
+      "Exit codes: 0 done, 1 none matches, or some are dead again or not tried "
+      "yet,\n2 usage, 3 Postgres.");
+  verb.Callback([arguments, &exit_code] { exit_code = RunParked(*arguments); });
+}
+
+}  // namespace walpost

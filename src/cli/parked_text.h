@@ -1,0 +1,22 @@
+// Parked events as text and as JSON.
+#pragma once
+
+#include <cstdint>
+#include <string>
+
+#include "dead_letters/dead_letter.h"
+#include "postgres/parked_list.h"
+
+namespace walpost {
+
+// 0/154F6A8/3, as people read and type it.
+std::string PositionOf(const ParkedEntry& entry);
+
+// A few lines. `behind`: how many events wait for it.
+std::string ParkedText(const ParkedEntry& entry, uint64_t behind);
+// One object, on a line.
+std::string ParkedJson(const ParkedEntry& entry, uint64_t behind);
+// All of it.
+std::string ParkedDetails(const ParkedEntry& entry, const OwnValue& payload);
+
+}  // namespace walpost

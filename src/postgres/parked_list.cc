@@ -1,0 +1,108 @@
+#include "postgres/parked_list.h"
+
+#include <utility>
+
+#include "base/status_macros.h"
+#include "fmt/format.h"
+#include "outbox/column_decoder.h"
+#include "parking/parked_codec.h"
+#include "postgres/quote.h"
+
+namespace walpost {
+
+namespace asio = boost::asio;
+
+namespace {
+
+absl::StatusOr<ParkedEntry> ParseEntry(const QueryRows& rows, size_t row) {
+  ParkedEntry entry;
+  entry.place = {rows.Text(row, 0), rows.Text(row, 1)};
+  WALPOST_ASSIGN_OR_RETURN(entry.state, ParseParkedState(rows.Text(row, 2)));
+  entry.content.error_class = rows.Text(row, 3);
+  entry.content.reason = rows.Text(row, 4);
+  std::string event;
+  WALPOST_RETURN_IF_ERROR(DecodeBytea(rows.Text(row, 5), event));
+  WALPOST_RETURN_IF_ERROR(DecodeParked(event, entry.content));
+  entry.payload_bytes = rows.Unsigned(row, 6);
+  if (rows.Get(row, 7)) {
+    entry.decided_at =
+        WallTime(std::chrono::microseconds(rows.Integer(row, 7)));
+  }
+  entry.decided_by = rows.Text(row, 8);
+  entry.decided_why = rows.Text(row, 9);
+  return entry;
+}
+
+}  // namespace
+
+ParkedList::ParkedList(Connection& connection, std::string table,
+                       std::string slot)
+    : connection_(connection),
+      table_(table),
+      sql_({std::move(table), std::move(slot), ""},
+           [&connection](std::string_view text) {
+             return connection.Literal(text);
+           }) {}
+
+asio::awaitable<absl::StatusOr<std::vector<ParkedEntry>>> ParkedList::Read(
+    ParkingSql::Settled settled) {
+  const std::string name = connection_.Literal(QuoteQualifiedName(table_));
+  const std::string find =
+      fmt::format("SELECT to_regclass({}) IS NOT NULL", name);
+  WALPOST_CO_ASSIGN_OR_RETURN(const QueryRows found,
+                              co_await connection_.Execute(find));
+  std::vector<ParkedEntry> entries;
+  if (!found.Bool(0, 0)) co_return entries;
+  WALPOST_CO_ASSIGN_OR_RETURN(const QueryRows rows,
+                              co_await connection_.Execute(sql_.List(settled)));
+  for (size_t i = 0; i < rows.size(); ++i) {
+    absl::StatusOr<ParkedEntry> entry = ParseEntry(rows, i);
+    if (!entry.ok()) {
+      co_return absl::DataLossError(
+          fmt::format("table {}, position {}: {}", table_, rows.Text(i, 1),
+                      std::string(entry.status().message())));
+    }
+    entries.push_back(*std::move(entry));
+  }
+  co_return entries;
+}
+
+asio::awaitable<absl::StatusOr<OwnValue>> ParkedList::ReadPayload(
+    ParkedPlace place) {
+  WALPOST_CO_ASSIGN_OR_RETURN(
+      const QueryRows rows, co_await connection_.Execute(sql_.Payload(place)));
+  if (rows.size() == 0 || !rows.Get(0, 0)) co_return OwnValue();
+  std::string payload;
+  const absl::Status decoded = DecodeBytea(rows.Text(0, 0), payload);
+  if (!decoded.ok()) co_return decoded;
+  co_return OwnValue(std::move(payload));
+}
+
+asio::awaitable<absl::StatusOr<std::vector<ParkedPlace>>> ParkedList::Decide(
+    std::vector<ParkedPlace> places, ParkedState state, std::string by,
+    std::string why) {
+  const std::string sql = sql_.Decide(places, state, by, why);
+  WALPOST_CO_ASSIGN_OR_RETURN(const QueryRows rows,
+                              co_await connection_.Execute(sql));
+  std::vector<ParkedPlace> decided;
+  for (size_t i = 0; i < rows.size(); ++i) {
+    decided.push_back({rows.Text(i, 0), rows.Text(i, 1)});
+  }
+  co_return decided;
+}
+
+asio::awaitable<absl::StatusOr<std::vector<ParkedState>>> ParkedList::States(
+    std::vector<ParkedPlace> places) {
+  const std::string sql = sql_.States(places);
+  WALPOST_CO_ASSIGN_OR_RETURN(const QueryRows rows,
+                              co_await connection_.Execute(sql));
+  std::vector<ParkedState> states;
+  for (size_t i = 0; i < rows.size(); ++i) {
+    const absl::StatusOr<ParkedState> state = ParseParkedState(rows.Text(i, 0));
+    if (!state.ok()) co_return state.status();
+    states.push_back(*state);
+  }
+  co_return states;
+}
+
+}  // namespace walpost

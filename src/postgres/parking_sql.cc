@@ -1,0 +1,218 @@
+#include "postgres/parking_sql.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "absl/strings/escaping.h"
+#include "absl/strings/str_join.h"
+#include "fmt/format.h"
+#include "parking/parked_codec.h"
+#include "postgres/quote.h"
+#include "postgres/table_script.h"
+#include "walpost_sql.h"
+
+namespace walpost {
+namespace {
+
+constexpr std::string_view kDefaultTable = "public.walpost_parked";
+constexpr std::string_view kWaits = "state IN ('dead', 'waiting', 'retry')";
+
+std::string Bytea(std::string_view bytes) {
+  return fmt::format("'\\x{}'",
+                     absl::BytesToHexString({bytes.data(), bytes.size()}));
+}
+
+std::string Bytea(const OwnValue& value) {
+  return value ? Bytea(std::string_view(*value)) : "NULL";
+}
+
+}  // namespace
+
+std::string ParkingSql::Script(std::string_view table) {
+  return ScriptForTable(kSql_parked, kDefaultTable, table);
+}
+
+std::string ParkingSql::Create(std::string_view table) {
+  return OneLine(Script(table));
+}
+
+std::string ParkingSql::Grant(std::string_view table, std::string_view user) {
+  return fmt::format(
+      "{} GRANT USAGE ON SCHEMA {} TO {}; GRANT SELECT, INSERT, UPDATE, DELETE "
+      "ON {} TO {};",
+      Create(table), QuoteName(table.substr(0, table.find('.'))),
+      QuoteName(user), QuoteQualifiedName(table), QuoteName(user));
+}
+
+std::string ParkingSql::Table() const {
+  return QuoteQualifiedName(names_.table);
+}
+
+std::string ParkingSql::OfSlot() const {
+  return fmt::format("slot = {}", quote_(names_.slot));
+}
+
+std::string ParkingSql::At(std::span<const ParkedPlace> places) const {
+  const std::string list =
+      absl::StrJoin(places, ", ", [this](std::string* out, const auto& place) {
+        out->append(fmt::format("({}, {})", quote_(place.system_identifier),
+                                quote_(place.position)));
+      });
+  return fmt::format("{} AND (system_identifier, position) IN ({})", OfSlot(),
+                     list);
+}
+
+std::string ParkingSql::Reason(std::string_view text) const {
+  std::string reason(text);
+  if (names_.ascii_only) {
+    std::ranges::replace_if(
+        reason, [](char c) { return (c & 0x80) != 0; }, '?');
+  }
+  return quote_(reason);
+}
+
+// Slots are unique in a cluster, and locks are per database.
+std::string ParkingSql::LockKey() const {
+  return fmt::format("hashtextextended('walpost parked ' || {}, 0)",
+                     quote_(names_.slot));
+}
+
+std::string ParkingSql::TryLock() const {
+  return fmt::format("SELECT pg_try_advisory_lock({})", LockKey());
+}
+
+std::string ParkingSql::EndHolder() const {
+  return fmt::format(
+      "SELECT pg_terminate_backend(pid) FROM pg_catalog.pg_locks WHERE "
+      "locktype = 'advisory' AND granted AND objsubid = 1 AND pid <> "
+      "pg_backend_pid() AND database = (SELECT oid FROM pg_catalog.pg_database "
+      "WHERE datname = current_database()) AND "
+      "(classid::bigint << 32 | objid::bigint) = {}",
+      LockKey());
+}
+
+std::string ParkingSql::LoadLanes() const {
+  return fmt::format(
+      "SELECT aggregate_type, aggregate_id, min(CASE system_identifier WHEN {} "
+      "THEN position ELSE '' END) FROM {} WHERE {} AND {} GROUP BY 1, 2",
+      quote_(names_.system_identifier), Table(), OfSlot(), kWaits);
+}
+
+std::string ParkingSql::LoadSettled(Lsn from, size_t limit) const {
+  return fmt::format(
+      "SELECT position, state FROM {} WHERE {} AND system_identifier = {} AND "
+      "NOT {} AND position >= {} ORDER BY position LIMIT {}",
+      Table(), OfSlot(), quote_(names_.system_identifier), kWaits,
+      quote_(SortableText({from, 0})), limit);
+}
+
+std::string ParkingSql::Row(const ParkedEvent& event) const {
+  const DeadLetter& content = event.content;
+  return fmt::format(
+      "({}, {}, '{}', '{}', {}, {}, {}, {}, {}, {}, to_timestamp({}::float8 / "
+      "1000000))",
+      quote_(names_.slot), quote_(names_.system_identifier),
+      SortableText(event.position), ToString(event.state),
+      Bytea(content.aggregate_type), Bytea(content.aggregate_id),
+      Bytea(content.payload), Bytea(std::string_view(EncodeParked(content))),
+      quote_(content.error_class), Reason(content.reason),
+      content.commit_time.time_since_epoch().count());
+}
+
+std::string ParkingSql::Insert(
+    std::span<const ParkedEvent* const> events) const {
+  std::string sql = fmt::format(
+      "INSERT INTO {} (slot, system_identifier, position, state, "
+      "aggregate_type, aggregate_id, payload, event, error_class, reason, "
+      "committed_at) VALUES ",
+      Table());
+  for (const ParkedEvent* event : events) {
+    if (event != events.front()) sql += ", ";
+    sql += Row(*event);
+  }
+  return sql + " ON CONFLICT DO NOTHING";
+}
+
+std::string ParkingSql::ReadLanes() const {
+  return fmt::format(
+      "SELECT aggregate_type, aggregate_id, count(*), count(*) FILTER (WHERE "
+      "state = 'dead'), extract(epoch FROM now() - min(parked_at))::bigint "
+      "FROM {} WHERE {} AND {} GROUP BY 1, 2",
+      Table(), OfSlot(), kWaits);
+}
+
+std::string ParkingSql::ReadSendable(LaneScope scope, const Position& through,
+                                     size_t max_events,
+                                     size_t max_bytes) const {
+  const bool has_type = scope == LaneScope::kTypeAndKey;
+  const std::string lane =
+      has_type ? "aggregate_id, aggregate_type IS NULL AS no_type, "
+                 "coalesce(aggregate_type, '') AS type"
+               : "aggregate_id";
+  const std::string_view columns =
+      has_type ? "aggregate_id, no_type, type" : "aggregate_id";
+  return fmt::format(
+      "WITH parked AS NOT MATERIALIZED (SELECT (CASE system_identifier WHEN {} "
+      "THEN '1' ELSE '0' END || position) COLLATE \"C\" AS place, "
+      "system_identifier, position, state, event, payload, {} FROM {} WHERE {} "
+      "AND {}), "
+      "dead AS (SELECT {}, min(place) AS first FROM parked WHERE state = "
+      "'dead' GROUP BY {}), "
+      "sendable AS (SELECT parked.* FROM parked LEFT JOIN dead USING ({}) "
+      "WHERE state <> 'dead' AND (first IS NULL OR place < first) AND place <= "
+      "{} ORDER BY place LIMIT {}) "
+      "SELECT system_identifier, position, event, payload FROM (SELECT *, "
+      "sum(octet_length(coalesce(payload, ''))) OVER (ORDER BY place) AS total "
+      "FROM sendable) AS summed WHERE total - octet_length(coalesce(payload, "
+      "'')) < {} ORDER BY place",
+      quote_(names_.system_identifier), lane, Table(), OfSlot(), kWaits,
+      columns, columns, columns, quote_("1" + SortableText(through)),
+      max_events, max_bytes);
+}
+
+std::string ParkingSql::Release(std::span<const ParkedPlace> places) const {
+  return fmt::format(
+      "DELETE FROM {0} WHERE {1} AND state = 'waiting'; "
+      "UPDATE {0} SET state = 'released' WHERE {1} AND state = 'retry'",
+      Table(), At(places));
+}
+
+std::string ParkingSql::Fail(const ParkedPlace& place,
+                             std::string_view error_class,
+                             std::string_view reason) const {
+  return fmt::format(
+      "UPDATE {} SET state = 'dead', error_class = {}, reason = {} WHERE {} "
+      "AND state IN ('waiting', 'retry')",
+      Table(), quote_(error_class), Reason(reason), At({&place, 1}));
+}
+
+std::string ParkingSql::List(Settled settled) const {
+  const bool all = settled == Settled::kIncluded;
+  return fmt::format(
+      "SELECT system_identifier, position, state, error_class, reason, event, "
+      "octet_length(payload), (extract(epoch FROM decided_at) * "
+      "1000000)::bigint, decided_by, decided_why FROM {} WHERE {} AND {} "
+      "ORDER BY committed_at, position",
+      Table(), OfSlot(), all ? "true" : kWaits);
+}
+
+std::string ParkingSql::Payload(const ParkedPlace& place) const {
+  return fmt::format("SELECT payload FROM {} WHERE {}", Table(),
+                     At({&place, 1}));
+}
+
+std::string ParkingSql::States(std::span<const ParkedPlace> places) const {
+  return fmt::format("SELECT state FROM {} WHERE {}", Table(), At(places));
+}
+
+std::string ParkingSql::Decide(std::span<const ParkedPlace> places,
+                               ParkedState state, std::string_view by,
+                               std::string_view why) const {
+  return fmt::format(
+      "UPDATE {} SET state = '{}', decided_at = now(), decided_by = {}, "
+      "decided_why = {} WHERE {} AND state = 'dead' RETURNING "
+      "system_identifier, position",
+      Table(), ToString(state), quote_(by), quote_(why), At(places));
+}
+
+}  // namespace walpost

@@ -1,0 +1,101 @@
+// The SQL of parked events (sql/parked.sql).
+//
+// Events are ordered by `place`: those of an earlier cluster (pg_upgrade) come
+// first, then those of this one by position. "Waits": dead, waiting or retry.
+//
+// Pure: the texts are tested without a server.
+#pragma once
+
+#include <functional>
+#include <span>
+#include <string>
+#include <string_view>
+
+#include "base/lsn.h"
+#include "outbox/position.h"
+#include "parking/lane.h"
+#include "parking/parked_event.h"
+
+namespace walpost {
+
+struct ParkingNames {
+  std::string table;  // schema.table
+  std::string slot;
+  std::string system_identifier;
+  // The database may not be able to store other characters in a text.
+  bool ascii_only = false;
+};
+
+// Where a row is: its primary key, without the slot.
+struct ParkedPlace {
+  std::string system_identifier;
+  std::string position;  // SortableText
+};
+
+class ParkingSql {
+ public:
+  using QuoteLiteral = std::function<std::string(std::string_view)>;
+
+  ParkingSql(ParkingNames names, QuoteLiteral quote)
+      : names_(std::move(names)), quote_(std::move(quote)) {}
+
+  // sql/parked.sql for this table: all of it, and its command on one line.
+  static std::string Script(std::string_view table);
+  static std::string Create(std::string_view table);
+  // For an operator: also lets `user` read and write it.
+  static std::string Grant(std::string_view table, std::string_view user);
+
+  // True if this session may write the slot's parked events from now on: until
+  // it ends, no other one may.
+  std::string TryLock() const;
+  // Ends the session that may. One row if there is one; false: it could not.
+  std::string EndHolder() const;
+
+  // Type, key and first place of each lane in which events wait.
+  std::string LoadLanes() const;
+  // Position and state of settled events from this LSN on.
+  std::string LoadSettled(Lsn from, size_t limit) const;
+
+  // Keeps rows that are there.
+  std::string Insert(std::span<const ParkedEvent* const> events) const;
+
+  // Type, key, number of events that wait, number of dead ones and age in
+  // seconds, of each lane in which events wait.
+  std::string ReadLanes() const;
+  // System identifier, position, event and payload of the oldest events that
+  // may be sent: none behind a dead one, none after `through`.
+  std::string ReadSendable(LaneScope scope, const Position& through,
+                           size_t max_events, size_t max_bytes) const;
+
+  // These events are in Kafka.
+  std::string Release(std::span<const ParkedPlace> places) const;
+  // This event cannot be delivered, again.
+  std::string Fail(const ParkedPlace& place, std::string_view error_class,
+                   std::string_view reason) const;
+
+  // ---- For `walpost parked`.
+
+  // The columns of ParkedEntry, of events that wait, or of all; the oldest
+  // first.
+  enum class Settled { kLeftOut, kIncluded };
+  std::string List(Settled settled) const;
+  std::string Payload(const ParkedPlace& place) const;
+  std::string States(std::span<const ParkedPlace> places) const;
+  // Decides about dead events: `state` is retry or discarded. Returns the
+  // places of those that were still dead.
+  std::string Decide(std::span<const ParkedPlace> places, ParkedState state,
+                     std::string_view by, std::string_view why) const;
+
+ private:
+  std::string Table() const;
+  std::string OfSlot() const;
+  std::string At(std::span<const ParkedPlace> places) const;
+  std::string Reason(std::string_view text) const;
+  std::string LockKey() const;
+  std::string Row(const ParkedEvent& event) const;
+
+  ParkingNames names_;
+  QuoteLiteral quote_;
+};
+
+}  // namespace walpost

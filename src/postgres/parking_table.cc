@@ -1,0 +1,267 @@
+#include "postgres/parking_table.h"
+
+#include <boost/asio/as_tuple.hpp>
+#include <boost/asio/steady_timer.hpp>
+#include <boost/asio/use_awaitable.hpp>
+#include <utility>
+
+#include "base/status_macros.h"
+#include "fmt/format.h"
+#include "outbox/column_decoder.h"
+#include "parking/parked_codec.h"
+#include "postgres/quote.h"
+#include "postgres/sqlstate.h"
+
+namespace walpost {
+
+namespace asio = boost::asio;
+using Clock = std::chrono::steady_clock;
+using std::chrono::milliseconds;
+
+namespace {
+
+constexpr std::chrono::seconds kConnectLimit{5};
+// Includes a synchronous standby that does not answer.
+constexpr std::chrono::seconds kStatementLimit{10};
+// How long another session may take to end.
+constexpr std::chrono::seconds kLockLimit{5};
+constexpr milliseconds kLockPause{100};
+// Settled events that a stream may show again; others would be sent again.
+constexpr size_t kMaxSettled = 200'000;
+
+absl::StatusOr<OwnValue> ReadBytea(const QueryRows& rows, size_t row,
+                                   size_t column) {
+  const std::optional<std::string_view> text = rows.Get(row, column);
+  if (!text) return OwnValue();
+  std::string bytes;
+  WALPOST_RETURN_IF_ERROR(DecodeBytea(*text, bytes));
+  return OwnValue(std::move(bytes));
+}
+
+absl::StatusOr<std::string> ReadKey(const QueryRows& rows, size_t row,
+                                    size_t column) {
+  WALPOST_ASSIGN_OR_RETURN(OwnValue key, ReadBytea(rows, row, column));
+  return std::move(key).value_or("");
+}
+
+absl::StatusOr<ParkedSoFar> ParseLanes(const QueryRows& rows) {
+  ParkedSoFar so_far;
+  for (size_t i = 0; i < rows.size(); ++i) {
+    ParkedSoFar::Lane& lane = so_far.lanes.emplace_back();
+    WALPOST_ASSIGN_OR_RETURN(lane.aggregate_type, ReadBytea(rows, i, 0));
+    WALPOST_ASSIGN_OR_RETURN(lane.key, ReadKey(rows, i, 1));
+    const std::string first = rows.Text(i, 2);
+    if (first.empty()) continue;  // an event of an earlier cluster
+    WALPOST_ASSIGN_OR_RETURN(lane.first, ParseSortableText(first));
+  }
+  return so_far;
+}
+
+absl::Status ParseSettled(const QueryRows& rows, ParkedSoFar& so_far) {
+  for (size_t i = 0; i < rows.size(); ++i) {
+    WALPOST_ASSIGN_OR_RETURN(const Position position,
+                             ParseSortableText(rows.Text(i, 0)));
+    WALPOST_ASSIGN_OR_RETURN(const ParkedState state,
+                             ParseParkedState(rows.Text(i, 1)));
+    const bool is_released = state == ParkedState::kReleased;
+    (is_released ? so_far.released : so_far.discarded).insert(position);
+  }
+  return absl::OkStatus();
+}
+
+absl::StatusOr<std::vector<ParkedRow>> ParseRows(const QueryRows& rows) {
+  std::vector<ParkedRow> parsed;
+  for (size_t i = 0; i < rows.size(); ++i) {
+    ParkedRow& row = parsed.emplace_back();
+    row.place = {rows.Text(i, 0), rows.Text(i, 1)};
+    WALPOST_ASSIGN_OR_RETURN(const std::string event, ReadKey(rows, i, 2));
+    WALPOST_RETURN_IF_ERROR(DecodeParked(event, row.content));
+    WALPOST_ASSIGN_OR_RETURN(row.content.payload, ReadBytea(rows, i, 3));
+  }
+  return parsed;
+}
+
+}  // namespace
+
+ParkingTable::ParkingTable(asio::any_io_executor executor, ServerOptions server,
+                           std::string slot, std::string table)
+    : executor_(executor), names_{std::move(table), slot, ""} {
+  options_.server = std::move(server);
+  options_.application_name = fmt::format("walpost:{}:parked", slot);
+  options_.settings.emplace_back("synchronous_commit=on");
+  options_.connect_timeout = kConnectLimit;
+  options_.statement_limit = kStatementLimit;
+}
+
+ParkingSql ParkingTable::Sql() {
+  return {names_,
+          [this](std::string_view text) { return connection_->Literal(text); }};
+}
+
+void ParkingTable::Interrupt() {
+  if (connection_ == nullptr) return;
+  connection_->set_deadline(Clock::now());
+  connection_->waiter().Wake();
+}
+
+asio::awaitable<absl::Status> ParkingTable::Connect(
+    std::string system_identifier) {
+  names_.system_identifier = std::move(system_identifier);
+  absl::StatusOr<std::unique_ptr<Connection>> connected =
+      co_await Connection::Connect(executor_, options_);
+  if (!connected.ok()) co_return Explain(connected.status());
+  connection_ = *std::move(connected);
+  names_.ascii_only = connection_->server_encoding() != "UTF8";
+  co_return absl::OkStatus();
+}
+
+asio::awaitable<absl::StatusOr<bool>> ParkingTable::HasWaiting(
+    std::string system_identifier) {
+  WALPOST_CO_RETURN_IF_ERROR(co_await Connect(std::move(system_identifier)));
+  absl::StatusOr<bool> has_waiting = co_await Exists();
+  if (has_waiting.ok() && *has_waiting) {
+    const absl::StatusOr<QueryRows> lanes = co_await Execute(Sql().LoadLanes());
+    if (lanes.ok()) {
+      has_waiting = lanes->size() > 0;
+    } else {
+      has_waiting = lanes.status();
+    }
+  }
+  Close();
+  co_return has_waiting;
+}
+
+asio::awaitable<absl::Status> ParkingTable::Open(
+    std::string system_identifier) {
+  absl::Status status = co_await Connect(std::move(system_identifier));
+  if (status.ok()) status = co_await Make();
+  if (status.ok()) status = co_await Lock();
+  if (!status.ok()) Close();
+  co_return status;
+}
+
+asio::awaitable<absl::StatusOr<bool>> ParkingTable::Exists() {
+  const std::string name =
+      connection_->Literal(QuoteQualifiedName(names_.table));
+  const std::string find =
+      fmt::format("SELECT to_regclass({}) IS NOT NULL", name);
+  WALPOST_CO_ASSIGN_OR_RETURN(const QueryRows rows, co_await Execute(find));
+  co_return rows.Bool(0, 0);
+}
+
+// CREATE TABLE IF NOT EXISTS needs the right to create even if it exists.
+asio::awaitable<absl::Status> ParkingTable::Make() {
+  WALPOST_CO_ASSIGN_OR_RETURN(const bool exists, co_await Exists());
+  if (exists) co_return absl::OkStatus();
+  co_return co_await Run(ParkingSql::Create(names_.table));
+}
+
+asio::awaitable<absl::Status> ParkingTable::Lock() {
+  constexpr auto kAsTuple = asio::as_tuple(asio::use_awaitable);
+  const MonotonicTime until = Clock::now() + kLockLimit;
+  asio::steady_timer timer(executor_);
+  const ParkingSql sql = Sql();
+  while (Clock::now() < until) {
+    WALPOST_CO_ASSIGN_OR_RETURN(const QueryRows locked,
+                                co_await Execute(sql.TryLock()));
+    if (locked.Bool(0, 0)) co_return absl::OkStatus();
+    WALPOST_CO_RETURN_IF_ERROR(co_await Run(sql.EndHolder()));
+    timer.expires_after(kLockPause);
+    co_await timer.async_wait(kAsTuple);
+  }
+  co_return absl::UnavailableError(fmt::format(
+      "table {}: the session of another instance does not end", names_.table));
+}
+
+asio::awaitable<absl::StatusOr<ParkedSoFar>> ParkingTable::Load(Lsn from) {
+  const ParkingSql sql = Sql();
+  WALPOST_CO_ASSIGN_OR_RETURN(const QueryRows lanes,
+                              co_await Execute(sql.LoadLanes()));
+  absl::StatusOr<ParkedSoFar> so_far = ParseLanes(lanes);
+  if (!so_far.ok()) co_return Explain(so_far.status());
+  WALPOST_CO_ASSIGN_OR_RETURN(
+      const QueryRows settled,
+      co_await Execute(sql.LoadSettled(from, kMaxSettled)));
+  const absl::Status parsed = ParseSettled(settled, *so_far);
+  if (!parsed.ok()) co_return Explain(parsed);
+  co_return so_far;
+}
+
+asio::awaitable<absl::Status> ParkingTable::Insert(
+    std::vector<const ParkedEvent*> events) {
+  co_return co_await Run(Sql().Insert(events));
+}
+
+asio::awaitable<absl::StatusOr<std::vector<ParkedLane>>>
+ParkingTable::ReadLanes() {
+  WALPOST_CO_ASSIGN_OR_RETURN(const QueryRows rows,
+                              co_await Execute(Sql().ReadLanes()));
+  std::vector<ParkedLane> lanes;
+  for (size_t i = 0; i < rows.size(); ++i) {
+    ParkedLane& lane = lanes.emplace_back();
+    auto type = ReadBytea(rows, i, 0);
+    auto key = ReadKey(rows, i, 1);
+    if (!type.ok()) co_return Explain(type.status());
+    if (!key.ok()) co_return Explain(key.status());
+    lane.aggregate_type = *std::move(type);
+    lane.key = *std::move(key);
+    lane.events = rows.Unsigned(i, 2);
+    lane.dead = rows.Unsigned(i, 3);
+    lane.age = std::chrono::seconds(rows.Integer(i, 4));
+  }
+  co_return lanes;
+}
+
+asio::awaitable<absl::StatusOr<std::vector<ParkedRow>>>
+ParkingTable::ReadSendable(LaneScope scope, Position through, size_t max_events,
+                           size_t max_bytes) {
+  const std::string sql =
+      Sql().ReadSendable(scope, through, max_events, max_bytes);
+  WALPOST_CO_ASSIGN_OR_RETURN(const QueryRows rows, co_await Execute(sql));
+  absl::StatusOr<std::vector<ParkedRow>> parsed = ParseRows(rows);
+  if (!parsed.ok()) co_return Explain(parsed.status());
+  co_return parsed;
+}
+
+asio::awaitable<absl::Status> ParkingTable::Release(
+    std::vector<ParkedPlace> places) {
+  co_return co_await Run(Sql().Release(places));
+}
+
+asio::awaitable<absl::Status> ParkingTable::Fail(ParkedPlace place,
+                                                 std::string error_class,
+                                                 std::string reason) {
+  co_return co_await Run(Sql().Fail(place, error_class, reason));
+}
+
+asio::awaitable<absl::StatusOr<QueryRows>> ParkingTable::Execute(
+    std::string sql) {
+  absl::StatusOr<QueryRows> rows = co_await connection_->Execute(sql);
+  if (rows.ok()) co_return rows;
+  co_return Explain(rows.status());
+}
+
+asio::awaitable<absl::Status> ParkingTable::Run(std::string sql) {
+  const absl::StatusOr<QueryRows> rows = co_await Execute(std::move(sql));
+  co_return rows.status();
+}
+
+absl::Status ParkingTable::Explain(const absl::Status& error) const {
+  const bool lacks_right =
+      SqlstateOf(error) == kSqlstateInsufficientPrivilege &&
+      connection_ != nullptr;
+  if (lacks_right) {
+    const std::string user = PQuser(connection_->raw());
+    return absl::FailedPreconditionError(fmt::format(
+        "table {} of parked events: user {} may not make, read or write it; "
+        "run as the owner of the schema (sql/parked.sql): {}",
+        names_.table, user, ParkingSql::Grant(names_.table, user)));
+  }
+  const absl::StatusCode code = absl::IsDeadlineExceeded(error)
+                                    ? absl::StatusCode::kUnavailable
+                                    : error.code();
+  return {code, fmt::format("table {} of parked events: {}", names_.table,
+                            std::string(error.message()))};
+}
+
+}  // namespace walpost

@@ -1,0 +1,17 @@
+// Scripts of sql/ that make a table, for a table of another name.
+#pragma once
+
+#include <string>
+#include <string_view>
+
+namespace walpost {
+
+// `script`, with `table` (schema.table) in the place of `default_table`.
+std::string ScriptForTable(std::string_view script,
+                           std::string_view default_table,
+                           std::string_view table);
+
+// Its command, on one line: without comments that have a line of their own.
+std::string OneLine(std::string_view sql);
+
+}  // namespace walpost
