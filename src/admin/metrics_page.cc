@@ -1,20 +1,17 @@
 #include "admin/metrics_page.h"
 
-#include <prometheus/metric_family.h>
-#include <prometheus/text_serializer.h>
-
 #include <chrono>
 #include <limits>
 #include <utility>
 #include <vector>
 
+#include "admin/metrics_writer.h"
 #include "base/reason_code.h"
 
 namespace walpost {
 namespace {
 
 using prometheus::ClientMetric;
-using prometheus::MetricFamily;
 using prometheus::MetricType;
 
 constexpr RelayState kStates[] = {
@@ -25,64 +22,6 @@ constexpr RelayState kStates[] = {
 // Values of pg_replication_slots.wal_status.
 constexpr std::string_view kWalStatuses[] = {"reserved", "extended",
                                              "unreserved", "lost"};
-
-// Collects the values of the page, family by family.
-class MetricsWriter {
- public:
-  void Gauge(std::string name, std::string help, double value) {
-    Family(std::move(name), std::move(help), MetricType::Gauge);
-    Sample().gauge.value = value;
-  }
-  void Gauge(std::string name, std::string help, uint64_t value) {
-    Gauge(std::move(name), std::move(help), static_cast<double>(value));
-  }
-  void Gauge(std::string name, std::string help, Lsn value) {
-    Gauge(std::move(name), std::move(help), value.value());
-  }
-  void Counter(std::string name, std::string help, double value) {
-    Family(std::move(name), std::move(help), MetricType::Counter);
-    Sample().counter.value = value;
-  }
-  void Counter(std::string name, std::string help, uint64_t value) {
-    Counter(std::move(name), std::move(help), static_cast<double>(value));
-  }
-  // Always 1: the labels hold the information.
-  void Info(std::string name, std::string help,
-            std::vector<ClientMetric::Label> labels) {
-    Family(std::move(name), std::move(help), MetricType::Gauge);
-    ClientMetric& sample = Sample();
-    sample.label = std::move(labels);
-    sample.gauge.value = 1;
-  }
-
-  // Opens a family; Sample adds to the last one.
-  void Family(std::string name, std::string help, MetricType type) {
-    MetricFamily& family = families_.emplace_back();
-    family.name = std::move(name);
-    family.help = std::move(help);
-    family.type = type;
-  }
-  ClientMetric& Sample() { return families_.back().metric.emplace_back(); }
-  // One counter of a family.
-  void Count(std::string label, std::string_view value, uint64_t count) {
-    ClientMetric& sample = Sample();
-    sample.label = {{std::move(label), std::string(value)}};
-    sample.counter.value = static_cast<double>(count);
-  }
-  // One of a set of gauges, of which exactly one is 1.
-  void OneOfMany(std::string label, std::string_view value, bool is_this_one) {
-    ClientMetric& sample = Sample();
-    sample.label = {{std::move(label), std::string(value)}};
-    sample.gauge.value = is_this_one ? 1 : 0;
-  }
-
-  std::string Finish() const {
-    return prometheus::TextSerializer().Serialize(families_);
-  }
-
- private:
-  std::vector<MetricFamily> families_;
-};
 
 double Seconds(std::chrono::microseconds duration) {
   return std::chrono::duration<double>(duration).count();

@@ -134,8 +134,9 @@ void ReleaseRun::Stop() {
 }
 
 asio::awaitable<void> ReleaseRun::Close() {
-  const MonotonicTime now = Clock::now();
-  co_await run_.Close(is_stopped_ ? now : now + kCloseLimit);
+  MonotonicTime until = Clock::now();
+  if (!is_stopped_) until += kCloseLimit;
+  co_await run_.Close(until);
 }
 
 }  // namespace walpost

@@ -18,6 +18,7 @@
 #include "polling/polling_check.h"
 #include "postgres/birth_check.h"
 #include "postgres/failover_check.h"
+#include "postgres/parking_check.h"
 #include "postgres/partition_watch.h"
 #include "postgres/preflight.h"
 #include "retention/retention_check.h"
@@ -101,6 +102,12 @@ asio::awaitable<Found> CheckPostgres(asio::any_io_executor executor,
   found->insert(found->end(), gaps->begin(), gaps->end());
   Found rows = co_await FindExistingRows(executor, config, AskStore::kYes);
   if (rows.ok()) found->insert(found->end(), rows->begin(), rows->end());
+  if (config.on_error.Uses(ErrorAction::kPark)) {
+    Found parking =
+        co_await CheckParkingTable(**connection, config.parking.table);
+    if (!parking.ok()) co_return parking.status();
+    found->insert(found->end(), parking->begin(), parking->end());
+  }
   PartitionWatch partitions(config.outbox.tables);
   while (!partitions.is_through()) {
     WALPOST_CO_ASSIGN_OR_RETURN(const auto finding,

@@ -7,6 +7,7 @@
 #include "base/status_macros.h"
 #include "fmt/format.h"
 #include "postgres/checkpoint_sql.h"
+#include "postgres/parking_sql.h"
 #include "postgres/publication.h"
 #include "walpost_sql.h"
 
@@ -97,6 +98,9 @@ absl::StatusOr<std::string> InitSql(const Config& config,
   if (config.checkpoint.store == CheckpointOptions::Store::kPostgres) {
     absl::StrAppend(&script, CheckpointTableScript(config.checkpoint.table),
                     "\n");
+  }
+  if (config.on_error.Uses(ErrorAction::kPark)) {
+    absl::StrAppend(&script, ParkingSql::Script(config.parking.table), "\n");
   }
   script += fmt::format(
       "-- Which rows are sent: inserts only, partitions under the name of "

@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <set>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -19,9 +20,15 @@ class MissingRows {
   explicit MissingRows(std::unique_ptr<KnownEvents> known)
       : known_(std::move(known)) {}
 
-  bool compares() const { return known_ != nullptr; }
+  // Events that are parked: whoever releases them publishes them.
+  void LeaveOut(std::set<std::string> parked_ids) {
+    parked_ids_ = std::move(parked_ids);
+  }
 
-  // True if Kafka lacks the record of this row.
+  // False: every row is missing.
+  bool compares() const { return known_ != nullptr || !parked_ids_.empty(); }
+
+  // True if Kafka lacks the record of this row, and it is not parked.
   absl::StatusOr<bool> IsMissing(const Event& event, std::string_view topic);
 
   // True if there were rows without a record of their own that IsMissing did
@@ -33,6 +40,8 @@ class MissingRows {
 
  private:
   std::unique_ptr<KnownEvents> known_;
+  std::set<std::string> parked_ids_;
+  uint64_t parked_ = 0;
   uint64_t altered_ = 0;
   uint64_t same_id_ = 0;
   uint64_t twins_ = 0;

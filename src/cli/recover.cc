@@ -22,6 +22,8 @@
 #include "cli/work_directory.h"
 #include "fmt/format.h"
 #include "outbox/numbering.h"
+#include "postgres/parked_list.h"
+#include "postgres/task_session.h"
 #include "verify/topic_reader.h"
 
 namespace walpost {
@@ -67,6 +69,29 @@ absl::StatusOr<MissingRows> ReadKafka(const Arguments& arguments,
       std::unique_ptr<KnownEvents> known,
       KnownEvents::Read(options, topics, std::ref(progress)));
   return MissingRows(std::move(known));
+}
+
+asio::awaitable<absl::StatusOr<std::vector<ParkedEntry>>> ReadParked(
+    asio::any_io_executor executor, const Config& config) {
+  const ConnectionOptions options = TaskSession(config.postgres, "recover");
+  WALPOST_CO_ASSIGN_OR_RETURN(const std::unique_ptr<Connection> connection,
+                              co_await Connection::Connect(executor, options));
+  ParkedList list(*connection, config.parking.table, config.postgres.slot);
+  co_return co_await list.Read(ParkingSql::Settled::kIncluded);
+}
+
+// What is released is in Kafka, as Kafka says.
+absl::Status LeaveOutParked(const Config& config, MissingRows& missing) {
+  asio::io_context io(1);
+  WALPOST_ASSIGN_OR_RETURN(const std::vector<ParkedEntry> parked,
+                           RunToEnd(io, ReadParked(io.get_executor(), config)));
+  std::set<std::string> ids;
+  for (const ParkedEntry& entry : parked) {
+    if (entry.state == ParkedState::kReleased) continue;
+    if (entry.content.id) ids.insert(*entry.content.id);
+  }
+  missing.LeaveOut(std::move(ids));
+  return absl::OkStatus();
 }
 
 bool StoreIsKafka(const Config& config) {
@@ -149,6 +174,8 @@ int RunPlan(const Arguments& arguments, const Config& config,
       ReadKafka(arguments, config, progress, end);
   progress.Finish();
   if (!missing.ok()) return Fail(missing.status(), end);
+  const absl::Status parked = LeaveOutParked(config, *missing);
+  if (!parked.ok()) return Fail(parked, kExitPostgres);
   TablePublisher::Options options;
   options.filter.since = arguments.wish.since;
   options.filter.order_by = arguments.order_by;

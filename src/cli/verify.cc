@@ -119,6 +119,10 @@ absl::StatusOr<VerifierOptions> MakeOptions(const Arguments& arguments,
   options.work_directory = WorkDirectory(arguments.work_directory);
   options.conninfo = CompleteConninfo(config.postgres.server);
   options.confirmed_by = ConfirmedByOf(config);
+  if (config.source == Source::kWal) {
+    options.parking_table = config.parking.table;
+    options.slot = config.postgres.slot;
+  }
   options.kafka = TopicReaderOptionsOf(config);
   options.sequence_column = arguments.sequence;
   options.more_topics = {arguments.topics.begin(), arguments.topics.end()};

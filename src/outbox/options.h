@@ -70,7 +70,7 @@ struct MessageOptions {
 
 // walpost's own headers: the field `id`, and every name with this prefix
 // (walpost-position, walpost-replay, walpost-recovered, walpost-snapshot,
-// walpost-retried).
+// walpost-retried, walpost-released).
 inline constexpr std::string_view kIdHeader = "id";
 inline constexpr std::string_view kPositionHeader = "walpost-position";
 inline constexpr std::string_view kReservedPrefix = "walpost-";

@@ -27,8 +27,8 @@ constexpr char kSchema[] = R"(
     is_replayed INTEGER, repair TEXT, can_repeat INTEGER);
   CREATE TABLE newer (id TEXT, topic TEXT);
   CREATE INDEX newer_id ON newer (id);
-  CREATE TABLE dead (id TEXT, key BLOB, is_discarded INTEGER);
-  CREATE INDEX dead_id ON dead (id);
+  CREATE TABLE fates (id TEXT, key BLOB, fate INTEGER);
+  CREATE INDEX fates_id ON fates (id);
   BEGIN;
 )";
 
@@ -136,8 +136,8 @@ absl::StatusOr<std::unique_ptr<Evidence>> Evidence::Create(
       evidence->add_record_));
   WALPOST_RETURN_IF_ERROR(evidence->Prepare("INSERT INTO newer VALUES (?, ?)",
                                             evidence->add_newer_));
-  WALPOST_RETURN_IF_ERROR(evidence->Prepare("INSERT INTO dead VALUES (?, ?, ?)",
-                                            evidence->add_dead_));
+  WALPOST_RETURN_IF_ERROR(evidence->Prepare(
+      "INSERT INTO fates VALUES (?, ?, ?)", evidence->add_fate_));
   return evidence;
 }
 
@@ -148,7 +148,7 @@ Evidence::~Evidence() {
   sqlite3_finalize(add_row_);
   sqlite3_finalize(add_record_);
   sqlite3_finalize(add_newer_);
-  sqlite3_finalize(add_dead_);
+  sqlite3_finalize(add_fate_);
   sqlite3_close(database_);
   unlink(path_.c_str());
 }
@@ -168,11 +168,13 @@ absl::Status Evidence::Add(const ExpectedRecord& row) {
 }
 
 absl::Status Evidence::Add(const FoundRecord& record) {
-  if (record.is_dead_letter) return AddDead(record, false);
+  if (record.is_dead_letter) {
+    return AddFate(record.id, record.key, Fate::kDeadLetter);
+  }
   if (record.decision) {
     // What was retried has a record in its topic.
-    return *record.decision == "discarded" ? AddDead(record, true)
-                                           : absl::OkStatus();
+    if (*record.decision != "discarded") return absl::OkStatus();
+    return AddFate(record.id, record.key, Fate::kDiscarded);
   }
   BindText(add_record_, 1, record.id);
   BindText(add_record_, 2, record.topic);
@@ -187,11 +189,13 @@ absl::Status Evidence::Add(const FoundRecord& record) {
   return Step(add_record_);
 }
 
-absl::Status Evidence::AddDead(const FoundRecord& record, bool is_discarded) {
-  BindText(add_dead_, 1, record.id);
-  BindBytes(add_dead_, 2, record.key);
-  BindNumber(add_dead_, 3, is_discarded);
-  return Step(add_dead_);
+absl::Status Evidence::AddFate(const std::optional<std::string>& id,
+                               const std::optional<std::string_view>& key,
+                               Fate fate) {
+  BindText(add_fate_, 1, id);
+  BindBytes(add_fate_, 2, key);
+  BindNumber(add_fate_, 3, static_cast<int64_t>(fate));
+  return Step(add_fate_);
 }
 
 absl::Status Evidence::AddNewer(const std::string& id,

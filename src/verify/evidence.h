@@ -54,6 +54,9 @@ struct FoundRecord {
   std::optional<std::string> decision;
 };
 
+// Why an event without a record is not there.
+enum class Fate { kDeadLetter, kDiscarded, kParked };
+
 class Evidence {
  public:
   // `directory`: place of the temporary file. kFailedPrecondition: it cannot be
@@ -65,6 +68,9 @@ class Evidence {
   // kResourceExhausted: the disk is full.
   absl::Status Add(const ExpectedRecord& row);
   absl::Status Add(const FoundRecord& record);
+  // The event has this fate, unless it has a record.
+  absl::Status AddFate(const std::optional<std::string>& id,
+                       const std::optional<std::string_view>& key, Fate fate);
   // The row of this id was committed while the table was read; with its topic.
   absl::Status AddNewer(const std::string& id,
                         const std::optional<std::string>& topic);
@@ -73,8 +79,8 @@ class Evidence {
   absl::Status ExpectAll();
 
   // Call it once, after all rows and records were added and before Select.
-  // Creates the tables `expected`, `found` and `dead` (dead letters), and
-  // `unlike` (records that differ from their row).
+  // Creates the tables `expected`, `found` and `fates`, and `unlike` (records
+  // that differ from their row).
   //
   // A record belongs to a row if topic, id, key and value agree: both are
   // `is_matched`. Otherwise the id decides if it cannot repeat
@@ -100,7 +106,6 @@ class Evidence {
   absl::Status Run(const std::string& sql);
   absl::Status Prepare(const std::string& sql, sqlite3_stmt*& statement) const;
   absl::Status Step(sqlite3_stmt* statement);
-  absl::Status AddDead(const FoundRecord& record, bool is_discarded);
   absl::Status Error(const std::string& attempted) const;
 
   sqlite3* database_;
@@ -108,7 +113,7 @@ class Evidence {
   sqlite3_stmt* add_row_ = nullptr;
   sqlite3_stmt* add_record_ = nullptr;
   sqlite3_stmt* add_newer_ = nullptr;
-  sqlite3_stmt* add_dead_ = nullptr;
+  sqlite3_stmt* add_fate_ = nullptr;
 };
 
 }  // namespace walpost

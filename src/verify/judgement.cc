@@ -10,10 +10,15 @@ constexpr uint64_t kMaxExamples = 5;
 
 // Every query gives one line of text per finding.
 
-constexpr char kHasDeadLetter[] = R"(
-  EXISTS (SELECT 1 FROM dead WHERE dead.id = expected.id
-    AND (NOT key_is_known OR dead.key IS expected.key){}))";
-constexpr char kDiscarded[] = " AND dead.is_discarded";
+// {}: which fates.
+constexpr char kHasFate[] = R"(
+  EXISTS (SELECT 1 FROM fates WHERE fates.id = expected.id
+    AND (NOT key_is_known OR fates.key IS expected.key){}))";
+
+std::string Has(Fate fate) {
+  return fmt::format(kHasFate,
+                     fmt::format(" AND fate = {}", static_cast<int>(fate)));
+}
 
 // {}: which of the rows without a record. A row whose record was altered is not
 // missing.
@@ -222,18 +227,20 @@ absl::StatusOr<Report> Judge(const Evidence& evidence,
     std::string query;
     bool is_error;
   };
-  const std::string has_dead_letter = fmt::format(kHasDeadLetter, "");
-  const std::string is_discarded = fmt::format(kHasDeadLetter, kDiscarded);
+  const std::string has_fate = fmt::format(kHasFate, "");
+  const std::string is_parked = Has(Fate::kParked);
+  const std::string is_discarded = Has(Fate::kDiscarded);
+  const std::string is_settled = is_parked + " OR " + is_discarded;
   const Question questions[] = {
       {FindingKind::kMissing,
-       fmt::format(kMissing, "must_be_there AND NOT " + has_dead_letter), true},
+       fmt::format(kMissing, "must_be_there AND NOT " + has_fate), true},
       {FindingKind::kUnconfirmed,
-       fmt::format(kMissing, "NOT must_be_there AND NOT " + has_dead_letter),
-       true},
+       fmt::format(kMissing, "NOT must_be_there AND NOT " + has_fate), true},
+      {FindingKind::kParked, fmt::format(kMissing, is_parked), true},
       {FindingKind::kDeadLetter,
-       fmt::format(kMissing, has_dead_letter + " AND NOT " + is_discarded),
-       true},
-      {FindingKind::kDiscarded, fmt::format(kMissing, is_discarded), true},
+       fmt::format(kMissing, has_fate + " AND NOT (" + is_settled + ")"), true},
+      {FindingKind::kDiscarded,
+       fmt::format(kMissing, is_discarded + " AND NOT " + is_parked), true},
       {FindingKind::kNotInTable, kNotInTable, options.fail_on_not_in_table},
       {FindingKind::kNewer, kNewer, false},
       {FindingKind::kAltered, kAltered, true},

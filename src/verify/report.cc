@@ -12,8 +12,9 @@ namespace {
 constexpr std::array<KindDescription, kFindingKinds> kKinds = {{
     {"missing", "committed, but not in Kafka"},
     {"unconfirmed", "pending: not in Kafka, and not confirmed yet"},
+    {"parked", "waits for an operator, or behind an event that does"},
     {"dead_letter", "in a dead-letter topic, but not in its own"},
-    {"discarded", "not in its topic, and its dead letter was discarded"},
+    {"discarded", "not in its topic, because somebody has discarded it"},
     {"not_in_table", "in Kafka, but not in the table (pruned, or deleted)"},
     {"newer", "committed while we read"},
     {"altered", "another value than the row's"},

@@ -13,8 +13,9 @@ namespace walpost {
 enum class FindingKind {
   kMissing,      // a committed row without a record
   kUnconfirmed,  // the same, but it was not confirmed yet
+  kParked,       // the same, but it is parked
   kDeadLetter,   // the same, but it has a dead letter
-  kDiscarded,    // the same, and the dead letter was discarded
+  kDiscarded,    // the same, and somebody has discarded it
   kNotInTable,   // a record of an event that was never committed, or pruned
   kNewer,        // a record of a row that was committed while we read
   kAltered,      // a different value than the row's
@@ -27,7 +28,7 @@ enum class FindingKind {
   kWithoutId,  // a record without the header `id`
   kUndecided,  // could not be decided, or was not checked
 };
-inline constexpr size_t kFindingKinds = 15;
+inline constexpr size_t kFindingKinds = 16;
 
 struct KindDescription {
   std::string_view name;  // in JSON and in text

@@ -10,6 +10,7 @@
 #include "base/session_settings.h"
 #include "base/status_macros.h"
 #include "fmt/format.h"
+#include "walpost/v1/dead_letter.pb.h"
 
 namespace walpost {
 namespace {
@@ -205,6 +206,34 @@ absl::StatusOr<std::set<std::string>> TableReader::FindTopics(
     topics.emplace(Cell(rows.get(), row, 0));
   }
   return topics;
+}
+
+absl::StatusOr<std::vector<TableReader::Parked>> TableReader::ReadParked(
+    const std::string& table, const std::string& slot) {
+  WALPOST_ASSIGN_OR_RETURN(
+      const Result found,
+      Query(fmt::format("SELECT (to_regclass({}) IS NOT NULL)::text",
+                        QuotedLiteral(QuotedTableName(table)))));
+  std::vector<Parked> parked;
+  if (Cell(found.get(), 0, 0) != "true") return parked;
+  WALPOST_ASSIGN_OR_RETURN(
+      const Result rows,
+      Query(fmt::format("SELECT state, aggregate_id, event FROM {} WHERE slot "
+                        "= {} AND state <> 'released'",
+                        QuotedTableName(table), QuotedLiteral(slot))));
+  for (int row = 0; row < PQntuples(rows.get()); ++row) {
+    const std::string_view bytes = Cell(rows.get(), row, 2);
+    v1::DeadLetter event;
+    if (!event.ParseFromArray(bytes.data(), static_cast<int>(bytes.size()))) {
+      return absl::DataLossError(
+          fmt::format("table {}: an event cannot be read", table));
+    }
+    Parked& entry = parked.emplace_back();
+    if (event.has_id()) entry.id = event.id();
+    entry.key = event.aggregate_id();
+    entry.is_discarded = Cell(rows.get(), row, 0) == "discarded";
+  }
+  return parked;
 }
 
 absl::StatusOr<std::vector<TableReader::Known>> TableReader::FindIds(

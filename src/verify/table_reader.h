@@ -35,6 +35,16 @@ class TableReader {
       const std::string& sequence_column, const ConfirmedBy& confirmed_by,
       const std::function<absl::Status(const ExpectedRecord&)>& take);
 
+  // Reads the parked events of a slot; none, if there is no such table
+  // (sql/parked.sql).
+  struct Parked {
+    std::optional<std::string> id;
+    std::string key;
+    bool is_discarded = false;
+  };
+  absl::StatusOr<std::vector<Parked>> ReadParked(const std::string& table,
+                                                 const std::string& slot);
+
   // The topics of the table's rows.
   absl::StatusOr<std::set<std::string>> FindTopics(const TableOptions& table,
                                                    const RouteOptions& route);

@@ -52,7 +52,21 @@ absl::Status Verifier::ReadTables() {
   for (const TableOptions& table : options_.outbox.tables) {
     WALPOST_RETURN_IF_ERROR(ReadTable(table));
   }
-  return WaitConfirmed();
+  WALPOST_RETURN_IF_ERROR(WaitConfirmed());
+  return ReadParked();
+}
+
+// Before the topics: what is released meanwhile is found there.
+absl::Status Verifier::ReadParked() {
+  if (options_.parking_table.empty()) return absl::OkStatus();
+  WALPOST_ASSIGN_OR_RETURN(
+      const std::vector<TableReader::Parked> parked,
+      table_->ReadParked(options_.parking_table, options_.slot));
+  for (const TableReader::Parked& event : parked) {
+    const Fate fate = event.is_discarded ? Fate::kDiscarded : Fate::kParked;
+    WALPOST_RETURN_IF_ERROR(evidence_->AddFate(event.id, event.key, fate));
+  }
+  return absl::OkStatus();
 }
 
 absl::Status Verifier::ReadTable(const TableOptions& table) {

@@ -31,6 +31,8 @@ struct VerifierOptions {
   ReloadableText conninfo;  // with the password
   ConfirmedBy confirmed_by;
   OutboxOptions outbox;
+  std::string parking_table;  // empty: events are not parked
+  std::string slot;
   TopicReaderOptions kafka;
 
   std::string sequence_column;
@@ -68,6 +70,7 @@ class Verifier {
   absl::Status ReadIds();
   absl::Status ReadTopics();
   absl::Status WaitConfirmed();
+  absl::Status ReadParked();
   absl::Status TakeRecord(FoundRecord& record);
   absl::Status FindNewer();
 

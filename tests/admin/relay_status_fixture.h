@@ -41,7 +41,10 @@ inline RelayStatus SomeStatus() {
                      .transactions = 51,
                      .rewinds = 5,
                      .dead_letters = {0, 15},
-                     .skipped = {16, 0, 0, 0, 0, 0, 0, 0, 15}};
+                     .skipped = {16, 0, 0, 0, 0, 0, 0, 0, 15},
+                     .parked = {0, 0, 17},
+                     .parked_behind = 18};
+  status.parking = {3, 41, 4, std::chrono::minutes(12)};
   status.latency.Record(std::chrono::microseconds(90));
   status.latency.Record(std::chrono::microseconds(120));
   status.latency.Record(std::chrono::minutes(10));

@@ -173,7 +173,7 @@ TEST(LoaderErrorsTest, ValuesOutOfRangeAreNamedWithTheRange) {
       {"log: {level: trace}", "w.yaml:1: log.level: ",
        "'trace' is not one of debug, info, warn, error"},
       {"on_error: {topic_illegal: drop}", "w.yaml:1: on_error.topic_illegal: ",
-       "'drop' is not one of stop, dead_letter, skip"},
+       "'drop' is not one of stop, dead_letter, park, skip"},
       {"on_error: {poison: skip}",
        "w.yaml:1: on_error.poison: ", "no such key"},
       {"{source: polling, polling: {strategy: delete}, on_error: "

@@ -214,6 +214,10 @@ const Row kRows[] = {
        return std::string(
            ToString(c.on_error.Get(FindErrorClass("topic_illegal"))));
      }},
+    {"parking.table", "public.walpost_parked", "{parking: {table: a.b}}", "a.b",
+     [](const Config& c) { return c.parking.table; }},
+    {"parking.max_keys", "1000", "{parking: {max_keys: 7}}", "7",
+     [](const Config& c) { return std::to_string(c.parking.max_keys); }},
     {"dead_letter.topic", "walpost.dead-letter",
      "{dead_letter: {topic: 'dead.{class}'}}", "dead.{class}",
      [](const Config& c) { return c.outbox.dead_letter.topic; }},

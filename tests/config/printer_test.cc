@@ -88,6 +88,9 @@ on_error:
   text_not_utf8: stop
   record_too_large: stop
   record_refused: stop
+parking:
+  table: public.walpost_parked
+  max_keys: 1000
 dead_letter:
   topic: walpost.dead-letter
   payload: whole

@@ -52,6 +52,13 @@ def _decide(relay, action, *words):
                       *words)
 
 
+def _findings(relay):
+    said = relay.verb("verify", "--json")
+    report = json.loads(said.stdout)
+    return said.returncode, {name: found["count"] for name, found
+                             in report["findings"].items() if found["count"]}
+
+
 def _wait_free(relay):
     wait_until(lambda: relay.metric("walpost_parked_keys") == 0,
                lambda: f"no parked key\n{relay.log()}")
@@ -226,10 +233,13 @@ def test_a_role_without_rights_is_told_what_to_run(
             "headers_unreadable": "park"}, "postgres": {
                 **relay.config["postgres"],
                 "conninfo": database.conninfo(user=role)}})
+        said = relay.verb("check")
+        assert "this role may not make it" in said.stdout, said.stdout
         relay.start()
         assert relay.wait_exit() == 3
         remedy = relay.log().split("(sql/parked.sql): ")[1].splitlines()[0]
         database.execute(remedy)
+        assert "walpost_parked can be written" in relay.verb("check").stdout
         relay.run()
         outbox.insert("order", "k1", "1", headers=_BAD)
         database.wait_confirmed(database.name)
@@ -238,6 +248,39 @@ def test_a_role_without_rights_is_told_what_to_run(
     finally:
         relay.close()
         database.execute(f"drop owned by {role}; drop role {role}")
+
+
+def test_p11_what_is_parked_is_never_clean(relay, database, kafka, outbox,
+                                            topics):
+    outbox.insert("order", "k1", "1", headers=_BAD)
+    outbox.insert("order", "k1", "2")
+    outbox.insert("order", "k2", "3")
+    database.wait_confirmed(database.name)
+    assert _findings(relay) == (1, {"parked": 2})
+    assert _decide(relay, "discard", "--all").returncode == 0
+    _wait_values(kafka, topics, [2, 3])
+    code, found = _findings(relay)
+    assert code == 1 and found["discarded"] == 1 and "missing" not in found
+
+
+def test_p9_recover_leaves_parked_events_to_their_operator(
+        relay, database, kafka, outbox, topics):
+    outbox.insert("order", "k1", "1", headers=_BAD, sequence=1)
+    outbox.insert("order", "k1", "2", sequence=2)
+    database.wait_confirmed(database.name)
+    relay.stop()
+    database.execute("select pg_drop_replication_slot(%s)", (relay.slot,))
+    outbox.insert("order", "k2", "3", sequence=3)
+    said = relay.verb("recover", "--all", "--order-by", "sequence")
+    assert said.returncode == 0, said.stderr
+    assert "2 rows are parked" in said.stdout, said.stdout
+    relay.run()
+    outbox.insert("order", "k1", "4", sequence=4)
+    database.wait_confirmed(database.name)
+    assert _values(kafka, topics) == [3]
+    assert _decide(relay, "discard", "--all").returncode == 0
+    _wait_values(kafka, topics, [2, 3, 4])
+    assert _of_key(kafka, topics, "k1") == [2, 4]
 
 
 def test_bad_input_moves_nothing(relay, database, outbox):

@@ -152,6 +152,19 @@ TEST_F(JudgementTest, WhatWasDiscardedIsSetApartAndIsNotClean) {
   EXPECT_EQ(Judged(), (Counts{{"dead_letter!", 1}, {"discarded!", 1}}));
 }
 
+TEST_F(JudgementTest, WhatIsParkedIsSetApartAndIsNotClean) {
+  Find(Record("a"));
+  ASSERT_TRUE(evidence_->AddFate(Uuid("b"), "k", Fate::kParked).ok());
+  ASSERT_TRUE(evidence_->AddFate(Uuid("c"), "k", Fate::kDiscarded).ok());
+  EXPECT_EQ(Judged(), (Counts{{"parked!", 1}, {"discarded!", 1}}));
+}
+
+TEST_F(JudgementTest, WhatWasParkedAndIsInItsTopicIsClean) {
+  FindAll();
+  ASSERT_TRUE(evidence_->AddFate(Uuid("b"), "k", Fate::kParked).ok());
+  EXPECT_EQ(Judged(), Counts());
+}
+
 TEST_F(JudgementTest, CountsRepeatsButNotAsErrors) {
   FindAll();
   Find(Record("b"));

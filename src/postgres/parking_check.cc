@@ -1,0 +1,57 @@
+#include "postgres/parking_check.h"
+
+#include <boost/asio/use_awaitable.hpp>
+
+#include "base/status_macros.h"
+#include "fmt/format.h"
+#include "postgres/parking_sql.h"
+#include "postgres/quote.h"
+
+namespace walpost {
+
+boost::asio::awaitable<absl::StatusOr<Findings>> CheckParkingTable(
+    Connection& connection, std::string name) {
+  const std::string regclass = connection.Literal(QuoteQualifiedName(name));
+  const std::string schema = connection.Literal(name.substr(0, name.find('.')));
+  const std::string sql = fmt::format(
+      "SELECT to_regclass({0}) IS NOT NULL, coalesce((SELECT bool_and("
+      "has_table_privilege(to_regclass({0}), privilege)) FROM unnest(ARRAY["
+      "'SELECT', 'INSERT', 'UPDATE', 'DELETE']) AS privilege), false), "
+      "coalesce((SELECT has_schema_privilege(oid, 'CREATE') FROM "
+      "pg_catalog.pg_namespace WHERE nspname = {1}), false), "
+      "current_setting('synchronous_standby_names') <> '', EXISTS (SELECT 1 "
+      "FROM pg_catalog.pg_stat_replication WHERE application_name <> '' AND "
+      "state = 'streaming' AND usesysid IS NOT NULL AND pid NOT IN (SELECT "
+      "active_pid FROM pg_catalog.pg_replication_slots WHERE slot_type = "
+      "'logical' AND active_pid IS NOT NULL))",
+      regclass, schema);
+  WALPOST_CO_ASSIGN_OR_RETURN(const QueryRows rows,
+                              co_await connection.Execute(sql));
+  const bool exists = rows.Bool(0, 0);
+  const bool may_use = rows.Bool(0, 1);
+  const bool may_make = rows.Bool(0, 2);
+  Finding finding{Severity::kOk, fmt::format("parking.table {}", name),
+                  exists ? "can be written" : "will be made", ""};
+  if (exists ? !may_use : !may_make) {
+    finding.severity = Severity::kError;
+    finding.text = exists ? "may not be read and written by this role"
+                          : "is missing, and this role may not make it";
+    finding.remedy =
+        fmt::format("run as the owner of the schema (sql/parked.sql): {}",
+                    ParkingSql::Grant(name, PQuser(connection.raw())));
+  }
+  Findings findings;
+  findings.push_back(std::move(finding));
+  const bool is_synchronous = rows.Bool(0, 3);
+  const bool has_standby = rows.Bool(0, 4);
+  if (has_standby && !is_synchronous) {
+    findings.push_back(
+        {Severity::kWarning, "synchronous_standby_names",
+         "is empty: a standby that is promoted may lack parked events",
+         "ALTER SYSTEM SET synchronous_standby_names = '...'; SELECT "
+         "pg_reload_conf();"});
+  }
+  co_return findings;
+}
+
+}  // namespace walpost
