@@ -1,9 +1,10 @@
-"""What dead letters cost: events a second through them, and their retry.
+"""What dead letters and parked events cost: events a second, and their retry.
 
-  drain     a backlog into Kafka, in shuffled rounds: no event is dead; each is
-            a dead letter
+  drain     a backlog into Kafka, in shuffled rounds: no event is dead, with and
+            without `park`; each is a dead letter; all wait behind a parked one
   retry     `walpost dead-letters retry --all` of these dead letters, beside
             nothing else
+  release   of the parked events, from the decision to the last record
 
 fsync is off in Postgres, as in the tests.
 """
@@ -14,6 +15,7 @@ import random
 import time
 
 import rig
+from harness import KafkaReader
 from processes import cpu_seconds
 
 PUBLICATION = "bench"
@@ -23,25 +25,35 @@ create table outbox (
   id             uuid primary key default gen_random_uuid(),
   aggregate_type text,
   aggregate_id   text not null,
-  payload        jsonb not null
+  payload        jsonb not null,
+  headers        jsonb
 );
 create publication bench for table outbox with (publish = 'insert');
 """
 
-# 100 rows of 250 B a transaction. Kinds: of the type, by the row's number.
+# 100 rows of 250 B a transaction.
 _LOAD = """
 do $$ begin for batch in 1 .. {batches} loop
-  insert into outbox (aggregate_type, aggregate_id, payload)
+  insert into outbox (aggregate_type, aggregate_id, payload, headers)
     select {type}, {key},
            jsonb_build_object('order', batch * 100 + n,
-                              'note', rpad(md5(n::text), 210, '.'))
+                              'note', rpad(md5(n::text), 210, '.')),
+           {headers}
     from generate_series(1, 100) n;
   commit;
 end loop; end $$
 """
+_ORDERS = {"type": "'order'", "headers": "null",
+           "key": "'customer-' || (batch * 100 + n) % 10000"}
+# What the rows are, and what becomes of those that cannot be delivered.
 _KINDS = {
-    "none dead": ("'order'", "'customer-' || (batch * 100 + n) % 10000"),
-    "all dead": ("null", "'customer-' || (batch * 100 + n) % 10000"),
+    "none dead": (_ORDERS, {}),
+    "none dead, park": (_ORDERS, {"headers_unreadable": "park"}),
+    "all dead": ({**_ORDERS, "type": "null"},
+                 {"topic_field_missing": "dead_letter"}),
+    "all parked": ({**_ORDERS, "key": "'customer'",
+                    "headers": "case batch * n when 1 then '[]'::jsonb end"},
+                   {"headers_unreadable": "park"}),
 }
 
 
@@ -53,13 +65,12 @@ class Bench:
         self._rows = rows
         self._results = results
         self._databases = {}
-        for kind, (type_, key) in _KINDS.items():
+        for kind, (columns, _) in _KINDS.items():
             database = servers.postgres.create_database()
             database.execute(_DDL)
             database.execute("select pg_create_logical_replication_slot(%s, "
                              "'pgoutput')", (database.name,))
-            database.execute(_LOAD.format(batches=rows // 100, type=type_,
-                                          key=key))
+            database.execute(_LOAD.format(batches=rows // 100, **columns))
             self._databases[kind] = database
 
     def round(self):
@@ -77,22 +88,49 @@ class Bench:
         self._servers.kafka.create_topic(f"{name}.order", 4)
         with self._walpost(name, kind) as relay:
             relay.start()
-            self._wait_acknowledged(relay, self._rows // 4)
-            before = relay.metric("walpost_acknowledged_records_total")
+            self._wait_done(relay, kind, self._rows // 4)
+            before = self._done(relay, kind)
             begun, spent = time.monotonic(), cpu_seconds(relay.pid)
-            self._wait_acknowledged(relay, self._rows)
+            self._wait_done(relay, kind, self._rows)
             seconds = time.monotonic() - begun
             spent = cpu_seconds(relay.pid) - spent
             events = self._rows - before
-            self._add(f"drain, {kind}", "events/s", events / seconds)
-            self._add(f"CPU of walpost, {kind}", "s/M", spent * 1e6 / events)
-            self._add(f"peak, {kind}", "MB",
+            self._results.note(f"drain, {kind}", "events/s", events / seconds)
+            self._results.note(f"CPU of walpost, {kind}", "s/M", spent * 1e6 / events)
+            self._results.note(f"peak, {kind}", "MB",
                       relay.peak_memory_bytes() / (1 << 20))
             if kind == "all dead":
                 self._retry(relay, name)
+            if kind == "all parked":
+                self._release(relay, name)
             relay.stop()
         database.wait_slot_inactive(name)
         database.execute("select pg_drop_replication_slot(%s)", (name,))
+
+    @staticmethod
+    def _done(relay, kind):
+        name = ("walpost_events_parked_behind_total" if kind == "all parked"
+                else "walpost_acknowledged_records_total")
+        return relay.metric(name) or 0
+
+    def _wait_done(self, relay, kind, events):
+        events -= kind == "all parked"  # the first is dead
+        rig.wait_until(lambda: self._done(relay, kind) >= events,
+                       lambda: f"{events} events:\n{relay.log()}", 600, 0.02)
+
+    def _release(self, relay, name):
+        begun, spent = time.monotonic(), cpu_seconds(relay.pid)
+        said = relay.verb("parked", "discard", "--all", "--why", "bench")
+        assert said.returncode == 0, said.stderr
+        reader = KafkaReader(self._servers.kafka.bootstrap)
+        rig.wait_until(lambda: relay.metric("walpost_parked_keys") == 0,
+                       relay.log, 600, 0.02)
+        seconds = time.monotonic() - begun
+        assert reader.size(f"{name}.order") == self._rows - 1
+        self._results.note(f"release of {self._rows} events", "s", seconds)
+        self._results.note("release", "events/s", self._rows / seconds)
+        self._results.note("CPU of walpost, release", "s/M",
+                           (cpu_seconds(relay.pid) - spent) * 1e6 / self._rows)
 
     def _retry(self, relay, name):
         relay.configure({**relay.config, "route": {
@@ -102,8 +140,8 @@ class Bench:
                           "--why", "bench", seconds=600)
         seconds = time.monotonic() - begun
         assert said.stdout == f"{self._rows} retried\n", said
-        self._add(f"retry of {self._rows} events", "s", seconds)
-        self._add("retry", "events/s", self._rows / seconds)
+        self._results.note(f"retry of {self._rows} events", "s", seconds)
+        self._results.note("retry", "events/s", self._rows / seconds)
 
     @contextlib.contextmanager
     def _walpost(self, name, kind):
@@ -113,7 +151,7 @@ class Bench:
                          "publication": PUBLICATION},
             "kafka": {"brokers": self._servers.kafka.bootstrap},
             "route": {"topic": name + ".{aggregate_type}"},
-            "on_error": {"topic_field_missing": "dead_letter"},
+            "on_error": _KINDS[kind][1],
             "dead_letter": {"topic": f"{name}.dead"},
             "log": {"level": "error"},
             "http": {"listen": f"127.0.0.1:{rig.free_port()}"},
@@ -122,16 +160,6 @@ class Bench:
             yield relay
         finally:
             relay.close()
-
-    @staticmethod
-    def _wait_acknowledged(relay, records):
-        name = "walpost_acknowledged_records_total"
-        rig.wait_until(lambda: (relay.metric(name) or 0) >= records,
-                       lambda: f"{records} records:\n{relay.log()}", 600, 0.02)
-
-    def _add(self, what, unit, value):
-        self._results.add({"what": what, "unit": unit, "value": value})
-        print(f"  {what:48} {value:12.3f} {unit}", flush=True)
 
 
 def main():
@@ -149,13 +177,7 @@ def main():
         bench = Bench(servers, options.rows, results)
         for _ in range(options.rounds):
             bench.round()
-    rows = []
-    for what in dict.fromkeys(row["what"] for row in results.rows):
-        unit, = set(results.column("unit", what=what))
-        rows.append([what, results.spread(
-            "value", 0 if unit.endswith("s/s") else 2, what=what), unit])
-    results.write_table(f"{rig.machine()}\n\n" + rig.table(
-        ["what", "median (min–max)", "unit"], rows))
+    results.write_notes()
 
 
 if __name__ == "__main__":

@@ -23,7 +23,7 @@ from pgbench import postgres_program
 from processes import child_named, cpu_seconds, machine_cpu_seconds
 
 __all__ = ["Accounts", "RESULTS", "Results", "Walpost", "free_port", "machine",
-           "metric", "servers", "wait_until"]
+           "metric", "servers", "wait_acknowledged", "wait_until"]
 
 RESULTS = REPOSITORY / "build" / "bench"
 
@@ -102,6 +102,13 @@ class Accounts:
         return self._last.get(name, 0.0) - self._first.get(name, 0.0)
 
 
+def wait_acknowledged(relay, records, pause=0.02):
+    """Until the brokers have so many records of this run."""
+    name = "walpost_acknowledged_records_total"
+    wait_until(lambda: (relay.metric(name) or 0) >= records,
+               lambda: f"{records} records:\n{relay.log()}", 600, pause)
+
+
 def metric(page, name):
     """A value of a /metrics page."""
     return float(re.search(rf"^{re.escape(name)} (\S+)", page, re.M)[1])
@@ -123,6 +130,11 @@ class Results:
             writer.writeheader()
             writer.writerows(self.rows)
 
+    def note(self, what, unit, value):
+        """A figure of its own row, shown at once."""
+        self.add({"what": what, "unit": unit, "value": value})
+        print(f"  {what:48} {value:12.3f} {unit}", flush=True)
+
     def column(self, name, **where):
         return [row[name] for row in self.rows
                 if all(row[key] == value for key, value in where.items())]
@@ -135,6 +147,16 @@ class Results:
             return "–"
         return (f"{statistics.median(values):.{digits}f} "
                 f"({min(values):.{digits}f}–{max(values):.{digits}f})")
+
+    def write_notes(self):
+        """The table of what was noted."""
+        rows = []
+        for what in dict.fromkeys(row["what"] for row in self.rows):
+            unit, = set(self.column("unit", what=what))
+            digits = 0 if unit.endswith("s/s") else 2
+            rows.append([what, self.spread("value", digits, what=what), unit])
+        self.write_table(f"{machine()}\n\n" + table(
+            ["what", "median (min–max)", "unit"], rows))
 
     def write_table(self, text):
         """Prints the table of medians and keeps it."""

@@ -86,16 +86,16 @@ class Bench:
         """
         with self._copy_of_slot() as slot, self._walpost(slot, store) as relay:
             relay.start()
-            self._wait_acknowledged(relay, self._rows // 4)
+            rig.wait_acknowledged(relay, self._rows // 4)
             before = relay.metric("walpost_acknowledged_records_total")
             begun, spent = time.monotonic(), cpu_seconds(relay.pid)
-            self._wait_acknowledged(relay, self._rows)
+            rig.wait_acknowledged(relay, self._rows)
             seconds = time.monotonic() - begun
             spent = cpu_seconds(relay.pid) - spent
         events = self._rows - before
         rate = events / seconds
-        self._add(f"drain, {store}", "events/s", rate)
-        self._add(f"CPU of walpost, {store}", "s/M", spent * 1e6 / events)
+        self._results.note(f"drain, {store}", "events/s", rate)
+        self._results.note(f"CPU of walpost, {store}", "s/M", spent * 1e6 / events)
         return rate
 
     def drains(self):
@@ -104,7 +104,7 @@ class Bench:
         rates = {store: self.drain(store)
                  for store in random.sample(STORES, len(STORES))}
         for store in STORES[1:]:
-            self._add(f"drain, {store}, of none", "×",
+            self._results.note(f"drain, {store}, of none", "×",
                       rates[store] / rates["none"])
 
     def replay(self):
@@ -112,13 +112,13 @@ class Bench:
                 slot, "none", replay={"window": "8GiB"},
                 postgres={"wal_budget": "64GiB"}) as relay:
             relay.start()
-            self._wait_acknowledged(relay, self._rows)
+            rig.wait_acknowledged(relay, self._rows)
             self._database.wait_confirmed(slot)
             begun = time.monotonic()
             said = relay.verb("replay", "--since", "10h", seconds=600)
             seconds = time.monotonic() - begun
             assert said.stdout.startswith(f"{self._rows} events"), said
-            self._add("replay", "events/s", self._rows / seconds)
+            self._results.note("replay", "events/s", self._rows / seconds)
             relay.stop()
             self._database.execute("select pg_drop_replication_slot(%s)",
                                    (slot + "_guard",))
@@ -127,10 +127,10 @@ class Bench:
         """Idle, then at 5,000 events a second."""
         with self._copy_of_slot() as slot, self._walpost(slot, store) as relay:
             relay.start()
-            self._wait_acknowledged(relay, self._rows)
+            rig.wait_acknowledged(relay, self._rows)
             self._database.wait_confirmed(slot, seconds=300)
             time.sleep(3)
-            self._add(f"WAL records, idle, {store}", "1/s",
+            self._results.note(f"WAL records, idle, {store}", "1/s",
                       self._wal_records(seconds))
             load = threading.Thread(target=self._steady, args=(seconds + 4,))
             load.start()
@@ -146,9 +146,9 @@ class Bench:
                 "select sum(n_tup_ins + n_tup_upd), now() from "
                 "pg_stat_user_tables where relname = 'walpost_checkpoint'")[0]
             elapsed = (after[1] - before[1]).total_seconds()
-            self._add(f"rows of the checkpoint table, under load, {store}",
+            self._results.note(f"rows of the checkpoint table, under load, {store}",
                       "1/s", float((after[0] or 0) - (before[0] or 0)) / elapsed)
-            self._add(f"load, {store}", "events/s", events / elapsed)
+            self._results.note(f"load, {store}", "events/s", events / elapsed)
             load.join()
             relay.stop()
 
@@ -166,8 +166,8 @@ class Bench:
                 self._insert_one()
                 begun = time.monotonic()
                 relay.start()
-                self._wait_acknowledged(relay, 1, pause=0.002)
-                self._add(f"restart, topic of {records}", "s",
+                rig.wait_acknowledged(relay, 1, pause=0.002)
+                self._results.note(f"restart, topic of {records}", "s",
                           time.monotonic() - begun)
                 relay.stop()
 
@@ -182,7 +182,7 @@ class Bench:
                 cursor.execute("select pg_replication_slot_advance(%s, "
                                "pg_current_wal_lsn())", (slot,))
                 spent = cpu_seconds(pid) - before
-        self._add("guard slot, CPU", "s/GB", spent / (self._wal_bytes / 1e9))
+        self._results.note("guard slot, CPU", "s/GB", spent / (self._wal_bytes / 1e9))
 
     def snapshot(self):
         slot = f"bench_{random.getrandbits(32):08x}"
@@ -192,7 +192,7 @@ class Bench:
             begun = time.monotonic()
             relay.start()
             relay.wait_log("rows are in Kafka", seconds=600)
-            self._add("snapshot", "rows/s", rows / (time.monotonic() - begun))
+            self._results.note("snapshot", "rows/s", rows / (time.monotonic() - begun))
             relay.stop()
         self._database.wait_slot_inactive(slot)
         self._database.execute("select pg_drop_replication_slot(%s)", (slot,))
@@ -200,12 +200,8 @@ class Bench:
         subprocess.run([postgres_program("psql"), "-Xqc",
                         "copy outbox to stdout", self._database.conninfo()],
                        stdout=subprocess.DEVNULL, check=True)
-        self._add("COPY TO STDOUT", "rows/s",
+        self._results.note("COPY TO STDOUT", "rows/s",
                   rows / (time.monotonic() - begun))
-
-    def _add(self, what, unit, value):
-        self._results.add({"what": what, "unit": unit, "value": value})
-        print(f"  {what:48} {value:12.3f} {unit}", flush=True)
 
     @contextlib.contextmanager
     def _copy_of_slot(self, at_end=False):
@@ -239,12 +235,6 @@ class Bench:
         finally:
             relay.close()
 
-    @staticmethod
-    def _wait_acknowledged(relay, records, pause=0.02):
-        name = "walpost_acknowledged_records_total"
-        rig.wait_until(lambda: (relay.metric(name) or 0) >= records,
-                       lambda: f"{records} records:\n{relay.log()}", 600, pause)
-
     def _wal_records(self, seconds):
         """A second, of the whole server."""
         before = self._database.value("select wal_records from pg_stat_wal")
@@ -267,16 +257,6 @@ class Bench:
         subprocess.run(["kcat", "-b", self._servers.kafka.bootstrap, "-P",
                         "-t", topic, "-K", ":"], input=lines, text=True,
                        check=True)
-
-
-def _show(results):
-    rows = []
-    for what in dict.fromkeys(row["what"] for row in results.rows):
-        unit, = set(results.column("unit", what=what))
-        rows.append([what, results.spread(
-            "value", 0 if unit.endswith("s/s") else 2, what=what), unit])
-    results.write_table(f"{rig.machine()}\n\n" + rig.table(
-        ["what", "median (min–max)", "unit"], rows))
 
 
 def main():
@@ -315,7 +295,7 @@ def main():
                 bench.writes(store, options.seconds)
             for records in (1, options.topic_records):
                 bench.restart(records)
-    _show(results)
+    results.write_notes()
 
 
 if __name__ == "__main__":

@@ -38,3 +38,7 @@ create table if not exists public.walpost_parked (
   decided_why text,
   primary key (slot, system_identifier, position)
 );
+
+-- Few rows are dead, and many may wait behind them.
+create index if not exists walpost_parked_dead on public.walpost_parked (slot)
+  where state = 'dead';

@@ -158,19 +158,27 @@ asio::awaitable<absl::Status> ParkingKeeper::Store() {
 
 asio::awaitable<absl::Status> ParkingKeeper::Read() {
   lot_.BeginReading();
-  WALPOST_CO_ASSIGN_OR_RETURN(lanes_, co_await table_.ReadLanes());
   std::vector<ParkedRow> rows;
   if (callbacks_.may_release()) {
     if (release_ == nullptr) {
       WALPOST_CO_ASSIGN_OR_RETURN(
           release_, ReleaseRun::Create(executor_, config_, [this] { Wake(); }));
     }
-    const Position through = pipeline_.settled_through();
-    const size_t max_rows = release_->max_rows();
-    WALPOST_CO_ASSIGN_OR_RETURN(
-        rows, co_await table_.ReadSendable(lot_.scope(), through, max_rows,
-                                           kMaxBytes));
+    ParkingSql::Sendable wanted;
+    wanted.scope = lot_.scope();
+    wanted.through = pipeline_.settled_through();
+    wanted.max_events = release_->max_rows();
+    wanted.max_bytes = kMaxBytes;
+    WALPOST_CO_ASSIGN_OR_RETURN(rows, co_await table_.ReadSendable(wanted));
+    // Most likely there are more: nothing is released yet.
+    const bool is_full = rows.size() == wanted.max_events && rows.size() > 1;
+    if (is_full && Clock::now() < counted_at_ + kReadInterval) {
+      release_->Send(std::move(rows));
+      co_return absl::OkStatus();
+    }
   }
+  WALPOST_CO_ASSIGN_OR_RETURN(lanes_, co_await table_.ReadLanes());
+  counted_at_ = Clock::now();
   const size_t held = lot_.lanes().size();
   if (lot_.OnRead(Describe(rows))) Progress();
   LogReleased(held - lot_.lanes().size());

@@ -84,7 +84,8 @@ class ParkingKeeper {
   bool is_serving_ = false;
   bool is_stopped_ = false;
   bool is_woken_ = false;
-  MonotonicTime read_at_{};
+  MonotonicTime read_at_{};     // when to look for events to send
+  MonotonicTime counted_at_{};  // lanes_
   MonotonicTime wait_until_{};  // for lanes that are leaving
   boost::asio::steady_timer timer_;
   boost::asio::steady_timer ended_;

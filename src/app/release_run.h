@@ -56,7 +56,7 @@ class ReleaseRun {
   boost::asio::awaitable<void> Close();
 
  private:
-  static constexpr size_t kMaxRows = 500;
+  static constexpr size_t kMaxRows = 1'000;
 
   ReleaseRun(boost::asio::any_io_executor executor, const Config& config,
              std::unique_ptr<RecordBuilder> builder,

@@ -1,7 +1,9 @@
 #include "postgres/parking_sql.h"
 
 #include <algorithm>
+#include <map>
 #include <utility>
+#include <vector>
 
 #include "absl/strings/escaping.h"
 #include "absl/strings/str_join.h"
@@ -53,13 +55,17 @@ std::string ParkingSql::OfSlot() const {
 }
 
 std::string ParkingSql::At(std::span<const ParkedPlace> places) const {
-  const std::string list =
-      absl::StrJoin(places, ", ", [this](std::string* out, const auto& place) {
-        out->append(fmt::format("({}, {})", quote_(place.system_identifier),
-                                quote_(place.position)));
-      });
-  return fmt::format("{} AND (system_identifier, position) IN ({})", OfSlot(),
-                     list);
+  std::map<std::string, std::vector<std::string>> positions;
+  for (const ParkedPlace& place : places) {
+    positions[place.system_identifier].push_back(quote_(place.position));
+  }
+  std::vector<std::string> groups;
+  for (const auto& [cluster, of_cluster] : positions) {
+    groups.push_back(fmt::format("system_identifier = {} AND position IN ({})",
+                                 quote_(cluster),
+                                 absl::StrJoin(of_cluster, ", ")));
+  }
+  return fmt::format("{} AND ({})", OfSlot(), absl::StrJoin(groups, " OR "));
 }
 
 std::string ParkingSql::Reason(std::string_view text) const {
@@ -141,33 +147,42 @@ std::string ParkingSql::ReadLanes() const {
       Table(), OfSlot(), kWaits);
 }
 
-std::string ParkingSql::ReadSendable(LaneScope scope, const Position& through,
-                                     size_t max_events,
-                                     size_t max_bytes) const {
-  const bool has_type = scope == LaneScope::kTypeAndKey;
-  const std::string lane =
-      has_type ? "aggregate_id, aggregate_type IS NULL AS no_type, "
-                 "coalesce(aggregate_type, '') AS type"
-               : "aggregate_id";
-  const std::string_view columns =
-      has_type ? "aggregate_id, no_type, type" : "aggregate_id";
+// Without events of an earlier cluster, the order is that of the primary key.
+std::string ParkingSql::ReadSendable(const Sendable& wanted) const {
+  const bool has_type = wanted.scope == LaneScope::kTypeAndKey;
+  const std::string_view lane =
+      has_type ? "aggregate_id, coalesce('=' || encode(aggregate_type, "
+                 "'hex'), '')"
+               : "aggregate_id, ''";
+  const std::string id = quote_(names_.system_identifier);
+  std::string place = "position";
+  std::string through = SortableText(wanted.through);
+  std::string cluster = fmt::format(" AND system_identifier = {}", id);
+  if (wanted.has_earlier_cluster) {
+    place = fmt::format(
+        "(CASE system_identifier WHEN {} THEN '1' ELSE '0' END || position) "
+        "COLLATE \"C\"",
+        id);
+    through = "1" + through;
+    cluster.clear();
+  }
   return fmt::format(
-      "WITH parked AS NOT MATERIALIZED (SELECT (CASE system_identifier WHEN {} "
-      "THEN '1' ELSE '0' END || position) COLLATE \"C\" AS place, "
-      "system_identifier, position, state, event, payload, {} FROM {} WHERE {} "
-      "AND {}), "
-      "dead AS (SELECT {}, min(place) AS first FROM parked WHERE state = "
-      "'dead' GROUP BY {}), "
-      "sendable AS (SELECT parked.* FROM parked LEFT JOIN dead USING ({}) "
-      "WHERE state <> 'dead' AND (first IS NULL OR place < first) AND place <= "
-      "{} ORDER BY place LIMIT {}) "
+      "WITH dead (key, type, first) AS (SELECT {lane}, min({place}) FROM "
+      "{table} WHERE {slot} AND state = 'dead' GROUP BY 1, 2), "
+      "sendable AS (SELECT system_identifier, position, event, payload, "
+      "{place} AS place FROM {table} WHERE {slot}{cluster} AND state IN "
+      "('waiting', 'retry') AND {place} <= {through} AND NOT EXISTS (SELECT 1 "
+      "FROM dead WHERE (key, type) = ({lane}) AND first < {place}) ORDER BY "
+      "{place} LIMIT {events}) "
       "SELECT system_identifier, position, event, payload FROM (SELECT *, "
       "sum(octet_length(coalesce(payload, ''))) OVER (ORDER BY place) AS total "
       "FROM sendable) AS summed WHERE total - octet_length(coalesce(payload, "
-      "'')) < {} ORDER BY place",
-      quote_(names_.system_identifier), lane, Table(), OfSlot(), kWaits,
-      columns, columns, columns, quote_("1" + SortableText(through)),
-      max_events, max_bytes);
+      "'')) < {bytes} ORDER BY place",
+      fmt::arg("lane", lane), fmt::arg("place", place),
+      fmt::arg("table", Table()), fmt::arg("slot", OfSlot()),
+      fmt::arg("cluster", cluster), fmt::arg("through", quote_(through)),
+      fmt::arg("events", wanted.max_events),
+      fmt::arg("bytes", wanted.max_bytes));
 }
 
 std::string ParkingSql::Release(std::span<const ParkedPlace> places) const {

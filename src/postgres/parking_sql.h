@@ -63,9 +63,15 @@ class ParkingSql {
   // seconds, of each lane in which events wait.
   std::string ReadLanes() const;
   // System identifier, position, event and payload of the oldest events that
-  // may be sent: none behind a dead one, none after `through`.
-  std::string ReadSendable(LaneScope scope, const Position& through,
-                           size_t max_events, size_t max_bytes) const;
+  // may be sent: none behind a dead one.
+  struct Sendable {
+    LaneScope scope = LaneScope::kKey;
+    Position through;                  // none after it
+    bool has_earlier_cluster = false;  // some are of an earlier cluster
+    size_t max_events = 0;
+    size_t max_bytes = 0;
+  };
+  std::string ReadSendable(const Sendable& wanted) const;
 
   // These events are in Kafka.
   std::string Release(std::span<const ParkedPlace> places) const;

@@ -1,5 +1,6 @@
 #include "postgres/parking_table.h"
 
+#include <algorithm>
 #include <boost/asio/as_tuple.hpp>
 #include <boost/asio/steady_timer.hpp>
 #include <boost/asio/use_awaitable.hpp>
@@ -179,6 +180,9 @@ asio::awaitable<absl::StatusOr<ParkedSoFar>> ParkingTable::Load(Lsn from) {
                               co_await Execute(sql.LoadLanes()));
   absl::StatusOr<ParkedSoFar> so_far = ParseLanes(lanes);
   if (!so_far.ok()) co_return Explain(so_far.status());
+  has_earlier_cluster_ = std::ranges::any_of(
+      so_far->lanes,
+      [](const ParkedSoFar::Lane& lane) { return lane.first == Position(); });
   WALPOST_CO_ASSIGN_OR_RETURN(
       const QueryRows settled,
       co_await Execute(sql.LoadSettled(from, kMaxSettled)));
@@ -213,10 +217,9 @@ ParkingTable::ReadLanes() {
 }
 
 asio::awaitable<absl::StatusOr<std::vector<ParkedRow>>>
-ParkingTable::ReadSendable(LaneScope scope, Position through, size_t max_events,
-                           size_t max_bytes) {
-  const std::string sql =
-      Sql().ReadSendable(scope, through, max_events, max_bytes);
+ParkingTable::ReadSendable(ParkingSql::Sendable wanted) {
+  wanted.has_earlier_cluster = has_earlier_cluster_;
+  const std::string sql = Sql().ReadSendable(wanted);
   WALPOST_CO_ASSIGN_OR_RETURN(const QueryRows rows, co_await Execute(sql));
   absl::StatusOr<std::vector<ParkedRow>> parsed = ParseRows(rows);
   if (!parsed.ok()) co_return Explain(parsed.status());

@@ -70,8 +70,9 @@ class ParkingTable {
       std::vector<const ParkedEvent*> events);
 
   boost::asio::awaitable<absl::StatusOr<std::vector<ParkedLane>>> ReadLanes();
+  // `wanted.has_earlier_cluster` is known since Load.
   boost::asio::awaitable<absl::StatusOr<std::vector<ParkedRow>>> ReadSendable(
-      LaneScope scope, Position through, size_t max_events, size_t max_bytes);
+      ParkingSql::Sendable wanted);
   boost::asio::awaitable<absl::Status> Release(std::vector<ParkedPlace> places);
   boost::asio::awaitable<absl::Status> Fail(ParkedPlace place,
                                             std::string error_class,
@@ -90,6 +91,7 @@ class ParkingTable {
   boost::asio::any_io_executor executor_;
   ConnectionOptions options_;
   ParkingNames names_;
+  bool has_earlier_cluster_ = false;
   std::unique_ptr<Connection> connection_;
 };
 

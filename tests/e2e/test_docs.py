@@ -32,6 +32,7 @@ _BLOCKS = {
     ("docs/dead-letters.md", "walpost dead-letter -c"): "test_dead_letters",
     ("docs/dead-letters.md", "walpost dead-letters -c walpost.yaml list"):
         "test_dead_letters",
+    ("docs/dead-letters.md", "walpost parked -c"): "test_dead_letters",
     ("docs/dead-letters.md", "kcat"): "test_dead_letters",
     ("docs/operations.md", "ALTER TABLE outbox"): "test_recover",
     ("docs/operations.md", "outbox: {tables"): "test_recover",
@@ -384,6 +385,17 @@ def test_dead_letters(walpost, database, kafka, outbox, topics):
         said = relay.verb(*words)
         assert said.returncode == (0 if "list" in words else 1), said.stderr
         assert said.returncode == 0 or "no such dead letter" in said.stderr
+    outbox.insert("order", "42", headers="[1]")
+    relay.stop()
+    relay.configure({**relay.config, "on_error": {
+        "headers_unreadable": "park"}})
+    relay.run()
+    outbox.insert("order", "42", headers="[2]")
+    database.wait_confirmed(database.name)
+    for words in _commands(page, "walpost parked -c"):
+        said = relay.verb(*words)
+        # It cannot be delivered still; and no event is at that position.
+        assert said.returncode == ("--why" in words), said.stderr
 
 
 def test_topics_that_walpost_creates(walpost, database, kafka, outbox, topics):
