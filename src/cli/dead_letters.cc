@@ -1,5 +1,6 @@
 // walpost dead-letters: lists, shows, retries and discards dead letters.
 #include <memory>
+#include <optional>
 #include <set>
 #include <string>
 #include <vector>

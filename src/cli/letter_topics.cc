@@ -7,6 +7,7 @@
 #include "cli/topic_reader_options.h"
 #include "fmt/format.h"
 #include "kafka/message_record.h"
+#include "outbox/dead_letter_topic.h"
 #include "verify/topic_reader.h"
 
 namespace walpost {
@@ -40,18 +41,18 @@ absl::Status LetterTopics::Read(const TakeRecord& take) {
                            TopicReader::Connect(TopicReaderOptionsOf(config_)));
   std::set<std::string> names(topics_.begin(), topics_.end());
   std::set<std::string> prefixes;
-  const std::string& configured = config_.outbox.dead_letter.topic;
-  const size_t value = configured.find('{');
-  if (names.empty() && value == 0) {
-    return absl::InvalidArgumentError(fmt::format(
-        "which topics have dead letters cannot be told from dead_letter.topic "
-        "{}: name them with --from",
-        configured));
-  }
-  if (names.empty() && value == std::string::npos) {
-    names.insert(configured);
-  } else if (names.empty()) {
-    prefixes.insert(configured.substr(0, value));
+  if (names.empty()) {
+    WALPOST_ASSIGN_OR_RETURN(
+        const TopicTemplate configured,
+        ParseDeadLetterTopic(config_.outbox.dead_letter.topic));
+    if (configured.prefix().empty()) {
+      return absl::InvalidArgumentError(
+          fmt::format("which topics have dead letters cannot be told from "
+                      "dead_letter.topic {}: name them with --from",
+                      configured.text()));
+    }
+    (configured.references().empty() ? names : prefixes)
+        .insert(configured.prefix());
   }
   WALPOST_ASSIGN_OR_RETURN(const std::set<std::string> topics,
                            reader->FindTopics(names, prefixes));

@@ -19,7 +19,7 @@ absl::Status LetterBook::Add(const LetterPlace& place, const Record& record) {
   auto letter = ReadDeadLetter(record);
   if (!letter.ok()) return at_place(letter.status());
   if (*letter) {
-    AddLetter(place, record.timestamp, *std::move(*letter));
+    AddLetter(place, *std::move(*letter));
     return absl::OkStatus();
   }
   const auto decision = ReadLetterDecision(record);
@@ -28,11 +28,9 @@ absl::Status LetterBook::Add(const LetterPlace& place, const Record& record) {
   return absl::OkStatus();
 }
 
-void LetterBook::AddLetter(const LetterPlace& place, WallTime written_at,
-                           DeadLetter letter) {
+void LetterBook::AddLetter(const LetterPlace& place, DeadLetter letter) {
   Entry entry;
   entry.place = place;
-  entry.written_at = written_at;
   entry.payload_size = letter.payload ? letter.payload->size() : 0;
   letter.payload.reset();
   entry.letter = std::move(letter);

@@ -40,7 +40,6 @@ class LetterBook {
   struct Entry {
     LetterPlace place;  // of the newest copy
     uint64_t copies = 1;
-    WallTime written_at;  // the oldest copy, by its broker or its producer
     size_t payload_size = 0;
     DeadLetter letter;  // without its payload
     std::optional<LetterDecision> decision;
@@ -60,8 +59,7 @@ class LetterBook {
   using Identity = std::tuple<std::string, int32_t, std::string,
                               std::optional<std::string>, std::string>;
 
-  void AddLetter(const LetterPlace& place, WallTime written_at,
-                 DeadLetter letter);
+  void AddLetter(const LetterPlace& place, DeadLetter letter);
   void AddDecision(const LetterPlace& place, const LetterDecision& decision);
   static Identity IdentityOf(const Entry& entry);
 

@@ -80,13 +80,15 @@ absl::Status TransactionalWriter::Write(const Record& record,
   return Failed(error, fmt::format("writing to topic {}", record.topic));
 }
 
-absl::Status TransactionalWriter::Commit() {
-  // Else commit would wait for the reports, which nobody takes.
-  while (rd_kafka_outq_len(client_.get()) > 0 && rejected_.ok() &&
+// Commit and abort would wait for the reports, which nobody takes meanwhile.
+bool TransactionalWriter::AwaitsReports() const {
+  return rd_kafka_outq_len(client_.get()) > 0 &&
          rd_kafka_fatal_error(client_.get(), nullptr, 0) ==
-             RD_KAFKA_RESP_ERR_NO_ERROR) {
-    TakeReports(kReportMillis);
-  }
+             RD_KAFKA_RESP_ERR_NO_ERROR;
+}
+
+absl::Status TransactionalWriter::Commit() {
+  while (AwaitsReports() && rejected_.ok()) TakeReports(kReportMillis);
   WALPOST_RETURN_IF_ERROR(rejected_);
   rd_kafka_error_t* error =
       rd_kafka_commit_transaction(client_.get(), kAnswerMillis);
@@ -98,11 +100,7 @@ absl::Status TransactionalWriter::Commit() {
 
 absl::Status TransactionalWriter::Abort() {
   rd_kafka_purge(client_.get(), RD_KAFKA_PURGE_F_QUEUE);
-  while (rd_kafka_outq_len(client_.get()) > 0 &&
-         rd_kafka_fatal_error(client_.get(), nullptr, 0) ==
-             RD_KAFKA_RESP_ERR_NO_ERROR) {
-    TakeReports(kReportMillis);
-  }
+  while (AwaitsReports()) TakeReports(kReportMillis);
   rd_kafka_error_t* error =
       rd_kafka_abort_transaction(client_.get(), kAnswerMillis);
   if (error != nullptr) return Failed(error, "aborting a transaction");

@@ -54,6 +54,8 @@ class TransactionalWriter {
 
   absl::Status Connect();
   absl::StatusOr<rd_kafka_topic_t*> FindTopic(const std::string& name);
+  // There are records without a report, and there may be one yet.
+  bool AwaitsReports() const;
   // Takes the reports; notes the first record that was rejected.
   void TakeReports(int timeout_millis);
   absl::Status Failed(rd_kafka_error_t* error, std::string_view attempted);
