@@ -27,6 +27,8 @@ constexpr size_t kMaxEvents = 1'000;
 constexpr size_t kMaxBytes = size_t{4} << 20;
 // Interval for looking whether an operator has decided.
 constexpr milliseconds kReadInterval{1'000};
+// In a large table a look takes longer: this times its length lies between two.
+constexpr int kReadShare = 20;
 constexpr milliseconds kMaxWait{250};
 // How long the flow may wait for a lane that is leaving.
 constexpr milliseconds kLeaveLimit{500};
@@ -157,6 +159,7 @@ asio::awaitable<absl::Status> ParkingKeeper::Store() {
 }
 
 asio::awaitable<absl::Status> ParkingKeeper::Read() {
+  const MonotonicTime begun = Clock::now();
   lot_.BeginReading();
   std::vector<ParkedRow> rows;
   if (callbacks_.may_release()) {
@@ -183,7 +186,8 @@ asio::awaitable<absl::Status> ParkingKeeper::Read() {
   if (lot_.OnRead(Describe(rows))) Progress();
   LogReleased(held - lot_.lanes().size());
   const MonotonicTime now = Clock::now();
-  read_at_ = now + kReadInterval;
+  read_at_ = now + std::max<MonotonicTime::duration>(
+                       kReadInterval, kReadShare * (now - begun));
   wait_until_ = now + kLeaveLimit;
   if (!rows.empty()) release_->Send(std::move(rows));
   co_return absl::OkStatus();

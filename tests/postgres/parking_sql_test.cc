@@ -1,0 +1,88 @@
+#include "postgres/parking_sql.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <string>
+#include <vector>
+
+namespace walpost {
+namespace {
+
+using ::testing::HasSubstr;
+using ::testing::Not;
+
+ParkingSql Sql(bool ascii_only = false) {
+  return {{"app.parked", "shop", "7", ascii_only},
+          [](std::string_view text) { return "'" + std::string(text) + "'"; }};
+}
+
+ParkedEvent SomeEvent() {
+  ParkedEvent event;
+  event.position = {Lsn(0x1F), 2};
+  event.content.aggregate_id = "k";
+  event.content.reason = "caf\xc3\xa9";
+  return event;
+}
+
+TEST(ParkingSqlTest, InsertKeepsWhatIsThere) {
+  const ParkedEvent event = SomeEvent();
+  const ParkedEvent* events[] = {&event, &event};
+  const std::string sql = Sql().Insert(events);
+  EXPECT_THAT(sql, HasSubstr("INSERT INTO \"app\".\"parked\""));
+  EXPECT_THAT(sql, HasSubstr("'000000000000001F-0000000000000002', 'dead', "
+                             "NULL, '\\x6b', NULL"));
+  EXPECT_THAT(sql, HasSubstr("caf\xc3\xa9"));
+  EXPECT_TRUE(sql.ends_with(" ON CONFLICT DO NOTHING"));
+}
+
+TEST(ParkingSqlTest, AReasonFitsEveryDatabase) {
+  const ParkedEvent event = SomeEvent();
+  const ParkedEvent* events[] = {&event};
+  EXPECT_THAT(Sql(/*ascii_only=*/true).Insert(events), HasSubstr("'caf\?\?'"));
+}
+
+TEST(ParkingSqlTest, PlacesAreGroupedByCluster) {
+  const std::vector<ParkedPlace> places = {{"7", "a"}, {"6", "b"}, {"7", "c"}};
+  EXPECT_THAT(Sql().Release(places),
+              HasSubstr("slot = 'shop' AND (system_identifier = '6' AND "
+                        "position IN ('b') OR system_identifier = '7' AND "
+                        "position IN ('a', 'c'))"));
+}
+
+TEST(ParkingSqlTest, OrderIsThatOfThePrimaryKeyUnlessThereAreTwoClusters) {
+  ParkingSql::Sendable wanted;
+  wanted.through = {Lsn(0x1F), 2};
+  const std::string one = Sql().ReadSendable(wanted);
+  EXPECT_THAT(one, HasSubstr("system_identifier = '7' AND state"));
+  EXPECT_THAT(one,
+              HasSubstr("position <= '000000000000001F-0000000000000002'"));
+  wanted.has_earlier_cluster = true;
+  const std::string two = Sql().ReadSendable(wanted);
+  EXPECT_THAT(two, Not(HasSubstr("system_identifier = '7' AND state")));
+  EXPECT_THAT(two, HasSubstr("<= '1000000000000001F-0000000000000002'"));
+}
+
+TEST(ParkingSqlTest, LanesHaveATypeOnlyIfTypesNeverShareATopic) {
+  ParkingSql::Sendable wanted;
+  EXPECT_THAT(Sql().ReadSendable(wanted), Not(HasSubstr("aggregate_type")));
+  wanted.scope = LaneScope::kTypeAndKey;
+  EXPECT_THAT(Sql().ReadSendable(wanted), HasSubstr("aggregate_type"));
+}
+
+TEST(ParkingSqlTest, OnlyDeadEventsAreDecidedAbout) {
+  const std::vector<ParkedPlace> places = {{"7", "a"}};
+  EXPECT_THAT(Sql().Decide(places, ParkedState::kRetry, "alice", "why"),
+              HasSubstr("state = 'dead' RETURNING"));
+}
+
+TEST(ParkingSqlTest, TheTableHasTheConfiguredName) {
+  EXPECT_THAT(ParkingSql::Create("app.parked"),
+              HasSubstr("create table if not exists \"app\".\"parked\" ("));
+  EXPECT_THAT(ParkingSql::Create("app.parked"), Not(HasSubstr("--")));
+  EXPECT_THAT(ParkingSql::Grant("app.parked", "relay"),
+              HasSubstr("DELETE ON \"app\".\"parked\" TO \"relay\""));
+}
+
+}  // namespace
+}  // namespace walpost
