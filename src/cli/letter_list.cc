@@ -3,24 +3,14 @@
 #include <map>
 #include <string_view>
 
-#include "base/utf8.h"
+#include "cli/json_line.h"
 #include "cli/time_option.h"
 #include "fmt/format.h"
-#include "rapidjson/stringbuffer.h"
-#include "rapidjson/writer.h"
 
 namespace walpost {
 namespace {
 
 using Entry = LetterBook::Entry;
-using JsonWriter = rapidjson::Writer<rapidjson::StringBuffer>;
-
-constexpr size_t kMaxShownBytes = size_t{1} << 20;
-
-std::string Shown(const OwnValue& value) {
-  return value ? ValidUtf8(*value, kMaxShownBytes) : "NULL";
-}
-
 std::string_view StateOf(const Entry& entry) {
   if (entry.decision) return ToString(entry.decision->action);
   return "open";
@@ -34,9 +24,9 @@ std::string DecisionText(const Entry& entry) {
 
 std::string Line(const Entry& entry) {
   const DeadLetter& letter = entry.letter;
-  std::string text = fmt::format("{}  {}  id {}  key {}\n",
-                                 ToString(entry.place), letter.error_class,
-                                 Shown(letter.id), Shown(letter.aggregate_id));
+  std::string text = fmt::format(
+      "{}  {}  id {}  key {}\n", ToString(entry.place), letter.error_class,
+      ShownValue(letter.id), ShownValue(letter.aggregate_id));
   text += fmt::format(
       "    committed {} in {}, {} bytes{}\n", FormatTime(letter.commit_time),
       letter.source, letter.payload_bytes.value_or(entry.payload_size),
@@ -46,46 +36,30 @@ std::string Line(const Entry& entry) {
   return text;
 }
 
-void Put(JsonWriter& json, const char* name, std::string_view text) {
-  json.Key(name);
-  const std::string valid = ValidUtf8(text, kMaxShownBytes);
-  json.String(valid.data(), static_cast<rapidjson::SizeType>(valid.size()));
-}
-
-void PutValue(JsonWriter& json, const char* name, const OwnValue& value) {
-  if (value) return Put(json, name, *value);
-  json.Key(name);
-  json.Null();
-}
-
-std::string JsonLine(const Entry& entry) {
-  rapidjson::StringBuffer buffer;
-  JsonWriter json(buffer);
+std::string EntryJson(const Entry& entry) {
+  JsonLine json;
   const DeadLetter& letter = entry.letter;
-  json.StartObject();
-  Put(json, "place", ToString(entry.place));
-  Put(json, "class", letter.error_class);
-  Put(json, "reason", letter.reason);
-  Put(json, "topic", letter.topic);
-  Put(json, "source", letter.source);
-  Put(json, "position", letter.position);
-  PutValue(json, "id", letter.id);
-  PutValue(json, "key", letter.aggregate_id);
-  PutValue(json, "aggregate_type", letter.aggregate_type);
-  PutValue(json, "type", letter.type);
-  Put(json, "committed_at", FormatTime(letter.commit_time));
-  json.Key("payload_bytes");
-  json.Uint64(letter.payload_bytes.value_or(entry.payload_size));
-  json.Key("copies");
-  json.Uint64(entry.copies);
-  Put(json, "state", StateOf(entry));
+  json.Add("place", ToString(entry.place));
+  json.Add("class", letter.error_class);
+  json.Add("reason", letter.reason);
+  json.Add("topic", letter.topic);
+  json.Add("source", letter.source);
+  json.Add("position", letter.position);
+  json.AddValue("id", letter.id);
+  json.AddValue("key", letter.aggregate_id);
+  json.AddValue("aggregate_type", letter.aggregate_type);
+  json.AddValue("type", letter.type);
+  json.Add("committed_at", FormatTime(letter.commit_time));
+  json.AddNumber("payload_bytes",
+                 letter.payload_bytes.value_or(entry.payload_size));
+  json.AddNumber("copies", entry.copies);
+  json.Add("state", StateOf(entry));
   if (entry.decision) {
-    Put(json, "decided_by", entry.decision->by);
-    Put(json, "decided_at", FormatTime(entry.decision->at));
-    Put(json, "why", entry.decision->why);
+    json.Add("decided_by", entry.decision->by);
+    json.Add("decided_at", FormatTime(entry.decision->at));
+    json.Add("why", entry.decision->why);
   }
-  json.EndObject();
-  return std::string(buffer.GetString(), buffer.GetSize()) + "\n";
+  return json.Finish();
 }
 
 }  // namespace
@@ -109,7 +83,7 @@ std::string LetterListText(std::span<const Entry* const> entries) {
 
 std::string LetterListJson(std::span<const Entry* const> entries) {
   std::string text;
-  for (const Entry* entry : entries) text += JsonLine(*entry);
+  for (const Entry* entry : entries) text += EntryJson(*entry);
   return text;
 }
 
@@ -124,17 +98,17 @@ std::string LetterText(const LetterPlace& place, const DeadLetter& letter) {
   add("source", letter.source);
   add("position", letter.position);
   add("committed", FormatTime(letter.commit_time));
-  add("id", Shown(letter.id));
-  add("key", Shown(letter.aggregate_id));
-  add("aggregate_type", Shown(letter.aggregate_type));
-  add("type", Shown(letter.type));
-  add("headers", Shown(letter.headers));
-  for (const auto& [name, value] : letter.columns) add(name, Shown(value));
+  add("id", ShownValue(letter.id));
+  add("key", ShownValue(letter.aggregate_id));
+  add("aggregate_type", ShownValue(letter.aggregate_type));
+  add("type", ShownValue(letter.type));
+  add("headers", ShownValue(letter.headers));
+  for (const auto& [name, value] : letter.columns) add(name, ShownValue(value));
   if (letter.payload_bytes) {
     add("payload",
         fmt::format("(not whole, of {} bytes)", *letter.payload_bytes));
   }
-  return text + fmt::format("\n{}\n\n", Shown(letter.payload));
+  return text + fmt::format("\n{}\n\n", ShownValue(letter.payload));
 }
 
 }  // namespace walpost

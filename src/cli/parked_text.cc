@@ -2,35 +2,13 @@
 
 #include <string_view>
 
-#include "base/utf8.h"
+#include "cli/json_line.h"
 #include "cli/time_option.h"
 #include "fmt/format.h"
 #include "parking/parked_codec.h"
-#include "rapidjson/stringbuffer.h"
-#include "rapidjson/writer.h"
 
 namespace walpost {
 namespace {
-
-using JsonWriter = rapidjson::Writer<rapidjson::StringBuffer>;
-
-constexpr size_t kMaxShownBytes = size_t{1} << 20;
-
-std::string Shown(const OwnValue& value) {
-  return value ? ValidUtf8(*value, kMaxShownBytes) : "NULL";
-}
-
-void Put(JsonWriter& json, const char* name, std::string_view text) {
-  json.Key(name);
-  const std::string valid = ValidUtf8(text, kMaxShownBytes);
-  json.String(valid.data(), static_cast<rapidjson::SizeType>(valid.size()));
-}
-
-void PutValue(JsonWriter& json, const char* name, const OwnValue& value) {
-  if (value) return Put(json, name, *value);
-  json.Key(name);
-  json.Null();
-}
 
 std::string DecisionText(const ParkedEntry& entry) {
   if (!entry.decided_at) return "";
@@ -48,11 +26,11 @@ std::string PositionOf(const ParkedEntry& entry) {
 
 std::string ParkedText(const ParkedEntry& entry, uint64_t behind) {
   const DeadLetter& content = entry.content;
-  std::string text =
-      fmt::format("{}  {}  id {}  key {}\n    committed {} in {}, {} bytes\n",
-                  PositionOf(entry), ToString(entry.state), Shown(content.id),
-                  Shown(content.aggregate_id), FormatTime(content.commit_time),
-                  content.source, entry.payload_bytes);
+  std::string text = fmt::format(
+      "{}  {}  id {}  key {}\n    committed {} in {}, {} bytes\n",
+      PositionOf(entry), ToString(entry.state), ShownValue(content.id),
+      ShownValue(content.aggregate_id), FormatTime(content.commit_time),
+      content.source, entry.payload_bytes);
   if (!content.error_class.empty()) {
     text += fmt::format("    {}: {}\n", content.error_class, content.reason);
   }
@@ -61,44 +39,39 @@ std::string ParkedText(const ParkedEntry& entry, uint64_t behind) {
 }
 
 std::string ParkedJson(const ParkedEntry& entry, uint64_t behind) {
-  rapidjson::StringBuffer buffer;
-  JsonWriter json(buffer);
+  JsonLine json;
   const DeadLetter& content = entry.content;
-  json.StartObject();
-  Put(json, "position", PositionOf(entry));
-  Put(json, "state", ToString(entry.state));
-  Put(json, "class", content.error_class);
-  Put(json, "reason", content.reason);
-  Put(json, "source", content.source);
-  PutValue(json, "id", content.id);
-  PutValue(json, "key", content.aggregate_id);
-  PutValue(json, "aggregate_type", content.aggregate_type);
-  PutValue(json, "type", content.type);
-  Put(json, "committed_at", FormatTime(content.commit_time));
-  json.Key("payload_bytes");
-  json.Uint64(entry.payload_bytes);
-  json.Key("waiting_behind");
-  json.Uint64(behind);
+  json.Add("position", PositionOf(entry));
+  json.Add("state", ToString(entry.state));
+  json.Add("class", content.error_class);
+  json.Add("reason", content.reason);
+  json.Add("source", content.source);
+  json.AddValue("id", content.id);
+  json.AddValue("key", content.aggregate_id);
+  json.AddValue("aggregate_type", content.aggregate_type);
+  json.AddValue("type", content.type);
+  json.Add("committed_at", FormatTime(content.commit_time));
+  json.AddNumber("payload_bytes", entry.payload_bytes);
+  json.AddNumber("waiting_behind", behind);
   if (entry.decided_at) {
-    Put(json, "decided_by", entry.decided_by);
-    Put(json, "decided_at", FormatTime(*entry.decided_at));
-    Put(json, "why", entry.decided_why);
+    json.Add("decided_by", entry.decided_by);
+    json.Add("decided_at", FormatTime(*entry.decided_at));
+    json.Add("why", entry.decided_why);
   }
-  json.EndObject();
-  return std::string(buffer.GetString(), buffer.GetSize()) + "\n";
+  return json.Finish();
 }
 
 std::string ParkedDetails(const ParkedEntry& entry, const OwnValue& payload) {
   const DeadLetter& content = entry.content;
   std::string text = ParkedText(entry, 0);
   const auto add = [&text](std::string_view name, const OwnValue& value) {
-    text += fmt::format("    {:<15} {}\n", name, Shown(value));
+    text += fmt::format("    {:<15} {}\n", name, ShownValue(value));
   };
   add("aggregate_type", content.aggregate_type);
   add("type", content.type);
   add("headers", content.headers);
   for (const auto& [name, value] : content.columns) add(name, value);
-  return text + fmt::format("\n{}\n\n", Shown(payload));
+  return text + fmt::format("\n{}\n\n", ShownValue(payload));
 }
 
 }  // namespace walpost
