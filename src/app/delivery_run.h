@@ -68,6 +68,7 @@ class DeliveryRun {
   // Why the sink does not get on: it failed, or the brokers have acknowledged
   // nothing for too long, as of the Ticks so far (kUnavailable). Ok: it may.
   absl::Status SinkTrouble(MonotonicTime now) const;
+  bool has_brokers() const { return sinks_.Health().brokers_up > 0; }
   // A topic unknown to the brokers that records wait for; or empty.
   std::string missing_topic() const { return sinks_.Health().missing_topic; }
 

@@ -29,6 +29,8 @@ constexpr size_t kMaxBytes = size_t{4} << 20;
 constexpr milliseconds kReadInterval{1'000};
 // In a large table a look takes longer: this times its length lies between two.
 constexpr int kReadShare = 20;
+// Interval for counting the events that wait, while nothing is decided.
+constexpr milliseconds kCountInterval{10'000};
 constexpr milliseconds kMaxWait{250};
 // How long the flow may wait for a lane that is leaving.
 constexpr milliseconds kLeaveLimit{500};
@@ -94,6 +96,7 @@ void ParkingKeeper::Begin() {
   is_serving_ = true;
   is_stopped_ = false;
   read_at_ = MonotonicTime();
+  all_wait_for_dead_ = false;
   asio::co_spawn(executor_, Serve(), asio::detached);
 }
 
@@ -140,7 +143,7 @@ asio::awaitable<absl::Status> ParkingKeeper::Turn() {
   const MonotonicTime now = Clock::now();
   const bool is_sending = release_ != nullptr && release_->is_sending();
   if (!lot_.lanes().empty() && !is_sending && now >= read_at_) {
-    co_return co_await Read();
+    co_return co_await Look();
   }
   if (now >= wait_until_ && lot_.GiveUpWaiting()) Progress();
   co_await Wait();
@@ -156,6 +159,17 @@ asio::awaitable<absl::Status> ParkingKeeper::Store() {
   }
   callbacks_.on_progress();
   co_return absl::OkStatus();
+}
+
+asio::awaitable<absl::Status> ParkingKeeper::Look() {
+  WALPOST_CO_ASSIGN_OR_RETURN(std::string dead, co_await table_.ReadDead());
+  const bool is_same = dead == std::exchange(dead_, dead);
+  const MonotonicTime now = Clock::now();
+  if (is_same && all_wait_for_dead_ && now < counted_at_ + kCountInterval) {
+    read_at_ = now + kReadInterval;
+    co_return absl::OkStatus();
+  }
+  co_return co_await Read();
 }
 
 asio::awaitable<absl::Status> ParkingKeeper::Read() {
@@ -182,9 +196,15 @@ asio::awaitable<absl::Status> ParkingKeeper::Read() {
   }
   WALPOST_CO_ASSIGN_OR_RETURN(lanes_, co_await table_.ReadLanes());
   counted_at_ = Clock::now();
+  const ParkedReading reading = Describe(rows);
   const size_t held = lot_.lanes().size();
-  if (lot_.OnRead(Describe(rows))) Progress();
+  if (lot_.OnRead(reading)) Progress();
   LogReleased(held - lot_.lanes().size());
+  all_wait_for_dead_ = rows.empty() && callbacks_.may_release() &&
+                       lot_.lanes().size() == reading.waiting.size() &&
+                       std::ranges::all_of(lanes_, [](const ParkedLane& lane) {
+                         return lane.dead > 0;
+                       });
   const MonotonicTime now = Clock::now();
   read_at_ = now + std::max<MonotonicTime::duration>(
                        kReadInterval, kReadShare * (now - begun));

@@ -61,6 +61,7 @@ class ParkingKeeper {
   boost::asio::awaitable<void> Serve();
   boost::asio::awaitable<absl::Status> Turn();
   boost::asio::awaitable<absl::Status> Store();
+  boost::asio::awaitable<absl::Status> Look();
   boost::asio::awaitable<absl::Status> Read();
   boost::asio::awaitable<absl::Status> Settle(ReleaseRun::Result result);
   boost::asio::awaitable<void> Wait();
@@ -86,6 +87,10 @@ class ParkingKeeper {
   bool is_woken_ = false;
   MonotonicTime read_at_{};     // when to look for events to send
   MonotonicTime counted_at_{};  // lanes_
+  // The dead events before the last Read, and whether everything waited behind
+  // them: then nothing is to be sent while they are the same.
+  std::string dead_;
+  bool all_wait_for_dead_ = false;
   MonotonicTime wait_until_{};  // for lanes that are leaving
   boost::asio::steady_timer timer_;
   boost::asio::steady_timer ended_;

@@ -49,7 +49,7 @@ ReleaseRun::ReleaseRun(asio::any_io_executor executor, const Config& config,
       config_(config),
       run_(executor, std::move(builder), KafkaSinks(executor, config.kafka),
            {config.window, SinkOptions{"-released", std::nullopt}, std::nullopt,
-            config.on_error},
+            ErrorActions()},
            nullptr),
       event_(config_.outbox, run_.pipeline().builder().routes()),
       on_result_(std::move(on_result)) {}
@@ -79,6 +79,7 @@ asio::awaitable<ReleaseRun::Result> ReleaseRun::SendAll() {
   result.trouble = run_.Start();
   if (!result.trouble.ok()) co_return result;
   first_ordinal_ = ordinal_;
+  not_delivered_before_ = run_.pipeline().counters().not_delivered;
   absl::Status offered;
   for (size_t i = 0; i < rows_.size() && offered.ok(); ++i) {
     offered = co_await Offer(i);
@@ -92,12 +93,23 @@ asio::awaitable<ReleaseRun::Result> ReleaseRun::SendAll() {
   if (refused && rows_.size() == 1) {
     result.failed = refused->reason;
     result.trouble = absl::OkStatus();
+  } else if (IsFaultOfRow(result)) {
+    result.failed = std::exchange(result.trouble, absl::OkStatus());
   } else if (!result.trouble.ok()) {
     one_by_one_ = rows_.size() - result.sent + 1;
   } else {
     result.failed = offered;
   }
   co_return result;
+}
+
+// A row was sent alone to brokers that answer, and came back: its topic does
+// not exist, or may not be written. Others must not wait for it.
+bool ReleaseRun::IsFaultOfRow(const Result& result) const {
+  return rows_.size() == 1 && result.sent == 0 && !is_stopped_ &&
+         !result.trouble.ok() &&
+         run_.pipeline().counters().not_delivered > not_delivered_before_ &&
+         run_.has_brokers();
 }
 
 // Error: this event cannot be delivered, or Trouble.

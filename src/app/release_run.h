@@ -3,8 +3,10 @@
 //
 //   Send ──▶ ... ──▶ TakeResult: how many are in Kafka, and which one failed
 //
-// Their records have the header walpost-released and no position: consumers
-// that remember positions would take them for repeats.
+// An event that fails again is dead again, whatever `on_error` says now: an
+// operator has decided that it is to be sent. Their records have the header
+// walpost-released and no position: consumers that remember positions would
+// take them for repeats.
 //
 // Runs on the loop. Owned by the ParkingKeeper.
 #pragma once
@@ -68,6 +70,7 @@ class ReleaseRun {
   boost::asio::awaitable<void> Settle();
   boost::asio::awaitable<void> Wait();
   absl::Status Trouble() const;
+  bool IsFaultOfRow(const Result& result) const;
 
   boost::asio::any_io_executor executor_;
   const Config& config_;
@@ -76,9 +79,10 @@ class ReleaseRun {
   std::function<void()> on_result_;
   std::vector<ParkedRow> rows_;
   std::optional<Result> result_;
-  uint64_t ordinal_ = 0;        // of the event offered last
-  uint64_t first_ordinal_ = 0;  // of the batch
-  size_t one_by_one_ = 0;       // rows that are still to be sent alone
+  uint64_t ordinal_ = 0;               // of the event offered last
+  uint64_t first_ordinal_ = 0;         // of the batch
+  uint64_t not_delivered_before_ = 0;  // the batch
+  size_t one_by_one_ = 0;              // rows that are still to be sent alone
   bool is_sending_ = false;
   bool is_stopped_ = false;
 };

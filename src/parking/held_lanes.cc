@@ -6,11 +6,11 @@
 namespace walpost {
 
 void HeldLanes::Hold(const std::string& lane, const Position& position,
-                     uint64_t number) {
+                     uint64_t end) {
   const auto [found, is_new] = lanes_.try_emplace(lane);
   Lane& held = found->second;
   held.first = is_new ? position : std::min(held.first, position);
-  held.end = std::max(held.end, number + 1);
+  held.end = std::max(held.end, end);
 }
 
 bool HeldLanes::Holds(std::string_view lane, const Position& position) const {

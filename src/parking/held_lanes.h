@@ -26,8 +26,9 @@ class HeldLanes {
  public:
   void Clear() { lanes_.clear(); }
 
-  // An event of the lane is parked, as number `number`.
-  void Hold(const std::string& lane, const Position& position, uint64_t number);
+  // An event of the lane is parked; `end`: the number after its own. Those that
+  // are stored already have any number that is.
+  void Hold(const std::string& lane, const Position& position, uint64_t end);
 
   // True if an event of the lane at `position` must follow, or is, a parked
   // one.

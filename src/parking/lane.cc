@@ -5,9 +5,12 @@
 namespace walpost {
 
 LaneScope ScopeOf(const std::vector<Route>& routes) {
-  const bool separates = std::ranges::all_of(routes, [](const Route& route) {
-    return route.topic().Separates("aggregate_type");
-  });
+  // Different templates may make one topic: t.{x}, and t.a.{x}.
+  const bool separates =
+      std::ranges::all_of(routes, [&routes](const Route& route) {
+        return route.topic().Separates("aggregate_type") &&
+               route.topic().text() == routes.front().topic().text();
+      });
   return separates ? LaneScope::kTypeAndKey : LaneScope::kKey;
 }
 

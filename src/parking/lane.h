@@ -2,7 +2,8 @@
 //
 // Kafka keeps the order of a key in a topic. If aggregate types never share a
 // topic, a lane is an aggregate: its type and id. Else it is the id alone, and
-// holds every event with this key.
+// holds every event with this key. Tables with different templates may share a
+// topic.
 #pragma once
 
 #include <optional>

@@ -44,7 +44,7 @@ size_t ParkingLot::Park(const Event& event, const absl::Status& reason,
                         Sequence sequence) {
   const std::string lane =
       LaneOf(scope_, event.aggregate_type, event.aggregate_id.value_or(""));
-  lanes_.Hold(lane, event.position, stored_ + queue_.size());
+  lanes_.Hold(lane, event.position, stored_ + queue_.size() + 1);
   queue_.push_back({CopyForParking(event, routes_[event.source],
                                    sources_[event.source], reason),
                     lane, sequence});
@@ -62,11 +62,11 @@ void ParkingLot::Load(ParkedSoFar so_far,
   for (const ParkedSoFar::Lane& lane : so_far_.lanes) {
     const Value type =
         lane.aggregate_type ? Value(*lane.aggregate_type) : std::nullopt;
-    lanes_.Hold(LaneOf(scope_, type, lane.key), lane.first, 0);
+    lanes_.Hold(LaneOf(scope_, type, lane.key), lane.first, stored_);
   }
   so_far_.lanes.clear();
   for (size_t i = 0; i < queue_.size(); ++i) {
-    lanes_.Hold(queue_[i].lane, queue_[i].event.position, stored_ + i);
+    lanes_.Hold(queue_[i].lane, queue_[i].event.position, stored_ + i + 1);
   }
 }
 

@@ -70,28 +70,6 @@ std::string EscapedBytes(std::string_view text) {
 
 }  // namespace
 
-std::optional<std::string_view> QueryRows::Get(size_t row,
-                                               size_t column) const {
-  const int r = static_cast<int>(row);
-  const int c = static_cast<int>(column);
-  if (PQgetisnull(result_.get(), r, c)) return std::nullopt;
-  return std::string_view(
-      PQgetvalue(result_.get(), r, c),
-      static_cast<size_t>(PQgetlength(result_.get(), r, c)));
-}
-
-std::string QueryRows::Text(size_t row, size_t column) const {
-  return std::string(Get(row, column).value_or(""));
-}
-
-uint64_t QueryRows::Unsigned(size_t row, size_t column) const {
-  return std::strtoull(Text(row, column).c_str(), nullptr, 10);
-}
-
-int64_t QueryRows::Integer(size_t row, size_t column) const {
-  return std::strtoll(Text(row, column).c_str(), nullptr, 10);
-}
-
 Connection::Connection(asio::any_io_executor executor,
                        SharedConnection connection,
                        std::chrono::milliseconds statement_limit)
@@ -228,6 +206,11 @@ asio::awaitable<absl::Status> Connection::Send(std::string sql,
   if (PQsendQuery(raw, sql.c_str()) == 0) {
     co_return StatusFromConnection(raw, attempted);
   }
+  co_return co_await Flush(std::move(attempted));
+}
+
+asio::awaitable<absl::Status> Connection::Flush(std::string attempted) {
+  PGconn* raw = connection_.get();
   for (;;) {
     const int pending = PQflush(raw);
     if (pending == 0) co_return absl::OkStatus();
@@ -280,8 +263,39 @@ asio::awaitable<absl::StatusOr<QueryRows>> Connection::Execute(
 
 asio::awaitable<absl::StatusOr<QueryRows>> Connection::Execute(
     std::string sql, std::string attempted) {
-  absl::Status status = co_await Send(std::move(sql), attempted);
-  if (!status.ok()) co_return status;
+  const absl::Status sent = co_await Send(std::move(sql), attempted);
+  if (!sent.ok()) co_return sent;
+  co_return co_await TakeRows(std::move(attempted));
+}
+
+asio::awaitable<absl::StatusOr<QueryRows>> Connection::ExecuteBinary(
+    std::string sql, std::vector<std::optional<std::string_view>> parameters) {
+  constexpr Oid kBytea = 17;
+  constexpr int kBinary = 1;
+  const size_t count = parameters.size();
+  const std::vector<Oid> types(count, kBytea);
+  const std::vector<int> formats(count, kBinary);
+  std::vector<const char*> values;
+  std::vector<int> lengths;
+  for (const auto& parameter : parameters) {
+    values.push_back(parameter ? parameter->data() : nullptr);
+    lengths.push_back(static_cast<int>(parameter.value_or("").size()));
+  }
+  std::string attempted = Abbreviate(sql);
+  statement_begin_ = Clock::now();
+  if (PQsendQueryParams(connection_.get(), sql.c_str(), static_cast<int>(count),
+                        types.data(), values.data(), lengths.data(),
+                        formats.data(), kBinary) == 0) {
+    co_return StatusFromConnection(connection_.get(), attempted);
+  }
+  const absl::Status sent = co_await Flush(attempted);
+  if (!sent.ok()) co_return sent;
+  co_return co_await TakeRows(std::move(attempted));
+}
+
+asio::awaitable<absl::StatusOr<QueryRows>> Connection::TakeRows(
+    std::string attempted) {
+  absl::Status status;
   std::optional<QueryRows> rows;
   for (;;) {
     WALPOST_CO_ASSIGN_OR_RETURN(PGresult * next,

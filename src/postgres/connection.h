@@ -1,7 +1,7 @@
 // Connection: one libpq connection, driven by the event loop.
 //
-// Nothing here blocks the loop. Only the simple query protocol: a replication
-// connection has no other.
+// Nothing here blocks the loop. The simple query protocol, because a
+// replication connection has no other, but for statements with parameters.
 //
 // Owned by its creator; not shared. One operation at a time. Members that
 // return an awaitable must outlive it; set_deadline and Wake end one early.
@@ -23,31 +23,10 @@
 #include "absl/status/statusor.h"
 #include "loop/socket_waiter.h"
 #include "postgres/connect_steps.h"
+#include "postgres/query_rows.h"
 #include "postgres/server_options.h"
 
 namespace walpost {
-
-// A result in text form: rows of nullable columns.
-class QueryRows {
- public:
-  explicit QueryRows(PGresult* result) : result_(result, PQclear) {}
-
-  size_t size() const { return static_cast<size_t>(PQntuples(result_.get())); }
-
-  // Valid as long as this object; nullopt: NULL.
-  std::optional<std::string_view> Get(size_t row, size_t column) const;
-  // NULL returns the empty string.
-  std::string Text(size_t row, size_t column) const;
-  bool Bool(size_t row, size_t column) const {
-    return Text(row, column) == "t";
-  }
-  // NULL, and text that is not a number, return 0.
-  uint64_t Unsigned(size_t row, size_t column) const;
-  int64_t Integer(size_t row, size_t column) const;
-
- private:
-  std::unique_ptr<PGresult, decltype(&PQclear)> result_;
-};
 
 struct ConnectionOptions {
   ServerOptions server;
@@ -83,6 +62,12 @@ class Connection {
   boost::asio::awaitable<absl::StatusOr<QueryRows>> Execute(
       std::string sql, std::string attempted);
 
+  // Runs a statement with parameters $1, $2, ... of type bytea; nullopt: NULL.
+  // They outlive the call. Parameters and results are binary, for values that
+  // are too large for several copies. Not on a replication connection.
+  boost::asio::awaitable<absl::StatusOr<QueryRows>> ExecuteBinary(
+      std::string sql, std::vector<std::optional<std::string_view>> parameters);
+
   // Runs a command that ends in COPY BOTH mode (START_REPLICATION).
   boost::asio::awaitable<absl::Status> StartCopyBoth(std::string command);
 
@@ -117,6 +102,9 @@ class Connection {
   boost::asio::awaitable<absl::Status> PinLateSettings(MonotonicTime deadline);
   boost::asio::awaitable<absl::Status> Send(std::string sql,
                                             std::string attempted);
+  boost::asio::awaitable<absl::Status> Flush(std::string attempted);
+  boost::asio::awaitable<absl::StatusOr<QueryRows>> TakeRows(
+      std::string attempted);
   boost::asio::awaitable<absl::StatusOr<PGresult*>> NextResult(
       std::string attempted);
   absl::Status CheckInTime(const std::string& attempted) const;

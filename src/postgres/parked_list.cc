@@ -1,5 +1,7 @@
 #include "postgres/parked_list.h"
 
+#include <algorithm>
+#include <span>
 #include <utility>
 
 #include "base/status_macros.h"
@@ -13,6 +15,9 @@ namespace walpost {
 namespace asio = boost::asio;
 
 namespace {
+
+// Places in one statement.
+constexpr size_t kMaxPlaces = 2'000;
 
 absl::StatusOr<ParkedEntry> ParseEntry(const QueryRows& rows, size_t row) {
   ParkedEntry entry;
@@ -33,13 +38,20 @@ absl::StatusOr<ParkedEntry> ParseEntry(const QueryRows& rows, size_t row) {
   return entry;
 }
 
+std::span<const ParkedPlace> Portion(const std::vector<ParkedPlace>& places,
+                                     size_t first) {
+  const size_t count = std::min(kMaxPlaces, places.size() - first);
+  return {places.data() + first, count};
+}
+
 }  // namespace
 
 ParkedList::ParkedList(Connection& connection, std::string table,
                        std::string slot)
     : connection_(connection),
       table_(table),
-      sql_({std::move(table), std::move(slot), ""},
+      sql_({std::move(table), std::move(slot), "",
+            connection.server_encoding() != "UTF8"},
            [&connection](std::string_view text) {
              return connection.Literal(text);
            }) {}
@@ -81,26 +93,31 @@ asio::awaitable<absl::StatusOr<OwnValue>> ParkedList::ReadPayload(
 asio::awaitable<absl::StatusOr<std::vector<ParkedPlace>>> ParkedList::Decide(
     std::vector<ParkedPlace> places, ParkedState state, std::string by,
     std::string why) {
-  const std::string sql = sql_.Decide(places, state, by, why);
-  WALPOST_CO_ASSIGN_OR_RETURN(const QueryRows rows,
-                              co_await connection_.Execute(sql));
   std::vector<ParkedPlace> decided;
-  for (size_t i = 0; i < rows.size(); ++i) {
-    decided.push_back({rows.Text(i, 0), rows.Text(i, 1)});
+  for (size_t i = 0; i < places.size(); i += kMaxPlaces) {
+    const std::string sql = sql_.Decide(Portion(places, i), state, by, why);
+    WALPOST_CO_ASSIGN_OR_RETURN(const QueryRows rows,
+                                co_await connection_.Execute(sql));
+    for (size_t row = 0; row < rows.size(); ++row) {
+      decided.push_back({rows.Text(row, 0), rows.Text(row, 1)});
+    }
   }
   co_return decided;
 }
 
 asio::awaitable<absl::StatusOr<std::vector<ParkedState>>> ParkedList::States(
     std::vector<ParkedPlace> places) {
-  const std::string sql = sql_.States(places);
-  WALPOST_CO_ASSIGN_OR_RETURN(const QueryRows rows,
-                              co_await connection_.Execute(sql));
   std::vector<ParkedState> states;
-  for (size_t i = 0; i < rows.size(); ++i) {
-    const absl::StatusOr<ParkedState> state = ParseParkedState(rows.Text(i, 0));
-    if (!state.ok()) co_return state.status();
-    states.push_back(*state);
+  for (size_t i = 0; i < places.size(); i += kMaxPlaces) {
+    const std::string sql = sql_.States(Portion(places, i));
+    WALPOST_CO_ASSIGN_OR_RETURN(const QueryRows rows,
+                                co_await connection_.Execute(sql));
+    for (size_t row = 0; row < rows.size(); ++row) {
+      const absl::StatusOr<ParkedState> state =
+          ParseParkedState(rows.Text(row, 0));
+      if (!state.ok()) co_return state.status();
+      states.push_back(*state);
+    }
   }
   co_return states;
 }

@@ -112,15 +112,15 @@ std::string ParkingSql::LoadSettled(Lsn from, size_t limit) const {
       quote_(SortableText({from, 0})), limit);
 }
 
-std::string ParkingSql::Row(const ParkedEvent& event) const {
+std::string ParkingSql::Row(const ParkedEvent& event, size_t parameter) const {
   const DeadLetter& content = event.content;
   return fmt::format(
-      "({}, {}, '{}', '{}', {}, {}, {}, {}, {}, {}, to_timestamp({}::float8 / "
+      "({}, {}, '{}', '{}', {}, {}, ${}, {}, {}, {}, to_timestamp({}::float8 / "
       "1000000))",
       quote_(names_.slot), quote_(names_.system_identifier),
       SortableText(event.position), ToString(event.state),
-      Bytea(content.aggregate_type), Bytea(content.aggregate_id),
-      Bytea(content.payload), Bytea(std::string_view(EncodeParked(content))),
+      Bytea(content.aggregate_type), Bytea(content.aggregate_id), parameter,
+      Bytea(std::string_view(EncodeParked(content))),
       quote_(content.error_class), Reason(content.reason),
       content.commit_time.time_since_epoch().count());
 }
@@ -132,11 +132,19 @@ std::string ParkingSql::Insert(
       "aggregate_type, aggregate_id, payload, event, error_class, reason, "
       "committed_at) VALUES ",
       Table());
-  for (const ParkedEvent* event : events) {
-    if (event != events.front()) sql += ", ";
-    sql += Row(*event);
+  for (size_t i = 0; i < events.size(); ++i) {
+    if (i > 0) sql += ", ";
+    sql += Row(*events[i], i + 1);
   }
   return sql + " ON CONFLICT DO NOTHING";
+}
+
+std::string ParkingSql::ReadDead() const {
+  return fmt::format(
+      "SELECT count(*) || '/' || coalesce(sum(hashtextextended("
+      "system_identifier || position, 0)), 0) FROM {} WHERE {} AND state = "
+      "'dead'",
+      Table(), OfSlot());
 }
 
 std::string ParkingSql::ReadLanes() const {
@@ -227,7 +235,7 @@ std::string ParkingSql::Decide(std::span<const ParkedPlace> places,
       "UPDATE {} SET state = '{}', decided_at = now(), decided_by = {}, "
       "decided_why = {} WHERE {} AND state = 'dead' RETURNING "
       "system_identifier, position",
-      Table(), ToString(state), quote_(by), quote_(why), At(places));
+      Table(), ToString(state), Reason(by), Reason(why), At(places));
 }
 
 }  // namespace walpost

@@ -56,9 +56,13 @@ class ParkingSql {
   // Position and state of settled events from this LSN on.
   std::string LoadSettled(Lsn from, size_t limit) const;
 
-  // Keeps rows that are there.
+  // Keeps rows that are there. The payloads, in this order, are its parameters,
+  // as bytea: they may be large.
   std::string Insert(std::span<const ParkedEvent* const> events) const;
 
+  // One text that changes with every decision about a dead event, and with
+  // every event that dies.
+  std::string ReadDead() const;
   // Type, key, number of events that wait, number of dead ones and age in
   // seconds, of each lane in which events wait.
   std::string ReadLanes() const;
@@ -98,7 +102,7 @@ class ParkingSql {
   std::string At(std::span<const ParkedPlace> places) const;
   std::string Reason(std::string_view text) const;
   std::string LockKey() const;
-  std::string Row(const ParkedEvent& event) const;
+  std::string Row(const ParkedEvent& event, size_t parameter) const;
 
   ParkingNames names_;
   QuoteLiteral quote_;

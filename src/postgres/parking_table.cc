@@ -70,14 +70,16 @@ absl::Status ParseSettled(const QueryRows& rows, ParkedSoFar& so_far) {
   return absl::OkStatus();
 }
 
+// A binary result: its texts are the same.
 absl::StatusOr<std::vector<ParkedRow>> ParseRows(const QueryRows& rows) {
   std::vector<ParkedRow> parsed;
   for (size_t i = 0; i < rows.size(); ++i) {
     ParkedRow& row = parsed.emplace_back();
     row.place = {rows.Text(i, 0), rows.Text(i, 1)};
-    WALPOST_ASSIGN_OR_RETURN(const std::string event, ReadKey(rows, i, 2));
-    WALPOST_RETURN_IF_ERROR(DecodeParked(event, row.content));
-    WALPOST_ASSIGN_OR_RETURN(row.content.payload, ReadBytea(rows, i, 3));
+    WALPOST_RETURN_IF_ERROR(
+        DecodeParked(rows.Get(i, 2).value_or(""), row.content));
+    const std::optional<std::string_view> payload = rows.Get(i, 3);
+    if (payload) row.content.payload.emplace(*payload);
   }
   return parsed;
 }
@@ -153,6 +155,14 @@ asio::awaitable<absl::StatusOr<bool>> ParkingTable::Exists() {
 // CREATE TABLE IF NOT EXISTS needs the right to create even if it exists.
 asio::awaitable<absl::Status> ParkingTable::Make() {
   WALPOST_CO_ASSIGN_OR_RETURN(const bool exists, co_await Exists());
+  if (!exists && was_there_) {
+    co_return absl::FailedPreconditionError(fmt::format(
+        "table {} of parked events is missing, and existed before: which keys "
+        "are parked is not known. Put it back; or, to give up what was parked "
+        "in it, restart walpost, which makes an empty one",
+        names_.table));
+  }
+  was_there_ = true;
   if (exists) co_return absl::OkStatus();
   co_return co_await Run(ParkingSql::Create(names_.table));
 }
@@ -193,7 +203,22 @@ asio::awaitable<absl::StatusOr<ParkedSoFar>> ParkingTable::Load(Lsn from) {
 
 asio::awaitable<absl::Status> ParkingTable::Insert(
     std::vector<const ParkedEvent*> events) {
-  co_return co_await Run(Sql().Insert(events));
+  std::string sql = Sql().Insert(events);
+  std::vector<std::optional<std::string_view>> payloads;
+  for (const ParkedEvent* event : events) {
+    payloads.emplace_back();
+    if (event->content.payload) payloads.back() = *event->content.payload;
+  }
+  const absl::StatusOr<QueryRows> rows =
+      co_await connection_->ExecuteBinary(std::move(sql), std::move(payloads));
+  if (!rows.ok()) co_return Explain(rows.status());
+  co_return absl::OkStatus();
+}
+
+asio::awaitable<absl::StatusOr<std::string>> ParkingTable::ReadDead() {
+  WALPOST_CO_ASSIGN_OR_RETURN(const QueryRows rows,
+                              co_await Execute(Sql().ReadDead()));
+  co_return rows.Text(0, 0);
 }
 
 asio::awaitable<absl::StatusOr<std::vector<ParkedLane>>>
@@ -219,9 +244,12 @@ ParkingTable::ReadLanes() {
 asio::awaitable<absl::StatusOr<std::vector<ParkedRow>>>
 ParkingTable::ReadSendable(ParkingSql::Sendable wanted) {
   wanted.has_earlier_cluster = has_earlier_cluster_;
-  const std::string sql = Sql().ReadSendable(wanted);
-  WALPOST_CO_ASSIGN_OR_RETURN(const QueryRows rows, co_await Execute(sql));
-  absl::StatusOr<std::vector<ParkedRow>> parsed = ParseRows(rows);
+  std::string sql = Sql().ReadSendable(wanted);
+  std::vector<std::optional<std::string_view>> none;
+  const absl::StatusOr<QueryRows> rows =
+      co_await connection_->ExecuteBinary(std::move(sql), std::move(none));
+  if (!rows.ok()) co_return Explain(rows.status());
+  absl::StatusOr<std::vector<ParkedRow>> parsed = ParseRows(*rows);
   if (!parsed.ok()) co_return Explain(parsed.status());
   co_return parsed;
 }

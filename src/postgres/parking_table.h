@@ -69,6 +69,8 @@ class ParkingTable {
   boost::asio::awaitable<absl::Status> Insert(
       std::vector<const ParkedEvent*> events);
 
+  // See ParkingSql::ReadDead. Costs little, however many events wait.
+  boost::asio::awaitable<absl::StatusOr<std::string>> ReadDead();
   boost::asio::awaitable<absl::StatusOr<std::vector<ParkedLane>>> ReadLanes();
   // `wanted.has_earlier_cluster` is known since Load.
   boost::asio::awaitable<absl::StatusOr<std::vector<ParkedRow>>> ReadSendable(
@@ -91,6 +93,7 @@ class ParkingTable {
   boost::asio::any_io_executor executor_;
   ConnectionOptions options_;
   ParkingNames names_;
+  bool was_there_ = false;  // since this process has looked
   bool has_earlier_cluster_ = false;
   std::unique_ptr<Connection> connection_;
 };

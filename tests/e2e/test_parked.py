@@ -18,6 +18,7 @@ def relay(walpost, database, kafka, outbox, topics):
     """Parks what cannot be delivered."""
     assert outbox  # the table
     database.execute("alter table outbox alter aggregate_type drop not null")
+    kafka.create_topic(topics + "order", 4)
     kafka.create_topic(topics + "narrow", 1, max_message_bytes=_LIMIT)
     return walpost(database, kafka, topics, on_error={
         "headers_unreadable": "park", "record_too_large": "park",
@@ -134,6 +135,96 @@ def test_a_restart_knows_which_keys_are_parked(
     assert said.returncode == 0, said.stderr
     relay.run()
     _wait_values(kafka, topics, [2, 3])
+    _wait_free(relay)
+
+
+def test_p8_a_key_that_was_parked_before_a_restart_makes_room(
+        walpost, database, kafka, outbox, topics):
+    relay = walpost(database, kafka, topics, parking={"max_keys": 1},
+                    on_error={"headers_unreadable": "park"}).run()
+    outbox.insert("order", "k1", "1", headers=_BAD)
+    database.wait_confirmed(database.name)
+    relay.stop()
+    relay.run()
+    outbox.insert("order", "k2", "1", headers=_BAD)
+    relay.wait_unready("1 keys are parked")
+    assert _decide(relay, "discard", "--key", "k1").returncode == 0
+    database.wait_confirmed(database.name)
+
+
+def test_p8_a_missing_topic_holds_up_no_other_release(
+        walpost, database, strict_kafka, outbox, topics):
+    for topic in ("gone", "order"):
+        strict_kafka.create_topic(topics + topic, 1)
+    relay = walpost(database, strict_kafka, topics,
+                    on_error={"headers_unreadable": "park"}).run()
+    for topic, key in (("gone", "g"), ("order", "k")):
+        outbox.insert(topic, key, "1", headers=_BAD)
+        outbox.insert(topic, key, "2")
+    database.wait_confirmed(database.name)
+    strict_kafka.delete_topic(topics + "gone")
+    assert _decide(relay, "discard", "--all").returncode == 0
+    _wait_values(strict_kafka, topics, [2], seconds=60)
+    wait_until(lambda: [entry["key"] for entry in _parked(relay)] == ["g"],
+               lambda: f"g to be dead again\n{relay.log()}", 60)
+
+
+@pytest.mark.parametrize("action", ["skip", "dead_letter"])
+def test_p11_what_is_released_is_sent_or_dead(
+        relay, database, outbox, action):
+    """Whatever on_error says by now."""
+    outbox.insert("order", "k1", "1", headers=_BAD)
+    database.wait_confirmed(database.name)
+    relay.stop()
+    relay.configure({**relay.config,
+                     "on_error": {"headers_unreadable": action}})
+    relay.run()
+    said = _decide(relay, "release", "--all")
+    assert said.returncode == 1 and "1 dead again" in said.stdout, said.stdout
+
+
+def test_10_000_dead_events_are_decided_about_at_once(
+        walpost, database, kafka, outbox, topics):
+    assert outbox
+    relay = walpost(database, kafka, topics, parking={"max_keys": 20_000},
+                    on_error={"headers_unreadable": "park"}).run()
+    database.execute(
+        "insert into outbox (aggregate_type, aggregate_id, headers) select "
+        "'order', 'k' || n, '[]' from generate_series(1, 10000) n")
+    database.wait_confirmed(database.name)
+    said = _decide(relay, "discard", "--all")
+    assert said.returncode == 0 and "10000 discarded" in said.stdout, said
+    _wait_free(relay)
+    assert relay.peak_memory_bytes() < 64 << 20
+
+
+def test_p9_a_table_that_is_gone_is_not_made_again(
+        relay, database, kafka, outbox, topics):
+    outbox.insert("order", "k1", "1", headers=_BAD)
+    database.wait_confirmed(database.name)
+    database.execute("alter table walpost_parked rename to hidden")
+    outbox.insert("order", "k1", "2")
+    relay.wait_unready("is missing, and existed before")
+    database.execute("alter table hidden rename to walpost_parked")
+    database.wait_confirmed(database.name)
+    assert _decide(relay, "discard", "--all").returncode == 0
+    _wait_values(kafka, topics, [2])
+
+
+def test_p3_tables_that_may_share_a_topic_share_their_keys(
+        walpost, database, kafka, outbox, topics):
+    database.execute("create table outbox2 (like outbox including all)")
+    relay = walpost(
+        database, kafka, topics, on_error={"headers_unreadable": "park"},
+        outbox={"tables": [
+            {"name": "public.outbox"},
+            {"name": "public.outbox2",
+             "topic": topics + "x.{aggregate_type}"}]}).run()
+    outbox.insert("x.a", "k1", "1", headers=_BAD)
+    database.execute("insert into outbox2 (aggregate_type, aggregate_id, "
+                     "payload) values ('a', 'k1', '2')")
+    database.wait_confirmed(database.name)
+    assert len(_parked(relay, "--all")) == 2
 
 
 def test_keys_stay_parked_although_nothing_is_parked_any_more(

@@ -135,6 +135,15 @@ TEST_F(ParkingLotTest, LoadHoldsWhatIsStoredAndWhatIsStillInFlight) {
   EXPECT_EQ(ClaimOf(At(300), "gone"), Claim::kFree);
 }
 
+TEST_F(ParkingLotTest, AKeyThatWasParkedBeforeTheStartIsReleased) {
+  ParkedSoFar so_far;
+  so_far.lanes.push_back({"order", "k", At(50)});
+  lot_.Load(so_far, None);
+  lot_.BeginReading();
+  EXPECT_TRUE(lot_.OnRead({}));
+  EXPECT_TRUE(lot_.lanes().empty());
+}
+
 TEST_F(ParkingLotTest, WhatAnOperatorHasDiscardedIsSettled) {
   ParkedSoFar so_far;
   so_far.discarded.insert(At(200));

@@ -31,7 +31,8 @@ TEST(ParkingSqlTest, InsertKeepsWhatIsThere) {
   const std::string sql = Sql().Insert(events);
   EXPECT_THAT(sql, HasSubstr("INSERT INTO \"app\".\"parked\""));
   EXPECT_THAT(sql, HasSubstr("'000000000000001F-0000000000000002', 'dead', "
-                             "NULL, '\\x6b', NULL"));
+                             "NULL, '\\x6b', $1, "));
+  EXPECT_THAT(sql, HasSubstr("'\\x6b', $2, "));
   EXPECT_THAT(sql, HasSubstr("caf\xc3\xa9"));
   EXPECT_TRUE(sql.ends_with(" ON CONFLICT DO NOTHING"));
 }

@@ -404,14 +404,21 @@ planted_bug(releases_a_key_in_which_events_wait
 
 planted_bug(forgets_which_keys_are_parked
   SOURCE parking/parking_lot.cc
-  NEEDLE [[lanes_.Hold(LaneOf(scope_, type, lane.key), lane.first, 0);]]
+  NEEDLE [[lanes_.Hold(LaneOf(scope_, type, lane.key), lane.first, stored_);]]
   REPLACEMENT [[(void)type;]]
   FINDS "P3: .* was never there"
   KIND parking)
 
+planted_bug(never_releases_a_key_that_was_parked_before_the_start
+  SOURCE parking/parking_lot.cc
+  NEEDLE [[lanes_.Hold(LaneOf(scope_, type, lane.key), lane.first, stored_);]]
+  REPLACEMENT [[lanes_.Hold(LaneOf(scope_, type, lane.key), lane.first, UINT64_MAX);]]
+  FINDS "P1: it hangs"
+  KIND parking)
+
 planted_bug(forgets_the_keys_of_events_that_are_not_stored_yet
   SOURCE parking/parking_lot.cc
-  NEEDLE [[lanes_.Hold(queue_[i].lane, queue_[i].event.position, stored_ + i);]]
+  NEEDLE [[lanes_.Hold(queue_[i].lane, queue_[i].event.position, stored_ + i + 1);]]
   REPLACEMENT [[]]
   FINDS "P3: .* was never there"
   KIND parking)

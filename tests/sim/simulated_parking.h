@@ -25,6 +25,7 @@ class SimulatedParking {
 
   // A stream begins at `from`.
   void Open(Lsn from);
+  bool holds_keys() const { return !lot_.lanes().empty(); }
   void Step(RelaySession& session, RecordReports& reports);
 
  private:

@@ -48,6 +48,8 @@ class SimulatedProcess {
     if (parking_) parking_->Step(session_, reports);
   }
 
+  bool holds_keys() const { return parking_ && parking_->holds_keys(); }
+
   Pipeline& pipeline() { return pipeline_; }
   RelaySession& session() { return session_; }
   SimulatedProducer* producer() { return producer_.get(); }

@@ -54,6 +54,10 @@ class SimulatedRelay final : public RecordReports {
 
   bool is_up() const { return process_ != nullptr; }
   bool is_suspended() const { return is_suspended_; }
+  // It streams, and some keys are parked.
+  bool HoldsKeys() const {
+    return is_up() && process_->is_streaming() && process_->holds_keys();
+  }
   // It will not continue without an operator.
   bool is_stuck() const { return is_up() && process_->is_stuck(); }
   // True if its flow has stopped before an event, with nothing in flight.

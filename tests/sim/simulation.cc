@@ -290,6 +290,9 @@ bool Simulation::IsThrough() {
   if (world_.step % 64 != 0 || !brokers_.IsIdle()) return false;
   if (!checker_.IsAllAcknowledged()) return false;
   if (!parked_.IsDrained()) return false;
+  for (const auto& relay : relays_) {
+    if (relay && relay->HoldsKeys()) return false;
+  }
   if (postgres_.withheld_count() > 0) return false;
   if (kind_.bad_event < postgres_.event_count()) {
     for (const auto& relay : relays_) {

@@ -1,0 +1,29 @@
+#include "postgres/query_rows.h"
+
+#include <cstdlib>
+
+namespace walpost {
+
+std::optional<std::string_view> QueryRows::Get(size_t row,
+                                               size_t column) const {
+  const int r = static_cast<int>(row);
+  const int c = static_cast<int>(column);
+  if (PQgetisnull(result_.get(), r, c)) return std::nullopt;
+  return std::string_view(
+      PQgetvalue(result_.get(), r, c),
+      static_cast<size_t>(PQgetlength(result_.get(), r, c)));
+}
+
+std::string QueryRows::Text(size_t row, size_t column) const {
+  return std::string(Get(row, column).value_or(""));
+}
+
+uint64_t QueryRows::Unsigned(size_t row, size_t column) const {
+  return std::strtoull(Text(row, column).c_str(), nullptr, 10);
+}
+
+int64_t QueryRows::Integer(size_t row, size_t column) const {
+  return std::strtoll(Text(row, column).c_str(), nullptr, 10);
+}
+
+}  // namespace walpost

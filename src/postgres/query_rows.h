@@ -1,0 +1,37 @@
+// QueryRows: a result of a statement, rows of nullable columns. In text form,
+// but for Connection::ExecuteBinary.
+#pragma once
+
+#include <libpq-fe.h>
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+
+namespace walpost {
+
+class QueryRows {
+ public:
+  explicit QueryRows(PGresult* result) : result_(result, PQclear) {}
+
+  size_t size() const { return static_cast<size_t>(PQntuples(result_.get())); }
+
+  // Valid as long as this object; nullopt: NULL.
+  std::optional<std::string_view> Get(size_t row, size_t column) const;
+  // NULL returns the empty string.
+  std::string Text(size_t row, size_t column) const;
+  bool Bool(size_t row, size_t column) const {
+    return Text(row, column) == "t";
+  }
+  // NULL, and text that is not a number, return 0.
+  uint64_t Unsigned(size_t row, size_t column) const;
+  int64_t Integer(size_t row, size_t column) const;
+
+ private:
+  std::unique_ptr<PGresult, decltype(&PQclear)> result_;
+};
+
+}  // namespace walpost
