@@ -220,7 +220,7 @@ ParkedReading ParkingKeeper::Describe(
     uint64_t dead = 0;
   };
   const auto name = [this](const OwnValue& type, const std::string& key) {
-    return LaneOf(lot_.scope(), type ? Value(*type) : std::nullopt, key);
+    return LaneOf(lot_.scope(), type, key);
   };
   std::map<std::string, Count> counts;
   for (const ParkedLane& lane : lanes_) {

@@ -155,8 +155,9 @@ ParkingKeeper::Callbacks Relay::ParkingCallbacks() {
           .may_release = [this] { return MayRelease(); }};
 }
 
+// A gap may have come about since the last look (CheckKafka).
 bool Relay::MayRelease() const {
-  return source_.is_open() && !session_.has_found_gap() &&
+  return source_.is_open() && !session_.has_found_gap() && !FindKafkaGap() &&
          !session_.shutdown_deadline() && !sinks_.Health().cluster_id.empty();
 }
 
@@ -326,13 +327,20 @@ void Relay::CheckKafka() {
     return;
   }
   const std::string cluster = sinks_.Health().cluster_id;
-  if (const auto other = DescribeOtherKafka(memory_.kafka_cluster(), cluster)) {
-    session_.OnGap({kGapKafkaReplaced, *other});
-  } else if (!kafka_memory_.topics.replaced().empty()) {
-    session_.OnGap({kGapKafkaReplaced, kafka_memory_.topics.replaced()});
+  if (const std::optional<Gap> gap = FindKafkaGap()) {
+    session_.OnGap(*gap);
   } else if (!cluster.empty()) {
     checkpoints_.NoteKafka(cluster, kafka_memory_.topics.text());
   }
+}
+
+std::optional<Gap> Relay::FindKafkaGap() const {
+  const auto other =
+      DescribeOtherKafka(memory_.kafka_cluster(), sinks_.Health().cluster_id);
+  if (other) return Gap{kGapKafkaReplaced, *other};
+  const std::string& replaced = kafka_memory_.topics.replaced();
+  if (!replaced.empty()) return Gap{kGapKafkaReplaced, replaced};
+  return std::nullopt;
 }
 
 void Relay::NoteAcknowledgements() {

@@ -28,6 +28,7 @@
 #include "app/state_log.h"
 #include "checkpoint/source_memory.h"
 #include "config/config.h"
+#include "delivery/gap.h"
 #include "delivery/pipeline.h"
 #include "delivery/record_sink.h"
 #include "health/diagnosis.h"
@@ -86,6 +87,8 @@ class Relay {
 
   boost::asio::awaitable<void> Watch();
   void CheckKafka();
+  // Kafka is not the one that has the events so far.
+  std::optional<Gap> FindKafkaGap() const;
   void PokeCheckpoints();
   void StopBeside();
   void OnDrained();

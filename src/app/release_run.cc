@@ -122,7 +122,8 @@ asio::awaitable<absl::Status> ReleaseRun::Offer(size_t index) {
   while (pipeline.OnEvent(*event) == Pipeline::Offer::kHold) {
     if (pipeline.stoppage()) co_return pipeline.stoppage()->reason;
     if (!Trouble().ok()) co_return Trouble();
-    const bool is_held = pipeline.held() && pipeline.IsDrained();
+    const bool is_held =
+        pipeline.held() && pipeline.IsDrained() && run_.has_brokers();
     if (is_held && Clock::now() >= until) co_return *pipeline.held();
     co_await Wait();
   }

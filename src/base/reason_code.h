@@ -5,6 +5,7 @@
 // them; a released code keeps its meaning.
 #pragma once
 
+#include <array>
 #include <string>
 #include <string_view>
 
@@ -21,6 +22,13 @@ inline constexpr char kReasonMessageUnreadable[] = "message_unreadable";
 inline constexpr char kReasonPayloadMissing[] = "payload_missing";
 inline constexpr char kReasonColumnUnreadable[] = "column_unreadable";
 inline constexpr char kReasonTextNotUtf8[] = "text_not_utf8";
+// Those of them whose row could not be read whole.
+inline constexpr std::array<std::string_view, 4> kUnreadableReasons = {
+    kReasonMessageUnreadable,
+    kReasonPayloadMissing,
+    kReasonColumnUnreadable,
+    kReasonTextNotUtf8,
+};
 inline constexpr char kReasonTableUnsuitable[] = "table_unsuitable";
 // For records, from the brokers.
 inline constexpr char kReasonRecordTooLarge[] = "record_too_large";

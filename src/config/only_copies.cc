@@ -19,9 +19,7 @@ absl::Status CheckOnlyCopies(const Config& config) {
         "their rows would be deleted: set it to whole, or delete no rows");
   }
   // The parked event has not more of the row than could be read.
-  for (const std::string_view code :
-       {kReasonMessageUnreadable, kReasonPayloadMissing,
-        kReasonColumnUnreadable, kReasonTextNotUtf8}) {
+  for (const std::string_view code : kUnreadableReasons) {
     if (config.on_error.Get(FindErrorClass(code)) != ErrorAction::kPark) {
       continue;
     }

@@ -1,7 +1,6 @@
 #include "dead_letters/letter_event.h"
 
 #include <algorithm>
-#include <array>
 #include <string_view>
 
 #include "base/reason_code.h"
@@ -12,19 +11,13 @@
 namespace walpost {
 namespace {
 
-// Errors of reading the row: its dead letter has only what could be read.
-constexpr std::array<std::string_view, 4> kUnreadable = {
-    kReasonMessageUnreadable,
-    kReasonPayloadMissing,
-    kReasonColumnUnreadable,
-    kReasonTextNotUtf8,
-};
-
 absl::Status CheckComplete(const DeadLetter& letter) {
   constexpr std::string_view kRemedy =
       "repair the row, and send it with walpost replay --from-table; then "
       "discard the dead letter";
-  if (std::ranges::find(kUnreadable, letter.error_class) != kUnreadable.end()) {
+  // Its dead letter has only what could be read.
+  if (std::ranges::find(kUnreadableReasons, letter.error_class) !=
+      kUnreadableReasons.end()) {
     return absl::FailedPreconditionError(
         fmt::format("the row could not be read ({}), and the dead letter has "
                     "no more than could be: {}",

@@ -60,9 +60,8 @@ void ParkingLot::Load(ParkedSoFar so_far,
   so_far_ = std::move(so_far);
   lanes_.Clear();
   for (const ParkedSoFar::Lane& lane : so_far_.lanes) {
-    const Value type =
-        lane.aggregate_type ? Value(*lane.aggregate_type) : std::nullopt;
-    lanes_.Hold(LaneOf(scope_, type, lane.key), lane.first, stored_);
+    lanes_.Hold(LaneOf(scope_, lane.aggregate_type, lane.key), lane.first,
+                stored_);
   }
   so_far_.lanes.clear();
   for (size_t i = 0; i < queue_.size(); ++i) {

@@ -6,9 +6,7 @@
 
 #include "base/status_macros.h"
 #include "fmt/format.h"
-#include "outbox/column_decoder.h"
 #include "parking/parked_codec.h"
-#include "postgres/quote.h"
 
 namespace walpost {
 
@@ -25,9 +23,8 @@ absl::StatusOr<ParkedEntry> ParseEntry(const QueryRows& rows, size_t row) {
   WALPOST_ASSIGN_OR_RETURN(entry.state, ParseParkedState(rows.Text(row, 2)));
   entry.content.error_class = rows.Text(row, 3);
   entry.content.reason = rows.Text(row, 4);
-  std::string event;
-  WALPOST_RETURN_IF_ERROR(DecodeBytea(rows.Text(row, 5), event));
-  WALPOST_RETURN_IF_ERROR(DecodeParked(event, entry.content));
+  WALPOST_ASSIGN_OR_RETURN(const OwnValue event, rows.Bytea(row, 5));
+  WALPOST_RETURN_IF_ERROR(DecodeParked(event.value_or(""), entry.content));
   entry.payload_bytes = rows.Unsigned(row, 6);
   if (rows.Get(row, 7)) {
     entry.decided_at =
@@ -58,11 +55,8 @@ ParkedList::ParkedList(Connection& connection, std::string table,
 
 asio::awaitable<absl::StatusOr<std::vector<ParkedEntry>>> ParkedList::Read(
     ParkingSql::Settled settled) {
-  const std::string name = connection_.Literal(QuoteQualifiedName(table_));
-  const std::string find =
-      fmt::format("SELECT to_regclass({}) IS NOT NULL", name);
   WALPOST_CO_ASSIGN_OR_RETURN(const QueryRows found,
-                              co_await connection_.Execute(find));
+                              co_await connection_.Execute(sql_.Exists()));
   std::vector<ParkedEntry> entries;
   if (!found.Bool(0, 0)) co_return entries;
   WALPOST_CO_ASSIGN_OR_RETURN(const QueryRows rows,
@@ -83,11 +77,8 @@ asio::awaitable<absl::StatusOr<OwnValue>> ParkedList::ReadPayload(
     ParkedPlace place) {
   WALPOST_CO_ASSIGN_OR_RETURN(
       const QueryRows rows, co_await connection_.Execute(sql_.Payload(place)));
-  if (rows.size() == 0 || !rows.Get(0, 0)) co_return OwnValue();
-  std::string payload;
-  const absl::Status decoded = DecodeBytea(rows.Text(0, 0), payload);
-  if (!decoded.ok()) co_return decoded;
-  co_return OwnValue(std::move(payload));
+  if (rows.size() == 0) co_return OwnValue();
+  co_return rows.Bytea(0, 0);
 }
 
 asio::awaitable<absl::StatusOr<std::vector<ParkedPlace>>> ParkedList::Decide(

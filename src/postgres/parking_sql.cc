@@ -77,6 +77,10 @@ std::string ParkingSql::Reason(std::string_view text) const {
   return quote_(reason);
 }
 
+std::string ParkingSql::Exists() const {
+  return fmt::format("SELECT to_regclass({}) IS NOT NULL", quote_(Table()));
+}
+
 // Slots are unique in a cluster, and locks are per database.
 std::string ParkingSql::LockKey() const {
   return fmt::format("hashtextextended('walpost parked ' || {}, 0)",

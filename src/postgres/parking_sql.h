@@ -45,6 +45,8 @@ class ParkingSql {
   // For an operator: also lets `user` read and write it.
   static std::string Grant(std::string_view table, std::string_view user);
 
+  // True if there is such a table.
+  std::string Exists() const;
   // True if this session may write the slot's parked events from now on: until
   // it ends, no other one may.
   std::string TryLock() const;

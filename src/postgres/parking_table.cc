@@ -8,9 +8,7 @@
 
 #include "base/status_macros.h"
 #include "fmt/format.h"
-#include "outbox/column_decoder.h"
 #include "parking/parked_codec.h"
-#include "postgres/quote.h"
 #include "postgres/sqlstate.h"
 
 namespace walpost {
@@ -30,18 +28,9 @@ constexpr milliseconds kLockPause{100};
 // Settled events that a stream may show again; others would be sent again.
 constexpr size_t kMaxSettled = 200'000;
 
-absl::StatusOr<OwnValue> ReadBytea(const QueryRows& rows, size_t row,
-                                   size_t column) {
-  const std::optional<std::string_view> text = rows.Get(row, column);
-  if (!text) return OwnValue();
-  std::string bytes;
-  WALPOST_RETURN_IF_ERROR(DecodeBytea(*text, bytes));
-  return OwnValue(std::move(bytes));
-}
-
 absl::StatusOr<std::string> ReadKey(const QueryRows& rows, size_t row,
                                     size_t column) {
-  WALPOST_ASSIGN_OR_RETURN(OwnValue key, ReadBytea(rows, row, column));
+  WALPOST_ASSIGN_OR_RETURN(OwnValue key, rows.Bytea(row, column));
   return std::move(key).value_or("");
 }
 
@@ -49,7 +38,7 @@ absl::StatusOr<ParkedSoFar> ParseLanes(const QueryRows& rows) {
   ParkedSoFar so_far;
   for (size_t i = 0; i < rows.size(); ++i) {
     ParkedSoFar::Lane& lane = so_far.lanes.emplace_back();
-    WALPOST_ASSIGN_OR_RETURN(lane.aggregate_type, ReadBytea(rows, i, 0));
+    WALPOST_ASSIGN_OR_RETURN(lane.aggregate_type, rows.Bytea(i, 0));
     WALPOST_ASSIGN_OR_RETURN(lane.key, ReadKey(rows, i, 1));
     const std::string first = rows.Text(i, 2);
     if (first.empty()) continue;  // an event of an earlier cluster
@@ -144,11 +133,8 @@ asio::awaitable<absl::Status> ParkingTable::Open(
 }
 
 asio::awaitable<absl::StatusOr<bool>> ParkingTable::Exists() {
-  const std::string name =
-      connection_->Literal(QuoteQualifiedName(names_.table));
-  const std::string find =
-      fmt::format("SELECT to_regclass({}) IS NOT NULL", name);
-  WALPOST_CO_ASSIGN_OR_RETURN(const QueryRows rows, co_await Execute(find));
+  WALPOST_CO_ASSIGN_OR_RETURN(const QueryRows rows,
+                              co_await Execute(Sql().Exists()));
   co_return rows.Bool(0, 0);
 }
 
@@ -206,8 +192,7 @@ asio::awaitable<absl::Status> ParkingTable::Insert(
   std::string sql = Sql().Insert(events);
   std::vector<std::optional<std::string_view>> payloads;
   for (const ParkedEvent* event : events) {
-    payloads.emplace_back();
-    if (event->content.payload) payloads.back() = *event->content.payload;
+    payloads.emplace_back(event->content.payload);
   }
   const absl::StatusOr<QueryRows> rows =
       co_await connection_->ExecuteBinary(std::move(sql), std::move(payloads));
@@ -228,7 +213,7 @@ ParkingTable::ReadLanes() {
   std::vector<ParkedLane> lanes;
   for (size_t i = 0; i < rows.size(); ++i) {
     ParkedLane& lane = lanes.emplace_back();
-    auto type = ReadBytea(rows, i, 0);
+    auto type = rows.Bytea(i, 0);
     auto key = ReadKey(rows, i, 1);
     if (!type.ok()) co_return Explain(type.status());
     if (!key.ok()) co_return Explain(key.status());

@@ -2,6 +2,9 @@
 
 #include <cstdlib>
 
+#include "base/status_macros.h"
+#include "outbox/column_decoder.h"
+
 namespace walpost {
 
 std::optional<std::string_view> QueryRows::Get(size_t row,
@@ -16,6 +19,16 @@ std::optional<std::string_view> QueryRows::Get(size_t row,
 
 std::string QueryRows::Text(size_t row, size_t column) const {
   return std::string(Get(row, column).value_or(""));
+}
+
+absl::StatusOr<std::optional<std::string>> QueryRows::Bytea(
+    size_t row, size_t column) const {
+  std::optional<std::string> bytes;
+  const std::optional<std::string_view> text = Get(row, column);
+  if (text) {
+    WALPOST_RETURN_IF_ERROR(DecodeBytea(*text, bytes.emplace()));
+  }
+  return bytes;
 }
 
 uint64_t QueryRows::Unsigned(size_t row, size_t column) const {

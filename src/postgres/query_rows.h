@@ -11,6 +11,8 @@
 #include <string>
 #include <string_view>
 
+#include "absl/status/statusor.h"
+
 namespace walpost {
 
 class QueryRows {
@@ -26,6 +28,9 @@ class QueryRows {
   bool Bool(size_t row, size_t column) const {
     return Text(row, column) == "t";
   }
+  // The bytes of a bytea; nullopt: NULL. kInvalidArgument: it is not one.
+  absl::StatusOr<std::optional<std::string>> Bytea(size_t row,
+                                                   size_t column) const;
   // NULL, and text that is not a number, return 0.
   uint64_t Unsigned(size_t row, size_t column) const;
   int64_t Integer(size_t row, size_t column) const;

@@ -374,6 +374,25 @@ def test_p9_recover_leaves_parked_events_to_their_operator(
     assert _of_key(kafka, topics, "k1") == [2, 4]
 
 
+def test_p9_nothing_is_released_into_another_kafka(
+        walpost, database, kafka, strict_kafka, outbox, topics):
+    relay = walpost(database, kafka, topics,
+                    on_error={"headers_unreadable": "park"}).run()
+    outbox.insert("order", "k1", "1", headers=_BAD)
+    outbox.insert("order", "k1", "2")
+    database.wait_confirmed(database.name)
+    relay.stop()
+    assert _decide(relay, "discard", "--all").returncode == 0
+    strict_kafka.create_topic(topics + "order", 1)
+    relay.configure({**relay.config,
+                     "kafka": {"brokers": strict_kafka.bootstrap}})
+    relay.start()
+    relay.wait_unready("kafka_replaced")
+    assert _values(strict_kafka, topics) == []
+    assert [entry["state"] for entry in _parked(relay, "--all")] == [
+        "discarded", "waiting"]
+
+
 def test_bad_input_moves_nothing(relay, database, outbox):
     outbox.insert("order", "k1", "1", headers=_BAD)
     database.wait_confirmed(database.name)

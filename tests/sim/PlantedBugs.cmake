@@ -404,15 +404,18 @@ planted_bug(releases_a_key_in_which_events_wait
 
 planted_bug(forgets_which_keys_are_parked
   SOURCE parking/parking_lot.cc
-  NEEDLE [[lanes_.Hold(LaneOf(scope_, type, lane.key), lane.first, stored_);]]
-  REPLACEMENT [[(void)type;]]
+  NEEDLE [[lanes_.Hold(LaneOf(scope_, lane.aggregate_type, lane.key), lane.first,
+                stored_);]]
+  REPLACEMENT [[(void)lane;]]
   FINDS "P3: .* was never there"
   KIND parking)
 
 planted_bug(never_releases_a_key_that_was_parked_before_the_start
   SOURCE parking/parking_lot.cc
-  NEEDLE [[lanes_.Hold(LaneOf(scope_, type, lane.key), lane.first, stored_);]]
-  REPLACEMENT [[lanes_.Hold(LaneOf(scope_, type, lane.key), lane.first, UINT64_MAX);]]
+  NEEDLE [[lane.first,
+                stored_);]]
+  REPLACEMENT [[lane.first,
+                UINT64_MAX);]]
   FINDS "P1: it hangs"
   KIND parking)
 
