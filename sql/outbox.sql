@@ -59,7 +59,7 @@ create table if not exists public.outbox (
 
   -- The largest record comes out under 1,000,000 bytes in either value format,
   -- a little under the limits of walpost and of the brokers. To raise payload's,
-  -- raise message.max.bytes on both sides first.
+  -- raise message.max.bytes on both sides first, or set claim_check_above.
   constraint outbox_aggregate_id_check check (
     octet_length(aggregate_id) <= 1024),
   constraint outbox_type_check check (

@@ -196,6 +196,9 @@ void AddCounters(const RelayStatus& status, MetricsWriter& page) {
   page.Counter("walpost_produced_value_bytes_total",
                "Bytes of the values of produced records.",
                counters.value_bytes);
+  page.Counter("walpost_claim_checks_total",
+               "Produced records whose payloads stay in their rows.",
+               counters.claim_checks);
   page.Counter("walpost_acknowledged_records_total",
                "Records durable at the brokers.", counters.acknowledged);
   page.Counter("walpost_not_delivered_records_total",

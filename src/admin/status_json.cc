@@ -127,6 +127,7 @@ void AddCounters(const RelayStatus& status, JsonObjectWriter& json) {
   json.Add("produced", counters.produced);
   json.Add("acknowledged", counters.acknowledged);
   json.Add("value_bytes", counters.value_bytes);
+  json.Add("claim_checks", counters.claim_checks);
   json.Add("not_delivered", counters.not_delivered);
   json.Add("dead_letters", DeliveryCounters::Sum(counters.dead_letters));
   json.Add("events_left_out", DeliveryCounters::Sum(counters.skipped));

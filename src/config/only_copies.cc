@@ -18,6 +18,13 @@ absl::Status CheckOnlyCopies(const Config& config) {
         "dead_letter.payload leaves whole payloads in the table alone, and "
         "their rows would be deleted: set it to whole, or delete no rows");
   }
+  for (const TableOptions& table : config.outbox.tables) {
+    if (table.claim_check_above == 0) continue;
+    return absl::InvalidArgumentError(fmt::format(
+        "claim_check_above leaves large payloads in {} alone, and their rows "
+        "would be deleted: remove it, or delete no rows",
+        table.name));
+  }
   // The parked event has not more of the row than could be read.
   for (const std::string_view code : kUnreadableReasons) {
     if (config.on_error.Get(FindErrorClass(code)) != ErrorAction::kPark) {

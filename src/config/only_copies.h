@@ -1,4 +1,4 @@
-// Events that are set aside may exist in the outbox table alone: then nothing
+// Events may exist, as a whole, in the outbox table alone: then nothing
 // may delete old rows (P11).
 #pragma once
 
@@ -7,8 +7,8 @@
 
 namespace walpost {
 
-// kInvalidArgument: `on_error` or `dead_letter` leave the only copy of an event
-// in the table; names the key, and what to do.
+// kInvalidArgument: `on_error`, `dead_letter` or `claim_check_above` leave the
+// only copy of an event in the table; names the key, and what to do.
 absl::Status CheckOnlyCopies(const Config& config);
 
 }  // namespace walpost

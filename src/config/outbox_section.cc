@@ -75,6 +75,28 @@ void CheckDistinct(Section& section, const std::string& key,
   section.Fail(key, fmt::format("column {} is listed twice", *twice));
 }
 
+// The row must have the payload, and be found by its id.
+void ReadClaimCheck(Section& section, TableOptions& table) {
+  constexpr const char* kKey = "claim_check_above";
+  constexpr size_t kMaxBytes = 1'000'000'000;
+  section.ReadSize(kKey, table.claim_check_above, 0, kMaxBytes);
+  if (table.claim_check_above == 0) return;
+  const auto is_column = [](const FieldSource& field) {
+    return field.kind == FieldSource::Kind::kUsual ||
+           field.kind == FieldSource::Kind::kColumn;
+  };
+  if (!table.value_columns.empty() || !is_column(table.columns.payload)) {
+    section.Fail(kKey,
+                 "the table has no column with the payload, which consumers "
+                 "would read: remove value.columns and columns.payload, or "
+                 "this key");
+  } else if (!is_column(table.columns.id)) {
+    section.Fail(kKey,
+                 "consumers find the row by its id, and columns.id is not a "
+                 "column");
+  }
+}
+
 void ReadTable(Section section, TableOptions& table) {
   section.Read("name", table.name);
   CompleteTableName(section, "name", table.name);
@@ -87,6 +109,7 @@ void ReadTable(Section section, TableOptions& table) {
   value.ReadList("columns", table.value_columns);
   value.Done();
   CheckDistinct(value, "columns", table.value_columns);
+  ReadClaimCheck(section, table);
   ReadRowState(section.Child("state"), table.state);
   section.Done();
 }

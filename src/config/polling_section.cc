@@ -103,6 +103,18 @@ void CheckOnError(Section& root, const Config& config) {
   }
 }
 
+void CheckClaimChecks(Section& root, const Config& config) {
+  if (config.polling.strategy != Strategy::kDelete) return;
+  for (const TableOptions& table : config.outbox.tables) {
+    if (table.claim_check_above == 0) continue;
+    root.Fail("outbox",
+              fmt::format("claim_check_above leaves large payloads in {}, "
+                          "whose rows polling.strategy: delete deletes: use "
+                          "claim or cursor, or remove it",
+                          table.name));
+  }
+}
+
 }  // namespace
 
 void ReadRowState(Section section, RowStateOptions& state) {
@@ -181,6 +193,7 @@ void CheckPollingSource(Section& root, const Config& config) {
               "none");
   }
   CheckOnError(root, config);
+  CheckClaimChecks(root, config);
   std::vector<Section> tables = root.Child("outbox").Children("tables");
   for (size_t i = 0; i < config.outbox.tables.size(); ++i) {
     const std::string missing =

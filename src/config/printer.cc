@@ -101,6 +101,9 @@ YAML::Node PrintOutbox(const OutboxOptions& outbox) {
     for (const std::string& column : table.value_columns) {
       entry["value"]["columns"].push_back(Quoted(column));
     }
+    if (table.claim_check_above > 0) {
+      entry["claim_check_above"] = FormatSize(table.claim_check_above);
+    }
     const YAML::Node state = PrintRowState(table.state);
     if (state.size() > 0) entry["state"] = state;
     node["tables"].push_back(entry);

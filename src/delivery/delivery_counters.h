@@ -15,6 +15,7 @@ struct DeliveryCounters {
   uint64_t produced = 0;       // handed to the sink
   uint64_t acknowledged = 0;   // durable at the brokers
   uint64_t value_bytes = 0;    // of produced records
+  uint64_t claim_checks = 0;   // produced without their payloads
   uint64_t not_delivered = 0;  // reports other than an acknowledgement
   uint64_t transactions = 0;   // received whole, repeats included
   uint64_t rewinds = 0;        // producers given up

@@ -37,6 +37,7 @@ Dispatch::Outcome Dispatch::Produce(const absl::StatusOr<Record>& record,
   absl::Status produced = sink_->Produce(*record, sequence);
   if (!produced.ok()) return Judge(std::move(produced));
   ++counters_.produced;
+  counters_.claim_checks += record->has_claim_check;
   counters_.value_bytes += record->value ? record->value->size() : 0;
   return {Verdict::kSent, absl::OkStatus(), record->size_bytes};
 }

@@ -18,7 +18,7 @@ EnvelopeEncoder::~EnvelopeEncoder() = default;
 
 absl::StatusOr<std::string_view> EnvelopeEncoder::Encode(
     const Event& event, const std::vector<JsonObject::Member>& headers,
-    uint32_t timeline) {
+    uint32_t timeline, const ClaimCheck* claim_check) {
   for (const FieldDescription& field : kFields) {
     if (field.value == &Event::payload || field.value == &Event::headers) {
       continue;  // bytes; headers were checked when parsed
@@ -41,7 +41,15 @@ absl::StatusOr<std::string_view> EnvelopeEncoder::Encode(
        [&] { return envelope_->mutable_aggregate_type(); });
   copy(event.aggregate_id, [&] { return envelope_->mutable_aggregate_id(); });
   copy(event.type, [&] { return envelope_->mutable_type(); });
-  copy(event.payload, [&] { return envelope_->mutable_payload(); });
+  if (claim_check == nullptr) {
+    copy(event.payload, [&] { return envelope_->mutable_payload(); });
+  } else {
+    v1::ClaimCheck& claim = *envelope_->mutable_claim_check();
+    claim.set_table(claim_check->table);
+    claim.set_bytes(claim_check->bytes);
+    claim.mutable_sha256()->assign(claim_check->sha256.begin(),
+                                   claim_check->sha256.end());
+  }
   for (const auto& [name, value] : headers) {
     v1::Header* header = envelope_->add_headers();
     header->mutable_name()->assign(name);

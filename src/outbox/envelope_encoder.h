@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "absl/status/statusor.h"
+#include "outbox/claim_check.h"
 #include "outbox/event.h"
 #include "outbox/json_object.h"
 
@@ -24,12 +25,13 @@ class EnvelopeEncoder {
   EnvelopeEncoder& operator=(EnvelopeEncoder&&) noexcept;
   ~EnvelopeEncoder();
 
-  // `headers` are the members of event.headers. The bytes are valid until the
+  // `headers` are the members of event.headers. With a claim check, the payload
+  // is left out. The bytes are valid until the
   // next Encode. kInvalidArgument: a field other than the payload is not UTF-8
   // text, as protobuf strings must be; only value.format raw accepts it.
   absl::StatusOr<std::string_view> Encode(
       const Event& event, const std::vector<JsonObject::Member>& headers,
-      uint32_t timeline);
+      uint32_t timeline, const ClaimCheck* claim_check);
 
  private:
   // Reused, so that its strings keep their memory.

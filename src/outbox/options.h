@@ -2,6 +2,7 @@
 // documented in docs/configuration.md.
 #pragma once
 
+#include <cstddef>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -49,6 +50,9 @@ struct TableOptions {
   // If not empty, the value is a JSON object of these columns, for rows that
   // only refer to a business row; the payload is not used.
   std::vector<std::string> value_columns;
+  // Larger payloads, in bytes, stay in their rows: records have a claim check
+  // in their place (claim_check.h). 0: records have all payloads.
+  size_t claim_check_above = 0;
   // Columns with a row's state, for readers of the table.
   RowStateOptions state = {};
 };
@@ -70,9 +74,10 @@ struct MessageOptions {
 
 // walpost's own headers: the field `id`, and every name with this prefix
 // (walpost-position, walpost-replay, walpost-recovered, walpost-snapshot,
-// walpost-retried, walpost-released).
+// walpost-retried, walpost-released, walpost-claim-check).
 inline constexpr std::string_view kIdHeader = "id";
 inline constexpr std::string_view kPositionHeader = "walpost-position";
+inline constexpr std::string_view kClaimCheckHeader = "walpost-claim-check";
 inline constexpr std::string_view kReservedPrefix = "walpost-";
 
 struct RouteOptions {

@@ -25,6 +25,9 @@ struct Record {
   // How to create the topic if it is missing; nullptr: it is not created.
   const TopicCreation* creation = nullptr;
 
+  // The value has only a reference to the payload (claim_check.h).
+  bool has_claim_check = false;
+
   // Size for the in-flight limit: its own bytes plus librdkafka's overhead.
   size_t size_bytes = 0;
 };

@@ -40,21 +40,27 @@ absl::StatusOr<std::unique_ptr<RecordBuilder>> RecordBuilder::Create(
 absl::StatusOr<Record> RecordBuilder::Build(const Event& event,
                                             uint32_t timeline) {
   const Route& route = routes_[event.source];
+  claim_check_.reset();
+  if (route.NeedsClaimCheck(event)) {
+    claim_check_ = MakeClaimCheck(route.table(), *event.id, *event.payload);
+  }
   WALPOST_RETURN_IF_ERROR(ExpandTopic(route, event));
   WALPOST_RETURN_IF_ERROR(AddHeaders(route, event, timeline));
   absl::StatusOr<Record> built(absl::in_place);
   Record& record = *built;
   record.topic = topic_;
   record.key = event.aggregate_id;
-  record.value = event.payload;
+  record.value = claim_check_ ? "" : event.payload;  // no tombstone
   if (format_ == ValueFormat::kProtobuf) {
     WALPOST_ASSIGN_OR_RETURN(
         record.value,
-        envelope_.Encode(event, header_object_.members(), timeline));
+        envelope_.Encode(event, header_object_.members(), timeline,
+                         claim_check_ ? &*claim_check_ : nullptr));
   }
   record.headers = headers_;
   record.timestamp = event.timestamp;
   record.creation = route.creation();
+  record.has_claim_check = claim_check_.has_value();
   record.size_bytes = SizeOf(record);
   return built;
 }
@@ -97,6 +103,10 @@ absl::Status RecordBuilder::AddHeaders(const Route& route, const Event& event,
   if (route.has_position_header() && !mark_.without_position) {
     position_.emplace(timeline, event.position);
     headers_.push_back({kPositionHeader, position_->view()});
+  }
+  if (claim_check_) {
+    claim_check_text_ = ToJson(*claim_check_);
+    headers_.push_back({kClaimCheckHeader, claim_check_text_});
   }
   if (!mark_.header.empty()) headers_.push_back({mark_.header, mark_.value});
   return absl::OkStatus();

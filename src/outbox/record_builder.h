@@ -2,9 +2,10 @@
 //
 //   topic      from the route's template
 //   key        aggregate_id
-//   value      the payload, or the envelope around it
+//   value      the payload, or the envelope around it; nothing of it, if there
+//              is a claim check
 //   headers    id; one per member of the headers column; the route's own;
-//              walpost-position; the mark, if there is one
+//              walpost-position; the claim check; the mark, if there is one
 //   timestamp  the event's
 //
 // Header names are unique. A member of the headers column with the name of one
@@ -25,6 +26,7 @@
 #include <vector>
 
 #include "absl/status/statusor.h"
+#include "outbox/claim_check.h"
 #include "outbox/dead_letter_builder.h"
 #include "outbox/envelope_encoder.h"
 #include "outbox/event.h"
@@ -96,6 +98,8 @@ class RecordBuilder {
   std::deque<std::string> renamed_;      // texts that headers_ views
   JsonObject header_object_;
   std::optional<PositionText> position_;
+  std::optional<ClaimCheck> claim_check_;
+  std::string claim_check_text_;
   EnvelopeEncoder envelope_;
 };
 

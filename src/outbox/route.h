@@ -1,7 +1,9 @@
 // Route: topic and headers of one source's events, compiled from the
-// configuration: the topic template and the headers made from columns.
+// configuration: the topic template and the headers made from columns; and
+// which payloads stay behind.
 #pragma once
 
+#include <cstddef>
 #include <optional>
 #include <span>
 #include <string>
@@ -9,6 +11,7 @@
 #include <vector>
 
 #include "absl/status/statusor.h"
+#include "outbox/event.h"
 #include "outbox/options.h"
 #include "outbox/topic_template.h"
 
@@ -39,6 +42,15 @@ class Route {
 
   bool has_position_header() const { return position_header_; }
 
+  // True if the event's payload stays in its row (claim_check.h). An event
+  // without an id has nothing to be found by.
+  bool NeedsClaimCheck(const Event& event) const {
+    return claim_check_above_ > 0 && event.payload && event.id &&
+           event.payload->size() > claim_check_above_;
+  }
+  // Where its events come from: schema.table; empty: logical messages.
+  const std::string& table() const { return table_; }
+
   // How to create its topics; nullptr: they are not created.
   const TopicCreation* creation() const {
     return creation_ ? &*creation_ : nullptr;
@@ -51,6 +63,8 @@ class Route {
   std::vector<std::string> references_;
   std::vector<Header> headers_;
   bool position_header_ = true;
+  std::string table_;
+  size_t claim_check_above_ = 0;
   std::optional<TopicCreation> creation_;
 };
 

@@ -5,10 +5,10 @@
 
 #include <cstdlib>
 
-#include "absl/hash/hash.h"
 #include "base/status_macros.h"
 #include "fmt/format.h"
 #include "verify/id_uniqueness.h"
+#include "verify/value_hash.h"
 
 namespace walpost {
 namespace {
@@ -76,12 +76,6 @@ constexpr char kSorted[] = R"(
   UPDATE found SET is_unlike = 1
     WHERE rowid IN (SELECT record FROM unlike);
 )";
-
-// Stable within this process, as long as it is needed.
-std::optional<int64_t> HashOf(const std::optional<std::string_view>& value) {
-  if (!value) return std::nullopt;
-  return static_cast<int64_t>(absl::HashOf(std::string(*value)));
-}
 
 void BindText(sqlite3_stmt* statement, int column,
               const std::optional<std::string>& text) {
@@ -159,7 +153,7 @@ absl::Status Evidence::Add(const ExpectedRecord& row) {
   BindNumber(add_row_, 3, row.key_is_known);
   BindBytes(add_row_, 4, row.key);
   BindNumber(add_row_, 5, row.value_is_known);
-  BindNumber(add_row_, 6, HashOf(row.value));
+  BindNumber(add_row_, 6, HashOfValue(row.value));
   BindNumber(add_row_, 7, row.sequence);
   BindNumber(add_row_, 8, row.must_be_there);
   BindNumber(add_row_, 9, row.row_order);
@@ -181,7 +175,7 @@ absl::Status Evidence::Add(const FoundRecord& record) {
   BindNumber(add_record_, 3, record.partition);
   BindNumber(add_record_, 4, record.offset);
   BindBytes(add_record_, 5, record.key);
-  BindNumber(add_record_, 6, HashOf(record.value));
+  BindNumber(add_record_, 6, HashOfValue(record.value, record.claimed));
   BindText(add_record_, 7, record.position);
   BindNumber(add_record_, 8, record.is_replayed);
   BindText(add_record_, 9, record.repair);

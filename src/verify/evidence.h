@@ -15,6 +15,7 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "base/sha256.h"
 
 struct sqlite3;
 struct sqlite3_stmt;
@@ -48,6 +49,8 @@ struct FoundRecord {
   bool is_replayed = false;             // marked by walpost
   // Header walpost-recovered or walpost-snapshot, name and value; empty: none.
   std::string repair;
+  // The payload's digest, if there is a claim check in its place.
+  std::optional<Sha256Digest> claimed;
   // It is the dead letter of an event (header walpost-dead-letter).
   bool is_dead_letter = false;
   // It is a decision about one (header walpost-decision).

@@ -14,6 +14,7 @@
 #include "verify/table_reader.h"
 #include "verify/topic_prefixes.h"
 #include "verify/topic_reader.h"
+#include "verify/value_hash.h"
 
 namespace walpost {
 namespace {
@@ -95,8 +96,8 @@ absl::StatusOr<std::unique_ptr<KnownEvents>> KnownEvents::Read(
         }
         if (!record.id) return absl::OkStatus();
         EnvelopePayload payload(options.outbox.value_format, record.value);
-        return known->Add(
-            {record.topic, *record.id, record.key, payload.value()});
+        return known->Add({record.topic, *record.id, record.key,
+                           payload.value(), record.claimed});
       }));
   return known;
 }
@@ -136,7 +137,9 @@ absl::StatusOr<bool> KnownEvents::Run(sqlite3_stmt* statement,
   sqlite3_bind_int64(statement, 1, HashOf(event.topic, event.id));
   sqlite3_bind_int64(statement, 2, HashOf(event.id, event.topic, 2));
   if (with_content) {
-    sqlite3_bind_int64(statement, 3, HashOf(event.key, event.value));
+    sqlite3_bind_int64(
+        statement, 3,
+        HashOf(event.key, HashOfValue(event.value, event.claimed)));
   }
   const int result = sqlite3_step(statement);
   is_claimed_ = result == SQLITE_ROW && sqlite3_column_int(statement, 0) != 0;

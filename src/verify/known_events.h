@@ -17,6 +17,7 @@
 
 #include "absl/status/statusor.h"
 #include "base/reloadable_text.h"
+#include "base/sha256.h"
 #include "outbox/options.h"
 #include "verify/topic_reader.h"
 
@@ -43,6 +44,8 @@ class KnownEvents {
     std::string_view id;
     std::optional<std::string_view> key;
     std::optional<std::string_view> value;  // the payload
+    // Its digest, if there is a claim check in its place.
+    std::optional<Sha256Digest> claimed = std::nullopt;
   };
   enum class Answer {
     kUnknown,  // not in Kafka

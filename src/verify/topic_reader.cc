@@ -4,6 +4,7 @@
 
 #include "base/status_macros.h"
 #include "fmt/format.h"
+#include "outbox/claim_check.h"
 
 namespace walpost {
 namespace {
@@ -72,6 +73,9 @@ FoundRecord ToRecord(const rd_kafka_message_t& message) {
   record.id = Header(message, "id", Which::kFirst);
   record.position = Header(message, "walpost-position", Which::kLast);
   record.repair = Repair(message);
+  const auto claim = Header(message, "walpost-claim-check", Which::kLast);
+  const auto check = ParseClaimCheck(claim.value_or(""));
+  if (check.ok()) record.claimed = check->sha256;
   record.is_dead_letter =
       Header(message, "walpost-dead-letter", Which::kLast).has_value();
   record.decision = Header(message, "walpost-decision", Which::kLast);

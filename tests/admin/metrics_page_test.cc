@@ -120,6 +120,7 @@ TEST(MetricsPageTest, ShowsEachCounter) {
            "walpost_produced_records_total 99",
            "walpost_acknowledged_records_total 87",
            "walpost_produced_value_bytes_total 24750",
+           "walpost_claim_checks_total 18",
            "walpost_not_delivered_records_total 4",
            "walpost_transactions_total 51",
            "walpost_rewinds_total 5",

@@ -37,6 +37,7 @@ inline RelayStatus SomeStatus() {
                      .produced = 99,
                      .acknowledged = 87,
                      .value_bytes = 24'750,
+                     .claim_checks = 18,
                      .not_delivered = 4,
                      .transactions = 51,
                      .rewinds = 5,

@@ -57,6 +57,7 @@ TEST(StatusJsonTest, ShowsEverything) {
   "produced": 99,
   "acknowledged": 87,
   "value_bytes": 24750,
+  "claim_checks": 18,
   "not_delivered": 4,
   "dead_letters": 15,
   "events_left_out": 31,

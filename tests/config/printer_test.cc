@@ -159,6 +159,7 @@ void ExpectSame(const OutboxOptions& a, const OutboxOptions& b) {
     ExpectSame(a.tables[i].columns, b.tables[i].columns);
     EXPECT_EQ(a.tables[i].topic, b.tables[i].topic);
     EXPECT_EQ(a.tables[i].value_columns, b.tables[i].value_columns);
+    EXPECT_EQ(a.tables[i].claim_check_above, b.tables[i].claim_check_above);
     ExpectSame(a.tables[i].state, b.tables[i].state);
   }
   EXPECT_EQ(a.messages.prefix, b.messages.prefix);

@@ -1,7 +1,9 @@
 """README and docs: each block of code does what its page says."""
 
+import hashlib
 import json
 import re
+import secrets
 import shlex
 import subprocess
 import time
@@ -15,6 +17,9 @@ from harness.paths import REPOSITORY, walpost_binary
 from harness.polled import EVENTS, PolledOutbox, events_sections
 from harness.ports import free_port
 
+_OTHER_SHAPES = "outbox:\n  tables:\n    - name: public.outbox_messages"
+_CLAIM_CHECK = "outbox:\n  tables:\n    - name: public.outbox\n"
+
 # Page and beginning of each block, and what runs it: a test of this file, or
 # the name of what does so elsewhere.
 _BLOCKS = {
@@ -26,8 +31,10 @@ _BLOCKS = {
     ("docs/architecture.md", "cli/run"): "a picture",
     ("docs/architecture.md", "WAL"): "a picture",
     ("docs/architecture.md", "broker"): "a picture",
-    ("docs/configuration.md", "outbox:"): "test_tables_of_other_shapes",
+    ("docs/configuration.md", _OTHER_SHAPES): "test_tables_of_other_shapes",
     ("docs/configuration.md", "route:"): "test_topics_that_walpost_creates",
+    ("docs/configuration.md", _CLAIM_CHECK): "test_claim_check",
+    ("docs/configuration.md", "SELECT payload::text"): "test_claim_check",
     ("docs/dead-letters.md", "on_error:\n"): "test_dead_letters",
     ("docs/dead-letters.md", "walpost dead-letter -c"): "test_dead_letters",
     ("docs/dead-letters.md", "walpost dead-letters -c walpost.yaml list"):
@@ -165,7 +172,7 @@ def test_tables_of_other_shapes(walpost, database, kafka, topics):
         "primary key, task_type text, payload text); "
         'create table "references" (id bigint generated always as identity '
         "primary key, table_name text, table_id bigint)")
-    section = yaml.safe_load(_text("docs/configuration.md", "outbox:"))
+    section = yaml.safe_load(_text("docs/configuration.md", _OTHER_SHAPES))
     for table in section["outbox"]["tables"]:
         if "topic" in table:
             table["topic"] = topics + table["topic"]
@@ -396,6 +403,27 @@ def test_dead_letters(walpost, database, kafka, outbox, topics):
         said = relay.verb(*words)
         # It cannot be delivered still; and no event is at that position.
         assert said.returncode == ("--why" in words), said.stderr
+
+
+def test_claim_check(walpost, database, kafka, topics):
+    page = "docs/configuration.md"
+    run_sql_file(database, "outbox.sql")
+    database.execute("alter table outbox drop constraint outbox_payload_check")
+    walpost(database, kafka, topics,
+            **yaml.safe_load(_text(page, _CLAIM_CHECK))).run()
+    select = _text(page, "SELECT payload::text")
+    event_id = select.split("'")[1]
+    database.execute(
+        "insert into outbox (id, aggregate_type, aggregate_id, payload) "
+        "values (%s, 'order', '1', %s)",
+        (event_id, json.dumps(secrets.token_hex(2_000_000))))
+    database.wait_confirmed(database.name)
+    record, = KafkaReader(kafka.bootstrap).read_all(topics)
+    claim = json.loads(record.header("walpost-claim-check"))
+    payload = database.value(select).encode()
+    assert claim == {"table": "public.outbox", "id": event_id,
+                     "bytes": len(payload),
+                     "sha256": hashlib.sha256(payload).hexdigest()}
 
 
 def test_topics_that_walpost_creates(walpost, database, kafka, outbox, topics):

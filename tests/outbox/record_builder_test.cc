@@ -261,6 +261,74 @@ TEST(RecordBuilderTest, ABrokenTemplateIsRefused) {
       RecordBuilder::Create(OneTable("{broken")).status()));
 }
 
+// ---- claim_check_above
+
+OutboxOptions WithClaimChecks(size_t above) {
+  OutboxOptions options = OneTable("t");
+  options.tables[0].claim_check_above = above;
+  return options;
+}
+
+TEST(RecordBuilderTest, ALargePayloadStaysInItsRow) {
+  const auto builder = MustCreate(WithClaimChecks(4));
+  builder->SetMark({"walpost-replay", "run-1", ""});
+  Event event = MakeEvent({});
+  event.payload = "hello";
+  const auto record = builder->Build(event, kTimeline);
+  ASSERT_TRUE(record.ok()) << record.status();
+  EXPECT_TRUE(record->has_claim_check);
+  EXPECT_EQ(record->value, "") << "null would be a tombstone";
+  EXPECT_EQ(record->key, "42");
+  EXPECT_EQ(HeadersOf(*record),
+            (Headers{{"id", "4d47"},
+                     {"walpost-position", std::string(kPosition)},
+                     {"walpost-claim-check",
+                      R"({"table":"public.outbox","id":"4d47","bytes":5,)"
+                      R"("sha256":"2cf24dba5fb0a30e26e83b2ac5b9e29e)"
+                      R"(1b161e5c1fa7425e73043362938b9824"})"},
+                     {"walpost-replay", "run-1"}}));
+}
+
+TEST(RecordBuilderTest, OnlyALargerPayloadOfAnEventWithAnIdStaysBehind) {
+  const auto builder = MustCreate(WithClaimChecks(5));
+  Event event = MakeEvent({});
+  const auto value_of = [&](Value payload) {
+    event.payload = payload;
+    const auto record = builder->Build(event, kTimeline);
+    EXPECT_TRUE(record.ok() && !record->has_claim_check);
+    return record->value;
+  };
+  EXPECT_EQ(value_of("hello"), "hello");
+  EXPECT_EQ(value_of(std::nullopt), std::nullopt);
+  event.payload = "hello!";
+  EXPECT_TRUE(builder->Build(event, kTimeline)->has_claim_check);
+  EXPECT_EQ(value_of("hello"), "hello") << "the one before had none";
+  event.id.reset();
+  EXPECT_EQ(value_of("hello!"), "hello!") << "nothing to find the row by";
+  event.source = 1;
+  event.id = "4d47";
+  EXPECT_EQ(value_of("hello!"), "hello!") << "a logical message has no row";
+}
+
+TEST(RecordBuilderTest, TheEnvelopeHasTheClaimCheckInThePayloadsPlace) {
+  OutboxOptions options = WithClaimChecks(4);
+  options.value_format = ValueFormat::kProtobuf;
+  const auto builder = MustCreate(options);
+  Event event = MakeEvent({});
+  event.payload = "hello";
+  const auto record = builder->Build(event, kTimeline);
+  ASSERT_TRUE(record.ok()) << record.status();
+  v1::Envelope envelope;
+  ASSERT_TRUE(envelope.ParseFromString(std::string(*record->value)));
+  EXPECT_FALSE(envelope.has_payload());
+  EXPECT_EQ(envelope.id(), "4d47");
+  EXPECT_EQ(envelope.claim_check().table(), "public.outbox");
+  EXPECT_EQ(envelope.claim_check().bytes(), 5u);
+  const Sha256Digest digest = Sha256("hello");
+  EXPECT_EQ(envelope.claim_check().sha256(),
+            std::string(digest.begin(), digest.end()));
+}
+
 // ---- value.format: protobuf
 
 std::unique_ptr<RecordBuilder> ProtobufBuilder() {

@@ -192,6 +192,26 @@ TEST_F(JudgementTest, ComparesReplayedRecordsToo) {
   EXPECT_EQ(Judged(), (Counts{{"altered!", 1}, {"replayed", 1}}));
 }
 
+TEST_F(JudgementTest, AClaimCheckHasTheDigestOfTheValue) {
+  FindAll();
+  FoundRecord claim = Record("a");
+  claim.is_replayed = true;
+  claim.value = "";
+  claim.claimed = Sha256("v");
+  Find(claim);
+  EXPECT_EQ(Judged(), (Counts{{"replayed", 1}}));
+}
+
+TEST_F(JudgementTest, FindsAClaimCheckOfAnotherValue) {
+  FindAll();
+  FoundRecord claim = Record("a");
+  claim.is_replayed = true;
+  claim.value = "v";
+  claim.claimed = Sha256("w");
+  Find(claim);
+  EXPECT_EQ(Judged(), (Counts{{"altered!", 1}, {"replayed", 1}}));
+}
+
 TEST_F(JudgementTest, FindsAnotherValueAndTellsNullFromEmpty) {
   FoundRecord record = Record("a");
   record.value = "w";

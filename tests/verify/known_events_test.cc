@@ -36,6 +36,12 @@ TEST_F(KnownEventsTest, AnEventIsKnownByAllOfIt) {
   EXPECT_EQ(Ask({"invoices", "7", "key", "value"}), Answer::kUnknown);
 }
 
+TEST_F(KnownEventsTest, AClaimCheckStandsForItsPayload) {
+  ASSERT_TRUE(known_->Add({"orders", "9", "key", "", Sha256("large")}).ok());
+  EXPECT_EQ(Ask({"orders", "9", "key", "large"}), Answer::kKnown);
+  EXPECT_EQ(Ask({"orders", "9", "key", ""}), Answer::kSameId);
+}
+
 TEST_F(KnownEventsTest, AnIdThatCanRepeatMayBeAnotherEvent) {
   EXPECT_EQ(Ask({"orders", "7", "key", "other"}), Answer::kSameId);
   EXPECT_EQ(Ask({"orders", "7", std::nullopt, "value"}), Answer::kSameId);
