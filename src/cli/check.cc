@@ -1,4 +1,5 @@
 // walpost check: checks both ends, prints the findings and their remedies.
+#include <algorithm>
 #include <map>
 #include <memory>
 
@@ -212,6 +213,9 @@ std::vector<TopicNames> TopicsOf(const Config& config,
     if (const TopicCreation* creation = routes[i].creation()) {
       its.creation = *creation;
     }
+    if (is_messages) continue;
+    its.claim_check_above = std::max(its.claim_check_above,
+                                     config.outbox.tables[i].claim_check_above);
   }
   std::vector<TopicNames> topics;
   for (const auto& [text, its] : names) topics.push_back(its);

@@ -21,7 +21,7 @@ namespace {
 // Name after a configured prefix for a topic that does not exist.
 constexpr char kProbe[] = "walpost-check";
 constexpr size_t kMaxProbedPrefix = 200;
-// Topics that are compared with create_topics.
+// Topics that are compared with create_topics and claim_check_above.
 constexpr size_t kMaxShapes = 100;
 
 class ClusterCheck {
@@ -116,6 +116,7 @@ class ClusterCheck {
     }
     Append(CheckTopics(facts, user_));
     if (names.creation) CheckShapes(metadata, facts);
+    if (names.claim_check_above > 0) CheckClaimChecks(facts);
     if (!names.are_dead_letters) return absl::OkStatus();
     for (const auto& [topic, its] : facts.topics) CheckKeepsAll(topic);
     return absl::OkStatus();
@@ -136,6 +137,39 @@ class ClusterCheck {
     Add(Severity::kNote, "create_topics",
         fmt::format("only {} of {} topics were compared with it", kMaxShapes,
                     facts.topics.size()));
+  }
+
+  // Payloads that are sent whole must fit.
+  void CheckClaimChecks(const TopicFacts& facts) {
+    const size_t above = facts.names.claim_check_above;
+    const auto check = [&](const std::string& subject, const std::string& most,
+                           std::string_view limit) {
+      if (most.empty() || above < std::strtoull(most.c_str(), nullptr, 10)) {
+        return;
+      }
+      Add(Severity::kWarning, subject,
+          fmt::format("{} is {}, and payloads up to {} bytes are sent whole",
+                      limit, most, above),
+          fmt::format("set outbox.tables.claim_check_above well below {}, so "
+                      "that headers fit, too",
+                      most));
+    };
+    check("claim_check_above", OwnLimit(), "message.max.bytes here");
+    size_t looked_at = 0;
+    for (const auto& [topic, its] : facts.topics) {
+      if (++looked_at > kMaxShapes) break;
+      check(fmt::format("topic {}", topic),
+            Get(Settings(RD_KAFKA_RESOURCE_TOPIC, topic), "max.message.bytes"),
+            "max.message.bytes");
+    }
+  }
+
+  std::string OwnLimit() {
+    char text[32] = {};
+    size_t size = sizeof(text);
+    rd_kafka_conf_get(rd_kafka_conf(client_.get()), "message.max.bytes", text,
+                      &size);
+    return text;
   }
 
   // Without its settings.
@@ -186,13 +220,10 @@ class ClusterCheck {
 
   void CheckSizes(const std::map<std::string, std::string>& settings) {
     const std::string broker = Get(settings, "message.max.bytes");
-    char ours[32] = {};
-    size_t size = sizeof(ours);
-    rd_kafka_conf_get(rd_kafka_conf(client_.get()), "message.max.bytes", ours,
-                      &size);
+    const std::string ours = OwnLimit();
     if (broker.empty())
       return findings_.push_back(BrokerSettingsUnknown(user_));
-    const bool fits = std::strtoull(ours, nullptr, 10) <=
+    const bool fits = std::strtoull(ours.c_str(), nullptr, 10) <=
                       std::strtoull(broker.c_str(), nullptr, 10);
     Add(fits ? Severity::kOk : Severity::kWarning, "message.max.bytes",
         fmt::format("is {} here and {} at the brokers", ours, broker),

@@ -22,6 +22,8 @@ struct TopicNames {
   bool are_dead_letters = false;
   // walpost creates those that are missing so; nullopt: it does not.
   std::optional<TopicCreation> creation = {};
+  // Payloads up to this many bytes are sent whole. 0: all are.
+  size_t claim_check_above = 0;
 
   bool Match(std::string_view topic) const {
     return is_whole ? topic == text : topic.starts_with(text);

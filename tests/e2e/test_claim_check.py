@@ -168,3 +168,16 @@ def test_p8_without_an_id_it_is_too_large(walpost, database, kafka, topics):
         "insert into outbox (aggregate_type, aggregate_id, payload) "
         "values ('order', 'k1', %s)", (_large(),))
     relay.wait_unready("record_too_large")
+
+
+def test_check_compares_the_limits(walpost, database, kafka, outbox, topics):
+    kafka.create_topic(topics + "narrow", 1, max_message_bytes=_ABOVE)
+    kafka.create_topic(topics + "wide", 1, max_message_bytes=_ABOVE + 1)
+    relay = walpost(database, kafka, topics, **_TABLES)
+    said = relay.verb("check").stdout
+    assert f"payloads up to {_ABOVE} bytes are sent whole" in said
+    assert f"topic {topics}narrow max.message.bytes is {_ABOVE}," in said
+    assert f"topic {topics}wide max" not in said
+    relay.configure({**relay.config, "outbox": {"tables": [{
+        "name": "public.outbox", "claim_check_above": "2MiB"}]}})
+    assert "claim_check_above message.max.bytes here is 1048500," in relay.verb("check").stdout
