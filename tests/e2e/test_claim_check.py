@@ -17,7 +17,7 @@ _TABLES = {"outbox": {"tables": [{"name": "public.outbox",
 
 def _large(megabytes=3):
     """More than the brokers accept in a record."""
-    return json.dumps(secrets.token_hex(megabytes * 500_000))
+    return json.dumps(secrets.token_hex(int(megabytes * 500_000)))
 
 
 def _check_redeemable(database, record):
@@ -181,3 +181,78 @@ def test_check_compares_the_limits(walpost, database, kafka, outbox, topics):
     relay.configure({**relay.config, "outbox": {"tables": [{
         "name": "public.outbox", "claim_check_above": "2MiB"}]}})
     assert "claim_check_above message.max.bytes here is 1048500," in relay.verb("check").stdout
+
+
+@pytest.mark.parametrize("payload", [
+    b"\x00\xff\\x'\"" * 5_000, "é€𝄞'\"\\\n".encode() * 2_000], ids=[
+        "bytea", "text"])
+def test_odd_names_ids_and_bytes(walpost, database, kafka, topics, payload):
+    kind = "bytea" if b"\x00" in payload else "text"
+    database.execute(
+        'create table "Out box" (id text, aggregate_type text, '
+        f"aggregate_id text, payload {kind})")
+    relay = walpost(database, kafka, topics, outbox={"tables": [
+        {"name": "public.Out box", "claim_check_above": _ABOVE}]}).run()
+    event_id = "a'\"\\\té"
+    database.execute(
+        "insert into \"Out box\" values (%s, 'order', 'k', %s)",
+        (event_id, payload if kind == "bytea" else payload.decode()))
+    database.wait_confirmed(database.name)
+    record, = _records(kafka, topics)
+    assert json.loads(record.header("walpost-claim-check")) == {
+        "table": "public.Out box", "id": event_id, "bytes": len(payload),
+        "sha256": hashlib.sha256(payload).hexdigest()}
+    assert _verify(relay) == (0, {})
+
+
+def test_verify_is_clean_after_it_was_switched_on_and_off(
+        relay, database, kafka, outbox, topics):
+    for above in (0, _ABOVE):
+        relay.stop()
+        relay.configure({**relay.config, "outbox": {"tables": [{
+            "name": "public.outbox", "claim_check_above": above}]}})
+        relay.run()
+        outbox.insert("order", "k1", _large(megabytes=0.5))
+        database.wait_confirmed(database.name)
+    assert [_has_claim_check(record) for record in _records(kafka, topics)] == [
+        False, True, False, False, True]
+    assert _verify(relay) == (0, {})
+
+
+def test_a_retried_dead_letter(walpost, database, kafka, outbox, topics):
+    kafka.create_topic(topics + "dead", 1, max_message_bytes=5_000_000)
+    relay = walpost(database, kafka, topics, **_TABLES,
+                    route={"topic": topics + "{type}"},
+                    on_error={"topic_field_missing": "dead_letter"},
+                    dead_letter={"topic": topics + "dead"}).run()
+    outbox.insert("order", "k1", json.dumps("x" * (2 * _ABOVE)))
+    database.wait_confirmed(database.name)
+    letter, = KafkaReader(kafka.bootstrap).read(topics + "dead")
+    assert len(letter.value) > 2 * _ABOVE
+    relay.stop()
+    relay.configure({**relay.config,
+                     "route": {"topic": topics + "{type|default:order}"}})
+    said = relay.verb("dead-letters", "retry", "--id", letter.id,
+                      "--out-of-order", "--why", "a test")
+    assert said.returncode == 0, said.stderr
+    record, = KafkaReader(kafka.bootstrap).read(topics + "order")
+    _check_redeemable(database, record)
+
+
+def test_p1_killed_again_and_again(walpost, database, kafka, outbox, topics):
+    relay = walpost(database, kafka, topics, **_TABLES).run()
+    for number in range(60):
+        outbox.insert("order", f"k{number % 3}",
+                      _large(megabytes=0.2) if number % 2 else str(number),
+                      sequence=number)
+        if number % 20 == 10:
+            relay.kill()
+            relay.run()
+    database.wait_confirmed(database.name)
+    said = relay.verb("verify", "--json", "--sequence", "sequence")
+    assert said.returncode == 0, said.stdout
+    claims = [record for record in _records(kafka, topics)
+              if _has_claim_check(record)]
+    assert len({record.id for record in claims}) == 30
+    for record in claims:
+        _check_redeemable(database, record)
