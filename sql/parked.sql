@@ -6,9 +6,9 @@
 --
 -- May be run again: changes nothing that is there.
 
--- One row per event that waits for an operator (dead), or behind such an event
--- (waiting). Decide with `walpost parked`, not with SQL: it checks what it
--- changes. To look at it:
+-- One row per event that waits for an operator (dead), behind such an event, or
+-- for its topic (waiting). Decide with `walpost parked`, not with SQL: it checks
+-- what it changes. To look at it:
 --
 --   select position, state, convert_from(aggregate_id, 'UTF8') as key,
 --          error_class, reason, convert_from(payload, 'UTF8') as payload
@@ -32,12 +32,18 @@ create table if not exists public.walpost_parked (
   error_class text not null,
   reason text not null,
   committed_at timestamptz not null,
+  -- The isolated topic that it waits for (parking.isolate_after).
+  topic text,
   parked_at timestamptz not null default now(),
   decided_at timestamptz,
   decided_by text,
   decided_why text,
   primary key (slot, system_identifier, position)
 );
+
+-- In the order in which a topic gets them.
+create index if not exists walpost_parked_topic on public.walpost_parked
+  (slot, topic, system_identifier, position) where topic is not null;
 
 -- Few rows are dead, and many may wait behind them.
 create index if not exists walpost_parked_dead on public.walpost_parked (slot)

@@ -250,6 +250,18 @@ void AddParking(const ParkingReport& parking, MetricsWriter& page) {
   page.Gauge("walpost_oldest_parked_seconds",
              "Seconds since the oldest parked event was parked.",
              Seconds(parking.oldest));
+  page.Gauge("walpost_isolated_topics",
+             "Topics that take no records, and hold up no others.",
+             parking.topics.size());
+  page.Gauge("walpost_isolated_events",
+             "Events that wait for isolated topics, as last read from their "
+             "table.",
+             parking.isolated_events);
+  page.Gauge("walpost_isolated_bytes", "Bytes of these events.",
+             parking.isolated_bytes);
+  page.Gauge("walpost_oldest_isolated_seconds",
+             "Seconds since the oldest of these events was parked.",
+             Seconds(parking.oldest_isolated));
 }
 
 void AddSkipped(const SkippedChanges& skipped, MetricsWriter& page) {

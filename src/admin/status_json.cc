@@ -40,6 +40,11 @@ class JsonObjectWriter {
   void Put(std::chrono::microseconds duration) {
     writer_.Double(std::chrono::duration<double>(duration).count());
   }
+  void Put(const std::vector<std::string>& values) {
+    writer_.StartArray();
+    for (const std::string& value : values) Put(value);
+    writer_.EndArray();
+  }
   template <typename T>
   void Put(const std::optional<T>& value) {
     if (value) {
@@ -200,6 +205,10 @@ std::string StatusJson(const RelayStatus& status, std::string_view version) {
   json.Add("parked_keys", status.parking.keys);
   json.Add("parked_events", status.parking.events);
   json.Add("oldest_parked_seconds", status.parking.oldest);
+  json.Add("isolated_topics", status.parking.topics);
+  json.Add("isolated_events", status.parking.isolated_events);
+  json.Add("isolated_bytes", status.parking.isolated_bytes);
+  json.Add("oldest_isolated_seconds", status.parking.oldest_isolated);
   json.Add("in_flight_records", status.in_flight_records);
   json.Add("in_flight_bytes", status.in_flight_bytes);
   json.Add("max_in_flight_records", status.max_in_flight_records);

@@ -48,10 +48,19 @@ ParkingKeeper::ParkingKeeper(asio::any_io_executor executor,
       lot_(config.parking, config.outbox, pipeline.builder().routes()),
       table_(executor, config.postgres.server, config.postgres.slot,
              config.parking.table),
+      drains_(executor, config, lot_, table_, [this] { Wake(); }),
+      isolation_(config.parking.isolate_after),
       timer_(executor),
       ended_(executor) {
-  is_needed_ = config.on_error.Uses(ErrorAction::kPark);
+  is_needed_ = config.parks();
   lot_.SetListener([this] { Wake(); });
+  lot_.SetIsolationListener([this](const std::string& topic) {
+    spdlog::warn(
+        "topic {} is isolated: it took nothing for {} s, while the brokers "
+        "answer. Its events wait in table {}, and the others go on",
+        topic, config_.parking.isolate_after.count(), config_.parking.table);
+    read_at_ = MonotonicTime();
+  });
 }
 
 asio::awaitable<absl::Status> ParkingKeeper::Open(
@@ -63,7 +72,7 @@ asio::awaitable<absl::Status> ParkingKeeper::Open(
     if (is_needed_) {
       spdlog::warn(
           "table {} has parked events of an earlier configuration: their keys "
-          "stay parked",
+          "and topics stay parked",
           config_.parking.table);
     }
   }
@@ -84,6 +93,11 @@ asio::awaitable<absl::Status> ParkingKeeper::Load() {
   };
   lot_.Load(std::move(so_far), is_in_flight);
   WALPOST_CO_ASSIGN_OR_RETURN(lanes_, co_await table_.ReadLanes());
+  WALPOST_CO_ASSIGN_OR_RETURN(topics_, co_await table_.ReadTopics(lot_.scope()));
+  if (!topics_.empty()) {
+    spdlog::warn("{} topics are isolated, such as {}", topics_.size(),
+                 topics_.front().name);
+  }
   if (!lanes_.empty()) {
     spdlog::warn("{} keys are parked; walpost parked list shows them",
                  lot_.lanes().size());
@@ -124,6 +138,7 @@ asio::awaitable<void> ParkingKeeper::Serve() {
 
 // Events that were sent and are not marked are sent again.
 asio::awaitable<void> ParkingKeeper::GiveUp() {
+  co_await drains_.End();
   if (release_ == nullptr) co_return;
   release_->Stop();
   while (release_->is_sending()) {
@@ -140,9 +155,16 @@ asio::awaitable<absl::Status> ParkingKeeper::Turn() {
     std::optional<ReleaseRun::Result> result = release_->TakeResult();
     if (result) co_return co_await Settle(*std::move(result));
   }
+  if (callbacks_.may_release()) {
+    WALPOST_CO_ASSIGN_OR_RETURN(
+        const bool has_worked,
+        co_await drains_.Turn(pipeline_.settled_through()));
+    if (drains_.TakeIsDrained()) read_at_ = MonotonicTime();
+    if (has_worked) co_return absl::OkStatus();
+  }
   const MonotonicTime now = Clock::now();
   const bool is_sending = release_ != nullptr && release_->is_sending();
-  if (!lot_.lanes().empty() && !is_sending && now >= read_at_) {
+  if (lot_.holds_any() && !is_sending && now >= read_at_) {
     co_return co_await Look();
   }
   if (now >= wait_until_ && lot_.GiveUpWaiting()) Progress();
@@ -176,14 +198,17 @@ asio::awaitable<absl::Status> ParkingKeeper::Read() {
   const MonotonicTime begun = Clock::now();
   lot_.BeginReading();
   std::vector<ParkedRow> rows;
-  if (callbacks_.may_release()) {
+  if (callbacks_.may_release() && !lot_.lanes().empty()) {
     if (release_ == nullptr) {
       WALPOST_CO_ASSIGN_OR_RETURN(
-          release_, ReleaseRun::Create(executor_, config_, [this] { Wake(); }));
+          release_,
+          ReleaseRun::Create(executor_, config_, ReleaseRun::NoTopic::kFails,
+                             [this] { Wake(); }));
     }
     ParkingSql::Sendable wanted;
     wanted.scope = lot_.scope();
     wanted.through = pipeline_.settled_through();
+    wanted.has_others = !topics_.empty() || !lot_.topics().empty();
     wanted.max_events = release_->max_rows();
     wanted.max_bytes = kMaxBytes;
     WALPOST_CO_ASSIGN_OR_RETURN(rows, co_await table_.ReadSendable(wanted));
@@ -195,13 +220,22 @@ asio::awaitable<absl::Status> ParkingKeeper::Read() {
     }
   }
   WALPOST_CO_ASSIGN_OR_RETURN(lanes_, co_await table_.ReadLanes());
+  WALPOST_CO_ASSIGN_OR_RETURN(topics_, co_await table_.ReadTopics(lot_.scope()));
   counted_at_ = Clock::now();
-  const ParkedReading reading = Describe(rows);
+  ParkedReading reading = Describe(rows);
+  drains_.Describe(topics_, reading);
+  const std::vector<std::string> isolated = lot_.topics().Names();
   const size_t held = lot_.lanes().size();
   if (lot_.OnRead(reading)) Progress();
   LogReleased(held - lot_.lanes().size());
+  for (const std::string& topic : isolated) {
+    if (lot_.topics().Contains(topic)) continue;
+    spdlog::info("topic {} is no longer isolated: it has all of its events",
+                 topic);
+  }
   all_wait_for_dead_ = rows.empty() && callbacks_.may_release() &&
                        lot_.lanes().size() == reading.waiting.size() &&
+                       lot_.topics().empty() &&
                        std::ranges::all_of(lanes_, [](const ParkedLane& lane) {
                          return lane.dead > 0;
                        });
@@ -291,8 +325,22 @@ void ParkingKeeper::Progress() {
   callbacks_.on_progress();
 }
 
+void ParkingKeeper::Watch(MonotonicTime brokers_seen_at) {
+  const std::optional<Position> position = isolation_.Look(
+      pipeline_.standing_at(), brokers_seen_at, Clock::now());
+  if (position && callbacks_.may_release()) pipeline_.Isolate(*position);
+}
+
 ParkingReport ParkingKeeper::report() const {
   ParkingReport report;
+  report.topics = lot_.topics().Names();
+  if (!report.topics.empty()) {
+    for (const IsolatedTopic& topic : topics_) {
+      report.isolated_events += topic.events;
+      report.isolated_bytes += topic.bytes;
+      report.oldest_isolated = std::max(report.oldest_isolated, topic.age);
+    }
+  }
   report.keys = lot_.lanes().size();
   if (report.keys == 0) return report;
   for (const ParkedLane& lane : lanes_) {

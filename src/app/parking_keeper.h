@@ -5,6 +5,8 @@
 //                    ▲               │  ▲             │
 //                    └── released ◀──┘  └── result ◀──┘
 //
+// What waits for isolated topics is sent by the TopicDrains, beside.
+//
 // It lives as long as a stream: Open before its first event, Begin, End. If the
 // table is lost in between, the stream must end, too, and load it again.
 //
@@ -24,9 +26,11 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "app/release_run.h"
+#include "app/topic_drains.h"
 #include "config/config.h"
 #include "delivery/pipeline.h"
 #include "health/parking_report.h"
+#include "parking/isolation_timer.h"
 #include "parking/parking_lot.h"
 #include "postgres/parking_table.h"
 
@@ -54,6 +58,10 @@ class ParkingKeeper {
   // Returns when nothing of it runs any more.
   boost::asio::awaitable<void> End();
 
+  // Call it a few times a second: isolates a topic that holds up the flow.
+  // `brokers_seen_at`: when the brokers answered last.
+  void Watch(MonotonicTime brokers_seen_at);
+
   ParkingReport report() const;
 
  private:
@@ -78,7 +86,10 @@ class ParkingKeeper {
   ParkingLot lot_;
   ParkingTable table_;
   std::unique_ptr<ReleaseRun> release_;
+  TopicDrains drains_;
+  IsolationTimer isolation_;
   std::vector<ParkedLane> lanes_;  // as last read
+  std::vector<IsolatedTopic> topics_;
 
   bool is_needed_ = false;
   bool was_looked_ = false;  // for events of an earlier configuration

@@ -310,10 +310,10 @@ asio::awaitable<void> Relay::Watch() {
     // Before the retry, because that clears the reason of held records.
     state_log_.Update(Diagnose(Signs()), Clock::now());
     CheckKafka();
+    parking_.Watch(brokers_seen_at_);
     session_.Watch();
     side_session_.WatchDecisions(pipeline_.stoppage().has_value());
-    PokeCheckpoints();
-    source_.OnProgress();
+    OnDrained();
     progress_log_.Tick(Clock::now(), pipeline_);
     watch_timer_.expires_after(kWatchInterval);
     co_await watch_timer_.async_wait(kAsTuple);

@@ -29,7 +29,7 @@ Position PositionOf(uint64_t ordinal) { return {Lsn(1), ordinal}; }
 }  // namespace
 
 absl::StatusOr<std::unique_ptr<ReleaseRun>> ReleaseRun::Create(
-    asio::any_io_executor executor, const Config& config,
+    asio::any_io_executor executor, const Config& config, NoTopic no_topic,
     std::function<void()> on_result) {
   WALPOST_ASSIGN_OR_RETURN(std::unique_ptr<RecordBuilder> builder,
                            RecordBuilder::Create(config.outbox));
@@ -39,14 +39,16 @@ absl::StatusOr<std::unique_ptr<ReleaseRun>> ReleaseRun::Create(
   mark.without_position = true;
   builder->SetMark(std::move(mark));
   return std::unique_ptr<ReleaseRun>(new ReleaseRun(
-      executor, config, std::move(builder), std::move(on_result)));
+      executor, config, no_topic, std::move(builder), std::move(on_result)));
 }
 
 ReleaseRun::ReleaseRun(asio::any_io_executor executor, const Config& config,
+                       NoTopic no_topic,
                        std::unique_ptr<RecordBuilder> builder,
                        std::function<void()> on_result)
     : executor_(executor),
       config_(config),
+      no_topic_(no_topic),
       run_(executor, std::move(builder), KafkaSinks(executor, config.kafka),
            {config.window, SinkOptions{"-released", std::nullopt}, std::nullopt,
             ErrorActions()},
@@ -97,8 +99,11 @@ asio::awaitable<ReleaseRun::Result> ReleaseRun::SendAll() {
     result.failed = std::exchange(result.trouble, absl::OkStatus());
   } else if (!result.trouble.ok()) {
     one_by_one_ = rows_.size() - result.sent + 1;
-  } else {
+  } else if (no_topic_ == NoTopic::kFails ||
+             absl::IsInvalidArgument(offered)) {
     result.failed = offered;
+  } else {
+    result.trouble = offered;
   }
   co_return result;
 }
@@ -106,7 +111,7 @@ asio::awaitable<ReleaseRun::Result> ReleaseRun::SendAll() {
 // A row was sent alone to brokers that answer, and came back: its topic does
 // not exist, or may not be written. Others must not wait for it.
 bool ReleaseRun::IsFaultOfRow(const Result& result) const {
-  return rows_.size() == 1 && result.sent == 0 && !is_stopped_ &&
+  return no_topic_ == NoTopic::kFails && rows_.size() == 1 && result.sent == 0 && !is_stopped_ &&
          !result.trouble.ok() &&
          run_.pipeline().counters().not_delivered > not_delivered_before_ &&
          run_.has_brokers();
@@ -123,7 +128,7 @@ asio::awaitable<absl::Status> ReleaseRun::Offer(size_t index) {
     if (pipeline.stoppage()) co_return pipeline.stoppage()->reason;
     if (!Trouble().ok()) co_return Trouble();
     const bool is_held =
-        pipeline.held() && pipeline.IsDrained() && run_.has_brokers();
+        no_topic_ == NoTopic::kFails && pipeline.held() && pipeline.IsDrained() && run_.has_brokers();
     if (is_held && Clock::now() >= until) co_return *pipeline.held();
     co_await Wait();
   }

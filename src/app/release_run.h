@@ -38,9 +38,13 @@ class ReleaseRun {
     absl::Status trouble;
   };
 
+  // What becomes of a row whose topic does not exist, or may not be written.
+  enum class NoTopic { kFails, kWaits };
+
   // `on_result` is called when a batch has ended.
   static absl::StatusOr<std::unique_ptr<ReleaseRun>> Create(
       boost::asio::any_io_executor executor, const Config& config,
+      NoTopic no_topic,
       std::function<void()> on_result);
 
   // Begins a batch; no other may be on its way.
@@ -61,7 +65,7 @@ class ReleaseRun {
   static constexpr size_t kMaxRows = 1'000;
 
   ReleaseRun(boost::asio::any_io_executor executor, const Config& config,
-             std::unique_ptr<RecordBuilder> builder,
+             NoTopic no_topic, std::unique_ptr<RecordBuilder> builder,
              std::function<void()> on_result);
 
   boost::asio::awaitable<void> Run();
@@ -74,6 +78,7 @@ class ReleaseRun {
 
   boost::asio::any_io_executor executor_;
   const Config& config_;
+  const NoTopic no_topic_;
   DeliveryRun run_;
   LetterEvent event_;
   std::function<void()> on_result_;

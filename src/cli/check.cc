@@ -103,7 +103,7 @@ asio::awaitable<Found> CheckPostgres(asio::any_io_executor executor,
   found->insert(found->end(), gaps->begin(), gaps->end());
   Found rows = co_await FindExistingRows(executor, config, AskStore::kYes);
   if (rows.ok()) found->insert(found->end(), rows->begin(), rows->end());
-  if (config.on_error.Uses(ErrorAction::kPark)) {
+  if (config.parks()) {
     Found parking =
         co_await CheckParkingTable(**connection, config.parking.table);
     if (!parking.ok()) co_return parking.status();

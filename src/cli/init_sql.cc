@@ -99,7 +99,7 @@ absl::StatusOr<std::string> InitSql(const Config& config,
     absl::StrAppend(&script, CheckpointTableScript(config.checkpoint.table),
                     "\n");
   }
-  if (config.on_error.Uses(ErrorAction::kPark)) {
+  if (config.parks()) {
     absl::StrAppend(&script, ParkingSql::Script(config.parking.table), "\n");
   }
   script += fmt::format(

@@ -39,6 +39,11 @@ struct Config {
   // From SIGTERM to the exit of the process, acknowledged or not.
   std::chrono::milliseconds shutdown_timeout{10'000};
   LogOptions log;
+
+  // True if events may be parked.
+  bool parks() const {
+    return on_error.Uses(ErrorAction::kPark) || parking.isolates();
+  }
 };
 
 }  // namespace walpost

@@ -115,16 +115,43 @@ void ReadOnError(Section section, ErrorActions& actions) {
   section.Done("; its keys are classes of errors (docs/dead-letters.md)");
 }
 
+void ReadSeconds(Section& section, const std::string& key,
+                 std::chrono::seconds& value, milliseconds most) {
+  milliseconds read = value;
+  section.Read(key, read, milliseconds(0), most);
+  value = std::chrono::ceil<std::chrono::seconds>(read);
+}
+
+void ReadIsolation(Section& section, ParkingOptions& parking) {
+  constexpr std::chrono::seconds kLeast{10};
+  constexpr std::chrono::hours kMostTime{24 * 30};
+  ReadSeconds(section, "isolate_after", parking.isolate_after, minutes(60));
+  if (parking.isolates() && parking.isolate_after < kLeast) {
+    section.Fail("isolate_after",
+                 "is less than 10s, which a broker that fails over may take");
+  }
+  section.ReadSize("max_isolated_bytes", parking.max_isolated_bytes, 1,
+                   size_t{1} << 44);
+  ReadSeconds(section, "max_isolated_time", parking.max_isolated_time,
+              kMostTime);
+}
+
 void ReadParking(Section section, ParkingOptions& parking) {
   constexpr size_t kMaxKeys = 100'000;
   section.Read("table", parking.table);
   CompleteTableName(section, "table", parking.table);
   section.ReadSize("max_keys", parking.max_keys, 1, kMaxKeys);
+  ReadIsolation(section, parking);
   section.Done();
 }
 
 // Parked events wait behind others of their key.
 void CheckParking(Section& root, const Config& config) {
+  if (config.parking.isolates() && config.source == Source::kPolling) {
+    root.Fail("parking.isolate_after",
+              "needs source: wal; with polling, a topic without a leader or of "
+              "another user is the trouble of its rows alone");
+  }
   if (!config.on_error.Uses(ErrorAction::kPark)) return;
   if (config.source == Source::kPolling) {
     root.Fail("on_error",

@@ -270,6 +270,9 @@ YAML::Node PrintParking(const ParkingOptions& parking) {
   YAML::Node node;
   node["table"] = Quoted(parking.table);
   node["max_keys"] = parking.max_keys;
+  node["isolate_after"] = FormatDuration(parking.isolate_after);
+  node["max_isolated_bytes"] = FormatSize(parking.max_isolated_bytes);
+  node["max_isolated_time"] = FormatDuration(parking.max_isolated_time);
   return node;
 }
 

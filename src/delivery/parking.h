@@ -2,8 +2,11 @@
 // Pipeline sees it.
 //
 //   event ──ClaimOf──▶ kFree     deliver it
-//                      kFollows  an earlier event of its key is parked: Park
-//                      kWaits    its key is being released: offer it again
+//                      kFollows  an earlier event of its key is parked, or its
+//                                topic is isolated: Park
+//                      kFull     the same, but no more may wait: stop
+//                      kWaits    its key or topic is being released: offer it
+//                                again
 //                      kSettled  an operator has discarded it: leave it out
 //
 // A parked event is in flight until its place reports it, like a record.
@@ -20,13 +23,16 @@ namespace walpost {
 
 class Parking {
  public:
-  enum class Claim { kFree, kFollows, kWaits, kSettled };
+  enum class Claim { kFree, kFollows, kFull, kWaits, kSettled };
 
   virtual ~Parking() = default;
 
   virtual Claim ClaimOf(const Event& event) const = 0;
   // True if the event was parked, and is in Kafka since.
   virtual bool WasReleased(const Position& position) const = 0;
+  // From this event on, the events of its topic are parked, until the topic
+  // has taken all of them. Ignored if it has no topic.
+  virtual void Isolate(const Event& event) = 0;
   // kInvalidArgument: the event cannot be parked; says why.
   virtual absl::Status MayPark(const Event& event) const = 0;
 

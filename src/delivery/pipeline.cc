@@ -29,6 +29,7 @@ void Pipeline::StartOver() {
   refused_.reset();
   dead_.clear();
   decision_.reset();
+  isolating_.reset();
 }
 
 void Pipeline::ForgetPositions() {
@@ -119,15 +120,18 @@ Pipeline::Offer Pipeline::Take(const Event& event, const absl::Status& mapped) {
 std::optional<Pipeline::Offer> Pipeline::OfferToParking(
     const Event& event, const absl::Status& mapped) {
   if (parking_ == nullptr) return std::nullopt;
+  IsolateIfDue(event);
   switch (parking_->ClaimOf(event)) {
     case Parking::Claim::kFree:
       return std::nullopt;
     case Parking::Claim::kFollows:
       return CanTake() ? Park(event, mapped) : HoldBack();
+    case Parking::Claim::kFull:
+      return StopUnparked(event, parking_->MayPark(event));
     case Parking::Claim::kSettled:
       return CanTake() ? LeaveOut(event) : HoldBack();
     case Parking::Claim::kWaits:
-      held_ = absl::ResourceExhaustedError("its key is being released");
+      held_ = absl::ResourceExhaustedError("its key or topic is being released");
       break;
   }
   return HoldBack();
@@ -183,6 +187,7 @@ Pipeline::Offer Pipeline::Carry(const Event& event, Dispatch::Outcome outcome,
       return Offer::kTaken;
     case Verdict::kHold:
       held_ = std::move(outcome.reason);
+      held_at_ = event.position;
       break;
     case Verdict::kReplaceSink:
       sink_failure_ = std::move(outcome.reason);
@@ -232,6 +237,33 @@ void Pipeline::OnRefused(const InFlightRecord& record,
   const bool was_alone = window_.in_flight_records() == 1;
   if (!suspects_.OnRejected(record.position, was_alone)) return;
   refused_ = {record.position, error, record.is_dead_letter()};
+}
+
+std::optional<Position> Pipeline::standing_at() const {
+  const InFlightRecord* oldest = window_.oldest();
+  if (oldest != nullptr) {
+    const bool is_event =
+        !oldest->is_parked && oldest->error_class == kNoErrorClass;
+    return is_event ? std::optional(oldest->position) : std::nullopt;
+  }
+  const bool is_held = held_ && absl::IsUnavailable(*held_);
+  return is_held && !dead_.contains(held_at_) ? std::optional(held_at_)
+                                              : std::nullopt;
+}
+
+void Pipeline::Isolate(const Position& position) {
+  isolating_ = position;
+  if (window_.empty()) {
+    held_.reset();
+  } else if (!sink_failure_) {
+    sink_failure_ = absl::AbortedError("a topic takes no records");
+  }
+}
+
+void Pipeline::IsolateIfDue(const Event& event) {
+  if (!isolating_ || event.position < *isolating_) return;
+  if (event.position == *isolating_) parking_->Isolate(event);
+  isolating_.reset();
 }
 
 Position Pipeline::settled_through() const {

@@ -99,7 +99,14 @@ class Pipeline final : public EventTaker, public SinkUser {
     return error_actions_.For(reason) != ErrorAction::kStop;
   }
 
-  // A key is no longer parked: the flow may have stopped for want of room.
+  // The oldest event that the brokers do not take, or do not acknowledge.
+  // nullopt: there is none, or it is not its topic's fault.
+  std::optional<Position> standing_at() const;
+  // Parks this event, at which the flow stands, and later ones of its topic
+  // (Parking::Isolate). If it is in flight, the sink must be replaced.
+  void Isolate(const Position& position);
+
+  // Fewer events are parked: the flow may have stopped for want of room.
   void OnParkingRoom();
 
   // Offers again the records that a sink did not take.
@@ -207,6 +214,8 @@ class Pipeline final : public EventTaker, public SinkUser {
   Offer StopBeforeDeadLetter(const Event& event, const absl::Status& error);
   Offer SendDeadLetter(const Event& event, const absl::Status& reason);
   Offer Skip(const Event& event, const absl::Status& reason);
+  void IsolateIfDue(const Event& event);
+  Offer StopUnparked(const Event& event, const absl::Status& reason);
   Offer ParkOrStop(const Event& event, const absl::Status& reason);
   Offer Park(const Event& event, const absl::Status& reason);
   Offer LeaveOut(const Event& event);
@@ -251,6 +260,8 @@ class Pipeline final : public EventTaker, public SinkUser {
   std::optional<Stoppage> stoppage_;
   std::optional<absl::Status> sink_failure_;
   std::optional<absl::Status> held_;
+  Position held_at_;
+  std::optional<Position> isolating_;
 
   LatencyHistogram latency_;
 };

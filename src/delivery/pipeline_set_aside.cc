@@ -78,9 +78,14 @@ Pipeline::Offer Pipeline::ParkOrStop(const Event& event,
   if (may.ok()) return Park(event, reason);
   const std::string text = fmt::format("{}; {}", std::string(reason.message()),
                                        std::string(may.message()));
+  return StopUnparked(event, WithReasonCode(absl::InvalidArgumentError(text),
+                                            ReasonCodeOf(reason)));
+}
+
+Pipeline::Offer Pipeline::StopUnparked(const Event& event,
+                                       const absl::Status& reason) {
   stopped_unparked_ = true;
-  return Stop(event, WithReasonCode(absl::InvalidArgumentError(text),
-                                    ReasonCodeOf(reason)));
+  return Stop(event, reason);
 }
 
 void Pipeline::OnParkingRoom() {

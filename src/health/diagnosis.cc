@@ -153,12 +153,24 @@ Diagnosis OfBrokers(const RelaySigns& signs) {
 }
 
 Diagnosis OfParking(const ParkingReport& parking) {
-  return {
-      RelayState::kDegraded,
-      fmt::format("{} keys are parked: {} events cannot be delivered, and "
-                  "{} wait behind them. All others are published. walpost "
-                  "parked list shows why",
-                  parking.keys, parking.dead, parking.events - parking.dead)};
+  std::string text;
+  if (!parking.topics.empty()) {
+    text = fmt::format(
+        "{} topics are isolated, because they take no records: {}. {} events "
+        "wait for them. ",
+        parking.topics.size(), fmt::join(parking.topics, ", "),
+        parking.isolated_events);
+  }
+  if (parking.keys > 0) {
+    text += fmt::format(
+        "{} keys are parked: {} events cannot be delivered, and {} wait behind "
+        "them. ",
+        parking.keys, parking.dead, parking.events - parking.dead);
+  }
+  text += "All others are published. ";
+  text += parking.keys > 0 ? "walpost parked list shows why"
+                           : "Kafka's tools show what is wrong with a topic";
+  return {RelayState::kDegraded, std::move(text)};
 }
 
 }  // namespace
@@ -201,7 +213,7 @@ Diagnosis Diagnose(const RelaySigns& signs) {
                         signs.retained_wal_bytes >> 20, signs.slot,
                         signs.wal_budget_bytes >> 20)};
   }
-  if (signs.parking.keys > 0) return OfParking(signs.parking);
+  if (!signs.parking.empty()) return OfParking(signs.parking);
   return {signs.oldest_in_flight > kBehindAfter ? RelayState::kCatchingUp
                                                 : RelayState::kStreaming,
           ""};

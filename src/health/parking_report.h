@@ -1,8 +1,11 @@
-// ParkingReport: the events that wait for an operator, and behind such events.
+// ParkingReport: the events that wait for an operator, behind such events, or
+// for their topic.
 #pragma once
 
 #include <chrono>
 #include <cstdint>
+#include <string>
+#include <vector>
 
 namespace walpost {
 
@@ -11,6 +14,13 @@ struct ParkingReport {
   uint64_t events = 0;  // dead ones included
   uint64_t dead = 0;
   std::chrono::seconds oldest{0};  // since it was parked
+
+  std::vector<std::string> topics;  // isolated
+  uint64_t isolated_events = 0;     // that wait for them
+  uint64_t isolated_bytes = 0;
+  std::chrono::seconds oldest_isolated{0};
+
+  bool empty() const { return keys == 0 && topics.empty(); }
 };
 
 }  // namespace walpost

@@ -36,6 +36,12 @@ bool HeldLanes::IsClosed(std::string_view lane) const {
   return found != lanes_.end() && found->second.is_closed;
 }
 
+std::vector<std::string> HeldLanes::Names() const {
+  std::vector<std::string> names;
+  for (const auto& [name, lane] : lanes_) names.push_back(name);
+  return names;
+}
+
 size_t HeldLanes::ReleaseExcept(const std::set<std::string>& waiting,
                                 uint64_t stored) {
   return std::erase_if(lanes_, [&](const auto& entry) {

@@ -17,6 +17,7 @@
 #include <set>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "outbox/position.h"
 
@@ -44,6 +45,7 @@ class HeldLanes {
   // were read after the numbers below `stored` were stored. Returns how many.
   size_t ReleaseExcept(const std::set<std::string>& waiting, uint64_t stored);
 
+  std::vector<std::string> Names() const;
   size_t size() const { return lanes_.size(); }
   bool empty() const { return lanes_.empty(); }
 

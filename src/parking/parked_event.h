@@ -33,6 +33,8 @@ std::string_view ToString(ParkedState state);
 struct ParkedEvent {
   Position position;
   ParkedState state = ParkedState::kDead;
+  // It waits for this topic, which is isolated; empty: it does not.
+  std::string topic;
   // All of the event; class and reason are empty unless it is dead.
   DeadLetter content;
 

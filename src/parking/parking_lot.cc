@@ -16,14 +16,56 @@ ParkingLot::ParkingLot(const ParkingOptions& options,
 
 Parking::Claim ParkingLot::ClaimOf(const Event& event) const {
   if (so_far_.discarded.contains(event.position)) return Claim::kSettled;
-  if (lanes_.empty() || !event.aggregate_id) return Claim::kFree;
-  const std::string lane =
-      LaneOf(scope_, event.aggregate_type, *event.aggregate_id);
-  if (!lanes_.Holds(lane, event.position)) return Claim::kFree;
-  return lanes_.IsClosed(lane) ? Claim::kWaits : Claim::kFollows;
+  if (!lanes_.empty() && event.aggregate_id) {
+    const std::string lane =
+        LaneOf(scope_, event.aggregate_type, *event.aggregate_id);
+    if (lanes_.Holds(lane, event.position)) {
+      return lanes_.IsClosed(lane) ? Claim::kWaits : Claim::kFollows;
+    }
+  }
+  if (topics_.empty()) return Claim::kFree;
+  const std::string topic = TopicOf(event);
+  if (!topics_.Holds(topic, event.position)) return Claim::kFree;
+  if (topics_.IsClosed(topic)) return Claim::kWaits;
+  return MayWaitForTopic().ok() ? Claim::kFollows : Claim::kFull;
+}
+
+// Empty: it has none that is legal.
+std::string ParkingLot::TopicOf(const Event& event) const {
+  std::string topic;
+  const absl::Status expanded =
+      routes_[event.source].topic().Expand(event.references, topic);
+  return expanded.ok() ? topic : "";
+}
+
+void ParkingLot::Isolate(const Event& event) {
+  const std::string topic = TopicOf(event);
+  if (topic.empty() || topics_.Contains(topic)) return;
+  // Until this event, at least, is stored.
+  topics_.Hold(topic, event.position, stored_ + queue_.size() + 1);
+  if (on_isolated_) on_isolated_(topic);
+}
+
+absl::Status ParkingLot::MayWaitForTopic() const {
+  const char* limit = nullptr;
+  if (isolated_bytes_ >= options_.max_isolated_bytes) {
+    limit = "events wait in parking.table already as parking.max_isolated_bytes "
+            "allows";
+  } else if (isolated_for_ >= options_.max_isolated_time) {
+    limit = "events wait for longer than parking.max_isolated_time";
+  } else if (topics_.size() > kMaxTopics) {
+    limit = "more than 16 topics are";
+  }
+  if (limit == nullptr) return absl::OkStatus();
+  return absl::InvalidArgumentError(fmt::format(
+      "its topic is isolated, and {}: put the topic right, or raise the limit",
+      limit));
 }
 
 absl::Status ParkingLot::MayPark(const Event& event) const {
+  const bool waits_for_topic =
+      !topics_.empty() && topics_.Holds(TopicOf(event), event.position);
+  if (waits_for_topic) return MayWaitForTopic();
   if (!event.aggregate_id) {
     return absl::InvalidArgumentError(
         "it cannot be parked, because it has no aggregate_id, the key of the "
@@ -44,12 +86,26 @@ size_t ParkingLot::Park(const Event& event, const absl::Status& reason,
                         Sequence sequence) {
   const std::string lane =
       LaneOf(scope_, event.aggregate_type, event.aggregate_id.value_or(""));
-  lanes_.Hold(lane, event.position, stored_ + queue_.size() + 1);
-  queue_.push_back({CopyForParking(event, routes_[event.source],
-                                   sources_[event.source], reason),
-                    lane, sequence});
+  ParkedEvent parked = CopyForParking(event, routes_[event.source],
+                                      sources_[event.source], reason);
+  const bool follows_key = lanes_.Holds(lane, event.position);
+  if (reason.ok() && !follows_key && !topics_.empty()) {
+    parked.topic = TopicOf(event);
+    isolated_bytes_ += parked.size();
+  }
+  queue_.push_back({std::move(parked), lane, sequence});
+  HoldQueued(queue_.back(), stored_ + queue_.size());
   if (on_parked_) on_parked_();
   return queue_.back().event.size();
+}
+
+void ParkingLot::HoldQueued(const Queued& queued, uint64_t end) {
+  const ParkedEvent& event = queued.event;
+  if (event.topic.empty()) {
+    lanes_.Hold(queued.lane, event.position, end);
+  } else {
+    topics_.Hold(event.topic, event.position, end);
+  }
 }
 
 void ParkingLot::Load(ParkedSoFar so_far,
@@ -64,8 +120,12 @@ void ParkingLot::Load(ParkedSoFar so_far,
                 stored_);
   }
   so_far_.lanes.clear();
+  topics_.Clear();
+  for (const auto& [topic, first] : so_far_.topics) {
+    topics_.Hold(topic, first, stored_);
+  }
   for (size_t i = 0; i < queue_.size(); ++i) {
-    lanes_.Hold(queue_[i].lane, queue_[i].event.position, stored_ + i + 1);
+    HoldQueued(queue_[i], stored_ + i + 1);
   }
 }
 
@@ -93,11 +153,28 @@ std::vector<Sequence> ParkingLot::OnStored(size_t count) {
 }
 
 bool ParkingLot::OnRead(const ParkedReading& reading) {
-  const bool opened = lanes_.OpenAll();
+  const bool had_room = MayWaitForTopic().ok();
+  const bool opened = GiveUpWaiting();
+  // First: events of a released key may wait for its topic.
+  for (const std::string& topic : reading.waiting_topics) {
+    if (!topics_.Contains(topic)) topics_.Hold(topic, Position(), stored_);
+  }
   const size_t released =
-      lanes_.ReleaseExcept(reading.waiting, stored_at_reading_);
+      lanes_.ReleaseExcept(reading.waiting, stored_at_reading_) +
+      topics_.ReleaseExcept(reading.waiting_topics, stored_at_reading_);
   for (const std::string& lane : reading.leaving) lanes_.Close(lane);
-  return opened || released > 0;
+  for (const std::string& topic : reading.leaving_topics) topics_.Close(topic);
+  isolated_bytes_ = reading.isolated_bytes;
+  for (const Queued& queued : queue_) {
+    if (!queued.event.topic.empty()) isolated_bytes_ += queued.event.size();
+  }
+  isolated_for_ = reading.isolated_for;
+  return opened || released > 0 || (!had_room && MayWaitForTopic().ok());
+}
+
+bool ParkingLot::GiveUpWaiting() {
+  const bool opened = lanes_.OpenAll();
+  return topics_.OpenAll() || opened;
 }
 
 }  // namespace walpost

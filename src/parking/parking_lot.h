@@ -12,6 +12,7 @@
 // Owned by the ParkingKeeper. Pure.
 #pragma once
 
+#include <chrono>
 #include <cstddef>
 #include <cstdint>
 #include <deque>
@@ -41,6 +42,8 @@ struct ParkedSoFar {
     Position first;  // of the events that wait, dead or not
   };
   std::vector<Lane> lanes;
+  // Isolated topics, with the first event that waits for each.
+  std::map<std::string, Position> topics;
   // Events that a stream from the slot's position may show again.
   std::set<Position> discarded;
   std::set<Position> released;
@@ -52,6 +55,13 @@ struct ParkedReading {
   std::set<std::string> waiting;
   // Those of them whose events are all on their way to Kafka now.
   std::set<std::string> leaving;
+  // Likewise the topics for which events wait, but for those whose key is
+  // parked.
+  std::set<std::string> waiting_topics;
+  std::set<std::string> leaving_topics;
+  // Of all that wait for a topic.
+  size_t isolated_bytes = 0;
+  std::chrono::seconds isolated_for{0};
 };
 
 class ParkingLot final : public Parking {
@@ -66,11 +76,17 @@ class ParkingLot final : public Parking {
   bool WasReleased(const Position& position) const override {
     return so_far_.released.contains(position);
   }
+  void Isolate(const Event& event) override;
   absl::Status MayPark(const Event& event) const override;
   size_t Park(const Event& event, const absl::Status& reason,
               Sequence sequence) override;
 
   // ---- For the owner.
+
+  // Called when a topic is isolated.
+  void SetIsolationListener(std::function<void(const std::string&)> listener) {
+    on_isolated_ = std::move(listener);
+  }
 
   // Called when an event was parked.
   void SetListener(std::function<void()> on_parked) {
@@ -95,18 +111,31 @@ class ParkingLot final : public Parking {
   void BeginReading() { stored_at_reading_ = stored_; }
   bool OnRead(const ParkedReading& reading);
   // It takes long: events of lanes that are leaving are parked again.
-  bool GiveUpWaiting() { return lanes_.OpenAll(); }
+  bool GiveUpWaiting();
+  // An event that waited for its topic cannot be delivered: its key is parked.
+  void Hold(const std::string& lane, const Position& position) {
+    lanes_.Hold(lane, position, stored_);
+  }
 
   const HeldLanes& lanes() const { return lanes_; }
+  // By the names of their topics.
+  const HeldLanes& topics() const { return topics_; }
+  bool holds_any() const { return !lanes_.empty() || !topics_.empty(); }
   LaneScope scope() const { return scope_; }
   size_t queued() const { return queue_.size(); }
 
  private:
   struct Queued {
     ParkedEvent event;
-    std::string lane;
+    std::string lane;  // of its key; unused if it waits for its topic
     Sequence sequence;
   };
+
+  static constexpr size_t kMaxTopics = 16;
+
+  std::string TopicOf(const Event& event) const;
+  absl::Status MayWaitForTopic() const;
+  void HoldQueued(const Queued& queued, uint64_t end);
 
   const ParkingOptions options_;
   const std::vector<Route>& routes_;
@@ -114,8 +143,12 @@ class ParkingLot final : public Parking {
   std::vector<std::string> sources_;  // by Event::source
 
   HeldLanes lanes_;
+  HeldLanes topics_;
+  size_t isolated_bytes_ = 0;  // as last read, and queued since
+  std::chrono::seconds isolated_for_{0};
   ParkedSoFar so_far_;
   std::function<void()> on_parked_;
+  std::function<void(const std::string&)> on_isolated_;
   std::deque<Queued> queue_;
   uint64_t stored_ = 0;  // number of queue_.front()
   uint64_t stored_at_reading_ = 0;

@@ -18,10 +18,26 @@ namespace {
 
 constexpr std::string_view kDefaultTable = "public.walpost_parked";
 constexpr std::string_view kWaits = "state IN ('dead', 'waiting', 'retry')";
+constexpr std::string_view kWaitsForKey =
+    "state IN ('dead', 'waiting', 'retry') AND topic IS NULL";
+constexpr std::string_view kWaitsForTopic =
+    "state = 'waiting' AND topic IS NOT NULL";
+
+std::string_view LaneColumns(LaneScope scope) {
+  return scope == LaneScope::kTypeAndKey
+             ? "aggregate_id, coalesce('=' || encode(aggregate_type, 'hex'), "
+               "'')"
+             : "aggregate_id, ''";
+}
 
 std::string Bytea(std::string_view bytes) {
   return fmt::format("'\\x{}'",
                      absl::BytesToHexString({bytes.data(), bytes.size()}));
+}
+
+// An event without a key can wait for its topic.
+OwnValue KeyOf(const DeadLetter& content) {
+  return content.aggregate_id.value_or("");
 }
 
 std::string Bytea(const OwnValue& value) {
@@ -101,11 +117,23 @@ std::string ParkingSql::EndHolder() const {
       LockKey());
 }
 
+std::string ParkingSql::HasWaiting() const {
+  return fmt::format("SELECT EXISTS (SELECT 1 FROM {} WHERE {} AND {})",
+                     Table(), OfSlot(), kWaits);
+}
+
+std::string ParkingSql::LoadTopics() const {
+  return fmt::format(
+      "SELECT topic, min(CASE system_identifier WHEN {} THEN position ELSE '' "
+      "END) FROM {} WHERE {} AND {} GROUP BY 1",
+      quote_(names_.system_identifier), Table(), OfSlot(), kWaitsForTopic);
+}
+
 std::string ParkingSql::LoadLanes() const {
   return fmt::format(
       "SELECT aggregate_type, aggregate_id, min(CASE system_identifier WHEN {} "
       "THEN position ELSE '' END) FROM {} WHERE {} AND {} GROUP BY 1, 2",
-      quote_(names_.system_identifier), Table(), OfSlot(), kWaits);
+      quote_(names_.system_identifier), Table(), OfSlot(), kWaitsForKey);
 }
 
 std::string ParkingSql::LoadSettled(Lsn from, size_t limit) const {
@@ -120,13 +148,14 @@ std::string ParkingSql::Row(const ParkedEvent& event, size_t parameter) const {
   const DeadLetter& content = event.content;
   return fmt::format(
       "({}, {}, '{}', '{}', {}, {}, ${}, {}, {}, {}, to_timestamp({}::float8 / "
-      "1000000))",
+      "1000000), {})",
       quote_(names_.slot), quote_(names_.system_identifier),
       SortableText(event.position), ToString(event.state),
-      Bytea(content.aggregate_type), Bytea(content.aggregate_id), parameter,
+      Bytea(content.aggregate_type), Bytea(KeyOf(content)), parameter,
       Bytea(std::string_view(EncodeParked(content))),
       quote_(content.error_class), Reason(content.reason),
-      content.commit_time.time_since_epoch().count());
+      content.commit_time.time_since_epoch().count(),
+      event.topic.empty() ? "NULL" : quote_(event.topic));
 }
 
 std::string ParkingSql::Insert(
@@ -134,7 +163,7 @@ std::string ParkingSql::Insert(
   std::string sql = fmt::format(
       "INSERT INTO {} (slot, system_identifier, position, state, "
       "aggregate_type, aggregate_id, payload, event, error_class, reason, "
-      "committed_at) VALUES ",
+      "committed_at, topic) VALUES ",
       Table());
   for (size_t i = 0; i < events.size(); ++i) {
     if (i > 0) sql += ", ";
@@ -156,43 +185,68 @@ std::string ParkingSql::ReadLanes() const {
       "SELECT aggregate_type, aggregate_id, count(*), count(*) FILTER (WHERE "
       "state = 'dead'), extract(epoch FROM now() - min(parked_at))::bigint "
       "FROM {} WHERE {} AND {} GROUP BY 1, 2",
-      Table(), OfSlot(), kWaits);
+      Table(), OfSlot(), kWaitsForKey);
+}
+
+std::string ParkingSql::ReadTopics(LaneScope scope,
+                                   bool has_earlier_cluster) const {
+  return fmt::format(
+      "WITH held (key, type, first) AS MATERIALIZED (SELECT {lane}, "
+      "min({place}) FROM {table} WHERE {slot} AND {key} GROUP BY 1, 2) "
+      "SELECT topic, count(*), count(*) FILTER (WHERE NOT EXISTS (SELECT 1 "
+      "FROM held WHERE (key, type) = ({lane}) AND first < {place})), "
+      "sum(octet_length(event) + coalesce(octet_length(payload), 0)), "
+      "extract(epoch FROM now() - min(parked_at))::bigint FROM {table} WHERE "
+      "{slot} AND {topic} GROUP BY 1",
+      fmt::arg("lane", LaneColumns(scope)),
+      fmt::arg("place", Place(has_earlier_cluster)),
+      fmt::arg("table", Table()), fmt::arg("slot", OfSlot()),
+      fmt::arg("key", kWaitsForKey), fmt::arg("topic", kWaitsForTopic));
 }
 
 // Without events of an earlier cluster, the order is that of the primary key.
+std::string ParkingSql::Place(bool has_earlier_cluster) const {
+  if (!has_earlier_cluster) return "position";
+  return fmt::format(
+      "(CASE system_identifier WHEN {} THEN '1' ELSE '0' END || position) "
+      "COLLATE \"C\"",
+      quote_(names_.system_identifier));
+}
+
 std::string ParkingSql::ReadSendable(const Sendable& wanted) const {
-  const bool has_type = wanted.scope == LaneScope::kTypeAndKey;
-  const std::string_view lane =
-      has_type ? "aggregate_id, coalesce('=' || encode(aggregate_type, "
-                 "'hex'), '')"
-               : "aggregate_id, ''";
-  const std::string id = quote_(names_.system_identifier);
-  std::string place = "position";
+  const std::string place = Place(wanted.has_earlier_cluster);
   std::string through = SortableText(wanted.through);
-  std::string cluster = fmt::format(" AND system_identifier = {}", id);
+  std::string rows = OfSlot();
   if (wanted.has_earlier_cluster) {
-    place = fmt::format(
-        "(CASE system_identifier WHEN {} THEN '1' ELSE '0' END || position) "
-        "COLLATE \"C\"",
-        id);
     through = "1" + through;
-    cluster.clear();
+  } else {
+    rows += fmt::format(" AND system_identifier = {}",
+                        quote_(names_.system_identifier));
+  }
+  std::string first = "state = 'dead'";
+  if (!wanted.topic.empty()) {
+    rows += fmt::format(" AND topic = {}", quote_(wanted.topic));
+    first = wanted.has_others ? kWaitsForKey : "false";
+  } else if (wanted.has_others) {
+    rows += " AND topic IS NULL";
+    first = fmt::format("({} OR {})", first, kWaitsForTopic);
   }
   return fmt::format(
-      "WITH dead (key, type, first) AS (SELECT {lane}, min({place}) FROM "
-      "{table} WHERE {slot} AND state = 'dead' GROUP BY 1, 2), "
+      "WITH held (key, type, first) AS (SELECT {lane}, min({place}) FROM "
+      "{table} WHERE {slot} AND {first} GROUP BY 1, 2), "
       "sendable AS (SELECT system_identifier, position, event, payload, "
-      "{place} AS place FROM {table} WHERE {slot}{cluster} AND state IN "
+      "{place} AS place FROM {table} WHERE {rows} AND state IN "
       "('waiting', 'retry') AND {place} <= {through} AND NOT EXISTS (SELECT 1 "
-      "FROM dead WHERE (key, type) = ({lane}) AND first < {place}) ORDER BY "
+      "FROM held WHERE (key, type) = ({lane}) AND first < {place}) ORDER BY "
       "{place} LIMIT {events}) "
       "SELECT system_identifier, position, event, payload FROM (SELECT *, "
       "sum(octet_length(coalesce(payload, ''))) OVER (ORDER BY place) AS total "
       "FROM sendable) AS summed WHERE total - octet_length(coalesce(payload, "
       "'')) < {bytes} ORDER BY place",
-      fmt::arg("lane", lane), fmt::arg("place", place),
+      fmt::arg("lane", LaneColumns(wanted.scope)), fmt::arg("place", place),
       fmt::arg("table", Table()), fmt::arg("slot", OfSlot()),
-      fmt::arg("cluster", cluster), fmt::arg("through", quote_(through)),
+      fmt::arg("first", first), fmt::arg("rows", rows),
+      fmt::arg("through", quote_(through)),
       fmt::arg("events", wanted.max_events),
       fmt::arg("bytes", wanted.max_bytes));
 }
@@ -208,7 +262,8 @@ std::string ParkingSql::Fail(const ParkedPlace& place,
                              std::string_view error_class,
                              std::string_view reason) const {
   return fmt::format(
-      "UPDATE {} SET state = 'dead', error_class = {}, reason = {} WHERE {} "
+      "UPDATE {} SET state = 'dead', topic = NULL, error_class = {}, reason = "
+      "{} WHERE {} "
       "AND state IN ('waiting', 'retry')",
       Table(), quote_(error_class), Reason(reason), At({&place, 1}));
 }

@@ -3,6 +3,9 @@
 // Events are ordered by `place`: those of an earlier cluster (pg_upgrade) come
 // first, then those of this one by position. "Waits": dead, waiting or retry.
 //
+// A row with a topic waits for it; the others wait for their key. Neither may go
+// before an earlier row of its key of the other sort.
+//
 // Pure: the texts are tested without a server.
 #pragma once
 
@@ -53,8 +56,12 @@ class ParkingSql {
   // Ends the session that may. One row if there is one; false: it could not.
   std::string EndHolder() const;
 
-  // Type, key and first place of each lane in which events wait.
+  // True if events wait.
+  std::string HasWaiting() const;
+  // Type, key and first place of each lane in which events wait for their key.
   std::string LoadLanes() const;
+  // Topic and first place of those that events wait for.
+  std::string LoadTopics() const;
   // Position and state of settled events from this LSN on.
   std::string LoadSettled(Lsn from, size_t limit) const;
 
@@ -66,14 +73,19 @@ class ParkingSql {
   // every event that dies.
   std::string ReadDead() const;
   // Type, key, number of events that wait, number of dead ones and age in
-  // seconds, of each lane in which events wait.
+  // seconds, of each lane in which events wait for their key.
   std::string ReadLanes() const;
+  // Topic, number of events that wait for it, of those that may go before all
+  // others of their key, bytes, and age in seconds.
+  std::string ReadTopics(LaneScope scope, bool has_earlier_cluster) const;
   // System identifier, position, event and payload of the oldest events that
   // may be sent: none behind a dead one.
   struct Sendable {
     LaneScope scope = LaneScope::kKey;
     Position through;                  // none after it
+    std::string topic;                 // those that wait for it; empty: others
     bool has_earlier_cluster = false;  // some are of an earlier cluster
+    bool has_others = true;            // rows of the other sort may wait
     size_t max_events = 0;
     size_t max_bytes = 0;
   };
@@ -81,7 +93,7 @@ class ParkingSql {
 
   // These events are in Kafka.
   std::string Release(std::span<const ParkedPlace> places) const;
-  // This event cannot be delivered, again.
+  // This event cannot be delivered, again: it waits for its key.
   std::string Fail(const ParkedPlace& place, std::string_view error_class,
                    std::string_view reason) const;
 
@@ -101,6 +113,7 @@ class ParkingSql {
  private:
   std::string Table() const;
   std::string OfSlot() const;
+  std::string Place(bool has_earlier_cluster) const;
   std::string At(std::span<const ParkedPlace> places) const;
   std::string Reason(std::string_view text) const;
   std::string LockKey() const;

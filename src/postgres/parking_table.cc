@@ -34,17 +34,29 @@ absl::StatusOr<std::string> ReadKey(const QueryRows& rows, size_t row,
   return std::move(key).value_or("");
 }
 
+// Empty: of an earlier cluster.
+absl::StatusOr<Position> ParseFirst(const std::string& text) {
+  if (text.empty()) return Position();
+  return ParseSortableText(text);
+}
+
 absl::StatusOr<ParkedSoFar> ParseLanes(const QueryRows& rows) {
   ParkedSoFar so_far;
   for (size_t i = 0; i < rows.size(); ++i) {
     ParkedSoFar::Lane& lane = so_far.lanes.emplace_back();
     WALPOST_ASSIGN_OR_RETURN(lane.aggregate_type, rows.Bytea(i, 0));
     WALPOST_ASSIGN_OR_RETURN(lane.key, ReadKey(rows, i, 1));
-    const std::string first = rows.Text(i, 2);
-    if (first.empty()) continue;  // an event of an earlier cluster
-    WALPOST_ASSIGN_OR_RETURN(lane.first, ParseSortableText(first));
+    WALPOST_ASSIGN_OR_RETURN(lane.first, ParseFirst(rows.Text(i, 2)));
   }
   return so_far;
+}
+
+absl::Status ParseTopics(const QueryRows& rows, ParkedSoFar& so_far) {
+  for (size_t i = 0; i < rows.size(); ++i) {
+    WALPOST_ASSIGN_OR_RETURN(so_far.topics[rows.Text(i, 0)],
+                             ParseFirst(rows.Text(i, 1)));
+  }
+  return absl::OkStatus();
 }
 
 absl::Status ParseSettled(const QueryRows& rows, ParkedSoFar& so_far) {
@@ -112,11 +124,11 @@ asio::awaitable<absl::StatusOr<bool>> ParkingTable::HasWaiting(
   WALPOST_CO_RETURN_IF_ERROR(co_await Connect(std::move(system_identifier)));
   absl::StatusOr<bool> has_waiting = co_await Exists();
   if (has_waiting.ok() && *has_waiting) {
-    const absl::StatusOr<QueryRows> lanes = co_await Execute(Sql().LoadLanes());
-    if (lanes.ok()) {
-      has_waiting = lanes->size() > 0;
+    const absl::StatusOr<QueryRows> rows = co_await Execute(Sql().HasWaiting());
+    if (rows.ok()) {
+      has_waiting = rows->Bool(0, 0);
     } else {
-      has_waiting = lanes.status();
+      has_waiting = rows.status();
     }
   }
   Close();
@@ -176,9 +188,18 @@ asio::awaitable<absl::StatusOr<ParkedSoFar>> ParkingTable::Load(Lsn from) {
                               co_await Execute(sql.LoadLanes()));
   absl::StatusOr<ParkedSoFar> so_far = ParseLanes(lanes);
   if (!so_far.ok()) co_return Explain(so_far.status());
-  has_earlier_cluster_ = std::ranges::any_of(
-      so_far->lanes,
-      [](const ParkedSoFar::Lane& lane) { return lane.first == Position(); });
+  WALPOST_CO_ASSIGN_OR_RETURN(const QueryRows topics,
+                              co_await Execute(sql.LoadTopics()));
+  const absl::Status has_topics = ParseTopics(topics, *so_far);
+  if (!has_topics.ok()) co_return Explain(has_topics);
+  has_earlier_cluster_ =
+      std::ranges::any_of(so_far->lanes,
+                          [](const ParkedSoFar::Lane& lane) {
+                            return lane.first == Position();
+                          }) ||
+      std::ranges::any_of(so_far->topics, [](const auto& topic) {
+        return topic.second == Position();
+      });
   WALPOST_CO_ASSIGN_OR_RETURN(
       const QueryRows settled,
       co_await Execute(sql.LoadSettled(from, kMaxSettled)));
@@ -260,6 +281,20 @@ asio::awaitable<absl::StatusOr<QueryRows>> ParkingTable::Execute(
 asio::awaitable<absl::Status> ParkingTable::Run(std::string sql) {
   const absl::StatusOr<QueryRows> rows = co_await Execute(std::move(sql));
   co_return rows.status();
+}
+
+asio::awaitable<absl::StatusOr<std::vector<IsolatedTopic>>>
+ParkingTable::ReadTopics(LaneScope scope) {
+  std::string sql = Sql().ReadTopics(scope, has_earlier_cluster_);
+  WALPOST_CO_ASSIGN_OR_RETURN(const QueryRows rows,
+                              co_await Execute(std::move(sql)));
+  std::vector<IsolatedTopic> topics;
+  for (size_t i = 0; i < rows.size(); ++i) {
+    topics.push_back({rows.Text(i, 0), rows.Unsigned(i, 1), rows.Unsigned(i, 2),
+                      rows.Unsigned(i, 3),
+                      std::chrono::seconds(rows.Integer(i, 4))});
+  }
+  co_return topics;
 }
 
 absl::Status ParkingTable::Explain(const absl::Status& error) const {

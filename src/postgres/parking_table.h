@@ -43,6 +43,15 @@ struct ParkedLane {
   std::chrono::seconds age{0};  // since its oldest event was parked
 };
 
+// A topic that events wait for.
+struct IsolatedTopic {
+  std::string name;
+  uint64_t events = 0;
+  uint64_t free = 0;  // that wait for nothing else
+  uint64_t bytes = 0;
+  std::chrono::seconds age{0};  // since its oldest event was parked
+};
+
 class ParkingTable {
  public:
   ParkingTable(boost::asio::any_io_executor executor, ServerOptions server,
@@ -72,6 +81,9 @@ class ParkingTable {
   // See ParkingSql::ReadDead. Costs little, however many events wait.
   boost::asio::awaitable<absl::StatusOr<std::string>> ReadDead();
   boost::asio::awaitable<absl::StatusOr<std::vector<ParkedLane>>> ReadLanes();
+  // To be read after ReadLanes: a key that is released in between shows here.
+  boost::asio::awaitable<absl::StatusOr<std::vector<IsolatedTopic>>> ReadTopics(
+      LaneScope scope);
   // `wanted.has_earlier_cluster` is known since Load.
   boost::asio::awaitable<absl::StatusOr<std::vector<ParkedRow>>> ReadSendable(
       ParkingSql::Sendable wanted);

@@ -421,7 +421,7 @@ planted_bug(never_releases_a_key_that_was_parked_before_the_start
 
 planted_bug(forgets_the_keys_of_events_that_are_not_stored_yet
   SOURCE parking/parking_lot.cc
-  NEEDLE [[lanes_.Hold(queue_[i].lane, queue_[i].event.position, stored_ + i + 1);]]
+  NEEDLE [[HoldQueued(queue_[i], stored_ + i + 1);]]
   REPLACEMENT [[]]
   FINDS "P3: .* was never there"
   KIND parking)

@@ -163,12 +163,13 @@ def _with_listeners(settings, further):
                        for key, text in added.items()}
 
 
-def create_topic(bootstrap, name, partitions, **config):
+def create_topic(bootstrap, name, partitions, on=None, **config):
     """Creates a topic by hand; settings like max_message_bytes=1000."""
     settings = [word for key, value in config.items()
                 for word in ("--config", f"{key.replace('_', '.')}={value}")]
-    _topic_command(bootstrap, "--create", "--topic", name, "--partitions",
-                   str(partitions), *settings)
+    place = (["--replica-assignment", on] if on
+             else ["--partitions", str(partitions)])
+    _topic_command(bootstrap, "--create", "--topic", name, *place, *settings)
 
 
 def delete_topic(bootstrap, name):

@@ -72,7 +72,8 @@ class KafkaCluster:
                 return self.nodes[entry["partitions"][partition]["leader"] - 1]
         raise KeyError(topic)
 
-    def create_topic(self, name, partitions, **config):
+    def create_topic(self, name, partitions=None, **config):
+        """`on="1,2"`: one partition on the first node, another on the second."""
         create_topic(self.bootstrap, name, partitions, **config)
 
     def delete_topic(self, name):
