@@ -93,7 +93,8 @@ asio::awaitable<absl::Status> ParkingKeeper::Load() {
   };
   lot_.Load(std::move(so_far), is_in_flight);
   WALPOST_CO_ASSIGN_OR_RETURN(lanes_, co_await table_.ReadLanes());
-  WALPOST_CO_ASSIGN_OR_RETURN(topics_, co_await table_.ReadTopics(lot_.scope()));
+  WALPOST_CO_ASSIGN_OR_RETURN(topics_,
+                              co_await table_.ReadTopics(lot_.scope()));
   if (!topics_.empty()) {
     spdlog::warn("{} topics are isolated, such as {}", topics_.size(),
                  topics_.front().name);
@@ -220,7 +221,8 @@ asio::awaitable<absl::Status> ParkingKeeper::Read() {
     }
   }
   WALPOST_CO_ASSIGN_OR_RETURN(lanes_, co_await table_.ReadLanes());
-  WALPOST_CO_ASSIGN_OR_RETURN(topics_, co_await table_.ReadTopics(lot_.scope()));
+  WALPOST_CO_ASSIGN_OR_RETURN(topics_,
+                              co_await table_.ReadTopics(lot_.scope()));
   counted_at_ = Clock::now();
   ParkedReading reading = Describe(rows);
   drains_.Describe(topics_, reading);
@@ -233,12 +235,11 @@ asio::awaitable<absl::Status> ParkingKeeper::Read() {
     spdlog::info("topic {} is no longer isolated: it has all of its events",
                  topic);
   }
-  all_wait_for_dead_ = rows.empty() && callbacks_.may_release() &&
-                       lot_.lanes().size() == reading.waiting.size() &&
-                       lot_.topics().empty() &&
-                       std::ranges::all_of(lanes_, [](const ParkedLane& lane) {
-                         return lane.dead > 0;
-                       });
+  all_wait_for_dead_ =
+      rows.empty() && callbacks_.may_release() &&
+      lot_.lanes().size() == reading.waiting.size() && lot_.topics().empty() &&
+      std::ranges::all_of(lanes_,
+                          [](const ParkedLane& lane) { return lane.dead > 0; });
   const MonotonicTime now = Clock::now();
   read_at_ = now + std::max<MonotonicTime::duration>(
                        kReadInterval, kReadShare * (now - begun));
@@ -326,8 +327,8 @@ void ParkingKeeper::Progress() {
 }
 
 void ParkingKeeper::Watch(MonotonicTime brokers_seen_at) {
-  const std::optional<Position> position = isolation_.Look(
-      pipeline_.standing_at(), brokers_seen_at, Clock::now());
+  const std::optional<Position> position =
+      isolation_.Look(pipeline_.standing_at(), brokers_seen_at, Clock::now());
   if (position && callbacks_.may_release()) pipeline_.Isolate(*position);
 }
 

@@ -43,8 +43,7 @@ absl::StatusOr<std::unique_ptr<ReleaseRun>> ReleaseRun::Create(
 }
 
 ReleaseRun::ReleaseRun(asio::any_io_executor executor, const Config& config,
-                       NoTopic no_topic,
-                       std::unique_ptr<RecordBuilder> builder,
+                       NoTopic no_topic, std::unique_ptr<RecordBuilder> builder,
                        std::function<void()> on_result)
     : executor_(executor),
       config_(config),
@@ -99,8 +98,7 @@ asio::awaitable<ReleaseRun::Result> ReleaseRun::SendAll() {
     result.failed = std::exchange(result.trouble, absl::OkStatus());
   } else if (!result.trouble.ok()) {
     one_by_one_ = rows_.size() - result.sent + 1;
-  } else if (no_topic_ == NoTopic::kFails ||
-             absl::IsInvalidArgument(offered)) {
+  } else if (no_topic_ == NoTopic::kFails || absl::IsInvalidArgument(offered)) {
     result.failed = offered;
   } else {
     result.trouble = offered;
@@ -111,8 +109,8 @@ asio::awaitable<ReleaseRun::Result> ReleaseRun::SendAll() {
 // A row was sent alone to brokers that answer, and came back: its topic does
 // not exist, or may not be written. Others must not wait for it.
 bool ReleaseRun::IsFaultOfRow(const Result& result) const {
-  return no_topic_ == NoTopic::kFails && rows_.size() == 1 && result.sent == 0 && !is_stopped_ &&
-         !result.trouble.ok() &&
+  return no_topic_ == NoTopic::kFails && rows_.size() == 1 &&
+         result.sent == 0 && !is_stopped_ && !result.trouble.ok() &&
          run_.pipeline().counters().not_delivered > not_delivered_before_ &&
          run_.has_brokers();
 }
@@ -127,8 +125,8 @@ asio::awaitable<absl::Status> ReleaseRun::Offer(size_t index) {
   while (pipeline.OnEvent(*event) == Pipeline::Offer::kHold) {
     if (pipeline.stoppage()) co_return pipeline.stoppage()->reason;
     if (!Trouble().ok()) co_return Trouble();
-    const bool is_held =
-        no_topic_ == NoTopic::kFails && pipeline.held() && pipeline.IsDrained() && run_.has_brokers();
+    const bool is_held = no_topic_ == NoTopic::kFails && pipeline.held() &&
+                         pipeline.IsDrained() && run_.has_brokers();
     if (is_held && Clock::now() >= until) co_return *pipeline.held();
     co_await Wait();
   }

@@ -44,8 +44,7 @@ class ReleaseRun {
   // `on_result` is called when a batch has ended.
   static absl::StatusOr<std::unique_ptr<ReleaseRun>> Create(
       boost::asio::any_io_executor executor, const Config& config,
-      NoTopic no_topic,
-      std::function<void()> on_result);
+      NoTopic no_topic, std::function<void()> on_result);
 
   // Begins a batch; no other may be on its way.
   void Send(std::vector<ParkedRow> rows);

@@ -51,8 +51,7 @@ asio::awaitable<absl::StatusOr<bool>> TopicDrains::Turn(Position through) {
     }
     std::optional<ReleaseRun::Result> result = drain.run->TakeResult();
     if (result) {
-      WALPOST_CO_RETURN_IF_ERROR(
-          co_await Settle(topic, *std::move(result)));
+      WALPOST_CO_RETURN_IF_ERROR(co_await Settle(topic, *std::move(result)));
       co_return true;
     }
     if (drain.run->is_sending()) continue;

@@ -4,9 +4,9 @@
 //        ▲                                   │
 //        └────────────── result ◀────────────┘
 //
-// Each topic has a ReleaseRun, and so a producer, of its own: a topic that takes
-// nothing holds up no other. That is also how it is noticed that a topic is
-// back.
+// Each topic has a ReleaseRun, and so a producer, of its own: a topic that
+// takes nothing holds up no other. That is also how it is noticed that a topic
+// is back.
 //
 // Owned by the ParkingKeeper, whose table it shares: one call at a time.
 #pragma once

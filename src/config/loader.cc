@@ -124,7 +124,7 @@ void ReadSeconds(Section& section, const std::string& key,
 
 void ReadIsolation(Section& section, ParkingOptions& parking) {
   constexpr std::chrono::seconds kLeast{10};
-  constexpr std::chrono::hours kMostTime{24 * 30};
+  constexpr std::chrono::hours kMaxTime{24 * 30};
   ReadSeconds(section, "isolate_after", parking.isolate_after, minutes(60));
   if (parking.isolates() && parking.isolate_after < kLeast) {
     section.Fail("isolate_after",
@@ -133,7 +133,7 @@ void ReadIsolation(Section& section, ParkingOptions& parking) {
   section.ReadSize("max_isolated_bytes", parking.max_isolated_bytes, 1,
                    size_t{1} << 44);
   ReadSeconds(section, "max_isolated_time", parking.max_isolated_time,
-              kMostTime);
+              kMaxTime);
 }
 
 void ReadParking(Section section, ParkingOptions& parking) {

@@ -2,8 +2,9 @@
 // Pipeline sees it.
 //
 //   event ──ClaimOf──▶ kFree     deliver it
-//                      kFollows  an earlier event of its key is parked, or its
-//                                topic is isolated: Park
+//                      kFollows  an earlier event of its key is parked: Park
+//                      kIsolated its topic is isolated: Park, unless it cannot
+//                                be delivered anyway
 //                      kFull     the same, but no more may wait: stop
 //                      kWaits    its key or topic is being released: offer it
 //                                again
@@ -23,7 +24,7 @@ namespace walpost {
 
 class Parking {
  public:
-  enum class Claim { kFree, kFollows, kFull, kWaits, kSettled };
+  enum class Claim { kFree, kFollows, kIsolated, kFull, kWaits, kSettled };
 
   virtual ~Parking() = default;
 

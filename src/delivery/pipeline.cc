@@ -124,6 +124,9 @@ std::optional<Pipeline::Offer> Pipeline::OfferToParking(
   switch (parking_->ClaimOf(event)) {
     case Parking::Claim::kFree:
       return std::nullopt;
+    case Parking::Claim::kIsolated:
+      if (!mapped.ok()) return std::nullopt;
+      [[fallthrough]];
     case Parking::Claim::kFollows:
       return CanTake() ? Park(event, mapped) : HoldBack();
     case Parking::Claim::kFull:
@@ -131,7 +134,7 @@ std::optional<Pipeline::Offer> Pipeline::OfferToParking(
     case Parking::Claim::kSettled:
       return CanTake() ? LeaveOut(event) : HoldBack();
     case Parking::Claim::kWaits:
-      held_ = absl::ResourceExhaustedError("its key or topic is being released");
+      held_ = absl::ResourceExhaustedError("what it follows is being released");
       break;
   }
   return HoldBack();

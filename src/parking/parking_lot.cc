@@ -27,7 +27,7 @@ Parking::Claim ParkingLot::ClaimOf(const Event& event) const {
   const std::string topic = TopicOf(event);
   if (!topics_.Holds(topic, event.position)) return Claim::kFree;
   if (topics_.IsClosed(topic)) return Claim::kWaits;
-  return MayWaitForTopic().ok() ? Claim::kFollows : Claim::kFull;
+  return MayWaitForTopic().ok() ? Claim::kIsolated : Claim::kFull;
 }
 
 // Empty: it has none that is legal.
@@ -49,8 +49,9 @@ void ParkingLot::Isolate(const Event& event) {
 absl::Status ParkingLot::MayWaitForTopic() const {
   const char* limit = nullptr;
   if (isolated_bytes_ >= options_.max_isolated_bytes) {
-    limit = "events wait in parking.table already as parking.max_isolated_bytes "
-            "allows";
+    limit =
+        "events wait in parking.table already as parking.max_isolated_bytes "
+        "allows";
   } else if (isolated_for_ >= options_.max_isolated_time) {
     limit = "events wait for longer than parking.max_isolated_time";
   } else if (topics_.size() > kMaxTopics) {

@@ -52,14 +52,14 @@ struct ParkedSoFar {
 // What the store has for the owner to release.
 struct ParkedReading {
   // Lanes in which events wait, dead or not.
-  std::set<std::string> waiting;
+  std::set<std::string> waiting{};
   // Those of them whose events are all on their way to Kafka now.
-  std::set<std::string> leaving;
+  std::set<std::string> leaving{};
   // Likewise the topics for which events wait, but for those whose key is
   // parked.
-  std::set<std::string> waiting_topics;
-  std::set<std::string> leaving_topics;
-  // Of all that wait for a topic.
+  std::set<std::string> waiting_topics{};
+  std::set<std::string> leaving_topics{};
+  // All events that wait for a topic.
   size_t isolated_bytes = 0;
   std::chrono::seconds isolated_for{0};
 };

@@ -199,9 +199,9 @@ std::string ParkingSql::ReadTopics(LaneScope scope,
       "extract(epoch FROM now() - min(parked_at))::bigint FROM {table} WHERE "
       "{slot} AND {topic} GROUP BY 1",
       fmt::arg("lane", LaneColumns(scope)),
-      fmt::arg("place", Place(has_earlier_cluster)),
-      fmt::arg("table", Table()), fmt::arg("slot", OfSlot()),
-      fmt::arg("key", kWaitsForKey), fmt::arg("topic", kWaitsForTopic));
+      fmt::arg("place", Place(has_earlier_cluster)), fmt::arg("table", Table()),
+      fmt::arg("slot", OfSlot()), fmt::arg("key", kWaitsForKey),
+      fmt::arg("topic", kWaitsForTopic));
 }
 
 // Without events of an earlier cluster, the order is that of the primary key.

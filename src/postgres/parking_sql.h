@@ -3,8 +3,8 @@
 // Events are ordered by `place`: those of an earlier cluster (pg_upgrade) come
 // first, then those of this one by position. "Waits": dead, waiting or retry.
 //
-// A row with a topic waits for it; the others wait for their key. Neither may go
-// before an earlier row of its key of the other sort.
+// A row with a topic waits for it; the others wait for their key. Neither may
+// go before an earlier row of its key of the other sort.
 //
 // Pure: the texts are tested without a server.
 #pragma once

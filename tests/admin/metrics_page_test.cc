@@ -134,6 +134,7 @@ TEST(MetricsPageTest, ShowsEachCounter) {
            "walpost_parked_events_total{class=\"headers_unreadable\"} 17",
            "walpost_events_parked_behind_total 18",
            "walpost_parked_keys 3",
+           "walpost_isolated_topics 1",
            "walpost_parked_events 41",
            "walpost_oldest_parked_seconds 720",
            "walpost_skipped_changes_total{kind=\"update\"} 9",

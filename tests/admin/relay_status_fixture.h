@@ -45,7 +45,8 @@ inline RelayStatus SomeStatus() {
                      .skipped = {16, 0, 0, 0, 0, 0, 0, 0, 15},
                      .parked = {0, 0, 17},
                      .parked_behind = 18};
-  status.parking = {3, 41, 4, std::chrono::minutes(12)};
+  status.parking = {3,          41, 4,   std::chrono::minutes(12),
+                    {"orders"}, 5,  600, std::chrono::seconds(70)};
   status.latency.Record(std::chrono::microseconds(90));
   status.latency.Record(std::chrono::microseconds(120));
   status.latency.Record(std::chrono::minutes(10));

@@ -47,6 +47,12 @@ TEST(StatusJsonTest, ShowsEverything) {
   "parked_keys": 3,
   "parked_events": 41,
   "oldest_parked_seconds": 720.0,
+  "isolated_topics": [
+    "orders"
+  ],
+  "isolated_events": 5,
+  "isolated_bytes": 600,
+  "oldest_isolated_seconds": 70.0,
   "in_flight_records": 12,
   "in_flight_bytes": 3456,
   "max_in_flight_records": 20000,

@@ -174,6 +174,11 @@ TEST(LoaderErrorsTest, ValuesOutOfRangeAreNamedWithTheRange) {
        "'trace' is not one of debug, info, warn, error"},
       {"on_error: {topic_illegal: drop}", "w.yaml:1: on_error.topic_illegal: ",
        "'drop' is not one of stop, dead_letter, park, skip"},
+      {"parking: {isolate_after: 3s}",
+       "w.yaml:1: parking.isolate_after: ", "is less than 10s"},
+      {"{source: polling, polling: {strategy: delete}, parking: "
+       "{isolate_after: 30s}}",
+       "w.yaml:1: parking.isolate_after: ", "needs source: wal"},
       {"on_error: {poison: skip}",
        "w.yaml:1: on_error.poison: ", "no such key"},
       {"{source: polling, polling: {strategy: delete}, on_error: "

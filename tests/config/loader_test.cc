@@ -221,6 +221,16 @@ const Row kRows[] = {
      [](const Config& c) { return c.parking.table; }},
     {"parking.max_keys", "1000", "{parking: {max_keys: 7}}", "7",
      [](const Config& c) { return std::to_string(c.parking.max_keys); }},
+    {"parking.isolate_after", "0", "{parking: {isolate_after: 30s}}", "30000",
+     [](const Config& c) { return Text(c.parking.isolate_after); }},
+    {"parking.max_isolated_bytes", "1073741824",
+     "{parking: {max_isolated_bytes: 1MiB}}", "1048576",
+     [](const Config& c) {
+       return std::to_string(c.parking.max_isolated_bytes);
+     }},
+    {"parking.max_isolated_time", "86400000",
+     "{parking: {max_isolated_time: 2h}}", "7200000",
+     [](const Config& c) { return Text(c.parking.max_isolated_time); }},
     {"dead_letter.topic", "walpost.dead-letter",
      "{dead_letter: {topic: 'dead.{class}'}}", "dead.{class}",
      [](const Config& c) { return c.outbox.dead_letter.topic; }},

@@ -91,6 +91,9 @@ on_error:
 parking:
   table: public.walpost_parked
   max_keys: 1000
+  isolate_after: 0ms
+  max_isolated_bytes: 1GiB
+  max_isolated_time: 1d
 dead_letter:
   topic: walpost.dead-letter
   payload: whole

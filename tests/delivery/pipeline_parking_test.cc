@@ -1,4 +1,5 @@
 // Pipeline: events that are parked, and those that follow them.
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <chrono>
@@ -29,6 +30,10 @@ class FakeParking final : public Parking {
  public:
   Claim ClaimOf(const Event&) const override { return claim; }
   bool WasReleased(const Position&) const override { return was_released; }
+  void Isolate(const Event& event) override {
+    isolated.push_back(event.position);
+    claim = Claim::kIsolated;
+  }
   absl::Status MayPark(const Event&) const override { return may_park; }
   size_t Park(const Event& event, const absl::Status& reason,
               Sequence sequence) override {
@@ -41,6 +46,7 @@ class FakeParking final : public Parking {
   Claim claim = Claim::kFree;
   bool was_released = false;
   absl::Status may_park;
+  std::vector<Position> isolated;
   std::vector<Position> positions;
   std::vector<bool> dead;
   std::vector<Sequence> sequences;
@@ -191,6 +197,89 @@ TEST_F(PipelineParkingTest, NothingIsSettledBeyondAnEventInFlight) {
   EXPECT_LT(pipeline_.settled_through(), At(100, 1));
   pipeline_.OnAcknowledged(0, WallTime());
   EXPECT_GE(pipeline_.settled_through(), At(100, 2));
+}
+
+// ---- Isolation.
+
+TEST_F(PipelineParkingTest, StandsAtTheOldestRecordInFlight) {
+  EXPECT_EQ(pipeline_.standing_at(), std::nullopt);
+  OfferEvent(At(10));
+  OfferEvent(At(20));
+  EXPECT_EQ(pipeline_.standing_at(), At(10));
+  pipeline_.OnAcknowledged(0, WallTime());
+  EXPECT_EQ(pipeline_.standing_at(), At(20));
+  pipeline_.OnAcknowledged(1, WallTime());
+  EXPECT_EQ(pipeline_.standing_at(), std::nullopt);
+}
+
+TEST_F(PipelineParkingTest, StandsAtAnEventThatTheSinkDoesNotTake) {
+  sink_.AnswerWith(absl::UnavailableError("unknown topic"));
+  EXPECT_EQ(OfferEvent(At(10)), Offer::kHold);
+  EXPECT_EQ(pipeline_.standing_at(), At(10));
+  sink_.AnswerWith(absl::ResourceExhaustedError("full"));
+  pipeline_.RetryHeld();
+  EXPECT_EQ(OfferEvent(At(10)), Offer::kHold);
+  EXPECT_EQ(pipeline_.standing_at(), std::nullopt);
+}
+
+TEST_F(PipelineParkingTest, DoesNotStandAtAParkedEvent) {
+  EXPECT_EQ(OfferEvent(At(10), "a b"), Offer::kTaken);
+  EXPECT_EQ(pipeline_.standing_at(), std::nullopt);
+}
+
+TEST_F(PipelineParkingTest, IsolationOfAHeldEventNeedsNoOtherSink) {
+  sink_.AnswerWith(absl::UnavailableError("unknown topic"));
+  OfferEvent(At(10));
+  pipeline_.Isolate(At(10));
+  EXPECT_FALSE(pipeline_.sink_failure());
+  EXPECT_EQ(OfferEvent(At(10)), Offer::kTaken);
+  EXPECT_THAT(parking_.isolated, ::testing::ElementsAre(At(10)));
+  EXPECT_THAT(parking_.positions, ::testing::ElementsAre(At(10)));
+}
+
+TEST_F(PipelineParkingTest, IsolationOfARecordInFlightReplacesTheSink) {
+  OfferEvent(At(10));
+  OfferEvent(At(20));
+  pipeline_.OnAcknowledged(1, WallTime());
+  pipeline_.Isolate(At(10));
+  EXPECT_TRUE(pipeline_.sink_failure());
+  pipeline_.Rewind();
+  EXPECT_EQ(OfferEvent(At(10)), Offer::kTaken);
+  EXPECT_THAT(parking_.isolated, ::testing::ElementsAre(At(10)));
+  EXPECT_EQ(OfferEvent(At(20)), Offer::kTaken);
+  EXPECT_THAT(parking_.positions, ::testing::ElementsAre(At(10)))
+      << "the other one was acknowledged";
+}
+
+TEST_F(PipelineParkingTest, NoOtherEventIsIsolatedInItsPlace) {
+  OfferEvent(At(10));
+  pipeline_.Isolate(At(10));
+  pipeline_.Rewind();
+  OfferEvent(At(30));
+  EXPECT_TRUE(parking_.isolated.empty());
+}
+
+TEST_F(PipelineParkingTest, WhatCannotBeMappedDoesNotWaitForItsTopic) {
+  parking_.claim = Parking::Claim::kIsolated;
+  const std::vector<Value> references = {"order"};
+  Event event;
+  event.position = At(10);
+  event.references = references;
+  const absl::Status error = Undeliverable(kReasonColumnUnreadable, "unread");
+  EXPECT_EQ(pipeline_.OnUndeliverable(event, error), Offer::kHold);
+  EXPECT_TRUE(pipeline_.stoppage());
+  EXPECT_TRUE(parking_.positions.empty());
+}
+
+TEST_F(PipelineParkingTest, StopsBeforeAnEventForWhichThereIsNoRoom) {
+  parking_.claim = Parking::Claim::kFull;
+  parking_.may_park = absl::InvalidArgumentError("its topic is isolated");
+  EXPECT_EQ(OfferEvent(At(10)), Offer::kHold);
+  ASSERT_TRUE(pipeline_.stoppage());
+  EXPECT_EQ(pipeline_.stoppage()->position, At(10));
+  parking_.claim = Parking::Claim::kFree;
+  pipeline_.OnParkingRoom();
+  EXPECT_EQ(OfferEvent(At(10)), Offer::kTaken);
 }
 
 }  // namespace

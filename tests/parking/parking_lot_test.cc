@@ -1,7 +1,9 @@
 #include "parking/parking_lot.h"
 
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <chrono>
 #include <memory>
 #include <string>
 #include <vector>
@@ -31,7 +33,8 @@ class ParkingLotTest : public ::testing::Test {
   explicit ParkingLotTest(std::string topic = "t.{aggregate_type}")
       : outbox_(Outbox(std::move(topic))),
         routes_(Route::CreateAll(outbox_).value()),
-        lot_(ParkingOptions{.max_keys = 2}, outbox_, routes_) {}
+        lot_(ParkingOptions{.max_keys = 2, .max_isolated_bytes = 2'000},
+             outbox_, routes_) {}
 
   static Event MakeEvent(Position position, Value key, Value type = "order") {
     Event event;
@@ -183,6 +186,124 @@ TEST_F(ParkingLotTest, AnEventThatIsStoredAfterTheReadingHoldsItsLane) {
   lot_.OnStored(1);
   EXPECT_FALSE(lot_.OnRead({}));
   EXPECT_EQ(ClaimOf(At(300), "k"), Claim::kFollows);
+}
+
+// ---- Isolated topics.
+
+class IsolatedTopicTest : public ParkingLotTest {
+ protected:
+  // An event of topic t.TYPE.
+  struct Typed {
+    Typed(Position position, Value key, Value type)
+        : references{type, std::nullopt},
+          event(MakeEvent(position, key, type)) {
+      event.references = references;
+    }
+    std::vector<Value> references;
+    Event event;
+  };
+
+  Claim Of(Position position, Value key, Value type) const {
+    return lot_.ClaimOf(Typed(position, key, type).event);
+  }
+  void Isolate(Position position, Value type) {
+    lot_.Isolate(Typed(position, "k", type).event);
+  }
+  void ParkFor(Position position, Value key, Value type,
+               const absl::Status& reason = absl::OkStatus()) {
+    lot_.Park(Typed(position, key, type).event, reason, sequence_++);
+  }
+  bool Read(const ParkedReading& reading) {
+    lot_.OnStored(lot_.queued());
+    lot_.BeginReading();
+    return lot_.OnRead(reading);
+  }
+
+  Sequence sequence_ = 0;
+};
+
+TEST_F(IsolatedTopicTest, AllEventsOfTheTopicFollowAndNoOthers) {
+  Isolate(At(100), "order");
+  EXPECT_EQ(Of(At(90), "k", "order"), Claim::kFree);
+  EXPECT_EQ(Of(At(100), "k", "order"), Claim::kIsolated);
+  EXPECT_EQ(Of(At(110), "other", "order"), Claim::kIsolated);
+  EXPECT_EQ(Of(At(110), std::nullopt, "order"), Claim::kIsolated);
+  EXPECT_EQ(Of(At(110), "k", "customer"), Claim::kFree);
+  ParkFor(At(100), "k", "order");
+  EXPECT_EQ(lot_.NextBatch(9, 9'000).front()->topic, "t.order");
+  EXPECT_TRUE(lot_.lanes().empty());
+}
+
+TEST_F(IsolatedTopicTest, AnEventOfAParkedKeyWaitsForItsKey) {
+  Park(At(50), "k", 7);
+  Isolate(At(100), "order");
+  ParkFor(At(110), "k", "order");
+  EXPECT_EQ(lot_.NextBatch(9, 9'000).back()->topic, "");
+}
+
+TEST_F(IsolatedTopicTest, IsHeldUntilItsEventIsStoredAndSent) {
+  Isolate(At(100), "order");
+  lot_.BeginReading();
+  EXPECT_FALSE(lot_.OnRead({})) << "the event is on its way to the table";
+  ParkFor(At(100), "k", "order");
+  EXPECT_FALSE(Read({.waiting_topics = {"t.order"}}));
+  EXPECT_TRUE(Read({}));
+  EXPECT_EQ(Of(At(120), "k", "order"), Claim::kFree);
+}
+
+TEST_F(IsolatedTopicTest, EventsOfALeavingTopicWait) {
+  Isolate(At(100), "order");
+  ParkFor(At(100), "k", "order");
+  Read({.waiting_topics = {"t.order"}, .leaving_topics = {"t.order"}});
+  EXPECT_EQ(Of(At(120), "k", "order"), Claim::kWaits);
+  EXPECT_TRUE(lot_.GiveUpWaiting());
+  EXPECT_EQ(Of(At(120), "k", "order"), Claim::kIsolated);
+}
+
+TEST_F(IsolatedTopicTest, ALimitStopsTheFlowUntilFewerWait) {
+  Isolate(At(100), "order");
+  for (uint64_t i = 0; i < 4; ++i) ParkFor(At(100 + i), "k", "order");
+  EXPECT_EQ(Of(At(120), "k", "order"), Claim::kFull);
+  const Typed event(At(120), "k", "order");
+  EXPECT_THAT(std::string(lot_.MayPark(event.event).message()),
+              ::testing::HasSubstr("parking.max_isolated_bytes"));
+  EXPECT_TRUE(Read({.waiting_topics = {"t.order"}, .isolated_bytes = 1'000}));
+  EXPECT_EQ(Of(At(120), "k", "order"), Claim::kIsolated);
+}
+
+TEST_F(IsolatedTopicTest, EventsThatWaitForTooLongStopTheFlow) {
+  Isolate(At(100), "order");
+  ParkFor(At(100), "k", "order");
+  Read({.waiting_topics = {"t.order"}, .isolated_for = std::chrono::hours(24)});
+  EXPECT_EQ(Of(At(120), "k", "order"), Claim::kFull);
+}
+
+TEST_F(IsolatedTopicTest, LoadIsolatesTheTopicsOfTheTable) {
+  ParkedSoFar so_far;
+  so_far.topics["t.order"] = At(100);
+  lot_.Load(so_far, None);
+  EXPECT_EQ(Of(At(90), "k", "order"), Claim::kFree);
+  EXPECT_EQ(Of(At(110), "k", "order"), Claim::kIsolated);
+}
+
+TEST_F(IsolatedTopicTest, LoadKeepsTheTopicsOfEventsInFlight) {
+  Isolate(At(100), "order");
+  ParkFor(At(100), "k", "order");
+  lot_.Load({}, All);
+  EXPECT_EQ(Of(At(110), "k", "order"), Claim::kIsolated);
+  lot_.Load({}, None);
+  EXPECT_EQ(Of(At(110), "k", "order"), Claim::kFree);
+}
+
+// An event that waited for its topic was dead, and an operator has given it up:
+// those behind it wait for the topic again, before the key is free.
+TEST_F(IsolatedTopicTest, AKeyIsNotFreeBeforeItsTopicIs) {
+  lot_.Hold("k", At(100));
+  Read({.waiting = {"k"}});
+  EXPECT_TRUE(lot_.topics().empty());
+  Read({.waiting_topics = {"t.order"}});
+  EXPECT_TRUE(lot_.lanes().empty());
+  EXPECT_EQ(Of(At(120), "k", "order"), Claim::kIsolated);
 }
 
 }  // namespace

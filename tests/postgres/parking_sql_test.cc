@@ -55,12 +55,12 @@ TEST(ParkingSqlTest, OrderIsThatOfThePrimaryKeyUnlessThereAreTwoClusters) {
   ParkingSql::Sendable wanted;
   wanted.through = {Lsn(0x1F), 2};
   const std::string one = Sql().ReadSendable(wanted);
-  EXPECT_THAT(one, HasSubstr("system_identifier = '7' AND state"));
+  EXPECT_THAT(one, HasSubstr("system_identifier = '7' AND topic"));
   EXPECT_THAT(one,
               HasSubstr("position <= '000000000000001F-0000000000000002'"));
   wanted.has_earlier_cluster = true;
   const std::string two = Sql().ReadSendable(wanted);
-  EXPECT_THAT(two, Not(HasSubstr("system_identifier = '7' AND state")));
+  EXPECT_THAT(two, Not(HasSubstr("system_identifier = '7' AND topic")));
   EXPECT_THAT(two, HasSubstr("<= '1000000000000001F-0000000000000002'"));
 }
 
@@ -83,6 +83,23 @@ TEST(ParkingSqlTest, TheTableHasTheConfiguredName) {
   EXPECT_THAT(ParkingSql::Create("app.parked"), Not(HasSubstr("--")));
   EXPECT_THAT(ParkingSql::Grant("app.parked", "relay"),
               HasSubstr("DELETE ON \"app\".\"parked\" TO \"relay\""));
+}
+
+TEST(ParkingSqlTest, RowsOfATopicAndOfKeysDoNotOvertakeEachOther) {
+  ParkingSql::Sendable wanted;
+  const std::string of_keys = Sql().ReadSendable(wanted);
+  EXPECT_THAT(of_keys, HasSubstr("AND topic IS NULL AND state"));
+  EXPECT_THAT(of_keys, HasSubstr("(state = 'dead' OR state = 'waiting' AND "
+                                 "topic IS NOT NULL)"));
+  wanted.topic = "orders";
+  const std::string of_topic = Sql().ReadSendable(wanted);
+  EXPECT_THAT(of_topic, HasSubstr("AND topic = 'orders' AND state"));
+  EXPECT_THAT(of_topic, HasSubstr("'retry') AND topic IS NULL GROUP BY"));
+}
+
+TEST(ParkingSqlTest, AnEventThatFailsWaitsForItsKey) {
+  EXPECT_THAT(Sql().Fail({"7", "a"}, "topic_illegal", "why"),
+              HasSubstr("state = 'dead', topic = NULL"));
 }
 
 }  // namespace
