@@ -130,7 +130,10 @@ std::optional<Pipeline::Offer> Pipeline::OfferToParking(
     case Parking::Claim::kFollows:
       return CanTake() ? Park(event, mapped) : HoldBack();
     case Parking::Claim::kFull:
-      return StopUnparked(event, parking_->MayPark(event));
+      if (!IsDecidedAbout(event.position)) {
+        return StopUnparked(event, parking_->MayPark(event));
+      }
+      return Refuse(event, parking_->MayPark(event));
     case Parking::Claim::kSettled:
       return CanTake() ? LeaveOut(event) : HoldBack();
     case Parking::Claim::kWaits:

@@ -214,6 +214,9 @@ class Pipeline final : public EventTaker, public SinkUser {
   Offer StopBeforeDeadLetter(const Event& event, const absl::Status& error);
   Offer SendDeadLetter(const Event& event, const absl::Status& reason);
   Offer Skip(const Event& event, const absl::Status& reason);
+  bool IsDecidedAbout(const Position& position) const {
+    return decision_ && decision_->position == position;
+  }
   void IsolateIfDue(const Event& event);
   Offer StopUnparked(const Event& event, const absl::Status& reason);
   Offer ParkOrStop(const Event& event, const absl::Status& reason);

@@ -9,7 +9,7 @@ namespace walpost {
 
 ErrorAction Pipeline::ActionFor(const Position& position,
                                 const absl::Status& reason) const {
-  if (decision_ && decision_->position == position) return decision_->action;
+  if (IsDecidedAbout(position)) return decision_->action;
   return error_actions_.For(reason);
 }
 

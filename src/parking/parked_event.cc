@@ -10,8 +10,6 @@ namespace walpost {
 namespace {
 
 constexpr size_t kMaxReasonBytes = 1'000;
-// What an event takes besides its fields.
-constexpr size_t kOverheadBytes = 500;
 
 OwnValue Own(const Value& value) {
   if (!value) return std::nullopt;

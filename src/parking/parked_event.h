@@ -38,7 +38,10 @@ struct ParkedEvent {
   // All of the event; class and reason are empty unless it is dead.
   DeadLetter content;
 
-  // Bytes of its fields.
+  // What an event takes besides its fields.
+  static constexpr size_t kOverheadBytes = 500;
+
+  // Bytes of its fields, and the overhead.
   size_t size() const;
 };
 

@@ -195,12 +195,14 @@ std::string ParkingSql::ReadTopics(LaneScope scope,
       "min({place}) FROM {table} WHERE {slot} AND {key} GROUP BY 1, 2) "
       "SELECT topic, count(*), count(*) FILTER (WHERE NOT EXISTS (SELECT 1 "
       "FROM held WHERE (key, type) = ({lane}) AND first < {place})), "
-      "sum(octet_length(event) + coalesce(octet_length(payload), 0)), "
+      "sum(octet_length(event) + coalesce(octet_length(payload), 0) + "
+      "{overhead}), "
       "extract(epoch FROM now() - min(parked_at))::bigint FROM {table} WHERE "
       "{slot} AND {topic} GROUP BY 1",
       fmt::arg("lane", LaneColumns(scope)),
       fmt::arg("place", Place(has_earlier_cluster)), fmt::arg("table", Table()),
       fmt::arg("slot", OfSlot()), fmt::arg("key", kWaitsForKey),
+      fmt::arg("overhead", ParkedEvent::kOverheadBytes),
       fmt::arg("topic", kWaitsForTopic));
 }
 

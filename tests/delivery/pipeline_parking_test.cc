@@ -201,6 +201,15 @@ TEST_F(PipelineParkingTest, NothingIsSettledBeyondAnEventInFlight) {
 
 // ---- Isolation.
 
+TEST_F(PipelineParkingTest, AnOperatorMaySkipAnEventForWhichThereIsNoRoom) {
+  parking_.claim = Parking::Claim::kFull;
+  parking_.may_park = absl::InvalidArgumentError("its topic is isolated");
+  OfferEvent(At(10));
+  EXPECT_TRUE(pipeline_.Decide(At(10), ErrorAction::kSkip));
+  EXPECT_EQ(OfferEvent(At(10)), Offer::kTaken);
+  EXPECT_EQ(OfferEvent(At(20)), Offer::kHold) << "it was about one event";
+}
+
 TEST_F(PipelineParkingTest, StandsAtTheOldestRecordInFlight) {
   EXPECT_EQ(pipeline_.standing_at(), std::nullopt);
   OfferEvent(At(10));
