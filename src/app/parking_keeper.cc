@@ -125,6 +125,8 @@ asio::awaitable<void> ParkingKeeper::End() {
     co_await ended_.async_wait(kAsTuple);
   }
   table_.Close();
+  // The next stream finds out anew whether there is room.
+  pipeline_.OnParkingRoom();
 }
 
 asio::awaitable<void> ParkingKeeper::Serve() {

@@ -1,5 +1,5 @@
 # planted_bug(NAME SOURCE file NEEDLE text REPLACEMENT text FINDS expression
-#             [KIND plain|restored|uncovered|dead_letters])
+#             [KIND plain|restored|uncovered|dead_letters|parking|isolation])
 #
 # An executable of the simulation with one bug: NEEDLE, which must stand once
 # in src/SOURCE, replaced. A .cc is linked instead of the library's member; a
@@ -442,3 +442,43 @@ planted_bug(releases_events_beside_earlier_ones_in_flight
              : Position{confirmed(), 0};]]
   FINDS "P3: .* was never there"
   KIND parking)
+
+# ---- Isolated topics.
+
+planted_bug(overtakes_an_event_of_an_isolated_topic
+  SOURCE parking/parking_lot.cc
+  NEEDLE [[if (!topics_.Holds(topic, event.position)) return Claim::kFree;]]
+  REPLACEMENT [[if (!topics_.Holds(topic, event.position) || queue_.empty()) {
+    return Claim::kFree;
+  }]]
+  FINDS "P3: .* was never there"
+  KIND isolation)
+
+planted_bug(forgets_which_topics_are_isolated
+  SOURCE parking/parking_lot.cc
+  NEEDLE [[topics_.Hold(topic, first, stored_);]]
+  REPLACEMENT [[(void)topic;
+    (void)first;]]
+  FINDS "P3: .* was never there|P1: it hangs"
+  KIND isolation)
+
+planted_bug(releases_a_topic_although_events_of_a_released_key_wait_for_it
+  SOURCE parking/parking_lot.cc
+  NEEDLE [[if (!topics_.Contains(topic)) topics_.Hold(topic, Position(), stored_);]]
+  REPLACEMENT [[(void)topic;]]
+  FINDS "P3: .* was never there|P1: it hangs"
+  KIND isolation)
+
+planted_bug(takes_an_isolated_topic_for_a_parked_key
+  SOURCE parking/parking_lot.cc
+  NEEDLE [[if (reason.ok() && !follows_key && !topics_.empty()) {]]
+  REPLACEMENT [[if (reason.ok() && !topics_.empty()) {]]
+  FINDS "P[13]: "
+  KIND isolation)
+
+planted_bug(never_takes_up_a_topic_that_has_room_again
+  SOURCE parking/parking_lot.cc
+  NEEDLE [[ || (!had_room && MayWaitForTopic().ok());]]
+  REPLACEMENT [[ || had_room != had_room;]]
+  FINDS "P1: it hangs|P8: the flow stopped"
+  KIND isolation)

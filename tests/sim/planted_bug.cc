@@ -84,10 +84,10 @@ int main(int argc, char** argv) {
   constexpr Trouble kAll[] = {Trouble::kNone,      Trouble::kUndeliverable,
                               Trouble::kRefused,   Trouble::kRestored,
                               Trouble::kUncovered, Trouble::kDeadLetters,
-                              Trouble::kParking};
+                              Trouble::kParking,   Trouble::kIsolation};
   constexpr std::string_view kNames[] = {
       "plain",     "undeliverable", "refused", "restored",
-      "uncovered", "dead_letters",  "parking"};
+      "uncovered", "dead_letters",  "parking", "isolation"};
   std::span<const Trouble> troubles = kAll;
   for (size_t i = 0; argc == 3 && i < std::size(kNames); ++i) {
     if (kNames[i] == argv[2]) troubles = std::span(kAll).subspan(i, 1);

@@ -21,7 +21,8 @@ void SimulatedBrokers::WriteOne() {
       (!options_.late_arrivals || world_.random.OneIn(20))) {
     channel.requests.clear();  // lost with its connection
   }
-  if (!channel.requests.empty()) Write(channel);
+  const bool is_down = topic_is_down_ && channel.partition == kFrailPartition;
+  if (!channel.requests.empty() && !is_down) Write(channel);
   if (channel.is_abandoned && channel.requests.empty()) Prune();
 }
 

@@ -56,6 +56,10 @@ class SimulatedBrokers {
   void HaveLimit() { has_limit_ = true; }
   static bool IsTooLarge(uint64_t id) { return id % 31 == 17; }
 
+  // The frail topic takes no records, or takes them again.
+  void SetTopicDown(bool is_down) { topic_is_down_ = is_down; }
+  bool topic_is_down() const { return topic_is_down_; }
+
   // A random channel takes a step: its next request is written.
   void WriteOne();
 
@@ -75,6 +79,7 @@ class SimulatedBrokers {
   std::vector<std::shared_ptr<Channel>> channels_;
   uint64_t refused_ = UINT64_MAX;
   bool has_limit_ = false;
+  bool topic_is_down_ = false;
   uint64_t producers_ = 0;
 };
 

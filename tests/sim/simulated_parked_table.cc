@@ -9,7 +9,9 @@ ParkedSoFar SimulatedParkedTable::Load(Lsn from) const {
   ParkedSoFar so_far;
   std::set<int> keys;
   for (const auto& [position, row] : rows_) {
-    if (Waits(row)) {
+    if (Waits(row) && !row.topic.empty()) {
+      so_far.topics.try_emplace(row.topic, position);
+    } else if (Waits(row)) {
       if (!keys.insert(row.key).second) continue;
       so_far.lanes.push_back({"order", std::to_string(row.key), position});
     } else if (position.commit_lsn >= from) {
@@ -24,20 +26,26 @@ void SimulatedParkedTable::Insert(const ParkedEvent& event) {
   const uint64_t id =
       std::strtoull(event.content.payload->c_str(), nullptr, 10);
   const int key = std::atoi(event.content.aggregate_id->c_str());
-  rows_.try_emplace(event.position, Row{id, key, event.state});
+  rows_.try_emplace(event.position, Row{id, key, event.state, event.topic});
   checker_.OnParked(id);
 }
 
 SimulatedParkedTable::Rows SimulatedParkedTable::NextToSend(
-    size_t limit, const Position& through) const {
+    const std::string& topic, size_t limit, const Position& through,
+    const Held& held) const {
+  const auto is_obstacle = [&](const Row& row) {
+    if (!topic.empty()) return held.keys && row.topic.empty();
+    const bool is_dead = row.state == ParkedState::kDead;
+    return is_dead || (held.topics && !row.topic.empty());
+  };
   Rows rows;
   std::set<int> blocked;
   for (const auto& [position, row] : rows_) {
     if (!Waits(row)) continue;
     if (position > through) break;
-    if (row.state == ParkedState::kDead) blocked.insert(row.key);
-    if (blocked.contains(row.key) || rows.size() == limit) continue;
-    rows.emplace_back(position, row);
+    if (is_obstacle(row)) blocked.insert(row.key);
+    const bool is_wanted = row.topic == topic && !blocked.contains(row.key);
+    if (is_wanted && rows.size() < limit) rows.emplace_back(position, row);
   }
   return rows;
 }
@@ -47,8 +55,12 @@ ParkedReading SimulatedParkedTable::Read(const Rows& leaving) const {
   std::map<std::string, size_t> counts;
   for (const auto& [position, row] : rows_) {
     if (!Waits(row)) continue;
-    reading.waiting.insert(LaneOfKey(row.key));
-    ++counts[LaneOfKey(row.key)];
+    if (row.topic.empty()) {
+      reading.waiting.insert(LaneOfKey(row.key));
+      ++counts[LaneOfKey(row.key)];
+    } else {
+      reading.isolated_bytes += ParkedEvent::kOverheadBytes;
+    }
   }
   for (const auto& [position, row] : leaving) {
     if (--counts[LaneOfKey(row.key)] == 0) {
@@ -56,6 +68,23 @@ ParkedReading SimulatedParkedTable::Read(const Rows& leaving) const {
     }
   }
   return reading;
+}
+
+bool SimulatedParkedTable::HasTopics() const {
+  return std::ranges::any_of(rows_, [](const auto& entry) {
+    return Waits(entry.second) && !entry.second.topic.empty();
+  });
+}
+
+size_t SimulatedParkedTable::CountFree(const std::string& topic) const {
+  size_t count = 0;
+  std::set<int> blocked;
+  for (const auto& [position, row] : rows_) {
+    if (!Waits(row)) continue;
+    if (row.topic.empty()) blocked.insert(row.key);
+    if (row.topic == topic && !blocked.contains(row.key)) ++count;
+  }
+  return count;
 }
 
 void SimulatedParkedTable::Decide() {

@@ -23,13 +23,21 @@ class SimulatedParkedTable {
     uint64_t event;
     int key;
     ParkedState state;
+    std::string topic;  // that it waits for; empty: for its key
   };
   using Rows = std::vector<std::pair<Position, Row>>;
+
+  // Whether any event waits for a key, and for a topic.
+  struct Held {
+    bool keys = true;
+    bool topics = true;
+  };
 
   SimulatedParkedTable(World& world, Checker& checker)
       : world_(world), checker_(checker) {}
 
   bool is_used = false;
+  bool has_topics = false;  // topics may be isolated
 
   uint64_t Open() { return ++session_; }
   bool IsOpen(uint64_t session) const { return session == session_; }
@@ -40,15 +48,23 @@ class SimulatedParkedTable {
 
   // ---- Release.
 
-  // Up to `limit` rows that may be sent, in order: none behind a dead one, nor
-  // after `through`.
-  Rows NextToSend(size_t limit, const Position& through) const;
+  // Up to `limit` rows that may be sent, in order, none after `through`: of
+  // those that wait for `topic`, or if that is empty, for a key. None behind a
+  // dead one, nor behind one of the same key that waits for the other cause.
+  Rows NextToSend(const std::string& topic, size_t limit,
+                  const Position& through, const Held& held) const;
+  // What waits, and which keys have all of it among those that are leaving.
   ParkedReading Read(const Rows& leaving) const;
+  // Any row waits for a topic.
+  bool HasTopics() const;
+  // Rows that wait for the topic, but for those whose key is parked.
+  size_t CountFree(const std::string& topic) const;
   void Release(const Position& position) {
     rows_.at(position).state = ParkedState::kReleased;
   }
   void Fail(const Position& position) {
     rows_.at(position).state = ParkedState::kDead;
+    rows_.at(position).topic.clear();
   }
 
   // The operator retries or discards a dead event.

@@ -1,16 +1,26 @@
 #include "sim/simulated_parking.h"
 
 #include <algorithm>
+#include <utility>
 
 namespace walpost::sim {
 namespace {
 
 constexpr size_t kMaxBatch = 3;
+constexpr std::chrono::seconds kIsolateAfter{1};
+constexpr std::chrono::seconds kNever{0};
 
 OutboxOptions Outbox() {
   OutboxOptions options;
   options.tables.resize(1);
   options.messages.prefix = "outbox";
+  return options;
+}
+
+// Room for a few events only, in some histories.
+ParkingOptions DrawOptions(Random& random) {
+  ParkingOptions options;
+  if (random.OneIn(2)) options.max_isolated_bytes = 6'000;
   return options;
 }
 
@@ -21,24 +31,42 @@ SimulatedParking::SimulatedParking(World& world, SimulatedParkedTable& table,
                                    Pipeline& pipeline)
     : world_(world),
       table_(table),
-      brokers_(brokers),
       relay_(relay),
       pipeline_(pipeline),
-      lot_(ParkingOptions(), Outbox(), pipeline.builder().routes()) {
-  pipeline.SetParking(&lot_);
+      lot_(DrawOptions(world.random), Outbox(), pipeline.builder().routes()),
+      isolation_(table.has_topics ? kIsolateAfter : kNever),
+      release_(world, table, brokers, relay),
+      drains_{Drain{kTopics[0], {world, table, brokers, relay}},
+              Drain{kTopics[1], {world, table, brokers, relay}}} {
+  pipeline_.SetParking(&lot_);
+  lot_.SetIsolationListener(
+      [this](const std::string&) { world_.Note(relay_, "isolates a topic"); });
 }
 
 void SimulatedParking::Open(Lsn from) {
   Abandon();
   session_ = table_.Open();
+  has_topics_ = table_.HasTopics();
   lot_.Load(table_.Load(from), [this](Sequence sequence) {
     return pipeline_.window().Find(sequence) != nullptr;
   });
 }
 
+void SimulatedParking::End() {
+  Abandon();
+  session_ = 0;
+  pipeline_.OnParkingRoom();
+}
+
+void SimulatedParking::Watch(MonotonicTime brokers_seen_at) {
+  const std::optional<Position> position =
+      isolation_.Look(pipeline_.standing_at(), brokers_seen_at, world_.now);
+  if (position && table_.IsOpen(session_)) pipeline_.Isolate(*position);
+}
+
 void SimulatedParking::Step(RelaySession& session, RecordReports& reports) {
   if (session_ == 0) return;
-  switch (world_.random.Below(8)) {
+  switch (world_.random.Below(10)) {
     case 0:
     case 1:
     case 2:
@@ -51,8 +79,9 @@ void SimulatedParking::Step(RelaySession& session, RecordReports& reports) {
       return;
     default:
       if (!table_.IsOpen(session_)) return Lose(session);
-      if (!rows_.empty()) return TakeAnswers();
-      return reading_ ? Apply() : Read();
+      if (reading_) return Apply();
+      if (world_.random.OneIn(2)) return Release();
+      return StepDrain(drains_[world_.random.Below(drains_.size())]);
   }
 }
 
@@ -75,77 +104,104 @@ void SimulatedParking::Store(RelaySession& session, RecordReports& reports) {
 void SimulatedParking::Lose(RelaySession& session) {
   world_.Note(relay_, "loses its session with parked events");
   Abandon();
+  session_ = 0;
   session.OnLost(absl::UnavailableError("the table is lost"));
+}
+
+// ---- Keys.
+
+void SimulatedParking::Release() {
+  if (!release_.is_sending()) return Read();
+  release_.TakeAnswers();
 }
 
 // Something may happen before what was read is applied.
 void SimulatedParking::Read() {
   lot_.BeginReading();
-  rows_ = table_.NextToSend(kMaxBatch, pipeline_.settled_through());
-  reading_ = table_.Read(rows_);
-  FailSome();
-  if (!rows_.empty()) Send();
+  auto rows =
+      table_.NextToSend("", kMaxBatch, pipeline_.settled_through(), held());
+  reading_ = table_.Read(rows);
+  DescribeTopics(*reading_);
+  has_topics_ = table_.HasTopics();
+  FailSome(rows);
+  release_.Send(std::move(rows));
+}
+
+SimulatedParkedTable::Held SimulatedParking::held() const {
+  return {!lot_.lanes().empty(), has_topics_ || !lot_.topics().empty()};
 }
 
 // Some are not fixed, and are dead again: nothing of their keys is sent.
-void SimulatedParking::FailSome() {
-  for (size_t i = 0; i < rows_.size(); ++i) {
-    const auto [position, row] = rows_[i];
+void SimulatedParking::FailSome(SimulatedParkedTable::Rows& rows) {
+  for (size_t i = 0; i < rows.size(); ++i) {
+    const auto [position, row] = rows[i];
     if (row.state != ParkedState::kRetry || !world_.random.OneIn(6)) continue;
     world_.Note(relay_, "event {} fails again", row.event);
     table_.Fail(position);
-    const auto first = rows_.begin() + static_cast<ptrdiff_t>(i);
-    rows_.erase(std::remove_if(first, rows_.end(),
-                               [key = row.key](const auto& other) {
-                                 return other.second.key == key;
-                               }),
-                rows_.end());
+    const auto first = rows.begin() + static_cast<ptrdiff_t>(i);
+    rows.erase(std::remove_if(first, rows.end(),
+                              [key = row.key](const auto& other) {
+                                return other.second.key == key;
+                              }),
+               rows.end());
     --i;
   }
 }
 
 void SimulatedParking::Apply() {
-  const size_t held = lot_.lanes().size();
+  const size_t keys = lot_.lanes().size();
+  const size_t topics = lot_.topics().size();
   if (lot_.OnRead(*reading_)) pipeline_.OnParkingRoom();
-  if (lot_.lanes().size() < held) world_.Note(relay_, "releases a key");
+  if (lot_.lanes().size() < keys) world_.Note(relay_, "releases a key");
+  if (lot_.topics().size() < topics) world_.Note(relay_, "releases a topic");
   reading_.reset();
 }
 
-void SimulatedParking::Send() {
-  const uint64_t producer = brokers_.NextProducer();
-  for (size_t i = 0; i < kPartitions; ++i) {
-    channels_[i] = brokers_.Open(relay_, producer, i);
-  }
-  answered_ = 0;
-  for (size_t i = 0; i < rows_.size(); ++i) {
-    const SimulatedParkedTable::Row& row = rows_[i].second;
-    world_.Note(relay_, "sends parked event {}", row.event);
-    channels_[PartitionOf(row.key)]->requests.push_back(
-        {i, row.event, false, /*is_released=*/true});
+// ---- Isolated topics.
+
+void SimulatedParking::DescribeTopics(ParkedReading& reading) const {
+  for (const Drain& drain : drains_) {
+    const size_t free = table_.CountFree(drain.topic);
+    if (free == 0) continue;
+    reading.waiting_topics.insert(drain.topic);
+    const bool is_last =
+        drain.release.is_sending() && drain.release.rows().size() >= free;
+    if (is_last && drain.is_moving) reading.leaving_topics.insert(drain.topic);
   }
 }
 
-// A row that is rejected is dead again, and those behind it stay.
-void SimulatedParking::TakeAnswers() {
-  if (reading_) Apply();
-  for (const auto& channel : channels_) {
-    while (!channel->answers.empty()) {
-      const auto [request, answer] = channel->answers.front();
-      channel->answers.pop_front();
-      const Position& position = rows_[request.sequence].first;
-      ++answered_;
-      if (answer == Channel::Answer::kWritten) table_.Release(position);
-    }
+void SimulatedParking::StepDrain(Drain& drain) {
+  if (!drain.release.is_sending()) return SendToTopic(drain);
+  if (drain.release.TakeAnswers()) drain.is_moving = true;
+}
+
+// A row that is too large is dead, and those behind it stay.
+void SimulatedParking::SendToTopic(Drain& drain) {
+  if (!lot_.topics().Contains(drain.topic)) {
+    drain.is_moving = false;
+    return;
   }
-  if (answered_ == rows_.size()) Abandon();
+  auto rows = table_.NextToSend(drain.topic, kMaxBatch,
+                                pipeline_.settled_through(), held());
+  const auto bad = std::ranges::find_if(rows, [](const auto& entry) {
+    return SimulatedBrokers::IsTooLarge(entry.second.event);
+  });
+  if (!rows.empty() && bad == rows.begin()) {
+    const auto& [position, row] = *bad;
+    world_.Note(relay_, "event {} of an isolated topic is dead", row.event);
+    lot_.Hold(SimulatedParkedTable::LaneOfKey(row.key), position);
+    return table_.Fail(position);
+  }
+  rows.erase(bad, rows.end());
+  drain.release.Send(std::move(rows));
 }
 
 void SimulatedParking::Abandon() {
-  for (auto& channel : channels_) {
-    if (channel != nullptr) channel->is_abandoned = true;
-    channel.reset();
+  release_.Abandon();
+  for (Drain& drain : drains_) {
+    drain.release.Abandon();
+    drain.is_moving = false;
   }
-  rows_.clear();
   reading_.reset();
 }
 

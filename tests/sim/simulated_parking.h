@@ -1,16 +1,17 @@
-// SimulatedParking: what the app's ParkingKeeper does, a step at a time: stores
-// parked events, and sends those that may go.
+// SimulatedParking: what the app's ParkingKeeper and TopicDrains do, a step at
+// a time: stores parked events, and sends those that may go.
 #pragma once
 
 #include <array>
-#include <memory>
 #include <optional>
 
 #include "delivery/pipeline.h"
+#include "parking/isolation_timer.h"
 #include "parking/parking_lot.h"
 #include "session/relay_session.h"
 #include "sim/simulated_brokers.h"
 #include "sim/simulated_parked_table.h"
+#include "sim/simulated_release.h"
 #include "sim/world.h"
 
 namespace walpost::sim {
@@ -19,37 +20,49 @@ class SimulatedParking {
  public:
   SimulatedParking(World& world, SimulatedParkedTable& table,
                    SimulatedBrokers& brokers, int relay, Pipeline& pipeline);
-  ~SimulatedParking() { Abandon(); }
   SimulatedParking(const SimulatedParking&) = delete;
   SimulatedParking& operator=(const SimulatedParking&) = delete;
 
-  // A stream begins at `from`.
+  // A stream begins at `from`, and has ended.
   void Open(Lsn from);
-  bool holds_keys() const { return !lot_.lanes().empty(); }
+  void End();
+  bool holds_lanes() const { return lot_.holds_any(); }
   void Step(RelaySession& session, RecordReports& reports);
+  // Isolates the topic that holds up the flow.
+  void Watch(MonotonicTime brokers_seen_at);
 
  private:
+  // Sends what waits for a topic.
+  struct Drain {
+    const char* topic;
+    SimulatedRelease release;
+    bool is_moving = false;  // it has taken the last batch
+  };
+
   void Store(RelaySession& session, RecordReports& reports);
   void Read();
+  void DescribeTopics(ParkedReading& reading) const;
   void Apply();
-  void FailSome();
-  void Send();
-  void TakeAnswers();
+  void FailSome(SimulatedParkedTable::Rows& rows);
+  void Release();
+  void StepDrain(Drain& drain);
+  void SendToTopic(Drain& drain);
   void Abandon();
   void Lose(RelaySession& session);
+  SimulatedParkedTable::Held held() const;
 
   World& world_;
   SimulatedParkedTable& table_;
-  SimulatedBrokers& brokers_;
   int relay_;
   Pipeline& pipeline_;
   ParkingLot lot_;
+  IsolationTimer isolation_;
   uint64_t session_ = 0;
+  bool has_topics_ = false;  // as last read
 
   std::optional<ParkedReading> reading_;  // not applied yet
-  SimulatedParkedTable::Rows rows_;       // on their way
-  size_t answered_ = 0;
-  std::array<std::shared_ptr<Channel>, kPartitions> channels_;
+  SimulatedRelease release_;              // of keys
+  std::array<Drain, 2> drains_;
 };
 
 }  // namespace walpost::sim

@@ -188,7 +188,10 @@ std::string SimulatedPostgres::MessageOf(const SimulatedEvent& event) const {
     return LogicalMessageMessage(true, event.row_lsn, "outbox", "no JSON");
   }
   const bool is_illegal = has_illegal_topics_ && HasIllegalTopic(event.id);
-  const std::string type = is_illegal ? "no topic" : "order";
+  const bool is_frail = PartitionOf(event.key) == kFrailPartition;
+  const std::string type = is_illegal ? "no topic"
+                           : is_frail ? "return"
+                                      : "order";
   if (event.is_message) {
     return LogicalMessageMessage(true, event.row_lsn, "outbox",
                                  R"({"id": "id-)" + number +

@@ -24,6 +24,12 @@ namespace walpost::sim {
 inline constexpr int kKeys = 7;
 inline constexpr size_t kPartitions = 3;
 
+// Events of one partition go to a topic of their own, which can be down.
+inline constexpr size_t kFrailPartition = 0;
+inline constexpr const char* kTopics[] = {"outbox.event.return",
+                                          "outbox.event.order"};
+inline constexpr const char* kFrailTopic = kTopics[0];
+
 // The partition of a key's records.
 constexpr size_t PartitionOf(int key) {
   return static_cast<size_t>(key) % kPartitions;

@@ -126,8 +126,9 @@ void SimulatedProcess::NoteClosed() {
   if (starts_over) checker_.OnFreshStart(relay_);
 }
 
-void SimulatedProcess::Watch() {
+void SimulatedProcess::Watch(MonotonicTime brokers_seen_at) {
   session_.Watch();
+  if (parking_) parking_->Watch(brokers_seen_at);
   OnReports();
   store_.Step();
   if (!world_.random.OneIn(8) || !stream_.is_open()) return;
@@ -339,6 +340,7 @@ bool SimulatedProcess::MayContinue() const {
 
 void SimulatedProcess::Close() {
   if (stream_.is_open()) stream_.End();
+  if (parking_) parking_->End();
   checkpoints_.Pause();
   connection_.reset();
 }

@@ -38,8 +38,9 @@ class SimulatedProcess {
 
   // Takes a step of the current action. False: the process has ended.
   bool Turn();
-  // The app's other coroutine: a few times a second.
-  void Watch();
+  // The app's other coroutine: a few times a second. The brokers answered last
+  // at `brokers_seen_at`.
+  void Watch(MonotonicTime brokers_seen_at);
   // The producer or the store has reported.
   void OnReports();
 
@@ -48,7 +49,7 @@ class SimulatedProcess {
     if (parking_) parking_->Step(session_, reports);
   }
 
-  bool holds_keys() const { return parking_ && parking_->holds_keys(); }
+  bool holds_lanes() const { return parking_ && parking_->holds_lanes(); }
 
   Pipeline& pipeline() { return pipeline_; }
   RelaySession& session() { return session_; }

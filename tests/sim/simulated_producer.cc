@@ -11,7 +11,7 @@ namespace walpost::sim {
 SimulatedProducer::SimulatedProducer(World& world, SimulatedBrokers& brokers,
                                      Checker& checker, int relay,
                                      uint64_t number)
-    : world_(world), checker_(checker), relay_(relay) {
+    : world_(world), brokers_(brokers), checker_(checker), relay_(relay) {
   for (size_t i = 0; i < kPartitions; ++i) {
     partitions_[i].channel = brokers.Open(relay, number, i);
   }
@@ -33,6 +33,10 @@ absl::Status SimulatedProducer::Produce(const Record& record,
   const uint64_t event = std::strtoull(value.c_str(), nullptr, 10);
   const size_t partition = PartitionOf(std::atoi(key.c_str()));
   const bool is_dead_letter = record.topic == DeadLetterOptions().topic;
+  if (brokers_.topic_is_down() && record.topic == kFrailTopic &&
+      world_.random.OneIn(2)) {
+    return absl::UnavailableError("the topic is missing");
+  }
   partitions_[partition].queue.push_back({sequence, event, is_dead_letter});
   world_.Note(relay_, "hands over event {} for partition {}", event, partition);
   if (is_dead_letter) world_.Note(relay_, "event {} is dead", event);

@@ -49,6 +49,7 @@ class SimulatedProducer final : public RecordSink {
   void ReportFrom(Channel& channel, RecordReports& reports);
 
   World& world_;
+  SimulatedBrokers& brokers_;
   Checker& checker_;
   int relay_;
   std::array<Partition, kPartitions> partitions_;

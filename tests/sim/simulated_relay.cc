@@ -60,7 +60,9 @@ void SimulatedRelay::Turn() {
 }
 
 void SimulatedRelay::Watch() {
-  if (is_up() && !is_suspended_) process_->Watch();
+  if (!is_up() || is_suspended_) return;
+  if (ReachesBrokers()) brokers_seen_at_ = world_.now;
+  process_->Watch(brokers_seen_at_);
 }
 
 void SimulatedRelay::Send() {

@@ -54,9 +54,9 @@ class SimulatedRelay final : public RecordReports {
 
   bool is_up() const { return process_ != nullptr; }
   bool is_suspended() const { return is_suspended_; }
-  // It streams, and some keys are parked.
-  bool HoldsKeys() const {
-    return is_up() && process_->is_streaming() && process_->holds_keys();
+  // It streams, and some keys are parked, or topics isolated.
+  bool HoldsLanes() const {
+    return is_up() && process_->is_streaming() && process_->holds_lanes();
   }
   // It will not continue without an operator.
   bool is_stuck() const { return is_up() && process_->is_stuck(); }
@@ -82,6 +82,7 @@ class SimulatedRelay final : public RecordReports {
   SimulatedParkedTable& parked_;
   int id_;
   MonotonicTime brokers_back_at_;
+  MonotonicTime brokers_seen_at_;
   bool is_suspended_ = false;
   MonotonicTime suspended_at_;
   MonotonicTime::duration slept_{};  // since it was asked to stop

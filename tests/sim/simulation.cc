@@ -11,6 +11,10 @@ constexpr uint64_t kMaxBacklog = 150;
 constexpr uint64_t kMaxBacklogOfRestored = 20;
 constexpr uint64_t kMaxCalmSteps = 200'000;
 
+bool HasParking(Trouble trouble) {
+  return trouble == Trouble::kParking || trouble == Trouble::kIsolation;
+}
+
 }  // namespace
 
 Simulation::Kind Simulation::Draw(Random& random, Trouble trouble) {
@@ -20,8 +24,7 @@ Simulation::Kind Simulation::Draw(Random& random, Trouble trouble) {
   kind.restores = trouble == Trouble::kRestored;
   kind.flaps = trouble == Trouble::kUncovered;
   // A standby may lack parked events (docs/dead-letters.md).
-  kind.promotions =
-      !kind.restores && trouble != Trouble::kParking && random.OneIn(2);
+  kind.promotions = !kind.restores && !HasParking(trouble) && random.OneIn(2);
   kind.awaits_standby = random.OneIn(2);
   kind.slot_may_go_back = random.OneIn(2);
   kind.has_store = random.OneIn(2);
@@ -36,11 +39,11 @@ Checker::Options Simulation::CheckerOptions(const Kind& kind) {
   Checker::Options options;
   // A promotion may move the slot forward, over positions lost in a crash.
   options.strict_order = !kind.late_arrivals && !kind.promotions &&
-                         !kind.restores && kind.trouble != Trouble::kParking;
+                         !kind.restores && !HasParking(kind.trouble);
   options.phantoms = kind.restores || (kind.promotions && !kind.awaits_standby);
   options.has_gaps = kind.restores || kind.flaps;
   options.bad_event = kind.bad_event;
-  options.has_parking = kind.trouble == Trouble::kParking;
+  options.has_parking = HasParking(kind.trouble);
   options.has_dead_letters =
       options.has_parking || kind.trouble == Trouble::kDeadLetters;
   options.bad_event_is_undeliverable = kind.trouble == Trouble::kUndeliverable;
@@ -59,7 +62,8 @@ Simulation::Simulation(uint64_t seed, Trouble trouble)
       parked_(world_, checker_) {
   if (trouble == Trouble::kUndeliverable) postgres_.Poison(kind_.bad_event);
   if (trouble == Trouble::kRefused) brokers_.Refuse(kind_.bad_event);
-  parked_.is_used = trouble == Trouble::kParking;
+  parked_.is_used = HasParking(trouble);
+  parked_.has_topics = trouble == Trouble::kIsolation;
   if (trouble == Trouble::kDeadLetters || parked_.is_used) {
     postgres_.HaveIllegalTopics();
     brokers_.HaveLimit();
@@ -189,6 +193,7 @@ void Simulation::StepDatabase() {
       if (world_.random.OneIn(20)) postgres_.StoreSlot();
       if (kind_.flaps && !is_calm_ && world_.random.OneIn(8)) Flap();
       if (parked_.is_used && world_.random.OneIn(2)) parked_.Decide();
+      if (kind_.trouble == Trouble::kIsolation && !is_calm_) TurnTopic();
       return;
     default:
       if (is_calm_ || checker_.backlog() > most_backlog()) return;
@@ -267,6 +272,13 @@ void Simulation::Flap() {
   postgres_.PutBack();
 }
 
+void Simulation::TurnTopic() {
+  if (!world_.random.OneIn(4)) return;
+  const bool is_down = !brokers_.topic_is_down();
+  world_.Note(kNobody, is_down ? "a topic is down" : "the topic is back");
+  brokers_.SetTopicDown(is_down);
+}
+
 void Simulation::CutOff() {
   world_.Note(kNobody, "the network fails, or heals");
   server_.CutOff(world_.random.OneIn(2));
@@ -277,6 +289,7 @@ void Simulation::Calm() {
   is_calm_ = true;
   world_.damaged_until = {};
   server_.CutOff(false);
+  brokers_.SetTopicDown(false);
   for (auto& relay : relays_) {
     if (relay) relay->LoseBrokers(milliseconds(0));
   }
@@ -291,7 +304,7 @@ bool Simulation::IsThrough() {
   if (!checker_.IsAllAcknowledged()) return false;
   if (!parked_.IsDrained()) return false;
   for (const auto& relay : relays_) {
-    if (relay && relay->HoldsKeys()) return false;
+    if (relay && relay->HoldsLanes()) return false;
   }
   if (postgres_.withheld_count() > 0) return false;
   if (kind_.bad_event < postgres_.event_count()) {

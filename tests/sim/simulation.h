@@ -31,6 +31,7 @@ enum class Trouble {
   kUncovered,      // the publication does not send rows, again and again
   kDeadLetters,    // some events have dead letters
   kParking,        // some events are parked
+  kIsolation,      // likewise, and a topic is down, again and again
 };
 
 class Simulation {
@@ -72,6 +73,7 @@ class Simulation {
   void StepDatabase();
   void Break(SimulatedRelay& relay);
   void SaveOrRestore();
+  void TurnTopic();
   void CutOff();
   void Flap();
   void EndGap();

@@ -122,6 +122,16 @@ TEST_F(SimulationTest, P3P8ParkedEventsKeepTheOrderOfTheirKey) {
   }
 }
 
+TEST_F(SimulationTest, P3P8AnIsolatedTopicKeepsTheOrderOfItsKeys) {
+  RunHistories(3, Trouble::kIsolation);
+  if (steps_ < 1'000'000) return;
+  for (const char* what :
+       {"a topic is down", "isolates a topic", "releases a topic",
+        "releases a key", "event {} of an isolated topic is dead"}) {
+    EXPECT_GT(tally_[what], 0u) << what;
+  }
+}
+
 TEST_F(SimulationTest, OneSeedGivesOneHistory) {
   for (const uint64_t seed : testing::RandomSeeds(5)) {
     Simulation first(seed, Trouble::kNone);
