@@ -469,16 +469,9 @@ planted_bug(releases_a_topic_although_events_of_a_released_key_wait_for_it
   FINDS "P3: .* was never there|P1: it hangs"
   KIND isolation)
 
-planted_bug(takes_an_isolated_topic_for_a_parked_key
-  SOURCE parking/parking_lot.cc
-  NEEDLE [[if (reason.ok() && !follows_key && !topics_.empty()) {]]
-  REPLACEMENT [[if (reason.ok() && !topics_.empty()) {]]
-  FINDS "P[13]: "
-  KIND isolation)
-
 planted_bug(never_takes_up_a_topic_that_has_room_again
   SOURCE parking/parking_lot.cc
   NEEDLE [[ || (!had_room && MayWaitForTopic().ok());]]
-  REPLACEMENT [[ || had_room != had_room;]]
+  REPLACEMENT [[ || (had_room && !MayWaitForTopic().ok());]]
   FINDS "P1: it hangs|P8: the flow stopped"
   KIND isolation)
