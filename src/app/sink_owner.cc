@@ -1,5 +1,6 @@
 #include "app/sink_owner.h"
 
+#include <algorithm>
 #include <boost/asio/as_tuple.hpp>
 #include <boost/asio/steady_timer.hpp>
 #include <boost/asio/this_coro.hpp>
@@ -11,17 +12,20 @@
 namespace walpost {
 
 namespace asio = boost::asio;
+using Clock = std::chrono::steady_clock;
 
 SinkOwner::SinkOwner(SinkFactory sinks, SinkOptions options, SinkUser& user,
                      std::function<void()> on_drained)
     : sinks_(std::move(sinks)),
       options_(std::move(options)),
       user_(user),
-      on_drained_(std::move(on_drained)) {}
+      on_drained_(std::move(on_drained)),
+      closed_at_(Clock::now()) {}
 
 absl::Status SinkOwner::Start() {
   if (sink_ != nullptr) return absl::OkStatus();
   WALPOST_ASSIGN_OR_RETURN(sink_, sinks_(options_, user_, on_drained_));
+  heard_at_ += Clock::now() - closed_at_;
   user_.SetSink(sink_.get());
   return absl::OkStatus();
 }
@@ -34,11 +38,20 @@ asio::awaitable<void> SinkOwner::Close(MonotonicTime deadline) {
   user_.SetSink(nullptr);
   sink_->Close(deadline, [&closed] { closed.cancel(); });
   co_await closed.async_wait(kAsTuple);
+  heard_at_ = Health().heard_at;
+  closed_at_ = Clock::now();
   sink_.reset();
 }
 
 SinkHealth SinkOwner::Health() const {
-  return sink_ == nullptr ? SinkHealth() : sink_->Health();
+  SinkHealth health;
+  if (sink_ == nullptr) {
+    health.heard_at = heard_at_ + (Clock::now() - closed_at_);
+    return health;
+  }
+  health = sink_->Health();
+  health.heard_at = std::max(health.heard_at, heard_at_);
+  return health;
 }
 
 }  // namespace walpost

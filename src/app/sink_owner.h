@@ -31,7 +31,8 @@ class SinkOwner {
 
   // nullptr: none.
   Sink* sink() const { return sink_.get(); }
-  // That of no broker, if there is no sink.
+  // That of no broker, if there is no sink. Brokers that nobody listens to are
+  // not silent: `heard_at` moves along meanwhile.
   SinkHealth Health() const;
 
  private:
@@ -40,6 +41,8 @@ class SinkOwner {
   SinkUser& user_;
   std::function<void()> on_drained_;
   std::unique_ptr<Sink> sink_;
+  MonotonicTime heard_at_{};  // by earlier sinks
+  MonotonicTime closed_at_{};
 };
 
 }  // namespace walpost

@@ -12,6 +12,7 @@ Pipeline::Pipeline(std::unique_ptr<RecordBuilder> builder,
       window_(window) {}
 
 void Pipeline::Rewind() {
+  stood_at_ = standing_at();
   resume_filter_.Add(window_.Clear());
   sink_failure_.reset();
   held_.reset();
@@ -29,6 +30,7 @@ void Pipeline::StartOver() {
   refused_.reset();
   dead_.clear();
   decision_.reset();
+  stood_at_.reset();
   isolating_.reset();
 }
 
@@ -253,8 +255,9 @@ std::optional<Position> Pipeline::standing_at() const {
     return is_event ? std::optional(oldest->position) : std::nullopt;
   }
   const bool is_held = held_ && absl::IsUnavailable(*held_);
-  return is_held && !dead_.contains(held_at_) ? std::optional(held_at_)
-                                              : std::nullopt;
+  const std::optional<Position> at = is_held ? held_at_ : stood_at_;
+  const bool is_open = at && !stoppage_ && *at > acknowledged_through();
+  return is_open && !dead_.contains(*at) ? at : std::nullopt;
 }
 
 void Pipeline::Isolate(const Position& position) {

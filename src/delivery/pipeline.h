@@ -99,8 +99,9 @@ class Pipeline final : public EventTaker, public SinkUser {
     return error_actions_.For(reason) != ErrorAction::kStop;
   }
 
-  // The oldest event that the brokers do not take, or do not acknowledge.
-  // nullopt: there is none, or it is not its topic's fault.
+  // The oldest event that the brokers do not take, or do not acknowledge; also
+  // while the flow comes back to it. nullopt: there is none, or it is not its
+  // topic's fault.
   std::optional<Position> standing_at() const;
   // Parks this event, at which the flow stands, and later ones of its topic
   // (Parking::Isolate). If it is in flight, the sink must be replaced.
@@ -264,6 +265,7 @@ class Pipeline final : public EventTaker, public SinkUser {
   std::optional<absl::Status> sink_failure_;
   std::optional<absl::Status> held_;
   Position held_at_;
+  std::optional<Position> stood_at_;  // when it was rewound
   std::optional<Position> isolating_;
 
   LatencyHistogram latency_;

@@ -39,7 +39,11 @@ class BrokerPulse {
   // RD_KAFKA_EVENT_DESCRIBETOPICS_RESULT. False: it belongs to another.
   bool OnAnswer(rd_kafka_event_t* event);
 
-  // Time of the last bytes from any broker, as of the last statistics.
+  // A broker has refused a record: also an answer.
+  void OnRefusal(MonotonicTime now) { heard_at_ = now; }
+
+  // Time of the last bytes from any broker, as of the last statistics or
+  // refusal.
   MonotonicTime heard_at() const { return heard_at_; }
 
  private:

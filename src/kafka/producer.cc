@@ -275,6 +275,8 @@ void Producer::HandleDeliveryReport(const rd_kafka_message_t& message,
     reports_.OnAcknowledged(sequence, now);
     return;
   }
+  // Codes below 0 are the client's own.
+  if (message.err > 0) pulse_.OnRefusal(std::chrono::steady_clock::now());
   topic.OnNotDelivered(sequence);
   reports_.OnNotDelivered(sequence, status);
 }

@@ -21,8 +21,8 @@ class IsolationTimer {
   explicit IsolationTimer(std::chrono::seconds after) : after_(after) {}
 
   // Call it a few times a second. `standing_at` is nullopt while the flow does
-  // not stand, and while it comes back to where it stood. `brokers_seen_at`:
-  // when they answered last. Returns the event whose topic is to be isolated.
+  // not stand. `brokers_seen_at`: when they answered last. Returns the event
+  // whose topic is to be isolated.
   std::optional<Position> Look(std::optional<Position> standing_at,
                                MonotonicTime brokers_seen_at,
                                MonotonicTime now);

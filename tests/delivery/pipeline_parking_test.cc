@@ -231,6 +231,20 @@ TEST_F(PipelineParkingTest, StandsAtAnEventThatTheSinkDoesNotTake) {
   EXPECT_EQ(pipeline_.standing_at(), std::nullopt);
 }
 
+TEST_F(PipelineParkingTest, StandsAtItWhileTheFlowComesBackToIt) {
+  OfferEvent(At(10));
+  OfferEvent(At(20));
+  pipeline_.OnAcknowledged(0, WallTime());
+  pipeline_.OnSinkFailed(absl::AbortedError("no right to write"));
+  pipeline_.Rewind();
+  EXPECT_EQ(pipeline_.standing_at(), At(20));
+  pipeline_.Rewind();
+  EXPECT_EQ(pipeline_.standing_at(), At(20)) << "and from there";
+  OfferEvent(At(20));
+  pipeline_.OnAcknowledged(2, WallTime());
+  EXPECT_EQ(pipeline_.standing_at(), std::nullopt);
+}
+
 TEST_F(PipelineParkingTest, DoesNotStandAtAParkedEvent) {
   EXPECT_EQ(OfferEvent(At(10), "a b"), Offer::kTaken);
   EXPECT_EQ(pipeline_.standing_at(), std::nullopt);

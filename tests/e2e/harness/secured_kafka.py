@@ -80,6 +80,18 @@ class SecuredKafka(Kafka):
                  self.bootstrap, "--add", *words),
             check=True, capture_output=True, timeout=60)
 
+    def deny(self, topic):
+        """The user may not write to it, until allow()."""
+        self.grant("--deny-principal", "User:walpost", "--operation", "Write",
+                   "--topic", topic)
+
+    def allow(self, topic):
+        subprocess.run(
+            java("org.apache.kafka.tools.AclCommand", "--bootstrap-server",
+                 self.bootstrap, "--remove", "--force", "--deny-principal",
+                 "User:walpost", "--operation", "Write", "--topic", topic),
+            check=True, capture_output=True, timeout=60)
+
     def revoke(self, *topics):
         """All rights on these names, on what begins with them, and on the
         cluster."""

@@ -1,0 +1,111 @@
+"""Topics are isolated and drained while everything dies, beside keys that are
+parked: nothing is lost, and each key keeps its order (P1, P3).
+
+WALPOST_PARK_CRASHES is how often walpost is killed (16; the long form of the
+suite says 500), WALPOST_SEED replays a run that failed.
+"""
+
+import os
+import signal
+import time
+
+import pytest
+
+from harness import Authority, SecuredKafka, wait_until
+from harness.poisoned import POISON_LIMIT, Operator, Poisoned, judge, settle
+
+_KILLS_A_ROUND = 8
+_ROUNDS = int(os.environ.get("WALPOST_PARK_CRASHES", "16")) // _KILLS_A_ROUND
+_TYPES = ("order", "frail")
+_TIMEOUT_S = 4  # wal_sender_timeout
+
+
+@pytest.fixture(scope="module")
+def guarded(module_directory):
+    broker = SecuredKafka(module_directory / "guarded",
+                          Authority(module_directory / "authority"),
+                          "a-secret", asks_for_rights=True).start()
+    yield broker
+    broker.close()
+
+
+@pytest.fixture
+def kafka(guarded, topics):
+    """Has the topics, and lets walpost write to them."""
+    guarded.grant("--allow-principal", "User:walpost", "--operation", "All",
+                  "--topic", topics, "--resource-pattern-type", "prefixed")
+    for name in _TYPES:
+        guarded.create_topic(topics + name, 3, max_message_bytes=POISON_LIMIT)
+    yield guarded
+    guarded.revoke(topics)
+
+
+@pytest.fixture
+def make(walpost, database, kafka, topics):
+    def made():
+        return walpost(
+            database, kafka, topics, kafka=kafka.login(),
+            parking={"isolate_after": "10s"},
+            on_error={"headers_unreadable": "park", "record_too_large": "park"},
+            postgres={"wal_sender_timeout": f"{_TIMEOUT_S}s"})
+    return made
+
+
+def _wait_isolated(relay, count):
+    wait_until(lambda: relay.metric("walpost_isolated_topics") == count,
+               lambda: f"{count} isolated topics\n{relay.log()}", 120)
+
+
+def _end(relay, database, kafka, topics, written, strict=True):
+    for name in _TYPES:
+        kafka.set_topic_config(topics + name, "max.message.bytes", "1000000")
+    relay.wait_ready(60)
+    settle(relay, database)
+    _wait_isolated(relay, 0)
+    judge(database, kafka, topics, written, strict)
+    assert relay.stop() == 0
+
+
+def test_p1_p3_walpost_is_killed_while_a_topic_is_isolated_and_drained(
+        make, database, kafka, outbox, topics, dice):
+    relay = make().run()
+    pause = 0.02 if _ROUNDS <= 4 else 0.1
+
+    def kill():
+        for _ in range(_KILLS_A_ROUND // 2):
+            time.sleep(dice.choice((0.05, 0.5, 1.5)) * (0.5 + dice.random()))
+            relay.kill()
+            relay.start()
+
+    with Poisoned(outbox, dice.seed_text, pause, _TYPES) as written, \
+            Operator(relay, dice.seed_text):
+        for _ in range(_ROUNDS):
+            kafka.deny(topics + "frail")
+            _wait_isolated(relay, 1)
+            kill()
+            kafka.allow(topics + "frail")
+            kill()
+    _end(relay, database, kafka, topics, written)
+
+
+def test_p1_p3_a_standby_takes_over_an_isolated_topic(
+        make, database, kafka, outbox, topics, dice):
+    """Also from one that is suspended in the middle of it, and wakes up."""
+    first = make().run()
+    second = make().start()
+    with Poisoned(outbox, dice.seed_text, 0.02, _TYPES) as written, \
+            Operator(first, dice.seed_text):
+        kafka.deny(topics + "frail")
+        _wait_isolated(first, 1)
+        for number in range(3):
+            if number == 1:
+                kafka.allow(topics + "frail")
+            first.send(signal.SIGSTOP)
+            wait_until(lambda: not second.get("/readyz")[1].startswith(
+                "standby"), "the take-over", 30)
+            time.sleep(1 + dice.random())
+            first.send(signal.SIGCONT)
+            time.sleep(1)
+            first, second = second, first
+        second.kill()
+    _end(first, database, kafka, topics, written, strict=False)
