@@ -125,7 +125,7 @@ asio::awaitable<void> ParkingKeeper::End() {
     co_await ended_.async_wait(kAsTuple);
   }
   table_.Close();
-  // The next stream finds out anew whether there is room.
+  // The next stream finds out whether there is room.
   pipeline_.OnParkingRoom();
 }
 
