@@ -27,7 +27,17 @@ Parking::Claim ParkingLot::ClaimOf(const Event& event) const {
   const std::string topic = TopicOf(event);
   if (!topics_.Holds(topic, event.position)) return Claim::kFree;
   if (topics_.IsClosed(topic)) return Claim::kWaits;
-  return MayWaitForTopic().ok() ? Claim::kIsolated : Claim::kFull;
+  const bool may_wait =
+      WasStored(topic, event.position) || MayWaitForTopic().ok();
+  return may_wait ? Claim::kIsolated : Claim::kFull;
+}
+
+// Before this stream: such an event needs no more room, and those behind it are
+// sent only after it has been passed again.
+bool ParkingLot::WasStored(const std::string& topic,
+                           const Position& position) const {
+  const auto found = so_far_.topics.find(topic);
+  return found != so_far_.topics.end() && position <= found->second.last;
 }
 
 // Empty: it has none that is legal.
@@ -122,8 +132,8 @@ void ParkingLot::Load(ParkedSoFar so_far,
   }
   so_far_.lanes.clear();
   topics_.Clear();
-  for (const auto& [topic, first] : so_far_.topics) {
-    topics_.Hold(topic, first, stored_);
+  for (const auto& [topic, span] : so_far_.topics) {
+    topics_.Hold(topic, span.first, stored_);
   }
   for (size_t i = 0; i < queue_.size(); ++i) {
     HoldQueued(queue_[i], stored_ + i + 1);

@@ -42,8 +42,12 @@ struct ParkedSoFar {
     Position first;  // of the events that wait, dead or not
   };
   std::vector<Lane> lanes;
-  // Isolated topics, with the first event that waits for each.
-  std::map<std::string, Position> topics;
+  // Isolated topics, with the first and the last event that waits for each.
+  struct Span {
+    Position first;
+    Position last;
+  };
+  std::map<std::string, Span> topics;
   // Events that a stream from the slot's position may show again.
   std::set<Position> discarded;
   std::set<Position> released;
@@ -135,6 +139,7 @@ class ParkingLot final : public Parking {
 
   std::string TopicOf(const Event& event) const;
   absl::Status MayWaitForTopic() const;
+  bool WasStored(const std::string& topic, const Position& position) const;
   void HoldQueued(const Queued& queued, uint64_t end);
 
   const ParkingOptions options_;

@@ -124,8 +124,9 @@ std::string ParkingSql::HasWaiting() const {
 
 std::string ParkingSql::LoadTopics() const {
   return fmt::format(
-      "SELECT topic, min(CASE system_identifier WHEN {} THEN position ELSE '' "
-      "END) FROM {} WHERE {} AND {} GROUP BY 1",
+      "SELECT topic, min(place), max(place) FROM (SELECT topic, CASE "
+      "system_identifier WHEN {} THEN position ELSE '' END AS place FROM {} "
+      "WHERE {} AND {}) AS waiting GROUP BY 1",
       quote_(names_.system_identifier), Table(), OfSlot(), kWaitsForTopic);
 }
 

@@ -53,8 +53,9 @@ absl::StatusOr<ParkedSoFar> ParseLanes(const QueryRows& rows) {
 
 absl::Status ParseTopics(const QueryRows& rows, ParkedSoFar& so_far) {
   for (size_t i = 0; i < rows.size(); ++i) {
-    WALPOST_ASSIGN_OR_RETURN(so_far.topics[rows.Text(i, 0)],
-                             ParseFirst(rows.Text(i, 1)));
+    ParkedSoFar::Span& span = so_far.topics[rows.Text(i, 0)];
+    WALPOST_ASSIGN_OR_RETURN(span.first, ParseFirst(rows.Text(i, 1)));
+    WALPOST_ASSIGN_OR_RETURN(span.last, ParseFirst(rows.Text(i, 2)));
   }
   return absl::OkStatus();
 }
@@ -198,7 +199,7 @@ asio::awaitable<absl::StatusOr<ParkedSoFar>> ParkingTable::Load(Lsn from) {
                             return lane.first == Position();
                           }) ||
       std::ranges::any_of(so_far->topics, [](const auto& topic) {
-        return topic.second == Position();
+        return topic.second.first == Position();
       });
   WALPOST_CO_ASSIGN_OR_RETURN(
       const QueryRows settled,

@@ -167,6 +167,27 @@ def test_the_limits_stop_the_flow_and_room_lets_it_go_on(
     _wait_isolated(relay, 0)
 
 
+def test_p1_a_start_at_the_limit_passes_what_is_stored_already(
+        make, database, kafka, outbox, topics):
+    broken = topics + "broken"
+    relay = make(max_isolated_bytes="20KiB")
+    with database.transaction() as cursor:  # confirmed as a whole, or not
+        for n in range(100):
+            outbox.insert("broken", f"k{n % 3}", str(n), cursor=cursor)
+    wait_until(lambda: "max_isolated_bytes" in _status(relay)["reason"],
+               lambda: f"a stop\n{relay.log()}", 60)
+    relay.kill()
+    relay.run()
+    wait_until(lambda: "max_isolated_bytes" in _status(relay)["reason"],
+               lambda: f"a stop\n{relay.log()}", 60)
+    assert 10 < _status(relay)["isolated_events"] < 60
+    kafka.create_topic(broken, 1)
+    database.wait_confirmed(database.name)
+    _wait_values(kafka, broken, list(range(100)))
+    _assert_in_order(kafka, broken)
+    _wait_isolated(relay, 0)
+
+
 def test_a_poison_row_behind_an_isolated_topic_parks_its_key_alone(
         make, database, kafka, outbox, topics):
     broken = topics + "broken"

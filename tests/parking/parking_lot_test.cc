@@ -280,10 +280,21 @@ TEST_F(IsolatedTopicTest, EventsThatWaitForTooLongStopTheFlow) {
 
 TEST_F(IsolatedTopicTest, LoadIsolatesTheTopicsOfTheTable) {
   ParkedSoFar so_far;
-  so_far.topics["t.order"] = At(100);
+  so_far.topics["t.order"] = {At(100), At(100)};
   lot_.Load(so_far, None);
   EXPECT_EQ(Of(At(90), "k", "order"), Claim::kFree);
   EXPECT_EQ(Of(At(110), "k", "order"), Claim::kIsolated);
+}
+
+// Else it would stop before an event that only it can send.
+TEST_F(IsolatedTopicTest, WhatIsStoredAlreadyNeedsNoRoom) {
+  ParkedSoFar so_far;
+  so_far.topics["t.order"] = {At(100), At(120)};
+  lot_.Load(so_far, None);
+  Read({.waiting_topics = {"t.order"}, .isolated_bytes = 1'000'000});
+  EXPECT_EQ(Of(At(100), "k", "order"), Claim::kIsolated);
+  EXPECT_EQ(Of(At(120), "k", "order"), Claim::kIsolated);
+  EXPECT_EQ(Of(At(121), "k", "order"), Claim::kFull);
 }
 
 TEST_F(IsolatedTopicTest, LoadKeepsTheTopicsOfEventsInFlight) {

@@ -456,9 +456,9 @@ planted_bug(overtakes_an_event_of_an_isolated_topic
 
 planted_bug(forgets_which_topics_are_isolated
   SOURCE parking/parking_lot.cc
-  NEEDLE [[topics_.Hold(topic, first, stored_);]]
+  NEEDLE [[topics_.Hold(topic, span.first, stored_);]]
   REPLACEMENT [[(void)topic;
-    (void)first;]]
+    (void)span;]]
   FINDS "P3: .* was never there|P1: it hangs"
   KIND isolation)
 
@@ -474,4 +474,11 @@ planted_bug(never_takes_up_a_topic_that_has_room_again
   NEEDLE [[ || (!had_room && MayWaitForTopic().ok());]]
   REPLACEMENT [[ || (had_room && !MayWaitForTopic().ok());]]
   FINDS "P1: it hangs|P8: the flow stopped"
+  KIND isolation)
+
+planted_bug(asks_for_room_for_what_is_stored_already
+  SOURCE parking/parking_lot.cc
+  NEEDLE [[position <= found->second.last;]]
+  REPLACEMENT [[position < found->second.first;]]
+  FINDS "P1: it hangs"
   KIND isolation)

@@ -10,7 +10,8 @@ ParkedSoFar SimulatedParkedTable::Load(Lsn from) const {
   std::set<int> keys;
   for (const auto& [position, row] : rows_) {
     if (Waits(row) && !row.topic.empty()) {
-      so_far.topics.try_emplace(row.topic, position);
+      const ParkedSoFar::Span span{position, position};
+      so_far.topics.try_emplace(row.topic, span).first->second.last = position;
     } else if (Waits(row)) {
       if (!keys.insert(row.key).second) continue;
       so_far.lanes.push_back({"order", std::to_string(row.key), position});
