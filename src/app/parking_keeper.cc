@@ -331,7 +331,7 @@ void ParkingKeeper::Progress() {
 void ParkingKeeper::Watch(MonotonicTime brokers_seen_at) {
   const std::optional<Position> position =
       isolation_.Look(pipeline_.standing_at(), brokers_seen_at, Clock::now());
-  if (position) pipeline_.Isolate(*position);
+  if (position && lot_.MayIsolate()) pipeline_.Isolate(*position);
 }
 
 ParkingReport ParkingKeeper::report() const {

@@ -50,10 +50,17 @@ std::string ParkingLot::TopicOf(const Event& event) const {
 
 void ParkingLot::Isolate(const Event& event) {
   const std::string topic = TopicOf(event);
-  if (topic.empty() || topics_.Contains(topic)) return;
+  if (topic.empty() || topics_.Contains(topic) || !MayIsolate()) return;
   // Until this event, at least, is stored.
   topics_.Hold(topic, event.position, stored_ + queue_.size() + 1);
   if (on_isolated_) on_isolated_(topic);
+}
+
+// Without room, its first event would stop the flow before stored ones that
+// must be sent first to make room.
+bool ParkingLot::MayIsolate() const {
+  const bool knows_room = has_read_ || so_far_.topics.empty();
+  return knows_room && topics_.size() < kMaxTopics && MayWaitForTopic().ok();
 }
 
 absl::Status ParkingLot::MayWaitForTopic() const {
@@ -64,8 +71,6 @@ absl::Status ParkingLot::MayWaitForTopic() const {
         "allows";
   } else if (isolated_for_ >= options_.max_isolated_time) {
     limit = "events wait for longer than parking.max_isolated_time";
-  } else if (topics_.size() > kMaxTopics) {
-    limit = "more than 16 topics are";
   }
   if (limit == nullptr) return absl::OkStatus();
   return absl::InvalidArgumentError(fmt::format(
@@ -125,6 +130,7 @@ void ParkingLot::Load(ParkedSoFar so_far,
     return !is_in_flight(queued.sequence);
   });
   so_far_ = std::move(so_far);
+  has_read_ = false;
   lanes_.Clear();
   for (const ParkedSoFar::Lane& lane : so_far_.lanes) {
     lanes_.Hold(LaneOf(scope_, lane.aggregate_type, lane.key), lane.first,
@@ -180,6 +186,7 @@ bool ParkingLot::OnRead(const ParkedReading& reading) {
     if (!queued.event.topic.empty()) isolated_bytes_ += queued.event.size();
   }
   isolated_for_ = reading.isolated_for;
+  has_read_ = true;
   return opened || released > 0 || (!had_room && MayWaitForTopic().ok());
 }
 

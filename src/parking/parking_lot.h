@@ -87,6 +87,8 @@ class ParkingLot final : public Parking {
 
   // ---- For the owner.
 
+  // There is room for another topic: Isolate does nothing else.
+  bool MayIsolate() const;
   // Called when a topic is isolated.
   void SetIsolationListener(std::function<void(const std::string&)> listener) {
     on_isolated_ = std::move(listener);
@@ -149,6 +151,7 @@ class ParkingLot final : public Parking {
 
   HeldLanes lanes_;
   HeldLanes topics_;
+  bool has_read_ = false;      // since Load
   size_t isolated_bytes_ = 0;  // as last read, and queued since
   std::chrono::seconds isolated_for_{0};
   ParkedSoFar so_far_;

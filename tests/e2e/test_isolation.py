@@ -177,8 +177,8 @@ def test_p1_a_start_at_the_limit_passes_what_is_stored_already(
     wait_until(lambda: "max_isolated_bytes" in _status(relay)["reason"],
                lambda: f"a stop\n{relay.log()}", 60)
     relay.kill()
-    relay.run()
-    wait_until(lambda: "max_isolated_bytes" in _status(relay)["reason"],
+    relay.start()
+    wait_until(lambda: "max_isolated_bytes" in relay.get("/readyz")[1],
                lambda: f"a stop\n{relay.log()}", 60)
     assert 10 < _status(relay)["isolated_events"] < 60
     kafka.create_topic(broken, 1)

@@ -271,6 +271,35 @@ TEST_F(IsolatedTopicTest, ALimitStopsTheFlowUntilFewerWait) {
   EXPECT_EQ(Of(At(120), "k", "order"), Claim::kIsolated);
 }
 
+TEST_F(IsolatedTopicTest, WithoutRoomNoOtherTopicIsIsolated) {
+  Isolate(At(100), "order");
+  for (uint64_t i = 0; i < 4; ++i) ParkFor(At(100 + i), "k", "order");
+  EXPECT_FALSE(lot_.MayIsolate());
+  Isolate(At(120), "customer");
+  EXPECT_EQ(Of(At(120), "k", "customer"), Claim::kFree);
+  Read({.waiting_topics = {"t.order"}, .isolated_bytes = 1'000});
+  EXPECT_TRUE(lot_.MayIsolate());
+}
+
+TEST_F(IsolatedTopicTest, NotBeforeTheRoomIsKnown) {
+  ParkedSoFar so_far;
+  so_far.topics["t.order"] = {At(100), At(120)};
+  lot_.Load(so_far, None);
+  EXPECT_FALSE(lot_.MayIsolate());
+  Read({.waiting_topics = {"t.order"}});
+  EXPECT_TRUE(lot_.MayIsolate());
+}
+
+TEST_F(IsolatedTopicTest, NoMoreThanSixteenTopicsAreIsolated) {
+  for (uint64_t i = 0; i < 16; ++i) {
+    EXPECT_TRUE(lot_.MayIsolate());
+    Isolate(At(100 + i), "order" + std::to_string(i));
+  }
+  EXPECT_FALSE(lot_.MayIsolate());
+  Isolate(At(200), "another");
+  EXPECT_EQ(Of(At(200), "k", "another"), Claim::kFree);
+}
+
 TEST_F(IsolatedTopicTest, EventsThatWaitForTooLongStopTheFlow) {
   Isolate(At(100), "order");
   ParkFor(At(100), "k", "order");

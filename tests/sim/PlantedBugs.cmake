@@ -469,13 +469,6 @@ planted_bug(releases_a_topic_although_events_of_a_released_key_wait_for_it
   FINDS "P3: .* was never there|P1: it hangs"
   KIND isolation)
 
-planted_bug(never_takes_up_a_topic_that_has_room_again
-  SOURCE parking/parking_lot.cc
-  NEEDLE [[ || (!had_room && MayWaitForTopic().ok());]]
-  REPLACEMENT [[ || (had_room && !MayWaitForTopic().ok());]]
-  FINDS "P1: it hangs|P8: the flow stopped"
-  KIND isolation)
-
 planted_bug(asks_for_room_for_what_is_stored_already
   SOURCE parking/parking_lot.cc
   NEEDLE [[position <= found->second.last;]]

@@ -20,7 +20,7 @@ OutboxOptions Outbox() {
 // Room for a few events only, in some histories.
 ParkingOptions DrawOptions(Random& random) {
   ParkingOptions options;
-  if (random.OneIn(2)) options.max_isolated_bytes = 6'000;
+  if (random.OneIn(2)) options.max_isolated_bytes = 2'000;
   return options;
 }
 
@@ -61,7 +61,7 @@ void SimulatedParking::End() {
 void SimulatedParking::Watch(MonotonicTime brokers_seen_at) {
   const std::optional<Position> position =
       isolation_.Look(pipeline_.standing_at(), brokers_seen_at, world_.now);
-  if (position && table_.IsOpen(session_)) pipeline_.Isolate(*position);
+  if (position && lot_.MayIsolate()) pipeline_.Isolate(*position);
 }
 
 void SimulatedParking::Step(RelaySession& session, RecordReports& reports) {
