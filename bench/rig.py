@@ -43,8 +43,8 @@ class Servers:
 
 
 @contextlib.contextmanager
-def servers(**postgres_settings):
-    """Starts both; `postgres_settings` are added to those of the tests."""
+def servers(kafka_properties=None, **postgres_settings):
+    """Starts both; the settings are added to those of the tests."""
     directory = pathlib.Path(tempfile.mkdtemp(prefix="walpost-bench-"))
     directory.chmod(0o755)
     with contextlib.ExitStack() as stack:
@@ -53,7 +53,7 @@ def servers(**postgres_settings):
         stack.callback(postgres.close)
         postgres.start()
         os.environ["_JAVA_OPTIONS"] = _BROKER_JVM
-        kafka = Kafka(directory / "kafka")
+        kafka = Kafka(directory / "kafka", properties=kafka_properties)
         stack.callback(kafka.close)
         kafka.start()
         yield Servers(directory, postgres, kafka)
