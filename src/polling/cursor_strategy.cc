@@ -81,7 +81,7 @@ class CursorStrategy final : public PollingStrategy {
   asio::awaitable<absl::Status> LoadPosition();
   asio::awaitable<absl::Status> OpenWindow();
   asio::awaitable<absl::Status> OnNoMoreRows();
-  void Send(const QueryRows& rows, bool is_last);
+  void Send(const RowBatch& batch, bool is_last);
   // Takes the results: the number of rows before the first one that is not in
   // Kafka.
   size_t CountDelivered(const Batch& batch);
@@ -161,10 +161,12 @@ asio::awaitable<absl::Status> CursorStrategy::Take() {
       restore_ ? sql_->FetchRestored(position_, restore_->begun,
                                      restore_->after, limit)
                : sql_->Fetch(position_, limit);
-  WALPOST_CO_ASSIGN_OR_RETURN(QueryRows rows,
-                              co_await connection_.Query(fetch));
-  if (rows.size() == 0) co_return co_await OnNoMoreRows();
-  Send(rows, rows.size() < limit);
+  WALPOST_CO_ASSIGN_OR_RETURN(
+      const RowBatch batch,
+      co_await connection_.QueryBatch(fetch, rows_.id_column()));
+  if (batch.empty()) co_return co_await OnNoMoreRows();
+  const size_t found = batch.rows.size() + batch.left_out.size();
+  Send(batch, /*is_last=*/found < limit);
   co_return absl::OkStatus();
 }
 
@@ -204,18 +206,17 @@ asio::awaitable<absl::Status> CursorStrategy::OnNoMoreRows() {
   co_return co_await Save();
 }
 
-void CursorStrategy::Send(const QueryRows& rows, bool is_last) {
+void CursorStrategy::Send(const RowBatch& batch, bool is_last) {
   const PolledTable& table = rows_.table();
-  const size_t id = *table.schema.FindColumn(table.id);
   const size_t order = *table.schema.FindColumn(table.order);
   batch_.emplace();
   batch_->is_last = is_last;
-  for (size_t i = 0; i < rows.size(); ++i) {
-    batch_->ids.push_back(rows.Text(i, id));
-    batch_->places.push_back(rows.Integer(i, order));
+  for (const QueryRows& row : batch.rows) {
+    batch_->ids.push_back(row.Text(0, rows_.id_column()));
+    batch_->places.push_back(row.Integer(0, order));
   }
   next_at_ = Clock::now();
-  rows_.Send(rows, next_at_, RowSender::HoldUp::kAll);
+  rows_.Send(batch, next_at_, RowSender::HoldUp::kAll);
 }
 
 asio::awaitable<absl::Status> CursorStrategy::Settle() {

@@ -172,11 +172,11 @@ asio::awaitable<absl::Status> LeaseStrategy::ReturnExpiredIfDue() {
 
 asio::awaitable<absl::Status> LeaseStrategy::Take() {
   const MonotonicTime sent = Clock::now();
-  WALPOST_CO_ASSIGN_OR_RETURN(QueryRows rows,
+  WALPOST_CO_ASSIGN_OR_RETURN(const RowBatch batch,
                               co_await claims_.Look(RowClaims::Hold::kLease));
   const MonotonicTime now = Clock::now();
   claim_at_ = now + options_.interval;
-  if (rows.size() == 0) co_return absl::OkStatus();
+  if (batch.empty()) co_return absl::OkStatus();
   // Too late to use them: they come back when the lease expires.
   Lease lease = lease_;
   lease.OnClaimed(sent, flight_.empty());
@@ -187,8 +187,9 @@ asio::awaitable<absl::Status> LeaseStrategy::Take() {
     co_return absl::OkStatus();
   }
   lease_ = lease;
-  mark_ = rows.Text(0, *table.schema.FindColumn(claims_.sql().lease_column()));
-  rows_.Send(rows, now, RowSender::HoldUp::kAggregate);
+  mark_ = batch.rows[0].Text(
+      0, *table.schema.FindColumn(claims_.sql().lease_column()));
+  rows_.Send(batch, now, RowSender::HoldUp::kAggregate);
   store_at_ =
       flight_.finished() > 0 ? now + kSettleDelay : MonotonicTime::max();
   co_return absl::OkStatus();

@@ -93,11 +93,11 @@ asio::awaitable<absl::Status> LockStrategy::Take() {
   deadline_ = Clock::now() + options_.transaction_timeout;
   const std::string begin = "BEGIN";
   WALPOST_CO_RETURN_IF_ERROR(co_await connection_.Execute(begin));
-  WALPOST_CO_ASSIGN_OR_RETURN(QueryRows rows,
+  WALPOST_CO_ASSIGN_OR_RETURN(const RowBatch batch,
                               co_await claims_.Look(RowClaims::Hold::kLock));
   const MonotonicTime now = Clock::now();
-  next_at_ = rows.size() == 0 ? now + options_.interval : now;
-  rows_.Send(rows, now, RowSender::HoldUp::kAggregate, unmarked_);
+  next_at_ = batch.empty() ? now + options_.interval : now;
+  rows_.Send(batch, now, RowSender::HoldUp::kAggregate, unmarked_);
   co_return absl::OkStatus();
 }
 

@@ -27,16 +27,17 @@ void RowClaims::Begin() {
                });
 }
 
-asio::awaitable<absl::StatusOr<QueryRows>> RowClaims::Look(Hold hold) {
+asio::awaitable<absl::StatusOr<RowBatch>> RowClaims::Look(Hold hold) {
   const std::vector<std::string> waiting =
       memory_.Waiting(std::chrono::steady_clock::now());
   const size_t limit = context_.rows.limit();
   const std::string look = hold == Hold::kLease
                                ? sql_->Claim(limit, waiting, far_)
                                : sql_->Lock(limit, waiting, far_);
-  absl::StatusOr<QueryRows> rows = co_await context_.connection.Query(look);
-  if (rows.ok()) NoteLook(rows->size());
-  co_return rows;
+  absl::StatusOr<RowBatch> batch =
+      co_await context_.connection.QueryBatch(look, context_.rows.id_column());
+  if (batch.ok()) NoteLook(batch->rows.size());
+  co_return batch;
 }
 
 void RowClaims::NoteLook(size_t rows) {

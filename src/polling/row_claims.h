@@ -26,7 +26,7 @@ class RowClaims {
   // Claims or locks the next rows. If only rows of other pollers are found, the
   // next look goes further.
   enum class Hold { kLease, kLock };
-  boost::asio::awaitable<absl::StatusOr<QueryRows>> Look(Hold hold);
+  boost::asio::awaitable<absl::StatusOr<RowBatch>> Look(Hold hold);
 
   void OnPublished(const std::vector<RowFlight::Row>& rows);
   // The rows that are done: published, or set aside in a table that cannot mark

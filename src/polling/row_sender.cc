@@ -1,6 +1,5 @@
 #include "polling/row_sender.h"
 
-#include <cstdlib>
 #include <utility>
 
 #include "base/session_settings.h"
@@ -21,35 +20,32 @@ absl::Status RowSender::SetTable(PolledTable table,
 }
 
 // Empty: the row waits for no other.
-std::string RowSender::AggregateOf(const QueryRows& rows, size_t row) const {
+std::string RowSender::AggregateOf(const QueryRows& row) const {
   std::string key;
   for (const std::string& column : table_.aggregate) {
-    const auto value = rows.Get(row, *table_.schema.FindColumn(column));
+    const auto value = row.Get(0, *table_.schema.FindColumn(column));
     if (!value) return "";
     key += fmt::format("{}:{}", value->size(), *value);
   }
   return key;
 }
 
-void RowSender::Send(const QueryRows& rows, MonotonicTime now, HoldUp hold_up,
+void RowSender::Send(const RowBatch& batch, MonotonicTime now, HoldUp hold_up,
                      const Ids& acknowledged) {
   const size_t columns = table_.schema.columns.size();
-  portion_.OnRead(rows.size(), BytesOf(rows, columns));
-  const size_t id = *table_.schema.FindColumn(table_.id);
+  portion_.OnRead(batch.rows.size(), batch.bytes);
+  const size_t id = id_column();
   const auto attempts = table_.schema.FindColumn(table_.state.attempts);
   absl::flat_hash_set<std::string> held_up;  // aggregates
   bool all_held_up = false;
-  for (size_t i = 0; i < rows.size(); ++i) {
-    RowFlight::Row row{rows.Text(i, id), 0, now};
-    if (attempts) {
-      row.attempts =
-          std::strtoull(rows.Text(i, *attempts).c_str(), nullptr, 10);
-    }
+  for (const QueryRows& values : batch.rows) {
+    RowFlight::Row row{values.Text(0, id), 0, now};
+    if (attempts) row.attempts = values.Unsigned(0, *attempts);
     if (acknowledged.contains(row.id)) {
       flight_.AddAcknowledged(std::move(row));
       continue;
     }
-    const std::string aggregate = AggregateOf(rows, i);
+    const std::string aggregate = AggregateOf(values);
     if (all_held_up || held_up.contains(aggregate)) {
       flight_.Return(std::move(row));
       continue;
@@ -58,13 +54,16 @@ void RowSender::Send(const QueryRows& rows, MonotonicTime now, HoldUp hold_up,
     event.source = source_;
     event.commit_time = WallNow();
     const absl::Status mapped =
-        mapper_->Map(tuple_.Read(rows, i, columns), event);
+        mapper_->Map(tuple_.Read(values, columns), event);
     if (outbound_.Send(event, mapped, std::move(row), flight_) ==
         Outbound::Sent::kSent) {
       continue;
     }
     all_held_up = hold_up == HoldUp::kAll;
     if (!aggregate.empty()) held_up.insert(aggregate);
+  }
+  for (const std::string& left_out : batch.left_out) {
+    flight_.Return({left_out, 0, now});
   }
 }
 

@@ -14,8 +14,8 @@
 #include "polling/outbound.h"
 #include "polling/polled_table.h"
 #include "polling/row_flight.h"
-#include "postgres/connection.h"
 #include "postgres/portion.h"
+#include "postgres/row_batch.h"
 #include "postgres/table_rows.h"
 
 namespace walpost {
@@ -37,6 +37,7 @@ class RowSender {
   absl::Status SetTable(PolledTable table, const std::string& server_encoding);
   // Valid until the next SetTable.
   const PolledTable& table() const { return table_; }
+  size_t id_column() const { return *table_.schema.FindColumn(table_.id); }
 
   RowFlight& flight() { return flight_; }
   const RowFlight& flight() const { return flight_; }
@@ -44,15 +45,15 @@ class RowSender {
   // Maximum number of rows to read.
   size_t limit() const { return outbound_.MostRows(portion_); }
 
-  // Sends the rows of a result, in order. After a row that was not sent, later
-  // ones of its aggregate, or all, are returned. Rows in `acknowledged` are not
-  // sent: they are in Kafka.
+  // Sends the rows of a batch, in order; those left out are returned. After a
+  // row that was not sent, later ones of its aggregate, or all, are returned.
+  // Rows in `acknowledged` are not sent: they are in Kafka.
   enum class HoldUp { kAggregate, kAll };
-  void Send(const QueryRows& rows, MonotonicTime now, HoldUp hold_up,
+  void Send(const RowBatch& batch, MonotonicTime now, HoldUp hold_up,
             const Ids& acknowledged = {});
 
  private:
-  std::string AggregateOf(const QueryRows& rows, size_t row) const;
+  std::string AggregateOf(const QueryRows& row) const;
 
   const OutboxOptions& options_;
   const size_t source_;

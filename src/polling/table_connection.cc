@@ -45,13 +45,29 @@ asio::awaitable<absl::Status> TableConnection::Open() {
 
 asio::awaitable<absl::StatusOr<QueryRows>> TableConnection::Query(
     std::string sql) {
+  OnAsked();
+  absl::StatusOr<QueryRows> rows = co_await connection_->Execute(sql);
+  OnAnswered(rows.ok());
+  co_return rows;
+}
+
+asio::awaitable<absl::StatusOr<RowBatch>> TableConnection::QueryBatch(
+    std::string sql, size_t id) {
+  OnAsked();
+  absl::StatusOr<RowBatch> batch = co_await ReadRowBatch(*connection_, sql, id);
+  OnAnswered(batch.ok());
+  co_return batch;
+}
+
+void TableConnection::OnAsked() {
   connection_->set_deadline(Within(kStatementTimeout));
   asked_at_ = Clock::now();
-  absl::StatusOr<QueryRows> rows = co_await connection_->Execute(sql);
+}
+
+void TableConnection::OnAnswered(bool ok) {
   asked_at_.reset();
   TakeNotifications();
-  if (rows.ok() && can_store_) backoff_.Reset();
-  co_return rows;
+  if (ok && can_store_) backoff_.Reset();
 }
 
 asio::awaitable<absl::Status> TableConnection::Execute(std::string sql) {

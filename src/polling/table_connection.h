@@ -20,6 +20,7 @@
 #include "absl/status/statusor.h"
 #include "base/backoff.h"
 #include "postgres/connection.h"
+#include "postgres/row_batch.h"
 
 namespace walpost {
 
@@ -38,6 +39,9 @@ class TableConnection {
 
   // ---- While it is open.
   boost::asio::awaitable<absl::StatusOr<QueryRows>> Query(std::string sql);
+  // The columns of a table; see row_batch.h.
+  boost::asio::awaitable<absl::StatusOr<RowBatch>> QueryBatch(std::string sql,
+                                                              size_t id);
   boost::asio::awaitable<absl::Status> Execute(std::string sql);
   // Executes statements that store the results of rows, in order, up to the
   // first error. Empty ones are skipped.
@@ -65,6 +69,8 @@ class TableConnection {
 
  private:
   MonotonicTime Within(std::chrono::milliseconds limit) const;
+  void OnAsked();
+  void OnAnswered(bool ok);
   void TakeNotifications();
 
   boost::asio::any_io_executor executor_;

@@ -4,6 +4,7 @@
 #include <cstdlib>
 #include <cstring>
 
+#include "base/check.h"
 #include "base/session_settings.h"
 #include "base/status_macros.h"
 #include "fmt/format.h"
@@ -266,6 +267,32 @@ asio::awaitable<absl::StatusOr<QueryRows>> Connection::Execute(
   const absl::Status sent = co_await Send(std::move(sql), attempted);
   if (!sent.ok()) co_return sent;
   co_return co_await TakeRows(std::move(attempted));
+}
+
+asio::awaitable<absl::Status> Connection::StartRows(std::string sql) {
+  rows_attempted_ = Abbreviate(sql);
+  WALPOST_CO_RETURN_IF_ERROR(co_await Send(std::move(sql), rows_attempted_));
+  WALPOST_CHECK(PQsetSingleRowMode(connection_.get()) == 1);
+  co_return absl::OkStatus();
+}
+
+asio::awaitable<absl::StatusOr<std::optional<QueryRows>>>
+Connection::NextRow() {
+  statement_begin_ = Clock::now();
+  absl::Status status;
+  for (;;) {
+    WALPOST_CO_ASSIGN_OR_RETURN(PGresult * next,
+                                co_await NextResult(rows_attempted_));
+    if (next == nullptr) break;
+    QueryRows result(next);
+    const ExecStatusType kind = PQresultStatus(next);
+    if (kind == PGRES_SINGLE_TUPLE) co_return std::move(result);
+    if (kind == PGRES_TUPLES_OK || kind == PGRES_COMMAND_OK) continue;
+    if (status.ok()) status = StatusFromResult(next, rows_attempted_);
+    if (PQstatus(connection_.get()) == CONNECTION_BAD) break;
+  }
+  if (!status.ok()) co_return status;
+  co_return std::nullopt;
 }
 
 asio::awaitable<absl::StatusOr<QueryRows>> Connection::ExecuteBinary(

@@ -62,6 +62,13 @@ class Connection {
   boost::asio::awaitable<absl::StatusOr<QueryRows>> Execute(
       std::string sql, std::string attempted);
 
+  // Runs a command whose rows are read one at a time, with NextRow up to its
+  // end: for results of any size. Between two rows, the server waits.
+  boost::asio::awaitable<absl::Status> StartRows(std::string sql);
+  // One row; nullopt: the end. After an error, too, there are no more rows. The
+  // limit for statements applies to each row.
+  boost::asio::awaitable<absl::StatusOr<std::optional<QueryRows>>> NextRow();
+
   // Runs a statement with parameters $1, $2, ... of type bytea; nullopt: NULL.
   // They outlive the call. Parameters and results are binary, for values that
   // are too large for several copies. Not on a replication connection.
@@ -115,6 +122,7 @@ class Connection {
   std::optional<MonotonicTime> deadline_;
   const std::chrono::milliseconds statement_limit_;
   MonotonicTime statement_begin_;
+  std::string rows_attempted_;  // of StartRows, for errors
   std::vector<Warning> warnings_;
 };
 

@@ -17,6 +17,17 @@ std::optional<std::string_view> QueryRows::Get(size_t row,
       static_cast<size_t>(PQgetlength(result_.get(), r, c)));
 }
 
+size_t QueryRows::bytes() const {
+  const int columns = PQnfields(result_.get());
+  size_t bytes = 0;
+  for (int row = 0; row < PQntuples(result_.get()); ++row) {
+    for (int column = 0; column < columns; ++column) {
+      bytes += static_cast<size_t>(PQgetlength(result_.get(), row, column));
+    }
+  }
+  return bytes;
+}
+
 std::string QueryRows::Text(size_t row, size_t column) const {
   return std::string(Get(row, column).value_or(""));
 }

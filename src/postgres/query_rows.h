@@ -21,6 +21,9 @@ class QueryRows {
 
   size_t size() const { return static_cast<size_t>(PQntuples(result_.get())); }
 
+  // Size of all values.
+  size_t bytes() const;
+
   // Valid as long as this object; nullopt: NULL.
   std::optional<std::string_view> Get(size_t row, size_t column) const;
   // NULL returns the empty string.

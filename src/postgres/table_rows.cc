@@ -73,23 +73,12 @@ std::string ColumnList(const pgoutput::RelationSchema& schema,
   return absl::StrJoin(columns, ", ");
 }
 
-size_t BytesOf(const QueryRows& rows, size_t columns) {
-  size_t bytes = 0;
-  for (size_t row = 0; row < rows.size(); ++row) {
-    for (size_t column = 0; column < columns; ++column) {
-      const auto value = rows.Get(row, column);
-      bytes += value ? value->size() : 0;
-    }
-  }
-  return bytes;
-}
-
-const pgoutput::TupleData& RowTuple::Read(const QueryRows& rows, size_t row,
+const pgoutput::TupleData& RowTuple::Read(const QueryRows& row,
                                           size_t columns) {
   bytes_.clear();
   AppendBigEndian(bytes_, static_cast<uint32_t>(columns), 2);
   for (size_t column = 0; column < columns; ++column) {
-    const auto value = rows.Get(row, column);
+    const auto value = row.Get(0, column);
     if (!value) {
       bytes_ += 'n';
       continue;

@@ -27,15 +27,11 @@ boost::asio::awaitable<absl::StatusOr<size_t>> ReadLongestText(
 std::string ColumnList(const pgoutput::RelationSchema& schema,
                        std::string_view prefix = "");
 
-// Size of the first `columns` columns of all rows.
-size_t BytesOf(const QueryRows& rows, size_t columns);
-
-// Turns rows whose first columns are those of ColumnList into tuples.
+// Turns rows of ColumnList into tuples.
 class RowTuple {
  public:
-  // Valid until the next call, and as long as `rows`.
-  const pgoutput::TupleData& Read(const QueryRows& rows, size_t row,
-                                  size_t columns);
+  // `row`: one row. Valid until the next call, and as long as `row`.
+  const pgoutput::TupleData& Read(const QueryRows& row, size_t columns);
 
  private:
   std::string bytes_;

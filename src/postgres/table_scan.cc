@@ -1,5 +1,6 @@
 #include "postgres/table_scan.h"
 
+#include <optional>
 #include <utility>
 
 #include "absl/strings/str_join.h"
@@ -180,20 +181,41 @@ asio::awaitable<absl::StatusOr<QueryRows>> TableScan::Execute(std::string sql) {
 }
 
 asio::awaitable<absl::StatusOr<size_t>> TableScan::Fetch() {
-  rows_.reset();
+  if (is_fetching_) {
+    WALPOST_CO_RETURN_IF_ERROR(co_await ReadPortion());
+    if (!rows_.empty()) co_return rows_.size();
+  }
   const std::string sql =
       fmt::format("FETCH {} FROM {}", portion_.rows(), kCursor);
-  WALPOST_CO_ASSIGN_OR_RETURN(rows_, co_await connection_.Execute(sql));
-  portion_.OnRead(rows_->size(), BytesOf(*rows_, schema_.columns.size()));
-  co_return rows_->size();
+  WALPOST_CO_RETURN_IF_ERROR(co_await connection_.StartRows(sql));
+  is_fetching_ = true;
+  WALPOST_CO_RETURN_IF_ERROR(co_await ReadPortion());
+  co_return rows_.size();
+}
+
+asio::awaitable<absl::Status> TableScan::ReadPortion() {
+  rows_.clear();
+  size_t bytes = 0;
+  while (is_fetching_ && bytes < Portion::kBytes) {
+    absl::StatusOr<std::optional<QueryRows>> row =
+        co_await connection_.NextRow();
+    is_fetching_ = row.ok() && *row;
+    if (!row.ok()) co_return row.status();
+    if (!is_fetching_) break;
+    bytes += (*row)->bytes();
+    rows_.push_back(**std::move(row));
+  }
+  portion_.OnRead(rows_.size(), bytes);
+  co_return absl::OkStatus();
 }
 
 const pgoutput::TupleData& TableScan::Row(size_t index) {
-  return tuple_.Read(*rows_, index, schema_.columns.size());
+  return tuple_.Read(rows_[index], schema_.columns.size());
 }
 
 asio::awaitable<absl::Status> TableScan::Close() {
-  rows_.reset();
+  while (is_fetching_) WALPOST_CO_RETURN_IF_ERROR(co_await ReadPortion());
+  rows_.clear();
   const std::string sql = fmt::format("CLOSE {}", kCursor);
   absl::StatusOr<QueryRows> closed = co_await connection_.Execute(sql);
   co_return closed.status();

@@ -1,14 +1,14 @@
 // TableScan: reads the rows of one outbox table, in order.
 //
 // Reads in the open transaction of its connection, with a cursor and in
-// portions of a few MiB whatever the row size. The rows have the format of
-// pgoutput, so that everything behind works as for the WAL: columns as the
-// server renders them to text.
+// portions of a few MiB whatever the row size. If the rows of a FETCH are
+// larger than those before, it is read in several portions, and the server
+// waits between them. The rows have the format of pgoutput, so that everything
+// behind works as for the WAL: columns as the server renders them to text.
 #pragma once
 
 #include <boost/asio/awaitable.hpp>
 #include <chrono>
-#include <optional>
 #include <string>
 #include <vector>
 
@@ -72,6 +72,8 @@ class TableScan {
                                        std::string_view wanted_for) const;
   absl::Status MakeConditions();
   boost::asio::awaitable<absl::Status> MakeOrder();
+  // Reads rows of the current FETCH until they make a portion, or it ends.
+  boost::asio::awaitable<absl::Status> ReadPortion();
   boost::asio::awaitable<absl::StatusOr<QueryRows>> Execute(std::string sql);
   absl::StatusOr<std::string> TimeColumn() const;
   absl::StatusOr<std::string> Since() const;
@@ -87,7 +89,8 @@ class TableScan {
   std::string order_;
   std::vector<std::string> order_columns_;
   Portion portion_{kMaxRows};
-  std::optional<QueryRows> rows_;
+  std::vector<QueryRows> rows_;  // one row each
+  bool is_fetching_ = false;
   RowTuple tuple_;
 };
 
