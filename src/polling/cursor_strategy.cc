@@ -165,8 +165,8 @@ asio::awaitable<absl::Status> CursorStrategy::Take() {
       const RowBatch batch,
       co_await connection_.QueryBatch(fetch, rows_.id_column()));
   if (batch.empty()) co_return co_await OnNoMoreRows();
-  const size_t found = batch.rows.size() + batch.left_out.size();
-  Send(batch, /*is_last=*/found < limit);
+  const bool is_last = batch.left_out.empty() && batch.rows.size() < limit;
+  Send(batch, is_last);
   co_return absl::OkStatus();
 }
 

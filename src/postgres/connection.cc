@@ -1,17 +1,8 @@
 #include "postgres/connection.h"
 
-#include <algorithm>
-#include <cstdlib>
-#include <cstring>
-
 #include "base/check.h"
-#include "base/session_settings.h"
 #include "base/status_macros.h"
 #include "fmt/format.h"
-#include "postgres/connect_failure.h"
-#include "postgres/connect_steps.h"
-#include "postgres/host_lookup.h"
-#include "postgres/password_command.h"
 #include "postgres/sqlstate.h"
 
 namespace walpost {
@@ -20,10 +11,6 @@ namespace asio = boost::asio;
 using Clock = std::chrono::steady_clock;
 
 namespace {
-
-// An answer that came late still gets this long in libpq: a step that takes
-// longer is blocked, by a file or a name server.
-constexpr std::chrono::seconds kStepLimit{1};
 
 // Limit for warnings that nobody takes.
 constexpr size_t kMaxWarnings = 16;
@@ -34,29 +21,6 @@ std::string Abbreviate(std::string_view sql) {
   const std::string_view line = sql.substr(0, sql.find('\n'));
   if (line.size() <= kMaxLength) return std::string(line);
   return fmt::format("{}...", line.substr(0, kMaxLength));
-}
-
-// The conninfo's own `options`, which go in front of ours.
-absl::StatusOr<std::string> OptionsOf(const std::string& conninfo,
-                                      bool may_change) {
-  PQconninfoOption* parsed = PQconninfoParse(conninfo.c_str(), nullptr);
-  if (parsed == nullptr) {
-    // config/ reports the cause, without the password that may be in it.
-    if (!may_change) {
-      return absl::InvalidArgumentError("postgres.conninfo does not parse");
-    }
-    return absl::UnavailableError(
-        "postgres.conninfo does not parse with what its files hold now: quote "
-        "values with spaces, quotes or backslashes as in a conninfo");
-  }
-  std::string options;
-  for (const PQconninfoOption* o = parsed; o->keyword != nullptr; ++o) {
-    if (std::strcmp(o->keyword, "options") == 0 && o->val != nullptr) {
-      options = o->val;
-    }
-  }
-  PQconninfoFree(parsed);
-  return options;
 }
 
 // Literal for text that libpq rejects as invalid UTF-8. A database of encoding
@@ -80,133 +44,24 @@ Connection::Connection(asio::any_io_executor executor,
 
 Connection::~Connection() { waiter_.Release(); }
 
-asio::awaitable<absl::StatusOr<std::unique_ptr<Connection>>>
-Connection::Connect(asio::any_io_executor executor, ConnectionOptions options) {
-  const ServerOptions& server = options.server;
-  const MonotonicTime read_by = Clock::now() + options.connect_timeout;
-  const absl::StatusOr<std::string> conninfo =
-      co_await ReadConninfo(executor, server.conninfo, read_by);
-  if (!conninfo.ok()) co_return conninfo.status();
-  std::string password;
-  if (!server.password_command.empty()) {
-    WALPOST_CO_ASSIGN_OR_RETURN(
-        std::string printed,
-        co_await RunPasswordCommand(executor, server.password_command));
-    password = std::move(printed);
-  }
-  absl::StatusOr<std::string> own_options =
-      OptionsOf(*conninfo, server.conninfo.has_references());
-  if (!own_options.ok()) co_return own_options.status();
-  std::string settings = *own_options;
-  for (const std::string_view setting : kPinnedSettings) {
-    settings += fmt::format(" -c {}", setting);
-  }
-  // The role's setting may be too short for a busy session to answer.
-  if (options.replication) settings += " -c wal_sender_timeout=60s";
-  for (const std::string& setting : options.settings) {
-    settings += fmt::format(" -c {}", setting);
-  }
-  const absl::StatusOr<std::vector<ServerHost>> names =
-      HostsToLookUp(*conninfo);
-  if (!names.ok()) co_return names.status();
-  const MonotonicTime begin = Clock::now();
-  const MonotonicTime deadline = begin + options.connect_timeout;
-  absl::StatusOr<HostAddresses> hosts = HostAddresses();
-  if (!names->empty()) {
-    // The other half is for connecting to the addresses found.
-    const MonotonicTime half = begin + options.connect_timeout / 2;
-    hosts = co_await LookUpHosts(executor, *names, half);
-  }
-  if (!hosts.ok()) co_return hosts.status();
-  // Keywords before dbname, which expands to the conninfo, are only defaults;
-  // keywords after it override.
-  ConnectParameters parameters;
-  for (const auto& [keyword, value] : kConnectionDefaults) {
-    parameters.Add(keyword, value);
-  }
-  parameters.Add("dbname", *conninfo);
-  parameters.Add("client_encoding", "UTF8");
-  parameters.Add("application_name", options.application_name);
-  parameters.Add("options", settings);
-  if (options.replication) parameters.Add("replication", "database");
-  if (!names->empty()) {
-    parameters.Add("host", hosts->host);
-    parameters.Add("hostaddr", hosts->hostaddr);
-    parameters.Add("port", hosts->port);
-  }
-  if (!password.empty()) parameters.Add("password", password);
-  WALPOST_CO_ASSIGN_OR_RETURN(
-      SharedConnection begun,
-      co_await BeginConnecting(executor, parameters, deadline));
-  std::unique_ptr<Connection> connection(
-      new Connection(executor, std::move(begun), options.statement_limit));
-  absl::Status status =
-      co_await connection->FinishConnecting(executor, deadline);
-  if (status.ok()) status = co_await connection->PinLateSettings(deadline);
-  if (!status.ok()) co_return status;
-  co_return connection;
-}
-
-asio::awaitable<absl::Status> Connection::PinLateSettings(
-    MonotonicTime deadline) {
-  const std::string sql =
-      PinLateSettingsSql(server_version(), server_encoding());
-  set_deadline(deadline);
-  absl::StatusOr<QueryRows> rows = co_await Execute(sql);
-  set_deadline(std::nullopt);
-  if (absl::IsDeadlineExceeded(rows.status())) {
-    co_return absl::UnavailableError(rows.status().message());
-  }
-  co_return rows.status();
-}
-
 std::string Connection::server_encoding() const {
   const char* encoding =
       PQparameterStatus(connection_.get(), "server_encoding");
   return encoding == nullptr ? "" : encoding;
 }
 
-asio::awaitable<absl::Status> Connection::FinishConnecting(
-    asio::any_io_executor executor, MonotonicTime deadline) {
+absl::Status Connection::Queue(const std::string& sql,
+                               const std::string& attempted) {
   PGconn* raw = connection_.get();
-  if (raw == nullptr) co_return absl::InternalError("libpq: out of memory");
-  const std::string attempted = DescribeTarget(raw);
-  PQsetErrorVerbosity(raw, PQERRORS_VERBOSE);  // with SQLSTATE: sqlstate.cc
-  PostgresPollingStatusType next = PGRES_POLLING_WRITING;
-  if (PQstatus(raw) == CONNECTION_BAD) next = PGRES_POLLING_FAILED;
-  while (next != PGRES_POLLING_OK) {
-    if (next == PGRES_POLLING_FAILED) co_return ConnectFailure(raw);
-    const auto interest = next == PGRES_POLLING_READING
-                              ? SocketWaiter::Interest::kRead
-                              : SocketWaiter::Interest::kWrite;
-    waiter_.Watch(PQsocket(raw));
-    co_await waiter_.Wait(interest, deadline);
-    waiter_.Release();
-    const MonotonicTime now = Clock::now();
-    if (now >= deadline) {
-      co_return absl::UnavailableError(
-          fmt::format("{}: no answer within the time limit", attempted));
-    }
-    const MonotonicTime step_by = std::max(deadline, now + kStepLimit);
-    WALPOST_CO_ASSIGN_OR_RETURN(
-        const PostgresPollingStatusType polled,
-        co_await ContinueConnecting(executor, connection_, step_by));
-    next = polled;
-  }
-  waiter_.Watch(PQsocket(raw));
-  PQsetErrorVerbosity(raw, PQERRORS_DEFAULT);
-  PQsetnonblocking(raw, 1);
-  PQsetNoticeReceiver(raw, &Connection::OnNotice, this);
-  co_return absl::OkStatus();
+  statement_begin_ = Clock::now();
+  if (PQsendQuery(raw, sql.c_str()) == 1) return absl::OkStatus();
+  return StatusFromConnection(raw, attempted);
 }
 
 asio::awaitable<absl::Status> Connection::Send(std::string sql,
                                                std::string attempted) {
-  PGconn* raw = connection_.get();
-  statement_begin_ = Clock::now();
-  if (PQsendQuery(raw, sql.c_str()) == 0) {
-    co_return StatusFromConnection(raw, attempted);
-  }
+  const absl::Status queued = Queue(sql, attempted);
+  if (!queued.ok()) co_return queued;
   co_return co_await Flush(std::move(attempted));
 }
 
@@ -271,9 +126,10 @@ asio::awaitable<absl::StatusOr<QueryRows>> Connection::Execute(
 
 asio::awaitable<absl::Status> Connection::StartRows(std::string sql) {
   rows_attempted_ = Abbreviate(sql);
-  WALPOST_CO_RETURN_IF_ERROR(co_await Send(std::move(sql), rows_attempted_));
+  const absl::Status queued = Queue(sql, rows_attempted_);
+  if (!queued.ok()) co_return queued;
   WALPOST_CHECK(PQsetSingleRowMode(connection_.get()) == 1);
-  co_return absl::OkStatus();
+  co_return co_await Flush(rows_attempted_);
 }
 
 asio::awaitable<absl::StatusOr<std::optional<QueryRows>>>

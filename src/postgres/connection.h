@@ -107,6 +107,7 @@ class Connection {
   boost::asio::awaitable<absl::Status> FinishConnecting(
       boost::asio::any_io_executor executor, MonotonicTime deadline);
   boost::asio::awaitable<absl::Status> PinLateSettings(MonotonicTime deadline);
+  absl::Status Queue(const std::string& sql, const std::string& attempted);
   boost::asio::awaitable<absl::Status> Send(std::string sql,
                                             std::string attempted);
   boost::asio::awaitable<absl::Status> Flush(std::string attempted);

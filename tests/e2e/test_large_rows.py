@@ -73,7 +73,7 @@ def test_p6_large_rows_are_in_a_snapshot(walpost, database, kafka, outbox,
                                          topics):
     _fill(database, "outbox")
     relay = walpost(database, kafka, topics, snapshot="initial", outbox={
-        "tables": [{"name": "public.outbox",
+        "tables": [{"name": "public.outbox", "order_by": "sequence",
                     "claim_check_above": 100_000}]}).run(120)
     database.wait_confirmed(database.name, seconds=120)
     _assert_delivered(kafka, topics, relay.peak_memory_bytes())
