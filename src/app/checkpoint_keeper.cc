@@ -12,6 +12,7 @@
 #include "base/status_macros.h"
 #include "fmt/format.h"
 #include "kafka/checkpoint_topic.h"
+#include "kafka/transactional_checkpoint.h"
 #include "outbox/numbering.h"
 #include "postgres/checkpoint_table.h"
 #include "postgres/identify_source.h"
@@ -39,17 +40,19 @@ std::shared_ptr<StoreAnswer> AskToLoad(asio::any_io_executor executor,
   return answer;
 }
 
-// Tells a store that several systems share which one is meant.
-asio::awaitable<absl::Status> TellSource(asio::any_io_executor executor,
-                                         const WalSourceOptions& postgres,
-                                         CheckpointStore& store) {
-  if (!store.is_shared_by_systems()) co_return absl::OkStatus();
+// Tells a store that several systems share which one is meant. Returns it;
+// empty: the store does not care.
+asio::awaitable<absl::StatusOr<std::string>> TellSource(
+    asio::any_io_executor executor, const WalSourceOptions& postgres,
+    CheckpointStore& store) {
+  if (!store.is_shared_by_systems()) co_return "";
   WALPOST_CO_ASSIGN_OR_RETURN(
       SourceIdentity identity,
       co_await IdentifySource(executor, postgres.server, postgres.publication,
                               postgres.slot));
+  std::string system = identity.system_identifier;
   store.SetSource(std::move(identity));
-  co_return absl::OkStatus();
+  co_return system;
 }
 
 absl::Status NoAnswer(const CheckpointStore& store) {
@@ -58,6 +61,18 @@ absl::Status NoAnswer(const CheckpointStore& store) {
 }
 
 using Access = CheckpointTopic::Access;
+
+std::unique_ptr<CheckpointStore> MakeTopicStore(asio::any_io_executor executor,
+                                                const Config& config,
+                                                Access access) {
+  const std::string& topic = config.checkpoint.topic;
+  const std::string& slot = config.postgres.slot;
+  auto store = std::make_unique<CheckpointTopic>(executor, config.kafka, topic,
+                                                 slot, access);
+  if (!config.transactions.is_on) return store;
+  return std::make_unique<TransactionalCheckpoint>(std::move(store), topic,
+                                                   slot);
+}
 
 std::unique_ptr<CheckpointStore> MakeStore(asio::any_io_executor executor,
                                            const Config& config,
@@ -70,8 +85,7 @@ std::unique_ptr<CheckpointStore> MakeStore(asio::any_io_executor executor,
       return std::make_unique<BackgroundStore>(
           executor, std::make_shared<CheckpointFile>(options.path));
     case CheckpointOptions::Store::kKafka:
-      return std::make_unique<CheckpointTopic>(
-          executor, config.kafka, options.topic, config.postgres.slot, access);
+      return MakeTopicStore(executor, config, access);
     case CheckpointOptions::Store::kPostgres:
       return std::make_unique<CheckpointTable>(executor, config.postgres.server,
                                                config.postgres.slot,
@@ -94,6 +108,7 @@ void WarnOfResend(const Position& position) {
 CheckpointKeeper::CheckpointKeeper(asio::any_io_executor executor,
                                    const Config& config,
                                    const Pipeline& pipeline,
+                                   TransactionGate* gate,
                                    std::function<void()> on_saved)
     : executor_(executor),
       slot_(config.postgres.slot),
@@ -102,8 +117,12 @@ CheckpointKeeper::CheckpointKeeper(asio::any_io_executor executor,
       has_transaction_ids_(HasTransactionIds(config.outbox)),
       store_(MakeStore(executor, config, Access::kReadAndWrite)),
       writer_(store_.get(), config.checkpoint.interval, pipeline,
-              std::move(on_saved)),
-      busy_timer_(executor) {}
+              std::move(on_saved), gate),
+      busy_timer_(executor) {
+  if (config.transactions.is_on) {
+    in_transactions_ = static_cast<TransactionalCheckpoint*>(store_.get());
+  }
+}
 
 asio::awaitable<absl::Status> CheckpointKeeper::Load() {
   if (store_ == nullptr) co_return absl::OkStatus();
@@ -116,8 +135,8 @@ asio::awaitable<absl::Status> CheckpointKeeper::Load() {
   // A load that timed out before may still be pending: stores take one call at
   // a time.
   if (asked_ == nullptr) {
-    WALPOST_CO_RETURN_IF_ERROR(
-        co_await TellSource(executor_, postgres_, *store_));
+    WALPOST_CO_ASSIGN_OR_RETURN(
+        system_identifier_, co_await TellSource(executor_, postgres_, *store_));
     asked_ = AskToLoad(executor_, *store_);
   }
   const std::shared_ptr<StoreAnswer> answer = asked_;
@@ -154,8 +173,14 @@ CheckpointOwner CheckpointKeeper::Complete(CheckpointOwner session) const {
   return session;
 }
 
-void CheckpointKeeper::Begin(CheckpointOwner session) {
+void CheckpointKeeper::Begin(CheckpointOwner session, Sink* sink) {
+  if (in_transactions_ != nullptr) in_transactions_->SetSink(sink);
   writer_.Begin(ContinueFrom(loaded_, Complete(std::move(session))));
+}
+
+void CheckpointKeeper::Pause() {
+  writer_.Pause();
+  if (in_transactions_ != nullptr) in_transactions_->SetSink(nullptr);
 }
 
 asio::awaitable<void> CheckpointKeeper::Keep(Gap gap, CheckpointOwner session) {
@@ -190,6 +215,12 @@ void CheckpointKeeper::AddTo(RelayStatus& status) const {
 }
 
 void CheckpointKeeper::AddTo(RelaySigns& signs) const {
+  const auto committing = writer_.busy_since();
+  if (in_transactions_ != nullptr && committing) {
+    signs.committing_for =
+        std::chrono::duration_cast<std::chrono::milliseconds>(Clock::now() -
+                                                              *committing);
+  }
   const auto failing = writer_.failing_since();
   if (!failing) return;
   signs.checkpoint_failing_for =
@@ -210,8 +241,9 @@ asio::awaitable<Loaded> LoadCheckpoint(asio::any_io_executor executor,
   const std::unique_ptr<CheckpointStore> store =
       MakeStore(executor, config, Access::kRead);
   if (store == nullptr) co_return std::nullopt;
-  WALPOST_CO_RETURN_IF_ERROR(
-      co_await TellSource(executor, config.postgres, *store));
+  const absl::StatusOr<std::string> told =
+      co_await TellSource(executor, config.postgres, *store);
+  if (!told.ok()) co_return told.status();
   const std::shared_ptr<StoreAnswer> answer = AskToLoad(executor, *store);
   co_await answer->WaitUntil(Clock::now() + kLoadLimit);
   if (!answer->loaded()) co_return NoAnswer(*store);

@@ -25,12 +25,15 @@
 namespace walpost {
 
 class StoreAnswer;
+class TransactionalCheckpoint;
 
 class CheckpointKeeper {
  public:
-  // `pipeline` outlives this object. `on_saved`: see CheckpointWriter.
+  // `pipeline` and `gate` outlive this object. `gate`, `on_saved`: see
+  // CheckpointWriter.
   CheckpointKeeper(boost::asio::any_io_executor executor, const Config& config,
-                   const Pipeline& pipeline, std::function<void()> on_saved);
+                   const Pipeline& pipeline, TransactionGate* gate,
+                   std::function<void()> on_saved);
 
   // Loads loaded() from the store; every time, because another instance may
   // have had the slot. Does nothing without a store.
@@ -44,8 +47,13 @@ class CheckpointKeeper {
   const std::optional<Checkpoint>& loaded() const { return loaded_; }
   bool is_loading() const { return asked_ != nullptr; }
 
-  // A session begins, on this slot and with this numbering.
-  void Begin(CheckpointOwner session);
+  // The system of the source, as of the last Load; empty: the store did not
+  // ask.
+  const std::string& system_identifier() const { return system_identifier_; }
+
+  // A session begins, on this slot and with this numbering. `sink`: what it
+  // produces to, for checkpoints in its transactions.
+  void Begin(CheckpointOwner session, Sink* sink);
   // Stores a gap so that it outlives this process. Tries once; the next session
   // tries again.
   boost::asio::awaitable<void> Keep(Gap gap, CheckpointOwner session);
@@ -54,7 +62,7 @@ class CheckpointKeeper {
   // Passes on a report of the side session.
   void OnReport(const SlotReport& report);
   // The session is over.
-  void Pause() { writer_.Pause(); }
+  void Pause();
 
   void NoteKafka(const std::string& cluster, const std::string& topics) {
     writer_.NoteKafka(cluster, topics);
@@ -72,8 +80,10 @@ class CheckpointKeeper {
   std::string slot_;
   WalSourceOptions postgres_;
   uint64_t numbering_;
-  bool has_transaction_ids_;                // a table says who inserted a row
-  std::unique_ptr<CheckpointStore> store_;  // nullptr: none
+  bool has_transaction_ids_;  // a table says who inserted a row
+  std::string system_identifier_;
+  std::unique_ptr<CheckpointStore> store_;              // nullptr: none
+  TransactionalCheckpoint* in_transactions_ = nullptr;  // store_, if it is one
   CheckpointWriter writer_;
   std::optional<Checkpoint> loaded_;
   std::shared_ptr<StoreAnswer> asked_;  // a pending load

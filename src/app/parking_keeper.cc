@@ -161,7 +161,7 @@ asio::awaitable<absl::Status> ParkingKeeper::Turn() {
   if (callbacks_.may_release()) {
     WALPOST_CO_ASSIGN_OR_RETURN(
         const bool has_worked,
-        co_await drains_.Turn(pipeline_.settled_through()));
+        co_await drains_.Turn(callbacks_.settled_through()));
     if (drains_.TakeIsDrained()) read_at_ = MonotonicTime();
     if (has_worked) co_return absl::OkStatus();
   }
@@ -210,7 +210,7 @@ asio::awaitable<absl::Status> ParkingKeeper::Read() {
     }
     ParkingSql::Sendable wanted;
     wanted.scope = lot_.scope();
-    wanted.through = pipeline_.settled_through();
+    wanted.through = callbacks_.settled_through();
     wanted.has_others = !topics_.empty() || !lot_.topics().empty();
     wanted.max_events = release_->max_rows();
     wanted.max_bytes = kMaxBytes;

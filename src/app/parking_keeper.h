@@ -45,6 +45,8 @@ class ParkingKeeper {
     std::function<void()> on_progress;
     // Whether records may go to Kafka now.
     std::function<bool()> may_release;
+    // Pipeline::settled_through, as far as it is final.
+    std::function<Position()> settled_through;
   };
 
   // All arguments outlive this object.

@@ -1,5 +1,6 @@
 #include "app/relay.h"
 
+#include <algorithm>
 #include <boost/asio/as_tuple.hpp>
 #include <boost/asio/co_spawn.hpp>
 #include <boost/asio/detached.hpp>
@@ -12,6 +13,7 @@
 #include "base/status_macros.h"
 #include "fmt/format.h"
 #include "kafka/kafka_sinks.h"
+#include "kafka/producer_properties.h"
 #include "spdlog/spdlog.h"
 
 namespace walpost {
@@ -29,6 +31,8 @@ constexpr milliseconds kWatchInterval{250};
 // Limit for the first answer of the brokers, before a stream.
 constexpr milliseconds kClusterLimit{2000};
 constexpr milliseconds kClusterPoll{20};
+// Limit for fencing earlier instances. The stream has begun, and waits.
+constexpr std::chrono::seconds kTakeOverLimit{10};
 
 }  // namespace
 
@@ -37,7 +41,11 @@ absl::StatusOr<std::unique_ptr<Relay>> Relay::Create(
   WALPOST_ASSIGN_OR_RETURN(std::unique_ptr<RecordBuilder> builder,
                            RecordBuilder::Create(config.outbox));
   std::unique_ptr<Relay> relay(new Relay(executor, config, std::move(builder)));
-  WALPOST_RETURN_IF_ERROR(relay->StartSink());
+  if (config.transactions.is_on) {
+    WALPOST_RETURN_IF_ERROR(MakeProducerConf(config.kafka).status());
+  } else {
+    WALPOST_RETURN_IF_ERROR(relay->StartSink());
+  }
   return relay;
 }
 
@@ -46,15 +54,21 @@ Relay::Relay(asio::any_io_executor executor, const Config& config,
     : executor_(executor),
       config_(config),
       pipeline_(std::move(builder), config.window),
+      gate_(config.transactions.is_on
+                ? std::optional<TransactionGate>(config.transactions)
+                : std::nullopt),
       sinks_(KafkaSinks(executor, config.kafka, &kafka_memory_), SinkOptions(),
              pipeline_, [this] { OnDrained(); }),
-      checkpoints_(executor, config, pipeline_,
-                   [this] { source_.OnProgress(); }),
+      checkpoints_(executor, config, pipeline_, gate(),
+                   [this] { OnCheckpoint(); }),
       memory_(config.postgres.slot, pipeline_),
-      taker_(pipeline_, checkpoints_.writer()),
+      taker_(pipeline_, checkpoints_.writer(), gate()),
       stream_(LiveStreamOptions(config.postgres), config.outbox,
               ReferencesOf(pipeline_.builder().routes()), taker_),
-      session_(config.shutdown_timeout, pipeline_, checkpoints_.writer(),
+      session_(config.transactions.is_on
+                   ? RelaySession::Producing::kInTransactions
+                   : RelaySession::Producing::kSingly,
+               config.shutdown_timeout, pipeline_, checkpoints_.writer(),
                memory_, stream_, std::random_device()()),
       source_(executor, config.postgres, config.outbox,
               pipeline_.builder().routes(), memory_, stream_),
@@ -67,6 +81,7 @@ Relay::Relay(asio::any_io_executor executor, const Config& config,
       parking_(executor, config_, pipeline_, ParkingCallbacks()),
       retry_timer_(executor),
       watch_timer_(executor),
+      commit_timer_(executor),
       wal_budget_(config.postgres.wal_budget_bytes),
       state_log_(Clock::now()),
       oldest_wait_(Clock::now()),
@@ -99,6 +114,8 @@ asio::awaitable<absl::Status> Relay::CarryOut(Action action) {
       co_return co_await checkpoints_.Load();
     case Do::kOpen:
       co_return co_await Open();
+    case Do::kTakeOver:
+      co_return co_await TakeOver();
     case Do::kStream:
       co_return co_await Stream();
     case Do::kKeepGap:
@@ -123,6 +140,11 @@ absl::Status Relay::StartSink() {
     kafka_memory_.Forget();
     oldest_wait_.StartOver();
   }
+  if (gate_) {
+    sinks_.SetTransactionalId(fmt::format("walpost-{}-{}",
+                                          checkpoints_.system_identifier(),
+                                          config_.postgres.slot));
+  }
   return sinks_.Start();
 }
 
@@ -137,11 +159,35 @@ asio::awaitable<absl::Status> Relay::Prepare() {
 asio::awaitable<absl::Status> Relay::Open() {
   memory_.SetCheckpoint(checkpoints_.loaded());
   co_await WaitForCluster();
-  absl::Status status = co_await source_.Open();
-  if (!status.ok()) co_return status;
-  // Only now: nobody else has the slot.
-  status = co_await parking_.Open(memory_.system_identifier());
+  co_return co_await source_.Open();
+}
+
+// Nobody else has the slot now.
+asio::awaitable<absl::Status> Relay::TakeOver() {
+  absl::Status status;
+  if (gate_) status = co_await Fence();
+  if (status.ok()) {
+    status = co_await parking_.Open(memory_.system_identifier());
+  }
   if (!status.ok()) source_.Close();
+  co_return status;
+}
+
+// Whoever had the slot may still have committed after the checkpoint was read;
+// from now on it cannot.
+asio::awaitable<absl::Status> Relay::Fence() {
+  if (memory_.system_identifier() != checkpoints_.system_identifier()) {
+    co_return absl::UnavailableError("the server is another one than before");
+  }
+  absl::Status status = co_await sinks_.TakeOver(kTakeOverLimit);
+  if (!status.ok()) co_return status;
+  const std::optional<Checkpoint> before = checkpoints_.loaded();
+  status = co_await checkpoints_.Load();
+  if (status.ok() && checkpoints_.loaded() != before) {
+    status = absl::UnavailableError(
+        "another instance has committed until now: beginning again from its "
+        "checkpoint");
+  }
   co_return status;
 }
 
@@ -152,7 +198,8 @@ ParkingKeeper::Callbacks Relay::ParkingCallbacks() {
                 source_.OnProgress();
               },
           .on_progress = [this] { OnDrained(); },
-          .may_release = [this] { return MayRelease(); }};
+          .may_release = [this] { return MayRelease(); },
+          .settled_through = [this] { return SettledThrough(); }};
 }
 
 // A gap may have come about since the last look (CheckKafka).
@@ -180,7 +227,7 @@ asio::awaitable<absl::Status> Relay::Stream() {
     }
     spdlog::warn("{} {}: {}", finding.subject, finding.text, finding.remedy);
   }
-  checkpoints_.Begin(DescribeSession());
+  checkpoints_.Begin(DescribeSession(), sinks_.sink());
   ExpectKafka();
   spdlog::info("streaming from slot {} at {} (system {}, timeline {})",
                config_.postgres.slot, pipeline_.confirmed().ToString(),
@@ -243,6 +290,7 @@ void Relay::Shutdown() {
 void Relay::StopBeside() {
   ended_ = true;
   watch_timer_.cancel();
+  commit_timer_.cancel();
   side_session_.Stop();
   guard_keeper_.Stop();
 }
@@ -256,6 +304,30 @@ void Relay::OnDrained() {
 void Relay::PokeCheckpoints() {
   checkpoints_.Poke(session_.is_hurried());
   session_.OnReports();
+  if (gate_) AwaitCommit();
+}
+
+void Relay::OnCheckpoint() {
+  session_.OnReports();
+  source_.OnProgress();
+}
+
+// Nothing else may happen until a commit is due.
+void Relay::AwaitCommit() {
+  const MonotonicTime due_at = gate_->due_at();
+  if (due_at == commit_timer_.expiry()) return;
+  commit_timer_.expires_at(due_at);
+  if (due_at == MonotonicTime::max()) return;
+  commit_timer_.async_wait([this](boost::system::error_code error) {
+    if (!error && !ended_) OnDrained();
+  });
+}
+
+// A transaction that is open may still be given up.
+Position Relay::SettledThrough() const {
+  if (!gate_) return pipeline_.settled_through();
+  const Checkpoint& saved = checkpoints_.writer().saved();
+  return std::max(saved.position, Position{saved.confirmed, 0});
 }
 
 void Relay::OnServerShutdown() {

@@ -31,6 +31,7 @@
 #include "delivery/gap.h"
 #include "delivery/pipeline.h"
 #include "delivery/record_sink.h"
+#include "delivery/transaction_gate.h"
 #include "health/diagnosis.h"
 #include "health/oldest_wait.h"
 #include "health/relay_status.h"
@@ -76,6 +77,8 @@ class Relay {
   absl::Status StartSink();
   boost::asio::awaitable<absl::Status> Prepare();
   boost::asio::awaitable<absl::Status> Open();
+  boost::asio::awaitable<absl::Status> TakeOver();
+  boost::asio::awaitable<absl::Status> Fence();
   boost::asio::awaitable<void> WaitForCluster();
   boost::asio::awaitable<absl::Status> Stream();
   boost::asio::awaitable<void> WaitUntil(MonotonicTime until);
@@ -90,6 +93,10 @@ class Relay {
   // Kafka is not the one that has the events so far.
   std::optional<Gap> FindKafkaGap() const;
   void PokeCheckpoints();
+  void OnCheckpoint();
+  void AwaitCommit();
+  Position SettledThrough() const;
+  TransactionGate* gate() { return gate_ ? &*gate_ : nullptr; }
   void StopBeside();
   void OnDrained();
   void OnServerShutdown();
@@ -102,6 +109,8 @@ class Relay {
   boost::asio::any_io_executor executor_;
   Config config_;
   Pipeline pipeline_;
+  std::optional<TransactionGate>
+      gate_;  // with delivery.guarantee: exactly_once
   KafkaMemory kafka_memory_;
   SinkOwner sinks_;
   CheckpointKeeper checkpoints_;
@@ -116,6 +125,7 @@ class Relay {
   ParkingKeeper parking_;
   boost::asio::steady_timer retry_timer_;
   boost::asio::steady_timer watch_timer_;
+  boost::asio::steady_timer commit_timer_;
 
   bool looked_for_rows_ = false;  // rows older than the slot
   bool ended_ = false;

@@ -5,6 +5,7 @@
 #include <boost/asio/steady_timer.hpp>
 #include <boost/asio/this_coro.hpp>
 #include <boost/asio/use_awaitable.hpp>
+#include <optional>
 #include <utility>
 
 #include "base/status_macros.h"
@@ -28,6 +29,20 @@ absl::Status SinkOwner::Start() {
   heard_at_ += Clock::now() - closed_at_;
   user_.SetSink(sink_.get());
   return absl::OkStatus();
+}
+
+asio::awaitable<absl::Status> SinkOwner::TakeOver(
+    std::chrono::milliseconds limit) {
+  constexpr auto kAsTuple = asio::as_tuple(asio::use_awaitable);
+  const auto executor = co_await asio::this_coro::executor;
+  asio::steady_timer answered(executor, MonotonicTime::max());
+  std::optional<absl::Status> answer;
+  sink_->transactions()->TakeOver(limit, [&](const absl::Status& status) {
+    answer = status;
+    answered.cancel();
+  });
+  while (!answer) co_await answered.async_wait(kAsTuple);
+  co_return *answer;
 }
 
 asio::awaitable<void> SinkOwner::Close(MonotonicTime deadline) {

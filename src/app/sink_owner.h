@@ -6,8 +6,11 @@
 #pragma once
 
 #include <boost/asio/awaitable.hpp>
+#include <chrono>
 #include <functional>
 #include <memory>
+#include <string>
+#include <utility>
 
 #include "absl/status/status.h"
 #include "base/time.h"
@@ -22,8 +25,17 @@ class SinkOwner {
   SinkOwner(SinkFactory sinks, SinkOptions options, SinkUser& user,
             std::function<void()> on_drained);
 
+  // Of the sinks from now on; see SinkOptions.
+  void SetTransactionalId(std::string id) {
+    options_.transactional_id = std::move(id);
+  }
+
   // Makes a sink, unless there is one. Errors are those of SinkFactory.
   absl::Status Start();
+
+  // See SinkTransactions. Requires a sink with transactions.
+  boost::asio::awaitable<absl::Status> TakeOver(
+      std::chrono::milliseconds limit);
 
   // Lets the brokers acknowledge the records in flight until `deadline`.
   // Afterwards every record has had its report, and there is no sink.

@@ -34,6 +34,9 @@ inline constexpr char kReasonTableUnsuitable[] = "table_unsuitable";
 inline constexpr char kReasonRecordTooLarge[] = "record_too_large";
 inline constexpr char kReasonRecordRefused[] = "record_refused";
 
+// For the producer.
+inline constexpr char kReasonFenced[] = "fenced";
+
 // For the source.
 inline constexpr char kReasonPublicationMissing[] = "publication_missing";
 

@@ -13,37 +13,55 @@ void CheckpointWriter::Begin(Checkpoint saved) {
   status_ = absl::OkStatus();
   failing_since_.reset();
   horizon_.Begin();
+  if (gate_ != nullptr) gate_->Begin();
   begun_ = true;
 }
 
 void CheckpointWriter::Poke(MonotonicTime now, WallTime wall_now, bool hurry) {
-  if (store_ == nullptr || !begun_ || busy_) return;
-  const Lsn confirmed = std::max(saved_.confirmed, pipeline_.confirmed());
-  const Position position =
-      std::max(saved_.position, pipeline_.acknowledged_through());
+  if (store_ == nullptr || !begun_ || busy_ || !IsDue(now, hurry)) return;
+  if (gate_ != nullptr && gate_->is_stopped()) {
+    status_ = absl::FailedPreconditionError(
+        "a transaction of Postgres is too large for a Kafka transaction, and "
+        "delivery.on_large_transaction is stop: raise "
+        "delivery.max_transaction_records, .max_transaction_bytes or "
+        ".transaction_timeout, or set it to split");
+    return on_saved_();
+  }
+  // A commit has no part of what is still in flight.
+  if (gate_ != nullptr && !gate_->Close(!pipeline_.window().empty())) return;
+  Save(now, wall_now);
+}
+
+bool CheckpointWriter::IsDue(MonotonicTime now, bool hurry) {
+  if (gate_ != nullptr && (gate_->has_records() || gate_->is_closed())) {
+    return gate_->IsDue(!pipeline_.window().empty(), now) || hurry;
+  }
   const bool knows_more = kafka_cluster_ != saved_.kafka_cluster ||
                           kafka_topics_ != saved_.kafka_topics;
-  const bool idle = position == saved_.position && !knows_more;
-  const bool repeats = idle && confirmed == saved_.confirmed;
+  const bool idle = NextPosition() == saved_.position && !knows_more;
+  const bool repeats = idle && NextConfirmed() == saved_.confirmed;
   const bool first = !saved_.confirmed.is_valid();
-  if (repeats && (first || !store_->needs_repeating())) return;
+  if (repeats && (first || !store_->needs_repeating())) return false;
   std::chrono::milliseconds wait = idle ? kIdleInterval : interval_;
   if (hurry || first) wait = std::chrono::milliseconds(0);
   if (repeats) wait = kRepeatInterval;
   if (!status_.ok()) wait = kRetryInterval;
-  if (now < tried_at_ + wait) return;
+  return now >= tried_at_ + wait;
+}
+
+void CheckpointWriter::Save(MonotonicTime now, WallTime wall_now) {
   tried_at_ = now;
   saving_ = saved_;
-  saving_.confirmed = confirmed;
-  saving_.position = position;
+  saving_.confirmed = NextConfirmed();
+  saving_.position = NextPosition();
   saving_.kafka_cluster = kafka_cluster_;
   saving_.kafka_topics = kafka_topics_;
-  if (position != saved_.position) {
+  if (saving_.position != saved_.position) {
     saving_.commit_xid = pipeline_.acknowledged_commit().xid;
     saving_.commit_time = pipeline_.acknowledged_commit().time;
   }
   saving_.written_at = wall_now;
-  saving_.horizon = horizon_.Take(confirmed).value_or(saved_.horizon);
+  saving_.horizon = horizon_.Take(saving_.confirmed).value_or(saved_.horizon);
   busy_ = true;
   const auto on_saved = [this, generation = generation_](absl::Status status) {
     OnSaved(generation, status);
@@ -59,6 +77,7 @@ void CheckpointWriter::OnSaved(uint64_t generation,
   if (status.ok()) {
     saved_ = saving_;
     failing_since_.reset();
+    if (gate_ != nullptr) gate_->OnCommitted();
   } else if (!failing_since_) {
     failing_since_ = tried_at_;
   }

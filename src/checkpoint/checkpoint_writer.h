@@ -23,6 +23,7 @@
 #include "checkpoint/checkpoint_store.h"
 #include "checkpoint/horizon_tracker.h"
 #include "delivery/pipeline.h"
+#include "delivery/transaction_gate.h"
 
 namespace walpost {
 
@@ -36,14 +37,17 @@ class CheckpointWriter {
   // Interval after a save that failed.
   static constexpr std::chrono::seconds kRetryInterval{1};
 
-  // `store` may be nullptr: none. `on_saved` is called after each save,
-  // successful or not.
+  // `store` may be nullptr: none. `gate`: saving a checkpoint commits the
+  // sink's transaction; nullptr: it has none. `on_saved` is called after each
+  // save, successful or not.
   CheckpointWriter(CheckpointStore* store, std::chrono::milliseconds interval,
-                   const Pipeline& pipeline, std::function<void()> on_saved)
+                   const Pipeline& pipeline, std::function<void()> on_saved,
+                   TransactionGate* gate = nullptr)
       : store_(store),
         interval_(interval),
         pipeline_(pipeline),
-        on_saved_(std::move(on_saved)) {}
+        on_saved_(std::move(on_saved)),
+        gate_(gate) {}
 
   bool has_store() const { return store_ != nullptr; }
 
@@ -83,20 +87,36 @@ class CheckpointWriter {
   // Error of the last attempt; ok after a success. kAborted: another instance
   // writes, too.
   const absl::Status& status() const { return status_; }
-  // The slot is another's: it has written a later checkpoint.
-  bool is_overtaken() const { return absl::IsAborted(status_); }
+  // The stream must end: another instance has written a later checkpoint, and
+  // so has the slot; or the transaction was not committed, as far as is known.
+  bool must_end() const {
+    return gate_ == nullptr ? absl::IsAborted(status_) : !status_.ok();
+  }
   // True while the store works: do not use it until it has answered.
   bool is_busy() const { return busy_; }
+  // Since when; nullopt: it does not work.
+  std::optional<MonotonicTime> busy_since() const {
+    return busy_ ? std::optional(tried_at_) : std::nullopt;
+  }
   // Start of the failing attempts; nullopt after a success.
   std::optional<MonotonicTime> failing_since() const { return failing_since_; }
 
  private:
+  bool IsDue(MonotonicTime now, bool hurry);
+  void Save(MonotonicTime now, WallTime wall_now);
   void OnSaved(uint64_t generation, const absl::Status& status);
+  Lsn NextConfirmed() const {
+    return std::max(saved_.confirmed, pipeline_.confirmed());
+  }
+  Position NextPosition() const {
+    return std::max(saved_.position, pipeline_.acknowledged_through());
+  }
 
   CheckpointStore* store_;
   std::chrono::milliseconds interval_;
   const Pipeline& pipeline_;
   std::function<void()> on_saved_;
+  TransactionGate* gate_;
   HorizonTracker horizon_;
   bool begun_ = false;
   bool busy_ = false;  // a store call is pending

@@ -12,6 +12,7 @@
 #include "config/log_options.h"
 #include "delivery/acknowledgement_window.h"
 #include "delivery/error_actions.h"
+#include "delivery/transaction_options.h"
 #include "kafka/producer_options.h"
 #include "outbox/options.h"
 #include "parking/parking_options.h"
@@ -31,6 +32,7 @@ struct Config {
   OutboxOptions outbox;
   ProducerOptions kafka;
   AcknowledgementWindow::Options window;
+  TransactionOptions transactions;
   ErrorActions on_error;
   ParkingOptions parking;
   CheckpointOptions checkpoint;

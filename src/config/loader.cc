@@ -6,6 +6,7 @@
 #include "base/status_macros.h"
 #include "config/broker_list.h"
 #include "config/conninfo.h"
+#include "config/delivery_section.h"
 #include "config/only_copies.h"
 #include "config/outbox_section.h"
 #include "config/overrides.h"
@@ -22,9 +23,7 @@ using std::chrono::minutes;
 using std::chrono::seconds;
 
 constexpr int kMaxStatisticsMillis = 5'000;
-constexpr size_t kMaxRecords = size_t{1} << 20;
 constexpr size_t kMinBytes = size_t{64} << 10;
-constexpr size_t kMaxBytes = size_t{4} << 30;
 constexpr size_t kMaxWalBytes = size_t{1} << 50;
 // "_guard" is appended.
 constexpr size_t kMaxGuardedSlotNameLength = 57;
@@ -89,16 +88,6 @@ void ReadKafka(Section section, ProducerOptions& kafka) {
     }
   }
   section.Done("; properties of librdkafka belong in kafka.properties");
-}
-
-void ReadDelivery(Section section, Config& config) {
-  section.ReadSize("max_in_flight_records", config.window.max_records, 1,
-                   kMaxRecords);
-  section.ReadSize("max_in_flight_bytes", config.window.max_bytes, kMinBytes,
-                   kMaxBytes);
-  section.Read("shutdown_timeout", config.shutdown_timeout, milliseconds(0),
-               minutes(60));
-  section.Done();
 }
 
 void ReadOnError(Section section, ErrorActions& actions) {
@@ -290,11 +279,13 @@ Config ReadConfig(Section root) {
                         {{"never", false}, {"initial", true}});
   root.Done();
   CheckPollingSource(root, config);
+  CheckExactlyOnce(root, config);
   CheckParking(root, config);
   CheckRetention(root, config);
   CheckDeadLetterTopic(root, config);
   config.kafka.client_id = "walpost-" + config.postgres.slot;
   config.kafka.max_records = config.window.max_records;
+  config.kafka.transaction_timeout = config.transactions.timeout;
   return config;
 }
 

@@ -276,6 +276,27 @@ YAML::Node PrintParking(const ParkingOptions& parking) {
   return node;
 }
 
+YAML::Node PrintDelivery(const Config& config) {
+  const TransactionOptions& transactions = config.transactions;
+  const bool is_whole =
+      transactions.boundary == TransactionOptions::Boundary::kSource;
+  const bool stops =
+      transactions.oversize == TransactionOptions::Oversize::kStop;
+  YAML::Node node;
+  node["max_in_flight_records"] = config.window.max_records;
+  node["max_in_flight_bytes"] = FormatSize(config.window.max_bytes);
+  node["shutdown_timeout"] = FormatDuration(config.shutdown_timeout);
+  node["guarantee"] = transactions.is_on ? "exactly_once" : "at_least_once";
+  node["transaction_interval"] = FormatDuration(transactions.interval);
+  node["transaction_idle"] = FormatDuration(transactions.idle);
+  node["transaction_timeout"] = FormatDuration(transactions.timeout);
+  node["transaction_boundary"] = is_whole ? "source" : "event";
+  node["max_transaction_records"] = transactions.max_records;
+  node["max_transaction_bytes"] = FormatSize(transactions.max_bytes);
+  node["on_large_transaction"] = stops ? "stop" : "split";
+  return node;
+}
+
 }  // namespace
 
 std::string PrintConfig(const Config& config) {
@@ -288,10 +309,7 @@ std::string PrintConfig(const Config& config) {
   root["value"]["format"] =
       config.outbox.value_format == ValueFormat::kRaw ? "raw" : "protobuf";
   root["kafka"] = PrintKafka(config.kafka);
-  YAML::Node delivery = root["delivery"];
-  delivery["max_in_flight_records"] = config.window.max_records;
-  delivery["max_in_flight_bytes"] = FormatSize(config.window.max_bytes);
-  delivery["shutdown_timeout"] = FormatDuration(config.shutdown_timeout);
+  root["delivery"] = PrintDelivery(config);
   for (size_t i = 0; i < kErrorClasses.size(); ++i) {
     root["on_error"][std::string(kErrorClasses[i].code)] =
         std::string(ToString(config.on_error.Get(i)));

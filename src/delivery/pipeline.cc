@@ -23,9 +23,13 @@ void Pipeline::Rewind() {
   ++counters_.rewinds;
 }
 
-void Pipeline::StartOver() {
+void Pipeline::RewindToCheckpoint() {
   Rewind();
   ForgetPositions();
+}
+
+void Pipeline::StartOver() {
+  RewindToCheckpoint();
   suspects_.Clear();
   refused_.reset();
   dead_.clear();

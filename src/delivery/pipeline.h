@@ -76,6 +76,10 @@ class Pipeline final : public EventTaker, public SinkUser {
   // start over at confirmed().
   void Rewind();
 
+  // What the sink has acknowledged is void, too, unless it is in a checkpoint:
+  // its transaction was given up. The owner continues with Resume.
+  void RewindToCheckpoint();
+
   // Forgets every position, too: the source's WAL has forked, and continues
   // from the slot's position. The sink and its reports no longer exist.
   void StartOver();

@@ -86,10 +86,36 @@ struct SinkHealth {
 };
 
 struct SinkCapabilities {
-  // Records and a checkpoint become visible together, or not at all.
-  bool transactions = false;
   // A larger record, with its key and headers, is rejected (kInvalidArgument).
   size_t max_record_bytes = 0;
+};
+
+// The transactions of a sink: records become visible together, or not at all,
+// to consumers that read committed records only.
+//
+//   TakeOver ──▶ (Produce ...) ──▶ Commit ──▶ (Produce ...) ──▶ Commit ...
+//
+// Before TakeOver, and while a Commit is on its way, Produce returns
+// kResourceExhausted. After an error the sink has failed: it is closed, which
+// gives up the records since the last Commit.
+class SinkTransactions {
+ public:
+  // The error, or ok. Called once, at the latest during Sink::Close.
+  using Done = std::function<void(absl::Status)>;
+
+  virtual ~SinkTransactions() = default;
+
+  // Fences every earlier sink with the same transactional id, and waits until
+  // its last transaction has ended. Once per sink.
+  //
+  // kUnavailable: no answer within `limit`. kFailedPrecondition: an operator
+  // must act (a right, a limit of the brokers). kAborted: fenced.
+  virtual void TakeOver(std::chrono::milliseconds limit, Done done) = 0;
+
+  // Commits what was produced since the last one. Requires that all of it was
+  // acknowledged. kAborted: fenced, or the transaction was aborted. Others: the
+  // outcome is not known.
+  virtual void Commit(Done done) = 0;
 };
 
 class Sink : public RecordSink {
@@ -101,6 +127,8 @@ class Sink : public RecordSink {
 
   virtual SinkHealth Health() = 0;
   virtual SinkCapabilities capabilities() const = 0;
+  // nullptr: it has none. Valid as long as the sink.
+  virtual SinkTransactions* transactions() { return nullptr; }
 
   // Cluster that records may go to; empty: any. Produce returns
   // kResourceExhausted until it is known, and kUnavailable if it is another.
@@ -121,6 +149,8 @@ struct SinkOptions {
   // records are rejected; nullopt: the sink's default. The user's own setting
   // goes before it.
   std::optional<std::chrono::milliseconds> topic_patience;
+  // Not empty: the sink has transactions, under this id.
+  std::string transactional_id = {};
 };
 
 // Creates a sink; does not wait for a broker. `reports` outlives the sink.

@@ -191,6 +191,13 @@ Diagnosis Diagnose(const RelaySigns& signs) {
         "and Postgres keeps {} MiB of WAL for slot {}: {}",
         signs.retained_wal_bytes >> 20, signs.slot, signs.checkpoint_trouble));
   }
+  if (signs.committing_for > kStuckAfter) {
+    return Stuck(fmt::format(
+        "the brokers have not committed a transaction for {} s, so nothing is "
+        "confirmed: is the leader of a partition of __transaction_state "
+        "available, and has it enough replicas (min.insync.replicas)?",
+        signs.committing_for.count() / 1000));
+  }
   if (signs.server_silent_for > kSilentAfter) return OfSilence(signs);
   if (signs.server_held_back_for > kStuckAfter) {
     return Stuck(fmt::format(

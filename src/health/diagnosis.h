@@ -63,6 +63,9 @@ struct RelaySigns {
   std::chrono::milliseconds checkpoint_failing_for{0};
   std::string checkpoint_trouble;
 
+  // How long a Kafka transaction has been committed; zero: none is.
+  std::chrono::milliseconds committing_for{0};
+
   ParkingReport parking;
 
   WalBudget::Level wal_budget_level = WalBudget::Level::kFine;

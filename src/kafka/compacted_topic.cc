@@ -50,7 +50,7 @@ absl::StatusOr<std::unique_ptr<CompactedTopic>> CompactedTopic::Connect(
       {"allow.auto.create.topics", "false"},
       {"enable.partition.eof", "true"},
       {"auto.offset.reset", "earliest"},
-      {"isolation.level", "read_uncommitted"},
+      {"isolation.level", "read_committed"},
       {"fetch.wait.max.ms", "10"},
       {"reconnect.backoff.ms", "50"},
       {"reconnect.backoff.max.ms", "1000"},
@@ -125,6 +125,8 @@ absl::StatusOr<CompactedTopic::Presence> CompactedTopic::Ensure() {
   return presence;
 }
 
+// Up to the end of the log as it is now, not of what is committed by now: a
+// transaction that is open may hide committed records behind it.
 absl::Status CompactedTopic::Read(const Show& show) {
   const Step step{fmt::format("reading topic {}", name_), "Read"};
   int64_t low = 0;
@@ -143,8 +145,11 @@ absl::Status CompactedTopic::Read(const Show& show) {
     const KafkaMessage message(rd_kafka_consume(
         topic_.get(), kPartition, static_cast<int>(kFirstSlice.count())));
     if (stop_.stop_requested() || Clock::now() >= deadline_) {
-      status =
-          GiveUp(step.attempted, fmt::format("offset {} of {}", next, high));
+      status = GiveUp(step.attempted,
+                      fmt::format("offset {} of {}; if it stays there, a "
+                                  "transaction is open: kafka-transactions.sh "
+                                  "--bootstrap-server {} find-hanging",
+                                  next, high, brokers_));
     } else if (message == nullptr) {
       status = ClientError();
     } else if (message->err == RD_KAFKA_RESP_ERR__PARTITION_EOF) {

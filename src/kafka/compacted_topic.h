@@ -46,9 +46,10 @@ class CompactedTopic {
   // right is missing; the message has the command that fixes it.
   absl::StatusOr<Presence> Ensure();
 
-  // Shows keys and values of all records in their order; nullopt: without a
-  // value. They are valid until `show` returns. The right READ is tested even
-  // if there are no records: a later start would lack it.
+  // Shows keys and values of all committed records in their order; nullopt:
+  // without a value. Waits until no transaction is open that has begun before.
+  // They are valid until `show` returns. The right READ is tested even if there
+  // are no records: a later start would lack it.
   using Show = std::function<void(std::string_view key,
                                   std::optional<std::string_view> value)>;
   absl::Status Read(const Show& show);

@@ -14,6 +14,7 @@ SinkFactory KafkaSinks(boost::asio::any_io_executor executor,
              -> absl::StatusOr<std::unique_ptr<Sink>> {
     ProducerOptions own = kafka;
     own.client_id += options.client_id_suffix;
+    own.transactional_id = options.transactional_id;
     // In front, so that the user's own value overrides it.
     if (options.topic_patience) {
       own.properties.emplace(own.properties.begin(),

@@ -2,7 +2,6 @@
 
 #include <sys/eventfd.h>
 
-#include <array>
 #include <boost/asio/as_tuple.hpp>
 #include <boost/asio/co_spawn.hpp>
 #include <boost/asio/use_awaitable.hpp>
@@ -13,8 +12,6 @@
 #include "kafka/kafka_status.h"
 #include "kafka/produce_record.h"
 #include "kafka/producer_properties.h"
-#include "kafka/producer_statistics.h"
-#include "spdlog/spdlog.h"
 
 namespace walpost {
 
@@ -23,11 +20,10 @@ using Clock = std::chrono::steady_clock;
 
 namespace {
 
-constexpr int kMaxBrokerlessReports = 3;
 // A client that takes longer hangs in a look-up, without a connection.
 constexpr std::chrono::seconds kDestroyLimit{2};
-constexpr size_t kReportsPerTurn = 4096;
-constexpr size_t kReportsPerRead = 512;
+// For the brokers to abort a transaction. Else the next producer does.
+constexpr std::chrono::milliseconds kAbortLimit{1'500};
 constexpr uint64_t kWakeUp = 1;
 
 }  // namespace
@@ -69,6 +65,9 @@ absl::StatusOr<std::unique_ptr<Producer>> Producer::Create(
       new Producer(executor, client, std::move(credentials), reports,
                    std::move(on_drained), memory));
   WALPOST_RETURN_IF_ERROR(producer->ListenOnEventFd());
+  if (!options.transactional_id.empty()) {
+    producer->transactions_.emplace(executor, client, options.transactional_id);
+  }
   return producer;
 }
 
@@ -95,7 +94,10 @@ std::function<bool()> Producer::GiveUpClient() {
   queue_.reset();
   topics_->Close();
   rd_kafka_t* client = std::exchange(client_, nullptr);
-  return [client, topics = topics_] {
+  std::shared_ptr<TransactionCalls::Use> use;
+  if (transactions_) use = transactions_->use();
+  return [client, topics = topics_, use] {
+    if (use != nullptr) use->AwaitEnd();
     rd_kafka_destroy(client);
     return true;
   };
@@ -131,6 +133,9 @@ absl::Status Producer::Produce(const Record& record, Sequence sequence) {
   if (client_ == nullptr) {
     return absl::ResourceExhaustedError("this producer is closed");
   }
+  if (transactions_ && !transactions_->is_open()) {
+    return absl::ResourceExhaustedError("a transaction is being committed");
+  }
   if (!expected_cluster_.empty()) WALPOST_RETURN_IF_ERROR(CheckCluster());
   if (topic_identity_) {
     WALPOST_RETURN_IF_ERROR(topic_identity_->MayProduce(record.topic));
@@ -157,143 +162,6 @@ absl::Status Producer::Produce(const Record& record, Sequence sequence) {
                         record.value ? record.value->size() : 0, record.topic));
 }
 
-void Producer::WaitForReports() {
-  eventfd_.async_wait(
-      asio::posix::stream_descriptor::wait_read,
-      [this](boost::system::error_code error) {
-        if (error || closed_) return;
-        uint64_t count = 0;
-        // Resets the counter. Must precede the drain: librdkafka writes once
-        // when the queue becomes non-empty.
-        (void)!read(eventfd_.native_handle(), &count, sizeof(count));
-        if (DrainReports()) {
-          (void)!write(eventfd_.native_handle(), &kWakeUp, sizeof(kWakeUp));
-        }
-        WaitForReports();
-        on_drained_();
-      });
-}
-
-bool Producer::DrainReports() {
-  size_t handled = 0;
-  while (handled < kReportsPerTurn) {
-    rd_kafka_event_t* event = rd_kafka_queue_poll(queue_.get(), 0);
-    if (event == nullptr) return false;
-    handled += HandleEvent(event);
-    rd_kafka_event_destroy(event);
-  }
-  return true;
-}
-
-size_t Producer::HandleEvent(rd_kafka_event_t* event) {
-  switch (rd_kafka_event_type(event)) {
-    case RD_KAFKA_EVENT_DR:
-      return HandleDeliveryReports(event);
-    case RD_KAFKA_EVENT_ERROR:
-      HandleError(event);
-      return 1;
-    case RD_KAFKA_EVENT_STATS:
-      HandleStatistics(rd_kafka_event_stats(event));
-      return 1;
-    case RD_KAFKA_EVENT_DESCRIBETOPICS_RESULT:
-      if (!pulse_.OnAnswer(event) && topic_identity_) {
-        topic_identity_->OnAnswer(event);
-      }
-      return 1;
-    case RD_KAFKA_EVENT_CREATETOPICS_RESULT:
-      maker_.OnAnswer(event, Clock::now());
-      reports_.OnRoom();
-      return 1;
-    case RD_KAFKA_EVENT_LOG: {
-      const char* facility = nullptr;
-      const char* text = nullptr;
-      int level = 0;
-      rd_kafka_event_log(event, &facility, &text, &level);
-      spdlog::debug("librdkafka {}: {}", facility, text);
-      if (broker_trouble_.NoteLog(facility, text)) {
-        spdlog::warn("Kafka: {}", broker_trouble_.text());
-      }
-      return 1;
-    }
-    default:
-      return 1;
-  }
-}
-
-// An answer with topics but without a broker (a cluster whose brokers are all
-// fenced) makes librdkafka 2.10 and later drop every known broker, including
-// the bootstrap servers. If it adds those again before the old ones are
-// removed, it has none left, and never connects again.
-void Producer::HandleStatistics(const char* json) {
-  statistics_ = ParseProducerStatistics(json);
-  std::string topic = topics_->AnyTopic();
-  if (topic.empty() && topic_identity_) topic = topic_identity_->AnyTopic();
-  pulse_.OnStatistics(statistics_, Clock::now(), topic);
-  if (statistics_.brokers_up > 0) broker_trouble_.Clear();
-  if (statistics_.brokers_up > 0 && topic_identity_) {
-    topic_identity_->OnTick(topics_->Acknowledged(), Clock::now());
-  }
-  brokerless_reports_ = statistics_.is_brokerless ? brokerless_reports_ + 1 : 0;
-  const char* reason = nullptr;
-  if (credentials_.are_stale()) reason = "its credentials have changed";
-  if (brokerless_reports_ >= kMaxBrokerlessReports) {
-    reason = "it has dropped all of its brokers";
-  }
-  if (reason == nullptr) return;
-  brokerless_reports_ = 0;
-  reports_.OnSinkFailed(absl::AbortedError(reason));
-}
-
-size_t Producer::HandleDeliveryReports(rd_kafka_event_t* event) {
-  const WallTime now = WallNow();
-  std::array<const rd_kafka_message_t*, kReportsPerRead> messages;
-  size_t total = 0;
-  for (;;) {
-    const size_t count =
-        rd_kafka_event_message_array(event, messages.data(), messages.size());
-    if (count == 0) return total;
-    total += count;
-    for (size_t i = 0; i < count; ++i) HandleDeliveryReport(*messages[i], now);
-  }
-}
-
-void Producer::HandleDeliveryReport(const rd_kafka_message_t& message,
-                                    WallTime now) {
-  const auto sequence = reinterpret_cast<Sequence>(message._private);
-  Topic& topic = Topic::Of(message);
-  const bool acknowledged = message.err == RD_KAFKA_RESP_ERR_NO_ERROR;
-  const absl::Status status =
-      acknowledged
-          ? acknowledgement_check_.Check(message)
-          : StatusFromKafka(
-                message.err,
-                fmt::format("delivering {} bytes to topic "
-                            "{}",
-                            message.len, rd_kafka_topic_name(message.rkt)));
-  if (status.ok()) {
-    topic.OnAcknowledged(message.partition, sequence);
-    reports_.OnAcknowledged(sequence, now);
-    return;
-  }
-  // Codes below 0 are the client's own.
-  if (message.err > 0) pulse_.OnRefusal(std::chrono::steady_clock::now());
-  topic.OnNotDelivered(sequence);
-  reports_.OnNotDelivered(sequence, status);
-}
-
-void Producer::HandleError(rd_kafka_event_t* event) {
-  const rd_kafka_resp_err_t code = rd_kafka_event_error(event);
-  const std::string text = rd_kafka_event_error_string(event);
-  if (rd_kafka_event_error_is_fatal(event)) {
-    return reports_.OnSinkFailed(StatusFromFatalError(code, text));
-  }
-  credentials_.OnError(code);
-  if (broker_trouble_.Note(code, text)) {
-    spdlog::warn("Kafka: {} ({})", broker_trouble_.text(),
-                 rd_kafka_err2name(code));
-  }
-}
-
 SinkHealth Producer::Health() {
   return {.brokers_up = statistics_.brokers_up,
           .heard_at = pulse_.heard_at(),
@@ -308,8 +176,7 @@ SinkCapabilities Producer::capabilities() const {
   if (client_ != nullptr) {
     rd_kafka_conf_get(rd_kafka_conf(client_), "message.max.bytes", text, &size);
   }
-  return {.transactions = false,
-          .max_record_bytes = std::strtoull(text, nullptr, 10)};
+  return {.max_record_bytes = std::strtoull(text, nullptr, 10)};
 }
 
 void Producer::Close(MonotonicTime deadline, std::function<void()> closed) {
@@ -323,7 +190,12 @@ asio::awaitable<void> Producer::CloseBy(MonotonicTime deadline) {
   closed_ = true;
   eventfd_.cancel();
   bool purged = false;
-  while (queued() > 0) {
+  // Records of a transaction that is not committed are void.
+  if (transactions_) {
+    transactions_->GiveUp(kAbortLimit);
+    deadline = Clock::now();
+  }
+  while (queued() > 0 || (transactions_ && transactions_->is_busy())) {
     DrainReports();
     if (Clock::now() >= deadline && !purged) {
       rd_kafka_purge(client_,

@@ -8,6 +8,9 @@
 // After a fatal error it accepts nothing more; the owner calls Close, destroys
 // it and creates a new one. Fatal errors are part of normal operation.
 //
+// With a transactional id its records are written in transactions
+// (TransactionCalls).
+//
 // Settings: idempotent, gapless, without message timeout, so that a record is
 // either acknowledged or known not to be, and none overtakes another of its
 // partition (docs/delivery.md). Two things are not covered by the settings and
@@ -44,6 +47,7 @@
 #include "kafka/topic_cache.h"
 #include "kafka/topic_identity.h"
 #include "kafka/topic_maker.h"
+#include "kafka/transaction_calls.h"
 
 namespace walpost {
 
@@ -68,6 +72,9 @@ class Producer final : public Sink {
 
   SinkHealth Health() override;
   SinkCapabilities capabilities() const override;
+  SinkTransactions* transactions() override {
+    return transactions_ ? &*transactions_ : nullptr;
+  }
 
   void ExpectCluster(std::string cluster) override {
     expected_cluster_ = std::move(cluster);
@@ -99,6 +106,7 @@ class Producer final : public Sink {
   bool DrainReports();
   size_t HandleEvent(rd_kafka_event_t* event);
   void HandleStatistics(const char* json);
+  void HandleLog(rd_kafka_event_t* event);
   size_t HandleDeliveryReports(rd_kafka_event_t* event);
   void HandleDeliveryReport(const rd_kafka_message_t& message, WallTime now);
   // The id of the cluster; empty: no broker has reported it yet.
@@ -121,7 +129,8 @@ class Producer final : public Sink {
   ProducerStatistics statistics_;
   BrokerPulse pulse_;
   TopicMaker maker_;
-  std::optional<TopicIdentity> topic_identity_;  // with a memory
+  std::optional<TopicIdentity> topic_identity_;   // with a memory
+  std::optional<TransactionCalls> transactions_;  // with a transactional id
   BrokerTrouble broker_trouble_;
   int brokerless_reports_ = 0;  // statistics in a row
   std::string cluster_id_;

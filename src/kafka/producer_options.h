@@ -1,6 +1,7 @@
 // Connection to Kafka: keys `kafka.*` of docs/configuration.md.
 #pragma once
 
+#include <chrono>
 #include <cstddef>
 #include <string>
 #include <utility>
@@ -19,6 +20,11 @@ struct ProducerOptions {
   std::string client_id = "walpost";
   // Maximum records in flight: the acknowledgement window.
   size_t max_records = 2'000;
+  // Empty: without transactions.
+  std::string transactional_id;
+  // The brokers abort a transaction that is open for longer. Their limit:
+  // transaction.max.timeout.ms.
+  std::chrono::milliseconds transaction_timeout{60'000};
 };
 
 }  // namespace walpost

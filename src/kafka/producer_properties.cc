@@ -3,6 +3,7 @@
 #include <unistd.h>
 
 #include <cerrno>
+#include <cstdlib>
 #include <cstring>
 #include <map>
 #include <string_view>
@@ -60,6 +61,7 @@ constexpr Property kOwnKeys[] = {
     {"metadata.broker.list", "kafka.brokers"},
     {"queue.buffering.max.messages", "delivery.max_in_flight_records"},
     {"queue.buffering.max.kbytes", "delivery.max_in_flight_bytes"},
+    {"transaction.timeout.ms", "delivery.transaction_timeout"},
 };
 
 // Other properties that would break the guarantees.
@@ -163,6 +165,26 @@ absl::StatusOr<ProducerOptions> ReadProperties(ProducerOptions options) {
   return options;
 }
 
+// After a record that is not written, its transaction is aborted, and nothing
+// of it counts: the client itself need not fail.
+static absl::Status SetTransactions(rd_kafka_conf_t* conf,
+                                    const ProducerOptions& options) {
+  const auto timeout = options.transaction_timeout;
+  WALPOST_RETURN_IF_ERROR(
+      SetKafkaProperty(conf, "transactional.id", options.transactional_id));
+  WALPOST_RETURN_IF_ERROR(SetKafkaProperty(conf, "transaction.timeout.ms",
+                                           std::to_string(timeout.count())));
+  WALPOST_RETURN_IF_ERROR(
+      SetKafkaProperty(conf, "enable.gapless.guarantee", "false"));
+  // librdkafka wants one request to fit into a transaction.
+  char text[16] = "0";
+  size_t size = sizeof(text);
+  rd_kafka_conf_get(conf, "socket.timeout.ms", text, &size);
+  if (std::atoll(text) <= timeout.count()) return absl::OkStatus();
+  return SetKafkaProperty(conf, "socket.timeout.ms",
+                          std::to_string(timeout.count()));
+}
+
 absl::StatusOr<KafkaConf> MakeProducerConf(const ProducerOptions& options) {
   KafkaConf conf(rd_kafka_conf_new());
   for (const Property& property : kDefaults) {
@@ -199,6 +221,9 @@ absl::StatusOr<KafkaConf> MakeProducerConf(const ProducerOptions& options) {
                        std::to_string(2 * options.max_records)));
   WALPOST_RETURN_IF_ERROR(
       SetKafkaProperty(conf.get(), "queue.buffering.max.kbytes", "2147483647"));
+  if (!options.transactional_id.empty()) {
+    WALPOST_RETURN_IF_ERROR(SetTransactions(conf.get(), options));
+  }
   rd_kafka_conf_set_events(conf.get(),
                            RD_KAFKA_EVENT_DR | RD_KAFKA_EVENT_ERROR |
                                RD_KAFKA_EVENT_STATS | RD_KAFKA_EVENT_LOG);

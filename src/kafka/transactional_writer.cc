@@ -9,14 +9,13 @@
 #include "kafka/kafka_status.h"
 #include "kafka/produce_record.h"
 #include "kafka/producer_properties.h"
+#include "kafka/transaction_status.h"
 
 namespace walpost {
 namespace {
 
 constexpr int kAnswerMillis = 30'000;
 constexpr int kReportMillis = 100;
-
-using KafkaError = KafkaHandle<rd_kafka_error_t, rd_kafka_error_destroy>;
 
 constexpr std::pair<const char*, const char*> kProperties[] = {
     // A record that is not written ends its transaction, not the client.
@@ -139,30 +138,16 @@ void TransactionalWriter::TakeReports(int timeout_millis) {
   }
 }
 
-absl::Status TransactionalWriter::Failed(rd_kafka_error_t* raw,
+absl::Status TransactionalWriter::Failed(rd_kafka_error_t* error,
                                          std::string_view attempted) {
-  const KafkaError error(raw);
-  const rd_kafka_resp_err_t code = rd_kafka_error_code(error.get());
-  switch (code) {
-    case RD_KAFKA_RESP_ERR__FENCED:
-    case RD_KAFKA_RESP_ERR_INVALID_PRODUCER_EPOCH:
-    case RD_KAFKA_RESP_ERR_PRODUCER_FENCED:
-      return absl::AbortedError(
-          fmt::format("{}: another command has taken over", attempted));
-    case RD_KAFKA_RESP_ERR_TRANSACTIONAL_ID_AUTHORIZATION_FAILED:
-      return absl::FailedPreconditionError(fmt::format(
-          "{}: the rights WRITE and DESCRIBE on the transactional id are "
-          "missing: kafka-acls.sh --add --allow-principal 'User:...' "
-          "--operation Write --operation Describe --transactional-id ...",
-          attempted));
-    case RD_KAFKA_RESP_ERR__TIMED_OUT:
-      return absl::UnavailableError(
-          fmt::format("{}: {}", attempted, WhyUnreached(client_.get(), code)));
-    default:
-      return StatusFromKafka(
-          code,
-          fmt::format("{}: {}", attempted, rd_kafka_error_string(error.get())));
+  const rd_kafka_resp_err_t code = rd_kafka_error_code(error);
+  if (code == RD_KAFKA_RESP_ERR__TIMED_OUT) {
+    rd_kafka_error_destroy(error);
+    return absl::UnavailableError(
+        fmt::format("{}: {}", attempted, WhyUnreached(client_.get(), code)));
   }
+  return StatusFromTransaction(error, attempted,
+                               {transactional_id_, "another command"});
 }
 
 }  // namespace walpost

@@ -25,11 +25,13 @@ constexpr milliseconds kStandbyInterval{500};
 
 }  // namespace
 
-RelaySession::RelaySession(milliseconds shutdown_timeout, Pipeline& pipeline,
+RelaySession::RelaySession(Producing producing, milliseconds shutdown_timeout,
+                           Pipeline& pipeline,
                            const CheckpointWriter& checkpoints,
                            SourceMemory& memory, WalStream& stream,
                            uint64_t seed)
-    : shutdown_timeout_(shutdown_timeout),
+    : producing_(producing),
+      shutdown_timeout_(shutdown_timeout),
       pipeline_(pipeline),
       checkpoints_(checkpoints),
       memory_(memory),
@@ -43,20 +45,26 @@ RelaySession::Action RelaySession::Enter(Do what) {
   return action;
 }
 
-RelaySession::Action RelaySession::Begin() { return Enter(Do::kStartProducer); }
+RelaySession::Action RelaySession::Begin() {
+  return Enter(in_transactions() ? Do::kPrepare : Do::kStartProducer);
+}
 
 RelaySession::Action RelaySession::Next(const absl::Status& result,
                                         MonotonicTime now) {
   switch (doing_) {
     case Do::kStartProducer:
       has_producer_ = result.ok();
-      return result.ok() ? Enter(Do::kPrepare) : EndRound(result, now);
+      if (!result.ok()) return EndRound(result, now);
+      return Enter(in_transactions() ? Do::kOpen : Do::kPrepare);
     case Do::kPrepare:
       return result.ok() ? Enter(Do::kLoadCheckpoint) : EndRound(result, now);
     case Do::kLoadCheckpoint:
-      return result.ok() ? Enter(Do::kOpen) : EndRound(result, now);
+      if (!result.ok()) return EndRound(result, now);
+      return Enter(has_producer_ ? Do::kOpen : Do::kStartProducer);
     case Do::kOpen:
-      return result.ok() ? OnOpened(now) : EndRound(result, now);
+      return result.ok() ? OnOpened() : EndRound(result, now);
+    case Do::kTakeOver:
+      return result.ok() ? OnTakenOver(now) : EndRound(result, now);
     case Do::kStream:
       return OnStreamEnded(result, now);
     case Do::kKeepGap:
@@ -73,13 +81,19 @@ RelaySession::Action RelaySession::Next(const absl::Status& result,
 
 RelaySession::Action RelaySession::BeginRound(MonotonicTime now) {
   if (shutdown_deadline_) return Close(absl::OkStatus(), now);
-  return Enter(has_producer_ ? Do::kPrepare : Do::kStartProducer);
+  const bool can_prepare = has_producer_ || in_transactions();
+  return Enter(can_prepare ? Do::kPrepare : Do::kStartProducer);
 }
 
-RelaySession::Action RelaySession::OnOpened(MonotonicTime now) {
+RelaySession::Action RelaySession::OnOpened() {
   found_gap_.reset();
   lost_ = absl::OkStatus();
   server_leaves_ = false;
+  is_spent_ = in_transactions();
+  return Enter(Do::kTakeOver);
+}
+
+RelaySession::Action RelaySession::OnTakenOver(MonotonicTime now) {
   trouble_ = absl::OkStatus();
   ++streams_;
   streams_since_ = now;
@@ -91,10 +105,10 @@ RelaySession::Action RelaySession::OnStreamEnded(absl::Status reason,
                                                  MonotonicTime now) {
   if (now - streams_since_ > kSettledAfter) backoff_.Reset();
   if (!lost_.ok()) reason = lost_;
-  if (checkpoints_.is_overtaken()) reason = checkpoints_.status();
+  if (checkpoints_.must_end()) reason = checkpoints_.status();
   if (found_gap_) reason = StatusOfGap(*found_gap_);
   if (absl::IsDataLoss(reason)) {
-    poison_.OnFailure(reason, pipeline_.confirmed());
+    poison_.OnFailure(reason, progress());
   }
   return EndRound(std::move(reason), now);
 }
@@ -126,8 +140,8 @@ bool RelaySession::IsHopeless(const absl::Status& status) const {
 // the source has to start over, they must not.
 RelaySession::Action RelaySession::GiveUpProducer(MonotonicTime now) {
   const bool has_failed = pipeline_.sink_failure().has_value();
-  if (!has_failed && !absl::IsAborted(reason_)) return Wait(now);
-  poison_.OnFailure(reason_, pipeline_.confirmed());
+  if (!has_failed && !is_spent_ && !absl::IsAborted(reason_)) return Wait(now);
+  poison_.OnFailure(reason_, progress());
   Action action = Enter(Do::kCloseProducer);
   action.until = has_failed ? now + kProducerGrace : now;
   action.reason = reason_;
@@ -136,6 +150,7 @@ RelaySession::Action RelaySession::GiveUpProducer(MonotonicTime now) {
 
 RelaySession::Action RelaySession::OnProducerClosed(MonotonicTime now) {
   has_producer_ = false;
+  is_spent_ = false;
   if (is_last_) {
     Action action = Enter(Do::kEnd);
     if (!shutdown_deadline_) action.reason = reason_;
@@ -145,6 +160,8 @@ RelaySession::Action RelaySession::OnProducerClosed(MonotonicTime now) {
     pipeline_.StartOver();
     stream_.Forget();
     started_over_ = true;
+  } else if (in_transactions()) {
+    pipeline_.RewindToCheckpoint();
   } else {
     pipeline_.Rewind();
   }
@@ -215,7 +232,7 @@ void RelaySession::Watch() {
 }
 
 void RelaySession::OnReports() {
-  if (pipeline_.sink_failure() || checkpoints_.is_overtaken()) {
+  if (pipeline_.sink_failure() || checkpoints_.must_end()) {
     stream_.Abandon();
   }
 }

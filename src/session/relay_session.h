@@ -1,11 +1,20 @@
 // RelaySession: decides the life of a relay, from its start to its end.
 //
-//   producer ─▶ prepare ─▶ checkpoint ─▶ open ─▶ stream ─┬─ lost: wait
-//      ▲                                                 ├─ a gap: keep it,
-//      wait │                                                 ├─ the producer
-//      failed, ├── rewind or start over ◀── close the producer ◀─┤  or LSNs are
-//      void └── wait ◀────────────────────────────────────────┤
-//                        close the producer ─▶ end ◀─────┘  asked to stop
+//   producer ─▶ prepare ─▶ checkpoint ─▶ open ─▶ take over ─▶ stream
+//      ▲                                                         │
+//      ├── wait ◀── lost ────────────────────────────────────────┤
+//      ├── wait ◀── keep it ◀── a gap ───────────────────────────┤
+//      └── wait ◀── rewind or start over ◀── close the producer ◀┤ it failed,
+//      or
+//                                                                │ LSNs are
+//                                                                void
+//                                end ◀────── close the producer ◀┘ asked to
+//                                stop
+//
+// If the producer has transactions, it can write for one stream only: what was
+// not committed is void with it, and the checkpoint says how to continue. It is
+// made after the checkpoint was read, because its id has the name of the
+// system.
 //
 // The owner carries out one action after the other, and passes each result to
 // Next:
@@ -46,6 +55,7 @@ class RelaySession {
     kPrepare,         // what precedes the first stream: an initial snapshot
     kLoadCheckpoint,  // from the store, if there is one
     kOpen,            // connect, check, and begin to stream
+    kTakeOver,        // from whoever had the slot before: nobody else has it
     kStream,          // until the stream has ended
     kKeepGap,         // store SourceMemory::gap
     kCloseProducer,   // at the latest at `until`
@@ -63,10 +73,12 @@ class RelaySession {
     bool is_last = false;
   };
 
+  enum class Producing { kSingly, kInTransactions };
+
   // All arguments outlive this object. `seed`: of the random waits.
-  RelaySession(std::chrono::milliseconds shutdown_timeout, Pipeline& pipeline,
-               const CheckpointWriter& checkpoints, SourceMemory& memory,
-               WalStream& stream, uint64_t seed);
+  RelaySession(Producing producing, std::chrono::milliseconds shutdown_timeout,
+               Pipeline& pipeline, const CheckpointWriter& checkpoints,
+               SourceMemory& memory, WalStream& stream, uint64_t seed);
 
   Action Begin();
   // The last action has ended so.
@@ -110,7 +122,8 @@ class RelaySession {
  private:
   Action Enter(Do what);
   Action BeginRound(MonotonicTime now);
-  Action OnOpened(MonotonicTime now);
+  Action OnOpened();
+  Action OnTakenOver(MonotonicTime now);
   Action OnStreamEnded(absl::Status reason, MonotonicTime now);
   Action EndRound(absl::Status reason, MonotonicTime now);
   Action GiveUpProducer(MonotonicTime now);
@@ -119,6 +132,17 @@ class RelaySession {
   Action Close(absl::Status reason, MonotonicTime now);
   bool IsHopeless(const absl::Status& status) const;
 
+  bool in_transactions() const {
+    return producing_ == Producing::kInTransactions;
+  }
+
+  // What the next stream begins after, if this one fails.
+  Lsn progress() const {
+    return in_transactions() ? checkpoints_.confirmable()
+                             : pipeline_.confirmed();
+  }
+
+  Producing producing_;
   std::chrono::milliseconds shutdown_timeout_;
   Pipeline& pipeline_;
   const CheckpointWriter& checkpoints_;
@@ -127,7 +151,8 @@ class RelaySession {
 
   Do doing_ = Do::kEnd;
   bool has_producer_ = false;
-  bool is_last_ = false;  // what is being closed
+  bool is_spent_ = false;  // the producer has had its stream
+  bool is_last_ = false;   // what is being closed
   absl::Status reason_;
   MonotonicTime streams_since_{};
 

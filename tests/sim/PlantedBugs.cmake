@@ -334,7 +334,7 @@ planted_bug(stays_stopped_after_a_rewind
 
 planted_bug(goes_on_with_a_producer_that_must_be_given_up
   SOURCE session/relay_session.cc
-  NEEDLE [[if (!has_failed && !absl::IsAborted(reason_)) return Wait(now);]]
+  NEEDLE [[if (!has_failed && !is_spent_ && !absl::IsAborted(reason_)) return Wait(now);]]
   REPLACEMENT [[if (!has_failed && !memory_.gap()) return Wait(now);]]
   FINDS "P1: it hangs|P9: .* where there is none"
   KIND plain)

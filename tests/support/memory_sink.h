@@ -54,7 +54,7 @@ class MemorySink final : public Sink {
 
   SinkHealth Health() override { return health_; }
   SinkCapabilities capabilities() const override {
-    return {.transactions = false, .max_record_bytes = kMaxRecordBytes};
+    return {.max_record_bytes = kMaxRecordBytes};
   }
   void ExpectCluster(std::string cluster) override {
     expected_cluster_ = std::move(cluster);

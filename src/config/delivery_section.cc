@@ -1,0 +1,72 @@
+#include "config/delivery_section.h"
+
+namespace walpost {
+
+using std::chrono::hours;
+using std::chrono::milliseconds;
+using std::chrono::minutes;
+using std::chrono::seconds;
+
+namespace {
+
+constexpr size_t kMaxRecords = size_t{1} << 20;
+constexpr size_t kMinBytes = size_t{64} << 10;
+constexpr size_t kMaxBytes = size_t{4} << 30;
+constexpr size_t kMaxTransactionRecords = 1'000'000'000;
+constexpr size_t kMaxTransactionBytes = size_t{1} << 40;
+
+void ReadTransactions(Section& section, TransactionOptions& options) {
+  using Boundary = TransactionOptions::Boundary;
+  using Oversize = TransactionOptions::Oversize;
+  section.ReadChoice<bool>("guarantee", options.is_on,
+                           {{"at_least_once", false}, {"exactly_once", true}});
+  section.Read("transaction_interval", options.interval, milliseconds(1),
+               seconds(10));
+  section.Read("transaction_idle", options.idle, milliseconds(0), seconds(10));
+  section.Read("transaction_timeout", options.timeout, seconds(30),
+               minutes(60));
+  section.ReadChoice<Boundary>(
+      "transaction_boundary", options.boundary,
+      {{"event", Boundary::kEvent}, {"source", Boundary::kSource}});
+  section.ReadSize("max_transaction_records", options.max_records, 1,
+                   kMaxTransactionRecords);
+  section.ReadSize("max_transaction_bytes", options.max_bytes, kMinBytes,
+                   kMaxTransactionBytes);
+  section.ReadChoice<Oversize>(
+      "on_large_transaction", options.oversize,
+      {{"split", Oversize::kSplit}, {"stop", Oversize::kStop}});
+}
+
+}  // namespace
+
+void ReadDelivery(Section section, Config& config) {
+  section.ReadSize("max_in_flight_records", config.window.max_records, 1,
+                   kMaxRecords);
+  section.ReadSize("max_in_flight_bytes", config.window.max_bytes, kMinBytes,
+                   kMaxBytes);
+  section.Read("shutdown_timeout", config.shutdown_timeout, milliseconds(0),
+               minutes(60));
+  ReadTransactions(section, config.transactions);
+  section.Done();
+}
+
+void CheckExactlyOnce(Section& root, Config& config) {
+  if (!config.transactions.is_on) return;
+  using Store = CheckpointOptions::Store;
+  if (config.source == Source::kPolling) {
+    root.Fail("delivery",
+              "guarantee: exactly_once needs the WAL: a row that is read from "
+              "its table and a Kafka transaction are not committed together. "
+              "Set source: wal, or guarantee: at_least_once");
+  }
+  Store& store = config.checkpoint.store;
+  if (store != Store::kNone && store != Store::kKafka) {
+    root.Fail("checkpoint",
+              "store: with delivery.guarantee: exactly_once, checkpoints are "
+              "in the Kafka transactions of their events: remove it, or set it "
+              "to kafka");
+  }
+  store = Store::kKafka;
+}
+
+}  // namespace walpost

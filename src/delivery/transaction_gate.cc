@@ -1,0 +1,69 @@
+#include "delivery/transaction_gate.h"
+
+namespace walpost {
+
+void TransactionGate::Begin() {
+  if (records_ > 0) limit_ = 1;
+  is_inside_ = false;
+  is_stopped_ = false;
+  StartOver();
+}
+
+void TransactionGate::StartOver() {
+  records_ = 0;
+  bytes_ = 0;
+  begun_at_.reset();
+  noted_ = 0;
+  is_closed_ = false;
+  is_split_ = false;
+}
+
+bool TransactionGate::MayTake() const {
+  if (is_stopped_) return false;
+  const bool must_end = is_closed_ || records_ >= limit_;
+  return !must_end || MustGoOn();
+}
+
+void TransactionGate::OnEvent(uint64_t records, size_t bytes) {
+  is_inside_ = true;
+  records_ += records;
+  bytes_ += bytes;
+}
+
+bool TransactionGate::IsOversized(MonotonicTime now) const {
+  return records_ >= options_.max_records || bytes_ >= options_.max_bytes ||
+         (begun_at_ && now >= *begun_at_ + options_.timeout / 2);
+}
+
+bool TransactionGate::IsDue(bool is_in_flight, MonotonicTime now) {
+  if (MustGoOn() && IsOversized(now)) {
+    is_stopped_ = options_.oversize == TransactionOptions::Oversize::kStop;
+    is_split_ = !is_stopped_;
+    splits_ += is_split_;
+  }
+  if (is_closed_) return true;
+  if (records_ == 0) return false;
+  if (!begun_at_) begun_at_ = now;
+  if (records_ != noted_) noted_at_ = now;
+  noted_ = records_;
+  const bool is_idle = !is_in_flight && now >= noted_at_ + options_.idle;
+  return is_idle || records_ >= limit_ || IsOversized(now) ||
+         now >= *begun_at_ + options_.interval;
+}
+
+bool TransactionGate::Close(bool is_in_flight) {
+  is_closed_ = true;
+  return !is_in_flight && !MustGoOn();
+}
+
+void TransactionGate::OnCommitted() {
+  limit_ = std::min(2 * limit_, options_.max_records);
+  StartOver();
+}
+
+MonotonicTime TransactionGate::due_at() const {
+  if (!begun_at_ || is_closed_) return MonotonicTime::max();
+  return std::min(*begun_at_ + options_.interval, noted_at_ + options_.idle);
+}
+
+}  // namespace walpost

@@ -1,0 +1,94 @@
+// TransactionGate: decides when the sink's transaction is committed, and lets
+// nothing in from then until it is.
+//
+//   open ──▶ due ──▶ closed ──▶ everything acknowledged ──▶ committed: open
+//
+// A commit costs the brokers and the flow the same for one record as for ten
+// thousand. So a busy stream commits at an interval, and a quiet one as soon as
+// nothing more comes. Nothing stays in an open transaction: it would hide the
+// records of all others in these partitions.
+//
+// After a failure the next transactions are small: 1 record, 2, 4, ... So an
+// event that makes its transaction fail takes few others with it, and what
+// stands before it is committed.
+//
+// Owned by the Relay. Pure: the caller passes the time.
+#pragma once
+
+#include <algorithm>
+#include <chrono>
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+
+#include "base/time.h"
+#include "delivery/transaction_options.h"
+
+namespace walpost {
+
+class TransactionGate {
+ public:
+  explicit TransactionGate(const TransactionOptions& options)
+      : options_(options), limit_(options.max_records) {}
+
+  // A stream begins, with an empty transaction. What was in the last one and
+  // was not committed has failed.
+  void Begin();
+
+  // ---- For the taker of events.
+
+  bool MayTake() const;
+  // An event was taken, as `records` (0: it was known, or is parked).
+  void OnEvent(uint64_t records, size_t bytes);
+  // The events of a source transaction have ended.
+  void OnBoundary() { is_inside_ = false; }
+  // The source transaction that has begun does not end in this one, although it
+  // should.
+  bool is_inside() const { return IsWhole() && is_inside_ && records_ > 0; }
+
+  // ---- For the writer of checkpoints.
+
+  // A commit is due. Call it after reports, and at due_at().
+  bool IsDue(bool is_in_flight, MonotonicTime now);
+  // Takes nothing more. True: it may be committed now.
+  bool Close(bool is_in_flight);
+  void OnCommitted();
+
+  bool has_records() const { return records_ > 0; }
+  bool is_closed() const { return is_closed_; }
+  // When IsDue may become true by itself; max: not at all.
+  MonotonicTime due_at() const;
+  // Since the first report of it; nullopt: nothing is in it.
+  std::optional<MonotonicTime> begun_at() const { return begun_at_; }
+
+  // The source transaction is too large, and must not be split.
+  bool is_stopped() const { return is_stopped_; }
+  // Source transactions that were split.
+  uint64_t splits() const { return splits_; }
+  uint64_t records() const { return records_; }
+
+ private:
+  bool IsWhole() const {
+    return options_.boundary == TransactionOptions::Boundary::kSource;
+  }
+  // A source transaction has begun, and is to be whole.
+  bool MustGoOn() const { return IsWhole() && is_inside_ && !is_split_; }
+  bool IsOversized(MonotonicTime now) const;
+  void StartOver();
+
+  TransactionOptions options_;
+  uint64_t limit_;  // of records; rises again after a failure
+
+  uint64_t records_ = 0;
+  size_t bytes_ = 0;
+  std::optional<MonotonicTime> begun_at_;
+  uint64_t noted_ = 0;  // records_ when it last grew, at noted_at_
+  MonotonicTime noted_at_{};
+  bool is_inside_ = false;
+  bool is_closed_ = false;
+  bool is_split_ = false;
+  bool is_stopped_ = false;
+  uint64_t splits_ = 0;
+};
+
+}  // namespace walpost

@@ -1,0 +1,55 @@
+#include "kafka/transaction_status.h"
+
+#include "base/reason_code.h"
+#include "fmt/format.h"
+#include "kafka/handles.h"
+#include "kafka/kafka_status.h"
+
+namespace walpost {
+
+bool IsFenced(rd_kafka_resp_err_t code) {
+  return code == RD_KAFKA_RESP_ERR__FENCED ||
+         code == RD_KAFKA_RESP_ERR_INVALID_PRODUCER_EPOCH ||
+         code == RD_KAFKA_RESP_ERR_PRODUCER_FENCED;
+}
+
+absl::Status StatusFromTransaction(rd_kafka_error_t* raw,
+                                   std::string_view attempted,
+                                   const TransactionNames& names) {
+  if (raw == nullptr) return absl::OkStatus();
+  const KafkaHandle<rd_kafka_error_t, rd_kafka_error_destroy> error(raw);
+  const rd_kafka_resp_err_t code = rd_kafka_error_code(error.get());
+  if (IsFenced(code)) {
+    return WithReasonCode(
+        absl::AbortedError(fmt::format("{}: {} has taken over transactional.id "
+                                       "{}, or the transaction was open for "
+                                       "longer than transaction.timeout.ms",
+                                       attempted, names.successor, names.id)),
+        kReasonFenced);
+  }
+  switch (code) {
+    case RD_KAFKA_RESP_ERR_TRANSACTIONAL_ID_AUTHORIZATION_FAILED:
+      return absl::FailedPreconditionError(fmt::format(
+          "{}: the rights WRITE and DESCRIBE on the transactional id are "
+          "missing: kafka-acls.sh --add --allow-principal 'User:...' "
+          "--operation Write --operation Describe --transactional-id {}",
+          attempted, names.id));
+    case RD_KAFKA_RESP_ERR_INVALID_TRANSACTION_TIMEOUT:
+      return absl::FailedPreconditionError(fmt::format(
+          "{}: the brokers do not allow transactions to be open for so long: "
+          "lower delivery.transaction_timeout, or raise "
+          "transaction.max.timeout.ms of the brokers",
+          attempted));
+    default:
+      break;
+  }
+  const std::string text =
+      fmt::format("{}: {}", attempted, rd_kafka_error_string(error.get()));
+  if (rd_kafka_error_txn_requires_abort(error.get()) ||
+      rd_kafka_error_is_fatal(error.get())) {
+    return absl::AbortedError(text);
+  }
+  return StatusFromKafka(code, text);
+}
+
+}  // namespace walpost

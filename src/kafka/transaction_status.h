@@ -1,0 +1,29 @@
+// Errors of librdkafka's transaction functions as absl::Status.
+#pragma once
+
+#include <librdkafka/rdkafka.h>
+
+#include <string>
+#include <string_view>
+
+#include "absl/status/status.h"
+
+namespace walpost {
+
+// What the messages name.
+struct TransactionNames {
+  std::string id;         // transactional.id
+  std::string successor;  // who fences: "another command"
+};
+
+// kAborted: fenced (with the code kReasonFenced), or the transaction can only
+// be aborted. kFailedPrecondition: an operator must act. kUnavailable: no
+// answer. Takes ownership of `error`; nullptr: ok.
+absl::Status StatusFromTransaction(rd_kafka_error_t* error,
+                                   std::string_view attempted,
+                                   const TransactionNames& names);
+
+// The producer was fenced, or its transaction has timed out.
+bool IsFenced(rd_kafka_resp_err_t code);
+
+}  // namespace walpost
