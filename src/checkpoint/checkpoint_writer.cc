@@ -4,6 +4,15 @@
 #include <utility>
 
 namespace walpost {
+namespace {
+
+TransactionGate::Flight FlightOf(const AcknowledgementWindow& window) {
+  using Flight = TransactionGate::Flight;
+  if (window.empty()) return Flight::kNone;
+  return window.IsBusy() ? Flight::kBusy : Flight::kSome;
+}
+
+}  // namespace
 
 void CheckpointWriter::Begin(Checkpoint saved) {
   saved_ = std::move(saved);
@@ -34,7 +43,7 @@ void CheckpointWriter::Poke(MonotonicTime now, WallTime wall_now, bool hurry) {
 
 bool CheckpointWriter::IsDue(MonotonicTime now, bool hurry) {
   if (gate_ != nullptr && (gate_->has_records() || gate_->is_closed())) {
-    return gate_->IsDue(!pipeline_.window().empty(), now) || hurry;
+    return gate_->IsDue(FlightOf(pipeline_.window()), now) || hurry;
   }
   const bool knows_more = kafka_cluster_ != saved_.kafka_cluster ||
                           kafka_topics_ != saved_.kafka_topics;

@@ -69,6 +69,12 @@ class AcknowledgementWindow {
            next_ - head_ < ring_.size();
   }
 
+  // True if a good part of it is in use: the sink takes less than there is.
+  bool IsBusy() const {
+    return 4 * in_flight_records_ >= options_.max_records ||
+           4 * in_flight_bytes_ >= options_.max_bytes;
+  }
+
   // Sequence that the next Add will return.
   Sequence next_sequence() const { return next_; }
 

@@ -35,7 +35,9 @@ bool TransactionGate::IsOversized(MonotonicTime now) const {
          (begun_at_ && now >= *begun_at_ + options_.timeout / 2);
 }
 
-bool TransactionGate::IsDue(bool is_in_flight, MonotonicTime now) {
+bool TransactionGate::IsDue(Flight flight, MonotonicTime now) {
+  looked_at_ = now;
+  if (flight == Flight::kBusy) busy_until_ = now + options_.interval;
   if (MustGoOn() && IsOversized(now)) {
     is_stopped_ = options_.oversize == TransactionOptions::Oversize::kStop;
     is_split_ = !is_stopped_;
@@ -46,9 +48,10 @@ bool TransactionGate::IsDue(bool is_in_flight, MonotonicTime now) {
   if (!begun_at_) begun_at_ = now;
   if (records_ != noted_) noted_at_ = now;
   noted_ = records_;
-  const bool is_idle = !is_in_flight && now >= noted_at_ + options_.idle;
+  const bool is_idle =
+      flight == Flight::kNone && now >= noted_at_ + options_.idle;
   return is_idle || records_ >= limit_ || IsOversized(now) ||
-         now >= *begun_at_ + options_.interval;
+         now >= *begun_at_ + interval();
 }
 
 bool TransactionGate::Close(bool is_in_flight) {
@@ -63,7 +66,9 @@ void TransactionGate::OnCommitted() {
 
 MonotonicTime TransactionGate::due_at() const {
   if (!begun_at_ || is_closed_) return MonotonicTime::max();
-  return std::min(*begun_at_ + options_.interval, noted_at_ + options_.idle);
+  const MonotonicTime by_age = *begun_at_ + interval();
+  const MonotonicTime by_silence = noted_at_ + options_.idle;
+  return by_silence > looked_at_ ? std::min(by_age, by_silence) : by_age;
 }
 
 }  // namespace walpost

@@ -56,8 +56,9 @@ class RelaySessionTest : public ::testing::Test {
   SourceMemory memory_{"orders", pipeline_};
   RelayTaker taker_{pipeline_, checkpoints_};
   WalStream stream_{{}, Outbox(), testing::ReferencesOf(Outbox()), taker_};
-  RelaySession session_{kShutdownTimeout, pipeline_, checkpoints_,
-                        memory_,          stream_,   /*seed=*/1};
+  RelaySession session_{
+      RelaySession::Producing::kSingly, kShutdownTimeout, pipeline_,
+      checkpoints_, memory_, stream_, /*seed=*/1};
   MonotonicTime now_ = kStart;
   RelaySession::Action action_ = session_.Begin();
 };
@@ -74,6 +75,8 @@ TEST_F(RelaySessionTest, TheStepsOfAStart) {
   EXPECT_EQ(action_.what, Do::kLoadCheckpoint);
   Next();
   EXPECT_EQ(action_.what, Do::kOpen);
+  Next();
+  EXPECT_EQ(action_.what, Do::kTakeOver);
   EXPECT_FALSE(session_.has_streamed());
   Next();
   EXPECT_EQ(action_.what, Do::kStream);
