@@ -45,7 +45,7 @@ class ParkingKeeper {
     std::function<void()> on_progress;
     // Whether records may go to Kafka now.
     std::function<bool()> may_release;
-    // Pipeline::settled_through, as far as it is final.
+    // CheckpointWriter::settled_through.
     std::function<Position()> settled_through;
   };
 

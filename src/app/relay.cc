@@ -199,7 +199,8 @@ ParkingKeeper::Callbacks Relay::ParkingCallbacks() {
               },
           .on_progress = [this] { OnDrained(); },
           .may_release = [this] { return MayRelease(); },
-          .settled_through = [this] { return SettledThrough(); }};
+          .settled_through =
+              [this] { return checkpoints_.writer().settled_through(); }};
 }
 
 // A gap may have come about since the last look (CheckKafka).
@@ -321,13 +322,6 @@ void Relay::AwaitCommit() {
   commit_timer_.async_wait([this](boost::system::error_code error) {
     if (!error && !ended_) OnDrained();
   });
-}
-
-// A transaction that is open may still be given up.
-Position Relay::SettledThrough() const {
-  if (!gate_) return pipeline_.settled_through();
-  const Checkpoint& saved = checkpoints_.writer().saved();
-  return std::max(saved.position, Position{saved.confirmed, 0});
 }
 
 void Relay::OnServerShutdown() {

@@ -95,7 +95,6 @@ class Relay {
   void PokeCheckpoints();
   void OnCheckpoint();
   void AwaitCommit();
-  Position SettledThrough() const;
   TransactionGate* gate() { return gate_ ? &*gate_ : nullptr; }
   void StopBeside();
   void OnDrained();

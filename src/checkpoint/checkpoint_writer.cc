@@ -78,6 +78,15 @@ void CheckpointWriter::Save(MonotonicTime now, WallTime wall_now) {
   store_->Save(Checkpoint(saving_), on_saved);
 }
 
+bool CheckpointWriter::must_end() const {
+  return gate_ == nullptr ? absl::IsAborted(status_) : !status_.ok();
+}
+
+Position CheckpointWriter::settled_through() const {
+  if (gate_ == nullptr) return pipeline_.settled_through();
+  return std::max(saved_.position, Position{saved_.confirmed, 0});
+}
+
 void CheckpointWriter::OnSaved(uint64_t generation,
                                const absl::Status& status) {
   busy_ = false;

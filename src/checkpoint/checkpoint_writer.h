@@ -79,6 +79,9 @@ class CheckpointWriter {
                              : std::min(saved_.confirmed, confirmed);
   }
 
+  // Pipeline::settled_through, as far as no rewind takes it back.
+  Position settled_through() const;
+
   // Stops writing until Begin: the slot is not ours now.
   void Pause() { begun_ = false; }
 
@@ -89,9 +92,7 @@ class CheckpointWriter {
   const absl::Status& status() const { return status_; }
   // The stream must end: another instance has written a later checkpoint, and
   // so has the slot; or the transaction was not committed, as far as is known.
-  bool must_end() const {
-    return gate_ == nullptr ? absl::IsAborted(status_) : !status_.ok();
-  }
+  bool must_end() const;
   // True while the store works: do not use it until it has answered.
   bool is_busy() const { return busy_; }
   // Since when; nullopt: it does not work.

@@ -16,9 +16,11 @@ ErrorAction Pipeline::ActionFor(const Position& position,
 // The event cannot go out as it is.
 Pipeline::Offer Pipeline::Refuse(const Event& event, absl::Status reason) {
   const bool is_known = refused_ && refused_->position == event.position;
-  if (refused_ && !is_known) return Stop(event, std::move(reason));
+  if (refused_ && refused_->position < event.position) {
+    return Stop(event, std::move(reason));
+  }
   const ErrorAction action = ActionFor(event.position, reason);
-  if (refused_ && refused_->is_of_dead_letter && action != ErrorAction::kSkip) {
+  if (is_known && refused_->is_of_dead_letter && action != ErrorAction::kSkip) {
     return StopBeforeDeadLetter(event, reason);
   }
   Offer offer = Offer::kHold;
@@ -36,8 +38,9 @@ Pipeline::Offer Pipeline::Refuse(const Event& event, absl::Status reason) {
       break;
   }
   if (offer == Offer::kHold) return offer;
+  if (!is_known) return offer;
   // Until it is durable, the stream may show it again.
-  if (is_known && action != ErrorAction::kSkip) dead_[event.position] = reason;
+  if (action != ErrorAction::kSkip) dead_[event.position] = reason;
   refused_.reset();
   return offer;
 }

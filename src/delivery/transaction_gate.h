@@ -73,8 +73,8 @@ class TransactionGate {
   bool IsWhole() const {
     return options_.boundary == TransactionOptions::Boundary::kSource;
   }
-  // A source transaction has begun, and is to be whole.
-  bool MustGoOn() const { return IsWhole() && is_inside_ && !is_split_; }
+  // A source transaction has begun in it, and is to be whole.
+  bool MustGoOn() const { return is_inside() && !is_split_; }
   bool IsOversized(MonotonicTime now) const;
   std::chrono::milliseconds interval() const {
     const bool is_busy = busy_until_ > looked_at_;

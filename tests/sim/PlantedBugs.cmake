@@ -1,5 +1,6 @@
 # planted_bug(NAME SOURCE file NEEDLE text REPLACEMENT text FINDS expression
-#             [KIND plain|restored|uncovered|dead_letters|parking|isolation])
+#             [KIND plain|restored|uncovered|dead_letters|parking|isolation|
+#                   transactions])
 #
 # An executable of the simulation with one bug: NEEDLE, which must stand once
 # in src/SOURCE, replaced. A .cc is linked instead of the library's member; a
@@ -475,3 +476,49 @@ planted_bug(asks_for_room_for_what_is_stored_already
   REPLACEMENT [[position < found->second.first;]]
   FINDS "P1: it hangs"
   KIND isolation)
+
+# ---- Transactions.
+
+planted_bug(commits_with_records_in_flight
+  SOURCE delivery/transaction_gate.cc
+  NEEDLE [[return !is_in_flight && !MustGoOn();]]
+  REPLACEMENT [[return (!is_in_flight || is_closed_) && !MustGoOn();]]
+  FINDS "P5: "
+  KIND transactions)
+
+planted_bug(keeps_what_was_not_committed
+  SOURCE session/relay_session.cc
+  NEEDLE [[} else if (in_transactions()) {]]
+  REPLACEMENT [[} else if (in_transactions() && poison_.times() > 1) {]]
+  FINDS "P1: |P3: .* was never there|P2: "
+  KIND transactions)
+
+planted_bug(begins_another_stream_with_a_spent_producer
+  SOURCE session/relay_session.cc
+  NEEDLE [[is_spent_ = in_transactions();]]
+  REPLACEMENT [[is_spent_ = false;]]
+  FINDS "P5: |P1: |P3: "
+  KIND transactions)
+
+planted_bug(takes_an_abort_for_a_commit
+  SOURCE checkpoint/checkpoint_writer.cc
+  NEEDLE [[if (status.ok()) {
+    saved_ = saving_;]]
+  REPLACEMENT [[if (status.ok() || gate_ != nullptr) {
+    saved_ = saving_;]]
+  FINDS "P2: .* too early|P1: |P2: the slot"
+  KIND transactions)
+
+planted_bug(confirms_what_is_not_committed
+  SOURCE session/relay_taker.cc
+  NEEDLE [[return std::min(pipeline_.confirmable(), checkpoints_.confirmable());]]
+  REPLACEMENT [[return gate_ != nullptr ? pipeline_.confirmable() : std::min(pipeline_.confirmable(), checkpoints_.confirmable());]]
+  FINDS "P2: the slot stands"
+  KIND transactions)
+
+planted_bug(releases_beside_a_transaction_that_is_open
+  SOURCE checkpoint/checkpoint_writer.cc
+  NEEDLE [[if (gate_ == nullptr) return pipeline_.settled_through();]]
+  REPLACEMENT [[if (gate_ == nullptr || gate_->has_records()) return pipeline_.settled_through();]]
+  FINDS "P3: |P1: "
+  KIND parking)

@@ -164,6 +164,13 @@ void Checker::OnWritten(int relay, uint64_t producer, size_t partition,
   }
 }
 
+void Checker::OnCommitted(uint64_t id) {
+  if (options_.is_exactly_once && id < committed_.size() && committed_[id]) {
+    Find("P5", "event {} is committed twice", id);
+  }
+  Set(committed_, id, true);
+}
+
 // ---- Called for the table of parked events.
 
 void Checker::OnParked(uint64_t id) {

@@ -55,6 +55,8 @@ class Checker {
     bool bad_event_is_undeliverable = false;
     // Events with an illegal topic, or that are too large, have dead letters.
     bool has_dead_letters = false;
+    // Every event is committed once.
+    bool is_exactly_once = false;
     // They are parked instead: the order is that of keys.
     bool has_parking = false;
   };
@@ -91,6 +93,10 @@ class Checker {
 
   void OnWritten(int relay, uint64_t producer, size_t partition, uint64_t id,
                  bool is_late);
+  // A transaction is to be committed, although records of it are in flight.
+  void OnEarlyCommit() { Find("P5", "a transaction is committed too early"); }
+  // A transaction with the event was committed.
+  void OnCommitted(uint64_t id);
   // Where the event was written: in its topic, or as a dead letter.
   void OnPlace(uint64_t id, bool is_dead_letter, bool is_released);
 
@@ -163,6 +169,7 @@ class Checker {
   std::map<std::pair<uint64_t, size_t>, uint64_t> runs_;
   std::vector<bool> acknowledged_;  // to anybody, by id
   std::vector<bool> written_;       // by id
+  std::vector<bool> committed_;     // likewise
   uint64_t checked_ = 0;            // lower numbers are acknowledged
   Lsn slot_;
 };

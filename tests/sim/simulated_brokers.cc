@@ -15,6 +15,7 @@ std::shared_ptr<Channel> SimulatedBrokers::Open(int relay, uint64_t producer,
 }
 
 void SimulatedBrokers::WriteOne() {
+  if (world_.random.OneIn(8)) coordinator_.Step();
   if (channels_.empty()) return;
   Channel& channel = *channels_[world_.random.Below(channels_.size())];
   if (channel.is_abandoned && !channel.requests.empty() &&
@@ -54,11 +55,17 @@ void SimulatedBrokers::Write(Channel& channel) {
   channel.requests.pop_front();
   Channel::Answer answer = Channel::Answer::kWritten;
   const SimulatedEvent* event = checker_.server().WithId(request.event);
-  if (channel.is_refused) {
+  const bool is_fenced =
+      channel.is_transactional && coordinator_.IsFenced(channel.producer);
+  if (channel.is_refused || is_fenced) {
     answer = Channel::Answer::kNotWritten;
   } else if (event != nullptr && event->number == refused_) {
     answer = Channel::Answer::kRefused;
     channel.is_refused = true;
+  } else if (channel.is_transactional) {
+    coordinator_.Write({channel.relay, channel.producer, channel.partition,
+                        request.event, request.is_dead_letter,
+                        channel.is_abandoned});
   } else {
     checker_.OnWritten(channel.relay, channel.producer, channel.partition,
                        request.event, channel.is_abandoned);
@@ -78,7 +85,7 @@ bool SimulatedBrokers::IsIdle() const {
   for (const std::shared_ptr<Channel>& channel : channels_) {
     if (!channel->requests.empty()) return false;
   }
-  return true;
+  return coordinator_.IsIdle();
 }
 
 }  // namespace walpost::sim

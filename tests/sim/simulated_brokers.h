@@ -11,6 +11,7 @@
 
 #include "delivery/acknowledgement_window.h"
 #include "sim/checker.h"
+#include "sim/simulated_coordinator.h"
 #include "sim/world.h"
 
 namespace walpost::sim {
@@ -28,6 +29,7 @@ struct Channel {
   int relay;
   uint64_t producer;
   size_t partition;
+  bool is_transactional = false;
   std::deque<Request> requests;
   std::deque<std::pair<Request, Answer>> answers;
   bool is_refused = false;    // nothing more is written
@@ -41,8 +43,14 @@ class SimulatedBrokers {
     bool late_arrivals = true;
   };
 
-  SimulatedBrokers(World& world, const Options& options, Checker& checker)
-      : world_(world), options_(options), checker_(checker) {}
+  SimulatedBrokers(World& world, const Options& options, Checker& checker,
+                   CheckpointPlace& place)
+      : world_(world),
+        options_(options),
+        checker_(checker),
+        coordinator_(world, checker, place) {}
+
+  SimulatedCoordinator& coordinator() { return coordinator_; }
 
   // Shared: either end may be given up first.
   std::shared_ptr<Channel> Open(int relay, uint64_t producer, size_t partition);
@@ -63,7 +71,7 @@ class SimulatedBrokers {
   // A random channel takes a step: its next request is written.
   void WriteOne();
 
-  // True if no request is on its way any more.
+  // True if no request is on its way any more, and no transaction is open.
   bool IsIdle() const;
 
  private:
@@ -76,6 +84,7 @@ class SimulatedBrokers {
   World& world_;
   Options options_;
   Checker& checker_;
+  SimulatedCoordinator coordinator_;
   std::vector<std::shared_ptr<Channel>> channels_;
   uint64_t refused_ = UINT64_MAX;
   bool has_limit_ = false;

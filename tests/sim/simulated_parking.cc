@@ -28,11 +28,13 @@ ParkingOptions DrawOptions(Random& random) {
 
 SimulatedParking::SimulatedParking(World& world, SimulatedParkedTable& table,
                                    SimulatedBrokers& brokers, int relay,
-                                   Pipeline& pipeline)
+                                   Pipeline& pipeline,
+                                   const CheckpointWriter& checkpoints)
     : world_(world),
       table_(table),
       relay_(relay),
       pipeline_(pipeline),
+      checkpoints_(checkpoints),
       lot_(DrawOptions(world.random), Outbox(), pipeline.builder().routes()),
       isolation_(table.has_topics ? kIsolateAfter : kNever),
       release_(world, table, brokers, relay),
@@ -119,7 +121,7 @@ void SimulatedParking::Release() {
 void SimulatedParking::Read() {
   lot_.BeginReading();
   auto rows =
-      table_.NextToSend("", kMaxBatch, pipeline_.settled_through(), held());
+      table_.NextToSend("", kMaxBatch, checkpoints_.settled_through(), held());
   reading_ = table_.Read(rows);
   DescribeTopics(*reading_);
   has_topics_ = table_.HasTopics();
@@ -182,7 +184,7 @@ void SimulatedParking::SendToTopic(Drain& drain) {
     return;
   }
   auto rows = table_.NextToSend(drain.topic, kMaxBatch,
-                                pipeline_.settled_through(), held());
+                                checkpoints_.settled_through(), held());
   const auto bad = std::ranges::find_if(rows, [](const auto& entry) {
     return SimulatedBrokers::IsTooLarge(entry.second.event);
   });

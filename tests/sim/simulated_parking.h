@@ -5,6 +5,7 @@
 #include <array>
 #include <optional>
 
+#include "checkpoint/checkpoint_writer.h"
 #include "delivery/pipeline.h"
 #include "parking/isolation_timer.h"
 #include "parking/parking_lot.h"
@@ -19,7 +20,8 @@ namespace walpost::sim {
 class SimulatedParking {
  public:
   SimulatedParking(World& world, SimulatedParkedTable& table,
-                   SimulatedBrokers& brokers, int relay, Pipeline& pipeline);
+                   SimulatedBrokers& brokers, int relay, Pipeline& pipeline,
+                   const CheckpointWriter& checkpoints);
   SimulatedParking(const SimulatedParking&) = delete;
   SimulatedParking& operator=(const SimulatedParking&) = delete;
 
@@ -55,6 +57,7 @@ class SimulatedParking {
   SimulatedParkedTable& table_;
   int relay_;
   Pipeline& pipeline_;
+  const CheckpointWriter& checkpoints_;
   ParkingLot lot_;
   IsolationTimer isolation_;
   uint64_t session_ = 0;

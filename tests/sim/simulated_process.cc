@@ -29,6 +29,19 @@ AcknowledgementWindow::Options DrawWindow(Random& random) {
   return limits;
 }
 
+TransactionOptions DrawTransactions(Random& random) {
+  TransactionOptions options;
+  options.is_on = true;
+  options.interval = milliseconds(random.Between(10, 500));
+  options.idle = milliseconds(random.Below(50));
+  options.max_records = random.Between(1, 200);
+  options.timeout = std::chrono::seconds(random.Between(1, 60));
+  if (random.OneIn(2)) {
+    options.boundary = TransactionOptions::Boundary::kSource;
+  }
+  return options;
+}
+
 WalStream::Options StreamOptions() {
   WalStream::Options options;
   options.slot = kSlotName;
@@ -57,14 +70,20 @@ SimulatedProcess::SimulatedProcess(World& world, SimulatedServer& server,
       store_(world, place),
       pipeline_(RecordBuilder::Create(Outbox()).value(),
                 DrawWindow(world.random)),
-      checkpoints_(place.is_used ? &store_ : nullptr, kStatusInterval,
-                   pipeline_, [this] { session_.OnReports(); }),
+      gate_(brokers.coordinator().is_used
+                ? std::optional<TransactionGate>(DrawTransactions(world.random))
+                : std::nullopt),
+      checkpoints_(
+          place.is_used ? &store_ : nullptr, kStatusInterval, pipeline_,
+          [this] { session_.OnReports(); }, gate()),
       memory_(kSlotName, pipeline_),
-      relay_taker_(pipeline_, checkpoints_),
+      relay_taker_(pipeline_, checkpoints_, gate()),
       taker_(relay_taker_, checker, relay),
       stream_(StreamOptions(), Outbox(),
               ReferencesOf(pipeline_.builder().routes()), taker_),
-      session_(kShutdownTimeout, pipeline_, checkpoints_, memory_, stream_,
+      session_(gate_ ? RelaySession::Producing::kInTransactions
+                     : RelaySession::Producing::kSingly,
+               kShutdownTimeout, pipeline_, checkpoints_, memory_, stream_,
                world.random.Below(UINT64_MAX)),
       action_(session_.Begin()) {
   ErrorActions actions;
@@ -73,7 +92,7 @@ SimulatedProcess::SimulatedProcess(World& world, SimulatedServer& server,
   actions.Set(FindErrorClass(kReasonTopicIllegal), action);
   actions.Set(FindErrorClass(kReasonRecordTooLarge), action);
   if (parked.is_used) {
-    parking_.emplace(world_, parked, brokers_, relay_, pipeline_);
+    parking_.emplace(world_, parked, brokers_, relay_, pipeline_, checkpoints_);
   }
   pipeline_.SetErrorActions(actions, nullptr);
 }
@@ -104,6 +123,8 @@ std::optional<absl::Status> SimulatedProcess::CarryOut() {
       return KeepGap();
     case Do::kOpen:
       return Open();
+    case Do::kTakeOver:
+      return TakeOver();
     case Do::kStream:
       return StreamStep();
     case Do::kCloseProducer:
@@ -123,7 +144,7 @@ std::optional<absl::Status> SimulatedProcess::CarryOut() {
 void SimulatedProcess::NoteClosed() {
   const bool starts_over = session_.TakeStartedOver();
   world_.Note(relay_, starts_over ? "starts over" : "rewinds");
-  if (starts_over) checker_.OnFreshStart(relay_);
+  if (starts_over || gate_) checker_.OnFreshStart(relay_);
 }
 
 void SimulatedProcess::Watch(MonotonicTime brokers_seen_at) {
@@ -131,6 +152,7 @@ void SimulatedProcess::Watch(MonotonicTime brokers_seen_at) {
   if (parking_) parking_->Watch(brokers_seen_at);
   OnReports();
   store_.Step();
+  if (producer_ != nullptr) producer_->AwaitCommit();
   if (!world_.random.OneIn(8) || !stream_.is_open()) return;
   // See PublicationWatch.
   const std::string change =
@@ -187,7 +209,8 @@ void SimulatedProcess::StartProducer() {
 std::optional<absl::Status> SimulatedProcess::CloseProducer() {
   if (producer_ == nullptr) return absl::OkStatus();
   if (!producer_->IsIdle()) {
-    if (world_.now < action_.until) return std::nullopt;
+    producer_->AwaitCommit();
+    if (world_.now < action_.until && !gate_) return std::nullopt;
     world_.Note(relay_, "purges its producer");
     producer_->Purge(pipeline_);
   }
@@ -207,8 +230,39 @@ absl::Status SimulatedProcess::Open() {
     return absl::FailedPreconditionError("the publication has no outbox");
   }
   WALPOST_RETURN_IF_ERROR(Begin());
-  BeginStream();
+  Connect();
   return absl::OkStatus();
+}
+
+// See Relay::Fence.
+std::optional<absl::Status> SimulatedProcess::TakeOver() {
+  std::optional<absl::Status> status = absl::OkStatus();
+  if (gate_) status = Fence();
+  if (!status) return std::nullopt;
+  if (status->ok()) {
+    BeginStream();
+  } else {
+    Close();
+  }
+  return status;
+}
+
+std::optional<absl::Status> SimulatedProcess::Fence() {
+  if (!has_fenced_) {
+    if (world_.random.OneIn(4)) return std::nullopt;
+    if (world_.random.OneIn(20)) return absl::UnavailableError("no answer");
+    world_.Note(relay_, "takes over");
+    producer_->TakeOver();
+    has_fenced_ = true;
+    before_ = loaded_;
+    return std::nullopt;
+  }
+  const std::optional<absl::Status> loaded = LoadCheckpoint();
+  if (!loaded) return std::nullopt;
+  has_fenced_ = false;
+  if (!loaded->ok() || loaded_ == before_) return loaded;
+  world_.Note(relay_, "sees another checkpoint than before");
+  return absl::UnavailableError("another instance has committed until now");
 }
 
 absl::Status SimulatedProcess::Continue() {
@@ -255,20 +309,24 @@ absl::Status SimulatedProcess::Begin() {
   return absl::OkStatus();
 }
 
+void SimulatedProcess::Connect() {
+  checker_.OnBoundary(relay_, slot_);
+  connection_.emplace(world_, server_.Connect(slot_));
+  WalStream::Start start;
+  start.slot = slot_;
+  stream_.Begin(std::move(start), world_.now, ToBootTime(world_.now));
+}
+
 void SimulatedProcess::BeginStream() {
   world_.Note(relay_, "streams, confirmed {:X}, the slot stands at {:X}",
               pipeline_.confirmed().value(), slot_.value());
   memory_.OnStreaming();
   lsn_history_ = server_.postgres().history();
+  if (gate_) store_.SetCommitter(producer_.get());
   checkpoints_.Begin(ContinueFrom(loaded_, memory_.owner()));
-  connection_.emplace(world_, server_.Connect(slot_));
-  WalStream::Start start;
-  start.slot = slot_;
   if (parking_) parking_->Open(slot_);
-  stream_.Begin(std::move(start), world_.now, ToBootTime(world_.now));
   step_ = Step::kCheck;
   checker_.OnStreamStart(relay_);
-  checker_.OnBoundary(relay_, slot_);
 }
 
 void SimulatedProcess::NoteGap() {
@@ -342,6 +400,7 @@ void SimulatedProcess::Close() {
   if (stream_.is_open()) stream_.End();
   if (parking_) parking_->End();
   checkpoints_.Pause();
+  store_.SetCommitter(nullptr);
   connection_.reset();
 }
 
@@ -353,8 +412,12 @@ bool SimulatedProcess::is_stuck() const {
 }
 
 void SimulatedProcess::Observe() {
+  // In transactions, only a stream knows what is confirmed.
+  if (gate_ && action_.what != RelaySession::Do::kStream) return;
   const uint32_t history = pipeline_.is_history_settled() ? lsn_history_ : 0;
-  checker_.OnConfirmed(relay_, pipeline_.confirmed(), history);
+  const Lsn confirmed =
+      gate_ ? checkpoints_.confirmable() : pipeline_.confirmed();
+  checker_.OnConfirmed(relay_, confirmed, history);
 }
 
 }  // namespace walpost::sim

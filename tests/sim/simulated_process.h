@@ -70,14 +70,18 @@ class SimulatedProcess {
   std::optional<absl::Status> LoadCheckpoint();
   std::optional<absl::Status> KeepGap();
   absl::Status Open();
+  std::optional<absl::Status> TakeOver();
   absl::Status Continue();
   absl::Status Begin();
+  std::optional<absl::Status> Fence();
+  void Connect();
   void BeginStream();
   std::optional<absl::Status> StreamStep();
   bool MayContinue() const;
   void Close();
   void NoteGap();
   void NoteClosed();
+  TransactionGate* gate() { return gate_ ? &*gate_ : nullptr; }
 
   World& world_;
   SimulatedServer& server_;
@@ -87,8 +91,11 @@ class SimulatedProcess {
 
   SimulatedStore store_;
   Pipeline pipeline_;
+  std::optional<TransactionGate> gate_;
   CheckpointWriter checkpoints_;
   std::optional<Checkpoint> loaded_;
+  std::optional<Checkpoint> before_;  // as loaded before the take-over
+  bool has_fenced_ = false;
   bool keeps_gap_ = false;    // a save is on its way
   bool may_keep_gap_ = true;  // not tried in this round
   SourceMemory memory_;

@@ -11,9 +11,15 @@ namespace walpost::sim {
 SimulatedProducer::SimulatedProducer(World& world, SimulatedBrokers& brokers,
                                      Checker& checker, int relay,
                                      uint64_t number)
-    : world_(world), brokers_(brokers), checker_(checker), relay_(relay) {
+    : world_(world),
+      brokers_(brokers),
+      checker_(checker),
+      relay_(relay),
+      number_(number),
+      is_transactional_(brokers.coordinator().is_used) {
   for (size_t i = 0; i < kPartitions; ++i) {
     partitions_[i].channel = brokers.Open(relay, number, i);
+    partitions_[i].channel->is_transactional = is_transactional_;
   }
 }
 
@@ -26,6 +32,9 @@ SimulatedProducer::~SimulatedProducer() {
 absl::Status SimulatedProducer::Produce(const Record& record,
                                         Sequence sequence) {
   if (has_failed_) return absl::AbortedError("fatal");
+  if (is_transactional_ && !is_open_) {
+    return absl::ResourceExhaustedError("no transaction is open");
+  }
   if (world_.random.OneIn(40)) return absl::ResourceExhaustedError("full");
   if (world_.random.OneIn(40)) return absl::UnavailableError("unknown topic");
   const std::string key(record.key.value_or("0"));
@@ -42,6 +51,40 @@ absl::Status SimulatedProducer::Produce(const Record& record,
   if (is_dead_letter) world_.Note(relay_, "event {} is dead", event);
   checker_.OnHandedOver(relay_, event);
   return absl::OkStatus();
+}
+
+void SimulatedProducer::TakeOver() {
+  brokers_.coordinator().Init(number_);
+  is_open_ = true;
+}
+
+void SimulatedProducer::Commit(const Checkpoint& checkpoint, Done done) {
+  if (!IsIdle()) checker_.OnEarlyCommit();
+  is_open_ = false;
+  done_ = std::move(done);
+  commit_ = brokers_.coordinator().Send(number_, checkpoint);
+}
+
+void SimulatedProducer::AwaitCommit() {
+  using Outcome = SimulatedCoordinator::Outcome;
+  if (commit_ == nullptr) return;
+  switch (commit_->outcome) {
+    case Outcome::kNone:
+      return;
+    case Outcome::kCommitted:
+      is_open_ = true;
+      return EndCommit(absl::OkStatus());
+    case Outcome::kFenced:
+      world_.Note(relay_, "is fenced");
+      return EndCommit(absl::AbortedError("fenced"));
+    case Outcome::kLost:
+      return EndCommit(absl::UnavailableError("no answer"));
+  }
+}
+
+void SimulatedProducer::EndCommit(const absl::Status& status) {
+  commit_.reset();
+  if (const Done done = std::exchange(done_, nullptr)) done(status);
 }
 
 void SimulatedProducer::Send() {
@@ -65,7 +108,7 @@ void SimulatedProducer::ReportFrom(Channel& channel, RecordReports& reports) {
   switch (answer) {
     case Channel::Answer::kWritten:
       world_.Note(relay_, "event {} is acknowledged", request.event);
-      checker_.OnAcknowledged(relay_, request.event);
+      if (!is_transactional_) checker_.OnAcknowledged(relay_, request.event);
       return reports.OnAcknowledged(request.sequence, WallTime());
     case Channel::Answer::kRefused:
       world_.Note(relay_, "event {} is refused", request.event);
@@ -98,6 +141,7 @@ void SimulatedProducer::Fail(RecordReports& reports) {
 
 // Drains first; the fate of requests on their way is not known.
 void SimulatedProducer::Purge(RecordReports& reports) {
+  EndCommit(absl::UnavailableError("given up"));
   const absl::Status purged = absl::AbortedError("purged");
   for (Partition& partition : partitions_) {
     Channel& channel = *partition.channel;
@@ -115,6 +159,7 @@ void SimulatedProducer::Purge(RecordReports& reports) {
 }
 
 bool SimulatedProducer::IsIdle() const {
+  if (commit_ != nullptr) return false;
   for (const Partition& partition : partitions_) {
     const Channel& channel = *partition.channel;
     if (channel.is_abandoned) continue;

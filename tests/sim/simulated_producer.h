@@ -15,15 +15,22 @@
 
 namespace walpost::sim {
 
-class SimulatedProducer final : public RecordSink {
+class SimulatedProducer final : public RecordSink, public Committer {
  public:
-  // `number` identifies the producer.
+  // `number` identifies the producer. It has transactions if the brokers'
+  // coordinator is used.
   SimulatedProducer(World& world, SimulatedBrokers& brokers, Checker& checker,
                     int relay, uint64_t number);
   // Without an earlier Purge: the process was killed.
   ~SimulatedProducer() override;
 
   absl::Status Produce(const Record& record, Sequence sequence) override;
+
+  // Fences all others.
+  void TakeOver();
+  void Commit(const Checkpoint& checkpoint, Done done) override;
+  // The answer to a commit may arrive.
+  void AwaitCommit();
 
   // Sends a record of a random partition.
   void Send();
@@ -46,12 +53,18 @@ class SimulatedProducer final : public RecordSink {
     std::shared_ptr<Channel> channel;  // shared with the brokers
   };
 
+  void EndCommit(const absl::Status& status);
   void ReportFrom(Channel& channel, RecordReports& reports);
 
   World& world_;
   SimulatedBrokers& brokers_;
   Checker& checker_;
   int relay_;
+  uint64_t number_;
+  bool is_transactional_;
+  bool is_open_ = false;                                  // a transaction
+  std::shared_ptr<SimulatedCoordinator::Commit> commit_;  // on its way
+  Done done_;
   std::array<Partition, kPartitions> partitions_;
   bool has_failed_ = false;
 };

@@ -72,6 +72,7 @@ void SimulatedRelay::Send() {
 void SimulatedRelay::Report() {
   if (!ReachesBrokers()) return;
   process_->producer()->Report(*this);
+  process_->producer()->AwaitCommit();
   process_->OnReports();
 }
 

@@ -2,9 +2,11 @@
 // outlives it, as a topic or a file does.
 //
 // A save takes its time, may fail, and may have been made all the same; so may
-// one whose process was killed.
+// one whose process was killed. In transactions (SimulatedCoordinator), a save
+// is a commit.
 #pragma once
 
+#include <functional>
 #include <optional>
 #include <string>
 #include <utility>
@@ -17,6 +19,15 @@ namespace walpost::sim {
 struct CheckpointPlace {
   bool is_used = false;  // else there is no store
   std::optional<Checkpoint> stored;
+};
+
+// The transactions of a producer.
+class Committer {
+ public:
+  using Done = std::function<void(absl::Status)>;
+
+  virtual ~Committer() = default;
+  virtual void Commit(const Checkpoint& checkpoint, Done done) = 0;
 };
 
 class SimulatedStore final : public CheckpointStore {
@@ -48,7 +59,11 @@ class SimulatedStore final : public CheckpointStore {
     }
     done(place_.stored);
   }
+  // What the stream produces to; nullptr: there is no stream.
+  void SetCommitter(Committer* committer) { committer_ = committer; }
+
   void Save(const Checkpoint& checkpoint, Saved done) override {
+    if (committer_ != nullptr) return committer_->Commit(checkpoint, done);
     pending_ = checkpoint;
     done_ = std::move(done);
   }
@@ -65,6 +80,7 @@ class SimulatedStore final : public CheckpointStore {
 
   World& world_;
   CheckpointPlace& place_;
+  Committer* committer_ = nullptr;
   std::optional<Checkpoint> pending_;
   Saved done_;
 };

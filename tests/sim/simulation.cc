@@ -24,10 +24,12 @@ Simulation::Kind Simulation::Draw(Random& random, Trouble trouble) {
   kind.restores = trouble == Trouble::kRestored;
   kind.flaps = trouble == Trouble::kUncovered;
   // A standby may lack parked events (docs/dead-letters.md).
-  kind.promotions = !kind.restores && !HasParking(trouble) && random.OneIn(2);
+  kind.promotions = !kind.restores && !HasParking(trouble) &&
+                    trouble != Trouble::kTransactions && random.OneIn(2);
   kind.awaits_standby = random.OneIn(2);
   kind.slot_may_go_back = random.OneIn(2);
-  kind.has_store = random.OneIn(2);
+  kind.has_transactions = trouble == Trouble::kTransactions || random.OneIn(3);
+  kind.has_store = kind.has_transactions || random.OneIn(2);
   kind.trouble = trouble;
   const bool is_stopped =
       trouble == Trouble::kUndeliverable || trouble == Trouble::kRefused;
@@ -38,6 +40,9 @@ Simulation::Kind Simulation::Draw(Random& random, Trouble trouble) {
 Checker::Options Simulation::CheckerOptions(const Kind& kind) {
   Checker::Options options;
   // A promotion may move the slot forward, over positions lost in a crash.
+  // After these, an operator or the fork of the WAL decides where it continues.
+  options.is_exactly_once = kind.has_transactions && !kind.promotions &&
+                            !kind.restores && !kind.flaps;
   options.strict_order = !kind.late_arrivals && !kind.promotions &&
                          !kind.restores && !HasParking(kind.trouble);
   options.phantoms = kind.restores || (kind.promotions && !kind.awaits_standby);
@@ -57,7 +62,7 @@ Simulation::Simulation(uint64_t seed, Trouble trouble)
       postgres_(world_, {kind_.awaits_standby, kind_.slot_may_go_back}),
       checker_(world_, postgres_, CheckerOptions(kind_)),
       server_(world_, postgres_, checker_),
-      brokers_(world_, {kind_.late_arrivals}, checker_),
+      brokers_(world_, {kind_.late_arrivals}, checker_, place_),
       pruner_(world_, postgres_, checker_),
       parked_(world_, checker_) {
   if (trouble == Trouble::kUndeliverable) postgres_.Poison(kind_.bad_event);
@@ -69,6 +74,7 @@ Simulation::Simulation(uint64_t seed, Trouble trouble)
     brokers_.HaveLimit();
   }
   place_.is_used = kind_.has_store;
+  brokers_.coordinator().is_used = kind_.has_transactions;
   for (int i = 0; i < kind_.relays; ++i) {
     relays_[static_cast<size_t>(i)].emplace(world_, server_, brokers_, checker_,
                                             place_, parked_, i);
@@ -231,6 +237,8 @@ void Simulation::Break(SimulatedRelay& relay) {
     case 14:
     case 15:
       return relay.LoseBrokers(milliseconds(world_.random.Between(100, 8000)));
+    case 21:
+      return brokers_.coordinator().TimeOut();
     case 20:
       world_.Note(kNobody, "the stream is damaged");
       world_.damaged_until =
@@ -323,12 +331,13 @@ std::string Simulation::Report() const {
   return fmt::format(
       "{}\n  at step {} of {}\n  {} relays, {}late arrivals, {}promotions{}, "
       "{}restores, {}flaps, "
-      "{} store, slot {} go back, bad event {}\n{}",
+      "{} store, {}transactions, slot {} go back, bad event {}\n{}",
       found, world_.step, testing::ReplayWith(seed_), kind_.relays,
       kind_.late_arrivals ? "" : "no ", kind_.promotions ? "" : "no ",
       kind_.awaits_standby ? "" : " without synchronized_standby_slots",
       kind_.restores ? "" : "no ", kind_.flaps ? "" : "no ",
-      kind_.has_store ? "a" : "no", kind_.slot_may_go_back ? "may" : "does not",
+      kind_.has_store ? "a" : "no", kind_.has_transactions ? "" : "no ",
+      kind_.slot_may_go_back ? "may" : "does not",
       kind_.bad_event == UINT64_MAX ? -1
                                     : static_cast<int64_t>(kind_.bad_event),
       world_.trace.text());

@@ -32,6 +32,7 @@ enum class Trouble {
   kDeadLetters,    // some events have dead letters
   kParking,        // some events are parked
   kIsolation,      // likewise, and a topic is down, again and again
+  kTransactions,   // the brokers' transactions; any other kind may have them
 };
 
 class Simulation {
@@ -59,6 +60,7 @@ class Simulation {
     bool awaits_standby = true;
     bool slot_may_go_back = false;
     bool has_store = false;  // of checkpoints
+    bool has_transactions = false;
     Trouble trouble = Trouble::kNone;
     uint64_t bad_event = UINT64_MAX;
   };
@@ -88,9 +90,9 @@ class Simulation {
   SimulatedPostgres postgres_;
   Checker checker_;
   SimulatedServer server_;
+  CheckpointPlace place_;
   SimulatedBrokers brokers_;
   SimulatedPruner pruner_;
-  CheckpointPlace place_;
   SimulatedParkedTable parked_;
   std::array<std::optional<SimulatedRelay>, kMaxRelays> relays_;
   bool is_calm_ = false;

@@ -132,6 +132,18 @@ TEST_F(SimulationTest, P3P8AnIsolatedTopicKeepsTheOrderOfItsKeys) {
   }
 }
 
+TEST_F(SimulationTest, P5ATransactionHasEachEventOnce) {
+  RunHistories(3, Trouble::kTransactions);
+  if (steps_ < 1'000'000) return;
+  for (const char* what :
+       {"{} records are committed", "takes over", "is fenced",
+        "aborts a predecessor's transaction", "a transaction times out",
+        "the outcome of a commit is not known", "a commit is fenced",
+        "sees another checkpoint than before"}) {
+    EXPECT_GT(tally_[what], 0u) << what;
+  }
+}
+
 TEST_F(SimulationTest, OneSeedGivesOneHistory) {
   for (const uint64_t seed : testing::RandomSeeds(5)) {
     Simulation first(seed, Trouble::kNone);

@@ -1,0 +1,45 @@
+#include "session/relay_taker.h"
+
+#include <algorithm>
+
+namespace walpost {
+
+EventTaker::Offer RelayTaker::OnEvent(const Event& event) {
+  return Pass([&] { return pipeline_.OnEvent(event); });
+}
+
+EventTaker::Offer RelayTaker::OnUndeliverable(const Event& event,
+                                              const absl::Status& reason) {
+  return Pass([&] { return pipeline_.OnUndeliverable(event, reason); });
+}
+
+template <typename OfferEvent>
+EventTaker::Offer RelayTaker::Pass(const OfferEvent& offer_event) {
+  if (gate_ == nullptr) return offer_event();
+  if (!gate_->MayTake()) return Offer::kHold;
+  const DeliveryCounters& counters = pipeline_.counters();
+  const uint64_t records = counters.produced;
+  const uint64_t bytes = counters.value_bytes;
+  const Offer offer = offer_event();
+  if (offer == Offer::kTaken) {
+    gate_->OnEvent(counters.produced - records, counters.value_bytes - bytes);
+  }
+  return offer;
+}
+
+void RelayTaker::OnTransactionEnd(Lsn end_lsn) {
+  pipeline_.OnTransactionEnd(end_lsn);
+  if (gate_ != nullptr) gate_->OnBoundary();
+}
+
+Lsn RelayTaker::confirmable() const {
+  return std::min(pipeline_.confirmable(), checkpoints_.confirmable());
+}
+
+bool RelayTaker::IsDrained() const {
+  const bool is_given_up = gate_ != nullptr && gate_->is_inside();
+  return pipeline_.IsDrained() &&
+         (is_given_up || checkpoints_.confirmable() == pipeline_.confirmed());
+}
+
+}  // namespace walpost

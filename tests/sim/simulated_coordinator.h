@@ -1,0 +1,74 @@
+// SimulatedCoordinator: the transactions of one transactional id, as the
+// brokers keep them.
+//
+//   Init(producer) ──▶ its records ──▶ Commit ──▶ visible, with the checkpoint
+//         └── the transaction of an earlier producer is aborted, and it is
+//         fenced
+//
+// A commit is a request on its way: it may arrive late, or get lost, and so may
+// its answer. What arrives of a fenced producer changes nothing.
+#pragma once
+
+#include <cstdint>
+#include <deque>
+#include <memory>
+#include <optional>
+#include <vector>
+
+#include "checkpoint/checkpoint.h"
+#include "sim/checker.h"
+#include "sim/simulated_store.h"
+#include "sim/world.h"
+
+namespace walpost::sim {
+
+class SimulatedCoordinator {
+ public:
+  struct Written {
+    int relay;
+    uint64_t producer;
+    size_t partition;
+    uint64_t event;
+    bool is_dead_letter;
+    bool is_late;
+  };
+  enum class Outcome { kNone, kCommitted, kFenced, kLost };
+  struct Commit {
+    uint64_t producer;
+    Checkpoint checkpoint;
+    Outcome outcome = Outcome::kNone;  // as its answer says
+  };
+
+  SimulatedCoordinator(World& world, Checker& checker, CheckpointPlace& place)
+      : world_(world), checker_(checker), place_(place) {}
+
+  bool is_used = false;
+
+  // Fences every other producer.
+  void Init(uint64_t producer);
+  bool IsFenced(uint64_t producer) const { return producer != producer_; }
+
+  // A record of a producer that is not fenced, in its transaction.
+  void Write(const Written& record) { open_.push_back(record); }
+
+  // The answer is in the object. Either end may be given up first.
+  std::shared_ptr<Commit> Send(uint64_t producer, Checkpoint checkpoint);
+  // The oldest commit that is on its way arrives, or is lost.
+  void Step();
+  // A transaction that was open for too long is aborted.
+  void TimeOut();
+
+  bool IsIdle() const { return commits_.empty() && open_.empty(); }
+
+ private:
+  void Publish(const Commit& commit);
+
+  World& world_;
+  Checker& checker_;
+  CheckpointPlace& place_;
+  uint64_t producer_ = 0;
+  std::vector<Written> open_;
+  std::deque<std::shared_ptr<Commit>> commits_;
+};
+
+}  // namespace walpost::sim
