@@ -7,7 +7,6 @@
 #include <utility>
 
 #include "fmt/format.h"
-#include "loop/blocking_call.h"
 
 namespace walpost {
 
@@ -112,21 +111,20 @@ void TransactionCalls::Start(Call call, Done done) {
     use->is_called = false;
     return status;
   };
+  auto started = BlockingCall<absl::Status>::Start(executor_, work);
+  if (!started.ok()) use_->is_called = false;
   const auto end = [this, alive = std::weak_ptr<const bool>(alive_)](
                        const absl::Status& status) {
     if (!alive.expired()) OnEnd(status);
   };
-  asio::co_spawn(executor_, Run(executor_, use_, work, end), asio::detached);
+  asio::co_spawn(executor_, Await(std::move(started), end), asio::detached);
 }
 
-asio::awaitable<void> TransactionCalls::Run(
-    asio::any_io_executor executor, std::shared_ptr<Use> use,
-    std::function<absl::Status()> call, std::function<void(absl::Status)> end) {
-  auto started = BlockingCall<absl::Status>::Start(executor, call);
+asio::awaitable<void> TransactionCalls::Await(
+    absl::StatusOr<std::unique_ptr<BlockingCall<absl::Status>>> started,
+    std::function<void(absl::Status)> end) {
   absl::Status status = started.status();
-  if (!started.ok()) {
-    use->is_called = false;
-  } else {
+  if (started.ok()) {
     const MonotonicTime forever = MonotonicTime::max();
     const std::optional<absl::Status> result =
         co_await (*started)->Wait(forever);

@@ -22,9 +22,11 @@
 #include <string>
 
 #include "absl/status/status.h"
+#include "absl/status/statusor.h"
 #include "base/time.h"
 #include "delivery/record_sink.h"
 #include "kafka/transaction_status.h"
+#include "loop/blocking_call.h"
 
 namespace walpost {
 
@@ -59,9 +61,8 @@ class TransactionCalls final : public SinkTransactions {
   using Call = std::function<absl::Status(rd_kafka_t* client, Use& use)>;
 
   void Start(Call call, Done done);
-  static boost::asio::awaitable<void> Run(
-      boost::asio::any_io_executor executor, std::shared_ptr<Use> use,
-      std::function<absl::Status()> call,
+  static boost::asio::awaitable<void> Await(
+      absl::StatusOr<std::unique_ptr<BlockingCall<absl::Status>>> started,
       std::function<void(absl::Status)> end);
   void OnEnd(const absl::Status& status);
   void Abort();

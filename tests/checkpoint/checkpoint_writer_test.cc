@@ -115,6 +115,90 @@ TEST_F(CheckpointWriterTest, P5StoresTheMiddleOfATransaction) {
   EXPECT_EQ(writer_.confirmable(), Lsn(1));
 }
 
+class CheckpointWriterInTransactionsTest : public CheckpointWriterTest {
+ protected:
+  CheckpointWriterInTransactionsTest() { in_transactions_.Begin(Checkpoint()); }
+
+  void Take(Position position) {
+    OfferOne(position);
+    gate_.OnEvent(1, 1);
+  }
+  void PokeAt(int millis, bool hurry = false) {
+    in_transactions_.Poke(MonotonicTime(seconds(100)) + milliseconds(millis),
+                          WallTime(), hurry);
+  }
+
+  static TransactionOptions Options() {
+    TransactionOptions options;
+    options.interval = milliseconds(100);
+    options.idle = milliseconds(5);
+    return options;
+  }
+
+  TransactionGate gate_{Options()};
+  CheckpointWriter in_transactions_{&store_, kInterval, pipeline_, [] {},
+                                    &gate_};
+};
+
+TEST_F(CheckpointWriterInTransactionsTest, P5CommitsNothingThatIsInFlight) {
+  Take({Lsn(0x10), 1});
+  Take({Lsn(0x10), 2});
+  PokeAt(0);
+  pipeline_.OnAcknowledged(0, WallTime());
+  PokeAt(100);
+  EXPECT_FALSE(gate_.MayTake());
+  EXPECT_TRUE(store_.tried.empty());
+  pipeline_.OnAcknowledged(1, WallTime());
+  PokeAt(101);
+  ASSERT_EQ(store_.tried.size(), 1);
+  EXPECT_EQ(store_.tried[0].position, (Position{Lsn(0x10), 2}));
+  EXPECT_FALSE(gate_.MayTake());
+  store_.Answer();
+  EXPECT_TRUE(gate_.MayTake());
+}
+
+TEST_F(CheckpointWriterInTransactionsTest,
+       WhoeverIsInAHurryWaitsForNoInterval) {
+  Take({Lsn(0x10), 1});
+  pipeline_.OnAcknowledged(0, WallTime());
+  PokeAt(0, /*hurry=*/true);
+  EXPECT_EQ(store_.tried.size(), 1);
+}
+
+TEST_F(CheckpointWriterInTransactionsTest, P2AnyFailureEndsTheStream) {
+  Take({Lsn(0x10), 1});
+  pipeline_.OnTransactionEnd(Lsn(0x18));
+  pipeline_.OnAcknowledged(0, WallTime());
+  PokeAt(0, /*hurry=*/true);
+  store_.Answer(absl::UnavailableError("no answer"));
+  EXPECT_TRUE(in_transactions_.must_end());
+  EXPECT_FALSE(gate_.MayTake());
+  EXPECT_EQ(in_transactions_.confirmable(), Lsn());
+}
+
+TEST_F(CheckpointWriterInTransactionsTest, SettledIsOnlyWhatIsCommitted) {
+  Take({Lsn(0x10), 1});
+  pipeline_.OnAcknowledged(0, WallTime());
+  EXPECT_EQ(pipeline_.settled_through(), (Position{Lsn(0x10), 1}));
+  EXPECT_EQ(in_transactions_.settled_through(), Position());
+  PokeAt(0, /*hurry=*/true);
+  store_.Answer();
+  EXPECT_EQ(in_transactions_.settled_through(), (Position{Lsn(0x10), 1}));
+}
+
+TEST_F(CheckpointWriterInTransactionsTest, ATransactionTooLargeEndsTheStream) {
+  TransactionOptions options = Options();
+  options.boundary = TransactionOptions::Boundary::kSource;
+  options.oversize = TransactionOptions::Oversize::kStop;
+  options.max_records = 1;
+  gate_ = TransactionGate(options);
+  Take({Lsn(0x10), 1});
+  PokeAt(0);
+  EXPECT_TRUE(absl::IsFailedPrecondition(in_transactions_.status()));
+  EXPECT_TRUE(in_transactions_.must_end());
+  EXPECT_TRUE(store_.tried.empty());
+}
+
 TEST_F(CheckpointWriterTest, OneAtATimeAndNotTooOften) {
   Deliver(0x10);
   Poke(milliseconds(0));

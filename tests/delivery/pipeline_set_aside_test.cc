@@ -265,6 +265,19 @@ TEST_F(PipelineSetAsideTest, ARejectionThatAnotherInstanceSettledIsForgotten) {
   EXPECT_FALSE(pipeline_.stoppage());
 }
 
+// After a transaction was given up, the stream shows earlier events again.
+TEST_F(PipelineSetAsideTest, AnEarlierEventIsSetAsideBeforeARejectedOne) {
+  MemorySink second;
+  RejectFirst(second);
+  pipeline_.RewindToCheckpoint();
+  Choose(kReasonColumnUnreadable, ErrorAction::kDeadLetter);
+  EXPECT_EQ(OfferUnmapped(At(50, 1)), Offer::kTaken);
+  EXPECT_TRUE(pipeline_.refused());
+  EXPECT_EQ(OfferEvent(At(100, 1)), Offer::kTaken);
+  EXPECT_EQ(TopicsOf(second), (Topics{"dead", "dead"}));
+  EXPECT_FALSE(pipeline_.stoppage());
+}
+
 TEST_F(PipelineSetAsideTest, ARejectionThatNobodySettledIsKept) {
   MemorySink second;
   RejectFirst(second);

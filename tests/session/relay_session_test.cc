@@ -56,9 +56,13 @@ class RelaySessionTest : public ::testing::Test {
   SourceMemory memory_{"orders", pipeline_};
   RelayTaker taker_{pipeline_, checkpoints_};
   WalStream stream_{{}, Outbox(), testing::ReferencesOf(Outbox()), taker_};
-  RelaySession session_{
-      RelaySession::Producing::kSingly, kShutdownTimeout, pipeline_,
-      checkpoints_, memory_, stream_, /*seed=*/1};
+  RelaySession session_{RelaySession::Producing::kSingly,
+                        kShutdownTimeout,
+                        pipeline_,
+                        checkpoints_,
+                        memory_,
+                        stream_,
+                        /*seed=*/1};
   MonotonicTime now_ = kStart;
   RelaySession::Action action_ = session_.Begin();
 };
@@ -81,6 +85,59 @@ TEST_F(RelaySessionTest, TheStepsOfAStart) {
   Next();
   EXPECT_EQ(action_.what, Do::kStream);
   EXPECT_TRUE(session_.has_streamed());
+}
+
+// ---- A producer with transactions.
+
+class RelaySessionInTransactionsTest : public RelaySessionTest {
+ protected:
+  RelaySessionInTransactionsTest() {
+    std::destroy_at(&session_);
+    std::construct_at(&session_, RelaySession::Producing::kInTransactions,
+                      kShutdownTimeout, pipeline_, checkpoints_, memory_,
+                      stream_, /*seed=*/1);
+    action_ = session_.Begin();
+  }
+};
+
+// Its id has the name of the system, which the checkpoint's store asks for.
+TEST_F(RelaySessionInTransactionsTest,
+       TheProducerIsMadeAfterTheCheckpointWasRead) {
+  EXPECT_EQ(action_.what, Do::kPrepare);
+  Next();
+  EXPECT_EQ(action_.what, Do::kLoadCheckpoint);
+  Next();
+  EXPECT_EQ(action_.what, Do::kStartProducer);
+  Next();
+  EXPECT_EQ(action_.what, Do::kOpen);
+  Next();
+  EXPECT_EQ(action_.what, Do::kTakeOver);
+}
+
+TEST_F(RelaySessionInTransactionsTest, P5AProducerServesOneStream) {
+  Stream(kLost);
+  EXPECT_EQ(action_.what, Do::kCloseProducer);
+  EXPECT_EQ(action_.until, now_);
+  Next();
+  GoTo(Do::kLoadCheckpoint);
+  Next();
+  EXPECT_EQ(action_.what, Do::kStartProducer);
+}
+
+TEST_F(RelaySessionInTransactionsTest, P5AProducerThatTookOverIsSpent) {
+  GoTo(Do::kTakeOver);
+  Next(kLost);
+  EXPECT_EQ(action_.what, Do::kCloseProducer);
+}
+
+TEST_F(RelaySessionInTransactionsTest, AStandbyKeepsItsProducer) {
+  GoTo(Do::kOpen);
+  Next(kLost);
+  EXPECT_EQ(action_.what, Do::kWait);
+  Next();
+  GoTo(Do::kLoadCheckpoint);
+  Next();
+  EXPECT_EQ(action_.what, Do::kOpen);
 }
 
 // ---- Errors.
@@ -300,6 +357,7 @@ TEST_F(RelaySessionTest, AShutdownWhileItOpensIsDrainedAtOnce) {
   GoTo(Do::kOpen);
   session_.Shutdown(now_);
   stream_.Begin({.slot = Lsn(1), .end = Lsn()}, now_, BootTime());
+  Next();
   Next();
   EXPECT_EQ(action_.what, Do::kStream);
   EXPECT_TRUE(stream_.DrainIsOver(now_));
