@@ -122,6 +122,17 @@ TEST_F(SimulationTest, P3P8ParkedEventsKeepTheOrderOfTheirKey) {
   }
 }
 
+TEST_F(SimulationTest, P2P8ALetterInTheTableStaysOne) {
+  RunHistories(2, Trouble::kLetters);
+  if (steps_ < 1'000'000) return;
+  for (const char* what :
+       {"{} events are parked", "sends parked event {}", "event {} fails again",
+        "event {} is discarded", "event {} is to be retried",
+        "loses its session with parked events"}) {
+    EXPECT_GT(tally_[what], 0u) << what;
+  }
+}
+
 TEST_F(SimulationTest, P3P8AnIsolatedTopicKeepsTheOrderOfItsKeys) {
   RunHistories(3, Trouble::kIsolation);
   if (steps_ < 1'000'000) return;
