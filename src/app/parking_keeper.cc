@@ -181,7 +181,8 @@ asio::awaitable<absl::Status> ParkingKeeper::Turn() {
   co_return absl::OkStatus();
 }
 
-// Those that wait for no key. False: there was nothing to do.
+// Sends stored events that no key waits for: of isolated topics, and dead
+// letters. False: there was nothing to do.
 asio::awaitable<absl::StatusOr<bool>> ParkingKeeper::SendFreeEvents() {
   WALPOST_CO_ASSIGN_OR_RETURN(
       const bool has_drained,

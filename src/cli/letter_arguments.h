@@ -34,7 +34,7 @@ struct LetterArguments {
 
   bool is_retry() const { return action == "retry"; }
   bool settles() const { return is_retry() || action == "discard"; }
-  // Letters that are settled already are meant, too.
+  // True if settled letters are selected, too.
   bool includes_settled() const { return all && !settles(); }
 
   void AddTo(Verb& verb);

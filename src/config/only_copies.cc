@@ -25,7 +25,7 @@ absl::Status CheckOnlyCopies(const Config& config) {
         "would be deleted: remove it, or delete no rows",
         table.name));
   }
-  // parking.table has not more of the row than could be read.
+  // parking.table has only what could be read of the row.
   for (const std::string_view code : kUnreadableReasons) {
     const ErrorAction action = config.on_error.Get(FindErrorClass(code));
     const bool is_kept =

@@ -163,7 +163,7 @@ void CheckHeaderNames(Section& section, const OutboxOptions& outbox) {
   }
 }
 
-// They would be ignored.
+// These keys would be ignored.
 void RejectTopicKeys(Section& section) {
   for (const char* key : {"topic", "create_topics"}) {
     if (!section.Has(key)) continue;

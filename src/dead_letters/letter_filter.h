@@ -24,7 +24,7 @@ struct LetterFilter {
     return !place && !id && !key && !error_class && !topic && !since && !before;
   }
   bool Matches(const LetterBook::Entry& entry) const;
-  // Likewise, but for the place.
+  // The same, without the place.
   bool MatchesContent(const DeadLetter& letter) const;
 };
 

@@ -45,7 +45,7 @@ struct InFlightRecord {
   bool is_parked = false;
   bool is_kept_letter = false;  // stored by Parking, not sent
 
-  // It is for the brokers.
+  // True if the brokers report it.
   bool is_record() const { return !is_parked && !is_kept_letter; }
   bool is_dead_letter() const {
     return error_class != kNoErrorClass && !is_parked;

@@ -125,7 +125,7 @@ size_t ParkingLot::Park(const Event& event, const absl::Status& reason,
   return queue_.back().event.size();
 }
 
-// Holds up nothing.
+// A dead letter holds up neither its key nor its topic.
 size_t ParkingLot::KeepLetter(const Event& event, const absl::Status& reason,
                               Sequence sequence) {
   queue_.push_back(

@@ -3,8 +3,11 @@ before their LSN is confirmed; they are listed, retried and discarded, and none
 is clean (P1, P2, P8, P11)."""
 
 import json
+import os
+import pathlib
 import secrets
 import subprocess
+import time
 
 import pytest
 
@@ -86,6 +89,11 @@ def _findings(relay):
     report = json.loads(said.stdout)
     return said.returncode, {name: found["count"] for name, found
                              in report["findings"].items() if found["count"]}
+
+
+def _cpu_seconds(pid):
+    fields = pathlib.Path(f"/proc/{pid}/stat").read_text().rsplit(")")[1].split()
+    return sum(map(int, fields[11:13])) / os.sysconf("SC_CLK_TCK")
 
 
 def _route(relay, topics, template):
@@ -340,10 +348,10 @@ def test_p2_a_letter_that_is_stored_stays_one(
                     dead_letter={"store": "postgres"}).run()
     database.wait_confirmed(database.name)
     with database.transaction() as cursor:
-        limit = database.lsn_before_commit(cursor)
         event = outbox.insert(None, "k", "1", cursor)
-        # The topic is missing, so the transaction does not end.
+        # The topic is missing, so the transaction is not confirmed.
         blocked = outbox.insert("order", "k", "2", cursor)
+        limit = database.lsn_before_commit(cursor)
     wait_until(lambda: _ids(database), "the letter")
     relay.kill()
     assert database.confirmed_lsn(database.name) <= limit
@@ -356,6 +364,30 @@ def test_p2_a_letter_that_is_stored_stays_one(
     assert [record.id for record in _delivered(strict_kafka, topics)] == [
         blocked]
     assert _ids(database) == [event]
+
+
+def test_p1_walpost_is_killed_between_a_record_and_its_mark(
+        relay_of, database, kafka, topics, poisoned):
+    relay = relay_of().run()
+    event = poisoned("topic_field_missing")
+    database.wait_confirmed(database.name)
+    relay.stop()
+    relay.configure({**relay.config, "route": {
+        "topic": topics + "{aggregate_type|default:late}"}})
+    said = _retry(relay, "--all")
+    assert said.returncode == 0 and "No walpost answers" in said.stdout
+    with database.transaction() as cursor:
+        cursor.execute("lock table walpost_parked in share mode")
+        relay.run()
+        wait_until(lambda: _delivered(kafka, topics), relay.log)
+        relay.kill()
+    assert [letter["state"] for letter in _letters(relay)] == ["retry"]
+    relay.run()
+    wait_until(lambda: _letters(relay) == [], relay.log)
+    found = _delivered(kafka, topics)
+    assert [record.id for record in found] == [event, event], "marked, twice"
+    assert all(record.header("walpost-retried") for record in found)
+    assert _findings(relay)[0] == 0
 
 
 def test_p8_by_hand(relay_of, database, kafka, outbox, topics, poisoned):
@@ -384,6 +416,9 @@ def test_p6_ten_thousand_in_a_row(relay_of, database, kafka, outbox, topics):
     assert [record.id for record in _delivered(kafka, topics)] == [after]
     assert len(_ids(database)) == count
     assert relay.peak_memory_bytes() < 100 << 20
+    before = _cpu_seconds(relay.pid)
+    time.sleep(3)
+    assert _cpu_seconds(relay.pid) - before < 0.5, "it rests"
     said = _discard(relay, "--all")
     assert said.returncode == 0 and "10000 discarded" in said.stdout
     note(f"{count} letters: at most "
@@ -493,6 +528,16 @@ def test_other_senders_stop_before_it(relay_of, database, kafka, outbox, topics,
     assert said.returncode != 0
     assert "dead_letter.store: postgres" in said.stderr, said.stderr
     assert len(_ids(database)) == 1 and not _delivered(kafka, topics)
+
+
+def test_p8_the_snapshot_stops_before_it(relay_of, kafka, outbox, topics,
+                                         poisoned):
+    outbox.insert("order", "k", "1", sequence=1)
+    poisoned("topic_illegal", sequence=2)
+    relay = relay_of(snapshot="initial", outbox={"tables": [
+        {"name": "public.outbox", "order_by": "sequence"}]}).start()
+    relay.wait_unready("only the stream of walpost run writes", 60)
+    assert [record.value for record in _delivered(kafka, topics)] == [b"1"]
 
 
 def test_letters_stay_letters_when_they_are_for_kafka_again(
