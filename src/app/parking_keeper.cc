@@ -5,7 +5,6 @@
 #include <boost/asio/co_spawn.hpp>
 #include <boost/asio/detached.hpp>
 #include <boost/asio/use_awaitable.hpp>
-#include <map>
 #include <utility>
 
 #include "base/reason_code.h"
@@ -49,6 +48,7 @@ ParkingKeeper::ParkingKeeper(asio::any_io_executor executor,
       table_(executor, config.postgres.server, config.postgres.slot,
              config.parking.table),
       drains_(executor, config, lot_, table_, [this] { Wake(); }),
+      retries_(executor, config, table_, [this] { Wake(); }),
       isolation_(config.parking.isolate_after),
       timer_(executor),
       ended_(executor) {
@@ -66,23 +66,29 @@ ParkingKeeper::ParkingKeeper(asio::any_io_executor executor,
 asio::awaitable<absl::Status> ParkingKeeper::Open(
     std::string system_identifier) {
   if (!is_needed_ && !was_looked_) {
-    WALPOST_CO_ASSIGN_OR_RETURN(is_needed_,
-                                co_await table_.HasWaiting(system_identifier));
+    WALPOST_CO_ASSIGN_OR_RETURN(
+        is_needed_,
+        co_await table_.IsInUse(system_identifier, pipeline_.confirmed()));
     was_looked_ = true;
     if (is_needed_) {
       spdlog::warn(
-          "table {} has parked events of an earlier configuration: their keys "
-          "and topics stay parked",
+          "table {} has events of an earlier configuration: keys and topics "
+          "stay parked, and dead letters stay dead letters",
           config_.parking.table);
     }
   }
   if (!is_needed_) co_return absl::OkStatus();
   pipeline_.SetParking(&lot_);
   WALPOST_CO_RETURN_IF_ERROR(
-      co_await table_.Open(std::move(system_identifier)));
+      co_await table_.Open(std::move(system_identifier), letters()));
   const absl::Status loaded = co_await Load();
   if (!loaded.ok()) table_.Close();
   co_return loaded;
+}
+
+ParkingTable::Letters ParkingKeeper::letters() const {
+  using Letters = ParkingTable::Letters;
+  return config_.keeps_letters() ? Letters::kKept : Letters::kForKafka;
 }
 
 asio::awaitable<absl::Status> ParkingKeeper::Load() {
@@ -112,6 +118,7 @@ void ParkingKeeper::Begin() {
   is_stopped_ = false;
   read_at_ = MonotonicTime();
   all_wait_for_dead_ = false;
+  retries_.Begin();
   asio::co_spawn(executor_, Serve(), asio::detached);
 }
 
@@ -142,6 +149,7 @@ asio::awaitable<void> ParkingKeeper::Serve() {
 // Events that were sent and are not marked are sent again.
 asio::awaitable<void> ParkingKeeper::GiveUp() {
   co_await drains_.End();
+  co_await retries_.End();
   if (release_ == nullptr) co_return;
   release_->Stop();
   while (release_->is_sending()) {
@@ -159,10 +167,8 @@ asio::awaitable<absl::Status> ParkingKeeper::Turn() {
     if (result) co_return co_await Settle(*std::move(result));
   }
   if (callbacks_.may_release()) {
-    WALPOST_CO_ASSIGN_OR_RETURN(
-        const bool has_worked,
-        co_await drains_.Turn(callbacks_.settled_through()));
-    if (drains_.TakeIsDrained()) read_at_ = MonotonicTime();
+    WALPOST_CO_ASSIGN_OR_RETURN(const bool has_worked,
+                                co_await SendFreeEvents());
     if (has_worked) co_return absl::OkStatus();
   }
   const MonotonicTime now = Clock::now();
@@ -173,6 +179,17 @@ asio::awaitable<absl::Status> ParkingKeeper::Turn() {
   if (now >= wait_until_ && lot_.GiveUpWaiting()) Progress();
   co_await Wait();
   co_return absl::OkStatus();
+}
+
+// Sends stored events that no key waits for: of isolated topics, and dead
+// letters. False: there was nothing to do.
+asio::awaitable<absl::StatusOr<bool>> ParkingKeeper::SendFreeEvents() {
+  WALPOST_CO_ASSIGN_OR_RETURN(
+      const bool has_drained,
+      co_await drains_.Turn(callbacks_.settled_through()));
+  if (drains_.TakeIsDrained()) read_at_ = MonotonicTime();
+  if (has_drained) co_return true;
+  co_return co_await retries_.Turn();
 }
 
 asio::awaitable<absl::Status> ParkingKeeper::Store() {
@@ -204,9 +221,9 @@ asio::awaitable<absl::Status> ParkingKeeper::Read() {
   if (callbacks_.may_release() && !lot_.lanes().empty()) {
     if (release_ == nullptr) {
       WALPOST_CO_ASSIGN_OR_RETURN(
-          release_,
-          ReleaseRun::Create(executor_, config_, ReleaseRun::NoTopic::kFails,
-                             [this] { Wake(); }));
+          release_, ReleaseRun::Create(
+                        executor_, config_, ReleaseRun::NoTopic::kFails,
+                        ReleaseRun::Sent::kParkedEvents, [this] { Wake(); }));
     }
     ParkingSql::Sendable wanted;
     wanted.scope = lot_.scope();
@@ -248,33 +265,6 @@ asio::awaitable<absl::Status> ParkingKeeper::Read() {
   wait_until_ = now + kLeaveLimit;
   if (!rows.empty()) release_->Send(std::move(rows));
   co_return absl::OkStatus();
-}
-
-ParkedReading ParkingKeeper::Describe(
-    const std::vector<ParkedRow>& rows) const {
-  struct Count {
-    uint64_t events = 0;
-    uint64_t dead = 0;
-  };
-  const auto name = [this](const OwnValue& type, const std::string& key) {
-    return LaneOf(lot_.scope(), type, key);
-  };
-  std::map<std::string, Count> counts;
-  for (const ParkedLane& lane : lanes_) {
-    Count& count = counts[name(lane.aggregate_type, lane.key)];
-    count.events += lane.events;
-    count.dead += lane.dead;
-  }
-  ParkedReading reading;
-  for (const auto& [lane, count] : counts) reading.waiting.insert(lane);
-  for (const ParkedRow& row : rows) {
-    const DeadLetter& content = row.content;
-    const std::string lane =
-        name(content.aggregate_type, content.aggregate_id.value_or(""));
-    Count& count = counts[lane];
-    if (--count.events == 0 && count.dead == 0) reading.leaving.insert(lane);
-  }
-  return reading;
 }
 
 asio::awaitable<absl::Status> ParkingKeeper::Settle(ReleaseRun::Result result) {
@@ -332,26 +322,6 @@ void ParkingKeeper::Watch(MonotonicTime brokers_seen_at) {
   const std::optional<Position> position =
       isolation_.Look(pipeline_.standing_at(), brokers_seen_at, Clock::now());
   if (position && lot_.MayIsolate()) pipeline_.Isolate(*position);
-}
-
-ParkingReport ParkingKeeper::report() const {
-  ParkingReport report;
-  report.topics = lot_.topics().Names();
-  if (!report.topics.empty()) {
-    for (const IsolatedTopic& topic : topics_) {
-      report.isolated_events += topic.events;
-      report.isolated_bytes += topic.bytes;
-      report.oldest_isolated = std::max(report.oldest_isolated, topic.age);
-    }
-  }
-  report.keys = lot_.lanes().size();
-  if (report.keys == 0) return report;
-  for (const ParkedLane& lane : lanes_) {
-    report.events += lane.events;
-    report.dead += lane.dead;
-    report.oldest = std::max(report.oldest, lane.age);
-  }
-  return report;
 }
 
 }  // namespace walpost

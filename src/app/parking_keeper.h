@@ -5,7 +5,8 @@
 //                    ▲               │  ▲             │
 //                    └── released ◀──┘  └── result ◀──┘
 //
-// What waits for isolated topics is sent by the TopicDrains, beside.
+// What waits for isolated topics is sent by the TopicDrains, beside; and dead
+// letters, if the table has them, by the LetterRetries.
 //
 // It lives as long as a stream: Open before its first event, Begin, End. If the
 // table is lost in between, the stream must end, too, and load it again.
@@ -25,6 +26,7 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "app/letter_retries.h"
 #include "app/release_run.h"
 #include "app/topic_drains.h"
 #include "config/config.h"
@@ -74,9 +76,11 @@ class ParkingKeeper {
   boost::asio::awaitable<absl::Status> Look();
   boost::asio::awaitable<absl::Status> Read();
   boost::asio::awaitable<absl::Status> Settle(ReleaseRun::Result result);
+  boost::asio::awaitable<absl::StatusOr<bool>> SendFreeEvents();
   boost::asio::awaitable<void> Wait();
   boost::asio::awaitable<void> GiveUp();
   ParkedReading Describe(const std::vector<ParkedRow>& rows) const;
+  ParkingTable::Letters letters() const;
   void LogReleased(size_t count);
   void Wake();
   void Progress();
@@ -89,6 +93,7 @@ class ParkingKeeper {
   ParkingTable table_;
   std::unique_ptr<ReleaseRun> release_;
   TopicDrains drains_;
+  LetterRetries retries_;
   IsolationTimer isolation_;
   std::vector<ParkedLane> lanes_;  // as last read
   std::vector<IsolatedTopic> topics_;

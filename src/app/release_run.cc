@@ -30,11 +30,12 @@ Position PositionOf(uint64_t ordinal) { return {Lsn(1), ordinal}; }
 
 absl::StatusOr<std::unique_ptr<ReleaseRun>> ReleaseRun::Create(
     asio::any_io_executor executor, const Config& config, NoTopic no_topic,
-    std::function<void()> on_result) {
+    Sent sent, std::function<void()> on_result) {
   WALPOST_ASSIGN_OR_RETURN(std::unique_ptr<RecordBuilder> builder,
                            RecordBuilder::Create(config.outbox));
   RecordMark mark;
-  mark.header = "walpost-released";
+  const bool is_retried = sent == Sent::kDeadLetters;
+  mark.header = is_retried ? "walpost-retried" : "walpost-released";
   mark.value = config.postgres.slot;
   mark.without_position = true;
   builder->SetMark(std::move(mark));

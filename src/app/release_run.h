@@ -6,7 +6,8 @@
 // An event that fails again is dead again, whatever `on_error` says now: an
 // operator has decided that it is to be sent. Their records have the header
 // walpost-released and no position: consumers that remember positions would
-// take them for repeats.
+// take them for repeats. So have dead letters that are retried, with the header
+// walpost-retried.
 //
 // Runs on the loop. Owned by the ParkingKeeper.
 #pragma once
@@ -40,11 +41,12 @@ class ReleaseRun {
 
   // What becomes of a row whose topic does not exist, or may not be written.
   enum class NoTopic { kFails, kWaits };
+  enum class Sent { kParkedEvents, kDeadLetters };
 
   // `on_result` is called when a batch has ended.
   static absl::StatusOr<std::unique_ptr<ReleaseRun>> Create(
       boost::asio::any_io_executor executor, const Config& config,
-      NoTopic no_topic, std::function<void()> on_result);
+      NoTopic no_topic, Sent sent, std::function<void()> on_result);
 
   // Begins a batch; no other may be on its way.
   void Send(std::vector<ParkedRow> rows);

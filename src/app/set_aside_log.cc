@@ -13,7 +13,7 @@ std::string_view WhatBecomes(ErrorAction action) {
     case ErrorAction::kStop:
       return "stopped";
     case ErrorAction::kDeadLetter:
-      return "sent to the dead-letter topic";
+      return "set aside as a dead letter";
     case ErrorAction::kPark:
       return "parked, and later events of its key wait behind it";
     case ErrorAction::kSkip:

@@ -25,7 +25,7 @@ class SinkOwner {
   SinkOwner(SinkFactory sinks, SinkOptions options, SinkUser& user,
             std::function<void()> on_drained);
 
-  // Of the sinks from now on; see SinkOptions.
+  // See SinkOptions; for the sinks from now on.
   void SetTransactionalId(std::string id) {
     options_.transactional_id = std::move(id);
   }

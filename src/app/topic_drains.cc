@@ -72,8 +72,9 @@ asio::awaitable<absl::Status> TopicDrains::Begin(std::string topic,
   Drain& drain = drains_[topic];
   if (drain.run == nullptr) {
     WALPOST_CO_ASSIGN_OR_RETURN(
-        drain.run, ReleaseRun::Create(executor_, config_,
-                                      ReleaseRun::NoTopic::kWaits, wake_));
+        drain.run,
+        ReleaseRun::Create(executor_, config_, ReleaseRun::NoTopic::kWaits,
+                           ReleaseRun::Sent::kParkedEvents, wake_));
   }
   ParkingSql::Sendable wanted;
   wanted.scope = lot_.scope();

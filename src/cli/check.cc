@@ -104,8 +104,11 @@ asio::awaitable<Found> CheckPostgres(asio::any_io_executor executor,
   Found rows = co_await FindExistingRows(executor, config, AskStore::kYes);
   if (rows.ok()) found->insert(found->end(), rows->begin(), rows->end());
   if (config.parks()) {
+    const auto letters = config.keeps_letters()
+                             ? ParkingTable::Letters::kKept
+                             : ParkingTable::Letters::kForKafka;
     Found parking =
-        co_await CheckParkingTable(**connection, config.parking.table);
+        co_await CheckParkingTable(**connection, config.parking.table, letters);
     if (!parking.ok()) co_return parking.status();
     found->insert(found->end(), parking->begin(), parking->end());
   }
@@ -221,7 +224,8 @@ std::vector<TopicNames> TopicsOf(const Config& config,
   for (const auto& [text, its] : names) topics.push_back(its);
   const auto dead_letters =
       ParseDeadLetterTopic(config.outbox.dead_letter.topic);
-  if (config.on_error.Uses(ErrorAction::kDeadLetter) && dead_letters.ok()) {
+  if (config.on_error.Uses(ErrorAction::kDeadLetter) && dead_letters.ok() &&
+      !config.keeps_letters()) {
     topics.push_back(
         {dead_letters->prefix(), dead_letters->references().empty(),
          /*are_dead_letters=*/true, config.outbox.dead_letter.create_topics});

@@ -210,8 +210,8 @@ void AddSkip(CLI::App& app, int& exit_code) {
 
 void AddDeadLetter(CLI::App& app, int& exit_code) {
   AddDecision(app, exit_code, "dead-letter",
-              "Send the event that the flow has stopped before to the "
-              "dead-letter topic",
+              "Set aside the event that the flow has stopped before as a dead "
+              "letter",
               ErrorAction::kDeadLetter);
 }
 

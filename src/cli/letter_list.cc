@@ -4,75 +4,106 @@
 #include <string_view>
 
 #include "cli/json_line.h"
+#include "cli/parked_text.h"
 #include "cli/time_option.h"
 #include "fmt/format.h"
 
 namespace walpost {
 namespace {
 
-using Entry = LetterBook::Entry;
-std::string_view StateOf(const Entry& entry) {
-  if (entry.decision) return ToString(entry.decision->action);
+std::string_view StateOf(ParkedState state) {
+  switch (state) {
+    case ParkedState::kLetterRetry:
+      return "retry";
+    case ParkedState::kLetterRetried:
+      return "retried";
+    case ParkedState::kLetterDiscarded:
+      return "discarded";
+    case ParkedState::kLetter:
+    case ParkedState::kDead:
+    case ParkedState::kWaiting:
+    case ParkedState::kRetry:
+    case ParkedState::kReleased:
+    case ParkedState::kDiscarded:
+      break;
+  }
   return "open";
 }
 
-std::string DecisionText(const Entry& entry) {
-  return fmt::format("{} {} by {}: {}", ToString(entry.decision->action),
-                     FormatTime(entry.decision->at), entry.decision->by,
-                     entry.decision->why);
-}
-
-std::string Line(const Entry& entry) {
-  const DeadLetter& letter = entry.letter;
-  std::string text = fmt::format(
-      "{}  {}  id {}  key {}\n", ToString(entry.place), letter.error_class,
-      ShownValue(letter.id), ShownValue(letter.aggregate_id));
+std::string Line(const ShownLetter& shown) {
+  const DeadLetter& letter = *shown.letter;
+  std::string text =
+      fmt::format("{}  {}  id {}  key {}\n", shown.place, letter.error_class,
+                  ShownValue(letter.id), ShownValue(letter.aggregate_id));
   text += fmt::format(
       "    committed {} in {}, {} bytes{}\n", FormatTime(letter.commit_time),
-      letter.source, letter.payload_bytes.value_or(entry.payload_size),
+      letter.source, shown.payload_bytes,
       letter.topic.empty() ? "" : ", for topic " + letter.topic);
   text += fmt::format("    {}\n", letter.reason);
-  if (entry.decision) text += fmt::format("    {}\n", DecisionText(entry));
+  if (shown.decision) {
+    text += fmt::format("    {} {} by {}: {}\n", shown.state,
+                        FormatTime(shown.decision->at), shown.decision->by,
+                        shown.decision->why);
+  }
   return text;
 }
 
-std::string EntryJson(const Entry& entry) {
+std::string EntryJson(const ShownLetter& shown) {
   JsonLine json;
-  const DeadLetter& letter = entry.letter;
-  json.Add("place", ToString(entry.place));
+  const DeadLetter& letter = *shown.letter;
+  json.Add("place", shown.place);
   json.Add("class", letter.error_class);
   json.Add("reason", letter.reason);
   json.Add("topic", letter.topic);
   json.Add("source", letter.source);
-  json.Add("position", letter.position);
+  json.Add("position", shown.position);
   json.AddValue("id", letter.id);
   json.AddValue("key", letter.aggregate_id);
   json.AddValue("aggregate_type", letter.aggregate_type);
   json.AddValue("type", letter.type);
   json.Add("committed_at", FormatTime(letter.commit_time));
-  json.AddNumber("payload_bytes",
-                 letter.payload_bytes.value_or(entry.payload_size));
-  json.AddNumber("copies", entry.copies);
-  json.Add("state", StateOf(entry));
-  if (entry.decision) {
-    json.Add("decided_by", entry.decision->by);
-    json.Add("decided_at", FormatTime(entry.decision->at));
-    json.Add("why", entry.decision->why);
+  json.AddNumber("payload_bytes", shown.payload_bytes);
+  json.AddNumber("copies", shown.copies);
+  json.Add("state", shown.state);
+  if (shown.decision) {
+    json.Add("decided_by", shown.decision->by);
+    json.Add("decided_at", FormatTime(shown.decision->at));
+    json.Add("why", shown.decision->why);
   }
   return json.Finish();
 }
 
 }  // namespace
 
-std::string LetterListText(std::span<const Entry* const> entries) {
+ShownLetter::ShownLetter(const LetterBook::Entry& entry)
+    : place(ToString(entry.place)),
+      position(entry.letter.position),
+      letter(&entry.letter),
+      copies(entry.copies),
+      payload_bytes(entry.letter.payload_bytes.value_or(entry.payload_size)) {
+  if (!entry.decision) return;
+  state = ToString(entry.decision->action);
+  decision = {entry.decision->by, entry.decision->why, entry.decision->at};
+}
+
+ShownLetter::ShownLetter(const ParkedEntry& entry)
+    : place(PositionOf(entry)),
+      position(place),
+      letter(&entry.content),
+      payload_bytes(entry.content.payload_bytes.value_or(entry.payload_bytes)),
+      state(StateOf(entry.state)) {
+  if (state == "open" || !entry.decided_at) return;
+  decision = {entry.decided_by, entry.decided_why, *entry.decided_at};
+}
+
+std::string LetterListText(std::span<const ShownLetter> letters) {
   std::string text;
   std::map<std::string, uint64_t> sums;
-  for (const Entry* entry : entries) {
-    text += Line(*entry);
-    ++sums[entry->decision ? std::string(ToString(entry->decision->action))
-                           : entry->letter.error_class];
+  for (const ShownLetter& shown : letters) {
+    text += Line(shown);
+    ++sums[shown.decision ? shown.state : shown.letter->error_class];
   }
-  text += fmt::format("{} dead letters", entries.size());
+  text += fmt::format("{} dead letters", letters.size());
   const char* separator = ": ";
   for (const auto& [what, count] : sums) {
     text += fmt::format("{}{} {}", separator, count, what);
@@ -81,14 +112,14 @@ std::string LetterListText(std::span<const Entry* const> entries) {
   return text + "\n";
 }
 
-std::string LetterListJson(std::span<const Entry* const> entries) {
+std::string LetterListJson(std::span<const ShownLetter> letters) {
   std::string text;
-  for (const Entry* entry : entries) text += EntryJson(*entry);
+  for (const ShownLetter& shown : letters) text += EntryJson(shown);
   return text;
 }
 
-std::string LetterText(const LetterPlace& place, const DeadLetter& letter) {
-  std::string text = fmt::format("{}\n", ToString(place));
+std::string LetterText(const std::string& place, const DeadLetter& letter) {
+  std::string text = fmt::format("{}\n", place);
   const auto add = [&text](std::string_view name, std::string_view value) {
     if (!value.empty()) text += fmt::format("  {:<15} {}\n", name, value);
   };

@@ -77,7 +77,13 @@ asio::awaitable<absl::StatusOr<std::vector<ParkedEntry>>> ReadParked(
   WALPOST_CO_ASSIGN_OR_RETURN(const std::unique_ptr<Connection> connection,
                               co_await Connection::Connect(executor, options));
   ParkedList list(*connection, config.parking.table, config.postgres.slot);
-  co_return co_await list.Read(ParkingSql::Settled::kIncluded);
+  constexpr auto kAll = ParkingSql::Settled::kIncluded;
+  WALPOST_CO_ASSIGN_OR_RETURN(std::vector<ParkedEntry> parked,
+                              co_await list.Read(kAll));
+  WALPOST_CO_ASSIGN_OR_RETURN(const std::vector<ParkedEntry> letters,
+                              co_await list.ReadLetters(kAll));
+  parked.insert(parked.end(), letters.begin(), letters.end());
+  co_return parked;
 }
 
 // What is released is in Kafka, as Kafka says.
@@ -87,7 +93,10 @@ absl::Status LeaveOutParked(const Config& config, MissingRows& missing) {
                            RunToEnd(io, ReadParked(io.get_executor(), config)));
   std::set<std::string> ids;
   for (const ParkedEntry& entry : parked) {
-    if (entry.state == ParkedState::kReleased) continue;
+    if (entry.state == ParkedState::kReleased ||
+        entry.state == ParkedState::kLetterRetried) {
+      continue;
+    }
     if (entry.content.id) ids.insert(*entry.content.id);
   }
   missing.LeaveOut(std::move(ids));

@@ -42,9 +42,14 @@ struct Config {
   std::chrono::milliseconds shutdown_timeout{10'000};
   LogOptions log;
 
-  // True if events may be parked.
+  // True if dead letters are stored in parking.table.
+  bool keeps_letters() const {
+    return outbox.dead_letter.store == DeadLetterOptions::Store::kPostgres;
+  }
+  // True if parking.table is used.
   bool parks() const {
-    return on_error.Uses(ErrorAction::kPark) || parking.isolates();
+    return on_error.Uses(ErrorAction::kPark) || parking.isolates() ||
+           keeps_letters();
   }
 };
 

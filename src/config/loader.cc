@@ -136,6 +136,12 @@ void ReadParking(Section section, ParkingOptions& parking) {
 
 // Parked events wait behind others of their key.
 void CheckParking(Section& root, const Config& config) {
+  if (config.keeps_letters() && config.source == Source::kPolling) {
+    root.Fail("dead_letter.store",
+              "postgres needs source: wal; with polling, set state.failed, and "
+              "rows that cannot be delivered are marked in their table, or set "
+              "store: kafka");
+  }
   if (config.parking.isolates() && config.source == Source::kPolling) {
     root.Fail("parking.isolate_after",
               "needs source: wal; with polling, a topic without a leader or of "
@@ -229,7 +235,8 @@ void CheckRetention(Section& root, const Config& config) {
 }
 
 void CheckDeadLetterTopic(Section& root, const Config& config) {
-  if (config.checkpoint.store != CheckpointOptions::Store::kKafka ||
+  if (config.keeps_letters() ||
+      config.checkpoint.store != CheckpointOptions::Store::kKafka ||
       config.outbox.dead_letter.topic != config.checkpoint.topic) {
     return;
   }

@@ -25,15 +25,17 @@ absl::Status CheckOnlyCopies(const Config& config) {
         "would be deleted: remove it, or delete no rows",
         table.name));
   }
-  // The parked event has not more of the row than could be read.
+  // parking.table has only what could be read of the row.
   for (const std::string_view code : kUnreadableReasons) {
-    if (config.on_error.Get(FindErrorClass(code)) != ErrorAction::kPark) {
-      continue;
-    }
+    const ErrorAction action = config.on_error.Get(FindErrorClass(code));
+    const bool is_kept =
+        action == ErrorAction::kPark ||
+        (action == ErrorAction::kDeadLetter && config.keeps_letters());
+    if (!is_kept) continue;
     return absl::InvalidArgumentError(fmt::format(
-        "on_error.{}: park keeps what could be read of a row, and the row "
-        "would be deleted: use stop, or delete no rows",
-        code));
+        "on_error.{}: {} keeps what could be read of a row, and the row would "
+        "be deleted: use stop, or delete no rows",
+        code, ToString(action)));
   }
   return absl::OkStatus();
 }

@@ -163,6 +163,16 @@ void CheckHeaderNames(Section& section, const OutboxOptions& outbox) {
   }
 }
 
+// These keys would be ignored.
+void RejectTopicKeys(Section& section) {
+  for (const char* key : {"topic", "create_topics"}) {
+    if (!section.Has(key)) continue;
+    section.Fail(key,
+                 "is for store: kafka, and with store: postgres dead letters "
+                 "are rows of parking.table: remove it");
+  }
+}
+
 void CheckDeadLetterTopic(Section& section, const OutboxOptions& outbox) {
   const std::string& topic = outbox.dead_letter.topic;
   const absl::Status parsed = ParseDeadLetterTopic(topic).status();
@@ -218,6 +228,12 @@ void ReadRoute(Section section, OutboxOptions& outbox) {
 
 void ReadDeadLetter(Section section, OutboxOptions& outbox) {
   using Payload = DeadLetterOptions::Payload;
+  using Store = DeadLetterOptions::Store;
+  section.ReadChoice<Store>(
+      "store", outbox.dead_letter.store,
+      {{"kafka", Store::kKafka}, {"postgres", Store::kPostgres}});
+  const bool is_topic = outbox.dead_letter.store == Store::kKafka;
+  if (!is_topic) RejectTopicKeys(section);
   section.Read("topic", outbox.dead_letter.topic);
   ReadCreation(section, outbox.dead_letter.create_topics);
   section.ReadChoice<Payload>("payload", outbox.dead_letter.payload,
@@ -225,7 +241,7 @@ void ReadDeadLetter(Section section, OutboxOptions& outbox) {
                                {"cut", Payload::kCut},
                                {"none", Payload::kNone}});
   section.Done();
-  CheckDeadLetterTopic(section, outbox);
+  if (is_topic) CheckDeadLetterTopic(section, outbox);
 }
 
 }  // namespace walpost

@@ -315,8 +315,11 @@ std::string PrintConfig(const Config& config) {
         std::string(ToString(config.on_error.Get(i)));
   }
   root["parking"] = PrintParking(config.parking);
-  root["dead_letter"]["topic"] = Quoted(config.outbox.dead_letter.topic);
-  PrintCreation(config.outbox.dead_letter.create_topics, root["dead_letter"]);
+  root["dead_letter"]["store"] = config.keeps_letters() ? "postgres" : "kafka";
+  if (!config.keeps_letters()) {
+    root["dead_letter"]["topic"] = Quoted(config.outbox.dead_letter.topic);
+    PrintCreation(config.outbox.dead_letter.create_topics, root["dead_letter"]);
+  }
   root["dead_letter"]["payload"] =
       std::string(Name(config.outbox.dead_letter.payload));
   root["snapshot"] = config.postgres.initial_snapshot ? "initial" : "never";

@@ -13,9 +13,12 @@ bool IsPlace(const LetterPlace& place, const std::string& text) {
 }  // namespace
 
 bool LetterFilter::Matches(const LetterBook::Entry& entry) const {
-  const DeadLetter& letter = entry.letter;
   return (!place || IsPlace(entry.place, *place)) &&
-         (!id || letter.id == *id) && (!key || letter.aggregate_id == *key) &&
+         MatchesContent(entry.letter);
+}
+
+bool LetterFilter::MatchesContent(const DeadLetter& letter) const {
+  return (!id || letter.id == *id) && (!key || letter.aggregate_id == *key) &&
          (!error_class || letter.error_class == *error_class) &&
          (!topic || letter.topic == *topic) &&
          (!since || letter.commit_time >= *since) &&

@@ -24,6 +24,8 @@ struct LetterFilter {
     return !place && !id && !key && !error_class && !topic && !since && !before;
   }
   bool Matches(const LetterBook::Entry& entry) const;
+  // The same, without the place.
+  bool MatchesContent(const DeadLetter& letter) const;
 };
 
 }  // namespace walpost

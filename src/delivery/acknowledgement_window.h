@@ -43,7 +43,10 @@ struct InFlightRecord {
   // Index into kErrorClasses, if it is a dead letter, or was parked for it.
   uint8_t error_class = kNoErrorClass;
   bool is_parked = false;
+  bool is_kept_letter = false;  // stored by Parking, not sent
 
+  // True if the brokers report it.
+  bool is_record() const { return !is_parked && !is_kept_letter; }
   bool is_dead_letter() const {
     return error_class != kNoErrorClass && !is_parked;
   }

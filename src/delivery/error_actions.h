@@ -2,7 +2,8 @@
 // of its error (`on_error`).
 //
 //   stop         the flow stops before it until an operator acts; the default
-//   dead_letter  a dead letter takes its place (outbox/dead_letter_builder.h)
+//   dead_letter  a dead letter takes its place (outbox/dead_letter_builder.h,
+//                or delivery/parking.h)
 //   park         it waits for an operator, and later events of its key wait
 //                behind it (delivery/parking.h)
 //   skip         it is left out, with a line in the log

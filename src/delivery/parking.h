@@ -8,9 +8,11 @@
 //                      kFull     the same, but no more may wait: stop
 //                      kWaits    its key or topic is being released: offer it
 //                                again
-//                      kSettled  an operator has discarded it: leave it out
+//                      kSettled  an operator has discarded it, or its dead
+//                                letter is stored: leave it out
 //
-// A parked event is in flight until its place reports it, like a record.
+// A parked event is in flight until its place reports it, like a record. So is
+// a dead letter, if the place keeps them; no event waits behind it.
 #pragma once
 
 #include <cstddef>
@@ -42,6 +44,12 @@ class Parking {
   // such an event. Returns the bytes that it takes until then.
   virtual size_t Park(const Event& event, const absl::Status& reason,
                       Sequence sequence) = 0;
+
+  // True if dead letters are stored here, not in Kafka.
+  virtual bool KeepsLetters() const = 0;
+  // As Park; later events of its key go on. Requires KeepsLetters.
+  virtual size_t KeepLetter(const Event& event, const absl::Status& reason,
+                            Sequence sequence) = 0;
 };
 
 }  // namespace walpost

@@ -223,7 +223,7 @@ void Pipeline::OnAcknowledged(Sequence sequence, WallTime now) {
   const InFlightRecord* record = window_.Acknowledge(sequence);
   if (record == nullptr) return;
   CountSetAside(*record);
-  if (!record->is_parked) {
+  if (record->is_record()) {
     ++counters_.acknowledged;
     latency_.Record(now - record->commit_time);
   }

@@ -226,6 +226,7 @@ class Pipeline final : public EventTaker, public SinkUser {
   Offer StopUnparked(const Event& event, const absl::Status& reason);
   Offer ParkOrStop(const Event& event, const absl::Status& reason);
   Offer Park(const Event& event, const absl::Status& reason);
+  Offer KeepLetter(const Event& event, const absl::Status& reason);
   Offer LeaveOut(const Event& event);
   void AddSettled(const Event& event);
   Offer HoldBack();

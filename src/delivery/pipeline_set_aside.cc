@@ -55,6 +55,9 @@ Pipeline::Offer Pipeline::StopBeforeDeadLetter(const Event& event,
 
 Pipeline::Offer Pipeline::SendDeadLetter(const Event& event,
                                          const absl::Status& reason) {
+  if (parking_ != nullptr && parking_->KeepsLetters()) {
+    return KeepLetter(event, reason);
+  }
   const uint8_t error_class = ErrorClassOf(reason);
   const Offer offer = Carry(
       event, dispatch_.SendDeadLetter(event, reason, window_.next_sequence()),
@@ -63,6 +66,19 @@ Pipeline::Offer Pipeline::SendDeadLetter(const Event& event,
     ReportSetAside(ErrorAction::kDeadLetter, event, reason);
   }
   return offer;
+}
+
+// The dead letter is stored in the place of parked events.
+Pipeline::Offer Pipeline::KeepLetter(const Event& event,
+                                     const absl::Status& reason) {
+  if (!CanTake()) return HoldBack();
+  const size_t bytes =
+      parking_->KeepLetter(event, reason, window_.next_sequence());
+  window_.Add({event.position, event.commit_time, bytes, event.xid,
+               ErrorClassOf(reason), /*is_parked=*/false,
+               /*is_kept_letter=*/true});
+  ReportSetAside(ErrorAction::kDeadLetter, event, reason);
+  return Offer::kTaken;
 }
 
 Pipeline::Offer Pipeline::Skip(const Event& event, const absl::Status& reason) {

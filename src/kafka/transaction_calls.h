@@ -32,7 +32,7 @@ namespace walpost {
 
 class TransactionCalls final : public SinkTransactions {
  public:
-  // Of the client, by the helper thread.
+  // How the helper thread uses the client.
   struct Use {
     std::atomic<bool> is_called = false;
     std::atomic<bool> must_return = false;  // soon

@@ -25,11 +25,20 @@ std::string Millis(WallTime time) {
 
 }  // namespace
 
+KeptPayload KeepPayload(const Value& payload, DeadLetterOptions::Payload part) {
+  using Payload = DeadLetterOptions::Payload;
+  if (!payload || part == Payload::kWhole) return {payload, std::nullopt};
+  const size_t kept = part == Payload::kCut ? kCutBytes : 0;
+  if (payload->size() <= kept) return {payload, std::nullopt};
+  return {payload->substr(0, kept), payload->size()};
+}
+
 absl::StatusOr<DeadLetterBuilder> DeadLetterBuilder::Create(
     const OutboxOptions& options) {
   WALPOST_ASSIGN_OR_RETURN(TopicTemplate topic,
                            ParseDeadLetterTopic(options.dead_letter.topic));
   DeadLetterBuilder builder(std::move(topic));
+  builder.store_ = options.dead_letter.store;
   builder.payload_ = options.dead_letter.payload;
   builder.creation_ = options.dead_letter.create_topics;
   builder.format_ = options.value_format;
@@ -45,6 +54,11 @@ absl::StatusOr<Record> DeadLetterBuilder::Build(const Event& event,
                                                 const absl::Status& reason,
                                                 std::string_view topic,
                                                 uint32_t timeline) {
+  if (store_ == DeadLetterOptions::Store::kPostgres) {
+    return absl::InvalidArgumentError(
+        "dead letters are for parking.table (dead_letter.store: postgres), "
+        "which only the stream of walpost run writes");
+  }
   facts_ = {};
   facts_.error_class = ReasonCodeOf(reason);
   facts_.reason = ValidUtf8({reason.message().data(), reason.message().size()},
@@ -53,7 +67,9 @@ absl::StatusOr<Record> DeadLetterBuilder::Build(const Event& event,
   facts_.source = sources_[event.source];
   WALPOST_RETURN_IF_ERROR(ExpandTopic(event));
   CollectColumns(event, route);
-  CutPayload(event);
+  const KeptPayload kept = KeepPayload(event.payload, payload_);
+  facts_.payload = kept.payload;
+  facts_.payload_bytes = kept.whole_bytes;
   position_.reset();
   if (timeline > 0) position_.emplace(timeline, event.position);
   AddHeaders(event);
@@ -99,16 +115,6 @@ void DeadLetterBuilder::CollectColumns(const Event& event, const Route& route) {
     }
   }
   facts_.columns = columns_;
-}
-
-void DeadLetterBuilder::CutPayload(const Event& event) {
-  using Payload = DeadLetterOptions::Payload;
-  facts_.payload = event.payload;
-  if (!event.payload || payload_ == Payload::kWhole) return;
-  const size_t kept = payload_ == Payload::kCut ? kCutBytes : 0;
-  if (event.payload->size() <= kept) return;
-  facts_.payload_bytes = event.payload->size();
-  facts_.payload = event.payload->substr(0, kept);
 }
 
 void DeadLetterBuilder::AddHeaders(const Event& event) {

@@ -29,6 +29,7 @@
 // Owned by the RecordBuilder. Reuses its buffers. Pure.
 #pragma once
 
+#include <cstdint>
 #include <deque>
 #include <optional>
 #include <string>
@@ -51,6 +52,13 @@ inline constexpr std::string_view kDeadLetterHeader = "walpost-dead-letter";
 inline constexpr std::string_view kDeadLetterFormatHeader =
     "walpost-dead-letter-format";
 
+// The part of a payload that its dead letter has.
+struct KeptPayload {
+  Value payload;
+  std::optional<uint64_t> whole_bytes;  // set if it is not whole
+};
+KeptPayload KeepPayload(const Value& payload, DeadLetterOptions::Payload part);
+
 class DeadLetterBuilder {
  public:
   // Errors are those of ParseDeadLetterTopic.
@@ -60,7 +68,8 @@ class DeadLetterBuilder {
   // event; empty: not known. Valid until the next Build, and as long as event,
   // route and `topic`.
   //
-  // kInvalidArgument: the dead letter has no legal topic, or that of the event.
+  // kInvalidArgument: the dead letter has no legal topic, or that of the event;
+  // or dead letters are not for Kafka (dead_letter.store).
   absl::StatusOr<Record> Build(const Event& event, const Route& route,
                                const absl::Status& reason,
                                std::string_view topic, uint32_t timeline);
@@ -70,12 +79,12 @@ class DeadLetterBuilder {
 
   absl::Status ExpandTopic(const Event& event);
   void CollectColumns(const Event& event, const Route& route);
-  void CutPayload(const Event& event);
   void AddHeaders(const Event& event);
   Value Keep(std::string text) { return texts_.emplace_back(std::move(text)); }
 
   TopicTemplate topic_;
   std::optional<TopicCreation> creation_;
+  DeadLetterOptions::Store store_ = DeadLetterOptions::Store::kKafka;
   DeadLetterOptions::Payload payload_ = DeadLetterOptions::Payload::kWhole;
   ValueFormat format_ = ValueFormat::kRaw;
   std::vector<std::string> sources_;  // by Event::source

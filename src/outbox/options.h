@@ -98,6 +98,11 @@ struct DeadLetterOptions {
     kCut,  // its first bytes
     kNone,
   };
+  enum class Store {
+    kKafka,     // a topic
+    kPostgres,  // parking.table, which only the stream of `run` writes
+  };
+  Store store = Store::kKafka;
   // See topic_template.h; also {class} and {source}.
   std::string topic = "walpost.dead-letter";
   std::optional<TopicCreation> create_topics = {};

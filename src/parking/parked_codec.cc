@@ -11,8 +11,15 @@ namespace walpost {
 namespace {
 
 constexpr std::array kStates = {
-    ParkedState::kDead,     ParkedState::kWaiting,   ParkedState::kRetry,
-    ParkedState::kReleased, ParkedState::kDiscarded,
+    ParkedState::kDead,
+    ParkedState::kWaiting,
+    ParkedState::kRetry,
+    ParkedState::kReleased,
+    ParkedState::kDiscarded,
+    ParkedState::kLetter,
+    ParkedState::kLetterRetry,
+    ParkedState::kLetterRetried,
+    ParkedState::kLetterDiscarded,
 };
 
 WallTime TimeOf(const google::protobuf::Timestamp& timestamp) {
@@ -56,6 +63,7 @@ std::string EncodeParked(const DeadLetter& content) {
     column.set_name(name);
     if (value) column.set_value(*value);
   }
+  if (content.payload_bytes) message.set_payload_bytes(*content.payload_bytes);
   SetTime(content.commit_time, *message.mutable_commit_time());
   SetTime(content.timestamp, *message.mutable_timestamp());
   return message.SerializeAsString();
@@ -78,6 +86,9 @@ absl::Status DecodeParked(std::string_view bytes, DeadLetter& content) {
     OwnValue value;
     if (column.has_value()) value = column.value();
     content.columns.emplace_back(column.name(), std::move(value));
+  }
+  if (message.has_payload_bytes()) {
+    content.payload_bytes = message.payload_bytes();
   }
   content.commit_time = TimeOf(message.commit_time());
   content.timestamp = TimeOf(message.timestamp());

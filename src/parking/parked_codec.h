@@ -20,8 +20,8 @@ absl::StatusOr<Position> ParseSortableText(std::string_view text);
 // kDataLoss: it is not a state; quotes it.
 absl::StatusOr<ParkedState> ParseParkedState(std::string_view text);
 
-// Column `event`: a walpost.v1.DeadLetter, without payload, class and reason,
-// which have columns of their own.
+// Column `event`: a walpost.v1.DeadLetter, without payload, topic, class and
+// reason, which have columns of their own.
 std::string EncodeParked(const DeadLetter& content);
 // Adds to `content`. kDataLoss: it cannot be read.
 absl::Status DecodeParked(std::string_view bytes, DeadLetter& content);

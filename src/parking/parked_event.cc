@@ -1,9 +1,11 @@
 #include "parking/parked_event.h"
 
 #include <algorithm>
+#include <utility>
 
 #include "base/reason_code.h"
 #include "base/utf8.h"
+#include "outbox/dead_letter_builder.h"
 #include "outbox/fields.h"
 
 namespace walpost {
@@ -32,6 +34,14 @@ std::string_view ToString(ParkedState state) {
       return "released";
     case ParkedState::kDiscarded:
       return "discarded";
+    case ParkedState::kLetter:
+      return "dead_letter";
+    case ParkedState::kLetterRetry:
+      return "dead_letter_retry";
+    case ParkedState::kLetterRetried:
+      return "dead_letter_retried";
+    case ParkedState::kLetterDiscarded:
+      return "dead_letter_discarded";
   }
   return "dead";
 }
@@ -41,6 +51,19 @@ size_t ParkedEvent::size() const {
                 SizeOf(content.headers) + SizeOf(content.aggregate_id);
   for (const auto& [name, value] : content.columns) size += SizeOf(value);
   return size;
+}
+
+ParkedEvent CopyAsLetter(const Event& event, const Route& route,
+                         std::string_view source, const absl::Status& reason,
+                         std::string topic, DeadLetterOptions::Payload part) {
+  const KeptPayload kept = KeepPayload(event.payload, part);
+  Event cut = event;
+  cut.payload = kept.payload;
+  ParkedEvent letter = CopyForParking(cut, route, source, reason);
+  letter.state = ParkedState::kLetter;
+  letter.content.payload_bytes = kept.whole_bytes;
+  letter.content.topic = std::move(topic);
+  return letter;
 }
 
 ParkedEvent CopyForParking(const Event& event, const Route& route,

@@ -4,7 +4,10 @@
 //     └─────▶ kDiscarded               ... or gives it up
 //   kWaiting ──▶ (deleted)             it follows in its turn
 //
-// A retried event that fails again is kDead again. Pure data.
+//   kLetter ──▶ kLetterRetry ──▶ kLetterRetried     a dead letter, likewise;
+//     └───────▶ kLetterDiscarded                    nothing waits behind it
+//
+// A retried event that fails again is kDead again, or kLetter. Pure data.
 #pragma once
 
 #include <cstddef>
@@ -14,6 +17,7 @@
 #include "absl/status/status.h"
 #include "dead_letters/dead_letter.h"
 #include "outbox/event.h"
+#include "outbox/options.h"
 #include "outbox/position.h"
 #include "outbox/route.h"
 
@@ -25,9 +29,14 @@ enum class ParkedState {
   kRetry,     // an operator wants it delivered
   kReleased,  // in Kafka
   kDiscarded,
+  kLetter,       // cannot be delivered, and later events of its key go on
+  kLetterRetry,  // an operator wants it delivered
+  kLetterRetried,
+  kLetterDiscarded,
 };
 
-// "dead", "waiting", "retry", "released", "discarded".
+// "dead", "waiting", "retry", "released", "discarded", "dead_letter",
+// "dead_letter_retry", "dead_letter_retried", "dead_letter_discarded".
 std::string_view ToString(ParkedState state);
 
 struct ParkedEvent {
@@ -35,7 +44,8 @@ struct ParkedEvent {
   ParkedState state = ParkedState::kDead;
   // It waits for this topic, which is isolated; empty: it does not.
   std::string topic;
-  // All of the event; class and reason are empty unless it is dead.
+  // All of the event; class and reason are empty unless it is dead. A dead
+  // letter may lack its payload, and has the event's topic.
   DeadLetter content;
 
   // What an event takes besides its fields.
@@ -48,5 +58,11 @@ struct ParkedEvent {
 // Copies an event. `reason`: why it cannot be delivered; ok: it waits.
 ParkedEvent CopyForParking(const Event& event, const Route& route,
                            std::string_view source, const absl::Status& reason);
+
+// Copies an event whose dead letter is to be stored. `topic`: of the event;
+// empty: it has none.
+ParkedEvent CopyAsLetter(const Event& event, const Route& route,
+                         std::string_view source, const absl::Status& reason,
+                         std::string topic, DeadLetterOptions::Payload part);
 
 }  // namespace walpost

@@ -7,7 +7,10 @@ namespace walpost {
 ParkingLot::ParkingLot(const ParkingOptions& options,
                        const OutboxOptions& outbox,
                        const std::vector<Route>& routes)
-    : options_(options), routes_(routes), scope_(ScopeOf(routes)) {
+    : options_(options),
+      letters_(outbox.dead_letter),
+      routes_(routes),
+      scope_(ScopeOf(routes)) {
   for (const TableOptions& table : outbox.tables) {
     sources_.push_back(table.name);
   }
@@ -15,7 +18,7 @@ ParkingLot::ParkingLot(const ParkingOptions& options,
 }
 
 Parking::Claim ParkingLot::ClaimOf(const Event& event) const {
-  if (so_far_.discarded.contains(event.position)) return Claim::kSettled;
+  if (IsSettled(event.position)) return Claim::kSettled;
   if (!lanes_.empty() && event.aggregate_id) {
     const std::string lane =
         LaneOf(scope_, event.aggregate_type, *event.aggregate_id);
@@ -32,6 +35,11 @@ Parking::Claim ParkingLot::ClaimOf(const Event& event) const {
   return may_wait ? Claim::kIsolated : Claim::kFull;
 }
 
+bool ParkingLot::IsSettled(const Position& position) const {
+  return so_far_.discarded.contains(position) ||
+         so_far_.letters.contains(position);
+}
+
 // Before this stream: such an event needs no more room, and those behind it are
 // sent only after it has been passed again.
 bool ParkingLot::WasStored(const std::string& topic,
@@ -40,11 +48,13 @@ bool ParkingLot::WasStored(const std::string& topic,
   return found != so_far_.topics.end() && position <= found->second.last;
 }
 
-// Empty: it has none that is legal.
+// Empty: it has none that is legal. An event that could not be mapped may lack
+// what its topic is made from.
 std::string ParkingLot::TopicOf(const Event& event) const {
+  const Route& route = routes_[event.source];
+  if (event.references.size() != route.references().size()) return "";
   std::string topic;
-  const absl::Status expanded =
-      routes_[event.source].topic().Expand(event.references, topic);
+  const absl::Status expanded = route.topic().Expand(event.references, topic);
   return expanded.ok() ? topic : "";
 }
 
@@ -115,8 +125,20 @@ size_t ParkingLot::Park(const Event& event, const absl::Status& reason,
   return queue_.back().event.size();
 }
 
+// A dead letter holds up neither its key nor its topic.
+size_t ParkingLot::KeepLetter(const Event& event, const absl::Status& reason,
+                              Sequence sequence) {
+  queue_.push_back(
+      {CopyAsLetter(event, routes_[event.source], sources_[event.source],
+                    reason, TopicOf(event), letters_.payload),
+       "", sequence});
+  if (on_parked_) on_parked_();
+  return queue_.back().event.size();
+}
+
 void ParkingLot::HoldQueued(const Queued& queued, uint64_t end) {
   const ParkedEvent& event = queued.event;
+  if (event.state == ParkedState::kLetter) return;
   if (event.topic.empty()) {
     lanes_.Hold(queued.lane, event.position, end);
   } else {

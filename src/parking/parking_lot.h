@@ -51,6 +51,7 @@ struct ParkedSoFar {
   // Events that a stream from the slot's position may show again.
   std::set<Position> discarded;
   std::set<Position> released;
+  std::set<Position> letters;  // whatever has become of them
 };
 
 // What the store has for the owner to release.
@@ -84,6 +85,11 @@ class ParkingLot final : public Parking {
   absl::Status MayPark(const Event& event) const override;
   size_t Park(const Event& event, const absl::Status& reason,
               Sequence sequence) override;
+  bool KeepsLetters() const override {
+    return letters_.store == DeadLetterOptions::Store::kPostgres;
+  }
+  size_t KeepLetter(const Event& event, const absl::Status& reason,
+                    Sequence sequence) override;
 
   // ---- For the owner.
 
@@ -133,18 +139,22 @@ class ParkingLot final : public Parking {
  private:
   struct Queued {
     ParkedEvent event;
-    std::string lane;  // of its key; unused if it waits for its topic
+    // The lane of its key; unused if it waits for its topic, or is a dead
+    // letter.
+    std::string lane;
     Sequence sequence;
   };
 
   static constexpr size_t kMaxTopics = 16;
 
+  bool IsSettled(const Position& position) const;
   std::string TopicOf(const Event& event) const;
   absl::Status MayWaitForTopic() const;
   bool WasStored(const std::string& topic, const Position& position) const;
   void HoldQueued(const Queued& queued, uint64_t end);
 
   const ParkingOptions options_;
+  const DeadLetterOptions letters_;
   const std::vector<Route>& routes_;
   const LaneScope scope_;
   std::vector<std::string> sources_;  // by Event::source

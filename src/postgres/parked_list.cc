@@ -32,6 +32,8 @@ absl::StatusOr<ParkedEntry> ParseEntry(const QueryRows& rows, size_t row) {
   }
   entry.decided_by = rows.Text(row, 8);
   entry.decided_why = rows.Text(row, 9);
+  const bool is_letter = ToString(entry.state).starts_with("dead_letter");
+  if (is_letter) entry.content.topic = rows.Text(row, 10);
   return entry;
 }
 
@@ -55,12 +57,22 @@ ParkedList::ParkedList(Connection& connection, std::string table,
 
 asio::awaitable<absl::StatusOr<std::vector<ParkedEntry>>> ParkedList::Read(
     ParkingSql::Settled settled) {
+  co_return co_await ReadAll(sql_.List(settled));
+}
+
+asio::awaitable<absl::StatusOr<std::vector<ParkedEntry>>>
+ParkedList::ReadLetters(ParkingSql::Settled settled) {
+  co_return co_await ReadAll(sql_.ListLetters(settled));
+}
+
+asio::awaitable<absl::StatusOr<std::vector<ParkedEntry>>> ParkedList::ReadAll(
+    std::string sql) {
   WALPOST_CO_ASSIGN_OR_RETURN(const QueryRows found,
                               co_await connection_.Execute(sql_.Exists()));
   std::vector<ParkedEntry> entries;
   if (!found.Bool(0, 0)) co_return entries;
   WALPOST_CO_ASSIGN_OR_RETURN(const QueryRows rows,
-                              co_await connection_.Execute(sql_.List(settled)));
+                              co_await connection_.Execute(sql));
   for (size_t i = 0; i < rows.size(); ++i) {
     absl::StatusOr<ParkedEntry> entry = ParseEntry(rows, i);
     if (!entry.ok()) {
@@ -84,9 +96,14 @@ asio::awaitable<absl::StatusOr<OwnValue>> ParkedList::ReadPayload(
 asio::awaitable<absl::StatusOr<std::vector<ParkedPlace>>> ParkedList::Decide(
     std::vector<ParkedPlace> places, ParkedState state, std::string by,
     std::string why) {
+  const bool is_about_letters = state == ParkedState::kLetterRetry ||
+                                state == ParkedState::kLetterDiscarded;
   std::vector<ParkedPlace> decided;
   for (size_t i = 0; i < places.size(); i += kMaxPlaces) {
-    const std::string sql = sql_.Decide(Portion(places, i), state, by, why);
+    const std::span<const ParkedPlace> portion = Portion(places, i);
+    const std::string sql = is_about_letters
+                                ? sql_.DecideLetters(portion, state, by, why)
+                                : sql_.Decide(portion, state, by, why);
     WALPOST_CO_ASSIGN_OR_RETURN(const QueryRows rows,
                                 co_await connection_.Execute(sql));
     for (size_t row = 0; row < rows.size(); ++row) {

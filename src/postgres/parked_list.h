@@ -37,10 +37,13 @@ class ParkedList {
   // Nothing is parked if there is no table. kDataLoss: a row cannot be read.
   boost::asio::awaitable<absl::StatusOr<std::vector<ParkedEntry>>> Read(
       ParkingSql::Settled settled);
+  // Likewise dead letters.
+  boost::asio::awaitable<absl::StatusOr<std::vector<ParkedEntry>>> ReadLetters(
+      ParkingSql::Settled settled);
   boost::asio::awaitable<absl::StatusOr<OwnValue>> ReadPayload(
       ParkedPlace place);
-  // Decides about dead events: kRetry or kDiscarded. Returns those that were
-  // still dead.
+  // Decides about dead events: kRetry or kDiscarded; or about dead letters:
+  // kLetterRetry or kLetterDiscarded. Returns those that were still undecided.
   boost::asio::awaitable<absl::StatusOr<std::vector<ParkedPlace>>> Decide(
       std::vector<ParkedPlace> places, ParkedState state, std::string by,
       std::string why);
@@ -49,6 +52,9 @@ class ParkedList {
       std::vector<ParkedPlace> places);
 
  private:
+  boost::asio::awaitable<absl::StatusOr<std::vector<ParkedEntry>>> ReadAll(
+      std::string sql);
+
   Connection& connection_;
   std::string table_;
   ParkingSql sql_;

@@ -10,7 +10,7 @@
 namespace walpost {
 
 boost::asio::awaitable<absl::StatusOr<Findings>> CheckParkingTable(
-    Connection& connection, std::string name) {
+    Connection& connection, std::string name, ParkingTable::Letters letters) {
   const std::string regclass = connection.Literal(QuoteQualifiedName(name));
   const std::string schema = connection.Literal(name.substr(0, name.find('.')));
   const std::string sql = fmt::format(
@@ -23,7 +23,11 @@ boost::asio::awaitable<absl::StatusOr<Findings>> CheckParkingTable(
       "FROM pg_catalog.pg_stat_replication WHERE application_name <> '' AND "
       "state = 'streaming' AND usesysid IS NOT NULL AND pid NOT IN (SELECT "
       "active_pid FROM pg_catalog.pg_replication_slots WHERE slot_type = "
-      "'logical' AND active_pid IS NOT NULL))",
+      "'logical' AND active_pid IS NOT NULL)), (SELECT count(*) = 3 FROM "
+      "pg_catalog.pg_attribute WHERE attrelid = to_regclass({0}) AND attname "
+      "IN ('id', 'type', 'headers') AND NOT attisdropped), coalesce((SELECT "
+      "pg_has_role(relowner, 'USAGE') FROM pg_catalog.pg_class WHERE oid = "
+      "to_regclass({0})), false)",
       regclass, schema);
   WALPOST_CO_ASSIGN_OR_RETURN(const QueryRows rows,
                               co_await connection.Execute(sql));
@@ -32,10 +36,19 @@ boost::asio::awaitable<absl::StatusOr<Findings>> CheckParkingTable(
   const bool may_make = rows.Bool(0, 2);
   Finding finding{Severity::kOk, fmt::format("parking.table {}", name),
                   exists ? "can be written" : "will be made", ""};
-  if (exists ? !may_use : !may_make) {
+  const bool lacks_columns =
+      exists && !rows.Bool(0, 5) && letters == ParkingTable::Letters::kKept;
+  const bool may_add = may_make && rows.Bool(0, 6);
+  const bool lacks_right = exists ? !may_use : !may_make;
+  if (lacks_right || (lacks_columns && !may_add)) {
     finding.severity = Severity::kError;
-    finding.text = exists ? "may not be read and written by this role"
-                          : "is missing, and this role may not make it";
+    finding.text =
+        "lacks the columns of dead letters, and this role may not "
+        "add them";
+    if (!exists) finding.text = "is missing, and this role may not make it";
+    if (exists && !may_use) {
+      finding.text = "may not be read and written by this role";
+    }
     finding.remedy =
         fmt::format("run as the owner of the schema (sql/parked.sql): {}",
                     ParkingSql::Grant(name, PQuser(connection.raw())));

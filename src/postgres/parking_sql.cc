@@ -117,11 +117,6 @@ std::string ParkingSql::EndHolder() const {
       LockKey());
 }
 
-std::string ParkingSql::HasWaiting() const {
-  return fmt::format("SELECT EXISTS (SELECT 1 FROM {} WHERE {} AND {})",
-                     Table(), OfSlot(), kWaits);
-}
-
 std::string ParkingSql::LoadTopics() const {
   return fmt::format(
       "SELECT topic, min(place), max(place) FROM (SELECT topic, CASE "
@@ -145,30 +140,45 @@ std::string ParkingSql::LoadSettled(Lsn from, size_t limit) const {
       quote_(SortableText({from, 0})), limit);
 }
 
-std::string ParkingSql::Row(const ParkedEvent& event, size_t parameter) const {
+std::string ParkingSql::Row(const ParkedEvent& event, size_t parameter,
+                            bool has_letters) const {
   const DeadLetter& content = event.content;
+  const bool is_letter = event.state == ParkedState::kLetter;
+  const std::string& topic = is_letter ? content.topic : event.topic;
+  std::string further;
+  if (has_letters) {
+    further = is_letter
+                  ? fmt::format(", {}, {}, {}", Bytea(content.id),
+                                Bytea(content.type), Bytea(content.headers))
+                  : ", NULL, NULL, NULL";
+  }
   return fmt::format(
       "({}, {}, '{}', '{}', {}, {}, ${}, {}, {}, {}, to_timestamp({}::float8 / "
-      "1000000), {})",
+      "1000000), {}{})",
       quote_(names_.slot), quote_(names_.system_identifier),
       SortableText(event.position), ToString(event.state),
       Bytea(content.aggregate_type), Bytea(KeyOf(content)), parameter,
       Bytea(std::string_view(EncodeParked(content))),
       quote_(content.error_class), Reason(content.reason),
       content.commit_time.time_since_epoch().count(),
-      event.topic.empty() ? "NULL" : quote_(event.topic));
+      topic.empty() ? "NULL" : quote_(topic), further);
 }
 
 std::string ParkingSql::Insert(
     std::span<const ParkedEvent* const> events) const {
+  // A table of an earlier release may lack the columns of dead letters.
+  const bool has_letters =
+      std::ranges::any_of(events, [](const ParkedEvent* event) {
+        return event->state == ParkedState::kLetter;
+      });
   std::string sql = fmt::format(
       "INSERT INTO {} (slot, system_identifier, position, state, "
       "aggregate_type, aggregate_id, payload, event, error_class, reason, "
-      "committed_at, topic) VALUES ",
-      Table());
+      "committed_at, topic{}) VALUES ",
+      Table(), has_letters ? ", id, type, headers" : "");
   for (size_t i = 0; i < events.size(); ++i) {
     if (i > 0) sql += ", ";
-    sql += Row(*events[i], i + 1);
+    sql += Row(*events[i], i + 1, has_letters);
   }
   return sql + " ON CONFLICT DO NOTHING";
 }
@@ -273,12 +283,16 @@ std::string ParkingSql::Fail(const ParkedPlace& place,
 
 std::string ParkingSql::List(Settled settled) const {
   const bool all = settled == Settled::kIncluded;
+  return ListWhere(all ? "state NOT LIKE 'dead_letter%'" : kWaits);
+}
+
+std::string ParkingSql::ListWhere(std::string_view condition) const {
   return fmt::format(
       "SELECT system_identifier, position, state, error_class, reason, event, "
       "octet_length(payload), (extract(epoch FROM decided_at) * "
-      "1000000)::bigint, decided_by, decided_why FROM {} WHERE {} AND {} "
-      "ORDER BY committed_at, position",
-      Table(), OfSlot(), all ? "true" : kWaits);
+      "1000000)::bigint, decided_by, decided_why, topic FROM {} WHERE {} AND "
+      "{} ORDER BY committed_at, position",
+      Table(), OfSlot(), condition);
 }
 
 std::string ParkingSql::Payload(const ParkedPlace& place) const {
@@ -293,11 +307,18 @@ std::string ParkingSql::States(std::span<const ParkedPlace> places) const {
 std::string ParkingSql::Decide(std::span<const ParkedPlace> places,
                                ParkedState state, std::string_view by,
                                std::string_view why) const {
+  return DecideAbout("dead", places, state, by, why);
+}
+
+std::string ParkingSql::DecideAbout(std::string_view from,
+                                    std::span<const ParkedPlace> places,
+                                    ParkedState state, std::string_view by,
+                                    std::string_view why) const {
   return fmt::format(
       "UPDATE {} SET state = '{}', decided_at = now(), decided_by = {}, "
-      "decided_why = {} WHERE {} AND state = 'dead' RETURNING "
+      "decided_why = {} WHERE {} AND state = '{}' RETURNING "
       "system_identifier, position",
-      Table(), ToString(state), Reason(by), Reason(why), At(places));
+      Table(), ToString(state), Reason(by), Reason(why), At(places), from);
 }
 
 }  // namespace walpost

@@ -4,7 +4,8 @@
 // first, then those of this one by position. "Waits": dead, waiting or retry.
 //
 // A row with a topic waits for it; the others wait for their key. Neither may
-// go before an earlier row of its key of the other sort.
+// go before an earlier row of its key of the other sort. Dead letters never
+// wait, and nothing waits for them.
 //
 // Pure: the texts are tested without a server.
 #pragma once
@@ -37,6 +38,7 @@ struct ParkedPlace {
 
 class ParkingSql {
  public:
+  enum class Settled { kLeftOut, kIncluded };
   using QuoteLiteral = std::function<std::string(std::string_view)>;
 
   ParkingSql(ParkingNames names, QuoteLiteral quote)
@@ -56,13 +58,17 @@ class ParkingSql {
   // Ends the session that may. One row if there is one; false: it could not.
   std::string EndHolder() const;
 
-  // True if events wait.
-  std::string HasWaiting() const;
+  // True if the table has the columns of dead letters.
+  std::string HasLetterColumns() const;
+
+  // True if events wait, or dead letters are to be sent, or a stream from this
+  // LSN on may show the events of dead letters.
+  std::string IsInUse(Lsn from) const;
   // Type, key and first place of each lane in which events wait for their key.
   std::string LoadLanes() const;
   // Topic and first place of those that events wait for.
   std::string LoadTopics() const;
-  // Position and state of settled events from this LSN on.
+  // Position and state of settled events and of dead letters, from this LSN on.
   std::string LoadSettled(Lsn from, size_t limit) const;
 
   // Keeps rows that are there. The payloads, in this order, are its parameters,
@@ -97,11 +103,26 @@ class ParkingSql {
   std::string Fail(const ParkedPlace& place, std::string_view error_class,
                    std::string_view reason) const;
 
+  // ---- Dead letters (parking_sql_letters.cc).
+
+  // System identifier, position, event, payload and class of the oldest dead
+  // letters that are to be sent.
+  std::string ReadRetries(size_t max_events, size_t max_bytes) const;
+  // These are in Kafka.
+  std::string SettleRetries(std::span<const ParkedPlace> places) const;
+  // This one cannot be delivered, again.
+  std::string FailRetry(const ParkedPlace& place, std::string_view error_class,
+                        std::string_view reason) const;
+  // As List, and Decide with the states of dead letters.
+  std::string ListLetters(Settled settled) const;
+  std::string DecideLetters(std::span<const ParkedPlace> places,
+                            ParkedState state, std::string_view by,
+                            std::string_view why) const;
+
   // ---- For `walpost parked`.
 
   // The columns of ParkedEntry, of events that wait, or of all; the oldest
   // first.
-  enum class Settled { kLeftOut, kIncluded };
   std::string List(Settled settled) const;
   std::string Payload(const ParkedPlace& place) const;
   std::string States(std::span<const ParkedPlace> places) const;
@@ -117,7 +138,13 @@ class ParkingSql {
   std::string At(std::span<const ParkedPlace> places) const;
   std::string Reason(std::string_view text) const;
   std::string LockKey() const;
-  std::string Row(const ParkedEvent& event, size_t parameter) const;
+  std::string Row(const ParkedEvent& event, size_t parameter,
+                  bool has_letters) const;
+  std::string ListWhere(std::string_view condition) const;
+  std::string DecideAbout(std::string_view from,
+                          std::span<const ParkedPlace> places,
+                          ParkedState state, std::string_view by,
+                          std::string_view why) const;
 
   ParkingNames names_;
   QuoteLiteral quote_;

@@ -66,14 +66,20 @@ absl::Status ParseSettled(const QueryRows& rows, ParkedSoFar& so_far) {
                              ParseSortableText(rows.Text(i, 0)));
     WALPOST_ASSIGN_OR_RETURN(const ParkedState state,
                              ParseParkedState(rows.Text(i, 1)));
-    const bool is_released = state == ParkedState::kReleased;
-    (is_released ? so_far.released : so_far.discarded).insert(position);
+    if (state == ParkedState::kReleased) {
+      so_far.released.insert(position);
+    } else if (state == ParkedState::kDiscarded) {
+      so_far.discarded.insert(position);
+    } else {
+      so_far.letters.insert(position);
+    }
   }
   return absl::OkStatus();
 }
 
 // A binary result: its texts are the same.
-absl::StatusOr<std::vector<ParkedRow>> ParseRows(const QueryRows& rows) {
+absl::StatusOr<std::vector<ParkedRow>> ParseRows(const QueryRows& rows,
+                                                 bool has_class) {
   std::vector<ParkedRow> parsed;
   for (size_t i = 0; i < rows.size(); ++i) {
     ParkedRow& row = parsed.emplace_back();
@@ -82,6 +88,7 @@ absl::StatusOr<std::vector<ParkedRow>> ParseRows(const QueryRows& rows) {
         DecodeParked(rows.Get(i, 2).value_or(""), row.content));
     const std::optional<std::string_view> payload = rows.Get(i, 3);
     if (payload) row.content.payload.emplace(*payload);
+    if (has_class) row.content.error_class = rows.Text(i, 4);
   }
   return parsed;
 }
@@ -120,26 +127,27 @@ asio::awaitable<absl::Status> ParkingTable::Connect(
   co_return absl::OkStatus();
 }
 
-asio::awaitable<absl::StatusOr<bool>> ParkingTable::HasWaiting(
-    std::string system_identifier) {
+asio::awaitable<absl::StatusOr<bool>> ParkingTable::IsInUse(
+    std::string system_identifier, Lsn from) {
   WALPOST_CO_RETURN_IF_ERROR(co_await Connect(std::move(system_identifier)));
-  absl::StatusOr<bool> has_waiting = co_await Exists();
-  if (has_waiting.ok() && *has_waiting) {
-    const absl::StatusOr<QueryRows> rows = co_await Execute(Sql().HasWaiting());
+  absl::StatusOr<bool> is_in_use = co_await Exists();
+  if (is_in_use.ok() && *is_in_use) {
+    const absl::StatusOr<QueryRows> rows =
+        co_await Execute(Sql().IsInUse(from));
     if (rows.ok()) {
-      has_waiting = rows->Bool(0, 0);
+      is_in_use = rows->Bool(0, 0);
     } else {
-      has_waiting = rows.status();
+      is_in_use = rows.status();
     }
   }
   Close();
-  co_return has_waiting;
+  co_return is_in_use;
 }
 
-asio::awaitable<absl::Status> ParkingTable::Open(
-    std::string system_identifier) {
+asio::awaitable<absl::Status> ParkingTable::Open(std::string system_identifier,
+                                                 Letters letters) {
   absl::Status status = co_await Connect(std::move(system_identifier));
-  if (status.ok()) status = co_await Make();
+  if (status.ok()) status = co_await Make(letters);
   if (status.ok()) status = co_await Lock();
   if (!status.ok()) Close();
   co_return status;
@@ -152,17 +160,21 @@ asio::awaitable<absl::StatusOr<bool>> ParkingTable::Exists() {
 }
 
 // CREATE TABLE IF NOT EXISTS needs the right to create even if it exists.
-asio::awaitable<absl::Status> ParkingTable::Make() {
+asio::awaitable<absl::Status> ParkingTable::Make(Letters letters) {
   WALPOST_CO_ASSIGN_OR_RETURN(const bool exists, co_await Exists());
   if (!exists && was_there_) {
     co_return absl::FailedPreconditionError(fmt::format(
         "table {} of parked events is missing, and existed before: which keys "
-        "are parked is not known. Put it back; or, to give up what was parked "
-        "in it, restart walpost, which makes an empty one",
+        "are parked, and which events have dead letters, is not known. Put it "
+        "back; or, to give up what was in it, restart walpost, which makes an "
+        "empty one",
         names_.table));
   }
   was_there_ = true;
-  if (exists) co_return absl::OkStatus();
+  if (exists && letters == Letters::kForKafka) co_return absl::OkStatus();
+  WALPOST_CO_ASSIGN_OR_RETURN(const QueryRows columns,
+                              co_await Execute(Sql().HasLetterColumns()));
+  if (exists && columns.Bool(0, 0)) co_return absl::OkStatus();
   co_return co_await Run(ParkingSql::Create(names_.table));
 }
 
@@ -256,9 +268,32 @@ ParkingTable::ReadSendable(ParkingSql::Sendable wanted) {
   const absl::StatusOr<QueryRows> rows =
       co_await connection_->ExecuteBinary(std::move(sql), std::move(none));
   if (!rows.ok()) co_return Explain(rows.status());
-  absl::StatusOr<std::vector<ParkedRow>> parsed = ParseRows(*rows);
+  absl::StatusOr<std::vector<ParkedRow>> parsed = ParseRows(*rows, false);
   if (!parsed.ok()) co_return Explain(parsed.status());
   co_return parsed;
+}
+
+asio::awaitable<absl::StatusOr<std::vector<ParkedRow>>>
+ParkingTable::ReadRetries(size_t max_events, size_t max_bytes) {
+  std::string sql = Sql().ReadRetries(max_events, max_bytes);
+  std::vector<std::optional<std::string_view>> none;
+  const absl::StatusOr<QueryRows> rows =
+      co_await connection_->ExecuteBinary(std::move(sql), std::move(none));
+  if (!rows.ok()) co_return Explain(rows.status());
+  absl::StatusOr<std::vector<ParkedRow>> parsed = ParseRows(*rows, true);
+  if (!parsed.ok()) co_return Explain(parsed.status());
+  co_return parsed;
+}
+
+asio::awaitable<absl::Status> ParkingTable::SettleRetries(
+    std::vector<ParkedPlace> places) {
+  co_return co_await Run(Sql().SettleRetries(places));
+}
+
+asio::awaitable<absl::Status> ParkingTable::FailRetry(ParkedPlace place,
+                                                      std::string error_class,
+                                                      std::string reason) {
+  co_return co_await Run(Sql().FailRetry(place, error_class, reason));
 }
 
 asio::awaitable<absl::Status> ParkingTable::Release(

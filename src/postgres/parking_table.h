@@ -3,6 +3,8 @@
 //
 //   Open ──▶ Load ──▶ Insert, Read, Release, Fail, ... ──▶ Close
 //
+// It also has dead letters, if they are not for Kafka.
+//
 // Whoever has the slot opens it. From then on no other instance can write, not
 // even one that was suspended in the middle of it: a lock of the session
 // decides, and Open ends the session that has it.
@@ -57,16 +59,19 @@ class ParkingTable {
   ParkingTable(boost::asio::any_io_executor executor, ServerOptions server,
                std::string slot, std::string table);
 
-  // True if there is a table, and events wait in it. Errors as those of Open.
-  boost::asio::awaitable<absl::StatusOr<bool>> HasWaiting(
-      std::string system_identifier);
+  // True if there is a table, and it has what a stream from this LSN on must
+  // know, or what is to be sent. Errors as those of Open.
+  boost::asio::awaitable<absl::StatusOr<bool>> IsInUse(
+      std::string system_identifier, Lsn from);
 
   // Connects, makes the table if it is missing, and takes over from any other
   // session.
   //
   // kFailedPrecondition: a right is missing; says what to run. kUnavailable:
   // try again.
-  boost::asio::awaitable<absl::Status> Open(std::string system_identifier);
+  enum class Letters { kForKafka, kKept };
+  boost::asio::awaitable<absl::Status> Open(std::string system_identifier,
+                                            Letters letters);
   void Close() { connection_.reset(); }
   bool is_open() const { return connection_ != nullptr; }
   // Ends the current call, with an error.
@@ -92,10 +97,19 @@ class ParkingTable {
                                             std::string error_class,
                                             std::string reason);
 
+  // See ParkingSql::ReadRetries, SettleRetries and FailRetry.
+  boost::asio::awaitable<absl::StatusOr<std::vector<ParkedRow>>> ReadRetries(
+      size_t max_events, size_t max_bytes);
+  boost::asio::awaitable<absl::Status> SettleRetries(
+      std::vector<ParkedPlace> places);
+  boost::asio::awaitable<absl::Status> FailRetry(ParkedPlace place,
+                                                 std::string error_class,
+                                                 std::string reason);
+
  private:
   boost::asio::awaitable<absl::Status> Connect(std::string system_identifier);
   boost::asio::awaitable<absl::StatusOr<bool>> Exists();
-  boost::asio::awaitable<absl::Status> Make();
+  boost::asio::awaitable<absl::Status> Make(Letters letters);
   boost::asio::awaitable<absl::Status> Lock();
   boost::asio::awaitable<absl::StatusOr<QueryRows>> Execute(std::string sql);
   boost::asio::awaitable<absl::Status> Run(std::string sql);

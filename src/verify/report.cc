@@ -13,7 +13,7 @@ constexpr std::array<KindDescription, kFindingKinds> kKinds = {{
     {"missing", "committed, but not in Kafka"},
     {"unconfirmed", "pending: not in Kafka, and not confirmed yet"},
     {"parked", "waits for an operator, or behind an event that does"},
-    {"dead_letter", "in a dead-letter topic, but not in its own"},
+    {"dead_letter", "has a dead letter, and is not in its topic"},
     {"discarded", "not in its topic, because somebody has discarded it"},
     {"not_in_table", "in Kafka, but not in the table (pruned, or deleted)"},
     {"newer", "committed while we read"},

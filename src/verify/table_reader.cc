@@ -56,6 +56,12 @@ std::optional<int64_t> Number(const PGresult* result, int row, int column) {
                       10);
 }
 
+// `state`: of sql/parked.sql.
+Fate FateOf(std::string_view state) {
+  if (state.ends_with("discarded")) return Fate::kDiscarded;
+  return state.starts_with("dead_letter") ? Fate::kDeadLetter : Fate::kParked;
+}
+
 // Makes an array literal: {"a","b"}.
 std::string ArrayOf(const std::vector<std::string>& texts) {
   std::string array = "{";
@@ -218,9 +224,10 @@ absl::StatusOr<std::vector<TableReader::Parked>> TableReader::ReadParked(
   if (Cell(found.get(), 0, 0) != "true") return parked;
   WALPOST_ASSIGN_OR_RETURN(
       const Result rows,
-      Query(fmt::format("SELECT state, aggregate_id, event FROM {} WHERE slot "
-                        "= {} AND state <> 'released'",
-                        QuotedTableName(table), QuotedLiteral(slot))));
+      Query(fmt::format(
+          "SELECT state, aggregate_id, event FROM {} WHERE slot "
+          "= {} AND state NOT IN ('released', 'dead_letter_retried')",
+          QuotedTableName(table), QuotedLiteral(slot))));
   for (int row = 0; row < PQntuples(rows.get()); ++row) {
     const std::string_view bytes = Cell(rows.get(), row, 2);
     v1::DeadLetter event;
@@ -230,8 +237,8 @@ absl::StatusOr<std::vector<TableReader::Parked>> TableReader::ReadParked(
     }
     Parked& entry = parked.emplace_back();
     if (event.has_id()) entry.id = event.id();
-    entry.key = event.aggregate_id();
-    entry.is_discarded = Cell(rows.get(), row, 0) == "discarded";
+    if (event.has_aggregate_id()) entry.key = event.aggregate_id();
+    entry.fate = FateOf(Cell(rows.get(), row, 0));
   }
   return parked;
 }

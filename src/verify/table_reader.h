@@ -35,12 +35,12 @@ class TableReader {
       const std::string& sequence_column, const ConfirmedBy& confirmed_by,
       const std::function<absl::Status(const ExpectedRecord&)>& take);
 
-  // Reads the parked events of a slot; none, if there is no such table
-  // (sql/parked.sql).
+  // Reads the parked events and the dead letters of a slot; none, if there is
+  // no such table (sql/parked.sql).
   struct Parked {
     std::optional<std::string> id;
-    std::string key;
-    bool is_discarded = false;
+    std::optional<std::string> key;
+    Fate fate = Fate::kParked;
   };
   absl::StatusOr<std::vector<Parked>> ReadParked(const std::string& table,
                                                  const std::string& slot);

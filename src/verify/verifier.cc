@@ -63,8 +63,8 @@ absl::Status Verifier::ReadParked() {
       const std::vector<TableReader::Parked> parked,
       table_->ReadParked(options_.parking_table, options_.slot));
   for (const TableReader::Parked& event : parked) {
-    const Fate fate = event.is_discarded ? Fate::kDiscarded : Fate::kParked;
-    WALPOST_RETURN_IF_ERROR(evidence_->AddFate(event.id, event.key, fate));
+    WALPOST_RETURN_IF_ERROR(
+        evidence_->AddFate(event.id, event.key, event.fate));
   }
   return absl::OkStatus();
 }

@@ -223,6 +223,18 @@ TEST(LoaderErrorsTest, ValuesOutOfRangeAreNamedWithTheRange) {
        "w.yaml:1: route.create_topics.partitions: ", "not between"},
       {"route: {create_topics: {replicas: 3}}",
        "w.yaml:1: route.create_topics.replicas: ", "no such key"},
+      {"dead_letter: {store: redis}", "w.yaml:1: dead_letter.store: ",
+       "'redis' is not one of kafka, postgres"},
+      {"dead_letter: {store: postgres, topic: dead}",
+       "w.yaml:1: dead_letter.topic: ", "rows of parking.table: remove it"},
+      {"dead_letter: {store: postgres, create_topics: {partitions: 1}}",
+       "w.yaml:1: dead_letter.create_topics: ", "is for store: kafka"},
+      {"{source: polling, polling: {strategy: delete}, dead_letter: {store: "
+       "postgres}}",
+       "w.yaml:1: dead_letter.store: ", "needs source: wal"},
+      {"{retention: {keep: 1h}, on_error: {text_not_utf8: dead_letter}, "
+       "dead_letter: {store: postgres}}",
+       "w.yaml:1: retention: ", "dead_letter keeps what could be read"},
       {"dead_letter: {payload: half}", "w.yaml:1: dead_letter.payload: ",
        "'half' is not one of whole, cut, none"},
       {"{snapshot: always}",

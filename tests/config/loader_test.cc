@@ -231,6 +231,8 @@ const Row kRows[] = {
     {"parking.max_isolated_time", "86400000",
      "{parking: {max_isolated_time: 2h}}", "7200000",
      [](const Config& c) { return Text(c.parking.max_isolated_time); }},
+    {"dead_letter.store", "false", "{dead_letter: {store: postgres}}", "true",
+     [](const Config& c) { return Text(c.keeps_letters()); }},
     {"dead_letter.topic", "walpost.dead-letter",
      "{dead_letter: {topic: 'dead.{class}'}}", "dead.{class}",
      [](const Config& c) { return c.outbox.dead_letter.topic; }},

@@ -95,6 +95,7 @@ parking:
   max_isolated_bytes: 1GiB
   max_isolated_time: 1d
 dead_letter:
+  store: kafka
   topic: walpost.dead-letter
   payload: whole
 snapshot: never

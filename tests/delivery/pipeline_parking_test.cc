@@ -42,7 +42,16 @@ class FakeParking final : public Parking {
     sequences.push_back(sequence);
     return 100;
   }
+  bool KeepsLetters() const override { return keeps_letters; }
+  size_t KeepLetter(const Event& event, const absl::Status&,
+                    Sequence sequence) override {
+    letters.push_back(event.position);
+    sequences.push_back(sequence);
+    return 100;
+  }
 
+  bool keeps_letters = false;
+  std::vector<Position> letters;
   Claim claim = Claim::kFree;
   bool was_released = false;
   absl::Status may_park;

@@ -182,9 +182,10 @@ def test_p2_a_dead_letter_that_cannot_be_written_stops_the_flow(
     relay.run()
     outbox.insert("order", "k", "1")
     with database.transaction() as cursor:
-        limit = database.lsn_before_commit(cursor)
         event = outbox.insert("order", "k", json.dumps("x" * 3_000_000),
                               cursor)
+        # The server may say that it has sent part of the transaction.
+        limit = database.lsn_before_commit(cursor)
     after = outbox.insert("order", "k", "2")
     reason = relay.wait_unready("dead letter")
     assert "record_too_large" in reason

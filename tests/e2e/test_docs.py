@@ -18,6 +18,10 @@ from harness.polled import EVENTS, PolledOutbox, events_sections
 from harness.ports import free_port
 
 _OTHER_SHAPES = "outbox:\n  tables:\n    - name: public.outbox_messages"
+_ON_ERROR = ("on_error:\n  topic_field_missing: dead_letter\n"
+             "  record_too_large: dead_letter\n")
+_LETTERS = ("on_error:\n  topic_field_missing: dead_letter\n"
+            "  headers_unreadable: dead_letter\n")
 _CLAIM_CHECK = "outbox:\n  tables:\n    - name: public.outbox\n"
 
 # Page and beginning of each block, and what runs it: a test of this file, or
@@ -35,12 +39,14 @@ _BLOCKS = {
     ("docs/configuration.md", "route:"): "test_topics_that_walpost_creates",
     ("docs/configuration.md", _CLAIM_CHECK): "test_claim_check",
     ("docs/configuration.md", "SELECT payload::text"): "test_claim_check",
-    ("docs/dead-letters.md", "on_error:\n"): "test_dead_letters",
+    ("docs/dead-letters.md", _ON_ERROR): "test_dead_letters",
     ("docs/dead-letters.md", "walpost dead-letter -c"): "test_dead_letters",
     ("docs/dead-letters.md", "walpost dead-letters -c walpost.yaml list"):
         "test_dead_letters",
     ("docs/dead-letters.md", "walpost parked -c"): "test_dead_letters",
     ("docs/dead-letters.md", "kcat"): "test_dead_letters",
+    ("docs/dead-letters.md", _LETTERS): "test_dead_letters_in_postgres",
+    ("docs/dead-letters.md", "select state"): "test_dead_letters_in_postgres",
     ("docs/operations.md", "ALTER TABLE outbox"): "test_recover",
     ("docs/operations.md", "outbox: {tables"): "test_recover",
     ("docs/operations.md", "walpost recover"): "test_recover",
@@ -370,7 +376,7 @@ def test_prune(walpost, database, kafka, topics):
 def test_dead_letters(walpost, database, kafka, outbox, topics):
     page = "docs/dead-letters.md"
     relay = walpost(database, kafka, topics,
-                    **yaml.safe_load(_text(page, "on_error:\n"))).run()
+                    **yaml.safe_load(_text(page, _ON_ERROR))).run()
     outbox.insert("order", "k", headers="[1]")
     database.wait_confirmed(database.name)
     assert relay.metric(
@@ -403,6 +409,23 @@ def test_dead_letters(walpost, database, kafka, outbox, topics):
         said = relay.verb(*words)
         # It cannot be delivered still; and no event is at that position.
         assert said.returncode == ("--why" in words), said.stderr
+
+
+def test_dead_letters_in_postgres(walpost, database, kafka, outbox, topics):
+    page = "docs/dead-letters.md"
+    relay = walpost(database, kafka, topics,
+                    **yaml.safe_load(_text(page, _LETTERS))).run()
+    event = outbox.insert("order", "42", "17", headers="[1]")
+    database.wait_confirmed(database.name)
+    row, = database.execute(_text(page, "select state"))
+    assert row[:2] == ("dead_letter", "headers_unreadable")
+    assert row[3] == topics + "order"
+    assert row[5:] == (event, "42", "[1]", "17")
+    for words in _commands(page, "walpost dead-letters -c walpost.yaml list"):
+        said = relay.verb(*words)
+        # The last one discards it; the others select what is not there.
+        is_there = "list" in words or "discard" in words
+        assert said.returncode == (0 if is_there else 1), said.stderr
 
 
 def test_claim_check(walpost, database, kafka, topics):

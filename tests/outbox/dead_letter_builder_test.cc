@@ -153,6 +153,16 @@ TEST(DeadLetterBuilderTest, TheTopicOfTheEventIsNotForItsDeadLetter) {
   EXPECT_TRUE(absl::IsInvalidArgument(record.status())) << record.status();
 }
 
+TEST(DeadLetterBuilderTest, ALetterForPostgresIsNotARecord) {
+  OutboxOptions options = OneTable();
+  options.dead_letter.store = DeadLetterOptions::Store::kPostgres;
+  const auto builder = MustCreate(options);
+  const std::vector<Value> values = {"order", "eu"};
+  const Event event = MakeEvent(values);
+  const auto record = builder->BuildDeadLetter(event, Reason(), kTimeline);
+  EXPECT_TRUE(absl::IsInvalidArgument(record.status())) << record.status();
+}
+
 TEST(DeadLetterBuilderTest, APayloadMayBeCutOrLeftOutAndItsSizeIsKnown) {
   using Payload = DeadLetterOptions::Payload;
   const std::string wide(5'000, 'x');

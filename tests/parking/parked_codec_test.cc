@@ -14,6 +14,7 @@ DeadLetter SomeContent() {
   content.aggregate_type = "";
   content.aggregate_id = std::string("\x01\xff", 2);
   content.headers = "[1]";
+  content.payload_bytes = 5'000;
   content.columns = {{"region", "north"}, {"shop", std::nullopt}};
   content.commit_time = WallTime(std::chrono::microseconds(1'234'567));
   content.timestamp = WallTime(std::chrono::microseconds(-1'234'567));
@@ -45,7 +46,9 @@ TEST(ParkedCodecTest, WhatIsNoPositionOrStateIsNamed) {
 TEST(ParkedCodecTest, StatesAreReadBack) {
   for (const ParkedState state :
        {ParkedState::kDead, ParkedState::kWaiting, ParkedState::kRetry,
-        ParkedState::kReleased, ParkedState::kDiscarded}) {
+        ParkedState::kReleased, ParkedState::kDiscarded, ParkedState::kLetter,
+        ParkedState::kLetterRetry, ParkedState::kLetterRetried,
+        ParkedState::kLetterDiscarded}) {
     EXPECT_EQ(*ParseParkedState(ToString(state)), state);
   }
 }
@@ -60,6 +63,7 @@ TEST(ParkedCodecTest, KeepsNullsEmptyTextsAndBytes) {
   EXPECT_EQ(read.aggregate_id, written.aggregate_id);
   EXPECT_EQ(read.type, std::nullopt);
   EXPECT_EQ(read.headers, written.headers);
+  EXPECT_EQ(read.payload_bytes, written.payload_bytes);
   EXPECT_EQ(read.columns, written.columns);
   EXPECT_EQ(read.commit_time, written.commit_time);
   EXPECT_EQ(read.timestamp, written.timestamp);

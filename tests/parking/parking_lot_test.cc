@@ -5,6 +5,7 @@
 
 #include <chrono>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -77,6 +78,90 @@ TEST_F(ParkingLotTest, TypesThatNeverShareATopicDoNotWaitForEachOther) {
   Park(At(200), "k", 0);
   EXPECT_EQ(ClaimOf(At(300), "k", "customer"), Claim::kFree);
   EXPECT_EQ(ClaimOf(At(300), "k", std::nullopt), Claim::kFree);
+}
+
+class LettersTest : public ::testing::Test {
+ protected:
+  explicit LettersTest(
+      DeadLetterOptions::Payload payload = DeadLetterOptions::Payload::kWhole)
+      : outbox_(Outbox("t.{aggregate_type}")) {
+    outbox_.dead_letter.store = DeadLetterOptions::Store::kPostgres;
+    outbox_.dead_letter.payload = payload;
+    routes_ = Route::CreateAll(outbox_).value();
+    lot_.emplace(ParkingOptions{.max_keys = 1}, outbox_, routes_);
+  }
+
+  void Keep(Position position, Value key, Sequence sequence) {
+    Event event;
+    event.position = position;
+    event.aggregate_id = key;
+    event.id = "id";
+    event.payload = payload_;
+    event.references = references_;
+    lot_->KeepLetter(event, Undeliverable(kReasonHeadersUnreadable, "bad"),
+                     sequence);
+  }
+  const ParkedEvent& Kept() { return *lot_->NextBatch(1, 1).at(0); }
+
+  std::string payload_ = std::string(5'000, 'x');
+  std::vector<Value> references_ = {"order", "north"};
+  OutboxOptions outbox_;
+  std::vector<Route> routes_;
+  std::optional<ParkingLot> lot_;
+};
+
+class CutLettersTest : public LettersTest {
+ protected:
+  CutLettersTest() : LettersTest(DeadLetterOptions::Payload::kCut) {}
+};
+
+TEST_F(LettersTest, HasAllOfTheEventAndItsTopic) {
+  Keep(At(100), "k", 1);
+  EXPECT_EQ(Kept().state, ParkedState::kLetter);
+  EXPECT_EQ(Kept().topic, "") << "it waits for no topic";
+  EXPECT_EQ(Kept().content.topic, "t.order");
+  EXPECT_EQ(Kept().content.error_class, "headers_unreadable");
+  EXPECT_EQ(Kept().content.payload, payload_);
+  EXPECT_EQ(Kept().content.payload_bytes, std::nullopt);
+}
+
+TEST_F(LettersTest, AnEventThatCouldNotBeMappedHasNoTopic) {
+  references_.clear();
+  Keep(At(100), "k", 1);
+  EXPECT_EQ(Kept().content.topic, "");
+}
+
+TEST_F(CutLettersTest, SaysHowLargeThePayloadWas) {
+  Keep(At(100), "k", 1);
+  EXPECT_EQ(Kept().content.payload, payload_.substr(0, 4'096));
+  EXPECT_EQ(Kept().content.payload_bytes, 5'000u);
+}
+
+TEST_F(LettersTest, HoldsUpNoKeyAndNeedsNone) {
+  Keep(At(100), "k", 1);
+  Keep(At(101), std::nullopt, 2);
+  Keep(At(102), "other", 3);
+  EXPECT_FALSE(lot_->holds_any());
+  EXPECT_EQ(lot_->OnStored(3), (std::vector<Sequence>{1, 2, 3}));
+}
+
+TEST_F(LettersTest, AStartForgetsLettersThatAreNotInFlight) {
+  Keep(At(100), "k", 1);
+  Keep(At(101), "k", 2);
+  lot_->Load({}, [](Sequence sequence) { return sequence == 2; });
+  EXPECT_EQ(lot_->queued(), 1u);
+  EXPECT_FALSE(lot_->holds_any());
+}
+
+TEST_F(LettersTest, AnEventWhoseLetterIsStoredIsSettled) {
+  ParkedSoFar so_far;
+  so_far.letters = {At(100)};
+  lot_->Load(std::move(so_far), [](Sequence) { return true; });
+  Event event;
+  event.position = At(100);
+  EXPECT_EQ(lot_->ClaimOf(event), Claim::kSettled);
+  event.position = At(101);
+  EXPECT_EQ(lot_->ClaimOf(event), Claim::kFree);
 }
 
 class ParkingLotOfOneTopicTest : public ParkingLotTest {

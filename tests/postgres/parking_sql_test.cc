@@ -37,6 +37,64 @@ TEST(ParkingSqlTest, InsertKeepsWhatIsThere) {
   EXPECT_TRUE(sql.ends_with(" ON CONFLICT DO NOTHING"));
 }
 
+TEST(ParkingSqlTest, ALetterHasColumnsForQueries) {
+  ParkedEvent letter = SomeEvent();
+  letter.state = ParkedState::kLetter;
+  letter.content.id = "i";
+  letter.content.headers = "h";
+  letter.content.topic = "t";
+  const ParkedEvent parked = SomeEvent();
+  const ParkedEvent* both[] = {&parked, &letter};
+  const std::string sql = Sql().Insert(both);
+  EXPECT_THAT(sql, HasSubstr("topic, id, type, headers) VALUES"));
+  EXPECT_THAT(sql, HasSubstr("'t', '\\x69', NULL, '\\x68')"));
+  EXPECT_THAT(sql, HasSubstr("NULL, NULL, NULL, NULL)"));
+  EXPECT_THAT(sql, HasSubstr("'dead_letter'"));
+}
+
+// A table of an earlier release lacks those columns.
+TEST(ParkingSqlTest, AParkedEventNeedsNoColumnsOfLetters) {
+  const ParkedEvent parked = SomeEvent();
+  const ParkedEvent* events[] = {&parked};
+  EXPECT_THAT(Sql().Insert(events), HasSubstr("committed_at, topic) VALUES"));
+}
+
+TEST(ParkingSqlTest, LettersAreNotListedAsParkedEvents) {
+  using Settled = ParkingSql::Settled;
+  EXPECT_THAT(Sql().List(Settled::kLeftOut),
+              HasSubstr("state IN ('dead', 'waiting', 'retry')"));
+  EXPECT_THAT(Sql().List(Settled::kIncluded),
+              HasSubstr("state NOT LIKE 'dead_letter%'"));
+  EXPECT_THAT(Sql().ListLetters(Settled::kLeftOut),
+              HasSubstr("state IN ('dead_letter', 'dead_letter_retry')"));
+  EXPECT_THAT(Sql().ListLetters(Settled::kIncluded),
+              HasSubstr("state LIKE 'dead_letter%'"));
+}
+
+TEST(ParkingSqlTest, OnlyOpenLettersAreDecidedAbout) {
+  const std::vector<ParkedPlace> places = {{"7", "a"}};
+  EXPECT_THAT(
+      Sql().DecideLetters(places, ParkedState::kLetterRetry, "alice", "why"),
+      HasSubstr("state = 'dead_letter' RETURNING"));
+}
+
+TEST(ParkingSqlTest, OnlyLettersThatAreToBeSentAreSettled) {
+  const std::vector<ParkedPlace> places = {{"7", "a"}};
+  EXPECT_THAT(Sql().ReadRetries(1, 1), HasSubstr("'dead_letter_retry'"));
+  EXPECT_TRUE(
+      Sql().SettleRetries(places).ends_with("AND state = 'dead_letter_retry'"));
+  EXPECT_TRUE(Sql()
+                  .FailRetry(places[0], "c", "r")
+                  .ends_with("AND state = 'dead_letter_retry'"));
+}
+
+TEST(ParkingSqlTest, LettersThatAStreamMayShowAgainAreInUse) {
+  const std::string sql = Sql().IsInUse(Lsn(0x1F));
+  EXPECT_THAT(sql, HasSubstr("'dead_letter_retry')) OR EXISTS"));
+  EXPECT_THAT(sql, HasSubstr("position >= '000000000000001F-"
+                             "0000000000000000' AND state LIKE"));
+}
+
 TEST(ParkingSqlTest, AReasonFitsEveryDatabase) {
   const ParkedEvent event = SomeEvent();
   const ParkedEvent* events[] = {&event};

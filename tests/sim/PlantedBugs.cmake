@@ -1,6 +1,6 @@
 # planted_bug(NAME SOURCE file NEEDLE text REPLACEMENT text FINDS expression
 #             [KIND plain|restored|uncovered|dead_letters|parking|isolation|
-#                   transactions])
+#                   letters|transactions])
 #
 # An executable of the simulation with one bug: NEEDLE, which must stand once
 # in src/SOURCE, replaced. A .cc is linked instead of the library's member; a
@@ -443,6 +443,23 @@ planted_bug(releases_events_beside_earlier_ones_in_flight
              : Position{confirmed(), 0};]]
   FINDS "P3: .* was never there"
   KIND parking)
+
+# ---- Dead letters in the table.
+
+planted_bug(forgets_which_letters_are_stored
+  SOURCE parking/parking_lot.cc
+  NEEDLE [[         so_far_.letters.contains(position);]]
+  REPLACEMENT [[         false;]]
+  FINDS "P8: .* although its dead letter was stored"
+  KIND letters)
+
+planted_bug(confirms_before_a_letter_is_stored
+  SOURCE delivery/pipeline_set_aside.cc
+  NEEDLE [[               /*is_kept_letter=*/true});]]
+  REPLACEMENT [[               /*is_kept_letter=*/true});
+  window_.Acknowledge(window_.next_sequence() - 1);]]
+  FINDS "P2: .* not acknowledged"
+  KIND letters)
 
 # ---- Isolated topics.
 

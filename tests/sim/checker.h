@@ -59,6 +59,8 @@ class Checker {
     bool is_exactly_once = false;
     // They are parked instead: the order is that of keys.
     bool has_parking = false;
+    // They have dead letters in that table, and come in any order.
+    bool has_stored_letters = false;
   };
 
   Checker(World& world, const SimulatedPostgres& server, const Options& options)
@@ -102,8 +104,9 @@ class Checker {
 
   // ---- Called for the table of parked events.
 
-  // It has the event, durably; the operator has given it up.
+  // It has the event, durably; as a dead letter; the operator has given it up.
   void OnParked(uint64_t id);
+  void OnLetter(uint64_t id) { letters_.insert(id); }
   void OnDiscarded(uint64_t id);
 
   // ---- Called for the server.
@@ -134,6 +137,7 @@ class Checker {
     MonotonicTime last_turn;
     bool is_late = false;
     bool has_gap = false;
+    std::set<uint64_t> letters;  // that were stored when its stream began
   };
   // The records whose order counts: a partition, or a key of it.
   struct Log {
@@ -150,6 +154,8 @@ class Checker {
   uint64_t NumberIn(const SimulatedEvent& event) const;
   uint64_t LengthOf(size_t log) const;
   void OnGap(size_t log, const SimulatedEvent& event);
+  bool ComesInAnyOrder(const SimulatedEvent& event) const;
+  bool MayComeNext(const SimulatedEvent& event) const;
   void CheckRun(uint64_t producer, size_t log, const SimulatedEvent& event);
   bool WasAcknowledged(uint64_t id) const {
     return id < acknowledged_.size() && acknowledged_[id];
@@ -165,6 +171,7 @@ class Checker {
   std::array<Process, kMaxRelays> relays_;
   std::array<Log, kMaxLogs> logs_;
   std::set<std::pair<size_t, uint64_t>> discarded_;  // log, and number in it
+  std::set<uint64_t> letters_;                       // ids
   // By producer and log: the next expected number.
   std::map<std::pair<uint64_t, size_t>, uint64_t> runs_;
   std::vector<bool> acknowledged_;  // to anybody, by id

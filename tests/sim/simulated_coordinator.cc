@@ -49,7 +49,6 @@ void SimulatedCoordinator::Publish(const Commit& commit) {
     checker_.OnPlace(record.event, record.is_dead_letter,
                      /*is_released=*/false);
     checker_.OnCommitted(record.event);
-    checker_.OnAcknowledged(record.relay, record.event);
   }
   place_.stored = commit.checkpoint;
 }

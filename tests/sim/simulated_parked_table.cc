@@ -15,6 +15,8 @@ ParkedSoFar SimulatedParkedTable::Load(Lsn from) const {
     } else if (Waits(row)) {
       if (!keys.insert(row.key).second) continue;
       so_far.lanes.push_back({"order", std::to_string(row.key), position});
+    } else if (position.commit_lsn >= from && IsLetter(row)) {
+      so_far.letters.insert(position);
     } else if (position.commit_lsn >= from) {
       const bool is_released = row.state == ParkedState::kReleased;
       (is_released ? so_far.released : so_far.discarded).insert(position);
@@ -27,8 +29,32 @@ void SimulatedParkedTable::Insert(const ParkedEvent& event) {
   const uint64_t id =
       std::strtoull(event.content.payload->c_str(), nullptr, 10);
   const int key = std::atoi(event.content.aggregate_id->c_str());
-  rows_.try_emplace(event.position, Row{id, key, event.state, event.topic});
+  const auto [row, is_new] =
+      rows_.try_emplace(event.position, Row{id, key, event.state, event.topic});
   checker_.OnParked(id);
+  if (is_new && IsLetter(row->second)) checker_.OnLetter(id);
+}
+
+SimulatedParkedTable::Rows SimulatedParkedTable::LettersToSend(
+    size_t limit) const {
+  Rows rows;
+  for (const auto& [position, row] : rows_) {
+    const bool is_wanted = row.state == ParkedState::kLetterRetry;
+    if (is_wanted && rows.size() < limit) rows.emplace_back(position, row);
+  }
+  return rows;
+}
+
+void SimulatedParkedTable::Release(const Position& position) {
+  Row& row = rows_.at(position);
+  row.state =
+      IsLetter(row) ? ParkedState::kLetterRetried : ParkedState::kReleased;
+}
+
+void SimulatedParkedTable::Fail(const Position& position) {
+  Row& row = rows_.at(position);
+  row.state = IsLetter(row) ? ParkedState::kLetter : ParkedState::kDead;
+  row.topic.clear();
 }
 
 SimulatedParkedTable::Rows SimulatedParkedTable::NextToSend(
@@ -91,23 +117,30 @@ size_t SimulatedParkedTable::CountFree(const std::string& topic) const {
 void SimulatedParkedTable::Decide() {
   Rows dead;
   for (const auto& [position, row] : rows_) {
-    if (row.state == ParkedState::kDead) dead.emplace_back(position, row);
+    const bool is_dead =
+        row.state == ParkedState::kDead || row.state == ParkedState::kLetter;
+    if (is_dead) dead.emplace_back(position, row);
   }
   if (dead.empty()) return;
   const auto& [position, row] = dead[world_.random.Below(dead.size())];
   if (world_.random.OneIn(3)) {
     world_.Note(kNobody, "event {} is discarded", row.event);
-    rows_.at(position).state = ParkedState::kDiscarded;
+    rows_.at(position).state =
+        IsLetter(row) ? ParkedState::kLetterDiscarded : ParkedState::kDiscarded;
     checker_.OnDiscarded(row.event);
   } else {
     world_.Note(kNobody, "event {} is to be retried", row.event);
-    rows_.at(position).state = ParkedState::kRetry;
+    rows_.at(position).state =
+        IsLetter(row) ? ParkedState::kLetterRetry : ParkedState::kRetry;
   }
 }
 
 bool SimulatedParkedTable::IsDrained() const {
-  return std::ranges::none_of(
-      rows_, [](const auto& entry) { return Waits(entry.second); });
+  return std::ranges::none_of(rows_, [](const auto& entry) {
+    const Row& row = entry.second;
+    return Waits(row) || row.state == ParkedState::kLetter ||
+           row.state == ParkedState::kLetterRetry;
+  });
 }
 
 }  // namespace walpost::sim

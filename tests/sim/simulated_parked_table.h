@@ -37,7 +37,8 @@ class SimulatedParkedTable {
       : world_(world), checker_(checker) {}
 
   bool is_used = false;
-  bool has_topics = false;  // topics may be isolated
+  bool has_topics = false;   // topics may be isolated
+  bool has_letters = false;  // what is dead holds up nothing
 
   uint64_t Open() { return ++session_; }
   bool IsOpen(uint64_t session) const { return session == session_; }
@@ -55,21 +56,18 @@ class SimulatedParkedTable {
                   const Position& through, const Held& held) const;
   // What waits, and which keys have all of it among those that are leaving.
   ParkedReading Read(const Rows& leaving) const;
+  // Dead letters that are to be sent.
+  Rows LettersToSend(size_t limit) const;
   // Any row waits for a topic.
   bool HasTopics() const;
   // Rows that wait for the topic, but for those whose key is parked.
   size_t CountFree(const std::string& topic) const;
-  void Release(const Position& position) {
-    rows_.at(position).state = ParkedState::kReleased;
-  }
-  void Fail(const Position& position) {
-    rows_.at(position).state = ParkedState::kDead;
-    rows_.at(position).topic.clear();
-  }
+  void Release(const Position& position);
+  void Fail(const Position& position);
 
-  // The operator retries or discards a dead event.
+  // The operator retries or discards a dead event or letter.
   void Decide();
-  // Nothing waits.
+  // Nothing waits, and no letter is open.
   bool IsDrained() const;
 
   static std::string LaneOfKey(int key) {
@@ -77,9 +75,12 @@ class SimulatedParkedTable {
   }
 
  private:
+  static bool IsLetter(const Row& row) {
+    return row.state >= ParkedState::kLetter;
+  }
   static bool Waits(const Row& row) {
     return row.state != ParkedState::kReleased &&
-           row.state != ParkedState::kDiscarded;
+           row.state != ParkedState::kDiscarded && !IsLetter(row);
   }
 
   World& world_;

@@ -10,8 +10,10 @@ constexpr size_t kMaxBatch = 3;
 constexpr std::chrono::seconds kIsolateAfter{1};
 constexpr std::chrono::seconds kNever{0};
 
-OutboxOptions Outbox() {
+OutboxOptions Outbox(bool has_letters) {
+  using Store = DeadLetterOptions::Store;
   OutboxOptions options;
+  options.dead_letter.store = has_letters ? Store::kPostgres : Store::kKafka;
   options.tables.resize(1);
   options.messages.prefix = "outbox";
   return options;
@@ -35,9 +37,11 @@ SimulatedParking::SimulatedParking(World& world, SimulatedParkedTable& table,
       relay_(relay),
       pipeline_(pipeline),
       checkpoints_(checkpoints),
-      lot_(DrawOptions(world.random), Outbox(), pipeline.builder().routes()),
+      lot_(DrawOptions(world.random), Outbox(table.has_letters),
+           pipeline.builder().routes()),
       isolation_(table.has_topics ? kIsolateAfter : kNever),
       release_(world, table, brokers, relay),
+      retries_(world, table, brokers, relay),
       drains_{Drain{kTopics[0], {world, table, brokers, relay}},
               Drain{kTopics[1], {world, table, brokers, relay}}} {
   pipeline_.SetParking(&lot_);
@@ -81,6 +85,7 @@ void SimulatedParking::Step(RelaySession& session, RecordReports& reports) {
       return;
     default:
       if (!table_.IsOpen(session_)) return Lose(session);
+      if (table_.has_letters) return StepLetters();
       if (reading_) return Apply();
       if (world_.random.OneIn(2)) return Release();
       return StepDrain(drains_[world_.random.Below(drains_.size())]);
@@ -198,8 +203,27 @@ void SimulatedParking::SendToTopic(Drain& drain) {
   drain.release.Send(std::move(rows));
 }
 
+// ---- Dead letters.
+
+void SimulatedParking::StepLetters() {
+  if (retries_.is_sending()) {
+    retries_.TakeAnswers();
+    return;
+  }
+  auto rows = table_.LettersToSend(kMaxBatch);
+  // Some are not fixed, and are dead letters again.
+  std::erase_if(rows, [this](const auto& entry) {
+    if (!world_.random.OneIn(6)) return false;
+    world_.Note(relay_, "event {} fails again", entry.second.event);
+    table_.Fail(entry.first);
+    return true;
+  });
+  retries_.Send(std::move(rows));
+}
+
 void SimulatedParking::Abandon() {
   release_.Abandon();
+  retries_.Abandon();
   for (Drain& drain : drains_) {
     drain.release.Abandon();
     drain.is_moving = false;

@@ -49,6 +49,7 @@ class SimulatedParking {
   void Release();
   void StepDrain(Drain& drain);
   void SendToTopic(Drain& drain);
+  void StepLetters();
   void Abandon();
   void Lose(RelaySession& session);
   SimulatedParkedTable::Held held() const;
@@ -65,6 +66,7 @@ class SimulatedParking {
 
   std::optional<ParkedReading> reading_;  // not applied yet
   SimulatedRelease release_;              // of keys
+  SimulatedRelease retries_;              // of dead letters
   std::array<Drain, 2> drains_;
 };
 

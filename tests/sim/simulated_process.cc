@@ -22,6 +22,17 @@ OutboxOptions Outbox() {
   return options;
 }
 
+// Some processes have another configuration, which makes all topics legal.
+OutboxOptions DrawOutbox(Random& random, bool has_letters) {
+  OutboxOptions options = Outbox();
+  if (!has_letters) return options;
+  options.dead_letter.store = DeadLetterOptions::Store::kPostgres;
+  if (random.OneIn(3)) {
+    options.route.topic = "outbox.event.{aggregate_type|lower|replace: :-}";
+  }
+  return options;
+}
+
 AcknowledgementWindow::Options DrawWindow(Random& random) {
   AcknowledgementWindow::Options limits;
   limits.max_records = random.Between(1, 60);
@@ -68,8 +79,10 @@ SimulatedProcess::SimulatedProcess(World& world, SimulatedServer& server,
       checker_(checker),
       relay_(relay),
       store_(world, place),
-      pipeline_(RecordBuilder::Create(Outbox()).value(),
-                DrawWindow(world.random)),
+      pipeline_(
+          RecordBuilder::Create(DrawOutbox(world.random, parked.has_letters))
+              .value(),
+          DrawWindow(world.random)),
       gate_(brokers.coordinator().is_used
                 ? std::optional<TransactionGate>(DrawTransactions(world.random))
                 : std::nullopt),
@@ -87,8 +100,9 @@ SimulatedProcess::SimulatedProcess(World& world, SimulatedServer& server,
                world.random.Below(UINT64_MAX)),
       action_(session_.Begin()) {
   ErrorActions actions;
+  const bool parks = parked.is_used && !parked.has_letters;
   const ErrorAction action =
-      parked.is_used ? ErrorAction::kPark : ErrorAction::kDeadLetter;
+      parks ? ErrorAction::kPark : ErrorAction::kDeadLetter;
   actions.Set(FindErrorClass(kReasonTopicIllegal), action);
   actions.Set(FindErrorClass(kReasonRecordTooLarge), action);
   if (parked.is_used) {

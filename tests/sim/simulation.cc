@@ -12,7 +12,8 @@ constexpr uint64_t kMaxBacklogOfRestored = 20;
 constexpr uint64_t kMaxCalmSteps = 200'000;
 
 bool HasParking(Trouble trouble) {
-  return trouble == Trouble::kParking || trouble == Trouble::kIsolation;
+  return trouble == Trouble::kParking || trouble == Trouble::kIsolation ||
+         trouble == Trouble::kLetters;
 }
 
 }  // namespace
@@ -49,6 +50,7 @@ Checker::Options Simulation::CheckerOptions(const Kind& kind) {
   options.has_gaps = kind.restores || kind.flaps;
   options.bad_event = kind.bad_event;
   options.has_parking = HasParking(kind.trouble);
+  options.has_stored_letters = kind.trouble == Trouble::kLetters;
   options.has_dead_letters =
       options.has_parking || kind.trouble == Trouble::kDeadLetters;
   options.bad_event_is_undeliverable = kind.trouble == Trouble::kUndeliverable;
@@ -69,6 +71,7 @@ Simulation::Simulation(uint64_t seed, Trouble trouble)
   if (trouble == Trouble::kRefused) brokers_.Refuse(kind_.bad_event);
   parked_.is_used = HasParking(trouble);
   parked_.has_topics = trouble == Trouble::kIsolation;
+  parked_.has_letters = trouble == Trouble::kLetters;
   if (trouble == Trouble::kDeadLetters || parked_.is_used) {
     postgres_.HaveIllegalTopics();
     brokers_.HaveLimit();

@@ -31,6 +31,7 @@ enum class Trouble {
   kUncovered,      // the publication does not send rows, again and again
   kDeadLetters,    // some events have dead letters
   kParking,        // some events are parked
+  kLetters,        // some events have dead letters in a table
   kIsolation,      // likewise, and a topic is down, again and again
   kTransactions,   // the brokers' transactions; any other kind may have them
 };

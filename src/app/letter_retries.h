@@ -1,0 +1,57 @@
+// LetterRetries: sends the dead letters of the table that an operator wants
+// sent again.
+//
+//   ParkingTable ──dead_letter_retry──▶ ReleaseRun ──▶ Kafka
+//        ▲                                  │
+//        └──────────── result ◀─────────────┘
+//
+// No key waits for them, so no lane is involved. A letter that was sent before
+// a crash, and is not marked, is sent again.
+//
+// Owned by the ParkingKeeper, whose table it shares: one call at a time.
+#pragma once
+
+#include <boost/asio/any_io_executor.hpp>
+#include <boost/asio/awaitable.hpp>
+#include <functional>
+#include <memory>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "app/release_run.h"
+#include "base/time.h"
+#include "config/config.h"
+#include "postgres/parking_table.h"
+
+namespace walpost {
+
+class LetterRetries {
+ public:
+  // All arguments outlive this object. `wake` is called when there is a result.
+  LetterRetries(boost::asio::any_io_executor executor, const Config& config,
+                ParkingTable& table, std::function<void()> wake);
+
+  // A stream begins.
+  void Begin();
+  // Handles one result, or begins one batch. False: there was nothing to do.
+  // Errors are those of the table.
+  boost::asio::awaitable<absl::StatusOr<bool>> Turn();
+  // Ends the batch soon, and closes its sink.
+  boost::asio::awaitable<void> End();
+
+ private:
+  boost::asio::awaitable<absl::StatusOr<bool>> Look();
+  boost::asio::awaitable<absl::Status> Settle(ReleaseRun::Result result);
+  boost::asio::awaitable<absl::Status> PutBack(ParkedRow row,
+                                               absl::Status reason);
+
+  boost::asio::any_io_executor executor_;
+  const Config& config_;
+  ParkingTable& table_;
+  std::function<void()> wake_;
+  std::unique_ptr<ReleaseRun> run_;
+  bool is_looking_ = false;
+  MonotonicTime next_at_{};
+};
+
+}  // namespace walpost

@@ -1,0 +1,122 @@
+// Relay: what it sees beside the stream.
+#include <algorithm>
+#include <boost/asio/as_tuple.hpp>
+#include <boost/asio/use_awaitable.hpp>
+#include <utility>
+
+#include "app/relay.h"
+#include "spdlog/spdlog.h"
+
+namespace walpost {
+
+namespace asio = boost::asio;
+using Clock = std::chrono::steady_clock;
+using std::chrono::milliseconds;
+
+namespace {
+
+constexpr auto kAsTuple = asio::as_tuple(asio::use_awaitable);
+// Interval for offering held records again and for checking the state.
+constexpr milliseconds kWatchInterval{250};
+
+}  // namespace
+
+void Relay::OnServerShutdown() {
+  if (!source_.is_open()) return;
+  spdlog::warn("Postgres is shutting down: leaving its stream");
+  session_.OnServerShutdown(Clock::now());
+  source_.OnProgress();
+}
+
+// What was decided about another event, or in another history, is not for this
+// one.
+void Relay::Obey(const EventDecision& decision) {
+  if (decision.system_identifier != memory_.system_identifier() ||
+      decision.timeline != memory_.timeline() ||
+      !pipeline_.Decide(decision.position, decision.action)) {
+    return;
+  }
+  spdlog::warn("{} has decided about the event at {}: {} ({})", decision.by,
+               ToString(decision.position),
+               std::string(ToString(decision.action)), decision.why);
+  source_.OnProgress();
+}
+
+void Relay::OnSlotReport(const SlotReport& report) {
+  slot_report_ = report;
+  if (report.decision) Obey(*report.decision);
+  if (report.gap) session_.OnGap(*report.gap);
+  checkpoints_.OnReport(report);
+  // The guard slot stands behind the live slot: the WAL it keeps holds both.
+  const bool guard_keeps_more =
+      report.guard && !report.guard->is_lost &&
+      report.guard->wal.retained_bytes > report.wal.retained_bytes;
+  wal_budget_.OnReport(guard_keeps_more ? report.guard->wal : report.wal,
+                       Clock::now());
+  if (source_.is_open()) {
+    guard_keeper_.OnReport(report, wal_budget_.limit_bytes());
+  }
+  const WalBudget::Level before =
+      std::exchange(wal_budget_level_, wal_budget_.level());
+  if (wal_budget_level_ == before ||
+      wal_budget_level_ == WalBudget::Level::kFine) {
+    return;
+  }
+  spdlog::warn("Postgres keeps {} MiB of WAL for slot {}; the limit is {} MiB",
+               wal_budget_.retained_bytes() >> 20, config_.postgres.slot,
+               wal_budget_.limit_bytes() >> 20);
+}
+
+asio::awaitable<void> Relay::Watch() {
+  while (!ended_) {
+    NoteAcknowledgements();
+    // Before the retry, because that clears the reason of held records.
+    state_log_.Update(Diagnose(Signs()), Clock::now());
+    CheckKafka();
+    parking_.Watch(brokers_seen_at_);
+    session_.Watch();
+    side_session_.WatchDecisions(pipeline_.stoppage().has_value());
+    OnDrained();
+    progress_log_.Tick(Clock::now(), pipeline_);
+    watch_timer_.expires_after(kWatchInterval);
+    co_await watch_timer_.async_wait(kAsTuple);
+  }
+}
+
+// Checks once the brokers are reached, if they were not before the stream.
+void Relay::CheckKafka() {
+  if (!source_.is_open() || sinks_.sink() == nullptr ||
+      session_.has_found_gap()) {
+    return;
+  }
+  const std::string cluster = sinks_.Health().cluster_id;
+  if (const std::optional<Gap> gap = FindKafkaGap()) {
+    session_.OnGap(*gap);
+  } else if (!cluster.empty()) {
+    checkpoints_.NoteKafka(cluster, kafka_memory_.topics.text());
+  }
+}
+
+std::optional<Gap> Relay::FindKafkaGap() const {
+  const auto other =
+      DescribeOtherKafka(memory_.kafka_cluster(), sinks_.Health().cluster_id);
+  if (other) return Gap{kGapKafkaReplaced, *other};
+  const std::string& replaced = kafka_memory_.topics.replaced();
+  if (!replaced.empty()) return Gap{kGapKafkaReplaced, replaced};
+  return std::nullopt;
+}
+
+void Relay::NoteAcknowledgements() {
+  const uint64_t acknowledged =
+      pipeline_.counters().acknowledged + snapshot_.acknowledged();
+  const bool moved = acknowledged != acknowledged_before_;
+  if (moved) session_.OnAcknowledged();
+  if (moved) brokers_seen_at_ = Clock::now();
+  const SinkHealth health = sinks_.Health();
+  brokers_seen_at_ = std::max(brokers_seen_at_, health.heard_at);
+  kafka_was_reached_ |= moved || health.brokers_up > 0;
+  oldest_wait_.Look(pipeline_.window(), Clock::now());
+  acknowledged_before_ = acknowledged;
+}
+
+}  // namespace walpost

@@ -1,0 +1,50 @@
+// The command line of walpost dead-letters.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "cli/verb.h"
+#include "cli/verbs.h"
+#include "dead_letters/letter_filter.h"
+
+namespace walpost {
+
+struct LetterArguments {
+  ConfigArguments config;
+  std::string action;
+  std::vector<std::string> from;
+  // For the filter; empty: not given.
+  std::string place;
+  std::string id;
+  std::string key;
+  std::string error_class;
+  std::string topic;
+  std::string since;
+  std::string before;
+
+  bool all = false;
+  bool json = false;
+  bool dry_run = false;
+  bool out_of_order = false;
+  std::string why;
+  std::string by;
+
+  bool is_retry() const { return action == "retry"; }
+  bool settles() const { return is_retry() || action == "discard"; }
+  // True if settled letters are selected, too.
+  bool includes_settled() const { return all && !settles(); }
+
+  void AddTo(Verb& verb);
+};
+
+// kInvalidArgument: a time cannot be read.
+absl::StatusOr<LetterFilter> FilterOf(const LetterArguments& arguments);
+
+// kInvalidArgument: the options do not fit the action, or one is missing.
+absl::Status CheckArguments(const LetterArguments& arguments,
+                            const LetterFilter& filter);
+
+}  // namespace walpost

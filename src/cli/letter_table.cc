@@ -1,0 +1,277 @@
+#include "cli/letter_table.h"
+
+#include <algorithm>
+#include <boost/asio/as_tuple.hpp>
+#include <boost/asio/io_context.hpp>
+#include <boost/asio/steady_timer.hpp>
+#include <boost/asio/use_awaitable.hpp>
+#include <chrono>
+#include <memory>
+#include <set>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "base/status_macros.h"
+#include "cli/exit_code.h"
+#include "cli/letter_list.h"
+#include "cli/parked_text.h"
+#include "cli/require_wal.h"
+#include "cli/run_to_end.h"
+#include "cli/running_instance.h"
+#include "cli/who_am_i.h"
+#include "dead_letters/letter_event.h"
+#include "fmt/format.h"
+#include "outbox/record_builder.h"
+#include "postgres/parked_list.h"
+#include "postgres/task_session.h"
+
+namespace walpost {
+namespace {
+
+namespace asio = boost::asio;
+using Entries = std::vector<ParkedEntry>;
+using Settled = ParkingSql::Settled;
+using std::chrono::milliseconds;
+
+constexpr size_t kMaxShownFailures = 20;
+// Time for the running instance to send another letter: it looks every second.
+constexpr std::chrono::seconds kPatience{20};
+constexpr milliseconds kPoll{200};
+
+bool IsOpen(const ParkedEntry& entry) {
+  return entry.state == ParkedState::kLetter;
+}
+
+// Settles letters, or says what would be done.
+class LetterTable {
+ public:
+  LetterTable(asio::any_io_executor executor, Connection& connection,
+              const LetterArguments& arguments, const LetterFilter& filter,
+              const Config& config)
+      : executor_(executor),
+        arguments_(arguments),
+        filter_(filter),
+        config_(config),
+        list_(connection, config.parking.table, config.postgres.slot) {}
+
+  asio::awaitable<absl::StatusOr<int>> Run();
+
+ private:
+  using Failures = std::vector<std::pair<std::string, std::string>>;
+
+  bool Matches(const ParkedEntry& entry) const;
+  void List(const Entries& chosen) const;
+  asio::awaitable<absl::Status> Show(const Entries& chosen);
+  asio::awaitable<absl::Status> KeepDeliverable(Entries& chosen);
+  asio::awaitable<absl::StatusOr<int>> Settle(Entries chosen);
+  asio::awaitable<absl::StatusOr<int>> AwaitRetry(
+      std::vector<ParkedPlace> places);
+  asio::awaitable<absl::StatusOr<size_t>> WaitUntilTried(
+      std::vector<ParkedPlace> places);
+  void PrintFailures() const;
+  int Finish() const { return failures_.empty() ? kExitOk : kExitFindings; }
+
+  asio::any_io_executor executor_;
+  const LetterArguments& arguments_;
+  const LetterFilter& filter_;
+  const Config& config_;
+  ParkedList list_;
+  Failures failures_;  // places and reasons of letters that stay as they are
+};
+
+bool LetterTable::Matches(const ParkedEntry& entry) const {
+  if (arguments_.settles() && !IsOpen(entry)) return false;
+  const bool is_there = !filter_.place || *filter_.place == PositionOf(entry);
+  return is_there && filter_.MatchesContent(entry.content);
+}
+
+asio::awaitable<absl::StatusOr<int>> LetterTable::Run() {
+  const Settled settled =
+      arguments_.includes_settled() ? Settled::kIncluded : Settled::kLeftOut;
+  WALPOST_CO_ASSIGN_OR_RETURN(Entries chosen,
+                              co_await list_.ReadLetters(settled));
+  std::erase_if(chosen,
+                [this](const ParkedEntry& entry) { return !Matches(entry); });
+  if (arguments_.action == "list") {
+    List(chosen);
+    co_return kExitOk;
+  }
+  if (chosen.empty()) {
+    co_return Fail(absl::NotFoundError("no such dead letter is open"),
+                   kExitFindings);
+  }
+  if (arguments_.settles()) co_return co_await Settle(std::move(chosen));
+  const absl::Status shown = co_await Show(chosen);
+  if (!shown.ok()) co_return shown;
+  co_return kExitOk;
+}
+
+void LetterTable::List(const Entries& chosen) const {
+  std::vector<ShownLetter> letters;
+  for (const ParkedEntry& entry : chosen) letters.emplace_back(entry);
+  fmt::print("{}", arguments_.json ? LetterListJson(letters)
+                                   : LetterListText(letters));
+}
+
+asio::awaitable<absl::Status> LetterTable::Show(const Entries& chosen) {
+  for (const ParkedEntry& entry : chosen) {
+    DeadLetter letter = entry.content;
+    WALPOST_CO_ASSIGN_OR_RETURN(letter.payload,
+                                co_await list_.ReadPayload(entry.place));
+    letter.position = PositionOf(entry);
+    fmt::print("{}", LetterText(letter.position, letter));
+  }
+  co_return absl::OkStatus();
+}
+
+// Leaves out the letters whose records cannot be built.
+asio::awaitable<absl::Status> LetterTable::KeepDeliverable(Entries& chosen) {
+  WALPOST_CO_ASSIGN_OR_RETURN(const std::unique_ptr<RecordBuilder> builder,
+                              RecordBuilder::Create(config_.outbox));
+  LetterEvent maker(config_.outbox, builder->routes());
+  Entries deliverable;
+  for (ParkedEntry& entry : chosen) {
+    DeadLetter letter = entry.content;
+    WALPOST_CO_ASSIGN_OR_RETURN(letter.payload,
+                                co_await list_.ReadPayload(entry.place));
+    const absl::StatusOr<Event> event = maker.Of(letter);
+    absl::Status built = event.status();
+    if (built.ok()) built = builder->Build(*event, 0).status();
+    if (built.ok()) {
+      deliverable.push_back(std::move(entry));
+    } else {
+      failures_.emplace_back(PositionOf(entry), std::string(built.message()));
+    }
+  }
+  chosen = std::move(deliverable);
+  co_return absl::OkStatus();
+}
+
+asio::awaitable<absl::StatusOr<int>> LetterTable::Settle(Entries chosen) {
+  if (arguments_.is_retry()) {
+    WALPOST_CO_RETURN_IF_ERROR(co_await KeepDeliverable(chosen));
+  }
+  const std::string_view what = arguments_.is_retry() ? "retried" : "discarded";
+  if (arguments_.dry_run) {
+    fmt::print("{} would be {}\n", chosen.size(), what);
+    PrintFailures();
+    co_return Finish();
+  }
+  std::vector<ParkedPlace> places;
+  for (const ParkedEntry& entry : chosen) places.push_back(entry.place);
+  const ParkedState state = arguments_.is_retry()
+                                ? ParkedState::kLetterRetry
+                                : ParkedState::kLetterDiscarded;
+  const std::string by = arguments_.by.empty() ? WhoAmI() : arguments_.by;
+  WALPOST_CO_ASSIGN_OR_RETURN(
+      std::vector<ParkedPlace> decided,
+      co_await list_.Decide(places, state, by, arguments_.why));
+  if (decided.size() < places.size()) {
+    fmt::print("{} were decided about by another command\n",
+               places.size() - decided.size());
+  }
+  if (arguments_.is_retry()) co_return co_await AwaitRetry(std::move(decided));
+  fmt::print("{} discarded\n", decided.size());
+  co_return Finish();
+}
+
+asio::awaitable<absl::StatusOr<int>> LetterTable::AwaitRetry(
+    std::vector<ParkedPlace> places) {
+  if (!AskInstance(config_.http, "/status").ok()) {
+    fmt::print(
+        "{} to be sent. No walpost answers at http.listen: the next one that "
+        "has slot {} sends them\n",
+        places.size(), config_.postgres.slot);
+    PrintFailures();
+    co_return Finish();
+  }
+  WALPOST_CO_ASSIGN_OR_RETURN(const size_t left,
+                              co_await WaitUntilTried(places));
+  std::set<std::pair<std::string, std::string>> tried;
+  for (const ParkedPlace& place : places) {
+    tried.emplace(place.system_identifier, place.position);
+  }
+  WALPOST_CO_ASSIGN_OR_RETURN(const Entries open,
+                              co_await list_.ReadLetters(Settled::kLeftOut));
+  size_t failed = 0;
+  for (const ParkedEntry& entry : open) {
+    const bool was_tried =
+        tried.contains({entry.place.system_identifier, entry.place.position});
+    if (!was_tried || !IsOpen(entry)) continue;
+    ++failed;
+    failures_.emplace_back(PositionOf(entry), entry.content.reason);
+  }
+  fmt::print("{} retried\n",
+             places.size() - std::min(places.size(), failed + left));
+  PrintFailures();
+  if (left == 0) co_return Finish();
+  co_return Fail(absl::UnavailableError(fmt::format(
+                     "{} to be sent, but the running walpost has not sent them "
+                     "yet: see walpost dead-letters list and its log",
+                     left)),
+                 kExitFindings);
+}
+
+// Until the running instance has tried them all, or makes no progress. Returns
+// how many it has not tried.
+asio::awaitable<absl::StatusOr<size_t>> LetterTable::WaitUntilTried(
+    std::vector<ParkedPlace> places) {
+  asio::steady_timer timer(executor_);
+  size_t left = places.size();
+  auto deadline = std::chrono::steady_clock::now() + kPatience;
+  while (left > 0 && std::chrono::steady_clock::now() < deadline) {
+    timer.expires_after(kPoll);
+    co_await timer.async_wait(asio::as_tuple(asio::use_awaitable));
+    WALPOST_CO_ASSIGN_OR_RETURN(const std::vector<ParkedState> states,
+                                co_await list_.States(places));
+    const auto waiting = static_cast<size_t>(
+        std::ranges::count(states, ParkedState::kLetterRetry));
+    if (waiting < left) {
+      deadline = std::chrono::steady_clock::now() + kPatience;
+    }
+    left = waiting;
+  }
+  co_return left;
+}
+
+void LetterTable::PrintFailures() const {
+  for (size_t i = 0; i < failures_.size() && i < kMaxShownFailures; ++i) {
+    fmt::print("{} stays as it is: {}\n", failures_[i].first,
+               failures_[i].second);
+  }
+  if (failures_.size() > kMaxShownFailures) {
+    fmt::print("and {} more\n", failures_.size() - kMaxShownFailures);
+  }
+}
+
+asio::awaitable<absl::StatusOr<int>> Run(asio::any_io_executor executor,
+                                         const LetterArguments& arguments,
+                                         const LetterFilter& filter,
+                                         const Config& config) {
+  const ConnectionOptions options =
+      TaskSession(config.postgres, "dead-letters-verb");
+  WALPOST_CO_ASSIGN_OR_RETURN(const std::unique_ptr<Connection> connection,
+                              co_await Connection::Connect(executor, options));
+  LetterTable table(executor, *connection, arguments, filter, config);
+  co_return co_await table.Run();
+}
+
+}  // namespace
+
+int RunLetterTable(const LetterArguments& arguments, const LetterFilter& filter,
+                   const Config& config) {
+  absl::Status fits = RequirePostgres(config);
+  if (fits.ok() && !arguments.from.empty()) {
+    fits = absl::InvalidArgumentError(
+        "--from names a topic, and dead letters are rows of parking.table "
+        "(dead_letter.store: postgres): add --set dead_letter.store=kafka");
+  }
+  if (!fits.ok()) return Fail(fits, kExitUsage);
+  asio::io_context io(1);
+  const absl::StatusOr<int> code =
+      RunToEnd(io, Run(io.get_executor(), arguments, filter, config));
+  return code.ok() ? *code : Fail(code.status(), kExitPostgres);
+}
+
+}  // namespace walpost

@@ -1,0 +1,162 @@
+// Pipeline: dead letters that are stored in the place of parked events.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "base/reason_code.h"
+#include "delivery/pipeline.h"
+#include "support/memory_sink.h"
+
+namespace walpost {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using testing::MemorySink;
+using Offer = Pipeline::Offer;
+
+Position At(uint64_t commit_lsn, uint64_t ordinal = 1) {
+  return {Lsn(commit_lsn), ordinal};
+}
+
+class FakeParking final : public Parking {
+ public:
+  Claim ClaimOf(const Event&) const override { return claim; }
+  bool WasReleased(const Position&) const override { return false; }
+  void Isolate(const Event&) override {}
+  absl::Status MayPark(const Event&) const override { return {}; }
+  size_t Park(const Event&, const absl::Status&, Sequence) override {
+    ADD_FAILURE() << "parked";
+    return 0;
+  }
+  bool KeepsLetters() const override { return true; }
+  size_t KeepLetter(const Event& event, const absl::Status&,
+                    Sequence sequence) override {
+    letters.push_back(event.position);
+    sequences.push_back(sequence);
+    return 100;
+  }
+
+  Claim claim = Claim::kFree;
+  std::vector<Position> letters;
+  std::vector<Sequence> sequences;
+};
+
+class PipelineLettersTest : public ::testing::Test {
+ protected:
+  PipelineLettersTest() {
+    pipeline_.SetSink(&sink_);
+    pipeline_.SetParking(&parking_);
+    ErrorActions actions;
+    actions.Set(FindErrorClass(kReasonTopicIllegal), ErrorAction::kDeadLetter);
+    actions.Set(FindErrorClass(kReasonRecordTooLarge),
+                ErrorAction::kDeadLetter);
+    pipeline_.SetErrorActions(actions, [this](const SetAside& event) {
+      set_aside_.push_back(event.action);
+    });
+  }
+
+  static std::unique_ptr<RecordBuilder> MakeBuilder() {
+    OutboxOptions options;
+    options.tables.resize(1);
+    options.route.topic = "t.{aggregate_type}";
+    options.dead_letter.store = DeadLetterOptions::Store::kPostgres;
+    return RecordBuilder::Create(options).value();
+  }
+
+  // `type` "a b" makes no legal topic.
+  Offer OfferEvent(Position position, const std::string& type = "order") {
+    const std::vector<Value> references = {type};
+    Event event;
+    event.position = position;
+    event.aggregate_id = "k";
+    event.payload = "v";
+    event.references = references;
+    return pipeline_.OnEvent(event);
+  }
+
+  MemorySink sink_;
+  FakeParking parking_;
+  Pipeline pipeline_{MakeBuilder(), {}};
+  std::vector<ErrorAction> set_aside_;
+};
+
+TEST_F(PipelineLettersTest, P2NothingIsConfirmedBeforeALetterIsStored) {
+  EXPECT_EQ(OfferEvent(At(100), "a b"), Offer::kTaken);
+  pipeline_.OnTransactionEnd(Lsn(150));
+  EXPECT_EQ(pipeline_.confirmed(), Lsn(0));
+  EXPECT_TRUE(sink_.accepted().empty());
+  EXPECT_THAT(parking_.letters, ElementsAre(At(100)));
+  pipeline_.OnAcknowledged(parking_.sequences.at(0), WallTime());
+  EXPECT_EQ(pipeline_.confirmed(), Lsn(150));
+  EXPECT_THAT(set_aside_, ElementsAre(ErrorAction::kDeadLetter));
+}
+
+TEST_F(PipelineLettersTest, ALetterCountsAsALetterAndNotAsARecord) {
+  OfferEvent(At(100), "a b");
+  pipeline_.OnAcknowledged(parking_.sequences.at(0), WallTime());
+  const DeliveryCounters& counters = pipeline_.counters();
+  EXPECT_EQ(DeliveryCounters::Sum(counters.dead_letters), 1u);
+  EXPECT_EQ(DeliveryCounters::Sum(counters.parked), 0u);
+  EXPECT_EQ(counters.acknowledged, 0u);
+  EXPECT_EQ(counters.produced, 0u);
+}
+
+TEST_F(PipelineLettersTest, LaterEventsOfTheKeyGoOn) {
+  OfferEvent(At(100), "a b");
+  EXPECT_EQ(OfferEvent(At(200)), Offer::kTaken);
+  EXPECT_EQ(sink_.accepted().size(), 1u);
+}
+
+TEST_F(PipelineLettersTest, AnEventWhoseLetterIsStoredIsLeftOut) {
+  parking_.claim = Parking::Claim::kSettled;
+  EXPECT_EQ(OfferEvent(At(100)), Offer::kTaken);
+  EXPECT_TRUE(sink_.accepted().empty());
+  EXPECT_TRUE(parking_.letters.empty());
+}
+
+TEST_F(PipelineLettersTest, ARejectedRecordHasALetterWhenItIsReadAgain) {
+  OfferEvent(At(100));
+  pipeline_.OnNotDelivered(0,
+                           Undeliverable(kReasonRecordTooLarge, "too large"));
+  ASSERT_TRUE(pipeline_.refused());
+  EXPECT_FALSE(pipeline_.refused()->is_of_dead_letter);
+  pipeline_.Rewind();
+  EXPECT_EQ(OfferEvent(At(100)), Offer::kTaken);
+  EXPECT_THAT(parking_.letters, ElementsAre(At(100)));
+  EXPECT_FALSE(pipeline_.refused());
+  // The stream begins again before it is stored.
+  pipeline_.Rewind();
+  EXPECT_EQ(OfferEvent(At(100)), Offer::kTaken);
+  EXPECT_THAT(parking_.letters, ElementsAre(At(100), At(100)));
+  EXPECT_EQ(sink_.accepted().size(), 1u) << "it is not sent again";
+}
+
+TEST_F(PipelineLettersTest, AnOperatorsDecisionStoresItsLetter) {
+  pipeline_.SetErrorActions(ErrorActions(), nullptr);
+  EXPECT_EQ(OfferEvent(At(100), "a b"), Offer::kHold);
+  EXPECT_TRUE(pipeline_.Decide(At(100), ErrorAction::kDeadLetter));
+  EXPECT_EQ(OfferEvent(At(100), "a b"), Offer::kTaken);
+  EXPECT_THAT(parking_.letters, ElementsAre(At(100)));
+}
+
+TEST_F(PipelineLettersTest, WithoutAPlaceTheFlowStops) {
+  pipeline_.SetParking(nullptr);
+  EXPECT_EQ(OfferEvent(At(100), "a b"), Offer::kHold);
+  ASSERT_TRUE(pipeline_.stoppage());
+  EXPECT_THAT(std::string(pipeline_.stoppage()->reason.message()),
+              HasSubstr("which only the stream of walpost run writes"));
+  EXPECT_TRUE(sink_.accepted().empty());
+}
+
+TEST_F(PipelineLettersTest, ALetterInFlightIsNotAStandingRecord) {
+  OfferEvent(At(100), "a b");
+  OfferEvent(At(200));
+  EXPECT_EQ(pipeline_.standing_at(), std::nullopt);
+}
+
+}  // namespace
+}  // namespace walpost

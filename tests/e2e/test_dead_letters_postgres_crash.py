@@ -1,0 +1,145 @@
+"""Dead letters are stored in Postgres, retried and discarded while everything
+dies: each event is in Kafka or has its row, and the others keep the order of
+their key (P1, P2, P3).
+
+WALPOST_PARK_CRASHES is how often walpost is killed (20; the long form of the
+suite says 500), WALPOST_SEED replays a run that failed.
+"""
+
+import os
+import random
+import signal
+import threading
+import time
+
+import pytest
+
+from harness import KafkaReader, note, wait_until
+from harness.poisoned import POISON_LIMIT, Poisoned
+
+_CRASHES = int(os.environ.get("WALPOST_PARK_CRASHES", "20"))
+_TIMEOUT_S = 4  # wal_sender_timeout
+
+
+class _Operator:
+    """Retries what is too large, in vain, and discards the rest."""
+
+    def __init__(self, relay, seed):
+        self._relay = relay
+        self._dice = random.Random(f"{seed}/operator")
+        self._stop = threading.Event()
+        self._thread = threading.Thread(target=self._decide)
+
+    def __enter__(self):
+        self._thread.start()
+        return self
+
+    def __exit__(self, *_):
+        self._stop.set()
+        self._thread.join(90)
+
+    def _decide(self):
+        while not self._stop.is_set():
+            time.sleep(self._dice.random())
+            _decide(self._relay, "retry", "--out-of-order", "--class",
+                    "record_too_large")
+            if self._dice.random() < 0.3:
+                _decide(self._relay, "discard", "--class",
+                        "headers_unreadable")
+
+
+def _decide(relay, *words):
+    said = relay.verb("dead-letters", *words, "--why", "a test", seconds=80)
+    assert said.returncode in (0, 1, 3), said.stderr
+    return said
+
+
+def _settle(relay, database, kafka, topics):
+    """What is too large is sent at last."""
+    kafka.set_topic_config(topics + "order", "max.message.bytes", "1000000")
+    database.wait_confirmed(relay.slot, seconds=120)
+
+    def is_settled():
+        _decide(relay, "retry", "--out-of-order", "--class",
+                "record_too_large")
+        return not database.value(
+            "select count(*) from walpost_parked where state = "
+            "'dead_letter_retry' or (state = 'dead_letter' and error_class = "
+            "'record_too_large')")
+
+    wait_until(is_settled, relay.log, 120, 0.3)
+
+
+def _judge(database, kafka, topics, written):
+    states = dict(database.execute(
+        "select convert_from(id, 'UTF8'), state from walpost_parked"))
+    bad = {row[0] for row in database.execute(
+        "select id::text from outbox where headers is not null or "
+        "octet_length(payload::text) > %s", (POISON_LIMIT,))}
+    assert set(states) == bad, "one row for each, and for no other"
+    found, retried = {}, set()
+    for record in KafkaReader(kafka.bootstrap).read(topics + "order"):
+        if record.id in bad:
+            assert record.header("walpost-retried"), record.id
+            retried.add(record.id)
+        else:
+            found.setdefault(record.key.decode(), []).append(record.id)
+    assert retried == {event for event, state in states.items()
+                       if state == "dead_letter_retried"}
+    resends = 0
+    for (_, key), ids in written.ids.items():
+        expected = [event for event in ids if event not in bad]
+        first = list(dict.fromkeys(found.get(key, [])))
+        assert first == expected, f"{key}: order, or something is lost"
+        resends += len(found.get(key, [])) - len(first)
+    note(f"{written.count} events, {len(bad)} dead letters, {len(retried)} "
+         f"retried, {resends} sent again")
+    assert written.count > 200 and bad
+
+
+@pytest.fixture
+def sections(kafka, topics):
+    kafka.create_topic(topics + "order", 3, max_message_bytes=POISON_LIMIT)
+    return {"on_error": {"headers_unreadable": "dead_letter",
+                         "record_too_large": "dead_letter"},
+            "dead_letter": {"store": "postgres"},
+            "postgres": {"wal_sender_timeout": f"{_TIMEOUT_S}s"}}
+
+
+def test_p1_p2_walpost_is_killed_while_letters_are_stored_and_retried(
+        walpost, database, kafka, outbox, topics, dice, sections):
+    relay = walpost(database, kafka, topics, **sections).run()
+    pause = 0.01 if _CRASHES <= 50 else 0.05
+    with Poisoned(outbox, dice.seed_text, pause) as written, \
+            _Operator(relay, dice.seed_text):
+        for _ in range(_CRASHES):
+            time.sleep(dice.choice((0.05, 0.5, 2)) * (0.5 + dice.random()))
+            relay.kill()
+            relay.start()
+    relay.wait_ready(60)
+    _settle(relay, database, kafka, topics)
+    _judge(database, kafka, topics, written)
+    assert relay.stop() == 0
+
+
+def test_p1_p2_a_standby_takes_over_the_letters(
+        walpost, database, kafka, outbox, topics, dice, sections):
+    """Also from one that is suspended in the middle of it, and wakes up."""
+    first = walpost(database, kafka, topics, **sections).run()
+    second = walpost(database, kafka, topics, **sections).start()
+    with Poisoned(outbox, dice.seed_text, 0.02) as written, \
+            _Operator(second, dice.seed_text):
+        for _ in range(3):
+            time.sleep(1 + dice.random())
+            first.send(signal.SIGSTOP)
+            wait_until(lambda: not second.get("/readyz")[1].startswith(
+                "standby"), "the take-over", 30)
+            time.sleep(1 + dice.random())
+            first.send(signal.SIGCONT)
+            time.sleep(1)
+            first, second = second, first
+        second.kill()
+    first.wait_ready(60)
+    _settle(first, database, kafka, topics)
+    _judge(database, kafka, topics, written)
+    assert first.stop() == 0
