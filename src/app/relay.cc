@@ -161,8 +161,8 @@ asio::awaitable<absl::Status> Relay::Open() {
 
 // Nobody else has the slot now.
 asio::awaitable<absl::Status> Relay::TakeOver() {
-  absl::Status status;
-  if (gate_) status = co_await Fence();
+  absl::Status status = stream_.Check(Clock::now(), BootClock::now());
+  if (status.ok() && gate_) status = co_await Fence();
   if (status.ok()) {
     status = co_await parking_.Open(memory_.system_identifier());
   }

@@ -21,6 +21,7 @@ void CheckpointWriter::Begin(Checkpoint saved) {
   ++generation_;
   status_ = absl::OkStatus();
   failing_since_.reset();
+  committed_ = PipelineProgress();
   horizon_.Begin();
   if (gate_ != nullptr) gate_->Begin();
   begun_ = true;
@@ -71,6 +72,7 @@ void CheckpointWriter::Save(MonotonicTime now, WallTime wall_now) {
   }
   saving_.written_at = wall_now;
   saving_.horizon = horizon_.Take(saving_.confirmed).value_or(saved_.horizon);
+  committing_ = PipelineProgress();
   busy_ = true;
   const auto on_saved = [this, generation = generation_](absl::Status status) {
     OnSaved(generation, status);
@@ -84,7 +86,13 @@ bool CheckpointWriter::must_end() const {
 
 Position CheckpointWriter::settled_through() const {
   if (gate_ == nullptr) return pipeline_.settled_through();
-  return std::max(saved_.position, Position{saved_.confirmed, 0});
+  return committed_.settled_through;
+}
+
+Lsn CheckpointWriter::confirmable() const {
+  if (gate_ != nullptr) return std::min(committed_.confirmed, saved_.confirmed);
+  const Lsn confirmed = pipeline_.confirmed();
+  return store_ == nullptr ? confirmed : std::min(saved_.confirmed, confirmed);
 }
 
 void CheckpointWriter::OnSaved(uint64_t generation,
@@ -95,6 +103,7 @@ void CheckpointWriter::OnSaved(uint64_t generation,
   if (status.ok()) {
     saved_ = saving_;
     failing_since_.reset();
+    committed_ = committing_;
     if (gate_ != nullptr) gate_->OnCommitted();
   } else if (!failing_since_) {
     failing_since_ = tried_at_;

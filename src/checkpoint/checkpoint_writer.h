@@ -73,11 +73,7 @@ class CheckpointWriter {
   }
 
   // LSN to confirm to Postgres: confirmed by the pipeline, and stored.
-  Lsn confirmable() const {
-    const Lsn confirmed = pipeline_.confirmed();
-    return store_ == nullptr ? confirmed
-                             : std::min(saved_.confirmed, confirmed);
-  }
+  Lsn confirmable() const;
 
   // Pipeline::settled_through, as far as no rewind takes it back.
   Position settled_through() const;
@@ -103,9 +99,19 @@ class CheckpointWriter {
   std::optional<MonotonicTime> failing_since() const { return failing_since_; }
 
  private:
+  // What no rewind takes back, with a gate. The checkpoint alone does not tell:
+  // the server may have been restored since.
+  struct Progress {
+    Lsn confirmed;
+    Position settled_through;
+  };
+
   bool IsDue(MonotonicTime now, bool hurry);
   void Save(MonotonicTime now, WallTime wall_now);
   void OnSaved(uint64_t generation, const absl::Status& status);
+  Progress PipelineProgress() const {
+    return {pipeline_.confirmed(), pipeline_.settled_through()};
+  }
   Lsn NextConfirmed() const {
     return std::max(saved_.confirmed, pipeline_.confirmed());
   }
@@ -121,6 +127,8 @@ class CheckpointWriter {
   HorizonTracker horizon_;
   bool begun_ = false;
   bool busy_ = false;  // a store call is pending
+  Progress committed_;
+  Progress committing_;
   uint64_t generation_ =
       0;  // of Begin: later answers to earlier saves are void
   Checkpoint saved_;

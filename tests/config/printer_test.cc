@@ -78,6 +78,14 @@ delivery:
   max_in_flight_records: 2000
   max_in_flight_bytes: 16MiB
   shutdown_timeout: 10s
+  guarantee: at_least_once
+  transaction_interval: 100ms
+  transaction_idle: 5ms
+  transaction_timeout: 1m
+  transaction_boundary: event
+  max_transaction_records: 1000000
+  max_transaction_bytes: 1GiB
+  on_large_transaction: split
 on_error:
   topic_field_missing: stop
   topic_illegal: stop

@@ -250,9 +250,11 @@ absl::Status SimulatedProcess::Open() {
 
 // See Relay::Fence.
 std::optional<absl::Status> SimulatedProcess::TakeOver() {
-  std::optional<absl::Status> status = absl::OkStatus();
-  if (gate_) status = Fence();
+  std::optional<absl::Status> status =
+      stream_.Check(world_.now, ToBootTime(world_.now));
+  if (status->ok() && gate_) status = Fence();
   if (!status) return std::nullopt;
+  has_fenced_ = false;
   if (status->ok()) {
     BeginStream();
   } else {
@@ -273,7 +275,6 @@ std::optional<absl::Status> SimulatedProcess::Fence() {
   }
   const std::optional<absl::Status> loaded = LoadCheckpoint();
   if (!loaded) return std::nullopt;
-  has_fenced_ = false;
   if (!loaded->ok() || loaded_ == before_) return loaded;
   world_.Note(relay_, "sees another checkpoint than before");
   return absl::UnavailableError("another instance has committed until now");
@@ -324,7 +325,10 @@ absl::Status SimulatedProcess::Begin() {
 }
 
 void SimulatedProcess::Connect() {
+  lsn_history_ = server_.postgres().history();
+  checker_.OnStreamStart(relay_);
   checker_.OnBoundary(relay_, slot_);
+  memory_.OnStreaming();
   connection_.emplace(world_, server_.Connect(slot_));
   WalStream::Start start;
   start.slot = slot_;
@@ -334,13 +338,10 @@ void SimulatedProcess::Connect() {
 void SimulatedProcess::BeginStream() {
   world_.Note(relay_, "streams, confirmed {:X}, the slot stands at {:X}",
               pipeline_.confirmed().value(), slot_.value());
-  memory_.OnStreaming();
-  lsn_history_ = server_.postgres().history();
   if (gate_) store_.SetCommitter(producer_.get());
   checkpoints_.Begin(ContinueFrom(loaded_, memory_.owner()));
   if (parking_) parking_->Open(slot_);
   step_ = Step::kCheck;
-  checker_.OnStreamStart(relay_);
 }
 
 void SimulatedProcess::NoteGap() {
