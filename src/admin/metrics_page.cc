@@ -5,6 +5,7 @@
 #include <utility>
 #include <vector>
 
+#include "admin/histogram_metric.h"
 #include "admin/metrics_writer.h"
 #include "base/reason_code.h"
 
@@ -280,23 +281,23 @@ void AddSkipped(const SkippedChanges& skipped, MetricsWriter& page) {
   for (const auto& [kind, count] : kinds) page.Count("kind", kind, count);
 }
 
-void AddLatency(const LatencyHistogram& latency, MetricsWriter& page) {
-  page.Family("walpost_commit_to_acknowledgement_seconds",
-              "Seconds from the commit of an event to its acknowledgement.",
-              MetricType::Histogram);
-  ClientMetric::Histogram& histogram = page.Sample().histogram;
-  histogram.sample_count = latency.count();
-  histogram.sample_sum = Seconds(latency.sum());
-  uint64_t cumulative = 0;
-  for (size_t i = 0; i < LatencyHistogram::kBuckets; ++i) {
-    cumulative += latency.bucket(i);
-    const bool takes_the_rest = i + 1 == LatencyHistogram::kBuckets;
-    const double bound = takes_the_rest
-                             ? std::numeric_limits<double>::infinity()
-                             : Seconds(LatencyHistogram::UpperBound(i));
-    histogram.bucket.push_back(
-        {.cumulative_count = cumulative, .upper_bound = bound});
-  }
+void AddTransactions(const TransactionReport& report, MetricsWriter& page) {
+  page.Family("walpost_kafka_transactions_total",
+              "Kafka transactions by outcome.", MetricType::Counter);
+  page.Count("outcome", "committed", report.committed);
+  page.Count("outcome", "given_up", report.given_up);
+  page.Count("outcome", "fenced", report.fenced);
+  page.Counter("walpost_kafka_transaction_records_total",
+               "Records of committed Kafka transactions.", report.records);
+  page.Counter("walpost_split_transactions_total",
+               "Transactions of Postgres that did not fit into one of Kafka.",
+               report.splits);
+  page.Gauge("walpost_kafka_transaction_open_seconds",
+             "Age of the open Kafka transaction; 0 if it is empty.",
+             Seconds(report.open_for));
+  AddHistogram("walpost_kafka_commit_seconds",
+               "Seconds to commit a Kafka transaction.", report.commit_time,
+               page);
 }
 
 // Named as in Prometheus' own libraries.
@@ -326,7 +327,11 @@ std::string MetricsPage(const RelayStatus& status, const ProcessUsage& usage,
   AddCounters(status, page);
   AddSetAside(status.counters, page);
   if (!status.is_polling()) AddParking(status.parking, page);
-  AddLatency(status.latency, page);
+  if (status.transactions) AddTransactions(*status.transactions, page);
+  AddHistogram("walpost_commit_to_acknowledgement_seconds",
+               "Seconds from the commit of an event to its acknowledgement; "
+               "with exactly-once, to the commit of its Kafka transaction.",
+               status.latency, page);
   AddProcess(usage, page);
   return page.Finish();
 }

@@ -217,6 +217,14 @@ std::string StatusJson(const RelayStatus& status, std::string_view version) {
 
   AddCounters(status, json);
 
+  if (status.transactions) {
+    json.Add("kafka_transactions_committed", status.transactions->committed);
+    json.Add("kafka_transactions_given_up", status.transactions->given_up);
+    json.Add("kafka_transactions_fenced", status.transactions->fenced);
+    json.Add("kafka_transaction_open_seconds", status.transactions->open_for);
+    json.Add("split_transactions", status.transactions->splits);
+  }
+
   const LatencyHistogram& latency = status.latency;
   json.Add("commit_to_acknowledgement_count", latency.count());
   json.Add("commit_to_acknowledgement_sum_seconds", latency.sum());

@@ -85,6 +85,7 @@ Relay::Relay(asio::any_io_executor executor, const Config& config,
       brokers_seen_at_(Clock::now()),
       progress_log_(Clock::now()) {
   pipeline_.SetErrorActions(config.on_error, LogSetAside);
+  if (gate_) pipeline_.HoldLatencies();
 }
 
 asio::awaitable<absl::Status> Relay::Run() {
@@ -306,6 +307,7 @@ void Relay::PokeCheckpoints() {
 }
 
 void Relay::OnCheckpoint() {
+  if (gate_) NoteTransaction();
   session_.OnReports();
   source_.OnProgress();
 }

@@ -35,6 +35,7 @@
 #include "health/diagnosis.h"
 #include "health/oldest_wait.h"
 #include "health/relay_status.h"
+#include "health/transaction_report.h"
 #include "health/wal_budget.h"
 #include "kafka/kafka_memory.h"
 #include "postgres/guard_keeper.h"
@@ -95,6 +96,7 @@ class Relay {
   void PokeCheckpoints();
   void OnCheckpoint();
   void AwaitCommit();
+  void NoteTransaction();
   TransactionGate* gate() { return gate_ ? &*gate_ : nullptr; }
   void StopBeside();
   void OnDrained();
@@ -108,8 +110,9 @@ class Relay {
   boost::asio::any_io_executor executor_;
   Config config_;
   Pipeline pipeline_;
-  std::optional<TransactionGate>
-      gate_;  // with delivery.guarantee: exactly_once
+  TransactionReport transactions_;
+  // With delivery.guarantee: exactly_once.
+  std::optional<TransactionGate> gate_;
   KafkaMemory kafka_memory_;
   SinkOwner sinks_;
   CheckpointKeeper checkpoints_;

@@ -103,6 +103,14 @@ RelayStatus Relay::Status() const {
   status.parking = parking_.report();
   status.counters = pipeline_.counters();
   status.latency = pipeline_.latency();
+  if (gate_) {
+    status.transactions = transactions_;
+    status.transactions->records = gate_->committed_records();
+    if (const auto begun_at = gate_->begun_at()) {
+      status.transactions->open_for =
+          std::chrono::duration_cast<milliseconds>(Clock::now() - *begun_at);
+    }
+  }
   status.reconnects = session_.streams() > 0 ? session_.streams() - 1 : 0;
   status.skipped = stream_.skipped();
   return status;

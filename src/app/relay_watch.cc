@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "app/relay.h"
+#include "base/reason_code.h"
 #include "spdlog/spdlog.h"
 
 namespace walpost {
@@ -104,6 +105,26 @@ std::optional<Gap> Relay::FindKafkaGap() const {
   const std::string& replaced = kafka_memory_.topics.replaced();
   if (!replaced.empty()) return Gap{kGapKafkaReplaced, replaced};
   return std::nullopt;
+}
+
+void Relay::NoteTransaction() {
+  const CheckpointWriter& writer = checkpoints_.writer();
+  if (!writer.status().ok()) {
+    const bool is_fenced = ReasonCodeOf(writer.status()) == kReasonFenced;
+    ++(is_fenced ? transactions_.fenced : transactions_.given_up);
+    return;
+  }
+  pipeline_.OnCommitted(WallNow());
+  ++transactions_.committed;
+  transactions_.commit_time.Record(
+      std::chrono::duration_cast<std::chrono::microseconds>(Clock::now() -
+                                                            writer.tried_at()));
+  if (gate_->splits() == transactions_.splits) return;
+  transactions_.splits = gate_->splits();
+  spdlog::warn(
+      "a transaction of Postgres is in several Kafka transactions: consumers "
+      "may see a part of it (delivery.max_transaction_records, "
+      ".max_transaction_bytes, .transaction_timeout)");
 }
 
 void Relay::NoteAcknowledgements() {

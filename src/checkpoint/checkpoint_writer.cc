@@ -49,7 +49,7 @@ bool CheckpointWriter::IsDue(MonotonicTime now, bool hurry) {
   const bool knows_more = kafka_cluster_ != saved_.kafka_cluster ||
                           kafka_topics_ != saved_.kafka_topics;
   const bool idle = NextPosition() == saved_.position && !knows_more;
-  const bool repeats = idle && NextConfirmed() == saved_.confirmed;
+  const bool repeats = idle && pipeline_.confirmed() == saved_.confirmed;
   const bool first = !saved_.confirmed.is_valid();
   if (repeats && (first || !store_->needs_repeating())) return false;
   std::chrono::milliseconds wait = idle ? kIdleInterval : interval_;
@@ -62,7 +62,9 @@ bool CheckpointWriter::IsDue(MonotonicTime now, bool hurry) {
 void CheckpointWriter::Save(MonotonicTime now, WallTime wall_now) {
   tried_at_ = now;
   saving_ = saved_;
-  saving_.confirmed = NextConfirmed();
+  // Not that of the last checkpoint, if it is further: a server that was
+  // restored since may have other events before it.
+  saving_.confirmed = pipeline_.confirmed();
   saving_.position = NextPosition();
   saving_.kafka_cluster = kafka_cluster_;
   saving_.kafka_topics = kafka_topics_;

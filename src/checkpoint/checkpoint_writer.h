@@ -95,6 +95,8 @@ class CheckpointWriter {
   std::optional<MonotonicTime> busy_since() const {
     return busy_ ? std::optional(tried_at_) : std::nullopt;
   }
+  // When the last attempt began.
+  MonotonicTime tried_at() const { return tried_at_; }
   // Start of the failing attempts; nullopt after a success.
   std::optional<MonotonicTime> failing_since() const { return failing_since_; }
 
@@ -111,9 +113,6 @@ class CheckpointWriter {
   void OnSaved(uint64_t generation, const absl::Status& status);
   Progress PipelineProgress() const {
     return {pipeline_.confirmed(), pipeline_.settled_through()};
-  }
-  Lsn NextConfirmed() const {
-    return std::max(saved_.confirmed, pipeline_.confirmed());
   }
   Position NextPosition() const {
     return std::max(saved_.position, pipeline_.acknowledged_through());

@@ -22,13 +22,16 @@ const Bounds& UpperBoundsMicros() {
 
 }  // namespace
 
-void LatencyHistogram::Record(std::chrono::microseconds latency) {
+void LatencyHistogram::Record(std::chrono::microseconds latency,
+                              uint64_t times) {
   const Bounds& bounds = UpperBoundsMicros();
   const auto bucket = std::ranges::lower_bound(bounds, latency.count());
   const auto last = static_cast<ptrdiff_t>(kBuckets - 1);
-  ++buckets_[static_cast<size_t>(std::min(bucket - bounds.begin(), last))];
-  ++count_;
-  sum_ += std::max(latency, std::chrono::microseconds(0));
+  buckets_[static_cast<size_t>(std::min(bucket - bounds.begin(), last))] +=
+      times;
+  count_ += times;
+  const auto most = std::max(latency, std::chrono::microseconds(0));
+  sum_ += most * static_cast<int64_t>(times);
 }
 
 std::chrono::microseconds LatencyHistogram::UpperBound(size_t bucket) {

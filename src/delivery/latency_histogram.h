@@ -16,7 +16,8 @@ class LatencyHistogram {
  public:
   static constexpr size_t kBuckets = 42;
 
-  void Record(std::chrono::microseconds latency);
+  // `times`: how many had it.
+  void Record(std::chrono::microseconds latency, uint64_t times = 1);
 
   uint64_t count() const { return count_; }
   std::chrono::microseconds sum() const { return sum_; }

@@ -25,6 +25,7 @@ void Pipeline::Rewind() {
 
 void Pipeline::RewindToCheckpoint() {
   Rewind();
+  held_latencies_.Clear();
   ForgetPositions();
 }
 
@@ -225,7 +226,11 @@ void Pipeline::OnAcknowledged(Sequence sequence, WallTime now) {
   CountSetAside(*record);
   if (record->is_record()) {
     ++counters_.acknowledged;
-    latency_.Record(now - record->commit_time);
+    if (holds_latencies_) {
+      held_latencies_.Add(record->commit_time);
+    } else {
+      latency_.Record(now - record->commit_time);
+    }
   }
   OnRoom();
 }

@@ -27,6 +27,7 @@
 #include "delivery/dispatch.h"
 #include "delivery/error_actions.h"
 #include "delivery/event_taker.h"
+#include "delivery/held_latencies.h"
 #include "delivery/history_check.h"
 #include "delivery/latency_histogram.h"
 #include "delivery/parking.h"
@@ -113,6 +114,11 @@ class Pipeline final : public EventTaker, public SinkUser {
 
   // Fewer events are parked: the flow may have stopped for want of room.
   void OnParkingRoom();
+
+  // The sink has transactions: events reach consumers with OnCommitted, which
+  // is when their latency ends.
+  void HoldLatencies() { holds_latencies_ = true; }
+  void OnCommitted(WallTime now) { held_latencies_.Record(now, latency_); }
 
   // Offers again the records that a sink did not take.
   void RetryHeld() { held_.reset(); }
@@ -274,6 +280,8 @@ class Pipeline final : public EventTaker, public SinkUser {
   std::optional<Position> isolating_;
 
   LatencyHistogram latency_;
+  bool holds_latencies_ = false;
+  HeldLatencies held_latencies_;
 };
 
 }  // namespace walpost

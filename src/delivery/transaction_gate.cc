@@ -60,6 +60,7 @@ bool TransactionGate::Close(bool is_in_flight) {
 }
 
 void TransactionGate::OnCommitted() {
+  committed_records_ += records_;
   limit_ = std::min(2 * limit_, options_.max_records);
   StartOver();
 }

@@ -67,7 +67,7 @@ class TransactionGate {
   bool is_stopped() const { return is_stopped_; }
   // Source transactions that were split.
   uint64_t splits() const { return splits_; }
-  uint64_t records() const { return records_; }
+  uint64_t committed_records() const { return committed_records_; }
 
  private:
   bool IsWhole() const {
@@ -100,6 +100,7 @@ class TransactionGate {
   bool is_split_ = false;
   bool is_stopped_ = false;
   uint64_t splits_ = 0;
+  uint64_t committed_records_ = 0;
 };
 
 }  // namespace walpost

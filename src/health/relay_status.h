@@ -15,6 +15,7 @@
 #include "checkpoint/checkpoint.h"
 #include "delivery/delivery_counters.h"
 #include "delivery/latency_histogram.h"
+#include "health/transaction_report.h"
 #include "delivery/stoppage.h"
 #include "health/parking_report.h"
 #include "health/polled_table_report.h"
@@ -88,6 +89,8 @@ struct RelayStatus {
 
   DeliveryCounters counters;
   LatencyHistogram latency;  // from commit to acknowledgement
+  // With delivery.guarantee: exactly_once.
+  std::optional<TransactionReport> transactions;
   uint64_t reconnects = 0;   // to Postgres, after the first connect
   SkippedChanges skipped;
 

@@ -115,6 +115,20 @@ TEST_F(CheckpointWriterTest, P5StoresTheMiddleOfATransaction) {
   EXPECT_EQ(writer_.confirmable(), Lsn(1));
 }
 
+// It had no event, so nothing proves that the server still has the WAL of then.
+TEST_F(CheckpointWriterTest, P2TheConfirmedLsnOfAnEarlierCheckpointIsNotKept) {
+  Checkpoint unproven;
+  unproven.confirmed = Lsn(0x100);
+  writer_.Begin(unproven);
+  OfferOne({Lsn(0x10), 1});
+  OfferOne({Lsn(0x10), 2});
+  pipeline_.OnAcknowledged(0, WallTime());
+  Poke(milliseconds(0));
+  ASSERT_EQ(store_.tried.size(), 1);
+  EXPECT_EQ(store_.tried[0].position, (Position{Lsn(0x10), 1}));
+  EXPECT_EQ(store_.tried[0].confirmed, Lsn(1));
+}
+
 class CheckpointWriterInTransactionsTest : public CheckpointWriterTest {
  protected:
   CheckpointWriterInTransactionsTest() { in_transactions_.Begin(Checkpoint()); }
