@@ -40,6 +40,8 @@ class KafkaCluster:
                       "default.replication.factor": nodes,
                       "min.insync.replicas": min_insync,
                       "offsets.topic.replication.factor": nodes,
+                      "transaction.state.log.replication.factor": nodes,
+                      "transaction.state.log.min.isr": min_insync,
                       "replica.lag.time.max.ms": 5000,
                       "controller.quorum.election.timeout.ms": 1000,
                       "controller.quorum.fetch.timeout.ms": 2000,
