@@ -15,11 +15,11 @@
 #include "checkpoint/checkpoint.h"
 #include "delivery/delivery_counters.h"
 #include "delivery/latency_histogram.h"
-#include "health/transaction_report.h"
 #include "delivery/stoppage.h"
 #include "health/parking_report.h"
 #include "health/polled_table_report.h"
 #include "health/retention_report.h"
+#include "health/transaction_report.h"
 #include "outbox/skipped_changes.h"
 
 namespace walpost {
@@ -91,7 +91,7 @@ struct RelayStatus {
   LatencyHistogram latency;  // from commit to acknowledgement
   // With delivery.guarantee: exactly_once.
   std::optional<TransactionReport> transactions;
-  uint64_t reconnects = 0;   // to Postgres, after the first connect
+  uint64_t reconnects = 0;  // to Postgres, after the first connect
   SkippedChanges skipped;
 
   bool is_polling() const { return !polled_tables.empty(); }

@@ -12,6 +12,7 @@ import pytest
 import yaml
 
 from harness import KafkaReader, Walpost, run_sql_file, wait_until
+from harness.kafka_java import java
 from harness.pages import blocks, inline_commands
 from harness.paths import REPOSITORY, walpost_binary
 from harness.polled import EVENTS, PolledOutbox, events_sections
@@ -47,6 +48,10 @@ _BLOCKS = {
     ("docs/dead-letters.md", "kcat"): "test_dead_letters",
     ("docs/dead-letters.md", _LETTERS): "test_dead_letters_in_postgres",
     ("docs/dead-letters.md", "select state"): "test_dead_letters_in_postgres",
+    ("docs/exactly-once.md", "delivery:\n  guarantee"): "test_exactly_once",
+    ("docs/exactly-once.md", "delivery:\n  transaction_boundary"):
+        "test_exactly_once",
+    ("docs/exactly-once.md", "kafka-transactions.sh"): "test_exactly_once",
     ("docs/operations.md", "ALTER TABLE outbox"): "test_recover",
     ("docs/operations.md", "outbox: {tables"): "test_recover",
     ("docs/operations.md", "walpost recover"): "test_recover",
@@ -447,6 +452,24 @@ def test_claim_check(walpost, database, kafka, topics):
     assert claim == {"table": "public.outbox", "id": event_id,
                      "bytes": len(payload),
                      "sha256": hashlib.sha256(payload).hexdigest()}
+
+
+@pytest.mark.parametrize("block", ["guarantee", "transaction_boundary"])
+def test_exactly_once(walpost, database, kafka, outbox, topics, block):
+    page = "docs/exactly-once.md"
+    relay = walpost(database, kafka, topics, checkpoint={"topic": topics + "c"},
+                    **yaml.safe_load(_text(page, f"delivery:\n  {block}"))).run()
+    outbox.insert("order", "k", "1")
+    database.wait_confirmed(database.name)
+    assert relay.metric("walpost_kafka_transaction_records_total") == 1
+    assert len(KafkaReader(kafka.bootstrap).read(topics + "order")) == 1
+    script, *words = _text(page, "kafka-transactions.sh").split()
+    words[words.index("--bootstrap-server") + 1] = kafka.bootstrap
+    assert script == "kafka-transactions.sh"
+    said = subprocess.run(
+        java("org.apache.kafka.tools.TransactionsCommand", *words), check=True,
+        capture_output=True, text=True, timeout=60).stdout
+    assert len(said.splitlines()) == 1, said  # the heads of the columns
 
 
 def test_topics_that_walpost_creates(walpost, database, kafka, outbox, topics):
