@@ -121,6 +121,7 @@ bool SourceMemory::IsDoubtful(const Continuity& continuity,
 
 absl::Status SourceMemory::Continue() {
   promotion_.clear();
+  suspects_another_instance_ = false;
   if (GapIsOver()) {
     return absl::AbortedError(
         "an operator has resolved the gap: starting over");
@@ -131,6 +132,7 @@ absl::Status SourceMemory::Continue() {
   is_first_start_ = continuity.kind == Continuity::Kind::kFirstStart;
   if (IsDoubtful(continuity, known) &&
       std::exchange(suspected_after_, known.confirmed) != known.confirmed) {
+    suspects_another_instance_ = known.by == KnownSource::By::kThisProcess;
     return absl::UnavailableError(
         "the slot is ahead of what is known: looking again, in case another "
         "instance was just writing both");

@@ -60,6 +60,9 @@ class SourceMemory {
   // kAborted: start over, after a promotion or because an operator has resolved
   // the gap. kUnavailable: look again. kFailedPrecondition: there is a gap.
   absl::Status Continue();
+  // The last Continue has asked to look again, and nothing but this process
+  // knows where the slot stood: another instance may have moved it.
+  bool suspects_another_instance() const { return suspects_another_instance_; }
   // The promotion that Continue has found, for the log; empty: none.
   const std::string& promotion() const { return promotion_; }
   // Record that stores the gap; nullopt: nothing is to be written.
@@ -134,6 +137,7 @@ class SourceMemory {
   std::string coverage_;
   std::string kafka_cluster_;
   bool slot_was_shared_ = false;
+  bool suspects_another_instance_ = false;
   bool has_streamed_ = false;
   bool must_start_over_ = false;
 };

@@ -77,6 +77,18 @@ asio::awaitable<absl::Status> SlotHolder::Look(Connection& connection) {
   co_return absl::OkStatus();
 }
 
+asio::awaitable<absl::StatusOr<bool>> SlotHolder::FindOthers(
+    Connection& connection) {
+  const std::string sql = fmt::format(
+      "SELECT EXISTS (SELECT 1 FROM pg_catalog.pg_stat_activity WHERE "
+      "starts_with(application_name, {}) AND application_name LIKE '%:side' "
+      "AND NOT starts_with(application_name, {}))",
+      connection.Literal(fmt::format("walpost:{}:", slot_)),
+      connection.Literal(name_.text() + ":"));
+  WALPOST_CO_ASSIGN_OR_RETURN(QueryRows rows, co_await connection.Execute(sql));
+  co_return rows.Bool(0, 0);
+}
+
 void SlotHolder::NoteReply(const std::string& pid,
                            const std::string& reply_time) {
   const MonotonicTime now = Clock::now();

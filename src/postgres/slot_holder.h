@@ -13,6 +13,7 @@
 #include <string>
 
 #include "absl/status/status.h"
+#include "absl/status/statusor.h"
 #include "base/time.h"
 #include "postgres/connection.h"
 #include "postgres/instance_name.h"
@@ -27,6 +28,11 @@ class SlotHolder {
 
   // Reads the current holder. Errors come from the connection.
   boost::asio::awaitable<absl::Status> Look(Connection& connection);
+
+  // True if another walpost of this slot runs, and may have had it: its side
+  // session is there.
+  boost::asio::awaitable<absl::StatusOr<bool>> FindOthers(
+      Connection& connection);
 
   // If the holder is left over from an earlier run of this walpost, terminates
   // it, so that the next attempt need not wait for it.

@@ -112,6 +112,11 @@ asio::awaitable<absl::Status> SourceSetup::StandBy() {
 // Records a gap, if our role may write the record.
 asio::awaitable<absl::Status> SourceSetup::Continue() {
   const absl::Status status = memory_.Continue();
+  if (memory_.suspects_another_instance()) {
+    WALPOST_CO_ASSIGN_OR_RETURN(const bool has_others,
+                                co_await holder_.FindOthers(*connection_));
+    if (has_others) memory_.OnSlotInUse(/*by_walpost=*/true).IgnoreError();
+  }
   if (!memory_.promotion().empty()) spdlog::warn("{}", memory_.promotion());
   const bool is_held = GapOf(status).has_value();
   const std::optional<BirthRecord> record = memory_.RecordOfGap();

@@ -164,6 +164,27 @@ TEST_F(SourceMemoryTest, ASlotAheadOfItsCheckpointIsLookedAtTwice) {
   EXPECT_EQ(CodeOf(Continue(server)), kGapSlotAdvanced);
 }
 
+// Without a store, a second instance that had the slot for a moment is not
+// noticed by its holding it.
+TEST_F(SourceMemoryTest, ASlotThatAnotherInstanceMayHaveMovedIsNotAGap) {
+  ASSERT_NO_FATAL_FAILURE(Stream(200));
+  ObservedSource server = Server();
+  server.slot->confirmed = Lsn(300);
+  EXPECT_TRUE(absl::IsUnavailable(Continue(server)));
+  EXPECT_TRUE(memory_.suspects_another_instance());
+  ASSERT_TRUE(memory_.OnSlotInUse(/*by_walpost=*/true).ok());
+  EXPECT_TRUE(Continue(server).ok());
+  EXPECT_FALSE(memory_.suspects_another_instance());
+}
+
+TEST_F(SourceMemoryTest, P9WithACheckpointNoOtherInstanceIsSuspected) {
+  memory_.SetCheckpoint(CheckpointAt(200));
+  ObservedSource server = Server();
+  server.slot->confirmed = Lsn(300);
+  EXPECT_TRUE(absl::IsUnavailable(Continue(server)));
+  EXPECT_FALSE(memory_.suspects_another_instance());
+}
+
 TEST_F(SourceMemoryTest, ACheckpointThatHasMovedOnIsLookedAtTwiceAgain) {
   memory_.SetCheckpoint(CheckpointAt(200));
   ObservedSource server = Server();
