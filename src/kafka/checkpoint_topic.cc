@@ -4,6 +4,7 @@
 #include <boost/asio/post.hpp>
 #include <utility>
 
+#include "base/error_source.h"
 #include "base/status_macros.h"
 #include "checkpoint/checkpoint_candidates.h"
 #include "checkpoint/checkpoint_codec.h"
@@ -179,9 +180,10 @@ void CheckpointTopic::LookOnHelper(
   const auto handle = [this, then](absl::StatusOr<Found> found) {
     helper_is_busy_ = false;
     if (found.ok()) return then(std::move(found));
-    then(absl::Status(ForStore(found.status()).code(),
-                      fmt::format("checkpoint topic {}: {}", topic_,
-                                  std::string(found.status().message()))));
+    then(FromKafka(
+        absl::Status(ForStore(found.status()).code(),
+                     fmt::format("checkpoint topic {}: {}", topic_,
+                                 std::string(found.status().message())))));
   };
   // Captures values only; `handle` is called on the loop, if this object still
   // exists. The guard keeps the loop running for it.

@@ -37,6 +37,11 @@ rd_kafka_error_t* Resume(const Function& call, const TransactionCalls::Use& use,
   }
 }
 
+constexpr char kNoCoordinator[] =
+    "if this stays so: fewer brokers are up than "
+    "transaction.state.log.replication.factor (3, unless it is set) asks for, "
+    "so they cannot create __transaction_state; walpost check compares them";
+
 // An error that a repetition could still have overcome.
 bool IsUnknown(const rd_kafka_error_t* error) {
   return error != nullptr && rd_kafka_error_is_retriable(error) != 0;
@@ -49,6 +54,14 @@ absl::Status NoAnswer(rd_kafka_error_t* error, std::string_view attempted) {
       fmt::format("{}: no answer within the time limit: {}", attempted, cause));
 }
 
+// The brokers do not say why they have no coordinator.
+absl::Status NoCoordinator(rd_kafka_error_t* error,
+                           std::string_view attempted) {
+  const absl::Status status = NoAnswer(error, attempted);
+  return absl::UnavailableError(
+      fmt::format("{}; {}", std::string(status.message()), kNoCoordinator));
+}
+
 }  // namespace
 
 void TransactionCalls::Use::AwaitEnd() {
@@ -58,10 +71,10 @@ void TransactionCalls::Use::AwaitEnd() {
 
 TransactionCalls::TransactionCalls(asio::any_io_executor executor,
                                    rd_kafka_t* client,
-                                   std::string transactional_id)
+                                   const ProducerOptions& options)
     : executor_(std::move(executor)),
       client_(client),
-      names_{std::move(transactional_id), "another instance"} {}
+      names_{options.transactional_id, "another instance", options.brokers} {}
 
 void TransactionCalls::TakeOver(milliseconds limit, Done done) {
   const MonotonicTime deadline = Clock::now() + limit;
@@ -72,7 +85,7 @@ void TransactionCalls::TakeOver(milliseconds limit, Done done) {
       return rd_kafka_init_transactions(client, millis);
     };
     rd_kafka_error_t* error = Resume(init, use, deadline);
-    if (IsUnknown(error)) return NoAnswer(error, attempted);
+    if (IsUnknown(error)) return NoCoordinator(error, attempted);
     if (error == nullptr) error = rd_kafka_begin_transaction(client);
     return StatusFromTransaction(error, attempted, names);
   };

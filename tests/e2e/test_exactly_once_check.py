@@ -2,12 +2,18 @@
 brokers that do not fit, and of transactions that are open or aborted."""
 
 import json
+import re
+import shlex
+import time
 
 import pytest
 
-from harness import OpenTransaction, wait_until
+from harness import Authority, Kafka, OpenTransaction, SecuredKafka, wait_until
 
 ONCE = {"guarantee": "exactly_once"}
+_UNFIT = {"transaction.state.log.replication.factor": 3,
+          "transaction.state.log.min.isr": 2,
+          "transaction.max.timeout.ms": 45000}
 
 
 def _sections(topics):
@@ -42,6 +48,160 @@ def _verify(relay, *words):
     report = json.loads(said.stdout)
     return {kind: found["count"] for kind, found in report["findings"].items()
             if found["count"]}
+
+
+# ---- check and run
+
+def _finding(checked, words):
+    """The line of `check`, and the remedy below it."""
+    found = re.search(rf"^(.*{words}.*)\n(?:        -> (.*))?", checked.stdout,
+                      re.M)
+    assert found, checked.stdout
+    return found[1], found[2]
+
+
+def test_check_does_not_disturb_the_relay_that_runs(relay, outbox, database):
+    for _ in range(3):
+        checked = relay.verb("check")
+        assert checked.returncode == 0, checked.stdout
+    line, _ = _finding(checked, f"transactional id walpost-.*-{relay.slot}")
+    assert line.startswith("ok ") and line.endswith("may be written"), line
+    _finding(checked, "ok .*transaction.max.timeout.ms is 900000 ms")
+    outbox.insert("order", "key-1", sequence=20)
+    database.wait_confirmed(database.name)
+    assert "replacing the Kafka producer" not in relay.log()
+    assert _verify(relay, "--fail-on-duplicates") == {}
+
+
+@pytest.fixture(scope="module")
+def unfit_kafka(module_directory):
+    """One broker, as it is delivered: it can never log a transaction."""
+    broker = Kafka(module_directory / "unfit", properties=_UNFIT).start()
+    yield broker
+    broker.close()
+
+
+def test_one_broker_and_a_transaction_log_of_three_replicas(
+        walpost, database, outbox, topics, unfit_kafka):
+    relay = walpost(database, unfit_kafka, topics, **_sections(topics))
+    assert relay.verb("init").returncode == 0
+    checked = relay.verb("check")
+    assert checked.returncode == 1, checked.stdout
+    line, remedy = _finding(checked,
+                            "transaction.state.log.replication.factor is 3")
+    assert line.startswith("ERROR") and "1 broker" in line
+    assert "transaction.state.log.replication.factor=1" in remedy
+    line, _ = _finding(checked, "transaction.max.timeout.ms is 45000 ms")
+    assert line.startswith("ERROR")
+    assert "no coordinator" not in checked.stdout
+
+    outbox.insert("order", "key-1")
+    relay.start()
+    began = time.monotonic()
+    relay.wait_unready("transaction.state.log.replication.factor", seconds=20)
+    assert time.monotonic() - began < 11
+    relay.wait_log("trying again")
+    assert relay.running()
+    assert database.confirmed_lsn(relay.slot) < database.current_lsn()
+    assert relay.stop() == 0
+
+
+@pytest.fixture(scope="module")
+def hasty_kafka(module_directory):
+    """Brokers that abort a transaction after 45 s."""
+    broker = Kafka(module_directory / "hasty", properties={
+        "transaction.max.timeout.ms": 45000}).start()
+    yield broker
+    broker.close()
+
+
+def test_a_timeout_above_that_of_the_brokers(
+        walpost, database, outbox, topics, hasty_kafka):
+    relay = walpost(database, hasty_kafka, topics, **_sections(topics))
+    assert relay.verb("init").returncode == 0
+    outbox.insert("order", "key-1")
+    before = database.confirmed_lsn(relay.slot)
+    checked = relay.verb("check")
+    assert checked.returncode == 1, checked.stdout
+    line, remedy = _finding(checked, "transaction.max.timeout.ms is 45000 ms")
+    assert line.startswith("ERROR") and "60000 ms" in line
+    assert "delivery.transaction_timeout: 45000ms" in remedy
+    relay.start()
+    assert relay.wait_exit() == 4
+    assert "lower delivery.transaction_timeout" in relay.log()
+    assert database.confirmed_lsn(relay.slot) == before
+
+    relay.configure({**relay.config, "delivery": {
+        **ONCE, "transaction_timeout": "45000ms"}})
+    checked = relay.verb("check")
+    assert checked.returncode == 0, checked.stdout
+    relay.run()
+    database.wait_confirmed(relay.slot)
+    assert _verify(relay, "--fail-on-duplicates") == {}
+
+
+# ---- Rights
+
+@pytest.fixture(scope="module")
+def guarded(module_directory):
+    broker = SecuredKafka(module_directory / "guarded",
+                          Authority(module_directory / "authority"),
+                          "a-secret", asks_for_rights=True).start()
+    yield broker
+    broker.close()
+
+
+def _grant(guarded, topics, operations, *resource):
+    words = [word for name in operations for word in ("--operation", name)]
+    guarded.grant("--allow-principal", "User:walpost", *words, *resource)
+
+
+@pytest.fixture
+def restricted(walpost, database, outbox, topics, guarded):
+    """A relay with all rights but those on its transactional id and on the
+    cluster."""
+    _grant(guarded, topics, ["Write", "Read", "Create"], "--topic", topics,
+           "--resource-pattern-type", "prefixed")
+    _grant(guarded, topics, ["Write", "Read", "Create", "DescribeConfigs"],
+           "--topic", f"checkpoints-{topics}")
+    made = walpost(database, guarded, topics, **_sections(topics),
+                   kafka=guarded.login())
+    assert made.verb("init").returncode == 0
+    outbox.insert("order", "key-1")
+    return made
+
+
+def _follow(guarded, remedy):
+    """Does what `kafka-acls.sh` does, as an administrator."""
+    words = shlex.split(remedy)
+    assert words[0] == "kafka-acls.sh"
+    assert words[1:3] == ["--bootstrap-server", guarded.sasl]
+    words.remove("--add")
+    guarded.grant(*words[3:])
+
+
+def test_the_right_on_the_transactional_id(restricted, database, guarded,
+                                           topics):
+    before = database.confirmed_lsn(restricted.slot)
+    checked = restricted.verb("check")
+    line, grant = _finding(checked, "transactional id .* are not tested")
+    assert line.startswith("note") and "DESCRIBE_CONFIGS" in line
+    restricted.start()
+    assert restricted.wait_exit() == 4
+    assert "WRITE and DESCRIBE on the transactional id" in restricted.log()
+    assert database.confirmed_lsn(restricted.slot) == before
+
+    _grant(guarded, topics, ["DescribeConfigs"], "--cluster")
+    checked = restricted.verb("check")
+    assert checked.returncode == 1, checked.stdout
+    line, remedy = _finding(checked, "transactional id .* may not be written")
+    assert line.startswith("ERROR") and remedy == grant
+    _follow(guarded, remedy)
+    checked = restricted.verb("check")
+    assert checked.returncode == 0, checked.stdout
+    restricted.run()
+    database.wait_confirmed(restricted.slot)
+    assert _verify(restricted, "--fail-on-duplicates") == {}
 
 
 # ---- verify
