@@ -71,7 +71,8 @@ absl::StatusOr<CheckpointTopic::Found> CheckpointTopic::LookForOurs(
   WALPOST_RETURN_IF_ERROR(topic.Read(
       [&](std::string_view key, std::optional<std::string_view> value) {
         candidates.Add(key, value);
-      }));
+      },
+      HiddenCheckpoints(slot, identity)));
   found.checkpoint = candidates.Pick();
   found.old_key_is_ours = candidates.old_key_is_ours();
   return found;

@@ -204,6 +204,46 @@ def test_the_right_on_the_transactional_id(restricted, database, guarded,
     assert _verify(restricted, "--fail-on-duplicates") == {}
 
 
+# ---- The checkpoint topic, which other programs may use, too
+
+def _checkpoint_key(relay, database):
+    system = database.value(
+        "select system_identifier::text from pg_control_system()")
+    return f"{relay.slot}@{system}", f"walpost-{system}-{relay.slot}"
+
+
+def test_p5_a_checkpoint_behind_the_transaction_of_another_program(
+        relay, kafka, database, outbox, topics):
+    other = OpenTransaction(kafka.bootstrap, f"another-{topics}").produce(
+        f"checkpoints-{topics}", "bills@7", "{}")
+    outbox.insert("order", "key-1", sequence=20)
+    database.wait_confirmed(database.name)
+    relay.kill()
+    relay.start()
+    with pytest.raises(TimeoutError):
+        relay.wait_ready(5)
+    other.abort()
+    relay.wait_ready()
+    assert "gap" not in relay.log(), relay.log()
+    assert _verify(relay, "--fail-on-duplicates") == {}
+
+
+def test_p5_the_transaction_of_an_instance_that_died_is_not_waited_for(
+        relay, kafka, database, outbox, topics):
+    key, name = _checkpoint_key(relay, database)
+    identity = outbox.insert("order", "key-1", sequence=20)
+    database.wait_confirmed(database.name)
+    assert relay.stop() == 0
+    # As it would have been left behind.
+    OpenTransaction(kafka.bootstrap, name).produce(
+        topics + "order", "key-1", "{}", id=identity).produce(
+            f"checkpoints-{topics}", key, "{}")
+    relay.run(seconds=10)
+    outbox.insert("order", "key-1", sequence=21)
+    database.wait_confirmed(database.name)
+    assert _verify(relay, "--fail-on-duplicates") == {}
+
+
 # ---- verify
 
 def test_records_of_an_aborted_transaction_are_none(relay, copy):
