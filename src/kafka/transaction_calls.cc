@@ -37,11 +37,6 @@ rd_kafka_error_t* Resume(const Function& call, const TransactionCalls::Use& use,
   }
 }
 
-constexpr char kNoCoordinator[] =
-    "if this stays so: fewer brokers are up than "
-    "transaction.state.log.replication.factor (3, unless it is set) asks for, "
-    "so they cannot create __transaction_state; walpost check compares them";
-
 // An error that a repetition could still have overcome.
 bool IsUnknown(const rd_kafka_error_t* error) {
   return error != nullptr && rd_kafka_error_is_retriable(error) != 0;
@@ -55,11 +50,16 @@ absl::Status NoAnswer(rd_kafka_error_t* error, std::string_view attempted) {
 }
 
 // The brokers do not say why they have no coordinator.
-absl::Status NoCoordinator(rd_kafka_error_t* error,
-                           std::string_view attempted) {
-  const absl::Status status = NoAnswer(error, attempted);
-  return absl::UnavailableError(
-      fmt::format("{}; {}", std::string(status.message()), kNoCoordinator));
+absl::Status NoCoordinator(rd_kafka_error_t* error, std::string_view attempted,
+                           milliseconds limit) {
+  rd_kafka_error_destroy(error);
+  return absl::UnavailableError(fmt::format(
+      "{}: no coordinator of transactions answered within {} s. If this stays "
+      "so, fewer brokers are up than transaction.state.log.replication.factor "
+      "(default 3), and they cannot create __transaction_state: start more, or "
+      "lower it in server.properties of every broker (walpost check compares "
+      "them)",
+      attempted, limit.count() / 1000));
 }
 
 }  // namespace
@@ -78,14 +78,15 @@ TransactionCalls::TransactionCalls(asio::any_io_executor executor,
 
 void TransactionCalls::TakeOver(milliseconds limit, Done done) {
   const MonotonicTime deadline = Clock::now() + limit;
-  const auto call = [deadline, names = names_](rd_kafka_t* client, Use& use) {
+  const auto call = [deadline, limit, names = names_](rd_kafka_t* client,
+                                                      Use& use) {
     const std::string attempted =
         fmt::format("taking over transactional.id {}", names.id);
     const auto init = [client](int millis) {
       return rd_kafka_init_transactions(client, millis);
     };
     rd_kafka_error_t* error = Resume(init, use, deadline);
-    if (IsUnknown(error)) return NoCoordinator(error, attempted);
+    if (IsUnknown(error)) return NoCoordinator(error, attempted, limit);
     if (error == nullptr) error = rd_kafka_begin_transaction(client);
     return StatusFromTransaction(error, attempted, names);
   };
