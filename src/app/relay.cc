@@ -9,10 +9,12 @@
 
 #include "app/existing_rows_warning.h"
 #include "app/set_aside_log.h"
+#include "base/error_source.h"
 #include "base/status_macros.h"
 #include "fmt/format.h"
 #include "kafka/kafka_sinks.h"
 #include "kafka/producer_properties.h"
+#include "kafka/transactional_id.h"
 #include "spdlog/spdlog.h"
 
 namespace walpost {
@@ -29,7 +31,7 @@ constexpr auto kAsTuple = asio::as_tuple(asio::use_awaitable);
 constexpr milliseconds kClusterLimit{2000};
 constexpr milliseconds kClusterPoll{20};
 // Limit for fencing earlier instances. The stream has begun, and waits.
-constexpr std::chrono::seconds kTakeOverLimit{10};
+constexpr std::chrono::seconds kTakeOverLimit{8};
 
 }  // namespace
 
@@ -139,9 +141,8 @@ absl::Status Relay::StartSink() {
     oldest_wait_.StartOver();
   }
   if (gate_) {
-    sinks_.SetTransactionalId(fmt::format("walpost-{}-{}",
-                                          checkpoints_.system_identifier(),
-                                          config_.postgres.slot));
+    sinks_.SetTransactionalId(RelayTransactionalId(
+        checkpoints_.system_identifier(), config_.postgres.slot));
   }
   return sinks_.Start();
 }
@@ -178,7 +179,7 @@ asio::awaitable<absl::Status> Relay::Fence() {
     co_return absl::UnavailableError("the server is another one than before");
   }
   absl::Status status = co_await sinks_.TakeOver(kTakeOverLimit);
-  if (!status.ok()) co_return status;
+  if (!status.ok()) co_return FromKafka(status);
   const std::optional<Checkpoint> before = checkpoints_.loaded();
   status = co_await checkpoints_.Load();
   if (status.ok() && checkpoints_.loaded() != before) {

@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <map>
 #include <memory>
+#include <optional>
 
 #include "app/existing_rows_warning.h"
 #include "app/retention_keeper.h"
@@ -15,6 +16,7 @@
 #include "cli/verbs.h"
 #include "fmt/format.h"
 #include "kafka/cluster_check.h"
+#include "kafka/transactional_id.h"
 #include "outbox/dead_letter_topic.h"
 #include "polling/polling_check.h"
 #include "postgres/birth_check.h"
@@ -22,6 +24,7 @@
 #include "postgres/parking_check.h"
 #include "postgres/partition_watch.h"
 #include "postgres/preflight.h"
+#include "postgres/system_identity.h"
 #include "retention/retention_check.h"
 
 namespace walpost {
@@ -238,6 +241,25 @@ std::string CheckpointTopic(const CheckpointOptions& options) {
   return options.store == CheckpointOptions::Store::kKafka ? options.topic : "";
 }
 
+asio::awaitable<absl::StatusOr<std::string>> FindTransactionalId(
+    asio::any_io_executor executor, const Config& config) {
+  Connected connection =
+      co_await Connect(executor, config.postgres.server, true);
+  if (!connection.ok()) co_return connection.status();
+  WALPOST_CO_ASSIGN_OR_RETURN(const SystemIdentity identity,
+                              co_await IdentifySystem(**connection));
+  co_return RelayTransactionalId(identity.system_identifier,
+                                 config.postgres.slot);
+}
+
+// For CheckCluster. An error of Postgres was reported by then.
+std::optional<std::string> TransactionalId(const Config& config) {
+  if (!config.transactions.is_on) return std::nullopt;
+  asio::io_context io(1);
+  return RunToEnd(io, FindTransactionalId(io.get_executor(), config))
+      .value_or("");
+}
+
 std::string_view Mark(Severity severity) {
   switch (severity) {
     case Severity::kOk:
@@ -287,10 +309,10 @@ int Check(const ConfigArguments& arguments) {
   if (config->retention.enabled()) {
     failed |= Print(RunCheckRetention(*config), "retention");
   }
-  failed |=
-      Print(CheckCluster(config->kafka, TopicsOf(*config, *routes),
-                         CheckpointTopic(config->checkpoint), kKafkaTimeout),
-            "Kafka");
+  failed |= Print(CheckCluster(config->kafka, TopicsOf(*config, *routes),
+                               CheckpointTopic(config->checkpoint),
+                               TransactionalId(*config), kKafkaTimeout),
+                  "Kafka");
   return failed ? kExitFindings : kExitOk;
 }
 

@@ -14,6 +14,7 @@
 #include "app/relay.h"
 #include "app/retention_keeper.h"
 #include "app/signal_thread.h"
+#include "base/error_source.h"
 #include "base/status_macros.h"
 #include "base/version.h"
 #include "cli/exit_code.h"
@@ -121,7 +122,9 @@ int RunRelay(const Arguments& arguments, LiveConfig& live,
                    io.stop();
                  });
   io.run();
-  if (!result.ok()) return LogFailure(result, kExitPostgres);
+  if (!result.ok()) {
+    return LogFailure(result, IsFromKafka(result) ? kExitKafka : kExitPostgres);
+  }
   const RelayStatus end = relay->Status();
   if (end.is_polling()) {
     spdlog::info("ended; {} records acknowledged", end.counters.acknowledged);

@@ -1,5 +1,7 @@
-// Kafka options of `verify` and `recover`.
+// Kafka options of verbs that read topics.
 #pragma once
+
+#include <chrono>
 
 #include "config/config.h"
 #include "kafka/broker_trouble.h"
@@ -8,7 +10,12 @@
 namespace walpost {
 
 inline TopicReaderOptions TopicReaderOptionsOf(const Config& config) {
-  return {config.kafka.brokers, config.kafka.properties, &WhyUnreached};
+  // Brokers look for expired transactions every 10 s.
+  constexpr std::chrono::seconds kUntilAborted{15};
+  TopicReaderOptions options{config.kafka.brokers, config.kafka.properties,
+                             &WhyUnreached};
+  options.transaction_limit = config.transactions.timeout + kUntilAborted;
+  return options;
 }
 
 }  // namespace walpost

@@ -36,6 +36,8 @@ struct Arguments {
   std::string report_file;
   bool fail_on_not_in_table = false;
   bool fail_on_duplicates = false;
+  bool read_committed = false;
+  bool read_uncommitted = false;
   bool json = false;
 };
 
@@ -124,6 +126,9 @@ absl::StatusOr<VerifierOptions> MakeOptions(const Arguments& arguments,
     options.slot = config.postgres.slot;
   }
   options.kafka = TopicReaderOptionsOf(config);
+  if (arguments.read_uncommitted) {
+    options.kafka.isolation = TopicReaderOptions::Isolation::kUncommitted;
+  }
   options.sequence_column = arguments.sequence;
   options.more_topics = {arguments.topics.begin(), arguments.topics.end()};
   options.id_file = arguments.ids;
@@ -194,6 +199,12 @@ void AddVerify(CLI::App& app, int& exit_code) {
             "A record without a row is an error");
   verb.Flag("--fail-on-duplicates", arguments->fail_on_duplicates,
             "A record that was sent twice is an error");
+  verb.Flag("--read-committed", arguments->read_committed,
+            "Leave out records of aborted transactions, and wait for open "
+            "ones (the default)")
+      .Excludes(
+          verb.Flag("--read-uncommitted", arguments->read_uncommitted,
+                    "Count records of aborted and open transactions, too"));
   verb.Footer(
       "Exit codes: 0 clean, 1 something is missing, wrong or undecided, 2 "
       "usage,\n3 Postgres, 4 Kafka.");

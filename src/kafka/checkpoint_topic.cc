@@ -4,6 +4,7 @@
 #include <boost/asio/post.hpp>
 #include <utility>
 
+#include "base/error_source.h"
 #include "base/status_macros.h"
 #include "checkpoint/checkpoint_candidates.h"
 #include "checkpoint/checkpoint_codec.h"
@@ -70,7 +71,8 @@ absl::StatusOr<CheckpointTopic::Found> CheckpointTopic::LookForOurs(
   WALPOST_RETURN_IF_ERROR(topic.Read(
       [&](std::string_view key, std::optional<std::string_view> value) {
         candidates.Add(key, value);
-      }));
+      },
+      HiddenCheckpoints(slot, identity)));
   found.checkpoint = candidates.Pick();
   found.old_key_is_ours = candidates.old_key_is_ours();
   return found;
@@ -179,9 +181,10 @@ void CheckpointTopic::LookOnHelper(
   const auto handle = [this, then](absl::StatusOr<Found> found) {
     helper_is_busy_ = false;
     if (found.ok()) return then(std::move(found));
-    then(absl::Status(ForStore(found.status()).code(),
-                      fmt::format("checkpoint topic {}: {}", topic_,
-                                  std::string(found.status().message()))));
+    then(FromKafka(
+        absl::Status(ForStore(found.status()).code(),
+                     fmt::format("checkpoint topic {}: {}", topic_,
+                                 std::string(found.status().message())))));
   };
   // Captures values only; `handle` is called on the loop, if this object still
   // exists. The guard keeps the loop running for it.

@@ -2,6 +2,7 @@
 
 #include <librdkafka/rdkafka.h>
 
+#include <algorithm>
 #include <cstring>
 #include <map>
 #include <memory>
@@ -14,6 +15,8 @@
 #include "kafka/producer_properties.h"
 #include "kafka/topic_rights.h"
 #include "kafka/topic_settings.h"
+#include "kafka/transactions_check.h"
+#include "kafka/transactions_probe.h"
 
 namespace walpost {
 namespace {
@@ -23,17 +26,23 @@ constexpr char kProbe[] = "walpost-check";
 constexpr size_t kMaxProbedPrefix = 200;
 // Topics that are compared with create_topics and claim_check_above.
 constexpr size_t kMaxShapes = 100;
+// Brokers whose settings are compared, for transactions.
+constexpr int kMaxBrokers = 100;
+constexpr char kTransactionLog[] = "__transaction_state";
 
 class ClusterCheck {
  public:
-  ClusterCheck(KafkaClient client, KafkaUser user,
-               std::chrono::milliseconds timeout)
+  ClusterCheck(KafkaClient client, const ProducerOptions& options,
+               KafkaUser user, std::chrono::milliseconds timeout)
       : client_(std::move(client)),
+        options_(options),
         user_(std::move(user)),
         timeout_millis_(static_cast<int>(timeout.count())) {}
 
-  absl::StatusOr<Findings> Run(const std::vector<TopicNames>& topics,
-                               const std::string& checkpoint_topic) {
+  absl::StatusOr<Findings> Run(
+      const std::vector<TopicNames>& topics,
+      const std::string& checkpoint_topic,
+      const std::optional<std::string>& transactional_id) {
     const std::string subject = fmt::format("Kafka at {}", user_.brokers);
     const rd_kafka_metadata_t* listed = nullptr;
     const rd_kafka_resp_err_t error = rd_kafka_metadata(
@@ -55,6 +64,10 @@ class ClusterCheck {
           CheckTopicsOf(*metadata, names, creates != "false"));
     }
     WALPOST_RETURN_IF_ERROR(CheckCheckpoint(checkpoint_topic));
+    if (transactional_id) {
+      WALPOST_RETURN_IF_ERROR(
+          CheckTransactionsOf(*metadata, *transactional_id));
+    }
     CheckSizes(settings);
     return std::move(findings_);
   }
@@ -214,6 +227,26 @@ class ClusterCheck {
     return absl::OkStatus();
   }
 
+  absl::Status CheckTransactionsOf(const rd_kafka_metadata_t& metadata,
+                                   const std::string& id) {
+    TransactionFacts facts;
+    facts.id = id;
+    facts.timeout = options_.transaction_timeout;
+    facts.brokers = static_cast<size_t>(metadata.broker_cnt);
+    const int count = std::min(metadata.broker_cnt, kMaxBrokers);
+    for (int i = 0; i < count; ++i) {
+      facts.settings.push_back(Settings(
+          RD_KAFKA_RESOURCE_BROKER, std::to_string(metadata.brokers[i].id)));
+    }
+    facts.log_replicas = ShapeOf(metadata, kTransactionLog).replication_factor;
+    if (facts.can_probe()) {
+      WALPOST_RETURN_IF_ERROR(ProbeTransactionalId(
+          options_, std::chrono::milliseconds(timeout_millis_), facts));
+    }
+    Append(CheckTransactions(facts, user_));
+    return absl::OkStatus();
+  }
+
   void Append(const Findings& findings) {
     findings_.insert(findings_.end(), findings.begin(), findings.end());
   }
@@ -238,6 +271,7 @@ class ClusterCheck {
   }
 
   KafkaClient client_;
+  const ProducerOptions& options_;
   KafkaUser user_;
   int timeout_millis_;
   Findings findings_;
@@ -245,10 +279,11 @@ class ClusterCheck {
 
 }  // namespace
 
-absl::StatusOr<Findings> CheckCluster(const ProducerOptions& options,
-                                      const std::vector<TopicNames>& topics,
-                                      const std::string& checkpoint_topic,
-                                      std::chrono::milliseconds timeout) {
+absl::StatusOr<Findings> CheckCluster(
+    const ProducerOptions& options, const std::vector<TopicNames>& topics,
+    const std::string& checkpoint_topic,
+    const std::optional<std::string>& transactional_id,
+    std::chrono::milliseconds timeout) {
   WALPOST_ASSIGN_OR_RETURN(KafkaConf conf, MakeProducerConf(options));
   char reason[512];
   KafkaClient client(
@@ -264,8 +299,8 @@ absl::StatusOr<Findings> CheckCluster(const ProducerOptions& options,
     if (name != "sasl.username") continue;
     WALPOST_ASSIGN_OR_RETURN(user.name, value.Read());
   }
-  return ClusterCheck(std::move(client), std::move(user), timeout)
-      .Run(topics, checkpoint_topic);
+  return ClusterCheck(std::move(client), options, std::move(user), timeout)
+      .Run(topics, checkpoint_topic, transactional_id);
 }
 
 }  // namespace walpost

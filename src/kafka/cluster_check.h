@@ -1,6 +1,8 @@
 // Checks of the Kafka cluster, and facts that an operator should know.
 #pragma once
 
+#include <chrono>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -13,15 +15,17 @@ namespace walpost {
 
 // Asks the cluster, with its own client, whether it answers, and what the user
 // may do with the topics. `checkpoint_topic`: for checkpoint.store: kafka, else
-// empty.
+// empty. `transactional_id`: nullopt: walpost writes no transactions; empty: it
+// is not known. A running instance with that id is not disturbed.
 //
 // Blocks up to `timeout` per request: for the command line, not the loop. An
 // unreachable cluster is a finding. kInvalidArgument and kFailedPrecondition:
 // errors of the properties, as for Producer::Create. kUnavailable: an answer
 // did not come.
-absl::StatusOr<Findings> CheckCluster(const ProducerOptions& options,
-                                      const std::vector<TopicNames>& topics,
-                                      const std::string& checkpoint_topic,
-                                      std::chrono::milliseconds timeout);
+absl::StatusOr<Findings> CheckCluster(
+    const ProducerOptions& options, const std::vector<TopicNames>& topics,
+    const std::string& checkpoint_topic,
+    const std::optional<std::string>& transactional_id,
+    std::chrono::milliseconds timeout);
 
 }  // namespace walpost

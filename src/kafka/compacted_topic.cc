@@ -7,7 +7,7 @@
 #include "base/status_macros.h"
 #include "fmt/format.h"
 #include "kafka/kafka_status.h"
-#include "kafka/producer_properties.h"
+#include "kafka/log_range.h"
 
 namespace walpost {
 
@@ -38,40 +38,11 @@ bool MayPass(const absl::Status& status) {
 
 absl::StatusOr<std::unique_ptr<CompactedTopic>> CompactedTopic::Connect(
     const ProducerOptions& options, std::string name, std::stop_token stop,
-    MonotonicTime deadline) {
-  KafkaConf conf(rd_kafka_conf_new());
-  for (const auto& [property, value] : options.properties) {
-    WALPOST_ASSIGN_OR_RETURN(const std::string now, value.Read());
-    WALPOST_RETURN_IF_ERROR(SetKafkaProperty(conf.get(), property, now));
-  }
-  const std::pair<const char*, std::string> own[] = {
-      {"bootstrap.servers", options.brokers},
-      {"client.id", options.client_id + "-checkpoint"},
-      {"allow.auto.create.topics", "false"},
-      {"enable.partition.eof", "true"},
-      {"auto.offset.reset", "earliest"},
-      {"isolation.level", "read_committed"},
-      {"fetch.wait.max.ms", "10"},
-      {"reconnect.backoff.ms", "50"},
-      {"reconnect.backoff.max.ms", "1000"},
-  };
-  for (const auto& [property, value] : own) {
-    WALPOST_RETURN_IF_ERROR(SetKafkaProperty(conf.get(), property, value));
-  }
-  rd_kafka_conf_set_events(conf.get(), RD_KAFKA_EVENT_ERROR);
-  // Nobody reads this client's logs; its errors are sufficient.
-  rd_kafka_conf_set_log_cb(conf.get(), nullptr);
-  char reason[512];
-  KafkaClient client(
-      rd_kafka_new(RD_KAFKA_CONSUMER, conf.get(), reason, sizeof(reason)));
-  if (client == nullptr) {
-    return absl::FailedPreconditionError(
-        fmt::format("kafka.properties: {}", reason));
-  }
-  (void)conf.release();  // librdkafka owns it now
-  std::unique_ptr<CompactedTopic> topic(
-      new CompactedTopic(std::move(client), options.brokers, std::move(name),
-                         std::move(stop), deadline));
+    MonotonicTime deadline, Isolation isolation) {
+  WALPOST_ASSIGN_OR_RETURN(KafkaClient client,
+                           MakeReadingClient(options, isolation));
+  std::unique_ptr<CompactedTopic> topic(new CompactedTopic(
+      std::move(client), options, std::move(name), std::move(stop), deadline));
   if (topic->topic_ == nullptr) {
     return StatusFromKafka(rd_kafka_last_error(),
                            fmt::format("topic '{}'", topic->name_));
@@ -79,12 +50,12 @@ absl::StatusOr<std::unique_ptr<CompactedTopic>> CompactedTopic::Connect(
   return topic;
 }
 
-CompactedTopic::CompactedTopic(KafkaClient client, std::string brokers,
+CompactedTopic::CompactedTopic(KafkaClient client, ProducerOptions options,
                                std::string name, std::stop_token stop,
                                MonotonicTime deadline)
     : client_(std::move(client)),
       topic_(rd_kafka_topic_new(client_.get(), name.c_str(), nullptr)),
-      brokers_(std::move(brokers)),
+      options_(std::move(options)),
       name_(std::move(name)),
       stop_(std::move(stop)),
       deadline_(deadline) {}
@@ -97,7 +68,7 @@ absl::StatusOr<bool> CompactedTopic::Exists() {
         "partition: set checkpoint.topic to another, or delete it, if nothing "
         "else uses it, and it will be created again: kafka-topics.sh "
         "--bootstrap-server {} --delete --topic {}",
-        name_, partitions, brokers_, name_));
+        name_, partitions, options_.brokers, name_));
   }
   return partitions > 0;
 }
@@ -120,41 +91,68 @@ absl::StatusOr<CompactedTopic::Presence> CompactedTopic::Ensure() {
         "topic {} has cleanup.policy={}, so that checkpoints would get lost or "
         "pile up; kafka-configs.sh --bootstrap-server {} --alter --entity-type "
         "topics --entity-name {} --add-config cleanup.policy=compact",
-        name_, policy.name, brokers_, name_));
+        name_, policy.name, options_.brokers, name_));
   }
   return presence;
 }
 
 // Up to the end of the log as it is now, not of what is committed by now: a
 // transaction that is open may hide committed records behind it.
-absl::Status CompactedTopic::Read(const Show& show) {
-  const Step step{fmt::format("reading topic {}", name_), "Read"};
-  int64_t low = 0;
-  int64_t high = 0;
-  WALPOST_RETURN_IF_ERROR(Repeat(step, [&](int timeout_millis) {
-    return rd_kafka_query_watermark_offsets(
-        client_.get(), name_.c_str(), kPartition, &low, &high, timeout_millis);
+absl::Status CompactedTopic::Read(const Show& show,
+                                  const HiddenCheckpoints& hidden) {
+  LogRange log;
+  WALPOST_RETURN_IF_ERROR(Repeat(ReadingStep(), [&](int timeout_millis) {
+    return QueryLogRange(client_.get(), name_, kPartition, timeout_millis, log);
   }));
-  if (rd_kafka_consume_start(topic_.get(), kPartition,
-                             RD_KAFKA_OFFSET_BEGINNING) != 0) {
+  return ReadRange(log, show, [&](int64_t next) {
+    return MayStop({next, log.end}, hidden);
+  });
+}
+
+CompactedTopic::Step CompactedTopic::ReadingStep() const {
+  return {fmt::format("reading topic {}", name_), "Read"};
+}
+
+absl::StatusOr<bool> CompactedTopic::MayStop(const LogRange& range,
+                                             HiddenCheckpoints hidden) {
+  WALPOST_ASSIGN_OR_RETURN(
+      const std::unique_ptr<CompactedTopic> uncommitted,
+      Connect(options_, name_, stop_, deadline_, Isolation::kUncommitted));
+  WALPOST_RETURN_IF_ERROR(uncommitted->ReadRange(
+      range, [&](std::string_view key, auto) { hidden.Add(key); },
+      [](int64_t) { return false; }));
+  return !hidden.must_wait();
+}
+
+absl::Status CompactedTopic::ReadRange(const LogRange& log, const Show& show,
+                                       const MayEnd& may_end) {
+  const Step step = ReadingStep();
+  if (rd_kafka_consume_start(topic_.get(), kPartition, log.begin) != 0) {
     return Failed(rd_kafka_last_error(), step);
   }
   absl::Status status;
   bool is_allowed = false;
-  for (int64_t next = low; status.ok() && (next < high || !is_allowed);) {
+  for (int64_t next = log.begin;
+       status.ok() && (next < log.end || !is_allowed);) {
     const KafkaMessage message(rd_kafka_consume(
         topic_.get(), kPartition, static_cast<int>(kFirstSlice.count())));
     if (stop_.stop_requested() || Clock::now() >= deadline_) {
-      status = GiveUp(step.attempted,
-                      fmt::format("offset {} of {}; if it stays there, a "
-                                  "transaction is open: kafka-transactions.sh "
-                                  "--bootstrap-server {} find-hanging",
-                                  next, high, brokers_));
+      status = GiveUp(
+          step.attempted,
+          fmt::format("offset {} of {}; if it stays there, another program has "
+                      "a transaction open: kafka-transactions.sh "
+                      "--bootstrap-server {} describe-producers --topic {} "
+                      "--partition {}",
+                      next, log.end, options_.brokers, name_, kPartition));
     } else if (message == nullptr) {
       status = ClientError();
     } else if (message->err == RD_KAFKA_RESP_ERR__PARTITION_EOF) {
       is_allowed = true;
       next = message->offset;  // compacted records are missing
+      if (next >= log.end) continue;
+      const absl::StatusOr<bool> ends = may_end(next);
+      if (ends.ok() && *ends) break;
+      status = ends.status();
     } else if (message->err != RD_KAFKA_RESP_ERR_NO_ERROR) {
       status = Failed(message->err, step);
       if (MayPass(status)) status = absl::OkStatus();
@@ -201,7 +199,7 @@ absl::Status CompactedTopic::Failed(rd_kafka_resp_err_t code,
         "{}: {}: the right {} is missing; kafka-acls.sh --bootstrap-server {} "
         "--add --allow-principal 'User:...' --operation {} --topic '{}' "
         "(walpost check tests the others)",
-        step.attempted, rd_kafka_err2str(code), step.right, brokers_,
+        step.attempted, rd_kafka_err2str(code), step.right, options_.brokers,
         step.right, name_));
   }
   const absl::Status status = StatusFromKafka(code, step.attempted);

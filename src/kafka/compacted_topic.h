@@ -21,8 +21,11 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "base/time.h"
+#include "checkpoint/hidden_checkpoints.h"
 #include "kafka/handles.h"
+#include "kafka/log_range.h"
 #include "kafka/producer_options.h"
+#include "kafka/topic_reading.h"
 
 namespace walpost {
 
@@ -31,7 +34,7 @@ class CompactedTopic {
   // kFailedPrecondition: librdkafka rejects the properties.
   static absl::StatusOr<std::unique_ptr<CompactedTopic>> Connect(
       const ProducerOptions& options, std::string name, std::stop_token stop,
-      MonotonicTime deadline);
+      MonotonicTime deadline, Isolation isolation = Isolation::kCommitted);
 
   // kFailedPrecondition: it has several partitions, or a right is missing; the
   // message has the command that fixes it.
@@ -47,21 +50,31 @@ class CompactedTopic {
   absl::StatusOr<Presence> Ensure();
 
   // Shows keys and values of all committed records in their order; nullopt:
-  // without a value. Waits until no transaction is open that has begun before.
-  // They are valid until `show` returns. The right READ is tested even if there
-  // are no records: a later start would lack it.
+  // without a value. They are valid until `show` returns. Waits for the end of
+  // open transactions, unless what they hide is not ours: `hidden`, without
+  // keys. The right READ is tested even if there are no records: a later start
+  // would lack it.
   using Show = std::function<void(std::string_view key,
                                   std::optional<std::string_view> value)>;
-  absl::Status Read(const Show& show);
+  absl::Status Read(const Show& show, const HiddenCheckpoints& hidden);
 
  private:
-  CompactedTopic(KafkaClient client, std::string brokers, std::string name,
+  CompactedTopic(KafkaClient client, ProducerOptions options, std::string name,
                  std::stop_token stop, MonotonicTime deadline);
 
   struct Step {
     std::string attempted;
     std::string_view right;  // required by the brokers
   };
+  Step ReadingStep() const;
+  // `may_end` is asked when an open transaction hides the records from `next`
+  // on.
+  using MayEnd = std::function<absl::StatusOr<bool>(int64_t next)>;
+  absl::Status ReadRange(const LogRange& log, const Show& show,
+                         const MayEnd& may_end);
+  // Whether Read may leave out this range, which is hidden.
+  absl::StatusOr<bool> MayStop(const LogRange& range, HiddenCheckpoints hidden);
+
   // Repeats a call that fails for a reason that may pass.
   absl::Status Repeat(
       const Step& step,
@@ -86,7 +99,7 @@ class CompactedTopic {
 
   KafkaClient client_;
   KafkaTopic topic_;
-  std::string brokers_;
+  ProducerOptions options_;
   std::string name_;
   std::stop_token stop_;
   MonotonicTime deadline_;

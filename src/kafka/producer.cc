@@ -66,7 +66,7 @@ absl::StatusOr<std::unique_ptr<Producer>> Producer::Create(
                    std::move(on_drained), memory));
   WALPOST_RETURN_IF_ERROR(producer->ListenOnEventFd());
   if (!options.transactional_id.empty()) {
-    producer->transactions_.emplace(executor, client, options.transactional_id);
+    producer->transactions_.emplace(executor, client, options);
   }
   return producer;
 }

@@ -15,12 +15,6 @@ constexpr rd_kafka_AclOperation_t kDescribe = RD_KAFKA_ACL_OPERATION_DESCRIBE;
 constexpr rd_kafka_AclOperation_t kDescribeConfigs =
     RD_KAFKA_ACL_OPERATION_DESCRIBE_CONFIGS;
 
-std::string GrantTo(const KafkaUser& user) {
-  return fmt::format(
-      "kafka-acls.sh --bootstrap-server {} --add --allow-principal 'User:{}'",
-      user.brokers, user.name.empty() ? "<principal of walpost>" : user.name);
-}
-
 // The command that grants `operations`, as spelled in its manual.
 std::string Grant(const KafkaUser& user, const TopicNames& names,
                   const std::vector<std::string>& operations) {
@@ -159,6 +153,12 @@ class TopicsCheck {
 };
 
 }  // namespace
+
+std::string GrantTo(const KafkaUser& user) {
+  return fmt::format(
+      "kafka-acls.sh --bootstrap-server {} --add --allow-principal 'User:{}'",
+      user.brokers, user.name.empty() ? "<principal of walpost>" : user.name);
+}
 
 Findings CheckTopics(const TopicFacts& facts, const KafkaUser& user) {
   return TopicsCheck(facts, user).Run();

@@ -71,6 +71,9 @@ Findings CheckCheckpointTopic(const std::string& topic,
                               rd_kafka_resp_err_t create_error,
                               const KafkaUser& user);
 
+// The command that grants the user something, without the operations.
+std::string GrantTo(const KafkaUser& user);
+
 // The settings of the brokers are hidden: lists the missing tests.
 Finding BrokerSettingsUnknown(const KafkaUser& user);
 

@@ -49,6 +49,19 @@ absl::Status NoAnswer(rd_kafka_error_t* error, std::string_view attempted) {
       fmt::format("{}: no answer within the time limit: {}", attempted, cause));
 }
 
+// The brokers do not say why they have no coordinator.
+absl::Status NoCoordinator(rd_kafka_error_t* error, std::string_view attempted,
+                           milliseconds limit) {
+  rd_kafka_error_destroy(error);
+  return absl::UnavailableError(fmt::format(
+      "{}: no coordinator of transactions answered within {} s. If this stays "
+      "so, fewer brokers are up than transaction.state.log.replication.factor "
+      "(default 3), and they cannot create __transaction_state: start more, or "
+      "lower it in server.properties of every broker (walpost check compares "
+      "them)",
+      attempted, limit.count() / 1000));
+}
+
 }  // namespace
 
 void TransactionCalls::Use::AwaitEnd() {
@@ -58,21 +71,22 @@ void TransactionCalls::Use::AwaitEnd() {
 
 TransactionCalls::TransactionCalls(asio::any_io_executor executor,
                                    rd_kafka_t* client,
-                                   std::string transactional_id)
+                                   const ProducerOptions& options)
     : executor_(std::move(executor)),
       client_(client),
-      names_{std::move(transactional_id), "another instance"} {}
+      names_{options.transactional_id, "another instance", options.brokers} {}
 
 void TransactionCalls::TakeOver(milliseconds limit, Done done) {
   const MonotonicTime deadline = Clock::now() + limit;
-  const auto call = [deadline, names = names_](rd_kafka_t* client, Use& use) {
+  const auto call = [deadline, limit, names = names_](rd_kafka_t* client,
+                                                      Use& use) {
     const std::string attempted =
         fmt::format("taking over transactional.id {}", names.id);
     const auto init = [client](int millis) {
       return rd_kafka_init_transactions(client, millis);
     };
     rd_kafka_error_t* error = Resume(init, use, deadline);
-    if (IsUnknown(error)) return NoAnswer(error, attempted);
+    if (IsUnknown(error)) return NoCoordinator(error, attempted, limit);
     if (error == nullptr) error = rd_kafka_begin_transaction(client);
     return StatusFromTransaction(error, attempted, names);
   };

@@ -25,6 +25,7 @@
 #include "absl/status/statusor.h"
 #include "base/time.h"
 #include "delivery/record_sink.h"
+#include "kafka/producer_options.h"
 #include "kafka/transaction_status.h"
 #include "loop/blocking_call.h"
 
@@ -42,7 +43,7 @@ class TransactionCalls final : public SinkTransactions {
   };
 
   TransactionCalls(boost::asio::any_io_executor executor, rd_kafka_t* client,
-                   std::string transactional_id);
+                   const ProducerOptions& options);
   ~TransactionCalls() override { use_->must_return = true; }
 
   void TakeOver(std::chrono::milliseconds limit, Done done) override;

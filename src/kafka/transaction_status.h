@@ -14,6 +14,7 @@ namespace walpost {
 struct TransactionNames {
   std::string id;         // transactional.id
   std::string successor;  // who fences: "another command"
+  std::string brokers;    // for printed commands
 };
 
 // kAborted: fenced (with the code kReasonFenced), or the transaction can only

@@ -146,8 +146,9 @@ absl::Status TransactionalWriter::Failed(rd_kafka_error_t* error,
     return absl::UnavailableError(
         fmt::format("{}: {}", attempted, WhyUnreached(client_.get(), code)));
   }
-  return StatusFromTransaction(error, attempted,
-                               {transactional_id_, "another command"});
+  return StatusFromTransaction(
+      error, attempted,
+      {transactional_id_, "another command", options_.brokers});
 }
 
 }  // namespace walpost

@@ -4,84 +4,21 @@
 
 #include "base/status_macros.h"
 #include "fmt/format.h"
-#include "outbox/claim_check.h"
+#include "verify/found_record.h"
 
 namespace walpost {
+
+using std::chrono::milliseconds;
+
 namespace {
 
 constexpr int kAnswerMillis = 10'000;
 // Without a record for this time, the brokers count as unreachable.
-constexpr int kRecordMillis = 30'000;
+constexpr milliseconds kRecordLimit{30'000};
+constexpr milliseconds kSlice{1'000};
 
 using Message =
     std::unique_ptr<rd_kafka_message_t, decltype(&rd_kafka_message_destroy)>;
-
-// A record may have several headers of a name: a member of the column `headers`
-// may be called `id`, too. Our `id`, like Debezium's, is the first one; headers
-// that walpost puts behind those members are the last.
-enum class Which { kFirst, kLast };
-
-std::optional<std::string> Header(const rd_kafka_message_t& message,
-                                  const char* name, Which which) {
-  rd_kafka_headers_t* headers = nullptr;
-  if (rd_kafka_message_headers(&message, &headers) !=
-      RD_KAFKA_RESP_ERR_NO_ERROR) {
-    return std::nullopt;
-  }
-  const void* value = nullptr;
-  size_t size = 0;
-  const rd_kafka_resp_err_t found =
-      which == Which::kFirst
-          ? rd_kafka_header_get(headers, 0, name, &value, &size)
-          : rd_kafka_header_get_last(headers, name, &value, &size);
-  if (found != RD_KAFKA_RESP_ERR_NO_ERROR || value == nullptr) {
-    return std::nullopt;
-  }
-  return std::string(static_cast<const char*>(value), size);
-}
-
-// walpost has sent it beside the flow, on somebody's command.
-bool IsReplayed(const rd_kafka_message_t& message) {
-  for (const char* name :
-       {"walpost-replay", "walpost-recovered", "walpost-retried"}) {
-    if (Header(message, name, Which::kLast)) return true;
-  }
-  return false;
-}
-
-// The run of `recover` or of the snapshot that published the record.
-std::string Repair(const rd_kafka_message_t& message) {
-  for (const char* name : {"walpost-recovered", "walpost-snapshot"}) {
-    const auto value = Header(message, name, Which::kLast);
-    if (value) return fmt::format("{} {}", name, *value);
-  }
-  return "";
-}
-
-FoundRecord ToRecord(const rd_kafka_message_t& message) {
-  FoundRecord record;
-  record.topic = rd_kafka_topic_name(message.rkt);
-  record.partition = message.partition;
-  record.offset = message.offset;
-  if (message.key != nullptr) {
-    record.key.emplace(static_cast<const char*>(message.key), message.key_len);
-  }
-  if (message.payload != nullptr) {
-    record.value.emplace(static_cast<const char*>(message.payload),
-                         message.len);
-  }
-  record.id = Header(message, "id", Which::kFirst);
-  record.position = Header(message, "walpost-position", Which::kLast);
-  record.repair = Repair(message);
-  const auto claim = Header(message, "walpost-claim-check", Which::kLast);
-  const auto check = ParseClaimCheck(claim.value_or(""));
-  if (check.ok()) record.claimed = check->sha256;
-  record.is_dead_letter =
-      Header(message, "walpost-dead-letter", Which::kLast).has_value();
-  record.decision = Header(message, "walpost-decision", Which::kLast);
-  record.is_replayed = IsReplayed(message);
-  return record;
-}
 
 }  // namespace
 
@@ -118,13 +55,16 @@ absl::StatusOr<std::unique_ptr<TopicReader>> TopicReader::Connect(
   }
   const std::string group =
       fmt::format("walpost-verify-{:08x}", std::random_device()());
+  using Isolation = TopicReaderOptions::Isolation;
   const std::pair<const char*, std::string> own[] = {
       {"bootstrap.servers", options.brokers},
       {"group.id", group},
       {"enable.auto.commit", "false"},
       {"enable.partition.eof", "true"},
       {"auto.offset.reset", "error"},
-      {"isolation.level", "read_committed"},
+      {"isolation.level", options.isolation == Isolation::kCommitted
+                              ? "read_committed"
+                              : "read_uncommitted"},
       {"queued.max.messages.kbytes", "16384"},
       {"allow.auto.create.topics", "false"},
       // Kept in the main queue, for `explain`.
@@ -205,12 +145,15 @@ absl::StatusOr<std::string> TopicReader::ClusterId() {
   return id;
 }
 
+TopicReader::Partitions TopicReader::EmptyList() {
+  return {rd_kafka_topic_partition_list_new(16),
+          rd_kafka_topic_partition_list_destroy};
+}
+
 absl::StatusOr<TopicReader::Partitions> TopicReader::FindPartitions(
     const std::set<std::string>& topics) {
   WALPOST_ASSIGN_OR_RETURN(const Metadata metadata, FetchMetadata());
-  Partitions partitions(rd_kafka_topic_partition_list_new(16),
-                        rd_kafka_topic_partition_list_destroy);
-  total_ = 0;
+  const Partitions all = EmptyList();
   for (int i = 0; i < metadata->topic_cnt; ++i) {
     const rd_kafka_metadata_topic_t& topic = metadata->topics[i];
     if (!topics.contains(topic.topic)) continue;
@@ -218,23 +161,70 @@ absl::StatusOr<TopicReader::Partitions> TopicReader::FindPartitions(
       return Failed(fmt::format("reading topic {}", topic.topic), topic.err);
     }
     for (int32_t partition = 0; partition < topic.partition_cnt; ++partition) {
-      int64_t begin = 0;
-      int64_t end = 0;
-      const rd_kafka_resp_err_t code = rd_kafka_query_watermark_offsets(
-          client_.get(), topic.topic, partition, &begin, &end, kAnswerMillis);
-      if (code != RD_KAFKA_RESP_ERR_NO_ERROR) {
-        return Failed(
-            fmt::format("asking where {}[{}] ends", topic.topic, partition),
-            code);
-      }
-      if (begin == end) continue;
-      total_ += end - begin;
-      rd_kafka_topic_partition_list_add(partitions.get(), topic.topic,
-                                        partition)
-          ->offset = begin;
+      rd_kafka_topic_partition_list_add(all.get(), topic.topic, partition);
     }
   }
+  WALPOST_ASSIGN_OR_RETURN(const Offsets begins,
+                           ListOffsets(*all, RD_KAFKA_OFFSET_SPEC_EARLIEST));
+  WALPOST_ASSIGN_OR_RETURN(const Offsets ends,
+                           ListOffsets(*all, RD_KAFKA_OFFSET_SPEC_LATEST));
+  Partitions partitions = EmptyList();
+  total_ = 0;
+  unread_ = UnreadPartitions();
+  for (const auto& [place, begin] : begins) {
+    const auto end = ends.find(place);
+    if (end == ends.end() || begin >= end->second) continue;
+    total_ += end->second - begin;
+    unread_.Add(place.first, place.second, begin, end->second);
+    rd_kafka_topic_partition_list_add(partitions.get(), place.first.c_str(),
+                                      place.second)
+        ->offset = begin;
+  }
   return partitions;
+}
+
+// Not rd_kafka_query_watermark_offsets: its end is the committed one.
+absl::StatusOr<TopicReader::Offsets> TopicReader::ListOffsets(
+    const rd_kafka_topic_partition_list_t& partitions,
+    rd_kafka_OffsetSpec_t which) {
+  Offsets offsets;
+  if (partitions.cnt == 0) return offsets;
+  const Partitions asked(rd_kafka_topic_partition_list_copy(&partitions),
+                         rd_kafka_topic_partition_list_destroy);
+  for (int i = 0; i < asked->cnt; ++i) asked->elems[i].offset = which;
+  const std::unique_ptr<rd_kafka_AdminOptions_t,
+                        decltype(&rd_kafka_AdminOptions_destroy)>
+      options(rd_kafka_AdminOptions_new(client_.get(),
+                                        RD_KAFKA_ADMIN_OP_LISTOFFSETS),
+              rd_kafka_AdminOptions_destroy);
+  rd_kafka_AdminOptions_set_request_timeout(options.get(), kAnswerMillis,
+                                            nullptr, 0);
+  const std::unique_ptr<rd_kafka_queue_t, decltype(&rd_kafka_queue_destroy)>
+      queue(rd_kafka_queue_new(client_.get()), rd_kafka_queue_destroy);
+  rd_kafka_ListOffsets(client_.get(), asked.get(), options.get(), queue.get());
+  const std::unique_ptr<rd_kafka_event_t, decltype(&rd_kafka_event_destroy)>
+      event(rd_kafka_queue_poll(queue.get(), kAnswerMillis),
+            rd_kafka_event_destroy);
+  const rd_kafka_resp_err_t failed = event == nullptr
+                                         ? RD_KAFKA_RESP_ERR__TIMED_OUT
+                                         : rd_kafka_event_error(event.get());
+  if (failed != RD_KAFKA_RESP_ERR_NO_ERROR) {
+    return Failed("asking where partitions end", failed);
+  }
+  size_t count = 0;
+  const auto** found = rd_kafka_ListOffsets_result_infos(
+      rd_kafka_event_ListOffsets_result(event.get()), &count);
+  for (size_t i = 0; i < count; ++i) {
+    const rd_kafka_topic_partition_t* partition =
+        rd_kafka_ListOffsetsResultInfo_topic_partition(found[i]);
+    if (partition->err != RD_KAFKA_RESP_ERR_NO_ERROR) {
+      return Failed(fmt::format("asking where {}[{}] ends", partition->topic,
+                                partition->partition),
+                    partition->err);
+    }
+    offsets[{partition->topic, partition->partition}] = partition->offset;
+  }
+  return offsets;
 }
 
 absl::Status TopicReader::ReadFailure(const rd_kafka_message_t& message) {
@@ -250,43 +240,61 @@ absl::Status TopicReader::Read(
     const std::set<std::string>& topics,
     const std::function<absl::Status(FoundRecord&)>& take) {
   return ReadMessages(topics, [&take](const rd_kafka_message_t& message) {
-    FoundRecord record = ToRecord(message);
+    FoundRecord record = ToFoundRecord(message);
     return take(record);
   });
 }
 
-// Stops at the end of each partition as the broker reports it, which counts the
-// markers of transactions, too. Records appended meanwhile may be included.
+// Records that are appended meanwhile may be included.
 absl::Status TopicReader::ReadMessages(const std::set<std::string>& topics,
                                        const TakeMessage& take) {
   WALPOST_ASSIGN_OR_RETURN(const Partitions partitions, FindPartitions(topics));
-  int open = partitions->cnt;
-  if (open == 0) return absl::OkStatus();
+  if (unread_.empty()) return absl::OkStatus();
   const rd_kafka_resp_err_t assigned =
       rd_kafka_assign(client_.get(), partitions.get());
   if (assigned != RD_KAFKA_RESP_ERR_NO_ERROR) {
     return Failed("assigning partitions", assigned);
   }
-  std::set<std::pair<std::string, int32_t>> ended;
-  while (open > 0) {
-    const Message message(rd_kafka_consumer_poll(client_.get(), kRecordMillis),
-                          rd_kafka_message_destroy);
+  milliseconds silence{0};
+  while (!unread_.empty()) {
+    const Message message(
+        rd_kafka_consumer_poll(client_.get(), static_cast<int>(kSlice.count())),
+        rd_kafka_message_destroy);
     if (message == nullptr) {
-      return absl::UnavailableError(
-          "Kafka: no record came for 30 s: are the brokers up?");
+      silence += kSlice;
+      WALPOST_RETURN_IF_ERROR(CheckSilence(silence));
+      continue;
     }
+    silence = milliseconds(0);
     if (message->err == RD_KAFKA_RESP_ERR__PARTITION_EOF) {
-      const std::string topic = rd_kafka_topic_name(message->rkt);
-      if (ended.emplace(topic, message->partition).second) --open;
+      unread_.OnEnd(rd_kafka_topic_name(message->rkt), message->partition,
+                    message->offset);
     } else if (message->err == RD_KAFKA_RESP_ERR_GROUP_AUTHORIZATION_FAILED) {
       continue;  // librdkafka looks for a group that is not used here
     } else if (message->err != RD_KAFKA_RESP_ERR_NO_ERROR) {
       return ReadFailure(*message);
     } else {
       WALPOST_RETURN_IF_ERROR(take(*message));
+      unread_.OnRecord(rd_kafka_topic_name(message->rkt), message->partition,
+                       message->offset);
     }
   }
   return absl::OkStatus();
+}
+
+absl::Status TopicReader::CheckSilence(milliseconds silence) const {
+  if (!unread_.AwaitOnlyTransactions()) {
+    if (silence < kRecordLimit) return absl::OkStatus();
+    return absl::UnavailableError(
+        "Kafka: no record came for 30 s: are the brokers up?");
+  }
+  if (silence < options_.transaction_limit) return absl::OkStatus();
+  return absl::UnavailableError(fmt::format(
+      "Kafka: {}: a transaction has been open for {} s and hides what follows; "
+      "kafka-transactions.sh --bootstrap-server {} describe-producers "
+      "--topic {} --partition {} shows its producer",
+      unread_.Describe(), silence.count() / 1000, options_.brokers,
+      unread_.first().first, unread_.first().second));
 }
 
 }  // namespace walpost

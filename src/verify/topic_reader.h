@@ -1,10 +1,16 @@
 // TopicReader: reads every record of some topics, from the beginning to their
 // present end. Kafka's consumer API, without a group; blocking.
+//
+// Records of aborted transactions are left out. While a transaction is open, it
+// waits for its end (UnreadPartitions).
 #pragma once
 
 #include <librdkafka/rdkafka.h>
 
+#include <chrono>
+#include <cstdint>
 #include <functional>
+#include <map>
 #include <memory>
 #include <set>
 #include <string>
@@ -16,6 +22,7 @@
 #include "absl/status/statusor.h"
 #include "base/reloadable_text.h"
 #include "verify/evidence.h"
+#include "verify/unread_partitions.h"
 
 namespace walpost {
 
@@ -27,6 +34,14 @@ struct TopicReaderOptions {
   // Why a request failed, for a client whose main queue nobody serves: verify
   // has no code of kafka/ for it.
   std::function<std::string(rd_kafka_t*, rd_kafka_resp_err_t)> explain;
+  enum class Isolation {
+    kCommitted,
+    // Records of open and aborted transactions, too: proves nothing about rows.
+    kUncommitted,
+  };
+  Isolation isolation = Isolation::kCommitted;
+  // A transaction that stays open for longer is an error.
+  std::chrono::milliseconds transaction_limit{75'000};
 };
 
 class TopicReader {
@@ -45,7 +60,8 @@ class TopicReader {
 
   // `take` gets every record, partition by partition in order; its views are
   // valid during the call. `total` is known before the first one: the number of
-  // offsets between beginning and end.
+  // offsets between beginning and end. kUnavailable: the brokers do not answer,
+  // or a transaction stays open.
   absl::Status Read(const std::set<std::string>& topics,
                     const std::function<absl::Status(FoundRecord&)>& take);
   // The same, with all that a record has.
@@ -74,11 +90,19 @@ class TopicReader {
   absl::Status CannotRead(std::string_view topic,
                           rd_kafka_resp_err_t code) const;
   absl::Status ReadFailure(const rd_kafka_message_t& message);
+  static Partitions EmptyList();
+  // Fills in unread_.
   absl::StatusOr<Partitions> FindPartitions(
       const std::set<std::string>& topics);
+  using Offsets = std::map<std::pair<std::string, int32_t>, int64_t>;
+  absl::StatusOr<Offsets> ListOffsets(
+      const rd_kafka_topic_partition_list_t& partitions,
+      rd_kafka_OffsetSpec_t which);
+  absl::Status CheckSilence(std::chrono::milliseconds silence) const;
 
   std::unique_ptr<rd_kafka_t, DestroyClient> client_;
   TopicReaderOptions options_;
+  UnreadPartitions unread_;
   int64_t total_ = 0;
 };
 

@@ -139,6 +139,11 @@ absl::Status Verifier::ReadTopics() {
         "no topic was read: none exists, or its name is hidden from a user who "
         "has no right on it (walpost check tells)");
   }
+  if (options_.kafka.isolation == TopicReaderOptions::Isolation::kUncommitted) {
+    options_.undecided.push_back(
+        "records of aborted and open transactions were counted "
+        "(--read-uncommitted), so a row may have no other record");
+  }
   return reader->Read(topics, [&](FoundRecord& record) {
     if (++records_ % kProgressEvery == 0) {
       progress_("reading Kafka", records_,

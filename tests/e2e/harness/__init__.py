@@ -18,6 +18,7 @@ from harness.kafka_cluster import KafkaCluster
 from harness.kafka_reader import KafkaReader, Record
 from harness.load import Load
 from harness.lsn import lsn
+from harness.open_transaction import OpenTransaction
 from harness.outbox import Outbox
 from harness.postgres import Postgres
 from harness.proxy import Proxy
@@ -45,6 +46,7 @@ __all__ = [
     "LONG_AGO",
     "Load",
     "MOST_MEMORY",
+    "OpenTransaction",
     "Outbox",
     "Postgres",
     "Proxy",

@@ -1,0 +1,21 @@
+// Which end an error of `run` comes from, for its exit code. Unmarked errors
+// are those of Postgres.
+#pragma once
+
+#include "absl/status/status.h"
+#include "absl/strings/cord.h"
+
+namespace walpost {
+
+inline constexpr char kErrorSourceUrl[] = "walpost/error_source";
+
+inline absl::Status FromKafka(absl::Status status) {
+  if (!status.ok()) status.SetPayload(kErrorSourceUrl, absl::Cord("kafka"));
+  return status;
+}
+
+inline bool IsFromKafka(const absl::Status& status) {
+  return status.GetPayload(kErrorSourceUrl).has_value();
+}
+
+}  // namespace walpost

@@ -1,0 +1,56 @@
+// HiddenCheckpoints: may a reader of the shared checkpoint topic stop before an
+// open transaction?
+//
+//   committed ──── first record of the open transaction ──── end of the log
+//                  hidden from here on, committed or not
+//
+// If a committed checkpoint of ours is hidden, the reader must wait: with an
+// older one, the slot would seem to have been advanced by somebody else. But an
+// instance of ours that has died in a transaction is not waited for: whatever
+// it has committed stands before its transaction, and the next instance, which
+// reads here, ends that transaction when it has the slot.
+//
+// Pure; a value.
+#pragma once
+
+#include <string>
+#include <string_view>
+
+#include "checkpoint/checkpoint_candidates.h"
+#include "checkpoint/source_identity.h"
+
+namespace walpost {
+
+class HiddenCheckpoints {
+ public:
+  HiddenCheckpoints(std::string slot, const SourceIdentity& identity)
+      : slot_(std::move(slot)),
+        own_key_(CheckpointKey(slot_, identity.system_identifier)),
+        is_system_known_(!identity.system_identifier.empty()) {}
+
+  // Keys of the hidden records, in their order, committed or not. The first is
+  // that of the open transaction.
+  void Add(std::string_view key) {
+    const bool is_own = is_system_known_ && key == own_key_;
+    if (is_first_) is_own_transaction_ = is_own;
+    is_first_ = false;
+    has_ours_ |= is_own || MayBeOurs(key);
+  }
+
+  bool must_wait() const { return has_ours_ && !is_own_transaction_; }
+
+ private:
+  // Older releases wrote the slot alone.
+  bool MayBeOurs(std::string_view key) const {
+    return key == slot_ || (!is_system_known_ && key.starts_with(slot_ + "@"));
+  }
+
+  std::string slot_;
+  std::string own_key_;
+  bool is_system_known_;
+  bool is_first_ = true;
+  bool is_own_transaction_ = false;
+  bool has_ours_ = false;
+};
+
+}  // namespace walpost

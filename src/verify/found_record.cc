@@ -1,0 +1,81 @@
+#include "verify/found_record.h"
+
+#include <optional>
+#include <string>
+
+#include "fmt/format.h"
+#include "outbox/claim_check.h"
+
+namespace walpost {
+namespace {
+
+// A record may have several headers of a name: a member of the column `headers`
+// may be called `id`, too. Our `id`, like Debezium's, is the first one; headers
+// that walpost puts behind those members are the last.
+enum class Which { kFirst, kLast };
+
+std::optional<std::string> Header(const rd_kafka_message_t& message,
+                                  const char* name, Which which) {
+  rd_kafka_headers_t* headers = nullptr;
+  if (rd_kafka_message_headers(&message, &headers) !=
+      RD_KAFKA_RESP_ERR_NO_ERROR) {
+    return std::nullopt;
+  }
+  const void* value = nullptr;
+  size_t size = 0;
+  const rd_kafka_resp_err_t found =
+      which == Which::kFirst
+          ? rd_kafka_header_get(headers, 0, name, &value, &size)
+          : rd_kafka_header_get_last(headers, name, &value, &size);
+  if (found != RD_KAFKA_RESP_ERR_NO_ERROR || value == nullptr) {
+    return std::nullopt;
+  }
+  return std::string(static_cast<const char*>(value), size);
+}
+
+// walpost has sent it beside the flow, on somebody's command.
+bool IsReplayed(const rd_kafka_message_t& message) {
+  for (const char* name :
+       {"walpost-replay", "walpost-recovered", "walpost-retried"}) {
+    if (Header(message, name, Which::kLast)) return true;
+  }
+  return false;
+}
+
+// The run of `recover` or of the snapshot that published the record.
+std::string Repair(const rd_kafka_message_t& message) {
+  for (const char* name : {"walpost-recovered", "walpost-snapshot"}) {
+    const auto value = Header(message, name, Which::kLast);
+    if (value) return fmt::format("{} {}", name, *value);
+  }
+  return "";
+}
+
+}  // namespace
+
+FoundRecord ToFoundRecord(const rd_kafka_message_t& message) {
+  FoundRecord record;
+  record.topic = rd_kafka_topic_name(message.rkt);
+  record.partition = message.partition;
+  record.offset = message.offset;
+  if (message.key != nullptr) {
+    record.key.emplace(static_cast<const char*>(message.key), message.key_len);
+  }
+  if (message.payload != nullptr) {
+    record.value.emplace(static_cast<const char*>(message.payload),
+                         message.len);
+  }
+  record.id = Header(message, "id", Which::kFirst);
+  record.position = Header(message, "walpost-position", Which::kLast);
+  record.repair = Repair(message);
+  const auto claim = Header(message, "walpost-claim-check", Which::kLast);
+  const auto check = ParseClaimCheck(claim.value_or(""));
+  if (check.ok()) record.claimed = check->sha256;
+  record.is_dead_letter =
+      Header(message, "walpost-dead-letter", Which::kLast).has_value();
+  record.decision = Header(message, "walpost-decision", Which::kLast);
+  record.is_replayed = IsReplayed(message);
+  return record;
+}
+
+}  // namespace walpost

@@ -1,0 +1,13 @@
+// A message of librdkafka as evidence.
+#pragma once
+
+#include <librdkafka/rdkafka.h>
+
+#include "verify/evidence.h"
+
+namespace walpost {
+
+// Its views are valid as long as the message.
+FoundRecord ToFoundRecord(const rd_kafka_message_t& message);
+
+}  // namespace walpost

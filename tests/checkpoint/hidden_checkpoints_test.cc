@@ -1,0 +1,45 @@
+#include "checkpoint/hidden_checkpoints.h"
+
+#include <gtest/gtest.h>
+
+#include <vector>
+
+namespace walpost {
+namespace {
+
+struct Case {
+  const char* name;
+  std::vector<std::string> keys;
+  bool must_wait;
+};
+
+class HiddenCheckpointsTest : public ::testing::TestWithParam<Case> {};
+
+TEST_P(HiddenCheckpointsTest, OursBehindAnotherTransactionAreAwaited) {
+  HiddenCheckpoints hidden("orders", {"7", false});
+  for (const std::string& key : GetParam().keys) hidden.Add(key);
+  EXPECT_EQ(hidden.must_wait(), GetParam().must_wait);
+}
+
+INSTANTIATE_TEST_SUITE_P(
+    All, HiddenCheckpointsTest,
+    ::testing::Values(
+        Case{"Nothing", {}, false},
+        Case{"OthersOnly", {"bills@7", "orders@8"}, false},
+        Case{"OursBehindAnother", {"bills@7", "orders@7"}, true},
+        Case{"OursBehindTheSameSlotElsewhere", {"orders@8", "orders@7"}, true},
+        Case{"OursOfAnOlderRelease", {"bills@7", "orders"}, true},
+        Case{"OurOwnTransaction", {"orders@7"}, false},
+        Case{"OurOwnTransactionAndOthers", {"orders@7", "bills@7"}, false},
+        // Older releases know no transactions.
+        Case{"TheKeyOfAnOlderReleaseFirst", {"orders", "orders@7"}, true}),
+    [](const ::testing::TestParamInfo<Case>& its) { return its.param.name; });
+
+TEST(HiddenCheckpointsTest, WithoutASystemEverySystemMayBeOurs) {
+  HiddenCheckpoints hidden("orders", {});
+  hidden.Add("orders@8");
+  EXPECT_TRUE(hidden.must_wait());
+}
+
+}  // namespace
+}  // namespace walpost
