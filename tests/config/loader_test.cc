@@ -291,6 +291,35 @@ const Row kRows[] = {
     {"delivery.shutdown_timeout", "10000",
      "{delivery: {shutdown_timeout: 0s}}", "0",
      [](const Config& c) { return Text(c.shutdown_timeout); }},
+    {"delivery.guarantee", "0", "{delivery: {guarantee: exactly_once}}", "1",
+     [](const Config& c) {
+       return std::to_string(static_cast<int>(c.transactions.is_on));
+     }},
+    {"delivery.transaction_interval", "100",
+     "{delivery: {transaction_interval: 1s}}", "1000",
+     [](const Config& c) { return Text(c.transactions.interval); }},
+    {"delivery.transaction_idle", "5",
+     "{delivery: {transaction_idle: 1s}}", "1000",
+     [](const Config& c) { return Text(c.transactions.idle); }},
+    {"delivery.transaction_timeout", "60000",
+     "{delivery: {transaction_timeout: 30s}}", "30000",
+     [](const Config& c) { return Text(c.transactions.timeout); }},
+    {"delivery.transaction_boundary", "0",
+     "{delivery: {transaction_boundary: source}}", "1",
+     [](const Config& c) {
+       return std::to_string(static_cast<int>(c.transactions.boundary));
+     }},
+    {"delivery.max_transaction_records", "1000000",
+     "{delivery: {max_transaction_records: 7}}", "7",
+     [](const Config& c) { return Text(c.transactions.max_records); }},
+    {"delivery.max_transaction_bytes", "1073741824",
+     "{delivery: {max_transaction_bytes: 64KiB}}", "65536",
+     [](const Config& c) { return Text(c.transactions.max_bytes); }},
+    {"delivery.on_large_transaction", "0",
+     "{delivery: {on_large_transaction: stop}}", "1",
+     [](const Config& c) {
+       return std::to_string(static_cast<int>(c.transactions.oversize));
+     }},
     {"checkpoint.store", "0", "{checkpoint: {store: postgres}}", "3",
      [](const Config& c) {
        return std::to_string(static_cast<int>(c.checkpoint.store));
