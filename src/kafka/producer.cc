@@ -53,6 +53,7 @@ absl::StatusOr<std::unique_ptr<Producer>> Producer::Create(
     KafkaMemory* memory) {
   CredentialWatch credentials(options);
   WALPOST_ASSIGN_OR_RETURN(KafkaConf conf, MakeProducerConf(options));
+  const auto unanswered = UnansweredRequests::Watch(conf.get());
   char reason[512];
   rd_kafka_t* client =
       rd_kafka_new(RD_KAFKA_PRODUCER, conf.get(), reason, sizeof(reason));
@@ -66,7 +67,13 @@ absl::StatusOr<std::unique_ptr<Producer>> Producer::Create(
                    std::move(on_drained), memory));
   WALPOST_RETURN_IF_ERROR(producer->ListenOnEventFd());
   if (!options.transactional_id.empty()) {
-    producer->transactions_.emplace(executor, client, options);
+    const auto on_spent = [&reports] {
+      reports.OnSinkFailed(absl::AbortedError(
+          "a request of its last transaction has had no answer and may still "
+          "arrive: it would be taken for one of the next transaction"));
+    };
+    producer->transactions_.emplace(executor, client, options, unanswered,
+                                    on_spent);
   }
   return producer;
 }

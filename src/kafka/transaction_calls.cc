@@ -69,12 +69,16 @@ void TransactionCalls::Use::AwaitEnd() {
   while (is_called) std::this_thread::sleep_for(kPoll);
 }
 
-TransactionCalls::TransactionCalls(asio::any_io_executor executor,
-                                   rd_kafka_t* client,
-                                   const ProducerOptions& options)
+TransactionCalls::TransactionCalls(
+    asio::any_io_executor executor, rd_kafka_t* client,
+    const ProducerOptions& options,
+    std::shared_ptr<const UnansweredRequests> unanswered,
+    std::function<void()> on_spent)
     : executor_(std::move(executor)),
       client_(client),
-      names_{options.transactional_id, "another instance", options.brokers} {}
+      names_{options.transactional_id, "another instance", options.brokers},
+      unanswered_(std::move(unanswered)),
+      on_spent_(std::move(on_spent)) {}
 
 void TransactionCalls::TakeOver(milliseconds limit, Done done) {
   const MonotonicTime deadline = Clock::now() + limit;
@@ -95,14 +99,17 @@ void TransactionCalls::TakeOver(milliseconds limit, Done done) {
 
 void TransactionCalls::Commit(Done done) {
   is_open_ = false;
-  const auto call = [names = names_](rd_kafka_t* client, Use& use) {
+  const auto call = [names = names_, unanswered = unanswered_](
+                        rd_kafka_t* client, Use& use) {
     const std::string attempted = "committing a Kafka transaction";
     const auto commit = [client](int millis) {
       return rd_kafka_commit_transaction(client, millis);
     };
     rd_kafka_error_t* error = Resume(commit, use, MonotonicTime::max());
     if (IsUnknown(error)) return NoAnswer(error, attempted);
-    if (error == nullptr) error = rd_kafka_begin_transaction(client);
+    if (error == nullptr && !unanswered->any()) {
+      error = rd_kafka_begin_transaction(client);
+    }
     return StatusFromTransaction(error, attempted, names);
   };
   Start(call, std::move(done));
@@ -149,8 +156,10 @@ asio::awaitable<void> TransactionCalls::Await(
 
 void TransactionCalls::OnEnd(const absl::Status& status) {
   is_busy_ = false;
-  is_open_ = status.ok() && !must_abort_;
+  const bool is_spent = status.ok() && unanswered_->any();
+  is_open_ = status.ok() && !is_spent && !must_abort_;
   if (const Done done = std::exchange(done_, nullptr)) done(status);
+  if (is_spent) on_spent_();
   if (std::exchange(must_abort_, false)) Abort();
 }
 

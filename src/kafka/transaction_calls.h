@@ -2,6 +2,7 @@
 // helper thread.
 //
 //   TakeOver ──▶ open ──▶ Commit ──▶ open ──▶ Commit ──▶ ... ──▶ GiveUp
+//                                └─▶ spent ──────────────────────────▲
 //
 // Each call opens the next transaction, too: that is local, and the brokers
 // know of a transaction only from its first record on. Meanwhile the loop takes
@@ -27,6 +28,7 @@
 #include "delivery/record_sink.h"
 #include "kafka/producer_options.h"
 #include "kafka/transaction_status.h"
+#include "kafka/unanswered_requests.h"
 #include "loop/blocking_call.h"
 
 namespace walpost {
@@ -42,8 +44,12 @@ class TransactionCalls final : public SinkTransactions {
     void AwaitEnd();
   };
 
+  // `on_spent` is called after a Commit that has succeeded, if nothing more may
+  // be produced: UnansweredRequests says why.
   TransactionCalls(boost::asio::any_io_executor executor, rd_kafka_t* client,
-                   const ProducerOptions& options);
+                   const ProducerOptions& options,
+                   std::shared_ptr<const UnansweredRequests> unanswered,
+                   std::function<void()> on_spent);
   ~TransactionCalls() override { use_->must_return = true; }
 
   void TakeOver(std::chrono::milliseconds limit, Done done) override;
@@ -71,6 +77,8 @@ class TransactionCalls final : public SinkTransactions {
   boost::asio::any_io_executor executor_;
   rd_kafka_t* client_;
   TransactionNames names_;
+  std::shared_ptr<const UnansweredRequests> unanswered_;
+  std::function<void()> on_spent_;
   bool is_open_ = false;
   bool is_busy_ = false;
   Done done_;

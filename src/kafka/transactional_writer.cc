@@ -42,6 +42,7 @@ absl::Status TransactionalWriter::Connect() {
   }
   WALPOST_RETURN_IF_ERROR(
       SetKafkaProperty(conf.get(), "transactional.id", transactional_id_));
+  unanswered_ = UnansweredRequests::Watch(conf.get());
   char reason[512];
   topics_.clear();
   client_.reset(
@@ -61,6 +62,7 @@ absl::Status TransactionalWriter::Connect() {
 
 absl::Status TransactionalWriter::Begin() {
   rejected_ = absl::OkStatus();
+  if (unanswered_->any()) WALPOST_RETURN_IF_ERROR(Connect());
   rd_kafka_error_t* error = rd_kafka_begin_transaction(client_.get());
   return error == nullptr ? absl::OkStatus()
                           : Failed(error, "beginning a transaction");

@@ -23,6 +23,7 @@
 #include "absl/status/statusor.h"
 #include "kafka/handles.h"
 #include "kafka/producer_options.h"
+#include "kafka/unanswered_requests.h"
 #include "outbox/record.h"
 
 namespace walpost {
@@ -62,6 +63,7 @@ class TransactionalWriter {
 
   ProducerOptions options_;
   std::string transactional_id_;
+  std::shared_ptr<const UnansweredRequests> unanswered_;
   KafkaClient client_;
   std::map<std::string, KafkaTopic> topics_;
   absl::Status rejected_;  // a record of this transaction

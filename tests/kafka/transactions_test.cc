@@ -172,5 +172,19 @@ TEST_F(TransactionsTest, DestroyingItWaitsForTheHelper) {
   EXPECT_EQ(CountBlockedThreads(), 0);
 }
 
+// A repeated commit may still have its first request on the way.
+TEST_F(TransactionsTest, IsSpentByARequestWithoutAnAnswer) {
+  ASSERT_TRUE(TakeOver().ok());
+  ProduceAndAwait(1);
+  ASSERT_TRUE(Commit().ok());
+  ASSERT_TRUE(reports_.failure.ok()) << reports_.failure;
+  ProduceAndAwait(2);
+  kafka_.FailOnce(kEndTxnApi, RD_KAFKA_RESP_ERR__TRANSPORT);
+  const absl::Status committed = Commit();
+  EXPECT_TRUE(committed.ok()) << committed;
+  EXPECT_TRUE(absl::IsAborted(reports_.failure)) << reports_.failure;
+  EXPECT_TRUE(absl::IsResourceExhausted(Produce(3)));
+}
+
 }  // namespace
 }  // namespace walpost

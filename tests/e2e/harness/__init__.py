@@ -23,6 +23,7 @@ from harness.outbox import Outbox
 from harness.postgres import Postgres
 from harness.proxy import Proxy
 from harness.readiness import Readiness
+from harness.request_proxy import RequestProxy
 from harness.secured_kafka import SecuredKafka
 from harness.secured_postgres import SecuredPostgres
 from harness.sql_files import run_sql_file
@@ -52,6 +53,7 @@ __all__ = [
     "Proxy",
     "Readiness",
     "Record",
+    "RequestProxy",
     "STORES",
     "SecuredKafka",
     "SecuredPostgres",
