@@ -180,6 +180,7 @@ asio::awaitable<absl::Status> Relay::Fence() {
   }
   absl::Status status = co_await sinks_.TakeOver(kTakeOverLimit);
   if (!status.ok()) co_return FromKafka(status);
+  brokers_seen_at_ = Clock::now();
   const std::optional<Checkpoint> before = checkpoints_.loaded();
   status = co_await checkpoints_.Load();
   if (status.ok() && checkpoints_.loaded() != before) {

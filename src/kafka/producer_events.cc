@@ -84,6 +84,10 @@ void Producer::HandleLog(rd_kafka_event_t* event) {
   int level = 0;
   rd_kafka_event_log(event, &facility, &text, &level);
   spdlog::debug("librdkafka {}: {}", facility, text);
+  if (transactions_ && std::string_view(facility) == "ADDPARTS") {
+    const absl::Status status = StatusFromAddParts(text);
+    if (!status.ok()) return reports_.OnSinkFailed(status);
+  }
   // The transaction can only be aborted. Nothing else tells why.
   if (transactions_ && std::string_view(facility) == "TXNERR") {
     return reports_.OnSinkFailed(absl::AbortedError(text));

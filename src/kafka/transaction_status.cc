@@ -53,4 +53,19 @@ absl::Status StatusFromTransaction(rd_kafka_error_t* raw,
   return StatusFromKafka(code, text);
 }
 
+// ... Failed to add partition "orders" [0] to transaction: Broker: ...
+absl::Status StatusFromAddParts(std::string_view text) {
+  constexpr auto kUnauthorized = RD_KAFKA_RESP_ERR_TOPIC_AUTHORIZATION_FAILED;
+  constexpr std::string_view kBefore = "Failed to add partition \"";
+  const size_t before = text.find(kBefore);
+  if (before == std::string_view::npos ||
+      text.find(rd_kafka_err2str(kUnauthorized)) == std::string_view::npos) {
+    return absl::OkStatus();
+  }
+  const std::string_view rest = text.substr(before + kBefore.size());
+  return StatusFromKafka(kUnauthorized,
+                         fmt::format("writing to topic {} in a transaction",
+                                     rest.substr(0, rest.find('"'))));
+}
+
 }  // namespace walpost

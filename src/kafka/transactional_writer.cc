@@ -126,6 +126,9 @@ void TransactionalWriter::TakeReports(int timeout_millis) {
   for (int wait = timeout_millis;; wait = 0) {
     const KafkaEvent event(rd_kafka_queue_poll(queue.get(), wait));
     if (event == nullptr) return;
+    if (rd_kafka_event_type(event.get()) == RD_KAFKA_EVENT_LOG) {
+      TakeLog(event.get());
+    }
     if (rd_kafka_event_type(event.get()) != RD_KAFKA_EVENT_DR) continue;
     while (const rd_kafka_message_t* message =
                rd_kafka_event_message_next(event.get())) {
@@ -137,6 +140,16 @@ void TransactionalWriter::TakeReports(int timeout_millis) {
           message->err, fmt::format("writing to topic {}",
                                     rd_kafka_topic_name(message->rkt)));
     }
+  }
+}
+
+void TransactionalWriter::TakeLog(rd_kafka_event_t* event) {
+  const char* facility = nullptr;
+  const char* text = nullptr;
+  int level = 0;
+  rd_kafka_event_log(event, &facility, &text, &level);
+  if (rejected_.ok() && std::string_view(facility) == "ADDPARTS") {
+    rejected_ = StatusFromAddParts(text);
   }
 }
 

@@ -57,8 +57,9 @@ class TransactionalWriter {
   absl::StatusOr<rd_kafka_topic_t*> FindTopic(const std::string& name);
   // There are records without a report, and there may be one yet.
   bool AwaitsReports() const;
-  // Takes the reports; notes the first record that was rejected.
+  // Takes the reports; notes the first record or topic that was rejected.
   void TakeReports(int timeout_millis);
+  void TakeLog(rd_kafka_event_t* event);
   absl::Status Failed(rd_kafka_error_t* error, std::string_view attempted);
 
   ProducerOptions options_;
@@ -66,7 +67,7 @@ class TransactionalWriter {
   std::shared_ptr<const UnansweredRequests> unanswered_;
   KafkaClient client_;
   std::map<std::string, KafkaTopic> topics_;
-  absl::Status rejected_;  // a record of this transaction
+  absl::Status rejected_;  // a record or topic of this transaction
 };
 
 }  // namespace walpost

@@ -1,12 +1,12 @@
-// UnansweredRequests: whether a client asked something of the coordinator of its
-// transactions and had no answer to it.
+// UnansweredRequests: whether a client asked something of the coordinator of
+// its transactions and had no answer to it.
 //
 // Such a request may still be on its way, although the client has connected
 // again and repeated it. Before transactions version 2 (KIP-890), which
-// librdkafka does not speak, all transactions of a producer have the same id and
-// epoch: a late EndTxn ends the transaction that is open when it comes. Only
-// another producer's epoch makes it void, so a client with unanswered requests
-// is given up at the end of its transaction.
+// librdkafka does not speak, all transactions of a producer have the same id
+// and epoch: a late EndTxn ends the transaction that is open when it comes.
+// Only another producer's epoch makes it void, so a client with unanswered
+// requests is given up at the end of its transaction.
 //
 // A late record needs no such care: brokers know it by its sequence number.
 //

@@ -298,7 +298,7 @@ def test_switching_there_and_back(walpost, database, kafka, outbox, topics,
                                   dice):
     topic = f"checkpoints-{topics}"
     least = {"guarantee": "at_least_once"}
-    once = {"guarantee": "exactly_once"}
+    once = {"guarantee": "exactly_once", "transaction_timeout": "30s"}
     relay = walpost(database, kafka, topics, delivery=least,
                     checkpoint={"store": "kafka", "topic": topic}).run()
     with Load(outbox, dice.seed_text, pause=0.01) as load:
@@ -312,4 +312,10 @@ def test_switching_there_and_back(walpost, database, kafka, outbox, topics,
         relay.configure({**relay.config, "delivery": least})
         relay.run(90)
         load.wait(50)
+    # It hides what lies behind it until the brokers abort it.
+    database.wait_confirmed(relay.slot)
+    events = len(outbox.expected())
+    reader = KafkaReader(kafka.bootstrap)
+    wait_until(lambda: len(reader.read_all(topics)) >= events,
+               lambda: f"{events} records", 60, pause=1)
     _judge_once(outbox, kafka, relay)

@@ -8,7 +8,8 @@ import time
 
 import pytest
 
-from harness import Authority, Kafka, OpenTransaction, SecuredKafka, wait_until
+from harness import (Authority, Kafka, KafkaReader, OpenTransaction,
+                     SecuredKafka, wait_until)
 
 ONCE = {"guarantee": "exactly_once"}
 _UNFIT = {"transaction.state.log.replication.factor": 3,
@@ -201,6 +202,33 @@ def test_the_right_on_the_transactional_id(restricted, database, guarded,
     assert checked.returncode == 0, checked.stdout
     restricted.run()
     database.wait_confirmed(restricted.slot)
+    assert _verify(restricted, "--fail-on-duplicates") == {}
+
+
+def test_a_topic_that_may_not_be_written(restricted, database, guarded, outbox,
+                                         topics):
+    _, transactional_id = _checkpoint_key(restricted, database)
+    _grant(guarded, topics, ["Write", "Describe"], "--transactional-id",
+           transactional_id)
+    closed = topics + "closed"
+    guarded.create_topic(closed, 1)
+    guarded.deny(closed)
+    restricted.run()
+    database.wait_confirmed(restricted.slot)
+    outbox.insert("order", "key-2")
+    outbox.insert("closed", "key-1")
+    end = database.current_lsn()
+    outbox.insert("order", "key-3")
+    said = restricted.wait_unready(closed, 60)
+    assert "grant WRITE on the topic" in said
+    reader = KafkaReader(guarded.bootstrap)
+    wait_until(lambda: len(reader.read(topics + "order")) == 2,
+               lambda: restricted.log(), 60)
+    assert database.confirmed_lsn(restricted.slot) < end
+
+    guarded.allow(closed)
+    database.wait_confirmed(restricted.slot, seconds=60)
+    assert [record.key for record in reader.read(closed)] == [b"key-1"]
     assert _verify(restricted, "--fail-on-duplicates") == {}
 
 

@@ -3,9 +3,12 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "kafka/transaction_status.h"
+
 namespace walpost {
 namespace {
 
+using ::testing::AllOf;
 using ::testing::HasSubstr;
 using ::testing::Not;
 
@@ -20,6 +23,19 @@ TEST(KafkaStatusTest, AFatalErrorForWantOfARightSaysWhichOne) {
       StatusFromFatalError(RD_KAFKA_RESP_ERR_UNKNOWN_PRODUCER_ID, "fenced");
   EXPECT_TRUE(absl::IsAborted(other));
   EXPECT_THAT(std::string(other.message()), Not(HasSubstr("grant")));
+}
+
+TEST(KafkaStatusTest, ATransactionThatATopicCannotBePartOfNamesTheTopic) {
+  const absl::Status refused = StatusFromAddParts(
+      "[thrd:main]: TxnCoordinator/1: Failed to add partition \"orders\" [3] "
+      "to "
+      "transaction: Broker: Topic authorization failed");
+  EXPECT_TRUE(absl::IsUnavailable(refused)) << refused;
+  EXPECT_THAT(std::string(refused.message()),
+              AllOf(HasSubstr("topic orders "), HasSubstr("grant WRITE")));
+  EXPECT_TRUE(StatusFromAddParts("Failed to add partition \"orders\" [3] to "
+                                 "transaction: Broker: Operation not attempted")
+                  .ok());
 }
 
 }  // namespace
