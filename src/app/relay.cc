@@ -35,6 +35,13 @@ constexpr std::chrono::seconds kTakeOverLimit{8};
 
 }  // namespace
 
+// A parked event is settled, but the new primary may lack its row.
+SourceMemory::AfterPromotion AfterPromotion(const Config& config) {
+  return config.transactions.is_on && !config.parks()
+             ? SourceMemory::AfterPromotion::kAtCheckpoint
+             : SourceMemory::AfterPromotion::kAtSlot;
+}
+
 absl::StatusOr<std::unique_ptr<Relay>> Relay::Create(
     asio::any_io_executor executor, const Config& config) {
   WALPOST_ASSIGN_OR_RETURN(std::unique_ptr<RecordBuilder> builder,
@@ -60,7 +67,7 @@ Relay::Relay(asio::any_io_executor executor, const Config& config,
              pipeline_, [this] { OnDrained(); }),
       checkpoints_(executor, config, pipeline_, gate(),
                    [this] { OnCheckpoint(); }),
-      memory_(config.postgres.slot, pipeline_),
+      memory_(config.postgres.slot, pipeline_, AfterPromotion(config)),
       taker_(pipeline_, checkpoints_.writer(), gate()),
       stream_(LiveStreamOptions(config.postgres), config.outbox,
               ReferencesOf(pipeline_.builder().routes()), taker_),

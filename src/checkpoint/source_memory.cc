@@ -1,5 +1,6 @@
 #include "checkpoint/source_memory.h"
 
+#include <algorithm>
 #include <string_view>
 
 #include "checkpoint/coverage.h"
@@ -25,7 +26,9 @@ void SourceMemory::Observe(ObservedSource observed,
 
 uint32_t SourceMemory::left_timeline() const {
   const uint32_t known = Known().timeline;
-  return known < observed_.timeline ? known : 0;
+  if (known < observed_.timeline) return known;
+  const uint32_t of_checkpoint = checkpoint_ ? checkpoint_->timeline : 0;
+  return of_checkpoint < observed_.timeline ? of_checkpoint : 0;
 }
 
 // The checkpoint includes the progress of other instances, but not a promotion
@@ -187,10 +190,21 @@ absl::Status SourceMemory::GoOn(const KnownSource& known,
   coverage_ = MergeCoverage(observed_.coverage, known.coverage);
   kafka_cluster_ = known.kafka_cluster;
   slot_was_shared_ = false;
-  if (known.by == KnownSource::By::kCheckpoint && !is_promotion) {
+  const bool is_checkpoint = known.by == KnownSource::By::kCheckpoint;
+  if ((is_checkpoint && !is_promotion) || CheckpointHasOutlivedPromotion()) {
     ResumeAtCheckpoint();
   }
   return absl::OkStatus();
+}
+
+// The new primary has all that the old one had before the fork. The commit of
+// that event has to reappear there (HistoryCheck).
+bool SourceMemory::CheckpointHasOutlivedPromotion() const {
+  return after_promotion_ == AfterPromotion::kAtCheckpoint && checkpoint_ &&
+         checkpoint_->system_identifier == observed_.system_identifier &&
+         checkpoint_->timeline < observed_.timeline &&
+         checkpoint_->position.ordinal > 0 && observed_.fork &&
+         checkpoint_->position.commit_lsn < *observed_.fork;
 }
 
 // Records in flight across a reconnect are ours, and we know them best.
@@ -204,8 +218,9 @@ void SourceMemory::ResumeAtCheckpoint() {
   const bool went_back =
       observed_.slot && observed_.slot->confirmed < position.commit_lsn;
   if (!is_event && went_back) return;
+  const Lsn shared = observed_.fork.value_or(checkpoint_->confirmed);
   pipeline_.Resume(
-      checkpoint_->confirmed, position,
+      std::min(checkpoint_->confirmed, shared), position,
       {position.commit_lsn, checkpoint_->commit_xid, checkpoint_->commit_time});
 }
 

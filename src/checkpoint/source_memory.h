@@ -32,9 +32,18 @@ namespace walpost {
 
 class SourceMemory {
  public:
+  // Where to continue after a promotion. kAtCheckpoint: behind its event, if
+  // the new primary has that, too. What walpost itself has written into the old
+  // one may be missing there; whoever depends on such rows continues at the
+  // slot.
+  enum class AfterPromotion { kAtSlot, kAtCheckpoint };
+
   // The pipeline outlives the object.
-  SourceMemory(std::string slot, Pipeline& pipeline)
-      : slot_(std::move(slot)), pipeline_(pipeline) {}
+  SourceMemory(std::string slot, Pipeline& pipeline,
+               AfterPromotion after_promotion = AfterPromotion::kAtSlot)
+      : slot_(std::move(slot)),
+        pipeline_(pipeline),
+        after_promotion_(after_promotion) {}
 
   // Checkpoint in the store, before each stream; nullopt: none, or no store.
   void SetCheckpoint(std::optional<Checkpoint> checkpoint) {
@@ -48,7 +57,7 @@ class SourceMemory {
   // State of the server now, and its birth record.
   void Observe(ObservedSource observed, std::optional<BirthRecord> record);
   const ObservedSource& observed() const { return observed_; }
-  // The timeline that was left, if the server is on a later one; else 0.
+  // The timeline of what is known, if the server is on a later one; else 0.
   uint32_t left_timeline() const;
   void SetFork(std::optional<Lsn> fork) { observed_.fork = fork; }
 
@@ -115,11 +124,13 @@ class SourceMemory {
   absl::Status GoOn(const KnownSource& known, const Continuity& continuity);
   bool IsOvertakenByPromotion() const;
   absl::Status FollowPromotion();
+  bool CheckpointHasOutlivedPromotion() const;
   void ResumeAtCheckpoint();
   BirthRecord WhatIsKnown() const;
 
   std::string slot_;
   Pipeline& pipeline_;
+  AfterPromotion after_promotion_;
 
   // State of the current connection.
   std::optional<Checkpoint> checkpoint_;

@@ -14,7 +14,11 @@ constexpr char kAlteredCoverage[] = "16388:700,public.outbox=16385.r16394:691";
 
 class SourceMemoryTest : public ::testing::Test {
  protected:
-  SourceMemoryTest() { pipeline_.SetSink(&sink_); }
+  using AfterPromotion = SourceMemory::AfterPromotion;
+  explicit SourceMemoryTest(AfterPromotion after = AfterPromotion::kAtSlot)
+      : memory_("orders", pipeline_, after) {
+    pipeline_.SetSink(&sink_);
+  }
 
   static std::unique_ptr<RecordBuilder> MakeBuilder() {
     OutboxOptions options;
@@ -69,7 +73,7 @@ class SourceMemoryTest : public ::testing::Test {
 
   testing::MemorySink sink_;
   Pipeline pipeline_{MakeBuilder(), {}};
-  SourceMemory memory_{"orders", pipeline_};
+  SourceMemory memory_;
 };
 
 std::string CodeOf(const absl::Status& status) { return ReasonCodeOf(status); }
@@ -208,6 +212,63 @@ TEST_F(SourceMemoryTest, P3APromotionStartsARunningProcessOver) {
   EXPECT_FALSE(memory_.promotion().empty());
   EXPECT_TRUE(memory_.TakeStartOver());
   EXPECT_EQ(memory_.timeline(), 2u);
+}
+
+class PromotionTest : public SourceMemoryTest {
+ protected:
+  PromotionTest() : SourceMemoryTest(AfterPromotion::kAtCheckpoint) {}
+
+  // The standby has the WAL before `fork`, and the slot is behind.
+  absl::Status Promote(uint64_t fork) {
+    ObservedSource server = Server();
+    server.timeline = 2;
+    server.slot->failover = true;
+    memory_.Observe(server, Record());
+    EXPECT_EQ(memory_.left_timeline(), 1u);
+    memory_.SetFork(Lsn(fork));
+    return memory_.Continue();
+  }
+
+  static Checkpoint CheckpointOfEvent() {
+    Checkpoint checkpoint = CheckpointAt(300);
+    checkpoint.position = {Lsn(290), 2};
+    return checkpoint;
+  }
+};
+
+TEST_F(PromotionTest, P5GoesOnBehindAnEventThatTheNewPrimaryHas) {
+  memory_.SetCheckpoint(CheckpointOfEvent());
+  ASSERT_TRUE(Promote(295).ok());
+  EXPECT_TRUE(pipeline_.window().Covers({Lsn(290), 2}));
+  EXPECT_FALSE(pipeline_.window().Covers({Lsn(290), 3}));
+  EXPECT_EQ(pipeline_.confirmed(), Lsn(295)) << "the rest is another WAL";
+}
+
+TEST_F(PromotionTest, P1GoesOnAtTheSlotIfTheEventIsLost) {
+  memory_.SetCheckpoint(CheckpointOfEvent());
+  ASSERT_TRUE(Promote(290).ok());
+  EXPECT_FALSE(pipeline_.window().Covers({Lsn(290), 1}));
+  EXPECT_EQ(pipeline_.confirmed(), Lsn());
+}
+
+TEST_F(PromotionTest, P1GoesOnAtTheSlotWithoutAnEvent) {
+  memory_.SetCheckpoint(CheckpointAt(300));
+  ASSERT_TRUE(Promote(400).ok());
+  EXPECT_EQ(pipeline_.confirmed(), Lsn());
+}
+
+// The second time, this process knows the timeline; the checkpoint does not.
+TEST_F(PromotionTest, P5ARunningProcessGoesOnAtItsCheckpoint) {
+  ASSERT_TRUE(Continue(Server(), Record()).ok());
+  ASSERT_TRUE(memory_.Begin(Lsn(100)).ok());
+  memory_.OnStreaming();
+  memory_.SetCheckpoint(CheckpointOfEvent());
+  ASSERT_TRUE(absl::IsAborted(Promote(400)));
+  ASSERT_TRUE(memory_.TakeStartOver());
+  pipeline_.StartOver();
+  ASSERT_TRUE(Promote(400).ok());
+  EXPECT_TRUE(pipeline_.window().Covers({Lsn(290), 2}));
+  EXPECT_EQ(pipeline_.confirmed(), Lsn(300));
 }
 
 // Another one has followed the promotion, and has the slot.

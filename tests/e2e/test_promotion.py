@@ -67,6 +67,35 @@ def test_p1_p2_p3_p4_a_failover_slot_goes_on_after_a_promotion(
     assert relay.stop() == 0
 
 
+@pytest.mark.parametrize("is_running", [True, False],
+                         ids=["running", "restarted"])
+def test_p5_exactly_once_a_promotion_repeats_nothing(
+        walpost, make_pair, major_17, kafka, topics, is_running):
+    primary, standby = _pair_in_step(make_pair, major_17)
+    database = Database(primary)
+    outbox = Outbox(database, topics)
+    relay = walpost(database, kafka, topics, postgres={
+        "conninfo": _either(primary, standby, database),
+        "failover": True}, delivery={"guarantee": "exactly_once"},
+        checkpoint={"topic": f"checkpoints-{topics}"}).run()
+    with Load(outbox, seed=1, pause=0.005) as load:
+        _wait_synchronised(standby, database)
+        relay.wait_acknowledged(2000)
+        if not is_running:
+            relay.kill()
+        primary.crash()
+        standby.promote()
+        database.move_to(standby)
+        if not is_running:
+            relay.start()
+        relay.wait_log("was promoted", seconds=30)
+        relay.wait_ready(60)
+        load.wait(200)
+    checker = judge(outbox, kafka, relay)
+    assert checker.duplicates == 0, checker.summary()
+    assert relay.stop() == 0
+
+
 def test_p9_p10_without_a_failover_slot_a_promotion_stops_it(
         walpost, make_pair, kafka, topics):
     primary, standby = make_pair()

@@ -192,6 +192,20 @@ planted_bug(compares_lsns_across_a_promotion
   FINDS "P9: .* where there is none|${LOST}"
   KIND plain)
 
+planted_bug(sends_again_after_a_promotion
+  SOURCE checkpoint/source_memory.cc
+  NEEDLE [[checkpoint_->position.ordinal > 0 && observed_.fork &&]]
+  REPLACEMENT [[false && observed_.fork &&]]
+  FINDS "P5: "
+  KIND transactions)
+
+planted_bug(takes_a_checkpoint_behind_the_fork_for_what_the_server_has
+  SOURCE checkpoint/source_memory.cc
+  NEEDLE [[checkpoint_->position.commit_lsn < *observed_.fork;]]
+  REPLACEMENT [[true;]]
+  FINDS "P9: .* where there is none|${LOST}"
+  KIND transactions)
+
 # ---- P9: rows that the publication did not send.
 
 planted_bug(does_not_see_that_the_publication_was_altered

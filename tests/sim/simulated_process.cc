@@ -89,7 +89,10 @@ SimulatedProcess::SimulatedProcess(World& world, SimulatedServer& server,
       checkpoints_(
           place.is_used ? &store_ : nullptr, kStatusInterval, pipeline_,
           [this] { session_.OnReports(); }, gate()),
-      memory_(kSlotName, pipeline_),
+      memory_(kSlotName, pipeline_,
+              gate_ && !parked.is_used
+                  ? SourceMemory::AfterPromotion::kAtCheckpoint
+                  : SourceMemory::AfterPromotion::kAtSlot),
       relay_taker_(pipeline_, checkpoints_, gate()),
       taker_(relay_taker_, checker, relay),
       stream_(StreamOptions(), Outbox(),

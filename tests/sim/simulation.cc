@@ -25,8 +25,7 @@ Simulation::Kind Simulation::Draw(Random& random, Trouble trouble) {
   kind.restores = trouble == Trouble::kRestored;
   kind.flaps = trouble == Trouble::kUncovered;
   // A standby may lack parked events (docs/dead-letters.md).
-  kind.promotions = !kind.restores && !HasParking(trouble) &&
-                    trouble != Trouble::kTransactions && random.OneIn(2);
+  kind.promotions = !kind.restores && !HasParking(trouble) && random.OneIn(2);
   kind.awaits_standby = random.OneIn(2);
   kind.slot_may_go_back = random.OneIn(2);
   kind.has_transactions = trouble == Trouble::kTransactions || random.OneIn(3);
@@ -42,8 +41,9 @@ Checker::Options Simulation::CheckerOptions(const Kind& kind) {
   Checker::Options options;
   // A promotion may move the slot forward, over positions lost in a crash.
   // After these, an operator or the fork of the WAL decides where it continues.
-  options.is_exactly_once = kind.has_transactions && !kind.promotions &&
-                            !kind.restores && !kind.flaps;
+  const bool loses_nothing = !kind.promotions || kind.awaits_standby;
+  options.is_exactly_once =
+      kind.has_transactions && loses_nothing && !kind.restores && !kind.flaps;
   options.strict_order = !kind.late_arrivals && !kind.promotions &&
                          !kind.restores && !HasParking(kind.trouble);
   options.phantoms = kind.restores || (kind.promotions && !kind.awaits_standby);
