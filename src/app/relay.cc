@@ -130,6 +130,7 @@ asio::awaitable<absl::Status> Relay::CarryOut(Action action) {
       break;
     case Do::kCloseProducer:
       if (action.is_last) StopBeside();
+      if (gate_) NoteTransactionGivenUp(action.reason);
       co_await sinks_.Close(action.until);
       break;
     case Do::kWait:

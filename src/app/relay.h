@@ -97,6 +97,7 @@ class Relay {
   void OnCheckpoint();
   void AwaitCommit();
   void NoteTransaction();
+  void NoteTransactionGivenUp(const absl::Status& reason);
   TransactionGate* gate() { return gate_ ? &*gate_ : nullptr; }
   void StopBeside();
   void OnDrained();

@@ -109,11 +109,7 @@ std::optional<Gap> Relay::FindKafkaGap() const {
 
 void Relay::NoteTransaction() {
   const CheckpointWriter& writer = checkpoints_.writer();
-  if (!writer.status().ok()) {
-    const bool is_fenced = ReasonCodeOf(writer.status()) == kReasonFenced;
-    ++(is_fenced ? transactions_.fenced : transactions_.given_up);
-    return;
-  }
+  if (!writer.status().ok()) return;
   pipeline_.OnCommitted(WallNow());
   ++transactions_.committed;
   transactions_.commit_time.Record(
@@ -125,6 +121,13 @@ void Relay::NoteTransaction() {
       "a transaction of Postgres is in several Kafka transactions: consumers "
       "may see a part of it (delivery.max_transaction_records, "
       ".max_transaction_bytes, .transaction_timeout)");
+}
+
+// The producer is closed, and with it the transaction that was open.
+void Relay::NoteTransactionGivenUp(const absl::Status& reason) {
+  const bool is_fenced = ReasonCodeOf(reason) == kReasonFenced;
+  if (is_fenced) ++transactions_.fenced;
+  if (!is_fenced && gate_->has_records()) ++transactions_.given_up;
 }
 
 void Relay::NoteAcknowledgements() {

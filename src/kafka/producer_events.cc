@@ -90,7 +90,7 @@ void Producer::HandleLog(rd_kafka_event_t* event) {
   }
   // The transaction can only be aborted. Nothing else tells why.
   if (transactions_ && std::string_view(facility) == "TXNERR") {
-    return reports_.OnSinkFailed(absl::AbortedError(text));
+    return reports_.OnSinkFailed(StatusFromTransactionLog(text));
   }
   if (broker_trouble_.NoteLog(facility, text)) {
     spdlog::warn("Kafka: {}", broker_trouble_.text());

@@ -1,16 +1,34 @@
 #include "kafka/transaction_status.h"
 
+#include <algorithm>
+#include <iterator>
+#include <string>
+
 #include "base/reason_code.h"
 #include "fmt/format.h"
 #include "kafka/handles.h"
 #include "kafka/kafka_status.h"
 
 namespace walpost {
+namespace {
+
+constexpr rd_kafka_resp_err_t kFencedCodes[] = {
+    RD_KAFKA_RESP_ERR__FENCED, RD_KAFKA_RESP_ERR_PRODUCER_FENCED,
+    RD_KAFKA_RESP_ERR_INVALID_PRODUCER_EPOCH};
+
+// "[thrd:main]: Current transaction failed ..."
+std::string_view WithoutThread(std::string_view text) {
+  constexpr std::string_view kEnd = "]: ";
+  const size_t end = text.find(kEnd);
+  const bool has_thread =
+      text.starts_with("[thrd:") && end != std::string_view::npos;
+  return has_thread ? text.substr(end + kEnd.size()) : text;
+}
+
+}  // namespace
 
 bool IsFenced(rd_kafka_resp_err_t code) {
-  return code == RD_KAFKA_RESP_ERR__FENCED ||
-         code == RD_KAFKA_RESP_ERR_INVALID_PRODUCER_EPOCH ||
-         code == RD_KAFKA_RESP_ERR_PRODUCER_FENCED;
+  return std::ranges::find(kFencedCodes, code) != std::end(kFencedCodes);
 }
 
 absl::Status StatusFromTransaction(rd_kafka_error_t* raw,
@@ -51,6 +69,18 @@ absl::Status StatusFromTransaction(rd_kafka_error_t* raw,
     return absl::AbortedError(text);
   }
   return StatusFromKafka(code, text);
+}
+
+// "Fatal transaction error: ... fenced by a newer instance (_FENCED)"
+absl::Status StatusFromTransactionLog(std::string_view text) {
+  const std::string reason(WithoutThread(text));
+  const absl::Status status = absl::AbortedError(reason);
+  const bool is_fenced =
+      std::ranges::any_of(kFencedCodes, [&](rd_kafka_resp_err_t code) {
+        const std::string name = fmt::format("({})", rd_kafka_err2name(code));
+        return text.find(name) != std::string_view::npos;
+      });
+  return is_fenced ? WithReasonCode(status, kReasonFenced) : status;
 }
 
 // ... Failed to add partition "orders" [0] to transaction: Broker: ...

@@ -27,6 +27,10 @@ absl::Status StatusFromTransaction(rd_kafka_error_t* error,
 // The producer was fenced, or its transaction has timed out.
 bool IsFenced(rd_kafka_resp_err_t code);
 
+// kAborted: why a transaction can only be aborted, from what librdkafka logs
+// about it (facility TXNERR). With kReasonFenced, if another producer is why.
+absl::Status StatusFromTransactionLog(std::string_view text);
+
 // The error of a topic that cannot be part of a transaction, from what
 // librdkafka logs about it (facility ADDPARTS): the error of the transaction
 // does not name the topic. Ok: the text is about something else.

@@ -3,6 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "base/reason_code.h"
 #include "kafka/transaction_status.h"
 
 namespace walpost {
@@ -11,6 +12,7 @@ namespace {
 using ::testing::AllOf;
 using ::testing::HasSubstr;
 using ::testing::Not;
+using ::testing::StartsWith;
 
 TEST(KafkaStatusTest, AFatalErrorForWantOfARightSaysWhichOne) {
   const absl::Status refused = StatusFromFatalError(
@@ -23,6 +25,21 @@ TEST(KafkaStatusTest, AFatalErrorForWantOfARightSaysWhichOne) {
       StatusFromFatalError(RD_KAFKA_RESP_ERR_UNKNOWN_PRODUCER_ID, "fenced");
   EXPECT_TRUE(absl::IsAborted(other));
   EXPECT_THAT(std::string(other.message()), Not(HasSubstr("grant")));
+}
+
+TEST(KafkaStatusTest, AnAbortedTransactionTellsWhetherItWasFenced) {
+  const absl::Status fenced = StatusFromTransactionLog(
+      "[thrd:main]: Fatal transaction error: Failed to add partitions to "
+      "transaction: Local: This instance has been fenced by a newer instance "
+      "(_FENCED)");
+  EXPECT_TRUE(absl::IsAborted(fenced));
+  EXPECT_EQ(ReasonCodeOf(fenced), kReasonFenced);
+  EXPECT_THAT(std::string(fenced.message()), StartsWith("Fatal transaction"));
+  const absl::Status other = StatusFromTransactionLog(
+      "Current transaction failed in state InTransaction: ... "
+      "(INVALID_TXN_STATE)");
+  EXPECT_TRUE(absl::IsAborted(other));
+  EXPECT_EQ(ReasonCodeOf(other), "");
 }
 
 TEST(KafkaStatusTest, ATransactionThatATopicCannotBePartOfNamesTheTopic) {
