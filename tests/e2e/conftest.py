@@ -2,7 +2,8 @@
 
 Each file of tests shares one Postgres and one Kafka; each test has a database,
 a slot and topics of its own. A test that harms Postgres starts one of its own;
-those that harm Kafka share another, one after the other.
+those that harm Kafka share another, one after the other. In a run of the whole
+suite, all files share the Kafka of with_kafka.py.
 """
 
 import contextlib
@@ -26,6 +27,9 @@ from harness import (ExternalKafka, ExternalPostgres, Kafka,  # noqa: E402
 from harness.figures import noted  # noqa: E402
 from harness.paths import fetched_postgres  # noqa: E402
 from harness.ports import free_port  # noqa: E402
+
+
+_prefixes = []  # of the topics of the tests so far
 
 
 @pytest.hookimpl(hookwrapper=True)
@@ -80,6 +84,8 @@ def kafka(module_directory):
     if broker is None:
         broker = Kafka(module_directory / "kafka").start()
     yield broker
+    if isinstance(broker, ExternalKafka):
+        broker.forget(_prefixes)
     broker.close()
 
 
@@ -173,7 +179,8 @@ def own_database(own_postgres):
 @pytest.fixture
 def topics():
     """What the names of this test's topics begin with."""
-    return f"t{secrets.token_hex(4)}."
+    _prefixes.append(f"t{secrets.token_hex(4)}.")
+    return _prefixes[-1]
 
 
 @pytest.fixture

@@ -10,7 +10,7 @@ import pytest
 
 from harness import (STORES, Kafka, KafkaReader, Load, Store, judge,
                      wait_until)
-from harness.kafka import create_topic
+from harness.brokers import create_topic
 from harness.stored import with_other_system
 
 

@@ -35,8 +35,8 @@ def _follow(guarded, remedy):
     at = words.index("--bootstrap-server")
     assert words[at + 1] == guarded.sasl
     del words[at:at + 2]
-    words.remove("--add")
-    guarded.grant(*words)
+    assert "--add" in words
+    guarded.run_acls(*words)
 
 
 def _refused(checked, words):

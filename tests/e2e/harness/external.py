@@ -10,8 +10,9 @@ import os
 import psycopg2
 import psycopg2.extensions
 
+from harness.brokers import Brokers
 from harness.database import Database
-from harness.kafka import create_topic, delete_topic
+from harness.kafka_reader import KafkaReader
 
 
 class ExternalPostgres:
@@ -43,7 +44,7 @@ class ExternalPostgres:
         pass
 
 
-class ExternalKafka:
+class ExternalKafka(Brokers):
     """Brokers that somebody else runs; see Kafka for the methods."""
 
     def __init__(self, bootstrap):
@@ -54,11 +55,12 @@ class ExternalKafka:
         brokers = os.environ.get("WALPOST_BROKERS")
         return cls(brokers) if brokers else None
 
-    def create_topic(self, name, partitions, **config):
-        create_topic(self.bootstrap, name, partitions, **config)
-
-    def delete_topic(self, name):
-        delete_topic(self.bootstrap, name)
+    def forget(self, prefixes):
+        """Deletes the topics with one of these prefixes in their names."""
+        topics = [topic for topic in KafkaReader(self.bootstrap).topics()
+                  if any(prefix in topic for prefix in prefixes)]
+        if topics:
+            self.delete_topics(topics)
 
     def close(self):
         pass

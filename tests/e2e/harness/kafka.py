@@ -2,8 +2,8 @@
 
 import pathlib
 import signal
-import subprocess
 
+from harness.brokers import Brokers
 from harness.kafka_java import answers, format_folder, java, new_id
 from harness.ports import free_port
 from harness.process import Process
@@ -19,7 +19,7 @@ appender.stdout.layout.pattern = %d %p %c{1}: %m%n
 """
 
 
-class Kafka:
+class Kafka(Brokers):
     """One KRaft node, broker and controller, on free ports.
 
     Topics are created by the first record, with `partitions` partitions.
@@ -99,28 +99,11 @@ class Kafka:
         if self._process is not None:
             self._process.end(signal.SIGKILL)
 
-    def create_topic(self, name, partitions, **config):
-        create_topic(self.bootstrap, name, partitions, **config)
-
-    def set_topic_config(self, topic, name, value):
-        subprocess.run(
-            java("kafka.admin.ConfigCommand", "--bootstrap-server",
-                 self.bootstrap, "--alter", "--entity-type", "topics",
-                 "--entity-name", topic, "--add-config", f"{name}={value}"),
-            check=True, capture_output=True, timeout=60)
-
-    def describe_topic(self, name):
-        """What kafka-topics.sh says about it."""
-        return _topic_command(self.bootstrap, "--describe", "--topic", name)
-
     def _answers(self):
         if not self._process.running():
             raise RuntimeError("Kafka ended while starting:\n" +
                                self._process.log_tail())
         return answers(self.bootstrap)
-
-    def delete_topic(self, name):
-        delete_topic(self.bootstrap, name)
 
     def _properties(self, partitions):
         return {
@@ -161,26 +144,6 @@ def _with_listeners(settings, further):
         added["listener.security.protocol.map"] += f",{name}:{protocol}"
     return settings | {key: settings[key] + text
                        for key, text in added.items()}
-
-
-def create_topic(bootstrap, name, partitions, on=None, **config):
-    """Creates a topic by hand; settings like max_message_bytes=1000."""
-    settings = [word for key, value in config.items()
-                for word in ("--config", f"{key.replace('_', '.')}={value}")]
-    place = (["--replica-assignment", on] if on
-             else ["--partitions", str(partitions)])
-    _topic_command(bootstrap, "--create", "--topic", name, *place, *settings)
-
-
-def delete_topic(bootstrap, name):
-    _topic_command(bootstrap, "--delete", "--topic", name)
-
-
-def _topic_command(bootstrap, *words):
-    return subprocess.run(
-        java("org.apache.kafka.tools.TopicCommand", "--bootstrap-server",
-             bootstrap, *words),
-        check=True, capture_output=True, text=True, timeout=60).stdout
 
 
 def _lines(properties):

@@ -4,7 +4,8 @@ import json
 import pathlib
 import subprocess
 
-from harness.kafka import Kafka, create_topic, delete_topic
+from harness.brokers import Brokers
+from harness.kafka import Kafka
 from harness.kafka_java import new_id
 from harness.ports import free_port
 from harness.proxy import Proxy
@@ -13,7 +14,7 @@ from harness.waiting import wait_until
 _SMALL = ["-Xmx256m"]
 
 
-class KafkaCluster:
+class KafkaCluster(Brokers):
     """KRaft nodes that are brokers and controllers, all partitions on each.
 
     A record is acknowledged when it is on `min_insync` of them. `nodes` are
@@ -73,13 +74,6 @@ class KafkaCluster:
             if entry["topic"] == topic:
                 return self.nodes[entry["partitions"][partition]["leader"] - 1]
         raise KeyError(topic)
-
-    def create_topic(self, name, partitions=None, **config):
-        """`on="1,2"`: one partition on the first node, another on the second."""
-        create_topic(self.bootstrap, name, partitions, **config)
-
-    def delete_topic(self, name):
-        delete_topic(self.bootstrap, name)
 
     def close(self):
         for node, way in self.ways_to.items():

@@ -10,6 +10,7 @@ import time
 
 import psycopg2
 
+from harness.data_folder import make_data_folder
 from harness.database import Database
 from harness.paths import postgres_bin
 from harness.ports import free_port
@@ -60,13 +61,14 @@ class Postgres:
         self._directory = pathlib.Path(directory)
         self._directory.mkdir(parents=True)
         self._user = _server_user()
-        self._bin = self._usable_bin(pathlib.Path(bin_dir or postgres_bin()))
+        self._programs = pathlib.Path(bin_dir or postgres_bin())
+        self._bin = self._usable_bin(self._programs)
         self._data = self._directory / "data"
         self._settings = {**_SETTINGS, **(settings or {})}
         self._process = None
         self.port = free_port()
         if copy_of is None:
-            self._initdb()
+            self._make()
         else:
             self._copy(copy_of, is_standby)
 
@@ -80,7 +82,7 @@ class Postgres:
                            (slot,))
         self.stop()
         standby = Postgres(
-            directory, self._bin, copy_of=self._data,
+            directory, self._programs, copy_of=self._data,
             settings={**self._settings, "hot_standby_feedback": "on",
                       "primary_conninfo": self.conninfo(),
                       "primary_slot_name": slot, **settings})
@@ -94,7 +96,7 @@ class Postgres:
         Restarts this server for the copy. The clone is not started yet.
         """
         self.stop()
-        clone = Postgres(directory, self._bin, copy_of=self._data,
+        clone = Postgres(directory, self._programs, copy_of=self._data,
                          settings=self._settings, is_standby=False)
         self.start()
         return clone
@@ -208,16 +210,10 @@ class Postgres:
         except psycopg2.OperationalError:
             return False
 
-    def _initdb(self):
+    def _make(self):
         if self._user is not None:
             os.chown(self._directory, self._user.pw_uid, self._user.pw_gid)
-        log = self._directory / "initdb.log"
-        initdb = Process(
-            [self._bin / "initdb", "-D", self._data, "-U", "postgres", "-A",
-             "trust", "-E", "UTF8", "--no-locale", "--no-sync"],
-            log, user=self._user, cwd=self._directory)
-        if initdb.wait(120) != 0:
-            raise RuntimeError("initdb failed:\n" + initdb.log_tail())
+        make_data_folder(self._data, self._programs, self._bin, self._user)
         (self._data / "pg_hba.conf").write_text(_HBA)
 
     def _copy(self, data, is_standby):
@@ -262,8 +258,16 @@ class Postgres:
             return bin_dir
         except PermissionError:
             copy = self._directory / "server"
-            shutil.copytree(bin_dir.parent, copy, symlinks=True)
+            shutil.copytree(bin_dir.parent, copy, symlinks=True,
+                            copy_function=_link_or_copy)
             return copy / bin_dir.name
+
+
+def _link_or_copy(source, target):
+    try:
+        os.link(source, target)
+    except OSError:  # another file system
+        shutil.copy2(source, target)
 
 
 def _server_user():

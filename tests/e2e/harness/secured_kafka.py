@@ -2,6 +2,7 @@
 
 import subprocess
 
+from harness.acls import add_acls, remove_acls
 from harness.kafka import Kafka
 from harness.kafka_java import java
 from harness.ports import free_port
@@ -73,12 +74,17 @@ class SecuredKafka(Kafka):
         self._stores[0].write_text(key.read_text() + certificate.read_text())
         self._stores[1].write_text(authority.certificate.read_text())
 
-    def grant(self, *words):
-        """As kafka-acls.sh: grant("--allow-principal", "User:walpost", ...)."""
+    def run_acls(self, *words):
+        """Runs kafka-acls.sh: for commands that somebody is told to run."""
         subprocess.run(
             java("org.apache.kafka.tools.AclCommand", "--bootstrap-server",
-                 self.bootstrap, "--add", *words),
+                 self.bootstrap, *words),
             check=True, capture_output=True, timeout=60)
+
+    def grant(self, *words):
+        """As kafka-acls.sh --add, but quickly:
+        grant("--allow-principal", "User:walpost", ...)."""
+        add_acls(self.bootstrap, words)
 
     def deny(self, topic):
         """The user may not write to it, until allow()."""
@@ -86,22 +92,14 @@ class SecuredKafka(Kafka):
                    "--topic", topic)
 
     def allow(self, topic):
-        subprocess.run(
-            java("org.apache.kafka.tools.AclCommand", "--bootstrap-server",
-                 self.bootstrap, "--remove", "--force", "--deny-principal",
-                 "User:walpost", "--operation", "Write", "--topic", topic),
-            check=True, capture_output=True, timeout=60)
+        remove_acls(self.bootstrap, topic, "Write", denied=True)
 
     def revoke(self, *topics):
         """All rights on these names, on what begins with them, and on the
         cluster."""
-        names = [word for name in topics for word in ("--topic", name)]
-        for words in (["--cluster"],
-                      [*names, "--resource-pattern-type", "any"]):
-            subprocess.run(
-                java("org.apache.kafka.tools.AclCommand", "--bootstrap-server",
-                     self.bootstrap, "--remove", "--force", *words),
-                check=True, capture_output=True, timeout=60)
+        remove_acls(self.bootstrap)
+        for topic in topics:
+            remove_acls(self.bootstrap, topic)
 
     def login(self):
         """The section `kafka` of a walpost that comes through `sasl`."""
