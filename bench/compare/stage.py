@@ -13,7 +13,7 @@ import subprocess
 import tempfile
 import time
 
-from harness import Kafka, Postgres, wait_until
+from harness import Kafka, KafkaReader, Postgres, wait_until
 from harness.paths import REPOSITORY
 
 from compare.broker_log import BrokerLog
@@ -75,7 +75,8 @@ class Stage:
         return prefix
 
     def delete_topics(self, prefix):
-        self.kafka.delete_topic(prefix.replace(".", r"\.") + ".*")
+        self.kafka.delete_topics(
+            KafkaReader(self.kafka.bootstrap).topics(prefix))
 
     def broker_log(self, prefix):
         return BrokerLog(self.directory / "kafka" / "data", prefix)

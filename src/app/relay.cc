@@ -164,6 +164,7 @@ asio::awaitable<absl::Status> Relay::Prepare() {
 }
 
 asio::awaitable<absl::Status> Relay::Open() {
+  checkpoints_.ForgetFailure();
   memory_.SetCheckpoint(checkpoints_.loaded());
   co_await WaitForCluster();
   co_return co_await source_.Open();

@@ -36,6 +36,7 @@ inline constexpr char kReasonRecordRefused[] = "record_refused";
 
 // For the producer.
 inline constexpr char kReasonFenced[] = "fenced";
+inline constexpr char kReasonTransactionTooLarge[] = "transaction_too_large";
 
 // For the source.
 inline constexpr char kReasonPublicationMissing[] = "publication_missing";

@@ -3,6 +3,9 @@
 #include <algorithm>
 #include <utility>
 
+#include "base/reason_code.h"
+#include "fmt/format.h"
+
 namespace walpost {
 namespace {
 
@@ -30,16 +33,25 @@ void CheckpointWriter::Begin(Checkpoint saved) {
 void CheckpointWriter::Poke(MonotonicTime now, WallTime wall_now, bool hurry) {
   if (store_ == nullptr || !begun_ || busy_ || !IsDue(now, hurry)) return;
   if (gate_ != nullptr && gate_->is_stopped()) {
-    status_ = absl::FailedPreconditionError(
-        "a transaction of Postgres is too large for a Kafka transaction, and "
-        "delivery.on_large_transaction is stop: raise "
-        "delivery.max_transaction_records, .max_transaction_bytes or "
-        ".transaction_timeout, or set it to split");
+    status_ = TransactionTooLarge();
     return on_saved_();
   }
   // A commit has no part of what is still in flight.
   if (gate_ != nullptr && !gate_->Close(!pipeline_.window().empty())) return;
   Save(now, wall_now);
+}
+
+absl::Status CheckpointWriter::TransactionTooLarge() const {
+  const absl::Status status = absl::FailedPreconditionError(fmt::format(
+      "the transaction of Postgres behind {} is too large for a Kafka "
+      "transaction, and delivery.on_large_transaction is stop: raise "
+      "delivery.max_transaction_records, .max_transaction_bytes or "
+      ".transaction_timeout, or set it to split, and restart walpost",
+      ToString(saved_.position)));
+  // Another attempt would end in the same way.
+  return gate_->IsTooLarge()
+             ? WithReasonCode(status, kReasonTransactionTooLarge)
+             : status;
 }
 
 bool CheckpointWriter::IsDue(MonotonicTime now, bool hurry) {

@@ -80,6 +80,10 @@ class CheckpointWriter {
 
   // Stops writing until Begin: the slot is not ours now.
   void Pause() { begun_ = false; }
+  // The transaction that was not committed is void, and another one begins.
+  void ForgetFailure() {
+    if (gate_ != nullptr) status_ = absl::OkStatus();
+  }
 
   // The newest stored checkpoint; empty before Begin.
   const Checkpoint& saved() const { return saved_; }
@@ -108,6 +112,7 @@ class CheckpointWriter {
     Position settled_through;
   };
 
+  absl::Status TransactionTooLarge() const;
   bool IsDue(MonotonicTime now, bool hurry);
   void Save(MonotonicTime now, WallTime wall_now);
   void OnSaved(uint64_t generation, const absl::Status& status);

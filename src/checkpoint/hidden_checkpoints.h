@@ -5,10 +5,11 @@
 //                  hidden from here on, committed or not
 //
 // If a committed checkpoint of ours is hidden, the reader must wait: with an
-// older one, the slot would seem to have been advanced by somebody else. But an
-// instance of ours that has died in a transaction is not waited for: whatever
-// it has committed stands before its transaction, and the next instance, which
-// reads here, ends that transaction when it has the slot.
+// older one, the slot would seem to have been advanced by somebody else. But
+// the one record of an instance of ours that has died in its transaction is not
+// waited for: whatever that has committed stands before it, and the next
+// instance, which reads here, ends the transaction when it has the slot. What
+// stands behind is of a later instance, which wrote without transactions.
 //
 // Pure; a value.
 #pragma once
@@ -34,10 +35,10 @@ class HiddenCheckpoints {
     const bool is_own = is_system_known_ && key == own_key_;
     if (is_first_) is_own_transaction_ = is_own;
     is_first_ = false;
-    has_ours_ |= is_own || MayBeOurs(key);
+    ours_ += is_own || MayBeOurs(key);
   }
 
-  bool must_wait() const { return has_ours_ && !is_own_transaction_; }
+  bool must_wait() const { return ours_ > (is_own_transaction_ ? 1 : 0); }
 
  private:
   // Older releases wrote the slot alone.
@@ -50,7 +51,7 @@ class HiddenCheckpoints {
   bool is_system_known_;
   bool is_first_ = true;
   bool is_own_transaction_ = false;
-  bool has_ours_ = false;
+  int ours_ = 0;
 };
 
 }  // namespace walpost

@@ -31,7 +31,7 @@ void TransactionGate::OnEvent(uint64_t records, size_t bytes) {
 }
 
 bool TransactionGate::IsOversized(MonotonicTime now) const {
-  return records_ >= options_.max_records || bytes_ >= options_.max_bytes ||
+  return IsTooLarge() ||
          (begun_at_ && now >= *begun_at_ + options_.timeout / 2);
 }
 

@@ -65,6 +65,10 @@ class TransactionGate {
 
   // The source transaction is too large, and must not be split.
   bool is_stopped() const { return is_stopped_; }
+  // By its records or bytes, and not because it has taken too long.
+  bool IsTooLarge() const {
+    return records_ >= options_.max_records || bytes_ >= options_.max_bytes;
+  }
   // Source transactions that were split.
   uint64_t splits() const { return splits_; }
   uint64_t committed_records() const { return committed_records_; }

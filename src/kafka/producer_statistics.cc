@@ -14,6 +14,7 @@ namespace {
 //
 //   $.brokers                                   {}
 //   $.brokers.*.state                           "UP"
+//   $.brokers.*.source                          not "logical"
 //   $.brokers.*.nodeid, .rxidle                 of these; -1: none
 //   $.topics.NAME.partitions["-1"].msgq_cnt     not 0
 //
@@ -35,11 +36,10 @@ class Finder : public rapidjson::BaseReaderHandler<rapidjson::UTF8<>, Finder> {
       in_brokers_ = key == "brokers";
       in_topics_ = key == "topics";
       if (in_brokers_) found_.is_brokerless = true;
-    } else if (in_brokers_) {
-      found_.is_brokerless = false;
     }
     const bool is_of_broker = in_brokers_ && depth_ == kBrokerDepth;
     is_state_ = is_of_broker && key == "state";
+    is_source_ = is_of_broker && key == "source";
     number_ = nullptr;
     if (is_of_broker && key == "nodeid") number_ = &broker_.node;
     if (is_of_broker && key == "rxidle") number_ = &broker_.receive_idle;
@@ -49,7 +49,10 @@ class Finder : public rapidjson::BaseReaderHandler<rapidjson::UTF8<>, Finder> {
   }
   bool String(const char* text, rapidjson::SizeType length, bool) {
     if (is_state_) broker_.is_up = std::string_view(text, length) == "UP";
+    if (is_source_)
+      broker_.is_logical = std::string_view(text, length) == "logical";
     is_state_ = false;
+    is_source_ = false;
     return true;
   }
   bool Uint(unsigned value) {
@@ -76,12 +79,14 @@ class Finder : public rapidjson::BaseReaderHandler<rapidjson::UTF8<>, Finder> {
 
   struct Broker {
     bool is_up = false;
+    bool is_logical = false;  // a further connection to one of the others
     int64_t node = -1;
     int64_t receive_idle = -1;  // microseconds
   };
 
   void EndBroker() {
     const Broker broker = std::exchange(broker_, Broker());
+    if (!broker.is_logical) found_.is_brokerless = false;
     if (!broker.is_up) return;
     ++found_.brokers_up;
     if (broker.node >= 0) {
@@ -103,6 +108,7 @@ class Finder : public rapidjson::BaseReaderHandler<rapidjson::UTF8<>, Finder> {
   bool in_brokers_ = false;
   bool in_topics_ = false;
   bool is_state_ = false;
+  bool is_source_ = false;
   bool is_unassigned_ = false;
   bool is_queued_ = false;
   int64_t* number_ = nullptr;  // member of broker_ for the next value

@@ -74,6 +74,13 @@ absl::Status StatusFromTransaction(rd_kafka_error_t* raw,
 // "Fatal transaction error: ... fenced by a newer instance (_FENCED)"
 absl::Status StatusFromTransactionLog(std::string_view text) {
   const std::string reason(WithoutThread(text));
+  if (reason.find("TRANSACTIONAL_ID_AUTHORIZATION_FAILED") !=
+      std::string::npos) {
+    return absl::FailedPreconditionError(
+        fmt::format("{}: the rights WRITE and DESCRIBE on the transactional id "
+                    "are missing: walpost check prints the command",
+                    reason));
+  }
   const absl::Status status = absl::AbortedError(reason);
   const bool is_fenced =
       std::ranges::any_of(kFencedCodes, [&](rd_kafka_resp_err_t code) {

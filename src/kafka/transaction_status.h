@@ -29,6 +29,7 @@ bool IsFenced(rd_kafka_resp_err_t code);
 
 // kAborted: why a transaction can only be aborted, from what librdkafka logs
 // about it (facility TXNERR). With kReasonFenced, if another producer is why.
+// kFailedPrecondition: for want of a right, which an operator may give again.
 absl::Status StatusFromTransactionLog(std::string_view text);
 
 // The error of a topic that cannot be part of a transaction, from what

@@ -175,7 +175,8 @@ RelaySession::Action RelaySession::Wait(MonotonicTime now) {
   action.reason = reason_;
   if (reason_.ok()) return action;
   trouble_ = reason_;
-  if (poison_.is_poison()) {
+  if (poison_.is_poison() ||
+      ReasonCodeOf(reason_) == kReasonTransactionTooLarge) {
     action.until = MonotonicTime::max();
   } else if (GapOf(reason_)) {
     // A new gap is recorded at once.

@@ -31,6 +31,9 @@ INSTANTIATE_TEST_SUITE_P(
         Case{"OursOfAnOlderRelease", {"bills@7", "orders"}, true},
         Case{"OurOwnTransaction", {"orders@7"}, false},
         Case{"OurOwnTransactionAndOthers", {"orders@7", "bills@7"}, false},
+        Case{"OursBehindOurOwnTransaction",
+             {"orders@7", "bills@7", "orders@7"},
+             true},
         // Older releases know no transactions.
         Case{"TheKeyOfAnOlderReleaseFirst", {"orders", "orders@7"}, true}),
     [](const ::testing::TestParamInfo<Case>& its) { return its.param.name; });

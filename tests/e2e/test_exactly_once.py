@@ -235,7 +235,12 @@ def test_a_source_transaction_beyond_a_limit_stops_the_flow(
     database.execute(_WIDE.format(2, 5000))
     end = database.current_lsn()
     relay.wait_unready("delivery.on_large_transaction")
-    time.sleep(2)
+    rewinds = relay.metric("walpost_rewinds_total")
+    for _ in range(20):  # it stays so, and is not tried again and again
+        time.sleep(0.1)
+        code, text = relay.get("/readyz")
+        assert code == 503 and "delivery.on_large_transaction" in text
+    assert relay.metric("walpost_rewinds_total") == rewinds
     assert _parts(kafka, topics) == {b"1": 10}
     assert database.confirmed_lsn(relay.slot) < end
     relay.stop()

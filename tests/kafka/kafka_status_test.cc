@@ -35,6 +35,12 @@ TEST(KafkaStatusTest, AnAbortedTransactionTellsWhetherItWasFenced) {
   EXPECT_TRUE(absl::IsAborted(fenced));
   EXPECT_EQ(ReasonCodeOf(fenced), kReasonFenced);
   EXPECT_THAT(std::string(fenced.message()), StartsWith("Fatal transaction"));
+  const absl::Status lacks_right = StatusFromTransactionLog(
+      "[thrd:main]: Fatal transaction error: Failed to acquire transactional "
+      "PID from broker TxnCoordinator/1: Broker: Transactional Id "
+      "authorization "
+      "failed (TRANSACTIONAL_ID_AUTHORIZATION_FAILED)");
+  EXPECT_TRUE(absl::IsFailedPrecondition(lacks_right)) << "an attempt counts";
   const absl::Status other = StatusFromTransactionLog(
       "Current transaction failed in state InTransaction: ... "
       "(INVALID_TXN_STATE)");

@@ -79,6 +79,11 @@ TEST(ProducerStatisticsTest, SaysWhenNoBrokerIsLeft) {
   EXPECT_FALSE(ParseProducerStatistics(kStatistics).is_brokerless);
   EXPECT_TRUE(ParseProducerStatistics(R"({"brokers": {}, "topics": {"a": {}}})")
                   .is_brokerless);
+  EXPECT_TRUE(ParseProducerStatistics(R"({"brokers": {"TxnCoordinator": {
+                "nodeid": -1, "source": "logical", "state": "INIT",
+                "toppars": {"t-0": {"source": "x"}}}}})")
+                  .is_brokerless)
+      << "a transactional producer always has this one";
   EXPECT_FALSE(ParseProducerStatistics("{}").is_brokerless);
   EXPECT_FALSE(ParseProducerStatistics("no JSON").is_brokerless);
 }

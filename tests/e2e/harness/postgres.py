@@ -107,7 +107,8 @@ class Postgres:
         target = self._data / "pg_replslot" / slot
         shutil.rmtree(target, ignore_errors=True)
         # pylint: disable-next=protected-access
-        shutil.copytree(server._data / "pg_replslot" / slot, target)
+        shutil.copytree(server._data / "pg_replslot" / slot, target,
+                        ignore=shutil.ignore_patterns("*.tmp"))
         self._own()
 
     def promote(self):
