@@ -49,3 +49,31 @@ def test_p5_a_request_comes_late_into_the_next_transaction(
     checker = judge(outbox, broker, relay)
     assert checker.duplicates == 0, checker.summary()
     assert relay.stop() == 0
+
+
+def test_p9_a_checkpoint_behind_the_transaction_of_a_dead_instance_counts(
+        walpost, database, way, outbox, topics):
+    broker, proxy = way
+    once = {"guarantee": "exactly_once", "transaction_timeout": "30s"}
+    relay = walpost(
+        database, proxy, topics, delivery=once,
+        checkpoint={"store": "kafka", "topic": f"checkpoints-{topics}"}).run()
+    outbox.insert("order", "key-1")
+    database.wait_confirmed(relay.slot)
+    held = proxy.arm(END_TXN)
+    outbox.insert("order", "key-2")
+    # Its checkpoint is written, and not committed.
+    wait_until(held.is_kept, lambda: relay.log(), 60)
+    relay.kill()
+    relay.configure({**relay.config,
+                     "delivery": {"guarantee": "at_least_once"}})
+    relay.run(90)
+    outbox.insert("order", "key-3")
+    database.wait_confirmed(relay.slot)
+    assert relay.stop() == 0
+    relay.configure({**relay.config, "delivery": once})
+    relay.run(120)
+    outbox.insert("order", "key-4")
+    database.wait_confirmed(relay.slot, seconds=60)
+    assert "slot_advanced" not in relay.log()
+    judge(outbox, broker, relay, at_least=4)

@@ -57,11 +57,16 @@ class RequestProxy:
         self.bootstrap = f"127.0.0.1:{port}"
         _start(self._accept)
 
-    def hold(self, api_key):
-        """Waits for the next request of this kind, and keeps it."""
+    def arm(self, api_key):
+        """The next request of this kind will be kept."""
         held = HeldRequest(api_key)
         with self._lock:
             self._next = held
+        return held
+
+    def hold(self, api_key):
+        """Waits for the next request of this kind, and keeps it."""
+        held = self.arm(api_key)
         wait_until(held.is_kept, f"a request {api_key}", 60)
         return held
 
