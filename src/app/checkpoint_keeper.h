@@ -63,6 +63,7 @@ class CheckpointKeeper {
   void OnReport(const SlotReport& report);
   // The session is over.
   void Pause();
+  // See CheckpointWriter.
   void ForgetFailure() { writer_.ForgetFailure(); }
 
   void NoteKafka(const std::string& cluster, const std::string& topics) {

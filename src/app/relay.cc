@@ -33,14 +33,14 @@ constexpr milliseconds kClusterPoll{20};
 // Limit for fencing earlier instances. The stream has begun, and waits.
 constexpr std::chrono::seconds kTakeOverLimit{8};
 
-}  // namespace
-
 // A parked event is settled, but the new primary may lack its row.
 SourceMemory::AfterPromotion AfterPromotion(const Config& config) {
   return config.transactions.is_on && !config.parks()
              ? SourceMemory::AfterPromotion::kAtCheckpoint
              : SourceMemory::AfterPromotion::kAtSlot;
 }
+
+}  // namespace
 
 absl::StatusOr<std::unique_ptr<Relay>> Relay::Create(
     asio::any_io_executor executor, const Config& config) {

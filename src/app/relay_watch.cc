@@ -125,9 +125,10 @@ void Relay::NoteTransaction() {
 
 // The producer is closed, and with it the transaction that was open.
 void Relay::NoteTransactionGivenUp(const absl::Status& reason) {
+  const bool had_records = gate_->GiveUp();
   const bool is_fenced = ReasonCodeOf(reason) == kReasonFenced;
   if (is_fenced) ++transactions_.fenced;
-  if (!is_fenced && gate_->has_records()) ++transactions_.given_up;
+  if (!is_fenced && had_records) ++transactions_.given_up;
 }
 
 void Relay::NoteAcknowledgements() {

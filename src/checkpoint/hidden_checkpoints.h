@@ -5,8 +5,8 @@
 //                  hidden from here on, committed or not
 //
 // If a committed checkpoint of ours is hidden, the reader must wait: with an
-// older one, the slot would seem to have been advanced by somebody else. But
-// the one record of an instance of ours that has died in its transaction is not
+// older one, the slot would look as if somebody else had advanced it. But the
+// one record of an instance of ours that has died in its transaction is not
 // waited for: whatever that has committed stands before it, and the next
 // instance, which reads here, ends the transaction when it has the slot. What
 // stands behind is of a later instance, which wrote without transactions.

@@ -3,10 +3,16 @@
 namespace walpost {
 
 void TransactionGate::Begin() {
-  if (records_ > 0) limit_ = 1;
+  GiveUp();
   is_inside_ = false;
   is_stopped_ = false;
+}
+
+bool TransactionGate::GiveUp() {
+  const bool had_records = records_ > 0;
+  if (had_records) limit_ = 1;
   StartOver();
+  return had_records;
 }
 
 void TransactionGate::StartOver() {

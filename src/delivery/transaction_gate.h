@@ -35,6 +35,9 @@ class TransactionGate {
   // A stream begins, with an empty transaction. What was in the last one and
   // was not committed has failed.
   void Begin();
+  // What is in the transaction has failed, before another stream begins. False:
+  // nothing was.
+  bool GiveUp();
 
   // ---- For the taker of events.
 

@@ -53,7 +53,10 @@ absl::StatusOr<std::unique_ptr<Producer>> Producer::Create(
     KafkaMemory* memory) {
   CredentialWatch credentials(options);
   WALPOST_ASSIGN_OR_RETURN(KafkaConf conf, MakeProducerConf(options));
-  const auto unanswered = UnansweredRequests::Watch(conf.get());
+  std::shared_ptr<const UnansweredRequests> unanswered;
+  if (!options.transactional_id.empty()) {
+    unanswered = UnansweredRequests::Watch(conf.get());
+  }
   char reason[512];
   rd_kafka_t* client =
       rd_kafka_new(RD_KAFKA_PRODUCER, conf.get(), reason, sizeof(reason));
@@ -66,7 +69,7 @@ absl::StatusOr<std::unique_ptr<Producer>> Producer::Create(
       new Producer(executor, client, std::move(credentials), reports,
                    std::move(on_drained), memory));
   WALPOST_RETURN_IF_ERROR(producer->ListenOnEventFd());
-  if (!options.transactional_id.empty()) {
+  if (unanswered != nullptr) {
     const auto on_spent = [&reports] {
       reports.OnSinkFailed(absl::AbortedError(
           "a request of its last transaction has had no answer and may still "

@@ -49,8 +49,9 @@ class Finder : public rapidjson::BaseReaderHandler<rapidjson::UTF8<>, Finder> {
   }
   bool String(const char* text, rapidjson::SizeType length, bool) {
     if (is_state_) broker_.is_up = std::string_view(text, length) == "UP";
-    if (is_source_)
+    if (is_source_) {
       broker_.is_logical = std::string_view(text, length) == "logical";
+    }
     is_state_ = false;
     is_source_ = false;
     return true;

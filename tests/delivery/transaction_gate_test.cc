@@ -113,6 +113,19 @@ TEST(TransactionGateTest, AfterAFailureTransactionsAreSmallAndGrow) {
   }
 }
 
+TEST(TransactionGateTest, ATransactionIsGivenUpOnce) {
+  TransactionGate gate(Options());
+  gate.Begin();
+  EXPECT_FALSE(gate.GiveUp());
+  gate.OnEvent(5, 100);
+  EXPECT_TRUE(gate.GiveUp());
+  EXPECT_FALSE(gate.has_records());
+  EXPECT_FALSE(gate.GiveUp()) << "the next producer has failed, too";
+  gate.Begin();
+  gate.OnEvent(1, 20);
+  EXPECT_FALSE(gate.MayTake()) << "small, after a failure";
+}
+
 TEST(TransactionGateTest, AfterAnOrderlyEndTransactionsAreNotSmall) {
   TransactionGate gate(Options());
   Take(gate, 50);

@@ -14,8 +14,7 @@ import time
 
 import pytest
 
-from harness import KafkaReader, Load, Outbox, judge, wait_until
-from harness.judge import verify
+from harness import KafkaReader, Load, Outbox, judge_once, wait_until
 from harness.kafka_java import java
 
 _CRASHES = int(os.environ.get("WALPOST_CRASHES", "20"))
@@ -26,13 +25,6 @@ def _once(topics, **delivery):
     return {"delivery": {"guarantee": "exactly_once", **delivery},
             "checkpoint": {"topic": f"checkpoints-{topics}"},
             "postgres": {"wal_sender_timeout": f"{_TIMEOUT_S}s"}}
-
-
-def _judge_once(outbox, kafka, relay, **options):
-    checker = judge(outbox, kafka, relay, **options)
-    assert checker.duplicates == 0, checker.summary()
-    assert verify(relay, "--fail-on-duplicates")["clean"]
-    return checker
 
 
 def _committed(relay):
@@ -80,7 +72,7 @@ def test_p5_walpost_is_killed_at_random_points(walpost, database, kafka,
         relay.kill()
         relay.run(seconds=90)
         load.wait(100)
-    _judge_once(outbox, kafka, relay)
+    judge_once(outbox, kafka, relay)
     assert relay.stop() == 0
     reader = KafkaReader(kafka.bootstrap)
     topic = reader.topics(topics)[0]
@@ -96,7 +88,7 @@ def test_p5_it_is_told_to_stop_under_load(walpost, database, kafka, outbox,
             assert relay.stop() == 0
             relay.run()
         load.wait(100)
-    _judge_once(outbox, kafka, relay)
+    judge_once(outbox, kafka, relay)
 
 
 def test_p5_postgres_crashes(walpost, own_postgres, own_database, kafka,
@@ -110,7 +102,7 @@ def test_p5_postgres_crashes(walpost, own_postgres, own_database, kafka,
             own_postgres.start()
             relay.wait_ready(60)
         load.wait(100)
-    _judge_once(outbox, kafka, relay)
+    judge_once(outbox, kafka, relay)
 
 
 def test_p5_the_broker_is_killed(walpost, database, own_kafka, outbox, topics,
@@ -123,7 +115,7 @@ def test_p5_the_broker_is_killed(walpost, database, own_kafka, outbox, topics,
             time.sleep(dice.random())
             own_kafka.start()
             load.wait(100)
-    _judge_once(outbox, own_kafka, relay)
+    judge_once(outbox, own_kafka, relay)
     assert relay.stop() == 0
 
 
@@ -139,7 +131,7 @@ def test_p5_brokers_are_killed_one_after_the_other(
             node.mend()
             kafka_cluster.wait_in_sync()
         load.wait(100)
-    _judge_once(outbox, kafka_cluster, relay)
+    judge_once(outbox, kafka_cluster, relay)
     assert relay.stop() == 0
 
 
@@ -162,7 +154,7 @@ def test_p5_a_suspended_instance_wakes_up_beside_its_successor(
             _wait_standby(first)
             first, second = second, first
         load.wait(100)
-    _judge_once(outbox, kafka, first)
+    judge_once(outbox, kafka, first)
 
 
 def test_p5_an_instance_without_the_slot_fences_nobody(
@@ -175,7 +167,7 @@ def test_p5_an_instance_without_the_slot_fences_nobody(
             second.kill()
         load.wait(100)
     assert first.metric("walpost_rewinds_total") == 0, first.log()
-    _judge_once(outbox, kafka, first)
+    judge_once(outbox, kafka, first)
 
 
 # ---- Transactions of Postgres.
@@ -267,7 +259,7 @@ def test_events_before_a_missing_topic_are_committed(
     relay.wait_unready(topics + "invoice", 60)
     strict_kafka.create_topic(topics + "invoice", 2)
     database.wait_confirmed(relay.slot, seconds=60)
-    _judge_once(outbox, strict_kafka, relay, at_least=22)
+    judge_once(outbox, strict_kafka, relay, at_least=22)
 
 
 def test_p8_dead_letters_are_in_the_transactions(
@@ -323,4 +315,4 @@ def test_switching_there_and_back(walpost, database, kafka, outbox, topics,
     reader = KafkaReader(kafka.bootstrap)
     wait_until(lambda: len(reader.read_all(topics)) >= events,
                lambda: f"{events} records", 60, pause=1)
-    _judge_once(outbox, kafka, relay)
+    judge_once(outbox, kafka, relay)

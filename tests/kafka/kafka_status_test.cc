@@ -38,8 +38,7 @@ TEST(KafkaStatusTest, AnAbortedTransactionTellsWhetherItWasFenced) {
   const absl::Status lacks_right = StatusFromTransactionLog(
       "[thrd:main]: Fatal transaction error: Failed to acquire transactional "
       "PID from broker TxnCoordinator/1: Broker: Transactional Id "
-      "authorization "
-      "failed (TRANSACTIONAL_ID_AUTHORIZATION_FAILED)");
+      "authorization failed (TRANSACTIONAL_ID_AUTHORIZATION_FAILED)");
   EXPECT_TRUE(absl::IsFailedPrecondition(lacks_right)) << "an attempt counts";
   const absl::Status other = StatusFromTransactionLog(
       "Current transaction failed in state InTransaction: ... "
@@ -51,8 +50,7 @@ TEST(KafkaStatusTest, AnAbortedTransactionTellsWhetherItWasFenced) {
 TEST(KafkaStatusTest, ATransactionThatATopicCannotBePartOfNamesTheTopic) {
   const absl::Status refused = StatusFromAddParts(
       "[thrd:main]: TxnCoordinator/1: Failed to add partition \"orders\" [3] "
-      "to "
-      "transaction: Broker: Topic authorization failed");
+      "to transaction: Broker: Topic authorization failed");
   EXPECT_TRUE(absl::IsUnavailable(refused)) << refused;
   EXPECT_THAT(std::string(refused.message()),
               AllOf(HasSubstr("topic orders "), HasSubstr("grant WRITE")));

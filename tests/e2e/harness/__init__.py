@@ -12,7 +12,7 @@ from harness.external import ExternalKafka, ExternalPostgres
 from harness.fenced_metadata import FencedMetadata
 from harness.figures import note
 from harness.held_calls import HeldCalls
-from harness.judge import MOST_MEMORY, judge, verify
+from harness.judge import MOST_MEMORY, judge, judge_once, verify
 from harness.kafka import Kafka
 from harness.kafka_cluster import KafkaCluster
 from harness.kafka_reader import KafkaReader, Record

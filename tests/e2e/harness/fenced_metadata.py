@@ -4,6 +4,7 @@ import socket
 import struct
 import threading
 
+from harness.kafka_frames import end_connections, read_frame
 from harness.ports import free_port
 
 _METADATA = 3
@@ -43,14 +44,14 @@ class FencedMetadata:
                                  daemon=True).start()
 
     def _requests(self, client, broker):
-        while frame := _frame(client):
+        while frame := read_frame(client):
             key, version, correlation = struct.unpack(">hhi", frame[4:12])
             if self.is_fenced and key == _METADATA:
                 client.sendall(self._metadata(version, correlation))
                 self.answered += 1
             else:
                 broker.sendall(frame)
-        _close(client, broker)
+        end_connections(client, broker)
 
     @staticmethod
     def _answers(client, broker):
@@ -59,7 +60,7 @@ class FencedMetadata:
                 client.sendall(data)
         except OSError:
             pass
-        _close(client, broker)
+        end_connections(client, broker)
 
     def _metadata(self, version, correlation):
         """Metadata Response (Version 9 to 13)."""
@@ -80,30 +81,3 @@ class FencedMetadata:
                 + (struct.pack(">h", 0) if version >= 13 else b"")
                 + b"\0")
         return struct.pack(">i", len(body)) + body
-
-
-def _frame(connection):
-    """One request with its length; b"" at the end."""
-    try:
-        head = _exactly(connection, 4)
-        return head and head + _exactly(connection, struct.unpack(">i", head)[0])
-    except OSError:
-        return b""
-
-
-def _exactly(connection, count):
-    data = b""
-    while len(data) < count:
-        more = connection.recv(count - len(data))
-        if not more:
-            return b""
-        data += more
-    return data
-
-
-def _close(*connections):
-    for connection in connections:
-        try:
-            connection.shutdown(socket.SHUT_RDWR)
-        except OSError:
-            pass

@@ -38,6 +38,14 @@ def judge(outbox, broker, relay, *, takeover=False, at_least=100, seconds=180,
     return checker
 
 
+def judge_once(outbox, broker, relay, **options):
+    """The same, and nobody who reads committed records sees an event twice."""
+    checker = judge(outbox, broker, relay, **options)
+    assert checker.duplicates == 0, checker.summary()
+    assert verify(relay, "--fail-on-duplicates")["clean"]
+    return checker
+
+
 def verify(relay, *words, sequence="sequence"):
     """The report of the product's own judge, and whether it is content.
 

@@ -4,6 +4,7 @@ import socket
 import struct
 import threading
 
+from harness.kafka_frames import end_connections, read_frame
 from harness.waiting import wait_until
 
 # Kafka's api keys.
@@ -76,7 +77,7 @@ class RequestProxy:
             return self._passed.get(api_key, 0)
 
     def close(self):
-        _end(self._listener)
+        end_connections(self._listener)
         for connection in self._connections:
             connection.end()
 
@@ -111,19 +112,19 @@ class _Connection:
         _start(self._forward_answers)
 
     def end(self):
-        _end(self._client, self._broker)
+        end_connections(self._client, self._broker)
 
     def _forward_requests(self):
         try:
-            while True:
-                frame = _read_frame(self._client)
+            while frame := read_frame(self._client):
                 self._held = self._claim(*struct.unpack(">h", frame[4:6]))
                 if self._held is not None:
                     self._held.keep(frame, self._broker)
-                    return _end(self._client)
+                    return end_connections(self._client)
                 self._broker.sendall(frame)
         except OSError:
-            return self.end()
+            pass
+        return self.end()
 
     def _forward_answers(self):
         try:
@@ -137,29 +138,5 @@ class _Connection:
         self.end()
 
 
-def _read_frame(end):
-    """A whole request or answer, with its length before it."""
-    head = _read(end, 4)
-    return head + _read(end, struct.unpack(">i", head)[0])
-
-
-def _read(end, size):
-    data = b""
-    while len(data) < size:
-        piece = end.recv(size - len(data))
-        if not piece:
-            raise ConnectionError("the connection has ended")
-        data += piece
-    return data
-
-
 def _start(function, *arguments):
     threading.Thread(target=function, args=arguments, daemon=True).start()
-
-
-def _end(*sockets):
-    for end in sockets:
-        try:
-            end.shutdown(socket.SHUT_RDWR)
-        except OSError:
-            pass
