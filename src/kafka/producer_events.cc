@@ -100,7 +100,8 @@ void Producer::HandleLog(rd_kafka_event_t* event) {
 // An answer with topics but without a broker (a cluster whose brokers are all
 // fenced) makes librdkafka 2.10 and later drop every known broker, including
 // the bootstrap servers. If it adds those again before the old ones are
-// removed, it has none left, and never connects again.
+// removed, it has none left, and never connects again. If a transaction's
+// coordinator refers to one, that one stays, but nothing connects to it.
 void Producer::HandleStatistics(const char* json) {
   statistics_ = ParseProducerStatistics(json);
   std::string topic = topics_->AnyTopic();
@@ -110,7 +111,9 @@ void Producer::HandleStatistics(const char* json) {
   if (statistics_.brokers_up > 0 && topic_identity_) {
     topic_identity_->OnTick(topics_->Acknowledged(), Clock::now());
   }
-  brokerless_reports_ = statistics_.is_brokerless ? brokerless_reports_ + 1 : 0;
+  const bool has_no_broker = statistics_.is_brokerless ||
+                             (statistics_.has_coordinator_only && queued() > 0);
+  brokerless_reports_ = has_no_broker ? brokerless_reports_ + 1 : 0;
   const char* reason = nullptr;
   if (credentials_.are_stale()) reason = "its credentials have changed";
   if (brokerless_reports_ >= kMaxBrokerlessReports) {

@@ -13,7 +13,7 @@ namespace {
 // built. Finds
 //
 //   $.brokers                                   {}
-//   $.brokers.*.state                           "UP"
+//   $.brokers.*.state                           "UP", "INIT" (not connecting)
 //   $.brokers.*.source                          not "logical"
 //   $.brokers.*.nodeid, .rxidle                 of these; -1: none
 //   $.topics.NAME.partitions["-1"].msgq_cnt     not 0
@@ -48,7 +48,11 @@ class Finder : public rapidjson::BaseReaderHandler<rapidjson::UTF8<>, Finder> {
     return true;
   }
   bool String(const char* text, rapidjson::SizeType length, bool) {
-    if (is_state_) broker_.is_up = std::string_view(text, length) == "UP";
+    if (is_state_) {
+      const std::string_view state(text, length);
+      broker_.is_up = state == "UP";
+      broker_.is_connecting = state != "INIT";
+    }
     if (is_source_) {
       broker_.is_logical = std::string_view(text, length) == "logical";
     }
@@ -80,14 +84,20 @@ class Finder : public rapidjson::BaseReaderHandler<rapidjson::UTF8<>, Finder> {
 
   struct Broker {
     bool is_up = false;
-    bool is_logical = false;  // a further connection to one of the others
+    bool is_connecting = false;  // or is up, or tries again
+    bool is_logical = false;     // a further connection to one of the others
     int64_t node = -1;
     int64_t receive_idle = -1;  // microseconds
   };
 
   void EndBroker() {
     const Broker broker = std::exchange(broker_, Broker());
-    if (!broker.is_logical) found_.is_brokerless = false;
+    if (!broker.is_logical) {
+      found_.is_brokerless = false;
+      any_is_connecting_ |= broker.is_connecting;
+    }
+    coordinator_is_up_ |= broker.is_logical && broker.is_up;
+    found_.has_coordinator_only = coordinator_is_up_ && !any_is_connecting_;
     if (!broker.is_up) return;
     ++found_.brokers_up;
     if (broker.node >= 0) {
@@ -114,6 +124,8 @@ class Finder : public rapidjson::BaseReaderHandler<rapidjson::UTF8<>, Finder> {
   bool is_queued_ = false;
   int64_t* number_ = nullptr;  // member of broker_ for the next value
   Broker broker_;
+  bool any_is_connecting_ = false;
+  bool coordinator_is_up_ = false;
   std::string topic_;
   ProducerStatistics found_;
 };

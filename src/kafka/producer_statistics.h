@@ -20,6 +20,10 @@ struct ProducerStatistics {
   std::optional<std::chrono::microseconds> silent_for;
   // The client knows no broker, not even a bootstrap server.
   bool is_brokerless = false;
+  // It is connected to the coordinator of its transactions, and neither
+  // connected nor connecting to any other broker: nothing to send, or it has
+  // dropped them.
+  bool has_coordinator_only = false;
   // A topic that records wait for because the brokers know no partition of it:
   // it was deleted, or never created. Empty: none.
   std::string homeless_topic;

@@ -12,6 +12,8 @@ import os
 import re
 import time
 
+import pytest
+
 from harness import (MOST_MEMORY, FencedMetadata, Kafka, KafkaReader, Load,
                      judge, note, wait_until)
 from harness.kafka_java import new_id
@@ -161,8 +163,9 @@ def test_p10_a_topic_is_gone_while_nothing_goes_to_it(
     assert relay.stop() == 0
 
 
+@pytest.mark.parametrize("guarantee", ["at_least_once", "exactly_once"])
 def test_p1_the_only_broker_is_fenced(walpost, database, directory, outbox,
-                                      topics):
+                                      topics, guarantee):
     """librdkafka drops all brokers that it knows, and then may know none."""
     way_port = free_port()
     cluster_id = new_id()
@@ -172,7 +175,8 @@ def test_p1_the_only_broker_is_fenced(walpost, database, directory, outbox,
                          port=way_port)
     try:
         relay = walpost(database, broker, topics, kafka={
-            "brokers": f"127.0.0.1:{way.port}"}).run()
+            "brokers": f"127.0.0.1:{way.port}"},
+            delivery={"guarantee": guarantee}).run()
         outbox.insert("order", "key")
         database.wait_confirmed(database.name)
         for _ in range(6):

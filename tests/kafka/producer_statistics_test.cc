@@ -5,6 +5,7 @@
 
 #include <string>
 
+#include "fmt/format.h"
 #include "support/truncation_twin.h"
 
 namespace walpost {
@@ -86,6 +87,27 @@ TEST(ProducerStatisticsTest, SaysWhenNoBrokerIsLeft) {
       << "a transactional producer always has this one";
   EXPECT_FALSE(ParseProducerStatistics("{}").is_brokerless);
   EXPECT_FALSE(ParseProducerStatistics("no JSON").is_brokerless);
+}
+
+std::string Brokers(std::string_view coordinator, std::string_view other) {
+  return fmt::format(
+      R"({{"brokers": {{"a/1": {{"source": "learned", "state": "{1}"}},
+          "TxnCoordinator": {{"source": "logical", "state": "{0}"}},
+          "a/2": {{"source": "learned", "state": "INIT"}}}}}})",
+      coordinator, other);
+}
+
+TEST(ProducerStatisticsTest, SaysWhenOnlyTheCoordinatorIsConnected) {
+  const auto only = [](std::string_view coordinator, std::string_view other) {
+    return ParseProducerStatistics(Brokers(coordinator, other))
+        .has_coordinator_only;
+  };
+  EXPECT_TRUE(only("UP", "INIT"));
+  EXPECT_FALSE(only("UP", "UP"));
+  EXPECT_FALSE(only("UP", "TRY_CONNECT"));
+  EXPECT_FALSE(only("UP", "DOWN"));
+  EXPECT_FALSE(only("INIT", "INIT")) << "no transaction, nothing to send";
+  EXPECT_FALSE(ParseProducerStatistics(kStatistics).has_coordinator_only);
 }
 
 struct Row {
