@@ -21,7 +21,6 @@ import rig
 from processes import cpu_seconds
 
 GUARANTEES = ("at_least_once", "exactly_once")
-_SLOT = "bench_once"
 _RECORDS = "walpost_acknowledged_records_total"
 
 _LOAD = """
@@ -34,6 +33,11 @@ do $$ begin for batch in 1 .. {batches} loop
   commit;
 end loop; end $$
 """
+
+
+def _new_slot():
+    """All share a checkpoint topic, which remembers the others."""
+    return f"once_{random.getrandbits(32):08x}"
 
 
 class Bench:
@@ -66,7 +70,7 @@ class Bench:
         database.drop()
 
     def _drain(self, database, base, rows, guarantee, boundary):
-        slot = f"{base}_{random.getrandbits(32):08x}"
+        slot = _new_slot()
         database.execute("select pg_copy_logical_replication_slot(%s, %s)",
                          (base, slot))
         relay = self._walpost(database, slot, guarantee,
@@ -98,7 +102,7 @@ class Bench:
         database = self._servers.postgres.create_database()
         database.execute(latency.DDL)
         options = {"transaction_interval": interval} if interval else {}
-        relay = self._walpost(database, _SLOT, guarantee, **options)
+        relay = self._walpost(database, _new_slot(), guarantee, **options)
         consumer = latency.Consumer(self._servers.kafka.bootstrap)
         script = self._servers.directory / "insert.sql"
         script.write_text(latency.TRANSACTION)
@@ -130,14 +134,15 @@ class Bench:
     def restart(self, guarantee):
         database = self._servers.postgres.create_database()
         database.execute(latency.DDL)
-        relay = self._walpost(database, _SLOT, guarantee)
+        slot = _new_slot()
+        relay = self._walpost(database, slot, guarantee)
         insert = ("insert into outbox (aggregate_type, aggregate_id, type, "
                   "payload) values ('order', 'a', 'x', '{}')")
         try:
             relay.run()
             for _ in range(5):
                 database.execute(insert)
-                database.wait_confirmed(_SLOT)
+                database.wait_confirmed(slot)
                 relay.kill()
                 database.execute(insert)
                 begun = time.monotonic()
