@@ -73,8 +73,10 @@ class Bench:
         slot = _new_slot()
         database.execute("select pg_copy_logical_replication_slot(%s, %s)",
                          (base, slot))
-        relay = self._walpost(database, slot, guarantee,
-                              transaction_boundary=boundary)
+        options = {}
+        if guarantee == "exactly_once":
+            options["transaction_boundary"] = boundary
+        relay = self._walpost(database, slot, guarantee, **options)
         try:
             relay.start()
             rig.wait_acknowledged(relay, rows // 4)

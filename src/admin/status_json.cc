@@ -217,6 +217,8 @@ std::string StatusJson(const RelayStatus& status, std::string_view version) {
 
   AddCounters(status, json);
 
+  json.Add("guarantee", status.transactions ? std::string_view("exactly_once")
+                                            : "at_least_once");
   if (status.transactions) {
     json.Add("kafka_transactions_committed", status.transactions->committed);
     json.Add("kafka_transactions_given_up", status.transactions->given_up);

@@ -115,6 +115,7 @@ CheckpointKeeper::CheckpointKeeper(asio::any_io_executor executor,
       postgres_(config.postgres),
       numbering_(NumberingOf(config.outbox, config.postgres.publication)),
       has_transaction_ids_(HasTransactionIds(config.outbox)),
+      is_in_kafka_(config.checkpoint.store == CheckpointOptions::Store::kKafka),
       store_(MakeStore(executor, config, Access::kReadAndWrite)),
       writer_(store_.get(), config.checkpoint.interval, pipeline,
               std::move(on_saved), gate),
@@ -215,6 +216,7 @@ void CheckpointKeeper::AddTo(RelayStatus& status) const {
 }
 
 void CheckpointKeeper::AddTo(RelaySigns& signs) const {
+  if (is_in_kafka_ && is_loading()) signs.unread_checkpoint = store_->Name();
   const auto committing = writer_.busy_since();
   if (in_transactions_ != nullptr && committing) {
     signs.committing_for =

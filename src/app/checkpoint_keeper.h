@@ -84,6 +84,7 @@ class CheckpointKeeper {
   uint64_t numbering_;
   bool has_transaction_ids_;  // a table says who inserted a row
   std::string system_identifier_;
+  bool is_in_kafka_;
   std::unique_ptr<CheckpointStore> store_;              // nullptr: none
   TransactionalCheckpoint* in_transactions_ = nullptr;  // store_, if it is one
   CheckpointWriter writer_;

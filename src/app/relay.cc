@@ -172,12 +172,14 @@ asio::awaitable<absl::Status> Relay::Open() {
 
 // Nobody else has the slot now.
 asio::awaitable<absl::Status> Relay::TakeOver() {
+  is_taking_over_ = true;
   absl::Status status = stream_.Check(Clock::now(), BootClock::now());
   if (status.ok() && gate_) status = co_await Fence();
   if (status.ok()) {
     status = co_await parking_.Open(memory_.system_identifier());
   }
   if (!status.ok()) source_.Close();
+  is_taking_over_ = false;
   co_return status;
 }
 
@@ -239,9 +241,10 @@ asio::awaitable<absl::Status> Relay::Stream() {
   }
   checkpoints_.Begin(DescribeSession(), sinks_.sink());
   ExpectKafka();
-  spdlog::info("streaming from slot {} at {} (system {}, timeline {})",
+  spdlog::info("streaming from slot {} at {} (system {}, timeline {}){}",
                config_.postgres.slot, pipeline_.confirmed().ToString(),
-               memory_.system_identifier(), memory_.timeline());
+               memory_.system_identifier(), memory_.timeline(),
+               gate_ ? ", exactly once" : "");
   parking_.Begin();
   const absl::Status status = co_await source_.Stream();
   co_await parking_.End();

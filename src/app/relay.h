@@ -140,6 +140,8 @@ class Relay {
   uint64_t acknowledged_before_ = 0;
   OldestWait oldest_wait_;
   MonotonicTime brokers_seen_at_;
+  // The stream is ours, and nothing is read from it yet.
+  bool is_taking_over_ = false;
   bool kafka_was_reached_ = false;
   ProgressLog progress_log_;
 };

@@ -5,6 +5,7 @@
 
 #include "base/status_macros.h"
 #include "cli/time_option.h"
+#include "delivery/error_actions.h"
 #include "fmt/format.h"
 
 namespace walpost {
@@ -17,7 +18,20 @@ std::optional<std::string> Wish(const std::string& text) {
 
 }  // namespace
 
+absl::Status CheckClassOption(const std::string& name) {
+  if (name.empty() || FindErrorClass(name) < kErrorClasses.size()) {
+    return absl::OkStatus();
+  }
+  std::string names;
+  for (const ErrorClass& known : kErrorClasses) {
+    names += (names.empty() ? "" : ", ") + std::string(known.code);
+  }
+  return absl::InvalidArgumentError(
+      fmt::format("--class: '{}' is none of {}", name, names));
+}
+
 absl::StatusOr<LetterFilter> FilterOf(const LetterArguments& arguments) {
+  WALPOST_RETURN_IF_ERROR(CheckClassOption(arguments.error_class));
   LetterFilter filter;
   filter.place = Wish(arguments.place);
   filter.id = Wish(arguments.id);

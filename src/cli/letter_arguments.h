@@ -47,4 +47,8 @@ absl::StatusOr<LetterFilter> FilterOf(const LetterArguments& arguments);
 absl::Status CheckArguments(const LetterArguments& arguments,
                             const LetterFilter& filter);
 
+// The value of --class; empty: not given. kInvalidArgument: there is no such
+// class; lists them.
+absl::Status CheckClassOption(const std::string& name);
+
 }  // namespace walpost

@@ -13,6 +13,7 @@
 
 #include "base/status_macros.h"
 #include "cli/exit_code.h"
+#include "cli/letter_arguments.h"
 #include "cli/parked_text.h"
 #include "cli/require_wal.h"
 #include "cli/run_to_end.h"
@@ -77,6 +78,10 @@ absl::Status CheckArguments(const Arguments& arguments) {
         fmt::format("parked: '{}' is none of list, show, release, discard",
                     arguments.action));
   }
+  WALPOST_RETURN_IF_ERROR(CheckClassOption(arguments.error_class));
+  if (!arguments.position.empty()) {
+    WALPOST_RETURN_IF_ERROR(ParsePosition(arguments.position).status());
+  }
   if (!arguments.decides()) {
     const bool has_reason = !arguments.why.empty() || !arguments.by.empty();
     return has_reason ? wrong("--why and --by are for release and discard")
@@ -96,6 +101,7 @@ std::map<std::string, uint64_t> CountBehind(const Entries& entries) {
   std::map<std::string, uint64_t> behind;
   for (const ParkedEntry& entry : entries) {
     const Lane lane{entry.content.aggregate_type, entry.content.aggregate_id};
+    if (!entry.isolated_topic.empty()) continue;
     if (entry.state == ParkedState::kDead) {
       dead[lane] = entry.place.position;
     } else if (entry.state == ParkedState::kWaiting && dead.contains(lane)) {
@@ -103,6 +109,20 @@ std::map<std::string, uint64_t> CountBehind(const Entries& entries) {
     }
   }
   return behind;
+}
+
+// Whoever has the slot sends them when the topic takes records again.
+void PrintIsolated(const Entries& entries) {
+  std::map<std::string_view, uint64_t> topics;
+  for (const ParkedEntry& entry : entries) {
+    if (!entry.isolated_topic.empty()) ++topics[entry.isolated_topic];
+  }
+  for (const auto& [topic, count] : topics) {
+    fmt::print(
+        "topic {} is isolated, because it takes no records: {} events "
+        "wait for it, and follow when it does\n",
+        topic, count);
+  }
 }
 
 void PrintList(const Arguments& arguments, const Entries& entries) {
@@ -124,17 +144,22 @@ void PrintList(const Arguments& arguments, const Entries& entries) {
     separator = ", ";
   }
   fmt::print("\n");
+  PrintIsolated(entries);
 }
 
-asio::awaitable<absl::Status> Show(ParkedList& list, const Arguments& arguments,
-                                   const Entries& entries) {
+// False: none matches.
+asio::awaitable<absl::StatusOr<bool>> Show(ParkedList& list,
+                                           const Arguments& arguments,
+                                           const Entries& entries) {
+  bool found = false;
   for (const ParkedEntry& entry : entries) {
     if (!arguments.Matches(entry)) continue;
+    found = true;
     WALPOST_CO_ASSIGN_OR_RETURN(const OwnValue payload,
                                 co_await list.ReadPayload(entry.place));
     fmt::print("{}", ParkedDetails(entry, payload));
   }
-  co_return absl::OkStatus();
+  co_return found;
 }
 
 // Whether an instance answers that would send what is released.
@@ -161,6 +186,21 @@ asio::awaitable<absl::StatusOr<std::optional<size_t>>> WaitUntilTried(
   co_return std::optional<size_t>();
 }
 
+asio::awaitable<absl::Status> PrintDeadAgain(
+    ParkedList& list, const std::vector<ParkedPlace>& tried) {
+  constexpr size_t kMaxShown = 20;
+  WALPOST_CO_ASSIGN_OR_RETURN(
+      const Entries entries, co_await list.Read(ParkingSql::Settled::kLeftOut));
+  size_t shown = 0;
+  for (const ParkedEntry& entry : entries) {
+    if (entry.state != ParkedState::kDead || shown == kMaxShown) continue;
+    if (std::ranges::find(tried, entry.place) == tried.end()) continue;
+    ++shown;
+    fmt::print("{}: {}\n", PositionOf(entry), entry.content.reason);
+  }
+  co_return absl::OkStatus();
+}
+
 asio::awaitable<absl::StatusOr<int>> Decide(asio::any_io_executor executor,
                                             ParkedList& list,
                                             const Arguments& arguments,
@@ -173,8 +213,10 @@ asio::awaitable<absl::StatusOr<int>> Decide(asio::any_io_executor executor,
     chosen.push_back(entry.place);
   }
   if (chosen.empty()) {
-    co_return Fail(absl::NotFoundError("no such parked event is dead"),
-                   kExitFindings);
+    co_return Fail(
+        absl::NotFoundError("no such parked event is dead: what waits behind "
+                            "one, or for its topic, follows by itself"),
+        kExitFindings);
   }
   const ParkedState state =
       arguments.is_release() ? ParkedState::kRetry : ParkedState::kDiscarded;
@@ -204,6 +246,9 @@ asio::awaitable<absl::StatusOr<int>> Decide(asio::any_io_executor executor,
                    kExitFindings);
   }
   fmt::print("{} sent, {} dead again\n", decided.size() - *dead, *dead);
+  if (*dead > 0) {
+    WALPOST_CO_RETURN_IF_ERROR(co_await PrintDeadAgain(list, decided));
+  }
   co_return *dead == 0 ? kExitOk : kExitFindings;
 }
 
@@ -224,9 +269,11 @@ asio::awaitable<absl::StatusOr<int>> Run(asio::any_io_executor executor,
     co_return kExitOk;
   }
   if (arguments.action == "show") {
-    const absl::Status shown = co_await Show(list, arguments, entries);
-    if (!shown.ok()) co_return shown;
-    co_return kExitOk;
+    WALPOST_CO_ASSIGN_OR_RETURN(const bool any,
+                                co_await Show(list, arguments, entries));
+    if (any) co_return kExitOk;
+    co_return Fail(absl::NotFoundError("no parked event matches"),
+                   kExitFindings);
   }
   co_return co_await Decide(executor, list, arguments, config, entries);
 }

@@ -34,6 +34,9 @@ std::string ParkedText(const ParkedEntry& entry, uint64_t behind) {
   if (!content.error_class.empty()) {
     text += fmt::format("    {}: {}\n", content.error_class, content.reason);
   }
+  if (!entry.isolated_topic.empty()) {
+    text += fmt::format("    waits for topic {}\n", entry.isolated_topic);
+  }
   if (behind > 0) text += fmt::format("    {} events wait behind it\n", behind);
   return text + DecisionText(entry);
 }
@@ -51,6 +54,9 @@ std::string ParkedJson(const ParkedEntry& entry, uint64_t behind) {
   json.AddValue("aggregate_type", content.aggregate_type);
   json.AddValue("type", content.type);
   json.Add("committed_at", FormatTime(content.commit_time));
+  if (!entry.isolated_topic.empty()) {
+    json.Add("isolated_topic", entry.isolated_topic);
+  }
   json.AddNumber("payload_bytes", entry.payload_bytes);
   json.AddNumber("waiting_behind", behind);
   if (entry.decided_at) {

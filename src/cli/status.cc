@@ -31,6 +31,18 @@ class StatusText {
     return found->value.IsTrue() ? "true" : "false";
   }
 
+  // Empty: there are none.
+  std::string List(const char* name) const {
+    std::string texts;
+    const auto found = json_.FindMember(name);
+    if (found == json_.MemberEnd() || !found->value.IsArray()) return texts;
+    for (const auto& value : found->value.GetArray()) {
+      if (!value.IsString()) continue;
+      texts += (texts.empty() ? "" : ", ") + std::string(value.GetString());
+    }
+    return texts;
+  }
+
   // "event 2 of the transaction at 16/B374D838"
   std::string Event(const char* name) const {
     const std::string text = Get(name);
@@ -104,6 +116,7 @@ void Print(const rapidjson::Document& json) {
   } else {
     PrintWal(text);
   }
+  fmt::print("guarantee  {}\n", text.Get("guarantee"));
   fmt::print("in flight  {} of {} records, {} of {}\n",
              text.Get("in_flight_records"), text.Get("max_in_flight_records"),
              text.Size("in_flight_bytes"), text.Size("max_in_flight_bytes"));
@@ -115,6 +128,12 @@ void Print(const rapidjson::Document& json) {
   fmt::print("parked     {} keys with {} events, the oldest for {} s\n",
              text.Get("parked_keys"), text.Get("parked_events"),
              text.Get("oldest_parked_seconds"));
+  const std::string isolated = text.List("isolated_topics");
+  if (!isolated.empty()) {
+    fmt::print("isolated   {}, with {} events, the oldest for {} s\n", isolated,
+               text.Get("isolated_events"),
+               text.Get("oldest_isolated_seconds"));
+  }
   fmt::print("since      {} reconnects, {} rewinds\n", text.Get("reconnects"),
              text.Get("rewinds"));
   fmt::print("latency    p50 {}, p99 {} from commit to acknowledgement\n",

@@ -60,6 +60,7 @@ VerbOption& VerbOption::ShowDefault() {
 
 VerbOption& VerbOption::OneValueEachTime() {
   option_->take_all()->expected(1)->delimiter('\0');
+  option_->allow_extra_args(false);
   return *this;
 }
 

@@ -51,7 +51,15 @@ void ReadDelivery(Section section, Config& config) {
 }
 
 void CheckExactlyOnce(Section& root, Config& config) {
-  if (!config.transactions.is_on) return;
+  if (!config.transactions.is_on) {
+    if (config.transactions.boundary == TransactionOptions::Boundary::kSource) {
+      root.Fail("delivery",
+                "transaction_boundary: source keeps the transactions of "
+                "Postgres whole in those of Kafka, and there are none: set "
+                "guarantee: exactly_once, or remove it");
+    }
+    return;
+  }
   using Store = CheckpointOptions::Store;
   if (config.source == Source::kPolling) {
     root.Fail("delivery",

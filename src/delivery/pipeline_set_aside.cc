@@ -142,7 +142,8 @@ void Pipeline::ReportSetAside(ErrorAction action, const Event& event,
 
 Pipeline::Offer Pipeline::Stop(const Event& event, absl::Status reason) {
   stoppage_ = Stoppage{event.position, IdForMessages(event.id.value_or("")),
-                       std::move(reason)};
+                       std::move(reason), /*is_in_stream=*/true,
+                       IdForMessages(event.aggregate_id.value_or(""))};
   return Offer::kHold;
 }
 

@@ -15,6 +15,7 @@ struct Stoppage {
   absl::Status reason;
   // A row that is read from the table has no position to decide about.
   bool is_in_stream = true;
+  std::string key = {};  // aggregate_id; empty: it has none
 };
 
 }  // namespace walpost

@@ -90,7 +90,7 @@ class TransactionGate {
   void StartOver();
 
   // With the default interval, a commit takes 3 % of the time.
-  static constexpr int kBusyFactor = 10;
+  static constexpr int kBusyFactor = 20;
 
   TransactionOptions options_;
   uint64_t limit_;  // of records; rises again after a failure

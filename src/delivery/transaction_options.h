@@ -12,7 +12,7 @@ struct TransactionOptions {
   bool is_on = false;
 
   // A transaction is committed when it has been open for this long ...
-  std::chrono::milliseconds interval{100};
+  std::chrono::milliseconds interval{50};
   // ... or when nothing more has come for this long.
   std::chrono::milliseconds idle{5};
 

@@ -33,25 +33,33 @@ std::string InBrackets(const std::string& code) {
   return code.empty() ? "" : fmt::format(" [{}]", code);
 }
 
+// " (id 7, key order-1)"
+std::string NamesOf(const Stoppage& stoppage) {
+  std::string names;
+  for (const auto& [name, value] :
+       {std::pair("id", &stoppage.event_id), std::pair("key", &stoppage.key)}) {
+    if (value->empty()) continue;
+    names += fmt::format("{}{} {}", names.empty() ? " (" : ", ", name, *value);
+  }
+  return names.empty() ? "" : names + ")";
+}
+
 Diagnosis OfStoppage(const Stoppage& stoppage) {
-  const std::string id = stoppage.event_id.empty()
-                             ? ""
-                             : fmt::format(" (id {})", stoppage.event_id);
   const std::string code = ReasonCodeOf(stoppage.reason);
   const std::string position = ToString(stoppage.position);
   const std::string remedy =
       stoppage.is_in_stream
           ? fmt::format(
                 "Fix the cause and restart walpost, or decide about "
-                "this event: walpost dead-letter {0}, or walpost skip "
-                "{0}",
+                "this event: walpost dead-letter {0} --why REASON, or "
+                "walpost skip {0} --why REASON",
                 position)
           : "Fix the cause: the row is tried again";
   return Stuck(
       fmt::format("the event at {}{} cannot be delivered{}: {}. Nothing after "
                   "it is published, and nothing is confirmed past it. {}",
-                  position, id, InBrackets(code), Text(stoppage.reason),
-                  remedy),
+                  position, NamesOf(stoppage), InBrackets(code),
+                  Text(stoppage.reason), remedy),
       code);
 }
 
@@ -129,6 +137,16 @@ Diagnosis OfBrokers(const RelaySigns& signs) {
         "they are connected: are they frozen or overloaded, or is the network "
         "cut?",
         signs.brokers, Seconds(signs.brokers_unreachable_for)));
+  }
+  // Nobody else speaks to the brokers meanwhile.
+  if (is_unreachable && !signs.brokers_are_connected &&
+      !signs.unread_checkpoint.empty()) {
+    return Stuck(fmt::format(
+        "checkpoint {}: it could not be read to its end for {} s: is a Kafka "
+        "broker reachable at {}? An open transaction of another producer hides "
+        "the end, too, until the brokers abort it",
+        signs.unread_checkpoint, Seconds(signs.brokers_unreachable_for),
+        signs.brokers));
   }
   if (is_unreachable && !signs.brokers_are_connected) {
     return Stuck(

@@ -59,6 +59,8 @@ struct RelaySigns {
   std::chrono::milliseconds unacknowledged_for{0};  // the oldest in flight
   std::string homeless_topic;  // unknown to the brokers; or empty
 
+  // A store of checkpoints in Kafka that is being read; or empty.
+  std::string unread_checkpoint;
   // How long no checkpoint could be written, and why.
   std::chrono::milliseconds checkpoint_failing_for{0};
   std::string checkpoint_trouble;

@@ -4,7 +4,8 @@
 // later record. Nor can any later one of the same client, because that record
 // may stand before this one in the log. An offset that was given before, or
 // fewer partitions than before, means that the topic was deleted and created
-// again (OffsetWatch).
+// again (OffsetWatch). That of a checkpoint may be: the next one is written
+// there, and no event is lost.
 //
 // One per client.
 #pragma once

@@ -33,7 +33,7 @@ absl::StatusOr<ParkedEntry> ParseEntry(const QueryRows& rows, size_t row) {
   entry.decided_by = rows.Text(row, 8);
   entry.decided_why = rows.Text(row, 9);
   const bool is_letter = ToString(entry.state).starts_with("dead_letter");
-  if (is_letter) entry.content.topic = rows.Text(row, 10);
+  (is_letter ? entry.content.topic : entry.isolated_topic) = rows.Text(row, 10);
   return entry;
 }
 

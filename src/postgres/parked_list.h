@@ -22,6 +22,8 @@ struct ParkedEntry {
   ParkedPlace place;
   ParkedState state = ParkedState::kDead;
   DeadLetter content;  // without its payload
+  // It waits for this topic, which is isolated; empty: it does not.
+  std::string isolated_topic;
   size_t payload_bytes = 0;
   // What an operator has decided; nullopt: nothing yet.
   std::optional<WallTime> decided_at;

@@ -34,6 +34,8 @@ struct ParkingNames {
 struct ParkedPlace {
   std::string system_identifier;
   std::string position;  // SortableText
+
+  friend bool operator==(const ParkedPlace&, const ParkedPlace&) = default;
 };
 
 class ParkingSql {

@@ -295,7 +295,7 @@ const Row kRows[] = {
      [](const Config& c) {
        return std::to_string(static_cast<int>(c.transactions.is_on));
      }},
-    {"delivery.transaction_interval", "100",
+    {"delivery.transaction_interval", "50",
      "{delivery: {transaction_interval: 1s}}", "1000",
      [](const Config& c) { return Text(c.transactions.interval); }},
     {"delivery.transaction_idle", "5",
@@ -305,7 +305,7 @@ const Row kRows[] = {
      "{delivery: {transaction_timeout: 30s}}", "30000",
      [](const Config& c) { return Text(c.transactions.timeout); }},
     {"delivery.transaction_boundary", "0",
-     "{delivery: {transaction_boundary: source}}", "1",
+     "{delivery: {transaction_boundary: source, guarantee: exactly_once}}", "1",
      [](const Config& c) {
        return std::to_string(static_cast<int>(c.transactions.boundary));
      }},

@@ -79,7 +79,7 @@ delivery:
   max_in_flight_bytes: 16MiB
   shutdown_timeout: 10s
   guarantee: at_least_once
-  transaction_interval: 100ms
+  transaction_interval: 50ms
   transaction_idle: 5ms
   transaction_timeout: 1m
   transaction_boundary: event

@@ -101,6 +101,17 @@ TEST(DiagnosisTest, IsBehindWhenRecordsAreOld) {
   ExpectState(signs, RelayState::kCatchingUp);
 }
 
+// Before there is a sink, only the reader of checkpoints speaks to the brokers.
+TEST(DiagnosisTest, P10ACheckpointThatCannotBeReadMayBeHidden) {
+  RelaySigns signs = Healthy();
+  signs.is_streaming = false;
+  signs.brokers_are_connected = false;
+  signs.brokers_unreachable_for = seconds(9);
+  ExpectState(signs, RelayState::kStuck, "no Kafka broker is reachable");
+  signs.unread_checkpoint = "topic c";
+  ExpectState(signs, RelayState::kStuck, "checkpoint topic c: it could not");
+}
+
 TEST(DiagnosisTest, DrainingComesBeforeEverything) {
   RelaySigns signs = Healthy();
   signs.trouble = absl::UnavailableError("gone");
@@ -119,7 +130,13 @@ TEST(DiagnosisTest, P10NamesTheEventThatStopsAll) {
   ExpectState(signs, RelayState::kStuck,
               "cannot be delivered [topic_illegal]: a/b");
   ExpectState(signs, RelayState::kStuck,
-              "walpost dead-letter 0/10/3, or walpost skip 0/10/3");
+              "walpost dead-letter 0/10/3 --why REASON, or walpost skip "
+              "0/10/3 --why REASON");
+  signs.stoppage->key = "customer-1";
+  ExpectState(signs, RelayState::kStuck,
+              "the event at 0/10/3 (id order-7, key customer-1) cannot");
+  signs.stoppage->event_id.clear();
+  ExpectState(signs, RelayState::kStuck, "at 0/10/3 (key customer-1) cannot");
 }
 
 // A decision is about an event of the stream.
