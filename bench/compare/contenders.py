@@ -18,7 +18,7 @@ from harness.process import Process
 
 from compare import debezium, polling
 from compare.outbox import PUBLICATION
-from compare.stage import bench_program
+from compare.stage import bench_program, wait_until
 from pgbench import postgres_program
 from compare.watch import RELAY_ROLE
 
@@ -168,17 +168,25 @@ class Naive(Contender):
 
 
 class Debezium(Contender):
-    """Kafka Connect, standalone, with Debezium's connector and EventRouter."""
+    """Kafka Connect with Debezium's connector and EventRouter."""
 
     reads_wal = True
 
     def __init__(self, profile):
         super().__init__()
         self._profile = profile
+        self._connector = None
         self.title = f"Debezium, {profile.name}"
 
     def prepare(self, run):
-        debezium.write_configuration(self._profile, run, PUBLICATION)
+        self._connector = debezium.write_configuration(self._profile, run,
+                                                       PUBLICATION)
+
+    def start(self, run):
+        super().start(run)
+        if self._profile.is_distributed:
+            wait_until(lambda: debezium.submit(*self._connector),
+                       lambda: f"Kafka Connect:\n{self.log_tail()}", 180, 0.2)
 
     def command(self, run):
         return debezium.command(self._profile, run)
@@ -256,6 +264,7 @@ _MAKERS = {
     "walpost": Walpost,
     "debezium": lambda: Debezium(debezium.DEFAULTS),
     "debezium-tuned": lambda: Debezium(debezium.TUNED),
+    "debezium-once": lambda: Debezium(debezium.ONCE),
     **{f"polling-{strategy.name}-{interval_key(interval)}":
        lambda strategy=strategy, interval=interval: Polling(strategy, interval)
        for strategy in polling.STRATEGIES.values()

@@ -1,14 +1,20 @@
-"""Debezium's connector with its outbox router on Kafka Connect, standalone.
+"""Debezium's connector with its outbox router on Kafka Connect.
 
-Two profiles, both shown. What is the same for both makes the records equal to
-those of the others: the columns' names, text converters, no extra headers. The
-rest of "defaults" is as it comes; "tuned" is what Debezium's own advice for
-throughput and latency comes down to.
+Profiles, all shown. What is the same for all makes the records equal to those
+of the others: the columns' names, text converters, no extra headers. The rest
+of "defaults" is as it comes; "tuned" is what Debezium's own advice for
+throughput and latency comes down to. Both are standalone. "once" is "tuned"
+with exactly-once delivery, which needs a distributed worker.
 """
 
 import dataclasses
+import http.client
+import json
 import pathlib
+import random
 import subprocess
+import urllib.error
+import urllib.request
 
 from harness.ports import free_port
 
@@ -21,6 +27,7 @@ class Profile:
     jvm: tuple
     worker: dict
     connector: dict
+    is_distributed: bool = False
 
 
 DEFAULTS = Profile(
@@ -43,6 +50,11 @@ TUNED = Profile(
         "producer.override.buffer.memory": 67108864,
     })
 
+ONCE = dataclasses.replace(
+    TUNED, name="exactly once", is_distributed=True,
+    connector={**TUNED.connector, "exactly.once.support": "required",
+               "transaction.boundary": "poll"})
+
 # Those of Kafka's own start scripts.
 _JVM = ("-server", "-XX:+UseG1GC", "-XX:MaxGCPauseMillis=20",
         "-XX:InitiatingHeapOccupancyPercent=35")
@@ -60,14 +72,19 @@ _STRING_CONVERTER = "org.apache.kafka.connect.storage.StringConverter"
 
 
 def write_configuration(profile, run, publication):
-    """Worker, connector and logging, into the run's folder."""
+    """Worker, connector and logging, into the run's folder.
+
+    Returns where a distributed worker is told its connector, and what.
+    """
+    port = free_port()
     worker = {
         "bootstrap.servers": run.brokers,
         "key.converter": _STRING_CONVERTER,
         "value.converter": _STRING_CONVERTER,
-        "offset.storage.file.filename": run.directory / "offsets",
+        **(_cluster() if profile.is_distributed else
+           {"offset.storage.file.filename": run.directory / "offsets"}),
         "plugin.path": _jars() / "plugins",
-        "listeners": f"HTTP://127.0.0.1:{free_port()}",
+        "listeners": f"HTTP://127.0.0.1:{port}",
         "connector.client.config.override.policy": "All",
         **profile.worker,
     }
@@ -105,15 +122,43 @@ def write_configuration(profile, run, publication):
         (run.directory / f"{name}.properties").write_text("".join(
             f"{key}={value}\n" for key, value in properties.items()))
     (run.directory / "log4j2.properties").write_text(_LOG4J)
+    return (f"http://127.0.0.1:{port}/connectors/bench/config",
+            json.dumps(connector))
+
+
+def _cluster():
+    """A cluster of one worker, which nobody else knows."""
+    name = f"connect-{random.getrandbits(32):08x}"
+    topics = {}
+    for kind in ("config", "offset", "status"):
+        topics[f"{kind}.storage.topic"] = f"{name}-{kind}"
+        topics[f"{kind}.storage.replication.factor"] = 1
+    return {"group.id": name, "exactly.once.source.support": "enabled", **topics}
+
+
+def submit(url, connector):
+    """False: the worker does not take it yet."""
+    request = urllib.request.Request(
+        url, connector.encode(), {"Content-Type": "application/json"},
+        method="PUT")
+    try:
+        urllib.request.urlopen(request, timeout=30).close()
+    except (urllib.error.URLError, http.client.HTTPException, OSError):
+        return False
+    return True
 
 
 def command(profile, run):
+    words = [run.directory / "worker.properties"]
+    if not profile.is_distributed:
+        words.append(run.directory / "connector.properties")
     return ["java", *_JVM, *profile.jvm,
             f"-Dlog4j2.configurationFile={run.directory}/log4j2.properties",
             "-cp", f"{_jars()}/connect/*",
-            "org.apache.kafka.connect.cli.ConnectStandalone",
-            run.directory / "worker.properties",
-            run.directory / "connector.properties"]
+            "org.apache.kafka.connect.cli." + (
+                "ConnectDistributed" if profile.is_distributed else
+                "ConnectStandalone"),
+            *words]
 
 
 def _jars():

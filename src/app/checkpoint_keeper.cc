@@ -153,6 +153,11 @@ asio::awaitable<absl::Status> CheckpointKeeper::Load() {
   }
   if (!status.ok()) co_return status;
   loaded_ = *std::move(loaded);
+  if (!loaded_ && KnowsLast()) {
+    spdlog::warn("{} has lost the checkpoint: going on behind the last one",
+                 store_->Name());
+    loaded_ = writer_.saved();
+  }
   if (loaded_ && loaded_->slot != slot_) {
     const std::string text = fmt::format(
         "{} holds the checkpoint of slot {}, not of {}: correct postgres.slot, "
@@ -166,6 +171,14 @@ asio::awaitable<absl::Status> CheckpointKeeper::Load() {
     if (Renumber(*loaded_, numbering_)) WarnOfResend(position);
   }
   co_return absl::OkStatus();
+}
+
+// What this process has committed is in Kafka, even if somebody has deleted the
+// record of it meanwhile.
+bool CheckpointKeeper::KnowsLast() const {
+  const Checkpoint& saved = writer_.saved();
+  return in_transactions_ != nullptr && saved.confirmed.is_valid() &&
+         saved.gap.empty() && saved.system_identifier == system_identifier_;
 }
 
 CheckpointOwner CheckpointKeeper::Complete(CheckpointOwner session) const {

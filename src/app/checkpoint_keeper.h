@@ -76,6 +76,7 @@ class CheckpointKeeper {
   void AddTo(RelaySigns& signs) const;
 
  private:
+  bool KnowsLast() const;
   CheckpointOwner Complete(CheckpointOwner session) const;
 
   boost::asio::any_io_executor executor_;

@@ -33,3 +33,7 @@ def test_p5_the_checkpoint_topic_is_deleted(walpost, database, outbox, topics,
         load.wait(100)
     judge_once(outbox, broker, relay)
     assert relay.stop() == 0
+    if brokers == "kafka":
+        relay.start()
+        assert relay.wait_exit() == 4
+        assert "checkpoints need one with a single partition" in relay.log()

@@ -1,11 +1,11 @@
-"""Rows of several MB, read from tables: memory does not depend on how many
-there are, even behind small ones."""
+"""Rows of several MB: memory does not depend on how many there are, even behind
+small ones."""
 
 import json
 
 import pytest
 
-from harness import KafkaReader
+from harness import Kafka, KafkaReader
 from harness.polled import EVENTS, PolledOutbox, events_sections
 from harness.waiting import wait_until
 
@@ -77,3 +77,27 @@ def test_p6_large_rows_are_in_a_snapshot(walpost, database, kafka, outbox,
                     "claim_check_above": 100_000}]}).run(120)
     database.wait_confirmed(database.name, seconds=120)
     _assert_delivered(kafka, topics, relay.peak_memory_bytes())
+
+
+@pytest.mark.parametrize("guarantee", ["at_least_once", "exactly_once"])
+def test_p6_large_rows_are_in_the_stream(walpost, database, directory, outbox,
+                                         topics, guarantee):
+    """Sent whole: a backlog of one transaction."""
+    limit = 10 << 20
+    broker = Kafka(directory / "kafka", properties={
+        "message.max.bytes": limit, "replica.fetch.max.bytes": limit}).start()
+    try:
+        relay = walpost(database, broker, topics,
+                        kafka={"properties": {"message.max.bytes": str(limit)}},
+                        delivery={"guarantee": guarantee}).run()
+        relay.stop()
+        _fill(database, "outbox")
+        relay.run()
+        database.wait_confirmed(database.name, seconds=120)
+        assert relay.metric("walpost_acknowledged_records_total") \
+            == _SMALL + _LARGE
+        assert relay.stop() == 0
+        peak = relay.peak_memory_bytes()
+        assert peak < _MOST_MEMORY, f"{peak >> 20} MiB resident"
+    finally:
+        broker.close()
