@@ -28,13 +28,16 @@ void LogSetAside(const SetAside& event) {
   const std::string error_class = ReasonCodeOf(event.reason);
   const std::string_view what = WhatBecomes(event.action);
   const uint8_t index = ErrorClassOf(event.reason);
+  std::string text(event.reason.message());
   const std::string_view remedy =
       index < kErrorClasses.size() ? kErrorClasses[index].remedy : "";
+  if (text.find(remedy) == std::string::npos)
+    text += "; " + std::string(remedy);
   const bool has_position = event.position.commit_lsn.is_valid();
   const std::string place =
       has_position ? " at " + ToString(event.position) : "";
-  spdlog::warn("event {}{} is {} [{}]: {}; {}", event.event_id, place, what,
-               error_class, std::string(event.reason.message()), remedy);
+  spdlog::warn("event {}{} is {} [{}]: {}", event.event_id, place, what,
+               error_class, text);
 }
 
 }  // namespace walpost

@@ -40,15 +40,17 @@ asio::awaitable<absl::Status> ReplaceBirthRecord(
     Connection& connection, const Config& config,
     const SlotInspection& inspection, const BirthRecord& record) {
   const std::string& publication = config.postgres.publication;
-  if (inspection.diagnosis.birth) {
-    // Otherwise it would report the gap again.
-    const std::string consequence =
-        fmt::format("the gap of slot {} stays on record", record.slot);
-    co_return co_await RequireBirthRecord(connection, publication, record,
-                                          consequence);
-  }
   const absl::Status written =
       co_await WriteBirthRecord(connection, publication, record);
+  if (inspection.diagnosis.birth && absl::IsFailedPrecondition(written)) {
+    // It would report the gap again.
+    co_return absl::FailedPreconditionError(fmt::format(
+        "the gap of slot {} stays on record, because this role does not own "
+        "publication {}: run the same as its owner, with --set "
+        "postgres.conninfo='... user=OWNER'",
+        record.slot, publication));
+  }
+  if (inspection.diagnosis.birth && !written.ok()) co_return written;
   if (!written.ok()) {
     spdlog::warn("the birth of slot {} is not on record: {}", record.slot,
                  std::string(written.message()));

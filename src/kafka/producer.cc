@@ -167,9 +167,14 @@ absl::Status Producer::Produce(const Record& record, Sequence sequence) {
   }
   const rd_kafka_resp_err_t code = rd_kafka_error_code(error);
   rd_kafka_error_destroy(error);
-  return StatusFromKafka(
-      code, fmt::format("producing {} bytes to topic {}",
-                        record.value ? record.value->size() : 0, record.topic));
+  std::string attempted =
+      fmt::format("producing {} bytes to topic {}",
+                  record.value ? record.value->size() : 0, record.topic);
+  if (code == RD_KAFKA_RESP_ERR_MSG_SIZE_TOO_LARGE) {
+    attempted += fmt::format(", with message.max.bytes {} here",
+                             capabilities().max_record_bytes);
+  }
+  return StatusFromKafka(code, attempted);
 }
 
 SinkHealth Producer::Health() {

@@ -172,6 +172,11 @@ def test_p9_a_gap_is_accepted(slot, kafka, topics, database):
     assert slot.relay.stop() == 0
     database.wait_slot_inactive(database.name)
     stands = database.confirmed_lsn(database.name)
+    role = f"other_{database.name}"
+    database.execute(f"create role {role} login replication")
+    said = _verb(slot.relay, 3, "recover", "--accept", "--set",
+                 f"postgres.conninfo={database.conninfo(user=role)}")
+    assert "run the same as its owner" in said
     said = _verb(slot.relay, 0, "recover", "--accept")
     assert "gap: slot_advanced" in said and "nothing was published" in said
     assert database.confirmed_lsn(database.name) == stands
