@@ -67,10 +67,11 @@ asio::awaitable<absl::StatusOr<bool>> LetterRetries::Look() {
     co_return false;
   }
   if (run_ == nullptr) {
+    ReleaseRun::Options options;
+    options.sent = ReleaseRun::Sent::kDeadLetters;
+    options.system_identifier = table_.system_identifier();
     WALPOST_CO_ASSIGN_OR_RETURN(
-        run_,
-        ReleaseRun::Create(executor_, config_, ReleaseRun::NoTopic::kFails,
-                           ReleaseRun::Sent::kDeadLetters, wake_));
+        run_, ReleaseRun::Create(executor_, config_, options, wake_));
   }
   run_->Send(std::move(rows));
   co_return true;

@@ -220,10 +220,11 @@ asio::awaitable<absl::Status> ParkingKeeper::Read() {
   std::vector<ParkedRow> rows;
   if (callbacks_.may_release() && !lot_.lanes().empty()) {
     if (release_ == nullptr) {
+      ReleaseRun::Options options;
+      options.system_identifier = table_.system_identifier();
       WALPOST_CO_ASSIGN_OR_RETURN(
-          release_, ReleaseRun::Create(
-                        executor_, config_, ReleaseRun::NoTopic::kFails,
-                        ReleaseRun::Sent::kParkedEvents, [this] { Wake(); }));
+          release_,
+          ReleaseRun::Create(executor_, config_, options, [this] { Wake(); }));
     }
     ParkingSql::Sendable wanted;
     wanted.scope = lot_.scope();

@@ -9,6 +9,7 @@
 #include "base/status_macros.h"
 #include "fmt/format.h"
 #include "kafka/kafka_sinks.h"
+#include "loop/blocking_call.h"
 
 namespace walpost {
 
@@ -23,24 +24,43 @@ constexpr milliseconds kPause{20};
 constexpr std::chrono::seconds kMaxHold{30};
 constexpr std::chrono::seconds kCloseLimit{2};
 
+absl::StatusOr<std::unique_ptr<RecordBuilder>> MakeBuilder(
+    const Config& config, std::string_view what) {
+  WALPOST_ASSIGN_OR_RETURN(std::unique_ptr<RecordBuilder> builder,
+                           RecordBuilder::Create(config.outbox));
+  RecordMark mark;
+  mark.header = fmt::format("walpost-{}", what);
+  mark.value = config.postgres.slot;
+  mark.without_position = true;
+  builder->SetMark(std::move(mark));
+  return builder;
+}
+
 // The positions in a run only number its events.
 Position PositionOf(uint64_t ordinal) { return {Lsn(1), ordinal}; }
 
 }  // namespace
 
 absl::StatusOr<std::unique_ptr<ReleaseRun>> ReleaseRun::Create(
-    asio::any_io_executor executor, const Config& config, NoTopic no_topic,
-    Sent sent, std::function<void()> on_result) {
+    asio::any_io_executor executor, const Config& config,
+    const Options& options, std::function<void()> on_result) {
+  const std::string_view what =
+      options.sent == Sent::kDeadLetters ? "retried" : "released";
   WALPOST_ASSIGN_OR_RETURN(std::unique_ptr<RecordBuilder> builder,
-                           RecordBuilder::Create(config.outbox));
-  RecordMark mark;
-  const bool is_retried = sent == Sent::kDeadLetters;
-  mark.header = is_retried ? "walpost-retried" : "walpost-released";
-  mark.value = config.postgres.slot;
-  mark.without_position = true;
-  builder->SetMark(std::move(mark));
-  return std::unique_ptr<ReleaseRun>(new ReleaseRun(
-      executor, config, no_topic, std::move(builder), std::move(on_result)));
+                           MakeBuilder(config, what));
+  std::unique_ptr<ReleaseRun> run(
+      new ReleaseRun(executor, config, options.no_topic, std::move(builder),
+                     std::move(on_result)));
+  if (!config.transactions.is_on) return run;
+  WALPOST_ASSIGN_OR_RETURN(builder, MakeBuilder(config, what));
+  std::string sender(what);
+  if (!options.topic.empty()) sender += "-" + options.topic;
+  run->in_transactions_ = std::make_shared<TransactionalRelease>(
+      TransactionalRelease::Options{
+          config.kafka, config.outbox, config.checkpoint.topic,
+          config.postgres.slot, options.system_identifier, std::move(sender)},
+      std::move(builder));
+  return run;
 }
 
 ReleaseRun::ReleaseRun(asio::any_io_executor executor, const Config& config,
@@ -63,7 +83,12 @@ void ReleaseRun::Send(std::vector<ParkedRow> rows) {
 }
 
 asio::awaitable<void> ReleaseRun::Run() {
-  Result result = co_await SendAll();
+  Result result;
+  if (in_transactions_ == nullptr) {
+    result = co_await SendAll();
+  } else {
+    result = co_await SendInTransaction();
+  }
   if (one_by_one_ > 0) --one_by_one_;
   const Pipeline& pipeline = run_.pipeline();
   if (pipeline.sink_failure() || pipeline.stoppage() || !pipeline.IsDrained()) {
@@ -104,6 +129,31 @@ asio::awaitable<ReleaseRun::Result> ReleaseRun::SendAll() {
   } else {
     result.trouble = offered;
   }
+  co_return result;
+}
+
+// If it is stopped, nobody waits for the end of the transaction: whoever sends
+// next learns from the ledger whether it was committed.
+asio::awaitable<ReleaseRun::Result> ReleaseRun::SendInTransaction() {
+  Result result;
+  const bool alone_is_at_fault = no_topic_ == NoTopic::kFails;
+  auto call = BlockingCall<TransactionalRelease::Result>::Start(
+      executor_, [release = in_transactions_, rows = rows_, alone_is_at_fault] {
+        return release->Send(rows, alone_is_at_fault);
+      });
+  result.trouble = call.status();
+  if (!call.ok()) co_return result;
+  std::optional<TransactionalRelease::Result> sent;
+  while (!sent && !is_stopped_)
+    sent = co_await (*call)->Wait(Clock::now() + kPause);
+  if (!sent) {
+    result.trouble = Trouble();
+    co_return result;
+  }
+  result.sent = sent->sent;
+  result.failed = sent->failed;
+  result.trouble = sent->trouble;
+  if (sent->one_is_at_fault) one_by_one_ = rows_.size() - result.sent + 1;
   co_return result;
 }
 

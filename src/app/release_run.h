@@ -1,5 +1,6 @@
 // ReleaseRun: sends parked events to Kafka, a batch at a time, through a
-// pipeline and a sink of its own.
+// pipeline and a sink of its own; with delivery.guarantee: exactly_once, in
+// transactions of its own (app/transactional_release.h).
 //
 //   Send ──▶ ... ──▶ TakeResult: how many are in Kafka, and which one failed
 //
@@ -23,6 +24,7 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "app/delivery_run.h"
+#include "app/transactional_release.h"
 #include "config/config.h"
 #include "dead_letters/letter_event.h"
 #include "postgres/parking_table.h"
@@ -43,10 +45,16 @@ class ReleaseRun {
   enum class NoTopic { kFails, kWaits };
   enum class Sent { kParkedEvents, kDeadLetters };
 
+  struct Options {
+    NoTopic no_topic = NoTopic::kFails;
+    Sent sent = Sent::kParkedEvents;
+    std::string system_identifier;
+    std::string topic = {};  // that they all wait for; empty: none
+  };
   // `on_result` is called when a batch has ended.
   static absl::StatusOr<std::unique_ptr<ReleaseRun>> Create(
       boost::asio::any_io_executor executor, const Config& config,
-      NoTopic no_topic, Sent sent, std::function<void()> on_result);
+      const Options& options, std::function<void()> on_result);
 
   // Begins a batch; no other may be on its way.
   void Send(std::vector<ParkedRow> rows);
@@ -71,6 +79,7 @@ class ReleaseRun {
 
   boost::asio::awaitable<void> Run();
   boost::asio::awaitable<Result> SendAll();
+  boost::asio::awaitable<Result> SendInTransaction();
   boost::asio::awaitable<absl::Status> Offer(size_t index);
   boost::asio::awaitable<void> Settle();
   boost::asio::awaitable<void> Wait();
@@ -82,6 +91,8 @@ class ReleaseRun {
   const NoTopic no_topic_;
   DeliveryRun run_;
   LetterEvent event_;
+  // nullptr: it sends through run_.
+  std::shared_ptr<TransactionalRelease> in_transactions_;
   std::function<void()> on_result_;
   std::vector<ParkedRow> rows_;
   std::optional<Result> result_;

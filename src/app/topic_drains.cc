@@ -71,10 +71,12 @@ asio::awaitable<absl::Status> TopicDrains::Begin(std::string topic,
                                                  Position through) {
   Drain& drain = drains_[topic];
   if (drain.run == nullptr) {
+    ReleaseRun::Options options;
+    options.no_topic = ReleaseRun::NoTopic::kWaits;
+    options.system_identifier = table_.system_identifier();
+    options.topic = topic;
     WALPOST_CO_ASSIGN_OR_RETURN(
-        drain.run,
-        ReleaseRun::Create(executor_, config_, ReleaseRun::NoTopic::kWaits,
-                           ReleaseRun::Sent::kParkedEvents, wake_));
+        drain.run, ReleaseRun::Create(executor_, config_, options, wake_));
   }
   ParkingSql::Sendable wanted;
   wanted.scope = lot_.scope();

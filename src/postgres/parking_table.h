@@ -74,6 +74,10 @@ class ParkingTable {
                                             Letters letters);
   void Close() { connection_.reset(); }
   bool is_open() const { return connection_ != nullptr; }
+  // As of the last Open.
+  const std::string& system_identifier() const {
+    return names_.system_identifier;
+  }
   // Ends the current call, with an error.
   void Interrupt();
 

@@ -167,7 +167,8 @@ class CoroutineTest(unittest.TestCase):
                     if depth < 0:
                         end = i
                         break
-                if self._SUSPECT.search(awaited[:end]):
+                before = statement[:statement.index("co_await")]
+                if "?" in before or self._SUSPECT.search(awaited[:end]):
                     line = text.count("\n", 0, found.end()) + 1
                     wrong.append(f"{path.relative_to(SOURCE)}:{line}: "
                                  f"{' '.join(statement.split())}")

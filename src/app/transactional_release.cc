@@ -1,0 +1,153 @@
+#include "app/transactional_release.h"
+
+#include <chrono>
+#include <stop_token>
+#include <utility>
+
+#include "base/status_macros.h"
+#include "checkpoint/checkpoint_candidates.h"
+#include "checkpoint/hidden_checkpoints.h"
+#include "fmt/format.h"
+#include "kafka/compacted_topic.h"
+#include "kafka/transactional_id.h"
+
+namespace walpost {
+
+using Clock = std::chrono::steady_clock;
+
+namespace {
+
+constexpr std::chrono::seconds kReadLimit{30};
+
+std::string EntryOf(const ParkedRow& row) {
+  return ReleaseLedger::EntryOf(
+      row.place.system_identifier + "/" + row.place.position, row.content);
+}
+
+}  // namespace
+
+TransactionalRelease::TransactionalRelease(
+    Options options, std::unique_ptr<RecordBuilder> builder)
+    : options_(std::move(options)),
+      builder_(std::move(builder)),
+      event_(options_.outbox, builder_->routes()) {}
+
+std::string TransactionalRelease::TransactionalId() const {
+  return fmt::format(
+      "{}-{}", RelayTransactionalId(options_.system_identifier, options_.slot),
+      options_.sender);
+}
+
+// No slot has such a name.
+std::string TransactionalRelease::LedgerKey() const {
+  return fmt::format("{}:{}", options_.sender, options_.slot);
+}
+
+absl::Status TransactionalRelease::Open() {
+  if (writer_ != nullptr) return absl::OkStatus();
+  WALPOST_ASSIGN_OR_RETURN(
+      std::unique_ptr<TransactionalWriter> writer,
+      TransactionalWriter::Open(options_.kafka, TransactionalId()));
+  WALPOST_RETURN_IF_ERROR(ReadLedger());
+  writer_ = std::move(writer);
+  return absl::OkStatus();
+}
+
+absl::Status TransactionalRelease::ReadLedger() {
+  const std::string key =
+      CheckpointKey(LedgerKey(), options_.system_identifier);
+  WALPOST_ASSIGN_OR_RETURN(
+      const std::unique_ptr<CompactedTopic> topic,
+      CompactedTopic::Connect(options_.kafka, options_.topic, std::stop_token(),
+                              Clock::now() + kReadLimit));
+  SourceIdentity identity;
+  identity.system_identifier = options_.system_identifier;
+  std::string text;
+  WALPOST_RETURN_IF_ERROR(topic->Read(
+      [&](std::string_view read, std::optional<std::string_view> value) {
+        if (read == key) text = value.value_or("");
+      },
+      HiddenCheckpoints(LedgerKey(), identity)));
+  const absl::Status loaded = inherited_.Load(text);
+  ledger_ = inherited_;
+  if (loaded.ok()) return loaded;
+  return absl::FailedPreconditionError(
+      fmt::format("checkpoint topic {}, record {}: {}", options_.topic, key,
+                  std::string(loaded.message())));
+}
+
+TransactionalRelease::Result TransactionalRelease::Send(
+    const std::vector<ParkedRow>& rows, bool alone_is_at_fault) {
+  Result result;
+  result.trouble = Open();
+  if (!result.trouble.ok()) return result;
+  while (result.sent < rows.size() && ledger_.Has(EntryOf(rows[result.sent]))) {
+    ++result.sent;
+  }
+  absl::Status built;
+  size_t end = result.sent;
+  while (end < rows.size() && (built = Build(rows[end]).status()).ok()) ++end;
+  const auto is_of_row = [&](const absl::Status& status) {
+    return absl::IsInvalidArgument(status) || alone_is_at_fault;
+  };
+  if (end > result.sent) {
+    bool is_ended = true;
+    const absl::Status status =
+        Commit({rows.data() + result.sent, end - result.sent}, is_ended);
+    if (!status.ok()) {
+      const bool is_alone = rows.size() == result.sent + 1;
+      const bool is_fault = is_ended && is_of_row(status);
+      result.one_is_at_fault = is_fault && !is_alone;
+      (is_fault && is_alone ? result.failed : result.trouble) = status;
+      return result;
+    }
+    result.sent = end;
+  }
+  if (!built.ok()) (is_of_row(built) ? result.failed : result.trouble) = built;
+  return result;
+}
+
+// `is_ended`: after an error the brokers answer, and nothing was committed.
+absl::Status TransactionalRelease::Commit(std::span<const ParkedRow> rows,
+                                          bool& is_ended) {
+  // The rows of the last transaction are marked by now.
+  ReleaseLedger next = inherited_;
+  for (const ParkedRow& row : rows) next.Add(EntryOf(row));
+  absl::Status status = writer_->Begin();
+  if (status.ok()) status = WriteAll(rows, next);
+  if (status.ok()) status = writer_->Commit();
+  if (status.ok()) {
+    ledger_ = std::move(next);
+    return status;
+  }
+  is_ended = !absl::IsAborted(status) && writer_->Abort().ok();
+  // Whoever opens it again learns from the ledger what was committed.
+  if (!is_ended) writer_.reset();
+  return status;
+}
+
+absl::Status TransactionalRelease::WriteAll(std::span<const ParkedRow> rows,
+                                            const ReleaseLedger& ledger) {
+  for (const ParkedRow& row : rows) {
+    if (ledger_.Has(EntryOf(row))) continue;
+    WALPOST_ASSIGN_OR_RETURN(const Record record, Build(row));
+    WALPOST_RETURN_IF_ERROR(writer_->Write(record, std::nullopt));
+  }
+  const std::string key =
+      CheckpointKey(LedgerKey(), options_.system_identifier);
+  const std::string text = ledger.Encode();
+  Record record;
+  record.topic = options_.topic;
+  record.key = key;
+  record.value = text;
+  record.timestamp = WallNow();
+  return writer_->Write(record, std::nullopt);
+}
+
+// Valid until the next one.
+absl::StatusOr<Record> TransactionalRelease::Build(const ParkedRow& row) {
+  WALPOST_ASSIGN_OR_RETURN(const Event event, event_.Of(row.content));
+  return builder_->Build(event, /*timeline=*/0);
+}
+
+}  // namespace walpost

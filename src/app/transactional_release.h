@@ -1,0 +1,76 @@
+// TransactionalRelease: sends parked events in Kafka transactions.
+//
+//   Open: fence who did it before ──▶ read the ledger
+//   Send: begin ──▶ events, and the ledger with them ──▶ commit
+//
+// An event whose row is not marked although it was committed, because of a
+// crash, is in the ledger (parking/release_ledger.h), and is not sent again.
+// The ledger is a record in the checkpoint topic, with a key of its own. So
+// whoever sends parked events must have the slot and its parked table.
+//
+// Blocks for up to a minute: for a helper thread. Owns all that it uses, so
+// that nobody has to wait for it.
+#pragma once
+
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "config/config.h"
+#include "dead_letters/letter_event.h"
+#include "kafka/transactional_writer.h"
+#include "outbox/record_builder.h"
+#include "parking/release_ledger.h"
+#include "postgres/parking_table.h"
+
+namespace walpost {
+
+class TransactionalRelease {
+ public:
+  struct Options {
+    ProducerOptions kafka;
+    OutboxOptions outbox;
+    std::string topic;  // of the ledger: that of the checkpoints
+    std::string slot;
+    std::string system_identifier;
+    // A word that tells the senders of a slot apart.
+    std::string sender;
+  };
+  struct Result {
+    size_t sent = 0;  // all rows, or the first ones, known from the ledger
+    // Why the next row cannot be sent; ok: it may be, later.
+    absl::Status failed;
+    // Why the rest was not sent, if it is not the next row's fault alone.
+    absl::Status trouble;
+    bool one_is_at_fault = false;  // of the rest: send them one by one
+  };
+
+  TransactionalRelease(Options options, std::unique_ptr<RecordBuilder> builder);
+
+  // `alone_is_at_fault`: if a row is sent alone, and the brokers answer but do
+  // not take it, for whatever reason, then it has failed.
+  Result Send(const std::vector<ParkedRow>& rows, bool alone_is_at_fault);
+
+ private:
+  std::string TransactionalId() const;
+  std::string LedgerKey() const;
+  absl::Status Open();
+  absl::Status ReadLedger();
+  absl::Status Commit(std::span<const ParkedRow> rows, bool& is_ended);
+  absl::Status WriteAll(std::span<const ParkedRow> rows,
+                        const ReleaseLedger& ledger);
+  absl::StatusOr<Record> Build(const ParkedRow& row);
+
+  Options options_;
+  std::unique_ptr<RecordBuilder> builder_;
+  LetterEvent event_;
+  std::unique_ptr<TransactionalWriter> writer_;  // nullptr: not open
+  ReleaseLedger inherited_;                      // as it was when opened
+  ReleaseLedger ledger_;                         // as committed last
+};
+
+}  // namespace walpost
