@@ -25,6 +25,18 @@ constexpr std::pair<const char*, const char*> kProperties[] = {
     {"linger.ms", "5"},
 };
 
+// Of a record that is not written, or may not be (AcknowledgementCheck).
+absl::Status StatusOfReport(const rd_kafka_message_t& message) {
+  const std::string attempted =
+      fmt::format("writing to topic {}", rd_kafka_topic_name(message.rkt));
+  if (message.err == RD_KAFKA_RESP_ERR_NO_ERROR) {
+    return absl::UnavailableError(fmt::format(
+        "{}: librdkafka takes a record for acknowledged that has no offset",
+        attempted));
+  }
+  return StatusFromKafka(message.err, attempted);
+}
+
 }  // namespace
 
 absl::StatusOr<std::unique_ptr<TransactionalWriter>> TransactionalWriter::Open(
@@ -134,11 +146,10 @@ void TransactionalWriter::TakeReports(int timeout_millis) {
                rd_kafka_event_message_next(event.get())) {
       const bool is_purged = message->err == RD_KAFKA_RESP_ERR__PURGE_QUEUE ||
                              message->err == RD_KAFKA_RESP_ERR__PURGE_INFLIGHT;
-      if (message->err == RD_KAFKA_RESP_ERR_NO_ERROR || is_purged) continue;
-      if (!rejected_.ok()) continue;
-      rejected_ = StatusFromKafka(
-          message->err, fmt::format("writing to topic {}",
-                                    rd_kafka_topic_name(message->rkt)));
+      const bool is_written =
+          message->err == RD_KAFKA_RESP_ERR_NO_ERROR && message->offset >= 0;
+      if (is_written || is_purged || !rejected_.ok()) continue;
+      rejected_ = StatusOfReport(*message);
     }
   }
 }

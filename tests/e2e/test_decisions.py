@@ -127,7 +127,8 @@ def test_a_decision_about_another_event_is_not_obeyed(stopped, database, kafka,
     wait_until(lambda: relay.metric("walpost_in_state_seconds") > reported + 4,
                "two reports of the side session")
     assert b"3" not in _values(kafka, topics, "order")
-    said = relay.verb("skip", _position(relay), "--why", "this one")
+    said = relay.verb("skip", "--set", "log.level=info", _position(relay),
+                      "--why", "this one")
     assert said.returncode == 0, said.stderr
     database.wait_confirmed(database.name)
     assert _values(kafka, topics, "order")[-1] == b"3"

@@ -32,8 +32,9 @@ def guarded(module_directory):
 @pytest.fixture
 def kafka(guarded, topics):
     """Has the topics, and lets walpost write to them."""
-    guarded.grant("--allow-principal", "User:walpost", "--operation", "All",
-                  "--topic", topics, "--resource-pattern-type", "prefixed")
+    for resource in (("--topic", topics), ("--transactional-id", "walpost-")):
+        guarded.grant("--allow-principal", "User:walpost", "--operation", "All",
+                      *resource, "--resource-pattern-type", "prefixed")
     for name in _TYPES:
         guarded.create_topic(topics + name, 3, max_message_bytes=POISON_LIMIT)
     yield guarded
@@ -42,10 +43,12 @@ def kafka(guarded, topics):
 
 @pytest.fixture
 def make(walpost, database, kafka, topics):
-    def made():
+    def made(guarantee="at_least_once"):
         return walpost(
             database, kafka, topics, kafka=kafka.login(),
             parking={"isolate_after": "10s"},
+            delivery={"guarantee": guarantee},
+            checkpoint={"store": "kafka", "topic": topics + "c"},
             on_error={"headers_unreadable": "park", "record_too_large": "park"},
             postgres={"wal_sender_timeout": f"{_TIMEOUT_S}s"})
     return made
@@ -56,19 +59,20 @@ def _wait_isolated(relay, count):
                lambda: f"{count} isolated topics\n{relay.log()}", 120)
 
 
-def _end(relay, database, kafka, topics, written, strict=True):
+def _end(relay, database, kafka, topics, written, **options):
     for name in _TYPES:
         kafka.set_topic_config(topics + name, "max.message.bytes", "1000000")
     relay.wait_ready(60)
     settle(relay, database)
     _wait_isolated(relay, 0)
-    judge(database, kafka, topics, written, strict)
+    judge(database, kafka, topics, written, **options)
     assert relay.stop() == 0
 
 
-def test_p1_p3_walpost_is_killed_while_a_topic_is_isolated_and_drained(
-        make, database, kafka, outbox, topics, dice):
-    relay = make().run()
+@pytest.mark.parametrize("guarantee", ["at_least_once", "exactly_once"])
+def test_p1_p3_p5_walpost_is_killed_while_a_topic_is_isolated_and_drained(
+        make, database, kafka, outbox, topics, dice, guarantee):
+    relay = make(guarantee).run()
     pause = 0.02 if _ROUNDS <= 4 else 0.1
 
     def kill():
@@ -85,7 +89,8 @@ def test_p1_p3_walpost_is_killed_while_a_topic_is_isolated_and_drained(
             kill()
             kafka.allow(topics + "frail")
             kill()
-    _end(relay, database, kafka, topics, written)
+    _end(relay, database, kafka, topics, written,
+         once=guarantee == "exactly_once")
 
 
 def test_p1_p3_a_standby_takes_over_an_isolated_topic(

@@ -401,6 +401,8 @@ def test_bad_input_moves_nothing(relay, database, outbox):
             ("release", "--all"): "--why",
             ("forget", "--all"): "none of list, show, release, discard",
             ("list", "--why", "x"): "are for release and discard",
+            ("list", "--class", "too_large"): "'too_large' is none of",
+            ("show", "--position", "17"): "17",
     }.items():
         said = relay.verb("parked", *words)
         assert said.returncode == 2 and remedy in said.stderr, said.stderr

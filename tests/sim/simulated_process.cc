@@ -293,7 +293,10 @@ absl::Status SimulatedProcess::Continue() {
   observed.coverage = postgres.catalog().coverage();
   memory_.Observe(std::move(observed), postgres.catalog().record());
   if (const uint32_t left = memory_.left_timeline()) {
-    memory_.SetFork(postgres.fork(left));
+    const Lsn fork = postgres.fork(left);
+    memory_.SetFork(fork);
+    // What is confirmed beyond it is shared only up to it.
+    if (loaded_ && loaded_->confirmed > fork) checker_.OnBoundary(relay_, fork);
   }
   if (server_.active() != nullptr) {
     WALPOST_RETURN_IF_ERROR(memory_.OnSlotInUse(true));
