@@ -25,7 +25,8 @@ constexpr std::pair<const char*, const char*> kProperties[] = {
     {"linger.ms", "5"},
 };
 
-// Of a record that is not written, or may not be (AcknowledgementCheck).
+// The error of a record that is not written, or may not be (see
+// AcknowledgementCheck).
 absl::Status StatusOfReport(const rd_kafka_message_t& message) {
   const std::string attempted =
       fmt::format("writing to topic {}", rd_kafka_topic_name(message.rkt));

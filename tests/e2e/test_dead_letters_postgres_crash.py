@@ -56,8 +56,8 @@ def _decide(relay, *words):
 
 def _settle(relay, database, kafka, topics):
     """What is too large is sent at last."""
+    database.wait_confirmed(relay.slot, seconds=120)  # each bad one has its row
     kafka.set_topic_config(topics + "order", "max.message.bytes", "1000000")
-    database.wait_confirmed(relay.slot, seconds=120)
 
     def is_settled():
         _decide(relay, "retry", "--out-of-order", "--class",
