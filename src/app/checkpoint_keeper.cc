@@ -153,6 +153,7 @@ asio::awaitable<absl::Status> CheckpointKeeper::Load() {
   }
   if (!status.ok()) co_return status;
   loaded_ = *std::move(loaded);
+  if (loaded_ && !loaded_->gap.empty()) has_gap_ = true;
   if (!loaded_ && KnowsLast()) {
     spdlog::warn("{} has lost the checkpoint: going on behind the last one",
                  store_->Name());
@@ -174,11 +175,13 @@ asio::awaitable<absl::Status> CheckpointKeeper::Load() {
 }
 
 // What this process has committed is in Kafka, even if somebody has deleted the
-// record of it meanwhile.
+// record of it meanwhile. After a gap it would read as an operator's decision:
+// that is a checkpoint without the gap.
 bool CheckpointKeeper::KnowsLast() const {
   const Checkpoint& saved = writer_.saved();
-  return in_transactions_ != nullptr && saved.confirmed.is_valid() &&
-         saved.gap.empty() && saved.system_identifier == system_identifier_;
+  return in_transactions_ != nullptr && !has_gap_ &&
+         saved.confirmed.is_valid() &&
+         saved.system_identifier == system_identifier_;
 }
 
 CheckpointOwner CheckpointKeeper::Complete(CheckpointOwner session) const {
@@ -189,6 +192,7 @@ CheckpointOwner CheckpointKeeper::Complete(CheckpointOwner session) const {
 
 void CheckpointKeeper::Begin(CheckpointOwner session, Sink* sink) {
   if (in_transactions_ != nullptr) in_transactions_->SetSink(sink);
+  has_gap_ = false;
   writer_.Begin(ContinueFrom(loaded_, Complete(std::move(session))));
 }
 
@@ -198,6 +202,7 @@ void CheckpointKeeper::Pause() {
 }
 
 asio::awaitable<void> CheckpointKeeper::Keep(Gap gap, CheckpointOwner session) {
+  has_gap_ = true;
   if (store_ == nullptr || writer_.is_busy()) co_return;
   const std::optional<Checkpoint> checkpoint = CheckpointOfGap(
       gap, loaded_, writer_.saved(), Complete(std::move(session)), WallNow());

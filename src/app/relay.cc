@@ -172,14 +172,16 @@ asio::awaitable<absl::Status> Relay::Open() {
 
 // Nobody else has the slot now.
 asio::awaitable<absl::Status> Relay::TakeOver() {
-  is_taking_over_ = true;
   absl::Status status = stream_.Check(Clock::now(), BootClock::now());
-  if (status.ok() && gate_) status = co_await Fence();
+  if (status.ok() && gate_) {
+    is_fencing_ = true;
+    status = co_await Fence();
+    is_fencing_ = false;
+  }
   if (status.ok()) {
     status = co_await parking_.Open(memory_.system_identifier());
   }
   if (!status.ok()) source_.Close();
-  is_taking_over_ = false;
   co_return status;
 }
 

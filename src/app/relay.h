@@ -141,7 +141,7 @@ class Relay {
   OldestWait oldest_wait_;
   MonotonicTime brokers_seen_at_;
   // The stream is ours, and nothing is read from it yet.
-  bool is_taking_over_ = false;
+  bool is_fencing_ = false;
   bool kafka_was_reached_ = false;
   ProgressLog progress_log_;
 };

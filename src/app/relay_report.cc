@@ -40,7 +40,7 @@ RelaySigns Relay::Signs() const {
   }
   signs.trouble_is_poison = session_.poison().is_poison();
   signs.has_streamed = session_.has_streamed();
-  signs.is_streaming = source_.is_open() && !is_taking_over_;
+  signs.is_streaming = source_.is_open() && !is_fencing_;
   signs.server_silent_for = stream_.silence(now);
   signs.server_held_back_for = stream_.standby_hold().Length(now);
   signs.server_held_back_by = stream_.standby_hold().text();
@@ -62,7 +62,7 @@ RelaySigns Relay::Signs() const {
 
 std::string Relay::Awaited() const {
   if (source_.is_opening()) return "Postgres, where the stream begins";
-  if (is_taking_over_ && gate_) {
+  if (is_fencing_) {
     return "Kafka, which ends the transaction of the instance before";
   }
   if (checkpoints_.is_loading()) return "the checkpoint of the last run";

@@ -144,8 +144,9 @@ asio::awaitable<ReleaseRun::Result> ReleaseRun::SendInTransaction() {
   result.trouble = call.status();
   if (!call.ok()) co_return result;
   std::optional<TransactionalRelease::Result> sent;
-  while (!sent && !is_stopped_)
+  while (!sent && !is_stopped_) {
     sent = co_await (*call)->Wait(Clock::now() + kPause);
+  }
   if (!sent) {
     result.trouble = Trouble();
     co_return result;

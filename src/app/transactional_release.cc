@@ -81,7 +81,9 @@ TransactionalRelease::Result TransactionalRelease::Send(
   Result result;
   result.trouble = Open();
   if (!result.trouble.ok()) return result;
-  while (result.sent < rows.size() && ledger_.Has(EntryOf(rows[result.sent]))) {
+  std::vector<std::string> entries;
+  for (const ParkedRow& row : rows) entries.push_back(EntryOf(row));
+  while (result.sent < rows.size() && ledger_.Has(entries[result.sent])) {
     ++result.sent;
   }
   absl::Status built;
@@ -93,7 +95,8 @@ TransactionalRelease::Result TransactionalRelease::Send(
   if (end > result.sent) {
     bool is_ended = true;
     const absl::Status status =
-        Commit({rows.data() + result.sent, end - result.sent}, is_ended);
+        Commit(std::span(rows).subspan(result.sent, end - result.sent),
+               std::span(entries).subspan(result.sent), is_ended);
     if (!status.ok()) {
       const bool is_alone = rows.size() == result.sent + 1;
       const bool is_fault = is_ended && is_of_row(status);
@@ -109,12 +112,16 @@ TransactionalRelease::Result TransactionalRelease::Send(
 
 // `is_ended`: after an error the brokers answer, and nothing was committed.
 absl::Status TransactionalRelease::Commit(std::span<const ParkedRow> rows,
+                                          std::span<const std::string> entries,
                                           bool& is_ended) {
   // The rows of the last transaction are marked by now.
   ReleaseLedger next = inherited_;
-  for (const ParkedRow& row : rows) next.Add(EntryOf(row));
   absl::Status status = writer_->Begin();
-  if (status.ok()) status = WriteAll(rows, next);
+  for (size_t i = 0; i < rows.size() && status.ok(); ++i) {
+    next.Add(entries[i]);
+    if (!ledger_.Has(entries[i])) status = WriteEvent(rows[i]);
+  }
+  if (status.ok()) status = WriteLedger(next);
   if (status.ok()) status = writer_->Commit();
   if (status.ok()) {
     ledger_ = std::move(next);
@@ -126,13 +133,12 @@ absl::Status TransactionalRelease::Commit(std::span<const ParkedRow> rows,
   return status;
 }
 
-absl::Status TransactionalRelease::WriteAll(std::span<const ParkedRow> rows,
-                                            const ReleaseLedger& ledger) {
-  for (const ParkedRow& row : rows) {
-    if (ledger_.Has(EntryOf(row))) continue;
-    WALPOST_ASSIGN_OR_RETURN(const Record record, Build(row));
-    WALPOST_RETURN_IF_ERROR(writer_->Write(record, std::nullopt));
-  }
+absl::Status TransactionalRelease::WriteEvent(const ParkedRow& row) {
+  WALPOST_ASSIGN_OR_RETURN(const Record record, Build(row));
+  return writer_->Write(record, std::nullopt);
+}
+
+absl::Status TransactionalRelease::WriteLedger(const ReleaseLedger& ledger) {
   const std::string key =
       CheckpointKey(LedgerKey(), options_.system_identifier);
   const std::string text = ledger.Encode();

@@ -60,9 +60,10 @@ class TransactionalRelease {
   std::string LedgerKey() const;
   absl::Status Open();
   absl::Status ReadLedger();
-  absl::Status Commit(std::span<const ParkedRow> rows, bool& is_ended);
-  absl::Status WriteAll(std::span<const ParkedRow> rows,
-                        const ReleaseLedger& ledger);
+  absl::Status Commit(std::span<const ParkedRow> rows,
+                      std::span<const std::string> entries, bool& is_ended);
+  absl::Status WriteEvent(const ParkedRow& row);
+  absl::Status WriteLedger(const ReleaseLedger& ledger);
   absl::StatusOr<Record> Build(const ParkedRow& row);
 
   Options options_;

@@ -126,6 +126,23 @@ Diagnosis OfSilence(const RelaySigns& signs) {
       Seconds(signs.server_silent_for), signs.slot));
 }
 
+Diagnosis OfNoBroker(const RelaySigns& signs) {
+  // Nobody else speaks to the brokers meanwhile.
+  if (!signs.unread_checkpoint.empty()) {
+    return Stuck(fmt::format(
+        "checkpoint {}: it could not be read to its end for {} s: is a Kafka "
+        "broker reachable at {}? An open transaction of another producer hides "
+        "the end, too, until the brokers abort it",
+        signs.unread_checkpoint, Seconds(signs.brokers_unreachable_for),
+        signs.brokers));
+  }
+  return Stuck(
+      fmt::format("no Kafka broker is reachable at {}: {}", signs.brokers,
+                  signs.broker_trouble.empty()
+                      ? "is kafka.brokers right, and are the brokers up?"
+                      : signs.broker_trouble));
+}
+
 Diagnosis OfBrokers(const RelaySigns& signs) {
   const bool is_unreachable = signs.brokers_unreachable_for > kStuckAfter;
   const bool acknowledges = signs.unacknowledged_for <= kStuckAfter;
@@ -138,22 +155,8 @@ Diagnosis OfBrokers(const RelaySigns& signs) {
         "cut?",
         signs.brokers, Seconds(signs.brokers_unreachable_for)));
   }
-  // Nobody else speaks to the brokers meanwhile.
-  if (is_unreachable && !signs.brokers_are_connected &&
-      !signs.unread_checkpoint.empty()) {
-    return Stuck(fmt::format(
-        "checkpoint {}: it could not be read to its end for {} s: is a Kafka "
-        "broker reachable at {}? An open transaction of another producer hides "
-        "the end, too, until the brokers abort it",
-        signs.unread_checkpoint, Seconds(signs.brokers_unreachable_for),
-        signs.brokers));
-  }
   if (is_unreachable && !signs.brokers_are_connected) {
-    return Stuck(
-        fmt::format("no Kafka broker is reachable at {}: {}", signs.brokers,
-                    signs.broker_trouble.empty()
-                        ? "is kafka.brokers right, and are the brokers up?"
-                        : signs.broker_trouble));
+    return OfNoBroker(signs);
   }
   if (!signs.homeless_topic.empty()) {
     return Stuck(fmt::format(

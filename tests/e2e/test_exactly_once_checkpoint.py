@@ -1,8 +1,11 @@
 """delivery.guarantee: exactly_once, and what becomes of its checkpoint topic."""
 
+import signal
+import time
+
 import pytest
 
-from harness import Load, judge_once, wait_until
+from harness import KafkaReader, Load, judge_once, wait_until
 
 _COMMITTED = "walpost_kafka_transaction_records_total"
 
@@ -37,3 +40,40 @@ def test_p5_the_checkpoint_topic_is_deleted(walpost, database, outbox, topics,
         relay.start()
         assert relay.wait_exit() == 4
         assert "checkpoints need one with a single partition" in relay.log()
+
+
+def test_p9_a_gap_outlives_the_checkpoint_topic(walpost, database, kafka,
+                                                outbox, topics):
+    """Its cause is over, and nobody has decided about it. Only the checkpoint
+    keeps it: the role does not own the publication."""
+    checkpoints = f"checkpoints-{topics}"
+    relay = walpost(database, kafka, topics,
+                    delivery={"guarantee": "exactly_once"},
+                    checkpoint={"topic": checkpoints}).run()
+    assert relay.stop() == 0
+    role = f"other_{database.name}"
+    database.execute(f"create role {role} login replication")
+    relay.configure({**relay.config, "postgres": {
+        **relay.config["postgres"], "create": False,
+        "conninfo": database.conninfo(user=role)}})
+    relay.run()
+    outbox.insert("order", "key-1")
+    database.wait_confirmed(database.name)
+    database.execute("alter publication walpost drop table outbox")
+    outbox.insert("order", "key-1")
+    relay.wait_unready(r"\[coverage_changed\]")
+    database.execute("alter publication walpost add table outbox")
+    wait_until(lambda: any(b"coverage_changed" in (record.value or b"")
+                           for record in KafkaReader(kafka.bootstrap).read(
+                               checkpoints)),
+               lambda: f"the gap in the checkpoint\n{relay.log()}")
+    relay.send(signal.SIGSTOP)
+    kafka.delete_topic(checkpoints)
+    relay.send(signal.SIGCONT)
+    outbox.insert("order", "key-1")
+    for _ in range(10):
+        time.sleep(1)
+        assert "[coverage_changed]" in relay.get("/readyz")[1], relay.log()
+    assert relay.metric(_COMMITTED) == 1
+    assert "has resolved the gap" not in relay.log()
+    assert relay.stop() == 0
