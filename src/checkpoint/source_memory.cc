@@ -192,7 +192,7 @@ absl::Status SourceMemory::GoOn(const KnownSource& known,
   slot_was_shared_ = false;
   const bool is_checkpoint = known.by == KnownSource::By::kCheckpoint;
   if ((is_checkpoint && !is_promotion) || CheckpointHasOutlivedPromotion()) {
-    ResumeAtCheckpoint();
+    return ResumeAtCheckpoint();
   }
   return absl::OkStatus();
 }
@@ -207,21 +207,29 @@ bool SourceMemory::CheckpointHasOutlivedPromotion() const {
          checkpoint_->position.commit_lsn < *observed_.fork;
 }
 
-// Records in flight across a reconnect are ours, and we know them best.
-void SourceMemory::ResumeAtCheckpoint() {
-  if (!pipeline_.window().empty()) return;
+// Records in flight across a reconnect are ours, and we know them best. The
+// checkpoint may be of an instance that still streams the WAL from before a
+// restore.
+absl::Status SourceMemory::ResumeAtCheckpoint() {
+  if (!pipeline_.window().empty()) return absl::OkStatus();
   const Position& position = checkpoint_->position;
-  if (position == Position()) return;  // nothing was sent yet
+  if (position == Position()) return absl::OkStatus();  // nothing was sent yet
   // A slot that went back before a position without an event: nothing proves
   // what lies between, so it is sent again.
   const bool is_event = position.ordinal > 0;
   const bool went_back =
       observed_.slot && observed_.slot->confirmed < position.commit_lsn;
-  if (!is_event && went_back) return;
+  if (!is_event && went_back) return absl::OkStatus();
   const Lsn shared = observed_.fork.value_or(checkpoint_->confirmed);
-  pipeline_.Resume(
-      std::min(checkpoint_->confirmed, shared), position,
-      {position.commit_lsn, checkpoint_->commit_xid, checkpoint_->commit_time});
+  const Lsn confirmed = std::min(checkpoint_->confirmed, shared);
+  const CommitIdentity commit{position.commit_lsn, checkpoint_->commit_xid,
+                              checkpoint_->commit_time};
+  const absl::Status compared = pipeline_.CompareProgress(confirmed, commit);
+  if (!compared.ok()) {
+    return Hold({kGapWalForked, std::string(compared.message())});
+  }
+  pipeline_.Resume(confirmed, position, commit);
+  return absl::OkStatus();
 }
 
 absl::Status SourceMemory::Begin(Lsn begins) {

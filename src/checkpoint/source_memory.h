@@ -125,7 +125,7 @@ class SourceMemory {
   bool IsOvertakenByPromotion() const;
   absl::Status FollowPromotion();
   bool CheckpointHasOutlivedPromotion() const;
-  void ResumeAtCheckpoint();
+  absl::Status ResumeAtCheckpoint();
   BirthRecord WhatIsKnown() const;
 
   std::string slot_;

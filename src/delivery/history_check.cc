@@ -26,6 +26,25 @@ void HistoryCheck::Know(const CommitIdentity& commit) {
   if (commit.lsn > newest_.lsn) newest_ = commit;
 }
 
+// Whoever has read all before an LSN knows the newest event there.
+absl::Status HistoryCheck::Compare(const CommitIdentity& commit,
+                                   Lsn read) const {
+  if (!knows_any() || newest_.lsn >= read || commit.lsn > newest_.lsn) {
+    return absl::OkStatus();
+  }
+  const bool is_known = commit.xid != Xid() && newest_.xid != Xid();
+  const bool is_same = commit.xid == newest_.xid && commit.time == newest_.time;
+  if (commit.lsn == newest_.lsn && (is_same || !is_known)) {
+    return absl::OkStatus();
+  }
+  return Forked(
+      fmt::format("this process has read an event that commits at {} "
+                  "(transaction {}), and another instance, which read all "
+                  "before {}, has not",
+                  newest_.lsn.ToString(), newest_.xid.value(), read.ToString()),
+      commit.lsn);
+}
+
 void HistoryCheck::Trust(Lsn lsn) { trusted_ = std::max(trusted_, lsn); }
 
 // Postgres omits only commits before the start.

@@ -16,9 +16,9 @@
 // behind it is sent.
 //
 // The WAL has forked (P9) if a commit does not reappear, if another one is in
-// its place, or if an unknown event comes before the received LSN. Until the
-// stream has passed all of it, nothing further may be confirmed: the server
-// would drop what it has there instead.
+// its place, or if an unknown event comes before the received LSN: the reason
+// code is that of the gap. Until the stream has passed all of it, nothing
+// further may be confirmed: the server would drop what it has there instead.
 //
 // Two WALs that agree on a commit record's LSN, transaction and time agree on
 // all before it. The commit times of PostgreSQL have microseconds.
@@ -54,6 +54,11 @@ class HistoryCheck {
   void Know(const CommitIdentity& commit);
   bool knows_any() const { return newest_.lsn.is_valid(); }
 
+  // Another instance has read all before `read`; `commit`: the newest with
+  // events there, or an LSN from which on it had none. kFailedPrecondition, as
+  // above: the two cannot have read the same WAL.
+  absl::Status Compare(const CommitIdentity& commit, Lsn read) const;
+
   // Commits before `lsn` count as known, whatever they are: there is no record
   // of them.
   void Trust(Lsn lsn);
@@ -64,8 +69,8 @@ class HistoryCheck {
   // call.
   void Begin(Lsn from, Lsn received, const CommitIdentity& covered);
 
-  // The commit of the next event of the stream. kFailedPrecondition, with the
-  // reason code of the gap: the WAL has forked; names what does not match.
+  // The commit of the next event of the stream. kFailedPrecondition: the WAL has
+  // forked; names what does not match.
   absl::Status OnCommit(const CommitIdentity& commit);
 
   // The stream has handed in all commits before `lsn`. Returns the same.

@@ -91,6 +91,13 @@ class Pipeline final : public EventTaker, public SinkUser {
   void Resume(Lsn confirmed, const Position& acknowledged_through,
               const CommitIdentity& commit = {});
 
+  // kFailedPrecondition, with the reason code of the gap: that progress cannot
+  // be from the WAL that this process has read.
+  absl::Status CompareProgress(Lsn confirmed,
+                               const CommitIdentity& commit) const {
+    return history_.Compare(commit, confirmed);
+  }
+
   // Sends the events from `first` to `last` one at a time: a record of a batch
   // that the brokers rejected is among them. Forgotten by StartOver.
   void Suspect(const Position& first, const Position& last);

@@ -302,6 +302,25 @@ TEST_F(SourceMemoryTest, ASlotThatWentBackBeforeAllThatIsKnownStartsOver) {
   EXPECT_TRUE(memory_.TakeStartOver());
 }
 
+// Another instance is suspended, and streams that WAL to its end when it wakes.
+TEST_F(SourceMemoryTest, P9ACheckpointOfTheWalBeforeARestoreIsNotContinued) {
+  Stream(150);
+  Event event;
+  event.position = {Lsn(200), 1};
+  event.xid = Xid(719);
+  event.aggregate_id = "k";
+  const std::vector<Value> references = {Value("order")};
+  event.references = references;
+  ASSERT_EQ(pipeline_.OnEvent(event), Pipeline::Offer::kTaken);
+  pipeline_.Rewind();
+  Checkpoint checkpoint = CheckpointAt(230);
+  checkpoint.position = {Lsn(180), 2};
+  checkpoint.commit_xid = Xid(709);
+  memory_.SetCheckpoint(checkpoint);
+  EXPECT_EQ(CodeOf(Continue(Server(), Record())), kGapWalForked);
+  EXPECT_EQ(pipeline_.confirmed(), Lsn(150));
+}
+
 // The server was restored from a snapshot: its slot stands at 100.
 TEST_F(SourceMemoryTest, P1ACheckpointWithoutAnEventProvesNothingBeforeIt) {
   Checkpoint checkpoint = CheckpointAt(400);

@@ -165,6 +165,21 @@ TEST_F(HistoryCheckTest, P9OfTwoCommitsTheFirstIsAwaitedFirst) {
   ExpectForked(check.OnBoundary(Lsn(0x90)), "transaction 701");
 }
 
+// An instance that streams the WAL from before a restore is not ended by it.
+TEST_F(HistoryCheckTest, P9AnotherInstanceHasReadAnotherWal) {
+  ExpectForked(check_.Compare(Commit(0xf0), Lsn(0x101)), "(transaction 700)");
+  ExpectForked(check_.Compare(Commit(0x100, 701), Lsn(0x101)), "commits at");
+  ExpectForked(check_.Compare(Commit(0x100, 700, 6), Lsn(0x101)), "commits at");
+}
+
+TEST_F(HistoryCheckTest, AnotherInstanceMayHaveReadLessOrMore) {
+  EXPECT_TRUE(check_.Compare(Commit(0xf0), Lsn(0x100)).ok());
+  EXPECT_TRUE(check_.Compare(Commit(0x100), Lsn(0x101)).ok());
+  EXPECT_TRUE(check_.Compare(Commit(0x120, 701), Lsn(0x130)).ok());
+  EXPECT_TRUE(check_.Compare({Lsn(0x100), Xid(), WallTime()}, Lsn(0x130)).ok());
+  EXPECT_TRUE(HistoryCheck().Compare(Commit(0x80), Lsn(0x200)).ok());
+}
+
 TEST_F(HistoryCheckTest, TheNewestKnownCommitCounts) {
   check_.Know(Commit(0x80, 650));
   check_.Know(Commit(0x100, 750));  // the first answer about one LSN stays
