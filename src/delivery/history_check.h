@@ -69,8 +69,8 @@ class HistoryCheck {
   // call.
   void Begin(Lsn from, Lsn received, const CommitIdentity& covered);
 
-  // The commit of the next event of the stream. kFailedPrecondition: the WAL has
-  // forked; names what does not match.
+  // The commit of the next event of the stream. kFailedPrecondition: the WAL
+  // has forked; names what does not match.
   absl::Status OnCommit(const CommitIdentity& commit);
 
   // The stream has handed in all commits before `lsn`. Returns the same.
