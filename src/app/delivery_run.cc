@@ -37,7 +37,18 @@ DeliveryRun::DeliveryRun(asio::any_io_executor executor,
 
 absl::Status DeliveryRun::Start() {
   waiting_since_.reset();
+  commit_failure_ = absl::OkStatus();
   return sinks_.Start();
+}
+
+asio::awaitable<absl::Status> DeliveryRun::TakeOver(milliseconds limit) {
+  co_return co_await sinks_.TakeOver(limit);
+}
+
+asio::awaitable<absl::Status> DeliveryRun::Commit(const Record& last) {
+  commit_failure_ = sinks_.sink()->Produce(last, kNoEvent);
+  if (commit_failure_.ok()) commit_failure_ = co_await sinks_.Commit();
+  co_return commit_failure_;
 }
 
 asio::awaitable<void> DeliveryRun::Close(MonotonicTime deadline) {
@@ -73,6 +84,7 @@ void DeliveryRun::Tick(MonotonicTime now) {
 
 absl::Status DeliveryRun::SinkTrouble(MonotonicTime now) const {
   if (pipeline_.sink_failure()) return *pipeline_.sink_failure();
+  if (!commit_failure_.ok()) return commit_failure_;
   const bool moved = pipeline_.counters().acknowledged != acknowledged_;
   if (!silence_limit_ || !waiting_since_ || moved ||
       now - *waiting_since_ < *silence_limit_) {

@@ -49,6 +49,12 @@ class DeliveryRun {
 
   // Makes a sink, unless there is one. Errors are those of SinkFactory.
   absl::Status Start();
+  // See SinkTransactions: for a sink with transactions, once it has started.
+  boost::asio::awaitable<absl::Status> TakeOver(
+      std::chrono::milliseconds limit);
+  // Commits what the pipeline has sent, with one more record. After an error
+  // SinkTrouble has it.
+  boost::asio::awaitable<absl::Status> Commit(const Record& last);
   // Gives up what the brokers do not acknowledge until `deadline`.
   boost::asio::awaitable<void> Close(MonotonicTime deadline);
 
@@ -77,6 +83,7 @@ class DeliveryRun {
   SinkOwner sinks_;
   std::optional<std::chrono::seconds> silence_limit_;
   boost::asio::steady_timer timer_;
+  absl::Status commit_failure_;
   uint64_t acknowledged_ = 0;  // as of the last Tick
   // Since when records wait without an acknowledgement; nullopt: none does.
   std::optional<MonotonicTime> waiting_since_;

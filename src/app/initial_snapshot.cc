@@ -4,6 +4,7 @@
 #include <boost/asio/use_awaitable.hpp>
 #include <utility>
 
+#include "app/slot_survey.h"
 #include "base/status_macros.h"
 #include "fmt/format.h"
 #include "kafka/kafka_sinks.h"
@@ -52,9 +53,9 @@ asio::awaitable<absl::Status> InitialSnapshot::Run() {
   if (done_) co_return absl::OkStatus();
   if (publisher_ != nullptr) {
     co_await publisher_->Close(*stop_by_);
-    spdlog::warn(
-        "{} are in Kafka; the next start begins with the first row again",
-        Progress());
+    spdlog::warn("{} are in Kafka; the next start {}", Progress(),
+                 ledger_ == nullptr ? "begins with the first row again"
+                                    : "continues behind them");
   }
   co_return absl::CancelledError("told to end");
 }
@@ -71,6 +72,7 @@ asio::awaitable<absl::Status> InitialSnapshot::Attempt() {
   WALPOST_CO_RETURN_IF_ERROR(co_await session_.Begin(history));
   const absl::Status made = MakePublisher();
   if (!made.ok()) co_return made;
+  WALPOST_CO_RETURN_IF_ERROR(co_await LeaveOutStreamed());
   const absl::Status published = co_await PublishRows();
   if (!published.ok()) {
     const bool may_pass = session_.is_lost() || !IsAboutSchema(published);
@@ -78,6 +80,16 @@ asio::awaitable<absl::Status> InitialSnapshot::Attempt() {
                        : published;
   }
   co_await Finish();
+  co_return absl::OkStatus();
+}
+
+asio::awaitable<absl::Status> InitialSnapshot::LeaveOutStreamed() {
+  if (ledger_ == nullptr || session_.is_exact()) co_return absl::OkStatus();
+  absl::StatusOr<EventSet> streamed = co_await SurveySlot(
+      executor_, config_, publisher_->run().pipeline().builder().routes(),
+      session_.visible_before());
+  if (!streamed.ok()) co_return streamed.status();
+  publisher_->SetLeftOut(*std::move(streamed));
   co_return absl::OkStatus();
 }
 
@@ -96,6 +108,10 @@ asio::awaitable<absl::Status> InitialSnapshot::PublishRows() {
                  std::string(counts.status().message()));
     co_await Wait(kProducerPause);
     if (stop_by_) co_return counts.status();
+    // The next producer fences all others: only with the lock.
+    if (ledger_ != nullptr) {
+      WALPOST_CO_RETURN_IF_ERROR(co_await session_.Check());
+    }
     const MonotonicTime deadline = Clock::now() + kProducerGrace;
     WALPOST_CO_RETURN_IF_ERROR(co_await publisher_->Renew(deadline));
   }
@@ -114,6 +130,13 @@ absl::Status InitialSnapshot::MakePublisher() {
   options.ordinals_after =
       static_cast<uint64_t>(WallNow().time_since_epoch().count());
   options.progress = [this](uint64_t, uint64_t) { LogProgress(); };
+  if (config_.transactions.is_on) {
+    ledger_ = std::make_unique<SnapshotLedger>(
+        executor_, config_.kafka, config_.checkpoint.topic,
+        config_.postgres.slot, session_.system_identifier(),
+        session_.begins_at());
+    options.ledger = ledger_.get();
+  }
   absl::StatusOr<std::unique_ptr<TablePublisher>> created =
       TablePublisher::Create(executor_, config_,
                              KafkaSinks(executor_, config_.kafka),
@@ -134,12 +157,17 @@ asio::awaitable<void> InitialSnapshot::Finish() {
   if (!noted.ok()) {
     spdlog::info(
         "the initial snapshot could not be put on record: {}. If walpost is "
-        "killed before its first feedback to Postgres, the rows are sent again",
+        "killed before its first feedback to Postgres, the next start looks at "
+        "the rows again",
         std::string(noted.message()));
   }
-  spdlog::info("initial snapshot: {} rows are in Kafka; slot {} begins at {}",
-               publisher_->done(), config_.postgres.slot,
-               session_.begins_at().ToString());
+  const uint64_t left_out = publisher_->left_out();
+  spdlog::info("initial snapshot: {} rows are in Kafka{}; slot {} begins at {}",
+               publisher_->done() - left_out,
+               left_out == 0
+                   ? ""
+                   : fmt::format(", and {} come with the stream", left_out),
+               config_.postgres.slot, session_.begins_at().ToString());
   co_await publisher_->Close(Clock::now());
 }
 
@@ -152,6 +180,7 @@ void InitialSnapshot::Stop(MonotonicTime deadline) {
   stop_by_ = deadline;
   timer_.cancel();
   if (publisher_ != nullptr) publisher_->Stop();
+  if (ledger_ != nullptr) ledger_->Stop();
   session_.Interrupt();
 }
 

@@ -12,6 +12,10 @@
 // stream then repeats these. A process that is killed starts with the first row
 // again.
 //
+// With delivery.guarantee: exactly_once it continues behind the last committed
+// row (app/snapshot_ledger.h). Rows that the stream will have are left to it: a
+// look at the slot tells which (app/slot_survey.h).
+//
 // Owned by the Relay, and on its loop.
 #pragma once
 
@@ -23,6 +27,7 @@
 #include <string>
 
 #include "absl/status/status.h"
+#include "app/snapshot_ledger.h"
 #include "app/snapshot_session.h"
 #include "app/table_publisher.h"
 #include "config/config.h"
@@ -57,6 +62,7 @@ class InitialSnapshot {
 
  private:
   boost::asio::awaitable<absl::Status> Attempt();
+  boost::asio::awaitable<absl::Status> LeaveOutStreamed();
   boost::asio::awaitable<absl::Status> PublishRows();
   boost::asio::awaitable<void> Finish();
   boost::asio::awaitable<void> Wait(std::chrono::milliseconds length);
@@ -70,6 +76,8 @@ class InitialSnapshot {
   boost::asio::steady_timer timer_;
   SnapshotSession session_;
 
+  // With exactly_once, once the slot is known.
+  std::unique_ptr<SnapshotLedger> ledger_;
   std::unique_ptr<TablePublisher> publisher_;
   std::optional<Stoppage> stoppage_;  // from the last attempt
   uint64_t done_at_stoppage_ = 0;

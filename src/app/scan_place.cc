@@ -21,6 +21,13 @@ void ScanPlace::OnAcknowledged(uint64_t ordinal) {
   }
 }
 
+void ScanPlace::Restore(State state) {
+  pending_.clear();
+  key_ = std::move(state.key);
+  ties_ = std::move(state.ties);
+  done_ = state.done;
+}
+
 void ScanPlace::StartScan() {
   pending_.clear();
   pass_over_ = ties_;

@@ -45,6 +45,17 @@ class ScanPlace {
   // skipped once.
   bool WasAcknowledged(const Key& key, std::string_view content);
 
+  // What is known of acknowledged rows.
+  struct State {
+    std::optional<Key> key;
+    // Contents of rows with this key, and how many there are of each.
+    std::unordered_map<std::string, uint32_t> ties;
+    uint64_t done = 0;
+  };
+  State state() const { return {key_, ties_, done_}; }
+  // Forgets the rows that wait; before StartScan.
+  void Restore(State state);
+
   // Key of the newest acknowledged row; nullptr: none yet.
   const Key* key() const { return key_ ? &*key_ : nullptr; }
   // Rows acknowledged.

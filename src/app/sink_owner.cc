@@ -23,6 +23,33 @@ SinkOwner::SinkOwner(SinkFactory sinks, SinkOptions options, SinkUser& user,
       on_drained_(std::move(on_drained)),
       closed_at_(Clock::now()) {}
 
+namespace {
+
+// The answer to a call of SinkTransactions, for a coroutine.
+class Answer {
+ public:
+  explicit Answer(asio::any_io_executor executor)
+      : given_(std::move(executor), MonotonicTime::max()) {}
+
+  SinkTransactions::Done Take() {
+    return [this](absl::Status status) {
+      status_ = std::move(status);
+      given_.cancel();
+    };
+  }
+  asio::awaitable<absl::Status> Wait() {
+    constexpr auto kAsTuple = asio::as_tuple(asio::use_awaitable);
+    while (!status_) co_await given_.async_wait(kAsTuple);
+    co_return *status_;
+  }
+
+ private:
+  asio::steady_timer given_;
+  std::optional<absl::Status> status_;
+};
+
+}  // namespace
+
 absl::Status SinkOwner::Start() {
   if (sink_ != nullptr) return absl::OkStatus();
   WALPOST_ASSIGN_OR_RETURN(sink_, sinks_(options_, user_, on_drained_));
@@ -33,16 +60,15 @@ absl::Status SinkOwner::Start() {
 
 asio::awaitable<absl::Status> SinkOwner::TakeOver(
     std::chrono::milliseconds limit) {
-  constexpr auto kAsTuple = asio::as_tuple(asio::use_awaitable);
-  const auto executor = co_await asio::this_coro::executor;
-  asio::steady_timer answered(executor, MonotonicTime::max());
-  std::optional<absl::Status> answer;
-  sink_->transactions()->TakeOver(limit, [&](const absl::Status& status) {
-    answer = status;
-    answered.cancel();
-  });
-  while (!answer) co_await answered.async_wait(kAsTuple);
-  co_return *answer;
+  Answer answer(co_await asio::this_coro::executor);
+  sink_->transactions()->TakeOver(limit, answer.Take());
+  co_return co_await answer.Wait();
+}
+
+asio::awaitable<absl::Status> SinkOwner::Commit() {
+  Answer answer(co_await asio::this_coro::executor);
+  sink_->transactions()->Commit(answer.Take());
+  co_return co_await answer.Wait();
 }
 
 asio::awaitable<void> SinkOwner::Close(MonotonicTime deadline) {

@@ -36,6 +36,7 @@ class SinkOwner {
   // See SinkTransactions. Requires a sink with transactions.
   boost::asio::awaitable<absl::Status> TakeOver(
       std::chrono::milliseconds limit);
+  boost::asio::awaitable<absl::Status> Commit();
 
   // Lets the brokers acknowledge the records in flight until `deadline`.
   // Afterwards every record has had its report, and there is no sink.

@@ -69,8 +69,25 @@ asio::awaitable<absl::StatusOr<SlotHistory>> SnapshotSession::FindHistory() {
   co_return co_await FindStreamHistory(executor_, config_, sight_);
 }
 
-// Leaves a transaction open that shows the rows to publish.
+// The first statement fixes what the transaction shows.
 asio::awaitable<absl::Status> SnapshotSession::Begin(SlotHistory history) {
+  is_exact_ = history == SlotHistory::kNone;
+  WALPOST_CO_RETURN_IF_ERROR(co_await BeginTransaction(history));
+  const std::string sql = "SELECT pg_catalog.pg_current_wal_insert_lsn()";
+  WALPOST_CO_ASSIGN_OR_RETURN(QueryRows rows,
+                              co_await connection_->Execute(sql));
+  WALPOST_CO_ASSIGN_OR_RETURN(visible_before_, Lsn::Parse(rows.Text(0, 0)));
+  co_return absl::OkStatus();
+}
+
+asio::awaitable<absl::Status> SnapshotSession::Check() {
+  const std::string sql = "SELECT";
+  co_return co_await Execute(sql);
+}
+
+// Leaves a transaction open that shows the rows to publish.
+asio::awaitable<absl::Status> SnapshotSession::BeginTransaction(
+    SlotHistory history) {
   const bool is_ours = history == SlotHistory::kUnknown && made_at_.is_valid();
   if (history == SlotHistory::kUnknown && !is_ours) co_return UnknownSlot();
   absl::Status status = co_await Lock();

@@ -34,6 +34,9 @@ class SnapshotSession {
   const std::optional<SlotState>& slot() const { return sight_.slot; }
   const std::optional<BirthRecord>& birth() const { return sight_.birth; }
   uint32_t timeline() const { return sight_.timeline; }
+  const std::string& system_identifier() const {
+    return sight_.system_identifier;
+  }
 
   // Opens the transaction. With SlotHistory::kNone it creates the slot, records
   // its birth, and shows exactly what committed before the slot begins; else it
@@ -45,6 +48,12 @@ class SnapshotSession {
   boost::asio::awaitable<absl::Status> Begin(SlotHistory history);
   // Start of the slot; after Begin.
   Lsn begins_at() const { return begins_at_; }
+  // Whatever the transaction shows was committed before it; after Begin.
+  Lsn visible_before() const { return visible_before_; }
+  // It shows exactly what committed before the slot begins.
+  bool is_exact() const { return is_exact_; }
+  // Fails if the connection is lost, and the lock with it.
+  boost::asio::awaitable<absl::Status> Check();
   // Valid from Open to Close.
   Connection& connection() { return *connection_; }
 
@@ -62,6 +71,7 @@ class SnapshotSession {
   boost::asio::awaitable<absl::Status> Connect();
   boost::asio::awaitable<absl::Status> PinSettings();
   boost::asio::awaitable<absl::StatusOr<SlotHistory>> FindHistory();
+  boost::asio::awaitable<absl::Status> BeginTransaction(SlotHistory history);
   boost::asio::awaitable<absl::Status> Lock();
   boost::asio::awaitable<absl::Status> RequireReadableTables();
   boost::asio::awaitable<absl::Status> RequireOwnPublication();
@@ -78,6 +88,8 @@ class SnapshotSession {
   // Consistent point of the slot that this process created; 0/0: none.
   Lsn made_at_;
   Lsn begins_at_;
+  Lsn visible_before_;
+  bool is_exact_ = false;
 };
 
 }  // namespace walpost

@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "absl/strings/str_join.h"
+#include "app/row_content.h"
 #include "base/reason_code.h"
 #include "base/session_settings.h"
 #include "base/status_macros.h"
@@ -21,29 +22,12 @@ namespace {
 // Maximum time until we check again for room.
 constexpr milliseconds kPause{50};
 
-// Distinguishes two rows of one key: the id, and a hash over all columns.
-std::string ContentOf(const pgoutput::TupleData& row, std::string_view id) {
-  uint64_t hash = 0;
-  row.ForEach([&hash](size_t, const pgoutput::ColumnValue& value) {
-    const uint64_t of_value =
-        std::hash<std::string_view>()(value.bytes) + (value.is_null() ? 1 : 0);
-    hash = (hash ^ of_value) * 0x9E3779B97F4A7C15u;
-    hash ^= hash >> 32;
-  });
-  return fmt::format("{}/{:016x}", id, hash);
-}
-
-ScanPlace::Key KeyOf(const pgoutput::TupleData& row,
-                     const std::vector<size_t>& indexes) {
-  ScanPlace::Key key(indexes.size());
-  row.ForEach([&](size_t index, const pgoutput::ColumnValue& value) {
-    for (size_t i = 0; i < indexes.size(); ++i) {
-      if (indexes[i] == index && !value.is_null()) {
-        key[i] = std::string(value.bytes);
-      }
-    }
-  });
-  return key;
+SinkOptions SinkOptionsOf(const TablePublisher::Options& options) {
+  SinkOptions sink;
+  if (options.ledger != nullptr) {
+    sink.transactional_id = options.ledger->transactional_id();
+  }
+  return sink;
 }
 
 }  // namespace
@@ -73,7 +57,7 @@ TablePublisher::TablePublisher(asio::any_io_executor executor,
     : config_(config),
       options_(std::move(options)),
       run_(executor, std::move(builder), std::move(sinks),
-           {config.window, SinkOptions(), options_.silence_limit,
+           {config.window, SinkOptionsOf(options_), options_.silence_limit,
             config.on_error},
            nullptr),
       ordinal_(options_.ordinals_after),
@@ -91,11 +75,13 @@ asio::awaitable<absl::StatusOr<TablePublisher::Counts>> TablePublisher::Publish(
 asio::awaitable<absl::StatusOr<TablePublisher::Counts>>
 TablePublisher::Continue(Connection& connection) {
   stoppage_.reset();
-  absl::Status status = co_await ContinueTables(connection);
+  absl::Status status = co_await OpenLedger();
+  if (!status.ok()) co_return status;
+  status = co_await ContinueTables(connection);
   // The next scan begins after the acknowledged rows, so wait for them.
   if (!status.ok() && !sink_failed() && !stopped_) {
-    const absl::Status waited = co_await WaitForAcknowledgements();
-    if (!waited.ok() && !stoppage_) status = waited;
+    const absl::Status settled = co_await Settle();
+    if (!settled.ok() && !stoppage_) status = settled;
   }
   if (!status.ok()) co_return status;
   co_return counts_;
@@ -103,13 +89,16 @@ TablePublisher::Continue(Connection& connection) {
 
 asio::awaitable<absl::Status> TablePublisher::ContinueTables(
     Connection& connection) {
-  while (source_ < config_.outbox.tables.size()) {
+  for (; source_ < config_.outbox.tables.size(); ++source_) {
+    const std::string& table = config_.outbox.tables[source_].name;
+    if (progress_.IsDone(table)) continue;
     WALPOST_CO_RETURN_IF_ERROR(co_await PublishTable(connection));
-    done_before_ += place_.done();
+    progress_.tables_done.push_back(table);
+    progress_.rows_done += place_.done();
     place_ = ScanPlace();
     order_columns_.clear();
     counted_ = false;
-    ++source_;
+    WALPOST_CO_RETURN_IF_ERROR(co_await Settle());
   }
   co_return absl::OkStatus();
 }
@@ -117,6 +106,7 @@ asio::awaitable<absl::Status> TablePublisher::ContinueTables(
 // From the place of the last scan to the end of the table.
 asio::awaitable<absl::Status> TablePublisher::PublishTable(
     Connection& connection) {
+  RecallPlace();
   const TableFilter filter = FilterFromPlace(connection);
   const auto scan = std::make_unique<TableScan>(
       connection, config_.outbox.tables[source_], filter);
@@ -129,7 +119,7 @@ asio::awaitable<absl::Status> TablePublisher::PublishTable(
     if (rows == 0) break;
     status = co_await PublishPortion(*scan, rows);
   }
-  if (status.ok()) status = co_await WaitForAcknowledgements();
+  if (status.ok()) status = co_await Settle();
   // The transaction may continue, and needs the cursor's name again.
   const absl::Status closed = co_await scan->Close();
   co_return status.ok() ? closed : status;
@@ -190,6 +180,7 @@ asio::awaitable<absl::Status> TablePublisher::PublishPortion(TableScan& scan,
   absl::Status status;
   for (size_t i = 0; i < rows && status.ok(); ++i) {
     status = co_await PublishRow(scan.Row(i));
+    if (status.ok() && IsCommitDue()) status = co_await Settle();
     NoteAcknowledged();
     if (options_.progress) options_.progress(done() + place_.pending(), all_);
   }
@@ -202,10 +193,15 @@ asio::awaitable<absl::Status> TablePublisher::PublishRow(
   event.source = source_;
   event.commit_time = WallNow();
   const absl::Status mapped = mapper_->Map(row, event);
-  const absl::StatusOr<bool> wanted = IsWanted(event, mapped);
-  if (!wanted.ok()) co_return wanted.status();
   const std::string content = ContentOf(row, event.id.value_or(""));
   const ScanPlace::Key key = KeyOf(row, order_indexes_);
+  if (left_out_.Has(event)) {
+    ++left_out_rows_;
+    place_.OnRow(key, content, ordinal_);
+    co_return absl::OkStatus();
+  }
+  const absl::StatusOr<bool> wanted = IsWanted(event, mapped);
+  if (!wanted.ok()) co_return wanted.status();
   if (place_.WasAcknowledged(key, content)) co_return absl::OkStatus();
   ++counts_.rows;
   counts_.published += *wanted;
@@ -215,6 +211,7 @@ asio::awaitable<absl::Status> TablePublisher::PublishRow(
     last_content_ = content;
   }
   place_.OnRow(key, content, ordinal_);
+  NoteForLedger(event);
   co_return absl::OkStatus();
 }
 
@@ -305,6 +302,7 @@ asio::awaitable<absl::Status> TablePublisher::WaitForAcknowledgements() {
 }
 
 void TablePublisher::NoteAcknowledged() {
+  if (options_.ledger != nullptr) return;
   // Rows that are not wanted have no record: with none in flight they are done.
   const Pipeline& pipeline = run_.pipeline();
   place_.OnAcknowledged(pipeline.IsDrained()
@@ -319,7 +317,10 @@ asio::awaitable<absl::Status> TablePublisher::Renew(MonotonicTime deadline) {
   const std::optional<Refusal> refused = pipeline.refused();
   const bool was_refused = refused || pipeline.has_suspects();
   // Not by ordinal_: purged records are never acknowledged.
-  place_.OnAcknowledged(pipeline.acknowledged_through().ordinal);
+  if (options_.ledger == nullptr) {
+    place_.OnAcknowledged(pipeline.acknowledged_through().ordinal);
+  }
+  ledger_is_open_ = false;
   pipeline.StartOver();
   if (refused && refused->position == last_position_ &&
       !refused->is_of_dead_letter && pipeline.Passes(refused->reason)) {

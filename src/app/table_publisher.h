@@ -7,6 +7,9 @@
 // lost in a gap, rows to be sent again. The records have the same bytes as
 // those of the stream, plus a mark.
 //
+// With a ledger the rows are in Kafka transactions, and done when these are
+// committed; the next publisher, also in another process, continues there.
+//
 // Publish does it in one call. To survive a lost connection, a failed sink
 // or an undeliverable row, call Continue repeatedly: it continues behind the
 // last acknowledged row.
@@ -26,10 +29,13 @@
 #include "absl/status/statusor.h"
 #include "app/delivery_run.h"
 #include "app/scan_place.h"
+#include "app/snapshot_ledger.h"
+#include "app/snapshot_progress.h"
 #include "config/config.h"
 #include "delivery/pipeline.h"
 #include "delivery/rate_limit.h"
 #include "delivery/record_sink.h"
+#include "outbox/event_set.h"
 #include "outbox/table_mapper.h"
 #include "postgres/connection.h"
 #include "postgres/table_scan.h"
@@ -55,6 +61,8 @@ class TablePublisher {
     // How long the brokers may be silent; nullopt: forever.
     std::optional<std::chrono::seconds> silence_limit;
     std::function<void(uint64_t done, uint64_t all)> progress;
+    // nullptr: no transactions. It outlives the publisher.
+    SnapshotLedger* ledger = nullptr;
   };
   struct Counts {
     uint64_t rows = 0;       // that passed the filter
@@ -87,18 +95,30 @@ class TablePublisher {
 
   // The row that stops the flow, since the last Continue.
   const std::optional<Stoppage>& stoppage() const { return stoppage_; }
+  // Rows that the next Continue leaves out, as if they were done.
+  void SetLeftOut(EventSet rows) { left_out_ = std::move(rows); }
+  uint64_t left_out() const { return left_out_rows_; }
+
   // True if the sink must be replaced before the next Continue.
   bool sink_failed() const;
   const DeliveryRun& run() const { return run_; }
   // Rows that are done: in Kafka, or not wanted; and their total in the tables
   // opened so far.
-  uint64_t done() const { return done_before_ + place_.done(); }
+  uint64_t done() const { return progress_.rows_done + place_.done(); }
   uint64_t all() const { return all_; }
 
  private:
   TablePublisher(boost::asio::any_io_executor executor, const Config& config,
                  SinkFactory sinks, Options options,
                  std::unique_ptr<RecordBuilder> builder);
+
+  // See table_publisher_ledger.cc.
+  boost::asio::awaitable<absl::Status> OpenLedger();
+  void RecallPlace();
+  void NoteForLedger(const Event& row);
+  bool IsCommitDue() const;
+  // Waits for the acknowledgements, and commits.
+  boost::asio::awaitable<absl::Status> Settle();
 
   boost::asio::awaitable<absl::Status> ContinueTables(Connection& connection);
   boost::asio::awaitable<absl::Status> PublishTable(Connection& connection);
@@ -123,12 +143,16 @@ class TablePublisher {
   DeliveryRun run_;
   bool stopped_ = false;
 
+  SnapshotProgress progress_;
+  bool ledger_is_open_ = false;
+  EventSet left_out_;
+  uint64_t left_out_rows_ = 0;
+
   size_t source_ = 0;     // the current table
   bool counted_ = false;  // its rows are in all_
   std::vector<std::string> order_columns_;
   std::vector<size_t> order_indexes_;
-  ScanPlace place_;           // in the current table
-  uint64_t done_before_ = 0;  // in earlier tables
+  ScanPlace place_;  // in the current table
   std::unique_ptr<TableMapper> mapper_;
 
   std::optional<Stoppage> stoppage_;

@@ -141,7 +141,8 @@ class SourceMemory {
 
   // State across connections.
   GapLatch latch_;
-  Lsn suspected_after_;  // a checkpoint that the slot was ahead of
+  // Confirmed LSN of a checkpoint that the slot was ahead of.
+  std::optional<Lsn> suspected_after_;
   std::string system_identifier_;
   uint32_t timeline_ = 0;
   Lsn birth_;

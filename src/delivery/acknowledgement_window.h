@@ -34,6 +34,8 @@ namespace walpost {
 
 // Number of a record in a window's life, from 0, without gaps.
 using Sequence = uint64_t;
+// Sequence of a record that is no event, such as a checkpoint.
+inline constexpr Sequence kNoEvent = ~Sequence{0};
 
 struct InFlightRecord {
   Position position;

@@ -7,7 +7,6 @@
 #include "delivery/gap.h"
 #include "fmt/format.h"
 #include "kafka/topic.h"
-#include "kafka/transactional_checkpoint.h"
 #include "spdlog/spdlog.h"
 
 namespace walpost {
@@ -34,7 +33,7 @@ absl::Status AcknowledgementCheck::Check(const rd_kafka_message_t& message) {
         message.len, name));
   }
   const auto sequence = reinterpret_cast<Sequence>(message._private);
-  if (sequence == TransactionalCheckpoint::kSequence) return absl::OkStatus();
+  if (sequence == kNoEvent) return absl::OkStatus();
   Topic& topic = Topic::Of(message);
   const int32_t count = topic.partitions();
   const int32_t before = topic.offsets().SetCount(count);

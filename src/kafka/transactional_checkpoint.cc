@@ -15,7 +15,7 @@ void TransactionalCheckpoint::Save(const Checkpoint& checkpoint, Saved done) {
   record.key = key;
   record.value = value;
   record.timestamp = WallNow();
-  const absl::Status produced = sink_->Produce(record, kSequence);
+  const absl::Status produced = sink_->Produce(record, kNoEvent);
   if (!produced.ok()) return done(produced);
   sink_->transactions()->Commit(std::move(done));
 }

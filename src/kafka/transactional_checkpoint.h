@@ -22,9 +22,6 @@ namespace walpost {
 
 class TransactionalCheckpoint final : public CheckpointStore {
  public:
-  // Sequence of the checkpoints' records, which no event has.
-  static constexpr Sequence kSequence = ~Sequence{0};
-
   TransactionalCheckpoint(std::unique_ptr<CheckpointTopic> store,
                           std::string topic, std::string slot)
       : store_(std::move(store)),

@@ -75,5 +75,22 @@ TEST(ScanPlaceTest, RemembersABoundedNumberOfTies) {
   EXPECT_EQ(place.done(), ScanPlace::kMaxTies + 1);
 }
 
+TEST(ScanPlaceTest, AnotherProcessContinuesThere) {
+  ScanPlace before;
+  before.OnRow(KeyOf("1"), "a", 1);
+  before.OnRow(KeyOf("2"), "b", 2);
+  before.OnRow(KeyOf("3"), "c", 3);
+  before.OnAcknowledged(2);
+  ScanPlace place;
+  place.OnRow(KeyOf("9"), "of an earlier attempt", 1);
+  place.Restore(before.state());
+  EXPECT_EQ(place.pending(), 0);
+  EXPECT_EQ(place.done(), 2);
+  place.StartScan();
+  EXPECT_EQ(*place.key(), KeyOf("2"));
+  EXPECT_TRUE(place.WasAcknowledged(KeyOf("2"), "b"));
+  EXPECT_FALSE(place.WasAcknowledged(KeyOf("3"), "c"));
+}
+
 }  // namespace
 }  // namespace walpost

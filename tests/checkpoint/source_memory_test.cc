@@ -244,6 +244,14 @@ TEST_F(PromotionTest, P5GoesOnBehindAnEventThatTheNewPrimaryHas) {
   EXPECT_EQ(pipeline_.confirmed(), Lsn(295)) << "the rest is another WAL";
 }
 
+// It may be older than what the slot of the new primary was moved for.
+TEST_F(PromotionTest, ACheckpointThatHasConfirmedNothingIsLookedAtTwice) {
+  memory_.SetCheckpoint(CheckpointAt(0));
+  EXPECT_TRUE(absl::IsUnavailable(Promote(295)));
+  memory_.SetCheckpoint(CheckpointOfEvent());
+  EXPECT_TRUE(Promote(295).ok());
+}
+
 TEST_F(PromotionTest, P1GoesOnAtTheSlotIfTheEventIsLost) {
   memory_.SetCheckpoint(CheckpointOfEvent());
   ASSERT_TRUE(Promote(290).ok());

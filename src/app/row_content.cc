@@ -1,0 +1,42 @@
+#include "app/row_content.h"
+
+#include <cstdint>
+
+#include "fmt/format.h"
+
+namespace walpost {
+namespace {
+
+// FNV-1a.
+constexpr uint64_t kOffset = 0xCBF29CE484222325u;
+constexpr uint64_t kPrime = 0x100000001B3u;
+
+}  // namespace
+
+std::string ContentOf(const pgoutput::TupleData& row, std::string_view id) {
+  uint64_t hash = kOffset;
+  const auto add = [&hash](uint8_t byte) { hash = (hash ^ byte) * kPrime; };
+  row.ForEach([&add](size_t, const pgoutput::ColumnValue& value) {
+    for (const char byte : value.bytes) add(static_cast<uint8_t>(byte));
+    add(value.is_null() ? 1 : 0);
+    for (size_t size = value.bytes.size(); size > 0; size >>= 8) {
+      add(static_cast<uint8_t>(size));
+    }
+  });
+  return fmt::format("{}/{:016x}", id, hash);
+}
+
+ScanPlace::Key KeyOf(const pgoutput::TupleData& row,
+                     const std::vector<size_t>& indexes) {
+  ScanPlace::Key key(indexes.size());
+  row.ForEach([&](size_t index, const pgoutput::ColumnValue& value) {
+    for (size_t i = 0; i < indexes.size(); ++i) {
+      if (indexes[i] == index && !value.is_null()) {
+        key[i] = std::string(value.bytes);
+      }
+    }
+  });
+  return key;
+}
+
+}  // namespace walpost

@@ -1,0 +1,66 @@
+#include "app/snapshot_progress.h"
+
+#include <gtest/gtest.h>
+
+namespace walpost {
+namespace {
+
+SnapshotProgress MakeProgress() {
+  SnapshotProgress progress;
+  progress.begins_at = Lsn(0x154DB40);
+  progress.tables_done = {"public.outbox", "b.outbox"};
+  progress.rows_done = 300;
+  progress.table = "c.outbox";
+  progress.place.done = 17;
+  progress.place.key = ScanPlace::Key{"42", std::nullopt, ""};
+  progress.place.ties = {{"a/1", 1}, {"b/2", 3}};
+  progress.order_columns = {"created_at", "shard", "id"};
+  return progress;
+}
+
+TEST(SnapshotProgressTest, IsTheSameAfterwards) {
+  const SnapshotProgress progress = MakeProgress();
+  const auto decoded = DecodeSnapshotProgress(EncodeSnapshotProgress(progress));
+  ASSERT_TRUE(decoded.ok()) << decoded.status();
+  EXPECT_EQ(decoded->begins_at, progress.begins_at);
+  EXPECT_EQ(decoded->tables_done, progress.tables_done);
+  EXPECT_EQ(decoded->rows_done, progress.rows_done);
+  EXPECT_EQ(decoded->table, progress.table);
+  EXPECT_EQ(decoded->place.done, progress.place.done);
+  EXPECT_EQ(decoded->place.key, progress.place.key);
+  EXPECT_EQ(decoded->place.ties, progress.place.ties);
+  EXPECT_EQ(decoded->order_columns, progress.order_columns);
+}
+
+TEST(SnapshotProgressTest, KnowsTheTablesThatAreDone) {
+  EXPECT_TRUE(MakeProgress().IsDone("b.outbox"));
+  EXPECT_FALSE(MakeProgress().IsDone("c.outbox"));
+}
+
+TEST(SnapshotProgressTest, WithoutARowThereIsNoPlace) {
+  SnapshotProgress progress;
+  progress.begins_at = Lsn(8);
+  const auto decoded = DecodeSnapshotProgress(EncodeSnapshotProgress(progress));
+  ASSERT_TRUE(decoded.ok());
+  EXPECT_FALSE(decoded->place.key);
+}
+
+TEST(SnapshotProgressTest, FitsIntoARecordOfKafka) {
+  SnapshotProgress progress = MakeProgress();
+  for (int i = 0; i < 50'000; ++i) {
+    progress.place.ties[std::to_string(i) + "/0123456789abcdef"] = 1;
+  }
+  const std::string bytes = EncodeSnapshotProgress(progress);
+  EXPECT_LT(bytes.size(), kMaxTieBytes + 1'000);
+  EXPECT_GT(bytes.size(), kMaxTieBytes / 2);
+}
+
+TEST(SnapshotProgressTest, OtherBytesAreRefused) {
+  const std::string bytes = EncodeSnapshotProgress(MakeProgress());
+  const auto torn = DecodeSnapshotProgress(
+      std::string_view(bytes).substr(0, bytes.size() - 1));
+  EXPECT_TRUE(absl::IsDataLoss(torn.status()));
+}
+
+}  // namespace
+}  // namespace walpost

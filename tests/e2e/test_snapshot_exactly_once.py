@@ -1,0 +1,182 @@
+"""`snapshot: initial` with delivery.guarantee: exactly_once. Whoever reads
+committed records sees each row once, whatever dies on the way, and the stream
+goes on without a repeat.
+
+WALPOST_CRASHES is how often walpost is killed (20; the long form of the suite
+says 500), WALPOST_SEED replays a run that failed.
+"""
+
+import os
+import signal
+import time
+
+import pytest
+
+from harness import KafkaReader, Load, judge_once, note, wait_until
+
+_CRASHES = min(100, int(os.environ.get("WALPOST_CRASHES", "20")))
+
+# Some hundred rows a second: time to get in the way.
+_SLOW = {"max_in_flight_records": 20}
+
+
+def _sections(topics, **delivery):
+    return {"outbox": {"tables": [{"name": "public.outbox",
+                                   "order_by": "sequence"}]},
+            "postgres": {"create": True},
+            "snapshot": "initial",
+            "delivery": {"guarantee": "exactly_once", **delivery},
+            "kafka": {"properties": {"linger.ms": "20"}},
+            "checkpoint": {"topic": f"checkpoints-{topics}"}}
+
+
+def _fill(outbox, rows):
+    """Rows of 20 keys that the load does not have."""
+    outbox.database.execute(
+        "insert into outbox (aggregate_type, aggregate_id, payload, sequence) "
+        "select 'order', 'old-' || n %% 20, to_jsonb(n), n + last "
+        "from generate_series(1, %s) n, "
+        "(select coalesce(max(sequence), 0) from outbox) rows (last)",
+        (rows,))
+
+
+def _start(relay):
+    """Returns when the slot is there. What was deleted before is nowhere."""
+    relay.start()
+    relay.wait_log("publishing the existing rows")
+    return relay
+
+
+def _committed(kafka, topics):
+    return len(KafkaReader(kafka.bootstrap).read_all(topics))
+
+
+def _is_snapshotting(relay):
+    return "initial snapshot" in relay.get("/status")[1]
+
+
+def _marked(kafka, topics):
+    return sum("walpost-snapshot" in dict(record.headers)
+               for record in KafkaReader(kafka.bootstrap).read_all(topics))
+
+
+@pytest.mark.parametrize("way", ["init", "run"])
+def test_p5_rows_from_before_the_slot_and_after_it(walpost, database, kafka,
+                                                   outbox, topics, way):
+    """Those from after it are the stream's."""
+    relay = walpost(database, kafka, topics, **_sections(topics))
+    _fill(outbox, 300)
+    if way == "init":
+        made = relay.verb("init")
+        assert made.returncode == 0, made.stderr
+    _fill(outbox, 50)
+    relay.run()
+    judge_once(outbox, kafka, relay)
+    assert _marked(kafka, topics) == (300 if way == "init" else 350)
+    assert relay.stop() == 0
+    before = _committed(kafka, topics)
+    relay.run()
+    _fill(outbox, 10)
+    judge_once(outbox, kafka, relay)
+    assert _committed(kafka, topics) == before + 10
+
+
+def test_p1_p3_p5_it_is_killed_in_the_snapshot(walpost, database, kafka,
+                                               outbox, topics, dice):
+    rows = 400 * _CRASHES
+    _fill(outbox, rows)
+    relay = _start(walpost(database, kafka, topics,
+                           **_sections(topics, **_SLOW)))
+    in_the_snapshot = 0
+    with Load(outbox, dice.seed_text, pause=0.02) as load:
+        for _ in range(_CRASHES):
+            time.sleep(dice.choice((0.1, 0.8, 2)) * (0.5 + dice.random()))
+            in_the_snapshot += _is_snapshotting(relay)
+            relay.kill()
+            relay.start()
+        relay.wait_ready(300)
+        load.wait(100)
+    note(f"{rows} rows, killed {in_the_snapshot} times in the snapshot")
+    assert in_the_snapshot >= _CRASHES // 4
+    judge_once(outbox, kafka, relay)
+
+
+def test_p5_postgres_loses_its_connections(walpost, database, kafka, outbox,
+                                           topics, dice):
+    _fill(outbox, 5000)
+    relay = _start(walpost(database, kafka, topics,
+                           **_sections(topics, **_SLOW)))
+    with Load(outbox, dice.seed_text, pause=0.02) as load:
+        for _ in range(4):
+            time.sleep(1 + dice.random())
+            database.execute(
+                "select pg_terminate_backend(pid) from pg_stat_activity where "
+                "application_name like 'walpost%%' and datname = %s",
+                (database.name,))
+        relay.wait_ready(300)
+        load.wait(100)
+    judge_once(outbox, kafka, relay)
+
+
+def test_p5_the_broker_is_killed(walpost, database, own_kafka, outbox, topics,
+                                 dice):
+    _fill(outbox, 5000)
+    relay = walpost(database, own_kafka, topics,
+                    **_sections(topics, **_SLOW)).start()
+    for _ in range(2):
+        time.sleep(2 + dice.random())
+        own_kafka.kill()
+        time.sleep(dice.random())
+        own_kafka.start()
+    relay.wait_ready(120)
+    _fill(outbox, 30)
+    judge_once(outbox, own_kafka, relay)
+
+
+def test_p5_one_that_is_suspended_wakes_up(walpost, database, kafka, outbox,
+                                           topics):
+    """Its connection is gone, and with it the lock; another has gone on."""
+    _fill(outbox, 4000)
+    first = walpost(database, kafka, topics,
+                    **_sections(topics, **_SLOW)).start()
+    wait_until(lambda: _committed(kafka, topics) > 200, "the first rows")
+    first.send(signal.SIGSTOP)
+    database.execute(
+        "select pg_terminate_backend(pid) from pg_stat_activity where "
+        "application_name like 'walpost%%' and datname = %s", (database.name,))
+    second = walpost(database, kafka, topics,
+                     **_sections(topics, **_SLOW)).start()
+    seen = _committed(kafka, topics)
+    wait_until(lambda: _committed(kafka, topics) > seen + 200,
+               lambda: second.log(), 60)
+    first.send(signal.SIGCONT)
+    wait_until(lambda: first.get("/readyz")[1].startswith("standby"),
+               lambda: first.get("/readyz")[1] + first.log(), 60)
+    second.wait_ready(120)
+    _fill(outbox, 30)
+    judge_once(outbox, kafka, second)
+
+
+@pytest.mark.parametrize("action", ["stop", "dead_letter"])
+def test_p8_a_row_that_cannot_be_delivered(walpost, database, kafka, outbox,
+                                           topics, action):
+    """What stands before it becomes visible."""
+    _fill(outbox, 300)
+    bad = outbox.insert("no topic!", "key-1", sequence=301)
+    outbox.database.execute(
+        "insert into outbox (aggregate_type, aggregate_id, payload, sequence) "
+        "select 'order', 'new', to_jsonb(n), n + 301 "
+        "from generate_series(1, 200) n")
+    sections = _sections(topics)
+    if action == "dead_letter":
+        sections["on_error"] = {"topic_illegal": "dead_letter"}
+        sections["dead_letter"] = {"topic": topics + "dead"}
+    relay = walpost(database, kafka, topics, **sections).start()
+    if action == "stop":
+        assert bad in relay.wait_unready("topic_illegal")
+        wait_until(lambda: _committed(kafka, topics) == 300,
+                   lambda: f"{_committed(kafka, topics)} {relay.log()}", 60)
+        database.execute("delete from outbox where id = %s", (bad,))
+    relay.wait_ready(60)
+    judged = _committed(kafka, topics)
+    assert judged == 500 + (action == "dead_letter")
