@@ -9,6 +9,7 @@
 #include "base/status_macros.h"
 #include "fmt/format.h"
 #include "kafka/kafka_sinks.h"
+#include "kafka/transactional_id.h"
 #include "loop/blocking_call.h"
 
 namespace walpost {
@@ -45,7 +46,7 @@ absl::StatusOr<std::unique_ptr<ReleaseRun>> ReleaseRun::Create(
     asio::any_io_executor executor, const Config& config,
     const Options& options, std::function<void()> on_result) {
   const std::string_view what =
-      options.sent == Sent::kDeadLetters ? "retried" : "released";
+      options.sent == Sent::kDeadLetters ? kRetriedSender : kReleasedSender;
   WALPOST_ASSIGN_OR_RETURN(std::unique_ptr<RecordBuilder> builder,
                            MakeBuilder(config, what));
   std::unique_ptr<ReleaseRun> run(
@@ -54,7 +55,7 @@ absl::StatusOr<std::unique_ptr<ReleaseRun>> ReleaseRun::Create(
   if (!config.transactions.is_on) return run;
   WALPOST_ASSIGN_OR_RETURN(builder, MakeBuilder(config, what));
   std::string sender(what);
-  if (!options.topic.empty()) sender += "-" + options.topic;
+  if (!options.topic.empty()) sender = SenderTo(options.topic);
   run->in_transactions_ = std::make_shared<TransactionalRelease>(
       TransactionalRelease::Options{
           config.kafka, config.outbox, config.checkpoint.topic,

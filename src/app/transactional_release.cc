@@ -33,8 +33,8 @@ TransactionalRelease::TransactionalRelease(
       event_(options_.outbox, builder_->routes()) {}
 
 std::string TransactionalRelease::TransactionalId() const {
-  return fmt::format(
-      "{}-{}", RelayTransactionalId(options_.system_identifier, options_.slot),
+  return SenderTransactionalId(
+      RelayTransactionalId(options_.system_identifier, options_.slot),
       options_.sender);
 }
 

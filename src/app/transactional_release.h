@@ -37,8 +37,7 @@ class TransactionalRelease {
     std::string topic;  // of the ledger: that of the checkpoints
     std::string slot;
     std::string system_identifier;
-    // A word that tells the senders of a slot apart.
-    std::string sender;
+    std::string sender;  // kafka/transactional_id.h
   };
   struct Result {
     size_t sent = 0;  // all rows, or the first ones, known from the ledger

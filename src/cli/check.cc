@@ -6,6 +6,7 @@
 
 #include "app/existing_rows_warning.h"
 #include "app/retention_keeper.h"
+#include "app/transactional_ids.h"
 #include "base/finding.h"
 #include "base/server_version.h"
 #include "base/status_macros.h"
@@ -16,7 +17,6 @@
 #include "cli/verbs.h"
 #include "fmt/format.h"
 #include "kafka/cluster_check.h"
-#include "kafka/transactional_id.h"
 #include "outbox/dead_letter_topic.h"
 #include "polling/polling_check.h"
 #include "postgres/birth_check.h"
@@ -241,23 +241,24 @@ std::string CheckpointTopic(const CheckpointOptions& options) {
   return options.store == CheckpointOptions::Store::kKafka ? options.topic : "";
 }
 
-asio::awaitable<absl::StatusOr<std::string>> FindTransactionalId(
-    asio::any_io_executor executor, const Config& config) {
+asio::awaitable<absl::StatusOr<TransactionalIds>> FindTransactionalIds(
+    asio::any_io_executor executor, const Config& config,
+    const std::vector<Route>& routes) {
   Connected connection =
       co_await Connect(executor, config.postgres.server, true);
   if (!connection.ok()) co_return connection.status();
   WALPOST_CO_ASSIGN_OR_RETURN(const SystemIdentity identity,
                               co_await IdentifySystem(**connection));
-  co_return RelayTransactionalId(identity.system_identifier,
-                                 config.postgres.slot);
+  co_return TransactionalIdsOf(config, routes, identity.system_identifier);
 }
 
 // For CheckCluster. An error of Postgres was reported by then.
-std::optional<std::string> TransactionalId(const Config& config) {
+std::optional<TransactionalIds> TransactionalIdsFor(
+    const Config& config, const std::vector<Route>& routes) {
   if (!config.transactions.is_on) return std::nullopt;
   asio::io_context io(1);
-  return RunToEnd(io, FindTransactionalId(io.get_executor(), config))
-      .value_or("");
+  return RunToEnd(io, FindTransactionalIds(io.get_executor(), config, routes))
+      .value_or(TransactionalIds());
 }
 
 std::string_view Mark(Severity severity) {
@@ -309,10 +310,11 @@ int Check(const ConfigArguments& arguments) {
   if (config->retention.enabled()) {
     failed |= Print(RunCheckRetention(*config), "retention");
   }
-  failed |= Print(CheckCluster(config->kafka, TopicsOf(*config, *routes),
-                               CheckpointTopic(config->checkpoint),
-                               TransactionalId(*config), kKafkaTimeout),
-                  "Kafka");
+  failed |=
+      Print(CheckCluster(config->kafka, TopicsOf(*config, *routes),
+                         CheckpointTopic(config->checkpoint),
+                         TransactionalIdsFor(*config, *routes), kKafkaTimeout),
+            "Kafka");
   return failed ? kExitFindings : kExitOk;
 }
 

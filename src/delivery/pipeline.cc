@@ -34,6 +34,7 @@ void Pipeline::StartOver() {
   suspects_.Clear();
   refused_.reset();
   dead_.clear();
+  unreported_letters_.clear();
   decision_.reset();
   stood_at_.reset();
   isolating_.reset();
@@ -72,14 +73,18 @@ void Pipeline::BeginStream(Lsn from) {
   // Records in flight may still be acknowledged, and with them the boundaries
   // before.
   history_.Begin(from, window_.received(), window_.covered_commit());
-  ForgetSettledRefusals();
+  ForgetSettled();
 }
 
 // Another instance has delivered those events, or set them aside.
-void Pipeline::ForgetSettledRefusals() {
+void Pipeline::ForgetSettled() {
   if (refused_ && window_.Covers(refused_->position)) refused_.reset();
   std::erase_if(
       dead_, [this](const auto& entry) { return window_.Covers(entry.first); });
+  // Those in flight are still to be reported.
+  std::erase_if(unreported_letters_, [this](const auto& entry) {
+    return entry.first <= acknowledged_through();
+  });
 }
 
 // Called for every event; false stops the stream.
@@ -142,7 +147,9 @@ std::optional<Pipeline::Offer> Pipeline::OfferToParking(
       }
       return Refuse(event, parking_->MayPark(event));
     case Parking::Claim::kSettled:
-      return CanTake() ? LeaveOut(event) : HoldBack();
+      if (!CanTake()) return HoldBack();
+      CountUnreportedLetter(event.position);
+      return LeaveOut(event);
     case Parking::Claim::kWaits:
       held_ = absl::ResourceExhaustedError("what it follows is being released");
       break;

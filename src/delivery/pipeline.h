@@ -221,7 +221,7 @@ class Pipeline final : public EventTaker, public SinkUser {
   Offer Take(const Event& event, const absl::Status& mapped);
   std::optional<Offer> OfferToParking(const Event& event,
                                       const absl::Status& mapped);
-  void ForgetSettledRefusals();
+  void ForgetSettled();
   const absl::Status* RefusalOf(const Position& position) const;
   bool PassOver(const Event& event);
   Offer Carry(const Event& event, Dispatch::Outcome outcome,
@@ -248,6 +248,7 @@ class Pipeline final : public EventTaker, public SinkUser {
                       const absl::Status& reason);
   void PutInWindow(const Event& event, size_t bytes, uint8_t error_class);
   void CountSetAside(const InFlightRecord& record);
+  void CountUnreportedLetter(const Position& position);
 
   DeliveryCounters counters_;
   Dispatch dispatch_;
@@ -278,6 +279,10 @@ class Pipeline final : public EventTaker, public SinkUser {
   // Events that the brokers rejected, until their dead letters are
   // acknowledged, or they are parked: not more than the window holds.
   std::map<Position, absl::Status> dead_;
+  // Error classes of letters that were given to parking_ and are not reported.
+  // The report of a window that was given up is not heard: then the stream
+  // shows the event again, and it is kSettled. Not more than the window holds.
+  std::map<Position, uint8_t> unreported_letters_;
 
   std::optional<Stoppage> stoppage_;
   std::optional<absl::Status> sink_failure_;

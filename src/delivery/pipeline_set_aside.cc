@@ -77,6 +77,7 @@ Pipeline::Offer Pipeline::KeepLetter(const Event& event,
   window_.Add({event.position, event.commit_time, bytes, event.xid,
                ErrorClassOf(reason), /*is_parked=*/false,
                /*is_kept_letter=*/true});
+  unreported_letters_[event.position] = ErrorClassOf(reason);
   ReportSetAside(ErrorAction::kDeadLetter, event, reason);
   return Offer::kTaken;
 }
@@ -155,6 +156,16 @@ void Pipeline::CountSetAside(const InFlightRecord& record) {
   ++(record.is_parked ? counters_.parked
                       : counters_.dead_letters)[record.error_class];
   dead_.erase(record.position);
+  if (record.is_kept_letter) unreported_letters_.erase(record.position);
+}
+
+// The letter is stored.
+void Pipeline::CountUnreportedLetter(const Position& position) {
+  const auto found = unreported_letters_.find(position);
+  if (found == unreported_letters_.end()) return;
+  ++counters_.dead_letters[found->second];
+  unreported_letters_.erase(found);
+  dead_.erase(position);
 }
 
 bool Pipeline::Decide(const Position& position, ErrorAction action) {

@@ -21,6 +21,8 @@
 namespace walpost {
 namespace {
 
+using Probe = ProbedId::Probe;
+
 // Name after a configured prefix for a topic that does not exist.
 constexpr char kProbe[] = "walpost-check";
 constexpr size_t kMaxProbedPrefix = 200;
@@ -28,6 +30,8 @@ constexpr size_t kMaxProbedPrefix = 200;
 constexpr size_t kMaxShapes = 100;
 // Brokers whose settings are compared, for transactions.
 constexpr int kMaxBrokers = 100;
+// Transactional ids of stored events that are probed.
+constexpr size_t kMaxSenders = 100;
 constexpr char kTransactionLog[] = "__transaction_state";
 
 class ClusterCheck {
@@ -42,7 +46,7 @@ class ClusterCheck {
   absl::StatusOr<Findings> Run(
       const std::vector<TopicNames>& topics,
       const std::string& checkpoint_topic,
-      const std::optional<std::string>& transactional_id) {
+      const std::optional<TransactionalIds>& transactional_ids) {
     const std::string subject = fmt::format("Kafka at {}", user_.brokers);
     const rd_kafka_metadata_t* listed = nullptr;
     const rd_kafka_resp_err_t error = rd_kafka_metadata(
@@ -64,9 +68,9 @@ class ClusterCheck {
           CheckTopicsOf(*metadata, names, creates != "false"));
     }
     WALPOST_RETURN_IF_ERROR(CheckCheckpoint(checkpoint_topic));
-    if (transactional_id) {
+    if (transactional_ids) {
       WALPOST_RETURN_IF_ERROR(
-          CheckTransactionsOf(*metadata, *transactional_id));
+          CheckTransactionsOf(*metadata, *transactional_ids));
     }
     CheckSizes(settings);
     return std::move(findings_);
@@ -228,9 +232,10 @@ class ClusterCheck {
   }
 
   absl::Status CheckTransactionsOf(const rd_kafka_metadata_t& metadata,
-                                   const std::string& id) {
+                                   const TransactionalIds& ids) {
     TransactionFacts facts;
-    facts.id = id;
+    facts.relay.id = ids.relay;
+    for (const std::string& id : ids.senders) facts.senders.push_back({id});
     facts.timeout = options_.transaction_timeout;
     facts.brokers = static_cast<size_t>(metadata.broker_cnt);
     const int count = std::min(metadata.broker_cnt, kMaxBrokers);
@@ -239,11 +244,21 @@ class ClusterCheck {
           RD_KAFKA_RESOURCE_BROKER, std::to_string(metadata.brokers[i].id)));
     }
     facts.log_replicas = ShapeOf(metadata, kTransactionLog).replication_factor;
-    if (facts.can_probe()) {
-      WALPOST_RETURN_IF_ERROR(ProbeTransactionalId(
-          options_, std::chrono::milliseconds(timeout_millis_), facts));
-    }
+    if (facts.can_probe()) WALPOST_RETURN_IF_ERROR(ProbeAll(facts));
     Append(CheckTransactions(facts, user_));
+    return absl::OkStatus();
+  }
+
+  absl::Status ProbeAll(TransactionFacts& facts) {
+    const std::chrono::milliseconds limit(timeout_millis_);
+    WALPOST_RETURN_IF_ERROR(ProbeTransactionalId(options_, limit, facts.relay));
+    bool is_answered = facts.relay.probe != Probe::kNoAnswer;
+    const size_t count = std::min(facts.senders.size(), kMaxSenders);
+    for (size_t i = 0; i < count && is_answered; ++i) {
+      ProbedId& sender = facts.senders[i];
+      WALPOST_RETURN_IF_ERROR(ProbeTransactionalId(options_, limit, sender));
+      is_answered = sender.probe != Probe::kNoAnswer;
+    }
     return absl::OkStatus();
   }
 
@@ -282,7 +297,7 @@ class ClusterCheck {
 absl::StatusOr<Findings> CheckCluster(
     const ProducerOptions& options, const std::vector<TopicNames>& topics,
     const std::string& checkpoint_topic,
-    const std::optional<std::string>& transactional_id,
+    const std::optional<TransactionalIds>& transactional_ids,
     std::chrono::milliseconds timeout) {
   WALPOST_ASSIGN_OR_RETURN(KafkaConf conf, MakeProducerConf(options));
   char reason[512];
@@ -300,7 +315,7 @@ absl::StatusOr<Findings> CheckCluster(
     WALPOST_ASSIGN_OR_RETURN(user.name, value.Read());
   }
   return ClusterCheck(std::move(client), options, std::move(user), timeout)
-      .Run(topics, checkpoint_topic, transactional_id);
+      .Run(topics, checkpoint_topic, transactional_ids);
 }
 
 }  // namespace walpost

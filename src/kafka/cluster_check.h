@@ -10,13 +10,14 @@
 #include "base/finding.h"
 #include "kafka/producer.h"
 #include "kafka/topics_check.h"
+#include "kafka/transactional_id.h"
 
 namespace walpost {
 
 // Asks the cluster, with its own client, whether it answers, and what the user
 // may do with the topics. `checkpoint_topic`: for checkpoint.store: kafka, else
-// empty. `transactional_id`: nullopt: walpost writes no transactions; empty: it
-// is not known. A running instance with that id is not disturbed.
+// empty. `transactional_ids`: nullopt: walpost writes no transactions. A
+// running instance with these ids is not disturbed.
 //
 // Blocks up to `timeout` per request: for the command line, not the loop. An
 // unreachable cluster is a finding. kInvalidArgument and kFailedPrecondition:
@@ -25,7 +26,7 @@ namespace walpost {
 absl::StatusOr<Findings> CheckCluster(
     const ProducerOptions& options, const std::vector<TopicNames>& topics,
     const std::string& checkpoint_topic,
-    const std::optional<std::string>& transactional_id,
+    const std::optional<TransactionalIds>& transactional_ids,
     std::chrono::milliseconds timeout);
 
 }  // namespace walpost

@@ -6,7 +6,8 @@
 // before the answer. Never blocks: an answer comes through the queue as an
 // event.
 //
-// Owned by the Producer, whose client and queue outlive it.
+// Owned by a Producer or TransactionalWriter, whose client and queue outlive
+// it.
 #pragma once
 
 #include <librdkafka/rdkafka.h>

@@ -1,9 +1,10 @@
-// Name of a relay at the coordinator of transactions: the instance that takes
-// the slot over fences earlier ones by it.
+// Names of a relay at the coordinator of transactions: the instance that takes
+// the slot over fences earlier ones by them.
 #pragma once
 
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "fmt/format.h"
 
@@ -13,5 +14,25 @@ inline std::string RelayTransactionalId(std::string_view system_identifier,
                                         std::string_view slot) {
   return fmt::format("walpost-{}-{}", system_identifier, slot);
 }
+
+// Senders of stored events, which are sent beside the stream: parked events,
+// dead letters that are retried, and events that waited for their topic.
+inline constexpr std::string_view kReleasedSender = "released";
+inline constexpr std::string_view kRetriedSender = "retried";
+inline std::string SenderTo(std::string_view topic) {
+  return fmt::format("{}-{}", kReleasedSender, topic);
+}
+
+// Each of them has a name of its own.
+inline std::string SenderTransactionalId(std::string_view relay_id,
+                                         std::string_view sender) {
+  return fmt::format("{}-{}", relay_id, sender);
+}
+
+// All names of a relay. `relay` is a prefix of the others.
+struct TransactionalIds {
+  std::string relay;  // empty: not known
+  std::vector<std::string> senders = {};
+};
 
 }  // namespace walpost

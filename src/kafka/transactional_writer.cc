@@ -12,6 +12,9 @@
 #include "kafka/transaction_status.h"
 
 namespace walpost {
+
+using Clock = std::chrono::steady_clock;
+
 namespace {
 
 constexpr int kAnswerMillis = 30'000;
@@ -58,6 +61,8 @@ absl::Status TransactionalWriter::Connect() {
   unanswered_ = UnansweredRequests::Watch(conf.get());
   char reason[512];
   topics_.clear();
+  maker_.reset();
+  queue_.reset();
   client_.reset(
       rd_kafka_new(RD_KAFKA_PRODUCER, conf.get(), reason, sizeof(reason)));
   if (client_ == nullptr) {
@@ -66,6 +71,8 @@ absl::Status TransactionalWriter::Connect() {
   }
   (void)conf.release();  // librdkafka owns it now
   rd_kafka_set_log_queue(client_.get(), nullptr);
+  queue_.reset(rd_kafka_queue_get_main(client_.get()));
+  maker_.emplace(client_.get(), queue_.get());
   rd_kafka_error_t* error =
       rd_kafka_init_transactions(client_.get(), kAnswerMillis);
   if (error == nullptr) return absl::OkStatus();
@@ -83,6 +90,7 @@ absl::Status TransactionalWriter::Begin() {
 
 absl::Status TransactionalWriter::Write(const Record& record,
                                         std::optional<int32_t> partition) {
+  WALPOST_RETURN_IF_ERROR(AwaitTopic(record));
   WALPOST_ASSIGN_OR_RETURN(rd_kafka_topic_t* const topic,
                            FindTopic(std::string(record.topic)));
   TakeReports(0);
@@ -92,6 +100,18 @@ absl::Status TransactionalWriter::Write(const Record& record,
                     partition.value_or(RD_KAFKA_PARTITION_UA));
   if (error == nullptr) return absl::OkStatus();
   return Failed(error, fmt::format("writing to topic {}", record.topic));
+}
+
+absl::Status TransactionalWriter::AwaitTopic(const Record& record) {
+  if (record.creation == nullptr || topics_.contains(record.topic)) {
+    return absl::OkStatus();
+  }
+  for (;;) {  // the brokers answer, or the request times out
+    const absl::Status may =
+        maker_->MayProduce(record.topic, *record.creation, Clock::now());
+    if (!absl::IsResourceExhausted(may)) return may;
+    TakeReports(kReportMillis);
+  }
 }
 
 // Commit and abort would wait for the reports, which nobody takes meanwhile.
@@ -135,14 +155,15 @@ absl::StatusOr<rd_kafka_topic_t*> TransactionalWriter::FindTopic(
 }
 
 void TransactionalWriter::TakeReports(int timeout_millis) {
-  const KafkaQueue queue(rd_kafka_queue_get_main(client_.get()));
   for (int wait = timeout_millis;; wait = 0) {
-    const KafkaEvent event(rd_kafka_queue_poll(queue.get(), wait));
+    const KafkaEvent event(rd_kafka_queue_poll(queue_.get(), wait));
     if (event == nullptr) return;
-    if (rd_kafka_event_type(event.get()) == RD_KAFKA_EVENT_LOG) {
-      TakeLog(event.get());
+    const rd_kafka_event_type_t type = rd_kafka_event_type(event.get());
+    if (type == RD_KAFKA_EVENT_LOG) TakeLog(event.get());
+    if (type == RD_KAFKA_EVENT_CREATETOPICS_RESULT) {
+      maker_->OnAnswer(event.get(), Clock::now());
     }
-    if (rd_kafka_event_type(event.get()) != RD_KAFKA_EVENT_DR) continue;
+    if (type != RD_KAFKA_EVENT_DR) continue;
     while (const rd_kafka_message_t* message =
                rd_kafka_event_message_next(event.get())) {
       const bool is_purged = message->err == RD_KAFKA_RESP_ERR__PURGE_QUEUE ||

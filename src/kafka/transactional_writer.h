@@ -7,8 +7,11 @@
 // consumers with isolation.level=read_committed. Whoever opens a writer with
 // the same id takes it over: the calls of the earlier one fail (kAborted).
 //
-// Blocks: for verbs, never for the loop. Required rights: WRITE on the topics;
-// WRITE and DESCRIBE on the transactional id.
+// A topic that is missing is created, if its record says how.
+//
+// Blocks: for verbs and helper threads, never for the loop. Required rights:
+// WRITE on the topics, and CREATE if they are created; WRITE and DESCRIBE on
+// the transactional id.
 #pragma once
 
 #include <cstdint>
@@ -23,6 +26,7 @@
 #include "absl/status/statusor.h"
 #include "kafka/handles.h"
 #include "kafka/producer_options.h"
+#include "kafka/topic_maker.h"
 #include "kafka/unanswered_requests.h"
 #include "outbox/record.h"
 
@@ -38,7 +42,8 @@ class TransactionalWriter {
       const ProducerOptions& options, const std::string& transactional_id);
 
   absl::Status Begin();
-  // nullopt: the partition of the record's key.
+  // nullopt: the partition of the record's key. kUnavailable: its topic cannot
+  // be created as configured.
   absl::Status Write(const Record& record, std::optional<int32_t> partition);
   // Returns when the brokers have all of it, durably.
   //
@@ -54,10 +59,13 @@ class TransactionalWriter {
       : options_(options), transactional_id_(std::move(transactional_id)) {}
 
   absl::Status Connect();
+  // Returns when the record's topic is there, if walpost creates it.
+  absl::Status AwaitTopic(const Record& record);
   absl::StatusOr<rd_kafka_topic_t*> FindTopic(const std::string& name);
   // There are records without a report, and there may be one yet.
   bool AwaitsReports() const;
-  // Takes the reports; notes the first record or topic that was rejected.
+  // Takes the reports and answers; notes the first record or topic that was
+  // rejected.
   void TakeReports(int timeout_millis);
   void TakeLog(rd_kafka_event_t* event);
   absl::Status Failed(rd_kafka_error_t* error, std::string_view attempted);
@@ -66,7 +74,9 @@ class TransactionalWriter {
   std::string transactional_id_;
   std::shared_ptr<const UnansweredRequests> unanswered_;
   KafkaClient client_;
-  std::map<std::string, KafkaTopic> topics_;
+  KafkaQueue queue_;  // of the client
+  std::optional<TopicMaker> maker_;
+  std::map<std::string, KafkaTopic, std::less<>> topics_;
   absl::Status rejected_;  // a record or topic of this transaction
 };
 

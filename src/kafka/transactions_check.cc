@@ -13,7 +13,7 @@
 namespace walpost {
 namespace {
 
-using Probe = TransactionFacts::Probe;
+using Probe = ProbedId::Probe;
 
 constexpr char kMaxTimeout[] = "transaction.max.timeout.ms";
 constexpr char kReplicas[] = "transaction.state.log.replication.factor";
@@ -44,7 +44,7 @@ class TransactionsCheck {
   Findings Run() {
     CheckTimeout();
     const bool can_begin = CheckLog();
-    CheckId(can_begin);
+    CheckIds(can_begin);
     return std::move(findings_);
   }
 
@@ -77,7 +77,7 @@ class TransactionsCheck {
     if (wanted == 0) return true;
     const auto up = static_cast<int64_t>(facts_.brokers);
     const bool exists =
-        facts_.log_replicas > 0 || facts_.probe == Probe::kAllowed;
+        facts_.log_replicas > 0 || facts_.relay.probe == Probe::kAllowed;
     if (!exists && wanted > up) {
       Add(Severity::kError, kReplicas,
           fmt::format("is {}, and {} broker(s) are up: the brokers cannot "
@@ -120,41 +120,56 @@ class TransactionsCheck {
     return true;
   }
 
-  void CheckId(bool can_begin) {
-    const std::string subject = fmt::format(
-        "transactional id {}",
-        facts_.id.empty() ? "walpost-<system identifier>-<slot>" : facts_.id);
-    const std::string grant = fmt::format(
-        "{} --operation Write --operation Describe --transactional-id '{}'",
-        GrantTo(user_), facts_.id);
-    switch (facts_.probe) {
+  void CheckIds(bool can_begin) {
+    if (facts_.relay.probe == Probe::kNotMade) return NoteUntested();
+    CheckId(facts_.relay, can_begin, "");
+    for (const ProbedId& sender : facts_.senders) {
+      CheckId(sender, can_begin,
+              ", and events of parking.table could not be sent");
+    }
+  }
+
+  void CheckId(const ProbedId& probed, bool can_begin,
+               std::string_view consequence) {
+    const std::string subject = fmt::format("transactional id {}", probed.id);
+    switch (probed.probe) {
       case Probe::kAllowed:
         return Add(Severity::kOk, subject, "may be written");
       case Probe::kForbidden:
         return Add(Severity::kError, subject,
-                   "may not be written: the rights WRITE and DESCRIBE are "
-                   "missing",
-                   grant);
+                   fmt::format("may not be written: the rights WRITE and "
+                               "DESCRIBE are missing{}",
+                               consequence),
+                   Grant());
       case Probe::kNoAnswer:
         if (!can_begin) return;  // that is the cause
         return Add(Severity::kError, subject,
                    fmt::format("no coordinator of transactions answers: {}",
-                               facts_.probe_text),
+                               probed.text),
                    fmt::format("see the log of the brokers, and "
                                "kafka-topics.sh --bootstrap-server {} "
                                "--describe --topic __transaction_state",
                                user_.brokers));
       case Probe::kFailed:
-        return Add(Severity::kError, subject, facts_.probe_text);
+        return Add(Severity::kError, subject, probed.text);
       case Probe::kNotMade:
-        break;
+        return;  // an earlier one had no answer, or there are too many
     }
-    if (facts_.id.empty()) {
+  }
+
+  void NoteUntested() {
+    const std::string& id = facts_.relay.id;
+    const std::string subject =
+        fmt::format("transactional id {}",
+                    id.empty() ? "walpost-<system identifier>-<slot>" : id);
+    if (id.empty()) {
       return Add(Severity::kNote, subject,
                  "the rights WRITE and DESCRIBE on it are not tested, because "
                  "Postgres did not give its system identifier");
     }
-    std::string text = "the rights WRITE and DESCRIBE on it are not tested";
+    std::string text = fmt::format(
+        "the rights WRITE and DESCRIBE on it{} are not tested",
+        facts_.senders.empty() ? "" : ", and on ids that begin with it,");
     text += facts_.are_settings_known()
                 ? fmt::format(
                       ": with the {} of these brokers a test would stop "
@@ -164,7 +179,15 @@ class TransactionsCheck {
                       ", nor are {}, {} and {}: that needs the right "
                       "DESCRIBE_CONFIGS on the cluster",
                       kMaxTimeout, kReplicas, kMinIsr);
-    Add(Severity::kNote, subject, std::move(text), grant);
+    Add(Severity::kNote, subject, std::move(text), Grant());
+  }
+
+  // For all ids: that of the stream is a prefix of the others.
+  std::string Grant() const {
+    return fmt::format(
+        "{} --operation Write --operation Describe --transactional-id '{}'{}",
+        GrantTo(user_), facts_.relay.id,
+        facts_.senders.empty() ? "" : " --resource-pattern-type prefixed");
   }
 
   const TransactionFacts& facts_;
@@ -179,7 +202,7 @@ bool TransactionFacts::are_settings_known() const {
 }
 
 bool TransactionFacts::can_probe() const {
-  if (id.empty() || !are_settings_known()) return false;
+  if (relay.id.empty() || !are_settings_known()) return false;
   return Largest(*this, kMaxTimeout) < kProbedTimeout.count();
 }
 

@@ -11,7 +11,7 @@
 namespace walpost {
 namespace {
 
-using Probe = TransactionFacts::Probe;
+using Probe = ProbedId::Probe;
 
 Probe AnswerOf(rd_kafka_resp_err_t code) {
   switch (code) {
@@ -31,9 +31,9 @@ Probe AnswerOf(rd_kafka_resp_err_t code) {
 
 absl::Status ProbeTransactionalId(const ProducerOptions& options,
                                   std::chrono::milliseconds limit,
-                                  TransactionFacts& facts) {
+                                  ProbedId& probed) {
   ProducerOptions own = options;
-  own.transactional_id = facts.id;
+  own.transactional_id = probed.id;
   own.transaction_timeout = kProbedTimeout;
   WALPOST_ASSIGN_OR_RETURN(KafkaConf conf, MakeProducerConf(own));
   char reason[512];
@@ -51,11 +51,11 @@ absl::Status ProbeTransactionalId(const ProducerOptions& options,
   const rd_kafka_resp_err_t code = error == nullptr
                                        ? RD_KAFKA_RESP_ERR_NO_ERROR
                                        : rd_kafka_error_code(error.get());
-  facts.probe = AnswerOf(code);
-  if (facts.probe == Probe::kNoAnswer) {
-    facts.probe_text = WhyUnreached(client.get(), code);
-  } else if (facts.probe == Probe::kFailed) {
-    facts.probe_text = rd_kafka_error_string(error.get());
+  probed.probe = AnswerOf(code);
+  if (probed.probe == Probe::kNoAnswer) {
+    probed.text = WhyUnreached(client.get(), code);
+  } else if (probed.probe == Probe::kFailed) {
+    probed.text = rd_kafka_error_string(error.get());
   }
   return absl::OkStatus();
 }

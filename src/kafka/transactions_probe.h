@@ -28,10 +28,10 @@ namespace walpost {
 inline constexpr std::chrono::milliseconds kProbedTimeout{
     std::numeric_limits<int32_t>::max() - 1'000};
 
-// Fills in `facts.probe`. Requires facts.can_probe(). Blocks for up to
-// `limit`. Errors are those of the properties.
+// Fills in the answer for `probed.id`. Requires TransactionFacts::can_probe().
+// Blocks for up to `limit`. Errors are those of the properties.
 absl::Status ProbeTransactionalId(const ProducerOptions& options,
                                   std::chrono::milliseconds limit,
-                                  TransactionFacts& facts);
+                                  ProbedId& probed);
 
 }  // namespace walpost

@@ -78,6 +78,10 @@ class PipelineLettersTest : public ::testing::Test {
     return pipeline_.OnEvent(event);
   }
 
+  uint64_t CountedLetters() const {
+    return DeliveryCounters::Sum(pipeline_.counters().dead_letters);
+  }
+
   MemorySink sink_;
   FakeParking parking_;
   Pipeline pipeline_{MakeBuilder(), {}};
@@ -103,6 +107,60 @@ TEST_F(PipelineLettersTest, ALetterCountsAsALetterAndNotAsARecord) {
   EXPECT_EQ(DeliveryCounters::Sum(counters.parked), 0u);
   EXPECT_EQ(counters.acknowledged, 0u);
   EXPECT_EQ(counters.produced, 0u);
+}
+
+// It is stored after its window was given up, or the answer came too late.
+TEST_F(PipelineLettersTest, P8ALetterWithoutAReportCountsWhenItIsSeenAgain) {
+  OfferEvent(At(100), "a b");
+  pipeline_.Rewind();
+  pipeline_.OnAcknowledged(parking_.sequences.at(0), WallTime());
+  EXPECT_EQ(CountedLetters(), 0u);
+  parking_.claim = Parking::Claim::kSettled;
+  EXPECT_EQ(OfferEvent(At(100), "a b"), Offer::kTaken);
+  EXPECT_EQ(CountedLetters(), 1u);
+  pipeline_.Rewind();
+  OfferEvent(At(100), "a b");
+  EXPECT_EQ(CountedLetters(), 1u);
+}
+
+// The stream begins again, first with it in flight, then without.
+TEST_F(PipelineLettersTest, P8ALetterInFlightCountsAfterTwoStreams) {
+  OfferEvent(At(100), "a b");
+  pipeline_.BeginStream(Lsn(50));
+  pipeline_.Rewind();
+  pipeline_.BeginStream(Lsn(50));
+  parking_.claim = Parking::Claim::kSettled;
+  EXPECT_EQ(OfferEvent(At(100), "a b"), Offer::kTaken);
+  EXPECT_EQ(CountedLetters(), 1u);
+}
+
+TEST_F(PipelineLettersTest, P8ALetterThatIsStoredAgainCountsOnce) {
+  OfferEvent(At(100), "a b");
+  pipeline_.Rewind();
+  OfferEvent(At(100), "a b");
+  pipeline_.OnAcknowledged(parking_.sequences.at(1), WallTime());
+  EXPECT_EQ(CountedLetters(), 1u);
+}
+
+TEST_F(PipelineLettersTest, P8ALetterBehindTheCheckpointCountsOnce) {
+  OfferEvent(At(100), "a b");
+  pipeline_.OnAcknowledged(parking_.sequences.at(0), WallTime());
+  pipeline_.RewindToCheckpoint();
+  pipeline_.Resume(Lsn(50), At(50));
+  parking_.claim = Parking::Claim::kSettled;
+  EXPECT_EQ(OfferEvent(At(100), "a b"), Offer::kTaken);
+  EXPECT_EQ(CountedLetters(), 1u);
+}
+
+TEST_F(PipelineLettersTest, P8ALetterOfAnotherInstanceDoesNotCount) {
+  OfferEvent(At(100), "a b");
+  pipeline_.Rewind();
+  pipeline_.Resume(Lsn(150), At(150));
+  pipeline_.BeginStream(Lsn(150));
+  parking_.claim = Parking::Claim::kSettled;
+  OfferEvent(At(100), "a b");
+  OfferEvent(At(200), "a b");
+  EXPECT_EQ(CountedLetters(), 0u);
 }
 
 TEST_F(PipelineLettersTest, LaterEventsOfTheKeyGoOn) {

@@ -1,4 +1,5 @@
-"""`create_topics`: walpost creates the topics that are missing, as configured."""
+"""`create_topics`: walpost creates the topics that are missing, as configured, also
+for stored events that are sent beside the stream."""
 
 import json
 import time
@@ -100,3 +101,79 @@ def test_brokers_that_make_topics_do_not_choose(walpost, database, kafka, outbox
     assert took < 20, f"{took} s for 100 topics: each waits for a timer"
     assert json.loads(relay.get("/status")[1])["dead_letters"] == 0
     wait_until(lambda: relay.get("/readyz")[0] == 200, "ready")
+
+
+_STORED = {
+    "parked": ("release", "park"),
+    "dead-letters": ("retry", "dead_letter"),
+}
+
+
+@pytest.mark.parametrize("guarantee", ["at_least_once", "exactly_once"])
+@pytest.mark.parametrize("verb", _STORED)
+def test_stored_events_have_their_topic_made(
+        walpost, database, strict, outbox, topics, verb, guarantee):
+    decision, action = _STORED[verb]
+    database.execute("alter table outbox alter aggregate_type drop not null")
+
+    def sections(**creation):
+        return {"route": {"topic": topics + "{aggregate_type|default:late}",
+                          "create_topics": creation}}
+
+    relay = walpost(
+        database, strict, topics, on_error={"topic_field_missing": action},
+        dead_letter={"store": "postgres"}, delivery={"guarantee": guarantee},
+        checkpoint={"store": "kafka", "topic": topics + "c"},
+        route={"topic": topics + "{aggregate_type}",
+               "create_topics": {"partitions": 1}}).run()
+    for number in range(5):
+        outbox.insert(None, "k", str(number))
+    database.wait_confirmed(database.name)
+
+    def decide(**creation):
+        relay.stop()
+        relay.configure({**relay.config, **sections(**creation)})
+        relay.run()
+        words = ["--out-of-order"] if verb == "dead-letters" else []
+        return relay.verb(verb, decision, "--all", "--why", "a default", *words,
+                          seconds=90)
+
+    if guarantee == "exactly_once":  # else it takes half a minute
+        decide(replication_factor=3)
+        wait_until(lambda: "cannot be created" in relay.verb(
+            verb, "list", "--json").stdout, relay.log)
+    said = decide(partitions=3, config={"retention.ms": "86400000"})
+    assert said.returncode == 0, said.stderr + relay.log()
+    late = topics + "late"
+    wait_until(lambda: len(KafkaReader(strict.bootstrap).read(late)) == 5,
+               relay.log)
+    made = strict.describe_topic(late)
+    assert "PartitionCount: 3" in made and "retention.ms=86400000" in made
+    values = [int(record.value)
+              for record in KafkaReader(strict.bootstrap).read(late)]
+    assert (values if verb == "parked" else sorted(values)) == list(range(5))
+
+
+@pytest.mark.parametrize("guarantee", ["at_least_once", "exactly_once"])
+def test_an_isolated_topic_is_made(walpost, database, strict, outbox, topics,
+                                   guarantee):
+    sections = {
+        "parking": {"isolate_after": "10s"}, "delivery": {"guarantee": guarantee},
+        "checkpoint": {"store": "kafka", "topic": topics + "c"}}
+    route = {"topic": topics + "{aggregate_type}"}
+    strict.create_topic(topics + "order", 1)
+    relay = walpost(database, strict, topics, **sections, route={
+        **route, "create_topics": {"replication_factor": 3}}).run()
+    for number in range(3):
+        outbox.insert("frail", "k", str(number))
+    outbox.insert("order", "k", "1")
+    wait_until(lambda: relay.metric("walpost_isolated_topics") == 1, relay.log, 60)
+    database.wait_confirmed(database.name)
+    relay.stop()
+    relay.configure({**relay.config, "route": {
+        **route, "create_topics": {"partitions": 3}}})
+    relay.run()
+    wait_until(lambda: relay.metric("walpost_isolated_topics") == 0, relay.log, 60)
+    frail = KafkaReader(strict.bootstrap).read(topics + "frail")
+    assert [record.value for record in frail] == [b"0", b"1", b"2"]
+    assert "PartitionCount: 3" in strict.describe_topic(topics + "frail")

@@ -3,6 +3,7 @@ brokers that do not fit, and of transactions that are open or aborted."""
 
 import json
 import re
+import secrets
 import shlex
 
 import pytest
@@ -166,7 +167,8 @@ def restricted(walpost, database, outbox, topics, guarded):
                    kafka=guarded.login())
     assert made.verb("init").returncode == 0
     outbox.insert("order", "key-1")
-    return made
+    yield made
+    guarded.revoke(topics)
 
 
 def _follow(guarded, remedy):
@@ -199,6 +201,53 @@ def test_the_right_on_the_transactional_id(restricted, database, guarded,
     assert checked.returncode == 0, checked.stdout
     restricted.run()
     database.wait_confirmed(restricted.slot)
+    assert _verify(restricted, "--fail-on-duplicates") == {}
+
+
+_STORING = {"on_error": {"record_too_large": "park",
+                         "headers_unreadable": "dead_letter"},
+            "dead_letter": {"store": "postgres"},
+            "parking": {"isolate_after": "10s"}}
+_WIDE = json.dumps(secrets.token_hex(5000))
+
+
+def _park_and_release(relay, database, kafka, outbox, topic, key):
+    """One event, by making its topic too narrow for a while."""
+    kafka.set_topic_config(topic, "max.message.bytes", "5000")
+    outbox.insert("order", key, _WIDE)
+    database.wait_confirmed(relay.slot)
+    kafka.set_topic_config(topic, "max.message.bytes", "100000")
+    said = relay.verb("parked", "release", "--key", key, "--why", "a test")
+    assert said.returncode == 0, said.stderr + relay.log()
+
+
+def test_the_rights_on_the_ids_of_stored_events(restricted, database, guarded,
+                                                outbox, topics):
+    """`check` asks for them, and does not disturb who releases events."""
+    restricted.configure({**restricted.config, **_STORING})
+    _, name = _checkpoint_key(restricted, database)
+    _grant(guarded, topics, ["DescribeConfigs"], "--cluster")
+    _grant(guarded, topics, ["Write", "Describe"], "--transactional-id", name)
+    checked = restricted.verb("check")
+    assert checked.returncode == 1, checked.stdout
+    line, _ = _finding(checked, f"transactional id {name} ")
+    assert line.startswith("ok"), line
+    remedies = set()
+    for sender in ("released", "retried", f"released-{topics}walpost-check"):
+        line, remedy = _finding(checked, f"transactional id {name}-{sender} ")
+        assert line.startswith("ERROR") and "WRITE and DESCRIBE" in line, line
+        remedies.add(remedy)
+    remedy, = remedies
+    _follow(guarded, remedy)
+    assert restricted.verb("check").returncode == 0
+
+    restricted.run()
+    database.wait_confirmed(restricted.slot)
+    for number in range(3):
+        _park_and_release(restricted, database, guarded, outbox,
+                          topics + "order", f"wide-{number}")
+        assert "-released may be written" in restricted.verb("check").stdout
+    assert "are not sent" not in restricted.log(), restricted.log()
     assert _verify(restricted, "--fail-on-duplicates") == {}
 
 

@@ -9,7 +9,7 @@ namespace walpost {
 namespace {
 
 using ::testing::HasSubstr;
-using Probe = TransactionFacts::Probe;
+using Probe = ProbedId::Probe;
 
 const KafkaUser kUser{"b:9092", "relay"};
 
@@ -23,11 +23,11 @@ std::map<std::string, std::string> Settings(std::string timeout,
 
 TransactionFacts Fit() {
   TransactionFacts facts;
-  facts.id = "walpost-7-orders";
+  facts.relay.id = "walpost-7-orders";
   facts.timeout = std::chrono::seconds(60);
   facts.brokers = 3;
   facts.settings.assign(3, Settings("900000", "3", "2"));
-  facts.probe = Probe::kAllowed;
+  facts.relay.probe = Probe::kAllowed;
   return facts;
 }
 
@@ -63,7 +63,7 @@ TEST(TransactionsCheckTest, ALogThatCannotBeCreatedIsTheOneError) {
   TransactionFacts facts = Fit();
   facts.brokers = 1;
   facts.settings.resize(1);
-  facts.probe = Probe::kNoAnswer;
+  facts.relay.probe = Probe::kNoAnswer;
   const Findings found = CheckTransactions(facts, kUser);
   ASSERT_NE(FirstError(found), nullptr);
   EXPECT_EQ(FirstError(found)->subject, kReplicas);
@@ -79,7 +79,7 @@ TEST(TransactionsCheckTest, ALogThatExistsNeedsNotAllItsBrokers) {
   facts.settings.resize(2);
   EXPECT_EQ(FirstError(CheckTransactions(facts, kUser)), nullptr);
   // The topic is seen, and the setting has changed since.
-  facts.probe = Probe::kNotMade;
+  facts.relay.probe = Probe::kNotMade;
   facts.settings.assign(2, Settings("900000", "5", "2"));
   facts.log_replicas = 3;
   EXPECT_EQ(FirstError(CheckTransactions(facts, kUser)), nullptr);
@@ -114,7 +114,7 @@ TEST(TransactionsCheckTest, OneReplicaIsANote) {
 
 TEST(TransactionsCheckTest, AMissingRightHasItsCommand) {
   TransactionFacts facts = Fit();
-  facts.probe = Probe::kForbidden;
+  facts.relay.probe = Probe::kForbidden;
   const Findings found = CheckTransactions(facts, kUser);
   ASSERT_NE(FirstError(found), nullptr);
   EXPECT_EQ(FirstError(found)->remedy,
@@ -123,10 +123,60 @@ TEST(TransactionsCheckTest, AMissingRightHasItsCommand) {
             "--transactional-id 'walpost-7-orders'");
 }
 
+TransactionFacts FitWithSenders() {
+  TransactionFacts facts = Fit();
+  for (const char* sender : {"released", "retried"}) {
+    facts.senders.push_back(
+        {"walpost-7-orders-" + std::string(sender), Probe::kAllowed});
+  }
+  return facts;
+}
+
+TEST(TransactionsCheckTest, TheRightsOnTheIdsOfStoredEventsAreOneCommand) {
+  TransactionFacts facts = FitWithSenders();
+  EXPECT_EQ(FirstError(CheckTransactions(facts, kUser)), nullptr);
+  facts.senders[1].probe = Probe::kForbidden;
+  const Findings found = CheckTransactions(facts, kUser);
+  const Finding* of_relay = Find(found, "transactional id walpost-7-orders");
+  EXPECT_EQ(of_relay->severity, Severity::kOk);
+  ASSERT_NE(FirstError(found), nullptr);
+  EXPECT_EQ(FirstError(found)->subject,
+            "transactional id walpost-7-orders-retried");
+  EXPECT_THAT(FirstError(found)->text, HasSubstr("WRITE and DESCRIBE"));
+  EXPECT_EQ(FirstError(found)->remedy,
+            "kafka-acls.sh --bootstrap-server b:9092 --add --allow-principal "
+            "'User:relay' --operation Write --operation Describe "
+            "--transactional-id 'walpost-7-orders' --resource-pattern-type "
+            "prefixed");
+}
+
+TEST(TransactionsCheckTest, IdsThatAreNotProbedAreOneNote) {
+  TransactionFacts facts = FitWithSenders();
+  facts.settings.assign(3, {});
+  facts.relay.probe = Probe::kNotMade;
+  for (ProbedId& sender : facts.senders) sender.probe = Probe::kNotMade;
+  const Findings found = CheckTransactions(facts, kUser);
+  ASSERT_EQ(found.size(), 1u);
+  EXPECT_THAT(found[0].text, HasSubstr("and on ids that begin with it"));
+  EXPECT_THAT(found[0].remedy, HasSubstr("--resource-pattern-type prefixed"));
+}
+
+// The first one that gives no answer is the cause.
+TEST(TransactionsCheckTest, WhatWasNotAskedIsNoFinding) {
+  TransactionFacts facts = FitWithSenders();
+  facts.log_replicas = 3;
+  facts.senders[0].probe = Probe::kNoAnswer;
+  facts.senders[1].probe = Probe::kNotMade;
+  const Findings found = CheckTransactions(facts, kUser);
+  EXPECT_EQ(Find(found, "transactional id walpost-7-orders-released")->severity,
+            Severity::kError);
+  EXPECT_EQ(Find(found, "transactional id walpost-7-orders-retried"), nullptr);
+}
+
 TEST(TransactionsCheckTest, WithoutSettingsNothingIsAskedAndNothingIsFine) {
   TransactionFacts facts = Fit();
   facts.settings.assign(3, {});
-  facts.probe = Probe::kNotMade;
+  facts.relay.probe = Probe::kNotMade;
   EXPECT_FALSE(facts.can_probe());
   const Findings found = CheckTransactions(facts, kUser);
   ASSERT_EQ(found.size(), 1u);
@@ -137,7 +187,7 @@ TEST(TransactionsCheckTest, WithoutSettingsNothingIsAskedAndNothingIsFine) {
 
 TEST(TransactionsCheckTest, WithoutAnIdNothingIsAsked) {
   TransactionFacts facts = Fit();
-  facts.id.clear();
+  facts.relay.id.clear();
   EXPECT_FALSE(facts.can_probe());
 }
 
@@ -159,8 +209,8 @@ TEST(TransactionsCheckTest, P5ABrokerThatHidesItsMaximumIsNotAsked) {
 
 TEST(TransactionsCheckTest, ACoordinatorThatDoesNotAnswerIsAnError) {
   TransactionFacts facts = Fit();
-  facts.probe = Probe::kNoAnswer;
-  facts.probe_text = "Broker: Coordinator load in progress";
+  facts.relay.probe = Probe::kNoAnswer;
+  facts.relay.text = "Broker: Coordinator load in progress";
   facts.log_replicas = 3;
   const Findings found = CheckTransactions(facts, kUser);
   ASSERT_NE(FirstError(found), nullptr);
