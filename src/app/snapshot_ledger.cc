@@ -32,14 +32,15 @@ SnapshotLedger::SnapshotLedger(asio::any_io_executor executor,
                                Lsn begins_at)
     : executor_(std::move(executor)),
       kafka_(std::move(kafka)),
-      record_{std::move(topic), "snapshot:" + slot,
+      record_{std::move(topic), fmt::format("{}:{}", kSnapshotSender, slot),
               std::move(system_identifier)},
       slot_(std::move(slot)),
       begins_at_(begins_at),
       limit_(kMaxRecords) {}
 
 std::string SnapshotLedger::transactional_id() const {
-  return RelayTransactionalId(record_.system_identifier, slot_) + "-snapshot";
+  return SenderTransactionalId(
+      RelayTransactionalId(record_.system_identifier, slot_), kSnapshotSender);
 }
 
 asio::awaitable<absl::StatusOr<SnapshotProgress>> SnapshotLedger::Open(

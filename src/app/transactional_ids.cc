@@ -33,6 +33,7 @@ TransactionalIds TransactionalIdsOf(const Config& config,
   const auto add = [&](std::string_view sender) {
     ids.senders.push_back(SenderTransactionalId(ids.relay, sender));
   };
+  if (config.postgres.initial_snapshot) add(kSnapshotSender);
   const bool isolates = config.parking.isolates();
   // An event of an isolated topic is parked if the brokers reject it.
   if (isolates || config.on_error.Uses(ErrorAction::kPark)) {

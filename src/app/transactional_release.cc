@@ -1,23 +1,17 @@
 #include "app/transactional_release.h"
 
-#include <chrono>
 #include <stop_token>
 #include <utility>
 
 #include "base/status_macros.h"
 #include "checkpoint/checkpoint_candidates.h"
-#include "checkpoint/hidden_checkpoints.h"
 #include "fmt/format.h"
-#include "kafka/compacted_topic.h"
+#include "kafka/topic_record.h"
 #include "kafka/transactional_id.h"
 
 namespace walpost {
 
-using Clock = std::chrono::steady_clock;
-
 namespace {
-
-constexpr std::chrono::seconds kReadLimit{30};
 
 std::string EntryOf(const ParkedRow& row) {
   return ReleaseLedger::EntryOf(
@@ -54,26 +48,17 @@ absl::Status TransactionalRelease::Open() {
 }
 
 absl::Status TransactionalRelease::ReadLedger() {
-  const std::string key =
-      CheckpointKey(LedgerKey(), options_.system_identifier);
+  const TopicRecord record{options_.topic, LedgerKey(),
+                           options_.system_identifier};
   WALPOST_ASSIGN_OR_RETURN(
-      const std::unique_ptr<CompactedTopic> topic,
-      CompactedTopic::Connect(options_.kafka, options_.topic, std::stop_token(),
-                              Clock::now() + kReadLimit));
-  SourceIdentity identity;
-  identity.system_identifier = options_.system_identifier;
-  std::string text;
-  WALPOST_RETURN_IF_ERROR(topic->Read(
-      [&](std::string_view read, std::optional<std::string_view> value) {
-        if (read == key) text = value.value_or("");
-      },
-      HiddenCheckpoints(LedgerKey(), identity)));
+      const std::string text,
+      ReadTopicRecord(options_.kafka, record, std::stop_token()));
   const absl::Status loaded = inherited_.Load(text);
   ledger_ = inherited_;
   if (loaded.ok()) return loaded;
   return absl::FailedPreconditionError(
-      fmt::format("checkpoint topic {}, record {}: {}", options_.topic, key,
-                  std::string(loaded.message())));
+      fmt::format("checkpoint topic {}, record {}: {}", options_.topic,
+                  record.key(), std::string(loaded.message())));
 }
 
 TransactionalRelease::Result TransactionalRelease::Send(

@@ -15,8 +15,9 @@ inline std::string RelayTransactionalId(std::string_view system_identifier,
   return fmt::format("walpost-{}-{}", system_identifier, slot);
 }
 
-// Senders of stored events, which are sent beside the stream: parked events,
-// dead letters that are retried, and events that waited for their topic.
+// Senders beside the stream: of the initial snapshot, of parked events, of dead
+// letters that are retried, and of events that waited for their topic.
+inline constexpr std::string_view kSnapshotSender = "snapshot";
 inline constexpr std::string_view kReleasedSender = "released";
 inline constexpr std::string_view kRetriedSender = "retried";
 inline std::string SenderTo(std::string_view topic) {

@@ -44,6 +44,12 @@ TEST(TransactionalIdsTest, DeadLettersInPostgresAreRetried) {
   EXPECT_THAT(SendersOf(config), ElementsAre("walpost-7-orders-retried"));
 }
 
+TEST(TransactionalIdsTest, TheInitialSnapshotHasOne) {
+  Config config = MakeConfig();
+  config.postgres.initial_snapshot = true;
+  EXPECT_THAT(SendersOf(config), ElementsAre("walpost-7-orders-snapshot"));
+}
+
 TEST(TransactionalIdsTest, EachTopicThatCanBeIsolatedHasOne) {
   Config config = MakeConfig();
   config.parking.isolate_after = std::chrono::seconds(30);
