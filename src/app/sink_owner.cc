@@ -28,8 +28,8 @@ namespace {
 // The answer to a call of SinkTransactions, for a coroutine.
 class Answer {
  public:
-  explicit Answer(asio::any_io_executor executor)
-      : given_(std::move(executor), MonotonicTime::max()) {}
+  explicit Answer(const asio::any_io_executor& executor)
+      : given_(executor, MonotonicTime::max()) {}
 
   SinkTransactions::Done Take() {
     return [this](absl::Status status) {
