@@ -90,7 +90,7 @@ asio::awaitable<void> ReleaseRun::Run() {
   } else {
     result = co_await SendInTransaction();
   }
-  if (one_by_one_ > 0) --one_by_one_;
+  if (one_by_one_ > 0 && !result.must_read_again) --one_by_one_;
   const Pipeline& pipeline = run_.pipeline();
   if (pipeline.sink_failure() || pipeline.stoppage() || !pipeline.IsDrained()) {
     co_await Close();
@@ -155,6 +155,7 @@ asio::awaitable<ReleaseRun::Result> ReleaseRun::SendInTransaction() {
   result.sent = sent->sent;
   result.failed = sent->failed;
   result.trouble = sent->trouble;
+  result.must_read_again = sent->must_read_again;
   if (sent->one_is_at_fault) one_by_one_ = rows_.size() - result.sent + 1;
   co_return result;
 }

@@ -39,6 +39,8 @@ class ReleaseRun {
     absl::Status failed;
     // Why the rest was not sent, if it is not the row's fault.
     absl::Status trouble;
+    // The rows are too old to be sent: read them again.
+    bool must_read_again = false;
   };
 
   // What becomes of a row whose topic does not exist, or may not be written.

@@ -100,6 +100,7 @@ asio::awaitable<absl::Status> TopicDrains::Begin(std::string topic,
 asio::awaitable<absl::Status> TopicDrains::Settle(std::string topic,
                                                   ReleaseRun::Result result) {
   Drain& drain = drains_[topic];
+  if (result.must_read_again) co_return absl::OkStatus();
   const std::vector<ParkedRow>& rows = drain.run->rows();
   std::vector<ParkedPlace> sent;
   for (size_t i = 0; i < result.sent; ++i) sent.push_back(rows[i].place);

@@ -43,8 +43,12 @@ std::string TransactionalRelease::LedgerKey() const {
   return fmt::format("{}:{}", options_.sender, options_.slot);
 }
 
+bool TransactionalRelease::is_open() const {
+  return writer_ != nullptr && !writer_->is_spent();
+}
+
 absl::Status TransactionalRelease::Open() {
-  if (writer_ != nullptr) return absl::OkStatus();
+  writer_.reset();
   WALPOST_ASSIGN_OR_RETURN(
       std::unique_ptr<TransactionalWriter> writer,
       TransactionalWriter::Open(options_.kafka, TransactionalId()));
@@ -79,8 +83,11 @@ absl::Status TransactionalRelease::ReadLedger() {
 TransactionalRelease::Result TransactionalRelease::Send(
     const std::vector<ParkedRow>& rows, bool alone_is_at_fault) {
   Result result;
-  result.trouble = Open();
-  if (!result.trouble.ok()) return result;
+  if (!is_open()) {
+    result.trouble = Open();
+    result.must_read_again = result.trouble.ok();
+    return result;
+  }
   std::vector<std::string> entries;
   for (const ParkedRow& row : rows) entries.push_back(EntryOf(row));
   while (result.sent < rows.size() && ledger_.Has(entries[result.sent])) {
@@ -116,7 +123,7 @@ absl::Status TransactionalRelease::Commit(std::span<const ParkedRow> rows,
                                           bool& is_ended) {
   // The rows of the last transaction are marked by now.
   ReleaseLedger next = inherited_;
-  absl::Status status = writer_->Begin();
+  absl::Status status = writer_->BeginAsOpened();
   for (size_t i = 0; i < rows.size() && status.ok(); ++i) {
     next.Add(entries[i]);
     if (!ledger_.Has(entries[i])) status = WriteEvent(rows[i]);

@@ -3,6 +3,12 @@
 //   Open: fence who did it before ──▶ read the ledger
 //   Send: begin ──▶ events, and the ledger with them ──▶ commit
 //
+// Rows that were read before it was open may have been sent in between, and
+// the ledger may not have them any more. Whoever takes over ends the session
+// that reads rows, and only then fences. So rows that were read since it is
+// open are either unsent, or it is fenced. The call of Send that opens it sends
+// nothing.
+//
 // An event whose row is not marked although it was committed, because of a
 // crash, is in the ledger (parking/release_ledger.h), and is not sent again.
 // The ledger is a record in the checkpoint topic, with a key of its own. So
@@ -46,6 +52,8 @@ class TransactionalRelease {
     // Why the rest was not sent, if it is not the next row's fault alone.
     absl::Status trouble;
     bool one_is_at_fault = false;  // of the rest: send them one by one
+    // It is open since this call: nothing was sent.
+    bool must_read_again = false;
   };
 
   TransactionalRelease(Options options, std::unique_ptr<RecordBuilder> builder);
@@ -57,6 +65,7 @@ class TransactionalRelease {
  private:
   std::string TransactionalId() const;
   std::string LedgerKey() const;
+  bool is_open() const;
   absl::Status Open();
   absl::Status ReadLedger();
   absl::Status Commit(std::span<const ParkedRow> rows,

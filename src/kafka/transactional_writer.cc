@@ -81,8 +81,16 @@ absl::Status TransactionalWriter::Connect() {
 }
 
 absl::Status TransactionalWriter::Begin() {
+  if (is_spent()) WALPOST_RETURN_IF_ERROR(Connect());
+  return BeginAsOpened();
+}
+
+absl::Status TransactionalWriter::BeginAsOpened() {
   rejected_ = absl::OkStatus();
-  if (unanswered_->any()) WALPOST_RETURN_IF_ERROR(Connect());
+  if (is_spent()) {
+    return absl::AbortedError(
+        "beginning a transaction: a request of the last one has had no answer");
+  }
   rd_kafka_error_t* error = rd_kafka_begin_transaction(client_.get());
   return error == nullptr ? absl::OkStatus()
                           : Failed(error, "beginning a transaction");

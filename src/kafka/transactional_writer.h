@@ -41,7 +41,13 @@ class TransactionalWriter {
   static absl::StatusOr<std::unique_ptr<TransactionalWriter>> Open(
       const ProducerOptions& options, const std::string& transactional_id);
 
+  // A request of an earlier transaction had no answer, and may still arrive:
+  // the next transaction needs another client.
+  bool is_spent() const { return unanswered_->any(); }
+  // Opens it again if it is spent.
   absl::Status Begin();
+  // Without: kAborted if it is spent.
+  absl::Status BeginAsOpened();
   // nullopt: the partition of the record's key. kUnavailable: its topic cannot
   // be created as configured.
   absl::Status Write(const Record& record, std::optional<int32_t> partition);

@@ -4,11 +4,17 @@ Its client has lost the connection, has asked again, and has gone on. The
 brokers tell neither the request nor the transactions of a producer apart.
 """
 
+import secrets
+import time
+
 import pytest
 
-from harness import Kafka, Load, RequestProxy, judge, judge_once, wait_until
+from harness import (Kafka, KafkaReader, Load, RequestProxy, judge, judge_once,
+                     wait_until)
+from harness.poisoned import POISON_LIMIT
 from harness.ports import free_port
-from harness.request_proxy import ADD_PARTITIONS_TO_TXN, END_TXN, PRODUCE
+from harness.request_proxy import (ADD_PARTITIONS_TO_TXN, END_TXN,
+                                   INIT_PRODUCER_ID, PRODUCE)
 
 
 @pytest.fixture(scope="module", name="way")
@@ -47,6 +53,51 @@ def test_p5_a_request_comes_late_into_the_next_transaction(
             relay.run(90)
         load.wait(50)
     judge_once(outbox, broker, relay)
+    assert relay.stop() == 0
+
+
+def test_p5_a_sender_of_parked_events_comes_late(walpost, database, way, outbox,
+                                                 topics):
+    """It has read the rows, and fences its successor after that one has sent
+    them, and others: the ledger has only the last ones."""
+    broker, proxy = way
+    order = topics + "order"
+    broker.create_topic(order, 1, max_message_bytes=POISON_LIMIT)
+    relay = walpost(database, proxy, topics,
+                    delivery={"guarantee": "exactly_once"},
+                    checkpoint={"topic": f"checkpoints-{topics}"},
+                    on_error={"record_too_large": "park"}).run()
+    wide = '"' + secrets.token_hex(5000) + '"'
+    for key in ("k1", "k2", "k3"):
+        for payload in (wide, "2", "3"):
+            outbox.insert("order", key, payload)
+    database.wait_confirmed(relay.slot, seconds=60)
+    broker.set_topic_config(order, "max.message.bytes", "1000000")
+    reader = KafkaReader(broker.bootstrap)
+
+    def release(key):
+        return relay.spawn("parked", "release", "--key", key, "--why", "a test")
+
+    def wait_sent(key):
+        wait_until(lambda: key.encode() in {
+            record.key for record in reader.read(order)}, relay.log, 60)
+
+    late = proxy.delay(INIT_PRODUCER_ID)
+    release("k1")
+    wait_until(late.is_kept, relay.log, 60)
+    # With the next stream there is another sender.
+    database.execute("select pg_terminate_backend(pid) from pg_stat_replication")
+    wait_sent("k1")
+    release("k2")
+    wait_sent("k2")
+    late.deliver()
+    time.sleep(3)
+    release("k3")
+    wait_sent("k3")
+    database.wait_confirmed(relay.slot, seconds=60)
+    time.sleep(3)
+    found = [record.id for record in reader.read(order)]
+    assert len(found) == len(set(found)) == 9, relay.log()
     assert relay.stop() == 0
 
 

@@ -37,6 +37,20 @@ class HeldRequest:
         assert self.answered.wait(_ANSWER_S), "no answer to what came late"
 
 
+class DelayedRequest(HeldRequest):
+    """A request that is on its way for long, and is answered."""
+
+    def __init__(self, api_key):
+        super().__init__(api_key)
+        self._is_free = threading.Event()
+
+    def deliver(self):
+        self._is_free.set()
+
+    def await_delivery(self):
+        self._is_free.wait()
+
+
 class RequestProxy:
     """Forwards the connections to one broker, request by request.
 
@@ -64,6 +78,13 @@ class RequestProxy:
         with self._lock:
             self._next = held
         return held
+
+    def delay(self, api_key):
+        """The next request of this kind will be kept, and its client waits."""
+        delayed = DelayedRequest(api_key)
+        with self._lock:
+            self._next = delayed
+        return delayed
 
     def hold(self, api_key):
         """Waits for the next request of this kind, and keeps it."""
@@ -117,9 +138,13 @@ class _Connection:
     def _forward_requests(self):
         try:
             while frame := read_frame(self._client):
-                self._held = self._claim(*struct.unpack(">h", frame[4:6]))
-                if self._held is not None:
-                    self._held.keep(frame, self._broker)
+                held = self._claim(*struct.unpack(">h", frame[4:6]))
+                if held is not None:
+                    held.keep(frame, self._broker)
+                if isinstance(held, DelayedRequest):
+                    held.await_delivery()
+                elif held is not None:
+                    self._held = held
                     return end_connections(self._client)
                 self._broker.sendall(frame)
         except OSError:
