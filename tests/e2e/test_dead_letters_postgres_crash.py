@@ -9,14 +9,13 @@ suite says 500), WALPOST_SEED replays a run that failed.
 import collections
 import os
 import random
-import signal
 import threading
 import time
 
 import pytest
 
 from harness import KafkaReader, note, wait_until
-from harness.poisoned import POISON_LIMIT, Poisoned
+from harness.poisoned import POISON_LIMIT, Poisoned, take_over
 
 _CRASHES = int(os.environ.get("WALPOST_PARK_CRASHES", "20"))
 _TIMEOUT_S = 4  # wal_sender_timeout
@@ -149,13 +148,7 @@ def test_p1_p2_p5_a_standby_takes_over_the_letters(
             _Operator(second, dice.seed_text):
         for _ in range(3):
             time.sleep(1 + dice.random())
-            first.send(signal.SIGSTOP)
-            wait_until(lambda: not second.get("/readyz")[1].startswith(
-                "standby"), "the take-over", 30)
-            time.sleep(1 + dice.random())
-            first.send(signal.SIGCONT)
-            time.sleep(1)
-            first, second = second, first
+            first, second = take_over(first, second, 1 + dice.random())
         second.kill()
     first.wait_ready(60)
     _settle(first, database, kafka, topics)
