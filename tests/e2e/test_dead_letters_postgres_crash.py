@@ -15,7 +15,7 @@ import time
 import pytest
 
 from harness import KafkaReader, note, wait_until
-from harness.poisoned import POISON_LIMIT, Poisoned, take_over
+from harness.poisoned import POISON_LIMIT, WIDE, Poisoned, take_over
 
 _CRASHES = int(os.environ.get("WALPOST_PARK_CRASHES", "20"))
 _TIMEOUT_S = 4  # wal_sender_timeout
@@ -121,6 +121,7 @@ def sections(kafka, topics, guarantee):
 def test_p1_p2_p5_walpost_is_killed_while_letters_are_stored_and_retried(
         walpost, database, kafka, outbox, topics, dice, sections, guarantee):
     relay = walpost(database, kafka, topics, **sections).run()
+    outbox.insert("order", "k0", WIDE)  # one to retry, in any case
     pause = 0.01 if _CRASHES <= 50 else 0.05
     with Poisoned(outbox, dice.seed_text, pause) as written, \
             _Operator(relay, dice.seed_text):
@@ -144,6 +145,7 @@ def test_p1_p2_p5_a_standby_takes_over_the_letters(
     """Also from one that is suspended in the middle of it, and wakes up."""
     first = walpost(database, kafka, topics, **sections).run()
     second = walpost(database, kafka, topics, **sections).start()
+    outbox.insert("order", "k0", WIDE)  # one to retry, in any case
     with Poisoned(outbox, dice.seed_text, 0.02) as written, \
             _Operator(second, dice.seed_text):
         for _ in range(3):

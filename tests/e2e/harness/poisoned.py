@@ -13,7 +13,8 @@ from harness.kafka_reader import KafkaReader
 from harness.waiting import wait_until
 
 POISON_LIMIT = 5000  # bytes of a record that the topics accept
-_WIDE = '"' + secrets.token_hex(5000) + '"'
+# Such a record is larger, however it is compressed.
+WIDE = '"' + secrets.token_hex(5000) + '"'
 _KEYS = 12
 
 
@@ -55,7 +56,7 @@ class Poisoned:
                     draw = self._dice.random()
                     if draw < 0.01:
                         columns["headers"] = "[1]"
-                    payload = _WIDE if 0.01 <= draw < 0.015 else "1"
+                    payload = WIDE if 0.01 <= draw < 0.015 else "1"
                     self.ids[aggregate].append(self._outbox.insert(
                         *aggregate, payload, cursor=cursor, **columns))
             time.sleep(self._pause)
