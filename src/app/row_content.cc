@@ -1,8 +1,7 @@
 #include "app/row_content.h"
 
 #include <cstdint>
-
-#include "fmt/format.h"
+#include <string>
 
 namespace walpost {
 namespace {
@@ -13,7 +12,7 @@ constexpr uint64_t kPrime = 0x100000001B3u;
 
 }  // namespace
 
-std::string ContentOf(const pgoutput::TupleData& row, std::string_view id) {
+ScanPlace::Content ContentOf(const pgoutput::TupleData& row) {
   uint64_t hash = kOffset;
   const auto add = [&hash](uint8_t byte) { hash = (hash ^ byte) * kPrime; };
   row.ForEach([&add](size_t, const pgoutput::ColumnValue& value) {
@@ -23,7 +22,7 @@ std::string ContentOf(const pgoutput::TupleData& row, std::string_view id) {
       add(static_cast<uint8_t>(size));
     }
   });
-  return fmt::format("{}/{:016x}", id, hash);
+  return hash;
 }
 
 ScanPlace::Key KeyOf(const pgoutput::TupleData& row,

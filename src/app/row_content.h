@@ -2,8 +2,6 @@
 // order. Pure.
 #pragma once
 
-#include <string>
-#include <string_view>
 #include <vector>
 
 #include "app/scan_place.h"
@@ -11,8 +9,8 @@
 
 namespace walpost {
 
-// Its id, and a hash over all columns. The same in every process.
-std::string ContentOf(const pgoutput::TupleData& row, std::string_view id);
+// The same in every process.
+ScanPlace::Content ContentOf(const pgoutput::TupleData& row);
 
 // The values of the columns at `indexes`.
 ScanPlace::Key KeyOf(const pgoutput::TupleData& row,

@@ -4,8 +4,8 @@
 
 namespace walpost {
 
-void ScanPlace::OnRow(Key key, std::string content, uint64_t ordinal) {
-  pending_.push_back({std::move(key), std::move(content), ordinal});
+void ScanPlace::OnRow(Key key, Content content, uint64_t ordinal) {
+  pending_.push_back({std::move(key), content, ordinal});
 }
 
 void ScanPlace::OnAcknowledged(uint64_t ordinal) {
@@ -15,7 +15,7 @@ void ScanPlace::OnAcknowledged(uint64_t ordinal) {
       key_ = std::move(row.key);
       ties_.clear();
     }
-    if (ties_.size() < kMaxTies) ++ties_[std::move(row.content)];
+    if (ties_.size() < kMaxTies) ++ties_[row.content];
     ++done_;
     pending_.pop_front();
   }
@@ -33,9 +33,9 @@ void ScanPlace::StartScan() {
   pass_over_ = ties_;
 }
 
-bool ScanPlace::WasAcknowledged(const Key& key, std::string_view content) {
+bool ScanPlace::WasAcknowledged(const Key& key, Content content) {
   if (!key_ || pass_over_.empty() || *key_ != key) return false;
-  const auto found = pass_over_.find(std::string(content));
+  const auto found = pass_over_.find(content);
   if (found == pass_over_.end()) return false;
   if (--found->second == 0) pass_over_.erase(found);
   return true;

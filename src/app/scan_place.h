@@ -18,7 +18,6 @@
 #include <deque>
 #include <optional>
 #include <string>
-#include <string_view>
 #include <unordered_map>
 #include <vector>
 
@@ -28,12 +27,14 @@ class ScanPlace {
  public:
   static constexpr size_t kMaxTies = 50'000;
 
+  // Hash over all columns of a row.
+  using Content = uint64_t;
   // Values of the order's columns; nullopt: NULL.
   using Key = std::vector<std::optional<std::string>>;
 
   // A row was read and handled: it is done once everything up to `ordinal` is
   // acknowledged. Ordinals do not decrease.
-  void OnRow(Key key, std::string content, uint64_t ordinal);
+  void OnRow(Key key, Content content, uint64_t ordinal);
 
   // All records up to `ordinal` are acknowledged.
   void OnAcknowledged(uint64_t ordinal);
@@ -43,13 +44,13 @@ class ScanPlace {
 
   // True if a row of the new scan was acknowledged already. Each such row is
   // skipped once.
-  bool WasAcknowledged(const Key& key, std::string_view content);
+  bool WasAcknowledged(const Key& key, Content content);
 
   // What is known of acknowledged rows.
   struct State {
     std::optional<Key> key;
     // Contents of rows with this key, and how many there are of each.
-    std::unordered_map<std::string, uint32_t> ties;
+    std::unordered_map<Content, uint32_t> ties;
     uint64_t done = 0;
   };
   State state() const { return {key_, ties_, done_}; }
@@ -64,11 +65,11 @@ class ScanPlace {
   size_t pending() const { return pending_.size(); }
 
  private:
-  using Ties = std::unordered_map<std::string, uint32_t>;
+  using Ties = std::unordered_map<Content, uint32_t>;
 
   struct Row {
     Key key;
-    std::string content;
+    Content content;
     uint64_t ordinal;
   };
 

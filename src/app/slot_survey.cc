@@ -1,9 +1,15 @@
 #include "app/slot_survey.h"
 
+#include <boost/asio/as_tuple.hpp>
+#include <boost/asio/steady_timer.hpp>
+#include <boost/asio/this_coro.hpp>
+#include <boost/asio/use_awaitable.hpp>
+#include <chrono>
 #include <memory>
 #include <string>
 
 #include "base/status_macros.h"
+#include "fmt/format.h"
 #include "outbox/record_builder.h"
 #include "postgres/connection.h"
 #include "postgres/slot_peek.h"
@@ -15,6 +21,28 @@ namespace walpost {
 
 namespace asio = boost::asio;
 
+namespace {
+
+constexpr std::chrono::milliseconds kFlushPoll{50};
+
+// With synchronous_commit = off, rows are visible before their WAL is flushed,
+// and what is not flushed is not decoded. The WAL writer does it within
+// seconds.
+asio::awaitable<absl::Status> AwaitFlush(Connection& connection, Lsn end) {
+  asio::steady_timer timer(co_await asio::this_coro::executor);
+  const std::string sql = fmt::format(
+      "SELECT pg_catalog.pg_current_wal_flush_lsn() >= '{}'", end.ToString());
+  for (;;) {
+    WALPOST_CO_ASSIGN_OR_RETURN(QueryRows rows,
+                                co_await connection.Execute(sql));
+    if (rows.Bool(0, 0)) co_return absl::OkStatus();
+    timer.expires_after(kFlushPoll);
+    co_await timer.async_wait(asio::as_tuple(asio::use_awaitable));
+  }
+}
+
+}  // namespace
+
 asio::awaitable<absl::StatusOr<EventSet>> SurveySlot(
     asio::any_io_executor executor, const Config& config,
     const std::vector<Route>& routes, Lsn end) {
@@ -22,6 +50,7 @@ asio::awaitable<absl::StatusOr<EventSet>> SurveySlot(
   options.statement_limit = kScanStatementLimit;
   WALPOST_CO_ASSIGN_OR_RETURN(std::unique_ptr<Connection> connection,
                               co_await Connection::Connect(executor, options));
+  WALPOST_CO_RETURN_IF_ERROR(co_await AwaitFlush(*connection, end));
   const std::vector<std::vector<std::string>> references = ReferencesOf(routes);
   EventSet events;
   uint64_t unknown = 0;

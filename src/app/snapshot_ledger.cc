@@ -73,13 +73,14 @@ asio::awaitable<absl::StatusOr<std::string>> SnapshotLedger::ReadRecord() {
   co_return *std::move(read);
 }
 
-// That of an earlier slot of this name does not count.
+// That of an earlier slot of this name does not count. If the topic was
+// deleted, this process knows best.
 absl::StatusOr<SnapshotProgress> SnapshotLedger::Parse(
     const absl::StatusOr<std::string>& text) const {
   if (!text.ok()) return FromKafka(text.status());
   SnapshotProgress none;
   none.begins_at = begins_at_;
-  if (text->empty()) return none;
+  if (text->empty()) return committed_.value_or(none);
   absl::StatusOr<SnapshotProgress> progress = DecodeSnapshotProgress(*text);
   if (!progress.ok()) {
     return absl::FailedPreconditionError(fmt::format(
@@ -112,6 +113,7 @@ asio::awaitable<absl::Status> SnapshotLedger::Commit(
   record.timestamp = WallNow();
   const absl::Status committed = co_await run.Commit(record);
   if (!committed.ok()) co_return committed;
+  committed_ = progress;
   limit_ = std::min(kMaxRecords, 2 * limit_);
   records_ = 0;
   bytes_ = 0;

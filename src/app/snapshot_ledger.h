@@ -68,6 +68,7 @@ class SnapshotLedger {
   Lsn begins_at_;
   std::stop_source stop_;
 
+  std::optional<SnapshotProgress> committed_;  // by this process
   uint64_t limit_;  // of records; rises again after a failure
   uint64_t records_ = 0;
   size_t bytes_ = 0;

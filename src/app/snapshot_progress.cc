@@ -8,7 +8,9 @@
 namespace walpost {
 namespace {
 
-constexpr size_t kBytesBesideContent = 12;  // of a tie
+// They take half of the 1 MiB that Kafka allows for a record.
+constexpr int kMaxTiesOnRecord = 65'000;
+static_assert(ScanPlace::kMaxTies < kMaxTiesOnRecord);
 
 }  // namespace
 
@@ -33,13 +35,10 @@ std::string EncodeSnapshotProgress(const SnapshotProgress& progress) {
       if (value) added->set_text(*value);
     }
   }
-  size_t tie_bytes = 0;
   for (const auto& [content, rows] : progress.place.ties) {
-    tie_bytes += content.size() + kBytesBesideContent;
-    if (tie_bytes > kMaxTieBytes) break;
-    v1::Tie* tie = message.add_ties();
-    tie->set_content(content);
-    tie->set_rows(rows);
+    for (uint32_t i = 0; i < rows; ++i) {
+      if (message.ties_size() < kMaxTiesOnRecord) message.add_ties(content);
+    }
   }
   return message.SerializeAsString();
 }
@@ -64,9 +63,7 @@ absl::StatusOr<SnapshotProgress> DecodeSnapshotProgress(
                                                    : std::nullopt);
     progress.order_columns.push_back(value.column());
   }
-  for (const v1::Tie& tie : message.ties()) {
-    progress.place.ties[tie.content()] = tie.rows();
-  }
+  for (const uint64_t content : message.ties()) ++progress.place.ties[content];
   return progress;
 }
 

@@ -26,10 +26,6 @@ struct SnapshotProgress {
   bool IsDone(std::string_view of_table) const;
 };
 
-// Rows with one place in the order are kept as long as they fit into this:
-// Kafka takes a record of 1 MiB.
-inline constexpr size_t kMaxTieBytes = size_t{256} << 10;
-
 std::string EncodeSnapshotProgress(const SnapshotProgress& progress);
 // kDataLoss: it is not one.
 absl::StatusOr<SnapshotProgress> DecodeSnapshotProgress(std::string_view bytes);

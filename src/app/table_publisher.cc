@@ -193,7 +193,7 @@ asio::awaitable<absl::Status> TablePublisher::PublishRow(
   event.source = source_;
   event.commit_time = WallNow();
   const absl::Status mapped = mapper_->Map(row, event);
-  const std::string content = ContentOf(row, event.id.value_or(""));
+  const ScanPlace::Content content = ContentOf(row);
   const ScanPlace::Key key = KeyOf(row, order_indexes_);
   if (left_out_.Has(event)) {
     ++left_out_rows_;
@@ -233,7 +233,7 @@ absl::StatusOr<bool> TablePublisher::IsWanted(const Event& event,
 }
 
 // The row that the brokers rejected is read again, and has another position.
-void TablePublisher::RecallRefusal(const std::string& content) {
+void TablePublisher::RecallRefusal(ScanPlace::Content content) {
   if (!refused_row_ || refused_row_->content != content) return;
   Refusal& refusal = refused_row_->refusal;
   refusal.position = PositionOf(ordinal_ + 1);

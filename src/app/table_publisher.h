@@ -129,7 +129,7 @@ class TablePublisher {
       const pgoutput::TupleData& row);
   absl::Status MakeMapper(const pgoutput::RelationSchema& schema);
   absl::StatusOr<bool> IsWanted(const Event& event, const absl::Status& mapped);
-  void RecallRefusal(const std::string& content);
+  void RecallRefusal(ScanPlace::Content content);
   Position PositionOf(uint64_t ordinal) const;
   boost::asio::awaitable<absl::Status> Offer(Event& event, absl::Status mapped);
   boost::asio::awaitable<absl::Status> WaitForAcknowledgements();
@@ -158,10 +158,10 @@ class TablePublisher {
   std::optional<Stoppage> stoppage_;
   Position last_position_;  // of the record taken last
   std::string last_id_;
-  std::string last_content_;
+  ScanPlace::Content last_content_ = 0;
   // A row that the brokers rejected, to be set aside when it is read again.
   struct RefusedRow {
-    std::string content;
+    ScanPlace::Content content;
     Refusal refusal;
   };
   std::optional<RefusedRow> refused_row_;

@@ -10,8 +10,8 @@ ScanPlace::Key KeyOf(std::string text) { return {std::move(text)}; }
 TEST(ScanPlaceTest, MovesWithAcknowledgementsOnly) {
   ScanPlace place;
   EXPECT_EQ(place.key(), nullptr);
-  place.OnRow(KeyOf("1"), "a", 10);
-  place.OnRow(KeyOf("2"), "b", 11);
+  place.OnRow(KeyOf("1"), 1, 10);
+  place.OnRow(KeyOf("2"), 2, 11);
   EXPECT_EQ(place.key(), nullptr);
   EXPECT_EQ(place.pending(), 2);
   place.OnAcknowledged(10);
@@ -22,74 +22,73 @@ TEST(ScanPlaceTest, MovesWithAcknowledgementsOnly) {
 
 TEST(ScanPlaceTest, ASecondScanPassesOverWhatWasAcknowledged) {
   ScanPlace place;
-  place.OnRow(KeyOf("1"), "a", 1);
-  place.OnRow(KeyOf("2"), "b", 2);
-  place.OnRow(KeyOf("2"), "c", 3);
+  place.OnRow(KeyOf("1"), 1, 1);
+  place.OnRow(KeyOf("2"), 2, 2);
+  place.OnRow(KeyOf("2"), 3, 3);
   place.OnAcknowledged(2);
   place.StartScan();
   EXPECT_EQ(place.pending(), 0);
-  EXPECT_TRUE(place.WasAcknowledged(KeyOf("2"), "b"));
-  EXPECT_FALSE(place.WasAcknowledged(KeyOf("2"), "c"));
-  EXPECT_FALSE(place.WasAcknowledged(KeyOf("3"), "b"));
+  EXPECT_TRUE(place.WasAcknowledged(KeyOf("2"), 2));
+  EXPECT_FALSE(place.WasAcknowledged(KeyOf("2"), 3));
+  EXPECT_FALSE(place.WasAcknowledged(KeyOf("3"), 2));
 }
 
 TEST(ScanPlaceTest, EqualRowsArePassedOverAsOftenAsTheyWereAcknowledged) {
   ScanPlace place;
-  for (uint64_t i = 1; i <= 3; ++i) place.OnRow(KeyOf("1"), "same", i);
+  for (uint64_t i = 1; i <= 3; ++i) place.OnRow(KeyOf("1"), 4, i);
   place.OnAcknowledged(2);
   for (int scan = 0; scan < 2; ++scan) {
     place.StartScan();
-    EXPECT_TRUE(place.WasAcknowledged(KeyOf("1"), "same"));
-    EXPECT_TRUE(place.WasAcknowledged(KeyOf("1"), "same"));
-    EXPECT_FALSE(place.WasAcknowledged(KeyOf("1"), "same"));
+    EXPECT_TRUE(place.WasAcknowledged(KeyOf("1"), 4));
+    EXPECT_TRUE(place.WasAcknowledged(KeyOf("1"), 4));
+    EXPECT_FALSE(place.WasAcknowledged(KeyOf("1"), 4));
   }
 }
 
 TEST(ScanPlaceTest, AChangedRowIsSentAgain) {
   ScanPlace place;
-  place.OnRow(KeyOf("1"), "before", 1);
+  place.OnRow(KeyOf("1"), 5, 1);
   place.OnAcknowledged(1);
   place.StartScan();
-  EXPECT_FALSE(place.WasAcknowledged(KeyOf("1"), "after"));
+  EXPECT_FALSE(place.WasAcknowledged(KeyOf("1"), 6));
 }
 
 TEST(ScanPlaceTest, NullIsAKeyOfItsOwn) {
   ScanPlace place;
-  place.OnRow({std::nullopt}, "a", 1);
+  place.OnRow({std::nullopt}, 1, 1);
   place.OnAcknowledged(1);
   place.StartScan();
-  EXPECT_FALSE(place.WasAcknowledged(KeyOf(""), "a"));
-  EXPECT_TRUE(place.WasAcknowledged({std::nullopt}, "a"));
+  EXPECT_FALSE(place.WasAcknowledged(KeyOf(""), 1));
+  EXPECT_TRUE(place.WasAcknowledged({std::nullopt}, 1));
 }
 
 TEST(ScanPlaceTest, RemembersABoundedNumberOfTies) {
   ScanPlace place;
   for (uint64_t i = 1; i <= ScanPlace::kMaxTies + 1; ++i) {
-    place.OnRow(KeyOf("1"), std::to_string(i), i);
+    place.OnRow(KeyOf("1"), i, i);
     place.OnAcknowledged(i);
   }
   place.StartScan();
-  EXPECT_TRUE(place.WasAcknowledged(KeyOf("1"), "1"));
-  EXPECT_FALSE(place.WasAcknowledged(KeyOf("1"),
-                                     std::to_string(ScanPlace::kMaxTies + 1)));
+  EXPECT_TRUE(place.WasAcknowledged(KeyOf("1"), 7));
+  EXPECT_FALSE(place.WasAcknowledged(KeyOf("1"), ScanPlace::kMaxTies + 1));
   EXPECT_EQ(place.done(), ScanPlace::kMaxTies + 1);
 }
 
 TEST(ScanPlaceTest, AnotherProcessContinuesThere) {
   ScanPlace before;
-  before.OnRow(KeyOf("1"), "a", 1);
-  before.OnRow(KeyOf("2"), "b", 2);
-  before.OnRow(KeyOf("3"), "c", 3);
+  before.OnRow(KeyOf("1"), 1, 1);
+  before.OnRow(KeyOf("2"), 2, 2);
+  before.OnRow(KeyOf("3"), 3, 3);
   before.OnAcknowledged(2);
   ScanPlace place;
-  place.OnRow(KeyOf("9"), "of an earlier attempt", 1);
+  place.OnRow(KeyOf("9"), 8, 1);
   place.Restore(before.state());
   EXPECT_EQ(place.pending(), 0);
   EXPECT_EQ(place.done(), 2);
   place.StartScan();
   EXPECT_EQ(*place.key(), KeyOf("2"));
-  EXPECT_TRUE(place.WasAcknowledged(KeyOf("2"), "b"));
-  EXPECT_FALSE(place.WasAcknowledged(KeyOf("3"), "c"));
+  EXPECT_TRUE(place.WasAcknowledged(KeyOf("2"), 2));
+  EXPECT_FALSE(place.WasAcknowledged(KeyOf("3"), 3));
 }
 
 }  // namespace

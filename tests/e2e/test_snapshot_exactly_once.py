@@ -12,7 +12,8 @@ import time
 
 import pytest
 
-from harness import KafkaReader, Load, judge_once, note, wait_until
+from harness import (KafkaReader, Load, Outbox, judge_once, note, verify,
+                     wait_until)
 
 _CRASHES = min(100, int(os.environ.get("WALPOST_CRASHES", "20")))
 
@@ -180,3 +181,72 @@ def test_p8_a_row_that_cannot_be_delivered(walpost, database, kafka, outbox,
     relay.wait_ready(60)
     judged = _committed(kafka, topics)
     assert judged == 500 + (action == "dead_letter")
+
+
+def test_p5_rows_that_are_visible_and_not_flushed(walpost, own_postgres, kafka,
+                                                  topics):
+    """They are left to the stream, too."""
+    own_postgres.configure(wal_writer_delay="10s")
+    own_postgres.restart()
+    database = own_postgres.create_database()
+    outbox = Outbox(database, topics)
+    relay = walpost(database, kafka, topics, **_sections(topics))
+    _fill(outbox, 100)
+    assert relay.verb("init").returncode == 0
+    database.execute("set synchronous_commit = off; insert into outbox "
+                     "(aggregate_type, aggregate_id, payload, sequence) "
+                     "select 'order', 'late', to_jsonb(n), 100 + n "
+                     "from generate_series(1, 50) n")
+    relay.run()
+    judge_once(outbox, kafka, relay)
+    assert _marked(kafka, topics) == 100
+
+
+def test_p5_rows_with_one_place_in_the_order(walpost, database, kafka, outbox,
+                                             topics):
+    """One bulk insert, as with created_at default now()."""
+    _fill(outbox, 9000)
+    sections = _sections(topics, max_in_flight_records=200)
+    sections["outbox"]["tables"][0]["order_by"] = "aggregate_type"
+    relay = walpost(database, kafka, topics, **sections)
+    for seen in (1000, 5500):
+        relay.start()
+        wait_until(lambda count=seen: _committed(kafka, topics) > count,
+                   relay.log, 60)
+        relay.kill()
+    relay.start()
+    relay.wait_ready(60)
+    assert _committed(kafka, topics) == 9000
+    assert verify(relay, "--fail-on-duplicates")["found"] == {}
+
+
+def test_p1_the_place_is_not_utf8(walpost, database, kafka, topics):
+    """A bytea is printed as text, in the encoding of an SQL_ASCII database any
+    byte may be in an id."""
+    database.execute("create table raw (id bytea primary key, "
+                     "aggregate_type text, aggregate_id text, payload text)")
+    database.execute(
+        "insert into raw select sha256(n::text::bytea), 'order', 'key', n "
+        "from generate_series(1, 3000) n")
+    sections = _sections(topics, **_SLOW)
+    sections["outbox"]["tables"] = [{"name": "public.raw", "order_by": "id"}]
+    relay = walpost(database, kafka, topics, **sections).start()
+    wait_until(lambda: _committed(kafka, topics) > 200, relay.log, 60)
+    relay.kill()
+    relay.start()
+    relay.wait_ready(60)
+    assert _committed(kafka, topics) == 3000
+
+
+def test_p5_the_checkpoint_topic_is_deleted(walpost, database, strict_kafka,
+                                            outbox, topics):
+    """It is made again, and the snapshot goes on where it was."""
+    strict_kafka.create_topic(topics + "order", 4)
+    _fill(outbox, 3000)
+    relay = walpost(database, strict_kafka, topics,
+                    **_sections(topics, **_SLOW)).start()
+    wait_until(lambda: _committed(strict_kafka, topics) > 200, relay.log, 60)
+    strict_kafka.delete_topic(f"checkpoints-{topics}")
+    relay.wait_ready(120)
+    _fill(outbox, 10)
+    judge_once(outbox, strict_kafka, relay)
