@@ -121,7 +121,9 @@ def sections(kafka, topics, guarantee):
 def test_p1_p2_p5_walpost_is_killed_while_letters_are_stored_and_retried(
         walpost, database, kafka, outbox, topics, dice, sections, guarantee):
     relay = walpost(database, kafka, topics, **sections).run()
-    outbox.insert("order", "k0", WIDE)  # one to retry, in any case
+    outbox.insert("order", "one to retry, in any case", WIDE)
+    wait_until(lambda: database.execute("select 1 from walpost_parked"),
+               relay.log)
     pause = 0.01 if _CRASHES <= 50 else 0.05
     with Poisoned(outbox, dice.seed_text, pause) as written, \
             _Operator(relay, dice.seed_text):
@@ -145,7 +147,9 @@ def test_p1_p2_p5_a_standby_takes_over_the_letters(
     """Also from one that is suspended in the middle of it, and wakes up."""
     first = walpost(database, kafka, topics, **sections).run()
     second = walpost(database, kafka, topics, **sections).start()
-    outbox.insert("order", "k0", WIDE)  # one to retry, in any case
+    outbox.insert("order", "one to retry, in any case", WIDE)
+    wait_until(lambda: database.execute("select 1 from walpost_parked"),
+               first.log)
     with Poisoned(outbox, dice.seed_text, 0.02) as written, \
             _Operator(second, dice.seed_text):
         for _ in range(3):
