@@ -4,7 +4,6 @@
 #include <boost/asio/use_awaitable.hpp>
 #include <utility>
 
-#include "app/slot_survey.h"
 #include "base/status_macros.h"
 #include "fmt/format.h"
 #include "kafka/kafka_sinks.h"
@@ -85,9 +84,9 @@ asio::awaitable<absl::Status> InitialSnapshot::Attempt() {
 
 asio::awaitable<absl::Status> InitialSnapshot::LeaveOutStreamed() {
   if (ledger_ == nullptr || session_.is_exact()) co_return absl::OkStatus();
-  absl::StatusOr<EventSet> streamed = co_await SurveySlot(
-      executor_, config_, publisher_->run().pipeline().builder().routes(),
-      session_.visible_before());
+  absl::StatusOr<EventSet> streamed =
+      co_await survey_.Run(publisher_->run().pipeline().builder().routes(),
+                           session_.visible_before());
   if (!streamed.ok()) co_return streamed.status();
   publisher_->SetLeftOut(*std::move(streamed));
   co_return absl::OkStatus();
@@ -161,13 +160,11 @@ asio::awaitable<void> InitialSnapshot::Finish() {
         "the rows again",
         std::string(noted.message()));
   }
-  const uint64_t left_out = publisher_->left_out();
   spdlog::info("initial snapshot: {} rows are in Kafka{}; slot {} begins at {}",
-               publisher_->done() - left_out,
-               left_out == 0
-                   ? ""
-                   : fmt::format(", and {} come with the stream", left_out),
+               publisher_->done(),
+               ledger_ == nullptr ? "" : ", or come with the stream",
                config_.postgres.slot, session_.begins_at().ToString());
+  publisher_->SetLeftOut(EventSet());
   co_await publisher_->Close(Clock::now());
 }
 
@@ -182,6 +179,7 @@ void InitialSnapshot::Stop(MonotonicTime deadline) {
   if (publisher_ != nullptr) publisher_->Stop();
   if (ledger_ != nullptr) ledger_->Stop();
   session_.Interrupt();
+  survey_.Interrupt();
 }
 
 void InitialSnapshot::LogNoEffect() const {

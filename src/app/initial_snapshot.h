@@ -27,6 +27,7 @@
 #include <string>
 
 #include "absl/status/status.h"
+#include "app/slot_survey.h"
 #include "app/snapshot_ledger.h"
 #include "app/snapshot_session.h"
 #include "app/table_publisher.h"
@@ -42,7 +43,8 @@ class InitialSnapshot {
       : executor_(executor),
         config_(config),
         timer_(executor),
-        session_(executor, config) {}
+        session_(executor, config),
+        survey_(executor, config) {}
 
   // Returns when the stream may begin; at once if there is nothing to do. If a
   // row cannot be delivered, it tries again every few seconds, until an
@@ -75,6 +77,7 @@ class InitialSnapshot {
   const Config& config_;
   boost::asio::steady_timer timer_;
   SnapshotSession session_;
+  SlotSurvey survey_;
 
   // With exactly_once, once the slot is known.
   std::unique_ptr<SnapshotLedger> ledger_;

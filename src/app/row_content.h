@@ -1,5 +1,4 @@
-// What tells a row of a scan from others: its content, and its place in the
-// order. Pure.
+// Content and place of a row, by which a later scan recognises it. Pure.
 #pragma once
 
 #include <vector>

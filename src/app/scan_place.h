@@ -46,7 +46,7 @@ class ScanPlace {
   // skipped once.
   bool WasAcknowledged(const Key& key, Content content);
 
-  // What is known of acknowledged rows.
+  // The acknowledged rows, for another process.
   struct State {
     std::optional<Key> key;
     // Contents of rows with this key, and how many there are of each.

@@ -2,16 +2,13 @@
 
 #include <boost/asio/as_tuple.hpp>
 #include <boost/asio/steady_timer.hpp>
-#include <boost/asio/this_coro.hpp>
 #include <boost/asio/use_awaitable.hpp>
 #include <chrono>
-#include <memory>
 #include <string>
 
 #include "base/status_macros.h"
 #include "fmt/format.h"
 #include "outbox/record_builder.h"
-#include "postgres/connection.h"
 #include "postgres/slot_peek.h"
 #include "postgres/table_scan.h"
 #include "postgres/task_session.h"
@@ -25,32 +22,12 @@ namespace {
 
 constexpr std::chrono::milliseconds kFlushPoll{50};
 
-// With synchronous_commit = off, rows are visible before their WAL is flushed,
-// and what is not flushed is not decoded. The WAL writer does it within
-// seconds.
-asio::awaitable<absl::Status> AwaitFlush(Connection& connection, Lsn end) {
-  asio::steady_timer timer(co_await asio::this_coro::executor);
-  const std::string sql = fmt::format(
-      "SELECT pg_catalog.pg_current_wal_flush_lsn() >= '{}'", end.ToString());
-  for (;;) {
-    WALPOST_CO_ASSIGN_OR_RETURN(QueryRows rows,
-                                co_await connection.Execute(sql));
-    if (rows.Bool(0, 0)) co_return absl::OkStatus();
-    timer.expires_after(kFlushPoll);
-    co_await timer.async_wait(asio::as_tuple(asio::use_awaitable));
-  }
-}
-
 }  // namespace
 
-asio::awaitable<absl::StatusOr<EventSet>> SurveySlot(
-    asio::any_io_executor executor, const Config& config,
+asio::awaitable<absl::StatusOr<EventSet>> SlotSurvey::Run(
     const std::vector<Route>& routes, Lsn end) {
-  ConnectionOptions options = TaskSession(config.postgres, "snapshot");
-  options.statement_limit = kScanStatementLimit;
-  WALPOST_CO_ASSIGN_OR_RETURN(std::unique_ptr<Connection> connection,
-                              co_await Connection::Connect(executor, options));
-  WALPOST_CO_RETURN_IF_ERROR(co_await AwaitFlush(*connection, end));
+  WALPOST_CO_RETURN_IF_ERROR(co_await Connect());
+  WALPOST_CO_RETURN_IF_ERROR(co_await AwaitFlush(end));
   const std::vector<std::vector<std::string>> references = ReferencesOf(routes);
   EventSet events;
   uint64_t unknown = 0;
@@ -58,16 +35,45 @@ asio::awaitable<absl::StatusOr<EventSet>> SurveySlot(
     if (!events.Add(event)) ++unknown;
   };
   const absl::Status peeked = co_await PeekSlot(
-      *connection, config.postgres, config.outbox, references, end, show);
+      *connection_, config_.postgres, config_.outbox, references, end, show);
+  connection_.reset();
   if (!peeked.ok()) co_return peeked;
   if (unknown > 0) {
     spdlog::warn(
         "initial snapshot: {} rows are in the stream, too, and come twice: "
-        "they "
-        "have no id, or there are too many of them",
+        "they have no id, or there are too many of them",
         unknown);
   }
   co_return events;
+}
+
+asio::awaitable<absl::Status> SlotSurvey::Connect() {
+  ConnectionOptions options = TaskSession(config_.postgres, "snapshot");
+  options.statement_limit = kScanStatementLimit;
+  WALPOST_CO_ASSIGN_OR_RETURN(connection_,
+                              co_await Connection::Connect(executor_, options));
+  if (is_interrupted_) co_return absl::CancelledError("told to end");
+  co_return absl::OkStatus();
+}
+
+// With synchronous_commit = off, rows are visible before their WAL is flushed,
+// and only flushed WAL is decoded. The WAL writer flushes it within seconds.
+asio::awaitable<absl::Status> SlotSurvey::AwaitFlush(Lsn end) {
+  asio::steady_timer timer(executor_);
+  const std::string sql = fmt::format(
+      "SELECT pg_catalog.pg_current_wal_flush_lsn() >= '{}'", end.ToString());
+  for (;;) {
+    WALPOST_CO_ASSIGN_OR_RETURN(QueryRows rows,
+                                co_await connection_->Execute(sql));
+    if (rows.Bool(0, 0)) co_return absl::OkStatus();
+    timer.expires_after(kFlushPoll);
+    co_await timer.async_wait(asio::as_tuple(asio::use_awaitable));
+  }
+}
+
+void SlotSurvey::Interrupt() {
+  is_interrupted_ = true;
+  if (connection_ != nullptr) connection_->Interrupt();
 }
 
 }  // namespace walpost

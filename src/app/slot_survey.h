@@ -1,5 +1,5 @@
-// Which rows of the outbox will come through a slot, so that the initial
-// snapshot must not send them, too?
+// SlotSurvey: finds the rows of the outbox that will come through a slot, so
+// that the initial snapshot does not send them, too.
 //
 //   slot begins           snapshot
 //   ────┼──── row A ─────────┼───── row B ──▶ stream: A, B
@@ -8,22 +8,44 @@
 
 #include <boost/asio/any_io_executor.hpp>
 #include <boost/asio/awaitable.hpp>
+#include <memory>
+#include <utility>
 #include <vector>
 
+#include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "base/lsn.h"
 #include "config/config.h"
 #include "outbox/event_set.h"
 #include "outbox/route.h"
+#include "postgres/connection.h"
 
 namespace walpost {
 
-// The events that were committed before `end`, on a connection of its own. The
-// server decodes the WAL since the slot begins once more.
-//
-// Errors are those of PeekSlot. References outlive the coroutine.
-boost::asio::awaitable<absl::StatusOr<EventSet>> SurveySlot(
-    boost::asio::any_io_executor executor, const Config& config,
-    const std::vector<Route>& routes, Lsn end);
+class SlotSurvey {
+ public:
+  // `config` outlives this object.
+  SlotSurvey(boost::asio::any_io_executor executor, const Config& config)
+      : executor_(std::move(executor)), config_(config) {}
+
+  // The events that were committed before `end`, on a connection of its own.
+  // The server decodes the WAL since the slot begins once more. `routes`
+  // outlives the coroutine.
+  //
+  // Errors are those of PeekSlot. kCancelled: Interrupt was called.
+  boost::asio::awaitable<absl::StatusOr<EventSet>> Run(
+      const std::vector<Route>& routes, Lsn end);
+  // Ends Run soon, for good.
+  void Interrupt();
+
+ private:
+  boost::asio::awaitable<absl::Status> Connect();
+  boost::asio::awaitable<absl::Status> AwaitFlush(Lsn end);
+
+  boost::asio::any_io_executor executor_;
+  const Config& config_;
+  std::unique_ptr<Connection> connection_;  // during Run
+  bool is_interrupted_ = false;
+};
 
 }  // namespace walpost

@@ -223,9 +223,7 @@ bool SnapshotSession::is_lost() const {
 
 void SnapshotSession::Interrupt() {
   interrupted_ = true;
-  if (connection_ == nullptr) return;
-  connection_->set_deadline(Clock::now());
-  connection_->waiter().Wake();
+  if (connection_ != nullptr) connection_->Interrupt();
 }
 
 absl::Status SnapshotSession::UnknownSlot() const {

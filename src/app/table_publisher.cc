@@ -196,7 +196,6 @@ asio::awaitable<absl::Status> TablePublisher::PublishRow(
   const ScanPlace::Content content = ContentOf(row);
   const ScanPlace::Key key = KeyOf(row, order_indexes_);
   if (left_out_.Has(event)) {
-    ++left_out_rows_;
     place_.OnRow(key, content, ordinal_);
     co_return absl::OkStatus();
   }

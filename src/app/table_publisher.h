@@ -97,7 +97,6 @@ class TablePublisher {
   const std::optional<Stoppage>& stoppage() const { return stoppage_; }
   // Rows that the next Continue leaves out, as if they were done.
   void SetLeftOut(EventSet rows) { left_out_ = std::move(rows); }
-  uint64_t left_out() const { return left_out_rows_; }
 
   // True if the sink must be replaced before the next Continue.
   bool sink_failed() const;
@@ -143,10 +142,10 @@ class TablePublisher {
   DeliveryRun run_;
   bool stopped_ = false;
 
-  SnapshotProgress progress_;
+  SnapshotProgress
+      progress_;  // without a ledger, too: the tables that are done
   bool ledger_is_open_ = false;
   EventSet left_out_;
-  uint64_t left_out_rows_ = 0;
 
   size_t source_ = 0;     // the current table
   bool counted_ = false;  // its rows are in all_

@@ -9,21 +9,21 @@ namespace walpost {
 namespace asio = boost::asio;
 using Clock = std::chrono::steady_clock;
 
-// What the ledger says goes before what this process remembers: another one may
-// have continued meanwhile.
+// The ledger counts, and not the memory of this process: another one may have
+// continued meanwhile.
 asio::awaitable<absl::Status> TablePublisher::OpenLedger() {
-  if (options_.ledger == nullptr) co_return absl::OkStatus();
-  if (!ledger_is_open_) {
-    absl::StatusOr<SnapshotProgress> opened =
-        co_await options_.ledger->Open(run_);
-    if (!opened.ok()) co_return opened.status();
-    progress_ = *std::move(opened);
-    ledger_is_open_ = true;
-    source_ = 0;
-    counted_ = false;
-    place_ = ScanPlace();
-    all_ = progress_.rows_done + progress_.place.done;
-  }
+  if (options_.ledger == nullptr || ledger_is_open_) co_return absl::OkStatus();
+  const absl::Status started = run_.Start();
+  if (!started.ok()) co_return started;
+  absl::StatusOr<SnapshotProgress> opened =
+      co_await options_.ledger->Open(run_);
+  if (!opened.ok()) co_return opened.status();
+  progress_ = *std::move(opened);
+  ledger_is_open_ = true;
+  source_ = 0;
+  counted_ = false;
+  place_ = ScanPlace();
+  all_ = progress_.rows_done + progress_.place.done;
   co_return absl::OkStatus();
 }
 
@@ -45,7 +45,7 @@ bool TablePublisher::IsCommitDue() const {
   return options_.ledger != nullptr && options_.ledger->IsDue(Clock::now());
 }
 
-// Also what stands before a row that stops the flow.
+// Commits the rows before one that stops the flow, too.
 asio::awaitable<absl::Status> TablePublisher::Settle() {
   if (options_.ledger == nullptr) co_return co_await WaitForAcknowledgements();
   const auto may_wait = [this]() -> absl::StatusOr<bool> {
@@ -57,13 +57,8 @@ asio::awaitable<absl::Status> TablePublisher::Settle() {
   if (!waited.ok()) co_return waited;
   ScanPlace place = place_;
   place.OnAcknowledged(ordinal_);
-  const bool is_done = source_ == config_.outbox.tables.size() ||
-                       progress_.IsDone(config_.outbox.tables[source_].name);
-  if (is_done) {
-    progress_.table.clear();
-  } else {
-    progress_.table = config_.outbox.tables[source_].name;
-  }
+  const std::string& table = config_.outbox.tables[source_].name;
+  if (!progress_.IsDone(table)) progress_.table = table;
   progress_.place = place.state();
   progress_.order_columns = order_columns_;
   const absl::Status committed =

@@ -4,9 +4,7 @@
 #include <utility>
 
 #include "base/status_macros.h"
-#include "checkpoint/checkpoint_candidates.h"
 #include "fmt/format.h"
-#include "kafka/topic_record.h"
 #include "kafka/transactional_id.h"
 
 namespace walpost {
@@ -33,8 +31,9 @@ std::string TransactionalRelease::TransactionalId() const {
 }
 
 // No slot has such a name.
-std::string TransactionalRelease::LedgerKey() const {
-  return fmt::format("{}:{}", options_.sender, options_.slot);
+TopicRecord TransactionalRelease::LedgerRecord() const {
+  return {options_.topic, fmt::format("{}:{}", options_.sender, options_.slot),
+          options_.system_identifier};
 }
 
 bool TransactionalRelease::is_open() const {
@@ -52,8 +51,7 @@ absl::Status TransactionalRelease::Open() {
 }
 
 absl::Status TransactionalRelease::ReadLedger() {
-  const TopicRecord record{options_.topic, LedgerKey(),
-                           options_.system_identifier};
+  const TopicRecord record = LedgerRecord();
   WALPOST_ASSIGN_OR_RETURN(
       const std::string text,
       ReadTopicRecord(options_.kafka, record, std::stop_token()));
@@ -131,8 +129,7 @@ absl::Status TransactionalRelease::WriteEvent(const ParkedRow& row) {
 }
 
 absl::Status TransactionalRelease::WriteLedger(const ReleaseLedger& ledger) {
-  const std::string key =
-      CheckpointKey(LedgerKey(), options_.system_identifier);
+  const std::string key = LedgerRecord().key();
   const std::string text = ledger.Encode();
   Record record;
   record.topic = options_.topic;

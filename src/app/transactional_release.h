@@ -28,6 +28,7 @@
 #include "absl/status/statusor.h"
 #include "config/config.h"
 #include "dead_letters/letter_event.h"
+#include "kafka/topic_record.h"
 #include "kafka/transactional_writer.h"
 #include "outbox/record_builder.h"
 #include "parking/release_ledger.h"
@@ -64,7 +65,7 @@ class TransactionalRelease {
 
  private:
   std::string TransactionalId() const;
-  std::string LedgerKey() const;
+  TopicRecord LedgerRecord() const;
   bool is_open() const;
   absl::Status Open();
   absl::Status ReadLedger();

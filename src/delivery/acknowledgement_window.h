@@ -34,7 +34,7 @@ namespace walpost {
 
 // Number of a record in a window's life, from 0, without gaps.
 using Sequence = uint64_t;
-// Sequence of a record that is no event, such as a checkpoint.
+// Sequence of a checkpoint's record, and of others without an event.
 inline constexpr Sequence kNoEvent = ~Sequence{0};
 
 struct InFlightRecord {

@@ -1,10 +1,9 @@
-// Reads one of our own records from the checkpoint topic, which is not a
-// checkpoint.
+// Records of walpost in the checkpoint topic, beside the checkpoints: ledgers
+// of senders that have transactions of their own.
 #pragma once
 
 #include <stop_token>
 #include <string>
-#include <string_view>
 
 #include "absl/status/statusor.h"
 #include "kafka/producer_options.h"
@@ -20,9 +19,9 @@ struct TopicRecord {
   std::string key() const;
 };
 
-// Its value; empty: there is none. Makes the topic if it is missing. Waits for
-// the end of a transaction that hides the record. Blocks for up to 30 s: for a
-// helper thread.
+// Reads the value of the record; empty: it does not exist. Makes the topic if
+// it is missing. Waits for the end of a transaction that hides the record.
+// Blocks for up to 30 s: for a helper thread.
 //
 // kUnavailable: try again. kCancelled: asked to stop. kFailedPrecondition: as
 // CompactedTopic has it.

@@ -73,9 +73,7 @@ class CheckpointTable::Session {
   // Cancels the pending operation; its callback is not invoked.
   void Abandon() {
     abandoned_ = true;
-    if (connection_ == nullptr) return;
-    connection_->set_deadline(Clock::now());
-    connection_->waiter().Wake();
+    if (connection_ != nullptr) connection_->Interrupt();
   }
   bool abandoned() const { return abandoned_; }
 

@@ -83,6 +83,11 @@ class Connection {
   void set_deadline(std::optional<MonotonicTime> deadline) {
     deadline_ = deadline;
   }
+  // Ends the pending operation, likewise.
+  void Interrupt() {
+    set_deadline(std::chrono::steady_clock::now());
+    waiter_.Wake();
+  }
 
   int server_version() const { return PQserverVersion(connection_.get()); }
   // Encoding of the database: "UTF8", "SQL_ASCII", ...

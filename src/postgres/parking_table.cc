@@ -111,9 +111,7 @@ ParkingSql ParkingTable::Sql() {
 }
 
 void ParkingTable::Interrupt() {
-  if (connection_ == nullptr) return;
-  connection_->set_deadline(Clock::now());
-  connection_->waiter().Wake();
+  if (connection_ != nullptr) connection_->Interrupt();
 }
 
 asio::awaitable<absl::Status> ParkingTable::Connect(

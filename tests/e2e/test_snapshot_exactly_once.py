@@ -250,3 +250,44 @@ def test_p5_the_checkpoint_topic_is_deleted(walpost, database, strict_kafka,
     relay.wait_ready(120)
     _fill(outbox, 10)
     judge_once(outbox, strict_kafka, relay)
+
+
+def test_p7_the_brokers_are_away_for_longer_than_a_take_over(
+        walpost, database, own_kafka, outbox, topics):
+    _fill(outbox, 100)
+    own_kafka.kill()
+    relay = walpost(database, own_kafka, topics, **_sections(topics)).start()
+    relay.wait_log("trying again", 60)
+    own_kafka.start()
+    relay.wait_ready(120)
+    _fill(outbox, 10)
+    judge_once(outbox, own_kafka, relay)
+
+
+def test_p10_sigterm_while_it_looks_at_the_slot(walpost, own_postgres, kafka,
+                                                topics):
+    """Its session does not answer any more."""
+    own_postgres.configure(wal_writer_delay="10s")
+    own_postgres.restart()
+    database = own_postgres.create_database()
+    outbox = Outbox(database, topics)
+    relay = walpost(database, kafka, topics, **_sections(topics))
+    _fill(outbox, 100)
+    assert relay.verb("init").returncode == 0
+    database.execute("set synchronous_commit = off; insert into outbox "
+                     "(aggregate_type, aggregate_id, payload, sequence) "
+                     "values ('order', 'late', '1', 101)")
+    relay.start()
+    relay.wait_log("publishing the existing rows")
+    pids = [row[0] for row in database.execute(
+        "select pid from pg_stat_activity where application_name like "
+        "'%%:snapshot'")]
+    for pid in pids:
+        os.kill(pid, signal.SIGSTOP)
+    try:
+        begun = time.monotonic()
+        assert relay.stop() == 0
+        assert time.monotonic() - begun < 8
+    finally:
+        for pid in pids:
+            os.kill(pid, signal.SIGCONT)
