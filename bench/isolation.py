@@ -43,6 +43,10 @@ class Bench:
             "parking": {"isolate_after": "10s", "max_isolated_bytes": "10GiB"},
             "http": {"listen": f"127.0.0.1:{rig.free_port()}"}})
 
+    def warm_up(self):
+        """The brokers are slower in their first minutes."""
+        self._load("fine", 90)
+
     def round(self):
         phases = [self._undisturbed, self._isolated]
         random.shuffle(phases)
@@ -127,6 +131,7 @@ def main():
         bench = Bench(servers, options, results)
         stack.callback(bench.walpost.close)
         bench.walpost.run()
+        bench.warm_up()
         for _ in range(options.rounds):
             bench.round()
         if bench.walpost.stop() != 0:

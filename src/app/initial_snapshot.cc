@@ -68,7 +68,15 @@ asio::awaitable<absl::Status> InitialSnapshot::Attempt() {
           (history == SlotHistory::kNone && !config_.postgres.create);
   if (history == SlotHistory::kUsed) LogNoEffect();
   if (done_) co_return absl::OkStatus();
+  if (!all_sent_) {
+    WALPOST_CO_RETURN_IF_ERROR(co_await Publish(history));
+  }
+  co_return co_await Finish();
+}
+
+asio::awaitable<absl::Status> InitialSnapshot::Publish(SlotHistory history) {
   WALPOST_CO_RETURN_IF_ERROR(co_await session_.Begin(history));
+  co_await ForgetOtherSlot();
   const absl::Status made = MakePublisher();
   if (!made.ok()) co_return made;
   WALPOST_CO_RETURN_IF_ERROR(co_await LeaveOutStreamed());
@@ -78,8 +86,21 @@ asio::awaitable<absl::Status> InitialSnapshot::Attempt() {
     co_return may_pass ? absl::UnavailableError(published.message())
                        : published;
   }
-  co_await Finish();
-  co_return absl::OkStatus();
+  all_sent_ = true;
+  co_return co_await session_.End();
+}
+
+// The slot was dropped and made again: all rows are from before it.
+asio::awaitable<void> InitialSnapshot::ForgetOtherSlot() {
+  if (session_.target() == target_) co_return;
+  if (publisher_ != nullptr) {
+    co_await publisher_->Close(Clock::now() + kProducerGrace);
+  }
+  counters_before_ = counters();
+  publisher_.reset();
+  ledger_.reset();
+  stoppage_.reset();
+  target_ = session_.target();
 }
 
 asio::awaitable<absl::Status> InitialSnapshot::LeaveOutStreamed() {
@@ -121,8 +142,8 @@ absl::Status InitialSnapshot::MakePublisher() {
   if (publisher_ != nullptr) return absl::OkStatus();
   TablePublisher::Options options;
   options.mark.header = "walpost-snapshot";
-  options.mark.value = session_.begins_at().ToString();
-  options.before = session_.begins_at();
+  options.mark.value = target_.begins_at.ToString();
+  options.before = target_.begins_at;
   options.timeline = session_.timeline();
   // Consumers that remember a position must not confuse the rows of a second
   // run with those of the first: later runs count from a higher ordinal.
@@ -132,8 +153,7 @@ absl::Status InitialSnapshot::MakePublisher() {
   if (config_.transactions.is_on) {
     ledger_ = std::make_unique<SnapshotLedger>(
         executor_, config_.kafka, config_.checkpoint.topic,
-        config_.postgres.slot, session_.system_identifier(),
-        session_.begins_at());
+        config_.postgres.slot, target_.system_identifier, target_.begins_at);
     options.ledger = ledger_.get();
   }
   absl::StatusOr<std::unique_ptr<TablePublisher>> created =
@@ -145,14 +165,19 @@ absl::Status InitialSnapshot::MakePublisher() {
   spdlog::info(
       "initial snapshot: publishing the existing rows of the outbox; slot {} "
       "begins at {}",
-      config_.postgres.slot, session_.begins_at().ToString());
+      config_.postgres.slot, target_.begins_at.ToString());
   return absl::OkStatus();
 }
 
-// All rows are in Kafka: a failure from here on must not repeat them.
-asio::awaitable<void> InitialSnapshot::Finish() {
+// All rows are in Kafka: a failure from here on must not repeat them, unless
+// the slot is another one.
+asio::awaitable<absl::Status> InitialSnapshot::Finish() {
+  const absl::Status noted = co_await session_.Record();
+  if (absl::IsAborted(noted)) all_sent_ = false;
+  if (absl::IsAborted(noted) || absl::IsUnavailable(noted)) {
+    co_return absl::UnavailableError(noted.message());
+  }
   done_ = true;
-  const absl::Status noted = co_await session_.Finish();
   if (!noted.ok()) {
     spdlog::info(
         "the initial snapshot could not be put on record: {}. If walpost is "
@@ -163,9 +188,10 @@ asio::awaitable<void> InitialSnapshot::Finish() {
   spdlog::info("initial snapshot: {} rows are in Kafka{}; slot {} begins at {}",
                publisher_->done(),
                ledger_ == nullptr ? "" : ", or come with the stream",
-               config_.postgres.slot, session_.begins_at().ToString());
+               config_.postgres.slot, target_.begins_at.ToString());
   publisher_->SetLeftOut(EventSet());
   co_await publisher_->Close(Clock::now());
+  co_return absl::OkStatus();
 }
 
 asio::awaitable<void> InitialSnapshot::Wait(milliseconds length) {
@@ -207,8 +233,10 @@ std::optional<Stoppage> InitialSnapshot::stoppage() const {
   return done_ ? std::nullopt : stoppage_;
 }
 
-uint64_t InitialSnapshot::acknowledged() const {
-  return publisher_ == nullptr ? 0 : publisher_->done();
+DeliveryCounters InitialSnapshot::counters() const {
+  DeliveryCounters sum = counters_before_;
+  if (publisher_ != nullptr) sum += publisher_->run().pipeline().counters();
+  return sum;
 }
 
 void InitialSnapshot::AddTo(RelaySigns& signs) const {

@@ -32,6 +32,7 @@
 #include "app/snapshot_session.h"
 #include "app/table_publisher.h"
 #include "config/config.h"
+#include "delivery/delivery_counters.h"
 #include "health/diagnosis.h"
 
 namespace walpost {
@@ -60,13 +61,20 @@ class InitialSnapshot {
   // Only while rows are being published.
   void AddTo(RelaySigns& signs) const;
   std::optional<Stoppage> stoppage() const;
-  uint64_t acknowledged() const;
+  // What became of the rows, also when the snapshot is over.
+  DeliveryCounters counters() const;
+  // Server that it was made on; empty: there was nothing to do yet.
+  const std::string& system_identifier() const {
+    return target_.system_identifier;
+  }
 
  private:
   boost::asio::awaitable<absl::Status> Attempt();
+  boost::asio::awaitable<absl::Status> Publish(SlotHistory history);
+  boost::asio::awaitable<void> ForgetOtherSlot();
   boost::asio::awaitable<absl::Status> LeaveOutStreamed();
   boost::asio::awaitable<absl::Status> PublishRows();
-  boost::asio::awaitable<void> Finish();
+  boost::asio::awaitable<absl::Status> Finish();
   boost::asio::awaitable<void> Wait(std::chrono::milliseconds length);
   absl::Status MakePublisher();
   void LogNoEffect() const;
@@ -79,9 +87,14 @@ class InitialSnapshot {
   SnapshotSession session_;
   SlotSurvey survey_;
 
+  // The slot that everything from here on is for; all_sent_: all of its rows
+  // are in Kafka.
+  SnapshotSession::Target target_;
+  bool all_sent_ = false;
   // With exactly_once, once the slot is known.
   std::unique_ptr<SnapshotLedger> ledger_;
   std::unique_ptr<TablePublisher> publisher_;
+  DeliveryCounters counters_before_;  // of earlier publishers
   std::optional<Stoppage> stoppage_;  // from the last attempt
   uint64_t done_at_stoppage_ = 0;
   bool publishing_ = false;

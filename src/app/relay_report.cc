@@ -78,6 +78,9 @@ RelayStatus Relay::Status() const {
   state_log_.Report(Clock::now(), status);
   status.slot = config_.postgres.slot;
   status.system_identifier = memory_.system_identifier();
+  if (status.system_identifier.empty()) {
+    status.system_identifier = snapshot_.system_identifier();
+  }
   status.timeline = memory_.timeline();
   status.server_version = source_.server_version();
   status.server_wal_end = stream_.server_wal_end();
@@ -105,6 +108,7 @@ RelayStatus Relay::Status() const {
   }
   status.parking = parking_.report();
   status.counters = pipeline_.counters();
+  status.counters += snapshot_.counters();
   status.latency = pipeline_.latency();
   if (gate_) {
     status.transactions = transactions_;

@@ -133,7 +133,7 @@ void Relay::NoteTransactionGivenUp(const absl::Status& reason) {
 
 void Relay::NoteAcknowledgements() {
   const uint64_t acknowledged =
-      pipeline_.counters().acknowledged + snapshot_.acknowledged();
+      pipeline_.counters().acknowledged + snapshot_.counters().acknowledged;
   const bool moved = acknowledged != acknowledged_before_;
   if (moved) session_.OnAcknowledged();
   if (moved) brokers_seen_at_ = Clock::now();

@@ -72,6 +72,7 @@ asio::awaitable<absl::StatusOr<SlotHistory>> SnapshotSession::FindHistory() {
 // The first statement fixes what the transaction shows.
 asio::awaitable<absl::Status> SnapshotSession::Begin(SlotHistory history) {
   is_exact_ = history == SlotHistory::kNone;
+  target_.system_identifier = sight_.system_identifier;
   WALPOST_CO_RETURN_IF_ERROR(co_await BeginTransaction(history));
   const std::string sql = "SELECT pg_catalog.pg_current_wal_insert_lsn()";
   WALPOST_CO_ASSIGN_OR_RETURN(QueryRows rows,
@@ -88,7 +89,8 @@ asio::awaitable<absl::Status> SnapshotSession::Check() {
 // Leaves a transaction open that shows the rows to publish.
 asio::awaitable<absl::Status> SnapshotSession::BeginTransaction(
     SlotHistory history) {
-  const bool is_ours = history == SlotHistory::kUnknown && made_at_.is_valid();
+  const bool is_ours =
+      history == SlotHistory::kUnknown && SlotBeginsAt(made_at_);
   if (history == SlotHistory::kUnknown && !is_ours) co_return UnknownSlot();
   absl::Status status = co_await Lock();
   if (status.ok()) status = co_await RequireReadableTables();
@@ -103,7 +105,7 @@ asio::awaitable<absl::Status> SnapshotSession::BeginTransaction(
     status = co_await RecordBirth();
     if (!status.ok()) co_return status;
   }
-  begins_at_ = sight_.slot->confirmed_flush_lsn;
+  target_.begins_at = sight_.slot->confirmed_flush_lsn;
   const std::string begin =
       "BEGIN TRANSACTION ISOLATION LEVEL REPEATABLE READ, READ ONLY";
   co_return co_await Execute(begin);
@@ -185,7 +187,7 @@ asio::awaitable<absl::Status> SnapshotSession::MakeSlot() {
   }
   if (!point.ok()) co_return point.status();
   made_at_ = *point;
-  begins_at_ = *point;
+  target_.begins_at = *point;
   co_return absl::OkStatus();
 }
 
@@ -204,16 +206,33 @@ asio::awaitable<absl::Status> SnapshotSession::RecordBirth() {
                                       record);
 }
 
-asio::awaitable<absl::Status> SnapshotSession::Finish() {
+asio::awaitable<absl::Status> SnapshotSession::End() {
   const std::string commit = "COMMIT";
-  WALPOST_CO_RETURN_IF_ERROR(co_await Execute(commit));
-  absl::StatusOr<std::optional<BirthRecord>> record = co_await ReadBirthRecord(
-      *connection_, config_.postgres.publication, config_.postgres.slot);
-  if (!record.ok()) co_return record.status();
-  if (!*record) co_return absl::NotFoundError("there is no birth record");
-  NoteAllPublished(**record);
+  co_return co_await Execute(commit);
+}
+
+// Rows that committed between the two slots are in neither.
+asio::awaitable<absl::Status> SnapshotSession::Record() {
+  WALPOST_CO_ASSIGN_OR_RETURN(
+      sight_, co_await LookAtSlot(*connection_, config_.postgres));
+  if (sight_.system_identifier != target_.system_identifier ||
+      !SlotBeginsAt(target_.begins_at)) {
+    co_return absl::AbortedError(fmt::format(
+        "slot {}, which begins at {}, was dropped during the initial snapshot",
+        config_.postgres.slot, target_.begins_at.ToString()));
+  }
+  if (!sight_.birth || sight_.birth->consistent_point != target_.begins_at) {
+    co_return absl::NotFoundError("there is no birth record");
+  }
+  BirthRecord record = *sight_.birth;
+  NoteAllPublished(record);
   co_return co_await WriteBirthRecord(*connection_,
-                                      config_.postgres.publication, **record);
+                                      config_.postgres.publication, record);
+}
+
+bool SnapshotSession::SlotBeginsAt(Lsn begin) const {
+  return sight_.slot && begin.is_valid() &&
+         sight_.slot->confirmed_flush_lsn == begin;
 }
 
 bool SnapshotSession::is_lost() const {

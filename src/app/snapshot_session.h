@@ -46,8 +46,14 @@ class SnapshotSession {
   // kFailedPrecondition: the role may not do it, or it is not known what was
   // streamed from the slot; names the remedy.
   boost::asio::awaitable<absl::Status> Begin(SlotHistory history);
-  // Start of the slot; after Begin.
-  Lsn begins_at() const { return begins_at_; }
+  // The slot that the snapshot is for; after Begin. A slot that is made later
+  // under the same name is another one.
+  struct Target {
+    std::string system_identifier;
+    Lsn begins_at;
+    friend bool operator==(const Target&, const Target&) = default;
+  };
+  const Target& target() const { return target_; }
   // Whatever the transaction shows was committed before it; after Begin.
   Lsn visible_before() const { return visible_before_; }
   // It shows exactly what committed before the slot begins.
@@ -57,9 +63,14 @@ class SnapshotSession {
   // Valid from Open to Close.
   Connection& connection() { return *connection_; }
 
-  // Ends the transaction, and records that everything from before the slot was
-  // published.
-  boost::asio::awaitable<absl::Status> Finish();
+  // Ends the transaction.
+  boost::asio::awaitable<absl::Status> End();
+  // Records that everything from before the slot was published; after End, or
+  // after another Open.
+  //
+  // kUnavailable: call it again. kAborted: the slot is missing, or another one
+  // than target(). Other errors: it is the slot, and cannot be put on record.
+  boost::asio::awaitable<absl::Status> Record();
 
   // True if the server has closed the connection.
   bool is_lost() const;
@@ -78,6 +89,7 @@ class SnapshotSession {
   boost::asio::awaitable<absl::Status> MakeSlot();
   boost::asio::awaitable<absl::Status> RecordBirth();
   boost::asio::awaitable<absl::Status> Execute(std::string sql);
+  bool SlotBeginsAt(Lsn begin) const;
   absl::Status UnknownSlot() const;
 
   boost::asio::any_io_executor executor_;
@@ -87,7 +99,7 @@ class SnapshotSession {
   SlotSight sight_;
   // Consistent point of the slot that this process created; 0/0: none.
   Lsn made_at_;
-  Lsn begins_at_;
+  Target target_;
   Lsn visible_before_;
   bool is_exact_ = false;
 };

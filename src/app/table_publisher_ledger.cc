@@ -3,6 +3,7 @@
 
 #include "app/table_publisher.h"
 #include "base/status_macros.h"
+#include "spdlog/spdlog.h"
 
 namespace walpost {
 
@@ -24,6 +25,8 @@ asio::awaitable<absl::Status> TablePublisher::OpenLedger() {
   counted_ = false;
   place_ = ScanPlace();
   all_ = progress_.rows_done + progress_.place.done;
+  if (all_ > 0)
+    spdlog::info("initial snapshot: continuing behind {} rows", all_);
   co_return absl::OkStatus();
 }
 

@@ -7,6 +7,7 @@
 #include "base/status_macros.h"
 #include "cli/exit_code.h"
 #include "cli/init_sql.h"
+#include "cli/old_checkpoint.h"
 #include "cli/require_wal.h"
 #include "cli/run_to_end.h"
 #include "cli/verb.h"
@@ -56,6 +57,10 @@ class Initializer {
     if (status.ok()) status = co_await CheckTables(WithPublication::kYes);
     if (status.ok()) status = co_await MakeSlot();
     if (status.ok()) status = co_await ReportExistingRows(executor);
+    if (status.ok() && fresh_) {
+      const auto checkpoint = co_await FindOldCheckpoint(executor, config_);
+      if (checkpoint) Report(*checkpoint);
+    }
     co_return status;
   }
 
@@ -271,11 +276,14 @@ class Initializer {
         const Findings findings,
         co_await FindExistingRows(executor, config_, AskStore::kNo));
     for (const Finding& finding : findings) {
-      if (finding.severity == Severity::kOk) continue;
-      fmt::print("{} {}\n", finding.subject, finding.text);
-      if (!finding.remedy.empty()) fmt::print("  -> {}\n", finding.remedy);
+      if (finding.severity != Severity::kOk) Report(finding);
     }
     co_return absl::OkStatus();
+  }
+
+  static void Report(const Finding& finding) {
+    fmt::print("{} {}\n", finding.subject, finding.text);
+    if (!finding.remedy.empty()) fmt::print("  -> {}\n", finding.remedy);
   }
 
   const Config& config_;

@@ -10,6 +10,7 @@
 #include "config/only_copies.h"
 #include "config/outbox_section.h"
 #include "config/overrides.h"
+#include "config/own_topics.h"
 #include "config/polling_section.h"
 #include "config/section.h"
 #include "config/yaml_document.h"
@@ -234,17 +235,6 @@ void CheckRetention(Section& root, const Config& config) {
   if (!status.ok()) root.Fail("retention", std::string(status.message()));
 }
 
-void CheckDeadLetterTopic(Section& root, const Config& config) {
-  if (config.keeps_letters() ||
-      config.checkpoint.store != CheckpointOptions::Store::kKafka ||
-      config.outbox.dead_letter.topic != config.checkpoint.topic) {
-    return;
-  }
-  root.Fail("dead_letter", fmt::format("topic {} is that of checkpoints, and "
-                                       "compacted: dead letters need another",
-                                       config.checkpoint.topic));
-}
-
 void ReadHttp(Section section, HttpOptions& http) {
   section.Read("listen", http.listen);
   section.Done();
@@ -289,7 +279,7 @@ Config ReadConfig(Section root) {
   CheckExactlyOnce(root, config);
   CheckParking(root, config);
   CheckRetention(root, config);
-  CheckDeadLetterTopic(root, config);
+  SetOwnTopics(root, config);
   config.kafka.client_id = "walpost-" + config.postgres.slot;
   config.kafka.max_records = config.window.max_records;
   config.kafka.transaction_timeout = config.transactions.timeout;

@@ -30,6 +30,8 @@ struct DeliveryCounters {
   static uint64_t Sum(const ByClass& counts) {
     return std::accumulate(counts.begin(), counts.end(), uint64_t{0});
   }
+
+  DeliveryCounters& operator+=(const DeliveryCounters& more);
 };
 
 }  // namespace walpost

@@ -41,6 +41,13 @@ absl::Status ForStore(const absl::Status& error) {
 
 }  // namespace
 
+std::string RemoveCheckpointCommand(const std::string& brokers,
+                                    const std::string& topic,
+                                    const std::string& key) {
+  return fmt::format("echo {}: | kcat -b {} -P -t {} -K : -Z", key, brokers,
+                     topic);
+}
+
 CheckpointTopic::CheckpointTopic(asio::any_io_executor executor,
                                  ProducerOptions kafka, std::string topic,
                                  std::string slot, Access access)
@@ -97,10 +104,11 @@ absl::StatusOr<std::optional<Checkpoint>> CheckpointTopic::Explain(
   if (!checkpoint.ok()) {
     return absl::DataLossError(fmt::format(
         "checkpoint topic {}, {}; to continue where the slot stands, write one "
-        "without a value: echo {}: | kcat -b {} -P -t {} -K : -Z",
+        "without a value: {}",
         topic_, std::string(checkpoint.status().message()),
-        CheckpointKey(slot_, identity_.system_identifier), kafka_.brokers,
-        topic_));
+        RemoveCheckpointCommand(
+            kafka_.brokers, topic_,
+            CheckpointKey(slot_, identity_.system_identifier))));
   }
   const std::optional<Checkpoint>& found = *checkpoint;
   if (found && !identity_.system_identifier.empty() &&

@@ -35,6 +35,11 @@
 
 namespace walpost {
 
+// Shell command that writes a record without a value.
+std::string RemoveCheckpointCommand(const std::string& brokers,
+                                    const std::string& topic,
+                                    const std::string& key);
+
 class CheckpointTopic final : public CheckpointStore, private RecordReports {
  public:
   // With kRead nothing is created, and only the right READ is needed: for verbs

@@ -120,6 +120,8 @@ struct OutboxOptions {
   RouteOptions route;
   ValueFormat value_format = ValueFormat::kRaw;
   DeadLetterOptions dead_letter;
+  // That walpost writes itself: no event may go there.
+  std::vector<std::string> own_topics;
 };
 
 }  // namespace walpost

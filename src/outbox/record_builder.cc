@@ -33,8 +33,8 @@ absl::StatusOr<std::unique_ptr<RecordBuilder>> RecordBuilder::Create(
                            Route::CreateAll(options));
   WALPOST_ASSIGN_OR_RETURN(DeadLetterBuilder dead_letters,
                            DeadLetterBuilder::Create(options));
-  return std::unique_ptr<RecordBuilder>(new RecordBuilder(
-      std::move(routes), options.value_format, std::move(dead_letters)));
+  return std::unique_ptr<RecordBuilder>(
+      new RecordBuilder(std::move(routes), options, std::move(dead_letters)));
 }
 
 absl::StatusOr<Record> RecordBuilder::Build(const Event& event,
@@ -88,7 +88,15 @@ absl::Status RecordBuilder::ExpandTopic(const Route& route,
                                         const Event& event) {
   WALPOST_RETURN_IF_ERROR(route.topic().Expand(event.references, topic_));
   if (!mark_.topic_prefix.empty()) topic_.insert(0, mark_.topic_prefix);
-  return absl::OkStatus();
+  if (std::ranges::find(own_topics_, topic_) == own_topics_.end()) {
+    return absl::OkStatus();
+  }
+  return Undeliverable(
+      kReasonTopicIllegal,
+      fmt::format(
+          "topic {} is not for events: walpost keeps its checkpoints or "
+          "dead letters there",
+          topic_));
 }
 
 absl::Status RecordBuilder::AddHeaders(const Route& route, const Event& event,

@@ -73,10 +73,11 @@ class RecordBuilder {
                                          uint32_t timeline);
 
  private:
-  RecordBuilder(std::vector<Route> routes, ValueFormat format,
+  RecordBuilder(std::vector<Route> routes, const OutboxOptions& options,
                 DeadLetterBuilder dead_letters)
       : routes_(std::move(routes)),
-        format_(format),
+        format_(options.value_format),
+        own_topics_(options.own_topics),
         dead_letters_(std::move(dead_letters)) {}
 
   absl::Status ExpandTopic(const Route& route, const Event& event);
@@ -88,6 +89,7 @@ class RecordBuilder {
 
   std::vector<Route> routes_;
   ValueFormat format_;
+  std::vector<std::string> own_topics_;
   DeadLetterBuilder dead_letters_;
   RecordMark mark_;
 

@@ -219,6 +219,8 @@ TEST(LoaderErrorsTest, ValuesOutOfRangeAreNamedWithTheRange) {
       {"{checkpoint: {store: kafka}, dead_letter: {topic: "
        "walpost.checkpoint}}",
        "w.yaml:1: dead_letter: ", "is that of checkpoints"},
+      {"{checkpoint: {store: kafka, topic: events}, route: {topic: events}}",
+       "w.yaml:1: checkpoint: ", "topic events is that of events"},
       {"route: {create_topics: {partitions: 0}}",
        "w.yaml:1: route.create_topics.partitions: ", "not between"},
       {"route: {create_topics: {replicas: 3}}",

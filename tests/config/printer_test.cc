@@ -240,7 +240,7 @@ route: {topic: t, position_header: false,
         headers: {z: type, a: id, 'null': b, '1': c, 'a.b': '&d', '': e}}
 value: {format: protobuf}
 kafka: {brokers: 'a:1, b:2', properties: {linger.ms: 5, debug: 'a,b'}}
-checkpoint: {store: kafka, path: 'a b', topic: t, table: s.T, interval: 50ms}
+checkpoint: {store: kafka, path: 'a b', topic: c, table: s.T, interval: 50ms}
 delivery: {max_in_flight_records: 1, max_in_flight_bytes: 100001,
            shutdown_timeout: 0ms}
 replay: {window: 3MiB, window_time: 2h}

@@ -16,6 +16,17 @@ def _wide(size):
     return '"' + "x" * size + '"'
 
 
+@pytest.mark.parametrize("own", ["checkpoint", "dead_letter"])
+def test_p8_an_event_for_a_topic_of_ours(walpost, database, kafka, outbox,
+                                         topics, own):
+    """It could pass for a checkpoint, or for a letter."""
+    relay = walpost(database, kafka, topics, route={"topic": "{aggregate_type}"},
+                    checkpoint={"store": "kafka", "topic": f"{topics}checkpoint"},
+                    dead_letter={"topic": f"{topics}dead_letter"}).run()
+    outbox.insert(topics + own, f"{database.name}@1")
+    assert f"topic {topics}{own} is not for events" in relay.wait_unready()
+
+
 @pytest.mark.parametrize("row, code, words", [
     ({"aggregate_type": None}, "topic_field_missing", ("is NULL",)),
     ({"aggregate_type": ""}, "topic_field_missing", ("is empty",)),

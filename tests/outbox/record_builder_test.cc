@@ -85,6 +85,18 @@ TEST(RecordBuilderTest, AMarkIsTheLastHeaderAndMayMoveTheTopic) {
             (Headers::value_type{"walpost-replay", "run-1"}));
 }
 
+TEST(RecordBuilderTest, NoEventGoesToATopicOfOurs) {
+  OutboxOptions options = OneTable("{aggregate_type}");
+  options.own_topics = {"checkpoints"};
+  const auto builder = MustCreate(options);
+  const std::vector<Value> values = {"checkpoints"};
+  const Event event = MakeEvent(values);
+  const auto record = builder->Build(event, kTimeline);
+  EXPECT_EQ(ReasonCodeOf(record.status()), kReasonTopicIllegal);
+  const std::vector<Value> others = {"checkpoints2"};
+  EXPECT_TRUE(builder->Build(MakeEvent(others), kTimeline).ok());
+}
+
 TEST(RecordBuilderTest, AKeyOfNoBytesIsNotNoKey) {
   const auto builder = MustCreate(OneTable("t"));
   Event event = MakeEvent({});
