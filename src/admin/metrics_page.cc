@@ -295,6 +295,10 @@ void AddTransactions(const TransactionReport& report, MetricsWriter& page) {
   page.Gauge("walpost_kafka_transaction_open_seconds",
              "Age of the open Kafka transaction; 0 if it is empty.",
              Seconds(report.open_for));
+  page.Gauge("walpost_hidden_records_seconds",
+             "How long acknowledged records have been hidden from consumers of "
+             "committed records, by a transaction that is open.",
+             Seconds(report.hidden_for));
   AddHistogram("walpost_kafka_commit_seconds",
                "Seconds to commit a Kafka transaction.", report.commit_time,
                page);

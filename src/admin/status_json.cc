@@ -224,6 +224,7 @@ std::string StatusJson(const RelayStatus& status, std::string_view version) {
     json.Add("kafka_transactions_given_up", status.transactions->given_up);
     json.Add("kafka_transactions_fenced", status.transactions->fenced);
     json.Add("kafka_transaction_open_seconds", status.transactions->open_for);
+    json.Add("hidden_records_seconds", status.transactions->hidden_for);
     json.Add("split_transactions", status.transactions->splits);
   }
 

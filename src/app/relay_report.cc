@@ -51,6 +51,11 @@ RelaySigns Relay::Signs() const {
   signs.homeless_topic = kafka.missing_topic;
   signs.brokers_are_connected = kafka.brokers_up > 0;
   signs.broker_trouble = kafka.trouble;
+  if (kafka.hidden_since) {
+    signs.hidden_for = since(*kafka.hidden_since);
+    const bool may_end = signs.hidden_for <= config_.transactions.timeout;
+    if (!may_end) signs.hidden_records = kafka.hidden_records;
+  }
   checkpoints_.AddTo(signs);
   signs.wal_budget_level = wal_budget_.level();
   signs.retained_wal_bytes = wal_budget_.retained_bytes();
@@ -113,6 +118,11 @@ RelayStatus Relay::Status() const {
   if (gate_) {
     status.transactions = transactions_;
     status.transactions->records = gate_->committed_records();
+    if (const auto hidden_since = sinks_.Health().hidden_since) {
+      status.transactions->hidden_for =
+          std::chrono::duration_cast<milliseconds>(Clock::now() -
+                                                   *hidden_since);
+    }
     if (const auto begun_at = gate_->begun_at()) {
       status.transactions->open_for =
           std::chrono::duration_cast<milliseconds>(Clock::now() - *begun_at);

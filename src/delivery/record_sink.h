@@ -83,6 +83,11 @@ struct SinkHealth {
   std::string missing_topic;
   // The id of the cluster; empty: no broker has reported it yet.
   std::string cluster_id;
+  // Acknowledged records that consumers of committed records do not get, and
+  // since when at the latest: "topic orders, partition 0, from offset 17".
+  // Empty: none, or not known.
+  std::string hidden_records;
+  std::optional<MonotonicTime> hidden_since;
 };
 
 struct SinkCapabilities {

@@ -173,7 +173,17 @@ Diagnosis OfBrokers(const RelaySigns& signs) {
       signs.brokers));
 }
 
-Diagnosis OfParking(const ParkingReport& parking) {
+std::string HiddenText(const RelaySigns& signs) {
+  return fmt::format(
+      "consumers that read committed records have got nothing of {} on for {} "
+      "s: a transaction is open there. kafka-transactions.sh find-hanging "
+      "shows "
+      "whether the brokers have lost track of it, and abort ends it; then run "
+      "walpost verify",
+      signs.hidden_records, Seconds(signs.hidden_for));
+}
+
+std::string ParkingText(const ParkingReport& parking) {
   std::string text;
   if (!parking.topics.empty()) {
     text = fmt::format(
@@ -191,6 +201,15 @@ Diagnosis OfParking(const ParkingReport& parking) {
   text += "All others are published. ";
   text += parking.keys > 0 ? "walpost parked list shows why"
                            : "Kafka's tools show what is wrong with a topic";
+  return text;
+}
+
+Diagnosis Degraded(const RelaySigns& signs) {
+  std::string text;
+  if (!signs.hidden_records.empty()) text = HiddenText(signs);
+  if (!signs.parking.empty()) {
+    text += (text.empty() ? "" : ". ") + ParkingText(signs.parking);
+  }
   return {RelayState::kDegraded, std::move(text)};
 }
 
@@ -241,7 +260,9 @@ Diagnosis Diagnose(const RelaySigns& signs) {
                         signs.retained_wal_bytes >> 20, signs.slot,
                         signs.wal_budget_bytes >> 20)};
   }
-  if (!signs.parking.empty()) return OfParking(signs.parking);
+  if (!signs.parking.empty() || !signs.hidden_records.empty()) {
+    return Degraded(signs);
+  }
   return {signs.oldest_in_flight > kBehindAfter ? RelayState::kCatchingUp
                                                 : RelayState::kStreaming,
           ""};

@@ -68,6 +68,11 @@ struct RelaySigns {
   // How long a Kafka transaction has been committed; zero: none is.
   std::chrono::milliseconds committing_for{0};
 
+  // Records that consumers of committed records do not get, for longer than a
+  // transaction of ours may take; or empty.
+  std::string hidden_records;
+  std::chrono::milliseconds hidden_for{0};
+
   ParkingReport parking;
 
   WalBudget::Level wal_budget_level = WalBudget::Level::kFine;

@@ -16,6 +16,8 @@ struct TransactionReport {
   uint64_t splits = 0;    // transactions of Postgres in several of ours
   LatencyHistogram commit_time;
   std::chrono::milliseconds open_for{0};  // the present one; 0: it is empty
+  // How long records have been hidden from consumers of committed records.
+  std::chrono::milliseconds hidden_for{0};
 };
 
 }  // namespace walpost

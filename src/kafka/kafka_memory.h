@@ -1,6 +1,7 @@
 // KafkaMemory: knowledge about the brokers, across several producers.
 #pragma once
 
+#include "kafka/hidden_records.h"
 #include "kafka/offset_watch.h"
 #include "kafka/topic_ids.h"
 
@@ -9,11 +10,13 @@ namespace walpost {
 struct KafkaMemory {
   OffsetWatch offsets;
   TopicIds topics;
+  HiddenRecords hidden;  // in transactions
 
   // Later acknowledgements belong to another Kafka, or to other topics.
   void Forget() {
     offsets.Forget();
     topics.Forget();
+    hidden.Forget();
   }
 };
 

@@ -42,6 +42,9 @@ class PartitionOffsets {
   // True if a record has been acknowledged.
   bool has_any() const { return !newest_.empty(); }
 
+  // By partition; -1: no record there has been acknowledged.
+  const std::vector<int64_t>& newest() const { return newest_; }
+
  private:
   std::vector<int64_t> newest_;  // -1: none yet
   int32_t count_ = 0;            // 0: not known yet
@@ -51,6 +54,26 @@ class OffsetWatch {
  public:
   // Valid as long as this object.
   PartitionOffsets& Of(const std::string& topic) { return topics_[topic]; }
+
+  // Calls visit(topic, partition, newest offset) for each partition with an
+  // acknowledged record.
+  template <typename Visit>
+  void ForEach(const Visit& visit) const {
+    for (const auto& [topic, offsets] : topics_) {
+      const std::vector<int64_t>& newest = offsets.newest();
+      for (size_t i = 0; i < newest.size(); ++i) {
+        if (newest[i] >= 0) visit(topic, static_cast<int32_t>(i), newest[i]);
+      }
+    }
+  }
+  // -1: no record there has been acknowledged.
+  int64_t Newest(const std::string& topic, int32_t partition) const {
+    const auto found = topics_.find(topic);
+    if (found == topics_.end()) return -1;
+    const std::vector<int64_t>& newest = found->second.newest();
+    const auto index = static_cast<size_t>(partition);
+    return index < newest.size() ? newest[index] : -1;
+  }
 
   // Later acknowledgements belong to another Kafka.
   void Forget() { topics_.clear(); }

@@ -77,8 +77,15 @@ absl::StatusOr<std::unique_ptr<Producer>> Producer::Create(
     };
     producer->transactions_.emplace(executor, client, options, unanswered,
                                     on_spent);
+    producer->WatchStableEnds(memory);
   }
   return producer;
+}
+
+void Producer::WatchStableEnds(KafkaMemory* memory) {
+  if (memory == nullptr) return;
+  hidden_ = &memory->hidden;
+  stable_ends_.emplace(client_, queue_.get(), memory->offsets, memory->hidden);
 }
 
 absl::Status Producer::ListenOnEventFd() {
@@ -178,11 +185,19 @@ absl::Status Producer::Produce(const Record& record, Sequence sequence) {
 }
 
 SinkHealth Producer::Health() {
-  return {.brokers_up = statistics_.brokers_up,
-          .heard_at = pulse_.heard_at(),
-          .trouble = broker_trouble_.text(),
-          .missing_topic = statistics_.homeless_topic,
-          .cluster_id = cluster_id()};
+  SinkHealth health;
+  health.brokers_up = statistics_.brokers_up;
+  health.heard_at = pulse_.heard_at();
+  health.trouble = broker_trouble_.text();
+  health.missing_topic = statistics_.homeless_topic;
+  health.cluster_id = cluster_id();
+  const auto hidden = hidden_ == nullptr ? std::nullopt : hidden_->Longest();
+  if (!hidden) return health;
+  const auto& [place, wait] = *hidden;
+  health.hidden_records = fmt::format("topic {}, partition {}, from offset {}",
+                                      place.first, place.second, wait.from);
+  health.hidden_since = wait.since;
+  return health;
 }
 
 SinkCapabilities Producer::capabilities() const {

@@ -44,6 +44,7 @@
 #include "kafka/offset_watch.h"
 #include "kafka/producer_options.h"
 #include "kafka/producer_statistics.h"
+#include "kafka/stable_ends.h"
 #include "kafka/topic_cache.h"
 #include "kafka/topic_identity.h"
 #include "kafka/topic_maker.h"
@@ -100,6 +101,7 @@ class Producer final : public Sink {
            std::function<void()> on_drained, KafkaMemory* memory);
 
   boost::asio::awaitable<void> CloseBy(MonotonicTime deadline);
+  void WatchStableEnds(KafkaMemory* memory);
   absl::Status ListenOnEventFd();
   void WaitForReports();
   // Handles at most kReportsPerTurn; true: there may be more.
@@ -131,6 +133,8 @@ class Producer final : public Sink {
   TopicMaker maker_;
   std::optional<TopicIdentity> topic_identity_;   // with a memory
   std::optional<TransactionCalls> transactions_;  // with a transactional id
+  std::optional<StableEnds> stable_ends_;         // with both
+  const HiddenRecords* hidden_ = nullptr;         // likewise
   BrokerTrouble broker_trouble_;
   int brokerless_reports_ = 0;  // statistics in a row
   std::string cluster_id_;

@@ -66,6 +66,9 @@ size_t Producer::HandleEvent(rd_kafka_event_t* event) {
         topic_identity_->OnAnswer(event);
       }
       return 1;
+    case RD_KAFKA_EVENT_LISTOFFSETS_RESULT:
+      if (stable_ends_) stable_ends_->OnAnswer(event, Clock::now());
+      return 1;
     case RD_KAFKA_EVENT_CREATETOPICS_RESULT:
       maker_.OnAnswer(event, Clock::now());
       reports_.OnRoom();
@@ -110,6 +113,9 @@ void Producer::HandleStatistics(const char* json) {
   if (statistics_.brokers_up > 0) broker_trouble_.Clear();
   if (statistics_.brokers_up > 0 && topic_identity_) {
     topic_identity_->OnTick(topics_->Acknowledged(), Clock::now());
+  }
+  if (statistics_.brokers_up > 0 && stable_ends_) {
+    stable_ends_->OnTick(Clock::now());
   }
   const bool has_no_broker = statistics_.is_brokerless ||
                              (statistics_.has_coordinator_only && queued() > 0);

@@ -1,0 +1,57 @@
+#include "kafka/stable_ends.h"
+
+#include <string>
+
+#include "kafka/handles.h"
+
+namespace walpost {
+namespace {
+
+using PartitionList = KafkaHandle<rd_kafka_topic_partition_list_t,
+                                  rd_kafka_topic_partition_list_destroy>;
+
+}  // namespace
+
+void StableEnds::OnTick(MonotonicTime now) {
+  if (is_asking_ || now - asked_at_ < kAskAgainAfter) return;
+  asked_at_ = now;
+  const PartitionList asked(rd_kafka_topic_partition_list_new(16));
+  size_t index = 0;
+  offsets_.ForEach([&](const std::string& topic, int32_t partition, int64_t) {
+    if (index >= first_ && index < first_ + kMaxAsked) {
+      rd_kafka_topic_partition_list_add(asked.get(), topic.c_str(), partition)
+          ->offset = RD_KAFKA_OFFSET_SPEC_LATEST;
+    }
+    ++index;
+  });
+  first_ = first_ + kMaxAsked < index ? first_ + kMaxAsked : 0;
+  if (asked->cnt == 0) return;
+  const KafkaAdminOptions options(
+      rd_kafka_AdminOptions_new(client_, RD_KAFKA_ADMIN_OP_LISTOFFSETS));
+  rd_kafka_AdminOptions_set_request_timeout(
+      options.get(), static_cast<int>(kRequestLimit.count()), nullptr, 0);
+  const KafkaHandle<rd_kafka_error_t, rd_kafka_error_destroy> unset(
+      rd_kafka_AdminOptions_set_isolation_level(
+          options.get(), RD_KAFKA_ISOLATION_LEVEL_READ_COMMITTED));
+  rd_kafka_ListOffsets(client_, asked.get(), options.get(), queue_);
+  is_asking_ = true;
+}
+
+// A partition without a leader gives an error: nobody reads it anyway.
+void StableEnds::OnAnswer(rd_kafka_event_t* event, MonotonicTime now) {
+  is_asking_ = false;
+  if (rd_kafka_event_error(event) != RD_KAFKA_RESP_ERR_NO_ERROR) return;
+  size_t count = 0;
+  const auto** infos = rd_kafka_ListOffsets_result_infos(
+      rd_kafka_event_ListOffsets_result(event), &count);
+  for (size_t i = 0; i < count; ++i) {
+    const rd_kafka_topic_partition_t* found =
+        rd_kafka_ListOffsetsResultInfo_topic_partition(infos[i]);
+    if (found->err != RD_KAFKA_RESP_ERR_NO_ERROR) continue;
+    const std::string topic = found->topic;
+    hidden_.Observe({topic, found->partition}, found->offset,
+                    offsets_.Newest(topic, found->partition), now);
+  }
+}
+
+}  // namespace walpost

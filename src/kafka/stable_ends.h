@@ -1,0 +1,48 @@
+// StableEnds: asks the brokers up to which offsets consumers of committed
+// records get the partitions that have ours (in Kafka: the last stable
+// offsets).
+//
+// Never blocks: an answer comes through the queue as an event.
+//
+// Owned by the Producer, whose client and queue outlive it.
+#pragma once
+
+#include <librdkafka/rdkafka.h>
+
+#include <chrono>
+#include <cstddef>
+
+#include "base/time.h"
+#include "kafka/hidden_records.h"
+#include "kafka/offset_watch.h"
+
+namespace walpost {
+
+class StableEnds {
+ public:
+  // All arguments outlive it.
+  StableEnds(rd_kafka_t* client, rd_kafka_queue_t* queue,
+             const OffsetWatch& offsets, HiddenRecords& hidden)
+      : client_(client), queue_(queue), offsets_(offsets), hidden_(hidden) {}
+
+  // Call it every second; asks every ten.
+  void OnTick(MonotonicTime now);
+  // An answer, or none: RD_KAFKA_EVENT_LISTOFFSETS_RESULT.
+  void OnAnswer(rd_kafka_event_t* event, MonotonicTime now);
+
+ private:
+  static constexpr std::chrono::seconds kAskAgainAfter{10};
+  static constexpr std::chrono::milliseconds kRequestLimit{10'000};
+  // Of more partitions, a part is asked about each time, in turn.
+  static constexpr size_t kMaxAsked = 1000;
+
+  rd_kafka_t* client_;
+  rd_kafka_queue_t* queue_;
+  const OffsetWatch& offsets_;
+  HiddenRecords& hidden_;
+  bool is_asking_ = false;
+  size_t first_ = 0;  // of the next part
+  MonotonicTime asked_at_{};
+};
+
+}  // namespace walpost

@@ -1,0 +1,97 @@
+"""A transaction that is open before our records hides them from consumers that
+read committed records. walpost says so (P10)."""
+
+import re
+import subprocess
+import time
+
+from harness import KafkaReader, Load, judge_once, wait_until
+from harness.kafka_java import java
+from harness.matrix import LONG
+from harness.open_transaction import OpenTransaction
+
+_TIMEOUT = "30s"  # the least that is allowed
+
+
+def _sections(topics):
+    return {"delivery": {"guarantee": "exactly_once",
+                         "transaction_timeout": _TIMEOUT},
+            "checkpoint": {"topic": f"checkpoints-{topics}"}}
+
+
+def _hidden_for(relay):
+    return relay.metric("walpost_hidden_records_seconds")
+
+
+def test_p10_a_transaction_of_another_program_hides_records(
+        walpost, database, kafka, outbox, topics):
+    relay = walpost(database, kafka, topics, **_sections(topics)).run()
+    topic = topics + "order"
+    first = outbox.insert("order", "key-1")
+    database.wait_confirmed(database.name)
+    other = OpenTransaction(kafka.bootstrap, topics + "other").produce(
+        topic, "key-1", "not ours")
+    outbox.insert("order", "key-1")
+    wait_until(lambda: _hidden_for(relay) > 0, "the first look", 30)
+    assert relay.get("/readyz") == (200, "streaming\n"), "it may still end"
+    wait_until(lambda: "committed records" in relay.get("/readyz")[1],
+               "a transaction to be open for too long", 60)
+    status, text = relay.get("/readyz")
+    assert status == 200
+    found = re.search(rf"nothing of topic {topic}, partition (\d+), from offset "
+                      r"(\d+) on for \d+ s", text)
+    seen = KafkaReader(kafka.bootstrap).read_all(topics)
+    assert [record.id for record in seen] == [first]
+    assert (int(found[1]), int(found[2])) == (
+        seen[0].partition, seen[0].offset + 2), "behind the record and its marker"
+    other.abort()
+    wait_until(lambda: _hidden_for(relay) == 0, "the transaction to end", 30)
+    relay.wait_ready()
+    judge_once(outbox, kafka, relay)
+
+
+def _a_partition_without_a_leader_when_a_transaction_ends(
+        walpost, database, kafka_cluster, outbox, topics):
+    """The brokers (Kafka 4.3) do not end it there, and forget it."""
+    cluster = kafka_cluster
+    broken = topics + "broken"
+    cluster.create_topic(topics + "order", 2)
+    cluster.create_topic(broken, on="1", min_insync_replicas=1)
+    relay = walpost(database, cluster, topics, **_sections(topics),
+                    parking={"isolate_after": "10s"}).run()
+    with Load(outbox, 300, kinds=("order", "broken")):
+        time.sleep(3)
+        cluster.nodes[0].kill()
+        wait_until(lambda: relay.metric("walpost_isolated_topics") == 1,
+                   "the topic to be isolated", 60)
+        time.sleep(5)
+    cluster.nodes[0].start()
+    wait_until(lambda: relay.metric("walpost_isolated_topics") == 0,
+               "its events to be sent", 60)
+    wait_until(lambda: f"nothing of topic {broken}" in relay.get("/readyz")[1],
+               "walpost to say that they are hidden", 90)
+    _end_transactions(cluster, broken)
+    wait_until(lambda: _hidden_for(relay) == 0, "the records to be seen", 30)
+    judge_once(outbox, cluster, relay)
+
+
+def _transactions(cluster, *arguments):
+    said = subprocess.run(
+        java("org.apache.kafka.tools.TransactionsCommand",
+             "--bootstrap-server", cluster.bootstrap, *arguments),
+        capture_output=True, text=True, check=True, timeout=120)
+    return [line.split("\t") for line in said.stdout.splitlines()[1:]]
+
+
+def _end_transactions(cluster, topic):
+    """As an operator does who has read what walpost says."""
+    place = ("--topic", topic, "--partition", "0")
+    for producer in _transactions(cluster, "describe-producers", *place):
+        start = producer[-1].strip()
+        if start != "None":
+            _transactions(cluster, "abort", *place, "--start-offset", start)
+
+
+if LONG:
+    test_p10_a_partition_without_a_leader_when_a_transaction_ends = (
+        _a_partition_without_a_leader_when_a_transaction_ends)
