@@ -143,7 +143,9 @@ asio::awaitable<absl::StatusOr<Findings>> FindExistingRows(
     const absl::StatusOr<ExistingRows> rows = co_await CountExistingRows(
         *connection, table.name, sight->streamed_from);
     if (!rows.ok()) co_return InTime(rows.status());
-    findings.push_back(Describe(*rows, *sight, config));
+    if (!rows->is_missing) {
+      findings.push_back(Describe(*rows, *sight, config));
+    }
   }
   co_return findings;
 }

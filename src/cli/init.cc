@@ -7,7 +7,7 @@
 #include "base/status_macros.h"
 #include "cli/exit_code.h"
 #include "cli/init_sql.h"
-#include "cli/old_checkpoint.h"
+#include "cli/leftovers.h"
 #include "cli/require_wal.h"
 #include "cli/run_to_end.h"
 #include "cli/verb.h"
@@ -57,9 +57,10 @@ class Initializer {
     if (status.ok()) status = co_await CheckTables(WithPublication::kYes);
     if (status.ok()) status = co_await MakeSlot();
     if (status.ok()) status = co_await ReportExistingRows(executor);
-    if (status.ok() && fresh_) {
-      const auto checkpoint = co_await FindOldCheckpoint(executor, config_);
-      if (checkpoint) Report(*checkpoint);
+    if (!status.ok() || !fresh_ || !has_made_slot_) co_return status;
+    for (const Finding& finding :
+         co_await FindLeftovers(executor, *connection_, config_)) {
+      Report(finding);
     }
     co_return status;
   }
@@ -213,6 +214,7 @@ class Initializer {
       const std::string sql = CreateSlotSql(name, failover_);
       absl::Status made = co_await Execute(sql);
       if (!made.ok()) co_return ExplainSlotCreation(*connection_, made);
+      has_made_slot_ = true;
     }
     const bool is_known = exists && birth->has_value();
     Report("slot", name,
@@ -290,6 +292,7 @@ class Initializer {
   const std::vector<Route>& routes_;
   SlotFailover failover_;
   bool fresh_;
+  bool has_made_slot_ = false;
   std::unique_ptr<Connection> connection_;
 };
 

@@ -68,7 +68,8 @@ void CheckExactlyOnce(Section& root, Config& config) {
               "Set source: wal, or guarantee: at_least_once");
   }
   Store& store = config.checkpoint.store;
-  if (store != Store::kNone && store != Store::kKafka) {
+  const bool is_chosen = root.Child("checkpoint").Has("store");
+  if (is_chosen && store != Store::kKafka) {
     root.Fail("checkpoint",
               "store: with delivery.guarantee: exactly_once, checkpoints are "
               "in the Kafka transactions of their events: remove it, or set it "

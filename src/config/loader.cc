@@ -5,12 +5,12 @@
 #include "absl/strings/numbers.h"
 #include "base/status_macros.h"
 #include "config/broker_list.h"
+#include "config/checkpoint_topic.h"
 #include "config/conninfo.h"
 #include "config/delivery_section.h"
 #include "config/only_copies.h"
 #include "config/outbox_section.h"
 #include "config/overrides.h"
-#include "config/own_topics.h"
 #include "config/polling_section.h"
 #include "config/section.h"
 #include "config/yaml_document.h"
@@ -279,7 +279,7 @@ Config ReadConfig(Section root) {
   CheckExactlyOnce(root, config);
   CheckParking(root, config);
   CheckRetention(root, config);
-  SetOwnTopics(root, config);
+  SetCheckpointTopic(root, config);
   config.kafka.client_id = "walpost-" + config.postgres.slot;
   config.kafka.max_records = config.window.max_records;
   config.kafka.transaction_timeout = config.transactions.timeout;

@@ -86,8 +86,8 @@ struct SinkHealth {
   // Acknowledged records that consumers of committed records do not get, and
   // since when at the latest: "topic orders, partition 0, from offset 17".
   // Empty: none, or not known.
-  std::string hidden_records;
-  std::optional<MonotonicTime> hidden_since;
+  std::string hidden_records = {};
+  std::optional<MonotonicTime> hidden_since = {};
 };
 
 struct SinkCapabilities {

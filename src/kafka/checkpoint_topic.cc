@@ -44,7 +44,9 @@ absl::Status ForStore(const absl::Status& error) {
 std::string RemoveCheckpointCommand(const std::string& brokers,
                                     const std::string& topic,
                                     const std::string& key) {
-  return fmt::format("echo {}: | kcat -b {} -P -t {} -K : -Z", key, brokers,
+  std::string list = brokers;
+  std::erase(list, ' ');
+  return fmt::format("echo {}: | kcat -b {} -P -t {} -K : -Z", key, list,
                      topic);
 }
 

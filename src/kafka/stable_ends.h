@@ -33,7 +33,7 @@ class StableEnds {
  private:
   static constexpr std::chrono::seconds kAskAgainAfter{10};
   static constexpr std::chrono::milliseconds kRequestLimit{10'000};
-  // Of more partitions, a part is asked about each time, in turn.
+  // If there are more partitions, the next ones have their turn.
   static constexpr size_t kMaxAsked = 1000;
 
   rd_kafka_t* client_;

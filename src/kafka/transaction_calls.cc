@@ -49,16 +49,17 @@ absl::Status NoAnswer(rd_kafka_error_t* error, std::string_view attempted) {
       fmt::format("{}: no answer within the time limit: {}", attempted, cause));
 }
 
-// The brokers do not say why they have no coordinator.
+// The brokers do not say why.
 absl::Status NoCoordinator(rd_kafka_error_t* error, std::string_view attempted,
                            milliseconds limit) {
   rd_kafka_error_destroy(error);
   return absl::UnavailableError(fmt::format(
-      "{}: no coordinator of transactions answered within {} s. If this stays "
-      "so, fewer brokers are up than transaction.state.log.replication.factor "
-      "(default 3), and they cannot create __transaction_state: start more, or "
-      "lower it in server.properties of every broker (walpost check compares "
-      "them)",
+      "{}: the brokers have not done it within {} s. If this stays so, a "
+      "partition of the last transaction has too few replicas, so that they "
+      "cannot end it; or fewer brokers are up than "
+      "transaction.state.log.replication.factor (default 3), and they cannot "
+      "create __transaction_state: start more, or lower it in "
+      "server.properties of every broker (walpost check compares them)",
       attempted, limit.count() / 1000));
 }
 

@@ -42,6 +42,7 @@ absl::StatusOr<DeadLetterBuilder> DeadLetterBuilder::Create(
   builder.payload_ = options.dead_letter.payload;
   builder.creation_ = options.dead_letter.create_topics;
   builder.format_ = options.value_format;
+  builder.checkpoint_topic_ = options.checkpoint_topic;
   for (const TableOptions& table : options.tables) {
     builder.sources_.push_back(table.name);
   }
@@ -99,6 +100,11 @@ absl::Status DeadLetterBuilder::ExpandTopic(const Event& event) {
     }
   }
   WALPOST_RETURN_IF_ERROR(topic_.Expand(values, expanded_topic_));
+  if (expanded_topic_ == checkpoint_topic_) {
+    return absl::InvalidArgumentError(
+        fmt::format("dead_letter.topic makes '{}', the topic of checkpoints",
+                    expanded_topic_));
+  }
   if (expanded_topic_ != facts_.topic) return absl::OkStatus();
   return absl::InvalidArgumentError(
       fmt::format("dead_letter.topic makes '{}', the topic of the event itself",

@@ -68,11 +68,19 @@ class DeadLetterBuilder {
   // event; empty: not known. Valid until the next Build, and as long as event,
   // route and `topic`.
   //
-  // kInvalidArgument: the dead letter has no legal topic, or that of the event;
-  // or dead letters are not for Kafka (dead_letter.store).
+  // kInvalidArgument: the dead letter has no legal topic, or that of the event,
+  // or that of checkpoints; or dead letters are not for Kafka
+  // (dead_letter.store).
   absl::StatusOr<Record> Build(const Event& event, const Route& route,
                                const absl::Status& reason,
                                std::string_view topic, uint32_t timeline);
+
+  // The topic of all dead letters; empty: there is none, or it depends on them.
+  std::string fixed_topic() const {
+    const bool is_fixed = store_ == DeadLetterOptions::Store::kKafka &&
+                          topic_.references().empty();
+    return is_fixed ? topic_.text() : "";
+  }
 
  private:
   explicit DeadLetterBuilder(TopicTemplate topic) : topic_(std::move(topic)) {}
@@ -88,6 +96,7 @@ class DeadLetterBuilder {
   DeadLetterOptions::Payload payload_ = DeadLetterOptions::Payload::kWhole;
   ValueFormat format_ = ValueFormat::kRaw;
   std::vector<std::string> sources_;  // by Event::source
+  std::string checkpoint_topic_;      // empty: none
 
   // For the current record.
   DeadLetterFacts facts_;

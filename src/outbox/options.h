@@ -120,8 +120,9 @@ struct OutboxOptions {
   RouteOptions route;
   ValueFormat value_format = ValueFormat::kRaw;
   DeadLetterOptions dead_letter;
-  // That walpost writes itself: no event may go there.
-  std::vector<std::string> own_topics;
+  // Where walpost keeps its checkpoints: nothing else may go there. Empty: they
+  // are not in Kafka.
+  std::string checkpoint_topic = {};
 };
 
 }  // namespace walpost

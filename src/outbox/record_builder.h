@@ -17,6 +17,7 @@
 // buffers: in steady state it allocates nothing.
 #pragma once
 
+#include <array>
 #include <deque>
 #include <memory>
 #include <optional>
@@ -77,8 +78,8 @@ class RecordBuilder {
                 DeadLetterBuilder dead_letters)
       : routes_(std::move(routes)),
         format_(options.value_format),
-        own_topics_(options.own_topics),
-        dead_letters_(std::move(dead_letters)) {}
+        dead_letters_(std::move(dead_letters)),
+        own_topics_{options.checkpoint_topic, dead_letters_.fixed_topic()} {}
 
   absl::Status ExpandTopic(const Route& route, const Event& event);
   absl::Status AddHeaders(const Route& route, const Event& event,
@@ -89,8 +90,8 @@ class RecordBuilder {
 
   std::vector<Route> routes_;
   ValueFormat format_;
-  std::vector<std::string> own_topics_;
   DeadLetterBuilder dead_letters_;
+  std::array<std::string, 2> own_topics_;  // where no event may go
   RecordMark mark_;
 
   // For the current record.

@@ -62,7 +62,8 @@ asio::awaitable<absl::StatusOr<ExistingRows>> Count(Connection& connection,
   if (result.ok()) {
     rows.count = result->Unsigned(0, 0);
   } else if (SqlstateOf(result.status()) == kSqlstateUndefinedTable) {
-    rows.count = 0;  // whoever needs the table reports that it is missing
+    rows.is_missing = true;  // whoever needs the table reports it
+    rows.count = 0;
   } else {
     rows.trouble = std::string(result.status().message());
   }

@@ -22,6 +22,7 @@ struct ExistingRows {
   // nullopt: not known, because of `trouble`.
   std::optional<uint64_t> count;  // kLimit + 1: more than kLimit
   uint64_t estimate = 0;          // all rows, by the server's statistics
+  bool is_missing = false;        // there is no such table
   std::string trouble;            // in the server's words
 
   // "300 rows", "more than 100,000 rows (about 300,000 by the statistics)".

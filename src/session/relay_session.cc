@@ -62,7 +62,12 @@ RelaySession::Action RelaySession::Next(const absl::Status& result,
       if (!result.ok()) return EndRound(result, now);
       return Enter(has_producer_ ? Do::kOpen : Do::kStartProducer);
     case Do::kOpen:
-      return result.ok() ? OnOpened() : EndRound(result, now);
+      if (!result.ok()) return EndRound(result, now);
+      // An instance that is to end fences nobody.
+      if (in_transactions() && shutdown_deadline_) {
+        return EndRound(result, now);
+      }
+      return OnOpened();
     case Do::kTakeOver:
       return result.ok() ? OnTakenOver(now) : EndRound(result, now);
     case Do::kStream:

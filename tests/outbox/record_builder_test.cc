@@ -87,12 +87,14 @@ TEST(RecordBuilderTest, AMarkIsTheLastHeaderAndMayMoveTheTopic) {
 
 TEST(RecordBuilderTest, NoEventGoesToATopicOfOurs) {
   OutboxOptions options = OneTable("{aggregate_type}");
-  options.own_topics = {"checkpoints"};
+  options.checkpoint_topic = "checkpoints";
   const auto builder = MustCreate(options);
   const std::vector<Value> values = {"checkpoints"};
   const Event event = MakeEvent(values);
   const auto record = builder->Build(event, kTimeline);
   EXPECT_EQ(ReasonCodeOf(record.status()), kReasonTopicIllegal);
+  const std::vector<Value> letters = {options.dead_letter.topic};
+  EXPECT_FALSE(builder->Build(MakeEvent(letters), kTimeline).ok());
   const std::vector<Value> others = {"checkpoints2"};
   EXPECT_TRUE(builder->Build(MakeEvent(others), kTimeline).ok());
 }

@@ -114,6 +114,14 @@ TEST_F(RelaySessionInTransactionsTest,
   EXPECT_EQ(action_.what, Do::kTakeOver);
 }
 
+TEST_F(RelaySessionInTransactionsTest, AnInstanceThatIsToEndFencesNobody) {
+  GoTo(Do::kOpen);
+  session_.Shutdown(now_);
+  Next();
+  EXPECT_EQ(action_.what, Do::kCloseProducer);
+  EXPECT_TRUE(action_.is_last);
+}
+
 TEST_F(RelaySessionInTransactionsTest, P5AProducerServesOneStream) {
   Stream(kLost);
   EXPECT_EQ(action_.what, Do::kCloseProducer);

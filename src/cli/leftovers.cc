@@ -1,0 +1,120 @@
+#include "cli/leftovers.h"
+
+#include <algorithm>
+#include <optional>
+#include <string>
+#include <utility>
+
+#include "app/checkpoint_keeper.h"
+#include "checkpoint/checkpoint_candidates.h"
+#include "fmt/format.h"
+#include "kafka/checkpoint_topic.h"
+#include "postgres/quote.h"
+
+namespace walpost {
+
+namespace asio = boost::asio;
+
+namespace {
+
+// For a shell: in single quotes.
+std::string Quoted(const std::string& path) {
+  std::string quoted = "'";
+  for (const char c : path) {
+    quoted += c == '\'' ? std::string("'\\''") : std::string(1, c);
+  }
+  return quoted + "'";
+}
+
+bool IsSecured(const Config& config) {
+  return std::ranges::any_of(config.kafka.properties, [](const auto& property) {
+    return property.first == "security.protocol";
+  });
+}
+
+std::string HowToRemove(const Checkpoint& checkpoint, const Config& config) {
+  const CheckpointOptions& options = config.checkpoint;
+  switch (options.store) {
+    case CheckpointOptions::Store::kNone:
+      break;
+    case CheckpointOptions::Store::kFile:
+      return "rm " + Quoted(options.path);
+    case CheckpointOptions::Store::kKafka:
+      return RemoveCheckpointCommand(
+                 config.kafka.brokers, options.topic,
+                 CheckpointKey(config.postgres.slot,
+                               checkpoint.system_identifier)) +
+             (IsSecured(config) ? " (and -X for kafka.properties)" : "");
+    case CheckpointOptions::Store::kPostgres:
+      return fmt::format("DELETE FROM {} WHERE slot = '{}'",
+                         QuoteQualifiedName(options.table),
+                         config.postgres.slot);
+  }
+  return "";
+}
+
+asio::awaitable<std::optional<Finding>> FindOldCheckpoint(
+    asio::any_io_executor executor, const Config& config) {
+  const absl::StatusOr<std::optional<Checkpoint>> loaded =
+      co_await LoadCheckpoint(executor, config);
+  if (loaded.ok() && !*loaded) co_return std::nullopt;
+  Finding finding;
+  finding.severity = Severity::kWarning;
+  finding.subject = fmt::format("checkpoint of slot {}", config.postgres.slot);
+  if (!loaded.ok()) {
+    finding.text = fmt::format("cannot be looked for: {}",
+                               std::string(loaded.status().message()));
+    finding.remedy =
+        "if the store has one, remove it before walpost runs: it is of the "
+        "slot before";
+    co_return finding;
+  }
+  finding.text =
+      fmt::format("is at {}, of the slot before: walpost run would stop at it",
+                  (*loaded)->confirmed.ToString());
+  finding.remedy = fmt::format(
+      "before walpost runs: {}; not if this is a clone, and the original goes "
+      "on with it: then give the clone a slot name of its own",
+      HowToRemove(**loaded, config));
+  co_return finding;
+}
+
+// Their release sends them, whatever the new slot or a snapshot has.
+asio::awaitable<std::optional<Finding>> FindParked(Connection& connection,
+                                                   const Config& config) {
+  const std::string table = QuoteQualifiedName(config.parking.table);
+  const std::string count = fmt::format(
+      "SELECT count(*) FROM {} WHERE slot = '{}' AND state IN ('dead', "
+      "'waiting', 'retry')",
+      table, config.postgres.slot);
+  const absl::StatusOr<QueryRows> rows = co_await connection.Execute(count);
+  if (!rows.ok() || rows->Unsigned(0, 0) == 0) co_return std::nullopt;
+  Finding finding;
+  finding.severity = Severity::kWarning;
+  finding.subject = fmt::format("parking.table {}", config.parking.table);
+  finding.text = fmt::format(
+      "has {} events of the slot before: their release sends them, also if "
+      "snapshot: initial has sent their rows, and later ones, by then",
+      rows->Unsigned(0, 0));
+  finding.remedy = fmt::format(
+      "walpost parked list shows them; if a snapshot is to send them instead, "
+      "before walpost runs: DELETE FROM {} WHERE slot = '{}'",
+      table, config.postgres.slot);
+  co_return finding;
+}
+
+}  // namespace
+
+asio::awaitable<Findings> FindLeftovers(asio::any_io_executor executor,
+                                        Connection& connection,
+                                        const Config& config) {
+  Findings findings;
+  std::optional<Finding> found = co_await FindOldCheckpoint(executor, config);
+  if (found) findings.push_back(*std::move(found));
+  if (!config.parks()) co_return findings;
+  found = co_await FindParked(connection, config);
+  if (found) findings.push_back(*std::move(found));
+  co_return findings;
+}
+
+}  // namespace walpost
