@@ -39,7 +39,7 @@ constexpr milliseconds kTroublePause{2'000};
 
 ParkingKeeper::ParkingKeeper(asio::any_io_executor executor,
                              const Config& config, Pipeline& pipeline,
-                             Callbacks callbacks)
+                             OffsetWatch& offsets, Callbacks callbacks)
     : executor_(executor),
       config_(config),
       pipeline_(pipeline),
@@ -47,7 +47,7 @@ ParkingKeeper::ParkingKeeper(asio::any_io_executor executor,
       lot_(config.parking, config.outbox, pipeline.builder().routes()),
       table_(executor, config.postgres.server, config.postgres.slot,
              config.parking.table),
-      drains_(executor, config, lot_, table_, [this] { Wake(); }),
+      drains_(executor, config, lot_, table_, offsets, [this] { Wake(); }),
       retries_(executor, config, table_, [this] { Wake(); }),
       isolation_(config.parking.isolate_after),
       timer_(executor),
@@ -252,8 +252,10 @@ asio::awaitable<absl::Status> ParkingKeeper::Read() {
   LogReleased(held - lot_.lanes().size());
   for (const std::string& topic : isolated) {
     if (lot_.topics().Contains(topic)) continue;
-    spdlog::info("topic {} is no longer isolated: it has all of its events",
-                 topic);
+    // Otherwise Kafka may have been replaced.
+    const bool has_all = callbacks_.may_release();
+    spdlog::info("topic {} is no longer isolated{}", topic,
+                 has_all ? ": it has all of its events" : "");
   }
   all_wait_for_dead_ =
       rows.empty() && callbacks_.may_release() &&

@@ -32,6 +32,7 @@
 #include "config/config.h"
 #include "delivery/pipeline.h"
 #include "health/parking_report.h"
+#include "kafka/offset_watch.h"
 #include "parking/isolation_timer.h"
 #include "parking/parking_lot.h"
 #include "postgres/parking_table.h"
@@ -41,7 +42,7 @@ namespace walpost {
 class ParkingKeeper {
  public:
   struct Callbacks {
-    // The table is lost.
+    // The table is lost, or a gap was found.
     std::function<void(const absl::Status&)> on_lost;
     // The pipeline may take more, or confirm more.
     std::function<void()> on_progress;
@@ -51,9 +52,9 @@ class ParkingKeeper {
     std::function<Position()> settled_through;
   };
 
-  // All arguments outlive this object.
+  // All arguments outlive this object. `offsets`: acknowledged by Kafka.
   ParkingKeeper(boost::asio::any_io_executor executor, const Config& config,
-                Pipeline& pipeline, Callbacks callbacks);
+                Pipeline& pipeline, OffsetWatch& offsets, Callbacks callbacks);
 
   // Takes the table over from any other instance, and tells the pipeline what
   // is parked. Requires the slot. Errors are those of ParkingTable::Open.

@@ -49,9 +49,8 @@ absl::StatusOr<std::unique_ptr<ReleaseRun>> ReleaseRun::Create(
       options.sent == Sent::kDeadLetters ? kRetriedSender : kReleasedSender;
   WALPOST_ASSIGN_OR_RETURN(std::unique_ptr<RecordBuilder> builder,
                            MakeBuilder(config, what));
-  std::unique_ptr<ReleaseRun> run(
-      new ReleaseRun(executor, config, options.no_topic, std::move(builder),
-                     std::move(on_result)));
+  std::unique_ptr<ReleaseRun> run(new ReleaseRun(
+      executor, config, options, std::move(builder), std::move(on_result)));
   if (!config.transactions.is_on) return run;
   WALPOST_ASSIGN_OR_RETURN(builder, MakeBuilder(config, what));
   std::string sender(what);
@@ -59,18 +58,24 @@ absl::StatusOr<std::unique_ptr<ReleaseRun>> ReleaseRun::Create(
   run->in_transactions_ = std::make_shared<TransactionalRelease>(
       TransactionalRelease::Options{
           config.kafka, config.outbox, config.checkpoint.topic,
-          config.postgres.slot, options.system_identifier, std::move(sender)},
+          config.postgres.slot, options.system_identifier, std::move(sender),
+          options.topic},
       std::move(builder));
   return run;
 }
 
 ReleaseRun::ReleaseRun(asio::any_io_executor executor, const Config& config,
-                       NoTopic no_topic, std::unique_ptr<RecordBuilder> builder,
+                       const Options& options,
+                       std::unique_ptr<RecordBuilder> builder,
                        std::function<void()> on_result)
     : executor_(executor),
       config_(config),
-      no_topic_(no_topic),
-      run_(executor, std::move(builder), KafkaSinks(executor, config.kafka),
+      no_topic_(options.no_topic),
+      topic_(options.topic),
+      offsets_(options.offsets),
+      run_(executor, std::move(builder),
+           KafkaSinks(executor, config.kafka,
+                      offsets_ == nullptr ? nullptr : &memory_),
            {config.window, SinkOptions{"-released", std::nullopt}, std::nullopt,
             ErrorActions()},
            nullptr),
@@ -85,6 +90,9 @@ void ReleaseRun::Send(std::vector<ParkedRow> rows) {
 
 asio::awaitable<void> ReleaseRun::Run() {
   Result result;
+  if (offsets_ != nullptr) {
+    memory_.offsets.Of(topic_).Add(offsets_->Of(topic_));
+  }
   if (in_transactions_ == nullptr) {
     result = co_await SendAll();
   } else {
@@ -97,6 +105,7 @@ asio::awaitable<void> ReleaseRun::Run() {
     run_.pipeline().StartOver();
     ordinal_ = 0;
   }
+  AddOffsets(memory_.offsets.Of(topic_));
   is_sending_ = false;
   result_ = std::move(result);
   on_result_();
@@ -139,8 +148,9 @@ asio::awaitable<ReleaseRun::Result> ReleaseRun::SendInTransaction() {
   Result result;
   const bool alone_is_at_fault = no_topic_ == NoTopic::kFails;
   auto call = BlockingCall<TransactionalRelease::Result>::Start(
-      executor_, [release = in_transactions_, rows = rows_, alone_is_at_fault] {
-        return release->Send(rows, alone_is_at_fault);
+      executor_, [release = in_transactions_, rows = rows_, alone_is_at_fault,
+                  known = memory_.offsets.Of(topic_)] {
+        return release->Send(rows, alone_is_at_fault, known);
       });
   result.trouble = call.status();
   if (!call.ok()) co_return result;
@@ -152,6 +162,7 @@ asio::awaitable<ReleaseRun::Result> ReleaseRun::SendInTransaction() {
     result.trouble = Trouble();
     co_return result;
   }
+  AddOffsets(sent->offsets);
   result.sent = sent->sent;
   result.failed = sent->failed;
   result.trouble = sent->trouble;
@@ -192,6 +203,10 @@ asio::awaitable<void> ReleaseRun::Settle() {
 }
 
 asio::awaitable<void> ReleaseRun::Wait() { co_await run_.Wait(kPause); }
+
+void ReleaseRun::AddOffsets(const PartitionOffsets& acknowledged) {
+  if (offsets_ != nullptr) offsets_->Of(topic_).Add(acknowledged);
+}
 
 absl::Status ReleaseRun::Trouble() const {
   if (is_stopped_) return absl::CancelledError("the stream has ended");

@@ -27,6 +27,7 @@
 #include "app/transactional_release.h"
 #include "config/config.h"
 #include "dead_letters/letter_event.h"
+#include "kafka/kafka_memory.h"
 #include "postgres/parking_table.h"
 
 namespace walpost {
@@ -52,6 +53,9 @@ class ReleaseRun {
     Sent sent = Sent::kParkedEvents;
     std::string system_identifier;
     std::string topic = {};  // that they all wait for; empty: none
+    // With `topic`, to which nobody else writes: its acknowledged offsets,
+    // which the batches add to. Outlives the run.
+    OffsetWatch* offsets = nullptr;
   };
   // `on_result` is called when a batch has ended.
   static absl::StatusOr<std::unique_ptr<ReleaseRun>> Create(
@@ -76,7 +80,7 @@ class ReleaseRun {
   static constexpr size_t kMaxRows = 1'000;
 
   ReleaseRun(boost::asio::any_io_executor executor, const Config& config,
-             NoTopic no_topic, std::unique_ptr<RecordBuilder> builder,
+             const Options& options, std::unique_ptr<RecordBuilder> builder,
              std::function<void()> on_result);
 
   boost::asio::awaitable<void> Run();
@@ -85,12 +89,19 @@ class ReleaseRun {
   boost::asio::awaitable<absl::Status> Offer(size_t index);
   boost::asio::awaitable<void> Settle();
   boost::asio::awaitable<void> Wait();
+  void AddOffsets(const PartitionOffsets& acknowledged);
   absl::Status Trouble() const;
   bool IsFaultOfRow(const Result& result) const;
 
   boost::asio::any_io_executor executor_;
   const Config& config_;
   const NoTopic no_topic_;
+  const std::string topic_;
+  OffsetWatch* const offsets_;
+  // Knowledge of the sinks of this run. `offsets_` itself would also get the
+  // acknowledgements of other topics, if the routes have changed: the relay
+  // writes there at the same time, and offsets would seem to go back.
+  KafkaMemory memory_;
   DeliveryRun run_;
   LetterEvent event_;
   // nullptr: it sends through run_.

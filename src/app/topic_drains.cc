@@ -7,6 +7,7 @@
 
 #include "base/reason_code.h"
 #include "base/status_macros.h"
+#include "delivery/gap.h"
 #include "fmt/format.h"
 #include "parking/lane.h"
 #include "parking/parked_codec.h"
@@ -32,11 +33,12 @@ constexpr milliseconds kPoll{20};
 
 TopicDrains::TopicDrains(asio::any_io_executor executor, const Config& config,
                          ParkingLot& lot, ParkingTable& table,
-                         std::function<void()> wake)
+                         OffsetWatch& offsets, std::function<void()> wake)
     : executor_(executor),
       config_(config),
       lot_(lot),
       table_(table),
+      offsets_(offsets),
       wake_(std::move(wake)) {}
 
 asio::awaitable<absl::StatusOr<bool>> TopicDrains::Turn(Position through) {
@@ -75,6 +77,7 @@ asio::awaitable<absl::Status> TopicDrains::Begin(std::string topic,
     options.no_topic = ReleaseRun::NoTopic::kWaits;
     options.system_identifier = table_.system_identifier();
     options.topic = topic;
+    options.offsets = &offsets_;
     WALPOST_CO_ASSIGN_OR_RETURN(
         drain.run, ReleaseRun::Create(executor_, config_, options, wake_));
   }
@@ -107,6 +110,7 @@ asio::awaitable<absl::Status> TopicDrains::Settle(std::string topic,
   if (!sent.empty()) {
     WALPOST_CO_RETURN_IF_ERROR(co_await table_.Release(std::move(sent)));
   }
+  if (GapOf(result.trouble)) co_return result.trouble;
   if (!result.failed.ok()) {
     const ParkedRow& failed = rows[result.sent];
     const DeadLetter& content = failed.content;

@@ -8,6 +8,11 @@
 // takes nothing holds up no other. That is also how it is noticed that a topic
 // is back.
 //
+// Nobody else writes to such a topic: its acknowledged offsets go to the
+// relay's OffsetWatch, as if the relay's producer had written there. So a topic
+// that was deleted and created again is noticed, during the drain and after it
+// (P9).
+//
 // Owned by the ParkingKeeper, whose table it shares: one call at a time.
 #pragma once
 
@@ -24,6 +29,7 @@
 #include "app/release_run.h"
 #include "base/time.h"
 #include "config/config.h"
+#include "kafka/offset_watch.h"
 #include "parking/parking_lot.h"
 #include "postgres/parking_table.h"
 
@@ -33,11 +39,12 @@ class TopicDrains {
  public:
   // All arguments outlive this object. `wake` is called when there is a result.
   TopicDrains(boost::asio::any_io_executor executor, const Config& config,
-              ParkingLot& lot, ParkingTable& table, std::function<void()> wake);
+              ParkingLot& lot, ParkingTable& table, OffsetWatch& offsets,
+              std::function<void()> wake);
 
   // Handles one result, or begins one batch. `through`: no event after it may
   // be sent (Pipeline::settled_through). False: there was nothing to do. Errors
-  // are those of the table.
+  // are those of the table, and gaps.
   boost::asio::awaitable<absl::StatusOr<bool>> Turn(Position through);
 
   // Which topics have events, as just read from the table; into `reading`.
@@ -65,6 +72,7 @@ class TopicDrains {
   const Config& config_;
   ParkingLot& lot_;
   ParkingTable& table_;
+  OffsetWatch& offsets_;
   std::function<void()> wake_;
   std::map<std::string, Drain> drains_;
   bool is_drained_ = false;

@@ -45,6 +45,9 @@ absl::Status TransactionalRelease::Open() {
   WALPOST_ASSIGN_OR_RETURN(
       std::unique_ptr<TransactionalWriter> writer,
       TransactionalWriter::Open(options_.kafka, TransactionalId()));
+  if (!options_.own_topic.empty()) {
+    writer->WatchOffsets(options_.own_topic, offsets_);
+  }
   WALPOST_RETURN_IF_ERROR(ReadLedger());
   writer_ = std::move(writer);
   return absl::OkStatus();
@@ -64,6 +67,15 @@ absl::Status TransactionalRelease::ReadLedger() {
 }
 
 TransactionalRelease::Result TransactionalRelease::Send(
+    const std::vector<ParkedRow>& rows, bool alone_is_at_fault,
+    const PartitionOffsets& known) {
+  offsets_.Add(known);
+  Result result = SendRest(rows, alone_is_at_fault);
+  result.offsets = offsets_;
+  return result;
+}
+
+TransactionalRelease::Result TransactionalRelease::SendRest(
     const std::vector<ParkedRow>& rows, bool alone_is_at_fault) {
   Result result;
   if (!is_open()) {

@@ -28,6 +28,7 @@
 #include "absl/status/statusor.h"
 #include "config/config.h"
 #include "dead_letters/letter_event.h"
+#include "kafka/offset_watch.h"
 #include "kafka/topic_record.h"
 #include "kafka/transactional_writer.h"
 #include "outbox/record_builder.h"
@@ -45,6 +46,8 @@ class TransactionalRelease {
     std::string slot;
     std::string system_identifier;
     std::string sender;  // kafka/transactional_id.h
+    // The topic that nobody else writes to; empty: none.
+    std::string own_topic = {};
   };
   struct Result {
     size_t sent = 0;  // all rows, or the first ones, known from the ledger
@@ -55,15 +58,21 @@ class TransactionalRelease {
     bool one_is_at_fault = false;  // of the rest: send them one by one
     // It is open since this call: nothing was sent.
     bool must_read_again = false;
+    // The acknowledged offsets of own_topic, with the earlier ones.
+    PartitionOffsets offsets;
   };
 
   TransactionalRelease(Options options, std::unique_ptr<RecordBuilder> builder);
 
   // `alone_is_at_fault`: if a row is sent alone, and the brokers answer but do
-  // not take it, for whatever reason, then it has failed.
-  Result Send(const std::vector<ParkedRow>& rows, bool alone_is_at_fault);
+  // not take it, for whatever reason, then it has failed. `known`: acknowledged
+  // offsets of own_topic. If one is given again, nothing is sent: `trouble` is
+  // a gap.
+  Result Send(const std::vector<ParkedRow>& rows, bool alone_is_at_fault,
+              const PartitionOffsets& known);
 
  private:
+  Result SendRest(const std::vector<ParkedRow>& rows, bool alone_is_at_fault);
   std::string TransactionalId() const;
   TopicRecord LedgerRecord() const;
   bool is_open() const;
@@ -78,6 +87,7 @@ class TransactionalRelease {
   Options options_;
   std::unique_ptr<RecordBuilder> builder_;
   LetterEvent event_;
+  PartitionOffsets offsets_;                     // of own_topic
   std::unique_ptr<TransactionalWriter> writer_;  // nullptr: not open
   ReleaseLedger inherited_;                      // as it was when opened
   ReleaseLedger ledger_;                         // as committed last

@@ -23,6 +23,17 @@ absl::Status TopicReplaced(const std::string& evidence) {
 
 }  // namespace
 
+absl::Status CheckOffset(const rd_kafka_message_t& message,
+                         PartitionOffsets& offsets) {
+  const int64_t newest = offsets.Advance(message.partition, message.offset);
+  if (newest < 0) return absl::OkStatus();
+  return TopicReplaced(
+      fmt::format("topic {}: partition {} gave offset {} to a new record, and "
+                  "had given {} before",
+                  rd_kafka_topic_name(message.rkt), message.partition,
+                  message.offset, newest));
+}
+
 absl::Status AcknowledgementCheck::Check(const rd_kafka_message_t& message) {
   const char* name = rd_kafka_topic_name(message.rkt);
   is_distrusted_ |= message.offset < 0;
@@ -47,13 +58,7 @@ absl::Status AcknowledgementCheck::Check(const rd_kafka_message_t& message) {
         "partition are not in order with their earlier records",
         name, count, before);
   }
-  const int64_t newest =
-      topic.offsets().Advance(message.partition, message.offset);
-  if (newest < 0) return absl::OkStatus();
-  return TopicReplaced(
-      fmt::format("topic {}: partition {} gave offset {} to a new record, and "
-                  "had given {} before",
-                  name, message.partition, message.offset, newest));
+  return CheckOffset(message, topic.offsets());
 }
 
 }  // namespace walpost

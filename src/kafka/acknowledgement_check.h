@@ -13,8 +13,14 @@
 #include <librdkafka/rdkafka.h>
 
 #include "absl/status/status.h"
+#include "kafka/offset_watch.h"
 
 namespace walpost {
+
+// Notes the offset of an acknowledged record. kFailedPrecondition, with the
+// reason code of a gap: it was given before.
+absl::Status CheckOffset(const rd_kafka_message_t& message,
+                         PartitionOffsets& offsets);
 
 class AcknowledgementCheck {
  public:

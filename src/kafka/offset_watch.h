@@ -10,6 +10,7 @@
 // Owned by whoever replaces the producers; outlives them. Pure.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <string>
 #include <utility>
@@ -39,6 +40,17 @@ class PartitionOffsets {
     return -1;
   }
 
+  // Adds the acknowledgements of another client that wrote before or after, not
+  // meanwhile. Clients learn the number of partitions at different times: that
+  // of the other one is left out.
+  void Add(const PartitionOffsets& other) {
+    const size_t size = other.newest_.size();
+    if (size > newest_.size()) newest_.resize(size, -1);
+    for (size_t i = 0; i < size; ++i) {
+      newest_[i] = std::max(newest_[i], other.newest_[i]);
+    }
+  }
+
   // True if a record has been acknowledged.
   bool has_any() const { return !newest_.empty(); }
 
@@ -65,6 +77,14 @@ class OffsetWatch {
         if (newest[i] >= 0) visit(topic, static_cast<int32_t>(i), newest[i]);
       }
     }
+  }
+  // Topics with acknowledged records.
+  std::vector<std::string> Acknowledged() const {
+    std::vector<std::string> names;
+    for (const auto& [topic, offsets] : topics_) {
+      if (offsets.has_any()) names.push_back(topic);
+    }
+    return names;
   }
   // -1: no record there has been acknowledged.
   int64_t Newest(const std::string& topic, int32_t partition) const {

@@ -9,14 +9,6 @@ void TopicCache::Close() {
   for (auto& [name, topic] : topics_) topic->Close();
 }
 
-std::vector<std::string> TopicCache::Acknowledged() const {
-  std::vector<std::string> names;
-  for (const auto& [name, topic] : topics_) {
-    if (topic->offsets().has_any()) names.push_back(name);
-  }
-  return names;
-}
-
 absl::StatusOr<Topic*> TopicCache::Get(std::string_view name) {
   const auto found = topics_.find(name);
   if (found != topics_.end()) return found->second.get();

@@ -40,8 +40,10 @@ class TopicCache {
     return topics_.empty() ? "" : topics_.begin()->first;
   }
 
-  // Topics with acknowledged records.
-  std::vector<std::string> Acknowledged() const;
+  // Topics with acknowledged records, also of other clients.
+  std::vector<std::string> Acknowledged() const {
+    return offsets_.Acknowledged();
+  }
 
  private:
   // Lets a std::string_view look up a std::string.

@@ -5,6 +5,7 @@
 
 #include "base/status_macros.h"
 #include "fmt/format.h"
+#include "kafka/acknowledgement_check.h"
 #include "kafka/broker_trouble.h"
 #include "kafka/kafka_status.h"
 #include "kafka/produce_record.h"
@@ -174,14 +175,23 @@ void TransactionalWriter::TakeReports(int timeout_millis) {
     if (type != RD_KAFKA_EVENT_DR) continue;
     while (const rd_kafka_message_t* message =
                rd_kafka_event_message_next(event.get())) {
-      const bool is_purged = message->err == RD_KAFKA_RESP_ERR__PURGE_QUEUE ||
-                             message->err == RD_KAFKA_RESP_ERR__PURGE_INFLIGHT;
-      const bool is_written =
-          message->err == RD_KAFKA_RESP_ERR_NO_ERROR && message->offset >= 0;
-      if (is_written || is_purged || !rejected_.ok()) continue;
-      rejected_ = StatusOfReport(*message);
+      const absl::Status checked = CheckReport(*message);
+      if (rejected_.ok()) rejected_ = checked;
     }
   }
+}
+
+absl::Status TransactionalWriter::CheckReport(
+    const rd_kafka_message_t& message) {
+  const bool is_purged = message.err == RD_KAFKA_RESP_ERR__PURGE_QUEUE ||
+                         message.err == RD_KAFKA_RESP_ERR__PURGE_INFLIGHT;
+  if (is_purged) return absl::OkStatus();
+  const bool is_written =
+      message.err == RD_KAFKA_RESP_ERR_NO_ERROR && message.offset >= 0;
+  if (!is_written) return StatusOfReport(message);
+  const bool is_watched =
+      offsets_ != nullptr && watched_topic_ == rd_kafka_topic_name(message.rkt);
+  return is_watched ? CheckOffset(message, *offsets_) : absl::OkStatus();
 }
 
 void TransactionalWriter::TakeLog(rd_kafka_event_t* event) {

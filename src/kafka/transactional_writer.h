@@ -25,6 +25,7 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "kafka/handles.h"
+#include "kafka/offset_watch.h"
 #include "kafka/producer_options.h"
 #include "kafka/topic_maker.h"
 #include "kafka/unanswered_requests.h"
@@ -40,6 +41,14 @@ class TransactionalWriter {
   // right is missing. kUnavailable: no broker answers within 30 s.
   static absl::StatusOr<std::unique_ptr<TransactionalWriter>> Open(
       const ProducerOptions& options, const std::string& transactional_id);
+
+  // Nobody else writes to `topic`: a transaction with a record at an offset
+  // that `offsets` knows is not committed (kFailedPrecondition, with the reason
+  // code of a gap). `offsets` outlives this object.
+  void WatchOffsets(std::string topic, PartitionOffsets& offsets) {
+    watched_topic_ = std::move(topic);
+    offsets_ = &offsets;
+  }
 
   // A request of an earlier transaction had no answer, and may still arrive:
   // the next transaction needs another client.
@@ -73,11 +82,14 @@ class TransactionalWriter {
   // Takes the reports and answers; notes the first record or topic that was
   // rejected.
   void TakeReports(int timeout_millis);
+  absl::Status CheckReport(const rd_kafka_message_t& message);
   void TakeLog(rd_kafka_event_t* event);
   absl::Status Failed(rd_kafka_error_t* error, std::string_view attempted);
 
   ProducerOptions options_;
   std::string transactional_id_;
+  std::string watched_topic_;
+  PartitionOffsets* offsets_ = nullptr;  // of watched_topic_
   std::shared_ptr<const UnansweredRequests> unanswered_;
   KafkaClient client_;
   KafkaQueue queue_;  // of the client

@@ -1,5 +1,6 @@
 #include "kafka/offset_watch.h"
 
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 namespace walpost {
@@ -29,6 +30,37 @@ TEST(OffsetWatchTest, P9AnOffsetThatWasGivenBeforeIsNamed) {
   EXPECT_EQ(watch.Of("orders").Advance(2, 0), 41);
   EXPECT_EQ(watch.Of("orders").Advance(1, 0), -1);
   EXPECT_EQ(watch.Of("audit").Advance(2, 0), -1);
+}
+
+TEST(OffsetWatchTest, P9AddsTheOffsetsOfAnotherClient) {
+  PartitionOffsets offsets;
+  offsets.Advance(0, 7);
+  offsets.Advance(1, 7);
+  PartitionOffsets other;
+  other.Advance(1, 9);
+  other.Advance(2, 5);
+  offsets.Add(other);
+  EXPECT_THAT(offsets.newest(), ::testing::ElementsAre(7, 9, 5));
+  other.Add(offsets);
+  EXPECT_EQ(other.Advance(0, 7), 7);
+  EXPECT_EQ(other.Advance(2, 6), -1);
+}
+
+TEST(OffsetWatchTest, ANumberOfPartitionsOfAnotherClientIsNotAdded) {
+  PartitionOffsets offsets;
+  offsets.SetCount(3);
+  PartitionOffsets other;
+  other.SetCount(6);
+  offsets.Add(other);
+  EXPECT_EQ(offsets.SetCount(3), 0);
+}
+
+TEST(OffsetWatchTest, NamesTheTopicsWithAcknowledgedRecords) {
+  OffsetWatch watch;
+  EXPECT_THAT(watch.Acknowledged(), ::testing::IsEmpty());
+  watch.Of("audit");
+  watch.Of("orders").Advance(0, 0);
+  EXPECT_THAT(watch.Acknowledged(), ::testing::ElementsAre("orders"));
 }
 
 }  // namespace

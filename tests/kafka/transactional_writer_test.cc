@@ -7,6 +7,8 @@
 
 #include <string>
 
+#include "base/reason_code.h"
+#include "delivery/gap.h"
 #include "support/mock_kafka.h"
 
 namespace walpost {
@@ -59,6 +61,38 @@ TEST_F(TransactionalWriterTest, GoesOnAfterARecordThatIsTooLarge) {
   ASSERT_TRUE(writer->Write(MakeRecord("a"), std::nullopt).ok());
   const absl::Status committed = writer->Commit();
   EXPECT_TRUE(committed.ok()) << committed;
+}
+
+TEST_F(TransactionalWriterTest, NotesTheOffsetsOfTheWatchedTopic) {
+  kafka_.CreateTopic("u", 1);
+  PartitionOffsets offsets;
+  const auto writer = Open();
+  writer->WatchOffsets("t", offsets);
+  ASSERT_TRUE(writer->Begin().ok());
+  Record other = MakeRecord("a");
+  other.topic = "u";
+  for (int i = 0; i < 5; ++i) {
+    ASSERT_TRUE(writer->Write(other, std::nullopt).ok());
+  }
+  ASSERT_TRUE(writer->Write(MakeRecord("a"), std::nullopt).ok());
+  ASSERT_TRUE(writer->Commit().ok());
+  EXPECT_THAT(offsets.newest(), ::testing::ElementsAre(0));
+}
+
+TEST_F(TransactionalWriterTest, P9CommitsNothingToATopicThatWasReplaced) {
+  PartitionOffsets offsets;
+  offsets.Advance(0, 41);
+  const auto writer = Open();
+  writer->WatchOffsets("t", offsets);
+  for (int i = 0; i < 2; ++i) {
+    ASSERT_TRUE(writer->Begin().ok());
+    ASSERT_TRUE(writer->Write(MakeRecord("a"), std::nullopt).ok());
+    const absl::Status committed = writer->Commit();
+    EXPECT_TRUE(absl::IsFailedPrecondition(committed)) << committed;
+    EXPECT_EQ(ReasonCodeOf(committed), kGapKafkaReplaced);
+    ASSERT_TRUE(writer->Abort().ok());
+  }
+  EXPECT_THAT(offsets.newest(), ::testing::ElementsAre(41));
 }
 
 }  // namespace
