@@ -91,7 +91,7 @@ def _end_transactions(cluster, topic):
     """As an operator does who has read what walpost says."""
     place = ("--topic", topic, "--partition", "0")
     for producer in _transactions(cluster, "describe-producers", *place):
-        start = producer[-1].strip()
+        start = producer[5].strip()
         if start != "None":
             _transactions(cluster, "abort", *place, "--start-offset", start)
 
