@@ -92,7 +92,7 @@ def test_a_changed_password_is_taken_up(
     try:
         secured.set_password("a-secret-2")
         _bounce(secured)
-        relay.wait_unready("invalid credentials.*check sasl.mechanism", 60)
+        relay.wait_unready(r"invalid credentials.*check sasl\.", 60)
         path.write_text("a-secret-2")
         relay.wait_ready(60)
         assert _publishes(relay, database, outbox, secured, topics, 5) == 10

@@ -296,3 +296,18 @@ def test_p9_a_fresh_slot_names_the_checkpoint_of_the_slot_before(
     _finish(relay, outbox, kafka, topics)
     # The checkpoint is that of the slot now.
     assert "checkpoint" not in relay.verb("init", "--fresh").stdout
+
+
+def test_p9_a_fresh_slot_names_events_that_are_parked(walpost, database, kafka,
+                                                      outbox, topics):
+    relay = walpost(database, kafka, topics, **_sections(),
+                    on_error={"topic_illegal": "park"}).run()
+    outbox.insert("no topic!", "key-1")
+    wait_until(lambda: relay.metric("walpost_parked_keys") == 1,
+               "the event to be parked")
+    assert relay.stop() == 0
+    _drop_slot(database)
+    said = relay.verb("init", "--fresh")
+    assert said.returncode == 0, said.stderr
+    assert re.search(r"parking\.table public\.walpost_parked has 1 events of the "
+                     r"slot before.*\n  -> walpost parked list", said.stdout)
