@@ -213,8 +213,11 @@ asio::awaitable<absl::Status> SnapshotSession::End() {
 
 // Rows that committed between the two slots are in neither.
 asio::awaitable<absl::Status> SnapshotSession::Record() {
-  WALPOST_CO_ASSIGN_OR_RETURN(
-      sight_, co_await LookAtSlot(*connection_, config_.postgres));
+  absl::StatusOr<SlotSight> looked =
+      co_await LookAtSlot(*connection_, config_.postgres);
+  // Without an answer it may be another slot.
+  if (!looked.ok()) co_return absl::UnavailableError(looked.status().message());
+  sight_ = *std::move(looked);
   if (sight_.system_identifier != target_.system_identifier ||
       !SlotBeginsAt(target_.begins_at)) {
     co_return absl::AbortedError(fmt::format(

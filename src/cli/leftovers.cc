@@ -10,6 +10,7 @@
 #include "fmt/format.h"
 #include "kafka/checkpoint_topic.h"
 #include "postgres/quote.h"
+#include "postgres/sqlstate.h"
 
 namespace walpost {
 
@@ -88,10 +89,19 @@ asio::awaitable<std::optional<Finding>> FindParked(Connection& connection,
       "'waiting', 'retry')",
       table, config.postgres.slot);
   const absl::StatusOr<QueryRows> rows = co_await connection.Execute(count);
-  if (!rows.ok() || rows->Unsigned(0, 0) == 0) co_return std::nullopt;
+  if (SqlstateOf(rows.status()) == kSqlstateUndefinedTable) {
+    co_return std::nullopt;
+  }
   Finding finding;
   finding.severity = Severity::kWarning;
   finding.subject = fmt::format("parking.table {}", config.parking.table);
+  if (!rows.ok()) {
+    finding.text = fmt::format("cannot be looked at: {}",
+                               std::string(rows.status().message()));
+    finding.remedy = "walpost parked list, as the role of walpost run";
+    co_return finding;
+  }
+  if (rows->Unsigned(0, 0) == 0) co_return std::nullopt;
   finding.text = fmt::format(
       "has {} events of the slot before: their release sends them, also if "
       "snapshot: initial has sent their rows, and later ones, by then",

@@ -183,20 +183,26 @@ def test_p8_a_row_that_cannot_be_delivered(walpost, database, kafka, outbox,
     assert judged == 500 + (action == "dead_letter")
 
 
+def _with_unflushed(walpost, own_postgres, kafka, topics, rows):
+    """A slot with 100 rows before it, and visible ones that wait for a flush."""
+    own_postgres.configure(wal_writer_delay="10s")
+    own_postgres.restart()
+    outbox = Outbox(own_postgres.create_database(), topics)
+    relay = walpost(outbox.database, kafka, topics, **_sections(topics))
+    _fill(outbox, 100)
+    assert relay.verb("init").returncode == 0
+    outbox.database.execute(
+        "set synchronous_commit = off; insert into outbox "
+        "(aggregate_type, aggregate_id, payload, sequence) "
+        "select 'order', 'late', to_jsonb(n), 100 + n "
+        "from generate_series(1, %s) n", (rows,))
+    return relay, outbox
+
+
 def test_p5_rows_that_are_visible_and_not_flushed(walpost, own_postgres, kafka,
                                                   topics):
     """They are left to the stream, too."""
-    own_postgres.configure(wal_writer_delay="10s")
-    own_postgres.restart()
-    database = own_postgres.create_database()
-    outbox = Outbox(database, topics)
-    relay = walpost(database, kafka, topics, **_sections(topics))
-    _fill(outbox, 100)
-    assert relay.verb("init").returncode == 0
-    database.execute("set synchronous_commit = off; insert into outbox "
-                     "(aggregate_type, aggregate_id, payload, sequence) "
-                     "select 'order', 'late', to_jsonb(n), 100 + n "
-                     "from generate_series(1, 50) n")
+    relay, outbox = _with_unflushed(walpost, own_postgres, kafka, topics, 50)
     relay.run()
     judge_once(outbox, kafka, relay)
     assert _marked(kafka, topics) == 100
@@ -267,19 +273,10 @@ def test_p7_the_brokers_are_away_for_longer_than_a_take_over(
 def test_p10_sigterm_while_it_looks_at_the_slot(walpost, own_postgres, kafka,
                                                 topics):
     """Its session does not answer any more."""
-    own_postgres.configure(wal_writer_delay="10s")
-    own_postgres.restart()
-    database = own_postgres.create_database()
-    outbox = Outbox(database, topics)
-    relay = walpost(database, kafka, topics, **_sections(topics))
-    _fill(outbox, 100)
-    assert relay.verb("init").returncode == 0
-    database.execute("set synchronous_commit = off; insert into outbox "
-                     "(aggregate_type, aggregate_id, payload, sequence) "
-                     "values ('order', 'late', '1', 101)")
+    relay, outbox = _with_unflushed(walpost, own_postgres, kafka, topics, 1)
     relay.start()
     relay.wait_log("publishing the existing rows")
-    pids = [row[0] for row in database.execute(
+    pids = [row[0] for row in outbox.database.execute(
         "select pid from pg_stat_activity where application_name like "
         "'%%:snapshot'")]
     for pid in pids:
