@@ -236,7 +236,8 @@ void CheckpointKeeper::AddTo(RelayStatus& status) const {
 void CheckpointKeeper::AddTo(RelaySigns& signs) const {
   if (is_in_kafka_ && is_loading()) signs.unread_checkpoint = store_->Name();
   const auto committing = writer_.busy_since();
-  if (in_transactions_ != nullptr && committing) {
+  signs.in_transactions = in_transactions_ != nullptr;
+  if (signs.in_transactions && committing) {
     signs.committing_for =
         std::chrono::duration_cast<std::chrono::milliseconds>(Clock::now() -
                                                               *committing);

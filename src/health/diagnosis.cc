@@ -168,9 +168,12 @@ Diagnosis OfBrokers(const RelaySigns& signs) {
   }
   return Stuck(fmt::format(
       "Kafka has not acknowledged the oldest record for {} s ({} in flight); "
-      "are the brokers at {} reachable, and is min.insync.replicas met?",
-      Seconds(signs.unacknowledged_for), signs.in_flight_records,
-      signs.brokers));
+      "are the brokers at {} reachable{}, and is min.insync.replicas met?",
+      Seconds(signs.unacknowledged_for), signs.in_flight_records, signs.brokers,
+      signs.in_transactions
+          ? ", also the leaders of __transaction_state, which coordinate "
+            "transactions"
+          : ""));
 }
 
 std::string HiddenText(const RelaySigns& signs) {
@@ -231,7 +234,8 @@ Diagnosis Diagnose(const RelaySigns& signs) {
         "and Postgres keeps {} MiB of WAL for slot {}: {}",
         signs.retained_wal_bytes >> 20, signs.slot, signs.checkpoint_trouble));
   }
-  if (signs.committing_for > kStuckAfter) {
+  const bool brokers_answer = signs.brokers_unreachable_for <= kStuckAfter;
+  if (signs.committing_for > kStuckAfter && brokers_answer) {
     return Stuck(fmt::format(
         "the brokers have not committed a transaction for {} s, so nothing is "
         "confirmed: is the leader of a partition of __transaction_state "
@@ -245,8 +249,7 @@ Diagnosis Diagnose(const RelaySigns& signs) {
         "standby back, or take its slot out of synchronized_standby_slots",
         signs.server_held_back_by));
   }
-  if (signs.brokers_unreachable_for > kStuckAfter ||
-      signs.unacknowledged_for > kStuckAfter) {
+  if (!brokers_answer || signs.unacknowledged_for > kStuckAfter) {
     return OfBrokers(signs);
   }
   if (!signs.is_streaming || !signs.brokers_were_reached) {

@@ -65,7 +65,9 @@ struct RelaySigns {
   std::chrono::milliseconds checkpoint_failing_for{0};
   std::string checkpoint_trouble;
 
-  // How long a Kafka transaction has been committed; zero: none is.
+  // Records are sent in Kafka transactions.
+  bool in_transactions = false;
+  // How long one has been committed; zero: none is.
   std::chrono::milliseconds committing_for{0};
 
   // Records that consumers of committed records do not get, for longer than a

@@ -1,26 +1,21 @@
 #include "kafka/log_range.h"
 
-#include "kafka/handles.h"
+#include <chrono>
+
+#include "kafka/listed_offset.h"
 
 namespace walpost {
 namespace {
 
-using PartitionList = KafkaHandle<rd_kafka_topic_partition_list_t,
-                                  rd_kafka_topic_partition_list_destroy>;
-
 rd_kafka_resp_err_t QueryOffset(rd_kafka_t* client, const std::string& topic,
                                 int partition, rd_kafka_OffsetSpec_t which,
                                 int timeout_millis, int64_t& offset) {
-  const PartitionList asked(rd_kafka_topic_partition_list_new(1));
+  const KafkaPartitionList asked(rd_kafka_topic_partition_list_new(1));
   rd_kafka_topic_partition_list_add(asked.get(), topic.c_str(), partition)
       ->offset = which;
-  const KafkaAdminOptions options(
-      rd_kafka_AdminOptions_new(client, RD_KAFKA_ADMIN_OP_LISTOFFSETS));
-  rd_kafka_AdminOptions_set_request_timeout(options.get(), timeout_millis,
-                                            nullptr, 0);
-  const KafkaHandle<rd_kafka_error_t, rd_kafka_error_destroy> unset(
-      rd_kafka_AdminOptions_set_isolation_level(
-          options.get(), RD_KAFKA_ISOLATION_LEVEL_READ_UNCOMMITTED));
+  const KafkaAdminOptions options =
+      ListOffsetsOptions(client, RD_KAFKA_ISOLATION_LEVEL_READ_UNCOMMITTED,
+                         std::chrono::milliseconds(timeout_millis));
   const KafkaQueue queue(rd_kafka_queue_new(client));
   rd_kafka_ListOffsets(client, asked.get(), options.get(), queue.get());
   const KafkaEvent event(rd_kafka_queue_poll(queue.get(), timeout_millis));
@@ -36,7 +31,7 @@ rd_kafka_resp_err_t QueryOffset(rd_kafka_t* client, const std::string& topic,
   const rd_kafka_topic_partition_t* found =
       rd_kafka_ListOffsetsResultInfo_topic_partition(infos[0]);
   offset = found->offset;
-  return found->err;
+  return ErrorOfListed(*found);
 }
 
 }  // namespace

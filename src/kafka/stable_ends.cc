@@ -2,20 +2,14 @@
 
 #include <string>
 
-#include "kafka/handles.h"
+#include "kafka/listed_offset.h"
 
 namespace walpost {
-namespace {
-
-using PartitionList = KafkaHandle<rd_kafka_topic_partition_list_t,
-                                  rd_kafka_topic_partition_list_destroy>;
-
-}  // namespace
 
 void StableEnds::OnTick(MonotonicTime now) {
   if (is_asking_ || now - asked_at_ < kAskAgainAfter) return;
   asked_at_ = now;
-  const PartitionList asked(rd_kafka_topic_partition_list_new(16));
+  const KafkaPartitionList asked(rd_kafka_topic_partition_list_new(16));
   size_t index = 0;
   offsets_.ForEach([&](const std::string& topic, int32_t partition, int64_t) {
     if (index >= first_ && index < first_ + kMaxAsked) {
@@ -26,13 +20,8 @@ void StableEnds::OnTick(MonotonicTime now) {
   });
   first_ = first_ + kMaxAsked < index ? first_ + kMaxAsked : 0;
   if (asked->cnt == 0) return;
-  const KafkaAdminOptions options(
-      rd_kafka_AdminOptions_new(client_, RD_KAFKA_ADMIN_OP_LISTOFFSETS));
-  rd_kafka_AdminOptions_set_request_timeout(
-      options.get(), static_cast<int>(kRequestLimit.count()), nullptr, 0);
-  const KafkaHandle<rd_kafka_error_t, rd_kafka_error_destroy> unset(
-      rd_kafka_AdminOptions_set_isolation_level(
-          options.get(), RD_KAFKA_ISOLATION_LEVEL_READ_COMMITTED));
+  const KafkaAdminOptions options = ListOffsetsOptions(
+      client_, RD_KAFKA_ISOLATION_LEVEL_READ_COMMITTED, kRequestLimit);
   rd_kafka_ListOffsets(client_, asked.get(), options.get(), queue_);
   is_asking_ = true;
 }
@@ -47,7 +36,7 @@ void StableEnds::OnAnswer(rd_kafka_event_t* event, MonotonicTime now) {
   for (size_t i = 0; i < count; ++i) {
     const rd_kafka_topic_partition_t* found =
         rd_kafka_ListOffsetsResultInfo_topic_partition(infos[i]);
-    if (found->err != RD_KAFKA_RESP_ERR_NO_ERROR) continue;
+    if (ErrorOfListed(*found) != RD_KAFKA_RESP_ERR_NO_ERROR) continue;
     const std::string topic = found->topic;
     hidden_.Observe({topic, found->partition}, found->offset,
                     offsets_.Newest(topic, found->partition), now);

@@ -217,10 +217,15 @@ absl::StatusOr<TopicReader::Offsets> TopicReader::ListOffsets(
   for (size_t i = 0; i < count; ++i) {
     const rd_kafka_topic_partition_t* partition =
         rd_kafka_ListOffsetsResultInfo_topic_partition(found[i]);
-    if (partition->err != RD_KAFKA_RESP_ERR_NO_ERROR) {
+    rd_kafka_resp_err_t error = partition->err;
+    // Its leader has not answered: librdkafka (2.15) sets no error then.
+    if (error == RD_KAFKA_RESP_ERR_NO_ERROR && partition->offset < 0) {
+      error = RD_KAFKA_RESP_ERR__TIMED_OUT;
+    }
+    if (error != RD_KAFKA_RESP_ERR_NO_ERROR) {
       return Failed(fmt::format("asking where {}[{}] ends", partition->topic,
                                 partition->partition),
-                    partition->err);
+                    error);
     }
     offsets[{partition->topic, partition->partition}] = partition->offset;
   }

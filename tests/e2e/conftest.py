@@ -23,7 +23,7 @@ sys.dont_write_bytecode = True
 # pylint: disable=wrong-import-position
 from harness import (ExternalKafka, ExternalPostgres, Kafka,  # noqa: E402
                      KafkaCluster, KafkaReader, Outbox, Postgres, Proxy,
-                     Walpost, note)
+                     RequestProxy, Walpost, note)
 from harness.figures import noted  # noqa: E402
 from harness.paths import fetched_postgres  # noqa: E402
 from harness.ports import free_port  # noqa: E402
@@ -134,6 +134,27 @@ def strict_kafka(module_directory):
         "auto.create.topics.enable": "false"}).start()
     yield broker
     broker.close()
+
+
+@pytest.fixture(scope="module")
+def far_kafka(module_directory):
+    """The broker and the proxy behind `way`."""
+    port = free_port()
+    broker = Kafka(module_directory / "far-kafka", advertised_port=port).start()
+    proxy = RequestProxy(broker.behind_port, port)
+    yield broker, proxy
+    proxy.close()
+    broker.close()
+
+
+@pytest.fixture
+def way(far_kafka):
+    """A broker, and the RequestProxy that is the only way to it; a test may
+    harm both."""
+    broker, proxy = far_kafka
+    yield broker, proxy
+    proxy.heal()
+    broker.mend()
 
 
 @pytest.fixture

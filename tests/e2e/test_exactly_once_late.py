@@ -9,23 +9,10 @@ import time
 
 import pytest
 
-from harness import (Kafka, KafkaReader, Load, RequestProxy, judge, judge_once,
-                     wait_until)
+from harness import KafkaReader, Load, judge, judge_once, wait_until
 from harness.poisoned import POISON_LIMIT
-from harness.ports import free_port
 from harness.request_proxy import (ADD_PARTITIONS_TO_TXN, END_TXN,
                                    INIT_PRODUCER_ID, PRODUCE)
-
-
-@pytest.fixture(scope="module", name="way")
-def _way(module_directory):
-    """A broker, and the only way to it."""
-    port = free_port()
-    broker = Kafka(module_directory / "broker", advertised_port=port).start()
-    proxy = RequestProxy(broker.behind_port, port)
-    yield broker, proxy
-    proxy.close()
-    broker.close()
 
 
 @pytest.mark.parametrize("late", [END_TXN, ADD_PARTITIONS_TO_TXN, PRODUCE],

@@ -50,6 +50,21 @@ def test_p10_a_transaction_of_another_program_hides_records(
     judge_once(outbox, kafka, relay, at_least=2)
 
 
+def test_p10_brokers_that_do_not_answer_hide_nothing(
+        walpost, database, own_kafka, outbox, topics):
+    relay = walpost(database, own_kafka, topics, **_sections(topics)).run()
+    for number in range(20):
+        outbox.insert("order", f"key-{number}")
+    database.wait_confirmed(relay.slot)
+    own_kafka.freeze()
+    for _ in range(25):  # it asks every 10 s, and waits as long for an answer
+        time.sleep(1)
+        assert _hidden_for(relay) == 0
+    assert "have answered nothing" in relay.wait_unready()
+    own_kafka.thaw()
+    relay.wait_ready()
+
+
 def _a_partition_without_a_leader_when_a_transaction_ends(
         walpost, database, kafka_cluster, outbox, topics):
     """The brokers (Kafka 4.3) do not end it there, and forget it.

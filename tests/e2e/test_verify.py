@@ -6,6 +6,7 @@ import subprocess
 import pytest
 
 from harness import Load
+from harness.request_proxy import LIST_OFFSETS
 
 
 @pytest.fixture
@@ -51,6 +52,21 @@ def _row(database, number):
 def _later(number):
     """A position behind all that the relay has given."""
     return f"00000001-7FFFFFFF00000000-{number:016X}"
+
+
+def test_a_broker_that_goes_while_it_is_asked(walpost, database, way, outbox,
+                                              topics):
+    """Then it is not known what the topics have, and nothing is missing."""
+    _, proxy = way
+    relay = walpost(database, proxy, topics).run()
+    outbox.insert("order", "key")
+    database.wait_confirmed(relay.slot)
+    held = proxy.arm(LIST_OFFSETS)
+    said = relay.verb("verify", "--json")
+    assert held.is_kept()
+    assert said.returncode not in (0, 1) and not said.stdout, said
+    assert f"asking where {topics}order[" in said.stderr
+    assert relay.verb("verify").returncode == 0
 
 
 def test_a_relay_that_works_is_clean(relay, database):

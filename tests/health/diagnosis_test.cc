@@ -74,6 +74,23 @@ TEST(DiagnosisTest, P10BrokersThatAreConnectedAndSilentAreStuck) {
   ExpectState(signs, RelayState::kStuck, "no Kafka broker is reachable");
 }
 
+TEST(DiagnosisTest, P10SilentBrokersAreNotAskedForTheirTransactions) {
+  RelaySigns signs = Healthy();
+  signs.committing_for = seconds(20);
+  ExpectState(signs, RelayState::kStuck, "__transaction_state");
+  signs.brokers_are_connected = true;
+  signs.brokers_unreachable_for = seconds(20);
+  ExpectState(signs, RelayState::kStuck, "have answered nothing for 20 s");
+}
+
+TEST(DiagnosisTest, P10ARecordMayWaitForTheCoordinator) {
+  RelaySigns signs = Healthy();
+  signs.unacknowledged_for = seconds(20);
+  ExpectState(signs, RelayState::kStuck, "reachable, and is min.insync");
+  signs.in_transactions = true;
+  ExpectState(signs, RelayState::kStuck, "the leaders of __transaction_state");
+}
+
 TEST(DiagnosisTest, P10AStandbySaysThatItCannotSeeTheOtherInstance) {
   RelaySigns signs = Healthy();
   signs.trouble = absl::UnavailableError("in use");

@@ -28,7 +28,8 @@ class Kafka(Brokers):
 
     With `advertised_port` it also listens on `behind_port`, and tells who
     comes that way to go to `advertised_port`: that of a Proxy. `listeners` are
-    further ones: name -> (address, protocol).
+    further ones: name -> (address, protocol), and the address to go to, if that
+    is another.
     """
 
     def __init__(self, directory, partitions=4, properties=None,
@@ -42,8 +43,9 @@ class Kafka(Brokers):
         self.bootstrap = f"127.0.0.1:{free_port()}"
         self.behind_port = free_port() if advertised_port else None
         self._config = self._directory / "server.properties"
-        further = {name: (address, address, protocol) for
-                   name, (address, protocol) in (listeners or {}).items()}
+        further = {
+            name: (address, (*advertised, address)[0], protocol) for
+            name, (address, protocol, *advertised) in (listeners or {}).items()}
         if advertised_port:
             further["BEHIND"] = (f"127.0.0.1:{self.behind_port}",
                                  f"127.0.0.1:{advertised_port}", "PLAINTEXT")
@@ -128,6 +130,8 @@ class Kafka(Brokers):
             "share.coordinator.state.topic.min.isr": 1,
             "group.initial.rebalance.delay.ms": 0,
             "controlled.shutdown.enable": "false",
+            # What is open for too long is aborted soon.
+            "transaction.abort.timed.out.transaction.cleanup.interval.ms": 1000,
             # So that a killed broker may come back soon.
             "broker.session.timeout.ms": 3000,
             "broker.heartbeat.interval.ms": 500,

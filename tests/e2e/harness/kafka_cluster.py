@@ -6,7 +6,7 @@ import subprocess
 
 from harness.brokers import Brokers
 from harness.kafka import Kafka
-from harness.kafka_java import new_id
+from harness.kafka_java import java, new_id
 from harness.ports import free_port
 from harness.proxy import Proxy
 from harness.waiting import wait_until
@@ -21,19 +21,22 @@ class KafkaCluster(Brokers):
     Kafkas, to be stopped, killed and frozen one by one. What the others want of
     a node goes through `ways_to[node]`, a Proxy: once it is cut, they replicate
     nothing from that node, while clients and controllers still reach it.
+    `far_ports[node]`: where clients are told to go whose way to the node is a
+    RequestProxy, and where that one goes.
     """
 
     def __init__(self, directory, nodes=3, min_insync=2, partitions=4):
-        directory = pathlib.Path(directory)
+        directory = self._directory = pathlib.Path(directory)
         controllers = [f"127.0.0.1:{free_port()}" for _ in range(nodes)]
         voters = ",".join(f"{number}@{address}" for number, address
                           in enumerate(controllers, 1))
         cluster_id = new_id()
         ports = [free_port() for _ in range(nodes)]
+        far = [(free_port(), free_port()) for _ in range(nodes)]
         self.nodes = [
             Kafka(directory / f"node-{number}", partitions,
                   controller=address, cluster_id=cluster_id, jvm=_SMALL,
-                  advertised_port=port,
+                  advertised_port=port, listeners=_far_listener(*way),
                   properties={
                       "node.id": number,
                       "inter.broker.listener.name": "BEHIND",
@@ -49,10 +52,11 @@ class KafkaCluster(Brokers):
                       # A clean stop hands the leadership over first.
                       "controlled.shutdown.enable": "true",
                   })
-            for number, (address, port)
-            in enumerate(zip(controllers, ports), 1)]
+            for number, (address, port, way)
+            in enumerate(zip(controllers, ports, far), 1)]
         self.ways_to = {node: Proxy(node.behind_port, port)
                         for node, port in zip(self.nodes, ports)}
+        self.far_ports = dict(zip(self.nodes, far))
         self.bootstrap = ",".join(node.bootstrap for node in self.nodes)
 
     def start(self):
@@ -75,6 +79,22 @@ class KafkaCluster(Brokers):
                 return self.nodes[entry["partitions"][partition]["leader"] - 1]
         raise KeyError(topic)
 
+    def move_leader(self, topic, partition=0):
+        """Another node leads it when this returns; both are well."""
+        leader = self.leader_of(topic, partition)
+        order = [number for number, node in enumerate(self.nodes, 1)
+                 if node is not leader]
+        order.append(self.nodes.index(leader) + 1)
+        plan = self._directory / "plan.json"
+        plan.write_text(json.dumps({"version": 1, "partitions": [
+            {"topic": topic, "partition": partition, "replicas": order}]}))
+        self._tool("reassign.ReassignPartitionsCommand", "--execute",
+                   "--reassignment-json-file", plan)
+        self._tool("LeaderElectionCommand", "--election-type", "preferred",
+                   "--topic", topic, "--partition", partition)
+        wait_until(lambda: self.leader_of(topic, partition) is not leader,
+                   f"another leader of {topic}", pause=0.2)
+
     def close(self):
         for node, way in self.ways_to.items():
             node.close()
@@ -88,6 +108,13 @@ class KafkaCluster(Brokers):
             for entry in metadata["topics"]
             for partition in entry["partitions"]))
 
+    def _tool(self, name, *words):
+        done = subprocess.run(
+            java(f"org.apache.kafka.tools.{name}", "--bootstrap-server",
+                 self.bootstrap, *map(str, words)),
+            capture_output=True, text=True, timeout=60)
+        assert done.returncode == 0, done.stdout + done.stderr
+
     def _metadata(self):
         asked = subprocess.run(
             ["kcat", "-b", self.bootstrap, "-L", "-J", "-m", "5"],
@@ -95,3 +122,8 @@ class KafkaCluster(Brokers):
         if asked.returncode != 0:
             return {"brokers": [], "topics": []}
         return json.loads(asked.stdout)
+
+
+def _far_listener(target_port, advertised_port):
+    return {"FAR": (f"127.0.0.1:{target_port}", "PLAINTEXT",
+                    f"127.0.0.1:{advertised_port}")}

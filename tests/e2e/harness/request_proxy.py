@@ -4,51 +4,25 @@ import socket
 import struct
 import threading
 
+from harness.held_messages import DelayedAnswer, DelayedRequest, LostRequest
 from harness.kafka_frames import end_connections, read_frame
 from harness.waiting import wait_until
 
 # Kafka's api keys.
 PRODUCE = 0
+FETCH = 1
+LIST_OFFSETS = 2
+FIND_COORDINATOR = 10
 INIT_PRODUCER_ID = 22
 ADD_PARTITIONS_TO_TXN = 24
 END_TXN = 26
 
-_ANSWER_S = 10
+# librdkafka has a connection for them alone.
+TO_THE_COORDINATOR = frozenset((INIT_PRODUCER_ID, ADD_PARTITIONS_TO_TXN, END_TXN))
 
-
-class HeldRequest:
-    """A request that its client takes for lost, and that is still on its way."""
-
-    def __init__(self, api_key):
-        self.api_key = api_key
-        self.answered = threading.Event()
-        self._kept = None
-
-    def keep(self, frame, broker):
-        self._kept = (frame, broker)
-
-    def is_kept(self):
-        return self._kept is not None
-
-    def deliver(self):
-        """It arrives, and the broker has answered it when this returns."""
-        frame, broker = self._kept
-        broker.sendall(frame)
-        assert self.answered.wait(_ANSWER_S), "no answer to what came late"
-
-
-class DelayedRequest(HeldRequest):
-    """A request that is on its way for long, and is answered."""
-
-    def __init__(self, api_key):
-        super().__init__(api_key)
-        self._is_free = threading.Event()
-
-    def deliver(self):
-        self._is_free.set()
-
-    def await_delivery(self):
-        self._is_free.wait()
+# The directions of a connection.
+REQUESTS = "requests"
+ANSWERS = "answers"
 
 
 class RequestProxy:
@@ -59,14 +33,23 @@ class RequestProxy:
         ...                         # the client asks again, and goes on
         held.deliver()
 
+        held = proxy.delay(END_TXN)         # or its client waits
+        held = proxy.delay_answer(END_TXN)  # the broker has got it
+
+        proxy.cut(REQUESTS)  # nothing arrives there, and no end is told
+        proxy.cut(REQUESTS, ANSWERS, of=TO_THE_COORDINATOR)
+        proxy.heal()         # what was held arrives
+
     A thread for each direction of a connection.
     """
 
     def __init__(self, target_port, port):
         self._target = ("127.0.0.1", target_port)
-        self._lock = threading.Lock()
-        self._next = None  # to hold
+        self._lock = threading.Condition()
+        self._armed = []
         self._passed = {}
+        self._cut = frozenset()
+        self._cut_of = frozenset()
         self._connections = []
         self._listener = socket.create_server(("127.0.0.1", port))
         self.bootstrap = f"127.0.0.1:{port}"
@@ -74,17 +57,15 @@ class RequestProxy:
 
     def arm(self, api_key):
         """The next request of this kind will be kept."""
-        held = HeldRequest(api_key)
-        with self._lock:
-            self._next = held
-        return held
+        return self._arm(LostRequest(api_key))
 
     def delay(self, api_key):
         """The next request of this kind will be kept, and its client waits."""
-        delayed = DelayedRequest(api_key)
-        with self._lock:
-            self._next = delayed
-        return delayed
+        return self._arm(DelayedRequest(api_key))
+
+    def delay_answer(self, api_key):
+        """The answer to the next request of this kind will be kept."""
+        return self._arm(DelayedAnswer(api_key))
 
     def hold(self, api_key):
         """Waits for the next request of this kind, and keeps it."""
@@ -97,38 +78,69 @@ class RequestProxy:
         with self._lock:
             return self._passed.get(api_key, 0)
 
+    def cut(self, *directions, of=frozenset()):
+        """`of`: only connections with a request of these kinds so far."""
+        with self._lock:
+            self._cut, self._cut_of = frozenset(directions), of
+
+    def heal(self):
+        """What is armed is so no longer."""
+        with self._lock:
+            self._armed.clear()
+            self._cut = frozenset()
+            self._lock.notify_all()
+
     def close(self):
         end_connections(self._listener)
         for connection in self._connections:
             connection.end()
+        self.heal()
 
     def claim(self, api_key):
-        """The HeldRequest that this request is to be; None: it passes."""
+        """What this request is armed for; None: it passes."""
         with self._lock:
-            if self._next is None or self._next.api_key != api_key:
-                self._passed[api_key] = self._passed.get(api_key, 0) + 1
-                return None
-            held, self._next = self._next, None
-            return held
+            for held in self._armed:
+                if held.api_key == api_key:
+                    self._armed.remove(held)
+                    return held
+            self._passed[api_key] = self._passed.get(api_key, 0) + 1
+            return None
+
+    def await_way(self, direction, kinds):
+        """Returns when what goes in this direction arrives."""
+        with self._lock:
+            self._lock.wait_for(lambda: direction not in self._cut or (
+                self._cut_of and not self._cut_of & kinds))
+
+    def _arm(self, held):
+        with self._lock:
+            self._armed.append(held)
+        return held
 
     def _accept(self):
         while True:
             try:
                 client, _ = self._listener.accept()
-                broker = socket.create_connection(self._target)
             except OSError:
                 return
-            self._connections.append(_Connection(client, broker, self.claim))
+            try:
+                broker = socket.create_connection(self._target)
+            except OSError:  # it is down
+                client.close()
+                continue
+            self._connections.append(_Connection(client, broker, self))
 
 
 class _Connection:
-    """One connection; with a held request, only its broker's side is left."""
+    """One connection; with a lost request, only its broker's side is left."""
 
-    def __init__(self, client, broker, claim):
+    def __init__(self, client, broker, proxy):
         self._client = client
         self._broker = broker
-        self._claim = claim
-        self._held = None
+        self._proxy = proxy
+        self._kinds = set()
+        self._lost = None
+        self._late_answers = {}  # by the id that correlates them
         _start(self._forward_requests)
         _start(self._forward_answers)
 
@@ -138,14 +150,18 @@ class _Connection:
     def _forward_requests(self):
         try:
             while frame := read_frame(self._client):
-                held = self._claim(*struct.unpack(">h", frame[4:6]))
-                if held is not None:
+                api_key, = struct.unpack(">h", frame[4:6])
+                self._kinds.add(api_key)
+                held = self._proxy.claim(api_key)
+                if isinstance(held, LostRequest):
                     held.keep(frame, self._broker)
-                if isinstance(held, DelayedRequest):
-                    held.await_delivery()
-                elif held is not None:
-                    self._held = held
+                    self._lost = held
                     return end_connections(self._client)
+                if isinstance(held, DelayedAnswer):
+                    self._late_answers[frame[8:12]] = held
+                elif held is not None:
+                    held.await_delivery()
+                self._proxy.await_way(REQUESTS, self._kinds)
                 self._broker.sendall(frame)
         except OSError:
             pass
@@ -153,11 +169,15 @@ class _Connection:
 
     def _forward_answers(self):
         try:
-            while piece := self._broker.recv(1 << 16):
-                if self._held is not None:
-                    self._held.answered.set()
-                else:
-                    self._client.sendall(piece)
+            while frame := read_frame(self._broker):
+                if self._lost is not None:
+                    self._lost.answered.set()
+                    continue
+                held = self._late_answers.pop(frame[4:8], None)
+                if held is not None:
+                    held.await_delivery()
+                self._proxy.await_way(ANSWERS, self._kinds)
+                self._client.sendall(frame)
         except OSError:
             pass
         self.end()

@@ -156,8 +156,12 @@ class Walpost:
         return lsn(position.rpartition("/")[0]) if position else None
 
     def metric(self, name):
-        """The value of an unlabelled metric; None where nobody answers."""
-        found = re.search(rf"^{name} (\S+)$", self.get("/metrics")[1], re.M)
+        """The value of a metric; None where nobody answers.
+
+        Its labels belong to the name: 'walpost_x_total{outcome="y"}'.
+        """
+        found = re.search(rf"^{re.escape(name)} (\S+)$",
+                          self.get("/metrics")[1], re.M)
         return float(found[1]) if found else None
 
     def peak_memory_bytes(self):

@@ -1,0 +1,120 @@
+"""delivery.guarantee: exactly_once, where walpost dies or is suspended at a
+chosen step of a transaction: before a request has reached the broker, or when
+the broker has done what it says, and the answer is still on its way.
+
+What was held arrives later, before or after its successor has gone on.
+"""
+
+import re
+import signal
+import time
+
+import pytest
+
+from harness import Load, judge_once, wait_until
+from harness.matrix import LONG
+from harness.request_proxy import (ADD_PARTITIONS_TO_TXN, END_TXN, FETCH,
+                                   FIND_COORDINATOR, INIT_PRODUCER_ID,
+                                   LIST_OFFSETS, PRODUCE)
+
+# A start asks in this order. LIST_OFFSETS and FETCH read the checkpoint.
+_STEPS = {"list": LIST_OFFSETS, "fetch": FETCH, "find": FIND_COORDINATOR,
+          "init": INIT_PRODUCER_ID, "add": ADD_PARTITIONS_TO_TXN,
+          "produce": PRODUCE, "end": END_TXN}
+_ROUNDS = 6 if LONG else 2  # of a kill before the request and one after it
+
+
+def _make(walpost, database, proxy, topics):
+    return walpost(database, proxy, topics,
+                   delivery={"guarantee": "exactly_once"},
+                   checkpoint={"topic": f"checkpoints-{topics}"},
+                   postgres={"wal_sender_timeout": "3s"})
+
+
+def _hold(proxy, step, is_done, relay):
+    """At this step of its start, or of its first transaction. Returns what is
+    on its way."""
+    hold = proxy.delay_answer if is_done else proxy.delay
+    held = hold(_STEPS[step])
+    relay.start()
+    wait_until(held.is_kept, relay.log, 60)
+    return held
+
+
+def _wait_commits(relay, count=1):
+    def committed():
+        return relay.metric("walpost_kafka_transaction_records_total") or 0
+
+    before = committed()
+    wait_until(lambda: committed() >= before + count,
+               lambda: f"{relay.get('/readyz')}\n{relay.log()}", 60)
+
+
+def _is_streaming(relay):
+    return re.match("streaming|catching", relay.get("/readyz")[1])
+
+
+def _roles(active, standby):
+    """Both, if they have these roles by now."""
+    if (_is_streaming(active)
+            and standby.get("/readyz")[1].startswith("standby")):
+        return active, standby
+    return None
+
+
+@pytest.mark.parametrize("step", _STEPS)
+def test_p5_walpost_is_killed_at_a_step(walpost, database, way, outbox, topics,
+                                        dice, step):
+    broker, proxy = way
+    relay = _make(walpost, database, proxy, topics).run()
+    with Load(outbox, dice.seed_text, pause=0.01) as load:
+        load.wait(50)
+        relay.kill()
+        for is_done in (False, True) * _ROUNDS:
+            held = _hold(proxy, step, is_done, relay)
+            relay.kill()
+            if dice.random() < 0.5:
+                held.deliver()
+            relay.run(60)
+            _wait_commits(relay)
+            held.deliver()
+            _wait_commits(relay)
+            relay.kill()
+        relay.run(60)
+        load.wait(50)
+    judge_once(outbox, broker, relay)
+    assert relay.stop() == 0
+
+
+@pytest.mark.parametrize("is_done", [False, True], ids=["before", "after"])
+@pytest.mark.parametrize("step", _STEPS)
+def test_p5_walpost_is_suspended_at_a_step(walpost, database, way, outbox,
+                                           topics, dice, step, is_done):
+    """It wakes up beside its successor. A take-over that it has begun when it had
+    the slot may fence that one: then it goes on, and the other one stands by."""
+    broker, proxy = way
+    first = _make(walpost, database, proxy, topics).run()
+    second = _make(walpost, database, proxy, topics)
+    with Load(outbox, dice.seed_text, pause=0.01) as load:
+        load.wait(50)
+        first.kill()
+        held = _hold(proxy, step, is_done, first)
+        first.send(signal.SIGSTOP)
+        second.run(60)
+        _wait_commits(second)
+        held.deliver()
+        time.sleep(0.5 * dice.random())
+        first.send(signal.SIGCONT)
+        active, standby = wait_until(
+            lambda: _roles(first, second) or _roles(second, first),
+            lambda: f"one of them to stand by\n{first.log()}\n{second.log()}",
+            60)
+        assert active is second or step in ("find", "init")
+        _wait_commits(active)
+        active.kill()
+        wait_until(lambda: _is_streaming(standby),
+                   lambda: f"{standby.get('/readyz')}\n{standby.log()}", 60)
+        _wait_commits(standby)
+        load.wait(50)
+    judge_once(outbox, broker, standby)
+    assert standby.stop() == 0
