@@ -41,7 +41,8 @@ absl::Status StatusFromTransaction(rd_kafka_error_t* raw,
     return WithReasonCode(
         absl::AbortedError(fmt::format("{}: {} has taken over transactional.id "
                                        "{}, or the transaction was open for "
-                                       "longer than transaction.timeout.ms",
+                                       "longer than "
+                                       "delivery.transaction_timeout",
                                        attempted, names.successor, names.id)),
         kReasonFenced);
   }
@@ -81,13 +82,18 @@ absl::Status StatusFromTransactionLog(std::string_view text) {
                     "are missing: walpost check prints the command",
                     reason));
   }
-  const absl::Status status = absl::AbortedError(reason);
   const bool is_fenced =
       std::ranges::any_of(kFencedCodes, [&](rd_kafka_resp_err_t code) {
         const std::string name = fmt::format("({})", rd_kafka_err2name(code));
         return text.find(name) != std::string_view::npos;
       });
-  return is_fenced ? WithReasonCode(status, kReasonFenced) : status;
+  if (!is_fenced) return absl::AbortedError(reason);
+  return WithReasonCode(
+      absl::AbortedError(fmt::format(
+          "{}; or the transaction was open for longer than "
+          "delivery.transaction_timeout, so that the brokers have aborted it",
+          reason)),
+      kReasonFenced);
 }
 
 // ... Failed to add partition "orders" [0] to transaction: Broker: ...

@@ -28,9 +28,10 @@ def _make(walpost, database, brokers, topics):
                    checkpoint={"topic": f"checkpoints-{topics}"})
 
 
-def _given_up(relay):
-    return relay.metric(
-        'walpost_kafka_transactions_total{outcome="given_up"}') or 0
+def _lost_transactions(relay):
+    return sum(relay.metric(
+        f'walpost_kafka_transactions_total{{outcome="{outcome}"}}')
+        for outcome in ("fenced", "given_up"))
 
 
 # ---- walpost does not reach it.
@@ -70,7 +71,7 @@ def test_p5_p10_it_is_cut_off_for_longer_than_a_transaction_may_be_open(
         proxy.heal()
         relay.wait_ready(90)
         load.wait(50)
-    assert _given_up(relay) >= 1
+    assert _lost_transactions(relay) >= 1
     judge_once(outbox, broker, relay)
     assert relay.stop() == 0
 
