@@ -2,15 +2,17 @@
 //
 //   sim_mutant_confirms_early 'P2: .* too early'
 //   sim_mutant_does_not_miss_a_commit_that_it_knows 'P1: ' restored
+//   sim_mutant_sets_aside_a_neighbour_of_the_culprit 'P8: ' dead_letters 1150
 //
-// runs histories, always the same ones (in the second form all of that kind),
-// until one of them stops with a finding that the expression matches. Other
-// findings on the way are expected: a lost event may be seen as a gap, or as a
-// hang. Fails if kMaxSteps were not enough.
+// runs histories, always the same ones (in the second form all of that kind, in
+// the third from that one on), until one of them stops with a finding that the
+// expression matches. Other findings on the way are expected: a lost event may
+// be seen as a gap, or as a hang. Fails if kMaxSteps were not enough.
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include <cstdio>
+#include <cstdlib>
 #include <optional>
 #include <regex>
 #include <span>
@@ -50,10 +52,11 @@ std::string RunApart(uint64_t seed, Trouble trouble) {
   return {buffer, static_cast<size_t>(std::max<ssize_t>(length, 0))};
 }
 
-int Search(const std::regex& wanted, std::span<const Trouble> troubles) {
+int Search(const std::regex& wanted, std::span<const Trouble> troubles,
+           uint64_t first_seed) {
   uint64_t steps = 0;
   uint64_t others = 0;
-  for (uint64_t seed = 1; steps < kMaxSteps; ++seed) {
+  for (uint64_t seed = first_seed; steps < kMaxSteps; ++seed) {
     const std::string result = RunApart(seed, troubles[seed % troubles.size()]);
     const uint64_t taken = std::strtoull(result.c_str(), nullptr, 10);
     steps += taken > 0 ? taken : kStepsPerHistory;
@@ -91,13 +94,15 @@ int main(int argc, char** argv) {
       "dead_letters", "parking",       "isolation", "transactions", "letters"};
   // Letters in a table only by name.
   std::span<const Trouble> troubles = std::span(kAll).first(9);
-  for (size_t i = 0; argc == 3 && i < std::size(kNames); ++i) {
+  for (size_t i = 0; argc > 2 && i < std::size(kNames); ++i) {
     if (kNames[i] == argv[2]) troubles = std::span(kAll).subspan(i, 1);
   }
   const bool is_known = argc == 2 || troubles.size() == 1;
-  if (argc < 2 || argc > 3 || !is_known) {
-    std::fprintf(stderr, "usage: %s EXPRESSION [KIND OF HISTORY]\n", argv[0]);
+  if (argc < 2 || argc > 4 || !is_known) {
+    std::fprintf(stderr, "usage: %s EXPRESSION [KIND OF HISTORY [FIRST]]\n",
+                 argv[0]);
     return 2;
   }
-  return walpost::sim::Search(std::regex(argv[1]), troubles);
+  const uint64_t first = argc == 4 ? std::strtoull(argv[3], nullptr, 10) : 1;
+  return walpost::sim::Search(std::regex(argv[1]), troubles, first);
 }
