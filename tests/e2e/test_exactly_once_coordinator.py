@@ -45,7 +45,7 @@ def test_p5_the_coordinator_alone_is_cut_off(walpost, database, way, outbox,
                                              topics, dice, cut):
     broker, proxy = way
     relay = _make(walpost, database, proxy, topics).run()
-    with Load(outbox, dice.seed_text, pause=0.01) as load:
+    with Load(outbox, dice.seed_text, pause=0.03) as load:
         for _ in range(4):
             load.wait(50)
             time.sleep(dice.random())
@@ -155,7 +155,7 @@ def test_p5_the_coordinator_moves_at_a_request(
     """Before the request is there, or with its answer on the way."""
     cluster = kafka_cluster
     relay = _make(walpost, database, _Far(ways), topics).run(60)
-    with Load(outbox, dice.seed_text, pause=0.02) as load:
+    with Load(outbox, dice.seed_text, pause=0.03) as load:
         load.wait(50)
         coordinator = cluster.leader_of(_LOG)
         proxy = ways[coordinator]
