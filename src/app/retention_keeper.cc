@@ -19,17 +19,14 @@ namespace {
 // Interval for checking whether this instance streams.
 constexpr milliseconds kStandbyInterval{1000};
 
-// Describes the rows that a pass has kept, and why; empty: none.
-std::string DescribeKept(const Pruned& pruned) {
-  const uint64_t unproven = pruned.rows.unproven;
+// Why a pass has kept rows; empty: it has kept none.
+std::string ReasonToKeep(const Pruned& pruned) {
   if (pruned.rows.kept == 0) return "";
-  std::string text = fmt::format("{} old rows are kept: not known to be sent",
-                                 pruned.rows.kept);
-  if (unproven > 0 && !pruned.doubt.empty()) {
-    text +=
-        fmt::format("; {} of them have no proof: {}", unproven, pruned.doubt);
+  std::string reason = "not known to be sent";
+  if (pruned.rows.unproven > 0 && !pruned.doubt.empty()) {
+    reason += "; some have no proof: " + pruned.doubt;
   }
-  return text;
+  return reason;
 }
 
 // Adds the results of a pass; it goes through the tables in their order.
@@ -74,13 +71,14 @@ RetentionKeeper::RetentionKeeper(asio::any_io_executor executor,
       is_streaming_(std::move(is_streaming)),
       timer_(executor) {
   // A pass that waits for Kafka is not repeated while it waits.
-  options_.gate_limit = config.retention.interval;
+  options_.gate_limit =
+      std::max(options_.gate_limit, config.retention.interval);
   options_.may_go_on = is_streaming_;
   if (!options_.retention.enabled()) return;
   for (const TableOptions& table : options_.tables) {
     ended_passes_.emplace_back().table = table.name;
   }
-  kept_.resize(options_.tables.size());
+  reasons_to_keep_.resize(options_.tables.size());
   not_dropped_.resize(options_.tables.size());
 }
 
@@ -134,10 +132,11 @@ void RetentionKeeper::Log(size_t table, const Pruned& pruned) {
     spdlog::info("retention: {}: {} rows deleted, {} partitions made",
                  pruned.table, pruned.rows.deleted, pruned.partitions_made);
   }
-  const std::string kept = DescribeKept(pruned);
-  const std::string before = std::exchange(kept_[table], kept);
-  if (kept != before && !kept.empty()) {
-    spdlog::warn("retention: {}: {}", pruned.table, kept);
+  const std::string reason = ReasonToKeep(pruned);
+  const std::string before = std::exchange(reasons_to_keep_[table], reason);
+  if (reason != before && !reason.empty()) {
+    spdlog::warn("retention: {}: {} old rows are kept: {}", pruned.table,
+                 pruned.rows.kept, reason);
   }
 }
 

@@ -49,8 +49,8 @@ class RetentionKeeper {
   Pruner::Options options_;
   std::function<bool()> is_streaming_;
   boost::asio::steady_timer timer_;
-  std::vector<RetentionReport> ended_passes_;  // one per table
-  std::vector<std::string> kept_;              // text logged last, likewise
+  std::vector<RetentionReport> ended_passes_;          // one per table
+  std::vector<std::string> reasons_to_keep_;           // logged last, likewise
   std::vector<std::vector<std::string>> not_dropped_;  // likewise
   std::string trouble_;                                // likewise, for a pass
   const Pruner* pass_ = nullptr;                       // the current pass

@@ -230,9 +230,10 @@ int RunRecover(const Arguments& arguments) {
       io,
       MakeRecoveryPlan(io.get_executor(), *config, *cluster, arguments.wish));
   if (!plan.ok()) return Fail(plan.status(), kExitPostgres);
-  fmt::print("{}", Describe(*plan, *config, arguments.wish));
-  std::fflush(stdout);
   const absl::Status allowed = CheckPlan(*plan, *config, arguments.wish);
+  const bool is_denied = arguments.wish.accept && !allowed.ok();
+  if (!is_denied) fmt::print("{}", Describe(*plan, *config, arguments.wish));
+  std::fflush(stdout);
   if (!allowed.ok()) return Fail(allowed, kExitPostgres);
   if (!arguments.wish.accept) return RunPlan(arguments, *config, *plan);
   if (!arguments.wish.dry_run) return Accept(*config, *plan);

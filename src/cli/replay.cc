@@ -139,12 +139,17 @@ std::string ResumeCommand(const Arguments& arguments,
 }
 
 void PrintResult(const Arguments& arguments, const Replay::Result& result) {
-  fmt::print("{} events {} from {} to {} ({} bytes of values)\n", result.events,
+  // Those in flight are counted, too, after a failure.
+  const std::string values =
+      result.events > 0
+          ? fmt::format(" ({} bytes of values)", result.value_bytes)
+          : "";
+  fmt::print("{} events {} from {} to {}{}\n", result.events,
              arguments.dry_run ? "would be replayed" : "replayed",
              result.range.from.ToString(),
              result.is_complete ? result.range.to.ToString()
                                 : result.resume.ToString(),
-             result.value_bytes);
+             values);
   if (result.undeliverable > 0) {
     fmt::print("{} more cannot be delivered as configured\n",
                result.undeliverable);

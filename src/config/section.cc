@@ -88,7 +88,10 @@ bool Section::Has(const std::string& key) { return Get(key).IsDefined(); }
 std::string Section::Scalar(const std::string& key, const YAML::Node& node) {
   if (failed()) return "";
   if (!node.IsScalar()) {
-    Fail(key, "a single value is expected here");
+    Fail(key, node.Style() == YAML::EmitterStyle::Flow
+                  ? "a single value is expected here; put text that begins "
+                    "with { or [ in quotes"
+                  : "a single value is expected here");
     return "";
   }
   absl::StatusOr<std::string> value =

@@ -47,10 +47,16 @@ Pipeline::Offer Pipeline::Refuse(const Event& event, absl::Status reason) {
 
 Pipeline::Offer Pipeline::StopBeforeDeadLetter(const Event& event,
                                                const absl::Status& error) {
+  const std::string code = ReasonCodeOf(error);
   const std::string text = fmt::format(
-      "its dead letter cannot be delivered: {}", std::string(error.message()));
-  return Stop(event, WithReasonCode(absl::InvalidArgumentError(text),
-                                    ReasonCodeOf(error)));
+      "its dead letter cannot be delivered: {}{}", std::string(error.message()),
+      code == kReasonRecordTooLarge
+          ? "; dead_letter.payload: cut makes it smaller"
+          : "");
+  const Offer offer =
+      Stop(event, WithReasonCode(absl::InvalidArgumentError(text), code));
+  stoppage_->is_of_dead_letter = true;
+  return offer;
 }
 
 Pipeline::Offer Pipeline::SendDeadLetter(const Event& event,

@@ -44,22 +44,24 @@ std::string NamesOf(const Stoppage& stoppage) {
   return names.empty() ? "" : names + ")";
 }
 
+std::string RemedyOf(const Stoppage& stoppage) {
+  if (!stoppage.is_in_stream) return "Fix the cause: the row is tried again";
+  const std::string position = ToString(stoppage.position);
+  std::string remedy =
+      "Fix the cause and restart walpost, or decide about this event: ";
+  if (!stoppage.is_of_dead_letter) {
+    remedy += fmt::format("walpost dead-letter {} --why REASON, or ", position);
+  }
+  return remedy + fmt::format("walpost skip {} --why REASON", position);
+}
+
 Diagnosis OfStoppage(const Stoppage& stoppage) {
   const std::string code = ReasonCodeOf(stoppage.reason);
-  const std::string position = ToString(stoppage.position);
-  const std::string remedy =
-      stoppage.is_in_stream
-          ? fmt::format(
-                "Fix the cause and restart walpost, or decide about "
-                "this event: walpost dead-letter {0} --why REASON, or "
-                "walpost skip {0} --why REASON",
-                position)
-          : "Fix the cause: the row is tried again";
   return Stuck(
       fmt::format("the event at {}{} cannot be delivered{}: {}. Nothing after "
                   "it is published, and nothing is confirmed past it. {}",
-                  position, NamesOf(stoppage), InBrackets(code),
-                  Text(stoppage.reason), remedy),
+                  ToString(stoppage.position), NamesOf(stoppage),
+                  InBrackets(code), Text(stoppage.reason), RemedyOf(stoppage)),
       code);
 }
 

@@ -114,6 +114,8 @@ TEST(LoaderErrorsTest, ValuesOfTheWrongKindAreNamed) {
       {"route: {headers: [a]}", "w.yaml:1: route.headers: ", "a mapping"},
       {"route: {headers: {a: [b]}}",
        "w.yaml:1: route.headers.a: ", "a single value"},
+      {"route:\n  topic: {type|lower}",
+       "w.yaml:2: route.topic: ", "put text that begins with { or [ in quotes"},
       {"kafka: {properties: a}", "w.yaml:1: kafka.properties: ", "a mapping"},
       {"kafka:\n  properties:\n    a: {b: c}\n",
        "w.yaml:3: kafka.properties.a: ", "a single value is expected"},

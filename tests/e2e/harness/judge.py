@@ -5,6 +5,7 @@ import json
 from harness.checker import Checker
 from harness.figures import note
 from harness.kafka_reader import KafkaReader
+from harness.waiting import wait_until
 
 _MIB = 1 << 20
 
@@ -39,7 +40,15 @@ def judge(outbox, broker, relay, *, takeover=False, at_least=100, seconds=180,
 
 
 def judge_once(outbox, broker, relay, **options):
-    """The same, and nobody who reads committed records sees an event twice."""
+    """The same, and nobody who reads committed records sees an event twice.
+
+    A transaction that is committed is visible a moment later.
+    """
+    outbox.database.wait_confirmed(relay.slot, seconds=180)
+    events = len(outbox.expected())
+    reader = KafkaReader(broker.bootstrap)
+    wait_until(lambda: len(reader.read_all(outbox.topic_prefix)) >= events,
+               f"{events} records to be visible", pause=1)
     checker = judge(outbox, broker, relay, **options)
     assert checker.duplicates == 0, checker.summary()
     assert verify(relay, "--fail-on-duplicates")["clean"]

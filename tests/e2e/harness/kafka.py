@@ -130,8 +130,6 @@ class Kafka(Brokers):
             "share.coordinator.state.topic.min.isr": 1,
             "group.initial.rebalance.delay.ms": 0,
             "controlled.shutdown.enable": "false",
-            # What is open for too long is aborted soon.
-            "transaction.abort.timed.out.transaction.cleanup.interval.ms": 1000,
             # So that a killed broker may come back soon.
             "broker.session.timeout.ms": 3000,
             "broker.heartbeat.interval.ms": 500,
