@@ -118,9 +118,11 @@ void Relay::NoteTransaction() {
   if (gate_->splits() == transactions_.splits) return;
   transactions_.splits = gate_->splits();
   spdlog::warn(
-      "a transaction of Postgres is in several Kafka transactions: consumers "
-      "may see a part of it (delivery.max_transaction_records, "
-      ".max_transaction_bytes, .transaction_timeout)");
+      "the transaction of Postgres that has committed at {} is in several "
+      "Kafka transactions: consumers may see a part of it "
+      "(delivery.max_transaction_records, .max_transaction_bytes, "
+      ".transaction_timeout)",
+      writer.saved().position.commit_lsn.ToString());
 }
 
 // The producer is closed, and with it the transaction that was open.

@@ -44,10 +44,11 @@ void CheckpointWriter::Poke(MonotonicTime now, WallTime wall_now, bool hurry) {
 absl::Status CheckpointWriter::TransactionTooLarge() const {
   const absl::Status status = absl::FailedPreconditionError(fmt::format(
       "the transaction of Postgres behind {} is too large for a Kafka "
-      "transaction, and delivery.on_large_transaction is stop: raise "
+      "transaction: it has {} records and {} bytes so far, and "
+      "delivery.on_large_transaction is stop. Raise "
       "delivery.max_transaction_records, .max_transaction_bytes or "
       ".transaction_timeout, or set it to split, and restart walpost",
-      ToString(saved_.position)));
+      ToString(saved_.position), gate_->records(), gate_->bytes()));
   // Another attempt would end in the same way.
   return gate_->IsTooLarge()
              ? WithReasonCode(status, kReasonTransactionTooLarge)

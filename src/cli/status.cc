@@ -72,6 +72,11 @@ class StatusText {
 };
 
 void PrintWal(const StatusText& text) {
+  if (text.Get("system_identifier").empty()) {
+    fmt::print("slot       {}: the rest is known when this instance streams\n",
+               text.Get("slot"));
+    return;
+  }
   fmt::print("slot       {}, system {}, timeline {}\n", text.Get("slot"),
              text.Get("system_identifier"), text.Get("timeline"));
   fmt::print("server at  {}\n", text.Get("server_wal_end"));

@@ -4,7 +4,7 @@ namespace walpost {
 
 void TransactionGate::Begin() {
   GiveUp();
-  is_inside_ = false;
+  OnBoundary();
   is_stopped_ = false;
 }
 
@@ -47,7 +47,8 @@ bool TransactionGate::IsDue(Flight flight, MonotonicTime now) {
   if (MustGoOn() && IsOversized(now)) {
     is_stopped_ = options_.oversize == TransactionOptions::Oversize::kStop;
     is_split_ = !is_stopped_;
-    splits_ += is_split_;
+    splits_ += is_split_ && !is_counted_;
+    is_counted_ = is_split_;
   }
   if (is_closed_) return true;
   if (records_ == 0) return false;

@@ -45,7 +45,7 @@ class TransactionGate {
   // An event was taken, as `records` (0: it was known, or is parked).
   void OnEvent(uint64_t records, size_t bytes);
   // The events of a source transaction have ended.
-  void OnBoundary() { is_inside_ = false; }
+  void OnBoundary() { is_inside_ = is_counted_ = false; }
   // The source transaction that has begun does not end in this one, although it
   // should.
   bool is_inside() const { return IsWhole() && is_inside_ && records_ > 0; }
@@ -60,6 +60,8 @@ class TransactionGate {
   void OnCommitted();
 
   bool has_records() const { return records_ > 0; }
+  uint64_t records() const { return records_; }
+  size_t bytes() const { return bytes_; }
   bool is_closed() const { return is_closed_; }
   // When IsDue may become true by itself; max: not at all.
   MonotonicTime due_at() const;
@@ -105,6 +107,7 @@ class TransactionGate {
   bool is_inside_ = false;
   bool is_closed_ = false;
   bool is_split_ = false;
+  bool is_counted_ = false;  // its source transaction, in splits_
   bool is_stopped_ = false;
   uint64_t splits_ = 0;
   uint64_t committed_records_ = 0;

@@ -181,10 +181,10 @@ Diagnosis OfBrokers(const RelaySigns& signs) {
 std::string HiddenText(const RelaySigns& signs) {
   return fmt::format(
       "consumers that read committed records have got nothing of {} on for {} "
-      "s: a transaction is open there. kafka-transactions.sh find-hanging "
-      "shows "
-      "whether the brokers have lost track of it, and abort ends it; then run "
-      "walpost verify",
+      "s: a transaction is open there. If kafka-transactions.sh list shows "
+      "whose it is, stop that program. If the brokers have lost track of it: "
+      "kafka-transactions.sh abort with this --topic, --partition and "
+      "--start-offset; then run walpost verify",
       signs.hidden_records, Seconds(signs.hidden_for));
 }
 

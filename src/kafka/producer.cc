@@ -77,6 +77,7 @@ absl::StatusOr<std::unique_ptr<Producer>> Producer::Create(
     };
     producer->transactions_.emplace(executor, client, options, unanswered,
                                     on_spent);
+    producer->earlier_.emplace(client, producer->queue_.get(), options.brokers);
     producer->WatchStableEnds(memory);
   }
   return producer;
@@ -162,6 +163,10 @@ absl::Status Producer::Produce(const Record& record, Sequence sequence) {
         maker_.MayProduce(record.topic, *record.creation, Clock::now()));
   }
   WALPOST_ASSIGN_OR_RETURN(Topic * topic, topics_->Get(record.topic));
+  if (earlier_ && !topic->has_records() && sequence != kNoEvent) {
+    WALPOST_RETURN_IF_ERROR(
+        earlier_->MayProduce(std::string(record.topic), Clock::now()));
+  }
   if (!topic->MayProduce(record.key)) {
     return absl::ResourceExhaustedError(
         "the partition's first record is not acknowledged yet");

@@ -39,6 +39,7 @@
 #include "kafka/broker_pulse.h"
 #include "kafka/broker_trouble.h"
 #include "kafka/credential_watch.h"
+#include "kafka/earlier_transactions.h"
 #include "kafka/handles.h"
 #include "kafka/kafka_memory.h"
 #include "kafka/offset_watch.h"
@@ -133,6 +134,7 @@ class Producer final : public Sink {
   TopicMaker maker_;
   std::optional<TopicIdentity> topic_identity_;   // with a memory
   std::optional<TransactionCalls> transactions_;  // with a transactional id
+  std::optional<EarlierTransactions> earlier_;    // likewise
   std::optional<StableEnds> stable_ends_;         // with both
   const HiddenRecords* hidden_ = nullptr;         // likewise
   BrokerTrouble broker_trouble_;

@@ -62,11 +62,19 @@ size_t Producer::HandleEvent(rd_kafka_event_t* event) {
       HandleStatistics(rd_kafka_event_stats(event));
       return 1;
     case RD_KAFKA_EVENT_DESCRIBETOPICS_RESULT:
+      if (earlier_ && earlier_->OnDescribed(event)) {
+        reports_.OnRoom();
+        return 1;
+      }
       if (!pulse_.OnAnswer(event) && topic_identity_) {
         topic_identity_->OnAnswer(event);
       }
       return 1;
     case RD_KAFKA_EVENT_LISTOFFSETS_RESULT:
+      if (earlier_ && earlier_->OnOffsets(event)) {
+        reports_.OnRoom();
+        return 1;
+      }
       if (stable_ends_) stable_ends_->OnAnswer(event, Clock::now());
       return 1;
     case RD_KAFKA_EVENT_CREATETOPICS_RESULT:
@@ -114,6 +122,7 @@ void Producer::HandleStatistics(const char* json) {
   if (statistics_.brokers_up > 0 && topic_identity_) {
     topic_identity_->OnTick(topics_->Acknowledged(), Clock::now());
   }
+  if (statistics_.brokers_up > 0 && earlier_) earlier_->OnTick();
   if (statistics_.brokers_up > 0 && stable_ends_) {
     stable_ends_->OnTick(Clock::now());
   }

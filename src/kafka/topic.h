@@ -48,8 +48,11 @@ class Topic {
   bool MayProduce(const Value& key) const {
     return !MayStart(key) || starts_.MayProduce(PartitionOf(*key));
   }
+  // A record was accepted.
+  bool has_records() const { return has_records_; }
   // The record was accepted.
   void OnProduced(const Value& key, Sequence sequence) {
+    has_records_ = true;
     if (MayStart(key)) starts_.OnProduced(PartitionOf(*key), sequence);
   }
   // Reports for this topic, including records without a key.
@@ -81,6 +84,7 @@ class Topic {
   std::unique_ptr<rd_kafka_topic_t, Destroy> handle_;
   std::atomic<int32_t> partitions_ = 0;
   PartitionStarts starts_;
+  bool has_records_ = false;
   PartitionOffsets& offsets_;
 };
 

@@ -166,6 +166,16 @@ TEST(TransactionGateTest, ASourceTransactionBeyondALimitIsSplit) {
   EXPECT_EQ(gate.splits(), 1u);
   EXPECT_FALSE(gate.is_stopped());
   EXPECT_TRUE(gate.Close(/*is_in_flight=*/false));
+  // It is too large for the next one, too, and is one transaction of Postgres.
+  gate.OnCommitted();
+  Take(gate, 10);
+  EXPECT_TRUE(gate.IsDue(Flight::kSome, At(1)));
+  EXPECT_EQ(gate.splits(), 1u);
+  gate.OnCommitted();
+  gate.OnBoundary();
+  Take(gate, 10);
+  EXPECT_TRUE(gate.IsDue(Flight::kSome, At(2)));
+  EXPECT_EQ(gate.splits(), 2u);
 }
 
 TEST(TransactionGateTest, ASourceTransactionIsSplitBeforeTheBrokersAbortIt) {

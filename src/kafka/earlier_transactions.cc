@@ -1,0 +1,149 @@
+#include "kafka/earlier_transactions.h"
+
+#include "fmt/format.h"
+#include "kafka/handles.h"
+#include "kafka/listed_offset.h"
+
+namespace walpost {
+
+absl::Status EarlierTransactions::MayProduce(const std::string& name,
+                                             MonotonicTime now) {
+  std::unique_ptr<Topic>& topic = topics_[name];
+  if (topic == nullptr) {
+    topic = std::make_unique<Topic>(Topic{name, now});
+    Ask(*topic);
+  }
+  if (topic->is_settled()) return absl::OkStatus();
+  if (now - topic->since < kSayAfter) {
+    return absl::ResourceExhaustedError(
+        fmt::format("topic {} may have an open transaction", name));
+  }
+  const auto open = topic->ends.First();
+  if (!open) {
+    return absl::UnavailableError(fmt::format(
+        "the brokers have not told whether a transaction is open in topic {}: "
+        "has each of its partitions a leader?",
+        name));
+  }
+  return absl::UnavailableError(fmt::format(
+      "topic {0}, partition {1}: a transaction is open from offset {2} on, and "
+      "began before this start. The next commit of walpost would end it, if it "
+      "is one of walpost that the brokers have lost track of. If it stays "
+      "open: "
+      "kafka-transactions.sh --bootstrap-server {3} abort --topic {0} "
+      "--partition {1} --start-offset {2}; then run walpost verify",
+      name, open->partition, open->from, brokers_));
+}
+
+void EarlierTransactions::OnTick() {
+  for (const auto& [name, topic] : topics_) {
+    if (!topic->is_settled() && !topic->is_asking) Ask(*topic);
+  }
+}
+
+EarlierTransactions::Topic* EarlierTransactions::TopicOf(
+    rd_kafka_event_t* event) {
+  const void* mark = rd_kafka_event_opaque(event);
+  for (const auto& [name, topic] : topics_) {
+    if (topic.get() == mark) return topic.get();
+  }
+  return nullptr;
+}
+
+void EarlierTransactions::Ask(Topic& topic) {
+  topic.is_asking = true;
+  if (topic.ask == Topic::Ask::kPartitions) return AskForPartitions(topic);
+  AskForOffsets(topic);
+}
+
+void EarlierTransactions::AskForPartitions(Topic& topic) {
+  const char* name = topic.name.c_str();
+  const KafkaTopicCollection collection(
+      rd_kafka_TopicCollection_of_topic_names(&name, 1));
+  const KafkaAdminOptions options(
+      rd_kafka_AdminOptions_new(client_, RD_KAFKA_ADMIN_OP_DESCRIBETOPICS));
+  rd_kafka_AdminOptions_set_request_timeout(
+      options.get(), static_cast<int>(kRequestLimit.count()), nullptr, 0);
+  rd_kafka_AdminOptions_set_opaque(options.get(), &topic);
+  rd_kafka_DescribeTopics(client_, collection.get(), options.get(), queue_);
+}
+
+void EarlierTransactions::AskForOffsets(Topic& topic) {
+  const KafkaPartitionList asked(rd_kafka_topic_partition_list_new(16));
+  const auto add = [&](int32_t partition) {
+    rd_kafka_topic_partition_list_add(asked.get(), topic.name.c_str(),
+                                      partition)
+        ->offset = RD_KAFKA_OFFSET_SPEC_LATEST;
+  };
+  const bool is_for_ends = topic.ask == Topic::Ask::kEnds;
+  if (is_for_ends) {
+    for (int32_t i = 0; i < topic.partitions; ++i) add(i);
+  } else {
+    topic.ends.ForEachPartition(add);
+  }
+  const KafkaAdminOptions options =
+      ListOffsetsOptions(client_,
+                         is_for_ends ? RD_KAFKA_ISOLATION_LEVEL_READ_UNCOMMITTED
+                                     : RD_KAFKA_ISOLATION_LEVEL_READ_COMMITTED,
+                         kRequestLimit);
+  rd_kafka_AdminOptions_set_opaque(options.get(), &topic);
+  rd_kafka_ListOffsets(client_, asked.get(), options.get(), queue_);
+}
+
+// A missing topic has no transaction, and one that may not be described is
+// refused to its first record.
+bool EarlierTransactions::OnDescribed(rd_kafka_event_t* event) {
+  Topic* topic = TopicOf(event);
+  if (topic == nullptr) return false;
+  topic->is_asking = false;
+  if (rd_kafka_event_error(event) != RD_KAFKA_RESP_ERR_NO_ERROR) return true;
+  size_t count = 0;
+  const rd_kafka_TopicDescription_t** topics =
+      rd_kafka_DescribeTopics_result_topics(
+          rd_kafka_event_DescribeTopics_result(event), &count);
+  if (count == 0) return true;
+  const rd_kafka_resp_err_t error =
+      rd_kafka_error_code(rd_kafka_TopicDescription_error(topics[0]));
+  if (error == RD_KAFKA_RESP_ERR_LEADER_NOT_AVAILABLE) return true;
+  size_t partitions = 0;
+  rd_kafka_TopicDescription_partitions(topics[0], &partitions);
+  topic->partitions = static_cast<int32_t>(partitions);
+  topic->ask = error != RD_KAFKA_RESP_ERR_NO_ERROR || partitions == 0
+                   ? Topic::Ask::kNothing
+                   : Topic::Ask::kEnds;
+  if (!topic->is_settled()) Ask(*topic);
+  return true;
+}
+
+bool EarlierTransactions::OnOffsets(rd_kafka_event_t* event) {
+  Topic* topic = TopicOf(event);
+  if (topic == nullptr) return false;
+  topic->is_asking = false;
+  if (rd_kafka_event_error(event) != RD_KAFKA_RESP_ERR_NO_ERROR) return true;
+  size_t count = 0;
+  const auto** infos = rd_kafka_ListOffsets_result_infos(
+      rd_kafka_event_ListOffsets_result(event), &count);
+  const bool are_ends = topic->ask == Topic::Ask::kEnds;
+  UndecidedEnds ends = are_ends ? UndecidedEnds() : topic->ends;
+  for (size_t i = 0; i < count; ++i) {
+    const rd_kafka_topic_partition_t* listed =
+        rd_kafka_ListOffsetsResultInfo_topic_partition(infos[i]);
+    const bool is_known = ErrorOfListed(*listed) == RD_KAFKA_RESP_ERR_NO_ERROR;
+    if (are_ends && !is_known) return true;
+    if (are_ends) {
+      ends.Add(listed->partition, listed->offset);
+    } else if (is_known) {
+      ends.Observe(listed->partition, listed->offset);
+    }
+  }
+  topic->ends = ends;
+  if (topic->ends.empty()) {
+    topic->ask = Topic::Ask::kNothing;
+  } else if (are_ends) {
+    topic->ask = Topic::Ask::kStableEnds;
+    Ask(*topic);
+  }
+  return true;
+}
+
+}  // namespace walpost

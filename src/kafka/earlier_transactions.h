@@ -1,0 +1,87 @@
+// EarlierTransactions: keeps a producer from the topics in which a transaction
+// is open that began before it took over.
+//
+// The take-over has ended the transactions of its predecessor. But brokers lose
+// track of one in a partition without a leader (Kafka 4.3), and the next
+// transaction of the same producer id with a record there would end it, with
+// its own outcome: records that were aborted would be committed, and those that
+// were committed might be aborted (P5). That such a transaction is ours cannot
+// be known: those of other programs are waited for, too.
+//
+//   DescribeTopics ──▶ ListOffsets: ends ──▶ ListOffsets: stable ends ──▶
+//   settled
+//                                                  ▲      │ some are open
+//                                                  └──────┘
+//
+// Each topic is asked about before its first record. Never blocks: an answer
+// comes through the queue as an event.
+//
+// Owned by the Producer, whose client and queue outlive it.
+#pragma once
+
+#include <librdkafka/rdkafka.h>
+
+#include <chrono>
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <utility>
+
+#include "absl/status/status.h"
+#include "base/time.h"
+#include "kafka/undecided_ends.h"
+
+namespace walpost {
+
+class EarlierTransactions {
+ public:
+  // All but `brokers` outlive it. `brokers` is for printed commands.
+  EarlierTransactions(rd_kafka_t* client, rd_kafka_queue_t* queue,
+                      std::string brokers)
+      : client_(client), queue_(queue), brokers_(std::move(brokers)) {}
+
+  // kResourceExhausted: not known yet. kUnavailable: a transaction has been
+  // open for long, and the message names it and the command that ends it; or
+  // the brokers have not answered for long.
+  absl::Status MayProduce(const std::string& topic, MonotonicTime now);
+
+  // Call it every second.
+  void OnTick();
+  // Answers, or none. False: it belongs to another.
+  bool OnDescribed(rd_kafka_event_t* event);
+  bool OnOffsets(rd_kafka_event_t* event);
+
+ private:
+  static constexpr std::chrono::milliseconds kRequestLimit{10'000};
+  // What lasts longer is named.
+  static constexpr std::chrono::seconds kSayAfter{5};
+
+  struct Topic {
+    enum class Ask { kPartitions, kEnds, kStableEnds, kNothing };
+
+    std::string name;
+    MonotonicTime since;
+    Ask ask = Ask::kPartitions;  // next, or now
+    bool is_asking = false;
+    int32_t partitions = 0;
+    UndecidedEnds ends = {};
+
+    bool is_settled() const { return ask == Ask::kNothing; }
+  };
+
+  // nullptr: it belongs to another.
+  Topic* TopicOf(rd_kafka_event_t* event);
+  void Ask(Topic& topic);
+  void AskForPartitions(Topic& topic);
+  void AskForOffsets(Topic& topic);
+
+  rd_kafka_t* client_;
+  rd_kafka_queue_t* queue_;
+  std::string brokers_;
+  // The addresses mark the answers.
+  std::map<std::string, std::unique_ptr<Topic>, std::less<>> topics_;
+};
+
+}  // namespace walpost
