@@ -95,7 +95,7 @@ Relay::Relay(asio::any_io_executor executor, const Config& config,
       brokers_seen_at_(Clock::now()),
       progress_log_(Clock::now()) {
   pipeline_.SetErrorActions(config.on_error, LogSetAside);
-  if (gate_) pipeline_.HoldLatencies();
+  if (gate_) pipeline_.AwaitCommits();
 }
 
 asio::awaitable<absl::Status> Relay::Run() {
@@ -202,7 +202,21 @@ asio::awaitable<absl::Status> Relay::Fence() {
         "another instance has committed until now: beginning again from its "
         "checkpoint");
   }
+  if (status.ok()) WarnOfRepeats();
   co_return status;
+}
+
+// The checkpoint of a slot that has been streamed from is gone.
+void Relay::WarnOfRepeats() const {
+  const auto& slot = memory_.observed().slot;
+  const bool has_streamed =
+      slot && memory_.birth() != Lsn() && slot->confirmed > memory_.birth();
+  if (checkpoints_.loaded() || !has_streamed) return;
+  spdlog::warn(
+      "topic {} has no checkpoint of slot {}, which has been confirmed up to "
+      "{}: what Kafka has of the events behind that is sent again",
+      config_.checkpoint.topic, config_.postgres.slot,
+      slot->confirmed.ToString());
 }
 
 ParkingKeeper::Callbacks Relay::ParkingCallbacks() {

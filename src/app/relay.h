@@ -80,6 +80,7 @@ class Relay {
   boost::asio::awaitable<absl::Status> Open();
   boost::asio::awaitable<absl::Status> TakeOver();
   boost::asio::awaitable<absl::Status> Fence();
+  void WarnOfRepeats() const;
   boost::asio::awaitable<void> WaitForCluster();
   boost::asio::awaitable<absl::Status> Stream();
   boost::asio::awaitable<void> WaitUntil(MonotonicTime until);

@@ -15,6 +15,11 @@ std::string WithoutDigits(std::string text) {
   return text;
 }
 
+// Events are published, but not for long, or not all of them.
+bool NeedsAttention(RelayState state) {
+  return state == RelayState::kAtRisk || state == RelayState::kDegraded;
+}
+
 }  // namespace
 
 void StateLog::Update(Diagnosis diagnosis, MonotonicTime now) {
@@ -26,8 +31,10 @@ void StateLog::Update(Diagnosis diagnosis, MonotonicTime now) {
     if (is_another || says_another)
       spdlog::error("stuck: {}", diagnosis.reason);
   } else if (is_another) {
-    spdlog::info("{}{}{}", ToString(diagnosis.state),
-                 diagnosis.reason.empty() ? "" : ": ", diagnosis.reason);
+    spdlog::log(NeedsAttention(diagnosis.state) ? spdlog::level::warn
+                                                : spdlog::level::info,
+                "{}{}{}", ToString(diagnosis.state),
+                diagnosis.reason.empty() ? "" : ": ", diagnosis.reason);
   }
   diagnosis_ = std::move(diagnosis);
 }

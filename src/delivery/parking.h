@@ -34,7 +34,7 @@ class Parking {
   // True if the event was parked, and is in Kafka since.
   virtual bool WasReleased(const Position& position) const = 0;
   // From this event on, the events of its topic are parked, until the topic
-  // has taken all of them. Ignored if it has no topic.
+  // has taken all of them. Ignored if it has no topic, or there is no room.
   virtual void Isolate(const Event& event) = 0;
   // kInvalidArgument: the event cannot be parked; says why.
   virtual absl::Status MayPark(const Event& event) const = 0;

@@ -26,6 +26,7 @@ void Pipeline::Rewind() {
 void Pipeline::RewindToCheckpoint() {
   Rewind();
   held_latencies_.Clear();
+  uncommitted_ = DeliveryCounters();
   ForgetPositions();
 }
 
@@ -74,6 +75,13 @@ void Pipeline::BeginStream(Lsn from) {
   // before.
   history_.Begin(from, window_.received(), window_.covered_commit());
   ForgetSettled();
+}
+
+void Pipeline::OnCommitted(WallTime now) {
+  held_latencies_.Record(now, latency_);
+  counters_ += std::exchange(uncommitted_, DeliveryCounters());
+  std::erase_if(
+      dead_, [this](const auto& entry) { return window_.Covers(entry.first); });
 }
 
 // Another instance has delivered those events, or set them aside.
@@ -233,7 +241,7 @@ void Pipeline::OnAcknowledged(Sequence sequence, WallTime now) {
   CountSetAside(*record);
   if (record->is_record()) {
     ++counters_.acknowledged;
-    if (holds_latencies_) {
+    if (awaits_commits_) {
       held_latencies_.Add(record->commit_time);
     } else {
       latency_.Record(now - record->commit_time);

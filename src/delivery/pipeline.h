@@ -123,9 +123,9 @@ class Pipeline final : public EventTaker, public SinkUser {
   void OnParkingRoom();
 
   // The sink has transactions: events reach consumers with OnCommitted, which
-  // is when their latency ends.
-  void HoldLatencies() { holds_latencies_ = true; }
-  void OnCommitted(WallTime now) { held_latencies_.Record(now, latency_); }
+  // is when their latency ends, and when what was set aside counts.
+  void AwaitCommits() { awaits_commits_ = true; }
+  void OnCommitted(WallTime now);
 
   // Offers again the records that a sink did not take.
   void RetryHeld() { held_.reset(); }
@@ -249,8 +249,13 @@ class Pipeline final : public EventTaker, public SinkUser {
   void PutInWindow(const Event& event, size_t bytes, uint8_t error_class);
   void CountSetAside(const InFlightRecord& record);
   void CountUnreportedLetter(const Position& position);
+  // Of what counts when it is durable.
+  DeliveryCounters& counters_of_events() {
+    return awaits_commits_ ? uncommitted_ : counters_;
+  }
 
   DeliveryCounters counters_;
+  DeliveryCounters uncommitted_;  // of the transaction
   Dispatch dispatch_;
   AcknowledgementWindow::Options window_options_;
   AcknowledgementWindow window_;
@@ -277,7 +282,8 @@ class Pipeline final : public EventTaker, public SinkUser {
   Parking* parking_ = nullptr;
   bool stopped_unparked_ = false;  // stoppage_ could not be parked
   // Events that the brokers rejected, until their dead letters are
-  // acknowledged, or they are parked: not more than the window holds.
+  // acknowledged, or they are parked: not more than the window holds. With
+  // transactions: until what took their place is committed.
   std::map<Position, absl::Status> dead_;
   // Error classes of letters that were given to parking_ and are not reported.
   // The report of a window that was given up is not heard: then the stream
@@ -292,7 +298,7 @@ class Pipeline final : public EventTaker, public SinkUser {
   std::optional<Position> isolating_;
 
   LatencyHistogram latency_;
-  bool holds_latencies_ = false;
+  bool awaits_commits_ = false;
   HeldLatencies held_latencies_;
 };
 

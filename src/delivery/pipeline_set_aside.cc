@@ -39,8 +39,11 @@ Pipeline::Offer Pipeline::Refuse(const Event& event, absl::Status reason) {
   }
   if (offer == Offer::kHold) return offer;
   if (!is_known) return offer;
-  // Until it is durable, the stream may show it again.
-  if (action != ErrorAction::kSkip) dead_[event.position] = reason;
+  // Until it is durable, the stream may show it again. An event that is skipped
+  // would be sent again, and would end its transaction once more.
+  if (action != ErrorAction::kSkip || awaits_commits_) {
+    dead_[event.position] = reason;
+  }
   refused_.reset();
   return offer;
 }
@@ -90,7 +93,7 @@ Pipeline::Offer Pipeline::KeepLetter(const Event& event,
 
 Pipeline::Offer Pipeline::Skip(const Event& event, const absl::Status& reason) {
   AddSettled(event);
-  ++counters_.skipped[ErrorClassOf(reason)];
+  ++counters_of_events().skipped[ErrorClassOf(reason)];
   ReportSetAside(ErrorAction::kSkip, event, reason);
   return Offer::kTaken;
 }
@@ -159,6 +162,12 @@ void Pipeline::CountSetAside(const InFlightRecord& record) {
     counters_.parked_behind += record.is_parked;
     return;
   }
+  if (!record.is_parked && !record.is_kept_letter) {
+    ++counters_of_events().dead_letters[record.error_class];
+    if (!awaits_commits_) dead_.erase(record.position);
+    return;
+  }
+  // It is durable already.
   ++(record.is_parked ? counters_.parked
                       : counters_.dead_letters)[record.error_class];
   dead_.erase(record.position);

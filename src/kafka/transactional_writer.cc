@@ -23,9 +23,7 @@ constexpr int kReportMillis = 100;
 
 constexpr std::pair<const char*, const char*> kProperties[] = {
     // A record that is not written ends its transaction, not the client.
-    {"enable.gapless.guarantee", "false"},
     {"message.timeout.ms", "20000"},
-    {"transaction.timeout.ms", "60000"},
     {"linger.ms", "5"},
 };
 
@@ -46,8 +44,8 @@ absl::Status StatusOfReport(const rd_kafka_message_t& message) {
 
 absl::StatusOr<std::unique_ptr<TransactionalWriter>> TransactionalWriter::Open(
     const ProducerOptions& options, const std::string& transactional_id) {
-  std::unique_ptr<TransactionalWriter> writer(
-      new TransactionalWriter(options, transactional_id));
+  std::unique_ptr<TransactionalWriter> writer(new TransactionalWriter(options));
+  writer->options_.transactional_id = transactional_id;
   WALPOST_RETURN_IF_ERROR(writer->Connect());
   return writer;
 }
@@ -57,8 +55,6 @@ absl::Status TransactionalWriter::Connect() {
   for (const auto& [name, value] : kProperties) {
     WALPOST_RETURN_IF_ERROR(SetKafkaProperty(conf.get(), name, value));
   }
-  WALPOST_RETURN_IF_ERROR(
-      SetKafkaProperty(conf.get(), "transactional.id", transactional_id_));
   unanswered_ = UnansweredRequests::Watch(conf.get());
   char reason[512];
   topics_.clear();
@@ -78,7 +74,7 @@ absl::Status TransactionalWriter::Connect() {
       rd_kafka_init_transactions(client_.get(), kAnswerMillis);
   if (error == nullptr) return absl::OkStatus();
   return Failed(error, fmt::format("beginning with transactional.id '{}'",
-                                   transactional_id_));
+                                   options_.transactional_id));
 }
 
 absl::Status TransactionalWriter::Begin() {
@@ -214,7 +210,7 @@ absl::Status TransactionalWriter::Failed(rd_kafka_error_t* error,
   }
   return StatusFromTransaction(
       error, attempted,
-      {transactional_id_, "another command", options_.brokers});
+      {options_.transactional_id, "another command", options_.brokers});
 }
 
 }  // namespace walpost

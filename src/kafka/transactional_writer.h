@@ -69,9 +69,8 @@ class TransactionalWriter {
   absl::Status Abort();
 
  private:
-  TransactionalWriter(const ProducerOptions& options,
-                      std::string transactional_id)
-      : options_(options), transactional_id_(std::move(transactional_id)) {}
+  explicit TransactionalWriter(const ProducerOptions& options)
+      : options_(options) {}
 
   absl::Status Connect();
   // Returns when the record's topic is there, if walpost creates it.
@@ -87,7 +86,6 @@ class TransactionalWriter {
   absl::Status Failed(rd_kafka_error_t* error, std::string_view attempted);
 
   ProducerOptions options_;
-  std::string transactional_id_;
   std::string watched_topic_;
   PartitionOffsets* offsets_ = nullptr;  // of watched_topic_
   std::shared_ptr<const UnansweredRequests> unanswered_;

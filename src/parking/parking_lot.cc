@@ -60,7 +60,7 @@ std::string ParkingLot::TopicOf(const Event& event) const {
 
 void ParkingLot::Isolate(const Event& event) {
   const std::string topic = TopicOf(event);
-  if (topic.empty() || topics_.Contains(topic) || !MayIsolate()) return;
+  if (topic.empty() || topics_.Contains(topic) || !HasRoomForTopic()) return;
   // Until this event, at least, is stored.
   topics_.Hold(topic, event.position, stored_ + queue_.size() + 1);
   if (on_isolated_) on_isolated_(topic);
@@ -70,7 +70,13 @@ void ParkingLot::Isolate(const Event& event) {
 // must be sent first to make room.
 bool ParkingLot::MayIsolate() const {
   const bool knows_room = has_read_ || so_far_.topics.empty();
-  return knows_room && topics_.size() < kMaxTopics && MayWaitForTopic().ok();
+  return knows_room && HasRoomForTopic();
+}
+
+// As far as is known from the last reading, which may be one before this
+// stream.
+bool ParkingLot::HasRoomForTopic() const {
+  return topics_.size() < kMaxTopics && MayWaitForTopic().ok();
 }
 
 absl::Status ParkingLot::MayWaitForTopic() const {

@@ -93,7 +93,7 @@ class ParkingLot final : public Parking {
 
   // ---- For the owner.
 
-  // There is room for another topic: Isolate does nothing else.
+  // There is room for another topic. False also if that is not known yet.
   bool MayIsolate() const;
   // Called when a topic is isolated.
   void SetIsolationListener(std::function<void(const std::string&)> listener) {
@@ -149,6 +149,7 @@ class ParkingLot final : public Parking {
 
   bool IsSettled(const Position& position) const;
   std::string TopicOf(const Event& event) const;
+  bool HasRoomForTopic() const;
   absl::Status MayWaitForTopic() const;
   bool WasStored(const std::string& topic, const Position& position) const;
   void HoldQueued(const Queued& queued, uint64_t end);

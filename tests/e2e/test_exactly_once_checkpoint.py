@@ -1,5 +1,6 @@
 """delivery.guarantee: exactly_once, and what becomes of its checkpoint topic."""
 
+import re
 import signal
 import time
 
@@ -77,3 +78,19 @@ def test_p9_a_gap_outlives_the_checkpoint_topic(walpost, database, kafka,
     assert relay.metric(_COMMITTED) == 1
     assert "has resolved the gap" not in relay.log()
     assert relay.stop() == 0
+
+
+def test_p10_a_start_without_a_checkpoint_says_that_it_repeats(
+        walpost, database, kafka, outbox, topics):
+    once = {"guarantee": "exactly_once"}
+    relay = walpost(database, kafka, topics, delivery=once,
+                    checkpoint={"topic": f"checkpoints-{topics}"}).run()
+    assert "is sent again" not in relay.log(), "it is the first start"
+    outbox.insert("order", "key")
+    database.wait_confirmed(relay.slot)
+    assert relay.stop() == 0
+    relay.configure({**relay.config,
+                     "checkpoint": {"topic": f"others-{topics}"}})
+    relay.run()
+    assert re.search(rf"topic others-{topics} has no checkpoint of slot .* "
+                     "is sent again", relay.log())

@@ -121,6 +121,20 @@ def test_p3_a_topic_that_is_missing_is_isolated_until_it_is_made(
     assert relay.verb("verify").returncode == 0
 
 
+def test_p3_two_topics_are_missing(make, database, kafka, outbox, topics):
+    relay = make()
+    for n in range(30):
+        outbox.insert(("missing", "order", "absent")[n % 3], "k", str(n))
+    _wait_isolated(relay, 2, 60)
+    database.wait_confirmed(database.name)
+    for name, first in (("order", 1), ("missing", 0), ("absent", 2)):
+        if name != "order":
+            kafka.create_topic(topics + name, 1)
+        _wait_values(kafka, topics + name, list(range(first, 30, 3)))
+    _wait_isolated(relay, 0)
+    assert relay.verb("verify").returncode == 0
+
+
 def test_kills_lose_and_reorder_nothing_that_waits_for_the_topic(
         make, database, kafka, outbox, topics):
     broken = topics + "broken"

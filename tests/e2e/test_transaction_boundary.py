@@ -2,7 +2,10 @@
 one Kafka transaction, up to a limit."""
 
 import collections
+import secrets
 import time
+
+import pytest
 
 from harness import KafkaReader
 
@@ -79,3 +82,27 @@ def test_a_source_transaction_beyond_a_limit_stops_the_flow(
     relay.run()
     database.wait_confirmed(relay.slot)
     assert _parts(kafka, topics) == {b"1": 10, b"2": 5000}
+
+
+@pytest.mark.parametrize("action", ["skip", "dead_letter"])
+def test_p8_the_brokers_refuse_two_events_of_a_transaction(
+        walpost, database, kafka, outbox, topics, action):
+    """Each ends the whole Kafka transaction. The first one is known after that."""
+    kafka.create_topic(topics + "order", 1, max_message_bytes=5000)
+    relay = walpost(database, kafka, topics, **_once(topics),
+                    on_error={"record_too_large": action},
+                    dead_letter={"topic": f"letters-{topics}",
+                                 "payload": "cut"}).run()
+    wide = '"' + secrets.token_hex(5000) + '"'
+    with database.transaction() as cursor:
+        for number in range(5):
+            outbox.insert("order", f"key-{number}",
+                          wide if number in (1, 3) else "1", cursor=cursor)
+    database.wait_confirmed(relay.slot)
+    reader = KafkaReader(kafka.bootstrap)
+    assert len(reader.read(topics + "order")) == 3
+    counter = {"skip": "walpost_skipped_events_total",
+               "dead_letter": "walpost_dead_letters_total"}[action]
+    assert relay.metric(f'{counter}{{class="record_too_large"}}') == 2
+    if action == "dead_letter":
+        assert len(reader.read(f"letters-{topics}")) == 2

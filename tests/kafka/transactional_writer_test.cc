@@ -50,6 +50,16 @@ TEST_F(TransactionalWriterTest, WritesOneTransactionAfterTheOther) {
   }
 }
 
+// librdkafka wants one request to fit into a transaction.
+TEST_F(TransactionalWriterTest, HasTheTimeoutOfTheConfiguration) {
+  ProducerOptions options;
+  options.brokers = kafka_.brokers();
+  options.transaction_timeout = std::chrono::seconds(30);
+  options.properties.emplace_back("socket.timeout.ms", "120000");
+  const auto writer = TransactionalWriter::Open(options, "id");
+  EXPECT_TRUE(writer.ok()) << writer.status();
+}
+
 TEST_F(TransactionalWriterTest, GoesOnAfterARecordThatIsTooLarge) {
   const auto writer = Open();
   const std::string wide(2'000'000, 'x');

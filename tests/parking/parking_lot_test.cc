@@ -319,6 +319,17 @@ TEST_F(IsolatedTopicTest, AllEventsOfTheTopicFollowAndNoOthers) {
   EXPECT_TRUE(lot_.lanes().empty());
 }
 
+// What led to it was seen in the stream before.
+TEST_F(IsolatedTopicTest, ASecondTopicIsIsolatedWhenAStreamBegins) {
+  ParkedSoFar so_far;
+  so_far.topics["t.order"] = {At(100), At(110)};
+  lot_.Load(so_far, [](Sequence) { return false; });
+  EXPECT_FALSE(lot_.MayIsolate()) << "what is stored has not been read";
+  Isolate(At(200), "customer");
+  EXPECT_EQ(Of(At(200), "k", "customer"), Claim::kIsolated);
+  EXPECT_EQ(Of(At(120), "k", "order"), Claim::kIsolated);
+}
+
 TEST_F(IsolatedTopicTest, AnEventOfAParkedKeyWaitsForItsKey) {
   Park(At(50), "k", 7);
   Isolate(At(100), "order");
