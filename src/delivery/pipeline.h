@@ -249,7 +249,7 @@ class Pipeline final : public EventTaker, public SinkUser {
   void PutInWindow(const Event& event, size_t bytes, uint8_t error_class);
   void CountSetAside(const InFlightRecord& record);
   void CountUnreportedLetter(const Position& position);
-  // Of what counts when it is durable.
+  // Counters of what is not durable before the commit.
   DeliveryCounters& counters_of_events() {
     return awaits_commits_ ? uncommitted_ : counters_;
   }

@@ -64,20 +64,20 @@ def test_p5_p10_the_brokers_lose_track_of_a_transaction(
         hasty_kafka.kill()
         time.sleep(_TIMEOUT_S + 5)
         hasty_kafka.start()
-        aborted = _abort_what_it_names(relay)
+        aborted = _abort_what_it_names(relay, database)
         load.wait(50)
     note(f"{aborted} transactions aborted by hand")
     judge_once(outbox, hasty_kafka, relay)
     assert relay.stop() == 0
 
 
-def _abort_what_it_names(relay):
-    """Does what /readyz says, until it is ready; how often."""
+def _abort_what_it_names(relay, database):
+    """Does what /readyz says, until all so far is confirmed; how often."""
     aborted = set()
+    end = database.current_lsn()
 
-    def is_ready():
-        status, text = relay.get("/readyz")
-        command = re.search(_COMMAND, text)
+    def is_confirmed():
+        command = re.search(_COMMAND, relay.get("/readyz")[1])
         if command and command[1] not in aborted:
             aborted.add(command[1])
             done = subprocess.run(
@@ -85,7 +85,7 @@ def _abort_what_it_names(relay):
                      *command[1].split()),
                 capture_output=True, text=True, timeout=60, check=False)
             assert done.returncode == 0, done.stdout + done.stderr
-        return status == 200
+        return database.confirmed_lsn(relay.slot) >= end
 
-    wait_until(is_ready, lambda: f"{relay.get('/readyz')}\n{relay.log()}", 180)
+    wait_until(is_confirmed, lambda: f"{relay.get('/readyz')}\n{relay.log()}", 180)
     return len(aborted)
