@@ -206,12 +206,14 @@ asio::awaitable<absl::Status> Relay::Fence() {
   co_return status;
 }
 
-// The checkpoint of a slot that has been streamed from is gone.
+// The checkpoint of a slot that has been streamed from is gone. This process,
+// if it has streamed, knows the position by itself.
 void Relay::WarnOfRepeats() const {
   const auto& slot = memory_.observed().slot;
-  const bool has_streamed =
+  const bool is_used =
       slot && memory_.birth() != Lsn() && slot->confirmed > memory_.birth();
-  if (checkpoints_.loaded() || !has_streamed) return;
+  const bool is_known = checkpoints_.loaded() || session_.has_streamed();
+  if (is_known || !is_used) return;
   spdlog::warn(
       "topic {} has no checkpoint of slot {}, which has been confirmed up to "
       "{}: what Kafka has of the events behind that is sent again",

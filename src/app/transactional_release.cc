@@ -92,7 +92,8 @@ TransactionalRelease::Result TransactionalRelease::SendRest(
   size_t end = result.sent;
   while (end < rows.size() && (built = Build(rows[end]).status()).ok()) ++end;
   const auto is_of_row = [&](const absl::Status& status) {
-    return absl::IsInvalidArgument(status) || alone_is_at_fault;
+    return absl::IsInvalidArgument(status) ||
+           (alone_is_at_fault && !absl::IsResourceExhausted(status));
   };
   if (end > result.sent) {
     bool is_ended = true;

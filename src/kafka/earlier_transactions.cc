@@ -1,6 +1,7 @@
 #include "kafka/earlier_transactions.h"
 
 #include "fmt/format.h"
+#include "kafka/described_topic.h"
 #include "kafka/handles.h"
 #include "kafka/listed_offset.h"
 
@@ -29,8 +30,7 @@ absl::Status EarlierTransactions::MayProduce(const std::string& name,
       "topic {0}, partition {1}: a transaction is open from offset {2} on, and "
       "began before this start. The next commit of walpost would end it, if it "
       "is one of walpost that the brokers have lost track of. If it stays "
-      "open: "
-      "kafka-transactions.sh --bootstrap-server {3} abort --topic {0} "
+      "open: kafka-transactions.sh --bootstrap-server {3} abort --topic {0} "
       "--partition {1} --start-offset {2}; then run walpost verify",
       name, open->partition, open->from, brokers_));
 }
@@ -52,11 +52,11 @@ EarlierTransactions::Topic* EarlierTransactions::TopicOf(
 
 void EarlierTransactions::Ask(Topic& topic) {
   topic.is_asking = true;
-  if (topic.ask == Topic::Ask::kPartitions) return AskForPartitions(topic);
+  if (topic.ask == Topic::Ask::kTopic) return AskForTopic(topic);
   AskForOffsets(topic);
 }
 
-void EarlierTransactions::AskForPartitions(Topic& topic) {
+void EarlierTransactions::AskForTopic(Topic& topic) {
   const char* name = topic.name.c_str();
   const KafkaTopicCollection collection(
       rd_kafka_TopicCollection_of_topic_names(&name, 1));
@@ -90,40 +90,53 @@ void EarlierTransactions::AskForOffsets(Topic& topic) {
   rd_kafka_ListOffsets(client_, asked.get(), options.get(), queue_);
 }
 
-// A missing topic has no transaction, and one that may not be described is
-// refused to its first record.
 bool EarlierTransactions::OnDescribed(rd_kafka_event_t* event) {
   Topic* topic = TopicOf(event);
   if (topic == nullptr) return false;
   topic->is_asking = false;
-  if (rd_kafka_event_error(event) != RD_KAFKA_RESP_ERR_NO_ERROR) return true;
-  size_t count = 0;
-  const rd_kafka_TopicDescription_t** topics =
-      rd_kafka_DescribeTopics_result_topics(
-          rd_kafka_event_DescribeTopics_result(event), &count);
-  if (count == 0) return true;
-  const rd_kafka_resp_err_t error =
-      rd_kafka_error_code(rd_kafka_TopicDescription_error(topics[0]));
-  if (error == RD_KAFKA_RESP_ERR_LEADER_NOT_AVAILABLE) return true;
-  size_t partitions = 0;
-  rd_kafka_TopicDescription_partitions(topics[0], &partitions);
-  topic->partitions = static_cast<int32_t>(partitions);
-  topic->ask = error != RD_KAFKA_RESP_ERR_NO_ERROR || partitions == 0
-                   ? Topic::Ask::kNothing
-                   : Topic::Ask::kEnds;
-  if (!topic->is_settled()) Ask(*topic);
+  topic->ask = NextOf(*topic, event);
+  const bool may_ask = topic->ask != Topic::Ask::kTopic && !topic->is_settled();
+  if (may_ask) Ask(*topic);
   return true;
+}
+
+// A missing topic has no transaction, and one that may not be described is
+// refused to its first record. One that was deleted and created again has other
+// ends.
+EarlierTransactions::Topic::Ask EarlierTransactions::NextOf(
+    Topic& topic, rd_kafka_event_t* described) {
+  if (rd_kafka_event_error(described) != RD_KAFKA_RESP_ERR_NO_ERROR) {
+    return Topic::Ask::kTopic;
+  }
+  const auto found = DescribedTopics(described);
+  if (found.empty()) return Topic::Ask::kTopic;
+  const rd_kafka_resp_err_t error = ErrorOf(found[0]);
+  if (error == RD_KAFKA_RESP_ERR_LEADER_NOT_AVAILABLE) {
+    return Topic::Ask::kTopic;
+  }
+  size_t partitions = 0;
+  rd_kafka_TopicDescription_partitions(found[0], &partitions);
+  if (error != RD_KAFKA_RESP_ERR_NO_ERROR || partitions == 0) {
+    return Topic::Ask::kNothing;
+  }
+  std::string id = IdOf(found[0]);
+  if (!topic.ends.empty() && topic.id == id) return Topic::Ask::kStableEnds;
+  topic.id = std::move(id);
+  topic.partitions = static_cast<int32_t>(partitions);
+  topic.ends = {};
+  return Topic::Ask::kEnds;
 }
 
 bool EarlierTransactions::OnOffsets(rd_kafka_event_t* event) {
   Topic* topic = TopicOf(event);
   if (topic == nullptr) return false;
   topic->is_asking = false;
+  const bool are_ends = topic->ask == Topic::Ask::kEnds;
+  topic->ask = Topic::Ask::kTopic;
   if (rd_kafka_event_error(event) != RD_KAFKA_RESP_ERR_NO_ERROR) return true;
   size_t count = 0;
   const auto** infos = rd_kafka_ListOffsets_result_infos(
       rd_kafka_event_ListOffsets_result(event), &count);
-  const bool are_ends = topic->ask == Topic::Ask::kEnds;
   UndecidedEnds ends = are_ends ? UndecidedEnds() : topic->ends;
   for (size_t i = 0; i < count; ++i) {
     const rd_kafka_topic_partition_t* listed =
@@ -137,7 +150,7 @@ bool EarlierTransactions::OnOffsets(rd_kafka_event_t* event) {
     }
   }
   topic->ends = ends;
-  if (topic->ends.empty()) {
+  if (ends.empty()) {
     topic->ask = Topic::Ask::kNothing;
   } else if (are_ends) {
     topic->ask = Topic::Ask::kStableEnds;

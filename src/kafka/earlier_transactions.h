@@ -8,15 +8,15 @@
 // were committed might be aborted (P5). That such a transaction is ours cannot
 // be known: those of other programs are waited for, too.
 //
-//   DescribeTopics ──▶ ListOffsets: ends ──▶ ListOffsets: stable ends ──▶
-//   settled
-//                                                  ▲      │ some are open
-//                                                  └──────┘
+//   topic ──▶ ends ──▶ stable ends ──▶ settled
+//     ▲      (once)        │ some are open
+//     └────────────────────┘
 //
 // Each topic is asked about before its first record. Never blocks: an answer
 // comes through the queue as an event.
 //
-// Owned by the Producer, whose client and queue outlive it.
+// Owned by a Producer or TransactionalWriter, whose client and queue outlive
+// it.
 #pragma once
 
 #include <librdkafka/rdkafka.h>
@@ -47,7 +47,7 @@ class EarlierTransactions {
   // the brokers have not answered for long.
   absl::Status MayProduce(const std::string& topic, MonotonicTime now);
 
-  // Call it every second.
+  // Asks again. Call it every second, or more often.
   void OnTick();
   // Answers, or none. False: it belongs to another.
   bool OnDescribed(rd_kafka_event_t* event);
@@ -59,12 +59,13 @@ class EarlierTransactions {
   static constexpr std::chrono::seconds kSayAfter{5};
 
   struct Topic {
-    enum class Ask { kPartitions, kEnds, kStableEnds, kNothing };
+    enum class Ask { kTopic, kEnds, kStableEnds, kNothing };
 
     std::string name;
     MonotonicTime since;
-    Ask ask = Ask::kPartitions;  // next, or now
+    Ask ask = Ask::kTopic;  // next, or now
     bool is_asking = false;
+    std::string id = {};  // of the topic that has the ends
     int32_t partitions = 0;
     UndecidedEnds ends = {};
 
@@ -74,8 +75,9 @@ class EarlierTransactions {
   // nullptr: it belongs to another.
   Topic* TopicOf(rd_kafka_event_t* event);
   void Ask(Topic& topic);
-  void AskForPartitions(Topic& topic);
+  void AskForTopic(Topic& topic);
   void AskForOffsets(Topic& topic);
+  static Topic::Ask NextOf(Topic& topic, rd_kafka_event_t* described);
 
   rd_kafka_t* client_;
   rd_kafka_queue_t* queue_;

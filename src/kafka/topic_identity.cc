@@ -1,36 +1,10 @@
 #include "kafka/topic_identity.h"
 
-#include <span>
-
 #include "fmt/format.h"
+#include "kafka/described_topic.h"
 #include "kafka/handles.h"
 
 namespace walpost {
-namespace {
-
-// Empty: brokers older than Kafka 2.8 report none.
-std::string IdOf(const rd_kafka_TopicDescription_t* topic) {
-  const rd_kafka_Uuid_t* id = rd_kafka_TopicDescription_topic_id(topic);
-  const bool is_zero =
-      id == nullptr || (rd_kafka_Uuid_most_significant_bits(id) == 0 &&
-                        rd_kafka_Uuid_least_significant_bits(id) == 0);
-  return is_zero ? "" : rd_kafka_Uuid_base64str(id);
-}
-
-bool IsMissing(const rd_kafka_TopicDescription_t* topic) {
-  return rd_kafka_error_code(rd_kafka_TopicDescription_error(topic)) ==
-         RD_KAFKA_RESP_ERR_UNKNOWN_TOPIC_OR_PART;
-}
-
-std::span<const rd_kafka_TopicDescription_t*> TopicsOf(
-    rd_kafka_event_t* event) {
-  size_t count = 0;
-  const auto topics = rd_kafka_DescribeTopics_result_topics(
-      rd_kafka_event_DescribeTopics_result(event), &count);
-  return {topics, count};
-}
-
-}  // namespace
 
 void TopicIdentity::Expect() {
   const std::vector<std::string> topics = ids_.topics();
@@ -84,13 +58,15 @@ void TopicIdentity::Ask(const std::vector<std::string>& topics) {
 void TopicIdentity::OnAnswer(rd_kafka_event_t* event) {
   is_asking_ = false;
   if (rd_kafka_event_error(event) != RD_KAFKA_RESP_ERR_NO_ERROR) return;
-  for (const rd_kafka_TopicDescription_t* topic : TopicsOf(event)) {
+  for (const rd_kafka_TopicDescription_t* topic : DescribedTopics(event)) {
     const std::string name = rd_kafka_TopicDescription_name(topic);
     const std::string id = IdOf(topic);
     // The first record to a missing topic may create it again; its id will show
     // it.
     missing_.erase(name);
-    if (IsMissing(topic)) missing_.insert(name);
+    if (ErrorOf(topic) == RD_KAFKA_RESP_ERR_UNKNOWN_TOPIC_OR_PART) {
+      missing_.insert(name);
+    }
     if (id.empty() || ids_.Observe(name, id)) awaited_.erase(name);
   }
 }

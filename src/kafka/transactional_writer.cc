@@ -59,6 +59,7 @@ absl::Status TransactionalWriter::Connect() {
   char reason[512];
   topics_.clear();
   maker_.reset();
+  earlier_.reset();
   queue_.reset();
   client_.reset(
       rd_kafka_new(RD_KAFKA_PRODUCER, conf.get(), reason, sizeof(reason)));
@@ -70,6 +71,7 @@ absl::Status TransactionalWriter::Connect() {
   rd_kafka_set_log_queue(client_.get(), nullptr);
   queue_.reset(rd_kafka_queue_get_main(client_.get()));
   maker_.emplace(client_.get(), queue_.get());
+  earlier_.emplace(client_.get(), queue_.get(), options_.brokers);
   rd_kafka_error_t* error =
       rd_kafka_init_transactions(client_.get(), kAnswerMillis);
   if (error == nullptr) return absl::OkStatus();
@@ -95,9 +97,10 @@ absl::Status TransactionalWriter::BeginAsOpened() {
 
 absl::Status TransactionalWriter::Write(const Record& record,
                                         std::optional<int32_t> partition) {
+  const std::string name(record.topic);
   WALPOST_RETURN_IF_ERROR(AwaitTopic(record));
-  WALPOST_ASSIGN_OR_RETURN(rd_kafka_topic_t* const topic,
-                           FindTopic(std::string(record.topic)));
+  WALPOST_RETURN_IF_ERROR(AwaitEarlier(name));
+  WALPOST_ASSIGN_OR_RETURN(rd_kafka_topic_t* const topic, FindTopic(name));
   TakeReports(0);
   WALPOST_RETURN_IF_ERROR(rejected_);
   rd_kafka_error_t* error =
@@ -116,6 +119,21 @@ absl::Status TransactionalWriter::AwaitTopic(const Record& record) {
         maker_->MayProduce(record.topic, *record.creation, Clock::now());
     if (!absl::IsResourceExhausted(may)) return may;
     TakeReports(kReportMillis);
+  }
+}
+
+absl::Status TransactionalWriter::AwaitEarlier(const std::string& topic) {
+  if (topics_.contains(topic)) return absl::OkStatus();
+  TakeReports(0);  // an answer since the last call
+  for (;;) {
+    const absl::Status may = earlier_->MayProduce(topic, Clock::now());
+    if (absl::IsUnavailable(may)) {
+      earlier_->OnTick();
+      return absl::ResourceExhaustedError(may.message());
+    }
+    if (!absl::IsResourceExhausted(may)) return may;
+    TakeReports(kReportMillis);
+    earlier_->OnTick();
   }
 }
 
@@ -163,17 +181,31 @@ void TransactionalWriter::TakeReports(int timeout_millis) {
   for (int wait = timeout_millis;; wait = 0) {
     const KafkaEvent event(rd_kafka_queue_poll(queue_.get(), wait));
     if (event == nullptr) return;
-    const rd_kafka_event_type_t type = rd_kafka_event_type(event.get());
-    if (type == RD_KAFKA_EVENT_LOG) TakeLog(event.get());
-    if (type == RD_KAFKA_EVENT_CREATETOPICS_RESULT) {
-      maker_->OnAnswer(event.get(), Clock::now());
-    }
-    if (type != RD_KAFKA_EVENT_DR) continue;
-    while (const rd_kafka_message_t* message =
-               rd_kafka_event_message_next(event.get())) {
-      const absl::Status checked = CheckReport(*message);
-      if (rejected_.ok()) rejected_ = checked;
-    }
+    TakeEvent(event.get());
+  }
+}
+
+void TransactionalWriter::TakeEvent(rd_kafka_event_t* event) {
+  switch (rd_kafka_event_type(event)) {
+    case RD_KAFKA_EVENT_LOG:
+      return TakeLog(event);
+    case RD_KAFKA_EVENT_CREATETOPICS_RESULT:
+      return maker_->OnAnswer(event, Clock::now());
+    case RD_KAFKA_EVENT_DESCRIBETOPICS_RESULT:
+      earlier_->OnDescribed(event);
+      return;
+    case RD_KAFKA_EVENT_LISTOFFSETS_RESULT:
+      earlier_->OnOffsets(event);
+      return;
+    case RD_KAFKA_EVENT_DR:
+      break;
+    default:
+      return;
+  }
+  while (const rd_kafka_message_t* message =
+             rd_kafka_event_message_next(event)) {
+    const absl::Status checked = CheckReport(*message);
+    if (rejected_.ok()) rejected_ = checked;
   }
 }
 

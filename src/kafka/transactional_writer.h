@@ -7,7 +7,9 @@
 // consumers with isolation.level=read_committed. Whoever opens a writer with
 // the same id takes it over: the calls of the earlier one fail (kAborted).
 //
-// A topic that is missing is created, if its record says how.
+// A topic that is missing is created, if its record says how. Nothing is
+// written to a topic where a transaction is open since before
+// (EarlierTransactions).
 //
 // Blocks: for verbs and helper threads, never for the loop. Required rights:
 // WRITE on the topics, and CREATE if they are created; WRITE and DESCRIBE on
@@ -24,6 +26,7 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "kafka/earlier_transactions.h"
 #include "kafka/handles.h"
 #include "kafka/offset_watch.h"
 #include "kafka/producer_options.h"
@@ -58,7 +61,8 @@ class TransactionalWriter {
   // Without: kAborted if it is spent.
   absl::Status BeginAsOpened();
   // nullopt: the partition of the record's key. kUnavailable: its topic cannot
-  // be created as configured.
+  // be created as configured. kResourceExhausted: not now, because an earlier
+  // transaction may be open in its topic.
   absl::Status Write(const Record& record, std::optional<int32_t> partition);
   // Returns when the brokers have all of it, durably.
   //
@@ -75,6 +79,8 @@ class TransactionalWriter {
   absl::Status Connect();
   // Returns when the record's topic is there, if walpost creates it.
   absl::Status AwaitTopic(const Record& record);
+  // Returns when no earlier transaction is open there; not after long.
+  absl::Status AwaitEarlier(const std::string& topic);
   absl::StatusOr<rd_kafka_topic_t*> FindTopic(const std::string& name);
   // There are records without a report, and there may be one yet.
   bool AwaitsReports() const;
@@ -82,6 +88,7 @@ class TransactionalWriter {
   // rejected.
   void TakeReports(int timeout_millis);
   absl::Status CheckReport(const rd_kafka_message_t& message);
+  void TakeEvent(rd_kafka_event_t* event);
   void TakeLog(rd_kafka_event_t* event);
   absl::Status Failed(rd_kafka_error_t* error, std::string_view attempted);
 
@@ -92,6 +99,7 @@ class TransactionalWriter {
   KafkaClient client_;
   KafkaQueue queue_;  // of the client
   std::optional<TopicMaker> maker_;
+  std::optional<EarlierTransactions> earlier_;
   std::map<std::string, KafkaTopic, std::less<>> topics_;
   absl::Status rejected_;  // a record or topic of this transaction
 };

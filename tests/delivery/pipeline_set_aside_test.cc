@@ -304,6 +304,7 @@ TEST_F(PipelineSetAsideTest, ADeadLetterThatTheBrokersRejectStopsTheFlow) {
   ReplaceSink(third);
   EXPECT_EQ(OfferEvent(At(100, 1)), Offer::kHold);
   ASSERT_TRUE(pipeline_.stoppage());
+  EXPECT_TRUE(pipeline_.stoppage()->is_of_dead_letter);
   EXPECT_NE(pipeline_.stoppage()->reason.message().find("dead letter"),
             absl::string_view::npos);
   EXPECT_TRUE(third.accepted().empty());
@@ -449,6 +450,61 @@ TEST_F(PipelineDecisionTest, ARejectedDeadLetterMayBeSkipped) {
   EXPECT_TRUE(pipeline_.Decide(At(100, 1), ErrorAction::kSkip));
   EXPECT_EQ(OfferEvent(At(100, 1), "a b"), Offer::kTaken);
   EXPECT_EQ(OfferEvent(At(100, 2)), Offer::kTaken);
+}
+
+// ---- A sink with transactions.
+
+class PipelineCommitsTest : public PipelineSetAsideTest {
+ protected:
+  PipelineCommitsTest() { pipeline_.AwaitCommits(); }
+
+  // The brokers reject both events of a transaction, one after the other; each
+  // time it is given up.
+  void RejectBoth(MemorySink& third) {
+    MemorySink second;
+    GiveUpAt(1, sink_, second);
+    GiveUpAt(2, second, third);
+    EXPECT_EQ(OfferEvent(At(100, 1)), Offer::kTaken);
+    EXPECT_EQ(OfferEvent(At(100, 2)), Offer::kTaken);
+    pipeline_.OnTransactionEnd(Lsn(110));
+  }
+
+ private:
+  // The event of this ordinal is the last one that `sink` takes.
+  void GiveUpAt(uint64_t ordinal, MemorySink& sink, MemorySink& next) {
+    for (uint64_t i = 1; i < ordinal; ++i) {
+      EXPECT_EQ(OfferEvent(At(100, i)), Offer::kTaken);
+      AcknowledgeAll(sink);
+    }
+    OfferEvent(At(100, ordinal));
+    pipeline_.OnNotDelivered(sink.accepted().back().sequence, TooLarge());
+    pipeline_.SetSink(nullptr);
+    pipeline_.RewindToCheckpoint();
+    pipeline_.SetSink(&next);
+  }
+};
+
+TEST_F(PipelineCommitsTest, TwoSkippedEventsAreRememberedUntilTheCommit) {
+  Choose(kReasonRecordTooLarge, ErrorAction::kSkip);
+  MemorySink third;
+  RejectBoth(third);
+  EXPECT_TRUE(third.accepted().empty());
+  const DeliveryCounters& counters = pipeline_.counters();
+  EXPECT_EQ(Count(counters.skipped, kReasonRecordTooLarge), 0u);
+  pipeline_.OnCommitted(WallTime());
+  EXPECT_EQ(Count(counters.skipped, kReasonRecordTooLarge), 2u);
+  EXPECT_EQ(pipeline_.confirmed(), Lsn(110));
+}
+
+TEST_F(PipelineCommitsTest, TwoDeadLettersAreRememberedUntilTheCommit) {
+  MemorySink third;
+  RejectBoth(third);
+  EXPECT_EQ(TopicsOf(third), (Topics{"dead", "dead"}));
+  AcknowledgeAll(third);
+  const DeliveryCounters& counters = pipeline_.counters();
+  EXPECT_EQ(Count(counters.dead_letters, kReasonRecordTooLarge), 0u);
+  pipeline_.OnCommitted(WallTime());
+  EXPECT_EQ(Count(counters.dead_letters, kReasonRecordTooLarge), 2u);
 }
 
 }  // namespace

@@ -46,6 +46,9 @@ def test_p2_standby_waits_and_is_ready(pair, database):
         "select count(*) from pg_stat_activity where backend_xmin is not null "
         "and application_name like 'walpost%%'") == 0
     assert second.log().count("\n") < 20, "it waits without a word"
+    status = second.verb("status").stdout
+    assert "the rest is known when this instance streams" in status
+    assert "0/0" not in status, "an LSN that it does not know"
 
 
 def test_p1_p2_p3_standby_takes_over_when_the_first_dies(
