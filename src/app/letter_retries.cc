@@ -91,8 +91,10 @@ asio::awaitable<absl::Status> LetterRetries::Settle(ReleaseRun::Result result) {
     WALPOST_CO_RETURN_IF_ERROR(co_await PutBack(failed, result.failed));
   }
   if (!result.trouble.ok()) {
-    spdlog::warn("dead letters are not retried: {}; trying again in {} ms",
-                 std::string(result.trouble.message()), kTroublePause.count());
+    if (result.is_new_trouble) {
+      spdlog::warn("dead letters are not retried: {}; trying again",
+                   std::string(result.trouble.message()));
+    }
     next_at_ += kTroublePause;
   }
   co_return absl::OkStatus();

@@ -288,8 +288,10 @@ asio::awaitable<absl::Status> ParkingKeeper::Settle(ReleaseRun::Result result) {
         failed.place, ReasonCodeOf(result.failed), reason));
   }
   if (!result.trouble.ok() && !is_stopped_) {
-    spdlog::warn("parked events are not sent: {}; trying again in {} ms",
-                 std::string(result.trouble.message()), kTroublePause.count());
+    if (result.is_new_trouble) {
+      spdlog::warn("parked events are not sent: {}; trying again",
+                   std::string(result.trouble.message()));
+    }
     read_at_ += kTroublePause;
   }
   const bool is_leaving = result.failed.ok() && result.trouble.ok();

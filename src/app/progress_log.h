@@ -19,7 +19,8 @@ class ProgressLog {
     if (now - logged_at_ < kInterval) return;
     logged_at_ = now;
     const uint64_t acknowledged = pipeline.counters().acknowledged;
-    if (acknowledged == logged_) return;
+    // Without a stream, what is confirmed may not be known.
+    if (acknowledged == logged_ || !pipeline.confirmed().is_valid()) return;
     logged_ = acknowledged;
     const auto quantile_millis = [&pipeline](double fraction) {
       return static_cast<double>(

@@ -75,7 +75,7 @@ asio::awaitable<void> Relay::Watch() {
     state_log_.Update(Diagnose(Signs()), Clock::now());
     CheckKafka();
     parking_.Watch(brokers_seen_at_);
-    session_.Watch();
+    session_.Watch(Clock::now());
     side_session_.WatchDecisions(pipeline_.stoppage().has_value());
     OnDrained();
     progress_log_.Tick(Clock::now(), pipeline_);
@@ -111,6 +111,7 @@ void Relay::NoteTransaction() {
   const CheckpointWriter& writer = checkpoints_.writer();
   if (!writer.status().ok()) return;
   pipeline_.OnCommitted(WallNow());
+  session_.OnDelivered();
   ++transactions_.committed;
   transactions_.commit_time.Record(
       std::chrono::duration_cast<std::chrono::microseconds>(Clock::now() -
@@ -137,7 +138,7 @@ void Relay::NoteAcknowledgements() {
   const uint64_t acknowledged =
       pipeline_.counters().acknowledged + snapshot_.counters().acknowledged;
   const bool moved = acknowledged != acknowledged_before_;
-  if (moved) session_.OnAcknowledged();
+  if (moved && !gate_) session_.OnDelivered();
   if (moved) brokers_seen_at_ = Clock::now();
   const SinkHealth health = sinks_.Health();
   brokers_seen_at_ = std::max(brokers_seen_at_, health.heard_at);

@@ -106,9 +106,16 @@ asio::awaitable<void> ReleaseRun::Run() {
     ordinal_ = 0;
   }
   AddOffsets(memory_.offsets.Of(topic_));
+  if (!result.must_read_again && !is_stopped_) NoteTrouble(result);
   is_sending_ = false;
   result_ = std::move(result);
   on_result_();
+}
+
+void ReleaseRun::NoteTrouble(Result& result) {
+  std::string trouble(result.trouble.message());
+  result.is_new_trouble = !trouble.empty() && trouble != trouble_;
+  trouble_ = std::move(trouble);
 }
 
 asio::awaitable<ReleaseRun::Result> ReleaseRun::SendAll() {

@@ -40,6 +40,7 @@ class ReleaseRun {
     absl::Status failed;
     // Why the rest was not sent, if it is not the row's fault.
     absl::Status trouble;
+    bool is_new_trouble = false;  // not that of the last batch: say it
     // The rows are too old to be sent: read them again.
     bool must_read_again = false;
   };
@@ -90,6 +91,7 @@ class ReleaseRun {
   boost::asio::awaitable<void> Settle();
   boost::asio::awaitable<void> Wait();
   void AddOffsets(const PartitionOffsets& acknowledged);
+  void NoteTrouble(Result& result);
   absl::Status Trouble() const;
   bool IsFaultOfRow(const Result& result) const;
 
@@ -113,6 +115,7 @@ class ReleaseRun {
   uint64_t first_ordinal_ = 0;         // of the batch
   uint64_t not_delivered_before_ = 0;  // the batch
   size_t one_by_one_ = 0;              // rows that are still to be sent alone
+  std::string trouble_;                // of the last batch
   bool is_sending_ = false;
   bool is_stopped_ = false;
 };

@@ -131,9 +131,10 @@ asio::awaitable<absl::Status> TopicDrains::Settle(std::string topic,
   if (drain.is_moving && !was_moving) {
     spdlog::info("topic {} takes records again", topic);
   }
-  if (!drain.is_moving) {
-    drain.next_at += kTroublePause;
-    spdlog::debug("topic {}: {}", topic, std::string(result.trouble.message()));
+  if (!drain.is_moving) drain.next_at += kTroublePause;
+  if (result.is_new_trouble) {
+    spdlog::warn("events of topic {} wait: {}; trying again", topic,
+                 std::string(result.trouble.message()));
   }
   co_return absl::OkStatus();
 }

@@ -16,6 +16,8 @@ namespace {
 constexpr milliseconds kServerShutdownGrace{2000};
 // A stream that lasted longer resets the series of failures.
 constexpr milliseconds kSettledAfter{10'000};
+// So many may be replaced without a word.
+constexpr int kMaxFruitlessStreams = 1;
 // Time for requests that are on their way when a producer is given up.
 constexpr milliseconds kProducerGrace{2000};
 // Interval for checking whether an operator has resolved a gap.
@@ -99,7 +101,7 @@ RelaySession::Action RelaySession::OnOpened() {
 }
 
 RelaySession::Action RelaySession::OnTakenOver(MonotonicTime now) {
-  trouble_ = absl::OkStatus();
+  if (fruitless_streams_ <= kMaxFruitlessStreams) trouble_ = absl::OkStatus();
   ++streams_;
   streams_since_ = now;
   if (shutdown_deadline_) stream_.Drain(*shutdown_deadline_);
@@ -108,7 +110,11 @@ RelaySession::Action RelaySession::OnTakenOver(MonotonicTime now) {
 
 RelaySession::Action RelaySession::OnStreamEnded(absl::Status reason,
                                                  MonotonicTime now) {
-  if (now - streams_since_ > kSettledAfter) backoff_.Reset();
+  if (now - streams_since_ > kSettledAfter) Settle();
+  // A record that the brokers reject is set aside, or the flow stops.
+  const auto& failure = pipeline_.sink_failure();
+  const bool is_fruitless = failure && !absl::IsInvalidArgument(*failure);
+  fruitless_streams_ += is_fruitless;
   if (!lost_.ok()) reason = lost_;
   if (checkpoints_.must_end()) reason = checkpoints_.status();
   if (found_gap_) reason = StatusOfGap(*found_gap_);
@@ -232,7 +238,16 @@ void RelaySession::OnLost(const absl::Status& reason) {
   stream_.Abandon();
 }
 
-void RelaySession::Watch() {
+// What made earlier streams fail is over.
+void RelaySession::Settle() {
+  backoff_.Reset();
+  fruitless_streams_ = 0;
+  if (doing_ == Do::kStream) trouble_ = absl::OkStatus();
+}
+
+void RelaySession::Watch(MonotonicTime now) {
+  const bool lasts = now - streams_since_ > kSettledAfter;
+  if (doing_ == Do::kStream && lasts) Settle();
   if (pipeline_.held()) pipeline_.RetryHeld();
   OnReports();
 }

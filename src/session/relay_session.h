@@ -2,14 +2,11 @@
 //
 //   producer ─▶ prepare ─▶ checkpoint ─▶ open ─▶ take over ─▶ stream
 //      ▲                                                         │
-//      ├── wait ◀── lost ────────────────────────────────────────┤
+//      ├── wait ◀── it is lost ──────────────────────────────────┤
 //      ├── wait ◀── keep it ◀── a gap ───────────────────────────┤
-//      └── wait ◀── rewind or start over ◀── close the producer ◀┤ it failed,
-//      or
-//                                                                │ LSNs are
-//                                                                void
-//                                end ◀────── close the producer ◀┘ asked to
-//                                stop
+//      ├── wait ◀── rewind ◀── close it ◀── the producer failed ─┤
+//      └── wait ◀── start over ◀── close it ◀── LSNs are void ───┤
+//                   end ◀── close it ◀── asked to stop ──────────┘
 //
 // If the producer has transactions, it can write for one stream only: what was
 // not committed is void with it, and the checkpoint says how to continue. It is
@@ -94,10 +91,11 @@ class RelaySession {
   void OnGap(const Gap& gap);
   // Something that the stream cannot do without is lost: stops it.
   void OnLost(const absl::Status& reason);
-  // Records were acknowledged.
-  void OnAcknowledged() { backoff_.Reset(); }
+  // Records have reached consumers: they were acknowledged, or, with
+  // transactions, committed.
+  void OnDelivered() { Settle(); }
   // Call it a few times a second: offers held records again.
-  void Watch();
+  void Watch(MonotonicTime now);
   // The producer or the checkpoint store has reported; ends a stream that
   // cannot continue.
   void OnReports();
@@ -109,7 +107,9 @@ class RelaySession {
   }
   // Somebody waits for the end of the stream: checkpoints are due at once.
   bool is_hurried() const { return shutdown_deadline_ || server_leaves_; }
-  // Why the last stream ended, while there is no new one; else ok.
+  // Why the last stream ended, while there is no new one; else ok. A new one
+  // does not show yet that it is over if several producers in a row have failed
+  // before anything was delivered.
   const absl::Status& trouble() const { return trouble_; }
   // Only an operator can end the trouble: each attempt fails in the same way.
   const PoisonWatch& poison() const { return poison_; }
@@ -131,6 +131,7 @@ class RelaySession {
   Action Wait(MonotonicTime now);
   Action Close(absl::Status reason, MonotonicTime now);
   bool IsHopeless(const absl::Status& status) const;
+  void Settle();
 
   bool in_transactions() const {
     return producing_ == Producing::kInTransactions;
@@ -155,6 +156,7 @@ class RelaySession {
   bool is_last_ = false;   // what is being closed
   absl::Status reason_;
   MonotonicTime streams_since_{};
+  int fruitless_streams_ = 0;  // in a row, ended by their producers
 
   std::optional<MonotonicTime> shutdown_deadline_;
   bool server_leaves_ = false;

@@ -2,17 +2,20 @@
 walpost took over: of another program, or one of its own that the brokers have
 lost track of. Its own commit must not end that one (P5)."""
 
+import json
 import re
+import secrets
 import subprocess
 import time
 
 import pytest
 
-from harness import Kafka, Load, judge_once, note, wait_until
+from harness import Kafka, KafkaReader, Load, judge_once, note, wait_until
 from harness.kafka_java import java
 from harness.open_transaction import OpenTransaction
 
 _TIMEOUT_S = 30  # the least that is allowed
+_LIMIT = 5000  # bytes of a record
 _COMMAND = (r"kafka-transactions\.sh (--bootstrap-server \S+ abort "
             r"--topic \S+ --partition \d+ --start-offset \d+)")
 
@@ -89,3 +92,69 @@ def _abort_what_it_names(relay, database):
 
     wait_until(is_confirmed, lambda: f"{relay.get('/readyz')}\n{relay.log()}", 180)
     return len(aborted)
+
+def once(topics):
+    return {"delivery": {"guarantee": "exactly_once"},
+            "checkpoint": {"topic": f"checkpoints-{topics}"}}
+
+
+# ---- Senders beside the stream.
+
+
+@pytest.fixture(name="too_wide")
+def _too_wide(database, kafka, outbox, topics):
+    """Inserts an event that its topic takes only after `kafka` was told so."""
+    topic = topics + "narrow"
+    kafka.create_topic(topic, 1, max_message_bytes=_LIMIT)
+
+    def insert(relay):
+        event = outbox.insert("narrow", "key-1",
+                              json.dumps(secrets.token_hex(_LIMIT)))
+        database.wait_confirmed(relay.slot)
+        kafka.set_topic_config(topic, "max.message.bytes", 4 * _LIMIT)
+        return event
+
+    return insert
+
+
+def test_p5_a_dead_letter_is_not_retried_meanwhile(
+        walpost, database, kafka, topics, too_wide):
+    relay = walpost(database, kafka, topics,
+                    on_error={"record_too_large": "dead_letter"},
+                    dead_letter={"topic": topics + "dead"}).run()
+    event = too_wide(relay)
+    other = OpenTransaction(kafka.bootstrap, topics + "other").produce(
+        topics + "narrow", "key-1", "not ours")
+    words = ("dead-letters", "retry", "--out-of-order", "--why", "it is wider",
+             "--by", "alice", "--id", event)
+    said = relay.verb(*words)
+    assert said.returncode == 4
+    assert re.search(_COMMAND, said.stderr), said.stderr
+    other.abort()
+    said = relay.verb(*words)
+    assert said.returncode == 0 and "1 retried" in said.stdout, said.stderr
+    _wait_seen(kafka, topics, [event])
+
+
+def test_p5_a_parked_event_is_not_released_meanwhile(
+        walpost, database, kafka, outbox, topics, too_wide):
+    relay = walpost(database, kafka, topics, **once(topics),
+                    on_error={"record_too_large": "park"}).run()
+    events = [too_wide(relay), outbox.insert("narrow", "key-1")]
+    database.wait_confirmed(relay.slot)
+    other = OpenTransaction(kafka.bootstrap, topics + "other").produce(
+        topics + "narrow", "key-1", "not ours")
+    relay.verb("parked", "release", "--all", "--why", "it is wider", "--by",
+               "alice")
+    wait_until(lambda: re.search(f"parked events are not sent: .*{_COMMAND}",
+                                 relay.log()),
+               lambda: f"the reason\n{relay.log()}", 30)
+    other.abort()
+    _wait_seen(kafka, topics, events)
+    assert "is dead again" not in relay.log()
+
+
+def _wait_seen(kafka, topics, ids):
+    wait_until(lambda: [record.id for record in
+                        KafkaReader(kafka.bootstrap).read(topics + "narrow")]
+               == ids, f"{ids} to be visible")

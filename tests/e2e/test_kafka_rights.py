@@ -3,6 +3,7 @@ which it prints gives it."""
 
 import re
 import shlex
+import time
 
 import pytest
 
@@ -148,3 +149,30 @@ def test_verify_without_the_right_to_read(relay, database, outbox, guarded,
     _follow(guarded, checked.stdout)
     verified = made.verb("verify")
     assert verified.returncode == 0, verified.stdout + verified.stderr
+
+
+def test_p10_the_checkpoint_may_not_be_written_any_more(
+        relay, database, outbox, guarded, topics):
+    """Each attempt gets so far that walpost could seem to be ready for a moment."""
+    for kind, name in (("--topic", topics), ("--topic", f"point-{topics}"),
+                       ("--transactional-id", "walpost-")):
+        guarded.grant("--allow-principal", "User:walpost", "--operation", "All",
+                      kind, name, "--resource-pattern-type", "prefixed")
+    made = relay(delivery={"guarantee": "exactly_once"},
+                 checkpoint={"topic": f"point-{topics}"})
+    _delivers(made, database, outbox, guarded, topics)
+    guarded.deny(f"point-{topics}")
+    outbox.insert("order", "order-1")
+    made.wait_unready("TOPIC_AUTHORIZATION_FAILED")
+    attempts = made.log().count("streaming from slot")
+    end = time.monotonic() + 15
+    while time.monotonic() < end:
+        status, text = made.get("/readyz")
+        assert status == 503 and f"topic point-{topics}" in text, text
+        time.sleep(0.02)
+    assert made.log().count("streaming from slot") - attempts < 30
+    assert "confirmed 0/0" not in made.log()
+    guarded.allow(f"point-{topics}")
+    made.wait_ready(30)
+    database.wait_confirmed(made.slot)
+    assert len(KafkaReader(guarded.bootstrap).read_all(topics)) == 2

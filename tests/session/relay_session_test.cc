@@ -198,9 +198,9 @@ TEST_F(RelaySessionTest, WaitsGetLongerUntilAStreamLasts) {
   EXPECT_LE(wait(), milliseconds(100));
 }
 
-TEST_F(RelaySessionTest, AcknowledgementsShortenTheNextWait) {
+TEST_F(RelaySessionTest, DeliveryShortensTheNextWait) {
   for (int i = 0; i < 20; ++i) Stream(kLost);
-  session_.OnAcknowledged();
+  session_.OnDelivered();
   Stream(kLost);
   EXPECT_LE(wait(), milliseconds(100));
 }
@@ -276,6 +276,49 @@ TEST_F(RelaySessionTest, AFailedProducerIsGivenUpAndTheStreamRewound) {
   EXPECT_EQ(action_.what, Do::kStartProducer);
 }
 
+// A producer that fails each time would be ready for a moment again and again.
+TEST_F(RelaySessionTest, P10ATroubleThatComesBackLastsUntilADelivery) {
+  const absl::Status denied = absl::PermissionDeniedError("denied");
+  for (int i = 0; i < 3; ++i) {
+    GoTo(Do::kStream);
+    EXPECT_EQ(session_.trouble().ok(), i < 2) << i;
+    pipeline_.OnSinkFailed(denied);
+    Stream(absl::OkStatus());
+    Next();
+    EXPECT_EQ(session_.trouble(), denied);
+    session_.Watch(now_ + seconds(11));
+    EXPECT_EQ(session_.trouble(), denied) << "there is no stream";
+  }
+  GoTo(Do::kStream);
+  session_.OnDelivered();
+  EXPECT_TRUE(session_.trouble().ok());
+}
+
+TEST_F(RelaySessionTest, P10ATroubleIsOverWhenAStreamLasts) {
+  for (int i = 0; i < 3; ++i) {
+    GoTo(Do::kStream);
+    pipeline_.OnSinkFailed(absl::AbortedError("fatal"));
+    Stream(absl::OkStatus());
+    Next();
+  }
+  GoTo(Do::kStream);
+  session_.Watch(now_ + seconds(10));
+  EXPECT_FALSE(session_.trouble().ok());
+  session_.Watch(now_ + seconds(11));
+  EXPECT_TRUE(session_.trouble().ok());
+}
+
+// The event is set aside, or the flow stops: both are seen elsewhere.
+TEST_F(RelaySessionTest, RecordsThatAreRejectedAreNoTrouble) {
+  for (int i = 0; i < 3; ++i) {
+    GoTo(Do::kStream);
+    EXPECT_TRUE(session_.trouble().ok());
+    pipeline_.OnSinkFailed(absl::InvalidArgumentError("too large"));
+    Stream(absl::OkStatus());
+    Next();
+  }
+}
+
 TEST_F(RelaySessionTest, P2ASuspendedProcessGivesUpWhatIsQueuedAtOnce) {
   Stream(absl::AbortedError("suspended"));
   EXPECT_EQ(action_.what, Do::kCloseProducer);
@@ -318,7 +361,7 @@ TEST_F(RelaySessionTest, HeldRecordsAreOfferedAgain) {
   GoTo(Do::kStream);
   pipeline_.OnEvent(event);
   ASSERT_TRUE(pipeline_.held());
-  session_.Watch();
+  session_.Watch(now_);
   EXPECT_FALSE(pipeline_.held());
 }
 

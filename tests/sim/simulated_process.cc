@@ -165,7 +165,7 @@ void SimulatedProcess::NoteClosed() {
 }
 
 void SimulatedProcess::Watch(MonotonicTime brokers_seen_at) {
-  session_.Watch();
+  session_.Watch(world_.now);
   if (parking_) parking_->Watch(brokers_seen_at);
   OnReports();
   store_.Step();

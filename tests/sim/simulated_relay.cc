@@ -104,7 +104,7 @@ void SimulatedRelay::LeaveStream() {
 
 void SimulatedRelay::OnAcknowledged(Sequence sequence, WallTime now) {
   process_->pipeline().OnAcknowledged(sequence, now);
-  process_->session().OnAcknowledged();
+  process_->session().OnDelivered();
   process_->Observe();
 }
 
