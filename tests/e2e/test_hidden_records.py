@@ -2,11 +2,11 @@
 read committed records. walpost says so (P10)."""
 
 import re
-import subprocess
 import time
 
 from harness import KafkaReader, Load, judge_once, note, verify, wait_until
-from harness.kafka_java import java
+from harness.exactly_once import once
+from harness.kafka_java import run_tool
 from harness.matrix import LONG
 from harness.open_transaction import OpenTransaction
 
@@ -14,9 +14,7 @@ _TIMEOUT = "30s"  # the least that is allowed
 
 
 def _sections(topics, **delivery):
-    return {"delivery": {"guarantee": "exactly_once",
-                         "transaction_timeout": _TIMEOUT, **delivery},
-            "checkpoint": {"topic": f"checkpoints-{topics}"}}
+    return once(topics, transaction_timeout=_TIMEOUT, **delivery)
 
 
 def _hidden_for(relay):
@@ -107,12 +105,9 @@ def _a_partition_without_a_leader_when_a_transaction_ends(
 
 
 def _transactions(cluster, *arguments):
-    said = subprocess.run(
-        java("org.apache.kafka.tools.TransactionsCommand",
-             "--bootstrap-server", cluster.bootstrap, *arguments),
-        capture_output=True, text=True, timeout=120, check=False)
-    assert said.returncode == 0, said.stdout + said.stderr
-    return [line.split("\t") for line in said.stdout.splitlines()[1:]]
+    said = run_tool(cluster.bootstrap, "TransactionsCommand", *arguments,
+                    seconds=120)
+    return [line.split("\t") for line in said.splitlines()[1:]]
 
 
 def _open_transactions(cluster, topic):
