@@ -5,28 +5,25 @@ lost track of. Its own commit must not end that one (P5)."""
 import json
 import re
 import secrets
-import subprocess
 import time
 
 import pytest
 
 from harness import Kafka, KafkaReader, Load, judge_once, note, wait_until
-from harness.kafka_java import java
+from harness.exactly_once import once
+from harness.kafka_java import run_tool
 from harness.open_transaction import OpenTransaction
 
 _TIMEOUT_S = 30  # the least that is allowed
 _LIMIT = 5000  # bytes of a record
-_COMMAND = (r"kafka-transactions\.sh (--bootstrap-server \S+ abort "
+_COMMAND = (r"kafka-transactions\.sh --bootstrap-server (\S+) (abort "
             r"--topic \S+ --partition \d+ --start-offset \d+)")
 
 
 def _make(walpost, database, kafka, topics):
-    return walpost(database, kafka, topics,
-                   delivery={"guarantee": "exactly_once",
-                             "transaction_timeout": f"{_TIMEOUT_S}s",
-                             "transaction_interval": "500ms",
-                             "transaction_idle": "500ms"},
-                   checkpoint={"topic": f"checkpoints-{topics}"})
+    return walpost(database, kafka, topics, **once(
+        topics, transaction_timeout=f"{_TIMEOUT_S}s",
+        transaction_interval="500ms", transaction_idle="500ms"))
 
 
 def test_p10_a_transaction_of_another_program_is_waited_for(
@@ -46,6 +43,23 @@ def test_p10_a_transaction_of_another_program_is_waited_for(
     relay.wait_ready()
     database.wait_confirmed(relay.slot)
     judge_once(outbox, kafka, relay, at_least=2)
+
+
+def test_p10_a_topic_that_is_made_again_has_no_open_transaction(
+        walpost, database, kafka, outbox, topics):
+    topic = topics + "order"
+    kafka.create_topic(topic, 2)
+    other = OpenTransaction(kafka.bootstrap, topics + "other").produce(
+        topic, "key-1", "not ours")
+    relay = _make(walpost, database, kafka, topics).run()
+    outbox.insert("order", "key-1")
+    relay.wait_unready("a transaction is open from offset")
+    kafka.delete_topic(topic)
+    kafka.create_topic(topic, 2)
+    relay.wait_ready()
+    database.wait_confirmed(relay.slot)
+    judge_once(outbox, kafka, relay, at_least=1)
+    other.abort()
 
 
 @pytest.fixture(name="hasty_kafka")
@@ -81,22 +95,14 @@ def _abort_what_it_names(relay, database):
 
     def is_confirmed():
         command = re.search(_COMMAND, relay.get("/readyz")[1])
-        if command and command[1] not in aborted:
-            aborted.add(command[1])
-            done = subprocess.run(
-                java("org.apache.kafka.tools.TransactionsCommand",
-                     *command[1].split()),
-                capture_output=True, text=True, timeout=60, check=False)
-            assert done.returncode == 0, done.stdout + done.stderr
+        if command and command[0] not in aborted:
+            aborted.add(command[0])
+            brokers, words = command.groups()
+            run_tool(brokers, "TransactionsCommand", *words.split())
         return database.confirmed_lsn(relay.slot) >= end
 
     wait_until(is_confirmed, lambda: f"{relay.get('/readyz')}\n{relay.log()}", 180)
     return len(aborted)
-
-def once(topics):
-    return {"delivery": {"guarantee": "exactly_once"},
-            "checkpoint": {"topic": f"checkpoints-{topics}"}}
-
 
 # ---- Senders beside the stream.
 

@@ -8,21 +8,21 @@ says 500), WALPOST_SEED replays a run that failed.
 import os
 import re
 import signal
-import subprocess
 import time
 
 import pytest
 
-from harness import KafkaReader, Load, Outbox, judge_once, wait_until
-from harness.kafka_java import java
+from harness import (Kafka, KafkaReader, Load, Outbox, judge_once,
+                     wait_until)
+from harness.exactly_once import once
+from harness.kafka_java import run_tool
 
 _CRASHES = int(os.environ.get("WALPOST_CRASHES", "20"))
 _TIMEOUT_S = 4  # wal_sender_timeout
 
 
-def _once(topics, **delivery):
-    return {"delivery": {"guarantee": "exactly_once", **delivery},
-            "checkpoint": {"topic": f"checkpoints-{topics}"},
+def _sections(topics, **delivery):
+    return {**once(topics, **delivery),
             "postgres": {"wal_sender_timeout": f"{_TIMEOUT_S}s"}}
 
 
@@ -47,20 +47,17 @@ def _wait_streaming(relay):
 
 def _count_by_java(kafka, topic):
     """Records that Java's console consumer sees, which is not our library."""
-    said = subprocess.run(
-        java("org.apache.kafka.tools.consumer.ConsoleConsumer",
-             "--bootstrap-server", kafka.bootstrap, "--topic", topic,
-             "--from-beginning", "--isolation-level", "read_committed",
-             "--formatter-property", "print.headers=true",
-             "--timeout-ms", "5000"),
-        capture_output=True, text=True, timeout=60)
-    return said.stdout.count("walpost-position:")
+    said = run_tool(
+        kafka.bootstrap, "consumer.ConsoleConsumer", "--topic", topic,
+        "--from-beginning", "--isolation-level", "read_committed",
+        "--formatter-property", "print.headers=true", "--timeout-ms", "5000")
+    return said.count("walpost-position:")
 
 
 @pytest.mark.parametrize("boundary", ["event", "source"])
 def test_p5_walpost_is_killed_at_random_points(walpost, database, kafka,
                                                outbox, topics, dice, boundary):
-    sections = _once(topics, transaction_boundary=boundary)
+    sections = _sections(topics, transaction_boundary=boundary)
     relay = walpost(database, kafka, topics, **sections).run()
     with Load(outbox, dice.seed_text, pause=0.01) as load:
         for _ in range(_CRASHES):
@@ -80,7 +77,7 @@ def test_p5_walpost_is_killed_at_random_points(walpost, database, kafka,
 
 def test_p5_it_is_told_to_stop_under_load(walpost, database, kafka, outbox,
                                           topics, dice):
-    relay = walpost(database, kafka, topics, **_once(topics)).run()
+    relay = walpost(database, kafka, topics, **_sections(topics)).run()
     with Load(outbox, dice.seed_text, pause=0.005) as load:
         for _ in range(5):
             time.sleep(0.5 + dice.random())
@@ -93,7 +90,7 @@ def test_p5_it_is_told_to_stop_under_load(walpost, database, kafka, outbox,
 def test_p5_postgres_crashes(walpost, own_postgres, own_database, kafka,
                              topics, dice):
     outbox = Outbox(own_database, topics)
-    relay = walpost(own_database, kafka, topics, **_once(topics)).run()
+    relay = walpost(own_database, kafka, topics, **_sections(topics)).run()
     with Load(outbox, dice.seed_text, pause=0.005) as load:
         for _ in range(3):
             time.sleep(1 + dice.random())
@@ -106,7 +103,7 @@ def test_p5_postgres_crashes(walpost, own_postgres, own_database, kafka,
 
 def test_p5_the_broker_is_killed(walpost, database, own_kafka, outbox, topics,
                                  dice):
-    relay = walpost(database, own_kafka, topics, **_once(topics)).run()
+    relay = walpost(database, own_kafka, topics, **_sections(topics)).run()
     with Load(outbox, dice.seed_text, pause=0.01) as load:
         for _ in range(3):
             time.sleep(1 + dice.random())
@@ -121,7 +118,8 @@ def test_p5_the_broker_is_killed(walpost, database, own_kafka, outbox, topics,
 def test_p5_brokers_are_killed_one_after_the_other(
         walpost, database, kafka_cluster, outbox, topics, dice):
     """So the coordinator of the transactions moves, too."""
-    relay = walpost(database, kafka_cluster, topics, **_once(topics)).run(60)
+    relay = walpost(database, kafka_cluster, topics,
+                    **_sections(topics)).run(60)
     with Load(outbox, dice.seed_text, pause=0.01) as load:
         for node in kafka_cluster.nodes:
             load.wait(50)
@@ -136,8 +134,8 @@ def test_p5_brokers_are_killed_one_after_the_other(
 
 def test_p5_a_suspended_instance_wakes_up_beside_its_successor(
         walpost, database, kafka, outbox, topics, dice):
-    first = walpost(database, kafka, topics, **_once(topics)).run()
-    second = walpost(database, kafka, topics, **_once(topics)).start()
+    first = walpost(database, kafka, topics, **_sections(topics)).run()
+    second = walpost(database, kafka, topics, **_sections(topics)).start()
     _wait_standby(second)
     with Load(outbox, dice.seed_text, pause=0.005) as load:
         for _ in range(3):
@@ -158,12 +156,48 @@ def test_p5_a_suspended_instance_wakes_up_beside_its_successor(
 
 def test_p5_an_instance_without_the_slot_fences_nobody(
         walpost, database, kafka, outbox, topics):
-    first = walpost(database, kafka, topics, **_once(topics)).run()
+    first = walpost(database, kafka, topics, **_sections(topics)).run()
     with Load(outbox, seed=5, pause=0.005) as load:
         for _ in range(3):
-            second = walpost(database, kafka, topics, **_once(topics)).start()
+            second = walpost(database, kafka, topics,
+                             **_sections(topics)).start()
             _wait_standby(second)
             second.kill()
         load.wait(100)
     assert first.metric("walpost_rewinds_total") == 0, first.log()
     judge_once(outbox, kafka, first)
+
+
+_FORGETFUL = {
+    "id": {"producer.id.expiration.ms": 2000,
+           "producer.id.expiration.check.interval.ms": 500},
+    "transactional-id": {
+        "transactional.id.expiration.ms": 2000,
+        "transaction.remove.expired.transaction.cleanup.interval.ms": 500},
+}
+
+
+@pytest.mark.parametrize("of", _FORGETFUL)
+def test_p5_the_brokers_forget_an_idle_producer(walpost, database, outbox,
+                                                topics, directory, of):
+    broker = Kafka(directory / "kafka", properties=_FORGETFUL[of]).start()
+    try:
+        broker.create_topic(topics + "order", 1)
+        relay = walpost(database, broker, topics, **_sections(topics)).run()
+        for _ in range(3):
+            outbox.insert("order", "key-1")
+            database.wait_confirmed(relay.slot)
+            time.sleep(5)
+        outbox.insert("order", "key-1")
+        judge_once(outbox, broker, relay, at_least=4)
+        relay.wait_ready()
+        assert relay.stop() == 0
+        forgotten = "INVALID_PRODUCER_ID_MAPPING" in relay.log()
+        assert forgotten == (of == "transactional-id")
+        time.sleep(5)
+        said = run_tool(broker.bootstrap, "TransactionsCommand",
+                        "describe-producers", "--topic", topics + "order",
+                        "--partition", "0").splitlines()
+        assert (len(said) == 1) == (of == "id"), said
+    finally:
+        broker.close()

@@ -10,21 +10,17 @@ import pytest
 
 from harness import (Authority, Kafka, KafkaReader, OpenTransaction,
                      SecuredKafka, wait_until)
+from harness.exactly_once import once
 
-ONCE = {"guarantee": "exactly_once"}
 _UNFIT = {"transaction.state.log.replication.factor": 3,
           "transaction.state.log.min.isr": 2,
           "transaction.max.timeout.ms": 45000}
 
 
-def _sections(topics):
-    return {"delivery": ONCE, "checkpoint": {"topic": f"checkpoints-{topics}"}}
-
-
 @pytest.fixture
 def relay(walpost, database, kafka, outbox, topics):
     """A relay that has published some rows."""
-    made = walpost(database, kafka, topics, **_sections(topics)).run()
+    made = walpost(database, kafka, topics, **once(topics)).run()
     for number in range(20):
         outbox.insert("order", f"key-{number % 3}", json.dumps(number),
                       sequence=number)
@@ -84,7 +80,7 @@ def unfit_kafka(module_directory):
 
 def test_one_broker_and_a_transaction_log_of_three_replicas(
         walpost, database, outbox, topics, unfit_kafka):
-    relay = walpost(database, unfit_kafka, topics, **_sections(topics))
+    relay = walpost(database, unfit_kafka, topics, **once(topics))
     assert relay.verb("init").returncode == 0
     checked = relay.verb("check")
     assert checked.returncode == 1, checked.stdout
@@ -116,7 +112,7 @@ def hasty_kafka(module_directory):
 
 def test_a_timeout_above_that_of_the_brokers(
         walpost, database, outbox, topics, hasty_kafka):
-    relay = walpost(database, hasty_kafka, topics, **_sections(topics))
+    relay = walpost(database, hasty_kafka, topics, **once(topics))
     assert relay.verb("init").returncode == 0
     outbox.insert("order", "key-1")
     before = database.confirmed_lsn(relay.slot)
@@ -130,8 +126,8 @@ def test_a_timeout_above_that_of_the_brokers(
     assert "lower delivery.transaction_timeout" in relay.log()
     assert database.confirmed_lsn(relay.slot) == before
 
-    relay.configure({**relay.config, "delivery": {
-        **ONCE, "transaction_timeout": "45000ms"}})
+    relay.configure({**relay.config,
+                     **once(topics, transaction_timeout="45000ms")})
     checked = relay.verb("check")
     assert checked.returncode == 0, checked.stdout
     relay.run()
@@ -163,7 +159,7 @@ def restricted(walpost, database, outbox, topics, guarded):
            "--resource-pattern-type", "prefixed")
     _grant(guarded, topics, ["Write", "Read", "Create", "DescribeConfigs"],
            "--topic", f"checkpoints-{topics}")
-    made = walpost(database, guarded, topics, **_sections(topics),
+    made = walpost(database, guarded, topics, **once(topics),
                    kafka=guarded.login())
     assert made.verb("init").returncode == 0
     outbox.insert("order", "key-1")
@@ -347,11 +343,11 @@ def test_a_committed_copy_is_a_duplicate(relay, copy):
 
 
 def test_a_transaction_that_stays_open_is_an_error_and_no_missing_row(
-        relay, copy, outbox, database):
+        relay, copy, outbox, database, topics):
     outbox.insert("order", "key-1", "{}", sequence=20)
     database.wait_confirmed(database.name)
-    relay.configure({**relay.config, "delivery": {
-        **ONCE, "transaction_timeout": "30s"}})
+    relay.configure({**relay.config,
+                     **once(topics, transaction_timeout="30s")})
     said = relay.verb("verify", seconds=90)
     copy.abort()
     assert said.returncode == 4, said.stdout

@@ -7,6 +7,7 @@ import time
 import pytest
 
 from harness import KafkaReader, Load, judge_once, wait_until
+from harness.exactly_once import once
 
 _COMMITTED = "walpost_kafka_transaction_records_total"
 
@@ -22,9 +23,7 @@ def test_p5_the_checkpoint_topic_is_deleted(walpost, database, outbox, topics,
     for kind in ("order", "invoice", "shipment"):
         broker.create_topic(topics + kind, 4)
     checkpoints = f"checkpoints-{topics}"
-    relay = walpost(database, broker, topics,
-                    delivery={"guarantee": "exactly_once"},
-                    checkpoint={"topic": checkpoints}).run()
+    relay = walpost(database, broker, topics, **once(topics)).run()
     with Load(outbox, dice.seed_text, pause=0.01) as load:
         for _ in range(2):
             load.wait(100)
@@ -49,9 +48,7 @@ def test_p9_a_gap_outlives_the_checkpoint_topic(walpost, database, kafka,
     """Its cause is over, and nobody has decided about it. Only the checkpoint
     keeps it: the role does not own the publication."""
     checkpoints = f"checkpoints-{topics}"
-    relay = walpost(database, kafka, topics,
-                    delivery={"guarantee": "exactly_once"},
-                    checkpoint={"topic": checkpoints}).run()
+    relay = walpost(database, kafka, topics, **once(topics)).run()
     assert relay.stop() == 0
     role = f"other_{database.name}"
     database.execute(f"create role {role} login replication")
@@ -83,9 +80,7 @@ def test_p9_a_gap_outlives_the_checkpoint_topic(walpost, database, kafka,
 
 def test_p10_a_start_without_a_checkpoint_says_that_it_repeats(
         walpost, database, kafka, outbox, topics):
-    once = {"guarantee": "exactly_once"}
-    relay = walpost(database, kafka, topics, delivery=once,
-                    checkpoint={"topic": f"checkpoints-{topics}"}).run()
+    relay = walpost(database, kafka, topics, **once(topics)).run()
     assert "is sent again" not in relay.log(), "it is the first start"
     outbox.insert("order", "key")
     database.wait_confirmed(relay.slot)

@@ -7,6 +7,7 @@ import time
 import pytest
 
 from harness import Load, RequestProxy, judge_once, wait_until
+from harness.exactly_once import once
 from harness.matrix import long_only, pairs
 from harness.request_proxy import (ADD_PARTITIONS_TO_TXN, ANSWERS, END_TXN,
                                    INIT_PRODUCER_ID, REQUESTS,
@@ -20,13 +21,10 @@ _LOG = "__transaction_state"  # whoever leads it is the coordinator
 
 
 def _make(walpost, database, brokers, topics):
-    return walpost(database, brokers, topics,
-                   delivery={"guarantee": "exactly_once",
-                             "transaction_timeout": f"{_TIMEOUT_S}s",
-                             # So that one is open whenever something fails.
-                             "transaction_interval": "500ms",
-                             "transaction_idle": "500ms"},
-                   checkpoint={"topic": f"checkpoints-{topics}"})
+    return walpost(database, brokers, topics, **once(
+        topics, transaction_timeout=f"{_TIMEOUT_S}s",
+        # So that one is open whenever something fails.
+        transaction_interval="500ms", transaction_idle="500ms"))
 
 
 def _lost_transactions(relay):

@@ -10,6 +10,7 @@ import time
 import pytest
 
 from harness import KafkaReader, Load, judge, judge_once, wait_until
+from harness.exactly_once import once
 from harness.poisoned import POISON_LIMIT
 from harness.request_proxy import (ADD_PARTITIONS_TO_TXN, END_TXN,
                                    INIT_PRODUCER_ID, PRODUCE)
@@ -20,11 +21,8 @@ from harness.request_proxy import (ADD_PARTITIONS_TO_TXN, END_TXN,
 def test_p5_a_request_comes_late_into_the_next_transaction(
         walpost, database, way, outbox, topics, dice, late):
     broker, proxy = way
-    relay = walpost(
-        database, proxy, topics,
-        delivery={"guarantee": "exactly_once", "transaction_interval": "1s",
-                  "transaction_idle": "1s"},
-        checkpoint={"topic": f"checkpoints-{topics}"}).run()
+    relay = walpost(database, proxy, topics, **once(
+        topics, transaction_interval="1s", transaction_idle="1s")).run()
     with Load(outbox, dice.seed_text, pause=0.01) as load:
         for _ in range(4):
             load.wait(50)
@@ -50,9 +48,7 @@ def test_p5_a_sender_of_parked_events_comes_late(walpost, database, way, outbox,
     broker, proxy = way
     order = topics + "order"
     broker.create_topic(order, 1, max_message_bytes=POISON_LIMIT)
-    relay = walpost(database, proxy, topics,
-                    delivery={"guarantee": "exactly_once"},
-                    checkpoint={"topic": f"checkpoints-{topics}"},
+    relay = walpost(database, proxy, topics, **once(topics),
                     on_error={"record_too_large": "park"}).run()
     wide = '"' + secrets.token_hex(5000) + '"'
     for key in ("k1", "k2", "k3"):
@@ -91,10 +87,9 @@ def test_p5_a_sender_of_parked_events_comes_late(walpost, database, way, outbox,
 def test_p9_a_checkpoint_behind_the_transaction_of_a_dead_instance_counts(
         walpost, database, way, outbox, topics):
     broker, proxy = way
-    once = {"guarantee": "exactly_once", "transaction_timeout": "30s"}
-    relay = walpost(
-        database, proxy, topics, delivery=once,
-        checkpoint={"store": "kafka", "topic": f"checkpoints-{topics}"}).run()
+    sections = once(topics, transaction_timeout="30s")
+    sections["checkpoint"]["store"] = "kafka"
+    relay = walpost(database, proxy, topics, **sections).run()
     outbox.insert("order", "key-1")
     database.wait_confirmed(relay.slot)
     held = proxy.arm(END_TXN)
@@ -108,7 +103,7 @@ def test_p9_a_checkpoint_behind_the_transaction_of_a_dead_instance_counts(
     outbox.insert("order", "key-3")
     database.wait_confirmed(relay.slot)
     assert relay.stop() == 0
-    relay.configure({**relay.config, "delivery": once})
+    relay.configure({**relay.config, "delivery": sections["delivery"]})
     relay.run(120)
     outbox.insert("order", "key-4")
     database.wait_confirmed(relay.slot, seconds=60)

@@ -1,17 +1,13 @@
 """delivery.guarantee: exactly_once, and events that Kafka does not take."""
 
 from harness import KafkaReader, judge_once, wait_until
-
-
-def _once(topics):
-    return {"delivery": {"guarantee": "exactly_once"},
-            "checkpoint": {"topic": f"checkpoints-{topics}"}}
+from harness.exactly_once import once
 
 
 def test_events_before_a_missing_topic_are_committed(
         walpost, database, strict_kafka, outbox, topics):
     strict_kafka.create_topic(topics + "order", 2)
-    relay = walpost(database, strict_kafka, topics, **_once(topics)).run()
+    relay = walpost(database, strict_kafka, topics, **once(topics)).run()
     for number in range(20):
         outbox.insert("order", f"key-{number}")
     outbox.insert("invoice", "late")
@@ -29,7 +25,7 @@ def test_p8_dead_letters_are_in_the_transactions(
         walpost, database, kafka, outbox, topics, dice):
     letters = f"letters-{topics}"
     kafka.create_topic(topics + "small", 2, max_message_bytes=1000)
-    sections = {**_once(topics), "dead_letter": {"topic": letters},
+    sections = {**once(topics), "dead_letter": {"topic": letters},
                 "on_error": {"record_too_large": "dead_letter",
                              "topic_illegal": "dead_letter"}}
     relay = walpost(database, kafka, topics, **sections).run()

@@ -12,6 +12,7 @@ import time
 import pytest
 
 from harness import Load, judge_once, wait_until
+from harness.exactly_once import once
 from harness.matrix import LONG
 from harness.request_proxy import (ADD_PARTITIONS_TO_TXN, END_TXN, FETCH,
                                    FIND_COORDINATOR, INIT_PRODUCER_ID,
@@ -25,9 +26,7 @@ _ROUNDS = 6 if LONG else 1
 
 
 def _make(walpost, database, proxy, topics):
-    return walpost(database, proxy, topics,
-                   delivery={"guarantee": "exactly_once"},
-                   checkpoint={"topic": f"checkpoints-{topics}"},
+    return walpost(database, proxy, topics, **once(topics),
                    postgres={"wal_sender_timeout": "3s"})
 
 

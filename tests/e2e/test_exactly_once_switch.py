@@ -1,17 +1,18 @@
 """From delivery.guarantee: at_least_once to exactly_once, and back."""
 
 from harness import KafkaReader, Load, judge_once, wait_until
+from harness.exactly_once import once
 
 
 def test_switching_there_and_back(walpost, database, kafka, outbox, topics,
                                   dice):
-    topic = f"checkpoints-{topics}"
+    sections = once(topics, transaction_timeout="30s")
     least = {"guarantee": "at_least_once"}
-    once = {"guarantee": "exactly_once", "transaction_timeout": "30s"}
-    relay = walpost(database, kafka, topics, delivery=least,
-                    checkpoint={"store": "kafka", "topic": topic}).run()
+    relay = walpost(
+        database, kafka, topics, delivery=least,
+        checkpoint={**sections["checkpoint"], "store": "kafka"}).run()
     with Load(outbox, dice.seed_text, pause=0.01) as load:
-        for delivery in (once, least, once):
+        for delivery in (sections["delivery"], least, sections["delivery"]):
             load.wait(50)
             assert relay.stop() == 0
             relay.configure({**relay.config, "delivery": delivery})

@@ -11,10 +11,12 @@ import socket
 import subprocess
 import threading
 import time
+import types
 
 import pytest
 
 from harness import Checker, Expected, Load, Postgres, Record
+from harness.judge import read_visible
 from harness.paths import postgres_bin
 
 
@@ -61,6 +63,25 @@ def test_judge_finds(kind, events, records):
     assert getattr(checker, kind)
     with pytest.raises(AssertionError, match=kind):
         checker.assert_clean()
+
+
+def _replayed(number, offset):
+    record = _record(number, offset)
+    return dataclasses.replace(
+        record, headers=(*record.headers, ("walpost-replay", b"again")))
+
+
+def test_judge_waits_until_every_event_is_visible():
+    reads = iter([_log(1, 2, 3) + [_replayed(4, 3)], _log(1, 2, 3, 4)])
+    reader = types.SimpleNamespace(read_all=lambda prefix: next(reads))
+    assert read_visible(reader, "t", _EVENTS, 60) == _log(1, 2, 3, 4)
+
+
+def test_judge_reports_what_does_not_become_visible():
+    """As many records as events, and one event is lost."""
+    reader = types.SimpleNamespace(read_all=lambda prefix: _log(1, 2, 3, 3))
+    found = read_visible(reader, "t", _EVENTS, 1)
+    assert len(Checker(_EVENTS, found).missing) == 1
 
 
 def test_reader_returns_the_exact_bytes(kafka, reader, topics):

@@ -2,11 +2,11 @@
 read committed records. walpost says so (P10)."""
 
 import re
-import subprocess
 import time
 
 from harness import KafkaReader, Load, judge_once, note, verify, wait_until
-from harness.kafka_java import java
+from harness.exactly_once import once
+from harness.kafka_java import run_tool
 from harness.matrix import LONG
 from harness.open_transaction import OpenTransaction
 
@@ -14,9 +14,11 @@ _TIMEOUT = "30s"  # the least that is allowed
 
 
 def _sections(topics, **delivery):
-    return {"delivery": {"guarantee": "exactly_once",
-                         "transaction_timeout": _TIMEOUT, **delivery},
-            "checkpoint": {"topic": f"checkpoints-{topics}"}}
+    return once(topics, transaction_timeout=_TIMEOUT, **delivery)
+
+
+def _isolated(relay):
+    return relay.metric("walpost_isolated_topics")
 
 
 def _hidden_for(relay):
@@ -82,15 +84,16 @@ def _a_partition_without_a_leader_when_a_transaction_ends(
     load = Load(outbox, seed=topics, pause=0.02).start()
     time.sleep(3)
     cluster.nodes[0].kill()
-    wait_until(lambda: relay.metric("walpost_isolated_topics") == 1,
-               "the topic to be isolated", 60)
+    wait_until(lambda: _isolated(relay) == 1, "the topic to be isolated", 60)
     time.sleep(5)
     load.stop()
     cluster.nodes[0].start()
-    wait_until(lambda: relay.metric("walpost_isolated_topics") == 0,
-               "its events to be sent", 60)
+    said = rf"events of topic {broken} wait: .* a transaction is open"
+    wait_until(lambda: re.search(said, relay.log()) or _isolated(relay) == 0,
+               "its events to be sent, or what they wait for", 60)
     time.sleep(3)  # the last transactions of walpost have ended
     starts = _open_transactions(cluster, broken)
+    assert bool(starts) == (_isolated(relay) == 1), relay.log()
     note(f"forgotten transactions begin at {starts}")
     if starts:
         wait_until(
@@ -99,6 +102,7 @@ def _a_partition_without_a_leader_when_a_transaction_ends(
     for start in starts:  # as an operator does who has read it
         _transactions(cluster, "abort", "--topic", broken, "--partition", "0",
                       "--start-offset", start)
+    wait_until(lambda: _isolated(relay) == 0, "its events to be sent", 60)
     wait_until(lambda: _hidden_for(relay) == 0, "the records to be seen", 30)
     ids = [record.id for record in
            KafkaReader(cluster.bootstrap).read_all(topics)]
@@ -107,12 +111,9 @@ def _a_partition_without_a_leader_when_a_transaction_ends(
 
 
 def _transactions(cluster, *arguments):
-    said = subprocess.run(
-        java("org.apache.kafka.tools.TransactionsCommand",
-             "--bootstrap-server", cluster.bootstrap, *arguments),
-        capture_output=True, text=True, timeout=120, check=False)
-    assert said.returncode == 0, said.stdout + said.stderr
-    return [line.split("\t") for line in said.stdout.splitlines()[1:]]
+    said = run_tool(cluster.bootstrap, "TransactionsCommand", *arguments,
+                    seconds=120)
+    return [line.split("\t") for line in said.splitlines()[1:]]
 
 
 def _open_transactions(cluster, topic):

@@ -9,6 +9,7 @@ import pytest
 
 from harness import (Database, Load, Outbox, Postgres, judge, judge_once, lsn,
                      verify, wait_until)
+from harness.exactly_once import once
 
 
 def _either(primary, standby, database):
@@ -76,8 +77,7 @@ def test_p5_exactly_once_a_promotion_repeats_nothing(
     outbox = Outbox(database, topics)
     relay = walpost(database, kafka, topics, postgres={
         "conninfo": _either(primary, standby, database),
-        "failover": True}, delivery={"guarantee": "exactly_once"},
-        checkpoint={"topic": f"checkpoints-{topics}"}).run()
+        "failover": True}, **once(topics)).run()
     with Load(outbox, seed=1, pause=0.005) as load:
         _wait_synchronised(standby, database)
         relay.wait_acknowledged(2000)

@@ -14,6 +14,7 @@ import pytest
 
 from harness import (KafkaReader, Load, Outbox, judge_once, note, verify,
                      wait_until)
+from harness.exactly_once import once
 
 _CRASHES = min(100, int(os.environ.get("WALPOST_CRASHES", "20")))
 
@@ -26,9 +27,8 @@ def _sections(topics, **delivery):
                                    "order_by": "sequence"}]},
             "postgres": {"create": True},
             "snapshot": "initial",
-            "delivery": {"guarantee": "exactly_once", **delivery},
             "kafka": {"properties": {"linger.ms": "20"}},
-            "checkpoint": {"topic": f"checkpoints-{topics}"}}
+            **once(topics, **delivery)}
 
 
 def _fill(outbox, rows):

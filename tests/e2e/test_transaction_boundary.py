@@ -8,12 +8,11 @@ import time
 import pytest
 
 from harness import KafkaReader
+from harness.exactly_once import once
 
 
-def _once(topics, **delivery):
-    return {"delivery": {"guarantee": "exactly_once",
-                         "transaction_boundary": "source", **delivery},
-            "checkpoint": {"topic": f"checkpoints-{topics}"}}
+def _sections(topics, **delivery):
+    return once(topics, transaction_boundary="source", **delivery)
 
 
 _WIDE = """
@@ -32,7 +31,8 @@ def _parts(kafka, topics):
 
 def test_source_transactions_are_whole_whenever_walpost_is_killed(
         walpost, database, kafka, outbox, topics, dice):
-    sections = _once(topics, transaction_interval="5ms", max_in_flight_records=50)
+    sections = _sections(topics, transaction_interval="5ms",
+                         max_in_flight_records=50)
     relay = walpost(database, kafka, topics, **sections).run()
     for number in range(8):
         for batch in range(5):
@@ -49,7 +49,7 @@ def test_source_transactions_are_whole_whenever_walpost_is_killed(
 
 def test_a_source_transaction_beyond_a_limit_is_split(
         walpost, database, kafka, outbox, topics):
-    sections = _once(topics, max_transaction_records=1000)
+    sections = _sections(topics, max_transaction_records=1000)
     relay = walpost(database, kafka, topics, **sections).run()
     database.execute(_WIDE.format(1, 5000))
     database.wait_confirmed(relay.slot)
@@ -60,8 +60,8 @@ def test_a_source_transaction_beyond_a_limit_is_split(
 
 def test_a_source_transaction_beyond_a_limit_stops_the_flow(
         walpost, database, kafka, outbox, topics):
-    sections = _once(topics, max_transaction_records=1000,
-                     on_large_transaction="stop")
+    sections = _sections(topics, max_transaction_records=1000,
+                         on_large_transaction="stop")
     relay = walpost(database, kafka, topics, **sections).run()
     database.execute(_WIDE.format(1, 10))
     database.wait_confirmed(relay.slot)
@@ -89,7 +89,7 @@ def test_p8_the_brokers_refuse_two_events_of_a_transaction(
         walpost, database, kafka, outbox, topics, action):
     """Each ends the whole Kafka transaction. The first one is known after that."""
     kafka.create_topic(topics + "order", 1, max_message_bytes=5000)
-    relay = walpost(database, kafka, topics, **_once(topics),
+    relay = walpost(database, kafka, topics, **_sections(topics),
                     on_error={"record_too_large": action},
                     dead_letter={"topic": f"letters-{topics}",
                                  "payload": "cut"}).run()

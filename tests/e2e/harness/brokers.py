@@ -1,10 +1,8 @@
 """What tests ask of brokers, whoever runs them."""
 
-import subprocess
-
 from confluent_kafka.admin import AdminClient, ConfigResource, NewTopic
 
-from harness.kafka_java import java
+from harness.kafka_java import run_tool
 
 _SECONDS = 60
 
@@ -35,10 +33,8 @@ class Brokers:
 
     def describe_topic(self, name):
         """What kafka-topics.sh says about it."""
-        return subprocess.run(
-            java("org.apache.kafka.tools.TopicCommand", "--bootstrap-server",
-                 self.bootstrap, "--describe", "--topic", name),
-            check=True, capture_output=True, text=True, timeout=_SECONDS).stdout
+        return run_tool(self.bootstrap, "TopicCommand", "--describe",
+                        "--topic", name)
 
 
 def create_topic(bootstrap, name, partitions, on=None, **config):

@@ -6,7 +6,7 @@ import subprocess
 
 from harness.brokers import Brokers
 from harness.kafka import Kafka
-from harness.kafka_java import java, new_id
+from harness.kafka_java import new_id, run_tool
 from harness.ports import free_port
 from harness.proxy import Proxy
 from harness.waiting import wait_until
@@ -88,10 +88,10 @@ class KafkaCluster(Brokers):
         plan = self._directory / "plan.json"
         plan.write_text(json.dumps({"version": 1, "partitions": [
             {"topic": topic, "partition": partition, "replicas": order}]}))
-        self._tool("reassign.ReassignPartitionsCommand", "--execute",
-                   "--reassignment-json-file", plan)
-        self._tool("LeaderElectionCommand", "--election-type", "preferred",
-                   "--topic", topic, "--partition", partition)
+        run_tool(self.bootstrap, "reassign.ReassignPartitionsCommand",
+                 "--execute", "--reassignment-json-file", plan)
+        run_tool(self.bootstrap, "LeaderElectionCommand", "--election-type",
+                 "preferred", "--topic", topic, "--partition", partition)
         wait_until(lambda: self.leader_of(topic, partition) is not leader,
                    f"another leader of {topic}", pause=0.2)
 
@@ -107,13 +107,6 @@ class KafkaCluster(Brokers):
             and partition["leader"] > 0
             for entry in metadata["topics"]
             for partition in entry["partitions"]))
-
-    def _tool(self, name, *words):
-        done = subprocess.run(
-            java(f"org.apache.kafka.tools.{name}", "--bootstrap-server",
-                 self.bootstrap, *map(str, words)),
-            capture_output=True, text=True, timeout=60)
-        assert done.returncode == 0, done.stdout + done.stderr
 
     def _metadata(self):
         asked = subprocess.run(

@@ -37,6 +37,19 @@ def java(program, *words, jvm=()):
     return _java(program, *words, jvm=[archive, *jvm])
 
 
+def run_tool(bootstrap, name, *words, seconds=60):
+    """Runs one of `org.apache.kafka.tools`; returns what it prints.
+
+    Fails if the tool does.
+    """
+    done = subprocess.run(
+        java(f"org.apache.kafka.tools.{name}", "--bootstrap-server", bootstrap,
+             *map(str, words)),
+        capture_output=True, text=True, timeout=seconds, check=False)
+    assert done.returncode == 0, done.stdout + done.stderr
+    return done.stdout
+
+
 def format_folder(data, node_id, cluster_id):
     """Does what `StorageTool format` does for a node.
 

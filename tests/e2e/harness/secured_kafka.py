@@ -4,7 +4,7 @@ import subprocess
 
 from harness.acls import add_acls, remove_acls
 from harness.kafka import Kafka
-from harness.kafka_java import java
+from harness.kafka_java import java, run_tool
 from harness.ports import free_port
 
 _MODULES = "org.apache.kafka.common.security"
@@ -76,10 +76,7 @@ class SecuredKafka(Kafka):
 
     def run_acls(self, *words):
         """Runs kafka-acls.sh: for commands that somebody is told to run."""
-        subprocess.run(
-            java("org.apache.kafka.tools.AclCommand", "--bootstrap-server",
-                 self.bootstrap, *words),
-            check=True, capture_output=True, timeout=60)
+        run_tool(self.bootstrap, "AclCommand", *words)
 
     def grant(self, *words):
         """As kafka-acls.sh --add, but quickly:

@@ -47,6 +47,11 @@ class Walpost:
         return self.config["postgres"]["slot"]
 
     @property
+    def guarantee(self):
+        return self.config.get("delivery", {}).get("guarantee",
+                                                   "at_least_once")
+
+    @property
     def pid(self):
         return self._process.pid
 
