@@ -152,6 +152,8 @@ class Bench:
                 rig.wait_acknowledged(relay, 1, pause=0.002)
                 self._results.note(f"kill -9 to new record, {guarantee}", "s",
                                    time.monotonic() - begun)
+            # Else its transaction would hold up the next one.
+            relay.stop()
         finally:
             relay.close()
             database.drop()

@@ -12,9 +12,14 @@ absl::Status EarlierTransactions::MayProduce(const std::string& name,
   std::unique_ptr<Topic>& topic = topics_[name];
   if (topic == nullptr) {
     topic = std::make_unique<Topic>(Topic{name, now});
-    Ask(*topic);
   }
   if (topic->is_settled()) return absl::OkStatus();
+  const bool is_due =
+      now - topic->since < kHurryFor || now - topic->asked_at >= kAskAgainAfter;
+  if (!topic->is_asking && is_due) {
+    topic->asked_at = now;
+    Ask(*topic);
+  }
   if (now - topic->since < kSayAfter) {
     return absl::ResourceExhaustedError(
         fmt::format("topic {} may have an open transaction", name));
@@ -33,12 +38,6 @@ absl::Status EarlierTransactions::MayProduce(const std::string& name,
       "open: kafka-transactions.sh --bootstrap-server {3} abort --topic {0} "
       "--partition {1} --start-offset {2}; then run walpost verify",
       name, open->partition, open->from, brokers_));
-}
-
-void EarlierTransactions::OnTick() {
-  for (const auto& [name, topic] : topics_) {
-    if (!topic->is_settled() && !topic->is_asking) Ask(*topic);
-  }
 }
 
 EarlierTransactions::Topic* EarlierTransactions::TopicOf(

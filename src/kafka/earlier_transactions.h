@@ -44,17 +44,20 @@ class EarlierTransactions {
 
   // kResourceExhausted: not known yet. kUnavailable: a transaction has been
   // open for long, and the message names it and the command that ends it; or
-  // the brokers have not answered for long.
+  // the brokers have not answered for long. Asks, and asks again: call it after
+  // each answer, and a few times a second.
   absl::Status MayProduce(const std::string& topic, MonotonicTime now);
 
-  // Asks again. Call it every second, or more often.
-  void OnTick();
   // Answers, or none. False: it belongs to another.
   bool OnDescribed(rd_kafka_event_t* event);
   bool OnOffsets(rd_kafka_event_t* event);
 
  private:
   static constexpr std::chrono::milliseconds kRequestLimit{10'000};
+  // The end of a transaction that the take-over has ended is seen a moment
+  // later: for so long, an answer is followed by the next question.
+  static constexpr std::chrono::milliseconds kHurryFor{500};
+  static constexpr std::chrono::seconds kAskAgainAfter{1};
   // What lasts longer is named.
   static constexpr std::chrono::seconds kSayAfter{5};
 
@@ -65,6 +68,7 @@ class EarlierTransactions {
     MonotonicTime since;
     Ask ask = Ask::kTopic;  // next, or now
     bool is_asking = false;
+    MonotonicTime asked_at = {};
     std::string id = {};  // of the topic that has the ends
     int32_t partitions = 0;
     UndecidedEnds ends = {};

@@ -125,11 +125,22 @@ const std::string& Producer::cluster_id() {
   if (!cluster_id_.empty() || client_ == nullptr) return cluster_id_;
   // With a wait time of 0 it returns what the brokers have reported so far.
   char* id = rd_kafka_clusterid(client_, 0);
-  if (id != nullptr) {
-    cluster_id_ = id;
-    rd_kafka_mem_free(client_, id);
+  if (id == nullptr) {
+    HurryToConnect();
+    return cluster_id_;
   }
+  cluster_id_ = id;
+  rd_kafka_mem_free(client_, id);
   return cluster_id_;
+}
+
+// librdkafka (2.15) sometimes forgets the connection that it begins with, and
+// looks again after a second. Any request makes it connect at once.
+void Producer::HurryToConnect() {
+  const rd_kafka_metadata_t* metadata = nullptr;
+  rd_kafka_metadata(client_, /*all_topics=*/0, /*only_rkt=*/nullptr, &metadata,
+                    /*timeout_ms=*/0);
+  if (metadata != nullptr) rd_kafka_metadata_destroy(metadata);
 }
 
 // A record that another cluster acknowledges is lost.

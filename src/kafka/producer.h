@@ -114,6 +114,7 @@ class Producer final : public Sink {
   void HandleDeliveryReport(const rd_kafka_message_t& message, WallTime now);
   // The id of the cluster; empty: no broker has reported it yet.
   const std::string& cluster_id();
+  void HurryToConnect();
   absl::Status CheckCluster();
   // Gives up the client. Returns the function that destroys it, which waits for
   // the client's threads, and those for name servers.

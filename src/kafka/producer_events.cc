@@ -122,7 +122,6 @@ void Producer::HandleStatistics(const char* json) {
   if (statistics_.brokers_up > 0 && topic_identity_) {
     topic_identity_->OnTick(topics_->Acknowledged(), Clock::now());
   }
-  if (statistics_.brokers_up > 0 && earlier_) earlier_->OnTick();
   if (statistics_.brokers_up > 0 && stable_ends_) {
     stable_ends_->OnTick(Clock::now());
   }

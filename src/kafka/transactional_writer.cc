@@ -128,12 +128,10 @@ absl::Status TransactionalWriter::AwaitEarlier(const std::string& topic) {
   for (;;) {
     const absl::Status may = earlier_->MayProduce(topic, Clock::now());
     if (absl::IsUnavailable(may)) {
-      earlier_->OnTick();
       return absl::ResourceExhaustedError(may.message());
     }
     if (!absl::IsResourceExhausted(may)) return may;
     TakeReports(kReportMillis);
-    earlier_->OnTick();
   }
 }
 
