@@ -88,7 +88,7 @@ def _a_partition_without_a_leader_when_a_transaction_ends(
     time.sleep(5)
     load.stop()
     cluster.nodes[0].start()
-    said = rf"events of topic {broken} wait: .* a transaction is open"
+    said = rf"events of topic {broken} wait: .* a transaction is open from"
     wait_until(lambda: re.search(said, relay.log()) or _isolated(relay) == 0,
                "its events to be sent, or what they wait for", 60)
     time.sleep(3)  # the last transactions of walpost have ended
