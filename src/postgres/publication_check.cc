@@ -290,7 +290,9 @@ asio::awaitable<absl::Status> PublicationCheck::CheckColumns(
         "lost",
         "map outbox.tables.columns.aggregate_id");
   } else {
-    Add(Severity::kOk, subject, "is published, and its columns fit");
+    Add(Severity::kOk, subject,
+        publication_exists_ ? "is published, and its columns fit"
+                            : "has columns that fit");
   }
   co_return absl::OkStatus();
 }

@@ -44,6 +44,18 @@ def test_init_prepares_and_check_agrees(walpost, database, kafka, reader,
     assert [r.key for r in reader.read_all(topics)] == [b"order-1"]
 
 
+def test_check_calls_nothing_published_without_a_publication(
+        walpost, database, kafka, outbox, topics):
+    assert outbox  # the table
+    relay = _manual(walpost, database, kafka, topics)
+    unready = relay.verb("check").stdout
+    assert "public.outbox has columns that fit" in unready
+    assert "is published" not in unready
+    assert relay.verb("init").returncode == 0
+    assert ("public.outbox is published, and its columns fit"
+            in relay.verb("check").stdout)
+
+
 def test_table_of_init_refuses_what_could_never_be_delivered(
         walpost, database, kafka, topics):
     _manual(walpost, database, kafka, topics).verb("init")
