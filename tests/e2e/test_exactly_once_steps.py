@@ -33,6 +33,7 @@ def _make(walpost, database, proxy, topics):
 def _hold(proxy, step, is_done, relay):
     """At this step of its start, or of its first transaction. Returns what is
     on its way."""
+    proxy.await_unused()
     hold = proxy.delay_answer if is_done else proxy.delay
     held = hold(_STEPS[step])
     relay.start()
@@ -62,8 +63,13 @@ def _wait_roles(one, other):
                 return active, standby
         return None
 
-    return wait_until(
-        roles, lambda: f"one to stand by\n{one.log()}\n{other.log()}", 60)
+    def wait_roles():
+        return wait_until(
+            roles, lambda: f"one to stand by\n{one.log()}\n{other.log()}", 60)
+
+    wait_roles()
+    time.sleep(1)  # a state is that of the last look, which may be from before
+    return wait_roles()
 
 
 @pytest.mark.parametrize("step", _STEPS)

@@ -90,6 +90,12 @@ class RequestProxy:
             self._cut = frozenset()
             self._lock.notify_all()
 
+    def await_unused(self):
+        """Returns when nobody is connected: what a process that was killed has
+        asked for is not taken for a request of its successor."""
+        wait_until(lambda: all(each.is_ended for each in self._connections),
+                   "the connections to end")
+
     def close(self):
         end_connections(self._listener)
         for connection in self._connections:
@@ -141,11 +147,13 @@ class _Connection:
         self._kinds = set()
         self._lost = None
         self._late_answers = {}  # by the id that correlates them
+        self.is_ended = False
         _start(self._forward_requests)
         _start(self._forward_answers)
 
     def end(self):
         end_connections(self._client, self._broker)
+        self.is_ended = True
 
     def _forward_requests(self):
         try:
