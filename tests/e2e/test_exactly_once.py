@@ -16,6 +16,7 @@ from harness import (Kafka, KafkaReader, Load, Outbox, judge_once,
                      wait_until)
 from harness.exactly_once import once
 from harness.kafka_java import run_tool
+from harness.matrix import long_only
 
 _CRASHES = int(os.environ.get("WALPOST_CRASHES", "20"))
 _TIMEOUT_S = 4  # wal_sender_timeout
@@ -177,7 +178,7 @@ _FORGETFUL = {
 }
 
 
-@pytest.mark.parametrize("of", _FORGETFUL)
+@pytest.mark.parametrize("of", ["transactional-id", *long_only("id")])
 def test_p5_the_brokers_forget_an_idle_producer(walpost, database, outbox,
                                                 topics, directory, of):
     broker = Kafka(directory / "kafka", properties=_FORGETFUL[of]).start()

@@ -13,7 +13,7 @@ import pytest
 
 from harness import Load, judge_once, wait_until
 from harness.exactly_once import once
-from harness.matrix import LONG
+from harness.matrix import LONG, long_only
 from harness.request_proxy import (ADD_PARTITIONS_TO_TXN, END_TXN, FETCH,
                                    FIND_COORDINATOR, INIT_PRODUCER_ID,
                                    LIST_OFFSETS, PRODUCE)
@@ -72,7 +72,8 @@ def _wait_roles(one, other):
     return wait_roles()
 
 
-@pytest.mark.parametrize("step", _STEPS)
+@pytest.mark.parametrize("step", [
+    "find", "init", "add", "end", *long_only("list", "fetch", "produce")])
 def test_p5_walpost_is_killed_at_a_step(walpost, database, way, outbox, topics,
                                         dice, step):
     broker, proxy = way
@@ -96,7 +97,8 @@ def test_p5_walpost_is_killed_at_a_step(walpost, database, way, outbox, topics,
     assert relay.stop() == 0
 
 
-@pytest.mark.parametrize("step", _STEPS)
+@pytest.mark.parametrize("step", [
+    "init", "produce", "end", *long_only("list", "fetch", "find", "add")])
 def test_p5_walpost_is_suspended_at_a_step(walpost, database, way, outbox,
                                            topics, dice, step):
     """It wakes up beside its successor. A take-over that it has begun when it had
