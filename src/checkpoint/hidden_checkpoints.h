@@ -8,8 +8,9 @@
 // older one, the slot would look as if somebody else had advanced it. But the
 // one record of an instance of ours that has died in its transaction is not
 // waited for: whatever that has committed stands before it, and the next
-// instance, which reads here, ends the transaction when it has the slot. What
-// stands behind is of a later instance, which wrote without transactions.
+// instance, which reads here, ends the transaction when it has the slot, waits
+// until it has ended (SinkTransactions::TakeOver), and reads again. What stands
+// behind is of a later instance, which wrote without transactions.
 //
 // Pure; a value.
 #pragma once

@@ -283,6 +283,7 @@ Config ReadConfig(Section root) {
   config.kafka.client_id = "walpost-" + config.postgres.slot;
   config.kafka.max_records = config.window.max_records;
   config.kafka.transaction_timeout = config.transactions.timeout;
+  config.kafka.checkpoint_topic = config.checkpoint.topic;
   return config;
 }
 

@@ -111,10 +111,12 @@ class SinkTransactions {
   virtual ~SinkTransactions() = default;
 
   // Fences every earlier sink with the same transactional id, and waits until
-  // its last transaction has ended. Once per sink.
+  // its last transaction has ended, and no other is open where the checkpoint
+  // stands. Once per sink.
   //
-  // kUnavailable: no answer within `limit`. kFailedPrecondition: an operator
-  // must act (a right, a limit of the brokers). kAborted: fenced.
+  // kUnavailable: no answer within `limit`, or a transaction stays open there.
+  // kFailedPrecondition: an operator must act (a right, a limit of the
+  // brokers). kAborted: fenced.
   virtual void TakeOver(std::chrono::milliseconds limit, Done done) = 0;
 
   // Commits what was produced since the last one. Requires that all of it was

@@ -6,6 +6,11 @@
 #include "kafka/listed_offset.h"
 
 namespace walpost {
+namespace {
+
+constexpr int kPollMillis = 100;
+
+}  // namespace
 
 absl::Status EarlierTransactions::MayProduce(const std::string& name,
                                              MonotonicTime now) {
@@ -33,9 +38,9 @@ absl::Status EarlierTransactions::MayProduce(const std::string& name,
   }
   return absl::UnavailableError(fmt::format(
       "topic {0}, partition {1}: a transaction is open from offset {2} on, and "
-      "began before this start. The next commit of walpost would end it, if it "
-      "is one of walpost that the brokers have lost track of. If it stays "
-      "open: kafka-transactions.sh --bootstrap-server {3} abort --topic {0} "
+      "began before walpost took over. The next commit of walpost would end "
+      "it, if it is one of walpost that the brokers have lost track of. If it "
+      "stays open: kafka-transactions.sh --bootstrap-server {3} abort --topic {0} "
       "--partition {1} --start-offset {2}; then run walpost verify",
       name, open->partition, open->from, brokers_));
 }
@@ -156,6 +161,26 @@ bool EarlierTransactions::OnOffsets(rd_kafka_event_t* event) {
     Ask(*topic);
   }
   return true;
+}
+
+absl::Status AwaitEarlierTransactions(
+    rd_kafka_t* client, const std::string& topic, const std::string& brokers,
+    const std::function<bool()>& must_return) {
+  const KafkaQueue queue(rd_kafka_queue_new(client));
+  EarlierTransactions earlier(client, queue.get(), brokers);
+  for (;;) {
+    const absl::Status may =
+        earlier.MayProduce(topic, std::chrono::steady_clock::now());
+    if (!absl::IsResourceExhausted(may) || must_return()) return may;
+    const KafkaEvent event(rd_kafka_queue_poll(queue.get(), kPollMillis));
+    if (event == nullptr) continue;
+    if (rd_kafka_event_type(event.get()) ==
+        RD_KAFKA_EVENT_DESCRIBETOPICS_RESULT) {
+      earlier.OnDescribed(event.get());
+    } else {
+      earlier.OnOffsets(event.get());
+    }
+  }
 }
 
 }  // namespace walpost

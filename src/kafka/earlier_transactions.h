@@ -23,6 +23,7 @@
 
 #include <chrono>
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <memory>
 #include <string>
@@ -89,5 +90,13 @@ class EarlierTransactions {
   // The addresses mark the answers.
   std::map<std::string, std::unique_ptr<Topic>, std::less<>> topics_;
 };
+
+// Waits until no earlier transaction is open in `topic`. Blocks, with a queue
+// of its own, until `must_return` at the latest (kResourceExhausted).
+// kUnavailable: as MayProduce has it.
+absl::Status AwaitEarlierTransactions(rd_kafka_t* client,
+                                      const std::string& topic,
+                                      const std::string& brokers,
+                                      const std::function<bool()>& must_return);
 
 }  // namespace walpost

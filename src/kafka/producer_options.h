@@ -25,6 +25,10 @@ struct ProducerOptions {
   // The brokers abort a transaction that is open for longer. Their limit:
   // transaction.max.timeout.ms.
   std::chrono::milliseconds transaction_timeout{60'000};
+  // Where the records stand that say how far transactions have come; empty:
+  // nowhere. Whoever takes over waits until no earlier transaction is open
+  // there: the next one of the same producer id could commit what was aborted.
+  std::string checkpoint_topic = {};
 };
 
 }  // namespace walpost

@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "fmt/format.h"
+#include "kafka/earlier_transactions.h"
 
 namespace walpost {
 
@@ -78,13 +79,14 @@ TransactionCalls::TransactionCalls(
     : executor_(std::move(executor)),
       client_(client),
       names_{options.transactional_id, "another instance", options.brokers},
+      checkpoint_topic_(options.checkpoint_topic),
       unanswered_(std::move(unanswered)),
       on_spent_(std::move(on_spent)) {}
 
 void TransactionCalls::TakeOver(milliseconds limit, Done done) {
   const MonotonicTime deadline = Clock::now() + limit;
-  const auto call = [deadline, limit, names = names_](rd_kafka_t* client,
-                                                      Use& use) {
+  const auto call = [deadline, limit, names = names_,
+                     topic = checkpoint_topic_](rd_kafka_t* client, Use& use) {
     const std::string attempted =
         fmt::format("taking over transactional.id {}", names.id);
     const auto init = [client](int millis) {
@@ -92,7 +94,14 @@ void TransactionCalls::TakeOver(milliseconds limit, Done done) {
     };
     rd_kafka_error_t* error = Resume(init, use, deadline);
     if (IsUnknown(error)) return NoCoordinator(error, attempted, limit);
-    if (error == nullptr) error = rd_kafka_begin_transaction(client);
+    absl::Status status = StatusFromTransaction(error, attempted, names);
+    if (status.ok() && !topic.empty()) {
+      const auto must_return = [&use] { return use.must_return.load(); };
+      status =
+          AwaitEarlierTransactions(client, topic, names.brokers, must_return);
+    }
+    if (!status.ok()) return status;
+    error = rd_kafka_begin_transaction(client);
     return StatusFromTransaction(error, attempted, names);
   };
   Start(call, std::move(done));

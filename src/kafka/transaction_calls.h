@@ -77,6 +77,7 @@ class TransactionCalls final : public SinkTransactions {
   boost::asio::any_io_executor executor_;
   rd_kafka_t* client_;
   TransactionNames names_;
+  std::string checkpoint_topic_;
   std::shared_ptr<const UnansweredRequests> unanswered_;
   std::function<void()> on_spent_;
   bool is_open_ = false;

@@ -7,6 +7,7 @@
 #include "fmt/format.h"
 #include "kafka/acknowledgement_check.h"
 #include "kafka/broker_trouble.h"
+#include "kafka/earlier_transactions.h"
 #include "kafka/kafka_status.h"
 #include "kafka/produce_record.h"
 #include "kafka/producer_properties.h"
@@ -59,7 +60,6 @@ absl::Status TransactionalWriter::Connect() {
   char reason[512];
   topics_.clear();
   maker_.reset();
-  earlier_.reset();
   queue_.reset();
   client_.reset(
       rd_kafka_new(RD_KAFKA_PRODUCER, conf.get(), reason, sizeof(reason)));
@@ -71,7 +71,6 @@ absl::Status TransactionalWriter::Connect() {
   rd_kafka_set_log_queue(client_.get(), nullptr);
   queue_.reset(rd_kafka_queue_get_main(client_.get()));
   maker_.emplace(client_.get(), queue_.get());
-  earlier_.emplace(client_.get(), queue_.get(), options_.brokers);
   rd_kafka_error_t* error =
       rd_kafka_init_transactions(client_.get(), kAnswerMillis);
   if (error == nullptr) return absl::OkStatus();
@@ -124,15 +123,11 @@ absl::Status TransactionalWriter::AwaitTopic(const Record& record) {
 
 absl::Status TransactionalWriter::AwaitEarlier(const std::string& topic) {
   if (topics_.contains(topic)) return absl::OkStatus();
-  TakeReports(0);  // an answer since the last call
-  for (;;) {
-    const absl::Status may = earlier_->MayProduce(topic, Clock::now());
-    if (absl::IsUnavailable(may)) {
-      return absl::ResourceExhaustedError(may.message());
-    }
-    if (!absl::IsResourceExhausted(may)) return may;
-    TakeReports(kReportMillis);
-  }
+  const absl::Status ended = AwaitEarlierTransactions(
+      client_.get(), topic, options_.brokers, [] { return false; });
+  return absl::IsUnavailable(ended)
+             ? absl::ResourceExhaustedError(ended.message())
+             : ended;
 }
 
 // Commit and abort would wait for the reports, which nobody takes meanwhile.
@@ -179,31 +174,17 @@ void TransactionalWriter::TakeReports(int timeout_millis) {
   for (int wait = timeout_millis;; wait = 0) {
     const KafkaEvent event(rd_kafka_queue_poll(queue_.get(), wait));
     if (event == nullptr) return;
-    TakeEvent(event.get());
-  }
-}
-
-void TransactionalWriter::TakeEvent(rd_kafka_event_t* event) {
-  switch (rd_kafka_event_type(event)) {
-    case RD_KAFKA_EVENT_LOG:
-      return TakeLog(event);
-    case RD_KAFKA_EVENT_CREATETOPICS_RESULT:
-      return maker_->OnAnswer(event, Clock::now());
-    case RD_KAFKA_EVENT_DESCRIBETOPICS_RESULT:
-      earlier_->OnDescribed(event);
-      return;
-    case RD_KAFKA_EVENT_LISTOFFSETS_RESULT:
-      earlier_->OnOffsets(event);
-      return;
-    case RD_KAFKA_EVENT_DR:
-      break;
-    default:
-      return;
-  }
-  while (const rd_kafka_message_t* message =
-             rd_kafka_event_message_next(event)) {
-    const absl::Status checked = CheckReport(*message);
-    if (rejected_.ok()) rejected_ = checked;
+    const rd_kafka_event_type_t type = rd_kafka_event_type(event.get());
+    if (type == RD_KAFKA_EVENT_LOG) TakeLog(event.get());
+    if (type == RD_KAFKA_EVENT_CREATETOPICS_RESULT) {
+      maker_->OnAnswer(event.get(), Clock::now());
+    }
+    if (type != RD_KAFKA_EVENT_DR) continue;
+    while (const rd_kafka_message_t* message =
+               rd_kafka_event_message_next(event.get())) {
+      const absl::Status checked = CheckReport(*message);
+      if (rejected_.ok()) rejected_ = checked;
+    }
   }
 }
 

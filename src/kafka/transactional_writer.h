@@ -26,7 +26,6 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
-#include "kafka/earlier_transactions.h"
 #include "kafka/handles.h"
 #include "kafka/offset_watch.h"
 #include "kafka/producer_options.h"
@@ -88,7 +87,6 @@ class TransactionalWriter {
   // rejected.
   void TakeReports(int timeout_millis);
   absl::Status CheckReport(const rd_kafka_message_t& message);
-  void TakeEvent(rd_kafka_event_t* event);
   void TakeLog(rd_kafka_event_t* event);
   absl::Status Failed(rd_kafka_error_t* error, std::string_view attempted);
 
@@ -99,7 +97,6 @@ class TransactionalWriter {
   KafkaClient client_;
   KafkaQueue queue_;  // of the client
   std::optional<TopicMaker> maker_;
-  std::optional<EarlierTransactions> earlier_;
   std::map<std::string, KafkaTopic, std::less<>> topics_;
   absl::Status rejected_;  // a record or topic of this transaction
 };

@@ -9,12 +9,16 @@ import time
 
 import pytest
 
-from harness import Kafka, KafkaReader, Load, judge_once, note, wait_until
+from harness import (Kafka, KafkaReader, Load, RequestProxy, judge_once, note,
+                     wait_until)
 from harness.exactly_once import once
 from harness.kafka_java import run_tool
 from harness.open_transaction import OpenTransaction
+from harness.ports import free_port
+from harness.request_proxy import END_TXN
 
 _TIMEOUT_S = 30  # the least that is allowed
+_HASTY = {"transaction.abort.timed.out.transaction.cleanup.interval.ms": 1000}
 _LIMIT = 5000  # bytes of a record
 _COMMAND = (r"kafka-transactions\.sh --bootstrap-server (\S+) (abort "
             r"--topic \S+ --partition \d+ --start-offset \d+)")
@@ -66,9 +70,7 @@ def test_p10_a_topic_that_is_made_again_has_no_open_transaction(
 def _hasty_kafka(directory):
     """It aborts what is open for too long before its partitions have leaders
     again: Kafka 4.3 loses track of it there."""
-    broker = Kafka(directory / "kafka", properties={
-        "transaction.abort.timed.out.transaction.cleanup.interval.ms": 1000,
-    }).start()
+    broker = Kafka(directory / "kafka", properties=_HASTY).start()
     yield broker
     broker.close()
 
@@ -88,21 +90,67 @@ def test_p5_p10_the_brokers_lose_track_of_a_transaction(
     assert relay.stop() == 0
 
 
+def test_p1_p5_the_checkpoint_of_a_lost_transaction_is_not_committed(
+        walpost, database, directory, outbox, topics):
+    """It would cover events that were aborted: the next start skipped them."""
+    port = free_port()
+    broker = Kafka(directory / "kafka", advertised_port=port,
+                   properties=_HASTY).start()
+    proxy = RequestProxy(broker.behind_port, port)
+    try:
+        for kind in ("order", "invoice"):
+            broker.create_topic(topics + kind, 1)
+        relay = _make(walpost, database, proxy, topics).run()
+        for kind in ("order", "invoice"):
+            outbox.insert(kind, "key-1")
+        database.wait_confirmed(relay.slot)
+        held = proxy.delay(END_TXN)
+        for kind in ("order", "invoice", "order", "invoice"):
+            outbox.insert(kind, "key-1")
+        wait_until(held.is_kept, relay.log, 60)
+        relay.kill()
+        broker.kill()
+        held.deliver()
+        time.sleep(_TIMEOUT_S + 5)
+        broker.start()
+        relay.start()
+        text = relay.wait_unready("a transaction is open from offset")
+        assert f"topic checkpoints-{topics}, partition 0" in text
+        # One is put right, and walpost has time to commit.
+        _abort(text)
+        time.sleep(5)
+        assert relay.stop() == 0
+        relay.start()
+        _abort_what_it_names(relay, database)
+        outbox.insert("order", "key-1")
+        judge_once(outbox, broker, relay, at_least=7)
+        assert relay.stop() == 0
+    finally:
+        proxy.close()
+        broker.close()
+
+
 def _abort_what_it_names(relay, database):
     """Does what /readyz says, until all so far is confirmed; how often."""
     aborted = set()
     end = database.current_lsn()
 
     def is_confirmed():
-        command = re.search(_COMMAND, relay.get("/readyz")[1])
+        text = relay.get("/readyz")[1]
+        command = re.search(_COMMAND, text)
         if command and command[0] not in aborted:
             aborted.add(command[0])
-            brokers, words = command.groups()
-            run_tool(brokers, "TransactionsCommand", *words.split())
+            _abort(text)
         return database.confirmed_lsn(relay.slot) >= end
 
     wait_until(is_confirmed, lambda: f"{relay.get('/readyz')}\n{relay.log()}", 180)
     return len(aborted)
+
+def _abort(text):
+    """Runs the command that the text has."""
+    brokers, words = re.search(_COMMAND, text).groups()
+    run_tool(brokers, "TransactionsCommand", *words.split())
+
 
 # ---- Senders beside the stream.
 
