@@ -1,6 +1,7 @@
 """P10: probes are answered whatever other clients of the HTTP server do."""
 
 import os
+import pathlib
 import resource
 import socket
 import threading
@@ -93,32 +94,39 @@ def test_p10_slow_clients_do_not_keep_probes_out(
     assert longest < _LONGEST_ANSWER_S
 
 
-def _settled_descriptors(relay):
-    """Those in use once none comes or goes for a second."""
+def _descriptors(relay):
+    """What each number stands for, once none comes or goes for a second."""
+    folder = pathlib.Path(f"/proc/{relay.pid}/fd")
     used = None
     while True:
         before = used
-        used = {int(entry) for entry in os.listdir(f"/proc/{relay.pid}/fd")}
+        used = {int(entry.name): os.readlink(entry)
+                for entry in folder.iterdir()}
         if used == before:
             return used
         time.sleep(1)
 
 
 def test_p10_a_probe_is_answered_when_no_descriptor_is_left(relay):
+    host, _, port = relay.config["http"]["listen"].rpartition(":")
+    address = (host, int(port))
     # A client of Kafka that just connects would take the one that is spared.
-    used = _settled_descriptors(relay)
-    free = set(range(max(used))) - used
+    used = _descriptors(relay)
+    spare = max(number for number, what in used.items() if what == "/dev/null")
+    clients = [socket.create_connection(address)
+               for _ in set(range(spare)) - set(used)]
+    assert set(range(spare)) <= set(_descriptors(relay))
     before = resource.prlimit(relay.pid, resource.RLIMIT_NOFILE)
-    resource.prlimit(relay.pid, resource.RLIMIT_NOFILE,
-                     (min(free | {max(used) + 1}), before[1]))
+    resource.prlimit(relay.pid, resource.RLIMIT_NOFILE, (spare + 1, before[1]))
     try:
         for _ in range(3):
             assert relay.get("/readyz") == (200, "streaming\n")
         # Neither do those that were there first keep it out.
-        host, _, port = relay.config["http"]["listen"].rpartition(":")
-        with socket.create_connection((host, int(port))):
+        with socket.create_connection(address):
             assert relay.get("/readyz") == (200, "streaming\n")
     finally:
         resource.prlimit(relay.pid, resource.RLIMIT_NOFILE, before)
-    with socket.create_connection((host, int(port))):
+    with socket.create_connection(address):
         assert relay.get("/readyz") == (200, "streaming\n")
+    for client in clients:
+        client.close()
