@@ -3,6 +3,7 @@
 
 #include <chrono>
 
+#include "base/lsn.h"
 #include "base/time.h"
 #include "delivery/pipeline.h"
 #include "spdlog/spdlog.h"
@@ -15,12 +16,12 @@ class ProgressLog {
 
   explicit ProgressLog(MonotonicTime now) : logged_at_(now) {}
 
-  void Tick(MonotonicTime now, const Pipeline& pipeline) {
+  // `confirmed`: to Postgres; 0/0: not known, because there is no stream.
+  void Tick(MonotonicTime now, const Pipeline& pipeline, Lsn confirmed) {
     if (now - logged_at_ < kInterval) return;
     logged_at_ = now;
     const uint64_t acknowledged = pipeline.counters().acknowledged;
-    // Without a stream, what is confirmed may not be known.
-    if (acknowledged == logged_ || !pipeline.confirmed().is_valid()) return;
+    if (acknowledged == logged_ || !confirmed.is_valid()) return;
     logged_ = acknowledged;
     const auto quantile_millis = [&pipeline](double fraction) {
       return static_cast<double>(
@@ -31,8 +32,7 @@ class ProgressLog {
         "{} records acknowledged ({} in flight), confirmed {}, p50 {:.1f} ms, "
         "p99 {:.1f} ms",
         acknowledged, pipeline.window().in_flight_records(),
-        pipeline.confirmed().ToString(), quantile_millis(0.5),
-        quantile_millis(0.99));
+        confirmed.ToString(), quantile_millis(0.5), quantile_millis(0.99));
   }
 
  private:

@@ -78,7 +78,8 @@ asio::awaitable<void> Relay::Watch() {
     session_.Watch(Clock::now());
     side_session_.WatchDecisions(pipeline_.stoppage().has_value());
     OnDrained();
-    progress_log_.Tick(Clock::now(), pipeline_);
+    progress_log_.Tick(Clock::now(), pipeline_,
+                       checkpoints_.writer().confirmable());
     watch_timer_.expires_after(kWatchInterval);
     co_await watch_timer_.async_wait(kAsTuple);
   }

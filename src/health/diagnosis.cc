@@ -204,8 +204,9 @@ std::string ParkingText(const ParkingReport& parking) {
         parking.keys, parking.dead, parking.events - parking.dead);
   }
   text += "All others are published. ";
-  text += parking.keys > 0 ? "walpost parked list shows why"
-                           : "Kafka's tools show what is wrong with a topic";
+  text += parking.keys > 0
+              ? "walpost parked list shows why"
+              : "the log and Kafka's tools show what is wrong with a topic";
   return text;
 }
 

@@ -16,6 +16,10 @@ constexpr rd_kafka_resp_err_t kFencedCodes[] = {
     RD_KAFKA_RESP_ERR__FENCED, RD_KAFKA_RESP_ERR_PRODUCER_FENCED,
     RD_KAFKA_RESP_ERR_INVALID_PRODUCER_EPOCH};
 
+constexpr std::string_view kTimeoutAdvice =
+    "lower delivery.transaction_timeout, or raise transaction.max.timeout.ms "
+    "of the brokers";
+
 // "[thrd:main]: Current transaction failed ..."
 std::string_view WithoutThread(std::string_view text) {
   constexpr std::string_view kEnd = "]: ";
@@ -57,9 +61,8 @@ absl::Status StatusFromTransaction(rd_kafka_error_t* raw,
     case RD_KAFKA_RESP_ERR_INVALID_TRANSACTION_TIMEOUT:
       return absl::FailedPreconditionError(fmt::format(
           "{}: the brokers do not allow transactions to be open for so long: "
-          "lower delivery.transaction_timeout, or raise "
-          "transaction.max.timeout.ms of the brokers",
-          attempted));
+          "{}",
+          attempted, kTimeoutAdvice));
     default:
       break;
   }
@@ -81,6 +84,10 @@ absl::Status StatusFromTransactionLog(std::string_view text) {
         fmt::format("{}: the rights WRITE and DESCRIBE on the transactional id "
                     "are missing: walpost check prints the command",
                     reason));
+  }
+  if (reason.find("INVALID_TRANSACTION_TIMEOUT") != std::string::npos) {
+    return absl::FailedPreconditionError(
+        fmt::format("{}: {}", reason, kTimeoutAdvice));
   }
   const bool is_fenced =
       std::ranges::any_of(kFencedCodes, [&](rd_kafka_resp_err_t code) {

@@ -16,8 +16,6 @@ namespace {
 constexpr milliseconds kServerShutdownGrace{2000};
 // A stream that lasted longer resets the series of failures.
 constexpr milliseconds kSettledAfter{10'000};
-// So many may be replaced without a word.
-constexpr int kMaxFruitlessStreams = 1;
 // Time for requests that are on their way when a producer is given up.
 constexpr milliseconds kProducerGrace{2000};
 // Interval for checking whether an operator has resolved a gap.
@@ -101,7 +99,7 @@ RelaySession::Action RelaySession::OnOpened() {
 }
 
 RelaySession::Action RelaySession::OnTakenOver(MonotonicTime now) {
-  if (fruitless_streams_ <= kMaxFruitlessStreams) trouble_ = absl::OkStatus();
+  if (!may_come_back_) trouble_ = absl::OkStatus();
   ++streams_;
   streams_since_ = now;
   if (shutdown_deadline_) stream_.Drain(*shutdown_deadline_);
@@ -111,10 +109,7 @@ RelaySession::Action RelaySession::OnTakenOver(MonotonicTime now) {
 RelaySession::Action RelaySession::OnStreamEnded(absl::Status reason,
                                                  MonotonicTime now) {
   if (now - streams_since_ > kSettledAfter) Settle();
-  // A record that the brokers reject is set aside, or the flow stops.
-  const auto& failure = pipeline_.sink_failure();
-  const bool is_fruitless = failure && !absl::IsInvalidArgument(*failure);
-  fruitless_streams_ += is_fruitless;
+  if (const auto& failure = pipeline_.sink_failure()) OnFailure(*failure);
   if (!lost_.ok()) reason = lost_;
   if (checkpoints_.must_end()) reason = checkpoints_.status();
   if (found_gap_) reason = StatusOfGap(*found_gap_);
@@ -238,10 +233,19 @@ void RelaySession::OnLost(const absl::Status& reason) {
   stream_.Abandon();
 }
 
+// A record that the brokers reject is set aside, or the flow stops. Most other
+// failures are over with the producer; not if an operator must act, or if the
+// last one came to nothing, too.
+void RelaySession::OnFailure(const absl::Status& failure) {
+  if (absl::IsInvalidArgument(failure)) return;
+  may_come_back_ = has_failed_ || absl::IsFailedPrecondition(failure);
+  has_failed_ = true;
+}
+
 // What made earlier streams fail is over.
 void RelaySession::Settle() {
   backoff_.Reset();
-  fruitless_streams_ = 0;
+  has_failed_ = may_come_back_ = false;
   if (doing_ == Do::kStream) trouble_ = absl::OkStatus();
 }
 

@@ -107,9 +107,9 @@ class RelaySession {
   }
   // Somebody waits for the end of the stream: checkpoints are due at once.
   bool is_hurried() const { return shutdown_deadline_ || server_leaves_; }
-  // Why the last stream ended, while there is no new one; else ok. A new one
-  // does not show yet that it is over if several producers in a row have failed
-  // before anything was delivered.
+  // Why the last stream ended, while there is no new one; else ok. If it may
+  // come back, a new one does not show yet that it is over: something must be
+  // delivered, or the stream must last.
   const absl::Status& trouble() const { return trouble_; }
   // Only an operator can end the trouble: each attempt fails in the same way.
   const PoisonWatch& poison() const { return poison_; }
@@ -131,6 +131,7 @@ class RelaySession {
   Action Wait(MonotonicTime now);
   Action Close(absl::Status reason, MonotonicTime now);
   bool IsHopeless(const absl::Status& status) const;
+  void OnFailure(const absl::Status& failure);
   void Settle();
 
   bool in_transactions() const {
@@ -156,7 +157,8 @@ class RelaySession {
   bool is_last_ = false;   // what is being closed
   absl::Status reason_;
   MonotonicTime streams_since_{};
-  int fruitless_streams_ = 0;  // in a row, ended by their producers
+  bool has_failed_ = false;     // a producer, before anything was delivered
+  bool may_come_back_ = false;  // what made it fail
 
   std::optional<MonotonicTime> shutdown_deadline_;
   bool server_leaves_ = false;

@@ -40,6 +40,15 @@ TEST(KafkaStatusTest, AnAbortedTransactionTellsWhetherItWasFenced) {
       "PID from broker TxnCoordinator/1: Broker: Transactional Id "
       "authorization failed (TRANSACTIONAL_ID_AUTHORIZATION_FAILED)");
   EXPECT_TRUE(absl::IsFailedPrecondition(lacks_right)) << "an attempt counts";
+  const absl::Status too_long = StatusFromTransactionLog(
+      "[thrd:main]: Fatal transaction error: Failed to acquire transactional "
+      "PID from broker TxnCoordinator/1: Broker: Transaction timeout is larger "
+      "than the maximum value allowed by the broker's "
+      "max.transaction.timeout.ms "
+      "(INVALID_TRANSACTION_TIMEOUT)");
+  EXPECT_TRUE(absl::IsFailedPrecondition(too_long));
+  EXPECT_THAT(std::string(too_long.message()),
+              HasSubstr("lower delivery.transaction_timeout"));
   const absl::Status other = StatusFromTransactionLog(
       "Current transaction failed in state InTransaction: ... "
       "(INVALID_TXN_STATE)");
