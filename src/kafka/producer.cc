@@ -174,6 +174,7 @@ absl::Status Producer::Produce(const Record& record, Sequence sequence) {
         maker_.MayProduce(record.topic, *record.creation, Clock::now()));
   }
   WALPOST_ASSIGN_OR_RETURN(Topic * topic, topics_->Get(record.topic));
+  // TakeOver has asked about the topic of the checkpoints.
   if (earlier_ && !topic->has_records() && sequence != kNoEvent) {
     WALPOST_RETURN_IF_ERROR(
         earlier_->MayProduce(std::string(record.topic), Clock::now()));
