@@ -8,6 +8,7 @@ import secrets
 import time
 
 import pytest
+from confluent_kafka import Consumer, TopicPartition
 
 from harness import (Kafka, KafkaReader, Load, RequestProxy, judge_once, note,
                      wait_until)
@@ -18,7 +19,7 @@ from harness.ports import free_port
 from harness.request_proxy import END_TXN
 
 _TIMEOUT_S = 30  # the least that is allowed
-_HASTY = {"transaction.abort.timed.out.transaction.cleanup.interval.ms": 1000}
+_HASTY = {"transaction.abort.timed.out.transaction.cleanup.interval.ms": 50}
 _LIMIT = 5000  # bytes of a record
 _COMMAND = (r"kafka-transactions\.sh --bootstrap-server (\S+) (abort "
             r"--topic \S+ --partition \d+ --start-offset \d+)")
@@ -113,14 +114,21 @@ def test_p1_p5_the_checkpoint_of_a_lost_transaction_is_not_committed(
         held.deliver()
         time.sleep(_TIMEOUT_S + 5)
         broker.start()
+        checkpoints = f"checkpoints-{topics}"
+        hanging = [topic for topic in (checkpoints, topics + "order",
+                                       topics + "invoice")
+                   if _hangs(broker, topic)]
+        note(f"lost in {len(hanging)} of 3 topics")
         relay.start()
-        text = relay.wait_unready("a transaction is open from offset")
-        assert f"topic checkpoints-{topics}, partition 0" in text
-        # One is put right, and walpost has time to commit.
-        _abort(text)
-        time.sleep(5)
-        assert relay.stop() == 0
-        relay.start()
+        if hanging:
+            text = relay.wait_unready("a transaction is open from offset")
+            # That of the checkpoints comes first. One is put right, and walpost
+            # has time to commit.
+            assert f"topic {checkpoints}, " in text or checkpoints not in hanging
+            _abort(text)
+            time.sleep(5)
+            assert relay.stop() == 0
+            relay.start()
         _abort_what_it_names(relay, database)
         outbox.insert("order", "key-1")
         judge_once(outbox, broker, relay, at_least=7)
@@ -128,6 +136,18 @@ def test_p1_p5_the_checkpoint_of_a_lost_transaction_is_not_committed(
     finally:
         proxy.close()
         broker.close()
+
+
+def _hangs(broker, topic):
+    """Whether a transaction is open in partition 0."""
+    ends = []
+    for isolation in ("read_uncommitted", "read_committed"):
+        consumer = Consumer({"bootstrap.servers": broker.bootstrap,
+                             "group.id": "none", "isolation.level": isolation})
+        ends.append(consumer.get_watermark_offsets(
+            TopicPartition(topic, 0), timeout=30)[1])
+        consumer.close()
+    return ends[0] != ends[1]
 
 
 def _abort_what_it_names(relay, database):
