@@ -203,9 +203,9 @@ void CheckpointTopic::LookOnHelper(
        deadline = Clock::now() + limit, look, handle,
        alive = std::weak_ptr<const bool>(alive_), executor = executor_,
        work = asio::make_work_guard(executor_)](std::stop_token stop) {
-        const absl::StatusOr<Found> found =
+        absl::StatusOr<Found> found =
             LookAt(kafka, topic, stop, deadline, look);
-        asio::post(executor, [found, handle, alive] {
+        asio::post(executor, [found = std::move(found), handle, alive] {
           if (!alive.expired()) handle(found);
         });
       });
