@@ -15,8 +15,8 @@
 // Each topic is asked about before its first record. Never blocks: an answer
 // comes through the queue as an event.
 //
-// Owned by a Producer or TransactionalWriter, whose client and queue outlive
-// it.
+// Owned by the Producer, whose client and queue outlive it. Who may block calls
+// AwaitEarlierTransactions.
 #pragma once
 
 #include <librdkafka/rdkafka.h>
