@@ -80,8 +80,8 @@ asio::awaitable<absl::StatusOr<bool>> LetterRetries::Look() {
 asio::awaitable<absl::Status> LetterRetries::Settle(ReleaseRun::Result result) {
   next_at_ = Clock::now();
   const std::vector<ParkedRow>& rows = run_->rows();
-  std::vector<ParkedPlace> sent;
-  for (size_t i = 0; i < result.sent; ++i) sent.push_back(rows[i].place);
+  std::vector<ParkedNumber> sent;
+  for (size_t i = 0; i < result.sent; ++i) sent.push_back(rows[i].number);
   if (!sent.empty()) {
     WALPOST_CO_RETURN_IF_ERROR(co_await table_.SettleRetries(std::move(sent)));
     spdlog::info("{} dead letters were retried, and are in Kafka", result.sent);
@@ -111,8 +111,8 @@ asio::awaitable<absl::Status> LetterRetries::PutBack(ParkedRow row,
   std::string text(reason.message());
   spdlog::warn("the dead letter of event {} stays one: {}",
                row.content.id.value_or(""), text);
-  co_return co_await table_.FailRetry(std::move(row.place),
-                                      std::move(error_class), std::move(text));
+  co_return co_await table_.FailRetry(row.number, std::move(error_class),
+                                      std::move(text));
 }
 
 asio::awaitable<void> LetterRetries::End() {

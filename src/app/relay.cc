@@ -15,6 +15,7 @@
 #include "kafka/kafka_sinks.h"
 #include "kafka/producer_properties.h"
 #include "kafka/transactional_id.h"
+#include "outbox/numbering.h"
 #include "spdlog/spdlog.h"
 
 namespace walpost {
@@ -59,6 +60,7 @@ Relay::Relay(asio::any_io_executor executor, const Config& config,
              std::unique_ptr<RecordBuilder> builder)
     : executor_(executor),
       config_(config),
+      numbering_(NumberingOf(config.outbox, config.postgres.publication)),
       pipeline_(std::move(builder), config.window),
       gate_(config.transactions.is_on
                 ? std::optional<TransactionGate>(config.transactions)
@@ -84,7 +86,7 @@ Relay::Relay(asio::any_io_executor executor, const Config& config,
           [this](const SlotReport& report) { OnSlotReport(report); }),
       guard_keeper_(executor, config.postgres),
       snapshot_(executor, config_),
-      parking_(executor, config_, pipeline_, kafka_memory_.offsets,
+      parking_(executor, config_, numbering_, pipeline_, kafka_memory_.offsets,
                ParkingCallbacks()),
       retry_timer_(executor),
       watch_timer_(executor),
@@ -180,7 +182,9 @@ asio::awaitable<absl::Status> Relay::TakeOver() {
     is_fencing_ = false;
   }
   if (status.ok()) {
-    status = co_await parking_.Open(memory_.system_identifier());
+    const auto& record = memory_.record();
+    const ParkedTable table = record ? record->parked_table : ParkedTable();
+    status = co_await parking_.Open(memory_.system_identifier(), table);
   }
   if (!status.ok()) source_.Close();
   co_return status;
@@ -259,6 +263,7 @@ asio::awaitable<absl::Status> Relay::Stream() {
     spdlog::warn("{} {}: {}", finding.subject, finding.text, finding.remedy);
   }
   checkpoints_.Begin(DescribeSession(), sinks_.sink());
+  pipeline_.SetSkips(SkipsOf(source_.decisions(), PlaceOf(Position())));
   ExpectKafka();
   spdlog::info("streaming from slot {} at {} (system {}, timeline {}){}",
                config_.postgres.slot, pipeline_.confirmed().ToString(),

@@ -104,13 +104,15 @@ class Relay {
   void OnDrained();
   void OnServerShutdown();
   void OnSlotReport(const SlotReport& report);
-  void Obey(const EventDecision& decision);
+  void Obey(const std::vector<EventDecision>& decisions);
+  EventPlace PlaceOf(const Position& position) const;
   void NoteAcknowledgements();
   RelaySigns Signs() const;
   std::string Awaited() const;
 
   boost::asio::any_io_executor executor_;
   Config config_;
+  const uint64_t numbering_;  // of events (outbox/numbering.h)
   Pipeline pipeline_;
   TransactionReport transactions_;
   // With delivery.guarantee: exactly_once.

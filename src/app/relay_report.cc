@@ -87,6 +87,7 @@ RelayStatus Relay::Status() const {
     status.system_identifier = snapshot_.system_identifier();
   }
   status.timeline = memory_.timeline();
+  status.numbering = numbering_;
   status.server_version = source_.server_version();
   status.server_wal_end = stream_.server_wal_end();
   if (slot_report_) {

@@ -29,23 +29,32 @@ void Relay::OnServerShutdown() {
   source_.OnProgress();
 }
 
-// What was decided about another event, or in another history, is not for this
-// one.
-void Relay::Obey(const EventDecision& decision) {
-  if (decision.system_identifier != memory_.system_identifier() ||
-      decision.timeline != memory_.timeline() ||
-      !pipeline_.Decide(decision.position, decision.action)) {
-    return;
+EventPlace Relay::PlaceOf(const Position& position) const {
+  return {memory_.system_identifier(), memory_.timeline(), numbering_,
+          position};
+}
+
+// Ignores decisions about other events, and about another history.
+void Relay::Obey(const std::vector<EventDecision>& decisions) {
+  const std::optional<Stoppage> stoppage = pipeline_.stoppage();
+  if (!stoppage) return;
+  const EventPlace place = PlaceOf(stoppage->position);
+  for (const EventDecision& decision : decisions) {
+    if (!IsAbout(decision, place, stoppage->digest) ||
+        !pipeline_.Decide(place.position, decision.action)) {
+      continue;
+    }
+    if (!decision.was_obeyed) side_session_.NoteObeyed(decision);
+    spdlog::warn("{} has decided about the event at {}: {} ({})", decision.by,
+                 ToString(place.position),
+                 std::string(ToString(decision.action)), decision.why);
+    source_.OnProgress();
   }
-  spdlog::warn("{} has decided about the event at {}: {} ({})", decision.by,
-               ToString(decision.position),
-               std::string(ToString(decision.action)), decision.why);
-  source_.OnProgress();
 }
 
 void Relay::OnSlotReport(const SlotReport& report) {
   slot_report_ = report;
-  if (report.decision) Obey(*report.decision);
+  Obey(report.decisions);
   if (report.gap) session_.OnGap(*report.gap);
   checkpoints_.OnReport(report);
   // The guard slot stands behind the live slot: the WAL it keeps holds both.

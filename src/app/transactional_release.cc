@@ -12,8 +12,13 @@ namespace walpost {
 namespace {
 
 std::string EntryOf(const ParkedRow& row) {
-  return ReleaseLedger::EntryOf(
-      row.place.system_identifier + "/" + row.place.position, row.content);
+  return ReleaseLedger::EntryOf(fmt::format("{}", row.number), row.content);
+}
+
+// The entry of releases before 0.3.
+std::string OldEntryOf(const ParkedRow& row) {
+  return ReleaseLedger::EntryOf(row.system_identifier + "/" + row.position,
+                                row.content);
 }
 
 }  // namespace
@@ -84,7 +89,10 @@ TransactionalRelease::Result TransactionalRelease::SendRest(
     return result;
   }
   std::vector<std::string> entries;
-  for (const ParkedRow& row : rows) entries.push_back(EntryOf(row));
+  for (const ParkedRow& row : rows) {
+    const std::string old_entry = OldEntryOf(row);
+    entries.push_back(ledger_.Has(old_entry) ? old_entry : EntryOf(row));
+  }
   while (result.sent < rows.size() && ledger_.Has(entries[result.sent])) {
     ++result.sent;
   }

@@ -2,45 +2,15 @@
 
 #include <algorithm>
 
-#include "absl/strings/ascii.h"
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_split.h"
+#include "checkpoint/escaped_name.h"
 #include "fmt/format.h"
 
 namespace walpost {
 namespace {
 
 constexpr char kLeftOut[] = "left";
-
-// Escapes everything but letters, digits, '_' and '.' as %XX.
-std::string Escape(std::string_view name) {
-  std::string escaped;
-  for (const char c : name) {
-    if (absl::ascii_isalnum(static_cast<unsigned char>(c)) || c == '_' ||
-        c == '.') {
-      escaped += c;
-    } else {
-      escaped += fmt::format("%{:02X}", static_cast<unsigned char>(c));
-    }
-  }
-  return escaped;
-}
-
-std::string Unescape(std::string_view escaped) {
-  std::string name;
-  for (size_t i = 0; i < escaped.size(); ++i) {
-    int code = 0;
-    const std::string digits(escaped.substr(i + 1, 2));
-    if (escaped[i] == '%' && digits.size() == 2 &&
-        absl::SimpleHexAtoi(digits, &code)) {
-      name += static_cast<char>(code);
-      i += 2;
-    } else {
-      name += escaped[i];
-    }
-  }
-  return name;
-}
 
 std::string OidOf(std::string_view definition) {
   return std::string(definition.substr(0, definition.find_first_of(":.")));
@@ -71,7 +41,7 @@ std::string DescribeTable(const Coverage::Table& before,
 std::string Coverage::ToString() const {
   std::string text = publication;
   for (const Table& table : tables) {
-    text += fmt::format(",{}={}", Escape(table.name), table.definition);
+    text += fmt::format(",{}={}", EscapeName(table.name), table.definition);
   }
   return text;
 }
@@ -84,7 +54,7 @@ Coverage Coverage::Parse(std::string_view text) {
     const size_t equals = parts[i].find('=');
     if (equals == std::string::npos) continue;
     coverage.tables.push_back(
-        {Unescape(std::string_view(parts[i]).substr(0, equals)),
+        {UnescapeName(std::string_view(parts[i]).substr(0, equals)),
          parts[i].substr(equals + 1)});
   }
   return coverage;

@@ -106,15 +106,10 @@ asio::awaitable<Found> CheckPostgres(asio::any_io_executor executor,
   found->insert(found->end(), gaps->begin(), gaps->end());
   Found rows = co_await FindExistingRows(executor, config, AskStore::kYes);
   if (rows.ok()) found->insert(found->end(), rows->begin(), rows->end());
-  if (config.parks()) {
-    const auto letters = config.keeps_letters()
-                             ? ParkingTable::Letters::kKept
-                             : ParkingTable::Letters::kForKafka;
-    Found parking =
-        co_await CheckParkingTable(**connection, config.parking.table, letters);
-    if (!parking.ok()) co_return parking.status();
-    found->insert(found->end(), parking->begin(), parking->end());
-  }
+  Found parking = co_await CheckParking(**connection, config.postgres,
+                                        config.parking.table, config.parks());
+  if (!parking.ok()) co_return parking.status();
+  found->insert(found->end(), parking->begin(), parking->end());
   PartitionWatch partitions(config.outbox.tables);
   while (!partitions.is_through()) {
     WALPOST_CO_ASSIGN_OR_RETURN(const auto finding,

@@ -24,7 +24,6 @@
 #include "fmt/format.h"
 #include "outbox/record_builder.h"
 #include "postgres/parked_list.h"
-#include "postgres/task_session.h"
 
 namespace walpost {
 namespace {
@@ -46,14 +45,14 @@ bool IsOpen(const ParkedEntry& entry) {
 // Settles letters, or says what would be done.
 class LetterTable {
  public:
-  LetterTable(asio::any_io_executor executor, Connection& connection,
+  LetterTable(asio::any_io_executor executor, ParkedList list,
               const LetterArguments& arguments, const LetterFilter& filter,
               const Config& config)
       : executor_(executor),
         arguments_(arguments),
         filter_(filter),
         config_(config),
-        list_(connection, config.parking.table, config.postgres.slot) {}
+        list_(std::move(list)) {}
 
   asio::awaitable<absl::StatusOr<int>> Run();
 
@@ -66,9 +65,9 @@ class LetterTable {
   asio::awaitable<absl::Status> KeepDeliverable(Entries& chosen);
   asio::awaitable<absl::StatusOr<int>> Settle(Entries chosen);
   asio::awaitable<absl::StatusOr<int>> AwaitRetry(
-      std::vector<ParkedPlace> places);
+      std::vector<ParkedNumber> rows);
   asio::awaitable<absl::StatusOr<size_t>> WaitUntilTried(
-      std::vector<ParkedPlace> places);
+      std::vector<ParkedNumber> rows);
   void PrintFailures() const;
   int Finish() const { return failures_.empty() ? kExitOk : kExitFindings; }
 
@@ -118,7 +117,7 @@ asio::awaitable<absl::Status> LetterTable::Show(const Entries& chosen) {
   for (const ParkedEntry& entry : chosen) {
     DeadLetter letter = entry.content;
     WALPOST_CO_ASSIGN_OR_RETURN(letter.payload,
-                                co_await list_.ReadPayload(entry.place));
+                                co_await list_.ReadPayload(entry.number));
     letter.position = PositionOf(entry);
     fmt::print("{}", LetterText(letter.position, letter));
   }
@@ -134,7 +133,7 @@ asio::awaitable<absl::Status> LetterTable::KeepDeliverable(Entries& chosen) {
   for (ParkedEntry& entry : chosen) {
     DeadLetter letter = entry.content;
     WALPOST_CO_ASSIGN_OR_RETURN(letter.payload,
-                                co_await list_.ReadPayload(entry.place));
+                                co_await list_.ReadPayload(entry.number));
     const absl::StatusOr<Event> event = maker.Of(letter);
     absl::Status built = event.status();
     if (built.ok()) built = builder->Build(*event, 0).status();
@@ -158,18 +157,18 @@ asio::awaitable<absl::StatusOr<int>> LetterTable::Settle(Entries chosen) {
     PrintFailures();
     co_return Finish();
   }
-  std::vector<ParkedPlace> places;
-  for (const ParkedEntry& entry : chosen) places.push_back(entry.place);
+  std::vector<ParkedNumber> rows;
+  for (const ParkedEntry& entry : chosen) rows.push_back(entry.number);
   const ParkedState state = arguments_.is_retry()
                                 ? ParkedState::kLetterRetry
                                 : ParkedState::kLetterDiscarded;
   const std::string by = arguments_.by.empty() ? WhoAmI() : arguments_.by;
   WALPOST_CO_ASSIGN_OR_RETURN(
-      std::vector<ParkedPlace> decided,
-      co_await list_.Decide(places, state, by, arguments_.why));
-  if (decided.size() < places.size()) {
+      std::vector<ParkedNumber> decided,
+      co_await list_.Decide(rows, state, by, arguments_.why));
+  if (decided.size() < rows.size()) {
     fmt::print("{} were decided about by another command\n",
-               places.size() - decided.size());
+               rows.size() - decided.size());
   }
   if (arguments_.is_retry()) co_return co_await AwaitRetry(std::move(decided));
   fmt::print("{} discarded\n", decided.size());
@@ -177,33 +176,27 @@ asio::awaitable<absl::StatusOr<int>> LetterTable::Settle(Entries chosen) {
 }
 
 asio::awaitable<absl::StatusOr<int>> LetterTable::AwaitRetry(
-    std::vector<ParkedPlace> places) {
+    std::vector<ParkedNumber> rows) {
   if (!AskInstance(config_.http, "/status").ok()) {
     fmt::print(
         "{} to be sent. No walpost answers at http.listen: the next one that "
         "has slot {} sends them\n",
-        places.size(), config_.postgres.slot);
+        rows.size(), config_.postgres.slot);
     PrintFailures();
     co_return Finish();
   }
-  WALPOST_CO_ASSIGN_OR_RETURN(const size_t left,
-                              co_await WaitUntilTried(places));
-  std::set<std::pair<std::string, std::string>> tried;
-  for (const ParkedPlace& place : places) {
-    tried.emplace(place.system_identifier, place.position);
-  }
+  WALPOST_CO_ASSIGN_OR_RETURN(const size_t left, co_await WaitUntilTried(rows));
+  const std::set<ParkedNumber> tried(rows.begin(), rows.end());
   WALPOST_CO_ASSIGN_OR_RETURN(const Entries open,
                               co_await list_.ReadLetters(Settled::kLeftOut));
   size_t failed = 0;
   for (const ParkedEntry& entry : open) {
-    const bool was_tried =
-        tried.contains({entry.place.system_identifier, entry.place.position});
-    if (!was_tried || !IsOpen(entry)) continue;
+    if (!tried.contains(entry.number) || !IsOpen(entry)) continue;
     ++failed;
     failures_.emplace_back(PositionOf(entry), entry.content.reason);
   }
   fmt::print("{} retried\n",
-             places.size() - std::min(places.size(), failed + left));
+             rows.size() - std::min(rows.size(), failed + left));
   PrintFailures();
   if (left == 0) co_return Finish();
   co_return Fail(absl::UnavailableError(fmt::format(
@@ -216,15 +209,15 @@ asio::awaitable<absl::StatusOr<int>> LetterTable::AwaitRetry(
 // Until the running instance has tried them all, or makes no progress. Returns
 // how many it has not tried.
 asio::awaitable<absl::StatusOr<size_t>> LetterTable::WaitUntilTried(
-    std::vector<ParkedPlace> places) {
+    std::vector<ParkedNumber> rows) {
   asio::steady_timer timer(executor_);
-  size_t left = places.size();
+  size_t left = rows.size();
   auto deadline = std::chrono::steady_clock::now() + kPatience;
   while (left > 0 && std::chrono::steady_clock::now() < deadline) {
     timer.expires_after(kPoll);
     co_await timer.async_wait(asio::as_tuple(asio::use_awaitable));
     WALPOST_CO_ASSIGN_OR_RETURN(const std::vector<ParkedState> states,
-                                co_await list_.States(places));
+                                co_await list_.States(rows));
     const auto waiting = static_cast<size_t>(
         std::ranges::count(states, ParkedState::kLetterRetry));
     if (waiting < left) {
@@ -250,10 +243,13 @@ asio::awaitable<absl::StatusOr<int>> Run(asio::any_io_executor executor,
                                          const LetterFilter& filter,
                                          const Config& config) {
   const ConnectionOptions options =
-      TaskSession(config.postgres, "dead-letters-verb");
+      ParkedList::Session(config.postgres, "dead-letters-verb");
   WALPOST_CO_ASSIGN_OR_RETURN(const std::unique_ptr<Connection> connection,
                               co_await Connection::Connect(executor, options));
-  LetterTable table(executor, *connection, arguments, filter, config);
+  WALPOST_CO_ASSIGN_OR_RETURN(
+      ParkedList list, co_await ParkedList::Open(*connection, config.postgres,
+                                                 config.parking.table));
+  LetterTable table(executor, std::move(list), arguments, filter, config);
   co_return co_await table.Run();
 }
 

@@ -20,8 +20,8 @@ std::string DecisionText(const ParkedEntry& entry) {
 }  // namespace
 
 std::string PositionOf(const ParkedEntry& entry) {
-  const auto position = ParseSortableText(entry.place.position);
-  return position.ok() ? ToString(*position) : entry.place.position;
+  const auto position = ParseSortableText(entry.position);
+  return position.ok() ? ToString(*position) : entry.position;
 }
 
 std::string ParkedText(const ParkedEntry& entry, uint64_t behind) {

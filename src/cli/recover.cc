@@ -23,7 +23,6 @@
 #include "fmt/format.h"
 #include "outbox/numbering.h"
 #include "postgres/parked_list.h"
-#include "postgres/task_session.h"
 #include "verify/topic_reader.h"
 
 namespace walpost {
@@ -73,10 +72,16 @@ absl::StatusOr<MissingRows> ReadKafka(const Arguments& arguments,
 
 asio::awaitable<absl::StatusOr<std::vector<ParkedEntry>>> ReadParked(
     asio::any_io_executor executor, const Config& config) {
-  const ConnectionOptions options = TaskSession(config.postgres, "recover");
+  const ConnectionOptions options =
+      ParkedList::Session(config.postgres, "recover");
   WALPOST_CO_ASSIGN_OR_RETURN(const std::unique_ptr<Connection> connection,
                               co_await Connection::Connect(executor, options));
-  ParkedList list(*connection, config.parking.table, config.postgres.slot);
+  const auto if_unknown = config.parks() ? ParkedList::IfUnknown::kRefuse
+                                         : ParkedList::IfUnknown::kEmpty;
+  WALPOST_CO_ASSIGN_OR_RETURN(
+      ParkedList list,
+      co_await ParkedList::Open(*connection, config.postgres,
+                                config.parking.table, if_unknown));
   constexpr auto kAll = ParkingSql::Settled::kIncluded;
   WALPOST_CO_ASSIGN_OR_RETURN(std::vector<ParkedEntry> parked,
                               co_await list.Read(kAll));

@@ -32,6 +32,7 @@ void LetterBook::AddLetter(const LetterPlace& place, DeadLetter letter) {
   Entry entry;
   entry.place = place;
   entry.payload_size = letter.payload ? letter.payload->size() : 0;
+  entry.digest = DigestOf(letter);
   letter.payload.reset();
   entry.letter = std::move(letter);
   const auto [found, is_new] =
@@ -61,8 +62,11 @@ void LetterBook::AddDecision(const LetterPlace& place,
 }
 
 LetterBook::Identity LetterBook::IdentityOf(const Entry& entry) {
-  return {entry.place.topic, entry.place.partition, entry.letter.source,
-          entry.letter.id, entry.letter.position};
+  const DeadLetter& letter = entry.letter;
+  std::string position = letter.position;
+  if (letter.id) position = position.substr(0, position.rfind('-'));
+  return {entry.place.topic, entry.place.partition, entry.digest,
+          std::move(position)};
 }
 
 }  // namespace walpost

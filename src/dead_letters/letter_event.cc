@@ -52,14 +52,8 @@ absl::StatusOr<size_t> LetterEvent::SourceOf(const DeadLetter& letter) const {
 
 absl::StatusOr<Event> LetterEvent::Of(const DeadLetter& letter) {
   WALPOST_RETURN_IF_ERROR(CheckComplete(letter));
-  Event event;
+  Event event = FieldsOf(letter);
   WALPOST_ASSIGN_OR_RETURN(event.source, SourceOf(letter));
-  event.id = View(letter.id);
-  event.aggregate_type = View(letter.aggregate_type);
-  event.aggregate_id = View(letter.aggregate_id);
-  event.type = View(letter.type);
-  event.payload = View(letter.payload);
-  event.headers = View(letter.headers);
   timeline_ = 0;
   if (!letter.position.empty()) {
     WALPOST_ASSIGN_OR_RETURN(const TimelinePosition at,
@@ -67,8 +61,6 @@ absl::StatusOr<Event> LetterEvent::Of(const DeadLetter& letter) {
     event.position = at.position;
     timeline_ = at.timeline;
   }
-  event.commit_time = letter.commit_time;
-  event.timestamp = letter.timestamp;
   references_.clear();
   for (const std::string& name : routes_[event.source].references()) {
     const size_t field = FindField(name);

@@ -37,6 +37,7 @@ void Pipeline::StartOver() {
   dead_.clear();
   unreported_letters_.clear();
   decision_.reset();
+  skips_ = Skips();
   stood_at_.reset();
   isolating_.reset();
 }
@@ -125,6 +126,9 @@ Pipeline::Offer Pipeline::OnUndeliverable(const Event& event,
 Pipeline::Offer Pipeline::Take(const Event& event, const absl::Status& mapped) {
   if (!Continues(event)) return Offer::kHold;
   if (PassOver(event)) return Offer::kTaken;  // perhaps deliverable before
+  if (const std::string* decision = DecisionToSkip(event)) {
+    return SkipAsDecided(event, *decision);
+  }
   if (const auto offer = OfferToParking(event, mapped)) return *offer;
   if (const absl::Status* reason = RefusalOf(event.position)) {
     return Refuse(event, *reason);
@@ -150,6 +154,7 @@ std::optional<Pipeline::Offer> Pipeline::OfferToParking(
     case Parking::Claim::kFollows:
       return CanTake() ? Park(event, mapped) : HoldBack();
     case Parking::Claim::kFull:
+    case Parking::Claim::kConflict:
       if (!IsDecidedAbout(event.position)) {
         return StopUnparked(event, parking_->MayPark(event));
       }

@@ -32,6 +32,7 @@
 #include "delivery/latency_histogram.h"
 #include "delivery/parking.h"
 #include "delivery/record_sink.h"
+#include "delivery/recorded_events.h"
 #include "delivery/resume_filter.h"
 #include "delivery/set_aside.h"
 #include "delivery/stoppage.h"
@@ -67,6 +68,11 @@ class Pipeline final : public EventTaker, public SinkUser {
 
   // Where events are parked; nullptr: nowhere. It outlives its use.
   void SetParking(Parking* parking) { parking_ = parking; }
+
+  // Events to leave out when the stream shows them, by the decision of an
+  // operator: "alice: paid by hand". Forgotten by StartOver.
+  using Skips = RecordedEvents<std::string>;
+  void SetSkips(Skips skips) { skips_ = std::move(skips); }
 
   // An operator's decision about the event that the flow has stopped before:
   // kSkip or kDeadLetter. False: the flow does not stand there, or stands there
@@ -232,6 +238,9 @@ class Pipeline final : public EventTaker, public SinkUser {
   Offer StopBeforeDeadLetter(const Event& event, const absl::Status& error);
   Offer SendDeadLetter(const Event& event, const absl::Status& reason);
   Offer Skip(const Event& event, const absl::Status& reason);
+  const std::string* DecisionToSkip(const Event& event);
+  Offer SkipAsDecided(const Event& event, const std::string& decision);
+  std::string DigestOf(const Event& event) const;
   bool IsDecidedAbout(const Position& position) const {
     return decision_ && decision_->position == position;
   }
@@ -278,6 +287,7 @@ class Pipeline final : public EventTaker, public SinkUser {
     friend bool operator==(const Decision&, const Decision&) = default;
   };
   std::optional<Decision> decision_;
+  Skips skips_;
   SetAsideListener on_set_aside_;
   Parking* parking_ = nullptr;
   bool stopped_unparked_ = false;  // stoppage_ could not be parked

@@ -33,18 +33,20 @@ asio::awaitable<absl::StatusOr<BirthRecord>> DescribeBirth(
   record.born_at = WallTime(std::chrono::seconds(rows.Integer(0, 2)));
   record.timeline = static_cast<uint32_t>(rows.Unsigned(0, 3));
   record.coverage = coverage.ToString();
+  WALPOST_CO_ASSIGN_OR_RETURN(
+      const std::optional<BirthRecord> before,
+      co_await ReadBirthRecord(connection, publication, record.slot));
+  if (before) record.parked_table = before->parked_table;
   co_return record;
 }
 
 asio::awaitable<absl::StatusOr<std::optional<BirthRecord>>> ReadBirthRecord(
     Connection& connection, std::string publication, std::string slot) {
-  const std::string sql = fmt::format(
-      "SELECT obj_description(oid, 'pg_publication') FROM "
-      "pg_catalog.pg_publication ORDER BY pubname <> {}, pubname",
-      connection.Literal(publication));
-  WALPOST_CO_ASSIGN_OR_RETURN(QueryRows rows, co_await connection.Execute(sql));
-  for (size_t row = 0; row < rows.size(); ++row) {
-    const auto record = FindBirthRecord(rows.Text(row, 0), slot);
+  WALPOST_CO_ASSIGN_OR_RETURN(
+      const std::vector<std::string> comments,
+      co_await ReadPublicationComments(connection, std::move(publication)));
+  for (const std::string& comment : comments) {
+    const auto record = FindBirthRecord(comment, slot);
     if (record) co_return record;
   }
   co_return std::nullopt;
@@ -62,11 +64,11 @@ asio::awaitable<absl::StatusOr<std::string>> BirthRecordSql(
 asio::awaitable<absl::Status> WriteBirthRecord(Connection& connection,
                                                std::string publication,
                                                BirthRecord record) {
-  WALPOST_CO_ASSIGN_OR_RETURN(
-      std::string sql,
-      co_await BirthRecordSql(connection, publication, record));
-  absl::StatusOr<QueryRows> rows = co_await connection.Execute(sql);
-  co_return rows.status();
+  const CommentChange change = [&record](std::string_view comment) {
+    return WithBirthRecord(comment, record);
+  };
+  co_return co_await ChangePublicationComment(connection,
+                                              std::move(publication), change);
 }
 
 asio::awaitable<absl::Status> RequireBirthRecord(Connection& connection,

@@ -4,6 +4,7 @@
 #include <boost/asio/use_awaitable.hpp>
 #include <limits>
 #include <random>
+#include <utility>
 
 #include "base/status_macros.h"
 #include "fmt/format.h"
@@ -154,12 +155,26 @@ asio::awaitable<absl::Status> SideSession::Report() {
   report.gap = publication_.gap();
   if (watches_decisions_) {
     WALPOST_CO_ASSIGN_OR_RETURN(
-        report.decision,
-        co_await ReadDecision(*connection_, publication_name_, slot_));
+        report.decisions,
+        co_await ReadDecisions(*connection_, publication_name_, slot_));
   }
   on_report_(report);
   reported_at_ = Clock::now();
+  co_await RecordObeyed();
   co_return absl::OkStatus();
+}
+
+asio::awaitable<void> SideSession::RecordObeyed() {
+  std::vector<EventDecision> obeyed = std::exchange(obeyed_, {});
+  for (EventDecision& decision : obeyed) {
+    decision.was_obeyed = true;
+    const absl::Status written =
+        co_await WriteDecision(*connection_, publication_name_, decision);
+    if (written.ok()) continue;
+    spdlog::debug("that {} was decided by {} and obeyed is not on record: {}",
+                  ToString(decision.position), decision.by,
+                  std::string(written.message()));
+  }
 }
 
 asio::awaitable<absl::Status> SideSession::LookAtCreation() {

@@ -24,6 +24,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "base/backoff.h"
 #include "base/lsn.h"
@@ -55,7 +56,7 @@ struct SlotReport {
   std::string publication_trouble;
   std::optional<Gap> gap;  // likewise
   // On record; only while WatchDecisions is on.
-  std::optional<EventDecision> decision;
+  std::vector<EventDecision> decisions;
 };
 
 class SideSession {
@@ -75,8 +76,14 @@ class SideSession {
     publication_.SetCoverage(coverage);
   }
 
-  // Whether reports have the decision on record: while an event stops the flow.
+  // Whether reports have the decisions on record: while an event stops the
+  // flow.
   void WatchDecisions(bool watch) { watches_decisions_ = watch; }
+
+  // Puts on record, with the next report, that the flow has obeyed a decision.
+  void NoteObeyed(EventDecision decision) {
+    obeyed_.push_back(std::move(decision));
+  }
 
   // Describes a slot creation, by any instance, and its blockers; empty if no
   // slot is being created (slot_creation.h).
@@ -89,6 +96,7 @@ class SideSession {
  private:
   boost::asio::awaitable<absl::Status> Serve();
   boost::asio::awaitable<absl::Status> Report();
+  boost::asio::awaitable<void> RecordObeyed();
   boost::asio::awaitable<absl::Status> LookAtCreation();
   boost::asio::awaitable<absl::Status> LookAtPartitions();
 
@@ -97,6 +105,7 @@ class SideSession {
   std::string slot_;
   std::string publication_name_;
   bool watches_decisions_ = false;
+  std::vector<EventDecision> obeyed_;  // not on record yet
   std::function<void()> on_server_shutdown_;
   std::function<void(const SlotReport&)> on_report_;
   std::string slot_creation_;

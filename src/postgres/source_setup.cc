@@ -7,6 +7,7 @@
 #include "fmt/format.h"
 #include "postgres/birth_record.h"
 #include "postgres/coverage_query.h"
+#include "postgres/decision_record.h"
 #include "postgres/guard_slot.h"
 #include "postgres/preflight.h"
 #include "postgres/publication.h"
@@ -88,6 +89,9 @@ asio::awaitable<absl::Status> SourceSetup::ReadSlot(ObservedSource observed) {
       std::optional<BirthRecord> birth,
       co_await ReadBirthRecord(*connection_, options_.publication,
                                options_.slot));
+  WALPOST_CO_ASSIGN_OR_RETURN(
+      decisions_, co_await ReadDecisions(*connection_, options_.publication,
+                                         options_.slot));
   WALPOST_CO_ASSIGN_OR_RETURN(
       Coverage coverage,
       co_await ReadCoverage(*connection_, options_.publication,

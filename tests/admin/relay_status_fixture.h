@@ -13,6 +13,7 @@ inline RelayStatus SomeStatus() {
   status.slot = "walpost";
   status.system_identifier = "7312345678901234567";
   status.timeline = 3;
+  status.numbering = 81985529216486895;
   status.server_version = 170002;
   status.server_wal_end = Lsn(0x16'B374'D948);
   status.received = Lsn(0x16'B374'D8A8);

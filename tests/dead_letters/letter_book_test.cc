@@ -32,6 +32,17 @@ class LetterBookTest : public ::testing::Test {
     record.headers = headers;
     ASSERT_TRUE(book_.Add(Place(), record).ok());
   }
+  void AddLetterWithoutId(const std::string& payload,
+                          const std::string& position = kPosition) {
+    const std::vector<RecordHeader> headers = {
+        {"walpost-position", position},
+        {"walpost-dead-letter", "topic_illegal"},
+        {"walpost-dead-letter-source", "public.outbox"}};
+    Record record;
+    record.value = payload;
+    record.headers = headers;
+    ASSERT_TRUE(book_.Add(Place(), record).ok());
+  }
   void AddDecision(Action action, int64_t offset) {
     LetterDecision decision;
     decision.action = action;
@@ -57,6 +68,27 @@ TEST_F(LetterBookTest, KeepsAllButThePayload) {
   EXPECT_EQ(entry(0).letter.payload, std::nullopt);
   EXPECT_EQ(entry(0).payload_size, 7u);
   EXPECT_TRUE(entry(0).is_open());
+}
+
+// outbox.tables has changed, and the event was counted otherwise.
+TEST_F(LetterBookTest, ACopyWithAnotherOrdinalIsTheSameEvent) {
+  AddLetter("1");
+  AddDecision(Action::kDiscarded, 0);
+  AddLetter("1", "00000001-0000000000000100-0000000000000002");
+  AddLetter("2");
+  ASSERT_EQ(book_.entries().size(), 2u);
+  EXPECT_FALSE(entry(0).is_open());
+  EXPECT_EQ(entry(1).letter.id, "2");
+}
+
+// P1: it has no id, and stands where another one stood.
+TEST_F(LetterBookTest, WithoutAnIdTheContentTellsEventsApart) {
+  AddLetterWithoutId("one");
+  AddLetterWithoutId("one");
+  AddLetterWithoutId("two");
+  AddLetterWithoutId("one", "00000001-0000000000000100-0000000000000002");
+  ASSERT_EQ(book_.entries().size(), 3u);
+  EXPECT_EQ(entry(0).copies, 2u);
 }
 
 TEST_F(LetterBookTest, CopiesOfAnEventAreOneEntryAtThePlaceOfTheNewest) {

@@ -490,7 +490,7 @@ def test_a_role_without_rights_is_told_what_to_run(
             **relay.config["postgres"],
             "conninfo": database.conninfo(user=role)}})
         said = relay.verb("check")
-        assert "columns of dead letters" in said.stdout, said.stdout
+        assert "lacks columns" in said.stdout, said.stdout
         relay.start()
         assert relay.wait_exit() == 3
         remedy = relay.log().split("(sql/parked.sql): ")[1].splitlines()[0]
