@@ -204,8 +204,12 @@ void CheckpointKeeper::Pause() {
 asio::awaitable<void> CheckpointKeeper::Keep(Gap gap, CheckpointOwner session) {
   has_gap_ = true;
   if (store_ == nullptr || writer_.is_busy()) co_return;
-  const std::optional<Checkpoint> checkpoint = CheckpointOfGap(
-      gap, loaded_, writer_.saved(), Complete(std::move(session)), WallNow());
+  const auto foreign = store_->is_shared_by_systems()
+                           ? ForeignCheckpoint::kApart
+                           : ForeignCheckpoint::kInOurPlace;
+  const std::optional<Checkpoint> checkpoint =
+      CheckpointOfGap(gap, loaded_, writer_.saved(),
+                      Complete(std::move(session)), WallNow(), foreign);
   if (!checkpoint) co_return;
   const auto answer = std::make_shared<StoreAnswer>(executor_);
   store_->Save(*checkpoint, [answer](absl::Status status) {

@@ -28,9 +28,16 @@ Checkpoint BeginAtBirth(CheckpointOwner owner) {
 
 std::optional<Checkpoint> CheckpointOfGap(
     const Gap& gap, const std::optional<Checkpoint>& loaded,
-    const Checkpoint& saved, CheckpointOwner owner, WallTime now) {
-  Checkpoint checkpoint =
-      loaded ? *loaded : ContinueFrom(loaded, std::move(owner));
+    const Checkpoint& saved, CheckpointOwner owner, WallTime now,
+    ForeignCheckpoint foreign) {
+  const bool is_foreign = loaded && !owner.system_identifier.empty() &&
+                          loaded->system_identifier != owner.system_identifier;
+  if (is_foreign && foreign == ForeignCheckpoint::kInOurPlace) {
+    return std::nullopt;
+  }
+  Checkpoint checkpoint = loaded && !is_foreign
+                              ? *loaded
+                              : ContinueFrom(std::nullopt, std::move(owner));
   if (!checkpoint.gap.empty()) return std::nullopt;
   if (IsLater(saved, checkpoint)) checkpoint = saved;
   if (checkpoint.system_identifier.empty()) return std::nullopt;

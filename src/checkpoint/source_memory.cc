@@ -106,11 +106,23 @@ bool SourceMemory::GapIsOver() {
   if (checkpoint_) in_checkpoint = checkpoint_->gap;
   std::optional<std::string_view> on_record;
   if (record_) on_record = record_->gap;
-  if (!latch_.Observe(in_checkpoint, on_record)) return false;
+  if (!latch_.Observe(in_checkpoint, on_record) && !HasMovedIn()) return false;
+  latch_ = GapLatch();
   has_streamed_ = false;
   coverage_.clear();
   must_start_over_ = true;
   return true;
+}
+
+// The gap was a checkpoint of another system, in which it could not be kept. An
+// operator has put one of this system in its place.
+bool SourceMemory::HasMovedIn() const {
+  const bool is_foreign =
+      latch_.gap() && latch_.gap()->code == kGapOtherCluster;
+  const bool is_on_record = record_ && !record_->gap.empty();
+  return is_foreign && !is_on_record && checkpoint_ &&
+         checkpoint_->system_identifier == observed_.system_identifier &&
+         checkpoint_->gap.empty();
 }
 
 // The checkpoint was read before the slot. Meanwhile another instance may have

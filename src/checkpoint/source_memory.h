@@ -118,6 +118,7 @@ class SourceMemory {
   KnownSource Known() const;
   void AddEvidence(KnownSource& known) const;
   bool GapIsOver();
+  bool HasMovedIn() const;
   static bool IsDoubtful(const Continuity& continuity,
                          const KnownSource& known);
   absl::Status Hold(const Gap& gap);

@@ -18,8 +18,8 @@ namespace {
 
 constexpr std::string_view kDefaultTable = "public.walpost_parked";
 // Columns that tables of earlier releases lack.
-constexpr std::array<std::string_view, 6> kAddedColumns = {
-    "id", "type", "headers", "number", "numbering", "digest"};
+constexpr std::array<std::string_view, 7> kAddedColumns = {
+    "id", "type", "headers", "number", "numbering", "digest", "sending_since"};
 constexpr std::string_view kWaits = "state IN ('dead', 'waiting', 'retry')";
 constexpr std::string_view kIsParked =
     "state IN ('dead', 'waiting', 'retry', 'released', 'discarded')";
@@ -370,6 +370,13 @@ std::string ParkingSql::ReadSendable(const Sendable& wanted) const {
       fmt::arg("first", first), fmt::arg("rows", rows),
       fmt::arg("events", wanted.max_events),
       fmt::arg("bytes", wanted.max_bytes));
+}
+
+std::string ParkingSql::NoteSending(std::span<const ParkedNumber> rows) const {
+  return fmt::format(
+      "UPDATE {} SET sending_since = now() WHERE {} RETURNING "
+      "has_table_privilege(tableoid, 'DELETE')",
+      Table(), At(rows));
 }
 
 std::string ParkingSql::Release(std::span<const ParkedNumber> rows) const {

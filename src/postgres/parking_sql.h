@@ -120,6 +120,8 @@ class ParkingSql {
   };
   std::string ReadSendable(const Sendable& wanted) const;
 
+  // These are being sent. False for each that could not be deleted afterwards.
+  std::string NoteSending(std::span<const ParkedNumber> rows) const;
   // These events are in Kafka.
   std::string Release(std::span<const ParkedNumber> rows) const;
   // This event cannot be delivered, again: it waits for its key.

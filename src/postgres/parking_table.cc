@@ -125,6 +125,12 @@ absl::StatusOr<std::vector<ParkedRow>> ParseRows(const QueryRows& rows,
   return parsed;
 }
 
+absl::Status LacksDelete() {
+  return WithSqlstate(
+      absl::FailedPreconditionError("the right DELETE is missing"),
+      kSqlstateInsufficientPrivilege);
+}
+
 }  // namespace
 
 ParkingTable::ParkingTable(asio::any_io_executor executor,
@@ -187,6 +193,7 @@ asio::awaitable<absl::StatusOr<bool>> ParkingTable::OpenSession(Target target) {
   }
   WALPOST_CO_RETURN_IF_ERROR(co_await Lock());
   WALPOST_CO_RETURN_IF_ERROR(co_await PutOnRecord(*facts));
+  WALPOST_CO_RETURN_IF_ERROR(co_await MarkSent());
   co_return true;
 }
 
@@ -385,7 +392,22 @@ ParkingTable::ReadSendable(ParkingSql::Sendable wanted) {
   if (!rows.ok()) co_return Explain(rows.status());
   absl::StatusOr<std::vector<ParkedRow>> parsed = ParseRows(*rows, false);
   if (!parsed.ok()) co_return Explain(parsed.status());
+  const absl::Status noted = co_await NoteSending(*parsed);
+  if (!noted.ok()) co_return noted;
   co_return parsed;
+}
+
+asio::awaitable<absl::Status> ParkingTable::NoteSending(
+    const std::vector<ParkedRow>& rows) {
+  if (rows.empty()) co_return absl::OkStatus();
+  std::vector<ParkedNumber> numbers;
+  for (const ParkedRow& row : rows) numbers.push_back(row.number);
+  WALPOST_CO_ASSIGN_OR_RETURN(const QueryRows noted,
+                              co_await Execute(Sql().NoteSending(numbers)));
+  for (size_t i = 0; i < noted.size(); ++i) {
+    if (!noted.Bool(i, 0)) co_return Explain(LacksDelete());
+  }
+  co_return absl::OkStatus();
 }
 
 asio::awaitable<absl::StatusOr<std::vector<ParkedRow>>>
@@ -397,12 +419,15 @@ ParkingTable::ReadRetries(size_t max_events, size_t max_bytes) {
   if (!rows.ok()) co_return Explain(rows.status());
   absl::StatusOr<std::vector<ParkedRow>> parsed = ParseRows(*rows, true);
   if (!parsed.ok()) co_return Explain(parsed.status());
+  const absl::Status noted = co_await NoteSending(*parsed);
+  if (!noted.ok()) co_return noted;
   co_return parsed;
 }
 
 asio::awaitable<absl::Status> ParkingTable::SettleRetries(
     std::vector<ParkedNumber> rows) {
-  co_return co_await Run(Sql().SettleRetries(rows));
+  retried_.insert(retried_.end(), rows.begin(), rows.end());
+  co_return co_await MarkSent();
 }
 
 asio::awaitable<absl::Status> ParkingTable::FailRetry(ParkedNumber row,
@@ -413,7 +438,20 @@ asio::awaitable<absl::Status> ParkingTable::FailRetry(ParkedNumber row,
 
 asio::awaitable<absl::Status> ParkingTable::Release(
     std::vector<ParkedNumber> rows) {
-  co_return co_await Run(Sql().Release(rows));
+  released_.insert(released_.end(), rows.begin(), rows.end());
+  co_return co_await MarkSent();
+}
+
+asio::awaitable<absl::Status> ParkingTable::MarkSent() {
+  if (!released_.empty()) {
+    WALPOST_CO_RETURN_IF_ERROR(co_await Run(Sql().Release(released_)));
+    released_.clear();
+  }
+  if (!retried_.empty()) {
+    WALPOST_CO_RETURN_IF_ERROR(co_await Run(Sql().SettleRetries(retried_)));
+    retried_.clear();
+  }
+  co_return absl::OkStatus();
 }
 
 asio::awaitable<absl::Status> ParkingTable::Fail(ParkedNumber row,

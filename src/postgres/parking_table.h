@@ -102,15 +102,19 @@ class ParkingTable {
   // To be read after ReadLanes: a key that is released in between shows here.
   boost::asio::awaitable<absl::StatusOr<std::vector<IsolatedTopic>>> ReadTopics(
       LaneScope scope);
+  // Rows that the caller will send: they are noted as such first, so that what
+  // cannot be marked as sent afterwards is not sent.
   // `wanted.has_earlier_cluster` is known since Load.
   boost::asio::awaitable<absl::StatusOr<std::vector<ParkedRow>>> ReadSendable(
       ParkingSql::Sendable wanted);
+  // These are in Kafka. What cannot be marked now is marked by the next Open,
+  // and is not sent again by this process.
   boost::asio::awaitable<absl::Status> Release(std::vector<ParkedNumber> rows);
   boost::asio::awaitable<absl::Status> Fail(ParkedNumber row,
                                             std::string error_class,
                                             std::string reason);
 
-  // See ParkingSql::ReadRetries, SettleRetries and FailRetry.
+  // The same for dead letters that are retried.
   boost::asio::awaitable<absl::StatusOr<std::vector<ParkedRow>>> ReadRetries(
       size_t max_events, size_t max_bytes);
   boost::asio::awaitable<absl::Status> SettleRetries(
@@ -126,6 +130,9 @@ class ParkingTable {
   boost::asio::awaitable<absl::Status> Lock();
   boost::asio::awaitable<absl::Status> PutOnRecord(
       const ParkingTableFacts& facts);
+  boost::asio::awaitable<absl::Status> NoteSending(
+      const std::vector<ParkedRow>& rows);
+  boost::asio::awaitable<absl::Status> MarkSent();
   boost::asio::awaitable<absl::Status> CheckIdentity();
   absl::Status IsAnotherTable() const;
   boost::asio::awaitable<absl::Status> AddDigests(Lsn from);
@@ -141,6 +148,9 @@ class ParkingTable {
   ParkingNames names_;
   std::string publication_;
   uint32_t oid_ = 0;  // of the table that was opened
+  // In Kafka, and not marked yet.
+  std::vector<ParkedNumber> released_;
+  std::vector<ParkedNumber> retried_;
   bool has_earlier_cluster_ = false;
   bool has_other_numbering_ = false;  // what the stream may show again
   std::unique_ptr<Connection> connection_;

@@ -159,6 +159,23 @@ TEST_F(SourceMemoryTest, P9AGapOfAnotherSystemIsNotPutOnItsRecord) {
   EXPECT_FALSE(memory_.RecordOfGap());
 }
 
+// Nothing is written into the checkpoint of another system. An operator puts
+// one of this system in its place.
+TEST_F(SourceMemoryTest, P9AGapOfAForeignCheckpointEndsWhenOneOfOursIsThere) {
+  Checkpoint foreign = CheckpointAt(100);
+  foreign.system_identifier = "8";
+  memory_.SetCheckpoint(foreign);
+  EXPECT_EQ(CodeOf(Continue(Server())), kGapOtherCluster);
+  EXPECT_EQ(CodeOf(Continue(Server())), kGapOtherCluster);
+  Checkpoint with_gap = CheckpointAt(100);
+  with_gap.gap = kGapOtherCluster;
+  memory_.SetCheckpoint(with_gap);
+  EXPECT_EQ(CodeOf(Continue(Server())), kGapOtherCluster) << "it keeps the gap";
+  memory_.SetCheckpoint(CheckpointAt(100));
+  EXPECT_TRUE(absl::IsAborted(Continue(Server())));
+  EXPECT_TRUE(Continue(Server()).ok());
+}
+
 // Who moves the slot writes the checkpoint first; it may be read in between.
 TEST_F(SourceMemoryTest, ASlotAheadOfItsCheckpointIsLookedAtTwice) {
   memory_.SetCheckpoint(CheckpointAt(200));

@@ -1,6 +1,8 @@
 """The table of parked events does not begin again by itself (P3, P9)."""
 
 import json
+import os
+import time
 
 import pytest
 
@@ -298,3 +300,85 @@ def test_p1_another_event_at_its_position_stops_the_flow(
     listed = [json.loads(line) for line in relay.verb(
         "dead-letters", "list", "--json").stdout.splitlines()]
     assert len(listed) == 3
+
+
+def _narrow(kafka, topics, limit):
+    kafka.set_topic_config(topics + "order", "max.message.bytes", limit)
+
+
+@pytest.mark.parametrize("case", pairs(
+    lost=["UPDATE", "DELETE", "trigger"], sent=["parked", "letter"],
+    guarantee=["at_least_once", "exactly_once"],
+    unless=lambda case: case["lost"] == "DELETE" and
+    case["sent"] == "letter"), ids=str)
+def test_p5_what_cannot_be_marked_is_not_sent_again_and_again(
+        make, database, kafka, outbox, topics, case):
+    """The role loses a right on the table, or a trigger rejects the mark; an
+    operator releases an event, and the one behind it follows."""
+    role = database.name + "_role"
+    database.execute(f"create role {role} login replication; "
+                     f"grant select on outbox to {role}; "
+                     f"grant create on database {database.name} to {role}; "
+                     f"create publication walpost for table outbox with "
+                     f"(publish = 'insert'); "
+                     f"alter publication walpost owner to {role}")
+    wide = json.dumps("x" * 10 + os.urandom(5000).hex())
+    _narrow(kafka, topics, "5000")
+    letters = case["sent"] == "letter"
+    relay = make(
+        dead_letter={"store": "postgres"},
+        on_error={"record_too_large": "dead_letter" if letters else "park"},
+        delivery={"guarantee": case["guarantee"]}, checkpoint={
+            "store": "kafka" if case["guarantee"] == "exactly_once" else "none",
+            "topic": f"c-{topics}"}).run()
+    outbox.insert("order", "k", wide)
+    outbox.insert("order", "k", "2")
+    database.wait_confirmed(relay.slot)
+    relay.stop()
+    database.execute(f"alter table walpost_parked owner to {role}")
+    verb_config = relay.config
+    relay.configure({**relay.config, "postgres": {
+        **relay.config["postgres"], "conninfo": database.conninfo(user=role)}})
+    try:
+        if case["lost"] == "trigger":
+            database.execute(
+                "create function stop() returns trigger language plpgsql as "
+                "$$ begin if new.state in ('released', 'dead_letter_retried') "
+                "then raise 'no mark'; end if; return new; end $$; create "
+                "trigger stop before update on walpost_parked for each row "
+                "execute function stop()")
+        _narrow(kafka, topics, "1000000")
+        relay.run()
+        if case["lost"] != "trigger":
+            database.execute(f"alter table walpost_parked owner to postgres; "
+                             f"grant select, insert, update, delete on "
+                             f"walpost_parked to {role}; revoke "
+                             f"{case['lost']} on walpost_parked from {role}")
+        number = "dead_letter_retry" if letters else "retry"
+        database.execute(f"update walpost_parked set state = '{number}' where "
+                         "state in ('dead', 'dead_letter')")
+        relay.wait_unready("no mark" if case["lost"] == "trigger"
+                           else "GRANT SELECT, INSERT, UPDATE, DELETE", 60)
+        time.sleep(8)
+        once = 1 if case["lost"] == "trigger" else 0
+        sent = [record for record in KafkaReader(kafka.bootstrap).read(
+            topics + "order") if len(record.value) > 10]
+        assert len(sent) == once, "each attempt sends it again"
+        if case["lost"] == "trigger":
+            database.execute("drop trigger stop on walpost_parked")
+        else:
+            text = relay.wait_unready("GRANT SELECT", 30)
+            sql = text[text.index("create table"):].split(" (sql")[0]
+            database.execute(sql.rsplit(";", 1)[0])
+        database.wait_confirmed(relay.slot, seconds=60)
+        wait_until(lambda: not database.value(
+            "select count(*) from walpost_parked where state in ('retry', "
+            "'waiting', 'dead_letter_retry')"), relay.log, 60)
+        sent = [record for record in KafkaReader(kafka.bootstrap).read(
+            topics + "order") if len(record.value) > 10]
+        assert len(sent) == 1
+    finally:
+        relay.close()
+        relay.configure(verb_config)
+        database.execute(f"reassign owned by {role} to postgres; "
+                         f"drop owned by {role}; drop role {role}")
