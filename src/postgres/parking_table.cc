@@ -7,12 +7,12 @@
 #include <map>
 #include <utility>
 
-#include "base/byte_reader.h"
 #include "base/reason_code.h"
 #include "base/status_macros.h"
 #include "fmt/format.h"
 #include "outbox/event_digest.h"
 #include "parking/parked_codec.h"
+#include "postgres/parked_rows.h"
 #include "postgres/parked_table_record.h"
 #include "postgres/quote.h"
 #include "postgres/sqlstate.h"
@@ -36,94 +36,6 @@ constexpr milliseconds kLockPause{100};
 constexpr size_t kMaxSettled = 200'000;
 // Rows that get their digests in one statement.
 constexpr size_t kMaxDigests = 500;
-
-absl::StatusOr<std::string> ReadKey(const QueryRows& rows, size_t row,
-                                    size_t column) {
-  WALPOST_ASSIGN_OR_RETURN(OwnValue key, rows.Bytea(row, column));
-  return std::move(key).value_or("");
-}
-
-// The columns of ParkingSql::FirstOf, from `column` on. An event of an earlier
-// cluster comes before all of this one.
-absl::StatusOr<ParkedSoFar::First> ParseFirst(const QueryRows& rows, size_t row,
-                                              size_t column) {
-  ParkedSoFar::First first;
-  if (!rows.Bool(row, column)) return first;
-  WALPOST_ASSIGN_OR_RETURN(first.position,
-                           ParseSortableText(rows.Text(row, column + 2)));
-  if (rows.Bool(row, column + 1)) return first;
-  first.position.ordinal = 0;
-  if (!rows.Get(row, column + 4)) return first;  // the stream is past it
-  WALPOST_ASSIGN_OR_RETURN(const OwnValue event, rows.Bytea(row, column + 4));
-  DeadLetter content;
-  WALPOST_RETURN_IF_ERROR(DecodeParked(event.value_or(""), content));
-  first.digest = rows.Text(row, column + 3);
-  first.source = content.source;
-  return first;
-}
-
-absl::StatusOr<ParkedSoFar> ParseLanes(const QueryRows& rows) {
-  ParkedSoFar so_far;
-  for (size_t i = 0; i < rows.size(); ++i) {
-    ParkedSoFar::Lane& lane = so_far.lanes.emplace_back();
-    WALPOST_ASSIGN_OR_RETURN(lane.aggregate_type, rows.Bytea(i, 0));
-    WALPOST_ASSIGN_OR_RETURN(lane.key, ReadKey(rows, i, 1));
-    WALPOST_ASSIGN_OR_RETURN(lane.first, ParseFirst(rows, i, 2));
-  }
-  return so_far;
-}
-
-// The last event counts with all of its transaction, if its ordinal says
-// nothing.
-absl::Status ParseTopics(const QueryRows& rows, ParkedSoFar& so_far) {
-  for (size_t i = 0; i < rows.size(); ++i) {
-    ParkedSoFar::Span& span = so_far.topics[rows.Text(i, 0)];
-    WALPOST_ASSIGN_OR_RETURN(span.first, ParseFirst(rows, i, 1));
-    if (!rows.Bool(i, 6)) continue;
-    WALPOST_ASSIGN_OR_RETURN(span.last, ParseSortableText(rows.Text(i, 8)));
-    if (!rows.Bool(i, 7)) span.last.ordinal = UINT64_MAX;
-  }
-  return absl::OkStatus();
-}
-
-absl::Status ParseSettled(const QueryRows& rows, ParkedSoFar& so_far) {
-  for (size_t i = 0; i < rows.size(); ++i) {
-    WALPOST_ASSIGN_OR_RETURN(const Position position,
-                             ParseSortableText(rows.Text(i, 0)));
-    WALPOST_ASSIGN_OR_RETURN(const ParkedState state,
-                             ParseParkedState(rows.Text(i, 1)));
-    RecordedEvents<ParkedSoFar::Settled>::Entry entry{
-        rows.Text(i, 3), {state, rows.Unsigned(i, 4)}};
-    if (rows.Bool(i, 2)) {
-      so_far.settled.Add(position, std::move(entry));
-    } else {
-      so_far.settled.AddOfOtherNumbering(position.commit_lsn, std::move(entry));
-    }
-  }
-  return absl::OkStatus();
-}
-
-// A binary result: its numbers are big-endian, and its texts are the same.
-ParkedNumber ReadNumber(const QueryRows& rows, size_t row, size_t column) {
-  return ByteReader(rows.Get(row, column).value_or("")).ReadUint64();
-}
-
-absl::StatusOr<std::vector<ParkedRow>> ParseRows(const QueryRows& rows,
-                                                 bool has_class) {
-  std::vector<ParkedRow> parsed;
-  for (size_t i = 0; i < rows.size(); ++i) {
-    ParkedRow& row = parsed.emplace_back();
-    row.number = ReadNumber(rows, i, 0);
-    row.system_identifier = rows.Text(i, 1);
-    row.position = rows.Text(i, 2);
-    WALPOST_RETURN_IF_ERROR(
-        DecodeParked(rows.Get(i, 3).value_or(""), row.content));
-    const std::optional<std::string_view> payload = rows.Get(i, 4);
-    if (payload) row.content.payload.emplace(*payload);
-    if (has_class) row.content.error_class = rows.Text(i, 5);
-  }
-  return parsed;
-}
 
 absl::Status LacksDelete() {
   return WithSqlstate(
@@ -244,11 +156,11 @@ asio::awaitable<absl::StatusOr<ParkedSoFar>> ParkingTable::Load(Lsn from) {
   const ParkingSql sql = Sql();
   WALPOST_CO_ASSIGN_OR_RETURN(const QueryRows lanes,
                               co_await Execute(sql.LoadLanes(from)));
-  absl::StatusOr<ParkedSoFar> so_far = ParseLanes(lanes);
+  absl::StatusOr<ParkedSoFar> so_far = ParseParkedSoFar(lanes);
   if (!so_far.ok()) co_return Explain(so_far.status());
   WALPOST_CO_ASSIGN_OR_RETURN(const QueryRows topics,
                               co_await Execute(sql.LoadTopics(from)));
-  const absl::Status has_topics = ParseTopics(topics, *so_far);
+  const absl::Status has_topics = ParseIsolatedSpans(topics, *so_far);
   if (!has_topics.ok()) co_return Explain(has_topics);
   has_earlier_cluster_ =
       std::ranges::any_of(so_far->lanes,
@@ -264,7 +176,7 @@ asio::awaitable<absl::StatusOr<ParkedSoFar>> ParkingTable::Load(Lsn from) {
   WALPOST_CO_ASSIGN_OR_RETURN(
       const QueryRows settled,
       co_await Execute(sql.LoadSettled(from, kMaxSettled)));
-  const absl::Status parsed = ParseSettled(settled, *so_far);
+  const absl::Status parsed = ParseSettledEvents(settled, *so_far);
   if (!parsed.ok()) co_return Explain(parsed);
   co_return so_far;
 }
@@ -347,19 +259,8 @@ asio::awaitable<absl::StatusOr<std::vector<ParkedLane>>>
 ParkingTable::ReadLanes() {
   WALPOST_CO_ASSIGN_OR_RETURN(const QueryRows rows,
                               co_await Execute(Sql().ReadLanes()));
-  std::vector<ParkedLane> lanes;
-  for (size_t i = 0; i < rows.size(); ++i) {
-    ParkedLane& lane = lanes.emplace_back();
-    auto type = rows.Bytea(i, 0);
-    auto key = ReadKey(rows, i, 1);
-    if (!type.ok()) co_return Explain(type.status());
-    if (!key.ok()) co_return Explain(key.status());
-    lane.aggregate_type = *std::move(type);
-    lane.key = *std::move(key);
-    lane.events = rows.Unsigned(i, 2);
-    lane.dead = rows.Unsigned(i, 3);
-    lane.age = std::chrono::seconds(rows.Integer(i, 4));
-  }
+  auto lanes = ParseParkedLanes(rows);
+  if (!lanes.ok()) co_return Explain(lanes.status());
   // Behind the reading: keys must not be thought free because another table has
   // none.
   const absl::Status is_same = co_await CheckIdentity();
@@ -386,11 +287,23 @@ asio::awaitable<absl::StatusOr<std::vector<ParkedRow>>>
 ParkingTable::ReadSendable(ParkingSql::Sendable wanted) {
   wanted.has_earlier_cluster = has_earlier_cluster_;
   std::string sql = Sql().ReadSendable(wanted);
+  co_return co_await ReadToSend(std::move(sql), false);
+}
+
+asio::awaitable<absl::StatusOr<std::vector<ParkedRow>>>
+ParkingTable::ReadRetries(size_t max_events, size_t max_bytes) {
+  std::string sql = Sql().ReadRetries(max_events, max_bytes);
+  co_return co_await ReadToSend(std::move(sql), true);
+}
+
+asio::awaitable<absl::StatusOr<std::vector<ParkedRow>>>
+ParkingTable::ReadToSend(std::string sql, bool has_class) {
   std::vector<std::optional<std::string_view>> none;
   const absl::StatusOr<QueryRows> rows =
       co_await connection_->ExecuteBinary(std::move(sql), std::move(none));
   if (!rows.ok()) co_return Explain(rows.status());
-  absl::StatusOr<std::vector<ParkedRow>> parsed = ParseRows(*rows, false);
+  absl::StatusOr<std::vector<ParkedRow>> parsed =
+      ParseParkedRows(*rows, has_class);
   if (!parsed.ok()) co_return Explain(parsed.status());
   const absl::Status noted = co_await NoteSending(*parsed);
   if (!noted.ok()) co_return noted;
@@ -408,20 +321,6 @@ asio::awaitable<absl::Status> ParkingTable::NoteSending(
     if (!noted.Bool(i, 0)) co_return Explain(LacksDelete());
   }
   co_return absl::OkStatus();
-}
-
-asio::awaitable<absl::StatusOr<std::vector<ParkedRow>>>
-ParkingTable::ReadRetries(size_t max_events, size_t max_bytes) {
-  std::string sql = Sql().ReadRetries(max_events, max_bytes);
-  std::vector<std::optional<std::string_view>> none;
-  const absl::StatusOr<QueryRows> rows =
-      co_await connection_->ExecuteBinary(std::move(sql), std::move(none));
-  if (!rows.ok()) co_return Explain(rows.status());
-  absl::StatusOr<std::vector<ParkedRow>> parsed = ParseRows(*rows, true);
-  if (!parsed.ok()) co_return Explain(parsed.status());
-  const absl::Status noted = co_await NoteSending(*parsed);
-  if (!noted.ok()) co_return noted;
-  co_return parsed;
 }
 
 asio::awaitable<absl::Status> ParkingTable::SettleRetries(
@@ -477,13 +376,7 @@ ParkingTable::ReadTopics(LaneScope scope) {
   std::string sql = Sql().ReadTopics(scope, has_earlier_cluster_);
   WALPOST_CO_ASSIGN_OR_RETURN(const QueryRows rows,
                               co_await Execute(std::move(sql)));
-  std::vector<IsolatedTopic> topics;
-  for (size_t i = 0; i < rows.size(); ++i) {
-    topics.push_back({rows.Text(i, 0), rows.Unsigned(i, 1), rows.Unsigned(i, 2),
-                      rows.Unsigned(i, 3),
-                      std::chrono::seconds(rows.Integer(i, 4))});
-  }
-  co_return topics;
+  co_return ParseIsolatedTopics(rows);
 }
 
 absl::Status ParkingTable::Explain(const absl::Status& error) const {

@@ -26,36 +26,11 @@
 #include "parking/parking_lot.h"
 #include "parking/parking_table_facts.h"
 #include "postgres/connection.h"
+#include "postgres/parked_rows.h"
 #include "postgres/parking_sql.h"
 #include "postgres/source_options.h"
 
 namespace walpost {
-
-// An event that may be sent.
-struct ParkedRow {
-  ParkedNumber number = 0;
-  std::string system_identifier;
-  std::string position;  // SortableText
-  DeadLetter content;
-};
-
-// A lane in which events wait.
-struct ParkedLane {
-  OwnValue aggregate_type;
-  std::string key;
-  uint64_t events = 0;
-  uint64_t dead = 0;
-  std::chrono::seconds age{0};  // since its oldest event was parked
-};
-
-// A topic that events wait for.
-struct IsolatedTopic {
-  std::string name;
-  uint64_t events = 0;
-  uint64_t free = 0;  // that wait for nothing else
-  uint64_t bytes = 0;
-  std::chrono::seconds age{0};  // since its oldest event was parked
-};
 
 class ParkingTable {
  public:
@@ -130,6 +105,8 @@ class ParkingTable {
   boost::asio::awaitable<absl::Status> Lock();
   boost::asio::awaitable<absl::Status> PutOnRecord(
       const ParkingTableFacts& facts);
+  boost::asio::awaitable<absl::StatusOr<std::vector<ParkedRow>>> ReadToSend(
+      std::string sql, bool has_class);
   boost::asio::awaitable<absl::Status> NoteSending(
       const std::vector<ParkedRow>& rows);
   boost::asio::awaitable<absl::Status> MarkSent();
