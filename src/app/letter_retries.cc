@@ -81,14 +81,15 @@ asio::awaitable<absl::Status> LetterRetries::Settle(ReleaseRun::Result result) {
   next_at_ = Clock::now();
   const std::vector<ParkedRow>& rows = run_->rows();
   std::vector<ParkedNumber> sent;
-  for (size_t i = 0; i < result.sent; ++i) sent.push_back(rows[i].number);
+  for (const size_t row : result.sent) sent.push_back(rows[row].number);
   if (!sent.empty()) {
     WALPOST_CO_RETURN_IF_ERROR(co_await table_.SettleRetries(std::move(sent)));
-    spdlog::info("{} dead letters were retried, and are in Kafka", result.sent);
+    spdlog::info("{} dead letters were retried, and are in Kafka",
+                 result.sent.size());
   }
-  if (!result.failed.ok()) {
-    const ParkedRow& failed = rows[result.sent];
-    WALPOST_CO_RETURN_IF_ERROR(co_await PutBack(failed, result.failed));
+  for (const ReleaseRun::Failure& failure : result.failed) {
+    const ParkedRow& failed = rows[failure.row];
+    WALPOST_CO_RETURN_IF_ERROR(co_await PutBack(failed, failure.reason));
   }
   if (!result.trouble.ok()) {
     if (result.is_new_trouble) {

@@ -267,18 +267,18 @@ asio::awaitable<absl::Status> ParkingKeeper::Settle(ReleaseRun::Result result) {
   read_at_ = Clock::now();
   std::vector<ParkedNumber> sent;
   const std::vector<ParkedRow>& rows = release_->rows();
-  for (size_t i = 0; i < result.sent; ++i) sent.push_back(rows[i].number);
+  for (const size_t row : result.sent) sent.push_back(rows[row].number);
   if (!sent.empty()) {
     WALPOST_CO_RETURN_IF_ERROR(co_await table_.Release(std::move(sent)));
-    spdlog::info("{} parked events are in Kafka", result.sent);
+    spdlog::info("{} parked events are in Kafka", result.sent.size());
   }
-  if (!result.failed.ok()) {
-    const ParkedRow& failed = rows[result.sent];
-    const std::string reason(result.failed.message());
+  for (const ReleaseRun::Failure& failure : result.failed) {
+    const ParkedRow& failed = rows[failure.row];
+    const std::string reason(failure.reason.message());
     spdlog::warn("parked event {} is dead again: {}",
                  failed.content.id.value_or(""), reason);
     WALPOST_CO_RETURN_IF_ERROR(co_await table_.Fail(
-        failed.number, ReasonCodeOf(result.failed), reason));
+        failed.number, ReasonCodeOf(failure.reason), reason));
   }
   if (!result.trouble.ok() && !is_stopped_) {
     if (result.is_new_trouble) {
@@ -287,7 +287,7 @@ asio::awaitable<absl::Status> ParkingKeeper::Settle(ReleaseRun::Result result) {
     }
     read_at_ += kTroublePause;
   }
-  const bool is_leaving = result.failed.ok() && result.trouble.ok();
+  const bool is_leaving = result.failed.empty() && result.trouble.ok();
   if (!is_leaving && lot_.GiveUpWaiting()) Progress();
   co_return absl::OkStatus();
 }

@@ -106,15 +106,15 @@ asio::awaitable<absl::Status> TopicDrains::Settle(std::string topic,
   if (result.must_read_again) co_return absl::OkStatus();
   const std::vector<ParkedRow>& rows = drain.run->rows();
   std::vector<ParkedNumber> sent;
-  for (size_t i = 0; i < result.sent; ++i) sent.push_back(rows[i].number);
+  for (const size_t row : result.sent) sent.push_back(rows[row].number);
   if (!sent.empty()) {
     WALPOST_CO_RETURN_IF_ERROR(co_await table_.Release(std::move(sent)));
   }
   if (GapOf(result.trouble)) co_return result.trouble;
-  if (!result.failed.ok()) {
-    const ParkedRow& failed = rows[result.sent];
+  for (const ReleaseRun::Failure& failure : result.failed) {
+    const ParkedRow& failed = rows[failure.row];
     const DeadLetter& content = failed.content;
-    const std::string reason(result.failed.message());
+    const std::string reason(failure.reason.message());
     spdlog::warn("event {}, which waited for topic {}, is dead: {}",
                  content.id.value_or(""), topic, reason);
     // Before the row is changed: its key must never be thought free.
@@ -124,7 +124,7 @@ asio::awaitable<absl::Status> TopicDrains::Settle(std::string topic,
                      content.aggregate_id.value_or("")),
               position);
     WALPOST_CO_RETURN_IF_ERROR(co_await table_.Fail(
-        failed.number, ReasonCodeOf(result.failed), reason));
+        failed.number, ReasonCodeOf(failure.reason), reason));
   }
   const bool was_moving = std::exchange(drain.is_moving, result.trouble.ok());
   drain.next_at = Clock::now();

@@ -71,6 +71,18 @@ void PrintFailures(const std::vector<LetterClerk::Failure>& failures) {
   }
 }
 
+// Whether they match the filter is not known.
+void PrintUnreadable(const LetterTopics& topics) {
+  if (topics.unreadable() == 0) return;
+  fmt::print(stderr,
+             "{} records of the dead-letter topics cannot be read, and stay as "
+             "they are:\n",
+             topics.unreadable());
+  for (const absl::Status& place : topics.unreadable_places()) {
+    fmt::print(stderr, "{}\n", std::string(place.message()));
+  }
+}
+
 int Settle(const LetterArguments& arguments, const Config& config,
            LetterTopics& topics, const Entries& chosen,
            TransactionalWriter* writer) {
@@ -91,7 +103,8 @@ int Settle(const LetterArguments& arguments, const Config& config,
              writer == nullptr ? "would be " : "", ToString(decision.action));
   PrintFailures((*clerk)->failed());
   if (!status.ok()) return Fail(status, kExitKafka);
-  return (*clerk)->failed().empty() ? kExitOk : kExitFindings;
+  const bool is_all = (*clerk)->failed().empty() && topics.unreadable() == 0;
+  return is_all ? kExitOk : kExitFindings;
 }
 
 // Two commands at once would send an event twice: whoever comes later has the
@@ -129,6 +142,7 @@ int RunDeadLetters(const LetterArguments& arguments) {
                                    ? kExitUsage
                                    : kExitKafka);
   }
+  PrintUnreadable(topics);
   const Entries chosen = Choose(*book, *filter, arguments.includes_settled());
   if (arguments.action == "list") {
     List(chosen, arguments.json);

@@ -80,7 +80,9 @@ class LetterTable {
 };
 
 bool LetterTable::Matches(const ParkedEntry& entry) const {
-  if (arguments_.settles() && !IsOpen(entry)) return false;
+  const bool may_take_back =
+      !arguments_.is_retry() && entry.state == ParkedState::kLetterRetry;
+  if (arguments_.settles() && !IsOpen(entry) && !may_take_back) return false;
   const bool is_there = !filter_.place || *filter_.place == PositionOf(entry);
   return is_there && filter_.MatchesContent(entry.content);
 }
@@ -164,14 +166,17 @@ asio::awaitable<absl::StatusOr<int>> LetterTable::Settle(Entries chosen) {
                                 : ParkedState::kLetterDiscarded;
   const std::string by = arguments_.by.empty() ? WhoAmI() : arguments_.by;
   WALPOST_CO_ASSIGN_OR_RETURN(
-      std::vector<ParkedNumber> decided,
+      ParkedList::Decided decided,
       co_await list_.Decide(rows, state, by, arguments_.why));
-  if (decided.size() < rows.size()) {
+  if (decided.rows.size() < rows.size()) {
     fmt::print("{} were decided about by another command\n",
-               rows.size() - decided.size());
+               rows.size() - decided.rows.size());
   }
-  if (arguments_.is_retry()) co_return co_await AwaitRetry(std::move(decided));
-  fmt::print("{} discarded\n", decided.size());
+  if (arguments_.is_retry()) {
+    co_return co_await AwaitRetry(std::move(decided.rows));
+  }
+  fmt::print("{} discarded\n{}", decided.rows.size(),
+             DiscardedTooLate(decided, "dead-letters list --all"));
   co_return Finish();
 }
 

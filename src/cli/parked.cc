@@ -178,9 +178,13 @@ bool HasRunningInstance(const Config& config) {
   return AskInstance(config.http, "/status").ok();
 }
 
-// Until the running instance has tried them all. Returns how many are dead
-// again; nullopt: it has not tried them all.
-asio::awaitable<absl::StatusOr<std::optional<size_t>>> WaitUntilTried(
+struct Tried {
+  size_t sent = 0;
+  size_t dead = 0;  // again
+};
+
+// Until the running instance has tried them all; nullopt: it has not.
+asio::awaitable<absl::StatusOr<std::optional<Tried>>> WaitUntilTried(
     asio::any_io_executor executor, ParkedList& list,
     std::vector<ParkedNumber> rows) {
   asio::steady_timer timer(executor);
@@ -191,10 +195,12 @@ asio::awaitable<absl::StatusOr<std::optional<size_t>>> WaitUntilTried(
     WALPOST_CO_ASSIGN_OR_RETURN(const std::vector<ParkedState> states,
                                 co_await list.States(rows));
     if (std::ranges::count(states, ParkedState::kRetry) > 0) continue;
-    co_return std::optional<size_t>(
-        static_cast<size_t>(std::ranges::count(states, ParkedState::kDead)));
+    const auto count = [&states](ParkedState state) {
+      return static_cast<size_t>(std::ranges::count(states, state));
+    };
+    co_return Tried{count(ParkedState::kReleased), count(ParkedState::kDead)};
   }
-  co_return std::optional<size_t>();
+  co_return std::nullopt;
 }
 
 asio::awaitable<absl::Status> PrintDeadAgain(
@@ -219,9 +225,10 @@ asio::awaitable<absl::StatusOr<int>> Decide(asio::any_io_executor executor,
                                             const Entries& entries) {
   std::vector<ParkedNumber> chosen;
   for (const ParkedEntry& entry : entries) {
-    if (entry.state != ParkedState::kDead || !arguments.Matches(entry))
-      continue;
-    chosen.push_back(entry.number);
+    const bool is_open =
+        entry.state == ParkedState::kDead ||
+        (entry.state == ParkedState::kRetry && !arguments.is_release());
+    if (is_open && arguments.Matches(entry)) chosen.push_back(entry.number);
   }
   if (chosen.empty()) {
     co_return Fail(
@@ -233,11 +240,12 @@ asio::awaitable<absl::StatusOr<int>> Decide(asio::any_io_executor executor,
       arguments.is_release() ? ParkedState::kRetry : ParkedState::kDiscarded;
   const std::string by = arguments.by.empty() ? WhoAmI() : arguments.by;
   WALPOST_CO_ASSIGN_OR_RETURN(
-      const std::vector<ParkedNumber> decided,
+      const ParkedList::Decided made,
       co_await list.Decide(chosen, state, by, arguments.why));
+  const std::vector<ParkedNumber>& decided = made.rows;
   if (!arguments.is_release()) {
-    fmt::print("{} discarded; what waits behind them follows\n",
-               decided.size());
+    fmt::print("{} discarded; what waits behind them follows\n{}",
+               decided.size(), DiscardedTooLate(made, "parked list --all"));
     co_return kExitOk;
   }
   if (!HasRunningInstance(config)) {
@@ -247,20 +255,20 @@ asio::awaitable<absl::StatusOr<int>> Decide(asio::any_io_executor executor,
         decided.size(), config.postgres.slot);
     co_return kExitOk;
   }
-  WALPOST_CO_ASSIGN_OR_RETURN(const std::optional<size_t> dead,
+  WALPOST_CO_ASSIGN_OR_RETURN(const std::optional<Tried> tried,
                               co_await WaitUntilTried(executor, list, decided));
-  if (!dead) {
+  if (!tried) {
     co_return Fail(absl::UnavailableError(fmt::format(
                        "{} to be sent, but the running walpost has not sent "
                        "them yet: see walpost parked list and its log",
                        decided.size())),
                    kExitFindings);
   }
-  fmt::print("{} sent, {} dead again\n", decided.size() - *dead, *dead);
-  if (*dead > 0) {
+  fmt::print("{} sent, {} dead again\n", tried->sent, tried->dead);
+  if (tried->dead > 0) {
     WALPOST_CO_RETURN_IF_ERROR(co_await PrintDeadAgain(list, decided));
   }
-  co_return *dead == 0 ? kExitOk : kExitFindings;
+  co_return tried->dead == 0 ? kExitOk : kExitFindings;
 }
 
 asio::awaitable<absl::StatusOr<int>> Run(asio::any_io_executor executor,

@@ -80,4 +80,13 @@ std::string ParkedDetails(const ParkedEntry& entry, const OwnValue& payload) {
   return text + fmt::format("\n{}\n\n", ShownValue(payload));
 }
 
+std::string DiscardedTooLate(const ParkedList::Decided& decided,
+                             std::string_view list) {
+  if (decided.sending == 0) return "";
+  return fmt::format(
+      "{} of them were on their way to Kafka, and may get there: walpost {} "
+      "shows those that did as sent\n",
+      decided.sending, list);
+}
+
 }  // namespace walpost

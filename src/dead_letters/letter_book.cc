@@ -63,10 +63,13 @@ void LetterBook::AddDecision(const LetterPlace& place,
 
 LetterBook::Identity LetterBook::IdentityOf(const Entry& entry) {
   const DeadLetter& letter = entry.letter;
-  std::string position = letter.position;
+  if (letter.position.empty()) {
+    return {entry.digest, "", entry.place.topic, entry.place.partition};
+  }
+  // Its timeline is the one on which it was streamed last.
+  std::string position = letter.position.substr(letter.position.find('-') + 1);
   if (letter.id) position = position.substr(0, position.rfind('-'));
-  return {entry.place.topic, entry.place.partition, entry.digest,
-          std::move(position)};
+  return {entry.digest, std::move(position), "", -1};
 }
 
 }  // namespace walpost

@@ -203,6 +203,10 @@ std::string ParkingText(const ParkingReport& parking) {
         "them. ",
         parking.keys, parking.dead, parking.events - parking.dead);
   }
+  if (!parking.held_up.empty()) {
+    text += fmt::format("What an operator has released waits: {}. ",
+                        parking.held_up);
+  }
   text += "All others are published. ";
   text += parking.keys > 0
               ? "walpost parked list shows why"

@@ -149,12 +149,12 @@ asio::awaitable<absl::StatusOr<OwnValue>> ParkedList::ReadPayload(
   co_return rows.Bytea(0, 0);
 }
 
-asio::awaitable<absl::StatusOr<std::vector<ParkedNumber>>> ParkedList::Decide(
+asio::awaitable<absl::StatusOr<ParkedList::Decided>> ParkedList::Decide(
     std::vector<ParkedNumber> rows, ParkedState state, std::string by,
     std::string why) {
   const bool is_about_letters = state == ParkedState::kLetterRetry ||
                                 state == ParkedState::kLetterDiscarded;
-  std::vector<ParkedNumber> decided;
+  Decided decided;
   for (size_t i = 0; i < rows.size(); i += kMaxRows) {
     const std::span<const ParkedNumber> portion = Portion(rows, i);
     const std::string sql = is_about_letters
@@ -162,7 +162,8 @@ asio::awaitable<absl::StatusOr<std::vector<ParkedNumber>>> ParkedList::Decide(
                                 : sql_.Decide(portion, state, by, why);
     WALPOST_CO_ASSIGN_OR_RETURN(const QueryRows changed, co_await Execute(sql));
     for (size_t row = 0; row < changed.size(); ++row) {
-      decided.push_back(changed.Unsigned(row, 0));
+      decided.rows.push_back(changed.Unsigned(row, 0));
+      decided.sending += changed.Bool(row, 1);
     }
   }
   co_return decided;

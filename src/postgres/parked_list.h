@@ -58,8 +58,13 @@ class ParkedList {
   boost::asio::awaitable<absl::StatusOr<OwnValue>> ReadPayload(
       ParkedNumber row);
   // Decides about dead events: kRetry or kDiscarded; or about dead letters:
-  // kLetterRetry or kLetterDiscarded. Returns those that were still undecided.
-  boost::asio::awaitable<absl::StatusOr<std::vector<ParkedNumber>>> Decide(
+  // kLetterRetry or kLetterDiscarded. What is to be sent can be discarded until
+  // it is sent. Returns those whose decision it is now.
+  struct Decided {
+    std::vector<ParkedNumber> rows;
+    size_t sending = 0;  // of these: may be in Kafka, or get there
+  };
+  boost::asio::awaitable<absl::StatusOr<Decided>> Decide(
       std::vector<ParkedNumber> rows, ParkedState state, std::string by,
       std::string why);
   // The states of those that still exist.

@@ -374,7 +374,8 @@ std::string ParkingSql::ReadSendable(const Sendable& wanted) const {
 
 std::string ParkingSql::NoteSending(std::span<const ParkedNumber> rows) const {
   return fmt::format(
-      "UPDATE {} SET sending_since = now() WHERE {} RETURNING "
+      "UPDATE {} SET sending_since = now() WHERE {} AND state IN ('waiting', "
+      "'retry', 'dead_letter_retry') RETURNING number, "
       "has_table_privilege(tableoid, 'DELETE')",
       Table(), At(rows));
 }
@@ -382,15 +383,16 @@ std::string ParkingSql::NoteSending(std::span<const ParkedNumber> rows) const {
 std::string ParkingSql::Release(std::span<const ParkedNumber> rows) const {
   return fmt::format(
       "DELETE FROM {0} WHERE {1} AND state = 'waiting'; "
-      "UPDATE {0} SET state = 'released' WHERE {1} AND state = 'retry'",
+      "UPDATE {0} SET state = 'released' WHERE {1} AND state IN ('retry', "
+      "'discarded')",
       Table(), At(rows));
 }
 
 std::string ParkingSql::Fail(ParkedNumber row, std::string_view error_class,
                              std::string_view reason) const {
   return fmt::format(
-      "UPDATE {} SET state = 'dead', topic = NULL, error_class = {}, reason = "
-      "{} WHERE {} "
+      "UPDATE {} SET state = 'dead', sending_since = NULL, topic = NULL, "
+      "error_class = {}, reason = {} WHERE {} "
       "AND state IN ('waiting', 'retry')",
       Table(), quote_(error_class), Reason(reason), At({&row, 1}));
 }
@@ -420,7 +422,9 @@ std::string ParkingSql::States(std::span<const ParkedNumber> rows) const {
 std::string ParkingSql::Decide(std::span<const ParkedNumber> rows,
                                ParkedState state, std::string_view by,
                                std::string_view why) const {
-  return DecideAbout("dead", rows, state, by, why);
+  const bool takes_back = state == ParkedState::kDiscarded;
+  return DecideAbout(takes_back ? "'dead', 'retry'" : "'dead'", rows, state, by,
+                     why);
 }
 
 std::string ParkingSql::DecideAbout(std::string_view from,
@@ -429,8 +433,8 @@ std::string ParkingSql::DecideAbout(std::string_view from,
                                     std::string_view why) const {
   return fmt::format(
       "UPDATE {} SET state = '{}', decided_at = now(), decided_by = {}, "
-      "decided_why = {} WHERE {} AND state = '{}' RETURNING "
-      "number",
+      "decided_why = {} WHERE {} AND state IN ({}) RETURNING number, "
+      "sending_since IS NOT NULL",
       Table(), ToString(state), Reason(by), Reason(why), At(rows), from);
 }
 

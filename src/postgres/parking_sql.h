@@ -120,7 +120,8 @@ class ParkingSql {
   };
   std::string ReadSendable(const Sendable& wanted) const;
 
-  // These are being sent. False for each that could not be deleted afterwards.
+  // These are being sent. Returns those that may still be, and whether they can
+  // be deleted afterwards: an operator may have discarded one meanwhile.
   std::string NoteSending(std::span<const ParkedNumber> rows) const;
   // These events are in Kafka.
   std::string Release(std::span<const ParkedNumber> rows) const;

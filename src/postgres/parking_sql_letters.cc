@@ -21,8 +21,8 @@ std::string ParkingSql::ReadRetries(size_t max_events, size_t max_bytes) const {
 std::string ParkingSql::SettleRetries(
     std::span<const ParkedNumber> rows) const {
   return fmt::format(
-      "UPDATE {} SET state = 'dead_letter_retried' WHERE {} AND state = "
-      "'dead_letter_retry'",
+      "UPDATE {} SET state = 'dead_letter_retried' WHERE {} AND state IN "
+      "('dead_letter_retry', 'dead_letter_discarded')",
       Table(), At(rows));
 }
 
@@ -30,8 +30,8 @@ std::string ParkingSql::FailRetry(ParkedNumber row,
                                   std::string_view error_class,
                                   std::string_view reason) const {
   return fmt::format(
-      "UPDATE {} SET state = 'dead_letter', error_class = {}, reason = {} "
-      "WHERE {} AND state = 'dead_letter_retry'",
+      "UPDATE {} SET state = 'dead_letter', sending_since = NULL, error_class "
+      "= {}, reason = {} WHERE {} AND state = 'dead_letter_retry'",
       Table(), quote_(error_class), Reason(reason), At({&row, 1}));
 }
 
@@ -44,7 +44,10 @@ std::string ParkingSql::ListLetters(Settled settled) const {
 std::string ParkingSql::DecideLetters(std::span<const ParkedNumber> rows,
                                       ParkedState state, std::string_view by,
                                       std::string_view why) const {
-  return DecideAbout("dead_letter", rows, state, by, why);
+  const bool takes_back = state == ParkedState::kLetterDiscarded;
+  return DecideAbout(
+      takes_back ? "'dead_letter', 'dead_letter_retry'" : "'dead_letter'", rows,
+      state, by, why);
 }
 
 }  // namespace walpost

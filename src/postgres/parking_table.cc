@@ -5,6 +5,7 @@
 #include <boost/asio/steady_timer.hpp>
 #include <boost/asio/use_awaitable.hpp>
 #include <map>
+#include <set>
 #include <utility>
 
 #include "base/reason_code.h"
@@ -310,16 +311,22 @@ ParkingTable::ReadToSend(std::string sql, bool has_class) {
   co_return parsed;
 }
 
+// Leaves out what an operator has discarded since it was read.
 asio::awaitable<absl::Status> ParkingTable::NoteSending(
-    const std::vector<ParkedRow>& rows) {
+    std::vector<ParkedRow>& rows) {
   if (rows.empty()) co_return absl::OkStatus();
   std::vector<ParkedNumber> numbers;
   for (const ParkedRow& row : rows) numbers.push_back(row.number);
   WALPOST_CO_ASSIGN_OR_RETURN(const QueryRows noted,
                               co_await Execute(Sql().NoteSending(numbers)));
+  std::set<ParkedNumber> sending;
   for (size_t i = 0; i < noted.size(); ++i) {
-    if (!noted.Bool(i, 0)) co_return Explain(LacksDelete());
+    if (!noted.Bool(i, 1)) co_return Explain(LacksDelete());
+    sending.insert(noted.Unsigned(i, 0));
   }
+  std::erase_if(rows, [&sending](const ParkedRow& row) {
+    return !sending.contains(row.number);
+  });
   co_return absl::OkStatus();
 }
 

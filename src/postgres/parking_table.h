@@ -108,7 +108,7 @@ class ParkingTable {
   boost::asio::awaitable<absl::StatusOr<std::vector<ParkedRow>>> ReadToSend(
       std::string sql, bool has_class);
   boost::asio::awaitable<absl::Status> NoteSending(
-      const std::vector<ParkedRow>& rows);
+      std::vector<ParkedRow>& rows);
   boost::asio::awaitable<absl::Status> MarkSent();
   boost::asio::awaitable<absl::Status> CheckIdentity();
   absl::Status IsAnotherTable() const;

@@ -30,7 +30,7 @@ class LetterBookTest : public ::testing::Test {
     record.key = "k";
     record.value = "payload";
     record.headers = headers;
-    ASSERT_TRUE(book_.Add(Place(), record).ok());
+    ASSERT_TRUE(book_.Add(Place(partition_), record).ok());
   }
   void AddLetterWithoutId(const std::string& payload,
                           const std::string& position = kPosition) {
@@ -52,12 +52,15 @@ class LetterBookTest : public ::testing::Test {
     const LetterDecisionRecord record(decision, "dead", "k", "id");
     ASSERT_TRUE(book_.Add(Place(), record.record()).ok());
   }
-  LetterPlace Place() { return {"dead", 0, next_++}; }
+  LetterPlace Place(int32_t partition = 0) {
+    return {"dead", partition, next_++};
+  }
 
   const LetterBook::Entry& entry(size_t i) const { return book_.entries()[i]; }
 
   LetterBook book_;
   int64_t next_ = 0;
+  int32_t partition_ = 0;  // of letters
 };
 
 TEST_F(LetterBookTest, KeepsAllButThePayload) {
@@ -115,6 +118,23 @@ TEST_F(LetterBookTest, ADecisionSettlesEveryCopyOfAnEvent) {
   EXPECT_EQ(entry(0).decision->why, "so");
   EXPECT_EQ(entry(0).copies, 3u);
   EXPECT_TRUE(entry(1).is_open());
+}
+
+// The topic has more partitions, or the server was promoted, since.
+TEST_F(LetterBookTest, ADecisionSettlesCopiesElsewhere) {
+  AddLetter("1");                      // 0
+  AddDecision(Action::kDiscarded, 0);  // 1
+  partition_ = 1;
+  AddLetter("1");
+  AddLetter("1", "00000002-0000000000000100-0000000000000001");
+  AddLetter("1", "");
+  ASSERT_EQ(book_.entries().size(), 2u);
+  EXPECT_FALSE(entry(0).is_open());
+  EXPECT_EQ(entry(0).copies, 3u);
+  partition_ = 2;
+  AddLetter("1", "");
+  EXPECT_EQ(book_.entries().size(), 3u)
+      << "no position: the row was read again";
 }
 
 TEST_F(LetterBookTest, ARowThatFailsAgainIsANewEntry) {
