@@ -47,7 +47,8 @@ inline RelayStatus SomeStatus() {
                      .parked = {0, 0, 17},
                      .parked_behind = 18};
   status.parking = {3,          41, 4,   std::chrono::minutes(12),
-                    {"orders"}, 5,  600, std::chrono::seconds(70)};
+                    {"orders"}, 5,  600, std::chrono::seconds(70),
+                    ""};
   status.latency.Record(std::chrono::microseconds(90));
   status.latency.Record(std::chrono::microseconds(120));
   status.latency.Record(std::chrono::minutes(10));
