@@ -78,7 +78,7 @@ Finding Describe(const ExistingRows& rows, const Sight& sight,
         sight.role, slot, rows.ToString(), rows.trouble);
     finding.remedy = fmt::format(
         "GRANT SELECT ON {} TO {}; (and USAGE on its schema), then walpost "
-        "check; or run walpost check as the owner of the table",
+        "check -c FILE; or run walpost check -c FILE as the owner of the table",
         QuoteQualifiedName(rows.table), QuoteName(sight.role));
     return finding;
   }
@@ -112,8 +112,8 @@ Finding Describe(const ExistingRows& rows, const Sight& sight,
   finding.text += " will not be published (snapshot: never)";
   finding.remedy =
       "set snapshot: initial before the first walpost run to publish them; or "
-      "publish them at any time with walpost replay --from-table; do nothing "
-      "if another relay has sent them";
+      "publish them at any time with walpost replay -c FILE --from-table; do "
+      "nothing if another relay has sent them";
   return finding;
 }
 

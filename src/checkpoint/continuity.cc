@@ -132,9 +132,9 @@ Continuity JudgeEvidence(const KnownSource& known,
   if (!change.empty()) {
     return ReportGap(
         kGapCoverageChanged,
-        fmt::format("{} since the last event was sent, and Postgres does "
-                    "not send the rows that it did not cover meanwhile: "
-                    "{}. Run walpost verify to see which; {}",
+        fmt::format("{} since the last event was sent, and Postgres does not "
+                    "send the rows that it did not cover meanwhile: {}. Run "
+                    "walpost verify -c FILE to see which; {}",
                     change, Missing(known, observed.wal_end), kRecover));
   }
   if (const auto other =

@@ -11,6 +11,7 @@
 #include "base/server_version.h"
 #include "base/status_macros.h"
 #include "cli/exit_code.h"
+#include "cli/output.h"
 #include "cli/run_to_end.h"
 #include "cli/slot_inspection.h"
 #include "cli/verb.h"
@@ -276,17 +277,16 @@ std::string_view Mark(Severity severity) {
 }
 
 // Prints one end's findings; true if one of them is an error.
-bool Print(const Found& findings, std::string_view end) {
+bool Report(const Found& findings, std::string_view end) {
   if (!findings.ok()) {
-    fmt::print("{} {}: {}\n", Mark(Severity::kError), end,
-               std::string(findings.status().message()));
+    Print("{} {}: {}\n", Mark(Severity::kError), end,
+          std::string(findings.status().message()));
     return true;
   }
   for (const Finding& finding : *findings) {
-    fmt::print("{} {} {}\n", Mark(finding.severity), finding.subject,
-               finding.text);
+    Print("{} {} {}\n", Mark(finding.severity), finding.subject, finding.text);
     if (!finding.remedy.empty()) {
-      fmt::print("        -> {}\n", finding.remedy);
+      Print("        -> {}\n", finding.remedy);
     }
   }
   return FirstError(*findings) != nullptr;
@@ -300,21 +300,21 @@ int Check(const ConfigArguments& arguments) {
   const auto routes = Route::CreateAll(config->outbox);
   if (!routes.ok()) return Fail(routes.status(), kExitUsage);
 
-  bool failed = Print(RunCheckPostgres(*config, *routes), "Postgres");
+  bool failed = Report(RunCheckPostgres(*config, *routes), "Postgres");
   if (config->source == Source::kWal) {
-    failed |= Print(CheckStore(config->checkpoint), "checkpoint");
+    failed |= Report(CheckStore(config->checkpoint), "checkpoint");
   }
   if (config->postgres.failover) {
-    failed |= Print(RunCheckStandbys(*config), "standbys");
+    failed |= Report(RunCheckStandbys(*config), "standbys");
   }
   if (config->retention.enabled()) {
-    failed |= Print(RunCheckRetention(*config), "retention");
+    failed |= Report(RunCheckRetention(*config), "retention");
   }
   failed |=
-      Print(CheckCluster(config->kafka, TopicsOf(*config, *routes),
-                         CheckpointTopic(config->checkpoint),
-                         TransactionalIdsFor(*config, *routes), kKafkaTimeout),
-            "Kafka");
+      Report(CheckCluster(config->kafka, TopicsOf(*config, *routes),
+                          CheckpointTopic(config->checkpoint),
+                          TransactionalIdsFor(*config, *routes), kKafkaTimeout),
+             "Kafka");
   return failed ? kExitFindings : kExitOk;
 }
 

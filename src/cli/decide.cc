@@ -10,6 +10,7 @@
 
 #include "base/status_macros.h"
 #include "cli/exit_code.h"
+#include "cli/output.h"
 #include "cli/require_wal.h"
 #include "cli/run_to_end.h"
 #include "cli/running_instance.h"
@@ -160,7 +161,7 @@ int Decide(ErrorAction action, const DecideArguments& arguments) {
   if (!recorded.ok()) return Fail(recorded, kExitPostgres);
   const std::string what(ToString(action));
   if (!flow.is_running) {
-    fmt::print(
+    Print(
         "on record: {} the event at {}. No walpost that has slot {} answers at "
         "http.listen: whoever has the slot obeys, if it stops there\n",
         what, ToString(*position), config->postgres.slot);
@@ -169,12 +170,11 @@ int Decide(ErrorAction action, const DecideArguments& arguments) {
   if (!WaitUntilObeyed(*config, *position)) {
     return Fail(absl::UnavailableError(fmt::format(
                     "on record, but the running walpost does not report that "
-                    "it has passed the event at {}: see walpost status",
+                    "it has passed the event at {}: see walpost status -c FILE",
                     ToString(*position))),
                 kExitFindings);
   }
-  fmt::print("{}: the event at {}; the flow goes on\n", what,
-             ToString(*position));
+  Print("{}: the event at {}; the flow goes on\n", what, ToString(*position));
   return kExitOk;
 }
 

@@ -8,12 +8,12 @@
 #include "cli/exit_code.h"
 #include "cli/init_sql.h"
 #include "cli/leftovers.h"
+#include "cli/output.h"
 #include "cli/require_wal.h"
 #include "cli/run_to_end.h"
 #include "cli/verb.h"
 #include "cli/verbs.h"
 #include "delivery/gap.h"
-#include "fmt/format.h"
 #include "postgres/birth_record.h"
 #include "postgres/checkpoint_sql.h"
 #include "postgres/publication.h"
@@ -72,7 +72,7 @@ class Initializer {
  private:
   static void Report(std::string_view what, std::string_view name,
                      std::string_view done) {
-    fmt::print("{} {}: {}\n", what, name, done);
+    Print("{} {}: {}\n", what, name, done);
   }
 
   asio::awaitable<absl::Status> Execute(std::string sql) {
@@ -249,8 +249,8 @@ class Initializer {
     return absl::FailedPreconditionError(
         fmt::format("slot {0} was made at {1} on system {2}, and is missing: "
                     "events that were committed since walpost last ran may be "
-                    "missing in Kafka. walpost recover publishes them; walpost "
-                    "init --fresh starts again without them",
+                    "missing in Kafka. walpost recover -c FILE publishes them; "
+                    "walpost init -c FILE --fresh starts again without them",
                     birth.slot, birth.consistent_point.ToString(),
                     birth.system_identifier));
   }
@@ -284,8 +284,8 @@ class Initializer {
   }
 
   static void Report(const Finding& finding) {
-    fmt::print("{} {}\n", finding.subject, finding.text);
-    if (!finding.remedy.empty()) fmt::print("  -> {}\n", finding.remedy);
+    Print("{} {}\n", finding.subject, finding.text);
+    if (!finding.remedy.empty()) Print("  -> {}\n", finding.remedy);
   }
 
   const Config& config_;
@@ -320,7 +320,7 @@ int Init(const ConfigArguments& arguments, bool print, bool failover,
   if (print) {
     const absl::StatusOr<std::string> sql = InitSql(*config, kind);
     if (!sql.ok()) return Fail(sql.status(), kExitPostgres);
-    fmt::print("{}", *sql);
+    Print("{}", *sql);
     return kExitOk;
   }
   const absl::Status complete = RequirePostgres(*config);

@@ -15,6 +15,7 @@
 #include "base/status_macros.h"
 #include "cli/exit_code.h"
 #include "cli/letter_list.h"
+#include "cli/output.h"
 #include "cli/parked_text.h"
 #include "cli/require_wal.h"
 #include "cli/run_to_end.h"
@@ -110,8 +111,8 @@ asio::awaitable<absl::StatusOr<int>> LetterTable::Run() {
 void LetterTable::List(const Entries& chosen) const {
   std::vector<ShownLetter> letters;
   for (const ParkedEntry& entry : chosen) letters.emplace_back(entry);
-  fmt::print("{}", arguments_.json ? LetterListJson(letters)
-                                   : LetterListText(letters));
+  Print("{}",
+        arguments_.json ? LetterListJson(letters) : LetterListText(letters));
 }
 
 asio::awaitable<absl::Status> LetterTable::Show(const Entries& chosen) {
@@ -120,7 +121,7 @@ asio::awaitable<absl::Status> LetterTable::Show(const Entries& chosen) {
     WALPOST_CO_ASSIGN_OR_RETURN(letter.payload,
                                 co_await list_.ReadPayload(entry.place));
     letter.position = PositionOf(entry);
-    fmt::print("{}", LetterText(letter.position, letter));
+    PrintContent(LetterText(letter.position, letter));
   }
   co_return absl::OkStatus();
 }
@@ -154,7 +155,7 @@ asio::awaitable<absl::StatusOr<int>> LetterTable::Settle(Entries chosen) {
   }
   const std::string_view what = arguments_.is_retry() ? "retried" : "discarded";
   if (arguments_.dry_run) {
-    fmt::print("{} would be {}\n", chosen.size(), what);
+    Print("{} would be {}\n", chosen.size(), what);
     PrintFailures();
     co_return Finish();
   }
@@ -168,18 +169,18 @@ asio::awaitable<absl::StatusOr<int>> LetterTable::Settle(Entries chosen) {
       std::vector<ParkedPlace> decided,
       co_await list_.Decide(places, state, by, arguments_.why));
   if (decided.size() < places.size()) {
-    fmt::print("{} were decided about by another command\n",
-               places.size() - decided.size());
+    Print("{} were decided about by another command\n",
+          places.size() - decided.size());
   }
   if (arguments_.is_retry()) co_return co_await AwaitRetry(std::move(decided));
-  fmt::print("{} discarded\n", decided.size());
+  Print("{} discarded\n", decided.size());
   co_return Finish();
 }
 
 asio::awaitable<absl::StatusOr<int>> LetterTable::AwaitRetry(
     std::vector<ParkedPlace> places) {
   if (!AskInstance(config_.http, "/status").ok()) {
-    fmt::print(
+    Print(
         "{} to be sent. No walpost answers at http.listen: the next one that "
         "has slot {} sends them\n",
         places.size(), config_.postgres.slot);
@@ -202,13 +203,12 @@ asio::awaitable<absl::StatusOr<int>> LetterTable::AwaitRetry(
     ++failed;
     failures_.emplace_back(PositionOf(entry), entry.content.reason);
   }
-  fmt::print("{} retried\n",
-             places.size() - std::min(places.size(), failed + left));
+  Print("{} retried\n", places.size() - std::min(places.size(), failed + left));
   PrintFailures();
   if (left == 0) co_return Finish();
   co_return Fail(absl::UnavailableError(fmt::format(
                      "{} to be sent, but the running walpost has not sent them "
-                     "yet: see walpost dead-letters list and its log",
+                     "yet: see walpost dead-letters -c FILE list and its log",
                      left)),
                  kExitFindings);
 }
@@ -237,11 +237,10 @@ asio::awaitable<absl::StatusOr<size_t>> LetterTable::WaitUntilTried(
 
 void LetterTable::PrintFailures() const {
   for (size_t i = 0; i < failures_.size() && i < kMaxShownFailures; ++i) {
-    fmt::print("{} stays as it is: {}\n", failures_[i].first,
-               failures_[i].second);
+    Print("{} stays as it is: {}\n", failures_[i].first, failures_[i].second);
   }
   if (failures_.size() > kMaxShownFailures) {
-    fmt::print("and {} more\n", failures_.size() - kMaxShownFailures);
+    Print("and {} more\n", failures_.size() - kMaxShownFailures);
   }
 }
 

@@ -15,10 +15,12 @@
 #include "app/retention_keeper.h"
 #include "app/signal_thread.h"
 #include "base/error_source.h"
+#include "base/own_arguments.h"
 #include "base/status_macros.h"
 #include "base/version.h"
 #include "cli/exit_code.h"
 #include "cli/lsn_option.h"
+#include "cli/output.h"
 #include "cli/reloader.h"
 #include "cli/require_wal.h"
 #include "cli/verb.h"
@@ -104,6 +106,7 @@ int RunRelay(const Arguments& arguments, LiveConfig& live,
     RelayStatus now = relay->Status();
     now.retention = retention.Report();
     now.dropped_log_lines = ProcessLog::dropped_lines();
+    now.reason = WithOwnArguments(now.reason);
     return now;
   };
   std::unique_ptr<HttpServer> http;
@@ -138,7 +141,7 @@ int Run(const Arguments& arguments) {
   const absl::StatusOr<Config> config = LoadFirst(arguments);
   if (!config.ok()) return Fail(config.status(), kExitUsage);
   if (arguments.print_config) {
-    fmt::print("{}", PrintConfig(*config));
+    PrintContent(PrintConfig(*config));
     return kExitOk;
   }
   const absl::Status complete = RequireBothEnds(*config);

@@ -105,7 +105,8 @@ class Tail final : private EventTaker {
                                           config_.outbox.tables);
     } else if (!exists) {
       status = absl::FailedPreconditionError(fmt::format(
-          "publication {} does not exist: run walpost init, or {}", publication,
+          "publication {} does not exist: run walpost init -c FILE, or {}",
+          publication,
           CreatePublicationSql(publication, config_.outbox.tables)));
     }
     co_return status;

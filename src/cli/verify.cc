@@ -8,6 +8,7 @@
 #include "absl/strings/str_join.h"
 #include "cli/complete_conninfo.h"
 #include "cli/exit_code.h"
+#include "cli/output.h"
 #include "cli/progress_line.h"
 #include "cli/run_to_end.h"
 #include "cli/slot_inspection.h"
@@ -114,9 +115,9 @@ absl::StatusOr<VerifierOptions> MakeOptions(const Arguments& arguments,
   // Messages may have no id.
   options.fail_on_without_id = !options.outbox.messages.enabled();
   if (options.outbox.messages.enabled()) {
-    fmt::print(stderr,
-               "note: logical messages leave no row behind, so they cannot be "
-               "verified\n");
+    Print(stderr,
+          "note: logical messages leave no row behind, so they cannot be "
+          "verified\n");
   }
   options.work_directory = WorkDirectory(arguments.work_directory);
   options.conninfo = CompleteConninfo(config.postgres.server);
@@ -168,7 +169,7 @@ int Verify(const Arguments& arguments) {
                   kExitUsage);
     }
   }
-  fmt::print("{}", arguments.json ? report->ToJson() : report->ToText());
+  PrintContent(arguments.json ? report->ToJson() : report->ToText());
   return report->is_clean() ? kExitOk : kExitFindings;
 }
 

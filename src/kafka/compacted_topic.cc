@@ -198,7 +198,7 @@ absl::Status CompactedTopic::Failed(rd_kafka_resp_err_t code,
     return absl::FailedPreconditionError(fmt::format(
         "{}: {}: the right {} is missing; kafka-acls.sh --bootstrap-server {} "
         "--add --allow-principal 'User:...' --operation {} --topic '{}' "
-        "(walpost check tests the others)",
+        "(walpost check -c FILE tests the others)",
         step.attempted, rd_kafka_err2str(code), step.right, options_.brokers,
         step.right, name_));
   }

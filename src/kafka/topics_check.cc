@@ -134,8 +134,8 @@ class TopicsCheck {
                          {"Write", "Describe"}));
     } else if (!unreadable.empty()) {
       Add(Severity::kNote,
-          fmt::format("may not be read ({}), which walpost verify and recover "
-                      "need",
+          fmt::format("may not be read ({}), which walpost verify -c FILE and "
+                      "recover need",
                       Several(unreadable)),
           GrantAll({"Read"}));
     }

@@ -110,7 +110,7 @@ absl::Status ParkingLot::MayPark(const Event& event) const {
   }
   return absl::InvalidArgumentError(
       fmt::format("it cannot be parked, because {} keys are parked already "
-                  "(parking.max_keys): release some (walpost parked)",
+                  "(parking.max_keys): release some (walpost parked -c FILE)",
                   lanes_.size()));
 }
 

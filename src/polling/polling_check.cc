@@ -68,7 +68,7 @@ asio::awaitable<absl::Status> PollingCheck::CheckColumns() {
       co_await ReadTableSchema(connection_, options_.name);
   if (absl::IsFailedPrecondition(schema.status())) {
     Add(Severity::kError, "does not exist",
-        "correct outbox.tables, or run walpost init");
+        "correct outbox.tables, or run walpost init -c FILE");
     co_return absl::OkStatus();
   }
   if (!schema.ok()) co_return schema.status();

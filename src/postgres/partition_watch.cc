@@ -46,8 +46,8 @@ Finding Describe(const ExistingRows& rows) {
         rows.trouble);
   }
   finding.remedy =
-      "walpost verify names those that Kafka lacks; walpost replay "
-      "--from-table publishes them";
+      "walpost verify -c FILE names those that Kafka lacks; walpost replay -c "
+      "FILE --from-table publishes them";
   return finding;
 }
 

@@ -183,7 +183,7 @@ asio::awaitable<absl::Status> Preflight::CheckSlot() {
     } else {
       // No SQL: a slot that is not recorded could hide a gap.
       Add(Severity::kError, subject, kDoesNotExist,
-          "walpost init, or set postgres.create: true");
+          "walpost init -c FILE, or set postgres.create: true");
     }
   } else if (slot->two_phase) {
     Add(Severity::kError, subject,
@@ -223,9 +223,9 @@ asio::awaitable<absl::Status> Preflight::CheckTransactionIds() {
                                 co_await connection_.Execute(sql));
     if (rows.size() > 0) continue;
     Add(Severity::kWarning, fmt::format("table {}", table.name),
-        fmt::format(
-            "has no column {} of type xid8, which walpost recover needs",
-            column),
+        fmt::format("has no column {} of type xid8, which walpost recover -c "
+                    "FILE needs",
+                    column),
         AddTransactionIdSql(table) +
             " or correct outbox.tables.state.transaction_id");
   }

@@ -24,7 +24,7 @@ constexpr milliseconds kSetupLimit{20'000};
 
 constexpr char kFromTable[] =
     "rows of the outbox table can be replayed however old they are: walpost "
-    "replay --from-table";
+    "replay -c FILE --from-table";
 
 }  // namespace
 

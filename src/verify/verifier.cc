@@ -137,7 +137,7 @@ absl::Status Verifier::ReadTopics() {
   if (topics.empty() && names.empty()) {
     options_.undecided.push_back(
         "no topic was read: none exists, or its name is hidden from a user who "
-        "has no right on it (walpost check tells)");
+        "has no right on it (walpost check -c FILE tells)");
   }
   if (options_.kafka.isolation == TopicReaderOptions::Isolation::kUncommitted) {
     options_.undecided.push_back(

@@ -3,6 +3,7 @@ healthy, lagging and broken slots: nothing is given up without a word, and
 nothing that is missing is taken for there (P1, P9)."""
 
 import json
+import re
 import subprocess
 import time
 
@@ -197,7 +198,7 @@ def test_p9_a_gap_is_accepted(slot, kafka, topics, database):
 def test_a_missing_slot_cannot_be_accepted(slot):
     slot.missing()
     said = _verb(slot.relay, 3, "recover", "--accept")
-    assert "walpost recover" in said and "walpost init --fresh" in said
+    assert "walpost recover" in said and re.search("walpost init .*--fresh", said)
 
 
 def test_recover_of_a_slot_that_nothing_is_known_of(
