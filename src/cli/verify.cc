@@ -125,6 +125,7 @@ absl::StatusOr<VerifierOptions> MakeOptions(const Arguments& arguments,
   if (config.source == Source::kWal) {
     options.parking_table = config.parking.table;
     options.slot = config.postgres.slot;
+    options.publication = config.postgres.publication;
   }
   options.kafka = TopicReaderOptionsOf(config);
   if (arguments.read_uncommitted) {
@@ -150,7 +151,7 @@ int Verify(const Arguments& arguments) {
   }
   ProgressLine progress;
   Verifier verifier(*options, std::ref(progress));
-  const absl::StatusOr<Report> report = verifier.Run();
+  absl::StatusOr<Report> report = verifier.Run();
   progress.Finish();
   if (!report.ok()) {
     if (absl::IsInvalidArgument(report.status())) {
@@ -158,6 +159,9 @@ int Verify(const Arguments& arguments) {
     }
     return Fail(report.status(),
                 verifier.failed_at_kafka() ? kExitKafka : kExitPostgres);
+  }
+  for (std::string& text : (*report)[FindingKind::kUndecided].examples) {
+    text = WithOwnArguments(text);
   }
   if (!arguments.report_file.empty()) {
     std::ofstream file(arguments.report_file);
