@@ -302,10 +302,13 @@ asio::awaitable<absl::Status> SourceSetup::RunPreflight() {
 }
 
 asio::awaitable<absl::Status> SourceSetup::StartReplication() {
-  const std::string command =
-      StartReplicationCommand(*connection_, options_.slot, begins_,
-                              options_.publication, outbox_.messages.enabled());
-  absl::Status status = co_await connection_->StartCopyBoth(command);
+  StreamRequest stream;
+  stream.slot = options_.slot;
+  stream.start = begins_;
+  stream.publication = options_.publication;
+  stream.messages = outbox_.messages.enabled();
+  const absl::Status status =
+      co_await walpost::StartReplication(*connection_, std::move(stream));
   if (status.ok()) memory_.OnStreaming();
   co_return status;
 }

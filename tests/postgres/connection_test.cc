@@ -340,9 +340,9 @@ TEST(StartReplicationCommandTest, QuotesItsNamesAndSaysWhatItWants) {
        R"(publication_names '"a""b, c"', messages 'false'))"},
   };
   for (const Start& row : rows) {
-    EXPECT_EQ(StartReplicationCommand(**connection, row.slot, Lsn(row.lsn),
-                                      row.publication, row.messages),
-              row.command);
+    const StreamRequest request{row.slot, Lsn(row.lsn), row.publication,
+                                row.messages};
+    EXPECT_EQ(StartReplicationCommand(**connection, request), row.command);
   }
 }
 
