@@ -68,6 +68,11 @@ asio::awaitable<Found> CheckContinuity(asio::any_io_executor executor,
                         fmt::format("gap [{}]", diagnosis.gap), diagnosis.text,
                         ""});
   }
+  if (!diagnosis.doubt.empty()) {
+    findings.push_back({Severity::kNote,
+                        fmt::format("slot {}", config.postgres.slot),
+                        diagnosis.doubt, ""});
+  }
   co_return findings;
 }
 

@@ -86,6 +86,9 @@ absl::Status LookForGap(const Config& config, VerifierOptions& options) {
         fmt::format("whether the checkpoint has a gap on record: {}",
                     std::string(inspection->checkpoint.status().message())));
   }
+  if (!diagnosis.doubt.empty() && !inspection->is_in_use()) {
+    options.undecided.push_back(diagnosis.doubt);
+  }
   const bool is_on_record =
       (inspection->checkpoint.ok() && *inspection->checkpoint &&
        !(*inspection->checkpoint)->gap.empty()) ||
