@@ -76,10 +76,13 @@ Finding Describe(const ExistingRows& rows, const Sight& sight,
         "cannot be read by role {}, so walpost cannot know whether it has rows "
         "that are older than slot {} and will not be published ({}): {}",
         sight.role, slot, rows.ToString(), rows.trouble);
+    const std::string table = QuoteQualifiedName(rows.table);
+    const std::string role = QuoteName(sight.role);
     finding.remedy = fmt::format(
-        "GRANT SELECT ON {} TO {}; (and USAGE on its schema), then walpost "
-        "check -c FILE; or run walpost check -c FILE as the owner of the table",
-        QuoteQualifiedName(rows.table), QuoteName(sight.role));
+        "GRANT USAGE ON SCHEMA {} TO {}; GRANT SELECT ON {} TO {}; then "
+        "walpost check -c FILE; or run walpost check -c FILE as the owner of "
+        "the table",
+        SchemaInSql(table), role, table, role);
     return finding;
   }
   if (*rows.count == 0) {

@@ -3,6 +3,7 @@
 #include <string_view>
 
 #include "base/read_refusal.h"
+#include "base/sql_name.h"
 #include "fmt/format.h"
 #include "postgres/sqlstate.h"
 
@@ -41,7 +42,7 @@ absl::Status ConnectFailure(const PGconn* raw) {
   // Worded differently before 17.
   const bool may_not_replicate = says("WAL sender") || says("replication");
   if (SqlstateOf(status) == kSqlstatePrivilege && may_not_replicate) {
-    grant = fmt::format("; ALTER ROLE \"{}\" REPLICATION;", PQuser(raw));
+    grant = fmt::format("; ALTER ROLE {} REPLICATION;", QuoteName(PQuser(raw)));
   }
   if (remedy.empty() && grant.empty()) return status;
   return WithSqlstate(

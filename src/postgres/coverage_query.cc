@@ -3,7 +3,7 @@
 #include "base/server_version.h"
 #include "base/status_macros.h"
 #include "fmt/format.h"
-#include "postgres/quote.h"
+#include "postgres/relation_oid.h"
 
 namespace walpost {
 
@@ -47,12 +47,11 @@ asio::awaitable<absl::StatusOr<Coverage>> ReadCoverage(
     std::span<const TableOptions> tables) {
   std::string names;
   for (const TableOptions& table : tables) {
-    names +=
-        fmt::format("{}({}::text, pg_catalog.to_regclass({}))",
-                    names.empty() ? "" : ", ", connection.Literal(table.name),
-                    connection.Literal(QuoteQualifiedName(table.name)));
+    names += fmt::format("{}({}::text, {})", names.empty() ? "" : ", ",
+                         connection.Literal(table.name),
+                         RelationOidSql(connection, table.name));
   }
-  if (names.empty()) names = "(NULL::text, NULL::regclass)";
+  if (names.empty()) names = "(NULL::text, NULL::oid)";
   const std::string sql = fmt::format(
       "SELECT p.oid || ':' || p.xmin, wanted.name, CASE WHEN o.oid IS NOT NULL "
       "THEN {} END FROM (VALUES {}) AS wanted (name, relation) "

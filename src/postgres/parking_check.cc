@@ -5,17 +5,17 @@
 #include "base/status_macros.h"
 #include "fmt/format.h"
 #include "postgres/parking_sql.h"
-#include "postgres/quote.h"
+#include "postgres/relation_oid.h"
 
 namespace walpost {
 
 boost::asio::awaitable<absl::StatusOr<Findings>> CheckParkingTable(
     Connection& connection, std::string name, ParkingTable::Letters letters) {
-  const std::string regclass = connection.Literal(QuoteQualifiedName(name));
+  const std::string oid = RelationOidSql(connection, name);
   const std::string schema = connection.Literal(name.substr(0, name.find('.')));
   const std::string sql = fmt::format(
-      "SELECT to_regclass({0}) IS NOT NULL, coalesce((SELECT bool_and("
-      "has_table_privilege(to_regclass({0}), privilege)) FROM unnest(ARRAY["
+      "SELECT {0} IS NOT NULL, coalesce((SELECT bool_and("
+      "has_table_privilege({0}, privilege)) FROM unnest(ARRAY["
       "'SELECT', 'INSERT', 'UPDATE', 'DELETE']) AS privilege), false), "
       "coalesce((SELECT has_schema_privilege(oid, 'CREATE') FROM "
       "pg_catalog.pg_namespace WHERE nspname = {1}), false), "
@@ -24,15 +24,16 @@ boost::asio::awaitable<absl::StatusOr<Findings>> CheckParkingTable(
       "state = 'streaming' AND usesysid IS NOT NULL AND pid NOT IN (SELECT "
       "active_pid FROM pg_catalog.pg_replication_slots WHERE slot_type = "
       "'logical' AND active_pid IS NOT NULL)), (SELECT count(*) = 3 FROM "
-      "pg_catalog.pg_attribute WHERE attrelid = to_regclass({0}) AND attname "
+      "pg_catalog.pg_attribute WHERE attrelid = {0} AND attname "
       "IN ('id', 'type', 'headers') AND NOT attisdropped), coalesce((SELECT "
       "pg_has_role(relowner, 'USAGE') FROM pg_catalog.pg_class WHERE oid = "
-      "to_regclass({0})), false)",
-      regclass, schema);
+      "{0}), false), coalesce((SELECT has_schema_privilege(oid, 'USAGE') FROM "
+      "pg_catalog.pg_namespace WHERE nspname = {1}), true)",
+      oid, schema);
   WALPOST_CO_ASSIGN_OR_RETURN(const QueryRows rows,
                               co_await connection.Execute(sql));
   const bool exists = rows.Bool(0, 0);
-  const bool may_use = rows.Bool(0, 1);
+  const bool may_use = rows.Bool(0, 1) && rows.Bool(0, 7);
   const bool may_make = rows.Bool(0, 2);
   Finding finding{Severity::kOk, fmt::format("parking.table {}", name),
                   exists ? "can be written" : "will be made", ""};

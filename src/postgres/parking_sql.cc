@@ -10,6 +10,7 @@
 #include "fmt/format.h"
 #include "parking/parked_codec.h"
 #include "postgres/quote.h"
+#include "postgres/relation_oid.h"
 #include "postgres/table_script.h"
 #include "walpost_sql.h"
 
@@ -94,7 +95,8 @@ std::string ParkingSql::Reason(std::string_view text) const {
 }
 
 std::string ParkingSql::Exists() const {
-  return fmt::format("SELECT to_regclass({}) IS NOT NULL", quote_(Table()));
+  return fmt::format("SELECT {} IS NOT NULL",
+                     RelationOidSql(quote_, names_.table));
 }
 
 // Slots are unique in a cluster, and locks are per database.

@@ -2,15 +2,15 @@
 #include "fmt/format.h"
 #include "parking/parked_codec.h"
 #include "postgres/parking_sql.h"
+#include "postgres/relation_oid.h"
 
 namespace walpost {
 
 std::string ParkingSql::HasLetterColumns() const {
   return fmt::format(
-      "SELECT count(*) = 3 FROM pg_catalog.pg_attribute WHERE attrelid = "
-      "to_regclass({}) AND attname IN ('id', 'type', 'headers') AND NOT "
-      "attisdropped",
-      quote_(Table()));
+      "SELECT count(*) = 3 FROM pg_catalog.pg_attribute WHERE attrelid = {} "
+      "AND attname IN ('id', 'type', 'headers') AND NOT attisdropped",
+      RelationOidSql(quote_, names_.table));
 }
 
 std::string ParkingSql::IsInUse(Lsn from) const {

@@ -9,7 +9,7 @@
 #include "fmt/format.h"
 #include "postgres/failover_check.h"
 #include "postgres/publication_check.h"
-#include "postgres/quote.h"
+#include "postgres/relation_oid.h"
 #include "postgres/slot.h"
 #include "postgres/transaction_id_column.h"
 
@@ -214,11 +214,11 @@ asio::awaitable<absl::Status> Preflight::CheckTransactionIds() {
   for (const TableOptions& table : outbox_.tables) {
     const std::string& column = table.state.transaction_id;
     if (column.empty()) continue;
-    const std::string name = QuoteQualifiedName(table.name);
     const std::string sql = fmt::format(
-        "SELECT FROM pg_catalog.pg_attribute WHERE attrelid = to_regclass({}) "
+        "SELECT FROM pg_catalog.pg_attribute WHERE attrelid = {} "
         "AND attname = {} AND atttypid = {} AND NOT attisdropped",
-        connection_.Literal(name), connection_.Literal(column), kXid8Oid);
+        RelationOidSql(connection_, table.name), connection_.Literal(column),
+        kXid8Oid);
     WALPOST_CO_ASSIGN_OR_RETURN(QueryRows rows,
                                 co_await connection_.Execute(sql));
     if (rows.size() > 0) continue;

@@ -20,15 +20,25 @@ using Clock = std::chrono::steady_clock;
 
 namespace {
 constexpr std::string_view kAttempted = "replication stream";
-}
 
-std::string StartReplicationCommand(Connection& connection,
-                                    const StreamRequest& request) {
+// Replication commands have no backslash escapes, so their literals are not
+// those of SQL.
+std::string CommandLiteral(std::string_view text) {
+  std::string literal = "'";
+  for (const char c : text) {
+    if (c == '\'') literal += '\'';
+    literal += c;
+  }
+  return literal + "'";
+}
+}  // namespace
+
+std::string StartReplicationCommand(const StreamRequest& request) {
   return fmt::format(
       "START_REPLICATION SLOT {} LOGICAL {} (proto_version '1', "
       "publication_names {}, messages '{}')",
       QuoteName(request.slot), request.start.ToString(),
-      PublicationList(connection, request.publication), request.messages);
+      CommandLiteral(QuoteName(request.publication)), request.messages);
 }
 
 namespace {
@@ -54,7 +64,7 @@ asio::awaitable<absl::Status> ForgetCatalogs(Connection& connection,
 asio::awaitable<absl::Status> StartReplication(Connection& connection,
                                                StreamRequest request) {
   WALPOST_CO_RETURN_IF_ERROR(co_await ForgetCatalogs(connection, request));
-  const std::string command = StartReplicationCommand(connection, request);
+  const std::string command = StartReplicationCommand(request);
   co_return co_await connection.StartCopyBoth(command);
 }
 

@@ -27,8 +27,7 @@ struct StreamRequest {
 };
 
 // START_REPLICATION with pgoutput, protocol 1.
-std::string StartReplicationCommand(Connection& connection,
-                                    const StreamRequest& request);
+std::string StartReplicationCommand(const StreamRequest& request);
 
 // Runs it, on a connection that has run other statements before.
 boost::asio::awaitable<absl::Status> StartReplication(Connection& connection,

@@ -113,8 +113,8 @@ absl::Status ExplainSlotCreation(Connection& connection,
   } else if (sqlstate == "55000") {
     remedy = std::string(kWalLevelRemedy);
   } else if (sqlstate == kSqlstatePrivilege) {
-    remedy =
-        fmt::format("ALTER ROLE \"{}\" REPLICATION;", PQuser(connection.raw()));
+    remedy = fmt::format("ALTER ROLE {} REPLICATION;",
+                         QuoteName(PQuser(connection.raw())));
   }
   if (remedy.empty()) return status;
   return WithSqlstate(absl::FailedPreconditionError(fmt::format(

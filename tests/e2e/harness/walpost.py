@@ -46,7 +46,8 @@ class Walpost:
         # JSON is YAML.
         self.config_path.write_text(
             config if isinstance(config, str)
-            else json.dumps(config, indent=2, default=str))
+            else json.dumps(config, indent=2, default=str,
+                            ensure_ascii=False))
 
     @property
     def slot(self):
