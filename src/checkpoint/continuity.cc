@@ -141,7 +141,14 @@ Continuity JudgeEvidence(const KnownSource& known,
           DescribeOtherKafka(known.kafka_cluster, observed.kafka_cluster)) {
     return ReportGap(kGapKafkaReplaced, *other);
   }
-  return {Kind::kGoOn, "", ""};
+  const bool has_new_owner = OwnerHasChanged(
+      Coverage::Parse(known.coverage), Coverage::Parse(observed.coverage));
+  return {Kind::kGoOn, "",
+          has_new_owner && !known.coverage.empty()
+              ? "the publication has another owner than when the last event "
+                "was sent; if it was altered before that, rows may be missing "
+                "in Kafka: walpost verify -c FILE names them"
+              : ""};
 }
 
 }  // namespace

@@ -11,6 +11,7 @@ namespace walpost {
 namespace {
 
 constexpr char kLeftOut[] = "left";
+constexpr char kOwnerWasSet = 'o';
 
 // Escapes everything but letters, digits, '_' and '.' as %XX.
 std::string Escape(std::string_view name) {
@@ -128,13 +129,42 @@ std::string MarkLeftOut(const std::string& text, const std::string& marks) {
   return coverage.ToString();
 }
 
+std::string WithPublicationOf(const std::string& text,
+                              const std::string& state) {
+  Coverage coverage = Coverage::Parse(text);
+  coverage.publication = Coverage::Parse(state).publication;
+  return coverage.ToString();
+}
+
+bool OwnerHasChanged(const Coverage& before, const Coverage& now) {
+  const std::string& text = now.publication;
+  if (!text.ends_with(kOwnerWasSet)) return false;
+  const std::string_view row =
+      std::string_view(text).substr(0, text.size() - 1);
+  return before.publication != text && before.publication != row &&
+         OidOf(before.publication) == OidOf(text);
+}
+
+namespace {
+
+// Empty: the change has kept no row from being sent.
+std::string DescribePublication(const Coverage& before, const Coverage& now) {
+  if (now.publication.empty()) return "the publication does not exist";
+  if (OidOf(before.publication) != OidOf(now.publication)) {
+    return "the publication was dropped and created again, or is another one";
+  }
+  const bool is_of_older_release =
+      before.publication + kOwnerWasSet == now.publication;
+  if (is_of_older_release || OwnerHasChanged(before, now)) return "";
+  return "the publication was altered";
+}
+
+}  // namespace
+
 std::string DescribeChange(const Coverage& before, const Coverage& now) {
   if (before.publication != now.publication) {
-    if (now.publication.empty()) return "the publication does not exist";
-    return OidOf(before.publication) == OidOf(now.publication)
-               ? "the publication was altered"
-               : "the publication was dropped and created again, or is another "
-                 "one";
+    const std::string change = DescribePublication(before, now);
+    if (!change.empty()) return change;
   }
   for (const Coverage::Table& table : now.tables) {
     const auto known =

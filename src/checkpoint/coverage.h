@@ -19,6 +19,12 @@
 // pg_class row (`k`) shows that a table was a partition of another one for a
 // moment. This row changes with privileges and indexes, too.
 //
+// The row of the publication changes with its owner, too, which keeps no row
+// from being sent. `o` behind the xmin says that the last change of the row has
+// set the owner: pg_shdepend has the same xmin. What the publication was before
+// that is not known; whoever looks often, as walpost does while it runs, knows
+// it.
+//
 // A table that was removed from the configuration once (`left`) stays in the
 // text: its rows were skipped meanwhile.
 //
@@ -40,7 +46,7 @@ struct Coverage {
 
     friend bool operator==(const Table&, const Table&) = default;
   };
-  std::string publication;  // "oid:xmin"; empty: none
+  std::string publication;  // "oid:xmin" or "oid:xmino"; empty: none
   std::vector<Table> tables;
 
   std::string ToString() const;
@@ -63,10 +69,18 @@ std::string MergeCoverage(const std::string& newer, const std::string& older);
 // `text`, with the tables marked that `marks` says were left out.
 std::string MarkLeftOut(const std::string& text, const std::string& marks);
 
+// `text`, with the publication as `state` has it: it may have another owner.
+std::string WithPublicationOf(const std::string& text,
+                              const std::string& state);
+
 // Describes the change from `before` to `now` for an operator; empty: no change
 // that could have kept rows from being sent. Tables in only one of the two were
 // added to the configuration or removed from it. A table that was left out and
 // is there again counts as changed.
 std::string DescribeChange(const Coverage& before, const Coverage& now);
+
+// True if the publication has got another owner, and nothing shows another
+// change of it.
+bool OwnerHasChanged(const Coverage& before, const Coverage& now);
 
 }  // namespace walpost

@@ -57,6 +57,35 @@ TEST(CoverageTest, ATableThatWasLeftOutStaysSo) {
   EXPECT_EQ(MarkLeftOut(one.ToString(), text), one.ToString());
 }
 
+TEST(CoverageTest, AnotherOwnerIsNoChange) {
+  struct Row {
+    const char* before;
+    const char* now;
+    bool is_change;
+    bool has_new_owner;
+  };
+  const Row rows[] = {
+      {"16390:742", "16390:800o", false, true},
+      {"16390:742o", "16390:800o", false, true},
+      {"16390:800o", "16390:800o", false, false},
+      {"16390:742", "16390:742o", false, false},  // of an older release
+      {"16390:742o", "16390:800", true, false},   // altered after it
+      {"16390:742o", "16391:800o", true, false},  // made again
+      {"16390:742o", "", true, false},
+  };
+  for (const Row& row : rows) {
+    Coverage before = kCoverage;
+    Coverage now = kCoverage;
+    before.publication = row.before;
+    now.publication = row.now;
+    EXPECT_EQ(!DescribeChange(before, now).empty(), row.is_change) << row.now;
+    EXPECT_EQ(OwnerHasChanged(before, now), row.has_new_owner) << row.now;
+    EXPECT_EQ(Coverage::Parse(now.ToString()), now);
+    EXPECT_EQ(WithPublicationOf(before.ToString(), now.ToString()),
+              now.ToString());
+  }
+}
+
 struct ChangeCase {
   const char* name;
   Coverage now;
