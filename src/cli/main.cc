@@ -30,13 +30,13 @@ void ConfigArguments::AddTo(Verb& verb) {
       .OneValueEachTime();
 }
 
-absl::StatusOr<Config> ConfigArguments::Load() const {
+absl::StatusOr<Config> ConfigArguments::Load(Secrets secrets) const {
   std::string own = "-c " + ShellWord(file);
   for (const std::string& override : overrides) {
     if (!MayHoldSecret(override)) own += " --set " + ShellWord(override);
   }
   SetOwnArguments(own);
-  WALPOST_ASSIGN_OR_RETURN(Config config, LoadConfig(file, overrides));
+  WALPOST_ASSIGN_OR_RETURN(Config config, LoadConfig(file, overrides, secrets));
   ProcessLog::Configure(config.log);
   return config;
 }

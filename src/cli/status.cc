@@ -146,7 +146,7 @@ void PrintStatus(const rapidjson::Document& json) {
 }
 
 int Status(const ConfigArguments& arguments, bool as_json) {
-  const absl::StatusOr<Config> config = arguments.Load();
+  const absl::StatusOr<Config> config = arguments.Load(Secrets::kIfReadable);
   if (!config.ok()) return Fail(config.status(), kExitUsage);
   const absl::StatusOr<std::string> body = AskInstance(config->http, "/status");
   if (!body.ok()) {

@@ -179,8 +179,8 @@ FILES = [
             ("postgres.conninfo", "/run/secrets/gone", "No such file"),
             config=_conninfo("password=$${file:/run/secrets/gone}")),
     Mistake("a variable as the shell has it", "run", USAGE,
-            ("postgres.conninfo", "$${env:PGPASSWORD}"),
-            config=_conninfo("password=$${PGPASSWORD}")),
+            ("postgres.conninfo", "$${env:SECRET}"),
+            config=_conninfo("password=$${SECRET}")),
 ]
 
 KEYS = [
