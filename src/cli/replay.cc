@@ -211,7 +211,7 @@ int RunReplay(Arguments& arguments) {
         ReplayLimits{arguments.topic_prefix, *rate, arguments.dry_run});
   }
   const absl::Status wal = RequireWalSource(*config, "replay from the WAL",
-                                            "use replay --from-table");
+                                            "use walpost replay -c FILE --from-table");
   if (!wal.ok()) return Fail(wal, kExitUsage);
   absl::StatusOr<Replay::Options> options = MakeOptions(arguments);
   if (!options.ok()) return Fail(options.status(), kExitUsage);

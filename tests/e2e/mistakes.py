@@ -142,7 +142,7 @@ COMMAND_LINE = [
             ("--from-lsn", "source: polling"),
             config=_polling(status="status")),
     Mistake("replay of the WAL with polling", "replay --from-lsn 16/B374D848",
-            USAGE, ("source: polling", "replay --from-table"),
+            USAGE, ("source: polling", "--from-table"),
             config=_polling(status="status")),
     Mistake("recover with polling", "recover", USAGE,
             ("source: polling",), config=_polling(status="status")),
