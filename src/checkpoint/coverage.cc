@@ -11,7 +11,10 @@ namespace walpost {
 namespace {
 
 constexpr char kLeftOut[] = "left";
+// Stand before the owner of a publication.
+constexpr std::string_view kOwnerMarks = "owp";
 constexpr char kOwnerWasSet = 'o';
+constexpr char kPinnedOwner = 'p';
 
 // Escapes everything but letters, digits, '_' and '.' as %XX.
 std::string Escape(std::string_view name) {
@@ -136,13 +139,30 @@ std::string WithPublicationOf(const std::string& text,
   return coverage.ToString();
 }
 
+namespace {
+
+// "16390:742" of "16390:742o16385".
+std::string_view RowOf(std::string_view publication) {
+  return publication.substr(0, publication.find_first_of(kOwnerMarks));
+}
+
+// "o16385"; empty: of an older release.
+std::string_view OwnerOf(std::string_view publication) {
+  return publication.substr(RowOf(publication).size());
+}
+
+}  // namespace
+
 bool OwnerHasChanged(const Coverage& before, const Coverage& now) {
-  const std::string& text = now.publication;
-  if (!text.ends_with(kOwnerWasSet)) return false;
-  const std::string_view row =
-      std::string_view(text).substr(0, text.size() - 1);
-  return before.publication != text && before.publication != row &&
-         OidOf(before.publication) == OidOf(text);
+  const std::string_view owner = OwnerOf(now.publication);
+  const std::string_view known = OwnerOf(before.publication);
+  if (RowOf(before.publication) == RowOf(now.publication) || owner.empty() ||
+      OidOf(before.publication) != OidOf(now.publication)) {
+    return false;
+  }
+  if (owner.front() == kOwnerWasSet) return true;
+  return owner.front() == kPinnedOwner && !known.empty() &&
+         known.substr(1) != owner.substr(1);
 }
 
 namespace {
@@ -153,9 +173,8 @@ std::string DescribePublication(const Coverage& before, const Coverage& now) {
   if (OidOf(before.publication) != OidOf(now.publication)) {
     return "the publication was dropped and created again, or is another one";
   }
-  const bool is_of_older_release =
-      before.publication + kOwnerWasSet == now.publication;
-  if (is_of_older_release || OwnerHasChanged(before, now)) return "";
+  const bool is_same_row = RowOf(before.publication) == RowOf(now.publication);
+  if (is_same_row || OwnerHasChanged(before, now)) return "";
   return "the publication was altered";
 }
 

@@ -6,7 +6,7 @@
 // xmins are kept with what was sent under them (checkpoint, birth record), and
 // compared at every start and while walpost runs (P9).
 //
-//   16390:742,public.outbox=16385.r16394:745
+//   16390:742o16385,public.outbox=16385.r16394:745
 //   publication        name = oid . reason why the publication covers the table
 //
 // A table is covered by its own entry (`r`, pg_publication_rel, of the table or
@@ -20,10 +20,11 @@
 // moment. This row changes with privileges and indexes, too.
 //
 // The row of the publication changes with its owner, too, which keeps no row
-// from being sent. `o` behind the xmin says that the last change of the row has
-// set the owner: pg_shdepend has the same xmin. What the publication was before
-// that is not known; whoever looks often, as walpost does while it runs, knows
-// it.
+// from being sent. Behind the xmin is the oid of the owner, and before that `o`
+// if the last change of the row has set it (pg_shdepend has the same xmin), `w`
+// if it has not, and `p` if that is not known (of a role that initdb has made).
+// What the publication was before a change of owner is not known either;
+// whoever looks often, as walpost does while it runs, knows it.
 //
 // A table that was removed from the configuration once (`left`) stays in the
 // text: its rows were skipped meanwhile.
@@ -46,7 +47,7 @@ struct Coverage {
 
     friend bool operator==(const Table&, const Table&) = default;
   };
-  std::string publication;  // "oid:xmin" or "oid:xmino"; empty: none
+  std::string publication;  // "16390:742o16385"; empty: none
   std::vector<Table> tables;
 
   std::string ToString() const;

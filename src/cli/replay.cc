@@ -210,8 +210,9 @@ int RunReplay(Arguments& arguments) {
         arguments.table, *config,
         ReplayLimits{arguments.topic_prefix, *rate, arguments.dry_run});
   }
-  const absl::Status wal = RequireWalSource(*config, "replay from the WAL",
-                                            "use walpost replay -c FILE --from-table");
+  const absl::Status wal =
+      RequireWalSource(*config, "replay from the WAL",
+                       "use walpost replay -c FILE --from-table");
   if (!wal.ok()) return Fail(wal, kExitUsage);
   absl::StatusOr<Replay::Options> options = MakeOptions(arguments);
   if (!options.ok()) return Fail(options.status(), kExitUsage);

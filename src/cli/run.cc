@@ -29,6 +29,8 @@
 #include "config/printer.h"
 #include "fmt/format.h"
 #include "kafka/kafka_sinks.h"
+#include "kafka/producer_properties.h"
+#include "outbox/route.h"
 #include "spdlog/spdlog.h"
 
 namespace walpost {
@@ -137,19 +139,29 @@ int RunRelay(const Arguments& arguments, LiveConfig& live,
   return kExitOk;
 }
 
+// Values that only their room can judge, as `check` does.
+absl::Status CheckValues(const Config& config) {
+  if (!config.http.listen.empty()) {
+    WALPOST_RETURN_IF_ERROR(ParseListenAddress(config.http.listen).status());
+  }
+  WALPOST_RETURN_IF_ERROR(Route::CreateAll(config.outbox).status());
+  return MakeProducerConf(config.kafka).status();
+}
+
 int Run(const Arguments& arguments) {
   const absl::StatusOr<Config> config = LoadFirst(arguments);
   if (!config.ok()) return Fail(config.status(), kExitUsage);
+  const absl::Status valid = CheckValues(*config);
+  if (!valid.ok()) {
+    return Fail(valid,
+                absl::IsInvalidArgument(valid) ? kExitUsage : kExitKafka);
+  }
   if (arguments.print_config) {
     PrintContent(PrintConfig(*config));
     return kExitOk;
   }
   const absl::Status complete = RequireBothEnds(*config);
   if (!complete.ok()) return Fail(complete, kExitUsage);
-  if (!config->http.listen.empty()) {
-    const auto address = ParseListenAddress(config->http.listen);
-    if (!address.ok()) return Fail(address.status(), kExitUsage);
-  }
   std::signal(SIGPIPE, SIG_IGN);
   LiveConfig live(*config);
   if (config->source == Source::kPolling) {

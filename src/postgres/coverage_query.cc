@@ -53,14 +53,16 @@ asio::awaitable<absl::StatusOr<Coverage>> ReadCoverage(
   }
   if (names.empty()) names = "(NULL::text, NULL::oid)";
   const std::string sql = fmt::format(
-      "SELECT p.oid || ':' || p.xmin || CASE WHEN EXISTS (SELECT FROM "
-      "pg_catalog.pg_shdepend d WHERE d.classid = 'pg_catalog.pg_publication'"
-      "::regclass AND d.objid = p.oid AND d.deptype = 'o' AND d.xmin = p.xmin "
-      "AND d.dbid = (SELECT oid FROM pg_catalog.pg_database WHERE datname = "
-      "current_database())) THEN 'o' ELSE '' END, wanted.name, CASE WHEN o.oid "
+      "SELECT p.oid || ':' || p.xmin || CASE WHEN d.xmin IS NULL THEN 'p' WHEN "
+      "d.xmin = p.xmin THEN 'o' ELSE 'w' END || p.pubowner, wanted.name, CASE "
+      "WHEN o.oid "
       "IS NOT NULL "
       "THEN {} END FROM (VALUES {}) AS wanted (name, relation) "
       "LEFT JOIN pg_catalog.pg_publication p ON p.pubname = {} "
+      "LEFT JOIN pg_catalog.pg_shdepend d ON d.objid = p.oid AND d.deptype = "
+      "'o' AND d.classid = 'pg_catalog.pg_publication'::regclass AND d.dbid = "
+      "(SELECT oid FROM pg_catalog.pg_database WHERE datname = "
+      "current_database()) "
       "LEFT JOIN pg_catalog.pg_class o ON o.oid = wanted.relation",
       DefinitionSql(connection.server_version()), names,
       connection.Literal(publication));

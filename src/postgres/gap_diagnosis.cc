@@ -174,8 +174,14 @@ asio::awaitable<absl::Status> CompareAges(Connection& connection,
 
 void Judge(const GapQuestion& question, const ObservedSource& observed,
            GapDiagnosis& diagnosis) {
+  KnownSource known = Known(question, diagnosis);
+  // A slot is never used on an older timeline than that of its birth.
+  if (diagnosis.birth && known.by == KnownSource::By::kBirthRecord &&
+      diagnosis.birth->timeline > observed.timeline) {
+    known.timeline = diagnosis.birth->timeline;
+  }
   const Continuity continuity =
-      JudgeContinuity(Known(question, diagnosis), observed, question.slot);
+      JudgeContinuity(known, observed, question.slot);
   switch (continuity.kind) {
     case Continuity::Kind::kFirstStart:
       diagnosis.kind = Kind::kNothingKnown;

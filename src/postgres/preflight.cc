@@ -53,7 +53,11 @@ asio::awaitable<absl::StatusOr<Findings>> Preflight::Run() {
   findings_.insert(findings_.end(), others.begin(), others.end());
   status = co_await CheckTransactionIds();
   if (!status.ok()) co_return status;
-  if (options_.failover && connection_.server_version() >= kFirstWithFailover) {
+  const bool has_failover = connection_.server_version() >= kFirstWithFailover;
+  if (options_.failover && !has_failover) {
+    Add(Severity::kError, "postgres.failover", "needs PostgreSQL 17 or newer",
+        "set postgres.failover: false");
+  } else if (options_.failover) {
     FailoverCheck failover(connection_, options_.slot);
     WALPOST_CO_ASSIGN_OR_RETURN(Findings found,
                                 co_await failover.OnPrimary(slot_));

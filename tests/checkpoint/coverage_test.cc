@@ -65,13 +65,20 @@ TEST(CoverageTest, AnotherOwnerIsNoChange) {
     bool has_new_owner;
   };
   const Row rows[] = {
-      {"16390:742", "16390:800o", false, true},
-      {"16390:742o", "16390:800o", false, true},
-      {"16390:800o", "16390:800o", false, false},
-      {"16390:742", "16390:742o", false, false},  // of an older release
-      {"16390:742o", "16390:800", true, false},   // altered after it
-      {"16390:742o", "16391:800o", true, false},  // made again
-      {"16390:742o", "", true, false},
+      {"16390:742", "16390:800o7", false, true},
+      {"16390:742o6", "16390:800o7", false, true},
+      {"16390:742p10", "16390:800o7", false, true},
+      {"16390:742w6", "16390:800p10", false, true},
+      {"16390:800o7", "16390:800o7", false, false},
+      {"16390:742", "16390:742o7", false, false},  // of an older release
+      {"16390:742", "16390:742p10", false, false},
+      {"16390:742", "16390:800p10", true, false},  // may be the same owner
+      {"16390:742p10", "16390:800p10", true, false},
+      {"16390:742o7", "16390:800w7", true, false},  // altered after it
+      {"16390:742o7", "16390:800w6", true, false},
+      {"16390:742o7", "16391:800o6", true, false},  // made again
+      {"16390:742o7", "16391:742o7", true, false},
+      {"16390:742o7", "", true, false},
   };
   for (const Row& row : rows) {
     Coverage before = kCoverage;

@@ -8,8 +8,10 @@ import dataclasses
 import json
 import pathlib
 import socket
+import time
 import typing
 
+from harness import KafkaReader, wait_until
 from harness.exactly_once import once
 from harness.matrix import LONG
 
@@ -48,6 +50,8 @@ class State:
     server: str = "postgres"
     says: tuple = ()  # by `check`
     long: bool = False  # only in a long run
+    # Known only to a walpost that runs, of which `check` then speaks.
+    pending: bool = False
 
 
 def _table(**table):
@@ -130,6 +134,21 @@ def _on_record(**words):
     return write
 
 
+def _made_again(world):
+    """A topic that has events is deleted, and made again."""
+    topic = world.topics + "order"
+    world.relay.run()
+    for _ in range(2):
+        _pending(world)
+        world.database.wait_confirmed(world.relay.slot)
+        time.sleep(3)  # until its id is known, and in a checkpoint
+    assert world.relay.stop() == 0
+    world.kafka.delete_topic(topic)
+    wait_until(lambda: topic not in KafkaReader(
+        world.kafka.bootstrap).topics(), "the topic to go")
+    world.kafka.create_topic(topic, 4)
+
+
 def _whole_topic(world):
     return {"route": {"topic": world.topics + "whole"}}
 
@@ -151,12 +170,10 @@ POSTGRES = [
           after='alter role "$role" noreplication'),
     State("a role that may not log in", False, role="replication",
           heal=ELSEWHERE, after='alter role "$role" nologin'),
-    State("a role with one connection", False, role="replication",
-          heal=ELSEWHERE, after='alter role "$role" connection limit 1'),
     State("a role without CONNECT", False, role="replication", heal=ELSEWHERE,
           after='revoke connect on database "$database" from public'),
     State("a role that owns nothing", True, role="replication",
-          after='alter publication walpost owner to postgres; '
+          after='alter publication walpost owner to pg_monitor; '
                 'revoke all on outbox from "$role"'),
     State("a role that owns nothing, and no slot", False, role="replication",
           init=False, heal="own",
@@ -186,6 +203,12 @@ POSTGRES = [
                  "'insert'); alter publication walpost owner to \"$role\"; "
                  "alter table outbox add position bigserial, enable row level "
                  'security; grant select on outbox to "$role"'),
+    State("snapshot without an order", False, {
+        "snapshot": "initial", **_table(columns={"timestamp": None})},
+          init=False, heal=ELSEWHERE,
+          before="drop trigger remember on outbox; alter table outbox drop "
+                 "column sequence; insert into outbox (aggregate_type) values "
+                 "('order')"),
     State("snapshot of a slot that is not on record", False,
           {"snapshot": "initial"}, init=False, heal="own",
           before="create publication walpost for table outbox with (publish = "
@@ -205,13 +228,6 @@ POSTGRES = [
           {"on_error": {"topic_illegal": "park"}}, role="replication",
           heal="sql", after="alter table walpost_parked owner to postgres; "
                             'revoke all on walpost_parked from "$role"'),
-    State("park, a right too few on the table", False,
-          {"on_error": {"topic_illegal": "park"}}, role="replication",
-          heal="sql", after="alter table walpost_parked owner to postgres; "
-                            'revoke update on walpost_parked from "$role"; '
-                            'grant select, insert, delete on walpost_parked '
-                            'to "$role"; revoke update on walpost_parked '
-                            'from "$role"'),
     State("park, no right to make the table", False,
           {"on_error": {"topic_illegal": "park"}}, role="replication",
           heal="sql", after="drop table walpost_parked"),
@@ -227,9 +243,9 @@ POSTGRES = [
     State("retention without a time", True, {"retention": {"keep": "1d"}},
           role="replication"),
     State("a window", True, {"replay": {"window": "64MiB"}}),
-    State("a window, and no free slot for it", False,
-          {"replay": {"window": "64MiB"}}, server="full", heal=ELSEWHERE,
-          init=False, before=_OWN_SLOT),
+    State("a window, and no free slot for it", True,
+          {"replay": {"window": "64MiB"}}, server="full", init=False,
+          before=_OWN_SLOT),
     State("no free slot", False, server="full", init=False, heal=ELSEWHERE,
           before="select pg_create_physical_replication_slot('one_more')"),
     State("wal_level is replica", False, server="replica", init=False,
@@ -323,12 +339,13 @@ POSTGRES = [
           heal="own"),
     State("another coverage on record", False,
           after=_on_record(coverage="1:2,public.outbox=3.r4:5"), heal="own"),
-    State("a newer timeline on record", True, after=_on_record(timeline="9")),
+    State("a newer timeline on record", False, heal="own",
+          after=_on_record(timeline="9")),
     State("an event that cannot be delivered", False, after=_stop("no topic!"),
-          heal="own"),
+          heal="own", pending=True),
     State("an event that cannot be delivered, with letters", False,
           {"on_error": {"topic_illegal": "stop"}}, after=_stop("no topic!"),
-          heal="own"),
+          heal="own", pending=True, long=True),
 ]
 
 CONFIGURATION = [
@@ -344,9 +361,6 @@ CONFIGURATION = [
           {"http": {"listen": "127.0.0.1:99999"}},
           heal=Edit(("http.listen",), _free)),
     State("a port in use", False, _occupied, heal=Edit(("http.listen",), _free)),
-    State("a port that others have", False, {"http": {"listen": "127.0.0.1:1"}}
-          if False else _occupied, heal=Edit(("http.listen",), _free),
-          long=True),
     State("no port", True, {"http": {"listen": ""}}, long=True),
     *[State(f"{name}={value}", False, {"kafka": {"properties": {name: value}}},
             heal=Edit((name,), {"kafka": {"properties": None}}))
@@ -361,7 +375,7 @@ CONFIGURATION = [
           ("transaction.timeout.ms", "5000"), ("client.id", "x"),
           ("lingerms", "1"), ("linger.ms", "soon"),
           ("compression.type", "rar"), ("ssl.ca.location", "/not/there"),
-          ("sasl.mechanism", "MD5")]],
+          ("compression.codec", "rar")]],
     State("a property that may be set", True, _properties(linger__ms="5")),
     State("a property of consumers", True,
           _properties(session__timeout__ms="6000")),
@@ -379,6 +393,8 @@ CONFIGURATION = [
     State("a folder that may be written", True, _folder("")),
     State("a file of something else", False, _rubbish, heal="own"),
     State("a checkpoint topic", True, _checkpoint_topic()),
+    State("a topic that was made again", False, _folder(""),
+          after=_made_again, heal="own"),
     State("a checkpoint topic that is not compacted", False,
           _checkpoint_topic(cleanup_policy="delete"), heal="tool"),
     State("a checkpoint topic with partitions", False,
@@ -414,9 +430,9 @@ KAFKA = [
     State("brokers that make no topic", True, kafka="strict_kafka",
           says=("kafka-topics.sh --bootstrap-server",)),
     State("an event without its topic", False, _whole_topic,
-          kafka="strict_kafka", after=_pending, heal="tool"),
+          kafka="strict_kafka", after=_pending, heal="tool", pending=True),
     State("an event without its topic, by a prefix", False,
-          kafka="strict_kafka", after=_pending, heal="tool"),
+          kafka="strict_kafka", after=_pending, heal="tool", pending=True),
     State("topics that walpost makes", True, {"route": {"create_topics": {
         "partitions": 1}}}, kafka="strict_kafka", after=_pending),
 ]
@@ -451,6 +467,8 @@ def _rights(*grants):
 
 _WRITE = ("--operation", "Write", "--operation", "Create", "--topic", "$topics",
           "--resource-pattern-type", "prefixed")
+# Without it check says that the transactional id is not tested.
+_CLUSTER = ("--operation", "DescribeConfigs", "--cluster")
 _POINT = ("--operation", "Read", "--operation", "Write", "--operation",
           "Create", "--operation", "DescribeConfigs", "--topic", "$point")
 
@@ -500,7 +518,8 @@ SECURED = [
     State("rights on the checkpoint topic", True, _secured_point,
           kafka="guarded", before=_rights(_WRITE, _POINT)),
     State("no right on the transactional id", False, _secured_once,
-          kafka="guarded", before=_rights(_WRITE, _POINT), heal="tool"),
+          kafka="guarded", before=_rights(_WRITE, _POINT, _CLUSTER),
+          heal="tool"),
 ]
 
 _POLLED = {"source": "polling", "postgres": {

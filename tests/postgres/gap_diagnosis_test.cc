@@ -131,6 +131,15 @@ TEST_F(GapDiagnosisTest, P9AnOlderTimelineIsAGap) {
   ExpectGap(Diagnose(checkpoint_), kGapTimelineDiverged);
 }
 
+TEST_F(GapDiagnosisTest, P9ATimelineOlderThanThatOfTheBirthIsAGap) {
+  birth_.timeline = 2;
+  PutOnRecord();
+  ExpectGap(Diagnose(), kGapTimelineDiverged);
+  birth_.timeline = 1;
+  PutOnRecord();
+  EXPECT_EQ(Diagnose().kind, Kind::kNone);
+}
+
 TEST_F(GapDiagnosisTest, P9WalThatEndsBeforeTheCheckpointIsAGap) {
   server_.Answer(kSystem, {{"77", "1", "0/3FF"}});
   ExpectGap(Diagnose(checkpoint_), kGapServerBehind);
