@@ -194,7 +194,7 @@ absl::Status SourceMemory::GoOn(const KnownSource& known,
   birth_ = known.birth;
   const bool is_promotion =
       continuity.kind == Continuity::Kind::kFollowPromotion;
-  if (is_promotion) promotion_ = continuity.text;
+  promotion_ = continuity.text;
   if (IsOvertakenByPromotion()) return FollowPromotion();
   system_identifier_ = observed_.system_identifier;
   timeline_ = observed_.timeline;
@@ -269,9 +269,10 @@ std::optional<SourceMemory::RecordUpdate> SourceMemory::UpdatedRecord(
   const bool vouches = !record.coverage.empty();
   record.coverage =
       vouches ? MarkLeftOut(record.coverage, coverage_) : coverage_;
+  update.is_required = vouches && record.coverage != record_->coverage;
+  record.coverage = WithPublicationOf(record.coverage, coverage_);
   if (!kafka_cluster.empty()) record.kafka_cluster = kafka_cluster;
   if (record == *record_) return std::nullopt;
-  update.is_required = vouches && record.coverage != record_->coverage;
   return update;
 }
 

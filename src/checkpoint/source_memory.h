@@ -72,7 +72,8 @@ class SourceMemory {
   // The last Continue has asked to look again, and nothing but this process
   // knows where the slot stood: another instance may have moved it.
   bool suspects_another_instance() const { return suspects_another_instance_; }
-  // The promotion that Continue has found, for the log; empty: none.
+  // The promotion or the change of owner that Continue has found, for the log;
+  // empty: none.
   const std::string& promotion() const { return promotion_; }
   // Record that stores the gap; nullopt: nothing is to be written.
   std::optional<BirthRecord> RecordOfGap() const;

@@ -80,8 +80,10 @@ void ReadKafka(Section section, ProducerOptions& kafka) {
   for (const auto& [name, value] : kafka.properties) {
     int interval = 0;
     if (name != "statistics.interval.ms") continue;
-    if (!absl::SimpleAtoi(value.Read().value_or(""), &interval) ||
-        interval < 1 || interval > kMaxStatisticsMillis) {
+    const absl::StatusOr<std::string> text = value.Read();
+    if (!text.ok()) continue;
+    if (!absl::SimpleAtoi(*text, &interval) || interval < 1 ||
+        interval > kMaxStatisticsMillis) {
       section.Fail("properties",
                    fmt::format("{}: walpost sees from the statistics whether "
                                "brokers are reachable: 1 to {}",
@@ -299,7 +301,8 @@ bool IsIndentedWithTab(std::string_view text, int line) {
 }  // namespace
 
 absl::StatusOr<Config> LoadConfig(const std::string& path,
-                                  const std::vector<std::string>& overrides) {
+                                  const std::vector<std::string>& overrides,
+                                  Secrets secrets) {
   const Environment environment = Environment::Real();
   const absl::StatusOr<std::string> text = environment.file(path);
   if (!text.ok()) {
@@ -307,14 +310,15 @@ absl::StatusOr<Config> LoadConfig(const std::string& path,
         "configuration file {} cannot be read: {}; give its path with -c", path,
         std::string(text.status().message())));
   }
-  return ParseConfig(*text, path, overrides, environment);
+  return ParseConfig(*text, path, overrides, environment, secrets);
 }
 
 absl::StatusOr<Config> ParseConfig(std::string_view text,
                                    const std::string& file_name,
                                    const std::vector<std::string>& overrides,
-                                   const Environment& environment) {
-  Document document{file_name, environment, {}, absl::OkStatus()};
+                                   const Environment& environment,
+                                   Secrets secrets) {
+  Document document{file_name, environment, {}, absl::OkStatus(), secrets};
   // yaml-cpp throws; no exception leaves this function.
   try {
     YAML::Node root = LoadYamlDocument(std::string(text));

@@ -50,9 +50,10 @@ std::string RemedyOf(const Stoppage& stoppage) {
   std::string remedy =
       "Fix the cause and restart walpost, or decide about this event: ";
   if (!stoppage.is_of_dead_letter) {
-    remedy += fmt::format("walpost dead-letter {} --why REASON, or ", position);
+    remedy += fmt::format("walpost dead-letter -c FILE {} --why REASON, or ",
+                          position);
   }
-  return remedy + fmt::format("walpost skip {} --why REASON", position);
+  return remedy + fmt::format("walpost skip -c FILE {} --why REASON", position);
 }
 
 Diagnosis OfStoppage(const Stoppage& stoppage) {
@@ -184,7 +185,7 @@ std::string HiddenText(const RelaySigns& signs) {
       "s: a transaction is open there. If kafka-transactions.sh list shows "
       "whose it is, stop that program. If the brokers have lost track of it: "
       "kafka-transactions.sh abort with this --topic, --partition and "
-      "--start-offset; then run walpost verify",
+      "--start-offset; then run walpost verify -c FILE",
       signs.hidden_records, Seconds(signs.hidden_for));
 }
 
@@ -209,7 +210,7 @@ std::string ParkingText(const ParkingReport& parking) {
   }
   text += "All others are published. ";
   text += parking.keys > 0
-              ? "walpost parked list shows why"
+              ? "walpost parked -c FILE list shows why"
               : "the log and Kafka's tools show what is wrong with a topic";
   return text;
 }

@@ -60,7 +60,7 @@ absl::Status NoCoordinator(rd_kafka_error_t* error, std::string_view attempted,
       "cannot end it; or fewer brokers are up than "
       "transaction.state.log.replication.factor (default 3), and they cannot "
       "create __transaction_state: start more, or lower it in "
-      "server.properties of every broker (walpost check compares them)",
+      "server.properties of every broker (walpost check -c FILE compares them)",
       attempted, limit.count() / 1000));
 }
 

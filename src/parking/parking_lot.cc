@@ -157,7 +157,7 @@ absl::Status ParkingLot::MayPark(const Event& event) {
   }
   return absl::InvalidArgumentError(
       fmt::format("it cannot be parked, because {} keys are parked already "
-                  "(parking.max_keys): release some (walpost parked)",
+                  "(parking.max_keys): release some (walpost parked -c FILE)",
                   lanes_.size()));
 }
 

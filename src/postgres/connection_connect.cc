@@ -10,6 +10,7 @@
 #include "postgres/connection.h"
 #include "postgres/host_lookup.h"
 #include "postgres/password_command.h"
+#include "postgres/replication_right.h"
 
 namespace walpost {
 
@@ -110,6 +111,9 @@ Connection::Connect(asio::any_io_executor executor, ConnectionOptions options) {
   absl::Status status =
       co_await connection->FinishConnecting(executor, deadline);
   if (status.ok()) status = co_await connection->PinLateSettings(deadline);
+  if (options.replication && LacksReplication(status)) {
+    co_return co_await WithReplicationRemedy(executor, options, status);
+  }
   if (!status.ok()) co_return status;
   co_return connection;
 }

@@ -68,12 +68,13 @@ asio::awaitable<absl::Status> PublicationWatch::Check(Connection& connection) {
 }
 
 Gap PublicationWatch::CoverageGap(const std::string& change) const {
-  return {kGapCoverageChanged,
-          fmt::format("publication {}: {} while walpost was streaming, and "
-                      "Postgres does not send the rows that it did not cover "
-                      "meanwhile. {}{}Run walpost verify to see which; {}",
-                      options_.publication, change, trouble_,
-                      trouble_.empty() ? "" : ". ", kRecover)};
+  return {
+      kGapCoverageChanged,
+      fmt::format("publication {}: {} while walpost was streaming, and "
+                  "Postgres does not send the rows that it did not cover "
+                  "meanwhile. {}{}Run walpost verify -c FILE to see which; {}",
+                  options_.publication, change, trouble_,
+                  trouble_.empty() ? "" : ". ", kRecover)};
 }
 
 void PublicationWatch::Compare(const Findings& findings) {
@@ -93,7 +94,7 @@ void PublicationWatch::Compare(const Findings& findings) {
   } else if (!before.empty()) {
     spdlog::warn(
         "publication {} covers the outbox again; rows that were committed "
-        "while it did not were never sent: walpost verify names them",
+        "while it did not were never sent: walpost verify -c FILE names them",
         options_.publication);
   }
 }

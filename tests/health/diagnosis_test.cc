@@ -147,11 +147,12 @@ TEST(DiagnosisTest, P10NamesTheEventThatStopsAll) {
   ExpectState(signs, RelayState::kStuck,
               "cannot be delivered [topic_illegal]: a/b");
   ExpectState(signs, RelayState::kStuck,
-              "walpost dead-letter 0/10/3 --why REASON, or walpost skip "
+              "walpost dead-letter -c FILE 0/10/3 --why REASON, or walpost "
+              "skip -c FILE "
               "0/10/3 --why REASON");
   signs.stoppage->is_of_dead_letter = true;
   ExpectState(signs, RelayState::kStuck,
-              "about this event: walpost skip 0/10/3 --why REASON");
+              "about this event: walpost skip -c FILE 0/10/3 --why REASON");
   signs.stoppage->key = "customer-1";
   ExpectState(signs, RelayState::kStuck,
               "the event at 0/10/3 (id order-7, key customer-1) cannot");
