@@ -12,6 +12,7 @@
 #include "kafka/kafka_status.h"
 #include "kafka/produce_record.h"
 #include "kafka/producer_properties.h"
+#include "loop/blocking_call.h"
 
 namespace walpost {
 
@@ -91,7 +92,7 @@ void Producer::WatchStableEnds(KafkaMemory* memory) {
 
 absl::Status Producer::ListenOnEventFd() {
   const int fd = eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC);
-  if (fd < 0) return absl::InternalError("eventfd: no descriptor is left");
+  if (fd < 0) return NoDescriptor();
   eventfd_.assign(fd);
   rd_kafka_set_log_queue(client_, queue_.get());
   rd_kafka_queue_io_event_enable(queue_.get(), fd, &kWakeUp, sizeof(kWakeUp));
