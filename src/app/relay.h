@@ -104,6 +104,7 @@ class Relay {
   void OnDrained();
   void OnServerShutdown();
   void OnSlotReport(const SlotReport& report);
+  void NoteRetainedWal(const SlotReport& report);
   void Obey(const EventDecision& decision);
   void NoteAcknowledgements();
   RelaySigns Signs() const;
@@ -135,6 +136,7 @@ class Relay {
   bool ended_ = false;
 
   std::optional<SlotReport> slot_report_;
+  std::optional<Gap> visible_gap_;  // as of the last report
   WalBudget wal_budget_;
   WalBudget::Level wal_budget_level_ = WalBudget::Level::kFine;
   StateLog state_log_;

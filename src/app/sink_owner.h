@@ -54,8 +54,8 @@ class SinkOwner {
   SinkUser& user_;
   std::function<void()> on_drained_;
   std::unique_ptr<Sink> sink_;
-  MonotonicTime heard_at_{};  // by earlier sinks
-  MonotonicTime closed_at_{};
+  MonotonicTime heard_at_;  // by earlier sinks
+  MonotonicTime closed_at_;
 };
 
 }  // namespace walpost

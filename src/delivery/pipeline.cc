@@ -18,6 +18,7 @@ void Pipeline::Rewind() {
   held_.reset();
   one_at_a_time_ = false;
   // The stream reaches that event again, after the events given up before it.
+  if (stoppage_) stopped_before_ = stoppage_;
   stoppage_.reset();
   stopped_unparked_ = false;
   ++counters_.rewinds;
@@ -37,6 +38,7 @@ void Pipeline::StartOver() {
   dead_.clear();
   unreported_letters_.clear();
   decision_.reset();
+  stopped_before_.reset();
   stood_at_.reset();
   isolating_.reset();
 }
@@ -86,6 +88,9 @@ void Pipeline::OnCommitted(WallTime now) {
 
 // Another instance has delivered those events, or set them aside.
 void Pipeline::ForgetSettled() {
+  if (stopped_before_ && window_.Covers(stopped_before_->position)) {
+    stopped_before_.reset();
+  }
   if (refused_ && window_.Covers(refused_->position)) refused_.reset();
   std::erase_if(
       dead_, [this](const auto& entry) { return window_.Covers(entry.first); });
@@ -123,6 +128,15 @@ Pipeline::Offer Pipeline::OnUndeliverable(const Event& event,
 
 // `mapped`: the event's error, if it could not be mapped.
 Pipeline::Offer Pipeline::Take(const Event& event, const absl::Status& mapped) {
+  const Offer offer = Decide(event, mapped);
+  const bool is_past = offer == Offer::kTaken && stopped_before_ &&
+                       stopped_before_->position <= event.position;
+  if (is_past) stopped_before_.reset();
+  return offer;
+}
+
+Pipeline::Offer Pipeline::Decide(const Event& event,
+                                 const absl::Status& mapped) {
   if (!Continues(event)) return Offer::kHold;
   if (PassOver(event)) return Offer::kTaken;  // perhaps deliverable before
   if (const auto offer = OfferToParking(event, mapped)) return *offer;

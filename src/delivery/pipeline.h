@@ -196,6 +196,10 @@ class Pipeline final : public EventTaker, public SinkUser {
 
   // The event that the flow stopped before, for an operator to act on.
   const std::optional<Stoppage>& stoppage() const { return stoppage_; }
+  // Likewise, also while the flow has yet to come back to it.
+  const std::optional<Stoppage>& known_stoppage() const {
+    return stoppage_ ? stoppage_ : stopped_before_;
+  }
   // The event that the brokers rejected alone: once the sink is replaced, the
   // flow stops before it.
   const std::optional<Refusal>& refused() const { return refused_; }
@@ -219,6 +223,7 @@ class Pipeline final : public EventTaker, public SinkUser {
   bool IsSuspect(const Event& event);
   void OnRefused(const InFlightRecord& record, const absl::Status& error);
   Offer Take(const Event& event, const absl::Status& mapped);
+  Offer Decide(const Event& event, const absl::Status& mapped);
   std::optional<Offer> OfferToParking(const Event& event,
                                       const absl::Status& mapped);
   void ForgetSettled();
@@ -291,6 +296,7 @@ class Pipeline final : public EventTaker, public SinkUser {
   std::map<Position, uint8_t> unreported_letters_;
 
   std::optional<Stoppage> stoppage_;
+  std::optional<Stoppage> stopped_before_;  // when it was rewound
   std::optional<absl::Status> sink_failure_;
   std::optional<absl::Status> held_;
   Position held_at_;

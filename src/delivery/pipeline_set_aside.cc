@@ -154,6 +154,7 @@ Pipeline::Offer Pipeline::Stop(const Event& event, absl::Status reason) {
   stoppage_ = Stoppage{event.position, IdForMessages(event.id.value_or("")),
                        std::move(reason), /*is_in_stream=*/true,
                        IdForMessages(event.aggregate_id.value_or(""))};
+  stopped_before_.reset();
   return Offer::kHold;
 }
 

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "base/error_source.h"
 #include "base/reason_code.h"
 #include "base/sqlstate.h"
 
@@ -124,7 +125,8 @@ RelaySession::Action RelaySession::EndRound(absl::Status reason,
                                             MonotonicTime now) {
   if (shutdown_deadline_) return Close(absl::OkStatus(), now);
   if (IsHopeless(reason)) return Close(std::move(reason), now);
-  reason_ = pipeline_.sink_failure().value_or(std::move(reason));
+  if (pipeline_.sink_failure()) reason = FromKafka(*pipeline_.sink_failure());
+  reason_ = std::move(reason);
   const std::optional<Gap> gap = GapOf(reason_);
   if (!gap) return GiveUpProducer(now);
   // From now on nothing is streamed until an operator acts; after a restart,

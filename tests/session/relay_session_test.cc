@@ -3,6 +3,7 @@
 
 #include <gtest/gtest.h>
 
+#include "base/error_source.h"
 #include "base/sqlstate.h"
 #include "session/relay_taker.h"
 #include "support/memory_sink.h"
@@ -285,9 +286,9 @@ TEST_F(RelaySessionTest, P10ATroubleThatComesBackLastsUntilADelivery) {
     pipeline_.OnSinkFailed(fatal);
     Stream(absl::OkStatus());
     Next();
-    EXPECT_EQ(session_.trouble(), fatal);
+    EXPECT_EQ(session_.trouble(), FromKafka(fatal));
     session_.Watch(now_ + seconds(11));
-    EXPECT_EQ(session_.trouble(), fatal) << "there is no stream";
+    EXPECT_EQ(session_.trouble(), FromKafka(fatal)) << "there is no stream";
   }
   GoTo(Do::kStream);
   session_.OnDelivered();

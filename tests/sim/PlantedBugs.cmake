@@ -225,7 +225,7 @@ planted_bug(does_not_see_that_a_table_was_taken_out
 
 planted_bug(does_not_compare_with_the_record
   SOURCE checkpoint/source_memory.cc
-  NEEDLE [[known.coverage = MergeCoverage(known.coverage, record_->coverage);]]
+  NEEDLE [[known.coverage = MergeCoverage(known.coverage, record->coverage);]]
   REPLACEMENT [[]]
   FINDS "P9: .* rows were not sent"
   KIND uncovered)
@@ -343,9 +343,9 @@ planted_bug(sets_aside_a_neighbour_of_the_culprit
 
 planted_bug(stays_stopped_after_a_rewind
   SOURCE delivery/pipeline.cc
-  NEEDLE [[after the events given up before it.
+  NEEDLE [[stopped_before_ = stoppage_;
   stoppage_.reset();]]
-  REPLACEMENT [[after the events given up before it.]]
+  REPLACEMENT [[stopped_before_ = stoppage_;]]
   FINDS "P1: it hangs")
 
 # ---- Decisions of the session.
