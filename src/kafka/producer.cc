@@ -69,6 +69,7 @@ absl::StatusOr<std::unique_ptr<Producer>> Producer::Create(
   std::unique_ptr<Producer> producer(
       new Producer(executor, client, std::move(credentials), reports,
                    std::move(on_drained), memory));
+  producer->probed_topic_ = options.probed_topic;
   WALPOST_RETURN_IF_ERROR(producer->ListenOnEventFd());
   if (unanswered != nullptr) {
     const auto on_spent = [&reports] {

@@ -140,6 +140,7 @@ class Producer final : public Sink {
   const HiddenRecords* hidden_ = nullptr;         // likewise
   BrokerTrouble broker_trouble_;
   int brokerless_reports_ = 0;  // statistics in a row
+  std::string probed_topic_;
   std::string cluster_id_;
   std::string expected_cluster_;
   AcknowledgementCheck acknowledgement_check_;

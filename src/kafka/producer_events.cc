@@ -117,6 +117,7 @@ void Producer::HandleStatistics(const char* json) {
   statistics_ = ParseProducerStatistics(json);
   std::string topic = topics_->AnyTopic();
   if (topic.empty() && topic_identity_) topic = topic_identity_->AnyTopic();
+  if (topic.empty()) topic = probed_topic_;
   pulse_.OnStatistics(statistics_, Clock::now(), topic);
   if (statistics_.brokers_up > 0) broker_trouble_.Clear();
   if (statistics_.brokers_up > 0 && topic_identity_) {

@@ -29,6 +29,10 @@ struct ProducerOptions {
   // nowhere. Whoever takes over waits until no earlier transaction is open
   // there: the next one of the same producer id could commit what was aborted.
   std::string checkpoint_topic = {};
+  // The topic that brokers are asked about to see whether they answer, while no
+  // record has gone to any. It need not exist; nothing creates it. Empty: as
+  // long as a connection is open, it counts as an answer.
+  std::string probed_topic = {};
 };
 
 }  // namespace walpost
