@@ -48,7 +48,8 @@ RelaySigns Relay::Signs() const {
   }
   signs.trouble_is_poison = session_.poison().is_poison();
   signs.has_streamed = session_.has_streamed();
-  signs.is_streaming = source_.is_open() && !is_fencing_;
+  signs.is_streaming =
+      (source_.is_open() && !is_fencing_) || session_.is_resuming(now);
   signs.server_silent_for = stream_.silence(now);
   signs.server_held_back_for = stream_.standby_hold().Length(now);
   signs.server_held_back_by = stream_.standby_hold().text();
@@ -126,6 +127,7 @@ RelayStatus Relay::Status() const {
   if (gate_) {
     status.transactions = transactions_;
     status.transactions->records = gate_->committed_records();
+    status.transactions->given_up += gate_->withdrawn();
     if (const auto hidden_since = sinks_.Health().hidden_since) {
       status.transactions->hidden_for =
           std::chrono::duration_cast<milliseconds>(Clock::now() -
@@ -145,7 +147,7 @@ void Relay::RenewCredentials() {
   const Sink* sink = sinks_.sink();
   if (session_.shutdown_deadline() || sink == nullptr) return;
   if (!sink->credentials_have_changed()) return;
-  pipeline_.OnSinkFailed(absl::AbortedError("its credentials have changed"));
+  pipeline_.OnSinkFailed(absl::CancelledError("its credentials have changed"));
 }
 
 }  // namespace walpost

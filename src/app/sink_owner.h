@@ -30,6 +30,9 @@ class SinkOwner {
     options_.transactional_id = std::move(id);
   }
 
+  // Likewise.
+  void SetOneAtATime(bool is_on) { options_.one_at_a_time = is_on; }
+
   // Makes a sink, unless there is one. Errors are those of SinkFactory.
   absl::Status Start();
 

@@ -70,6 +70,7 @@ absl::StatusOr<std::unique_ptr<Producer>> Producer::Create(
       new Producer(executor, client, std::move(credentials), reports,
                    std::move(on_drained), memory));
   producer->probed_topic_ = options.probed_topic;
+  producer->one_at_a_time_ = options.one_at_a_time;
   WALPOST_RETURN_IF_ERROR(producer->ListenOnEventFd());
   if (unanswered != nullptr) {
     const auto on_spent = [&reports] {
@@ -193,6 +194,10 @@ absl::Status Producer::Produce(const Record& record, Sequence sequence) {
   }
   const rd_kafka_resp_err_t code = rd_kafka_error_code(error);
   rd_kafka_error_destroy(error);
+  if (transactions_ && code == RD_KAFKA_RESP_ERR__STATE) {
+    return absl::ResourceExhaustedError(
+        "the transaction has failed, and why is about to be reported");
+  }
   std::string attempted =
       fmt::format("producing {} bytes to topic {}",
                   record.value ? record.value->size() : 0, record.topic);
@@ -201,6 +206,31 @@ absl::Status Producer::Produce(const Record& record, Sequence sequence) {
                              capabilities().max_record_bytes);
   }
   return StatusFromKafka(code, attempted);
+}
+
+RecordSink::AfterRejection Producer::after_rejection() const {
+  if (transactions_) return AfterRejection::kGoesOn;
+  return one_at_a_time_ ? AfterRejection::kGoesOnAlone : AfterRejection::kFails;
+}
+
+void Producer::Withdraw() {
+  if (!transactions_) return;
+  has_withdrawn_ = true;
+  StartTransactionOver();
+}
+
+void Producer::StartTransactionOver() {
+  is_starting_over_ = true;
+  transactions_->StartOver([this](const absl::Status& status) {
+    is_starting_over_ = false;
+    if (closed_) return;
+    if (status.ok()) {
+      reports_.OnRoom();
+    } else {
+      reports_.OnSinkFailed(status);
+    }
+    on_drained_();
+  });
 }
 
 SinkHealth Producer::Health() {
