@@ -1,5 +1,7 @@
 // walpost: publishes outbox events from Postgres to Kafka.
 #include <CLI/CLI.hpp>
+#include <boost/system/system_error.hpp>
+#include <cerrno>
 #include <chrono>
 #include <csignal>
 #include <cstdlib>
@@ -98,6 +100,9 @@ int MainWithOutput(int argc, char** argv) {
     written = FlushStdout();
   } catch (const std::system_error& error) {  // from fmt::print
     written = StdoutStatus(error.code().value());
+  } catch (const boost::system::system_error& error) {  // from an event loop
+    errno = error.code().value();
+    return Fail(NoDescriptor(), kExitUsage);
   }
   if (written.ok()) return exit_code;
   Fail(written, kExitFindings);

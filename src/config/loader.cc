@@ -254,6 +254,17 @@ void ReadLog(Section section, LogOptions& log) {
   section.Done();
 }
 
+// One that the role may most likely describe: brokers log what they deny.
+std::string ProbedTopic(const OutboxOptions& outbox) {
+  if (!outbox.checkpoint_topic.empty()) return outbox.checkpoint_topic;
+  const bool has_own = outbox.tables.size() == 1 &&
+                       !outbox.tables.front().topic.empty();
+  const std::string& topic =
+      has_own ? outbox.tables.front().topic : outbox.route.topic;
+  const size_t end = topic.find('{');
+  return end == std::string::npos ? topic : topic.substr(0, end) + "walpost";
+}
+
 Config ReadConfig(Section root) {
   Config config;
   root.ReadChoice<Source>(
@@ -286,6 +297,7 @@ Config ReadConfig(Section root) {
   config.kafka.max_records = config.window.max_records;
   config.kafka.transaction_timeout = config.transactions.timeout;
   config.kafka.checkpoint_topic = config.checkpoint.topic;
+  config.kafka.probed_topic = ProbedTopic(config.outbox);
   return config;
 }
 

@@ -242,6 +242,11 @@ absl::StatusOr<KafkaConf> MakeProducerConf(const ProducerOptions& options) {
                        std::to_string(2 * options.max_records)));
   WALPOST_RETURN_IF_ERROR(
       SetKafkaProperty(conf.get(), "queue.buffering.max.kbytes", "2147483647"));
+  // Nothing is behind a record that goes alone.
+  if (options.one_at_a_time) {
+    WALPOST_RETURN_IF_ERROR(
+        SetKafkaProperty(conf.get(), "enable.gapless.guarantee", "false"));
+  }
   if (!options.transactional_id.empty()) {
     WALPOST_RETURN_IF_ERROR(SetTransactions(conf.get(), options));
   }

@@ -46,6 +46,11 @@ absl::StatusOr<std::string> OptionsOf(const std::string& conninfo,
   return options;
 }
 
+absl::Status Failed(const std::string& attempted, const absl::Status& cause) {
+  return absl::UnavailableError(
+      fmt::format("{}: {}", attempted, std::string(cause.message())));
+}
+
 }  // namespace
 
 asio::awaitable<absl::StatusOr<std::unique_ptr<Connection>>>
@@ -144,7 +149,8 @@ asio::awaitable<absl::Status> Connection::FinishConnecting(
     const auto interest = next == PGRES_POLLING_READING
                               ? SocketWaiter::Interest::kRead
                               : SocketWaiter::Interest::kWrite;
-    waiter_.Watch(PQsocket(raw));
+    const absl::Status watched = waiter_.Watch(PQsocket(raw));
+    if (!watched.ok()) co_return Failed(attempted, watched);
     co_await waiter_.Wait(interest, deadline);
     waiter_.Release();
     const MonotonicTime now = Clock::now();
@@ -158,7 +164,8 @@ asio::awaitable<absl::Status> Connection::FinishConnecting(
         co_await ContinueConnecting(executor, connection_, step_by));
     next = polled;
   }
-  waiter_.Watch(PQsocket(raw));
+  const absl::Status watched = waiter_.Watch(PQsocket(raw));
+  if (!watched.ok()) co_return Failed(attempted, watched);
   PQsetErrorVerbosity(raw, PQERRORS_DEFAULT);
   PQsetnonblocking(raw, 1);
   PQsetNoticeReceiver(raw, &Connection::OnNotice, this);

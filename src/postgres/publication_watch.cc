@@ -35,16 +35,15 @@ PublicationWatch::PublicationWatch(WalSourceOptions options,
                                    const std::vector<Route>& routes)
     : options_(std::move(options)),
       outbox_(std::move(outbox)),
-      routes_(routes) {
+      routes_(routes) {}
+
+void PublicationWatch::SetReference(const Findings& findings) {
+  if (reference_) return;
+  reference_ = WarningsOf(findings);
   options_.create = false;  // missing objects are now an error
 }
 
-void PublicationWatch::SetReference(const Findings& findings) {
-  if (!reference_) reference_ = WarningsOf(findings);
-}
-
 asio::awaitable<absl::Status> PublicationWatch::Look(Connection& connection) {
-  if (!reference_) co_return absl::OkStatus();
   absl::Status status = co_await Check(connection);
   if (!status.ok()) co_return status;
   WALPOST_CO_ASSIGN_OR_RETURN(
@@ -79,18 +78,22 @@ Gap PublicationWatch::CoverageGap(const std::string& change) const {
 
 void PublicationWatch::Compare(const Findings& findings) {
   const Finding* worst = FirstError(findings);
+  is_error_ = worst != nullptr;
   for (const Finding& finding : findings) {
-    if (worst == nullptr && finding.severity == Severity::kWarning &&
+    if (worst == nullptr && reference_ &&
+        finding.severity == Severity::kWarning &&
         !reference_->contains(TextOf(finding))) {
       worst = &finding;
     }
   }
   const std::string before = std::exchange(trouble_, "");
   if (worst != nullptr) {
-    trouble_ = fmt::format(
-        "Now: {} (it was in order before: rows that are committed meanwhile "
-        "are never sent){}{}",
-        TextOf(*worst), worst->remedy.empty() ? "" : "; ", worst->remedy);
+    const char* since =
+        reference_ ? "it was in order before: rows that are committed "
+                     "meanwhile are never sent"
+                   : "rows that are committed meanwhile are never sent";
+    trouble_ = fmt::format("Now: {} ({}){}{}", TextOf(*worst), since,
+                           worst->remedy.empty() ? "" : "; ", worst->remedy);
   } else if (!before.empty()) {
     spdlog::warn(
         "publication {} covers the outbox again; rows that were committed "
