@@ -177,7 +177,7 @@ asio::awaitable<absl::StatusOr<int>> LetterTable::Settle(Entries chosen) {
     co_return co_await AwaitRetry(std::move(decided.rows));
   }
   Print("{} discarded\n{}", decided.rows.size(),
-             DiscardedTooLate(decided, "dead-letters list --all"));
+             DiscardedTooLate(decided, "dead-letters -c FILE list --all"));
   co_return Finish();
 }
 

@@ -246,7 +246,7 @@ asio::awaitable<absl::StatusOr<int>> Decide(asio::any_io_executor executor,
   const std::vector<ParkedNumber>& decided = made.rows;
   if (!arguments.is_release()) {
     Print("{} discarded; what waits behind them follows\n{}", decided.size(),
-          DiscardedTooLate(made, "parked list --all"));
+          DiscardedTooLate(made, "parked -c FILE list --all"));
     co_return kExitOk;
   }
   if (!HasRunningInstance(config)) {
