@@ -90,6 +90,7 @@ class CheckpointKeeper {
   TransactionalCheckpoint* in_transactions_ = nullptr;  // store_, if it is one
   CheckpointWriter writer_;
   std::optional<Checkpoint> loaded_;
+  std::optional<MonotonicTime> unread_since_;
   bool has_gap_ = false;                // since the last stream
   std::shared_ptr<StoreAnswer> asked_;  // a pending load
   boost::asio::steady_timer busy_timer_;

@@ -99,7 +99,7 @@ asio::awaitable<absl::Status> ParkingKeeper::Load() {
                  topics_.front().name);
   }
   if (!lanes_.empty()) {
-    spdlog::warn("{} keys are parked; walpost parked list shows them",
+    spdlog::warn("{} keys are parked; walpost parked -c FILE list shows them",
                  lot_.lanes().size());
   }
   co_return absl::OkStatus();

@@ -97,7 +97,7 @@ Relay::Relay(asio::any_io_executor executor, const Config& config,
       brokers_seen_at_(Clock::now()),
       progress_log_(Clock::now()) {
   pipeline_.SetErrorActions(config.on_error, LogSetAside);
-  if (gate_) pipeline_.AwaitCommits();
+  if (gate_) pipeline_.AwaitCommits(config.transactions.boundary);
 }
 
 asio::awaitable<absl::Status> Relay::Run() {
@@ -155,6 +155,7 @@ absl::Status Relay::StartSink() {
     sinks_.SetTransactionalId(RelayTransactionalId(
         checkpoints_.system_identifier(), config_.postgres.slot));
   }
+  sinks_.SetOneAtATime(pipeline_.is_careful());
   return sinks_.Start();
 }
 
@@ -300,7 +301,9 @@ asio::awaitable<void> Relay::WaitUntil(MonotonicTime until) {
 void Relay::Log(const Action& action) const {
   const std::string reason(action.reason.message());
   if (action.what == RelaySession::Do::kCloseProducer && !action.is_last) {
-    spdlog::warn("replacing the Kafka producer: {}", reason);
+    const bool is_planned = absl::IsCancelled(action.reason);
+    spdlog::log(is_planned ? spdlog::level::info : spdlog::level::warn,
+                "replacing the Kafka producer: {}", reason);
   }
   if (action.what != RelaySession::Do::kWait) return;
   if (absl::IsDataLoss(action.reason)) {

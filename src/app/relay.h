@@ -106,6 +106,7 @@ class Relay {
   void OnSlotReport(const SlotReport& report);
   void Obey(const std::vector<EventDecision>& decisions);
   EventPlace PlaceOf(const Position& position) const;
+  void NoteRetainedWal(const SlotReport& report);
   void NoteAcknowledgements();
   RelaySigns Signs() const;
   std::string Awaited() const;
@@ -137,6 +138,7 @@ class Relay {
   bool ended_ = false;
 
   std::optional<SlotReport> slot_report_;
+  std::optional<Gap> visible_gap_;  // as of the last report
   WalBudget wal_budget_;
   WalBudget::Level wal_budget_level_ = WalBudget::Level::kFine;
   StateLog state_log_;

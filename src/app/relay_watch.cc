@@ -56,7 +56,16 @@ void Relay::OnSlotReport(const SlotReport& report) {
   slot_report_ = report;
   Obey(report.decisions);
   if (report.gap) session_.OnGap(*report.gap);
+  visible_gap_.reset();
+  if (report.source) {
+    const auto& [observed, record] = *report.source;
+    visible_gap_ = memory_.VisibleGap(observed, record);
+  }
   checkpoints_.OnReport(report);
+  if (report.has_slot) NoteRetainedWal(report);
+}
+
+void Relay::NoteRetainedWal(const SlotReport& report) {
   // The guard slot stands behind the live slot: the WAL it keeps holds both.
   const bool guard_keeps_more =
       report.guard && !report.guard->is_lost &&
@@ -86,6 +95,7 @@ asio::awaitable<void> Relay::Watch() {
     parking_.Watch(brokers_seen_at_);
     session_.Watch(Clock::now());
     side_session_.WatchDecisions(pipeline_.stoppage().has_value());
+    side_session_.WatchSource(!source_.is_open());
     OnDrained();
     progress_log_.Tick(Clock::now(), pipeline_,
                        checkpoints_.writer().confirmable());

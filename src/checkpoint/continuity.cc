@@ -132,16 +132,23 @@ Continuity JudgeEvidence(const KnownSource& known,
   if (!change.empty()) {
     return ReportGap(
         kGapCoverageChanged,
-        fmt::format("{} since the last event was sent, and Postgres does "
-                    "not send the rows that it did not cover meanwhile: "
-                    "{}. Run walpost verify to see which; {}",
+        fmt::format("{} since the last event was sent, and Postgres does not "
+                    "send the rows that it did not cover meanwhile: {}. Run "
+                    "walpost verify -c FILE to see which; {}",
                     change, Missing(known, observed.wal_end), kRecover));
   }
   if (const auto other =
           DescribeOtherKafka(known.kafka_cluster, observed.kafka_cluster)) {
     return ReportGap(kGapKafkaReplaced, *other);
   }
-  return {Kind::kGoOn, "", ""};
+  const bool has_new_owner = OwnerHasChanged(
+      Coverage::Parse(known.coverage), Coverage::Parse(observed.coverage));
+  return {Kind::kGoOn, "",
+          has_new_owner && !known.coverage.empty()
+              ? "the publication has another owner than when the last event "
+                "was sent; if it was altered before that, rows may be missing "
+                "in Kafka: walpost verify -c FILE names them"
+              : ""};
 }
 
 }  // namespace

@@ -11,6 +11,10 @@ namespace walpost {
 namespace {
 
 constexpr char kLeftOut[] = "left";
+// Stand before the owner of a publication.
+constexpr std::string_view kOwnerMarks = "owp";
+constexpr char kOwnerWasSet = 'o';
+constexpr char kPinnedOwner = 'p';
 
 std::string OidOf(std::string_view definition) {
   return std::string(definition.substr(0, definition.find_first_of(":.")));
@@ -98,13 +102,58 @@ std::string MarkLeftOut(const std::string& text, const std::string& marks) {
   return coverage.ToString();
 }
 
+std::string WithPublicationOf(const std::string& text,
+                              const std::string& state) {
+  Coverage coverage = Coverage::Parse(text);
+  coverage.publication = Coverage::Parse(state).publication;
+  return coverage.ToString();
+}
+
+namespace {
+
+// "16390:742" of "16390:742o16385".
+std::string_view RowOf(std::string_view publication) {
+  return publication.substr(0, publication.find_first_of(kOwnerMarks));
+}
+
+// "o16385"; empty: of an older release.
+std::string_view OwnerOf(std::string_view publication) {
+  return publication.substr(RowOf(publication).size());
+}
+
+}  // namespace
+
+bool OwnerHasChanged(const Coverage& before, const Coverage& now) {
+  const std::string_view owner = OwnerOf(now.publication);
+  const std::string_view known = OwnerOf(before.publication);
+  if (RowOf(before.publication) == RowOf(now.publication) || owner.empty() ||
+      OidOf(before.publication) != OidOf(now.publication)) {
+    return false;
+  }
+  if (owner.front() == kOwnerWasSet) return true;
+  return owner.front() == kPinnedOwner && !known.empty() &&
+         known.substr(1) != owner.substr(1);
+}
+
+namespace {
+
+// Empty: the change has kept no row from being sent.
+std::string DescribePublication(const Coverage& before, const Coverage& now) {
+  if (now.publication.empty()) return "the publication does not exist";
+  if (OidOf(before.publication) != OidOf(now.publication)) {
+    return "the publication was dropped and created again, or is another one";
+  }
+  const bool is_same_row = RowOf(before.publication) == RowOf(now.publication);
+  if (is_same_row || OwnerHasChanged(before, now)) return "";
+  return "the publication was altered";
+}
+
+}  // namespace
+
 std::string DescribeChange(const Coverage& before, const Coverage& now) {
   if (before.publication != now.publication) {
-    if (now.publication.empty()) return "the publication does not exist";
-    return OidOf(before.publication) == OidOf(now.publication)
-               ? "the publication was altered"
-               : "the publication was dropped and created again, or is another "
-                 "one";
+    const std::string change = DescribePublication(before, now);
+    if (!change.empty()) return change;
   }
   for (const Coverage::Table& table : now.tables) {
     const auto known =

@@ -33,7 +33,8 @@ uint32_t SourceMemory::left_timeline() const {
 
 // The checkpoint includes the progress of other instances, but not a promotion
 // that was followed already.
-KnownSource SourceMemory::Known() const {
+KnownSource SourceMemory::Known(
+    const std::optional<BirthRecord>& record) const {
   using By = KnownSource::By;
   KnownSource known;
   if (checkpoint_ && (!has_streamed_ || checkpoint_->timeline >= timeline_)) {
@@ -48,28 +49,29 @@ KnownSource SourceMemory::Known() const {
     known.timeline = timeline_;
     known.birth = birth_;
     known.confirmed = pipeline_.confirmed();
-  } else if (record_) {
+  } else if (record) {
     known.by = By::kBirthRecord;
-    known.system_identifier = record_->system_identifier;
-    known.timeline = record_->timeline;
-    known.birth = record_->consistent_point;
+    known.system_identifier = record->system_identifier;
+    known.timeline = record->timeline;
+    known.birth = record->consistent_point;
   }
-  if (known.by != By::kNothing) AddEvidence(known);
+  if (known.by != By::kNothing) AddEvidence(record, known);
   return known;
 }
 
 // The newest value counts; an empty one is not on record there.
-void SourceMemory::AddEvidence(KnownSource& known) const {
+void SourceMemory::AddEvidence(const std::optional<BirthRecord>& record,
+                               KnownSource& known) const {
   known.slot_was_shared = slot_was_shared_;
   known.coverage = coverage_;
   if (checkpoint_) {
     known.coverage = MergeCoverage(known.coverage, checkpoint_->coverage);
     known.kafka_cluster = checkpoint_->kafka_cluster;
   }
-  if (record_) {
-    known.coverage = MergeCoverage(known.coverage, record_->coverage);
+  if (record) {
+    known.coverage = MergeCoverage(known.coverage, record->coverage);
     if (known.kafka_cluster.empty()) {
-      known.kafka_cluster = record_->kafka_cluster;
+      known.kafka_cluster = record->kafka_cluster;
     }
   }
 }
@@ -158,6 +160,28 @@ absl::Status SourceMemory::Continue() {
   return GoOn(known, continuity);
 }
 
+std::optional<Gap> SourceMemory::VisibleGap(
+    const ObservedSource& observed,
+    const std::optional<BirthRecord>& record) const {
+  if (latch_.gap()) return latch_.gap();
+  if (record && !record->gap.empty()) return ParseGap(record->gap);
+  KnownSource known = Known(record);
+  const bool is_lost = observed.slot && observed.slot->is_lost;
+  if (known.by == KnownSource::By::kNothing && is_lost) {
+    known.by = KnownSource::By::kBirthRecord;
+  }
+  if (observed.system_identifier.empty() || known.system_identifier.empty()) {
+    known.system_identifier = observed.system_identifier;
+  }
+  const Continuity continuity = JudgeContinuity(known, observed, slot_);
+  const bool may_be_explained =
+      continuity.gap == kGapSlotAdvanced || continuity.gap == kGapSlotNotKept;
+  if (continuity.kind != Continuity::Kind::kGap || may_be_explained) {
+    return std::nullopt;
+  }
+  return Gap{continuity.gap, continuity.text};
+}
+
 absl::Status SourceMemory::Hold(const Gap& gap) {
   latch_.Close(gap);
   if (system_identifier_.empty()) {
@@ -194,7 +218,7 @@ absl::Status SourceMemory::GoOn(const KnownSource& known,
   birth_ = known.birth;
   const bool is_promotion =
       continuity.kind == Continuity::Kind::kFollowPromotion;
-  if (is_promotion) promotion_ = continuity.text;
+  promotion_ = continuity.text;
   if (IsOvertakenByPromotion()) return FollowPromotion();
   system_identifier_ = observed_.system_identifier;
   timeline_ = observed_.timeline;
@@ -269,9 +293,10 @@ std::optional<SourceMemory::RecordUpdate> SourceMemory::UpdatedRecord(
   const bool vouches = !record.coverage.empty();
   record.coverage =
       vouches ? MarkLeftOut(record.coverage, coverage_) : coverage_;
+  update.is_required = vouches && record.coverage != record_->coverage;
+  record.coverage = WithPublicationOf(record.coverage, coverage_);
   if (!kafka_cluster.empty()) record.kafka_cluster = kafka_cluster;
   if (record == *record_) return std::nullopt;
-  update.is_required = vouches && record.coverage != record_->coverage;
   return update;
 }
 

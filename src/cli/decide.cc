@@ -14,6 +14,7 @@
 
 #include "base/status_macros.h"
 #include "cli/exit_code.h"
+#include "cli/output.h"
 #include "cli/require_wal.h"
 #include "cli/run_to_end.h"
 #include "cli/running_instance.h"
@@ -234,7 +235,7 @@ int Decide(ErrorAction action, const DecideArguments& arguments) {
   }
   const std::string what(ToString(action));
   if (!flow.is_running) {
-    fmt::print(
+    Print(
         "on record: {} the event at {} (id {}). No walpost that has slot {} "
         "answers at http.listen: whoever has the slot next obeys{}\n",
         what, ToString(*position), event.id, config->postgres.slot,
@@ -244,11 +245,11 @@ int Decide(ErrorAction action, const DecideArguments& arguments) {
   if (!WaitUntilObeyed(*config, *position)) {
     return Fail(absl::UnavailableError(fmt::format(
                     "on record, but the running walpost does not report that "
-                    "it has passed the event at {}: see walpost status",
+                    "it has passed the event at {}: see walpost status -c FILE",
                     ToString(*position))),
                 kExitFindings);
   }
-  fmt::print("{}: the event at {} (id {}); the flow goes on\n", what,
+  Print("{}: the event at {} (id {}); the flow goes on\n", what,
              ToString(*position), event.id);
   return kExitOk;
 }

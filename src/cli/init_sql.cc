@@ -104,10 +104,10 @@ absl::StatusOr<std::string> InitSql(const Config& config,
   }
   script += fmt::format(
       "-- Which rows are sent: inserts only, partitions under the name of "
-      "their root.\n{}\n\n"
-      "-- What the server keeps for walpost. After the publication.\n{}\n\n"
-      "-- Then put the birth of the slot on record, so that one that is "
-      "dropped is\n-- noticed: walpost check prints the SQL.\n",
+      "their root.\n{}\n\n-- What the server keeps for walpost. After the "
+      "publication.\n{}\n\n-- Then put the birth of the slot on record, so "
+      "that one that is dropped is\n-- noticed: walpost check -c FILE prints "
+      "the SQL.\n",
       CreatePublicationSql(config.postgres.publication, config.outbox.tables),
       CreateSlotSql(config.postgres.slot, failover));
   return script;

@@ -15,6 +15,7 @@
 #include "base/status_macros.h"
 #include "cli/exit_code.h"
 #include "cli/letter_list.h"
+#include "cli/output.h"
 #include "cli/parked_text.h"
 #include "cli/require_wal.h"
 #include "cli/run_to_end.h"
@@ -111,8 +112,8 @@ asio::awaitable<absl::StatusOr<int>> LetterTable::Run() {
 void LetterTable::List(const Entries& chosen) const {
   std::vector<ShownLetter> letters;
   for (const ParkedEntry& entry : chosen) letters.emplace_back(entry);
-  fmt::print("{}", arguments_.json ? LetterListJson(letters)
-                                   : LetterListText(letters));
+  Print("{}",
+        arguments_.json ? LetterListJson(letters) : LetterListText(letters));
 }
 
 asio::awaitable<absl::Status> LetterTable::Show(const Entries& chosen) {
@@ -121,7 +122,7 @@ asio::awaitable<absl::Status> LetterTable::Show(const Entries& chosen) {
     WALPOST_CO_ASSIGN_OR_RETURN(letter.payload,
                                 co_await list_.ReadPayload(entry.number));
     letter.position = PositionOf(entry);
-    fmt::print("{}", LetterText(letter.position, letter));
+    PrintContent(LetterText(letter.position, letter));
   }
   co_return absl::OkStatus();
 }
@@ -155,7 +156,7 @@ asio::awaitable<absl::StatusOr<int>> LetterTable::Settle(Entries chosen) {
   }
   const std::string_view what = arguments_.is_retry() ? "retried" : "discarded";
   if (arguments_.dry_run) {
-    fmt::print("{} would be {}\n", chosen.size(), what);
+    Print("{} would be {}\n", chosen.size(), what);
     PrintFailures();
     co_return Finish();
   }
@@ -169,21 +170,21 @@ asio::awaitable<absl::StatusOr<int>> LetterTable::Settle(Entries chosen) {
       ParkedList::Decided decided,
       co_await list_.Decide(rows, state, by, arguments_.why));
   if (decided.rows.size() < rows.size()) {
-    fmt::print("{} were decided about by another command\n",
+    Print("{} were decided about by another command\n",
                rows.size() - decided.rows.size());
   }
   if (arguments_.is_retry()) {
     co_return co_await AwaitRetry(std::move(decided.rows));
   }
-  fmt::print("{} discarded\n{}", decided.rows.size(),
-             DiscardedTooLate(decided, "dead-letters list --all"));
+  Print("{} discarded\n{}", decided.rows.size(),
+             DiscardedTooLate(decided, "dead-letters -c FILE list --all"));
   co_return Finish();
 }
 
 asio::awaitable<absl::StatusOr<int>> LetterTable::AwaitRetry(
     std::vector<ParkedNumber> rows) {
   if (!AskInstance(config_.http, "/status").ok()) {
-    fmt::print(
+    Print(
         "{} to be sent. No walpost answers at http.listen: the next one that "
         "has slot {} sends them\n",
         rows.size(), config_.postgres.slot);
@@ -200,13 +201,13 @@ asio::awaitable<absl::StatusOr<int>> LetterTable::AwaitRetry(
     ++failed;
     failures_.emplace_back(PositionOf(entry), entry.content.reason);
   }
-  fmt::print("{} retried\n",
+  Print("{} retried\n",
              rows.size() - std::min(rows.size(), failed + left));
   PrintFailures();
   if (left == 0) co_return Finish();
   co_return Fail(absl::UnavailableError(fmt::format(
                      "{} to be sent, but the running walpost has not sent them "
-                     "yet: see walpost dead-letters list and its log",
+                     "yet: see walpost dead-letters -c FILE list and its log",
                      left)),
                  kExitFindings);
 }
@@ -235,11 +236,10 @@ asio::awaitable<absl::StatusOr<size_t>> LetterTable::WaitUntilTried(
 
 void LetterTable::PrintFailures() const {
   for (size_t i = 0; i < failures_.size() && i < kMaxShownFailures; ++i) {
-    fmt::print("{} stays as it is: {}\n", failures_[i].first,
-               failures_[i].second);
+    Print("{} stays as it is: {}\n", failures_[i].first, failures_[i].second);
   }
   if (failures_.size() > kMaxShownFailures) {
-    fmt::print("and {} more\n", failures_.size() - kMaxShownFailures);
+    Print("and {} more\n", failures_.size() - kMaxShownFailures);
   }
 }
 

@@ -37,14 +37,14 @@ std::string MissingRows::ToText() const {
   std::string text;
   if (parked_ > 0) {
     text += fmt::format(
-        "{} rows are parked, and are left to walpost parked; missing rows of "
-        "their keys are published before them\n",
+        "{} rows are parked, and are left to walpost parked -c FILE; missing "
+        "rows of their keys are published before them\n",
         parked_);
   }
   if (altered_ > 0) {
     text += fmt::format(
         "{} rows have a record with their id and another key or value, and are "
-        "not published again: walpost verify names them\n",
+        "not published again: walpost verify -c FILE names them\n",
         altered_);
   }
   if (same_id_ > 0) {

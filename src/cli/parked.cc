@@ -15,6 +15,7 @@
 #include "base/status_macros.h"
 #include "cli/exit_code.h"
 #include "cli/letter_arguments.h"
+#include "cli/output.h"
 #include "cli/parked_accept.h"
 #include "cli/parked_text.h"
 #include "cli/require_wal.h"
@@ -128,7 +129,7 @@ void PrintIsolated(const Entries& entries) {
     if (!entry.isolated_topic.empty()) ++topics[entry.isolated_topic];
   }
   for (const auto& [topic, count] : topics) {
-    fmt::print(
+    Print(
         "topic {} is isolated, because it takes no records: {} events "
         "wait for it, and follow when it does\n",
         topic, count);
@@ -144,17 +145,17 @@ void PrintList(const Arguments& arguments, const Entries& entries,
     ++sums[ToString(entry.state)];
     if (!is_shown || !arguments.Matches(entry)) continue;
     const uint64_t count = behind[entry.number];
-    fmt::print("{}", arguments.json ? ParkedJson(entry, count)
-                                    : ParkedText(entry, count));
+    Print("{}",
+          arguments.json ? ParkedJson(entry, count) : ParkedText(entry, count));
   }
   if (arguments.json) return;
-  fmt::print("{} parked events", entries.size());
+  Print("{} parked events", entries.size());
   const char* separator = ": ";
   for (const auto& [state, count] : sums) {
-    fmt::print("{}{} {}", separator, count, state);
+    Print("{}{} {}", separator, count, state);
     separator = ", ";
   }
-  fmt::print("\n");
+  Print("\n");
   PrintIsolated(entries);
 }
 
@@ -168,7 +169,7 @@ asio::awaitable<absl::StatusOr<bool>> Show(ParkedList& list,
     found = true;
     WALPOST_CO_ASSIGN_OR_RETURN(const OwnValue payload,
                                 co_await list.ReadPayload(entry.number));
-    fmt::print("{}", ParkedDetails(entry, payload));
+    PrintContent(ParkedDetails(entry, payload));
   }
   co_return found;
 }
@@ -213,7 +214,7 @@ asio::awaitable<absl::Status> PrintDeadAgain(
     if (entry.state != ParkedState::kDead || shown == kMaxShown) continue;
     if (std::ranges::find(tried, entry.number) == tried.end()) continue;
     ++shown;
-    fmt::print("{}: {}\n", PositionOf(entry), entry.content.reason);
+    Print("{}: {}\n", PositionOf(entry), entry.content.reason);
   }
   co_return absl::OkStatus();
 }
@@ -244,12 +245,12 @@ asio::awaitable<absl::StatusOr<int>> Decide(asio::any_io_executor executor,
       co_await list.Decide(chosen, state, by, arguments.why));
   const std::vector<ParkedNumber>& decided = made.rows;
   if (!arguments.is_release()) {
-    fmt::print("{} discarded; what waits behind them follows\n{}",
-               decided.size(), DiscardedTooLate(made, "parked list --all"));
+    Print("{} discarded; what waits behind them follows\n{}", decided.size(),
+          DiscardedTooLate(made, "parked -c FILE list --all"));
     co_return kExitOk;
   }
   if (!HasRunningInstance(config)) {
-    fmt::print(
+    Print(
         "{} to be sent. No walpost answers at http.listen: the next one that "
         "has slot {} sends them\n",
         decided.size(), config.postgres.slot);
@@ -260,11 +261,11 @@ asio::awaitable<absl::StatusOr<int>> Decide(asio::any_io_executor executor,
   if (!tried) {
     co_return Fail(absl::UnavailableError(fmt::format(
                        "{} to be sent, but the running walpost has not sent "
-                       "them yet: see walpost parked list and its log",
+                       "them yet: see walpost parked -c FILE list and its log",
                        decided.size())),
                    kExitFindings);
   }
-  fmt::print("{} sent, {} dead again\n", tried->sent, tried->dead);
+  Print("{} sent, {} dead again\n", tried->sent, tried->dead);
   if (tried->dead > 0) {
     WALPOST_CO_RETURN_IF_ERROR(co_await PrintDeadAgain(list, decided));
   }

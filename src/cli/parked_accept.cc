@@ -4,12 +4,14 @@
 
 #include "base/status_macros.h"
 #include "cli/exit_code.h"
+#include "cli/output.h"
 #include "cli/who_am_i.h"
 #include "fmt/format.h"
 #include "parking/parking_table_facts.h"
 #include "postgres/birth_record.h"
 #include "postgres/parked_list.h"
 #include "postgres/parked_table_record.h"
+#include "postgres/relation_oid.h"
 #include "postgres/sqlstate.h"
 
 namespace walpost {
@@ -34,8 +36,8 @@ asio::awaitable<absl::StatusOr<ParkedTable>> MakeIfNeeded(
     }
     if (!made.ok()) co_return made.status();
   }
-  const std::string sql = fmt::format("SELECT to_regclass({})::oid",
-                                      connection.Literal(facts.quoted));
+  const std::string sql =
+      fmt::format("SELECT {}", RelationOidSql(connection, facts.name));
   WALPOST_CO_ASSIGN_OR_RETURN(const QueryRows rows,
                               co_await connection.Execute(sql));
   co_return ParkedTable{facts.name, static_cast<uint32_t>(rows.Unsigned(0, 0))};
@@ -79,8 +81,8 @@ asio::awaitable<absl::StatusOr<int>> AcceptParkedTable(
         facts.role, postgres.publication, postgres.slot));
   }
   if (!recorded.ok()) co_return recorded;
-  fmt::print(
-      "accepted by {}: slot {} goes on {} table {} ({}). walpost verify names "
+  Print(
+      "accepted by {}: slot {} goes on {} table {} ({}). walpost verify -c FILE names "
       "the rows that are neither in Kafka nor on record\n",
       by.empty() ? WhoAmI() : by, postgres.slot,
       now.name.empty() ? "without" : "with", facts.name, why);

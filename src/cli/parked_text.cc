@@ -2,6 +2,7 @@
 
 #include <string_view>
 
+#include "base/own_arguments.h"
 #include "cli/json_line.h"
 #include "cli/time_option.h"
 #include "fmt/format.h"
@@ -32,7 +33,8 @@ std::string ParkedText(const ParkedEntry& entry, uint64_t behind) {
       ShownValue(content.aggregate_id), FormatTime(content.commit_time),
       content.source, entry.payload_bytes);
   if (!content.error_class.empty()) {
-    text += fmt::format("    {}: {}\n", content.error_class, content.reason);
+    text += fmt::format("    {}: {}\n", content.error_class,
+                        WithOwnArguments(content.reason));
   }
   if (!entry.isolated_topic.empty()) {
     text += fmt::format("    waits for topic {}\n", entry.isolated_topic);
@@ -47,7 +49,7 @@ std::string ParkedJson(const ParkedEntry& entry, uint64_t behind) {
   json.Add("position", PositionOf(entry));
   json.Add("state", ToString(entry.state));
   json.Add("class", content.error_class);
-  json.Add("reason", content.reason);
+  json.Add("reason", WithOwnArguments(content.reason));
   json.Add("source", content.source);
   json.AddValue("id", content.id);
   json.AddValue("key", content.aggregate_id);

@@ -6,6 +6,7 @@
 #include "app/table_publisher.h"
 #include "base/status_macros.h"
 #include "cli/exit_code.h"
+#include "cli/output.h"
 #include "cli/progress_line.h"
 #include "cli/run_to_end.h"
 #include "config/read_file.h"
@@ -115,8 +116,8 @@ int ReplayFromTable(const TableReplayArguments& arguments, const Config& config,
       RunToEnd(io, Publish(io.get_executor(), config, std::move(options), end));
   progress.Finish();
   if (!counts.ok()) return Fail(counts.status(), end);
-  fmt::print("{} rows {}\n", counts->published,
-             limits.dry_run ? "would be replayed" : "replayed");
+  Print("{} rows {}\n", counts->published,
+        limits.dry_run ? "would be replayed" : "replayed");
   return kExitOk;
 }
 

@@ -13,8 +13,8 @@ namespace {
 
 absl::Status CheckComplete(const DeadLetter& letter) {
   constexpr std::string_view kRemedy =
-      "repair the row, and send it with walpost replay --from-table; then "
-      "discard the dead letter";
+      "repair the row, and send it with walpost replay -c FILE --from-table; "
+      "then discard the dead letter";
   // Its dead letter has only what could be read.
   if (std::ranges::find(kUnreadableReasons, letter.error_class) !=
       kUnreadableReasons.end()) {
@@ -24,10 +24,10 @@ absl::Status CheckComplete(const DeadLetter& letter) {
                     letter.error_class, kRemedy));
   }
   if (!letter.payload_bytes) return absl::OkStatus();
-  return absl::FailedPreconditionError(fmt::format(
-      "the dead letter has not the whole payload (dead_letter.payload): send "
-      "the row with walpost replay --from-table; then discard the dead "
-      "letter"));
+  return absl::FailedPreconditionError(
+      fmt::format("the dead letter has not the whole payload "
+                  "(dead_letter.payload): send the row with walpost replay -c "
+                  "FILE --from-table; then discard the dead letter"));
 }
 
 Value View(const OwnValue& value) {
@@ -106,8 +106,8 @@ absl::StatusOr<Event> LetterEvent::Of(const DeadLetter& letter) {
     const OwnValue* column = FindColumn(letter, name);
     if (column == nullptr) {
       return absl::FailedPreconditionError(fmt::format(
-          "topic or headers are now made from column {}, which the dead "
-          "letter does not have: send the row with walpost replay "
+          "topic or headers are now made from column {}, which the dead letter "
+          "does not have: send the row with walpost replay -c FILE "
           "--from-table; then discard the dead letter",
           name));
     }

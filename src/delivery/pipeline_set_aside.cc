@@ -177,6 +177,7 @@ Pipeline::Offer Pipeline::Stop(const Event& event, absl::Status reason) {
       std::move(reason),
       /*is_in_stream=*/true, IdForMessages(event.aggregate_id.value_or("")),
       DigestOf(event)};
+  stopped_before_.reset();
   return Offer::kHold;
 }
 

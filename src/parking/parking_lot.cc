@@ -13,8 +13,8 @@ absl::Status AnotherEventIsParked(std::string_view table,
   return WithReasonCode(
       absl::FailedPreconditionError(fmt::format(
           "table {0} has another event at {1} than the stream: was the server "
-          "or the table restored? Look at it (walpost parked list --all, "
-          "walpost dead-letters list --all); to give it up, run DELETE FROM "
+          "or the table restored? Look at it (walpost parked -c FILE list --all, "
+          "walpost dead-letters -c FILE list --all); to give it up, run DELETE FROM "
           "{0} WHERE number = {2}; and restart walpost",
           table, ToString(position), number)),
       kReasonParkedEventDiffers);
@@ -157,7 +157,7 @@ absl::Status ParkingLot::MayPark(const Event& event) {
   }
   return absl::InvalidArgumentError(
       fmt::format("it cannot be parked, because {} keys are parked already "
-                  "(parking.max_keys): release some (walpost parked)",
+                  "(parking.max_keys): release some (walpost parked -c FILE)",
                   lanes_.size()));
 }
 

@@ -18,7 +18,7 @@ std::string WhatIsUnknown(const ParkingTableFacts& facts) {
 Problem Missing(std::string text, std::string_view how_to_restore) {
   return {std::move(text),
           fmt::format("{}; or, to go on without what was in it, run walpost "
-                      "parked accept --why REASON",
+                      "parked -c FILE accept --why REASON",
                       how_to_restore),
           kReasonParkedTableMissing};
 }
@@ -77,7 +77,7 @@ std::optional<Problem> FindProblemOfHistory(const ParkingTableFacts& facts) {
                     "made again, and {}",
                     facts.name, facts.slot, WhatIsUnknown(facts)),
         "restore its rows; then, or to go on without them, run walpost parked "
-        "accept --why REASON",
+        "-c FILE accept --why REASON",
         kReasonParkedTableMissing};
   }
   if (known.name == facts.name) {

@@ -44,6 +44,8 @@ struct GapDiagnosis {
   // two sentences with the remedy.
   std::string gap;
   std::string text;
+  // What could not be decided, as a sentence; empty: nothing.
+  std::string doubt;
   // Facts found on the way.
   std::optional<SlotState> slot;
   std::optional<BirthRecord> birth;

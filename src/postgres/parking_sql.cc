@@ -10,6 +10,7 @@
 #include "fmt/ranges.h"
 #include "parking/parked_codec.h"
 #include "postgres/quote.h"
+#include "postgres/relation_oid.h"
 #include "postgres/table_script.h"
 #include "walpost_sql.h"
 
@@ -97,23 +98,24 @@ std::string ParkingSql::Describe() const {
   const std::string_view table = names_.table;
   return fmt::format(
       "SELECT c.oid, c.relkind IN ('r', 'p'), c.relpersistence = 'p', "
-      "array_to_string(ARRAY(SELECT privilege FROM unnest(ARRAY['SELECT', "
-      "'INSERT', 'UPDATE', 'DELETE']) AS privilege WHERE NOT "
-      "has_table_privilege(c.oid, privilege)), ', '), "
+      "array_to_string(ARRAY(SELECT 'USAGE of its schema' WHERE NOT "
+      "has_schema_privilege(c.relnamespace, 'USAGE') UNION ALL SELECT "
+      "privilege FROM unnest(ARRAY['SELECT', 'INSERT', 'UPDATE', 'DELETE']) AS "
+      "privilege WHERE NOT has_table_privilege(c.oid, privilege)), ', '), "
       "row_security_active(c.oid), (SELECT count(*) = {} FROM "
       "pg_catalog.pg_attribute WHERE attrelid = c.oid AND attname IN ({}) AND "
       "NOT attisdropped), pg_has_role(c.relowner, 'USAGE'), "
       "coalesce((SELECT has_schema_privilege(n.oid, 'CREATE') FROM "
       "pg_catalog.pg_namespace n WHERE n.nspname = {}), false) FROM "
-      "(SELECT) AS one LEFT JOIN pg_catalog.pg_class c ON c.oid = "
-      "to_regclass({})",
+      "(SELECT) AS one LEFT JOIN pg_catalog.pg_class c ON c.oid = {}",
       kAddedColumns.size(),
       fmt::format("'{}'", fmt::join(kAddedColumns, "', '")),
-      quote_(table.substr(0, table.find('.'))), quote_(Table()));
+      quote_(table.substr(0, table.find('.'))),
+      RelationOidSql(quote_, table));
 }
 
 std::string ParkingSql::Oid() const {
-  return fmt::format("SELECT to_regclass({})::oid", quote_(Table()));
+  return fmt::format("SELECT {}", RelationOidSql(quote_, names_.table));
 }
 
 // Slots are unique in a cluster, and locks are per database.

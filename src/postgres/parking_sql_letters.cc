@@ -2,6 +2,7 @@
 #include "fmt/format.h"
 #include "parking/parked_codec.h"
 #include "postgres/parking_sql.h"
+#include "postgres/relation_oid.h"
 
 namespace walpost {
 

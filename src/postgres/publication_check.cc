@@ -59,8 +59,9 @@ asio::awaitable<absl::Status> PublicationCheck::CheckPublication() {
       Add(Severity::kNote, subject, "does not exist; run will create it");
     } else {
       Add(Severity::kError, subject, kDoesNotExist,
-          fmt::format("walpost init, or set postgres.create: true, or {}",
-                      create));
+          fmt::format(
+              "walpost init -c FILE, or set postgres.create: true, or {}",
+              create));
     }
     co_return absl::OkStatus();
   }
@@ -183,7 +184,8 @@ asio::awaitable<absl::Status> PublicationCheck::ReportMissing(
   WALPOST_CO_ASSIGN_OR_RETURN(QueryRows rows,
                               co_await connection_.Execute(sql));
   std::string remedy =
-      "create it with walpost init, or correct outbox.tables (schema.table)";
+      "create it with walpost init -c FILE, or correct outbox.tables "
+      "(schema.table)";
   if (rows.size() > 0) {
     remedy =
         fmt::format("did you mean {}? Correct outbox.tables", rows.Text(0, 0));

@@ -7,8 +7,9 @@
 //    lost session whose reconnect is answered with 57P03 means: stop.
 //  - report the slot: WAL written, WAL retained for us, wal_status; whether the
 //    publication still covers the outbox; up to where all transactions have
-//    ended; the position of the guard slot; and, during slot creation, what it
-//    waits for;
+//    ended; the position of the guard slot; during slot creation, what it waits
+//    for; and, while there is no stream, whatever a gap would show in: the
+//    stream may have to wait for Kafka before it looks;
 //  - warn of a partition that had rows when it was attached.
 //
 // It holds no transaction open, so it pins no xmin. Its failure does not affect
@@ -28,6 +29,8 @@
 
 #include "base/backoff.h"
 #include "base/lsn.h"
+#include "checkpoint/birth_record.h"
+#include "checkpoint/continuity.h"
 #include "checkpoint/event_decision.h"
 #include "checkpoint/transaction_horizon.h"
 #include "health/wal_budget.h"
@@ -47,14 +50,24 @@ struct GuardReport {
 // State of our slot at the server.
 struct SlotReport {
   Lsn server_wal_end;
+  bool has_slot = false;
+  // Of the slot; else unset.
   RetainedWal wal;
   std::string wal_status;
   Lsn confirmed;  // at the server
   std::optional<GuardReport> guard;
   HorizonSample horizon;
+  // What a stream would begin with; only while WatchSource is on, and nobody
+  // has the slot.
+  struct Source {
+    ObservedSource observed;
+    std::optional<BirthRecord> record;
+  };
+  std::optional<Source> source;
   // From PublicationWatch, which looks last; may be empty.
   std::string publication_trouble;
-  std::optional<Gap> gap;  // likewise
+  bool publication_is_wrong = false;  // PublicationWatch::is_error
+  std::optional<Gap> gap;             // likewise
   // On record; only while WatchDecisions is on.
   std::vector<EventDecision> decisions;
 };
@@ -79,6 +92,13 @@ class SideSession {
   // Whether reports have the decisions on record: while an event stops the
   // flow.
   void WatchDecisions(bool watch) { watches_decisions_ = watch; }
+  // Whether reports have the source: while there is no stream.
+  void WatchSource(bool watch) { watches_source_ = watch; }
+
+  // Since the last report, and why there was none since; ok: there is a
+  // session.
+  MonotonicTime reported_at() const { return reported_at_; }
+  const absl::Status& trouble() const { return trouble_; }
 
   // Puts on record, with the next report, that the flow has obeyed a decision.
   void NoteObeyed(EventDecision decision) {
@@ -97,6 +117,9 @@ class SideSession {
   boost::asio::awaitable<absl::Status> Serve();
   boost::asio::awaitable<absl::Status> Report();
   boost::asio::awaitable<void> RecordObeyed();
+  boost::asio::awaitable<absl::Status> ReadSystem();
+  boost::asio::awaitable<absl::Status> ReadSource(SlotReport& report,
+                                                  ObservedSource observed);
   boost::asio::awaitable<absl::Status> LookAtCreation();
   boost::asio::awaitable<absl::Status> LookAtPartitions();
 
@@ -104,8 +127,11 @@ class SideSession {
   ServerOptions server_;
   std::string slot_;
   std::string publication_name_;
+  std::vector<TableOptions> tables_;
+  std::string system_identifier_;  // empty: this role may not read it
   bool watches_decisions_ = false;
   std::vector<EventDecision> obeyed_;  // not on record yet
+  bool watches_source_ = false;
   std::function<void()> on_server_shutdown_;
   std::function<void(const SlotReport&)> on_report_;
   std::string slot_creation_;
@@ -115,6 +141,8 @@ class SideSession {
   boost::asio::steady_timer retry_timer_;
   Backoff backoff_;
   MonotonicTime reported_at_{};
+  bool is_blind_ = false;
+  absl::Status trouble_;
   bool stopped_ = false;
 };
 

@@ -14,8 +14,7 @@ class RelayTaker final : public EventTaker {
  public:
   // All outlive this object. `gate`: nullptr if the sink has no transactions.
   RelayTaker(Pipeline& pipeline, const CheckpointWriter& checkpoints,
-             TransactionGate* gate = nullptr)
-      : pipeline_(pipeline), checkpoints_(checkpoints), gate_(gate) {}
+             TransactionGate* gate = nullptr);
 
   bool CanTake() const override { return MayTake() && pipeline_.CanTake(); }
   Offer OnEvent(const Event& event) override;

@@ -392,5 +392,81 @@ TEST_F(SourceMemoryTest, P11ARecordDoesNotVouchForATableThatWasAdded) {
   EXPECT_FALSE(memory_.UpdatedRecord(""));
 }
 
+// ---- Beside the stream, while the checkpoint may be out of reach.
+
+class VisibleGapTest : public SourceMemoryTest {
+ protected:
+  std::string Code(const ObservedSource& server,
+                   const std::optional<BirthRecord>& record = Record()) const {
+    const std::optional<Gap> gap = memory_.VisibleGap(server, record);
+    return gap ? gap->code : "";
+  }
+};
+
+TEST_F(VisibleGapTest, P10ARecordShowsWhatIsWrongWithoutTheCheckpoint) {
+  EXPECT_EQ(Code(Server()), "");
+  ObservedSource server = Server();
+  server.slot.reset();
+  EXPECT_EQ(Code(server), kGapSlotMissing);
+  server = Server();
+  server.slot->is_lost = true;
+  EXPECT_EQ(Code(server), kGapSlotLost);
+  server = Server();
+  server.system_identifier = "8";
+  EXPECT_EQ(Code(server), kGapOtherCluster);
+  server.system_identifier.clear();
+  EXPECT_EQ(Code(server), "") << "this role may not read it";
+  server = Server();
+  server.coverage = kAlteredCoverage;
+  EXPECT_EQ(Code(server), kGapCoverageChanged);
+  server = Server();
+  BirthRecord record = Record();
+  record.timeline = 2;
+  EXPECT_EQ(Code(server, record), kGapTimelineDiverged);
+  record = Record();
+  record.gap = kGapSlotAdvanced;
+  EXPECT_EQ(Code(server, record), kGapSlotAdvanced) << "it is latched";
+}
+
+TEST_F(VisibleGapTest, P10ASlotThatIsLostNeedsNoRecord) {
+  ObservedSource server = Server();
+  server.slot->is_lost = true;
+  EXPECT_EQ(Code(server, std::nullopt), kGapSlotLost);
+  server.slot.reset();
+  EXPECT_EQ(Code(server, std::nullopt), "") << "a first start makes it";
+}
+
+TEST_F(VisibleGapTest, P10ARunningProcessNeedsNoRecord) {
+  ASSERT_NO_FATAL_FAILURE(Stream(200));
+  ObservedSource server = Server();
+  server.slot.reset();
+  EXPECT_EQ(Code(server, std::nullopt), kGapSlotMissing);
+  server = Server();
+  server.wal_end = Lsn(150);
+  EXPECT_EQ(Code(server, std::nullopt), kGapServerBehind);
+  memory_.Latch({kGapKafkaReplaced, "another"});
+  EXPECT_EQ(Code(Server(), std::nullopt), kGapKafkaReplaced);
+}
+
+// The checkpoint would tell, which cannot be read.
+TEST_F(VisibleGapTest, P9WhatAnotherInstanceMayHaveDoneIsNoGapYet) {
+  ASSERT_NO_FATAL_FAILURE(Stream(200));
+  ObservedSource server = Server();
+  server.slot->confirmed = Lsn(300);
+  EXPECT_EQ(Code(server), "") << "it has moved the slot";
+  server.timeline = 2;
+  EXPECT_EQ(Code(server), "") << "it has followed a promotion";
+  server.slot.reset();
+  EXPECT_EQ(Code(server), kGapSlotMissing);
+}
+
+TEST_F(VisibleGapTest, NothingIsLatchedByALook) {
+  ObservedSource server = Server();
+  server.slot.reset();
+  EXPECT_EQ(Code(server), kGapSlotMissing);
+  EXPECT_FALSE(memory_.gap().has_value());
+  EXPECT_EQ(Code(Server()), "");
+}
+
 }  // namespace
 }  // namespace walpost

@@ -225,7 +225,7 @@ planted_bug(does_not_see_that_a_table_was_taken_out
 
 planted_bug(does_not_compare_with_the_record
   SOURCE checkpoint/source_memory.cc
-  NEEDLE [[known.coverage = MergeCoverage(known.coverage, record_->coverage);]]
+  NEEDLE [[known.coverage = MergeCoverage(known.coverage, record->coverage);]]
   REPLACEMENT [[]]
   FINDS "P9: .* rows were not sent"
   KIND uncovered)
@@ -343,10 +343,34 @@ planted_bug(sets_aside_a_neighbour_of_the_culprit
 
 planted_bug(stays_stopped_after_a_rewind
   SOURCE delivery/pipeline.cc
-  NEEDLE [[after the events given up before it.
+  NEEDLE [[stopped_before_ = stoppage_;
   stoppage_.reset();]]
-  REPLACEMENT [[after the events given up before it.]]
+  REPLACEMENT [[stopped_before_ = stoppage_;]]
   FINDS "P1: it hangs")
+
+planted_bug(gives_up_others_with_a_rejected_record
+  SOURCE delivery/pipeline_trial.cc
+  NEEDLE [[!awaits_commits_ || uncommitted_records_ == 1;]]
+  REPLACEMENT [[true;]]
+  FINDS "${LOST}"
+  KIND dead_letters)
+
+planted_bug(passes_a_withdrawn_event
+  SOURCE delivery/acknowledgement_window.cc
+  NEEDLE [[newest_position_ = std::max(position_before_, acknowledged_through_);]]
+  REPLACEMENT [[]]
+  FINDS "${LOST}|P8: "
+  KIND dead_letters)
+
+planted_bug(takes_a_tried_event_without_its_proof
+  SOURCE delivery/pipeline.cc
+  NEEDLE [[if (!Continues(event)) return Offer::kHold;
+  const Offer offer = IsTried(event) ? Offer::kTaken : Decide(event, mapped);]]
+  REPLACEMENT [[const bool is_tried = IsTried(event);
+  if (!is_tried && !Continues(event)) return Offer::kHold;
+  const Offer offer = is_tried ? Offer::kTaken : Decide(event, mapped);]]
+  FINDS "P9: .* where there is none"
+  KIND dead_letters)
 
 # ---- Decisions of the session.
 

@@ -60,6 +60,8 @@ class SimulatedProcess {
   void Observe();
 
  private:
+  void OnSaved();
+
   // The steps of a turn of the stream; anything may happen between two.
   enum class Step { kCheck, kTake, kTell, kWait };
 
@@ -91,6 +93,7 @@ class SimulatedProcess {
 
   SimulatedStore store_;
   Pipeline pipeline_;
+  std::optional<TransactionOptions> transactions_;
   std::optional<TransactionGate> gate_;
   CheckpointWriter checkpoints_;
   std::optional<Checkpoint> loaded_;
