@@ -306,7 +306,8 @@ void ReleaseRun::FailInTransaction(const TransactionalRelease::Result& sent,
     const bool is_at_fault = topics_[row] == sent.topic_at_fault;
     return is_at_fault ? sent.failed : absl::OkStatus();
   });
-  if (result.failed.empty() && result.trouble.ok()) result.trouble = sent.failed;
+  if (result.failed.empty() && result.trouble.ok())
+    result.trouble = sent.failed;
 }
 
 // Those that are not sent, and are not ok. What is behind them in their lanes

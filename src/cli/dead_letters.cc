@@ -5,13 +5,13 @@
 #include <string>
 #include <vector>
 
+#include "app/letter_topics.h"
 #include "base/status_macros.h"
 #include "cli/exit_code.h"
 #include "cli/letter_arguments.h"
 #include "cli/letter_clerk.h"
 #include "cli/letter_list.h"
 #include "cli/letter_table.h"
-#include "cli/letter_topics.h"
 #include "cli/output.h"
 #include "cli/progress_line.h"
 #include "cli/verb.h"
@@ -76,9 +76,9 @@ void PrintFailures(const std::vector<LetterClerk::Failure>& failures) {
 void PrintUnreadable(const LetterTopics& topics) {
   if (topics.unreadable() == 0) return;
   Print(stderr,
-             "{} records of the dead-letter topics cannot be read, and stay as "
-             "they are:\n",
-             topics.unreadable());
+        "{} records of the dead-letter topics cannot be read, and stay as "
+        "they are:\n",
+        topics.unreadable());
   for (const absl::Status& place : topics.unreadable_places()) {
     Print(stderr, "{}\n", std::string(place.message()));
   }
@@ -135,7 +135,7 @@ int RunDeadLetters(const LetterArguments& arguments) {
   const auto writer = OpenWriter(arguments, *config);
   if (!writer.ok()) return Fail(writer.status(), kExitKafka);
   ProgressLine progress;
-  LetterTopics topics(*config, arguments.from, progress);
+  LetterTopics topics(*config, arguments.from, std::ref(progress));
   const absl::StatusOr<LetterBook> book = topics.ReadBook();
   progress.Finish();
   if (!book.ok()) {

@@ -250,7 +250,7 @@ int Decide(ErrorAction action, const DecideArguments& arguments) {
                 kExitFindings);
   }
   Print("{}: the event at {} (id {}); the flow goes on\n", what,
-             ToString(*position), event.id);
+        ToString(*position), event.id);
   return kExitOk;
 }
 

@@ -171,13 +171,13 @@ asio::awaitable<absl::StatusOr<int>> LetterTable::Settle(Entries chosen) {
       co_await list_.Decide(rows, state, by, arguments_.why));
   if (decided.rows.size() < rows.size()) {
     Print("{} were decided about by another command\n",
-               rows.size() - decided.rows.size());
+          rows.size() - decided.rows.size());
   }
   if (arguments_.is_retry()) {
     co_return co_await AwaitRetry(std::move(decided.rows));
   }
   Print("{} discarded\n{}", decided.rows.size(),
-             DiscardedTooLate(decided, "dead-letters -c FILE list --all"));
+        DiscardedTooLate(decided, "dead-letters -c FILE list --all"));
   co_return Finish();
 }
 
@@ -201,8 +201,7 @@ asio::awaitable<absl::StatusOr<int>> LetterTable::AwaitRetry(
     ++failed;
     failures_.emplace_back(PositionOf(entry), entry.content.reason);
   }
-  Print("{} retried\n",
-             rows.size() - std::min(rows.size(), failed + left));
+  Print("{} retried\n", rows.size() - std::min(rows.size(), failed + left));
   PrintFailures();
   if (left == 0) co_return Finish();
   co_return Fail(absl::UnavailableError(fmt::format(

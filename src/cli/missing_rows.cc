@@ -7,10 +7,6 @@ namespace walpost {
 absl::StatusOr<bool> MissingRows::IsMissing(const Event& event,
                                             std::string_view topic) {
   using Answer = KnownEvents::Answer;
-  if (parked_ids_.contains(std::string(event.id.value_or("")))) {
-    ++parked_;
-    return false;
-  }
   if (known_ == nullptr) return true;
   const absl::StatusOr<Answer> answer = known_->Ask(
       {topic, event.id.value_or(""), event.aggregate_id, event.payload});
@@ -35,12 +31,6 @@ absl::StatusOr<bool> MissingRows::IsMissing(const Event& event,
 
 std::string MissingRows::ToText() const {
   std::string text;
-  if (parked_ > 0) {
-    text += fmt::format(
-        "{} rows are parked, and are left to walpost parked -c FILE; missing "
-        "rows of their keys are published before them\n",
-        parked_);
-  }
   if (altered_ > 0) {
     text += fmt::format(
         "{} rows have a record with their id and another key or value, and are "

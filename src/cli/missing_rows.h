@@ -3,7 +3,6 @@
 
 #include <cstdint>
 #include <memory>
-#include <set>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -20,15 +19,10 @@ class MissingRows {
   explicit MissingRows(std::unique_ptr<KnownEvents> known)
       : known_(std::move(known)) {}
 
-  // Events that are parked: whoever releases them publishes them.
-  void LeaveOut(std::set<std::string> parked_ids) {
-    parked_ids_ = std::move(parked_ids);
-  }
-
   // False: every row is missing.
-  bool compares() const { return known_ != nullptr || !parked_ids_.empty(); }
+  bool compares() const { return known_ != nullptr; }
 
-  // True if Kafka lacks the record of this row, and it is not parked.
+  // True if Kafka lacks the record of this row.
   absl::StatusOr<bool> IsMissing(const Event& event, std::string_view topic);
 
   // True if there were rows without a record of their own that IsMissing did
@@ -40,8 +34,6 @@ class MissingRows {
 
  private:
   std::unique_ptr<KnownEvents> known_;
-  std::set<std::string> parked_ids_;
-  uint64_t parked_ = 0;
   uint64_t altered_ = 0;
   uint64_t same_id_ = 0;
   uint64_t twins_ = 0;

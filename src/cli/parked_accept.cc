@@ -82,7 +82,8 @@ asio::awaitable<absl::StatusOr<int>> AcceptParkedTable(
   }
   if (!recorded.ok()) co_return recorded;
   Print(
-      "accepted by {}: slot {} goes on {} table {} ({}). walpost verify -c FILE names "
+      "accepted by {}: slot {} goes on {} table {} ({}). walpost verify -c "
+      "FILE names "
       "the rows that are neither in Kafka nor on record\n",
       by.empty() ? WhoAmI() : by, postgres.slot,
       now.name.empty() ? "without" : "with", facts.name, why);

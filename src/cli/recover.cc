@@ -5,7 +5,9 @@
 #include <set>
 
 #include "app/checkpoint_keeper.h"
+#include "app/read_events_on_record.h"
 #include "app/slot_founder.h"
+#include "app/topic_reader_options.h"
 #include "base/status_macros.h"
 #include "checkpoint/checkpoint_owner.h"
 #include "cli/accept_gap.h"
@@ -16,14 +18,13 @@
 #include "cli/progress_line.h"
 #include "cli/recovery_plan.h"
 #include "cli/require_wal.h"
+#include "cli/row_lines.h"
 #include "cli/run_to_end.h"
-#include "cli/topic_reader_options.h"
 #include "cli/verb.h"
 #include "cli/verbs.h"
 #include "cli/work_directory.h"
 #include "fmt/format.h"
 #include "outbox/numbering.h"
-#include "postgres/parked_list.h"
 #include "verify/topic_reader.h"
 
 namespace walpost {
@@ -71,44 +72,6 @@ absl::StatusOr<MissingRows> ReadKafka(const Arguments& arguments,
   return MissingRows(std::move(known));
 }
 
-asio::awaitable<absl::StatusOr<std::vector<ParkedEntry>>> ReadParked(
-    asio::any_io_executor executor, const Config& config) {
-  const ConnectionOptions options =
-      ParkedList::Session(config.postgres, "recover");
-  WALPOST_CO_ASSIGN_OR_RETURN(const std::unique_ptr<Connection> connection,
-                              co_await Connection::Connect(executor, options));
-  const auto if_unknown = config.parks() ? ParkedList::IfUnknown::kRefuse
-                                         : ParkedList::IfUnknown::kEmpty;
-  WALPOST_CO_ASSIGN_OR_RETURN(
-      ParkedList list,
-      co_await ParkedList::Open(*connection, config.postgres,
-                                config.parking.table, if_unknown));
-  constexpr auto kAll = ParkingSql::Settled::kIncluded;
-  WALPOST_CO_ASSIGN_OR_RETURN(std::vector<ParkedEntry> parked,
-                              co_await list.Read(kAll));
-  WALPOST_CO_ASSIGN_OR_RETURN(const std::vector<ParkedEntry> letters,
-                              co_await list.ReadLetters(kAll));
-  parked.insert(parked.end(), letters.begin(), letters.end());
-  co_return parked;
-}
-
-// What is released is in Kafka, as Kafka says.
-absl::Status LeaveOutParked(const Config& config, MissingRows& missing) {
-  asio::io_context io(1);
-  WALPOST_ASSIGN_OR_RETURN(const std::vector<ParkedEntry> parked,
-                           RunToEnd(io, ReadParked(io.get_executor(), config)));
-  std::set<std::string> ids;
-  for (const ParkedEntry& entry : parked) {
-    if (entry.state == ParkedState::kReleased ||
-        entry.state == ParkedState::kLetterRetried) {
-      continue;
-    }
-    if (entry.content.id) ids.insert(*entry.content.id);
-  }
-  missing.LeaveOut(std::move(ids));
-  return absl::OkStatus();
-}
-
 bool StoreIsKafka(const Config& config) {
   return config.checkpoint.store == CheckpointOptions::Store::kKafka;
 }
@@ -126,6 +89,16 @@ asio::awaitable<absl::StatusOr<Counts>> Recover(asio::any_io_executor executor,
   if (founder.slot() && founder.slot()->active) {
     co_return SlotIsInUse(config);
   }
+  OnRecordQuery query;
+  query.verb = "recover";
+  query.if_unknown = config.parks() ? ParkedList::IfUnknown::kRefuse
+                                    : ParkedList::IfUnknown::kEmpty;
+  bool failed_at_kafka = false;
+  absl::StatusOr<EventsOnRecord> on_record =
+      co_await ReadEventsOnRecord(executor, config, query, &failed_at_kafka);
+  if (failed_at_kafka) end = kExitKafka;
+  if (!on_record.ok()) co_return on_record.status();
+  options.on_record = *std::move(on_record);
   const absl::StatusOr<Counts> counts =
       co_await founder.Publish(std::move(options));
   if (founder.failed_at_kafka()) end = kExitKafka;
@@ -155,14 +128,16 @@ void PrintResult(const Arguments& arguments, const Config& config,
   const std::string what =
       arguments.wish.since.empty() ? "are not in Kafka" : "are wanted";
   if (arguments.wish.dry_run) {
-    Print("{} rows looked at, {} {}; nothing was done\n", counts.rows,
-          counts.published, what);
+    Print("{} rows looked at, {} {}{}; nothing was done\n", counts.rows,
+          counts.published, what, SetAsideText(counts));
   } else {
     Print(
-        "{} rows looked at, {} published with header walpost-recovered; slot "
+        "{} rows looked at, {} published with header walpost-recovered{}; slot "
         "{} is new: start walpost\n",
-        counts.rows, counts.published, config.postgres.slot);
+        counts.rows, counts.published, SetAsideText(counts),
+        config.postgres.slot);
   }
+  Print("{}", LeftOutText(counts.left_out));
   Print("{}", missing.ToText());
   Print("not recoverable: rows that were deleted since{}\n",
         config.outbox.messages.enabled() ? ", and logical messages" : "");
@@ -189,14 +164,13 @@ int RunPlan(const Arguments& arguments, const Config& config,
       ReadKafka(arguments, config, progress, end);
   progress.Finish();
   if (!missing.ok()) return Fail(missing.status(), end);
-  const absl::Status parked = LeaveOutParked(config, *missing);
-  if (!parked.ok()) return Fail(parked, kExitPostgres);
   TablePublisher::Options options;
   options.filter.since = arguments.wish.since;
   options.filter.order_by = arguments.order_by;
   options.filter.from_transaction = plan.range.from_transaction;
   options.mark.header = "walpost-recovered";
   options.dry_run = arguments.wish.dry_run;
+  if (options.dry_run) options.on_row = PrintRow;
   if (missing->compares()) {
     options.is_wanted = [&missing](const Event& event, std::string_view topic) {
       return missing->IsMissing(event, topic);

@@ -3,11 +3,13 @@
 #include <boost/asio/io_context.hpp>
 #include <sstream>
 
+#include "app/read_events_on_record.h"
 #include "app/table_publisher.h"
 #include "base/status_macros.h"
 #include "cli/exit_code.h"
 #include "cli/output.h"
 #include "cli/progress_line.h"
+#include "cli/row_lines.h"
 #include "cli/run_to_end.h"
 #include "config/read_file.h"
 #include "fmt/format.h"
@@ -58,6 +60,17 @@ asio::awaitable<absl::StatusOr<Counts>> Publish(asio::any_io_executor executor,
       "BEGIN TRANSACTION ISOLATION LEVEL REPEATABLE READ, READ ONLY";
   WALPOST_CO_ASSIGN_OR_RETURN(QueryRows begun,
                               co_await connected->Execute(begin));
+  if (options.filter.ids.empty()) {
+    OnRecordQuery query;
+    query.verb = "replay";
+    query.if_unknown = ParkedList::IfUnknown::kEmpty;
+    bool failed_at_kafka = false;
+    absl::StatusOr<EventsOnRecord> on_record =
+        co_await ReadEventsOnRecord(executor, config, query, &failed_at_kafka);
+    if (failed_at_kafka) end = kExitKafka;
+    if (!on_record.ok()) co_return on_record.status();
+    options.on_record = *std::move(on_record);
+  }
   absl::StatusOr<std::unique_ptr<TablePublisher>> publisher =
       TablePublisher::Create(executor, config,
                              KafkaSinks(executor, config.kafka),
@@ -76,7 +89,8 @@ VerbOption AddTableReplayOptions(Verb& verb, TableReplayArguments& arguments) {
       verb.Flag("--from-table", arguments.from_table,
                 "Publish rows of the outbox table, not the WAL");
   verb.Option("--ids", arguments.ids_file,
-              "Only the ids in this file, one per line")
+              "Only the ids in this file, one per line, whatever is on record "
+              "about them")
       .Needs(from_table);
   verb.Option("--aggregate", arguments.aggregate,
               "Only rows of this aggregate_id")
@@ -106,6 +120,7 @@ int ReplayFromTable(const TableReplayArguments& arguments, const Config& config,
   options.mark.topic_prefix = limits.topic_prefix;
   options.per_second = limits.per_second;
   options.dry_run = limits.dry_run;
+  if (options.dry_run) options.on_row = PrintRow;
   options.silence_limit = DeliveryRun::kSilenceLimit;
   options.progress = [&progress](uint64_t done, uint64_t all) {
     progress("replaying the table", done, all);
@@ -116,8 +131,9 @@ int ReplayFromTable(const TableReplayArguments& arguments, const Config& config,
       RunToEnd(io, Publish(io.get_executor(), config, std::move(options), end));
   progress.Finish();
   if (!counts.ok()) return Fail(counts.status(), end);
-  Print("{} rows {}\n", counts->published,
-        limits.dry_run ? "would be replayed" : "replayed");
+  Print("{} rows {}{}\n{}", counts->published,
+        limits.dry_run ? "would be replayed" : "replayed",
+        SetAsideText(*counts), LeftOutText(counts->left_out));
   return kExitOk;
 }
 

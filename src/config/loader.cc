@@ -257,8 +257,8 @@ void ReadLog(Section section, LogOptions& log) {
 // One that the role may most likely describe: brokers log what they deny.
 std::string ProbedTopic(const OutboxOptions& outbox) {
   if (!outbox.checkpoint_topic.empty()) return outbox.checkpoint_topic;
-  const bool has_own = outbox.tables.size() == 1 &&
-                       !outbox.tables.front().topic.empty();
+  const bool has_own =
+      outbox.tables.size() == 1 && !outbox.tables.front().topic.empty();
   const std::string& topic =
       has_own ? outbox.tables.front().topic : outbox.route.topic;
   const size_t end = topic.find('{');

@@ -54,8 +54,8 @@ void BrokerPulse::Ask(int32_t node, const std::string& topic) {
 bool BrokerPulse::OnAnswer(rd_kafka_event_t* event) {
   const void* opaque = rd_kafka_event_opaque(event);
   if (opaque == nullptr) return false;
-  asked_.erase(static_cast<int32_t>(reinterpret_cast<intptr_t>(opaque) -
-                                    kFirstOpaque));
+  asked_.erase(
+      static_cast<int32_t>(reinterpret_cast<intptr_t>(opaque) - kFirstOpaque));
   return true;
 }
 

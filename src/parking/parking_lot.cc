@@ -13,8 +13,10 @@ absl::Status AnotherEventIsParked(std::string_view table,
   return WithReasonCode(
       absl::FailedPreconditionError(fmt::format(
           "table {0} has another event at {1} than the stream: was the server "
-          "or the table restored? Look at it (walpost parked -c FILE list --all, "
-          "walpost dead-letters -c FILE list --all); to give it up, run DELETE FROM "
+          "or the table restored? Look at it (walpost parked -c FILE list "
+          "--all, "
+          "walpost dead-letters -c FILE list --all); to give it up, run DELETE "
+          "FROM "
           "{0} WHERE number = {2}; and restart walpost",
           table, ToString(position), number)),
       kReasonParkedEventDiffers);

@@ -180,8 +180,7 @@ void Judge(const GapQuestion& question, const ObservedSource& observed,
       diagnosis.birth->timeline > observed.timeline) {
     known.timeline = diagnosis.birth->timeline;
   }
-  const Continuity continuity =
-      JudgeContinuity(known, observed, question.slot);
+  const Continuity continuity = JudgeContinuity(known, observed, question.slot);
   switch (continuity.kind) {
     case Continuity::Kind::kFirstStart:
       diagnosis.kind = Kind::kNothingKnown;

@@ -110,8 +110,7 @@ std::string ParkingSql::Describe() const {
       "(SELECT) AS one LEFT JOIN pg_catalog.pg_class c ON c.oid = {}",
       kAddedColumns.size(),
       fmt::format("'{}'", fmt::join(kAddedColumns, "', '")),
-      quote_(table.substr(0, table.find('.'))),
-      RelationOidSql(quote_, table));
+      quote_(table.substr(0, table.find('.'))), RelationOidSql(quote_, table));
 }
 
 std::string ParkingSql::Oid() const {
@@ -408,8 +407,8 @@ std::string ParkingSql::ListWhere(std::string_view condition) const {
   return fmt::format(
       "SELECT number, position, state, error_class, reason, event, "
       "octet_length(payload), (extract(epoch FROM decided_at) * "
-      "1000000)::bigint, decided_by, decided_why, topic FROM {} WHERE {} AND "
-      "{} ORDER BY committed_at, position, number",
+      "1000000)::bigint, decided_by, decided_why, topic, system_identifier, "
+      "digest FROM {} WHERE {} AND {} ORDER BY committed_at, position, number",
       Table(), OfSlot(), condition);
 }
 
