@@ -187,8 +187,9 @@ asio::awaitable<ReleaseRun::Result> ReleaseRun::SendInTransaction() {
   AddOffsets(sent->offsets);
   result.sent.resize(sent->sent);
   std::iota(result.sent.begin(), result.sent.end(), 0);
-  FailInTransaction(*sent, result);
   result.trouble = sent->trouble;
+  GiveUpTopic(*sent);
+  FailInTransaction(*sent, result);
   result.must_read_again = sent->must_read_again;
   if (sent->one_is_at_fault) one_by_one_ = rows_.size() - sent->sent + 1;
   co_return result;
@@ -296,9 +297,23 @@ void ReleaseRun::FailUntaken(Result& result) {
   });
 }
 
+// A topic that takes nothing now is tried again for a while, before its rows
+// fail and no longer hold up the others.
+void ReleaseRun::GiveUpTopic(TransactionalRelease::Result& sent) {
+  const bool waits = !sent.topic_at_fault.empty() && sent.failed.ok();
+  if (!waits) return waiting_topics_.clear();
+  const MonotonicTime since =
+      waiting_topics_.try_emplace(sent.topic_at_fault, progress_at_)
+          .first->second;
+  if (Clock::now() - since < kMaxHold) return;
+  sent.failed = std::exchange(sent.trouble, absl::OkStatus());
+}
+
 void ReleaseRun::FailInTransaction(const TransactionalRelease::Result& sent,
                                    Result& result) const {
-  if (!sent.failed.ok() && sent.topic_at_fault.empty()) {
+  if (sent.failed.ok()) return;
+  result.trouble = absl::OkStatus();
+  if (sent.topic_at_fault.empty()) {
     result.failed.push_back({sent.sent, sent.failed});
     return;
   }
@@ -306,8 +321,7 @@ void ReleaseRun::FailInTransaction(const TransactionalRelease::Result& sent,
     const bool is_at_fault = topics_[row] == sent.topic_at_fault;
     return is_at_fault ? sent.failed : absl::OkStatus();
   });
-  if (result.failed.empty() && result.trouble.ok())
-    result.trouble = sent.failed;
+  if (result.failed.empty()) result.trouble = sent.failed;
 }
 
 // Those that are not sent, and are not ok. What is behind them in their lanes

@@ -108,6 +108,7 @@ class ReleaseRun {
   boost::asio::awaitable<void> Wait();
   bool IsAcknowledged(size_t row) const;
   void FailUntaken(Result& result);
+  void GiveUpTopic(TransactionalRelease::Result& sent);
   void FailInTransaction(const TransactionalRelease::Result& sent,
                          Result& result) const;
   void FailFirstOfLanes(
@@ -139,6 +140,7 @@ class ReleaseRun {
   std::vector<ParkedRow> rows_;
   std::vector<std::string> topics_;  // of rows_; empty: not known
   std::map<std::string, absl::Status> topic_troubles_;  // why they take nothing
+  std::map<std::string, MonotonicTime> waiting_topics_;  // in transactions
   // As the pipeline has taken rows_; nullopt: it has not.
   std::vector<std::optional<Sequence>> sequences_;
   std::optional<Result> result_;

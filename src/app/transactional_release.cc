@@ -113,9 +113,13 @@ TransactionalRelease::Result TransactionalRelease::SendRest(
       const bool is_fault = is_ended && is_of_row(status);
       const bool is_of_topic = is_fault && !absl::IsInvalidArgument(status) &&
                                topic != options_.topic;
-      if (is_of_topic) result.topic_at_fault = std::move(topic);
-      const bool is_known =
-          rows.size() == result.sent + 1 || !result.topic_at_fault.empty();
+      const bool waits_for_topic = is_ended && topics_fail &&
+                                   absl::IsResourceExhausted(status) &&
+                                   topic != options_.topic;
+      if (is_of_topic || waits_for_topic) {
+        result.topic_at_fault = std::move(topic);
+      }
+      const bool is_known = rows.size() == result.sent + 1 || is_of_topic;
       result.one_is_at_fault = is_fault && !is_known;
       (is_fault && is_known ? result.failed : result.trouble) = status;
       return result;

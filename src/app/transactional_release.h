@@ -54,7 +54,8 @@ class TransactionalRelease {
     // Why the next row cannot be sent, or with topic_at_fault each row for this
     // topic; ok: they may be, later.
     absl::Status failed;
-    std::string topic_at_fault;  // it takes nothing, and the brokers answer
+    // It takes nothing, or nothing now, and the brokers answer.
+    std::string topic_at_fault;
     // Why the rest was not sent, if it is not the next row's fault alone.
     absl::Status trouble;
     bool one_is_at_fault = false;  // of the rest: send them one by one

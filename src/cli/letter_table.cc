@@ -36,7 +36,7 @@ using std::chrono::milliseconds;
 
 constexpr size_t kMaxShownFailures = 20;
 // Time for the running instance to send another letter: it looks every second.
-constexpr std::chrono::seconds kPatience{20};
+constexpr std::chrono::seconds kPatience{45};
 constexpr milliseconds kPoll{200};
 
 bool IsOpen(const ParkedEntry& entry) {

@@ -37,8 +37,9 @@ using Entries = std::vector<ParkedEntry>;
 using std::chrono::milliseconds;
 
 // Time for the running instance to send what is released: it looks every
-// second.
-constexpr std::chrono::seconds kPatience{20};
+// second, and gives a topic up after 20 s, or when the brokers have not known
+// it for 30 s.
+constexpr std::chrono::seconds kPatience{45};
 constexpr milliseconds kPoll{200};
 
 struct Arguments {

@@ -530,13 +530,18 @@ def test_p9_recover_leaves_letters_to_their_operator(
 
 def test_other_senders_stop_before_it(relay_of, database, kafka, outbox, topics,
                                       poisoned):
-    """Only the stream of `run` writes the table."""
+    """Only the stream of `run` writes the table. What is on record is left
+    out."""
     relay = relay_of(replay={"window": "64MiB"}).run()
     begin = database.confirmed_lsn(database.name)
-    poisoned("topic_illegal")
+    poisoned("topic_illegal", sequence=1)
     database.wait_confirmed(database.name)
     said = relay.verb("replay", "--from-lsn",
                       f"{begin >> 32:X}/{begin & 0xFFFFFFFF:X}")
+    assert said.returncode == 0 and "left out: 1 that have" in said.stdout
+    relay.stop()
+    poisoned("topic_illegal", sequence=2)
+    said = relay.verb("replay", "--from-table", "--order-by", "sequence")
     assert said.returncode != 0
     assert "dead_letter.store: postgres" in said.stderr, said.stderr
     assert len(_ids(database)) == 1 and not _delivered(kafka, topics)

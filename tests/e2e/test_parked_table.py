@@ -88,7 +88,7 @@ def test_p3_p9_it_is_not_made_again(make, database, kafka, outbox, topics,
     assert any(each.get("/readyz")[0] == 503 for each in relays)
     assert _values(kafka, topics) == [], "nothing overtakes what is parked"
     said = relay.verb("parked", "list")
-    assert said.returncode == 3 and "parked accept" in said.stderr, said
+    assert said.returncode == 3 and "accept --why" in said.stderr, said
     if repair:
         database.execute(repair)
     else:
