@@ -29,12 +29,21 @@ Checkpoint BeginAtBirth(CheckpointOwner owner) {
 std::optional<Checkpoint> CheckpointOfGap(
     const Gap& gap, const std::optional<Checkpoint>& loaded,
     const Checkpoint& saved, CheckpointOwner owner, WallTime now) {
+  const std::string coverage = owner.coverage;
   Checkpoint checkpoint =
       loaded ? *loaded : ContinueFrom(loaded, std::move(owner));
   if (!checkpoint.gap.empty()) return std::nullopt;
+  const bool is_of_table = gap.code == kGapTablePassedOver;
+  if (is_of_table && loaded && loaded->coverage == coverage) {
+    return std::nullopt;
+  }
   if (IsLater(saved, checkpoint)) checkpoint = saved;
   if (checkpoint.system_identifier.empty()) return std::nullopt;
-  checkpoint.gap = ToText(gap);
+  if (is_of_table) {
+    checkpoint.coverage = coverage;
+  } else {
+    checkpoint.gap = ToText(gap);
+  }
   checkpoint.written_at = now;
   return checkpoint;
 }

@@ -35,7 +35,8 @@ Checkpoint BeginAtBirth(CheckpointOwner owner);
 // The checkpoint that keeps `gap`; nullopt: it is kept already, or nothing is
 // known of the source yet. The stored values stay as they are, because a gap is
 // judged by them; `saved`: the last one that this process has stored. If
-// nothing was stored yet, at least the gap is.
+// nothing was stored yet, at least the gap is. The gap of a table is kept as
+// the rows that were passed over: that is what it is judged by.
 std::optional<Checkpoint> CheckpointOfGap(
     const Gap& gap, const std::optional<Checkpoint>& loaded,
     const Checkpoint& saved, CheckpointOwner owner, WallTime now);

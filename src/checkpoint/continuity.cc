@@ -1,5 +1,7 @@
 #include "checkpoint/continuity.h"
 
+#include <algorithm>
+
 #include "checkpoint/coverage.h"
 #include "delivery/gap.h"
 #include "fmt/format.h"
@@ -121,14 +123,39 @@ Continuity Advanced(const KnownSource& known, const ObservedSource& observed,
                   Missing(known, observed.slot->confirmed), kRecover));
 }
 
+// Rows of tables that earlier configurations did not have.
+std::string DescribePassed(const std::vector<PassedTable>& passed,
+                           const ObservedSource& observed, Lsn resumes_at) {
+  std::string text;
+  std::string commands;
+  for (const PassedTable& table : passed) {
+    const std::string from =
+        table.since.is_valid()
+            ? fmt::format("at {} or later and ", table.since.ToString())
+            : "";
+    text += fmt::format(
+        "walpost has passed over rows of table {}, which was not in "
+        "outbox.tables: rows committed {}before {} may be missing in Kafka",
+        table.name, from, resumes_at.ToString());
+    const auto rows = observed.unsent_rows.find(table.name);
+    if (rows != observed.unsent_rows.end()) text += "; " + rows->second;
+    text += ". ";
+    commands += fmt::format("{}{}", commands.empty() ? "" : ", then ",
+                            PublishMissingCommand(table.name));
+  }
+  return fmt::format(
+      "{}To publish them, run {}: walpost then continues by itself. To "
+      "continue without them, stop walpost and run walpost recover --accept",
+      text, commands);
+}
+
 // The slot is where it should be: does it send all events?
 Continuity JudgeEvidence(const KnownSource& known,
                          const ObservedSource& observed) {
+  const Coverage before = Coverage::Parse(known.coverage);
+  const Coverage now = Coverage::Parse(observed.coverage);
   const std::string change =
-      known.coverage.empty()
-          ? ""
-          : DescribeChange(Coverage::Parse(known.coverage),
-                           Coverage::Parse(observed.coverage));
+      known.coverage.empty() ? "" : DescribeChange(before, now);
   if (!change.empty()) {
     return ReportGap(
         kGapCoverageChanged,
@@ -141,10 +168,20 @@ Continuity JudgeEvidence(const KnownSource& known,
           DescribeOtherKafka(known.kafka_cluster, observed.kafka_cluster)) {
     return ReportGap(kGapKafkaReplaced, *other);
   }
+  const Lsn resumes_at = std::max(observed.slot->confirmed, known.confirmed);
+  const std::vector<PassedTable> passed = PassedTables(before, now, resumes_at);
+  if (!passed.empty()) {
+    return ReportGap(kGapTablePassedOver,
+                     DescribePassed(passed, observed, resumes_at));
+  }
   return {Kind::kGoOn, "", ""};
 }
 
 }  // namespace
+
+std::string PublishMissingCommand(const std::string& table) {
+  return fmt::format("walpost replay --from-table --table {} --missing", table);
+}
 
 Continuity JudgeContinuity(const KnownSource& known,
                            const ObservedSource& observed,

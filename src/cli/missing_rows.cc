@@ -1,8 +1,73 @@
 #include "cli/missing_rows.h"
 
+#include <boost/asio/io_context.hpp>
+#include <vector>
+
+#include "base/status_macros.h"
+#include "cli/complete_conninfo.h"
+#include "cli/run_to_end.h"
+#include "cli/topic_reader_options.h"
+#include "cli/work_directory.h"
 #include "fmt/format.h"
+#include "postgres/parked_list.h"
+#include "postgres/task_session.h"
 
 namespace walpost {
+
+namespace asio = boost::asio;
+
+namespace {
+
+asio::awaitable<absl::StatusOr<std::vector<ParkedEntry>>> ReadParked(
+    asio::any_io_executor executor, const Config& config) {
+  const ConnectionOptions options = TaskSession(config.postgres, "recover");
+  WALPOST_CO_ASSIGN_OR_RETURN(const std::unique_ptr<Connection> connection,
+                              co_await Connection::Connect(executor, options));
+  ParkedList list(*connection, config.parking.table, config.postgres.slot);
+  constexpr auto kAll = ParkingSql::Settled::kIncluded;
+  WALPOST_CO_ASSIGN_OR_RETURN(std::vector<ParkedEntry> parked,
+                              co_await list.Read(kAll));
+  WALPOST_CO_ASSIGN_OR_RETURN(const std::vector<ParkedEntry> letters,
+                              co_await list.ReadLetters(kAll));
+  parked.insert(parked.end(), letters.begin(), letters.end());
+  co_return parked;
+}
+
+}  // namespace
+
+absl::StatusOr<MissingRows> ReadKafka(const Config& config,
+                                      const OutboxOptions& outbox,
+                                      const std::string& work_directory,
+                                      ProgressLine& progress, ExitCode& end) {
+  KnownEvents::Options options;
+  options.conninfo = CompleteConninfo(config.postgres.server);
+  options.outbox = outbox;
+  options.kafka = TopicReaderOptionsOf(config);
+  options.directory = WorkDirectory(work_directory);
+  WALPOST_ASSIGN_OR_RETURN(const std::set<std::string> topics,
+                           KnownEvents::FindTopics(options));
+  end = kExitKafka;
+  WALPOST_ASSIGN_OR_RETURN(
+      std::unique_ptr<KnownEvents> known,
+      KnownEvents::Read(options, topics, std::ref(progress)));
+  return MissingRows(std::move(known));
+}
+
+absl::Status LeaveOutParked(const Config& config, MissingRows& missing) {
+  asio::io_context io(1);
+  WALPOST_ASSIGN_OR_RETURN(const std::vector<ParkedEntry> parked,
+                           RunToEnd(io, ReadParked(io.get_executor(), config)));
+  std::set<std::string> ids;
+  for (const ParkedEntry& entry : parked) {
+    if (entry.state == ParkedState::kReleased ||
+        entry.state == ParkedState::kLetterRetried) {
+      continue;
+    }
+    if (entry.content.id) ids.insert(*entry.content.id);
+  }
+  missing.LeaveOut(std::move(ids));
+  return absl::OkStatus();
+}
 
 absl::StatusOr<bool> MissingRows::IsMissing(const Event& event,
                                             std::string_view topic) {

@@ -2,14 +2,13 @@
 #include <boost/asio/io_context.hpp>
 #include <cstdio>
 #include <memory>
-#include <set>
 
 #include "app/checkpoint_keeper.h"
 #include "app/slot_founder.h"
 #include "base/status_macros.h"
 #include "checkpoint/checkpoint_owner.h"
+#include "checkpoint/coverage.h"
 #include "cli/accept_gap.h"
-#include "cli/complete_conninfo.h"
 #include "cli/exit_code.h"
 #include "cli/missing_rows.h"
 #include "cli/progress_line.h"
@@ -19,11 +18,8 @@
 #include "cli/topic_reader_options.h"
 #include "cli/verb.h"
 #include "cli/verbs.h"
-#include "cli/work_directory.h"
 #include "fmt/format.h"
 #include "outbox/numbering.h"
-#include "postgres/parked_list.h"
-#include "postgres/task_session.h"
 #include "verify/topic_reader.h"
 
 namespace walpost {
@@ -51,56 +47,13 @@ absl::StatusOr<Config> LoadConfig(const Arguments& arguments) {
   return config;
 }
 
-// Reads the records to compare rows with; empty with --since, which publishes
-// all rows. Sets `end` to the end that failed.
-absl::StatusOr<MissingRows> ReadKafka(const Arguments& arguments,
-                                      const Config& config,
-                                      ProgressLine& progress, ExitCode& end) {
+// Empty with --since, which publishes all rows.
+absl::StatusOr<MissingRows> FindMissing(const Arguments& arguments,
+                                        const Config& config,
+                                        ProgressLine& progress, ExitCode& end) {
   if (!arguments.wish.since.empty()) return MissingRows(nullptr);
-  KnownEvents::Options options;
-  options.conninfo = CompleteConninfo(config.postgres.server);
-  options.outbox = config.outbox;
-  options.kafka = TopicReaderOptionsOf(config);
-  options.directory = WorkDirectory(arguments.work_directory);
-  WALPOST_ASSIGN_OR_RETURN(const std::set<std::string> topics,
-                           KnownEvents::FindTopics(options));
-  end = kExitKafka;
-  WALPOST_ASSIGN_OR_RETURN(
-      std::unique_ptr<KnownEvents> known,
-      KnownEvents::Read(options, topics, std::ref(progress)));
-  return MissingRows(std::move(known));
-}
-
-asio::awaitable<absl::StatusOr<std::vector<ParkedEntry>>> ReadParked(
-    asio::any_io_executor executor, const Config& config) {
-  const ConnectionOptions options = TaskSession(config.postgres, "recover");
-  WALPOST_CO_ASSIGN_OR_RETURN(const std::unique_ptr<Connection> connection,
-                              co_await Connection::Connect(executor, options));
-  ParkedList list(*connection, config.parking.table, config.postgres.slot);
-  constexpr auto kAll = ParkingSql::Settled::kIncluded;
-  WALPOST_CO_ASSIGN_OR_RETURN(std::vector<ParkedEntry> parked,
-                              co_await list.Read(kAll));
-  WALPOST_CO_ASSIGN_OR_RETURN(const std::vector<ParkedEntry> letters,
-                              co_await list.ReadLetters(kAll));
-  parked.insert(parked.end(), letters.begin(), letters.end());
-  co_return parked;
-}
-
-// What is released is in Kafka, as Kafka says.
-absl::Status LeaveOutParked(const Config& config, MissingRows& missing) {
-  asio::io_context io(1);
-  WALPOST_ASSIGN_OR_RETURN(const std::vector<ParkedEntry> parked,
-                           RunToEnd(io, ReadParked(io.get_executor(), config)));
-  std::set<std::string> ids;
-  for (const ParkedEntry& entry : parked) {
-    if (entry.state == ParkedState::kReleased ||
-        entry.state == ParkedState::kLetterRetried) {
-      continue;
-    }
-    if (entry.content.id) ids.insert(*entry.content.id);
-  }
-  missing.LeaveOut(std::move(ids));
-  return absl::OkStatus();
+  return ReadKafka(config, config.outbox, arguments.work_directory, progress,
+                   end);
 }
 
 bool StoreIsKafka(const Config& config) {
@@ -132,6 +85,8 @@ asio::awaitable<absl::StatusOr<Counts>> Recover(asio::any_io_executor executor,
   begin.birth = founder.consistent_point();
   begin.numbering = NumberingOf(config.outbox, config.postgres.publication);
   begin.kafka_cluster = plan.inspection.kafka_cluster;
+  begin.coverage = CarryPassedOver(founder.coverage(),
+                                   plan.inspection.diagnosis.known_coverage);
   Checkpoint checkpoint = BeginAtBirth(std::move(begin));
   const absl::Status stored =
       co_await StoreCheckpoint(executor, config, std::move(checkpoint));
@@ -180,7 +135,7 @@ int RunPlan(const Arguments& arguments, const Config& config,
   ProgressLine progress;
   ExitCode end = kExitPostgres;
   absl::StatusOr<MissingRows> missing =
-      ReadKafka(arguments, config, progress, end);
+      FindMissing(arguments, config, progress, end);
   progress.Finish();
   if (!missing.ok()) return Fail(missing.status(), end);
   const absl::Status parked = LeaveOutParked(config, *missing);

@@ -44,7 +44,12 @@ struct GapDiagnosis {
   // two sentences with the remedy.
   std::string gap;
   std::string text;
-  // Facts found on the way.
+  // A table may lack rows whatever the gap is: they were passed over, or it is
+  // not known.
+  bool has_unsettled_table = false;
+  // Facts found on the way. The coverage is that of the checkpoint and the
+  // record.
+  std::string known_coverage;
   std::optional<SlotState> slot;
   std::optional<BirthRecord> birth;
 };

@@ -9,6 +9,7 @@
 //    publication still covers the outbox; up to where all transactions have
 //    ended; the position of the guard slot; and, during slot creation, what it
 //    waits for;
+//  - put on record whose rows are passed over, before their LSN is confirmed;
 //  - warn of a partition that had rows when it was attached.
 //
 // It holds no transaction open, so it pins no xmin. Its failure does not affect
@@ -24,10 +25,12 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "base/backoff.h"
 #include "base/lsn.h"
 #include "checkpoint/event_decision.h"
+#include "checkpoint/passed_over_rows.h"
 #include "checkpoint/transaction_horizon.h"
 #include "health/wal_budget.h"
 #include "postgres/connection.h"
@@ -78,6 +81,12 @@ class SideSession {
   // Whether reports have the decision on record: while an event stops the flow.
   void WatchDecisions(bool watch) { watches_decisions_ = watch; }
 
+  // Writes `rows` to the birth record whenever they are due. It outlives this
+  // object.
+  void KeepOnRecord(PassedOverRows& rows) { passed_over_ = &rows; }
+  // They are due now.
+  void RecordPassedOver();
+
   // Describes a slot creation, by any instance, and its blockers; empty if no
   // slot is being created (slot_creation.h).
   const std::string& slot_creation() const { return slot_creation_; }
@@ -91,12 +100,15 @@ class SideSession {
   boost::asio::awaitable<absl::Status> Report();
   boost::asio::awaitable<absl::Status> LookAtCreation();
   boost::asio::awaitable<absl::Status> LookAtPartitions();
+  boost::asio::awaitable<absl::Status> WritePassedOver();
+  boost::asio::awaitable<absl::Status> Rest();
 
   boost::asio::any_io_executor executor_;
   ServerOptions server_;
   std::string slot_;
   std::string publication_name_;
   bool watches_decisions_ = false;
+  PassedOverRows* passed_over_ = nullptr;
   std::function<void()> on_server_shutdown_;
   std::function<void(const SlotReport&)> on_report_;
   std::string slot_creation_;

@@ -25,6 +25,7 @@
 #include "outbox/route.h"
 #include "postgres/connection.h"
 #include "postgres/instance_name.h"
+#include "postgres/new_tables.h"
 #include "postgres/slot_holder.h"
 #include "postgres/source_options.h"
 
@@ -41,12 +42,15 @@ class SourceSetup {
         name_(name),
         routes_(routes),
         memory_(memory),
-        holder_(options.slot, name) {}
+        holder_(options.slot, name),
+        new_tables_(options, outbox, routes, memory) {}
 
   // Kafka cluster of the producer; empty: not known yet.
   void SetKafkaCluster(std::string cluster) {
     kafka_cluster_ = std::move(cluster);
   }
+
+  NewTables& new_tables() { return new_tables_; }
 
   // Leaves the connection streaming. Errors: see WalSource::Open.
   boost::asio::awaitable<absl::Status> Run(Connection& connection);
@@ -97,6 +101,7 @@ class SourceSetup {
   std::string kafka_cluster_;
   Lsn slot_position_;
   Lsn begins_;  // start of the stream
+  NewTables new_tables_;
 };
 
 }  // namespace walpost

@@ -114,7 +114,7 @@ void Pruner::NoteDoubt(size_t index) {
       "as a partition, may be in Kafka or not: ask walpost verify, then "
       "walpost "
       "prune --assume-sent-before",
-      proof_.Since());
+      proof_.Since(index));
 }
 
 absl::Status Pruner::WithGrant(const absl::Status& status,
