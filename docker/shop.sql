@@ -9,8 +9,3 @@ create table if not exists public.orders (
 );
 
 alter role walpost password 'walpost';
-
--- To count rows that are older than the slot, and for walpost verify. Publishing
--- needs no right on the table.
-grant usage on schema public to walpost;
-grant select on public.outbox to walpost;

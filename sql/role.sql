@@ -34,8 +34,9 @@ begin
 end
 $block$;
 
--- Nothing else. Publishing needs no right on the table. To let walpost read the
--- table itself (to compare it with Kafka, to replay events from it), grant:
+-- Nothing else: walpost init --admin gives the rest, for what is configured.
+-- By hand: publishing needs no right on the table. To let walpost read the table
+-- itself (to compare it with Kafka, to replay events from it), grant:
 --
 --   grant usage on schema public to walpost;
 --   grant select on public.outbox to walpost;

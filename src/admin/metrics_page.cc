@@ -49,6 +49,12 @@ void AddState(const RelayStatus& status, std::string_view version,
   for (const RelayState state : kStates) {
     page.OneOfMany("state", ToString(state), state == status.state);
   }
+  page.Family("walpost_reason",
+              "1 for the reason code of the state, if it has one.",
+              MetricType::Gauge);
+  if (!status.reason_code.empty()) {
+    page.OneOfMany("reason_code", status.reason_code, true);
+  }
   page.Gauge("walpost_ready", "1 if /readyz answers 200, else 0.",
              uint64_t{IsReady(status.state)});
   page.Gauge("walpost_in_state_seconds", "Seconds since the state changed.",

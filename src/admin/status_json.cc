@@ -65,14 +65,19 @@ void AddStoppage(const std::optional<Stoppage>& stoppage,
   std::optional<std::string> code;
   std::optional<std::string> position;
   std::optional<std::string> event_id;
+  std::optional<std::string> digest;
   if (stoppage) {
     code = ReasonCodeOf(stoppage->reason);
-    if (stoppage->is_in_stream) position = ToString(stoppage->position);
+    if (stoppage->is_in_stream) {
+      position = ToString(stoppage->position);
+      digest = stoppage->digest;
+    }
     event_id = stoppage->event_id;
   }
   json.Add("stopped_reason_code", code);
   json.Add("stopped_position", position);
   json.Add("stopped_event_id", event_id);
+  json.Add("stopped_event_digest", digest);
 }
 
 void AddCheckpoint(const RelayStatus& status, JsonObjectWriter& json) {
@@ -185,6 +190,7 @@ std::string StatusJson(const RelayStatus& status, std::string_view version) {
   json.Add("slot", status.slot);
   json.Add("system_identifier", status.system_identifier);
   json.Add("timeline", uint64_t{status.timeline});
+  json.Add("numbering", status.numbering);
   json.Add("server_version", static_cast<uint64_t>(status.server_version));
 
   json.Add("server_wal_end", status.server_wal_end);

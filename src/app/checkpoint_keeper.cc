@@ -8,6 +8,7 @@
 #include "app/background_store.h"
 #include "app/checkpoint_file.h"
 #include "app/store_answer.h"
+#include "base/error_source.h"
 #include "base/reason_code.h"
 #include "base/status_macros.h"
 #include "fmt/format.h"
@@ -140,10 +141,14 @@ asio::awaitable<absl::Status> CheckpointKeeper::Load() {
     WALPOST_CO_ASSIGN_OR_RETURN(
         system_identifier_, co_await TellSource(executor_, postgres_, *store_));
     asked_ = AskToLoad(executor_, *store_);
+    if (!unread_since_) unread_since_ = Clock::now();
   }
   const std::shared_ptr<StoreAnswer> answer = asked_;
   co_await answer->WaitUntil(deadline);
-  if (!answer->loaded()) co_return NoAnswer(*store_);
+  if (!answer->loaded()) {
+    const absl::Status none = NoAnswer(*store_);
+    co_return is_in_kafka_ ? FromKafka(none) : none;
+  }
   asked_.reset();
   Loaded loaded = *answer->loaded();
   const absl::Status& status = loaded.status();
@@ -153,6 +158,7 @@ asio::awaitable<absl::Status> CheckpointKeeper::Load() {
     co_return WithReasonCode(unreadable, kReasonCheckpointUnreadable);
   }
   if (!status.ok()) co_return status;
+  unread_since_.reset();
   loaded_ = *std::move(loaded);
   if (loaded_ && !loaded_->gap.empty()) has_gap_ = true;
   if (!loaded_ && KnowsLast()) {
@@ -212,8 +218,12 @@ asio::awaitable<void> CheckpointKeeper::Keep(Gap gap, CheckpointOwner session) {
 
 asio::awaitable<void> CheckpointKeeper::StoreGap(Gap gap,
                                                  CheckpointOwner session) {
-  const std::optional<Checkpoint> checkpoint = CheckpointOfGap(
-      gap, loaded_, writer_.saved(), Complete(std::move(session)), WallNow());
+  const auto foreign = store_->is_shared_by_systems()
+                           ? ForeignCheckpoint::kApart
+                           : ForeignCheckpoint::kInOurPlace;
+  const std::optional<Checkpoint> checkpoint =
+      CheckpointOfGap(gap, loaded_, writer_.saved(),
+                      Complete(std::move(session)), WallNow(), foreign);
   if (!checkpoint) co_return;
   const auto answer = std::make_shared<StoreAnswer>(executor_);
   store_->Save(*checkpoint, [answer](absl::Status status) {
@@ -243,7 +253,12 @@ void CheckpointKeeper::AddTo(RelayStatus& status) const {
 }
 
 void CheckpointKeeper::AddTo(RelaySigns& signs) const {
-  if (is_in_kafka_ && is_loading()) signs.unread_checkpoint = store_->Name();
+  if (is_in_kafka_ && unread_since_) {
+    signs.unread_checkpoint = store_->Name();
+    signs.checkpoint_unread_for =
+        std::chrono::duration_cast<std::chrono::milliseconds>(Clock::now() -
+                                                              *unread_since_);
+  }
   const auto committing = writer_.busy_since();
   signs.in_transactions = in_transactions_ != nullptr;
   if (signs.in_transactions && committing) {
@@ -256,7 +271,7 @@ void CheckpointKeeper::AddTo(RelaySigns& signs) const {
   signs.checkpoint_failing_for =
       std::chrono::duration_cast<std::chrono::milliseconds>(Clock::now() -
                                                             *failing);
-  signs.checkpoint_trouble = std::string(writer_.status().message());
+  signs.checkpoint_trouble = writer_.status();
 }
 
 void CheckpointKeeper::OnReport(const SlotReport& report) {

@@ -91,6 +91,7 @@ class CheckpointKeeper {
   TransactionalCheckpoint* in_transactions_ = nullptr;  // store_, if it is one
   CheckpointWriter writer_;
   std::optional<Checkpoint> loaded_;
+  std::optional<MonotonicTime> unread_since_;
   bool has_gap_ = false;                // since the last stream
   bool is_storing_gap_ = false;         // without an answer
   std::shared_ptr<StoreAnswer> asked_;  // a pending load

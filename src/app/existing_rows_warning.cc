@@ -122,10 +122,13 @@ Finding Describe(const ExistingRows& rows, const Sight& sight,
         "cannot be read by role {}, so walpost cannot know whether it has rows "
         "that are older than slot {} and will not be published ({}): {}",
         sight.role, slot, rows.ToString(), rows.trouble);
+    const std::string table = QuoteQualifiedName(rows.table);
+    const std::string role = QuoteName(sight.role);
     finding.remedy = fmt::format(
-        "GRANT SELECT ON {} TO {}; (and USAGE on its schema), then walpost "
-        "check; or run walpost check as the owner of the table",
-        QuoteQualifiedName(rows.table), QuoteName(sight.role));
+        "GRANT USAGE ON SCHEMA {} TO {}; GRANT SELECT ON {} TO {}; then "
+        "walpost check -c FILE; or run walpost check -c FILE as the owner of "
+        "the table",
+        SchemaInSql(table), role, table, role);
     return finding;
   }
   if (*rows.count == 0) {
@@ -158,8 +161,8 @@ Finding Describe(const ExistingRows& rows, const Sight& sight,
   finding.text += " will not be published (snapshot: never)";
   finding.remedy =
       "set snapshot: initial before the first walpost run to publish them; or "
-      "publish them at any time with walpost replay --from-table; do nothing "
-      "if another relay has sent them";
+      "publish them at any time with walpost replay -c FILE --from-table; do "
+      "nothing if another relay has sent them";
   return finding;
 }
 

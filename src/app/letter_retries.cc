@@ -80,15 +80,16 @@ asio::awaitable<absl::StatusOr<bool>> LetterRetries::Look() {
 asio::awaitable<absl::Status> LetterRetries::Settle(ReleaseRun::Result result) {
   next_at_ = Clock::now();
   const std::vector<ParkedRow>& rows = run_->rows();
-  std::vector<ParkedPlace> sent;
-  for (size_t i = 0; i < result.sent; ++i) sent.push_back(rows[i].place);
+  std::vector<ParkedNumber> sent;
+  for (const size_t row : result.sent) sent.push_back(rows[row].number);
   if (!sent.empty()) {
     WALPOST_CO_RETURN_IF_ERROR(co_await table_.SettleRetries(std::move(sent)));
-    spdlog::info("{} dead letters were retried, and are in Kafka", result.sent);
+    spdlog::info("{} dead letters were retried, and are in Kafka",
+                 result.sent.size());
   }
-  if (!result.failed.ok()) {
-    const ParkedRow& failed = rows[result.sent];
-    WALPOST_CO_RETURN_IF_ERROR(co_await PutBack(failed, result.failed));
+  for (const ReleaseRun::Failure& failure : result.failed) {
+    const ParkedRow& failed = rows[failure.row];
+    WALPOST_CO_RETURN_IF_ERROR(co_await PutBack(failed, failure.reason));
   }
   if (!result.trouble.ok()) {
     if (result.is_new_trouble) {
@@ -111,8 +112,8 @@ asio::awaitable<absl::Status> LetterRetries::PutBack(ParkedRow row,
   std::string text(reason.message());
   spdlog::warn("the dead letter of event {} stays one: {}",
                row.content.id.value_or(""), text);
-  co_return co_await table_.FailRetry(std::move(row.place),
-                                      std::move(error_class), std::move(text));
+  co_return co_await table_.FailRetry(row.number, std::move(error_class),
+                                      std::move(text));
 }
 
 asio::awaitable<void> LetterRetries::End() {

@@ -15,6 +15,7 @@
 #include <boost/asio/awaitable.hpp>
 #include <functional>
 #include <memory>
+#include <string>
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
@@ -36,6 +37,10 @@ class LetterRetries {
   // Handles one result, or begins one batch. False: there was nothing to do.
   // Errors are those of the table.
   boost::asio::awaitable<absl::StatusOr<bool>> Turn();
+  // See ReleaseRun::waits_for.
+  std::string waits_for(MonotonicTime now) const {
+    return run_ == nullptr ? "" : run_->waits_for(now);
+  }
   // Ends the batch soon, and closes its sink.
   boost::asio::awaitable<void> End();
 

@@ -38,21 +38,20 @@ constexpr milliseconds kTroublePause{2'000};
 }  // namespace
 
 ParkingKeeper::ParkingKeeper(asio::any_io_executor executor,
-                             const Config& config, Pipeline& pipeline,
-                             OffsetWatch& offsets, Callbacks callbacks)
+                             const Config& config, uint64_t numbering,
+                             Pipeline& pipeline, OffsetWatch& offsets,
+                             Callbacks callbacks)
     : executor_(executor),
       config_(config),
       pipeline_(pipeline),
       callbacks_(std::move(callbacks)),
       lot_(config.parking, config.outbox, pipeline.builder().routes()),
-      table_(executor, config.postgres.server, config.postgres.slot,
-             config.parking.table),
+      table_(executor, config.postgres, config.parking.table, numbering),
       drains_(executor, config, lot_, table_, offsets, [this] { Wake(); }),
       retries_(executor, config, table_, [this] { Wake(); }),
       isolation_(config.parking.isolate_after),
       timer_(executor),
       ended_(executor) {
-  is_needed_ = config.parks();
   lot_.SetListener([this] { Wake(); });
   lot_.SetIsolationListener([this](const std::string& topic) {
     spdlog::warn(
@@ -63,32 +62,26 @@ ParkingKeeper::ParkingKeeper(asio::any_io_executor executor,
   });
 }
 
-asio::awaitable<absl::Status> ParkingKeeper::Open(
-    std::string system_identifier) {
-  if (!is_needed_ && !was_looked_) {
-    WALPOST_CO_ASSIGN_OR_RETURN(
-        is_needed_,
-        co_await table_.IsInUse(system_identifier, pipeline_.confirmed()));
-    was_looked_ = true;
-    if (is_needed_) {
-      spdlog::warn(
-          "table {} has events of an earlier configuration: keys and topics "
-          "stay parked, and dead letters stay dead letters",
-          config_.parking.table);
-    }
+asio::awaitable<absl::Status> ParkingKeeper::Open(std::string system_identifier,
+                                                  ParkedTable on_record) {
+  const ParkingTable::Target target{std::move(system_identifier),
+                                    std::move(on_record), config_.parks(),
+                                    pipeline_.confirmed()};
+  WALPOST_CO_ASSIGN_OR_RETURN(const bool is_open, co_await table_.Open(target));
+  if (!is_open) {
+    pipeline_.SetParking(nullptr);
+    co_return absl::OkStatus();
   }
-  if (!is_needed_) co_return absl::OkStatus();
+  if (!config_.parks()) {
+    spdlog::warn(
+        "table {} has events of an earlier configuration: keys and topics stay "
+        "parked, and dead letters stay dead letters",
+        config_.parking.table);
+  }
   pipeline_.SetParking(&lot_);
-  WALPOST_CO_RETURN_IF_ERROR(
-      co_await table_.Open(std::move(system_identifier), letters()));
   const absl::Status loaded = co_await Load();
   if (!loaded.ok()) table_.Close();
   co_return loaded;
-}
-
-ParkingTable::Letters ParkingKeeper::letters() const {
-  using Letters = ParkingTable::Letters;
-  return config_.keeps_letters() ? Letters::kKept : Letters::kForKafka;
 }
 
 asio::awaitable<absl::Status> ParkingKeeper::Load() {
@@ -106,7 +99,7 @@ asio::awaitable<absl::Status> ParkingKeeper::Load() {
                  topics_.front().name);
   }
   if (!lanes_.empty()) {
-    spdlog::warn("{} keys are parked; walpost parked list shows them",
+    spdlog::warn("{} keys are parked; walpost parked -c FILE list shows them",
                  lot_.lanes().size());
   }
   co_return absl::OkStatus();
@@ -272,20 +265,20 @@ asio::awaitable<absl::Status> ParkingKeeper::Read() {
 
 asio::awaitable<absl::Status> ParkingKeeper::Settle(ReleaseRun::Result result) {
   read_at_ = Clock::now();
-  std::vector<ParkedPlace> sent;
+  std::vector<ParkedNumber> sent;
   const std::vector<ParkedRow>& rows = release_->rows();
-  for (size_t i = 0; i < result.sent; ++i) sent.push_back(rows[i].place);
+  for (const size_t row : result.sent) sent.push_back(rows[row].number);
   if (!sent.empty()) {
     WALPOST_CO_RETURN_IF_ERROR(co_await table_.Release(std::move(sent)));
-    spdlog::info("{} parked events are in Kafka", result.sent);
+    spdlog::info("{} parked events are in Kafka", result.sent.size());
   }
-  if (!result.failed.ok()) {
-    const ParkedRow& failed = rows[result.sent];
-    const std::string reason(result.failed.message());
+  for (const ReleaseRun::Failure& failure : result.failed) {
+    const ParkedRow& failed = rows[failure.row];
+    const std::string reason(failure.reason.message());
     spdlog::warn("parked event {} is dead again: {}",
                  failed.content.id.value_or(""), reason);
     WALPOST_CO_RETURN_IF_ERROR(co_await table_.Fail(
-        failed.place, ReasonCodeOf(result.failed), reason));
+        failed.number, ReasonCodeOf(failure.reason), reason));
   }
   if (!result.trouble.ok() && !is_stopped_) {
     if (result.is_new_trouble) {
@@ -294,7 +287,7 @@ asio::awaitable<absl::Status> ParkingKeeper::Settle(ReleaseRun::Result result) {
     }
     read_at_ += kTroublePause;
   }
-  const bool is_leaving = result.failed.ok() && result.trouble.ok();
+  const bool is_leaving = result.failed.empty() && result.trouble.ok();
   if (!is_leaving && lot_.GiveUpWaiting()) Progress();
   co_return absl::OkStatus();
 }

@@ -54,11 +54,15 @@ class ParkingKeeper {
 
   // All arguments outlive this object. `offsets`: acknowledged by Kafka.
   ParkingKeeper(boost::asio::any_io_executor executor, const Config& config,
-                Pipeline& pipeline, OffsetWatch& offsets, Callbacks callbacks);
+                uint64_t numbering, Pipeline& pipeline, OffsetWatch& offsets,
+                Callbacks callbacks);
 
   // Takes the table over from any other instance, and tells the pipeline what
-  // is parked. Requires the slot. Errors are those of ParkingTable::Open.
-  boost::asio::awaitable<absl::Status> Open(std::string system_identifier);
+  // is parked; each time, because another instance may have parked events
+  // since. Requires the slot. `on_record`: the birth record's parked_table.
+  // Errors are those of ParkingTable::Open.
+  boost::asio::awaitable<absl::Status> Open(std::string system_identifier,
+                                            ParkedTable on_record);
   void Begin();
   // Returns when nothing of it runs any more.
   boost::asio::awaitable<void> End();
@@ -81,7 +85,6 @@ class ParkingKeeper {
   boost::asio::awaitable<void> Wait();
   boost::asio::awaitable<void> GiveUp();
   ParkedReading Describe(const std::vector<ParkedRow>& rows) const;
-  ParkingTable::Letters letters() const;
   void LogReleased(size_t count);
   void Wake();
   void Progress();
@@ -99,8 +102,6 @@ class ParkingKeeper {
   std::vector<ParkedLane> lanes_;  // as last read
   std::vector<IsolatedTopic> topics_;
 
-  bool is_needed_ = false;
-  bool was_looked_ = false;  // for events of an earlier configuration
   bool is_serving_ = false;
   bool is_stopped_ = false;
   bool is_woken_ = false;

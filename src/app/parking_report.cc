@@ -38,6 +38,9 @@ ParkedReading ParkingKeeper::Describe(
 
 ParkingReport ParkingKeeper::report() const {
   ParkingReport report;
+  const MonotonicTime now = std::chrono::steady_clock::now();
+  if (release_ != nullptr) report.held_up = release_->waits_for(now);
+  if (report.held_up.empty()) report.held_up = retries_.waits_for(now);
   report.topics = lot_.topics().Names();
   if (!report.topics.empty()) {
     for (const IsolatedTopic& topic : topics_) {

@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "app/json_log_formatter.h"
+#include "base/own_arguments.h"
 #include "fmt/format.h"
 #include "spdlog/async.h"
 #include "spdlog/pattern_formatter.h"
@@ -26,8 +27,12 @@ std::atomic<LogFormat> format_now = LogFormat::kText;
 
 class EitherFormatter final : public spdlog::formatter {
  public:
-  void format(const spdlog::details::log_msg& message,
+  void format(const spdlog::details::log_msg& queued,
               spdlog::memory_buf_t& line) override {
+    const std::string text = WithOwnArguments(
+        std::string_view(queued.payload.data(), queued.payload.size()));
+    spdlog::details::log_msg message = queued;
+    message.payload = text;
     if (format_now == LogFormat::kJson) return json_.format(message, line);
     text_.format(message, line);
   }

@@ -15,6 +15,7 @@
 #include "kafka/kafka_sinks.h"
 #include "kafka/producer_properties.h"
 #include "kafka/transactional_id.h"
+#include "outbox/numbering.h"
 #include "spdlog/spdlog.h"
 
 namespace walpost {
@@ -59,6 +60,7 @@ Relay::Relay(asio::any_io_executor executor, const Config& config,
              std::unique_ptr<RecordBuilder> builder)
     : executor_(executor),
       config_(config),
+      numbering_(NumberingOf(config.outbox, config.postgres.publication)),
       pipeline_(std::move(builder), config.window),
       gate_(config.transactions.is_on
                 ? std::optional<TransactionGate>(config.transactions)
@@ -87,7 +89,7 @@ Relay::Relay(asio::any_io_executor executor, const Config& config,
           [this](const SlotReport& report) { OnSlotReport(report); }),
       guard_keeper_(executor, config.postgres),
       snapshot_(executor, config_),
-      parking_(executor, config_, pipeline_, kafka_memory_.offsets,
+      parking_(executor, config_, numbering_, pipeline_, kafka_memory_.offsets,
                ParkingCallbacks()),
       retry_timer_(executor),
       watch_timer_(executor),
@@ -98,7 +100,7 @@ Relay::Relay(asio::any_io_executor executor, const Config& config,
       brokers_seen_at_(Clock::now()),
       progress_log_(Clock::now()) {
   pipeline_.SetErrorActions(config.on_error, LogSetAside);
-  if (gate_) pipeline_.AwaitCommits();
+  if (gate_) pipeline_.AwaitCommits(config.transactions.boundary);
   if (config.checkpoint.has_store()) return;
   memory_.RelyOnRecord();
   side_session_.KeepOnRecord(passed_over_);
@@ -159,6 +161,7 @@ absl::Status Relay::StartSink() {
     sinks_.SetTransactionalId(RelayTransactionalId(
         checkpoints_.system_identifier(), config_.postgres.slot));
   }
+  sinks_.SetOneAtATime(pipeline_.is_careful());
   return sinks_.Start();
 }
 
@@ -190,7 +193,9 @@ asio::awaitable<absl::Status> Relay::TakeOver() {
     is_fencing_ = false;
   }
   if (status.ok()) {
-    status = co_await parking_.Open(memory_.system_identifier());
+    const auto& record = memory_.record();
+    const ParkedTable table = record ? record->parked_table : ParkedTable();
+    status = co_await parking_.Open(memory_.system_identifier(), table);
   }
   if (!status.ok()) source_.Close();
   co_return status;
@@ -255,6 +260,7 @@ asio::awaitable<absl::Status> Relay::Stream() {
   }
   passed_over_.Begin(Coverage::Parse(memory_.coverage()).passed_over);
   checkpoints_.Begin(DescribeSession(), sinks_.sink());
+  pipeline_.SetSkips(SkipsOf(source_.decisions(), PlaceOf(Position())));
   ExpectKafka();
   spdlog::info("streaming from slot {} at {} (system {}, timeline {}){}",
                config_.postgres.slot, pipeline_.confirmed().ToString(),
@@ -291,7 +297,9 @@ asio::awaitable<void> Relay::WaitUntil(MonotonicTime until) {
 void Relay::Log(const Action& action) const {
   const std::string reason(action.reason.message());
   if (action.what == RelaySession::Do::kCloseProducer && !action.is_last) {
-    spdlog::warn("replacing the Kafka producer: {}", reason);
+    const bool is_planned = absl::IsCancelled(action.reason);
+    spdlog::log(is_planned ? spdlog::level::info : spdlog::level::warn,
+                "replacing the Kafka producer: {}", reason);
   }
   if (action.what != RelaySession::Do::kWait) return;
   if (absl::IsDataLoss(action.reason)) {

@@ -105,13 +105,16 @@ class Relay {
   void OnDrained();
   void OnServerShutdown();
   void OnSlotReport(const SlotReport& report);
-  void Obey(const EventDecision& decision);
+  void Obey(const std::vector<EventDecision>& decisions);
+  EventPlace PlaceOf(const Position& position) const;
+  void NoteRetainedWal(const SlotReport& report);
   void NoteAcknowledgements();
   RelaySigns Signs() const;
   std::string Awaited() const;
 
   boost::asio::any_io_executor executor_;
   Config config_;
+  const uint64_t numbering_;  // of events (outbox/numbering.h)
   Pipeline pipeline_;
   TransactionReport transactions_;
   // With delivery.guarantee: exactly_once.
@@ -137,6 +140,7 @@ class Relay {
   bool ended_ = false;
 
   std::optional<SlotReport> slot_report_;
+  std::optional<Gap> visible_gap_;  // as of the last report
   WalBudget wal_budget_;
   WalBudget::Level wal_budget_level_ = WalBudget::Level::kFine;
   StateLog state_log_;

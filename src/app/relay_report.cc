@@ -19,7 +19,7 @@ RelaySigns Relay::Signs() const {
   signs.brokers = config_.kafka.brokers;
   signs.draining = session_.shutdown_deadline().has_value();
   signs.confirmed = pipeline_.confirmed();
-  signs.stoppage = pipeline_.stoppage();
+  signs.stoppage = pipeline_.known_stoppage();
   signs.held = pipeline_.held();
   signs.in_flight_records = pipeline_.window().in_flight_records();
   if (const InFlightRecord* oldest = pipeline_.window().oldest()) {
@@ -27,6 +27,8 @@ RelaySigns Relay::Signs() const {
         std::chrono::duration_cast<std::chrono::microseconds>(
             WallNow() - oldest->commit_time);
   }
+  signs.gap = memory_.gap();
+  if (!signs.gap && !source_.is_open()) signs.gap = visible_gap_;
   signs.trouble = session_.trouble();
   signs.slot_is_in_use = SqlstateOf(session_.trouble()) == kSqlstateObjectInUse;
   const SlotHolder& holder = source_.slot_holder();
@@ -35,12 +37,19 @@ RelaySigns Relay::Signs() const {
   signs.slot_user_doubt = holder.doubt();
   signs.slot_creation = side_session_.slot_creation();
   signs.awaited = Awaited();
-  if (slot_report_) {
+  // What was intended when this instance streamed last may be outdated.
+  if (slot_report_ &&
+      (source_.is_open() || slot_report_->publication_is_wrong)) {
     signs.publication_trouble = slot_report_->publication_trouble;
+  }
+  if (!side_session_.trouble().ok()) {
+    signs.unseen_for = since(side_session_.reported_at());
+    signs.unseen_because = std::string(side_session_.trouble().message());
   }
   signs.trouble_is_poison = session_.poison().is_poison();
   signs.has_streamed = session_.has_streamed();
-  signs.is_streaming = source_.is_open() && !is_fencing_;
+  signs.is_streaming =
+      (source_.is_open() && !is_fencing_) || session_.is_resuming(now);
   signs.server_silent_for = stream_.silence(now);
   signs.server_held_back_for = stream_.standby_hold().Length(now);
   signs.server_held_back_by = stream_.standby_hold().text();
@@ -77,7 +86,7 @@ std::string Relay::Awaited() const {
 
 RelayStatus Relay::Status() const {
   RelayStatus status;
-  status.stoppage = pipeline_.stoppage();
+  status.stoppage = pipeline_.known_stoppage();
   if (const auto stoppage = snapshot_.stoppage()) status.stoppage = stoppage;
   checkpoints_.AddTo(status);
   state_log_.Report(Clock::now(), status);
@@ -87,13 +96,14 @@ RelayStatus Relay::Status() const {
     status.system_identifier = snapshot_.system_identifier();
   }
   status.timeline = memory_.timeline();
+  status.numbering = numbering_;
   status.server_version = source_.server_version();
   status.server_wal_end = stream_.server_wal_end();
   if (slot_report_) {
     status.server_wal_end =
         std::max(status.server_wal_end, slot_report_->server_wal_end);
     status.retained_wal_bytes = wal_budget_.retained_bytes();
-    status.wal_status = slot_report_->wal_status;
+    if (slot_report_->has_slot) status.wal_status = slot_report_->wal_status;
     if (slot_report_->guard) status.guard_lsn = slot_report_->guard->confirmed;
   }
   status.wal_budget_bytes = wal_budget_.limit_bytes();
@@ -118,6 +128,7 @@ RelayStatus Relay::Status() const {
   if (gate_) {
     status.transactions = transactions_;
     status.transactions->records = gate_->committed_records();
+    status.transactions->given_up += gate_->withdrawn();
     if (const auto hidden_since = sinks_.Health().hidden_since) {
       status.transactions->hidden_for =
           std::chrono::duration_cast<milliseconds>(Clock::now() -
@@ -137,7 +148,7 @@ void Relay::RenewCredentials() {
   const Sink* sink = sinks_.sink();
   if (session_.shutdown_deadline() || sink == nullptr) return;
   if (!sink->credentials_have_changed()) return;
-  pipeline_.OnSinkFailed(absl::AbortedError("its credentials have changed"));
+  pipeline_.OnSinkFailed(absl::CancelledError("its credentials have changed"));
 }
 
 }  // namespace walpost

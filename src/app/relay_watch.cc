@@ -29,25 +29,43 @@ void Relay::OnServerShutdown() {
   source_.OnProgress();
 }
 
-// What was decided about another event, or in another history, is not for this
-// one.
-void Relay::Obey(const EventDecision& decision) {
-  if (decision.system_identifier != memory_.system_identifier() ||
-      decision.timeline != memory_.timeline() ||
-      !pipeline_.Decide(decision.position, decision.action)) {
-    return;
+EventPlace Relay::PlaceOf(const Position& position) const {
+  return {memory_.system_identifier(), memory_.timeline(), numbering_,
+          position};
+}
+
+// Ignores decisions about other events, and about another history.
+void Relay::Obey(const std::vector<EventDecision>& decisions) {
+  const std::optional<Stoppage> stoppage = pipeline_.stoppage();
+  if (!stoppage) return;
+  const EventPlace place = PlaceOf(stoppage->position);
+  for (const EventDecision& decision : decisions) {
+    if (!IsAbout(decision, place, stoppage->digest) ||
+        !pipeline_.Decide(place.position, decision.action)) {
+      continue;
+    }
+    if (!decision.was_obeyed) side_session_.NoteObeyed(decision);
+    spdlog::warn("{} has decided about the event at {}: {} ({})", decision.by,
+                 ToString(place.position),
+                 std::string(ToString(decision.action)), decision.why);
+    source_.OnProgress();
   }
-  spdlog::warn("{} has decided about the event at {}: {} ({})", decision.by,
-               ToString(decision.position),
-               std::string(ToString(decision.action)), decision.why);
-  source_.OnProgress();
 }
 
 void Relay::OnSlotReport(const SlotReport& report) {
   slot_report_ = report;
-  if (report.decision) Obey(*report.decision);
+  Obey(report.decisions);
   if (report.gap) session_.OnGap(*report.gap);
+  visible_gap_.reset();
+  if (report.source) {
+    const auto& [observed, record] = *report.source;
+    visible_gap_ = memory_.VisibleGap(observed, record);
+  }
   checkpoints_.OnReport(report);
+  if (report.has_slot) NoteRetainedWal(report);
+}
+
+void Relay::NoteRetainedWal(const SlotReport& report) {
   // The guard slot stands behind the live slot: the WAL it keeps holds both.
   const bool guard_keeps_more =
       report.guard && !report.guard->is_lost &&
@@ -93,6 +111,7 @@ asio::awaitable<void> Relay::Watch() {
     session_.Watch(Clock::now());
     side_session_.WatchDecisions(pipeline_.stoppage().has_value());
     side_session_.RecordPassedOver();
+    side_session_.WatchSource(!source_.is_open());
     OnDrained();
     progress_log_.Tick(Clock::now(), pipeline_,
                        checkpoints_.writer().confirmable());

@@ -4,8 +4,11 @@
 #include <boost/asio/co_spawn.hpp>
 #include <boost/asio/detached.hpp>
 #include <boost/asio/use_awaitable.hpp>
+#include <numeric>
+#include <set>
 #include <utility>
 
+#include "absl/strings/str_join.h"
 #include "base/status_macros.h"
 #include "fmt/format.h"
 #include "kafka/kafka_sinks.h"
@@ -21,8 +24,10 @@ using std::chrono::milliseconds;
 namespace {
 
 constexpr milliseconds kPause{20};
-// How long the brokers may not take an event, such as for an unknown topic.
-constexpr std::chrono::seconds kMaxHold{30};
+// How long a topic may take nothing, while brokers answer.
+constexpr std::chrono::seconds kMaxHold{20};
+// When to say so.
+constexpr std::chrono::seconds kNoticeable{3};
 constexpr std::chrono::seconds kCloseLimit{2};
 
 absl::StatusOr<std::unique_ptr<RecordBuilder>> MakeBuilder(
@@ -35,6 +40,14 @@ absl::StatusOr<std::unique_ptr<RecordBuilder>> MakeBuilder(
   mark.without_position = true;
   builder->SetMark(std::move(mark));
   return builder;
+}
+
+absl::Status TopicTakesNothing(std::string_view topic) {
+  return absl::UnavailableError(fmt::format(
+      "topic {} took no record for {} s, while the brokers answer: does it "
+      "exist, and have its partitions a leader and min.insync.replicas? "
+      "kafka-topics --describe --topic {}",
+      topic, kMaxHold.count(), topic));
 }
 
 // The positions in a run only number its events.
@@ -71,6 +84,7 @@ ReleaseRun::ReleaseRun(asio::any_io_executor executor, const Config& config,
     : executor_(executor),
       config_(config),
       no_topic_(options.no_topic),
+      what_(options.sent),
       topic_(options.topic),
       offsets_(options.offsets),
       run_(executor, std::move(builder),
@@ -84,7 +98,12 @@ ReleaseRun::ReleaseRun(asio::any_io_executor executor, const Config& config,
 
 void ReleaseRun::Send(std::vector<ParkedRow> rows) {
   rows_ = std::move(rows);
+  topics_.clear();
+  topic_troubles_.clear();
+  for (const ParkedRow& row : rows_) topics_.push_back(TopicOf(row));
+  sequences_.assign(rows_.size(), std::nullopt);
   is_sending_ = true;
+  progress_at_ = Clock::now();
   asio::co_spawn(executor_, Run(), asio::detached);
 }
 
@@ -122,29 +141,25 @@ asio::awaitable<ReleaseRun::Result> ReleaseRun::SendAll() {
   Result result;
   result.trouble = run_.Start();
   if (!result.trouble.ok()) co_return result;
-  first_ordinal_ = ordinal_;
   not_delivered_before_ = run_.pipeline().counters().not_delivered;
-  absl::Status offered;
-  for (size_t i = 0; i < rows_.size() && offered.ok(); ++i) {
-    offered = co_await Offer(i);
-  }
+  co_await OfferAll(result);
   co_await Settle();
-  const uint64_t through = run_.pipeline().acknowledged_through().ordinal;
-  result.sent = through - std::min(through, first_ordinal_);
+  for (size_t row = 0; row < rows_.size(); ++row) {
+    if (IsAcknowledged(row)) result.sent.push_back(row);
+  }
   // The record that the brokers reject, if it was sent alone.
   const std::optional<Refusal>& refused = run_.pipeline().refused();
   result.trouble = Trouble();
   if (refused && rows_.size() == 1) {
-    result.failed = refused->reason;
+    result.failed.push_back({0, refused->reason});
     result.trouble = absl::OkStatus();
   } else if (IsFaultOfRow(result)) {
-    result.failed = std::exchange(result.trouble, absl::OkStatus());
+    result.failed.push_back(
+        {0, std::exchange(result.trouble, absl::OkStatus())});
   } else if (!result.trouble.ok()) {
-    one_by_one_ = rows_.size() - result.sent + 1;
-  } else if (no_topic_ == NoTopic::kFails || absl::IsInvalidArgument(offered)) {
-    result.failed = offered;
-  } else {
-    result.trouble = offered;
+    one_by_one_ = rows_.size() - result.sent.size() + 1;
+  } else if (TakesNothing(Clock::now())) {
+    FailUntaken(result);
   }
   co_return result;
 }
@@ -170,11 +185,12 @@ asio::awaitable<ReleaseRun::Result> ReleaseRun::SendInTransaction() {
     co_return result;
   }
   AddOffsets(sent->offsets);
-  result.sent = sent->sent;
-  result.failed = sent->failed;
+  result.sent.resize(sent->sent);
+  std::iota(result.sent.begin(), result.sent.end(), 0);
+  FailInTransaction(*sent, result);
   result.trouble = sent->trouble;
   result.must_read_again = sent->must_read_again;
-  if (sent->one_is_at_fault) one_by_one_ = rows_.size() - result.sent + 1;
+  if (sent->one_is_at_fault) one_by_one_ = rows_.size() - sent->sent + 1;
   co_return result;
 }
 
@@ -182,34 +198,158 @@ asio::awaitable<ReleaseRun::Result> ReleaseRun::SendInTransaction() {
 // not exist, or may not be written. Others must not wait for it.
 bool ReleaseRun::IsFaultOfRow(const Result& result) const {
   return no_topic_ == NoTopic::kFails && rows_.size() == 1 &&
-         result.sent == 0 && !is_stopped_ && !result.trouble.ok() &&
+         result.sent.empty() && !is_stopped_ && !result.trouble.ok() &&
          run_.pipeline().counters().not_delivered > not_delivered_before_ &&
          run_.has_brokers();
 }
 
-// Error: this event cannot be delivered, or Trouble.
-asio::awaitable<absl::Status> ReleaseRun::Offer(size_t index) {
-  absl::StatusOr<Event> event = event_.Of(rows_[index].content);
-  if (!event.ok()) co_return event.status();
-  Pipeline& pipeline = run_.pipeline();
-  event->position = PositionOf(++ordinal_);
-  const MonotonicTime until = Clock::now() + kMaxHold;
-  while (pipeline.OnEvent(*event) == Pipeline::Offer::kHold) {
-    if (pipeline.stoppage()) co_return pipeline.stoppage()->reason;
-    if (!Trouble().ok()) co_return Trouble();
-    const bool is_held = no_topic_ == NoTopic::kFails && pipeline.held() &&
-                         pipeline.IsDrained() && run_.has_brokers();
-    if (is_held && Clock::now() >= until) co_return *pipeline.held();
-    co_await Wait();
+// A topic that does not take a row does not hold up the others.
+asio::awaitable<void> ReleaseRun::OfferAll(Result& result) {
+  std::vector<size_t> rows(rows_.size());
+  std::iota(rows.begin(), rows.end(), 0);
+  while (!rows.empty() && result.failed.empty() && Trouble().ok() &&
+         !TakesNothing(Clock::now())) {
+    rows = OfferOnce(rows, result);
+    if (!rows.empty()) co_await Wait();
   }
-  co_return absl::OkStatus();
+}
+
+// Returns those that are not taken yet, and ends at a row that fails.
+std::vector<size_t> ReleaseRun::OfferOnce(const std::vector<size_t>& rows,
+                                          Result& result) {
+  std::vector<size_t> rest;
+  std::set<std::string> topics;  // that take nothing now
+  std::set<std::string> lanes;   // in which a row waits
+  bool is_full = false;
+  for (const size_t row : rows) {
+    Offered offered = Offered::kNotNow;
+    const std::string lane = LaneOfRow(row);
+    if (!is_full && !topics.contains(topics_[row]) && !lanes.contains(lane)) {
+      const absl::StatusOr<Offered> answer = Offer(row);
+      if (!answer.ok()) {
+        result.failed.push_back({row, answer.status()});
+        return {};
+      }
+      offered = *answer;
+      is_full = offered == Offered::kNotNow;
+    }
+    if (offered == Offered::kTaken) continue;
+    if (offered == Offered::kNotToTopic) topics.insert(topics_[row]);
+    if (!lane.empty()) lanes.insert(lane);
+    rest.push_back(row);
+  }
+  return rest;
+}
+
+// Error: this event cannot be delivered.
+absl::StatusOr<ReleaseRun::Offered> ReleaseRun::Offer(size_t row) {
+  WALPOST_ASSIGN_OR_RETURN(Event event, event_.Of(rows_[row].content));
+  Pipeline& pipeline = run_.pipeline();
+  pipeline.RetryHeld();
+  event.position = PositionOf(++ordinal_);
+  const Sequence sequence = pipeline.window().next_sequence();
+  if (pipeline.OnEvent(event) == Pipeline::Offer::kTaken) {
+    sequences_[row] = sequence;
+    return Offered::kTaken;
+  }
+  if (pipeline.stoppage()) return pipeline.stoppage()->reason;
+  const bool is_of_topic =
+      pipeline.held() && absl::IsUnavailable(*pipeline.held());
+  if (is_of_topic) topic_troubles_[topics_[row]] = *pipeline.held();
+  return is_of_topic ? Offered::kNotToTopic : Offered::kNotNow;
 }
 
 asio::awaitable<void> ReleaseRun::Settle() {
-  while (!run_.pipeline().IsDrained() && Trouble().ok()) co_await Wait();
+  while (!run_.pipeline().IsDrained() && Trouble().ok() &&
+         !TakesNothing(Clock::now())) {
+    co_await Wait();
+  }
 }
 
-asio::awaitable<void> ReleaseRun::Wait() { co_await run_.Wait(kPause); }
+asio::awaitable<void> ReleaseRun::Wait() {
+  co_await run_.Wait(kPause);
+  const DeliveryCounters& counters = run_.pipeline().counters();
+  const uint64_t progress =
+      counters.acknowledged + run_.pipeline().window().next_sequence();
+  if (std::exchange(progress_, progress) != progress || !run_.has_brokers()) {
+    progress_at_ = Clock::now();
+  }
+}
+
+bool ReleaseRun::TakesNothing(MonotonicTime now) const {
+  return no_topic_ == NoTopic::kFails && !is_stopped_ &&
+         now - progress_at_ >= kMaxHold;
+}
+
+bool ReleaseRun::IsAcknowledged(size_t row) const {
+  return sequences_[row] &&
+         run_.pipeline().window().Find(*sequences_[row]) == nullptr;
+}
+
+// The brokers answer, and have taken nothing for a while.
+void ReleaseRun::FailUntaken(Result& result) {
+  FailFirstOfLanes(result, [this](size_t row) -> absl::Status {
+    if (sequences_[row]) return TopicTakesNothing(topics_[row]);
+    const auto trouble = topic_troubles_.find(topics_[row]);
+    return trouble == topic_troubles_.end() ? absl::OkStatus()
+                                            : trouble->second;
+  });
+}
+
+void ReleaseRun::FailInTransaction(const TransactionalRelease::Result& sent,
+                                   Result& result) const {
+  if (!sent.failed.ok() && sent.topic_at_fault.empty()) {
+    result.failed.push_back({sent.sent, sent.failed});
+    return;
+  }
+  FailFirstOfLanes(result, [&](size_t row) {
+    const bool is_at_fault = topics_[row] == sent.topic_at_fault;
+    return is_at_fault ? sent.failed : absl::OkStatus();
+  });
+  if (result.failed.empty() && result.trouble.ok())
+    result.trouble = sent.failed;
+}
+
+// Those that are not sent, and are not ok. What is behind them in their lanes
+// waits for them.
+void ReleaseRun::FailFirstOfLanes(
+    Result& result,
+    const std::function<absl::Status(size_t row)>& judge) const {
+  std::set<std::string> lanes;
+  for (size_t row = 0; row < rows_.size(); ++row) {
+    if (std::ranges::binary_search(result.sent, row)) continue;
+    const std::string lane = LaneOfRow(row);
+    if (!lane.empty() && !lanes.insert(lane).second) continue;
+    const absl::Status judged = judge(row);
+    if (!judged.ok()) result.failed.push_back({row, judged});
+  }
+}
+
+// Empty: it waits for no other row.
+std::string ReleaseRun::LaneOfRow(size_t row) const {
+  if (what_ == Sent::kDeadLetters) return "";
+  return "=" + rows_[row].content.aggregate_id.value_or("");
+}
+
+std::string ReleaseRun::TopicOf(const ParkedRow& row) {
+  std::string topic;
+  const absl::StatusOr<Event> event = event_.Of(row.content);
+  if (!event.ok()) return topic;
+  const Route& route = run_.pipeline().builder().routes()[event->source];
+  return route.topic().Expand(event->references, topic).ok() ? topic : "";
+}
+
+std::string ReleaseRun::waits_for(MonotonicTime now) const {
+  if (!is_sending_ || now - progress_at_ < kNoticeable) return "";
+  std::set<std::string> topics;
+  for (size_t row = 0; row < rows_.size(); ++row) {
+    if (!IsAcknowledged(row)) topics.insert(topics_[row]);
+  }
+  const auto age =
+      std::chrono::duration_cast<std::chrono::seconds>(now - progress_at_);
+  return fmt::format("{} {} no records for {} s", absl::StrJoin(topics, ", "),
+                     topics.size() == 1 ? "takes" : "take", age.count());
+}
 
 void ReleaseRun::AddOffsets(const PartitionOffsets& acknowledged) {
   if (offsets_ != nullptr) offsets_->Of(topic_).Add(acknowledged);

@@ -21,7 +21,8 @@ SinkOwner::SinkOwner(SinkFactory sinks, SinkOptions options, SinkUser& user,
       options_(std::move(options)),
       user_(user),
       on_drained_(std::move(on_drained)),
-      closed_at_(Clock::now()) {}
+      heard_at_(Clock::now()),
+      closed_at_(heard_at_) {}
 
 namespace {
 

@@ -30,6 +30,9 @@ class SinkOwner {
     options_.transactional_id = std::move(id);
   }
 
+  // Likewise.
+  void SetOneAtATime(bool is_on) { options_.one_at_a_time = is_on; }
+
   // Makes a sink, unless there is one. Errors are those of SinkFactory.
   absl::Status Start();
 
@@ -54,8 +57,8 @@ class SinkOwner {
   SinkUser& user_;
   std::function<void()> on_drained_;
   std::unique_ptr<Sink> sink_;
-  MonotonicTime heard_at_{};  // by earlier sinks
-  MonotonicTime closed_at_{};
+  MonotonicTime heard_at_;  // by earlier sinks
+  MonotonicTime closed_at_;
 };
 
 }  // namespace walpost

@@ -105,9 +105,9 @@ asio::awaitable<absl::Status> SlotFounder::MakePublication() {
   absl::StatusOr<bool> exists = co_await PublicationExists(*connection_, name);
   if (!exists.ok() || *exists) co_return exists.status();
   if (!config_.postgres.create) {
-    co_return absl::FailedPreconditionError(
-        fmt::format("publication {} does not exist: walpost init, or {}", name,
-                    CreatePublicationSql(name, config_.outbox.tables)));
+    co_return absl::FailedPreconditionError(fmt::format(
+        "publication {} does not exist: walpost init -c FILE, or {}", name,
+        CreatePublicationSql(name, config_.outbox.tables)));
   }
   spdlog::info("creating publication {}", name);
   co_return co_await CreatePublication(*connection_, name,

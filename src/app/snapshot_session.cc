@@ -7,7 +7,6 @@
 
 #include "app/checkpoint_keeper.h"
 #include "app/stream_history.h"
-#include "base/read_refusal.h"
 #include "base/server_version.h"
 #include "base/status_macros.h"
 #include "base/xid.h"
@@ -16,7 +15,6 @@
 #include "outbox/route.h"
 #include "postgres/coverage_query.h"
 #include "postgres/publication.h"
-#include "postgres/quote.h"
 #include "postgres/sqlstate.h"
 #include "postgres/table_scan.h"
 #include "postgres/task_session.h"
@@ -198,26 +196,31 @@ asio::awaitable<absl::Status> SnapshotSession::Lock() {
   co_return WithSqlstate(in_use, kSqlstateObjectInUse);
 }
 
-// Checked before a slot exists that keeps WAL for nothing.
+// Checked before a slot exists that keeps WAL for nothing: the right to read,
+// and a column to sort by.
 asio::awaitable<absl::Status> SnapshotSession::RequireReadableTables() {
+  const std::string begin = "BEGIN READ ONLY";
+  WALPOST_CO_RETURN_IF_ERROR(co_await Execute(begin));
+  absl::Status status;
   for (const TableOptions& table : config_.outbox.tables) {
     if (!IsMeant(table.name)) continue;
-    const std::string name = QuoteQualifiedName(table.name);
-    const std::string sql = fmt::format("SELECT FROM {} LIMIT 0", name);
-    const absl::Status read = co_await Execute(sql);
-    if (read.ok() || absl::IsUnavailable(read)) {
-      if (!read.ok()) co_return read;
-      continue;
-    }
-    const std::string text =
-        fmt::format("snapshot: initial reads table {}, and cannot: {}",
-                    table.name, std::string(read.message()));
-    const absl::Status failure = absl::FailedPreconditionError(text);
-    if (SqlstateOf(read) != kSqlstatePrivilege) co_return failure;
-    co_return WithPrivilegeRemedy(failure, name, PQuser(connection_->raw()),
-                                  "SELECT");
+    if (status.ok()) status = co_await RequireReadable(table);
   }
-  co_return absl::OkStatus();
+  const std::string end = "ROLLBACK";
+  WALPOST_CO_RETURN_IF_ERROR(co_await Execute(end));
+  co_return status;
+}
+
+asio::awaitable<absl::Status> SnapshotSession::RequireReadable(
+    TableOptions table) {
+  const std::string name = table.name;
+  TableScan scan(*connection_, std::move(table), TableFilter());
+  const absl::Status opened = co_await scan.Open();
+  if (opened.ok()) co_return co_await scan.Close();
+  if (absl::IsUnavailable(opened)) co_return opened;
+  co_return absl::FailedPreconditionError(
+      fmt::format("snapshot: initial reads table {}, and cannot: {}", name,
+                  std::string(opened.message())));
 }
 
 // Without the record, a slot that is dropped later would be created again, and
@@ -233,13 +236,34 @@ asio::awaitable<absl::Status> SnapshotSession::RequireOwnPublication() {
     co_return co_await CreatePublication(*connection_, name,
                                          config_.outbox.tables);
   }
-  if (rights.may_alter) co_return absl::OkStatus();
-  co_return absl::FailedPreconditionError(fmt::format(
+  co_return rights.may_alter ? absl::OkStatus() : NotOwner(rights.role);
+}
+
+absl::Status SnapshotSession::NotOwner(const std::string& role) const {
+  return absl::FailedPreconditionError(fmt::format(
       "snapshot: initial: slot {} does not exist, and role {} cannot put on "
       "record that it makes it, because it does not own publication {}: run "
       "walpost init -c FILE as the owner of the publication, then start "
       "walpost again; it publishes the rows",
-      config_.postgres.slot, rights.role, name));
+      config_.postgres.slot, role, config_.postgres.publication));
+}
+
+asio::awaitable<absl::Status> SnapshotSession::CheckBefore() {
+  WALPOST_CO_ASSIGN_OR_RETURN(const SlotHistory history, co_await Open());
+  const bool is_missing = history == SlotHistory::kNone;
+  if (history == SlotHistory::kUnknown) co_return UnknownSlot();
+  const bool is_over = history == SlotHistory::kUsed && new_tables_.empty();
+  if (history == SlotHistory::kMissing || is_over ||
+      (is_missing && !config_.postgres.create)) {
+    co_return absl::OkStatus();  // there is no snapshot
+  }
+  WALPOST_CO_RETURN_IF_ERROR(co_await RequireReadableTables());
+  if (!is_missing) co_return absl::OkStatus();
+  WALPOST_CO_ASSIGN_OR_RETURN(const PublicationRights rights,
+                              co_await FindPublicationRights(
+                                  *connection_, config_.postgres.publication));
+  const bool may = !rights.exists || rights.may_alter;
+  co_return may ? absl::OkStatus() : NotOwner(rights.role);
 }
 
 asio::awaitable<absl::Status> SnapshotSession::MakeSlot() {

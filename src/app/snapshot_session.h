@@ -44,6 +44,10 @@ class SnapshotSession {
     return sight_.system_identifier;
   }
 
+  // Whether Begin would be rejected, for `walpost check`: connects, reads, and
+  // makes nothing. kFailedPrecondition: as Begin.
+  boost::asio::awaitable<absl::Status> CheckBefore();
+
   // Opens the transaction. With SlotHistory::kNone it creates the slot, records
   // its birth, and shows exactly what committed before the slot begins; else it
   // shows the present rows. With kUsed only the new tables matter.
@@ -98,7 +102,9 @@ class SnapshotSession {
   boost::asio::awaitable<absl::Status> BeginTransaction(SlotHistory history);
   boost::asio::awaitable<absl::Status> Lock();
   boost::asio::awaitable<absl::Status> RequireReadableTables();
+  boost::asio::awaitable<absl::Status> RequireReadable(TableOptions table);
   boost::asio::awaitable<absl::Status> RequireOwnPublication();
+  absl::Status NotOwner(const std::string& role) const;
   boost::asio::awaitable<absl::Status> MakeSlot();
   boost::asio::awaitable<absl::Status> RecordBirth();
   boost::asio::awaitable<absl::Status> Execute(std::string sql);

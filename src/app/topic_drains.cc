@@ -105,26 +105,26 @@ asio::awaitable<absl::Status> TopicDrains::Settle(std::string topic,
   Drain& drain = drains_[topic];
   if (result.must_read_again) co_return absl::OkStatus();
   const std::vector<ParkedRow>& rows = drain.run->rows();
-  std::vector<ParkedPlace> sent;
-  for (size_t i = 0; i < result.sent; ++i) sent.push_back(rows[i].place);
+  std::vector<ParkedNumber> sent;
+  for (const size_t row : result.sent) sent.push_back(rows[row].number);
   if (!sent.empty()) {
     WALPOST_CO_RETURN_IF_ERROR(co_await table_.Release(std::move(sent)));
   }
   if (GapOf(result.trouble)) co_return result.trouble;
-  if (!result.failed.ok()) {
-    const ParkedRow& failed = rows[result.sent];
+  for (const ReleaseRun::Failure& failure : result.failed) {
+    const ParkedRow& failed = rows[failure.row];
     const DeadLetter& content = failed.content;
-    const std::string reason(result.failed.message());
+    const std::string reason(failure.reason.message());
     spdlog::warn("event {}, which waited for topic {}, is dead: {}",
                  content.id.value_or(""), topic, reason);
     // Before the row is changed: its key must never be thought free.
     WALPOST_CO_ASSIGN_OR_RETURN(const Position position,
-                                ParseSortableText(failed.place.position));
+                                ParseSortableText(failed.position));
     lot_.Hold(LaneOf(lot_.scope(), content.aggregate_type,
                      content.aggregate_id.value_or("")),
               position);
     WALPOST_CO_RETURN_IF_ERROR(co_await table_.Fail(
-        failed.place, ReasonCodeOf(result.failed), reason));
+        failed.number, ReasonCodeOf(failure.reason), reason));
   }
   const bool was_moving = std::exchange(drain.is_moving, result.trouble.ok());
   drain.next_at = Clock::now();

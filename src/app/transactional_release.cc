@@ -12,8 +12,13 @@ namespace walpost {
 namespace {
 
 std::string EntryOf(const ParkedRow& row) {
-  return ReleaseLedger::EntryOf(
-      row.place.system_identifier + "/" + row.place.position, row.content);
+  return ReleaseLedger::EntryOf(fmt::format("{}", row.number), row.content);
+}
+
+// The entry of releases before 0.3.
+std::string OldEntryOf(const ParkedRow& row) {
+  return ReleaseLedger::EntryOf(row.system_identifier + "/" + row.position,
+                                row.content);
 }
 
 }  // namespace
@@ -67,16 +72,16 @@ absl::Status TransactionalRelease::ReadLedger() {
 }
 
 TransactionalRelease::Result TransactionalRelease::Send(
-    const std::vector<ParkedRow>& rows, bool alone_is_at_fault,
+    const std::vector<ParkedRow>& rows, bool topics_fail,
     const PartitionOffsets& known) {
   offsets_.Add(known);
-  Result result = SendRest(rows, alone_is_at_fault);
+  Result result = SendRest(rows, topics_fail);
   result.offsets = offsets_;
   return result;
 }
 
 TransactionalRelease::Result TransactionalRelease::SendRest(
-    const std::vector<ParkedRow>& rows, bool alone_is_at_fault) {
+    const std::vector<ParkedRow>& rows, bool topics_fail) {
   Result result;
   if (!is_open()) {
     result.trouble = Open();
@@ -84,7 +89,10 @@ TransactionalRelease::Result TransactionalRelease::SendRest(
     return result;
   }
   std::vector<std::string> entries;
-  for (const ParkedRow& row : rows) entries.push_back(EntryOf(row));
+  for (const ParkedRow& row : rows) {
+    const std::string old_entry = OldEntryOf(row);
+    entries.push_back(ledger_.Has(old_entry) ? old_entry : EntryOf(row));
+  }
   while (result.sent < rows.size() && ledger_.Has(entries[result.sent])) {
     ++result.sent;
   }
@@ -93,18 +101,23 @@ TransactionalRelease::Result TransactionalRelease::SendRest(
   while (end < rows.size() && (built = Build(rows[end]).status()).ok()) ++end;
   const auto is_of_row = [&](const absl::Status& status) {
     return absl::IsInvalidArgument(status) ||
-           (alone_is_at_fault && !absl::IsResourceExhausted(status));
+           (topics_fail && !absl::IsResourceExhausted(status));
   };
   if (end > result.sent) {
     bool is_ended = true;
+    std::string topic;
     const absl::Status status =
         Commit(std::span(rows).subspan(result.sent, end - result.sent),
-               std::span(entries).subspan(result.sent), is_ended);
+               std::span(entries).subspan(result.sent), is_ended, topic);
     if (!status.ok()) {
-      const bool is_alone = rows.size() == result.sent + 1;
       const bool is_fault = is_ended && is_of_row(status);
-      result.one_is_at_fault = is_fault && !is_alone;
-      (is_fault && is_alone ? result.failed : result.trouble) = status;
+      const bool is_of_topic = is_fault && !absl::IsInvalidArgument(status) &&
+                               topic != options_.topic;
+      if (is_of_topic) result.topic_at_fault = std::move(topic);
+      const bool is_known =
+          rows.size() == result.sent + 1 || !result.topic_at_fault.empty();
+      result.one_is_at_fault = is_fault && !is_known;
+      (is_fault && is_known ? result.failed : result.trouble) = status;
       return result;
     }
     result.sent = end;
@@ -114,9 +127,11 @@ TransactionalRelease::Result TransactionalRelease::SendRest(
 }
 
 // `is_ended`: after an error the brokers answer, and nothing was committed.
+// `failed_topic`: what the error is about; empty: not known.
 absl::Status TransactionalRelease::Commit(std::span<const ParkedRow> rows,
                                           std::span<const std::string> entries,
-                                          bool& is_ended) {
+                                          bool& is_ended,
+                                          std::string& failed_topic) {
   // The rows of the last transaction are marked by now.
   ReleaseLedger next = inherited_;
   absl::Status status = writer_->BeginAsOpened();
@@ -130,6 +145,7 @@ absl::Status TransactionalRelease::Commit(std::span<const ParkedRow> rows,
     ledger_ = std::move(next);
     return status;
   }
+  failed_topic = writer_->failed_topic();
   is_ended = !absl::IsAborted(status) && writer_->Abort().ok();
   // Whoever opens it again learns from the ledger what was committed.
   if (!is_ended) writer_.reset();

@@ -51,8 +51,10 @@ class TransactionalRelease {
   };
   struct Result {
     size_t sent = 0;  // all rows, or the first ones, known from the ledger
-    // Why the next row cannot be sent; ok: it may be, later.
+    // Why the next row cannot be sent, or with topic_at_fault each row for this
+    // topic; ok: they may be, later.
     absl::Status failed;
+    std::string topic_at_fault;  // it takes nothing, and the brokers answer
     // Why the rest was not sent, if it is not the next row's fault alone.
     absl::Status trouble;
     bool one_is_at_fault = false;  // of the rest: send them one by one
@@ -64,22 +66,22 @@ class TransactionalRelease {
 
   TransactionalRelease(Options options, std::unique_ptr<RecordBuilder> builder);
 
-  // `alone_is_at_fault`: if a row is sent alone, and the brokers answer but do
-  // not take it, for whatever reason, then it has failed. `known`: acknowledged
-  // offsets of own_topic. If one is given again, nothing is sent: `trouble` is
-  // a gap.
-  Result Send(const std::vector<ParkedRow>& rows, bool alone_is_at_fault,
+  // `topics_fail`: rows that the brokers do not take, although they answer,
+  // have failed, for whatever reason. `known`: acknowledged offsets of
+  // own_topic. If one is given again, nothing is sent: `trouble` is a gap.
+  Result Send(const std::vector<ParkedRow>& rows, bool topics_fail,
               const PartitionOffsets& known);
 
  private:
-  Result SendRest(const std::vector<ParkedRow>& rows, bool alone_is_at_fault);
+  Result SendRest(const std::vector<ParkedRow>& rows, bool topics_fail);
   std::string TransactionalId() const;
   TopicRecord LedgerRecord() const;
   bool is_open() const;
   absl::Status Open();
   absl::Status ReadLedger();
   absl::Status Commit(std::span<const ParkedRow> rows,
-                      std::span<const std::string> entries, bool& is_ended);
+                      std::span<const std::string> entries, bool& is_ended,
+                      std::string& failed_topic);
   absl::Status WriteEvent(const ParkedRow& row);
   absl::Status WriteLedger(const ReleaseLedger& ledger);
   absl::StatusOr<Record> Build(const ParkedRow& row);

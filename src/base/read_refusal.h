@@ -11,6 +11,7 @@
 #include <string_view>
 
 #include "absl/status/status.h"
+#include "base/sql_name.h"
 #include "fmt/format.h"
 
 namespace walpost {
@@ -27,20 +28,19 @@ inline absl::Status WithPrivilegeRemedy(const absl::Status& status,
   const std::string text(status.message());
   if (text.find("row-level security") != std::string::npos) {
     return absl::FailedPreconditionError(
-        fmt::format("{}; role {} does not see all rows of {}: ALTER ROLE "
-                    "\"{}\" BYPASSRLS, or make the role the owner of the table "
+        fmt::format("{}; role {} does not see all rows of {}: ALTER ROLE {} "
+                    "BYPASSRLS; or make the role the owner of the table "
                     "(without FORCE ROW LEVEL SECURITY)",
-                    text, role, table, role));
+                    text, role, table, QuoteName(role)));
   }
-  const size_t dot = table.find('.');
+  const std::string_view schema = SchemaInSql(table);
   const std::string on_schema =
-      dot == std::string_view::npos
-          ? ""
-          : fmt::format("GRANT USAGE ON SCHEMA {} TO \"{}\"; ",
-                        table.substr(0, dot), role);
+      schema.empty() ? ""
+                     : fmt::format("GRANT USAGE ON SCHEMA {} TO {}; ", schema,
+                                   QuoteName(role));
   return absl::FailedPreconditionError(
-      fmt::format("{}; {}GRANT {} ON {} TO \"{}\";", text, on_schema,
-                  privileges, table, role));
+      fmt::format("{}; {}GRANT {} ON {} TO {};", text, on_schema, privileges,
+                  table, QuoteName(role)));
 }
 
 }  // namespace walpost

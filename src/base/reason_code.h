@@ -46,6 +46,10 @@ inline constexpr char kReasonCheckpointUnreadable[] = "checkpoint_unreadable";
 inline constexpr char kReasonCheckpointOfAnotherSlot[] =
     "checkpoint_of_another_slot";
 
+// For the table of parked events and dead letters.
+inline constexpr char kReasonParkedTableMissing[] = "parked_table_missing";
+inline constexpr char kReasonParkedEventDiffers[] = "parked_event_differs";
+
 inline constexpr char kReasonCodeUrl[] = "walpost/reason_code";
 
 inline absl::Status WithReasonCode(absl::Status status, std::string_view code) {

@@ -12,6 +12,7 @@ namespace walpost {
 
 inline constexpr std::string_view kSqlstateInsufficientPrivilege = "42501";
 inline constexpr std::string_view kSqlstateUndefinedTable = "42P01";
+inline constexpr std::string_view kSqlstateUndefinedObject = "42704";
 inline constexpr std::string_view kSqlstateDuplicateObject = "42710";
 inline constexpr std::string_view kSqlstateNotInPrerequisiteState = "55000";
 inline constexpr std::string_view kSqlstateObjectInUse = "55006";

@@ -10,6 +10,7 @@
 #include "absl/strings/str_split.h"
 #include "absl/time/time.h"
 #include "base/xid.h"
+#include "checkpoint/escaped_name.h"
 #include "fmt/format.h"
 
 namespace walpost {
@@ -80,6 +81,10 @@ std::string ToLine(const BirthRecord& record) {
   if (!record.coverage.empty()) line += " coverage=" + record.coverage;
   if (record.added) line += " added=" + ToText(*record.added);
   if (!record.kafka_cluster.empty()) line += " kafka=" + record.kafka_cluster;
+  if (!record.parked_table.name.empty()) {
+    line += fmt::format(" parked={}:{}", EscapeName(record.parked_table.name),
+                        record.parked_table.oid);
+  }
   if (!record.gap.empty()) line += " gap=" + record.gap;
   return line;
 }
@@ -108,6 +113,13 @@ void ParseWord(std::string_view word, BirthRecord& record) {
   if (key == "coverage") record.coverage = value;
   if (key == "added") record.added = ParseAdded(value);
   if (key == "kafka") record.kafka_cluster = value;
+  if (key == "parked") {
+    const size_t colon = value.find(':');
+    ParkedTable table{UnescapeName(value.substr(0, colon)), 0};
+    const bool has_oid = colon != std::string::npos &&
+                         absl::SimpleAtoi(value.substr(colon + 1), &table.oid);
+    if (has_oid) record.parked_table = std::move(table);
+  }
   if (key == "gap") record.gap = value;
 }
 
@@ -129,6 +141,21 @@ std::optional<BirthRecord> ParseLine(const std::string& line) {
   return record;
 }
 
+// Replaces the line of the record's slot.
+std::string WithLine(std::string_view comment, const BirthRecord& record) {
+  std::vector<std::string> kept;
+  if (!comment.empty()) {
+    const std::vector<std::string> lines =
+        absl::StrSplit(std::string(comment), '\n');
+    for (const std::string& line : lines) {
+      const std::optional<BirthRecord> other = ParseLine(line);
+      if (!other || other->slot != record.slot) kept.push_back(line);
+    }
+  }
+  kept.push_back(ToLine(record));
+  return absl::StrJoin(kept, "\n");
+}
+
 }  // namespace
 
 std::optional<BirthRecord> FindBirthRecord(std::string_view comment,
@@ -144,17 +171,21 @@ std::optional<BirthRecord> FindBirthRecord(std::string_view comment,
 
 std::string WithBirthRecord(std::string_view comment,
                             const BirthRecord& record) {
-  std::vector<std::string> kept;
-  if (!comment.empty()) {
-    const std::vector<std::string> lines =
-        absl::StrSplit(std::string(comment), '\n');
-    for (const std::string& line : lines) {
-      const std::optional<BirthRecord> other = ParseLine(line);
-      if (!other || other->slot != record.slot) kept.push_back(line);
-    }
+  BirthRecord merged = record;
+  if (record.parked_table.name.empty()) {
+    const auto before = FindBirthRecord(comment, record.slot);
+    if (before) merged.parked_table = before->parked_table;
   }
-  kept.push_back(ToLine(record));
-  return absl::StrJoin(kept, "\n");
+  return WithLine(comment, merged);
+}
+
+std::optional<std::string> WithParkedTable(std::string_view comment,
+                                           std::string_view slot,
+                                           ParkedTable parked_table) {
+  std::optional<BirthRecord> record = FindBirthRecord(comment, slot);
+  if (!record) return std::nullopt;
+  record->parked_table = std::move(parked_table);
+  return WithLine(comment, *record);
 }
 
 std::string CoverageOf(const BirthRecord& record, Announced announced) {

@@ -3,8 +3,9 @@
 // A line in the comment of the publication:
 //
 //   walpost: slot orders born at 0/1A2B3C8 of system 7710532146069433627
-//   timeline=1 from=745 at=2026-11-22T12:00:00Z coverage=... kafka=... gap=...
+//   timeline=1 from=745 at=2026-11-22T12:00:00Z coverage=... kafka=...
 //   added=public.more=16400.r16410:900@0/1A2B400@912@2026-11-23T12:00:00Z,...
+//   parked=public.walpost_parked:16421 gap=...
 //
 // (one line; the words with `=` are optional, in any order, and unknown ones
 // are skipped). It survives when the slot is dropped, and it is copied when the
@@ -24,6 +25,7 @@
 #include "base/lsn.h"
 #include "base/time.h"
 #include "checkpoint/coverage.h"
+#include "delivery/parked_table.h"
 
 namespace walpost {
 
@@ -65,6 +67,7 @@ struct BirthRecord {
   std::optional<std::vector<AddedTable>> added = std::nullopt;
   // Kafka cluster that has the events; empty: not on record.
   std::string kafka_cluster;
+  ParkedTable parked_table;
   // Reason code of a gap that waits for an operator; empty: none.
   std::string gap;
 
@@ -86,10 +89,16 @@ void ContinueProof(BirthRecord& record, const BirthRecord& before);
 void NoteAllPublished(BirthRecord& record);
 bool AllWasPublished(const BirthRecord& record);
 
-// Finds the record of `slot` in a comment; puts `record` into a comment.
+// Finds the record of `slot` in a comment; puts `record` into a comment. A
+// record without a parked_table leaves that of an earlier one of its slot.
 std::optional<BirthRecord> FindBirthRecord(std::string_view comment,
                                            std::string_view slot);
 std::string WithBirthRecord(std::string_view comment,
                             const BirthRecord& record);
+
+// Sets the parked_table of the slot's record; nullopt: there is no record.
+std::optional<std::string> WithParkedTable(std::string_view comment,
+                                           std::string_view slot,
+                                           ParkedTable parked_table);
 
 }  // namespace walpost

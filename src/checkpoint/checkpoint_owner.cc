@@ -28,10 +28,17 @@ Checkpoint BeginAtBirth(CheckpointOwner owner) {
 
 std::optional<Checkpoint> CheckpointOfGap(
     const Gap& gap, const std::optional<Checkpoint>& loaded,
-    const Checkpoint& saved, CheckpointOwner owner, WallTime now) {
+    const Checkpoint& saved, CheckpointOwner owner, WallTime now,
+    ForeignCheckpoint foreign) {
+  const bool is_foreign = loaded && !owner.system_identifier.empty() &&
+                          loaded->system_identifier != owner.system_identifier;
+  if (is_foreign && foreign == ForeignCheckpoint::kInOurPlace) {
+    return std::nullopt;
+  }
   const std::string coverage = owner.coverage;
-  Checkpoint checkpoint =
-      loaded ? *loaded : ContinueFrom(loaded, std::move(owner));
+  Checkpoint checkpoint = loaded && !is_foreign
+                              ? *loaded
+                              : ContinueFrom(std::nullopt, std::move(owner));
   if (!checkpoint.gap.empty()) return std::nullopt;
   const bool is_of_table = gap.code == kGapTablePassedOver;
   if (is_of_table && loaded && loaded->coverage == coverage) {

@@ -32,13 +32,23 @@ Checkpoint ContinueFrom(const std::optional<Checkpoint>& loaded,
 // everything before it is done.
 Checkpoint BeginAtBirth(CheckpointOwner owner);
 
-// The checkpoint that keeps `gap`; nullopt: it is kept already, or nothing is
-// known of the source yet. The stored values stay as they are, because a gap is
-// judged by them; `saved`: the last one that this process has stored. If
-// nothing was stored yet, at least the gap is. The gap of a table is kept as
-// the rows that were passed over: that is what it is judged by.
+// Where a store keeps a checkpoint of another system with our slot's name.
+enum class ForeignCheckpoint {
+  kApart,       // beside ours
+  kInOurPlace,  // ours would replace it
+};
+
+// The checkpoint that keeps `gap`; nullopt: it is kept already, or cannot be,
+// or nothing is known of the source yet. The stored values stay as they are,
+// because a gap is judged by them; `saved`: the last one that this process has
+// stored. If nothing was stored yet, at least the gap is. The gap of a table is
+// kept as the rows that were passed over: that is what it is judged by.
+//
+// Nothing of ours is written into the checkpoint of another system, which may
+// be in use there. It shows the gap as long as it is in our place.
 std::optional<Checkpoint> CheckpointOfGap(
     const Gap& gap, const std::optional<Checkpoint>& loaded,
-    const Checkpoint& saved, CheckpointOwner owner, WallTime now);
+    const Checkpoint& saved, CheckpointOwner owner, WallTime now,
+    ForeignCheckpoint foreign = ForeignCheckpoint::kInOurPlace);
 
 }  // namespace walpost

@@ -39,6 +39,8 @@ class CheckpointStore {
   using Loaded = std::function<void(absl::StatusOr<std::optional<Checkpoint>>)>;
   virtual void Load(Loaded done) = 0;
 
+  // Save may be called now. If not, call it after the sink has reported.
+  virtual bool is_ready() const { return true; }
   // Makes it durable, in place of the earlier one. kAborted: another instance
   // has written a later one; ours was not written. Other errors as above.
   using Saved = std::function<void(absl::Status)>;

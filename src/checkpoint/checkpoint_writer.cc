@@ -32,7 +32,8 @@ void CheckpointWriter::Begin(Checkpoint saved) {
 }
 
 void CheckpointWriter::Poke(MonotonicTime now, WallTime wall_now, bool hurry) {
-  if (store_ == nullptr || !begun_ || busy_ || !IsDue(now, hurry)) return;
+  if (store_ == nullptr || !begun_ || busy_ || !store_->is_ready()) return;
+  if (!IsDue(now, hurry)) return;
   if (gate_ != nullptr && gate_->is_stopped()) {
     status_ = TransactionTooLarge();
     return on_saved_();

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "base/own_arguments.h"
 #include "checkpoint/coverage.h"
 #include "delivery/gap.h"
 #include "fmt/format.h"
@@ -145,7 +146,8 @@ std::string DescribePassed(const std::vector<PassedTable>& passed,
   }
   return fmt::format(
       "{}To publish them, run {}: walpost then continues by itself. To "
-      "continue without them, stop walpost and run walpost recover --accept",
+      "continue without them, stop walpost and run walpost recover -c FILE "
+      "--accept",
       text, commands);
 }
 
@@ -159,9 +161,9 @@ Continuity JudgeEvidence(const KnownSource& known,
   if (!change.empty()) {
     return ReportGap(
         kGapCoverageChanged,
-        fmt::format("{} since the last event was sent, and Postgres does "
-                    "not send the rows that it did not cover meanwhile: "
-                    "{}. Run walpost verify to see which; {}",
+        fmt::format("{} since the last event was sent, and Postgres does not "
+                    "send the rows that it did not cover meanwhile: {}. Run "
+                    "walpost verify -c FILE to see which; {}",
                     change, Missing(known, observed.wal_end), kRecover));
   }
   if (const auto other =
@@ -174,13 +176,20 @@ Continuity JudgeEvidence(const KnownSource& known,
     return ReportGap(kGapTablePassedOver,
                      DescribePassed(passed, observed, resumes_at));
   }
-  return {Kind::kGoOn, "", ""};
+  const bool has_new_owner = OwnerHasChanged(before, now);
+  return {Kind::kGoOn, "",
+          has_new_owner && !known.coverage.empty()
+              ? "the publication has another owner than when the last event "
+                "was sent; if it was altered before that, rows may be missing "
+                "in Kafka: walpost verify -c FILE names them"
+              : ""};
 }
 
 }  // namespace
 
 std::string PublishMissingCommand(const std::string& table) {
-  return fmt::format("walpost replay --from-table --table {} --missing", table);
+  return fmt::format("walpost replay -c FILE --from-table --table {} --missing",
+                     ShellWord(table));
 }
 
 Continuity JudgeContinuity(const KnownSource& known,

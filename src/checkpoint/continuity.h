@@ -64,7 +64,7 @@ struct Continuity {
   Kind kind = Kind::kFirstStart;
   std::string gap;  // its name
   // kGap: what is missing, and the command that fixes it. kFollowPromotion:
-  // what happened.
+  // what happened. kGoOn: a change that an operator should know; mostly empty.
   std::string text;
 };
 

@@ -2,9 +2,9 @@
 
 #include <algorithm>
 
-#include "absl/strings/ascii.h"
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_split.h"
+#include "checkpoint/escaped_name.h"
 #include "fmt/format.h"
 
 namespace walpost {
@@ -14,36 +14,10 @@ namespace {
 constexpr std::string_view kLeftOut = "left";
 // In the place of a table.
 constexpr char kAnyRelation[] = "*";
-
-// Escapes everything but letters, digits, '_' and '.' as %XX.
-std::string Escape(std::string_view name) {
-  std::string escaped;
-  for (const char c : name) {
-    if (absl::ascii_isalnum(static_cast<unsigned char>(c)) || c == '_' ||
-        c == '.') {
-      escaped += c;
-    } else {
-      escaped += fmt::format("%{:02X}", static_cast<unsigned char>(c));
-    }
-  }
-  return escaped;
-}
-
-std::string Unescape(std::string_view escaped) {
-  std::string name;
-  for (size_t i = 0; i < escaped.size(); ++i) {
-    int code = 0;
-    const std::string digits(escaped.substr(i + 1, 2));
-    if (escaped[i] == '%' && digits.size() == 2 &&
-        absl::SimpleHexAtoi(digits, &code)) {
-      name += static_cast<char>(code);
-      i += 2;
-    } else {
-      name += escaped[i];
-    }
-  }
-  return name;
-}
+// Stand before the owner of a publication.
+constexpr std::string_view kOwnerMarks = "owp";
+constexpr char kOwnerWasSet = 'o';
+constexpr char kPinnedOwner = 'p';
 
 std::string OidOf(std::string_view definition) {
   return std::string(definition.substr(0, definition.find_first_of(":.")));
@@ -132,7 +106,7 @@ std::string DescribeTable(const Coverage::Table& before,
 std::string Coverage::ToString() const {
   std::string text = publication;
   for (const Table& table : tables) {
-    text += fmt::format(",{}={}", Escape(table.name), table.definition);
+    text += fmt::format(",{}={}", EscapeName(table.name), table.definition);
   }
   const std::string passed = passed_over.ToString();
   if (!passed.empty()) text += fmt::format(",{}={}", kAnyRelation, passed);
@@ -151,7 +125,7 @@ Coverage Coverage::Parse(std::string_view text) {
     if (name == kAnyRelation) {
       coverage.passed_over = PassedOver::Parse(definition);
     } else {
-      coverage.tables.push_back({Unescape(name), definition});
+      coverage.tables.push_back({UnescapeName(name), definition});
     }
   }
   return coverage;
@@ -286,13 +260,58 @@ std::vector<PassedTable> PassedTables(const Coverage& before,
   return passed;
 }
 
+std::string WithPublicationOf(const std::string& text,
+                              const std::string& state) {
+  Coverage coverage = Coverage::Parse(text);
+  coverage.publication = Coverage::Parse(state).publication;
+  return coverage.ToString();
+}
+
+namespace {
+
+// "16390:742" of "16390:742o16385".
+std::string_view RowOf(std::string_view publication) {
+  return publication.substr(0, publication.find_first_of(kOwnerMarks));
+}
+
+// "o16385"; empty: of an older release.
+std::string_view OwnerOf(std::string_view publication) {
+  return publication.substr(RowOf(publication).size());
+}
+
+}  // namespace
+
+bool OwnerHasChanged(const Coverage& before, const Coverage& now) {
+  const std::string_view owner = OwnerOf(now.publication);
+  const std::string_view known = OwnerOf(before.publication);
+  if (RowOf(before.publication) == RowOf(now.publication) || owner.empty() ||
+      OidOf(before.publication) != OidOf(now.publication)) {
+    return false;
+  }
+  if (owner.front() == kOwnerWasSet) return true;
+  return owner.front() == kPinnedOwner && !known.empty() &&
+         known.substr(1) != owner.substr(1);
+}
+
+namespace {
+
+// Empty: the change has kept no row from being sent.
+std::string DescribePublication(const Coverage& before, const Coverage& now) {
+  if (now.publication.empty()) return "the publication does not exist";
+  if (OidOf(before.publication) != OidOf(now.publication)) {
+    return "the publication was dropped and created again, or is another one";
+  }
+  const bool is_same_row = RowOf(before.publication) == RowOf(now.publication);
+  if (is_same_row || OwnerHasChanged(before, now)) return "";
+  return "the publication was altered";
+}
+
+}  // namespace
+
 std::string DescribeChange(const Coverage& before, const Coverage& now) {
   if (before.publication != now.publication) {
-    if (now.publication.empty()) return "the publication does not exist";
-    return OidOf(before.publication) == OidOf(now.publication)
-               ? "the publication was altered"
-               : "the publication was dropped and created again, or is another "
-                 "one";
+    const std::string change = DescribePublication(before, now);
+    if (!change.empty()) return change;
   }
   for (const Coverage::Table& table : now.tables) {
     const auto known = FindTable(before.tables, table);

@@ -6,7 +6,7 @@
 // xmins are kept with what was sent under them (checkpoint, birth record), and
 // compared at every start and while walpost runs (P9).
 //
-//   16390:742,public.outbox=16385.r16394:745
+//   16390:742o16385,public.outbox=16385.r16394:745
 //   publication        name = oid . reason why the publication covers the table
 //
 // A table is covered by its own entry (`r`, pg_publication_rel, of the table or
@@ -18,6 +18,13 @@
 // name of the root (`publish_via_partition_root`) in those two cases, only the
 // pg_class row (`k`) shows that a table was a partition of another one for a
 // moment. This row changes with privileges and indexes, too.
+//
+// The row of the publication changes with its owner, too, which keeps no row
+// from being sent. Behind the xmin is the oid of the owner, and before that `o`
+// if the last change of the row has set it (pg_shdepend has the same xmin), `w`
+// if it has not, and `p` if that is not known (of a role that initdb has made).
+// What the publication was before a change of owner is not known either;
+// whoever looks often, as walpost does while it runs, knows it.
 //
 // A table that was removed from the configuration stays in the text, marked:
 // `left` and the definition that it had then. Rows of relations that are not in
@@ -49,7 +56,7 @@ struct Coverage {
 
     friend bool operator==(const Table&, const Table&) = default;
   };
-  std::string publication;  // "oid:xmin"; empty: none
+  std::string publication;  // "16390:742o16385"; empty: none
   std::vector<Table> tables;
   PassedOver passed_over = {};
 
@@ -112,11 +119,19 @@ struct PassedTable {
 std::vector<PassedTable> PassedTables(const Coverage& before,
                                       const Coverage& now, Lsn resumes_at);
 
+// `text`, with the publication as `state` has it: it may have another owner.
+std::string WithPublicationOf(const std::string& text,
+                              const std::string& state);
+
 // Describes the change from `before` to `now` for an operator; empty: no change
 // that could have kept rows from being sent. Tables in only one of the two were
 // added to the configuration or removed from it. A table that was left out and
 // is listed again counts as changed if its definition was another one then, or
 // is not known.
 std::string DescribeChange(const Coverage& before, const Coverage& now);
+
+// True if the publication has got another owner, and nothing shows another
+// change of it.
+bool OwnerHasChanged(const Coverage& before, const Coverage& now);
 
 }  // namespace walpost

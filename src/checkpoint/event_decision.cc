@@ -28,10 +28,11 @@ std::string ToLine(const EventDecision& decision) {
       std::chrono::floor<std::chrono::seconds>(decision.at).time_since_epoch() /
       std::chrono::microseconds(1));
   return fmt::format(
-      "walpost: slot {} {} {} of system {} timeline={} by={} "
-      "at={}{}{}",
+      "walpost: slot {} {} {} of system {} timeline={} numbering={} event={}{} "
+      "by={} at={}{}{}",
       decision.slot, ToString(decision.action), ToString(decision.position),
-      decision.system_identifier, decision.timeline,
+      decision.system_identifier, decision.timeline, decision.numbering,
+      decision.digest, decision.was_obeyed ? " obeyed=yes" : "",
       Replaced(decision.by, " \t\r\n"),
       absl::FormatTime(kTimeFormat, at, absl::UTCTimeZone()), kWhy,
       Replaced(decision.why, "\r\n"));
@@ -44,6 +45,9 @@ bool ParseWord(std::string_view word, EventDecision& decision) {
   const std::string_view key = word.substr(0, equals);
   const std::string value(word.substr(equals + 1));
   if (key == "timeline") return absl::SimpleAtoi(value, &decision.timeline);
+  if (key == "numbering") return absl::SimpleAtoi(value, &decision.numbering);
+  if (key == "event") decision.digest = value;
+  if (key == "obeyed") decision.was_obeyed = value == "yes";
   if (key == "by") decision.by = value;
   if (key != "at") return true;
   absl::Time time;
@@ -51,6 +55,14 @@ bool ParseWord(std::string_view word, EventDecision& decision) {
   if (!absl::ParseTime(kTimeFormat, value, &time, &error)) return false;
   decision.at = WallTime(std::chrono::microseconds(absl::ToUnixMicros(time)));
   return true;
+}
+
+// A line without a digest says about no event that it is decided.
+bool IsAboutSame(const EventDecision& one, const EventDecision& other) {
+  return one.slot == other.slot &&
+         one.system_identifier == other.system_identifier &&
+         one.position.commit_lsn == other.position.commit_lsn &&
+         (one.digest == other.digest || one.digest.empty());
 }
 
 // A line that is not understood whole decides nothing.
@@ -85,15 +97,47 @@ std::optional<EventDecision> ParseLine(std::string_view line) {
 
 }  // namespace
 
-std::optional<EventDecision> FindDecision(std::string_view comment,
-                                          std::string_view slot) {
+bool IsAbout(const EventDecision& decision, const EventPlace& at,
+             std::string_view digest) {
+  const bool is_same_numbering = decision.numbering == at.numbering;
+  return decision.system_identifier == at.system_identifier &&
+         decision.timeline == at.timeline && decision.digest == digest &&
+         decision.position.commit_lsn == at.position.commit_lsn &&
+         (!is_same_numbering || decision.position == at.position);
+}
+
+Pipeline::Skips SkipsOf(const std::vector<EventDecision>& decisions,
+                        const EventPlace& at) {
+  Pipeline::Skips skips;
+  for (const EventDecision& decision : decisions) {
+    const bool is_here = decision.system_identifier == at.system_identifier &&
+                         decision.timeline == at.timeline;
+    const bool is_skip =
+        decision.action == ErrorAction::kSkip && decision.was_obeyed;
+    if (!is_here || !is_skip || decision.digest.empty()) continue;
+    Pipeline::Skips::Entry entry{
+        decision.digest, fmt::format("{}: {}", decision.by, decision.why)};
+    if (decision.numbering == at.numbering) {
+      skips.Add(decision.position, std::move(entry));
+    } else {
+      skips.AddOfOtherNumbering(decision.position.commit_lsn, std::move(entry));
+    }
+  }
+  return skips;
+}
+
+std::vector<EventDecision> FindDecisions(std::string_view comment,
+                                         std::string_view slot) {
   const std::vector<std::string> lines =
       absl::StrSplit(std::string(comment), '\n');
+  std::vector<EventDecision> decisions;
   for (const std::string& line : lines) {
     std::optional<EventDecision> decision = ParseLine(line);
-    if (decision && decision->slot == slot) return decision;
+    if (decision && decision->slot == slot) {
+      decisions.push_back(*std::move(decision));
+    }
   }
-  return std::nullopt;
+  return decisions;
 }
 
 std::string WithDecision(std::string_view comment,
@@ -103,7 +147,7 @@ std::string WithDecision(std::string_view comment,
     kept = absl::StrSplit(std::string(comment), '\n');
     std::erase_if(kept, [&](const std::string& line) {
       const std::optional<EventDecision> other = ParseLine(line);
-      return other && other->slot == decision.slot;
+      return other && IsAboutSame(*other, decision);
     });
   }
   kept.push_back(ToLine(decision));

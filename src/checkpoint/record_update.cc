@@ -71,6 +71,7 @@ std::optional<RecordUpdate> UpdateRecord(const BirthRecord& before,
   const bool vouches = !before.coverage.empty();
   record.coverage =
       vouches ? WithStateOf(before.coverage, state.coverage) : state.coverage;
+  record.coverage = WithPublicationOf(record.coverage, state.coverage);
   UpdateAdded(record, state);
   if (vouches && LeavesOutMore(CoverageOf(before, Announced::kYes),
                                CoverageOf(record, Announced::kYes))) {

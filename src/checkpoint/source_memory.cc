@@ -37,7 +37,8 @@ uint32_t SourceMemory::left_timeline() const {
 
 // The checkpoint includes the progress of other instances, but not a promotion
 // that was followed already.
-KnownSource SourceMemory::Known() const {
+KnownSource SourceMemory::Known(
+    const std::optional<BirthRecord>& record) const {
   using By = KnownSource::By;
   KnownSource known;
   if (checkpoint_ && (!has_streamed_ || checkpoint_->timeline >= timeline_)) {
@@ -52,29 +53,30 @@ KnownSource SourceMemory::Known() const {
     known.timeline = timeline_;
     known.birth = birth_;
     known.confirmed = pipeline_.confirmed();
-  } else if (record_) {
+  } else if (record) {
     known.by = By::kBirthRecord;
-    known.system_identifier = record_->system_identifier;
-    known.timeline = record_->timeline;
-    known.birth = record_->consistent_point;
+    known.system_identifier = record->system_identifier;
+    known.timeline = record->timeline;
+    known.birth = record->consistent_point;
   }
-  if (known.by != By::kNothing) AddEvidence(known);
+  if (known.by != By::kNothing) AddEvidence(record, known);
   return known;
 }
 
 // The newest value counts; an empty one is not on record there.
-void SourceMemory::AddEvidence(KnownSource& known) const {
+void SourceMemory::AddEvidence(const std::optional<BirthRecord>& record,
+                               KnownSource& known) const {
   known.slot_was_shared = slot_was_shared_;
   known.coverage = coverage_;
   if (checkpoint_) {
     known.coverage = MergeCoverage(known.coverage, checkpoint_->coverage);
     known.kafka_cluster = checkpoint_->kafka_cluster;
   }
-  if (record_) {
+  if (record) {
     known.coverage =
-        MergeCoverage(known.coverage, CoverageOf(*record_, announced()));
+        MergeCoverage(known.coverage, CoverageOf(*record, announced()));
     if (known.kafka_cluster.empty()) {
-      known.kafka_cluster = record_->kafka_cluster;
+      known.kafka_cluster = record->kafka_cluster;
     }
   }
   if (known.coverage.empty() || passed_over_.empty()) return;
@@ -172,11 +174,23 @@ bool SourceMemory::GapIsOver() {
   if (checkpoint_) in_checkpoint = checkpoint_->gap;
   std::optional<std::string_view> on_record;
   if (record_) on_record = record_->gap;
-  if (!latch_.Observe(in_checkpoint, on_record)) return false;
+  if (!latch_.Observe(in_checkpoint, on_record) && !HasMovedIn()) return false;
+  latch_ = GapLatch();
   has_streamed_ = false;
   coverage_.clear();
   must_start_over_ = true;
   return true;
+}
+
+// The gap was a checkpoint of another system, in which it could not be kept. An
+// operator has put one of this system in its place.
+bool SourceMemory::HasMovedIn() const {
+  const bool is_foreign =
+      latch_.gap() && latch_.gap()->code == kGapOtherCluster;
+  const bool is_on_record = record_ && !record_->gap.empty();
+  return is_foreign && !is_on_record && checkpoint_ &&
+         checkpoint_->system_identifier == observed_.system_identifier &&
+         checkpoint_->gap.empty();
 }
 
 // The checkpoint was read before the slot. Meanwhile another instance may have
@@ -213,6 +227,29 @@ absl::Status SourceMemory::Continue() {
                                            : Hold(gap);
   }
   return GoOn(known, continuity);
+}
+
+std::optional<Gap> SourceMemory::VisibleGap(
+    const ObservedSource& observed,
+    const std::optional<BirthRecord>& record) const {
+  if (latch_.gap()) return latch_.gap();
+  if (record && !record->gap.empty()) return ParseGap(record->gap);
+  KnownSource known = Known(record);
+  const bool is_lost = observed.slot && observed.slot->is_lost;
+  if (known.by == KnownSource::By::kNothing && is_lost) {
+    known.by = KnownSource::By::kBirthRecord;
+  }
+  if (observed.system_identifier.empty() || known.system_identifier.empty()) {
+    known.system_identifier = observed.system_identifier;
+  }
+  const Continuity continuity = JudgeContinuity(known, observed, slot_);
+  const bool may_be_explained =
+      continuity.gap == kGapSlotAdvanced || continuity.gap == kGapSlotNotKept ||
+      (continuity.gap == kGapTablePassedOver && !relies_on_record_);
+  if (continuity.kind != Continuity::Kind::kGap || may_be_explained) {
+    return std::nullopt;
+  }
+  return Gap{continuity.gap, continuity.text};
 }
 
 absl::Status SourceMemory::Hold(const Gap& gap) {
@@ -269,7 +306,7 @@ absl::Status SourceMemory::GoOn(const KnownSource& known,
   birth_ = known.birth;
   const bool is_promotion =
       continuity.kind == Continuity::Kind::kFollowPromotion;
-  if (is_promotion) promotion_ = continuity.text;
+  promotion_ = continuity.text;
   if (IsOvertakenByPromotion()) return FollowPromotion();
   system_identifier_ = observed_.system_identifier;
   timeline_ = observed_.timeline;

@@ -99,8 +99,14 @@ class SourceMemory {
   // The last Continue has asked to look again, and nothing but this process
   // knows where the slot stood: another instance may have moved it.
   bool suspects_another_instance() const { return suspects_another_instance_; }
-  // The promotion that Continue has found, for the log; empty: none.
+  // The promotion or the change of owner that Continue has found, for the log;
+  // empty: none.
   const std::string& promotion() const { return promotion_; }
+  // The gap that a look beside the stream shows, while there is none, and the
+  // checkpoint may be out of reach. Nothing is latched by it. nullopt: there is
+  // none, or the checkpoint or another instance may explain it.
+  std::optional<Gap> VisibleGap(const ObservedSource& observed,
+                                const std::optional<BirthRecord>& record) const;
   // Record that stores the gap; nullopt: nothing is to be written.
   std::optional<BirthRecord> RecordOfGap() const;
 
@@ -140,11 +146,14 @@ class SourceMemory {
   const std::string& kafka_cluster() const { return kafka_cluster_; }
 
  private:
-  KnownSource Known() const;
-  void AddEvidence(KnownSource& known) const;
+  KnownSource Known() const { return Known(record_); }
+  KnownSource Known(const std::optional<BirthRecord>& record) const;
+  void AddEvidence(const std::optional<BirthRecord>& record,
+                   KnownSource& known) const;
   void ForgetSettledEvidence();
   Announced announced() const;
   bool GapIsOver();
+  bool HasMovedIn() const;
   static bool IsDoubtful(const Continuity& continuity,
                          const KnownSource& known);
   absl::Status Hold(const Gap& gap);

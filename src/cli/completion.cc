@@ -5,6 +5,7 @@
 
 #include "absl/strings/str_join.h"
 #include "cli/exit_code.h"
+#include "cli/output.h"
 #include "cli/verb.h"
 #include "cli/verbs.h"
 #include "fmt/format.h"
@@ -82,7 +83,7 @@ void AddCompletion(CLI::App& app, int& exit_code) {
       "As in: source <(walpost completion), in ~/.bashrc or ~/.zshrc.\n"
       "Exit code: 0.");
   verb.Callback([&app, &exit_code] {
-    fmt::print("{}", CompletionScript(app));
+    PrintContent(CompletionScript(app));
     exit_code = kExitOk;
   });
 }

@@ -12,6 +12,7 @@
 #include "cli/letter_list.h"
 #include "cli/letter_table.h"
 #include "cli/letter_topics.h"
+#include "cli/output.h"
 #include "cli/progress_line.h"
 #include "cli/verb.h"
 #include "cli/verbs.h"
@@ -50,24 +51,36 @@ std::set<LetterPlace> PlacesOf(const Entries& entries) {
 void List(const Entries& entries, bool json) {
   std::vector<ShownLetter> letters;
   for (const Entry* entry : entries) letters.emplace_back(*entry);
-  fmt::print("{}", json ? LetterListJson(letters) : LetterListText(letters));
+  PrintContent(json ? LetterListJson(letters) : LetterListText(letters));
 }
 
 absl::Status Show(LetterTopics& topics, const Entries& chosen) {
   return topics.ReadAt(PlacesOf(chosen),
                        [](const LetterPlace& place, const DeadLetter& letter) {
-                         fmt::print("{}", LetterText(ToString(place), letter));
+                         PrintContent(LetterText(ToString(place), letter));
                          return absl::OkStatus();
                        });
 }
 
 void PrintFailures(const std::vector<LetterClerk::Failure>& failures) {
   for (size_t i = 0; i < failures.size() && i < kMaxShownFailures; ++i) {
-    fmt::print("{} stays as it is: {}\n", ToString(failures[i].place),
-               std::string(failures[i].reason.message()));
+    Print("{} stays as it is: {}\n", ToString(failures[i].place),
+          std::string(failures[i].reason.message()));
   }
   if (failures.size() > kMaxShownFailures) {
-    fmt::print("and {} more\n", failures.size() - kMaxShownFailures);
+    Print("and {} more\n", failures.size() - kMaxShownFailures);
+  }
+}
+
+// Whether they match the filter is not known.
+void PrintUnreadable(const LetterTopics& topics) {
+  if (topics.unreadable() == 0) return;
+  Print(stderr,
+        "{} records of the dead-letter topics cannot be read, and stay as "
+        "they are:\n",
+        topics.unreadable());
+  for (const absl::Status& place : topics.unreadable_places()) {
+    Print(stderr, "{}\n", std::string(place.message()));
   }
 }
 
@@ -87,11 +100,12 @@ int Settle(const LetterArguments& arguments, const Config& config,
         return (*clerk)->Take(place, std::move(letter));
       });
   if (status.ok()) status = (*clerk)->Finish();
-  fmt::print("{} {}{}\n", (*clerk)->settled(),
-             writer == nullptr ? "would be " : "", ToString(decision.action));
+  Print("{} {}{}\n", (*clerk)->settled(), writer == nullptr ? "would be " : "",
+        ToString(decision.action));
   PrintFailures((*clerk)->failed());
   if (!status.ok()) return Fail(status, kExitKafka);
-  return (*clerk)->failed().empty() ? kExitOk : kExitFindings;
+  const bool is_all = (*clerk)->failed().empty() && topics.unreadable() == 0;
+  return is_all ? kExitOk : kExitFindings;
 }
 
 // Two commands at once would send an event twice: whoever comes later has the
@@ -129,6 +143,7 @@ int RunDeadLetters(const LetterArguments& arguments) {
                                    ? kExitUsage
                                    : kExitKafka);
   }
+  PrintUnreadable(topics);
   const Entries chosen = Choose(*book, *filter, arguments.includes_settled());
   if (arguments.action == "list") {
     List(chosen, arguments.json);

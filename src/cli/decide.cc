@@ -1,25 +1,36 @@
 // walpost skip, walpost dead-letter: decide about the one event that the flow
 // has stopped before. The decision is put on record beside the slot; whoever
 // has the slot obeys it (checkpoint/event_decision.h).
+//
+// The decision names its event. The running instance says which one it is; if
+// none runs, the slot does.
 #include <boost/asio/io_context.hpp>
 #include <chrono>
 #include <memory>
 #include <optional>
 #include <string>
 #include <thread>
+#include <vector>
 
 #include "base/status_macros.h"
 #include "cli/exit_code.h"
+#include "cli/output.h"
 #include "cli/require_wal.h"
 #include "cli/run_to_end.h"
 #include "cli/running_instance.h"
 #include "cli/verb.h"
 #include "cli/verbs.h"
 #include "cli/who_am_i.h"
+#include "delivery/set_aside.h"
 #include "fmt/format.h"
+#include "outbox/event_digest.h"
+#include "outbox/numbering.h"
+#include "outbox/route.h"
 #include "postgres/birth_record.h"
 #include "postgres/decision_record.h"
 #include "postgres/slot.h"
+#include "postgres/slot_peek.h"
+#include "postgres/sqlstate.h"
 #include "postgres/task_session.h"
 #include "rapidjson/document.h"
 
@@ -39,16 +50,29 @@ struct DecideArguments {
   std::string by;
 };
 
+// An event, as a decision and its record name it.
+struct NamedEvent {
+  uint64_t numbering = 0;
+  std::string digest;  // empty: it was not found
+  std::string id;
+};
+
 // Where the flow of the running instance stands still.
 struct RunningFlow {
   bool is_running = false;
   std::string stopped_position;  // empty: it is not stopped
+  NamedEvent stopped_before;
 };
 
 // Empty: the member is missing, or is not a text.
 std::string TextOf(const rapidjson::Document& json, const char* name) {
   if (!json.HasMember(name) || !json[name].IsString()) return "";
   return json[name].GetString();
+}
+
+uint64_t NumberOf(const rapidjson::Document& json, const char* name) {
+  if (!json.HasMember(name) || !json[name].IsUint64()) return 0;
+  return json[name].GetUint64();
 }
 
 RunningFlow AskFlow(const Config& config) {
@@ -61,7 +85,11 @@ RunningFlow AskFlow(const Config& config) {
   // A standby does not know where the flow stands: another instance has it.
   flow.is_running = TextOf(json, "slot") == config.postgres.slot &&
                     TextOf(json, "state") != "standby";
-  if (flow.is_running) flow.stopped_position = TextOf(json, "stopped_position");
+  if (!flow.is_running) return flow;
+  flow.stopped_position = TextOf(json, "stopped_position");
+  flow.stopped_before = {NumberOf(json, "numbering"),
+                         TextOf(json, "stopped_event_digest"),
+                         TextOf(json, "stopped_event_id")};
   return flow;
 }
 
@@ -94,9 +122,46 @@ absl::Status CheckSlot(const std::optional<SlotState>& slot,
   return absl::OkStatus();
 }
 
+// Reads the event from the WAL, from where the slot stands.
+asio::awaitable<absl::StatusOr<NamedEvent>> FindEvent(Connection& connection,
+                                                      const Config& config,
+                                                      Position position) {
+  WALPOST_CO_ASSIGN_OR_RETURN(const std::vector<Route> routes,
+                              Route::CreateAll(config.outbox));
+  NamedEvent found;
+  found.numbering = NumberingOf(config.outbox, config.postgres.publication);
+  const auto show = [&](const Event& event) {
+    if (event.position != position) return;
+    found.digest = EventDigest(routes[event.source].source(), event);
+    found.id = IdForMessages(event.id.value_or(""));
+  };
+  const Lsn end(position.commit_lsn.value() + 1);
+  const std::vector<std::vector<std::string>> references = ReferencesOf(routes);
+  const absl::Status peeked = co_await PeekSlot(
+      connection, config.postgres, config.outbox, references, end, show);
+  if (SqlstateOf(peeked) == kSqlstateObjectInUse) {
+    co_return absl::UnavailableError(fmt::format(
+        "slot {} is in use, and no walpost that streams from it answers at "
+        "http.listen, so it cannot be known which event is at {}: run this "
+        "verb where that walpost answers, or stop it first",
+        config.postgres.slot, ToString(position)));
+  }
+  if (!peeked.ok()) co_return peeked;
+  if (found.digest.empty()) {
+    co_return absl::NotFoundError(
+        fmt::format("the WAL has no event at {} for slot {}, as outbox.tables, "
+                    "outbox.messages and postgres.publication count events now",
+                    ToString(position), config.postgres.slot));
+  }
+  co_return found;
+}
+
+// Names the event, if `event` is not known, and puts the decision about it on
+// record.
 asio::awaitable<absl::Status> Record(asio::any_io_executor executor,
                                      const Config& config,
-                                     EventDecision decision) {
+                                     EventDecision decision,
+                                     NamedEvent& event) {
   const ConnectionOptions options = TaskSession(config.postgres, "decide");
   WALPOST_CO_ASSIGN_OR_RETURN(std::unique_ptr<Connection> connection,
                               co_await Connection::Connect(executor, options));
@@ -110,6 +175,12 @@ asio::awaitable<absl::Status> Record(asio::any_io_executor executor,
       co_await DescribeBirth(*connection, config.postgres.publication,
                              config.outbox.tables, config.postgres.slot,
                              decision.position.commit_lsn));
+  if (event.digest.empty()) {
+    WALPOST_CO_ASSIGN_OR_RETURN(
+        event, co_await FindEvent(*connection, config, decision.position));
+  }
+  decision.numbering = event.numbering;
+  decision.digest = event.digest;
   decision.system_identifier = server.system_identifier;
   decision.timeline = server.timeline;
   decision.at = server.born_at;
@@ -155,26 +226,31 @@ int Decide(ErrorAction action, const DecideArguments& arguments) {
   decision.by = arguments.by.empty() ? WhoAmI() : arguments.by;
   decision.why = arguments.why;
   asio::io_context io(1);
+  NamedEvent event = flow.stopped_before;
   const absl::Status recorded =
-      RunToEnd(io, Record(io.get_executor(), *config, decision));
-  if (!recorded.ok()) return Fail(recorded, kExitPostgres);
+      RunToEnd(io, Record(io.get_executor(), *config, decision, event));
+  if (!recorded.ok()) {
+    return Fail(recorded,
+                absl::IsNotFound(recorded) ? kExitFindings : kExitPostgres);
+  }
   const std::string what(ToString(action));
   if (!flow.is_running) {
-    fmt::print(
-        "on record: {} the event at {}. No walpost that has slot {} answers at "
-        "http.listen: whoever has the slot obeys, if it stops there\n",
-        what, ToString(*position), config->postgres.slot);
+    Print(
+        "on record: {} the event at {} (id {}). No walpost that has slot {} "
+        "answers at http.listen: whoever has the slot next obeys{}\n",
+        what, ToString(*position), event.id, config->postgres.slot,
+        action == ErrorAction::kSkip ? "" : ", if it stops there");
     return kExitOk;
   }
   if (!WaitUntilObeyed(*config, *position)) {
     return Fail(absl::UnavailableError(fmt::format(
                     "on record, but the running walpost does not report that "
-                    "it has passed the event at {}: see walpost status",
+                    "it has passed the event at {}: see walpost status -c FILE",
                     ToString(*position))),
                 kExitFindings);
   }
-  fmt::print("{}: the event at {}; the flow goes on\n", what,
-             ToString(*position));
+  Print("{}: the event at {} (id {}); the flow goes on\n", what,
+        ToString(*position), event.id);
   return kExitOk;
 }
 

@@ -6,15 +6,17 @@
 #include "base/server_version.h"
 #include "base/status_macros.h"
 #include "cli/exit_code.h"
+#include "cli/init_arguments.h"
 #include "cli/init_sql.h"
 #include "cli/leftovers.h"
 #include "cli/outbox_tables.h"
+#include "cli/output.h"
 #include "cli/require_wal.h"
+#include "cli/role_rights.h"
 #include "cli/run_to_end.h"
 #include "cli/verb.h"
 #include "cli/verbs.h"
 #include "delivery/gap.h"
-#include "fmt/format.h"
 #include "postgres/birth_record.h"
 #include "postgres/checkpoint_sql.h"
 #include "postgres/publication.h"
@@ -35,8 +37,11 @@ constexpr std::chrono::seconds kStatementLimit{60};
 class Initializer {
  public:
   Initializer(const Config& config, const std::vector<Route>& routes,
-              SlotFailover failover, bool fresh)
-      : config_(config), routes_(routes), failover_(failover), fresh_(fresh) {}
+              SlotFailover failover, const InitArguments& arguments)
+      : config_(config),
+        routes_(routes),
+        failover_(failover),
+        arguments_(arguments) {}
 
   asio::awaitable<absl::Status> Run(asio::any_io_executor executor) {
     ConnectionOptions options;
@@ -44,8 +49,11 @@ class Initializer {
     options.application_name = "walpost:init";
     WALPOST_CO_ASSIGN_OR_RETURN(
         connection_, co_await Connection::Connect(executor, options));
-    absl::Status status;
-    if (config_.source == Source::kWal) status = co_await CheckServer();
+    RoleRights rights(*connection_, config_, arguments_.role);
+    absl::Status status = co_await rights.Require();
+    if (status.ok() && config_.source == Source::kWal) {
+      status = co_await CheckServer();
+    }
     if (status.ok()) {
       OutboxTables tables(*connection_, config_, routes_);
       status = co_await tables.Make();
@@ -53,14 +61,19 @@ class Initializer {
     if (status.ok() && WantsEmitFunction(config_)) {
       status = co_await MakeEmitFunction();
     }
-    if (config_.source == Source::kPolling) co_return status;
+    const bool is_polled = config_.source == Source::kPolling;
+    if (status.ok() && is_polled) status = co_await rights.Give();
+    if (is_polled) co_return status;
     if (status.ok()) status = co_await CheckTables(WithPublication::kNo);
     if (status.ok()) status = co_await MakePublication();
+    if (status.ok()) status = co_await rights.OwnPublication();
     if (status.ok()) status = co_await CheckTables(WithPublication::kYes);
     if (status.ok()) status = co_await MakeSlot();
     if (status.ok()) status = co_await AnnounceNewTables(*connection_, config_);
+    if (status.ok()) status = co_await rights.MakeTables(slot_use_);
+    if (status.ok()) status = co_await rights.Give();
     if (status.ok()) status = co_await ReportExistingRows(executor);
-    if (!status.ok() || !fresh_ || !has_made_slot_) co_return status;
+    if (!status.ok() || !arguments_.fresh || !has_made_slot_) co_return status;
     for (const Finding& finding :
          co_await FindLeftovers(executor, *connection_, config_)) {
       Report(finding);
@@ -69,13 +82,13 @@ class Initializer {
   }
 
   std::string_view role() const {
-    return connection_ == nullptr ? "" : PQuser(connection_->raw());
+    return connection_ ? PQuser(connection_->raw()) : "";
   }
 
  private:
   static void Report(std::string_view what, std::string_view name,
                      std::string_view done) {
-    fmt::print("{} {}: {}\n", what, name, done);
+    Print("{} {}: {}\n", what, name, done);
   }
 
   asio::awaitable<absl::Status> Execute(std::string sql) {
@@ -188,11 +201,14 @@ class Initializer {
     auto birth = co_await ReadBirthRecord(*connection_,
                                           config_.postgres.publication, name);
     if (!birth.ok()) co_return birth.status();
-    if (!exists && *birth && !fresh_) co_return Gap(**birth);
+    if (!*birth) slot_use_ = RoleRights::SlotUse::kNone;
+    if (!exists && *birth && !arguments_.fresh) co_return Gap(**birth);
     if (!exists) {
       const std::string sql = CreateSlotSql(name, failover_);
       absl::Status made = co_await Execute(sql);
-      if (!made.ok()) co_return ExplainSlotCreation(*connection_, made);
+      if (!made.ok()) {
+        co_return co_await ExplainSlotCreation(*connection_, made);
+      };
       has_made_slot_ = true;
     }
     const bool is_known = exists && birth->has_value();
@@ -212,7 +228,7 @@ class Initializer {
   // It sends nothing any more; `recover` handles what it did not send.
   asio::awaitable<absl::Status> DropLostSlot() {
     const std::string& name = config_.postgres.slot;
-    if (!fresh_) {
+    if (!arguments_.fresh) {
       co_return absl::FailedPreconditionError(
           fmt::format("slot {} is lost: the server removed WAL that it needed; "
                       "{}",
@@ -228,8 +244,8 @@ class Initializer {
     return absl::FailedPreconditionError(
         fmt::format("slot {0} was made at {1} on system {2}, and is missing: "
                     "events that were committed since walpost last ran may be "
-                    "missing in Kafka. walpost recover publishes them; walpost "
-                    "init --fresh starts again without them",
+                    "missing in Kafka. walpost recover -c FILE publishes them; "
+                    "walpost init -c FILE --fresh starts again without them",
                     birth.slot, birth.consistent_point.ToString(),
                     birth.system_identifier));
   }
@@ -269,40 +285,33 @@ class Initializer {
   }
 
   static void Report(const Finding& finding) {
-    fmt::print("{} {}\n", finding.subject, finding.text);
-    if (!finding.remedy.empty()) fmt::print("  -> {}\n", finding.remedy);
+    Print("{} {}\n", finding.subject, finding.text);
+    if (!finding.remedy.empty()) Print("  -> {}\n", finding.remedy);
   }
 
   const Config& config_;
   const std::vector<Route>& routes_;
   SlotFailover failover_;
-  bool fresh_;
+  const InitArguments& arguments_;
   bool has_made_slot_ = false;
+  RoleRights::SlotUse slot_use_ = RoleRights::SlotUse::kMaybe;
   std::unique_ptr<Connection> connection_;
 };
 
-// `role`: the role that init connected as; empty: it did not connect.
-absl::Status WithOwner(const absl::Status& status, std::string_view role) {
-  if (SqlstateOf(status) != kSqlstatePrivilege || role.empty()) return status;
-  return absl::FailedPreconditionError(fmt::format(
-      "{}; init connects as role {}: run it as the owner of the tables, with "
-      "REPLICATION, and with CREATE on the database and the schema",
-      std::string(status.message()), role));
-}
-
-int Init(const ConfigArguments& arguments, bool print, bool failover,
-         bool fresh) {
-  const absl::StatusOr<Config> config = arguments.Load();
+int Init(InitArguments arguments) {
+  absl::StatusOr<Config> config = arguments.config.Load(Secrets::kIfReadable);
   if (!config.ok()) return Fail(config.status(), kExitUsage);
-  const SlotFailover kind = failover || config->postgres.failover
+  const SlotFailover kind = arguments.failover || config->postgres.failover
                                 ? SlotFailover::kYes
                                 : SlotFailover::kNo;
-  if (failover) {
+  if (arguments.failover) {
     const absl::Status wal = RequireWalSource(
         *config, "--failover", "leave it out, polling has no slot");
     if (!wal.ok()) return Fail(wal, kExitUsage);
   }
-  if (print) {
+  const absl::Status chosen = arguments.ChooseRoles(*config);
+  if (!chosen.ok()) return Fail(chosen, kExitUsage);
+  if (arguments.print) {
     asio::io_context io(1);
     ExistingObjects existing;
     if (RequirePostgres(*config).ok()) {
@@ -310,7 +319,10 @@ int Init(const ConfigArguments& arguments, bool print, bool failover,
     }
     const absl::StatusOr<std::string> sql = InitSql(*config, kind, existing);
     if (!sql.ok()) return Fail(sql.status(), kExitPostgres);
-    fmt::print("{}", *sql);
+    Print("{}", *sql);
+    if (!arguments.role.empty()) {
+      Print("\n{}", RoleRights::Script(*config, arguments.role));
+    }
     return kExitOk;
   }
   const absl::Status complete = RequirePostgres(*config);
@@ -318,10 +330,10 @@ int Init(const ConfigArguments& arguments, bool print, bool failover,
   const auto routes = Route::CreateAll(config->outbox);
   if (!routes.ok()) return Fail(routes.status(), kExitUsage);
   asio::io_context io(1);
-  Initializer initializer(*config, *routes, kind, fresh);
+  Initializer initializer(*config, *routes, kind, arguments);
   const absl::Status status = RunToEnd(io, initializer.Run(io.get_executor()));
   if (status.ok()) return kExitOk;
-  return Fail(WithOwner(status, initializer.role()), kExitPostgres);
+  return Fail(WithAdministrator(status, initializer.role()), kExitPostgres);
 }
 
 }  // namespace
@@ -329,22 +341,10 @@ int Init(const ConfigArguments& arguments, bool print, bool failover,
 void AddInit(CLI::App& app, int& exit_code) {
   Verb verb(app, "init",
             "Create table, publication and slot if they are missing");
-  auto arguments = std::make_shared<ConfigArguments>();
-  auto print = std::make_shared<bool>(false);
-  auto failover = std::make_shared<bool>(false);
-  auto fresh = std::make_shared<bool>(false);
+  auto arguments = std::make_shared<InitArguments>();
   arguments->AddTo(verb);
-  verb.Flag("--print", *print, "Only print the SQL of what is missing");
-  verb.Flag("--failover", *failover,
-            "Create the slot with FAILOVER (PostgreSQL 17 and newer)");
-  verb.Flag(
-      "--fresh", *fresh,
-      "Make the slot even if an earlier one is missing or lost: events that "
-      "the earlier one did not deliver are not delivered");
   verb.Footer("Exit codes: 0 done, 2 usage, 3 Postgres.");
-  verb.Callback([=, &exit_code] {
-    exit_code = Init(*arguments, *print, *failover, *fresh);
-  });
+  verb.Callback([=, &exit_code] { exit_code = Init(*arguments); });
 }
 
 }  // namespace walpost

@@ -183,7 +183,7 @@ std::string SlotSql(const Config& config, SlotFailover failover,
   return fmt::format(
       "-- What the server keeps for walpost. After the publication.\n{}\n\n"
       "-- Then put the birth of the slot on record, so that one that is "
-      "dropped is\n-- noticed: walpost check prints the SQL.\n",
+      "dropped is\n-- noticed: walpost check -c FILE prints the SQL.\n",
       CreateSlotSql(name, failover));
 }
 

@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "app/checkpoint_keeper.h"
+#include "base/own_arguments.h"
 #include "checkpoint/checkpoint_candidates.h"
 #include "fmt/format.h"
 #include "kafka/checkpoint_topic.h"
@@ -17,15 +18,6 @@ namespace walpost {
 namespace asio = boost::asio;
 
 namespace {
-
-// For a shell: in single quotes.
-std::string Quoted(const std::string& path) {
-  std::string quoted = "'";
-  for (const char c : path) {
-    quoted += c == '\'' ? std::string("'\\''") : std::string(1, c);
-  }
-  return quoted + "'";
-}
 
 bool IsSecured(const Config& config) {
   return std::ranges::any_of(config.kafka.properties, [](const auto& property) {
@@ -39,7 +31,7 @@ std::string HowToRemove(const Checkpoint& checkpoint, const Config& config) {
     case CheckpointOptions::Store::kNone:
       break;
     case CheckpointOptions::Store::kFile:
-      return "rm " + Quoted(options.path);
+      return "rm " + ShellWord(options.path);
     case CheckpointOptions::Store::kKafka:
       return RemoveCheckpointCommand(
                  config.kafka.brokers, options.topic,
@@ -98,7 +90,7 @@ asio::awaitable<std::optional<Finding>> FindParked(Connection& connection,
   if (!rows.ok()) {
     finding.text = fmt::format("cannot be looked at: {}",
                                std::string(rows.status().message()));
-    finding.remedy = "walpost parked list, as the role of walpost run";
+    finding.remedy = "walpost parked -c FILE list, as the role of walpost run";
     co_return finding;
   }
   if (rows->Unsigned(0, 0) == 0) co_return std::nullopt;
@@ -107,8 +99,8 @@ asio::awaitable<std::optional<Finding>> FindParked(Connection& connection,
       "snapshot: initial has sent their rows, and later ones, by then",
       rows->Unsigned(0, 0));
   finding.remedy = fmt::format(
-      "walpost parked list shows them; if a snapshot is to send them instead, "
-      "before walpost runs: DELETE FROM {} WHERE slot = '{}'",
+      "walpost parked -c FILE list shows them; if a snapshot is to send them "
+      "instead, before walpost runs: DELETE FROM {} WHERE slot = '{}'",
       table, config.postgres.slot);
   co_return finding;
 }

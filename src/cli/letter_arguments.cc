@@ -9,35 +9,28 @@
 #include "fmt/format.h"
 
 namespace walpost {
-namespace {
-
-std::optional<std::string> Wish(const std::string& text) {
-  if (text.empty()) return std::nullopt;
-  return text;
-}
-
-}  // namespace
+namespace {}  // namespace
 
 absl::Status CheckClassOption(const std::string& name) {
-  if (name.empty() || FindErrorClass(name) < kErrorClasses.size()) {
-    return absl::OkStatus();
-  }
+  if (FindErrorClass(name) < kErrorClasses.size()) return absl::OkStatus();
   std::string names;
   for (const ErrorClass& known : kErrorClasses) {
     names += (names.empty() ? "" : ", ") + std::string(known.code);
   }
   return absl::InvalidArgumentError(
-      fmt::format("--class: '{}' is none of {}", name, names));
+      fmt::format("--class: '{}' is not a class; expected {}", name, names));
 }
 
 absl::StatusOr<LetterFilter> FilterOf(const LetterArguments& arguments) {
-  WALPOST_RETURN_IF_ERROR(CheckClassOption(arguments.error_class));
+  if (arguments.error_class) {
+    WALPOST_RETURN_IF_ERROR(CheckClassOption(*arguments.error_class));
+  }
   LetterFilter filter;
-  filter.place = Wish(arguments.place);
-  filter.id = Wish(arguments.id);
-  filter.key = Wish(arguments.key);
-  filter.error_class = Wish(arguments.error_class);
-  filter.topic = Wish(arguments.topic);
+  filter.place = arguments.place;
+  filter.id = arguments.id;
+  filter.key = arguments.key;
+  filter.error_class = arguments.error_class;
+  filter.topic = arguments.topic;
   WALPOST_ASSIGN_OR_RETURN(filter.since,
                            ParseTimeOption("--since", arguments.since));
   WALPOST_ASSIGN_OR_RETURN(filter.before,
@@ -54,7 +47,8 @@ absl::Status CheckArguments(const LetterArguments& arguments,
   const std::set<std::string> actions{"list", "show", "retry", "discard"};
   if (!actions.contains(arguments.action)) {
     return absl::InvalidArgumentError(
-        fmt::format("dead-letters: '{}' is none of list, show, retry, discard",
+        fmt::format("dead-letters: unknown action '{}'; expected list, show, "
+                    "retry or discard",
                     arguments.action));
   }
   if (!arguments.settles()) {

@@ -1,6 +1,7 @@
 // The command line of walpost dead-letters.
 #pragma once
 
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -16,12 +17,12 @@ struct LetterArguments {
   ConfigArguments config;
   std::string action;
   std::vector<std::string> from;
-  // For the filter; empty: not given.
-  std::string place;
-  std::string id;
-  std::string key;
-  std::string error_class;
-  std::string topic;
+  std::optional<std::string> place;
+  std::optional<std::string> id;
+  std::optional<std::string> key;
+  std::optional<std::string> error_class;
+  std::optional<std::string> topic;
+  // Empty: not given.
   std::string since;
   std::string before;
 
@@ -47,8 +48,7 @@ absl::StatusOr<LetterFilter> FilterOf(const LetterArguments& arguments);
 absl::Status CheckArguments(const LetterArguments& arguments,
                             const LetterFilter& filter);
 
-// The value of --class; empty: not given. kInvalidArgument: there is no such
-// class; lists them.
+// The value of --class. kInvalidArgument: there is no such class; lists them.
 absl::Status CheckClassOption(const std::string& name);
 
 }  // namespace walpost

@@ -1,5 +1,6 @@
 #include "cli/letter_clerk.h"
 
+#include <algorithm>
 #include <utility>
 
 #include "base/status_macros.h"
@@ -59,15 +60,18 @@ absl::Status LetterClerk::Take(const LetterPlace& place, DeadLetter letter) {
 }
 
 absl::Status LetterClerk::Finish() {
-  const std::vector<Letter> letters = std::exchange(waiting_, {});
+  std::vector<Letter> letters = std::exchange(waiting_, {});
   waiting_bytes_ = 0;
-  if (letters.empty()) return absl::OkStatus();
   if (writer_ == nullptr) {
     settled_ += letters.size();
     return absl::OkStatus();
   }
-  const absl::Status settled = Settle(letters);
-  if (settled.ok() || !ConcernsLetter(settled)) return settled;
+  while (!letters.empty()) {
+    const absl::Status settled = Settle(letters);
+    if (settled.ok()) return settled;
+    if (ConcernsLetter(settled)) break;
+    if (!GiveUpTopic(letters, settled)) return settled;
+  }
   for (const Letter& letter : letters) {
     WALPOST_RETURN_IF_ERROR(SettleOne(letter));
   }
@@ -76,12 +80,17 @@ absl::Status LetterClerk::Finish() {
 
 absl::Status LetterClerk::SettleOne(const Letter& letter) {
   const absl::Status settled = Settle({&letter, 1});
-  if (settled.ok() || !ConcernsLetter(settled)) return settled;
+  if (settled.ok()) return settled;
+  std::vector<Letter> letters{letter};
+  if (!ConcernsLetter(settled)) {
+    return GiveUpTopic(letters, settled) ? absl::OkStatus() : settled;
+  }
   failed_.push_back({letter.place, settled});
   return absl::OkStatus();
 }
 
 absl::Status LetterClerk::Settle(std::span<const Letter> letters) {
+  topic_at_fault_.clear();
   WALPOST_RETURN_IF_ERROR(writer_->Begin());
   absl::Status status = WriteAll(letters);
   if (status.ok()) status = writer_->Commit();
@@ -90,9 +99,31 @@ absl::Status LetterClerk::Settle(std::span<const Letter> letters) {
     return status;
   }
   if (absl::IsAborted(status)) return status;
+  const std::string topic = writer_->failed_topic();
   // The cause says more than that its transaction cannot be ended, either.
   const absl::Status aborted = writer_->Abort();
+  if (aborted.ok()) topic_at_fault_ = topic;
   return aborted.ok() || !ConcernsLetter(status) ? status : aborted;
+}
+
+// Takes out the letters whose events go to the topic at fault. False: there is
+// none, for the brokers do not answer, or it is that of the letters.
+bool LetterClerk::GiveUpTopic(std::vector<Letter>& letters,
+                              const absl::Status& reason) {
+  if (topic_at_fault_.empty() || decision_.action != Action::kRetried) {
+    return false;
+  }
+  const auto goes_there = [this](const Letter& letter) {
+    const absl::StatusOr<Record> record = Build(letter.content);
+    return record.ok() && record->topic == topic_at_fault_;
+  };
+  const auto rest = std::ranges::stable_partition(letters, goes_there);
+  for (const Letter& letter : std::span(letters.begin(), rest.begin())) {
+    failed_.push_back({letter.place, reason});
+  }
+  const bool any = rest.begin() != letters.begin();
+  letters.erase(letters.begin(), rest.begin());
+  return any;
 }
 
 absl::Status LetterClerk::WriteAll(std::span<const Letter> letters) {

@@ -5,7 +5,8 @@
 //
 // An event and the decision about it become visible together: a crash in
 // between leaves neither. If the brokers reject a record, the letters of its
-// transaction are sent one by one, and the rejected one stays as it is.
+// transaction are sent one by one, and the rejected one stays as it is. If they
+// answer, but a topic takes nothing, the letters of this topic stay.
 //
 // Blocks, as the writer does.
 #pragma once
@@ -65,6 +66,7 @@ class LetterClerk {
 
   absl::Status Settle(std::span<const Letter> letters);
   absl::Status SettleOne(const Letter& letter);
+  bool GiveUpTopic(std::vector<Letter>& letters, const absl::Status& reason);
   absl::Status WriteAll(std::span<const Letter> letters);
   absl::Status Write(const Letter& letter);
   absl::StatusOr<Record> Build(const DeadLetter& letter);
@@ -75,6 +77,7 @@ class LetterClerk {
   LetterEvent event_;
   std::vector<Letter> waiting_;
   size_t waiting_bytes_ = 0;
+  std::string topic_at_fault_;  // of the last transaction; empty: none
   uint64_t settled_ = 0;
   std::vector<Failure> failed_;
 };

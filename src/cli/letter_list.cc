@@ -3,6 +3,7 @@
 #include <map>
 #include <string_view>
 
+#include "base/own_arguments.h"
 #include "cli/json_line.h"
 #include "cli/parked_text.h"
 #include "cli/time_option.h"
@@ -39,7 +40,7 @@ std::string Line(const ShownLetter& shown) {
       "    committed {} in {}, {} bytes{}\n", FormatTime(letter.commit_time),
       letter.source, shown.payload_bytes,
       letter.topic.empty() ? "" : ", for topic " + letter.topic);
-  text += fmt::format("    {}\n", letter.reason);
+  text += fmt::format("    {}\n", WithOwnArguments(letter.reason));
   if (shown.decision) {
     text += fmt::format("    {} {} by {}: {}\n", shown.state,
                         FormatTime(shown.decision->at), shown.decision->by,
@@ -53,7 +54,7 @@ std::string EntryJson(const ShownLetter& shown) {
   const DeadLetter& letter = *shown.letter;
   json.Add("place", shown.place);
   json.Add("class", letter.error_class);
-  json.Add("reason", letter.reason);
+  json.Add("reason", WithOwnArguments(letter.reason));
   json.Add("topic", letter.topic);
   json.Add("source", letter.source);
   json.Add("position", shown.position);
@@ -124,7 +125,7 @@ std::string LetterText(const std::string& place, const DeadLetter& letter) {
     if (!value.empty()) text += fmt::format("  {:<15} {}\n", name, value);
   };
   add("class", letter.error_class);
-  add("reason", letter.reason);
+  add("reason", WithOwnArguments(letter.reason));
   add("topic", letter.topic);
   add("source", letter.source);
   add("position", letter.position);

@@ -15,6 +15,7 @@
 #include "base/status_macros.h"
 #include "cli/exit_code.h"
 #include "cli/letter_list.h"
+#include "cli/output.h"
 #include "cli/parked_text.h"
 #include "cli/require_wal.h"
 #include "cli/run_to_end.h"
@@ -24,7 +25,6 @@
 #include "fmt/format.h"
 #include "outbox/record_builder.h"
 #include "postgres/parked_list.h"
-#include "postgres/task_session.h"
 
 namespace walpost {
 namespace {
@@ -46,14 +46,14 @@ bool IsOpen(const ParkedEntry& entry) {
 // Settles letters, or says what would be done.
 class LetterTable {
  public:
-  LetterTable(asio::any_io_executor executor, Connection& connection,
+  LetterTable(asio::any_io_executor executor, ParkedList list,
               const LetterArguments& arguments, const LetterFilter& filter,
               const Config& config)
       : executor_(executor),
         arguments_(arguments),
         filter_(filter),
         config_(config),
-        list_(connection, config.parking.table, config.postgres.slot) {}
+        list_(std::move(list)) {}
 
   asio::awaitable<absl::StatusOr<int>> Run();
 
@@ -66,9 +66,9 @@ class LetterTable {
   asio::awaitable<absl::Status> KeepDeliverable(Entries& chosen);
   asio::awaitable<absl::StatusOr<int>> Settle(Entries chosen);
   asio::awaitable<absl::StatusOr<int>> AwaitRetry(
-      std::vector<ParkedPlace> places);
+      std::vector<ParkedNumber> rows);
   asio::awaitable<absl::StatusOr<size_t>> WaitUntilTried(
-      std::vector<ParkedPlace> places);
+      std::vector<ParkedNumber> rows);
   void PrintFailures() const;
   int Finish() const { return failures_.empty() ? kExitOk : kExitFindings; }
 
@@ -81,7 +81,9 @@ class LetterTable {
 };
 
 bool LetterTable::Matches(const ParkedEntry& entry) const {
-  if (arguments_.settles() && !IsOpen(entry)) return false;
+  const bool may_take_back =
+      !arguments_.is_retry() && entry.state == ParkedState::kLetterRetry;
+  if (arguments_.settles() && !IsOpen(entry) && !may_take_back) return false;
   const bool is_there = !filter_.place || *filter_.place == PositionOf(entry);
   return is_there && filter_.MatchesContent(entry.content);
 }
@@ -110,17 +112,17 @@ asio::awaitable<absl::StatusOr<int>> LetterTable::Run() {
 void LetterTable::List(const Entries& chosen) const {
   std::vector<ShownLetter> letters;
   for (const ParkedEntry& entry : chosen) letters.emplace_back(entry);
-  fmt::print("{}", arguments_.json ? LetterListJson(letters)
-                                   : LetterListText(letters));
+  Print("{}",
+        arguments_.json ? LetterListJson(letters) : LetterListText(letters));
 }
 
 asio::awaitable<absl::Status> LetterTable::Show(const Entries& chosen) {
   for (const ParkedEntry& entry : chosen) {
     DeadLetter letter = entry.content;
     WALPOST_CO_ASSIGN_OR_RETURN(letter.payload,
-                                co_await list_.ReadPayload(entry.place));
+                                co_await list_.ReadPayload(entry.number));
     letter.position = PositionOf(entry);
-    fmt::print("{}", LetterText(letter.position, letter));
+    PrintContent(LetterText(letter.position, letter));
   }
   co_return absl::OkStatus();
 }
@@ -134,7 +136,7 @@ asio::awaitable<absl::Status> LetterTable::KeepDeliverable(Entries& chosen) {
   for (ParkedEntry& entry : chosen) {
     DeadLetter letter = entry.content;
     WALPOST_CO_ASSIGN_OR_RETURN(letter.payload,
-                                co_await list_.ReadPayload(entry.place));
+                                co_await list_.ReadPayload(entry.number));
     const absl::StatusOr<Event> event = maker.Of(letter);
     absl::Status built = event.status();
     if (built.ok()) built = builder->Build(*event, 0).status();
@@ -154,61 +156,57 @@ asio::awaitable<absl::StatusOr<int>> LetterTable::Settle(Entries chosen) {
   }
   const std::string_view what = arguments_.is_retry() ? "retried" : "discarded";
   if (arguments_.dry_run) {
-    fmt::print("{} would be {}\n", chosen.size(), what);
+    Print("{} would be {}\n", chosen.size(), what);
     PrintFailures();
     co_return Finish();
   }
-  std::vector<ParkedPlace> places;
-  for (const ParkedEntry& entry : chosen) places.push_back(entry.place);
+  std::vector<ParkedNumber> rows;
+  for (const ParkedEntry& entry : chosen) rows.push_back(entry.number);
   const ParkedState state = arguments_.is_retry()
                                 ? ParkedState::kLetterRetry
                                 : ParkedState::kLetterDiscarded;
   const std::string by = arguments_.by.empty() ? WhoAmI() : arguments_.by;
   WALPOST_CO_ASSIGN_OR_RETURN(
-      std::vector<ParkedPlace> decided,
-      co_await list_.Decide(places, state, by, arguments_.why));
-  if (decided.size() < places.size()) {
-    fmt::print("{} were decided about by another command\n",
-               places.size() - decided.size());
+      ParkedList::Decided decided,
+      co_await list_.Decide(rows, state, by, arguments_.why));
+  if (decided.rows.size() < rows.size()) {
+    Print("{} were decided about by another command\n",
+          rows.size() - decided.rows.size());
   }
-  if (arguments_.is_retry()) co_return co_await AwaitRetry(std::move(decided));
-  fmt::print("{} discarded\n", decided.size());
+  if (arguments_.is_retry()) {
+    co_return co_await AwaitRetry(std::move(decided.rows));
+  }
+  Print("{} discarded\n{}", decided.rows.size(),
+        DiscardedTooLate(decided, "dead-letters -c FILE list --all"));
   co_return Finish();
 }
 
 asio::awaitable<absl::StatusOr<int>> LetterTable::AwaitRetry(
-    std::vector<ParkedPlace> places) {
+    std::vector<ParkedNumber> rows) {
   if (!AskInstance(config_.http, "/status").ok()) {
-    fmt::print(
+    Print(
         "{} to be sent. No walpost answers at http.listen: the next one that "
         "has slot {} sends them\n",
-        places.size(), config_.postgres.slot);
+        rows.size(), config_.postgres.slot);
     PrintFailures();
     co_return Finish();
   }
-  WALPOST_CO_ASSIGN_OR_RETURN(const size_t left,
-                              co_await WaitUntilTried(places));
-  std::set<std::pair<std::string, std::string>> tried;
-  for (const ParkedPlace& place : places) {
-    tried.emplace(place.system_identifier, place.position);
-  }
+  WALPOST_CO_ASSIGN_OR_RETURN(const size_t left, co_await WaitUntilTried(rows));
+  const std::set<ParkedNumber> tried(rows.begin(), rows.end());
   WALPOST_CO_ASSIGN_OR_RETURN(const Entries open,
                               co_await list_.ReadLetters(Settled::kLeftOut));
   size_t failed = 0;
   for (const ParkedEntry& entry : open) {
-    const bool was_tried =
-        tried.contains({entry.place.system_identifier, entry.place.position});
-    if (!was_tried || !IsOpen(entry)) continue;
+    if (!tried.contains(entry.number) || !IsOpen(entry)) continue;
     ++failed;
     failures_.emplace_back(PositionOf(entry), entry.content.reason);
   }
-  fmt::print("{} retried\n",
-             places.size() - std::min(places.size(), failed + left));
+  Print("{} retried\n", rows.size() - std::min(rows.size(), failed + left));
   PrintFailures();
   if (left == 0) co_return Finish();
   co_return Fail(absl::UnavailableError(fmt::format(
                      "{} to be sent, but the running walpost has not sent them "
-                     "yet: see walpost dead-letters list and its log",
+                     "yet: see walpost dead-letters -c FILE list and its log",
                      left)),
                  kExitFindings);
 }
@@ -216,15 +214,15 @@ asio::awaitable<absl::StatusOr<int>> LetterTable::AwaitRetry(
 // Until the running instance has tried them all, or makes no progress. Returns
 // how many it has not tried.
 asio::awaitable<absl::StatusOr<size_t>> LetterTable::WaitUntilTried(
-    std::vector<ParkedPlace> places) {
+    std::vector<ParkedNumber> rows) {
   asio::steady_timer timer(executor_);
-  size_t left = places.size();
+  size_t left = rows.size();
   auto deadline = std::chrono::steady_clock::now() + kPatience;
   while (left > 0 && std::chrono::steady_clock::now() < deadline) {
     timer.expires_after(kPoll);
     co_await timer.async_wait(asio::as_tuple(asio::use_awaitable));
     WALPOST_CO_ASSIGN_OR_RETURN(const std::vector<ParkedState> states,
-                                co_await list_.States(places));
+                                co_await list_.States(rows));
     const auto waiting = static_cast<size_t>(
         std::ranges::count(states, ParkedState::kLetterRetry));
     if (waiting < left) {
@@ -237,11 +235,10 @@ asio::awaitable<absl::StatusOr<size_t>> LetterTable::WaitUntilTried(
 
 void LetterTable::PrintFailures() const {
   for (size_t i = 0; i < failures_.size() && i < kMaxShownFailures; ++i) {
-    fmt::print("{} stays as it is: {}\n", failures_[i].first,
-               failures_[i].second);
+    Print("{} stays as it is: {}\n", failures_[i].first, failures_[i].second);
   }
   if (failures_.size() > kMaxShownFailures) {
-    fmt::print("and {} more\n", failures_.size() - kMaxShownFailures);
+    Print("and {} more\n", failures_.size() - kMaxShownFailures);
   }
 }
 
@@ -250,10 +247,13 @@ asio::awaitable<absl::StatusOr<int>> Run(asio::any_io_executor executor,
                                          const LetterFilter& filter,
                                          const Config& config) {
   const ConnectionOptions options =
-      TaskSession(config.postgres, "dead-letters-verb");
+      ParkedList::Session(config.postgres, "dead-letters-verb");
   WALPOST_CO_ASSIGN_OR_RETURN(const std::unique_ptr<Connection> connection,
                               co_await Connection::Connect(executor, options));
-  LetterTable table(executor, *connection, arguments, filter, config);
+  WALPOST_CO_ASSIGN_OR_RETURN(
+      ParkedList list, co_await ParkedList::Open(*connection, config.postgres,
+                                                 config.parking.table));
+  LetterTable table(executor, std::move(list), arguments, filter, config);
   co_return co_await table.Run();
 }
 

@@ -14,14 +14,19 @@ namespace walpost {
 namespace {
 
 constexpr uint64_t kProgressEvery = 10'000;
+constexpr uint64_t kMaxPlaces = 20;
 
 }  // namespace
 
 absl::StatusOr<LetterBook> LetterTopics::ReadBook() {
   LetterBook book;
   WALPOST_RETURN_IF_ERROR(
-      Read([&book](const LetterPlace& place, const Record& record) {
-        return book.Add(place, record);
+      Read([&book, this](const LetterPlace& place, const Record& record) {
+        absl::Status added = book.Add(place, record);
+        if (!added.ok() && ++unreadable_ <= kMaxPlaces) {
+          unreadable_places_.push_back(std::move(added));
+        }
+        return absl::OkStatus();
       }));
   return book;
 }

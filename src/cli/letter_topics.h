@@ -23,9 +23,15 @@ class LetterTopics {
                ProgressLine& progress)
       : config_(config), topics_(std::move(topics)), progress_(progress) {}
 
-  // kInvalidArgument: the topics cannot be told from the template, or a record
-  // cannot be read. kUnavailable: no broker answers.
+  // kInvalidArgument: the topics cannot be told from the template.
+  // kUnavailable: no broker answers.
   absl::StatusOr<LetterBook> ReadBook();
+  // Dead letters and decisions that ReadBook could not read, with the places of
+  // the first ones: nothing is known of them.
+  uint64_t unreadable() const { return unreadable_; }
+  const std::vector<absl::Status>& unreadable_places() const {
+    return unreadable_places_;
+  }
 
   // Shows the letters at these places, with their payloads, in order.
   using Take = std::function<absl::Status(const LetterPlace&, DeadLetter)>;
@@ -39,6 +45,8 @@ class LetterTopics {
   const Config& config_;
   std::vector<std::string> topics_;
   ProgressLine& progress_;
+  uint64_t unreadable_ = 0;
+  std::vector<absl::Status> unreadable_places_;
 };
 
 }  // namespace walpost

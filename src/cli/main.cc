@@ -1,5 +1,7 @@
 // walpost: publishes outbox events from Postgres to Kafka.
 #include <CLI/CLI.hpp>
+#include <boost/system/system_error.hpp>
+#include <cerrno>
 #include <chrono>
 #include <csignal>
 #include <cstdlib>
@@ -7,6 +9,7 @@
 #include <system_error>
 
 #include "app/process_log.h"
+#include "base/own_arguments.h"
 #include "base/status_macros.h"
 #include "base/version.h"
 #include "cli/command_line.h"
@@ -15,6 +18,7 @@
 #include "cli/verb.h"
 #include "cli/verbs.h"
 #include "config/loader.h"
+#include "config/overrides.h"
 #include "fmt/format.h"
 #include "loop/blocking_call.h"
 
@@ -28,8 +32,13 @@ void ConfigArguments::AddTo(Verb& verb) {
       .OneValueEachTime();
 }
 
-absl::StatusOr<Config> ConfigArguments::Load() const {
-  WALPOST_ASSIGN_OR_RETURN(Config config, LoadConfig(file, overrides));
+absl::StatusOr<Config> ConfigArguments::Load(Secrets secrets) const {
+  std::string own = "-c " + ShellWord(file);
+  for (const std::string& override : overrides) {
+    if (!MayHoldSecret(override)) own += " --set " + ShellWord(override);
+  }
+  SetOwnArguments(own);
+  WALPOST_ASSIGN_OR_RETURN(Config config, LoadConfig(file, overrides, secrets));
   ProcessLog::Configure(config.log);
   return config;
 }
@@ -91,6 +100,9 @@ int MainWithOutput(int argc, char** argv) {
     written = FlushStdout();
   } catch (const std::system_error& error) {  // from fmt::print
     written = StdoutStatus(error.code().value());
+  } catch (const boost::system::system_error& error) {  // from an event loop
+    errno = error.code().value();
+    return Fail(NoDescriptor(), kExitUsage);
   }
   if (written.ok()) return exit_code;
   Fail(written, kExitFindings);

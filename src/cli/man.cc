@@ -8,6 +8,7 @@
 #include "absl/strings/str_replace.h"
 #include "base/version.h"
 #include "cli/exit_code.h"
+#include "cli/output.h"
 #include "cli/verb.h"
 #include "cli/verbs.h"
 #include "fmt/format.h"
@@ -96,7 +97,7 @@ void AddMan(CLI::App& app, int& exit_code) {
   Verb verb(app, "man", "Print the manual page");
   verb.Footer("As in: walpost man | man -l -\nExit code: 0.");
   verb.Callback([&app, &exit_code] {
-    fmt::print("{}", ManualPage(app));
+    PrintContent(ManualPage(app));
     exit_code = kExitOk;
   });
 }

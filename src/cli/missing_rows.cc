@@ -10,7 +10,6 @@
 #include "cli/work_directory.h"
 #include "fmt/format.h"
 #include "postgres/parked_list.h"
-#include "postgres/task_session.h"
 
 namespace walpost {
 
@@ -20,10 +19,16 @@ namespace {
 
 asio::awaitable<absl::StatusOr<std::vector<ParkedEntry>>> ReadParked(
     asio::any_io_executor executor, const Config& config) {
-  const ConnectionOptions options = TaskSession(config.postgres, "recover");
+  const ConnectionOptions options =
+      ParkedList::Session(config.postgres, "recover");
   WALPOST_CO_ASSIGN_OR_RETURN(const std::unique_ptr<Connection> connection,
                               co_await Connection::Connect(executor, options));
-  ParkedList list(*connection, config.parking.table, config.postgres.slot);
+  const auto if_unknown = config.parks() ? ParkedList::IfUnknown::kRefuse
+                                         : ParkedList::IfUnknown::kEmpty;
+  WALPOST_CO_ASSIGN_OR_RETURN(
+      ParkedList list,
+      co_await ParkedList::Open(*connection, config.postgres,
+                                config.parking.table, if_unknown));
   constexpr auto kAll = ParkingSql::Settled::kIncluded;
   WALPOST_CO_ASSIGN_OR_RETURN(std::vector<ParkedEntry> parked,
                               co_await list.Read(kAll));
@@ -102,14 +107,14 @@ std::string MissingRows::ToText() const {
   std::string text;
   if (parked_ > 0) {
     text += fmt::format(
-        "{} rows are parked, and are left to walpost parked; missing rows of "
-        "their keys are published before them\n",
+        "{} rows are parked, and are left to walpost parked -c FILE; missing "
+        "rows of their keys are published before them\n",
         parked_);
   }
   if (altered_ > 0) {
     text += fmt::format(
         "{} rows have a record with their id and another key or value, and are "
-        "not published again: walpost verify names them\n",
+        "not published again: walpost verify -c FILE names them\n",
         altered_);
   }
   if (same_id_ > 0) {

@@ -5,6 +5,7 @@
 
 #include "absl/strings/str_join.h"
 #include "base/status_macros.h"
+#include "cli/output.h"
 #include "fmt/format.h"
 #include "outbox/fields.h"
 #include "postgres/birth_record.h"
@@ -26,7 +27,7 @@ constexpr std::chrono::seconds kLookLimit{10};
 
 void Report(std::string_view what, std::string_view name,
             std::string_view done) {
-  fmt::print("{} {}: {}\n", what, name, done);
+  Print("{} {}: {}\n", what, name, done);
 }
 
 std::string ExistsSql(Connection& connection, const std::string& table) {
@@ -84,8 +85,8 @@ asio::awaitable<absl::Status> OutboxTables::CheckMissing(size_t index) {
   }
   co_return absl::FailedPreconditionError(fmt::format(
       "{} Correct outbox.tables; or, if it is to be a new table, create it "
-      "with the SQL that walpost init --print shows, and run walpost init "
-      "again",
+      "with the SQL that walpost init -c FILE --print shows, and run walpost "
+      "init -c FILE again",
       text));
 }
 

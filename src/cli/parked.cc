@@ -7,6 +7,7 @@
 #include <chrono>
 #include <map>
 #include <memory>
+#include <optional>
 #include <set>
 #include <string>
 #include <vector>
@@ -14,6 +15,8 @@
 #include "base/status_macros.h"
 #include "cli/exit_code.h"
 #include "cli/letter_arguments.h"
+#include "cli/output.h"
+#include "cli/parked_accept.h"
 #include "cli/parked_text.h"
 #include "cli/require_wal.h"
 #include "cli/run_to_end.h"
@@ -22,9 +25,9 @@
 #include "cli/verbs.h"
 #include "cli/who_am_i.h"
 #include "fmt/format.h"
+#include "parking/lane.h"
 #include "parking/parked_codec.h"
 #include "postgres/parked_list.h"
-#include "postgres/task_session.h"
 
 namespace walpost {
 namespace {
@@ -41,11 +44,10 @@ constexpr milliseconds kPoll{200};
 struct Arguments {
   ConfigArguments config;
   std::string action;
-  // Empty: not given.
-  std::string position;
-  std::string id;
-  std::string key;
-  std::string error_class;
+  std::optional<std::string> position;
+  std::optional<std::string> id;
+  std::optional<std::string> key;
+  std::optional<std::string> error_class;
 
   bool all = false;
   bool json = false;
@@ -53,17 +55,14 @@ struct Arguments {
   std::string by;
 
   bool is_release() const { return action == "release"; }
+  bool is_accept() const { return action == "accept"; }
   bool decides() const { return is_release() || action == "discard"; }
-  bool selects() const {
-    return !position.empty() || !id.empty() || !key.empty() ||
-           !error_class.empty();
-  }
+  bool selects() const { return position || id || key || error_class; }
   bool Matches(const ParkedEntry& entry) const {
     const DeadLetter& content = entry.content;
-    return (position.empty() || position == PositionOf(entry)) &&
-           (id.empty() || content.id == id) &&
-           (key.empty() || content.aggregate_id == key) &&
-           (error_class.empty() || content.error_class == error_class);
+    return (!position || position == PositionOf(entry)) &&
+           (!id || content.id == id) && (!key || content.aggregate_id == key) &&
+           (!error_class || content.error_class == error_class);
   }
 };
 
@@ -72,19 +71,30 @@ absl::Status CheckArguments(const Arguments& arguments) {
     return absl::InvalidArgumentError(
         fmt::format("parked {}: {}", arguments.action, text));
   };
-  const std::set<std::string> actions{"list", "show", "release", "discard"};
+  const std::set<std::string> actions{"list", "show", "release", "discard",
+                                      "accept"};
   if (!actions.contains(arguments.action)) {
     return absl::InvalidArgumentError(
-        fmt::format("parked: '{}' is none of list, show, release, discard",
+        fmt::format("parked: unknown action '{}'; expected list, show, "
+                    "release, discard or accept",
                     arguments.action));
   }
-  WALPOST_RETURN_IF_ERROR(CheckClassOption(arguments.error_class));
-  if (!arguments.position.empty()) {
-    WALPOST_RETURN_IF_ERROR(ParsePosition(arguments.position).status());
+  if (arguments.error_class) {
+    WALPOST_RETURN_IF_ERROR(CheckClassOption(*arguments.error_class));
+  }
+  if (arguments.position) {
+    WALPOST_RETURN_IF_ERROR(ParsePosition(*arguments.position).status());
+  }
+  if (arguments.is_accept()) {
+    if (arguments.selects() || arguments.all) {
+      return wrong("it is about the table, and takes only --why and --by");
+    }
+    return arguments.why.empty() ? wrong("--why is missing, for the record")
+                                 : absl::OkStatus();
   }
   if (!arguments.decides()) {
     const bool has_reason = !arguments.why.empty() || !arguments.by.empty();
-    return has_reason ? wrong("--why and --by are for release and discard")
+    return has_reason ? wrong("--why and --by are for decisions")
                       : absl::OkStatus();
   }
   if (!arguments.selects() && !arguments.all) {
@@ -95,15 +105,16 @@ absl::Status CheckArguments(const Arguments& arguments) {
 }
 
 // Events that wait, by the dead event before them in their lane.
-std::map<std::string, uint64_t> CountBehind(const Entries& entries) {
-  using Lane = std::pair<OwnValue, OwnValue>;
-  std::map<Lane, std::string> dead;
-  std::map<std::string, uint64_t> behind;
+std::map<ParkedNumber, uint64_t> CountBehind(const Entries& entries,
+                                             LaneScope scope) {
+  std::map<std::string, ParkedNumber> dead;
+  std::map<ParkedNumber, uint64_t> behind;
   for (const ParkedEntry& entry : entries) {
-    const Lane lane{entry.content.aggregate_type, entry.content.aggregate_id};
+    const std::string lane = LaneOf(scope, entry.content.aggregate_type,
+                                    entry.content.aggregate_id.value_or(""));
     if (!entry.isolated_topic.empty()) continue;
     if (entry.state == ParkedState::kDead) {
-      dead[lane] = entry.place.position;
+      dead[lane] = entry.number;
     } else if (entry.state == ParkedState::kWaiting && dead.contains(lane)) {
       ++behind[dead[lane]];
     }
@@ -118,32 +129,33 @@ void PrintIsolated(const Entries& entries) {
     if (!entry.isolated_topic.empty()) ++topics[entry.isolated_topic];
   }
   for (const auto& [topic, count] : topics) {
-    fmt::print(
+    Print(
         "topic {} is isolated, because it takes no records: {} events "
         "wait for it, and follow when it does\n",
         topic, count);
   }
 }
 
-void PrintList(const Arguments& arguments, const Entries& entries) {
-  std::map<std::string, uint64_t> behind = CountBehind(entries);
+void PrintList(const Arguments& arguments, const Entries& entries,
+               LaneScope scope) {
+  std::map<ParkedNumber, uint64_t> behind = CountBehind(entries, scope);
   std::map<std::string_view, uint64_t> sums;
   for (const ParkedEntry& entry : entries) {
     const bool is_shown = arguments.all || entry.state != ParkedState::kWaiting;
     ++sums[ToString(entry.state)];
     if (!is_shown || !arguments.Matches(entry)) continue;
-    const uint64_t count = behind[entry.place.position];
-    fmt::print("{}", arguments.json ? ParkedJson(entry, count)
-                                    : ParkedText(entry, count));
+    const uint64_t count = behind[entry.number];
+    Print("{}",
+          arguments.json ? ParkedJson(entry, count) : ParkedText(entry, count));
   }
   if (arguments.json) return;
-  fmt::print("{} parked events", entries.size());
+  Print("{} parked events", entries.size());
   const char* separator = ": ";
   for (const auto& [state, count] : sums) {
-    fmt::print("{}{} {}", separator, count, state);
+    Print("{}{} {}", separator, count, state);
     separator = ", ";
   }
-  fmt::print("\n");
+  Print("\n");
   PrintIsolated(entries);
 }
 
@@ -156,8 +168,8 @@ asio::awaitable<absl::StatusOr<bool>> Show(ParkedList& list,
     if (!arguments.Matches(entry)) continue;
     found = true;
     WALPOST_CO_ASSIGN_OR_RETURN(const OwnValue payload,
-                                co_await list.ReadPayload(entry.place));
-    fmt::print("{}", ParkedDetails(entry, payload));
+                                co_await list.ReadPayload(entry.number));
+    PrintContent(ParkedDetails(entry, payload));
   }
   co_return found;
 }
@@ -167,36 +179,42 @@ bool HasRunningInstance(const Config& config) {
   return AskInstance(config.http, "/status").ok();
 }
 
-// Until the running instance has tried them all. Returns how many are dead
-// again; nullopt: it has not tried them all.
-asio::awaitable<absl::StatusOr<std::optional<size_t>>> WaitUntilTried(
+struct Tried {
+  size_t sent = 0;
+  size_t dead = 0;  // again
+};
+
+// Until the running instance has tried them all; nullopt: it has not.
+asio::awaitable<absl::StatusOr<std::optional<Tried>>> WaitUntilTried(
     asio::any_io_executor executor, ParkedList& list,
-    std::vector<ParkedPlace> places) {
+    std::vector<ParkedNumber> rows) {
   asio::steady_timer timer(executor);
   const auto deadline = std::chrono::steady_clock::now() + kPatience;
   while (std::chrono::steady_clock::now() < deadline) {
     timer.expires_after(kPoll);
     co_await timer.async_wait(asio::as_tuple(asio::use_awaitable));
     WALPOST_CO_ASSIGN_OR_RETURN(const std::vector<ParkedState> states,
-                                co_await list.States(places));
+                                co_await list.States(rows));
     if (std::ranges::count(states, ParkedState::kRetry) > 0) continue;
-    co_return std::optional<size_t>(
-        static_cast<size_t>(std::ranges::count(states, ParkedState::kDead)));
+    const auto count = [&states](ParkedState state) {
+      return static_cast<size_t>(std::ranges::count(states, state));
+    };
+    co_return Tried{count(ParkedState::kReleased), count(ParkedState::kDead)};
   }
-  co_return std::optional<size_t>();
+  co_return std::nullopt;
 }
 
 asio::awaitable<absl::Status> PrintDeadAgain(
-    ParkedList& list, const std::vector<ParkedPlace>& tried) {
+    ParkedList& list, const std::vector<ParkedNumber>& tried) {
   constexpr size_t kMaxShown = 20;
   WALPOST_CO_ASSIGN_OR_RETURN(
       const Entries entries, co_await list.Read(ParkingSql::Settled::kLeftOut));
   size_t shown = 0;
   for (const ParkedEntry& entry : entries) {
     if (entry.state != ParkedState::kDead || shown == kMaxShown) continue;
-    if (std::ranges::find(tried, entry.place) == tried.end()) continue;
+    if (std::ranges::find(tried, entry.number) == tried.end()) continue;
     ++shown;
-    fmt::print("{}: {}\n", PositionOf(entry), entry.content.reason);
+    Print("{}: {}\n", PositionOf(entry), entry.content.reason);
   }
   co_return absl::OkStatus();
 }
@@ -206,11 +224,12 @@ asio::awaitable<absl::StatusOr<int>> Decide(asio::any_io_executor executor,
                                             const Arguments& arguments,
                                             const Config& config,
                                             const Entries& entries) {
-  std::vector<ParkedPlace> chosen;
+  std::vector<ParkedNumber> chosen;
   for (const ParkedEntry& entry : entries) {
-    if (entry.state != ParkedState::kDead || !arguments.Matches(entry))
-      continue;
-    chosen.push_back(entry.place);
+    const bool is_open =
+        entry.state == ParkedState::kDead ||
+        (entry.state == ParkedState::kRetry && !arguments.is_release());
+    if (is_open && arguments.Matches(entry)) chosen.push_back(entry.number);
   }
   if (chosen.empty()) {
     co_return Fail(
@@ -222,50 +241,55 @@ asio::awaitable<absl::StatusOr<int>> Decide(asio::any_io_executor executor,
       arguments.is_release() ? ParkedState::kRetry : ParkedState::kDiscarded;
   const std::string by = arguments.by.empty() ? WhoAmI() : arguments.by;
   WALPOST_CO_ASSIGN_OR_RETURN(
-      const std::vector<ParkedPlace> decided,
+      const ParkedList::Decided made,
       co_await list.Decide(chosen, state, by, arguments.why));
+  const std::vector<ParkedNumber>& decided = made.rows;
   if (!arguments.is_release()) {
-    fmt::print("{} discarded; what waits behind them follows\n",
-               decided.size());
+    Print("{} discarded; what waits behind them follows\n{}", decided.size(),
+          DiscardedTooLate(made, "parked -c FILE list --all"));
     co_return kExitOk;
   }
   if (!HasRunningInstance(config)) {
-    fmt::print(
+    Print(
         "{} to be sent. No walpost answers at http.listen: the next one that "
         "has slot {} sends them\n",
         decided.size(), config.postgres.slot);
     co_return kExitOk;
   }
-  WALPOST_CO_ASSIGN_OR_RETURN(const std::optional<size_t> dead,
+  WALPOST_CO_ASSIGN_OR_RETURN(const std::optional<Tried> tried,
                               co_await WaitUntilTried(executor, list, decided));
-  if (!dead) {
+  if (!tried) {
     co_return Fail(absl::UnavailableError(fmt::format(
                        "{} to be sent, but the running walpost has not sent "
-                       "them yet: see walpost parked list and its log",
+                       "them yet: see walpost parked -c FILE list and its log",
                        decided.size())),
                    kExitFindings);
   }
-  fmt::print("{} sent, {} dead again\n", decided.size() - *dead, *dead);
-  if (*dead > 0) {
+  Print("{} sent, {} dead again\n", tried->sent, tried->dead);
+  if (tried->dead > 0) {
     WALPOST_CO_RETURN_IF_ERROR(co_await PrintDeadAgain(list, decided));
   }
-  co_return *dead == 0 ? kExitOk : kExitFindings;
+  co_return tried->dead == 0 ? kExitOk : kExitFindings;
 }
 
 asio::awaitable<absl::StatusOr<int>> Run(asio::any_io_executor executor,
                                          const Arguments& arguments,
-                                         const Config& config) {
-  const ConnectionOptions options = TaskSession(config.postgres, "parked-verb");
+                                         const Config& config,
+                                         LaneScope scope) {
+  const ConnectionOptions options =
+      ParkedList::Session(config.postgres, "parked-verb");
   WALPOST_CO_ASSIGN_OR_RETURN(const std::unique_ptr<Connection> connection,
                               co_await Connection::Connect(executor, options));
-  ParkedList list(*connection, config.parking.table, config.postgres.slot);
+  WALPOST_CO_ASSIGN_OR_RETURN(
+      ParkedList list, co_await ParkedList::Open(*connection, config.postgres,
+                                                 config.parking.table));
   const bool with_settled = arguments.all && !arguments.decides();
   const auto settled = with_settled ? ParkingSql::Settled::kIncluded
                                     : ParkingSql::Settled::kLeftOut;
   WALPOST_CO_ASSIGN_OR_RETURN(const Entries entries,
                               co_await list.Read(settled));
   if (arguments.action == "list") {
-    PrintList(arguments, entries);
+    PrintList(arguments, entries, scope);
     co_return kExitOk;
   }
   if (arguments.action == "show") {
@@ -290,9 +314,15 @@ int RunParked(const Arguments& arguments) {
                             "their table (docs/polling.md)");
   }
   if (!fits.ok()) return Fail(fits, kExitUsage);
+  const auto routes = Route::CreateAll(config->outbox);
+  if (!routes.ok()) return Fail(routes.status(), kExitUsage);
   asio::io_context io(1);
+  const auto executor = io.get_executor();
   const absl::StatusOr<int> code =
-      RunToEnd(io, Run(io.get_executor(), arguments, *config));
+      arguments.is_accept()
+          ? RunToEnd(io, AcceptParkedTable(executor, *config, arguments.by,
+                                           arguments.why))
+          : RunToEnd(io, Run(executor, arguments, *config, ScopeOf(*routes)));
   return code.ok() ? *code : Fail(code.status(), kExitPostgres);
 }
 
@@ -302,7 +332,10 @@ void AddParked(CLI::App& app, int& exit_code) {
   const auto arguments = std::make_shared<Arguments>();
   Verb verb(app, "parked", "List, show, release or discard parked events");
   arguments->config.AddTo(verb);
-  verb.Option("ACTION", arguments->action, "list, show, release or discard")
+  verb.Option(
+          "ACTION", arguments->action,
+          "list, show, release, discard; accept: go on with the table as it "
+          "is, after the one that was used has gone missing")
       .Required();
   verb.Option("--position", arguments->position,
               "Event at this position, as list shows it: 0/154F6A8/3");

@@ -2,6 +2,7 @@
 
 #include <string_view>
 
+#include "base/own_arguments.h"
 #include "cli/json_line.h"
 #include "cli/time_option.h"
 #include "fmt/format.h"
@@ -20,8 +21,8 @@ std::string DecisionText(const ParkedEntry& entry) {
 }  // namespace
 
 std::string PositionOf(const ParkedEntry& entry) {
-  const auto position = ParseSortableText(entry.place.position);
-  return position.ok() ? ToString(*position) : entry.place.position;
+  const auto position = ParseSortableText(entry.position);
+  return position.ok() ? ToString(*position) : entry.position;
 }
 
 std::string ParkedText(const ParkedEntry& entry, uint64_t behind) {
@@ -32,7 +33,8 @@ std::string ParkedText(const ParkedEntry& entry, uint64_t behind) {
       ShownValue(content.aggregate_id), FormatTime(content.commit_time),
       content.source, entry.payload_bytes);
   if (!content.error_class.empty()) {
-    text += fmt::format("    {}: {}\n", content.error_class, content.reason);
+    text += fmt::format("    {}: {}\n", content.error_class,
+                        WithOwnArguments(content.reason));
   }
   if (!entry.isolated_topic.empty()) {
     text += fmt::format("    waits for topic {}\n", entry.isolated_topic);
@@ -47,7 +49,7 @@ std::string ParkedJson(const ParkedEntry& entry, uint64_t behind) {
   json.Add("position", PositionOf(entry));
   json.Add("state", ToString(entry.state));
   json.Add("class", content.error_class);
-  json.Add("reason", content.reason);
+  json.Add("reason", WithOwnArguments(content.reason));
   json.Add("source", content.source);
   json.AddValue("id", content.id);
   json.AddValue("key", content.aggregate_id);
@@ -78,6 +80,15 @@ std::string ParkedDetails(const ParkedEntry& entry, const OwnValue& payload) {
   add("headers", content.headers);
   for (const auto& [name, value] : content.columns) add(name, value);
   return text + fmt::format("\n{}\n\n", ShownValue(payload));
+}
+
+std::string DiscardedTooLate(const ParkedList::Decided& decided,
+                             std::string_view list) {
+  if (decided.sending == 0) return "";
+  return fmt::format(
+      "{} of them were on their way to Kafka, and may get there: walpost {} "
+      "shows those that did as sent\n",
+      decided.sending, list);
 }
 
 }  // namespace walpost

@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <string>
+#include <string_view>
 
 #include "dead_letters/dead_letter.h"
 #include "postgres/parked_list.h"
@@ -18,5 +19,10 @@ std::string ParkedText(const ParkedEntry& entry, uint64_t behind);
 std::string ParkedJson(const ParkedEntry& entry, uint64_t behind);
 // All of it.
 std::string ParkedDetails(const ParkedEntry& entry, const OwnValue& payload);
+
+// A line about discarded events that were on their way; empty: none was.
+// `list`: the verb that shows them.
+std::string DiscardedTooLate(const ParkedList::Decided& decided,
+                             std::string_view list);
 
 }  // namespace walpost

@@ -9,6 +9,7 @@
 #include <string>
 #include <string_view>
 
+#include "cli/output.h"
 #include "fmt/format.h"
 
 namespace walpost {
@@ -33,7 +34,7 @@ class ProgressLine {
   }
 
   void Finish() const {
-    if (open_) fmt::print(stderr, "\r\033[K");
+    if (open_) Print(stderr, "\r\033[K");
   }
 
  private:
@@ -43,8 +44,8 @@ class ProgressLine {
     const auto pause = std::chrono::milliseconds(terminal ? 100 : 5000);
     if (now - shown_ < pause) return;
     shown_ = now;
-    fmt::print(stderr, "{}{}{}", terminal ? "\r\033[K" : "", text,
-               terminal ? "" : "\n");
+    Print(stderr, "{}{}{}", terminal ? "\r\033[K" : "", text,
+          terminal ? "" : "\n");
     open_ = terminal;
   }
 

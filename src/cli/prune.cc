@@ -10,6 +10,7 @@
 #include "app/retention_keeper.h"
 #include "base/status_macros.h"
 #include "cli/exit_code.h"
+#include "cli/output.h"
 #include "cli/run_to_end.h"
 #include "cli/verb.h"
 #include "cli/verbs.h"
@@ -99,26 +100,25 @@ absl::StatusOr<Pruner::Options> MakeOptions(const Arguments& arguments,
   return options;
 }
 
-void Print(const Pruned& pruned, const std::string& limit, bool dry_run) {
+void Report(const Pruned& pruned, const std::string& limit, bool dry_run) {
   const char* would = dry_run ? "would be " : "";
-  fmt::print("{}: {} rows {}deleted", pruned.table, pruned.rows.deleted, would);
+  Print("{}: {} rows {}deleted", pruned.table, pruned.rows.deleted, would);
   if (pruned.rows.kept > 0) {
-    fmt::print(", {} as old are kept: not known to be sent", pruned.rows.kept);
+    Print(", {} as old are kept: not known to be sent", pruned.rows.kept);
   }
-  fmt::print("\n");
+  Print("\n");
   if (pruned.rows.unproven > 0 && !pruned.doubt.empty()) {
-    fmt::print("{}: {} of them have no proof: {} '{}'\n", pruned.table,
-               pruned.rows.unproven, pruned.doubt, limit);
+    Print("{}: {} of them have no proof: {} '{}'\n", pruned.table,
+          pruned.rows.unproven, pruned.doubt, limit);
   }
   if (pruned.partitions_made > 0) {
-    fmt::print("{}: {} partitions made\n", pruned.table,
-               pruned.partitions_made);
+    Print("{}: {} partitions made\n", pruned.table, pruned.partitions_made);
   }
   for (const std::string& name : pruned.dropped) {
-    fmt::print("{}: partition {} {}dropped\n", pruned.table, name, would);
+    Print("{}: partition {} {}dropped\n", pruned.table, name, would);
   }
   for (const std::string& why : pruned.not_dropped) {
-    fmt::print("{}: partition not dropped: {}\n", pruned.table, why);
+    Print("{}: partition not dropped: {}\n", pruned.table, why);
   }
 }
 
@@ -142,7 +142,7 @@ int Prune(const Arguments& arguments) {
   const absl::Status status = RunToEnd(io, pruner.Run());
   bool is_complete = true;
   for (const Pruned& pruned : pruner.pruned()) {
-    Print(pruned, pruner.limit(), arguments.dry_run);
+    Report(pruned, pruner.limit(), arguments.dry_run);
     is_complete &= pruned.not_dropped.empty();
   }
   if (!status.ok()) {

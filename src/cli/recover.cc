@@ -11,6 +11,7 @@
 #include "cli/accept_gap.h"
 #include "cli/exit_code.h"
 #include "cli/missing_rows.h"
+#include "cli/output.h"
 #include "cli/progress_line.h"
 #include "cli/recovery_plan.h"
 #include "cli/require_wal.h"
@@ -104,17 +105,17 @@ void PrintResult(const Arguments& arguments, const Config& config,
   const std::string what =
       arguments.wish.since.empty() ? "are not in Kafka" : "are wanted";
   if (arguments.wish.dry_run) {
-    fmt::print("{} rows looked at, {} {}; nothing was done\n", counts.rows,
-               counts.published, what);
+    Print("{} rows looked at, {} {}; nothing was done\n", counts.rows,
+          counts.published, what);
   } else {
-    fmt::print(
+    Print(
         "{} rows looked at, {} published with header walpost-recovered; slot "
         "{} is new: start walpost\n",
         counts.rows, counts.published, config.postgres.slot);
   }
-  fmt::print("{}", missing.ToText());
-  fmt::print("not recoverable: rows that were deleted since{}\n",
-             config.outbox.messages.enabled() ? ", and logical messages" : "");
+  Print("{}", missing.ToText());
+  Print("not recoverable: rows that were deleted since{}\n",
+        config.outbox.messages.enabled() ? ", and logical messages" : "");
 }
 
 int Accept(const Config& config, const RecoveryPlan& plan) {
@@ -122,10 +123,10 @@ int Accept(const Config& config, const RecoveryPlan& plan) {
   const absl::Status accepted =
       RunToEnd(io, AcceptGap(io.get_executor(), config, plan.inspection));
   if (!accepted.ok()) return Fail(accepted, kExitPostgres);
-  fmt::print(
+  Print(
       "accepted: walpost continues where slot {} stands; nothing was "
-      "published. Start walpost; walpost verify names the rows that Kafka "
-      "lacks\n",
+      "published. Start walpost; walpost verify -c FILE names the rows that "
+      "Kafka lacks\n",
       config.postgres.slot);
   return kExitOk;
 }
@@ -187,7 +188,7 @@ int RunRecover(const Arguments& arguments) {
   if (!plan.ok()) return Fail(plan.status(), kExitPostgres);
   const absl::Status allowed = CheckPlan(*plan, *config, arguments.wish);
   const bool is_denied = arguments.wish.accept && !allowed.ok();
-  if (!is_denied) fmt::print("{}", Describe(*plan, *config, arguments.wish));
+  if (!is_denied) Print("{}", Describe(*plan, *config, arguments.wish));
   std::fflush(stdout);
   if (!allowed.ok()) return Fail(allowed, kExitPostgres);
   if (!arguments.wish.accept) return RunPlan(arguments, *config, *plan);

@@ -144,17 +144,16 @@ absl::Status CheckPlan(const RecoveryPlan& plan, const Config& config,
   if (diagnosis.kind == Kind::kNothingKnown) {
     return absl::FailedPreconditionError(fmt::format(
         "nothing is on record of slot {}: for a first start run walpost init "
-        "and walpost run. If walpost has used the slot before and events are "
-        "missing in Kafka: walpost recover --force",
+        "-c FILE and walpost run. If walpost has used the slot before and "
+        "events are missing in Kafka: walpost recover -c FILE --force",
         slot));
   }
   return absl::FailedPreconditionError(fmt::format(
       "slot {} is in order: walpost run delivers what is pending in it, and "
       "recover would give that up. Rows that verify reports as missing: "
-      "walpost "
-      "replay --from-table --ids FILE. If walpost cannot get past an event "
-      "that can never be decoded, or to replace the slot all the same: walpost "
-      "recover --force",
+      "walpost replay -c FILE --from-table --ids FILE. If walpost cannot get "
+      "past an event that can never be decoded, or to replace the slot all the "
+      "same: walpost recover -c FILE --force",
       slot));
 }
 

@@ -8,10 +8,12 @@
 #include <csignal>
 #include <memory>
 
+#include "base/own_arguments.h"
 #include "base/status_macros.h"
 #include "checkpoint/checkpoint_codec.h"
 #include "cli/exit_code.h"
 #include "cli/lsn_option.h"
+#include "cli/output.h"
 #include "cli/progress_line.h"
 #include "cli/replay_table.h"
 #include "cli/require_wal.h"
@@ -102,16 +104,6 @@ absl::StatusOr<Replay::Options> MakeOptions(const Arguments& arguments) {
   return options;
 }
 
-std::string ShellWord(const std::string& text) {
-  if (text.find_first_not_of("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUV"
-                             "WXYZ0123456789_-./:=@,+") == std::string::npos) {
-    return text;
-  }
-  std::string quoted = "'";
-  for (const char c : text) quoted += c == '\'' ? "'\\''" : std::string(1, c);
-  return quoted + "'";
-}
-
 // Absolute, because "1h" would mean a different time later.
 std::string TimeText(WallTime time) {
   const auto seconds = std::chrono::floor<std::chrono::seconds>(time);
@@ -123,13 +115,11 @@ std::string TimeText(WallTime time) {
 // The command that continues where a run has stopped.
 std::string ResumeCommand(const Arguments& arguments,
                           const Replay::Result& result) {
-  std::string command =
-      fmt::format("walpost replay -c {}", ShellWord(arguments.config.file));
+  std::string command = "walpost replay -c FILE";
   const auto add = [&command](const char* option, const std::string& value) {
     if (value.empty()) return;
     command += fmt::format(" {} {}", option, ShellWord(value));
   };
-  for (const std::string& set : arguments.config.overrides) add("--set", set);
   add("--from-lsn", result.resume.ToString());
   add("--to-lsn", result.range.to.ToString());
   if (result.range.since) add("--since", TimeText(*result.range.since));
@@ -144,18 +134,17 @@ void PrintResult(const Arguments& arguments, const Replay::Result& result) {
       result.events > 0
           ? fmt::format(" ({} bytes of values)", result.value_bytes)
           : "";
-  fmt::print("{} events {} from {} to {}{}\n", result.events,
-             arguments.dry_run ? "would be replayed" : "replayed",
-             result.range.from.ToString(),
-             result.is_complete ? result.range.to.ToString()
-                                : result.resume.ToString(),
-             values);
+  Print("{} events {} from {} to {}{}\n", result.events,
+        arguments.dry_run ? "would be replayed" : "replayed",
+        result.range.from.ToString(),
+        result.is_complete ? result.range.to.ToString()
+                           : result.resume.ToString(),
+        values);
   if (result.undeliverable > 0) {
-    fmt::print("{} more cannot be delivered as configured\n",
-               result.undeliverable);
+    Print("{} more cannot be delivered as configured\n", result.undeliverable);
   }
   if (!arguments.since.empty() && result.is_complete && result.skipped == 0) {
-    fmt::print(
+    Print(
         "note: the WAL that is left, from {}, has no event from before {}: "
         "whether it goes back that far cannot be told\n",
         result.range.from.ToString(), arguments.since);
@@ -200,8 +189,8 @@ int ReplayFromWal(const Arguments& arguments, const Config& config,
   if (!result.is_open) return Fail(status, ExitCodeOf(status, result));
   PrintResult(arguments, result);
   if (status.ok() && result.is_complete) return kExitOk;
-  fmt::print(stderr, "not complete; to continue where it stopped, run:\n{}\n",
-             ResumeCommand(arguments, result));
+  Print(stderr, "not complete; to continue where it stopped, run:\n{}\n",
+        ResumeCommand(arguments, result));
   if (status.ok()) return kExitFindings;
   return Fail(status, ExitCodeOf(status, result));
 }
@@ -221,8 +210,9 @@ int RunReplay(Arguments& arguments) {
         arguments.table, *config,
         ReplayLimits{arguments.topic_prefix, *rate, arguments.dry_run});
   }
-  const absl::Status wal = RequireWalSource(*config, "replay from the WAL",
-                                            "use replay --from-table");
+  const absl::Status wal =
+      RequireWalSource(*config, "replay from the WAL",
+                       "use walpost replay -c FILE --from-table");
   if (!wal.ok()) return Fail(wal, kExitUsage);
   absl::StatusOr<Replay::Options> options = MakeOptions(arguments);
   if (!options.ok()) return Fail(options.status(), kExitUsage);

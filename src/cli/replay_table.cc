@@ -13,6 +13,7 @@
 #include "base/status_macros.h"
 #include "cli/exit_code.h"
 #include "cli/missing_rows.h"
+#include "cli/output.h"
 #include "cli/progress_line.h"
 #include "cli/run_to_end.h"
 #include "cli/settle_table.h"
@@ -156,16 +157,16 @@ asio::awaitable<absl::Status> TableReplay::LeaveOutStreamed(
 void PrintResult(const TableReplayArguments& arguments, const Counts& counts,
                  const MissingRows* missing, bool dry_run) {
   if (missing == nullptr) {
-    fmt::print("{} rows {}\n", counts.published,
-               dry_run ? "would be replayed" : "replayed");
+    Print("{} rows {}\n", counts.published,
+          dry_run ? "would be replayed" : "replayed");
     return;
   }
-  fmt::print("{} rows looked at, {} {}\n{}", counts.rows, counts.published,
-             dry_run ? "are not in Kafka; nothing was done"
-                     : "were not in Kafka, and are replayed",
-             missing->ToText());
+  Print("{} rows looked at, {} {}\n{}", counts.rows, counts.published,
+        dry_run ? "are not in Kafka; nothing was done"
+                : "were not in Kafka, and are replayed",
+        missing->ToText());
   if (!dry_run && !arguments.table.empty() && !HasFilter(arguments)) {
-    fmt::print("table {} has no other row that Kafka lacks\n", arguments.table);
+    Print("table {} has no other row that Kafka lacks\n", arguments.table);
   }
 }
 

@@ -15,10 +15,12 @@
 #include "app/retention_keeper.h"
 #include "app/signal_thread.h"
 #include "base/error_source.h"
+#include "base/own_arguments.h"
 #include "base/status_macros.h"
 #include "base/version.h"
 #include "cli/exit_code.h"
 #include "cli/lsn_option.h"
+#include "cli/output.h"
 #include "cli/reloader.h"
 #include "cli/require_wal.h"
 #include "cli/verb.h"
@@ -27,6 +29,8 @@
 #include "config/printer.h"
 #include "fmt/format.h"
 #include "kafka/kafka_sinks.h"
+#include "kafka/producer_properties.h"
+#include "outbox/route.h"
 #include "spdlog/spdlog.h"
 
 namespace walpost {
@@ -104,6 +108,7 @@ int RunRelay(const Arguments& arguments, LiveConfig& live,
     RelayStatus now = relay->Status();
     now.retention = retention.Report();
     now.dropped_log_lines = ProcessLog::dropped_lines();
+    now.reason = WithOwnArguments(now.reason);
     return now;
   };
   std::unique_ptr<HttpServer> http;
@@ -134,19 +139,29 @@ int RunRelay(const Arguments& arguments, LiveConfig& live,
   return kExitOk;
 }
 
+// Values that only their room can judge, as `check` does.
+absl::Status CheckValues(const Config& config) {
+  if (!config.http.listen.empty()) {
+    WALPOST_RETURN_IF_ERROR(ParseListenAddress(config.http.listen).status());
+  }
+  WALPOST_RETURN_IF_ERROR(Route::CreateAll(config.outbox).status());
+  return MakeProducerConf(config.kafka).status();
+}
+
 int Run(const Arguments& arguments) {
   const absl::StatusOr<Config> config = LoadFirst(arguments);
   if (!config.ok()) return Fail(config.status(), kExitUsage);
+  const absl::Status valid = CheckValues(*config);
+  if (!valid.ok()) {
+    return Fail(valid,
+                absl::IsInvalidArgument(valid) ? kExitUsage : kExitKafka);
+  }
   if (arguments.print_config) {
-    fmt::print("{}", PrintConfig(*config));
+    PrintContent(PrintConfig(*config));
     return kExitOk;
   }
   const absl::Status complete = RequireBothEnds(*config);
   if (!complete.ok()) return Fail(complete, kExitUsage);
-  if (!config->http.listen.empty()) {
-    const auto address = ParseListenAddress(config->http.listen);
-    if (!address.ok()) return Fail(address.status(), kExitUsage);
-  }
   std::signal(SIGPIPE, SIG_IGN);
   LiveConfig live(*config);
   if (config->source == Source::kPolling) {

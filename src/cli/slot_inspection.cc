@@ -7,6 +7,7 @@
 #include "base/status_macros.h"
 #include "fmt/format.h"
 #include "postgres/connection.h"
+#include "postgres/publication.h"
 #include "postgres/task_session.h"
 
 namespace walpost {
@@ -29,7 +30,7 @@ std::string CountMessagesSql(Connection& connection, const Config& config) {
       "substring(data FROM 11 FOR octet_length(convert_to({}, 'UTF8')) + 1) = "
       "convert_to({}, 'UTF8') || '\\x00'::bytea",
       connection.Literal(config.postgres.slot),
-      connection.Literal(config.postgres.publication),
+      PublicationList(connection, config.postgres.publication),
       connection.Literal(config.outbox.messages.prefix),
       connection.Literal(config.outbox.messages.prefix));
 }

@@ -3,6 +3,7 @@
 #include <memory>
 
 #include "cli/exit_code.h"
+#include "cli/output.h"
 #include "cli/running_instance.h"
 #include "cli/verb.h"
 #include "cli/verbs.h"
@@ -73,81 +74,79 @@ class StatusText {
 
 void PrintWal(const StatusText& text) {
   if (text.Get("system_identifier").empty()) {
-    fmt::print("slot       {}: the rest is known when this instance streams\n",
-               text.Get("slot"));
+    Print("slot       {}: the rest is known when this instance streams\n",
+          text.Get("slot"));
     return;
   }
-  fmt::print("slot       {}, system {}, timeline {}\n", text.Get("slot"),
-             text.Get("system_identifier"), text.Get("timeline"));
-  fmt::print("server at  {}\n", text.Get("server_wal_end"));
-  fmt::print("received   {}\n", text.Get("received_lsn"));
-  fmt::print("in Kafka   {}\n", text.Event("acknowledged_position"));
-  fmt::print("confirmed  {}, {} behind the server\n", text.Get("confirmed_lsn"),
-             text.Size("lag_bytes"));
-  fmt::print("WAL kept   {} of {}, {}\n", text.Size("retained_wal_bytes"),
-             text.Size("wal_budget_bytes"), text.Get("wal_status"));
+  Print("slot       {}, system {}, timeline {}\n", text.Get("slot"),
+        text.Get("system_identifier"), text.Get("timeline"));
+  Print("server at  {}\n", text.Get("server_wal_end"));
+  Print("received   {}\n", text.Get("received_lsn"));
+  Print("in Kafka   {}\n", text.Event("acknowledged_position"));
+  Print("confirmed  {}, {} behind the server\n", text.Get("confirmed_lsn"),
+        text.Size("lag_bytes"));
+  Print("WAL kept   {} of {}, {}\n", text.Size("retained_wal_bytes"),
+        text.Size("wal_budget_bytes"), text.Get("wal_status"));
   if (text.Get("checkpoint_store") != "-") {
-    fmt::print("checkpoint {}, {}\n           {}\n", text.Get("checkpoint_lsn"),
-               text.Event("checkpoint_position"), text.Get("checkpoint_store"));
+    Print("checkpoint {}, {}\n           {}\n", text.Get("checkpoint_lsn"),
+          text.Event("checkpoint_position"), text.Get("checkpoint_store"));
   }
-  fmt::print("restart    reads from {}, {} before what is received\n",
-             text.Get("restart_lsn"), text.Size("restart_rereads_bytes"));
+  Print("restart    reads from {}, {} before what is received\n",
+        text.Get("restart_lsn"), text.Size("restart_rereads_bytes"));
   if (text.Get("guard_lsn") != "-") {
-    fmt::print(
-        "replay     from {} (slot {}_guard), {} before the confirmed LSN\n",
-        text.Get("guard_lsn"), text.Get("slot"),
-        text.Size("replay_window_bytes"));
+    Print("replay     from {} (slot {}_guard), {} before the confirmed LSN\n",
+          text.Get("guard_lsn"), text.Get("slot"),
+          text.Size("replay_window_bytes"));
   }
 }
 
 void PrintPolledTables(const StatusText& text) {
-  fmt::print("rows       {} pending, {} failed\n", text.Get("pending_rows"),
-             text.Get("failed_rows"));
-  fmt::print("oldest     {} pending\n", text.Millis("oldest_pending_seconds"));
+  Print("rows       {} pending, {} failed\n", text.Get("pending_rows"),
+        text.Get("failed_rows"));
+  Print("oldest     {} pending\n", text.Millis("oldest_pending_seconds"));
 }
 
-void Print(const rapidjson::Document& json) {
+void PrintStatus(const rapidjson::Document& json) {
   const StatusText text(json);
   const std::string reason = text.Get("reason");
-  fmt::print("state      {}, for {} s\n", text.Get("state"),
-             text.Get("in_state_seconds"));
-  if (!reason.empty()) fmt::print("           {}\n", reason);
+  Print("state      {}, for {} s\n", text.Get("state"),
+        text.Get("in_state_seconds"));
+  if (!reason.empty()) Print("           {}\n", reason);
   if (text.Get("stopped_position") != "-") {
-    fmt::print("stopped    before the event at {}, id {}\n",
-               text.Get("stopped_position"), text.Get("stopped_event_id"));
+    Print("stopped    before the event at {}, id {}\n",
+          text.Get("stopped_position"), text.Get("stopped_event_id"));
   }
   if (json.HasMember("pending_rows")) {
     PrintPolledTables(text);
   } else {
     PrintWal(text);
   }
-  fmt::print("guarantee  {}\n", text.Get("guarantee"));
-  fmt::print("in flight  {} of {} records, {} of {}\n",
-             text.Get("in_flight_records"), text.Get("max_in_flight_records"),
-             text.Size("in_flight_bytes"), text.Size("max_in_flight_bytes"));
-  fmt::print(
-      "records    {} acknowledged, {} not delivered, {} repeats skipped\n",
-      text.Get("acknowledged"), text.Get("not_delivered"), text.Get("repeats"));
-  fmt::print("set aside  {} dead letters, {} events skipped\n",
-             text.Get("dead_letters"), text.Get("events_left_out"));
-  fmt::print("parked     {} keys with {} events, the oldest for {} s\n",
-             text.Get("parked_keys"), text.Get("parked_events"),
-             text.Get("oldest_parked_seconds"));
+  Print("guarantee  {}\n", text.Get("guarantee"));
+  Print("in flight  {} of {} records, {} of {}\n",
+        text.Get("in_flight_records"), text.Get("max_in_flight_records"),
+        text.Size("in_flight_bytes"), text.Size("max_in_flight_bytes"));
+  Print("records    {} acknowledged, {} not delivered, {} repeats skipped\n",
+        text.Get("acknowledged"), text.Get("not_delivered"),
+        text.Get("repeats"));
+  Print("set aside  {} dead letters, {} events skipped\n",
+        text.Get("dead_letters"), text.Get("events_left_out"));
+  Print("parked     {} keys with {} events, the oldest for {} s\n",
+        text.Get("parked_keys"), text.Get("parked_events"),
+        text.Get("oldest_parked_seconds"));
   const std::string isolated = text.List("isolated_topics");
   if (!isolated.empty()) {
-    fmt::print("isolated   {}, with {} events, the oldest for {} s\n", isolated,
-               text.Get("isolated_events"),
-               text.Get("oldest_isolated_seconds"));
+    Print("isolated   {}, with {} events, the oldest for {} s\n", isolated,
+          text.Get("isolated_events"), text.Get("oldest_isolated_seconds"));
   }
-  fmt::print("since      {} reconnects, {} rewinds\n", text.Get("reconnects"),
-             text.Get("rewinds"));
-  fmt::print("latency    p50 {}, p99 {} from commit to acknowledgement\n",
-             text.Millis("commit_to_acknowledgement_p50_seconds"),
-             text.Millis("commit_to_acknowledgement_p99_seconds"));
+  Print("since      {} reconnects, {} rewinds\n", text.Get("reconnects"),
+        text.Get("rewinds"));
+  Print("latency    p50 {}, p99 {} from commit to acknowledgement\n",
+        text.Millis("commit_to_acknowledgement_p50_seconds"),
+        text.Millis("commit_to_acknowledgement_p99_seconds"));
 }
 
 int Status(const ConfigArguments& arguments, bool as_json) {
-  const absl::StatusOr<Config> config = arguments.Load();
+  const absl::StatusOr<Config> config = arguments.Load(Secrets::kIfReadable);
   if (!config.ok()) return Fail(config.status(), kExitUsage);
   const absl::StatusOr<std::string> body = AskInstance(config->http, "/status");
   if (!body.ok()) {
@@ -162,9 +161,9 @@ int Status(const ConfigArguments& arguments, bool as_json) {
                 kExitFindings);
   }
   if (as_json) {
-    fmt::print("{}", *body);
+    PrintContent(*body);
   } else {
-    Print(json);
+    PrintStatus(json);
   }
   const bool is_ready = json.HasMember("ready") && json["ready"].IsTrue();
   return is_ready ? kExitOk : kExitFindings;

@@ -85,10 +85,11 @@ class Tail final : private EventTaker {
         auto created,
         co_await CreateSlot(*connection, slot_, SlotKind::kTemporary,
                             SlotSnapshot::kNone, SlotFailover::kNo, deadline));
-    const std::string command = StartReplicationCommand(
-        *connection, slot_, Lsn(), config_.postgres.publication,
-        config_.outbox.messages.enabled());
-    status = co_await connection->StartCopyBoth(command);
+    StreamRequest stream;
+    stream.slot = slot_;
+    stream.publication = config_.postgres.publication;
+    stream.messages = config_.outbox.messages.enabled();
+    status = co_await StartReplication(*connection, std::move(stream));
     WalStream::Start start;
     start.slot = created;
     if (status.ok()) reader_.Begin(std::move(connection), std::move(start));
@@ -105,7 +106,8 @@ class Tail final : private EventTaker {
                                           config_.outbox.tables);
     } else if (!exists) {
       status = absl::FailedPreconditionError(fmt::format(
-          "publication {} does not exist: run walpost init, or {}", publication,
+          "publication {} does not exist: run walpost init -c FILE, or {}",
+          publication,
           CreatePublicationSql(publication, config_.outbox.tables)));
     }
     co_return status;

@@ -31,6 +31,13 @@ CLI::Validator CountBetween(uint64_t min, uint64_t max) {
           ""};
 }
 
+CLI::Validator NotEmpty() {
+  return {[](const std::string& text) -> std::string {
+            return text.empty() ? "its value is empty" : "";
+          },
+          ""};
+}
+
 }  // namespace
 
 VerbOption& VerbOption::Required() {
@@ -75,13 +82,21 @@ VerbOption Verb::Flag(const std::string& names, bool& value,
 
 VerbOption Verb::Option(const std::string& names, std::string& value,
                         const std::string& description) {
+  return VerbOption(
+      verb_->add_option(names, value, description)->check(NotEmpty()));
+}
+
+VerbOption Verb::Option(const std::string& names,
+                        std::optional<std::string>& value,
+                        const std::string& description) {
   return VerbOption(verb_->add_option(names, value, description));
 }
 
 VerbOption Verb::Option(const std::string& names,
                         std::vector<std::string>& value,
                         const std::string& description) {
-  return VerbOption(verb_->add_option(names, value, description));
+  return VerbOption(
+      verb_->add_option(names, value, description)->check(NotEmpty()));
 }
 
 VerbOption Verb::Option(const std::string& names, uint64_t& value,

@@ -10,6 +10,7 @@
 
 #include <cstdint>
 #include <functional>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -49,7 +50,11 @@ class Verb {
 
   VerbOption Flag(const std::string& names, bool& value,
                   const std::string& description);
+  // An empty value is refused: it comes from a variable that is not set.
   VerbOption Option(const std::string& names, std::string& value,
+                    const std::string& description);
+  // An empty value is a value.
+  VerbOption Option(const std::string& names, std::optional<std::string>& value,
                     const std::string& description);
   VerbOption Option(const std::string& names, std::vector<std::string>& value,
                     const std::string& description);

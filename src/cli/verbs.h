@@ -6,6 +6,7 @@
 
 #include "absl/status/statusor.h"
 #include "config/config.h"
+#include "config/secrets.h"
 
 namespace CLI {
 class App;
@@ -22,7 +23,7 @@ struct ConfigArguments {
 
   void AddTo(Verb& verb);
   // From then on the process logs as configured.
-  absl::StatusOr<Config> Load() const;
+  absl::StatusOr<Config> Load(Secrets secrets = Secrets::kNeeded) const;
 };
 
 // kInvalidArgument: postgres.conninfo is missing.

@@ -8,6 +8,7 @@
 #include "absl/strings/str_join.h"
 #include "cli/complete_conninfo.h"
 #include "cli/exit_code.h"
+#include "cli/output.h"
 #include "cli/progress_line.h"
 #include "cli/run_to_end.h"
 #include "cli/slot_inspection.h"
@@ -85,6 +86,9 @@ absl::Status LookForGap(const Config& config, VerifierOptions& options) {
         fmt::format("whether the checkpoint has a gap on record: {}",
                     std::string(inspection->checkpoint.status().message())));
   }
+  if (!diagnosis.doubt.empty() && !inspection->is_in_use()) {
+    options.undecided.push_back(diagnosis.doubt);
+  }
   const bool is_on_record =
       (inspection->checkpoint.ok() && *inspection->checkpoint &&
        !(*inspection->checkpoint)->gap.empty()) ||
@@ -114,9 +118,9 @@ absl::StatusOr<VerifierOptions> MakeOptions(const Arguments& arguments,
   // Messages may have no id.
   options.fail_on_without_id = !options.outbox.messages.enabled();
   if (options.outbox.messages.enabled()) {
-    fmt::print(stderr,
-               "note: logical messages leave no row behind, so they cannot be "
-               "verified\n");
+    Print(stderr,
+          "note: logical messages leave no row behind, so they cannot be "
+          "verified\n");
   }
   options.work_directory = WorkDirectory(arguments.work_directory);
   options.conninfo = CompleteConninfo(config.postgres.server);
@@ -124,6 +128,7 @@ absl::StatusOr<VerifierOptions> MakeOptions(const Arguments& arguments,
   if (config.source == Source::kWal) {
     options.parking_table = config.parking.table;
     options.slot = config.postgres.slot;
+    options.publication = config.postgres.publication;
   }
   options.kafka = TopicReaderOptionsOf(config);
   if (arguments.read_uncommitted) {
@@ -149,7 +154,7 @@ int Verify(const Arguments& arguments) {
   }
   ProgressLine progress;
   Verifier verifier(*options, std::ref(progress));
-  const absl::StatusOr<Report> report = verifier.Run();
+  absl::StatusOr<Report> report = verifier.Run();
   progress.Finish();
   if (!report.ok()) {
     if (absl::IsInvalidArgument(report.status())) {
@@ -157,6 +162,9 @@ int Verify(const Arguments& arguments) {
     }
     return Fail(report.status(),
                 verifier.failed_at_kafka() ? kExitKafka : kExitPostgres);
+  }
+  for (std::string& text : (*report)[FindingKind::kUndecided].examples) {
+    text = WithOwnArguments(text);
   }
   if (!arguments.report_file.empty()) {
     std::ofstream file(arguments.report_file);
@@ -168,7 +176,7 @@ int Verify(const Arguments& arguments) {
                   kExitUsage);
     }
   }
-  fmt::print("{}", arguments.json ? report->ToJson() : report->ToText());
+  PrintContent(arguments.json ? report->ToJson() : report->ToText());
   return report->is_clean() ? kExitOk : kExitFindings;
 }
 

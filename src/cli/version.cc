@@ -4,6 +4,7 @@
 #include <librdkafka/rdkafka.h>
 
 #include "cli/exit_code.h"
+#include "cli/output.h"
 #include "cli/verb.h"
 #include "cli/verbs.h"
 #include "fmt/format.h"
@@ -17,8 +18,8 @@ void AddVersion(CLI::App& app, int& exit_code) {
   verb.Footer("Exit code: 0.");
   verb.Callback([&exit_code] {
     const int libpq = PQlibVersion();
-    fmt::print("walpost {}\nlibpq {}.{}\nlibrdkafka {}\n", kVersion,
-               libpq / 10000, libpq % 10000, rd_kafka_version_str());
+    Print("walpost {}\nlibpq {}.{}\nlibrdkafka {}\n", kVersion, libpq / 10000,
+          libpq % 10000, rd_kafka_version_str());
     exit_code = kExitOk;
   });
 }

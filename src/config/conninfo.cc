@@ -11,6 +11,7 @@
 #include "absl/strings/ascii.h"
 #include "absl/strings/str_replace.h"
 #include "config/secrets.h"
+#include "config/substitution.h"
 #include "fmt/format.h"
 
 namespace walpost {
@@ -88,6 +89,39 @@ bool DifferInCredentialsAlone(const std::string& one,
   };
   const auto first = without_credentials(one);
   return first && first == without_credentials(other);
+}
+
+std::string ConninfoValue(const ReloadableText& conninfo,
+                          std::string_view keyword) {
+  const auto value_of = [keyword](const std::string& text) -> std::string {
+    std::string reason;
+    const Options options = Parse(text, reason);
+    for (const PQconninfoOption* o = options.get();
+         o != nullptr && o->keyword != nullptr; ++o) {
+      if (o->keyword == keyword && o->val != nullptr) return o->val;
+    }
+    return "";
+  };
+  const absl::StatusOr<std::string> now = conninfo.Read();
+  if (now.ok()) return value_of(*now);
+  // Something else cannot be read, such as the password.
+  const std::string value = value_of(MaskReferences(conninfo.configured()));
+  const bool is_plain = conninfo.configured().find(value) != std::string::npos;
+  return is_plain ? value : "";
+}
+
+std::string WithConninfoValue(const std::string& conninfo,
+                              std::string_view keyword,
+                              std::string_view value) {
+  std::string reason;
+  const Options options = Parse(conninfo, reason);
+  std::string all = fmt::format("{}={}", keyword, Quote(value));
+  for (const PQconninfoOption* o = options.get();
+       o != nullptr && o->keyword != nullptr; ++o) {
+    if (o->val == nullptr || o->keyword == keyword) continue;
+    all += fmt::format(" {}={}", o->keyword, Quote(o->val));
+  }
+  return all;
 }
 
 std::string HideConninfoSecrets(const std::string& conninfo) {

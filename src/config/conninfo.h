@@ -2,8 +2,10 @@
 #pragma once
 
 #include <string>
+#include <string_view>
 
 #include "absl/status/status.h"
+#include "base/reloadable_text.h"
 
 namespace walpost {
 
@@ -18,5 +20,14 @@ bool DifferInCredentialsAlone(const std::string& one, const std::string& other);
 // Prints a conninfo or URI as key=value pairs, with passwords replaced by
 // kHidden. A string that does not parse is hidden completely.
 std::string HideConninfoSecrets(const std::string& conninfo);
+
+// What a conninfo says for a keyword, such as user; empty: it does not, or has
+// a reference there that cannot be read now.
+std::string ConninfoValue(const ReloadableText& conninfo,
+                          std::string_view keyword);
+
+// A valid conninfo or URI as key=value pairs, with one more.
+std::string WithConninfoValue(const std::string& conninfo,
+                              std::string_view keyword, std::string_view value);
 
 }  // namespace walpost

@@ -45,18 +45,9 @@ bool IsCredential(std::string_view property) {
   return IsSecretProperty(property) || property.ends_with(".location");
 }
 
-// A conninfo with a word for each reference; the same word for the same one.
 std::string Masked(const ReloadableText& text) {
-  if (!text.has_references()) return text.configured();
-  const auto word = [](const std::string& name) {
-    return fmt::format("reference-{:x}", std::hash<std::string>()(name));
-  };
-  Environment names;
-  names.variable = [word](const std::string& name) {
-    return word("env" + name);
-  };
-  names.file = [word](const std::string& path) { return word("file" + path); };
-  return Substitute(text.configured(), names).value_or("");
+  return text.has_references() ? MaskReferences(text.configured())
+                               : text.configured();
 }
 
 }  // namespace

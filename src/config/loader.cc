@@ -80,8 +80,10 @@ void ReadKafka(Section section, ProducerOptions& kafka) {
   for (const auto& [name, value] : kafka.properties) {
     int interval = 0;
     if (name != "statistics.interval.ms") continue;
-    if (!absl::SimpleAtoi(value.Read().value_or(""), &interval) ||
-        interval < 1 || interval > kMaxStatisticsMillis) {
+    const absl::StatusOr<std::string> text = value.Read();
+    if (!text.ok()) continue;
+    if (!absl::SimpleAtoi(*text, &interval) || interval < 1 ||
+        interval > kMaxStatisticsMillis) {
       section.Fail("properties",
                    fmt::format("{}: walpost sees from the statistics whether "
                                "brokers are reachable: 1 to {}",
@@ -252,6 +254,17 @@ void ReadLog(Section section, LogOptions& log) {
   section.Done();
 }
 
+// One that the role may most likely describe: brokers log what they deny.
+std::string ProbedTopic(const OutboxOptions& outbox) {
+  if (!outbox.checkpoint_topic.empty()) return outbox.checkpoint_topic;
+  const bool has_own =
+      outbox.tables.size() == 1 && !outbox.tables.front().topic.empty();
+  const std::string& topic =
+      has_own ? outbox.tables.front().topic : outbox.route.topic;
+  const size_t end = topic.find('{');
+  return end == std::string::npos ? topic : topic.substr(0, end) + "walpost";
+}
+
 Config ReadConfig(Section root) {
   Config config;
   root.ReadChoice<Source>(
@@ -284,6 +297,7 @@ Config ReadConfig(Section root) {
   config.kafka.max_records = config.window.max_records;
   config.kafka.transaction_timeout = config.transactions.timeout;
   config.kafka.checkpoint_topic = config.checkpoint.topic;
+  config.kafka.probed_topic = ProbedTopic(config.outbox);
   return config;
 }
 
@@ -299,7 +313,8 @@ bool IsIndentedWithTab(std::string_view text, int line) {
 }  // namespace
 
 absl::StatusOr<Config> LoadConfig(const std::string& path,
-                                  const std::vector<std::string>& overrides) {
+                                  const std::vector<std::string>& overrides,
+                                  Secrets secrets) {
   const Environment environment = Environment::Real();
   const absl::StatusOr<std::string> text = environment.file(path);
   if (!text.ok()) {
@@ -307,14 +322,15 @@ absl::StatusOr<Config> LoadConfig(const std::string& path,
         "configuration file {} cannot be read: {}; give its path with -c", path,
         std::string(text.status().message())));
   }
-  return ParseConfig(*text, path, overrides, environment);
+  return ParseConfig(*text, path, overrides, environment, secrets);
 }
 
 absl::StatusOr<Config> ParseConfig(std::string_view text,
                                    const std::string& file_name,
                                    const std::vector<std::string>& overrides,
-                                   const Environment& environment) {
-  Document document{file_name, environment, {}, absl::OkStatus()};
+                                   const Environment& environment,
+                                   Secrets secrets) {
+  Document document{file_name, environment, {}, absl::OkStatus(), secrets};
   // yaml-cpp throws; no exception leaves this function.
   try {
     YAML::Node root = LoadYamlDocument(std::string(text));

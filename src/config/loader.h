@@ -7,6 +7,7 @@
 
 #include "absl/status/statusor.h"
 #include "config/config.h"
+#include "config/secrets.h"
 #include "config/substitution.h"
 
 namespace walpost {
@@ -18,13 +19,15 @@ namespace walpost {
 // cannot be resolved, a topic template that does not parse. The verbs check
 // further requirements (brokers, conninfo).
 absl::StatusOr<Config> LoadConfig(const std::string& path,
-                                  const std::vector<std::string>& overrides);
+                                  const std::vector<std::string>& overrides,
+                                  Secrets secrets = Secrets::kNeeded);
 
 // The same for a text; `file_name` is for messages. Reads other sources only
 // through `environment`.
 absl::StatusOr<Config> ParseConfig(std::string_view text,
                                    const std::string& file_name,
                                    const std::vector<std::string>& overrides,
-                                   const Environment& environment);
+                                   const Environment& environment,
+                                   Secrets secrets = Secrets::kNeeded);
 
 }  // namespace walpost

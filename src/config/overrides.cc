@@ -1,5 +1,7 @@
 #include "config/overrides.h"
 
+#include "config/conninfo.h"
+#include "config/secrets.h"
 #include "config/yaml_document.h"
 #include "fmt/format.h"
 
@@ -58,6 +60,21 @@ absl::Status ApplyOverrides(const std::vector<std::string>& overrides,
     overridden.insert(key);
   }
   return absl::OkStatus();
+}
+
+bool MayHoldSecret(const std::string& override) {
+  constexpr std::string_view kProperty = "kafka.properties.";
+  const size_t equals = override.find('=');
+  const std::string key = override.substr(0, equals);
+  if (key == "postgres.conninfo") {
+    const std::string value = override.substr(equals + 1);
+    return HideConninfoSecrets(value).find(kHidden) != std::string::npos;
+  }
+  if (key.starts_with(kProperty)) {
+    return IsSecretProperty(key.substr(kProperty.size()));
+  }
+  return key == "postgres" || key == "kafka" || key == "kafka.properties" ||
+         key == "postgres.password_command";
 }
 
 }  // namespace walpost

@@ -20,4 +20,8 @@ absl::Status ApplyOverrides(const std::vector<std::string>& overrides,
                             YAML::Node& root,
                             std::set<std::string>& overridden);
 
+// True if an override may have a password or another secret in its value, so
+// that it must not be shown.
+bool MayHoldSecret(const std::string& override);
+
 }  // namespace walpost

@@ -115,10 +115,15 @@ void Section::Read(const std::string& key, std::string& value) {
 
 ReloadableText Section::Reloadable(const std::string& key,
                                    const YAML::Node& node) {
-  std::string now = Scalar(key, node);
+  const bool has_references =
+      node.IsScalar() && node.Scalar().find("${") != std::string::npos;
+  std::string now;
+  if (!has_references || document_.secrets == Secrets::kNeeded) {
+    now = Scalar(key, node);
+  }
   if (failed()) return {};
   const std::string& text = node.Scalar();
-  if (text.find("${") == std::string::npos) return now;
+  if (!has_references) return now;
   const auto reader =
       [text, path = PathOf(key),
        environment = document_.environment]() -> absl::StatusOr<std::string> {

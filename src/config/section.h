@@ -23,6 +23,7 @@
 
 #include "absl/status/status.h"
 #include "base/reloadable_text.h"
+#include "config/secrets.h"
 #include "config/substitution.h"
 
 namespace walpost {
@@ -33,6 +34,7 @@ struct Document {
   const Environment& environment;
   std::set<std::string> overridden;  // keys given with --set
   absl::Status error;
+  Secrets secrets = Secrets::kNeeded;
 };
 
 class Section {

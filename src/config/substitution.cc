@@ -78,4 +78,16 @@ absl::StatusOr<std::string> Substitute(std::string_view text,
   return result.append(text);
 }
 
+std::string MaskReferences(std::string_view text) {
+  const auto word = [](const std::string& name) {
+    return fmt::format("reference-{:x}", std::hash<std::string>()(name));
+  };
+  Environment names;
+  names.variable = [word](const std::string& name) {
+    return word("env" + name);
+  };
+  names.file = [word](const std::string& path) { return word("file" + path); };
+  return Substitute(text, names).value_or("");
+}
+
 }  // namespace walpost

@@ -27,4 +27,8 @@ struct Environment {
 absl::StatusOr<std::string> Substitute(std::string_view text,
                                        const Environment& environment);
 
+// `text`, with a word that stands for the value in the place of each reference:
+// the same word for the same one. Reads nothing. Empty: a malformed reference.
+std::string MaskReferences(std::string_view text);
+
 }  // namespace walpost

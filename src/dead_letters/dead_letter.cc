@@ -7,6 +7,7 @@
 #include "base/status_macros.h"
 #include "fmt/format.h"
 #include "outbox/dead_letter_builder.h"
+#include "outbox/event_digest.h"
 #include "outbox/options.h"
 #include "walpost/v1/dead_letter.pb.h"
 
@@ -22,6 +23,11 @@ void Set(OwnValue& field, const Value& value) {
   } else {
     field.reset();
   }
+}
+
+Value View(const OwnValue& value) {
+  if (!value) return std::nullopt;
+  return *value;
 }
 
 std::string Text(const Value& value) { return std::string(value.value_or("")); }
@@ -87,6 +93,23 @@ absl::Status TakeEnvelope(const Value& value, DeadLetter& letter) {
 }
 
 }  // namespace
+
+Event FieldsOf(const DeadLetter& letter) {
+  Event event;
+  event.id = View(letter.id);
+  event.aggregate_type = View(letter.aggregate_type);
+  event.aggregate_id = View(letter.aggregate_id);
+  event.type = View(letter.type);
+  event.payload = View(letter.payload);
+  event.headers = View(letter.headers);
+  event.commit_time = letter.commit_time;
+  event.timestamp = letter.timestamp;
+  return event;
+}
+
+std::string DigestOf(const DeadLetter& letter) {
+  return EventDigest(letter.source, FieldsOf(letter));
+}
 
 absl::StatusOr<std::optional<DeadLetter>> ReadDeadLetter(const Record& record) {
   std::optional<DeadLetter> letter(std::in_place);

@@ -15,6 +15,7 @@
 
 #include "absl/status/statusor.h"
 #include "base/time.h"
+#include "outbox/event.h"
 #include "outbox/record.h"
 
 namespace walpost {
@@ -43,6 +44,13 @@ struct DeadLetter {
   WallTime commit_time;
   WallTime timestamp;
 };
+
+// The fields of the event in it; valid as long as `letter`.
+Event FieldsOf(const DeadLetter& letter);
+
+// The event's digest (outbox/event_digest.h). Of an event without an id it is
+// right only if the letter has the whole payload.
+std::string DigestOf(const DeadLetter& letter);
 
 // Reads a record of a dead-letter topic. nullopt: it is no dead letter.
 // kInvalidArgument: it is one, but not as walpost writes them; says why.

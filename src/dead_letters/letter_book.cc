@@ -32,6 +32,7 @@ void LetterBook::AddLetter(const LetterPlace& place, DeadLetter letter) {
   Entry entry;
   entry.place = place;
   entry.payload_size = letter.payload ? letter.payload->size() : 0;
+  entry.digest = DigestOf(letter);
   letter.payload.reset();
   entry.letter = std::move(letter);
   const auto [found, is_new] =
@@ -61,8 +62,14 @@ void LetterBook::AddDecision(const LetterPlace& place,
 }
 
 LetterBook::Identity LetterBook::IdentityOf(const Entry& entry) {
-  return {entry.place.topic, entry.place.partition, entry.letter.source,
-          entry.letter.id, entry.letter.position};
+  const DeadLetter& letter = entry.letter;
+  if (letter.position.empty()) {
+    return {entry.digest, "", entry.place.topic, entry.place.partition};
+  }
+  // Its timeline is the one on which it was streamed last.
+  std::string position = letter.position.substr(letter.position.find('-') + 1);
+  if (letter.id) position = position.substr(0, position.rfind('-'));
+  return {entry.digest, std::move(position), "", -1};
 }
 
 }  // namespace walpost

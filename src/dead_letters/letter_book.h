@@ -3,9 +3,12 @@
 //   records, partition by partition in order ──▶ Add ──▶ entries()
 //
 // An event whose dead letter was sent again, after a crash, is one entry: the
-// copies agree in source, id and position, and a decision settles them all.
-// Events from a polled table have no position: there, a decision settles the
-// copies before it, and a dead letter behind it is a new entry.
+// copies agree in source, id and transaction, and a decision settles them all,
+// whichever partitions they are in. Without an id they agree in content and the
+// whole position. With one the ordinal does not matter: it may have been
+// counted otherwise (outbox/numbering.h). Events from a polled table have no
+// position: there, a decision settles the copies of its partition before it,
+// and a dead letter behind it is a new entry.
 //
 // Keeps no payloads, but some hundred bytes of each letter. Pure.
 #pragma once
@@ -41,7 +44,8 @@ class LetterBook {
     LetterPlace place;  // of the newest copy
     uint64_t copies = 1;
     size_t payload_size = 0;
-    DeadLetter letter;  // without its payload
+    DeadLetter letter;   // without its payload
+    std::string digest;  // outbox/event_digest.h
     std::optional<LetterDecision> decision;
 
     bool is_open() const { return !decision; }
@@ -55,9 +59,9 @@ class LetterBook {
   const std::vector<Entry>& entries() const { return entries_; }
 
  private:
-  // Topic, partition, source, id, position.
-  using Identity = std::tuple<std::string, int32_t, std::string,
-                              std::optional<std::string>, std::string>;
+  // Digest, and position or transaction; of an event without a position, digest
+  // and partition.
+  using Identity = std::tuple<std::string, std::string, std::string, int32_t>;
 
   void AddLetter(const LetterPlace& place, DeadLetter letter);
   void AddDecision(const LetterPlace& place, const LetterDecision& decision);

@@ -13,8 +13,8 @@ namespace {
 
 absl::Status CheckComplete(const DeadLetter& letter) {
   constexpr std::string_view kRemedy =
-      "repair the row, and send it with walpost replay --from-table; then "
-      "discard the dead letter";
+      "repair the row, and send it with walpost replay -c FILE --from-table; "
+      "then discard the dead letter";
   // Its dead letter has only what could be read.
   if (std::ranges::find(kUnreadableReasons, letter.error_class) !=
       kUnreadableReasons.end()) {
@@ -24,15 +24,22 @@ absl::Status CheckComplete(const DeadLetter& letter) {
                     letter.error_class, kRemedy));
   }
   if (!letter.payload_bytes) return absl::OkStatus();
-  return absl::FailedPreconditionError(fmt::format(
-      "the dead letter has not the whole payload (dead_letter.payload): send "
-      "the row with walpost replay --from-table; then discard the dead "
-      "letter"));
+  return absl::FailedPreconditionError(
+      fmt::format("the dead letter has not the whole payload "
+                  "(dead_letter.payload): send the row with walpost replay -c "
+                  "FILE --from-table; then discard the dead letter"));
 }
 
 Value View(const OwnValue& value) {
   if (!value) return std::nullopt;
   return *value;
+}
+
+// nullptr: the letter does not have the column.
+const OwnValue* FindColumn(const DeadLetter& letter, std::string_view name) {
+  const auto column = std::ranges::find(
+      letter.columns, name, &std::pair<std::string, OwnValue>::first);
+  return column == letter.columns.end() ? nullptr : &column->second;
 }
 
 }  // namespace
@@ -50,16 +57,38 @@ absl::StatusOr<size_t> LetterEvent::SourceOf(const DeadLetter& letter) const {
       letter.source));
 }
 
+// The mapping may have been the error, and changed since. Fields whose column
+// the letter does not have stay as they were mapped.
+void LetterEvent::MapAsConfigured(const DeadLetter& letter,
+                                  Event& event) const {
+  const FieldSources& sources = event.source < outbox_.tables.size()
+                                    ? outbox_.tables[event.source].columns
+                                    : outbox_.messages.columns;
+  for (const FieldDescription& field : kFields) {
+    const FieldSource& source = sources.*field.source;
+    const OwnValue* column = nullptr;
+    switch (source.kind) {
+      case FieldSource::Kind::kUsual:
+        break;
+      case FieldSource::Kind::kColumn:
+        column = FindColumn(letter, source.text);
+        if (column != nullptr) event.*field.value = View(*column);
+        break;
+      case FieldSource::Kind::kConstant:
+        event.*field.value = source.text;
+        break;
+      case FieldSource::Kind::kAbsent:
+        event.*field.value = std::nullopt;
+        break;
+    }
+  }
+}
+
 absl::StatusOr<Event> LetterEvent::Of(const DeadLetter& letter) {
   WALPOST_RETURN_IF_ERROR(CheckComplete(letter));
-  Event event;
+  Event event = FieldsOf(letter);
   WALPOST_ASSIGN_OR_RETURN(event.source, SourceOf(letter));
-  event.id = View(letter.id);
-  event.aggregate_type = View(letter.aggregate_type);
-  event.aggregate_id = View(letter.aggregate_id);
-  event.type = View(letter.type);
-  event.payload = View(letter.payload);
-  event.headers = View(letter.headers);
+  MapAsConfigured(letter, event);
   timeline_ = 0;
   if (!letter.position.empty()) {
     WALPOST_ASSIGN_OR_RETURN(const TimelinePosition at,
@@ -67,8 +96,6 @@ absl::StatusOr<Event> LetterEvent::Of(const DeadLetter& letter) {
     event.position = at.position;
     timeline_ = at.timeline;
   }
-  event.commit_time = letter.commit_time;
-  event.timestamp = letter.timestamp;
   references_.clear();
   for (const std::string& name : routes_[event.source].references()) {
     const size_t field = FindField(name);
@@ -76,16 +103,15 @@ absl::StatusOr<Event> LetterEvent::Of(const DeadLetter& letter) {
       references_.push_back(event.*kFields[field].value);
       continue;
     }
-    const auto column = std::ranges::find(
-        letter.columns, name, &std::pair<std::string, OwnValue>::first);
-    if (column == letter.columns.end()) {
+    const OwnValue* column = FindColumn(letter, name);
+    if (column == nullptr) {
       return absl::FailedPreconditionError(fmt::format(
-          "topic or headers are now made from column {}, which the dead "
-          "letter does not have: send the row with walpost replay "
+          "topic or headers are now made from column {}, which the dead letter "
+          "does not have: send the row with walpost replay -c FILE "
           "--from-table; then discard the dead letter",
           name));
     }
-    references_.push_back(View(column->second));
+    references_.push_back(View(*column));
   }
   event.references = references_;
   return event;

@@ -1,4 +1,5 @@
-// LetterEvent: the event in a dead letter, to be routed as now configured.
+// LetterEvent: the event in a dead letter, to be mapped and routed as now
+// configured, as far as the letter has its columns.
 //
 //   DeadLetter ──▶ LetterEvent ──▶ RecordBuilder
 //
@@ -35,6 +36,7 @@ class LetterEvent {
 
  private:
   absl::StatusOr<size_t> SourceOf(const DeadLetter& letter) const;
+  void MapAsConfigured(const DeadLetter& letter, Event& event) const;
 
   const OutboxOptions& outbox_;
   const std::vector<Route>& routes_;

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <bit>
+#include <utility>
 
 #include "base/check.h"
 
@@ -23,11 +24,22 @@ Sequence AcknowledgementWindow::Add(const InFlightRecord& record) {
   WALPOST_CHECK(next_ - head_ < ring_.size());
   WALPOST_CHECK(record.position > newest_position_);
   At(next_) = {record, Lsn(), false};
-  newest_position_ = record.position;
+  position_before_ = std::exchange(newest_position_, record.position);
+  commit_before_ = newest_commit_;
   newest_commit_ = CommitOf(record);
   ++in_flight_records_;
   in_flight_bytes_ += record.size_bytes;
   return next_++;
+}
+
+void AcknowledgementWindow::Withdraw(Sequence sequence) {
+  WALPOST_CHECK(sequence + 1 == next_ && Find(sequence) != nullptr);
+  WALPOST_CHECK(!At(sequence).boundary.is_valid());
+  --next_;
+  --in_flight_records_;
+  in_flight_bytes_ -= At(sequence).record.size_bytes;
+  newest_position_ = std::max(position_before_, acknowledged_through_);
+  newest_commit_ = commit_before_;
 }
 
 void AcknowledgementWindow::AddBoundary(Lsn lsn) {

@@ -87,6 +87,11 @@ class AcknowledgementWindow {
   // after all earlier ones.
   Sequence Add(const InFlightRecord& record);
 
+  // The newest record is not on its way any more: as if it had never been
+  // added. It must not be acknowledged, and its report must have come: the next
+  // record has its sequence.
+  void Withdraw(Sequence sequence);
+
   // All records of the WAL before `lsn` have been added. Ignored unless `lsn`
   // is after the last boundary, as when a stream is repeated.
   void AddBoundary(Lsn lsn);
@@ -158,9 +163,11 @@ class AcknowledgementWindow {
   Lsn confirmed_;
   Lsn received_;
   Position newest_position_;
+  Position position_before_;       // newest_position_ before the newest record
   Position acknowledged_through_;  // of the record before head_
   CommitIdentity acknowledged_commit_;
   CommitIdentity newest_commit_;  // of newest_position_
+  CommitIdentity commit_before_;  // of position_before_
   size_t in_flight_records_ = 0;
   size_t in_flight_bytes_ = 0;
 };

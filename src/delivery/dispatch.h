@@ -46,6 +46,7 @@ class Dispatch {
   // Sink to produce to; nullptr: none. It outlives its use.
   void SetSink(RecordSink* sink) { sink_ = sink; }
   bool has_sink() const { return sink_ != nullptr; }
+  RecordSink* sink() const { return sink_; }
   // Timeline of the server, for the position header.
   void SetTimeline(uint32_t timeline) { timeline_ = timeline; }
   const RecordBuilder& builder() const { return *builder_; }

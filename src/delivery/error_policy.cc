@@ -32,7 +32,7 @@ constexpr SqlstateRow kSqlstates[] = {
     {"3D000", {kOperator, "create the database or correct dbname"}},
     {"42501",
      {kOperator, "docs/security.md has the rights that each verb needs"}},
-    {"42704", {kOperator, "create what is missing with walpost init"}},
+    {"42704", {kOperator, "create what is missing with walpost init -c FILE"}},
     {"42", {kOperator, ""}},
     {"0A000", {kOperator, ""}},
     {"22021",
@@ -52,8 +52,7 @@ constexpr SqlstateRow kSqlstates[] = {
     {"55006", {kRetry, "another process uses the slot"}},
     {"55000",
      {kOperator,
-      "walpost check says what is wrong with the slot or the "
-      "server"}},
+      "walpost check -c FILE says what is wrong with the slot or the server"}},
     {"57P", {kRetry, ""}},
     {"58P01", {kOperator, "WAL that the slot needs was removed"}},
     {"58", {kRetry, "the server has trouble with its disk"}},
@@ -81,8 +80,7 @@ constexpr KafkaRow kKafkaErrors[] = {
     {-190 /* _UNKNOWN_PARTITION */, {kRetry, kMissingTopic}},
     {3 /* UNKNOWN_TOPIC_OR_PART */, {kRetry, kMissingTopic}},
     {29 /* TOPIC_AUTHORIZATION_FAILED */,
-     {kRetry, "grant WRITE on the topic, and CREATE if the brokers are to create "
-              "it: walpost check prints the command"}},
+     {kRetry, "grant WRITE on the topic, and CREATE if the brokers are to create it: walpost check -c FILE prints the command"}},
     {-195 /* _TRANSPORT */, {kRetry, ""}},
     {-187 /* _ALL_BROKERS_DOWN */, {kRetry, "is kafka.brokers right?"}},
     {-193 /* _RESOLVE */, {kRetry, "is kafka.brokers right?"}},
@@ -107,8 +105,7 @@ constexpr KafkaRow kKafkaErrors[] = {
 
     // An operator must act.
     {31 /* CLUSTER_AUTHORIZATION_FAILED */,
-     {kOperator, "grant WRITE on the topics (walpost check prints the command) "
-                 "and restart walpost"}},
+     {kOperator, "grant WRITE on the topics (walpost check -c FILE prints the command) and restart walpost"}},
     {53 /* TRANSACTIONAL_ID_AUTHORIZATION_FAILED */, {kOperator, kAcl}},
     {58 /* SASL_AUTHENTICATION_FAILED */,
      {kOperator, "check sasl.* in kafka.properties"}},

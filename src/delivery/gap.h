@@ -38,16 +38,16 @@ inline constexpr char kGapTablePassedOver[] = "table_passed_over";
 
 // The operator's remedy for a gap.
 inline constexpr char kRecover[] =
-    "stop walpost, run walpost recover --dry-run to see what is missing, then "
-    "walpost recover to publish it (or walpost recover --accept to continue "
-    "without it)";
+    "stop walpost, run walpost recover -c FILE --dry-run to see what is "
+    "missing, then walpost recover -c FILE to publish it (or walpost recover "
+    "-c FILE --accept to continue without it)";
 
 // The remedy if there is no slot to continue with.
 inline constexpr char kRecoverSlot[] =
-    "stop walpost, run walpost recover --dry-run to see what is missing, then "
-    "walpost recover to publish it and make a new slot (or walpost init "
-    "--fresh to begin a new one without it; with a checkpoint store, remove "
-    "the checkpoint of the old one as well)";
+    "stop walpost, run walpost recover -c FILE --dry-run to see what is "
+    "missing, then walpost recover -c FILE to publish it and make a new slot "
+    "(or walpost init -c FILE --fresh to begin a new one without it; with a "
+    "checkpoint store, remove the checkpoint of the old one as well)";
 
 struct Gap {
   std::string code;  // a reason code (continuity.h)

@@ -10,6 +10,8 @@
 //                                again
 //                      kSettled  an operator has discarded it, or its dead
 //                                letter is stored: leave it out
+//                      kConflict another event is on record at its position:
+//                                stop
 //
 // A parked event is in flight until its place reports it, like a record. So is
 // a dead letter, if the place keeps them; no event waits behind it.
@@ -26,18 +28,28 @@ namespace walpost {
 
 class Parking {
  public:
-  enum class Claim { kFree, kFollows, kIsolated, kFull, kWaits, kSettled };
+  enum class Claim {
+    kFree,
+    kFollows,
+    kIsolated,
+    kFull,
+    kWaits,
+    kSettled,
+    kConflict,
+  };
 
   virtual ~Parking() = default;
 
-  virtual Claim ClaimOf(const Event& event) const = 0;
+  // Call it for events in stream order, for each as often as it is offered.
+  virtual Claim ClaimOf(const Event& event) = 0;
   // True if the event was parked, and is in Kafka since.
-  virtual bool WasReleased(const Position& position) const = 0;
+  virtual bool WasReleased(const Event& event) = 0;
   // From this event on, the events of its topic are parked, until the topic
   // has taken all of them. Ignored if it has no topic, or there is no room.
   virtual void Isolate(const Event& event) = 0;
-  // kInvalidArgument: the event cannot be parked; says why.
-  virtual absl::Status MayPark(const Event& event) const = 0;
+  // kInvalidArgument, kFailedPrecondition: the event cannot be parked, or is
+  // kFull or kConflict; says why.
+  virtual absl::Status MayPark(const Event& event) = 0;
 
   // Copies the event, and reports `sequence` (RecordReports::OnAcknowledged)
   // when it is durable. `reason`: why it cannot be delivered; ok: it follows

@@ -17,7 +17,10 @@ void Pipeline::Rewind() {
   sink_failure_.reset();
   held_.reset();
   one_at_a_time_ = false;
+  trial_.reset();
+  uncommitted_records_ = 0;
   // The stream reaches that event again, after the events given up before it.
+  if (stoppage_) stopped_before_ = stoppage_;
   stoppage_.reset();
   stopped_unparked_ = false;
   ++counters_.rewinds;
@@ -37,6 +40,8 @@ void Pipeline::StartOver() {
   dead_.clear();
   unreported_letters_.clear();
   decision_.reset();
+  skips_ = Skips();
+  stopped_before_.reset();
   stood_at_.reset();
   isolating_.reset();
 }
@@ -74,18 +79,26 @@ void Pipeline::BeginStream(Lsn from) {
   // Records in flight may still be acknowledged, and with them the boundaries
   // before.
   history_.Begin(from, window_.received(), window_.covered_commit());
+  if (trial_) trial_->is_held = false;
+  is_between_transactions_ = true;
+  // Not shown again: another instance has dealt with it.
+  if (refused_ && refused_->position.commit_lsn < from) refused_.reset();
   ForgetSettled();
 }
 
 void Pipeline::OnCommitted(WallTime now) {
   held_latencies_.Record(now, latency_);
   counters_ += std::exchange(uncommitted_, DeliveryCounters());
+  uncommitted_records_ = 0;
   std::erase_if(
       dead_, [this](const auto& entry) { return window_.Covers(entry.first); });
 }
 
 // Another instance has delivered those events, or set them aside.
 void Pipeline::ForgetSettled() {
+  if (stopped_before_ && window_.Covers(stopped_before_->position)) {
+    stopped_before_.reset();
+  }
   if (refused_ && window_.Covers(refused_->position)) refused_.reset();
   std::erase_if(
       dead_, [this](const auto& entry) { return window_.Covers(entry.first); });
@@ -124,12 +137,30 @@ Pipeline::Offer Pipeline::OnUndeliverable(const Event& event,
 // `mapped`: the event's error, if it could not be mapped.
 Pipeline::Offer Pipeline::Take(const Event& event, const absl::Status& mapped) {
   if (!Continues(event)) return Offer::kHold;
+  const Offer offer = IsTried(event) ? Offer::kTaken : Decide(event, mapped);
+  is_between_transactions_ = false;
+  if (offer == Offer::kTaken && trial_is_open()) {
+    trial_->is_held = true;
+    return HoldBack();
+  }
+  const bool is_past = offer == Offer::kTaken && stopped_before_ &&
+                       stopped_before_->position <= event.position;
+  if (is_past) stopped_before_.reset();
+  return offer;
+}
+
+Pipeline::Offer Pipeline::Decide(const Event& event,
+                                 const absl::Status& mapped) {
   if (PassOver(event)) return Offer::kTaken;  // perhaps deliverable before
+  if (const std::string* decision = DecisionToSkip(event)) {
+    return SkipAsDecided(event, *decision);
+  }
   if (const auto offer = OfferToParking(event, mapped)) return *offer;
   if (const absl::Status* reason = RefusalOf(event.position)) {
     return Refuse(event, *reason);
   }
-  one_at_a_time_ = IsSuspect(event);
+  const bool is_suspect = IsSuspect(event);
+  one_at_a_time_ = is_suspect && !TriesAlone();
   if (one_at_a_time_ && !window_.empty()) return HoldBack();
   return Carry(event, mapped.ok()
                           ? dispatch_.Send(event, window_.next_sequence())
@@ -150,6 +181,7 @@ std::optional<Pipeline::Offer> Pipeline::OfferToParking(
     case Parking::Claim::kFollows:
       return CanTake() ? Park(event, mapped) : HoldBack();
     case Parking::Claim::kFull:
+    case Parking::Claim::kConflict:
       if (!IsDecidedAbout(event.position)) {
         return StopUnparked(event, parking_->MayPark(event));
       }
@@ -179,6 +211,7 @@ const absl::Status* Pipeline::RefusalOf(const Position& position) const {
 
 void Pipeline::OnTransactionEnd(Lsn end_lsn) {
   ++counters_.transactions;
+  is_between_transactions_ = true;
   PassBoundary(end_lsn);
 }
 
@@ -211,7 +244,9 @@ Pipeline::Offer Pipeline::Carry(const Event& event, Dispatch::Outcome outcome,
                                 uint8_t error_class) {
   switch (outcome.verdict) {
     case Verdict::kSent:
+      if (TriesAlone()) trial_ = {event.position, window_.next_sequence()};
       PutInWindow(event, outcome.record_bytes, error_class);
+      ++uncommitted_records_;
       return Offer::kTaken;
     case Verdict::kHold:
       held_ = std::move(outcome.reason);
@@ -239,6 +274,7 @@ void Pipeline::OnAcknowledged(Sequence sequence, WallTime now) {
   const InFlightRecord* record = window_.Acknowledge(sequence);
   if (record == nullptr) return;
   CountSetAside(*record);
+  OnTriedWell(sequence);
   if (record->is_record()) {
     ++counters_.acknowledged;
     if (awaits_commits_) {
@@ -258,17 +294,26 @@ void Pipeline::OnNotDelivered(Sequence sequence, const absl::Status& error) {
   ++counters_.not_delivered;
   const InFlightRecord* record = window_.Find(sequence);
   if (record == nullptr) return;
-  if (absl::IsInvalidArgument(error)) OnRefused(*record, error);
+  const bool is_rejected = absl::IsInvalidArgument(error);
+  if (MayWithdraw(sequence)) {
+    if (is_rejected) return OnRejectedAlone(*record, error);
+    if (absl::IsResourceExhausted(error)) return Withdraw(sequence);
+  }
+  if (is_rejected) OnRefused(*record, error);
   // A rejected record fails its whole batch and, because of the order,
-  // everything behind it: the sink must be replaced.
-  if (!sink_failure_) sink_failure_ = error;
+  // everything behind it: the sink must be replaced. Whatever else it reports
+  // comes of that.
+  if (!sink_failure_ || is_rejected) sink_failure_ = error;
 }
 
 void Pipeline::OnRefused(const InFlightRecord& record,
                          const absl::Status& error) {
+  is_careful_ = tries_alone_;
+  accepted_alone_ = 0;
   const bool was_alone = window_.in_flight_records() == 1;
   if (!suspects_.OnRejected(record.position, was_alone)) return;
   refused_ = {record.position, error, record.is_dead_letter()};
+  ++rejections_;
 }
 
 std::optional<Position> Pipeline::standing_at() const {

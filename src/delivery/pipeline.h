@@ -13,6 +13,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <memory>
 #include <optional>
@@ -32,10 +33,12 @@
 #include "delivery/latency_histogram.h"
 #include "delivery/parking.h"
 #include "delivery/record_sink.h"
+#include "delivery/recorded_events.h"
 #include "delivery/resume_filter.h"
 #include "delivery/set_aside.h"
 #include "delivery/stoppage.h"
 #include "delivery/suspects.h"
+#include "delivery/transaction_options.h"
 #include "outbox/event.h"
 #include "outbox/record_builder.h"
 
@@ -50,6 +53,10 @@ struct Refusal {
 
 class Pipeline final : public EventTaker, public SinkUser {
  public:
+  // So many records in a row must be accepted alone before batches are sent
+  // again.
+  static constexpr uint32_t kMinAcceptedAlone = 50;
+
   Pipeline(std::unique_ptr<RecordBuilder> builder,
            AcknowledgementWindow::Options window);
 
@@ -65,8 +72,25 @@ class Pipeline final : public EventTaker, public SinkUser {
     on_set_aside_ = std::move(on_set_aside);
   }
 
+  // After a rejection, sends records one at a time, so that the next rejected
+  // one does not cost another sink: its event is held until the brokers have
+  // decided about its record. For a source that offers a held event again after
+  // each report, and a sink that goes on (RecordSink::AfterRejection).
+  // `on_withdrawn`: a record that was sent is void.
+  void TryAlone(std::function<void()> on_withdrawn) {
+    tries_alone_ = true;
+    on_withdrawn_ = std::move(on_withdrawn);
+  }
+  // The next sink should be one for records that go one at a time.
+  bool is_careful() const { return is_careful_; }
+
   // Where events are parked; nullptr: nowhere. It outlives its use.
   void SetParking(Parking* parking) { parking_ = parking; }
+
+  // Events to leave out when the stream shows them, by the decision of an
+  // operator: "alice: paid by hand". Forgotten by StartOver.
+  using Skips = RecordedEvents<std::string>;
+  void SetSkips(Skips skips) { skips_ = std::move(skips); }
 
   // An operator's decision about the event that the flow has stopped before:
   // kSkip or kDeadLetter. False: the flow does not stand there, or stands there
@@ -123,8 +147,13 @@ class Pipeline final : public EventTaker, public SinkUser {
   void OnParkingRoom();
 
   // The sink has transactions: events reach consumers with OnCommitted, which
-  // is when their latency ends, and when what was set aside counts.
-  void AwaitCommits() { awaits_commits_ = true; }
+  // is when their latency ends, and when what was set aside counts. With
+  // kSource, a transaction of the source is committed as a whole.
+  using Boundary = TransactionOptions::Boundary;
+  void AwaitCommits(Boundary boundary = Boundary::kEvent) {
+    awaits_commits_ = true;
+    commits_whole_ = boundary == Boundary::kSource;
+  }
   void OnCommitted(WallTime now);
 
   // Offers again the records that a sink did not take.
@@ -148,8 +177,8 @@ class Pipeline final : public EventTaker, public SinkUser {
 
   bool CanTake() const override {
     return dispatch_.has_sink() && !stoppage_ && !sink_failure_ && !held_ &&
-           !divergence_ && window_.HasRoom() &&
-           (!one_at_a_time_ || window_.empty());
+           !divergence_ && window_.HasRoom() && !trial_is_open() &&
+           !MustCommitFirst() && (!one_at_a_time_ || window_.empty());
   }
   Offer OnEvent(const Event& event) override;
   Offer OnUndeliverable(const Event& event,
@@ -196,9 +225,15 @@ class Pipeline final : public EventTaker, public SinkUser {
 
   // The event that the flow stopped before, for an operator to act on.
   const std::optional<Stoppage>& stoppage() const { return stoppage_; }
+  // Likewise, also while the flow has yet to come back to it.
+  const std::optional<Stoppage>& known_stoppage() const {
+    return stoppage_ ? stoppage_ : stopped_before_;
+  }
   // The event that the brokers rejected alone: once the sink is replaced, the
   // flow stops before it.
   const std::optional<Refusal>& refused() const { return refused_; }
+  // How many events the brokers have rejected alone so far.
+  uint64_t rejections() const { return rejections_; }
   // The brokers rejected records in company: sent alone, the culprit is found.
   bool has_suspects() const { return !suspects_.empty(); }
   // Why the sink must be replaced and Rewind called.
@@ -219,6 +254,18 @@ class Pipeline final : public EventTaker, public SinkUser {
   bool IsSuspect(const Event& event);
   void OnRefused(const InFlightRecord& record, const absl::Status& error);
   Offer Take(const Event& event, const absl::Status& mapped);
+  Offer Decide(const Event& event, const absl::Status& mapped);
+  // The record of a held event is with the brokers.
+  bool trial_is_open() const {
+    return trial_ && window_.Find(trial_->sequence) != nullptr;
+  }
+  bool TriesAlone() const;
+  bool MustCommitFirst() const;
+  bool MayWithdraw(Sequence sequence) const;
+  void Withdraw(Sequence sequence);
+  void OnRejectedAlone(const InFlightRecord& record, const absl::Status& error);
+  void OnTriedWell(Sequence sequence);
+  bool IsTried(const Event& event);
   std::optional<Offer> OfferToParking(const Event& event,
                                       const absl::Status& mapped);
   void ForgetSettled();
@@ -232,6 +279,9 @@ class Pipeline final : public EventTaker, public SinkUser {
   Offer StopBeforeDeadLetter(const Event& event, const absl::Status& error);
   Offer SendDeadLetter(const Event& event, const absl::Status& reason);
   Offer Skip(const Event& event, const absl::Status& reason);
+  const std::string* DecisionToSkip(const Event& event);
+  Offer SkipAsDecided(const Event& event, const std::string& decision);
+  std::string DigestOf(const Event& event) const;
   bool IsDecidedAbout(const Position& position) const {
     return decision_ && decision_->position == position;
   }
@@ -269,7 +319,20 @@ class Pipeline final : public EventTaker, public SinkUser {
 
   Suspects<Position> suspects_;
   bool one_at_a_time_ = false;
+  bool tries_alone_ = false;
+  std::function<void()> on_withdrawn_;
+  // Records were rejected lately: the next ones go alone, if the sink can.
+  bool is_careful_ = false;
+  uint32_t accepted_alone_ = 0;  // in a row
+  // The newest event whose record went alone. `is_held`: by the stream.
+  struct Trial {
+    Position position;
+    Sequence sequence = 0;
+    bool is_held = false;
+  };
+  std::optional<Trial> trial_;
   std::optional<Refusal> refused_;
+  uint64_t rejections_ = 0;
   ErrorActions error_actions_;
   struct Decision {
     Position position;
@@ -278,6 +341,7 @@ class Pipeline final : public EventTaker, public SinkUser {
     friend bool operator==(const Decision&, const Decision&) = default;
   };
   std::optional<Decision> decision_;
+  Skips skips_;
   SetAsideListener on_set_aside_;
   Parking* parking_ = nullptr;
   bool stopped_unparked_ = false;  // stoppage_ could not be parked
@@ -291,6 +355,7 @@ class Pipeline final : public EventTaker, public SinkUser {
   std::map<Position, uint8_t> unreported_letters_;
 
   std::optional<Stoppage> stoppage_;
+  std::optional<Stoppage> stopped_before_;  // when it was rewound
   std::optional<absl::Status> sink_failure_;
   std::optional<absl::Status> held_;
   Position held_at_;
@@ -299,6 +364,9 @@ class Pipeline final : public EventTaker, public SinkUser {
 
   LatencyHistogram latency_;
   bool awaits_commits_ = false;
+  bool commits_whole_ = false;
+  uint64_t uncommitted_records_ = 0;
+  bool is_between_transactions_ = true;  // of the source
   HeldLatencies held_latencies_;
 };
 

@@ -4,6 +4,7 @@
 #include "base/reason_code.h"
 #include "delivery/pipeline.h"
 #include "fmt/format.h"
+#include "outbox/event_digest.h"
 
 namespace walpost {
 
@@ -98,10 +99,30 @@ Pipeline::Offer Pipeline::Skip(const Event& event, const absl::Status& reason) {
   return Offer::kTaken;
 }
 
+std::string Pipeline::DigestOf(const Event& event) const {
+  return EventDigest(builder().routes()[event.source].source(), event);
+}
+
+// nullptr: nobody has decided to leave it out.
+const std::string* Pipeline::DecisionToSkip(const Event& event) {
+  if (!skips_.MayHave(event.position)) return nullptr;
+  const std::string digest = DigestOf(event);
+  const Skips::Entry* entry = skips_.Find(event.position, digest);
+  return entry != nullptr && entry->digest == digest ? &entry->fact : nullptr;
+}
+
+Pipeline::Offer Pipeline::SkipAsDecided(const Event& event,
+                                        const std::string& decision) {
+  if (!CanTake()) return HoldBack();
+  if (refused_ && refused_->position == event.position) refused_.reset();
+  return Skip(event, absl::InvalidArgumentError(
+                         fmt::format("skip is on record: {}", decision)));
+}
+
 Pipeline::Offer Pipeline::ParkOrStop(const Event& event,
                                      const absl::Status& reason) {
   if (parking_ == nullptr) return Stop(event, reason);
-  if (parking_->WasReleased(event.position)) return LeaveOut(event);
+  if (parking_->WasReleased(event)) return LeaveOut(event);
   if (!CanTake()) return HoldBack();
   const absl::Status may = parking_->MayPark(event);
   if (may.ok()) return Park(event, reason);
@@ -151,9 +172,12 @@ void Pipeline::ReportSetAside(ErrorAction action, const Event& event,
 }
 
 Pipeline::Offer Pipeline::Stop(const Event& event, absl::Status reason) {
-  stoppage_ = Stoppage{event.position, IdForMessages(event.id.value_or("")),
-                       std::move(reason), /*is_in_stream=*/true,
-                       IdForMessages(event.aggregate_id.value_or(""))};
+  stoppage_ = Stoppage{
+      event.position,        IdForMessages(event.id.value_or("")),
+      std::move(reason),
+      /*is_in_stream=*/true, IdForMessages(event.aggregate_id.value_or("")),
+      DigestOf(event)};
+  stopped_before_.reset();
   return Offer::kHold;
 }
 

@@ -45,6 +45,20 @@ class RecordSink {
   // kAborted: the sink has failed; a new one may deliver the record.
   // kFailedPrecondition: an operator must act (authorization).
   virtual absl::Status Produce(const Record& record, Sequence sequence) = 0;
+
+  // What becomes of the sink when the brokers reject a record.
+  enum class AfterRejection {
+    kFails,        // what was on its way behind it cannot follow: replace it
+    kGoesOn,       // so that it can be withdrawn, if it was alone
+    kGoesOnAlone,  // likewise, and it is for records that go alone only
+  };
+  virtual AfterRejection after_rejection() const {
+    return AfterRejection::kFails;
+  }
+  // A record was rejected, and no other is on its way, nor in the transaction,
+  // if there is one: that is given up, and another begins. Until then Produce
+  // returns kResourceExhausted. Requires a sink that goes on.
+  virtual void Withdraw() {}
 };
 
 class RecordReports {
@@ -54,7 +68,9 @@ class RecordReports {
   // Durable at the brokers, as acks=all means it.
   virtual void OnAcknowledged(Sequence sequence, WallTime now) = 0;
 
-  // Not written, or not known. The codes are those of Produce.
+  // Not written, or not known. The codes are those of Produce. From a sink that
+  // goes on (RecordSink::AfterRejection), for a record that was alone:
+  // kResourceExhausted, not written, offer it again.
   virtual void OnNotDelivered(Sequence sequence, const absl::Status& error) = 0;
 
   // A record that the sink did not take (kResourceExhausted) may be offered
@@ -123,6 +139,9 @@ class SinkTransactions {
   // acknowledged. kAborted: fenced, or the transaction was aborted. Others: the
   // outcome is not known.
   virtual void Commit(Done done) = 0;
+
+  // Records may be produced, and committed.
+  virtual bool is_open() const = 0;
 };
 
 class Sink : public RecordSink {
@@ -158,6 +177,9 @@ struct SinkOptions {
   std::optional<std::chrono::milliseconds> topic_patience;
   // Not empty: the sink has transactions, under this id.
   std::string transactional_id = {};
+  // Records go one at a time, so that one that is rejected is not the end of
+  // the sink. It need not keep what is behind such a record from being written.
+  bool one_at_a_time = false;
 };
 
 // Creates a sink; does not wait for a broker. `reports` outlives the sink.

@@ -16,6 +16,8 @@ struct Stoppage {
   // A row that is read from the table has no position to decide about.
   bool is_in_stream = true;
   std::string key = {};  // aggregate_id; empty: it has none
+  // outbox/event_digest.h; empty unless it is in the stream.
+  std::string digest = {};
   // Its dead letter cannot be delivered, either.
   bool is_of_dead_letter = false;
 };

@@ -15,6 +15,11 @@ bool TransactionGate::GiveUp() {
   return had_records;
 }
 
+void TransactionGate::OnWithdrawn() {
+  ++withdrawn_;
+  StartOver();
+}
+
 void TransactionGate::StartOver() {
   records_ = 0;
   bytes_ = 0;

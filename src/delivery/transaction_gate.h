@@ -38,6 +38,8 @@ class TransactionGate {
   // What is in the transaction has failed, before another stream begins. False:
   // nothing was.
   bool GiveUp();
+  // Likewise what is in it, one record that was rejected; the stream goes on.
+  void OnWithdrawn();
 
   // ---- For the taker of events.
 
@@ -77,6 +79,7 @@ class TransactionGate {
   // Source transactions that were split.
   uint64_t splits() const { return splits_; }
   uint64_t committed_records() const { return committed_records_; }
+  uint64_t withdrawn() const { return withdrawn_; }  // transactions
 
  private:
   bool IsWhole() const {
@@ -111,6 +114,7 @@ class TransactionGate {
   bool is_stopped_ = false;
   uint64_t splits_ = 0;
   uint64_t committed_records_ = 0;
+  uint64_t withdrawn_ = 0;
 };
 
 }  // namespace walpost

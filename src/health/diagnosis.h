@@ -1,88 +1,23 @@
 // Diagnosis: the state of a relay and its reason, from the relay's signs.
 //
-// Pure: the relay gathers the signs a few times a second and asks. The
-// questions come in the order in which an operator should look:
+// The worst condition wins (condition.h), whatever came first: what needs an
+// operator goes before an outage, which may pass, and that before what does not
+// hold up events. Up to kMaxAlso others are named behind it.
 //
-//   asked to stop?  an event that stops all, or that Kafka does not take now?
-//   no stream?  rows that are not published?  no checkpoint?  a walsender that
-//   is silent, or waits?  brokers out of reach, or not acknowledging?  the slot
-//   at risk?  behind?
+// Pure.
 #pragma once
 
-#include <chrono>
-#include <optional>
+#include <cstddef>
 #include <string>
 
-#include "absl/status/status.h"
-#include "delivery/stoppage.h"
+#include "health/relay_signs.h"
 #include "health/relay_status.h"
-#include "health/wal_budget.h"
 
 namespace walpost {
 
-struct RelaySigns {
-  std::string slot;
-  std::string brokers;
-
-  bool draining = false;
-  // From the pipeline.
-  Lsn confirmed;
-  std::optional<Stoppage> stoppage;
-  std::optional<absl::Status> held;
-  uint64_t in_flight_records = 0;
-  std::chrono::microseconds oldest_in_flight{0};  // since its commit
-
-  // Why there is no stream; ok while there is a stream or the first is awaited.
-  absl::Status trouble;
-  bool slot_is_in_use = false;           // trouble is this (55006), and ...
-  std::optional<std::string> slot_user;  // ... its user, if known
-  std::string slot_user_trouble;    // why that user does not stream; or empty
-  std::string slot_user_doubt;      // why the user is not known; or empty
-  std::string slot_creation;        // what slot creation waits for
-  bool cursor_is_in_use = false;    // trouble is this: another instance has it
-  bool trouble_is_poison = false;   // the same error again and again
-  std::string publication_trouble;  // rows are not sent; may be empty
-  std::string snapshot_progress;    // while the initial snapshot is taken
-  std::string awaited;              // what the start waits for; or empty
-  bool has_streamed = false;
-  bool is_streaming = false;
-
-  std::chrono::milliseconds server_silent_for{0};  // since asked
-  std::string unanswered_table;  // polled table that has not answered; or empty
-  // Time held back by standbys that the server waits for; in its own words.
-  std::chrono::milliseconds server_held_back_for{0};
-  std::string server_held_back_by;
-  bool brokers_were_reached = false;
-  std::chrono::milliseconds brokers_unreachable_for{0};
-  bool brokers_are_connected = false;  // but silent, if unreachable
-  std::string broker_trouble;  // why they are unreachable, and the remedy
-  std::chrono::milliseconds unacknowledged_for{0};  // the oldest in flight
-  std::string homeless_topic;  // unknown to the brokers; or empty
-
-  // A store of checkpoints in Kafka that is being read; or empty.
-  std::string unread_checkpoint;
-  // How long no checkpoint could be written, and why.
-  std::chrono::milliseconds checkpoint_failing_for{0};
-  std::string checkpoint_trouble;
-
-  // Records are sent in Kafka transactions.
-  bool in_transactions = false;
-  // How long one has been committed; zero: none is.
-  std::chrono::milliseconds committing_for{0};
-
-  // Records that consumers of committed records do not get, for longer than a
-  // transaction of ours may take; or empty.
-  std::string hidden_records;
-  std::chrono::milliseconds hidden_for{0};
-
-  ParkingReport parking;
-
-  WalBudget::Level wal_budget_level = WalBudget::Level::kFine;
-  uint64_t retained_wal_bytes = 0;
-  uint64_t wal_budget_bytes = 0;
-};
-
 struct Diagnosis {
+  static constexpr size_t kMaxAlso = 2;
+
   RelayState state = RelayState::kStarting;
   // Cause of waiting, and what to do; empty if all is well.
   std::string reason;

@@ -20,7 +20,11 @@ struct ParkingReport {
   uint64_t isolated_bytes = 0;
   std::chrono::seconds oldest_isolated{0};
 
-  bool empty() const { return keys == 0 && topics.empty(); }
+  // What released events and retried dead letters wait for: "orders takes no
+  // records for 12 s". Empty: nothing.
+  std::string held_up;
+
+  bool empty() const { return keys == 0 && topics.empty() && held_up.empty(); }
 };
 
 }  // namespace walpost

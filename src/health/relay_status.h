@@ -54,6 +54,7 @@ struct RelayStatus {
   std::string slot;
   std::string system_identifier;
   uint32_t timeline = 0;
+  uint64_t numbering = 0;  // that ordinals count in (outbox/numbering.h)
   int server_version = 0;  // such as 170002
 
   // The server's last report, over the stream or beside it.

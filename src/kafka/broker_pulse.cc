@@ -1,6 +1,7 @@
 #include "kafka/broker_pulse.h"
 
 #include <algorithm>
+#include <vector>
 
 #include "kafka/handles.h"
 
@@ -8,8 +9,10 @@ namespace walpost {
 namespace {
 
 // Never null, which is the opaque of others.
+constexpr intptr_t kFirstOpaque = 2;
+
 void* OpaqueOf(int32_t node) {
-  return reinterpret_cast<void*>(static_cast<intptr_t>(node) + 1);
+  return reinterpret_cast<void*>(static_cast<intptr_t>(node) + kFirstOpaque);
 }
 
 }  // namespace
@@ -23,8 +26,10 @@ void BrokerPulse::OnStatistics(const ProducerStatistics& statistics,
   if (statistics.silent_for) {
     heard_at_ = std::max(heard_at_, now - *statistics.silent_for);
   }
-  if (now - heard_at_ < kAskAfter) return;
-  for (const int32_t node : statistics.nodes_up) {
+  if (now - heard_at_ < kAskAfter || statistics.brokers_up == 0) return;
+  std::vector<int32_t> nodes = statistics.nodes_up;
+  if (nodes.empty()) nodes.push_back(kAnyNode);
+  for (const int32_t node : nodes) {
     if (asked_.size() < kMaxAsked && asked_.insert(node).second) {
       Ask(node, topic);
     }
@@ -38,8 +43,10 @@ void BrokerPulse::Ask(int32_t node, const std::string& topic) {
   const KafkaAdminOptions options(
       rd_kafka_AdminOptions_new(client_, RD_KAFKA_ADMIN_OP_DESCRIBETOPICS));
   char ignored[1];
-  rd_kafka_AdminOptions_set_broker(options.get(), node, ignored,
-                                   sizeof(ignored));
+  if (node != kAnyNode) {
+    rd_kafka_AdminOptions_set_broker(options.get(), node, ignored,
+                                     sizeof(ignored));
+  }
   rd_kafka_AdminOptions_set_opaque(options.get(), OpaqueOf(node));
   rd_kafka_DescribeTopics(client_, collection.get(), options.get(), queue_);
 }
@@ -47,7 +54,8 @@ void BrokerPulse::Ask(int32_t node, const std::string& topic) {
 bool BrokerPulse::OnAnswer(rd_kafka_event_t* event) {
   const void* opaque = rd_kafka_event_opaque(event);
   if (opaque == nullptr) return false;
-  asked_.erase(static_cast<int32_t>(reinterpret_cast<intptr_t>(opaque) - 1));
+  asked_.erase(
+      static_cast<int32_t>(reinterpret_cast<intptr_t>(opaque) - kFirstOpaque));
   return true;
 }
 

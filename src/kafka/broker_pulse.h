@@ -2,8 +2,10 @@
 //
 // A frozen broker keeps its connections open, so an open connection proves
 // nothing. While records flow, acknowledgements are the sign. While nothing is
-// sent, each connected broker is asked regularly about one topic that has
-// events.
+// sent, each connected broker is asked regularly about one topic: the answer
+// counts, whatever it is. A client that has only just begun knows no broker by
+// its number; then the question goes to the one that the client chooses, and
+// makes it connect to it.
 //
 // Not about the cluster: librdkafka 2.15 crashes over an answer without an id
 // of the cluster, or without a broker in it, which a broker gives while it
@@ -31,8 +33,7 @@ class BrokerPulse {
 
   // Call it about once a second. Asks the connected brokers if all have been
   // silent for kAskAfter; skips brokers that owe an answer. `topic`: the one to
-  // ask about; empty: there was no record yet, and an open connection counts as
-  // a sign of life.
+  // ask about; empty: none, and an open connection counts as a sign of life.
   void OnStatistics(const ProducerStatistics& statistics, MonotonicTime now,
                     const std::string& topic);
   // An answer, or none within the client's socket.timeout.ms: the event
@@ -49,6 +50,9 @@ class BrokerPulse {
  private:
   static constexpr std::chrono::seconds kAskAfter{3};
   static constexpr size_t kMaxAsked = 16;
+
+  // The client chooses the broker.
+  static constexpr int32_t kAnyNode = -1;
 
   void Ask(int32_t node, const std::string& topic);
 

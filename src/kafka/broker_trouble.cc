@@ -1,5 +1,7 @@
 #include "kafka/broker_trouble.h"
 
+#include <algorithm>
+
 #include "fmt/format.h"
 #include "kafka/handles.h"
 
@@ -9,6 +11,10 @@ namespace {
 bool Has(std::string_view text, std::string_view part) {
   return text.find(part) != std::string_view::npos;
 }
+
+// Follows the size that librdkafka has read from bytes of another protocol.
+constexpr std::string_view kAnswerOfOthers =
+    ": increase receive.message.max.bytes";
 
 // "... (after 312ms in state UP)".
 bool IsInFirstSecondUp(std::string_view text) {
@@ -71,6 +77,11 @@ std::string_view Remedy(rd_kafka_resp_err_t code, std::string_view text) {
            "ssl.certificate.location and ssl.key.location in "
            "kafka.properties";
   }
+  if (Has(text, kAnswerOfOthers)) {
+    return "no Kafka broker answers there, or its listener expects TLS: "
+           "correct kafka.brokers, or set security.protocol to SSL or SASL_SSL "
+           "in kafka.properties";
+  }
   if (Has(text, "closed by peer")) {
     const std::string_view remedy = RemedyOfClosing(text);
     if (!remedy.empty()) return remedy;
@@ -92,9 +103,11 @@ std::string_view Remedy(rd_kafka_resp_err_t code, std::string_view text) {
   }
 }
 
-// Removes "(after 3ms in state CONNECT, 1 identical error(s) suppressed)".
+// Removes the advice of librdkafka for an answer that is no answer of a broker,
+// and "(after 3ms in state CONNECT, 1 identical error(s) suppressed)".
 std::string_view WithoutCounts(std::string_view text) {
-  return text.substr(0, text.find(" (after "));
+  return text.substr(
+      0, std::min(text.find(" (after "), text.find(kAnswerOfOthers)));
 }
 
 }  // namespace

@@ -117,9 +117,8 @@ absl::StatusOr<std::optional<Checkpoint>> CheckpointTopic::Explain(
       found->system_identifier != identity_.system_identifier) {
     spdlog::warn(
         "checkpoint topic {} has a checkpoint of slot {} of system {}, and "
-        "none "
-        "of this system {}; if these are two databases that share the topic, "
-        "let walpost init put the slot on record here",
+        "none of this system {}; if these are two databases that share the "
+        "topic, let walpost init -c FILE put the slot on record here",
         topic_, slot_, found->system_identifier, identity_.system_identifier);
   }
   return checkpoint;

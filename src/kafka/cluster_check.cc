@@ -11,6 +11,7 @@
 #include "base/status_macros.h"
 #include "fmt/format.h"
 #include "kafka/broker_trouble.h"
+#include "kafka/compacted_topic.h"
 #include "kafka/handles.h"
 #include "kafka/producer_properties.h"
 #include "kafka/topic_rights.h"
@@ -43,7 +44,7 @@ class ClusterCheck {
         user_(std::move(user)),
         timeout_millis_(static_cast<int>(timeout.count())) {}
 
-  absl::StatusOr<Findings> Run(
+  absl::StatusOr<ClusterFindings> Run(
       const std::vector<TopicNames>& topics,
       const std::string& checkpoint_topic,
       const std::optional<TransactionalIds>& transactional_ids) {
@@ -53,7 +54,7 @@ class ClusterCheck {
         client_.get(), /*all_topics=*/1, nullptr, &listed, timeout_millis_);
     if (error != RD_KAFKA_RESP_ERR_NO_ERROR) {
       AddUnreached(subject, error);
-      return std::move(findings_);
+      return ClusterFindings{std::move(findings_), "", {}};
     }
     const KafkaHandle<const rd_kafka_metadata_t, rd_kafka_metadata_destroy>
         metadata(listed);
@@ -73,10 +74,19 @@ class ClusterCheck {
           CheckTransactionsOf(*metadata, *transactional_ids));
     }
     CheckSizes(settings);
-    return std::move(findings_);
+    return ClusterFindings{std::move(findings_), ClusterId(),
+                           std::move(topic_ids_)};
   }
 
  private:
+  std::string ClusterId() {
+    char* raw = rd_kafka_clusterid(client_.get(), timeout_millis_);
+    if (raw == nullptr) return "";
+    std::string id = raw;
+    rd_kafka_mem_free(client_.get(), raw);
+    return id;
+  }
+
   void Add(Severity severity, std::string subject, std::string text,
            std::string remedy = "") {
     findings_.push_back(
@@ -123,6 +133,7 @@ class ClusterCheck {
     for (const auto& [topic, its] : rights) {
       if (its.error == RD_KAFKA_RESP_ERR_NO_ERROR) {
         facts.topics.emplace(topic, its);
+        topic_ids_[topic] = its.id;
       } else if (topic == unseen) {
         facts.describe_error = its.error;
       }
@@ -228,6 +239,14 @@ class ClusterCheck {
       create_error = TryCreateTopic(client_.get(), topic, timeout_millis_);
     }
     Append(CheckCheckpointTopic(topic, rights[topic], create_error, user_));
+    const std::string policy =
+        Get(Settings(RD_KAFKA_RESOURCE_TOPIC, topic), "cleanup.policy");
+    const absl::Status is_compacted =
+        RequireCompaction(topic, policy, user_.brokers);
+    if (!is_compacted.ok()) {
+      Add(Severity::kError, "checkpoint.topic",
+          std::string(is_compacted.message()));
+    }
     return absl::OkStatus();
   }
 
@@ -290,11 +309,12 @@ class ClusterCheck {
   KafkaUser user_;
   int timeout_millis_;
   Findings findings_;
+  std::map<std::string, std::string> topic_ids_;
 };
 
 }  // namespace
 
-absl::StatusOr<Findings> CheckCluster(
+absl::StatusOr<ClusterFindings> CheckCluster(
     const ProducerOptions& options, const std::vector<TopicNames>& topics,
     const std::string& checkpoint_topic,
     const std::optional<TransactionalIds>& transactional_ids,

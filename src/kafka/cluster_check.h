@@ -2,6 +2,7 @@
 #pragma once
 
 #include <chrono>
+#include <map>
 #include <optional>
 #include <string>
 #include <vector>
@@ -14,6 +15,12 @@
 
 namespace walpost {
 
+struct ClusterFindings {
+  Findings findings;
+  std::string cluster_id;                        // empty: it does not answer
+  std::map<std::string, std::string> topic_ids;  // of topics that exist
+};
+
 // Asks the cluster, with its own client, whether it answers, and what the user
 // may do with the topics. `checkpoint_topic`: for checkpoint.store: kafka, else
 // empty. `transactional_ids`: nullopt: walpost writes no transactions. A
@@ -23,7 +30,7 @@ namespace walpost {
 // unreachable cluster is a finding. kInvalidArgument and kFailedPrecondition:
 // errors of the properties, as for Producer::Create. kUnavailable: an answer
 // did not come.
-absl::StatusOr<Findings> CheckCluster(
+absl::StatusOr<ClusterFindings> CheckCluster(
     const ProducerOptions& options, const std::vector<TopicNames>& topics,
     const std::string& checkpoint_topic,
     const std::optional<TransactionalIds>& transactional_ids,

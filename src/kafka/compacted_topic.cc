@@ -86,14 +86,22 @@ absl::StatusOr<CompactedTopic::Presence> CompactedTopic::Ensure() {
     presence.warning = fmt::format(
         "whether topic {} has cleanup.policy=compact is unknown: {}", name_,
         policy.why_unknown);
-  } else if (policy.name != "compact") {
-    return absl::FailedPreconditionError(fmt::format(
-        "topic {} has cleanup.policy={}, so that checkpoints would get lost or "
-        "pile up; kafka-configs.sh --bootstrap-server {} --alter --entity-type "
-        "topics --entity-name {} --add-config cleanup.policy=compact",
-        name_, policy.name, options_.brokers, name_));
+  } else {
+    WALPOST_RETURN_IF_ERROR(
+        RequireCompaction(name_, policy.name, options_.brokers));
   }
   return presence;
+}
+
+absl::Status RequireCompaction(const std::string& topic,
+                               const std::string& policy,
+                               const std::string& brokers) {
+  if (policy.empty() || policy == "compact") return absl::OkStatus();
+  return absl::FailedPreconditionError(fmt::format(
+      "topic {} has cleanup.policy={}, so that checkpoints would get lost or "
+      "pile up; kafka-configs.sh --bootstrap-server {} --alter --entity-type "
+      "topics --entity-name {} --add-config cleanup.policy=compact",
+      topic, policy, brokers, topic));
 }
 
 // Up to the end of the log as it is now, not of what is committed by now: a
@@ -198,7 +206,7 @@ absl::Status CompactedTopic::Failed(rd_kafka_resp_err_t code,
     return absl::FailedPreconditionError(fmt::format(
         "{}: {}: the right {} is missing; kafka-acls.sh --bootstrap-server {} "
         "--add --allow-principal 'User:...' --operation {} --topic '{}' "
-        "(walpost check tests the others)",
+        "(walpost check -c FILE tests the others)",
         step.attempted, rd_kafka_err2str(code), step.right, options_.brokers,
         step.right, name_));
   }

@@ -106,4 +106,10 @@ class CompactedTopic {
   std::string last_client_error_;
 };
 
+// kFailedPrecondition: checkpoints in a topic with this cleanup.policy would
+// get lost; has the command. An empty policy is not known.
+absl::Status RequireCompaction(const std::string& topic,
+                               const std::string& policy,
+                               const std::string& brokers);
+
 }  // namespace walpost

@@ -40,8 +40,8 @@ absl::Status EarlierTransactions::MayProduce(const std::string& name,
       "topic {0}, partition {1}: a transaction is open from offset {2} on, and "
       "began before walpost took over. The next commit of walpost would end "
       "it, if it is one of walpost that the brokers have lost track of. If it "
-      "stays open: kafka-transactions.sh --bootstrap-server {3} abort "
-      "--topic {0} --partition {1} --start-offset {2}; then run walpost verify",
+      "stays open: kafka-transactions.sh --bootstrap-server {3} abort --topic "
+      "{0} --partition {1} --start-offset {2}; then run walpost verify -c FILE",
       name, open->partition, open->from, brokers_));
 }
 

@@ -59,8 +59,9 @@ class EarlierTransactions {
   // later: for so long, an answer is followed by the next question.
   static constexpr std::chrono::milliseconds kHurryFor{500};
   static constexpr std::chrono::seconds kAskAgainAfter{1};
-  // What lasts longer is named.
-  static constexpr std::chrono::seconds kSayAfter{5};
+  // What lasts longer is named. Not before silent brokers are: those would be
+  // the reason.
+  static constexpr std::chrono::seconds kSayAfter{8};
 
   struct Topic {
     enum class Ask { kTopic, kEnds, kStableEnds, kNothing };

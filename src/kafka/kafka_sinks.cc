@@ -15,6 +15,7 @@ SinkFactory KafkaSinks(boost::asio::any_io_executor executor,
     ProducerOptions own = kafka;
     own.client_id += options.client_id_suffix;
     own.transactional_id = options.transactional_id;
+    own.one_at_a_time = options.one_at_a_time;
     // In front, so that the user's own value overrides it.
     if (options.topic_patience) {
       own.properties.emplace(own.properties.begin(),

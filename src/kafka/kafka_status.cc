@@ -25,11 +25,11 @@ absl::Status StatusFromFatalError(rd_kafka_resp_err_t code,
   // Brokers give a producer id to every user that may write to any topic.
   const bool lacks_right =
       text.find("authorization failed") != std::string_view::npos;
-  return absl::AbortedError(fmt::format(
-      "Kafka producer: {} ({}){}", text, rd_kafka_err2name(code),
-      lacks_right ? "; grant WRITE on the topics: walpost check prints the "
-                    "command"
-                  : ""));
+  return absl::AbortedError(
+      fmt::format("Kafka producer: {} ({}){}", text, rd_kafka_err2name(code),
+                  lacks_right ? "; grant WRITE on the topics: walpost check -c "
+                                "FILE prints the command"
+                              : ""));
 }
 
 }  // namespace walpost

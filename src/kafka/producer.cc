@@ -12,6 +12,7 @@
 #include "kafka/kafka_status.h"
 #include "kafka/produce_record.h"
 #include "kafka/producer_properties.h"
+#include "loop/blocking_call.h"
 
 namespace walpost {
 
@@ -68,6 +69,8 @@ absl::StatusOr<std::unique_ptr<Producer>> Producer::Create(
   std::unique_ptr<Producer> producer(
       new Producer(executor, client, std::move(credentials), reports,
                    std::move(on_drained), memory));
+  producer->probed_topic_ = options.probed_topic;
+  producer->one_at_a_time_ = options.one_at_a_time;
   WALPOST_RETURN_IF_ERROR(producer->ListenOnEventFd());
   if (unanswered != nullptr) {
     const auto on_spent = [&reports] {
@@ -91,7 +94,7 @@ void Producer::WatchStableEnds(KafkaMemory* memory) {
 
 absl::Status Producer::ListenOnEventFd() {
   const int fd = eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC);
-  if (fd < 0) return absl::InternalError("eventfd: no descriptor is left");
+  if (fd < 0) return NoDescriptor();
   eventfd_.assign(fd);
   rd_kafka_set_log_queue(client_, queue_.get());
   rd_kafka_queue_io_event_enable(queue_.get(), fd, &kWakeUp, sizeof(kWakeUp));
@@ -191,6 +194,10 @@ absl::Status Producer::Produce(const Record& record, Sequence sequence) {
   }
   const rd_kafka_resp_err_t code = rd_kafka_error_code(error);
   rd_kafka_error_destroy(error);
+  if (transactions_ && code == RD_KAFKA_RESP_ERR__STATE) {
+    return absl::ResourceExhaustedError(
+        "the transaction has failed, and why is about to be reported");
+  }
   std::string attempted =
       fmt::format("producing {} bytes to topic {}",
                   record.value ? record.value->size() : 0, record.topic);
@@ -199,6 +206,31 @@ absl::Status Producer::Produce(const Record& record, Sequence sequence) {
                              capabilities().max_record_bytes);
   }
   return StatusFromKafka(code, attempted);
+}
+
+RecordSink::AfterRejection Producer::after_rejection() const {
+  if (transactions_) return AfterRejection::kGoesOn;
+  return one_at_a_time_ ? AfterRejection::kGoesOnAlone : AfterRejection::kFails;
+}
+
+void Producer::Withdraw() {
+  if (!transactions_) return;
+  has_withdrawn_ = true;
+  StartTransactionOver();
+}
+
+void Producer::StartTransactionOver() {
+  is_starting_over_ = true;
+  transactions_->StartOver([this](const absl::Status& status) {
+    is_starting_over_ = false;
+    if (closed_) return;
+    if (status.ok()) {
+      reports_.OnRoom();
+    } else {
+      reports_.OnSinkFailed(status);
+    }
+    on_drained_();
+  });
 }
 
 SinkHealth Producer::Health() {

@@ -69,6 +69,8 @@ class Producer final : public Sink {
   ~Producer() override;
 
   absl::Status Produce(const Record& record, Sequence sequence) override;
+  AfterRejection after_rejection() const override;
+  void Withdraw() override;
 
   void Close(MonotonicTime deadline, std::function<void()> closed) override;
 
@@ -120,6 +122,8 @@ class Producer final : public Sink {
   // the client's threads, and those for name servers.
   std::function<bool()> GiveUpClient();
   void HandleError(rd_kafka_event_t* event);
+  bool HandleTransactionError(std::string_view text);
+  void StartTransactionOver();
 
   OffsetWatch own_offsets_;
   std::shared_ptr<TopicCache> topics_;  // outlives the client, which calls it
@@ -140,6 +144,11 @@ class Producer final : public Sink {
   const HiddenRecords* hidden_ = nullptr;         // likewise
   BrokerTrouble broker_trouble_;
   int brokerless_reports_ = 0;  // statistics in a row
+  std::string probed_topic_;
+  bool one_at_a_time_ = false;
+  // In transactions: records go alone since, as the pipeline does it.
+  bool has_withdrawn_ = false;
+  bool is_starting_over_ = false;
   std::string cluster_id_;
   std::string expected_cluster_;
   AcknowledgementCheck acknowledgement_check_;

@@ -25,10 +25,16 @@ struct ProducerOptions {
   // The brokers abort a transaction that is open for longer. Their limit:
   // transaction.max.timeout.ms.
   std::chrono::milliseconds transaction_timeout{60'000};
+  // SinkOptions::one_at_a_time.
+  bool one_at_a_time = false;
   // Where the records stand that say how far transactions have come; empty:
   // nowhere. Whoever takes over waits until no earlier transaction is open
   // there: the next one of the same producer id could commit what was aborted.
   std::string checkpoint_topic = {};
+  // The topic that brokers are asked about to see whether they answer, while no
+  // record has gone to any. It need not exist; nothing creates it. Empty: as
+  // long as a connection is open, it counts as an answer.
+  std::string probed_topic = {};
 };
 
 }  // namespace walpost

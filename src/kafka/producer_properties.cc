@@ -9,6 +9,7 @@
 #include <string_view>
 #include <vector>
 
+#include "absl/strings/match.h"
 #include "absl/strings/str_replace.h"
 #include "base/nearest_word.h"
 #include "base/status_macros.h"
@@ -185,7 +186,27 @@ static absl::Status SetTransactions(rd_kafka_conf_t* conf,
                           std::to_string(timeout.count()));
 }
 
+// The default of librdkafka is Kerberos, whose errors lead astray.
+static absl::Status RequireMechanism(const ProducerOptions& options) {
+  bool is_sasl = false;
+  for (const auto& [name, value] : options.properties) {
+    if (name == "sasl.mechanism" || name == "sasl.mechanisms") {
+      return absl::OkStatus();
+    }
+    if (name != "security.protocol") continue;
+    WALPOST_ASSIGN_OR_RETURN(const std::string protocol, value.Read());
+    is_sasl = absl::StartsWithIgnoreCase(protocol, "sasl_");
+  }
+  if (!is_sasl) return absl::OkStatus();
+  return absl::FailedPreconditionError(
+      "kafka.properties: security.protocol asks for SASL, and sasl.mechanism "
+      "is "
+      "missing: set it to PLAIN, SCRAM-SHA-256, SCRAM-SHA-512, OAUTHBEARER or "
+      "GSSAPI (Kerberos)");
+}
+
 absl::StatusOr<KafkaConf> MakeProducerConf(const ProducerOptions& options) {
+  WALPOST_RETURN_IF_ERROR(RequireMechanism(options));
   KafkaConf conf(rd_kafka_conf_new());
   for (const Property& property : kDefaults) {
     WALPOST_RETURN_IF_ERROR(
@@ -221,6 +242,11 @@ absl::StatusOr<KafkaConf> MakeProducerConf(const ProducerOptions& options) {
                        std::to_string(2 * options.max_records)));
   WALPOST_RETURN_IF_ERROR(
       SetKafkaProperty(conf.get(), "queue.buffering.max.kbytes", "2147483647"));
+  // Nothing is behind a record that goes alone.
+  if (options.one_at_a_time) {
+    WALPOST_RETURN_IF_ERROR(
+        SetKafkaProperty(conf.get(), "enable.gapless.guarantee", "false"));
+  }
   if (!options.transactional_id.empty()) {
     WALPOST_RETURN_IF_ERROR(SetTransactions(conf.get(), options));
   }

@@ -1,5 +1,6 @@
 #include "kafka/topic_rights.h"
 
+#include "kafka/described_topic.h"
 #include "kafka/handles.h"
 #include "kafka/kafka_status.h"
 
@@ -18,6 +19,7 @@ TopicRights ToRights(const rd_kafka_TopicDescription_t* description) {
   TopicRights rights;
   const rd_kafka_error_t* error = rd_kafka_TopicDescription_error(description);
   if (error != nullptr) rights.error = rd_kafka_error_code(error);
+  if (error == nullptr) rights.id = IdOf(description);
   size_t count = 0;
   const rd_kafka_AclOperation_t* operations =
       rd_kafka_TopicDescription_authorized_operations(description, &count);

@@ -16,6 +16,7 @@ struct TopicRights {
   // UNKNOWN_TOPIC_OR_PART: the user may see it, but it does not exist.
   // TOPIC_AUTHORIZATION_FAILED: the user may not know whether it exists.
   rd_kafka_resp_err_t error = RD_KAFKA_RESP_ERR_NO_ERROR;
+  std::string id;  // empty: it does not exist, or the brokers report none
   // On an existing topic; all, if the brokers have no authorizer.
   std::set<rd_kafka_AclOperation_t> operations;
 

@@ -71,11 +71,18 @@ class TopicsCheck {
                  GrantAll(operations));
     }
     if (!facts_.can_be_created()) {
-      return Add(
-          Severity::kWarning,
-          "none exists, and the brokers create none: events wait",
-          fmt::format("kafka-topics.sh --create --topic {}{}",
-                      facts_.names.text, facts_.names.is_whole ? "" : "..."));
+      const std::string create = fmt::format(
+          "kafka-topics.sh --bootstrap-server {} --create --topic {}",
+          user_.brokers,
+          facts_.names.is_whole ? std::string_view(facts_.names.text) : "NAME");
+      return Add(Severity::kWarning,
+                 "none exists, and the brokers create none: events wait",
+                 facts_.names.is_whole
+                     ? create
+                     : fmt::format("set create_topics, and walpost creates "
+                                   "them; or, for each topic that events go "
+                                   "to: {}",
+                                   create));
     }
     if (IsForbidden(facts_.create_error)) {
       return Add(Severity::kError,
@@ -134,8 +141,8 @@ class TopicsCheck {
                          {"Write", "Describe"}));
     } else if (!unreadable.empty()) {
       Add(Severity::kNote,
-          fmt::format("may not be read ({}), which walpost verify and recover "
-                      "need",
+          fmt::format("may not be read ({}), which walpost verify -c FILE and "
+                      "recover need",
                       Several(unreadable)),
           GrantAll({"Read"}));
     }

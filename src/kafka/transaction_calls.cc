@@ -21,6 +21,8 @@ namespace {
 // it must return.
 constexpr milliseconds kSlice{250};
 constexpr milliseconds kPoll{5};
+// For an abort in the middle of a stream.
+constexpr milliseconds kStartOverLimit{8'000};
 
 // Repeats `call`, which gives up after some milliseconds and may be resumed,
 // until it has succeeded, or failed for good. Sets `error` to the last one.
@@ -60,7 +62,7 @@ absl::Status NoCoordinator(rd_kafka_error_t* error, std::string_view attempted,
       "cannot end it; or fewer brokers are up than "
       "transaction.state.log.replication.factor (default 3), and they cannot "
       "create __transaction_state: start more, or lower it in "
-      "server.properties of every broker (walpost check compares them)",
+      "server.properties of every broker (walpost check -c FILE compares them)",
       attempted, limit.count() / 1000));
 }
 
@@ -120,6 +122,22 @@ void TransactionCalls::Commit(Done done) {
     if (error == nullptr && !unanswered->any()) {
       error = rd_kafka_begin_transaction(client);
     }
+    return StatusFromTransaction(error, attempted, names);
+  };
+  Start(call, std::move(done));
+}
+
+void TransactionCalls::StartOver(Done done) {
+  is_open_ = false;
+  const MonotonicTime deadline = Clock::now() + kStartOverLimit;
+  const auto call = [deadline, names = names_](rd_kafka_t* client, Use& use) {
+    const std::string attempted = "aborting a Kafka transaction";
+    const auto abort = [client](int millis) {
+      return rd_kafka_abort_transaction(client, millis);
+    };
+    rd_kafka_error_t* error = Resume(abort, use, deadline);
+    if (IsUnknown(error)) return NoAnswer(error, attempted);
+    if (error == nullptr) error = rd_kafka_begin_transaction(client);
     return StatusFromTransaction(error, attempted, names);
   };
   Start(call, std::move(done));

@@ -54,13 +54,14 @@ class TransactionCalls final : public SinkTransactions {
 
   void TakeOver(std::chrono::milliseconds limit, Done done) override;
   void Commit(Done done) override;
+  // Aborts what was produced since the last one, and opens another.
+  void StartOver(Done done);
 
   // Aborts what was not committed, within `limit`, once the present call has
   // returned, which it does soon.
   void GiveUp(std::chrono::milliseconds limit);
 
-  // Records may be produced.
-  bool is_open() const { return is_open_; }
+  bool is_open() const override { return is_open_; }
   bool is_busy() const { return is_busy_; }
   std::shared_ptr<Use> use() const { return use_; }
 

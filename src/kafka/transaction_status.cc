@@ -82,7 +82,7 @@ absl::Status StatusFromTransactionLog(std::string_view text) {
       std::string::npos) {
     return absl::FailedPreconditionError(
         fmt::format("{}: the rights WRITE and DESCRIBE on the transactional id "
-                    "are missing: walpost check prints the command",
+                    "are missing: walpost check -c FILE prints the command",
                     reason));
   }
   if (reason.find("INVALID_TRANSACTION_TIMEOUT") != std::string::npos) {

@@ -37,6 +37,9 @@ class TransactionalCheckpoint final : public CheckpointStore {
     store_->SetSource(std::move(identity));
   }
   void Load(Loaded done) override { store_->Load(std::move(done)); }
+  bool is_ready() const override {
+    return sink_ == nullptr || sink_->transactions()->is_open();
+  }
   // Requires that every record so far was acknowledged. After an error the sink
   // has failed.
   void Save(const Checkpoint& checkpoint, Saved done) override;

@@ -85,6 +85,7 @@ absl::Status TransactionalWriter::Begin() {
 
 absl::Status TransactionalWriter::BeginAsOpened() {
   rejected_ = absl::OkStatus();
+  failed_topic_.clear();
   if (is_spent()) {
     return absl::AbortedError(
         "beginning a transaction: a request of the last one has had no answer");
@@ -97,6 +98,14 @@ absl::Status TransactionalWriter::BeginAsOpened() {
 absl::Status TransactionalWriter::Write(const Record& record,
                                         std::optional<int32_t> partition) {
   const std::string name(record.topic);
+  const absl::Status written = WriteTo(name, record, partition);
+  if (!written.ok() && rejected_.ok()) failed_topic_ = name;
+  return written;
+}
+
+absl::Status TransactionalWriter::WriteTo(const std::string& name,
+                                          const Record& record,
+                                          std::optional<int32_t> partition) {
   WALPOST_RETURN_IF_ERROR(AwaitTopic(record));
   WALPOST_RETURN_IF_ERROR(AwaitEarlier(name));
   WALPOST_ASSIGN_OR_RETURN(rd_kafka_topic_t* const topic, FindTopic(name));
@@ -183,7 +192,9 @@ void TransactionalWriter::TakeReports(int timeout_millis) {
     while (const rd_kafka_message_t* message =
                rd_kafka_event_message_next(event.get())) {
       const absl::Status checked = CheckReport(*message);
-      if (rejected_.ok()) rejected_ = checked;
+      if (!rejected_.ok() || checked.ok()) continue;
+      rejected_ = checked;
+      failed_topic_ = rd_kafka_topic_name(message->rkt);
     }
   }
 }

@@ -70,12 +70,17 @@ class TransactionalWriter {
   // kAborted.
   absl::Status Commit();
   absl::Status Abort();
+  // The topic that the error of this transaction is about; empty: of none, or
+  // not known.
+  const std::string& failed_topic() const { return failed_topic_; }
 
  private:
   explicit TransactionalWriter(const ProducerOptions& options)
       : options_(options) {}
 
   absl::Status Connect();
+  absl::Status WriteTo(const std::string& name, const Record& record,
+                       std::optional<int32_t> partition);
   // Returns when the record's topic is there, if walpost creates it.
   absl::Status AwaitTopic(const Record& record);
   // Returns when no earlier transaction is open there; not after long.
@@ -99,6 +104,7 @@ class TransactionalWriter {
   std::optional<TopicMaker> maker_;
   std::map<std::string, KafkaTopic, std::less<>> topics_;
   absl::Status rejected_;  // a record or topic of this transaction
+  std::string failed_topic_;
 };
 
 }  // namespace walpost

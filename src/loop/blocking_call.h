@@ -65,20 +65,22 @@ class DoneSignal {
 template <typename T>
 class BlockingCall {
  public:
-  // Errors are those of RunOnThread.
+  // Errors are those of RunOnThread. kUnavailable: no descriptor is left;
+  // `work` does not run.
   static absl::StatusOr<std::unique_ptr<BlockingCall>> Start(
       boost::asio::any_io_executor executor, std::function<T()> work) {
     auto state = std::make_shared<State>();
-    if (state->done.fd() < 0) {
-      return absl::ResourceExhaustedError("no file descriptor is left");
-    }
+    if (state->done.fd() < 0) return NoDescriptor();
+    std::unique_ptr<BlockingCall> call(
+        new BlockingCall(std::move(executor), state));
+    const absl::Status watched = call->waiter_.Watch(state->done.fd());
+    if (!watched.ok()) return watched;
     const absl::Status started = RunOnThread([state, work = std::move(work)] {
       state->result = work();
       state->done.Set();
     });
     if (!started.ok()) return started;
-    return std::unique_ptr<BlockingCall>(
-        new BlockingCall(std::move(executor), std::move(state)));
+    return call;
   }
 
   // The result, once; nullopt: none at `deadline`.
@@ -99,9 +101,7 @@ class BlockingCall {
 
   BlockingCall(boost::asio::any_io_executor executor,
                std::shared_ptr<State> state)
-      : state_(std::move(state)), waiter_(std::move(executor)) {
-    waiter_.Watch(state_->done.fd());
-  }
+      : state_(std::move(state)), waiter_(std::move(executor)) {}
 
   std::shared_ptr<State> state_;
   SocketWaiter waiter_;

@@ -1,11 +1,14 @@
 #include "loop/socket_waiter.h"
 
+#include <fcntl.h>
 #include <unistd.h>
 
 #include <boost/asio/as_tuple.hpp>
 #include <boost/asio/use_awaitable.hpp>
+#include <cerrno>
+#include <cstring>
 
-#include "base/check.h"
+#include "fmt/format.h"
 
 namespace walpost {
 
@@ -15,16 +18,28 @@ namespace {
 constexpr auto kAsTuple = asio::as_tuple(asio::use_awaitable);
 }
 
+absl::Status NoDescriptor() {
+  return absl::UnavailableError(fmt::format(
+      "no file descriptor can be opened ({}): raise the limit of open files "
+      "(ulimit -n, or LimitNOFILE= in the systemd unit)",
+      std::strerror(errno)));
+}
+
 SocketWaiter::SocketWaiter(asio::any_io_executor executor)
     : descriptor_(executor), timer_(executor) {}
 
 SocketWaiter::~SocketWaiter() { Release(); }
 
-void SocketWaiter::Watch(int socket) {
+absl::Status SocketWaiter::Watch(int socket) {
   Release();
-  const int copy = dup(socket);
-  WALPOST_CHECK(copy >= 0);
-  descriptor_.assign(copy);
+  const int copy = fcntl(socket, F_DUPFD_CLOEXEC, 0);
+  if (copy < 0) return NoDescriptor();
+  boost::system::error_code error;
+  descriptor_.assign(copy, error);
+  if (!error) return absl::OkStatus();
+  close(copy);
+  errno = error.value();
+  return NoDescriptor();
 }
 
 void SocketWaiter::Release() {

@@ -12,9 +12,14 @@
 #include <boost/asio/steady_timer.hpp>
 #include <memory>
 
+#include "absl/status/status.h"
 #include "base/time.h"
 
 namespace walpost {
+
+// kUnavailable, right after a call that wanted a descriptor has failed: errno
+// says why.
+absl::Status NoDescriptor();
 
 class SocketWaiter {
  public:
@@ -26,8 +31,9 @@ class SocketWaiter {
   SocketWaiter& operator=(const SocketWaiter&) = delete;
 
   // Watches `socket` from now on. Call it again whenever libpq may have changed
-  // the socket, and Release before libpq closes it.
-  void Watch(int socket);
+  // the socket, and Release before libpq closes it. kUnavailable: the process
+  // has no descriptor left, and nothing is watched.
+  [[nodiscard]] absl::Status Watch(int socket);
   void Release();
 
   // Returns when the socket is ready, at `until`, or after Wake; sometimes for

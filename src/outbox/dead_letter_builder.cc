@@ -43,10 +43,6 @@ absl::StatusOr<DeadLetterBuilder> DeadLetterBuilder::Create(
   builder.creation_ = options.dead_letter.create_topics;
   builder.format_ = options.value_format;
   builder.checkpoint_topic_ = options.checkpoint_topic;
-  for (const TableOptions& table : options.tables) {
-    builder.sources_.push_back(table.name);
-  }
-  builder.sources_.push_back(options.messages.prefix);
   return builder;
 }
 
@@ -65,7 +61,7 @@ absl::StatusOr<Record> DeadLetterBuilder::Build(const Event& event,
   facts_.reason = ValidUtf8({reason.message().data(), reason.message().size()},
                             kMaxReasonBytes);
   facts_.topic = topic;
-  facts_.source = sources_[event.source];
+  facts_.source = route.source();
   WALPOST_RETURN_IF_ERROR(ExpandTopic(event));
   CollectColumns(event, route);
   const KeptPayload kept = KeepPayload(event.payload, payload_);

@@ -95,8 +95,7 @@ class DeadLetterBuilder {
   DeadLetterOptions::Store store_ = DeadLetterOptions::Store::kKafka;
   DeadLetterOptions::Payload payload_ = DeadLetterOptions::Payload::kWhole;
   ValueFormat format_ = ValueFormat::kRaw;
-  std::vector<std::string> sources_;  // by Event::source
-  std::string checkpoint_topic_;      // empty: none
+  std::string checkpoint_topic_;  // empty: none
 
   // For the current record.
   DeadLetterFacts facts_;

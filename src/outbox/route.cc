@@ -32,13 +32,14 @@ absl::StatusOr<std::vector<Route>> Route::CreateAll(
   for (const TableOptions& table : options.tables) {
     WALPOST_ASSIGN_OR_RETURN(
         Route route, Create(options.route, table.topic, table.create_topics));
-    route.table_ = table.name;
+    route.source_ = table.name;
     route.claim_check_above_ = table.claim_check_above;
     routes.push_back(std::move(route));
   }
   WALPOST_ASSIGN_OR_RETURN(Route route,
                            Create(options.route, options.messages.topic,
                                   options.messages.create_topics));
+  route.source_ = options.messages.prefix;
   routes.push_back(std::move(route));
   return routes;
 }

@@ -48,8 +48,8 @@ class Route {
     return claim_check_above_ > 0 && event.payload && event.id &&
            event.payload->size() > claim_check_above_;
   }
-  // Where its events come from: schema.table; empty: logical messages.
-  const std::string& table() const { return table_; }
+  // Where its events come from: schema.table, or the prefix of the messages.
+  const std::string& source() const { return source_; }
 
   // How to create its topics; nullptr: they are not created.
   const TopicCreation* creation() const {
@@ -63,7 +63,7 @@ class Route {
   std::vector<std::string> references_;
   std::vector<Header> headers_;
   bool position_header_ = true;
-  std::string table_;
+  std::string source_;
   size_t claim_check_above_ = 0;
   std::optional<TopicCreation> creation_;
 };

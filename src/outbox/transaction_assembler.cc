@@ -148,12 +148,12 @@ void TransactionAssembler::DescribeRenamed(const std::string& name,
   }
   described.is_outbox = true;
   described.source = source;
-  described.bind_error = WithReasonCode(
-      absl::FailedPreconditionError(fmt::format(
-          "table {} had the name {} when the row was written: publish it with "
-          "walpost recover --force",
-          options_.tables[source].name, name)),
-      kReasonTableUnsuitable);
+  described.bind_error =
+      WithReasonCode(absl::FailedPreconditionError(fmt::format(
+                         "table {} had the name {} when the row was written: "
+                         "publish it with walpost recover -c FILE --force",
+                         options_.tables[source].name, name)),
+                     kReasonTableUnsuitable);
 }
 
 // A field that was found by its usual name, and then is not found any more, was

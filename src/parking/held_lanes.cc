@@ -9,13 +9,38 @@ void HeldLanes::Hold(const std::string& lane, const Position& position,
                      uint64_t end) {
   const auto [found, is_new] = lanes_.try_emplace(lane);
   Lane& held = found->second;
-  held.first = is_new ? position : std::min(held.first, position);
+  const bool is_known = !is_new && held.first_digest.empty();
+  const bool begins = !is_known && position.commit_lsn <= held.first.commit_lsn;
+  if (is_new || begins) {
+    held.first = position;
+    held.first_digest.clear();
+  }
+  held.first = std::min(held.first, position);
   held.end = std::max(held.end, end);
 }
 
-bool HeldLanes::Holds(std::string_view lane, const Position& position) const {
+void HeldLanes::HoldFromDigest(const std::string& lane, Lsn commit_lsn,
+                               std::string digest, uint64_t end) {
+  lanes_.try_emplace(lane, Lane{{commit_lsn, 0}, std::move(digest), end});
+}
+
+bool HeldLanes::AsksForDigest(std::string_view lane,
+                              const Position& position) const {
   const auto found = lanes_.find(lane);
-  return found != lanes_.end() && position >= found->second.first;
+  return found != lanes_.end() && !found->second.first_digest.empty() &&
+         found->second.first.commit_lsn == position.commit_lsn;
+}
+
+bool HeldLanes::Holds(std::string_view lane, const Position& position,
+                      std::string_view digest) {
+  const auto found = lanes_.find(lane);
+  if (found == lanes_.end() || position < found->second.first) return false;
+  if (!AsksForDigest(lane, position)) return true;
+  Lane& held = found->second;
+  if (digest != held.first_digest) return false;
+  held.first = position;
+  held.first_digest.clear();
+  return true;
 }
 
 void HeldLanes::Close(const std::string& lane) {

@@ -6,6 +6,7 @@
 #include "base/reason_code.h"
 #include "base/utf8.h"
 #include "outbox/dead_letter_builder.h"
+#include "outbox/event_digest.h"
 #include "outbox/fields.h"
 
 namespace walpost {
@@ -54,12 +55,13 @@ size_t ParkedEvent::size() const {
 }
 
 ParkedEvent CopyAsLetter(const Event& event, const Route& route,
-                         std::string_view source, const absl::Status& reason,
-                         std::string topic, DeadLetterOptions::Payload part) {
+                         const absl::Status& reason, std::string topic,
+                         DeadLetterOptions::Payload part) {
   const KeptPayload kept = KeepPayload(event.payload, part);
   Event cut = event;
   cut.payload = kept.payload;
-  ParkedEvent letter = CopyForParking(cut, route, source, reason);
+  ParkedEvent letter = CopyForParking(cut, route, reason);
+  letter.digest = EventDigest(route.source(), event);
   letter.state = ParkedState::kLetter;
   letter.content.payload_bytes = kept.whole_bytes;
   letter.content.topic = std::move(topic);
@@ -67,16 +69,16 @@ ParkedEvent CopyAsLetter(const Event& event, const Route& route,
 }
 
 ParkedEvent CopyForParking(const Event& event, const Route& route,
-                           std::string_view source,
                            const absl::Status& reason) {
   ParkedEvent parked;
   parked.position = event.position;
+  parked.digest = EventDigest(route.source(), event);
   parked.state = reason.ok() ? ParkedState::kWaiting : ParkedState::kDead;
   DeadLetter& content = parked.content;
   content.error_class = ReasonCodeOf(reason);
   content.reason = ValidUtf8({reason.message().data(), reason.message().size()},
                              kMaxReasonBytes);
-  content.source = source;
+  content.source = route.source();
   content.id = Own(event.id);
   content.aggregate_type = Own(event.aggregate_type);
   content.aggregate_id = Own(event.aggregate_id);

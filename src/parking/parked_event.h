@@ -41,6 +41,7 @@ std::string_view ToString(ParkedState state);
 
 struct ParkedEvent {
   Position position;
+  std::string digest;  // outbox/event_digest.h
   ParkedState state = ParkedState::kDead;
   // It waits for this topic, which is isolated; empty: it does not.
   std::string topic;
@@ -57,12 +58,12 @@ struct ParkedEvent {
 
 // Copies an event. `reason`: why it cannot be delivered; ok: it waits.
 ParkedEvent CopyForParking(const Event& event, const Route& route,
-                           std::string_view source, const absl::Status& reason);
+                           const absl::Status& reason);
 
 // Copies an event whose dead letter is to be stored. `topic`: of the event;
 // empty: it has none.
 ParkedEvent CopyAsLetter(const Event& event, const Route& route,
-                         std::string_view source, const absl::Status& reason,
-                         std::string topic, DeadLetterOptions::Payload part);
+                         const absl::Status& reason, std::string topic,
+                         DeadLetterOptions::Payload part);
 
 }  // namespace walpost

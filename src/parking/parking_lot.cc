@@ -1,8 +1,26 @@
 #include "parking/parking_lot.h"
 
+#include <algorithm>
+
+#include "base/reason_code.h"
 #include "fmt/format.h"
+#include "outbox/event_digest.h"
 
 namespace walpost {
+
+absl::Status AnotherEventIsParked(std::string_view table,
+                                  const Position& position, uint64_t number) {
+  return WithReasonCode(
+      absl::FailedPreconditionError(fmt::format(
+          "table {0} has another event at {1} than the stream: was the server "
+          "or the table restored? Look at it (walpost parked -c FILE list "
+          "--all, "
+          "walpost dead-letters -c FILE list --all); to give it up, run DELETE "
+          "FROM "
+          "{0} WHERE number = {2}; and restart walpost",
+          table, ToString(position), number)),
+      kReasonParkedEventDiffers);
+}
 
 ParkingLot::ParkingLot(const ParkingOptions& options,
                        const OutboxOptions& outbox,
@@ -10,34 +28,61 @@ ParkingLot::ParkingLot(const ParkingOptions& options,
     : options_(options),
       letters_(outbox.dead_letter),
       routes_(routes),
-      scope_(ScopeOf(routes)) {
-  for (const TableOptions& table : outbox.tables) {
-    sources_.push_back(table.name);
-  }
-  sources_.push_back(outbox.messages.prefix);
-}
+      scope_(ScopeOf(routes)) {}
 
-Parking::Claim ParkingLot::ClaimOf(const Event& event) const {
-  if (IsSettled(event.position)) return Claim::kSettled;
+Parking::Claim ParkingLot::ClaimOf(const Event& event) {
+  std::string digest;
+  if (const Settled* settled = FindSettled(event, digest)) {
+    if (AreOfDifferentEvents(settled->digest, digest)) return Claim::kConflict;
+    if (settled->fact.state != ParkedState::kReleased) return Claim::kSettled;
+  }
   if (!lanes_.empty() && event.aggregate_id) {
     const std::string lane =
         LaneOf(scope_, event.aggregate_type, *event.aggregate_id);
-    if (lanes_.Holds(lane, event.position)) {
+    if (Holds(lanes_, lane, event, digest)) {
       return lanes_.IsClosed(lane) ? Claim::kWaits : Claim::kFollows;
     }
   }
   if (topics_.empty()) return Claim::kFree;
   const std::string topic = TopicOf(event);
-  if (!topics_.Holds(topic, event.position)) return Claim::kFree;
+  if (!Holds(topics_, topic, event, digest)) return Claim::kFree;
   if (topics_.IsClosed(topic)) return Claim::kWaits;
   const bool may_wait =
       WasStored(topic, event.position) || MayWaitForTopic().ok();
   return may_wait ? Claim::kIsolated : Claim::kFull;
 }
 
-bool ParkingLot::IsSettled(const Position& position) const {
-  return so_far_.discarded.contains(position) ||
-         so_far_.letters.contains(position);
+// What is on record about the event, or about another one at its position.
+// `digest`: of the event, as soon as it is needed.
+const ParkingLot::Settled* ParkingLot::FindSettled(const Event& event,
+                                                   std::string& digest) {
+  if (!so_far_.settled.MayHave(event.position)) return nullptr;
+  digest = DigestOf(event);
+  return so_far_.settled.Find(event.position, digest);
+}
+
+bool ParkingLot::Holds(HeldLanes& lanes, const std::string& lane,
+                       const Event& event, std::string& digest) const {
+  if (digest.empty() && lanes.AsksForDigest(lane, event.position)) {
+    digest = DigestOf(event);
+  }
+  return lanes.Holds(lane, event.position, digest);
+}
+
+bool ParkingLot::WaitsForTopic(const Event& event) {
+  if (topics_.empty()) return false;
+  std::string digest;
+  return Holds(topics_, TopicOf(event), event, digest);
+}
+
+std::string ParkingLot::DigestOf(const Event& event) const {
+  return EventDigest(routes_[event.source].source(), event);
+}
+
+bool ParkingLot::WasReleased(const Event& event) {
+  std::string digest;
+  const Settled* settled = FindSettled(event, digest);
+  return settled != nullptr && settled->fact.state == ParkedState::kReleased;
 }
 
 // Before this stream: such an event needs no more room, and those behind it are
@@ -94,10 +139,14 @@ absl::Status ParkingLot::MayWaitForTopic() const {
       limit));
 }
 
-absl::Status ParkingLot::MayPark(const Event& event) const {
-  const bool waits_for_topic =
-      !topics_.empty() && topics_.Holds(TopicOf(event), event.position);
-  if (waits_for_topic) return MayWaitForTopic();
+absl::Status ParkingLot::MayPark(const Event& event) {
+  std::string digest;
+  const Settled* settled = FindSettled(event, digest);
+  if (settled != nullptr && AreOfDifferentEvents(settled->digest, digest)) {
+    return AnotherEventIsParked(options_.table, event.position,
+                                settled->fact.number);
+  }
+  if (WaitsForTopic(event)) return MayWaitForTopic();
   if (!event.aggregate_id) {
     return absl::InvalidArgumentError(
         "it cannot be parked, because it has no aggregate_id, the key of the "
@@ -110,7 +159,7 @@ absl::Status ParkingLot::MayPark(const Event& event) const {
   }
   return absl::InvalidArgumentError(
       fmt::format("it cannot be parked, because {} keys are parked already "
-                  "(parking.max_keys): release some (walpost parked)",
+                  "(parking.max_keys): release some (walpost parked -c FILE)",
                   lanes_.size()));
 }
 
@@ -118,9 +167,8 @@ size_t ParkingLot::Park(const Event& event, const absl::Status& reason,
                         Sequence sequence) {
   const std::string lane =
       LaneOf(scope_, event.aggregate_type, event.aggregate_id.value_or(""));
-  ParkedEvent parked = CopyForParking(event, routes_[event.source],
-                                      sources_[event.source], reason);
-  const bool follows_key = lanes_.Holds(lane, event.position);
+  ParkedEvent parked = CopyForParking(event, routes_[event.source], reason);
+  const bool follows_key = lanes_.Holds(lane, event.position, parked.digest);
   if (reason.ok() && !follows_key && !topics_.empty()) {
     parked.topic = TopicOf(event);
     isolated_bytes_ += parked.size();
@@ -134,10 +182,9 @@ size_t ParkingLot::Park(const Event& event, const absl::Status& reason,
 // A dead letter holds up neither its key nor its topic.
 size_t ParkingLot::KeepLetter(const Event& event, const absl::Status& reason,
                               Sequence sequence) {
-  queue_.push_back(
-      {CopyAsLetter(event, routes_[event.source], sources_[event.source],
-                    reason, TopicOf(event), letters_.payload),
-       "", sequence});
+  queue_.push_back({CopyAsLetter(event, routes_[event.source], reason,
+                                 TopicOf(event), letters_.payload),
+                    "", sequence});
   if (on_parked_) on_parked_();
   return queue_.back().event.size();
 }
@@ -152,6 +199,17 @@ void ParkingLot::HoldQueued(const Queued& queued, uint64_t end) {
   }
 }
 
+// If the source of the first event is not configured any more, the stream does
+// not show it, and all events of its transaction may come behind it.
+void ParkingLot::HoldFrom(HeldLanes& lanes, const std::string& lane,
+                          const ParkedSoFar::First& first) const {
+  const bool is_shown =
+      !first.digest.empty() &&
+      std::ranges::find(routes_, first.source, &Route::source) != routes_.end();
+  if (!is_shown) return lanes.Hold(lane, first.position, stored_);
+  lanes.HoldFromDigest(lane, first.position.commit_lsn, first.digest, stored_);
+}
+
 void ParkingLot::Load(ParkedSoFar so_far,
                       std::function<bool(Sequence)> is_in_flight) {
   std::erase_if(queue_, [&](const Queued& queued) {
@@ -161,13 +219,12 @@ void ParkingLot::Load(ParkedSoFar so_far,
   has_read_ = false;
   lanes_.Clear();
   for (const ParkedSoFar::Lane& lane : so_far_.lanes) {
-    lanes_.Hold(LaneOf(scope_, lane.aggregate_type, lane.key), lane.first,
-                stored_);
+    HoldFrom(lanes_, LaneOf(scope_, lane.aggregate_type, lane.key), lane.first);
   }
   so_far_.lanes.clear();
   topics_.Clear();
   for (const auto& [topic, span] : so_far_.topics) {
-    topics_.Hold(topic, span.first, stored_);
+    HoldFrom(topics_, topic, span.first);
   }
   for (size_t i = 0; i < queue_.size(); ++i) {
     HoldQueued(queue_[i], stored_ + i + 1);

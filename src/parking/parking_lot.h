@@ -3,7 +3,7 @@
 //
 //   Pipeline ──Park──▶ queue ──NextBatch──▶ owner stores it ──OnStored──▶
 //      ▲                                         (postgres/parking_table.h)
-//      └── ClaimOf ◀── HeldLanes ◀── Load, ReleaseDrained ◀── owner
+//      └── ClaimOf ◀── HeldLanes ◀── Load, OnRead ◀── owner
 //
 // The store is the truth: whoever begins a stream loads it (Load), after no
 // other instance can write to it any more. Events that were queued before and
@@ -20,11 +20,13 @@
 #include <map>
 #include <set>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
 #include "absl/status/status.h"
 #include "delivery/parking.h"
+#include "delivery/recorded_events.h"
 #include "outbox/options.h"
 #include "outbox/route.h"
 #include "parking/held_lanes.h"
@@ -36,22 +38,33 @@ namespace walpost {
 
 // What a store knows when a stream begins.
 struct ParkedSoFar {
+  // The first event that waits, dead or not. With a digest it was counted under
+  // another numbering, and the stream may show it again: of its position only
+  // the commit is known.
+  struct First {
+    Position position;
+    std::string digest = {};
+    std::string source = {};
+  };
   struct Lane {
     OwnValue aggregate_type;
     std::string key;
-    Position first;  // of the events that wait, dead or not
+    First first;
   };
-  std::vector<Lane> lanes;
+  std::vector<Lane> lanes;  // in the order of their first events
   // Isolated topics, with the first and the last event that waits for each.
   struct Span {
-    Position first;
+    First first;
     Position last;
   };
   std::map<std::string, Span> topics;
-  // Events that a stream from the slot's position may show again.
-  std::set<Position> discarded;
-  std::set<Position> released;
-  std::set<Position> letters;  // whatever has become of them
+  // Events that a stream from the slot's position may show again: dead letters,
+  // whatever has become of them, and what was released or discarded.
+  struct Settled {
+    ParkedState state = ParkedState::kDiscarded;
+    uint64_t number = 0;  // of its row
+  };
+  RecordedEvents<Settled> settled;
 };
 
 // What the store has for the owner to release.
@@ -69,6 +82,11 @@ struct ParkedReading {
   std::chrono::seconds isolated_for{0};
 };
 
+// kFailedPrecondition, with its reason code: another event than that of the
+// stream is on record at `position`. `number`: of its row.
+absl::Status AnotherEventIsParked(std::string_view table,
+                                  const Position& position, uint64_t number);
+
 class ParkingLot final : public Parking {
  public:
   // The routes outlive this object.
@@ -77,12 +95,10 @@ class ParkingLot final : public Parking {
 
   // ---- Parking, for the Pipeline.
 
-  Claim ClaimOf(const Event& event) const override;
-  bool WasReleased(const Position& position) const override {
-    return so_far_.released.contains(position);
-  }
+  Claim ClaimOf(const Event& event) override;
+  bool WasReleased(const Event& event) override;
   void Isolate(const Event& event) override;
-  absl::Status MayPark(const Event& event) const override;
+  absl::Status MayPark(const Event& event) override;
   size_t Park(const Event& event, const absl::Status& reason,
               Sequence sequence) override;
   bool KeepsLetters() const override {
@@ -147,18 +163,25 @@ class ParkingLot final : public Parking {
 
   static constexpr size_t kMaxTopics = 16;
 
-  bool IsSettled(const Position& position) const;
+  using Settled = RecordedEvents<ParkedSoFar::Settled>::Entry;
+
+  const Settled* FindSettled(const Event& event, std::string& digest);
+  bool Holds(HeldLanes& lanes, const std::string& lane, const Event& event,
+             std::string& digest) const;
+  bool WaitsForTopic(const Event& event);
+  std::string DigestOf(const Event& event) const;
   std::string TopicOf(const Event& event) const;
   bool HasRoomForTopic() const;
   absl::Status MayWaitForTopic() const;
   bool WasStored(const std::string& topic, const Position& position) const;
+  void HoldFrom(HeldLanes& lanes, const std::string& lane,
+                const ParkedSoFar::First& first) const;
   void HoldQueued(const Queued& queued, uint64_t end);
 
   const ParkingOptions options_;
   const DeadLetterOptions letters_;
   const std::vector<Route>& routes_;
   const LaneScope scope_;
-  std::vector<std::string> sources_;  // by Event::source
 
   HeldLanes lanes_;
   HeldLanes topics_;

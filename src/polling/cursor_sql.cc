@@ -4,10 +4,13 @@
 #include "polling/table_sql.h"
 #include "postgres/quote.h"
 #include "postgres/table_rows.h"
+#include "postgres/table_script.h"
 #include "walpost_sql.h"
 
 namespace walpost {
 namespace {
+
+constexpr std::string_view kDefaultTable = "public.walpost_cursor";
 
 std::string Text(const std::optional<int64_t>& place) {
   return place ? std::to_string(*place) : "NULL";
@@ -22,6 +25,7 @@ CursorSql::CursorSql(const PolledTable& table, std::string_view cursor_table,
     : table_name_(table.name()),
       name_(QuoteQualifiedName(table.name())),
       cursor_table_(QuoteQualifiedName(cursor_table)),
+      create_table_(ScriptForTable(kSql_cursor, kDefaultTable, cursor_table)),
       columns_(ColumnList(table.schema, "o.")),
       id_("o." + QuoteName(table.id)),
       age_(AgeSql(table, "o")),
@@ -29,14 +33,16 @@ CursorSql::CursorSql(const PolledTable& table, std::string_view cursor_table,
       transaction_id_("o." + QuoteName(table.state.transaction_id)),
       quote_(std::move(quote)) {}
 
-std::string CursorSql::CreateTable() const {
-  constexpr std::string_view kDefaultTable = "public.walpost_cursor";
-  std::string sql(kSql_cursor);
-  for (size_t at = sql.find(kDefaultTable); at != std::string::npos;
-       at = sql.find(kDefaultTable, at + cursor_table_.size())) {
-    sql.replace(at, kDefaultTable.size(), cursor_table_);
-  }
-  return sql;
+std::string CursorSql::CreateTable() const { return create_table_; }
+
+std::string GrantCursorTableSql(std::string_view cursor_table,
+                                std::string_view role) {
+  return fmt::format(
+      "{} GRANT USAGE ON SCHEMA {} TO {}; GRANT SELECT, INSERT, UPDATE ON {} "
+      "TO {};",
+      OneLine(ScriptForTable(kSql_cursor, kDefaultTable, cursor_table)),
+      QuoteName(cursor_table.substr(0, cursor_table.find('.'))),
+      QuoteName(role), QuoteQualifiedName(cursor_table), QuoteName(role));
 }
 
 std::string CursorSql::TryLock() const {

@@ -24,6 +24,10 @@ struct ServerTime {
   std::optional<int64_t> highest_foreign_place;
 };
 
+// SQL, on one line, that makes the table of cursors and lets a role use it.
+std::string GrantCursorTableSql(std::string_view cursor_table,
+                                std::string_view role);
+
 class CursorSql {
  public:
   using Quote = std::function<std::string(std::string_view)>;
@@ -67,6 +71,7 @@ class CursorSql {
   std::string table_name_;  // as configured
   std::string name_;        // quoted, here and below
   std::string cursor_table_;
+  std::string create_table_;
   std::string columns_;
   std::string id_;
   std::string age_;

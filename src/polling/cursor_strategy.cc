@@ -139,9 +139,10 @@ asio::awaitable<absl::Status> CursorStrategy::LoadPosition() {
     const std::string create = sql_->CreateTable();
     const absl::Status created = co_await connection_.Execute(create);
     if (SqlstateOf(created) == kSqlstatePrivilege) {
-      co_return absl::FailedPreconditionError(
-          fmt::format("{}; run sql/cursor.sql as the owner of the schema of {}",
-                      std::string(created.message()), options_.cursor_table));
+      co_return absl::FailedPreconditionError(fmt::format(
+          "{}; run as the owner of the schema (sql/cursor.sql): {}",
+          std::string(created.message()),
+          GrantCursorTableSql(options_.cursor_table, connection_.role())));
     }
     if (!created.ok()) co_return created;
     rows = co_await connection_.Query(load);

@@ -6,8 +6,10 @@
 #include "base/status_macros.h"
 #include "fmt/format.h"
 #include "pgoutput/type_oid.h"
+#include "polling/cursor_sql.h"
 #include "polling/index_check.h"
 #include "postgres/quote.h"
+#include "postgres/relation_oid.h"
 #include "postgres/table_rows.h"
 #include "postgres/transaction_id_column.h"
 
@@ -56,6 +58,7 @@ asio::awaitable<absl::StatusOr<Findings>> PollingCheck::Run() {
   if (status.ok()) status = co_await CheckStatusValues();
   if (status.ok()) status = co_await CheckIndexes();
   if (status.ok()) status = co_await CheckPrivileges();
+  if (status.ok()) status = co_await CheckCursorTable();
   if (!status.ok()) co_return status;
   if (FirstError(findings_) == nullptr) {
     Add(Severity::kOk, "can be polled");
@@ -68,7 +71,7 @@ asio::awaitable<absl::Status> PollingCheck::CheckColumns() {
       co_await ReadTableSchema(connection_, options_.name);
   if (absl::IsFailedPrecondition(schema.status())) {
     Add(Severity::kError, "does not exist",
-        "correct outbox.tables, or run walpost init");
+        "correct outbox.tables, or run walpost init -c FILE");
     co_return absl::OkStatus();
   }
   if (!schema.ok()) co_return schema.status();
@@ -82,14 +85,14 @@ asio::awaitable<absl::Status> PollingCheck::CheckColumns() {
     Add(Severity::kError,
         fmt::format("has no column {}, which state.{} names", column,
                     state.key),
-        fmt::format("ALTER TABLE {} ADD COLUMN {} {}", sql_name_,
+        fmt::format("ALTER TABLE {} ADD COLUMN {} {};", sql_name_,
                     QuoteName(column), definition));
   }
   if (!options_.order_by.empty() && !schema->FindColumn(options_.order_by)) {
     Add(Severity::kError,
         fmt::format("has no column {}, which order_by names",
                     options_.order_by),
-        fmt::format("ALTER TABLE {} ADD COLUMN {} bigserial", sql_name_,
+        fmt::format("ALTER TABLE {} ADD COLUMN {} bigserial;", sql_name_,
                     QuoteName(options_.order_by)));
   }
   absl::StatusOr<PolledTable> table = MakePolledTable(options_, *schema);
@@ -113,8 +116,8 @@ void PollingCheck::CheckOrder() {
         Severity::kError,
         fmt::format("column {} is not an integer: a cursor needs a sequence",
                     order.name),
-        fmt::format("ALTER TABLE {} ADD COLUMN seq bigserial UNIQUE, and "
-                    "order_by: seq",
+        fmt::format("ALTER TABLE {} ADD COLUMN seq bigserial UNIQUE; and "
+                    "set order_by: seq",
                     sql_name_));
   }
   if (table_.aggregate.empty() && !is_clock) return;
@@ -125,8 +128,9 @@ void PollingCheck::CheckOrder() {
                   is_clock ? "clocks of writers disagree, so events of one "
                              "aggregate may go out in the wrong order"
                            : "the order of an aggregate's events is arbitrary"),
-      fmt::format("ALTER TABLE {} ADD COLUMN seq bigserial, and order_by: seq",
-                  sql_name_));
+      fmt::format(
+          "ALTER TABLE {} ADD COLUMN seq bigserial; and set order_by: seq",
+          sql_name_));
 }
 
 void PollingCheck::CheckLease() {
@@ -136,7 +140,7 @@ void PollingCheck::CheckLease() {
     if (table_.schema.columns[*column].type_oid == kXid8Oid) return;
     Add(Severity::kError,
         fmt::format("column {} is not of type xid8", state.transaction_id),
-        fmt::format("ALTER TABLE {0} DROP COLUMN {1}, ADD COLUMN {1} {2}",
+        fmt::format("ALTER TABLE {0} DROP COLUMN {1}, ADD COLUMN {1} {2};",
                     sql_name_, QuoteName(state.transaction_id),
                     kTransactionIdDefinition));
     return;
@@ -178,7 +182,7 @@ asio::awaitable<absl::Status> PollingCheck::CheckNulls() {
              std::ranges::find(columns, column) != columns.end();
     };
     const auto alter = [&](std::string_view change) {
-      return fmt::format("ALTER TABLE {} ALTER COLUMN {} {}", sql_name_,
+      return fmt::format("ALTER TABLE {} ALTER COLUMN {} {};", sql_name_,
                          QuoteName(column), change);
     };
     if (!is_not_null && among(never_null)) {
@@ -234,7 +238,7 @@ asio::awaitable<absl::Status> PollingCheck::CheckStatusValues() {
         fmt::format("column {} is of enum {}, which has no value '{}' for "
                     "state.{}",
                     state.status, labels.Text(0, 0), value, key),
-        fmt::format("ALTER TYPE {} ADD VALUE {}, or set state.{} to one of {}",
+        fmt::format("ALTER TYPE {} ADD VALUE {}; or set state.{} to one of {}",
                     labels.Text(0, 0), connection_.Literal(value), key,
                     absl::StrJoin(known, ", ")));
   }
@@ -278,8 +282,36 @@ asio::awaitable<absl::Status> PollingCheck::CheckPrivileges() {
   if (missing.empty()) co_return absl::OkStatus();
   const std::string privileges = absl::StrJoin(missing, ", ");
   Add(Severity::kError, fmt::format("role {} may not {} it", user, privileges),
-      fmt::format("GRANT {} ON {} TO {}", privileges, sql_name_,
+      fmt::format("GRANT {} ON {} TO {};", privileges, sql_name_,
                   QuoteName(user)));
+  co_return absl::OkStatus();
+}
+
+// The poller makes the table, if it may.
+asio::awaitable<absl::Status> PollingCheck::CheckCursorTable() {
+  if (polling_.strategy != Strategy::kCursor) co_return absl::OkStatus();
+  const std::string& table = polling_.cursor_table;
+  const std::string schema =
+      connection_.Literal(table.substr(0, table.find('.')));
+  const std::string sql = fmt::format(
+      "SELECT {0} IS NOT NULL, coalesce((SELECT bool_and("
+      "has_table_privilege({0}, privilege)) FROM unnest(ARRAY['SELECT', "
+      "'INSERT', 'UPDATE']) AS privilege), false) AND coalesce((SELECT "
+      "has_schema_privilege(oid, 'USAGE') FROM pg_catalog.pg_namespace WHERE "
+      "nspname = {1}), false), coalesce((SELECT has_schema_privilege(oid, "
+      "'CREATE') FROM pg_catalog.pg_namespace WHERE nspname = {1}), false), "
+      "current_user",
+      RelationOidSql(connection_, table), schema);
+  WALPOST_CO_ASSIGN_OR_RETURN(const QueryRows rows,
+                              co_await connection_.Execute(sql));
+  const bool exists = rows.Bool(0, 0);
+  if (exists ? rows.Bool(0, 1) : rows.Bool(0, 2)) co_return absl::OkStatus();
+  findings_.push_back(
+      {Severity::kError, fmt::format("polling.cursor_table {}", table),
+       exists ? "may not be read and written by this role"
+              : "is missing, and this role may not make it",
+       fmt::format("run as the owner of the schema (sql/cursor.sql): {}",
+                   GrantCursorTableSql(table, rows.Text(0, 3)))});
   co_return absl::OkStatus();
 }
 

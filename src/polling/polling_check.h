@@ -38,6 +38,7 @@ class PollingCheck {
   boost::asio::awaitable<absl::Status> CheckStatusValues();
   boost::asio::awaitable<absl::Status> CheckIndexes();
   boost::asio::awaitable<absl::Status> CheckPrivileges();
+  boost::asio::awaitable<absl::Status> CheckCursorTable();
   void CheckOrder();
   void CheckLease();
   void Add(Severity severity, std::string text, std::string remedy = "");

@@ -43,24 +43,25 @@ void BirthCheck::CheckRecord() {
         fmt::format("is on record as of system {}, and this is system "
                     "{}: the database is a copy, or the wrong one",
                     sight_.birth->system_identifier, sight_.system_identifier),
-        "correct postgres.conninfo; or walpost recover, when the "
-        "database has moved here; or walpost init --fresh, when it "
+        "correct postgres.conninfo; or walpost recover -c FILE, when the "
+        "database has moved here; or walpost init -c FILE --fresh, when it "
         "begins a life of its own");
   }
   if (!sight_.slot) {
-    return Add(Severity::kError,
-               fmt::format("is on record, at {}, but the slot is missing: run "
-                           "will not make another one",
-                           born),
-               "walpost recover --dry-run, then walpost recover");
+    return Add(
+        Severity::kError,
+        fmt::format("is on record, at {}, but the slot is missing: run "
+                    "will not make another one",
+                    born),
+        "walpost recover -c FILE --dry-run, then walpost recover -c FILE");
   }
   if (rights_.may_alter) {
     return Add(Severity::kOk, fmt::format("is on record, at {}", born));
   }
   Add(Severity::kNote,
       fmt::format("is on record, at {}, but role {} does not own publication "
-                  "{}: walpost recover and walpost init --fresh cannot change "
-                  "it",
+                  "{}: walpost recover -c FILE and walpost init -c FILE "
+                  "--fresh cannot change it",
                   born, rights_.role, options_.publication),
       "run those two as the owner of the publication");
 }
@@ -80,10 +81,10 @@ asio::awaitable<absl::Status> BirthCheck::CheckMissing() {
                     "does not own publication {}: run will not create a slot "
                     "that may have been there before",
                     rights_.role, options_.publication),
-        "run walpost init as the owner of the publication");
+        "run walpost init -c FILE as the owner of the publication");
     co_return absl::OkStatus();
   }
-  std::string remedy = "make the slot, then run walpost check again";
+  std::string remedy = "make the slot, then run walpost check -c FILE again";
   if (sight_.slot) {
     WALPOST_CO_ASSIGN_OR_RETURN(
         BirthRecord record,

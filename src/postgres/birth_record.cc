@@ -35,18 +35,20 @@ asio::awaitable<absl::StatusOr<BirthRecord>> DescribeBirth(
   record.timeline = static_cast<uint32_t>(rows.Unsigned(0, 3));
   record.coverage = coverage.ToString();
   record.added.emplace();
+  WALPOST_CO_ASSIGN_OR_RETURN(
+      const std::optional<BirthRecord> before,
+      co_await ReadBirthRecord(connection, publication, record.slot));
+  if (before) record.parked_table = before->parked_table;
   co_return record;
 }
 
 asio::awaitable<absl::StatusOr<std::optional<BirthRecord>>> ReadBirthRecord(
     Connection& connection, std::string publication, std::string slot) {
-  const std::string sql = fmt::format(
-      "SELECT obj_description(oid, 'pg_publication') FROM "
-      "pg_catalog.pg_publication ORDER BY pubname <> {}, pubname",
-      connection.Literal(publication));
-  WALPOST_CO_ASSIGN_OR_RETURN(QueryRows rows, co_await connection.Execute(sql));
-  for (size_t row = 0; row < rows.size(); ++row) {
-    const auto record = FindBirthRecord(rows.Text(row, 0), slot);
+  WALPOST_CO_ASSIGN_OR_RETURN(
+      const std::vector<std::string> comments,
+      co_await ReadPublicationComments(connection, std::move(publication)));
+  for (const std::string& comment : comments) {
+    const auto record = FindBirthRecord(comment, slot);
     if (record) co_return record;
   }
   co_return std::nullopt;
@@ -64,12 +66,11 @@ asio::awaitable<absl::StatusOr<std::string>> BirthRecordSql(
 asio::awaitable<absl::Status> WriteBirthRecord(Connection& connection,
                                                std::string publication,
                                                BirthRecord record) {
-  const std::function<std::string(const std::string&)> edit =
-      [&record](const std::string& comment) {
-        return WithBirthRecord(comment, record);
-      };
-  co_return co_await EditPublicationComment(connection, std::move(publication),
-                                            edit);
+  const CommentChange change = [&record](std::string_view comment) {
+    return WithBirthRecord(comment, record);
+  };
+  co_return co_await ChangePublicationComment(connection,
+                                              std::move(publication), change);
 }
 
 asio::awaitable<absl::StatusOr<std::optional<std::vector<uint32_t>>>>
@@ -85,14 +86,14 @@ RecordPassedOver(Connection& connection, std::string publication,
   if (!rights.may_alter) {
     co_return TableOids(Coverage::Parse(CoverageOf(*record, Announced::kYes)));
   }
-  const std::function<std::string(const std::string&)> edit =
-      [&](const std::string& comment) {
-        BirthRecord now = FindBirthRecord(comment, slot).value_or(*record);
-        now.coverage = WithPassedOver(now.coverage, passed_over);
-        return WithBirthRecord(comment, now);
-      };
+  const CommentChange change =
+      [&](std::string_view comment) -> absl::StatusOr<std::string> {
+    BirthRecord now = FindBirthRecord(comment, slot).value_or(*record);
+    now.coverage = WithPassedOver(now.coverage, passed_over);
+    return WithBirthRecord(comment, now);
+  };
   const absl::Status written =
-      co_await EditPublicationComment(connection, publication, edit);
+      co_await ChangePublicationComment(connection, publication, change);
   if (!written.ok()) co_return written;
   co_return std::nullopt;
 }

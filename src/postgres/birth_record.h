@@ -22,8 +22,9 @@ namespace walpost {
 
 // Makes the record of a slot that exists since `consistent_point`: the server's
 // identity, the coverage of the publication, and the transaction since which
-// rows are sure to come through the slot. Ask the server that has the slot,
-// after it was created. `tables` outlives the coroutine.
+// rows are sure to come through the slot; and, from an earlier record, the
+// table of parked events. Ask the server that has the slot, after it was
+// created. `tables` outlives the coroutine.
 boost::asio::awaitable<absl::StatusOr<BirthRecord>> DescribeBirth(
     Connection& connection, std::string publication,
     std::span<const TableOptions> tables, std::string slot,

@@ -37,16 +37,18 @@ absl::Status ConnectFailure(const PGconn* raw) {
   if (says("does not support SSL")) {
     remedy = "; set another sslmode in postgres.conninfo, or ssl = on";
   }
-  std::string grant;
-  // Worded differently before 17.
-  const bool may_not_replicate = says("WAL sender") || says("replication");
-  if (SqlstateOf(status) == kSqlstatePrivilege && may_not_replicate) {
-    grant = fmt::format("; ALTER ROLE \"{}\" REPLICATION;", PQuser(raw));
-  }
-  if (remedy.empty() && grant.empty()) return status;
+  if (remedy.empty()) return status;
   return WithSqlstate(
-      absl::Status(status.code(), fmt::format("{}{}{}", text, remedy, grant)),
+      absl::Status(status.code(), fmt::format("{}{}", text, remedy)),
       SqlstateOf(status));
+}
+
+bool LacksReplication(const absl::Status& status) {
+  const std::string text(status.message());
+  // Worded differently before 17.
+  const bool is_about_it = text.find("WAL sender") != std::string::npos ||
+                           text.find("replication") != std::string::npos;
+  return SqlstateOf(status) == kSqlstatePrivilege && is_about_it;
 }
 
 }  // namespace walpost

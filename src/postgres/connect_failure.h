@@ -17,4 +17,7 @@ std::string DescribeTarget(const PGconn* raw);
 // would fail, too.
 absl::Status ConnectFailure(const PGconn* raw);
 
+// True if the role may not replicate.
+bool LacksReplication(const absl::Status& status);
+
 }  // namespace walpost

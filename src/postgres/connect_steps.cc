@@ -17,7 +17,10 @@ asio::awaitable<absl::StatusOr<T>> OnThread(asio::any_io_executor executor,
                                             std::function<T()> step,
                                             MonotonicTime deadline) {
   auto call = BlockingCall<T>::Start(executor, std::move(step));
-  if (!call.ok()) co_return call.status();
+  if (!call.ok()) {
+    const std::string text(call.status().message());
+    co_return absl::UnavailableError("connecting to Postgres: " + text);
+  }
   std::optional<T> result = co_await (*call)->Wait(deadline);
   if (!result) {
     co_return absl::UnavailableError(

@@ -10,6 +10,7 @@
 #include "postgres/connection.h"
 #include "postgres/host_lookup.h"
 #include "postgres/password_command.h"
+#include "postgres/replication_right.h"
 
 namespace walpost {
 
@@ -43,6 +44,11 @@ absl::StatusOr<std::string> OptionsOf(const std::string& conninfo,
   }
   PQconninfoFree(parsed);
   return options;
+}
+
+absl::Status Failed(const std::string& attempted, const absl::Status& cause) {
+  return absl::UnavailableError(
+      fmt::format("{}: {}", attempted, std::string(cause.message())));
 }
 
 }  // namespace
@@ -110,6 +116,9 @@ Connection::Connect(asio::any_io_executor executor, ConnectionOptions options) {
   absl::Status status =
       co_await connection->FinishConnecting(executor, deadline);
   if (status.ok()) status = co_await connection->PinLateSettings(deadline);
+  if (options.replication && LacksReplication(status)) {
+    co_return co_await WithReplicationRemedy(executor, options, status);
+  }
   if (!status.ok()) co_return status;
   co_return connection;
 }
@@ -140,7 +149,8 @@ asio::awaitable<absl::Status> Connection::FinishConnecting(
     const auto interest = next == PGRES_POLLING_READING
                               ? SocketWaiter::Interest::kRead
                               : SocketWaiter::Interest::kWrite;
-    waiter_.Watch(PQsocket(raw));
+    const absl::Status watched = waiter_.Watch(PQsocket(raw));
+    if (!watched.ok()) co_return Failed(attempted, watched);
     co_await waiter_.Wait(interest, deadline);
     waiter_.Release();
     const MonotonicTime now = Clock::now();
@@ -154,7 +164,8 @@ asio::awaitable<absl::Status> Connection::FinishConnecting(
         co_await ContinueConnecting(executor, connection_, step_by));
     next = polled;
   }
-  waiter_.Watch(PQsocket(raw));
+  const absl::Status watched = waiter_.Watch(PQsocket(raw));
+  if (!watched.ok()) co_return Failed(attempted, watched);
   PQsetErrorVerbosity(raw, PQERRORS_DEFAULT);
   PQsetnonblocking(raw, 1);
   PQsetNoticeReceiver(raw, &Connection::OnNotice, this);

@@ -3,7 +3,7 @@
 #include "base/server_version.h"
 #include "base/status_macros.h"
 #include "fmt/format.h"
-#include "postgres/quote.h"
+#include "postgres/relation_oid.h"
 
 namespace walpost {
 
@@ -47,16 +47,22 @@ asio::awaitable<absl::StatusOr<Coverage>> ReadCoverage(
     std::span<const TableOptions> tables) {
   std::string names;
   for (const TableOptions& table : tables) {
-    names +=
-        fmt::format("{}({}::text, pg_catalog.to_regclass({}))",
-                    names.empty() ? "" : ", ", connection.Literal(table.name),
-                    connection.Literal(QuoteQualifiedName(table.name)));
+    names += fmt::format("{}({}::text, {})", names.empty() ? "" : ", ",
+                         connection.Literal(table.name),
+                         RelationOidSql(connection, table.name));
   }
-  if (names.empty()) names = "(NULL::text, NULL::regclass)";
+  if (names.empty()) names = "(NULL::text, NULL::oid)";
   const std::string sql = fmt::format(
-      "SELECT p.oid || ':' || p.xmin, wanted.name, CASE WHEN o.oid IS NOT NULL "
+      "SELECT p.oid || ':' || p.xmin || CASE WHEN d.xmin IS NULL THEN 'p' WHEN "
+      "d.xmin = p.xmin THEN 'o' ELSE 'w' END || p.pubowner, wanted.name, CASE "
+      "WHEN o.oid "
+      "IS NOT NULL "
       "THEN {} END FROM (VALUES {}) AS wanted (name, relation) "
       "LEFT JOIN pg_catalog.pg_publication p ON p.pubname = {} "
+      "LEFT JOIN pg_catalog.pg_shdepend d ON d.objid = p.oid AND d.deptype = "
+      "'o' AND d.classid = 'pg_catalog.pg_publication'::regclass AND d.dbid = "
+      "(SELECT oid FROM pg_catalog.pg_database WHERE datname = "
+      "current_database()) "
       "LEFT JOIN pg_catalog.pg_class o ON o.oid = wanted.relation",
       DefinitionSql(connection.server_version()), names,
       connection.Literal(publication));

@@ -3,8 +3,8 @@
 #pragma once
 
 #include <boost/asio/awaitable.hpp>
-#include <optional>
 #include <string>
+#include <vector>
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
@@ -13,13 +13,15 @@
 
 namespace walpost {
 
-// nullopt: there is none about this slot.
-boost::asio::awaitable<absl::StatusOr<std::optional<EventDecision>>>
-ReadDecision(Connection& connection, std::string publication, std::string slot);
+// All that are about this slot, also those in the comments of publications that
+// it was used under before.
+boost::asio::awaitable<absl::StatusOr<std::vector<EventDecision>>>
+ReadDecisions(Connection& connection, std::string publication,
+              std::string slot);
 
-// Replaces the decision of the same slot; the rest of the comment stays.
+// Replaces a decision about the same event; the rest of the comment stays.
 // kFailedPrecondition: there is no such publication, or the role does not own
-// it: has the SQL for the owner.
+// it: has the SQL for the owner. kResourceExhausted: kMaxDecisions are there.
 boost::asio::awaitable<absl::Status> WriteDecision(Connection& connection,
                                                    std::string publication,
                                                    EventDecision decision);

@@ -14,6 +14,8 @@
 #include "delivery/gap.h"
 #include "fmt/format.h"
 #include "postgres/coverage_query.h"
+#include "postgres/publication.h"
+#include "postgres/sqlstate.h"
 #include "postgres/timeline_history.h"
 
 namespace walpost {
@@ -23,6 +25,9 @@ namespace asio = boost::asio;
 namespace {
 
 using Kind = GapDiagnosis::Kind;
+
+// The server keeps what is decoded in a temporary file.
+constexpr std::chrono::seconds kDecodeLimit{10};
 
 void SetGap(GapDiagnosis& diagnosis, std::string gap, std::string text) {
   diagnosis.kind = Kind::kGap;
@@ -100,9 +105,39 @@ bool FindLatched(const GapQuestion& question, GapDiagnosis& diagnosis) {
   return gap.has_value();
 }
 
+// Decodes what the slot has not confirmed. The server rejects a change (from 18
+// on, it warns) if the publication did not exist then.
+asio::awaitable<absl::Status> DecodePending(Connection& connection,
+                                            const GapQuestion& question) {
+  const std::string limit =
+      fmt::format("SET statement_timeout = '{}s'", kDecodeLimit.count());
+  WALPOST_CO_RETURN_IF_ERROR((co_await connection.Execute(limit)).status());
+  connection.TakeWarnings();
+  const std::string sql = fmt::format(
+      "SELECT count(*) FROM "
+      "pg_catalog.pg_logical_slot_peek_binary_changes({}, NULL, NULL, "
+      "'proto_version', '1', 'publication_names', {})",
+      connection.Literal(question.slot),
+      PublicationList(connection, question.publication));
+  const absl::StatusOr<QueryRows> rows = co_await connection.Execute(sql);
+  absl::Status status = rows.status();
+  for (const Connection::Warning& warning : connection.TakeWarnings()) {
+    if (warning.sqlstate != kSqlstateNotInPrerequisiteState) continue;
+    const absl::Status missing = absl::FailedPreconditionError(warning.text);
+    status = WithSqlstate(missing, kSqlstateUndefinedObject);
+  }
+  const std::string reset = "RESET statement_timeout";
+  WALPOST_CO_RETURN_IF_ERROR((co_await connection.Execute(reset)).status());
+  co_return status;
+}
+
 // A slot cannot see a publication that is younger than the slot: rows committed
 // before it can never be decoded. If something is on record, the coverage shows
 // it; a dropped publication has taken its record along.
+//
+// An older publication is in order. A younger one need not be missing: a slot
+// inherits the catalog_xmin of the oldest slot of the server when it is made.
+// Only the WAL tells.
 asio::awaitable<absl::Status> CompareAges(Connection& connection,
                                           const GapQuestion& question,
                                           GapDiagnosis& diagnosis) {
@@ -115,21 +150,39 @@ asio::awaitable<absl::Status> CompareAges(Connection& connection,
   absl::StatusOr<QueryRows> rows = co_await connection.Execute(sql);
   if (!rows.ok()) co_return rows.status();
   if (rows->size() == 0 || !rows->Bool(0, 0)) co_return absl::OkStatus();
+  const absl::Status decoded = co_await DecodePending(connection, question);
+  if (decoded.ok()) co_return decoded;
+  if (SqlstateOf(decoded).empty()) co_return decoded;  // of the connection
+  const bool is_missing = rows->Bool(0, 1);
+  if (SqlstateOf(decoded) != kSqlstateUndefinedObject) {
+    diagnosis.doubt = fmt::format(
+        "publication {} {} slot {}, and whether rows were committed before it "
+        "is not known: {}",
+        question.publication,
+        is_missing ? "is missing, and a new one would be younger than"
+                   : "may be younger than",
+        question.slot, std::string(decoded.message()));
+    co_return absl::OkStatus();
+  }
   SetGap(diagnosis, kReasonPublicationMissing,
          fmt::format("publication {} {} than slot {}: rows that were "
                      "committed before it cannot be decoded; {}",
                      question.publication,
-                     rows->Bool(0, 1)
-                         ? "is missing, and a new one would be younger"
-                         : "is younger",
+                     is_missing ? "is missing, and a new one would be younger"
+                                : "is younger",
                      question.slot, kRecover));
   co_return absl::OkStatus();
 }
 
 void Judge(const GapQuestion& question, const ObservedSource& observed,
            GapDiagnosis& diagnosis) {
-  const Continuity continuity =
-      JudgeContinuity(Known(question, diagnosis), observed, question.slot);
+  KnownSource known = Known(question, diagnosis);
+  // A slot is never used on an older timeline than that of its birth.
+  if (diagnosis.birth && known.by == KnownSource::By::kBirthRecord &&
+      diagnosis.birth->timeline > observed.timeline) {
+    known.timeline = diagnosis.birth->timeline;
+  }
+  const Continuity continuity = JudgeContinuity(known, observed, question.slot);
   switch (continuity.kind) {
     case Continuity::Kind::kFirstStart:
       diagnosis.kind = Kind::kNothingKnown;

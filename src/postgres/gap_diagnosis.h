@@ -44,6 +44,8 @@ struct GapDiagnosis {
   // two sentences with the remedy.
   std::string gap;
   std::string text;
+  // What could not be decided, as a sentence; empty: nothing.
+  std::string doubt;
   // A table may lack rows whatever the gap is: they were passed over, or it is
   // not known.
   bool has_unsettled_table = false;

@@ -7,6 +7,12 @@
 #include "base/status_macros.h"
 #include "fmt/format.h"
 #include "parking/parked_codec.h"
+#include "parking/parking_table_facts.h"
+#include "postgres/birth_record.h"
+#include "postgres/lock_holders.h"
+#include "postgres/parked_table_record.h"
+#include "postgres/sqlstate.h"
+#include "postgres/task_session.h"
 
 namespace walpost {
 
@@ -14,12 +20,13 @@ namespace asio = boost::asio;
 
 namespace {
 
-// Places in one statement.
-constexpr size_t kMaxPlaces = 2'000;
+// Rows in one statement.
+constexpr size_t kMaxRows = 2'000;
 
 absl::StatusOr<ParkedEntry> ParseEntry(const QueryRows& rows, size_t row) {
   ParkedEntry entry;
-  entry.place = {rows.Text(row, 0), rows.Text(row, 1)};
+  entry.number = rows.Unsigned(row, 0);
+  entry.position = rows.Text(row, 1);
   WALPOST_ASSIGN_OR_RETURN(entry.state, ParseParkedState(rows.Text(row, 2)));
   entry.content.error_class = rows.Text(row, 3);
   entry.content.reason = rows.Text(row, 4);
@@ -37,23 +44,74 @@ absl::StatusOr<ParkedEntry> ParseEntry(const QueryRows& rows, size_t row) {
   return entry;
 }
 
-std::span<const ParkedPlace> Portion(const std::vector<ParkedPlace>& places,
-                                     size_t first) {
-  const size_t count = std::min(kMaxPlaces, places.size() - first);
-  return {places.data() + first, count};
+std::span<const ParkedNumber> Portion(const std::vector<ParkedNumber>& rows,
+                                      size_t first) {
+  const size_t count = std::min(kMaxRows, rows.size() - first);
+  return {rows.data() + first, count};
 }
 
 }  // namespace
 
-ParkedList::ParkedList(Connection& connection, std::string table,
-                       std::string slot)
-    : connection_(connection),
-      table_(table),
-      sql_({std::move(table), std::move(slot), "",
-            connection.server_encoding() != "UTF8"},
-           [&connection](std::string_view text) {
-             return connection.Literal(text);
-           }) {}
+ConnectionOptions ParkedList::Session(const WalSourceOptions& postgres,
+                                      std::string_view verb) {
+  ConnectionOptions options = TaskSession(postgres, verb);
+  options.settings.emplace_back(kVerbLockTimeout);
+  return options;
+}
+
+asio::awaitable<absl::StatusOr<ParkedList>> ParkedList::Open(
+    Connection& connection, const WalSourceOptions& postgres, std::string table,
+    IfUnknown if_unknown) {
+  WALPOST_CO_ASSIGN_OR_RETURN(
+      const std::optional<BirthRecord> birth,
+      co_await ReadBirthRecord(connection, postgres.publication,
+                               postgres.slot));
+  const ParkedTable on_record = birth ? birth->parked_table : ParkedTable();
+  ParkingNames names{table, postgres.slot, ""};
+  names.ascii_only = connection.server_encoding() != "UTF8";
+  WALPOST_CO_ASSIGN_OR_RETURN(
+      const ParkingTableFacts facts,
+      co_await ReadParkingTableFacts(connection, names, postgres.publication,
+                                     on_record, Lsn()));
+  if (const auto problem = FindProblemOfHistory(facts)) {
+    co_return ToStatus(*problem);
+  }
+  if (!facts.exists() && !birth && if_unknown == IfUnknown::kRefuse) {
+    co_return absl::FailedPreconditionError(
+        fmt::format("table {} does not exist, and it is not on record whether "
+                    "slot {} has used it: correct parking.table, or "
+                    "postgres.slot and postgres.publication",
+                    table, postgres.slot));
+  }
+  if (facts.exists() && !facts.is_current) {
+    co_return absl::FailedPreconditionError(fmt::format(
+        "table {} was made by an earlier release and lacks columns: start "
+        "walpost, which adds them; or run as the owner of the schema "
+        "(sql/parked.sql): {}",
+        table, facts.grant_sql));
+  }
+  co_return ParkedList(connection, std::move(names), facts.exists());
+}
+
+ParkedList::ParkedList(Connection& connection, ParkingNames names, bool exists)
+    : connection_(&connection),
+      table_(names.table),
+      exists_(exists),
+      sql_(std::move(names), [&connection](std::string_view text) {
+        return connection.Literal(text);
+      }) {}
+
+asio::awaitable<absl::StatusOr<QueryRows>> ParkedList::Execute(
+    std::string sql) {
+  absl::StatusOr<QueryRows> rows =
+      co_await connection_->Execute(std::move(sql));
+  if (SqlstateOf(rows.status()) != kSqlstateLockNotAvailable) co_return rows;
+  const std::string holders =
+      co_await DescribeLockHolders(*connection_, table_);
+  co_return absl::UnavailableError(
+      fmt::format("table {} is locked{}{}: try again when the lock is released",
+                  table_, holders.empty() ? "" : " by ", holders));
+}
 
 asio::awaitable<absl::StatusOr<std::vector<ParkedEntry>>> ParkedList::Read(
     ParkingSql::Settled settled) {
@@ -67,12 +125,10 @@ ParkedList::ReadLetters(ParkingSql::Settled settled) {
 
 asio::awaitable<absl::StatusOr<std::vector<ParkedEntry>>> ParkedList::ReadAll(
     std::string sql) {
-  WALPOST_CO_ASSIGN_OR_RETURN(const QueryRows found,
-                              co_await connection_.Execute(sql_.Exists()));
   std::vector<ParkedEntry> entries;
-  if (!found.Bool(0, 0)) co_return entries;
+  if (!exists_) co_return entries;
   WALPOST_CO_ASSIGN_OR_RETURN(const QueryRows rows,
-                              co_await connection_.Execute(sql));
+                              co_await Execute(std::move(sql)));
   for (size_t i = 0; i < rows.size(); ++i) {
     absl::StatusOr<ParkedEntry> entry = ParseEntry(rows, i);
     if (!entry.ok()) {
@@ -86,43 +142,42 @@ asio::awaitable<absl::StatusOr<std::vector<ParkedEntry>>> ParkedList::ReadAll(
 }
 
 asio::awaitable<absl::StatusOr<OwnValue>> ParkedList::ReadPayload(
-    ParkedPlace place) {
-  WALPOST_CO_ASSIGN_OR_RETURN(
-      const QueryRows rows, co_await connection_.Execute(sql_.Payload(place)));
+    ParkedNumber row) {
+  WALPOST_CO_ASSIGN_OR_RETURN(const QueryRows rows,
+                              co_await Execute(sql_.Payload(row)));
   if (rows.size() == 0) co_return OwnValue();
   co_return rows.Bytea(0, 0);
 }
 
-asio::awaitable<absl::StatusOr<std::vector<ParkedPlace>>> ParkedList::Decide(
-    std::vector<ParkedPlace> places, ParkedState state, std::string by,
+asio::awaitable<absl::StatusOr<ParkedList::Decided>> ParkedList::Decide(
+    std::vector<ParkedNumber> rows, ParkedState state, std::string by,
     std::string why) {
   const bool is_about_letters = state == ParkedState::kLetterRetry ||
                                 state == ParkedState::kLetterDiscarded;
-  std::vector<ParkedPlace> decided;
-  for (size_t i = 0; i < places.size(); i += kMaxPlaces) {
-    const std::span<const ParkedPlace> portion = Portion(places, i);
+  Decided decided;
+  for (size_t i = 0; i < rows.size(); i += kMaxRows) {
+    const std::span<const ParkedNumber> portion = Portion(rows, i);
     const std::string sql = is_about_letters
                                 ? sql_.DecideLetters(portion, state, by, why)
                                 : sql_.Decide(portion, state, by, why);
-    WALPOST_CO_ASSIGN_OR_RETURN(const QueryRows rows,
-                                co_await connection_.Execute(sql));
-    for (size_t row = 0; row < rows.size(); ++row) {
-      decided.push_back({rows.Text(row, 0), rows.Text(row, 1)});
+    WALPOST_CO_ASSIGN_OR_RETURN(const QueryRows changed, co_await Execute(sql));
+    for (size_t row = 0; row < changed.size(); ++row) {
+      decided.rows.push_back(changed.Unsigned(row, 0));
+      decided.sending += changed.Bool(row, 1);
     }
   }
   co_return decided;
 }
 
 asio::awaitable<absl::StatusOr<std::vector<ParkedState>>> ParkedList::States(
-    std::vector<ParkedPlace> places) {
+    std::vector<ParkedNumber> rows) {
   std::vector<ParkedState> states;
-  for (size_t i = 0; i < places.size(); i += kMaxPlaces) {
-    const std::string sql = sql_.States(Portion(places, i));
-    WALPOST_CO_ASSIGN_OR_RETURN(const QueryRows rows,
-                                co_await connection_.Execute(sql));
-    for (size_t row = 0; row < rows.size(); ++row) {
+  for (size_t i = 0; i < rows.size(); i += kMaxRows) {
+    const std::string sql = sql_.States(Portion(rows, i));
+    WALPOST_CO_ASSIGN_OR_RETURN(const QueryRows found, co_await Execute(sql));
+    for (size_t row = 0; row < found.size(); ++row) {
       const absl::StatusOr<ParkedState> state =
-          ParseParkedState(rows.Text(row, 0));
+          ParseParkedState(found.Text(row, 0));
       if (!state.ok()) co_return state.status();
       states.push_back(*state);
     }

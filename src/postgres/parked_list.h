@@ -6,6 +6,7 @@
 #include <cstddef>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "absl/status/status.h"
@@ -15,11 +16,13 @@
 #include "parking/parked_event.h"
 #include "postgres/connection.h"
 #include "postgres/parking_sql.h"
+#include "postgres/source_options.h"
 
 namespace walpost {
 
 struct ParkedEntry {
-  ParkedPlace place;
+  ParkedNumber number = 0;
+  std::string position;  // SortableText
   ParkedState state = ParkedState::kDead;
   DeadLetter content;  // without its payload
   // It waits for this topic, which is isolated; empty: it does not.
@@ -33,32 +36,51 @@ struct ParkedEntry {
 
 class ParkedList {
  public:
-  // The connection outlives this object.
-  ParkedList(Connection& connection, std::string table, std::string slot);
+  // The session of a verb that reads or decides.
+  static ConnectionOptions Session(const WalSourceOptions& postgres,
+                                   std::string_view verb);
 
-  // Nothing is parked if there is no table. kDataLoss: a row cannot be read.
+  // The connection outlives the list. `if_unknown`: the table is missing, and
+  // nothing is on record about the slot. kFailedPrecondition: the table that
+  // the slot has used is missing, or is another one.
+  enum class IfUnknown { kRefuse, kEmpty };
+  static boost::asio::awaitable<absl::StatusOr<ParkedList>> Open(
+      Connection& connection, const WalSourceOptions& postgres,
+      std::string table, IfUnknown if_unknown = IfUnknown::kRefuse);
+
+  // Nothing is parked if the slot has not used a table yet. kDataLoss: a row
+  // cannot be read.
   boost::asio::awaitable<absl::StatusOr<std::vector<ParkedEntry>>> Read(
       ParkingSql::Settled settled);
   // Likewise dead letters.
   boost::asio::awaitable<absl::StatusOr<std::vector<ParkedEntry>>> ReadLetters(
       ParkingSql::Settled settled);
   boost::asio::awaitable<absl::StatusOr<OwnValue>> ReadPayload(
-      ParkedPlace place);
+      ParkedNumber row);
   // Decides about dead events: kRetry or kDiscarded; or about dead letters:
-  // kLetterRetry or kLetterDiscarded. Returns those that were still undecided.
-  boost::asio::awaitable<absl::StatusOr<std::vector<ParkedPlace>>> Decide(
-      std::vector<ParkedPlace> places, ParkedState state, std::string by,
+  // kLetterRetry or kLetterDiscarded. What is to be sent can be discarded until
+  // it is sent. Returns those whose decision it is now.
+  struct Decided {
+    std::vector<ParkedNumber> rows;
+    size_t sending = 0;  // of these: may be in Kafka, or get there
+  };
+  boost::asio::awaitable<absl::StatusOr<Decided>> Decide(
+      std::vector<ParkedNumber> rows, ParkedState state, std::string by,
       std::string why);
   // The states of those that still exist.
   boost::asio::awaitable<absl::StatusOr<std::vector<ParkedState>>> States(
-      std::vector<ParkedPlace> places);
+      std::vector<ParkedNumber> rows);
 
  private:
+  ParkedList(Connection& connection, ParkingNames names, bool exists);
+
   boost::asio::awaitable<absl::StatusOr<std::vector<ParkedEntry>>> ReadAll(
       std::string sql);
+  boost::asio::awaitable<absl::StatusOr<QueryRows>> Execute(std::string sql);
 
-  Connection& connection_;
+  Connection* connection_;
   std::string table_;
+  bool exists_;
   ParkingSql sql_;
 };
 

@@ -7,14 +7,15 @@
 #include "absl/status/statusor.h"
 #include "base/finding.h"
 #include "postgres/connection.h"
-#include "postgres/parking_table.h"
+#include "postgres/source_options.h"
 
 namespace walpost {
 
-// Whether the role may use the table `name` (schema.table), or make it; and, if
-// dead letters are kept, whether it has their columns, or gets them. Fails as
-// Execute does.
-boost::asio::awaitable<absl::StatusOr<Findings>> CheckParkingTable(
-    Connection& connection, std::string name, ParkingTable::Letters letters);
+// Whether a stream may use `table` (schema.table), as ParkingTable::Open
+// decides. `is_wanted`: the configuration parks events, or keeps dead letters
+// there. Fails as Execute does.
+boost::asio::awaitable<absl::StatusOr<Findings>> CheckParking(
+    Connection& connection, const WalSourceOptions& postgres, std::string table,
+    bool is_wanted);
 
 }  // namespace walpost

@@ -1,15 +1,16 @@
 #include "postgres/parking_sql.h"
 
 #include <algorithm>
-#include <map>
+#include <array>
 #include <utility>
 #include <vector>
 
 #include "absl/strings/escaping.h"
-#include "absl/strings/str_join.h"
 #include "fmt/format.h"
+#include "fmt/ranges.h"
 #include "parking/parked_codec.h"
 #include "postgres/quote.h"
+#include "postgres/relation_oid.h"
 #include "postgres/table_script.h"
 #include "walpost_sql.h"
 
@@ -17,7 +18,12 @@ namespace walpost {
 namespace {
 
 constexpr std::string_view kDefaultTable = "public.walpost_parked";
+// Columns that tables of earlier releases lack.
+constexpr std::array<std::string_view, 7> kAddedColumns = {
+    "id", "type", "headers", "number", "numbering", "digest", "sending_since"};
 constexpr std::string_view kWaits = "state IN ('dead', 'waiting', 'retry')";
+constexpr std::string_view kIsParked =
+    "state IN ('dead', 'waiting', 'retry', 'released', 'discarded')";
 constexpr std::string_view kWaitsForKey =
     "state IN ('dead', 'waiting', 'retry') AND topic IS NULL";
 constexpr std::string_view kWaitsForTopic =
@@ -70,18 +76,13 @@ std::string ParkingSql::OfSlot() const {
   return fmt::format("slot = {}", quote_(names_.slot));
 }
 
-std::string ParkingSql::At(std::span<const ParkedPlace> places) const {
-  std::map<std::string, std::vector<std::string>> positions;
-  for (const ParkedPlace& place : places) {
-    positions[place.system_identifier].push_back(quote_(place.position));
-  }
-  std::vector<std::string> groups;
-  for (const auto& [cluster, of_cluster] : positions) {
-    groups.push_back(fmt::format("system_identifier = {} AND position IN ({})",
-                                 quote_(cluster),
-                                 absl::StrJoin(of_cluster, ", ")));
-  }
-  return fmt::format("{} AND ({})", OfSlot(), absl::StrJoin(groups, " OR "));
+std::string ParkingSql::OfSystem() const {
+  return fmt::format("{} AND system_identifier = {}", OfSlot(),
+                     quote_(names_.system_identifier));
+}
+
+std::string ParkingSql::At(std::span<const ParkedNumber> rows) const {
+  return fmt::format("{} AND number IN ({})", OfSlot(), fmt::join(rows, ", "));
 }
 
 std::string ParkingSql::Reason(std::string_view text) const {
@@ -93,8 +94,27 @@ std::string ParkingSql::Reason(std::string_view text) const {
   return quote_(reason);
 }
 
-std::string ParkingSql::Exists() const {
-  return fmt::format("SELECT to_regclass({}) IS NOT NULL", quote_(Table()));
+std::string ParkingSql::Describe() const {
+  const std::string_view table = names_.table;
+  return fmt::format(
+      "SELECT c.oid, c.relkind IN ('r', 'p'), c.relpersistence = 'p', "
+      "array_to_string(ARRAY(SELECT 'USAGE of its schema' WHERE NOT "
+      "has_schema_privilege(c.relnamespace, 'USAGE') UNION ALL SELECT "
+      "privilege FROM unnest(ARRAY['SELECT', 'INSERT', 'UPDATE', 'DELETE']) AS "
+      "privilege WHERE NOT has_table_privilege(c.oid, privilege)), ', '), "
+      "row_security_active(c.oid), (SELECT count(*) = {} FROM "
+      "pg_catalog.pg_attribute WHERE attrelid = c.oid AND attname IN ({}) AND "
+      "NOT attisdropped), pg_has_role(c.relowner, 'USAGE'), "
+      "coalesce((SELECT has_schema_privilege(n.oid, 'CREATE') FROM "
+      "pg_catalog.pg_namespace n WHERE n.nspname = {}), false) FROM "
+      "(SELECT) AS one LEFT JOIN pg_catalog.pg_class c ON c.oid = {}",
+      kAddedColumns.size(),
+      fmt::format("'{}'", fmt::join(kAddedColumns, "', '")),
+      quote_(table.substr(0, table.find('.'))), RelationOidSql(quote_, table));
+}
+
+std::string ParkingSql::Oid() const {
+  return fmt::format("SELECT {}", RelationOidSql(quote_, names_.table));
 }
 
 // Slots are unique in a cluster, and locks are per database.
@@ -117,76 +137,158 @@ std::string ParkingSql::EndHolder() const {
       LockKey());
 }
 
-std::string ParkingSql::LoadTopics() const {
+std::string ParkingSql::IsInUse(Lsn from) const {
   return fmt::format(
-      "SELECT topic, min(place), max(place) FROM (SELECT topic, CASE "
-      "system_identifier WHEN {} THEN position ELSE '' END AS place FROM {} "
-      "WHERE {} AND {}) AS waiting GROUP BY 1",
-      quote_(names_.system_identifier), Table(), OfSlot(), kWaitsForTopic);
+      "SELECT EXISTS (SELECT 1 FROM {0} WHERE {1} AND (state IN ('dead', "
+      "'waiting', 'retry', 'dead_letter_retry'))) OR EXISTS (SELECT 1 FROM {0} "
+      "WHERE {2} AND position >= {3})",
+      Table(), OfSlot(), OfSystem(), quote_(SortableText({from, 0})));
 }
 
-std::string ParkingSql::LoadLanes() const {
+std::string ParkingSql::ReadWithoutDigest(Lsn from, size_t limit) const {
   return fmt::format(
-      "SELECT aggregate_type, aggregate_id, min(CASE system_identifier WHEN {} "
-      "THEN position ELSE '' END) FROM {} WHERE {} AND {} GROUP BY 1, 2",
-      quote_(names_.system_identifier), Table(), OfSlot(), kWaitsForKey);
+      "SELECT number, event, payload FROM {} WHERE {} AND position >= {} AND "
+      "digest = '' ORDER BY position LIMIT {}",
+      Table(), OfSystem(), quote_(SortableText({from, 0})), limit);
+}
+
+std::string ParkingSql::SetDigests(
+    std::span<const std::pair<ParkedNumber, std::string>> digests) const {
+  std::string values;
+  for (const auto& [number, digest] : digests) {
+    values += fmt::format("{}({}::bigint, {})", values.empty() ? "" : ", ",
+                          number, quote_(digest));
+  }
+  return fmt::format(
+      "UPDATE {} AS p SET digest = given.digest FROM (VALUES {}) AS given "
+      "(number, digest) WHERE p.number = given.number",
+      Table(), values);
+}
+
+// `row`: an alias.
+std::string ParkingSql::FirstOf(std::string_view row, Lsn from) const {
+  return fmt::format(
+      "{0}.system_identifier = {1}, {0}.numbering = {2}, {0}.position, "
+      "{0}.digest, CASE WHEN {0}.numbering <> {2} AND {0}.position >= {3} THEN "
+      "{0}.event END",
+      row, quote_(names_.system_identifier), names_.numbering,
+      quote_(SortableText({from, 0})));
+}
+
+std::string ParkingSql::LoadLanes(Lsn from) const {
+  return fmt::format(
+      "SELECT p.aggregate_type, p.aggregate_id, {} FROM (SELECT (min({}))[2] "
+      "AS number FROM {} WHERE {} AND {} GROUP BY aggregate_type, "
+      "aggregate_id) AS first JOIN {} p ON p.number = first.number::bigint "
+      "ORDER BY p.system_identifier = {}, p.position",
+      FirstOf("p", from), PlaceAndNumber(), Table(), OfSlot(), kWaitsForKey,
+      Table(), quote_(names_.system_identifier));
+}
+
+std::string ParkingSql::LoadTopics(Lsn from) const {
+  return fmt::format(
+      "SELECT p.topic, {}, l.system_identifier = {}, l.numbering = {}, "
+      "l.position FROM (SELECT (min({}))[2] AS first, (max({}))[2] AS last "
+      "FROM {} WHERE {} AND {} GROUP BY topic) AS ends JOIN {} p ON p.number = "
+      "ends.first::bigint JOIN {} l ON l.number = ends.last::bigint",
+      FirstOf("p", from), quote_(names_.system_identifier), names_.numbering,
+      PlaceAndNumber(), PlaceAndNumber(), Table(), OfSlot(), kWaitsForTopic,
+      Table(), Table());
 }
 
 std::string ParkingSql::LoadSettled(Lsn from, size_t limit) const {
   return fmt::format(
-      "SELECT position, state FROM {} WHERE {} AND system_identifier = {} AND "
-      "NOT {} AND position >= {} ORDER BY position LIMIT {}",
-      Table(), OfSlot(), quote_(names_.system_identifier), kWaits,
+      "SELECT position, state, numbering = {}, digest, number FROM {} WHERE {} "
+      "AND NOT {} AND position >= {} ORDER BY position, number LIMIT {}",
+      names_.numbering, Table(), OfSystem(), kWaits,
       quote_(SortableText({from, 0})), limit);
 }
 
-std::string ParkingSql::Row(const ParkedEvent& event, size_t parameter,
-                            bool has_letters) const {
+std::string ParkingSql::Row(const ParkedEvent& event, size_t parameter) const {
   const DeadLetter& content = event.content;
   const bool is_letter = event.state == ParkedState::kLetter;
   const std::string& topic = is_letter ? content.topic : event.topic;
-  std::string further;
-  if (has_letters) {
-    further = is_letter
-                  ? fmt::format(", {}, {}, {}", Bytea(content.id),
-                                Bytea(content.type), Bytea(content.headers))
-                  : ", NULL, NULL, NULL";
-  }
+  const std::string further =
+      is_letter ? fmt::format("{}, {}, {}", Bytea(content.id),
+                              Bytea(content.type), Bytea(content.headers))
+                : "NULL, NULL, NULL";
   return fmt::format(
-      "({}, {}, '{}', '{}', {}, {}, ${}, {}, {}, {}, to_timestamp({}::float8 / "
-      "1000000), {}{})",
+      "({}, {}, '{}', {}, '{}', '{}', {}, {}, ${}, {}, {}, {}, "
+      "to_timestamp({}::float8 / 1000000), {}, {})",
       quote_(names_.slot), quote_(names_.system_identifier),
-      SortableText(event.position), ToString(event.state),
-      Bytea(content.aggregate_type), Bytea(KeyOf(content)), parameter,
+      SortableText(event.position), names_.numbering, event.digest,
+      ToString(event.state), Bytea(content.aggregate_type),
+      Bytea(KeyOf(content)), parameter,
       Bytea(std::string_view(EncodeParked(content))),
       quote_(content.error_class), Reason(content.reason),
       content.commit_time.time_since_epoch().count(),
       topic.empty() ? "NULL" : quote_(topic), further);
 }
 
+std::string ParkingSql::HasOtherNumbering(Lsn from) const {
+  return fmt::format(
+      "SELECT EXISTS (SELECT 1 FROM {} WHERE {} AND position >= {} AND "
+      "numbering <> {} AND {})",
+      Table(), OfSystem(), quote_(SortableText({from, 0})), names_.numbering,
+      kWaits);
+}
+
+// Equal events of a transaction take the rows in their order. An event that has
+// a row in this numbering takes none.
+std::string ParkingSql::Renumber(
+    std::span<const ParkedEvent* const> events) const {
+  std::string shown;
+  for (const ParkedEvent* event : events) {
+    shown += fmt::format("{}('{}', '{}')", shown.empty() ? "" : ", ",
+                         SortableText(event->position), event->digest);
+  }
+  return fmt::format(
+      "WITH shown AS (SELECT position, left(position, 16) AS commit, digest, "
+      "row_number() OVER (PARTITION BY left(position, 16), digest ORDER BY "
+      "position) AS nth FROM (VALUES {shown}) AS v (position, digest) WHERE "
+      "NOT EXISTS (SELECT 1 FROM {table} t WHERE {system} AND t.position = "
+      "v.position AND t.numbering = {numbering})), stored AS (SELECT number, "
+      "left(position, 16) AS commit, digest, row_number() OVER (PARTITION BY "
+      "left(position, 16), digest ORDER BY number) AS nth FROM {table} WHERE "
+      "{system} AND position >= '{first}' AND numbering <> {numbering} AND "
+      "{waits}) UPDATE {table} AS t SET position = shown.position, numbering = "
+      "{numbering} FROM shown JOIN stored USING (commit, digest, nth) WHERE "
+      "t.number = stored.number",
+      fmt::arg("shown", shown), fmt::arg("table", Table()),
+      fmt::arg("system", OfSystem()), fmt::arg("numbering", names_.numbering),
+      fmt::arg("first", SortableText({events.front()->position.commit_lsn, 0})),
+      fmt::arg("waits", kWaits));
+}
+
 std::string ParkingSql::Insert(
     std::span<const ParkedEvent* const> events) const {
-  // A table of an earlier release may lack the columns of dead letters.
-  const bool has_letters =
-      std::ranges::any_of(events, [](const ParkedEvent* event) {
-        return event->state == ParkedState::kLetter;
-      });
   std::string sql = fmt::format(
-      "INSERT INTO {} (slot, system_identifier, position, state, "
-      "aggregate_type, aggregate_id, payload, event, error_class, reason, "
-      "committed_at, topic{}) VALUES ",
-      Table(), has_letters ? ", id, type, headers" : "");
+      "INSERT INTO {} (slot, system_identifier, position, numbering, digest, "
+      "state, aggregate_type, aggregate_id, payload, event, error_class, "
+      "reason, committed_at, topic, id, type, headers) VALUES ",
+      Table());
   for (size_t i = 0; i < events.size(); ++i) {
     if (i > 0) sql += ", ";
-    sql += Row(*events[i], i + 1, has_letters);
+    sql += Row(*events[i], i + 1);
   }
   return sql + " ON CONFLICT DO NOTHING";
 }
 
+std::string ParkingSql::ReadBack(
+    std::span<const ParkedEvent* const> events) const {
+  const auto [first, last] = std::ranges::minmax(
+      events, {}, [](const ParkedEvent* event) { return event->position; });
+  return fmt::format(
+      "SELECT position, digest, number, tableoid FROM {} WHERE {} AND "
+      "numbering = {} AND position BETWEEN '{}' AND '{}'",
+      Table(), OfSystem(), names_.numbering, SortableText(first->position),
+      SortableText(last->position));
+}
+
 std::string ParkingSql::ReadDead() const {
   return fmt::format(
-      "SELECT count(*) || '/' || coalesce(sum(hashtextextended("
-      "system_identifier || position, 0)), 0) FROM {} WHERE {} AND state = "
+      "SELECT count(*) || '/' || coalesce(sum(hashint8extended("
+      "number, 0)), 0) FROM {} WHERE {} AND state = "
       "'dead'",
       Table(), OfSlot());
 }
@@ -217,7 +319,7 @@ std::string ParkingSql::ReadTopics(LaneScope scope,
       fmt::arg("topic", kWaitsForTopic));
 }
 
-// Without events of an earlier cluster, the order is that of the primary key.
+// Without events of an earlier cluster, the order is that of an index.
 std::string ParkingSql::Place(bool has_earlier_cluster) const {
   if (!has_earlier_cluster) return "position";
   return fmt::format(
@@ -226,15 +328,23 @@ std::string ParkingSql::Place(bool has_earlier_cluster) const {
       quote_(names_.system_identifier));
 }
 
+std::string ParkingSql::PlaceAndNumber() const {
+  return fmt::format("ARRAY[{}, number::text]", Place(true));
+}
+
+// The stream has passed all of an earlier cluster, and of a transaction whose
+// events were counted otherwise if it has passed the whole transaction.
 std::string ParkingSql::ReadSendable(const Sendable& wanted) const {
   const std::string place = Place(wanted.has_earlier_cluster);
-  std::string through = SortableText(wanted.through);
-  std::string rows = OfSlot();
+  const std::string through = SortableText(wanted.through);
+  std::string rows = fmt::format(
+      "position <= {} AND (numbering = {} OR position < {})", quote_(through),
+      names_.numbering, quote_(through.substr(0, through.find('-'))));
   if (wanted.has_earlier_cluster) {
-    through = "1" + through;
+    rows = fmt::format("{} AND (system_identifier <> {} OR {})", OfSlot(),
+                       quote_(names_.system_identifier), rows);
   } else {
-    rows += fmt::format(" AND system_identifier = {}",
-                        quote_(names_.system_identifier));
+    rows = fmt::format("{} AND {}", OfSystem(), rows);
   }
   std::string first = "state = 'dead'";
   if (!wanted.topic.empty()) {
@@ -247,78 +357,86 @@ std::string ParkingSql::ReadSendable(const Sendable& wanted) const {
   return fmt::format(
       "WITH held (key, type, first) AS (SELECT {lane}, min({place}) FROM "
       "{table} WHERE {slot} AND {first} GROUP BY 1, 2), "
-      "sendable AS (SELECT system_identifier, position, event, payload, "
-      "{place} AS place FROM {table} WHERE {rows} AND state IN "
-      "('waiting', 'retry') AND {place} <= {through} AND NOT EXISTS (SELECT 1 "
-      "FROM held WHERE (key, type) = ({lane}) AND first < {place}) ORDER BY "
-      "{place} LIMIT {events}) "
-      "SELECT system_identifier, position, event, payload FROM (SELECT *, "
-      "sum(octet_length(coalesce(payload, ''))) OVER (ORDER BY place) AS total "
-      "FROM sendable) AS summed WHERE total - octet_length(coalesce(payload, "
-      "'')) < {bytes} ORDER BY place",
+      "sendable AS (SELECT number, system_identifier, position, event, "
+      "payload, {place} AS place FROM {table} WHERE {rows} AND state IN "
+      "('waiting', 'retry') AND NOT EXISTS (SELECT 1 FROM held WHERE (key, "
+      "type) = ({lane}) AND first < {place}) ORDER BY {place}, number LIMIT "
+      "{events}) "
+      "SELECT number, system_identifier, position, event, payload FROM (SELECT "
+      "*, sum(octet_length(coalesce(payload, ''))) OVER (ORDER BY place, "
+      "number) AS total FROM sendable) AS summed WHERE total - "
+      "octet_length(coalesce(payload, '')) < {bytes} ORDER BY place, number",
       fmt::arg("lane", LaneColumns(wanted.scope)), fmt::arg("place", place),
       fmt::arg("table", Table()), fmt::arg("slot", OfSlot()),
       fmt::arg("first", first), fmt::arg("rows", rows),
-      fmt::arg("through", quote_(through)),
       fmt::arg("events", wanted.max_events),
       fmt::arg("bytes", wanted.max_bytes));
 }
 
-std::string ParkingSql::Release(std::span<const ParkedPlace> places) const {
+std::string ParkingSql::NoteSending(std::span<const ParkedNumber> rows) const {
   return fmt::format(
-      "DELETE FROM {0} WHERE {1} AND state = 'waiting'; "
-      "UPDATE {0} SET state = 'released' WHERE {1} AND state = 'retry'",
-      Table(), At(places));
+      "UPDATE {} SET sending_since = now() WHERE {} AND state IN ('waiting', "
+      "'retry', 'dead_letter_retry') RETURNING number, "
+      "has_table_privilege(tableoid, 'DELETE')",
+      Table(), At(rows));
 }
 
-std::string ParkingSql::Fail(const ParkedPlace& place,
-                             std::string_view error_class,
+std::string ParkingSql::Release(std::span<const ParkedNumber> rows) const {
+  return fmt::format(
+      "DELETE FROM {0} WHERE {1} AND state = 'waiting'; "
+      "UPDATE {0} SET state = 'released' WHERE {1} AND state IN ('retry', "
+      "'discarded')",
+      Table(), At(rows));
+}
+
+std::string ParkingSql::Fail(ParkedNumber row, std::string_view error_class,
                              std::string_view reason) const {
   return fmt::format(
-      "UPDATE {} SET state = 'dead', topic = NULL, error_class = {}, reason = "
-      "{} WHERE {} "
+      "UPDATE {} SET state = 'dead', sending_since = NULL, topic = NULL, "
+      "error_class = {}, reason = {} WHERE {} "
       "AND state IN ('waiting', 'retry')",
-      Table(), quote_(error_class), Reason(reason), At({&place, 1}));
+      Table(), quote_(error_class), Reason(reason), At({&row, 1}));
 }
 
 std::string ParkingSql::List(Settled settled) const {
   const bool all = settled == Settled::kIncluded;
-  return ListWhere(all ? "state NOT LIKE 'dead_letter%'" : kWaits);
+  return ListWhere(all ? kIsParked : kWaits);
 }
 
 std::string ParkingSql::ListWhere(std::string_view condition) const {
   return fmt::format(
-      "SELECT system_identifier, position, state, error_class, reason, event, "
+      "SELECT number, position, state, error_class, reason, event, "
       "octet_length(payload), (extract(epoch FROM decided_at) * "
       "1000000)::bigint, decided_by, decided_why, topic FROM {} WHERE {} AND "
-      "{} ORDER BY committed_at, position",
+      "{} ORDER BY committed_at, position, number",
       Table(), OfSlot(), condition);
 }
 
-std::string ParkingSql::Payload(const ParkedPlace& place) const {
-  return fmt::format("SELECT payload FROM {} WHERE {}", Table(),
-                     At({&place, 1}));
+std::string ParkingSql::Payload(ParkedNumber row) const {
+  return fmt::format("SELECT payload FROM {} WHERE {}", Table(), At({&row, 1}));
 }
 
-std::string ParkingSql::States(std::span<const ParkedPlace> places) const {
-  return fmt::format("SELECT state FROM {} WHERE {}", Table(), At(places));
+std::string ParkingSql::States(std::span<const ParkedNumber> rows) const {
+  return fmt::format("SELECT state FROM {} WHERE {}", Table(), At(rows));
 }
 
-std::string ParkingSql::Decide(std::span<const ParkedPlace> places,
+std::string ParkingSql::Decide(std::span<const ParkedNumber> rows,
                                ParkedState state, std::string_view by,
                                std::string_view why) const {
-  return DecideAbout("dead", places, state, by, why);
+  const bool takes_back = state == ParkedState::kDiscarded;
+  return DecideAbout(takes_back ? "'dead', 'retry'" : "'dead'", rows, state, by,
+                     why);
 }
 
 std::string ParkingSql::DecideAbout(std::string_view from,
-                                    std::span<const ParkedPlace> places,
+                                    std::span<const ParkedNumber> rows,
                                     ParkedState state, std::string_view by,
                                     std::string_view why) const {
   return fmt::format(
       "UPDATE {} SET state = '{}', decided_at = now(), decided_by = {}, "
-      "decided_why = {} WHERE {} AND state = '{}' RETURNING "
-      "system_identifier, position",
-      Table(), ToString(state), Reason(by), Reason(why), At(places), from);
+      "decided_why = {} WHERE {} AND state IN ({}) RETURNING number, "
+      "sending_since IS NOT NULL",
+      Table(), ToString(state), Reason(by), Reason(why), At(rows), from);
 }
 
 }  // namespace walpost

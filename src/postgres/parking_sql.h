@@ -7,6 +7,9 @@
 // go before an earlier row of its key of the other sort. Dead letters never
 // wait, and nothing waits for them.
 //
+// An event is the row with its position in this numbering, or a row of another
+// numbering, of the same transaction, with its digest.
+//
 // Pure: the texts are tested without a server.
 #pragma once
 
@@ -14,6 +17,7 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <utility>
 
 #include "base/lsn.h"
 #include "outbox/position.h"
@@ -26,17 +30,13 @@ struct ParkingNames {
   std::string table;  // schema.table
   std::string slot;
   std::string system_identifier;
+  uint64_t numbering = 0;  // of positions (outbox/numbering.h)
   // The database may not be able to store other characters in a text.
   bool ascii_only = false;
 };
 
-// Where a row is: its primary key, without the slot.
-struct ParkedPlace {
-  std::string system_identifier;
-  std::string position;  // SortableText
-
-  friend bool operator==(const ParkedPlace&, const ParkedPlace&) = default;
-};
+// The primary key of a row.
+using ParkedNumber = uint64_t;
 
 class ParkingSql {
  public:
@@ -52,30 +52,51 @@ class ParkingSql {
   // For an operator: also lets `user` read and write it.
   static std::string Grant(std::string_view table, std::string_view user);
 
-  // True if there is such a table.
-  std::string Exists() const;
+  // See ParkingTableFacts: oid (NULL: there is no such table), kind, whether it
+  // survives a crash, rights that are missing, whether rows are hidden, whether
+  // it has all columns, whether the role may change it, and whether it may
+  // create it.
+  std::string Describe() const;
+  // The oid of the table that has the name now; NULL: none.
+  std::string Oid() const;
   // True if this session may write the slot's parked events from now on: until
   // it ends, no other one may.
   std::string TryLock() const;
   // Ends the session that may. One row if there is one; false: it could not.
   std::string EndHolder() const;
 
-  // True if the table has the columns of dead letters.
-  std::string HasLetterColumns() const;
-
   // True if events wait, or dead letters are to be sent, or a stream from this
-  // LSN on may show the events of dead letters.
+  // LSN on may show events that are on record here.
   std::string IsInUse(Lsn from) const;
-  // Type, key and first place of each lane in which events wait for their key.
-  std::string LoadLanes() const;
-  // Topic and first place of those that events wait for.
-  std::string LoadTopics() const;
-  // Position and state of settled events and of dead letters, from this LSN on.
+  // Number, event and payload of rows of earlier releases, without a digest,
+  // that a stream from this LSN on may show. Of events with an id, without the
+  // payload.
+  std::string ReadWithoutDigest(Lsn from, size_t limit) const;
+  std::string SetDigests(
+      std::span<const std::pair<ParkedNumber, std::string>> digests) const;
+  // Type and key of each lane in which events wait for their key, and of the
+  // first one: cluster, numbering, position, digest, and event if it is in a
+  // transaction that the stream shows again.
+  std::string LoadLanes(Lsn from) const;
+  // The same for topics that events wait for, in the place of type and key:
+  // topic, and position and numbering of the last one.
+  std::string LoadTopics(Lsn from) const;
+  // Position, state, numbering, digest and number of settled events and of dead
+  // letters, from this LSN on.
   std::string LoadSettled(Lsn from, size_t limit) const;
 
+  // True if a stream from this LSN on may show events that wait here under
+  // another numbering.
+  std::string HasOtherNumbering(Lsn from) const;
+  // Gives these events, as far as they are here under another numbering, their
+  // positions in this one.
+  std::string Renumber(std::span<const ParkedEvent* const> events) const;
   // Keeps rows that are there. The payloads, in this order, are its parameters,
   // as bytea: they may be large.
   std::string Insert(std::span<const ParkedEvent* const> events) const;
+  // Position, digest, number and tableoid of the rows from the first to the
+  // last event.
+  std::string ReadBack(std::span<const ParkedEvent* const> events) const;
 
   // One text that changes with every decision about a dead event, and with
   // every event that dies.
@@ -86,8 +107,8 @@ class ParkingSql {
   // Topic, number of events that wait for it, of those that may go before all
   // others of their key, bytes, and age in seconds.
   std::string ReadTopics(LaneScope scope, bool has_earlier_cluster) const;
-  // System identifier, position, event and payload of the oldest events that
-  // may be sent: none behind a dead one.
+  // Number, cluster, position, event and payload of the oldest events that may
+  // be sent: none behind a dead one.
   struct Sendable {
     LaneScope scope = LaneScope::kKey;
     Position through;                  // none after it
@@ -99,25 +120,28 @@ class ParkingSql {
   };
   std::string ReadSendable(const Sendable& wanted) const;
 
+  // These are being sent. Returns those that may still be, and whether they can
+  // be deleted afterwards: an operator may have discarded one meanwhile.
+  std::string NoteSending(std::span<const ParkedNumber> rows) const;
   // These events are in Kafka.
-  std::string Release(std::span<const ParkedPlace> places) const;
+  std::string Release(std::span<const ParkedNumber> rows) const;
   // This event cannot be delivered, again: it waits for its key.
-  std::string Fail(const ParkedPlace& place, std::string_view error_class,
+  std::string Fail(ParkedNumber row, std::string_view error_class,
                    std::string_view reason) const;
 
   // ---- Dead letters (parking_sql_letters.cc).
 
-  // System identifier, position, event, payload and class of the oldest dead
+  // Number, cluster, position, event, payload and class of the oldest dead
   // letters that are to be sent.
   std::string ReadRetries(size_t max_events, size_t max_bytes) const;
   // These are in Kafka.
-  std::string SettleRetries(std::span<const ParkedPlace> places) const;
+  std::string SettleRetries(std::span<const ParkedNumber> rows) const;
   // This one cannot be delivered, again.
-  std::string FailRetry(const ParkedPlace& place, std::string_view error_class,
+  std::string FailRetry(ParkedNumber row, std::string_view error_class,
                         std::string_view reason) const;
   // As List, and Decide with the states of dead letters.
   std::string ListLetters(Settled settled) const;
-  std::string DecideLetters(std::span<const ParkedPlace> places,
+  std::string DecideLetters(std::span<const ParkedNumber> rows,
                             ParkedState state, std::string_view by,
                             std::string_view why) const;
 
@@ -126,27 +150,28 @@ class ParkingSql {
   // The columns of ParkedEntry, of events that wait, or of all; the oldest
   // first.
   std::string List(Settled settled) const;
-  std::string Payload(const ParkedPlace& place) const;
-  std::string States(std::span<const ParkedPlace> places) const;
+  std::string Payload(ParkedNumber row) const;
+  std::string States(std::span<const ParkedNumber> rows) const;
   // Decides about dead events: `state` is retry or discarded. Returns the
-  // places of those that were still dead.
-  std::string Decide(std::span<const ParkedPlace> places, ParkedState state,
+  // numbers of those that were still dead.
+  std::string Decide(std::span<const ParkedNumber> rows, ParkedState state,
                      std::string_view by, std::string_view why) const;
 
  private:
   std::string Table() const;
   std::string OfSlot() const;
+  std::string OfSystem() const;
   std::string Place(bool has_earlier_cluster) const;
-  std::string At(std::span<const ParkedPlace> places) const;
+  std::string PlaceAndNumber() const;
+  std::string FirstOf(std::string_view row, Lsn from) const;
+  std::string At(std::span<const ParkedNumber> rows) const;
   std::string Reason(std::string_view text) const;
   std::string LockKey() const;
-  std::string Row(const ParkedEvent& event, size_t parameter,
-                  bool has_letters) const;
+  std::string Row(const ParkedEvent& event, size_t parameter) const;
   std::string ListWhere(std::string_view condition) const;
   std::string DecideAbout(std::string_view from,
-                          std::span<const ParkedPlace> places,
-                          ParkedState state, std::string_view by,
-                          std::string_view why) const;
+                          std::span<const ParkedNumber> rows, ParkedState state,
+                          std::string_view by, std::string_view why) const;
 
   ParkingNames names_;
   QuoteLiteral quote_;

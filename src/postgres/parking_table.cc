@@ -4,12 +4,20 @@
 #include <boost/asio/as_tuple.hpp>
 #include <boost/asio/steady_timer.hpp>
 #include <boost/asio/use_awaitable.hpp>
+#include <map>
+#include <set>
 #include <utility>
 
+#include "base/reason_code.h"
 #include "base/status_macros.h"
 #include "fmt/format.h"
+#include "outbox/event_digest.h"
 #include "parking/parked_codec.h"
+#include "postgres/parked_rows.h"
+#include "postgres/parked_table_record.h"
+#include "postgres/quote.h"
 #include "postgres/sqlstate.h"
+#include "spdlog/spdlog.h"
 
 namespace walpost {
 
@@ -27,79 +35,25 @@ constexpr std::chrono::seconds kLockLimit{5};
 constexpr milliseconds kLockPause{100};
 // Settled events that a stream may show again; others would be sent again.
 constexpr size_t kMaxSettled = 200'000;
+// Rows that get their digests in one statement.
+constexpr size_t kMaxDigests = 500;
 
-absl::StatusOr<std::string> ReadKey(const QueryRows& rows, size_t row,
-                                    size_t column) {
-  WALPOST_ASSIGN_OR_RETURN(OwnValue key, rows.Bytea(row, column));
-  return std::move(key).value_or("");
-}
-
-// Empty: of an earlier cluster.
-absl::StatusOr<Position> ParseFirst(const std::string& text) {
-  if (text.empty()) return Position();
-  return ParseSortableText(text);
-}
-
-absl::StatusOr<ParkedSoFar> ParseLanes(const QueryRows& rows) {
-  ParkedSoFar so_far;
-  for (size_t i = 0; i < rows.size(); ++i) {
-    ParkedSoFar::Lane& lane = so_far.lanes.emplace_back();
-    WALPOST_ASSIGN_OR_RETURN(lane.aggregate_type, rows.Bytea(i, 0));
-    WALPOST_ASSIGN_OR_RETURN(lane.key, ReadKey(rows, i, 1));
-    WALPOST_ASSIGN_OR_RETURN(lane.first, ParseFirst(rows.Text(i, 2)));
-  }
-  return so_far;
-}
-
-absl::Status ParseTopics(const QueryRows& rows, ParkedSoFar& so_far) {
-  for (size_t i = 0; i < rows.size(); ++i) {
-    ParkedSoFar::Span& span = so_far.topics[rows.Text(i, 0)];
-    WALPOST_ASSIGN_OR_RETURN(span.first, ParseFirst(rows.Text(i, 1)));
-    WALPOST_ASSIGN_OR_RETURN(span.last, ParseFirst(rows.Text(i, 2)));
-  }
-  return absl::OkStatus();
-}
-
-absl::Status ParseSettled(const QueryRows& rows, ParkedSoFar& so_far) {
-  for (size_t i = 0; i < rows.size(); ++i) {
-    WALPOST_ASSIGN_OR_RETURN(const Position position,
-                             ParseSortableText(rows.Text(i, 0)));
-    WALPOST_ASSIGN_OR_RETURN(const ParkedState state,
-                             ParseParkedState(rows.Text(i, 1)));
-    if (state == ParkedState::kReleased) {
-      so_far.released.insert(position);
-    } else if (state == ParkedState::kDiscarded) {
-      so_far.discarded.insert(position);
-    } else {
-      so_far.letters.insert(position);
-    }
-  }
-  return absl::OkStatus();
-}
-
-// A binary result: its texts are the same.
-absl::StatusOr<std::vector<ParkedRow>> ParseRows(const QueryRows& rows,
-                                                 bool has_class) {
-  std::vector<ParkedRow> parsed;
-  for (size_t i = 0; i < rows.size(); ++i) {
-    ParkedRow& row = parsed.emplace_back();
-    row.place = {rows.Text(i, 0), rows.Text(i, 1)};
-    WALPOST_RETURN_IF_ERROR(
-        DecodeParked(rows.Get(i, 2).value_or(""), row.content));
-    const std::optional<std::string_view> payload = rows.Get(i, 3);
-    if (payload) row.content.payload.emplace(*payload);
-    if (has_class) row.content.error_class = rows.Text(i, 4);
-  }
-  return parsed;
+absl::Status LacksDelete() {
+  return WithSqlstate(
+      absl::FailedPreconditionError("the right DELETE is missing"),
+      kSqlstateInsufficientPrivilege);
 }
 
 }  // namespace
 
-ParkingTable::ParkingTable(asio::any_io_executor executor, ServerOptions server,
-                           std::string slot, std::string table)
-    : executor_(executor), names_{std::move(table), slot, ""} {
-  options_.server = std::move(server);
-  options_.application_name = fmt::format("walpost:{}:parked", slot);
+ParkingTable::ParkingTable(asio::any_io_executor executor,
+                           const WalSourceOptions& postgres, std::string table,
+                           uint64_t numbering)
+    : executor_(executor),
+      names_{std::move(table), postgres.slot, "", numbering},
+      publication_(postgres.publication) {
+  options_.server = postgres.server;
+  options_.application_name = fmt::format("walpost:{}:parked", postgres.slot);
   options_.settings.emplace_back("synchronous_commit=on");
   options_.connect_timeout = kConnectLimit;
   options_.statement_limit = kStatementLimit;
@@ -125,55 +79,60 @@ asio::awaitable<absl::Status> ParkingTable::Connect(
   co_return absl::OkStatus();
 }
 
-asio::awaitable<absl::StatusOr<bool>> ParkingTable::IsInUse(
-    std::string system_identifier, Lsn from) {
-  WALPOST_CO_RETURN_IF_ERROR(co_await Connect(std::move(system_identifier)));
-  absl::StatusOr<bool> is_in_use = co_await Exists();
-  if (is_in_use.ok() && *is_in_use) {
-    const absl::StatusOr<QueryRows> rows =
-        co_await Execute(Sql().IsInUse(from));
-    if (rows.ok()) {
-      is_in_use = rows->Bool(0, 0);
-    } else {
-      is_in_use = rows.status();
-    }
+asio::awaitable<absl::StatusOr<bool>> ParkingTable::Open(Target target) {
+  const absl::Status connected = co_await Connect(target.system_identifier);
+  if (!connected.ok()) co_return connected;
+  absl::StatusOr<bool> opened = co_await OpenSession(std::move(target));
+  if (!opened.ok() || !*opened) Close();
+  co_return opened;
+}
+
+asio::awaitable<absl::StatusOr<bool>> ParkingTable::OpenSession(Target target) {
+  absl::StatusOr<ParkingTableFacts> facts = co_await ReadParkingTableFacts(
+      *connection_, names_, publication_, target.on_record, target.from);
+  if (!facts.ok()) co_return Explain(facts.status());
+  facts->is_wanted = target.is_wanted;
+  const absl::Status judged = JudgeParkingTable(*facts);
+  if (!target.is_wanted && (judged.ok() || target.on_record.name.empty())) {
+    // A role without rights cannot have used it.
+    if (!facts->exists() || !facts->missing_rights.empty()) co_return false;
+    WALPOST_CO_ASSIGN_OR_RETURN(const QueryRows in_use,
+                                co_await Execute(Sql().IsInUse(target.from)));
+    if (!in_use.Bool(0, 0)) co_return false;
   }
-  Close();
-  co_return is_in_use;
-}
-
-asio::awaitable<absl::Status> ParkingTable::Open(std::string system_identifier,
-                                                 Letters letters) {
-  absl::Status status = co_await Connect(std::move(system_identifier));
-  if (status.ok()) status = co_await Make(letters);
-  if (status.ok()) status = co_await Lock();
-  if (!status.ok()) Close();
-  co_return status;
-}
-
-asio::awaitable<absl::StatusOr<bool>> ParkingTable::Exists() {
-  WALPOST_CO_ASSIGN_OR_RETURN(const QueryRows rows,
-                              co_await Execute(Sql().Exists()));
-  co_return rows.Bool(0, 0);
+  if (!judged.ok()) co_return judged;
+  if (MustMakeTable(*facts)) {
+    WALPOST_CO_RETURN_IF_ERROR(co_await Make(facts->exists()));
+  }
+  WALPOST_CO_RETURN_IF_ERROR(co_await Lock());
+  WALPOST_CO_RETURN_IF_ERROR(co_await PutOnRecord(*facts));
+  WALPOST_CO_RETURN_IF_ERROR(co_await MarkSent());
+  co_return true;
 }
 
 // CREATE TABLE IF NOT EXISTS needs the right to create even if it exists.
-asio::awaitable<absl::Status> ParkingTable::Make(Letters letters) {
-  WALPOST_CO_ASSIGN_OR_RETURN(const bool exists, co_await Exists());
-  if (!exists && was_there_) {
-    co_return absl::FailedPreconditionError(fmt::format(
-        "table {} of parked events is missing, and existed before: which keys "
-        "are parked, and which events have dead letters, is not known. Put it "
-        "back; or, to give up what was in it, restart walpost, which makes an "
-        "empty one",
-        names_.table));
+asio::awaitable<absl::Status> ParkingTable::Make(bool exists) {
+  WALPOST_CO_RETURN_IF_ERROR(co_await Run(ParkingSql::Create(names_.table)));
+  if (exists) {
+    spdlog::info("table {} has the columns of this release now", names_.table);
+  } else {
+    spdlog::warn("table {} of parked events was missing: made", names_.table);
   }
-  was_there_ = true;
-  if (exists && letters == Letters::kForKafka) co_return absl::OkStatus();
-  WALPOST_CO_ASSIGN_OR_RETURN(const QueryRows columns,
-                              co_await Execute(Sql().HasLetterColumns()));
-  if (exists && columns.Bool(0, 0)) co_return absl::OkStatus();
-  co_return co_await Run(ParkingSql::Create(names_.table));
+  co_return absl::OkStatus();
+}
+
+// If the role may not, the table can still be used (CheckParkingTable warns).
+asio::awaitable<absl::Status> ParkingTable::PutOnRecord(
+    const ParkingTableFacts& facts) {
+  WALPOST_CO_ASSIGN_OR_RETURN(const QueryRows rows,
+                              co_await Execute(Sql().Oid()));
+  oid_ = static_cast<uint32_t>(rows.Unsigned(0, 0));
+  const ParkedTable now{names_.table, oid_};
+  if (facts.on_record == now || !facts.may_record) co_return absl::OkStatus();
+  const absl::Status noted =
+      co_await RecordParkedTable(*connection_, publication_, names_.slot, now);
+  if (!noted.ok()) co_return Explain(noted);
+  co_return absl::OkStatus();
 }
 
 asio::awaitable<absl::Status> ParkingTable::Lock() {
@@ -194,33 +153,63 @@ asio::awaitable<absl::Status> ParkingTable::Lock() {
 }
 
 asio::awaitable<absl::StatusOr<ParkedSoFar>> ParkingTable::Load(Lsn from) {
+  WALPOST_CO_RETURN_IF_ERROR(co_await AddDigests(from));
   const ParkingSql sql = Sql();
   WALPOST_CO_ASSIGN_OR_RETURN(const QueryRows lanes,
-                              co_await Execute(sql.LoadLanes()));
-  absl::StatusOr<ParkedSoFar> so_far = ParseLanes(lanes);
+                              co_await Execute(sql.LoadLanes(from)));
+  absl::StatusOr<ParkedSoFar> so_far = ParseParkedSoFar(lanes);
   if (!so_far.ok()) co_return Explain(so_far.status());
   WALPOST_CO_ASSIGN_OR_RETURN(const QueryRows topics,
-                              co_await Execute(sql.LoadTopics()));
-  const absl::Status has_topics = ParseTopics(topics, *so_far);
+                              co_await Execute(sql.LoadTopics(from)));
+  const absl::Status has_topics = ParseIsolatedSpans(topics, *so_far);
   if (!has_topics.ok()) co_return Explain(has_topics);
   has_earlier_cluster_ =
       std::ranges::any_of(so_far->lanes,
                           [](const ParkedSoFar::Lane& lane) {
-                            return lane.first == Position();
+                            return lane.first.position == Position();
                           }) ||
       std::ranges::any_of(so_far->topics, [](const auto& topic) {
-        return topic.second.first == Position();
+        return topic.second.first.position == Position();
       });
+  WALPOST_CO_ASSIGN_OR_RETURN(const QueryRows others,
+                              co_await Execute(sql.HasOtherNumbering(from)));
+  has_other_numbering_ = others.Bool(0, 0);
   WALPOST_CO_ASSIGN_OR_RETURN(
       const QueryRows settled,
       co_await Execute(sql.LoadSettled(from, kMaxSettled)));
-  const absl::Status parsed = ParseSettled(settled, *so_far);
+  const absl::Status parsed = ParseSettledEvents(settled, *so_far);
   if (!parsed.ok()) co_return Explain(parsed);
   co_return so_far;
 }
 
+// To rows of earlier releases.
+asio::awaitable<absl::Status> ParkingTable::AddDigests(Lsn from) {
+  for (;;) {
+    WALPOST_CO_ASSIGN_OR_RETURN(
+        const QueryRows rows,
+        co_await Execute(Sql().ReadWithoutDigest(from, kMaxDigests)));
+    if (rows.size() == 0) co_return absl::OkStatus();
+    std::vector<std::pair<ParkedNumber, std::string>> digests;
+    for (size_t i = 0; i < rows.size(); ++i) {
+      DeadLetter content;
+      const auto event = rows.Bytea(i, 1);
+      if (!event.ok()) co_return Explain(event.status());
+      const absl::Status decoded = DecodeParked(event->value_or(""), content);
+      if (!decoded.ok()) co_return Explain(decoded);
+      const auto payload = rows.Bytea(i, 2);
+      if (!payload.ok()) co_return Explain(payload.status());
+      content.payload = *payload;
+      digests.emplace_back(rows.Unsigned(i, 0), DigestOf(content));
+    }
+    WALPOST_CO_RETURN_IF_ERROR(co_await Run(Sql().SetDigests(digests)));
+  }
+}
+
 asio::awaitable<absl::Status> ParkingTable::Insert(
     std::vector<const ParkedEvent*> events) {
+  if (has_other_numbering_) {
+    WALPOST_CO_RETURN_IF_ERROR(co_await Run(Sql().Renumber(events)));
+  }
   std::string sql = Sql().Insert(events);
   std::vector<std::optional<std::string_view>> payloads;
   for (const ParkedEvent* event : events) {
@@ -229,6 +218,35 @@ asio::awaitable<absl::Status> ParkingTable::Insert(
   const absl::StatusOr<QueryRows> rows =
       co_await connection_->ExecuteBinary(std::move(sql), std::move(payloads));
   if (!rows.ok()) co_return Explain(rows.status());
+  co_return co_await CheckStored(events);
+}
+
+// What is stored is read back: a row may have been there already, and triggers
+// and rules may have taken one away.
+asio::awaitable<absl::Status> ParkingTable::CheckStored(
+    const std::vector<const ParkedEvent*>& events) {
+  WALPOST_CO_ASSIGN_OR_RETURN(const QueryRows rows,
+                              co_await Execute(Sql().ReadBack(events)));
+  std::map<std::string, size_t> row_at;
+  for (size_t i = 0; i < rows.size(); ++i) row_at[rows.Text(i, 0)] = i;
+  for (const ParkedEvent* event : events) {
+    const auto found = row_at.find(SortableText(event->position));
+    if (found != row_at.end() && rows.Unsigned(found->second, 3) != oid_) {
+      co_return IsAnotherTable();
+    }
+    if (found == row_at.end()) {
+      co_return absl::FailedPreconditionError(fmt::format(
+          "table {} of parked events has not kept the event at {}: does a "
+          "trigger or a rule remove rows? SELECT tgname FROM pg_trigger WHERE "
+          "tgrelid = '{}'::regclass AND NOT tgisinternal;",
+          names_.table, ToString(event->position),
+          QuoteQualifiedName(names_.table)));
+    }
+    if (AreOfDifferentEvents(rows.Text(found->second, 1), event->digest)) {
+      co_return AnotherEventIsParked(names_.table, event->position,
+                                     rows.Unsigned(found->second, 2));
+    }
+  }
   co_return absl::OkStatus();
 }
 
@@ -242,67 +260,110 @@ asio::awaitable<absl::StatusOr<std::vector<ParkedLane>>>
 ParkingTable::ReadLanes() {
   WALPOST_CO_ASSIGN_OR_RETURN(const QueryRows rows,
                               co_await Execute(Sql().ReadLanes()));
-  std::vector<ParkedLane> lanes;
-  for (size_t i = 0; i < rows.size(); ++i) {
-    ParkedLane& lane = lanes.emplace_back();
-    auto type = rows.Bytea(i, 0);
-    auto key = ReadKey(rows, i, 1);
-    if (!type.ok()) co_return Explain(type.status());
-    if (!key.ok()) co_return Explain(key.status());
-    lane.aggregate_type = *std::move(type);
-    lane.key = *std::move(key);
-    lane.events = rows.Unsigned(i, 2);
-    lane.dead = rows.Unsigned(i, 3);
-    lane.age = std::chrono::seconds(rows.Integer(i, 4));
-  }
+  auto lanes = ParseParkedLanes(rows);
+  if (!lanes.ok()) co_return Explain(lanes.status());
+  // Behind the reading: keys must not be thought free because another table has
+  // none.
+  const absl::Status is_same = co_await CheckIdentity();
+  if (!is_same.ok()) co_return is_same;
   co_return lanes;
+}
+
+asio::awaitable<absl::Status> ParkingTable::CheckIdentity() {
+  WALPOST_CO_ASSIGN_OR_RETURN(const QueryRows rows,
+                              co_await Execute(Sql().Oid()));
+  if (rows.Unsigned(0, 0) == oid_) co_return absl::OkStatus();
+  co_return IsAnotherTable();
+}
+
+absl::Status ParkingTable::IsAnotherTable() const {
+  return WithReasonCode(
+      absl::FailedPreconditionError(
+          fmt::format("table {} of parked events was replaced by another one",
+                      names_.table)),
+      kReasonParkedTableMissing);
 }
 
 asio::awaitable<absl::StatusOr<std::vector<ParkedRow>>>
 ParkingTable::ReadSendable(ParkingSql::Sendable wanted) {
   wanted.has_earlier_cluster = has_earlier_cluster_;
   std::string sql = Sql().ReadSendable(wanted);
-  std::vector<std::optional<std::string_view>> none;
-  const absl::StatusOr<QueryRows> rows =
-      co_await connection_->ExecuteBinary(std::move(sql), std::move(none));
-  if (!rows.ok()) co_return Explain(rows.status());
-  absl::StatusOr<std::vector<ParkedRow>> parsed = ParseRows(*rows, false);
-  if (!parsed.ok()) co_return Explain(parsed.status());
-  co_return parsed;
+  co_return co_await ReadToSend(std::move(sql), false);
 }
 
 asio::awaitable<absl::StatusOr<std::vector<ParkedRow>>>
 ParkingTable::ReadRetries(size_t max_events, size_t max_bytes) {
   std::string sql = Sql().ReadRetries(max_events, max_bytes);
+  co_return co_await ReadToSend(std::move(sql), true);
+}
+
+asio::awaitable<absl::StatusOr<std::vector<ParkedRow>>>
+ParkingTable::ReadToSend(std::string sql, bool has_class) {
   std::vector<std::optional<std::string_view>> none;
   const absl::StatusOr<QueryRows> rows =
       co_await connection_->ExecuteBinary(std::move(sql), std::move(none));
   if (!rows.ok()) co_return Explain(rows.status());
-  absl::StatusOr<std::vector<ParkedRow>> parsed = ParseRows(*rows, true);
+  absl::StatusOr<std::vector<ParkedRow>> parsed =
+      ParseParkedRows(*rows, has_class);
   if (!parsed.ok()) co_return Explain(parsed.status());
+  const absl::Status noted = co_await NoteSending(*parsed);
+  if (!noted.ok()) co_return noted;
   co_return parsed;
 }
 
-asio::awaitable<absl::Status> ParkingTable::SettleRetries(
-    std::vector<ParkedPlace> places) {
-  co_return co_await Run(Sql().SettleRetries(places));
+// Leaves out what an operator has discarded since it was read.
+asio::awaitable<absl::Status> ParkingTable::NoteSending(
+    std::vector<ParkedRow>& rows) {
+  if (rows.empty()) co_return absl::OkStatus();
+  std::vector<ParkedNumber> numbers;
+  for (const ParkedRow& row : rows) numbers.push_back(row.number);
+  WALPOST_CO_ASSIGN_OR_RETURN(const QueryRows noted,
+                              co_await Execute(Sql().NoteSending(numbers)));
+  std::set<ParkedNumber> sending;
+  for (size_t i = 0; i < noted.size(); ++i) {
+    if (!noted.Bool(i, 1)) co_return Explain(LacksDelete());
+    sending.insert(noted.Unsigned(i, 0));
+  }
+  std::erase_if(rows, [&sending](const ParkedRow& row) {
+    return !sending.contains(row.number);
+  });
+  co_return absl::OkStatus();
 }
 
-asio::awaitable<absl::Status> ParkingTable::FailRetry(ParkedPlace place,
+asio::awaitable<absl::Status> ParkingTable::SettleRetries(
+    std::vector<ParkedNumber> rows) {
+  retried_.insert(retried_.end(), rows.begin(), rows.end());
+  co_return co_await MarkSent();
+}
+
+asio::awaitable<absl::Status> ParkingTable::FailRetry(ParkedNumber row,
                                                       std::string error_class,
                                                       std::string reason) {
-  co_return co_await Run(Sql().FailRetry(place, error_class, reason));
+  co_return co_await Run(Sql().FailRetry(row, error_class, reason));
 }
 
 asio::awaitable<absl::Status> ParkingTable::Release(
-    std::vector<ParkedPlace> places) {
-  co_return co_await Run(Sql().Release(places));
+    std::vector<ParkedNumber> rows) {
+  released_.insert(released_.end(), rows.begin(), rows.end());
+  co_return co_await MarkSent();
 }
 
-asio::awaitable<absl::Status> ParkingTable::Fail(ParkedPlace place,
+asio::awaitable<absl::Status> ParkingTable::MarkSent() {
+  if (!released_.empty()) {
+    WALPOST_CO_RETURN_IF_ERROR(co_await Run(Sql().Release(released_)));
+    released_.clear();
+  }
+  if (!retried_.empty()) {
+    WALPOST_CO_RETURN_IF_ERROR(co_await Run(Sql().SettleRetries(retried_)));
+    retried_.clear();
+  }
+  co_return absl::OkStatus();
+}
+
+asio::awaitable<absl::Status> ParkingTable::Fail(ParkedNumber row,
                                                  std::string error_class,
                                                  std::string reason) {
-  co_return co_await Run(Sql().Fail(place, error_class, reason));
+  co_return co_await Run(Sql().Fail(row, error_class, reason));
 }
 
 asio::awaitable<absl::StatusOr<QueryRows>> ParkingTable::Execute(
@@ -322,13 +383,7 @@ ParkingTable::ReadTopics(LaneScope scope) {
   std::string sql = Sql().ReadTopics(scope, has_earlier_cluster_);
   WALPOST_CO_ASSIGN_OR_RETURN(const QueryRows rows,
                               co_await Execute(std::move(sql)));
-  std::vector<IsolatedTopic> topics;
-  for (size_t i = 0; i < rows.size(); ++i) {
-    topics.push_back({rows.Text(i, 0), rows.Unsigned(i, 1), rows.Unsigned(i, 2),
-                      rows.Unsigned(i, 3),
-                      std::chrono::seconds(rows.Integer(i, 4))});
-  }
-  co_return topics;
+  co_return ParseIsolatedTopics(rows);
 }
 
 absl::Status ParkingTable::Explain(const absl::Status& error) const {

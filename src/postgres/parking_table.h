@@ -5,9 +5,9 @@
 //
 // It also has dead letters, if they are not for Kafka.
 //
-// Whoever has the slot opens it. From then on no other instance can write, not
-// even one that was suspended in the middle of it: a lock of the session
-// decides, and Open ends the session that has it.
+// Single writer. Whoever has the slot opens it. From then on no other instance
+// can write, not even one that was suspended in the middle of it: a lock of the
+// session decides, and Open ends the session that has it.
 //
 // A call at a time. After an error the session is over: Close, then Open.
 #pragma once
@@ -24,54 +24,34 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "parking/parking_lot.h"
+#include "parking/parking_table_facts.h"
 #include "postgres/connection.h"
+#include "postgres/parked_rows.h"
 #include "postgres/parking_sql.h"
-#include "postgres/server_options.h"
+#include "postgres/source_options.h"
 
 namespace walpost {
 
-// An event that may be sent.
-struct ParkedRow {
-  ParkedPlace place;
-  DeadLetter content;
-};
-
-// A lane in which events wait.
-struct ParkedLane {
-  OwnValue aggregate_type;
-  std::string key;
-  uint64_t events = 0;
-  uint64_t dead = 0;
-  std::chrono::seconds age{0};  // since its oldest event was parked
-};
-
-// A topic that events wait for.
-struct IsolatedTopic {
-  std::string name;
-  uint64_t events = 0;
-  uint64_t free = 0;  // that wait for nothing else
-  uint64_t bytes = 0;
-  std::chrono::seconds age{0};  // since its oldest event was parked
-};
-
 class ParkingTable {
  public:
-  ParkingTable(boost::asio::any_io_executor executor, ServerOptions server,
-               std::string slot, std::string table);
+  // `numbering`: of the configuration (outbox/numbering.h).
+  ParkingTable(boost::asio::any_io_executor executor,
+               const WalSourceOptions& postgres, std::string table,
+               uint64_t numbering);
 
-  // True if there is a table, and it has what a stream from this LSN on must
-  // know, or what is to be sent. Errors as those of Open.
-  boost::asio::awaitable<absl::StatusOr<bool>> IsInUse(
-      std::string system_identifier, Lsn from);
-
-  // Connects, makes the table if it is missing, and takes over from any other
-  // session.
+  struct Target {
+    std::string system_identifier;
+    ParkedTable on_record;   // of the birth record
+    bool is_wanted = false;  // the configuration needs the table
+    Lsn from;                // the stream shows no events of earlier commits
+  };
+  // Connects, makes the table if it is missing, takes over from any other
+  // session, and puts on record that the slot uses it. False: it is not wanted,
+  // and has nothing that the stream must know or send; then it is closed.
   //
-  // kFailedPrecondition: a right is missing; says what to run. kUnavailable:
-  // try again.
-  enum class Letters { kForKafka, kKept };
-  boost::asio::awaitable<absl::Status> Open(std::string system_identifier,
-                                            Letters letters);
+  // kFailedPrecondition: a right is missing, or the table that the slot has
+  // used (parking/parking_table_facts.h). kUnavailable: try again.
+  boost::asio::awaitable<absl::StatusOr<bool>> Open(Target target);
   void Close() { connection_.reset(); }
   bool is_open() const { return connection_ != nullptr; }
   // As of the last Open.
@@ -81,40 +61,60 @@ class ParkingTable {
   // Ends the current call, with an error.
   void Interrupt();
 
-  // `from`: the stream shows no events of earlier commits.
+  // `from`: as in Open.
   boost::asio::awaitable<absl::StatusOr<ParkedSoFar>> Load(Lsn from);
   // Durable as with synchronous_commit = on. The events outlive the call.
+  // kFailedPrecondition: the table has another event in the place of one
+  // (AnotherEventIsParked), or has not kept all of them.
   boost::asio::awaitable<absl::Status> Insert(
       std::vector<const ParkedEvent*> events);
 
   // See ParkingSql::ReadDead. Costs little, however many events wait.
   boost::asio::awaitable<absl::StatusOr<std::string>> ReadDead();
+  // kFailedPrecondition, with its reason code: the table that was opened does
+  // not have the name any more.
   boost::asio::awaitable<absl::StatusOr<std::vector<ParkedLane>>> ReadLanes();
   // To be read after ReadLanes: a key that is released in between shows here.
   boost::asio::awaitable<absl::StatusOr<std::vector<IsolatedTopic>>> ReadTopics(
       LaneScope scope);
+  // Rows that the caller will send: they are noted as such first, so that what
+  // cannot be marked as sent afterwards is not sent.
   // `wanted.has_earlier_cluster` is known since Load.
   boost::asio::awaitable<absl::StatusOr<std::vector<ParkedRow>>> ReadSendable(
       ParkingSql::Sendable wanted);
-  boost::asio::awaitable<absl::Status> Release(std::vector<ParkedPlace> places);
-  boost::asio::awaitable<absl::Status> Fail(ParkedPlace place,
+  // These are in Kafka. What cannot be marked now is marked by the next Open,
+  // and is not sent again by this process.
+  boost::asio::awaitable<absl::Status> Release(std::vector<ParkedNumber> rows);
+  boost::asio::awaitable<absl::Status> Fail(ParkedNumber row,
                                             std::string error_class,
                                             std::string reason);
 
-  // See ParkingSql::ReadRetries, SettleRetries and FailRetry.
+  // The same for dead letters that are retried.
   boost::asio::awaitable<absl::StatusOr<std::vector<ParkedRow>>> ReadRetries(
       size_t max_events, size_t max_bytes);
   boost::asio::awaitable<absl::Status> SettleRetries(
-      std::vector<ParkedPlace> places);
-  boost::asio::awaitable<absl::Status> FailRetry(ParkedPlace place,
+      std::vector<ParkedNumber> rows);
+  boost::asio::awaitable<absl::Status> FailRetry(ParkedNumber row,
                                                  std::string error_class,
                                                  std::string reason);
 
  private:
   boost::asio::awaitable<absl::Status> Connect(std::string system_identifier);
-  boost::asio::awaitable<absl::StatusOr<bool>> Exists();
-  boost::asio::awaitable<absl::Status> Make(Letters letters);
+  boost::asio::awaitable<absl::StatusOr<bool>> OpenSession(Target target);
+  boost::asio::awaitable<absl::Status> Make(bool exists);
   boost::asio::awaitable<absl::Status> Lock();
+  boost::asio::awaitable<absl::Status> PutOnRecord(
+      const ParkingTableFacts& facts);
+  boost::asio::awaitable<absl::StatusOr<std::vector<ParkedRow>>> ReadToSend(
+      std::string sql, bool has_class);
+  boost::asio::awaitable<absl::Status> NoteSending(
+      std::vector<ParkedRow>& rows);
+  boost::asio::awaitable<absl::Status> MarkSent();
+  boost::asio::awaitable<absl::Status> CheckIdentity();
+  absl::Status IsAnotherTable() const;
+  boost::asio::awaitable<absl::Status> AddDigests(Lsn from);
+  boost::asio::awaitable<absl::Status> CheckStored(
+      const std::vector<const ParkedEvent*>& events);
   boost::asio::awaitable<absl::StatusOr<QueryRows>> Execute(std::string sql);
   boost::asio::awaitable<absl::Status> Run(std::string sql);
   absl::Status Explain(const absl::Status& error) const;
@@ -123,8 +123,13 @@ class ParkingTable {
   boost::asio::any_io_executor executor_;
   ConnectionOptions options_;
   ParkingNames names_;
-  bool was_there_ = false;  // since this process has looked
+  std::string publication_;
+  uint32_t oid_ = 0;  // of the table that was opened
+  // In Kafka, and not marked yet.
+  std::vector<ParkedNumber> released_;
+  std::vector<ParkedNumber> retried_;
   bool has_earlier_cluster_ = false;
+  bool has_other_numbering_ = false;  // what the stream may show again
   std::unique_ptr<Connection> connection_;
 };
 

@@ -4,6 +4,7 @@
 #include "fmt/format.h"
 #include "postgres/existing_rows.h"
 #include "postgres/quote.h"
+#include "postgres/relation_oid.h"
 
 namespace walpost {
 
@@ -46,8 +47,8 @@ Finding Describe(const ExistingRows& rows) {
         rows.trouble);
   }
   finding.remedy =
-      "walpost verify names those that Kafka lacks; walpost replay "
-      "--from-table publishes them";
+      "walpost verify -c FILE names those that Kafka lacks; walpost replay -c "
+      "FILE --from-table publishes them";
   return finding;
 }
 
@@ -61,9 +62,8 @@ asio::awaitable<absl::StatusOr<std::optional<Finding>>> PartitionWatch::Look(
     Connection& connection) {
   std::string names;
   for (const std::string& table : tables_) {
-    names +=
-        fmt::format("{}(pg_catalog.to_regclass({}))", names.empty() ? "" : ", ",
-                    connection.Literal(QuoteQualifiedName(table)));
+    names += fmt::format("{}({}::regclass)", names.empty() ? "" : ", ",
+                         RelationOidSql(connection, table));
   }
   if (names.empty()) names = "(NULL::regclass)";
   const std::string sql = LeavesSql(names);

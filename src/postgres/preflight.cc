@@ -9,7 +9,7 @@
 #include "fmt/format.h"
 #include "postgres/failover_check.h"
 #include "postgres/publication_check.h"
-#include "postgres/quote.h"
+#include "postgres/relation_oid.h"
 #include "postgres/slot.h"
 #include "postgres/transaction_id_column.h"
 
@@ -53,7 +53,11 @@ asio::awaitable<absl::StatusOr<Findings>> Preflight::Run() {
   findings_.insert(findings_.end(), others.begin(), others.end());
   status = co_await CheckTransactionIds();
   if (!status.ok()) co_return status;
-  if (options_.failover && connection_.server_version() >= kFirstWithFailover) {
+  const bool has_failover = connection_.server_version() >= kFirstWithFailover;
+  if (options_.failover && !has_failover) {
+    Add(Severity::kError, "postgres.failover", "needs PostgreSQL 17 or newer",
+        "set postgres.failover: false");
+  } else if (options_.failover) {
     FailoverCheck failover(connection_, options_.slot);
     WALPOST_CO_ASSIGN_OR_RETURN(Findings found,
                                 co_await failover.OnPrimary(slot_));
@@ -183,7 +187,7 @@ asio::awaitable<absl::Status> Preflight::CheckSlot() {
     } else {
       // No SQL: a slot that is not recorded could hide a gap.
       Add(Severity::kError, subject, kDoesNotExist,
-          "walpost init, or set postgres.create: true");
+          "walpost init -c FILE, or set postgres.create: true");
     }
   } else if (slot->two_phase) {
     Add(Severity::kError, subject,
@@ -214,18 +218,18 @@ asio::awaitable<absl::Status> Preflight::CheckTransactionIds() {
   for (const TableOptions& table : outbox_.tables) {
     const std::string& column = table.state.transaction_id;
     if (column.empty()) continue;
-    const std::string name = QuoteQualifiedName(table.name);
     const std::string sql = fmt::format(
-        "SELECT FROM pg_catalog.pg_attribute WHERE attrelid = to_regclass({}) "
+        "SELECT FROM pg_catalog.pg_attribute WHERE attrelid = {} "
         "AND attname = {} AND atttypid = {} AND NOT attisdropped",
-        connection_.Literal(name), connection_.Literal(column), kXid8Oid);
+        RelationOidSql(connection_, table.name), connection_.Literal(column),
+        kXid8Oid);
     WALPOST_CO_ASSIGN_OR_RETURN(QueryRows rows,
                                 co_await connection_.Execute(sql));
     if (rows.size() > 0) continue;
     Add(Severity::kWarning, fmt::format("table {}", table.name),
-        fmt::format(
-            "has no column {} of type xid8, which walpost recover needs",
-            column),
+        fmt::format("has no column {} of type xid8, which walpost recover -c "
+                    "FILE needs",
+                    column),
         AddTransactionIdSql(table) +
             " or correct outbox.tables.state.transaction_id");
   }

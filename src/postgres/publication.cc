@@ -31,6 +31,11 @@ asio::awaitable<absl::StatusOr<PublicationRights>> FindPublicationRights(
   co_return rights;
 }
 
+std::string PublicationList(Connection& connection,
+                            std::string_view publication) {
+  return connection.Literal(QuoteName(publication));
+}
+
 std::string CreatePublicationSql(std::string_view publication,
                                  std::span<const TableOptions> tables) {
   std::string list;

@@ -23,6 +23,11 @@ struct PublicationRights {
 boost::asio::awaitable<absl::StatusOr<PublicationRights>> FindPublicationRights(
     Connection& connection, std::string publication);
 
+// The list of one publication that pgoutput takes, as an SQL literal: pgoutput
+// reads the names in it as SQL does, with quotes and in lower case without.
+std::string PublicationList(Connection& connection,
+                            std::string_view publication);
+
 // CREATE PUBLICATION for these tables (may be empty, for messages only):
 // inserts only, so that housekeeping on the outbox is not sent, and partitions
 // under the name of their root.

@@ -58,8 +58,9 @@ asio::awaitable<absl::Status> PublicationCheck::CheckPublication() {
       Add(Severity::kNote, subject, "does not exist; run will create it");
     } else {
       Add(Severity::kError, subject, kDoesNotExist,
-          fmt::format("walpost init, or set postgres.create: true, or {}",
-                      create));
+          fmt::format(
+              "walpost init -c FILE, or set postgres.create: true, or {}",
+              create));
     }
     co_return absl::OkStatus();
   }
@@ -175,7 +176,8 @@ asio::awaitable<absl::Status> PublicationCheck::ReportMissing(
       const std::string similar,
       co_await FindSimilarTable(connection_, outbox_, table));
   std::string remedy =
-      "correct outbox.tables (schema.table), or create it with walpost init";
+      "correct outbox.tables (schema.table), or create it with walpost init "
+      "-c FILE";
   if (!similar.empty()) {
     remedy = fmt::format("did you mean {}? Correct outbox.tables", similar);
   }

@@ -8,35 +8,19 @@
 
 namespace walpost {
 
-namespace asio = boost::asio;
-
-namespace {
-
-// Nothing else keeps two sessions from replacing the comment that both have
-// read.
-constexpr char kLockSql[] =
-    "SELECT pg_catalog.pg_advisory_xact_lock("
-    "pg_catalog.hashtext('walpost comment'))";
-
-asio::awaitable<absl::Status> Edit(
-    Connection& connection, std::string publication,
-    const std::function<std::string(const std::string& comment)>& edit) {
-  const std::string lock = kLockSql;
-  const absl::StatusOr<QueryRows> locked = co_await connection.Execute(lock);
-  if (!locked.ok()) co_return locked.status();
-  WALPOST_CO_ASSIGN_OR_RETURN(
-      const std::string comment,
-      co_await ReadPublicationComment(connection, publication));
-  const std::string sql =
-      PublicationCommentSql(connection, publication, edit(comment));
-  const absl::StatusOr<QueryRows> written = co_await connection.Execute(sql);
-  if (!written.ok()) co_return written.status();
-  const std::string commit = "COMMIT";
-  const absl::StatusOr<QueryRows> ended = co_await connection.Execute(commit);
-  co_return ended.status();
+boost::asio::awaitable<absl::StatusOr<std::vector<std::string>>>
+ReadPublicationComments(Connection& connection, std::string publication) {
+  const std::string sql = fmt::format(
+      "SELECT obj_description(oid, 'pg_publication') FROM "
+      "pg_catalog.pg_publication ORDER BY pubname <> {}, pubname",
+      connection.Literal(publication));
+  WALPOST_CO_ASSIGN_OR_RETURN(QueryRows rows, co_await connection.Execute(sql));
+  std::vector<std::string> comments;
+  for (size_t row = 0; row < rows.size(); ++row) {
+    comments.push_back(rows.Text(row, 0));
+  }
+  co_return comments;
 }
-
-}  // namespace
 
 boost::asio::awaitable<absl::StatusOr<std::string>> ReadPublicationComment(
     Connection& connection, std::string publication) {
@@ -48,19 +32,38 @@ boost::asio::awaitable<absl::StatusOr<std::string>> ReadPublicationComment(
   co_return rows.size() == 0 ? std::string() : rows.Text(0, 0);
 }
 
-asio::awaitable<absl::Status> EditPublicationComment(
-    Connection& connection, std::string publication,
-    const std::function<std::string(const std::string& comment)>& edit) {
-  const std::string begin = "BEGIN";
-  const absl::StatusOr<QueryRows> begun = co_await connection.Execute(begin);
-  if (!begun.ok()) co_return begun.status();
-  const absl::Status edited =
-      co_await Edit(connection, std::move(publication), edit);
-  if (edited.ok()) co_return edited;
-  const std::string rollback = "ROLLBACK";
-  const absl::StatusOr<QueryRows> undone =
-      co_await connection.Execute(rollback);
-  co_return absl::IsUnavailable(undone.status()) ? undone.status() : edited;
+namespace {
+
+boost::asio::awaitable<absl::Status> ReadAndChange(Connection& connection,
+                                                   std::string publication,
+                                                   CommentChange change) {
+  WALPOST_CO_ASSIGN_OR_RETURN(
+      const std::string comment,
+      co_await ReadPublicationComment(connection, publication));
+  WALPOST_CO_ASSIGN_OR_RETURN(const std::string changed, change(comment));
+  const std::string sql =
+      PublicationCommentSql(connection, publication, changed);
+  const absl::StatusOr<QueryRows> written = co_await connection.Execute(sql);
+  co_return written.status();
+}
+
+}  // namespace
+
+// COMMENT takes no expression, so the comment is read first. The lock is the
+// session's, because the caller may be in a transaction.
+boost::asio::awaitable<absl::Status> ChangePublicationComment(
+    Connection& connection, std::string publication, CommentChange change) {
+  const std::string key =
+      fmt::format("hashtextextended('walpost comment ' || {}, 0)",
+                  connection.Literal(publication));
+  const std::string lock = fmt::format("SELECT pg_advisory_lock({})", key);
+  WALPOST_CO_RETURN_IF_ERROR((co_await connection.Execute(lock)).status());
+  const absl::Status changed =
+      co_await ReadAndChange(connection, publication, std::move(change));
+  const std::string unlock = fmt::format("SELECT pg_advisory_unlock({})", key);
+  const absl::StatusOr<QueryRows> unlocked =
+      co_await connection.Execute(unlock);
+  co_return changed.ok() ? unlocked.status() : changed;
 }
 
 std::string PublicationCommentSql(Connection& connection,

@@ -35,16 +35,15 @@ PublicationWatch::PublicationWatch(WalSourceOptions options,
                                    const std::vector<Route>& routes)
     : options_(std::move(options)),
       outbox_(std::move(outbox)),
-      routes_(routes) {
+      routes_(routes) {}
+
+void PublicationWatch::SetReference(const Findings& findings) {
+  if (reference_) return;
+  reference_ = WarningsOf(findings);
   options_.create = false;  // missing objects are now an error
 }
 
-void PublicationWatch::SetReference(const Findings& findings) {
-  if (!reference_) reference_ = WarningsOf(findings);
-}
-
 asio::awaitable<absl::Status> PublicationWatch::Look(Connection& connection) {
-  if (!reference_) co_return absl::OkStatus();
   absl::Status status = co_await Check(connection);
   if (!status.ok()) co_return status;
   WALPOST_CO_ASSIGN_OR_RETURN(
@@ -68,32 +67,37 @@ asio::awaitable<absl::Status> PublicationWatch::Check(Connection& connection) {
 }
 
 Gap PublicationWatch::CoverageGap(const std::string& change) const {
-  return {kGapCoverageChanged,
-          fmt::format("publication {}: {} while walpost was streaming, and "
-                      "Postgres does not send the rows that it did not cover "
-                      "meanwhile. {}{}Run walpost verify to see which; {}",
-                      options_.publication, change, trouble_,
-                      trouble_.empty() ? "" : ". ", kRecover)};
+  return {
+      kGapCoverageChanged,
+      fmt::format("publication {}: {} while walpost was streaming, and "
+                  "Postgres does not send the rows that it did not cover "
+                  "meanwhile. {}{}Run walpost verify -c FILE to see which; {}",
+                  options_.publication, change, trouble_,
+                  trouble_.empty() ? "" : ". ", kRecover)};
 }
 
 void PublicationWatch::Compare(const Findings& findings) {
   const Finding* worst = FirstError(findings);
+  is_error_ = worst != nullptr;
   for (const Finding& finding : findings) {
-    if (worst == nullptr && finding.severity == Severity::kWarning &&
+    if (worst == nullptr && reference_ &&
+        finding.severity == Severity::kWarning &&
         !reference_->contains(TextOf(finding))) {
       worst = &finding;
     }
   }
   const std::string before = std::exchange(trouble_, "");
   if (worst != nullptr) {
-    trouble_ = fmt::format(
-        "Now: {} (it was in order before: rows that are committed meanwhile "
-        "are never sent){}{}",
-        TextOf(*worst), worst->remedy.empty() ? "" : "; ", worst->remedy);
+    const char* since =
+        reference_ ? "it was in order before: rows that are committed "
+                     "meanwhile are never sent"
+                   : "rows that are committed meanwhile are never sent";
+    trouble_ = fmt::format("Now: {} ({}){}{}", TextOf(*worst), since,
+                           worst->remedy.empty() ? "" : "; ", worst->remedy);
   } else if (!before.empty()) {
     spdlog::warn(
         "publication {} covers the outbox again; rows that were committed "
-        "while it did not were never sent: walpost verify names them",
+        "while it did not were never sent: walpost verify -c FILE names them",
         options_.publication);
   }
 }

@@ -6,8 +6,9 @@
 // So an ordinary session checks the catalog regularly.
 //
 // The reference is the state at the setup of the first stream: a filter that
-// existed then is intended. A change that lasted only for a moment shows in the
-// definitions (checkpoint/coverage.h): that is a gap.
+// existed then is intended. Before that, only errors count. A change that
+// lasted only for a moment shows in the definitions (checkpoint/coverage.h):
+// that is a gap.
 #pragma once
 
 #include <boost/asio/awaitable.hpp>
@@ -33,8 +34,8 @@ class PublicationWatch {
   PublicationWatch(WalSourceOptions options, OutboxOptions outbox,
                    const std::vector<Route>& routes);
 
-  // Findings without an error, before the first stream. Later calls, and looks
-  // before the first call, have no effect.
+  // Findings without an error, before the first stream. Later calls have no
+  // effect.
   void SetReference(const Findings& findings);
   // Coverage of the publication at the setup of each stream.
   void SetCoverage(const std::string& coverage) {
@@ -46,6 +47,8 @@ class PublicationWatch {
 
   // Problems since the reference state, and the remedy; empty: none.
   const std::string& trouble() const { return trouble_; }
+  // It is an error whatever the reference.
+  bool is_error() const { return is_error_; }
 
   // The definitions have changed since SetCoverage.
   const std::optional<Gap>& gap() const { return gap_; }
@@ -61,6 +64,7 @@ class PublicationWatch {
   // Warnings in the reference state.
   std::optional<std::set<std::string>> reference_;
   std::string trouble_;
+  bool is_error_ = false;
   std::optional<Coverage> coverage_;
   std::optional<Gap> gap_;
 };

@@ -2,15 +2,6 @@
 
 namespace walpost {
 
-std::string QuoteName(std::string_view name) {
-  std::string quoted = "\"";
-  for (const char c : name) {
-    if (c == '"') quoted += '"';
-    quoted += c;
-  }
-  return quoted + "\"";
-}
-
 std::string QuoteQualifiedName(std::string_view name) {
   const size_t dot = name.find('.');
   if (dot == std::string_view::npos) return QuoteName(name);

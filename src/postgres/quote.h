@@ -4,10 +4,9 @@
 #include <string>
 #include <string_view>
 
-namespace walpost {
+#include "base/sql_name.h"
 
-// Puts any name in double quotes.
-std::string QuoteName(std::string_view name);
+namespace walpost {
 
 // "public.outbox" in SQL: "public"."outbox".
 std::string QuoteQualifiedName(std::string_view name);

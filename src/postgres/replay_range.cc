@@ -24,7 +24,7 @@ constexpr milliseconds kSetupLimit{20'000};
 
 constexpr char kFromTable[] =
     "rows of the outbox table can be replayed however old they are: walpost "
-    "replay --from-table";
+    "replay -c FILE --from-table";
 
 }  // namespace
 
@@ -46,9 +46,12 @@ asio::awaitable<absl::Status> ReplaySource::Prepare(ReplayRequest request) {
     is_empty_ = true;
     co_return absl::OkStatus();
   }
-  const std::string command = StartReplicationCommand(
-      *connection_, copy_, range_.from, options_.publication, reads_messages_);
-  status = co_await connection_->StartCopyBoth(command);
+  StreamRequest stream;
+  stream.slot = copy_;
+  stream.start = range_.from;
+  stream.publication = options_.publication;
+  stream.messages = reads_messages_;
+  status = co_await StartReplication(*connection_, std::move(stream));
   if (!status.ok()) co_return status;
   connection_->set_deadline(std::nullopt);
   WalStream::Start start;

@@ -22,7 +22,7 @@ WalStream::Options ReplayStreamOptions(const WalSourceOptions& options,
   stream.publication = options.publication;
   stream.application_name = ReplaySource::kApplicationName;
   stream.remedy =
-      "Publish them from the table with walpost replay --from-table";
+      "Publish them from the table with walpost replay -c FILE --from-table";
   stream.wal_sender_timeout = options.wal_sender_timeout;
   stream.ask_interval = kAskInterval;
   return stream;

@@ -4,8 +4,10 @@
 
 #include <utility>
 
+#include "base/status_macros.h"
 #include "fmt/format.h"
 #include "pgoutput/stream_frame.h"
+#include "postgres/publication.h"
 #include "postgres/quote.h"
 #include "postgres/sqlstate.h"
 #include "session/standby_hold.h"
@@ -18,17 +20,52 @@ using Clock = std::chrono::steady_clock;
 
 namespace {
 constexpr std::string_view kAttempted = "replication stream";
-}
 
-std::string StartReplicationCommand(Connection& connection,
-                                    std::string_view slot, Lsn start,
-                                    std::string_view publication,
-                                    bool messages) {
+// Replication commands have no backslash escapes, so their literals are not
+// those of SQL.
+std::string CommandLiteral(std::string_view text) {
+  std::string literal = "'";
+  for (const char c : text) {
+    if (c == '\'') literal += '\'';
+    literal += c;
+  }
+  return literal + "'";
+}
+}  // namespace
+
+std::string StartReplicationCommand(const StreamRequest& request) {
   return fmt::format(
       "START_REPLICATION SLOT {} LOGICAL {} (proto_version '1', "
       "publication_names {}, messages '{}')",
-      QuoteName(slot), start.ToString(),
-      connection.Literal(QuoteName(publication)), messages);
+      QuoteName(request.slot), request.start.ToString(),
+      CommandLiteral(QuoteName(request.publication)), request.messages);
+}
+
+namespace {
+
+// Has the session forget what it has looked up in the catalogs. Decoding reads
+// the catalogs as they were when a row was committed, but START_REPLICATION
+// keeps entries of the session from before it (as of 18): a publication that
+// was younger than a row was found there, and the row was left out without an
+// error. A peek begins by dropping them; it reads one record.
+asio::awaitable<absl::Status> ForgetCatalogs(Connection& connection,
+                                             const StreamRequest& request) {
+  const std::string sql = fmt::format(
+      "SELECT FROM pg_catalog.pg_logical_slot_peek_binary_changes({}, '0/1', "
+      "NULL, 'proto_version', '1', 'publication_names', {})",
+      connection.Literal(request.slot),
+      PublicationList(connection, request.publication));
+  const std::string attempted = fmt::format("looking at slot {}", request.slot);
+  co_return (co_await connection.Execute(sql, attempted)).status();
+}
+
+}  // namespace
+
+asio::awaitable<absl::Status> StartReplication(Connection& connection,
+                                               StreamRequest request) {
+  WALPOST_CO_RETURN_IF_ERROR(co_await ForgetCatalogs(connection, request));
+  const std::string command = StartReplicationCommand(request);
+  co_return co_await connection.StartCopyBoth(command);
 }
 
 FrameSource::Read ReplicationStream::NextFrame() {

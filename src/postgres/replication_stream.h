@@ -12,18 +12,26 @@
 #include <vector>
 
 #include "absl/status/status.h"
+#include "base/lsn.h"
 #include "base/time.h"
 #include "postgres/connection.h"
 #include "session/frame_source.h"
 
 namespace walpost {
 
-// START_REPLICATION from `start` (0/0: the slot's position), pgoutput protocol
-// 1, with logical messages if `messages`.
-std::string StartReplicationCommand(Connection& connection,
-                                    std::string_view slot, Lsn start,
-                                    std::string_view publication,
-                                    bool messages);
+struct StreamRequest {
+  std::string slot;
+  Lsn start;  // 0/0: the slot's position
+  std::string publication;
+  bool messages = false;  // logical messages, too
+};
+
+// START_REPLICATION with pgoutput, protocol 1.
+std::string StartReplicationCommand(const StreamRequest& request);
+
+// Runs it, on a connection that has run other statements before.
+boost::asio::awaitable<absl::Status> StartReplication(Connection& connection,
+                                                      StreamRequest request);
 
 class ReplicationStream final : public FrameSource {
  public:

@@ -4,11 +4,14 @@
 #include <boost/asio/use_awaitable.hpp>
 #include <limits>
 #include <random>
+#include <utility>
 
+#include "base/read_refusal.h"
 #include "base/status_macros.h"
 #include "fmt/format.h"
 #include "fmt/ranges.h"
 #include "postgres/birth_record.h"
+#include "postgres/coverage_query.h"
 #include "postgres/decision_record.h"
 #include "postgres/guard_slot.h"
 #include "postgres/instance_name.h"
@@ -26,6 +29,8 @@ namespace {
 
 // Time without a report after which our view of the slot is outdated.
 constexpr std::chrono::seconds kBlindAfter{15};
+// Limit for the answer to a statement.
+constexpr std::chrono::seconds kAnswerLimit{10};
 
 RetainedWal ReadRetainedWal(const QueryRows& rows, size_t retained_column,
                             size_t safe_column) {
@@ -63,6 +68,7 @@ SideSession::SideSession(asio::any_io_executor executor,
       server_(options.server),
       slot_(options.slot),
       publication_name_(options.publication),
+      tables_(outbox.tables),
       on_server_shutdown_(std::move(on_server_shutdown)),
       on_report_(std::move(on_report)),
       publication_(options, outbox, routes),
@@ -81,8 +87,9 @@ asio::awaitable<void> SideSession::Run() {
     if (SqlstateOf(status) == kSqlstateCannotConnectNow) {
       on_server_shutdown_();
     }
-    if (Clock::now() - reported_at_ > kBlindAfter) {
-      reported_at_ = MonotonicTime::max();  // logged once
+    trouble_ = status;
+    if (Clock::now() - reported_at_ > kBlindAfter && !is_blind_) {
+      is_blind_ = true;
       spdlog::warn(
           "how the server keeps the slot, and whether the publication covers "
           "the outbox, cannot be seen: {}",
@@ -107,7 +114,7 @@ asio::awaitable<absl::Status> SideSession::Serve() {
       InstanceName::OfThisProcess(slot_).text() + ":side";
   WALPOST_CO_ASSIGN_OR_RETURN(connection_,
                               co_await Connection::Connect(executor_, options));
-  absl::Status status;
+  absl::Status status = co_await ReadSystem();
   while (status.ok() && !stopped_) {
     status = co_await LookAtCreation();
     if (status.ok()) status = co_await Report();
@@ -150,21 +157,34 @@ asio::awaitable<absl::Status> SideSession::WritePassedOver() {
         "rows of {} are passed over, because outbox.tables does not list it, "
         "and that cannot be put on record: there is no checkpoint.store, and "
         "the role of walpost does not own publication {}. Before it is added "
-        "to outbox.tables, run walpost init as the owner of the publication",
+        "to outbox.tables, run walpost init -c FILE as the owner of the "
+        "publication",
         fmt::join(names, ", "), publication_name_);
   }
   const std::vector<std::string> held = passed_over_->held();
   if (!held.empty()) {
     spdlog::warn(
-        "rows of {} wait: walpost init has put it on record, and outbox.tables "
-        "does not list it. Restart walpost with it; until then nothing after "
+        "rows of {} wait: it was put on record by init, and outbox.tables does "
+        "not list it. Restart walpost with it; until then nothing after "
         "{} is confirmed, and the server keeps the WAL",
         fmt::join(held, ", "), passed_over_->limit().ToString());
   }
   co_return absl::OkStatus();
 }
 
+// Some services reserve this function for their own roles.
+asio::awaitable<absl::Status> SideSession::ReadSystem() {
+  connection_->set_deadline(Clock::now() + kAnswerLimit);
+  const std::string sql =
+      "SELECT system_identifier FROM pg_catalog.pg_control_system()";
+  const absl::StatusOr<QueryRows> rows = co_await connection_->Execute(sql);
+  system_identifier_ = rows.ok() ? rows->Text(0, 0) : "";
+  const bool is_refused = SqlstateOf(rows.status()) == kSqlstatePrivilege;
+  co_return is_refused ? absl::OkStatus() : rows.status();
+}
+
 asio::awaitable<absl::Status> SideSession::Report() {
+  const bool watches_source = watches_source_;
   // A standby has no current WAL position. The statement takes its snapshot
   // before it asks for the end of WAL (HorizonSample).
   const std::string sql = fmt::format(
@@ -173,22 +193,30 @@ asio::awaitable<absl::Status> SideSession::Report() {
       "s.confirmed_flush_lsn, g.confirmed_flush_lsn, "
       "pg_wal_lsn_diff(pg_current_wal_lsn(), g.restart_lsn)::bigint, "
       "g.safe_wal_size, g.wal_status = 'lost', pg_current_wal_insert_lsn(), "
-      "pg_snapshot_xmin(pg_current_snapshot()), {} "
-      "FROM pg_catalog.pg_replication_slots s "
+      "pg_snapshot_xmin(pg_current_snapshot()), {}, s.slot_name, "
+      "coalesce(s.active, false), "
+      "coalesce(to_jsonb(s) ->> 'failover', 'false') = 'true', "
+      "('x' || left(pg_walfile_name(pg_current_wal_lsn()), "
+      "8))::bit(32)::bigint "
+      "FROM (VALUES (true)) one (row) "
+      "LEFT JOIN pg_catalog.pg_replication_slots s ON s.slot_name = {} "
       "LEFT JOIN pg_catalog.pg_replication_slots g ON g.slot_name = {} "
-      "WHERE s.slot_name = {} AND NOT pg_is_in_recovery()",
-      kServerStartSql, connection_->Literal(GuardSlotName(slot_)),
-      connection_->Literal(slot_));
-  connection_->set_deadline(Clock::now() + std::chrono::seconds(10));
+      "WHERE NOT pg_is_in_recovery()",
+      kServerStartSql, connection_->Literal(slot_),
+      connection_->Literal(GuardSlotName(slot_)));
+  connection_->set_deadline(Clock::now() + kAnswerLimit);
   WALPOST_CO_ASSIGN_OR_RETURN(QueryRows rows,
                               co_await connection_->Execute(sql));
   if (rows.size() == 0) co_return absl::OkStatus();
   WALPOST_CO_RETURN_IF_ERROR(co_await publication_.Look(*connection_));
   SlotReport report;
   report.server_wal_end = Lsn::Parse(rows.Text(0, 0)).value_or(Lsn());
-  report.wal = ReadRetainedWal(rows, 1, 3);
-  report.wal_status = rows.Text(0, 2);
-  report.confirmed = Lsn::Parse(rows.Text(0, 4)).value_or(Lsn());
+  report.has_slot = rows.Get(0, 12).has_value();
+  if (report.has_slot) {
+    report.wal = ReadRetainedWal(rows, 1, 3);
+    report.wal_status = rows.Text(0, 2);
+    report.confirmed = Lsn::Parse(rows.Text(0, 4)).value_or(Lsn());
+  }
   if (rows.Get(0, 5)) {
     GuardReport& guard = report.guard.emplace();
     guard.confirmed = Lsn::Parse(rows.Text(0, 5)).value_or(Lsn());
@@ -197,26 +225,68 @@ asio::awaitable<absl::Status> SideSession::Report() {
   }
   report.horizon = ReadHorizon(rows, 9);
   report.publication_trouble = publication_.trouble();
+  report.publication_is_wrong = publication_.is_error();
   report.gap = publication_.gap();
+  const bool is_in_use = rows.Bool(0, 13);
+  if (watches_source && !is_in_use) {
+    ObservedSource observed;
+    observed.system_identifier = system_identifier_;
+    observed.timeline = static_cast<uint32_t>(rows.Unsigned(0, 15));
+    observed.wal_end = report.server_wal_end;
+    if (report.has_slot) {
+      observed.slot = ObservedSource::Slot{
+          report.confirmed, report.wal_status == "lost", rows.Bool(0, 14)};
+    }
+    WALPOST_CO_RETURN_IF_ERROR(co_await ReadSource(report, observed));
+  }
   if (watches_decisions_) {
     WALPOST_CO_ASSIGN_OR_RETURN(
-        report.decision,
-        co_await ReadDecision(*connection_, publication_name_, slot_));
+        report.decisions,
+        co_await ReadDecisions(*connection_, publication_name_, slot_));
   }
-  on_report_(report);
   reported_at_ = Clock::now();
+  is_blind_ = false;
+  trouble_ = absl::OkStatus();
+  on_report_(report);
+  co_await RecordObeyed();
   co_return absl::OkStatus();
 }
 
+asio::awaitable<absl::Status> SideSession::ReadSource(SlotReport& report,
+                                                      ObservedSource observed) {
+  WALPOST_CO_ASSIGN_OR_RETURN(
+      std::optional<BirthRecord> record,
+      co_await ReadBirthRecord(*connection_, publication_name_, slot_));
+  WALPOST_CO_ASSIGN_OR_RETURN(
+      const Coverage coverage,
+      co_await ReadCoverage(*connection_, publication_name_, tables_));
+  observed.coverage = coverage.ToString();
+  report.source = SlotReport::Source{std::move(observed), std::move(record)};
+  co_return absl::OkStatus();
+}
+
+asio::awaitable<void> SideSession::RecordObeyed() {
+  std::vector<EventDecision> obeyed = std::exchange(obeyed_, {});
+  for (EventDecision& decision : obeyed) {
+    decision.was_obeyed = true;
+    const absl::Status written =
+        co_await WriteDecision(*connection_, publication_name_, decision);
+    if (written.ok()) continue;
+    spdlog::debug("that {} was decided by {} and obeyed is not on record: {}",
+                  ToString(decision.position), decision.by,
+                  std::string(written.message()));
+  }
+}
+
 asio::awaitable<absl::Status> SideSession::LookAtCreation() {
-  connection_->set_deadline(Clock::now() + std::chrono::seconds(10));
+  connection_->set_deadline(Clock::now() + kAnswerLimit);
   WALPOST_CO_ASSIGN_OR_RETURN(
       slot_creation_, co_await DescribeSlotCreation(*connection_, slot_));
   co_return absl::OkStatus();
 }
 
 asio::awaitable<absl::Status> SideSession::LookAtPartitions() {
-  connection_->set_deadline(Clock::now() + std::chrono::seconds(10));
+  connection_->set_deadline(Clock::now() + kAnswerLimit);
   WALPOST_CO_ASSIGN_OR_RETURN(const std::optional<Finding> found,
                               co_await partitions_.Look(*connection_));
   if (found) {

@@ -7,8 +7,9 @@
 //    lost session whose reconnect is answered with 57P03 means: stop.
 //  - report the slot: WAL written, WAL retained for us, wal_status; whether the
 //    publication still covers the outbox; up to where all transactions have
-//    ended; the position of the guard slot; and, during slot creation, what it
-//    waits for;
+//    ended; the position of the guard slot; during slot creation, what it waits
+//    for; and, while there is no stream, whatever a gap would show in: the
+//    stream may have to wait for Kafka before it looks;
 //  - put on record whose rows are passed over, before their LSN is confirmed;
 //  - warn of a partition that had rows when it was attached.
 //
@@ -29,6 +30,8 @@
 
 #include "base/backoff.h"
 #include "base/lsn.h"
+#include "checkpoint/birth_record.h"
+#include "checkpoint/continuity.h"
 #include "checkpoint/event_decision.h"
 #include "checkpoint/passed_over_rows.h"
 #include "checkpoint/transaction_horizon.h"
@@ -49,16 +52,26 @@ struct GuardReport {
 // State of our slot at the server.
 struct SlotReport {
   Lsn server_wal_end;
+  bool has_slot = false;
+  // The slot's; else unset.
   RetainedWal wal;
   std::string wal_status;
   Lsn confirmed;  // at the server
   std::optional<GuardReport> guard;
   HorizonSample horizon;
+  // What a stream would begin with; only while WatchSource is on, and nobody
+  // has the slot.
+  struct Source {
+    ObservedSource observed;
+    std::optional<BirthRecord> record;
+  };
+  std::optional<Source> source;
   // From PublicationWatch, which looks last; may be empty.
   std::string publication_trouble;
-  std::optional<Gap> gap;  // likewise
+  bool publication_is_wrong = false;  // PublicationWatch::is_error
+  std::optional<Gap> gap;             // likewise
   // On record; only while WatchDecisions is on.
-  std::optional<EventDecision> decision;
+  std::vector<EventDecision> decisions;
 };
 
 class SideSession {
@@ -78,8 +91,21 @@ class SideSession {
     publication_.SetCoverage(coverage);
   }
 
-  // Whether reports have the decision on record: while an event stops the flow.
+  // Whether reports have the decisions on record: while an event stops the
+  // flow.
   void WatchDecisions(bool watch) { watches_decisions_ = watch; }
+  // Whether reports have the source: while there is no stream.
+  void WatchSource(bool watch) { watches_source_ = watch; }
+
+  // Since the last report, and why there was none since; ok: there is a
+  // session.
+  MonotonicTime reported_at() const { return reported_at_; }
+  const absl::Status& trouble() const { return trouble_; }
+
+  // Puts on record, with the next report, that the flow has obeyed a decision.
+  void NoteObeyed(EventDecision decision) {
+    obeyed_.push_back(std::move(decision));
+  }
 
   // Writes `rows` to the birth record whenever they are due. It outlives this
   // object.
@@ -98,6 +124,10 @@ class SideSession {
  private:
   boost::asio::awaitable<absl::Status> Serve();
   boost::asio::awaitable<absl::Status> Report();
+  boost::asio::awaitable<void> RecordObeyed();
+  boost::asio::awaitable<absl::Status> ReadSystem();
+  boost::asio::awaitable<absl::Status> ReadSource(SlotReport& report,
+                                                  ObservedSource observed);
   boost::asio::awaitable<absl::Status> LookAtCreation();
   boost::asio::awaitable<absl::Status> LookAtPartitions();
   boost::asio::awaitable<absl::Status> WritePassedOver();
@@ -107,8 +137,12 @@ class SideSession {
   ServerOptions server_;
   std::string slot_;
   std::string publication_name_;
+  std::vector<TableOptions> tables_;
+  std::string system_identifier_;  // empty: this role may not read it
   bool watches_decisions_ = false;
   PassedOverRows* passed_over_ = nullptr;
+  std::vector<EventDecision> obeyed_;  // not on record yet
+  bool watches_source_ = false;
   std::function<void()> on_server_shutdown_;
   std::function<void(const SlotReport&)> on_report_;
   std::string slot_creation_;
@@ -118,6 +152,8 @@ class SideSession {
   boost::asio::steady_timer retry_timer_;
   Backoff backoff_;
   MonotonicTime reported_at_{};
+  bool is_blind_ = false;
+  absl::Status trouble_;
   bool stopped_ = false;
 };
 

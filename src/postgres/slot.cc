@@ -5,6 +5,7 @@
 #include "base/status_macros.h"
 #include "fmt/format.h"
 #include "postgres/quote.h"
+#include "postgres/replication_right.h"
 #include "postgres/sqlstate.h"
 
 namespace walpost {
@@ -84,7 +85,9 @@ asio::awaitable<absl::StatusOr<Lsn>> CreateSlot(Connection& connection,
         "NOT NULL, and pg_prepared_xacts",
         slot));
   }
-  if (!rows.ok()) co_return ExplainSlotCreation(connection, rows.status());
+  if (!rows.ok()) {
+    co_return co_await ExplainSlotCreation(connection, rows.status());
+  }
   co_return Lsn::Parse(rows->Text(0, 1));
 }
 
@@ -104,8 +107,8 @@ asio::awaitable<absl::Status> SetFailover(Connection& connection,
   co_return altered.status();
 }
 
-absl::Status ExplainSlotCreation(Connection& connection,
-                                 const absl::Status& status) {
+asio::awaitable<absl::Status> ExplainSlotCreation(Connection& connection,
+                                                  absl::Status status) {
   const std::string sqlstate = SqlstateOf(status);
   std::string remedy;
   if (sqlstate == "53400") {
@@ -113,13 +116,14 @@ absl::Status ExplainSlotCreation(Connection& connection,
   } else if (sqlstate == "55000") {
     remedy = std::string(kWalLevelRemedy);
   } else if (sqlstate == kSqlstatePrivilege) {
-    remedy =
-        fmt::format("ALTER ROLE \"{}\" REPLICATION;", PQuser(connection.raw()));
+    const absl::StatusOr<ReplicationRight> right =
+        co_await FindReplicationRight(connection, PQuser(connection.raw()));
+    if (right.ok()) remedy = right->sql;
   }
-  if (remedy.empty()) return status;
-  return WithSqlstate(absl::FailedPreconditionError(fmt::format(
-                          "{}; {}", std::string(status.message()), remedy)),
-                      sqlstate);
+  if (remedy.empty()) co_return status;
+  co_return WithSqlstate(absl::FailedPreconditionError(fmt::format(
+                             "{}; {}", std::string(status.message()), remedy)),
+                         sqlstate);
 }
 
 std::string DropTwoPhaseSql(std::string_view slot) {

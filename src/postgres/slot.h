@@ -68,8 +68,8 @@ boost::asio::awaitable<absl::Status> SetFailover(Connection& connection,
 
 // Adds the remedy to an error `status` of slot creation: slots are exhausted,
 // wal_level is too low, or the role may not replicate.
-absl::Status ExplainSlotCreation(Connection& connection,
-                                 const absl::Status& status);
+boost::asio::awaitable<absl::Status> ExplainSlotCreation(Connection& connection,
+                                                         absl::Status status);
 
 // SQL, for people, that removes `two_phase` from a slot and keeps its position:
 // a copy never has the flag.

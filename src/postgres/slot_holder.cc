@@ -2,6 +2,7 @@
 
 #include <chrono>
 
+#include "base/sql_name.h"
 #include "base/status_macros.h"
 #include "fmt/format.h"
 #include "spdlog/spdlog.h"
@@ -61,9 +62,8 @@ asio::awaitable<absl::Status> SlotHolder::Look(Connection& connection) {
   user_ = rows.Text(0, 1);
   if (!rows.Get(0, 3)) {
     doubt_ = fmt::format(
-        "whether it still runs cannot be seen: GRANT pg_read_all_stats TO "
-        "\"{}\";",
-        PQuser(connection.raw()));
+        "whether it still runs cannot be seen: GRANT pg_read_all_stats TO {};",
+        QuoteName(PQuser(connection.raw())));
   }
   NoteReply(rows.Text(0, 0), rows.Text(0, 3));
   const bool is_creating = rows.Bool(0, 2);

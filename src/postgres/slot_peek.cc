@@ -7,7 +7,7 @@
 #include "fmt/format.h"
 #include "outbox/transaction_assembler.h"
 #include "pgoutput/decoder.h"
-#include "postgres/quote.h"
+#include "postgres/publication.h"
 
 namespace walpost {
 
@@ -21,7 +21,7 @@ std::string PeekSql(Connection& connection, const WalSourceOptions& postgres,
       "SELECT data FROM pg_catalog.pg_logical_slot_peek_binary_changes({}, "
       "{}::pg_lsn, NULL, 'proto_version', '1', 'publication_names', {})",
       connection.Literal(postgres.slot), connection.Literal(end.ToString()),
-      connection.Literal(QuoteName(postgres.publication)));
+      PublicationList(connection, postgres.publication));
 }
 
 absl::Status Show(const QueryRows& row, TransactionAssembler& assembler,

@@ -7,6 +7,7 @@
 #include "fmt/format.h"
 #include "postgres/birth_record.h"
 #include "postgres/coverage_query.h"
+#include "postgres/decision_record.h"
 #include "postgres/guard_slot.h"
 #include "postgres/preflight.h"
 #include "postgres/publication.h"
@@ -89,6 +90,9 @@ asio::awaitable<absl::Status> SourceSetup::ReadSlot(ObservedSource observed) {
       std::optional<BirthRecord> birth,
       co_await ReadBirthRecord(*connection_, options_.publication,
                                options_.slot));
+  WALPOST_CO_ASSIGN_OR_RETURN(
+      decisions_, co_await ReadDecisions(*connection_, options_.publication,
+                                         options_.slot));
   WALPOST_CO_ASSIGN_OR_RETURN(
       Coverage coverage,
       co_await ReadCoverage(*connection_, options_.publication,
@@ -195,8 +199,8 @@ asio::awaitable<absl::Status> SourceSetup::RecordBirth() {
   if (!written.ok()) {
     spdlog::warn(
         "the birth of slot {} is not on record, so a missing slot is not "
-        "noticed at the next start: {}; walpost check has the SQL for the "
-        "owner of the publication",
+        "noticed at the next start: {}; walpost check -c FILE has the SQL for "
+        "the owner of the publication",
         options_.slot, std::string(written.message()));
   }
   co_return absl::OkStatus();
@@ -218,19 +222,19 @@ absl::Status SourceSetup::CheckFromLsn() {
   const ObservedSource& observed = memory_.observed();
   const std::string option = fmt::format("--from-lsn {}", from.ToString());
   if (!observed.slot) {
-    return absl::FailedPreconditionError(fmt::format(
-        "{}: slot {} does not exist, and one that is made now begins now: "
-        "leave it out, or publish from the table with walpost replay "
-        "--from-table",
-        option, options_.slot));
+    return absl::FailedPreconditionError(
+        fmt::format("{}: slot {} does not exist, and one that is made now "
+                    "begins now: leave it out, or publish from the table with "
+                    "walpost replay -c FILE --from-table",
+                    option, options_.slot));
   }
   const Lsn stands = observed.slot->confirmed;
   if (from < stands) {
-    return absl::FailedPreconditionError(fmt::format(
-        "{}: slot {} stands at {}, and Postgres sends nothing from before "
-        "that: leave it out, or publish from the table with walpost replay "
-        "--from-table",
-        option, options_.slot, stands.ToString()));
+    return absl::FailedPreconditionError(
+        fmt::format("{}: slot {} stands at {}, and Postgres sends nothing from "
+                    "before that: leave it out, or publish from the table with "
+                    "walpost replay -c FILE --from-table",
+                    option, options_.slot, stands.ToString()));
   }
   if (from > observed.wal_end) {
     return absl::FailedPreconditionError(fmt::format(
@@ -252,8 +256,8 @@ asio::awaitable<absl::Status> SourceSetup::RequireOwner() {
   const std::string text = fmt::format(
       "slot {0} does not exist, and role {1} does not own publication {2}, so "
       "it is not known whether there was such a slot before: run walpost init "
-      "as the owner of publication {2}, which creates the slot and puts that "
-      "on record",
+      "-c FILE as the owner of publication {2}, which creates the slot and "
+      "puts that on record",
       options_.slot, rights.role, options_.publication);
   co_return absl::FailedPreconditionError(text);
 }
@@ -307,10 +311,13 @@ asio::awaitable<absl::Status> SourceSetup::RunPreflight() {
 }
 
 asio::awaitable<absl::Status> SourceSetup::StartReplication() {
-  const std::string command =
-      StartReplicationCommand(*connection_, options_.slot, begins_,
-                              options_.publication, outbox_.messages.enabled());
-  absl::Status status = co_await connection_->StartCopyBoth(command);
+  StreamRequest stream;
+  stream.slot = options_.slot;
+  stream.start = begins_;
+  stream.publication = options_.publication;
+  stream.messages = outbox_.messages.enabled();
+  const absl::Status status =
+      co_await walpost::StartReplication(*connection_, std::move(stream));
   if (status.ok()) memory_.OnStreaming();
   co_return status;
 }

@@ -20,6 +20,7 @@
 
 #include "absl/status/status.h"
 #include "base/finding.h"
+#include "checkpoint/event_decision.h"
 #include "checkpoint/source_memory.h"
 #include "outbox/options.h"
 #include "outbox/route.h"
@@ -63,6 +64,9 @@ class SourceSetup {
   // User of the slot when Run last found it in use.
   const SlotHolder& holder() const { return holder_; }
 
+  // Decisions about the slot's events that were on record at the last Run.
+  const std::vector<EventDecision>& decisions() const { return decisions_; }
+
   // Position of the slot before the stream began.
   Lsn slot_position() const { return slot_position_; }
 
@@ -99,6 +103,7 @@ class SourceSetup {
   Lsn from_lsn_;  // from --from-lsn, while it applies
   int server_version_ = 0;
   std::string kafka_cluster_;
+  std::vector<EventDecision> decisions_;
   Lsn slot_position_;
   Lsn begins_;  // start of the stream
   NewTables new_tables_;

@@ -86,6 +86,12 @@ absl::Status StatusFromResult(const PGresult* result,
       message += fmt::format(" ({})", text);
     }
   }
+  // The server names the object, and the remedy is SQL: the beginning of ours
+  // before it would be in the way of whoever pastes that.
+  const bool is_cut_sql = attempted.ends_with(kCut);
+  if (code == kSqlstateInsufficientPrivilege && is_cut_sql) {
+    attempted = "Postgres";
+  }
   return MakeStatus(code, attempted, message);
 }
 

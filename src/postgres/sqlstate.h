@@ -13,6 +13,9 @@
 
 namespace walpost {
 
+// Ends an `attempted` that is the beginning of a longer statement.
+inline constexpr std::string_view kCut = "...";
+
 // An error of the server, from PQgetResult or a notice. `attempted` describes
 // the attempt: "START_REPLICATION on slot walpost".
 absl::Status StatusFromResult(const PGresult* result,

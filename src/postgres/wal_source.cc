@@ -15,7 +15,8 @@ WalStream::Options LiveStreamOptions(const WalSourceOptions& options) {
   stream.publication = options.publication;
   stream.application_name = InstanceName::OfThisProcess(options.slot).text();
   stream.remedy =
-      "Make the publication, and let walpost recover --all publish them";
+      "Make the publication, and let walpost recover -c FILE --all publish "
+      "them";
   stream.status_interval = options.status_interval;
   stream.wal_sender_timeout = options.wal_sender_timeout;
   stream.slot_is_shared = true;

@@ -70,6 +70,11 @@ class WalSource {
   // Findings of the last Open; see PublicationWatch.
   const Findings& findings() const { return setup_.findings(); }
 
+  // See SourceSetup.
+  const std::vector<EventDecision>& decisions() const {
+    return setup_.decisions();
+  }
+
   bool is_open() const { return reader_.is_open(); }
   // True if Open waits for the server.
   bool is_opening() const { return is_opening_; }

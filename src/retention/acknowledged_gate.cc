@@ -60,13 +60,13 @@ asio::awaitable<absl::StatusOr<Lsn>> AcknowledgedGate::Confirmed() {
   if (!slot->has_value()) {
     co_return absl::FailedPreconditionError(
         fmt::format("slot {} does not exist, so nothing is known to be "
-                    "acknowledged: walpost check says what to do",
+                    "acknowledged: walpost check -c FILE says what to do",
                     slot_));
   }
   if ((*slot)->wal_status == "lost") {
     co_return absl::FailedPreconditionError(
         fmt::format("slot {} is lost, so what came after {} may not be in "
-                    "Kafka: run walpost recover first",
+                    "Kafka: run walpost recover -c FILE first",
                     slot_, (*slot)->confirmed_flush_lsn.ToString()));
   }
   co_return (*slot)->confirmed_flush_lsn;
@@ -83,7 +83,7 @@ asio::awaitable<absl::Status> AcknowledgedGate::WaitUntilPassed(
     if (Clock::now() >= deadline) {
       co_return absl::UnavailableError(
           fmt::format("slot {} has confirmed {}, and what is committed reaches "
-                      "{}: walpost status says what it waits for",
+                      "{}: walpost status -c FILE says what it waits for",
                       slot_, confirmed->ToString(), mark.lsn.ToString()));
     }
     timer_.expires_after(kLookInterval);

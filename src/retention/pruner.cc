@@ -111,9 +111,8 @@ void Pruner::NoteDoubt(size_t index) {
   if (!pruned.doubt.empty()) return;
   pruned.doubt = fmt::format(
       "{}; earlier rows, and those written into a table before it was attached "
-      "as a partition, may be in Kafka or not: ask walpost verify, then "
-      "walpost "
-      "prune --assume-sent-before",
+      "as a partition, may be in Kafka or not: ask walpost verify -c FILE, "
+      "then walpost prune -c FILE --assume-sent-before",
       proof_.Since(index));
 }
 

@@ -59,7 +59,7 @@ asio::awaitable<absl::Status> SlotProof::Diagnose(
   if (!diagnosis.slot) {
     co_return absl::FailedPreconditionError(
         fmt::format("slot {} does not exist, so nothing is known to be "
-                    "acknowledged: walpost check says what to do",
+                    "acknowledged: walpost check -c FILE says what to do",
                     postgres_.slot));
   }
   co_return co_await TakeRecord(connection, std::move(diagnosis.birth));
@@ -97,15 +97,15 @@ std::string SlotProof::Doubt(size_t table) const {
   if (!proof_.is_complete()) {
     return fmt::format(
         "it is not on record since when slot {} sends rows: run walpost init "
-        "as the owner of publication {}; rows from before then need walpost "
-        "prune --assume-sent-before",
+        "-c FILE as the owner of publication {}; rows from before then need "
+        "walpost prune -c FILE --assume-sent-before",
         postgres_.slot, postgres_.publication);
   }
   return fmt::format(
       "{} was added to outbox.tables after the birth of slot {} was put on "
       "record, and it is not known since when its rows are sent: as the owner "
       "of publication {} run {}, which puts it on record that Kafka has them; "
-      "or walpost prune --assume-sent-before",
+      "or walpost prune -c FILE --assume-sent-before",
       tables_[table].name, postgres_.slot, postgres_.publication,
       PublishMissingCommand(tables_[table].name));
 }

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "base/error_source.h"
 #include "base/reason_code.h"
 #include "base/sqlstate.h"
 
@@ -22,6 +23,12 @@ constexpr milliseconds kProducerGrace{2000};
 constexpr milliseconds kGapInterval{2000};
 // Interval at which a standby tries to get the slot.
 constexpr milliseconds kStandbyInterval{500};
+
+// The producer is replaced because it was to be: for a record that the brokers
+// reject, which is set aside or stops the flow, or to make one of another kind.
+bool IsExpected(const absl::Status& failure) {
+  return absl::IsInvalidArgument(failure) || absl::IsCancelled(failure);
+}
 
 }  // namespace
 
@@ -100,6 +107,7 @@ RelaySession::Action RelaySession::OnOpened() {
 
 RelaySession::Action RelaySession::OnTakenOver(MonotonicTime now) {
   if (!may_come_back_) trouble_ = absl::OkStatus();
+  resuming_since_.reset();
   ++streams_;
   streams_since_ = now;
   if (shutdown_deadline_) stream_.Drain(*shutdown_deadline_);
@@ -109,7 +117,7 @@ RelaySession::Action RelaySession::OnTakenOver(MonotonicTime now) {
 RelaySession::Action RelaySession::OnStreamEnded(absl::Status reason,
                                                  MonotonicTime now) {
   if (now - streams_since_ > kSettledAfter) Settle();
-  if (const auto& failure = pipeline_.sink_failure()) OnFailure(*failure);
+  if (pipeline_.sink_failure()) resuming_since_ = now;
   if (!lost_.ok()) reason = lost_;
   if (checkpoints_.must_end()) reason = checkpoints_.status();
   if (found_gap_) reason = StatusOfGap(*found_gap_);
@@ -124,7 +132,10 @@ RelaySession::Action RelaySession::EndRound(absl::Status reason,
                                             MonotonicTime now) {
   if (shutdown_deadline_) return Close(absl::OkStatus(), now);
   if (IsHopeless(reason)) return Close(std::move(reason), now);
-  reason_ = pipeline_.sink_failure().value_or(std::move(reason));
+  if (pipeline_.sink_failure() && !GapOf(reason)) {
+    reason = FromKafka(*pipeline_.sink_failure());
+  }
+  reason_ = std::move(reason);
   const std::optional<Gap> gap = GapOf(reason_);
   if (!gap) return GiveUpProducer(now);
   // From now on nothing is streamed until an operator acts; after a restart,
@@ -147,7 +158,6 @@ bool RelaySession::IsHopeless(const absl::Status& status) const {
 RelaySession::Action RelaySession::GiveUpProducer(MonotonicTime now) {
   const bool has_failed = pipeline_.sink_failure().has_value();
   if (!has_failed && !is_spent_ && !absl::IsAborted(reason_)) return Wait(now);
-  poison_.OnFailure(reason_, progress());
   Action action = Enter(Do::kCloseProducer);
   action.until = has_failed ? now + kProducerGrace : now;
   action.reason = reason_;
@@ -162,6 +172,12 @@ RelaySession::Action RelaySession::OnProducerClosed(MonotonicTime now) {
     if (!shutdown_deadline_) action.reason = reason_;
     return action;
   }
+  // The last reports say whether a record was the cause.
+  const std::optional<absl::Status> failure = pipeline_.sink_failure();
+  if (failure && !GapOf(reason_)) reason_ = FromKafka(*failure);
+  if (failure) OnFailure(*failure);
+  const bool is_expected = failure && IsExpected(reason_);
+  if (!is_expected) poison_.OnFailure(reason_, progress());
   if (memory_.TakeStartOver()) {
     pipeline_.StartOver();
     stream_.Forget();
@@ -171,11 +187,23 @@ RelaySession::Action RelaySession::OnProducerClosed(MonotonicTime now) {
   } else {
     pipeline_.Rewind();
   }
-  return Wait(now);
+  return is_expected ? Resume(now) : Wait(now);
+}
+
+// Without a wait, unless nothing has come of the last one.
+RelaySession::Action RelaySession::Resume(MonotonicTime now) {
+  const Mark mark{pipeline_.rejections(), pipeline_.is_careful(),
+                  pipeline_.acknowledged_through()};
+  const bool has_moved = std::exchange(mark_, mark) != mark;
+  Action action = Enter(Do::kWait);
+  action.until = has_moved ? now : now + backoff_.Next();
+  action.reason = reason_;
+  return action;
 }
 
 RelaySession::Action RelaySession::Wait(MonotonicTime now) {
   if (shutdown_deadline_) return BeginRound(now);
+  resuming_since_.reset();
   Action action = Enter(Do::kWait);
   action.until = now;
   action.reason = reason_;
@@ -233,11 +261,10 @@ void RelaySession::OnLost(const absl::Status& reason) {
   stream_.Abandon();
 }
 
-// A record that the brokers reject is set aside, or the flow stops. Most other
-// failures are over with the producer; not if an operator must act, or if the
-// last one came to nothing, too.
+// Most failures are over with the producer; not if an operator must act, or if
+// the last one came to nothing, too.
 void RelaySession::OnFailure(const absl::Status& failure) {
-  if (absl::IsInvalidArgument(failure)) return;
+  if (IsExpected(failure)) return;
   may_come_back_ = has_failed_ || absl::IsFailedPrecondition(failure);
   has_failed_ = true;
 }

@@ -111,6 +111,12 @@ class RelaySession {
   // come back, a new one does not show yet that it is over: something must be
   // delivered, or the stream must last.
   const absl::Status& trouble() const { return trouble_; }
+  // The stream has ended with its producer, as was to be expected: for a record
+  // that was rejected, or to make another one. It goes on within moments, and
+  // nothing is wrong until then.
+  bool is_resuming(MonotonicTime now) const {
+    return resuming_since_ && now - *resuming_since_ <= kResumeLimit;
+  }
   // Only an operator can end the trouble: each attempt fails in the same way.
   const PoisonWatch& poison() const { return poison_; }
   bool has_streamed() const { return streams_ > 0; }
@@ -120,6 +126,8 @@ class RelaySession {
   bool TakeStartedOver() { return std::exchange(started_over_, false); }
 
  private:
+  static constexpr std::chrono::seconds kResumeLimit{8};
+
   Action Enter(Do what);
   Action BeginRound(MonotonicTime now);
   Action OnOpened();
@@ -131,6 +139,7 @@ class RelaySession {
   Action Wait(MonotonicTime now);
   Action Close(absl::Status reason, MonotonicTime now);
   bool IsHopeless(const absl::Status& status) const;
+  Action Resume(MonotonicTime now);
   void OnFailure(const absl::Status& failure);
   void Settle();
 
@@ -157,6 +166,17 @@ class RelaySession {
   bool is_last_ = false;   // what is being closed
   absl::Status reason_;
   MonotonicTime streams_since_{};
+  // How far rejections have been dealt with, when the last producer was
+  // replaced for one.
+  struct Mark {
+    uint64_t rejections = 0;
+    bool is_careful = false;
+    Position acknowledged;
+
+    friend bool operator==(const Mark&, const Mark&) = default;
+  };
+  Mark mark_;
+  std::optional<MonotonicTime> resuming_since_;
   bool has_failed_ = false;     // a producer, before anything was delivered
   bool may_come_back_ = false;  // what made it fail
 

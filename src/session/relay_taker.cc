@@ -4,6 +4,17 @@
 
 namespace walpost {
 
+RelayTaker::RelayTaker(Pipeline& pipeline, const CheckpointWriter& checkpoints,
+                       PassedOverRows& passed_over, TransactionGate* gate)
+    : pipeline_(pipeline),
+      checkpoints_(checkpoints),
+      passed_over_(passed_over),
+      gate_(gate) {
+  pipeline_.TryAlone([gate] {
+    if (gate != nullptr) gate->OnWithdrawn();
+  });
+}
+
 EventTaker::Offer RelayTaker::OnEvent(const Event& event) {
   return Pass([&] { return pipeline_.OnEvent(event); });
 }
@@ -21,7 +32,8 @@ EventTaker::Offer RelayTaker::Pass(const OfferEvent& offer_event) {
   const uint64_t records = counters.produced;
   const uint64_t bytes = counters.value_bytes;
   const Offer offer = offer_event();
-  if (offer == Offer::kTaken) {
+  // Held events may have records, too (Pipeline::TryAlone).
+  if (offer == Offer::kTaken || counters.produced != records) {
     gate_->OnEvent(counters.produced - records, counters.value_bytes - bytes);
   }
   return offer;

@@ -16,11 +16,7 @@ class RelayTaker final : public EventTaker {
  public:
   // All outlive this object. `gate`: nullptr if the sink has no transactions.
   RelayTaker(Pipeline& pipeline, const CheckpointWriter& checkpoints,
-             PassedOverRows& passed_over, TransactionGate* gate = nullptr)
-      : pipeline_(pipeline),
-        checkpoints_(checkpoints),
-        passed_over_(passed_over),
-        gate_(gate) {}
+             PassedOverRows& passed_over, TransactionGate* gate = nullptr);
 
   bool CanTake() const override { return MayTake() && pipeline_.CanTake(); }
   Offer OnEvent(const Event& event) override;

@@ -22,8 +22,6 @@ std::string Doubled(const std::string& text, char quote) {
   return quoted + quote;
 }
 
-std::string QuotedName(const std::string& name) { return Doubled(name, '"'); }
-
 class Expressions {
  public:
   Expressions(const TableOptions& table, const std::vector<ColumnType>& columns)
@@ -198,6 +196,8 @@ std::string PlaceSql(const std::string& column, uint32_t type_oid) {
 }
 
 }  // namespace
+
+std::string QuotedName(const std::string& name) { return Doubled(name, '"'); }
 
 std::string QuotedLiteral(const std::string& text) {
   return Doubled(text, '\'');

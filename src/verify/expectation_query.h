@@ -70,6 +70,7 @@ class ExpectationQuery {
 };
 
 // "public.outbox", quoted for SQL.
+std::string QuotedName(const std::string& name);
 std::string QuotedTableName(const std::string& name);
 std::string QuotedLiteral(const std::string& text);
 

@@ -17,6 +17,8 @@ namespace {
 
 constexpr int kRowsPerBatch = 10'000;
 constexpr int kBinary = 1;
+// Limit for decoding what a slot has not confirmed.
+constexpr int kPeekMillis = 30'000;
 constexpr uint32_t kByteaOid = 17;
 
 // Settings of the role, the database or the server must not change the result,
@@ -262,6 +264,23 @@ absl::StatusOr<std::vector<TableReader::Known>> TableReader::FindIds(
     }
   }
   return found;
+}
+
+absl::StatusOr<std::optional<uint64_t>> TableReader::CountPending(
+    const std::string& slot, const std::string& publication) {
+  WALPOST_RETURN_IF_ERROR(
+      Query(fmt::format("SET statement_timeout = {}", kPeekMillis)).status());
+  // 'I': pgoutput/decoder.h.
+  const std::string sql = fmt::format(
+      "SELECT count(*)::text FROM "
+      "pg_catalog.pg_logical_slot_peek_binary_changes({}, NULL, NULL, "
+      "'proto_version', '1', 'publication_names', {}) WHERE get_byte(data, 0) "
+      "= ascii('I')",
+      QuotedLiteral(slot), QuotedLiteral(QuotedName(publication)));
+  const Result rows(PQexec(connection_.get(), sql.c_str()), PQclear);
+  WALPOST_RETURN_IF_ERROR(Query("SET statement_timeout = 0").status());
+  if (PQresultStatus(rows.get()) != PGRES_TUPLES_OK) return std::nullopt;
+  return static_cast<uint64_t>(*Number(rows.get(), 0, 0));
 }
 
 absl::StatusOr<Report::Confirmed> TableReader::WaitConfirmed(

@@ -68,6 +68,11 @@ class TableReader {
   absl::StatusOr<Report::Confirmed> WaitConfirmed(const std::string& slot,
                                                   int seconds);
 
+  // Inserts of the publication that the slot has not confirmed; nullopt: they
+  // cannot be counted, for example because the slot is in use.
+  absl::StatusOr<std::optional<uint64_t>> CountPending(
+      const std::string& slot, const std::string& publication);
+
  private:
   using Result = std::unique_ptr<PGresult, decltype(&PQclear)>;
 

@@ -1,5 +1,7 @@
 #include "verify/topic_prefixes.h"
 
+#include <algorithm>
+
 namespace walpost {
 
 const std::string& TopicTemplateOf(const TableOptions& table,
@@ -15,6 +17,12 @@ std::set<std::string> TopicPrefixes(const OutboxOptions& outbox) {
   }
   prefixes.erase("");
   return prefixes;
+}
+
+bool HasTopicsOfAnyName(const OutboxOptions& outbox) {
+  return std::ranges::any_of(outbox.tables, [&](const TableOptions& table) {
+    return TopicTemplateOf(table, outbox.route).starts_with('{');
+  });
 }
 
 std::set<std::string> TopicPrefixesWithDeadLetters(

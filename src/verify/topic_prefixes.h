@@ -14,6 +14,9 @@ std::set<std::string> TopicPrefixes(const OutboxOptions& outbox);
 // The same, and that of the dead letters.
 std::set<std::string> TopicPrefixesWithDeadLetters(const OutboxOptions& outbox);
 
+// True if a table's template begins with a column.
+bool HasTopicsOfAnyName(const OutboxOptions& outbox);
+
 // The template of a table's topics.
 const std::string& TopicTemplateOf(const TableOptions& table,
                                    const RouteOptions& route);

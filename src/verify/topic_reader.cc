@@ -117,8 +117,9 @@ absl::Status TopicReader::CannotRead(std::string_view topic,
       topic, rd_kafka_err2str(code), options_.brokers, topic));
 }
 
-// The list of all topics omits a topic that the user may not see.
-absl::Status TopicReader::CheckMissing(const std::string& topic) {
+// What the brokers say about a topic by its name. They do not create it.
+absl::StatusOr<rd_kafka_resp_err_t> TopicReader::ErrorOf(
+    const std::string& topic) {
   const std::unique_ptr<rd_kafka_topic_t, decltype(&rd_kafka_topic_destroy)>
       handle(rd_kafka_topic_new(client_.get(), topic.c_str(), nullptr),
              rd_kafka_topic_destroy);
@@ -129,11 +130,27 @@ absl::Status TopicReader::CheckMissing(const std::string& topic) {
     return Failed(fmt::format("asking for topic {}", topic), code);
   }
   const Metadata metadata(raw, rd_kafka_metadata_destroy);
-  if (metadata->topic_cnt == 0 ||
-      metadata->topics[0].err != RD_KAFKA_RESP_ERR_TOPIC_AUTHORIZATION_FAILED) {
+  return metadata->topic_cnt == 0 ? RD_KAFKA_RESP_ERR_NO_ERROR
+                                  : metadata->topics[0].err;
+}
+
+// The list of all topics omits a topic that the user may not see.
+absl::Status TopicReader::CheckMissing(const std::string& topic) {
+  WALPOST_ASSIGN_OR_RETURN(const rd_kafka_resp_err_t error, ErrorOf(topic));
+  if (error != RD_KAFKA_RESP_ERR_TOPIC_AUTHORIZATION_FAILED) {
     return absl::OkStatus();
   }
-  return CannotRead(topic, metadata->topics[0].err);
+  return CannotRead(topic, error);
+}
+
+// Whoever may see all topics of a prefix may also ask for one of that name.
+absl::StatusOr<bool> TopicReader::MayHide(
+    const std::set<std::string>& prefixes) {
+  for (const std::string& prefix : prefixes) {
+    WALPOST_ASSIGN_OR_RETURN(const rd_kafka_resp_err_t error, ErrorOf(prefix));
+    if (error != RD_KAFKA_RESP_ERR_UNKNOWN_TOPIC_OR_PART) return true;
+  }
+  return false;
 }
 
 absl::StatusOr<std::string> TopicReader::ClusterId() {

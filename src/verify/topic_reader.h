@@ -58,6 +58,10 @@ class TopicReader {
       const std::set<std::string>& names,
       const std::set<std::string>& prefixes);
 
+  // True if topics that begin with one of `prefixes` may exist, although they
+  // are not listed: the user may not see such topics.
+  absl::StatusOr<bool> MayHide(const std::set<std::string>& prefixes);
+
   // `take` gets every record, partition by partition in order; its views are
   // valid during the call. `total` is known before the first one: the number of
   // offsets between beginning and end. kUnavailable: the brokers do not answer,
@@ -86,6 +90,7 @@ class TopicReader {
 
   absl::Status Failed(std::string_view attempted, rd_kafka_resp_err_t code);
   absl::StatusOr<Metadata> FetchMetadata();
+  absl::StatusOr<rd_kafka_resp_err_t> ErrorOf(const std::string& topic);
   absl::Status CheckMissing(const std::string& topic);
   absl::Status CannotRead(std::string_view topic,
                           rd_kafka_resp_err_t code) const;

@@ -7,6 +7,7 @@
 #include "absl/strings/str_join.h"
 #include "base/status_macros.h"
 #include "fmt/format.h"
+#include "verify/empty_table.h"
 #include "verify/envelope_payload.h"
 #include "verify/topic_prefixes.h"
 
@@ -29,6 +30,7 @@ absl::StatusOr<Report> Verifier::Run() {
   at_kafka_ = true;
   WALPOST_RETURN_IF_ERROR(ReadTopics());
   at_kafka_ = false;
+  WALPOST_RETURN_IF_ERROR(JudgeEmptyTables());
   progress_("comparing", 0, 0);
   WALPOST_RETURN_IF_ERROR(evidence_->Sort());
   if (options_.id_file.empty()) WALPOST_RETURN_IF_ERROR(FindNewer());
@@ -87,12 +89,7 @@ absl::Status Verifier::ReadTable(const TableOptions& table) {
         "values of {} are made of several columns and were not compared",
         table.name));
   }
-  if (rows_ == before) {
-    options_.undecided.push_back(fmt::format(
-        "table {} has no row, so nothing was compared: rows that were deleted "
-        "may have been sent or not (--ids FILE compares with a list)",
-        table.name));
-  }
+  if (rows_ == before) empty_tables_.push_back(table.name);
   return absl::OkStatus();
 }
 
@@ -107,6 +104,22 @@ absl::Status Verifier::WaitConfirmed() {
       table_->WaitConfirmed(options_.confirmed_by.name, options_.wait_seconds));
   return confirmed_ == Confirmed::kNotAll ? absl::OkStatus()
                                           : evidence_->ExpectAll();
+}
+
+absl::Status Verifier::JudgeEmptyTables() {
+  if (empty_tables_.empty()) return absl::OkStatus();
+  std::optional<uint64_t> pending;
+  if (confirmed_ == Report::Confirmed::kNotAll) {
+    WALPOST_ASSIGN_OR_RETURN(
+        pending, table_->CountPending(options_.slot, options_.publication));
+  }
+  for (const std::string& table : empty_tables_) {
+    EmptyTable judged = JudgeEmptyTable({table, confirmed_, pending, records_});
+    std::vector<std::string>& texts =
+        judged.is_undecided ? options_.undecided : notes_;
+    texts.push_back(std::move(judged.text));
+  }
+  return absl::OkStatus();
 }
 
 absl::Status Verifier::ReadIds() {
@@ -135,9 +148,13 @@ absl::Status Verifier::ReadTopics() {
       const std::set<std::string> topics,
       reader->FindTopics(names, TopicPrefixesWithDeadLetters(options_.outbox)));
   if (topics.empty() && names.empty()) {
-    options_.undecided.push_back(
-        "no topic was read: none exists, or its name is hidden from a user who "
-        "has no right on it (walpost check tells)");
+    WALPOST_ASSIGN_OR_RETURN(const bool may_hide,
+                             reader->MayHide(TopicPrefixes(options_.outbox)));
+    if (may_hide || HasTopicsOfAnyName(options_.outbox)) {
+      options_.undecided.push_back(
+          "no topic was read: none exists, or its name is hidden from a user "
+          "who has no right on it (walpost check -c FILE tells)");
+    }
   }
   if (options_.kafka.isolation == TopicReaderOptions::Isolation::kUncommitted) {
     options_.undecided.push_back(

@@ -33,6 +33,7 @@ struct VerifierOptions {
   OutboxOptions outbox;
   std::string parking_table;  // empty: events are not parked
   std::string slot;
+  std::string publication;
   TopicReaderOptions kafka;
 
   std::string sequence_column;
@@ -71,6 +72,7 @@ class Verifier {
   absl::Status ReadTopics();
   absl::Status WaitConfirmed();
   absl::Status ReadParked();
+  absl::Status JudgeEmptyTables();
   absl::Status TakeRecord(FoundRecord& record);
   absl::Status FindNewer();
 
@@ -82,6 +84,7 @@ class Verifier {
   uint64_t rows_ = 0;
   std::set<std::string> row_orders_;  // order columns of recover; "": none
   std::vector<std::string> notes_;
+  std::vector<std::string> empty_tables_;
   uint64_t records_ = 0;
   bool all_rows_confirmed_ = true;  // when they were read
   bool at_kafka_ = false;

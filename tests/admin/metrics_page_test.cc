@@ -164,6 +164,9 @@ TEST(MetricsPageTest, IsNotReadyWhenStuck) {
       Samples(MetricsPage(status, SomeUsage(), "1.2.3")),
       IsSupersetOf({"walpost_state{state=\"streaming\"} 0",
                     "walpost_state{state=\"stuck\"} 1", "walpost_ready 0"}));
+  status.reason_code = "slot_lost";
+  EXPECT_THAT(Samples(MetricsPage(status, SomeUsage(), "1.2.3")),
+              Contains("walpost_reason{reason_code=\"slot_lost\"} 1"));
 }
 
 TEST(MetricsPageTest, ShowsTheStatusOfTheSlotAsOneOfAll) {

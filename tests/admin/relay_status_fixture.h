@@ -13,6 +13,7 @@ inline RelayStatus SomeStatus() {
   status.slot = "walpost";
   status.system_identifier = "7312345678901234567";
   status.timeline = 3;
+  status.numbering = 81985529216486895;
   status.server_version = 170002;
   status.server_wal_end = Lsn(0x16'B374'D948);
   status.received = Lsn(0x16'B374'D8A8);
@@ -46,7 +47,8 @@ inline RelayStatus SomeStatus() {
                      .parked = {0, 0, 17},
                      .parked_behind = 18};
   status.parking = {3,          41, 4,   std::chrono::minutes(12),
-                    {"orders"}, 5,  600, std::chrono::seconds(70)};
+                    {"orders"}, 5,  600, std::chrono::seconds(70),
+                    ""};
   status.latency.Record(std::chrono::microseconds(90));
   status.latency.Record(std::chrono::microseconds(120));
   status.latency.Record(std::chrono::minutes(10));

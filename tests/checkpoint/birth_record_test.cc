@@ -48,6 +48,7 @@ TEST(BirthRecordTest, KeepsAllThatIsOnRecord) {
   full.born_at = WallTime(std::chrono::seconds(1'764'000'000));
   full.coverage = "16390:742,public.outbox=16385";
   full.kafka_cluster = "MkU3OEVBNTcwNTJENDM2Qg";
+  full.parked_table = {"app.parked events", 16421};
   full.gap = "slot_missing";
   full.added = {{"public.more", "16400.r16410:900", 912, Lsn(0x1A2B400),
                  WallTime(std::chrono::seconds(1'764'000'001))},
@@ -103,6 +104,39 @@ TEST(BirthRecordTest, NoAddedTableIsNotAnOlderRelease) {
   const std::string comment = WithBirthRecord("", record);
   EXPECT_TRUE(comment.ends_with(" added=-")) << comment;
   EXPECT_EQ(FindBirthRecord(comment, "orders"), record);
+}
+
+// The slot may be made again, with a new record.
+TEST(BirthRecordTest, ANewRecordKeepsTheTableOfParkedEvents) {
+  BirthRecord with_table = kOrders;
+  with_table.parked_table = {"public.walpost_parked", 7};
+  const std::string comment = WithBirthRecord("", with_table);
+  EXPECT_EQ(WithBirthRecord(comment, kOrders), comment);
+  BirthRecord other = kOrders;
+  other.parked_table = {"public.other", 8};
+  EXPECT_EQ(FindBirthRecord(WithBirthRecord(comment, other), "orders"), other);
+}
+
+TEST(BirthRecordTest, TheTableOfParkedEventsIsSetAndForgotten) {
+  const std::string comment = WithBirthRecord("Ours.", kOrders);
+  EXPECT_EQ(WithParkedTable(comment, "audit", {"public.x", 1}), std::nullopt);
+  const auto used = WithParkedTable(comment, "orders", {"public.x", 1});
+  ASSERT_TRUE(used);
+  EXPECT_EQ(FindBirthRecord(*used, "orders")->parked_table,
+            (ParkedTable{"public.x", 1}));
+  EXPECT_EQ(WithParkedTable(*used, "orders", {}), comment);
+}
+
+// Without an oid it cannot be told from another table of its name.
+TEST(BirthRecordTest, ATableWithoutAnOidIsNotOnRecord) {
+  for (const char* word : {"parked=public.x", "parked=public.x:",
+                           "parked=public.x:y", "parked="}) {
+    const std::string comment =
+        "walpost: slot orders born at 0/1A2B3C8 of system 7 " +
+        std::string(word);
+    EXPECT_EQ(FindBirthRecord(comment, "orders")->parked_table, ParkedTable())
+        << word;
+  }
 }
 
 TEST(BirthRecordTest, RoundsTheTimeOfBirthUp) {

@@ -98,6 +98,19 @@ TEST(CheckpointOfGapTest, AGapThatIsKeptIsNotWrittenAgain) {
   EXPECT_FALSE(CheckpointOfGap(kGap, stored, {}, Owner(), WallTime()));
 }
 
+// Two clusters share the place, and the other one is at work.
+TEST(CheckpointOfGapTest, NothingIsWrittenIntoThatOfAnotherSystem) {
+  Checkpoint foreign = Stored();
+  foreign.system_identifier = "8";
+  EXPECT_FALSE(CheckpointOfGap(kGap, foreign, {}, Owner(), WallTime()));
+  const auto apart = CheckpointOfGap(kGap, foreign, {}, Owner(), WallTime(),
+                                     ForeignCheckpoint::kApart);
+  ASSERT_TRUE(apart);
+  EXPECT_EQ(apart->system_identifier, "7");
+  EXPECT_EQ(apart->confirmed, Lsn()) << "nothing is known of this one";
+  EXPECT_EQ(ParseGap(apart->gap), kGap);
+}
+
 TEST(CheckpointOfGapTest, NothingIsKeptForASystemThatIsNotKnown) {
   CheckpointOwner owner = Owner();
   owner.system_identifier.clear();

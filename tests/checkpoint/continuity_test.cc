@@ -119,6 +119,10 @@ TEST(ContinuityTest, P9DefinitionsThatChanged) {
     EXPECT_EQ(KindOf(known, observed), Kind::kGoOn);
     observed.coverage = "16390:742,public.outbox=16385.r16999:800";
     ExpectGap(known, observed, "coverage_changed", "walpost verify");
+    observed.coverage = "16390:800o7,public.outbox=16385.r16394:745";
+    const Continuity owner = JudgeContinuity(known, observed, "orders");
+    EXPECT_EQ(owner.kind, Kind::kGoOn);
+    EXPECT_THAT(owner.text, HasSubstr("another owner"));
     known.coverage.clear();  // of an older release
     EXPECT_EQ(KindOf(known, observed), Kind::kGoOn);
   }

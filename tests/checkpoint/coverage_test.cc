@@ -178,8 +178,8 @@ TEST(CoverageTest, ARecordThatBeginsAgainKnowsWhatWasPassedOver) {
   Coverage before = TakeUp(Without(kAudit), Coverage());
   before.passed_over.Add(16401, Lsn(100));
   before.passed_over.Add(17000, Lsn(50));
-  const Coverage carried = Coverage::Parse(
-      CarryPassedOver(kCoverage.ToString(), before.ToString()));
+  const Coverage carried =
+      Coverage::Parse(CarryPassedOver(kCoverage.ToString(), before.ToString()));
   EXPECT_EQ(carried.tables, kCoverage.tables);
   EXPECT_FALSE(carried.passed_over.Contains(16401)) << "it is listed";
   EXPECT_TRUE(carried.passed_over.Contains(17000));
@@ -201,6 +201,42 @@ TEST(CoverageTest, TwoRecordsKnowMoreThanOne) {
       Coverage::Parse(MergeCoverage(older.ToString(), newer.ToString()))
           .passed_over.is_complete())
       << "an older release wrote the last one";
+}
+
+TEST(CoverageTest, AnotherOwnerIsNoChange) {
+  struct Row {
+    const char* before;
+    const char* now;
+    bool is_change;
+    bool has_new_owner;
+  };
+  const Row rows[] = {
+      {"16390:742", "16390:800o7", false, true},
+      {"16390:742o6", "16390:800o7", false, true},
+      {"16390:742p10", "16390:800o7", false, true},
+      {"16390:742w6", "16390:800p10", false, true},
+      {"16390:800o7", "16390:800o7", false, false},
+      {"16390:742", "16390:742o7", false, false},  // of an older release
+      {"16390:742", "16390:742p10", false, false},
+      {"16390:742", "16390:800p10", true, false},  // may be the same owner
+      {"16390:742p10", "16390:800p10", true, false},
+      {"16390:742o7", "16390:800w7", true, false},  // altered after it
+      {"16390:742o7", "16390:800w6", true, false},
+      {"16390:742o7", "16391:800o6", true, false},  // made again
+      {"16390:742o7", "16391:742o7", true, false},
+      {"16390:742o7", "", true, false},
+  };
+  for (const Row& row : rows) {
+    Coverage before = kCoverage;
+    Coverage now = kCoverage;
+    before.publication = row.before;
+    now.publication = row.now;
+    EXPECT_EQ(!DescribeChange(before, now).empty(), row.is_change) << row.now;
+    EXPECT_EQ(OwnerHasChanged(before, now), row.has_new_owner) << row.now;
+    EXPECT_EQ(Coverage::Parse(now.ToString()), now);
+    EXPECT_EQ(WithPublicationOf(before.ToString(), now.ToString()),
+              now.ToString());
+  }
 }
 
 struct ChangeCase {

@@ -166,6 +166,23 @@ TEST_F(SourceMemoryTest, P9AGapOfAnotherSystemIsNotPutOnItsRecord) {
   EXPECT_FALSE(memory_.RecordOfGap());
 }
 
+// Nothing is written into the checkpoint of another system. An operator puts
+// one of this system in its place.
+TEST_F(SourceMemoryTest, P9AGapOfAForeignCheckpointEndsWhenOneOfOursIsThere) {
+  Checkpoint foreign = CheckpointAt(100);
+  foreign.system_identifier = "8";
+  memory_.SetCheckpoint(foreign);
+  EXPECT_EQ(CodeOf(Continue(Server())), kGapOtherCluster);
+  EXPECT_EQ(CodeOf(Continue(Server())), kGapOtherCluster);
+  Checkpoint with_gap = CheckpointAt(100);
+  with_gap.gap = kGapOtherCluster;
+  memory_.SetCheckpoint(with_gap);
+  EXPECT_EQ(CodeOf(Continue(Server())), kGapOtherCluster) << "it keeps the gap";
+  memory_.SetCheckpoint(CheckpointAt(100));
+  EXPECT_TRUE(absl::IsAborted(Continue(Server())));
+  EXPECT_TRUE(Continue(Server()).ok());
+}
+
 // Who moves the slot writes the checkpoint first; it may be read in between.
 TEST_F(SourceMemoryTest, ASlotAheadOfItsCheckpointIsLookedAtTwice) {
   memory_.SetCheckpoint(CheckpointAt(200));
@@ -397,6 +414,16 @@ class LateTableTest : public SourceMemoryTest {
   }
 };
 
+// Without the checkpoint, which may have the table.
+TEST_F(LateTableTest, P9ALookBelievesTheRecordOnlyIfItIsAlone) {
+  const BirthRecord record = NewRecord(",*=some.16400@0/64");
+  EXPECT_FALSE(memory_.VisibleGap(ServerWithMore(), record));
+  memory_.RelyOnRecord();
+  const std::optional<Gap> gap = memory_.VisibleGap(ServerWithMore(), record);
+  ASSERT_TRUE(gap);
+  EXPECT_EQ(gap->code, kGapTablePassedOver);
+}
+
 // It was not covered all along.
 TEST_F(LateTableTest, P11ATableThatWasAddedHasAProofOfItsOwn) {
   ASSERT_TRUE(Continue(ServerWithMore(), NewRecord(",*=passed")).ok());
@@ -420,7 +447,7 @@ TEST_F(LateTableTest, P9RowsThatACheckpointHasAsPassedOverAreAGap) {
   EXPECT_NE(text.find("public.more"), std::string::npos);
   EXPECT_NE(text.find("0/64 or later and before 0/C8"), std::string::npos)
       << text;
-  EXPECT_NE(text.find("walpost replay --from-table --table public.more "
+  EXPECT_NE(text.find("walpost replay -c FILE --from-table --table public.more "
                       "--missing"),
             std::string::npos);
   ASSERT_TRUE(memory_.gap());
@@ -583,6 +610,82 @@ TEST_F(LateTableOnRecordTest, P11AnAddedTableThatIsLeftOutIsMarked) {
   EXPECT_EQ(FindAdded(again->record, "public.more")->definition,
             "16400.r16401:692");
   EXPECT_EQ(FindAdded(again->record, "public.more")->from_transaction, 900u);
+}
+
+// ---- Beside the stream, while the checkpoint may be out of reach.
+
+class VisibleGapTest : public SourceMemoryTest {
+ protected:
+  std::string Code(const ObservedSource& server,
+                   const std::optional<BirthRecord>& record = Record()) const {
+    const std::optional<Gap> gap = memory_.VisibleGap(server, record);
+    return gap ? gap->code : "";
+  }
+};
+
+TEST_F(VisibleGapTest, P10ARecordShowsWhatIsWrongWithoutTheCheckpoint) {
+  EXPECT_EQ(Code(Server()), "");
+  ObservedSource server = Server();
+  server.slot.reset();
+  EXPECT_EQ(Code(server), kGapSlotMissing);
+  server = Server();
+  server.slot->is_lost = true;
+  EXPECT_EQ(Code(server), kGapSlotLost);
+  server = Server();
+  server.system_identifier = "8";
+  EXPECT_EQ(Code(server), kGapOtherCluster);
+  server.system_identifier.clear();
+  EXPECT_EQ(Code(server), "") << "this role may not read it";
+  server = Server();
+  server.coverage = kAlteredCoverage;
+  EXPECT_EQ(Code(server), kGapCoverageChanged);
+  server = Server();
+  BirthRecord record = Record();
+  record.timeline = 2;
+  EXPECT_EQ(Code(server, record), kGapTimelineDiverged);
+  record = Record();
+  record.gap = kGapSlotAdvanced;
+  EXPECT_EQ(Code(server, record), kGapSlotAdvanced) << "it is latched";
+}
+
+TEST_F(VisibleGapTest, P10ASlotThatIsLostNeedsNoRecord) {
+  ObservedSource server = Server();
+  server.slot->is_lost = true;
+  EXPECT_EQ(Code(server, std::nullopt), kGapSlotLost);
+  server.slot.reset();
+  EXPECT_EQ(Code(server, std::nullopt), "") << "a first start makes it";
+}
+
+TEST_F(VisibleGapTest, P10ARunningProcessNeedsNoRecord) {
+  ASSERT_NO_FATAL_FAILURE(Stream(200));
+  ObservedSource server = Server();
+  server.slot.reset();
+  EXPECT_EQ(Code(server, std::nullopt), kGapSlotMissing);
+  server = Server();
+  server.wal_end = Lsn(150);
+  EXPECT_EQ(Code(server, std::nullopt), kGapServerBehind);
+  memory_.Latch({kGapKafkaReplaced, "another"});
+  EXPECT_EQ(Code(Server(), std::nullopt), kGapKafkaReplaced);
+}
+
+// The checkpoint would tell, which cannot be read.
+TEST_F(VisibleGapTest, P9WhatAnotherInstanceMayHaveDoneIsNoGapYet) {
+  ASSERT_NO_FATAL_FAILURE(Stream(200));
+  ObservedSource server = Server();
+  server.slot->confirmed = Lsn(300);
+  EXPECT_EQ(Code(server), "") << "it has moved the slot";
+  server.timeline = 2;
+  EXPECT_EQ(Code(server), "") << "it has followed a promotion";
+  server.slot.reset();
+  EXPECT_EQ(Code(server), kGapSlotMissing);
+}
+
+TEST_F(VisibleGapTest, NothingIsLatchedByALook) {
+  ObservedSource server = Server();
+  server.slot.reset();
+  EXPECT_EQ(Code(server), kGapSlotMissing);
+  EXPECT_FALSE(memory_.gap().has_value());
+  EXPECT_EQ(Code(Server()), "");
 }
 
 }  // namespace

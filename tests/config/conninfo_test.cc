@@ -143,5 +143,37 @@ TEST(ConninfoTest, WhatDoesNotParseIsHiddenWhole) {
   }
 }
 
+TEST(ConninfoTest, SaysWhoConnectsAlsoWithoutTheSecret) {
+  const auto unreadable = [](const std::string& text) {
+    return ReloadableText(text, [] {
+      return absl::StatusOr<std::string>(absl::UnavailableError("gone"));
+    });
+  };
+  const std::pair<ReloadableText, const char*> rows[] = {
+      {"dbname=shop user=walpost", "walpost"},
+      {"postgresql://walpost:x@db/shop", "walpost"},
+      {"user='a b\\'c'", "a b'c"},
+      {"dbname=shop", ""},
+      {"", ""},
+      {unreadable("user=walpost password=${env:X}"), "walpost"},
+      {unreadable("password='${file:/x y}' user=walpost"), "walpost"},
+      {unreadable("user=${env:X}"), ""},
+      {unreadable("user=a${env:X}"), ""},
+      {unreadable("postgresql://walpost:${env:X}@db/shop"), "walpost"},
+      {unreadable("user=walpost password=${"), ""},
+  };
+  for (const auto& [conninfo, user] : rows) {
+    EXPECT_EQ(ConninfoValue(conninfo, "user"), user) << conninfo.configured();
+  }
+}
+
+TEST(ConninfoTest, TakesOneMoreValue) {
+  EXPECT_EQ(WithConninfoValue("user=postgres", "dbname", "my shop"),
+            "dbname='my shop' user=postgres");
+  EXPECT_EQ(WithConninfoValue("", "dbname", "shop"), "dbname=shop");
+  EXPECT_EQ(WithConninfoValue("postgresql://postgres@db", "dbname", "shop"),
+            "dbname=shop user=postgres host=db");
+}
+
 }  // namespace
 }  // namespace walpost

@@ -535,5 +535,17 @@ TEST(LoaderTest, NamesAFileThatCannotBeRead) {
   EXPECT_THAT(std::string(status.message()), HasSubstr("/none/walpost.yaml"));
 }
 
+// Brokers log what they deny.
+TEST(LoaderTest, BrokersAreProbedWithATopicThatTheRoleMayHave) {
+  EXPECT_EQ(Parse("").kafka.probed_topic, "outbox.event.walpost");
+  EXPECT_EQ(Parse("route: {topic: all}").kafka.probed_topic, "all");
+  EXPECT_EQ(Parse("route: {topic: '{type}'}").kafka.probed_topic, "walpost");
+  EXPECT_EQ(Parse("outbox: {tables: [{name: public.a, topic: 'a.{type}'}]}")
+                .kafka.probed_topic,
+            "a.walpost");
+  EXPECT_EQ(Parse("checkpoint: {store: kafka, topic: c}").kafka.probed_topic,
+            "c");
+}
+
 }  // namespace
 }  // namespace walpost

@@ -106,5 +106,30 @@ TEST(OverridesTest, RefusesAKeyBelowSomethingThatIsNoMapping) {
   }
 }
 
+TEST(OverridesTest, SomeMayHoldSecrets) {
+  for (const std::string override : {
+           "postgres.conninfo=host=a password=x",
+           "postgres.conninfo=postgresql://u:x@a/shop",
+           "postgres.conninfo='host=a password=x'",
+           "postgres={conninfo: password=x}",
+           "postgres.password_command=[show, x]",
+           "kafka={properties: {sasl.password: x}}",
+           "kafka.properties={sasl.password: x}",
+           "kafka.properties.sasl.password=x",
+           "kafka.properties.ssl.key.pem=x",
+       }) {
+    EXPECT_TRUE(MayHoldSecret(override)) << override;
+  }
+  for (const std::string override : {
+           "postgres.conninfo=host=a dbname=shop",
+           "postgres.slot=orders",
+           "kafka.brokers=a:9092",
+           "kafka.properties.linger.ms=5",
+           "http.listen=127.0.0.1:9187",
+       }) {
+    EXPECT_FALSE(MayHoldSecret(override)) << override;
+  }
+}
+
 }  // namespace
 }  // namespace walpost

@@ -184,6 +184,39 @@ TEST(DeadLetterTest, WhatTheConfigurationHasForgottenIsNamed) {
   }
 }
 
+TEST(DeadLetterTest, TheMappingOfTodayIsApplied) {
+  using Kind = FieldSource::Kind;
+  for (const ValueFormat format : kFormats) {
+    for (const bool is_message : {false, true}) {
+      OutboxOptions options = WithFormat(format);
+      options.messages.prefix = "outbox";
+      options.messages.topic = options.route.topic;
+      const std::vector<Value> values = {"order", "eu"};
+      Event event = MakeEvent(values);
+      event.source = is_message ? 1 : 0;
+      event.headers = "no object";
+      const auto read = LetterOf(options, event);
+      ASSERT_TRUE(read.ok() && read->has_value()) << read.status();
+      FieldSources& columns =
+          is_message ? options.messages.columns : options.tables[0].columns;
+      columns.headers.kind = Kind::kAbsent;
+      columns.aggregate_type = {Kind::kConstant, "invoice"};
+      columns.aggregate_id = {Kind::kColumn, "region"};
+      columns.type = {Kind::kColumn, "unknown"};
+      const auto builder = RecordBuilder::Create(options);
+      LetterEvent letter_event(options, (*builder)->routes());
+      const auto again = letter_event.Of(**read);
+      ASSERT_TRUE(again.ok()) << again.status();
+      EXPECT_EQ(again->headers, std::nullopt);
+      EXPECT_EQ(again->aggregate_type, "invoice");
+      EXPECT_EQ(again->references[0], "invoice");
+      EXPECT_EQ(again->aggregate_id, "eu");
+      EXPECT_EQ(again->type, event.type) << "the letter lacks the column";
+      EXPECT_EQ(again->id, event.id);
+    }
+  }
+}
+
 TEST(DeadLetterTest, AMessageHasItsOwnRoute) {
   for (const ValueFormat format : kFormats) {
     OutboxOptions options = WithFormat(format);

@@ -30,6 +30,17 @@ class LetterBookTest : public ::testing::Test {
     record.key = "k";
     record.value = "payload";
     record.headers = headers;
+    ASSERT_TRUE(book_.Add(Place(partition_), record).ok());
+  }
+  void AddLetterWithoutId(const std::string& payload,
+                          const std::string& position = kPosition) {
+    const std::vector<RecordHeader> headers = {
+        {"walpost-position", position},
+        {"walpost-dead-letter", "topic_illegal"},
+        {"walpost-dead-letter-source", "public.outbox"}};
+    Record record;
+    record.value = payload;
+    record.headers = headers;
     ASSERT_TRUE(book_.Add(Place(), record).ok());
   }
   void AddDecision(Action action, int64_t offset) {
@@ -41,12 +52,15 @@ class LetterBookTest : public ::testing::Test {
     const LetterDecisionRecord record(decision, "dead", "k", "id");
     ASSERT_TRUE(book_.Add(Place(), record.record()).ok());
   }
-  LetterPlace Place() { return {"dead", 0, next_++}; }
+  LetterPlace Place(int32_t partition = 0) {
+    return {"dead", partition, next_++};
+  }
 
   const LetterBook::Entry& entry(size_t i) const { return book_.entries()[i]; }
 
   LetterBook book_;
   int64_t next_ = 0;
+  int32_t partition_ = 0;  // of letters
 };
 
 TEST_F(LetterBookTest, KeepsAllButThePayload) {
@@ -57,6 +71,27 @@ TEST_F(LetterBookTest, KeepsAllButThePayload) {
   EXPECT_EQ(entry(0).letter.payload, std::nullopt);
   EXPECT_EQ(entry(0).payload_size, 7u);
   EXPECT_TRUE(entry(0).is_open());
+}
+
+// outbox.tables has changed, and the event was counted otherwise.
+TEST_F(LetterBookTest, ACopyWithAnotherOrdinalIsTheSameEvent) {
+  AddLetter("1");
+  AddDecision(Action::kDiscarded, 0);
+  AddLetter("1", "00000001-0000000000000100-0000000000000002");
+  AddLetter("2");
+  ASSERT_EQ(book_.entries().size(), 2u);
+  EXPECT_FALSE(entry(0).is_open());
+  EXPECT_EQ(entry(1).letter.id, "2");
+}
+
+// P1: it has no id, and stands where another one stood.
+TEST_F(LetterBookTest, WithoutAnIdTheContentTellsEventsApart) {
+  AddLetterWithoutId("one");
+  AddLetterWithoutId("one");
+  AddLetterWithoutId("two");
+  AddLetterWithoutId("one", "00000001-0000000000000100-0000000000000002");
+  ASSERT_EQ(book_.entries().size(), 3u);
+  EXPECT_EQ(entry(0).copies, 2u);
 }
 
 TEST_F(LetterBookTest, CopiesOfAnEventAreOneEntryAtThePlaceOfTheNewest) {
@@ -83,6 +118,23 @@ TEST_F(LetterBookTest, ADecisionSettlesEveryCopyOfAnEvent) {
   EXPECT_EQ(entry(0).decision->why, "so");
   EXPECT_EQ(entry(0).copies, 3u);
   EXPECT_TRUE(entry(1).is_open());
+}
+
+// The topic has more partitions, or the server was promoted, since.
+TEST_F(LetterBookTest, ADecisionSettlesCopiesElsewhere) {
+  AddLetter("1");                      // 0
+  AddDecision(Action::kDiscarded, 0);  // 1
+  partition_ = 1;
+  AddLetter("1");
+  AddLetter("1", "00000002-0000000000000100-0000000000000001");
+  AddLetter("1", "");
+  ASSERT_EQ(book_.entries().size(), 2u);
+  EXPECT_FALSE(entry(0).is_open());
+  EXPECT_EQ(entry(0).copies, 3u);
+  partition_ = 2;
+  AddLetter("1", "");
+  EXPECT_EQ(book_.entries().size(), 3u)
+      << "no position: the row was read again";
 }
 
 TEST_F(LetterBookTest, ARowThatFailsAgainIsANewEntry) {

@@ -319,5 +319,32 @@ TEST_F(AcknowledgementWindowTest, P2AnEarlierProgressTakesNothingBack) {
   EXPECT_TRUE(window_.Covers(At(300)));
 }
 
+TEST_F(AcknowledgementWindowTest, P1AWithdrawnRecordWasNeverThere) {
+  const Sequence first = Add(At(100, 1));
+  const Sequence second = Add(At(100, 2), 50);
+  window_.Withdraw(second);
+  EXPECT_FALSE(window_.Covers(At(100, 2)));
+  EXPECT_TRUE(window_.Covers(At(100, 1)));
+  EXPECT_EQ(window_.covered_commit().lsn, Lsn(100));
+  EXPECT_EQ(window_.in_flight_records(), 1u);
+  EXPECT_EQ(window_.in_flight_bytes(), 10u);
+  EXPECT_EQ(window_.Find(second), nullptr);
+  EXPECT_EQ(Add(At(100, 2)), second) << "another one in its place";
+  window_.Acknowledge(first);
+  window_.Acknowledge(second);
+  EXPECT_EQ(window_.acknowledged_through(), At(100, 2));
+}
+
+TEST_F(AcknowledgementWindowTest, P9AWithdrawnRecordProvesNoCommit) {
+  window_.Acknowledge(Add(At(100)));
+  window_.AddBoundary(Lsn(110));
+  window_.Withdraw(Add(At(200)));
+  EXPECT_EQ(window_.covered_commit().lsn, Lsn(100));
+  EXPECT_EQ(window_.confirmed(), Lsn(110));
+  EXPECT_TRUE(window_.empty());
+  window_.AddBoundary(Lsn(210));
+  EXPECT_EQ(window_.confirmed(), Lsn(210));
+}
+
 }  // namespace
 }  // namespace walpost

@@ -55,7 +55,7 @@ TEST(GapTest, ACodeAloneHasTheRemedyOfASlotThatIsThereOrNot) {
   const auto gap = ParseGap(kGapWalForked);
   ASSERT_TRUE(gap);
   EXPECT_EQ(gap->code, kGapWalForked);
-  EXPECT_THAT(gap->text, HasSubstr("walpost recover --accept"));
+  EXPECT_THAT(gap->text, HasSubstr("walpost recover -c FILE --accept"));
 }
 
 }  // namespace

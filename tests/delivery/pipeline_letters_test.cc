@@ -24,10 +24,10 @@ Position At(uint64_t commit_lsn, uint64_t ordinal = 1) {
 
 class FakeParking final : public Parking {
  public:
-  Claim ClaimOf(const Event&) const override { return claim; }
-  bool WasReleased(const Position&) const override { return false; }
+  Claim ClaimOf(const Event&) override { return claim; }
+  bool WasReleased(const Event&) override { return false; }
   void Isolate(const Event&) override {}
-  absl::Status MayPark(const Event&) const override { return {}; }
+  absl::Status MayPark(const Event&) override { return {}; }
   size_t Park(const Event&, const absl::Status&, Sequence) override {
     ADD_FAILURE() << "parked";
     return 0;

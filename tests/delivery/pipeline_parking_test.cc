@@ -28,13 +28,13 @@ absl::Status TooLarge() {
 
 class FakeParking final : public Parking {
  public:
-  Claim ClaimOf(const Event&) const override { return claim; }
-  bool WasReleased(const Position&) const override { return was_released; }
+  Claim ClaimOf(const Event&) override { return claim; }
+  bool WasReleased(const Event&) override { return was_released; }
   void Isolate(const Event& event) override {
     isolated.push_back(event.position);
     claim = Claim::kIsolated;
   }
-  absl::Status MayPark(const Event&) const override { return may_park; }
+  absl::Status MayPark(const Event&) override { return may_park; }
   size_t Park(const Event& event, const absl::Status& reason,
               Sequence sequence) override {
     positions.push_back(event.position);

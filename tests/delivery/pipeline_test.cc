@@ -590,6 +590,39 @@ TEST_F(PipelineTest, P1WhatWasInFlightBeforeAStopGoesOutAgainAfterARewind) {
   EXPECT_EQ(next.Values(), (Values{"a"}));
 }
 
+// Kafka may be away before the stream comes back to it.
+TEST_F(PipelineTest, P10AnEventThatStopsTheFlowIsKnownThroughARewind) {
+  OfferEvent(At(100, 1), "a");
+  OfferUndeliverable(At(100, 2));
+  MemorySink next;
+  ReplaceSink(next);
+  EXPECT_FALSE(pipeline_.stoppage().has_value());
+  ASSERT_TRUE(pipeline_.known_stoppage().has_value());
+  EXPECT_EQ(pipeline_.known_stoppage()->position, At(100, 2));
+  MemorySink third;
+  ReplaceSink(third);
+  EXPECT_EQ(OfferEvent(At(100, 1), "a"), Offer::kTaken);
+  EXPECT_TRUE(pipeline_.known_stoppage().has_value());
+  // Its cause is fixed.
+  EXPECT_EQ(OfferEvent(At(100, 2), "b"), Offer::kTaken);
+  EXPECT_FALSE(pipeline_.known_stoppage().has_value());
+}
+
+TEST_F(PipelineTest, AnEventThatStopsTheFlowIsForgottenOnceAnotherHasPassedIt) {
+  pipeline_.BeginStream(Lsn(50));
+  OfferUndeliverable(At(100, 1));
+  MemorySink next;
+  ReplaceSink(next);
+  pipeline_.BeginStream(Lsn(50));
+  EXPECT_TRUE(pipeline_.known_stoppage().has_value());
+  pipeline_.Resume(Lsn(110), At(100, 2), {});
+  pipeline_.BeginStream(Lsn(110));
+  EXPECT_FALSE(pipeline_.known_stoppage().has_value());
+  OfferUndeliverable(At(120, 1));
+  pipeline_.StartOver();
+  EXPECT_FALSE(pipeline_.known_stoppage().has_value());
+}
+
 TEST_F(PipelineTest, P8StopsWhenTheSinkCanNeverTakeTheRecord) {
   for (const auto& answer : {absl::InvalidArgumentError("too large"),
                              absl::FailedPreconditionError("no ACL")}) {

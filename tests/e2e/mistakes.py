@@ -142,7 +142,7 @@ COMMAND_LINE = [
             ("--from-lsn", "source: polling"),
             config=_polling(status="status")),
     Mistake("replay of the WAL with polling", "replay --from-lsn 16/B374D848",
-            USAGE, ("source: polling", "replay --from-table"),
+            USAGE, ("source: polling", "--from-table"),
             config=_polling(status="status")),
     Mistake("recover with polling", "recover", USAGE,
             ("source: polling",), config=_polling(status="status")),
@@ -179,8 +179,8 @@ FILES = [
             ("postgres.conninfo", "/run/secrets/gone", "No such file"),
             config=_conninfo("password=$${file:/run/secrets/gone}")),
     Mistake("a variable as the shell has it", "run", USAGE,
-            ("postgres.conninfo", "$${env:PGPASSWORD}"),
-            config=_conninfo("password=$${PGPASSWORD}")),
+            ("postgres.conninfo", "$${env:SECRET}"),
+            config=_conninfo("password=$${SECRET}")),
 ]
 
 KEYS = [

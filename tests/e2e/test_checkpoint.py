@@ -7,8 +7,8 @@ import re
 
 import pytest
 
-from harness import (Checker, KafkaReader, Load, Outbox, lsn, verify,
-                     wait_until)
+from harness import (Checker, KafkaReader, Load, Outbox, checkpoint_section,
+                     lsn, verify, wait_until)
 
 _STORES = ("file", "postgres", "kafka")
 
@@ -172,19 +172,49 @@ def test_p9_a_slot_that_somebody_advanced(walpost, database, kafka, outbox,
     assert "somebody else advanced" in reason
 
 
+@pytest.mark.parametrize("kind, guarantee", [
+    ("file", "at_least_once"), ("kafka", "at_least_once"),
+    ("kafka", "exactly_once")])
 def test_p9_another_cluster(walpost, database, own_database, kafka, topics,
-                            file_store):
+                            directory, kind, guarantee):
+    """Two databases share a checkpoint and the name of a slot: the second one
+    stops, and writes nothing about itself under the name of the first."""
+    sections = {**checkpoint_section(kind, directory, topics),
+                "delivery": {"guarantee": guarantee}}
     Outbox(own_database, topics)
     outbox = Outbox(database, topics)
-    relay = walpost(database, kafka, topics, checkpoint=file_store).run()
+    relay = walpost(database, kafka, topics, **sections).run()
     outbox.insert("order", "order-1")
     database.wait_confirmed(database.name)
     assert relay.stop() == 0
-    foreign = walpost(own_database, kafka, topics, checkpoint=file_store,
+    foreign = walpost(own_database, kafka, topics, **sections,
                       postgres={"slot": database.name})
     foreign.start()
     foreign.wait_unready(re.escape("[other_cluster]"))
     assert own_database.confirmed_lsn(database.name) is None
+    # It stays until an operator says so, also after a restart.
+    foreign.kill()
+    foreign.start()
+    foreign.wait_unready(re.escape("[other_cluster]"))
+    if kind == "file":
+        foreign.stop()  # it has the file
+    relay.run()
+    outbox.insert("order", "order-2")
+    database.wait_confirmed(database.name)
+    relay.stop()
+    relay.run()
+    if kind == "kafka":
+        foreign.wait_unready(re.escape("[other_cluster]"))
+        foreign.stop()
+        said = foreign.verb("init", "--fresh")
+        assert said.returncode == 0, said.stderr
+        said = foreign.verb("recover", "--accept")
+        assert said.returncode == 0, said.stderr
+        foreign.run()
+        relay.stop()
+        relay.run()
+        outbox.insert("order", "order-3")
+        database.wait_confirmed(database.name)
 
 
 def test_p9_a_restored_backup(walpost, own_postgres, own_database, kafka,

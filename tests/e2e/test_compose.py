@@ -78,7 +78,7 @@ _BROKEN = [
     ("services init command 2", "/etc/other.yaml", "is not mounted"),
     ("services shop command 1", "--host=db", "db, which is not a service"),
     ("services init command 4",
-     "postgres.conninfo=host=db dbname=shop user=postgres password=postgres",
+     "host=db dbname=shop user=postgres password=postgres",
      "host=db is not a service"),
     ("services postgres environment POSTGRES_DB", "store", "POSTGRES_DB"),
     ("services postgres environment POSTGRES_PASSWORD", "x",
@@ -99,7 +99,7 @@ _BROKEN = [
     ("services walpost ports 0", "127.0.0.1:9187:9188", "is not published"),
     ("services walpost stop_grace_period", "12s", "too short"),
     ("services walpost stop_grace_period", None, "too short"),
-    ("services init environment", {}, "WALPOST_PASSWORD is not set"),
+    ("services walpost environment", {}, "WALPOST_PASSWORD is not set"),
 ]
 
 

@@ -120,6 +120,14 @@ def test_a_decision_about_another_event_is_not_obeyed(stopped, database, kafka,
     lsn, _, ordinal = _position(relay).rpartition("/")
     relay.kill()
     said = relay.verb("skip", f"{lsn}/{int(ordinal) + 1}", "--why", "mistyped")
+    assert said.returncode == 1 and "has no event at" in said.stderr, said
+    # The next event is there, but the flow does not stop before it.
+    commit = database.value(
+        "select encode(substring(data from 2 for 8), 'hex') from "
+        "pg_logical_slot_peek_binary_changes(%s, null, null, 'proto_version', "
+        "'1', 'publication_names', 'walpost') where get_byte(data, 0) = "
+        "ascii('B') order by 1 desc limit 1", (relay.slot,))
+    said = relay.verb("skip", f"{commit[:8]}/{commit[8:]}/1", "--why", "x")
     assert said.returncode == 0, said.stderr
     relay.start()
     relay.wait_unready("topic")

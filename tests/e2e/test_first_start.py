@@ -76,7 +76,7 @@ def test_p1_first_start(walpost, database, kafka, outbox, topics, directory,
     assert bool(re.search(said, checked.stdout)) == bool(backlog)
     if backlog and not is_published:
         assert re.search(rf"warning table {said}", checked.stdout)
-        assert "replay --from-table" in checked.stdout
+        assert re.search("replay -c .* --from-table", checked.stdout)
     _fill(outbox, 50)  # after init, before run
     relay.run()
     told = re.search(r" warning table public\.outbox has (\d+) rows",

@@ -276,6 +276,66 @@ def test_changes_that_keep_every_row_are_no_gap(walpost, database, kafka,
     assert relay.stop() == 0
 
 
+# What happens to the publication, and whether rows may be missing.
+_OWNERS = {
+    "another owner": (["owner to walpost_owner"], False),
+    "another owner, twice": (["owner to walpost_owner", "owner to "
+                              "walpost_other"], False),
+    "the superuser": (["owner to postgres"], False),
+    "altered and back": (["set (publish = 'update')",
+                          "set (publish = 'insert')"], True),
+    "altered after it": (["owner to walpost_owner",
+                          "set (publish = 'update')",
+                          "set (publish = 'insert')"], True),
+}
+
+
+@pytest.mark.parametrize("case", pairs(
+    change=list(_OWNERS), state=("running", "stopped", "made"),
+    store=("none", "file", "postgres", "kafka")), ids=str)
+def test_p9_another_owner_is_no_gap(walpost, database, kafka, outbox, topics,
+                                    directory, case):
+    changes, is_gap = _OWNERS[case["change"]]
+    for role in ("walpost_owner", "walpost_other"):
+        database.execute(f"do $$ begin create role {role}; exception when "
+                         "duplicate_object then null; end $$")
+    relay = walpost(database, kafka, topics,
+                    **checkpoint_section(case["store"], directory, topics))
+    if case["change"] == "the superuser":  # who has it at first
+        database.execute("create publication walpost for table outbox with "
+                         "(publish = 'insert'); alter publication walpost "
+                         "owner to walpost_owner")
+    if case["state"] == "made":
+        assert relay.verb("init").returncode == 0
+    else:
+        relay.run()
+        outbox.insert("order", "before")
+        database.wait_confirmed(relay.slot)
+    if case["state"] == "stopped":
+        assert relay.stop() == 0
+    for change in changes:
+        database.execute(f"alter publication walpost {change}")
+        time.sleep(1)
+    if case["state"] != "running":
+        checked = relay.verb("check")
+        assert ("coverage_changed" in checked.stdout) == is_gap, checked.stdout
+        relay.start()
+    if is_gap:
+        relay.wait_unready(r"\[coverage_changed\]")
+        return
+    relay.wait_ready()
+    outbox.insert("order", "after")
+    database.wait_confirmed(relay.slot)
+    time.sleep(3)
+    assert relay.get("/readyz")[0] == 200, relay.get("/readyz")
+    _judge(outbox, kafka, topics)
+    assert relay.stop() == 0
+    if case["state"] != "running":
+        assert "another owner" in relay.log()
+        relay.run()
+        assert "another owner" not in relay.log()  # that is on record by now
+
+
 # ---- A slot is not made where nobody would know that there was one.
 
 def test_p9_a_role_that_owns_nothing_makes_no_slot(walpost, database, kafka,

@@ -248,6 +248,23 @@ def test_a_retry_names_the_right_on_its_transactions(
     assert "1 dead letters" in listed.stdout, listed.stdout
 
 
+@pytest.mark.parametrize("is_seen", (True, False))
+def test_an_empty_table_whose_topics_may_be_hidden(
+        walpost, database, outbox, topics, guarded, names, is_seen):
+    """None is listed; only whoever may see them knows that there is none."""
+    admin = walpost(database, guarded, topics)
+    assert admin.verb("init").returncode == 0
+    if is_seen:
+        _grant(guarded, "verify", "none", None, names)
+    else:
+        guarded.grant("--allow-principal", "User:walpost", "--operation",
+                      "Read", "--topic", topics + "order")
+    said = walpost(database, guarded, topics,
+                   kafka=guarded.login()).verb("verify", "--wait", "0")
+    assert said.returncode == (0 if is_seen else 1), said
+    assert ("is hidden from a user" in said.stdout) != is_seen
+
+
 def test_every_row_is_tested():
     assert set(_VERBS) == set(_TABLE)
 

@@ -9,13 +9,13 @@ the walpost that does not know the table yet.
 
 import copy
 import re
-import shlex
 import time
 
 import pytest
 
 from harness import KafkaReader, Outbox, checkpoint_section, wait_until
 from harness.matrix import pairs
+from harness.remedies import commands
 
 _OLD = 5      # rows that the table has before the publication has it
 _BETWEEN = 7  # rows that the walpost of before receives
@@ -211,12 +211,11 @@ class World:
 
     def run_remedies(self, reason):
         """The commands that the reason names, as they stand there."""
-        commands = re.findall(r"walpost (replay --from-table --table \S+ "
-                              r"--missing)", reason)
-        assert commands, reason
-        for command in commands:
-            words = shlex.split(command)
-            said = self.relay.verb(*words)
+        replays = [words for words in commands(reason)
+                   if words[0] == "replay"]
+        assert replays, reason
+        for verb, _, _, *words in replays:
+            said = self.relay.verb(verb, *words)
             if said.returncode == 3 and "COMMENT ON PUBLICATION" in said.stderr:
                 self.paste(said.stderr)
             else:

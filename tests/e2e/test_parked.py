@@ -325,7 +325,7 @@ def test_a_role_without_rights_is_told_what_to_run(
                 **relay.config["postgres"],
                 "conninfo": database.conninfo(user=role)}})
         said = relay.verb("check")
-        assert "this role may not make it" in said.stdout, said.stdout
+        assert "may not make it" in said.stdout, said.stdout
         relay.start()
         assert relay.wait_exit() == 3
         remedy = relay.log().split("(sql/parked.sql): ")[1].splitlines()[0]
@@ -399,9 +399,9 @@ def test_bad_input_moves_nothing(relay, database, outbox):
     for words, remedy in {
             ("release",): "which ones?",
             ("release", "--all"): "--why",
-            ("forget", "--all"): "none of list, show, release, discard",
-            ("list", "--why", "x"): "are for release and discard",
-            ("list", "--class", "too_large"): "'too_large' is none of",
+            ("forget", "--all"): "expected list, show, release, discard or accept",
+            ("list", "--why", "x"): "are for decisions",
+            ("list", "--class", "too_large"): "'too_large' is not a class",
             ("show", "--position", "17"): "17",
     }.items():
         said = relay.verb("parked", *words)

@@ -310,4 +310,4 @@ def test_p9_a_fresh_slot_names_events_that_are_parked(walpost, database, kafka,
     said = relay.verb("init", "--fresh")
     assert said.returncode == 0, said.stderr
     assert re.search(r"parking\.table public\.walpost_parked has 1 events of the "
-                     r"slot before.*\n  -> walpost parked list", said.stdout)
+                     r"slot before.*\n  -> walpost parked -c .* list", said.stdout)

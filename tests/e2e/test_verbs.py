@@ -149,7 +149,10 @@ def test_init_with_failover(walpost, database, kafka, topics):
 
 
 @pytest.mark.parametrize("harm, remedy", [
-    ("drop publication walpost", r"walpost recover"),
+    ("drop publication walpost", r"walpost init"),
+    ("drop publication walpost; insert into outbox (aggregate_type, "
+     "aggregate_id, payload) values ('order', 'key', '{}')",
+     r"walpost recover"),
     ("alter publication walpost set (publish = 'update')",
      r"(?i)alter publication"),
     ("alter publication walpost drop table outbox", r"(?i)alter publication"),

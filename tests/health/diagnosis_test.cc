@@ -66,10 +66,10 @@ TEST(DiagnosisTest, P10BrokersThatAreConnectedAndSilentAreStuck) {
   ExpectState(signs, RelayState::kStreaming);
   signs.brokers_unreachable_for = seconds(9);
   ExpectState(signs, RelayState::kStuck, "have answered nothing for 9 s");
-  // What they have not acknowledged says more.
+  // That is why they have not acknowledged anything.
   signs.in_flight_records = 3;
   signs.unacknowledged_for = seconds(9);
-  ExpectState(signs, RelayState::kStuck, "has not acknowledged");
+  ExpectState(signs, RelayState::kStuck, "have answered nothing for 9 s");
   signs.brokers_are_connected = false;
   ExpectState(signs, RelayState::kStuck, "no Kafka broker is reachable");
 }
@@ -122,10 +122,11 @@ TEST(DiagnosisTest, IsBehindWhenRecordsAreOld) {
 TEST(DiagnosisTest, P10ACheckpointThatCannotBeReadMayBeHidden) {
   RelaySigns signs = Healthy();
   signs.is_streaming = false;
-  signs.brokers_are_connected = false;
-  signs.brokers_unreachable_for = seconds(9);
-  ExpectState(signs, RelayState::kStuck, "no Kafka broker is reachable");
   signs.unread_checkpoint = "topic c";
+  signs.checkpoint_unread_for = seconds(8);
+  signs.awaited = "the checkpoint";
+  ExpectState(signs, RelayState::kStarting, "waiting for the checkpoint");
+  signs.checkpoint_unread_for = seconds(9);
   ExpectState(signs, RelayState::kStuck, "checkpoint topic c: it could not");
 }
 
@@ -147,11 +148,12 @@ TEST(DiagnosisTest, P10NamesTheEventThatStopsAll) {
   ExpectState(signs, RelayState::kStuck,
               "cannot be delivered [topic_illegal]: a/b");
   ExpectState(signs, RelayState::kStuck,
-              "walpost dead-letter 0/10/3 --why REASON, or walpost skip "
+              "walpost dead-letter -c FILE 0/10/3 --why REASON, or walpost "
+              "skip -c FILE "
               "0/10/3 --why REASON");
   signs.stoppage->is_of_dead_letter = true;
   ExpectState(signs, RelayState::kStuck,
-              "about this event: walpost skip 0/10/3 --why REASON");
+              "about this event: walpost skip -c FILE 0/10/3 --why REASON");
   signs.stoppage->key = "customer-1";
   ExpectState(signs, RelayState::kStuck,
               "the event at 0/10/3 (id order-7, key customer-1) cannot");

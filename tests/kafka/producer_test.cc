@@ -7,9 +7,12 @@
 #include <librdkafka/rdkafka_mock.h>
 
 #include <boost/asio/io_context.hpp>
+#include <map>
 #include <set>
 #include <string>
 #include <vector>
+
+#include "support/mock_kafka.h"
 
 namespace walpost {
 namespace {
@@ -183,6 +186,72 @@ TEST_F(ProducerTest, EveryRecordOfALargeBatchIsReported) {
   }
   TurnUntilAcknowledged(kMany);
   EXPECT_EQ(reports_.acknowledged.size(), kMany);
+}
+
+// ---- For records that go one at a time.
+
+class LoneProducerTest : public ::testing::Test {
+ protected:
+  LoneProducerTest() {
+    kafka_.CreateTopic("t", 1);
+    ProducerOptions options;
+    options.brokers = kafka_.brokers();
+    options.one_at_a_time = true;
+    producer_ = *Producer::Create(io_.get_executor(), options, reports_, [] {});
+  }
+
+  absl::Status ProduceAndAwait(Sequence sequence) {
+    const std::string value = std::to_string(sequence);
+    Record record;
+    record.topic = "t";
+    record.key = "k";
+    record.value = value;
+    record.timestamp = WallNow();
+    EXPECT_TRUE(producer_->Produce(record, sequence).ok());
+    for (int turns = 0; turns < 1'000; ++turns) {
+      if (reports_.acknowledged.contains(sequence)) return absl::OkStatus();
+      if (reports_.errors.contains(sequence)) return reports_.errors[sequence];
+      io_.restart();
+      io_.run_for(milliseconds(10));
+    }
+    return absl::UnknownError("no report");
+  }
+
+  class LoneReports final : public RecordReports {
+   public:
+    void OnAcknowledged(Sequence sequence, WallTime) override {
+      acknowledged.insert(sequence);
+    }
+    void OnNotDelivered(Sequence sequence, const absl::Status& error) override {
+      errors[sequence] = error;
+    }
+    void OnSinkFailed(const absl::Status& error) override { failure = error; }
+
+    std::set<Sequence> acknowledged;
+    std::map<Sequence, absl::Status> errors;
+    absl::Status failure;
+  };
+
+  testing::MockKafka kafka_;
+  boost::asio::io_context io_{1};
+  LoneReports reports_;
+  std::unique_ptr<Producer> producer_;
+};
+
+TEST_F(LoneProducerTest, P8GoesOnAfterEachRejection) {
+  EXPECT_EQ(producer_->after_rejection(),
+            RecordSink::AfterRejection::kGoesOnAlone);
+  for (Sequence sequence = 0; sequence < 10; ++sequence) {
+    const bool is_rejected = sequence % 3 != 0;
+    if (is_rejected) {
+      kafka_.FailOnce(/*api_key=*/0, RD_KAFKA_RESP_ERR_MSG_SIZE_TOO_LARGE);
+    }
+    const absl::Status status = ProduceAndAwait(sequence);
+    EXPECT_EQ(absl::IsInvalidArgument(status), is_rejected) << status;
+    if (is_rejected) producer_->Withdraw();
+  }
+  EXPECT_TRUE(reports_.failure.ok()) << reports_.failure;
+  EXPECT_EQ(kafka_.Log("t").size(), 4u);
 }
 
 }  // namespace

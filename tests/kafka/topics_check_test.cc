@@ -13,7 +13,7 @@ constexpr auto kForbidden = RD_KAFKA_RESP_ERR_TOPIC_AUTHORIZATION_FAILED;
 constexpr auto kMissing = RD_KAFKA_RESP_ERR_UNKNOWN_TOPIC_OR_PART;
 
 TopicRights Rights(std::set<rd_kafka_AclOperation_t> operations) {
-  return {RD_KAFKA_RESP_ERR_NO_ERROR, std::move(operations)};
+  return {RD_KAFKA_RESP_ERR_NO_ERROR, "", std::move(operations)};
 }
 
 TopicRights Everything() {

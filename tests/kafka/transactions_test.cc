@@ -18,6 +18,7 @@ using std::chrono::milliseconds;
 using std::chrono::seconds;
 using testing::MockKafka;
 
+constexpr int kProduceApi = 0;
 constexpr int kAddPartitionsToTxnApi = 24;
 constexpr int kEndTxnApi = 26;
 
@@ -26,14 +27,16 @@ class Reports final : public RecordReports {
   void OnAcknowledged(Sequence sequence, WallTime) override {
     acknowledged.insert(sequence);
   }
-  void OnNotDelivered(Sequence sequence, const absl::Status&) override {
+  void OnNotDelivered(Sequence sequence, const absl::Status& status) override {
     not_delivered.insert(sequence);
+    rejection = status;
   }
   void OnSinkFailed(const absl::Status& error) override { failure = error; }
 
   std::set<Sequence> acknowledged;
   std::set<Sequence> not_delivered;
   absl::Status failure;
+  absl::Status rejection;  // of the last one that was not delivered
 };
 
 class TransactionsTest : public ::testing::Test {
@@ -196,6 +199,37 @@ TEST_F(TransactionsTest, IsSpentByARequestWithoutAnAnswer) {
   EXPECT_TRUE(committed.ok()) << committed;
   EXPECT_TRUE(absl::IsAborted(reports_.failure)) << reports_.failure;
   EXPECT_TRUE(absl::IsResourceExhausted(Produce(3)));
+}
+
+TEST_F(TransactionsTest, P8ARejectedRecordIsWithdrawnWithItsTransaction) {
+  EXPECT_EQ(producer_->after_rejection(), RecordSink::AfterRejection::kGoesOn);
+  ASSERT_TRUE(TakeOver().ok());
+  ProduceAndAwait(0);
+  ASSERT_TRUE(Commit().ok());
+  for (Sequence sequence = 1; sequence < 4; ++sequence) {
+    kafka_.FailOnce(kProduceApi, RD_KAFKA_RESP_ERR_MSG_SIZE_TOO_LARGE);
+    ASSERT_TRUE(ProduceWhenSettled(sequence).ok());
+    ASSERT_TRUE(
+        TurnUntil([&] { return reports_.not_delivered.contains(sequence); }));
+    EXPECT_TRUE(absl::IsInvalidArgument(reports_.rejection))
+        << reports_.rejection;
+    producer_->Withdraw();
+    EXPECT_FALSE(producer_->transactions()->is_open());
+    EXPECT_TRUE(absl::IsResourceExhausted(Produce(9)));
+    ASSERT_TRUE(
+        TurnUntil([&] { return producer_->transactions()->is_open(); }));
+    EXPECT_TRUE(reports_.failure.ok()) << reports_.failure;
+  }
+  // The client has miscounted: it has to be sent again.
+  ASSERT_TRUE(ProduceWhenSettled(4).ok());
+  ASSERT_TRUE(TurnUntil([&] { return reports_.not_delivered.contains(4); }));
+  EXPECT_TRUE(absl::IsResourceExhausted(reports_.rejection))
+      << reports_.rejection;
+  EXPECT_TRUE(reports_.failure.ok()) << reports_.failure;
+  ProduceAndAwait(4);
+  EXPECT_TRUE(Commit().ok());
+  EXPECT_EQ(kafka_.Log("t").size(), 2u);
+  Close();
 }
 
 }  // namespace

@@ -16,14 +16,14 @@ struct SimilarCase {
   const char* found;
 };
 
-class SimilarTableTest : public testing::TestWithParam<SimilarCase> {};
+class SimilarNameTest : public testing::TestWithParam<SimilarCase> {};
 
-TEST_P(SimilarTableTest, IsFoundIfTheNameLooksLikeASlip) {
+TEST_P(SimilarNameTest, IsFoundIfTheNameLooksLikeASlip) {
   EXPECT_EQ(SimilarTable(GetParam().wanted, kTables), GetParam().found);
 }
 
 INSTANTIATE_TEST_SUITE_P(
-    , SimilarTableTest,
+    , SimilarNameTest,
     testing::Values(
         SimilarCase{"ALetterIsMissing", "public.evnts", "public.events"},
         SimilarCase{"TwoAreSwapped", "public.evenst", "public.events"},

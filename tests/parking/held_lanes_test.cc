@@ -12,18 +12,18 @@ Position At(uint64_t commit_lsn, uint64_t ordinal = 1) {
 TEST(HeldLanesTest, HoldsAnEventAndAllThatFollowIt) {
   HeldLanes lanes;
   lanes.Hold("a", At(200), 1);
-  EXPECT_TRUE(lanes.Holds("a", At(200)));
-  EXPECT_TRUE(lanes.Holds("a", At(200, 2)));
-  EXPECT_TRUE(lanes.Holds("a", At(300)));
-  EXPECT_FALSE(lanes.Holds("b", At(300)));
+  EXPECT_TRUE(lanes.Holds("a", At(200), ""));
+  EXPECT_TRUE(lanes.Holds("a", At(200, 2), ""));
+  EXPECT_TRUE(lanes.Holds("a", At(300), ""));
+  EXPECT_FALSE(lanes.Holds("b", At(300), ""));
 }
 
 TEST(HeldLanesTest, DoesNotHoldEarlierEvents) {
   HeldLanes lanes;
   lanes.Hold("a", At(200), 1);
-  EXPECT_FALSE(lanes.Holds("a", At(199, 9)));
+  EXPECT_FALSE(lanes.Holds("a", At(199, 9), ""));
   lanes.Hold("a", At(100), 2);
-  EXPECT_TRUE(lanes.Holds("a", At(199, 9)));
+  EXPECT_TRUE(lanes.Holds("a", At(199, 9), ""));
 }
 
 TEST(HeldLanesTest, ReleasesALaneInWhichNothingWaits) {
@@ -53,6 +53,40 @@ TEST(HeldLanesTest, ClosedLanesAreOpenedTogether) {
   EXPECT_TRUE(lanes.OpenAll());
   EXPECT_FALSE(lanes.OpenAll());
   EXPECT_FALSE(lanes.IsClosed("a"));
+}
+
+TEST(HeldLanesTest, ALaneIsHeldFromTheEventWithItsDigest) {
+  HeldLanes lanes;
+  lanes.HoldFromDigest("a", Lsn(200), "i1", 1);
+  EXPECT_FALSE(lanes.Holds("a", At(199), "i1")) << "another transaction";
+  EXPECT_FALSE(lanes.AsksForDigest("a", At(199)));
+  EXPECT_TRUE(lanes.AsksForDigest("a", At(200)));
+  EXPECT_FALSE(lanes.Holds("a", At(200, 1), "i0"));
+  EXPECT_TRUE(lanes.Holds("a", At(200, 2), "i1"));
+  EXPECT_FALSE(lanes.AsksForDigest("a", At(200, 3)));
+  EXPECT_TRUE(lanes.Holds("a", At(200, 3), "i2"));
+  EXPECT_FALSE(lanes.Holds("a", At(200, 1), "i0"));
+}
+
+TEST(HeldLanesTest, ALaterTransactionNeedsNoDigest) {
+  HeldLanes lanes;
+  lanes.HoldFromDigest("a", Lsn(200), "i1", 1);
+  EXPECT_FALSE(lanes.AsksForDigest("a", At(201)));
+  EXPECT_TRUE(lanes.Holds("a", At(201), ""));
+}
+
+TEST(HeldLanesTest, AnEarlierEventThatIsParkedHoldsTheLane) {
+  HeldLanes lanes;
+  lanes.HoldFromDigest("a", Lsn(200), "i1", 1);
+  lanes.Hold("a", At(200, 1), 2);
+  EXPECT_TRUE(lanes.Holds("a", At(200, 2), "i0"));
+}
+
+TEST(HeldLanesTest, AFirstEventIsNotReplacedByOneOfAnotherNumbering) {
+  HeldLanes lanes;
+  lanes.Hold("a", At(100), 1);
+  lanes.HoldFromDigest("a", Lsn(200), "i1", 2);
+  EXPECT_TRUE(lanes.Holds("a", At(150), ""));
 }
 
 }  // namespace

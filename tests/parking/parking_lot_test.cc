@@ -10,12 +10,15 @@
 #include <vector>
 
 #include "base/reason_code.h"
+#include "outbox/event_digest.h"
 #include "outbox/record_builder.h"
 
 namespace walpost {
 namespace {
 
 using Claim = Parking::Claim;
+
+constexpr char kSource[] = "public.outbox";
 
 Position At(uint64_t commit_lsn, uint64_t ordinal = 1) {
   return {Lsn(commit_lsn), ordinal};
@@ -24,6 +27,7 @@ Position At(uint64_t commit_lsn, uint64_t ordinal = 1) {
 OutboxOptions Outbox(std::string topic) {
   OutboxOptions options;
   options.tables.resize(1);
+  options.tables[0].name = kSource;
   options.route.topic = std::move(topic);
   options.route.headers = {{"region", "region"}};
   return options;
@@ -53,8 +57,14 @@ class ParkingLotTest : public ::testing::Test {
     lot_.Park(MakeEvent(position, key), reason, sequence);
   }
 
-  Claim ClaimOf(Position position, Value key, Value type = "order") const {
+  Claim ClaimOf(Position position, Value key, Value type = "order") {
     return lot_.ClaimOf(MakeEvent(position, key, type));
+  }
+
+  static std::string Digest(Value id) {
+    Event event;
+    event.id = id;
+    return EventDigest(kSource, event);
   }
 
   static bool All(Sequence) { return true; }
@@ -155,7 +165,7 @@ TEST_F(LettersTest, AStartForgetsLettersThatAreNotInFlight) {
 
 TEST_F(LettersTest, AnEventWhoseLetterIsStoredIsSettled) {
   ParkedSoFar so_far;
-  so_far.letters = {At(100)};
+  so_far.settled.Add(At(100), {"i0", {ParkedState::kLetter, 1}});
   lot_->Load(std::move(so_far), [](Sequence) { return true; });
   Event event;
   event.position = At(100);
@@ -215,7 +225,7 @@ TEST_F(ParkingLotTest, LoadHoldsWhatIsStoredAndWhatIsStillInFlight) {
   Park(At(200), "a", 0);
   Park(At(201), "gone", 1);
   ParkedSoFar so_far;
-  so_far.lanes.push_back({"order", "stored", At(50)});
+  so_far.lanes.push_back({"order", "stored", {At(50)}});
   lot_.Load(so_far, [](Sequence sequence) { return sequence == 0; });
   EXPECT_EQ(lot_.queued(), 1u);
   EXPECT_EQ(ClaimOf(At(300), "a"), Claim::kFollows);
@@ -225,7 +235,7 @@ TEST_F(ParkingLotTest, LoadHoldsWhatIsStoredAndWhatIsStillInFlight) {
 
 TEST_F(ParkingLotTest, AKeyThatWasParkedBeforeTheStartIsReleased) {
   ParkedSoFar so_far;
-  so_far.lanes.push_back({"order", "k", At(50)});
+  so_far.lanes.push_back({"order", "k", {At(50)}});
   lot_.Load(so_far, None);
   lot_.BeginReading();
   EXPECT_TRUE(lot_.OnRead({}));
@@ -234,13 +244,94 @@ TEST_F(ParkingLotTest, AKeyThatWasParkedBeforeTheStartIsReleased) {
 
 TEST_F(ParkingLotTest, WhatAnOperatorHasDiscardedIsSettled) {
   ParkedSoFar so_far;
-  so_far.discarded.insert(At(200));
-  so_far.released.insert(At(201));
+  so_far.settled.Add(At(200), {Digest("id"), {ParkedState::kDiscarded, 1}});
+  so_far.settled.Add(At(201), {Digest("id"), {ParkedState::kReleased, 2}});
   lot_.Load(so_far, None);
   EXPECT_EQ(ClaimOf(At(200), "k"), Claim::kSettled);
   EXPECT_EQ(ClaimOf(At(201), "k"), Claim::kFree);
-  EXPECT_TRUE(lot_.WasReleased(At(201)));
-  EXPECT_FALSE(lot_.WasReleased(At(200)));
+  EXPECT_TRUE(lot_.WasReleased(MakeEvent(At(201), "k")));
+  EXPECT_FALSE(lot_.WasReleased(MakeEvent(At(200), "k")));
+}
+
+// ---- P1: an event is known by more than its position.
+
+TEST_F(ParkingLotTest, AnotherEventOnRecordAtItsPositionStopsTheFlow) {
+  for (const ParkedState state :
+       {ParkedState::kDiscarded, ParkedState::kReleased, ParkedState::kLetter,
+        ParkedState::kLetterDiscarded}) {
+    ParkedSoFar so_far;
+    so_far.settled.Add(At(200), {Digest("another"), {state, 7}});
+    lot_.Load(so_far, None);
+    EXPECT_EQ(ClaimOf(At(200), "k"), Claim::kConflict);
+    const absl::Status why = lot_.MayPark(MakeEvent(At(200), "k"));
+    EXPECT_EQ(ReasonCodeOf(why), kReasonParkedEventDiffers);
+    EXPECT_THAT(std::string(why.message()),
+                ::testing::HasSubstr("WHERE number = 7"));
+  }
+}
+
+// Its columns are mapped otherwise than when it was stored.
+TEST_F(ParkingLotTest, AnEventWithoutAnIdIsKnownByItsPosition) {
+  ParkedSoFar so_far;
+  so_far.settled.Add(At(200), {"f0123", {ParkedState::kLetter, 1}});
+  lot_.Load(so_far, None);
+  Event event = MakeEvent(At(200), "k");
+  event.id.reset();
+  EXPECT_EQ(lot_.ClaimOf(event), Claim::kSettled);
+}
+
+TEST_F(ParkingLotTest, AnotherNumberingSettlesItsOwnEventAlone) {
+  ParkedSoFar so_far;
+  so_far.settled.AddOfOtherNumbering(Lsn(200),
+                                     {Digest("id"), {ParkedState::kLetter, 1}});
+  lot_.Load(so_far, None);
+  EXPECT_EQ(ClaimOf(At(199, 2), "k"), Claim::kFree) << "another transaction";
+  Event other = MakeEvent(At(200, 1), "k");
+  other.id = "other";
+  EXPECT_EQ(lot_.ClaimOf(other), Claim::kFree);
+  EXPECT_EQ(ClaimOf(At(200, 2), "k"), Claim::kSettled);
+  EXPECT_EQ(ClaimOf(At(200, 2), "k"), Claim::kSettled) << "offered again";
+  EXPECT_EQ(ClaimOf(At(200, 3), "k"), Claim::kFree) << "a second one like it";
+}
+
+TEST_F(ParkingLotTest, ALaneOfAnotherNumberingIsHeldFromItsFirstEvent) {
+  ParkedSoFar so_far;
+  so_far.lanes.push_back({"order", "k", {At(200, 0), Digest("id"), kSource}});
+  lot_.Load(so_far, None);
+  Event earlier = MakeEvent(At(200, 1), "k");
+  earlier.id = "earlier";
+  EXPECT_EQ(lot_.ClaimOf(earlier), Claim::kFree);
+  EXPECT_EQ(ClaimOf(At(200, 2), "k"), Claim::kFollows);
+  EXPECT_EQ(ClaimOf(At(200, 2), "k"), Claim::kFollows) << "offered again";
+  Event later = MakeEvent(At(200, 3), "k");
+  later.id = "later";
+  EXPECT_EQ(lot_.ClaimOf(later), Claim::kFollows);
+}
+
+TEST_F(ParkingLotTest, LaterTransactionsFollowALaneOfAnotherNumbering) {
+  ParkedSoFar so_far;
+  so_far.lanes.push_back({"order", "k", {At(200, 0), Digest("id"), kSource}});
+  lot_.Load(so_far, None);
+  Event later = MakeEvent(At(201), "k");
+  later.id = "later";
+  EXPECT_EQ(lot_.ClaimOf(later), Claim::kFollows);
+}
+
+// The stream does not show the event that holds the lane.
+TEST_F(ParkingLotTest, ALaneOfASourceThatIsGoneIsHeldFromItsTransaction) {
+  ParkedSoFar so_far;
+  so_far.lanes.push_back(
+      {"order", "k", {At(200, 0), Digest("id"), "public.gone"}});
+  lot_.Load(so_far, None);
+  Event earlier = MakeEvent(At(200, 1), "k");
+  earlier.id = "earlier";
+  EXPECT_EQ(lot_.ClaimOf(earlier), Claim::kFollows);
+  EXPECT_EQ(ClaimOf(At(199, 9), "k"), Claim::kFree);
+}
+
+TEST_F(ParkingLotTest, WhatIsParkedSaysWhichEventItIs) {
+  Park(At(200), "k", 0);
+  EXPECT_EQ(lot_.NextBatch(1, 1).at(0)->digest, Digest("id"));
 }
 
 TEST_F(ParkingLotTest, EventsOfALeavingLaneWaitUntilItIsReleased) {
@@ -288,7 +379,7 @@ class IsolatedTopicTest : public ParkingLotTest {
     Event event;
   };
 
-  Claim Of(Position position, Value key, Value type) const {
+  Claim Of(Position position, Value key, Value type) {
     return lot_.ClaimOf(Typed(position, key, type).event);
   }
   void Isolate(Position position, Value type) {
@@ -322,7 +413,7 @@ TEST_F(IsolatedTopicTest, AllEventsOfTheTopicFollowAndNoOthers) {
 // What led to it was seen in the stream before.
 TEST_F(IsolatedTopicTest, ASecondTopicIsIsolatedWhenAStreamBegins) {
   ParkedSoFar so_far;
-  so_far.topics["t.order"] = {At(100), At(110)};
+  so_far.topics["t.order"] = {{At(100)}, At(110)};
   lot_.Load(so_far, [](Sequence) { return false; });
   EXPECT_FALSE(lot_.MayIsolate()) << "what is stored has not been read";
   Isolate(At(200), "customer");
@@ -379,7 +470,7 @@ TEST_F(IsolatedTopicTest, WithoutRoomNoOtherTopicIsIsolated) {
 
 TEST_F(IsolatedTopicTest, NotBeforeTheRoomIsKnown) {
   ParkedSoFar so_far;
-  so_far.topics["t.order"] = {At(100), At(120)};
+  so_far.topics["t.order"] = {{At(100)}, At(120)};
   lot_.Load(so_far, None);
   EXPECT_FALSE(lot_.MayIsolate());
   Read({.waiting_topics = {"t.order"}});
@@ -405,7 +496,7 @@ TEST_F(IsolatedTopicTest, EventsThatWaitForTooLongStopTheFlow) {
 
 TEST_F(IsolatedTopicTest, LoadIsolatesTheTopicsOfTheTable) {
   ParkedSoFar so_far;
-  so_far.topics["t.order"] = {At(100), At(100)};
+  so_far.topics["t.order"] = {{At(100)}, At(100)};
   lot_.Load(so_far, None);
   EXPECT_EQ(Of(At(90), "k", "order"), Claim::kFree);
   EXPECT_EQ(Of(At(110), "k", "order"), Claim::kIsolated);
@@ -414,7 +505,7 @@ TEST_F(IsolatedTopicTest, LoadIsolatesTheTopicsOfTheTable) {
 // Else it would stop before an event that only it can send.
 TEST_F(IsolatedTopicTest, WhatIsStoredAlreadyNeedsNoRoom) {
   ParkedSoFar so_far;
-  so_far.topics["t.order"] = {At(100), At(120)};
+  so_far.topics["t.order"] = {{At(100)}, At(120)};
   lot_.Load(so_far, None);
   Read({.waiting_topics = {"t.order"}, .isolated_bytes = 1'000'000});
   EXPECT_EQ(Of(At(100), "k", "order"), Claim::kIsolated);

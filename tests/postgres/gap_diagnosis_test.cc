@@ -25,6 +25,7 @@ constexpr char kComment[] = "obj_description";
 constexpr char kSystem[] = "pg_control_system";
 constexpr char kWanted[] = "AS wanted (name, relation)";
 constexpr char kAges[] = "age(s.catalog_xmin)";
+constexpr char kPeek[] = "pg_logical_slot_peek_binary_changes";
 constexpr char kCoverage[] = "16388:690,public.outbox=16385.r16394:691";
 
 class GapDiagnosisTest : public ::testing::Test {
@@ -130,6 +131,15 @@ TEST_F(GapDiagnosisTest, P9AnOlderTimelineIsAGap) {
   ExpectGap(Diagnose(checkpoint_), kGapTimelineDiverged);
 }
 
+TEST_F(GapDiagnosisTest, P9ATimelineOlderThanThatOfTheBirthIsAGap) {
+  birth_.timeline = 2;
+  PutOnRecord();
+  ExpectGap(Diagnose(), kGapTimelineDiverged);
+  birth_.timeline = 1;
+  PutOnRecord();
+  EXPECT_EQ(Diagnose().kind, Kind::kNone);
+}
+
 TEST_F(GapDiagnosisTest, P9WalThatEndsBeforeTheCheckpointIsAGap) {
   server_.Answer(kSystem, {{"77", "1", "0/3FF"}});
   ExpectGap(Diagnose(checkpoint_), kGapServerBehind);
@@ -167,9 +177,10 @@ TEST_F(GapDiagnosisTest, P9AGapOnRecordStaysOne) {
   EXPECT_EQ(diagnosis.text, "in the night");
 }
 
-// Without a record, the ages are all there is to compare.
+// Without a record, the ages and the WAL are all there is to look at.
 TEST_F(GapDiagnosisTest, P9APublicationYoungerThanTheSlotIsAGap) {
   server_.Answer(kAges, {{"t", "f"}});
+  server_.Fail(kPeek, "42704", "publication \"events\" does not exist");
   const GapDiagnosis younger = Diagnose();
   ExpectGap(younger, kReasonPublicationMissing);
   EXPECT_THAT(younger.text, HasSubstr("publication events is younger"));
@@ -177,6 +188,33 @@ TEST_F(GapDiagnosisTest, P9APublicationYoungerThanTheSlotIsAGap) {
   EXPECT_THAT(Diagnose().text, HasSubstr("publication events is missing"));
   EXPECT_THAT(server_.StatementsWith(kAges)[0],
               HasSubstr("age(p.xmin) <= age(s.catalog_xmin)"));
+}
+
+TEST_F(GapDiagnosisTest, AnOlderPublicationIsNotLookedForInTheWal) {
+  EXPECT_EQ(Diagnose().kind, Kind::kNothingKnown);
+  EXPECT_TRUE(server_.StatementsWith(kPeek).empty());
+}
+
+// The slot has inherited the horizon of an older one, or nothing is pending.
+TEST_F(GapDiagnosisTest, APublicationThatTheSlotCanSeeIsNotAGap) {
+  for (const char* is_missing : {"f", "t"}) {
+    server_.Answer(kAges, {{"t", is_missing}});
+    server_.Answer(kPeek, {{"1"}});
+    const GapDiagnosis diagnosis = Diagnose();
+    EXPECT_EQ(diagnosis.kind, Kind::kNothingKnown);
+    EXPECT_EQ(diagnosis.doubt, "");
+  }
+  const auto peeks = server_.StatementsWith(kPeek);
+  EXPECT_THAT(peeks[0], HasSubstr("'publication_names', '\"events\"'"));
+}
+
+TEST_F(GapDiagnosisTest, ASlotInUseLeavesADoubt) {
+  server_.Answer(kAges, {{"t", "f"}});
+  server_.Fail(kPeek, "55006", "slot is active for PID 7");
+  const GapDiagnosis diagnosis = Diagnose();
+  EXPECT_EQ(diagnosis.kind, Kind::kNothingKnown);
+  EXPECT_THAT(diagnosis.doubt, HasSubstr("may be younger than slot orders"));
+  EXPECT_THAT(diagnosis.doubt, HasSubstr("active for PID 7"));
 }
 
 }  // namespace

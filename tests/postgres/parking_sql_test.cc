@@ -13,13 +13,14 @@ using ::testing::HasSubstr;
 using ::testing::Not;
 
 ParkingSql Sql(bool ascii_only = false) {
-  return {{"app.parked", "shop", "7", ascii_only},
+  return {{"app.parked", "shop", "7", 17, ascii_only},
           [](std::string_view text) { return "'" + std::string(text) + "'"; }};
 }
 
 ParkedEvent SomeEvent() {
   ParkedEvent event;
   event.position = {Lsn(0x1F), 2};
+  event.digest = "i2";
   event.content.aggregate_id = "k";
   event.content.reason = "caf\xc3\xa9";
   return event;
@@ -30,8 +31,8 @@ TEST(ParkingSqlTest, InsertKeepsWhatIsThere) {
   const ParkedEvent* events[] = {&event, &event};
   const std::string sql = Sql().Insert(events);
   EXPECT_THAT(sql, HasSubstr("INSERT INTO \"app\".\"parked\""));
-  EXPECT_THAT(sql, HasSubstr("'000000000000001F-0000000000000002', 'dead', "
-                             "NULL, '\\x6b', $1, "));
+  EXPECT_THAT(sql, HasSubstr("'000000000000001F-0000000000000002', 17, 'i2', "
+                             "'dead', NULL, '\\x6b', $1, "));
   EXPECT_THAT(sql, HasSubstr("'\\x6b', $2, "));
   EXPECT_THAT(sql, HasSubstr("caf\xc3\xa9"));
   EXPECT_TRUE(sql.ends_with(" ON CONFLICT DO NOTHING"));
@@ -52,19 +53,12 @@ TEST(ParkingSqlTest, ALetterHasColumnsForQueries) {
   EXPECT_THAT(sql, HasSubstr("'dead_letter'"));
 }
 
-// A table of an earlier release lacks those columns.
-TEST(ParkingSqlTest, AParkedEventNeedsNoColumnsOfLetters) {
-  const ParkedEvent parked = SomeEvent();
-  const ParkedEvent* events[] = {&parked};
-  EXPECT_THAT(Sql().Insert(events), HasSubstr("committed_at, topic) VALUES"));
-}
-
 TEST(ParkingSqlTest, LettersAreNotListedAsParkedEvents) {
   using Settled = ParkingSql::Settled;
   EXPECT_THAT(Sql().List(Settled::kLeftOut),
               HasSubstr("state IN ('dead', 'waiting', 'retry')"));
   EXPECT_THAT(Sql().List(Settled::kIncluded),
-              HasSubstr("state NOT LIKE 'dead_letter%'"));
+              HasSubstr("'retry', 'released', 'discarded')"));
   EXPECT_THAT(Sql().ListLetters(Settled::kLeftOut),
               HasSubstr("state IN ('dead_letter', 'dead_letter_retry')"));
   EXPECT_THAT(Sql().ListLetters(Settled::kIncluded),
@@ -72,27 +66,27 @@ TEST(ParkingSqlTest, LettersAreNotListedAsParkedEvents) {
 }
 
 TEST(ParkingSqlTest, OnlyOpenLettersAreDecidedAbout) {
-  const std::vector<ParkedPlace> places = {{"7", "a"}};
+  const std::vector<ParkedNumber> rows = {4};
   EXPECT_THAT(
-      Sql().DecideLetters(places, ParkedState::kLetterRetry, "alice", "why"),
+      Sql().DecideLetters(rows, ParkedState::kLetterRetry, "alice", "why"),
       HasSubstr("state = 'dead_letter' RETURNING"));
 }
 
 TEST(ParkingSqlTest, OnlyLettersThatAreToBeSentAreSettled) {
-  const std::vector<ParkedPlace> places = {{"7", "a"}};
+  const std::vector<ParkedNumber> rows = {4};
   EXPECT_THAT(Sql().ReadRetries(1, 1), HasSubstr("'dead_letter_retry'"));
   EXPECT_TRUE(
-      Sql().SettleRetries(places).ends_with("AND state = 'dead_letter_retry'"));
+      Sql().SettleRetries(rows).ends_with("AND state = 'dead_letter_retry'"));
   EXPECT_TRUE(Sql()
-                  .FailRetry(places[0], "c", "r")
+                  .FailRetry(rows[0], "c", "r")
                   .ends_with("AND state = 'dead_letter_retry'"));
 }
 
-TEST(ParkingSqlTest, LettersThatAStreamMayShowAgainAreInUse) {
+TEST(ParkingSqlTest, WhatAStreamMayShowAgainIsInUse) {
   const std::string sql = Sql().IsInUse(Lsn(0x1F));
-  EXPECT_THAT(sql, HasSubstr("'dead_letter_retry')) OR EXISTS"));
-  EXPECT_THAT(sql, HasSubstr("position >= '000000000000001F-"
-                             "0000000000000000' AND state LIKE"));
+  EXPECT_THAT(sql, HasSubstr("'dead_letter_retry'))) OR EXISTS"));
+  EXPECT_THAT(sql, HasSubstr("system_identifier = '7' AND position >= "
+                             "'000000000000001F-0000000000000000')"));
 }
 
 TEST(ParkingSqlTest, AReasonFitsEveryDatabase) {
@@ -101,25 +95,42 @@ TEST(ParkingSqlTest, AReasonFitsEveryDatabase) {
   EXPECT_THAT(Sql(/*ascii_only=*/true).Insert(events), HasSubstr("'caf\?\?'"));
 }
 
-TEST(ParkingSqlTest, PlacesAreGroupedByCluster) {
-  const std::vector<ParkedPlace> places = {{"7", "a"}, {"6", "b"}, {"7", "c"}};
-  EXPECT_THAT(Sql().Release(places),
-              HasSubstr("slot = 'shop' AND (system_identifier = '6' AND "
-                        "position IN ('b') OR system_identifier = '7' AND "
-                        "position IN ('a', 'c'))"));
+TEST(ParkingSqlTest, RowsAreThoseOfTheSlot) {
+  const std::vector<ParkedNumber> rows = {4, 9};
+  EXPECT_THAT(Sql().Release(rows),
+              HasSubstr("WHERE slot = 'shop' AND number IN (4, 9)"));
 }
 
-TEST(ParkingSqlTest, OrderIsThatOfThePrimaryKeyUnlessThereAreTwoClusters) {
+TEST(ParkingSqlTest, OrderIsThatOfAnIndexUnlessThereAreTwoClusters) {
   ParkingSql::Sendable wanted;
-  wanted.through = {Lsn(0x1F), 2};
   const std::string one = Sql().ReadSendable(wanted);
-  EXPECT_THAT(one, HasSubstr("system_identifier = '7' AND topic"));
-  EXPECT_THAT(one,
-              HasSubstr("position <= '000000000000001F-0000000000000002'"));
+  EXPECT_THAT(one, HasSubstr("system_identifier = '7' AND position"));
+  EXPECT_THAT(one, HasSubstr("ORDER BY position, number LIMIT"));
   wanted.has_earlier_cluster = true;
   const std::string two = Sql().ReadSendable(wanted);
-  EXPECT_THAT(two, Not(HasSubstr("system_identifier = '7' AND topic")));
-  EXPECT_THAT(two, HasSubstr("<= '1000000000000001F-0000000000000002'"));
+  EXPECT_THAT(two, HasSubstr("(system_identifier <> '7' OR position <= "));
+  EXPECT_THAT(two, HasSubstr("ORDER BY (CASE system_identifier WHEN '7'"));
+}
+
+// P3: of a transaction whose events were counted otherwise, nothing is sent
+// before the stream has passed all of it.
+TEST(ParkingSqlTest, NothingIsSentBesideEarlierEventsOfTheStream) {
+  ParkingSql::Sendable wanted;
+  wanted.through = {Lsn(0x1F), 2};
+  EXPECT_THAT(Sql().ReadSendable(wanted),
+              HasSubstr("position <= '000000000000001F-0000000000000002' AND "
+                        "(numbering = 17 OR position < '000000000000001F')"));
+}
+
+TEST(ParkingSqlTest, EqualEventsTakeTheirRowsInTurn) {
+  const ParkedEvent event = SomeEvent();
+  const ParkedEvent* events[] = {&event};
+  const std::string sql = Sql().Renumber(events);
+  EXPECT_THAT(sql, HasSubstr("VALUES ('000000000000001F-0000000000000002', "
+                             "'i2')) AS v"));
+  EXPECT_THAT(sql, HasSubstr("USING (commit, digest, nth)"));
+  EXPECT_THAT(sql, HasSubstr("t.position = v.position AND t.numbering = 17)"));
+  EXPECT_THAT(sql, HasSubstr("numbering <> 17 AND state IN ('dead', "));
 }
 
 TEST(ParkingSqlTest, LanesHaveATypeOnlyIfTypesNeverShareATopic) {
@@ -130,14 +141,16 @@ TEST(ParkingSqlTest, LanesHaveATypeOnlyIfTypesNeverShareATopic) {
 }
 
 TEST(ParkingSqlTest, OnlyDeadEventsAreDecidedAbout) {
-  const std::vector<ParkedPlace> places = {{"7", "a"}};
-  EXPECT_THAT(Sql().Decide(places, ParkedState::kRetry, "alice", "why"),
+  const std::vector<ParkedNumber> rows = {4};
+  EXPECT_THAT(Sql().Decide(rows, ParkedState::kRetry, "alice", "why"),
               HasSubstr("state = 'dead' RETURNING"));
 }
 
 TEST(ParkingSqlTest, TheTableHasTheConfiguredName) {
   EXPECT_THAT(ParkingSql::Create("app.parked"),
               HasSubstr("create table if not exists \"app\".\"parked\" ("));
+  EXPECT_THAT(ParkingSql::Create("app.parked"),
+              HasSubstr("$name$\"app\".\"parked\"$name$"));
   EXPECT_THAT(ParkingSql::Create("app.parked"), Not(HasSubstr("--")));
   EXPECT_THAT(ParkingSql::Grant("app.parked", "relay"),
               HasSubstr("DELETE ON \"app\".\"parked\" TO \"relay\""));
@@ -156,7 +169,7 @@ TEST(ParkingSqlTest, RowsOfATopicAndOfKeysDoNotOvertakeEachOther) {
 }
 
 TEST(ParkingSqlTest, AnEventThatFailsWaitsForItsKey) {
-  EXPECT_THAT(Sql().Fail({"7", "a"}, "topic_illegal", "why"),
+  EXPECT_THAT(Sql().Fail(4, "topic_illegal", "why"),
               HasSubstr("state = 'dead', topic = NULL"));
 }
 

@@ -3,6 +3,7 @@
 
 #include <gtest/gtest.h>
 
+#include "base/error_source.h"
 #include "base/sqlstate.h"
 #include "session/relay_taker.h"
 #include "support/memory_sink.h"
@@ -286,9 +287,9 @@ TEST_F(RelaySessionTest, P10ATroubleThatComesBackLastsUntilADelivery) {
     pipeline_.OnSinkFailed(fatal);
     Stream(absl::OkStatus());
     Next();
-    EXPECT_EQ(session_.trouble(), fatal);
+    EXPECT_EQ(session_.trouble(), FromKafka(fatal));
     session_.Watch(now_ + seconds(11));
-    EXPECT_EQ(session_.trouble(), fatal) << "there is no stream";
+    EXPECT_EQ(session_.trouble(), FromKafka(fatal)) << "there is no stream";
   }
   GoTo(Do::kStream);
   session_.OnDelivered();
@@ -308,14 +309,77 @@ TEST_F(RelaySessionTest, P10WhatAnOperatorMustMendIsOverWhenAStreamLasts) {
 }
 
 // The event is set aside, or the flow stops: both are seen elsewhere.
-TEST_F(RelaySessionTest, RecordsThatAreRejectedAreNoTrouble) {
-  for (int i = 0; i < 3; ++i) {
+TEST_F(RelaySessionTest, P10RecordsThatAreRejectedAreNoTrouble) {
+  pipeline_.TryAlone(nullptr);
+  for (uint64_t n = 1; n <= 20; ++n) {
     GoTo(Do::kStream);
+    pipeline_.OnSinkFailed(absl::AbortedError("gapless"));
+    Event event;
+    event.position = {Lsn(10), n};
+    std::vector<Value> references = {Value("order")};
+    event.references = references;
+    ASSERT_EQ(pipeline_.OnEvent(event), Pipeline::Offer::kHold);
+    pipeline_.Rewind();
+    ASSERT_EQ(pipeline_.OnEvent(event), Pipeline::Offer::kTaken);
+    pipeline_.OnSinkFailed(absl::AbortedError("gapless"));
+    Stream(absl::OkStatus());
+    EXPECT_EQ(action_.what, Do::kCloseProducer);
+    EXPECT_TRUE(session_.is_resuming(now_));
+    // The report comes while it is closed.
+    pipeline_.OnNotDelivered(sink_.accepted().back().sequence,
+                             absl::InvalidArgumentError("too large"));
+    Next();
+    EXPECT_EQ(action_.what, Do::kWait);
+    EXPECT_EQ(wait(), milliseconds(0)) << n;
     EXPECT_TRUE(session_.trouble().ok());
+    EXPECT_TRUE(session_.is_resuming(now_));
+    EXPECT_FALSE(session_.is_resuming(now_ + seconds(9)));
+    GoTo(Do::kStream);
+    EXPECT_FALSE(session_.is_resuming(now_));
+    event.position = {Lsn(10), n};
+    pipeline_.OnEvent(event);
+    pipeline_.StartOver();
+  }
+}
+
+// Nothing has come of the last replacement.
+TEST_F(RelaySessionTest, TheSameRejectionAgainIsTriedMoreAndMoreRarely) {
+  milliseconds longest{};
+  for (int i = 0; i < 20; ++i) {
+    GoTo(Do::kStream);
     pipeline_.OnSinkFailed(absl::InvalidArgumentError("too large"));
     Stream(absl::OkStatus());
     Next();
+    longest = std::max(longest, wait());
+    EXPECT_TRUE(session_.trouble().ok());
   }
+  EXPECT_GT(longest, seconds(2));
+}
+
+TEST_F(RelaySessionTest, P10AnotherFailureMeanwhileIsTrouble) {
+  GoTo(Do::kStream);
+  pipeline_.OnSinkFailed(absl::CancelledError("other credentials"));
+  Stream(absl::OkStatus());
+  Next();
+  EXPECT_TRUE(session_.is_resuming(now_));
+  GoTo(Do::kOpen);
+  Next(kLost);
+  EXPECT_EQ(session_.trouble(), kLost);
+  EXPECT_FALSE(session_.is_resuming(now_));
+}
+
+TEST_F(RelaySessionTest, P9AGapComesBeforeTheFailureOfTheProducer) {
+  GoTo(Do::kStream);
+  session_.OnGap(kGap);
+  pipeline_.OnSinkFailed(absl::AbortedError("fatal"));
+  Stream(absl::OkStatus());
+  EXPECT_EQ(action_.what, Do::kKeepGap);
+  EXPECT_EQ(memory_.gap(), kGap);
+  Next();
+  EXPECT_EQ(action_.what, Do::kCloseProducer);
+  Next();
+  EXPECT_EQ(action_.what, Do::kWait);
+  EXPECT_EQ(GapOf(session_.trouble()), kGap);
 }
 
 TEST_F(RelaySessionTest, P2ASuspendedProcessGivesUpWhatIsQueuedAtOnce) {

@@ -5,6 +5,7 @@
 
 #include <utility>
 
+#include "base/reason_code.h"
 #include "support/memory_sink.h"
 
 namespace walpost {
@@ -116,6 +117,68 @@ TEST_F(RelayTakerTest, DoesNotNoteRowsInAPartThatIsRepeated) {
   EXPECT_TRUE(passed_over_.pending().empty());
   EXPECT_TRUE(taker_.OnPassedOver({7, "public.more", Lsn(100)}));
   EXPECT_EQ(passed_over_.pending().Since(7), Lsn(100));
+}
+
+// ---- With transactions.
+
+class RelayTakerInTransactionsTest : public RelayTakerTest {
+ protected:
+  RelayTakerInTransactionsTest() {
+    pipeline_.AwaitCommits();
+    ErrorActions actions;
+    actions.Set(FindErrorClass(kReasonRecordTooLarge), ErrorAction::kSkip);
+    pipeline_.SetErrorActions(actions, nullptr);
+    sink_.SetAfterRejection(RecordSink::AfterRejection::kGoesOn);
+    gate_.Begin();
+    OfferEvent(90);
+    Reject();
+    pipeline_.RewindToCheckpoint();
+    gate_.GiveUp();
+    pipeline_.Resume(Lsn(95), {Lsn(90), 1});
+    pipeline_.BeginStream(Lsn(95));
+  }
+
+  EventTaker::Offer OfferEvent(uint64_t commit_lsn) {
+    Event event;
+    event.position = {Lsn(commit_lsn), 1};
+    std::vector<Value> references = {Value("order")};
+    event.references = references;
+    return in_transactions_.OnEvent(event);
+  }
+  void Reject() {
+    pipeline_.OnNotDelivered(sink_.accepted().back().sequence,
+                             Undeliverable(kReasonRecordTooLarge, "wide"));
+  }
+
+  static TransactionOptions Options() {
+    TransactionOptions options;
+    options.is_on = true;
+    return options;
+  }
+
+  TransactionGate gate_{Options()};
+  RelayTaker in_transactions_{pipeline_, checkpoints_, passed_over_, &gate_};
+};
+
+// It is to be committed, and with it nothing that was not in it.
+TEST_F(RelayTakerInTransactionsTest, P5ARecordCountsWhileItsEventIsHeld) {
+  EXPECT_EQ(OfferEvent(100), EventTaker::Offer::kHold);
+  EXPECT_EQ(gate_.records(), 1u);
+  pipeline_.OnAcknowledged(sink_.accepted().back().sequence, WallTime());
+  gate_.OnCommitted();
+  pipeline_.OnCommitted(WallTime());
+  EXPECT_EQ(OfferEvent(100), EventTaker::Offer::kTaken);
+  EXPECT_EQ(gate_.records(), 0u) << "it is committed";
+}
+
+TEST_F(RelayTakerInTransactionsTest, P5AWithdrawnRecordIsInNoTransaction) {
+  OfferEvent(100);
+  Reject();
+  EXPECT_EQ(gate_.records(), 0u);
+  EXPECT_EQ(gate_.withdrawn(), 1u);
+  EXPECT_EQ(OfferEvent(100), EventTaker::Offer::kTaken);
+  EXPECT_EQ(gate_.records(), 0u);
+  EXPECT_TRUE(gate_.MayTake());
 }
 
 }  // namespace

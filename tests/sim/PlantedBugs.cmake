@@ -225,7 +225,7 @@ planted_bug(does_not_see_that_a_table_was_taken_out
 
 planted_bug(does_not_compare_with_the_record
   SOURCE checkpoint/source_memory.cc
-  NEEDLE [[MergeCoverage(known.coverage, CoverageOf(*record_, announced()));]]
+  NEEDLE [[MergeCoverage(known.coverage, CoverageOf(*record, announced()));]]
   REPLACEMENT [[known.coverage;]]
   FINDS "P9: .* rows were not sent"
   KIND uncovered)
@@ -343,10 +343,34 @@ planted_bug(sets_aside_a_neighbour_of_the_culprit
 
 planted_bug(stays_stopped_after_a_rewind
   SOURCE delivery/pipeline.cc
-  NEEDLE [[after the events given up before it.
+  NEEDLE [[stopped_before_ = stoppage_;
   stoppage_.reset();]]
-  REPLACEMENT [[after the events given up before it.]]
+  REPLACEMENT [[stopped_before_ = stoppage_;]]
   FINDS "P1: it hangs")
+
+planted_bug(gives_up_others_with_a_rejected_record
+  SOURCE delivery/pipeline_trial.cc
+  NEEDLE [[!awaits_commits_ || uncommitted_records_ == 1;]]
+  REPLACEMENT [[true;]]
+  FINDS "${LOST}"
+  KIND dead_letters)
+
+planted_bug(passes_a_withdrawn_event
+  SOURCE delivery/acknowledgement_window.cc
+  NEEDLE [[newest_position_ = std::max(position_before_, acknowledged_through_);]]
+  REPLACEMENT [[]]
+  FINDS "${LOST}|P8: "
+  KIND dead_letters)
+
+planted_bug(takes_a_tried_event_without_its_proof
+  SOURCE delivery/pipeline.cc
+  NEEDLE [[if (!Continues(event)) return Offer::kHold;
+  const Offer offer = IsTried(event) ? Offer::kTaken : Decide(event, mapped);]]
+  REPLACEMENT [[const bool is_tried = IsTried(event);
+  if (!is_tried && !Continues(event)) return Offer::kHold;
+  const Offer offer = is_tried ? Offer::kTaken : Decide(event, mapped);]]
+  FINDS "P9: .* where there is none"
+  KIND dead_letters)
 
 # ---- Decisions of the session.
 
@@ -401,8 +425,8 @@ planted_bug(reads_on_after_a_divergence
 
 planted_bug(overtakes_a_parked_event
   SOURCE parking/held_lanes.cc
-  NEEDLE [[position >= found->second.first;]]
-  REPLACEMENT [[position == found->second.first;]]
+  NEEDLE [[found == lanes_.end() || position < found->second.first)]]
+  REPLACEMENT [[found == lanes_.end() || position != found->second.first)]]
   FINDS "P3: .* was never there"
   KIND parking)
 
@@ -422,18 +446,15 @@ planted_bug(releases_a_key_in_which_events_wait
 
 planted_bug(forgets_which_keys_are_parked
   SOURCE parking/parking_lot.cc
-  NEEDLE [[lanes_.Hold(LaneOf(scope_, lane.aggregate_type, lane.key), lane.first,
-                stored_);]]
+  NEEDLE [[HoldFrom(lanes_, LaneOf(scope_, lane.aggregate_type, lane.key), lane.first);]]
   REPLACEMENT [[(void)lane;]]
   FINDS "P3: .* was never there"
   KIND parking)
 
 planted_bug(never_releases_a_key_that_was_parked_before_the_start
   SOURCE parking/parking_lot.cc
-  NEEDLE [[lane.first,
-                stored_);]]
-  REPLACEMENT [[lane.first,
-                UINT64_MAX);]]
+  NEEDLE [[if (!is_shown) return lanes.Hold(lane, first.position, stored_);]]
+  REPLACEMENT [[if (!is_shown) return lanes.Hold(lane, first.position, UINT64_MAX);]]
   FINDS "P1: it hangs"
   KIND parking)
 
@@ -465,8 +486,8 @@ planted_bug(releases_events_beside_earlier_ones_in_flight
 
 planted_bug(forgets_which_letters_are_stored
   SOURCE parking/parking_lot.cc
-  NEEDLE [[         so_far_.letters.contains(position);]]
-  REPLACEMENT [[         false;]]
+  NEEDLE [[if (settled->fact.state != ParkedState::kReleased) return Claim::kSettled;]]
+  REPLACEMENT [[if (settled->fact.state == ParkedState::kDiscarded) return Claim::kSettled;]]
   FINDS "P8: .* although its dead letter was stored"
   KIND letters)
 
@@ -482,8 +503,8 @@ planted_bug(confirms_before_a_letter_is_stored
 
 planted_bug(overtakes_an_event_of_an_isolated_topic
   SOURCE parking/parking_lot.cc
-  NEEDLE [[if (!topics_.Holds(topic, event.position)) return Claim::kFree;]]
-  REPLACEMENT [[if (!topics_.Holds(topic, event.position) || queue_.empty()) {
+  NEEDLE [[if (!Holds(topics_, topic, event, digest)) return Claim::kFree;]]
+  REPLACEMENT [[if (!Holds(topics_, topic, event, digest) || queue_.empty()) {
     return Claim::kFree;
   }]]
   FINDS "P3: .* was never there"
@@ -491,7 +512,7 @@ planted_bug(overtakes_an_event_of_an_isolated_topic
 
 planted_bug(forgets_which_topics_are_isolated
   SOURCE parking/parking_lot.cc
-  NEEDLE [[topics_.Hold(topic, span.first, stored_);]]
+  NEEDLE [[HoldFrom(topics_, topic, span.first);]]
   REPLACEMENT [[(void)topic;
     (void)span;]]
   FINDS "P3: .* was never there|P1: it hangs"
@@ -507,7 +528,7 @@ planted_bug(releases_a_topic_although_events_of_a_released_key_wait_for_it
 planted_bug(asks_for_room_for_what_is_stored_already
   SOURCE parking/parking_lot.cc
   NEEDLE [[position <= found->second.last;]]
-  REPLACEMENT [[position < found->second.first;]]
+  REPLACEMENT [[position < found->second.first.position;]]
   FINDS "P1: it hangs"
   KIND isolation)
 

@@ -75,6 +75,11 @@ void Checker::OnTurn(int relay, bool slot_is_anothers) {
   }
 }
 
+void Checker::OnCompany(int relay) {
+  Find("P3", "relay {} takes a record for alone that is not",
+       static_cast<uint64_t>(relay));
+}
+
 void Checker::OnHandedOver(int relay, uint64_t id) {
   const SimulatedEvent* event = server_.WithId(id);
   if (event == nullptr) return Find("P4", "event {} is of nobody", id);

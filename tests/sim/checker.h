@@ -108,6 +108,9 @@ class Checker {
   void OnWritten(int relay, uint64_t producer, size_t partition, uint64_t id,
                  bool is_late);
   // A transaction is to be committed, although records of it are in flight.
+  // A record went beside another one, to a producer for lone records; or one is
+  // withdrawn beside another.
+  void OnCompany(int relay);
   void OnEarlyCommit() { Find("P5", "a transaction is committed too early"); }
   // A transaction with the event was committed.
   void OnCommitted(uint64_t id);

@@ -51,6 +51,10 @@ class SimulatedCoordinator {
   // A record of a producer that is not fenced, in its transaction.
   void Write(const Written& record) { open_.push_back(record); }
 
+  // The transaction of this producer is aborted, unless it is fenced.
+  void Abort(uint64_t producer) {
+    if (!IsFenced(producer)) open_.clear();
+  }
   // The answer is in the object. Either end may be given up first.
   std::shared_ptr<Commit> Send(uint64_t producer, Checkpoint checkpoint);
   // The oldest commit that is on its way arrives, or is lost.

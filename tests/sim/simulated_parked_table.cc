@@ -10,16 +10,13 @@ ParkedSoFar SimulatedParkedTable::Load(Lsn from) const {
   std::set<int> keys;
   for (const auto& [position, row] : rows_) {
     if (Waits(row) && !row.topic.empty()) {
-      const ParkedSoFar::Span span{position, position};
+      const ParkedSoFar::Span span{{position}, position};
       so_far.topics.try_emplace(row.topic, span).first->second.last = position;
     } else if (Waits(row)) {
       if (!keys.insert(row.key).second) continue;
-      so_far.lanes.push_back({"order", std::to_string(row.key), position});
-    } else if (position.commit_lsn >= from && IsLetter(row)) {
-      so_far.letters.insert(position);
+      so_far.lanes.push_back({"order", std::to_string(row.key), {position}});
     } else if (position.commit_lsn >= from) {
-      const bool is_released = row.state == ParkedState::kReleased;
-      (is_released ? so_far.released : so_far.discarded).insert(position);
+      so_far.settled.Add(position, {row.digest, {row.state, 0}});
     }
   }
   return so_far;
@@ -29,8 +26,8 @@ void SimulatedParkedTable::Insert(const ParkedEvent& event) {
   const uint64_t id =
       std::strtoull(event.content.payload->c_str(), nullptr, 10);
   const int key = std::atoi(event.content.aggregate_id->c_str());
-  const auto [row, is_new] =
-      rows_.try_emplace(event.position, Row{id, key, event.state, event.topic});
+  const auto [row, is_new] = rows_.try_emplace(
+      event.position, Row{id, key, event.state, event.topic, event.digest});
   checker_.OnParked(id);
   if (is_new && IsLetter(row->second)) checker_.OnLetter(id);
 }

@@ -24,6 +24,7 @@ class SimulatedParkedTable {
     int key;
     ParkedState state;
     std::string topic;  // that it waits for; empty: for its key
+    std::string digest;
   };
   using Rows = std::vector<std::pair<Position, Row>>;
 

@@ -85,14 +85,16 @@ SimulatedProcess::SimulatedProcess(World& world, SimulatedServer& server,
                     DrawOutbox(world.random, has_orders_, parked.has_letters))
                     .value(),
                 DrawWindow(world.random)),
-      gate_(brokers.coordinator().is_used
-                ? std::optional<TransactionGate>(DrawTransactions(world.random))
-                : std::nullopt),
+      transactions_(brokers.coordinator().is_used
+                        ? std::optional(DrawTransactions(world.random))
+                        : std::nullopt),
+      gate_(transactions_ ? std::optional<TransactionGate>(*transactions_)
+                          : std::nullopt),
       passed_over_(place.is_used ? PassedOverRows::Kept::kInCheckpoints
                                  : PassedOverRows::Kept::kOnRecord),
       checkpoints_(
           place.is_used ? &store_ : nullptr, kStatusInterval, pipeline_,
-          [this] { session_.OnReports(); }, gate(), &passed_over_),
+          [this] { OnSaved(); }, gate(), &passed_over_),
       memory_(kSlotName, pipeline_,
               gate_ && !parked.is_used
                   ? SourceMemory::AfterPromotion::kAtCheckpoint
@@ -116,6 +118,7 @@ SimulatedProcess::SimulatedProcess(World& world, SimulatedServer& server,
     parking_.emplace(world_, parked, brokers_, relay_, pipeline_, checkpoints_);
   }
   pipeline_.SetErrorActions(actions, nullptr);
+  if (gate_) pipeline_.AwaitCommits(transactions_->boundary);
   if (!place.is_used) memory_.RelyOnRecord();
 }
 
@@ -128,6 +131,15 @@ CheckpointOwner SimulatedProcess::owner() const {
   CheckpointOwner owner = memory_.owner();
   owner.numbering = has_orders_ ? 2 : 1;
   return owner;
+}
+
+// See Relay::NoteTransaction.
+void SimulatedProcess::OnSaved() {
+  if (gate_ && checkpoints_.status().ok()) {
+    pipeline_.OnCommitted(WallTime());
+    session_.OnDelivered();
+  }
+  session_.OnReports();
 }
 
 bool SimulatedProcess::Turn() {
@@ -185,7 +197,7 @@ void SimulatedProcess::Watch(MonotonicTime brokers_seen_at) {
   if (parking_) parking_->Watch(brokers_seen_at);
   OnReports();
   store_.Step();
-  if (producer_ != nullptr) producer_->AwaitCommit();
+  if (producer_ != nullptr) producer_->AwaitCommit(pipeline_);
   RecordPassedOver();
   if (!world_.random.OneIn(8) || !stream_.is_open()) return;
   // See PublicationWatch.
@@ -248,14 +260,15 @@ std::optional<absl::Status> SimulatedProcess::KeepGap() {
 
 void SimulatedProcess::StartProducer() {
   producer_ = std::make_unique<SimulatedProducer>(
-      world_, brokers_, checker_, relay_, brokers_.NextProducer());
+      world_, brokers_, checker_, relay_, brokers_.NextProducer(),
+      pipeline_.is_careful());
   pipeline_.SetSink(producer_.get());
 }
 
 std::optional<absl::Status> SimulatedProcess::CloseProducer() {
   if (producer_ == nullptr) return absl::OkStatus();
   if (!producer_->IsIdle()) {
-    producer_->AwaitCommit();
+    producer_->AwaitCommit(pipeline_);
     if (world_.now < action_.until && !gate_) return std::nullopt;
     world_.Note(relay_, "purges its producer");
     producer_->Purge(pipeline_);

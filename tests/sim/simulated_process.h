@@ -60,6 +60,8 @@ class SimulatedProcess {
   void Observe();
 
  private:
+  void OnSaved();
+
   // The steps of a turn of the stream; anything may happen between two.
   enum class Step { kCheck, kTake, kTell, kWait };
 
@@ -95,6 +97,7 @@ class SimulatedProcess {
   SimulatedStore store_;
   bool has_orders_;  // in its configuration
   Pipeline pipeline_;
+  std::optional<TransactionOptions> transactions_;
   std::optional<TransactionGate> gate_;
   PassedOverRows passed_over_;
   CheckpointWriter checkpoints_;

@@ -1,5 +1,6 @@
 #include "sim/simulated_producer.h"
 
+#include <algorithm>
 #include <cstdlib>
 #include <string>
 
@@ -10,13 +11,14 @@ namespace walpost::sim {
 
 SimulatedProducer::SimulatedProducer(World& world, SimulatedBrokers& brokers,
                                      Checker& checker, int relay,
-                                     uint64_t number)
+                                     uint64_t number, bool one_at_a_time)
     : world_(world),
       brokers_(brokers),
       checker_(checker),
       relay_(relay),
       number_(number),
-      is_transactional_(brokers.coordinator().is_used) {
+      is_transactional_(brokers.coordinator().is_used),
+      one_at_a_time_(one_at_a_time && !is_transactional_) {
   for (size_t i = 0; i < kPartitions; ++i) {
     partitions_[i].channel = brokers.Open(relay, number, i);
     partitions_[i].channel->is_transactional = is_transactional_;
@@ -35,6 +37,7 @@ absl::Status SimulatedProducer::Produce(const Record& record,
   if (is_transactional_ && !is_open_) {
     return absl::ResourceExhaustedError("no transaction is open");
   }
+  if (one_at_a_time_ && HasRecords()) checker_.OnCompany(relay_);
   if (world_.random.OneIn(40)) return absl::ResourceExhaustedError("full");
   if (world_.random.OneIn(40)) return absl::UnavailableError("unknown topic");
   const std::string key(record.key.value_or("0"));
@@ -53,6 +56,22 @@ absl::Status SimulatedProducer::Produce(const Record& record,
   return absl::OkStatus();
 }
 
+RecordSink::AfterRejection SimulatedProducer::after_rejection() const {
+  if (is_transactional_) return AfterRejection::kGoesOn;
+  return one_at_a_time_ ? AfterRejection::kGoesOnAlone : AfterRejection::kFails;
+}
+
+// What the transaction has is void, whoever is in it.
+void SimulatedProducer::Withdraw() {
+  world_.Note(relay_, "withdraws a record");
+  if (HasRecords()) checker_.OnCompany(relay_);
+  for (Partition& partition : partitions_)
+    partition.channel->is_refused = false;
+  if (!is_transactional_) return;
+  brokers_.coordinator().Abort(number_);
+  is_aborting_ = true;
+}
+
 void SimulatedProducer::TakeOver() {
   brokers_.coordinator().Init(number_);
   is_open_ = true;
@@ -65,8 +84,13 @@ void SimulatedProducer::Commit(const Checkpoint& checkpoint, Done done) {
   commit_ = brokers_.coordinator().Send(number_, checkpoint);
 }
 
-void SimulatedProducer::AwaitCommit() {
+void SimulatedProducer::AwaitCommit(RecordReports& reports) {
   using Outcome = SimulatedCoordinator::Outcome;
+  if (is_aborting_ && world_.random.OneIn(2)) {
+    is_aborting_ = false;
+    is_open_ = true;
+    reports.OnRoom();
+  }
   if (commit_ == nullptr) return;
   switch (commit_->outcome) {
     case Outcome::kNone:
@@ -112,12 +136,12 @@ void SimulatedProducer::ReportFrom(Channel& channel, RecordReports& reports) {
       return reports.OnAcknowledged(request.sequence, WallTime());
     case Channel::Answer::kRefused:
       world_.Note(relay_, "event {} is refused", request.event);
-      has_failed_ = true;
+      Reject(channel);
       return reports.OnNotDelivered(request.sequence,
                                     absl::InvalidArgumentError("refused"));
     case Channel::Answer::kTooLarge:
       world_.Note(relay_, "event {} is too large", request.event);
-      has_failed_ = true;
+      Reject(channel);
       return reports.OnNotDelivered(
           request.sequence, Undeliverable(kReasonRecordTooLarge, "too large"));
     case Channel::Answer::kNotWritten:
@@ -125,6 +149,25 @@ void SimulatedProducer::ReportFrom(Channel& channel, RecordReports& reports) {
       return reports.OnNotDelivered(request.sequence,
                                     absl::AbortedError("gapless"));
   }
+}
+
+// Until the record is withdrawn, its transaction takes nothing more.
+void SimulatedProducer::Reject(Channel& channel) {
+  if (is_transactional_) {
+    is_open_ = false;
+  } else if (one_at_a_time_) {
+    channel.is_refused = false;
+  } else {
+    has_failed_ = true;
+  }
+}
+
+bool SimulatedProducer::HasRecords() const {
+  return std::ranges::any_of(partitions_, [](const Partition& partition) {
+    const Channel& channel = *partition.channel;
+    return !partition.queue.empty() || !channel.requests.empty() ||
+           !channel.answers.empty();
+  });
 }
 
 void SimulatedProducer::Fail(RecordReports& reports) {

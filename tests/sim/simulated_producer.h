@@ -1,4 +1,5 @@
-// SimulatedProducer: idempotent and gapless, and fails like librdkafka.
+// SimulatedProducer: idempotent and gapless, and fails like librdkafka. If its
+// records go one at a time, it is not gapless, and goes on after a rejection.
 //
 //   Produce ──▶ queue ──Send──▶ channel ──▶ brokers
 //                                  └── answers ──Report──▶ RecordReports
@@ -20,17 +21,20 @@ class SimulatedProducer final : public RecordSink, public Committer {
   // `number` identifies the producer. It has transactions if the brokers'
   // coordinator is used.
   SimulatedProducer(World& world, SimulatedBrokers& brokers, Checker& checker,
-                    int relay, uint64_t number);
+                    int relay, uint64_t number, bool one_at_a_time);
   // Without an earlier Purge: the process was killed.
   ~SimulatedProducer() override;
 
   absl::Status Produce(const Record& record, Sequence sequence) override;
+  AfterRejection after_rejection() const override;
+  void Withdraw() override;
 
   // Fences all others.
   void TakeOver();
   void Commit(const Checkpoint& checkpoint, Done done) override;
-  // The answer to a commit may arrive.
-  void AwaitCommit();
+  bool is_open() const override { return is_open_; }
+  // The answer to a commit may arrive, or to an abort.
+  void AwaitCommit(RecordReports& reports);
 
   // Sends a record of a random partition.
   void Send();
@@ -55,6 +59,8 @@ class SimulatedProducer final : public RecordSink, public Committer {
 
   void EndCommit(const absl::Status& status);
   void ReportFrom(Channel& channel, RecordReports& reports);
+  void Reject(Channel& channel);
+  bool HasRecords() const;
 
   World& world_;
   SimulatedBrokers& brokers_;
@@ -62,6 +68,8 @@ class SimulatedProducer final : public RecordSink, public Committer {
   int relay_;
   uint64_t number_;
   bool is_transactional_;
+  bool one_at_a_time_;
+  bool is_aborting_ = false;
   bool is_open_ = false;                                  // a transaction
   std::shared_ptr<SimulatedCoordinator::Commit> commit_;  // on its way
   Done done_;

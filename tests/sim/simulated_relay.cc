@@ -72,7 +72,7 @@ void SimulatedRelay::Send() {
 void SimulatedRelay::Report() {
   if (!ReachesBrokers()) return;
   process_->producer()->Report(*this);
-  process_->producer()->AwaitCommit();
+  process_->producer()->AwaitCommit(process_->pipeline());
   process_->OnReports();
 }
 

@@ -28,6 +28,7 @@ class Committer {
 
   virtual ~Committer() = default;
   virtual void Commit(const Checkpoint& checkpoint, Done done) = 0;
+  virtual bool is_open() const = 0;
 };
 
 class SimulatedStore final : public CheckpointStore {
@@ -62,6 +63,9 @@ class SimulatedStore final : public CheckpointStore {
   // What the stream produces to; nullptr: there is no stream.
   void SetCommitter(Committer* committer) { committer_ = committer; }
 
+  bool is_ready() const override {
+    return committer_ == nullptr || committer_->is_open();
+  }
   void Save(const Checkpoint& checkpoint, Saved done) override {
     if (committer_ != nullptr) return committer_->Commit(checkpoint, done);
     pending_ = checkpoint;

@@ -53,7 +53,7 @@ OPTIONS = re.compile(
     r"dead_letter_topic)\.h$|"
     r"^delivery/(acknowledgement_window|error_actions)\.h$|^base/")
 
-LONGEST_FILE_LINES = 360
+LONGEST_FILE_LINES = 500
 
 
 def _is_debian_12():
@@ -71,6 +71,14 @@ def includes(path):
         found = re.match(r'#include "(\w+/[\w/]+\.h)"', line)
         if found and found[1].split("/")[0] in LAYERS:
             yield number, found[1]
+
+
+def string_literals(path):
+    """The texts of a file, adjacent literals as one."""
+    text = re.sub(r"(?m)^\s*(//|#).*$|\s//[^\n\"]*$", "", path.read_text())
+    literal = r'"((?:[^"\\\n]|\\.)*)"'
+    for group in re.finditer(rf"{literal}(?:\s*{literal})*", text):
+        yield "".join(re.findall(literal, group[0]))
 
 
 def reached(path, seen):
@@ -143,6 +151,38 @@ class WordsTest(unittest.TestCase):
         return [f"{path.name}: {found.group(found.lastindex or 0).strip()}"
                 for path in paths
                 for found in pattern.finditer(path.read_text())]
+
+
+class CommandsTest(unittest.TestCase):
+    """A command in a message can be pasted (base/own_arguments.h)."""
+
+    VERBS = re.compile(r'AddDecision\(app, exit_code, "([\w-]+)"|'
+                       r'Verb verb\(app, "([\w-]+)"')
+    # Their text is a name, or the help, which has no configuration.
+    ALLOWED = re.compile(r"see walpost \S+ --help|^walpost parked$|"
+                         r"^hashtextextended|^Position of the event|"
+                         r"is not a position")
+
+    def test_commands_have_their_configuration(self):
+        verbs = {name for path in files("cli")
+                 for found in self.VERBS.findall(path.read_text())
+                 for name in found if name} - {"run", "man", "version",
+                                               "completion"}
+        self.assertIn("dead-letter", verbs)
+        bare = re.compile(
+            rf"\bwalpost (?:{'|'.join(sorted(verbs, key=len)[::-1])})\b"
+            r"(?!-)(?! -c FILE)")
+        wrong = [f"{path.name}: {text}" for path in files()
+                 for text in string_literals(path)
+                 if bare.search(text) and not self.ALLOWED.search(text)]
+        self.assertEqual(wrong, [])
+
+    def test_verbs_print_through_one_function(self):
+        wrong = [path.name for path in files("cli")
+                 if path.name != "output.h"
+                 and re.search(r"(?<!// from )fmt::print\(",
+                               path.read_text())]
+        self.assertEqual(wrong, [])
 
 
 class CoroutineTest(unittest.TestCase):

@@ -46,6 +46,9 @@ class MemorySink final : public Sink {
     return absl::OkStatus();
   }
 
+  AfterRejection after_rejection() const override { return after_rejection_; }
+  void Withdraw() override { ++withdrawn_; }
+
   void Close(MonotonicTime deadline, std::function<void()> closed) override {
     is_closing_ = true;
     deadline_ = deadline;
@@ -75,6 +78,9 @@ class MemorySink final : public Sink {
     std::exchange(closed_, nullptr)();
   }
   void SetSilent() { is_silent_ = true; }
+
+  void SetAfterRejection(AfterRejection after) { after_rejection_ = after; }
+  size_t withdrawn() const { return withdrawn_; }
 
   // What Produce says from now on.
   void AnswerWith(absl::Status answer) { answer_ = std::move(answer); }
@@ -106,6 +112,8 @@ class MemorySink final : public Sink {
   absl::Status answer_;
   std::vector<Accepted> accepted_;
   size_t offered_ = 0;
+  AfterRejection after_rejection_ = AfterRejection::kFails;
+  size_t withdrawn_ = 0;
   std::deque<Sequence> unreported_;
   bool is_silent_ = false;
   bool is_closing_ = false;

@@ -97,7 +97,7 @@ class Compose:
             host = re.fullmatch(r"--host=(\S+)", word)
             if host and host[1] not in self._services:
                 yield f"command has host {host[1]}, which is not a service"
-            conninfo = re.fullmatch(r"postgres\.conninfo=(.*)", word)
+            conninfo = re.fullmatch(r"(host=.*)", word)
             if conninfo:
                 yield from self._of_conninfo(_words(conninfo[1]))
 
@@ -186,6 +186,8 @@ class Compose:
             if not any(_split(volume)[0].endswith("/walpost.yaml")
                        for volume in service.get("volumes", [])):
                 continue
+            if "--admin" in service.get("command", []):
+                continue  # init does not read the secrets of run
             for variable in names:
                 if not service.get("environment", {}).get(variable):
                     yield f"{name}: {variable} is not set"

@@ -15,6 +15,12 @@ from harness.process import Process
 from harness.waiting import wait_until
 
 
+def can_be_pasted(text):
+    """What walpost has said; its commands have their configuration."""
+    assert "-c FILE" not in text, text
+    return text
+
+
 class Walpost:
     """One configuration file, and the walpost that runs with it.
 
@@ -40,7 +46,8 @@ class Walpost:
         # JSON is YAML.
         self.config_path.write_text(
             config if isinstance(config, str)
-            else json.dumps(config, indent=2, default=str))
+            else json.dumps(config, indent=2, default=str,
+                            ensure_ascii=False))
 
     @property
     def slot(self):
@@ -141,17 +148,17 @@ class Walpost:
             return log.read().decode(errors="replace")
 
     def whole_log(self):
-        return (self._log_path.read_text(errors="replace")
-                if self._log_path.exists() else "")
+        return can_be_pasted(self._log_path.read_text(errors="replace")
+                             if self._log_path.exists() else "")
 
     def get(self, path):
         """HTTP GET; (status, text), or (0, reason) where nobody answers."""
         url = f"http://{self.config['http']['listen']}{path}"
         try:
             with urllib.request.urlopen(url, timeout=5) as response:
-                return response.status, response.read().decode()
+                return response.status, can_be_pasted(response.read().decode())
         except urllib.error.HTTPError as refusal:
-            return refusal.code, refusal.read().decode()
+            return refusal.code, can_be_pasted(refusal.read().decode())
         except OSError as failure:
             return 0, str(failure)
 
@@ -179,8 +186,10 @@ class Walpost:
 
     def verb(self, *words, seconds=60):
         """Runs another verb to its end: check, init, version, ..."""
-        return subprocess.run(self.command(*words), capture_output=True,
-                              text=True, timeout=seconds, env=self._env)
+        ran = subprocess.run(self.command(*words), capture_output=True,
+                             text=True, timeout=seconds, env=self._env)
+        can_be_pasted(ran.stdout + ran.stderr)
+        return ran
 
     def command(self, verb, *words):
         if verb == "version":

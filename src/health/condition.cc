@@ -1,0 +1,516 @@
+#include "health/condition.h"
+
+#include <optional>
+#include <utility>
+
+#include "base/error_source.h"
+#include "base/reason_code.h"
+#include "fmt/format.h"
+
+namespace walpost {
+namespace {
+
+using std::chrono::seconds;
+using Found = std::optional<Condition>;
+
+// A server answers a request at once.
+constexpr seconds kSilentAfter{8};
+// A record in flight for longer than this means that Kafka does not answer.
+constexpr seconds kStuckAfter{8};
+// The session beside the stream reports every two seconds, and reconnects.
+constexpr seconds kUnseenAfter{15};
+constexpr size_t kMaxBrief = 160;
+
+// Prefix of the application_name of every walpost instance.
+constexpr std::string_view kOurName = "walpost:";
+
+std::string Text(const absl::Status& status) {
+  return std::string(status.message());
+}
+
+int64_t Seconds(std::chrono::milliseconds duration) {
+  return std::chrono::duration_cast<seconds>(duration).count();
+}
+
+std::string Shorten(const std::string& text) {
+  if (text.size() <= kMaxBrief) return text;
+  return text.substr(0, text.rfind(' ', kMaxBrief)) + " ...";
+}
+
+Condition Stuck(Permanence permanence, Part part, std::string reason,
+                std::string brief, std::string code = "") {
+  return {RelayState::kStuck, permanence,       part,
+          std::move(reason),  std::move(brief), std::move(code)};
+}
+
+Condition Outage(Part part, std::string reason, std::string brief) {
+  return Stuck(Permanence::kMayPass, part, std::move(reason), std::move(brief));
+}
+
+std::string InBrackets(const std::string& code) {
+  return code.empty() ? "" : fmt::format(" [{}]", code);
+}
+
+// ---- What needs an operator.
+
+Found OfGap(const RelaySigns& signs) {
+  if (!signs.gap) return std::nullopt;
+  const auto& [code, text] = *signs.gap;
+  return Stuck(Permanence::kOperator, Part::kSlot,
+               fmt::format("[{}] {}", code, text),
+               Shorten(fmt::format("[{}] {}", code, text)), code);
+}
+
+Found OfPublication(const RelaySigns& signs) {
+  if (signs.publication_trouble.empty()) return std::nullopt;
+  return Stuck(Permanence::kOperator, Part::kPublication,
+               signs.publication_trouble, Shorten(signs.publication_trouble));
+}
+
+// " (id 7, key order-1)"
+std::string NamesOf(const Stoppage& stoppage) {
+  std::string names;
+  for (const auto& [name, value] :
+       {std::pair("id", &stoppage.event_id), std::pair("key", &stoppage.key)}) {
+    if (value->empty()) continue;
+    names += fmt::format("{}{} {}", names.empty() ? " (" : ", ", name, *value);
+  }
+  return names.empty() ? "" : names + ")";
+}
+
+std::string RemedyOf(const Stoppage& stoppage) {
+  if (!stoppage.is_in_stream) return "Fix the cause: the row is tried again";
+  const std::string position = ToString(stoppage.position);
+  std::string remedy =
+      "Fix the cause and restart walpost, or decide about this event: ";
+  if (!stoppage.is_of_dead_letter) {
+    remedy += fmt::format("walpost dead-letter -c FILE {} --why REASON, or ",
+                          position);
+  }
+  return remedy + fmt::format("walpost skip -c FILE {} --why REASON", position);
+}
+
+Found OfStoppage(const RelaySigns& signs) {
+  if (!signs.stoppage) return std::nullopt;
+  const Stoppage& stoppage = *signs.stoppage;
+  const std::string code = ReasonCodeOf(stoppage.reason);
+  const std::string what = fmt::format(
+      "the event at {}{} cannot be delivered{}", ToString(stoppage.position),
+      NamesOf(stoppage), InBrackets(code));
+  return Stuck(Permanence::kOperator, Part::kEvent,
+               fmt::format("{}: {}. Nothing after it is published, and nothing "
+                           "is confirmed past it. {}",
+                           what, Text(stoppage.reason), RemedyOf(stoppage)),
+               Shorten(what), code);
+}
+
+Part PartOf(const absl::Status& trouble) {
+  return IsFromKafka(trouble) ? Part::kSink : Part::kSource;
+}
+
+bool IsForeign(const RelaySigns& signs) {
+  const std::string user = signs.slot_user.value_or("");
+  // An unknown user is assumed to be a walpost instance.
+  return signs.slot_is_in_use && !user.empty() && !user.starts_with(kOurName);
+}
+
+// These pass when a producer or a connection is replaced, or tried again.
+bool MayPass(const absl::Status& trouble) {
+  switch (trouble.code()) {
+    case absl::StatusCode::kUnavailable:
+    case absl::StatusCode::kAborted:
+    case absl::StatusCode::kResourceExhausted:
+    case absl::StatusCode::kDataLoss:
+    case absl::StatusCode::kDeadlineExceeded:
+    case absl::StatusCode::kCancelled:
+      return true;
+    default:
+      return false;
+  }
+}
+
+Condition Failed(const RelaySigns& signs, std::string reason,
+                 std::string code = "") {
+  std::string brief = Shorten(reason);
+  return Stuck(Permanence::kOperator, PartOf(signs.trouble), std::move(reason),
+               std::move(brief), std::move(code));
+}
+
+// There is no stream, and another attempt fails, too.
+Found OfFailure(const RelaySigns& signs) {
+  if (signs.trouble.ok() || signs.cursor_is_in_use) return std::nullopt;
+  if (!signs.slot_creation.empty()) return std::nullopt;  // a later attempt
+  const std::string reason = Text(signs.trouble);
+  if (IsForeign(signs) && signs.slot_user_trouble.empty()) {
+    return Failed(signs, fmt::format("slot {} is in use by '{}', which is not "
+                                     "a walpost instance: stop it, or set "
+                                     "another postgres.slot",
+                                     signs.slot, *signs.slot_user));
+  }
+  if (signs.slot_is_in_use) return std::nullopt;
+  if (signs.trouble_is_poison) {
+    return Failed(
+        signs, fmt::format("{}. This happens at {} each time, so it is not "
+                           "tried again: fix the cause, then restart walpost",
+                           reason, signs.confirmed.ToString()));
+  }
+  const std::string code = ReasonCodeOf(signs.trouble);
+  if (code == kReasonFenced) return std::nullopt;
+  if (!code.empty()) {
+    return Failed(signs, fmt::format("[{}] {}", code, reason), code);
+  }
+  if (MayPass(signs.trouble)) return std::nullopt;
+  return Failed(signs, reason);
+}
+
+Condition OfCheckpoint(const RelaySigns& signs, Permanence permanence) {
+  const std::string what = fmt::format(
+      "no checkpoint can be written, so nothing is confirmed, and Postgres "
+      "keeps {} MiB of WAL for slot {}",
+      signs.retained_wal_bytes >> 20, signs.slot);
+  return Stuck(permanence, Part::kStore,
+               fmt::format("{}: {}", what, Text(signs.checkpoint_trouble)),
+               what);
+}
+
+bool HasNoCheckpoint(const RelaySigns& signs) {
+  return !signs.is_behind_another() &&
+         signs.checkpoint_failing_for > kStuckAfter;
+}
+
+Found OfForbiddenCheckpoint(const RelaySigns& signs) {
+  if (!HasNoCheckpoint(signs) || MayPass(signs.checkpoint_trouble)) {
+    return std::nullopt;
+  }
+  return OfCheckpoint(signs, Permanence::kOperator);
+}
+
+// ---- Outages: of Postgres, of Kafka, of a store.
+
+RelayState NotYet(const RelaySigns& signs) {
+  return signs.has_streamed ? RelayState::kStuck : RelayState::kStarting;
+}
+
+Condition NoStream(const RelaySigns& signs, RelayState state,
+                   std::string reason, std::string code = "") {
+  std::string brief = Shorten(reason);
+  return {state,
+          Permanence::kMayPass,
+          PartOf(signs.trouble),
+          std::move(reason),
+          std::move(brief),
+          std::move(code)};
+}
+
+// There is no stream; another attempt may succeed.
+Found OfLostStream(const RelaySigns& signs, bool is_from_kafka) {
+  if (signs.trouble.ok() || signs.cursor_is_in_use) return std::nullopt;
+  const bool is_creating = !signs.slot_creation.empty();
+  const bool is_of_kafka = IsFromKafka(signs.trouble) && !is_creating;
+  if (is_of_kafka != is_from_kafka) return std::nullopt;
+  if (is_creating) return NoStream(signs, NotYet(signs), signs.slot_creation);
+  if (signs.slot_is_in_use && !signs.slot_user_trouble.empty()) {
+    return NoStream(signs, NotYet(signs), signs.slot_user_trouble);
+  }
+  if (signs.slot_is_in_use || OfFailure(signs)) return std::nullopt;
+  const std::string code = ReasonCodeOf(signs.trouble);
+  const std::string reason = Text(signs.trouble);
+  if (!code.empty()) {
+    return NoStream(signs, RelayState::kStuck,
+                    fmt::format("[{}] {}", code, reason), code);
+  }
+  const bool is_first = absl::IsUnavailable(signs.trouble);
+  return NoStream(signs, is_first ? NotYet(signs) : RelayState::kStuck, reason);
+}
+
+Found OfLostSource(const RelaySigns& signs) {
+  return OfLostStream(signs, /*is_from_kafka=*/false);
+}
+
+Found OfSilence(const RelaySigns& signs) {
+  if (signs.server_silent_for <= kSilentAfter) return std::nullopt;
+  if (!signs.unanswered_table.empty()) {
+    const std::string what =
+        fmt::format("table {}: Postgres has not answered a statement for {} s",
+                    signs.unanswered_table, Seconds(signs.server_silent_for));
+    return Outage(
+        Part::kSource,
+        what + ": is it frozen, the table locked, or the network cut?", what);
+  }
+  const std::string what =
+      fmt::format("Postgres has sent nothing for {} s although it was asked",
+                  Seconds(signs.server_silent_for));
+  return Outage(Part::kSource,
+                fmt::format("{}; is the walsender of slot {} frozen, or the "
+                            "network cut?",
+                            what, signs.slot),
+                what);
+}
+
+Found OfStandbys(const RelaySigns& signs) {
+  if (signs.server_held_back_for <= kStuckAfter) return std::nullopt;
+  return Outage(
+      Part::kSource,
+      fmt::format("Postgres sends nothing before its standbys have it: {}. "
+                  "Bring that standby back, or take its slot out of "
+                  "synchronized_standby_slots",
+                  signs.server_held_back_by),
+      "Postgres sends nothing before its standbys have it");
+}
+
+bool BrokersAnswer(const RelaySigns& signs) {
+  return signs.brokers_unreachable_for <= kStuckAfter;
+}
+
+Found OfNoBroker(const RelaySigns& signs) {
+  if (BrokersAnswer(signs)) return std::nullopt;
+  if (signs.brokers_are_connected) {
+    const std::string what =
+        fmt::format("the Kafka brokers at {} have answered nothing for {} s",
+                    signs.brokers, Seconds(signs.brokers_unreachable_for));
+    return Outage(Part::kSink,
+                  what +
+                      ", although they are connected: are they frozen or "
+                      "overloaded, or is the network cut?",
+                  what);
+  }
+  const std::string what =
+      fmt::format("no Kafka broker is reachable at {}", signs.brokers);
+  return Outage(
+      Part::kSink,
+      fmt::format("{}: {}", what,
+                  signs.broker_trouble.empty()
+                      ? "is kafka.brokers right, and are the brokers up?"
+                      : signs.broker_trouble),
+      what);
+}
+
+// Nobody else speaks to the brokers meanwhile.
+Found OfUnreadCheckpoint(const RelaySigns& signs) {
+  if (signs.checkpoint_unread_for <= kStuckAfter) return std::nullopt;
+  const std::string what = fmt::format(
+      "checkpoint {}: it could not be read to its end for {} s",
+      signs.unread_checkpoint, Seconds(signs.checkpoint_unread_for));
+  return Outage(
+      Part::kSink,
+      fmt::format("{}: is a Kafka broker reachable at {}? An open transaction "
+                  "of another producer hides the end, too, until the brokers "
+                  "abort it",
+                  what, signs.brokers),
+      what);
+}
+
+Found OfLostSink(const RelaySigns& signs) {
+  return OfLostStream(signs, /*is_from_kafka=*/true);
+}
+
+Found OfFailingCheckpoint(const RelaySigns& signs) {
+  if (!HasNoCheckpoint(signs)) return std::nullopt;
+  if (!MayPass(signs.checkpoint_trouble)) return std::nullopt;
+  return OfCheckpoint(signs, Permanence::kMayPass);
+}
+
+Found OfHeld(const RelaySigns& signs) {
+  if (!signs.held || !absl::IsUnavailable(*signs.held)) return std::nullopt;
+  const std::string reason = Text(*signs.held);
+  return Outage(Part::kSink, reason, Shorten(reason));
+}
+
+// Without a stream, nothing is owed to Kafka.
+bool IsFlowing(const RelaySigns& signs) { return signs.trouble.ok(); }
+
+Found OfCommit(const RelaySigns& signs) {
+  if (!IsFlowing(signs) || signs.committing_for <= kStuckAfter) {
+    return std::nullopt;
+  }
+  const std::string what = fmt::format(
+      "the brokers have not committed a transaction for {} s, so nothing is "
+      "confirmed",
+      Seconds(signs.committing_for));
+  return Outage(
+      Part::kSink,
+      what +
+          ": is the leader of a partition of __transaction_state available, "
+          "and has it enough replicas (min.insync.replicas)?",
+      what);
+}
+
+Found OfTopic(const RelaySigns& signs) {
+  if (!IsFlowing(signs) || signs.unacknowledged_for <= kStuckAfter ||
+      signs.homeless_topic.empty()) {
+    return std::nullopt;
+  }
+  const std::string what = fmt::format(
+      "the brokers have not reported topic {}, and records for it have waited "
+      "for {} s",
+      signs.homeless_topic, Seconds(signs.unacknowledged_for));
+  return Outage(Part::kSink,
+                fmt::format("{}: create the topic, or let the brokers do it "
+                            "(auto.create.topics.enable); are the brokers at "
+                            "{} reachable?",
+                            what, signs.brokers),
+                what);
+}
+
+Found OfRecord(const RelaySigns& signs) {
+  if (!IsFlowing(signs) || signs.unacknowledged_for <= kStuckAfter) {
+    return std::nullopt;
+  }
+  const std::string what = fmt::format(
+      "Kafka has not acknowledged the oldest record for {} s ({} in flight)",
+      Seconds(signs.unacknowledged_for), signs.in_flight_records);
+  return Outage(
+      Part::kSink,
+      fmt::format(
+          "{}; are the brokers at {} reachable{}, and is min.insync.replicas "
+          "met?",
+          what, signs.brokers,
+          signs.in_transactions
+              ? ", also the leaders of __transaction_state, which coordinate "
+                "transactions"
+              : ""),
+      what);
+}
+
+// Describes a start without any problem so far.
+std::string Awaited(const RelaySigns& signs) {
+  if (!signs.snapshot_progress.empty()) return signs.snapshot_progress;
+  if (signs.is_streaming) {
+    return fmt::format("waiting for a Kafka broker at {}{}{}", signs.brokers,
+                       signs.broker_trouble.empty() ? "" : ": ",
+                       signs.broker_trouble);
+  }
+  if (!signs.slot_creation.empty()) return signs.slot_creation;
+  if (signs.awaited.empty()) return "";
+  return fmt::format("waiting for {}", signs.awaited);
+}
+
+Found OfStart(const RelaySigns& signs) {
+  const bool has_begun = signs.is_streaming && signs.brokers_were_reached;
+  if (!signs.trouble.ok() || has_begun) return std::nullopt;
+  return Condition{RelayState::kStarting, Permanence::kMayPass, Part::kSource,
+                   Awaited(signs), ""};
+}
+
+Found OfWalBudget(const RelaySigns& signs) {
+  if (signs.wal_budget_level != WalBudget::Level::kAtRisk) return std::nullopt;
+  const std::string what = fmt::format(
+      "Postgres keeps {} MiB of WAL for slot {}, of {} MiB that it may",
+      signs.retained_wal_bytes >> 20, signs.slot, signs.wal_budget_bytes >> 20);
+  Condition found{RelayState::kAtRisk, Permanence::kMayPass, Part::kWal,
+                  what +
+                      ": find out what holds walpost up, or raise "
+                      "max_slot_wal_keep_size",
+                  what};
+  found.is_note = !signs.is_streaming || !signs.trouble.ok();
+  return found;
+}
+
+// ---- Nothing is wrong with the flow.
+
+Found OfOtherInstance(const RelaySigns& signs) {
+  if (!signs.is_behind_another()) return std::nullopt;
+  std::string reason = Text(signs.trouble);
+  if (signs.slot_is_in_use) {
+    const std::string user = signs.slot_user.value_or("");
+    reason = fmt::format("slot {} is in use by {}{}{}", signs.slot,
+                         user.empty() ? "another walpost" : user,
+                         signs.slot_user_doubt.empty() ? "" : "; ",
+                         signs.slot_user_doubt);
+  }
+  return Condition{RelayState::kStandby, Permanence::kInformation,
+                   Part::kSource, std::move(reason), ""};
+}
+
+Condition Degraded(Part part, std::string reason) {
+  return {RelayState::kDegraded, Permanence::kInformation, part,
+          std::move(reason), ""};
+}
+
+Found OfHiddenRecords(const RelaySigns& signs) {
+  if (signs.hidden_records.empty()) return std::nullopt;
+  return Degraded(
+      Part::kSink,
+      fmt::format(
+          "consumers that read committed records have got nothing of {} on for "
+          "{} s: a transaction is open there. If kafka-transactions.sh list "
+          "shows whose it is, stop that program. If the brokers have lost "
+          "track of it: kafka-transactions.sh abort with this --topic, "
+          "--partition and --start-offset; then run walpost verify -c FILE",
+          signs.hidden_records, Seconds(signs.hidden_for)));
+}
+
+Found OfParking(const RelaySigns& signs) {
+  const ParkingReport& parking = signs.parking;
+  if (parking.empty()) return std::nullopt;
+  std::string text;
+  if (!parking.topics.empty()) {
+    text = fmt::format(
+        "{} topics are isolated, because they take no records: {}. {} events "
+        "wait for them. ",
+        parking.topics.size(), fmt::join(parking.topics, ", "),
+        parking.isolated_events);
+  }
+  if (parking.keys > 0) {
+    text += fmt::format(
+        "{} keys are parked: {} events cannot be delivered, and {} wait behind "
+        "them. ",
+        parking.keys, parking.dead, parking.events - parking.dead);
+  }
+  if (!parking.held_up.empty()) {
+    text += fmt::format("What an operator has released waits: {}. ",
+                        parking.held_up);
+  }
+  text += "All others are published. ";
+  text += parking.keys > 0
+              ? "walpost parked -c FILE list shows why"
+              : "the log and Kafka's tools show what is wrong with a topic";
+  return Degraded(Part::kEvent, std::move(text));
+}
+
+Found OfUnseen(const RelaySigns& signs) {
+  if (signs.unseen_for <= kUnseenAfter) return std::nullopt;
+  return Degraded(
+      Part::kWal,
+      fmt::format("how the server keeps slot {}, and whether the publication "
+                  "covers the outbox, cannot be seen: {}",
+                  signs.slot, signs.unseen_because));
+}
+
+// The order of severity.
+constexpr Found (*kBySeverity[])(const RelaySigns&) = {
+    OfGap,
+    OfPublication,
+    OfStoppage,
+    OfFailure,
+    OfForbiddenCheckpoint,
+    OfLostSource,
+    OfSilence,
+    OfStandbys,
+    OfNoBroker,
+    OfUnreadCheckpoint,
+    OfLostSink,
+    OfFailingCheckpoint,
+    OfHeld,
+    OfCommit,
+    OfTopic,
+    OfRecord,
+    OfStart,
+    OfWalBudget,
+    OfOtherInstance,
+    OfHiddenRecords,
+    OfParking,
+    OfUnseen,
+};
+
+}  // namespace
+
+std::vector<Condition> ConditionsOf(const RelaySigns& signs) {
+  std::vector<Condition> conditions;
+  for (const auto find : kBySeverity) {
+    if (Found found = find(signs)) conditions.push_back(*std::move(found));
+  }
+  return conditions;
+}
+
+}  // namespace walpost

@@ -1,0 +1,43 @@
+#include "outbox/event_digest.h"
+
+#include <cstddef>
+#include <span>
+
+#include "base/sha256.h"
+#include "fmt/format.h"
+#include "fmt/ranges.h"
+
+namespace walpost {
+namespace {
+
+constexpr size_t kDigestBytes = 12;
+constexpr char kOfId = 'i';
+
+// With lengths in front, no two lists of values have the same text.
+void Append(std::string& text, const Value& value) {
+  text += value ? fmt::format("{} {}", value->size(), *value) : "-";
+}
+
+}  // namespace
+
+std::string EventDigest(std::string_view source, const Event& event) {
+  std::string text;
+  Append(text, source);
+  Append(text, event.id);
+  if (!event.id) {
+    Append(text, event.aggregate_type);
+    Append(text, event.aggregate_id);
+    Append(text, event.type);
+    Append(text, event.payload);
+    Append(text, event.headers);
+  }
+  const Sha256Digest digest = Sha256(text);
+  return fmt::format("{}{:02x}", event.id ? kOfId : 'f',
+                     fmt::join(std::span(digest).first(kDigestBytes), ""));
+}
+
+bool AreOfDifferentEvents(std::string_view one, std::string_view other) {
+  return one.starts_with(kOfId) && other.starts_with(kOfId) && one != other;
+}
+
+}  // namespace walpost

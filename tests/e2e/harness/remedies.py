@@ -1,0 +1,51 @@
+"""What walpost prints to be pasted: SQL, its own commands, Kafka's tools."""
+
+import re
+import shlex
+
+_SQL = re.compile(r"\b(?:ALTER|GRANT|CREATE|COMMENT|SELECT|DROP|DELETE|UPDATE|"
+                  r"ROLLBACK|create table|create index|alter table)\b")
+_WORD = r"(?:'(?:[^']|'\\'')*'|[^\s;,'()])+"
+_OWN = re.compile(rf"\bwalpost [a-z-]+ -c {_WORD}(?: --set {_WORD})*"
+                  r"((?: (?:list|show|release|retry|discard))?"
+                  rf"(?: (?:--table {_WORD}|--[a-z-]+|"
+                  r"[0-9A-F]+/[0-9A-F]+(?:/[0-9]+)?|REASON|COLUMN|ID))*)")
+_TOOL = re.compile(rf"\bkafka-[a-z-]+\.sh(?: {_WORD})+")
+
+
+def statements(text):
+    """The SQL in a text, each statement up to its semicolon."""
+    found, position = [], 0
+    while begin := _SQL.search(text, position):
+        end = _end_of_statement(text, begin.end())
+        if end is None:
+            position = begin.end()
+            continue
+        found.append(text[begin.start():end])
+        position = end
+    return found
+
+
+def _end_of_statement(text, position):
+    quote = None
+    for at in range(position, len(text)):
+        if quote is None and text[at] in "'\"":
+            quote = text[at]
+        elif text[at] == quote:
+            quote = None
+        elif quote is None and text[at] == ";":
+            return at + 1
+        elif quote is None and text[at] == "\n":
+            return None
+    return None
+
+
+def commands(text):
+    """Words of the commands of walpost in a text, without `walpost`."""
+    return [shlex.split(found[0].rstrip(".:"))[1:]
+            for found in _OWN.finditer(text)]
+
+
+def tools(text):
+    """Words of the commands of Kafka's tools in a text."""
+    return [shlex.split(found[0].rstrip(".:")) for found in _TOOL.finditer(text)]
