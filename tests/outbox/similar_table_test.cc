@@ -43,6 +43,7 @@ TEST(SimilarTableTest, TheNearestIsFirst) {
             "other.events");
   EXPECT_EQ(SimilarTable("public.outbox", {}), "");
   EXPECT_EQ(SimilarTable("public.outbox", {"public.inbox"}), "");
+  EXPECT_EQ(SimilarTable("public.ordres2", {"public.orders"}), "");
 }
 
 }  // namespace
