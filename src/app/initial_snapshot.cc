@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "absl/strings/str_join.h"
+#include "app/read_events_on_record.h"
 #include "base/status_macros.h"
 #include "fmt/format.h"
 #include "kafka/kafka_sinks.h"
@@ -83,6 +84,7 @@ asio::awaitable<absl::Status> InitialSnapshot::Publish(SlotHistory history) {
   const absl::Status made = MakePublisher();
   if (!made.ok()) co_return made;
   WALPOST_CO_RETURN_IF_ERROR(co_await LeaveOutStreamed());
+  WALPOST_CO_RETURN_IF_ERROR(co_await LeaveOutOnRecord());
   const absl::Status published = co_await PublishRows();
   if (!published.ok()) {
     const bool may_pass = session_.is_lost() || !IsAboutSchema(published);
@@ -113,6 +115,18 @@ asio::awaitable<absl::Status> InitialSnapshot::LeaveOutStreamed() {
                            session_.visible_before());
   if (!streamed.ok()) co_return streamed.status();
   publisher_->SetLeftOut(*std::move(streamed));
+  co_return absl::OkStatus();
+}
+
+// An earlier attempt, or an operator, may have set rows aside.
+asio::awaitable<absl::Status> InitialSnapshot::LeaveOutOnRecord() {
+  OnRecordQuery query;
+  query.verb = "snapshot";
+  query.if_unknown = ParkedList::IfUnknown::kEmpty;
+  absl::StatusOr<EventsOnRecord> on_record =
+      co_await ReadEventsOnRecord(executor_, config_, query);
+  if (!on_record.ok()) co_return on_record.status();
+  publisher_->SetOnRecord(*std::move(on_record));
   co_return absl::OkStatus();
 }
 
@@ -195,10 +209,12 @@ asio::awaitable<absl::Status> InitialSnapshot::Finish() {
         "the rows again",
         std::string(noted.message()));
   }
-  spdlog::info("initial snapshot: {} rows are in Kafka{}; slot {} begins at {}",
-               publisher_->done(),
-               ledger_ == nullptr ? "" : ", or come with the stream",
-               config_.postgres.slot, target_.stands_at.ToString());
+  const std::string left_out = publisher_->left_out().ToText();
+  spdlog::info(
+      "initial snapshot: {} rows are in Kafka{}{}{}; slot {} begins at {}",
+      publisher_->done(), ledger_ == nullptr ? "" : ", or come with the stream",
+      left_out.empty() ? "" : ", or on record: ", left_out,
+      config_.postgres.slot, target_.stands_at.ToString());
   publisher_->SetLeftOut(EventSet());
   co_await publisher_->Close(Clock::now());
   co_return absl::OkStatus();

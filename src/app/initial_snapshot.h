@@ -77,6 +77,7 @@ class InitialSnapshot {
   boost::asio::awaitable<absl::Status> Publish(SlotHistory history);
   boost::asio::awaitable<void> ForgetOtherSlot();
   boost::asio::awaitable<absl::Status> LeaveOutStreamed();
+  boost::asio::awaitable<absl::Status> LeaveOutOnRecord();
   boost::asio::awaitable<absl::Status> PublishRows();
   boost::asio::awaitable<absl::Status> Finish();
   boost::asio::awaitable<void> Wait(std::chrono::milliseconds length);

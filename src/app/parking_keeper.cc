@@ -112,6 +112,7 @@ void ParkingKeeper::Begin() {
   read_at_ = MonotonicTime();
   all_wait_for_dead_ = false;
   retries_.Begin();
+  table_.WaitAsLongAsItTakes();
   asio::co_spawn(executor_, Serve(), asio::detached);
 }
 

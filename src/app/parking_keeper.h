@@ -72,6 +72,8 @@ class ParkingKeeper {
   void Watch(MonotonicTime brokers_seen_at);
 
   ParkingReport report() const;
+  // The session that waits for an answer; 0: none, or not for long.
+  int waiting_pid() const;
 
  private:
   boost::asio::awaitable<absl::Status> Load();

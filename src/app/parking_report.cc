@@ -36,9 +36,29 @@ ParkedReading ParkingKeeper::Describe(
   return reading;
 }
 
+namespace {
+
+// Statements that take no longer need no explanation.
+constexpr std::chrono::seconds kWatchAfter{2};
+
+}  // namespace
+
+int ParkingKeeper::waiting_pid() const {
+  const std::optional<ParkingTable::Wait> wait = table_.wait();
+  const MonotonicTime now = std::chrono::steady_clock::now();
+  return wait && now - wait->since > kWatchAfter ? wait->pid : 0;
+}
+
 ParkingReport ParkingKeeper::report() const {
   ParkingReport report;
   const MonotonicTime now = std::chrono::steady_clock::now();
+  if (const std::optional<ParkingTable::Wait> wait = table_.wait()) {
+    report.table = config_.parking.table;
+    report.unanswered_for =
+        std::chrono::duration_cast<std::chrono::milliseconds>(now -
+                                                              wait->since);
+    report.unstored = lot_.queued();
+  }
   if (release_ != nullptr) report.held_up = release_->waits_for(now);
   if (report.held_up.empty()) report.held_up = retries_.waits_for(now);
   report.topics = lot_.topics().Names();

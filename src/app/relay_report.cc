@@ -70,6 +70,7 @@ RelaySigns Relay::Signs() const {
   signs.retained_wal_bytes = wal_budget_.retained_bytes();
   signs.wal_budget_bytes = wal_budget_.limit_bytes();
   signs.parking = parking_.report();
+  signs.parking.waits_for = side_session_.session_wait();
   snapshot_.AddTo(signs);
   return signs;
 }

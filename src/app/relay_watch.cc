@@ -112,6 +112,7 @@ asio::awaitable<void> Relay::Watch() {
     side_session_.WatchDecisions(pipeline_.stoppage().has_value());
     side_session_.RecordPassedOver();
     side_session_.WatchSource(!source_.is_open());
+    side_session_.WatchSession(parking_.waiting_pid());
     OnDrained();
     progress_log_.Tick(Clock::now(), pipeline_,
                        checkpoints_.writer().confirmable());

@@ -6,6 +6,7 @@
 #include <boost/asio/use_awaitable.hpp>
 #include <utility>
 
+#include "app/read_events_on_record.h"
 #include "base/status_macros.h"
 #include "fmt/format.h"
 
@@ -58,7 +59,8 @@ asio::awaitable<absl::Status> Replay::Run() {
                            source_.range().to.ToString());
   mark.topic_prefix = options_.topic_prefix;
   builder_->SetMark(std::move(mark));
-  if (!options_.dry_run) status = StartRun();
+  status = co_await ReadOnRecord();
+  if (status.ok() && !options_.dry_run) status = StartRun();
   if (!status.ok()) co_return status;
   asio::co_spawn(executor_, Watch(), asio::detached);
   asio::co_spawn(executor_, WatchServer(), asio::detached);
@@ -71,6 +73,18 @@ asio::awaitable<absl::Status> Replay::Run() {
   if (run_ != nullptr) co_await run_->Close(now);
   if (status.ok() && !source_.reached_end()) status = server_trouble_;
   co_return status;
+}
+
+asio::awaitable<absl::Status> Replay::ReadOnRecord() {
+  OnRecordQuery query;
+  query.verb = "replay";
+  query.system_identifier = source_.system_identifier();
+  query.if_unknown = ParkedList::IfUnknown::kEmpty;
+  absl::StatusOr<EventsOnRecord> on_record = co_await ReadEventsOnRecord(
+      executor_, config_, query, &records_failed_at_kafka_);
+  if (!on_record.ok()) co_return on_record.status();
+  on_record_ = *std::move(on_record);
+  co_return absl::OkStatus();
 }
 
 absl::Status Replay::StartRun() {
@@ -129,14 +143,24 @@ bool Replay::IsTooOld(const Event& event) const {
   return since && event.commit_time < *since;
 }
 
+// What somebody has decided about an event stays decided.
+bool Replay::LeavesOut(const Event& event) {
+  const std::optional<Fate> fate = on_record_->FindInWal(event);
+  if (fate) left_out_.Add(*fate);
+  return fate.has_value();
+}
+
 EventTaker::Offer Replay::OnEvent(const Event& event) {
   if (IsTooOld(event)) {
     ++skipped_;
     return Offer::kTaken;
   }
-  if (options_.dry_run) return Count(event);
+  if (options_.dry_run) {
+    return LeavesOut(event) ? Offer::kTaken : Count(event);
+  }
   const MonotonicTime now = Clock::now();
   if (!rate_.MayTake(now)) return Offer::kHold;
+  if (LeavesOut(event)) return Offer::kTaken;
   if (run_->pipeline().OnEvent(event) == Offer::kHold) return Offer::kHold;
   rate_.Take(now);
   return Offer::kTaken;
@@ -153,7 +177,7 @@ EventTaker::Offer Replay::Count(const Event& event) {
 
 EventTaker::Offer Replay::OnUndeliverable(const Event& event,
                                           const absl::Status& error) {
-  if (IsTooOld(event)) return Offer::kTaken;
+  if (IsTooOld(event) || LeavesOut(event)) return Offer::kTaken;
   if (!options_.dry_run) return run_->pipeline().OnUndeliverable(event, error);
   ++undeliverable_;
   return Offer::kTaken;
@@ -206,16 +230,18 @@ Replay::Result Replay::result() const {
   result.is_open = opened_;
   result.resume = confirmable();
   result.skipped = skipped_;
+  result.left_out = left_out_;
   result.events = counted_;
   result.value_bytes = counted_bytes_;
   result.undeliverable = undeliverable_;
   result.is_complete = source_.reached_end();
+  result.failed_at_kafka = records_failed_at_kafka_;
   if (run_ != nullptr) {
     const Pipeline& pipeline = run_->pipeline();
     result.events = pipeline.counters().acknowledged;
     result.value_bytes = pipeline.counters().value_bytes;
     result.is_complete &= pipeline.IsDrained();
-    result.failed_at_kafka = !Health().ok();
+    result.failed_at_kafka |= !Health().ok();
   }
   return result;
 }

@@ -26,6 +26,7 @@
 #include "delivery/event_taker.h"
 #include "delivery/rate_limit.h"
 #include "delivery/record_sink.h"
+#include "outbox/events_on_record.h"
 #include "postgres/replay_source.h"
 #include "postgres/shutdown_watch.h"
 
@@ -51,6 +52,7 @@ class Replay final : private EventTaker {
     uint64_t undeliverable = 0;  // in a dry run, beside `events`
     uint64_t value_bytes = 0;
     uint64_t skipped = 0;  // from before `since`
+    FateCounts left_out;   // on record
   };
 
   // kInvalidArgument: the configuration is not suitable.
@@ -72,12 +74,14 @@ class Replay final : private EventTaker {
          SinkFactory sinks, Options options,
          std::unique_ptr<RecordBuilder> builder);
 
+  boost::asio::awaitable<absl::Status> ReadOnRecord();
   absl::Status StartRun();
   boost::asio::awaitable<absl::Status> WaitForAcknowledgements();
   boost::asio::awaitable<void> Watch();
   boost::asio::awaitable<void> WatchServer();
 
   bool IsTooOld(const Event& event) const;
+  bool LeavesOut(const Event& event);
   Offer Count(const Event& event);
 
   // EventTaker, for the source.
@@ -107,6 +111,9 @@ class Replay final : private EventTaker {
   uint64_t counted_bytes_ = 0;
   uint64_t undeliverable_ = 0;
   uint64_t skipped_ = 0;  // from before the range's `since`
+  std::optional<EventsOnRecord> on_record_;
+  FateCounts left_out_;
+  bool records_failed_at_kafka_ = false;
 
   std::optional<MonotonicTime> stop_deadline_;
   absl::Status server_trouble_;

@@ -45,7 +45,10 @@ absl::StatusOr<std::unique_ptr<TablePublisher>> TablePublisher::Create(
   std::unique_ptr<TablePublisher> publisher(
       new TablePublisher(executor, config, std::move(sinks), std::move(options),
                          std::move(builder)));
-  if (!publisher->options_.dry_run) {
+  if (publisher->options_.dry_run) {
+    WALPOST_ASSIGN_OR_RETURN(publisher->preview_,
+                             RecordBuilder::Create(outbox));
+  } else {
     WALPOST_RETURN_IF_ERROR(publisher->run_.Start());
   }
   return publisher;
@@ -85,7 +88,20 @@ TablePublisher::Continue(Connection& connection) {
     if (!settled.ok() && !stoppage_) status = settled;
   }
   if (!status.ok()) co_return status;
+  CountSetAside();
   co_return counts_;
+}
+
+// What the pipeline has set aside is not published.
+void TablePublisher::CountSetAside() {
+  if (options_.dry_run) return;
+  const DeliveryCounters& counters = run_.pipeline().counters();
+  const uint64_t set_aside = DeliveryCounters::Sum(counters.dead_letters) +
+                             DeliveryCounters::Sum(counters.skipped) +
+                             DeliveryCounters::Sum(counters.parked) +
+                             counters.parked_behind;
+  counts_.published -= set_aside - counts_.set_aside;
+  counts_.set_aside = set_aside;
 }
 
 asio::awaitable<absl::Status> TablePublisher::ContinueTables(
@@ -205,12 +221,16 @@ asio::awaitable<absl::Status> TablePublisher::PublishRow(
     place_.OnRow(key, content, ordinal_);
     co_return absl::OkStatus();
   }
-  const absl::StatusOr<bool> wanted = IsWanted(event, mapped);
-  if (!wanted.ok()) co_return wanted.status();
   if (place_.WasAcknowledged(key, content)) co_return absl::OkStatus();
+  const bool is_on_record = LeavesOut(event);
+  const absl::StatusOr<bool> wanted =
+      is_on_record ? absl::StatusOr<bool>(false) : IsWanted(event, mapped);
+  if (!wanted.ok()) co_return wanted.status();
   ++counts_.rows;
-  counts_.published += *wanted;
-  if (*wanted && !options_.dry_run) {
+  if (*wanted && options_.dry_run) {
+    WALPOST_CO_RETURN_IF_ERROR(Preview(event, mapped));
+  } else if (*wanted) {
+    ++counts_.published;
     RecallRefusal(content);
     WALPOST_CO_RETURN_IF_ERROR(co_await Offer(event, mapped));
     last_content_ = content;
@@ -218,6 +238,52 @@ asio::awaitable<absl::Status> TablePublisher::PublishRow(
   place_.OnRow(key, content, ordinal_);
   NoteForLedger(event);
   co_return absl::OkStatus();
+}
+
+bool TablePublisher::LeavesOut(const Event& event) {
+  if (!options_.on_record) return false;
+  const std::optional<Fate> fate = options_.on_record->Find(event);
+  if (!fate) return false;
+  counts_.left_out.Add(*fate);
+  ReportRow(event, ToString(*fate));
+  return true;
+}
+
+void TablePublisher::ReportRow(const Event& event,
+                               std::string_view what) const {
+  if (options_.on_row) options_.on_row(event, what);
+}
+
+// Nothing is parked here, and no dead letter stored in Postgres.
+bool TablePublisher::IsSetAside(const Event& event,
+                                const absl::Status& reason) {
+  switch (config_.on_error.For(reason)) {
+    case ErrorAction::kSkip:
+      return true;
+    case ErrorAction::kDeadLetter:
+      return preview_->BuildDeadLetter(event, reason, options_.timeline).ok();
+    case ErrorAction::kStop:
+    case ErrorAction::kPark:
+      return false;
+  }
+  return false;
+}
+
+// What Offer would come to.
+absl::Status TablePublisher::Preview(const Event& event, absl::Status mapped) {
+  if (mapped.ok()) mapped = preview_->Build(event, options_.timeline).status();
+  if (mapped.ok()) {
+    ++counts_.published;
+    ReportRow(event, "to be published");
+    return mapped;
+  }
+  if (!IsSetAside(event, mapped)) {
+    return Undeliverable(
+        {Position(), std::string(event.id.value_or("")), std::move(mapped)});
+  }
+  ++counts_.set_aside;
+  ReportRow(event, "not deliverable");
+  return absl::OkStatus();
 }
 
 // `mapped`: result of the event's mapping.

@@ -36,6 +36,7 @@
 #include "delivery/rate_limit.h"
 #include "delivery/record_sink.h"
 #include "outbox/event_set.h"
+#include "outbox/events_on_record.h"
 #include "outbox/table_mapper.h"
 #include "postgres/connection.h"
 #include "postgres/table_scan.h"
@@ -57,7 +58,11 @@ class TablePublisher {
     std::function<absl::StatusOr<bool>(const Event& event,
                                        std::string_view topic)>
         is_wanted;
-    bool dry_run = false;     // only counts
+    // Rows that are on record are left out, and is_wanted is not asked.
+    std::optional<EventsOnRecord> on_record;
+    bool dry_run = false;  // only counts
+    // What becomes of a row that is not in Kafka; nullptr: nobody asks.
+    std::function<void(const Event& event, std::string_view what)> on_row;
     uint64_t per_second = 0;  // records; 0: no limit
     // How long the brokers may be silent; nullopt: forever.
     std::optional<std::chrono::seconds> silence_limit;
@@ -66,8 +71,11 @@ class TablePublisher {
     SnapshotLedger* ledger = nullptr;
   };
   struct Counts {
-    uint64_t rows = 0;       // that passed the filter
-    uint64_t published = 0;  // of those, wanted; acknowledged, unless dry_run
+    uint64_t rows = 0;  // that passed the filter
+    // Wanted and deliverable rows; acknowledged, unless dry_run.
+    uint64_t published = 0;
+    uint64_t set_aside = 0;  // wanted, but not deliverable (on_error)
+    FateCounts left_out;     // on record
   };
 
   // kInvalidArgument, kFailedPrecondition: unsuitable configuration.
@@ -98,6 +106,11 @@ class TablePublisher {
   const std::optional<Stoppage>& stoppage() const { return stoppage_; }
   // Rows that the next Continue leaves out, as if they were done.
   void SetLeftOut(EventSet rows) { left_out_ = std::move(rows); }
+  // Likewise rows that are on record, as of now.
+  void SetOnRecord(EventsOnRecord events) {
+    options_.on_record = std::move(events);
+  }
+  const FateCounts& left_out() const { return counts_.left_out; }
 
   // True if the sink must be replaced before the next Continue.
   bool sink_failed() const;
@@ -129,7 +142,12 @@ class TablePublisher {
       const pgoutput::TupleData& row);
   absl::Status MakeMapper(const pgoutput::RelationSchema& schema);
   bool IsMeant(const std::string& table) const;
+  bool LeavesOut(const Event& event);
   absl::StatusOr<bool> IsWanted(const Event& event, const absl::Status& mapped);
+  bool IsSetAside(const Event& event, const absl::Status& reason);
+  absl::Status Preview(const Event& event, absl::Status mapped);
+  void ReportRow(const Event& event, std::string_view what) const;
+  void CountSetAside();
   void RecallRefusal(ScanPlace::Content content);
   Position PositionOf(uint64_t ordinal) const;
   boost::asio::awaitable<absl::Status> Offer(Event& event, absl::Status mapped);
@@ -155,6 +173,7 @@ class TablePublisher {
   std::vector<size_t> order_indexes_;
   ScanPlace place_;  // in the current table
   std::unique_ptr<TableMapper> mapper_;
+  std::unique_ptr<RecordBuilder> preview_;  // in a dry run
 
   std::optional<Stoppage> stoppage_;
   Position last_position_;  // of the record taken last

@@ -5,13 +5,13 @@
 #include <string>
 #include <vector>
 
+#include "app/letter_topics.h"
 #include "base/status_macros.h"
 #include "cli/exit_code.h"
 #include "cli/letter_arguments.h"
 #include "cli/letter_clerk.h"
 #include "cli/letter_list.h"
 #include "cli/letter_table.h"
-#include "cli/letter_topics.h"
 #include "cli/output.h"
 #include "cli/progress_line.h"
 #include "cli/verb.h"
@@ -135,7 +135,7 @@ int RunDeadLetters(const LetterArguments& arguments) {
   const auto writer = OpenWriter(arguments, *config);
   if (!writer.ok()) return Fail(writer.status(), kExitKafka);
   ProgressLine progress;
-  LetterTopics topics(*config, arguments.from, progress);
+  LetterTopics topics(*config, arguments.from, std::ref(progress));
   const absl::StatusOr<LetterBook> book = topics.ReadBook();
   progress.Finish();
   if (!book.ok()) {

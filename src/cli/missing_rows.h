@@ -4,7 +4,6 @@
 
 #include <cstdint>
 #include <memory>
-#include <set>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -24,15 +23,10 @@ class MissingRows {
   explicit MissingRows(std::unique_ptr<KnownEvents> known)
       : known_(std::move(known)) {}
 
-  // Events that are parked: whoever releases them publishes them.
-  void LeaveOut(std::set<std::string> parked_ids) {
-    parked_ids_ = std::move(parked_ids);
-  }
-
   // False: every row is missing.
-  bool compares() const { return known_ != nullptr || !parked_ids_.empty(); }
+  bool compares() const { return known_ != nullptr; }
 
-  // True if Kafka lacks the record of this row, and it is not parked.
+  // True if Kafka lacks the record of this row.
   absl::StatusOr<bool> IsMissing(const Event& event, std::string_view topic);
 
   // True if there were rows without a record of their own that IsMissing did
@@ -44,8 +38,6 @@ class MissingRows {
 
  private:
   std::unique_ptr<KnownEvents> known_;
-  std::set<std::string> parked_ids_;
-  uint64_t parked_ = 0;
   uint64_t altered_ = 0;
   uint64_t same_id_ = 0;
   uint64_t twins_ = 0;
@@ -57,9 +49,5 @@ absl::StatusOr<MissingRows> ReadKafka(const Config& config,
                                       const OutboxOptions& outbox,
                                       const std::string& work_directory,
                                       ProgressLine& progress, ExitCode& end);
-
-// Leaves out parked events and dead letters of Postgres. What is released is in
-// Kafka, as Kafka says.
-absl::Status LeaveOutParked(const Config& config, MissingRows& missing);
 
 }  // namespace walpost

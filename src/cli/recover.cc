@@ -4,7 +4,9 @@
 #include <memory>
 
 #include "app/checkpoint_keeper.h"
+#include "app/read_events_on_record.h"
 #include "app/slot_founder.h"
+#include "app/topic_reader_options.h"
 #include "base/status_macros.h"
 #include "checkpoint/checkpoint_owner.h"
 #include "checkpoint/coverage.h"
@@ -15,8 +17,8 @@
 #include "cli/progress_line.h"
 #include "cli/recovery_plan.h"
 #include "cli/require_wal.h"
+#include "cli/row_lines.h"
 #include "cli/run_to_end.h"
-#include "cli/topic_reader_options.h"
 #include "cli/verb.h"
 #include "cli/verbs.h"
 #include "fmt/format.h"
@@ -74,6 +76,16 @@ asio::awaitable<absl::StatusOr<Counts>> Recover(asio::any_io_executor executor,
   if (founder.slot() && founder.slot()->active) {
     co_return SlotIsInUse(config);
   }
+  OnRecordQuery query;
+  query.verb = "recover";
+  query.if_unknown = config.parks() ? ParkedList::IfUnknown::kRefuse
+                                    : ParkedList::IfUnknown::kEmpty;
+  bool failed_at_kafka = false;
+  absl::StatusOr<EventsOnRecord> on_record =
+      co_await ReadEventsOnRecord(executor, config, query, &failed_at_kafka);
+  if (failed_at_kafka) end = kExitKafka;
+  if (!on_record.ok()) co_return on_record.status();
+  options.on_record = *std::move(on_record);
   const absl::StatusOr<Counts> counts =
       co_await founder.Publish(std::move(options));
   if (founder.failed_at_kafka()) end = kExitKafka;
@@ -105,14 +117,16 @@ void PrintResult(const Arguments& arguments, const Config& config,
   const std::string what =
       arguments.wish.since.empty() ? "are not in Kafka" : "are wanted";
   if (arguments.wish.dry_run) {
-    Print("{} rows looked at, {} {}; nothing was done\n", counts.rows,
-          counts.published, what);
+    Print("{} rows looked at, {} {}{}; nothing was done\n", counts.rows,
+          counts.published, what, SetAsideText(counts));
   } else {
     Print(
-        "{} rows looked at, {} published with header walpost-recovered; slot "
+        "{} rows looked at, {} published with header walpost-recovered{}; slot "
         "{} is new: start walpost\n",
-        counts.rows, counts.published, config.postgres.slot);
+        counts.rows, counts.published, SetAsideText(counts),
+        config.postgres.slot);
   }
+  Print("{}", LeftOutText(counts.left_out));
   Print("{}", missing.ToText());
   Print("not recoverable: rows that were deleted since{}\n",
         config.outbox.messages.enabled() ? ", and logical messages" : "");
@@ -139,14 +153,13 @@ int RunPlan(const Arguments& arguments, const Config& config,
       FindMissing(arguments, config, progress, end);
   progress.Finish();
   if (!missing.ok()) return Fail(missing.status(), end);
-  const absl::Status parked = LeaveOutParked(config, *missing);
-  if (!parked.ok()) return Fail(parked, kExitPostgres);
   TablePublisher::Options options;
   options.filter.since = arguments.wish.since;
   options.filter.order_by = arguments.order_by;
   options.filter.from_transaction = plan.range.from_transaction;
   options.mark.header = "walpost-recovered";
   options.dry_run = arguments.wish.dry_run;
+  if (options.dry_run) options.on_row = PrintRow;
   if (missing->compares()) {
     options.is_wanted = [&missing](const Event& event, std::string_view topic) {
       return missing->IsMissing(event, topic);

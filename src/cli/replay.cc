@@ -17,6 +17,7 @@
 #include "cli/progress_line.h"
 #include "cli/replay_table.h"
 #include "cli/require_wal.h"
+#include "cli/row_lines.h"
 #include "cli/run_to_end.h"
 #include "cli/verb.h"
 #include "cli/verbs.h"
@@ -143,6 +144,7 @@ void PrintResult(const Arguments& arguments, const Replay::Result& result) {
   if (result.undeliverable > 0) {
     Print("{} more cannot be delivered as configured\n", result.undeliverable);
   }
+  Print("{}", LeftOutText(result.left_out));
   if (!arguments.since.empty() && result.is_complete && result.skipped == 0) {
     Print(
         "note: the WAL that is left, from {}, has no event from before {}: "

@@ -7,6 +7,7 @@
 #include <sstream>
 
 #include "absl/strings/str_join.h"
+#include "app/read_events_on_record.h"
 #include "app/slot_survey.h"
 #include "app/table_publisher.h"
 #include "base/nearest_word.h"
@@ -15,6 +16,7 @@
 #include "cli/missing_rows.h"
 #include "cli/output.h"
 #include "cli/progress_line.h"
+#include "cli/row_lines.h"
 #include "cli/run_to_end.h"
 #include "cli/settle_table.h"
 #include "config/read_file.h"
@@ -88,6 +90,7 @@ class TableReplay {
  private:
   asio::awaitable<absl::StatusOr<Counts>> Publish(
       TablePublisher::Options options);
+  asio::awaitable<absl::StatusOr<EventsOnRecord>> ReadOnRecord();
   asio::awaitable<absl::Status> LeaveOutStreamed(Connection& connection,
                                                  TablePublisher& publisher);
 
@@ -107,7 +110,9 @@ asio::awaitable<absl::StatusOr<Counts>> TableReplay::Run(
   }
   absl::StatusOr<Counts> counts = co_await Publish(std::move(options));
   if (counts.ok() && settlement) {
-    settlement_ = co_await settlement->End(missing_->has_passed_over());
+    const bool lacks_rows = missing_->has_passed_over() ||
+                            counts->set_aside + counts->left_out.sum() > 0;
+    settlement_ = co_await settlement->End(lacks_rows);
   }
   co_return counts;
 }
@@ -125,6 +130,9 @@ asio::awaitable<absl::StatusOr<Counts>> TableReplay::Publish(
       "BEGIN TRANSACTION ISOLATION LEVEL REPEATABLE READ, READ ONLY";
   WALPOST_CO_ASSIGN_OR_RETURN(QueryRows begun,
                               co_await connected->Execute(begin));
+  if (options.filter.ids.empty()) {
+    WALPOST_CO_ASSIGN_OR_RETURN(options.on_record, co_await ReadOnRecord());
+  }
   absl::StatusOr<std::unique_ptr<TablePublisher>> publisher =
       TablePublisher::Create(executor_, config_,
                              KafkaSinks(executor_, config_.kafka),
@@ -138,6 +146,17 @@ asio::awaitable<absl::StatusOr<Counts>> TableReplay::Publish(
       co_await (*publisher)->Publish(*connected);
   if ((*publisher)->sink_failed()) end_ = kExitKafka;
   co_return counts;
+}
+
+asio::awaitable<absl::StatusOr<EventsOnRecord>> TableReplay::ReadOnRecord() {
+  OnRecordQuery query;
+  query.verb = "replay";
+  query.if_unknown = ParkedList::IfUnknown::kEmpty;
+  bool failed_at_kafka = false;
+  absl::StatusOr<EventsOnRecord> on_record =
+      co_await ReadEventsOnRecord(executor_, config_, query, &failed_at_kafka);
+  if (failed_at_kafka) end_ = kExitKafka;
+  co_return on_record;
 }
 
 // While no walpost streams, rows that the slot still has are pending, and not
@@ -157,16 +176,20 @@ asio::awaitable<absl::Status> TableReplay::LeaveOutStreamed(
 void PrintResult(const TableReplayArguments& arguments, const Counts& counts,
                  const MissingRows* missing, bool dry_run) {
   if (missing == nullptr) {
-    Print("{} rows {}\n", counts.published,
-          dry_run ? "would be replayed" : "replayed");
+    Print("{} rows {}{}\n{}", counts.published,
+          dry_run ? "would be replayed" : "replayed", SetAsideText(counts),
+          LeftOutText(counts.left_out));
     return;
   }
-  Print("{} rows looked at, {} {}\n{}", counts.rows, counts.published,
+  Print("{} rows looked at, {} {}{}\n{}{}", counts.rows, counts.published,
         dry_run ? "are not in Kafka; nothing was done"
                 : "were not in Kafka, and are replayed",
-        missing->ToText());
+        SetAsideText(counts), LeftOutText(counts.left_out), missing->ToText());
   if (!dry_run && !arguments.table.empty() && !HasFilter(arguments)) {
-    Print("table {} has no other row that Kafka lacks\n", arguments.table);
+    Print(
+        "table {} has no other row that Kafka lacks and nobody has decided "
+        "about\n",
+        arguments.table);
   }
 }
 
@@ -183,7 +206,6 @@ absl::StatusOr<std::unique_ptr<MissingRows>> FindMissing(
       MissingRows missing,
       ReadKafka(config, outbox, arguments.work_directory, progress, end));
   end = kExitPostgres;
-  WALPOST_RETURN_IF_ERROR(LeaveOutParked(config, missing));
   return std::make_unique<MissingRows>(std::move(missing));
 }
 
@@ -206,7 +228,8 @@ VerbOption AddTableReplayOptions(Verb& verb, TableReplayArguments& arguments) {
               "/tmp)")
       .Needs(missing);
   verb.Option("--ids", arguments.ids_file,
-              "Only the ids in this file, one per line")
+              "Only the ids in this file, one per line, whatever is on record "
+              "about them")
       .Needs(from_table);
   verb.Option("--aggregate", arguments.aggregate,
               "Only rows of this aggregate_id")
@@ -253,6 +276,7 @@ int ReplayFromTable(const TableReplayArguments& arguments, const Config& config,
   options.mark.topic_prefix = limits.topic_prefix;
   options.per_second = limits.per_second;
   options.dry_run = limits.dry_run;
+  if (options.dry_run) options.on_row = PrintRow;
   options.silence_limit = DeliveryRun::kSilenceLimit;
   options.progress = [&progress](uint64_t done, uint64_t all) {
     progress("replaying the table", done, all);

@@ -6,13 +6,13 @@
 #include <memory>
 
 #include "absl/strings/str_join.h"
+#include "app/topic_reader_options.h"
 #include "cli/complete_conninfo.h"
 #include "cli/exit_code.h"
 #include "cli/output.h"
 #include "cli/progress_line.h"
 #include "cli/run_to_end.h"
 #include "cli/slot_inspection.h"
-#include "cli/topic_reader_options.h"
 #include "cli/verb.h"
 #include "cli/verbs.h"
 #include "cli/work_directory.h"

@@ -32,6 +32,9 @@ void LetterBook::AddLetter(const LetterPlace& place, DeadLetter letter) {
   Entry entry;
   entry.place = place;
   entry.payload_size = letter.payload ? letter.payload->size() : 0;
+  if (letter.payload && !letter.payload_bytes) {
+    entry.payload = Sha256(*letter.payload);
+  }
   entry.digest = DigestOf(letter);
   letter.payload.reset();
   entry.letter = std::move(letter);

@@ -22,6 +22,7 @@
 #include <vector>
 
 #include "absl/status/status.h"
+#include "base/sha256.h"
 #include "dead_letters/dead_letter.h"
 #include "dead_letters/letter_decision.h"
 #include "outbox/record.h"
@@ -44,6 +45,9 @@ class LetterBook {
     LetterPlace place;  // of the newest copy
     uint64_t copies = 1;
     size_t payload_size = 0;
+    // The payload's digest; nullopt: it is NULL, or the letter has not all of
+    // it.
+    std::optional<Sha256Digest> payload;
     DeadLetter letter;   // without its payload
     std::string digest;  // outbox/event_digest.h
     std::optional<LetterDecision> decision;

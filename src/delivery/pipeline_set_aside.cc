@@ -116,7 +116,7 @@ Pipeline::Offer Pipeline::SkipAsDecided(const Event& event,
   if (!CanTake()) return HoldBack();
   if (refused_ && refused_->position == event.position) refused_.reset();
   return Skip(event, absl::InvalidArgumentError(
-                         fmt::format("skip is on record: {}", decision)));
+                         fmt::format("skipped, on record: {}", decision)));
 }
 
 Pipeline::Offer Pipeline::ParkOrStop(const Event& event,

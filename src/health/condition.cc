@@ -6,50 +6,21 @@
 #include "base/error_source.h"
 #include "base/reason_code.h"
 #include "fmt/format.h"
+#include "health/condition_maker.h"
+#include "health/event_conditions.h"
 
 namespace walpost {
 namespace {
 
 using std::chrono::seconds;
-using Found = std::optional<Condition>;
 
 // A server answers a request at once.
 constexpr seconds kSilentAfter{8};
-// A record in flight for longer than this means that Kafka does not answer.
-constexpr seconds kStuckAfter{8};
 // The session beside the stream reports every two seconds, and reconnects.
 constexpr seconds kUnseenAfter{15};
-constexpr size_t kMaxBrief = 160;
 
 // Prefix of the application_name of every walpost instance.
 constexpr std::string_view kOurName = "walpost:";
-
-std::string Text(const absl::Status& status) {
-  return std::string(status.message());
-}
-
-int64_t Seconds(std::chrono::milliseconds duration) {
-  return std::chrono::duration_cast<seconds>(duration).count();
-}
-
-std::string Shorten(const std::string& text) {
-  if (text.size() <= kMaxBrief) return text;
-  return text.substr(0, text.rfind(' ', kMaxBrief)) + " ...";
-}
-
-Condition Stuck(Permanence permanence, Part part, std::string reason,
-                std::string brief, std::string code = "") {
-  return {RelayState::kStuck, permanence,       part,
-          std::move(reason),  std::move(brief), std::move(code)};
-}
-
-Condition Outage(Part part, std::string reason, std::string brief) {
-  return Stuck(Permanence::kMayPass, part, std::move(reason), std::move(brief));
-}
-
-std::string InBrackets(const std::string& code) {
-  return code.empty() ? "" : fmt::format(" [{}]", code);
-}
 
 // ---- What needs an operator.
 
@@ -65,43 +36,6 @@ Found OfPublication(const RelaySigns& signs) {
   if (signs.publication_trouble.empty()) return std::nullopt;
   return Stuck(Permanence::kOperator, Part::kPublication,
                signs.publication_trouble, Shorten(signs.publication_trouble));
-}
-
-// " (id 7, key order-1)"
-std::string NamesOf(const Stoppage& stoppage) {
-  std::string names;
-  for (const auto& [name, value] :
-       {std::pair("id", &stoppage.event_id), std::pair("key", &stoppage.key)}) {
-    if (value->empty()) continue;
-    names += fmt::format("{}{} {}", names.empty() ? " (" : ", ", name, *value);
-  }
-  return names.empty() ? "" : names + ")";
-}
-
-std::string RemedyOf(const Stoppage& stoppage) {
-  if (!stoppage.is_in_stream) return "Fix the cause: the row is tried again";
-  const std::string position = ToString(stoppage.position);
-  std::string remedy =
-      "Fix the cause and restart walpost, or decide about this event: ";
-  if (!stoppage.is_of_dead_letter) {
-    remedy += fmt::format("walpost dead-letter -c FILE {} --why REASON, or ",
-                          position);
-  }
-  return remedy + fmt::format("walpost skip -c FILE {} --why REASON", position);
-}
-
-Found OfStoppage(const RelaySigns& signs) {
-  if (!signs.stoppage) return std::nullopt;
-  const Stoppage& stoppage = *signs.stoppage;
-  const std::string code = ReasonCodeOf(stoppage.reason);
-  const std::string what = fmt::format(
-      "the event at {}{} cannot be delivered{}", ToString(stoppage.position),
-      NamesOf(stoppage), InBrackets(code));
-  return Stuck(Permanence::kOperator, Part::kEvent,
-               fmt::format("{}: {}. Nothing after it is published, and nothing "
-                           "is confirmed past it. {}",
-                           what, Text(stoppage.reason), RemedyOf(stoppage)),
-               Shorten(what), code);
 }
 
 Part PartOf(const absl::Status& trouble) {
@@ -422,11 +356,6 @@ Found OfOtherInstance(const RelaySigns& signs) {
                    Part::kSource, std::move(reason), ""};
 }
 
-Condition Degraded(Part part, std::string reason) {
-  return {RelayState::kDegraded, Permanence::kInformation, part,
-          std::move(reason), ""};
-}
-
 Found OfHiddenRecords(const RelaySigns& signs) {
   if (signs.hidden_records.empty()) return std::nullopt;
   return Degraded(
@@ -438,34 +367,6 @@ Found OfHiddenRecords(const RelaySigns& signs) {
           "track of it: kafka-transactions.sh abort with this --topic, "
           "--partition and --start-offset; then run walpost verify -c FILE",
           signs.hidden_records, Seconds(signs.hidden_for)));
-}
-
-Found OfParking(const RelaySigns& signs) {
-  const ParkingReport& parking = signs.parking;
-  if (parking.empty()) return std::nullopt;
-  std::string text;
-  if (!parking.topics.empty()) {
-    text = fmt::format(
-        "{} topics are isolated, because they take no records: {}. {} events "
-        "wait for them. ",
-        parking.topics.size(), fmt::join(parking.topics, ", "),
-        parking.isolated_events);
-  }
-  if (parking.keys > 0) {
-    text += fmt::format(
-        "{} keys are parked: {} events cannot be delivered, and {} wait behind "
-        "them. ",
-        parking.keys, parking.dead, parking.events - parking.dead);
-  }
-  if (!parking.held_up.empty()) {
-    text += fmt::format("What an operator has released waits: {}. ",
-                        parking.held_up);
-  }
-  text += "All others are published. ";
-  text += parking.keys > 0
-              ? "walpost parked -c FILE list shows why"
-              : "the log and Kafka's tools show what is wrong with a topic";
-  return Degraded(Part::kEvent, std::move(text));
 }
 
 Found OfUnseen(const RelaySigns& signs) {
@@ -487,6 +388,7 @@ constexpr Found (*kBySeverity[])(const RelaySigns&) = {
     OfLostSource,
     OfSilence,
     OfStandbys,
+    OfParkingTable,
     OfNoBroker,
     OfUnreadCheckpoint,
     OfLostSink,

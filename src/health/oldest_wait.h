@@ -1,4 +1,5 @@
-// OldestWait: how long the oldest event has been waiting for Kafka.
+// OldestWait: how long the oldest event has been waiting for Kafka. An event
+// that Postgres is to store does not.
 //
 // Other events may overtake it for any time. It waits until it is acknowledged,
 // even while it is not in flight again after a producer was lost with it.
@@ -18,6 +19,12 @@ class OldestWait {
   // Call it a few times a second.
   void Look(const AcknowledgementWindow& window, MonotonicTime now) {
     const InFlightRecord* oldest = window.oldest();
+    // Postgres has it: it is parked, or a dead letter.
+    if (oldest != nullptr && !oldest->is_record()) {
+      position_ = oldest->position;
+      since_ = now;
+      return;
+    }
     if (oldest == nullptr && !IsOwed(window)) since_ = now;
     if (oldest == nullptr || oldest->position == position_) return;
     position_ = oldest->position;

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <chrono>
+#include <cstddef>
 #include <cstdint>
 #include <string>
 #include <vector>
@@ -23,6 +24,12 @@ struct ParkingReport {
   // What released events and retried dead letters wait for: "orders takes no
   // records for 12 s". Empty: nothing.
   std::string held_up;
+
+  // A statement for the table runs for this long; zero: none does.
+  std::string table;
+  std::chrono::milliseconds unanswered_for{0};
+  size_t unstored = 0;    // events that wait to be stored
+  std::string waits_for;  // what the server says of it; empty: nothing
 
   bool empty() const { return keys == 0 && topics.empty() && held_up.empty(); }
 };

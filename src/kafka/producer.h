@@ -146,7 +146,7 @@ class Producer final : public Sink {
   int brokerless_reports_ = 0;  // statistics in a row
   std::string probed_topic_;
   bool one_at_a_time_ = false;
-  // In transactions: records go alone since, as the pipeline does it.
+  // Records of a transaction go alone since, as those of the pipeline do.
   bool has_withdrawn_ = false;
   bool is_starting_over_ = false;
   std::string cluster_id_;

@@ -41,6 +41,8 @@ absl::StatusOr<ParkedEntry> ParseEntry(const QueryRows& rows, size_t row) {
   entry.decided_why = rows.Text(row, 9);
   const bool is_letter = ToString(entry.state).starts_with("dead_letter");
   (is_letter ? entry.content.topic : entry.isolated_topic) = rows.Text(row, 10);
+  entry.system_identifier = rows.Text(row, 11);
+  entry.digest = rows.Text(row, 12);
   return entry;
 }
 

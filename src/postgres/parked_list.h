@@ -22,7 +22,9 @@ namespace walpost {
 
 struct ParkedEntry {
   ParkedNumber number = 0;
+  std::string system_identifier;
   std::string position;  // SortableText
+  std::string digest;    // outbox/event_digest.h; empty: an old row of no use
   ParkedState state = ParkedState::kDead;
   DeadLetter content;  // without its payload
   // It waits for this topic, which is isolated; empty: it does not.

@@ -407,8 +407,8 @@ std::string ParkingSql::ListWhere(std::string_view condition) const {
   return fmt::format(
       "SELECT number, position, state, error_class, reason, event, "
       "octet_length(payload), (extract(epoch FROM decided_at) * "
-      "1000000)::bigint, decided_by, decided_why, topic FROM {} WHERE {} AND "
-      "{} ORDER BY committed_at, position, number",
+      "1000000)::bigint, decided_by, decided_why, topic, system_identifier, "
+      "digest FROM {} WHERE {} AND {} ORDER BY committed_at, position, number",
       Table(), OfSlot(), condition);
 }
 

@@ -68,6 +68,16 @@ void ParkingTable::Interrupt() {
   if (connection_ != nullptr) connection_->Interrupt();
 }
 
+// A server that is frozen is found by the stream, and a lost connection by TCP.
+void ParkingTable::WaitAsLongAsItTakes() {
+  connection_->set_deadline(MonotonicTime::max());
+}
+
+std::optional<ParkingTable::Wait> ParkingTable::wait() const {
+  if (connection_ == nullptr || !busy_since_) return std::nullopt;
+  return Wait{PQbackendPID(connection_->raw()), *busy_since_};
+}
+
 asio::awaitable<absl::Status> ParkingTable::Connect(
     std::string system_identifier) {
   names_.system_identifier = std::move(system_identifier);
@@ -216,8 +226,8 @@ asio::awaitable<absl::Status> ParkingTable::Insert(
     payloads.emplace_back(event->content.payload);
   }
   const absl::StatusOr<QueryRows> rows =
-      co_await connection_->ExecuteBinary(std::move(sql), std::move(payloads));
-  if (!rows.ok()) co_return Explain(rows.status());
+      co_await ExecuteBinary(std::move(sql), std::move(payloads));
+  if (!rows.ok()) co_return rows.status();
   co_return co_await CheckStored(events);
 }
 
@@ -301,8 +311,8 @@ asio::awaitable<absl::StatusOr<std::vector<ParkedRow>>>
 ParkingTable::ReadToSend(std::string sql, bool has_class) {
   std::vector<std::optional<std::string_view>> none;
   const absl::StatusOr<QueryRows> rows =
-      co_await connection_->ExecuteBinary(std::move(sql), std::move(none));
-  if (!rows.ok()) co_return Explain(rows.status());
+      co_await ExecuteBinary(std::move(sql), std::move(none));
+  if (!rows.ok()) co_return rows.status();
   absl::StatusOr<std::vector<ParkedRow>> parsed =
       ParseParkedRows(*rows, has_class);
   if (!parsed.ok()) co_return Explain(parsed.status());
@@ -368,7 +378,19 @@ asio::awaitable<absl::Status> ParkingTable::Fail(ParkedNumber row,
 
 asio::awaitable<absl::StatusOr<QueryRows>> ParkingTable::Execute(
     std::string sql) {
+  busy_since_ = Clock::now();
   absl::StatusOr<QueryRows> rows = co_await connection_->Execute(sql);
+  busy_since_.reset();
+  if (rows.ok()) co_return rows;
+  co_return Explain(rows.status());
+}
+
+asio::awaitable<absl::StatusOr<QueryRows>> ParkingTable::ExecuteBinary(
+    std::string sql, std::vector<std::optional<std::string_view>> parameters) {
+  busy_since_ = Clock::now();
+  absl::StatusOr<QueryRows> rows = co_await connection_->ExecuteBinary(
+      std::move(sql), std::move(parameters));
+  busy_since_.reset();
   if (rows.ok()) co_return rows;
   co_return Explain(rows.status());
 }

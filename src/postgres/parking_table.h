@@ -60,6 +60,15 @@ class ParkingTable {
   }
   // Ends the current call, with an error.
   void Interrupt();
+  // From now on a statement may wait for as long as the server lives: for a
+  // lock, for a standby. Whoever has opened the table looks at wait().
+  void WaitAsLongAsItTakes();
+  // The statement that runs; nullopt: none.
+  struct Wait {
+    int pid = 0;  // of the session
+    MonotonicTime since;
+  };
+  std::optional<Wait> wait() const;
 
   // `from`: as in Open.
   boost::asio::awaitable<absl::StatusOr<ParkedSoFar>> Load(Lsn from);
@@ -116,6 +125,8 @@ class ParkingTable {
   boost::asio::awaitable<absl::Status> CheckStored(
       const std::vector<const ParkedEvent*>& events);
   boost::asio::awaitable<absl::StatusOr<QueryRows>> Execute(std::string sql);
+  boost::asio::awaitable<absl::StatusOr<QueryRows>> ExecuteBinary(
+      std::string sql, std::vector<std::optional<std::string_view>> parameters);
   boost::asio::awaitable<absl::Status> Run(std::string sql);
   absl::Status Explain(const absl::Status& error) const;
   ParkingSql Sql();
@@ -131,6 +142,7 @@ class ParkingTable {
   bool has_earlier_cluster_ = false;
   bool has_other_numbering_ = false;  // what the stream may show again
   std::unique_ptr<Connection> connection_;
+  std::optional<MonotonicTime> busy_since_;
 };
 
 }  // namespace walpost

@@ -60,6 +60,7 @@ class ReplaySource {
   // oldest available LSN. kInvalidArgument: the request makes no sense.
   boost::asio::awaitable<absl::Status> Open(ReplayRequest request);
   const ReplayRange& range() const { return range_; }
+  const std::string& system_identifier() const { return system_identifier_; }
 
   // Runs until the end of the range was handed in (kOk; reached_end), or Stop
   // (kOk), or an error.

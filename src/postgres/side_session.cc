@@ -16,6 +16,7 @@
 #include "postgres/guard_slot.h"
 #include "postgres/instance_name.h"
 #include "postgres/server_start.h"
+#include "postgres/session_wait.h"
 #include "postgres/slot_creation.h"
 #include "postgres/sqlstate.h"
 #include "spdlog/spdlog.h"
@@ -83,6 +84,7 @@ asio::awaitable<void> SideSession::Run() {
     const absl::Status status = co_await Serve();
     connection_.reset();
     slot_creation_.clear();
+    session_wait_.clear();
     if (stopped_) break;
     if (SqlstateOf(status) == kSqlstateCannotConnectNow) {
       on_server_shutdown_();
@@ -117,6 +119,7 @@ asio::awaitable<absl::Status> SideSession::Serve() {
   absl::Status status = co_await ReadSystem();
   while (status.ok() && !stopped_) {
     status = co_await LookAtCreation();
+    if (status.ok()) status = co_await LookAtWait();
     if (status.ok()) status = co_await Report();
     if (status.ok()) status = co_await LookAtPartitions();
     if (!status.ok()) break;
@@ -282,6 +285,15 @@ asio::awaitable<absl::Status> SideSession::LookAtCreation() {
   connection_->set_deadline(Clock::now() + kAnswerLimit);
   WALPOST_CO_ASSIGN_OR_RETURN(
       slot_creation_, co_await DescribeSlotCreation(*connection_, slot_));
+  co_return absl::OkStatus();
+}
+
+asio::awaitable<absl::Status> SideSession::LookAtWait() {
+  session_wait_.clear();
+  if (watched_pid_ == 0) co_return absl::OkStatus();
+  connection_->set_deadline(Clock::now() + kAnswerLimit);
+  WALPOST_CO_ASSIGN_OR_RETURN(
+      session_wait_, co_await DescribeWait(*connection_, watched_pid_));
   co_return absl::OkStatus();
 }
 

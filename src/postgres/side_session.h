@@ -53,7 +53,7 @@ struct GuardReport {
 struct SlotReport {
   Lsn server_wal_end;
   bool has_slot = false;
-  // The slot's; else unset.
+  // Unset if there is no slot.
   RetainedWal wal;
   std::string wal_status;
   Lsn confirmed;  // at the server
@@ -113,6 +113,10 @@ class SideSession {
   // They are due now.
   void RecordPassedOver();
 
+  // Whether it looks what this session waits for (session_wait.h); 0: no.
+  void WatchSession(int pid) { watched_pid_ = pid; }
+  const std::string& session_wait() const { return session_wait_; }
+
   // Describes a slot creation, by any instance, and its blockers; empty if no
   // slot is being created (slot_creation.h).
   const std::string& slot_creation() const { return slot_creation_; }
@@ -129,6 +133,7 @@ class SideSession {
   boost::asio::awaitable<absl::Status> ReadSource(SlotReport& report,
                                                   ObservedSource observed);
   boost::asio::awaitable<absl::Status> LookAtCreation();
+  boost::asio::awaitable<absl::Status> LookAtWait();
   boost::asio::awaitable<absl::Status> LookAtPartitions();
   boost::asio::awaitable<absl::Status> WritePassedOver();
   boost::asio::awaitable<absl::Status> Rest();
@@ -146,6 +151,8 @@ class SideSession {
   std::function<void()> on_server_shutdown_;
   std::function<void(const SlotReport&)> on_report_;
   std::string slot_creation_;
+  int watched_pid_ = 0;
+  std::string session_wait_;
   PublicationWatch publication_;
   PartitionWatch partitions_;
   std::unique_ptr<Connection> connection_;

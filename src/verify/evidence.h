@@ -16,6 +16,7 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "base/sha256.h"
+#include "outbox/events_on_record.h"
 
 struct sqlite3;
 struct sqlite3_stmt;
@@ -56,9 +57,6 @@ struct FoundRecord {
   // It is a decision about one (header walpost-decision).
   std::optional<std::string> decision;
 };
-
-// Why an event without a record is not there.
-enum class Fate { kDeadLetter, kDiscarded, kParked };
 
 class Evidence {
  public:

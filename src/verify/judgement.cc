@@ -230,7 +230,9 @@ absl::StatusOr<Report> Judge(const Evidence& evidence,
   const std::string has_fate = fmt::format(kHasFate, "");
   const std::string is_parked = Has(Fate::kParked);
   const std::string is_discarded = Has(Fate::kDiscarded);
-  const std::string is_settled = is_parked + " OR " + is_discarded;
+  const std::string is_skipped = Has(Fate::kSkipped);
+  const std::string is_waiting_or_discarded = is_parked + " OR " + is_discarded;
+  const std::string is_settled = is_waiting_or_discarded + " OR " + is_skipped;
   const Question questions[] = {
       {FindingKind::kMissing,
        fmt::format(kMissing, "must_be_there AND NOT " + has_fate), true},
@@ -241,6 +243,10 @@ absl::StatusOr<Report> Judge(const Evidence& evidence,
        fmt::format(kMissing, has_fate + " AND NOT (" + is_settled + ")"), true},
       {FindingKind::kDiscarded,
        fmt::format(kMissing, is_discarded + " AND NOT " + is_parked), true},
+      {FindingKind::kSkipped,
+       fmt::format(kMissing,
+                   is_skipped + " AND NOT (" + is_waiting_or_discarded + ")"),
+       true},
       {FindingKind::kNotInTable, kNotInTable, options.fail_on_not_in_table},
       {FindingKind::kNewer, kNewer, false},
       {FindingKind::kAltered, kAltered, true},

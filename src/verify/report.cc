@@ -15,6 +15,7 @@ constexpr std::array<KindDescription, kFindingKinds> kKinds = {{
     {"parked", "waits for an operator, or behind an event that does"},
     {"dead_letter", "has a dead letter, and is not in its topic"},
     {"discarded", "not in its topic, because somebody has discarded it"},
+    {"skipped", "not in its topic, because somebody has skipped it"},
     {"not_in_table", "in Kafka, but not in the table (pruned, or deleted)"},
     {"newer", "committed while we read"},
     {"altered", "another value than the row's"},

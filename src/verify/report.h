@@ -16,6 +16,7 @@ enum class FindingKind {
   kParked,       // the same, but it is parked
   kDeadLetter,   // the same, but it has a dead letter
   kDiscarded,    // the same, and somebody has discarded it
+  kSkipped,      // the same, and somebody has skipped it
   kNotInTable,   // a record of an event that was never committed, or pruned
   kNewer,        // a record of a row that was committed while we read
   kAltered,      // a different value than the row's
@@ -28,7 +29,7 @@ enum class FindingKind {
   kWithoutId,  // a record without the header `id`
   kUndecided,  // could not be decided, or was not checked
 };
-inline constexpr size_t kFindingKinds = 16;
+inline constexpr size_t kFindingKinds = 17;
 
 struct KindDescription {
   std::string_view name;  // in JSON and in text

@@ -2,6 +2,7 @@
 
 #include <chrono>
 #include <cstdlib>
+#include <sstream>
 #include <thread>
 #include <vector>
 
@@ -62,6 +63,24 @@ std::optional<int64_t> Number(const PGresult* result, int row, int column) {
 Fate FateOf(std::string_view state) {
   if (state.ends_with("discarded")) return Fate::kDiscarded;
   return state.starts_with("dead_letter") ? Fate::kDeadLetter : Fate::kParked;
+}
+
+// Adds the digests of the lines `walpost: slot NAME skip 0/154F6A8/3 of system
+// ... event=DIGEST ... why=...` of a comment.
+void AddSkipped(std::string_view comment, std::string_view slot,
+                std::set<std::string>& digests) {
+  const std::string beginning = fmt::format("walpost: slot {} skip ", slot);
+  constexpr std::string_view kDigest = "event=";
+  std::istringstream lines{std::string(comment)};
+  for (std::string line; std::getline(lines, line);) {
+    if (!line.starts_with(beginning)) continue;
+    std::istringstream words(line);
+    for (std::string word; words >> word && !word.starts_with("why=");) {
+      if (word.starts_with(kDigest)) {
+        digests.insert(word.substr(kDigest.size()));
+      }
+    }
+  }
 }
 
 // Makes an array literal: {"a","b"}.
@@ -243,6 +262,19 @@ absl::StatusOr<std::vector<TableReader::Parked>> TableReader::ReadParked(
     entry.fate = FateOf(Cell(rows.get(), row, 0));
   }
   return parked;
+}
+
+absl::StatusOr<std::set<std::string>> TableReader::ReadSkipped(
+    const std::string& slot) {
+  WALPOST_ASSIGN_OR_RETURN(
+      const Result rows,
+      Query("SELECT obj_description(oid, 'pg_publication') FROM "
+            "pg_catalog.pg_publication"));
+  std::set<std::string> digests;
+  for (int row = 0; row < PQntuples(rows.get()); ++row) {
+    AddSkipped(Cell(rows.get(), row, 0), slot, digests);
+  }
+  return digests;
 }
 
 absl::StatusOr<std::vector<TableReader::Known>> TableReader::FindIds(

@@ -45,6 +45,10 @@ class TableReader {
   absl::StatusOr<std::vector<Parked>> ReadParked(const std::string& table,
                                                  const std::string& slot);
 
+  // Digests of the events that somebody has skipped (walpost skip), as the
+  // comments of the publications say.
+  absl::StatusOr<std::set<std::string>> ReadSkipped(const std::string& slot);
+
   // The topics of the table's rows.
   absl::StatusOr<std::set<std::string>> FindTopics(const TableOptions& table,
                                                    const RouteOptions& route);

@@ -7,6 +7,7 @@
 #include "absl/strings/str_join.h"
 #include "base/status_macros.h"
 #include "fmt/format.h"
+#include "outbox/event_digest.h"
 #include "verify/empty_table.h"
 #include "verify/envelope_payload.h"
 #include "verify/topic_prefixes.h"
@@ -51,6 +52,7 @@ absl::StatusOr<Report> Verifier::Run() {
 
 absl::Status Verifier::ReadTables() {
   WALPOST_ASSIGN_OR_RETURN(table_, TableReader::Connect(options_.conninfo));
+  WALPOST_ASSIGN_OR_RETURN(skipped_, table_->ReadSkipped(options_.slot));
   for (const TableOptions& table : options_.outbox.tables) {
     WALPOST_RETURN_IF_ERROR(ReadTable(table));
   }
@@ -71,17 +73,29 @@ absl::Status Verifier::ReadParked() {
   return absl::OkStatus();
 }
 
+absl::Status Verifier::NoteIfSkipped(const TableOptions& table,
+                                     const ExpectedRecord& row) {
+  if (skipped_.empty() || row.id.empty()) return absl::OkStatus();
+  Event event;
+  event.id = row.id;
+  if (!skipped_.contains(EventDigest(table.name, event))) {
+    return absl::OkStatus();
+  }
+  return evidence_->AddFate(row.id, row.key, Fate::kSkipped);
+}
+
 absl::Status Verifier::ReadTable(const TableOptions& table) {
   const uint64_t before = rows_;
   WALPOST_RETURN_IF_ERROR(
       table_->Read(table, options_.outbox.route, options_.sequence_column,
-                   options_.confirmed_by, [this](const ExpectedRecord& row) {
+                   options_.confirmed_by, [&](const ExpectedRecord& row) {
                      if (row.topic) topics_.insert(*row.topic);
                      all_rows_confirmed_ &= row.must_be_there;
                      if (++rows_ % kProgressEvery == 0) {
                        progress_("reading the table", rows_, 0);
                      }
-                     return evidence_->Add(row);
+                     const absl::Status noted = NoteIfSkipped(table, row);
+                     return noted.ok() ? evidence_->Add(row) : noted;
                    }));
   row_orders_.insert(table_->row_order());
   if (!table_->knows_value()) {

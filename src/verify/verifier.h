@@ -72,6 +72,8 @@ class Verifier {
   absl::Status ReadTopics();
   absl::Status WaitConfirmed();
   absl::Status ReadParked();
+  absl::Status NoteIfSkipped(const TableOptions& table,
+                             const ExpectedRecord& row);
   absl::Status JudgeEmptyTables();
   absl::Status TakeRecord(FoundRecord& record);
   absl::Status FindNewer();
@@ -80,7 +82,8 @@ class Verifier {
   Progress progress_;
   std::unique_ptr<Evidence> evidence_;
   std::unique_ptr<TableReader> table_;
-  std::set<std::string> topics_;  // topics with expected rows
+  std::set<std::string> topics_;   // topics with expected rows
+  std::set<std::string> skipped_;  // digests (outbox/event_digest.h)
   uint64_t rows_ = 0;
   std::set<std::string> row_orders_;  // order columns of recover; "": none
   std::vector<std::string> notes_;

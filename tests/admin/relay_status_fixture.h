@@ -48,6 +48,7 @@ inline RelayStatus SomeStatus() {
                      .parked_behind = 18};
   status.parking = {3,          41, 4,   std::chrono::minutes(12),
                     {"orders"}, 5,  600, std::chrono::seconds(70),
+                    "",         "", {},  0,
                     ""};
   status.latency.Record(std::chrono::microseconds(90));
   status.latency.Record(std::chrono::microseconds(120));

@@ -380,8 +380,13 @@ def test_p1_p5_walpost_is_killed_between_a_record_and_its_mark(
         "topic": topics + "{aggregate_type|default:late}"}})
     said = _retry(relay, "--all")
     assert said.returncode == 0 and "No walpost answers" in said.stdout
+    database.execute(
+        "create function wait() returns trigger language plpgsql as "
+        "'begin perform pg_advisory_xact_lock(7); return new; end'; "
+        "create trigger wait before update on walpost_parked for each row "
+        "when (new.state = 'dead_letter_retried') execute function wait()")
     with database.transaction() as cursor:
-        cursor.execute("lock table walpost_parked in share mode")
+        cursor.execute("select pg_advisory_xact_lock(7)")
         relay.run()
         wait_until(lambda: _delivered(kafka, topics), relay.log)
         relay.kill()

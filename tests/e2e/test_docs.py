@@ -45,7 +45,10 @@ _BLOCKS = {
     ("docs/dead-letters.md", "walpost dead-letter -c"): "test_dead_letters",
     ("docs/dead-letters.md", "walpost dead-letters -c walpost.yaml list"):
         "test_dead_letters",
-    ("docs/dead-letters.md", "walpost parked -c"): "test_dead_letters",
+    ("docs/dead-letters.md", "walpost parked -c walpost.yaml list"):
+        "test_dead_letters",
+    ("docs/dead-letters.md", "walpost parked -c walpost.yaml accept"):
+        "test_dead_letters",
     ("docs/dead-letters.md", "kcat"): "test_dead_letters",
     ("docs/dead-letters.md", _LETTERS): "test_dead_letters_in_postgres",
     ("docs/dead-letters.md", "select state"): "test_dead_letters_in_postgres",
@@ -454,10 +457,16 @@ def test_dead_letters(walpost, database, kafka, outbox, topics):
     relay.run()
     outbox.insert("order", "42", headers="[2]")
     database.wait_confirmed(database.name)
-    for words in _commands(page, "walpost parked -c"):
+    for words in _commands(page, "walpost parked -c walpost.yaml list"):
         said = relay.verb(*words)
         # It cannot be delivered still; and no event is at that position.
         assert said.returncode == ("--why" in words), said.stderr
+    relay.stop()
+    database.execute("drop table walpost_parked")
+    accept, = _commands(page, "walpost parked -c walpost.yaml accept")
+    said = relay.verb(*accept)
+    assert said.returncode == 0, said.stderr
+    relay.run()
 
 
 def test_dead_letters_in_postgres(walpost, database, kafka, outbox, topics):

@@ -94,7 +94,7 @@ TEST(ProducerPropertiesTest, TheUsersValueWins) {
       {"batch.size", "500000"},
       {"batch.num.messages", "100"},
       {"debug", "broker,eos"},
-      {"security.protocol", "sasl_ssl"},
+      {"security.protocol", "ssl"},
       {"sasl.username", "u"},
       {"sasl.password", "p"},
       {"ssl.ca.location", "/dev/null"},

@@ -69,14 +69,18 @@ TEST(ParkingSqlTest, OnlyOpenLettersAreDecidedAbout) {
   const std::vector<ParkedNumber> rows = {4};
   EXPECT_THAT(
       Sql().DecideLetters(rows, ParkedState::kLetterRetry, "alice", "why"),
-      HasSubstr("state = 'dead_letter' RETURNING"));
+      HasSubstr("state IN ('dead_letter') RETURNING"));
+  EXPECT_THAT(
+      Sql().DecideLetters(rows, ParkedState::kLetterDiscarded, "alice", "why"),
+      HasSubstr("state IN ('dead_letter', 'dead_letter_retry') RETURNING"));
 }
 
 TEST(ParkingSqlTest, OnlyLettersThatAreToBeSentAreSettled) {
   const std::vector<ParkedNumber> rows = {4};
   EXPECT_THAT(Sql().ReadRetries(1, 1), HasSubstr("'dead_letter_retry'"));
-  EXPECT_TRUE(
-      Sql().SettleRetries(rows).ends_with("AND state = 'dead_letter_retry'"));
+  // Also what was discarded too late: it is in Kafka.
+  EXPECT_TRUE(Sql().SettleRetries(rows).ends_with(
+      "AND state IN ('dead_letter_retry', 'dead_letter_discarded')"));
   EXPECT_TRUE(Sql()
                   .FailRetry(rows[0], "c", "r")
                   .ends_with("AND state = 'dead_letter_retry'"));
@@ -143,7 +147,9 @@ TEST(ParkingSqlTest, LanesHaveATypeOnlyIfTypesNeverShareATopic) {
 TEST(ParkingSqlTest, OnlyDeadEventsAreDecidedAbout) {
   const std::vector<ParkedNumber> rows = {4};
   EXPECT_THAT(Sql().Decide(rows, ParkedState::kRetry, "alice", "why"),
-              HasSubstr("state = 'dead' RETURNING"));
+              HasSubstr("state IN ('dead') RETURNING"));
+  EXPECT_THAT(Sql().Decide(rows, ParkedState::kDiscarded, "alice", "why"),
+              HasSubstr("state IN ('dead', 'retry') RETURNING"));
 }
 
 TEST(ParkingSqlTest, TheTableHasTheConfiguredName) {
@@ -170,7 +176,7 @@ TEST(ParkingSqlTest, RowsOfATopicAndOfKeysDoNotOvertakeEachOther) {
 
 TEST(ParkingSqlTest, AnEventThatFailsWaitsForItsKey) {
   EXPECT_THAT(Sql().Fail(4, "topic_illegal", "why"),
-              HasSubstr("state = 'dead', topic = NULL"));
+              HasSubstr("state = 'dead', sending_since = NULL, topic = NULL"));
 }
 
 }  // namespace

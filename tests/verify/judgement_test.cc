@@ -152,6 +152,15 @@ TEST_F(JudgementTest, WhatWasDiscardedIsSetApartAndIsNotClean) {
   EXPECT_EQ(Judged(), (Counts{{"dead_letter!", 1}, {"discarded!", 1}}));
 }
 
+TEST_F(JudgementTest, WhatWasSkippedIsSetApartAndIsNotClean) {
+  Find(Record("a"));
+  ASSERT_TRUE(evidence_->AddFate(Uuid("b"), "k", Fate::kSkipped).ok());
+  for (const Fate fate : {Fate::kSkipped, Fate::kParked}) {
+    ASSERT_TRUE(evidence_->AddFate(Uuid("c"), "k", fate).ok());
+  }
+  EXPECT_EQ(Judged(), (Counts{{"skipped!", 1}, {"parked!", 1}}));
+}
+
 TEST_F(JudgementTest, WhatIsParkedIsSetApartAndIsNotClean) {
   Find(Record("a"));
   ASSERT_TRUE(evidence_->AddFate(Uuid("b"), "k", Fate::kParked).ok());

@@ -1,15 +1,16 @@
 // LetterTopics: the dead letters of a configuration, read from Kafka.
 #pragma once
 
+#include <cstdint>
 #include <functional>
 #include <set>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
-#include "cli/progress_line.h"
 #include "config/config.h"
 #include "dead_letters/letter_book.h"
 
@@ -17,11 +18,16 @@ namespace walpost {
 
 class LetterTopics {
  public:
-  // Reads `topics`; if there are none, those of dead_letter.topic. Both
-  // arguments outlive this object.
+  using Progress =
+      std::function<void(std::string_view what, uint64_t done, uint64_t all)>;
+
+  // Reads `topics`; if there are none, those of dead_letter.topic. `config`
+  // outlives this object.
   LetterTopics(const Config& config, std::vector<std::string> topics,
-               ProgressLine& progress)
-      : config_(config), topics_(std::move(topics)), progress_(progress) {}
+               Progress progress)
+      : config_(config),
+        topics_(std::move(topics)),
+        progress_(std::move(progress)) {}
 
   // kInvalidArgument: the topics cannot be told from the template.
   // kUnavailable: no broker answers.
@@ -44,7 +50,7 @@ class LetterTopics {
 
   const Config& config_;
   std::vector<std::string> topics_;
-  ProgressLine& progress_;
+  Progress progress_;
   uint64_t unreadable_ = 0;
   std::vector<absl::Status> unreadable_places_;
 };

@@ -1,10 +1,10 @@
-#include "cli/letter_topics.h"
+#include "app/letter_topics.h"
 
 #include <memory>
 #include <utility>
 
+#include "app/topic_reader_options.h"
 #include "base/status_macros.h"
-#include "cli/topic_reader_options.h"
 #include "fmt/format.h"
 #include "kafka/message_record.h"
 #include "outbox/dead_letter_topic.h"

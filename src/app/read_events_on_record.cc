@@ -1,0 +1,170 @@
+#include "app/read_events_on_record.h"
+
+#include <boost/asio/use_awaitable.hpp>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <utility>
+#include <vector>
+
+#include "app/letter_topics.h"
+#include "base/status_macros.h"
+#include "base/time.h"
+#include "dead_letters/letter_book.h"
+#include "loop/blocking_call.h"
+#include "outbox/position.h"
+#include "parking/parked_codec.h"
+#include "postgres/decision_record.h"
+#include "spdlog/spdlog.h"
+
+namespace walpost {
+
+namespace asio = boost::asio;
+
+namespace {
+
+using Book = absl::StatusOr<LetterBook>;
+
+std::vector<std::string> SourcesOf(const OutboxOptions& outbox) {
+  std::vector<std::string> sources;
+  for (const TableOptions& table : outbox.tables) sources.push_back(table.name);
+  sources.push_back(outbox.messages.prefix);
+  return sources;
+}
+
+// nullopt: the event is in Kafka.
+std::optional<Fate> FateOf(ParkedState state) {
+  switch (state) {
+    case ParkedState::kDead:
+    case ParkedState::kWaiting:
+    case ParkedState::kRetry:
+      return Fate::kParked;
+    case ParkedState::kLetter:
+    case ParkedState::kLetterRetry:
+      return Fate::kDeadLetter;
+    case ParkedState::kDiscarded:
+    case ParkedState::kLetterDiscarded:
+      return Fate::kDiscarded;
+    case ParkedState::kReleased:
+    case ParkedState::kLetterRetried:
+      return std::nullopt;
+  }
+  return std::nullopt;
+}
+
+// LSNs of another server are others.
+Lsn CommitOn(const OnRecordQuery& query, const std::string& system_identifier,
+             Lsn commit) {
+  return query.system_identifier == system_identifier ? commit : Lsn();
+}
+
+void AddDecisions(const OnRecordQuery& query,
+                  const std::vector<EventDecision>& decisions,
+                  EventsOnRecord& events) {
+  for (const EventDecision& decision : decisions) {
+    if (decision.action != ErrorAction::kSkip || decision.digest.empty()) {
+      continue;
+    }
+    events.Add({Fate::kSkipped, decision.digest,
+                CommitOn(query, decision.system_identifier,
+                         decision.position.commit_lsn)});
+  }
+}
+
+absl::Status AddParked(const OnRecordQuery& query,
+                       const std::vector<ParkedEntry>& parked,
+                       EventsOnRecord& events) {
+  for (const ParkedEntry& entry : parked) {
+    const std::optional<Fate> fate = FateOf(entry.state);
+    if (!fate) continue;
+    WALPOST_ASSIGN_OR_RETURN(const Position position,
+                             ParseSortableText(entry.position));
+    // An earlier release has written the row, which has an id then.
+    const std::string digest =
+        entry.digest.empty() ? DigestOf(entry.content) : entry.digest;
+    events.Add({*fate, digest,
+                CommitOn(query, entry.system_identifier, position.commit_lsn)});
+  }
+  return absl::OkStatus();
+}
+
+void AddLetters(const LetterBook& book, EventsOnRecord& events) {
+  for (const LetterBook::Entry& entry : book.entries()) {
+    using Action = LetterDecision::Action;
+    if (entry.decision && entry.decision->action == Action::kRetried) continue;
+    const DeadLetter& letter = entry.letter;
+    Lsn commit;
+    if (const auto at = ParsePositionText(letter.position); at.ok()) {
+      commit = at->position.commit_lsn;
+    }
+    EventsOnRecord::Content content{
+        letter.aggregate_id, letter.payload_bytes.value_or(entry.payload_size),
+        entry.payload};
+    events.Add({entry.decision ? Fate::kDiscarded : Fate::kDeadLetter,
+                entry.digest, commit, std::move(content)});
+  }
+}
+
+asio::awaitable<absl::StatusOr<std::vector<ParkedEntry>>> ReadParked(
+    Connection& connection, const Config& config,
+    ParkedList::IfUnknown if_unknown) {
+  constexpr auto kAll = ParkingSql::Settled::kIncluded;
+  WALPOST_CO_ASSIGN_OR_RETURN(
+      ParkedList list,
+      co_await ParkedList::Open(connection, config.postgres,
+                                config.parking.table, if_unknown));
+  WALPOST_CO_ASSIGN_OR_RETURN(std::vector<ParkedEntry> parked,
+                              co_await list.Read(kAll));
+  WALPOST_CO_ASSIGN_OR_RETURN(const std::vector<ParkedEntry> letters,
+                              co_await list.ReadLetters(kAll));
+  parked.insert(parked.end(), letters.begin(), letters.end());
+  co_return parked;
+}
+
+// On a thread: it has a copy of the configuration, since it may outlive ours.
+asio::awaitable<Book> ReadLetterTopics(asio::any_io_executor executor,
+                                       const Config& config) {
+  std::function<Book()> read = [config]() -> Book {
+    const auto no_progress = [](std::string_view, uint64_t, uint64_t) {};
+    return LetterTopics(config, {}, no_progress).ReadBook();
+  };
+  WALPOST_CO_ASSIGN_OR_RETURN(
+      const std::unique_ptr<BlockingCall<Book>> call,
+      BlockingCall<Book>::Start(executor, std::move(read)));
+  std::optional<Book> book = co_await call->Wait(MonotonicTime::max());
+  co_return *std::move(book);
+}
+
+}  // namespace
+
+asio::awaitable<absl::StatusOr<EventsOnRecord>> ReadEventsOnRecord(
+    asio::any_io_executor executor, const Config& config, OnRecordQuery query,
+    bool* failed_at_kafka) {
+  EventsOnRecord events(SourcesOf(config.outbox));
+  const ConnectionOptions session =
+      ParkedList::Session(config.postgres, query.verb);
+  WALPOST_CO_ASSIGN_OR_RETURN(const std::unique_ptr<Connection> connection,
+                              co_await Connection::Connect(executor, session));
+  WALPOST_CO_ASSIGN_OR_RETURN(
+      const std::vector<EventDecision> decisions,
+      co_await ReadDecisions(*connection, config.postgres.publication,
+                             config.postgres.slot));
+  AddDecisions(query, decisions, events);
+  WALPOST_CO_ASSIGN_OR_RETURN(
+      const std::vector<ParkedEntry> parked,
+      co_await ReadParked(*connection, config, query.if_unknown));
+  WALPOST_CO_RETURN_IF_ERROR(AddParked(query, parked, events));
+  const Book book = co_await ReadLetterTopics(executor, config);
+  if (book.ok()) {
+    AddLetters(*book, events);
+  } else if (absl::IsInvalidArgument(book.status())) {
+    spdlog::warn("{}; events that have a dead letter may get another",
+                 std::string(book.status().message()));
+  } else {
+    if (failed_at_kafka != nullptr) *failed_at_kafka = true;
+    co_return book.status();
+  }
+  co_return events;
+}
+
+}  // namespace walpost

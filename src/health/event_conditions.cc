@@ -1,0 +1,97 @@
+#include "health/event_conditions.h"
+
+#include <string>
+#include <utility>
+
+#include "base/reason_code.h"
+#include "fmt/ranges.h"
+#include "health/condition_maker.h"
+
+namespace walpost {
+namespace {
+
+// " (id 7, key order-1)"
+std::string NamesOf(const Stoppage& stoppage) {
+  std::string names;
+  for (const auto& [name, value] :
+       {std::pair("id", &stoppage.event_id), std::pair("key", &stoppage.key)}) {
+    if (value->empty()) continue;
+    names += fmt::format("{}{} {}", names.empty() ? " (" : ", ", name, *value);
+  }
+  return names.empty() ? "" : names + ")";
+}
+
+std::string RemedyOf(const Stoppage& stoppage) {
+  if (!stoppage.is_in_stream) return "Fix the cause: the row is tried again";
+  const std::string position = ToString(stoppage.position);
+  std::string remedy =
+      "Fix the cause and restart walpost, or decide about this event: ";
+  if (!stoppage.is_of_dead_letter) {
+    remedy += fmt::format("walpost dead-letter -c FILE {} --why REASON, or ",
+                          position);
+  }
+  return remedy + fmt::format("walpost skip -c FILE {} --why REASON", position);
+}
+
+}  // namespace
+
+Found OfStoppage(const RelaySigns& signs) {
+  if (!signs.stoppage) return std::nullopt;
+  const Stoppage& stoppage = *signs.stoppage;
+  const std::string code = ReasonCodeOf(stoppage.reason);
+  const std::string what = fmt::format(
+      "the event at {}{} cannot be delivered{}", ToString(stoppage.position),
+      NamesOf(stoppage), InBrackets(code));
+  return Stuck(Permanence::kOperator, Part::kEvent,
+               fmt::format("{}: {}. Nothing after it is published, and nothing "
+                           "is confirmed past it. {}",
+                           what, Text(stoppage.reason), RemedyOf(stoppage)),
+               Shorten(what), code);
+}
+
+Found OfParking(const RelaySigns& signs) {
+  const ParkingReport& parking = signs.parking;
+  if (parking.empty()) return std::nullopt;
+  std::string text;
+  if (!parking.topics.empty()) {
+    text = fmt::format(
+        "{} topics are isolated, because they take no records: {}. {} events "
+        "wait for them. ",
+        parking.topics.size(), fmt::join(parking.topics, ", "),
+        parking.isolated_events);
+  }
+  if (parking.keys > 0) {
+    text += fmt::format(
+        "{} keys are parked: {} events cannot be delivered, and {} wait behind "
+        "them. ",
+        parking.keys, parking.dead, parking.events - parking.dead);
+  }
+  if (!parking.held_up.empty()) {
+    text += fmt::format("What an operator has released waits: {}. ",
+                        parking.held_up);
+  }
+  text += "All others are published. ";
+  text += parking.keys > 0
+              ? "walpost parked -c FILE list shows why"
+              : "the log and Kafka's tools show what is wrong with a topic";
+  return Degraded(Part::kEvent, std::move(text));
+}
+
+Found OfParkingTable(const RelaySigns& signs) {
+  const ParkingReport& parking = signs.parking;
+  if (parking.unanswered_for <= kStuckAfter) return std::nullopt;
+  std::string what =
+      fmt::format("table {} of parked events has not answered for {} s",
+                  parking.table, Seconds(parking.unanswered_for));
+  if (parking.unstored > 0) {
+    what += fmt::format(", and {} events wait to be stored", parking.unstored);
+  }
+  const std::string reason = fmt::format(
+      "{}: {}", what,
+      parking.waits_for.empty() ? "is the server overloaded, or its disk full?"
+                                : parking.waits_for);
+  if (parking.unstored == 0) return Degraded(Part::kEvent, reason);
+  return Outage(Part::kSource, reason, what);
+}
+
+}  // namespace walpost
