@@ -28,9 +28,9 @@ class TableSettlement {
   // Looks at the slot and the record, before the rows are read.
   boost::asio::awaitable<absl::Status> Begin();
 
-  // Every row is in Kafka; `with_altered`: but for some, with another content or
-  // on record. Puts that on record, and in the checkpoint. Then a walpost that
-  // waits goes on.
+  // Every row is in Kafka; `with_altered`: but for some, with another content
+  // or on record. Puts that on record, and in the checkpoint. Then a walpost
+  // that waits goes on.
   //
   // kAborted: a walpost has the slot, or has moved it, so rows may have been
   // passed over meanwhile; says what to do. kFailedPrecondition: the role may
