@@ -22,6 +22,7 @@ class BackgroundStore final : public CheckpointStore {
 
   void Load(Loaded done) override;
   void Save(const Checkpoint& checkpoint, Saved done) override;
+  void Release() override { store_->Release(); }
   std::string Name() const override { return store_->Name(); }
 
  private:

@@ -29,6 +29,8 @@ class CheckpointFile final : public CheckpointStore {
   void Load(Loaded done) override;
   void Save(const Checkpoint& checkpoint, Saved done) override;
 
+  void Release() override { lock_ = FileDescriptor(); }
+
   // Reads without the lock, beside the process that holds it.
   absl::StatusOr<std::optional<Checkpoint>> Read() const;
 

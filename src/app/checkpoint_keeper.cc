@@ -110,6 +110,7 @@ CheckpointKeeper::CheckpointKeeper(asio::any_io_executor executor,
                                    const Config& config,
                                    const Pipeline& pipeline,
                                    TransactionGate* gate,
+                                   PassedOverRows& passed_over,
                                    std::function<void()> on_saved)
     : executor_(executor),
       slot_(config.postgres.slot),
@@ -119,7 +120,7 @@ CheckpointKeeper::CheckpointKeeper(asio::any_io_executor executor,
       is_in_kafka_(config.checkpoint.store == CheckpointOptions::Store::kKafka),
       store_(MakeStore(executor, config, Access::kReadAndWrite)),
       writer_(store_.get(), config.checkpoint.interval, pipeline,
-              std::move(on_saved), gate),
+              std::move(on_saved), gate, &passed_over),
       busy_timer_(executor) {
   if (config.transactions.is_on) {
     in_transactions_ = static_cast<TransactionalCheckpoint*>(store_.get());
@@ -209,7 +210,14 @@ void CheckpointKeeper::Pause() {
 
 asio::awaitable<void> CheckpointKeeper::Keep(Gap gap, CheckpointOwner session) {
   has_gap_ = true;
-  if (store_ == nullptr || writer_.is_busy()) co_return;
+  is_storing_gap_ = false;
+  if (store_ == nullptr || writer_.is_busy() || is_loading()) co_return;
+  co_await StoreGap(std::move(gap), std::move(session));
+  if (!is_storing_gap_) store_->Release();
+}
+
+asio::awaitable<void> CheckpointKeeper::StoreGap(Gap gap,
+                                                 CheckpointOwner session) {
   const auto foreign = store_->is_shared_by_systems()
                            ? ForeignCheckpoint::kApart
                            : ForeignCheckpoint::kInOurPlace;
@@ -223,6 +231,7 @@ asio::awaitable<void> CheckpointKeeper::Keep(Gap gap, CheckpointOwner session) {
   });
   co_await answer->WaitUntil(Clock::now() + kLoadLimit);
   absl::Status status = NoAnswer(*store_);
+  is_storing_gap_ = !answer->loaded();
   if (answer->loaded()) status = answer->loaded()->status();
   if (!status.ok()) {
     spdlog::warn(
@@ -284,6 +293,15 @@ asio::awaitable<Loaded> LoadCheckpoint(asio::any_io_executor executor,
   co_await answer->WaitUntil(Clock::now() + kLoadLimit);
   if (!answer->loaded()) co_return NoAnswer(*store);
   co_return *answer->loaded();
+}
+
+asio::awaitable<Loaded> ReadCheckpoint(asio::any_io_executor executor,
+                                       const Config& config) {
+  if (config.checkpoint.store == CheckpointOptions::Store::kFile) {
+    const CheckpointFile file(config.checkpoint.path);
+    co_return file.Read();
+  }
+  co_return co_await LoadCheckpoint(executor, config);
 }
 
 asio::awaitable<absl::Status> StoreCheckpoint(asio::any_io_executor executor,

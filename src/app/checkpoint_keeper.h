@@ -29,11 +29,11 @@ class TransactionalCheckpoint;
 
 class CheckpointKeeper {
  public:
-  // `pipeline` and `gate` outlive this object. `gate`, `on_saved`: see
-  // CheckpointWriter.
+  // `pipeline`, `gate` and `passed_over` outlive this object. `gate`,
+  // `on_saved`: see CheckpointWriter.
   CheckpointKeeper(boost::asio::any_io_executor executor, const Config& config,
                    const Pipeline& pipeline, TransactionGate* gate,
-                   std::function<void()> on_saved);
+                   PassedOverRows& passed_over, std::function<void()> on_saved);
 
   // Loads loaded() from the store; every time, because another instance may
   // have had the slot. Does nothing without a store.
@@ -55,7 +55,7 @@ class CheckpointKeeper {
   // produces to, for checkpoints in its transactions.
   void Begin(CheckpointOwner session, Sink* sink);
   // Stores a gap so that it outlives this process. Tries once; the next session
-  // tries again.
+  // tries again. Afterwards the store is free for a verb that settles the gap.
   boost::asio::awaitable<void> Keep(Gap gap, CheckpointOwner session);
   // Writes a checkpoint if one is due; `hurry`: at once.
   void Poke(bool hurry);
@@ -77,6 +77,7 @@ class CheckpointKeeper {
 
  private:
   bool KnowsLast() const;
+  boost::asio::awaitable<void> StoreGap(Gap gap, CheckpointOwner session);
   CheckpointOwner Complete(CheckpointOwner session) const;
 
   boost::asio::any_io_executor executor_;
@@ -92,6 +93,7 @@ class CheckpointKeeper {
   std::optional<Checkpoint> loaded_;
   std::optional<MonotonicTime> unread_since_;
   bool has_gap_ = false;                // since the last stream
+  bool is_storing_gap_ = false;         // without an answer
   std::shared_ptr<StoreAnswer> asked_;  // a pending load
   boost::asio::steady_timer busy_timer_;
 };
@@ -100,6 +102,10 @@ class CheckpointKeeper {
 // is no store. For verbs.
 boost::asio::awaitable<absl::StatusOr<std::optional<Checkpoint>>>
 LoadCheckpoint(boost::asio::any_io_executor executor, const Config& config);
+
+// The same beside a walpost that runs, and has the lock of a file.
+boost::asio::awaitable<absl::StatusOr<std::optional<Checkpoint>>>
+ReadCheckpoint(boost::asio::any_io_executor executor, const Config& config);
 
 // Writes a checkpoint into the configured store; does nothing if there is no
 // store. For a slot that was created again.

@@ -1,18 +1,25 @@
 #include "app/existing_rows_warning.h"
 
+#include <algorithm>
 #include <memory>
 #include <optional>
 #include <string>
 #include <utility>
+#include <vector>
 
+#include "app/checkpoint_keeper.h"
 #include "app/stream_history.h"
 #include "base/status_macros.h"
+#include "checkpoint/coverage.h"
 #include "fmt/format.h"
+#include "outbox/route.h"
 #include "postgres/birth_record.h"
+#include "postgres/coverage_query.h"
 #include "postgres/existing_rows.h"
 #include "postgres/quote.h"
 #include "postgres/slot_sight.h"
 #include "postgres/task_session.h"
+#include "postgres/unsent_rows.h"
 #include "spdlog/spdlog.h"
 
 namespace walpost {
@@ -25,6 +32,7 @@ using Clock = std::chrono::steady_clock;
 
 // The count of a table has shorter limits of its own, at the server.
 constexpr std::chrono::seconds kAnswerLimit{10};
+constexpr std::chrono::seconds kCountLimit{60};
 
 // Server identity and slot state, from one look.
 struct Sight {
@@ -32,12 +40,37 @@ struct Sight {
   SlotHistory history = SlotHistory::kNone;
   // Rows of this transaction and later ones come through the slot; 0: unknown.
   uint64_t streamed_from = 0;
+  // Tables that no walpost has taken up yet, though others are on record.
+  std::vector<Coverage::Table> new_tables;
+  bool is_streaming = false;  // something has the slot
 };
+
+bool IsNew(const Sight& sight, const std::string& table) {
+  return std::ranges::count(sight.new_tables, table, &Coverage::Table::name) >
+         0;
+}
+
+// What is known of the tables: the checkpoint has those that were streamed
+// last.
+asio::awaitable<absl::StatusOr<std::string>> ReadKnownCoverage(
+    asio::any_io_executor executor, const Config& config,
+    const std::optional<BirthRecord>& birth, AskStore ask_store) {
+  std::string known = birth ? CoverageOf(*birth, Announced::kNo) : "";
+  if (ask_store == AskStore::kNo) co_return known;
+  const absl::StatusOr<std::optional<Checkpoint>> loaded =
+      co_await ReadCheckpoint(executor, config);
+  // Whoever needs the checkpoint reports it.
+  if (loaded.ok() && *loaded && !(*loaded)->coverage.empty()) {
+    known = MergeCoverage((*loaded)->coverage, known);
+  }
+  co_return known;
+}
 
 asio::awaitable<absl::StatusOr<Sight>> Look(asio::any_io_executor executor,
                                             Connection& connection,
                                             const Config& config,
-                                            AskStore ask_store) {
+                                            AskStore ask_store,
+                                            ReportNew new_tables) {
   const std::string who =
       "SELECT system_identifier, current_user FROM "
       "pg_catalog.pg_control_system()";
@@ -53,6 +86,19 @@ asio::awaitable<absl::StatusOr<Sight>> Look(asio::any_io_executor executor,
   Sight sight;
   sight.role = rows.Text(0, 1);
   if (seen.birth) sight.streamed_from = seen.birth->streamed_from;
+  sight.is_streaming = seen.slot && seen.slot->active;
+  const AskStore ask_for_tables =
+      new_tables == ReportNew::kYes ? ask_store : AskStore::kNo;
+  WALPOST_CO_ASSIGN_OR_RETURN(
+      const std::string known,
+      co_await ReadKnownCoverage(executor, config, seen.birth, ask_for_tables));
+  if (!known.empty()) {
+    WALPOST_CO_ASSIGN_OR_RETURN(
+        const Coverage now,
+        co_await ReadCoverage(connection, config.postgres.publication,
+                              config.outbox.tables));
+    sight.new_tables = AddedTables(Coverage::Parse(known), now);
+  }
   if (ask_store == AskStore::kNo) {
     sight.history = HistoryOf(seen.slot, seen.birth, seen.system_identifier,
                               HasCheckpoint::kNo);
@@ -131,20 +177,38 @@ absl::Status InTime(const absl::Status& status) {
 }  // namespace
 
 asio::awaitable<absl::StatusOr<Findings>> FindExistingRows(
-    asio::any_io_executor executor, const Config& config, AskStore ask_store) {
+    asio::any_io_executor executor, const Config& config, AskStore ask_store,
+    ReportNew new_tables) {
   const ConnectionOptions options = TaskSession(config.postgres, "look");
   WALPOST_CO_ASSIGN_OR_RETURN(std::unique_ptr<Connection> connection,
                               co_await Connection::Connect(executor, options));
   connection->set_deadline(Clock::now() + kAnswerLimit);
   const absl::StatusOr<Sight> sight =
-      co_await Look(executor, *connection, config, ask_store);
+      co_await Look(executor, *connection, config, ask_store, new_tables);
   if (!sight.ok()) co_return InTime(sight.status());
   Findings findings;
-  if (!IsBeforeFirstStream(sight->history)) co_return findings;
-  for (const TableOptions& table : config.outbox.tables) {
+  WALPOST_CO_ASSIGN_OR_RETURN(const std::vector<Route> routes,
+                              Route::CreateAll(config.outbox));
+  const std::vector<std::vector<std::string>> references = ReferencesOf(routes);
+  const std::vector<TableOptions>& tables = config.outbox.tables;
+  for (size_t i = 0; i < tables.size(); ++i) {
+    const bool is_new = IsNew(*sight, tables[i].name);
+    if (is_new && new_tables == ReportNew::kNo) continue;
+    if (is_new) {
+      connection->set_deadline(Clock::now() + kCountLimit);
+      const absl::StatusOr<UnsentRows> unsent = co_await CountUnsentRows(
+          *connection, config.postgres, config.outbox, references, i, Lsn());
+      if (!unsent.ok()) co_return InTime(unsent.status());
+      if (unsent->rows.is_missing) continue;
+      findings.push_back(DescribeUnsentRows(unsent->rows, config.postgres,
+                                            sight->is_streaming));
+      continue;
+    }
+    if (!IsBeforeFirstStream(sight->history)) continue;
     connection->set_deadline(Clock::now() + kAnswerLimit);
-    const absl::StatusOr<ExistingRows> rows = co_await CountExistingRows(
-        *connection, table.name, sight->streamed_from);
+    const std::string& name = tables[i].name;
+    const absl::StatusOr<ExistingRows> rows =
+        co_await CountExistingRows(*connection, name, sight->streamed_from);
     if (!rows.ok()) co_return InTime(rows.status());
     if (!rows->is_missing) {
       findings.push_back(Describe(*rows, *sight, config));
@@ -155,8 +219,8 @@ asio::awaitable<absl::StatusOr<Findings>> FindExistingRows(
 
 asio::awaitable<bool> WarnOfExistingRows(asio::any_io_executor executor,
                                          const Config& config) {
-  const absl::StatusOr<Findings> findings =
-      co_await FindExistingRows(executor, config, AskStore::kYes);
+  const absl::StatusOr<Findings> findings = co_await FindExistingRows(
+      executor, config, AskStore::kYes, ReportNew::kNo);
   if (!findings.ok()) co_return !absl::IsUnavailable(findings.status());
   for (const Finding& finding : *findings) {
     if (finding.severity == Severity::kOk) continue;

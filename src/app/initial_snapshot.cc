@@ -4,6 +4,7 @@
 #include <boost/asio/use_awaitable.hpp>
 #include <utility>
 
+#include "absl/strings/str_join.h"
 #include "app/read_events_on_record.h"
 #include "base/status_macros.h"
 #include "fmt/format.h"
@@ -65,9 +66,11 @@ asio::awaitable<absl::Status> InitialSnapshot::Attempt() {
                               co_await session_.Open());
   const SlotHistory history = found;
   // The stream reports a slot that is missing or should exist.
-  done_ = history == SlotHistory::kMissing || history == SlotHistory::kUsed ||
+  const bool is_through =
+      history == SlotHistory::kUsed && session_.new_tables().empty();
+  done_ = history == SlotHistory::kMissing || is_through ||
           (history == SlotHistory::kNone && !config_.postgres.create);
-  if (history == SlotHistory::kUsed) LogNoEffect();
+  if (is_through) LogNoEffect();
   if (done_) co_return absl::OkStatus();
   if (!all_sent_) {
     WALPOST_CO_RETURN_IF_ERROR(co_await Publish(history));
@@ -155,9 +158,12 @@ asio::awaitable<absl::Status> InitialSnapshot::PublishRows() {
 absl::Status InitialSnapshot::MakePublisher() {
   if (publisher_ != nullptr) return absl::OkStatus();
   TablePublisher::Options options;
+  options.tables = tables();
   options.mark.header = "walpost-snapshot";
-  options.mark.value = target_.begins_at.ToString();
-  options.before = target_.begins_at;
+  options.mark.value = target_.stands_at.ToString();
+  // Events that were sent already may be behind the place where the slot
+  // stands: rows of a new table have no position.
+  if (target_.tables.empty()) options.before = target_.begins_at;
   options.timeline = session_.timeline();
   // Consumers that remember a position must not confuse the rows of a second
   // run with those of the first: later runs count from a higher ordinal.
@@ -167,7 +173,8 @@ absl::Status InitialSnapshot::MakePublisher() {
   if (config_.transactions.is_on) {
     ledger_ = std::make_unique<SnapshotLedger>(
         executor_, config_.kafka, config_.checkpoint.topic,
-        config_.postgres.slot, target_.system_identifier, target_.begins_at);
+        config_.postgres.slot, target_.system_identifier, target_.begins_at,
+        target_.tables.empty() ? "" : Coverage{"", target_.tables}.ToString());
     options.ledger = ledger_.get();
   }
   absl::StatusOr<std::unique_ptr<TablePublisher>> created =
@@ -177,9 +184,12 @@ absl::Status InitialSnapshot::MakePublisher() {
   if (!created.ok()) return created.status();
   publisher_ = *std::move(created);
   spdlog::info(
-      "initial snapshot: publishing the existing rows of the outbox; slot {} "
+      "initial snapshot: publishing the existing rows of {}; slot {} "
       "begins at {}",
-      config_.postgres.slot, target_.begins_at.ToString());
+      target_.tables.empty()
+          ? "the outbox"
+          : absl::StrJoin(tables(), ", ") + ", new in outbox.tables",
+      config_.postgres.slot, target_.stands_at.ToString());
   return absl::OkStatus();
 }
 
@@ -204,7 +214,7 @@ asio::awaitable<absl::Status> InitialSnapshot::Finish() {
       "initial snapshot: {} rows are in Kafka{}{}{}; slot {} begins at {}",
       publisher_->done(), ledger_ == nullptr ? "" : ", or come with the stream",
       left_out.empty() ? "" : ", or on record: ", left_out,
-      config_.postgres.slot, target_.begins_at.ToString());
+      config_.postgres.slot, target_.stands_at.ToString());
   publisher_->SetLeftOut(EventSet());
   co_await publisher_->Close(Clock::now());
   co_return absl::OkStatus();
@@ -231,6 +241,14 @@ void InitialSnapshot::LogNoEffect() const {
   spdlog::info(
       "snapshot: initial has no effect any more: slot {} is in use since {}",
       config_.postgres.slot, since.ToString());
+}
+
+std::vector<std::string> InitialSnapshot::tables() const {
+  std::vector<std::string> names;
+  for (const Coverage::Table& table : target_.tables) {
+    names.push_back(table.name);
+  }
+  return names;
 }
 
 std::string InitialSnapshot::Progress() const {

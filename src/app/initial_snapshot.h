@@ -3,6 +3,7 @@
 //
 //   no slot       create it, with a snapshot of all commits before it ───────┐
 //   slot unused   (walpost init): all existing rows ─────────────────────────┤
+//   slot used     those of a table that is new in outbox.tables ─────────────┤
 //                                                                            ▼
 //                      TablePublisher ─▶ acknowledged ─▶ noted in the record
 //
@@ -25,6 +26,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "absl/status/status.h"
 #include "app/slot_survey.h"
@@ -63,6 +65,8 @@ class InitialSnapshot {
   std::optional<Stoppage> stoppage() const;
   // What became of the rows, also when the snapshot is over.
   DeliveryCounters counters() const;
+  // New tables whose rows it has published.
+  std::vector<std::string> tables() const;
   // Server that it was made on; empty: there was nothing to do yet.
   const std::string& system_identifier() const {
     return target_.system_identifier;

@@ -65,12 +65,15 @@ Relay::Relay(asio::any_io_executor executor, const Config& config,
       gate_(config.transactions.is_on
                 ? std::optional<TransactionGate>(config.transactions)
                 : std::nullopt),
+      passed_over_(config.checkpoint.has_store()
+                       ? PassedOverRows::Kept::kInCheckpoints
+                       : PassedOverRows::Kept::kOnRecord),
       sinks_(KafkaSinks(executor, config.kafka, &kafka_memory_), SinkOptions(),
              pipeline_, [this] { OnDrained(); }),
-      checkpoints_(executor, config, pipeline_, gate(),
+      checkpoints_(executor, config, pipeline_, gate(), passed_over_,
                    [this] { OnCheckpoint(); }),
       memory_(config.postgres.slot, pipeline_, AfterPromotion(config)),
-      taker_(pipeline_, checkpoints_.writer(), gate()),
+      taker_(pipeline_, checkpoints_.writer(), passed_over_, gate()),
       stream_(LiveStreamOptions(config.postgres), config.outbox,
               ReferencesOf(pipeline_.builder().routes()), taker_),
       session_(config.transactions.is_on
@@ -98,6 +101,9 @@ Relay::Relay(asio::any_io_executor executor, const Config& config,
       progress_log_(Clock::now()) {
   pipeline_.SetErrorActions(config.on_error, LogSetAside);
   if (gate_) pipeline_.AwaitCommits(config.transactions.boundary);
+  if (config.checkpoint.has_store()) return;
+  memory_.RelyOnRecord();
+  side_session_.KeepOnRecord(passed_over_);
 }
 
 asio::awaitable<absl::Status> Relay::Run() {
@@ -160,7 +166,11 @@ absl::Status Relay::StartSink() {
 }
 
 asio::awaitable<absl::Status> Relay::Prepare() {
-  if (config_.postgres.initial_snapshot) co_return co_await snapshot_.Run();
+  if (config_.postgres.initial_snapshot) {
+    const absl::Status published = co_await snapshot_.Run();
+    source_.SetPublishedTables(snapshot_.tables());
+    co_return published;
+  }
   if (!looked_for_rows_) {
     looked_for_rows_ = co_await WarnOfExistingRows(executor_, config_);
   }
@@ -211,21 +221,6 @@ asio::awaitable<absl::Status> Relay::Fence() {
   co_return status;
 }
 
-// The checkpoint of a slot that has been streamed from is gone. This process,
-// if it has streamed, knows the position by itself.
-void Relay::WarnOfRepeats() const {
-  const auto& slot = memory_.observed().slot;
-  const bool is_used =
-      slot && memory_.birth() != Lsn() && slot->confirmed > memory_.birth();
-  const bool is_known = checkpoints_.loaded() || session_.has_streamed();
-  if (is_known || !is_used) return;
-  spdlog::warn(
-      "topic {} has no checkpoint of slot {}, which has been confirmed up to "
-      "{}: what Kafka has of the events behind that is sent again",
-      config_.checkpoint.topic, config_.postgres.slot,
-      slot->confirmed.ToString());
-}
-
 ParkingKeeper::Callbacks Relay::ParkingCallbacks() {
   return {.on_lost =
               [this](const absl::Status& reason) {
@@ -263,6 +258,7 @@ asio::awaitable<absl::Status> Relay::Stream() {
     }
     spdlog::warn("{} {}: {}", finding.subject, finding.text, finding.remedy);
   }
+  passed_over_.Begin(Coverage::Parse(memory_.coverage()).passed_over);
   checkpoints_.Begin(DescribeSession(), sinks_.sink());
   pipeline_.SetSkips(SkipsOf(source_.decisions(), PlaceOf(Position())));
   ExpectKafka();

@@ -26,6 +26,7 @@
 #include "app/progress_log.h"
 #include "app/sink_owner.h"
 #include "app/state_log.h"
+#include "checkpoint/passed_over_rows.h"
 #include "checkpoint/source_memory.h"
 #include "config/config.h"
 #include "delivery/gap.h"
@@ -118,6 +119,7 @@ class Relay {
   TransactionReport transactions_;
   // With delivery.guarantee: exactly_once.
   std::optional<TransactionGate> gate_;
+  PassedOverRows passed_over_;
   KafkaMemory kafka_memory_;
   SinkOwner sinks_;
   CheckpointKeeper checkpoints_;

@@ -86,6 +86,21 @@ void Relay::NoteRetainedWal(const SlotReport& report) {
                wal_budget_.limit_bytes() >> 20);
 }
 
+// The checkpoint of a slot that has been streamed from is gone. This process,
+// if it has streamed, knows the position by itself.
+void Relay::WarnOfRepeats() const {
+  const auto& slot = memory_.observed().slot;
+  const bool is_used =
+      slot && memory_.birth() != Lsn() && slot->confirmed > memory_.birth();
+  const bool is_known = checkpoints_.loaded() || session_.has_streamed();
+  if (is_known || !is_used) return;
+  spdlog::warn(
+      "topic {} has no checkpoint of slot {}, which has been confirmed up to "
+      "{}: what Kafka has of the events behind that is sent again",
+      config_.checkpoint.topic, config_.postgres.slot,
+      slot->confirmed.ToString());
+}
+
 asio::awaitable<void> Relay::Watch() {
   while (!ended_) {
     NoteAcknowledgements();
@@ -95,6 +110,7 @@ asio::awaitable<void> Relay::Watch() {
     parking_.Watch(brokers_seen_at_);
     session_.Watch(Clock::now());
     side_session_.WatchDecisions(pipeline_.stoppage().has_value());
+    side_session_.RecordPassedOver();
     side_session_.WatchSource(!source_.is_open());
     side_session_.WatchSession(parking_.waiting_pid());
     OnDrained();

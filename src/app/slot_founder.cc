@@ -5,8 +5,10 @@
 #include <utility>
 
 #include "base/status_macros.h"
+#include "checkpoint/coverage.h"
 #include "fmt/format.h"
 #include "kafka/kafka_sinks.h"
+#include "postgres/coverage_query.h"
 #include "postgres/publication.h"
 #include "postgres/server_start.h"
 #include "postgres/table_scan.h"
@@ -33,6 +35,12 @@ asio::awaitable<absl::Status> SlotFounder::Connect() {
                               co_await Connection::Connect(executor_, options));
   WALPOST_CO_ASSIGN_OR_RETURN(
       sight_, co_await LookAtSlot(*connection_, config_.postgres));
+  WALPOST_CO_ASSIGN_OR_RETURN(
+      const Coverage coverage,
+      co_await ReadCoverage(*connection_, config_.postgres.publication,
+                            config_.outbox.tables));
+  // A publication that is made later has another definition.
+  if (!coverage.publication.empty()) coverage_ = coverage.ToString();
   co_return absl::OkStatus();
 }
 
@@ -144,10 +152,10 @@ asio::awaitable<absl::Status> SlotFounder::Keep(Founding founding) {
   if (!record.ok()) co_return record.status();
   if (founding.all_published) {
     NoteAllPublished(*record);
-  } else if (founding.published_from > 0) {
-    record->streamed_from = founding.published_from;
-    record->born_at = founding.published_since;
+  } else if (founding.before && founding.before->streamed_from > 0) {
+    ContinueProof(*record, *founding.before);
   }
+  record->coverage = CarryPassedOver(record->coverage, founding.known_coverage);
   record->kafka_cluster = founding.kafka_cluster;
   status = co_await WriteBirthRecord(*connection_, publication, *record);
   if (!status.ok()) {

@@ -41,6 +41,9 @@ class SlotFounder {
     return sight_.system_identifier;
   }
   uint32_t timeline() const { return sight_.timeline; }
+  // What the publication covers, before anything is read; empty: there is no
+  // publication yet.
+  const std::string& coverage() const { return coverage_; }
 
   // State of the server, for ChooseRecoveryRange.
   boost::asio::awaitable<absl::StatusOr<RecoveryServer>> LookAtServer();
@@ -54,11 +57,10 @@ class SlotFounder {
   // Gives the slot its name, replacing an existing slot, and records its birth.
   struct Founding {
     bool all_published = true;  // every row from before the slot
-    // Rows of this transaction and later ones were published, from that time
-    // on; 0: only rows of the slot.
-    uint64_t published_from = 0;
-    WallTime published_since{};
-    std::string kafka_cluster;  // empty: not known
+    // Else all that the slot of this record was to send; nullopt: nothing.
+    std::optional<BirthRecord> before;
+    std::string kafka_cluster;   // empty: not known
+    std::string known_coverage;  // of relations that were passed over
   };
   boost::asio::awaitable<absl::Status> Keep(Founding founding);
 
@@ -75,6 +77,7 @@ class SlotFounder {
   std::unique_ptr<Connection> connection_;
   std::string temporary_;
   SlotSight sight_;
+  std::string coverage_;
   Lsn consistent_point_;
   bool failed_at_kafka_ = false;
 };

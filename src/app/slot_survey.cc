@@ -27,7 +27,7 @@ constexpr std::chrono::milliseconds kFlushPoll{50};
 asio::awaitable<absl::StatusOr<EventSet>> SlotSurvey::Run(
     const std::vector<Route>& routes, Lsn end) {
   WALPOST_CO_RETURN_IF_ERROR(co_await Connect());
-  WALPOST_CO_RETURN_IF_ERROR(co_await AwaitFlush(end));
+  WALPOST_CO_RETURN_IF_ERROR(co_await AwaitFlush(EndOfWal(end)));
   const std::vector<std::vector<std::string>> references = ReferencesOf(routes);
   EventSet events;
   uint64_t unknown = 0;

@@ -29,10 +29,11 @@ constexpr std::chrono::seconds kMaxAge{1};
 SnapshotLedger::SnapshotLedger(asio::any_io_executor executor,
                                ProducerOptions kafka, std::string topic,
                                std::string slot, std::string system_identifier,
-                               Lsn begins_at)
+                               Lsn begins_at, const std::string& tables)
     : executor_(std::move(executor)),
       kafka_(std::move(kafka)),
-      record_{std::move(topic), fmt::format("{}:{}", kSnapshotSender, slot),
+      record_{std::move(topic),
+              fmt::format("{}:{}{}", kSnapshotSender, slot, tables),
               std::move(system_identifier)},
       slot_(std::move(slot)),
       begins_at_(begins_at),

@@ -31,10 +31,12 @@ namespace walpost {
 
 class SnapshotLedger {
  public:
-  // `topic`: that of the checkpoints. `begins_at`: the slot.
+  // `topic`: that of the checkpoints. `begins_at`: the slot. `tables`: those
+  // that are new (Coverage::ToString); empty: the slot's first snapshot.
   SnapshotLedger(boost::asio::any_io_executor executor, ProducerOptions kafka,
                  std::string topic, std::string slot,
-                 std::string system_identifier, Lsn begins_at);
+                 std::string system_identifier, Lsn begins_at,
+                 const std::string& tables);
 
   // The sink's, different from that of the stream.
   std::string transactional_id() const;

@@ -1,17 +1,24 @@
 #include "app/snapshot_session.h"
 
+#include <algorithm>
 #include <string>
 #include <utility>
 #include <vector>
 
+#include "app/checkpoint_keeper.h"
 #include "app/stream_history.h"
 #include "base/server_version.h"
 #include "base/status_macros.h"
+#include "base/xid.h"
+#include "checkpoint/settled_table.h"
 #include "fmt/format.h"
+#include "outbox/route.h"
+#include "postgres/coverage_query.h"
 #include "postgres/publication.h"
 #include "postgres/sqlstate.h"
 #include "postgres/table_scan.h"
 #include "postgres/task_session.h"
+#include "postgres/unsent_rows.h"
 #include "spdlog/spdlog.h"
 
 namespace walpost {
@@ -64,12 +71,72 @@ asio::awaitable<absl::Status> SnapshotSession::PinSettings() {
 asio::awaitable<absl::StatusOr<SlotHistory>> SnapshotSession::FindHistory() {
   WALPOST_CO_ASSIGN_OR_RETURN(
       sight_, co_await LookAtSlot(*connection_, config_.postgres));
-  co_return co_await FindStreamHistory(executor_, config_, sight_);
+  WALPOST_CO_ASSIGN_OR_RETURN(
+      const SlotHistory history,
+      co_await FindStreamHistory(executor_, config_, sight_));
+  new_tables_.clear();
+  if (history == SlotHistory::kUsed) {
+    WALPOST_CO_RETURN_IF_ERROR(co_await FindNewTables());
+  }
+  co_return history;
+}
+
+// As SourceMemory judges them, which latches the gaps.
+asio::awaitable<absl::Status> SnapshotSession::FindNewTables() {
+  WALPOST_CO_ASSIGN_OR_RETURN(const std::optional<Checkpoint> checkpoint,
+                              co_await ReadCheckpoint(executor_, config_));
+  const std::optional<BirthRecord>& birth = sight_.birth;
+  const bool has_gap = (checkpoint && !checkpoint->gap.empty()) ||
+                       (birth && !birth->gap.empty());
+  if (has_gap) co_return absl::OkStatus();
+  std::string known = birth ? CoverageOf(*birth, Announced::kNo) : "";
+  if (checkpoint) known = MergeCoverage(checkpoint->coverage, known);
+  if (known.empty()) co_return absl::OkStatus();
+  WALPOST_CO_ASSIGN_OR_RETURN(
+      const Coverage now,
+      co_await ReadCoverage(*connection_, config_.postgres.publication,
+                            config_.outbox.tables));
+  const Coverage before = Coverage::Parse(known);
+  const Lsn stands = sight_.slot->confirmed_flush_lsn;
+  const Lsn resumes_at =
+      checkpoint ? std::max(stands, checkpoint->confirmed) : stands;
+  const std::vector<Coverage::Table> added = AddedTables(before, now);
+  for (const Coverage::Table& table : added) {
+    const Coverage only{now.publication, {table}};
+    bool was_passed_over = !PassedTables(before, only, resumes_at).empty();
+    if (!was_passed_over && !before.passed_over.is_complete()) {
+      WALPOST_CO_ASSIGN_OR_RETURN(was_passed_over,
+                                  co_await WasPassedOver(table.name));
+    }
+    const bool exists = !table.definition.empty();
+    if (exists && !was_passed_over) new_tables_.push_back(table);
+  }
+  co_return absl::OkStatus();
+}
+
+// An older release, or a role that may not write the record, has not kept it.
+asio::awaitable<absl::StatusOr<bool>> SnapshotSession::WasPassedOver(
+    std::string table) {
+  WALPOST_CO_ASSIGN_OR_RETURN(const std::vector<Route> routes,
+                              Route::CreateAll(config_.outbox));
+  const std::vector<std::vector<std::string>> references = ReferencesOf(routes);
+  const size_t index = IndexOf(config_.outbox, table);
+  WALPOST_CO_ASSIGN_OR_RETURN(
+      const UnsentRows unsent,
+      co_await CountUnsentRows(*connection_, config_.postgres, config_.outbox,
+                               references, index, Lsn()));
+  co_return unsent.was_published;
+}
+
+bool SnapshotSession::IsMeant(const std::string& table) const {
+  return new_tables_.empty() ||
+         std::ranges::count(new_tables_, table, &Coverage::Table::name) > 0;
 }
 
 // The first statement fixes what the transaction shows.
 asio::awaitable<absl::Status> SnapshotSession::Begin(SlotHistory history) {
   is_exact_ = history == SlotHistory::kNone;
+  target_.tables = new_tables_;
   target_.system_identifier = sight_.system_identifier;
   WALPOST_CO_RETURN_IF_ERROR(co_await BeginTransaction(history));
   const std::string sql = "SELECT pg_catalog.pg_current_wal_insert_lsn()";
@@ -103,7 +170,11 @@ asio::awaitable<absl::Status> SnapshotSession::BeginTransaction(
     status = co_await RecordBirth();
     if (!status.ok()) co_return status;
   }
-  target_.begins_at = sight_.slot->confirmed_flush_lsn;
+  target_.stands_at = sight_.slot->confirmed_flush_lsn;
+  target_.begins_at = target_.stands_at;
+  if (!new_tables_.empty() && sight_.birth) {
+    target_.begins_at = sight_.birth->consistent_point;
+  }
   const std::string begin =
       "BEGIN TRANSACTION ISOLATION LEVEL REPEATABLE READ, READ ONLY";
   co_return co_await Execute(begin);
@@ -132,6 +203,7 @@ asio::awaitable<absl::Status> SnapshotSession::RequireReadableTables() {
   WALPOST_CO_RETURN_IF_ERROR(co_await Execute(begin));
   absl::Status status;
   for (const TableOptions& table : config_.outbox.tables) {
+    if (!IsMeant(table.name)) continue;
     if (status.ok()) status = co_await RequireReadable(table);
   }
   const std::string end = "ROLLBACK";
@@ -180,7 +252,8 @@ asio::awaitable<absl::Status> SnapshotSession::CheckBefore() {
   WALPOST_CO_ASSIGN_OR_RETURN(const SlotHistory history, co_await Open());
   const bool is_missing = history == SlotHistory::kNone;
   if (history == SlotHistory::kUnknown) co_return UnknownSlot();
-  if (history == SlotHistory::kMissing || history == SlotHistory::kUsed ||
+  const bool is_over = history == SlotHistory::kUsed && new_tables_.empty();
+  if (history == SlotHistory::kMissing || is_over ||
       (is_missing && !config_.postgres.create)) {
     co_return absl::OkStatus();  // there is no snapshot
   }
@@ -211,6 +284,7 @@ asio::awaitable<absl::Status> SnapshotSession::MakeSlot() {
   if (!point.ok()) co_return point.status();
   made_at_ = *point;
   target_.begins_at = *point;
+  target_.stands_at = *point;
   co_return absl::OkStatus();
 }
 
@@ -242,18 +316,31 @@ asio::awaitable<absl::Status> SnapshotSession::Record() {
   if (!looked.ok()) co_return absl::UnavailableError(looked.status().message());
   sight_ = *std::move(looked);
   if (sight_.system_identifier != target_.system_identifier ||
-      !SlotBeginsAt(target_.begins_at)) {
+      !SlotBeginsAt(target_.stands_at)) {
     co_return absl::AbortedError(fmt::format(
-        "slot {}, which begins at {}, was dropped during the initial snapshot",
-        config_.postgres.slot, target_.begins_at.ToString()));
+        "slot {}, which begins at {}, was dropped during the initial snapshot, "
+        "or another walpost has moved it",
+        config_.postgres.slot, target_.stands_at.ToString()));
   }
   if (!sight_.birth || sight_.birth->consistent_point != target_.begins_at) {
     co_return absl::NotFoundError("there is no birth record");
   }
-  BirthRecord record = *sight_.birth;
-  NoteAllPublished(record);
-  co_return co_await WriteBirthRecord(*connection_,
-                                      config_.postgres.publication, record);
+  co_return co_await WriteBirthRecord(
+      *connection_, config_.postgres.publication, RecordOf(*sight_.birth));
+}
+
+BirthRecord SnapshotSession::RecordOf(BirthRecord record) const {
+  if (target_.tables.empty()) {
+    NoteAllPublished(record);
+    return record;
+  }
+  // An older release did not say which other tables were taken up.
+  if (!record.added) return record;
+  for (const Coverage::Table& table : target_.tables) {
+    record = Settle(record,
+                    {table, kFirstTransaction, WallTime(), target_.stands_at});
+  }
+  return record;
 }
 
 bool SnapshotSession::SlotBeginsAt(Lsn begin) const {

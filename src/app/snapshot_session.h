@@ -1,6 +1,7 @@
 // SnapshotSession: the connection of the initial snapshot. It checks whether a
 // snapshot is due, creates the slot and its birth record, and leaves a
-// transaction open that shows the rows to publish.
+// transaction open that shows the rows to publish. A table that comes to
+// outbox.tables later is due once, too.
 //
 // Owned by InitialSnapshot. It outlives its connections: it remembers that this
 // process has created the slot.
@@ -11,9 +12,11 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "checkpoint/coverage.h"
 #include "config/config.h"
 #include "postgres/birth_record.h"
 #include "postgres/connection.h"
@@ -31,6 +34,9 @@ class SnapshotSession {
 
   // Connects, and returns the history of the slot.
   boost::asio::awaitable<absl::StatusOr<SlotHistory>> Open();
+  // Tables that no walpost has taken up yet, of a slot that was streamed from.
+  // Those whose rows were passed over are a gap, and not among them.
+  const std::vector<Coverage::Table>& new_tables() const { return new_tables_; }
   const std::optional<SlotState>& slot() const { return sight_.slot; }
   const std::optional<BirthRecord>& birth() const { return sight_.birth; }
   uint32_t timeline() const { return sight_.timeline; }
@@ -44,7 +50,7 @@ class SnapshotSession {
 
   // Opens the transaction. With SlotHistory::kNone it creates the slot, records
   // its birth, and shows exactly what committed before the slot begins; else it
-  // shows the present rows.
+  // shows the present rows. With kUsed only the new tables matter.
   //
   // kUnavailable with SQLSTATE 55006: another instance does this now.
   // kFailedPrecondition: the role may not do it, or it is not known what was
@@ -55,6 +61,9 @@ class SnapshotSession {
   struct Target {
     std::string system_identifier;
     Lsn begins_at;
+    // Its new tables, and where the slot stands; empty: all tables.
+    std::vector<Coverage::Table> tables;
+    Lsn stands_at;
     friend bool operator==(const Target&, const Target&) = default;
   };
   const Target& target() const { return target_; }
@@ -69,8 +78,8 @@ class SnapshotSession {
 
   // Ends the transaction.
   boost::asio::awaitable<absl::Status> End();
-  // Records that everything from before the slot was published; after End, or
-  // after another Open.
+  // Records that everything from before the slot, or in the new tables, was
+  // published; after End, or after another Open.
   //
   // kUnavailable: call it again. kAborted: the slot is missing, or another one
   // than target(). Other errors: it is the slot, and cannot be put on record.
@@ -86,6 +95,10 @@ class SnapshotSession {
   boost::asio::awaitable<absl::Status> Connect();
   boost::asio::awaitable<absl::Status> PinSettings();
   boost::asio::awaitable<absl::StatusOr<SlotHistory>> FindHistory();
+  boost::asio::awaitable<absl::Status> FindNewTables();
+  boost::asio::awaitable<absl::StatusOr<bool>> WasPassedOver(std::string table);
+  bool IsMeant(const std::string& table) const;
+  BirthRecord RecordOf(BirthRecord record) const;
   boost::asio::awaitable<absl::Status> BeginTransaction(SlotHistory history);
   boost::asio::awaitable<absl::Status> Lock();
   boost::asio::awaitable<absl::Status> RequireReadableTables();
@@ -103,6 +116,7 @@ class SnapshotSession {
   std::unique_ptr<Connection> connection_;
   bool interrupted_ = false;
   SlotSight sight_;
+  std::vector<Coverage::Table> new_tables_;
   // Consistent point of the slot that this process created; 0/0: none.
   Lsn made_at_;
   Target target_;

@@ -1,5 +1,6 @@
 #include "app/table_publisher.h"
 
+#include <algorithm>
 #include <functional>
 #include <utility>
 
@@ -107,7 +108,7 @@ asio::awaitable<absl::Status> TablePublisher::ContinueTables(
     Connection& connection) {
   for (; source_ < config_.outbox.tables.size(); ++source_) {
     const std::string& table = config_.outbox.tables[source_].name;
-    if (progress_.IsDone(table)) continue;
+    if (!IsMeant(table) || progress_.IsDone(table)) continue;
     WALPOST_CO_RETURN_IF_ERROR(co_await PublishTable(connection));
     progress_.tables_done.push_back(table);
     progress_.rows_done += place_.done();
@@ -117,6 +118,11 @@ asio::awaitable<absl::Status> TablePublisher::ContinueTables(
     WALPOST_CO_RETURN_IF_ERROR(co_await Settle());
   }
   co_return absl::OkStatus();
+}
+
+bool TablePublisher::IsMeant(const std::string& table) const {
+  return options_.tables.empty() ||
+         std::ranges::find(options_.tables, table) != options_.tables.end();
 }
 
 // From the place of the last scan to the end of the table.

@@ -46,6 +46,7 @@ namespace walpost {
 class TablePublisher {
  public:
   struct Options {
+    std::vector<std::string> tables;  // of outbox.tables; empty: all
     TableFilter filter;
     RecordMark mark;
     // Records have positions right before this LSN; 0/0: none.
@@ -140,6 +141,7 @@ class TablePublisher {
   boost::asio::awaitable<absl::Status> PublishRow(
       const pgoutput::TupleData& row);
   absl::Status MakeMapper(const pgoutput::RelationSchema& schema);
+  bool IsMeant(const std::string& table) const;
   bool LeavesOut(const Event& event);
   absl::StatusOr<bool> IsWanted(const Event& event, const absl::Status& mapped);
   bool IsSetAside(const Event& event, const absl::Status& reason);

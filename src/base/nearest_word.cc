@@ -9,8 +9,10 @@ namespace {
 // Nearly any word is near a short one, so at most half the letters may differ.
 constexpr size_t kMaxEdits = 3;
 
+}  // namespace
+
 // Optimal string alignment.
-size_t Distance(std::string_view a, std::string_view b) {
+size_t EditDistance(std::string_view a, std::string_view b) {
   std::vector<size_t> before(b.size() + 1);
   std::vector<size_t> row(b.size() + 1);
   std::vector<size_t> next(b.size() + 1);
@@ -30,14 +32,12 @@ size_t Distance(std::string_view a, std::string_view b) {
   return row.back();
 }
 
-}  // namespace
-
 std::string NearestWord(std::string_view word,
                         const std::vector<std::string>& known) {
   const auto nearest = std::ranges::min_element(
-      known, {}, [&](const std::string& k) { return Distance(word, k); });
+      known, {}, [&](const std::string& k) { return EditDistance(word, k); });
   const size_t limit = std::min(kMaxEdits, (word.size() + 1) / 2);
-  if (nearest == known.end() || Distance(word, *nearest) > limit) return "";
+  if (nearest == known.end() || EditDistance(word, *nearest) > limit) return "";
   return *nearest;
 }
 

@@ -1,6 +1,8 @@
 #include "checkpoint/birth_record.h"
 
+#include <algorithm>
 #include <chrono>
+#include <utility>
 #include <vector>
 
 #include "absl/strings/numbers.h"
@@ -16,6 +18,56 @@ namespace {
 
 constexpr size_t kFixedWords = 9;
 constexpr char kTimeFormat[] = "%Y-%m-%dT%H:%M:%SZ";
+constexpr char kNoTable[] = "-";
+
+// In whole seconds; a part of one counts as a whole.
+std::string ToText(WallTime time) {
+  const absl::Time rounded = absl::FromUnixMicros(
+      std::chrono::ceil<std::chrono::seconds>(time).time_since_epoch() /
+      std::chrono::microseconds(1));
+  return absl::FormatTime(kTimeFormat, rounded, absl::UTCTimeZone());
+}
+
+std::optional<WallTime> ParseTime(const std::string& text) {
+  absl::Time time;
+  std::string error;
+  if (!absl::ParseTime(kTimeFormat, text, &time, &error)) return std::nullopt;
+  return WallTime(std::chrono::microseconds(absl::ToUnixMicros(time)));
+}
+
+// Names are escaped as in a coverage.
+std::string ToText(const std::vector<AddedTable>& added) {
+  if (added.empty()) return kNoTable;
+  std::string text;
+  for (const AddedTable& table : added) {
+    const Coverage entry{"", {{table.name, table.definition}}};
+    text += fmt::format("{}@{}@{}", entry.ToString(), table.since.ToString(),
+                        table.from_transaction);
+    if (table.sent_since) text += "@" + ToText(*table.sent_since);
+  }
+  return text.substr(1);
+}
+
+// An entry that cannot be read is missing: then less is known.
+std::vector<AddedTable> ParseAdded(const std::string& text) {
+  std::vector<AddedTable> added;
+  const std::vector<std::string> entries = absl::StrSplit(text, ',');
+  for (const std::string& entry : entries) {
+    const std::vector<std::string> words = absl::StrSplit(entry, '@');
+    const Coverage parsed = Coverage::Parse("," + words.front());
+    AddedTable table;
+    if (words.size() < 3 || parsed.tables.size() != 1 ||
+        !absl::SimpleAtoi(words[2], &table.from_transaction)) {
+      continue;
+    }
+    table.name = parsed.tables.front().name;
+    table.definition = parsed.tables.front().definition;
+    table.since = Lsn::Parse(words[1]).value_or(Lsn());
+    if (words.size() > 3) table.sent_since = ParseTime(words[3]);
+    added.push_back(std::move(table));
+  }
+  return added;
+}
 
 std::string ToLine(const BirthRecord& record) {
   std::string line =
@@ -23,15 +75,11 @@ std::string ToLine(const BirthRecord& record) {
                   record.consistent_point.ToString(), record.system_identifier);
   if (record.timeline > 0) line += fmt::format(" timeline={}", record.timeline);
   if (record.streamed_from > 0) {
-    const absl::Time born_at = absl::FromUnixMicros(
-        std::chrono::ceil<std::chrono::seconds>(record.born_at)
-            .time_since_epoch() /
-        std::chrono::microseconds(1));
-    line += fmt::format(
-        " from={} at={}", record.streamed_from,
-        absl::FormatTime(kTimeFormat, born_at, absl::UTCTimeZone()));
+    line += fmt::format(" from={} at={}", record.streamed_from,
+                        ToText(record.born_at));
   }
   if (!record.coverage.empty()) line += " coverage=" + record.coverage;
+  if (record.added) line += " added=" + ToText(*record.added);
   if (!record.kafka_cluster.empty()) line += " kafka=" + record.kafka_cluster;
   if (!record.parked_table.name.empty()) {
     line += fmt::format(" parked={}:{}", EscapeName(record.parked_table.name),
@@ -55,16 +103,15 @@ void ParseWord(std::string_view word, BirthRecord& record) {
     record.streamed_from = 0;
   }
   if (key == "at") {
-    absl::Time time;
-    std::string error;
-    if (absl::ParseTime(kTimeFormat, value, &time, &error)) {
-      record.born_at =
-          WallTime(std::chrono::microseconds(absl::ToUnixMicros(time)));
+    const std::optional<WallTime> time = ParseTime(value);
+    if (time) {
+      record.born_at = *time;
     } else {
       record.streamed_from = 0;
     }
   }
   if (key == "coverage") record.coverage = value;
+  if (key == "added") record.added = ParseAdded(value);
   if (key == "kafka") record.kafka_cluster = value;
   if (key == "parked") {
     const size_t colon = value.find(':');
@@ -139,6 +186,47 @@ std::optional<std::string> WithParkedTable(std::string_view comment,
   if (!record) return std::nullopt;
   record->parked_table = std::move(parked_table);
   return WithLine(comment, *record);
+}
+
+std::string CoverageOf(const BirthRecord& record, Announced announced) {
+  if (!record.added || record.coverage.empty()) return record.coverage;
+  Coverage coverage = Coverage::Parse(record.coverage);
+  for (const AddedTable& table : *record.added) {
+    if (!table.is_taken_up() && announced == Announced::kNo) continue;
+    coverage.tables.push_back({table.name, table.definition});
+  }
+  return coverage.ToString();
+}
+
+const AddedTable* FindAdded(const BirthRecord& record, std::string_view name) {
+  if (!record.added) return nullptr;
+  const auto found = std::ranges::find(*record.added, name, &AddedTable::name);
+  return found == record.added->end() ? nullptr : &*found;
+}
+
+void ContinueProof(BirthRecord& record, const BirthRecord& before) {
+  const Coverage born = Coverage::Parse(before.coverage);
+  const Coverage known = Coverage::Parse(CoverageOf(before, Announced::kNo));
+  Coverage now = Coverage::Parse(record.coverage);
+  Coverage kept{now.publication, {}, now.passed_over};
+  std::vector<AddedTable> added;
+  for (const Coverage::Table& table : now.tables) {
+    const Coverage only{"", {table}};
+    const AddedTable* known_as = FindAdded(before, table.name);
+    if (AddedTables(born, only).empty()) {
+      kept.tables.push_back(table);
+    } else if (known_as != nullptr && AddedTables(known, only).empty()) {
+      added.push_back(*known_as);
+      added.back().definition = table.definition;
+    } else {
+      added.push_back({table.name, table.definition, record.streamed_from,
+                       record.consistent_point, record.born_at});
+    }
+  }
+  record.coverage = kept.ToString();
+  record.added = std::move(added);
+  record.streamed_from = before.streamed_from;
+  record.born_at = before.born_at;
 }
 
 bool AllWasPublished(const BirthRecord& record) {

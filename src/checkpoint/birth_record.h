@@ -4,6 +4,7 @@
 //
 //   walpost: slot orders born at 0/1A2B3C8 of system 7710532146069433627
 //   timeline=1 from=745 at=2026-11-22T12:00:00Z coverage=... kafka=...
+//   added=public.more=16400.r16410:900@0/1A2B400@912@2026-11-23T12:00:00Z,...
 //   parked=public.walpost_parked:16421 gap=...
 //
 // (one line; the words with `=` are optional, in any order, and unknown ones
@@ -19,12 +20,33 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "base/lsn.h"
 #include "base/time.h"
+#include "checkpoint/coverage.h"
 #include "delivery/parked_table.h"
 
 namespace walpost {
+
+// A table that came to outbox.tables after the birth of the slot. Older
+// releases do not know the word, so for them nothing is proven of its rows.
+struct AddedTable {
+  std::string name;        // schema.table
+  std::string definition;  // as in Coverage; marked if it was left out since
+  // Rows of this transaction (an xid8) and later ones are sent, or wait until
+  // they are; and the slot's position then.
+  uint64_t from_transaction = 0;
+  Lsn since;
+  // Likewise rows of this time and later, in whole seconds: the proof that
+  // retention asks for. nullopt: `walpost init` has announced the table, and no
+  // walpost has put on record that it has taken it up.
+  std::optional<WallTime> sent_since = std::nullopt;
+
+  bool is_taken_up() const { return sent_since.has_value(); }
+
+  friend bool operator==(const AddedTable&, const AddedTable&) = default;
+};
 
 struct BirthRecord {
   std::string slot;
@@ -38,8 +60,11 @@ struct BirthRecord {
   uint64_t streamed_from = 0;
   WallTime born_at{};  // whole seconds
 
-  // Coverage of the publication (Coverage::ToString); empty: not on record.
+  // Coverage of the publication (Coverage::ToString) for the tables since the
+  // birth; empty: not on record.
   std::string coverage;
+  // nullopt: an older release wrote it, and did not keep later tables.
+  std::optional<std::vector<AddedTable>> added = std::nullopt;
   // Kafka cluster that has the events; empty: not on record.
   std::string kafka_cluster;
   ParkedTable parked_table;
@@ -48,6 +73,17 @@ struct BirthRecord {
 
   friend bool operator==(const BirthRecord&, const BirthRecord&) = default;
 };
+
+// The coverage on record, with the tables that were added. `Announced`: whether
+// those that no walpost has taken up count.
+enum class Announced { kNo, kYes };
+std::string CoverageOf(const BirthRecord& record, Announced announced);
+// nullptr: the table was not added, or not put on record.
+const AddedTable* FindAdded(const BirthRecord& record, std::string_view name);
+
+// `record` begins now, and all that the slot of `before` was to send was
+// published: the proof of each table reaches back as far as it did then.
+void ContinueProof(BirthRecord& record, const BirthRecord& before);
 
 // Notes in a record that everything from before the slot was published, too.
 void NoteAllPublished(BirthRecord& record);

@@ -21,6 +21,8 @@ struct CheckpointOptions {
   // sent again after a crash. Without events at most every 10 s, so that a
   // store in the source database does not feed itself.
   std::chrono::milliseconds interval{200};
+
+  bool has_store() const { return store != Store::kNone; }
 };
 
 }  // namespace walpost

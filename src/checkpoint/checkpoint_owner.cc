@@ -35,13 +35,22 @@ std::optional<Checkpoint> CheckpointOfGap(
   if (is_foreign && foreign == ForeignCheckpoint::kInOurPlace) {
     return std::nullopt;
   }
+  const std::string coverage = owner.coverage;
   Checkpoint checkpoint = loaded && !is_foreign
                               ? *loaded
                               : ContinueFrom(std::nullopt, std::move(owner));
   if (!checkpoint.gap.empty()) return std::nullopt;
+  const bool is_of_table = gap.code == kGapTablePassedOver;
+  if (is_of_table && loaded && loaded->coverage == coverage) {
+    return std::nullopt;
+  }
   if (IsLater(saved, checkpoint)) checkpoint = saved;
   if (checkpoint.system_identifier.empty()) return std::nullopt;
-  checkpoint.gap = ToText(gap);
+  if (is_of_table) {
+    checkpoint.coverage = coverage;
+  } else {
+    checkpoint.gap = ToText(gap);
+  }
   checkpoint.written_at = now;
   return checkpoint;
 }

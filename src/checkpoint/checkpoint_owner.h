@@ -41,7 +41,8 @@ enum class ForeignCheckpoint {
 // The checkpoint that keeps `gap`; nullopt: it is kept already, or cannot be,
 // or nothing is known of the source yet. The stored values stay as they are,
 // because a gap is judged by them; `saved`: the last one that this process has
-// stored. If nothing was stored yet, at least the gap is.
+// stored. If nothing was stored yet, at least the gap is. The gap of a table is
+// kept as the rows that were passed over: that is what it is judged by.
 //
 // Nothing of ours is written into the checkpoint of another system, which may
 // be in use there. It shows the gap as long as it is in our place.

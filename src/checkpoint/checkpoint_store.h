@@ -53,6 +53,10 @@ class CheckpointStore {
     Save(checkpoint, std::move(done));
   }
 
+  // Nothing is stored for a while: a verb may use the place. The next call
+  // takes it again. Not during a call.
+  virtual void Release() {}
+
   // True if an older checkpoint of another instance may hide ours, so that ours
   // must be saved again now and then.
   virtual bool needs_repeating() const { return false; }

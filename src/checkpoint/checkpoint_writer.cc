@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "base/reason_code.h"
+#include "checkpoint/coverage.h"
 #include "fmt/format.h"
 
 namespace walpost {
@@ -86,6 +87,10 @@ void CheckpointWriter::Save(MonotonicTime now, WallTime wall_now) {
     saving_.commit_xid = pipeline_.acknowledged_commit().xid;
     saving_.commit_time = pipeline_.acknowledged_commit().time;
   }
+  if (passed_over_ != nullptr) {
+    saving_passed_over_ = passed_over_->pending();
+    saving_.coverage = WithPassedOver(saved_.coverage, saving_passed_over_);
+  }
   saving_.written_at = wall_now;
   saving_.horizon = horizon_.Take(saving_.confirmed).value_or(saved_.horizon);
   committing_ = PipelineProgress();
@@ -120,6 +125,7 @@ void CheckpointWriter::OnSaved(uint64_t generation,
     saved_ = saving_;
     failing_since_.reset();
     committed_ = committing_;
+    if (passed_over_ != nullptr) passed_over_->OnRecorded(saving_passed_over_);
     if (gate_ != nullptr) gate_->OnCommitted();
   } else if (!failing_since_) {
     failing_since_ = tried_at_;

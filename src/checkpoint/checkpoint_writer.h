@@ -22,6 +22,7 @@
 #include "checkpoint/checkpoint.h"
 #include "checkpoint/checkpoint_store.h"
 #include "checkpoint/horizon_tracker.h"
+#include "checkpoint/passed_over_rows.h"
 #include "delivery/pipeline.h"
 #include "delivery/transaction_gate.h"
 
@@ -39,15 +40,18 @@ class CheckpointWriter {
 
   // `store` may be nullptr: none. `gate`: saving a checkpoint commits the
   // sink's transaction; nullptr: it has none. `on_saved` is called after each
-  // save, successful or not.
+  // save, successful or not. `passed_over`: rows that must be on record before
+  // their LSN is confirmed; nullptr: none.
   CheckpointWriter(CheckpointStore* store, std::chrono::milliseconds interval,
                    const Pipeline& pipeline, std::function<void()> on_saved,
-                   TransactionGate* gate = nullptr)
+                   TransactionGate* gate = nullptr,
+                   PassedOverRows* passed_over = nullptr)
       : store_(store),
         interval_(interval),
         pipeline_(pipeline),
         on_saved_(std::move(on_saved)),
-        gate_(gate) {}
+        gate_(gate),
+        passed_over_(passed_over) {}
 
   bool has_store() const { return store_ != nullptr; }
 
@@ -128,6 +132,8 @@ class CheckpointWriter {
   const Pipeline& pipeline_;
   std::function<void()> on_saved_;
   TransactionGate* gate_;
+  PassedOverRows* passed_over_;
+  PassedOver saving_passed_over_;
   HorizonTracker horizon_;
   bool begun_ = false;
   bool busy_ = false;  // a store call is pending

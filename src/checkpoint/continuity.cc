@@ -1,5 +1,8 @@
 #include "checkpoint/continuity.h"
 
+#include <algorithm>
+
+#include "base/own_arguments.h"
 #include "checkpoint/coverage.h"
 #include "delivery/gap.h"
 #include "fmt/format.h"
@@ -121,14 +124,40 @@ Continuity Advanced(const KnownSource& known, const ObservedSource& observed,
                   Missing(known, observed.slot->confirmed), kRecover));
 }
 
+// Rows of tables that earlier configurations did not have.
+std::string DescribePassed(const std::vector<PassedTable>& passed,
+                           const ObservedSource& observed, Lsn resumes_at) {
+  std::string text;
+  std::string commands;
+  for (const PassedTable& table : passed) {
+    const std::string from =
+        table.since.is_valid()
+            ? fmt::format("at {} or later and ", table.since.ToString())
+            : "";
+    text += fmt::format(
+        "walpost has passed over rows of table {}, which was not in "
+        "outbox.tables: rows committed {}before {} may be missing in Kafka",
+        table.name, from, resumes_at.ToString());
+    const auto rows = observed.unsent_rows.find(table.name);
+    if (rows != observed.unsent_rows.end()) text += "; " + rows->second;
+    text += ". ";
+    commands += fmt::format("{}{}", commands.empty() ? "" : ", then ",
+                            PublishMissingCommand(table.name));
+  }
+  return fmt::format(
+      "{}To publish them, run {}: walpost then continues by itself. To "
+      "continue without them, stop walpost and run walpost recover -c FILE "
+      "--accept",
+      text, commands);
+}
+
 // The slot is where it should be: does it send all events?
 Continuity JudgeEvidence(const KnownSource& known,
                          const ObservedSource& observed) {
+  const Coverage before = Coverage::Parse(known.coverage);
+  const Coverage now = Coverage::Parse(observed.coverage);
   const std::string change =
-      known.coverage.empty()
-          ? ""
-          : DescribeChange(Coverage::Parse(known.coverage),
-                           Coverage::Parse(observed.coverage));
+      known.coverage.empty() ? "" : DescribeChange(before, now);
   if (!change.empty()) {
     return ReportGap(
         kGapCoverageChanged,
@@ -141,8 +170,13 @@ Continuity JudgeEvidence(const KnownSource& known,
           DescribeOtherKafka(known.kafka_cluster, observed.kafka_cluster)) {
     return ReportGap(kGapKafkaReplaced, *other);
   }
-  const bool has_new_owner = OwnerHasChanged(
-      Coverage::Parse(known.coverage), Coverage::Parse(observed.coverage));
+  const Lsn resumes_at = std::max(observed.slot->confirmed, known.confirmed);
+  const std::vector<PassedTable> passed = PassedTables(before, now, resumes_at);
+  if (!passed.empty()) {
+    return ReportGap(kGapTablePassedOver,
+                     DescribePassed(passed, observed, resumes_at));
+  }
+  const bool has_new_owner = OwnerHasChanged(before, now);
   return {Kind::kGoOn, "",
           has_new_owner && !known.coverage.empty()
               ? "the publication has another owner than when the last event "
@@ -152,6 +186,11 @@ Continuity JudgeEvidence(const KnownSource& known,
 }
 
 }  // namespace
+
+std::string PublishMissingCommand(const std::string& table) {
+  return fmt::format("walpost replay -c FILE --from-table --table {} --missing",
+                     ShellWord(table));
+}
 
 Continuity JudgeContinuity(const KnownSource& known,
                            const ObservedSource& observed,

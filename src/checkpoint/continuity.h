@@ -9,6 +9,7 @@
 #pragma once
 
 #include <cstdint>
+#include <map>
 #include <optional>
 #include <string>
 
@@ -48,6 +49,9 @@ struct ObservedSource {
   std::optional<Lsn> fork;
   std::string coverage = {};
   std::string kafka_cluster = {};  // empty: not known yet
+  // By table: how many of its rows the slot does not send, for people.
+  std::map<std::string, std::string> unsent_rows = {};
+  bool may_write_record = true;  // the role owns the publication
 };
 
 struct Continuity {
@@ -68,6 +72,9 @@ struct Continuity {
 // it is the same cluster, or it is not known.
 std::optional<std::string> DescribeOtherKafka(const std::string& known,
                                               const std::string& observed);
+
+// The command that publishes what Kafka lacks of a table.
+std::string PublishMissingCommand(const std::string& table);
 
 Continuity JudgeContinuity(const KnownSource& known,
                            const ObservedSource& observed,

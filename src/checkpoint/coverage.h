@@ -26,8 +26,14 @@
 // What the publication was before a change of owner is not known either;
 // whoever looks often, as walpost does while it runs, knows it.
 //
-// A table that was removed from the configuration once (`left`) stays in the
-// text: its rows were skipped meanwhile.
+// A table that was removed from the configuration stays in the text, marked:
+// `left` and the definition that it had then. Rows of relations that are not in
+// the configuration are passed over; which relations, is in the text, too
+// (passed_over.h):
+//
+//   public.more=left.16400.r16410:900,*=passed.16400@0/1A2B3C8
+//
+// A table is the same one under another name if it has the same oid.
 //
 // The text has no spaces. Pure.
 #pragma once
@@ -37,6 +43,9 @@
 #include <string_view>
 #include <utility>
 #include <vector>
+
+#include "base/lsn.h"
+#include "checkpoint/passed_over.h"
 
 namespace walpost {
 
@@ -49,6 +58,7 @@ struct Coverage {
   };
   std::string publication;  // "16390:742o16385"; empty: none
   std::vector<Table> tables;
+  PassedOver passed_over = {};
 
   std::string ToString() const;
   // Accepts any text; parts that it does not understand are ignored.
@@ -57,18 +67,57 @@ struct Coverage {
   friend bool operator==(const Coverage&, const Coverage&) = default;
 };
 
-// The oid of each table; 0: the table does not exist.
+// The oid of each table; 0: the table does not exist, or was left out.
 std::vector<uint32_t> TableOids(const Coverage& coverage);
+// The same of one; 0: there is no table of this name.
+uint32_t TableOid(const Coverage& coverage, std::string_view name);
 
-// `now`, plus the tables that only `before` has, marked as left out. A table
-// that was left out stays so.
-Coverage WithLeftOut(Coverage now, const Coverage& before);
+// The state under which rows are sent from now on: `now`, plus what `before`
+// has of tables that are not in the configuration any more, and of relations
+// that were passed over. From now on those are kept.
+Coverage TakeUp(Coverage now, const Coverage& before);
 
-// The same for two texts; an empty one knows nothing.
+// Merges what two records say; an empty text knows nothing. A table that the
+// older one has as left out stays so, unless its definition is the same still.
+// The newer one knows whether all relations that were passed over are on
+// record.
 std::string MergeCoverage(const std::string& newer, const std::string& older);
 
-// `text`, with the tables marked that `marks` says were left out.
-std::string MarkLeftOut(const std::string& text, const std::string& marks);
+// `text`, with the tables as `state` has them: left out, or listed again. Other
+// tables of `state` are not added.
+std::string WithStateOf(const std::string& text, const std::string& state);
+
+// `text`, and these relations were passed over, too.
+std::string WithPassedOver(const std::string& text, const PassedOver& passed);
+
+// `fresh`, and what `before` has of relations that are not tables of `fresh`:
+// their rows were passed over, whatever was published meanwhile.
+std::string CarryPassedOver(const std::string& fresh,
+                            const std::string& before);
+
+// True if `after` has a table as left out that `before` has not.
+bool LeavesOutMore(const std::string& before, const std::string& after);
+
+// The tables of `now` that `before` does not know: they were added to the
+// configuration. Those that were left out are known.
+std::vector<Coverage::Table> AddedTables(const Coverage& before,
+                                         const Coverage& now);
+
+// The names that tables of `now` have in `before`, in order; empty: the same,
+// or `before` does not know the table.
+std::vector<std::string> FormerNames(const Coverage& before,
+                                     const Coverage& now);
+
+// A table of the configuration whose rows were passed over.
+struct PassedTable {
+  std::string name;
+  Lsn since;  // the first commit with such a row; 0/0: not on record
+};
+// The tables of `now` of which rows were passed over that committed before
+// `resumes_at`, where the stream goes on. Later ones are sent. A table that was
+// left out is among them unless it is on record which were passed over.
+std::vector<PassedTable> PassedTables(const Coverage& before,
+                                      const Coverage& now, Lsn resumes_at);
 
 // `text`, with the publication as `state` has it: it may have another owner.
 std::string WithPublicationOf(const std::string& text,
@@ -77,7 +126,8 @@ std::string WithPublicationOf(const std::string& text,
 // Describes the change from `before` to `now` for an operator; empty: no change
 // that could have kept rows from being sent. Tables in only one of the two were
 // added to the configuration or removed from it. A table that was left out and
-// is there again counts as changed.
+// is listed again counts as changed if its definition was another one then, or
+// is not known.
 std::string DescribeChange(const Coverage& before, const Coverage& now);
 
 // True if the publication has got another owner, and nothing shows another

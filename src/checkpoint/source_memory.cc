@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <string_view>
 
-#include "checkpoint/coverage.h"
 #include "fmt/format.h"
 
 namespace walpost {
@@ -14,7 +13,7 @@ CheckpointOwner SourceMemory::owner() const {
   owner.timeline = timeline_;
   owner.slot = slot_;
   owner.birth = birth_;
-  owner.coverage = coverage_;
+  owner.coverage = table_gap_ ? coverage_of_gap_ : coverage_;
   return owner;
 }
 
@@ -22,6 +21,11 @@ void SourceMemory::Observe(ObservedSource observed,
                            std::optional<BirthRecord> record) {
   observed_ = std::move(observed);
   record_ = std::move(record);
+  ForgetSettledEvidence();
+}
+
+void SourceMemory::Latch(const Gap& gap) {
+  if (gap.code != kGapTablePassedOver) latch_.Close(gap);
 }
 
 uint32_t SourceMemory::left_timeline() const {
@@ -69,11 +73,73 @@ void SourceMemory::AddEvidence(const std::optional<BirthRecord>& record,
     known.kafka_cluster = checkpoint_->kafka_cluster;
   }
   if (record) {
-    known.coverage = MergeCoverage(known.coverage, record->coverage);
+    known.coverage =
+        MergeCoverage(known.coverage, CoverageOf(*record, announced()));
     if (known.kafka_cluster.empty()) {
       known.kafka_cluster = record->kafka_cluster;
     }
   }
+  if (known.coverage.empty() || passed_over_.empty()) return;
+  Coverage coverage = Coverage::Parse(known.coverage);
+  coverage.passed_over.Add(passed_over_);
+  known.coverage = coverage.ToString();
+}
+
+// A role that may not write the record cannot say that it has taken up a table.
+// Then nobody passes over a table that is announced (PassedOverRows).
+Announced SourceMemory::announced() const {
+  return relies_on_record_ && !observed_.may_write_record ? Announced::kYes
+                                                          : Announced::kNo;
+}
+
+// A table on record has been taken up, or an operator has settled its gap.
+void SourceMemory::ForgetSettledEvidence() {
+  const auto forget = [this](const std::string& text) {
+    const std::vector<uint32_t> oids = TableOids(Coverage::Parse(text));
+    for (const uint32_t oid : oids) passed_over_.Remove(oid);
+  };
+  if (checkpoint_) forget(checkpoint_->coverage);
+  if (record_) forget(CoverageOf(*record_, Announced::kNo));
+}
+
+std::vector<SourceMemory::NewTable> SourceMemory::NewTables() const {
+  std::vector<NewTable> added;
+  const KnownSource known = Known();
+  if (known.coverage.empty() ||
+      known.system_identifier != observed_.system_identifier) {
+    return added;
+  }
+  const Coverage before = Coverage::Parse(known.coverage);
+  // An older release put none of the tables on record that it took up.
+  const bool was_kept = !relies_on_record_ || (record_ && record_->added);
+  for (const Coverage::Table& table :
+       AddedTables(before, Coverage::Parse(observed_.coverage))) {
+    added.push_back(
+        {table.name, was_kept && !before.passed_over.is_complete()});
+  }
+  const bool may_tell = announced() == Announced::kYes && !has_streamed_;
+  if (!may_tell || !record_ || !record_->added) return added;
+  const Coverage taken_up =
+      Coverage::Parse(CoverageOf(*record_, Announced::kNo));
+  for (const Coverage::Table& table :
+       AddedTables(taken_up, Coverage::Parse(observed_.coverage))) {
+    const AddedTable* known_as = FindAdded(*record_, table.name);
+    if (known_as == nullptr) continue;
+    added.push_back({table.name, false, known_as->from_transaction});
+  }
+  return added;
+}
+
+Lsn SourceMemory::resumes_at() const {
+  const Lsn stands = observed_.slot ? observed_.slot->confirmed : Lsn();
+  return std::max(stands, Known().confirmed);
+}
+
+void SourceMemory::SetUnsentRows(const std::string& table, std::string rows,
+                                 bool was_passed_over) {
+  observed_.unsent_rows[table] = std::move(rows);
+  const Coverage now = Coverage::Parse(observed_.coverage);
+  if (was_passed_over) passed_over_.Add(TableOid(now, table), Lsn());
 }
 
 absl::Status SourceMemory::OnSlotInUse(bool by_walpost) {
@@ -138,6 +204,7 @@ bool SourceMemory::IsDoubtful(const Continuity& continuity,
 
 absl::Status SourceMemory::Continue() {
   promotion_.clear();
+  table_gap_.reset();
   suspects_another_instance_ = false;
   if (GapIsOver()) {
     return absl::AbortedError(
@@ -155,7 +222,9 @@ absl::Status SourceMemory::Continue() {
         "instance was just writing both");
   }
   if (continuity.kind == Continuity::Kind::kGap) {
-    return Hold({continuity.gap, continuity.text});
+    Gap gap{continuity.gap, continuity.text};
+    return gap.code == kGapTablePassedOver ? HoldTable(std::move(gap), known)
+                                           : Hold(gap);
   }
   return GoOn(known, continuity);
 }
@@ -175,7 +244,8 @@ std::optional<Gap> SourceMemory::VisibleGap(
   }
   const Continuity continuity = JudgeContinuity(known, observed, slot_);
   const bool may_be_explained =
-      continuity.gap == kGapSlotAdvanced || continuity.gap == kGapSlotNotKept;
+      continuity.gap == kGapSlotAdvanced || continuity.gap == kGapSlotNotKept ||
+      (continuity.gap == kGapTablePassedOver && !relies_on_record_);
   if (continuity.kind != Continuity::Kind::kGap || may_be_explained) {
     return std::nullopt;
   }
@@ -184,16 +254,34 @@ std::optional<Gap> SourceMemory::VisibleGap(
 
 absl::Status SourceMemory::Hold(const Gap& gap) {
   latch_.Close(gap);
-  if (system_identifier_.empty()) {
-    system_identifier_ = observed_.system_identifier;
-    timeline_ = observed_.timeline;
-    birth_ = Known().birth;
-  }
+  IdentifySource();
   return StatusOfGap(*latch_.gap());
+}
+
+absl::Status SourceMemory::HoldTable(Gap gap, const KnownSource& known) {
+  table_gap_ = std::move(gap);
+  coverage_of_gap_ = known.coverage;
+  IdentifySource();
+  return StatusOfGap(*table_gap_);
+}
+
+void SourceMemory::IdentifySource() {
+  if (!system_identifier_.empty()) return;
+  system_identifier_ = observed_.system_identifier;
+  timeline_ = observed_.timeline;
+  birth_ = Known().birth;
 }
 
 std::optional<BirthRecord> SourceMemory::RecordOfGap() const {
   const bool is_ours = observed_.system_identifier == system_identifier_;
+  if (table_gap_) {
+    if (!relies_on_record_ || !record_ || !is_ours) return std::nullopt;
+    BirthRecord record = *record_;
+    Coverage coverage = Coverage::Parse(record.coverage);
+    coverage.passed_over.Add(passed_over_);
+    record.coverage = coverage.ToString();
+    return record == *record_ ? std::nullopt : std::optional(record);
+  }
   const bool is_on_record = record_ && !record_->gap.empty();
   if (!latch_.gap() || !is_ours || is_on_record) return std::nullopt;
   BirthRecord record = record_.value_or(WhatIsKnown());
@@ -223,7 +311,10 @@ absl::Status SourceMemory::GoOn(const KnownSource& known,
   system_identifier_ = observed_.system_identifier;
   timeline_ = observed_.timeline;
   pipeline_.SetTimeline(timeline_);
-  coverage_ = MergeCoverage(observed_.coverage, known.coverage);
+  const Coverage before = Coverage::Parse(known.coverage);
+  const Coverage now = Coverage::Parse(observed_.coverage);
+  coverage_ = TakeUp(now, before).ToString();
+  if (!has_streamed_) former_names_ = FormerNames(before, now);
   kafka_cluster_ = known.kafka_cluster;
   slot_was_shared_ = false;
   const bool is_checkpoint = known.by == KnownSource::By::kCheckpoint;
@@ -280,24 +371,26 @@ absl::Status SourceMemory::Begin(Lsn begins) {
   return absl::OkStatus();
 }
 
-// If our role does not own the publication, the checkpoint holds the facts, or
-// nothing does. But a record that vouches for rows which are skipped from now
-// on has to be corrected.
-std::optional<SourceMemory::RecordUpdate> SourceMemory::UpdatedRecord(
-    const std::string& kafka_cluster) const {
+BirthRecord SourceMemory::RecordOfBirth(BirthRecord described) {
+  coverage_ =
+      TakeUp(Coverage::Parse(described.coverage), Coverage()).ToString();
+  if (relies_on_record_) described.coverage = coverage_;
+  described.added.emplace();
+  return described;
+}
+
+std::optional<RecordUpdate> SourceMemory::UpdatedRecord(
+    const std::string& kafka_cluster, const RecordFence& fence) const {
   if (!record_) return std::nullopt;
-  RecordUpdate update{*record_};
-  BirthRecord& record = update.record;
-  record.timeline = timeline_;
-  // A table that was added since may not have been covered all along.
-  const bool vouches = !record.coverage.empty();
-  record.coverage =
-      vouches ? MarkLeftOut(record.coverage, coverage_) : coverage_;
-  update.is_required = vouches && record.coverage != record_->coverage;
-  record.coverage = WithPublicationOf(record.coverage, coverage_);
-  if (!kafka_cluster.empty()) record.kafka_cluster = kafka_cluster;
-  if (record == *record_) return std::nullopt;
-  return update;
+  StreamState state;
+  state.timeline = timeline_;
+  state.kafka_cluster = kafka_cluster;
+  state.coverage = coverage_;
+  state.listed = Coverage::Parse(observed_.coverage);
+  state.slot = observed_.slot->confirmed;
+  state.record_is_alone = relies_on_record_;
+  state.may_write_record = observed_.may_write_record;
+  return UpdateRecord(*record_, state, fence);
 }
 
 }  // namespace walpost

@@ -18,13 +18,17 @@
 #include <optional>
 #include <string>
 #include <utility>
+#include <vector>
 
 #include "absl/status/status.h"
 #include "checkpoint/birth_record.h"
 #include "checkpoint/checkpoint.h"
 #include "checkpoint/checkpoint_owner.h"
 #include "checkpoint/continuity.h"
+#include "checkpoint/coverage.h"
 #include "checkpoint/gap_latch.h"
+#include "checkpoint/passed_over.h"
+#include "checkpoint/record_update.h"
 #include "delivery/gap.h"
 #include "delivery/pipeline.h"
 
@@ -49,10 +53,16 @@ class SourceMemory {
   void SetCheckpoint(std::optional<Checkpoint> checkpoint) {
     checkpoint_ = std::move(checkpoint);
   }
+  // There is no checkpoint store: the birth record alone says which tables were
+  // taken up, and which relations were passed over.
+  void RelyOnRecord() { relies_on_record_ = true; }
   // A gap was found while streaming: from the next Continue on, nothing is
   // streamed until an operator acts.
-  void Latch(const Gap& gap) { latch_.Close(gap); }
-  const std::optional<Gap>& gap() const { return latch_.gap(); }
+  void Latch(const Gap& gap);
+  // A gap of a table is judged again each time: the record is its latch.
+  const std::optional<Gap>& gap() const {
+    return table_gap_ ? table_gap_ : latch_.gap();
+  }
 
   // State of the server now, and its birth record.
   void Observe(ObservedSource observed, std::optional<BirthRecord> record);
@@ -60,6 +70,23 @@ class SourceMemory {
   // The timeline of what is known, if the server is on a later one; else 0.
   uint32_t left_timeline() const;
   void SetFork(std::optional<Lsn> fork) { observed_.fork = fork; }
+
+  // A table that came to the configuration after everything that is known.
+  struct NewTable {
+    std::string name;
+    // It is not on record whether its rows were passed over.
+    bool is_unknown = false;
+    // `walpost init` has announced it, and our role cannot say more: rows of
+    // transactions before this one are not sent. 0: it was not announced.
+    uint64_t announced_from = 0;
+  };
+  std::vector<NewTable> NewTables() const;
+  // The stream would send nothing that committed before it.
+  Lsn resumes_at() const;
+  // What was found in such a table: how many rows the slot does not send, for
+  // people; and whether there are rows among them that it did send.
+  void SetUnsentRows(const std::string& table, std::string rows,
+                     bool was_passed_over);
 
   // No check is needed: the slot's user has judged it, and another walpost may
   // move it, under a different publication. kAborted: the server was promoted
@@ -87,16 +114,12 @@ class SourceMemory {
   // back to before anything is known.
   absl::Status Begin(Lsn begins);
 
-  // Facts that an earlier start could not know yet.
-  struct RecordUpdate {
-    BirthRecord record;
-    // The old record would vouch for rows that are skipped from now on.
-    bool is_required = false;
-  };
-  std::optional<RecordUpdate> UpdatedRecord(
-      const std::string& kafka_cluster) const;
-  // A first start: sets the coverage of the publication from now on.
-  void OnBirth(const BirthRecord& record) { coverage_ = record.coverage; }
+  // Facts that an earlier start could not know yet; see UpdateRecord.
+  std::optional<RecordUpdate> UpdatedRecord(const std::string& kafka_cluster,
+                                            const RecordFence& fence) const;
+  // A first start: the record that begins now. The coverage of the publication
+  // is its, from now on.
+  BirthRecord RecordOfBirth(BirthRecord described);
   void OnStreaming() { has_streamed_ = true; }
 
   // True if all earlier LSNs are void. True only once.
@@ -117,6 +140,8 @@ class SourceMemory {
   Lsn birth() const { return birth_; }
   // Coverage of the publication.
   const std::string& coverage() const { return coverage_; }
+  // Names that its tables had before this process, in order; see FormerNames.
+  const std::vector<std::string>& former_names() const { return former_names_; }
   // Kafka cluster that has the events so far; empty: not on record.
   const std::string& kafka_cluster() const { return kafka_cluster_; }
 
@@ -125,11 +150,15 @@ class SourceMemory {
   KnownSource Known(const std::optional<BirthRecord>& record) const;
   void AddEvidence(const std::optional<BirthRecord>& record,
                    KnownSource& known) const;
+  void ForgetSettledEvidence();
+  Announced announced() const;
   bool GapIsOver();
   bool HasMovedIn() const;
   static bool IsDoubtful(const Continuity& continuity,
                          const KnownSource& known);
   absl::Status Hold(const Gap& gap);
+  absl::Status HoldTable(Gap gap, const KnownSource& known);
+  void IdentifySource();
   absl::Status GoOn(const KnownSource& known, const Continuity& continuity);
   bool IsOvertakenByPromotion() const;
   absl::Status FollowPromotion();
@@ -147,15 +176,21 @@ class SourceMemory {
   ObservedSource observed_;
   std::string promotion_;
   bool is_first_start_ = false;
+  std::optional<Gap> table_gap_;
+  std::string coverage_of_gap_;  // with what was passed over
 
   // State across connections.
   GapLatch latch_;
+  bool relies_on_record_ = false;
+  // Found in the tables, and not on record.
+  PassedOver passed_over_;
   // Confirmed LSN of a checkpoint that the slot was ahead of.
   std::optional<Lsn> suspected_after_;
   std::string system_identifier_;
   uint32_t timeline_ = 0;
   Lsn birth_;
   std::string coverage_;
+  std::vector<std::string> former_names_;
   std::string kafka_cluster_;
   bool slot_was_shared_ = false;
   bool suspects_another_instance_ = false;

@@ -7,6 +7,7 @@
 #include "app/checkpoint_keeper.h"
 #include "base/status_macros.h"
 #include "checkpoint/checkpoint_owner.h"
+#include "checkpoint/coverage.h"
 #include "fmt/format.h"
 #include "outbox/numbering.h"
 #include "postgres/birth_record.h"
@@ -75,6 +76,8 @@ asio::awaitable<absl::Status> AcceptGap(asio::any_io_executor executor,
                              config.outbox.tables, config.postgres.slot,
                              stands));
   record.kafka_cluster = inspection.kafka_cluster;
+  record.coverage =
+      CarryPassedOver(record.coverage, inspection.diagnosis.known_coverage);
   // The slot continues at its position. That is not its beginning, or an
   // initial snapshot would assume that nothing was streamed yet.
   const std::optional<BirthRecord>& before = inspection.diagnosis.birth;

@@ -9,6 +9,7 @@
 #include "cli/init_arguments.h"
 #include "cli/init_sql.h"
 #include "cli/leftovers.h"
+#include "cli/outbox_tables.h"
 #include "cli/output.h"
 #include "cli/require_wal.h"
 #include "cli/role_rights.h"
@@ -53,8 +54,9 @@ class Initializer {
     if (status.ok() && config_.source == Source::kWal) {
       status = co_await CheckServer();
     }
-    for (const TableOptions& table : config_.outbox.tables) {
-      if (status.ok()) status = co_await MakeTable(table.name);
+    if (status.ok()) {
+      OutboxTables tables(*connection_, config_, routes_);
+      status = co_await tables.Make();
     }
     if (status.ok() && WantsEmitFunction(config_)) {
       status = co_await MakeEmitFunction();
@@ -67,6 +69,7 @@ class Initializer {
     if (status.ok()) status = co_await rights.OwnPublication();
     if (status.ok()) status = co_await CheckTables(WithPublication::kYes);
     if (status.ok()) status = co_await MakeSlot();
+    if (status.ok()) status = co_await AnnounceNewTables(*connection_, config_);
     if (status.ok()) status = co_await rights.MakeTables(slot_use_);
     if (status.ok()) status = co_await rights.Give();
     if (status.ok()) status = co_await ReportExistingRows(executor);
@@ -132,30 +135,6 @@ class Initializer {
     co_return absl::FailedPreconditionError(
         fmt::format("{} {}{}{}", error->subject, error->text,
                     error->remedy.empty() ? "" : "; ", error->remedy));
-  }
-
-  asio::awaitable<absl::Status> MakeTable(std::string table) {
-    const std::string query =
-        fmt::format("SELECT to_regclass({}) IS NOT NULL",
-                    connection_->Literal(QuoteQualifiedName(table)));
-    absl::StatusOr<bool> exists = co_await Exists(query);
-    if (!exists.ok()) co_return exists.status();
-    if (!*exists) {
-      absl::StatusOr<std::string> sql = OutboxTableSql(config_, table);
-      if (!sql.ok()) co_return sql.status();
-      WALPOST_CO_RETURN_IF_ERROR(co_await Execute(*sql));
-    }
-    Report("table", table, *exists ? "exists" : "created");
-    if (WantsNotifyTrigger(config_)) co_return co_await MakeTrigger(table);
-    co_return absl::OkStatus();
-  }
-
-  asio::awaitable<absl::Status> MakeTrigger(std::string table) {
-    absl::StatusOr<std::string> sql = NotifyTriggerSql(config_, table);
-    if (!sql.ok()) co_return sql.status();
-    absl::Status status = co_await Execute(*sql);
-    if (status.ok()) Report("notify trigger of", table, "created");
-    co_return status;
   }
 
   asio::awaitable<absl::Status> MakeEmitFunction() {
@@ -241,9 +220,9 @@ class Initializer {
     // A record of an older release is not a proof for retention.
     if (is_known && (*birth)->streamed_from > 0) co_return absl::OkStatus();
     if (is_known && !(*birth)->gap.empty()) co_return absl::OkStatus();
-    Lsn born;
-    if (is_known) born = (*birth)->consistent_point;
-    co_return co_await RecordBirth(born);
+    std::optional<BirthRecord> before;
+    if (is_known) before = *birth;
+    co_return co_await RecordBirth(before);
   }
 
   // It sends nothing any more; `recover` handles what it did not send.
@@ -271,16 +250,22 @@ class Initializer {
                     birth.system_identifier));
   }
 
-  // `born`: its beginning, if known; else it begins at its position.
-  asio::awaitable<absl::Status> RecordBirth(Lsn born) {
+  // `before`: of an older release; else the slot begins at its position.
+  asio::awaitable<absl::Status> RecordBirth(std::optional<BirthRecord> before) {
     const std::string& name = config_.postgres.slot;
     auto slot = co_await FindSlot(*connection_, name);
     if (!slot.ok()) co_return slot.status();
-    const Lsn begins = born.is_valid() ? born : (*slot)->confirmed_flush_lsn;
+    const Lsn begins =
+        before ? before->consistent_point : (*slot)->confirmed_flush_lsn;
     WALPOST_CO_ASSIGN_OR_RETURN(
         BirthRecord record,
         co_await DescribeBirth(*connection_, config_.postgres.publication,
                                config_.outbox.tables, name, begins));
+    // What was passed over or left out stays so.
+    if (before) {
+      record.coverage =
+          MergeCoverage(record.coverage, CoverageOf(*before, Announced::kYes));
+    }
     const std::string consequence = fmt::format(
         "slot {} exists, but nothing would notice if it were dropped", name);
     co_return co_await RequireBirthRecord(
@@ -327,7 +312,12 @@ int Init(InitArguments arguments) {
   const absl::Status chosen = arguments.ChooseRoles(*config);
   if (!chosen.ok()) return Fail(chosen, kExitUsage);
   if (arguments.print) {
-    const absl::StatusOr<std::string> sql = InitSql(*config, kind);
+    asio::io_context io(1);
+    ExistingObjects existing;
+    if (RequirePostgres(*config).ok()) {
+      existing = RunToEnd(io, FindExistingObjects(io.get_executor(), *config));
+    }
+    const absl::StatusOr<std::string> sql = InitSql(*config, kind, existing);
     if (!sql.ok()) return Fail(sql.status(), kExitPostgres);
     Print("{}", *sql);
     if (!arguments.role.empty()) {

@@ -44,7 +44,7 @@ void InitArguments::AddTo(Verb& verb) {
   verb.Option("--role", role,
               "The role that gets the rights, if not that of "
               "postgres.conninfo");
-  verb.Flag("--print", print, "Only print the SQL");
+  verb.Flag("--print", print, "Only print the SQL of what is missing");
   verb.Flag("--failover", failover,
             "Create the slot with FAILOVER (PostgreSQL 17 and newer)");
   verb.Flag(

@@ -1,7 +1,9 @@
 // The files of sql/ for a configuration, with its own names.
 #pragma once
 
+#include <set>
 #include <string>
+#include <vector>
 
 #include "absl/status/statusor.h"
 #include "config/config.h"
@@ -9,10 +11,14 @@
 
 namespace walpost {
 
-// SQL of an outbox table, for its source, and with the index that retention
-// needs. kFailedPrecondition: its name needs quotes; the files have none.
+// SQL of an outbox table, for its source, with the index that retention needs
+// and with the columns as they are mapped. kFailedPrecondition: its name needs
+// quotes; the files have none.
 absl::StatusOr<std::string> OutboxTableSql(const Config& config,
-                                           const std::string& table);
+                                           const TableOptions& table);
+
+// The columns of that table, before they are mapped.
+std::vector<std::string> OutboxTableColumns(const Config& config);
 
 // True if tables should wake the poller; the SQL for one. It may be run again.
 bool WantsNotifyTrigger(const Config& config);
@@ -22,9 +28,19 @@ absl::StatusOr<std::string> NotifyTriggerSql(const Config& config,
 bool WantsEmitFunction(const Config& config);
 std::string EmitFunctionSql();
 
+// What is there already. Without an answer of the server nothing is known to
+// be.
+struct ExistingObjects {
+  std::set<std::string> tables;  // schema.table
+  bool publication = false;
+  std::set<std::string> published;  // tables
+  bool slot = false;
+  std::string unknown;  // why it is not known; empty: it is
+};
+
 // All SQL that `init` would run, in order, with comments. Errors are those of
 // OutboxTableSql.
-absl::StatusOr<std::string> InitSql(const Config& config,
-                                    SlotFailover failover);
+absl::StatusOr<std::string> InitSql(const Config& config, SlotFailover failover,
+                                    const ExistingObjects& existing);
 
 }  // namespace walpost

@@ -1,8 +1,34 @@
 #include "cli/missing_rows.h"
 
+#include <functional>
+#include <set>
+#include <utility>
+
+#include "app/topic_reader_options.h"
+#include "base/status_macros.h"
+#include "cli/complete_conninfo.h"
+#include "cli/work_directory.h"
 #include "fmt/format.h"
 
 namespace walpost {
+
+absl::StatusOr<MissingRows> ReadKafka(const Config& config,
+                                      const OutboxOptions& outbox,
+                                      const std::string& work_directory,
+                                      ProgressLine& progress, ExitCode& end) {
+  KnownEvents::Options options;
+  options.conninfo = CompleteConninfo(config.postgres.server);
+  options.outbox = outbox;
+  options.kafka = TopicReaderOptionsOf(config);
+  options.directory = WorkDirectory(work_directory);
+  WALPOST_ASSIGN_OR_RETURN(const std::set<std::string> topics,
+                           KnownEvents::FindTopics(options));
+  end = kExitKafka;
+  WALPOST_ASSIGN_OR_RETURN(
+      std::unique_ptr<KnownEvents> known,
+      KnownEvents::Read(options, topics, std::ref(progress)));
+  return MissingRows(std::move(known));
+}
 
 absl::StatusOr<bool> MissingRows::IsMissing(const Event& event,
                                             std::string_view topic) {

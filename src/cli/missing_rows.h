@@ -1,4 +1,5 @@
-// MissingRows: the rows that `walpost recover` publishes, with counts.
+// MissingRows: the rows that Kafka lacks, for `walpost recover` and `replay
+// --missing`, with counts.
 #pragma once
 
 #include <cstdint>
@@ -8,6 +9,9 @@
 #include <utility>
 
 #include "absl/status/statusor.h"
+#include "cli/exit_code.h"
+#include "cli/progress_line.h"
+#include "config/config.h"
 #include "outbox/event.h"
 #include "verify/known_events.h"
 
@@ -38,5 +42,12 @@ class MissingRows {
   uint64_t same_id_ = 0;
   uint64_t twins_ = 0;
 };
+
+// Reads the records to compare rows of `outbox` with. Sets `end` to the end
+// that failed.
+absl::StatusOr<MissingRows> ReadKafka(const Config& config,
+                                      const OutboxOptions& outbox,
+                                      const std::string& work_directory,
+                                      ProgressLine& progress, ExitCode& end);
 
 }  // namespace walpost

@@ -6,7 +6,6 @@
 #include <optional>
 
 #include "absl/time/time.h"
-#include "app/checkpoint_file.h"
 #include "app/checkpoint_keeper.h"
 #include "app/retention_keeper.h"
 #include "base/status_macros.h"
@@ -101,16 +100,6 @@ absl::StatusOr<Pruner::Options> MakeOptions(const Arguments& arguments,
   return options;
 }
 
-// A running walpost holds the lock of its checkpoint file.
-asio::awaitable<SlotProof::LoadedCheckpoint> ReadStore(
-    asio::any_io_executor executor, const Config& config) {
-  if (config.checkpoint.store == CheckpointOptions::Store::kFile) {
-    const CheckpointFile file(config.checkpoint.path);
-    co_return file.Read();
-  }
-  co_return co_await LoadCheckpoint(executor, config);
-}
-
 void Report(const Pruned& pruned, const std::string& limit, bool dry_run) {
   const char* would = dry_run ? "would be " : "";
   Print("{}: {} rows {}deleted", pruned.table, pruned.rows.deleted, would);
@@ -142,7 +131,7 @@ int Prune(const Arguments& arguments) {
   if (options->proof == SentProof::kSlot &&
       config->checkpoint.store != CheckpointOptions::Store::kNone) {
     options->load_checkpoint = [&io, &config] {
-      return ReadStore(io.get_executor(), *config);
+      return ReadCheckpoint(io.get_executor(), *config);
     };
   }
   Pruner pruner(io.get_executor(), *std::move(options));

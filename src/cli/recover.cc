@@ -2,7 +2,6 @@
 #include <boost/asio/io_context.hpp>
 #include <cstdio>
 #include <memory>
-#include <set>
 
 #include "app/checkpoint_keeper.h"
 #include "app/read_events_on_record.h"
@@ -10,8 +9,8 @@
 #include "app/topic_reader_options.h"
 #include "base/status_macros.h"
 #include "checkpoint/checkpoint_owner.h"
+#include "checkpoint/coverage.h"
 #include "cli/accept_gap.h"
-#include "cli/complete_conninfo.h"
 #include "cli/exit_code.h"
 #include "cli/missing_rows.h"
 #include "cli/output.h"
@@ -22,7 +21,6 @@
 #include "cli/run_to_end.h"
 #include "cli/verb.h"
 #include "cli/verbs.h"
-#include "cli/work_directory.h"
 #include "fmt/format.h"
 #include "outbox/numbering.h"
 #include "verify/topic_reader.h"
@@ -52,24 +50,13 @@ absl::StatusOr<Config> LoadConfig(const Arguments& arguments) {
   return config;
 }
 
-// Reads the records to compare rows with; empty with --since, which publishes
-// all rows. Sets `end` to the end that failed.
-absl::StatusOr<MissingRows> ReadKafka(const Arguments& arguments,
-                                      const Config& config,
-                                      ProgressLine& progress, ExitCode& end) {
+// Empty with --since, which publishes all rows.
+absl::StatusOr<MissingRows> FindMissing(const Arguments& arguments,
+                                        const Config& config,
+                                        ProgressLine& progress, ExitCode& end) {
   if (!arguments.wish.since.empty()) return MissingRows(nullptr);
-  KnownEvents::Options options;
-  options.conninfo = CompleteConninfo(config.postgres.server);
-  options.outbox = config.outbox;
-  options.kafka = TopicReaderOptionsOf(config);
-  options.directory = WorkDirectory(arguments.work_directory);
-  WALPOST_ASSIGN_OR_RETURN(const std::set<std::string> topics,
-                           KnownEvents::FindTopics(options));
-  end = kExitKafka;
-  WALPOST_ASSIGN_OR_RETURN(
-      std::unique_ptr<KnownEvents> known,
-      KnownEvents::Read(options, topics, std::ref(progress)));
-  return MissingRows(std::move(known));
+  return ReadKafka(config, config.outbox, arguments.work_directory, progress,
+                   end);
 }
 
 bool StoreIsKafka(const Config& config) {
@@ -111,6 +98,8 @@ asio::awaitable<absl::StatusOr<Counts>> Recover(asio::any_io_executor executor,
   begin.birth = founder.consistent_point();
   begin.numbering = NumberingOf(config.outbox, config.postgres.publication);
   begin.kafka_cluster = plan.inspection.kafka_cluster;
+  begin.coverage = CarryPassedOver(founder.coverage(),
+                                   plan.inspection.diagnosis.known_coverage);
   Checkpoint checkpoint = BeginAtBirth(std::move(begin));
   const absl::Status stored =
       co_await StoreCheckpoint(executor, config, std::move(checkpoint));
@@ -161,7 +150,7 @@ int RunPlan(const Arguments& arguments, const Config& config,
   ProgressLine progress;
   ExitCode end = kExitPostgres;
   absl::StatusOr<MissingRows> missing =
-      ReadKafka(arguments, config, progress, end);
+      FindMissing(arguments, config, progress, end);
   progress.Finish();
   if (!missing.ok()) return Fail(missing.status(), end);
   TablePublisher::Options options;

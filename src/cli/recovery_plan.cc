@@ -34,6 +34,10 @@ asio::awaitable<absl::StatusOr<RecoveryRange>> FindRange(
     range.text = "all rows";
   } else if (!HasTransactionIds(config.outbox)) {
     range.text = "all rows: no table has outbox.tables.state.transaction_id";
+  } else if (inspection.diagnosis.has_unsettled_table) {
+    range.text =
+        "all rows: rows of a table that was not in outbox.tables before may "
+        "not have been delivered";
   } else if (!HorizonHolds(inspection.diagnosis)) {
     range.text = fmt::format(
         "all rows: after {} the checkpoint does not tell which were delivered",
@@ -158,6 +162,7 @@ SlotFounder::Founding FoundingOf(const RecoveryPlan& plan,
                                  const MissingRows& missing) {
   SlotFounder::Founding founding;
   founding.kafka_cluster = plan.inspection.kafka_cluster;
+  founding.known_coverage = plan.inspection.diagnosis.known_coverage;
   if (missing.has_passed_over()) {
     founding.all_published = false;
     return founding;
@@ -166,10 +171,7 @@ SlotFounder::Founding FoundingOf(const RecoveryPlan& plan,
       wish.since.empty() && plan.range.from_transaction == 0;
   const std::optional<BirthRecord>& birth = plan.inspection.diagnosis.birth;
   // Earlier transactions were delivered, as far back as the old slot goes.
-  if (!founding.all_published && wish.since.empty() && birth) {
-    founding.published_from = birth->streamed_from;
-    founding.published_since = birth->born_at;
-  }
+  if (!founding.all_published && wish.since.empty()) founding.before = birth;
   return founding;
 }
 

@@ -65,8 +65,16 @@ void Reloader::TakeUp(const absl::StatusOr<Config>& fresh) {
           ? "no key that is taken up has changed"
           : fmt::format("taken up: {}", fmt::join(changes.taken_up, ", ")));
   if (!changes.need_restart.empty()) {
-    spdlog::warn("SIGHUP: restart walpost to take up {}",
-                 fmt::join(changes.need_restart, ", "));
+    const bool has_tables =
+        std::ranges::any_of(changes.need_restart, [](const std::string& key) {
+          return key.starts_with("outbox.tables");
+        });
+    spdlog::warn("SIGHUP: restart walpost to take up {}{}",
+                 fmt::join(changes.need_restart, ", "),
+                 has_tables
+                     ? "; until then it passes over rows of a table that "
+                       "is new in outbox.tables"
+                     : "");
   }
   ProcessLog::Configure(live_.config().log);
   on_reloaded_();

@@ -11,6 +11,9 @@ namespace walpost {
 
 struct TableReplayArguments {
   bool from_table = false;
+  std::string table;  // empty: all
+  bool missing = false;
+  std::string work_directory;
   std::string since;
   std::string ids_file;
   std::string aggregate;

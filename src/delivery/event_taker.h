@@ -1,6 +1,7 @@
 // EventTaker: what a source hands its events to, and learns from.
 //
 //   source ── OnEvent, OnUndeliverable, OnTransactionEnd, OnKeepalive ─▶ taker
+//   source ── OnPassedOver ─▶ taker
 //   source ◀───────── CanTake, confirmable, IsDrained, Health ───────── taker
 //
 // The contract: events in the order of their positions, then OnTransactionEnd
@@ -13,6 +14,7 @@
 #include "base/lsn.h"
 #include "base/time.h"
 #include "outbox/event.h"
+#include "outbox/other_relation.h"
 
 namespace walpost {
 
@@ -35,6 +37,10 @@ class EventTaker {
   // An LSN before which the source has nothing more to hand in. Called only
   // outside a transaction, in stream order.
   virtual void OnKeepalive(Lsn wal_end) = 0;
+
+  // A row of a table that is not in outbox.tables, and that nobody else hands
+  // in. True: it is noted, and later rows of this table need not be told.
+  virtual bool OnPassedOver(const OtherRelation& /*relation*/) { return true; }
 
   // LSN that may be confirmed to the source; 0/0: none.
   virtual Lsn confirmable() const = 0;

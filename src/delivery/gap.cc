@@ -9,12 +9,10 @@ namespace walpost {
 namespace {
 
 constexpr std::string_view kGaps[] = {
-    kGapOtherCluster,         kGapTimelineDiverged,
-    kGapSlotMissing,          kGapSlotLost,
-    kGapSlotNotKept,          kGapSlotAdvanced,
-    kGapServerBehind,         kGapWalForked,
-    kGapCoverageChanged,      kGapKafkaReplaced,
-    kReasonPublicationMissing};
+    kGapOtherCluster,  kGapTimelineDiverged, kGapSlotMissing,
+    kGapSlotLost,      kGapSlotNotKept,      kGapSlotAdvanced,
+    kGapServerBehind,  kGapWalForked,        kGapCoverageChanged,
+    kGapKafkaReplaced, kGapTablePassedOver,  kReasonPublicationMissing};
 
 }  // namespace
 

@@ -10,6 +10,7 @@
 //   wal_forked         restored, too, and written past it since (HistoryCheck)
 //   coverage_changed   the publication may not have sent everything (Coverage)
 //   kafka_replaced     another Kafka cluster, or topics created again
+//   table_passed_over  walpost did not have the table in its configuration
 //   publication_missing  rows were committed while there was none
 //
 // The names are reason codes (base/reason_code.h).
@@ -33,6 +34,7 @@ inline constexpr char kGapServerBehind[] = "server_behind";
 inline constexpr char kGapWalForked[] = "wal_forked";
 inline constexpr char kGapCoverageChanged[] = "coverage_changed";
 inline constexpr char kGapKafkaReplaced[] = "kafka_replaced";
+inline constexpr char kGapTablePassedOver[] = "table_passed_over";
 
 // The operator's remedy for a gap.
 inline constexpr char kRecover[] =

@@ -2,6 +2,7 @@
 // documented in docs/configuration.md.
 #pragma once
 
+#include <algorithm>
 #include <cstddef>
 #include <optional>
 #include <string>
@@ -124,5 +125,12 @@ struct OutboxOptions {
   // are not in Kafka.
   std::string checkpoint_topic = {};
 };
+
+// The index of a table that is listed.
+inline size_t IndexOf(const OutboxOptions& outbox, std::string_view table) {
+  const auto found =
+      std::ranges::find(outbox.tables, table, &TableOptions::name);
+  return static_cast<size_t>(found - outbox.tables.begin());
+}
 
 }  // namespace walpost

@@ -112,36 +112,47 @@ void TransactionAssembler::Describe(const pgoutput::Relation& relation) {
   }
   const std::string name = described.schema.QualifiedName();
   for (size_t i = 0; i < options_.tables.size(); ++i) {
-    if (options_.tables[i].name != name) continue;
-    described.is_outbox = true;
-    described.source = i;
-    auto mapper = TableMapper::Create(options_.tables[i], described.schema,
-                                      references_[i]);
-    if (mapper.ok()) mapper = RefuseLostFields(i, *std::move(mapper));
-    if (mapper.ok()) {
-      described.mapper = *std::move(mapper);
-      if (requires_utf8_) described.mapper->RequireUtf8();
-    } else {
-      described.bind_error =
-          WithReasonCode(mapper.status(), kReasonTableUnsuitable);
-    }
+    if (options_.tables[i].name == name) DescribeOutbox(i, described);
   }
   if (!described.is_outbox) DescribeRenamed(name, relation.oid, described);
+  if (!described.is_outbox) {
+    described.name = name;
+    described.is_passed_over =
+        known != relations_.end() && known->second.is_passed_over;
+  }
   relations_.insert_or_assign(relation.oid, std::move(described));
 }
 
+void TransactionAssembler::DescribeOutbox(size_t source, Relation& described) {
+  described.is_outbox = true;
+  described.source = source;
+  auto mapper = TableMapper::Create(options_.tables[source], described.schema,
+                                    references_[source]);
+  if (mapper.ok()) mapper = RefuseLostFields(source, *std::move(mapper));
+  if (mapper.ok()) {
+    described.mapper = *std::move(mapper);
+    if (requires_utf8_) described.mapper->RequireUtf8();
+  } else {
+    described.bind_error =
+        WithReasonCode(mapper.status(), kReasonTableUnsuitable);
+  }
+}
+
 void TransactionAssembler::DescribeRenamed(const std::string& name,
-                                           uint32_t oid,
-                                           Relation& described) const {
+                                           uint32_t oid, Relation& described) {
   const auto found = std::ranges::find(oids_, oid);
   if (found == oids_.end() || oid == 0) return;
+  const size_t source = static_cast<size_t>(found - oids_.begin());
+  if (source < former_names_.size() && former_names_[source] == name) {
+    return DescribeOutbox(source, described);
+  }
   described.is_outbox = true;
-  described.source = static_cast<size_t>(found - oids_.begin());
+  described.source = source;
   described.bind_error =
       WithReasonCode(absl::FailedPreconditionError(fmt::format(
                          "table {} had the name {} when the row was written: "
                          "publish it with walpost recover -c FILE --force",
-                         options_.tables[described.source].name, name)),
+                         options_.tables[source].name, name)),
                      kReasonTableUnsuitable);
 }
 
@@ -202,12 +213,21 @@ absl::Status TransactionAssembler::Insert(const pgoutput::Insert& insert,
   Relation& relation = found->second;
   if (!relation.is_outbox) {
     ++skipped_.rows_of_other_tables;
+    if (relation.is_passed_over) return absl::OkStatus();
+    step.kind = Step::Kind::kPassedOver;
+    step.relation = {insert.relation_oid, relation.name,
+                     transaction_.commit_lsn};
     return absl::OkStatus();
   }
   if (relation.mapper == nullptr) step.event = {};
   BeginEvent(relation.source, step);
   if (relation.mapper == nullptr) return Settle(relation.bind_error, step);
   return Settle(relation.mapper->Map(insert.row, step.event), step);
+}
+
+void TransactionAssembler::PassOver(uint32_t oid) {
+  const auto found = relations_.find(oid);
+  if (found != relations_.end()) found->second.is_passed_over = true;
 }
 
 absl::Status TransactionAssembler::Message(

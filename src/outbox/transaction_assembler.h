@@ -22,6 +22,7 @@
 #include "outbox/event.h"
 #include "outbox/message_mapper.h"
 #include "outbox/options.h"
+#include "outbox/other_relation.h"
 #include "outbox/skipped_changes.h"
 #include "outbox/table_mapper.h"
 #include "pgoutput/message.h"
@@ -35,11 +36,13 @@ struct Step {
     kEvent,           // `event` is ready
     kUndeliverable,   // an event that cannot be mapped: position and `error`
     kTransactionEnd,  // everything before `end_lsn` has been returned
+    kPassedOver,      // a row of `relation`, which is not an outbox table
   };
   Kind kind = Kind::kNothing;
   Event event;
   absl::Status error;
   Lsn end_lsn;
+  OtherRelation relation;  // valid like the event
 };
 
 class TransactionAssembler {
@@ -54,8 +57,17 @@ class TransactionAssembler {
   // The oids of the tables, in order; 0: not known. A row of one of them under
   // another name, because the table was renamed for a while, is an event of
   // that table that cannot be delivered: it stops the flow instead of passing
-  // for a row of another table.
-  void SetTableOids(std::vector<uint32_t> oids) { oids_ = std::move(oids); }
+  // for a row of another table. `former_names`: of tables that were renamed
+  // together with the configuration, in order; under these names their rows are
+  // events as usual.
+  void SetTableOids(std::vector<uint32_t> oids,
+                    std::vector<std::string> former_names = {}) {
+    oids_ = std::move(oids);
+    former_names_ = std::move(former_names);
+  }
+
+  // Rows of this relation are passed over without a step from now on.
+  void PassOver(uint32_t oid);
 
   // See TableMapper; for every table described from now on.
   void RequireUtf8() { requires_utf8_ = true; }
@@ -92,6 +104,8 @@ class TransactionAssembler {
     pgoutput::RelationSchema schema;
     size_t source = 0;
     bool is_outbox = false;
+    std::string name;             // of another table
+    bool is_passed_over = false;  // a step is not needed
     std::unique_ptr<TableMapper> mapper;
     absl::Status bind_error;
   };
@@ -99,8 +113,9 @@ class TransactionAssembler {
   absl::Status Begin(const pgoutput::Begin& begin);
   absl::Status Commit(const pgoutput::Commit& commit, Step& step);
   void Describe(const pgoutput::Relation& relation);
+  void DescribeOutbox(size_t source, Relation& described);
   void DescribeRenamed(const std::string& name, uint32_t oid,
-                       Relation& described) const;
+                       Relation& described);
   absl::Status Insert(const pgoutput::Insert& insert, Step& step);
   absl::Status Message(const pgoutput::LogicalMessage& message, Step& step);
   void CountUpdate(const pgoutput::Update& update);
@@ -117,6 +132,7 @@ class TransactionAssembler {
   std::vector<std::vector<std::string>> references_;
   MessageMapper message_mapper_;
   std::vector<uint32_t> oids_;
+  std::vector<std::string> former_names_;
   absl::flat_hash_map<uint32_t, Relation> relations_;
   MappedFields mapped_fields_;
 

@@ -13,6 +13,7 @@ inline constexpr uint32_t kInt4Oid = 23;
 inline constexpr uint32_t kJsonOid = 114;
 inline constexpr uint32_t kTimestampOid = 1114;
 inline constexpr uint32_t kTimestamptzOid = 1184;
+inline constexpr uint32_t kUuidOid = 2950;
 inline constexpr uint32_t kJsonbOid = 3802;
 
 // int2, int4 or int8.

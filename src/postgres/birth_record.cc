@@ -3,6 +3,7 @@
 #include "base/status_macros.h"
 #include "fmt/format.h"
 #include "postgres/coverage_query.h"
+#include "postgres/publication.h"
 #include "postgres/publication_comment.h"
 
 namespace walpost {
@@ -33,6 +34,7 @@ asio::awaitable<absl::StatusOr<BirthRecord>> DescribeBirth(
   record.born_at = WallTime(std::chrono::seconds(rows.Integer(0, 2)));
   record.timeline = static_cast<uint32_t>(rows.Unsigned(0, 3));
   record.coverage = coverage.ToString();
+  record.added.emplace();
   WALPOST_CO_ASSIGN_OR_RETURN(
       const std::optional<BirthRecord> before,
       co_await ReadBirthRecord(connection, publication, record.slot));
@@ -69,6 +71,42 @@ asio::awaitable<absl::Status> WriteBirthRecord(Connection& connection,
   };
   co_return co_await ChangePublicationComment(connection,
                                               std::move(publication), change);
+}
+
+asio::awaitable<absl::StatusOr<std::optional<std::vector<uint32_t>>>>
+RecordPassedOver(Connection& connection, std::string publication,
+                 std::string slot, PassedOver passed_over) {
+  WALPOST_CO_ASSIGN_OR_RETURN(
+      const std::optional<BirthRecord> record,
+      co_await ReadBirthRecord(connection, publication, slot));
+  if (!record) co_return std::vector<uint32_t>();
+  WALPOST_CO_ASSIGN_OR_RETURN(
+      const PublicationRights rights,
+      co_await FindPublicationRights(connection, publication));
+  if (!rights.may_alter) {
+    co_return TableOids(Coverage::Parse(CoverageOf(*record, Announced::kYes)));
+  }
+  const CommentChange change =
+      [&](std::string_view comment) -> absl::StatusOr<std::string> {
+    BirthRecord now = FindBirthRecord(comment, slot).value_or(*record);
+    now.coverage = WithPassedOver(now.coverage, passed_over);
+    return WithBirthRecord(comment, now);
+  };
+  const absl::Status written =
+      co_await ChangePublicationComment(connection, publication, change);
+  if (!written.ok()) co_return written;
+  co_return std::nullopt;
+}
+
+asio::awaitable<absl::StatusOr<RecordFence>> ReadFence(Connection& connection) {
+  const std::string sql =
+      "SELECT pg_catalog.pg_snapshot_xmax(pg_catalog.pg_current_snapshot()), "
+      "ceil(extract(epoch FROM clock_timestamp()))::bigint";
+  WALPOST_CO_ASSIGN_OR_RETURN(QueryRows rows, co_await connection.Execute(sql));
+  RecordFence fence;
+  fence.transaction = rows.Unsigned(0, 0);
+  fence.time = WallTime(std::chrono::seconds(rows.Integer(0, 1)));
+  co_return fence;
 }
 
 asio::awaitable<absl::Status> RequireBirthRecord(Connection& connection,

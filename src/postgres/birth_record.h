@@ -3,14 +3,18 @@
 #pragma once
 
 #include <boost/asio/awaitable.hpp>
+#include <cstdint>
 #include <optional>
 #include <span>
 #include <string>
+#include <vector>
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "base/lsn.h"
 #include "checkpoint/birth_record.h"
+#include "checkpoint/passed_over.h"
+#include "checkpoint/record_update.h"
 #include "outbox/options.h"
 #include "postgres/connection.h"
 
@@ -43,6 +47,17 @@ boost::asio::awaitable<absl::Status> WriteBirthRecord(Connection& connection,
 boost::asio::awaitable<absl::Status> RequireBirthRecord(
     Connection& connection, std::string publication, BirthRecord record,
     std::string consequence);
+
+// Adds relations whose rows were passed over to the record of the slot. Returns
+// nullopt if they are on record; else the role may not write it, or there is no
+// record: the oids of the tables that it lists.
+boost::asio::awaitable<absl::StatusOr<std::optional<std::vector<uint32_t>>>>
+RecordPassedOver(Connection& connection, std::string publication,
+                 std::string slot, PassedOver passed_over);
+
+// Rows of transactions from here on come after everything so far.
+boost::asio::awaitable<absl::StatusOr<RecordFence>> ReadFence(
+    Connection& connection);
 
 // The SQL for it, for the owner of the publication to run.
 boost::asio::awaitable<absl::StatusOr<std::string>> BirthRecordSql(

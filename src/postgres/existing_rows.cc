@@ -1,5 +1,6 @@
 #include "postgres/existing_rows.h"
 
+#include "base/status_macros.h"
 #include "fmt/format.h"
 #include "postgres/quote.h"
 #include "postgres/sqlstate.h"
@@ -35,8 +36,9 @@ std::string CountSql(const std::string& table, const std::string& condition) {
 std::string EstimateSql(const std::string& table_literal) {
   return fmt::format(
       "SELECT coalesce(sum(greatest(reltuples, 0)), 0)::bigint FROM "
-      "pg_catalog.pg_class WHERE relkind = 'r' AND (oid = {0}::regclass OR oid "
-      "IN (SELECT relid FROM pg_catalog.pg_partition_tree({0}::regclass)))",
+      "pg_catalog.pg_class WHERE relkind = 'r' AND (oid = "
+      "pg_catalog.to_regclass({0}) OR oid IN (SELECT relid FROM "
+      "pg_catalog.pg_partition_tree(pg_catalog.to_regclass({0}))))",
       table_literal);
 }
 
@@ -74,6 +76,19 @@ asio::awaitable<absl::StatusOr<ExistingRows>> Count(Connection& connection,
 
 }  // namespace
 
+asio::awaitable<absl::StatusOr<uint64_t>> EstimateRows(Connection& connection,
+                                                       std::string table) {
+  const std::string sql =
+      EstimateSql(connection.Literal(QuoteQualifiedName(table)));
+  WALPOST_CO_ASSIGN_OR_RETURN(QueryRows rows, co_await connection.Execute(sql));
+  co_return rows.Unsigned(0, 0);
+}
+
+std::string WrittenBeforeSql(std::string_view xmin, std::string_view cmin) {
+  return fmt::format("{} OR (xmin = '{}'::xid AND cmin::text::bigint < {})",
+                     OlderThan(xmin), xmin, cmin);
+}
+
 std::string ExistingRows::ToString() const {
   if (!count) {
     return fmt::format("about {} rows by the statistics", Grouped(estimate));
@@ -97,9 +112,7 @@ asio::awaitable<absl::StatusOr<ExistingRows>> CountExistingRows(
 asio::awaitable<absl::StatusOr<ExistingRows>> CountRowsBeforeAttachment(
     Connection& connection, std::string partition, std::string xmin,
     std::string cmin) {
-  std::string condition =
-      fmt::format("{} OR (xmin = '{}'::xid AND cmin::text::bigint < {})",
-                  OlderThan(xmin), xmin, cmin);
+  std::string condition = WrittenBeforeSql(xmin, cmin);
   co_return co_await Count(connection, std::move(partition),
                            std::move(condition));
 }

@@ -8,6 +8,7 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <string_view>
 
 #include "absl/status/statusor.h"
 #include "postgres/connection.h"
@@ -28,6 +29,14 @@ struct ExistingRows {
   // "300 rows", "more than 100,000 rows (about 300,000 by the statistics)".
   std::string ToString() const;
 };
+
+// Number of all rows, by the server's statistics; 0: there is no such table.
+boost::asio::awaitable<absl::StatusOr<uint64_t>> EstimateRows(
+    Connection& connection, std::string table);
+
+// Condition of rows that were written before the command `cmin` of the
+// transaction `xmin`.
+std::string WrittenBeforeSql(std::string_view xmin, std::string_view cmin);
 
 // Counts rows of transactions before `streamed_from` (an xid8); 0: all rows.
 // Takes at most a few seconds: if a table is locked or too large, the count is

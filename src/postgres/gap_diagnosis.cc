@@ -2,6 +2,7 @@
 
 #include <libpq-fe.h>
 
+#include <algorithm>
 #include <cstring>
 #include <memory>
 #include <utility>
@@ -9,6 +10,7 @@
 #include "base/reason_code.h"
 #include "base/status_macros.h"
 #include "checkpoint/continuity.h"
+#include "checkpoint/settled_table.h"
 #include "delivery/gap.h"
 #include "fmt/format.h"
 #include "postgres/coverage_query.h"
@@ -77,7 +79,7 @@ KnownSource Known(const GapQuestion& question, const GapDiagnosis& diagnosis) {
     known.by = By::kBirthRecord;
     known.system_identifier = birth->system_identifier;
     known.birth = birth->consistent_point;
-    known.coverage = birth->coverage;
+    known.coverage = CoverageOf(*birth, Announced::kNo);
     known.kafka_cluster = birth->kafka_cluster;
   }
   const auto& checkpoint = question.checkpoint;
@@ -213,13 +215,21 @@ asio::awaitable<absl::StatusOr<GapDiagnosis>> DiagnoseGap(
       co_await ReadBirthRecord(connection, question.publication,
                                question.slot));
   diagnosis.birth = std::move(birth);
+  WALPOST_CO_ASSIGN_OR_RETURN(
+      Coverage coverage,
+      co_await ReadCoverage(connection, question.publication, question.tables));
+  diagnosis.known_coverage = Known(question, diagnosis).coverage;
+  const std::string& known = diagnosis.known_coverage;
+  diagnosis.has_unsettled_table =
+      !known.empty() &&
+      std::ranges::any_of(coverage.tables,
+                          [&known](const Coverage::Table& table) {
+                            return IsUnsettled(known, table);
+                          });
   if (FindLatched(question, diagnosis)) co_return diagnosis;
   ObservedSource observed;
   absl::Status status = co_await Observe(connection, diagnosis, observed);
   if (!status.ok()) co_return status;
-  WALPOST_CO_ASSIGN_OR_RETURN(
-      Coverage coverage,
-      co_await ReadCoverage(connection, question.publication, question.tables));
   observed.coverage = coverage.ToString();
   observed.kafka_cluster = question.kafka_cluster;
   const uint32_t left = Known(question, diagnosis).timeline;

@@ -46,7 +46,12 @@ struct GapDiagnosis {
   std::string text;
   // What could not be decided, as a sentence; empty: nothing.
   std::string doubt;
-  // Facts found on the way.
+  // A table may lack rows whatever the gap is: they were passed over, or it is
+  // not known.
+  bool has_unsettled_table = false;
+  // Facts found on the way. The coverage is that of the checkpoint and the
+  // record.
+  std::string known_coverage;
   std::optional<SlotState> slot;
   std::optional<BirthRecord> birth;
 };

@@ -6,12 +6,11 @@
 #include "outbox/table_mapper.h"
 #include "postgres/publication.h"
 #include "postgres/quote.h"
+#include "postgres/table_names.h"
 
 namespace walpost {
 
 namespace asio = boost::asio;
-
-namespace {}  // namespace
 
 void PublicationCheck::Add(Severity severity, std::string subject,
                            std::string text, std::string remedy) {
@@ -171,24 +170,16 @@ asio::awaitable<absl::Status> PublicationCheck::CheckTable(size_t index) {
   co_return co_await CheckPublished(index, kind, relation);
 }
 
-// The name often differs only in case or in the schema.
 asio::awaitable<absl::Status> PublicationCheck::ReportMissing(
     std::string table) {
-  const std::string name = table.substr(table.rfind('.') + 1);
-  const std::string sql = fmt::format(
-      "SELECT n.nspname || '.' || c.relname FROM pg_catalog.pg_class c JOIN "
-      "pg_catalog.pg_namespace n ON n.oid = c.relnamespace WHERE c.relkind IN "
-      "('r', 'p') AND lower(c.relname) = lower({}) AND n.nspname NOT LIKE "
-      "'pg\\_%' ORDER BY 1 LIMIT 1",
-      connection_.Literal(name));
-  WALPOST_CO_ASSIGN_OR_RETURN(QueryRows rows,
-                              co_await connection_.Execute(sql));
+  WALPOST_CO_ASSIGN_OR_RETURN(
+      const std::string similar,
+      co_await FindSimilarTable(connection_, outbox_, table));
   std::string remedy =
-      "create it with walpost init -c FILE, or correct outbox.tables "
-      "(schema.table)";
-  if (rows.size() > 0) {
-    remedy =
-        fmt::format("did you mean {}? Correct outbox.tables", rows.Text(0, 0));
+      "correct outbox.tables (schema.table), or create it with walpost init "
+      "-c FILE";
+  if (!similar.empty()) {
+    remedy = fmt::format("did you mean {}? Correct outbox.tables", similar);
   }
   Add(Severity::kError, fmt::format("table {}", table), "does not exist",
       std::move(remedy));

@@ -9,6 +9,7 @@
 #include "base/read_refusal.h"
 #include "base/status_macros.h"
 #include "fmt/format.h"
+#include "fmt/ranges.h"
 #include "postgres/birth_record.h"
 #include "postgres/coverage_query.h"
 #include "postgres/decision_record.h"
@@ -123,10 +124,55 @@ asio::awaitable<absl::Status> SideSession::Serve() {
     if (status.ok()) status = co_await LookAtPartitions();
     if (!status.ok()) break;
     backoff_.Reset();
-    const MonotonicTime until = Clock::now() + kReportInterval;
-    co_await connection_->waiter().Wait(SocketWaiter::Interest::kRead, until);
+    status = co_await Rest();
   }
   co_return status;
+}
+
+// Until the next report.
+asio::awaitable<absl::Status> SideSession::Rest() {
+  const MonotonicTime until = Clock::now() + kReportInterval;
+  co_await connection_->waiter().Wait(SocketWaiter::Interest::kRead, until);
+  const bool is_due = passed_over_ != nullptr && passed_over_->is_due();
+  if (stopped_ || !is_due) co_return absl::OkStatus();
+  co_return co_await WritePassedOver();
+}
+
+void SideSession::RecordPassedOver() {
+  const bool is_due = passed_over_ != nullptr && passed_over_->is_due();
+  if (is_due && connection_ != nullptr) connection_->waiter().Wake();
+}
+
+asio::awaitable<absl::Status> SideSession::WritePassedOver() {
+  connection_->set_deadline(Clock::now() + std::chrono::seconds(10));
+  const PassedOver pending = passed_over_->pending();
+  WALPOST_CO_ASSIGN_OR_RETURN(
+      const std::optional<std::vector<uint32_t>> listed,
+      co_await walpost::RecordPassedOver(*connection_, publication_name_, slot_,
+                                         pending));
+  if (!listed) {
+    passed_over_->OnRecorded(pending);
+    co_return absl::OkStatus();
+  }
+  const std::vector<std::string> names = passed_over_->OnRefused(*listed);
+  if (!names.empty()) {
+    spdlog::warn(
+        "rows of {} are passed over, because outbox.tables does not list it, "
+        "and that cannot be put on record: there is no checkpoint.store, and "
+        "the role of walpost does not own publication {}. Before it is added "
+        "to outbox.tables, run walpost init -c FILE as the owner of the "
+        "publication",
+        fmt::join(names, ", "), publication_name_);
+  }
+  const std::vector<std::string> held = passed_over_->held();
+  if (!held.empty()) {
+    spdlog::warn(
+        "rows of {} wait: it was put on record by init, and outbox.tables does "
+        "not list it. Restart walpost with it; until then nothing after "
+        "{} is confirmed, and the server keeps the WAL",
+        fmt::join(held, ", "), passed_over_->limit().ToString());
+  }
+  co_return absl::OkStatus();
 }
 
 // Some services reserve this function for their own roles.

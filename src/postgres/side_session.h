@@ -10,6 +10,7 @@
 //    ended; the position of the guard slot; during slot creation, what it waits
 //    for; and, while there is no stream, whatever a gap would show in: the
 //    stream may have to wait for Kafka before it looks;
+//  - put on record whose rows are passed over, before their LSN is confirmed;
 //  - warn of a partition that had rows when it was attached.
 //
 // It holds no transaction open, so it pins no xmin. Its failure does not affect
@@ -32,6 +33,7 @@
 #include "checkpoint/birth_record.h"
 #include "checkpoint/continuity.h"
 #include "checkpoint/event_decision.h"
+#include "checkpoint/passed_over_rows.h"
 #include "checkpoint/transaction_horizon.h"
 #include "health/wal_budget.h"
 #include "postgres/connection.h"
@@ -105,6 +107,12 @@ class SideSession {
     obeyed_.push_back(std::move(decision));
   }
 
+  // Writes `rows` to the birth record whenever they are due. It outlives this
+  // object.
+  void KeepOnRecord(PassedOverRows& rows) { passed_over_ = &rows; }
+  // They are due now.
+  void RecordPassedOver();
+
   // Whether it looks what this session waits for (session_wait.h); 0: no.
   void WatchSession(int pid) { watched_pid_ = pid; }
   const std::string& session_wait() const { return session_wait_; }
@@ -127,6 +135,8 @@ class SideSession {
   boost::asio::awaitable<absl::Status> LookAtCreation();
   boost::asio::awaitable<absl::Status> LookAtWait();
   boost::asio::awaitable<absl::Status> LookAtPartitions();
+  boost::asio::awaitable<absl::Status> WritePassedOver();
+  boost::asio::awaitable<absl::Status> Rest();
 
   boost::asio::any_io_executor executor_;
   ServerOptions server_;
@@ -135,6 +145,7 @@ class SideSession {
   std::vector<TableOptions> tables_;
   std::string system_identifier_;  // empty: this role may not read it
   bool watches_decisions_ = false;
+  PassedOverRows* passed_over_ = nullptr;
   std::vector<EventDecision> obeyed_;  // not on record yet
   bool watches_source_ = false;
   std::function<void()> on_server_shutdown_;

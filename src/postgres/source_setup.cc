@@ -56,6 +56,7 @@ asio::awaitable<absl::Status> SourceSetup::RunSteps() {
   if (status.ok() && may_create()) status = co_await CreateWhatIsMissing();
   if (status.ok()) status = co_await Begin();
   if (status.ok()) status = co_await StartReplication();
+  if (status.ok()) new_tables_.Report();
   co_return status;
 }
 
@@ -97,6 +98,10 @@ asio::awaitable<absl::Status> SourceSetup::ReadSlot(ObservedSource observed) {
       co_await ReadCoverage(*connection_, options_.publication,
                             outbox_.tables));
   observed.coverage = coverage.ToString();
+  WALPOST_CO_ASSIGN_OR_RETURN(
+      const PublicationRights rights,
+      co_await FindPublicationRights(*connection_, options_.publication));
+  observed.may_write_record = rights.may_alter;
   memory_.Observe(std::move(observed), std::move(birth));
   co_return absl::OkStatus();
 }
@@ -115,6 +120,8 @@ asio::awaitable<absl::Status> SourceSetup::StandBy() {
 
 // Records a gap, if our role may write the record.
 asio::awaitable<absl::Status> SourceSetup::Continue() {
+  WALPOST_CO_RETURN_IF_ERROR(co_await new_tables_.Look(*connection_));
+  connection_->set_deadline(Clock::now() + kSetupLimit);
   const absl::Status status = memory_.Continue();
   if (memory_.suspects_another_instance()) {
     WALPOST_CO_ASSIGN_OR_RETURN(const bool has_others,
@@ -153,15 +160,14 @@ asio::awaitable<absl::Status> SourceSetup::Begin() {
 }
 
 asio::awaitable<absl::Status> SourceSetup::UpdateRecord() {
-  const std::optional<SourceMemory::RecordUpdate> update =
-      memory_.UpdatedRecord(kafka_cluster_);
+  WALPOST_CO_ASSIGN_OR_RETURN(const RecordFence fence,
+                              co_await ReadFence(*connection_));
+  const std::optional<RecordUpdate> update =
+      memory_.UpdatedRecord(kafka_cluster_, fence);
   if (!update) co_return absl::OkStatus();
-  if (update->is_required) {
-    const std::string consequence =
-        "tables that were left out of outbox.tables: the record would vouch "
-        "for their rows, which are passed over from now on";
+  if (!update->consequence.empty()) {
     co_return co_await RequireBirthRecord(*connection_, options_.publication,
-                                          update->record, consequence);
+                                          update->record, update->consequence);
   }
   const absl::Status written = co_await WriteBirthRecord(
       *connection_, options_.publication, update->record);
@@ -177,9 +183,8 @@ asio::awaitable<absl::Status> SourceSetup::RecordBirth() {
       BirthRecord described,
       co_await DescribeBirth(*connection_, options_.publication, outbox_.tables,
                              options_.slot, begins_));
-  BirthRecord record = std::move(described);
+  BirthRecord record = memory_.RecordOfBirth(std::move(described));
   record.kafka_cluster = kafka_cluster_;
-  memory_.OnBirth(record);
   const std::string& publication = options_.publication;
   if (from_lsn_.is_valid()) {
     const std::string consequence = fmt::format(

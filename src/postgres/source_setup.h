@@ -26,6 +26,7 @@
 #include "outbox/route.h"
 #include "postgres/connection.h"
 #include "postgres/instance_name.h"
+#include "postgres/new_tables.h"
 #include "postgres/slot_holder.h"
 #include "postgres/source_options.h"
 
@@ -42,12 +43,15 @@ class SourceSetup {
         name_(name),
         routes_(routes),
         memory_(memory),
-        holder_(options.slot, name) {}
+        holder_(options.slot, name),
+        new_tables_(options, outbox, routes, memory) {}
 
   // Kafka cluster of the producer; empty: not known yet.
   void SetKafkaCluster(std::string cluster) {
     kafka_cluster_ = std::move(cluster);
   }
+
+  NewTables& new_tables() { return new_tables_; }
 
   // Leaves the connection streaming. Errors: see WalSource::Open.
   boost::asio::awaitable<absl::Status> Run(Connection& connection);
@@ -102,6 +106,7 @@ class SourceSetup {
   std::vector<EventDecision> decisions_;
   Lsn slot_position_;
   Lsn begins_;  // start of the stream
+  NewTables new_tables_;
 };
 
 }  // namespace walpost

@@ -1,8 +1,11 @@
 #include "postgres/table_scan.h"
 
+#include <algorithm>
 #include <optional>
 #include <utility>
 
+#include "absl/strings/ascii.h"
+#include "absl/strings/numbers.h"
 #include "absl/strings/str_join.h"
 #include "base/read_refusal.h"
 #include "base/status_macros.h"
@@ -24,6 +27,21 @@ namespace {
 constexpr char kCursor[] = "walpost_scan";
 // From sql/outbox.sql.
 constexpr std::string_view kCreatedAt = "created_at";
+
+// As the server reads them; other spellings of a uuid are not what it writes.
+bool IsValueOf(uint32_t type_oid, const std::string& text) {
+  if (pgoutput::IsInteger(type_oid)) {
+    int64_t number = 0;
+    return absl::SimpleAtoi(text, &number);
+  }
+  if (type_oid != pgoutput::kUuidOid) return true;
+  const auto is_hex = [](char c) {
+    return absl::ascii_isxdigit(static_cast<unsigned char>(c)) || c == '-' ||
+           c == '{' || c == '}';
+  };
+  constexpr size_t kDigits = 32;
+  return text.size() >= kDigits && std::ranges::all_of(text, is_hex);
+}
 
 }  // namespace
 
@@ -103,6 +121,21 @@ absl::StatusOr<std::string> TableScan::FromTransaction() const {
                      filter_.from_transaction);
 }
 
+absl::StatusOr<std::string> TableScan::IdCondition() const {
+  WALPOST_ASSIGN_OR_RETURN(const std::string column, ColumnOf("id", "--ids"));
+  const std::optional<std::string> name = ColumnOfField(table_, schema_, "id");
+  const uint32_t type_oid =
+      schema_.columns[*schema_.FindColumn(*name)].type_oid;
+  std::vector<std::string> literals;
+  for (const std::string& id : filter_.ids) {
+    const bool is_of_another =
+        filter_.has_ids_of_others && !IsValueOf(type_oid, id);
+    if (!is_of_another) literals.push_back(connection_.Literal(id));
+  }
+  if (literals.empty()) return "false";
+  return fmt::format("{} IN ({})", column, absl::StrJoin(literals, ", "));
+}
+
 absl::Status TableScan::MakeConditions() {
   std::vector<std::string> conditions;
   if (!filter_.since.empty()) {
@@ -110,13 +143,8 @@ absl::Status TableScan::MakeConditions() {
     conditions.push_back(since);
   }
   if (!filter_.ids.empty()) {
-    WALPOST_ASSIGN_OR_RETURN(const std::string column, ColumnOf("id", "--ids"));
-    std::vector<std::string> literals;
-    for (const std::string& id : filter_.ids) {
-      literals.push_back(connection_.Literal(id));
-    }
-    conditions.push_back(
-        fmt::format("{} IN ({})", column, absl::StrJoin(literals, ", ")));
+    WALPOST_ASSIGN_OR_RETURN(const std::string ids, IdCondition());
+    conditions.push_back(ids);
   }
   if (!filter_.aggregate_id.empty()) {
     WALPOST_ASSIGN_OR_RETURN(const std::string column,

@@ -31,8 +31,11 @@ inline constexpr std::chrono::hours kScanStatementLimit{1};
 struct TableFilter {
   std::string since;             // see since.h; compared with field `timestamp`
   std::vector<std::string> ids;  // values of field `id`; empty: any
-  std::string aggregate_id;      // empty: any
-  std::string where;             // an SQL condition
+  // The ids are of several tables: one that is not a value of this table's
+  // column is of another table.
+  bool has_ids_of_others = false;
+  std::string aggregate_id;  // empty: any
+  std::string where;         // an SQL condition
   // Only rows of this transaction (an xid8) and later ones, in tables that say
   // which one inserted a row; 0: any.
   uint64_t from_transaction = 0;
@@ -71,6 +74,7 @@ class TableScan {
   absl::StatusOr<std::string> ColumnOf(std::string_view field,
                                        std::string_view wanted_for) const;
   absl::Status MakeConditions();
+  absl::StatusOr<std::string> IdCondition() const;
   boost::asio::awaitable<absl::Status> MakeOrder();
   // Reads rows of the current FETCH until they make a portion, or it ends.
   boost::asio::awaitable<absl::Status> ReadPortion();

@@ -51,6 +51,7 @@ asio::awaitable<absl::Status> WalSource::Open() {
   WalStream::Start start;
   start.slot = setup_.slot_position();
   start.table_oids = TableOids(Coverage::Parse(memory_.coverage()));
+  start.former_names = memory_.former_names();
   reader_.Begin(*std::move(connection), std::move(start));
   co_return absl::OkStatus();
 }

@@ -44,6 +44,11 @@ class WalSource {
     setup_.SetKafkaCluster(std::move(cluster));
   }
 
+  // New tables whose rows an initial snapshot has published.
+  void SetPublishedTables(std::vector<std::string> tables) {
+    setup_.new_tables().SetPublished(std::move(tables));
+  }
+
   // Connects and starts replication at the slot's position.
   //
   // kUnavailable: try again later. kFailedPrecondition, kInvalidArgument: it

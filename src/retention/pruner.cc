@@ -113,7 +113,7 @@ void Pruner::NoteDoubt(size_t index) {
       "{}; earlier rows, and those written into a table before it was attached "
       "as a partition, may be in Kafka or not: ask walpost verify -c FILE, "
       "then walpost prune -c FILE --assume-sent-before",
-      proof_.Since());
+      proof_.Since(index));
 }
 
 absl::Status Pruner::WithGrant(const absl::Status& status,

@@ -3,8 +3,9 @@
 //
 //   no gap         on record
 //   the same       definitions now as on record (checkpoint/coverage.h)
-//   on record      a table that was added later is not proven: it is not
-//                  known since when its rows are sent
+//   on record      a table that was added later has fences of its own, from
+//                  when it was taken up; else it is not known since when its
+//                  rows are sent
 //   two fences     transaction and time of the first row (prune_sql.h)
 #pragma once
 
@@ -28,20 +29,23 @@ class RecordProof {
   // reason code and the remedy.
   absl::Status Take(std::optional<BirthRecord> record, const Coverage& now,
                     std::span<const TableOptions> tables);
-  void Forget() { record_.reset(); }
+  void Forget() {
+    record_.reset();
+    rules_.clear();
+  }
 
   // True if some rows of a table are proven; by its index.
-  bool Covers(size_t table) const;
+  bool Covers(size_t table) const { return RuleOf(table).streamed_from > 0; }
   // True if the record says since when the slot sends rows.
   bool is_complete() const;
   // Start of the proof, for people; if something is proven.
-  std::string Since() const;
+  std::string Since(size_t table) const;
   // The fences; the caller fills in the rest of the rule.
   CoveredRule RuleOf(size_t table) const;
 
  private:
   std::optional<BirthRecord> record_;
-  std::vector<bool> is_on_record_;  // by table
+  std::vector<CoveredRule> rules_;  // by table
 };
 
 // Error of a gap, with its reason code: why nothing is deleted.

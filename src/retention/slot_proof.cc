@@ -3,6 +3,7 @@
 #include <utility>
 
 #include "base/status_macros.h"
+#include "checkpoint/continuity.h"
 #include "delivery/gap.h"
 #include "fmt/format.h"
 #include "postgres/coverage_query.h"
@@ -92,6 +93,7 @@ asio::awaitable<absl::Status> SlotProof::CheckCheckpoint(
 }
 
 std::string SlotProof::Doubt(size_t table) const {
+  if (proof_.Covers(table)) return "";
   if (!proof_.is_complete()) {
     return fmt::format(
         "it is not on record since when slot {} sends rows: run walpost init "
@@ -99,13 +101,13 @@ std::string SlotProof::Doubt(size_t table) const {
         "walpost prune -c FILE --assume-sent-before",
         postgres_.slot, postgres_.publication);
   }
-  if (proof_.Covers(table)) return "";
   return fmt::format(
       "{} was added to outbox.tables after the birth of slot {} was put on "
-      "record, and it is not known since when its rows are sent: walpost "
-      "verify -c FILE says whether Kafka has them, then walpost prune -c FILE "
-      "--assume-sent-before",
-      tables_[table].name, postgres_.slot);
+      "record, and it is not known since when its rows are sent: as the owner "
+      "of publication {} run {}, which puts it on record that Kafka has them; "
+      "or walpost prune -c FILE --assume-sent-before",
+      tables_[table].name, postgres_.slot, postgres_.publication,
+      PublishMissingCommand(tables_[table].name));
 }
 
 std::string SlotProof::Covered(size_t table, const OutboxShape& shape,

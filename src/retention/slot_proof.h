@@ -60,7 +60,7 @@ class SlotProof {
   // table's index into `tables`.
   std::string Doubt(size_t table) const;
   // Start of the coverage, for people; if there is no doubt.
-  std::string Since() const { return proof_.Since(); }
+  std::string Since(size_t table) const { return proof_.Since(table); }
 
   // Condition of the covered rows (CoveredSql). `assumed_before`: the
   // operator's statement; empty: none.

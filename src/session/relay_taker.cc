@@ -5,8 +5,11 @@
 namespace walpost {
 
 RelayTaker::RelayTaker(Pipeline& pipeline, const CheckpointWriter& checkpoints,
-                       TransactionGate* gate)
-    : pipeline_(pipeline), checkpoints_(checkpoints), gate_(gate) {
+                       PassedOverRows& passed_over, TransactionGate* gate)
+    : pipeline_(pipeline),
+      checkpoints_(checkpoints),
+      passed_over_(passed_over),
+      gate_(gate) {
   pipeline_.TryAlone([gate] {
     if (gate != nullptr) gate->OnWithdrawn();
   });
@@ -41,8 +44,16 @@ void RelayTaker::OnTransactionEnd(Lsn end_lsn) {
   if (gate_ != nullptr) gate_->OnBoundary();
 }
 
+bool RelayTaker::OnPassedOver(const OtherRelation& relation) {
+  const Lsn resumed = pipeline_.acknowledged_through().commit_lsn;
+  if (relation.commit_lsn < resumed) return false;
+  passed_over_.OnRow(relation.oid, relation.name, relation.commit_lsn);
+  return true;
+}
+
 Lsn RelayTaker::confirmable() const {
-  return std::min(pipeline_.confirmable(), checkpoints_.confirmable());
+  const Lsn stored = checkpoints_.confirmable();
+  return std::min({pipeline_.confirmable(), stored, passed_over_.limit()});
 }
 
 bool RelayTaker::IsDrained() const {

@@ -1,9 +1,11 @@
 // RelayTaker: the pipeline, as the live stream sees it. An LSN is confirmed
-// only once its checkpoint is stored. While a transaction of the sink is being
-// committed, nothing is taken.
+// only once its checkpoint is stored, and once it is on record which rows were
+// passed over before it. While a transaction of the sink is being committed,
+// nothing is taken.
 #pragma once
 
 #include "checkpoint/checkpoint_writer.h"
+#include "checkpoint/passed_over_rows.h"
 #include "delivery/event_taker.h"
 #include "delivery/pipeline.h"
 #include "delivery/transaction_gate.h"
@@ -14,7 +16,7 @@ class RelayTaker final : public EventTaker {
  public:
   // All outlive this object. `gate`: nullptr if the sink has no transactions.
   RelayTaker(Pipeline& pipeline, const CheckpointWriter& checkpoints,
-             TransactionGate* gate = nullptr);
+             PassedOverRows& passed_over, TransactionGate* gate = nullptr);
 
   bool CanTake() const override { return MayTake() && pipeline_.CanTake(); }
   Offer OnEvent(const Event& event) override;
@@ -22,6 +24,9 @@ class RelayTaker final : public EventTaker {
                         const absl::Status& reason) override;
   void OnTransactionEnd(Lsn end_lsn) override;
   void OnKeepalive(Lsn wal_end) override { pipeline_.OnKeepalive(wal_end); }
+  // Not noted in a part of the stream that is repeated: there, it is on record
+  // whose rows were passed over, or they were sent.
+  bool OnPassedOver(const OtherRelation& relation) override;
 
   Lsn confirmable() const override;
   // The part of a source transaction that must be whole is given up.
@@ -35,6 +40,7 @@ class RelayTaker final : public EventTaker {
 
   Pipeline& pipeline_;
   const CheckpointWriter& checkpoints_;
+  PassedOverRows& passed_over_;
   TransactionGate* gate_;
 };
 

@@ -42,7 +42,8 @@ WalStream::WalStream(Options options, OutboxOptions outbox,
 void WalStream::Begin(Start start, MonotonicTime now, BootTime boot_now) {
   assembler_.emplace(outbox_, references_);
   assembler_->Remember(mapped_fields_);
-  assembler_->SetTableOids(std::move(start.table_oids));
+  assembler_->SetTableOids(std::move(start.table_oids),
+                           std::move(start.former_names));
   if (start.requires_utf8) assembler_->RequireUtf8();
   slot_ = start.slot;
   end_ = start.end;
@@ -201,6 +202,11 @@ void WalStream::Deliver() {
     case Step::Kind::kTransactionEnd:
       if (IsAtEnd(step_.end_lsn)) return ReachEnd();
       return taker_.OnTransactionEnd(step_.end_lsn);
+    case Step::Kind::kPassedOver:
+      if (taker_.OnPassedOver(step_.relation)) {
+        assembler_->PassOver(step_.relation.oid);
+      }
+      return;
   }
 }
 

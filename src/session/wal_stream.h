@@ -61,7 +61,8 @@ class WalStream {
   struct Start {
     Lsn slot;  // its position
     Lsn end;   // the first commit not to be read; 0/0: none
-    std::vector<uint32_t> table_oids = {};  // see TransactionAssembler
+    std::vector<uint32_t> table_oids = {};       // see TransactionAssembler
+    std::vector<std::string> former_names = {};  // likewise
     bool requires_utf8 = false;
   };
   // What to wait for after a turn.

@@ -50,10 +50,60 @@ TEST(BirthRecordTest, KeepsAllThatIsOnRecord) {
   full.kafka_cluster = "MkU3OEVBNTcwNTJENDM2Qg";
   full.parked_table = {"app.parked events", 16421};
   full.gap = "slot_missing";
+  full.added = {{"public.more", "16400.r16410:900", 912, Lsn(0x1A2B400),
+                 WallTime(std::chrono::seconds(1'764'000'001))},
+                {"Audit log.a@b,c", "16401.a.t16403:750", 913, Lsn(7)}};
   const std::string comment = WithBirthRecord("", full);
   EXPECT_NE(comment.find(" at=2025-11-24T16:00:00Z "), std::string::npos)
       << comment;
   EXPECT_EQ(FindBirthRecord(comment, "orders"), full);
+}
+
+TEST(BirthRecordTest, ATableThatWasAddedCountsOnceItIsTakenUp) {
+  BirthRecord record = kOrders;
+  record.coverage = "16390:742,public.outbox=16385";
+  EXPECT_EQ(CoverageOf(record, Announced::kYes), record.coverage);
+  record.added = {{"public.more", "16400", 912, Lsn(7), WallTime()},
+                  {"public.late", "16402", 915, Lsn(8)}};
+  EXPECT_EQ(CoverageOf(record, Announced::kNo),
+            record.coverage + ",public.more=16400");
+  EXPECT_EQ(CoverageOf(record, Announced::kYes),
+            record.coverage + ",public.more=16400,public.late=16402");
+  EXPECT_NE(FindAdded(record, "public.late"), nullptr);
+  EXPECT_EQ(FindAdded(record, "public.outbox"), nullptr);
+}
+
+TEST(BirthRecordTest, P11AProofReachesBackForEachTableAsItDid) {
+  BirthRecord before = kOrders;
+  before.streamed_from = 700;
+  before.coverage = "16390:742,public.outbox=16385";
+  before.added = {
+      {"public.more", "16400", 912, Lsn(7), WallTime(std::chrono::seconds(90))},
+      {"public.late", "16402", 915, Lsn(8)}};
+  BirthRecord now = kOrders;
+  now.streamed_from = 2'000;
+  now.born_at = WallTime(std::chrono::seconds(500));
+  now.coverage =
+      "16390:742,public.outbox=16385,public.more=16400,public.late=16402,"
+      "public.new=16404";
+  ContinueProof(now, before);
+  EXPECT_EQ(now.streamed_from, 700u);
+  EXPECT_EQ(now.coverage, before.coverage);
+  EXPECT_EQ(FindAdded(now, "public.more")->from_transaction, 912u);
+  for (const char* name : {"public.late", "public.new"}) {
+    ASSERT_NE(FindAdded(now, name), nullptr) << name;
+    EXPECT_EQ(FindAdded(now, name)->from_transaction, 2'000u) << name;
+    EXPECT_TRUE(FindAdded(now, name)->is_taken_up()) << name;
+  }
+}
+
+TEST(BirthRecordTest, NoAddedTableIsNotAnOlderRelease) {
+  BirthRecord record = kOrders;
+  EXPECT_FALSE(FindBirthRecord(WithBirthRecord("", record), "orders")->added);
+  record.added.emplace();
+  const std::string comment = WithBirthRecord("", record);
+  EXPECT_TRUE(comment.ends_with(" added=-")) << comment;
+  EXPECT_EQ(FindBirthRecord(comment, "orders"), record);
 }
 
 // The slot may be made again, with a new record.
@@ -107,6 +157,20 @@ TEST(BirthRecordTest, WhatCannotBeReadProvesNothing) {
     ASSERT_TRUE(found) << comment;
     EXPECT_EQ(found->streamed_from, 0u) << comment;
   }
+}
+
+TEST(BirthRecordTest, AnAddedTableThatCannotBeReadIsNotThere) {
+  for (const char* words : {"added=x", "added=a=1@0/1", "added=a=1@0/1@x",
+                            "added=,,", "added=a@0/1@7"}) {
+    const auto found =
+        FindBirthRecord(WithBirthRecord("", kOrders) + " " + words, "orders");
+    ASSERT_TRUE(found && found->added) << words;
+    EXPECT_TRUE(found->added->empty()) << words;
+  }
+  const auto announced = FindBirthRecord(
+      WithBirthRecord("", kOrders) + " added=a=1@0/1@7@yesterday", "orders");
+  ASSERT_EQ(announced->added->size(), 1u);
+  EXPECT_FALSE(announced->added->front().is_taken_up());
 }
 
 TEST(BirthRecordTest, AnythingElseIsNone) {

@@ -354,5 +354,40 @@ TEST_F(CheckpointWriterTest, StoresTheTransactionOfItsPosition) {
   EXPECT_EQ(store_.tried[0].commit_time, WallTime(seconds(9)));
 }
 
+TEST_F(CheckpointWriterTest, P1StoresWhatWasPassedOverWithTheLsnBehindIt) {
+  PassedOverRows rows(PassedOverRows::Kept::kInCheckpoints);
+  CheckpointWriter writer(
+      &store_, kInterval, pipeline_, [] {}, nullptr, &rows);
+  Checkpoint begin;
+  begin.confirmed = Lsn(1);
+  begin.coverage = "1:2,public.outbox=3,*=passed.7@0/5";
+  writer.Begin(begin);
+  rows.OnRow(9, "public.more", Lsn(100));
+  Deliver(200);
+  writer.Poke(MonotonicTime(seconds(100)), WallTime(), /*hurry=*/true);
+  ASSERT_EQ(store_.tried.size(), 1u);
+  EXPECT_EQ(store_.tried.back().coverage,
+            "1:2,public.outbox=3,*=passed.7@0/5.9@0/64");
+  rows.OnRow(11, "public.late", Lsn(300));
+  store_.Answer();
+  EXPECT_TRUE(rows.pending().Contains(11)) << "the next checkpoint has it";
+  EXPECT_FALSE(rows.pending().Contains(9));
+  EXPECT_EQ(writer.confirmable(), Lsn(208));
+}
+
+TEST_F(CheckpointWriterTest, P1WhatWasNotStoredIsStillToBeStored) {
+  PassedOverRows rows(PassedOverRows::Kept::kInCheckpoints);
+  CheckpointWriter writer(
+      &store_, kInterval, pipeline_, [] {}, nullptr, &rows);
+  Checkpoint begin;
+  begin.confirmed = Lsn(1);
+  writer.Begin(begin);
+  rows.OnRow(9, "public.more", Lsn(100));
+  Deliver(200);
+  writer.Poke(MonotonicTime(seconds(100)), WallTime(), /*hurry=*/true);
+  store_.Answer(absl::UnavailableError("away"));
+  EXPECT_TRUE(rows.pending().Contains(9));
+}
+
 }  // namespace
 }  // namespace walpost

@@ -10,6 +10,11 @@ namespace walpost {
 namespace {
 
 constexpr char kCoverage[] = "16388:690,public.outbox=16385.r16394:691";
+// Once it is streamed under.
+constexpr char kStreamed[] =
+    "16388:690,public.outbox=16385.r16394:691,*=passed";
+constexpr char kMore[] = ",public.more=16400.r16401:692";
+constexpr RecordFence kFence{912, WallTime(std::chrono::seconds(7))};
 constexpr char kAlteredCoverage[] = "16388:700,public.outbox=16385.r16394:691";
 
 class SourceMemoryTest : public ::testing::Test {
@@ -83,8 +88,10 @@ TEST_F(SourceMemoryTest, AFirstStartKnowsNothing) {
   EXPECT_TRUE(memory_.is_first_start());
   ASSERT_TRUE(memory_.Begin(Lsn(100)).ok());
   EXPECT_EQ(memory_.birth(), Lsn(100));
-  memory_.OnBirth(Record());
-  EXPECT_EQ(memory_.coverage(), kCoverage);
+  const BirthRecord record = memory_.RecordOfBirth(Record());
+  EXPECT_EQ(memory_.coverage(), kStreamed);
+  EXPECT_EQ(record.coverage, kCoverage) << "the checkpoint has the rest";
+  EXPECT_TRUE(record.added) << "later tables are kept on it";
 }
 
 TEST_F(SourceMemoryTest, ARecordMakesItASecondStart) {
@@ -122,7 +129,7 @@ TEST_F(SourceMemoryTest, WhatAnotherInstanceStreamedUnderIsNotOurs) {
   server.slot->confirmed = Lsn(300);
   server.coverage = kAlteredCoverage;
   EXPECT_TRUE(Continue(server).ok());
-  EXPECT_EQ(memory_.coverage(), kAlteredCoverage);
+  EXPECT_EQ(memory_.coverage(), kAlteredCoverage + std::string(",*=passed"));
 }
 
 TEST_F(SourceMemoryTest, P9AGapStaysUntilAnOperatorEndsIt) {
@@ -364,32 +371,245 @@ TEST_F(SourceMemoryTest, TheRecordLearnsWhatAnEarlierStartDidNotKnow) {
   BirthRecord record = Record();
   record.timeline = 0;
   ASSERT_TRUE(Continue(Server(), record).ok());
-  const auto update = memory_.UpdatedRecord("kafka-1");
+  const auto update = memory_.UpdatedRecord("kafka-1", kFence);
   ASSERT_TRUE(update);
-  EXPECT_FALSE(update->is_required);
+  EXPECT_EQ(update->consequence, "");
   EXPECT_EQ(update->record.timeline, 1u);
   EXPECT_EQ(update->record.kafka_cluster, "kafka-1");
   ASSERT_TRUE(Continue(Server(), update->record).ok());
-  EXPECT_FALSE(memory_.UpdatedRecord("kafka-1"));
+  EXPECT_FALSE(memory_.UpdatedRecord("kafka-1", kFence));
 }
 
 TEST_F(SourceMemoryTest, P11ARecordDoesNotVouchForATableThatIsLeftOut) {
   BirthRecord record = Record();
-  record.coverage += ",public.more=16400.r16401:692";
+  record.coverage += kMore;
   ASSERT_TRUE(Continue(Server(), record).ok());
-  const auto update = memory_.UpdatedRecord("");
+  const auto update = memory_.UpdatedRecord("", kFence);
   ASSERT_TRUE(update);
-  EXPECT_TRUE(update->is_required);
-  EXPECT_NE(update->record.coverage.find("public.more=left"),
+  EXPECT_NE(update->consequence.find("left out"), std::string::npos);
+  EXPECT_NE(update->record.coverage.find("public.more=left.16400"),
             std::string::npos);
 }
 
+// ---- Tables that come later.
+
+class LateTableTest : public SourceMemoryTest {
+ protected:
+  static ObservedSource ServerWithMore() {
+    ObservedSource server = Server();
+    server.coverage += kMore;
+    server.slot->confirmed = Lsn(200);
+    return server;
+  }
+  static BirthRecord NewRecord(std::string passed = "") {
+    BirthRecord record = Record();
+    record.coverage += passed;
+    record.added.emplace();
+    return record;
+  }
+  static Checkpoint CheckpointWith(std::string passed) {
+    Checkpoint checkpoint = CheckpointAt(200);
+    checkpoint.coverage += passed;
+    return checkpoint;
+  }
+};
+
+// Without the checkpoint, which may have the table.
+TEST_F(LateTableTest, P9ALookBelievesTheRecordOnlyIfItIsAlone) {
+  const BirthRecord record = NewRecord(",*=some.16400@0/64");
+  EXPECT_FALSE(memory_.VisibleGap(ServerWithMore(), record));
+  memory_.RelyOnRecord();
+  const std::optional<Gap> gap = memory_.VisibleGap(ServerWithMore(), record);
+  ASSERT_TRUE(gap);
+  EXPECT_EQ(gap->code, kGapTablePassedOver);
+}
+
 // It was not covered all along.
-TEST_F(SourceMemoryTest, P11ARecordDoesNotVouchForATableThatWasAdded) {
+TEST_F(LateTableTest, P11ATableThatWasAddedHasAProofOfItsOwn) {
+  ASSERT_TRUE(Continue(ServerWithMore(), NewRecord(",*=passed")).ok());
+  const auto update = memory_.UpdatedRecord("", kFence);
+  ASSERT_TRUE(update);
+  EXPECT_EQ(Coverage::Parse(update->record.coverage).tables.size(), 1u);
+  const AddedTable* added = FindAdded(update->record, "public.more");
+  ASSERT_NE(added, nullptr);
+  EXPECT_EQ(added->from_transaction, kFence.transaction);
+  EXPECT_EQ(added->sent_since, kFence.time);
+  EXPECT_EQ(added->since, Lsn(200));
+  ASSERT_TRUE(Continue(ServerWithMore(), update->record).ok());
+  EXPECT_TRUE(memory_.NewTables().empty());
+}
+
+TEST_F(LateTableTest, P9RowsThatACheckpointHasAsPassedOverAreAGap) {
+  memory_.SetCheckpoint(CheckpointWith(",*=passed.16400@0/64"));
+  const absl::Status status = Continue(ServerWithMore(), NewRecord());
+  EXPECT_EQ(CodeOf(status), kGapTablePassedOver);
+  const std::string text(status.message());
+  EXPECT_NE(text.find("public.more"), std::string::npos);
+  EXPECT_NE(text.find("0/64 or later and before 0/C8"), std::string::npos)
+      << text;
+  EXPECT_NE(text.find("walpost replay -c FILE --from-table --table public.more "
+                      "--missing"),
+            std::string::npos);
+  ASSERT_TRUE(memory_.gap());
+  EXPECT_FALSE(memory_.RecordOfGap()) << "the checkpoint has it";
+  EXPECT_EQ(CodeOf(Continue(ServerWithMore(), NewRecord())),
+            kGapTablePassedOver);
+}
+
+TEST_F(LateTableTest, P9ThatGapEndsWhenItIsSettledAndNothingStartsOver) {
+  memory_.SetCheckpoint(CheckpointWith(",*=passed.16400@0/64"));
+  EXPECT_FALSE(Continue(ServerWithMore(), NewRecord()).ok());
+  memory_.SetCheckpoint(CheckpointWith(std::string(kMore) + ",*=passed"));
+  EXPECT_TRUE(Continue(ServerWithMore(), NewRecord()).ok());
+  EXPECT_FALSE(memory_.gap());
+  EXPECT_FALSE(memory_.TakeStartOver());
+}
+
+TEST_F(LateTableTest, ATableWithoutPassedRowsIsTakenUp) {
+  memory_.SetCheckpoint(CheckpointWith(",*=passed.17000@0/64"));
+  memory_.Observe(ServerWithMore(), NewRecord());
+  ASSERT_EQ(memory_.NewTables().size(), 1u);
+  EXPECT_EQ(memory_.NewTables().front().name, "public.more");
+  EXPECT_FALSE(memory_.NewTables().front().is_unknown);
+  EXPECT_TRUE(memory_.Continue().ok());
+  EXPECT_TRUE(memory_.NewTables().empty());
+  EXPECT_EQ(memory_.coverage(),
+            kCoverage + std::string(kMore) + ",*=passed.17000@0/64");
+}
+
+TEST_F(LateTableTest, P1RowsThatTheStreamSendsAgainWereNotPassedOver) {
+  memory_.SetCheckpoint(CheckpointWith(",*=passed.16400@0/C8"));
+  EXPECT_TRUE(Continue(ServerWithMore(), NewRecord()).ok());
+}
+
+// The checkpoint of an older release; its birth record, without a store.
+TEST_F(LateTableTest, P9WithoutARecordTheRowsOfTheTableAreEvidence) {
+  memory_.SetCheckpoint(CheckpointWith(""));
+  memory_.Observe(ServerWithMore(), Record());
+  ASSERT_EQ(memory_.NewTables().size(), 1u);
+  EXPECT_TRUE(memory_.NewTables().front().is_unknown);
+  memory_.SetUnsentRows("public.more", "it has 7 rows", true);
+  const absl::Status status = memory_.Continue();
+  EXPECT_EQ(CodeOf(status), kGapTablePassedOver);
+  EXPECT_NE(std::string(status.message()).find("it has 7 rows"),
+            std::string::npos);
+  // The checkpoint keeps it, whoever deletes the rows.
+  const auto kept = CheckpointOfGap(*memory_.gap(), CheckpointWith(""),
+                                    Checkpoint(), memory_.owner(), WallTime());
+  ASSERT_TRUE(kept);
+  EXPECT_EQ(kept->gap, "");
+  EXPECT_NE(kept->coverage.find("*=some.16400@0/0"), std::string::npos)
+      << kept->coverage;
+  EXPECT_EQ(CodeOf(Continue(ServerWithMore(), Record())), kGapTablePassedOver);
+  memory_.SetCheckpoint(CheckpointWith(kMore));
+  EXPECT_TRUE(Continue(ServerWithMore(), Record()).ok());
+}
+
+class LateTableOnRecordTest : public LateTableTest {
+ protected:
+  LateTableOnRecordTest() { memory_.RelyOnRecord(); }
+};
+
+TEST_F(LateTableOnRecordTest, AFirstStartKeepsThemOnTheRecord) {
+  ASSERT_TRUE(Continue(Server()).ok());
+  EXPECT_EQ(memory_.RecordOfBirth(Record()).coverage, kStreamed);
+}
+
+TEST_F(LateTableOnRecordTest, P9TheRecordKnowsWhatWasPassedOver) {
+  const BirthRecord record = NewRecord(",*=passed.16400@0/64");
+  EXPECT_EQ(CodeOf(Continue(ServerWithMore(), record)), kGapTablePassedOver);
+  EXPECT_FALSE(memory_.RecordOfGap()) << "it is on record";
+}
+
+TEST_F(LateTableOnRecordTest, P9ARecordThatKeptNothingLearnsWhatWasFound) {
+  memory_.Observe(ServerWithMore(), NewRecord());
+  ASSERT_EQ(memory_.NewTables().size(), 1u);
+  EXPECT_TRUE(memory_.NewTables().front().is_unknown);
+  memory_.SetUnsentRows("public.more", "", true);
+  EXPECT_EQ(CodeOf(memory_.Continue()), kGapTablePassedOver);
+  ASSERT_TRUE(memory_.RecordOfGap());
+  EXPECT_NE(memory_.RecordOfGap()->coverage.find("*=some.16400@0/0"),
+            std::string::npos);
+}
+
+// It took up tables without a word.
+TEST_F(LateTableOnRecordTest, ARecordOfAnOlderReleaseIsNoEvidence) {
+  memory_.Observe(ServerWithMore(), Record());
+  ASSERT_EQ(memory_.NewTables().size(), 1u);
+  EXPECT_FALSE(memory_.NewTables().front().is_unknown);
+  memory_.SetUnsentRows("public.more", "", false);
+  EXPECT_TRUE(memory_.Continue().ok());
+  const auto update = memory_.UpdatedRecord("", kFence);
+  ASSERT_TRUE(update);
+  EXPECT_EQ(update->consequence, "");
+  EXPECT_TRUE(FindAdded(update->record, "public.more"));
+}
+
+TEST_F(LateTableOnRecordTest, P1ANewTableHasToBeOnRecord) {
+  ASSERT_TRUE(Continue(ServerWithMore(), NewRecord(",*=passed")).ok());
+  const auto update = memory_.UpdatedRecord("", kFence);
+  ASSERT_TRUE(update);
+  EXPECT_NE(update->consequence.find("public.more"), std::string::npos);
+  // With a store, the checkpoint has it.
+  SourceMemory with_store("orders", pipeline_);
+  with_store.Observe(ServerWithMore(), NewRecord());
+  ASSERT_TRUE(with_store.Continue().ok());
+  EXPECT_EQ(with_store.UpdatedRecord("", kFence)->consequence, "");
+}
+
+TEST_F(LateTableOnRecordTest, AnAnnouncedTableIsEnoughForARoleThatMayNotWrite) {
+  BirthRecord record = NewRecord();
+  record.added->push_back({"public.more", "16400.r16401:692", 900, Lsn(150)});
+  ObservedSource server = ServerWithMore();
+  memory_.Observe(server, record);
+  ASSERT_EQ(memory_.NewTables().size(), 1u);
+  EXPECT_TRUE(memory_.NewTables().front().is_unknown);
+  server.may_write_record = false;
+  memory_.Observe(server, record);
+  ASSERT_EQ(memory_.NewTables().size(), 1u);
+  EXPECT_FALSE(memory_.NewTables().front().is_unknown);
+  EXPECT_EQ(memory_.NewTables().front().announced_from, 900u);
+  ASSERT_TRUE(memory_.Continue().ok());
+  EXPECT_EQ(memory_.UpdatedRecord("", kFence)->consequence, "");
+  memory_.OnStreaming();
+  EXPECT_TRUE(memory_.NewTables().empty()) << "it was said";
+}
+
+TEST_F(LateTableOnRecordTest, P9ARecordThatTheOwnerWritesForUsKeepsNothing) {
+  BirthRecord record = NewRecord(std::string(kMore) + ",*=passed");
   ObservedSource server = Server();
-  server.coverage += ",public.more=16400.r16401:692";
-  ASSERT_TRUE(Continue(server, Record()).ok());
-  EXPECT_FALSE(memory_.UpdatedRecord(""));
+  server.may_write_record = false;
+  ASSERT_TRUE(Continue(server, record).ok());
+  const auto update = memory_.UpdatedRecord("", kFence);
+  ASSERT_TRUE(update);
+  EXPECT_NE(update->consequence.find("left out"), std::string::npos);
+  EXPECT_EQ(update->record.coverage.find("*=passed"), std::string::npos);
+  // Whoever lists the table again has to know.
+  SourceMemory later("orders", pipeline_);
+  later.RelyOnRecord();
+  later.Observe(ServerWithMore(), update->record);
+  EXPECT_EQ(CodeOf(later.Continue()), kGapTablePassedOver);
+}
+
+TEST_F(LateTableOnRecordTest, P11AnAddedTableThatIsLeftOutIsMarked) {
+  BirthRecord record = NewRecord(",*=passed");
+  record.added->push_back(
+      {"public.more", "16400.r16401:692", 900, Lsn(150), WallTime()});
+  ASSERT_TRUE(Continue(Server(), record).ok());
+  const auto update = memory_.UpdatedRecord("", kFence);
+  ASSERT_TRUE(update);
+  EXPECT_NE(update->consequence.find("left out"), std::string::npos);
+  EXPECT_EQ(FindAdded(update->record, "public.more")->definition,
+            "left.16400.r16401:692");
+  // And is listed again, with nothing passed over.
+  ObservedSource server = ServerWithMore();
+  ASSERT_TRUE(Continue(server, update->record).ok());
+  const auto again = memory_.UpdatedRecord("", kFence);
+  ASSERT_TRUE(again);
+  EXPECT_EQ(again->consequence, "");
+  EXPECT_EQ(FindAdded(again->record, "public.more")->definition,
+            "16400.r16401:692");
+  EXPECT_EQ(FindAdded(again->record, "public.more")->from_transaction, 900u);
 }
 
 // ---- Beside the stream, while the checkpoint may be out of reach.

@@ -87,6 +87,9 @@ _BLOCKS = {
     ("docs/security.md", "grant select, update, delete"): "test_rights",
     ("docs/security.md", "grant create"): "test_rights",
     ("docs/security.md", "kafka-acls.sh"): "test_kafka_acls",
+    ("docs/tables.md", "walpost check"): "test_a_table_that_comes_later",
+    ("docs/tables.md", "walpost replay"): "test_a_table_that_comes_later",
+    ("docs/tables.md", "ALTER PUBLICATION"): "test_a_table_that_comes_later",
     ("docs/verify.md", "walpost verify"): "test_readme",
 }
 
@@ -180,6 +183,40 @@ def test_readme(shop, kafka, directory):
                    "verify to find nothing")
     finally:
         relay.close()
+
+
+def test_a_table_that_comes_later(walpost, database, kafka, topics):
+    """Added while walpost runs, mended, and removed again."""
+    relay = walpost(database, kafka, topics)
+    two = {**relay.config, "outbox": {"tables": [
+        {"name": "public.outbox"}, {"name": "public.push"}]}}
+    relay.verb("init")
+    relay.run()
+    relay.configure(two)
+    for verb, *words in _commands("docs/tables.md", "walpost check"):
+        words = [database.conninfo() if word == "dbname=shop" else word
+                 for word in words]
+        ran = relay.verb(verb, *words)
+        assert verb == "check" or "table public.push: created" in ran.stdout
+    assert ran.returncode == 0, ran.stdout
+    database.execute("insert into push (aggregate_type, aggregate_id, payload) "
+                     "values ('order', '42', '{}')")
+    database.wait_confirmed(relay.slot)
+    assert relay.stop() == 0
+    relay.start()
+    relay.wait_unready(r"\[table_passed_over\]", 30)
+    (verb, *words), = _commands("docs/tables.md", "walpost replay")
+    ran = relay.verb(verb, *words)
+    assert ran.returncode == 0, ran.stderr
+    relay.wait_ready(30)
+    record, = KafkaReader(kafka.bootstrap).read_all(topics + "order")
+    assert record.key == b"42"
+    assert relay.stop() == 0
+    relay.configure({**two, "outbox": {"tables": two["outbox"]["tables"][:1]}})
+    relay.run()
+    database.execute(_text("docs/tables.md", "ALTER PUBLICATION"))
+    time.sleep(3)
+    relay.wait_ready()
 
 
 def test_tables_of_other_shapes(walpost, database, kafka, topics):

@@ -65,6 +65,15 @@ def test_other_keys_are_named_and_need_a_restart(walpost, database, outbox, kafk
             checkpoint={"store": "file"}, delivery={"shutdown_timeout": "1s"})
 
 
+def test_a_new_table_needs_a_restart(walpost, database, outbox, kafka, topics):
+    relay = walpost(database, kafka, topics).run()
+    _reload(relay, r"warning SIGHUP: restart walpost to take up .*outbox\.tables.*; "
+            "until then it passes over rows of a table that is new",
+            outbox={"tables": [{"name": "public.outbox"},
+                               {"name": "public.push"}]})
+    relay.wait_ready()
+
+
 @pytest.mark.parametrize("broken", [
     "postgres: {", "postgres: {conninfo: 'host=${file:/none}'}", "a: b",
     "log: {level: loud}", ""])

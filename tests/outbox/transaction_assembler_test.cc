@@ -44,6 +44,10 @@ class TransactionAssemblerTest : public ::testing::Test {
     EXPECT_EQ(Feed(message).kind, Step::Kind::kNothing);
   }
 
+  void ExpectPassedOver(std::string_view message) {
+    EXPECT_EQ(Feed(message).kind, Step::Kind::kPassedOver);
+  }
+
   const Event& FeedEvent(std::string_view message) {
     EXPECT_EQ(Feed(message).kind, Step::Kind::kEvent);
     return feed_.step().event;
@@ -104,11 +108,29 @@ TEST_F(TransactionAssemblerTest, OrdinalsCountEventsNotRowsOfOtherTables) {
   DescribeOutbox();
   DescribeOrders();
   EXPECT_EQ(FeedEvent(Row("a")).position.ordinal, 1u);
-  ExpectNothing(InsertMessage(kOrders, {Text("7")}));
+  ExpectPassedOver(InsertMessage(kOrders, {Text("7")}));
   ExpectNothing(LogicalMessageMessage(true, kCommit, "other", "{}"));
   ExpectNothing(LogicalMessageMessage(false, kCommit, "outbox", "{}"));
   EXPECT_EQ(FeedEvent(Row("b")).position.ordinal, 2u);
   EXPECT_EQ(feed_.assembler().skipped().rows_of_other_tables, 1u);
+}
+
+TEST_F(TransactionAssemblerTest, TellsOfARowOfAnotherTableUntilItIsNoted) {
+  ExpectNothing(BeginMessage(kCommit));
+  DescribeOrders();
+  for (int i = 0; i < 2; ++i) {
+    ExpectPassedOver(InsertMessage(kOrders, {Text("7")}));
+    const OtherRelation& relation = feed_.step().relation;
+    EXPECT_EQ(relation.oid, kOrders);
+    EXPECT_EQ(relation.name, "public.orders");
+    EXPECT_EQ(relation.commit_lsn, kCommit);
+  }
+  feed_.assembler().PassOver(kOrders);
+  ExpectNothing(InsertMessage(kOrders, {Text("7")}));
+  // With another column it is the same table.
+  ExpectNothing(RelationMessage(kOrders, "public", "orders", {{"id"}, {"n"}}));
+  ExpectNothing(InsertMessage(kOrders, {Text("7"), Text("8")}));
+  EXPECT_EQ(feed_.assembler().skipped().rows_of_other_tables, 4u);
 }
 
 TEST_F(TransactionAssemblerTest, AnEmptyTransactionStillEnds) {
@@ -228,14 +250,14 @@ TEST_F(TransactionAssemblerTest, ARenamedTableIsNoOutboxAnyMore) {
   DescribeOutbox();
   ExpectNothing(RelationMessage(kOutbox, "public", "outbox_old",
                                 {{"id"}, {"aggregate_id"}, {"payload"}}));
-  ExpectNothing(Row("1"));
+  ExpectPassedOver(Row("1"));
   EXPECT_EQ(feed_.assembler().skipped().rows_of_other_tables, 1u);
 }
 
 TEST_F(TransactionAssemblerTest, TheSameNameInAnotherSchemaIsAnotherTable) {
   ExpectNothing(BeginMessage(kCommit));
   ExpectNothing(RelationMessage(7, "private", "outbox", {{"id"}}));
-  ExpectNothing(InsertMessage(7, {Text("1")}));
+  ExpectPassedOver(InsertMessage(7, {Text("1")}));
 }
 
 TEST(TransactionAssemblerSourcesTest, EventsKnowWhichTableTheyCameFrom) {
@@ -315,7 +337,7 @@ TEST_F(TransactionAssemblerTest, ChangesOtherThanInsertsAreCounted) {
 TEST_F(TransactionAssemblerTest, ChangedRowsOfOtherTablesAreCountedTogether) {
   ExpectNothing(BeginMessage(kCommit));
   ExpectNothing(RelationMessage(7, "public", "orders", {{"id"}}));
-  ExpectNothing(InsertMessage(7, {Text("1")}));
+  ExpectPassedOver(InsertMessage(7, {Text("1")}));
   ExpectNothing(UpdateMessage(7, 'K', {Text("1")}, {Text("2")}));
   ExpectNothing(DeleteMessage(7, 'K', {Text("1")}));
   ExpectNothing(TruncateMessage(0, {7}));
@@ -439,6 +461,18 @@ TEST_F(TransactionAssemblerTest, P9RowsOfARenamedTableStopTheFlow) {
   EXPECT_EQ(ReasonCodeOf(step.error), kReasonTableUnsuitable);
   EXPECT_NE(step.error.message().find("public.away"), std::string::npos);
   EXPECT_EQ(feed_.assembler().skipped().rows_of_other_tables, 0u);
+}
+
+// The table and its name in the configuration were changed together.
+TEST_F(TransactionAssemblerTest, RowsUnderAFormerNameAreEvents) {
+  feed_.assembler().SetTableOids({kOutbox}, {"public.away"});
+  ExpectNothing(BeginMessage(kCommit));
+  ExpectNothing(RelationMessage(kOutbox, "public", "away",
+                                {{"id"}, {"aggregate_id"}, {"payload"}}));
+  EXPECT_EQ(FeedEvent(Row("1")).id, "1");
+  // Another table that has taken the name.
+  ExpectNothing(RelationMessage(kOrders, "public", "away", {{"id"}}));
+  ExpectPassedOver(InsertMessage(kOrders, {Text("7")}));
 }
 
 }  // namespace

@@ -81,6 +81,21 @@ TEST_F(TableScanTest, EachFilterIsAConditionOfItsOwn) {
             "\"tx\" IS NULL) AND (a OR b)");
 }
 
+// An id of another table must not fail the scan of this one.
+TEST_F(TableScanTest, IdsOfSeveralTablesAreComparedWhereTheyFit) {
+  const std::string uuid = "4d47e190-0402-4048-bc2c-89dd54343cdc";
+  filter_.ids = {"17", uuid, "x"};
+  filter_.has_ids_of_others = true;
+  EXPECT_EQ(Selected(), "\"app\".\"outbox\" WHERE \"id\" IN ('" + uuid + "')");
+  server_.Answer(kSchema, {{"id", "20"}, {"created_at", "1184"}});
+  EXPECT_EQ(Selected(), "\"app\".\"outbox\" WHERE \"id\" IN ('17')");
+  server_.Answer(kSchema, {{"id", "25"}, {"created_at", "1184"}});
+  EXPECT_THAT(Selected(), HasSubstr("IN ('17', '" + uuid + "', 'x')"));
+  server_.Answer(kSchema, {{"id", "2950"}, {"created_at", "1184"}});
+  filter_.ids = {"17"};
+  EXPECT_EQ(Selected(), "\"app\".\"outbox\" WHERE false");
+}
+
 TEST_F(TableScanTest, ATimeIncludesItsFirstMoment) {
   filter_.since = "2026-01-31";
   EXPECT_EQ(Selected(), "\"app\".\"outbox\" WHERE \"created_at\" >= " +

@@ -44,7 +44,7 @@ TEST_F(RecordProofTest, ProvesFromATransactionAndATimeOn) {
   EXPECT_TRUE(proof_.Covers(0));
   EXPECT_EQ(proof_.RuleOf(0).streamed_from, 745u);
   EXPECT_EQ(proof_.RuleOf(0).born_at, Record().born_at);
-  EXPECT_EQ(proof_.Since(),
+  EXPECT_EQ(proof_.Since(0),
             "slot orders is known to send rows since transaction 745 and "
             "2001-09-09T01:46:40Z");
 }
@@ -78,6 +78,29 @@ TEST_F(RecordProofTest, P11ATableThatWasAddedLaterIsNotProven) {
   EXPECT_TRUE(proof_.Covers(0));
   EXPECT_FALSE(proof_.Covers(1));
   EXPECT_EQ(proof_.RuleOf(1).streamed_from, 0u);
+}
+
+TEST_F(RecordProofTest, P11ATableThatWasAddedLaterHasItsOwnFences) {
+  BirthRecord record = Record();
+  record.added = {{"public.more", "16400.r16401:702", 912, Lsn(9)}};
+  ASSERT_TRUE(Take(record, kCoverageOfBoth).ok());
+  EXPECT_FALSE(proof_.Covers(1)) << "it is only announced";
+  const WallTime since(std::chrono::seconds(1'100'000'000));
+  record.added->front().sent_since = since;
+  ASSERT_TRUE(Take(record, kCoverageOfBoth).ok());
+  EXPECT_EQ(proof_.RuleOf(1).streamed_from, 912u);
+  EXPECT_EQ(proof_.RuleOf(1).born_at, since);
+  EXPECT_EQ(proof_.RuleOf(0).streamed_from, 745u);
+  EXPECT_NE(proof_.Since(1).find("transaction 912"), std::string::npos);
+}
+
+TEST_F(RecordProofTest, P11RowsThatWerePassedOverAreAGap) {
+  BirthRecord record = Record();
+  record.coverage = std::string(kCoverageOfBoth) + ",*=passed.16400@0/1";
+  const absl::Status status = Take(record, kCoverageOfBoth);
+  EXPECT_EQ(ReasonCodeOf(status), kGapTablePassedOver);
+  EXPECT_FALSE(proof_.Covers(0));
+  EXPECT_TRUE(Take(record).ok()) << "the configuration does not have it";
 }
 
 TEST_F(RecordProofTest, P11WithoutARecordOrWithAnOlderOneNothingIsProven) {

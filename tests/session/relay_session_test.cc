@@ -55,7 +55,8 @@ class RelaySessionTest : public ::testing::Test {
   Pipeline pipeline_{RecordBuilder::Create(Outbox()).value(), {}};
   CheckpointWriter checkpoints_{nullptr, milliseconds(100), pipeline_, [] {}};
   SourceMemory memory_{"orders", pipeline_};
-  RelayTaker taker_{pipeline_, checkpoints_};
+  PassedOverRows passed_over_{PassedOverRows::Kept::kOnRecord};
+  RelayTaker taker_{pipeline_, checkpoints_, passed_over_};
   WalStream stream_{{}, Outbox(), testing::ReferencesOf(Outbox()), taker_};
   RelaySession session_{RelaySession::Producing::kSingly,
                         kShutdownTimeout,

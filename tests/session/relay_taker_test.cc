@@ -55,7 +55,8 @@ class RelayTakerTest : public ::testing::Test {
   Pipeline pipeline_{RecordBuilder::Create(Outbox()).value(), {}};
   CheckpointWriter checkpoints_{&store_, std::chrono::milliseconds(1),
                                 pipeline_, [] {}};
-  RelayTaker taker_{pipeline_, checkpoints_};
+  PassedOverRows passed_over_{PassedOverRows::Kept::kOnRecord};
+  RelayTaker taker_{pipeline_, checkpoints_, passed_over_};
   MonotonicTime now_{std::chrono::hours(1)};
 };
 
@@ -92,6 +93,30 @@ TEST_F(RelayTakerTest, P9ConfirmsNothingUntilTheHistoryIsSettled) {
   EXPECT_EQ(taker_.OnEvent(known), EventTaker::Offer::kTaken);
   taker_.OnTransactionEnd(Lsn(108));
   EXPECT_EQ(taker_.confirmable(), Lsn(50));
+}
+
+TEST_F(RelayTakerTest, P1ConfirmsNothingBehindARowThatIsNotOnRecord) {
+  pipeline_.BeginStream(Lsn(50));
+  EXPECT_TRUE(taker_.OnPassedOver({7, "public.more", Lsn(80)}));
+  Deliver(100);
+  checkpoints_.Poke(now_, WallTime(), /*hurry=*/true);
+  store_.Finish();
+  EXPECT_EQ(taker_.confirmable(), Lsn(80));
+  EXPECT_TRUE(taker_.IsDrained()) << "a shutdown does not wait for it";
+  passed_over_.OnRecorded(passed_over_.pending());
+  EXPECT_EQ(taker_.confirmable(), Lsn(108));
+}
+
+// Whoever had them before has put them on record, or has sent them.
+TEST_F(RelayTakerTest, DoesNotNoteRowsInAPartThatIsRepeated) {
+  pipeline_.BeginStream(Lsn(50));
+  Deliver(100);
+  pipeline_.Rewind();
+  pipeline_.BeginStream(Lsn(50));
+  EXPECT_FALSE(taker_.OnPassedOver({7, "public.more", Lsn(90)}));
+  EXPECT_TRUE(passed_over_.pending().empty());
+  EXPECT_TRUE(taker_.OnPassedOver({7, "public.more", Lsn(100)}));
+  EXPECT_EQ(passed_over_.pending().Since(7), Lsn(100));
 }
 
 // ---- With transactions.
@@ -132,7 +157,7 @@ class RelayTakerInTransactionsTest : public RelayTakerTest {
   }
 
   TransactionGate gate_{Options()};
-  RelayTaker in_transactions_{pipeline_, checkpoints_, &gate_};
+  RelayTaker in_transactions_{pipeline_, checkpoints_, passed_over_, &gate_};
 };
 
 // It is to be committed, and with it nothing that was not in it.

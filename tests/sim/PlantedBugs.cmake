@@ -218,15 +218,15 @@ planted_bug(does_not_see_that_the_publication_was_altered
 
 planted_bug(does_not_see_that_a_table_was_taken_out
   SOURCE checkpoint/coverage.cc
-  NEEDLE [[*known == table) continue;]]
-  REPLACEMENT [[OidOf(known->definition) == OidOf(table.definition)) continue;]]
+  NEEDLE [[if (known == now.definition) return true;]]
+  REPLACEMENT [[if (OidOf(known) == OidOf(now.definition)) return true;]]
   FINDS "P9: .* rows were not sent|P11: .* never sent"
   KIND uncovered)
 
 planted_bug(does_not_compare_with_the_record
   SOURCE checkpoint/source_memory.cc
-  NEEDLE [[known.coverage = MergeCoverage(known.coverage, record->coverage);]]
-  REPLACEMENT [[]]
+  NEEDLE [[MergeCoverage(known.coverage, CoverageOf(*record, announced()));]]
+  REPLACEMENT [[known.coverage;]]
   FINDS "P9: .* rows were not sent"
   KIND uncovered)
 
@@ -263,7 +263,7 @@ planted_bug(deletes_what_the_publication_did_not_send
 
 planted_bug(deletes_what_an_operator_gave_up
   SOURCE retention/record_proof.cc
-  NEEDLE [[rule.streamed_from = record_->streamed_from;]]
+  NEEDLE [[rule.streamed_from = record.streamed_from;]]
   REPLACEMENT [[rule.streamed_from = 1;]]
   FINDS "P11: "
   KIND uncovered)
@@ -566,8 +566,8 @@ planted_bug(takes_an_abort_for_a_commit
 
 planted_bug(confirms_what_is_not_committed
   SOURCE session/relay_taker.cc
-  NEEDLE [[return std::min(pipeline_.confirmable(), checkpoints_.confirmable());]]
-  REPLACEMENT [[return gate_ != nullptr ? pipeline_.confirmable() : std::min(pipeline_.confirmable(), checkpoints_.confirmable());]]
+  NEEDLE [[std::min({pipeline_.confirmable(), stored, passed_over_.limit()});]]
+  REPLACEMENT [[gate_ != nullptr ? pipeline_.confirmable() : std::min(pipeline_.confirmable(), stored);]]
   FINDS "P2: the slot stands"
   KIND transactions)
 
@@ -577,3 +577,50 @@ planted_bug(releases_beside_a_transaction_that_is_open
   REPLACEMENT [[if (gate_ == nullptr || gate_->has_records()) return pipeline_.settled_through();]]
   FINDS "P3: |P1: "
   KIND parking)
+
+# ---- Tables that come later.
+
+planted_bug(confirms_past_rows_that_are_not_on_record
+  SOURCE session/relay_taker.cc
+  NEEDLE [[std::min({pipeline_.confirmable(), stored, passed_over_.limit()});]]
+  REPLACEMENT [[std::min(pipeline_.confirmable(), stored);]]
+  FINDS "P9: a row of a new table"
+  KIND late_table)
+
+planted_bug(stores_a_checkpoint_without_what_was_passed_over
+  SOURCE checkpoint/checkpoint_writer.cc
+  NEEDLE [[saving_.coverage = WithPassedOver(saved_.coverage, saving_passed_over_);]]
+  REPLACEMENT [[]]
+  FINDS "P9: a row of a new table"
+  KIND late_table)
+
+planted_bug(forgets_what_was_passed_over_before
+  SOURCE checkpoint/coverage.cc
+  NEEDLE [[now.passed_over = before.passed_over;]]
+  REPLACEMENT [[]]
+  FINDS "P9: a row of a new table"
+  KIND late_table)
+
+planted_bug(does_not_merge_what_was_passed_over
+  SOURCE checkpoint/coverage.cc
+  NEEDLE [[merged.passed_over.Add(before.passed_over);]]
+  REPLACEMENT [[]]
+  FINDS "P9: a row of a new table"
+  KIND late_table)
+
+planted_bug(takes_up_a_table_that_was_passed_over
+  SOURCE checkpoint/coverage.cc
+  NEEDLE [[if (since && *since < resumes_at)]]
+  REPLACEMENT [[if (since && *since > resumes_at)]]
+  FINDS "P9: a row of a new table"
+  KIND late_table)
+
+planted_bug(notes_no_row_behind_a_part_that_is_repeated
+  SOURCE session/wal_stream.cc
+  NEEDLE [[if (taker_.OnPassedOver(step_.relation)) {
+        assembler_->PassOver(step_.relation.oid);
+      }]]
+  REPLACEMENT [[taker_.OnPassedOver(step_.relation);
+      assembler_->PassOver(step_.relation.oid);]]
+  FINDS "P9: a row of a new table"
+  KIND late_table)

@@ -1,4 +1,5 @@
-// CheckedTaker: tells the checker which boundaries a stream hands in.
+// CheckedTaker: tells the checker which boundaries a stream hands in, and which
+// rows of the table `orders`, which it takes itself.
 #pragma once
 
 #include "delivery/event_taker.h"
@@ -8,14 +9,24 @@ namespace walpost::sim {
 
 class CheckedTaker final : public EventTaker {
  public:
-  CheckedTaker(EventTaker& taker, Checker& checker, int relay)
-      : taker_(taker), checker_(checker), relay_(relay) {}
+  // `has_orders`: the configuration has that table; it is the second one.
+  CheckedTaker(EventTaker& taker, Checker& checker, int relay, bool has_orders)
+      : taker_(taker),
+        checker_(checker),
+        relay_(relay),
+        has_orders_(has_orders) {}
 
   bool CanTake() const override { return taker_.CanTake(); }
-  Offer OnEvent(const Event& event) override { return taker_.OnEvent(event); }
+  Offer OnEvent(const Event& event) override {
+    return IsOrder(event) ? TakeOrder(event) : taker_.OnEvent(event);
+  }
   Offer OnUndeliverable(const Event& event,
                         const absl::Status& reason) override {
-    return taker_.OnUndeliverable(event, reason);
+    return IsOrder(event) ? TakeOrder(event)
+                          : taker_.OnUndeliverable(event, reason);
+  }
+  bool OnPassedOver(const OtherRelation& relation) override {
+    return taker_.OnPassedOver(relation);
   }
   void OnTransactionEnd(Lsn end_lsn) override {
     checker_.OnBoundary(relay_, end_lsn);
@@ -30,9 +41,18 @@ class CheckedTaker final : public EventTaker {
   absl::Status Health() const override { return taker_.Health(); }
 
  private:
+  bool IsOrder(const Event& event) const {
+    return has_orders_ && event.source == 1;
+  }
+  Offer TakeOrder(const Event& event) {
+    checker_.OnOrder(relay_, event.position.commit_lsn);
+    return Offer::kTaken;
+  }
+
   EventTaker& taker_;
   Checker& checker_;
   int relay_;
+  bool has_orders_;
 };
 
 }  // namespace walpost::sim

@@ -52,6 +52,8 @@ void Checker::OnStreamStart(int relay) {
 // Without a store, it cannot be known whether another instance or an operator
 // moved the slot.
 void Checker::OnGap(int relay, std::string_view code) {
+  // Over when the slot has gone back, too (OnOrdersStream).
+  if (code == kGapTablePassedOver && server_.has_orders()) return;
   relays_[Index(relay)].has_gap = true;
   if (options_.has_gaps || code == kGapSlotAdvanced) return;
   Find("P9", "relay {} names a gap where there is none",
@@ -105,6 +107,30 @@ void Checker::OnHandedOver(int relay, uint64_t id) {
 void Checker::OnAcknowledged(int relay, uint64_t id) {
   Set(relays_[Index(relay)].known_in, id, relays_[Index(relay)].life);
   Set(acknowledged_, id, true);
+}
+
+void Checker::OnOrdersConfirmed(int relay, Lsn confirmed) {
+  std::set<Lsn>& taken = relays_[Index(relay)].orders;
+  const auto end = taken.lower_bound(confirmed);
+  orders_.insert(taken.begin(), end);
+  taken.erase(taken.begin(), end);
+}
+
+void Checker::OnOrdersStream(Lsn resumes_at) {
+  for (const auto& transaction : server_.transactions()) {
+    if (transaction.commit_lsn >= resumes_at) break;
+    if (!transaction.has_order) continue;
+    if (orders_.contains(transaction.commit_lsn)) continue;
+    Find("P9", "a row of a new table, committed at {:X}, was passed over",
+         transaction.commit_lsn.value());
+  }
+}
+
+void Checker::OnOrdersSettled(Lsn before) {
+  for (const auto& transaction : server_.transactions()) {
+    if (transaction.commit_lsn >= before) break;
+    if (transaction.has_order) orders_.insert(transaction.commit_lsn);
+  }
 }
 
 void Checker::OnConfirmed(int relay, Lsn confirmed, uint32_t history) {

@@ -72,12 +72,24 @@ class Checker {
   // ---- Called for a relay.
 
   // A new process: it knows of a gap only if that is on record.
-  void OnProcessStart(int relay) { relays_[Index(relay)].has_gap = false; }
+  void OnProcessStart(int relay) {
+    relays_[Index(relay)].has_gap = false;
+    relays_[Index(relay)].orders.clear();
+  }
   // A new process, or one that starts over: it knows nothing.
   void OnFreshStart(int relay);
   // It reports a gap. An operator resolves all of them.
   void OnGap(int relay, std::string_view code);
   void OnGapsEnded();
+  // It has taken a row of `orders`. Those before `confirmed` are done with.
+  void OnOrder(int relay, Lsn commit_lsn) {
+    relays_[Index(relay)].orders.insert(commit_lsn);
+  }
+  void OnOrdersConfirmed(int relay, Lsn confirmed);
+  // It has `orders` in its configuration, and streams from there on.
+  void OnOrdersStream(Lsn resumes_at);
+  // An operator has published what was passed over before it.
+  void OnOrdersSettled(Lsn before);
   // Its source takes a turn, while it or another instance has the slot.
   void OnTurn(int relay, bool slot_is_anothers);
   // Its stream begins at the slot's present position.
@@ -141,6 +153,7 @@ class Checker {
     bool is_late = false;
     bool has_gap = false;
     std::set<uint64_t> letters;  // that were stored when its stream began
+    std::set<Lsn> orders;        // taken, and not confirmed
   };
   // The records whose order counts: a partition, or a key of it.
   struct Log {
@@ -181,6 +194,7 @@ class Checker {
   std::vector<bool> written_;       // by id
   std::vector<bool> committed_;     // likewise
   uint64_t checked_ = 0;            // lower numbers are acknowledged
+  std::set<Lsn> orders_;            // done with
   Lsn slot_;
 };
 

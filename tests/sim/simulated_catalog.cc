@@ -5,11 +5,14 @@
 
 namespace walpost::sim {
 
-std::string SimulatedCatalog::coverage() const {
+std::string SimulatedCatalog::coverage(Tables tables) const {
   const std::string entry =
       has_entry_ ? fmt::format(".r{}:{}", entry_oid_, entry_xmin_) : "";
-  return fmt::format("16388:{},public.outbox={}{}", publication_xmin_,
-                     kOutboxOid, entry);
+  const std::string orders =
+      fmt::format(",public.orders={}.r16400:692", kOrdersOid);
+  return fmt::format("16388:{},public.outbox={}{}{}", publication_xmin_,
+                     kOutboxOid, entry,
+                     tables == Tables::kOutboxAndOrders ? orders : "");
 }
 
 void SimulatedCatalog::TakeOut(Random& random, uint32_t xid) {

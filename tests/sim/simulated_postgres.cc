@@ -24,6 +24,7 @@ void SimulatedPostgres::Commit() {
   wal_end_ += kAlignment * world_.random.Between(3, 6);
   transaction.end_lsn = Lsn(wal_end_);
   transaction.xid = next_xid_++;
+  transaction.has_order = options_.has_orders && world_.random.OneIn(3);
   transactions_.push_back(transaction);
   if (world_.random.OneIn(3)) return;  // synchronous_commit = off
   Flush();

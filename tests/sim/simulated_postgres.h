@@ -55,6 +55,9 @@ class SimulatedPostgres {
     bool awaits_standby = true;
     // Minor releases from before August 2025 obey.
     bool slot_may_go_back = false;
+    // Some transactions have a row of the table `orders`, which only some
+    // configurations have.
+    bool has_orders = false;
   };
 
   struct Transaction {
@@ -63,6 +66,7 @@ class SimulatedPostgres {
     uint32_t xid;        // never reused
     size_t first_event;  // numbers
     size_t end_event;
+    bool has_order = false;
   };
 
   SimulatedPostgres(World& world, const Options& options)
@@ -124,6 +128,7 @@ class SimulatedPostgres {
   // LSN where an earlier timeline was left.
   Lsn fork(uint32_t timeline) const { return forks_[timeline - 1]; }
   const SimulatedCatalog& catalog() const { return catalog_; }
+  bool has_orders() const { return options_.has_orders; }
   // Rows that no stream will ever have, until somebody publishes them from the
   // table.
   size_t withheld_count() const;

@@ -13,9 +13,10 @@ namespace {
 
 constexpr milliseconds kStatusInterval{200};
 
-OutboxOptions Outbox() {
+OutboxOptions Outbox(bool has_orders) {
   OutboxOptions options;
-  options.tables.resize(1);
+  options.tables.resize(has_orders ? 2 : 1);
+  options.tables.back().name = has_orders ? "public.orders" : "public.outbox";
   options.messages.prefix = "outbox";
   // Its function makes a lane of all events of a key.
   options.route.topic = "outbox.event.{aggregate_type|lower}";
@@ -23,8 +24,8 @@ OutboxOptions Outbox() {
 }
 
 // Some processes have another configuration, which makes all topics legal.
-OutboxOptions DrawOutbox(Random& random, bool has_letters) {
-  OutboxOptions options = Outbox();
+OutboxOptions DrawOutbox(Random& random, bool has_orders, bool has_letters) {
+  OutboxOptions options = Outbox(has_orders);
   if (!has_letters) return options;
   options.dead_letter.store = DeadLetterOptions::Store::kPostgres;
   if (random.OneIn(3)) {
@@ -79,25 +80,28 @@ SimulatedProcess::SimulatedProcess(World& world, SimulatedServer& server,
       checker_(checker),
       relay_(relay),
       store_(world, place),
-      pipeline_(
-          RecordBuilder::Create(DrawOutbox(world.random, parked.has_letters))
-              .value(),
-          DrawWindow(world.random)),
+      has_orders_(server.postgres().has_orders() && world.random.OneIn(2)),
+      pipeline_(RecordBuilder::Create(
+                    DrawOutbox(world.random, has_orders_, parked.has_letters))
+                    .value(),
+                DrawWindow(world.random)),
       transactions_(brokers.coordinator().is_used
                         ? std::optional(DrawTransactions(world.random))
                         : std::nullopt),
       gate_(transactions_ ? std::optional<TransactionGate>(*transactions_)
                           : std::nullopt),
+      passed_over_(place.is_used ? PassedOverRows::Kept::kInCheckpoints
+                                 : PassedOverRows::Kept::kOnRecord),
       checkpoints_(
           place.is_used ? &store_ : nullptr, kStatusInterval, pipeline_,
-          [this] { OnSaved(); }, gate()),
+          [this] { OnSaved(); }, gate(), &passed_over_),
       memory_(kSlotName, pipeline_,
               gate_ && !parked.is_used
                   ? SourceMemory::AfterPromotion::kAtCheckpoint
                   : SourceMemory::AfterPromotion::kAtSlot),
-      relay_taker_(pipeline_, checkpoints_, gate()),
-      taker_(relay_taker_, checker, relay),
-      stream_(StreamOptions(), Outbox(),
+      relay_taker_(pipeline_, checkpoints_, passed_over_, gate()),
+      taker_(relay_taker_, checker, relay, has_orders_),
+      stream_(StreamOptions(), Outbox(has_orders_),
               ReferencesOf(pipeline_.builder().routes()), taker_),
       session_(gate_ ? RelaySession::Producing::kInTransactions
                      : RelaySession::Producing::kSingly,
@@ -115,6 +119,18 @@ SimulatedProcess::SimulatedProcess(World& world, SimulatedServer& server,
   }
   pipeline_.SetErrorActions(actions, nullptr);
   if (gate_) pipeline_.AwaitCommits(transactions_->boundary);
+  if (!place.is_used) memory_.RelyOnRecord();
+}
+
+SimulatedCatalog::Tables SimulatedProcess::tables() const {
+  return has_orders_ ? SimulatedCatalog::Tables::kOutboxAndOrders
+                     : SimulatedCatalog::Tables::kOutbox;
+}
+
+CheckpointOwner SimulatedProcess::owner() const {
+  CheckpointOwner owner = memory_.owner();
+  owner.numbering = has_orders_ ? 2 : 1;
+  return owner;
 }
 
 // See Relay::NoteTransaction.
@@ -182,12 +198,25 @@ void SimulatedProcess::Watch(MonotonicTime brokers_seen_at) {
   OnReports();
   store_.Step();
   if (producer_ != nullptr) producer_->AwaitCommit(pipeline_);
+  RecordPassedOver();
   if (!world_.random.OneIn(8) || !stream_.is_open()) return;
   // See PublicationWatch.
-  const std::string change =
-      DescribeChange(Coverage::Parse(memory_.coverage()),
-                     Coverage::Parse(server_.postgres().catalog().coverage()));
+  const std::string change = DescribeChange(
+      Coverage::Parse(memory_.coverage()),
+      Coverage::Parse(server_.postgres().catalog().coverage(tables())));
   if (!change.empty()) session_.OnGap(Gap{kGapCoverageChanged, change});
+}
+
+// Like SideSession.
+void SimulatedProcess::RecordPassedOver() {
+  if (!passed_over_.is_due() || !stream_.is_open()) return;
+  SimulatedPostgres& postgres = server_.postgres();
+  std::optional<BirthRecord> record = postgres.catalog().record();
+  if (!record) return;
+  const PassedOver pending = passed_over_.pending();
+  record->coverage = WithPassedOver(record->coverage, pending);
+  postgres.SetRecord(*record);
+  passed_over_.OnRecorded(pending);
 }
 
 void SimulatedProcess::OnReports() {
@@ -208,6 +237,7 @@ std::optional<absl::Status> SimulatedProcess::LoadCheckpoint() {
     status = loaded.status();
     if (status.ok()) loaded_ = *std::move(loaded);
   });
+  if (status.ok() && loaded_) Renumber(*loaded_, owner().numbering);
   return status;
 }
 
@@ -218,9 +248,8 @@ std::optional<absl::Status> SimulatedProcess::KeepGap() {
   if (keeps_gap_) return std::nullopt;
   if (checkpoints_.is_busy() || !may_keep_gap_) return absl::OkStatus();
   may_keep_gap_ = false;
-  const std::optional<Checkpoint> checkpoint =
-      CheckpointOfGap(*memory_.gap(), loaded_, checkpoints_.saved(),
-                      memory_.owner(), WallTime());
+  const std::optional<Checkpoint> checkpoint = CheckpointOfGap(
+      *memory_.gap(), loaded_, checkpoints_.saved(), owner(), WallTime());
   if (!checkpoint) return absl::OkStatus();
   keeps_gap_ = true;
   store_.Save(*checkpoint, [this](const absl::Status&) { keeps_gap_ = false; });
@@ -303,7 +332,7 @@ absl::Status SimulatedProcess::Continue() {
   observed.timeline = postgres.timeline();
   observed.wal_end = postgres.flushed();
   observed.slot = {.confirmed = postgres.confirmed(), .failover = true};
-  observed.coverage = postgres.catalog().coverage();
+  observed.coverage = postgres.catalog().coverage(tables());
   memory_.Observe(std::move(observed), postgres.catalog().record());
   if (const uint32_t left = memory_.left_timeline()) {
     const Lsn fork = postgres.fork(left);
@@ -327,7 +356,8 @@ absl::Status SimulatedProcess::Begin() {
   SimulatedPostgres& postgres = server_.postgres();
   slot_ = postgres.confirmed();
   WALPOST_RETURN_IF_ERROR(memory_.Begin(slot_));
-  if (const auto update = memory_.UpdatedRecord("")) {
+  const RecordFence fence{postgres.next_xid(), WallTime()};
+  if (const auto update = memory_.UpdatedRecord("", fence)) {
     postgres.SetRecord(update->record);
   }
   if (!memory_.is_first_start()) return absl::OkStatus();
@@ -337,9 +367,8 @@ absl::Status SimulatedProcess::Begin() {
   record.system_identifier = kSystemIdentifier;
   record.timeline = postgres.timeline();
   record.streamed_from = postgres.next_xid();
-  record.coverage = postgres.catalog().coverage();
-  memory_.OnBirth(record);
-  postgres.SetRecord(record);
+  record.coverage = postgres.catalog().coverage(tables());
+  postgres.SetRecord(memory_.RecordOfBirth(record));
   return absl::OkStatus();
 }
 
@@ -358,7 +387,11 @@ void SimulatedProcess::BeginStream() {
   world_.Note(relay_, "streams, confirmed {:X}, the slot stands at {:X}",
               pipeline_.confirmed().value(), slot_.value());
   if (gate_) store_.SetCommitter(producer_.get());
-  checkpoints_.Begin(ContinueFrom(loaded_, memory_.owner()));
+  passed_over_.Begin(Coverage::Parse(memory_.coverage()).passed_over);
+  checkpoints_.Begin(ContinueFrom(loaded_, owner()));
+  if (has_orders_) {
+    checker_.OnOrdersStream(std::max(slot_, pipeline_.confirmed()));
+  }
   if (parking_) parking_->Open(slot_);
   step_ = Step::kCheck;
 }
@@ -373,6 +406,8 @@ void SimulatedProcess::NoteGap() {
       world_.Note(relay_, "sees that the WAL has forked");
     } else if (code == kGapCoverageChanged) {
       world_.Note(relay_, "sees that rows were not sent");
+    } else if (code == kGapTablePassedOver) {
+      world_.Note(relay_, "sees that a table was passed over");
     } else {
       world_.Note(relay_, "sees that the slot was moved");
     }
@@ -446,6 +481,7 @@ bool SimulatedProcess::is_stuck() const {
 }
 
 void SimulatedProcess::Observe() {
+  if (has_orders_) checker_.OnOrdersConfirmed(relay_, pipeline_.confirmed());
   // In transactions, only a stream knows what is confirmed.
   if (gate_ && action_.what != RelaySession::Do::kStream) return;
   const uint32_t history = pipeline_.is_history_settled() ? lsn_history_ : 0;

@@ -72,6 +72,9 @@ class SimulatedProcess {
   std::optional<absl::Status> LoadCheckpoint();
   std::optional<absl::Status> KeepGap();
   absl::Status Open();
+  SimulatedCatalog::Tables tables() const;
+  CheckpointOwner owner() const;
+  void RecordPassedOver();
   std::optional<absl::Status> TakeOver();
   absl::Status Continue();
   absl::Status Begin();
@@ -92,9 +95,11 @@ class SimulatedProcess {
   int relay_;
 
   SimulatedStore store_;
+  bool has_orders_;  // in its configuration
   Pipeline pipeline_;
   std::optional<TransactionOptions> transactions_;
   std::optional<TransactionGate> gate_;
+  PassedOverRows passed_over_;
   CheckpointWriter checkpoints_;
   std::optional<Checkpoint> loaded_;
   std::optional<Checkpoint> before_;  // as loaded before the take-over

@@ -86,9 +86,12 @@ void SimulatedWalsender::Unfold(
   using testing::Text;
   unsent_.push_back(
       testing::CommitMessage(transaction.commit_lsn, transaction.end_lsn));
+  if (transaction.has_order) {
+    unsent_.push_back(InsertMessage(kOrdersOid, {Text("7")}));
+  }
   for (size_t i = transaction.end_event; i > transaction.first_event;) {
     unsent_.push_back(server_.MessageOf(server_.Numbered(--i)));
-    if (world_.random.OneIn(4)) {
+    if (!server_.has_orders() && world_.random.OneIn(4)) {
       unsent_.push_back(InsertMessage(kOrdersOid, {Text("7")}));
     }
   }

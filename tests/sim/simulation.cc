@@ -1,5 +1,7 @@
 #include "sim/simulation.h"
 
+#include "checkpoint/coverage.h"
+#include "checkpoint/settled_table.h"
 #include "fmt/format.h"
 
 namespace walpost::sim {
@@ -25,7 +27,8 @@ Simulation::Kind Simulation::Draw(Random& random, Trouble trouble) {
   kind.restores = trouble == Trouble::kRestored;
   kind.flaps = trouble == Trouble::kUncovered;
   // A standby may lack parked events (docs/dead-letters.md).
-  kind.promotions = !kind.restores && !HasParking(trouble) && random.OneIn(2);
+  kind.promotions = !kind.restores && !HasParking(trouble) &&
+                    trouble != Trouble::kLateTable && random.OneIn(2);
   kind.awaits_standby = random.OneIn(2);
   kind.slot_may_go_back = random.OneIn(2);
   kind.has_transactions = trouble == Trouble::kTransactions || random.OneIn(3);
@@ -42,12 +45,17 @@ Checker::Options Simulation::CheckerOptions(const Kind& kind) {
   // A promotion may move the slot forward, over positions lost in a crash.
   // After these, an operator or the fork of the WAL decides where it continues.
   const bool loses_nothing = !kind.promotions || kind.awaits_standby;
-  options.is_exactly_once =
-      kind.has_transactions && loses_nothing && !kind.restores && !kind.flaps;
+  options.is_exactly_once = kind.has_transactions && loses_nothing &&
+                            !kind.restores && !kind.flaps &&
+                            kind.trouble != Trouble::kLateTable;
+  // A re-send under another numbering ends where the next process has the old
+  // one again.
   options.strict_order = !kind.late_arrivals && !kind.promotions &&
-                         !kind.restores && !HasParking(kind.trouble);
+                         !kind.restores && !HasParking(kind.trouble) &&
+                         kind.trouble != Trouble::kLateTable;
   options.phantoms = kind.restores || (kind.promotions && !kind.awaits_standby);
-  options.has_gaps = kind.restores || kind.flaps;
+  options.has_gaps =
+      kind.restores || kind.flaps || kind.trouble == Trouble::kLateTable;
   options.bad_event = kind.bad_event;
   options.has_parking = HasParking(kind.trouble);
   options.has_stored_letters = kind.trouble == Trouble::kLetters;
@@ -61,7 +69,8 @@ Simulation::Simulation(uint64_t seed, Trouble trouble)
     : seed_(seed),
       world_(seed),
       kind_(Draw(world_.random, trouble)),
-      postgres_(world_, {kind_.awaits_standby, kind_.slot_may_go_back}),
+      postgres_(world_, {kind_.awaits_standby, kind_.slot_may_go_back,
+                         trouble == Trouble::kLateTable}),
       checker_(world_, postgres_, CheckerOptions(kind_)),
       server_(world_, postgres_, checker_),
       brokers_(world_, {kind_.late_arrivals}, checker_, place_),
@@ -158,6 +167,7 @@ void Simulation::StepServer() {
 // Whoever resolves a gap has checked what is missing, and publishes it, or
 // continues without it. Then older rows prove nothing any more.
 void Simulation::EndGap() {
+  if (postgres_.has_orders()) SettleOrders();
   std::optional<BirthRecord> record = postgres_.catalog().record();
   if (!record || record->gap.empty() || !postgres_.catalog().covers()) return;
   world_.Note(kNobody, "an operator ends a gap");
@@ -180,6 +190,22 @@ void Simulation::EndGap() {
     place_.stored = BeginAtBirth(begin);
   }
   checker_.OnGapsEnded();
+}
+
+// Like walpost replay --missing, which refuses if a walpost has the slot.
+void Simulation::SettleOrders() {
+  if (server_.active() != nullptr) return;
+  world_.Note(kNobody, "an operator publishes what was passed over");
+  const Coverage coverage = Coverage::Parse(
+      postgres_.catalog().coverage(SimulatedCatalog::Tables::kOutboxAndOrders));
+  const SettledTable settled{coverage.tables.back(), postgres_.next_xid(),
+                             WallTime(), postgres_.confirmed()};
+  std::optional<BirthRecord> record = postgres_.catalog().record();
+  if (record) postgres_.SetRecord(Settle(*record, settled));
+  if (place_.stored) {
+    place_.stored->coverage = Settle(place_.stored->coverage, settled);
+  }
+  checker_.OnOrdersSettled(postgres_.flushed());
 }
 
 uint64_t Simulation::most_backlog() const {

@@ -34,6 +34,7 @@ enum class Trouble {
   kLetters,        // some events have dead letters in a table
   kIsolation,      // likewise, and a topic is down, again and again
   kTransactions,   // the brokers' transactions; any other kind may have them
+  kLateTable,      // some configurations have a table that others have not
 };
 
 class Simulation {
@@ -80,6 +81,7 @@ class Simulation {
   void CutOff();
   void Flap();
   void EndGap();
+  void SettleOrders();
   void StartWhatIsDown(SimulatedRelay& relay);
   void Calm();
   bool IsThrough();

@@ -157,6 +157,15 @@ TEST_F(SimulationTest, P5ATransactionHasEachEventOnce) {
   }
 }
 
+TEST_F(SimulationTest, P9RowsOfATableThatComesLaterAreNotPassedOverUnsaid) {
+  RunHistories(2, Trouble::kLateTable);
+  if (steps_ < 1'000'000) return;
+  for (const char* what : {"sees that a table was passed over",
+                           "an operator publishes what was passed over"}) {
+    EXPECT_GT(tally_[what], 0u) << what;
+  }
+}
+
 TEST_F(SimulationTest, OneSeedGivesOneHistory) {
   for (const uint64_t seed : testing::RandomSeeds(5)) {
     Simulation first(seed, Trouble::kNone);

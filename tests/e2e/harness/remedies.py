@@ -8,8 +8,8 @@ _SQL = re.compile(r"\b(?:ALTER|GRANT|CREATE|COMMENT|SELECT|DROP|DELETE|UPDATE|"
 _WORD = r"(?:'(?:[^']|'\\'')*'|[^\s;,'()])+"
 _OWN = re.compile(rf"\bwalpost [a-z-]+ -c {_WORD}(?: --set {_WORD})*"
                   r"((?: (?:list|show|release|retry|discard))?"
-                  r"(?: (?:--[a-z-]+|[0-9A-F]+/[0-9A-F]+(?:/[0-9]+)?|REASON|"
-                  r"COLUMN|ID))*)")
+                  rf"(?: (?:--table {_WORD}|--[a-z-]+|"
+                  r"[0-9A-F]+/[0-9A-F]+(?:/[0-9]+)?|REASON|COLUMN|ID))*)")
 _TOOL = re.compile(rf"\bkafka-[a-z-]+\.sh(?: {_WORD})+")
 
 
