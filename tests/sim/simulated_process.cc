@@ -212,7 +212,10 @@ void SimulatedProcess::RecordPassedOver() {
   if (!passed_over_.is_due() || !stream_.is_open()) return;
   SimulatedPostgres& postgres = server_.postgres();
   std::optional<BirthRecord> record = postgres.catalog().record();
-  if (!record) return;
+  if (!record) {  // a backup from before the birth was restored
+    passed_over_.OnRefused({});
+    return;
+  }
   const PassedOver pending = passed_over_.pending();
   record->coverage = WithPassedOver(record->coverage, pending);
   postgres.SetRecord(*record);
