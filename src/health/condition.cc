@@ -388,7 +388,7 @@ constexpr Found (*kBySeverity[])(const RelaySigns&) = {
     OfLostSource,
     OfSilence,
     OfStandbys,
-    OfParkingTable,
+    OfUnstoredEvents,
     OfNoBroker,
     OfUnreadCheckpoint,
     OfLostSink,
@@ -402,6 +402,7 @@ constexpr Found (*kBySeverity[])(const RelaySigns&) = {
     OfOtherInstance,
     OfHiddenRecords,
     OfParking,
+    OfUnreadParkingTable,
     OfUnseen,
 };
 

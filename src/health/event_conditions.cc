@@ -33,6 +33,20 @@ std::string RemedyOf(const Stoppage& stoppage) {
   return remedy + fmt::format("walpost skip -c FILE {} --why REASON", position);
 }
 
+bool IsUnanswered(const ParkingReport& parking) {
+  return parking.unanswered_for > kStuckAfter;
+}
+
+std::string NoAnswer(const ParkingReport& parking) {
+  return fmt::format("table {} of parked events has not answered for {} s",
+                     parking.table, Seconds(parking.unanswered_for));
+}
+
+std::string_view WhyNoAnswer(const ParkingReport& parking) {
+  if (!parking.waits_for.empty()) return parking.waits_for;
+  return "is the server overloaded, or its disk full?";
+}
+
 }  // namespace
 
 Found OfStoppage(const RelaySigns& signs) {
@@ -77,21 +91,20 @@ Found OfParking(const RelaySigns& signs) {
   return Degraded(Part::kEvent, std::move(text));
 }
 
-Found OfParkingTable(const RelaySigns& signs) {
+std::optional<Condition> OfUnstoredEvents(const RelaySigns& signs) {
   const ParkingReport& parking = signs.parking;
-  if (parking.unanswered_for <= kStuckAfter) return std::nullopt;
-  std::string what =
-      fmt::format("table {} of parked events has not answered for {} s",
-                  parking.table, Seconds(parking.unanswered_for));
-  if (parking.unstored > 0) {
-    what += fmt::format(", and {} events wait to be stored", parking.unstored);
-  }
-  const std::string reason = fmt::format(
-      "{}: {}", what,
-      parking.waits_for.empty() ? "is the server overloaded, or its disk full?"
-                                : parking.waits_for);
-  if (parking.unstored == 0) return Degraded(Part::kEvent, reason);
-  return Outage(Part::kSource, reason, what);
+  if (!IsUnanswered(parking) || parking.unstored == 0) return std::nullopt;
+  std::string what = fmt::format("{}, and {} events wait to be stored",
+                                 NoAnswer(parking), parking.unstored);
+  std::string reason = fmt::format("{}: {}", what, WhyNoAnswer(parking));
+  return Outage(Part::kSource, std::move(reason), std::move(what));
+}
+
+std::optional<Condition> OfUnreadParkingTable(const RelaySigns& signs) {
+  const ParkingReport& parking = signs.parking;
+  if (!IsUnanswered(parking) || parking.unstored > 0) return std::nullopt;
+  return Degraded(Part::kEvent, fmt::format("{}: {}", NoAnswer(parking),
+                                            WhyNoAnswer(parking)));
 }
 
 }  // namespace walpost

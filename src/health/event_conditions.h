@@ -10,7 +10,9 @@ namespace walpost {
 
 std::optional<Condition> OfStoppage(const RelaySigns& signs);
 std::optional<Condition> OfParking(const RelaySigns& signs);
-// The table does not answer. It is a part of Postgres, which answers otherwise.
-std::optional<Condition> OfParkingTable(const RelaySigns& signs);
+// The table does not answer, although Postgres does otherwise: events wait to
+// be stored there; or none does.
+std::optional<Condition> OfUnstoredEvents(const RelaySigns& signs);
+std::optional<Condition> OfUnreadParkingTable(const RelaySigns& signs);
 
 }  // namespace walpost

@@ -122,6 +122,16 @@ const std::vector<Row>& Rows() {
          signs.server_held_back_for = seconds(9);
          signs.server_held_back_by = "slot s";
        }},
+      {"unstored", "parking_table", kMayPass, RelayState::kStuck,
+       "table public.parked of parked events has not answered for 9 s, and 2 "
+       "events wait to be stored: it waits for a lock",
+       "",
+       [](RelaySigns& signs) {
+         signs.parking.table = "public.parked";
+         signs.parking.unanswered_for = seconds(9);
+         signs.parking.unstored = 2;
+         signs.parking.waits_for = "it waits for a lock";
+       }},
       {"no_broker", "brokers", kMayPass, RelayState::kStuck,
        "no Kafka broker is reachable", "",
        [](RelaySigns& signs) { signs.brokers_unreachable_for = seconds(9); }},
@@ -199,6 +209,12 @@ const std::vector<Row>& Rows() {
       {"parking", "parking", kInformation, RelayState::kDegraded,
        "1 keys are parked", "",
        [](RelaySigns& signs) { signs.parking.keys = 1; }},
+      {"parking_unread", "parking_table", kInformation, RelayState::kDegraded,
+       "table public.parked of parked events has not answered for 9 s: is", "",
+       [](RelaySigns& signs) {
+         signs.parking.table = "public.parked";
+         signs.parking.unanswered_for = seconds(9);
+       }},
       {"unseen", "unseen", kInformation, RelayState::kDegraded,
        "how the server keeps slot orders", "",
        [](RelaySigns& signs) { signs.unseen_for = seconds(16); }},
@@ -311,6 +327,9 @@ TEST(ConditionTest, WalThatIsKeptIsNamedBehindAnOutage) {
   signs.wal_budget_level = WalBudget::Level::kAtRisk;
   signs.is_streaming = false;
   EXPECT_EQ(Diagnose(signs).state, RelayState::kStarting);
+  signs.trouble = absl::UnavailableError("in use");
+  signs.slot_is_in_use = true;
+  EXPECT_EQ(Diagnose(signs).state, RelayState::kStandby);
 }
 
 // Another instance delivers what this one did not see acknowledged.

@@ -45,6 +45,19 @@ TEST_F(OldestWaitTest, P10AnOldestThatOthersOvertakeWaitsOn) {
   EXPECT_EQ(LengthAfter(9), seconds(8));
 }
 
+TEST_F(OldestWaitTest, P10WhatPostgresIsToStoreDoesNotWaitForKafka) {
+  InFlightRecord parked{At(100), WallTime(), 10};
+  parked.is_parked = true;
+  const Sequence stored = window_.Add(parked);
+  window_.AddBoundary(Lsn(108));
+  Add(At(200));
+  EXPECT_EQ(LengthAfter(1), seconds(0));
+  EXPECT_EQ(LengthAfter(30), seconds(0));
+  window_.Acknowledge(stored);
+  EXPECT_EQ(LengthAfter(31), seconds(0));
+  EXPECT_EQ(LengthAfter(40), seconds(9));
+}
+
 TEST_F(OldestWaitTest, TheNextOneBeginsToWaitWhenItIsTheOldest) {
   const Sequence first = Add(At(100, 1));
   Add(At(100, 2));
