@@ -201,7 +201,9 @@ class Initializer {
     auto birth = co_await ReadBirthRecord(*connection_,
                                           config_.postgres.publication, name);
     if (!birth.ok()) co_return birth.status();
-    if (!*birth) slot_use_ = RoleRights::SlotUse::kNone;
+    if (!*birth || (*birth)->parked_table.name.empty()) {
+      slot_use_ = RoleRights::SlotUse::kNone;
+    }
     if (!exists && *birth && !arguments_.fresh) co_return Gap(**birth);
     if (!exists) {
       const std::string sql = CreateSlotSql(name, failover_);

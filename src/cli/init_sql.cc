@@ -38,6 +38,12 @@ absl::StatusOr<std::string> ForTable(std::string_view sql,
     return (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9') || c == '_' ||
            c == '.';
   });
+  if (std::ranges::count(table, '.') > 1) {
+    return absl::FailedPreconditionError(fmt::format(
+        "table {} does not exist: a name in outbox.tables is schema.table, and "
+        "the database is that of postgres.conninfo",
+        table));
+  }
   if (!plain) {
     return absl::FailedPreconditionError(fmt::format(
         "table {} does not exist, and init makes only tables with names of "

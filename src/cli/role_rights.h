@@ -35,8 +35,7 @@ class RoleRights {
   // else's.
   boost::asio::awaitable<absl::Status> OwnPublication();
   // Tables of state that are missing. That of parked events only for a slot
-  // that walpost has not used: else it was lost, and must not begin again
-  // empty.
+  // without one on record: else it was lost, and must not begin again empty.
   enum class SlotUse { kNone, kMaybe };
   boost::asio::awaitable<absl::Status> MakeTables(SlotUse use);
   boost::asio::awaitable<absl::Status> Give();

@@ -46,6 +46,10 @@ struct Config {
   bool keeps_letters() const {
     return outbox.dead_letter.store == DeadLetterOptions::Store::kPostgres;
   }
+  // True if dead letters go to Kafka.
+  bool sends_letters() const {
+    return on_error.Uses(ErrorAction::kDeadLetter) && !keeps_letters();
+  }
   // True if parking.table is used.
   bool parks() const {
     return on_error.Uses(ErrorAction::kPark) || parking.isolates() ||

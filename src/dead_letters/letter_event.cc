@@ -13,11 +13,15 @@ namespace {
 
 absl::Status CheckComplete(const DeadLetter& letter) {
   constexpr std::string_view kRemedy =
-      "repair the row, and send it with walpost replay -c FILE --from-table; "
-      "then discard the dead letter";
-  // Its dead letter has only what could be read.
-  if (std::ranges::find(kUnreadableReasons, letter.error_class) !=
-      kUnreadableReasons.end()) {
+      "repair the row, and send it with walpost replay -c FILE --from-table "
+      "--ids FILE; then discard the dead letter";
+  // Its dead letter has only what could be read, or mapped: nothing, if the
+  // table had other columns when the row was written.
+  const bool is_partial =
+      letter.error_class == kReasonTableUnsuitable ||
+      std::ranges::find(kUnreadableReasons, letter.error_class) !=
+          kUnreadableReasons.end();
+  if (is_partial) {
     return absl::FailedPreconditionError(
         fmt::format("the row could not be read ({}), and the dead letter has "
                     "no more than could be: {}",
@@ -27,7 +31,7 @@ absl::Status CheckComplete(const DeadLetter& letter) {
   return absl::FailedPreconditionError(
       fmt::format("the dead letter has not the whole payload "
                   "(dead_letter.payload): send the row with walpost replay -c "
-                  "FILE --from-table; then discard the dead letter"));
+                  "FILE --from-table --ids FILE; then discard the dead letter"));
 }
 
 Value View(const OwnValue& value) {
@@ -108,7 +112,7 @@ absl::StatusOr<Event> LetterEvent::Of(const DeadLetter& letter) {
       return absl::FailedPreconditionError(fmt::format(
           "topic or headers are now made from column {}, which the dead letter "
           "does not have: send the row with walpost replay -c FILE "
-          "--from-table; then discard the dead letter",
+          "--from-table --ids FILE; then discard the dead letter",
           name));
     }
     references_.push_back(View(*column));

@@ -31,7 +31,9 @@ std::string NameOthers(const Conditions& conditions, const Condition& worst) {
   for (const Condition& condition : conditions) {
     const bool is_worth_it = condition.permanence != Permanence::kInformation &&
                              !condition.brief.empty();
-    if (!is_worth_it || named.size() > Diagnosis::kMaxAlso) continue;
+    const bool is_same =
+        !condition.code.empty() && condition.code == worst.code;
+    if (!is_worth_it || is_same || named.size() > Diagnosis::kMaxAlso) continue;
     if (!named.insert(condition.part).second) continue;
     text += (text.empty() ? "; also: " : "; ") + condition.brief;
   }

@@ -140,7 +140,7 @@ absl::Status TopicReader::CheckMissing(const std::string& topic) {
   if (error != RD_KAFKA_RESP_ERR_TOPIC_AUTHORIZATION_FAILED) {
     return absl::OkStatus();
   }
-  return CannotRead(topic, error);
+  return absl::PermissionDeniedError(CannotRead(topic, error).message());
 }
 
 // Whoever may see all topics of a prefix may also ask for one of that name.

@@ -53,7 +53,7 @@ class TopicReader {
   absl::StatusOr<std::string> ClusterId();
 
   // Topics of the cluster that are in `names` or begin with one of `prefixes`.
-  // kFailedPrecondition: the user may not read one of `names`.
+  // kPermissionDenied: the user may not see one of `names`.
   absl::StatusOr<std::set<std::string>> FindTopics(
       const std::set<std::string>& names,
       const std::set<std::string>& prefixes);

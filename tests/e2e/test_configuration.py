@@ -34,12 +34,12 @@ def test_print_config_shows_everything_but_secrets(run, directory):
     ended = run(
         _USABLE + "  properties:\n    sasl.password: ${env:BROKER_PASSWORD}\n"
         f"    ssl.key.password: ${{file:{directory}/secret}}\n"
-        "    client.id: shop\n",
+        "    linger.ms: 7\n",
         "--set", "delivery.max_in_flight_records=77", "--set",
         "kafka.brokers=broker:9092", "--print-config",
         env={"BROKER_PASSWORD": "env5ecret"})
     assert ended.returncode == 0, ended.stderr
-    for shown in ("broker:9092", "max_in_flight_records: 77", "client.id",
+    for shown in ("broker:9092", "max_in_flight_records: 77", "linger.ms",
                   "shop", "status_interval: 200ms", "127.0.0.1",
                   "outbox.event.{aggregate_type}"):
         assert shown in ended.stdout

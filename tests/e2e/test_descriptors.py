@@ -53,6 +53,10 @@ def _lose(case, relay, database, outbox):
     if case["lost"] == "producer":
         before = _count(relay, "replacing")
         outbox.insert("narrow", "key", f'"{secrets.token_hex(5000)}"')
+        # After a rejection records go one by one for a while, and then by
+        # another producer.
+        for _ in range(60):
+            outbox.insert("order", "first")
         wait_until(lambda: _count(relay, "replacing") > before,
                    "another producer")
         return

@@ -233,6 +233,29 @@ def test_a_verb_has_the_operations_that_it_needs_and_no_more(
     assert resource != _POINT or names[_POINT][1] in words, words
 
 
+def test_a_replay_reads_the_topic_of_dead_letters(
+        walpost, database, outbox, topics, guarded, names):
+    """Only where events may get there."""
+    dead = topics + "dead"
+    sections = {"on_error": {"topic_illegal": "dead_letter"},
+                "dead_letter": {"topic": dead}}
+    for topic in (dead, topics + "order"):
+        guarded.create_topic(topic, 1)
+    outbox.insert("order", "k", sequence=1)
+    guarded.grant("--allow-principal", "User:walpost", "--operation", "Write",
+                  *names[_TOPICS])
+    relay = walpost(database, guarded, topics, **sections,
+                    kafka=guarded.login())
+    words = ("replay", "--from-table", "--order-by", "sequence")
+    said = relay.verb(*words)
+    assert said.returncode == 4 and dead in said.stderr, said
+    assert _names_right("READ", said.stderr), said.stderr
+    guarded.grant("--allow-principal", "User:walpost", "--operation", "Read",
+                  "--topic", dead)
+    said = relay.verb(*words)
+    assert said.returncode == 0 and "1 rows replayed" in said.stdout, said
+
+
 def test_a_retry_names_the_right_on_its_transactions(
         walpost, database, outbox, topics, guarded, names):
     sections = {"on_error": {"topic_illegal": "dead_letter"},

@@ -4,6 +4,8 @@ import re
 
 import pytest
 
+from harness.remedies import statements
+
 _DDL = """
 create type state as enum ('PENDING', 'COMPLETED');
 create table tasks (
@@ -38,9 +40,9 @@ def _check(relay):
 def _mend(database, remedies):
     """Runs what `check` says, as it says it."""
     for remedy in remedies:
-        if not re.match("(ALTER|CREATE|GRANT) ", remedy):
-            continue
-        database.execute(remedy.split(", or ")[0].split(", and ")[0])
+        if re.match("(ALTER|CREATE|GRANT) ", remedy):
+            for statement in statements(remedy) or [remedy]:
+                database.execute(statement)
 
 
 @pytest.mark.parametrize("config, ddl, named", [

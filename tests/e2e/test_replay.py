@@ -226,7 +226,8 @@ def test_from_the_table_only_counted(relay, database, outbox):
     database.wait_confirmed(database.name)
     said = relay.verb("replay", "--from-table", "--dry-run", "--order-by",
                       "sequence")
-    assert said.returncode == 0 and said.stdout == "1 rows would be replayed\n"
+    assert said.returncode == 0
+    assert said.stdout.endswith("  to be published\n1 rows would be replayed\n")
 
 
 def test_without_a_guard_slot(walpost, database, kafka, outbox, topics):

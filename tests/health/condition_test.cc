@@ -316,6 +316,13 @@ TEST(ConditionTest, OthersAreNamedBehindTheWorst) {
             "be delivered; no Kafka broker is reachable at kafka:9092");
 }
 
+TEST(ConditionTest, AGapIsNotNamedBehindItself) {
+  RelaySigns signs = Healthy();
+  signs.gap = Gap{kGapSlotLost, "slot orders is lost"};
+  SetTrouble(signs, StatusOfGap(*signs.gap));
+  EXPECT_EQ(Diagnose(signs).reason, "[slot_lost] slot orders is lost");
+}
+
 TEST(ConditionTest, WalThatIsKeptIsNamedBehindAnOutage) {
   RelaySigns signs = Healthy();
   signs.wal_budget_level = WalBudget::Level::kAtRisk;

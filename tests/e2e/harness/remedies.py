@@ -4,7 +4,9 @@ import re
 import shlex
 
 _SQL = re.compile(r"\b(?:ALTER|GRANT|CREATE|COMMENT|SELECT|DROP|DELETE|UPDATE|"
-                  r"ROLLBACK|create table|create index|alter table)\b")
+                  r"ROLLBACK|create table|create index|alter table|"
+                  r"do(?= \$))\b")
+_QUOTED = re.compile(r"'[^']*'|\"[^\"]*\"|(\$\w*\$).*?\1", re.S)
 _WORD = r"(?:'(?:[^']|'\\'')*'|[^\s;,'()])+"
 _OWN = re.compile(rf"\bwalpost [a-z-]+ -c {_WORD}(?: --set {_WORD})*"
                   r"((?: (?:list|show|release|retry|discard))?"
@@ -27,17 +29,11 @@ def statements(text):
 
 
 def _end_of_statement(text, position):
-    quote = None
-    for at in range(position, len(text)):
-        if quote is None and text[at] in "'\"":
-            quote = text[at]
-        elif text[at] == quote:
-            quote = None
-        elif quote is None and text[at] == ";":
-            return at + 1
-        elif quote is None and text[at] == "\n":
-            return None
-    return None
+    while position < len(text) and text[position] not in ";\n":
+        quoted = _QUOTED.match(text, position)
+        position = quoted.end() if quoted else position + 1
+    is_whole = position < len(text) and text[position] == ";"
+    return position + 1 if is_whole else None
 
 
 def commands(text):
