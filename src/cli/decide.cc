@@ -12,6 +12,7 @@
 #include <thread>
 #include <vector>
 
+#include "base/reason_code.h"
 #include "base/status_macros.h"
 #include "cli/exit_code.h"
 #include "cli/output.h"
@@ -61,6 +62,7 @@ struct NamedEvent {
 struct RunningFlow {
   bool is_running = false;
   std::string stopped_position;  // empty: it is not stopped
+  std::string reason_code;       // why it is
   NamedEvent stopped_before;
 };
 
@@ -87,16 +89,25 @@ RunningFlow AskFlow(const Config& config) {
                     TextOf(json, "state") != "standby";
   if (!flow.is_running) return flow;
   flow.stopped_position = TextOf(json, "stopped_position");
+  flow.reason_code = TextOf(json, "stopped_reason_code");
   flow.stopped_before = {NumberOf(json, "numbering"),
                          TextOf(json, "stopped_event_digest"),
                          TextOf(json, "stopped_event_id")};
   return flow;
 }
 
-absl::Status CheckFlow(const RunningFlow& flow, const Position& position) {
-  if (!flow.is_running || flow.stopped_position == ToString(position)) {
-    return absl::OkStatus();
+absl::Status CheckFlow(const RunningFlow& flow, ErrorAction action,
+                       const Position& position) {
+  const bool stands_there = flow.stopped_position == ToString(position);
+  const bool is_unmapped = flow.reason_code == kReasonTableUnsuitable;
+  if (stands_there && is_unmapped && action == ErrorAction::kDeadLetter) {
+    return absl::FailedPreconditionError(fmt::format(
+        "the event at {} could not be mapped to the columns of its table, and "
+        "its dead letter would be empty: walpost skip -c FILE {} --why REASON; "
+        "then walpost replay -c FILE --from-table --table TABLE --missing",
+        flow.stopped_position, flow.stopped_position));
   }
+  if (!flow.is_running || stands_there) return absl::OkStatus();
   if (flow.stopped_position.empty()) {
     return absl::FailedPreconditionError(
         "no event of the stream stops the flow: there is nothing to decide");
@@ -217,7 +228,7 @@ int Decide(ErrorAction action, const DecideArguments& arguments) {
   }
   if (!usable.ok()) return Fail(usable, kExitUsage);
   const RunningFlow flow = AskFlow(*config);
-  const absl::Status fits = CheckFlow(flow, *position);
+  const absl::Status fits = CheckFlow(flow, action, *position);
   if (!fits.ok()) return Fail(fits, kExitFindings);
   EventDecision decision;
   decision.slot = config->postgres.slot;

@@ -28,10 +28,10 @@ absl::Status CheckComplete(const DeadLetter& letter) {
                     letter.error_class, kRemedy));
   }
   if (!letter.payload_bytes) return absl::OkStatus();
-  return absl::FailedPreconditionError(
-      fmt::format("the dead letter has not the whole payload "
-                  "(dead_letter.payload): send the row with walpost replay -c "
-                  "FILE --from-table --ids FILE; then discard the dead letter"));
+  return absl::FailedPreconditionError(fmt::format(
+      "the dead letter has not the whole payload "
+      "(dead_letter.payload): send the row with walpost replay -c "
+      "FILE --from-table --ids FILE; then discard the dead letter"));
 }
 
 Value View(const OwnValue& value) {

@@ -209,6 +209,10 @@ void Pipeline::CountUnreportedLetter(const Position& position) {
 
 bool Pipeline::Decide(const Position& position, ErrorAction action) {
   if (!stoppage_ || stoppage_->position != position) return false;
+  // Nothing of the row is known: its dead letter would be empty.
+  const bool is_unmapped =
+      ReasonCodeOf(stoppage_->reason) == kReasonTableUnsuitable;
+  if (is_unmapped && action == ErrorAction::kDeadLetter) return false;
   const Decision decision{position, action};
   if (decision_ == decision) return false;  // it was of no use
   decision_ = decision;

@@ -24,6 +24,15 @@ std::string NamesOf(const Stoppage& stoppage) {
 std::string RemedyOf(const Stoppage& stoppage) {
   if (!stoppage.is_in_stream) return "Fix the cause: the row is tried again";
   const std::string position = ToString(stoppage.position);
+  if (ReasonCodeOf(stoppage.reason) == kReasonTableUnsuitable) {
+    return fmt::format(
+        "Map the columns as they are now, and restart walpost. If the table "
+        "has those of the configuration again, the row was written while it "
+        "had others, and its table alone has it: walpost skip -c FILE {} --why "
+        "REASON; then walpost replay -c FILE --from-table --table TABLE "
+        "--missing",
+        position);
+  }
   std::string remedy =
       "Fix the cause and restart walpost, or decide about this event: ";
   if (!stoppage.is_of_dead_letter) {

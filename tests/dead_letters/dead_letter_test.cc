@@ -150,7 +150,8 @@ TEST(DeadLetterTest, WhatIsNotWholeIsNotSent) {
     LetterEvent letter_event(options, (*builder)->routes());
     for (const std::string_view code :
          {kReasonMessageUnreadable, kReasonPayloadMissing,
-          kReasonColumnUnreadable, kReasonTextNotUtf8, kReasonTableUnsuitable}) {
+          kReasonColumnUnreadable, kReasonTextNotUtf8,
+          kReasonTableUnsuitable}) {
       const auto read = LetterOf(options, event, code);
       const absl::Status status = letter_event.Of(**read).status();
       EXPECT_TRUE(absl::IsFailedPrecondition(status)) << status;

@@ -377,6 +377,17 @@ TEST_F(PipelineDecisionTest, AStoppedEventMayHaveADeadLetter) {
   EXPECT_EQ(TopicsOf(sink_), Topics{"dead"});
 }
 
+TEST_F(PipelineDecisionTest, P1ARowThatWasNotMappedHasNoDeadLetter) {
+  Event event;
+  event.position = At(100, 1);
+  const absl::Status unsuitable = WithReasonCode(
+      absl::InvalidArgumentError("no column"), kReasonTableUnsuitable);
+  EXPECT_EQ(pipeline_.OnUndeliverable(event, unsuitable), Offer::kHold);
+  EXPECT_FALSE(pipeline_.Decide(At(100, 1), ErrorAction::kDeadLetter));
+  EXPECT_TRUE(pipeline_.stoppage());
+  EXPECT_TRUE(pipeline_.Decide(At(100, 1), ErrorAction::kSkip));
+}
+
 TEST_F(PipelineDecisionTest, IsForThatEventAlone) {
   EXPECT_FALSE(pipeline_.Decide(At(100, 1), ErrorAction::kSkip));
   OfferEvent(At(100, 1), "a b");

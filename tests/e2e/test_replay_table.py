@@ -129,7 +129,8 @@ def test_since_a_time(walpost, database, kafka, outbox, topics):
         for since, rows in (("1h", 1), ("3h", 2), ("2020-01-01 00:00+00", 2)):
             said = relay.verb("replay", "--from-table", "--since", since,
                               "--dry-run")
-            assert said.stdout == f"{rows} rows would be replayed\n", said
+            assert said.stdout.endswith(
+                f"{rows} rows would be replayed\n"), said
 
 
 def test_a_stall_earns_no_burst(relay, database, kafka, outbox, topics):
