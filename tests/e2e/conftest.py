@@ -24,6 +24,7 @@ from harness import (ExternalKafka, ExternalPostgres, Kafka,  # noqa: E402
                      KafkaCluster, KafkaReader, Outbox, Postgres, Proxy,
                      RequestProxy, Walpost, note)
 from harness.figures import noted  # noqa: E402
+from harness.first_day import Installation  # noqa: E402
 from harness.paths import fetched_postgres  # noqa: E402
 from harness.ports import free_port  # noqa: E402
 from harness.sections import laid_over  # noqa: E402
@@ -246,3 +247,12 @@ def walpost(directory, walposts):
         return made
 
     return make
+
+
+@pytest.fixture
+def install(walpost, database, kafka, topics):
+    """Makes the Installation of the test: install(section={...})."""
+    def installed(where=database, /, **sections):
+        return Installation(walpost, where, kafka, topics, **sections)
+
+    return installed
