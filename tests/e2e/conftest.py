@@ -7,7 +7,6 @@ suite, all files share the Kafka of with_kafka.py.
 """
 
 import contextlib
-import copy
 import os
 import pathlib
 import random
@@ -25,8 +24,10 @@ from harness import (ExternalKafka, ExternalPostgres, Kafka,  # noqa: E402
                      KafkaCluster, KafkaReader, Outbox, Postgres, Proxy,
                      RequestProxy, Walpost, note)
 from harness.figures import noted  # noqa: E402
+from harness.first_day import Installation  # noqa: E402
 from harness.paths import fetched_postgres  # noqa: E402
 from harness.ports import free_port  # noqa: E402
+from harness.sections import laid_over  # noqa: E402
 
 
 _prefixes = []  # of the topics of the tests so far
@@ -241,20 +242,17 @@ def walpost(directory, walposts):
             "http": {"listen": f"127.0.0.1:{free_port()}"},
         }
         made = Walpost(directory / f"walpost-{len(walposts)}",
-                       _laid_over(config, sections), env)
+                       laid_over(config, sections), env)
         walposts.append(made)
         return made
 
     return make
 
 
-def _laid_over(base, changes):
-    result = copy.deepcopy(base)
-    for key, value in changes.items():
-        if value is None:
-            result.pop(key, None)
-        elif isinstance(value, dict) and isinstance(result.get(key), dict):
-            result[key] = _laid_over(result[key], value)
-        else:
-            result[key] = value
-    return result
+@pytest.fixture
+def install(walpost, database, kafka, topics):
+    """Makes the Installation of the test: install(section={...})."""
+    def installed(where=database, /, **sections):
+        return Installation(walpost, where, kafka, topics, **sections)
+
+    return installed

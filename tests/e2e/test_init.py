@@ -11,7 +11,7 @@ import pytest
 
 from harness import KafkaReader, Postgres, Walpost, run_sql_file, wait_until
 from harness.matrix import long_only, pairs
-from harness.paths import REPOSITORY, walpost_binary
+from harness.paths import walpost_binary
 
 _PASSWORD = "it's a \\ secret"
 
@@ -65,16 +65,12 @@ def debian(module_directory):
 @pytest.fixture
 def shop(debian, walposts):
     database = debian.create_database()
-    database.role = f"relay_{database.name}"
-    database.execute((REPOSITORY / "sql/role.sql").read_text().replace(
-        "walpost", database.role))
+    database.role = database.create_role()
     database.execute(f"alter role {database.role} password %s", (_PASSWORD,))
     yield database
     for instance in walposts:
         instance.close()
     database.drop()
-    with debian.connect() as connection, connection.cursor() as cursor:
-        cursor.execute(f"drop role {database.role}")
 
 
 # How the administrator logs in: the words of init, the environment, and the user

@@ -19,11 +19,12 @@ import pytest
 
 from harness import (Authority, Outbox, Postgres, SecuredKafka, put_on_record,
                      wait_until)
-from harness.kafka_java import run_tool
 from harness.matrix import LONG
 from harness.paths import walpost_binary
 from harness.ports import free_port
-from harness.remedies import commands, statements, tools
+from harness.remedies import (commands, run_command, run_printed_tool,
+                              statements, tools)
+from harness.sections import laid_over
 from states import ELSEWHERE, STATES, Edit, State
 
 # Time in which a `run` that streams does so, and one that does not shows it.
@@ -89,7 +90,7 @@ class World:
         self.relay = make(self.database, kafka, topics,
                           **self._filled(self._of(state.sections)))
         if state.role is not None:
-            self.relay.configure(_laid_over(self.relay.config, {
+            self.relay.configure(laid_over(self.relay.config, {
                 "postgres": {"conninfo": self.database.conninfo(self.role)}}))
         if state.init:
             self._init()
@@ -133,7 +134,7 @@ class World:
             self.database.execute(self._filled(statement))
 
     def edit(self, sections):
-        self.relay.configure(_laid_over(
+        self.relay.configure(laid_over(
             self.relay.config, self._filled(self._of(sections))))
 
     def put_on_record(self, **words):
@@ -222,18 +223,6 @@ class _Killed:
         self._process.wait()
 
 
-def _laid_over(base, changes):
-    result = json.loads(json.dumps(base))
-    for key, value in changes.items():
-        if value is None:
-            result.pop(key, None)
-        elif isinstance(value, dict) and isinstance(result.get(key), dict):
-            result[key] = _laid_over(result[key], value)
-        else:
-            result[key] = value
-    return result
-
-
 @pytest.fixture
 def world(request, servers, topics, directory, walpost):
     state = request.param
@@ -291,31 +280,18 @@ def _paste(world, text):
         pasted = tools(text)
         assert pasted, text
         for words in {tuple(words) for words in pasted}:
-            _run_tool(words)
+            run_printed_tool(words)
     else:
         pasted = commands(text)
         assert pasted, text
         _run_commands(world, pasted)
 
 
-_TOOLS = {"kafka-topics.sh": "TopicCommand", "kafka-acls.sh": "AclCommand",
-          "kafka-configs.sh": "ConfigCommand",
-          "kafka-transactions.sh": "TransactionsCommand"}
-
-
-def _run_tool(words):
-    assert words[1] == "--bootstrap-server", words
-    assert "..." not in " ".join(words), words
-    run_tool(words[2], _TOOLS[words[0]], *words[3:])
-
-
 def _run_commands(world, pasted):
     """The first way out that is offered; what only looks comes before it."""
     for words in pasted:
         assert str(world.relay.config_path) in words, words
-        words = [word.replace("REASON", "a test") for word in words]
-        ran = subprocess.run([walpost_binary(), *words], capture_output=True,
-                             text=True, timeout=60, check=False)
+        ran = run_command(words)
         if "--dry-run" in words or words[0] in ("check", "verify", "status"):
             continue
         assert ran.returncode == 0, shlex.join(words) + ran.stdout + ran.stderr

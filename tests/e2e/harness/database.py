@@ -7,6 +7,7 @@ import secrets
 import psycopg2
 
 from harness.lsn import lsn
+from harness.sql_files import sql_file
 from harness.waiting import wait_until
 
 
@@ -21,6 +22,7 @@ class Database:
     def __init__(self, server, options=""):
         self._server = server
         self._connection = None
+        self._role = None
         self.name = f"walpost_{secrets.token_hex(4)}"
         with self._admin() as cursor:
             # Copied by way of the WAL, as is usual since 15, it costs 7 MB of
@@ -47,6 +49,13 @@ class Database:
             cursor.execute(
                 f"create database {other.name} template {self.name}")
         return other
+
+    def create_role(self):
+        """The role of sql/role.sql, by a name of its own; goes with the
+        database."""
+        self._role = f"relay_{self.name}"
+        self.execute(sql_file("role.sql").replace("walpost", self._role))
+        return self._role
 
     def conninfo(self, user=None):
         return self._server.conninfo(self.name, user)
@@ -128,6 +137,8 @@ class Database:
                                (slot,))
                 self._drop_slot(cursor, slot)
             cursor.execute(f"drop database {self.name} with (force)")
+            if self._role is not None:
+                cursor.execute(f"drop role {self._role}")
 
     def _live_connection(self):
         """Our own connection; another one where the server has restarted."""

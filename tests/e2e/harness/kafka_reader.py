@@ -42,6 +42,12 @@ class Record:
         """Whether walpost recover has sent it, in the place of the flow."""
         return self._has("walpost-recovered")
 
+    @property
+    def is_by_hand(self):
+        """Whether an operator has had it sent, beside the stream."""
+        return any(map(self._has, ("walpost-replay", "walpost-released",
+                                   "walpost-retried")))
+
     def _has(self, header):
         return any(name == header for name, _ in self.headers)
 

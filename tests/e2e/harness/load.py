@@ -11,6 +11,7 @@ import psycopg2
 from harness.waiting import wait_until
 
 _TYPES = ("order", "invoice", "shipment")
+_WAYS = ("insert", "insert", "multi", "copy", "savepoint", "delete")
 
 
 class Load:
@@ -22,14 +23,17 @@ class Load:
     transactions roll back as a whole, some lose a savepoint, some use COPY or a
     multi-row insert, some delete what they inserted.
 
-    The same seed gives each writer the same choices. A writer whose server
+    Without `deletes` every committed row stays in the table. The same seed gives
+    each writer the same choices. A writer whose server
     goes away connects again, until `stop()`.
     """
 
-    def __init__(self, outbox, seed, writers=4, keys=150, pause=0.0):
+    def __init__(self, outbox, seed, writers=4, keys=150, pause=0.0,
+                 deletes=True):
         self._outbox = outbox
         self._keys = keys
         self._pause = pause
+        self._ways = _WAYS if deletes else _WAYS[:-1]
         self._stop = threading.Event()
         self._failures = []
         self.committed = [0] * writers
@@ -103,8 +107,7 @@ class Load:
         """One transaction's statements; returns whether to commit it."""
         keys = sorted(dice.sample(range(self._keys), dice.randint(1, 3)))
         rows = [self._next_row(cursor, key, dice) for key in keys]
-        way = dice.choice(("insert", "insert", "multi", "copy", "savepoint",
-                           "delete"))
+        way = dice.choice(self._ways)
         if way == "savepoint":
             cursor.execute("savepoint before")
             _insert(cursor, [{**rows[0], "id": _uuid(dice)}])

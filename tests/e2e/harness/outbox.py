@@ -20,12 +20,18 @@ create table truth (
   id uuid, aggregate_type text, aggregate_id text, payload text,
   sequence bigint
 );
-create function remember() returns trigger language plpgsql as $$
+"""
+
+_REMEMBER = """
+create or replace function remember() returns trigger language plpgsql as $$
 begin
-  insert into truth values (new.id, new.aggregate_type, new.aggregate_id,
-                            new.payload::text, new.sequence);
+  insert into truth values (new.id, new.aggregate_type, new.{aggregate_id},
+                            new.{payload}::text, new.sequence);
   return null;
 end $$;
+"""
+
+_TRIGGER = """
 create trigger remember after insert on outbox
   for each row execute function remember();
 """
@@ -41,7 +47,8 @@ class Outbox:
     def __init__(self, database, topic_prefix):
         self.database = database
         self.topic_prefix = topic_prefix
-        database.execute(_DDL)
+        self._names = {"aggregate_id": "aggregate_id", "payload": "payload"}
+        database.execute(_DDL + _REMEMBER.format(**self._names) + _TRIGGER)
 
     def on(self, database):
         """The same in a copy of the database."""
@@ -49,16 +56,26 @@ class Outbox:
         other.database = database
         return other
 
+    def rename(self, column, name):
+        """Renames `aggregate_id` or `payload`, whatever it is called by now;
+        `insert` knows the new name."""
+        before, self._names = self._names, {**self._names, column: name}
+        with self.database.transaction() as cursor:
+            cursor.execute(
+                f"alter table outbox rename {before[column]} to {name}")
+            cursor.execute(_REMEMBER.format(**self._names))
+
     def insert(self, aggregate_type, aggregate_id=None, payload="{}",
-               cursor=None, **columns):
-        """Inserts one row, in a transaction of its own without `cursor`.
+               cursor=None, table="outbox", **columns):
+        """Inserts one row, in a transaction of its own without `cursor`, into
+        this table or another of its kind.
 
         Returns the row's id as text.
         """
         columns = {"aggregate_type": aggregate_type,
-                   "aggregate_id": aggregate_id, "payload": payload,
-                   **columns}
-        statement = (f"insert into outbox ({', '.join(columns)}) values "
+                   self._names["aggregate_id"]: aggregate_id,
+                   self._names["payload"]: payload, **columns}
+        statement = (f"insert into {table} ({', '.join(columns)}) values "
                      f"({', '.join(['%s'] * len(columns))}) returning id")
         values = tuple(columns.values())
         if cursor is None:

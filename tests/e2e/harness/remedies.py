@@ -2,6 +2,10 @@
 
 import re
 import shlex
+import subprocess
+
+from harness.kafka_java import run_tool
+from harness.paths import walpost_binary
 
 _SQL = re.compile(r"\b(?:ALTER|GRANT|CREATE|COMMENT|SELECT|DROP|DELETE|UPDATE|"
                   r"ROLLBACK|create table|create index|alter table|"
@@ -45,3 +49,22 @@ def commands(text):
 def tools(text):
     """Words of the commands of Kafka's tools in a text."""
     return [shlex.split(found[0].rstrip(".:")) for found in _TOOL.finditer(text)]
+
+
+def run_command(words, seconds=60):
+    """Runs one of `commands`, with a reason where one is asked for."""
+    words = [word.replace("REASON", "a test") for word in words]
+    return subprocess.run([walpost_binary(), *words], capture_output=True,
+                          text=True, timeout=seconds, check=False)
+
+
+_PROGRAMS = {"kafka-topics.sh": "TopicCommand", "kafka-acls.sh": "AclCommand",
+             "kafka-configs.sh": "ConfigCommand",
+             "kafka-transactions.sh": "TransactionsCommand"}
+
+
+def run_printed_tool(words):
+    """Runs one of `tools`."""
+    assert words[1] == "--bootstrap-server", words
+    assert "..." not in " ".join(words), words
+    run_tool(words[2], _PROGRAMS[words[0]], *words[3:])
