@@ -79,12 +79,19 @@ asio::awaitable<absl::Status> InitialSnapshot::Attempt() {
 }
 
 asio::awaitable<absl::Status> InitialSnapshot::Publish(SlotHistory history) {
-  WALPOST_CO_RETURN_IF_ERROR(co_await session_.Begin(history));
+  makes_slot_ = true;
+  const absl::Status begun = co_await session_.Begin(history);
+  makes_slot_ = false;
+  made_slot_at_ = Clock::now();
+  if (!begun.ok()) co_return begun;
   co_await ForgetOtherSlot();
   const absl::Status made = MakePublisher();
   if (!made.ok()) co_return made;
   WALPOST_CO_RETURN_IF_ERROR(co_await LeaveOutStreamed());
-  WALPOST_CO_RETURN_IF_ERROR(co_await LeaveOutOnRecord());
+  // Nothing is on record about a slot that was not there before.
+  if (history != SlotHistory::kNone) {
+    WALPOST_CO_RETURN_IF_ERROR(co_await LeaveOutOnRecord());
+  }
   const absl::Status published = co_await PublishRows();
   if (!published.ok()) {
     const bool may_pass = session_.is_lost() || !IsAboutSchema(published);

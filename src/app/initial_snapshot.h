@@ -60,6 +60,11 @@ class InitialSnapshot {
   // Stops Run soon; records in flight may be acknowledged until `deadline`.
   void Stop(MonotonicTime deadline);
 
+  // It makes the slot, whose record comes first, or has made it shortly before
+  // `now`: whoever looked meanwhile may have seen the record alone.
+  bool MakesSlot(MonotonicTime now) const {
+    return makes_slot_ || now - made_slot_at_ < std::chrono::seconds(5);
+  }
   // Only while rows are being published.
   void AddTo(RelaySigns& signs) const;
   std::optional<Stoppage> stoppage() const;
@@ -102,6 +107,8 @@ class InitialSnapshot {
   DeliveryCounters counters_before_;  // of earlier publishers
   std::optional<Stoppage> stoppage_;  // from the last attempt
   uint64_t done_at_stoppage_ = 0;
+  bool makes_slot_ = false;
+  MonotonicTime made_slot_at_{};
   bool publishing_ = false;
   bool done_ = false;
   std::optional<MonotonicTime> stop_by_;

@@ -57,7 +57,7 @@ void Relay::OnSlotReport(const SlotReport& report) {
   Obey(report.decisions);
   if (report.gap) session_.OnGap(*report.gap);
   visible_gap_.reset();
-  if (report.source) {
+  if (report.source && !snapshot_.MakesSlot(Clock::now())) {
     const auto& [observed, record] = *report.source;
     visible_gap_ = memory_.VisibleGap(observed, record);
   }

@@ -169,9 +169,12 @@ asio::awaitable<ReleaseRun::Result> ReleaseRun::SendAll() {
 asio::awaitable<ReleaseRun::Result> ReleaseRun::SendInTransaction() {
   Result result;
   const bool alone_is_at_fault = no_topic_ == NoTopic::kFails;
+  const std::vector<size_t> tried = RowsToTry();
+  std::vector<ParkedRow> rows;
+  for (const size_t row : tried) rows.push_back(rows_[row]);
   auto call = BlockingCall<TransactionalRelease::Result>::Start(
-      executor_, [release = in_transactions_, rows = rows_, alone_is_at_fault,
-                  known = memory_.offsets.Of(topic_)] {
+      executor_, [release = in_transactions_, rows = std::move(rows),
+                  alone_is_at_fault, known = memory_.offsets.Of(topic_)] {
         return release->Send(rows, alone_is_at_fault, known);
       });
   result.trouble = call.status();
@@ -185,11 +188,11 @@ asio::awaitable<ReleaseRun::Result> ReleaseRun::SendInTransaction() {
     co_return result;
   }
   AddOffsets(sent->offsets);
-  result.sent.resize(sent->sent);
-  std::iota(result.sent.begin(), result.sent.end(), 0);
+  result.sent.assign(tried.begin(),
+                     tried.begin() + static_cast<ptrdiff_t>(sent->sent));
   result.trouble = sent->trouble;
-  GiveUpTopic(*sent);
-  FailInTransaction(*sent, result);
+  GiveUpTopic(*sent, tried.size() == rows_.size());
+  FailInTransaction(*sent, tried, result);
   result.must_read_again = sent->must_read_again;
   if (sent->one_is_at_fault) one_by_one_ = rows_.size() - sent->sent + 1;
   co_return result;
@@ -297,24 +300,45 @@ void ReleaseRun::FailUntaken(Result& result) {
   });
 }
 
+// Rows that do not wait for a topic that takes nothing now, nor behind one that
+// does; if there are none, all.
+std::vector<size_t> ReleaseRun::RowsToTry() const {
+  std::vector<size_t> rows;
+  std::set<std::string> lanes;
+  for (size_t row = 0; row < rows_.size(); ++row) {
+    const std::string lane = LaneOfRow(row);
+    const bool waits =
+        waiting_topics_.contains(topics_[row]) || lanes.contains(lane);
+    if (!waits) rows.push_back(row);
+    if (waits && !lane.empty()) lanes.insert(lane);
+  }
+  if (!rows.empty()) return rows;
+  rows.resize(rows_.size());
+  std::iota(rows.begin(), rows.end(), 0);
+  return rows;
+}
+
 // A topic that takes nothing now is tried again for a while, before its rows
 // fail and no longer hold up the others.
-void ReleaseRun::GiveUpTopic(TransactionalRelease::Result& sent) {
-  const bool waits = !sent.topic_at_fault.empty() && sent.failed.ok();
-  if (!waits) return waiting_topics_.clear();
+void ReleaseRun::GiveUpTopic(TransactionalRelease::Result& sent, bool are_all) {
+  if (sent.topic_at_fault.empty()) {
+    if (are_all && sent.trouble.ok()) waiting_topics_.clear();
+    return;
+  }
   const MonotonicTime since =
       waiting_topics_.try_emplace(sent.topic_at_fault, progress_at_)
           .first->second;
-  if (Clock::now() - since < kMaxHold) return;
+  if (!sent.failed.ok() || Clock::now() - since < kMaxHold) return;
   sent.failed = std::exchange(sent.trouble, absl::OkStatus());
 }
 
 void ReleaseRun::FailInTransaction(const TransactionalRelease::Result& sent,
+                                   const std::vector<size_t>& tried,
                                    Result& result) const {
   if (sent.failed.ok()) return;
   result.trouble = absl::OkStatus();
   if (sent.topic_at_fault.empty()) {
-    result.failed.push_back({sent.sent, sent.failed});
+    result.failed.push_back({tried[sent.sent], sent.failed});
     return;
   }
   FailFirstOfLanes(result, [&](size_t row) {

@@ -108,8 +108,10 @@ class ReleaseRun {
   boost::asio::awaitable<void> Wait();
   bool IsAcknowledged(size_t row) const;
   void FailUntaken(Result& result);
-  void GiveUpTopic(TransactionalRelease::Result& sent);
+  std::vector<size_t> RowsToTry() const;
+  void GiveUpTopic(TransactionalRelease::Result& sent, bool are_all);
   void FailInTransaction(const TransactionalRelease::Result& sent,
+                         const std::vector<size_t>& tried,
                          Result& result) const;
   void FailFirstOfLanes(
       Result& result,

@@ -279,10 +279,12 @@ Found OfTopic(const RelaySigns& signs) {
       "for {} s",
       signs.homeless_topic, Seconds(signs.unacknowledged_for));
   return Outage(Part::kSink,
-                fmt::format("{}: create the topic, or let the brokers do it "
+                fmt::format("{0}: create the topic (kafka-topics.sh "
+                            "--bootstrap-server {1} --create --topic {2}), or "
+                            "let the brokers do it "
                             "(auto.create.topics.enable); are the brokers at "
-                            "{} reachable?",
-                            what, signs.brokers),
+                            "{1} reachable?",
+                            what, signs.brokers, signs.homeless_topic),
                 what);
 }
 

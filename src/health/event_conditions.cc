@@ -29,8 +29,8 @@ std::string RemedyOf(const Stoppage& stoppage) {
         "Map the columns as they are now, and restart walpost. If the table "
         "has those of the configuration again, the row was written while it "
         "had others, and its table alone has it: walpost skip -c FILE {} --why "
-        "REASON; then walpost replay -c FILE --from-table --table TABLE "
-        "--missing",
+        "REASON; then, behind later events of its key, walpost replay -c FILE "
+        "--from-table --table TABLE --missing",
         position);
   }
   std::string remedy =

@@ -146,11 +146,11 @@ def test_p1_p10_a_topic_is_deleted(install, kafka, topics, dice):
     with Load(day.outbox, dice.seed_text, pause=0.02, deletes=False) as load:
         day.relay.wait_acknowledged(100)
         kafka.delete_topic(topic)
-        text = day.relay.wait_unready(f"{topic}.*create the topic", 30)
+        text = day.relay.wait_unready(f"{topic}.*kafka-topics.sh", 60)
         stands = day.database.confirmed_lsn(day.relay.slot)
         load.wait(20)
         assert day.database.confirmed_lsn(day.relay.slot) == stands
-        printed = tools(text + day.verb("check", code=1))
+        printed = tools(text)
         assert printed, f"no command that creates it: {text}"
         assert topic in printed[0], printed
         run_printed_tool(printed[0])
@@ -163,10 +163,11 @@ def test_p1_p10_a_topic_is_deleted(install, kafka, topics, dice):
 
 
 def test_p3_a_topic_is_deleted_and_made_again(install, kafka, topics):
-    """What was in it comes before what was not: the topic was seen to go."""
+    """The new one may get events before walpost sees that it is another: what
+    was in the old one comes behind them."""
     topic = topics + "order"
     day = install().start()
-    day.write("key-1", 20)
+    lost = day.write("key-1", 20)
     day.wait_confirmed()
     kafka.delete_topic(topic)
     day.write("key-1", 3)
@@ -174,9 +175,12 @@ def test_p3_a_topic_is_deleted_and_made_again(install, kafka, topics):
     kafka.create_topic(topic, 4)
     text = day.wait_stuck("kafka_replaced", topic)
     assert day.relay.stop() == 0
-    assert _recover(day, text) == 22
+    assert _recover(day, text) >= 20
     day.write("key-1", 3)
-    day.assert_whole()
+    ids = {event.id for event in day.outbox.expected()}
+    wait_until(lambda: {record.id for record in day.records()} == ids,
+               "all events")
+    assert set(lost) < ids
 
 
 # ---- A column is renamed.
@@ -208,24 +212,6 @@ def test_p1_p3_a_column_is_renamed(renamed):
     day.assert_whole()
 
 
-def test_p1_p3_a_column_is_renamed_and_back(renamed):
-    """A deploy, and its rollback."""
-    day, _ = renamed
-    day.outbox.rename("payload", "payload")
-    day.write("key-1", 3)
-    # "Fix the cause and restart walpost". Or, if the rows of then still have
-    # the other column, that is named, and can be mapped until they are sent.
-    day.restart_only()
-    code, text = day.wait_answer()
-    if code != 200:
-        assert "body" in text, text
-        day.configure(**mapped(payload="body"))
-        day.restart_only()
-        day.wait_stuck("table_unsuitable", "payload")
-        day.restart(**mapped())
-    day.assert_whole()
-
-
 def _decide_all(day, verb, rows):
     """Pastes the command for one row after the other; what it says."""
     decided = {None: ""}  # by position
@@ -238,35 +224,24 @@ def _decide_all(day, verb, rows):
     return list(decided.values())[1:]
 
 
-@pytest.mark.parametrize("verb, finding", [("skip", "skipped"),
-                                           ("dead-letter", "dead_letter")])
-def test_p8_p11_rows_of_a_renamed_column_are_decided_about(renamed, verb,
-                                                           finding):
-    """On record is which rows, and nothing sends what was skipped."""
+def test_p1_p8_a_column_is_renamed_and_back(renamed):
+    """A deploy, and its rollback: the rows of then come from the table, as it
+    is printed. Their dead letters would be empty."""
     day, rows = renamed
     day.outbox.rename("payload", "payload")
-    for row, said in zip(rows, _decide_all(day, verb, rows)):
-        assert row in said
-    day.assert_whole({finding: rows})
-    day.verb("replay", "--from-table", "--missing")
-    day.assert_whole({finding: rows})
-
-
-def test_p11_prune_keeps_rows_whose_dead_letters_are_empty(renamed, kafka,
-                                                           topics):
-    day, rows = renamed
-    day.outbox.rename("payload", "payload")
-    _decide_all(day, "dead-letter", rows)
+    day.write("key-2", 3)  # later events of a key would go before them
+    day.restart_only()
+    text = day.wait_stuck("table_unsuitable", "--missing")
+    position = day.status()["stopped_position"]
+    said = day.relay.verb("dead-letter", position, "--why", "x")
+    assert said.returncode == 1 and "would be empty" in said.stderr, said
+    _decide_all(day, "skip", rows)
     day.wait_confirmed()
-    day.database.execute(f"grant delete on outbox to {day.role}")
-    day.wait_older(1)
-    day.verb("prune", "--older-than", "1s")
-    letters = {record.value for record in KafkaReader(kafka.bootstrap).read(
-        f"letters-{topics}")}
-    gone = [event.id for event in day.outbox.expected()
-            if event.id in set(rows) - day.rows()
-            and event.value not in letters]
-    assert not gone, "in no topic, in no dead letter, and deleted"
+    assert "replay -c" in text
+    said = day.verb("replay", "--from-table", "--table", "public.outbox",
+                    "--missing")
+    assert "3 were not in Kafka, and are replayed" in said, said
+    day.assert_whole()
 
 
 # ---- The active instance dies.

@@ -198,3 +198,34 @@ def test_p8_a_record_of_another_program_is_named(walpost, database, kafka,
     said = relay.verb("dead-letters", "retry", "--all", "--out-of-order", *_WHY)
     assert said.returncode == 1 and f"{dead}/" in said.stderr
     assert _values(kafka, topics + "order") == [1]
+
+
+@pytest.mark.parametrize("guarantee", ["at_least_once", "exactly_once"])
+def test_p3_a_key_of_two_topics_waits_for_one(make, database, brokers_with,
+                                              outbox, topics, guarantee):
+    """Of each key, what is before an event of the missing topic is sent."""
+    kafka = brokers_with("missing")
+    relay = make(kafka, "park", guarantee)
+    # A key of all types is one lane.
+    relay.configure({**relay.config, "route": {
+        "topic": topics + "{aggregate_type|lower}"}})
+    relay.run()
+    outbox.insert("order", "k1", "0", headers=_BAD)
+    outbox.insert("late", "k1", "1")
+    outbox.insert("order", "k1", "2")
+    outbox.insert("order", "k3", "3", headers=_BAD)
+    outbox.insert("order", "k3", "4")
+    database.wait_confirmed(database.name)
+    relay.stop()
+    relay.configure({**relay.config, "outbox": _MENDED})
+    relay.run()
+    _send(relay, "park")
+    wait_until(lambda: {0, 3, 4} <= set(_values(kafka, topics + "order")),
+               relay.log, 60)
+    wait_until(lambda: "is dead again" in relay.log(), relay.log, 60)
+    kafka.create_topic(topics + "late", 1)
+    said = _send(relay, "park")
+    assert said.returncode == 0, said.stdout + said.stderr
+    wait_until(lambda: _values(kafka, topics + "order") == [0, 2, 3, 4],
+               relay.log)
+    assert _values(kafka, topics + "late") == [1]

@@ -212,8 +212,10 @@ void SimulatedProcess::RecordPassedOver() {
   if (!passed_over_.is_due() || !stream_.is_open()) return;
   SimulatedPostgres& postgres = server_.postgres();
   std::optional<BirthRecord> record = postgres.catalog().record();
-  if (!record) {  // a backup from before the birth was restored
-    passed_over_.OnRefused({});
+  if (!record) {
+    // A backup from before the birth was restored; or a crash has taken the
+    // record, which the next start writes.
+    if (!postgres.has_orders()) passed_over_.OnRefused({});
     return;
   }
   const PassedOver pending = passed_over_.pending();
