@@ -241,7 +241,11 @@ def test_a_replay_reads_the_topic_of_dead_letters(
                 "dead_letter": {"topic": dead}}
     for topic in (dead, topics + "order"):
         guarded.create_topic(topic, 1)
-    outbox.insert("order", "k", sequence=1)
+    admin = walpost(database, guarded, topics, **sections).run()
+    outbox.insert("not legal!", "k", sequence=1)
+    database.wait_confirmed(admin.slot)
+    assert admin.stop() == 0
+    outbox.insert("order", "k", sequence=2)
     guarded.grant("--allow-principal", "User:walpost", "--operation", "Write",
                   *names[_TOPICS])
     relay = walpost(database, guarded, topics, **sections,

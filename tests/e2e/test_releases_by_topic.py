@@ -142,8 +142,9 @@ def test_p8_a_decision_to_send_is_taken_back(make, database, brokers_with,
     kafka.nodes[0].start()
     last = outbox.insert("late", "k1", "2")
     database.wait_confirmed(database.name)
-    records = KafkaReader(kafka.bootstrap).read(late)
-    assert last in [record.id for record in records]
+    wait_until(lambda: last in [
+        record.id for record in KafkaReader(kafka.bootstrap).read(late)],
+        relay.log)
     # What was being sent while it was discarded may have got through.
     assert 0 not in _values(kafka, late)
     states = _listed(relay, action)
