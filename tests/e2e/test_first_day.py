@@ -179,18 +179,6 @@ def test_p5_to_exactly_once_and_back(install, topics, dice):
     assert verify(day.relay, "--fail-on-duplicates")["clean"]
 
 
-def test_p5_the_first_step_repeats_nothing(install, topics):
-    """In the middle of a transaction, with a walpost that ends in time."""
-    sections = once(topics)
-    day = install(delivery={"max_in_flight_records": 50}).start()
-    day.write_many(5000)
-    day.relay.wait_acknowledged(500)
-    day.restart(checkpoint={**sections["checkpoint"], "store": "kafka"})
-    day.restart(delivery=sections["delivery"])
-    day.assert_whole()
-    assert verify(day.relay, "--fail-on-duplicates")["clean"]
-
-
 def test_p9_back_to_exactly_once_by_the_wrong_way(install, topics):
     """The checkpoint has fallen behind: that is a gap, and recover ends it."""
     sections = once(topics)
@@ -328,23 +316,6 @@ def test_p1_a_table_is_added_while_walpost_is_stopped(second):
     assert set(later) <= {record.id for record in day.records()}
     assert "5 missing" in day.verb("verify", code=1)
     day.paste(old, "replay", "--from-table", "--table", "public.push",
-              "--missing")
-    day.assert_whole()
-
-
-def test_p10_a_table_is_added_with_what_check_prints(second):
-    """By an administrator who does not trust init."""
-    day = second
-    assert day.relay.stop() == 0
-    day.configure(outbox=_BOTH)
-    checked = day.verb("check", code=1)
-    for statement in statements(checked):
-        if "push" in statement:
-            day.database.execute(statement)
-    checked = day.verb("check")
-    assert "public.push is new in outbox.tables, and has 5 rows" in checked
-    day.relay.run()
-    day.paste(checked, "replay", "--from-table", "--table", "public.push",
               "--missing")
     day.assert_whole()
 
