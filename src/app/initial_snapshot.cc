@@ -79,19 +79,12 @@ asio::awaitable<absl::Status> InitialSnapshot::Attempt() {
 }
 
 asio::awaitable<absl::Status> InitialSnapshot::Publish(SlotHistory history) {
-  makes_slot_ = true;
-  const absl::Status begun = co_await session_.Begin(history);
-  makes_slot_ = false;
-  made_slot_at_ = Clock::now();
-  if (!begun.ok()) co_return begun;
+  WALPOST_CO_RETURN_IF_ERROR(co_await session_.Begin(history));
   co_await ForgetOtherSlot();
   const absl::Status made = MakePublisher();
   if (!made.ok()) co_return made;
   WALPOST_CO_RETURN_IF_ERROR(co_await LeaveOutStreamed());
-  // Nothing is on record about a slot that was not there before.
-  if (history != SlotHistory::kNone) {
-    WALPOST_CO_RETURN_IF_ERROR(co_await LeaveOutOnRecord());
-  }
+  WALPOST_CO_RETURN_IF_ERROR(co_await LeaveOutOnRecord(history));
   const absl::Status published = co_await PublishRows();
   if (!published.ok()) {
     const bool may_pass = session_.is_lost() || !IsAboutSchema(published);
@@ -125,11 +118,14 @@ asio::awaitable<absl::Status> InitialSnapshot::LeaveOutStreamed() {
   co_return absl::OkStatus();
 }
 
-// An earlier attempt, or an operator, may have set rows aside.
-asio::awaitable<absl::Status> InitialSnapshot::LeaveOutOnRecord() {
+// An earlier attempt, or an operator, may have set rows aside. Of a slot that
+// was not there before, only what Postgres may have of an earlier one is asked.
+asio::awaitable<absl::Status> InitialSnapshot::LeaveOutOnRecord(
+    SlotHistory history) {
   OnRecordQuery query;
   query.verb = "snapshot";
   query.if_unknown = ParkedList::IfUnknown::kEmpty;
+  query.asks_kafka = history != SlotHistory::kNone;
   absl::StatusOr<EventsOnRecord> on_record =
       co_await ReadEventsOnRecord(executor_, config_, query);
   if (!on_record.ok()) co_return on_record.status();

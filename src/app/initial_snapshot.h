@@ -60,11 +60,6 @@ class InitialSnapshot {
   // Stops Run soon; records in flight may be acknowledged until `deadline`.
   void Stop(MonotonicTime deadline);
 
-  // It makes the slot, whose record comes first, or has made it shortly before
-  // `now`: whoever looked meanwhile may have seen the record alone.
-  bool MakesSlot(MonotonicTime now) const {
-    return makes_slot_ || now - made_slot_at_ < std::chrono::seconds(5);
-  }
   // Only while rows are being published.
   void AddTo(RelaySigns& signs) const;
   std::optional<Stoppage> stoppage() const;
@@ -82,7 +77,7 @@ class InitialSnapshot {
   boost::asio::awaitable<absl::Status> Publish(SlotHistory history);
   boost::asio::awaitable<void> ForgetOtherSlot();
   boost::asio::awaitable<absl::Status> LeaveOutStreamed();
-  boost::asio::awaitable<absl::Status> LeaveOutOnRecord();
+  boost::asio::awaitable<absl::Status> LeaveOutOnRecord(SlotHistory history);
   boost::asio::awaitable<absl::Status> PublishRows();
   boost::asio::awaitable<absl::Status> Finish();
   boost::asio::awaitable<void> Wait(std::chrono::milliseconds length);
@@ -107,8 +102,6 @@ class InitialSnapshot {
   DeliveryCounters counters_before_;  // of earlier publishers
   std::optional<Stoppage> stoppage_;  // from the last attempt
   uint64_t done_at_stoppage_ = 0;
-  bool makes_slot_ = false;
-  MonotonicTime made_slot_at_{};
   bool publishing_ = false;
   bool done_ = false;
   std::optional<MonotonicTime> stop_by_;

@@ -154,6 +154,7 @@ asio::awaitable<absl::StatusOr<EventsOnRecord>> ReadEventsOnRecord(
       const std::vector<ParkedEntry> parked,
       co_await ReadParked(*connection, config, query.if_unknown));
   WALPOST_CO_RETURN_IF_ERROR(AddParked(query, parked, events));
+  if (!query.asks_kafka) co_return events;
   const Book book = co_await ReadLetterTopics(executor, config);
   if (book.ok()) {
     AddLetters(*book, events);

@@ -19,6 +19,7 @@ struct OnRecordQuery {
   // The server whose WAL is read; empty: only tables are.
   std::string system_identifier;
   ParkedList::IfUnknown if_unknown = ParkedList::IfUnknown::kRefuse;
+  bool asks_kafka = true;  // for its dead letters
 };
 
 // Errors are those of ParkedList, of ReadDecisions and of TopicReader

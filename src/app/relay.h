@@ -26,6 +26,7 @@
 #include "app/progress_log.h"
 #include "app/sink_owner.h"
 #include "app/state_log.h"
+#include "checkpoint/gap_sight.h"
 #include "checkpoint/passed_over_rows.h"
 #include "checkpoint/source_memory.h"
 #include "config/config.h"
@@ -140,7 +141,7 @@ class Relay {
   bool ended_ = false;
 
   std::optional<SlotReport> slot_report_;
-  std::optional<Gap> visible_gap_;  // as of the last report
+  GapSight gap_sight_;  // of the reports
   WalBudget wal_budget_;
   WalBudget::Level wal_budget_level_ = WalBudget::Level::kFine;
   StateLog state_log_;

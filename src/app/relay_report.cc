@@ -28,7 +28,7 @@ RelaySigns Relay::Signs() const {
             WallNow() - oldest->commit_time);
   }
   signs.gap = memory_.gap();
-  if (!signs.gap && !source_.is_open()) signs.gap = visible_gap_;
+  if (!signs.gap && !source_.is_open()) signs.gap = gap_sight_.gap();
   signs.trouble = session_.trouble();
   signs.slot_is_in_use = SqlstateOf(session_.trouble()) == kSqlstateObjectInUse;
   const SlotHolder& holder = source_.slot_holder();

@@ -56,11 +56,12 @@ void Relay::OnSlotReport(const SlotReport& report) {
   slot_report_ = report;
   Obey(report.decisions);
   if (report.gap) session_.OnGap(*report.gap);
-  visible_gap_.reset();
-  if (report.source && !snapshot_.MakesSlot(Clock::now())) {
+  std::optional<Gap> seen;
+  if (report.source) {
     const auto& [observed, record] = *report.source;
-    visible_gap_ = memory_.VisibleGap(observed, record);
+    seen = memory_.VisibleGap(observed, record);
   }
+  gap_sight_.Look(std::move(seen));
   checkpoints_.OnReport(report);
   if (report.has_slot) NoteRetainedWal(report);
 }
