@@ -20,9 +20,9 @@ import pytest
 sys.dont_write_bytecode = True
 
 # pylint: disable=wrong-import-position
-from harness import (ExternalKafka, ExternalPostgres, Kafka,  # noqa: E402
-                     KafkaCluster, KafkaReader, Outbox, Postgres, Proxy,
-                     RequestProxy, Walpost, note)
+from harness import (Authority, ExternalKafka, ExternalPostgres,  # noqa: E402
+                     Kafka, KafkaCluster, KafkaReader, Outbox, Postgres, Proxy,
+                     RequestProxy, SecuredKafka, Walpost, note)
 from harness.figures import noted  # noqa: E402
 from harness.first_day import Installation  # noqa: E402
 from harness.paths import fetched_postgres  # noqa: E402
@@ -87,6 +87,16 @@ def kafka(module_directory):
     yield broker
     if isinstance(broker, ExternalKafka):
         broker.forget(_prefixes)
+    broker.close()
+
+
+@pytest.fixture(scope="module")
+def guarded(module_directory):
+    """A broker that asks who somebody is, and for each right."""
+    broker = SecuredKafka(module_directory / "guarded",
+                          Authority(module_directory / "authority"),
+                          "a-secret", asks_for_rights=True).start()
+    yield broker
     broker.close()
 
 

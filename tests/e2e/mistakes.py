@@ -7,6 +7,8 @@ words. In every text `$slot`, `$database`, `$port`, `$brokers`, `$topics` and
 
 import dataclasses
 
+from harness.sections import kafka_properties, outbox_table, outbox_tables
+
 USAGE, POSTGRES, KAFKA, FOUND = 2, 3, 4, 1
 
 
@@ -32,20 +34,6 @@ class Mistake:
     files: dict = dataclasses.field(default_factory=dict)
 
 
-def _table(**table):
-    return {"outbox": {"tables": [{"name": "public.outbox", **table}]}}
-
-
-def _tables(*names):
-    return {"outbox": {"tables": [{"name": name} for name in names]}}
-
-
-def _properties(**properties):
-    return {"kafka": {"properties": {
-        name.replace("__", "."): value
-        for name, value in properties.items()}}}
-
-
 def _conninfo(text):
     return {"postgres": {"conninfo": text}}
 
@@ -53,7 +41,7 @@ def _conninfo(text):
 def _polling(strategy="claim", **state):
     return {"source": "polling", "polling": {"strategy": strategy},
             "postgres": {"create": None},
-            **_table(state=state)}
+            **outbox_table(state=state)}
 
 
 _DEAD_END = "host=127.0.0.1 port=1 dbname=shop user=walpost"
@@ -240,9 +228,9 @@ KEYS = [
             config={"route": {"topic": "outbox.event.$${routedByValue}"}}),
     Mistake("an unknown field", "run", USAGE,
             ("columns.payloda", "did you mean 'payload'"),
-            config=_table(columns={"payloda": "body"})),
+            config=outbox_table(columns={"payloda": "body"})),
     Mistake("a table twice", "run", USAGE, ("public.outbox", "twice"),
-            config=_tables("outbox", "public.outbox")),
+            config=outbox_tables("outbox", "public.outbox")),
     Mistake("tables as one word", "run", USAGE, ("outbox.tables", "list"),
             config={"outbox": {"tables": "public.outbox"}}),
     Mistake("messages with polling", "run", USAGE,
@@ -275,45 +263,46 @@ KEYS = [
 PROPERTIES = [
     Mistake("an unknown property", "run", KAFKA,
             ("kafka.properties", "'lingerms'", "has no property"),
-            ("does not take the value",), config=_properties(lingerms="1")),
+            ("does not take the value",),
+            config=kafka_properties(lingerms="1")),
     Mistake("a mistyped property", "check", FOUND,
             ("'linger.sm'", "has no property", "did you mean linger.ms"),
-            config=_properties(linger__sm="1"), server="postgres"),
+            config=kafka_properties(linger__sm="1"), server="postgres"),
     Mistake("a property's wrong value", "run", KAFKA, ("linger.ms", "value"),
-            ("soon",), config=_properties(linger__ms="soon")),
+            ("soon",), config=kafka_properties(linger__ms="soon")),
     Mistake("a trust store of Java", "run", KAFKA,
             ("ssl.truststore.location", "ssl.ca.location"),
-            config=_properties(ssl__truststore__location="/x.jks")),
+            config=kafka_properties(ssl__truststore__location="/x.jks")),
     Mistake("a login of Java", "run", KAFKA,
             ("sasl.jaas.config", "sasl.username"), ("s3cr3t",),
-            config=_properties(sasl__jaas__config='x password="s3cr3t";')),
+            config=kafka_properties(sasl__jaas__config='x password="s3cr3t";')),
     Mistake("a serializer of Java", "run", KAFKA,
             ("key.serializer", "has no property", "Java"),
-            config=_properties(key__serializer="StringSerializer")),
+            config=kafka_properties(key__serializer="StringSerializer")),
     Mistake("acks", "run", USAGE, ("acks", "remove it"),
-            config=_properties(acks="1")),
+            config=kafka_properties(acks="1")),
     Mistake("no idempotence", "run", USAGE, ("enable.idempotence",),
-            config=_properties(enable__idempotence="false")),
+            config=kafka_properties(enable__idempotence="false")),
     Mistake("no gapless guarantee", "run", USAGE,
             ("enable.gapless.guarantee",),
-            config=_properties(enable__gapless__guarantee="false")),
+            config=kafka_properties(enable__gapless__guarantee="false")),
     Mistake("a time limit of messages", "run", USAGE, ("message.timeout.ms",),
-            config=_properties(message__timeout__ms="1000")),
+            config=kafka_properties(message__timeout__ms="1000")),
     Mistake("another partitioner", "run", USAGE, ("partitioner",),
-            config=_properties(partitioner="random")),
+            config=kafka_properties(partitioner="random")),
     Mistake("brokers as a property", "run", USAGE,
             ("bootstrap.servers", "kafka.brokers"),
-            config=_properties(bootstrap__servers="x:9092")),
+            config=kafka_properties(bootstrap__servers="x:9092")),
     Mistake("a compression that does not exist", "run", KAFKA,
             ("compression.type", "lz4", "zstd"),
-            config=_properties(compression__type="rar")),
+            config=kafka_properties(compression__type="rar")),
     Mistake("a CA that is not there", "run", KAFKA,
             ("ssl.ca.location", "/not/there.pem"),
-            config=_properties(security__protocol="SSL",
+            config=kafka_properties(security__protocol="SSL",
                                ssl__ca__location="/not/there.pem")),
     Mistake("a mechanism that does not exist", "run", KAFKA,
             ("kafka.properties", "MD5"),
-            config=_properties(security__protocol="SASL_SSL",
+            config=kafka_properties(security__protocol="SASL_SSL",
                                sasl__mechanism="MD5")),
 ]
 
@@ -425,57 +414,61 @@ DATABASE = [
     Mistake("a table that does not exist", "run", POSTGRES,
             ("public.outbocks", "does not exist", "walpost init"),
             ("GRANT SELECT",), sql=_PUBLICATION + _SLOT,
-            config=_tables("public.outbocks"), server="postgres"),
+            config=outbox_tables("public.outbocks"), server="postgres"),
     Mistake("a table with its database", "run", POSTGRES,
             ("shop.public.outbox", "does not exist", "public.outbox"),
-            sql=_PUBLICATION + _SLOT, config=_tables("shop.public.outbox"),
+            sql=_PUBLICATION + _SLOT,
+            config=outbox_tables("shop.public.outbox"),
             server="postgres"),
     Mistake("a table in capitals", "run", POSTGRES,
             ("public.Outbox", "does not exist", "public.outbox"),
-            sql=_PUBLICATION + _SLOT, config=_tables("public.Outbox"),
+            sql=_PUBLICATION + _SLOT, config=outbox_tables("public.Outbox"),
             server="postgres"),
     Mistake("init of a table in capitals", "init", POSTGRES,
-            ("public.Orders", "a-z"), config=_tables("public.Orders"),
+            ("public.Orders", "a-z"), config=outbox_tables("public.Orders"),
             server="postgres"),
     Mistake("a schema that does not exist", "init", POSTGRES,
-            ("shop", "CREATE SCHEMA"), config=_tables("shop.parcels"),
+            ("shop", "CREATE SCHEMA"), config=outbox_tables("shop.parcels"),
             server="postgres"),
     Mistake("a schema that does not have the table", "init", POSTGRES,
             ("shop.outbox", "did you mean public.outbox?"),
-            config=_tables("shop.outbox"), server="postgres"),
+            config=outbox_tables("shop.outbox"), server="postgres"),
     Mistake("a view", "run", POSTGRES,
             ("public.outbox_view", "is not a table"), ("walpost init",),
             sql="create view outbox_view as select * from outbox;" + _SLOT,
-            config=_tables("outbox_view"), server="postgres"),
+            config=outbox_tables("outbox_view"), server="postgres"),
     Mistake("init of a view", "init", POSTGRES,
             ("public.outbox_view", "is not a table"),
             sql="create view outbox_view as select * from outbox;",
-            config=_tables("outbox_view"), server="postgres"),
+            config=outbox_tables("outbox_view"), server="postgres"),
     Mistake("an unlogged table", "run", POSTGRES,
             ("outbox", "unlogged", "SET LOGGED"),
             sql="alter table outbox set unlogged;", server="postgres"),
     Mistake("a column that does not exist", "run", POSTGRES,
             ("table public.outbox", "'body'", "columns.payload"),
-            config=_table(columns={"payload": "body"}), server="postgres"),
+            config=outbox_table(columns={"payload": "body"}),
+            server="postgres"),
     Mistake("check of a column that does not exist", "check", FOUND,
             ("table public.outbox", "'body'", "columns.payload"),
-            config=_table(columns={"payload": "body"}), server="postgres"),
+            config=outbox_table(columns={"payload": "body"}),
+            server="postgres"),
     Mistake("a topic of a column that does not exist", "run", POSTGRES,
-            ("public.outbox", "kind"), config=_table(topic="x.{kind}"),
+            ("public.outbox", "kind"), config=outbox_table(topic="x.{kind}"),
             server="postgres"),
     Mistake("a value of a column that does not exist", "run", POSTGRES,
             ("public.outbox", "nope"),
-            config=_table(value={"columns": ["id", "nope"]}),
+            config=outbox_table(value={"columns": ["id", "nope"]}),
             server="postgres"),
     Mistake("a time in a column of text", "run", POSTGRES,
             ("timestamp", "type", "timestamptz"),
-            config=_table(columns={"timestamp": "type"}), server="postgres"),
+            config=outbox_table(columns={"timestamp": "type"}),
+            server="postgres"),
     Mistake("a table without a payload", "run", POSTGRES,
             ("public.outbox", "payload", "columns.payload"),
             sql="alter table outbox drop column payload;", server="postgres"),
     Mistake("init of a mapping that run refuses", "init", POSTGRES,
             ("public.outbox", "'body'", "columns.payload"), ("created",),
-            config=_table(columns={"payload": "body"}), sql=_PUBLICATION,
+            config=outbox_table(columns={"payload": "body"}), sql=_PUBLICATION,
             server="postgres"),
     Mistake("prune without the right to read", "prune --older-than 1d",
             POSTGRES,
@@ -503,7 +496,8 @@ DATABASE = [
             ('GRANT USAGE ON SCHEMA "shop"', "GRANT SELECT"),
             sql="create schema shop; create table shop.outbox (id bigserial "
                 "primary key, aggregate_type text, payload text);",
-            config=_tables("shop.outbox"), server="postgres", user=_RELAY),
+            config=outbox_tables("shop.outbox"), server="postgres",
+            user=_RELAY),
     Mistake("polling without the right to write", "run", POSTGRES,
             (f'"public"."outbox" TO "{_RELAY}"', "GRANT", "UPDATE"),
             sql="alter table outbox add status text not null default 'pending',"

@@ -14,6 +14,7 @@ import typing
 from harness import KafkaReader, wait_until
 from harness.exactly_once import once
 from harness.matrix import LONG
+from harness.sections import kafka_properties, outbox_table, outbox_tables
 
 
 @dataclasses.dataclass(frozen=True)
@@ -52,20 +53,6 @@ class State:
     long: bool = False  # only in a long run
     # Known only to a walpost that runs, of which `check` then speaks.
     pending: bool = False
-
-
-def _table(**table):
-    return {"outbox": {"tables": [{"name": "public.outbox", **table}]}}
-
-
-def _tables(*names):
-    return {"outbox": {"tables": [{"name": name} for name in names]}}
-
-
-def _properties(**properties):
-    return {"kafka": {"properties": {
-        name.replace("__", "."): value
-        for name, value in properties.items()}}}
 
 
 def _free(world):
@@ -180,7 +167,7 @@ POSTGRES = [
           before="create publication walpost for table outbox with "
                  "(publish = 'insert')"),
     State("a role without USAGE on the schema", True,
-          _tables("apart.outbox"), role="replication",
+          outbox_tables("apart.outbox"), role="replication",
           before="create schema apart; create table apart.outbox (like "
                  "outbox including all)",
           after='revoke all on schema apart from "$role"'),
@@ -190,7 +177,7 @@ POSTGRES = [
                  "'insert'); alter publication walpost owner to \"$role\"; "
                  "alter table outbox add position bigserial"),
     State("snapshot without USAGE", False,
-          {"snapshot": "initial", **_tables("apart.outbox")},
+          {"snapshot": "initial", **outbox_tables("apart.outbox")},
           role="replication", heal="sql", init=False,
           before="create schema apart; create table apart.outbox (like "
                  "outbox including all); alter table apart.outbox add "
@@ -204,7 +191,7 @@ POSTGRES = [
                  "alter table outbox add position bigserial, enable row level "
                  'security; grant select on outbox to "$role"'),
     State("snapshot without an order", False, {
-        "snapshot": "initial", **_table(columns={"timestamp": None})},
+        "snapshot": "initial", **outbox_table(columns={"timestamp": None})},
           init=False, heal=ELSEWHERE,
           before="drop trigger remember on outbox; alter table outbox drop "
                  "column sequence; insert into outbox (aggregate_type) values "
@@ -284,36 +271,40 @@ POSTGRES = [
           before="create publication walpost for table outbox (id, "
                  "aggregate_type, aggregate_id) with (publish = 'insert')",
           heal="sql"),
-    State("a table that does not exist", False, _tables("public.outbocks"),
-          init=False, heal=Edit(("public.outbox",), _tables("public.outbox"))),
-    State("a table in capitals", False, _tables("public.Outbox"), init=False,
-          heal=Edit(("public.outbox",), _tables("public.outbox"))),
+    State("a table that does not exist", False,
+          outbox_tables("public.outbocks"), init=False,
+          heal=Edit(("public.outbox",), outbox_tables("public.outbox"))),
+    State("a table in capitals", False, outbox_tables("public.Outbox"),
+          init=False,
+          heal=Edit(("public.outbox",), outbox_tables("public.outbox"))),
     State("two tables, one missing", False,
-          _tables("public.outbox", "public.more"), init=False,
+          outbox_tables("public.outbox", "public.more"), init=False,
           heal=Edit(("public.more", "outbox.tables"),
-                    _tables("public.outbox"))),
-    State("a view", False, _tables("public.seen"), init=False,
+                    outbox_tables("public.outbox"))),
+    State("a view", False, outbox_tables("public.seen"), init=False,
           before="create view seen as select * from outbox",
-          heal=Edit(("is not a table",), _tables("public.outbox"))),
+          heal=Edit(("is not a table",), outbox_tables("public.outbox"))),
     State("an unlogged table", False, init=False,
           before="alter table outbox set unlogged", heal="sql"),
-    State("an unlogged partition", False, _tables("public.parts"), init=False,
+    State("an unlogged partition", False, outbox_tables("public.parts"),
+          init=False,
           before="create table parts (like outbox) partition by list "
                  "(aggregate_type); create unlogged table part partition of "
                  "parts default", heal="sql"),
     State("a child table", False, init=False,
           before="create table child () inherits (outbox)", heal="sql"),
-    State("partitions without their root", False, _tables("public.parts"),
+    State("partitions without their root", False, outbox_tables("public.parts"),
           init=False,
           before="create table parts (like outbox) partition by list "
                  "(aggregate_type); create table part partition of "
                  "parts default; create publication walpost for table parts "
                  "with (publish = 'insert')", heal="sql"),
     State("a column that does not exist", False,
-          _table(columns={"payload": "body"}), init=False,
-          heal=Edit(("columns.payload",), _table(columns={
+          outbox_table(columns={"payload": "body"}), init=False,
+          heal=Edit(("columns.payload",), outbox_table(columns={
               "payload": "payload"}))),
-    State("no aggregate_id", True, _table(columns={"aggregate_id": None})),
+    State("no aggregate_id", True,
+          outbox_table(columns={"aggregate_id": None})),
     State("a slot of another plugin", False, init=False, heal=Edit(
         ("postgres.slot",), {"postgres": {"slot": "walpost_$slot"}}),
           before="select pg_create_logical_replication_slot('$slot', "
@@ -376,9 +367,9 @@ CONFIGURATION = [
           ("lingerms", "1"), ("linger.ms", "soon"),
           ("compression.type", "rar"), ("ssl.ca.location", "/not/there"),
           ("compression.codec", "rar")]],
-    State("a property that may be set", True, _properties(linger__ms="5")),
+    State("a property that may be set", True, kafka_properties(linger__ms="5")),
     State("a property of consumers", True,
-          _properties(session__timeout__ms="6000")),
+          kafka_properties(session__timeout__ms="6000")),
     State("a letter that is as large as its event", True,
           {"on_error": {"record_too_large": "dead_letter"}},
           says=("dead_letter.payload: cut",)),
@@ -421,9 +412,9 @@ KAFKA = [
           heal=Edit(("kafka.brokers",), lambda world: {
               "kafka": {"brokers": world.kafka.bootstrap}})),
     State("TLS to a broker without it", False,
-          _properties(security__protocol="SSL"),
+          kafka_properties(security__protocol="SSL"),
           heal=Edit(("security.protocol",), {"kafka": {"properties": None}})),
-    State("SASL to a broker without it", False, _properties(
+    State("SASL to a broker without it", False, kafka_properties(
         security__protocol="SASL_PLAINTEXT", sasl__mechanism="PLAIN",
         sasl__username="x", sasl__password="y"),
           heal=Edit(("security.protocol",), {"kafka": {"properties": None}})),

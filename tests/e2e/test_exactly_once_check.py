@@ -8,8 +8,7 @@ import shlex
 
 import pytest
 
-from harness import (Authority, Kafka, KafkaReader, OpenTransaction,
-                     SecuredKafka, wait_until)
+from harness import Kafka, KafkaReader, OpenTransaction, wait_until
 from harness.exactly_once import once
 
 _UNFIT = {"transaction.state.log.replication.factor": 3,
@@ -136,15 +135,6 @@ def test_a_timeout_above_that_of_the_brokers(
 
 
 # ---- Rights
-
-@pytest.fixture(scope="module")
-def guarded(module_directory):
-    broker = SecuredKafka(module_directory / "guarded",
-                          Authority(module_directory / "authority"),
-                          "a-secret", asks_for_rights=True).start()
-    yield broker
-    broker.close()
-
 
 def _grant(guarded, topics, operations, *resource):
     words = [word for name in operations for word in ("--operation", name)]

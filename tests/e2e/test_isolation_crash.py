@@ -10,7 +10,7 @@ import time
 
 import pytest
 
-from harness import Authority, SecuredKafka, wait_until
+from harness import wait_until
 from harness.poisoned import (POISON_LIMIT, Operator, Poisoned, judge, settle,
                               take_over)
 
@@ -18,15 +18,6 @@ _KILLS_A_ROUND = 8
 _ROUNDS = int(os.environ.get("WALPOST_PARK_CRASHES", "16")) // _KILLS_A_ROUND
 _TYPES = ("order", "frail")
 _TIMEOUT_S = 4  # wal_sender_timeout
-
-
-@pytest.fixture(scope="module")
-def guarded(module_directory):
-    broker = SecuredKafka(module_directory / "guarded",
-                          Authority(module_directory / "authority"),
-                          "a-secret", asks_for_rights=True).start()
-    yield broker
-    broker.close()
 
 
 @pytest.fixture

@@ -6,7 +6,7 @@ import shlex
 
 import pytest
 
-from harness import Authority, KafkaReader, SecuredKafka, wait_until
+from harness import KafkaReader, wait_until
 from harness.pages import blocks
 from harness.paths import REPOSITORY
 
@@ -46,15 +46,6 @@ def _name(case):
     verb, store, left_out = case
     without = f" without {left_out[1]} on {left_out[0]}" if left_out else ""
     return f"{verb} with store {store}{without}"
-
-
-@pytest.fixture(scope="module")
-def guarded(module_directory):
-    broker = SecuredKafka(module_directory / "guarded",
-                          Authority(module_directory / "authority"),
-                          "a-secret", asks_for_rights=True).start()
-    yield broker
-    broker.close()
 
 
 _TRANSACTIONS = ("--allow-principal", "User:walpost", "--operation", "Write",

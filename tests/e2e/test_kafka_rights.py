@@ -7,16 +7,7 @@ import time
 
 import pytest
 
-from harness import Authority, KafkaReader, SecuredKafka
-
-@pytest.fixture(scope="module")
-def guarded(module_directory):
-    authority = Authority(module_directory / "authority")
-    broker = SecuredKafka(module_directory / "guarded", authority, "a-secret",
-                          asks_for_rights=True).start()
-    yield broker
-    broker.close()
-
+from harness import KafkaReader
 
 @pytest.fixture
 def relay(walpost, database, outbox, topics, guarded):

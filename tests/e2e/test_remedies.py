@@ -17,7 +17,7 @@ import time
 
 import pytest
 
-from harness import (Authority, Outbox, Postgres, SecuredKafka, put_on_record,
+from harness import (Outbox, Postgres, put_on_record,
                      wait_until)
 from harness.matrix import LONG
 from harness.paths import walpost_binary
@@ -30,15 +30,6 @@ from states import ELSEWHERE, STATES, Edit, State
 # Time in which a `run` that streams does so, and one that does not shows it.
 _STREAMS_S = 30
 _STUCK_S = 12 if LONG else 5
-
-
-@pytest.fixture(scope="module")
-def guarded(module_directory):
-    broker = SecuredKafka(module_directory / "guarded",
-                          Authority(module_directory / "authority"),
-                          "a-secret", asks_for_rights=True).start()
-    yield broker
-    broker.close()
 
 
 def _full(directory):

@@ -14,3 +14,19 @@ def laid_over(base, changes):
         else:
             result[key] = value
     return result
+
+
+def outbox_table(**table):
+    """The usual table, and more about it."""
+    return {"outbox": {"tables": [{"name": "public.outbox", **table}]}}
+
+
+def outbox_tables(*names):
+    return {"outbox": {"tables": [{"name": name} for name in names]}}
+
+
+def kafka_properties(**properties):
+    """`linger__ms` is linger.ms."""
+    return {"kafka": {"properties": {
+        name.replace("__", "."): value
+        for name, value in properties.items()}}}
