@@ -239,19 +239,10 @@ absl::Status CompactedTopic::ClientError() {
 }
 
 absl::StatusOr<KafkaEvent> CompactedTopic::Answer(const Step& step,
-                                                  const Ask& ask) {
-  const KafkaQueue answers(rd_kafka_queue_new(client_.get()));
-  ask(answers.get());
-  for (;;) {
-    KafkaEvent event(rd_kafka_queue_poll(answers.get(), 100));
-    if (event == nullptr) {
-      if (stop_.stop_requested() || Clock::now() >= deadline_) {
-        return GiveUp(step.attempted, "no answer");
-      }
-      continue;
-    }
-    return event;
-  }
+                                                  const AdminQuestion& ask) {
+  KafkaEvent event = AskController(client_.get(), deadline_, ask, stop_);
+  if (event == nullptr) return GiveUp(step.attempted, "no answer");
+  return event;
 }
 
 absl::StatusOr<int> CompactedTopic::CountPartitions() {
@@ -292,9 +283,10 @@ absl::Status CompactedTopic::Create() {
   rd_kafka_NewTopic_set_config(wanted.get(), "segment.bytes", "4194304");
   std::array<rd_kafka_NewTopic_t*, 1> topics = {wanted.get()};
   WALPOST_ASSIGN_OR_RETURN(
-      const KafkaEvent event, Answer(step, [&](rd_kafka_queue_t* answers) {
-        rd_kafka_CreateTopics(client_.get(), topics.data(), topics.size(),
-                              nullptr, answers);
+      const KafkaEvent event,
+      Answer(step, [&](auto* client, auto* options, auto* answers) {
+        rd_kafka_CreateTopics(client, topics.data(), topics.size(), options,
+                              answers);
       }));
   const rd_kafka_resp_err_t refusal = rd_kafka_event_error(event.get());
   if (refusal != RD_KAFKA_RESP_ERR_NO_ERROR) return Failed(refusal, step);
@@ -322,9 +314,10 @@ absl::StatusOr<CompactedTopic::Policy> CompactedTopic::CleanupPolicy() {
       rd_kafka_ConfigResource_new(RD_KAFKA_RESOURCE_TOPIC, name_.c_str()));
   std::array<rd_kafka_ConfigResource_t*, 1> resources = {resource.get()};
   WALPOST_ASSIGN_OR_RETURN(
-      const KafkaEvent event, Answer(step, [&](rd_kafka_queue_t* answers) {
-        rd_kafka_DescribeConfigs(client_.get(), resources.data(),
-                                 resources.size(), nullptr, answers);
+      const KafkaEvent event,
+      Answer(step, [&](auto* client, auto* options, auto* answers) {
+        rd_kafka_DescribeConfigs(client, resources.data(), resources.size(),
+                                 options, answers);
       }));
   rd_kafka_resp_err_t code = rd_kafka_event_error(event.get());
   if (code == RD_KAFKA_RESP_ERR__UNSUPPORTED_FEATURE) return no_answer;

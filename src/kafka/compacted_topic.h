@@ -22,7 +22,7 @@
 #include "absl/status/statusor.h"
 #include "base/time.h"
 #include "checkpoint/hidden_checkpoints.h"
-#include "kafka/handles.h"
+#include "kafka/admin_question.h"
 #include "kafka/log_range.h"
 #include "kafka/producer_options.h"
 #include "kafka/topic_reading.h"
@@ -84,9 +84,8 @@ class CompactedTopic {
   // An error of the client that will not pass: a rejected login.
   absl::Status ClientError();
 
-  using Ask = std::function<void(rd_kafka_queue_t* answers)>;
   // The answer to an administrative request; it may be an error.
-  absl::StatusOr<KafkaEvent> Answer(const Step& step, const Ask& ask);
+  absl::StatusOr<KafkaEvent> Answer(const Step& step, const AdminQuestion& ask);
 
   // 0: the topic does not exist.
   absl::StatusOr<int> CountPartitions();

@@ -2,6 +2,7 @@
 
 #include <sys/eventfd.h>
 
+#include <algorithm>
 #include <boost/asio/as_tuple.hpp>
 #include <boost/asio/co_spawn.hpp>
 #include <boost/asio/use_awaitable.hpp>
@@ -12,7 +13,7 @@
 #include "kafka/kafka_status.h"
 #include "kafka/produce_record.h"
 #include "kafka/producer_properties.h"
-#include "loop/blocking_call.h"
+#include "loop/descriptors.h"
 
 namespace walpost {
 
@@ -26,6 +27,17 @@ constexpr std::chrono::seconds kDestroyLimit{2};
 // For the brokers to abort a transaction. Else the next producer does.
 constexpr std::chrono::milliseconds kAbortLimit{1'500};
 constexpr uint64_t kWakeUp = 1;
+
+// A producer first connects to the servers, then to the brokers that these
+// name. Each connection has a socket and a pipe, by which it is woken. One that
+// gets no pipe is looked at once a second for as long as the client lives, and
+// nothing says so (librdkafka 2.15, rd_pipe_nonblocking).
+int DescriptorsOf(const std::string& brokers) {
+  constexpr int kOfConnection = 3;
+  constexpr int kOfProcess = 4;
+  const auto servers = 1 + std::ranges::count(brokers, ',');
+  return static_cast<int>(2 * (servers + 1)) * kOfConnection + kOfProcess;
+}
 
 }  // namespace
 
@@ -52,6 +64,7 @@ absl::StatusOr<std::unique_ptr<Producer>> Producer::Create(
     asio::any_io_executor executor, const ProducerOptions& options,
     RecordReports& reports, std::function<void()> on_drained,
     KafkaMemory* memory) {
+  WALPOST_RETURN_IF_ERROR(RequireDescriptors(DescriptorsOf(options.brokers)));
   CredentialWatch credentials(options);
   WALPOST_ASSIGN_OR_RETURN(KafkaConf conf, MakeProducerConf(options));
   std::shared_ptr<const UnansweredRequests> unanswered;

@@ -1,18 +1,14 @@
 #include "kafka/topic_rights.h"
 
+#include "kafka/admin_question.h"
 #include "kafka/described_topic.h"
-#include "kafka/handles.h"
 #include "kafka/kafka_status.h"
 
 namespace walpost {
 namespace {
 
-KafkaAdminOptions MakeOptions(rd_kafka_t* client, rd_kafka_admin_op_t operation,
-                              int timeout_millis) {
-  KafkaAdminOptions options(rd_kafka_AdminOptions_new(client, operation));
-  rd_kafka_AdminOptions_set_request_timeout(options.get(), timeout_millis,
-                                            nullptr, 0);
-  return options;
+MonotonicTime In(int millis) {
+  return std::chrono::steady_clock::now() + std::chrono::milliseconds(millis);
 }
 
 TopicRights ToRights(const rd_kafka_TopicDescription_t* description) {
@@ -40,12 +36,12 @@ absl::StatusOr<std::map<std::string, TopicRights>> DescribeTopicRights(
   for (const std::string& topic : topics) names.push_back(topic.c_str());
   const KafkaTopicCollection collection(
       rd_kafka_TopicCollection_of_topic_names(names.data(), names.size()));
-  const KafkaAdminOptions options =
-      MakeOptions(client, RD_KAFKA_ADMIN_OP_DESCRIBETOPICS, timeout_millis);
-  rd_kafka_AdminOptions_set_include_authorized_operations(options.get(), 1);
-  const KafkaQueue queue(rd_kafka_queue_new(client));
-  rd_kafka_DescribeTopics(client, collection.get(), options.get(), queue.get());
-  const KafkaEvent event(rd_kafka_queue_poll(queue.get(), timeout_millis));
+  const auto ask = [&](rd_kafka_t* asked, rd_kafka_AdminOptions_t* options,
+                       rd_kafka_queue_t* answers) {
+    rd_kafka_AdminOptions_set_include_authorized_operations(options, 1);
+    rd_kafka_DescribeTopics(asked, collection.get(), options, answers);
+  };
+  const KafkaEvent event = AskController(client, In(timeout_millis), ask);
   const rd_kafka_resp_err_t failed = event == nullptr
                                          ? RD_KAFKA_RESP_ERR__TIMED_OUT
                                          : rd_kafka_event_error(event.get());
@@ -67,12 +63,12 @@ rd_kafka_resp_err_t TryCreateTopic(rd_kafka_t* client, const std::string& topic,
   const KafkaNewTopic new_topic(rd_kafka_NewTopic_new(
       topic.c_str(), kBrokersChoice, kBrokersChoice, nullptr, 0));
   rd_kafka_NewTopic_t* topics[] = {new_topic.get()};
-  const KafkaAdminOptions options =
-      MakeOptions(client, RD_KAFKA_ADMIN_OP_CREATETOPICS, timeout_millis);
-  rd_kafka_AdminOptions_set_validate_only(options.get(), 1, nullptr, 0);
-  const KafkaQueue queue(rd_kafka_queue_new(client));
-  rd_kafka_CreateTopics(client, topics, 1, options.get(), queue.get());
-  const KafkaEvent event(rd_kafka_queue_poll(queue.get(), timeout_millis));
+  const auto ask = [&](rd_kafka_t* asked, rd_kafka_AdminOptions_t* options,
+                       rd_kafka_queue_t* answers) {
+    rd_kafka_AdminOptions_set_validate_only(options, 1, nullptr, 0);
+    rd_kafka_CreateTopics(asked, topics, 1, options, answers);
+  };
+  const KafkaEvent event = AskController(client, In(timeout_millis), ask);
   if (event == nullptr) return RD_KAFKA_RESP_ERR__TIMED_OUT;
   if (rd_kafka_event_error(event.get()) != RD_KAFKA_RESP_ERR_NO_ERROR) {
     return rd_kafka_event_error(event.get());

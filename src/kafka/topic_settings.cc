@@ -2,7 +2,7 @@
 
 #include <array>
 
-#include "kafka/handles.h"
+#include "kafka/admin_question.h"
 
 namespace walpost {
 
@@ -10,13 +10,19 @@ std::map<std::string, std::string> DescribeSettings(
     rd_kafka_t* client, rd_kafka_ResourceType_t type, const std::string& name,
     int timeout_millis) {
   std::map<std::string, std::string> settings;
-  const KafkaQueue queue(rd_kafka_queue_new(client));
   const KafkaConfigResource resource(
       rd_kafka_ConfigResource_new(type, name.c_str()));
   std::array<rd_kafka_ConfigResource_t*, 1> resources = {resource.get()};
-  rd_kafka_DescribeConfigs(client, resources.data(), resources.size(), nullptr,
-                           queue.get());
-  const KafkaEvent event(rd_kafka_queue_poll(queue.get(), timeout_millis));
+  const auto ask = [&](rd_kafka_t* asked, rd_kafka_AdminOptions_t* options,
+                       rd_kafka_queue_t* answers) {
+    rd_kafka_DescribeConfigs(asked, resources.data(), resources.size(), options,
+                             answers);
+  };
+  const KafkaEvent event =
+      AskController(client,
+                    std::chrono::steady_clock::now() +
+                        std::chrono::milliseconds(timeout_millis),
+                    ask);
   if (event == nullptr) return settings;
   const auto* result = rd_kafka_event_DescribeConfigs_result(event.get());
   size_t count = 0;

@@ -22,6 +22,7 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "base/time.h"
+#include "loop/descriptors.h"
 #include "loop/socket_waiter.h"
 
 namespace walpost {

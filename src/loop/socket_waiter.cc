@@ -6,9 +6,8 @@
 #include <boost/asio/as_tuple.hpp>
 #include <boost/asio/use_awaitable.hpp>
 #include <cerrno>
-#include <cstring>
 
-#include "fmt/format.h"
+#include "loop/descriptors.h"
 
 namespace walpost {
 
@@ -16,13 +15,6 @@ namespace asio = boost::asio;
 
 namespace {
 constexpr auto kAsTuple = asio::as_tuple(asio::use_awaitable);
-}
-
-absl::Status NoDescriptor() {
-  return absl::UnavailableError(fmt::format(
-      "no file descriptor can be opened ({}): raise the limit of open files "
-      "(ulimit -n, or LimitNOFILE= in the systemd unit)",
-      std::strerror(errno)));
 }
 
 SocketWaiter::SocketWaiter(asio::any_io_executor executor)

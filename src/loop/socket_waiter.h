@@ -17,10 +17,6 @@
 
 namespace walpost {
 
-// kUnavailable, right after a call that wanted a descriptor has failed: errno
-// says why.
-absl::Status NoDescriptor();
-
 class SocketWaiter {
  public:
   enum class Interest { kRead, kWrite, kTimeOnly };

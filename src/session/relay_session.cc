@@ -156,10 +156,10 @@ bool RelaySession::IsHopeless(const absl::Status& status) const {
 // After a failure of the producer, records on their way may still arrive. If
 // the source has to start over, they must not.
 RelaySession::Action RelaySession::GiveUpProducer(MonotonicTime now) {
-  const bool has_failed = pipeline_.sink_failure().has_value();
-  if (!has_failed && !is_spent_ && !absl::IsAborted(reason_)) return Wait(now);
+  was_healthy_ = !pipeline_.sink_failure();
+  if (was_healthy_ && !is_spent_ && !absl::IsAborted(reason_)) return Wait(now);
   Action action = Enter(Do::kCloseProducer);
-  action.until = has_failed ? now + kProducerGrace : now;
+  action.until = was_healthy_ ? now : now + kProducerGrace;
   action.reason = reason_;
   return action;
 }
@@ -172,8 +172,7 @@ RelaySession::Action RelaySession::OnProducerClosed(MonotonicTime now) {
     if (!shutdown_deadline_) action.reason = reason_;
     return action;
   }
-  // The last reports say whether a record was the cause.
-  const std::optional<absl::Status> failure = pipeline_.sink_failure();
+  const std::optional<absl::Status> failure = FailureOfProducer();
   if (failure && !GapOf(reason_)) reason_ = FromKafka(*failure);
   if (failure) OnFailure(*failure);
   const bool is_expected = failure && IsExpected(reason_);
@@ -188,6 +187,14 @@ RelaySession::Action RelaySession::OnProducerClosed(MonotonicTime now) {
     pipeline_.Rewind();
   }
   return is_expected ? Resume(now) : Wait(now);
+}
+
+// Its last reports say whether a record was the cause. What they say of records
+// that a healthy producer still had comes of closing it.
+std::optional<absl::Status> RelaySession::FailureOfProducer() const {
+  const std::optional<absl::Status>& failure = pipeline_.sink_failure();
+  if (was_healthy_ && failure && !IsExpected(*failure)) return std::nullopt;
+  return failure;
 }
 
 // Without a wait, unless nothing has come of the last one.

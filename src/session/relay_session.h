@@ -136,6 +136,7 @@ class RelaySession {
   Action EndRound(absl::Status reason, MonotonicTime now);
   Action GiveUpProducer(MonotonicTime now);
   Action OnProducerClosed(MonotonicTime now);
+  std::optional<absl::Status> FailureOfProducer() const;
   Action Wait(MonotonicTime now);
   Action Close(absl::Status reason, MonotonicTime now);
   bool IsHopeless(const absl::Status& status) const;
@@ -162,8 +163,9 @@ class RelaySession {
 
   Do doing_ = Do::kEnd;
   bool has_producer_ = false;
-  bool is_spent_ = false;  // the producer has had its stream
-  bool is_last_ = false;   // what is being closed
+  bool is_spent_ = false;     // the producer has had its stream
+  bool was_healthy_ = false;  // when it was given up
+  bool is_last_ = false;      // what is being closed
   absl::Status reason_;
   MonotonicTime streams_since_{};
   // How far rejections have been dealt with, when the last producer was

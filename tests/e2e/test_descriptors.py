@@ -78,7 +78,7 @@ def test_what_is_lost_at_the_limit_comes_back(
     outbox.insert("order", "first")
     database.wait_confirmed(relay.slot)
     keys = ["first"]
-    for free in range(12 if LONG else 4):
+    for free in range(30 if LONG else 4):
         _leave_free(relay, free)
         _lose(case, relay, database, outbox)
         time.sleep(1)  # for several attempts
@@ -102,7 +102,7 @@ def test_a_start_at_the_limit_goes_on_or_says_so(
     sections = once(topics) if guarantee == "exactly_once" else {}
     relay = walpost(database, kafka, topics, **sections)
     outcomes = set()
-    for limit in range(4, 36) if LONG else (4, 6, 8, 9, 10, 13, 17, 20, 24):
+    for limit in range(4, 64) if LONG else (4, 6, 8, 9, 10, 13, 17, 24, 36, 60):
         log = directory / f"log-{limit}"
         process = Process(
             ["sh", "-c", f"ulimit -Sn {limit} && exec \"$@\"", "sh",

@@ -368,6 +368,40 @@ TEST_F(RelaySessionTest, P10AnotherFailureMeanwhileIsTrouble) {
   EXPECT_FALSE(session_.is_resuming(now_));
 }
 
+// What it still had is purged, and that is no reason.
+TEST_F(RelaySessionInTransactionsTest, P10ClosingAHealthyProducerIsNoFailure) {
+  for (int i = 0; i < 3; ++i) {
+    GoTo(Do::kStream);
+    Event event;
+    event.position = {Lsn(10), 1};
+    std::vector<Value> references = {Value("order")};
+    event.references = references;
+    ASSERT_EQ(pipeline_.OnEvent(event), Pipeline::Offer::kTaken);
+    Stream(kWrong);
+    ASSERT_EQ(action_.what, Do::kCloseProducer);
+    pipeline_.OnNotDelivered(sink_.accepted().back().sequence,
+                             absl::AbortedError("purged in queue"));
+    Next();
+    EXPECT_EQ(session_.trouble(), kWrong);
+  }
+}
+
+TEST_F(RelaySessionInTransactionsTest,
+       P10ARejectionThatIsReportedLastIsTheReason) {
+  GoTo(Do::kStream);
+  Event event;
+  event.position = {Lsn(10), 1};
+  std::vector<Value> references = {Value("order")};
+  event.references = references;
+  ASSERT_EQ(pipeline_.OnEvent(event), Pipeline::Offer::kTaken);
+  Stream(kLost);
+  pipeline_.OnNotDelivered(sink_.accepted().back().sequence,
+                           absl::InvalidArgumentError("too large"));
+  Next();
+  EXPECT_TRUE(session_.trouble().ok());
+  EXPECT_EQ(wait(), milliseconds(0));
+}
+
 TEST_F(RelaySessionTest, P9AGapComesBeforeTheFailureOfTheProducer) {
   GoTo(Do::kStream);
   session_.OnGap(kGap);

@@ -376,8 +376,8 @@ planted_bug(takes_a_tried_event_without_its_proof
 
 planted_bug(goes_on_with_a_producer_that_must_be_given_up
   SOURCE session/relay_session.cc
-  NEEDLE [[if (!has_failed && !is_spent_ && !absl::IsAborted(reason_)) return Wait(now);]]
-  REPLACEMENT [[if (!has_failed && !memory_.gap()) return Wait(now);]]
+  NEEDLE [[if (was_healthy_ && !is_spent_ && !absl::IsAborted(reason_)) return Wait(now);]]
+  REPLACEMENT [[if (was_healthy_ && !memory_.gap()) return Wait(now);]]
   FINDS "P1: it hangs|P9: .* where there is none"
   KIND plain)
 
