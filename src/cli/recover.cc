@@ -13,6 +13,7 @@
 #include "cli/accept_gap.h"
 #include "cli/exit_code.h"
 #include "cli/missing_rows.h"
+#include "cli/only_in_slot.h"
 #include "cli/output.h"
 #include "cli/progress_line.h"
 #include "cli/recovery_plan.h"
@@ -64,13 +65,11 @@ bool StoreIsKafka(const Config& config) {
 }
 
 // Sets `end` to the end that failed.
-asio::awaitable<absl::StatusOr<Counts>> Recover(asio::any_io_executor executor,
-                                                const Config& config,
-                                                const Arguments& arguments,
-                                                const RecoveryPlan& plan,
-                                                const MissingRows& missing,
-                                                TablePublisher::Options options,
-                                                ExitCode& end) {
+asio::awaitable<absl::StatusOr<Counts>> Recover(
+    asio::any_io_executor executor, const Config& config,
+    const Arguments& arguments, const RecoveryPlan& plan,
+    const MissingRows& missing, TablePublisher::Options options,
+    OnlyInSlot& only, ExitCode& end) {
   SlotFounder founder(executor, config);
   WALPOST_CO_RETURN_IF_ERROR(co_await founder.Connect());
   if (founder.slot() && founder.slot()->active) {
@@ -85,6 +84,13 @@ asio::awaitable<absl::StatusOr<Counts>> Recover(asio::any_io_executor executor,
       co_await ReadEventsOnRecord(executor, config, query, &failed_at_kafka);
   if (failed_at_kafka) end = kExitKafka;
   if (!on_record.ok()) co_return on_record.status();
+  if (!arguments.wish.force) {
+    WALPOST_CO_ASSIGN_OR_RETURN(
+        only, co_await FindOnlyInSlot(executor, config, plan.inspection,
+                                      *on_record, options.filter, founder));
+    const absl::Status keeps = RefuseToLose(only, config.postgres.slot);
+    if (!keeps.ok() && !arguments.wish.dry_run) co_return keeps;
+  }
   options.on_record = *std::move(on_record);
   const absl::StatusOr<Counts> counts =
       co_await founder.Publish(std::move(options));
@@ -170,12 +176,16 @@ int RunPlan(const Arguments& arguments, const Config& config,
   };
   asio::io_context io(1);
   end = kExitPostgres;
+  OnlyInSlot only;
   const absl::StatusOr<Counts> counts =
       RunToEnd(io, Recover(io.get_executor(), config, arguments, plan, *missing,
-                           std::move(options), end));
+                           std::move(options), only, end));
   progress.Finish();
   if (!counts.ok()) return Fail(counts.status(), end);
   PrintResult(arguments, config, *counts, *missing);
+  const absl::Status refused = RefuseToLose(only, config.postgres.slot);
+  if (!refused.ok())
+    Print("recover refuses: {}\n", std::string(refused.message()));
   return kExitOk;
 }
 
@@ -223,7 +233,8 @@ void AddRecover(CLI::App& app, int& exit_code) {
       "--accept", wish.accept,
       "Publish nothing: clear the gap, and continue where the slot stands");
   verb.Flag("--force", wish.force,
-            "Replace the slot even if no gap is diagnosed")
+            "Replace the slot even if no gap is diagnosed, or if it has events "
+            "that no table has")
       .Excludes(accept);
   verb.Flag("--all", wish.all,
             "Compare all rows, not only those of transactions after the "

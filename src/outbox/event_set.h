@@ -26,9 +26,10 @@ class EventSet {
   bool Has(const Event& event) const;
   size_t size() const { return digests_.size(); }
 
- private:
+  // What an event is recognised by; nullopt: it has no id.
   static std::optional<absl::uint128> DigestOf(const Event& event);
 
+ private:
   absl::flat_hash_set<absl::uint128> digests_;
 };
 

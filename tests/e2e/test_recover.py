@@ -255,3 +255,68 @@ def test_recover_knows_topics_that_only_the_rows_name(
     said = relay.verb("recover", "--dry-run")
     assert said.returncode == 0, said.stderr
     assert "11 rows looked at, 1 are not in Kafka" in said.stdout
+
+
+def _swap(database):
+    """A service takes a new table, under the name of the old one."""
+    database.execute("alter table outbox rename to outbox_before")
+    database.execute("create table outbox (like outbox_before including all)")
+    database.execute("alter publication walpost add table outbox")
+
+
+def _delete(database):
+    database.execute("delete from outbox")
+    database.execute("alter publication walpost drop table outbox")
+    database.execute("alter publication walpost add table outbox")
+
+
+@pytest.mark.parametrize("lose", [_swap, _delete], ids=["swapped", "deleted"])
+def test_p1_recover_keeps_a_slot_with_what_no_table_has(
+        walpost, database, kafka, outbox, topics, lose):
+    relay = walpost(database, kafka, topics, outbox=_ORDERED).run()
+    outbox.insert("order", "order-1")
+    database.wait_confirmed(database.name)
+    assert relay.stop() == 0
+    expected = {outbox.insert("order", "order-1") for _ in range(20)}
+    lose(database)
+    expected |= {outbox.insert("order", "order-1") for _ in range(10)}
+    relay.start()
+    relay.wait_unready(r"\[coverage_changed\].*walpost recover")
+    relay.stop()
+    stood_at = database.confirmed_lsn(database.name)
+    dry = relay.verb("recover", "--dry-run")
+    assert dry.returncode == 0, dry.stderr
+    assert "still has 20 events" in dry.stdout, dry.stdout
+    said = relay.verb("recover")
+    assert said.returncode == 3, said.stdout
+    assert "still has 20 events that no table" in said.stderr, said.stderr
+    assert re.search("id [0-9a-f-]{36} at 0/", said.stderr), said.stderr
+    assert database.confirmed_lsn(database.name) == stood_at
+    assert len(_read(kafka, topics)) == 1, "nothing was published"
+    accepted = relay.verb("recover", "--accept")
+    assert accepted.returncode == 0, accepted.stderr
+    relay.run()
+    database.wait_confirmed(database.name)
+    replayed = relay.verb("replay", "--from-table", "--missing")
+    assert replayed.returncode == 0, replayed.stderr
+    assert expected <= {record.id for record in _read(kafka, topics)}
+
+
+def test_p1_recover_gives_up_what_only_the_slot_has_when_it_is_told_to(
+        walpost, database, kafka, outbox, topics):
+    relay = walpost(database, kafka, topics, outbox=_ORDERED).run()
+    outbox.insert("order", "order-1")
+    database.wait_confirmed(database.name)
+    assert relay.stop() == 0
+    outbox.insert("order", "order-1")
+    _delete(database)
+    last = outbox.insert("order", "order-1")
+    relay.start()
+    relay.wait_unready(r"\[coverage_changed\]")
+    relay.stop()
+    assert relay.verb("recover").returncode == 3
+    said = relay.verb("recover", "--force")
+    assert said.returncode == 0, said.stderr
+    relay.run()
+    database.wait_confirmed(database.name)
+    assert last in {record.id for record in _read(kafka, topics)}

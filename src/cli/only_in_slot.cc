@@ -1,0 +1,136 @@
+#include "cli/only_in_slot.h"
+
+#include <memory>
+#include <optional>
+#include <utility>
+#include <vector>
+
+#include "absl/container/flat_hash_set.h"
+#include "absl/strings/str_join.h"
+#include "base/status_macros.h"
+#include "fmt/format.h"
+#include "outbox/event_set.h"
+#include "outbox/route.h"
+#include "postgres/connection.h"
+#include "postgres/slot_peek.h"
+#include "postgres/table_scan.h"
+#include "postgres/task_session.h"
+
+namespace walpost {
+
+namespace asio = boost::asio;
+
+namespace {
+
+constexpr size_t kNamed = 3;
+constexpr size_t kNameable = 1'000;
+// More are not looked for in the tables.
+constexpr size_t kMaxEvents = 2'000'000;
+
+// Events of the slot, until a table turns out to have them.
+class PendingEvents {
+ public:
+  void Add(const Event& event) {
+    const std::optional<absl::uint128> digest = EventSet::DigestOf(event);
+    if (digest && digests_.size() < kMaxEvents) {
+      digests_.insert(*digest);
+    } else {
+      ++unrecognisable_;
+    }
+    if (nameable_.size() >= kNameable) return;
+    nameable_.emplace_back(
+        digest, fmt::format("id {} at {}", event.id.value_or("(none)"),
+                            ToString(event.position)));
+  }
+
+  void Remove(const Event& row) {
+    const std::optional<absl::uint128> digest = EventSet::DigestOf(row);
+    if (digest) digests_.erase(*digest);
+  }
+
+  bool empty() const { return digests_.empty() && unrecognisable_ == 0; }
+
+  OnlyInSlot Rest() const {
+    std::vector<std::string> names;
+    for (const auto& [digest, name] : nameable_) {
+      if (digest && !digests_.contains(*digest)) continue;
+      if (names.size() < kNamed) names.push_back(name);
+    }
+    return {digests_.size() + unrecognisable_, absl::StrJoin(names, ", ")};
+  }
+
+ private:
+  absl::flat_hash_set<absl::uint128> digests_;
+  uint64_t unrecognisable_ = 0;
+  std::vector<std::pair<std::optional<absl::uint128>, std::string>> nameable_;
+};
+
+// Earlier transactions are delivered. 0/0: the checkpoint is of another slot,
+// or there is none.
+Lsn DeliveredUpTo(const SlotInspection& inspection,
+                  const SlotFounder& founder) {
+  if (!inspection.checkpoint.ok() || !*inspection.checkpoint) return Lsn();
+  const Checkpoint& checkpoint = **inspection.checkpoint;
+  const bool is_of_server =
+      checkpoint.system_identifier == founder.system_identifier() &&
+      checkpoint.timeline == founder.timeline();
+  return is_of_server ? checkpoint.position.commit_lsn : Lsn();
+}
+
+}  // namespace
+
+asio::awaitable<absl::StatusOr<OnlyInSlot>> FindOnlyInSlot(
+    asio::any_io_executor executor, const Config& config,
+    const SlotInspection& inspection, const EventsOnRecord& on_record,
+    const TableFilter& filter, SlotFounder& founder) {
+  const std::optional<SlotState>& slot = inspection.diagnosis.slot;
+  if (!slot || slot->wal_status == "lost") co_return OnlyInSlot();
+  WALPOST_CO_ASSIGN_OR_RETURN(const std::vector<Route> routes,
+                              Route::CreateAll(config.outbox));
+  const std::vector<std::vector<std::string>> references = ReferencesOf(routes);
+  ConnectionOptions session = TaskSession(config.postgres, "recover");
+  session.statement_limit = kScanStatementLimit;
+  WALPOST_CO_ASSIGN_OR_RETURN(std::unique_ptr<Connection> connection,
+                              co_await Connection::Connect(executor, session));
+  PendingEvents pending;
+  const Lsn delivered = DeliveredUpTo(inspection, founder);
+  const auto show = [&](const Event& event) {
+    const bool is_delivered = event.position.commit_lsn < delivered;
+    if (!is_delivered && !on_record.FindInWal(event)) pending.Add(event);
+  };
+  const absl::Status peeked =
+      co_await PeekSlot(*connection, config.postgres, config.outbox, references,
+                        inspection.wal_end, show);
+  if (!peeked.ok()) {
+    co_return absl::FailedPreconditionError(fmt::format(
+        "what slot {} still has cannot be read: {}. Mend that first; or give "
+        "up what it has, and publish what the tables have: walpost recover -c "
+        "FILE --force",
+        config.postgres.slot, std::string(peeked.message())));
+  }
+  connection.reset();
+  if (pending.empty()) co_return OnlyInSlot();
+  TablePublisher::Options scan;
+  scan.filter = filter;
+  scan.dry_run = true;
+  scan.is_wanted = [&pending](const Event& row, auto) {
+    pending.Remove(row);
+    return false;
+  };
+  const auto scanned = co_await founder.Publish(std::move(scan));
+  if (!scanned.ok()) co_return scanned.status();
+  co_return pending.Rest();
+}
+
+absl::Status RefuseToLose(const OnlyInSlot& only, const std::string& slot) {
+  if (only.events == 0) return absl::OkStatus();
+  return absl::FailedPreconditionError(fmt::format(
+      "slot {0} still has {1} events that no table of outbox.tables has ({2}), "
+      "and a new slot would not send them: nothing was done. walpost recover "
+      "-c FILE --accept goes on with this slot, which sends them; then walpost "
+      "replay -c FILE --from-table --missing publishes the rows that Kafka "
+      "lacks. To give them up: walpost recover -c FILE --force",
+      slot, only.events, only.named));
+}
+
+}  // namespace walpost
