@@ -27,7 +27,9 @@ using Book = absl::StatusOr<LetterBook>;
 
 std::vector<std::string> SourcesOf(const OutboxOptions& outbox) {
   std::vector<std::string> sources;
-  for (const TableOptions& table : outbox.tables) sources.push_back(table.name);
+  for (const TableOptions& table : outbox.tables) {
+    sources.push_back(table.recorded_name());
+  }
   sources.push_back(outbox.messages.prefix);
   return sources;
 }

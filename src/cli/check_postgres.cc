@@ -11,6 +11,7 @@
 #include "base/server_version.h"
 #include "base/sql_name.h"
 #include "base/status_macros.h"
+#include "checkpoint/former_names.h"
 #include "cli/run_to_end.h"
 #include "cli/slot_inspection.h"
 #include "delivery/gap.h"
@@ -65,6 +66,12 @@ asio::awaitable<Found> CheckContinuity(asio::any_io_executor executor,
     findings.push_back({Severity::kError,
                         fmt::format("gap [{}]", diagnosis.gap), diagnosis.text,
                         ""});
+  }
+  const absl::Status named =
+      RequireFormerNames(config.outbox.tables, diagnosis.former_names);
+  if (!named.ok()) {
+    findings.push_back(
+        {Severity::kError, "outbox.tables", std::string(named.message()), ""});
   }
   const bool has_gap = diagnosis.kind == GapDiagnosis::Kind::kGap;
   if (stored.ok() && *inspection.checkpoint && !has_gap) {

@@ -103,7 +103,7 @@ asio::awaitable<absl::StatusOr<OnlyInSlot>> FindOnlyInSlot(
                         inspection.wal_end, show);
   if (!peeked.ok()) {
     co_return absl::FailedPreconditionError(fmt::format(
-        "what slot {} still has cannot be read: {}. Mend that first; or give "
+        "what slot {} still has cannot be read: {}. Repair that first; or give "
         "up what it has, and publish what the tables have: walpost recover -c "
         "FILE --force",
         config.postgres.slot, std::string(peeked.message())));

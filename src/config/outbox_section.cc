@@ -97,9 +97,19 @@ void ReadClaimCheck(Section& section, TableOptions& table) {
   }
 }
 
+void ReadFormerNames(Section& section, TableOptions& table) {
+  constexpr const char* kKey = "formerly";
+  if (!section.Has(kKey)) return;
+  section.ReadList(kKey, table.formerly.emplace());
+  for (std::string& name : *table.formerly) {
+    CompleteTableName(section, kKey, name);
+  }
+}
+
 void ReadTable(Section section, TableOptions& table) {
   section.Read("name", table.name);
   CompleteTableName(section, "name", table.name);
+  ReadFormerNames(section, table);
   ReadFields(section.Child("columns"), table.columns);
   section.Read("topic", table.topic);
   CheckTemplate(section, table.topic);
@@ -204,6 +214,12 @@ void ReadOutbox(Section section, OutboxOptions& outbox) {
     for (size_t i = 0; i + 1 < outbox.tables.size(); ++i) {
       if (outbox.tables[i].name == added.name) {
         table.Fail("name", fmt::format("table {} is listed twice", added.name));
+      } else if (outbox.tables[i].recorded_name() == added.recorded_name()) {
+        table.Fail("formerly",
+                   fmt::format("tables {} and {} would have the same events on "
+                               "record: give formerly: [] to the one that has "
+                               "none there",
+                               outbox.tables[i].name, added.name));
       }
     }
   }

@@ -94,6 +94,12 @@ YAML::Node PrintOutbox(const OutboxOptions& outbox) {
   for (const TableOptions& table : outbox.tables) {
     YAML::Node entry;
     entry["name"] = Quoted(table.name);
+    if (table.formerly) {
+      entry["formerly"] = YAML::Node(YAML::NodeType::Sequence);
+      for (const std::string& name : *table.formerly) {
+        entry["formerly"].push_back(Quoted(name));
+      }
+    }
     entry["columns"] = PrintFields(table.columns);
     if (!table.topic.empty()) entry["topic"] = Quoted(table.topic);
     PrintCreation(table.create_topics, entry);

@@ -50,14 +50,14 @@ const OwnValue* FindColumn(const DeadLetter& letter, std::string_view name) {
 
 absl::StatusOr<size_t> LetterEvent::SourceOf(const DeadLetter& letter) const {
   for (size_t i = 0; i < outbox_.tables.size(); ++i) {
-    if (outbox_.tables[i].name == letter.source) return i;
+    if (outbox_.tables[i].recorded_name() == letter.source) return i;
   }
   const bool is_message =
       outbox_.messages.enabled() && outbox_.messages.prefix == letter.source;
   if (is_message) return outbox_.tables.size();
   return absl::FailedPreconditionError(fmt::format(
-      "it comes from {}, which is not configured: add it to outbox.tables, or "
-      "to outbox.messages",
+      "it comes from {0}, which is not configured: add it to outbox.tables, or "
+      "to outbox.messages; if the table was renamed, add formerly: [{0}] to it",
       letter.source));
 }
 

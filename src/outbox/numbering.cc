@@ -30,7 +30,9 @@ class Fnv1a {
 uint64_t NumberingOf(const OutboxOptions& options,
                      std::string_view publication) {
   std::set<std::string_view> tables;
-  for (const TableOptions& table : options.tables) tables.insert(table.name);
+  for (const TableOptions& table : options.tables) {
+    tables.insert(table.recorded_name());
+  }
   Fnv1a fingerprint;
   fingerprint.Add(publication);
   fingerprint.Add(options.messages.prefix);

@@ -40,6 +40,9 @@ struct FieldSources {
 struct TableOptions {
   // schema.table, as the catalog spells it (no quotes, no folding).
   std::string name = "public.outbox";
+  // Names that the table had before it was renamed, the oldest first; nullopt:
+  // nobody has said.
+  std::optional<std::vector<std::string>> formerly = {};
   FieldSources columns;
   // Topic template of this table; empty: RouteOptions::topic.
   std::string topic;
@@ -56,6 +59,15 @@ struct TableOptions {
   size_t claim_check_above = 0;
   // Columns with a row's state, for readers of the table.
   RowStateOptions state = {};
+
+  // The name under which its events are on record: its first one. A table that
+  // is renamed has the same events.
+  const std::string& recorded_name() const {
+    return formerly && !formerly->empty() ? formerly->front() : name;
+  }
+  bool HadName(std::string_view other) const {
+    return formerly && std::ranges::find(*formerly, other) != formerly->end();
+  }
 };
 
 // Transactional pg_logical_emit_message() with this prefix.

@@ -42,7 +42,7 @@ absl::StatusOr<Record> RecordBuilder::Build(const Event& event,
   const Route& route = routes_[event.source];
   claim_check_.reset();
   if (route.NeedsClaimCheck(event)) {
-    claim_check_ = MakeClaimCheck(route.source(), *event.id, *event.payload);
+    claim_check_ = MakeClaimCheck(route.table(), *event.id, *event.payload);
   }
   WALPOST_RETURN_IF_ERROR(ExpandTopic(route, event));
   WALPOST_RETURN_IF_ERROR(AddHeaders(route, event, timeline));

@@ -32,7 +32,8 @@ absl::StatusOr<std::vector<Route>> Route::CreateAll(
   for (const TableOptions& table : options.tables) {
     WALPOST_ASSIGN_OR_RETURN(
         Route route, Create(options.route, table.topic, table.create_topics));
-    route.source_ = table.name;
+    route.source_ = table.recorded_name();
+    route.table_ = table.name;
     route.claim_check_above_ = table.claim_check_above;
     routes.push_back(std::move(route));
   }

@@ -48,8 +48,11 @@ class Route {
     return claim_check_above_ > 0 && event.payload && event.id &&
            event.payload->size() > claim_check_above_;
   }
-  // Where its events come from: schema.table, or the prefix of the messages.
+  // Where its events come from, as they are on record: schema.table
+  // (TableOptions::recorded_name), or the prefix of the messages.
   const std::string& source() const { return source_; }
+  // The table as it is called now; empty: they are messages.
+  const std::string& table() const { return table_; }
 
   // How to create its topics; nullptr: they are not created.
   const TopicCreation* creation() const {
@@ -64,6 +67,7 @@ class Route {
   std::vector<Header> headers_;
   bool position_header_ = true;
   std::string source_;
+  std::string table_;
   size_t claim_check_above_ = 0;
   std::optional<TopicCreation> creation_;
 };

@@ -111,8 +111,8 @@ void TransactionAssembler::Describe(const pgoutput::Relation& relation) {
     return;  // ANALYZE, GRANT and the like send it again unchanged
   }
   const std::string name = described.schema.QualifiedName();
-  for (size_t i = 0; i < options_.tables.size(); ++i) {
-    if (options_.tables[i].name == name) DescribeOutbox(i, described);
+  if (const auto source = SourceOf(name, relation.oid)) {
+    DescribeOutbox(*source, described);
   }
   if (!described.is_outbox) DescribeRenamed(name, relation.oid, described);
   if (!described.is_outbox) {
@@ -121,6 +121,24 @@ void TransactionAssembler::Describe(const pgoutput::Relation& relation) {
         known != relations_.end() && known->second.is_passed_over;
   }
   relations_.insert_or_assign(relation.oid, std::move(described));
+}
+
+// A row has the name that its table had when it was written, and another table
+// may have that name now.
+std::optional<size_t> TransactionAssembler::SourceOf(std::string_view name,
+                                                     uint32_t oid) const {
+  const auto oid_of = [&](size_t i) { return i < oids_.size() ? oids_[i] : 0; };
+  std::optional<size_t> by_name;
+  std::optional<size_t> by_former_name;
+  for (size_t i = 0; i < options_.tables.size(); ++i) {
+    const TableOptions& table = options_.tables[i];
+    if (table.HadName(name)) {
+      if (oid_of(i) == oid) return i;
+      if (oid_of(i) == 0) by_former_name = i;
+    }
+    if (table.name == name) by_name = i;
+  }
+  return by_name ? by_name : by_former_name;
 }
 
 void TransactionAssembler::DescribeOutbox(size_t source, Relation& described) {

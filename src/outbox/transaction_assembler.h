@@ -11,6 +11,7 @@
 #pragma once
 
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -113,6 +114,7 @@ class TransactionAssembler {
   absl::Status Begin(const pgoutput::Begin& begin);
   absl::Status Commit(const pgoutput::Commit& commit, Step& step);
   void Describe(const pgoutput::Relation& relation);
+  std::optional<size_t> SourceOf(std::string_view name, uint32_t oid) const;
   void DescribeOutbox(size_t source, Relation& described);
   void DescribeRenamed(const std::string& name, uint32_t oid,
                        Relation& described);

@@ -10,6 +10,7 @@
 #include "base/reason_code.h"
 #include "base/status_macros.h"
 #include "checkpoint/continuity.h"
+#include "checkpoint/coverage.h"
 #include "checkpoint/settled_table.h"
 #include "delivery/gap.h"
 #include "fmt/format.h"
@@ -220,6 +221,7 @@ asio::awaitable<absl::StatusOr<GapDiagnosis>> DiagnoseGap(
       co_await ReadCoverage(connection, question.publication, question.tables));
   diagnosis.known_coverage = Known(question, diagnosis).coverage;
   const std::string& known = diagnosis.known_coverage;
+  diagnosis.former_names = FormerNames(Coverage::Parse(known), coverage);
   diagnosis.has_unsettled_table =
       !known.empty() &&
       std::ranges::any_of(coverage.tables,

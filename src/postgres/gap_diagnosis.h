@@ -13,6 +13,7 @@
 #include <optional>
 #include <span>
 #include <string>
+#include <vector>
 
 #include "absl/status/statusor.h"
 #include "checkpoint/checkpoint.h"
@@ -52,6 +53,7 @@ struct GapDiagnosis {
   // Facts found on the way. The coverage is that of the checkpoint and the
   // record.
   std::string known_coverage;
+  std::vector<std::string> former_names;  // FormerNames (coverage.h)
   std::optional<SlotState> slot;
   std::optional<BirthRecord> birth;
 };

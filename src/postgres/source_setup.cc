@@ -4,6 +4,7 @@
 
 #include "base/reason_code.h"
 #include "base/status_macros.h"
+#include "checkpoint/former_names.h"
 #include "fmt/format.h"
 #include "postgres/birth_record.h"
 #include "postgres/coverage_query.h"
@@ -122,7 +123,10 @@ asio::awaitable<absl::Status> SourceSetup::StandBy() {
 asio::awaitable<absl::Status> SourceSetup::Continue() {
   WALPOST_CO_RETURN_IF_ERROR(co_await new_tables_.Look(*connection_));
   connection_->set_deadline(Clock::now() + kSetupLimit);
-  const absl::Status status = memory_.Continue();
+  absl::Status status = memory_.Continue();
+  if (status.ok()) {
+    status = RequireFormerNames(outbox_.tables, memory_.former_names());
+  }
   if (memory_.suspects_another_instance()) {
     WALPOST_CO_ASSIGN_OR_RETURN(const bool has_others,
                                 co_await holder_.FindOthers(*connection_));

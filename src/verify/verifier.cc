@@ -78,7 +78,7 @@ absl::Status Verifier::NoteIfSkipped(const TableOptions& table,
   if (skipped_.empty() || row.id.empty()) return absl::OkStatus();
   Event event;
   event.id = row.id;
-  if (!skipped_.contains(EventDigest(table.name, event))) {
+  if (!skipped_.contains(EventDigest(table.recorded_name(), event))) {
     return absl::OkStatus();
   }
   return evidence_->AddFate(row.id, row.key, Fate::kSkipped);

@@ -255,6 +255,8 @@ TEST(LoaderErrorsTest, ValuesOutOfRangeAreNamedWithTheRange) {
        "w.yaml:1: outbox.messages.topic: ", "a name is missing"},
       {"outbox: {tables: [{name: a}, {name: public.a}]}",
        "w.yaml:1: outbox.tables[1].name: ", "public.a is listed twice"},
+      {"outbox: {tables: [{name: a}, {name: b, formerly: [a]}]}",
+       "w.yaml:1: outbox.tables[1].formerly: ", "give formerly: []"},
       {"outbox: {messages: {format: payload, columns: {id: a}}}",
        "w.yaml:1: outbox.messages.columns.id: ", "has no members"},
       {"kafka: {brokers: '${env:NONE}'}",

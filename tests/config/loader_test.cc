@@ -125,6 +125,11 @@ const Row kRows[] = {
     {"outbox.tables[].name", "public.outbox",
      "{outbox: {tables: [{name: a.b}]}}", "a.b",
      [](const Config& c) { return Table(c).name; }},
+    {"outbox.tables[].formerly", "none",
+     "{outbox: {tables: [{formerly: [b, a.c]}]}}", "public.b;a.c;",
+     [](const Config& c) {
+       return Table(c).formerly ? Text(*Table(c).formerly) : "none";
+     }},
     {"outbox.tables[].columns.FIELD", "usual",
      "{outbox: {tables: [{columns: {type: event}}]}}", "column event",
      [](const Config& c) { return Text(Table(c).columns.type); }},

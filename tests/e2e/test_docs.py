@@ -87,6 +87,7 @@ _BLOCKS = {
     ("docs/security.md", "grant select, update, delete"): "test_rights",
     ("docs/security.md", "grant create"): "test_rights",
     ("docs/security.md", "kafka-acls.sh"): "test_kafka_acls",
+    ("docs/tables.md", "outbox:"): "test_renamed_table",
     ("docs/tables.md", "walpost check"): "test_a_table_that_comes_later",
     ("docs/tables.md", "walpost replay"): "test_a_table_that_comes_later",
     ("docs/tables.md", "ALTER PUBLICATION"): "test_a_table_that_comes_later",

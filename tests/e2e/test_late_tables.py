@@ -458,6 +458,9 @@ def test_p1_a_table_that_is_renamed_with_its_configuration(world):
     world.database.execute("alter table push rename to notice")
     world.insert("notice", 2)
     world.configure("public.outbox", "public.notice")
+    config = world.relay.config
+    config["outbox"]["tables"][1]["formerly"] = ["public.push"]
+    world.relay.configure(config)
     world.relay.start()
     world.check({}, {}, healthy=True)
 

@@ -50,6 +50,10 @@ TEST(NumberingTest, StaysWhereTheSameRowsCount) {
   options.route.topic = "{type}";
   options.value_format = ValueFormat::kProtobuf;
   EXPECT_EQ(NumberingOf(options, "walpost"), numbering);
+  options.tables[1].name = "a.renamed";
+  EXPECT_NE(NumberingOf(options, "walpost"), numbering);
+  options.tables[1].formerly = {"a.two", "a.three"};
+  EXPECT_EQ(NumberingOf(options, "walpost"), numbering);
 }
 
 }  // namespace

@@ -463,6 +463,56 @@ TEST_F(TransactionAssemblerTest, P9RowsOfARenamedTableStopTheFlow) {
   EXPECT_EQ(feed_.assembler().skipped().rows_of_other_tables, 0u);
 }
 
+class RenamedTablesTest : public TransactionAssemblerTest {
+ protected:
+  // public.outbox was renamed away, and another table has its name now.
+  RenamedTablesTest() {
+    OutboxOptions options = MakeOptions();
+    options.tables.resize(2);
+    options.tables[0].name = "public.outbox_before";
+    options.tables[0].formerly = {"public.outbox"};
+    options.tables[1].name = "public.outbox";
+    options.tables[1].formerly.emplace();
+    std::destroy_at(&feed_);
+    std::construct_at(&feed_, options);
+    ExpectNothing(BeginMessage(kCommit));
+  }
+};
+
+TEST_F(RenamedTablesTest, TheOidTellsTwoTablesOfOneNameApart) {
+  feed_.assembler().SetTableOids({kOutbox, kOrders});
+  DescribeOutbox();
+  EXPECT_EQ(FeedEvent(Row("1")).source, 0u);
+  ExpectNothing(RelationMessage(kOrders, "public", "outbox",
+                                {{"id"}, {"aggregate_id"}, {"payload"}}));
+  EXPECT_EQ(
+      FeedEvent(InsertMessage(kOrders, {Text("2"), Text("k"), Null()})).source,
+      1u);
+}
+
+// As where a slot is only looked through.
+TEST_F(RenamedTablesTest, WithoutOidsTheNameOfTodayComesFirst) {
+  DescribeOutbox();
+  EXPECT_EQ(FeedEvent(Row("1")).source, 1u);
+}
+
+TEST_F(TransactionAssemblerTest, WithoutOidsAFormerNameIsEnough) {
+  OutboxOptions options = MakeOptions();
+  options.tables[0].formerly = {"public.first", "public.second"};
+  MessageFeed feed(options);
+  const auto take = [&feed](const std::string& message) {
+    EXPECT_TRUE(feed.Feed(message).ok());
+    return feed.step().kind;
+  };
+  take(BeginMessage(kCommit));
+  take(RelationMessage(kOutbox, "public", "second",
+                       {{"id"}, {"aggregate_id"}, {"payload"}}));
+  EXPECT_EQ(take(Row("1")), Step::Kind::kEvent);
+  take(RelationMessage(kOutbox, "public", "third",
+                       {{"id"}, {"aggregate_id"}, {"payload"}}));
+  EXPECT_EQ(take(Row("2")), Step::Kind::kPassedOver);
+}
+
 // The table and its name in the configuration were changed together.
 TEST_F(TransactionAssemblerTest, RowsUnderAFormerNameAreEvents) {
   feed_.assembler().SetTableOids({kOutbox}, {"public.away"});
