@@ -338,10 +338,16 @@ asio::awaitable<absl::Status> TablePublisher::Offer(Event& event,
 
 // The current row, or one in flight, cannot be delivered.
 absl::Status TablePublisher::Undeliverable(Stoppage stoppage) {
-  const std::string text =
-      fmt::format("row {} of table {} cannot be delivered: {}",
-                  stoppage.event_id, config_.outbox.tables[source_].name,
-                  std::string(stoppage.reason.message()));
+  const std::string code = ReasonCodeOf(stoppage.reason);
+  const bool has_class = FindErrorClass(code) < kErrorClasses.size();
+  const std::string text = fmt::format(
+      "row {} of table {} cannot be delivered: {}{}", stoppage.event_id,
+      config_.outbox.tables[source_].name,
+      std::string(stoppage.reason.message()),
+      has_class ? fmt::format("; on_error.{}: skip leaves such rows out (for "
+                              "one command: --set on_error.{}=skip)",
+                              code, code)
+                : "");
   stoppage.reason = WithReasonCode(absl::InvalidArgumentError(text),
                                    ReasonCodeOf(stoppage.reason));
   stoppage.is_in_stream = false;

@@ -104,7 +104,7 @@ absl::Status CheckFlow(const RunningFlow& flow, ErrorAction action,
     return absl::FailedPreconditionError(fmt::format(
         "the event at {} could not be mapped to the columns of its table, and "
         "its dead letter would be empty: walpost skip -c FILE {} --why REASON; "
-        "then walpost replay -c FILE --from-table --table TABLE --missing",
+        "then walpost replay -c FILE --from-table --missing",
         flow.stopped_position, flow.stopped_position));
   }
   if (!flow.is_running || stands_there) return absl::OkStatus();

@@ -46,6 +46,7 @@ std::string Line(const ShownLetter& shown) {
                         FormatTime(shown.decision->at), shown.decision->by,
                         shown.decision->why);
   }
+  if (shown.may_be_sent) text += WithOwnArguments(kMayBeSent);
   return text;
 }
 
@@ -70,6 +71,7 @@ std::string EntryJson(const ShownLetter& shown) {
     json.Add("decided_by", shown.decision->by);
     json.Add("decided_at", FormatTime(shown.decision->at));
     json.Add("why", shown.decision->why);
+    if (shown.may_be_sent) json.Add("sent", "unknown");
   }
   return json.Finish();
 }
@@ -92,7 +94,8 @@ ShownLetter::ShownLetter(const ParkedEntry& entry)
       position(place),
       letter(&entry.content),
       payload_bytes(entry.content.payload_bytes.value_or(entry.payload_bytes)),
-      state(StateOf(entry.state)) {
+      state(StateOf(entry.state)),
+      may_be_sent(entry.may_be_sent) {
   if (state == "open" || !entry.decided_at) return;
   decision = {entry.decided_by, entry.decided_why, *entry.decided_at};
 }

@@ -29,6 +29,7 @@ struct ShownLetter {
   uint64_t copies = 1;
   uint64_t payload_bytes = 0;  // of the event
   std::string state = "open";  // or retry, retried, discarded
+  bool may_be_sent = false;    // ParkedEntry::may_be_sent
   // The decision to send the event again, or to give it up.
   std::optional<Decision> decision;
 };

@@ -13,9 +13,10 @@ namespace {
 
 std::string DecisionText(const ParkedEntry& entry) {
   if (!entry.decided_at) return "";
-  return fmt::format("    decided {} by {}: {}\n",
-                     FormatTime(*entry.decided_at), entry.decided_by,
-                     entry.decided_why);
+  return fmt::format(
+      "    decided {} by {}: {}\n{}", FormatTime(*entry.decided_at),
+      entry.decided_by, entry.decided_why,
+      entry.may_be_sent ? WithOwnArguments(kMayBeSent) : "");
 }
 
 }  // namespace
@@ -65,6 +66,7 @@ std::string ParkedJson(const ParkedEntry& entry, uint64_t behind) {
     json.Add("decided_by", entry.decided_by);
     json.Add("decided_at", FormatTime(*entry.decided_at));
     json.Add("why", entry.decided_why);
+    if (entry.may_be_sent) json.Add("sent", "unknown");
   }
   return json.Finish();
 }

@@ -30,7 +30,7 @@ std::string RemedyOf(const Stoppage& stoppage) {
         "has those of the configuration again, the row was written while it "
         "had others, and its table alone has it: walpost skip -c FILE {} --why "
         "REASON; then, behind later events of its key, walpost replay -c FILE "
-        "--from-table --table TABLE --missing",
+        "--from-table --missing",
         position);
   }
   std::string remedy =

@@ -90,6 +90,8 @@ std::string WrittenBeforeSql(std::string_view xmin, std::string_view cmin) {
 }
 
 std::string ExistingRows::ToString() const {
+  // Without statistics yet, the estimate is 0.
+  if (!count && estimate == 0) return "an unknown number of rows";
   if (!count) {
     return fmt::format("about {} rows by the statistics", Grouped(estimate));
   }

@@ -43,6 +43,7 @@ absl::StatusOr<ParkedEntry> ParseEntry(const QueryRows& rows, size_t row) {
   (is_letter ? entry.content.topic : entry.isolated_topic) = rows.Text(row, 10);
   entry.system_identifier = rows.Text(row, 11);
   entry.digest = rows.Text(row, 12);
+  entry.may_be_sent = rows.Bool(row, 13);
   return entry;
 }
 

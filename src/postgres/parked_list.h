@@ -34,6 +34,8 @@ struct ParkedEntry {
   std::optional<WallTime> decided_at;
   std::string decided_by;
   std::string decided_why;
+  // It was being sent when it was discarded: Kafka may have it.
+  bool may_be_sent = false;
 };
 
 class ParkedList {

@@ -409,7 +409,9 @@ std::string ParkingSql::ListWhere(std::string_view condition) const {
       "SELECT number, position, state, error_class, reason, event, "
       "octet_length(payload), (extract(epoch FROM decided_at) * "
       "1000000)::bigint, decided_by, decided_why, topic, system_identifier, "
-      "digest FROM {} WHERE {} AND {} ORDER BY committed_at, position, number",
+      "digest, state IN ('discarded', 'dead_letter_discarded') AND "
+      "sending_since IS NOT NULL FROM {} WHERE {} AND {} ORDER BY "
+      "committed_at, position, number",
       Table(), OfSlot(), condition);
 }
 

@@ -208,9 +208,9 @@ Finding DescribeUnsentRows(const ExistingRows& rows,
         "{} does not send ({}): {}",
         postgres.slot, rows.ToString(), rows.trouble);
     finding.remedy = fmt::format(
-        "GRANT SELECT ON {} to the role of walpost (and USAGE on its schema), "
-        "then {} --dry-run",
-        QuoteQualifiedName(rows.table), command);
+        "let walpost init -c FILE --admin CONNINFO grant SELECT on it to the "
+        "role of walpost; then {} --dry-run",
+        command);
     return finding;
   }
   if (*rows.count == 0) {

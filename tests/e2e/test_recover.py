@@ -320,3 +320,22 @@ def test_p1_recover_gives_up_what_only_the_slot_has_when_it_is_told_to(
     relay.run()
     database.wait_confirmed(database.name)
     assert last in {record.id for record in _read(kafka, topics)}
+
+
+def test_p8_a_row_that_cannot_be_delivered_is_left_out_when_told_to(
+        walpost, database, kafka, outbox, topics):
+    relay = walpost(database, kafka, topics, outbox=_ORDERED).run()
+    outbox.insert("order", "order-1")
+    database.wait_confirmed(database.name)
+    assert relay.stop() == 0
+    _drop(database)
+    outbox.insert("order", "order-1", sequence=1, headers='["no object"]')
+    last = outbox.insert("order", "order-1", sequence=2)
+    said = relay.verb("recover")
+    assert said.returncode != 0
+    option = re.search(r"--set \S+=skip", said.stderr)[0]
+    said = relay.verb("recover", *option.split())
+    assert said.returncode == 0, said.stderr
+    assert "1 not deliverable" in said.stdout or "left out" in said.stdout
+    relay.run()
+    assert last in {record.id for record in _read(kafka, topics)}

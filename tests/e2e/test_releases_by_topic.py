@@ -151,6 +151,9 @@ def test_p8_a_decision_to_send_is_taken_back(make, database, brokers_with,
     assert states["k0"]["state"].endswith("discarded")
     if 1 not in _values(kafka, late):
         assert states["k1"]["state"].endswith("discarded")
+    assert "sent" not in states["k0"]
+    if states["k1"]["state"].endswith("discarded"):
+        assert states["k1"]["sent"] == "unknown"
 
 
 def test_p8_letters_in_kafka_are_retried_topic_by_topic(
