@@ -13,10 +13,10 @@ namespace {
 
 std::string DecisionText(const ParkedEntry& entry) {
   if (!entry.decided_at) return "";
-  return fmt::format(
-      "    decided {} by {}: {}\n{}", FormatTime(*entry.decided_at),
-      entry.decided_by, entry.decided_why,
-      entry.may_be_sent ? WithOwnArguments(kMayBeSent) : "");
+  return fmt::format("    decided {} by {}: {}\n{}",
+                     FormatTime(*entry.decided_at), entry.decided_by,
+                     entry.decided_why,
+                     entry.may_be_sent ? WithOwnArguments(kMayBeSent) : "");
 }
 
 }  // namespace

@@ -62,6 +62,9 @@ void Checker::OnGap(int relay, std::string_view code) {
 
 void Checker::OnGapsEnded() {
   for (Process& process : relays_) process.has_gap = false;
+  // The operator has said to begin where the slot stands, which may be before
+  // what is committed.
+  committed_.clear();
 }
 
 // After half of wal_sender_timeout without a turn it must stop. The checker

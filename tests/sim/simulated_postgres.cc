@@ -80,12 +80,25 @@ void SimulatedPostgres::SynchroniseSlot() {
   if (confirmed_ <= Lsn(replicated_)) on_standby_ = confirmed_;
 }
 
+// A server that recovers writes on behind the last whole record.
+uint64_t SimulatedPostgres::EndOfRecords(uint64_t lsn) const {
+  const auto lost = std::ranges::find_if(
+      transactions_.rbegin(), transactions_.rend(),
+      [lsn](const Transaction& one) { return one.commit_lsn < Lsn(lsn); });
+  const bool is_cut = lost != transactions_.rend() && lost->end_lsn > Lsn(lsn);
+  return is_cut ? lost->commit_lsn.value() : lsn;
+}
+
 void SimulatedPostgres::Crash() {
+  flushed_ = EndOfRecords(flushed_);
+  replicated_ = std::min(replicated_, flushed_);
   LoseWalAfter(flushed_);
   confirmed_ = stored_;
 }
 
 void SimulatedPostgres::Promote() {
+  replicated_ = EndOfRecords(replicated_);
+  on_standby_ = std::min(on_standby_, Lsn(replicated_));
   LoseWalAfter(replicated_);
   forks_.push_back(Lsn(replicated_));
   flushed_ = replicated_;

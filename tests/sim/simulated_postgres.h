@@ -179,6 +179,7 @@ class SimulatedPostgres {
   static constexpr uint64_t kAlignment = 8;  // of WAL records
   void AddEvent();
   void WriteToCatalog();
+  uint64_t EndOfRecords(uint64_t lsn) const;
   void LoseWalAfter(uint64_t lsn);
 
   World& world_;

@@ -24,7 +24,6 @@ constexpr const char* kHappens[] = {
     "is suspended",
     "sees that it was suspended",
     "leaves the stream",
-    "starts over",
     "rewinds",
     "purges its producer",
     "has a fatal error of its producer",
@@ -67,7 +66,11 @@ class SimulationTest : public ::testing::Test {
 
 TEST_F(SimulationTest, P1P2P3P4P5P10HoldWhateverFails) {
   RunHistories(4, Trouble::kNone);
-  EXPECT_TRUE(steps_ < 1'000'000 || tally_["the standby is promoted"] > 0u);
+  if (steps_ < 1'000'000) return;
+  // Seldom where events are parked.
+  for (const char* what : {"the standby is promoted", "starts over"}) {
+    EXPECT_GT(tally_[what], 0u) << what;
+  }
 }
 
 TEST_F(SimulationTest, P9ARestoredServerIsNoticed) {
