@@ -102,6 +102,8 @@ class SourceMemory {
   // The promotion or the change of owner that Continue has found, for the log;
   // empty: none.
   const std::string& promotion() const { return promotion_; }
+  // Coverage that is known from before; empty: none. After Observe.
+  std::string known_coverage() const { return Known().coverage; }
   // The gap that a look beside the stream shows, while there is none, and the
   // checkpoint may be out of reach. Nothing is latched by it. nullopt: there is
   // none, or the checkpoint or another instance may explain it.

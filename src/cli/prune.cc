@@ -100,16 +100,20 @@ absl::StatusOr<Pruner::Options> MakeOptions(const Arguments& arguments,
   return options;
 }
 
-void Report(const Pruned& pruned, const std::string& limit, bool dry_run) {
-  const char* would = dry_run ? "would be " : "";
+void Report(const Pruned& pruned, const std::string& limit,
+            const Arguments& arguments) {
+  const char* would = arguments.dry_run ? "would be " : "";
   Print("{}: {} rows {}deleted", pruned.table, pruned.rows.deleted, would);
   if (pruned.rows.kept > 0) {
     Print(", {} as old are kept: not known to be sent", pruned.rows.kept);
   }
   Print("\n");
   if (pruned.rows.unproven > 0 && !pruned.doubt.empty()) {
-    Print("{}: {} of them have no proof: {} '{}'\n", pruned.table,
-          pruned.rows.unproven, pruned.doubt, limit);
+    const std::string age = arguments.older_than.empty()
+                                ? ""
+                                : " --older-than " + arguments.older_than;
+    Print("{}: {} of them have no proof: {} '{}'{}\n", pruned.table,
+          pruned.rows.unproven, pruned.doubt, limit, age);
   }
   if (pruned.partitions_made > 0) {
     Print("{}: {} partitions made\n", pruned.table, pruned.partitions_made);
@@ -142,7 +146,7 @@ int Prune(const Arguments& arguments) {
   const absl::Status status = RunToEnd(io, pruner.Run());
   bool is_complete = true;
   for (const Pruned& pruned : pruner.pruned()) {
-    Report(pruned, pruner.limit(), arguments.dry_run);
+    Report(pruned, pruner.limit(), arguments);
     is_complete &= pruned.not_dropped.empty();
   }
   if (!status.ok()) {

@@ -76,4 +76,21 @@ asio::awaitable<absl::StatusOr<Coverage>> ReadCoverage(
   co_return coverage;
 }
 
+asio::awaitable<absl::Status> RequirePublicationOfRecord(
+    Connection& connection, std::string publication, Coverage now,
+    std::string known) {
+  const std::string before = Coverage::Parse(known).publication;
+  if (!now.publication.empty() || before.empty()) co_return absl::OkStatus();
+  const std::string sql = fmt::format(
+      "SELECT pubname FROM pg_catalog.pg_publication WHERE oid::text = {}",
+      connection.Literal(before.substr(0, before.find(':'))));
+  WALPOST_CO_ASSIGN_OR_RETURN(const QueryRows rows,
+                              co_await connection.Execute(sql));
+  if (rows.size() == 0) co_return absl::OkStatus();
+  co_return absl::FailedPreconditionError(fmt::format(
+      "publication {} does not exist, and the one that the slot has been used "
+      "with is {}: set postgres.publication: {}",
+      publication, rows.Text(0, 0), rows.Text(0, 0)));
+}
+
 }  // namespace walpost

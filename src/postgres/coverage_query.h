@@ -18,4 +18,11 @@ boost::asio::awaitable<absl::StatusOr<Coverage>> ReadCoverage(
     Connection& connection, std::string publication,
     std::span<const TableOptions> tables);
 
+// `now`: of `publication`; `known`: the coverage on record.
+// kFailedPrecondition: there is no such publication, and that of the record has
+// another name: a mistyped one, or it was renamed. Nothing is missing then.
+boost::asio::awaitable<absl::Status> RequirePublicationOfRecord(
+    Connection& connection, std::string publication, Coverage now,
+    std::string known);
+
 }  // namespace walpost

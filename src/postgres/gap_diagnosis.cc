@@ -221,6 +221,8 @@ asio::awaitable<absl::StatusOr<GapDiagnosis>> DiagnoseGap(
       co_await ReadCoverage(connection, question.publication, question.tables));
   diagnosis.known_coverage = Known(question, diagnosis).coverage;
   const std::string& known = diagnosis.known_coverage;
+  WALPOST_CO_RETURN_IF_ERROR(co_await RequirePublicationOfRecord(
+      connection, question.publication, coverage, known));
   diagnosis.former_names = FormerNames(Coverage::Parse(known), coverage);
   diagnosis.has_unsettled_table =
       !known.empty() &&

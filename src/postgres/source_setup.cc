@@ -121,6 +121,11 @@ asio::awaitable<absl::Status> SourceSetup::StandBy() {
 
 // Records a gap, if our role may write the record.
 asio::awaitable<absl::Status> SourceSetup::Continue() {
+  Coverage observed = Coverage::Parse(memory_.observed().coverage);
+  std::string known = memory_.known_coverage();
+  WALPOST_CO_RETURN_IF_ERROR(co_await RequirePublicationOfRecord(
+      *connection_, options_.publication, std::move(observed),
+      std::move(known)));
   WALPOST_CO_RETURN_IF_ERROR(co_await new_tables_.Look(*connection_));
   connection_->set_deadline(Clock::now() + kSetupLimit);
   absl::Status status = memory_.Continue();
