@@ -2,8 +2,10 @@
 
 #include <unistd.h>
 
+#include <algorithm>
 #include <utility>
 
+#include "app/slot_survey.h"
 #include "base/status_macros.h"
 #include "checkpoint/coverage.h"
 #include "fmt/format.h"
@@ -73,24 +75,55 @@ asio::awaitable<absl::StatusOr<TablePublisher::Counts>> SlotFounder::Publish(
     if (status.ok()) status = co_await TakeSnapshot();
   }
   if (!status.ok()) co_return status;
-  options.before = dry_run ? Lsn(2) : consistent_point_;
+  EventSet none;
+  co_return co_await PublishRows(std::move(options),
+                                 dry_run ? Lsn(2) : consistent_point_,
+                                 std::move(none));
+}
+
+// The snapshot comes first: what it shows and the slot will send is in the WAL
+// that is looked through then.
+asio::awaitable<absl::StatusOr<TablePublisher::Counts>>
+SlotFounder::PublishBesideSlot(TablePublisher::Options options) {
+  const std::string begin =
+      "BEGIN TRANSACTION ISOLATION LEVEL REPEATABLE READ, READ ONLY";
+  WALPOST_CO_RETURN_IF_ERROR(co_await Execute(begin));
+  WALPOST_CO_ASSIGN_OR_RETURN(EventSet pending, co_await FindPending());
+  const Lsn stands = sight_.slot ? sight_.slot->confirmed_flush_lsn : Lsn();
+  co_return co_await PublishRows(std::move(options), std::max(stands, Lsn(2)),
+                                 std::move(pending));
+}
+
+asio::awaitable<absl::StatusOr<EventSet>> SlotFounder::FindPending() {
+  const std::string now = "SELECT pg_catalog.pg_current_wal_insert_lsn()";
+  WALPOST_CO_ASSIGN_OR_RETURN(const QueryRows rows,
+                              co_await connection_->Execute(now));
+  WALPOST_CO_ASSIGN_OR_RETURN(const Lsn end, Lsn::Parse(rows.Text(0, 0)));
+  WALPOST_CO_ASSIGN_OR_RETURN(const std::vector<Route> routes,
+                              Route::CreateAll(config_.outbox));
+  SlotSurvey survey(executor_, config_);
+  co_return co_await survey.Run(routes, end);
+}
+
+asio::awaitable<absl::StatusOr<TablePublisher::Counts>>
+SlotFounder::PublishRows(TablePublisher::Options options, Lsn before,
+                         EventSet left_out) {
+  options.before = before;
   options.timeline = sight_.timeline;
   options.silence_limit = DeliveryRun::kSilenceLimit;
-  if (options.mark.value.empty()) {
-    options.mark.value = consistent_point_.ToString();
-  }
+  if (options.mark.value.empty()) options.mark.value = before.ToString();
   absl::StatusOr<std::unique_ptr<TablePublisher>> publisher =
       TablePublisher::Create(executor_, config_,
                              KafkaSinks(executor_, config_.kafka),
                              std::move(options));
   if (!publisher.ok()) co_return publisher.status();
+  (*publisher)->SetLeftOut(std::move(left_out));
   absl::StatusOr<TablePublisher::Counts> counts =
       co_await (*publisher)->Publish(*connection_);
   failed_at_kafka_ = (*publisher)->sink_failed();
   if (!counts.ok()) co_return counts.status();
   const std::string commit = "COMMIT";
-  status = co_await Execute(commit);
-  if (!status.ok()) co_return status;
+  WALPOST_CO_RETURN_IF_ERROR(co_await Execute(commit));
   co_return *counts;
 }
 

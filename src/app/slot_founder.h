@@ -52,7 +52,11 @@ class SlotFounder {
   // empty value of `mark` becomes the consistent point of the slot.
   boost::asio::awaitable<absl::StatusOr<TablePublisher::Counts>> Publish(
       TablePublisher::Options options);
-  // True if Publish failed because of the producer.
+  // The same where the slot goes on: of rows that it will send, none. An empty
+  // value of `mark` becomes its position. Errors are also those of PeekSlot.
+  boost::asio::awaitable<absl::StatusOr<TablePublisher::Counts>>
+  PublishBesideSlot(TablePublisher::Options options);
+  // True if either failed because of the producer.
   bool failed_at_kafka() const { return failed_at_kafka_; }
   // Gives the slot its name, replacing an existing slot, and records its birth.
   struct Founding {
@@ -71,6 +75,10 @@ class SlotFounder {
   boost::asio::awaitable<absl::Status> Execute(std::string sql);
   boost::asio::awaitable<absl::Status> MakePublication();
   boost::asio::awaitable<absl::Status> TakeSnapshot();
+  boost::asio::awaitable<absl::StatusOr<EventSet>> FindPending();
+  // In the open transaction, which it ends.
+  boost::asio::awaitable<absl::StatusOr<TablePublisher::Counts>> PublishRows(
+      TablePublisher::Options options, Lsn before, EventSet left_out);
 
   boost::asio::any_io_executor executor_;
   const Config& config_;

@@ -40,8 +40,8 @@ asio::awaitable<absl::StatusOr<EventSet>> SlotSurvey::Run(
   if (!peeked.ok()) co_return peeked;
   if (unknown > 0) {
     spdlog::warn(
-        "initial snapshot: {} rows are in the stream, too, and come twice: "
-        "they have no id, or there are too many of them",
+        "{} rows are in the stream, too, and come twice from the table: they "
+        "have no id, or there are too many of them",
         unknown);
   }
   co_return events;

@@ -122,15 +122,13 @@ asio::awaitable<absl::StatusOr<OnlyInSlot>> FindOnlyInSlot(
   co_return pending.Rest();
 }
 
-absl::Status RefuseToLose(const OnlyInSlot& only, const std::string& slot) {
-  if (only.events == 0) return absl::OkStatus();
-  return absl::FailedPreconditionError(fmt::format(
-      "slot {0} still has {1} events that no table of outbox.tables has ({2}), "
-      "and a new slot would not send them: nothing was done. walpost recover "
-      "-c FILE --accept goes on with this slot, which sends them; then walpost "
-      "replay -c FILE --from-table --missing publishes the rows that Kafka "
-      "lacks. To give them up: walpost recover -c FILE --force",
-      slot, only.events, only.named));
+std::string OnlyInSlotText(const OnlyInSlot& only, const std::string& slot) {
+  if (only.events == 0) return "";
+  return fmt::format(
+      "only slot {} has {} events, which no table of outbox.tables has: {}{}. "
+      "It is kept, and sends them; walpost recover -c FILE --force would give "
+      "them up\n",
+      slot, only.events, only.named, only.events > kNamed ? ", ..." : "");
 }
 
 }  // namespace walpost

@@ -36,7 +36,7 @@ boost::asio::awaitable<absl::StatusOr<OnlyInSlot>> FindOnlyInSlot(
     const SlotInspection& inspection, const EventsOnRecord& on_record,
     const TableFilter& filter, SlotFounder& founder);
 
-// kFailedPrecondition: there are some; with the remedy.
-absl::Status RefuseToLose(const OnlyInSlot& only, const std::string& slot);
+// Says why the slot is kept, in a line; empty: there are none.
+std::string OnlyInSlotText(const OnlyInSlot& only, const std::string& slot);
 
 }  // namespace walpost

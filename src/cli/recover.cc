@@ -84,14 +84,23 @@ asio::awaitable<absl::StatusOr<Counts>> Recover(
       co_await ReadEventsOnRecord(executor, config, query, &failed_at_kafka);
   if (failed_at_kafka) end = kExitKafka;
   if (!on_record.ok()) co_return on_record.status();
-  if (!arguments.wish.force) {
+  const bool has_gap =
+      plan.inspection.diagnosis.kind == GapDiagnosis::Kind::kGap;
+  if (has_gap && !arguments.wish.force) {
     WALPOST_CO_ASSIGN_OR_RETURN(
         only, co_await FindOnlyInSlot(executor, config, plan.inspection,
                                       *on_record, options.filter, founder));
-    const absl::Status keeps = RefuseToLose(only, config.postgres.slot);
-    if (!keeps.ok() && !arguments.wish.dry_run) co_return keeps;
   }
   options.on_record = *std::move(on_record);
+  if (only.events > 0) {
+    const absl::StatusOr<Counts> counts =
+        co_await founder.PublishBesideSlot(std::move(options));
+    if (founder.failed_at_kafka()) end = kExitKafka;
+    if (!counts.ok() || arguments.wish.dry_run) co_return counts;
+    WALPOST_CO_RETURN_IF_ERROR(
+        co_await AcceptGap(executor, config, plan.inspection));
+    co_return counts;
+  }
   const absl::StatusOr<Counts> counts =
       co_await founder.Publish(std::move(options));
   if (founder.failed_at_kafka()) end = kExitKafka;
@@ -119,7 +128,8 @@ asio::awaitable<absl::StatusOr<Counts>> Recover(
 }
 
 void PrintResult(const Arguments& arguments, const Config& config,
-                 const Counts& counts, const MissingRows& missing) {
+                 const Counts& counts, const MissingRows& missing,
+                 const OnlyInSlot& only) {
   const std::string what =
       arguments.wish.since.empty() ? "are not in Kafka" : "are wanted";
   if (arguments.wish.dry_run) {
@@ -128,12 +138,15 @@ void PrintResult(const Arguments& arguments, const Config& config,
   } else {
     Print(
         "{} rows looked at, {} published with header walpost-recovered{}; slot "
-        "{} is new: start walpost\n",
+        "{} {}: start walpost\n",
         counts.rows, counts.published, SetAsideText(counts),
-        config.postgres.slot);
+        config.postgres.slot,
+        only.events > 0 ? "goes on where it stood" : "is new");
   }
+  Print("{}", OnlyInSlotText(only, config.postgres.slot));
   Print("{}", LeftOutText(counts.left_out));
   Print("{}", missing.ToText());
+  if (only.events > 0) return;
   Print("not recoverable: rows that were deleted since{}\n",
         config.outbox.messages.enabled() ? ", and logical messages" : "");
 }
@@ -182,10 +195,7 @@ int RunPlan(const Arguments& arguments, const Config& config,
                            std::move(options), only, end));
   progress.Finish();
   if (!counts.ok()) return Fail(counts.status(), end);
-  PrintResult(arguments, config, *counts, *missing);
-  const absl::Status refused = RefuseToLose(only, config.postgres.slot);
-  if (!refused.ok())
-    Print("recover refuses: {}\n", std::string(refused.message()));
+  PrintResult(arguments, config, *counts, *missing, only);
   return kExitOk;
 }
 
@@ -234,7 +244,7 @@ void AddRecover(CLI::App& app, int& exit_code) {
       "Publish nothing: clear the gap, and continue where the slot stands");
   verb.Flag("--force", wish.force,
             "Replace the slot even if no gap is diagnosed, or if it has events "
-            "that no table has")
+            "that no table has: they are lost")
       .Excludes(accept);
   verb.Flag("--all", wish.all,
             "Compare all rows, not only those of transactions after the "

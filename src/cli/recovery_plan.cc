@@ -86,7 +86,12 @@ std::string DescribeLoss(const SlotInspection& inspection, const Config& config,
            "retention has no proof that earlier rows were sent";
   }
   std::string text = "rows that were deleted since";
-  if (inspection.diagnosis.slot) {
+  const bool may_keep = inspection.diagnosis.kind == Kind::kGap && !wish.force;
+  if (inspection.diagnosis.slot && may_keep) {
+    text =
+        "rows that were deleted since; if the slot has them it is kept, and "
+        "sends them";
+  } else if (inspection.diagnosis.slot) {
     text = fmt::format(
         "{} bytes of WAL in the slot: rows in it that were "
         "deleted since",
