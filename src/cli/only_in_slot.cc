@@ -7,6 +7,7 @@
 
 #include "absl/container/flat_hash_set.h"
 #include "absl/strings/str_join.h"
+#include "base/sqlstate.h"
 #include "base/status_macros.h"
 #include "fmt/format.h"
 #include "outbox/event_set.h"
@@ -101,6 +102,8 @@ asio::awaitable<absl::StatusOr<OnlyInSlot>> FindOnlyInSlot(
   const absl::Status peeked =
       co_await PeekSlot(*connection, config.postgres, config.outbox, references,
                         inspection.wal_end, show);
+  // Its publication did not exist then: nothing of it can ever be sent.
+  if (SqlstateOf(peeked) == kSqlstateUndefinedObject) co_return OnlyInSlot();
   if (!peeked.ok()) {
     co_return absl::FailedPreconditionError(fmt::format(
         "what slot {} still has cannot be read: {}. Repair that first; or give "
