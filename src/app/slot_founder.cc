@@ -76,9 +76,8 @@ asio::awaitable<absl::StatusOr<TablePublisher::Counts>> SlotFounder::Publish(
   }
   if (!status.ok()) co_return status;
   EventSet none;
-  co_return co_await PublishRows(std::move(options),
-                                 dry_run ? Lsn(2) : consistent_point_,
-                                 std::move(none));
+  const Lsn before = dry_run ? Lsn(2) : consistent_point_;
+  co_return co_await PublishRows(std::move(options), before, std::move(none));
 }
 
 // The snapshot comes first: what it shows and the slot will send is in the WAL
@@ -90,7 +89,8 @@ SlotFounder::PublishBesideSlot(TablePublisher::Options options) {
   WALPOST_CO_RETURN_IF_ERROR(co_await Execute(begin));
   WALPOST_CO_ASSIGN_OR_RETURN(EventSet pending, co_await FindPending());
   const Lsn stands = sight_.slot ? sight_.slot->confirmed_flush_lsn : Lsn();
-  co_return co_await PublishRows(std::move(options), std::max(stands, Lsn(2)),
+  const Lsn before = std::max(stands, Lsn(2));
+  co_return co_await PublishRows(std::move(options), before,
                                  std::move(pending));
 }
 
