@@ -332,7 +332,10 @@ def test_an_empty_table(walpost, database, kafka, outbox, topics, steps, code,
     try:
         for step in steps.split():
             _STEPS[step](relay=relay, database=database, outbox=outbox)
-        said = relay.verb("verify", "--wait", "0")
+        # One that runs may be behind the WAL of other tests for a moment.
+        is_running = steps.split()[-1] in ("run", "sent")
+        words = () if is_running else ("--wait", "0")
+        said = relay.verb("verify", *words)
         assert (said.returncode, says in said.stdout) == (code, True), said
         assert said.stdout.endswith("\nclean\n") == (code == 0)
     finally:
