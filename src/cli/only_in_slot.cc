@@ -5,12 +5,10 @@
 #include <utility>
 #include <vector>
 
-#include "absl/container/flat_hash_set.h"
-#include "absl/strings/str_join.h"
 #include "base/sqlstate.h"
 #include "base/status_macros.h"
 #include "fmt/format.h"
-#include "outbox/event_set.h"
+#include "outbox/pending_events.h"
 #include "outbox/route.h"
 #include "postgres/connection.h"
 #include "postgres/slot_peek.h"
@@ -22,49 +20,6 @@ namespace walpost {
 namespace asio = boost::asio;
 
 namespace {
-
-constexpr size_t kNamed = 3;
-constexpr size_t kNameable = 1'000;
-// More are not looked for in the tables.
-constexpr size_t kMaxEvents = 2'000'000;
-
-// Events of the slot, until a table turns out to have them.
-class PendingEvents {
- public:
-  void Add(const Event& event) {
-    const std::optional<absl::uint128> digest = EventSet::DigestOf(event);
-    if (digest && digests_.size() < kMaxEvents) {
-      digests_.insert(*digest);
-    } else {
-      ++unrecognisable_;
-    }
-    if (nameable_.size() >= kNameable) return;
-    nameable_.emplace_back(
-        digest, fmt::format("id {} at {}", event.id.value_or("(none)"),
-                            ToString(event.position)));
-  }
-
-  void Remove(const Event& row) {
-    const std::optional<absl::uint128> digest = EventSet::DigestOf(row);
-    if (digest) digests_.erase(*digest);
-  }
-
-  bool empty() const { return digests_.empty() && unrecognisable_ == 0; }
-
-  OnlyInSlot Rest() const {
-    std::vector<std::string> names;
-    for (const auto& [digest, name] : nameable_) {
-      if (digest && !digests_.contains(*digest)) continue;
-      if (names.size() < kNamed) names.push_back(name);
-    }
-    return {digests_.size() + unrecognisable_, absl::StrJoin(names, ", ")};
-  }
-
- private:
-  absl::flat_hash_set<absl::uint128> digests_;
-  uint64_t unrecognisable_ = 0;
-  std::vector<std::pair<std::optional<absl::uint128>, std::string>> nameable_;
-};
 
 // Earlier transactions are delivered. 0/0: the checkpoint is of another slot,
 // or there is none.
@@ -112,9 +67,10 @@ asio::awaitable<absl::StatusOr<OnlyInSlot>> FindOnlyInSlot(
         config.postgres.slot, std::string(peeked.message())));
   }
   connection.reset();
-  if (pending.empty()) co_return OnlyInSlot();
+  if (pending.size() == 0) co_return OnlyInSlot();
   TablePublisher::Options scan;
   scan.filter = filter;
+  scan.on_record = on_record;  // such a row need not be deliverable
   scan.dry_run = true;
   scan.is_wanted = [&pending](const Event& row, auto) {
     pending.Remove(row);
@@ -122,16 +78,16 @@ asio::awaitable<absl::StatusOr<OnlyInSlot>> FindOnlyInSlot(
   };
   const auto scanned = co_await founder.Publish(std::move(scan));
   if (!scanned.ok()) co_return scanned.status();
-  co_return pending.Rest();
+  co_return OnlyInSlot{pending.size(), pending.ToText()};
 }
 
 std::string OnlyInSlotText(const OnlyInSlot& only, const std::string& slot) {
   if (only.events == 0) return "";
   return fmt::format(
-      "only slot {} has {} events, which no table of outbox.tables has: {}{}. "
+      "only slot {} has {} events, which no table of outbox.tables has: {}. "
       "It is kept, and sends them; walpost recover -c FILE --force would give "
       "them up\n",
-      slot, only.events, only.named, only.events > kNamed ? ", ..." : "");
+      slot, only.events, only.named);
 }
 
 }  // namespace walpost

@@ -8,7 +8,6 @@
 #include <cstdint>
 #include <string>
 
-#include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "app/slot_founder.h"
 #include "app/table_publisher.h"
@@ -20,8 +19,7 @@ namespace walpost {
 
 struct OnlyInSlot {
   uint64_t events = 0;
-  // Some of them: "id 17 at 0/1F2E3D", separated by commas.
-  std::string named;
+  std::string named;  // PendingEvents::ToText
 };
 
 // Decodes the WAL of the slot, and reads the rows that `filter` selects, with

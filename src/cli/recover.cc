@@ -77,6 +77,7 @@ asio::awaitable<absl::StatusOr<Counts>> Recover(
   }
   OnRecordQuery query;
   query.verb = "recover";
+  query.system_identifier = founder.system_identifier();
   query.if_unknown = config.parks() ? ParkedList::IfUnknown::kRefuse
                                     : ParkedList::IfUnknown::kEmpty;
   bool failed_at_kafka = false;

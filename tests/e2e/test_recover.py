@@ -1,6 +1,7 @@
 """What the slot cannot give comes from the table: the initial snapshot, and
 what a gap swallowed (P1, P9)."""
 
+import json
 import os
 import re
 import signal
@@ -329,6 +330,38 @@ def test_p1_recover_adds_to_a_kept_slot_what_it_lacks(
     assert expected <= set(found) and len(found) == len(set(found))
     marked = {record.id for record in _marked(records, "walpost-recovered")}
     assert marked == withheld
+
+
+@pytest.mark.parametrize("bad", [
+    {"aggregate_type": "order", "headers": '["no object"]'},
+    {"aggregate_type": "not legal!"}], ids=["headers", "topic"])
+def test_p8_recover_that_keeps_a_slot_leaves_out_what_was_skipped(
+        walpost, database, kafka, outbox, topics, bad):
+    """A row that is still in the table, and an event that the slot has yet."""
+    relay = walpost(database, kafka, topics, outbox=_ORDERED).run()
+    skipped = outbox.insert(aggregate_id="order-1", **bad)
+    relay.wait_unready("walpost skip")
+    said = relay.verb("skip", json.loads(relay.get("/status")[1])[
+        "stopped_position"], "--why", "a test")
+    assert said.returncode == 0, said.stderr
+    database.wait_confirmed(database.name)
+    assert relay.stop() == 0
+    expected = {outbox.insert("order", "order-1")}
+    database.execute("delete from outbox where id <> %s", (skipped,))
+    expected.add(outbox.insert("order", "order-1"))
+    database.execute("alter publication walpost drop table outbox")
+    database.execute("alter publication walpost add table outbox")
+    relay.start()
+    relay.wait_unready(r"\[coverage_changed\]")
+    relay.stop()
+    for words in (("--dry-run",), ()):
+        said = relay.verb("recover", *words)
+        assert said.returncode == 0, said.stderr
+        assert "1 that an operator has skipped" in said.stdout
+        assert "has 1 events, which no table" in said.stdout
+    relay.run()
+    database.wait_confirmed(database.name)
+    assert {record.id for record in _read(kafka, topics)} == expected
 
 
 def test_p1_recover_gives_up_what_only_the_slot_has_when_it_is_told_to(
