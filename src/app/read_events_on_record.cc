@@ -10,10 +10,14 @@
 #include "app/letter_topics.h"
 #include "base/status_macros.h"
 #include "base/time.h"
+#include "checkpoint/coverage.h"
+#include "checkpoint/former_names.h"
 #include "dead_letters/letter_book.h"
 #include "loop/blocking_call.h"
 #include "outbox/position.h"
 #include "parking/parked_codec.h"
+#include "postgres/birth_record.h"
+#include "postgres/coverage_query.h"
 #include "postgres/decision_record.h"
 #include "spdlog/spdlog.h"
 
@@ -107,6 +111,22 @@ void AddLetters(const LetterBook& book, EventsOnRecord& events) {
   }
 }
 
+// What is on record is found by the names that the tables had.
+asio::awaitable<absl::Status> RequireNamesOfRecord(Connection& connection,
+                                                   const Config& config) {
+  const std::string& publication = config.postgres.publication;
+  WALPOST_CO_ASSIGN_OR_RETURN(
+      const std::optional<BirthRecord> record,
+      co_await ReadBirthRecord(connection, publication, config.postgres.slot));
+  if (!record) co_return absl::OkStatus();
+  WALPOST_CO_ASSIGN_OR_RETURN(
+      const Coverage now,
+      co_await ReadCoverage(connection, publication, config.outbox.tables));
+  co_return RequireFormerNames(
+      config.outbox.tables,
+      FormerNames(Coverage::Parse(record->coverage), now));
+}
+
 asio::awaitable<absl::StatusOr<std::vector<ParkedEntry>>> ReadParked(
     Connection& connection, const Config& config,
     ParkedList::IfUnknown if_unknown) {
@@ -147,6 +167,8 @@ asio::awaitable<absl::StatusOr<EventsOnRecord>> ReadEventsOnRecord(
       ParkedList::Session(config.postgres, query.verb);
   WALPOST_CO_ASSIGN_OR_RETURN(const std::unique_ptr<Connection> connection,
                               co_await Connection::Connect(executor, session));
+  WALPOST_CO_RETURN_IF_ERROR(
+      co_await RequireNamesOfRecord(*connection, config));
   WALPOST_CO_ASSIGN_OR_RETURN(
       const std::vector<EventDecision> decisions,
       co_await ReadDecisions(*connection, config.postgres.publication,

@@ -22,9 +22,11 @@ struct OnRecordQuery {
   bool asks_kafka = true;  // for its dead letters
 };
 
-// Errors are those of ParkedList, of ReadDecisions and of TopicReader
-// (kUnavailable: no broker answers). `failed_at_kafka`, unless nullptr, is set
-// with an error of Kafka. Both outlive the coroutine, as `config` does.
+// kFailedPrecondition: a table had another name, and the configuration does not
+// say so (RequireFormerNames). Other errors are those of ParkedList, of
+// ReadDecisions and of TopicReader (kUnavailable: no broker answers).
+// `failed_at_kafka`, unless nullptr, is set with an error of Kafka. Both
+// outlive the coroutine, as `config` does.
 //
 // If dead_letter.topic does not tell which topics have dead letters, those in
 // Kafka are not among them; the log says so.

@@ -99,7 +99,7 @@ void ReadClaimCheck(Section& section, TableOptions& table) {
 
 void ReadFormerNames(Section& section, TableOptions& table) {
   constexpr const char* kKey = "formerly";
-  if (!section.Has(kKey)) return;
+  if (!section.Has(kKey) || section.Get(kKey).IsNull()) return;
   section.ReadList(kKey, table.formerly.emplace());
   for (std::string& name : *table.formerly) {
     CompleteTableName(section, kKey, name);
@@ -217,8 +217,8 @@ void ReadOutbox(Section section, OutboxOptions& outbox) {
       } else if (outbox.tables[i].recorded_name() == added.recorded_name()) {
         table.Fail("formerly",
                    fmt::format("tables {} and {} would have the same events on "
-                               "record: give formerly: [] to the one that has "
-                               "none there",
+                               "record: give formerly: [] to the one that was "
+                               "renamed",
                                outbox.tables[i].name, added.name));
       }
     }

@@ -62,6 +62,12 @@ def test_p8_it_is_asked_for_the_name_before_until_there_is_one(
         said = relay.verb("run")
         assert said.returncode != 0
         assert "formerly: [public.outbox]" in said.stderr, said.stderr
+    # Nor does what reads again what was decided about.
+    for words in (("replay", "--from-table", "--missing"),
+                  ("recover", "--force")):
+        said = relay.verb(*words)
+        assert said.returncode != 0
+        assert "formerly: [public.outbox]" in said.stderr, said.stderr
     assert _values(kafka, topics) == [1]
     _tables(relay, ["public.outbox"])
     assert relay.verb("check").returncode == 0
