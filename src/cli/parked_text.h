@@ -13,12 +13,12 @@ namespace walpost {
 // 0/154F6A8/3, as people read and type it.
 std::string PositionOf(const ParkedEntry& entry);
 
-// A few lines. `behind`: how many events wait for it.
 // A line about an event that was discarded while it was being sent.
 inline constexpr char kMayBeSent[] =
     "    it was being sent then, and Kafka may have it: walpost verify -c FILE "
     "tells\n";
 
+// A few lines. `behind`: how many events wait for it.
 std::string ParkedText(const ParkedEntry& entry, uint64_t behind);
 // One object, on a line.
 std::string ParkedJson(const ParkedEntry& entry, uint64_t behind);

@@ -20,6 +20,10 @@ using AdminQuestion =
     std::function<void(rd_kafka_t* client, rd_kafka_AdminOptions_t* options,
                        rd_kafka_queue_t* answers)>;
 
+inline MonotonicTime AfterMillis(int millis) {
+  return std::chrono::steady_clock::now() + std::chrono::milliseconds(millis);
+}
+
 // The answer; it may be an error. nullptr: there was none until `deadline`, or
 // until it was to stop. A question that changes something may be carried out
 // twice. Blocks.

@@ -7,10 +7,6 @@
 namespace walpost {
 namespace {
 
-MonotonicTime In(int millis) {
-  return std::chrono::steady_clock::now() + std::chrono::milliseconds(millis);
-}
-
 TopicRights ToRights(const rd_kafka_TopicDescription_t* description) {
   TopicRights rights;
   const rd_kafka_error_t* error = rd_kafka_TopicDescription_error(description);
@@ -41,7 +37,8 @@ absl::StatusOr<std::map<std::string, TopicRights>> DescribeTopicRights(
     rd_kafka_AdminOptions_set_include_authorized_operations(options, 1);
     rd_kafka_DescribeTopics(asked, collection.get(), options, answers);
   };
-  const KafkaEvent event = AskController(client, In(timeout_millis), ask);
+  const KafkaEvent event =
+      AskController(client, AfterMillis(timeout_millis), ask);
   const rd_kafka_resp_err_t failed = event == nullptr
                                          ? RD_KAFKA_RESP_ERR__TIMED_OUT
                                          : rd_kafka_event_error(event.get());
@@ -68,7 +65,8 @@ rd_kafka_resp_err_t TryCreateTopic(rd_kafka_t* client, const std::string& topic,
     rd_kafka_AdminOptions_set_validate_only(options, 1, nullptr, 0);
     rd_kafka_CreateTopics(asked, topics, 1, options, answers);
   };
-  const KafkaEvent event = AskController(client, In(timeout_millis), ask);
+  const KafkaEvent event =
+      AskController(client, AfterMillis(timeout_millis), ask);
   if (event == nullptr) return RD_KAFKA_RESP_ERR__TIMED_OUT;
   if (rd_kafka_event_error(event.get()) != RD_KAFKA_RESP_ERR_NO_ERROR) {
     return rd_kafka_event_error(event.get());

@@ -19,10 +19,7 @@ std::map<std::string, std::string> DescribeSettings(
                              answers);
   };
   const KafkaEvent event =
-      AskController(client,
-                    std::chrono::steady_clock::now() +
-                        std::chrono::milliseconds(timeout_millis),
-                    ask);
+      AskController(client, AfterMillis(timeout_millis), ask);
   if (event == nullptr) return settings;
   const auto* result = rd_kafka_event_DescribeConfigs_result(event.get());
   size_t count = 0;

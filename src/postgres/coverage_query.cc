@@ -88,9 +88,10 @@ asio::awaitable<absl::Status> RequirePublicationOfRecord(
                               co_await connection.Execute(sql));
   if (rows.size() == 0) co_return absl::OkStatus();
   co_return absl::FailedPreconditionError(fmt::format(
-      "publication {} does not exist, and the one that the slot has been used "
-      "with is {}: set postgres.publication: {}",
-      publication, rows.Text(0, 0), rows.Text(0, 0)));
+      "publication {0} does not exist, and the one that the slot has been used "
+      "with is {1}: set postgres.publication: {1}, or create {0} first, if it "
+      "is to take its place",
+      publication, rows.Text(0, 0)));
 }
 
 }  // namespace walpost

@@ -20,7 +20,7 @@ boost::asio::awaitable<absl::StatusOr<Coverage>> ReadCoverage(
 
 // `now`: of `publication`; `known`: the coverage on record.
 // kFailedPrecondition: there is no such publication, and that of the record has
-// another name: a mistyped one, or it was renamed. Nothing is missing then.
+// another name: the configured one is mistyped, or it was renamed.
 boost::asio::awaitable<absl::Status> RequirePublicationOfRecord(
     Connection& connection, std::string publication, Coverage now,
     std::string known);

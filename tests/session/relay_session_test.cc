@@ -47,6 +47,13 @@ class RelaySessionTest : public ::testing::Test {
     stream_.End();
     Next(end);
   }
+  void HandInAnEvent() {
+    const std::vector<Value> references = {Value("order")};
+    Event event;
+    event.position = {Lsn(10), 1};
+    event.references = references;
+    ASSERT_EQ(pipeline_.OnEvent(event), Pipeline::Offer::kTaken);
+  }
   milliseconds wait() const {
     return std::chrono::duration_cast<milliseconds>(action_.until - now_);
   }
@@ -372,11 +379,7 @@ TEST_F(RelaySessionTest, P10AnotherFailureMeanwhileIsTrouble) {
 TEST_F(RelaySessionInTransactionsTest, P10ClosingAHealthyProducerIsNoFailure) {
   for (int i = 0; i < 3; ++i) {
     GoTo(Do::kStream);
-    Event event;
-    event.position = {Lsn(10), 1};
-    std::vector<Value> references = {Value("order")};
-    event.references = references;
-    ASSERT_EQ(pipeline_.OnEvent(event), Pipeline::Offer::kTaken);
+    HandInAnEvent();
     Stream(kWrong);
     ASSERT_EQ(action_.what, Do::kCloseProducer);
     pipeline_.OnNotDelivered(sink_.accepted().back().sequence,
@@ -389,11 +392,7 @@ TEST_F(RelaySessionInTransactionsTest, P10ClosingAHealthyProducerIsNoFailure) {
 TEST_F(RelaySessionInTransactionsTest,
        P10ARejectionThatIsReportedLastIsTheReason) {
   GoTo(Do::kStream);
-  Event event;
-  event.position = {Lsn(10), 1};
-  std::vector<Value> references = {Value("order")};
-  event.references = references;
-  ASSERT_EQ(pipeline_.OnEvent(event), Pipeline::Offer::kTaken);
+  HandInAnEvent();
   Stream(kLost);
   pipeline_.OnNotDelivered(sink_.accepted().back().sequence,
                            absl::InvalidArgumentError("too large"));
