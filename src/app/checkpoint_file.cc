@@ -109,8 +109,8 @@ absl::StatusOr<std::optional<Checkpoint>> CheckpointFile::Read() const {
   absl::StatusOr<Checkpoint> checkpoint = DecodeCheckpoint(*bytes);
   if (checkpoint.ok()) return *std::move(checkpoint);
   return absl::DataLossError(fmt::format(
-      "checkpoint {}: {}; move it away to continue where the slot stands",
-      Name(), std::string(checkpoint.status().message())));
+      "checkpoint {}: {}; to continue where the slot stands: mv {} {}.bad",
+      Name(), std::string(checkpoint.status().message()), path_, path_));
 }
 
 absl::Status CheckpointFile::Write(std::string_view bytes) const {
@@ -143,9 +143,12 @@ absl::Status CheckpointFile::Failed(std::string_view attempted,
   const std::string folder = FolderOf(path_);
   switch (error) {
     case ENOENT:
-    case ENOTDIR:
       return absl::FailedPreconditionError(
           fmt::format("{}; make its folder: mkdir -p {}", text, folder));
+    case ENOTDIR:
+      return absl::FailedPreconditionError(fmt::format(
+          "{}; {} is a file or lies below one: correct checkpoint.path", text,
+          folder));
     case EACCES:
     case EPERM:
       return absl::FailedPreconditionError(fmt::format(

@@ -7,6 +7,7 @@
 #include <random>
 #include <utility>
 
+#include "absl/strings/strip.h"
 #include "app/existing_rows_warning.h"
 #include "app/set_aside_log.h"
 #include "base/error_source.h"
@@ -310,7 +311,8 @@ void Relay::Log(const Action& action) const {
   if (!action.is_retry) return;
   const auto wait =
       std::chrono::ceil<milliseconds>(action.until - Clock::now());
-  spdlog::warn("{}; trying again in {} ms", reason, wait.count());
+  spdlog::warn("{}; trying again in {} ms",
+               std::string(absl::StripSuffix(reason, ";")), wait.count());
 }
 
 void Relay::Shutdown() {

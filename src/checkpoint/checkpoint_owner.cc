@@ -26,6 +26,15 @@ Checkpoint BeginAtBirth(CheckpointOwner owner) {
   return begin;
 }
 
+Lsn DeliveredUpTo(const Checkpoint& checkpoint, const CheckpointOwner& owner,
+                  std::string_view gap) {
+  const bool is_of_slot =
+      checkpoint.system_identifier == owner.system_identifier &&
+      checkpoint.timeline == owner.timeline && checkpoint.slot == owner.slot;
+  if (!is_of_slot || gap == kGapKafkaReplaced) return Lsn();
+  return checkpoint.position.commit_lsn;
+}
+
 std::optional<Checkpoint> CheckpointOfGap(
     const Gap& gap, const std::optional<Checkpoint>& loaded,
     const Checkpoint& saved, CheckpointOwner owner, WallTime now,

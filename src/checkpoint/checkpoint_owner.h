@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <string_view>
 
 #include "base/lsn.h"
 #include "base/time.h"
@@ -31,6 +32,12 @@ Checkpoint ContinueFrom(const std::optional<Checkpoint>& loaded,
 // The checkpoint of a slot at whose birth an operator lets the stream begin:
 // everything before it is done.
 Checkpoint BeginAtBirth(CheckpointOwner owner);
+
+// Transactions of the owner's slot that commit before it are in Kafka, although
+// the slot may have them. 0/0: the checkpoint does not say so: it is of another
+// server, timeline or slot, or `gap` is that what it knows is in no Kafka.
+Lsn DeliveredUpTo(const Checkpoint& checkpoint, const CheckpointOwner& owner,
+                  std::string_view gap);
 
 // Where a store keeps a checkpoint of another system with our slot's name.
 enum class ForeignCheckpoint {

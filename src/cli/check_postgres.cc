@@ -14,9 +14,7 @@
 #include "checkpoint/former_names.h"
 #include "cli/run_to_end.h"
 #include "cli/slot_inspection.h"
-#include "delivery/gap.h"
 #include "fmt/format.h"
-#include "kafka/topic_ids.h"
 #include "polling/polling_check.h"
 #include "postgres/birth_check.h"
 #include "postgres/failover_check.h"
@@ -51,9 +49,15 @@ asio::awaitable<Connected> Connect(asio::any_io_executor executor,
 asio::awaitable<Found> CheckContinuity(asio::any_io_executor executor,
                                        const Config& config,
                                        const ClusterFindings& kafka) {
+  SeenBrokers brokers;
+  brokers.cluster = kafka.cluster_id;
+  brokers.are_silent = !kafka.answers;
+  brokers.topic_ids = [&kafka](const std::set<std::string>&) {
+    return kafka.topic_ids;
+  };
   WALPOST_CO_ASSIGN_OR_RETURN(
       SlotInspection inspection,
-      co_await InspectSlot(executor, config, kafka.cluster_id,
+      co_await InspectSlot(executor, config, std::move(brokers),
                            InspectPending::kNo));
   const GapDiagnosis& diagnosis = inspection.diagnosis;
   Findings findings;
@@ -72,19 +76,6 @@ asio::awaitable<Found> CheckContinuity(asio::any_io_executor executor,
   if (!named.ok()) {
     findings.push_back(
         {Severity::kError, "outbox.tables", std::string(named.message()), ""});
-  }
-  const bool has_gap = diagnosis.kind == GapDiagnosis::Kind::kGap;
-  if (stored.ok() && *inspection.checkpoint && !has_gap) {
-    TopicIds ids;
-    ids.Reset((*inspection.checkpoint)->kafka_topics);
-    for (const auto& [topic, id] : kafka.topic_ids) {
-      if (!id.empty() && ids.Knows(topic)) ids.Observe(topic, id);
-    }
-    if (!ids.replaced().empty()) {
-      findings.push_back({Severity::kError,
-                          fmt::format("gap [{}]", kGapKafkaReplaced),
-                          ids.replaced(), ""});
-    }
   }
   if (!diagnosis.doubt.empty()) {
     findings.push_back({Severity::kNote,

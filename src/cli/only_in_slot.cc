@@ -7,6 +7,7 @@
 
 #include "base/sqlstate.h"
 #include "base/status_macros.h"
+#include "checkpoint/checkpoint_owner.h"
 #include "fmt/format.h"
 #include "outbox/pending_events.h"
 #include "outbox/route.h"
@@ -18,22 +19,6 @@
 namespace walpost {
 
 namespace asio = boost::asio;
-
-namespace {
-
-// Earlier transactions are delivered. 0/0: the checkpoint is of another slot,
-// or there is none.
-Lsn DeliveredUpTo(const SlotInspection& inspection,
-                  const SlotFounder& founder) {
-  if (!inspection.checkpoint.ok() || !*inspection.checkpoint) return Lsn();
-  const Checkpoint& checkpoint = **inspection.checkpoint;
-  const bool is_of_server =
-      checkpoint.system_identifier == founder.system_identifier() &&
-      checkpoint.timeline == founder.timeline();
-  return is_of_server ? checkpoint.position.commit_lsn : Lsn();
-}
-
-}  // namespace
 
 asio::awaitable<absl::StatusOr<OnlyInSlot>> FindOnlyInSlot(
     asio::any_io_executor executor, const Config& config,
@@ -49,7 +34,15 @@ asio::awaitable<absl::StatusOr<OnlyInSlot>> FindOnlyInSlot(
   WALPOST_CO_ASSIGN_OR_RETURN(std::unique_ptr<Connection> connection,
                               co_await Connection::Connect(executor, session));
   PendingEvents pending;
-  const Lsn delivered = DeliveredUpTo(inspection, founder);
+  CheckpointOwner owner;
+  owner.system_identifier = founder.system_identifier();
+  owner.timeline = founder.timeline();
+  owner.slot = config.postgres.slot;
+  Lsn delivered;
+  if (inspection.checkpoint.ok() && *inspection.checkpoint) {
+    delivered =
+        DeliveredUpTo(**inspection.checkpoint, owner, inspection.diagnosis.gap);
+  }
   const auto show = [&](const Event& event) {
     const bool is_delivered = event.position.commit_lsn < delivered;
     if (!is_delivered && !on_record.FindInWal(event)) pending.Add(event);

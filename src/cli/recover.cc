@@ -1,5 +1,6 @@
 // walpost recover: after a gap, publishes what Kafka lacks and begins again.
 #include <boost/asio/io_context.hpp>
+#include <chrono>
 #include <cstdio>
 #include <memory>
 
@@ -23,6 +24,7 @@
 #include "cli/verb.h"
 #include "cli/verbs.h"
 #include "fmt/format.h"
+#include "kafka/cluster_check.h"
 #include "outbox/numbering.h"
 #include "verify/topic_reader.h"
 
@@ -31,6 +33,8 @@ namespace {
 
 namespace asio = boost::asio;
 using Counts = TablePublisher::Counts;
+
+constexpr std::chrono::seconds kKafkaTimeout{10};
 
 struct Arguments {
   ConfigArguments config;
@@ -200,25 +204,31 @@ int RunPlan(const Arguments& arguments, const Config& config,
   return kExitOk;
 }
 
-// The id of the cluster; empty: not known, which --accept tolerates.
-absl::StatusOr<std::string> FindCluster(const Config& config,
+// With --accept, brokers that do not answer are not known.
+absl::StatusOr<SeenBrokers> FindBrokers(const Config& config,
                                         const Arguments& arguments) {
   const auto kafka = TopicReader::Connect(TopicReaderOptionsOf(config));
   if (!kafka.ok()) return kafka.status();
   absl::StatusOr<std::string> id = (*kafka)->ClusterId();
-  if (!id.ok() && arguments.wish.accept) return "";
-  return id;
+  if (!id.ok() && arguments.wish.accept) return SeenBrokers();
+  if (!id.ok()) return id.status();
+  SeenBrokers brokers;
+  brokers.cluster = *std::move(id);
+  brokers.topic_ids = [&config](const std::set<std::string>& topics) {
+    return FindTopicIds(config.kafka, topics, kKafkaTimeout);
+  };
+  return brokers;
 }
 
 int RunRecover(const Arguments& arguments) {
   const absl::StatusOr<Config> config = LoadConfig(arguments);
   if (!config.ok()) return Fail(config.status(), kExitUsage);
-  const absl::StatusOr<std::string> cluster = FindCluster(*config, arguments);
-  if (!cluster.ok()) return Fail(cluster.status(), kExitKafka);
+  const absl::StatusOr<SeenBrokers> brokers = FindBrokers(*config, arguments);
+  if (!brokers.ok()) return Fail(brokers.status(), kExitKafka);
   asio::io_context io(1);
   const absl::StatusOr<RecoveryPlan> plan = RunToEnd(
       io,
-      MakeRecoveryPlan(io.get_executor(), *config, *cluster, arguments.wish));
+      MakeRecoveryPlan(io.get_executor(), *config, *brokers, arguments.wish));
   if (!plan.ok()) return Fail(plan.status(), kExitPostgres);
   const absl::Status allowed = CheckPlan(*plan, *config, arguments.wish);
   const bool is_denied = arguments.wish.accept && !allowed.ok();

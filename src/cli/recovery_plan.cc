@@ -107,10 +107,10 @@ std::string DescribeLoss(const SlotInspection& inspection, const Config& config,
 }  // namespace
 
 asio::awaitable<absl::StatusOr<RecoveryPlan>> MakeRecoveryPlan(
-    asio::any_io_executor executor, const Config& config,
-    std::string kafka_cluster, const RecoveryWish& wish) {
+    asio::any_io_executor executor, const Config& config, SeenBrokers brokers,
+    const RecoveryWish& wish) {
   absl::StatusOr<SlotInspection> inspection = co_await InspectSlot(
-      executor, config, std::move(kafka_cluster), InspectPending::kYes);
+      executor, config, std::move(brokers), InspectPending::kYes);
   if (!inspection.ok()) co_return inspection.status();
   RecoveryPlan plan;
   plan.inspection = *std::move(inspection);

@@ -33,7 +33,7 @@ struct RecoveryPlan {
 // kFailedPrecondition: the slot is in use.
 boost::asio::awaitable<absl::StatusOr<RecoveryPlan>> MakeRecoveryPlan(
     boost::asio::any_io_executor executor, const Config& config,
-    std::string kafka_cluster, const RecoveryWish& wish);
+    SeenBrokers brokers, const RecoveryWish& wish);
 
 // Describes gap, range, slot and loss in several lines.
 std::string Describe(const RecoveryPlan& plan, const Config& config,

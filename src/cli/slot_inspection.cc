@@ -5,7 +5,9 @@
 
 #include "app/checkpoint_keeper.h"
 #include "base/status_macros.h"
+#include "delivery/gap.h"
 #include "fmt/format.h"
+#include "kafka/topic_ids.h"
 #include "postgres/connection.h"
 #include "postgres/publication.h"
 #include "postgres/task_session.h"
@@ -59,6 +61,31 @@ asio::awaitable<std::string> CountMessages(Connection& connection,
   co_return fmt::format("{} logical messages", rows->Unsigned(0, 0));
 }
 
+// A topic of the checkpoint that was made again is a gap. `run` notices it at
+// its first record.
+absl::Status CompareTopics(const SeenBrokers& brokers,
+                           SlotInspection& inspection) {
+  const bool has_gap = inspection.diagnosis.kind == GapDiagnosis::Kind::kGap;
+  const auto& checkpoint = inspection.checkpoint;
+  if (has_gap || !checkpoint.ok() || !*checkpoint || !brokers.topic_ids) {
+    return absl::OkStatus();
+  }
+  TopicIds known;
+  known.Reset((*checkpoint)->kafka_topics);
+  const std::vector<std::string> topics = known.topics();
+  if (topics.empty()) return absl::OkStatus();
+  WALPOST_ASSIGN_OR_RETURN(auto ids,
+                           brokers.topic_ids({topics.begin(), topics.end()}));
+  for (const auto& [topic, id] : ids) {
+    if (!id.empty() && known.Knows(topic)) known.Observe(topic, id);
+  }
+  if (known.replaced().empty()) return absl::OkStatus();
+  inspection.diagnosis.kind = GapDiagnosis::Kind::kGap;
+  inspection.diagnosis.gap = kGapKafkaReplaced;
+  inspection.diagnosis.text = known.replaced();
+  return absl::OkStatus();
+}
+
 asio::awaitable<absl::Status> MeasurePending(Connection& connection,
                                              const Config& config,
                                              SlotInspection& inspection) {
@@ -80,10 +107,10 @@ asio::awaitable<absl::Status> MeasurePending(Connection& connection,
 }  // namespace
 
 asio::awaitable<absl::StatusOr<SlotInspection>> InspectSlot(
-    asio::any_io_executor executor, const Config& config,
-    std::string kafka_cluster, InspectPending pending) {
+    asio::any_io_executor executor, const Config& config, SeenBrokers brokers,
+    InspectPending pending) {
   SlotInspection inspection;
-  inspection.kafka_cluster = std::move(kafka_cluster);
+  inspection.kafka_cluster = brokers.cluster;
   ConnectionOptions options = TaskSession(config.postgres, "inspection");
   options.replication = pending == InspectPending::kYes;
   WALPOST_CO_ASSIGN_OR_RETURN(std::unique_ptr<Connection> connection,
@@ -91,7 +118,12 @@ asio::awaitable<absl::StatusOr<SlotInspection>> InspectSlot(
   WALPOST_CO_ASSIGN_OR_RETURN(
       std::optional<SlotState> slot,
       co_await FindSlot(*connection, config.postgres.slot));
-  if (!slot || !slot->active) {
+  const bool is_in_kafka =
+      config.checkpoint.store == CheckpointOptions::Store::kKafka;
+  if (is_in_kafka && brokers.are_silent) {
+    inspection.checkpoint = absl::UnavailableError(
+        "it was not read, because Kafka does not answer");
+  } else if (!slot || !slot->active) {
     inspection.checkpoint = co_await LoadCheckpoint(executor, config);
     if (pending == InspectPending::kYes &&
         absl::IsUnavailable(inspection.checkpoint.status())) {
@@ -108,6 +140,7 @@ asio::awaitable<absl::StatusOr<SlotInspection>> InspectSlot(
       co_await DiagnoseGap(*connection, std::move(question));
   if (!diagnosis.ok()) co_return diagnosis.status();
   inspection.diagnosis = *std::move(diagnosis);
+  WALPOST_CO_RETURN_IF_ERROR(CompareTopics(brokers, inspection));
   if (pending == InspectPending::kYes && inspection.diagnosis.slot) {
     WALPOST_CO_RETURN_IF_ERROR(
         co_await MeasurePending(*connection, config, inspection));

@@ -3,7 +3,10 @@
 
 #include <boost/asio/any_io_executor.hpp>
 #include <boost/asio/awaitable.hpp>
+#include <functional>
+#include <map>
 #include <optional>
+#include <set>
 #include <string>
 
 #include "absl/status/statusor.h"
@@ -32,14 +35,25 @@ struct SlotInspection {
   }
 };
 
+// The brokers, to compare them with what is known of the slot.
+struct SeenBrokers {
+  std::string cluster;  // its id; empty: not known
+  // They were asked, and did not answer: a checkpoint in them is not read.
+  bool are_silent = false;
+  // The present ids of these topics, as far as they are known.
+  using TopicIdsOf =
+      std::function<absl::StatusOr<std::map<std::string, std::string>>(
+          const std::set<std::string>& topics)>;
+  TopicIdsOf topic_ids;  // absent: not compared
+};
+
 // kYes needs a role that may replicate; if a store does not answer
 // (kUnavailable), InspectSlot fails.
 enum class InspectPending { kNo, kYes };
 
-// `kafka_cluster`: of the brokers; empty: not known. kUnavailable: Postgres or
-// the checkpoint store is unreachable.
+// kUnavailable: Postgres, the checkpoint store or the brokers are unreachable.
 boost::asio::awaitable<absl::StatusOr<SlotInspection>> InspectSlot(
     boost::asio::any_io_executor executor, const Config& config,
-    std::string kafka_cluster, InspectPending pending);
+    SeenBrokers brokers, InspectPending pending);
 
 }  // namespace walpost

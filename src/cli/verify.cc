@@ -75,7 +75,7 @@ ConfirmedBy ConfirmedByOf(const Config& config) {
 absl::Status LookForGap(const Config& config, VerifierOptions& options) {
   asio::io_context io(1);
   const absl::StatusOr<SlotInspection> inspection = RunToEnd(
-      io, InspectSlot(io.get_executor(), config, "", InspectPending::kNo));
+      io, InspectSlot(io.get_executor(), config, {}, InspectPending::kNo));
   if (!inspection.ok()) return inspection.status();
   const GapDiagnosis& diagnosis = inspection->diagnosis;
   if (diagnosis.birth) {

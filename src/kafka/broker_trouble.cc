@@ -16,6 +16,9 @@ bool Has(std::string_view text, std::string_view part) {
 constexpr std::string_view kAnswerOfOthers =
     ": increase receive.message.max.bytes";
 
+// An empty list: SASL is not spoken there.
+constexpr std::string_view kNoMechanism = "broker's supported mechanisms: ";
+
 // "... (after 312ms in state UP)".
 bool IsInFirstSecondUp(std::string_view text) {
   constexpr std::string_view kAfter = " (after ";
@@ -65,6 +68,13 @@ std::string_view RemedyOfClosing(std::string_view text) {
   return "";
 }
 
+// Removes the advice of librdkafka for an answer that is no answer of a broker,
+// and "(after 3ms in state CONNECT, 1 identical error(s) suppressed)".
+std::string_view WithoutCounts(std::string_view text) {
+  return text.substr(
+      0, std::min(text.find(" (after "), text.find(kAnswerOfOthers)));
+}
+
 // Settings of kafka.properties to check; empty: the cause is not known.
 std::string_view Remedy(rd_kafka_resp_err_t code, std::string_view text) {
   if (text.starts_with("Failed to acquire SASL OAUTHBEARER token") ||
@@ -86,6 +96,11 @@ std::string_view Remedy(rd_kafka_resp_err_t code, std::string_view text) {
     const std::string_view remedy = RemedyOfClosing(text);
     if (!remedy.empty()) return remedy;
   }
+  if (WithoutCounts(text).ends_with(kNoMechanism)) {
+    return "the listener asks for no password: set security.protocol to "
+           "PLAINTEXT or SSL in kafka.properties, or the port of the listener "
+           "that does in kafka.brokers";
+  }
   switch (code) {
     case RD_KAFKA_RESP_ERR__AUTHENTICATION:
     case RD_KAFKA_RESP_ERR_SASL_AUTHENTICATION_FAILED:
@@ -101,13 +116,6 @@ std::string_view Remedy(rd_kafka_resp_err_t code, std::string_view text) {
     default:
       return "";
   }
-}
-
-// Removes the advice of librdkafka for an answer that is no answer of a broker,
-// and "(after 3ms in state CONNECT, 1 identical error(s) suppressed)".
-std::string_view WithoutCounts(std::string_view text) {
-  return text.substr(
-      0, std::min(text.find(" (after "), text.find(kAnswerOfOthers)));
 }
 
 }  // namespace
@@ -127,6 +135,11 @@ bool BrokerTrouble::Note(rd_kafka_resp_err_t code, std::string_view text) {
   remedy_ = remedy;
   text_ = remedy.empty() ? cause_ : fmt::format("{}; {}", cause_, remedy_);
   return true;
+}
+
+std::string BrokerTrouble::advice() const {
+  if (text_.empty() || !remedy_.empty()) return text_;
+  return fmt::format("{}; {}", text_, kUsualAdvice);
 }
 
 bool BrokerTrouble::NoteLog(std::string_view facility, std::string_view line) {

@@ -16,6 +16,9 @@ namespace walpost {
 
 class BrokerTrouble {
  public:
+  static constexpr std::string_view kUsualAdvice =
+      "correct kafka.brokers, or start the brokers there";
+
   // Notes an error event (rd_kafka_event_error, rd_kafka_event_error_string).
   // True if it says something new that should be logged.
   bool Note(rd_kafka_resp_err_t code, std::string_view text);
@@ -28,6 +31,8 @@ class BrokerTrouble {
   // The cause, and the settings to check; empty: not known. An event that names
   // a cause takes precedence over later ones of a broken connection.
   const std::string& text() const { return text_; }
+  // The same with the usual advice, if there is no better one.
+  std::string advice() const;
   // Its two parts; each may be empty.
   const std::string& cause() const { return cause_; }
   std::string_view remedy() const { return remedy_; }

@@ -54,7 +54,7 @@ class ClusterCheck {
         client_.get(), /*all_topics=*/1, nullptr, &listed, timeout_millis_);
     if (error != RD_KAFKA_RESP_ERR_NO_ERROR) {
       AddUnreached(subject, error);
-      return ClusterFindings{std::move(findings_), "", {}};
+      return ClusterFindings{std::move(findings_), false, "", {}};
     }
     const KafkaHandle<const rd_kafka_metadata_t, rd_kafka_metadata_destroy>
         metadata(listed);
@@ -74,7 +74,7 @@ class ClusterCheck {
           CheckTransactionsOf(*metadata, *transactional_ids));
     }
     CheckSizes(settings);
-    return ClusterFindings{std::move(findings_), ClusterId(),
+    return ClusterFindings{std::move(findings_), true, ClusterId(),
                            std::move(topic_ids_)};
   }
 
@@ -98,10 +98,9 @@ class ClusterCheck {
     NoteEvents(client_.get(), trouble);
     const std::string cause =
         trouble.cause().empty() ? rd_kafka_err2str(error) : trouble.cause();
-    const std::string remedy(trouble.remedy());
     Add(Severity::kError, subject, fmt::format("does not answer: {}", cause),
-        remedy.empty() ? "correct kafka.brokers, or start the brokers there"
-                       : remedy);
+        std::string(trouble.remedy().empty() ? BrokerTrouble::kUsualAdvice
+                                             : trouble.remedy()));
   }
 
   static std::string Get(const std::map<std::string, std::string>& settings,
@@ -312,13 +311,7 @@ class ClusterCheck {
   std::map<std::string, std::string> topic_ids_;
 };
 
-}  // namespace
-
-absl::StatusOr<ClusterFindings> CheckCluster(
-    const ProducerOptions& options, const std::vector<TopicNames>& topics,
-    const std::string& checkpoint_topic,
-    const std::optional<TransactionalIds>& transactional_ids,
-    std::chrono::milliseconds timeout) {
+absl::StatusOr<KafkaClient> MakeClient(const ProducerOptions& options) {
   WALPOST_ASSIGN_OR_RETURN(KafkaConf conf, MakeProducerConf(options));
   char reason[512];
   KafkaClient client(
@@ -329,13 +322,34 @@ absl::StatusOr<ClusterFindings> CheckCluster(
   }
   (void)conf.release();                           // librdkafka owns it now
   rd_kafka_set_log_queue(client.get(), nullptr);  // NoteEvents
-  KafkaUser user{options.brokers, ""};
-  for (const auto& [name, value] : options.properties) {
-    if (name != "sasl.username") continue;
-    WALPOST_ASSIGN_OR_RETURN(user.name, value.Read());
-  }
+  return client;
+}
+
+}  // namespace
+
+absl::StatusOr<ClusterFindings> CheckCluster(
+    const ProducerOptions& options, const std::vector<TopicNames>& topics,
+    const std::string& checkpoint_topic,
+    const std::optional<TransactionalIds>& transactional_ids,
+    std::chrono::milliseconds timeout) {
+  WALPOST_ASSIGN_OR_RETURN(KafkaClient client, MakeClient(options));
+  KafkaUser user = KafkaUserOf(options.brokers, options.properties);
   return ClusterCheck(std::move(client), options, std::move(user), timeout)
       .Run(topics, checkpoint_topic, transactional_ids);
+}
+
+absl::StatusOr<std::map<std::string, std::string>> FindTopicIds(
+    const ProducerOptions& options, const std::set<std::string>& topics,
+    std::chrono::milliseconds timeout) {
+  WALPOST_ASSIGN_OR_RETURN(KafkaClient client, MakeClient(options));
+  WALPOST_ASSIGN_OR_RETURN(
+      auto found, DescribeTopicRights(client.get(), topics,
+                                      static_cast<int>(timeout.count())));
+  std::map<std::string, std::string> ids;
+  for (const auto& [topic, its] : found) {
+    if (!its.id.empty()) ids.emplace(topic, its.id);
+  }
+  return ids;
 }
 
 }  // namespace walpost

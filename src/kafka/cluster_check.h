@@ -4,6 +4,7 @@
 #include <chrono>
 #include <map>
 #include <optional>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -17,7 +18,8 @@ namespace walpost {
 
 struct ClusterFindings {
   Findings findings;
-  std::string cluster_id;                        // empty: it does not answer
+  bool answers = false;
+  std::string cluster_id;                        // empty: it tells none
   std::map<std::string, std::string> topic_ids;  // of topics that exist
 };
 
@@ -34,6 +36,12 @@ absl::StatusOr<ClusterFindings> CheckCluster(
     const ProducerOptions& options, const std::vector<TopicNames>& topics,
     const std::string& checkpoint_topic,
     const std::optional<TransactionalIds>& transactional_ids,
+    std::chrono::milliseconds timeout);
+
+// The same for ids alone: topic -> id, of those of `topics` that exist and have
+// one. kUnavailable: no answer.
+absl::StatusOr<std::map<std::string, std::string>> FindTopicIds(
+    const ProducerOptions& options, const std::set<std::string>& topics,
     std::chrono::milliseconds timeout);
 
 }  // namespace walpost

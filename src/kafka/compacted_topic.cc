@@ -4,6 +4,7 @@
 #include <array>
 #include <utility>
 
+#include "base/kafka_user.h"
 #include "base/status_macros.h"
 #include "fmt/format.h"
 #include "kafka/kafka_status.h"
@@ -204,11 +205,11 @@ absl::Status CompactedTopic::Failed(rd_kafka_resp_err_t code,
   if (code == RD_KAFKA_RESP_ERR_TOPIC_AUTHORIZATION_FAILED ||
       code == RD_KAFKA_RESP_ERR_CLUSTER_AUTHORIZATION_FAILED) {
     return absl::FailedPreconditionError(fmt::format(
-        "{}: {}: the right {} is missing; kafka-acls.sh --bootstrap-server {} "
-        "--add --allow-principal 'User:...' --operation {} --topic '{}' "
+        "{}: {}: the right {} is missing; {} --operation {} --topic '{}' "
         "(walpost check -c FILE tests the others)",
-        step.attempted, rd_kafka_err2str(code), step.right, options_.brokers,
-        step.right, name_));
+        step.attempted, rd_kafka_err2str(code), step.right,
+        GrantTo(KafkaUserOf(options_.brokers, options_.properties)), step.right,
+        name_));
   }
   const absl::Status status = StatusFromKafka(code, step.attempted);
   if (!absl::IsInvalidArgument(status)) return status;

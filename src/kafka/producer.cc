@@ -250,7 +250,7 @@ SinkHealth Producer::Health() {
   SinkHealth health;
   health.brokers_up = statistics_.brokers_up;
   health.heard_at = pulse_.heard_at();
-  health.trouble = broker_trouble_.text();
+  health.trouble = broker_trouble_.advice();
   health.missing_topic = statistics_.homeless_topic;
   health.cluster_id = cluster_id();
   const auto hidden = hidden_ == nullptr ? std::nullopt : hidden_->Longest();

@@ -186,23 +186,47 @@ static absl::Status SetTransactions(rd_kafka_conf_t* conf,
                           std::to_string(timeout.count()));
 }
 
-// The default of librdkafka is Kerberos, whose errors lead astray.
-static absl::Status RequireMechanism(const ProducerOptions& options) {
-  bool is_sasl = false;
+// Empty: it is not set.
+static absl::StatusOr<std::string> ReadProperty(const ProducerOptions& options,
+                                                std::string_view wanted) {
+  absl::StatusOr<std::string> last = "";
   for (const auto& [name, value] : options.properties) {
-    if (name == "sasl.mechanism" || name == "sasl.mechanisms") {
-      return absl::OkStatus();
-    }
-    if (name != "security.protocol") continue;
-    WALPOST_ASSIGN_OR_RETURN(const std::string protocol, value.Read());
-    is_sasl = absl::StartsWithIgnoreCase(protocol, "sasl_");
+    if (name == wanted) last = value.Read();
   }
-  if (!is_sasl) return absl::OkStatus();
+  return last;
+}
+
+// The default of librdkafka is Kerberos, whose errors lead astray; and without
+// a source of tokens it waits for the program to bring one.
+static absl::Status RequireMechanism(const ProducerOptions& options) {
+  WALPOST_ASSIGN_OR_RETURN(const std::string protocol,
+                           ReadProperty(options, "security.protocol"));
+  if (!absl::StartsWithIgnoreCase(protocol, "sasl_")) return absl::OkStatus();
+  WALPOST_ASSIGN_OR_RETURN(std::string mechanism,
+                           ReadProperty(options, "sasl.mechanism"));
+  if (mechanism.empty()) {
+    WALPOST_ASSIGN_OR_RETURN(mechanism,
+                             ReadProperty(options, "sasl.mechanisms"));
+  }
+  if (mechanism.empty()) {
+    return absl::FailedPreconditionError(
+        "kafka.properties: security.protocol asks for SASL, and "
+        "sasl.mechanism is missing: set it to PLAIN, SCRAM-SHA-256, "
+        "SCRAM-SHA-512, OAUTHBEARER or GSSAPI (Kerberos)");
+  }
+  if (mechanism != "OAUTHBEARER") return absl::OkStatus();
+  WALPOST_ASSIGN_OR_RETURN(const std::string method,
+                           ReadProperty(options, "sasl.oauthbearer.method"));
+  WALPOST_ASSIGN_OR_RETURN(
+      const std::string unsecure,
+      ReadProperty(options, "enable.sasl.oauthbearer.unsecure.jwt"));
+  const bool has_own_tokens = !unsecure.empty() && unsecure != "false";
+  if (method == "oidc" || has_own_tokens) return absl::OkStatus();
   return absl::FailedPreconditionError(
-      "kafka.properties: security.protocol asks for SASL, and sasl.mechanism "
-      "is "
-      "missing: set it to PLAIN, SCRAM-SHA-256, SCRAM-SHA-512, OAUTHBEARER or "
-      "GSSAPI (Kerberos)");
+      "kafka.properties: sasl.mechanism is OAUTHBEARER, and nothing gives a "
+      "token: set sasl.oauthbearer.method to oidc, and "
+      "sasl.oauthbearer.client.id, sasl.oauthbearer.client.secret and "
+      "sasl.oauthbearer.token.endpoint.url; or another sasl.mechanism");
 }
 
 absl::StatusOr<KafkaConf> MakeProducerConf(const ProducerOptions& options) {

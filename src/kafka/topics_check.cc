@@ -161,12 +161,6 @@ class TopicsCheck {
 
 }  // namespace
 
-std::string GrantTo(const KafkaUser& user) {
-  return fmt::format(
-      "kafka-acls.sh --bootstrap-server {} --add --allow-principal 'User:{}'",
-      user.brokers, user.name.empty() ? "<principal of walpost>" : user.name);
-}
-
 Findings CheckTopics(const TopicFacts& facts, const KafkaUser& user) {
   return TopicsCheck(facts, user).Run();
 }

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "base/finding.h"
+#include "base/kafka_user.h"
 #include "kafka/topic_rights.h"
 #include "outbox/topic_creation.h"
 
@@ -28,12 +29,6 @@ struct TopicNames {
   bool Match(std::string_view topic) const {
     return is_whole ? topic == text : topic.starts_with(text);
   }
-};
-
-// For printed commands.
-struct KafkaUser {
-  std::string brokers;
-  std::string name;  // empty: not known (a certificate's)
 };
 
 struct TopicFacts {
@@ -70,9 +65,6 @@ Findings CheckCheckpointTopic(const std::string& topic,
                               const TopicRights& rights,
                               rd_kafka_resp_err_t create_error,
                               const KafkaUser& user);
-
-// The command that grants the user something, without the operations.
-std::string GrantTo(const KafkaUser& user);
 
 // The settings of the brokers are hidden: lists the missing tests.
 Finding BrokerSettingsUnknown(const KafkaUser& user);

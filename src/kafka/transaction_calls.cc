@@ -80,7 +80,8 @@ TransactionCalls::TransactionCalls(
     std::function<void()> on_spent)
     : executor_(std::move(executor)),
       client_(client),
-      names_{options.transactional_id, "another instance", options.brokers},
+      names_{options.transactional_id, "another instance",
+             KafkaUserOf(options.brokers, options.properties)},
       checkpoint_topic_(options.checkpoint_topic),
       unanswered_(std::move(unanswered)),
       on_spent_(std::move(on_spent)) {}
@@ -99,8 +100,8 @@ void TransactionCalls::TakeOver(milliseconds limit, Done done) {
     absl::Status status = StatusFromTransaction(error, attempted, names);
     if (status.ok() && !topic.empty()) {
       const auto must_return = [&use] { return use.must_return.load(); };
-      status =
-          AwaitEarlierTransactions(client, topic, names.brokers, must_return);
+      status = AwaitEarlierTransactions(client, topic, names.user.brokers,
+                                        must_return);
     }
     if (!status.ok()) return status;
     error = rd_kafka_begin_transaction(client);

@@ -54,10 +54,9 @@ absl::Status StatusFromTransaction(rd_kafka_error_t* raw,
     case RD_KAFKA_RESP_ERR_TRANSACTIONAL_ID_AUTHORIZATION_FAILED:
       return absl::FailedPreconditionError(fmt::format(
           "{}: the rights WRITE and DESCRIBE on the transactional id are "
-          "missing: kafka-acls.sh --bootstrap-server {} --add "
-          "--allow-principal 'User:...' --operation Write --operation Describe "
+          "missing: {} --operation Write --operation Describe "
           "--transactional-id '{}'",
-          attempted, names.brokers, names.id));
+          attempted, GrantTo(names.user), names.id));
     case RD_KAFKA_RESP_ERR_INVALID_TRANSACTION_TIMEOUT:
       return absl::FailedPreconditionError(fmt::format(
           "{}: the brokers do not allow transactions to be open for so long: "

@@ -7,6 +7,7 @@
 #include <string_view>
 
 #include "absl/status/status.h"
+#include "base/kafka_user.h"
 
 namespace walpost {
 
@@ -14,7 +15,7 @@ namespace walpost {
 struct TransactionNames {
   std::string id;         // transactional.id
   std::string successor;  // who fences: "another command"
-  std::string brokers;    // for printed commands
+  KafkaUser user;
 };
 
 // kAborted: fenced (with the code kReasonFenced), or the transaction can only

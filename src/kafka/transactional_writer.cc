@@ -232,7 +232,8 @@ absl::Status TransactionalWriter::Failed(rd_kafka_error_t* error,
   }
   return StatusFromTransaction(
       error, attempted,
-      {options_.transactional_id, "another command", options_.brokers});
+      {options_.transactional_id, "another command",
+       KafkaUserOf(options_.brokers, options_.properties)});
 }
 
 }  // namespace walpost

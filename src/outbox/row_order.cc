@@ -72,16 +72,21 @@ absl::StatusOr<RowOrder> ChooseRowOrder(const TableOptions& table,
   if (time != nullptr && IsTime(time->type_oid)) {
     return order(Kind::kTime, time->name);
   }
+  const auto integer = std::ranges::find_if(columns, pgoutput::IsInteger,
+                                            &OrderColumn::type_oid);
+  const std::string example =
+      integer == columns.end() ? "COLUMN" : integer->name;
   return absl::FailedPreconditionError(fmt::format(
       "table {} has no column that tells the order of its rows{}: name one "
-      "that rises with the commits of a key, as --order-by COLUMN or as "
+      "that rises with the commits of a key, as --order-by {} or as "
       "outbox.tables.order_by in the configuration",
       table.name,
       id.empty() ? ""
                  : fmt::format(" (the id {} is neither an integer nor a "
                                "sequence, so sorting by it would shuffle the "
                                "events of a key)",
-                               id)));
+                               id),
+      example));
 }
 
 std::string OrderBySql(const RowOrder& order) {

@@ -145,7 +145,7 @@ std::string IndexCheck::Create(std::string_view kind,
   for (const std::string& column : columns) {
     quoted.push_back(QuoteName(column));
   }
-  return fmt::format("CREATE {}{} ON {} ({}){}", kind,
+  return fmt::format("CREATE {}{} ON {} ({}){};", kind,
                      is_partitioned_ ? "" : " CONCURRENTLY", name_,
                      absl::StrJoin(quoted, ", "), predicate);
 }

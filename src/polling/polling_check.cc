@@ -52,12 +52,14 @@ asio::awaitable<absl::StatusOr<Findings>> PollingCheck::Run() {
   absl::Status status = co_await CheckColumns();
   if (!status.ok()) co_return status;
   if (FirstError(findings_) != nullptr) co_return findings_;
+  status = co_await CheckPrivileges();
+  if (!status.ok()) co_return status;
+  if (FirstError(findings_) != nullptr) co_return findings_;
   CheckOrder();
   CheckLease();
   status = co_await CheckNulls();
   if (status.ok()) status = co_await CheckStatusValues();
   if (status.ok()) status = co_await CheckIndexes();
-  if (status.ok()) status = co_await CheckPrivileges();
   if (status.ok()) status = co_await CheckCursorTable();
   if (!status.ok()) co_return status;
   if (FirstError(findings_) == nullptr) {
@@ -270,14 +272,21 @@ asio::awaitable<absl::Status> PollingCheck::CheckPrivileges() {
   if (polling_.strategy == Strategy::kDelete) wanted.push_back("DELETE");
   std::vector<std::string> missing;
   std::string user;
+  const std::string table = RelationOidSql(connection_, options_.name);
+  const std::string schema = options_.name.substr(0, options_.name.find('.'));
   for (const std::string& privilege : wanted) {
     const std::string sql = fmt::format(
-        "SELECT has_table_privilege({}::regclass, '{}'), current_user",
-        connection_.Literal(sql_name_), privilege);
+        "SELECT has_table_privilege({}, '{}'), current_user, "
+        "has_schema_privilege({}, 'USAGE')",
+        table, privilege, connection_.Literal(schema));
     WALPOST_CO_ASSIGN_OR_RETURN(QueryRows rows,
                                 co_await connection_.Execute(sql));
     if (!rows.Bool(0, 0)) missing.push_back(privilege);
     user = rows.Text(0, 1);
+    if (privilege != wanted.front() || rows.Bool(0, 2)) continue;
+    Add(Severity::kError, fmt::format("role {} may not use its schema", user),
+        fmt::format("GRANT USAGE ON SCHEMA {} TO {};", QuoteName(schema),
+                    QuoteName(user)));
   }
   if (missing.empty()) co_return absl::OkStatus();
   const std::string privileges = absl::StrJoin(missing, ", ");

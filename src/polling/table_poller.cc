@@ -5,6 +5,8 @@
 #include <boost/asio/use_awaitable.hpp>
 #include <utility>
 
+#include "absl/strings/match.h"
+#include "absl/strings/strip.h"
 #include "base/status_macros.h"
 #include "fmt/format.h"
 #include "polling/polling_check.h"
@@ -82,8 +84,12 @@ asio::awaitable<void> TablePoller::Run() {
     strategy_->OnConnectionLost();
     trouble_ = status;
     const milliseconds wait = connection_.NextWait();
-    spdlog::warn("table {}: {}; trying again in {} ms", report().table,
-                 std::string(status.message()), wait.count());
+    spdlog::warn("{}{}; trying again in {} ms",
+                 absl::StartsWith(status.message(), "table ")
+                     ? ""
+                     : fmt::format("table {}: ", report().table),
+                 std::string(absl::StripSuffix(status.message(), ";")),
+                 wait.count());
     co_await WaitToReconnect(wait);
   }
   connection_.Close();

@@ -205,6 +205,7 @@ asio::awaitable<absl::Status> PublicationCheck::CheckPublished(
   const std::string subject = fmt::format("table {}", table);
   const std::string publication = QuoteName(options_.publication);
   std::string published;  // column list; empty: all columns
+  std::string filter;
   if (publication_exists_) {
     if (kind == "p" && !published_via_root_) {
       Add(Severity::kError, subject,
@@ -235,42 +236,57 @@ asio::awaitable<absl::Status> PublicationCheck::CheckPublished(
       co_return absl::OkStatus();
     }
     published = rows->Text(0, 0);
-    if (rows->Get(0, 1)) {
+    filter = rows->Text(0, 1);
+    if (!filter.empty()) {
       Add(Severity::kWarning, subject,
           fmt::format("has a row filter in the publication ({}): rows that do "
                       "not pass it are never sent",
-                      rows->Text(0, 1)),
+                      filter),
           "publish the whole table");
     }
   }
-  co_return co_await CheckColumns(index, relation, published);
+  co_return co_await CheckColumns(index, relation, published, filter);
 }
 
 asio::awaitable<absl::Status> PublicationCheck::CheckColumns(
-    size_t index, std::string relation, std::string published) {
+    size_t index, std::string relation, std::string published,
+    std::string filter) {
   const TableOptions& table = outbox_.tables[index];
   const std::string subject = fmt::format("table {}", table.name);
-  std::string sql = fmt::format(
-      "SELECT attname, atttypid FROM pg_catalog.pg_attribute WHERE attrelid = "
-      "{} AND attnum > 0 AND NOT attisdropped AND attgenerated = ''",
-      relation);
-  if (!published.empty()) {
-    sql += fmt::format(" AND attname = ANY ({}::name[])",
-                       connection_.Literal(published));
-  }
-  sql += " ORDER BY attnum";
+  const std::string is_published =
+      published.empty() ? "true"
+                        : fmt::format("attname = ANY ({}::name[])",
+                                      connection_.Literal(published));
+  const std::string sql = fmt::format(
+      "SELECT attname, atttypid, {} FROM pg_catalog.pg_attribute WHERE "
+      "attrelid = {} AND attnum > 0 AND NOT attisdropped AND attgenerated = '' "
+      "ORDER BY attnum",
+      is_published, relation);
   WALPOST_CO_ASSIGN_OR_RETURN(QueryRows rows,
                               co_await connection_.Execute(sql));
-  pgoutput::RelationSchema schema;
-  schema.schema = table.name.substr(0, table.name.find('.'));
-  schema.name = table.name.substr(table.name.find('.') + 1);
+  pgoutput::RelationSchema whole;
+  whole.schema = table.name.substr(0, table.name.find('.'));
+  whole.name = table.name.substr(table.name.find('.') + 1);
+  pgoutput::RelationSchema sent = whole;
   for (size_t row = 0; row < rows.size(); ++row) {
-    schema.columns.push_back(
-        {rows.Text(row, 0), static_cast<uint32_t>(rows.Unsigned(row, 1))});
+    const pgoutput::ColumnSchema column{
+        rows.Text(row, 0), static_cast<uint32_t>(rows.Unsigned(row, 1))};
+    whole.columns.push_back(column);
+    if (rows.Bool(row, 2)) sent.columns.push_back(column);
   }
-  const auto mapper =
-      TableMapper::Create(table, schema, routes_[index].references());
-  if (!mapper.ok()) {
+  const std::vector<std::string>& references = routes_[index].references();
+  const auto mapper = TableMapper::Create(table, sent, references);
+  if (!mapper.ok() && TableMapper::Create(table, whole, references).ok()) {
+    Add(Severity::kError, subject,
+        fmt::format("is published with a column list ({}) that leaves out what "
+                    "walpost needs",
+                    published),
+        fmt::format("ALTER PUBLICATION {0} DROP TABLE {1}; ALTER PUBLICATION "
+                    "{0} ADD TABLE {1}{2};",
+                    QuoteName(options_.publication),
+                    QuoteQualifiedName(table.name),
+                    filter.empty() ? "" : fmt::format(" WHERE ({})", filter)));
+  } else if (!mapper.ok()) {
     const std::string reason(mapper.status().message());
     if (reason.starts_with(subject + " ")) {
       Add(Severity::kError, subject, reason.substr(subject.size() + 1));

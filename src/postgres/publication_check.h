@@ -49,9 +49,11 @@ class PublicationCheck {
   boost::asio::awaitable<absl::Status> CheckPublished(size_t index,
                                                       std::string kind,
                                                       std::string relation);
+  // `published`: the column list; `filter`: that of rows; empty: none.
   boost::asio::awaitable<absl::Status> CheckColumns(size_t index,
                                                     std::string relation,
-                                                    std::string published);
+                                                    std::string published,
+                                                    std::string filter);
   // As elements of an SQL array.
   std::string OurTables();
   // Name for a publication that only walpost uses.

@@ -96,6 +96,10 @@ FrameSource::Read ReplicationStream::End() {
       unsent_ = PQflush(raw) > 0;
     } else if (kind == PGRES_FATAL_ERROR) {
       status_ = StatusFromResult(result, kAttempted);
+      // Before 18 the server ends the stream where later ones only warn.
+      if (SqlstateOf(status_) == kSqlstateUndefinedObject) {
+        missing_rows_ = PQresultErrorField(result, PG_DIAG_MESSAGE_PRIMARY);
+      }
     }
   } while (!is_lost());
   if (status_.ok() && is_lost()) {
@@ -118,6 +122,9 @@ bool ReplicationStream::Receive() {
 
 std::vector<ServerWarning> ReplicationStream::TakeWarnings() {
   std::vector<ServerWarning> warnings;
+  if (!missing_rows_.empty()) {
+    warnings.push_back({std::exchange(missing_rows_, ""), true});
+  }
   for (Connection::Warning& warning : connection_.TakeWarnings()) {
     const bool is_repeated =
         StandbyHold::IsMeant(warning.text) &&

@@ -69,6 +69,7 @@ class ReplicationStream final : public FrameSource {
   bool unsent_ = false;
   bool copy_is_over_ = false;
   std::string standby_warning_;  // the last, which the server repeats
+  std::string missing_rows_;     // the error that says so; empty: none
   absl::Status status_;
 };
 

@@ -2,6 +2,7 @@
 
 #include <random>
 
+#include "base/kafka_user.h"
 #include "base/status_macros.h"
 #include "fmt/format.h"
 #include "verify/found_record.h"
@@ -111,10 +112,10 @@ absl::StatusOr<std::set<std::string>> TopicReader::FindTopics(
 absl::Status TopicReader::CannotRead(std::string_view topic,
                                      rd_kafka_resp_err_t code) const {
   return absl::FailedPreconditionError(fmt::format(
-      "Kafka: topic {} cannot be read: {}: the right READ is missing; "
-      "kafka-acls.sh --bootstrap-server {} --add --allow-principal 'User:...' "
+      "Kafka: topic {} cannot be read: {}: the right READ is missing; {} "
       "--operation Read --topic '{}'",
-      topic, rd_kafka_err2str(code), options_.brokers, topic));
+      topic, rd_kafka_err2str(code),
+      GrantTo(KafkaUserOf(options_.brokers, options_.properties)), topic));
 }
 
 // What the brokers say about a topic by its name. They do not create it.

@@ -146,7 +146,7 @@ TEST_F(CheckpointFileTest, ATornFileIsDataLossWhereverItIsTorn) {
   const std::string whole = EncodeCheckpoint(Example());
   for (size_t size = 0; size < whole.size(); ++size) {
     Put("checkpoint", whole.substr(0, size));
-    ExpectDataLoss("move it away");
+    ExpectDataLoss("mv ");
   }
 }
 
@@ -213,7 +213,8 @@ TEST_F(CheckpointFileTest, AMissingFolderNamesTheRemedy) {
   ExpectFailedPrecondition(folder_ / "none" / "checkpoint",
                            "mkdir -p " + (folder_ / "none").string());
   Put("file", "");
-  ExpectFailedPrecondition(folder_ / "file" / "checkpoint", "mkdir -p");
+  ExpectFailedPrecondition(folder_ / "file" / "checkpoint",
+                           "correct checkpoint.path");
 }
 
 TEST_F(CheckpointFileTest, AFolderInItsPlaceNamesTheRemedy) {

@@ -117,5 +117,22 @@ TEST(CheckpointOfGapTest, NothingIsKeptForASystemThatIsNotKnown) {
   EXPECT_FALSE(CheckpointOfGap(kGap, std::nullopt, {}, owner, WallTime()));
 }
 
+TEST(DeliveredUpToTest, CountsOnlyForThisServerTimelineAndSlot) {
+  EXPECT_EQ(DeliveredUpTo(Stored(), Owner(), kGapServerBehind), Lsn(600));
+  CheckpointOwner other = Owner();
+  other.system_identifier = "8";
+  EXPECT_EQ(DeliveredUpTo(Stored(), other, ""), Lsn());
+  other = Owner();
+  other.timeline = 3;
+  EXPECT_EQ(DeliveredUpTo(Stored(), other, ""), Lsn());
+  other = Owner();
+  other.slot = "invoices";
+  EXPECT_EQ(DeliveredUpTo(Stored(), other, ""), Lsn());
+}
+
+TEST(DeliveredUpToTest, WhatAnotherKafkaHasIsNotInThisOne) {
+  EXPECT_EQ(DeliveredUpTo(Stored(), Owner(), kGapKafkaReplaced), Lsn());
+}
+
 }  // namespace
 }  // namespace walpost

@@ -36,8 +36,9 @@ class State:
     the same after it. Without `init`, `run` makes what is missing.
 
     `role` is LOGIN, and what it says. `streams`: what becomes of `run`.
-    `heal` is what puts it in order: "sql", "own", "tool" (all that is printed),
-    an Edit, ELSEWHERE; or None if nothing is wrong.
+    `heal` is what puts it in order: what is printed, as "sql", "own" (a command
+    of walpost), "tool" (of Kafka) or "shell"; an Edit, ELSEWHERE; or None if
+    nothing is wrong.
     """
     name: str
     streams: bool
@@ -75,10 +76,10 @@ def _foreign_reader(world):
 def _folder(mode):
     def sections(world):
         folder = world.directory / "points"
-        folder.mkdir(exist_ok=True)
         if mode == "a file":
-            folder.rmdir()
             folder.write_text("")
+        elif mode != "missing":
+            folder.mkdir(exist_ok=True)
         return {"checkpoint": {"store": "file",
                                "path": str(folder / "checkpoint")}}
 
@@ -86,14 +87,14 @@ def _folder(mode):
 
 
 def _rubbish(world):
-    sections = _folder("")(world)
+    sections = _folder("made")(world)
     pathlib.Path(sections["checkpoint"]["path"]).write_text("buy milk\n")
     return sections
 
 
 def _checkpoint_topic(topic="point", **creation):
     def sections(world):
-        name = f"{topic}-{world.topics}"
+        name = f"{topic}-{world.topics}x"
         if creation:
             world.kafka.create_topic(name, creation.pop("partitions", 1),
                                      **creation)
@@ -197,7 +198,8 @@ POSTGRES = [
                  "column sequence; insert into outbox (aggregate_type) values "
                  "('order')"),
     State("snapshot of a slot that is not on record", False,
-          {"snapshot": "initial"}, init=False, heal="own",
+          {"snapshot": "initial", **outbox_table(order_by="sequence")},
+          init=False, heal="own",
           before="create publication walpost for table outbox with (publish = "
                  "'insert'); " + _OWN_SLOT),
     State("checkpoint.store: postgres, no right on the table", False,
@@ -272,8 +274,11 @@ POSTGRES = [
                  "aggregate_type, aggregate_id) with (publish = 'insert')",
           heal="sql"),
     State("a table that does not exist", False,
-          outbox_tables("public.outbocks"), init=False,
-          heal=Edit(("public.outbox",), outbox_tables("public.outbox"))),
+          outbox_tables("public.outboxes"), init=False,
+          heal=Edit(("public.outbox?",), outbox_tables("public.outbox"))),
+    State("a table that is like no other", False,
+          outbox_tables("public.invoices"), init=False,
+          heal=Edit(("outbox.tables",), outbox_tables("public.outbox"))),
     State("a table in capitals", False, outbox_tables("public.Outbox"),
           init=False,
           heal=Edit(("public.outbox",), outbox_tables("public.outbox"))),
@@ -376,15 +381,14 @@ CONFIGURATION = [
     State("a letter that is cut", True,
           {"on_error": {"record_too_large": "dead_letter"},
            "dead_letter": {"payload": "cut"}}),
-    State("a file in a folder that is not there", False, {"checkpoint": {
-        "store": "file", "path": "/not/there/point"}}, heal=Edit(
-            ("checkpoint.path",), _folder(""))),
+    State("a file in a folder that is not there", False, _folder("missing"),
+          heal="shell"),
     State("a file below a file", False, _folder("a file"), heal=Edit(
         ("checkpoint.path",), {"checkpoint": {"store": "none"}})),
-    State("a folder that may be written", True, _folder("")),
-    State("a file of something else", False, _rubbish, heal="own"),
+    State("a folder that may be written", True, _folder("made")),
+    State("a file of something else", False, _rubbish, heal="shell"),
     State("a checkpoint topic", True, _checkpoint_topic()),
-    State("a topic that was made again", False, _folder(""),
+    State("a topic that was made again", False, _folder("made"),
           after=_made_again, heal="own"),
     State("a checkpoint topic that is not compacted", False,
           _checkpoint_topic(cleanup_policy="delete"), heal="tool"),
@@ -397,6 +401,11 @@ CONFIGURATION = [
 KAFKA = [
     State("nobody at the brokers", False,
           {"kafka": {"brokers": "127.0.0.1:1"}},
+          heal=Edit(("kafka.brokers",), lambda world: {
+              "kafka": {"brokers": world.kafka.bootstrap}})),
+    State("nobody at the brokers, exactly once", False,
+          lambda world: {**once(world.topics),
+                         "kafka": {"brokers": "127.0.0.1:1"}},
           heal=Edit(("kafka.brokers",), lambda world: {
               "kafka": {"brokers": world.kafka.bootstrap}})),
     State("a name that does not resolve", False,
@@ -451,7 +460,7 @@ def _rights(*grants):
         for words in grants:
             world.kafka.grant("--allow-principal", "User:walpost", *(
                 word.replace("$topics", world.topics).replace(
-                    "$point", f"point-{world.topics}") for word in words))
+                    "$point", f"point-{world.topics}x") for word in words))
 
     return give
 
@@ -466,12 +475,12 @@ _POINT = ("--operation", "Read", "--operation", "Write", "--operation",
 
 def _secured_point(world):
     return {**_secured()(world), "checkpoint": {
-        "store": "kafka", "topic": f"point-{world.topics}"}}
+        "store": "kafka", "topic": f"point-{world.topics}x"}}
 
 
 def _secured_once(world):
     return {**_secured()(world), "delivery": {"guarantee": "exactly_once"},
-            "checkpoint": {"topic": f"point-{world.topics}"}}
+            "checkpoint": {"topic": f"point-{world.topics}x"}}
 
 
 SECURED = [

@@ -47,6 +47,10 @@ TEST(BrokerTroubleTest, TheMomentOfAClosedConnectionTellsTheCause) {
        "sslv3 alert bad certificate: SSL alert number 42 (after 0ms in state "
        "APIVERSION_QUERY)",
        "ssl.certificate.location and ssl.key.location"},
+      {"sasl_plaintext://h:1/bootstrap: SASL PLAIN mechanism handshake failed: "
+       "Broker: Request not valid in current SASL state: broker's supported "
+       "mechanisms:  (after 3ms in state AUTH_HANDSHAKE)",
+       "set security.protocol to PLAINTEXT or SSL"},
       // A broker that stops.
       {"h:1/1: Disconnected: connection closed by peer: receive 0 after POLLIN "
        "(after 1000ms in state UP)",
@@ -93,6 +97,7 @@ TEST(BrokerTroubleTest, ACauseCountsMoreThanABrokenConnection) {
   EXPECT_TRUE(trouble.Note(RD_KAFKA_RESP_ERR__SSL, "certificate expired"));
   EXPECT_FALSE(trouble.Note(RD_KAFKA_RESP_ERR__TRANSPORT, "disconnected"));
   EXPECT_THAT(trouble.text(), HasSubstr("certificate expired; check sec"));
+  EXPECT_EQ(trouble.advice(), trouble.text());
 }
 
 TEST(BrokerTroubleTest, ABrokenConnectionIsToldInTheLog) {
@@ -105,6 +110,9 @@ TEST(BrokerTroubleTest, ABrokenConnectionIsToldInTheLog) {
   EXPECT_EQ(trouble.text(),
             "h:1/bootstrap: Connect to ipv4#127.0.0.1:1 failed: Connection "
             "refused");
+  EXPECT_EQ(
+      trouble.advice(),
+      trouble.text() + "; correct kafka.brokers, or start the brokers there");
 }
 
 TEST(BrokerTroubleTest, ThatAllAreDownIsSaidWhereNothingElseIsKnown) {

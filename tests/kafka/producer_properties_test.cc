@@ -105,6 +105,37 @@ TEST(ProducerPropertiesTest, TheUsersValueWins) {
   }
 }
 
+TEST(ProducerPropertiesTest, SaslNeedsAMechanismAndOAuthASourceOfTokens) {
+  const struct {
+    Properties properties;
+    const char* missing;  // nullptr: nothing
+  } kRows[] = {
+      {{}, "sasl.mechanism"},
+      {{{"sasl.mechanism", "PLAIN"}}, nullptr},
+      {{{"sasl.mechanisms", "PLAIN"}}, nullptr},
+      {{{"sasl.mechanism", "OAUTHBEARER"}}, "sasl.oauthbearer.method"},
+      {{{"sasl.mechanism", "OAUTHBEARER"},
+        {"sasl.oauthbearer.method", "default"}},
+       "sasl.oauthbearer.method"},
+      {{{"sasl.mechanism", "OAUTHBEARER"}, {"sasl.oauthbearer.method", "oidc"}},
+       nullptr},
+      {{{"sasl.mechanism", "OAUTHBEARER"},
+        {"enable.sasl.oauthbearer.unsecure.jwt", "true"}},
+       nullptr},
+      {{{"sasl.mechanism", "OAUTHBEARER"},
+        {"enable.sasl.oauthbearer.unsecure.jwt", "false"}},
+       "sasl.oauthbearer.method"},
+  };
+  for (const auto& row : kRows) {
+    Properties properties = row.properties;
+    properties.emplace_back("security.protocol", "SASL_SSL");
+    const auto conf = Make(properties);
+    EXPECT_EQ(conf.ok(), row.missing == nullptr);
+    if (row.missing == nullptr) continue;
+    EXPECT_THAT(std::string(conf.status().message()), HasSubstr(row.missing));
+  }
+}
+
 TEST(ProducerPropertiesTest, AnAliasWinsAsWell) {
   EXPECT_EQ(Get(Make({{"queue.buffering.max.ms", "25"}}), "linger.ms"), "25");
   EXPECT_EQ(Get(Make({{"compression.codec", "gzip"}}), "compression.type"),

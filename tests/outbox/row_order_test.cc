@@ -56,6 +56,11 @@ TEST(RowOrderTest, RefusesAUuidUnlessItIsNamed) {
     EXPECT_NE(std::string(refused.status().message()).find(way_out),
               std::string::npos);
   }
+  const auto advised =
+      ChooseRowOrder(table, {kUuidId, {"sequence", pgoutput::kInt8Oid}}, "");
+  EXPECT_NE(
+      std::string(advised.status().message()).find("as --order-by sequence or"),
+      std::string::npos);
   EXPECT_EQ(ChooseRowOrder(table, {kUuidId}, "id")->column, "id");
   TableOptions configured;
   configured.order_by = "id";

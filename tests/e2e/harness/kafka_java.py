@@ -38,12 +38,14 @@ def java(program, *words, jvm=()):
 
 
 def run_tool(bootstrap, name, *words, seconds=60):
-    """Runs one of `org.apache.kafka.tools`; returns what it prints.
+    """Runs one of `org.apache.kafka.tools`, or a class that is named in full;
+    returns what it prints.
 
     Fails if the tool does.
     """
     done = subprocess.run(
-        java(f"org.apache.kafka.tools.{name}", "--bootstrap-server", bootstrap,
+        java(name if name.startswith("kafka.") else
+             f"org.apache.kafka.tools.{name}", "--bootstrap-server", bootstrap,
              *map(str, words)),
         capture_output=True, text=True, timeout=seconds, check=False)
     assert done.returncode == 0, done.stdout + done.stderr

@@ -7,9 +7,9 @@ import subprocess
 from harness.kafka_java import run_tool
 from harness.paths import walpost_binary
 
-_SQL = re.compile(r"\b(?:ALTER|GRANT|CREATE|COMMENT|SELECT|DROP|DELETE|UPDATE|"
-                  r"ROLLBACK|create table|create index|alter table|"
-                  r"do(?= \$))\b")
+_SQL = re.compile(r"\b(?:ALTER|GRANT|CREATE|COMMENT|SELECT(?= [\w.]+\()|DROP|"
+                  r"DELETE(?= FROM)|UPDATE(?= \S+ SET)|ROLLBACK|create table|"
+                  r"create index|alter table|do(?= \$))\b")
 _QUOTED = re.compile(r"'[^']*'|\"[^\"]*\"|(\$\w*\$).*?\1", re.S)
 _WORD = r"(?:'(?:[^']|'\\'')*'|[^\s;,'()])+"
 _OWN = re.compile(rf"\bwalpost [a-z-]+ -c {_WORD}(?: --set {_WORD})*"
@@ -17,6 +17,7 @@ _OWN = re.compile(rf"\bwalpost [a-z-]+ -c {_WORD}(?: --set {_WORD})*"
                   rf"(?: (?:--table {_WORD}|--[a-z-]+|"
                   r"[0-9A-F]+/[0-9A-F]+(?:/[0-9]+)?|REASON|COLUMN|ID))*)")
 _TOOL = re.compile(rf"\bkafka-[a-z-]+\.sh(?: {_WORD})+")
+_SHELL = re.compile(rf"\b(?:mkdir -p {_WORD}|mv {_WORD} {_WORD})")
 
 
 def statements(text):
@@ -40,15 +41,29 @@ def _end_of_statement(text, position):
     return position + 1 if is_whole else None
 
 
+def command_lines(text):
+    """The commands of walpost in a text."""
+    return [found[0].rstrip(".:") for found in _OWN.finditer(text)]
+
+
 def commands(text):
-    """Words of the commands of walpost in a text, without `walpost`."""
-    return [shlex.split(found[0].rstrip(".:"))[1:]
-            for found in _OWN.finditer(text)]
+    """Their words, without `walpost`."""
+    return [shlex.split(line)[1:] for line in command_lines(text)]
+
+
+def tool_lines(text):
+    """The commands of Kafka's tools in a text."""
+    return [found[0].rstrip(".:") for found in _TOOL.finditer(text)]
 
 
 def tools(text):
-    """Words of the commands of Kafka's tools in a text."""
-    return [shlex.split(found[0].rstrip(".:")) for found in _TOOL.finditer(text)]
+    """Their words."""
+    return [shlex.split(line) for line in tool_lines(text)]
+
+
+def shell_lines(text):
+    """What makes or moves files."""
+    return [found[0] for found in _SHELL.finditer(text)]
 
 
 def run_command(words, seconds=60):
@@ -58,13 +73,15 @@ def run_command(words, seconds=60):
                           text=True, timeout=seconds, check=False)
 
 
-_PROGRAMS = {"kafka-topics.sh": "TopicCommand", "kafka-acls.sh": "AclCommand",
-             "kafka-configs.sh": "ConfigCommand",
+_PROGRAMS = {"kafka-topics.sh": "TopicCommand",
+             "kafka-acls.sh": "AclCommand",
+             "kafka-configs.sh": "kafka.admin.ConfigCommand",
              "kafka-transactions.sh": "TransactionsCommand"}
 
 
-def run_printed_tool(words):
-    """Runs one of `tools`."""
+def run_printed_tool(words, bootstrap=None):
+    """Runs one of `tools`; at this address, if an administrator has one of
+    their own."""
     assert words[1] == "--bootstrap-server", words
     assert "..." not in " ".join(words), words
-    run_tool(words[2], _PROGRAMS[words[0]], *words[3:])
+    run_tool(bootstrap or words[2], _PROGRAMS[words[0]], *words[3:])
