@@ -214,6 +214,7 @@ asio::awaitable<absl::Status> SideSession::Report() {
   WALPOST_CO_RETURN_IF_ERROR(co_await publication_.Look(*connection_));
   SlotReport report;
   report.server_wal_end = Lsn::Parse(rows.Text(0, 0)).value_or(Lsn());
+  report.timeline = static_cast<uint32_t>(rows.Unsigned(0, 15));
   report.has_slot = rows.Get(0, 12).has_value();
   if (report.has_slot) {
     report.wal = ReadRetainedWal(rows, 1, 3);
@@ -234,7 +235,7 @@ asio::awaitable<absl::Status> SideSession::Report() {
   if (watches_source && !is_in_use) {
     ObservedSource observed;
     observed.system_identifier = system_identifier_;
-    observed.timeline = static_cast<uint32_t>(rows.Unsigned(0, 15));
+    observed.timeline = report.timeline;
     observed.wal_end = report.server_wal_end;
     if (report.has_slot) {
       observed.slot = ObservedSource::Slot{

@@ -52,6 +52,7 @@ struct GuardReport {
 // State of our slot at the server.
 struct SlotReport {
   Lsn server_wal_end;
+  uint32_t timeline = 0;
   bool has_slot = false;
   // Unset if there is no slot.
   RetainedWal wal;
