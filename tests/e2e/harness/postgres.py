@@ -213,6 +213,15 @@ class Postgres:
         wait_until(lambda: not any(_is_alive(child) for child in children),
                    "the killed server's processes to end", pause=0.01)
 
+    def hba(self):
+        return (self._data / "pg_hba.conf").read_text()
+
+    def set_hba(self, text):
+        """Other lines of pg_hba.conf, from now on."""
+        (self._data / "pg_hba.conf").write_text(text)
+        with self.connect() as connection, connection.cursor() as cursor:
+            cursor.execute("select pg_reload_conf()")
+
     def freeze(self):
         """Stops every process of the server where it is. The kernel goes on
         taking connections for it."""
