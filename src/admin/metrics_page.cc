@@ -84,6 +84,12 @@ void AddWal(const RelayStatus& status, MetricsWriter& page) {
                "Bytes of WAL that the server keeps for the slot.",
                *status.retained_wal_bytes);
   }
+  if (status.slot_report_age) {
+    page.Gauge("walpost_slot_report_age_seconds",
+               "Seconds since the slot, the publication and the decisions of "
+               "operators were last seen.",
+               Seconds(*status.slot_report_age));
+  }
   if (status.guard_lsn) {
     page.Gauge("walpost_guard_lsn_bytes",
                "WAL position that a replay can go back to.", *status.guard_lsn);

@@ -198,6 +198,7 @@ std::string StatusJson(const RelayStatus& status, std::string_view version) {
   json.Add("lag_bytes", status.lag_bytes());
   json.Add("retained_wal_bytes", status.retained_wal_bytes);
   json.Add("wal_status", status.wal_status);
+  json.Add("slot_report_age_seconds", status.slot_report_age);
   json.Add("wal_budget_bytes", status.wal_budget_bytes);
   json.Add("wal_budget_seconds_left", status.wal_budget_time_left);
 

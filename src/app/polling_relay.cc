@@ -10,7 +10,7 @@
 
 #include "app/set_aside_log.h"
 #include "base/status_macros.h"
-#include "fmt/format.h"
+#include "postgres/session_name.h"
 #include "spdlog/spdlog.h"
 
 namespace walpost {
@@ -84,8 +84,7 @@ void PollingRelay::MakePollers() {
   for (size_t i = 0; i < config_.outbox.tables.size(); ++i) {
     TablePoller::Options options;
     options.server = config_.postgres.server;
-    options.application_name =
-        fmt::format("walpost:{}:polling", config_.postgres.slot);
+    options.application_name = SessionName(config_.postgres.slot, "polling");
     options.polling = config_.polling;
     options.outbox = config_.outbox;
     options.source = i;

@@ -108,6 +108,7 @@ class Relay {
   void OnSlotReport(const SlotReport& report);
   void Obey(const std::vector<EventDecision>& decisions);
   EventPlace PlaceOf(const Position& position) const;
+  void LeaveOldPrimary(uint32_t timeline);
   void NoteRetainedWal(const SlotReport& report);
   void NoteAcknowledgements();
   RelaySigns Signs() const;

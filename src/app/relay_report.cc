@@ -42,10 +42,8 @@ RelaySigns Relay::Signs() const {
       (source_.is_open() || slot_report_->publication_is_wrong)) {
     signs.publication_trouble = slot_report_->publication_trouble;
   }
-  if (!side_session_.trouble().ok()) {
-    signs.unseen_for = since(side_session_.reported_at());
-    signs.unseen_because = std::string(side_session_.trouble().message());
-  }
+  signs.unseen_for = since(side_session_.reported_at());
+  signs.unseen_because = side_session_.unseen_because();
   signs.trouble_is_poison = session_.poison().is_poison();
   signs.has_streamed = session_.has_streamed();
   signs.is_streaming =
@@ -107,6 +105,8 @@ RelayStatus Relay::Status() const {
     if (slot_report_->has_slot) status.wal_status = slot_report_->wal_status;
     if (slot_report_->guard) status.guard_lsn = slot_report_->guard->confirmed;
   }
+  status.slot_report_age = std::chrono::duration_cast<milliseconds>(
+      Clock::now() - side_session_.reported_at());
   status.wal_budget_bytes = wal_budget_.limit_bytes();
   status.wal_budget_time_left = wal_budget_.time_left();
   const AcknowledgementWindow& window = pipeline_.window();

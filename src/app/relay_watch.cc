@@ -6,6 +6,7 @@
 
 #include "app/relay.h"
 #include "base/reason_code.h"
+#include "fmt/format.h"
 #include "spdlog/spdlog.h"
 
 namespace walpost {
@@ -56,6 +57,7 @@ void Relay::OnSlotReport(const SlotReport& report) {
   slot_report_ = report;
   Obey(report.decisions);
   if (report.gap) session_.OnGap(*report.gap);
+  LeaveOldPrimary(report.timeline);
   std::optional<Gap> seen;
   if (report.source) {
     const auto& [observed, record] = *report.source;
@@ -64,6 +66,17 @@ void Relay::OnSlotReport(const SlotReport& report) {
   gap_sight_.Look(std::move(seen));
   checkpoints_.OnReport(report);
   if (report.has_slot) NoteRetainedWal(report);
+}
+
+// A frozen primary keeps its end of the stream open. The session beside it has
+// found the promoted server sooner than the stream gives up.
+void Relay::LeaveOldPrimary(uint32_t timeline) {
+  if (!source_.is_open() || timeline <= memory_.timeline()) return;
+  session_.OnLost(absl::UnavailableError(fmt::format(
+      "a server on timeline {} takes writes now, and the stream comes from "
+      "timeline {}: leaving it",
+      timeline, memory_.timeline())));
+  source_.OnProgress();
 }
 
 void Relay::NoteRetainedWal(const SlotReport& report) {

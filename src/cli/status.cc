@@ -8,6 +8,7 @@
 #include "cli/verb.h"
 #include "cli/verbs.h"
 #include "fmt/format.h"
+#include "postgres/guard_slot.h"
 #include "rapidjson/document.h"
 
 namespace walpost {
@@ -94,8 +95,8 @@ void PrintWal(const StatusText& text) {
   Print("restart    reads from {}, {} before what is received\n",
         text.Get("restart_lsn"), text.Size("restart_rereads_bytes"));
   if (text.Get("guard_lsn") != "-") {
-    Print("replay     from {} (slot {}_guard), {} before the confirmed LSN\n",
-          text.Get("guard_lsn"), text.Get("slot"),
+    Print("replay     from {} (slot {}), {} before the confirmed LSN\n",
+          text.Get("guard_lsn"), GuardSlotName(text.Get("slot")),
           text.Size("replay_window_bytes"));
   }
 }

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "absl/strings/numbers.h"
+#include "base/fitted_name.h"
 #include "base/status_macros.h"
 #include "config/broker_list.h"
 #include "config/checkpoint_topic.h"
@@ -26,8 +27,6 @@ using std::chrono::seconds;
 constexpr int kMaxStatisticsMillis = 5'000;
 constexpr size_t kMinBytes = size_t{64} << 10;
 constexpr size_t kMaxWalBytes = size_t{1} << 50;
-// "_guard" is appended.
-constexpr size_t kMaxGuardedSlotNameLength = 57;
 
 void ReadPostgres(Section section, WalSourceOptions& options) {
   section.Read("conninfo", options.server.conninfo);
@@ -47,13 +46,12 @@ void ReadPostgres(Section section, WalSourceOptions& options) {
   if (!conninfo.ok()) {
     section.Fail("conninfo", std::string(conninfo.message()));
   }
-  constexpr size_t kMaxSlotNameLength = 63;
   const std::vector<std::string>& command = options.server.password_command;
   if (!command.empty() && command.front().empty()) {
     section.Fail("password_command", "its first word, the program, is empty");
   }
   const bool legal =
-      !options.slot.empty() && options.slot.size() <= kMaxSlotNameLength &&
+      !options.slot.empty() && options.slot.size() <= kMaxNameBytes &&
       std::ranges::all_of(options.slot, [](char c) {
         return (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9') || c == '_';
       });
@@ -63,6 +61,12 @@ void ReadPostgres(Section section, WalSourceOptions& options) {
                                      options.slot));
   }
   if (options.publication.empty()) section.Fail("publication", "it is empty");
+  if (options.publication.size() > kMaxNameBytes) {
+    section.Fail("publication",
+                 fmt::format("the name has {} bytes, and Postgres keeps {} of "
+                             "a name",
+                             options.publication.size(), kMaxNameBytes));
+  }
 }
 
 void ReadValue(Section section, ValueFormat& format) {
@@ -209,12 +213,6 @@ void ReadReplay(Section section, WalSourceOptions& postgres) {
   section.Done();
   if (replay.window_time.count() > 0 && !replay.enabled()) {
     section.Fail("window_time", "it needs replay.window, a size");
-  }
-  if (replay.enabled() && postgres.slot.size() > kMaxGuardedSlotNameLength) {
-    section.Fail("window",
-                 fmt::format("postgres.slot '{}' is too long for a guard slot "
-                             "beside it (<slot>_guard): at most {} letters",
-                             postgres.slot, kMaxGuardedSlotNameLength));
   }
 }
 

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "base/fitted_name.h"
 #include "config/polling_section.h"
 #include "fmt/format.h"
 #include "outbox/dead_letter_topic.h"
@@ -204,6 +205,13 @@ void CompleteTableName(Section& section, const std::string& key,
   if (name.find('.') == std::string::npos) name = "public." + name;
   if (name.starts_with('.') || name.ends_with('.')) {
     section.Fail(key, "a table has a name, with or without its schema");
+  }
+  const size_t dot = name.find('.');
+  const size_t longest = std::max(dot, name.size() - dot - 1);
+  if (longest > kMaxNameBytes) {
+    section.Fail(key, fmt::format("a name in '{}' has {} bytes, and Postgres "
+                                  "keeps {} of a name",
+                                  name, longest, kMaxNameBytes));
   }
 }
 

@@ -16,8 +16,8 @@ using std::chrono::seconds;
 
 // A server answers a request at once.
 constexpr seconds kSilentAfter{8};
-// The session beside the stream reports every two seconds, and reconnects.
-constexpr seconds kUnseenAfter{15};
+// The session beside the stream reports every two seconds.
+constexpr seconds kUnseenAfter{8};
 
 // Prefix of the application_name of every walpost instance.
 constexpr std::string_view kOurName = "walpost:";
@@ -375,9 +375,10 @@ Found OfUnseen(const RelaySigns& signs) {
   if (signs.unseen_for <= kUnseenAfter) return std::nullopt;
   return Degraded(
       Part::kWal,
-      fmt::format("how the server keeps slot {}, and whether the publication "
-                  "covers the outbox, cannot be seen: {}",
-                  signs.slot, signs.unseen_because));
+      fmt::format(
+          "how the server keeps slot {}, whether the publication covers "
+          "the outbox, and what operators decide cannot be seen: {}",
+          signs.slot, signs.unseen_because));
 }
 
 // The order of severity.

@@ -64,6 +64,8 @@ struct RelayStatus {
   Position acknowledged;  // the newest event up to which all are acknowledged
   std::optional<uint64_t> retained_wal_bytes;  // kept by the server for us
   std::optional<std::string> wal_status;       // pg_replication_slots
+  // Since slot, publication and decisions were last seen.
+  std::optional<std::chrono::milliseconds> slot_report_age;
   std::optional<Lsn> guard_lsn;   // oldest LSN of a replay; nullopt: no guard
                                   // slot
   uint64_t wal_budget_bytes = 0;  // WalBudget; 0: not known yet

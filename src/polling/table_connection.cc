@@ -14,7 +14,8 @@ using std::chrono::milliseconds;
 
 namespace {
 
-constexpr milliseconds kConnectTimeout{10'000};
+// For all addresses of the server together.
+constexpr milliseconds kConnectTimeout{60'000};
 // A longer statement means that the server is lost.
 constexpr std::chrono::seconds kStatementTimeout{60};
 

@@ -9,6 +9,7 @@
 #include "postgres/checkpoint_sql.h"
 #include "postgres/connection.h"
 #include "postgres/quote.h"
+#include "postgres/session_name.h"
 #include "postgres/sqlstate.h"
 
 namespace walpost {
@@ -18,7 +19,6 @@ using Clock = std::chrono::steady_clock;
 
 namespace {
 
-constexpr std::chrono::seconds kConnectLimit{5};
 // Includes a synchronous standby that does not answer.
 constexpr std::chrono::seconds kStatementLimit{10};
 
@@ -33,9 +33,8 @@ class CheckpointTable::Session {
           std::string slot, std::string table)
       : executor_(executor), slot_(std::move(slot)), table_(std::move(table)) {
     options_.server = std::move(server);
-    options_.application_name = fmt::format("walpost:{}:checkpoint", slot_);
+    options_.application_name = SessionName(slot_, "checkpoint");
     options_.settings.emplace_back("synchronous_commit=on");
-    options_.connect_timeout = kConnectLimit;
   }
 
   asio::awaitable<absl::StatusOr<std::optional<Checkpoint>>> Load() {

@@ -10,8 +10,15 @@ namespace walpost {
 
 std::string DescribeTarget(const PGconn* raw) {
   const auto text = [](const char* value) { return value ? value : "?"; };
+  std::string place = text(PQhost(raw));
+  // A name may have several addresses.
+  const std::string address = text(PQhostaddr(raw));
+  const bool is_socket = place.empty() || place.front() == '/';
+  if (!is_socket && address.size() > 1 && address != place) {
+    place += fmt::format(" ({})", address);
+  }
   return fmt::format("connecting to Postgres at {}:{} (database {}, user {})",
-                     text(PQhost(raw)), text(PQport(raw)), text(PQdb(raw)),
+                     place, text(PQport(raw)), text(PQdb(raw)),
                      text(PQuser(raw)));
 }
 

@@ -1,6 +1,7 @@
 #include "postgres/connect_steps.h"
 
 #include <functional>
+#include <map>
 
 #include "base/status_macros.h"
 #include "loop/blocking_call.h"
@@ -32,6 +33,27 @@ asio::awaitable<absl::StatusOr<T>> OnThread(asio::any_io_executor executor,
 
 }  // namespace
 
+ConnectPlaces ConnectParameters::Places() const {
+  // libpq fills in everything, rejects this value, and so does not connect.
+  // With a password it reads no password file, and warns of none.
+  ConnectParameters expanded = *this;
+  expanded.Add("channel_binding", "none");
+  expanded.Add("password", "none");
+  const SharedConnection connection = expanded.Begin();
+  std::map<std::string, std::string> keywords;
+  PQconninfoOption* options = PQconninfo(connection.get());
+  for (const auto* o = options; o != nullptr && o->keyword != nullptr; ++o) {
+    if (o->val != nullptr) keywords.emplace(o->keyword, o->val);
+  }
+  PQconninfoFree(options);
+  ConnectParameters sockets;
+  sockets.Add("host", ",");  // PQhost says what an empty host stands for
+  sockets.Add("channel_binding", "none");
+  const SharedConnection local = sockets.Begin();
+  const char* folder = PQhost(local.get());
+  return ReadPlaces(keywords, folder == nullptr ? "" : folder);
+}
+
 SharedConnection ConnectParameters::Begin() const {
   std::vector<const char*> keywords;
   std::vector<const char*> values;
@@ -54,6 +76,15 @@ asio::awaitable<absl::StatusOr<std::string>> ReadConninfo(
       absl::StatusOr<std::string> read,
       co_await OnThread(executor, std::move(step), deadline));
   co_return std::move(read);
+}
+
+asio::awaitable<absl::StatusOr<ConnectPlaces>> FindPlaces(
+    asio::any_io_executor executor, ConnectParameters parameters,
+    MonotonicTime deadline) {
+  std::function<ConnectPlaces()> step = [parameters = std::move(parameters)] {
+    return parameters.Places();
+  };
+  co_return co_await OnThread(executor, std::move(step), deadline);
 }
 
 asio::awaitable<absl::StatusOr<SharedConnection>> BeginConnecting(

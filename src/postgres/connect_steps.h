@@ -24,6 +24,7 @@
 #include "absl/status/statusor.h"
 #include "base/reloadable_text.h"
 #include "base/time.h"
+#include "postgres/connect_attempts.h"
 
 namespace walpost {
 
@@ -38,6 +39,9 @@ class ConnectParameters {
     parameters_.emplace_back(keyword, value);
   }
   SharedConnection Begin() const;
+  // What libpq makes of them, of a service and of the environment, without
+  // connecting. What does not parse has no keywords: Begin reports it.
+  ConnectPlaces Places() const;
 
  private:
   std::vector<std::pair<std::string, std::string>> parameters_;
@@ -46,6 +50,11 @@ class ConnectParameters {
 // The conninfo with its references. Errors are those of ReloadableText::Read.
 boost::asio::awaitable<absl::StatusOr<std::string>> ReadConninfo(
     boost::asio::any_io_executor executor, ReloadableText conninfo,
+    MonotonicTime deadline);
+
+// ConnectParameters::Places. kUnavailable: libpq is blocked at `deadline`.
+boost::asio::awaitable<absl::StatusOr<ConnectPlaces>> FindPlaces(
+    boost::asio::any_io_executor executor, ConnectParameters parameters,
     MonotonicTime deadline);
 
 // PQconnectStartParams; nullptr: out of memory. kUnavailable: libpq is blocked

@@ -22,6 +22,7 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "loop/socket_waiter.h"
+#include "postgres/connect_attempts.h"
 #include "postgres/connect_steps.h"
 #include "postgres/query_rows.h"
 #include "postgres/server_options.h"
@@ -36,7 +37,9 @@ struct ConnectionOptions {
   bool replication = false;
   // Server settings of the session, as "name=value"; they override ours.
   std::vector<std::string> settings;
-  std::chrono::milliseconds connect_timeout{10'000};
+  // Time limit for all addresses of the server together, beside the limit of
+  // each one (connect_attempts.h).
+  std::optional<std::chrono::milliseconds> connect_timeout;
   // Time limit for the answer to one statement.
   std::chrono::milliseconds statement_limit{60'000};
 };
@@ -109,8 +112,12 @@ class Connection {
   Connection(boost::asio::any_io_executor executor, SharedConnection connection,
              std::chrono::milliseconds statement_limit);
 
+  static boost::asio::awaitable<absl::StatusOr<std::unique_ptr<Connection>>>
+  TryAddress(boost::asio::any_io_executor executor,
+             const ConnectionOptions& options, ConnectParameters parameters,
+             ConnectAttempts::Attempt attempt);
   boost::asio::awaitable<absl::Status> FinishConnecting(
-      boost::asio::any_io_executor executor, MonotonicTime deadline);
+      boost::asio::any_io_executor executor, ConnectAttempts::Attempt attempt);
   boost::asio::awaitable<absl::Status> PinLateSettings(MonotonicTime deadline);
   absl::Status Queue(const std::string& sql, const std::string& attempted);
   boost::asio::awaitable<absl::Status> Send(std::string sql,

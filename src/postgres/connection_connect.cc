@@ -1,6 +1,7 @@
 // Connection: connecting.
 #include <algorithm>
 #include <cstring>
+#include <random>
 
 #include "base/session_settings.h"
 #include "base/status_macros.h"
@@ -11,6 +12,7 @@
 #include "postgres/host_lookup.h"
 #include "postgres/password_command.h"
 #include "postgres/replication_right.h"
+#include "spdlog/spdlog.h"
 
 namespace walpost {
 
@@ -22,6 +24,9 @@ namespace {
 // An answer that came late still gets this long in libpq: a step that takes
 // longer is blocked, by a file or a name server.
 constexpr std::chrono::seconds kStepLimit{1};
+
+// For files and name servers.
+constexpr std::chrono::seconds kReadLimit{5};
 
 // The conninfo's own `options`, which go in front of ours.
 absl::StatusOr<std::string> OptionsOf(const std::string& conninfo,
@@ -46,6 +51,41 @@ absl::StatusOr<std::string> OptionsOf(const std::string& conninfo,
   return options;
 }
 
+// One for the process: its sessions go to the same servers. For the loop alone.
+SilentAddresses& Silent() {
+  static SilentAddresses silent;
+  return silent;
+}
+
+// Where to connect, with the names looked up. Of the caller's time, half is for
+// the look-up.
+asio::awaitable<absl::StatusOr<ConnectAttempts>> PlanAttempts(
+    asio::any_io_executor executor, ConnectParameters parameters,
+    std::optional<MonotonicTime> by) {
+  MonotonicTime deadline = Clock::now() + kReadLimit;
+  if (by)
+    deadline = std::min(deadline, Clock::now() + (*by - Clock::now()) / 2);
+  WALPOST_CO_ASSIGN_OR_RETURN(
+      ConnectPlaces places,
+      co_await FindPlaces(executor, std::move(parameters), deadline));
+  WALPOST_CO_ASSIGN_OR_RETURN(
+      std::vector<ServerAddress> addresses,
+      co_await LookUpHosts(executor, places.hosts, deadline));
+  if (places.in_random_order) {
+    std::shuffle(addresses.begin(), addresses.end(), std::random_device());
+  }
+  addresses = Silent().Order(std::move(addresses), Clock::now());
+  co_return ConnectAttempts(std::move(addresses), places, by);
+}
+
+absl::Status NoAnswer(const std::string& attempted,
+                      std::chrono::milliseconds limit) {
+  return absl::UnavailableError(fmt::format(
+      "{}: no answer within the time limit of {} s (connect_timeout "
+      "of postgres.conninfo)",
+      attempted, static_cast<double>(limit.count()) / 1000));
+}
+
 absl::Status Failed(const std::string& attempted, const absl::Status& cause) {
   return absl::UnavailableError(
       fmt::format("{}: {}", attempted, std::string(cause.message())));
@@ -56,7 +96,10 @@ absl::Status Failed(const std::string& attempted, const absl::Status& cause) {
 asio::awaitable<absl::StatusOr<std::unique_ptr<Connection>>>
 Connection::Connect(asio::any_io_executor executor, ConnectionOptions options) {
   const ServerOptions& server = options.server;
-  const MonotonicTime read_by = Clock::now() + options.connect_timeout;
+  std::optional<MonotonicTime> by;
+  if (options.connect_timeout) by = Clock::now() + *options.connect_timeout;
+  const MonotonicTime read_by =
+      Clock::now() + options.connect_timeout.value_or(kReadLimit);
   const absl::StatusOr<std::string> conninfo =
       co_await ReadConninfo(executor, server.conninfo, read_by);
   if (!conninfo.ok()) co_return conninfo.status();
@@ -79,18 +122,6 @@ Connection::Connect(asio::any_io_executor executor, ConnectionOptions options) {
   for (const std::string& setting : options.settings) {
     settings += fmt::format(" -c {}", setting);
   }
-  const absl::StatusOr<std::vector<ServerHost>> names =
-      HostsToLookUp(*conninfo);
-  if (!names.ok()) co_return names.status();
-  const MonotonicTime begin = Clock::now();
-  const MonotonicTime deadline = begin + options.connect_timeout;
-  absl::StatusOr<HostAddresses> hosts = HostAddresses();
-  if (!names->empty()) {
-    // The other half is for connecting to the addresses found.
-    const MonotonicTime half = begin + options.connect_timeout / 2;
-    hosts = co_await LookUpHosts(executor, *names, half);
-  }
-  if (!hosts.ok()) co_return hosts.status();
   // Keywords before dbname, which expands to the conninfo, are only defaults;
   // keywords after it override.
   ConnectParameters parameters;
@@ -102,22 +133,55 @@ Connection::Connect(asio::any_io_executor executor, ConnectionOptions options) {
   parameters.Add("application_name", options.application_name);
   parameters.Add("options", settings);
   if (options.replication) parameters.Add("replication", "database");
-  if (!names->empty()) {
-    parameters.Add("host", hosts->host);
-    parameters.Add("hostaddr", hosts->hostaddr);
-    parameters.Add("port", hosts->port);
-  }
   if (!password.empty()) parameters.Add("password", password);
+  absl::StatusOr<ConnectAttempts> attempts =
+      co_await PlanAttempts(executor, parameters, by);
+  if (!attempts.ok()) co_return attempts.status();
+  while (const auto attempt = attempts->Next(Clock::now())) {
+    absl::StatusOr<std::unique_ptr<Connection>> connection =
+        co_await TryAddress(executor, options, parameters, *attempt);
+    const bool is_silent = Clock::now() >= attempt->deadline;
+    if (!is_silent) Silent().OnAnswer(attempt->address);
+    if (connection.ok()) co_return connection;
+    const absl::Status& status = connection.status();
+    if (is_silent) {
+      Silent().OnSilence(attempt->address, Clock::now());
+      attempts->OnSilence(status);
+      if (!attempts->has_next()) break;
+      spdlog::warn("{}; trying the next address",
+                   std::string(status.message()));
+    } else if (!attempts->GoesOnAfter(status)) {
+      break;
+    }
+  }
+  const absl::Status failure = attempts->failure();
+  if (options.replication && LacksReplication(failure)) {
+    co_return co_await WithReplicationRemedy(executor, options, failure);
+  }
+  co_return failure;
+}
+
+asio::awaitable<absl::StatusOr<std::unique_ptr<Connection>>>
+Connection::TryAddress(asio::any_io_executor executor,
+                       const ConnectionOptions& options,
+                       ConnectParameters parameters,
+                       ConnectAttempts::Attempt attempt) {
+  const auto replace = [&](std::string_view keyword, std::string_view value) {
+    if (!value.empty()) parameters.Add(keyword, value);
+  };
+  replace("host", attempt.address.host);
+  replace("hostaddr", attempt.address.hostaddr);
+  replace("port", attempt.address.port);
+  replace("target_session_attrs", attempt.target_session_attrs);
   WALPOST_CO_ASSIGN_OR_RETURN(
       SharedConnection begun,
-      co_await BeginConnecting(executor, parameters, deadline));
+      co_await BeginConnecting(executor, parameters, attempt.deadline));
   std::unique_ptr<Connection> connection(
       new Connection(executor, std::move(begun), options.statement_limit));
   absl::Status status =
-      co_await connection->FinishConnecting(executor, deadline);
-  if (status.ok()) status = co_await connection->PinLateSettings(deadline);
-  if (options.replication && LacksReplication(status)) {
-    co_return co_await WithReplicationRemedy(executor, options, status);
+      co_await connection->FinishConnecting(executor, attempt);
+  if (status.ok()) {
+    status = co_await connection->PinLateSettings(attempt.deadline);
   }
   if (!status.ok()) co_return status;
   co_return connection;
@@ -137,7 +201,8 @@ asio::awaitable<absl::Status> Connection::PinLateSettings(
 }
 
 asio::awaitable<absl::Status> Connection::FinishConnecting(
-    asio::any_io_executor executor, MonotonicTime deadline) {
+    asio::any_io_executor executor, ConnectAttempts::Attempt attempt) {
+  const MonotonicTime deadline = attempt.deadline;
   PGconn* raw = connection_.get();
   if (raw == nullptr) co_return absl::InternalError("libpq: out of memory");
   const std::string attempted = DescribeTarget(raw);
@@ -155,8 +220,7 @@ asio::awaitable<absl::Status> Connection::FinishConnecting(
     waiter_.Release();
     const MonotonicTime now = Clock::now();
     if (now >= deadline) {
-      co_return absl::UnavailableError(
-          fmt::format("{}: no answer within the time limit", attempted));
+      co_return NoAnswer(attempted, attempt.limit);
     }
     const MonotonicTime step_by = std::max(deadline, now + kStepLimit);
     WALPOST_CO_ASSIGN_OR_RETURN(

@@ -8,6 +8,7 @@
 #include "base/status_macros.h"
 #include "fmt/format.h"
 #include "postgres/guard_slot.h"
+#include "postgres/session_name.h"
 #include "spdlog/spdlog.h"
 
 namespace walpost {
@@ -94,7 +95,7 @@ asio::awaitable<absl::Status> GuardKeeper::Act() {
 asio::awaitable<absl::Status> GuardKeeper::Remake() {
   ConnectionOptions options;
   options.server = options_.server;
-  options.application_name = fmt::format("walpost:{}:guard", options_.slot);
+  options.application_name = SessionName(options_.slot, "guard");
   options.replication = true;
   WALPOST_CO_ASSIGN_OR_RETURN(std::unique_ptr<Connection> connected,
                               co_await Connection::Connect(executor_, options));
@@ -107,7 +108,7 @@ asio::awaitable<absl::Status> GuardKeeper::Advance(Lsn to) {
   if (connection_ == nullptr) {
     ConnectionOptions options;
     options.server = options_.server;
-    options.application_name = fmt::format("walpost:{}:guard", options_.slot);
+    options.application_name = SessionName(options_.slot, "guard");
     WALPOST_CO_ASSIGN_OR_RETURN(
         connection_, co_await Connection::Connect(executor_, options));
   }

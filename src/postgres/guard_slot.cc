@@ -1,5 +1,6 @@
 #include "postgres/guard_slot.h"
 
+#include "base/fitted_name.h"
 #include "base/server_version.h"
 #include "base/status_macros.h"
 #include "fmt/format.h"
@@ -25,7 +26,8 @@ asio::awaitable<absl::Status> DropLost(Connection& connection,
 }  // namespace
 
 std::string GuardSlotName(std::string_view slot) {
-  return fmt::format("{}_guard", slot);
+  constexpr std::string_view kEnd = "_guard";
+  return FittedName(slot, kMaxNameBytes - kEnd.size(), '_') + std::string(kEnd);
 }
 
 asio::awaitable<absl::Status> EnsureGuardSlot(Connection& connection,

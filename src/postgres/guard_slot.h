@@ -20,6 +20,7 @@
 
 namespace walpost {
 
+// If the slot has more than 57 letters, a hash takes the place of some.
 std::string GuardSlotName(std::string_view slot);
 
 // Creates the guard slot if it is missing, as a copy of the live slot, which

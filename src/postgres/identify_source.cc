@@ -1,9 +1,9 @@
 #include "postgres/identify_source.h"
 
 #include "base/status_macros.h"
-#include "fmt/format.h"
 #include "postgres/birth_record.h"
 #include "postgres/connection.h"
+#include "postgres/session_name.h"
 
 namespace walpost {
 
@@ -11,7 +11,6 @@ namespace asio = boost::asio;
 
 namespace {
 
-constexpr std::chrono::seconds kConnectLimit{5};
 constexpr std::chrono::seconds kAnswerLimit{5};
 
 }  // namespace
@@ -21,8 +20,7 @@ asio::awaitable<absl::StatusOr<SourceIdentity>> IdentifySource(
     std::string publication, std::string slot) {
   ConnectionOptions options;
   options.server = std::move(server);
-  options.application_name = fmt::format("walpost:{}:identify", slot);
-  options.connect_timeout = kConnectLimit;
+  options.application_name = SessionName(slot, "identify");
   WALPOST_CO_ASSIGN_OR_RETURN(std::unique_ptr<Connection> connected,
                               co_await Connection::Connect(executor, options));
   Connection& connection = *connected;

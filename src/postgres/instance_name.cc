@@ -7,13 +7,15 @@
 #include <charconv>
 #include <fstream>
 
+#include "base/fitted_name.h"
 #include "fmt/format.h"
+#include "postgres/session_name.h"
 
 namespace walpost {
 namespace {
 
-// NAMEDATALEN - 1, the server's limit for application_name.
-constexpr size_t kMaxNameLength = 63;
+constexpr size_t kMaxPidDigits = 7;  // of Linux
+constexpr size_t kMaxTaskBytes = 5;  // ":side"
 constexpr size_t kMachineIdDigits = 8;
 
 std::string HostName() {
@@ -29,9 +31,12 @@ std::string HostName() {
 }  // namespace
 
 InstanceName::InstanceName(std::string slot, std::string host, long pid)
-    : prefix_(fmt::format("walpost:{}:{}:", slot, host)),
-      pid_(pid),
-      text_(fmt::format("{}{}", prefix_, pid).substr(0, kMaxNameLength)) {}
+    : prefix_(SessionPrefix(slot)), pid_(pid) {
+  const size_t room =
+      kMaxNameBytes - prefix_.size() - 1 - kMaxPidDigits - kMaxTaskBytes;
+  prefix_ += FittedName(host, room, '~') + ":";
+  text_ = fmt::format("{}{}", prefix_, pid);
+}
 
 InstanceName InstanceName::OfThisProcess(const std::string& slot) {
   return InstanceName(slot, HostName(), getpid());
@@ -39,7 +44,7 @@ InstanceName InstanceName::OfThisProcess(const std::string& slot) {
 
 bool InstanceName::IsDeadPredecessor(std::string_view other,
                                      IsAlive is_alive) const {
-  if (!other.starts_with(prefix_) || other.size() >= kMaxNameLength)
+  if (!other.starts_with(prefix_) || other.size() >= kMaxNameBytes)
     return false;
   const std::string_view digits = other.substr(prefix_.size());
   long pid = 0;

@@ -1,7 +1,7 @@
 // InstanceName: our name in pg_stat_replication, and the check whether another
 // name there belongs to a dead predecessor.
 //
-//   walpost:<slot>:<host>:<pid>         (the server cuts at 63 bytes)
+//   walpost:<slot>:<host>:<pid>         (fitted: session_name.h)
 //
 // A walpost that was killed by a crash of its host, or cut off by the network,
 // leaves a walsender that holds the slot until wal_sender_timeout. The walpost
@@ -26,7 +26,7 @@ class InstanceName {
   // Name of this process on this host.
   static InstanceName OfThisProcess(const std::string& slot);
 
-  // "walpost:<slot>:<host>:<pid>", at most 63 bytes.
+  // At most 58 bytes: ":side" is appended.
   const std::string& text() const { return text_; }
 
   // True if `other`, an application_name, belongs to a dead predecessor. Always

@@ -16,6 +16,7 @@
 #include "postgres/parked_rows.h"
 #include "postgres/parked_table_record.h"
 #include "postgres/quote.h"
+#include "postgres/session_name.h"
 #include "postgres/sqlstate.h"
 #include "spdlog/spdlog.h"
 
@@ -27,7 +28,6 @@ using std::chrono::milliseconds;
 
 namespace {
 
-constexpr std::chrono::seconds kConnectLimit{5};
 // Includes a synchronous standby that does not answer.
 constexpr std::chrono::seconds kStatementLimit{10};
 // How long another session may take to end.
@@ -53,9 +53,8 @@ ParkingTable::ParkingTable(asio::any_io_executor executor,
       names_{std::move(table), postgres.slot, "", numbering},
       publication_(postgres.publication) {
   options_.server = postgres.server;
-  options_.application_name = fmt::format("walpost:{}:parked", postgres.slot);
+  options_.application_name = SessionName(postgres.slot, "parked");
   options_.settings.emplace_back("synchronous_commit=on");
-  options_.connect_timeout = kConnectLimit;
   options_.statement_limit = kStatementLimit;
 }
 

@@ -12,6 +12,9 @@ namespace walpost {
 
 namespace asio = boost::asio;
 
+// Foreign partitions of a table that are named.
+constexpr int kMaxForeign = 5;
+
 void PublicationCheck::Add(Severity severity, std::string subject,
                            std::string text, std::string remedy) {
   findings_.push_back(
@@ -167,7 +170,38 @@ asio::awaitable<absl::Status> PublicationCheck::CheckTable(size_t index) {
     co_return absl::OkStatus();
   }
   const std::string relation = rows->Text(0, 0);
+  if (kind == "p") {
+    WALPOST_CO_RETURN_IF_ERROR(co_await CheckForeign(table, relation));
+  }
   co_return co_await CheckPublished(index, kind, relation);
+}
+
+// At any depth. Postgres decodes what is in its own WAL.
+asio::awaitable<absl::Status> PublicationCheck::CheckForeign(
+    std::string table, std::string relation) {
+  const std::string sql = fmt::format(
+      "SELECT pg_catalog.format('%I.%I', n.nspname, c.relname), "
+      "pg_catalog.format('%I.%I', pn.nspname, p.relname) "
+      "FROM pg_catalog.pg_partition_tree({}) tree "
+      "JOIN pg_catalog.pg_class c ON c.oid = tree.relid "
+      "JOIN pg_catalog.pg_namespace n ON n.oid = c.relnamespace "
+      "JOIN pg_catalog.pg_class p ON p.oid = tree.parentrelid "
+      "JOIN pg_catalog.pg_namespace pn ON pn.oid = p.relnamespace "
+      "WHERE c.relkind = 'f' ORDER BY 1 LIMIT {}",
+      relation, kMaxForeign);
+  WALPOST_CO_ASSIGN_OR_RETURN(QueryRows rows,
+                              co_await connection_.Execute(sql));
+  for (size_t row = 0; row < rows.size(); ++row) {
+    const std::string leaf = rows.Text(row, 0);
+    Add(Severity::kWarning, fmt::format("table {}", leaf),
+        fmt::format("is a partition of {} and a foreign table: rows that are "
+                    "routed there are in no WAL, and are never sent",
+                    table),
+        fmt::format("if rows may still come for it: ALTER TABLE {} DETACH "
+                    "PARTITION {};",
+                    rows.Text(row, 1), leaf));
+  }
+  co_return absl::OkStatus();
 }
 
 asio::awaitable<absl::Status> PublicationCheck::ReportMissing(

@@ -45,6 +45,8 @@ class PublicationCheck {
   boost::asio::awaitable<absl::Status> CheckPublication();
   boost::asio::awaitable<absl::Status> CheckTables();
   boost::asio::awaitable<absl::Status> CheckTable(size_t index);
+  boost::asio::awaitable<absl::Status> CheckForeign(std::string table,
+                                                    std::string relation);
   boost::asio::awaitable<absl::Status> ReportMissing(std::string table);
   boost::asio::awaitable<absl::Status> CheckPublished(size_t index,
                                                       std::string kind,

@@ -28,8 +28,6 @@ using Clock = std::chrono::steady_clock;
 
 namespace {
 
-// Time without a report after which our view of the slot is outdated.
-constexpr std::chrono::seconds kBlindAfter{15};
 // Limit for the answer to a statement.
 constexpr std::chrono::seconds kAnswerLimit{10};
 
@@ -90,16 +88,18 @@ asio::awaitable<void> SideSession::Run() {
       on_server_shutdown_();
     }
     trouble_ = status;
-    if (Clock::now() - reported_at_ > kBlindAfter && !is_blind_) {
-      is_blind_ = true;
-      spdlog::warn(
-          "how the server keeps the slot, and whether the publication covers "
-          "the outbox, cannot be seen: {}",
-          std::string(status.message()));
-    }
     retry_timer_.expires_after(backoff_.Next());
     co_await retry_timer_.async_wait(kAsTuple);
   }
+}
+
+std::string SideSession::unseen_because() const {
+  if (!trouble_.ok()) return std::string(trouble_.message());
+  if (connection_ == nullptr) return "the session has not begun";
+  return fmt::format(
+      "Postgres does not answer its session (pid {}): is the backend frozen, "
+      "or the network cut?",
+      PQbackendPID(connection_->raw()));
 }
 
 void SideSession::Stop() {
@@ -210,10 +210,15 @@ asio::awaitable<absl::Status> SideSession::Report() {
   connection_->set_deadline(Clock::now() + kAnswerLimit);
   WALPOST_CO_ASSIGN_OR_RETURN(QueryRows rows,
                               co_await connection_->Execute(sql));
-  if (rows.size() == 0) co_return absl::OkStatus();
+  if (rows.size() == 0) {
+    co_return absl::UnavailableError(
+        "the session beside the stream has reached a standby: set "
+        "target_session_attrs=read-write in postgres.conninfo");
+  }
   WALPOST_CO_RETURN_IF_ERROR(co_await publication_.Look(*connection_));
   SlotReport report;
   report.server_wal_end = Lsn::Parse(rows.Text(0, 0)).value_or(Lsn());
+  report.timeline = static_cast<uint32_t>(rows.Unsigned(0, 15));
   report.has_slot = rows.Get(0, 12).has_value();
   if (report.has_slot) {
     report.wal = ReadRetainedWal(rows, 1, 3);
@@ -234,7 +239,7 @@ asio::awaitable<absl::Status> SideSession::Report() {
   if (watches_source && !is_in_use) {
     ObservedSource observed;
     observed.system_identifier = system_identifier_;
-    observed.timeline = static_cast<uint32_t>(rows.Unsigned(0, 15));
+    observed.timeline = report.timeline;
     observed.wal_end = report.server_wal_end;
     if (report.has_slot) {
       observed.slot = ObservedSource::Slot{
@@ -248,7 +253,6 @@ asio::awaitable<absl::Status> SideSession::Report() {
         co_await ReadDecisions(*connection_, publication_name_, slot_));
   }
   reported_at_ = Clock::now();
-  is_blind_ = false;
   trouble_ = absl::OkStatus();
   on_report_(report);
   co_await RecordObeyed();

@@ -52,6 +52,7 @@ struct GuardReport {
 // State of our slot at the server.
 struct SlotReport {
   Lsn server_wal_end;
+  uint32_t timeline = 0;
   bool has_slot = false;
   // Unset if there is no slot.
   RetainedWal wal;
@@ -97,10 +98,9 @@ class SideSession {
   // Whether reports have the source: while there is no stream.
   void WatchSource(bool watch) { watches_source_ = watch; }
 
-  // Since the last report, and why there was none since; ok: there is a
-  // session.
+  // The last report, or the start; and why there was none since.
   MonotonicTime reported_at() const { return reported_at_; }
-  const absl::Status& trouble() const { return trouble_; }
+  std::string unseen_because() const;
 
   // Puts on record, with the next report, that the flow has obeyed a decision.
   void NoteObeyed(EventDecision decision) {
@@ -159,7 +159,6 @@ class SideSession {
   boost::asio::steady_timer retry_timer_;
   Backoff backoff_;
   MonotonicTime reported_at_{};
-  bool is_blind_ = false;
   absl::Status trouble_;
   bool stopped_ = false;
 };

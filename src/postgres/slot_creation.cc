@@ -2,6 +2,7 @@
 
 #include "base/status_macros.h"
 #include "fmt/format.h"
+#include "postgres/session_name.h"
 #include "postgres/session_wait.h"
 
 namespace walpost {
@@ -10,7 +11,7 @@ namespace asio = boost::asio;
 
 asio::awaitable<absl::StatusOr<std::string>> DescribeSlotCreation(
     Connection& connection, std::string slot) {
-  const std::string ours = fmt::format("walpost:{}:", slot);
+  const std::string ours = SessionPrefix(slot);
   const std::string find = fmt::format(
       "SELECT s.slot_name, s.active_pid, a.application_name "
       "FROM pg_catalog.pg_replication_slots s "

@@ -5,6 +5,7 @@
 #include "base/sql_name.h"
 #include "base/status_macros.h"
 #include "fmt/format.h"
+#include "postgres/session_name.h"
 #include "spdlog/spdlog.h"
 
 namespace walpost {
@@ -24,9 +25,7 @@ double SecondsOf(WallTime time) {
 
 }  // namespace
 
-bool SlotHolder::is_walpost() const {
-  return user_.starts_with(fmt::format("walpost:{}:", slot_));
-}
+bool SlotHolder::is_walpost() const { return IsOfSlot(user_, slot_); }
 
 // A predecessor that streamed is silent by the clock of its host, which is
 // ours. One that was creating the slot has never reported: its backend is older
@@ -83,7 +82,7 @@ asio::awaitable<absl::StatusOr<bool>> SlotHolder::FindOthers(
       "SELECT EXISTS (SELECT 1 FROM pg_catalog.pg_stat_activity WHERE "
       "starts_with(application_name, {}) AND application_name LIKE '%:side' "
       "AND NOT starts_with(application_name, {}))",
-      connection.Literal(fmt::format("walpost:{}:", slot_)),
+      connection.Literal(SessionPrefix(slot_)),
       connection.Literal(name_.text() + ":"));
   WALPOST_CO_ASSIGN_OR_RETURN(QueryRows rows, co_await connection.Execute(sql));
   co_return rows.Bool(0, 0);

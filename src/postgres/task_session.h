@@ -3,8 +3,8 @@
 
 #include <string_view>
 
-#include "fmt/format.h"
 #include "postgres/connection.h"
+#include "postgres/session_name.h"
 #include "postgres/source_options.h"
 
 namespace walpost {
@@ -14,7 +14,7 @@ inline ConnectionOptions TaskSession(const WalSourceOptions& postgres,
                                      std::string_view task) {
   ConnectionOptions options;
   options.server = postgres.server;
-  options.application_name = fmt::format("walpost:{}:{}", postgres.slot, task);
+  options.application_name = SessionName(postgres.slot, task);
   return options;
 }
 

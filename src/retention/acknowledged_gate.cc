@@ -6,6 +6,7 @@
 
 #include "base/status_macros.h"
 #include "fmt/format.h"
+#include "postgres/session_name.h"
 #include "postgres/slot.h"
 
 namespace walpost {
@@ -23,7 +24,7 @@ constexpr std::chrono::milliseconds kLookInterval{50};
 asio::awaitable<absl::Status> AcknowledgedGate::Connect(ServerOptions server) {
   ConnectionOptions options;
   options.server = std::move(server);
-  options.application_name = fmt::format("walpost:{}:prune", slot_);
+  options.application_name = SessionName(slot_, "prune");
   WALPOST_CO_ASSIGN_OR_RETURN(connection_, co_await Connection::Connect(
                                                timer_.get_executor(), options));
   co_return absl::OkStatus();

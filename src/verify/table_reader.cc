@@ -103,8 +103,9 @@ absl::StatusOr<std::unique_ptr<TableReader>> TableReader::Connect(
     const ReloadableText& conninfo) {
   WALPOST_ASSIGN_OR_RETURN(const std::string now, conninfo.Read());
   // Keywords before dbname, which expands to the conninfo, are only defaults.
+  // In this blocking call, the limit holds for each address.
   std::vector<const char*> keywords = {"connect_timeout"};
-  std::vector<const char*> values = {"10"};
+  std::vector<const char*> values = {"5"};
   for (const auto& [keyword, value] : kConnectionDefaults) {
     keywords.push_back(keyword);
     values.push_back(value);

@@ -21,6 +21,7 @@ inline RelayStatus SomeStatus() {
   status.acknowledged = {Lsn(0x16'B374'D878), 4};
   status.retained_wal_bytes = 33'554'432;
   status.wal_status = "extended";
+  status.slot_report_age = std::chrono::milliseconds(1500);
   status.checkpoint_store = "file x";
   status.checkpoint.confirmed = Lsn(0x16'B374'D840);
   status.checkpoint.position = {Lsn(0x16'B374'D838), 2};

@@ -37,6 +37,7 @@ TEST(StatusJsonTest, ShowsEverything) {
   "lag_bytes": 256,
   "retained_wal_bytes": 33554432,
   "wal_status": "extended",
+  "slot_report_age_seconds": 1.5,
   "wal_budget_bytes": 67108864,
   "wal_budget_seconds_left": 90.0,
   "guard_lsn": "16/B3000000",

@@ -169,9 +169,12 @@ TEST(LoaderErrorsTest, ValuesOutOfRangeAreNamedWithTheRange) {
       {"retention: {partitions_ahead: 400}",
        "w.yaml:1: retention.partitions_ahead: ", "between 0 and 366"},
       {"retention: {days: 7}", "w.yaml:1: retention.days: ", "no such key"},
-      {"{replay: {window: 1MiB}, postgres: {slot: "
-       "a1234567890123456789012345678901234567890123456789012345678}}",
-       "w.yaml:1: replay.window: ", "at most 57"},
+      {"postgres: {publication: "
+       "a123456789012345678901234567890123456789012345678901234567890123}",
+       "w.yaml:1: postgres.publication: ", "64 bytes"},
+      {"outbox: {tables: [{name: "
+       "a123456789012345678901234567890123456789012345678901234567890123}]}",
+       "w.yaml:1: outbox.tables[0].name: ", "64 bytes"},
       {"log: {level: trace}", "w.yaml:1: log.level: ",
        "'trace' is not one of debug, info, warn, error"},
       {"on_error: {topic_illegal: drop}", "w.yaml:1: on_error.topic_illegal: ",

@@ -55,7 +55,7 @@ def test_p1_p2_p3_p4_a_failover_slot_goes_on_after_a_promotion(
         "conninfo": _either(primary, standby, database),
         "failover": True}).run()
     with Load(outbox, seed=1, pause=0.005) as load:
-        _wait_synchronised(standby, database)
+        standby.wait_synchronised(database, database.name)
         relay.wait_acknowledged(100)
         primary.crash()
         standby.promote()
@@ -79,7 +79,7 @@ def test_p5_exactly_once_a_promotion_repeats_nothing(
         "conninfo": _either(primary, standby, database),
         "failover": True}, **once(topics)).run()
     with Load(outbox, seed=1, pause=0.005) as load:
-        _wait_synchronised(standby, database)
+        standby.wait_synchronised(database, database.name)
         relay.wait_acknowledged(2000)
         if not is_running:
             relay.kill()
@@ -145,7 +145,7 @@ def test_check_says_what_a_promotion_would_lack(walpost, make_pair, major_17,
     _set(primary, "synchronized_standby_slots = 'standby'")
     database.execute("select pg_drop_replication_slot(%s)", (database.name,))
     relay.run()
-    _wait_synchronised(standby, database)
+    standby.wait_synchronised(database, database.name)
     _set(primary, "synchronized_standby_slots = 'standby, elsewhere'")
     checked = relay.verb("check")
     for words in ("is kept for a promotion", "copies slots",
@@ -168,22 +168,6 @@ def _set(server, setting):
             cursor.execute("select pg_reload_conf()")
 
 
-def _wait_synchronised(standby, database):
-    """The copying worker naps for up to 30 s, and what it copies is temporary
-    until the slot on the primary has moved past it."""
-    def synchronised():
-        database.execute("select pg_log_standby_snapshot()")
-        with standby.connect() as connection, connection.cursor() as cursor:
-            cursor.execute(
-                "select synced and not temporary from pg_replication_slots "
-                "where slot_name = %s", (database.name,))
-            row = cursor.fetchone()
-            return row is not None and row[0]
-
-    wait_until(synchronised, "the slot to be on the standby", seconds=150,
-               pause=0.5)
-
-
 def _has_replayed(standby, position):
     with standby.connect() as connection, connection.cursor() as cursor:
         cursor.execute("select pg_last_wal_replay_lsn()::text")
@@ -203,7 +187,7 @@ def test_p1_p2_p9_one_that_comes_back_after_another_followed(
     first = walpost(database, kafka, topics, **sections).run()
     second = walpost(database, kafka, topics, **sections)
     with Load(outbox, seed=1, pause=0.01) as load:
-        _wait_synchronised(standby, database)
+        standby.wait_synchronised(database, database.name)
         first.wait_acknowledged(100)
         first.send(signal.SIGSTOP)
         primary.crash()

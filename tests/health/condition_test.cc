@@ -217,7 +217,7 @@ const std::vector<Row>& Rows() {
        }},
       {"unseen", "unseen", kInformation, RelayState::kDegraded,
        "how the server keeps slot orders", "",
-       [](RelaySigns& signs) { signs.unseen_for = seconds(16); }},
+       [](RelaySigns& signs) { signs.unseen_for = seconds(9); }},
   };
   return rows;
 }

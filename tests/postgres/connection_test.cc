@@ -190,7 +190,7 @@ TEST(ConnectionTest, TheTimeLimitOfConnectingEndsWithIt) {
   auto connection =
       Await(context, Connection::Connect(context.get_executor(), options));
   ASSERT_TRUE(connection.ok()) << connection.status();
-  std::this_thread::sleep_for(options.connect_timeout);
+  std::this_thread::sleep_for(*options.connect_timeout);
   const absl::Status late =
       Await(context, (*connection)->Execute("SELECT 1")).status();
   EXPECT_TRUE(late.ok()) << late;

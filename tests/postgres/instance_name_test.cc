@@ -14,8 +14,31 @@ TEST(InstanceNameTest, HoldsSlotHostAndProcess) {
 }
 
 TEST(InstanceNameTest, FitsWhatTheServerKeeps) {
-  const InstanceName name(std::string(63, 's'), "host", 42);
-  EXPECT_EQ(name.text().size(), 63u);
+  for (size_t slot = 1; slot <= 63; ++slot) {
+    for (const size_t host : {1, 8, 20, 64}) {
+      const InstanceName name(std::string(slot, 's'), std::string(host, 'h'),
+                              4'194'304);
+      EXPECT_LE((name.text() + ":side").size(), 63u) << slot << ' ' << host;
+    }
+  }
+}
+
+TEST(InstanceNameTest, LongNamesWithTheSameBeginningDiffer) {
+  const std::string head(55, 's');
+  EXPECT_NE(InstanceName(head + "_a", "db1", 1).text(),
+            InstanceName(head + "_b", "db1", 1).text());
+  const std::string host(40, 'h');
+  EXPECT_NE(InstanceName("orders", host + "a", 1).text(),
+            InstanceName("orders", host + "b", 1).text());
+}
+
+TEST(InstanceNameTest, ALongNameIsAPredecessorsToo) {
+  const std::string slot(60, 's');
+  const InstanceName name(slot, "worker-17.internal.example.com", 42);
+  const InstanceName dead(slot, "worker-17.internal.example.com", 41);
+  const InstanceName other(slot, "worker-18.internal.example.com", 41);
+  EXPECT_TRUE(name.IsDeadPredecessor(dead.text(), NobodyLives));
+  EXPECT_FALSE(name.IsDeadPredecessor(other.text(), NobodyLives));
 }
 
 TEST(InstanceNameTest, AProcessThatIsGoneWasAPredecessor) {
@@ -40,15 +63,15 @@ TEST(InstanceNameTest, NobodyElseIsAPredecessor) {
   }
 }
 
-// What is left of 12345678 is another process, which does not live.
+// Earlier releases let the server cut: what is left of a pid is another
+// process, which does not live.
 TEST(InstanceNameTest, ANameThatWasCutProvesNothing) {
-  const std::string slot(45, 's');
-  const InstanceName name(slot, "db1", 4321);
-  const InstanceName cut(slot, "db1", 12345678);
-  ASSERT_TRUE(cut.text().ends_with(":12345"));
-  EXPECT_FALSE(name.IsDeadPredecessor(cut.text(), NobodyLives));
-  const InstanceName whole(slot, "db1", 1234);
-  EXPECT_TRUE(name.IsDeadPredecessor(whole.text(), NobodyLives));
+  const InstanceName name("orders", std::string(34, 'h'), 4321);
+  const std::string whole =
+      InstanceName("orders", std::string(34, 'h'), 1234567).text();
+  ASSERT_EQ(whole.size(), 57u);
+  EXPECT_TRUE(name.IsDeadPredecessor(whole, NobodyLives));
+  EXPECT_FALSE(name.IsDeadPredecessor(whole + "890123", NobodyLives));
 }
 
 TEST(InstanceNameTest, KnowsWhetherAProcessLives) {

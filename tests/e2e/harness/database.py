@@ -57,6 +57,10 @@ class Database:
         self.execute(sql_file("role.sql").replace("walpost", self._role))
         return self._role
 
+    @property
+    def port(self):
+        return self._server.port
+
     def conninfo(self, user=None):
         return self._server.conninfo(self.name, user)
 

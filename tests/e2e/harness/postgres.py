@@ -40,6 +40,11 @@ host replication all 127.0.0.1/32 trust
 """
 
 
+def _children(pid):
+    return [int(child) for child in pathlib.Path(
+        f"/proc/{pid}/task/{pid}/children").read_text().split()]
+
+
 def _is_alive(pid):
     try:
         stat = pathlib.Path(f"/proc/{pid}/stat").read_text()
@@ -116,6 +121,22 @@ class Postgres:
             cursor.execute("select pg_promote()")
             assert cursor.fetchone()[0]
 
+    def wait_synchronised(self, primary, slot):
+        """Waits until this standby has the failover slot of `primary`, a
+        database there. The copying worker naps for up to 30 s, and what it
+        copies is temporary until the slot on the primary has moved past it."""
+        def synchronised():
+            primary.execute("select pg_log_standby_snapshot()")
+            with self.connect() as connection, connection.cursor() as cursor:
+                cursor.execute(
+                    "select synced and not temporary from "
+                    "pg_replication_slots where slot_name = %s", (slot,))
+                row = cursor.fetchone()
+                return row is not None and row[0]
+
+        wait_until(synchronised, "the slot to be on the standby", seconds=150,
+                   pause=0.5)
+
     @property
     def pid(self):
         return self._process.pid
@@ -180,8 +201,7 @@ class Postgres:
     def crash(self):
         """Kills every process of the server at once, and leaves it down."""
         self._process.send(signal.SIGSTOP)  # so that it has no more children
-        children = [int(child) for child in pathlib.Path(
-            f"/proc/{self.pid}/task/{self.pid}/children").read_text().split()]
+        children = _children(self.pid)
         self._process.send(signal.SIGKILL)
         for child in children:
             try:
@@ -192,6 +212,22 @@ class Postgres:
         # Until then the next server finds their shared memory in use.
         wait_until(lambda: not any(_is_alive(child) for child in children),
                    "the killed server's processes to end", pause=0.01)
+
+    def hba(self):
+        return (self._data / "pg_hba.conf").read_text()
+
+    def set_hba(self, text):
+        """Other lines of pg_hba.conf, from now on."""
+        (self._data / "pg_hba.conf").write_text(text)
+        with self.connect() as connection, connection.cursor() as cursor:
+            cursor.execute("select pg_reload_conf()")
+
+    def freeze(self):
+        """Stops every process of the server where it is. The kernel goes on
+        taking connections for it."""
+        self._process.send(signal.SIGSTOP)  # so that it has no more children
+        for child in _children(self.pid):
+            os.kill(child, signal.SIGSTOP)
 
     def close(self):
         """Ends the server, if it runs, whatever it is doing."""

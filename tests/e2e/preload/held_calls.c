@@ -4,6 +4,8 @@
  *
  *   <folder>/names   look-ups of host names (not of addresses) hang
  *   <folder>/fsync   fsync hangs
+ *
+ * The name two.addresses has two: 127.0.0.2 and 127.0.0.1.
  */
 #define _GNU_SOURCE
 #include <arpa/inet.h>
@@ -12,6 +14,7 @@
 #include <netdb.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <unistd.h>
 
 static void wait_while_held(const char *call) {
@@ -34,6 +37,11 @@ int getaddrinfo(const char *node, const char *service,
                      struct addrinfo **);
   if (real == NULL) *(void **)&real = dlsym(RTLD_NEXT, "getaddrinfo");
   if (node != NULL && !is_address(node)) wait_while_held("names");
+  if (node != NULL && strcmp(node, "two.addresses") == 0) {
+    int error = real("127.0.0.2", service, hints, list);
+    if (error != 0) return error;
+    return real("127.0.0.1", service, hints, &(*list)->ai_next);
+  }
   return real(node, service, hints, list);
 }
 
