@@ -4,6 +4,7 @@
 #include "base/status_macros.h"
 #include "fmt/format.h"
 #include "outbox/table_mapper.h"
+#include "postgres/column_order.h"
 #include "postgres/publication.h"
 #include "postgres/quote.h"
 #include "postgres/table_names.h"
@@ -34,8 +35,8 @@ asio::awaitable<absl::StatusOr<Findings>> PublicationCheck::RunOnTables() {
 asio::awaitable<absl::Status> PublicationCheck::CheckPublication() {
   const std::string subject =
       fmt::format("publication {}", options_.publication);
-  const std::string create =
-      CreatePublicationSql(options_.publication, outbox_.tables);
+  const std::string create = CreatePublicationSql(
+      options_.publication, outbox_.tables, connection_.server_version());
   const std::string sql = fmt::format(
       "SELECT pubinsert, pubviaroot, concat_ws(', ', 'insert', CASE WHEN "
       "pubupdate THEN 'update' END, CASE WHEN pubdelete THEN 'delete' END, "
@@ -79,7 +80,8 @@ asio::awaitable<absl::Status> PublicationCheck::CheckPublication() {
         "does, so do not take anything out of it",
         fmt::format("before the first walpost run, set postgres.publication to "
                     "one of walpost's own: {}",
-                    CreatePublicationSql(OwnPublication(), outbox_.tables)));
+                    CreatePublicationSql(OwnPublication(), outbox_.tables,
+                                         connection_.server_version())));
   } else if (with_inserts != "insert") {
     Add(Severity::kNote, subject,
         "publishes more than inserts, which is expensive for the server and "
@@ -204,7 +206,8 @@ asio::awaitable<absl::Status> PublicationCheck::CheckPublished(
   const std::string& table = outbox_.tables[index].name;
   const std::string subject = fmt::format("table {}", table);
   const std::string publication = QuoteName(options_.publication);
-  std::string published;  // column list; empty: all columns
+  PublishedColumns published;
+  published.publication = options_.publication;
   if (publication_exists_) {
     if (kind == "p" && !published_via_root_) {
       Add(Severity::kError, subject,
@@ -220,7 +223,13 @@ asio::awaitable<absl::Status> PublicationCheck::CheckPublished(
     const std::string sql = fmt::format(
         "SELECT {} FROM pg_catalog.pg_publication_tables WHERE pubname = {} "
         "AND schemaname = {} AND tablename = {}",
-        has_lists ? "attnames, rowfilter" : "NULL, NULL",
+        has_lists
+            ? "attnames, rowfilter, EXISTS (SELECT FROM "
+              "pg_catalog.pg_publication_rel r JOIN "
+              "pg_catalog.pg_publication p ON p.oid = r.prpubid WHERE "
+              "p.pubname = pg_publication_tables.pubname AND r.prrelid = " +
+                  relation + " AND r.prattrs IS NOT NULL)"
+            : std::string("NULL, NULL, false"),
         connection_.Literal(options_.publication),
         connection_.Literal(table.substr(0, dot)),
         connection_.Literal(table.substr(dot + 1)));
@@ -234,7 +243,8 @@ asio::awaitable<absl::Status> PublicationCheck::CheckPublished(
                       QuoteQualifiedName(table)));
       co_return absl::OkStatus();
     }
-    published = rows->Text(0, 0);
+    published.names = rows->Text(0, 0);
+    published.has_list = rows->Bool(0, 2);
     if (rows->Get(0, 1)) {
       Add(Severity::kWarning, subject,
           fmt::format("has a row filter in the publication ({}): rows that do "
@@ -243,31 +253,41 @@ asio::awaitable<absl::Status> PublicationCheck::CheckPublished(
           "publish the whole table");
     }
   }
-  co_return co_await CheckColumns(index, relation, published);
+  WALPOST_CO_RETURN_IF_ERROR(
+      co_await CheckColumns(index, std::move(published)));
+  co_return co_await CheckOrder(index);
+}
+
+// The stream needs no order; snapshot, recover and replay do.
+asio::awaitable<absl::Status> PublicationCheck::CheckOrder(size_t index) {
+  const TableOptions& table = outbox_.tables[index];
+  if (table.order_by.empty()) co_return absl::OkStatus();
+  WALPOST_CO_ASSIGN_OR_RETURN(
+      const std::string type,
+      co_await ReadTypeOf(connection_, table.name, table.order_by));
+  if (type.empty()) co_return absl::OkStatus();
+  WALPOST_CO_ASSIGN_OR_RETURN(
+      const bool can_sort,
+      co_await CanCompare(connection_, type, Comparison::kOrder));
+  if (can_sort) co_return absl::OkStatus();
+  Add(Severity::kError, fmt::format("table {}", table.name),
+      fmt::format("column {}, which order_by names, has a type that Postgres "
+                  "cannot sort by",
+                  table.order_by),
+      fmt::format("ALTER TABLE {} ADD COLUMN seq bigserial; and set order_by: "
+                  "seq",
+                  QuoteQualifiedName(table.name)));
+  co_return absl::OkStatus();
 }
 
 asio::awaitable<absl::Status> PublicationCheck::CheckColumns(
-    size_t index, std::string relation, std::string published) {
+    size_t index, PublishedColumns published) {
   const TableOptions& table = outbox_.tables[index];
   const std::string subject = fmt::format("table {}", table.name);
-  std::string sql = fmt::format(
-      "SELECT attname, atttypid FROM pg_catalog.pg_attribute WHERE attrelid = "
-      "{} AND attnum > 0 AND NOT attisdropped AND attgenerated = ''",
-      relation);
-  if (!published.empty()) {
-    sql += fmt::format(" AND attname = ANY ({}::name[])",
-                       connection_.Literal(published));
-  }
-  sql += " ORDER BY attnum";
-  WALPOST_CO_ASSIGN_OR_RETURN(QueryRows rows,
-                              co_await connection_.Execute(sql));
-  pgoutput::RelationSchema schema;
-  schema.schema = table.name.substr(0, table.name.find('.'));
-  schema.name = table.name.substr(table.name.find('.') + 1);
-  for (size_t row = 0; row < rows.size(); ++row) {
-    schema.columns.push_back(
-        {rows.Text(row, 0), static_cast<uint32_t>(rows.Unsigned(row, 1))});
-  }
+  WALPOST_CO_ASSIGN_OR_RETURN(
+      const pgoutput::RelationSchema schema,
+      co_await ReadPublishedSchema(connection_, table.name,
+                                   std::move(published)));
   const auto mapper =
       TableMapper::Create(table, schema, routes_[index].references());
   if (!mapper.ok()) {

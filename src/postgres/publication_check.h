@@ -16,6 +16,7 @@
 #include "outbox/route.h"
 #include "postgres/connection.h"
 #include "postgres/source_options.h"
+#include "postgres/table_rows.h"
 
 namespace walpost {
 
@@ -50,8 +51,8 @@ class PublicationCheck {
                                                       std::string kind,
                                                       std::string relation);
   boost::asio::awaitable<absl::Status> CheckColumns(size_t index,
-                                                    std::string relation,
-                                                    std::string published);
+                                                    PublishedColumns published);
+  boost::asio::awaitable<absl::Status> CheckOrder(size_t index);
   // As elements of an SQL array.
   std::string OurTables();
   // Name for a publication that only walpost uses.

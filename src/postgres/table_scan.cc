@@ -10,6 +10,7 @@
 #include "base/read_refusal.h"
 #include "base/status_macros.h"
 #include "fmt/format.h"
+#include "outbox/base_types.h"
 #include "outbox/field_column.h"
 #include "outbox/row_order.h"
 #include "pgoutput/type_oid.h"
@@ -167,11 +168,13 @@ absl::Status TableScan::MakeConditions() {
 
 asio::awaitable<absl::Status> TableScan::MakeOrder() {
   const std::string sql = fmt::format(
-      "SELECT a.attname, a.atttypid, a.attidentity <> '' OR "
+      "SELECT a.attname, {}, a.attidentity <> '' OR "
       "coalesce(pg_catalog.pg_get_expr(d.adbin, d.adrelid) LIKE 'nextval(%', "
       "false) FROM pg_catalog.pg_attribute a LEFT JOIN pg_catalog.pg_attrdef d "
       "ON d.adrelid = a.attrelid AND d.adnum = a.attnum WHERE a.attrelid = "
-      "{}::regclass AND a.attnum > 0 AND NOT a.attisdropped ORDER BY a.attnum",
+      "{}::regclass AND a.attnum > 0 AND NOT a.attisdropped AND "
+      "a.attgenerated <> 'v' ORDER BY a.attnum",
+      BaseTypeSql("a.atttypid"),
       connection_.Literal(QuoteQualifiedName(table_.name)));
   WALPOST_CO_ASSIGN_OR_RETURN(QueryRows rows, co_await Execute(sql));
   std::vector<OrderColumn> columns;
