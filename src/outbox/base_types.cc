@@ -24,4 +24,13 @@ std::string BaseTypeSql(std::string_view oid) {
       oid, pgoutput::kTextOid);
 }
 
+// concat() calls output functions. A composite value can be IS NULL without
+// being null.
+std::string OutputTextSql(std::string_view column) {
+  return fmt::format(
+      "CASE WHEN pg_catalog.num_nulls({0}) = 0 THEN pg_catalog.concat({0}) "
+      "COLLATE \"C\" END",
+      column);
+}
+
 }  // namespace walpost

@@ -42,4 +42,9 @@ class BaseTypes {
 // an SQL expression, too.
 std::string BaseTypeSql(std::string_view oid);
 
+// SQL expression of the text that the stream sends for `column` (quoted), with
+// the collation of bytes: what the output function of its type makes. A cast to
+// text makes another one of boolean, char(n), inet and xml.
+std::string OutputTextSql(std::string_view column);
+
 }  // namespace walpost

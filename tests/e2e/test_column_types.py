@@ -247,6 +247,9 @@ def test_all_ways_have_the_same_bytes(walpost, database, kafka, topics, cells):
                 and cell.place != "timestamp"
                 and found != cell.expected(cell.text)):
             wrong.append(f"{cell.name}: {found}, not {cell.text}")
+    said = relay.verb("verify", seconds=300)
+    if said.returncode != 0:
+        wrong.append("verify: " + said.stdout + said.stderr)
     replayed = _of_replay(relay, kafka, topics)
     wrong += _compare(streamed, reference, replayed, "replay")
     snapshot = _of_snapshot(walpost, database, kafka, topics, streamed)

@@ -77,7 +77,10 @@ TEST_F(TableScanTest, EachFilterIsAConditionOfItsOwn) {
   filter_.where = "a OR b";
   EXPECT_EQ(Selected(),
             "\"app\".\"outbox\" WHERE \"id\" IN ('a', 'it''s') AND "
-            "\"aggregate_id\"::text = 'o-1' AND (\"tx\" >= '745'::xid8 OR "
+            "\"aggregate_id\" IN ('o-1') AND CASE WHEN "
+            "pg_catalog.num_nulls(\"aggregate_id\") = 0 THEN "
+            "pg_catalog.concat(\"aggregate_id\") COLLATE \"C\" END IN ('o-1') "
+            "AND (\"tx\" >= '745'::xid8 OR "
             "\"tx\" IS NULL) AND (a OR b)");
 }
 
