@@ -14,6 +14,9 @@
 --   day's partition; new partitions need no change here. No effect on a table
 --   without partitions.
 --
+--   publish_generated_columns (PostgreSQL 18): set it to stored if a generated
+--   column is mapped; earlier servers do not send such columns.
+--
 --   No row filter and no column list: either is a way to lose events that
 --   nothing reports.
 

@@ -140,7 +140,8 @@ asio::awaitable<absl::Status> SlotFounder::MakePublication() {
   if (!config_.postgres.create) {
     co_return absl::FailedPreconditionError(fmt::format(
         "publication {} does not exist: walpost init -c FILE, or {}", name,
-        CreatePublicationSql(name, config_.outbox.tables)));
+        CreatePublicationSql(name, config_.outbox.tables,
+                             connection_->server_version())));
   }
   spdlog::info("creating publication {}", name);
   co_return co_await CreatePublication(*connection_, name,

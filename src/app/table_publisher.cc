@@ -10,6 +10,7 @@
 #include "base/session_settings.h"
 #include "base/status_macros.h"
 #include "fmt/format.h"
+#include "postgres/column_order.h"
 #include "postgres/quote.h"
 
 namespace walpost {
@@ -129,6 +130,7 @@ bool TablePublisher::IsMeant(const std::string& table) const {
 asio::awaitable<absl::Status> TablePublisher::PublishTable(
     Connection& connection) {
   RecallPlace();
+  WALPOST_CO_RETURN_IF_ERROR(co_await ReadOrderTypes(connection));
   const TableFilter filter = FilterFromPlace(connection);
   const auto scan = std::make_unique<TableScan>(
       connection, config_.outbox.tables[source_], filter);
@@ -163,6 +165,20 @@ asio::awaitable<absl::Status> TablePublisher::OpenScan(TableScan& scan) {
   co_return MakeMapper(scan.schema());
 }
 
+// A literal without a type is not read as a composite one.
+asio::awaitable<absl::Status> TablePublisher::ReadOrderTypes(
+    Connection& connection) {
+  const std::string& table = config_.outbox.tables[source_].name;
+  order_types_.clear();
+  if (place_.key() == nullptr) co_return absl::OkStatus();
+  for (const std::string& column : order_columns_) {
+    WALPOST_CO_ASSIGN_OR_RETURN(std::string type,
+                                co_await ReadTypeOf(connection, table, column));
+    order_types_.push_back(std::move(type));
+  }
+  co_return absl::OkStatus();
+}
+
 // Selects the rows that the last scan did not reach; the first rows may repeat
 // its last ones. NULLs come last, and a comparison with them is not true.
 TableFilter TablePublisher::FilterFromPlace(Connection& connection) const {
@@ -173,7 +189,8 @@ TableFilter TablePublisher::FilterFromPlace(Connection& connection) const {
   std::vector<std::string> values;
   for (size_t i = 0; i < key->size() && (*key)[i]; ++i) {
     columns.push_back(QuoteName(order_columns_[i]));
-    values.push_back(connection.Literal(*(*key)[i]));
+    values.push_back(
+        fmt::format("{}::{}", connection.Literal(*(*key)[i]), order_types_[i]));
   }
   std::string rest = QuoteName(order_columns_.front()) + " IS NULL";
   if (!columns.empty()) {

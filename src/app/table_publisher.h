@@ -152,6 +152,7 @@ class TablePublisher {
   Position PositionOf(uint64_t ordinal) const;
   boost::asio::awaitable<absl::Status> Offer(Event& event, absl::Status mapped);
   boost::asio::awaitable<absl::Status> WaitForAcknowledgements();
+  boost::asio::awaitable<absl::Status> ReadOrderTypes(Connection& connection);
   TableFilter FilterFromPlace(Connection& connection) const;
   void NoteAcknowledged();
   absl::Status Undeliverable(Stoppage stoppage);
@@ -167,8 +168,9 @@ class TablePublisher {
   bool ledger_is_open_ = false;
   EventSet left_out_;
 
-  size_t source_ = 0;     // the current table
-  bool counted_ = false;  // its rows are in all_
+  size_t source_ = 0;                     // the current table
+  bool counted_ = false;                  // its rows are in all_
+  std::vector<std::string> order_types_;  // of order_columns_, as SQL
   std::vector<std::string> order_columns_;
   std::vector<size_t> order_indexes_;
   ScanPlace place_;  // in the current table

@@ -216,12 +216,14 @@ asio::awaitable<Found> CheckPostgres(asio::any_io_executor executor,
 }
 
 asio::awaitable<Found> CheckPolledTables(asio::any_io_executor executor,
-                                         const Config& config) {
+                                         const Config& config,
+                                         const std::vector<Route>& routes) {
   Connected connection = co_await Connect(executor, config.postgres.server);
   if (!connection.ok()) co_return connection.status();
   Findings findings;
-  for (const TableOptions& table : config.outbox.tables) {
-    PollingCheck check(**connection, config.polling, table);
+  for (size_t i = 0; i < config.outbox.tables.size(); ++i) {
+    PollingCheck check(**connection, config.polling, config.outbox.tables[i],
+                       routes[i].references());
     Found found = co_await check.Run();
     if (!found.ok()) co_return found.status();
     findings.insert(findings.end(), found->begin(), found->end());
@@ -280,7 +282,7 @@ Found FindInPostgres(const Config& config, const std::vector<Route>& routes,
                      const ClusterFindings& kafka) {
   asio::io_context io(1);
   if (config.source == Source::kPolling) {
-    return RunToEnd(io, CheckPolledTables(io.get_executor(), config));
+    return RunToEnd(io, CheckPolledTables(io.get_executor(), config, routes));
   }
   return RunToEnd(io, CheckPostgres(io.get_executor(), config, routes, kafka));
 }

@@ -168,7 +168,8 @@ std::string PublicationSql(const Config& config,
     return fmt::format(
         "-- Which rows are sent: inserts only, partitions under the name of "
         "their root.\n{}\n\n",
-        CreatePublicationSql(name, config.outbox.tables));
+        CreatePublicationSql(name, config.outbox.tables,
+                             existing.server_version));
   }
   std::string sql = fmt::format("-- Publication {} exists.\n", name);
   for (const TableOptions& table : config.outbox.tables) {

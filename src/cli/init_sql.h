@@ -35,7 +35,8 @@ struct ExistingObjects {
   bool publication = false;
   std::set<std::string> published;  // tables
   bool slot = false;
-  std::string unknown;  // why it is not known; empty: it is
+  int server_version = 0;  // 0: not known
+  std::string unknown;     // why it is not known; empty: it is
 };
 
 // All SQL that `init` would run, in order, with comments. Errors are those of

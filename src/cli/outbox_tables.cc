@@ -210,6 +210,7 @@ asio::awaitable<ExistingObjects> FindExistingObjects(
   absl::Status status = connection.status();
   if (status.ok()) {
     (*connection)->set_deadline(Clock::now() + kLookLimit);
+    existing.server_version = (*connection)->server_version();
     status = co_await Look(**connection, config, existing);
   }
   if (!status.ok()) existing.unknown = std::string(status.message());

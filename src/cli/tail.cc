@@ -22,6 +22,7 @@
 #include "outbox/event_json.h"
 #include "outbox/record_builder.h"
 #include "postgres/publication.h"
+#include "postgres/read_base_types.h"
 #include "postgres/replication_reader.h"
 #include "postgres/slot.h"
 #include "session/wal_stream.h"
@@ -89,9 +90,14 @@ class Tail final : private EventTaker {
     stream.slot = slot_;
     stream.publication = config_.postgres.publication;
     stream.messages = config_.outbox.messages.enabled();
+    WALPOST_CO_ASSIGN_OR_RETURN(
+        BaseTypes types,
+        co_await ReadBaseTypes(*connection, config_.outbox.tables));
+    types.Complete();
     status = co_await StartReplication(*connection, std::move(stream));
     WalStream::Start start;
     start.slot = created;
+    start.base_types = std::move(types);
     if (status.ok()) reader_.Begin(std::move(connection), std::move(start));
     co_return status;
   }
@@ -108,7 +114,8 @@ class Tail final : private EventTaker {
       status = absl::FailedPreconditionError(fmt::format(
           "publication {} does not exist: run walpost init -c FILE, or {}",
           publication,
-          CreatePublicationSql(publication, config_.outbox.tables)));
+          CreatePublicationSql(publication, config_.outbox.tables,
+                               connection.server_version())));
     }
     co_return status;
   }

@@ -94,7 +94,10 @@ std::string OrderBySql(const RowOrder& order) {
   if (order.kind != Kind::kCounter) {
     sql += ", age(xmin) DESC, cmin::text::bigint, ctid";
   }
-  if (!order.id_column.empty()) sql += ", " + Quoted(order.id_column);
+  // As text: not every type has an order.
+  if (!order.id_column.empty()) {
+    sql += fmt::format(", concat({})", Quoted(order.id_column));
+  }
   return sql;
 }
 

@@ -1,11 +1,10 @@
 #include "outbox/table_mapper.h"
 
-#include <set>
-
 #include "base/reason_code.h"
 #include "base/status_macros.h"
 #include "base/utf8.h"
 #include "fmt/format.h"
+#include "outbox/base_types.h"
 #include "outbox/column_decoder.h"
 #include "pgoutput/type_oid.h"
 
@@ -25,6 +24,11 @@ absl::StatusOr<std::unique_ptr<TableMapper>> TableMapper::Create(
     std::span<const std::string> references) {
   auto mapper = std::unique_ptr<TableMapper>(new TableMapper(relation));
   for (size_t i = 0; i < kFields.size(); ++i) {
+    if (kFields[i].name == "payload") {
+      WALPOST_ASSIGN_OR_RETURN(mapper->fields_[i],
+                               mapper->BindPayload(options));
+      continue;
+    }
     WALPOST_ASSIGN_OR_RETURN(
         mapper->fields_[i],
         mapper->Bind(options.columns.*kFields[i].source, kFields[i].name,
@@ -34,6 +38,7 @@ absl::StatusOr<std::unique_ptr<TableMapper>> TableMapper::Create(
       mapper->timestamp_,
       mapper->Bind(options.columns.timestamp, "timestamp", {}));
   WALPOST_RETURN_IF_ERROR(mapper->CheckTimestamp());
+  WALPOST_RETURN_IF_ERROR(mapper->CheckHeaders());
   WALPOST_RETURN_IF_ERROR(mapper->CheckPayload(options));
   for (const std::string& name : references) {
     WALPOST_ASSIGN_OR_RETURN(const Slot slot, mapper->BindReference(name));
@@ -46,7 +51,25 @@ absl::StatusOr<std::unique_ptr<TableMapper>> TableMapper::Create(
         mapper->RequireColumn(column, "outbox.tables.value.columns"));
     mapper->value_columns_.push_back(index);
   }
+  for (const size_t column : mapper->UsedColumns()) {
+    if (relation.columns[column].type_oid == kDroppedTypeOid) {
+      mapper->dropped_types_.push_back(column);
+    }
+  }
   return mapper;
+}
+
+// If the value is made of columns, the payload may be too large to be
+// published.
+absl::StatusOr<TableMapper::Slot> TableMapper::BindPayload(
+    const TableOptions& options) {
+  const auto& field = kFields[FindField("payload")];
+  const FieldSource& source = options.columns.payload;
+  const bool is_unused = !options.value_columns.empty() &&
+                         source.kind == FieldSource::Kind::kUsual &&
+                         relation_.FindUnsent(field.usual_names.front());
+  if (is_unused) return null_slot();
+  return Bind(source, field.name, field.usual_names);
 }
 
 absl::Status TableMapper::CheckTimestamp() const {
@@ -57,6 +80,31 @@ absl::Status TableMapper::CheckTimestamp() const {
       "column '{}' of {}, which outbox.tables.columns.timestamp names, is not "
       "one of timestamp, timestamptz or an integer of milliseconds",
       column.name, relation_.QualifiedName()));
+}
+
+// Otherwise every row with headers would stop the flow.
+absl::Status TableMapper::CheckHeaders() const {
+  const Slot headers = fields_[FindField("headers")];
+  if (!IsColumn(headers)) return absl::OkStatus();
+  const pgoutput::ColumnSchema& column = relation_.columns[headers];
+  if (pgoutput::CanHoldJson(column.type_oid) ||
+      column.type_oid == kDroppedTypeOid) {
+    return absl::OkStatus();
+  }
+  return absl::FailedPreconditionError(fmt::format(
+      "column '{}' of {}, which has the headers, is of a type whose text is "
+      "not a JSON object: make it json, jsonb or text, or set "
+      "outbox.tables.columns.headers (another column, or null)",
+      column.name, relation_.QualifiedName()));
+}
+
+absl::Status TableMapper::RefuseUnsent(std::string_view column,
+                                       std::string_view field) const {
+  const pgoutput::UnsentColumn* unsent = relation_.FindUnsent(column);
+  if (unsent == nullptr) return absl::OkStatus();
+  return absl::FailedPreconditionError(
+      fmt::format("column '{}' of {}, which is used for {}, {}", column,
+                  relation_.QualifiedName(), field, unsent->why));
 }
 
 // Otherwise a wrong name would publish every event as a tombstone.
@@ -81,6 +129,7 @@ bool TableMapper::has_key() const { return Maps("aggregate_id"); }
 absl::StatusOr<TableMapper::Slot> TableMapper::RequireColumn(
     std::string_view column, std::string_view why) const {
   if (const auto index = relation_.FindColumn(column)) return *index;
+  WALPOST_RETURN_IF_ERROR(RefuseUnsent(column, why));
   return absl::FailedPreconditionError(fmt::format(
       "table {} has no published column '{}', which {} names: correct the "
       "configuration, or add the column to the table or the publication",
@@ -94,6 +143,8 @@ absl::StatusOr<TableMapper::Slot> TableMapper::Bind(
     case FieldSource::Kind::kUsual:
       for (const std::string_view name : usual_names) {
         if (const auto column = relation_.FindColumn(name)) return *column;
+        WALPOST_RETURN_IF_ERROR(
+            RefuseUnsent(name, fmt::format("outbox.tables.columns.{}", field)));
       }
       return null_slot();
     case FieldSource::Kind::kColumn:
@@ -115,6 +166,7 @@ absl::StatusOr<TableMapper::Slot> TableMapper::BindReference(
     return fields_[field];
   }
   if (const auto column = relation_.FindColumn(name)) return *column;
+  WALPOST_RETURN_IF_ERROR(RefuseUnsent(name, "the route"));
   if (field < kFields.size()) {
     return absl::FailedPreconditionError(fmt::format(
         "the route refers to '{0}', but table {1} has no column for it: set "
@@ -124,14 +176,18 @@ absl::StatusOr<TableMapper::Slot> TableMapper::BindReference(
   return RequireColumn(name, "the route");
 }
 
-void TableMapper::RequireUtf8() {
+std::set<size_t> TableMapper::UsedColumns() const {
   std::set<size_t> used(fields_.begin(), fields_.end());
   used.insert(references_.begin(), references_.end());
   used.insert(value_columns_.begin(), value_columns_.end());
+  std::erase_if(used, [this](size_t slot) { return !IsColumn(slot); });
+  return used;
+}
+
+void TableMapper::RequireUtf8() {
   text_columns_.clear();
-  for (const size_t column : used) {
-    if (IsColumn(column) &&
-        relation_.columns[column].type_oid != pgoutput::kByteaOid) {
+  for (const size_t column : UsedColumns()) {
+    if (relation_.columns[column].type_oid != pgoutput::kByteaOid) {
       text_columns_.push_back(column);
     }
   }
@@ -149,9 +205,23 @@ absl::Status TableMapper::CheckTexts() const {
   return absl::OkStatus();
 }
 
+// The type may have been a domain over bytea.
+absl::Status TableMapper::CheckDropped() const {
+  for (const size_t column : dropped_types_) {
+    if (!values_[column] || !values_[column]->starts_with("\\x")) continue;
+    return Undeliverable(
+        kReasonColumnUnreadable,
+        fmt::format("column '{}' of {} had a type that has been dropped, so it "
+                    "is not known whether its value is text or bytea",
+                    relation_.columns[column].name, relation_.QualifiedName()));
+  }
+  return absl::OkStatus();
+}
+
 absl::Status TableMapper::Map(const pgoutput::TupleData& row, Event& event) {
   WALPOST_RETURN_IF_ERROR(ReadRow(row));
-  const absl::Status texts = CheckTexts();
+  absl::Status texts = CheckTexts();
+  if (texts.ok()) texts = CheckDropped();
   // Before bytea is decoded: JSON needs the text that the server renders.
   const Value json = MakeJsonValue();
   const absl::Status decoded = DecodeByteaColumns();

@@ -8,6 +8,7 @@
 #include <array>
 #include <deque>
 #include <memory>
+#include <set>
 #include <span>
 #include <string>
 #include <vector>
@@ -29,7 +30,8 @@ class TableMapper {
   // a column (Route::references()).
   //
   // kFailedPrecondition: a configured column is not in the table (or not
-  // published); names column, table and the key to change.
+  // published), a column that is used is not sent, or its type does not suit;
+  // names column, table and the key to change.
   static absl::StatusOr<std::unique_ptr<TableMapper>> Create(
       const TableOptions& options, const pgoutput::RelationSchema& relation,
       std::span<const std::string> references);
@@ -62,10 +64,16 @@ class TableMapper {
                                      std::string_view why) const;
   absl::StatusOr<Slot> Bind(const FieldSource& source, std::string_view field,
                             std::span<const std::string_view> usual_names);
+  absl::StatusOr<Slot> BindPayload(const TableOptions& options);
   absl::StatusOr<Slot> BindReference(std::string_view name) const;
   absl::Status ReadRow(const pgoutput::TupleData& row);
   absl::Status CheckTexts() const;
+  absl::Status CheckDropped() const;
+  std::set<size_t> UsedColumns() const;
   absl::Status CheckTimestamp() const;
+  absl::Status CheckHeaders() const;
+  absl::Status RefuseUnsent(std::string_view column,
+                            std::string_view field) const;
   absl::Status CheckPayload(const TableOptions& options) const;
   // The payload made from value_columns; nullopt: none are configured.
   Value MakeJsonValue();
@@ -89,7 +97,8 @@ class TableMapper {
   };
   std::vector<ByteaColumn> bytea_columns_;
 
-  std::vector<size_t> text_columns_;  // columns that must be UTF-8, in order
+  std::vector<size_t> text_columns_;   // columns that must be UTF-8, in order
+  std::vector<size_t> dropped_types_;  // used columns whose type is not known
 
   std::vector<Value> values_;  // of the current row
   std::vector<Value> reference_values_;

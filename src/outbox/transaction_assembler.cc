@@ -4,6 +4,7 @@
 
 #include "base/byte_reader.h"
 #include "base/reason_code.h"
+#include "base/status_macros.h"
 #include "fmt/format.h"
 
 namespace walpost {
@@ -52,7 +53,7 @@ absl::Status TransactionAssembler::Apply(const pgoutput::Message& message,
     return Commit(*commit, step);
   }
   if (auto* relation = std::get_if<pgoutput::Relation>(&message)) {
-    Describe(*relation);
+    return Describe(*relation);
   } else if (auto* logical = std::get_if<pgoutput::LogicalMessage>(&message)) {
     return Message(*logical, step);
   } else if (std::holds_alternative<pgoutput::Unknown>(message)) {
@@ -103,17 +104,39 @@ absl::Status TransactionAssembler::Commit(const pgoutput::Commit& commit,
   return absl::OkStatus();
 }
 
-void TransactionAssembler::Describe(const pgoutput::Relation& relation) {
+// The columns of a table that is not an outbox may be of any type.
+absl::Status TransactionAssembler::FindBaseTypes(
+    pgoutput::RelationSchema& schema) {
+  if (!base_types_) return absl::OkStatus();
+  for (pgoutput::ColumnSchema& column : schema.columns) {
+    const std::optional<uint32_t> base = base_types_->Of(column.type_oid);
+    if (!base) {
+      unknown_type_ = column.type_oid;
+      return absl::UnavailableError(fmt::format(
+          "column '{}' of {} has a type that is newer than the connection: "
+          "reading the types again",
+          column.name, schema.QualifiedName()));
+    }
+    column.type_oid = *base;
+  }
+  return absl::OkStatus();
+}
+
+absl::Status TransactionAssembler::Describe(
+    const pgoutput::Relation& relation) {
   Relation described;
   described.schema = pgoutput::RelationSchema(relation);
+  const std::string name = described.schema.QualifiedName();
+  const std::optional<size_t> source = SourceOf(name, relation.oid);
+  if (source || std::ranges::count(oids_, relation.oid) > 0) {
+    WALPOST_RETURN_IF_ERROR(FindBaseTypes(described.schema));
+  }
   const auto known = relations_.find(relation.oid);
   if (known != relations_.end() && known->second.schema == described.schema) {
-    return;  // ANALYZE, GRANT and the like send it again unchanged
+    // ANALYZE, GRANT and the like send it again unchanged
+    return absl::OkStatus();
   }
-  const std::string name = described.schema.QualifiedName();
-  if (const auto source = SourceOf(name, relation.oid)) {
-    DescribeOutbox(*source, described);
-  }
+  if (source) DescribeOutbox(*source, described);
   if (!described.is_outbox) DescribeRenamed(name, relation.oid, described);
   if (!described.is_outbox) {
     described.name = name;
@@ -121,6 +144,7 @@ void TransactionAssembler::Describe(const pgoutput::Relation& relation) {
         known != relations_.end() && known->second.is_passed_over;
   }
   relations_.insert_or_assign(relation.oid, std::move(described));
+  return absl::OkStatus();
 }
 
 // A row has the name that its table had when it was written, and another table

@@ -20,6 +20,7 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "base/lsn.h"
+#include "outbox/base_types.h"
 #include "outbox/event.h"
 #include "outbox/message_mapper.h"
 #include "outbox/options.h"
@@ -70,6 +71,12 @@ class TransactionAssembler {
   // Rows of this relation are passed over without a step from now on.
   void PassOver(uint32_t oid);
 
+  // Types of columns that are not in the list end the stream (kUnavailable),
+  // so that it is read again; see unknown_type.
+  void SetBaseTypes(BaseTypes types) { base_types_ = std::move(types); }
+  // The type because of which Apply has failed; 0: none.
+  uint32_t unknown_type() const { return unknown_type_; }
+
   // See TableMapper; for every table described from now on.
   void RequireUtf8() { requires_utf8_ = true; }
 
@@ -77,7 +84,7 @@ class TransactionAssembler {
   // valid until the next call, and as long as the message's bytes.
   //
   // kDataLoss: the stream contradicts itself (a row outside a transaction, a
-  // relation that was never described, ...).
+  // relation that was never described, ...). kUnavailable: see SetBaseTypes.
   absl::Status Apply(const pgoutput::Message& message, Step& step);
 
   // Fields that the columns of each table have provided, and since which
@@ -113,7 +120,8 @@ class TransactionAssembler {
 
   absl::Status Begin(const pgoutput::Begin& begin);
   absl::Status Commit(const pgoutput::Commit& commit, Step& step);
-  void Describe(const pgoutput::Relation& relation);
+  absl::Status Describe(const pgoutput::Relation& relation);
+  absl::Status FindBaseTypes(pgoutput::RelationSchema& schema);
   std::optional<size_t> SourceOf(std::string_view name, uint32_t oid) const;
   void DescribeOutbox(size_t source, Relation& described);
   void DescribeRenamed(const std::string& name, uint32_t oid,
@@ -135,6 +143,8 @@ class TransactionAssembler {
   MessageMapper message_mapper_;
   std::vector<uint32_t> oids_;
   std::vector<std::string> former_names_;
+  std::optional<BaseTypes> base_types_;
+  uint32_t unknown_type_ = 0;
   absl::flat_hash_map<uint32_t, Relation> relations_;
   MappedFields mapped_fields_;
 

@@ -20,4 +20,11 @@ std::optional<size_t> RelationSchema::FindColumn(
   return std::nullopt;
 }
 
+const UnsentColumn* RelationSchema::FindUnsent(std::string_view column) const {
+  for (const UnsentColumn& other : unsent) {
+    if (other.name == column) return &other;
+  }
+  return nullptr;
+}
+
 }  // namespace walpost::pgoutput

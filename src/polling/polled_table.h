@@ -20,6 +20,7 @@ struct PolledTable {
 
   // Columns, not quoted.
   std::string id;
+  std::string id_type;  // as SQL; empty: that of a literal will do
   // Order within an aggregate: `order_by`, else the id.
   std::string order;
   // An integer distinguishes rows of an aggregate; a clock may not, so then the

@@ -5,9 +5,11 @@
 #include "absl/strings/str_join.h"
 #include "base/status_macros.h"
 #include "fmt/format.h"
+#include "outbox/table_mapper.h"
 #include "pgoutput/type_oid.h"
 #include "polling/cursor_sql.h"
 #include "polling/index_check.h"
+#include "postgres/column_order.h"
 #include "postgres/quote.h"
 #include "postgres/relation_oid.h"
 #include "postgres/table_rows.h"
@@ -57,7 +59,8 @@ asio::awaitable<absl::StatusOr<Findings>> PollingCheck::Run() {
   if (FirstError(findings_) != nullptr) co_return findings_;
   CheckOrder();
   CheckLease();
-  status = co_await CheckNulls();
+  status = co_await CheckComparisons();
+  if (status.ok()) status = co_await CheckNulls();
   if (status.ok()) status = co_await CheckStatusValues();
   if (status.ok()) status = co_await CheckIndexes();
   if (status.ok()) status = co_await CheckCursorTable();
@@ -102,6 +105,39 @@ asio::awaitable<absl::Status> PollingCheck::CheckColumns() {
     table_ = *std::move(table);
   } else if (FirstError(findings_) == nullptr) {
     Add(Severity::kError, std::string(table.status().message()));
+  }
+  const auto mapper = TableMapper::Create(options_, *schema, references_);
+  if (!mapper.ok() && FirstError(findings_) == nullptr) {
+    Add(Severity::kError, fmt::format("cannot be published: {}",
+                                      std::string(mapper.status().message())));
+  }
+  co_return absl::OkStatus();
+}
+
+// Rows are found by their id, sorted, and grouped by their aggregate.
+asio::awaitable<absl::Status> PollingCheck::CheckComparisons() {
+  std::vector<std::pair<std::string, Comparison>> wanted = {
+      {table_.id, Comparison::kEquality}, {table_.order, Comparison::kOrder}};
+  for (const std::string& column : table_.aggregate) {
+    wanted.emplace_back(column, Comparison::kEquality);
+  }
+  for (const auto& [column, comparison] : wanted) {
+    WALPOST_CO_ASSIGN_OR_RETURN(
+        const std::string type,
+        co_await ReadTypeOf(connection_, options_.name, column));
+    if (column == table_.id) table_.id_type = type;
+    WALPOST_CO_ASSIGN_OR_RETURN(
+        const bool can_compare,
+        co_await CanCompare(connection_, type, comparison));
+    if (can_compare) continue;
+    Add(Severity::kError,
+        fmt::format(
+            "column {} has a type whose values Postgres cannot "
+            "compare, and rows are {} it",
+            column,
+            comparison == Comparison::kOrder ? "sorted by" : "found by"),
+        fmt::format("ALTER TABLE {} ALTER COLUMN {} TYPE text;", sql_name_,
+                    QuoteName(column)));
   }
   co_return absl::OkStatus();
 }

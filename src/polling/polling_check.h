@@ -21,10 +21,14 @@ namespace walpost {
 
 class PollingCheck {
  public:
-  // All arguments outlive the object.
+  // All arguments outlive the object. `references`: see TableMapper.
   PollingCheck(Connection& connection, const PollingOptions& polling,
-               const TableOptions& options)
-      : connection_(connection), polling_(polling), options_(options) {}
+               const TableOptions& options,
+               const std::vector<std::string>& references)
+      : connection_(connection),
+        polling_(polling),
+        options_(options),
+        references_(references) {}
 
   // Errors come from the connection or a query; they are not findings.
   boost::asio::awaitable<absl::StatusOr<Findings>> Run();
@@ -34,6 +38,7 @@ class PollingCheck {
 
  private:
   boost::asio::awaitable<absl::Status> CheckColumns();
+  boost::asio::awaitable<absl::Status> CheckComparisons();
   boost::asio::awaitable<absl::Status> CheckNulls();
   boost::asio::awaitable<absl::Status> CheckStatusValues();
   boost::asio::awaitable<absl::Status> CheckIndexes();
@@ -46,6 +51,7 @@ class PollingCheck {
   Connection& connection_;
   const PollingOptions& polling_;
   const TableOptions& options_;
+  const std::vector<std::string>& references_;
   std::string sql_name_;
   PolledTable table_;
   bool is_partitioned_ = false;

@@ -11,9 +11,8 @@ namespace walpost {
 absl::Status RowSender::SetTable(PolledTable table,
                                  const std::string& server_encoding) {
   WALPOST_ASSIGN_OR_RETURN(
-      mapper_,
-      TableMapper::Create(options_.tables[source_], table.schema,
-                          outbound_.builder().routes()[source_].references()));
+      mapper_, TableMapper::Create(options_.tables[source_], table.schema,
+                                   references()));
   if (MayHoldAnyBytes(server_encoding)) mapper_->RequireUtf8();
   table_ = std::move(table);
   return absl::OkStatus();

@@ -35,6 +35,10 @@ class RowSender {
   // The table as it is from now on, in a database of this encoding. Errors are
   // those of TableMapper::Create.
   absl::Status SetTable(PolledTable table, const std::string& server_encoding);
+  // Names whose values the route of the table needs.
+  const std::vector<std::string>& references() const {
+    return outbound_.builder().routes()[source_].references();
+  }
   // Valid until the next SetTable.
   const PolledTable& table() const { return table_; }
   size_t id_column() const { return *table_.schema.FindColumn(table_.id); }

@@ -150,7 +150,8 @@ asio::awaitable<absl::Status> TablePoller::Session() {
 }
 
 asio::awaitable<absl::Status> TablePoller::CheckTable(PolledTable& table) {
-  PollingCheck check(connection_.raw(), options_.polling, table_options_);
+  PollingCheck check(connection_.raw(), options_.polling, table_options_,
+                     rows_.references());
   WALPOST_CO_ASSIGN_OR_RETURN(Findings findings, co_await check.Run());
   for (const Finding& finding : findings) {
     if (finding.severity != Severity::kWarning || sessions_ > 0) continue;

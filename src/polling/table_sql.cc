@@ -43,7 +43,9 @@ std::string TableSql::Order(std::string_view alias) const {
 
 std::string TableSql::In(std::string_view alias, Ids ids) const {
   std::vector<std::string> literals;
-  for (const std::string& id : ids) literals.push_back(quote_(id));
+  // A literal without a type is not read as a composite one.
+  const std::string type = table_.id_type.empty() ? "" : "::" + table_.id_type;
+  for (const std::string& id : ids) literals.push_back(quote_(id) + type);
   return fmt::format("{} IN ({})", Column(alias, table_.id),
                      absl::StrJoin(literals, ", "));
 }

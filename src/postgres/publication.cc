@@ -1,5 +1,6 @@
 #include "postgres/publication.h"
 
+#include "base/server_version.h"
 #include "base/status_macros.h"
 #include "fmt/format.h"
 #include "postgres/quote.h"
@@ -37,7 +38,8 @@ std::string PublicationList(Connection& connection,
 }
 
 std::string CreatePublicationSql(std::string_view publication,
-                                 std::span<const TableOptions> tables) {
+                                 std::span<const TableOptions> tables,
+                                 int server_version) {
   std::string list;
   for (const TableOptions& table : tables) {
     list += list.empty() ? " FOR TABLE " : ", ";
@@ -45,14 +47,18 @@ std::string CreatePublicationSql(std::string_view publication,
   }
   return fmt::format(
       "CREATE PUBLICATION {}{} WITH (publish = 'insert', "
-      "publish_via_partition_root = true);",
-      QuoteName(publication), list);
+      "publish_via_partition_root = true{});",
+      QuoteName(publication), list,
+      server_version >= kFirstWithGeneratedColumns
+          ? ", publish_generated_columns = stored"
+          : "");
 }
 
 asio::awaitable<absl::Status> CreatePublication(
     Connection& connection, std::string publication,
     std::span<const TableOptions> tables) {
-  const std::string sql = CreatePublicationSql(publication, tables);
+  const std::string sql =
+      CreatePublicationSql(publication, tables, connection.server_version());
   absl::StatusOr<QueryRows> rows = co_await connection.Execute(sql);
   co_return rows.status();
 }

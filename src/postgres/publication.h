@@ -30,9 +30,11 @@ std::string PublicationList(Connection& connection,
 
 // CREATE PUBLICATION for these tables (may be empty, for messages only):
 // inserts only, so that housekeeping on the outbox is not sent, and partitions
-// under the name of their root.
+// under the name of their root. `server_version`: 0: not known; from 18 on,
+// with generated columns, because earlier servers do not know of it.
 std::string CreatePublicationSql(std::string_view publication,
-                                 std::span<const TableOptions> tables);
+                                 std::span<const TableOptions> tables,
+                                 int server_version);
 
 // Runs it. kFailedPrecondition: not the owner of a table, or a missing table.
 boost::asio::awaitable<absl::Status> CreatePublication(

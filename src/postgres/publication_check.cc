@@ -4,6 +4,7 @@
 #include "base/status_macros.h"
 #include "fmt/format.h"
 #include "outbox/table_mapper.h"
+#include "postgres/column_order.h"
 #include "postgres/publication.h"
 #include "postgres/quote.h"
 #include "postgres/table_names.h"
@@ -37,8 +38,8 @@ asio::awaitable<absl::StatusOr<Findings>> PublicationCheck::RunOnTables() {
 asio::awaitable<absl::Status> PublicationCheck::CheckPublication() {
   const std::string subject =
       fmt::format("publication {}", options_.publication);
-  const std::string create =
-      CreatePublicationSql(options_.publication, outbox_.tables);
+  const std::string create = CreatePublicationSql(
+      options_.publication, outbox_.tables, connection_.server_version());
   const std::string sql = fmt::format(
       "SELECT pubinsert, pubviaroot, concat_ws(', ', 'insert', CASE WHEN "
       "pubupdate THEN 'update' END, CASE WHEN pubdelete THEN 'delete' END, "
@@ -82,7 +83,8 @@ asio::awaitable<absl::Status> PublicationCheck::CheckPublication() {
         "does, so do not take anything out of it",
         fmt::format("before the first walpost run, set postgres.publication to "
                     "one of walpost's own: {}",
-                    CreatePublicationSql(OwnPublication(), outbox_.tables)));
+                    CreatePublicationSql(OwnPublication(), outbox_.tables,
+                                         connection_.server_version())));
   } else if (with_inserts != "insert") {
     Add(Severity::kNote, subject,
         "publishes more than inserts, which is expensive for the server and "
@@ -238,8 +240,8 @@ asio::awaitable<absl::Status> PublicationCheck::CheckPublished(
   const std::string& table = outbox_.tables[index].name;
   const std::string subject = fmt::format("table {}", table);
   const std::string publication = QuoteName(options_.publication);
-  std::string published;  // column list; empty: all columns
-  std::string filter;
+  PublishedColumns published;
+  published.publication = options_.publication;
   if (publication_exists_) {
     if (kind == "p" && !published_via_root_) {
       Add(Severity::kError, subject,
@@ -255,7 +257,13 @@ asio::awaitable<absl::Status> PublicationCheck::CheckPublished(
     const std::string sql = fmt::format(
         "SELECT {} FROM pg_catalog.pg_publication_tables WHERE pubname = {} "
         "AND schemaname = {} AND tablename = {}",
-        has_lists ? "attnames, rowfilter" : "NULL, NULL",
+        has_lists
+            ? "attnames, rowfilter, EXISTS (SELECT FROM "
+              "pg_catalog.pg_publication_rel r JOIN "
+              "pg_catalog.pg_publication p ON p.oid = r.prpubid WHERE "
+              "p.pubname = pg_publication_tables.pubname AND r.prrelid = " +
+                  relation + " AND r.prattrs IS NOT NULL)"
+            : std::string("NULL, NULL, false"),
         connection_.Literal(options_.publication),
         connection_.Literal(table.substr(0, dot)),
         connection_.Literal(table.substr(dot + 1)));
@@ -269,58 +277,55 @@ asio::awaitable<absl::Status> PublicationCheck::CheckPublished(
                       QuoteQualifiedName(table)));
       co_return absl::OkStatus();
     }
-    published = rows->Text(0, 0);
-    filter = rows->Text(0, 1);
-    if (!filter.empty()) {
+    published.names = rows->Text(0, 0);
+    published.has_list = rows->Bool(0, 2);
+    published.filter = rows->Text(0, 1);
+    if (!published.filter.empty()) {
       Add(Severity::kWarning, subject,
           fmt::format("has a row filter in the publication ({}): rows that do "
                       "not pass it are never sent",
-                      filter),
+                      published.filter),
           "publish the whole table");
     }
   }
-  co_return co_await CheckColumns(index, relation, published, filter);
+  WALPOST_CO_RETURN_IF_ERROR(
+      co_await CheckColumns(index, std::move(published)));
+  co_return co_await CheckOrder(index);
+}
+
+// The stream needs no order; snapshot, recover and replay do.
+asio::awaitable<absl::Status> PublicationCheck::CheckOrder(size_t index) {
+  const TableOptions& table = outbox_.tables[index];
+  if (table.order_by.empty()) co_return absl::OkStatus();
+  WALPOST_CO_ASSIGN_OR_RETURN(
+      const std::string type,
+      co_await ReadTypeOf(connection_, table.name, table.order_by));
+  if (type.empty()) co_return absl::OkStatus();
+  WALPOST_CO_ASSIGN_OR_RETURN(
+      const bool can_sort,
+      co_await CanCompare(connection_, type, Comparison::kOrder));
+  if (can_sort) co_return absl::OkStatus();
+  Add(Severity::kError, fmt::format("table {}", table.name),
+      fmt::format("column {}, which order_by names, has a type that Postgres "
+                  "cannot sort by",
+                  table.order_by),
+      fmt::format("ALTER TABLE {} ADD COLUMN seq bigserial; and set order_by: "
+                  "seq",
+                  QuoteQualifiedName(table.name)));
+  co_return absl::OkStatus();
 }
 
 asio::awaitable<absl::Status> PublicationCheck::CheckColumns(
-    size_t index, std::string relation, std::string published,
-    std::string filter) {
+    size_t index, PublishedColumns published) {
   const TableOptions& table = outbox_.tables[index];
   const std::string subject = fmt::format("table {}", table.name);
-  const std::string is_published =
-      published.empty() ? "true"
-                        : fmt::format("attname = ANY ({}::name[])",
-                                      connection_.Literal(published));
-  const std::string sql = fmt::format(
-      "SELECT attname, atttypid, {} FROM pg_catalog.pg_attribute WHERE "
-      "attrelid = {} AND attnum > 0 AND NOT attisdropped AND attgenerated = '' "
-      "ORDER BY attnum",
-      is_published, relation);
-  WALPOST_CO_ASSIGN_OR_RETURN(QueryRows rows,
-                              co_await connection_.Execute(sql));
-  pgoutput::RelationSchema whole;
-  whole.schema = table.name.substr(0, table.name.find('.'));
-  whole.name = table.name.substr(table.name.find('.') + 1);
-  pgoutput::RelationSchema sent = whole;
-  for (size_t row = 0; row < rows.size(); ++row) {
-    const pgoutput::ColumnSchema column{
-        rows.Text(row, 0), static_cast<uint32_t>(rows.Unsigned(row, 1))};
-    whole.columns.push_back(column);
-    if (rows.Bool(row, 2)) sent.columns.push_back(column);
-  }
-  const std::vector<std::string>& references = routes_[index].references();
-  const auto mapper = TableMapper::Create(table, sent, references);
-  if (!mapper.ok() && TableMapper::Create(table, whole, references).ok()) {
-    Add(Severity::kError, subject,
-        fmt::format("is published with a column list ({}) that leaves out what "
-                    "walpost needs",
-                    published),
-        fmt::format("ALTER PUBLICATION {0} DROP TABLE {1}; ALTER PUBLICATION "
-                    "{0} ADD TABLE {1}{2};",
-                    QuoteName(options_.publication),
-                    QuoteQualifiedName(table.name),
-                    filter.empty() ? "" : fmt::format(" WHERE ({})", filter)));
-  } else if (!mapper.ok()) {
+  WALPOST_CO_ASSIGN_OR_RETURN(
+      const pgoutput::RelationSchema schema,
+      co_await ReadPublishedSchema(connection_, table.name,
+                                   std::move(published)));
+  const auto mapper =
+      TableMapper::Create(table, schema, routes_[index].references());
+  if (!mapper.ok()) {
     const std::string reason(mapper.status().message());
     if (reason.starts_with(subject + " ")) {
       Add(Severity::kError, subject, reason.substr(subject.size() + 1));

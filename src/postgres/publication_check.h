@@ -16,6 +16,7 @@
 #include "outbox/route.h"
 #include "postgres/connection.h"
 #include "postgres/source_options.h"
+#include "postgres/table_rows.h"
 
 namespace walpost {
 
@@ -51,11 +52,9 @@ class PublicationCheck {
   boost::asio::awaitable<absl::Status> CheckPublished(size_t index,
                                                       std::string kind,
                                                       std::string relation);
-  // `published`: the column list; `filter`: that of rows; empty: none.
   boost::asio::awaitable<absl::Status> CheckColumns(size_t index,
-                                                    std::string relation,
-                                                    std::string published,
-                                                    std::string filter);
+                                                    PublishedColumns published);
+  boost::asio::awaitable<absl::Status> CheckOrder(size_t index);
   // As elements of an SQL array.
   std::string OurTables();
   // Name for a publication that only walpost uses.

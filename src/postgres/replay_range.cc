@@ -7,6 +7,7 @@
 #include "base/status_macros.h"
 #include "fmt/format.h"
 #include "postgres/guard_slot.h"
+#include "postgres/read_base_types.h"
 #include "postgres/replay_source.h"
 #include "postgres/since.h"
 #include "postgres/system_identity.h"
@@ -51,12 +52,16 @@ asio::awaitable<absl::Status> ReplaySource::Prepare(ReplayRequest request) {
   stream.start = range_.from;
   stream.publication = options_.publication;
   stream.messages = reads_messages_;
+  WALPOST_CO_ASSIGN_OR_RETURN(BaseTypes types,
+                              co_await ReadBaseTypes(*connection_, tables_));
+  types.Complete();
   status = co_await StartReplication(*connection_, std::move(stream));
   if (!status.ok()) co_return status;
   connection_->set_deadline(std::nullopt);
   WalStream::Start start;
   start.slot = range_.from;
   start.end = range_.to;
+  start.base_types = std::move(types);
   reader_.Begin(std::move(connection_), std::move(start));
   co_return absl::OkStatus();
 }

@@ -8,6 +8,7 @@
 #include "outbox/transaction_assembler.h"
 #include "pgoutput/decoder.h"
 #include "postgres/publication.h"
+#include "postgres/read_base_types.h"
 
 namespace walpost {
 
@@ -46,7 +47,11 @@ asio::awaitable<absl::Status> PeekSlot(
     const OutboxOptions& outbox,
     const std::vector<std::vector<std::string>>& references, Lsn end,
     const std::function<void(const Event& event)>& show) {
+  WALPOST_CO_ASSIGN_OR_RETURN(
+      BaseTypes types, co_await ReadBaseTypes(connection, outbox.tables));
+  types.Complete();
   TransactionAssembler assembler(outbox, references);
+  assembler.SetBaseTypes(std::move(types));
   const std::string sql = PeekSql(connection, postgres, end);
   WALPOST_CO_RETURN_IF_ERROR(co_await connection.StartRows(sql));
   for (;;) {

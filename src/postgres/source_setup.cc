@@ -12,6 +12,7 @@
 #include "postgres/guard_slot.h"
 #include "postgres/preflight.h"
 #include "postgres/publication.h"
+#include "postgres/read_base_types.h"
 #include "postgres/replication_stream.h"
 #include "postgres/slot.h"
 #include "postgres/sqlstate.h"
@@ -320,6 +321,8 @@ asio::awaitable<absl::Status> SourceSetup::RunPreflight() {
 }
 
 asio::awaitable<absl::Status> SourceSetup::StartReplication() {
+  WALPOST_CO_ASSIGN_OR_RETURN(
+      base_types_, co_await ReadBaseTypes(*connection_, outbox_.tables));
   StreamRequest stream;
   stream.slot = options_.slot;
   stream.start = begins_;

@@ -22,6 +22,7 @@
 #include "base/finding.h"
 #include "checkpoint/event_decision.h"
 #include "checkpoint/source_memory.h"
+#include "outbox/base_types.h"
 #include "outbox/options.h"
 #include "outbox/route.h"
 #include "postgres/connection.h"
@@ -67,6 +68,8 @@ class SourceSetup {
   // Decisions about the slot's events that were on record at the last Run.
   const std::vector<EventDecision>& decisions() const { return decisions_; }
 
+  const BaseTypes& base_types() const { return base_types_; }
+
   // Position of the slot before the stream began.
   Lsn slot_position() const { return slot_position_; }
 
@@ -104,6 +107,7 @@ class SourceSetup {
   int server_version_ = 0;
   std::string kafka_cluster_;
   std::vector<EventDecision> decisions_;
+  BaseTypes base_types_;
   Lsn slot_position_;
   Lsn begins_;  // start of the stream
   NewTables new_tables_;

@@ -10,6 +10,7 @@
 #include "base/read_refusal.h"
 #include "base/status_macros.h"
 #include "fmt/format.h"
+#include "outbox/base_types.h"
 #include "outbox/field_column.h"
 #include "outbox/row_order.h"
 #include "pgoutput/type_oid.h"
@@ -27,6 +28,19 @@ namespace {
 constexpr char kCursor[] = "walpost_scan";
 // From sql/outbox.sql.
 constexpr std::string_view kCreatedAt = "created_at";
+
+// The values of these are compared as such, which an index can find; all others
+// by the text that is sent.
+bool IsComparedByValue(uint32_t type_oid) {
+  return pgoutput::IsInteger(type_oid) || type_oid == pgoutput::kUuidOid;
+}
+
+// An index finds more of these than have the same text: the collation may
+// ignore case, and char(n) ignores blanks.
+bool IsText(uint32_t type_oid) {
+  return type_oid == pgoutput::kTextOid || type_oid == pgoutput::kVarcharOid ||
+         type_oid == pgoutput::kBpcharOid;
+}
 
 // As the server reads them; other spellings of a uuid are not what it writes.
 bool IsValueOf(uint32_t type_oid, const std::string& text) {
@@ -133,7 +147,16 @@ absl::StatusOr<std::string> TableScan::IdCondition() const {
     if (!is_of_another) literals.push_back(connection_.Literal(id));
   }
   if (literals.empty()) return "false";
-  return fmt::format("{} IN ({})", column, absl::StrJoin(literals, ", "));
+  return IsOneOf(column, type_oid, absl::StrJoin(literals, ", "));
+}
+
+std::string TableScan::IsOneOf(const std::string& column, uint32_t type_oid,
+                               const std::string& literals) const {
+  const std::string by_value = fmt::format("{} IN ({})", column, literals);
+  if (IsComparedByValue(type_oid)) return by_value;
+  const std::string by_text =
+      fmt::format("{} IN ({})", OutputTextSql(column), literals);
+  return IsText(type_oid) ? by_value + " AND " + by_text : by_text;
 }
 
 absl::Status TableScan::MakeConditions() {
@@ -149,8 +172,12 @@ absl::Status TableScan::MakeConditions() {
   if (!filter_.aggregate_id.empty()) {
     WALPOST_ASSIGN_OR_RETURN(const std::string column,
                              ColumnOf("aggregate_id", "--aggregate"));
-    conditions.push_back(fmt::format(
-        "{}::text = {}", column, connection_.Literal(filter_.aggregate_id)));
+    const std::string name = *ColumnOfField(table_, schema_, "aggregate_id");
+    const uint32_t type = schema_.columns[*schema_.FindColumn(name)].type_oid;
+    const std::string literal = connection_.Literal(filter_.aggregate_id);
+    conditions.push_back(IsValueOf(type, filter_.aggregate_id)
+                             ? IsOneOf(column, type, literal)
+                             : "false");
   }
   if (filter_.from_transaction > 0 && !table_.state.transaction_id.empty()) {
     WALPOST_ASSIGN_OR_RETURN(const std::string since, FromTransaction());
@@ -167,11 +194,13 @@ absl::Status TableScan::MakeConditions() {
 
 asio::awaitable<absl::Status> TableScan::MakeOrder() {
   const std::string sql = fmt::format(
-      "SELECT a.attname, a.atttypid, a.attidentity <> '' OR "
+      "SELECT a.attname, {}, a.attidentity <> '' OR "
       "coalesce(pg_catalog.pg_get_expr(d.adbin, d.adrelid) LIKE 'nextval(%', "
       "false) FROM pg_catalog.pg_attribute a LEFT JOIN pg_catalog.pg_attrdef d "
       "ON d.adrelid = a.attrelid AND d.adnum = a.attnum WHERE a.attrelid = "
-      "{}::regclass AND a.attnum > 0 AND NOT a.attisdropped ORDER BY a.attnum",
+      "{}::regclass AND a.attnum > 0 AND NOT a.attisdropped AND "
+      "a.attgenerated <> 'v' ORDER BY a.attnum",
+      BaseTypeSql("a.atttypid"),
       connection_.Literal(QuoteQualifiedName(table_.name)));
   WALPOST_CO_ASSIGN_OR_RETURN(QueryRows rows, co_await Execute(sql));
   std::vector<OrderColumn> columns;

@@ -75,6 +75,9 @@ class TableScan {
                                        std::string_view wanted_for) const;
   absl::Status MakeConditions();
   absl::StatusOr<std::string> IdCondition() const;
+  // `column`, quoted, is sent as one of the literals.
+  std::string IsOneOf(const std::string& column, uint32_t type_oid,
+                      const std::string& literals) const;
   boost::asio::awaitable<absl::Status> MakeOrder();
   // Reads rows of the current FETCH until they make a portion, or it ends.
   boost::asio::awaitable<absl::Status> ReadPortion();

@@ -4,10 +4,13 @@
 #include <optional>
 #include <utility>
 
+#include "absl/strings/escaping.h"
 #include "base/status_macros.h"
 #include "checkpoint/continuity.h"
 #include "fmt/format.h"
+#include "outbox/base_types.h"
 #include "outbox/field_column.h"
+#include "pgoutput/type_oid.h"
 #include "postgres/quote.h"
 #include "postgres/slot.h"
 #include "postgres/slot_peek.h"
@@ -122,12 +125,16 @@ asio::awaitable<absl::StatusOr<uint64_t>> UnsentRowsCounter::CountPending() {
   const std::optional<std::string> column = ColumnOfField(table, schema, "id");
   if (!column) co_return pending;
   std::string literals;
+  const bool is_bytea = schema.columns[*schema.FindColumn(*column)].type_oid ==
+                        pgoutput::kByteaOid;
   for (const std::string& id : ids) {
+    const std::string text = is_bytea ? "\\x" + absl::BytesToHexString(id) : id;
     literals += fmt::format("{}{}", literals.empty() ? "" : ", ",
-                            connection_.Literal(id));
+                            connection_.Literal(text));
   }
-  const std::string condition = fmt::format(
-      "{}::text = ANY (ARRAY[{}]::text[])", QuoteName(*column), literals);
+  const std::string condition =
+      fmt::format("{} = ANY (ARRAY[{}]::text[])",
+                  OutputTextSql(QuoteName(*column)), literals);
   co_return co_await Count(condition);
 }
 

@@ -52,6 +52,7 @@ asio::awaitable<absl::Status> WalSource::Open() {
   start.slot = setup_.slot_position();
   start.table_oids = TableOids(Coverage::Parse(memory_.coverage()));
   start.former_names = memory_.former_names();
+  start.base_types = setup_.base_types();
   reader_.Begin(*std::move(connection), std::move(start));
   co_return absl::OkStatus();
 }

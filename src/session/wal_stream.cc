@@ -45,6 +45,12 @@ void WalStream::Begin(Start start, MonotonicTime now, BootTime boot_now) {
   assembler_->SetTableOids(std::move(start.table_oids),
                            std::move(start.former_names));
   if (start.requires_utf8) assembler_->RequireUtf8();
+  if (start.base_types) {
+    for (const uint32_t type : asked_types_) {
+      start.base_types->Add(type, kDroppedTypeOid);
+    }
+    assembler_->SetBaseTypes(*std::move(start.base_types));
+  }
   slot_ = start.slot;
   end_ = start.end;
   feedback_ = MakeFeedback(options_, slot_);
@@ -182,7 +188,12 @@ absl::Status WalStream::HandleMessage(const pgoutput::XLogData& data) {
       return absl::OkStatus();
     }
   }
-  WALPOST_RETURN_IF_ERROR(assembler_->Apply(message, step_));
+  const absl::Status applied = assembler_->Apply(message, step_);
+  if (!applied.ok()) {
+    const uint32_t type = assembler_->unknown_type();
+    if (type != 0) asked_types_.insert(type);
+    return applied;
+  }
   Deliver();
   return absl::OkStatus();
 }

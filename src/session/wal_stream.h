@@ -19,6 +19,7 @@
 
 #include <chrono>
 #include <optional>
+#include <set>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -64,6 +65,7 @@ class WalStream {
     std::vector<uint32_t> table_oids = {};       // see TransactionAssembler
     std::vector<std::string> former_names = {};  // likewise
     bool requires_utf8 = false;
+    std::optional<BaseTypes> base_types = {};  // likewise
   };
   // What to wait for after a turn.
   enum class Next { kMore, kPause, kReadable, kRoom, kEnd };
@@ -141,6 +143,9 @@ class WalStream {
   // From earlier connections.
   TransactionAssembler::Skipped skipped_before_;
   TransactionAssembler::MappedFields mapped_fields_;
+  // Types that were asked for again. A list without them is as complete as it
+  // can be: they have been dropped.
+  std::set<uint32_t> asked_types_;
 
   // For the current connection.
   std::optional<TransactionAssembler> assembler_;

@@ -2,10 +2,10 @@
 
 #include <algorithm>
 
-#include "absl/strings/str_split.h"
 #include "base/status_macros.h"
 #include "base/xid.h"
 #include "fmt/format.h"
+#include "outbox/base_types.h"
 #include "outbox/row_order.h"
 #include "pgoutput/type_oid.h"
 #include "verify/topic_prefixes.h"
@@ -54,7 +54,9 @@ class Expressions {
                       "--sequence",
                       table_.name, name));
     }
-    return found->is_bytea ? QuotedName(name) : QuotedName(name) + "::text";
+    if (found->is_bytea) return QuotedName(name);
+    if (!found->casts_to_output) return OutputTextSql(QuotedName(name));
+    return QuotedName(name) + "::text COLLATE \"C\"";
   }
 
   // A name in a topic template: a field first, then a column.
@@ -74,35 +76,14 @@ class Expressions {
     return field;
   }
 
-  // text{name|function:argument}text... as an expression; NULL if one of its
-  // values is.
-  absl::StatusOr<std::string> Topic(const std::string& text) const {
-    std::string expression = "''";
-    std::string rest = text;
-    while (!rest.empty()) {
-      const size_t open = std::min(rest.find('{'), rest.size());
-      expression += " || " + QuotedLiteral(rest.substr(0, open));
-      const size_t close = rest.find('}', open);
-      if (close == std::string::npos) break;
-      const std::vector<std::string> words =
-          absl::StrSplit(rest.substr(open + 1, close - open - 1), '|');
-      WALPOST_ASSIGN_OR_RETURN(std::string value, Reference(words.front()));
-      for (size_t i = 1; i < words.size(); ++i) {
-        const std::vector<std::string> call = absl::StrSplit(words[i], ':');
-        if (call.front() == "lower") {
-          value = fmt::format("lower({})", value);
-        } else if (call.front() == "default") {
-          value = fmt::format("coalesce(nullif({}, ''), {})", value,
-                              QuotedLiteral(call.back()));
-        } else if (call.size() == 3) {
-          value = fmt::format("replace({}, {}, {})", value,
-                              QuotedLiteral(call[1]), QuotedLiteral(call[2]));
-        }
-      }
-      expression += " || " + value;
-      rest.erase(0, close + 1);
+  // The values of a topic template, each after a comma.
+  absl::StatusOr<std::string> References(const TopicTemplate& topic) const {
+    std::string list;
+    for (const std::string& name : topic.references()) {
+      WALPOST_ASSIGN_OR_RETURN(const std::string value, Reference(name));
+      list += ", " + value;
     }
-    return expression;
+    return list;
   }
 
   static constexpr const char* kNull = "NULL::text";
@@ -214,7 +195,9 @@ absl::StatusOr<ExpectationQuery> ExpectationQuery::Create(
     const std::vector<ColumnType>& columns, const std::string& sequence_column,
     const ConfirmedBy& confirmed_by) {
   const Expressions expressions(table, columns);
-  ExpectationQuery query;
+  WALPOST_ASSIGN_OR_RETURN(TopicTemplate topic,
+                           TopicTemplate::Parse(TopicTemplateOf(table, route)));
+  ExpectationQuery query(std::move(topic));
   WALPOST_ASSIGN_OR_RETURN(const std::string id,
                            expressions.Field(table.columns.id, {"id"}));
   if (id == Expressions::kNull) {
@@ -223,8 +206,8 @@ absl::StatusOr<ExpectationQuery> ExpectationQuery::Create(
                     "and records are matched: set outbox.tables.columns.id",
                     table.name));
   }
-  WALPOST_ASSIGN_OR_RETURN(const std::string topic,
-                           expressions.Topic(TopicTemplateOf(table, route)));
+  WALPOST_ASSIGN_OR_RETURN(const std::string topic_values,
+                           expressions.References(query.topic_));
   WALPOST_ASSIGN_OR_RETURN(const std::string key,
                            expressions.Field(table.columns.aggregate_id,
                                              {"aggregate_id", "aggregateid"}));
@@ -249,16 +232,19 @@ absl::StatusOr<ExpectationQuery> ExpectationQuery::Create(
       table.columns.id.kind == FieldSource::Kind::kColumn
           ? table.columns.id.text
           : "id";
+  const auto id_found =
+      std::ranges::find(columns, id_column, &ColumnType::name);
+  query.has_bytea_ids_ = id_found != columns.end() && id_found->is_bytea;
+  const std::string from = QuotedTableName(table.name);
   query.sql_ = fmt::format(
-      "SELECT {}, {}, {}, {}, {}, coalesce({}, false)::text, {} FROM {}", id,
-      topic, key, value, sequence, Confirmed(table, id_column, confirmed_by),
-      place, QuotedTableName(table.name));
+      "SELECT {}, {}, {}, {}, coalesce({}, false)::text, {}{} FROM {}", id, key,
+      value, sequence, Confirmed(table, id_column, confirmed_by), place,
+      topic_values, from);
   query.topics_sql_ =
-      fmt::format("SELECT DISTINCT {0} FROM {1} WHERE ({0}) IS NOT NULL", topic,
-                  QuotedTableName(table.name));
+      fmt::format("SELECT DISTINCT true::text{} FROM {}", topic_values, from);
   query.lookup_sql_ =
-      fmt::format("SELECT {0}, {2} FROM {1} WHERE {0} = ANY ($1::text[])", id,
-                  QuotedTableName(table.name), topic);
+      fmt::format("SELECT {0}{1} FROM {2} WHERE {0} = ANY ($1::{3}[])", id,
+                  topic_values, from, query.has_bytea_ids_ ? "bytea" : "text");
   return query;
 }
 

@@ -1,12 +1,15 @@
-// ExpectationQuery: SQL that makes Postgres compute the expected record of each
-// row of an outbox table.
+// ExpectationQuery: SQL that makes Postgres give what the record of each row of
+// an outbox table is made of.
 //
-// It deliberately shares nothing with the relay: topic, key and value are
-// expressions that the server computes, from the same configuration. Columns of
-// the result, in binary form (so text is its bytes, and bytea, too):
+// It does not share the relay's reading of rows: which column is which field is
+// decided here, from the same configuration, and their texts come from the
+// output functions of their types, not from casts. The topic is made as the
+// relay makes it (outbox/topic_template.h), because SQL's lower() and
+// collations are others. Columns of the result, in binary form (so text is its
+// bytes, and bytea, too):
 //
-//   id, topic, key, value, sequence (all text or bytea), must_be_there (text),
-//   row_order (text of an integer)
+//   id, key, value, sequence (all text or bytea), must_be_there (text),
+//   row_order (text of an integer), then the values of the topic
 #pragma once
 
 #include <cstdint>
@@ -16,13 +19,16 @@
 
 #include "absl/status/statusor.h"
 #include "outbox/options.h"
+#include "outbox/topic_template.h"
 
 namespace walpost {
 
 struct ColumnType {
   std::string name;
   bool is_bytea = false;
-  uint32_t type_oid = 0;
+  uint32_t type_oid = 0;  // of a domain: its base type
+  // A cast to text is the same as the output function, and faster.
+  bool casts_to_output = false;
   bool counts = false;  // identity, or its default is nextval()
 };
 
@@ -50,18 +56,27 @@ class ExpectationQuery {
       const std::vector<ColumnType>& columns,
       const std::string& sequence_column, const ConfirmedBy& confirmed_by);
 
+  static constexpr int kFirstTopicValue = 6;
+
   const std::string& sql() const { return sql_; }
-  // Selects the topics of the rows, each once.
+  // Selects the values of the topics of the rows, each once.
   const std::string& topics_sql() const { return topics_sql_; }
-  // Selects those of `ids`, a text[] as parameter $1, that the table has, and
-  // their topics.
+  // Selects those of `ids`, an array as parameter $1, that the table has, and
+  // the values of their topics.
   const std::string& lookup_sql() const { return lookup_sql_; }
+  // The array is of bytea, else of text.
+  bool has_bytea_ids() const { return has_bytea_ids_; }
+  const TopicTemplate& topic() const { return topic_; }
   // The column that recover and the snapshot sort rows by; empty: none.
   const std::string& row_order() const { return row_order_; }
   // False if the value is made from several columns: it is not compared.
   bool knows_value() const { return knows_value_; }
 
  private:
+  explicit ExpectationQuery(TopicTemplate topic) : topic_(std::move(topic)) {}
+
+  TopicTemplate topic_;
+  bool has_bytea_ids_ = false;
   std::string sql_;
   std::string topics_sql_;
   std::string lookup_sql_;

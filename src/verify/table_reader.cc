@@ -6,11 +6,15 @@
 #include <thread>
 #include <vector>
 
+#include "absl/strings/escaping.h"
 #include "base/lsn.h"
 #include "base/read_refusal.h"
 #include "base/session_settings.h"
 #include "base/status_macros.h"
+#include "base/utf8.h"
 #include "fmt/format.h"
+#include "outbox/base_types.h"
+#include "pgoutput/type_oid.h"
 #include "walpost/v1/dead_letter.pb.h"
 
 namespace walpost {
@@ -20,7 +24,6 @@ constexpr int kRowsPerBatch = 10'000;
 constexpr int kBinary = 1;
 // Limit for decoding what a slot has not confirmed.
 constexpr int kPeekMillis = 30'000;
-constexpr uint32_t kByteaOid = 17;
 
 // Settings of the role, the database or the server must not change the result,
 // or stop the reading. Settings that a server does not know are left out.
@@ -83,11 +86,31 @@ void AddSkipped(std::string_view comment, std::string_view slot,
   }
 }
 
-// Makes an array literal: {"a","b"}.
-std::string ArrayOf(const std::vector<std::string>& texts) {
+// nullopt: the row has none, or not one that Kafka accepts.
+std::optional<std::string> Topic(const PGresult* result, int row,
+                                 const TopicTemplate& topic, int first) {
+  std::vector<Value> values;
+  for (size_t i = 0; i < topic.references().size(); ++i) {
+    const int column = first + static_cast<int>(i);
+    values.push_back(PQgetisnull(result, row, column) != 0
+                         ? Value()
+                         : Value(Cell(result, row, column)));
+  }
+  std::string name;
+  if (!topic.Expand(values, name).ok()) return std::nullopt;
+  return name;
+}
+
+// Makes an array literal: {"a","b"}, of bytea or of text. Ids that no text of
+// Postgres can be are left out.
+std::string ArrayOf(const std::vector<std::string>& ids, bool are_bytea) {
   std::string array = "{";
-  for (const std::string& text : texts) {
+  for (const std::string& id : ids) {
+    const bool is_text = IsUtf8(id) && id.find('\0') == std::string::npos;
+    if (!are_bytea && !is_text) continue;
     array += array.size() > 1 ? ",\"" : "\"";
+    const std::string text =
+        are_bytea ? "\\x" + absl::BytesToHexString(id) : id;
     for (const char c : text) {
       if (c == '"' || c == '\\') array += '\\';
       array += c;
@@ -161,21 +184,23 @@ absl::StatusOr<std::vector<ColumnType>> TableReader::Columns(
   WALPOST_ASSIGN_OR_RETURN(
       const Result rows,
       Query(fmt::format(
-          "SELECT a.attname::text, a.atttypid::bigint::text, (a.attidentity <> "
+          "SELECT a.attname::text, {}::bigint::text, (a.attidentity <> "
           "'' OR coalesce(pg_catalog.pg_get_expr(d.adbin, d.adrelid) LIKE "
-          "'nextval(%', false))::text FROM pg_catalog.pg_attribute a LEFT JOIN "
+          "'nextval(%', false))::text, (a.atttypid IN (20, 21, 23, 25, 114, "
+          "1043, 2950, 3802))::text FROM pg_catalog.pg_attribute a LEFT JOIN "
           "pg_catalog.pg_attrdef d ON d.adrelid = a.attrelid AND d.adnum = "
           "a.attnum WHERE a.attrelid = {}::regclass AND a.attnum > 0 AND NOT "
           "a.attisdropped ORDER BY a.attnum",
-          QuotedLiteral(QuotedTableName(table)))));
+          BaseTypeSql("a.atttypid"), QuotedLiteral(QuotedTableName(table)))));
   std::vector<ColumnType> columns;
   for (int row = 0; row < PQntuples(rows.get()); ++row) {
     ColumnType column;
     column.name = Cell(rows.get(), row, 0);
     column.type_oid = static_cast<uint32_t>(
         std::strtoul(PQgetvalue(rows.get(), row, 1), nullptr, 10));
-    column.is_bytea = column.type_oid == kByteaOid;
+    column.is_bytea = column.type_oid == pgoutput::kByteaOid;
     column.counts = Cell(rows.get(), row, 2) == "true";
+    column.casts_to_output = Cell(rows.get(), row, 3) == "true";
     columns.push_back(std::move(column));
   }
   return columns;
@@ -205,16 +230,17 @@ absl::Status TableReader::Read(
     for (int row = 0; row < count; ++row) {
       ExpectedRecord expected;
       expected.id = Text(batch.get(), row, 0).value_or("");
-      expected.topic = Text(batch.get(), row, 1);
+      expected.topic = Topic(batch.get(), row, query.topic(),
+                             ExpectationQuery::kFirstTopicValue);
       expected.key_is_known = true;
-      expected.key = Text(batch.get(), row, 2);
+      expected.key = Text(batch.get(), row, 1);
       expected.value_is_known = query.knows_value();
-      if (PQgetisnull(batch.get(), row, 3) == 0) {
-        expected.value = Cell(batch.get(), row, 3);
+      if (PQgetisnull(batch.get(), row, 2) == 0) {
+        expected.value = Cell(batch.get(), row, 2);
       }
-      expected.sequence = Number(batch.get(), row, 4);
-      expected.row_order = Number(batch.get(), row, 6);
-      expected.must_be_there = Cell(batch.get(), row, 5) == "true";
+      expected.sequence = Number(batch.get(), row, 3);
+      expected.row_order = Number(batch.get(), row, 5);
+      expected.must_be_there = Cell(batch.get(), row, 4) == "true";
       WALPOST_RETURN_IF_ERROR(take(expected));
     }
   }
@@ -231,7 +257,8 @@ absl::StatusOr<std::set<std::string>> TableReader::FindTopics(
   WALPOST_ASSIGN_OR_RETURN(const Result rows, Query(query.topics_sql()));
   std::set<std::string> topics;
   for (int row = 0; row < PQntuples(rows.get()); ++row) {
-    topics.emplace(Cell(rows.get(), row, 0));
+    auto topic = Topic(rows.get(), row, query.topic(), 1);
+    if (topic) topics.insert(*std::move(topic));
   }
   return topics;
 }
@@ -280,10 +307,10 @@ absl::StatusOr<std::set<std::string>> TableReader::ReadSkipped(
 
 absl::StatusOr<std::vector<TableReader::Known>> TableReader::FindIds(
     const std::vector<std::string>& ids) {
-  const std::string array = ArrayOf(ids);
-  const char* parameters[] = {array.c_str()};
   std::vector<Known> found;
   for (const ExpectationQuery& query : queries_) {
+    const std::string array = ArrayOf(ids, query.has_bytea_ids());
+    const char* parameters[] = {array.c_str()};
     const Result rows(
         PQexecParams(connection_.get(), query.lookup_sql().c_str(), 1, nullptr,
                      parameters, nullptr, nullptr, kBinary),
@@ -292,8 +319,8 @@ absl::StatusOr<std::vector<TableReader::Known>> TableReader::FindIds(
       return Refusal(rows.get(), query.lookup_sql());
     }
     for (int row = 0; row < PQntuples(rows.get()); ++row) {
-      found.push_back(
-          {std::string(Cell(rows.get(), row, 0)), Text(rows.get(), row, 1)});
+      found.push_back({std::string(Cell(rows.get(), row, 0)),
+                       Topic(rows.get(), row, query.topic(), 1)});
     }
   }
   return found;

@@ -29,13 +29,13 @@ TEST(RowOrderTest, TakesWhatFollowsTheCommitsBest) {
   EXPECT_EQ(Order(table, {{"id", pgoutput::kInt8Oid}, counter, kCreatedAt}),
             "\"id\"");
   EXPECT_EQ(Order(table, {kUuidId, number, counter, kCreatedAt}),
-            "\"seq\", \"id\"");
+            "\"seq\", concat(\"id\")");
   EXPECT_EQ(Order(table, {kUuidId, number, kCreatedAt}),
             "\"created_at\", age(xmin) DESC, cmin::text::bigint, ctid, "
-            "\"id\"");
+            "concat(\"id\")");
   table.state.transaction_id = "tx";
   EXPECT_EQ(Order(table, {kUuidId, transaction, kCreatedAt}),
-            "\"tx\", age(xmin) DESC, cmin::text::bigint, ctid, \"id\"");
+            "\"tx\", age(xmin) DESC, cmin::text::bigint, ctid, concat(\"id\")");
 }
 
 TEST(RowOrderTest, TakesTheMappedTimeBeforeTheUsualOne) {

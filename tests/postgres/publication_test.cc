@@ -15,25 +15,32 @@ std::vector<TableOptions> Tables(const std::vector<std::string>& names) {
 }
 
 TEST(PublicationTest, PublishesTheInsertsOfItsTables) {
-  EXPECT_EQ(CreatePublicationSql("walpost", Tables({"public.outbox"})),
+  EXPECT_EQ(CreatePublicationSql("walpost", Tables({"public.outbox"}), 170000),
             R"(CREATE PUBLICATION "walpost" FOR TABLE "public"."outbox" WITH )"
             R"((publish = 'insert', publish_via_partition_root = true);)");
 }
 
+TEST(PublicationTest, SendsGeneratedColumnsIfTheServerCan) {
+  EXPECT_EQ(CreatePublicationSql("p", Tables({"s.b"}), 180000),
+            R"(CREATE PUBLICATION "p" FOR TABLE "s"."b" WITH )"
+            R"((publish = 'insert', publish_via_partition_root = true, )"
+            R"(publish_generated_columns = stored);)");
+}
+
 TEST(PublicationTest, ListsItsTablesInOrder) {
-  EXPECT_EQ(CreatePublicationSql("p", Tables({"s.b", "public.a"})),
+  EXPECT_EQ(CreatePublicationSql("p", Tables({"s.b", "public.a"}), 170000),
             R"(CREATE PUBLICATION "p" FOR TABLE "s"."b", "public"."a" WITH )"
             R"((publish = 'insert', publish_via_partition_root = true);)");
 }
 
 TEST(PublicationTest, ForMessagesAloneItHasNoTable) {
-  EXPECT_EQ(CreatePublicationSql("p", {}),
+  EXPECT_EQ(CreatePublicationSql("p", {}, 170000),
             R"(CREATE PUBLICATION "p" WITH )"
             R"((publish = 'insert', publish_via_partition_root = true);)");
 }
 
 TEST(PublicationTest, NamesCannotBreakOutOfTheirQuotes) {
-  EXPECT_EQ(CreatePublicationSql(R"(p"q)", Tables({R"(s."; DROP)"})),
+  EXPECT_EQ(CreatePublicationSql(R"(p"q)", Tables({R"(s."; DROP)"}), 170000),
             R"(CREATE PUBLICATION "p""q" FOR TABLE "s"."""; DROP" WITH )"
             R"((publish = 'insert', publish_via_partition_root = true);)");
 }

@@ -24,7 +24,8 @@ class CursorGateTest : public ::testing::Test {
   CursorGateTest() {
     table_.name = "public.outbox";
     table_.state.transaction_id = "tx";
-    server_.Answer("a.attname, a.atttypid", {{"id", "20"}, {"tx", "5069"}});
+    server_.Answer("a.attgenerated, true",
+                   {{"id", "20", "", "t", ""}, {"tx", "5069", "", "t", ""}});
     server_.Answer(kLoad, {{"77", "10", "20", "7", "40", kNull}});
     server_.Answer(kNow, {{"77", "500", "600", kNull}});
   }

@@ -164,6 +164,28 @@ class WalStreamTest : public ::testing::Test {
   bool is_described_ = false;
 };
 
+// ---- Types.
+
+TEST_F(WalStreamTest, ATypeThatIsNewIsAskedForOnce) {
+  const auto begin = [this] {
+    stream_.End();
+    WalStream::Start start;
+    start.base_types.emplace();
+    stream_.Begin(start, frames_.now, kBoot);
+    frames_.frames.clear();
+    Data(testing::BeginMessage(Lsn(0x200)));
+    Data(testing::RelationMessage(kOutbox, "public", "outbox",
+                                  {{"id", 16500}, {"payload"}}));
+    Data(testing::InsertMessage(kOutbox,
+                                {testing::Text("a"), testing::Text("v")}));
+  };
+  begin();
+  EXPECT_TRUE(absl::IsUnavailable(Take().status()));
+  begin();
+  EXPECT_TRUE(Take().ok());
+  EXPECT_EQ(taker_.said, Said{"undeliverable"});  // it has no topic
+}
+
 // ---- Frames.
 
 TEST_F(WalStreamTest, HandsInEventsAndTheEndOfTheirTransaction) {

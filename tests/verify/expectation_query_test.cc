@@ -2,12 +2,20 @@
 
 #include <gtest/gtest.h>
 
+#include "fmt/format.h"
+#include "outbox/base_types.h"
+
 namespace walpost {
 namespace {
 
-const std::vector<ColumnType> kColumns = {{"id"},          {"aggregatetype"},
-                                          {"aggregateid"}, {"payload"},
-                                          {"hash", true},  {"it's \"odd\""}};
+ColumnType Plain(std::string name) {
+  return {std::move(name), false, 25, true};
+}
+
+const std::vector<ColumnType> kColumns = {
+    Plain("id"),      Plain("aggregatetype"), Plain("aggregateid"),
+    Plain("payload"), {"hash", true},         Plain("it's \"odd\""),
+    {"is_test"}};
 
 absl::StatusOr<ExpectationQuery> Create(const TableOptions& table,
                                         const std::string& topic = "t",
@@ -26,10 +34,13 @@ void ExpectHas(const TableOptions& table, const std::string& topic,
   EXPECT_NE(query->sql().find(piece), std::string::npos) << query->sql();
 }
 
+constexpr char kText[] = "::text COLLATE \"C\"";
+
 TEST(ExpectationQueryTest, FieldsAreColumnsByTheirUsualNames) {
   ExpectHas({}, "t",
-            "SELECT \"id\"::text, '' || 't', \"aggregateid\"::text, "
-            "\"payload\"::text, NULL::text, ");
+            fmt::format("SELECT \"id\"{0}, \"aggregateid\"{0}, "
+                        "\"payload\"{0}, NULL::text, ",
+                        kText));
   ExpectHas({}, "t", "FROM \"public\".\"outbox\"");
 }
 
@@ -42,19 +53,29 @@ TEST(ExpectationQueryTest, FieldsAreWhatIsConfigured) {
   ExpectHas(table, "t", "'it''s'::text, NULL::text, ");
 }
 
-TEST(ExpectationQueryTest, ATopicIsAnExpression) {
-  ExpectHas({}, "o.{aggregate_type}.x",
-            "'' || 'o.' || \"aggregatetype\"::text || '.x'");
-  ExpectHas({}, "{aggregate_type|lower|replace:_:-}",
-            "replace(lower(\"aggregatetype\"::text), '_', '-')");
-  ExpectHas({}, "{aggregate_type|lower|default:Other}",
-            "coalesce(nullif(lower(\"aggregatetype\"::text), ''), 'Other')");
-  ExpectHas({}, "{it's \"odd\"}", "\"it's \"\"odd\"\"\"::text");
+TEST(ExpectationQueryTest, ACastIsNotTheOutputOfEachType) {
+  TableOptions table;
+  table.columns.aggregate_id = {FieldSource::Kind::kColumn, "is_test"};
+  ExpectHas(table, "t", ", " + OutputTextSql("\"is_test\"") + ", ");
+}
+
+TEST(ExpectationQueryTest, TheValuesOfATopicComeLast) {
+  ExpectHas({}, "o.{aggregate_type|lower}.{it's \"odd\"}",
+            fmt::format(", \"aggregatetype\"{0}, \"it's \"\"odd\"\"\"{0} "
+                        "FROM ",
+                        kText));
   TableOptions table;
   table.columns.aggregate_type = {FieldSource::Kind::kConstant, "order"};
-  ExpectHas(table, "{aggregate_type}", "'order'::text");
+  ExpectHas(table, "{aggregate_type}", "'order'::text FROM");
   table.topic = "its-own";
-  ExpectHas(table, "t", "'its-own'");
+  EXPECT_EQ(Create(table)->topic().text(), "its-own");
+}
+
+TEST(ExpectationQueryTest, AnIdOfBytesIsLookedUpAsBytes) {
+  TableOptions table;
+  EXPECT_FALSE(Create(table)->has_bytea_ids());
+  table.columns.id = {FieldSource::Kind::kColumn, "hash"};
+  EXPECT_TRUE(Create(table)->has_bytea_ids());
 }
 
 TEST(ExpectationQueryTest, AValueOfSeveralColumnsIsNotCompared) {
