@@ -46,18 +46,17 @@ absl::Status LetterTopics::Read(const TakeRecord& take) {
                            TopicReader::Connect(TopicReaderOptionsOf(config_)));
   std::set<std::string> names(topics_.begin(), topics_.end());
   std::set<std::string> prefixes;
-  if (names.empty()) {
-    WALPOST_ASSIGN_OR_RETURN(
-        const TopicTemplate configured,
-        ParseDeadLetterTopic(config_.outbox.dead_letter.topic));
-    if (configured.prefix().empty()) {
+  for (const std::string& text : templates_) {
+    if (!topics_.empty()) break;
+    WALPOST_ASSIGN_OR_RETURN(const TopicTemplate topic,
+                             ParseDeadLetterTopic(text));
+    if (topic.prefix().empty()) {
       return absl::InvalidArgumentError(
           fmt::format("which topics have dead letters cannot be told from "
                       "dead_letter.topic {}: name them with --from",
-                      configured.text()));
+                      topic.text()));
     }
-    (configured.references().empty() ? names : prefixes)
-        .insert(configured.prefix());
+    (topic.references().empty() ? names : prefixes).insert(topic.prefix());
   }
   WALPOST_ASSIGN_OR_RETURN(const std::set<std::string> topics,
                            reader->FindTopics(names, prefixes));

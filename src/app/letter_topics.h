@@ -21,13 +21,16 @@ class LetterTopics {
   using Progress =
       std::function<void(std::string_view what, uint64_t done, uint64_t all)>;
 
-  // Reads `topics`; if there are none, those of dead_letter.topic. `config`
-  // outlives this object.
+  // Reads `topics`; if there are none, those of dead_letter.topic, and of its
+  // earlier values in `formerly`. `config` outlives this object.
   LetterTopics(const Config& config, std::vector<std::string> topics,
-               Progress progress)
+               Progress progress, std::vector<std::string> formerly = {})
       : config_(config),
         topics_(std::move(topics)),
-        progress_(std::move(progress)) {}
+        progress_(std::move(progress)),
+        templates_(std::move(formerly)) {
+    templates_.push_back(config.outbox.dead_letter.topic);
+  }
 
   // kInvalidArgument: the topics cannot be told from the template.
   // kUnavailable: no broker answers.
@@ -51,6 +54,7 @@ class LetterTopics {
   const Config& config_;
   std::vector<std::string> topics_;
   Progress progress_;
+  std::vector<std::string> templates_;
   uint64_t unreadable_ = 0;
   std::vector<absl::Status> unreadable_places_;
 };

@@ -113,15 +113,13 @@ void AddLetters(const LetterBook& book, EventsOnRecord& events) {
 
 // What is on record is found by the names that the tables had.
 asio::awaitable<absl::Status> RequireNamesOfRecord(Connection& connection,
-                                                   const Config& config) {
-  const std::string& publication = config.postgres.publication;
-  WALPOST_CO_ASSIGN_OR_RETURN(
-      const std::optional<BirthRecord> record,
-      co_await ReadBirthRecord(connection, publication, config.postgres.slot));
-  if (!record) co_return absl::OkStatus();
+                                                   const Config& config,
+                                                   const BirthRecord* record) {
+  if (record == nullptr) co_return absl::OkStatus();
   WALPOST_CO_ASSIGN_OR_RETURN(
       const Coverage now,
-      co_await ReadCoverage(connection, publication, config.outbox.tables));
+      co_await ReadCoverage(connection, config.postgres.publication,
+                            config.outbox.tables));
   co_return RequireFormerNames(
       config.outbox.tables,
       FormerNames(Coverage::Parse(record->coverage), now));
@@ -145,10 +143,11 @@ asio::awaitable<absl::StatusOr<std::vector<ParkedEntry>>> ReadParked(
 
 // On a thread: it has a copy of the configuration, since it may outlive ours.
 asio::awaitable<Book> ReadLetterTopics(asio::any_io_executor executor,
-                                       const Config& config) {
-  std::function<Book()> read = [config]() -> Book {
+                                       const Config& config,
+                                       std::vector<std::string> formerly) {
+  std::function<Book()> read = [config, formerly]() -> Book {
     const auto no_progress = [](std::string_view, uint64_t, uint64_t) {};
-    return LetterTopics(config, {}, no_progress).ReadBook();
+    return LetterTopics(config, {}, no_progress, formerly).ReadBook();
   };
   WALPOST_CO_ASSIGN_OR_RETURN(
       const std::unique_ptr<BlockingCall<Book>> call,
@@ -167,8 +166,13 @@ asio::awaitable<absl::StatusOr<EventsOnRecord>> ReadEventsOnRecord(
       ParkedList::Session(config.postgres, query.verb);
   WALPOST_CO_ASSIGN_OR_RETURN(const std::unique_ptr<Connection> connection,
                               co_await Connection::Connect(executor, session));
+  WALPOST_CO_ASSIGN_OR_RETURN(
+      const std::optional<BirthRecord> birth,
+      co_await ReadBirthRecord(*connection, config.postgres.publication,
+                               config.postgres.slot));
+  const BirthRecord* record = birth ? &*birth : nullptr;
   WALPOST_CO_RETURN_IF_ERROR(
-      co_await RequireNamesOfRecord(*connection, config));
+      co_await RequireNamesOfRecord(*connection, config, record));
   WALPOST_CO_ASSIGN_OR_RETURN(
       const std::vector<EventDecision> decisions,
       co_await ReadDecisions(*connection, config.postgres.publication,
@@ -179,7 +183,10 @@ asio::awaitable<absl::StatusOr<EventsOnRecord>> ReadEventsOnRecord(
       co_await ReadParked(*connection, config, query.if_unknown));
   WALPOST_CO_RETURN_IF_ERROR(AddParked(query, parked, events));
   if (!query.asks_kafka) co_return events;
-  const Book book = co_await ReadLetterTopics(executor, config);
+  std::vector<std::string> formerly;
+  if (birth) formerly = birth->letter_topics;
+  const Book book =
+      co_await ReadLetterTopics(executor, config, std::move(formerly));
   if (book.ok()) {
     AddLetters(*book, events);
   } else if (absl::IsPermissionDenied(book.status()) &&

@@ -86,7 +86,8 @@ Relay::Relay(asio::any_io_executor executor, const Config& config,
               pipeline_.builder().routes(), memory_, stream_),
       side_session_(
           executor, config.postgres, config.outbox,
-          pipeline_.builder().routes(), [this] { OnServerShutdown(); },
+          pipeline_.builder().routes(), config.parking.table,
+          [this] { OnServerShutdown(); },
           [this](const SlotReport& report) { OnSlotReport(report); }),
       guard_keeper_(executor, config.postgres),
       snapshot_(executor, config_),
@@ -102,6 +103,9 @@ Relay::Relay(asio::any_io_executor executor, const Config& config,
       progress_log_(Clock::now()) {
   pipeline_.SetErrorActions(config.on_error, LogSetAside);
   if (gate_) pipeline_.AwaitCommits(config.transactions.boundary);
+  if (config.sends_letters()) {
+    side_session_.NoteLetterTopic(config.outbox.dead_letter.topic);
+  }
   if (config.checkpoint.has_store()) return;
   memory_.RelyOnRecord();
   side_session_.KeepOnRecord(passed_over_);

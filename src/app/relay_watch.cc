@@ -60,8 +60,9 @@ void Relay::OnSlotReport(const SlotReport& report) {
   LeaveOldPrimary(report.timeline);
   std::optional<Gap> seen;
   if (report.source) {
-    const auto& [observed, record] = *report.source;
+    const auto& [observed, record, parking] = *report.source;
     seen = memory_.VisibleGap(observed, record);
+    if (!seen) seen = parking;
   }
   gap_sight_.Look(std::move(seen));
   checkpoints_.OnReport(report);

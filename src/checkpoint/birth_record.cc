@@ -85,6 +85,12 @@ std::string ToLine(const BirthRecord& record) {
     line += fmt::format(" parked={}:{}", EscapeName(record.parked_table.name),
                         record.parked_table.oid);
   }
+  if (!record.letter_topics.empty()) {
+    line += " letters=" + absl::StrJoin(record.letter_topics, ",",
+                                        [](std::string* text, const auto& it) {
+                                          *text += EscapeName(it);
+                                        });
+  }
   if (!record.gap.empty()) line += " gap=" + record.gap;
   return line;
 }
@@ -119,6 +125,11 @@ void ParseWord(std::string_view word, BirthRecord& record) {
     const bool has_oid = colon != std::string::npos &&
                          absl::SimpleAtoi(value.substr(colon + 1), &table.oid);
     if (has_oid) record.parked_table = std::move(table);
+  }
+  if (key == "letters") {
+    for (const absl::string_view topic : absl::StrSplit(value, ',')) {
+      record.letter_topics.push_back(UnescapeName(std::string(topic)));
+    }
   }
   if (key == "gap") record.gap = value;
 }
@@ -172,9 +183,12 @@ std::optional<BirthRecord> FindBirthRecord(std::string_view comment,
 std::string WithBirthRecord(std::string_view comment,
                             const BirthRecord& record) {
   BirthRecord merged = record;
-  if (record.parked_table.name.empty()) {
-    const auto before = FindBirthRecord(comment, record.slot);
-    if (before) merged.parked_table = before->parked_table;
+  const auto before = FindBirthRecord(comment, record.slot);
+  if (before && record.parked_table.name.empty()) {
+    merged.parked_table = before->parked_table;
+  }
+  if (before && record.letter_topics.empty()) {
+    merged.letter_topics = before->letter_topics;
   }
   return WithLine(comment, merged);
 }
@@ -185,6 +199,17 @@ std::optional<std::string> WithParkedTable(std::string_view comment,
   std::optional<BirthRecord> record = FindBirthRecord(comment, slot);
   if (!record) return std::nullopt;
   record->parked_table = std::move(parked_table);
+  return WithLine(comment, *record);
+}
+
+std::optional<std::string> WithLetterTopic(std::string_view comment,
+                                           std::string_view slot,
+                                           const std::string& topic) {
+  std::optional<BirthRecord> record = FindBirthRecord(comment, slot);
+  if (!record || std::ranges::count(record->letter_topics, topic) > 0) {
+    return std::nullopt;
+  }
+  record->letter_topics.push_back(topic);
   return WithLine(comment, *record);
 }
 

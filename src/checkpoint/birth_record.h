@@ -68,6 +68,8 @@ struct BirthRecord {
   // Kafka cluster that has the events; empty: not on record.
   std::string kafka_cluster;
   ParkedTable parked_table;
+  // Each dead_letter.topic with which the slot was used: letters may be there.
+  std::vector<std::string> letter_topics = {};
   // Reason code of a gap that waits for an operator; empty: none.
   std::string gap;
 
@@ -90,7 +92,8 @@ void NoteAllPublished(BirthRecord& record);
 bool AllWasPublished(const BirthRecord& record);
 
 // Finds the record of `slot` in a comment; puts `record` into a comment. A
-// record without a parked_table leaves that of an earlier one of its slot.
+// record without a parked_table, or without letter_topics, leaves those of an
+// earlier one of its slot.
 std::optional<BirthRecord> FindBirthRecord(std::string_view comment,
                                            std::string_view slot);
 std::string WithBirthRecord(std::string_view comment,
@@ -100,5 +103,10 @@ std::string WithBirthRecord(std::string_view comment,
 std::optional<std::string> WithParkedTable(std::string_view comment,
                                            std::string_view slot,
                                            ParkedTable parked_table);
+// Adds a topic of dead letters to it; nullopt: there is no record, or it has
+// the topic.
+std::optional<std::string> WithLetterTopic(std::string_view comment,
+                                           std::string_view slot,
+                                           const std::string& topic);
 
 }  // namespace walpost

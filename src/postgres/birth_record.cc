@@ -1,5 +1,7 @@
 #include "postgres/birth_record.h"
 
+#include <algorithm>
+
 #include "base/status_macros.h"
 #include "fmt/format.h"
 #include "postgres/coverage_query.h"
@@ -96,6 +98,23 @@ RecordPassedOver(Connection& connection, std::string publication,
       co_await ChangePublicationComment(connection, publication, change);
   if (!written.ok()) co_return written;
   co_return std::nullopt;
+}
+
+asio::awaitable<absl::Status> RecordLetterTopic(Connection& connection,
+                                                std::string publication,
+                                                std::string slot,
+                                                std::string topic) {
+  WALPOST_CO_ASSIGN_OR_RETURN(
+      const std::optional<BirthRecord> record,
+      co_await ReadBirthRecord(connection, publication, slot));
+  if (!record) co_return absl::NotFoundError("the slot is not on record");
+  if (std::ranges::count(record->letter_topics, topic) > 0) {
+    co_return absl::OkStatus();
+  }
+  const CommentChange change = [&](std::string_view comment) {
+    return WithLetterTopic(comment, slot, topic).value_or(std::string(comment));
+  };
+  co_return co_await ChangePublicationComment(connection, publication, change);
 }
 
 asio::awaitable<absl::StatusOr<RecordFence>> ReadFence(Connection& connection) {

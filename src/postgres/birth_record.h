@@ -55,6 +55,13 @@ boost::asio::awaitable<absl::StatusOr<std::optional<std::vector<uint32_t>>>>
 RecordPassedOver(Connection& connection, std::string publication,
                  std::string slot, PassedOver passed_over);
 
+// Adds a topic of dead letters to the record of the slot. kNotFound: there is
+// none. kFailedPrecondition: the role may not write it.
+boost::asio::awaitable<absl::Status> RecordLetterTopic(Connection& connection,
+                                                       std::string publication,
+                                                       std::string slot,
+                                                       std::string topic);
+
 // Rows of transactions from here on come after everything so far.
 boost::asio::awaitable<absl::StatusOr<RecordFence>> ReadFence(
     Connection& connection);

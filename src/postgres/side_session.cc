@@ -15,6 +15,7 @@
 #include "postgres/decision_record.h"
 #include "postgres/guard_slot.h"
 #include "postgres/instance_name.h"
+#include "postgres/parked_table_record.h"
 #include "postgres/server_start.h"
 #include "postgres/session_wait.h"
 #include "postgres/slot_creation.h"
@@ -61,12 +62,14 @@ SideSession::SideSession(asio::any_io_executor executor,
                          const WalSourceOptions& options,
                          const OutboxOptions& outbox,
                          const std::vector<Route>& routes,
+                         std::string parking_table,
                          std::function<void()> on_server_shutdown,
                          std::function<void(const SlotReport&)> on_report)
     : executor_(executor),
       server_(options.server),
       slot_(options.slot),
       publication_name_(options.publication),
+      parking_table_(std::move(parking_table)),
       tables_(outbox.tables),
       on_server_shutdown_(std::move(on_server_shutdown)),
       on_report_(std::move(on_report)),
@@ -256,6 +259,7 @@ asio::awaitable<absl::Status> SideSession::Report() {
   trouble_ = absl::OkStatus();
   on_report_(report);
   co_await RecordObeyed();
+  co_await RecordLetters();
   co_return absl::OkStatus();
 }
 
@@ -268,8 +272,28 @@ asio::awaitable<absl::Status> SideSession::ReadSource(SlotReport& report,
       const Coverage coverage,
       co_await ReadCoverage(*connection_, publication_name_, tables_));
   observed.coverage = coverage.ToString();
-  report.source = SlotReport::Source{std::move(observed), std::move(record)};
+  std::optional<Gap> parking = co_await LookAtParking(record);
+  report.source = SlotReport::Source{std::move(observed), std::move(record),
+                                     std::move(parking)};
   co_return absl::OkStatus();
+}
+
+// nullopt: also if this role may not look. Before a stream, ParkingTable judges
+// again.
+asio::awaitable<std::optional<Gap>> SideSession::LookAtParking(
+    std::optional<BirthRecord> record) {
+  if (!record || record->parked_table.name.empty()) co_return std::nullopt;
+  ParkingNames names{parking_table_, slot_, record->system_identifier};
+  const absl::StatusOr<ParkingTableFacts> facts =
+      co_await ReadParkingTableFacts(*connection_, std::move(names),
+                                     publication_name_, record->parked_table,
+                                     record->consistent_point);
+  if (!facts.ok()) co_return std::nullopt;
+  const std::optional<ParkingTableProblem> problem =
+      FindProblemOfHistory(*facts);
+  if (!problem) co_return std::nullopt;
+  co_return Gap{problem->reason_code,
+                fmt::format("{}; {}", problem->text, problem->remedy)};
 }
 
 asio::awaitable<void> SideSession::RecordObeyed() {
@@ -282,6 +306,19 @@ asio::awaitable<void> SideSession::RecordObeyed() {
     spdlog::debug("that {} was decided by {} and obeyed is not on record: {}",
                   ToString(decision.position), decision.by,
                   std::string(written.message()));
+  }
+}
+
+asio::awaitable<void> SideSession::RecordLetters() {
+  const std::string topic = std::exchange(letter_topic_, "");
+  if (topic.empty()) co_return;
+  const absl::Status written =
+      co_await RecordLetterTopic(*connection_, publication_name_, slot_, topic);
+  if (absl::IsFailedPrecondition(written)) {
+    spdlog::debug("that dead letters go to {} is not on record: {}", topic,
+                  std::string(written.message()));
+  } else if (!written.ok()) {
+    letter_topic_ = topic;
   }
 }
 

@@ -65,6 +65,8 @@ struct SlotReport {
   struct Source {
     ObservedSource observed;
     std::optional<BirthRecord> record;
+    // The table of parked events that is on record is missing.
+    std::optional<Gap> parking;
   };
   std::optional<Source> source;
   // From PublicationWatch, which looks last; may be empty.
@@ -79,10 +81,10 @@ class SideSession {
  public:
   static constexpr std::chrono::seconds kReportInterval{2};
 
-  // The routes outlive this object.
+  // The routes outlive this object. `parking_table`: parking.table.
   SideSession(boost::asio::any_io_executor executor,
               const WalSourceOptions& options, const OutboxOptions& outbox,
-              const std::vector<Route>& routes,
+              const std::vector<Route>& routes, std::string parking_table,
               std::function<void()> on_server_shutdown,
               std::function<void(const SlotReport&)> on_report);
 
@@ -107,6 +109,9 @@ class SideSession {
     obeyed_.push_back(std::move(decision));
   }
 
+  // Puts on record, once, that dead letters go to this dead_letter.topic.
+  void NoteLetterTopic(std::string topic) { letter_topic_ = std::move(topic); }
+
   // Writes `rows` to the birth record whenever they are due. It outlives this
   // object.
   void KeepOnRecord(PassedOverRows& rows) { passed_over_ = &rows; }
@@ -129,9 +134,12 @@ class SideSession {
   boost::asio::awaitable<absl::Status> Serve();
   boost::asio::awaitable<absl::Status> Report();
   boost::asio::awaitable<void> RecordObeyed();
+  boost::asio::awaitable<void> RecordLetters();
   boost::asio::awaitable<absl::Status> ReadSystem();
   boost::asio::awaitable<absl::Status> ReadSource(SlotReport& report,
                                                   ObservedSource observed);
+  boost::asio::awaitable<std::optional<Gap>> LookAtParking(
+      std::optional<BirthRecord> record);
   boost::asio::awaitable<absl::Status> LookAtCreation();
   boost::asio::awaitable<absl::Status> LookAtWait();
   boost::asio::awaitable<absl::Status> LookAtPartitions();
@@ -142,11 +150,13 @@ class SideSession {
   ServerOptions server_;
   std::string slot_;
   std::string publication_name_;
+  std::string parking_table_;
   std::vector<TableOptions> tables_;
   std::string system_identifier_;  // empty: this role may not read it
   bool watches_decisions_ = false;
   PassedOverRows* passed_over_ = nullptr;
   std::vector<EventDecision> obeyed_;  // not on record yet
+  std::string letter_topic_;           // likewise; empty: none
   bool watches_source_ = false;
   std::function<void()> on_server_shutdown_;
   std::function<void(const SlotReport&)> on_report_;

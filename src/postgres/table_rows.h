@@ -25,7 +25,7 @@ struct PublishedColumns {
   std::string publication;
   // It has a column list for the table.
   bool has_list = false;
-  std::string names;  // as pg_publication_tables.attnames; empty: not known
+  std::string names;   // as pg_publication_tables.attnames; empty: not known
   std::string filter;  // of rows; empty: none
 };
 boost::asio::awaitable<absl::StatusOr<pgoutput::RelationSchema>>

@@ -139,6 +139,20 @@ TEST(BirthRecordTest, ATableWithoutAnOidIsNotOnRecord) {
   }
 }
 
+TEST(BirthRecordTest, EachTopicOfDeadLettersStaysOnRecord) {
+  const std::string comment = WithBirthRecord("Ours.", kOrders);
+  EXPECT_EQ(WithLetterTopic(comment, "audit", "dead"), std::nullopt);
+  const auto one = WithLetterTopic(comment, "orders", "dead");
+  ASSERT_TRUE(one);
+  const auto two = WithLetterTopic(*one, "orders", "a, {class}=1");
+  ASSERT_TRUE(two);
+  EXPECT_EQ(FindBirthRecord(*two, "orders")->letter_topics,
+            (std::vector<std::string>{"dead", "a, {class}=1"}));
+  EXPECT_EQ(WithLetterTopic(*two, "orders", "dead"), std::nullopt);
+  // The slot may be made again.
+  EXPECT_EQ(WithBirthRecord(*two, kOrders), *two);
+}
+
 TEST(BirthRecordTest, RoundsTheTimeOfBirthUp) {
   BirthRecord record = kOrders;
   record.streamed_from = 7;

@@ -259,6 +259,24 @@ def test_p8_ids_that_are_named_are_sent(story, directory):
     assert len(told.records(event)) == 1
 
 
+@pytest.mark.parametrize("later", [
+    {"topic": "other.dead"}, {"topic": "other.{class}.dead"},
+    {"store": "postgres", "topic": None}], ids=str)
+def test_p3_dead_letters_of_an_earlier_topic(story, topics, later):
+    told = story("letter_kafka")
+    event = told.outbox.insert("order", "k", "2", headers="[1]")
+    told.database.wait_confirmed(told.database.name)
+    wait_until(lambda: " letters=" in told.database.value(
+        "select obj_description(oid) from pg_publication"), told.relay.log)
+    dead_letter = {"store": "kafka", **later}
+    if dead_letter["topic"]:
+        dead_letter["topic"] = topics + dead_letter["topic"]
+    told.restart(outbox=_MENDED, dead_letter={
+        key: value for key, value in dead_letter.items() if value})
+    assert "0 rows replayed" in told.verb("replay", "--from-table")
+    assert told.records(event) == []
+
+
 def test_p1_another_service_with_the_same_ids(story):
     """Its dead letters, in the same topic, are not ours."""
     told = story("letter_kafka")

@@ -19,7 +19,7 @@ _SHOWN_FOR_S = 3
 _BAD = '["no object"]'  # for the headers
 _CODES = {"slot_lost": "slot_lost", "slot_missing": "slot_missing",
           "publication": "coverage_changed", "event": "headers_unreadable",
-          "latched": "slot_missing"}
+          "latched": "slot_missing", "parked_table": "parked_table_missing"}
 
 
 @pytest.fixture(scope="module")
@@ -101,6 +101,9 @@ class _Scene:
     def _publication(self):
         self.database.execute("alter publication walpost drop table outbox")
 
+    def _parked_table(self):
+        self.database.execute("alter table walpost_parked rename to gone")
+
     def _event(self):
         self.outbox.insert("order", "bad", headers=_BAD)
         if self.case["order"] == "harm first":
@@ -141,7 +144,9 @@ class _Scene:
             self._run("skip", at, "--why", "a test", "--by", "alice")
             return
         self.relay.stop()
-        if self.case["trouble"] == "publication":
+        if self.case["trouble"] == "parked_table":
+            self.database.execute("alter table gone rename to walpost_parked")
+        elif self.case["trouble"] == "publication":
             self.database.execute("alter publication walpost add table outbox")
             self._run("recover", "--accept")
         else:
@@ -160,6 +165,8 @@ def scene(request, walpost, database, own_kafka, topics, directory):
         sections = once(topics)
     else:
         sections = checkpoint_section(case["store"], directory, topics)
+    if case["trouble"] == "parked_table":
+        sections["on_error"] = {"topic_illegal": "park"}
     outbox = Outbox(database, topics)
     relay = walpost(database, own_kafka, topics, outbox={
         "tables": [{"name": "public.outbox", "order_by": "sequence"}]},
@@ -185,10 +192,12 @@ _SAMPLE = [
         ("slot_missing", "freeze", "transactions", "outage first", "running"),
         ("publication", "kill", "none", "harm first", "restarted"),
         ("event", "freeze", "file", "outage first", "running"),
-        ("latched", "kill", "postgres", "harm first", "restarted"))]
+        ("latched", "kill", "postgres", "harm first", "restarted"),
+        ("parked_table", "kill", "transactions", "harm first", "restarted"))]
 
 _CASES = pairs(
-    _SAMPLE, trouble=["slot_lost", "slot_missing", "publication", "event", "latched"],
+    _SAMPLE, trouble=["slot_lost", "slot_missing", "publication", "event", "latched",
+                      "parked_table"],
     outage=["kill", "freeze"],
     store=["none", "file", "postgres", "kafka", "transactions"],
     order=["harm first", "outage first"],
