@@ -71,6 +71,12 @@ begin
     raise exception 'outbox_emit: this event could not be delivered'
       using errcode = 'check_violation', detail = violated;
   end if;
+  -- Half of a surrogate pair (an emoji that was cut in two) is JSON to json, but
+  -- not to jsonb, to walpost, or to many consumers: 22P02 here. jsonb does not
+  -- take \u0000 either, which is sent as it is.
+  if payload ~* '\\ud[89a-f]' and getdatabaseencoding() = 'UTF8' then
+    perform replace(payload, '\u0000', '\u0001')::jsonb;
+  end if;
   -- The prefix tells walpost's messages from those of others. As json, the
   -- payload goes into the object byte by byte, or is refused here.
   perform pg_logical_emit_message(

@@ -7,9 +7,10 @@
 #include <memory>
 #include <optional>
 #include <string_view>
+#include <vector>
 
 #include "absl/strings/ascii.h"
-#include "absl/strings/str_replace.h"
+#include "base/nearest_word.h"
 #include "config/secrets.h"
 #include "config/substitution.h"
 #include "fmt/format.h"
@@ -19,19 +20,57 @@ namespace {
 
 using Options = std::unique_ptr<PQconninfoOption, decltype(&PQconninfoFree)>;
 
+std::vector<std::string> KnownKeywords() {
+  const Options options(PQconndefaults(), PQconninfoFree);
+  std::vector<std::string> keywords;
+  for (const PQconninfoOption* o = options.get();
+       o != nullptr && o->keyword != nullptr; ++o) {
+    keywords.push_back(o->keyword);
+  }
+  return keywords;
+}
+
+// A word that libpq took for a keyword may be a part of a password, unless the
+// conninfo has none, or it is a slip of a keyword.
+std::string ReasonOfUnknownWord(const std::string& reason, size_t after,
+                                const std::string& conninfo) {
+  const size_t end = reason.rfind('"');
+  const std::string word = reason.substr(after, end - after);
+  const bool has_password = conninfo.find("pass") != std::string::npos ||
+                            conninfo.find('@') != std::string::npos;
+  if (!has_password || !NearestWord(word, KnownKeywords()).empty()) {
+    return reason.substr(0, end + 1);
+  }
+  return reason.substr(0, reason.find_last_not_of(":\" ", after - 1) + 1) +
+         ", which is not shown, because it may be a part of a password: values "
+         "with blanks need quotes, as in password='a b'";
+}
+
+// libpq repeats the whole URI, or the word where it failed, which may be half a
+// password.
+std::string ReasonWithoutSecrets(std::string reason,
+                                 const std::string& conninfo) {
+  absl::StripTrailingAsciiWhitespace(&reason);
+  for (const std::string_view unknown :
+       {"invalid connection option \"", "invalid URI query parameter: \""}) {
+    const size_t at = reason.find(unknown);
+    if (at == std::string::npos) continue;
+    return ReasonOfUnknownWord(reason, at + unknown.size(), conninfo);
+  }
+  for (const std::string_view before :
+       {"missing \"=\"", "percent-encoded token", "percent-encoded value",
+        "URI query parameter", "in URI"}) {
+    const size_t at = reason.find(before);
+    if (at != std::string::npos) reason.resize(at + before.size());
+  }
+  return reason;
+}
+
 Options Parse(const std::string& conninfo, std::string& reason) {
   char* error = nullptr;
   Options options(PQconninfoParse(conninfo.c_str(), &error), PQconninfoFree);
   if (error != nullptr) {
-    reason = std::string(absl::StripTrailingAsciiWhitespace(error));
-    // libpq repeats the whole URI, or the word where it failed, which may be
-    // half a password.
-    absl::StrReplaceAll({{fmt::format(": \"{}\"", conninfo), ""}}, &reason);
-    for (const std::string_view before :
-         {"missing \"=\"", "percent-encoded token"}) {
-      const size_t at = reason.find(before);
-      if (at != std::string::npos) reason.resize(at + before.size());
-    }
+    reason = ReasonWithoutSecrets(error, conninfo);
   }
   PQfreemem(error);
   return options;
@@ -57,6 +96,28 @@ bool IsCredential(std::string_view keyword) {
   return std::ranges::find(kCredentials, keyword) != std::end(kCredentials);
 }
 
+// A password with an @ or / that is not encoded, as in u:p@ss/w@host/db, would
+// be in the name of a host or database, which are shown.
+absl::Status CheckHosts(const PQconninfoOption& options) {
+  for (const PQconninfoOption* o = &options; o->keyword != nullptr; ++o) {
+    const std::string_view keyword = o->keyword;
+    const bool is_shown = keyword == "host" || keyword == "dbname" ||
+                          keyword == "port" || keyword == "hostaddr";
+    // A host that begins with @ is an abstract socket.
+    if (!is_shown || o->val == nullptr) continue;
+    if (std::string_view(o->val).find('@', 1) == std::string_view::npos) {
+      continue;
+    }
+    return absl::InvalidArgumentError(fmt::format(
+        "its {} would have an @, so it seems that the password has characters "
+        "that a URI must encode: write @ as %40, / as %2F, : as %3A, ? as %3F, "
+        "# as %23 and % as %25; or ${{env:NAME}} in the place of the password, "
+        "which is encoded by itself",
+        keyword));
+  }
+  return absl::OkStatus();
+}
+
 }  // namespace
 
 absl::Status CheckConninfo(const std::string& conninfo) {
@@ -66,7 +127,8 @@ absl::Status CheckConninfo(const std::string& conninfo) {
         "postgresql://user@host:5432/database");
   }
   std::string reason;
-  if (Parse(conninfo, reason) != nullptr) return absl::OkStatus();
+  const Options options = Parse(conninfo, reason);
+  if (options != nullptr) return CheckHosts(*options);
   return absl::InvalidArgumentError(
       fmt::format("libpq does not understand it: {}", reason));
 }

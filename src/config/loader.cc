@@ -29,7 +29,7 @@ constexpr size_t kMinBytes = size_t{64} << 10;
 constexpr size_t kMaxWalBytes = size_t{1} << 50;
 
 void ReadPostgres(Section section, WalSourceOptions& options) {
-  section.Read("conninfo", options.server.conninfo);
+  section.ReadConninfo("conninfo", options.server.conninfo);
   section.ReadList("password_command", options.server.password_command);
   section.Read("slot", options.slot);
   section.Read("publication", options.publication);

@@ -3,6 +3,8 @@
 #include <algorithm>
 
 #include "base/nearest_word.h"
+#include "config/conninfo.h"
+#include "config/conninfo_references.h"
 #include "config/units.h"
 #include "fmt/format.h"
 
@@ -85,7 +87,13 @@ YAML::Node Section::Get(const std::string& key) {
 
 bool Section::Has(const std::string& key) { return Get(key).IsDefined(); }
 
-std::string Section::Scalar(const std::string& key, const YAML::Node& node) {
+const Section::Replace Section::kPlain = [](std::string_view text,
+                                            const Environment& from) {
+  return Substitute(text, from);
+};
+
+std::string Section::Scalar(const std::string& key, const YAML::Node& node,
+                            Replace replace) {
   if (failed()) return "";
   if (!node.IsScalar()) {
     Fail(key, node.Style() == YAML::EmitterStyle::Flow
@@ -95,7 +103,7 @@ std::string Section::Scalar(const std::string& key, const YAML::Node& node) {
     return "";
   }
   absl::StatusOr<std::string> value =
-      Substitute(node.Scalar(), document_.environment);
+      replace(node.Scalar(), document_.environment);
   if (value.ok()) return *std::move(value);
   Fail(key, std::string(value.status().message()));
   return "";
@@ -114,20 +122,20 @@ void Section::Read(const std::string& key, std::string& value) {
 }
 
 ReloadableText Section::Reloadable(const std::string& key,
-                                   const YAML::Node& node) {
+                                   const YAML::Node& node, Replace replace) {
   const bool has_references =
       node.IsScalar() && node.Scalar().find("${") != std::string::npos;
   std::string now;
   if (!has_references || document_.secrets == Secrets::kNeeded) {
-    now = Scalar(key, node);
+    now = Scalar(key, node, replace);
   }
   if (failed()) return {};
   const std::string& text = node.Scalar();
   if (!has_references) return now;
   const auto reader =
-      [text, path = PathOf(key),
+      [text, replace, path = PathOf(key),
        environment = document_.environment]() -> absl::StatusOr<std::string> {
-    absl::StatusOr<std::string> value = Substitute(text, environment);
+    absl::StatusOr<std::string> value = replace(text, environment);
     if (value.ok()) return value;
     return absl::UnavailableError(
         fmt::format("{}: {}", path, std::string(value.status().message())));
@@ -138,6 +146,23 @@ ReloadableText Section::Reloadable(const std::string& key,
 void Section::Read(const std::string& key, ReloadableText& value) {
   const YAML::Node node = Get(key);
   if (node.IsDefined() && !node.IsNull()) value = Reloadable(key, node);
+}
+
+void Section::ReadConninfo(const std::string& key, ReloadableText& value) {
+  const auto replace =
+      [](std::string_view text,
+         const Environment& from) -> absl::StatusOr<std::string> {
+    absl::StatusOr<std::string> conninfo = SubstituteInConninfo(text, from);
+    // Also when it is read again.
+    const absl::Status status =
+        conninfo.ok() ? CheckConninfo(*conninfo) : conninfo.status();
+    if (!status.ok()) return status;
+    return conninfo;
+  };
+  const YAML::Node node = Get(key);
+  if (node.IsDefined() && !node.IsNull()) {
+    value = Reloadable(key, node, replace);
+  }
 }
 
 void Section::Read(const std::string& key, bool& value) {

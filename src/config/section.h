@@ -47,6 +47,8 @@ class Section {
   void Read(const std::string& key, std::string& value);
   // References are replaced again at each use; here only as a check.
   void Read(const std::string& key, ReloadableText& value);
+  // References are quoted for their place (conninfo_references.h).
+  void ReadConninfo(const std::string& key, ReloadableText& value);
   void Read(const std::string& key, bool& value);
   void Read(const std::string& key, std::chrono::milliseconds& value,
             std::chrono::milliseconds least, std::chrono::milliseconds most);
@@ -70,7 +72,9 @@ class Section {
   // The unchanged node, for values of more than one shape.
   YAML::Node Get(const std::string& key);
   // A scalar with its references replaced.
-  std::string Scalar(const std::string& key, const YAML::Node& node);
+  std::string Scalar(const std::string& key, const YAML::Node& node) {
+    return Scalar(key, node, kPlain);
+  }
 
   // All known keys were read: any other key is an error.
   void Done(std::string_view hint = "");
@@ -84,7 +88,14 @@ class Section {
   bool IsOverridden(std::string_view path) const;
   // nullopt: the key is missing or null, or there was an error.
   std::optional<std::string> Text(const std::string& key);
-  ReloadableText Reloadable(const std::string& key, const YAML::Node& node);
+  // Replaces the references of a text.
+  using Replace = absl::StatusOr<std::string> (*)(std::string_view text,
+                                                  const Environment& from);
+  static const Replace kPlain;
+  std::string Scalar(const std::string& key, const YAML::Node& node,
+                     Replace replace);
+  ReloadableText Reloadable(const std::string& key, const YAML::Node& node,
+                            Replace replace = kPlain);
   template <typename Value, typename Convert>
   void ReadPairs(const std::string& key,
                  std::vector<std::pair<std::string, Value>>& values,

@@ -54,8 +54,10 @@ Environment Environment::Real() {
 }
 
 absl::StatusOr<std::string> Substitute(std::string_view text,
-                                       const Environment& environment) {
+                                       const Environment& environment,
+                                       const QuoteValue& quote) {
   std::string result;
+  const std::string_view whole = text;
   for (;;) {
     const size_t dollar = text.find("${");
     if (dollar == std::string_view::npos) break;
@@ -70,8 +72,13 @@ absl::StatusOr<std::string> Substitute(std::string_view text,
       return absl::InvalidArgumentError("a '${' without its '}'");
     }
     WALPOST_ASSIGN_OR_RETURN(
-        const std::string value,
+        std::string value,
         LookUp(text.substr(dollar + 2, end - dollar - 2), environment));
+    if (quote) {
+      const size_t done = whole.size() - text.size();
+      WALPOST_ASSIGN_OR_RETURN(value,
+                               quote(value, done + dollar, done + end + 1));
+    }
     result.append(value);
     text.remove_prefix(end + 1);
   }

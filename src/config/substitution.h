@@ -20,12 +20,17 @@ struct Environment {
   static Environment Real();
 };
 
+// Makes a value fit the place of its reference, text[begin, end).
+using QuoteValue = std::function<absl::StatusOr<std::string>(
+    const std::string& value, size_t begin, size_t end)>;
+
 // Replaces every reference in `text`; a file loses its last newline. The result
 // is not searched again. "$${" stands for "${". kInvalidArgument names a
 // variable that is not set, a file that cannot be read, or a malformed
 // reference.
 absl::StatusOr<std::string> Substitute(std::string_view text,
-                                       const Environment& environment);
+                                       const Environment& environment,
+                                       const QuoteValue& quote = nullptr);
 
 // `text`, with a word that stands for the value in the place of each reference:
 // the same word for the same one. Reads nothing. Empty: a malformed reference.

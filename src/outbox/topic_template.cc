@@ -4,7 +4,6 @@
 #include <array>
 
 #include "absl/strings/ascii.h"
-#include "absl/strings/str_split.h"
 #include "base/reason_code.h"
 #include "base/status_macros.h"
 #include "base/utf8.h"
@@ -27,6 +26,40 @@ constexpr std::array<bool, 256> kTopicCharacters = [] {
 
 bool IsTopicCharacter(char c) {
   return kTopicCharacters[static_cast<unsigned char>(c)];
+}
+
+bool IsEscape(std::string_view text, size_t at) {
+  constexpr std::string_view kSpecial = "{}|:\\";
+  return text[at] == '\\' && at + 1 < text.size() &&
+         kSpecial.find(text[at + 1]) != std::string_view::npos;
+}
+
+// The place of `wanted` that is not escaped; npos: there is none.
+size_t FindPlain(std::string_view text, char wanted) {
+  for (size_t i = 0; i < text.size(); ++i) {
+    if (text[i] == wanted) return i;
+    if (IsEscape(text, i)) ++i;
+  }
+  return std::string_view::npos;
+}
+
+std::vector<std::string_view> SplitPlain(std::string_view text, char at) {
+  std::vector<std::string_view> words;
+  for (;;) {
+    const size_t end = FindPlain(text, at);
+    words.push_back(text.substr(0, end));
+    if (end == std::string_view::npos) return words;
+    text.remove_prefix(end + 1);
+  }
+}
+
+std::string WithoutEscapes(std::string_view text) {
+  std::string plain;
+  for (size_t i = 0; i < text.size(); ++i) {
+    if (IsEscape(text, i)) ++i;
+    plain += text[i];
+  }
+  return plain;
 }
 
 }  // namespace
@@ -68,10 +101,11 @@ absl::StatusOr<TopicTemplate> TopicTemplate::Parse(std::string_view text) {
     if (open == std::string_view::npos) {
       rest = {};
     } else {
-      const size_t close = rest.find('}', open);
+      size_t close = FindPlain(rest.substr(open), '}');
       if (close == std::string_view::npos) {
         return error("a '{' without its '}'");
       }
+      close += open;
       const absl::Status status =
           parsed.ParseReference(rest.substr(open + 1, close - open - 1), part);
       if (!status.ok())
@@ -85,11 +119,15 @@ absl::StatusOr<TopicTemplate> TopicTemplate::Parse(std::string_view text) {
 }
 
 absl::Status TopicTemplate::ParseReference(std::string_view text, Part& part) {
-  const std::vector<std::string> words = absl::StrSplit(std::string(text), '|');
-  const std::string& name = words.front();
+  const std::vector<std::string_view> words = SplitPlain(text, '|');
+  const std::string name = WithoutEscapes(words.front());
   if (name.empty()) return absl::InvalidArgumentError("a name is missing");
   for (size_t i = 1; i < words.size(); ++i) {
-    WALPOST_ASSIGN_OR_RETURN(Function function, ParseFunction(words[i]));
+    Words parts;
+    for (const std::string_view word : SplitPlain(words[i], ':')) {
+      parts.push_back(WithoutEscapes(word));
+    }
+    WALPOST_ASSIGN_OR_RETURN(Function function, ParseFunction(parts, words[i]));
     part.functions.push_back(std::move(function));
   }
   const auto found = std::ranges::find(references_, name);
@@ -100,8 +138,7 @@ absl::Status TopicTemplate::ParseReference(std::string_view text, Part& part) {
 }
 
 absl::StatusOr<TopicTemplate::Function> TopicTemplate::ParseFunction(
-    std::string_view text) {
-  const std::vector<std::string> words = absl::StrSplit(std::string(text), ':');
+    const Words& words, std::string_view text) {
   if (words.front() == "lower" && words.size() == 1) {
     return Function{Function::Kind::kLower, {}, {}};
   }

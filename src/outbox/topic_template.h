@@ -6,8 +6,9 @@
 //
 // {name} is a field of the event or a column of the table. Functions apply
 // from left to right: `lower` (ASCII), `replace:FROM:TO` (every occurrence;
-// TO may be empty; neither holds ':', '|' or '}'), `default:TEXT` (for a value
-// that is NULL or empty).
+// TO may be empty), `default:TEXT` (for a value that is NULL or empty). In
+// braces, \ takes the meaning from a following { } | : or \, as in
+// {type|replace:\::-}.
 //
 // The result must match Kafka's rule for topic names: 1 to 249 of
 // [a-zA-Z0-9._-], not "." or "..".
@@ -59,7 +60,11 @@ class TopicTemplate {
     std::vector<Function> functions;
   };
 
-  static absl::StatusOr<Function> ParseFunction(std::string_view text);
+  // A word between | or :, without its escapes.
+  using Words = std::vector<std::string>;
+
+  static absl::StatusOr<Function> ParseFunction(const Words& words,
+                                                std::string_view text);
   absl::Status ParseReference(std::string_view text, Part& part);
   static void Apply(const Function& function, std::string& text, size_t from);
 

@@ -23,6 +23,9 @@ constexpr std::array<KindDescription, kFindingKinds> kKinds = {{
     {"wrong_key", "with another key"},
     {"disorder", "out of order within their key"},
     {"split_key", "keys in several partitions of one topic"},
+    {"moved_key",
+     "keys that moved to another partition for good: partitions were added, "
+     "or the partitioner is another one"},
     {"duplicates", "repeat an earlier record"},
     {"replayed", "marked as replayed"},
     {"without_id", "without the header id"},

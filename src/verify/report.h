@@ -23,13 +23,14 @@ enum class FindingKind {
   kWrongTopic,
   kWrongKey,
   kDisorder,   // first occurrences of a key out of order
-  kSplitKey,   // one key in several partitions of a topic
+  kSplitKey,   // one key in several partitions of a topic, to and fro
+  kMovedKey,   // one key that left each of its partitions for good
   kDuplicate,  // a record that repeats an earlier one
   kReplayed,   // marked as replayed by walpost
   kWithoutId,  // a record without the header `id`
   kUndecided,  // could not be decided, or was not checked
 };
-inline constexpr size_t kFindingKinds = 17;
+inline constexpr size_t kFindingKinds = 18;
 
 struct KindDescription {
   std::string_view name;  // in JSON and in text

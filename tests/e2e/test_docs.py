@@ -91,6 +91,7 @@ _BLOCKS = {
     ("docs/tables.md", "walpost check"): "test_a_table_that_comes_later",
     ("docs/tables.md", "walpost replay"): "test_a_table_that_comes_later",
     ("docs/tables.md", "ALTER PUBLICATION"): "test_a_table_that_comes_later",
+    ("docs/tables.md", "begin;"): "test_moved_history",
     ("docs/verify.md", "walpost verify"): "test_readme",
 }
 

@@ -81,3 +81,65 @@ def test_what_is_not_json_is_refused_in_the_transaction(database):
     run_sql_file(database, "outbox_emit.sql")
     with pytest.raises(psycopg2.errors.InvalidTextRepresentation):
         database.execute("select public.outbox_emit('order', '1', 'T', '{')")
+
+
+_HALVES = [r'{"text": "cut \ud83d"}', r'{"text": "\ude00 end"}',
+           r'{"\uD83D": 1}', r'{"a": {"b": ["\ud83d\ud83d"]}}', r'"\ud83d"',
+           r'{"text": "\\\ud83d"}']
+
+
+@pytest.mark.parametrize("as_type", ["text", "json"])
+@pytest.mark.parametrize("half", _HALVES)
+def test_half_an_emoji_is_refused_in_the_transaction(emitting, reader, topics,
+                                                     half, as_type):
+    """No parser of a consumer reads it, nor does walpost's."""
+    emit = ("select public.outbox_emit('order', %s, 'Commented', "
+            f"%s::{as_type})")
+    emitting.execute(emit, ("1", '{"text":"before"}'))
+    with pytest.raises(psycopg2.errors.InvalidTextRepresentation):
+        emitting.execute(emit, ("42", half))
+    emitting.execute(emit, ("2", '{"text":"after"}'))
+    emitting.wait_confirmed(emitting.name)
+    assert sorted(record.key for record in reader.read_all(topics)) == [
+        b"1", b"2"]
+
+
+@pytest.mark.parametrize("payload", [
+    r'{"text": "\ud83d\ude00"}', r'{"text": "nul \u0000"}',
+    r'{"text": "\\ud83d"}', r'{"both": "\uD83D\uDE00 \u0000"}',
+    '{"n": ' + "9" * 400 + "}", '{"n": 1e' + "9" * 20 + "}",
+    "[" * 2000 + "]" * 2000, '{"a":' * 2000 + "1" + "}" * 2000, "null", '""'],
+    ids=lambda payload: payload[:20])
+def test_what_json_takes_goes_out_byte_for_byte(emitting, reader, topics,
+                                                payload):
+    emitting.execute("select public.outbox_emit('order', 'k', 'T', %s::text)",
+                     (payload,))
+    emitting.wait_confirmed(emitting.name)
+    record, = reader.read_all(topics)
+    expected = {"null": None, '""': b""}.get(payload, payload.encode())
+    assert record.value == expected
+
+
+@pytest.mark.parametrize("payload", ["[" * 100_000 + "]" * 100_000,
+                                     '{"a":' * 10_000 + "1" + "}" * 10_000],
+                         ids=["arrays", "objects"])
+def test_deep_nesting_goes_out_or_is_refused(emitting, reader, topics, payload):
+    """How deep is too deep is max_stack_depth of the server."""
+    try:
+        emitting.execute(
+            "select public.outbox_emit('order', 'deep', 'T', %s::text)",
+            (payload,))
+        sent = [payload.encode()]
+    except psycopg2.errors.StatementTooComplex:
+        sent = []
+    emitting.execute("select public.outbox_emit('order', 'k', 'T', '1')")
+    emitting.wait_confirmed(emitting.name)
+    assert {record.value for record in reader.read_all(topics)} == {
+        *sent, b"1"}
+
+
+def test_headers_with_half_an_emoji_are_refused(emitting):
+    for headers in (r'{"\ud83d": "x"}', r'{"a": "\ud83d"}'):
+        with pytest.raises(psycopg2.errors.InvalidTextRepresentation):
+            emitting.execute("select public.outbox_emit('order', '1', 'T', "
+                             "'{}', headers => %s)", (headers,))

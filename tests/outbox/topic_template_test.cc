@@ -177,5 +177,32 @@ TEST(TopicNameTest, AHugeNameMakesNoHugeMessage) {
   EXPECT_LT(status.message().size(), 1'000u);
 }
 
+TEST(TopicTemplateTest, AFunctionCanTakeEachCharacter) {
+  struct Row {
+    const char* text;
+    std::string value;
+    const char* topic;
+  };
+  for (const Row& row :
+       {Row{R"({t|replace:\}:-})", "a}b", "a-b"},
+        Row{R"({t|replace:\|:-})", "a|b", "a-b"},
+        Row{R"({t|replace:\::-})", "a:b", "a-b"},
+        Row{R"({t|replace:\\:-})", "a\\b", "a-b"},
+        Row{R"({t|replace:\{:-})", "a{b", "a-b"},
+        Row{R"({t|replace:{:-})", "a{b", "a-b"},
+        Row{R"({t|replace:\x:-})", "a\\xb", "a-b"},
+        Row{R"(x.{t|replace:\}\|\::.}.y)", "a}|:b", "x.a.b.y"}}) {
+    const auto parsed = TopicTemplate::Parse(row.text);
+    ASSERT_TRUE(parsed.ok()) << parsed.status();
+    std::string topic;
+    const Value values[] = {row.value};
+    EXPECT_TRUE(parsed->Expand(values, topic).ok()) << row.text;
+    EXPECT_EQ(topic, row.topic) << row.text;
+  }
+  EXPECT_EQ(TopicTemplate::Parse(R"({a\|b\}})")->references(),
+            std::vector<std::string>{"a|b}"});
+  EXPECT_FALSE(TopicTemplate::Parse(R"({t|replace:a:\})").ok());
+}
+
 }  // namespace
 }  // namespace walpost

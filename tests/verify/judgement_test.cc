@@ -311,12 +311,49 @@ TEST_F(JudgementTest, AReSendIsNoDisorder) {
   EXPECT_EQ(Judged(), (Counts{{"duplicates", 2}}));
 }
 
-TEST_F(JudgementTest, FindsAKeyInTwoPartitions) {
-  Find(Record("a"));
-  Find(Record("b"));
-  FoundRecord record = Record("c");
+class KeyOfSeveralPartitionsTest : public JudgementTest {
+ protected:
+  // One event after the other, in these partitions.
+  Counts Judge(const std::vector<int32_t>& partitions) {
+    for (size_t i = 0; i < partitions.size(); ++i) {
+      FoundRecord record = Record(std::string(1, static_cast<char>('a' + i)));
+      record.partition = partitions[i];
+      Find(record);
+    }
+    return Judged();
+  }
+};
+
+TEST_F(KeyOfSeveralPartitionsTest, OneThatMovedOnceIsANote) {
+  EXPECT_EQ(Judge({0, 1, 1}), (Counts{{"moved_key", 1}}));
+}
+
+TEST_F(KeyOfSeveralPartitionsTest, OneThatMovedDownIsANote) {
+  EXPECT_EQ(Judge({3, 1, 1}), (Counts{{"moved_key", 1}}));
+}
+
+TEST_F(KeyOfSeveralPartitionsTest, OneThatMovedTwiceIsANote) {
+  EXPECT_EQ(Judge({0, 2, 1}), (Counts{{"moved_key", 1}}));
+}
+
+TEST_F(KeyOfSeveralPartitionsTest, OneThatCameBackIsSplit) {
+  EXPECT_EQ(Judge({0, 1, 0}), (Counts{{"split_key!", 1}}));
+}
+
+TEST_F(KeyOfSeveralPartitionsTest, AReSendIntoTheNewPartitionIsNoReturn) {
+  FoundRecord record = Record("b");
   record.partition = 1;
   Find(record);
+  EXPECT_EQ(Judge({0, 0, 1}), (Counts{{"moved_key", 1}, {"duplicates", 1}}));
+}
+
+TEST_F(KeyOfSeveralPartitionsTest, WithoutPositionsItIsSplit) {
+  for (const char* id : {"a", "b", "c"}) {
+    FoundRecord record = Record(id);
+    record.partition = *id == 'a' ? 0 : 1;
+    record.position.reset();
+    Find(record);
+  }
   EXPECT_EQ(Judged(), (Counts{{"split_key!", 1}}));
 }
 
