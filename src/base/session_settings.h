@@ -2,7 +2,8 @@
 //
 // A setting may come from ALTER SYSTEM, DATABASE, ROLE or ROLE IN DATABASE. The
 // data that walpost reads, the time limits and the visible rows must not depend
-// on that. Startup options override all four.
+// on that. Startup options override all four; a pooler may drop or reject the
+// options, so all are set by SQL, too, and read back.
 //
 // Deliberately not pinned: `role` (an operator may want the privileges of a
 // group role), `session_replication_role` (only a superuser may change it; it
@@ -12,6 +13,7 @@
 // src/verify has its own connections, and a similar list.
 #pragma once
 
+#include <span>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -59,8 +61,8 @@ inline constexpr std::pair<const char*, const char*> kConnectionDefaults[] = {
     {"tcp_user_timeout", "25000"},
 };
 
-// The statement that pins the rest; run it once after connecting (also on a
-// replication connection):
+// The statement that pins them, `own` ("name=value", which take precedence) and
+// the rest; run it once after connecting (also on a replication connection):
 //
 //   transaction_timeout  unknown before 17, where it would fail the login
 //   search_path          pg_catalog comes first, so that no schema of the role
@@ -72,8 +74,12 @@ inline constexpr std::pair<const char*, const char*> kConnectionDefaults[] = {
 //
 // `server_version` from PQserverVersion; `server_encoding` from
 // PQparameterStatus.
-std::string PinLateSettingsSql(int server_version,
-                               std::string_view server_encoding);
+std::string PinSettingsSql(int server_version, std::string_view server_encoding,
+                           std::span<const std::string> own);
+
+// The statement, for a transaction of its own, that reads them back: name and
+// value of each one that has not been kept. `own` are not among them.
+std::string ReadSettingsSql(std::span<const std::string> own);
 
 // True if the server sends bytes that need not be UTF-8.
 inline bool MayHoldAnyBytes(std::string_view server_encoding) {

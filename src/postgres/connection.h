@@ -118,7 +118,6 @@ class Connection {
              ConnectAttempts::Attempt attempt);
   boost::asio::awaitable<absl::Status> FinishConnecting(
       boost::asio::any_io_executor executor, ConnectAttempts::Attempt attempt);
-  boost::asio::awaitable<absl::Status> PinLateSettings(MonotonicTime deadline);
   absl::Status Queue(const std::string& sql, const std::string& attempted);
   boost::asio::awaitable<absl::Status> Send(std::string sql,
                                             std::string attempted);

@@ -4,6 +4,7 @@
 #include <random>
 
 #include "base/session_settings.h"
+#include "base/sqlstate.h"
 #include "base/status_macros.h"
 #include "fmt/format.h"
 #include "postgres/connect_failure.h"
@@ -91,6 +92,39 @@ absl::Status Failed(const std::string& attempted, const absl::Status& cause) {
       fmt::format("{}: {}", attempted, std::string(cause.message())));
 }
 
+// A pooler rejects startup options that it does not know: PgBouncer with
+// 08P01, the one of RDS with 0A000.
+bool RejectsOptions(const absl::Status& status) {
+  const std::string sqlstate = SqlstateOf(status);
+  return (sqlstate == "08P01" || sqlstate == "0A000") &&
+         status.message().find("options") != absl::string_view::npos;
+}
+
+absl::Status NotKept(const QueryRows& rows) {
+  return absl::FailedPreconditionError(fmt::format(
+      "connecting to Postgres: the server does not keep the settings of a "
+      "session: {} is {} after it was set. A pooler that shares connections "
+      "between transactions is in between: let it pool sessions (pool_mode = "
+      "session), or connect to Postgres directly",
+      rows.Text(0, 0), rows.Text(0, 1)));
+}
+
+asio::awaitable<absl::Status> PinSettings(Connection& connection,
+                                          std::vector<std::string> own) {
+  const std::string pin = PinSettingsSql(connection.server_version(),
+                                         connection.server_encoding(), own);
+  const std::string attempted = "pinning the settings of the session";
+  const absl::StatusOr<QueryRows> pinned =
+      co_await connection.Execute(pin, attempted);
+  if (!pinned.ok()) co_return pinned.status();
+  // In a transaction of its own, which another backend may have.
+  const std::string read = ReadSettingsSql(own);
+  const absl::StatusOr<QueryRows> lost =
+      co_await connection.Execute(read, attempted);
+  if (!lost.ok()) co_return lost.status();
+  co_return lost->size() == 0 ? absl::OkStatus() : NotKept(*lost);
+}
+
 }  // namespace
 
 asio::awaitable<absl::StatusOr<std::unique_ptr<Connection>>>
@@ -118,7 +152,9 @@ Connection::Connect(asio::any_io_executor executor, ConnectionOptions options) {
     settings += fmt::format(" -c {}", setting);
   }
   // The role's setting may be too short for a busy session to answer.
-  if (options.replication) settings += " -c wal_sender_timeout=60s";
+  if (options.replication) {
+    options.settings.insert(options.settings.begin(), "wal_sender_timeout=60s");
+  }
   for (const std::string& setting : options.settings) {
     settings += fmt::format(" -c {}", setting);
   }
@@ -131,15 +167,20 @@ Connection::Connect(asio::any_io_executor executor, ConnectionOptions options) {
   parameters.Add("dbname", *conninfo);
   parameters.Add("client_encoding", "UTF8");
   parameters.Add("application_name", options.application_name);
-  parameters.Add("options", settings);
   if (options.replication) parameters.Add("replication", "database");
   if (!password.empty()) parameters.Add("password", password);
+  const ConnectParameters without_options = parameters;
+  parameters.Add("options", settings);
   absl::StatusOr<ConnectAttempts> attempts =
       co_await PlanAttempts(executor, parameters, by);
   if (!attempts.ok()) co_return attempts.status();
   while (const auto attempt = attempts->Next(Clock::now())) {
     absl::StatusOr<std::unique_ptr<Connection>> connection =
         co_await TryAddress(executor, options, parameters, *attempt);
+    if (own_options->empty() && RejectsOptions(connection.status())) {
+      connection =
+          co_await TryAddress(executor, options, without_options, *attempt);
+    }
     const bool is_silent = Clock::now() >= attempt->deadline;
     if (!is_silent) Silent().OnAnswer(attempt->address);
     if (connection.ok()) co_return connection;
@@ -180,24 +221,15 @@ Connection::TryAddress(asio::any_io_executor executor,
       new Connection(executor, std::move(begun), options.statement_limit));
   absl::Status status =
       co_await connection->FinishConnecting(executor, attempt);
-  if (status.ok()) {
-    status = co_await connection->PinLateSettings(attempt.deadline);
+  if (!status.ok()) co_return status;
+  connection->set_deadline(attempt.deadline);
+  status = co_await PinSettings(*connection, options.settings);
+  connection->set_deadline(std::nullopt);
+  if (absl::IsDeadlineExceeded(status)) {
+    co_return absl::UnavailableError(status.message());
   }
   if (!status.ok()) co_return status;
   co_return connection;
-}
-
-asio::awaitable<absl::Status> Connection::PinLateSettings(
-    MonotonicTime deadline) {
-  const std::string sql =
-      PinLateSettingsSql(server_version(), server_encoding());
-  set_deadline(deadline);
-  absl::StatusOr<QueryRows> rows = co_await Execute(sql);
-  set_deadline(std::nullopt);
-  if (absl::IsDeadlineExceeded(rows.status())) {
-    co_return absl::UnavailableError(rows.status().message());
-  }
-  co_return rows.status();
 }
 
 asio::awaitable<absl::Status> Connection::FinishConnecting(

@@ -61,7 +61,7 @@ std::string Welcome(const std::string& version) {
          parameter("standard_conforming_strings", "on") + Ready();
 }
 
-// To the statement that pins what no startup option may.
+// To the statement that pins the settings, and to that which reads them back.
 std::string Pinned() {
   return Message('C', std::string("SELECT 1") + '\0') + Ready();
 }
@@ -149,7 +149,7 @@ absl::StatusOr<std::unique_ptr<Connection>> Connect(
 }
 
 TEST(ConnectionTest, ConnectsAndSaysWhoItIs) {
-  ScriptedServer server({Welcome("17.2"), Pinned()});
+  ScriptedServer server({Welcome("17.2"), Pinned(), Pinned()});
   asio::io_context context;
   const auto connection = Connect(context, server);
   ASSERT_TRUE(connection.ok()) << connection.status();
@@ -182,7 +182,7 @@ TEST(ConnectionTest, P10AServerThatTakesTheConnectionAndIsSilentIsNamed) {
 }
 
 TEST(ConnectionTest, TheTimeLimitOfConnectingEndsWithIt) {
-  ScriptedServer server({Welcome("17.2"), Pinned(), Pinned()});
+  ScriptedServer server({Welcome("17.2"), Pinned(), Pinned(), Pinned()});
   asio::io_context context;
   ConnectionOptions options;
   options.server.conninfo = server.conninfo();
@@ -272,7 +272,7 @@ TEST(ConnectionTest, ARefusalKeepsItsSqlstate) {
 
 TEST(ConnectionTest, AnErrorOfTheServerIsOneLineWithItsSqlstate) {
   const ScriptedServer server(
-      {Welcome("17.2"), Pinned(),
+      {Welcome("17.2"), Pinned(), Pinned(),
        ErrorResponse("ERROR", "55006", "slot is active\nfor PID 4711",
                      Field('D', "A detail.") + Field('W', "A\ncontext.")) +
            Ready()});
@@ -294,7 +294,7 @@ struct Literal {
 };
 
 TEST(ConnectionTest, WritesAnyTextAsALiteral) {
-  const ScriptedServer server({Welcome("17.2"), Pinned()});
+  const ScriptedServer server({Welcome("17.2"), Pinned(), Pinned()});
   asio::io_context context;
   auto connection = Connect(context, server);
   ASSERT_TRUE(connection.ok()) << connection.status();
@@ -348,7 +348,7 @@ TEST(StartReplicationCommandTest, QuotesItsNamesAndSaysWhatItWants) {
 
 // libpq would block for what the server still owes after the end of a copy.
 TEST(ReplicationStreamTest, AnEndThatIsNotWholeYetIsAwaited) {
-  ScriptedServer server({Welcome("15.0"), Pinned(),
+  ScriptedServer server({Welcome("15.0"), Pinned(), Pinned(),
                          Message('W', std::string(3, '\0')) + Message('c', ""),
                          Message('C', std::string("COPY 0") + '\0'),
                          "an answer to nothing"});
@@ -369,8 +369,8 @@ TEST(ReplicationStreamTest, AnEndThatIsNotWholeYetIsAwaited) {
 
 // Whatever is confirmed, the server may remove.
 TEST(ReplicationStreamTest, P2TheServerIsToldWhatIsConfirmedAsFlushed) {
-  ScriptedServer server(
-      {Welcome("15.0"), Pinned(), Message('W', std::string(3, '\0')), ""});
+  ScriptedServer server({Welcome("15.0"), Pinned(), Pinned(),
+                         Message('W', std::string(3, '\0')), ""});
   asio::io_context context;
   auto connection = Connect(context, server);
   ASSERT_TRUE(connection.ok()) << connection.status();
@@ -383,7 +383,7 @@ TEST(ReplicationStreamTest, P2TheServerIsToldWhatIsConfirmedAsFlushed) {
                                .confirmed = Lsn(0x200),
                                .reply_requested = true})
                   .ok());
-  const std::string& sent = server.Received().at(3);
+  const std::string& sent = server.Received().at(4);
   const auto lsn = [](char high) { return std::string(6, '\0') + high + '\0'; };
   EXPECT_EQ(sent.substr(0, 6), std::string("d\0\0\0\x26r", 6));
   EXPECT_EQ(sent.substr(6, 24), lsn(3) + lsn(2) + lsn(2));
@@ -418,7 +418,7 @@ TEST(CreateSlotTest, EachVersionHasItsOptions) {
   };
   for (const Created& row : rows) {
     ScriptedServer server(
-        {Welcome(row.version), Pinned(),
+        {Welcome(row.version), Pinned(), Pinned(),
          ErrorResponse("ERROR", "42710", "it exists") + Ready()});
     asio::io_context context;
     auto connection = Connect(context, server);
@@ -429,7 +429,7 @@ TEST(CreateSlotTest, EachVersionHasItsOptions) {
         Await(context, CreateSlot(**connection, "s", row.kind, row.snapshot,
                                   row.failover, deadline));
     EXPECT_EQ(SqlstateOf(slot.status()), kSqlstateDuplicateObject);
-    EXPECT_EQ(server.Received().at(2),
+    EXPECT_EQ(server.Received().at(3),
               Message('Q', std::string("CREATE_REPLICATION_SLOT ") +
                                row.command + '\0'));
   }

@@ -62,7 +62,7 @@ class FakePostgres {
   explicit FakePostgres(boost::asio::io_context& context)
       : directory_(MakeDirectory()),
         acceptor_(context, Protocol::endpoint(directory_ + "/.s.PGSQL.5432")) {
-    Answer("set_config('search_path'", {{""}});
+    Answer("current_setting('search_path')", {});
     boost::asio::co_spawn(context, Accept(), boost::asio::detached);
   }
   ~FakePostgres() { std::filesystem::remove_all(directory_); }
