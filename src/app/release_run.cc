@@ -38,6 +38,7 @@ absl::StatusOr<std::unique_ptr<RecordBuilder>> MakeBuilder(
   mark.header = fmt::format("walpost-{}", what);
   mark.value = config.postgres.slot;
   mark.without_position = true;
+  mark.lsn = Lsn(1);
   builder->SetMark(std::move(mark));
   return builder;
 }
@@ -49,9 +50,6 @@ absl::Status TopicTakesNothing(std::string_view topic) {
       "kafka-topics --describe --topic {}",
       topic, kMaxHold.count(), topic));
 }
-
-// The positions in a run only number its events.
-Position PositionOf(uint64_t ordinal) { return {Lsn(1), ordinal}; }
 
 }  // namespace
 
@@ -250,7 +248,7 @@ absl::StatusOr<ReleaseRun::Offered> ReleaseRun::Offer(size_t row) {
   WALPOST_ASSIGN_OR_RETURN(Event event, event_.Of(rows_[row].content));
   Sender& sender = run_.sender();
   sender.RetryHeld();
-  event.position = PositionOf(++ordinal_);
+  event.position = {Lsn(), ++ordinal_};
   const Sequence sequence = sender.window().next_sequence();
   if (sender.OnEvent(event) == Sender::Offer::kTaken) {
     sequences_[row] = sequence;

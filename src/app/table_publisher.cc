@@ -41,6 +41,8 @@ absl::StatusOr<std::unique_ptr<TablePublisher>> TablePublisher::Create(
   if (!options.before.is_valid()) outbox.route.position_header = false;
   WALPOST_ASSIGN_OR_RETURN(std::unique_ptr<RecordBuilder> builder,
                            RecordBuilder::Create(outbox));
+  options.mark.lsn =
+      options.before.is_valid() ? Lsn(options.before.value() - 1) : Lsn(1);
   builder->SetMark(options.mark);
   std::unique_ptr<TablePublisher> publisher(
       new TablePublisher(executor, config, std::move(sinks), std::move(options),
@@ -305,14 +307,9 @@ absl::StatusOr<bool> TablePublisher::IsWanted(const Event& event,
       {Position(), std::string(event.id.value_or("")), routed});
 }
 
-Position TablePublisher::PositionOf(uint64_t ordinal) const {
-  const Lsn before = options_.before;
-  return {before.is_valid() ? Lsn(before.value() - 1) : Lsn(1), ordinal};
-}
-
 asio::awaitable<absl::Status> TablePublisher::Offer(Event& event,
                                                     absl::Status mapped) {
-  event.position = PositionOf(++ordinal_);
+  event.position = {Lsn(), ++ordinal_};
   while (!rate_.MayTake(Clock::now())) co_await run_.Wait(kPause);
   if (stopped_) co_return absl::CancelledError("told to end");
   while (run_.sender().OnEvent(event, mapped) == Sender::Offer::kHold) {
@@ -340,7 +337,6 @@ absl::Status TablePublisher::Undeliverable(Stoppage stoppage) {
                 : "");
   stoppage.reason = WithReasonCode(absl::InvalidArgumentError(text),
                                    ReasonCodeOf(stoppage.reason));
-  stoppage.is_in_stream = false;
   stoppage_ = std::move(stoppage);
   return stoppage_->reason;
 }
@@ -391,7 +387,7 @@ asio::awaitable<absl::Status> TablePublisher::Renew(MonotonicTime deadline) {
   } else if (was_refused) {
     // They are read again, with the next positions.
     const uint64_t suspects = place_.pending() + 1;
-    sender.Suspect(PositionOf(ordinal_ + 1), PositionOf(ordinal_ + suspects));
+    sender.Suspect({Lsn(), ordinal_ + 1}, {Lsn(), ordinal_ + suspects});
   }
   co_return run_.Start();
 }

@@ -148,7 +148,6 @@ class TablePublisher {
   absl::Status Preview(const Event& event, absl::Status mapped);
   void ReportRow(const Event& event, std::string_view what) const;
   void CountSetAside();
-  Position PositionOf(uint64_t ordinal) const;
   boost::asio::awaitable<absl::Status> Offer(Event& event, absl::Status mapped);
   boost::asio::awaitable<absl::Status> WaitForAcknowledgements();
   TableFilter FilterFromPlace(Connection& connection) const;

@@ -165,10 +165,8 @@ void Sender::ReportSetAside(ErrorAction action, const Event& event,
 
 Sender::Offer Sender::Stop(const Event& event, absl::Status reason) {
   stoppage_ = Stoppage{
-      event.position,        IdForMessages(event.id.value_or("")),
-      std::move(reason),
-      /*is_in_stream=*/true, IdForMessages(event.aggregate_id.value_or("")),
-      DigestOf(event)};
+      event.position, IdForMessages(event.id.value_or("")), std::move(reason),
+      IdForMessages(event.aggregate_id.value_or("")), DigestOf(event)};
   stopped_before_.reset();
   return Offer::kHold;
 }
