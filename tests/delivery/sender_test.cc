@@ -66,6 +66,10 @@ TEST_F(SenderTest, P3OfRepeatedEventsThoseThatAreAcknowledgedAreNotSent) {
   }
   EXPECT_EQ(sink_.Values(), (Values{"1", "2", "3", "4", "2", "4"}));
   EXPECT_EQ(sender_.counters().repeats, 2u);
+  sender_.Rewind();
+  for (const uint64_t number : {1, 2, 3, 4}) OfferEvent(number);
+  EXPECT_EQ(sink_.Values(), (Values{"1", "2", "3", "4", "2", "4", "2", "4"}))
+      << "3 is not forgotten with the second loss";
 }
 
 TEST_F(SenderTest, AfterStartOverTheNumbersMayBeginAgain) {
