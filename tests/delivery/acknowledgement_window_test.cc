@@ -334,10 +334,10 @@ TEST_F(AcknowledgementWindowTest, P1AWithdrawnRecordWasNeverThere) {
 }
 
 TEST_F(AcknowledgementWindowTest, P9AWithdrawnRecordProvesNoCommit) {
-  window_.Acknowledge(Add(At(100)));
+  window_.Acknowledge(window_.Add({At(100), WallTime(), 10, Xid(7)}));
   window_.AddWatermark(110);
-  window_.Withdraw(Add(At(200)));
-  EXPECT_EQ(window_.newest().position.commit_lsn, Lsn(100));
+  window_.Withdraw(window_.Add({At(200), WallTime(), 10, Xid(8)}));
+  EXPECT_EQ(window_.newest(), (EventIdentity{At(100), Xid(7)}));
   EXPECT_EQ(window_.passed_watermark(), 110u);
   EXPECT_TRUE(window_.empty());
   window_.AddWatermark(210);
