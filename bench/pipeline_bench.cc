@@ -20,7 +20,7 @@
 #include <vector>
 
 #include "base/time.h"
-#include "delivery/pipeline.h"
+#include "delivery/wal_progress.h"
 #include "outbox/record_builder.h"
 #include "outbox/transaction_assembler.h"
 #include "pgoutput/decoder.h"
@@ -274,25 +274,28 @@ void BM_DecodeMapBuild(benchmark::State& state, const Shape& shape) {
 void BM_DecodeMapBuildDeliver(benchmark::State& state, const Shape& shape) {
   const Traffic traffic(shape);
   const OutboxOptions options = OptionsOf(shape);
-  Pipeline pipeline(RecordBuilder::Create(options).value(), {});
+  Sender sender(RecordBuilder::Create(options).value(), {});
+  WalProgress progress(sender);
   CountingSink sink;
-  pipeline.SetSink(&sink);
-  pipeline.SetTimeline(1);
-  Mapping mapping(traffic, options, pipeline.builder().routes());
+  sender.SetSink(&sink);
+  sender.SetTimeline(1);
+  Mapping mapping(traffic, options, sender.builder().routes());
   Sequence acknowledged = 0;
   Measure(state, [&] {
     mapping.Transaction(
         [&](const Event& event) {
-          if (pipeline.OnEvent(event) != Pipeline::Offer::kTaken) std::abort();
+          if (progress.OnEvent(event, absl::OkStatus()) !=
+              Sender::Offer::kTaken)
+            std::abort();
         },
-        [&](Lsn end) { pipeline.OnTransactionEnd(end); });
+        [&](Lsn end) { progress.OnTransactionEnd(end); });
     // As a delivery report brings them: many at once.
     const WallTime now{std::chrono::milliseconds(1)};
     while (acknowledged < sink.next()) {
-      pipeline.OnAcknowledged(acknowledged++, now);
+      sender.OnAcknowledged(acknowledged++, now);
     }
   });
-  if (!pipeline.window().empty()) std::abort();
+  if (!sender.window().empty()) std::abort();
   benchmark::DoNotOptimize(sink.bytes());
 }
 

@@ -68,7 +68,7 @@ void AddStoppage(const std::optional<Stoppage>& stoppage,
   std::optional<std::string> digest;
   if (stoppage) {
     code = ReasonCodeOf(stoppage->reason);
-    if (stoppage->is_in_stream) {
+    if (stoppage->is_in_stream()) {
       position = ToString(stoppage->position);
       digest = stoppage->digest;
     }

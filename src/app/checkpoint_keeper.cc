@@ -108,7 +108,7 @@ void WarnOfResend(const Position& position) {
 
 CheckpointKeeper::CheckpointKeeper(asio::any_io_executor executor,
                                    const Config& config,
-                                   const Pipeline& pipeline,
+                                   const WalProgress& progress,
                                    TransactionGate* gate,
                                    PassedOverRows& passed_over,
                                    std::function<void()> on_saved)
@@ -119,7 +119,7 @@ CheckpointKeeper::CheckpointKeeper(asio::any_io_executor executor,
       has_transaction_ids_(HasTransactionIds(config.outbox)),
       is_in_kafka_(config.checkpoint.store == CheckpointOptions::Store::kKafka),
       store_(MakeStore(executor, config, Access::kReadAndWrite)),
-      writer_(store_.get(), config.checkpoint.interval, pipeline,
+      writer_(store_.get(), config.checkpoint.interval, progress,
               std::move(on_saved), gate, &passed_over),
       busy_timer_(executor) {
   if (config.transactions.is_on) {

@@ -29,10 +29,10 @@ class TransactionalCheckpoint;
 
 class CheckpointKeeper {
  public:
-  // `pipeline`, `gate` and `passed_over` outlive this object. `gate`,
+  // `progress`, `gate` and `passed_over` outlive this object. `gate`,
   // `on_saved`: see CheckpointWriter.
   CheckpointKeeper(boost::asio::any_io_executor executor, const Config& config,
-                   const Pipeline& pipeline, TransactionGate* gate,
+                   const WalProgress& progress, TransactionGate* gate,
                    PassedOverRows& passed_over, std::function<void()> on_saved);
 
   // Loads loaded() from the store; every time, because another instance may

@@ -24,15 +24,15 @@ DeliveryRun::DeliveryRun(asio::any_io_executor executor,
                          std::unique_ptr<RecordBuilder> builder,
                          SinkFactory sinks, Options options,
                          std::function<void()> on_drained)
-    : pipeline_(std::move(builder), options.window),
-      sinks_(std::move(sinks), std::move(options.sink), pipeline_,
+    : sender_(std::move(builder), options.window),
+      sinks_(std::move(sinks), std::move(options.sink), sender_,
              [this, on_drained = std::move(on_drained)] {
                timer_.cancel();
                if (on_drained) on_drained();
              }),
       silence_limit_(options.silence_limit),
       timer_(executor) {
-  pipeline_.SetErrorActions(options.on_error.WithoutParking(), LogSetAside);
+  sender_.SetErrorActions(options.on_error.WithoutParking(), LogSetAside);
 }
 
 absl::Status DeliveryRun::Start() {
@@ -64,7 +64,7 @@ asio::awaitable<void> DeliveryRun::Wait(milliseconds most) {
 
 asio::awaitable<absl::Status> DeliveryRun::WaitForAcknowledgements(
     std::function<absl::StatusOr<bool>()> may_wait) {
-  while (!pipeline_.IsDrained()) {
+  while (!sender_.IsDrained()) {
     const absl::StatusOr<bool> may = may_wait();
     if (!may.ok()) co_return may.status();
     if (!*may) break;
@@ -74,18 +74,18 @@ asio::awaitable<absl::Status> DeliveryRun::WaitForAcknowledgements(
 }
 
 void DeliveryRun::Tick(MonotonicTime now) {
-  const uint64_t acknowledged = pipeline_.counters().acknowledged;
+  const uint64_t acknowledged = sender_.counters().acknowledged;
   const bool moved = std::exchange(acknowledged_, acknowledged) != acknowledged;
-  const bool waits = !pipeline_.IsDrained() || pipeline_.held();
+  const bool waits = !sender_.IsDrained() || sender_.held();
   if (moved || !waits) waiting_since_.reset();
   if (waits && !waiting_since_) waiting_since_ = now;
-  pipeline_.RetryHeld();
+  sender_.RetryHeld();
 }
 
 absl::Status DeliveryRun::SinkTrouble(MonotonicTime now) const {
-  if (pipeline_.sink_failure()) return *pipeline_.sink_failure();
+  if (sender_.sink_failure()) return *sender_.sink_failure();
   if (!commit_failure_.ok()) return commit_failure_;
-  const bool moved = pipeline_.counters().acknowledged != acknowledged_;
+  const bool moved = sender_.counters().acknowledged != acknowledged_;
   if (!silence_limit_ || !waiting_since_ || moved ||
       now - *waiting_since_ < *silence_limit_) {
     return absl::OkStatus();

@@ -1,10 +1,10 @@
 // DeliveryRun: sends the events of a source that ends, such as a table or a
 // range of the WAL.
 //
-//   source ──EventTaker──▶ Pipeline ──▶ Sink
+//   source ──▶ Sender ──▶ Sink
 //     └── Wait, WaitForAcknowledgements, SinkTrouble
 //
-// It owns the pipeline and its sink, and knows why they cannot continue. Runs
+// It owns the sender and its sink, and knows why they cannot continue. Runs
 // on the loop.
 #pragma once
 
@@ -20,8 +20,8 @@
 #include "absl/status/status.h"
 #include "app/sink_owner.h"
 #include "base/time.h"
-#include "delivery/pipeline.h"
 #include "delivery/record_sink.h"
+#include "delivery/sender.h"
 
 namespace walpost {
 
@@ -44,15 +44,15 @@ class DeliveryRun {
               std::unique_ptr<RecordBuilder> builder, SinkFactory sinks,
               Options options, std::function<void()> on_drained);
 
-  Pipeline& pipeline() { return pipeline_; }
-  const Pipeline& pipeline() const { return pipeline_; }
+  Sender& sender() { return sender_; }
+  const Sender& sender() const { return sender_; }
 
   // Makes a sink, unless there is one. Errors are those of SinkFactory.
   absl::Status Start();
   // See SinkTransactions: for a sink with transactions, once it has started.
   boost::asio::awaitable<absl::Status> TakeOver(
       std::chrono::milliseconds limit);
-  // Commits what the pipeline has sent, with one more record. After an error
+  // Commits what the sender has sent, with one more record. After an error
   // SinkTrouble has it.
   boost::asio::awaitable<absl::Status> Commit(const Record& last);
   // Gives up what the brokers do not acknowledge until `deadline`.
@@ -79,7 +79,7 @@ class DeliveryRun {
   std::string missing_topic() const { return sinks_.Health().missing_topic; }
 
  private:
-  Pipeline pipeline_;
+  Sender sender_;
   SinkOwner sinks_;
   std::optional<std::chrono::seconds> silence_limit_;
   boost::asio::steady_timer timer_;

@@ -110,9 +110,8 @@ asio::awaitable<void> InitialSnapshot::ForgetOtherSlot() {
 
 asio::awaitable<absl::Status> InitialSnapshot::LeaveOutStreamed() {
   if (ledger_ == nullptr || session_.is_exact()) co_return absl::OkStatus();
-  absl::StatusOr<EventSet> streamed =
-      co_await survey_.Run(publisher_->run().pipeline().builder().routes(),
-                           session_.visible_before());
+  absl::StatusOr<EventSet> streamed = co_await survey_.Run(
+      publisher_->run().sender().builder().routes(), session_.visible_before());
   if (!streamed.ok()) co_return streamed.status();
   publisher_->SetLeftOut(*std::move(streamed));
   co_return absl::OkStatus();
@@ -272,7 +271,7 @@ std::optional<Stoppage> InitialSnapshot::stoppage() const {
 
 DeliveryCounters InitialSnapshot::counters() const {
   DeliveryCounters sum = counters_before_;
-  if (publisher_ != nullptr) sum += publisher_->run().pipeline().counters();
+  if (publisher_ != nullptr) sum += publisher_->run().sender().counters();
   return sum;
 }
 
@@ -282,9 +281,9 @@ void InitialSnapshot::AddTo(RelaySigns& signs) const {
   if (!publishing_) return;
   signs.trouble = absl::OkStatus();
   signs.snapshot_progress = Progress();
-  const Pipeline& pipeline = publisher_->run().pipeline();
-  signs.held = pipeline.held();
-  signs.in_flight_records = pipeline.window().in_flight_records();
+  const Sender& sender = publisher_->run().sender();
+  signs.held = sender.held();
+  signs.in_flight_records = sender.window().in_flight_records();
   signs.homeless_topic = publisher_->run().missing_topic();
   const MonotonicTime now = Clock::now();
   const bool moved = publisher_->done() != acknowledged_before_;

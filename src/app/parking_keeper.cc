@@ -39,13 +39,14 @@ constexpr milliseconds kTroublePause{2'000};
 
 ParkingKeeper::ParkingKeeper(asio::any_io_executor executor,
                              const Config& config, uint64_t numbering,
-                             Pipeline& pipeline, OffsetWatch& offsets,
+                             WalProgress& progress, OffsetWatch& offsets,
                              Callbacks callbacks)
     : executor_(executor),
       config_(config),
-      pipeline_(pipeline),
+      progress_(progress),
+      sender_(progress.sender()),
       callbacks_(std::move(callbacks)),
-      lot_(config.parking, config.outbox, pipeline.builder().routes()),
+      lot_(config.parking, config.outbox, sender_.builder().routes()),
       table_(executor, config.postgres, config.parking.table, numbering),
       drains_(executor, config, lot_, table_, offsets, [this] { Wake(); }),
       retries_(executor, config, table_, [this] { Wake(); }),
@@ -66,10 +67,10 @@ asio::awaitable<absl::Status> ParkingKeeper::Open(std::string system_identifier,
                                                   ParkedTable on_record) {
   const ParkingTable::Target target{std::move(system_identifier),
                                     std::move(on_record), config_.parks(),
-                                    pipeline_.confirmed()};
+                                    progress_.confirmed()};
   WALPOST_CO_ASSIGN_OR_RETURN(const bool is_open, co_await table_.Open(target));
   if (!is_open) {
-    pipeline_.SetParking(nullptr);
+    sender_.SetParking(nullptr);
     co_return absl::OkStatus();
   }
   if (!config_.parks()) {
@@ -78,7 +79,7 @@ asio::awaitable<absl::Status> ParkingKeeper::Open(std::string system_identifier,
         "parked, and dead letters stay dead letters",
         config_.parking.table);
   }
-  pipeline_.SetParking(&lot_);
+  sender_.SetParking(&lot_);
   const absl::Status loaded = co_await Load();
   if (!loaded.ok()) table_.Close();
   co_return loaded;
@@ -86,9 +87,9 @@ asio::awaitable<absl::Status> ParkingKeeper::Open(std::string system_identifier,
 
 asio::awaitable<absl::Status> ParkingKeeper::Load() {
   WALPOST_CO_ASSIGN_OR_RETURN(ParkedSoFar so_far,
-                              co_await table_.Load(pipeline_.confirmed()));
+                              co_await table_.Load(progress_.confirmed()));
   const auto is_in_flight = [this](Sequence sequence) {
-    return pipeline_.window().Find(sequence) != nullptr;
+    return sender_.window().Find(sequence) != nullptr;
   };
   lot_.Load(std::move(so_far), is_in_flight);
   WALPOST_CO_ASSIGN_OR_RETURN(lanes_, co_await table_.ReadLanes());
@@ -127,14 +128,14 @@ asio::awaitable<void> ParkingKeeper::End() {
   }
   table_.Close();
   // The next stream finds out whether there is room.
-  pipeline_.OnParkingRoom();
+  sender_.OnParkingRoom();
 }
 
 asio::awaitable<void> ParkingKeeper::Serve() {
   absl::Status status;
   while (!is_stopped_ && status.ok()) status = co_await Turn();
   co_await GiveUp();
-  if (lot_.GiveUpWaiting()) pipeline_.OnRoom();
+  if (lot_.GiveUpWaiting()) sender_.OnRoom();
   if (!is_stopped_) callbacks_.on_lost(status);
   is_serving_ = false;
   ended_.cancel();
@@ -191,7 +192,7 @@ asio::awaitable<absl::Status> ParkingKeeper::Store() {
       lot_.NextBatch(kMaxEvents, kMaxBytes);
   WALPOST_CO_RETURN_IF_ERROR(co_await table_.Insert(batch));
   for (const Sequence sequence : lot_.OnStored(batch.size())) {
-    pipeline_.OnAcknowledged(sequence, WallNow());
+    sender_.OnAcknowledged(sequence, WallNow());
   }
   callbacks_.on_progress();
   co_return absl::OkStatus();
@@ -313,14 +314,14 @@ void ParkingKeeper::Wake() {
 }
 
 void ParkingKeeper::Progress() {
-  pipeline_.OnParkingRoom();
+  sender_.OnParkingRoom();
   callbacks_.on_progress();
 }
 
 void ParkingKeeper::Watch(MonotonicTime brokers_seen_at) {
   const std::optional<Position> position =
-      isolation_.Look(pipeline_.standing_at(), brokers_seen_at, Clock::now());
-  if (position && lot_.MayIsolate()) pipeline_.Isolate(*position);
+      isolation_.Look(sender_.standing_at(), brokers_seen_at, Clock::now());
+  if (position && lot_.MayIsolate()) sender_.Isolate(*position);
 }
 
 }  // namespace walpost

@@ -1,7 +1,7 @@
 // ParkingKeeper: stores parked events, and sends those that an operator has
 // released.
 //
-//   Pipeline ──▶ ParkingLot ──▶ ParkingTable ──▶ ReleaseRun ──▶ Kafka
+//   Sender ──▶ ParkingLot ──▶ ParkingTable ──▶ ReleaseRun ──▶ Kafka
 //                    ▲               │  ▲             │
 //                    └── released ◀──┘  └── result ◀──┘
 //
@@ -30,7 +30,7 @@
 #include "app/release_run.h"
 #include "app/topic_drains.h"
 #include "config/config.h"
-#include "delivery/pipeline.h"
+#include "delivery/wal_progress.h"
 #include "health/parking_report.h"
 #include "kafka/offset_watch.h"
 #include "parking/isolation_timer.h"
@@ -44,7 +44,7 @@ class ParkingKeeper {
   struct Callbacks {
     // The table is lost, or a gap was found.
     std::function<void(const absl::Status&)> on_lost;
-    // The pipeline may take more, or confirm more.
+    // The stream may take more, or confirm more.
     std::function<void()> on_progress;
     // Whether records may go to Kafka now.
     std::function<bool()> may_release;
@@ -54,10 +54,10 @@ class ParkingKeeper {
 
   // All arguments outlive this object. `offsets`: acknowledged by Kafka.
   ParkingKeeper(boost::asio::any_io_executor executor, const Config& config,
-                uint64_t numbering, Pipeline& pipeline, OffsetWatch& offsets,
+                uint64_t numbering, WalProgress& progress, OffsetWatch& offsets,
                 Callbacks callbacks);
 
-  // Takes the table over from any other instance, and tells the pipeline what
+  // Takes the table over from any other instance, and tells the sender what
   // is parked; each time, because another instance may have parked events
   // since. Requires the slot. `on_record`: the birth record's parked_table.
   // Errors are those of ParkingTable::Open.
@@ -93,7 +93,8 @@ class ParkingKeeper {
 
   boost::asio::any_io_executor executor_;
   const Config& config_;
-  Pipeline& pipeline_;
+  WalProgress& progress_;
+  Sender& sender_;
   Callbacks callbacks_;
   ParkingLot lot_;
   ParkingTable table_;

@@ -5,7 +5,7 @@
 
 #include "base/lsn.h"
 #include "base/time.h"
-#include "delivery/pipeline.h"
+#include "delivery/sender.h"
 #include "spdlog/spdlog.h"
 
 namespace walpost {
@@ -17,22 +17,21 @@ class ProgressLog {
   explicit ProgressLog(MonotonicTime now) : logged_at_(now) {}
 
   // `confirmed`: to Postgres; 0/0: not known, because there is no stream.
-  void Tick(MonotonicTime now, const Pipeline& pipeline, Lsn confirmed) {
+  void Tick(MonotonicTime now, const Sender& sender, Lsn confirmed) {
     if (now - logged_at_ < kInterval) return;
     logged_at_ = now;
-    const uint64_t acknowledged = pipeline.counters().acknowledged;
+    const uint64_t acknowledged = sender.counters().acknowledged;
     if (acknowledged == logged_ || !confirmed.is_valid()) return;
     logged_ = acknowledged;
-    const auto quantile_millis = [&pipeline](double fraction) {
-      return static_cast<double>(
-                 pipeline.latency().Quantile(fraction).count()) /
+    const auto quantile_millis = [&sender](double fraction) {
+      return static_cast<double>(sender.latency().Quantile(fraction).count()) /
              1e3;
     };
     spdlog::info(
         "{} records acknowledged ({} in flight), confirmed {}, p50 {:.1f} ms, "
         "p99 {:.1f} ms",
-        acknowledged, pipeline.window().in_flight_records(),
-        confirmed.ToString(), quantile_millis(0.5), quantile_millis(0.99));
+        acknowledged, sender.window().in_flight_records(), confirmed.ToString(),
+        quantile_millis(0.5), quantile_millis(0.99));
   }
 
  private:

@@ -62,7 +62,7 @@ Relay::Relay(asio::any_io_executor executor, const Config& config,
     : executor_(executor),
       config_(config),
       numbering_(NumberingOf(config.outbox, config.postgres.publication)),
-      pipeline_(std::move(builder), config.window),
+      sender_(std::move(builder), config.window),
       gate_(config.transactions.is_on
                 ? std::optional<TransactionGate>(config.transactions)
                 : std::nullopt),
@@ -70,28 +70,28 @@ Relay::Relay(asio::any_io_executor executor, const Config& config,
                        ? PassedOverRows::Kept::kInCheckpoints
                        : PassedOverRows::Kept::kOnRecord),
       sinks_(KafkaSinks(executor, config.kafka, &kafka_memory_), SinkOptions(),
-             pipeline_, [this] { OnDrained(); }),
-      checkpoints_(executor, config, pipeline_, gate(), passed_over_,
+             sender_, [this] { OnDrained(); }),
+      checkpoints_(executor, config, progress_, gate(), passed_over_,
                    [this] { OnCheckpoint(); }),
-      memory_(config.postgres.slot, pipeline_, AfterPromotion(config)),
-      taker_(pipeline_, checkpoints_.writer(), passed_over_, gate()),
+      memory_(config.postgres.slot, progress_, AfterPromotion(config)),
+      taker_(progress_, checkpoints_.writer(), passed_over_, gate()),
       stream_(LiveStreamOptions(config.postgres), config.outbox,
-              ReferencesOf(pipeline_.builder().routes()), taker_),
+              ReferencesOf(sender_.builder().routes()), taker_),
       session_(config.transactions.is_on
                    ? RelaySession::Producing::kInTransactions
                    : RelaySession::Producing::kSingly,
-               config.shutdown_timeout, pipeline_, checkpoints_.writer(),
+               config.shutdown_timeout, progress_, checkpoints_.writer(),
                memory_, stream_, std::random_device()()),
       source_(executor, config.postgres, config.outbox,
-              pipeline_.builder().routes(), memory_, stream_),
+              sender_.builder().routes(), memory_, stream_),
       side_session_(
           executor, config.postgres, config.outbox,
-          pipeline_.builder().routes(), config.parking.table,
+          sender_.builder().routes(), config.parking.table,
           [this] { OnServerShutdown(); },
           [this](const SlotReport& report) { OnSlotReport(report); }),
       guard_keeper_(executor, config.postgres),
       snapshot_(executor, config_),
-      parking_(executor, config_, numbering_, pipeline_, kafka_memory_.offsets,
+      parking_(executor, config_, numbering_, progress_, kafka_memory_.offsets,
                ParkingCallbacks()),
       retry_timer_(executor),
       watch_timer_(executor),
@@ -101,8 +101,8 @@ Relay::Relay(asio::any_io_executor executor, const Config& config,
       oldest_wait_(Clock::now()),
       brokers_seen_at_(Clock::now()),
       progress_log_(Clock::now()) {
-  pipeline_.SetErrorActions(config.on_error, LogSetAside);
-  if (gate_) pipeline_.AwaitCommits(config.transactions.boundary);
+  sender_.SetErrorActions(config.on_error, LogSetAside);
+  if (gate_) sender_.AwaitCommits(config.transactions.boundary);
   if (config.sends_letters()) {
     side_session_.NoteLetterTopic(config.outbox.dead_letter.topic);
   }
@@ -166,7 +166,7 @@ absl::Status Relay::StartSink() {
     sinks_.SetTransactionalId(RelayTransactionalId(
         checkpoints_.system_identifier(), config_.postgres.slot));
   }
-  sinks_.SetOneAtATime(pipeline_.is_careful());
+  sinks_.SetOneAtATime(sender_.is_careful());
   return sinks_.Start();
 }
 
@@ -265,10 +265,10 @@ asio::awaitable<absl::Status> Relay::Stream() {
   }
   passed_over_.Begin(Coverage::Parse(memory_.coverage()).passed_over);
   checkpoints_.Begin(DescribeSession(), sinks_.sink());
-  pipeline_.SetSkips(SkipsOf(source_.decisions(), PlaceOf(Position())));
+  sender_.SetSkips(SkipsOf(source_.decisions(), PlaceOf(Position())));
   ExpectKafka();
   spdlog::info("streaming from slot {} at {} (system {}, timeline {}){}",
-               config_.postgres.slot, pipeline_.confirmed().ToString(),
+               config_.postgres.slot, progress_.confirmed().ToString(),
                memory_.system_identifier(), memory_.timeline(),
                gate_ ? ", exactly once" : "");
   parking_.Begin();
@@ -323,7 +323,7 @@ void Relay::Shutdown() {
   if (session_.shutdown_deadline()) return;
   session_.Shutdown(Clock::now());
   spdlog::info("shutting down: {} records in flight",
-               pipeline_.window().in_flight_records());
+               sender_.window().in_flight_records());
   snapshot_.Stop(*session_.shutdown_deadline());
   retry_timer_.cancel();
   source_.OnProgress();

@@ -1,6 +1,6 @@
 // Relay: moves events from Postgres to Kafka, until a clean stop.
 //
-//   WalSource ──▶ Pipeline ──▶ Producer
+//   WalSource ──▶ WalProgress ──▶ Sender ──▶ Producer
 //       ▲            │ confirmed()
 //       └── CheckpointWriter, which stores it first
 //
@@ -31,9 +31,9 @@
 #include "checkpoint/source_memory.h"
 #include "config/config.h"
 #include "delivery/gap.h"
-#include "delivery/pipeline.h"
 #include "delivery/record_sink.h"
 #include "delivery/transaction_gate.h"
+#include "delivery/wal_progress.h"
 #include "health/diagnosis.h"
 #include "health/oldest_wait.h"
 #include "health/relay_status.h"
@@ -117,7 +117,8 @@ class Relay {
   boost::asio::any_io_executor executor_;
   Config config_;
   const uint64_t numbering_;  // of events (outbox/numbering.h)
-  Pipeline pipeline_;
+  Sender sender_;
+  WalProgress progress_{sender_};
   TransactionReport transactions_;
   // With delivery.guarantee: exactly_once.
   std::optional<TransactionGate> gate_;

@@ -18,11 +18,11 @@ RelaySigns Relay::Signs() const {
   signs.slot = config_.postgres.slot;
   signs.brokers = config_.kafka.brokers;
   signs.draining = session_.shutdown_deadline().has_value();
-  signs.confirmed = pipeline_.confirmed();
-  signs.stoppage = pipeline_.known_stoppage();
-  signs.held = pipeline_.held();
-  signs.in_flight_records = pipeline_.window().in_flight_records();
-  if (const InFlightRecord* oldest = pipeline_.window().oldest()) {
+  signs.confirmed = progress_.confirmed();
+  signs.stoppage = sender_.known_stoppage();
+  signs.held = sender_.held();
+  signs.in_flight_records = sender_.window().in_flight_records();
+  if (const InFlightRecord* oldest = sender_.window().oldest()) {
     signs.oldest_in_flight =
         std::chrono::duration_cast<std::chrono::microseconds>(
             WallNow() - oldest->commit_time);
@@ -85,7 +85,7 @@ std::string Relay::Awaited() const {
 
 RelayStatus Relay::Status() const {
   RelayStatus status;
-  status.stoppage = pipeline_.known_stoppage();
+  status.stoppage = sender_.known_stoppage();
   if (const auto stoppage = snapshot_.stoppage()) status.stoppage = stoppage;
   checkpoints_.AddTo(status);
   state_log_.Report(Clock::now(), status);
@@ -109,12 +109,12 @@ RelayStatus Relay::Status() const {
       Clock::now() - side_session_.reported_at());
   status.wal_budget_bytes = wal_budget_.limit_bytes();
   status.wal_budget_time_left = wal_budget_.time_left();
-  const AcknowledgementWindow& window = pipeline_.window();
-  status.received = window.received();
-  status.confirmed = window.confirmed();
+  const AcknowledgementWindow& window = sender_.window();
+  status.received = progress_.received();
+  status.confirmed = progress_.confirmed();
   // A confirmed LSN is one that is stored.
   if (status.restart_lsn.is_valid()) status.confirmed = status.restart_lsn;
-  status.acknowledged = window.acknowledged_through();
+  status.acknowledged = progress_.acknowledged_through();
   status.in_flight_records = window.in_flight_records();
   status.in_flight_bytes = window.in_flight_bytes();
   status.max_in_flight_records = config_.window.max_records;
@@ -123,9 +123,9 @@ RelayStatus Relay::Status() const {
     status.oldest_in_flight = WallNow() - oldest->commit_time;
   }
   status.parking = parking_.report();
-  status.counters = pipeline_.counters();
+  status.counters = sender_.counters();
   status.counters += snapshot_.counters();
-  status.latency = pipeline_.latency();
+  status.latency = sender_.latency();
   if (gate_) {
     status.transactions = transactions_;
     status.transactions->records = gate_->committed_records();
@@ -149,7 +149,7 @@ void Relay::RenewCredentials() {
   const Sink* sink = sinks_.sink();
   if (session_.shutdown_deadline() || sink == nullptr) return;
   if (!sink->credentials_have_changed()) return;
-  pipeline_.OnSinkFailed(absl::CancelledError("its credentials have changed"));
+  sender_.OnSinkFailed(absl::CancelledError("its credentials have changed"));
 }
 
 }  // namespace walpost

@@ -37,12 +37,12 @@ EventPlace Relay::PlaceOf(const Position& position) const {
 
 // Ignores decisions about other events, and about another history.
 void Relay::Obey(const std::vector<EventDecision>& decisions) {
-  const std::optional<Stoppage> stoppage = pipeline_.stoppage();
+  const std::optional<Stoppage> stoppage = sender_.stoppage();
   if (!stoppage) return;
   const EventPlace place = PlaceOf(stoppage->position);
   for (const EventDecision& decision : decisions) {
     if (!IsAbout(decision, place, stoppage->digest) ||
-        !pipeline_.Decide(place.position, decision.action)) {
+        !sender_.Decide(place.position, decision.action)) {
       continue;
     }
     if (!decision.was_obeyed) side_session_.NoteObeyed(decision);
@@ -124,12 +124,12 @@ asio::awaitable<void> Relay::Watch() {
     CheckKafka();
     parking_.Watch(brokers_seen_at_);
     session_.Watch(Clock::now());
-    side_session_.WatchDecisions(pipeline_.stoppage().has_value());
+    side_session_.WatchDecisions(sender_.stoppage().has_value());
     side_session_.RecordPassedOver();
     side_session_.WatchSource(!source_.is_open());
     side_session_.WatchSession(parking_.waiting_pid());
     OnDrained();
-    progress_log_.Tick(Clock::now(), pipeline_,
+    progress_log_.Tick(Clock::now(), sender_,
                        checkpoints_.writer().confirmable());
     watch_timer_.expires_after(kWatchInterval);
     co_await watch_timer_.async_wait(kAsTuple);
@@ -162,7 +162,7 @@ std::optional<Gap> Relay::FindKafkaGap() const {
 void Relay::NoteTransaction() {
   const CheckpointWriter& writer = checkpoints_.writer();
   if (!writer.status().ok()) return;
-  pipeline_.OnCommitted(WallNow());
+  sender_.OnCommitted(WallNow());
   session_.OnDelivered();
   ++transactions_.committed;
   transactions_.commit_time.Record(
@@ -188,14 +188,15 @@ void Relay::NoteTransactionGivenUp(const absl::Status& reason) {
 
 void Relay::NoteAcknowledgements() {
   const uint64_t acknowledged =
-      pipeline_.counters().acknowledged + snapshot_.counters().acknowledged;
+      sender_.counters().acknowledged + snapshot_.counters().acknowledged;
   const bool moved = acknowledged != acknowledged_before_;
   if (moved && !gate_) session_.OnDelivered();
   if (moved) brokers_seen_at_ = Clock::now();
   const SinkHealth health = sinks_.Health();
   brokers_seen_at_ = std::max(brokers_seen_at_, health.heard_at);
   kafka_was_reached_ |= moved || health.brokers_up > 0;
-  oldest_wait_.Look(pipeline_.window(), Clock::now());
+  oldest_wait_.Look(sender_.window().oldest(), progress_.settled_through(),
+                    Clock::now());
   acknowledged_before_ = acknowledged;
 }
 

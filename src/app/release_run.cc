@@ -38,6 +38,7 @@ absl::StatusOr<std::unique_ptr<RecordBuilder>> MakeBuilder(
   mark.header = fmt::format("walpost-{}", what);
   mark.value = config.postgres.slot;
   mark.without_position = true;
+  mark.lsn = Lsn(1);
   builder->SetMark(std::move(mark));
   return builder;
 }
@@ -49,9 +50,6 @@ absl::Status TopicTakesNothing(std::string_view topic) {
       "kafka-topics --describe --topic {}",
       topic, kMaxHold.count(), topic));
 }
-
-// The positions in a run only number its events.
-Position PositionOf(uint64_t ordinal) { return {Lsn(1), ordinal}; }
 
 }  // namespace
 
@@ -93,7 +91,7 @@ ReleaseRun::ReleaseRun(asio::any_io_executor executor, const Config& config,
            {config.window, SinkOptions{"-released", std::nullopt}, std::nullopt,
             ErrorActions()},
            nullptr),
-      event_(config_.outbox, run_.pipeline().builder().routes()),
+      event_(config_.outbox, run_.sender().builder().routes()),
       on_result_(std::move(on_result)) {}
 
 void ReleaseRun::Send(std::vector<ParkedRow> rows) {
@@ -118,10 +116,10 @@ asio::awaitable<void> ReleaseRun::Run() {
     result = co_await SendInTransaction();
   }
   if (one_by_one_ > 0 && !result.must_read_again) --one_by_one_;
-  const Pipeline& pipeline = run_.pipeline();
-  if (pipeline.sink_failure() || pipeline.stoppage() || !pipeline.IsDrained()) {
+  const Sender& sender = run_.sender();
+  if (sender.sink_failure() || sender.stoppage() || !sender.IsDrained()) {
     co_await Close();
-    run_.pipeline().StartOver();
+    run_.sender().StartOver();
     ordinal_ = 0;
   }
   AddOffsets(memory_.offsets.Of(topic_));
@@ -141,14 +139,14 @@ asio::awaitable<ReleaseRun::Result> ReleaseRun::SendAll() {
   Result result;
   result.trouble = run_.Start();
   if (!result.trouble.ok()) co_return result;
-  not_delivered_before_ = run_.pipeline().counters().not_delivered;
+  not_delivered_before_ = run_.sender().counters().not_delivered;
   co_await OfferAll(result);
   co_await Settle();
   for (size_t row = 0; row < rows_.size(); ++row) {
     if (IsAcknowledged(row)) result.sent.push_back(row);
   }
   // The record that the brokers reject, if it was sent alone.
-  const std::optional<Refusal>& refused = run_.pipeline().refused();
+  const std::optional<Refusal>& refused = run_.sender().refused();
   result.trouble = Trouble();
   if (refused && rows_.size() == 1) {
     result.failed.push_back({0, refused->reason});
@@ -203,7 +201,7 @@ asio::awaitable<ReleaseRun::Result> ReleaseRun::SendInTransaction() {
 bool ReleaseRun::IsFaultOfRow(const Result& result) const {
   return no_topic_ == NoTopic::kFails && rows_.size() == 1 &&
          result.sent.empty() && !is_stopped_ && !result.trouble.ok() &&
-         run_.pipeline().counters().not_delivered > not_delivered_before_ &&
+         run_.sender().counters().not_delivered > not_delivered_before_ &&
          run_.has_brokers();
 }
 
@@ -248,23 +246,22 @@ std::vector<size_t> ReleaseRun::OfferOnce(const std::vector<size_t>& rows,
 // Error: this event cannot be delivered.
 absl::StatusOr<ReleaseRun::Offered> ReleaseRun::Offer(size_t row) {
   WALPOST_ASSIGN_OR_RETURN(Event event, event_.Of(rows_[row].content));
-  Pipeline& pipeline = run_.pipeline();
-  pipeline.RetryHeld();
-  event.position = PositionOf(++ordinal_);
-  const Sequence sequence = pipeline.window().next_sequence();
-  if (pipeline.OnEvent(event) == Pipeline::Offer::kTaken) {
+  Sender& sender = run_.sender();
+  sender.RetryHeld();
+  event.position = {Lsn(), ++ordinal_};
+  const Sequence sequence = sender.window().next_sequence();
+  if (sender.OnEvent(event) == Sender::Offer::kTaken) {
     sequences_[row] = sequence;
     return Offered::kTaken;
   }
-  if (pipeline.stoppage()) return pipeline.stoppage()->reason;
-  const bool is_of_topic =
-      pipeline.held() && absl::IsUnavailable(*pipeline.held());
-  if (is_of_topic) topic_troubles_[topics_[row]] = *pipeline.held();
+  if (sender.stoppage()) return sender.stoppage()->reason;
+  const bool is_of_topic = sender.held() && absl::IsUnavailable(*sender.held());
+  if (is_of_topic) topic_troubles_[topics_[row]] = *sender.held();
   return is_of_topic ? Offered::kNotToTopic : Offered::kNotNow;
 }
 
 asio::awaitable<void> ReleaseRun::Settle() {
-  while (!run_.pipeline().IsDrained() && Trouble().ok() &&
+  while (!run_.sender().IsDrained() && Trouble().ok() &&
          !TakesNothing(Clock::now())) {
     co_await Wait();
   }
@@ -272,9 +269,9 @@ asio::awaitable<void> ReleaseRun::Settle() {
 
 asio::awaitable<void> ReleaseRun::Wait() {
   co_await run_.Wait(kPause);
-  const DeliveryCounters& counters = run_.pipeline().counters();
+  const DeliveryCounters& counters = run_.sender().counters();
   const uint64_t progress =
-      counters.acknowledged + run_.pipeline().window().next_sequence();
+      counters.acknowledged + run_.sender().window().next_sequence();
   if (std::exchange(progress_, progress) != progress || !run_.has_brokers()) {
     progress_at_ = Clock::now();
   }
@@ -287,7 +284,7 @@ bool ReleaseRun::TakesNothing(MonotonicTime now) const {
 
 bool ReleaseRun::IsAcknowledged(size_t row) const {
   return sequences_[row] &&
-         run_.pipeline().window().Find(*sequences_[row]) == nullptr;
+         run_.sender().window().Find(*sequences_[row]) == nullptr;
 }
 
 // The brokers answer, and have taken nothing for a while.
@@ -373,7 +370,7 @@ std::string ReleaseRun::TopicOf(const ParkedRow& row) {
   std::string topic;
   const absl::StatusOr<Event> event = event_.Of(row.content);
   if (!event.ok()) return topic;
-  const Route& route = run_.pipeline().builder().routes()[event->source];
+  const Route& route = run_.sender().builder().routes()[event->source];
   return route.topic().Expand(event->references, topic).ok() ? topic : "";
 }
 
@@ -395,7 +392,7 @@ void ReleaseRun::AddOffsets(const PartitionOffsets& acknowledged) {
 
 absl::Status ReleaseRun::Trouble() const {
   if (is_stopped_) return absl::CancelledError("the stream has ended");
-  return run_.pipeline().sink_failure().value_or(absl::OkStatus());
+  return run_.sender().sink_failure().value_or(absl::OkStatus());
 }
 
 void ReleaseRun::Stop() {

@@ -1,5 +1,5 @@
 // ReleaseRun: sends parked events to Kafka, a batch at a time, through a
-// pipeline and a sink of its own; with delivery.guarantee: exactly_once, in
+// sender and a sink of its own; with delivery.guarantee: exactly_once, in
 // transactions of its own (app/transactional_release.h).
 //
 //   Send ──▶ ... ──▶ TakeResult: which are in Kafka, and which have failed
@@ -143,7 +143,7 @@ class ReleaseRun {
   std::vector<std::string> topics_;  // of rows_; empty: not known
   std::map<std::string, absl::Status> topic_troubles_;  // why they take nothing
   std::map<std::string, MonotonicTime> waiting_topics_;  // in transactions
-  // As the pipeline has taken rows_; nullopt: it has not.
+  // As the sender has taken rows_; nullopt: it has not.
   std::vector<std::optional<Sequence>> sequences_;
   std::optional<Result> result_;
   uint64_t ordinal_ = 0;               // of the event offered last

@@ -96,8 +96,8 @@ absl::Status Replay::StartRun() {
   run_ = std::make_unique<DeliveryRun>(executor_, std::move(builder_), sinks_,
                                        std::move(options),
                                        [this] { source_.OnProgress(); });
-  run_->pipeline().SetTimeline(source_.range().timeline);
-  run_->pipeline().Resume(source_.range().from, Position());
+  run_->sender().SetTimeline(source_.range().timeline);
+  progress_.emplace(run_->sender()).Resume(source_.range().from, {});
   return run_->Start();
 }
 
@@ -150,42 +150,37 @@ bool Replay::LeavesOut(const Event& event) {
   return fate.has_value();
 }
 
-EventTaker::Offer Replay::OnEvent(const Event& event) {
+EventTaker::Offer Replay::OnEvent(const Event& event,
+                                  const absl::Status& mapped) {
   if (IsTooOld(event)) {
-    ++skipped_;
+    skipped_ += mapped.ok();
     return Offer::kTaken;
   }
   if (options_.dry_run) {
-    return LeavesOut(event) ? Offer::kTaken : Count(event);
+    return LeavesOut(event) ? Offer::kTaken : Count(event, mapped);
   }
   const MonotonicTime now = Clock::now();
-  if (!rate_.MayTake(now)) return Offer::kHold;
+  if (mapped.ok() && !rate_.MayTake(now)) return Offer::kHold;
   if (LeavesOut(event)) return Offer::kTaken;
-  if (run_->pipeline().OnEvent(event) == Offer::kHold) return Offer::kHold;
-  rate_.Take(now);
-  return Offer::kTaken;
+  const Offer offer = progress_->OnEvent(event, mapped);
+  if (mapped.ok() && offer == Offer::kTaken) rate_.Take(now);
+  return offer;
 }
 
-EventTaker::Offer Replay::Count(const Event& event) {
+EventTaker::Offer Replay::Count(const Event& event,
+                                const absl::Status& mapped) {
   const absl::StatusOr<Record> record =
-      builder_->Build(event, source_.range().timeline);
-  if (!record.ok()) return OnUndeliverable(event, record.status());
-  ++counted_;
-  counted_bytes_ += record->value ? record->value->size() : 0;
-  return Offer::kTaken;
-}
-
-EventTaker::Offer Replay::OnUndeliverable(const Event& event,
-                                          const absl::Status& error) {
-  if (IsTooOld(event) || LeavesOut(event)) return Offer::kTaken;
-  if (!options_.dry_run) return run_->pipeline().OnUndeliverable(event, error);
-  ++undeliverable_;
+      mapped.ok() ? builder_->Build(event, source_.range().timeline)
+                  : absl::StatusOr<Record>(mapped);
+  undeliverable_ += !record.ok();
+  counted_ += record.ok();
+  counted_bytes_ += record.ok() && record->value ? record->value->size() : 0;
   return Offer::kTaken;
 }
 
 bool Replay::CanTake() const {
   // Without the rate: the end of a transaction need not wait for it.
-  return options_.dry_run || run_->pipeline().CanTake();
+  return options_.dry_run || progress_->CanTake();
 }
 
 // Without a rate limit, the producer makes room and reports it.
@@ -197,7 +192,7 @@ void Replay::OnTransactionEnd(Lsn end_lsn) {
   if (options_.dry_run) {
     counted_through_ = end_lsn;
   } else {
-    run_->pipeline().OnTransactionEnd(end_lsn);
+    progress_->OnTransactionEnd(end_lsn);
   }
 }
 
@@ -207,16 +202,16 @@ void Replay::OnKeepalive(Lsn wal_end) {
 }
 
 Lsn Replay::confirmable() const {
-  return run_ == nullptr ? counted_through_ : run_->pipeline().confirmed();
+  return progress_ ? progress_->confirmed() : counted_through_;
 }
 
 bool Replay::IsDrained() const {
-  return run_ == nullptr || run_->pipeline().IsDrained();
+  return run_ == nullptr || run_->sender().IsDrained();
 }
 
 absl::Status Replay::Health() const {
   if (run_ == nullptr) return absl::OkStatus();
-  const std::optional<Stoppage>& stoppage = run_->pipeline().stoppage();
+  const std::optional<Stoppage>& stoppage = run_->sender().stoppage();
   if (!stoppage) return run_->SinkTrouble(Clock::now());
   return absl::FailedPreconditionError(
       fmt::format("event {} of the commit at {} cannot be delivered: {}",
@@ -237,10 +232,10 @@ Replay::Result Replay::result() const {
   result.is_complete = source_.reached_end();
   result.failed_at_kafka = records_failed_at_kafka_;
   if (run_ != nullptr) {
-    const Pipeline& pipeline = run_->pipeline();
-    result.events = pipeline.counters().acknowledged;
-    result.value_bytes = pipeline.counters().value_bytes;
-    result.is_complete &= pipeline.IsDrained();
+    const Sender& sender = run_->sender();
+    result.events = sender.counters().acknowledged;
+    result.value_bytes = sender.counters().value_bytes;
+    result.is_complete &= sender.IsDrained();
     result.failed_at_kafka |= !Health().ok();
   }
   return result;

@@ -1,6 +1,6 @@
 // Replay: sends WAL of the replay window to Kafka again, beside the relay.
 //
-//   ReplaySource ──▶ Replay ──▶ Pipeline ──▶ Sink
+//   ReplaySource ──▶ Replay ──▶ WalProgress ──▶ Sender ──▶ Sink
 //                    └─ rate limit, or only a count
 //
 // The records have the same bytes and order as in the live flow, plus the
@@ -26,6 +26,7 @@
 #include "delivery/event_taker.h"
 #include "delivery/rate_limit.h"
 #include "delivery/record_sink.h"
+#include "delivery/wal_progress.h"
 #include "outbox/events_on_record.h"
 #include "postgres/replay_source.h"
 #include "postgres/shutdown_watch.h"
@@ -82,12 +83,11 @@ class Replay final : private EventTaker {
 
   bool IsTooOld(const Event& event) const;
   bool LeavesOut(const Event& event);
-  Offer Count(const Event& event);
+  Offer Count(const Event& event, const absl::Status& mapped);
 
   // EventTaker, for the source.
   bool CanTake() const override;
-  Offer OnEvent(const Event& event) override;
-  Offer OnUndeliverable(const Event& event, const absl::Status& error) override;
+  Offer OnEvent(const Event& event, const absl::Status& mapped) override;
   void OnTransactionEnd(Lsn end_lsn) override;
   void OnKeepalive(Lsn wal_end) override;
   Lsn confirmable() const override;
@@ -102,7 +102,8 @@ class Replay final : private EventTaker {
   ReplaySource source_;
   ShutdownWatch shutdown_watch_;
   SinkFactory sinks_;
-  std::unique_ptr<DeliveryRun> run_;  // not in a dry run
+  std::unique_ptr<DeliveryRun> run_;     // not in a dry run
+  std::optional<WalProgress> progress_;  // likewise
   RateLimit rate_;
   boost::asio::steady_timer watch_timer_;
 

@@ -42,6 +42,8 @@ absl::StatusOr<std::unique_ptr<TablePublisher>> TablePublisher::Create(
   if (!options.before.is_valid()) outbox.route.position_header = false;
   WALPOST_ASSIGN_OR_RETURN(std::unique_ptr<RecordBuilder> builder,
                            RecordBuilder::Create(outbox));
+  options.mark.lsn =
+      options.before.is_valid() ? Lsn(options.before.value() - 1) : Lsn(1);
   builder->SetMark(options.mark);
   std::unique_ptr<TablePublisher> publisher(
       new TablePublisher(executor, config, std::move(sinks), std::move(options),
@@ -67,7 +69,7 @@ TablePublisher::TablePublisher(asio::any_io_executor executor,
            nullptr),
       ordinal_(options_.ordinals_after),
       rate_(options_.per_second) {
-  run_.pipeline().SetTimeline(options_.timeline);
+  run_.sender().SetTimeline(options_.timeline);
 }
 
 asio::awaitable<absl::StatusOr<TablePublisher::Counts>> TablePublisher::Publish(
@@ -93,10 +95,10 @@ TablePublisher::Continue(Connection& connection) {
   co_return counts_;
 }
 
-// What the pipeline has set aside is not published.
+// What the sender has set aside is not published.
 void TablePublisher::CountSetAside() {
   if (options_.dry_run) return;
-  const DeliveryCounters& counters = run_.pipeline().counters();
+  const DeliveryCounters& counters = run_.sender().counters();
   const uint64_t set_aside = DeliveryCounters::Sum(counters.dead_letters) +
                              DeliveryCounters::Sum(counters.skipped) +
                              DeliveryCounters::Sum(counters.parked) +
@@ -207,7 +209,7 @@ TableFilter TablePublisher::FilterFromPlace(Connection& connection) const {
 absl::Status TablePublisher::MakeMapper(
     const pgoutput::RelationSchema& schema) {
   const std::vector<std::string>& references =
-      run_.pipeline().builder().routes()[source_].references();
+      run_.sender().builder().routes()[source_].references();
   WALPOST_ASSIGN_OR_RETURN(
       mapper_,
       TableMapper::Create(config_.outbox.tables[source_], schema, references));
@@ -231,7 +233,7 @@ asio::awaitable<absl::Status> TablePublisher::PublishRow(
   Event event;
   event.source = source_;
   event.commit_time = WallNow();
-  const absl::Status mapped = mapper_->Map(row, event);
+  absl::Status mapped = mapper_->Map(row, event);
   const ScanPlace::Content content = ContentOf(row);
   const ScanPlace::Key key = KeyOf(row, order_indexes_);
   if (left_out_.Has(event)) {
@@ -248,8 +250,10 @@ asio::awaitable<absl::Status> TablePublisher::PublishRow(
     WALPOST_CO_RETURN_IF_ERROR(Preview(event, mapped));
   } else if (*wanted) {
     ++counts_.published;
-    RecallRefusal(content);
+    const bool is_refused = refused_row_ && refused_row_->first == content;
+    if (is_refused) mapped = refused_row_->second;
     WALPOST_CO_RETURN_IF_ERROR(co_await Offer(event, mapped));
+    if (is_refused) refused_row_.reset();
     last_content_ = content;
   }
   place_.OnRow(key, content, ordinal_);
@@ -308,41 +312,24 @@ absl::StatusOr<bool> TablePublisher::IsWanted(const Event& event,
                                               const absl::Status& mapped) {
   absl::Status routed = mapped;
   if (mapped.ok() && options_.is_wanted) {
-    routed = run_.pipeline().builder().routes()[source_].topic().Expand(
+    routed = run_.sender().builder().routes()[source_].topic().Expand(
         event.references, topic_);
   }
   if (routed.ok()) {
     return options_.is_wanted ? options_.is_wanted(event, topic_) : true;
   }
   if (!absl::IsInvalidArgument(routed)) return routed;
-  if (run_.pipeline().Passes(routed)) return true;
+  if (run_.sender().Passes(routed)) return true;
   return Undeliverable(
       {Position(), std::string(event.id.value_or("")), routed});
 }
 
-// The row that the brokers rejected is read again, and has another position.
-void TablePublisher::RecallRefusal(ScanPlace::Content content) {
-  if (!refused_row_ || refused_row_->content != content) return;
-  Refusal& refusal = refused_row_->refusal;
-  refusal.position = PositionOf(ordinal_ + 1);
-  run_.pipeline().SetRefused(std::move(refusal));
-  refused_row_.reset();
-}
-
-Position TablePublisher::PositionOf(uint64_t ordinal) const {
-  const Lsn before = options_.before;
-  return {before.is_valid() ? Lsn(before.value() - 1) : Lsn(1), ordinal};
-}
-
 asio::awaitable<absl::Status> TablePublisher::Offer(Event& event,
                                                     absl::Status mapped) {
-  event.position = PositionOf(++ordinal_);
+  event.position = {Lsn(), ++ordinal_};
   while (!rate_.MayTake(Clock::now())) co_await run_.Wait(kPause);
   if (stopped_) co_return absl::CancelledError("told to end");
-  Pipeline& pipeline = run_.pipeline();
-  while ((mapped.ok() ? pipeline.OnEvent(event)
-                      : pipeline.OnUndeliverable(event, mapped)) ==
-         Pipeline::Offer::kHold) {
+  while (run_.sender().OnEvent(event, mapped) == Sender::Offer::kHold) {
     const absl::Status health = Health();
     if (!health.ok()) co_return health;
     co_await run_.Wait(kPause);
@@ -367,19 +354,18 @@ absl::Status TablePublisher::Undeliverable(Stoppage stoppage) {
                 : "");
   stoppage.reason = WithReasonCode(absl::InvalidArgumentError(text),
                                    ReasonCodeOf(stoppage.reason));
-  stoppage.is_in_stream = false;
   stoppage_ = std::move(stoppage);
   return stoppage_->reason;
 }
 
 absl::Status TablePublisher::Health() {
   if (stopped_) return absl::CancelledError("told to end");
-  const Pipeline& pipeline = run_.pipeline();
-  if (pipeline.stoppage()) return Undeliverable(*pipeline.stoppage());
+  const Sender& sender = run_.sender();
+  if (sender.stoppage()) return Undeliverable(*sender.stoppage());
   // An earlier record than the last is found again by its suspects.
-  const auto& refused = pipeline.refused();
+  const auto& refused = sender.refused();
   if (refused && refused->position == last_position_ &&
-      (refused->is_of_dead_letter || !pipeline.Passes(refused->reason))) {
+      (refused->is_of_dead_letter || !sender.Passes(refused->reason))) {
     return Undeliverable({last_position_, last_id_, refused->reason});
   }
   return run_.SinkTrouble(Clock::now());
@@ -397,32 +383,28 @@ asio::awaitable<absl::Status> TablePublisher::WaitForAcknowledgements() {
 
 void TablePublisher::NoteAcknowledged() {
   if (options_.ledger != nullptr) return;
-  // Rows that are not wanted have no record: with none in flight they are done.
-  const Pipeline& pipeline = run_.pipeline();
-  place_.OnAcknowledged(pipeline.IsDrained()
-                            ? ordinal_
-                            : pipeline.acknowledged_through().ordinal);
+  Sender& sender = run_.sender();
+  // A row without a record is done when the records before it are.
+  sender.AddWatermark(ordinal_);
+  place_.OnAcknowledged(sender.window().passed_watermark());
 }
 
 asio::awaitable<absl::Status> TablePublisher::Renew(MonotonicTime deadline) {
-  Pipeline& pipeline = run_.pipeline();
+  Sender& sender = run_.sender();
   co_await Close(deadline);
   // After the last report.
-  const std::optional<Refusal> refused = pipeline.refused();
-  const bool was_refused = refused || pipeline.has_suspects();
-  // Not by ordinal_: purged records are never acknowledged.
-  if (options_.ledger == nullptr) {
-    place_.OnAcknowledged(pipeline.acknowledged_through().ordinal);
-  }
+  const std::optional<Refusal> refused = sender.refused();
+  const bool was_refused = refused || sender.has_suspects();
+  NoteAcknowledged();
   ledger_is_open_ = false;
-  pipeline.StartOver();
+  sender.StartOver();
   if (refused && refused->position == last_position_ &&
-      !refused->is_of_dead_letter && pipeline.Passes(refused->reason)) {
-    refused_row_ = {last_content_, *refused};
+      !refused->is_of_dead_letter && sender.Passes(refused->reason)) {
+    refused_row_ = {last_content_, refused->reason};
   } else if (was_refused) {
     // They are read again, with the next positions.
     const uint64_t suspects = place_.pending() + 1;
-    pipeline.Suspect(PositionOf(ordinal_ + 1), PositionOf(ordinal_ + suspects));
+    sender.Suspect({Lsn(), ordinal_ + 1}, {Lsn(), ordinal_ + suspects});
   }
   co_return run_.Start();
 }

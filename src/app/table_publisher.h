@@ -32,9 +32,9 @@
 #include "app/snapshot_ledger.h"
 #include "app/snapshot_progress.h"
 #include "config/config.h"
-#include "delivery/pipeline.h"
 #include "delivery/rate_limit.h"
 #include "delivery/record_sink.h"
+#include "delivery/sender.h"
 #include "outbox/event_set.h"
 #include "outbox/events_on_record.h"
 #include "outbox/table_mapper.h"
@@ -148,8 +148,6 @@ class TablePublisher {
   absl::Status Preview(const Event& event, absl::Status mapped);
   void ReportRow(const Event& event, std::string_view what) const;
   void CountSetAside();
-  void RecallRefusal(ScanPlace::Content content);
-  Position PositionOf(uint64_t ordinal) const;
   boost::asio::awaitable<absl::Status> Offer(Event& event, absl::Status mapped);
   boost::asio::awaitable<absl::Status> WaitForAcknowledgements();
   boost::asio::awaitable<absl::Status> ReadOrderTypes(Connection& connection);
@@ -182,11 +180,7 @@ class TablePublisher {
   std::string last_id_;
   ScanPlace::Content last_content_ = 0;
   // A row that the brokers rejected, to be set aside when it is read again.
-  struct RefusedRow {
-    ScanPlace::Content content;
-    Refusal refusal;
-  };
-  std::optional<RefusedRow> refused_row_;
+  std::optional<std::pair<ScanPlace::Content, absl::Status>> refused_row_;
 
   std::string topic_;  // of the current event
   Counts counts_;

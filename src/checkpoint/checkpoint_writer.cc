@@ -25,7 +25,7 @@ void CheckpointWriter::Begin(Checkpoint saved) {
   ++generation_;
   status_ = absl::OkStatus();
   failing_since_.reset();
-  committed_ = PipelineProgress();
+  committed_ = CurrentProgress();
   horizon_.Begin();
   if (gate_ != nullptr) gate_->Begin();
   begun_ = true;
@@ -39,7 +39,7 @@ void CheckpointWriter::Poke(MonotonicTime now, WallTime wall_now, bool hurry) {
     return on_saved_();
   }
   // A commit has no part of what is still in flight.
-  if (gate_ != nullptr && !gate_->Close(!pipeline_.window().empty())) return;
+  if (gate_ != nullptr && !gate_->Close(!progress_.IsDrained())) return;
   Save(now, wall_now);
 }
 
@@ -59,12 +59,12 @@ absl::Status CheckpointWriter::TransactionTooLarge() const {
 
 bool CheckpointWriter::IsDue(MonotonicTime now, bool hurry) {
   if (gate_ != nullptr && (gate_->has_records() || gate_->is_closed())) {
-    return gate_->IsDue(FlightOf(pipeline_.window()), now) || hurry;
+    return gate_->IsDue(FlightOf(progress_.sender().window()), now) || hurry;
   }
   const bool knows_more = kafka_cluster_ != saved_.kafka_cluster ||
                           kafka_topics_ != saved_.kafka_topics;
   const bool idle = NextPosition() == saved_.position && !knows_more;
-  const bool repeats = idle && pipeline_.confirmed() == saved_.confirmed;
+  const bool repeats = idle && progress_.confirmed() == saved_.confirmed;
   const bool first = !saved_.confirmed.is_valid();
   if (repeats && (first || !store_->needs_repeating())) return false;
   std::chrono::milliseconds wait = idle ? kIdleInterval : interval_;
@@ -79,13 +79,13 @@ void CheckpointWriter::Save(MonotonicTime now, WallTime wall_now) {
   saving_ = saved_;
   // Not that of the last checkpoint, if it is further: a server that was
   // restored since may have other events before it.
-  saving_.confirmed = pipeline_.confirmed();
+  saving_.confirmed = progress_.confirmed();
   saving_.position = NextPosition();
   saving_.kafka_cluster = kafka_cluster_;
   saving_.kafka_topics = kafka_topics_;
   if (saving_.position != saved_.position) {
-    saving_.commit_xid = pipeline_.acknowledged_commit().xid;
-    saving_.commit_time = pipeline_.acknowledged_commit().time;
+    saving_.commit_xid = progress_.acknowledged().xid;
+    saving_.commit_time = progress_.acknowledged().commit_time;
   }
   if (passed_over_ != nullptr) {
     saving_passed_over_ = passed_over_->pending();
@@ -93,7 +93,7 @@ void CheckpointWriter::Save(MonotonicTime now, WallTime wall_now) {
   }
   saving_.written_at = wall_now;
   saving_.horizon = horizon_.Take(saving_.confirmed).value_or(saved_.horizon);
-  committing_ = PipelineProgress();
+  committing_ = CurrentProgress();
   busy_ = true;
   const auto on_saved = [this, generation = generation_](absl::Status status) {
     OnSaved(generation, status);
@@ -106,13 +106,13 @@ bool CheckpointWriter::must_end() const {
 }
 
 Position CheckpointWriter::settled_through() const {
-  if (gate_ == nullptr) return pipeline_.settled_through();
+  if (gate_ == nullptr) return progress_.settled_through();
   return committed_.settled_through;
 }
 
 Lsn CheckpointWriter::confirmable() const {
   if (gate_ != nullptr) return std::min(committed_.confirmed, saved_.confirmed);
-  const Lsn confirmed = pipeline_.confirmed();
+  const Lsn confirmed = progress_.confirmed();
   return store_ == nullptr ? confirmed : std::min(saved_.confirmed, confirmed);
 }
 

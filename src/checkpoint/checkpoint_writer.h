@@ -6,7 +6,7 @@
 // is ahead of the checkpoint was moved by somebody else (P9). Without a store,
 // acknowledged LSNs may be confirmed at once.
 //
-// Owned by the Relay; the store and the pipeline outlive it. Pure except for
+// Owned by the Relay; the store and the progress outlive it. Pure except for
 // the store; the caller passes the time.
 #pragma once
 
@@ -23,8 +23,8 @@
 #include "checkpoint/checkpoint_store.h"
 #include "checkpoint/horizon_tracker.h"
 #include "checkpoint/passed_over_rows.h"
-#include "delivery/pipeline.h"
 #include "delivery/transaction_gate.h"
+#include "delivery/wal_progress.h"
 
 namespace walpost {
 
@@ -43,12 +43,12 @@ class CheckpointWriter {
   // save, successful or not. `passed_over`: rows that must be on record before
   // their LSN is confirmed; nullptr: none.
   CheckpointWriter(CheckpointStore* store, std::chrono::milliseconds interval,
-                   const Pipeline& pipeline, std::function<void()> on_saved,
+                   const WalProgress& progress, std::function<void()> on_saved,
                    TransactionGate* gate = nullptr,
                    PassedOverRows* passed_over = nullptr)
       : store_(store),
         interval_(interval),
-        pipeline_(pipeline),
+        progress_(progress),
         on_saved_(std::move(on_saved)),
         gate_(gate),
         passed_over_(passed_over) {}
@@ -67,7 +67,7 @@ class CheckpointWriter {
   // A sample that the server reported beside the stream, in order: the next
   // checkpoints get their horizon from it.
   void OnHorizon(const HorizonSample& sample) {
-    if (begun_) horizon_.OnSample(sample, pipeline_.confirmed());
+    if (begun_) horizon_.OnSample(sample, progress_.confirmed());
   }
 
   // Kafka cluster and topics that acknowledge, if not known at Begin.
@@ -76,10 +76,10 @@ class CheckpointWriter {
     kafka_topics_ = topics;
   }
 
-  // LSN to confirm to Postgres: confirmed by the pipeline, and stored.
+  // LSN to confirm to Postgres: as WalProgress has it, and stored.
   Lsn confirmable() const;
 
-  // Pipeline::settled_through, as far as no rewind takes it back.
+  // WalProgress::settled_through, as far as no rewind takes it back.
   Position settled_through() const;
 
   // Stops writing until Begin: the slot is not ours now.
@@ -120,16 +120,16 @@ class CheckpointWriter {
   bool IsDue(MonotonicTime now, bool hurry);
   void Save(MonotonicTime now, WallTime wall_now);
   void OnSaved(uint64_t generation, const absl::Status& status);
-  Progress PipelineProgress() const {
-    return {pipeline_.confirmed(), pipeline_.settled_through()};
+  Progress CurrentProgress() const {
+    return {progress_.confirmed(), progress_.settled_through()};
   }
   Position NextPosition() const {
-    return std::max(saved_.position, pipeline_.acknowledged_through());
+    return std::max(saved_.position, progress_.acknowledged_through());
   }
 
   CheckpointStore* store_;
   std::chrono::milliseconds interval_;
-  const Pipeline& pipeline_;
+  const WalProgress& progress_;
   std::function<void()> on_saved_;
   TransactionGate* gate_;
   PassedOverRows* passed_over_;

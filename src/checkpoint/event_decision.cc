@@ -106,16 +106,16 @@ bool IsAbout(const EventDecision& decision, const EventPlace& at,
          (!is_same_numbering || decision.position == at.position);
 }
 
-Pipeline::Skips SkipsOf(const std::vector<EventDecision>& decisions,
-                        const EventPlace& at) {
-  Pipeline::Skips skips;
+Sender::Skips SkipsOf(const std::vector<EventDecision>& decisions,
+                      const EventPlace& at) {
+  Sender::Skips skips;
   for (const EventDecision& decision : decisions) {
     const bool is_here = decision.system_identifier == at.system_identifier &&
                          decision.timeline == at.timeline;
     const bool is_skip =
         decision.action == ErrorAction::kSkip && decision.was_obeyed;
     if (!is_here || !is_skip || decision.digest.empty()) continue;
-    Pipeline::Skips::Entry entry{
+    Sender::Skips::Entry entry{
         decision.digest, fmt::format("{}: {}", decision.by, decision.why)};
     if (decision.numbering == at.numbering) {
       skips.Add(decision.position, std::move(entry));

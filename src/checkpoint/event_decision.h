@@ -24,7 +24,7 @@
 
 #include "base/time.h"
 #include "delivery/error_actions.h"
-#include "delivery/pipeline.h"
+#include "delivery/sender.h"
 #include "outbox/position.h"
 
 namespace walpost {
@@ -61,8 +61,8 @@ bool IsAbout(const EventDecision& decision, const EventPlace& at,
 
 // The events that a stream on that timeline leaves out, whether they could be
 // delivered by now or not: the flow has passed them once.
-Pipeline::Skips SkipsOf(const std::vector<EventDecision>& decisions,
-                        const EventPlace& at);
+Sender::Skips SkipsOf(const std::vector<EventDecision>& decisions,
+                      const EventPlace& at);
 
 // More are refused; each is a line of some 250 bytes.
 inline constexpr size_t kMaxDecisions = 1'000;

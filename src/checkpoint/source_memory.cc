@@ -52,7 +52,7 @@ KnownSource SourceMemory::Known(
     known.system_identifier = system_identifier_;
     known.timeline = timeline_;
     known.birth = birth_;
-    known.confirmed = pipeline_.confirmed();
+    known.confirmed = progress_.confirmed();
   } else if (record) {
     known.by = By::kBirthRecord;
     known.system_identifier = record->system_identifier;
@@ -162,7 +162,7 @@ absl::Status SourceMemory::FollowPromotion() {
       "the server is on timeline {} now, and walpost was on {}: starting over",
       observed_.timeline, timeline_);
   timeline_ = observed_.timeline;
-  pipeline_.SetTimeline(timeline_);
+  progress_.sender().SetTimeline(timeline_);
   must_start_over_ = true;
   return absl::AbortedError(text);
 }
@@ -310,7 +310,7 @@ absl::Status SourceMemory::GoOn(const KnownSource& known,
   if (IsOvertakenByPromotion()) return FollowPromotion();
   system_identifier_ = observed_.system_identifier;
   timeline_ = observed_.timeline;
-  pipeline_.SetTimeline(timeline_);
+  progress_.sender().SetTimeline(timeline_);
   const Coverage before = Coverage::Parse(known.coverage);
   const Coverage now = Coverage::Parse(observed_.coverage);
   coverage_ = TakeUp(now, before).ToString();
@@ -338,7 +338,7 @@ bool SourceMemory::CheckpointHasOutlivedPromotion() const {
 // checkpoint may be of an instance that still streams the WAL from before a
 // restore.
 absl::Status SourceMemory::ResumeAtCheckpoint() {
-  if (!pipeline_.window().empty()) return absl::OkStatus();
+  if (!progress_.IsDrained()) return absl::OkStatus();
   const Position& position = checkpoint_->position;
   if (position == Position()) return absl::OkStatus();  // nothing was sent yet
   // A slot that went back before a position without an event: nothing proves
@@ -351,22 +351,22 @@ absl::Status SourceMemory::ResumeAtCheckpoint() {
   const Lsn confirmed = std::min(checkpoint_->confirmed, shared);
   const CommitIdentity commit{position.commit_lsn, checkpoint_->commit_xid,
                               checkpoint_->commit_time};
-  const absl::Status compared = pipeline_.CompareProgress(confirmed, commit);
+  const absl::Status compared = progress_.CompareProgress(confirmed, commit);
   if (!compared.ok()) {
     return Hold({kGapWalForked, std::string(compared.message())});
   }
-  pipeline_.Resume(confirmed, position, commit);
+  progress_.Resume(confirmed, {position, commit.xid, commit.time});
   return absl::OkStatus();
 }
 
 absl::Status SourceMemory::Begin(Lsn begins) {
-  if (pipeline_.LacksEvidenceFrom(begins)) {
+  if (progress_.LacksEvidenceFrom(begins)) {
     must_start_over_ = true;
     return absl::AbortedError(fmt::format(
         "the slot went back to {}, before walpost came to it: starting over",
         begins.ToString()));
   }
-  pipeline_.BeginStream(begins);
+  progress_.BeginStream(begins);
   if (is_first_start_) birth_ = begins;
   return absl::OkStatus();
 }

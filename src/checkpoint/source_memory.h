@@ -30,7 +30,7 @@
 #include "checkpoint/passed_over.h"
 #include "checkpoint/record_update.h"
 #include "delivery/gap.h"
-#include "delivery/pipeline.h"
+#include "delivery/wal_progress.h"
 
 namespace walpost {
 
@@ -42,11 +42,11 @@ class SourceMemory {
   // slot.
   enum class AfterPromotion { kAtSlot, kAtCheckpoint };
 
-  // The pipeline outlives the object.
-  SourceMemory(std::string slot, Pipeline& pipeline,
+  // `progress` outlives the object.
+  SourceMemory(std::string slot, WalProgress& progress,
                AfterPromotion after_promotion = AfterPromotion::kAtSlot)
       : slot_(std::move(slot)),
-        pipeline_(pipeline),
+        progress_(progress),
         after_promotion_(after_promotion) {}
 
   // Checkpoint in the store, before each stream; nullopt: none, or no store.
@@ -169,7 +169,7 @@ class SourceMemory {
   BirthRecord WhatIsKnown() const;
 
   std::string slot_;
-  Pipeline& pipeline_;
+  WalProgress& progress_;
   AfterPromotion after_promotion_;
 
   // State of the current connection.

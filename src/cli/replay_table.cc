@@ -168,7 +168,7 @@ asio::awaitable<absl::Status> TableReplay::LeaveOutStreamed(
   WALPOST_CO_ASSIGN_OR_RETURN(const Lsn end, Lsn::Parse(rows.Text(0, 0)));
   SlotSurvey survey(executor_, config_);
   absl::StatusOr<EventSet> streamed =
-      co_await survey.Run(publisher.run().pipeline().builder().routes(), end);
+      co_await survey.Run(publisher.run().sender().builder().routes(), end);
   if (streamed.ok()) publisher.SetLeftOut(*std::move(streamed));
   co_return absl::OkStatus();
 }

@@ -122,14 +122,11 @@ class Tail final : private EventTaker {
 
   // EventTaker.
   bool CanTake() const override { return !stream_.is_abandoned(); }
-  Offer OnEvent(const Event& event) override {
-    const absl::StatusOr<Record> record = builder_->Build(event, 0);
+  Offer OnEvent(const Event& event, const absl::Status& mapped) override {
+    const absl::StatusOr<Record> record = mapped.ok()
+                                              ? builder_->Build(event, 0)
+                                              : absl::StatusOr<Record>(mapped);
     Print(event, record.ok() ? record->topic : "", record.status());
-    return Offer::kTaken;
-  }
-  Offer OnUndeliverable(const Event& event,
-                        const absl::Status& error) override {
-    Print(event, "", error);
     return Offer::kTaken;
   }
   void OnTransactionEnd(Lsn end_lsn) override {

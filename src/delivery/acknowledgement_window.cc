@@ -7,13 +7,6 @@
 #include "base/check.h"
 
 namespace walpost {
-namespace {
-
-CommitIdentity CommitOf(const InFlightRecord& record) {
-  return {record.position.commit_lsn, record.xid, record.commit_time};
-}
-
-}  // namespace
 
 AcknowledgementWindow::AcknowledgementWindow(Options options)
     : options_(options),
@@ -22,11 +15,9 @@ AcknowledgementWindow::AcknowledgementWindow(Options options)
 
 Sequence AcknowledgementWindow::Add(const InFlightRecord& record) {
   WALPOST_CHECK(next_ - head_ < ring_.size());
-  WALPOST_CHECK(record.position > newest_position_);
-  At(next_) = {record, Lsn(), false};
-  position_before_ = std::exchange(newest_position_, record.position);
-  commit_before_ = newest_commit_;
-  newest_commit_ = CommitOf(record);
+  WALPOST_CHECK(record.position > newest_.position);
+  At(next_) = {record};
+  before_newest_ = std::exchange(newest_, record.identity());
   ++in_flight_records_;
   in_flight_bytes_ += record.size_bytes;
   return next_++;
@@ -34,21 +25,20 @@ Sequence AcknowledgementWindow::Add(const InFlightRecord& record) {
 
 void AcknowledgementWindow::Withdraw(Sequence sequence) {
   WALPOST_CHECK(sequence + 1 == next_ && Find(sequence) != nullptr);
-  WALPOST_CHECK(!At(sequence).boundary.is_valid());
+  WALPOST_CHECK(At(sequence).watermark == 0);
   --next_;
   --in_flight_records_;
   in_flight_bytes_ -= At(sequence).record.size_bytes;
-  newest_position_ = std::max(position_before_, acknowledged_through_);
-  newest_commit_ = commit_before_;
+  newest_ = before_newest_;
 }
 
-void AcknowledgementWindow::AddBoundary(Lsn lsn) {
-  if (lsn <= received_) return;
-  received_ = lsn;
+void AcknowledgementWindow::AddWatermark(Watermark watermark) {
+  if (watermark <= newest_watermark_) return;
+  newest_watermark_ = watermark;
   if (head_ == next_) {
-    confirmed_ = lsn;
+    passed_watermark_ = watermark;
   } else {
-    At(next_ - 1).boundary = lsn;
+    At(next_ - 1).watermark = watermark;
   }
 }
 
@@ -71,42 +61,33 @@ const InFlightRecord* AcknowledgementWindow::Acknowledge(Sequence sequence) {
 void AcknowledgementWindow::PassAcknowledged() {
   for (; head_ < next_ && At(head_).acknowledged; ++head_) {
     const Entry& entry = At(head_);
-    acknowledged_through_ = entry.record.position;
-    acknowledged_commit_ = CommitOf(entry.record);
-    if (entry.boundary.is_valid()) {
-      WALPOST_CHECK(entry.boundary > confirmed_);
-      confirmed_ = entry.boundary;
-    }
+    acknowledged_ = entry.record.identity();
+    if (entry.watermark == 0) continue;
+    WALPOST_CHECK(entry.watermark > passed_watermark_);
+    passed_watermark_ = entry.watermark;
   }
 }
 
-void AcknowledgementWindow::Resume(Lsn confirmed,
-                                   const Position& acknowledged_through,
-                                   const CommitIdentity& commit) {
+void AcknowledgementWindow::Resume(Watermark passed,
+                                   const EventIdentity& acknowledged) {
   WALPOST_CHECK(empty());
-  if (acknowledged_through > acknowledged_through_) {
-    acknowledged_commit_ = commit;
+  passed_watermark_ = std::max(passed_watermark_, passed);
+  newest_watermark_ = std::max(newest_watermark_, passed_watermark_);
+  if (acknowledged.position > acknowledged_.position) {
+    acknowledged_ = acknowledged;
   }
-  confirmed_ = std::max(confirmed_, confirmed);
-  received_ = std::max(received_, confirmed_);
-  acknowledged_through_ = std::max(acknowledged_through_, acknowledged_through);
-  if (acknowledged_through_ > newest_position_) {
-    newest_commit_ = acknowledged_commit_;
-  }
-  newest_position_ = std::max(newest_position_, acknowledged_through_);
+  if (acknowledged_.position > newest_.position) newest_ = acknowledged_;
 }
 
-std::vector<AcknowledgedEvent> AcknowledgementWindow::Clear() {
-  std::vector<AcknowledgedEvent> out_of_turn;
+std::vector<EventIdentity> AcknowledgementWindow::Clear() {
+  std::vector<EventIdentity> out_of_turn;
   for (Sequence sequence = head_; sequence < next_; ++sequence) {
     const Entry& entry = At(sequence);
-    if (entry.acknowledged)
-      out_of_turn.emplace_back(entry.record.position, entry.record.xid);
+    if (entry.acknowledged) out_of_turn.push_back(entry.record.identity());
   }
   head_ = next_;
-  received_ = confirmed_;
-  newest_position_ = acknowledged_through_;
-  newest_commit_ = acknowledged_commit_;
+  newest_watermark_ = passed_watermark_;
+  newest_ = acknowledged_;
   in_flight_records_ = 0;
   in_flight_bytes_ = 0;
   return out_of_turn;

@@ -1,20 +1,20 @@
-// AcknowledgementWindow: the records in flight, and the LSN to confirm.
+// AcknowledgementWindow: the records in flight, and how far they are.
 //
-//   records, in stream order        1   2   3 | 4   5 | 6   7   8 ...
+//   records, in their order         1   2   3 | 4   5 | 6   7   8 ...
 //   acknowledged, in any order      x   x   x | x   . | x   .   .
-//   boundaries (LSNs)                         A       B
-//                                             ^ confirmed = A
+//   watermarks                                A       B
+//                                             ^ passed_watermark = A
 //
-// Records are added in stream order and acknowledged in any order. A boundary
-// behind a record is an LSN with nothing between the two: all records of the
-// WAL before it have been added. confirmed() is the newest boundary before
-// which every record is acknowledged. Only this LSN may be confirmed to
-// Postgres (promise P2). It never goes back.
+// Records are added in the order of their positions, and acknowledged in any
+// order. A watermark is a number of the source's, and grows with the positions:
+// all records before it have been added. passed_watermark() is the newest one
+// before which every record is acknowledged. It never goes back. For the WAL it
+// is the LSN that may be confirmed to Postgres (promise P2).
 //
-// After the connection or the producer was lost, the window knows which events
-// of the repeated stream need not be produced again.
+// After the source or the sink was lost, the window knows which of the repeated
+// events need not be sent again.
 //
-// Owned by the Pipeline. Pure. Memory: one ring, allocated once, whatever the
+// Owned by the Sender. Pure. Memory: one ring, allocated once, whatever the
 // size of a transaction. For the records before the oldest unacknowledged one,
 // only the last position is kept.
 #pragma once
@@ -22,13 +22,10 @@
 #include <cstdint>
 #include <vector>
 
-#include "base/lsn.h"
 #include "base/time.h"
 #include "base/xid.h"
 #include "delivery/error_actions.h"
-#include "delivery/history_check.h"
-#include "delivery/resume_filter.h"
-#include "outbox/position.h"
+#include "outbox/event.h"
 
 namespace walpost {
 
@@ -36,6 +33,8 @@ namespace walpost {
 using Sequence = uint64_t;
 // Sequence of a checkpoint's record, and of others without an event.
 inline constexpr Sequence kNoEvent = ~Sequence{0};
+// 0: none yet.
+using Watermark = uint64_t;
 
 struct InFlightRecord {
   Position position;
@@ -44,13 +43,15 @@ struct InFlightRecord {
   Xid xid{};
   // Index into kErrorClasses, if it is a dead letter, or was parked for it.
   uint8_t error_class = kNoErrorClass;
-  bool is_parked = false;
-  bool is_kept_letter = false;  // stored by Parking, not sent
+  // The sink reports kSent, Parking the others: parked events and dead letters.
+  enum class Kind : uint8_t { kSent, kParked, kStoredLetter };
+  Kind kind = Kind::kSent;
 
-  // True if the brokers report it.
-  bool is_record() const { return !is_parked && !is_kept_letter; }
+  EventIdentity identity() const { return {position, xid, commit_time}; }
+  bool is_record() const { return kind == Kind::kSent; }
+  bool is_parked() const { return kind == Kind::kParked; }
   bool is_dead_letter() const {
-    return error_class != kNoErrorClass && !is_parked;
+    return error_class != kNoErrorClass && !is_parked();
   }
 };
 
@@ -92,9 +93,9 @@ class AcknowledgementWindow {
   // record has its sequence.
   void Withdraw(Sequence sequence);
 
-  // All records of the WAL before `lsn` have been added. Ignored unless `lsn`
-  // is after the last boundary, as when a stream is repeated.
-  void AddBoundary(Lsn lsn);
+  // All records before it have been added. Ignored unless it is after the last
+  // one, as when events are repeated.
+  void AddWatermark(Watermark watermark);
 
   // The brokers have the record. Returns it, valid until the next call; nullptr
   // if it is not (or no longer) in the window.
@@ -103,31 +104,22 @@ class AcknowledgementWindow {
   // The record in flight with this sequence, else nullptr.
   const InFlightRecord* Find(Sequence sequence) const;
 
-  // 0/0 until the first boundary is reached.
-  Lsn confirmed() const { return confirmed_; }
+  Watermark passed_watermark() const { return passed_watermark_; }
+  // Passed or not.
+  Watermark newest_watermark() const { return newest_watermark_; }
 
-  // The newest boundary, reached or not: all before it was received.
-  Lsn received() const { return received_; }
-
-  // True if an event of a repeated stream is in flight or acknowledged.
+  // True if a repeated event is in flight or acknowledged.
   bool Covers(const Position& position) const {
-    return position <= newest_position_;
+    return position <= newest_.position;
   }
-
+  // The newest event that Covers().
+  const EventIdentity& newest() const { return newest_; }
   // The newest event up to which, inclusive, everything is acknowledged.
-  const Position& acknowledged_through() const { return acknowledged_through_; }
-  // Its transaction; without an LSN if not known.
-  const CommitIdentity& acknowledged_commit() const {
-    return acknowledged_commit_;
-  }
-
-  // Transaction of the newest position that Covers(); without an LSN likewise.
-  const CommitIdentity& covered_commit() const { return newest_commit_; }
+  const EventIdentity& acknowledged() const { return acknowledged_; }
 
   // Takes over the progress of an earlier process or another instance, unless
   // ours is further. Requires that nothing is in flight.
-  void Resume(Lsn confirmed, const Position& acknowledged_through,
-              const CommitIdentity& commit = {});
+  void Resume(Watermark passed, const EventIdentity& acknowledged);
 
   size_t in_flight_records() const { return in_flight_records_; }
   size_t in_flight_bytes() const { return in_flight_bytes_; }
@@ -136,17 +128,17 @@ class AcknowledgementWindow {
   // The oldest record in flight; nullptr: none.
   const InFlightRecord* oldest() const { return Find(head_); }
 
-  // Gives up everything in flight, as when the producer is lost. confirmed()
-  // stays. Covers() still returns true for everything before the oldest record
-  // that was in flight. Returns the positions, in order, that were acknowledged
-  // out of turn: the repeated stream must skip them, once each. Sequences
-  // continue, so late reports find nothing.
-  std::vector<AcknowledgedEvent> Clear();
+  // Gives up everything in flight, as when the producer is lost. The passed
+  // watermark stays. Covers() still returns true for everything before the
+  // oldest record that was in flight. Returns the events, in order, that were
+  // acknowledged out of turn: when they are repeated, they must be skipped,
+  // once each. Sequences continue, so late reports find nothing.
+  std::vector<EventIdentity> Clear();
 
  private:
   struct Entry {
     InFlightRecord record;
-    Lsn boundary;  // the newest boundary right behind it; 0/0: none
+    Watermark watermark = 0;  // the newest one right behind it
     bool acknowledged = false;
   };
 
@@ -160,14 +152,11 @@ class AcknowledgementWindow {
   Sequence head_ = 0;  // oldest unacknowledged record, or next_
   Sequence next_ = 0;
 
-  Lsn confirmed_;
-  Lsn received_;
-  Position newest_position_;
-  Position position_before_;       // newest_position_ before the newest record
-  Position acknowledged_through_;  // of the record before head_
-  CommitIdentity acknowledged_commit_;
-  CommitIdentity newest_commit_;  // of newest_position_
-  CommitIdentity commit_before_;  // of position_before_
+  Watermark passed_watermark_ = 0;
+  Watermark newest_watermark_ = 0;
+  EventIdentity newest_;
+  EventIdentity before_newest_;  // newest_ before the newest record was added
+  EventIdentity acknowledged_;   // of the record before head_
   size_t in_flight_records_ = 0;
   size_t in_flight_bytes_ = 0;
 };

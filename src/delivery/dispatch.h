@@ -4,7 +4,7 @@
 //
 //   event ──▶ RecordBuilder ──▶ RecordSink ──▶ Verdict
 //
-// Owned by the Pipeline (sources with an order) and by the Outbound (polled
+// Owned by the Sender (sources with an order) and by the Outbound (polled
 // rows): they keep the books of what is in flight. Pure.
 #pragma once
 

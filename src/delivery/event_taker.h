@@ -1,7 +1,6 @@
 // EventTaker: what a source hands its events to, and learns from.
 //
-//   source ── OnEvent, OnUndeliverable, OnTransactionEnd, OnKeepalive ─▶ taker
-//   source ── OnPassedOver ─▶ taker
+//   source ── OnEvent, OnTransactionEnd, OnKeepalive, OnPassedOver ─▶ taker
 //   source ◀───────── CanTake, confirmable, IsDrained, Health ───────── taker
 //
 // The contract: events in the order of their positions, then OnTransactionEnd
@@ -29,10 +28,9 @@ class EventTaker {
 
   // True if the next event may be taken.
   virtual bool CanTake() const = 0;
-  virtual Offer OnEvent(const Event& event) = 0;
-  // An event that cannot be mapped: it has a position, and perhaps an id.
-  virtual Offer OnUndeliverable(const Event& event,
-                                const absl::Status& reason) = 0;
+  // `mapped`: why it could not be mapped; then it has a position, and perhaps
+  // an id.
+  virtual Offer OnEvent(const Event& event, const absl::Status& mapped) = 0;
   virtual void OnTransactionEnd(Lsn end_lsn) = 0;
   // An LSN before which the source has nothing more to hand in. Called only
   // outside a transaction, in stream order.

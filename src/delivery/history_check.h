@@ -23,7 +23,7 @@
 // Two WALs that agree on a commit record's LSN, transaction and time agree on
 // all before it. The commit times of PostgreSQL have microseconds.
 //
-// Owned by the Pipeline. Pure.
+// Owned by WalProgress. Pure.
 #pragma once
 
 #include <string>

@@ -1,5 +1,5 @@
 // Parking: the durable place for events that wait for an operator, as the
-// Pipeline sees it.
+// Sender sees it.
 //
 //   event ──ClaimOf──▶ kFree     deliver it
 //                      kFollows  an earlier event of its key is parked: Park

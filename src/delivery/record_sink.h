@@ -14,7 +14,7 @@
 //    any more, so that another sink may begin. Destroying a sink without Close
 //    gives no reports, and records on their way may still arrive.
 //
-// The Pipeline and the Outbound only produce: they see a RecordSink.
+// The Sender and the Outbound only produce: they see a RecordSink.
 #pragma once
 
 #include <chrono>

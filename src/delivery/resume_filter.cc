@@ -5,8 +5,8 @@
 
 namespace walpost {
 
-void ResumeFilter::Add(const std::vector<AcknowledgedEvent>& acknowledged) {
-  std::vector<AcknowledgedEvent> merged;
+void ResumeFilter::Add(const std::vector<EventIdentity>& acknowledged) {
+  std::vector<EventIdentity> merged;
   std::set_union(acknowledged_.begin() + static_cast<ptrdiff_t>(passed_),
                  acknowledged_.end(), acknowledged.begin(), acknowledged.end(),
                  std::back_inserter(merged));
@@ -14,7 +14,7 @@ void ResumeFilter::Add(const std::vector<AcknowledgedEvent>& acknowledged) {
   passed_ = 0;
 }
 
-bool ResumeFilter::IsAcknowledged(const AcknowledgedEvent& event) {
+bool ResumeFilter::IsAcknowledged(const EventIdentity& event) {
   while (passed_ < acknowledged_.size() &&
          acknowledged_[passed_].position < event.position) {
     ++passed_;

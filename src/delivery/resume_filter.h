@@ -10,27 +10,11 @@
 // Pure. Bounded by the size of the window that it came from.
 #pragma once
 
-#include <compare>
 #include <vector>
 
-#include "base/xid.h"
-#include "outbox/position.h"
+#include "outbox/event.h"
 
 namespace walpost {
-
-// The transaction is part of it: after the WAL has forked, another event may
-// stand at the same position.
-struct AcknowledgedEvent {
-  // NOLINTNEXTLINE(google-explicit-constructor): of a transaction not known.
-  AcknowledgedEvent(const Position& at, Xid by = Xid())
-      : position(at), xid(by) {}
-
-  Position position;
-  Xid xid;
-
-  friend auto operator<=>(const AcknowledgedEvent&,
-                          const AcknowledgedEvent&) = default;
-};
 
 class ResumeFilter {
  public:
@@ -38,15 +22,15 @@ class ResumeFilter {
 
   // Adds events, in ascending order, that were acknowledged. Events of an
   // earlier loss that the stream has not reached yet stay.
-  void Add(const std::vector<AcknowledgedEvent>& acknowledged);
+  void Add(const std::vector<EventIdentity>& acknowledged);
 
   // Call it for events in stream order.
-  bool IsAcknowledged(const AcknowledgedEvent& event);
+  bool IsAcknowledged(const EventIdentity& event);
 
   size_t size() const { return acknowledged_.size() - passed_; }
 
  private:
-  std::vector<AcknowledgedEvent> acknowledged_;  // ascending
+  std::vector<EventIdentity> acknowledged_;  // ascending
   size_t passed_ = 0;
 };
 

@@ -13,13 +13,14 @@ struct Stoppage {
   Position position;
   std::string event_id;  // empty: not known
   absl::Status reason;
-  // A row that is read from the table has no position to decide about.
-  bool is_in_stream = true;
   std::string key = {};  // aggregate_id; empty: it has none
   // outbox/event_digest.h; empty unless it is in the stream.
   std::string digest = {};
   // Its dead letter cannot be delivered, either.
   bool is_of_dead_letter = false;
+
+  // A row that is read from the table has no LSN to decide about.
+  bool is_in_stream() const { return position.commit_lsn.is_valid(); }
 };
 
 }  // namespace walpost

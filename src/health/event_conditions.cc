@@ -22,7 +22,7 @@ std::string NamesOf(const Stoppage& stoppage) {
 }
 
 std::string RemedyOf(const Stoppage& stoppage) {
-  if (!stoppage.is_in_stream) return "Fix the cause: the row is tried again";
+  if (!stoppage.is_in_stream()) return "Fix the cause: the row is tried again";
   const std::string position = ToString(stoppage.position);
   if (ReasonCodeOf(stoppage.reason) == kReasonTableUnsuitable) {
     return fmt::format(
@@ -62,9 +62,11 @@ Found OfStoppage(const RelaySigns& signs) {
   if (!signs.stoppage) return std::nullopt;
   const Stoppage& stoppage = *signs.stoppage;
   const std::string code = ReasonCodeOf(stoppage.reason);
-  const std::string what = fmt::format(
-      "the event at {}{} cannot be delivered{}", ToString(stoppage.position),
-      NamesOf(stoppage), InBrackets(code));
+  const std::string event = stoppage.is_in_stream()
+                                ? "event at " + ToString(stoppage.position)
+                                : "row";
+  const std::string what = fmt::format("the {}{} cannot be delivered{}", event,
+                                       NamesOf(stoppage), InBrackets(code));
   return Stuck(Permanence::kOperator, Part::kEvent,
                fmt::format("{}: {}. Nothing after it is published, and nothing "
                            "is confirmed past it. {}",

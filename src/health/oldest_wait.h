@@ -16,16 +16,17 @@ class OldestWait {
  public:
   explicit OldestWait(MonotonicTime now) : since_(now) {}
 
-  // Call it a few times a second.
-  void Look(const AcknowledgementWindow& window, MonotonicTime now) {
-    const InFlightRecord* oldest = window.oldest();
+  // Call it a few times a second. `oldest` in flight; nullptr: none.
+  // `settled_through`: WalProgress.
+  void Look(const InFlightRecord* oldest, const Position& settled_through,
+            MonotonicTime now) {
     // Postgres has it: it is parked, or a dead letter.
     if (oldest != nullptr && !oldest->is_record()) {
       position_ = oldest->position;
       since_ = now;
       return;
     }
-    if (oldest == nullptr && !IsOwed(window)) since_ = now;
+    if (oldest == nullptr && settled_through >= position_) since_ = now;
     if (oldest == nullptr || oldest->position == position_) return;
     position_ = oldest->position;
     since_ = now;
@@ -40,11 +41,6 @@ class OldestWait {
   }
 
  private:
-  bool IsOwed(const AcknowledgementWindow& window) const {
-    return window.acknowledged_through() < position_ &&
-           window.confirmed() <= position_.commit_lsn;
-  }
-
   Position position_;
   MonotonicTime since_;
 };

@@ -4,6 +4,7 @@
 // A view: all of it is valid until the next event is requested.
 #pragma once
 
+#include <compare>
 #include <cstddef>
 #include <optional>
 #include <span>
@@ -18,10 +19,21 @@ namespace walpost {
 // A column's value; nullopt: NULL, which is not the empty string.
 using Value = std::optional<std::string_view>;
 
+// The event, to recognise it when it comes again. After the WAL has forked,
+// another transaction may have one at the same position.
+struct EventIdentity {
+  Position position;
+  Xid xid{};
+  WallTime commit_time{};
+
+  friend auto operator<=>(const EventIdentity&, const EventIdentity&) = default;
+};
+
 struct Event {
   Position position;
   WallTime commit_time;
   Xid xid;
+  EventIdentity identity() const { return {position, xid, commit_time}; }
 
   // The configured outbox that it came from: an index into
   // OutboxOptions::tables, or the number of tables for `messages`.

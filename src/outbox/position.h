@@ -4,7 +4,7 @@
 // transaction). Transactions arrive in commit order and a transaction's events
 // in the order they were written. So positions only grow along the stream, and
 // the same event has the same position after any restart. Row LSNs have neither
-// property (docs/delivery.md).
+// property (docs/delivery.md). An event that is not from the WAL has no LSN.
 #pragma once
 
 #include <array>

@@ -39,6 +39,7 @@ absl::StatusOr<std::unique_ptr<RecordBuilder>> RecordBuilder::Create(
 
 absl::StatusOr<Record> RecordBuilder::Build(const Event& event,
                                             uint32_t timeline) {
+  if (const auto placed = WithLsn(event)) return Build(*placed, timeline);
   const Route& route = routes_[event.source];
   claim_check_.reset();
   if (route.NeedsClaimCheck(event)) {
@@ -67,6 +68,9 @@ absl::StatusOr<Record> RecordBuilder::Build(const Event& event,
 
 absl::StatusOr<Record> RecordBuilder::BuildDeadLetter(
     const Event& event, const absl::Status& reason, uint32_t timeline) {
+  if (const auto placed = WithLsn(event)) {
+    return BuildDeadLetter(*placed, reason, timeline);
+  }
   const Route& route = routes_[event.source];
   // An event that could not be mapped may lack what its topic is made from.
   const bool has_topic = event.references.size() == route.references().size() &&
@@ -82,6 +86,16 @@ absl::StatusOr<Record> RecordBuilder::BuildDeadLetter(
   }
   built->size_bytes = SizeOf(*built);
   return built;
+}
+
+// nullopt: its position is that of its record.
+std::optional<Event> RecordBuilder::WithLsn(const Event& event) const {
+  const bool is_numbered =
+      event.position.ordinal > 0 && !event.position.commit_lsn.is_valid();
+  if (!is_numbered || !mark_.lsn.is_valid()) return std::nullopt;
+  std::optional<Event> placed = event;
+  placed->position.commit_lsn = mark_.lsn;
+  return placed;
 }
 
 absl::Status RecordBuilder::ExpandTopic(const Route& route,

@@ -13,7 +13,7 @@
 // becomes `headers.<name>`, so that ours always mean what docs/configuration.md
 // says.
 //
-// One for all sources; owned by the sender (Pipeline, Outbound). Reuses its
+// One for all sources; owned by the Sender or the Outbound. Reuses its
 // buffers: in steady state it allocates nothing.
 #pragma once
 
@@ -45,6 +45,8 @@ struct RecordMark {
   std::string topic_prefix;  // prefix of the topic; may be empty
   // A consumer that remembers positions would take the record for a repeat.
   bool without_position = false;
+  // In the position of an event that has only an ordinal.
+  Lsn lsn = {};
 };
 
 class RecordBuilder {
@@ -81,6 +83,7 @@ class RecordBuilder {
         dead_letters_(std::move(dead_letters)),
         own_topics_{options.checkpoint_topic, dead_letters_.fixed_topic()} {}
 
+  std::optional<Event> WithLsn(const Event& event) const;
   absl::Status ExpandTopic(const Route& route, const Event& event);
   absl::Status AddHeaders(const Route& route, const Event& event,
                           uint32_t timeline);

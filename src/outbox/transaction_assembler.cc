@@ -20,12 +20,8 @@ absl::Status OutsideTransaction(std::string_view what) {
 
 // An error in the data stays with its event; one in the stream stops it.
 absl::Status Settle(absl::Status status, Step& step) {
-  if (status.ok()) {
-    step.kind = Step::Kind::kEvent;
-    return status;
-  }
   if (absl::IsDataLoss(status)) return status;
-  step.kind = Step::Kind::kUndeliverable;
+  step.kind = status.ok() ? Step::Kind::kEvent : Step::Kind::kUndeliverable;
   step.error = std::move(status);
   return absl::OkStatus();
 }

@@ -35,7 +35,7 @@ namespace walpost {
 struct Step {
   enum class Kind {
     kNothing,         // nothing to deliver
-    kEvent,           // `event` is ready
+    kEvent,           // `event` is ready; `error` is ok
     kUndeliverable,   // an event that cannot be mapped: position and `error`
     kTransactionEnd,  // everything before `end_lsn` has been returned
     kPassedOver,      // a row of `relation`, which is not an outbox table

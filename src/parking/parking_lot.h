@@ -1,7 +1,7 @@
 // ParkingLot: decides which events are parked, and keeps those that are not
 // stored yet.
 //
-//   Pipeline ──Park──▶ queue ──NextBatch──▶ owner stores it ──OnStored──▶
+//   Sender ──Park──▶ queue ──NextBatch──▶ owner stores it ──OnStored──▶
 //      ▲                                         (postgres/parking_table.h)
 //      └── ClaimOf ◀── HeldLanes ◀── Load, OnRead ◀── owner
 //
@@ -93,7 +93,7 @@ class ParkingLot final : public Parking {
   ParkingLot(const ParkingOptions& options, const OutboxOptions& outbox,
              const std::vector<Route>& routes);
 
-  // ---- Parking, for the Pipeline.
+  // ---- Parking, for the Sender.
 
   Claim ClaimOf(const Event& event) override;
   bool WasReleased(const Event& event) override;
@@ -121,7 +121,7 @@ class ParkingLot final : public Parking {
     on_parked_ = std::move(on_parked);
   }
 
-  // A stream begins. `is_in_flight`: whether the pipeline still waits for the
+  // A stream begins. `is_in_flight`: whether the sender still waits for the
   // report of a sequence. No batch may be on its way.
   void Load(ParkedSoFar so_far, std::function<bool(Sequence)> is_in_flight);
 
@@ -135,7 +135,7 @@ class ParkingLot final : public Parking {
   // The owner reads what is to be released, and has read it: lanes in which
   // nothing waits are released. Events of a lane that is leaving wait, so that
   // it comes to an end while others arrive. True if events may be offered again
-  // (Pipeline::OnRoom).
+  // (Sender::OnRoom).
   void BeginReading() { stored_at_reading_ = stored_; }
   bool OnRead(const ParkedReading& reading);
   // It takes long: events of lanes that are leaving are parked again.

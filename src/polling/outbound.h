@@ -4,7 +4,7 @@
 //   poller ──Send──▶ Outbound ──▶ RecordSink
 //   RowFlight ◀───── Outbound ◀── reports
 //
-// Counterpart of the Pipeline, without an order among rows of different tables;
+// Counterpart of the Sender, without an order among rows of different tables;
 // the same table says what becomes of a row that did not go out (Verdict).
 // While there are suspects, rows are sent one at a time.
 //

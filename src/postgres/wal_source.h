@@ -55,7 +55,7 @@ class WalSource {
   // cannot work as configured; the message names the object and the remedy.
   // kAborted: the server was promoted with our slot, or an operator has
   // resolved a gap: everything in flight or known is void
-  // (Pipeline::StartOver), then Open again.
+  // (WalProgress::StartOver), then Open again.
   boost::asio::awaitable<absl::Status> Open();
 
   // Streams, then closes the connection; see ReplicationReader.

@@ -33,13 +33,14 @@ bool IsExpected(const absl::Status& failure) {
 }  // namespace
 
 RelaySession::RelaySession(Producing producing, milliseconds shutdown_timeout,
-                           Pipeline& pipeline,
+                           WalProgress& progress,
                            const CheckpointWriter& checkpoints,
                            SourceMemory& memory, WalStream& stream,
                            uint64_t seed)
     : producing_(producing),
       shutdown_timeout_(shutdown_timeout),
-      pipeline_(pipeline),
+      progress_(progress),
+      sender_(progress.sender()),
       checkpoints_(checkpoints),
       memory_(memory),
       stream_(stream),
@@ -117,7 +118,7 @@ RelaySession::Action RelaySession::OnTakenOver(MonotonicTime now) {
 RelaySession::Action RelaySession::OnStreamEnded(absl::Status reason,
                                                  MonotonicTime now) {
   if (now - streams_since_ > kSettledAfter) Settle();
-  if (pipeline_.sink_failure()) resuming_since_ = now;
+  if (sender_.sink_failure()) resuming_since_ = now;
   if (!lost_.ok()) reason = lost_;
   if (checkpoints_.must_end()) reason = checkpoints_.status();
   if (found_gap_) reason = StatusOfGap(*found_gap_);
@@ -132,8 +133,8 @@ RelaySession::Action RelaySession::EndRound(absl::Status reason,
                                             MonotonicTime now) {
   if (shutdown_deadline_) return Close(absl::OkStatus(), now);
   if (IsHopeless(reason)) return Close(std::move(reason), now);
-  if (pipeline_.sink_failure() && !GapOf(reason)) {
-    reason = FromKafka(*pipeline_.sink_failure());
+  if (sender_.sink_failure() && !GapOf(reason)) {
+    reason = FromKafka(*sender_.sink_failure());
   }
   reason_ = std::move(reason);
   const std::optional<Gap> gap = GapOf(reason_);
@@ -156,7 +157,7 @@ bool RelaySession::IsHopeless(const absl::Status& status) const {
 // After a failure of the producer, records on their way may still arrive. If
 // the source has to start over, they must not.
 RelaySession::Action RelaySession::GiveUpProducer(MonotonicTime now) {
-  was_healthy_ = !pipeline_.sink_failure();
+  was_healthy_ = !sender_.sink_failure();
   if (was_healthy_ && !is_spent_ && !absl::IsAborted(reason_)) return Wait(now);
   Action action = Enter(Do::kCloseProducer);
   action.until = was_healthy_ ? now : now + kProducerGrace;
@@ -178,13 +179,13 @@ RelaySession::Action RelaySession::OnProducerClosed(MonotonicTime now) {
   const bool is_expected = failure && IsExpected(reason_);
   if (!is_expected) poison_.OnFailure(reason_, progress());
   if (memory_.TakeStartOver()) {
-    pipeline_.StartOver();
+    progress_.StartOver();
     stream_.Forget();
     started_over_ = true;
   } else if (in_transactions()) {
-    pipeline_.RewindToCheckpoint();
+    progress_.RewindToCheckpoint();
   } else {
-    pipeline_.Rewind();
+    sender_.Rewind();
   }
   return is_expected ? Resume(now) : Wait(now);
 }
@@ -192,15 +193,15 @@ RelaySession::Action RelaySession::OnProducerClosed(MonotonicTime now) {
 // Its last reports say whether a record was the cause. What they say of records
 // that a healthy producer still had comes of closing it.
 std::optional<absl::Status> RelaySession::FailureOfProducer() const {
-  const std::optional<absl::Status>& failure = pipeline_.sink_failure();
+  const std::optional<absl::Status>& failure = sender_.sink_failure();
   if (was_healthy_ && failure && !IsExpected(*failure)) return std::nullopt;
   return failure;
 }
 
 // Without a wait, unless nothing has come of the last one.
 RelaySession::Action RelaySession::Resume(MonotonicTime now) {
-  const Mark mark{pipeline_.rejections(), pipeline_.is_careful(),
-                  pipeline_.acknowledged_through()};
+  const Mark mark{sender_.rejections(), sender_.is_careful(),
+                  progress_.acknowledged_through()};
   const bool has_moved = std::exchange(mark_, mark) != mark;
   Action action = Enter(Do::kWait);
   action.until = has_moved ? now : now + backoff_.Next();
@@ -286,12 +287,12 @@ void RelaySession::Settle() {
 void RelaySession::Watch(MonotonicTime now) {
   const bool lasts = now - streams_since_ > kSettledAfter;
   if (doing_ == Do::kStream && lasts) Settle();
-  if (pipeline_.held()) pipeline_.RetryHeld();
+  if (sender_.held()) sender_.RetryHeld();
   OnReports();
 }
 
 void RelaySession::OnReports() {
-  if (pipeline_.sink_failure() || checkpoints_.must_end()) {
+  if (sender_.sink_failure() || checkpoints_.must_end()) {
     stream_.Abandon();
   }
 }

@@ -39,7 +39,7 @@
 #include "checkpoint/checkpoint_writer.h"
 #include "checkpoint/source_memory.h"
 #include "delivery/gap.h"
-#include "delivery/pipeline.h"
+#include "delivery/wal_progress.h"
 #include "session/poison_watch.h"
 #include "session/wal_stream.h"
 
@@ -74,7 +74,7 @@ class RelaySession {
 
   // All arguments outlive this object. `seed`: of the random waits.
   RelaySession(Producing producing, std::chrono::milliseconds shutdown_timeout,
-               Pipeline& pipeline, const CheckpointWriter& checkpoints,
+               WalProgress& progress, const CheckpointWriter& checkpoints,
                SourceMemory& memory, WalStream& stream, uint64_t seed);
 
   Action Begin();
@@ -122,7 +122,7 @@ class RelaySession {
   bool has_streamed() const { return streams_ > 0; }
   uint64_t streams() const { return streams_; }
   bool has_found_gap() const { return found_gap_.has_value(); }
-  // True once, after the pipeline has forgotten every position.
+  // True once, after every position was forgotten.
   bool TakeStartedOver() { return std::exchange(started_over_, false); }
 
  private:
@@ -151,12 +151,13 @@ class RelaySession {
   // What the next stream begins after, if this one fails.
   Lsn progress() const {
     return in_transactions() ? checkpoints_.confirmable()
-                             : pipeline_.confirmed();
+                             : progress_.confirmed();
   }
 
   Producing producing_;
   std::chrono::milliseconds shutdown_timeout_;
-  Pipeline& pipeline_;
+  WalProgress& progress_;
+  Sender& sender_;
   const CheckpointWriter& checkpoints_;
   SourceMemory& memory_;
   WalStream& stream_;

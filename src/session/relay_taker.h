@@ -1,4 +1,4 @@
-// RelayTaker: the pipeline, as the live stream sees it. An LSN is confirmed
+// RelayTaker: WalProgress, as the live stream sees it. An LSN is confirmed
 // only once its checkpoint is stored, and once it is on record which rows were
 // passed over before it. While a transaction of the sink is being committed,
 // nothing is taken.
@@ -7,23 +7,21 @@
 #include "checkpoint/checkpoint_writer.h"
 #include "checkpoint/passed_over_rows.h"
 #include "delivery/event_taker.h"
-#include "delivery/pipeline.h"
 #include "delivery/transaction_gate.h"
+#include "delivery/wal_progress.h"
 
 namespace walpost {
 
 class RelayTaker final : public EventTaker {
  public:
   // All outlive this object. `gate`: nullptr if the sink has no transactions.
-  RelayTaker(Pipeline& pipeline, const CheckpointWriter& checkpoints,
+  RelayTaker(WalProgress& progress, const CheckpointWriter& checkpoints,
              PassedOverRows& passed_over, TransactionGate* gate = nullptr);
 
-  bool CanTake() const override { return MayTake() && pipeline_.CanTake(); }
-  Offer OnEvent(const Event& event) override;
-  Offer OnUndeliverable(const Event& event,
-                        const absl::Status& reason) override;
+  bool CanTake() const override { return MayTake() && progress_.CanTake(); }
+  Offer OnEvent(const Event& event, const absl::Status& mapped) override;
   void OnTransactionEnd(Lsn end_lsn) override;
-  void OnKeepalive(Lsn wal_end) override { pipeline_.OnKeepalive(wal_end); }
+  void OnKeepalive(Lsn wal_end) override { progress_.OnKeepalive(wal_end); }
   // Not noted in a part of the stream that is repeated: there, it is on record
   // whose rows were passed over, or they were sent.
   bool OnPassedOver(const OtherRelation& relation) override;
@@ -31,14 +29,12 @@ class RelayTaker final : public EventTaker {
   Lsn confirmable() const override;
   // The part of a source transaction that must be whole is given up.
   bool IsDrained() const override;
-  absl::Status Health() const override { return pipeline_.Health(); }
+  absl::Status Health() const override { return progress_.Health(); }
 
  private:
   bool MayTake() const { return gate_ == nullptr || gate_->MayTake(); }
-  template <typename OfferEvent>
-  Offer Pass(const OfferEvent& offer_event);
 
-  Pipeline& pipeline_;
+  WalProgress& progress_;
   const CheckpointWriter& checkpoints_;
   PassedOverRows& passed_over_;
   TransactionGate* gate_;

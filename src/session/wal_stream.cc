@@ -204,11 +204,9 @@ void WalStream::Deliver() {
     case Step::Kind::kNothing:
       return;
     case Step::Kind::kEvent:
-      step_is_held_ = taker_.OnEvent(step_.event) == EventTaker::Offer::kHold;
-      return;
     case Step::Kind::kUndeliverable:
-      step_is_held_ = taker_.OnUndeliverable(step_.event, step_.error) ==
-                      EventTaker::Offer::kHold;
+      step_is_held_ =
+          taker_.OnEvent(step_.event, step_.error) == EventTaker::Offer::kHold;
       return;
     case Step::Kind::kTransactionEnd:
       if (IsAtEnd(step_.end_lsn)) return ReachEnd();

@@ -38,11 +38,11 @@ class DeliveryRunTest : public ::testing::Test {
 
   void Send(uint64_t ordinal) {
     Event event;
-    event.position = {Lsn(100), ordinal};
+    event.position = {Lsn(), ordinal};
     event.payload = "x";
     const std::vector<Value> references = {Value("order")};
     event.references = references;
-    run_->pipeline().OnEvent(event);
+    run_->sender().OnEvent(event);
   }
   bool IsSilentAt(MonotonicTime now) const {
     return absl::IsUnavailable(run_->SinkTrouble(now));

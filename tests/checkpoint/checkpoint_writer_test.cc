@@ -41,12 +41,12 @@ class FakeStore final : public CheckpointStore {
 class CheckpointWriterTest : public ::testing::Test {
  protected:
   CheckpointWriterTest() {
-    pipeline_.SetSink(&sink_);
+    sender_.SetSink(&sink_);
     Checkpoint begin;
     begin.system_identifier = "7";
     begin.slot = "orders";
     begin.confirmed = Lsn(1);
-    pipeline_.BeginStream(Lsn(1));
+    progress_.BeginStream(Lsn(1));
     writer_.Begin(begin);
   }
 
@@ -59,8 +59,8 @@ class CheckpointWriterTest : public ::testing::Test {
   // One event, acknowledged, in a transaction that is confirmed then.
   void Deliver(uint64_t commit_lsn) {
     OfferOne({Lsn(commit_lsn), 1});
-    pipeline_.OnTransactionEnd(Lsn(commit_lsn + 8));
-    pipeline_.OnAcknowledged(sequence_++, WallTime());
+    progress_.OnTransactionEnd(Lsn(commit_lsn + 8));
+    sender_.OnAcknowledged(sequence_++, WallTime());
   }
 
   void OfferOne(Position position) {
@@ -69,7 +69,8 @@ class CheckpointWriterTest : public ::testing::Test {
     event.position = position;
     event.payload = "x";
     event.references = references;
-    ASSERT_EQ(pipeline_.OnEvent(event), Pipeline::Offer::kTaken);
+    ASSERT_EQ(progress_.OnEvent(event, absl::OkStatus()),
+              Sender::Offer::kTaken);
   }
 
   void Poke(milliseconds at, bool hurry = false) {
@@ -78,15 +79,16 @@ class CheckpointWriterTest : public ::testing::Test {
 
   MemorySink sink_;
   FakeStore store_;
-  Pipeline pipeline_{MakeBuilder(), AcknowledgementWindow::Options{}};
+  Sender sender_{MakeBuilder(), AcknowledgementWindow::Options{}};
+  WalProgress progress_{sender_};
   int saved_ = 0;
-  CheckpointWriter writer_{&store_, kInterval, pipeline_, [this] { ++saved_; }};
+  CheckpointWriter writer_{&store_, kInterval, progress_, [this] { ++saved_; }};
   Sequence sequence_ = 0;
 };
 
 TEST_F(CheckpointWriterTest, P2NothingIsConfirmableBeforeItIsStored) {
   Deliver(0x10);
-  EXPECT_EQ(pipeline_.confirmed(), Lsn(0x18));
+  EXPECT_EQ(progress_.confirmed(), Lsn(0x18));
   EXPECT_EQ(writer_.confirmable(), Lsn(1));
   Poke(milliseconds(0));
   EXPECT_EQ(writer_.confirmable(), Lsn(1));
@@ -100,7 +102,7 @@ TEST_F(CheckpointWriterTest, P2NothingIsConfirmableBeforeItIsStored) {
 }
 
 TEST_F(CheckpointWriterTest, WithoutAStoreConfirmsAtOnce) {
-  CheckpointWriter none(nullptr, kInterval, pipeline_, [] {});
+  CheckpointWriter none(nullptr, kInterval, progress_, [] {});
   Deliver(0x10);
   EXPECT_EQ(none.confirmable(), Lsn(0x18));
 }
@@ -108,7 +110,7 @@ TEST_F(CheckpointWriterTest, WithoutAStoreConfirmsAtOnce) {
 TEST_F(CheckpointWriterTest, P5StoresTheMiddleOfATransaction) {
   OfferOne({Lsn(0x10), 1});
   OfferOne({Lsn(0x10), 2});
-  pipeline_.OnAcknowledged(0, WallTime());
+  sender_.OnAcknowledged(0, WallTime());
   Poke(milliseconds(0));
   store_.Answer();
   EXPECT_EQ(store_.tried[0].position, (Position{Lsn(0x10), 1}));
@@ -122,7 +124,7 @@ TEST_F(CheckpointWriterTest, P2TheConfirmedLsnOfAnEarlierCheckpointIsNotKept) {
   writer_.Begin(unproven);
   OfferOne({Lsn(0x10), 1});
   OfferOne({Lsn(0x10), 2});
-  pipeline_.OnAcknowledged(0, WallTime());
+  sender_.OnAcknowledged(0, WallTime());
   Poke(milliseconds(0));
   ASSERT_EQ(store_.tried.size(), 1);
   EXPECT_EQ(store_.tried[0].position, (Position{Lsn(0x10), 1}));
@@ -150,7 +152,7 @@ class CheckpointWriterInTransactionsTest : public CheckpointWriterTest {
   }
 
   TransactionGate gate_{Options()};
-  CheckpointWriter in_transactions_{&store_, kInterval, pipeline_, [] {},
+  CheckpointWriter in_transactions_{&store_, kInterval, progress_, [] {},
                                     &gate_};
 };
 
@@ -158,11 +160,11 @@ TEST_F(CheckpointWriterInTransactionsTest, P5CommitsNothingThatIsInFlight) {
   Take({Lsn(0x10), 1});
   Take({Lsn(0x10), 2});
   PokeAt(0);
-  pipeline_.OnAcknowledged(0, WallTime());
+  sender_.OnAcknowledged(0, WallTime());
   PokeAt(100);
   EXPECT_FALSE(gate_.MayTake());
   EXPECT_TRUE(store_.tried.empty());
-  pipeline_.OnAcknowledged(1, WallTime());
+  sender_.OnAcknowledged(1, WallTime());
   PokeAt(101);
   ASSERT_EQ(store_.tried.size(), 1);
   EXPECT_EQ(store_.tried[0].position, (Position{Lsn(0x10), 2}));
@@ -174,15 +176,15 @@ TEST_F(CheckpointWriterInTransactionsTest, P5CommitsNothingThatIsInFlight) {
 TEST_F(CheckpointWriterInTransactionsTest,
        WhoeverIsInAHurryWaitsForNoInterval) {
   Take({Lsn(0x10), 1});
-  pipeline_.OnAcknowledged(0, WallTime());
+  sender_.OnAcknowledged(0, WallTime());
   PokeAt(0, /*hurry=*/true);
   EXPECT_EQ(store_.tried.size(), 1);
 }
 
 TEST_F(CheckpointWriterInTransactionsTest, P2AnyFailureEndsTheStream) {
   Take({Lsn(0x10), 1});
-  pipeline_.OnTransactionEnd(Lsn(0x18));
-  pipeline_.OnAcknowledged(0, WallTime());
+  progress_.OnTransactionEnd(Lsn(0x18));
+  sender_.OnAcknowledged(0, WallTime());
   PokeAt(0, /*hurry=*/true);
   store_.Answer(absl::UnavailableError("no answer"));
   EXPECT_TRUE(in_transactions_.must_end());
@@ -192,8 +194,8 @@ TEST_F(CheckpointWriterInTransactionsTest, P2AnyFailureEndsTheStream) {
 
 TEST_F(CheckpointWriterInTransactionsTest, SettledIsOnlyWhatIsCommitted) {
   Take({Lsn(0x10), 1});
-  pipeline_.OnAcknowledged(0, WallTime());
-  EXPECT_EQ(pipeline_.settled_through(), (Position{Lsn(0x10), 1}));
+  sender_.OnAcknowledged(0, WallTime());
+  EXPECT_EQ(progress_.settled_through(), (Position{Lsn(0x10), 1}));
   EXPECT_EQ(in_transactions_.settled_through(), (Position{Lsn(1), 0}));
   PokeAt(0, /*hurry=*/true);
   store_.Answer();
@@ -239,7 +241,7 @@ TEST_F(CheckpointWriterTest, P7IdleProgressIsStoredSeldom) {
   Deliver(0x10);
   Poke(milliseconds(0));
   store_.Answer();
-  pipeline_.OnKeepalive(Lsn(0x1000));
+  progress_.OnKeepalive(Lsn(0x1000));
   Poke(milliseconds(9'999));
   EXPECT_EQ(store_.tried.size(), 1);
   Poke(milliseconds(10'000));
@@ -331,7 +333,7 @@ TEST_F(CheckpointWriterTest, KeepsTheTopicsThatTurnOutLater) {
 TEST_F(CheckpointWriterTest, P2StoresNothingThatIsOnlyReceived) {
   Deliver(0x10);
   OfferOne({Lsn(0x20), 1});
-  pipeline_.OnTransactionEnd(Lsn(0x28));
+  progress_.OnTransactionEnd(Lsn(0x28));
   Poke(milliseconds(0));
   ASSERT_EQ(store_.tried.size(), 1u);
   EXPECT_EQ(store_.tried[0].confirmed, Lsn(0x18));
@@ -346,8 +348,8 @@ TEST_F(CheckpointWriterTest, StoresTheTransactionOfItsPosition) {
   event.xid = Xid(745);
   event.commit_time = WallTime(seconds(9));
   event.references = references;
-  ASSERT_EQ(pipeline_.OnEvent(event), Pipeline::Offer::kTaken);
-  pipeline_.OnAcknowledged(0, WallTime());
+  ASSERT_EQ(progress_.OnEvent(event, absl::OkStatus()), Sender::Offer::kTaken);
+  sender_.OnAcknowledged(0, WallTime());
   Poke(milliseconds(0));
   ASSERT_EQ(store_.tried.size(), 1u);
   EXPECT_EQ(store_.tried[0].commit_xid, Xid(745));
@@ -357,7 +359,7 @@ TEST_F(CheckpointWriterTest, StoresTheTransactionOfItsPosition) {
 TEST_F(CheckpointWriterTest, P1StoresWhatWasPassedOverWithTheLsnBehindIt) {
   PassedOverRows rows(PassedOverRows::Kept::kInCheckpoints);
   CheckpointWriter writer(
-      &store_, kInterval, pipeline_, [] {}, nullptr, &rows);
+      &store_, kInterval, progress_, [] {}, nullptr, &rows);
   Checkpoint begin;
   begin.confirmed = Lsn(1);
   begin.coverage = "1:2,public.outbox=3,*=passed.7@0/5";
@@ -378,7 +380,7 @@ TEST_F(CheckpointWriterTest, P1StoresWhatWasPassedOverWithTheLsnBehindIt) {
 TEST_F(CheckpointWriterTest, P1WhatWasNotStoredIsStillToBeStored) {
   PassedOverRows rows(PassedOverRows::Kept::kInCheckpoints);
   CheckpointWriter writer(
-      &store_, kInterval, pipeline_, [] {}, nullptr, &rows);
+      &store_, kInterval, progress_, [] {}, nullptr, &rows);
   Checkpoint begin;
   begin.confirmed = Lsn(1);
   writer.Begin(begin);

@@ -130,8 +130,8 @@ TEST(EventDecisionTest, OnlyWhatWasObeyedIsSkippedWithoutAStop) {
   EventDecision counted_otherwise = obeyed;
   counted_otherwise.numbering = 18;
   counted_otherwise.digest = "i6";
-  Pipeline::Skips skips = SkipsOf({obeyed, pending, letter, counted_otherwise},
-                                  PlaceOf(Decision()));
+  Sender::Skips skips = SkipsOf({obeyed, pending, letter, counted_otherwise},
+                                PlaceOf(Decision()));
   const Lsn lsn = obeyed.position.commit_lsn;
   const auto* found = skips.Find(obeyed.position, obeyed.digest);
   ASSERT_NE(found, nullptr);

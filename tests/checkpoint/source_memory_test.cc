@@ -21,8 +21,8 @@ class SourceMemoryTest : public ::testing::Test {
  protected:
   using AfterPromotion = SourceMemory::AfterPromotion;
   explicit SourceMemoryTest(AfterPromotion after = AfterPromotion::kAtSlot)
-      : memory_("orders", pipeline_, after) {
-    pipeline_.SetSink(&sink_);
+      : memory_("orders", progress_, after) {
+    sender_.SetSink(&sink_);
   }
 
   static std::unique_ptr<RecordBuilder> MakeBuilder() {
@@ -73,11 +73,12 @@ class SourceMemoryTest : public ::testing::Test {
     ASSERT_TRUE(Continue(Server(), Record()).ok());
     ASSERT_TRUE(memory_.Begin(Lsn(100)).ok());
     memory_.OnStreaming();
-    pipeline_.OnKeepalive(Lsn(confirmed));
+    progress_.OnKeepalive(Lsn(confirmed));
   }
 
   testing::MemorySink sink_;
-  Pipeline pipeline_{MakeBuilder(), {}};
+  Sender sender_{MakeBuilder(), {}};
+  WalProgress progress_{sender_};
   SourceMemory memory_;
 };
 
@@ -263,9 +264,9 @@ class PromotionTest : public SourceMemoryTest {
 TEST_F(PromotionTest, P5GoesOnBehindAnEventThatTheNewPrimaryHas) {
   memory_.SetCheckpoint(CheckpointOfEvent());
   ASSERT_TRUE(Promote(295).ok());
-  EXPECT_TRUE(pipeline_.window().Covers({Lsn(290), 2}));
-  EXPECT_FALSE(pipeline_.window().Covers({Lsn(290), 3}));
-  EXPECT_EQ(pipeline_.confirmed(), Lsn(295)) << "the rest is another WAL";
+  EXPECT_TRUE(sender_.window().Covers({Lsn(290), 2}));
+  EXPECT_FALSE(sender_.window().Covers({Lsn(290), 3}));
+  EXPECT_EQ(progress_.confirmed(), Lsn(295)) << "the rest is another WAL";
 }
 
 // It may be older than what the slot of the new primary was moved for.
@@ -279,14 +280,14 @@ TEST_F(PromotionTest, ACheckpointThatHasConfirmedNothingIsLookedAtTwice) {
 TEST_F(PromotionTest, P1GoesOnAtTheSlotIfTheEventIsLost) {
   memory_.SetCheckpoint(CheckpointOfEvent());
   ASSERT_TRUE(Promote(290).ok());
-  EXPECT_FALSE(pipeline_.window().Covers({Lsn(290), 1}));
-  EXPECT_EQ(pipeline_.confirmed(), Lsn());
+  EXPECT_FALSE(sender_.window().Covers({Lsn(290), 1}));
+  EXPECT_EQ(progress_.confirmed(), Lsn());
 }
 
 TEST_F(PromotionTest, P1GoesOnAtTheSlotWithoutAnEvent) {
   memory_.SetCheckpoint(CheckpointAt(300));
   ASSERT_TRUE(Promote(400).ok());
-  EXPECT_EQ(pipeline_.confirmed(), Lsn());
+  EXPECT_EQ(progress_.confirmed(), Lsn());
 }
 
 // The second time, this process knows the timeline; the checkpoint does not.
@@ -297,10 +298,10 @@ TEST_F(PromotionTest, P5ARunningProcessGoesOnAtItsCheckpoint) {
   memory_.SetCheckpoint(CheckpointOfEvent());
   ASSERT_TRUE(absl::IsAborted(Promote(400)));
   ASSERT_TRUE(memory_.TakeStartOver());
-  pipeline_.StartOver();
+  progress_.StartOver();
   ASSERT_TRUE(Promote(400).ok());
-  EXPECT_TRUE(pipeline_.window().Covers({Lsn(290), 2}));
-  EXPECT_EQ(pipeline_.confirmed(), Lsn(300));
+  EXPECT_TRUE(sender_.window().Covers({Lsn(290), 2}));
+  EXPECT_EQ(progress_.confirmed(), Lsn(300));
 }
 
 // Another one has followed the promotion, and has the slot.
@@ -320,9 +321,9 @@ TEST_F(SourceMemoryTest, P5GoesOnAfterTheEventOfTheCheckpoint) {
   ObservedSource server = Server();
   server.slot->confirmed = Lsn(250);
   ASSERT_TRUE(Continue(server, Record()).ok());
-  EXPECT_EQ(pipeline_.confirmed(), Lsn(300));
-  EXPECT_TRUE(pipeline_.window().Covers({Lsn(290), 2}));
-  EXPECT_FALSE(pipeline_.window().Covers({Lsn(290), 3}));
+  EXPECT_EQ(progress_.confirmed(), Lsn(300));
+  EXPECT_TRUE(sender_.window().Covers({Lsn(290), 2}));
+  EXPECT_FALSE(sender_.window().Covers({Lsn(290), 3}));
 }
 
 TEST_F(SourceMemoryTest, ASlotThatWentBackBeforeAllThatIsKnownStartsOver) {
@@ -343,14 +344,14 @@ TEST_F(SourceMemoryTest, P9ACheckpointOfTheWalBeforeARestoreIsNotContinued) {
   event.aggregate_id = "k";
   const std::vector<Value> references = {Value("order")};
   event.references = references;
-  ASSERT_EQ(pipeline_.OnEvent(event), Pipeline::Offer::kTaken);
-  pipeline_.Rewind();
+  ASSERT_EQ(progress_.OnEvent(event, absl::OkStatus()), Sender::Offer::kTaken);
+  sender_.Rewind();
   Checkpoint checkpoint = CheckpointAt(230);
   checkpoint.position = {Lsn(180), 2};
   checkpoint.commit_xid = Xid(709);
   memory_.SetCheckpoint(checkpoint);
   EXPECT_EQ(CodeOf(Continue(Server(), Record())), kGapWalForked);
-  EXPECT_EQ(pipeline_.confirmed(), Lsn(150));
+  EXPECT_EQ(progress_.confirmed(), Lsn(150));
 }
 
 // The server was restored from a snapshot: its slot stands at 100.
@@ -359,12 +360,12 @@ TEST_F(SourceMemoryTest, P1ACheckpointWithoutAnEventProvesNothingBeforeIt) {
   checkpoint.position = {Lsn(300), 0};
   memory_.SetCheckpoint(checkpoint);
   ASSERT_TRUE(Continue(Server(), Record()).ok());
-  EXPECT_FALSE(pipeline_.confirmed().is_valid());
+  EXPECT_FALSE(progress_.confirmed().is_valid());
   ASSERT_TRUE(memory_.Begin(Lsn(100)).ok());
   ObservedSource server = Server();
   server.slot->confirmed = Lsn(300);
   ASSERT_TRUE(Continue(server, Record()).ok());
-  EXPECT_EQ(pipeline_.confirmed(), Lsn(400));
+  EXPECT_EQ(progress_.confirmed(), Lsn(400));
 }
 
 TEST_F(SourceMemoryTest, TheRecordLearnsWhatAnEarlierStartDidNotKnow) {
@@ -551,7 +552,7 @@ TEST_F(LateTableOnRecordTest, P1ANewTableHasToBeOnRecord) {
   ASSERT_TRUE(update);
   EXPECT_NE(update->consequence.find("public.more"), std::string::npos);
   // With a store, the checkpoint has it.
-  SourceMemory with_store("orders", pipeline_);
+  SourceMemory with_store("orders", progress_);
   with_store.Observe(ServerWithMore(), NewRecord());
   ASSERT_TRUE(with_store.Continue().ok());
   EXPECT_EQ(with_store.UpdatedRecord("", kFence)->consequence, "");
@@ -585,7 +586,7 @@ TEST_F(LateTableOnRecordTest, P9ARecordThatTheOwnerWritesForUsKeepsNothing) {
   EXPECT_NE(update->consequence.find("left out"), std::string::npos);
   EXPECT_EQ(update->record.coverage.find("*=passed"), std::string::npos);
   // Whoever lists the table again has to know.
-  SourceMemory later("orders", pipeline_);
+  SourceMemory later("orders", progress_);
   later.RelyOnRecord();
   later.Observe(ServerWithMore(), update->record);
   EXPECT_EQ(CodeOf(later.Continue()), kGapTablePassedOver);

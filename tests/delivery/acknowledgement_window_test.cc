@@ -30,20 +30,20 @@ class AcknowledgementWindowTest : public ::testing::Test {
 TEST_F(AcknowledgementWindowTest, StartsEmptyWithNothingToConfirm) {
   EXPECT_TRUE(window_.empty());
   EXPECT_TRUE(window_.HasRoom());
-  EXPECT_FALSE(window_.confirmed().is_valid());
-  EXPECT_FALSE(window_.received().is_valid());
+  EXPECT_EQ(window_.passed_watermark(), 0u);
+  EXPECT_EQ(window_.newest_watermark(), 0u);
   EXPECT_EQ(window_.oldest(), nullptr);
 }
 
 TEST_F(AcknowledgementWindowTest, P2HoldsConfirmedBehindTheOldestInFlight) {
   const Sequence first = Add(At(100));
-  window_.AddBoundary(Lsn(110));
+  window_.AddWatermark(110);
   const Sequence second = Add(At(200));
-  window_.AddBoundary(Lsn(210));
+  window_.AddWatermark(210);
   window_.Acknowledge(second);
-  EXPECT_FALSE(window_.confirmed().is_valid());
+  EXPECT_EQ(window_.passed_watermark(), 0u);
   window_.Acknowledge(first);
-  EXPECT_EQ(window_.confirmed(), Lsn(210));
+  EXPECT_EQ(window_.passed_watermark(), 210u);
 }
 
 TEST_F(AcknowledgementWindowTest, P2ConfirmsOnlyWholeTransactions) {
@@ -51,55 +51,55 @@ TEST_F(AcknowledgementWindowTest, P2ConfirmsOnlyWholeTransactions) {
   const Sequence second = Add(At(100, 2));
   window_.Acknowledge(first);
   window_.Acknowledge(second);
-  EXPECT_FALSE(window_.confirmed().is_valid()) << "its end has not come";
-  window_.AddBoundary(Lsn(110));
-  EXPECT_EQ(window_.confirmed(), Lsn(110));
+  EXPECT_EQ(window_.passed_watermark(), 0u) << "its end has not come";
+  window_.AddWatermark(110);
+  EXPECT_EQ(window_.passed_watermark(), 110u);
 }
 
 TEST_F(AcknowledgementWindowTest, P2WaitsForEveryEventOfATransaction) {
   const Sequence first = Add(At(100, 1));
   const Sequence second = Add(At(100, 2));
-  window_.AddBoundary(Lsn(110));
+  window_.AddWatermark(110);
   window_.Acknowledge(second);
-  EXPECT_FALSE(window_.confirmed().is_valid());
+  EXPECT_EQ(window_.passed_watermark(), 0u);
   window_.Acknowledge(first);
-  EXPECT_EQ(window_.confirmed(), Lsn(110));
+  EXPECT_EQ(window_.passed_watermark(), 110u);
 }
 
 TEST_F(AcknowledgementWindowTest, P7AnIdleBoundaryIsConfirmedAtOnce) {
-  window_.AddBoundary(Lsn(50));
-  EXPECT_EQ(window_.confirmed(), Lsn(50));
-  window_.AddBoundary(Lsn(70));
-  EXPECT_EQ(window_.confirmed(), Lsn(70));
+  window_.AddWatermark(50);
+  EXPECT_EQ(window_.passed_watermark(), 50u);
+  window_.AddWatermark(70);
+  EXPECT_EQ(window_.passed_watermark(), 70u);
 }
 
 TEST_F(AcknowledgementWindowTest, ABoundaryWaitsForTheRecordsBeforeIt) {
   const Sequence first = Add(At(100));
-  window_.AddBoundary(Lsn(110));
-  window_.AddBoundary(Lsn(150));  // a keepalive
+  window_.AddWatermark(110);
+  window_.AddWatermark(150);  // a keepalive
   Add(At(200));
-  window_.AddBoundary(Lsn(210));
+  window_.AddWatermark(210);
   window_.Acknowledge(first);
-  EXPECT_EQ(window_.confirmed(), Lsn(150)) << "the newest before the second";
+  EXPECT_EQ(window_.passed_watermark(), 150u) << "the newest before the second";
 }
 
 TEST_F(AcknowledgementWindowTest, BoundariesNeverGoBack) {
-  window_.AddBoundary(Lsn(100));
-  window_.AddBoundary(Lsn(60));
-  window_.AddBoundary(Lsn(100));
-  EXPECT_EQ(window_.confirmed(), Lsn(100));
-  EXPECT_EQ(window_.received(), Lsn(100));
+  window_.AddWatermark(100);
+  window_.AddWatermark(60);
+  window_.AddWatermark(100);
+  EXPECT_EQ(window_.passed_watermark(), 100u);
+  EXPECT_EQ(window_.newest_watermark(), 100u);
   const Sequence record = Add(At(200));
-  window_.AddBoundary(Lsn(90));
+  window_.AddWatermark(90);
   window_.Acknowledge(record);
-  EXPECT_EQ(window_.confirmed(), Lsn(100));
+  EXPECT_EQ(window_.passed_watermark(), 100u);
 }
 
 TEST_F(AcknowledgementWindowTest, ReceivedRunsAheadOfConfirmed) {
   Add(At(100));
-  window_.AddBoundary(Lsn(110));
-  EXPECT_EQ(window_.received(), Lsn(110));
-  EXPECT_FALSE(window_.confirmed().is_valid());
+  window_.AddWatermark(110);
+  EXPECT_EQ(window_.newest_watermark(), 110u);
+  EXPECT_EQ(window_.passed_watermark(), 0u);
 }
 
 TEST_F(AcknowledgementWindowTest, AnUnknownOrSecondReportChangesNothing) {
@@ -174,9 +174,9 @@ TEST_F(AcknowledgementWindowTest, OneRecordAtATimeIsAWindowToo) {
   for (uint64_t i = 1; i <= 3; ++i) {
     const Sequence sequence = window.Add({At(100 * i), WallTime(), 1});
     EXPECT_FALSE(window.HasRoom());
-    window.AddBoundary(Lsn(100 * i + 10));
+    window.AddWatermark(100 * i + 10);
     window.Acknowledge(sequence);
-    EXPECT_EQ(window.confirmed(), Lsn(100 * i + 10));
+    EXPECT_EQ(window.passed_watermark(), 100 * i + 10);
   }
 }
 
@@ -184,11 +184,11 @@ TEST_F(AcknowledgementWindowTest, TheRingWrapsManyTimes) {
   for (uint64_t i = 1; i <= 1'000; ++i) {
     const Sequence first = Add(At(10 * i, 1));
     const Sequence second = Add(At(10 * i, 2));
-    window_.AddBoundary(Lsn(10 * i + 5));
+    window_.AddWatermark(10 * i + 5);
     window_.Acknowledge(second);
-    ASSERT_EQ(window_.confirmed(), Lsn(i == 1 ? 0 : 10 * i - 5));
+    ASSERT_EQ(window_.passed_watermark(), i == 1 ? 0 : 10 * i - 5);
     window_.Acknowledge(first);
-    ASSERT_EQ(window_.confirmed(), Lsn(10 * i + 5));
+    ASSERT_EQ(window_.passed_watermark(), 10 * i + 5);
   }
 }
 
@@ -220,12 +220,12 @@ TEST_F(AcknowledgementWindowTest, CoversWhatIsInFlightOrAcknowledged) {
 
 TEST_F(AcknowledgementWindowTest, ClearKeepsWhatIsConfirmed) {
   window_.Acknowledge(Add(At(100)));
-  window_.AddBoundary(Lsn(110));
+  window_.AddWatermark(110);
   Add(At(200));
-  window_.AddBoundary(Lsn(210));
+  window_.AddWatermark(210);
   EXPECT_TRUE(window_.Clear().empty());
-  EXPECT_EQ(window_.confirmed(), Lsn(110));
-  EXPECT_EQ(window_.received(), Lsn(110)) << "the rest must come again";
+  EXPECT_EQ(window_.passed_watermark(), 110u);
+  EXPECT_EQ(window_.newest_watermark(), 110u) << "the rest must come again";
   EXPECT_TRUE(window_.empty());
   EXPECT_EQ(window_.in_flight_bytes(), 0u);
   EXPECT_TRUE(window_.HasRoom());
@@ -239,7 +239,7 @@ TEST_F(AcknowledgementWindowTest, ClearGivesWhatWasAcknowledgedOutOfTurn) {
   window_.Acknowledge(fourth);
   window_.Acknowledge(second);
   EXPECT_EQ(window_.Clear(),
-            (std::vector<AcknowledgedEvent>{At(100, 2), At(200, 2)}));
+            (std::vector<EventIdentity>{{At(100, 2)}, {At(200, 2)}}));
   EXPECT_FALSE(window_.Covers(At(100, 1)));
   EXPECT_FALSE(window_.Covers(At(100, 2))) << "the filter's business";
 }
@@ -265,57 +265,55 @@ TEST_F(AcknowledgementWindowTest, LateReportsAfterClearFindNothing) {
 
 TEST_F(AcknowledgementWindowTest, AfterClearTheRepeatedBoundariesCountAgain) {
   Add(At(100));
-  window_.AddBoundary(Lsn(110));
+  window_.AddWatermark(110);
   window_.Clear();
   const Sequence again = Add(At(100));
-  window_.AddBoundary(Lsn(110));
-  EXPECT_FALSE(window_.confirmed().is_valid());
+  window_.AddWatermark(110);
+  EXPECT_EQ(window_.passed_watermark(), 0u);
   window_.Acknowledge(again);
-  EXPECT_EQ(window_.confirmed(), Lsn(110));
+  EXPECT_EQ(window_.passed_watermark(), 110u);
 }
 
 TEST_F(AcknowledgementWindowTest,
        AfterClearInMidTransactionNothingIsConfirmed) {
   // Of a transaction of three, the first is acknowledged; then the producer
   // is lost, and a keepalive comes before the repeat.
-  window_.AddBoundary(Lsn(50));
+  window_.AddWatermark(50);
   window_.Acknowledge(Add(At(100, 1)));
   Add(At(100, 2));
   window_.Clear();
-  window_.AddBoundary(Lsn(60));
-  EXPECT_EQ(window_.confirmed(), Lsn(60));
+  window_.AddWatermark(60);
+  EXPECT_EQ(window_.passed_watermark(), 60u);
   const Sequence second = Add(At(100, 2));
   const Sequence third = Add(At(100, 3));
-  window_.AddBoundary(Lsn(110));
+  window_.AddWatermark(110);
   window_.Acknowledge(third);
-  EXPECT_EQ(window_.confirmed(), Lsn(60));
+  EXPECT_EQ(window_.passed_watermark(), 60u);
   window_.Acknowledge(second);
-  EXPECT_EQ(window_.confirmed(), Lsn(110));
+  EXPECT_EQ(window_.passed_watermark(), 110u);
 }
 
 // ---- Progress of an earlier process.
 
 TEST_F(AcknowledgementWindowTest, P5ResumesBehindAKnownPosition) {
-  const CommitIdentity commit{Lsn(200), Xid(7), WallTime()};
-  window_.Resume(Lsn(150), At(200, 2), commit);
-  EXPECT_EQ(window_.confirmed(), Lsn(150));
-  EXPECT_EQ(window_.received(), Lsn(150));
-  EXPECT_EQ(window_.acknowledged_through(), At(200, 2));
-  EXPECT_EQ(window_.acknowledged_commit(), commit);
-  EXPECT_EQ(window_.covered_commit(), commit);
+  const EventIdentity event{At(200, 2), Xid(7), WallTime()};
+  window_.Resume(150, event);
+  EXPECT_EQ(window_.passed_watermark(), 150u);
+  EXPECT_EQ(window_.newest_watermark(), 150u);
+  EXPECT_EQ(window_.acknowledged(), event);
+  EXPECT_EQ(window_.newest(), event);
   EXPECT_TRUE(window_.Covers(At(200, 2)));
   EXPECT_FALSE(window_.Covers(At(200, 3)));
 }
 
 TEST_F(AcknowledgementWindowTest, P2AnEarlierProgressTakesNothingBack) {
   const Sequence sequence = Add(At(300));
-  window_.AddBoundary(Lsn(310));
+  window_.AddWatermark(310);
   window_.Acknowledge(sequence);
-  window_.Resume(Lsn(150), At(200), {Lsn(200), Xid(7), WallTime()});
-  EXPECT_EQ(window_.confirmed(), Lsn(310));
-  EXPECT_EQ(window_.acknowledged_through(), At(300));
-  EXPECT_EQ(window_.acknowledged_commit().lsn, Lsn(300));
-  EXPECT_EQ(window_.covered_commit().lsn, Lsn(300));
+  window_.Resume(150, {At(200), Xid(7), WallTime()});
+  EXPECT_EQ(window_.passed_watermark(), 310u);
+  EXPECT_EQ(window_.acknowledged().position, At(300));
+  EXPECT_EQ(window_.newest().position, At(300));
   EXPECT_TRUE(window_.Covers(At(300)));
 }
 
@@ -325,25 +323,25 @@ TEST_F(AcknowledgementWindowTest, P1AWithdrawnRecordWasNeverThere) {
   window_.Withdraw(second);
   EXPECT_FALSE(window_.Covers(At(100, 2)));
   EXPECT_TRUE(window_.Covers(At(100, 1)));
-  EXPECT_EQ(window_.covered_commit().lsn, Lsn(100));
+  EXPECT_EQ(window_.newest().position.commit_lsn, Lsn(100));
   EXPECT_EQ(window_.in_flight_records(), 1u);
   EXPECT_EQ(window_.in_flight_bytes(), 10u);
   EXPECT_EQ(window_.Find(second), nullptr);
   EXPECT_EQ(Add(At(100, 2)), second) << "another one in its place";
   window_.Acknowledge(first);
   window_.Acknowledge(second);
-  EXPECT_EQ(window_.acknowledged_through(), At(100, 2));
+  EXPECT_EQ(window_.acknowledged().position, At(100, 2));
 }
 
 TEST_F(AcknowledgementWindowTest, P9AWithdrawnRecordProvesNoCommit) {
-  window_.Acknowledge(Add(At(100)));
-  window_.AddBoundary(Lsn(110));
-  window_.Withdraw(Add(At(200)));
-  EXPECT_EQ(window_.covered_commit().lsn, Lsn(100));
-  EXPECT_EQ(window_.confirmed(), Lsn(110));
+  window_.Acknowledge(window_.Add({At(100), WallTime(), 10, Xid(7)}));
+  window_.AddWatermark(110);
+  window_.Withdraw(window_.Add({At(200), WallTime(), 10, Xid(8)}));
+  EXPECT_EQ(window_.newest(), (EventIdentity{At(100), Xid(7)}));
+  EXPECT_EQ(window_.passed_watermark(), 110u);
   EXPECT_TRUE(window_.empty());
-  window_.AddBoundary(Lsn(210));
-  EXPECT_EQ(window_.confirmed(), Lsn(210));
+  window_.AddWatermark(210);
+  EXPECT_EQ(window_.passed_watermark(), 210u);
 }
 
 }  // namespace

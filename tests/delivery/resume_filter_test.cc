@@ -7,8 +7,8 @@
 namespace walpost {
 namespace {
 
-Position At(uint64_t commit_lsn, uint64_t ordinal) {
-  return {Lsn(commit_lsn), ordinal};
+EventIdentity At(uint64_t commit_lsn, uint64_t ordinal) {
+  return {{Lsn(commit_lsn), ordinal}};
 }
 
 TEST(ResumeFilterTest, IsEmptyAtFirst) {
@@ -48,7 +48,7 @@ TEST(ResumeFilterTest, ASecondLossKeepsWhatTheFirstHasYetToPassOver) {
   filter.Add({At(200, 2), At(350, 1)});
   EXPECT_EQ(filter.size(), 4u);
   EXPECT_FALSE(filter.IsAcknowledged(At(200, 1)));
-  for (const Position& position :
+  for (const EventIdentity& position :
        {At(200, 2), At(300, 1), At(350, 1), At(400, 1)}) {
     EXPECT_TRUE(filter.IsAcknowledged(position));
   }
@@ -63,9 +63,9 @@ TEST(ResumeFilterTest, TheSamePositionTwiceIsKeptOnce) {
 
 TEST(ResumeFilterTest, P9AnotherTransactionAtTheSamePositionIsNotPassedOver) {
   ResumeFilter filter;
-  filter.Add({{At(100, 1), Xid(7)}, {At(200, 1), Xid(8)}});
-  EXPECT_FALSE(filter.IsAcknowledged({At(100, 1), Xid(9)}));
-  EXPECT_TRUE(filter.IsAcknowledged({At(200, 1), Xid(8)}));
+  filter.Add({{{Lsn(100), 1}, Xid(7)}, {{Lsn(200), 1}, Xid(8)}});
+  EXPECT_FALSE(filter.IsAcknowledged({{Lsn(100), 1}, Xid(9)}));
+  EXPECT_TRUE(filter.IsAcknowledged({{Lsn(200), 1}, Xid(8)}));
 }
 
 }  // namespace

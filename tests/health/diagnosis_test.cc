@@ -164,13 +164,13 @@ TEST(DiagnosisTest, P10NamesTheEventThatStopsAll) {
 // A decision is about an event of the stream.
 TEST(DiagnosisTest, ARowThatStopsTheSnapshotIsTriedAgain) {
   RelaySigns signs = Healthy();
-  signs.stoppage = Stoppage{{Lsn(0x10), 3},
-                            "order-7",
-                            absl::InvalidArgumentError("it has no topic"),
-                            /*is_in_stream=*/false};
+  signs.stoppage = Stoppage{
+      {Lsn(), 3}, "order-7", absl::InvalidArgumentError("it has no topic")};
   const std::string reason = Diagnose(signs).reason;
   EXPECT_EQ(reason.find("walpost skip"), std::string::npos) << reason;
   EXPECT_NE(reason.find("tried again"), std::string::npos) << reason;
+  EXPECT_EQ(reason.find("the row (id order-7) cannot be delivered"), 0u)
+      << reason;
 }
 
 TEST(DiagnosisTest, ARecordThatKafkaWillNotTakeNowIsStuck) {

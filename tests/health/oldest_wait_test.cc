@@ -2,6 +2,8 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
+
 namespace walpost {
 namespace {
 
@@ -17,11 +19,14 @@ class OldestWaitTest : public ::testing::Test {
  protected:
   Sequence Add(Position position) {
     const Sequence sequence = window_.Add({position, WallTime(), 10});
-    window_.AddBoundary(Lsn(position.commit_lsn.value() + 8));
+    window_.AddWatermark(position.commit_lsn.value() + 8);
     return sequence;
   }
   seconds LengthAfter(int time) {
-    wait_.Look(window_, kBegin + seconds(time));
+    const Position settled_through =
+        std::max(window_.acknowledged().position,
+                 Position{Lsn(window_.passed_watermark()), 0});
+    wait_.Look(window_.oldest(), settled_through, kBegin + seconds(time));
     return std::chrono::duration_cast<seconds>(
         wait_.Length(kBegin + seconds(time)));
   }
@@ -47,9 +52,9 @@ TEST_F(OldestWaitTest, P10AnOldestThatOthersOvertakeWaitsOn) {
 
 TEST_F(OldestWaitTest, P10WhatPostgresIsToStoreDoesNotWaitForKafka) {
   InFlightRecord parked{At(100), WallTime(), 10};
-  parked.is_parked = true;
+  parked.kind = InFlightRecord::Kind::kParked;
   const Sequence stored = window_.Add(parked);
-  window_.AddBoundary(Lsn(108));
+  window_.AddWatermark(108);
   Add(At(200));
   EXPECT_EQ(LengthAfter(1), seconds(0));
   EXPECT_EQ(LengthAfter(30), seconds(0));
@@ -83,7 +88,7 @@ TEST_F(OldestWaitTest, WhatTheStreamHasPassedIsNotOwed) {
   EXPECT_EQ(LengthAfter(1), seconds(0));
   window_.Clear();
   EXPECT_EQ(LengthAfter(2), seconds(1));
-  window_.AddBoundary(Lsn(200));
+  window_.AddWatermark(200);
   EXPECT_EQ(LengthAfter(3), seconds(0));
 }
 

@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <chrono>
 #include <memory>
 #include <string>
@@ -218,6 +219,45 @@ TEST(RecordBuilderTest, ThePositionHeaderCarriesTheTimeline) {
   ASSERT_TRUE(record.ok());
   EXPECT_EQ(record->headers.back().value,
             "0000002A-000000000154F6A8-0000000000000003");
+}
+
+// Rows of a table are only numbered.
+TEST(RecordBuilderTest, APositionWithoutAnLsnGetsThatOfTheMark) {
+  OutboxOptions options = OneTable();
+  options.value_format = ValueFormat::kProtobuf;
+  const auto builder = MustCreate(options);
+  RecordMark mark;
+  mark.lsn = Lsn(0x154F6A7);
+  builder->SetMark(mark);
+  const std::vector<Value> values = {"order"};
+  Event event = MakeEvent(values);
+  const auto position_of = [&builder](const Event& of) {
+    const auto record = builder->Build(of, kTimeline);
+    v1::Envelope envelope;
+    EXPECT_TRUE(envelope.ParseFromString(std::string(*record->value)));
+    EXPECT_EQ(HeadersOf(*record)[1].second,
+              PositionText(kTimeline, {Lsn(envelope.position().commit_lsn()),
+                                       of.position.ordinal})
+                  .view());
+    return envelope.position().commit_lsn();
+  };
+  EXPECT_EQ(position_of(event), 0x154F6A8u) << "it has its own";
+  event.position = {Lsn(), 3};
+  EXPECT_EQ(position_of(event), 0x154F6A7u);
+  const auto letter = builder->BuildDeadLetter(
+      event, Undeliverable(kReasonTopicIllegal, "a/b"), kTimeline);
+  ASSERT_TRUE(letter.ok()) << letter.status();
+  const Headers headers = HeadersOf(*letter);
+  EXPECT_NE(std::ranges::find(headers,
+                              Headers::value_type{"walpost-position",
+                                                  "00000001-000000000154F6A7-"
+                                                  "0000000000000003"}),
+            headers.end());
+  event.position = {};
+  EXPECT_EQ(position_of(event), 0u) << "it is not even numbered";
+  event.position = {Lsn(), 3};
+  builder->SetMark({});
+  EXPECT_EQ(position_of(event), 0u) << "the mark has none";
 }
 
 TEST(RecordBuilderTest, EachSourceHasItsOwnRoute) {

@@ -22,8 +22,7 @@ using ::testing::IsEmpty;
 class NoTaker final : public EventTaker {
  public:
   bool CanTake() const override { return true; }
-  Offer OnEvent(const Event&) override { return Offer::kTaken; }
-  Offer OnUndeliverable(const Event&, const absl::Status&) override {
+  Offer OnEvent(const Event&, const absl::Status&) override {
     return Offer::kTaken;
   }
   void OnTransactionEnd(Lsn) override {}

@@ -27,7 +27,7 @@ class RelaySessionTest : public ::testing::Test {
     return options;
   }
 
-  RelaySessionTest() { pipeline_.SetSink(&sink_); }
+  RelaySessionTest() { sender_.SetSink(&sink_); }
 
   void Next(const absl::Status& result = absl::OkStatus()) {
     action_ = session_.Next(result, now_);
@@ -52,22 +52,24 @@ class RelaySessionTest : public ::testing::Test {
     Event event;
     event.position = {Lsn(10), 1};
     event.references = references;
-    ASSERT_EQ(pipeline_.OnEvent(event), Pipeline::Offer::kTaken);
+    ASSERT_EQ(progress_.OnEvent(event, absl::OkStatus()),
+              Sender::Offer::kTaken);
   }
   milliseconds wait() const {
     return std::chrono::duration_cast<milliseconds>(action_.until - now_);
   }
 
   testing::MemorySink sink_;
-  Pipeline pipeline_{RecordBuilder::Create(Outbox()).value(), {}};
-  CheckpointWriter checkpoints_{nullptr, milliseconds(100), pipeline_, [] {}};
-  SourceMemory memory_{"orders", pipeline_};
+  Sender sender_{RecordBuilder::Create(Outbox()).value(), {}};
+  WalProgress progress_{sender_};
+  CheckpointWriter checkpoints_{nullptr, milliseconds(100), progress_, [] {}};
+  SourceMemory memory_{"orders", progress_};
   PassedOverRows passed_over_{PassedOverRows::Kept::kOnRecord};
-  RelayTaker taker_{pipeline_, checkpoints_, passed_over_};
+  RelayTaker taker_{progress_, checkpoints_, passed_over_};
   WalStream stream_{{}, Outbox(), testing::ReferencesOf(Outbox()), taker_};
   RelaySession session_{RelaySession::Producing::kSingly,
                         kShutdownTimeout,
-                        pipeline_,
+                        progress_,
                         checkpoints_,
                         memory_,
                         stream_,
@@ -103,7 +105,7 @@ class RelaySessionInTransactionsTest : public RelaySessionTest {
   RelaySessionInTransactionsTest() {
     std::destroy_at(&session_);
     std::construct_at(&session_, RelaySession::Producing::kInTransactions,
-                      kShutdownTimeout, pipeline_, checkpoints_, memory_,
+                      kShutdownTimeout, progress_, checkpoints_, memory_,
                       stream_, /*seed=*/1);
     action_ = session_.Begin();
   }
@@ -269,7 +271,7 @@ TEST_F(RelaySessionTest, P9TheFirstGapBesideAStreamCounts) {
 
 TEST_F(RelaySessionTest, AFailedProducerIsGivenUpAndTheStreamRewound) {
   GoTo(Do::kStream);
-  pipeline_.OnSinkFailed(absl::AbortedError("fatal"));
+  sender_.OnSinkFailed(absl::AbortedError("fatal"));
   session_.OnReports();
   EXPECT_TRUE(stream_.is_abandoned());
   Stream(absl::OkStatus());
@@ -278,7 +280,7 @@ TEST_F(RelaySessionTest, AFailedProducerIsGivenUpAndTheStreamRewound) {
   EXPECT_EQ(wait(), milliseconds(2'000)) << "what is on its way may arrive";
   EXPECT_EQ(action_.reason.message(), "fatal");
   Next();
-  EXPECT_EQ(pipeline_.counters().rewinds, 1u);
+  EXPECT_EQ(sender_.counters().rewinds, 1u);
   EXPECT_FALSE(session_.TakeStartedOver());
   EXPECT_EQ(action_.what, Do::kWait);
   Next();
@@ -291,7 +293,7 @@ TEST_F(RelaySessionTest, P10ATroubleThatComesBackLastsUntilADelivery) {
   for (int i = 0; i < 3; ++i) {
     GoTo(Do::kStream);
     EXPECT_EQ(session_.trouble().ok(), i < 2) << i;
-    pipeline_.OnSinkFailed(fatal);
+    sender_.OnSinkFailed(fatal);
     Stream(absl::OkStatus());
     Next();
     EXPECT_EQ(session_.trouble(), FromKafka(fatal));
@@ -305,7 +307,7 @@ TEST_F(RelaySessionTest, P10ATroubleThatComesBackLastsUntilADelivery) {
 
 TEST_F(RelaySessionTest, P10WhatAnOperatorMustMendIsOverWhenAStreamLasts) {
   GoTo(Do::kStream);
-  pipeline_.OnSinkFailed(absl::FailedPreconditionError("denied"));
+  sender_.OnSinkFailed(absl::FailedPreconditionError("denied"));
   Stream(absl::OkStatus());
   Next();
   GoTo(Do::kStream);
@@ -317,24 +319,25 @@ TEST_F(RelaySessionTest, P10WhatAnOperatorMustMendIsOverWhenAStreamLasts) {
 
 // The event is set aside, or the flow stops: both are seen elsewhere.
 TEST_F(RelaySessionTest, P10RecordsThatAreRejectedAreNoTrouble) {
-  pipeline_.TryAlone(nullptr);
+  sender_.TryAlone(nullptr);
   for (uint64_t n = 1; n <= 20; ++n) {
     GoTo(Do::kStream);
-    pipeline_.OnSinkFailed(absl::AbortedError("gapless"));
+    sender_.OnSinkFailed(absl::AbortedError("gapless"));
     Event event;
     event.position = {Lsn(10), n};
     std::vector<Value> references = {Value("order")};
     event.references = references;
-    ASSERT_EQ(pipeline_.OnEvent(event), Pipeline::Offer::kHold);
-    pipeline_.Rewind();
-    ASSERT_EQ(pipeline_.OnEvent(event), Pipeline::Offer::kTaken);
-    pipeline_.OnSinkFailed(absl::AbortedError("gapless"));
+    ASSERT_EQ(progress_.OnEvent(event, absl::OkStatus()), Sender::Offer::kHold);
+    sender_.Rewind();
+    ASSERT_EQ(progress_.OnEvent(event, absl::OkStatus()),
+              Sender::Offer::kTaken);
+    sender_.OnSinkFailed(absl::AbortedError("gapless"));
     Stream(absl::OkStatus());
     EXPECT_EQ(action_.what, Do::kCloseProducer);
     EXPECT_TRUE(session_.is_resuming(now_));
     // The report comes while it is closed.
-    pipeline_.OnNotDelivered(sink_.accepted().back().sequence,
-                             absl::InvalidArgumentError("too large"));
+    sender_.OnNotDelivered(sink_.accepted().back().sequence,
+                           absl::InvalidArgumentError("too large"));
     Next();
     EXPECT_EQ(action_.what, Do::kWait);
     EXPECT_EQ(wait(), milliseconds(0)) << n;
@@ -344,8 +347,8 @@ TEST_F(RelaySessionTest, P10RecordsThatAreRejectedAreNoTrouble) {
     GoTo(Do::kStream);
     EXPECT_FALSE(session_.is_resuming(now_));
     event.position = {Lsn(10), n};
-    pipeline_.OnEvent(event);
-    pipeline_.StartOver();
+    progress_.OnEvent(event, absl::OkStatus());
+    progress_.StartOver();
   }
 }
 
@@ -354,7 +357,7 @@ TEST_F(RelaySessionTest, TheSameRejectionAgainIsTriedMoreAndMoreRarely) {
   milliseconds longest{};
   for (int i = 0; i < 20; ++i) {
     GoTo(Do::kStream);
-    pipeline_.OnSinkFailed(absl::InvalidArgumentError("too large"));
+    sender_.OnSinkFailed(absl::InvalidArgumentError("too large"));
     Stream(absl::OkStatus());
     Next();
     longest = std::max(longest, wait());
@@ -365,7 +368,7 @@ TEST_F(RelaySessionTest, TheSameRejectionAgainIsTriedMoreAndMoreRarely) {
 
 TEST_F(RelaySessionTest, P10AnotherFailureMeanwhileIsTrouble) {
   GoTo(Do::kStream);
-  pipeline_.OnSinkFailed(absl::CancelledError("other credentials"));
+  sender_.OnSinkFailed(absl::CancelledError("other credentials"));
   Stream(absl::OkStatus());
   Next();
   EXPECT_TRUE(session_.is_resuming(now_));
@@ -382,8 +385,8 @@ TEST_F(RelaySessionInTransactionsTest, P10ClosingAHealthyProducerIsNoFailure) {
     HandInAnEvent();
     Stream(kWrong);
     ASSERT_EQ(action_.what, Do::kCloseProducer);
-    pipeline_.OnNotDelivered(sink_.accepted().back().sequence,
-                             absl::AbortedError("purged in queue"));
+    sender_.OnNotDelivered(sink_.accepted().back().sequence,
+                           absl::AbortedError("purged in queue"));
     Next();
     EXPECT_EQ(session_.trouble(), kWrong);
   }
@@ -394,8 +397,8 @@ TEST_F(RelaySessionInTransactionsTest,
   GoTo(Do::kStream);
   HandInAnEvent();
   Stream(kLost);
-  pipeline_.OnNotDelivered(sink_.accepted().back().sequence,
-                           absl::InvalidArgumentError("too large"));
+  sender_.OnNotDelivered(sink_.accepted().back().sequence,
+                         absl::InvalidArgumentError("too large"));
   Next();
   EXPECT_TRUE(session_.trouble().ok());
   EXPECT_EQ(wait(), milliseconds(0));
@@ -404,7 +407,7 @@ TEST_F(RelaySessionInTransactionsTest,
 TEST_F(RelaySessionTest, P9AGapComesBeforeTheFailureOfTheProducer) {
   GoTo(Do::kStream);
   session_.OnGap(kGap);
-  pipeline_.OnSinkFailed(absl::AbortedError("fatal"));
+  sender_.OnSinkFailed(absl::AbortedError("fatal"));
   Stream(absl::OkStatus());
   EXPECT_EQ(action_.what, Do::kKeepGap);
   EXPECT_EQ(memory_.gap(), kGap);
@@ -444,7 +447,7 @@ TEST_F(RelaySessionTest, VoidLsnsAreForgotten) {
   Next();
   EXPECT_TRUE(session_.TakeStartedOver());
   EXPECT_FALSE(session_.TakeStartedOver());
-  EXPECT_FALSE(pipeline_.confirmed().is_valid());
+  EXPECT_FALSE(progress_.confirmed().is_valid());
 }
 
 TEST_F(RelaySessionTest, HeldRecordsAreOfferedAgain) {
@@ -455,10 +458,10 @@ TEST_F(RelaySessionTest, HeldRecordsAreOfferedAgain) {
   std::vector<Value> references = {Value("order")};
   event.references = references;
   GoTo(Do::kStream);
-  pipeline_.OnEvent(event);
-  ASSERT_TRUE(pipeline_.held());
+  progress_.OnEvent(event, absl::OkStatus());
+  ASSERT_TRUE(sender_.held());
   session_.Watch(now_);
-  EXPECT_FALSE(pipeline_.held());
+  EXPECT_FALSE(sender_.held());
 }
 
 // ---- Poison.

@@ -26,7 +26,7 @@ class SlowStore final : public CheckpointStore {
 class RelayTakerTest : public ::testing::Test {
  protected:
   RelayTakerTest() {
-    pipeline_.SetSink(&sink_);
+    sender_.SetSink(&sink_);
     Checkpoint saved;
     saved.confirmed = Lsn(50);
     checkpoints_.Begin(saved);
@@ -45,25 +45,27 @@ class RelayTakerTest : public ::testing::Test {
     event.xid = Xid(7);
     std::vector<Value> references = {Value("order")};
     event.references = references;
-    ASSERT_EQ(taker_.OnEvent(event), EventTaker::Offer::kTaken);
+    ASSERT_EQ(taker_.OnEvent(event, absl::OkStatus()),
+              EventTaker::Offer::kTaken);
     taker_.OnTransactionEnd(Lsn(commit_lsn + 8));
-    pipeline_.OnAcknowledged(sink_.accepted().back().sequence, WallTime());
+    sender_.OnAcknowledged(sink_.accepted().back().sequence, WallTime());
   }
 
   testing::MemorySink sink_;
   SlowStore store_;
-  Pipeline pipeline_{RecordBuilder::Create(Outbox()).value(), {}};
+  Sender sender_{RecordBuilder::Create(Outbox()).value(), {}};
+  WalProgress progress_{sender_};
   CheckpointWriter checkpoints_{&store_, std::chrono::milliseconds(1),
-                                pipeline_, [] {}};
+                                progress_, [] {}};
   PassedOverRows passed_over_{PassedOverRows::Kept::kOnRecord};
-  RelayTaker taker_{pipeline_, checkpoints_, passed_over_};
+  RelayTaker taker_{progress_, checkpoints_, passed_over_};
   MonotonicTime now_{std::chrono::hours(1)};
 };
 
 TEST_F(RelayTakerTest, P1ConfirmsOnlyWhatIsStored) {
-  pipeline_.BeginStream(Lsn(50));
+  progress_.BeginStream(Lsn(50));
   Deliver(100);
-  EXPECT_EQ(pipeline_.confirmed(), Lsn(108));
+  EXPECT_EQ(progress_.confirmed(), Lsn(108));
   EXPECT_EQ(taker_.confirmable(), Lsn(50));
   checkpoints_.Poke(now_, WallTime(), /*hurry=*/true);
   EXPECT_EQ(taker_.confirmable(), Lsn(50)) << "it is not stored yet";
@@ -72,7 +74,7 @@ TEST_F(RelayTakerTest, P1ConfirmsOnlyWhatIsStored) {
 }
 
 TEST_F(RelayTakerTest, P1ADrainWaitsForTheCheckpoint) {
-  pipeline_.BeginStream(Lsn(50));
+  progress_.BeginStream(Lsn(50));
   Deliver(100);
   EXPECT_FALSE(taker_.IsDrained()) << "acknowledged, but not stored";
   checkpoints_.Poke(now_, WallTime(), /*hurry=*/true);
@@ -82,21 +84,21 @@ TEST_F(RelayTakerTest, P1ADrainWaitsForTheCheckpoint) {
 
 // Until the known event has come again, the server may have another WAL.
 TEST_F(RelayTakerTest, P9ConfirmsNothingUntilTheHistoryIsSettled) {
-  pipeline_.BeginStream(Lsn(50));
+  progress_.BeginStream(Lsn(50));
   Deliver(100);
-  pipeline_.Rewind();
-  pipeline_.BeginStream(Lsn(50));
+  sender_.Rewind();
+  progress_.BeginStream(Lsn(50));
   EXPECT_EQ(taker_.confirmable(), Lsn());
   Event known;
   known.position = {Lsn(100), 1};
   known.xid = Xid(7);
-  EXPECT_EQ(taker_.OnEvent(known), EventTaker::Offer::kTaken);
+  EXPECT_EQ(taker_.OnEvent(known, absl::OkStatus()), EventTaker::Offer::kTaken);
   taker_.OnTransactionEnd(Lsn(108));
   EXPECT_EQ(taker_.confirmable(), Lsn(50));
 }
 
 TEST_F(RelayTakerTest, P1ConfirmsNothingBehindARowThatIsNotOnRecord) {
-  pipeline_.BeginStream(Lsn(50));
+  progress_.BeginStream(Lsn(50));
   EXPECT_TRUE(taker_.OnPassedOver({7, "public.more", Lsn(80)}));
   Deliver(100);
   checkpoints_.Poke(now_, WallTime(), /*hurry=*/true);
@@ -109,10 +111,10 @@ TEST_F(RelayTakerTest, P1ConfirmsNothingBehindARowThatIsNotOnRecord) {
 
 // Whoever had them before has put them on record, or has sent them.
 TEST_F(RelayTakerTest, DoesNotNoteRowsInAPartThatIsRepeated) {
-  pipeline_.BeginStream(Lsn(50));
+  progress_.BeginStream(Lsn(50));
   Deliver(100);
-  pipeline_.Rewind();
-  pipeline_.BeginStream(Lsn(50));
+  sender_.Rewind();
+  progress_.BeginStream(Lsn(50));
   EXPECT_FALSE(taker_.OnPassedOver({7, "public.more", Lsn(90)}));
   EXPECT_TRUE(passed_over_.pending().empty());
   EXPECT_TRUE(taker_.OnPassedOver({7, "public.more", Lsn(100)}));
@@ -124,18 +126,18 @@ TEST_F(RelayTakerTest, DoesNotNoteRowsInAPartThatIsRepeated) {
 class RelayTakerInTransactionsTest : public RelayTakerTest {
  protected:
   RelayTakerInTransactionsTest() {
-    pipeline_.AwaitCommits();
+    sender_.AwaitCommits();
     ErrorActions actions;
     actions.Set(FindErrorClass(kReasonRecordTooLarge), ErrorAction::kSkip);
-    pipeline_.SetErrorActions(actions, nullptr);
+    sender_.SetErrorActions(actions, nullptr);
     sink_.SetAfterRejection(RecordSink::AfterRejection::kGoesOn);
     gate_.Begin();
     OfferEvent(90);
     Reject();
-    pipeline_.RewindToCheckpoint();
+    progress_.RewindToCheckpoint();
     gate_.GiveUp();
-    pipeline_.Resume(Lsn(95), {Lsn(90), 1});
-    pipeline_.BeginStream(Lsn(95));
+    progress_.Resume(Lsn(95), {{Lsn(90), 1}});
+    progress_.BeginStream(Lsn(95));
   }
 
   EventTaker::Offer OfferEvent(uint64_t commit_lsn) {
@@ -143,11 +145,11 @@ class RelayTakerInTransactionsTest : public RelayTakerTest {
     event.position = {Lsn(commit_lsn), 1};
     std::vector<Value> references = {Value("order")};
     event.references = references;
-    return in_transactions_.OnEvent(event);
+    return in_transactions_.OnEvent(event, absl::OkStatus());
   }
   void Reject() {
-    pipeline_.OnNotDelivered(sink_.accepted().back().sequence,
-                             Undeliverable(kReasonRecordTooLarge, "wide"));
+    sender_.OnNotDelivered(sink_.accepted().back().sequence,
+                           Undeliverable(kReasonRecordTooLarge, "wide"));
   }
 
   static TransactionOptions Options() {
@@ -157,16 +159,16 @@ class RelayTakerInTransactionsTest : public RelayTakerTest {
   }
 
   TransactionGate gate_{Options()};
-  RelayTaker in_transactions_{pipeline_, checkpoints_, passed_over_, &gate_};
+  RelayTaker in_transactions_{progress_, checkpoints_, passed_over_, &gate_};
 };
 
 // It is to be committed, and with it nothing that was not in it.
 TEST_F(RelayTakerInTransactionsTest, P5ARecordCountsWhileItsEventIsHeld) {
   EXPECT_EQ(OfferEvent(100), EventTaker::Offer::kHold);
   EXPECT_EQ(gate_.records(), 1u);
-  pipeline_.OnAcknowledged(sink_.accepted().back().sequence, WallTime());
+  sender_.OnAcknowledged(sink_.accepted().back().sequence, WallTime());
   gate_.OnCommitted();
-  pipeline_.OnCommitted(WallTime());
+  sender_.OnCommitted(WallTime());
   EXPECT_EQ(OfferEvent(100), EventTaker::Offer::kTaken);
   EXPECT_EQ(gate_.records(), 0u) << "it is committed";
 }

@@ -27,14 +27,10 @@ constexpr BootTime kBoot{std::chrono::hours(2)};
 class NotingTaker final : public EventTaker {
  public:
   bool CanTake() const override { return can_take; }
-  Offer OnEvent(const Event& event) override {
+  Offer OnEvent(const Event& event, const absl::Status& mapped) override {
     if (holds) return Offer::kHold;
-    said.push_back(std::string(event.id.value_or("")));
-    return Offer::kTaken;
-  }
-  Offer OnUndeliverable(const Event&, const absl::Status&) override {
-    if (holds) return Offer::kHold;
-    said.push_back("undeliverable");
+    said.push_back(mapped.ok() ? std::string(event.id.value_or(""))
+                               : "undeliverable");
     return Offer::kTaken;
   }
   void OnTransactionEnd(Lsn end_lsn) override {

@@ -65,7 +65,7 @@ planted_bug(confirms_past_a_gap
   FINDS "P2: confirmed .* too early")
 
 planted_bug(credits_a_neighbour
-  SOURCE delivery/pipeline.cc
+  SOURCE delivery/sender.cc
   NEEDLE [[window_.Acknowledge(sequence);
   if (record == nullptr) return;]]
   REPLACEMENT [[window_.Acknowledge(sequence ^ 1);
@@ -74,13 +74,13 @@ planted_bug(credits_a_neighbour
 
 planted_bug(confirms_back
   SOURCE delivery/acknowledgement_window.cc
-  NEEDLE [[received_ = confirmed_;]]
-  REPLACEMENT [[received_ = confirmed_ = Lsn();]]
+  NEEDLE [[newest_watermark_ = passed_watermark_;]]
+  REPLACEMENT [[newest_watermark_ = passed_watermark_ = 0;]]
   FINDS "P2: confirmed goes back")
 
 planted_bug(confirms_an_old_keepalive
   SOURCE delivery/acknowledgement_window.cc
-  NEEDLE [[if (lsn <= received_) return;]]
+  NEEDLE [[if (watermark <= newest_watermark_) return;]]
   REPLACEMENT [[]]
   FINDS "P2: confirmed goes back")
 
@@ -112,32 +112,33 @@ planted_bug(skips_by_transaction
   FINDS "${LOST}")
 
 planted_bug(loses_the_event_held_by_a_full_producer
-  SOURCE delivery/pipeline.cc
+  SOURCE delivery/sender.cc
   NEEDLE [[--counters_.events;  // it will be offered again
   return Offer::kHold;]]
   REPLACEMENT [[return Offer::kTaken;]]
   FINDS "${LOST}")
 
 planted_bug(loses_an_event_that_is_offered_too_early
-  SOURCE delivery/pipeline.cc
-  NEEDLE [[return CanTake() ? Take(event, absl::OkStatus()) : Offer::kHold;]]
-  REPLACEMENT [[return CanTake() ? Take(event, absl::OkStatus()) : Offer::kTaken;]]
+  SOURCE delivery/wal_progress.cc
+  NEEDLE [[if (!sender_.MayTake(event, mapped)) return Offer::kHold;]]
+  REPLACEMENT [[if (!sender_.MayTake(event, mapped)) return Offer::kTaken;]]
   FINDS "${LOST}")
 
 planted_bug(takes_what_was_purged_for_sent
   SOURCE delivery/acknowledgement_window.cc
-  NEEDLE [[newest_position_ = acknowledged_through_;]]
+  NEEDLE [[newest_ = acknowledged_;
+  in_flight_records_ = 0;]]
   REPLACEMENT [[]]
   FINDS "${LOST}")
 
 planted_bug(forgets_to_rewind
-  SOURCE delivery/pipeline.cc
+  SOURCE delivery/sender.cc
   NEEDLE [[resume_filter_.Add(window_.Clear());]]
   REPLACEMENT [[]]
   FINDS "P1: it hangs")
 
 planted_bug(compares_positions_across_a_fork
-  SOURCE delivery/pipeline.cc
+  SOURCE delivery/sender.cc
   NEEDLE [[window_ = AcknowledgementWindow(window_options_);]]
   REPLACEMENT [[]]
   FINDS "P2: .* where no boundary was")
@@ -166,9 +167,9 @@ planted_bug(passes_over_before_it_knows_where_it_is
   KIND restored)
 
 planted_bug(forgets_what_was_received_before
-  SOURCE delivery/pipeline.cc
-  NEEDLE [[history_.Begin(from, window_.received(), window_.covered_commit());]]
-  REPLACEMENT [[history_.Begin(from, window_.confirmed(), window_.covered_commit());]]
+  SOURCE delivery/wal_progress.cc
+  NEEDLE [[history_.Begin(from, received(), CommitOf(sender_.window().newest()));]]
+  REPLACEMENT [[history_.Begin(from, confirmed(), CommitOf(sender_.window().newest()));]]
   FINDS "P2: the slot stands at"
   KIND restored)
 
@@ -306,7 +307,7 @@ planted_bug(sends_what_was_acknowledged_out_of_turn_again
 # ---- P8: what stops the flow.
 
 planted_bug(passes_an_undeliverable_event
-  SOURCE delivery/pipeline_set_aside.cc
+  SOURCE delivery/sender_set_aside.cc
   NEEDLE [[      return Stop(event, std::move(reason));
     case ErrorAction::kDeadLetter:]]
   REPLACEMENT [[      return Offer::kTaken;
@@ -314,27 +315,27 @@ planted_bug(passes_an_undeliverable_event
   FINDS "P8: ")
 
 planted_bug(passes_a_refused_event
-  SOURCE delivery/pipeline.cc
+  SOURCE delivery/sender.cc
   NEEDLE [[return Refuse(event, *reason);]]
   REPLACEMENT [[return reason->ok() ? Offer::kHold : Offer::kTaken;]]
   FINDS "P8: ")
 
 planted_bug(confirms_before_the_dead_letter_is_durable
-  SOURCE delivery/pipeline_set_aside.cc
+  SOURCE delivery/sender_set_aside.cc
   NEEDLE [[    ReportSetAside(ErrorAction::kDeadLetter, event, reason);]]
   REPLACEMENT [[    window_.Acknowledge(window_.next_sequence() - 1);]]
   FINDS "P2: .* not acknowledged"
   KIND dead_letters)
 
 planted_bug(leaves_out_what_should_have_a_dead_letter
-  SOURCE delivery/pipeline_set_aside.cc
+  SOURCE delivery/sender_set_aside.cc
   NEEDLE [[offer = SendDeadLetter(event, reason);]]
   REPLACEMENT [[offer = Skip(event, reason);]]
   FINDS "${LOST}|P2: .* not acknowledged"
   KIND dead_letters)
 
 planted_bug(sets_aside_a_neighbour_of_the_culprit
-  SOURCE delivery/pipeline.cc
+  SOURCE delivery/sender.cc
   NEEDLE [[  if (!suspects_.OnRejected(record.position, was_alone)) return;]]
   REPLACEMENT [[  suspects_.OnRejected(record.position, was_alone);]]
   FINDS "P8: .* nothing is wrong"
@@ -342,14 +343,14 @@ planted_bug(sets_aside_a_neighbour_of_the_culprit
   FROM 1150)
 
 planted_bug(stays_stopped_after_a_rewind
-  SOURCE delivery/pipeline.cc
+  SOURCE delivery/sender.cc
   NEEDLE [[stopped_before_ = stoppage_;
   stoppage_.reset();]]
   REPLACEMENT [[stopped_before_ = stoppage_;]]
   FINDS "P1: it hangs")
 
 planted_bug(gives_up_others_with_a_rejected_record
-  SOURCE delivery/pipeline_trial.cc
+  SOURCE delivery/sender.cc
   NEEDLE [[!awaits_commits_ || uncommitted_records_ == 1;]]
   REPLACEMENT [[true;]]
   FINDS "${LOST}"
@@ -357,18 +358,17 @@ planted_bug(gives_up_others_with_a_rejected_record
 
 planted_bug(passes_a_withdrawn_event
   SOURCE delivery/acknowledgement_window.cc
-  NEEDLE [[newest_position_ = std::max(position_before_, acknowledged_through_);]]
+  NEEDLE [[newest_ = before_newest_;]]
   REPLACEMENT [[]]
   FINDS "${LOST}|P8: "
   KIND dead_letters)
 
 planted_bug(takes_a_tried_event_without_its_proof
-  SOURCE delivery/pipeline.cc
-  NEEDLE [[if (!Continues(event)) return Offer::kHold;
-  const Offer offer = IsTried(event) ? Offer::kTaken : Decide(event, mapped);]]
-  REPLACEMENT [[const bool is_tried = IsTried(event);
-  if (!is_tried && !Continues(event)) return Offer::kHold;
-  const Offer offer = is_tried ? Offer::kTaken : Decide(event, mapped);]]
+  SOURCE delivery/wal_progress.cc
+  NEEDLE [[divergence_ = history_.OnCommit(CommitOf(event.identity()));]]
+  REPLACEMENT [[if (sender_.window().newest().position != event.position) {
+    divergence_ = history_.OnCommit(CommitOf(event.identity()));
+  }]]
   FINDS "P9: .* where there is none"
   KIND dead_letters)
 
@@ -390,7 +390,7 @@ planted_bug(does_not_forget_what_is_void
 
 planted_bug(does_not_rewind_what_was_given_up
   SOURCE session/relay_session.cc
-  NEEDLE [[    pipeline_.Rewind();]]
+  NEEDLE [[    sender_.Rewind();]]
   REPLACEMENT [[]]
   FINDS "P1: it hangs")
 
@@ -410,8 +410,9 @@ planted_bug(shuts_down_without_a_deadline
 
 planted_bug(drops_a_held_event
   SOURCE session/wal_stream.cc
-  NEEDLE [[step_is_held_ = taker_.OnEvent(step_.event) == EventTaker::Offer::kHold;]]
-  REPLACEMENT [[taker_.OnEvent(step_.event);]]
+  NEEDLE [[step_is_held_ =
+          taker_.OnEvent(step_.event, step_.error) == EventTaker::Offer::kHold;]]
+  REPLACEMENT [[taker_.OnEvent(step_.event, step_.error);]]
   FINDS "${LOST}")
 
 planted_bug(reads_on_after_a_divergence
@@ -466,19 +467,19 @@ planted_bug(forgets_the_keys_of_events_that_are_not_stored_yet
   KIND parking)
 
 planted_bug(confirms_before_a_parked_event_is_stored
-  SOURCE delivery/pipeline_set_aside.cc
-  NEEDLE [[               /*is_parked=*/true});]]
-  REPLACEMENT [[               /*is_parked=*/true});
+  SOURCE delivery/sender_set_aside.cc
+  NEEDLE [[  PutInWindow(event, bytes, error_class, Kind::kParked);]]
+  REPLACEMENT [[  PutInWindow(event, bytes, error_class, Kind::kParked);
   window_.Acknowledge(window_.next_sequence() - 1);]]
   FINDS "P2: .* not acknowledged"
   KIND parking)
 
 planted_bug(releases_events_beside_earlier_ones_in_flight
-  SOURCE delivery/pipeline.cc
+  SOURCE delivery/wal_progress.cc
   NEEDLE [[return std::max(acknowledged_through(), Position{confirmed(), 0});]]
-  REPLACEMENT [[return window_.covered_commit().lsn.is_valid()
-             ? Position{window_.covered_commit().lsn, UINT64_MAX}
-             : Position{confirmed(), 0};]]
+  REPLACEMENT [[const Lsn newest = CommitOf(sender_.window().newest()).lsn;
+  return newest.is_valid() ? Position{newest, UINT64_MAX}
+                           : Position{confirmed(), 0};]]
   FINDS "P3: .* was never there"
   KIND parking)
 
@@ -492,9 +493,9 @@ planted_bug(forgets_which_letters_are_stored
   KIND letters)
 
 planted_bug(confirms_before_a_letter_is_stored
-  SOURCE delivery/pipeline_set_aside.cc
-  NEEDLE [[               /*is_kept_letter=*/true});]]
-  REPLACEMENT [[               /*is_kept_letter=*/true});
+  SOURCE delivery/sender_set_aside.cc
+  NEEDLE [[  PutInWindow(event, bytes, ErrorClassOf(reason), Kind::kStoredLetter);]]
+  REPLACEMENT [[  PutInWindow(event, bytes, ErrorClassOf(reason), Kind::kStoredLetter);
   window_.Acknowledge(window_.next_sequence() - 1);]]
   FINDS "P2: .* not acknowledged"
   KIND letters)
@@ -566,15 +567,15 @@ planted_bug(takes_an_abort_for_a_commit
 
 planted_bug(confirms_what_is_not_committed
   SOURCE session/relay_taker.cc
-  NEEDLE [[std::min({pipeline_.confirmable(), stored, passed_over_.limit()});]]
-  REPLACEMENT [[gate_ != nullptr ? pipeline_.confirmable() : std::min(pipeline_.confirmable(), stored);]]
+  NEEDLE [[std::min({progress_.confirmable(), stored, passed_over_.limit()});]]
+  REPLACEMENT [[gate_ != nullptr ? progress_.confirmable() : std::min(progress_.confirmable(), stored);]]
   FINDS "P2: the slot stands"
   KIND transactions)
 
 planted_bug(releases_beside_a_transaction_that_is_open
   SOURCE checkpoint/checkpoint_writer.cc
-  NEEDLE [[if (gate_ == nullptr) return pipeline_.settled_through();]]
-  REPLACEMENT [[if (gate_ == nullptr || gate_->has_records()) return pipeline_.settled_through();]]
+  NEEDLE [[if (gate_ == nullptr) return progress_.settled_through();]]
+  REPLACEMENT [[if (gate_ == nullptr || gate_->has_records()) return progress_.settled_through();]]
   FINDS "P3: |P1: "
   KIND parking)
 
@@ -582,8 +583,8 @@ planted_bug(releases_beside_a_transaction_that_is_open
 
 planted_bug(confirms_past_rows_that_are_not_on_record
   SOURCE session/relay_taker.cc
-  NEEDLE [[std::min({pipeline_.confirmable(), stored, passed_over_.limit()});]]
-  REPLACEMENT [[std::min(pipeline_.confirmable(), stored);]]
+  NEEDLE [[std::min({progress_.confirmable(), stored, passed_over_.limit()});]]
+  REPLACEMENT [[std::min(progress_.confirmable(), stored);]]
   FINDS "P9: a row of a new table"
   KIND late_table)
 

@@ -17,13 +17,8 @@ class CheckedTaker final : public EventTaker {
         has_orders_(has_orders) {}
 
   bool CanTake() const override { return taker_.CanTake(); }
-  Offer OnEvent(const Event& event) override {
-    return IsOrder(event) ? TakeOrder(event) : taker_.OnEvent(event);
-  }
-  Offer OnUndeliverable(const Event& event,
-                        const absl::Status& reason) override {
-    return IsOrder(event) ? TakeOrder(event)
-                          : taker_.OnUndeliverable(event, reason);
+  Offer OnEvent(const Event& event, const absl::Status& mapped) override {
+    return IsOrder(event) ? TakeOrder(event) : taker_.OnEvent(event, mapped);
   }
   bool OnPassedOver(const OtherRelation& relation) override {
     return taker_.OnPassedOver(relation);

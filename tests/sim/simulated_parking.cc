@@ -30,21 +30,22 @@ ParkingOptions DrawOptions(Random& random) {
 
 SimulatedParking::SimulatedParking(World& world, SimulatedParkedTable& table,
                                    SimulatedBrokers& brokers, int relay,
-                                   Pipeline& pipeline,
+                                   WalProgress& progress,
                                    const CheckpointWriter& checkpoints)
     : world_(world),
       table_(table),
       relay_(relay),
-      pipeline_(pipeline),
+      progress_(progress),
+      sender_(progress.sender()),
       checkpoints_(checkpoints),
       lot_(DrawOptions(world.random), Outbox(table.has_letters),
-           pipeline.builder().routes()),
+           sender_.builder().routes()),
       isolation_(table.has_topics ? kIsolateAfter : kNever),
       release_(world, table, brokers, relay),
       retries_(world, table, brokers, relay),
       drains_{Drain{kTopics[0], {world, table, brokers, relay}},
               Drain{kTopics[1], {world, table, brokers, relay}}} {
-  pipeline_.SetParking(&lot_);
+  sender_.SetParking(&lot_);
   lot_.SetIsolationListener(
       [this](const std::string&) { world_.Note(relay_, "isolates a topic"); });
 }
@@ -54,20 +55,20 @@ void SimulatedParking::Open(Lsn from) {
   session_ = table_.Open();
   has_topics_ = table_.HasTopics();
   lot_.Load(table_.Load(from), [this](Sequence sequence) {
-    return pipeline_.window().Find(sequence) != nullptr;
+    return sender_.window().Find(sequence) != nullptr;
   });
 }
 
 void SimulatedParking::End() {
   Abandon();
   session_ = 0;
-  pipeline_.OnParkingRoom();
+  sender_.OnParkingRoom();
 }
 
 void SimulatedParking::Watch(MonotonicTime brokers_seen_at) {
   const std::optional<Position> position =
-      isolation_.Look(pipeline_.standing_at(), brokers_seen_at, world_.now);
-  if (position && lot_.MayIsolate()) pipeline_.Isolate(*position);
+      isolation_.Look(sender_.standing_at(), brokers_seen_at, world_.now);
+  if (position && lot_.MayIsolate()) sender_.Isolate(*position);
 }
 
 void SimulatedParking::Step(RelaySession& session, RecordReports& reports) {
@@ -78,7 +79,7 @@ void SimulatedParking::Step(RelaySession& session, RecordReports& reports) {
     case 2:
       return Store(session, reports);
     case 3:
-      if (lot_.GiveUpWaiting()) pipeline_.OnRoom();
+      if (lot_.GiveUpWaiting()) sender_.OnRoom();
       return;
     case 4:
       if (world_.random.OneIn(50)) Abandon();
@@ -158,7 +159,7 @@ void SimulatedParking::FailSome(SimulatedParkedTable::Rows& rows) {
 void SimulatedParking::Apply() {
   const size_t keys = lot_.lanes().size();
   const size_t topics = lot_.topics().size();
-  if (lot_.OnRead(*reading_)) pipeline_.OnParkingRoom();
+  if (lot_.OnRead(*reading_)) sender_.OnParkingRoom();
   if (lot_.lanes().size() < keys) world_.Note(relay_, "releases a key");
   if (lot_.topics().size() < topics) world_.Note(relay_, "releases a topic");
   reading_.reset();

@@ -6,7 +6,7 @@
 #include <optional>
 
 #include "checkpoint/checkpoint_writer.h"
-#include "delivery/pipeline.h"
+#include "delivery/wal_progress.h"
 #include "parking/isolation_timer.h"
 #include "parking/parking_lot.h"
 #include "session/relay_session.h"
@@ -20,7 +20,7 @@ namespace walpost::sim {
 class SimulatedParking {
  public:
   SimulatedParking(World& world, SimulatedParkedTable& table,
-                   SimulatedBrokers& brokers, int relay, Pipeline& pipeline,
+                   SimulatedBrokers& brokers, int relay, WalProgress& progress,
                    const CheckpointWriter& checkpoints);
   SimulatedParking(const SimulatedParking&) = delete;
   SimulatedParking& operator=(const SimulatedParking&) = delete;
@@ -57,7 +57,8 @@ class SimulatedParking {
   World& world_;
   SimulatedParkedTable& table_;
   int relay_;
-  Pipeline& pipeline_;
+  WalProgress& progress_;
+  Sender& sender_;
   const CheckpointWriter& checkpoints_;
   ParkingLot lot_;
   IsolationTimer isolation_;

@@ -81,10 +81,10 @@ SimulatedProcess::SimulatedProcess(World& world, SimulatedServer& server,
       relay_(relay),
       store_(world, place),
       has_orders_(server.postgres().has_orders() && world.random.OneIn(2)),
-      pipeline_(RecordBuilder::Create(
-                    DrawOutbox(world.random, has_orders_, parked.has_letters))
-                    .value(),
-                DrawWindow(world.random)),
+      sender_(RecordBuilder::Create(
+                  DrawOutbox(world.random, has_orders_, parked.has_letters))
+                  .value(),
+              DrawWindow(world.random)),
       transactions_(brokers.coordinator().is_used
                         ? std::optional(DrawTransactions(world.random))
                         : std::nullopt),
@@ -93,19 +93,19 @@ SimulatedProcess::SimulatedProcess(World& world, SimulatedServer& server,
       passed_over_(place.is_used ? PassedOverRows::Kept::kInCheckpoints
                                  : PassedOverRows::Kept::kOnRecord),
       checkpoints_(
-          place.is_used ? &store_ : nullptr, kStatusInterval, pipeline_,
+          place.is_used ? &store_ : nullptr, kStatusInterval, progress_,
           [this] { OnSaved(); }, gate(), &passed_over_),
-      memory_(kSlotName, pipeline_,
+      memory_(kSlotName, progress_,
               gate_ && !parked.is_used
                   ? SourceMemory::AfterPromotion::kAtCheckpoint
                   : SourceMemory::AfterPromotion::kAtSlot),
-      relay_taker_(pipeline_, checkpoints_, passed_over_, gate()),
+      relay_taker_(progress_, checkpoints_, passed_over_, gate()),
       taker_(relay_taker_, checker, relay, has_orders_),
       stream_(StreamOptions(), Outbox(has_orders_),
-              ReferencesOf(pipeline_.builder().routes()), taker_),
+              ReferencesOf(sender_.builder().routes()), taker_),
       session_(gate_ ? RelaySession::Producing::kInTransactions
                      : RelaySession::Producing::kSingly,
-               kShutdownTimeout, pipeline_, checkpoints_, memory_, stream_,
+               kShutdownTimeout, progress_, checkpoints_, memory_, stream_,
                world.random.Below(UINT64_MAX)),
       action_(session_.Begin()) {
   ErrorActions actions;
@@ -115,10 +115,10 @@ SimulatedProcess::SimulatedProcess(World& world, SimulatedServer& server,
   actions.Set(FindErrorClass(kReasonTopicIllegal), action);
   actions.Set(FindErrorClass(kReasonRecordTooLarge), action);
   if (parked.is_used) {
-    parking_.emplace(world_, parked, brokers_, relay_, pipeline_, checkpoints_);
+    parking_.emplace(world_, parked, brokers_, relay_, progress_, checkpoints_);
   }
-  pipeline_.SetErrorActions(actions, nullptr);
-  if (gate_) pipeline_.AwaitCommits(transactions_->boundary);
+  sender_.SetErrorActions(actions, nullptr);
+  if (gate_) sender_.AwaitCommits(transactions_->boundary);
   if (!place.is_used) memory_.RelyOnRecord();
 }
 
@@ -136,7 +136,7 @@ CheckpointOwner SimulatedProcess::owner() const {
 // See Relay::NoteTransaction.
 void SimulatedProcess::OnSaved() {
   if (gate_ && checkpoints_.status().ok()) {
-    pipeline_.OnCommitted(WallTime());
+    sender_.OnCommitted(WallTime());
     session_.OnDelivered();
   }
   session_.OnReports();
@@ -197,7 +197,7 @@ void SimulatedProcess::Watch(MonotonicTime brokers_seen_at) {
   if (parking_) parking_->Watch(brokers_seen_at);
   OnReports();
   store_.Step();
-  if (producer_ != nullptr) producer_->AwaitCommit(pipeline_);
+  if (producer_ != nullptr) producer_->AwaitCommit(sender_);
   RecordPassedOver();
   if (!world_.random.OneIn(8) || !stream_.is_open()) return;
   // See PublicationWatch.
@@ -266,19 +266,19 @@ std::optional<absl::Status> SimulatedProcess::KeepGap() {
 void SimulatedProcess::StartProducer() {
   producer_ = std::make_unique<SimulatedProducer>(
       world_, brokers_, checker_, relay_, brokers_.NextProducer(),
-      pipeline_.is_careful());
-  pipeline_.SetSink(producer_.get());
+      sender_.is_careful());
+  sender_.SetSink(producer_.get());
 }
 
 std::optional<absl::Status> SimulatedProcess::CloseProducer() {
   if (producer_ == nullptr) return absl::OkStatus();
   if (!producer_->IsIdle()) {
-    producer_->AwaitCommit(pipeline_);
+    producer_->AwaitCommit(sender_);
     if (world_.now < action_.until && !gate_) return std::nullopt;
     world_.Note(relay_, "purges its producer");
-    producer_->Purge(pipeline_);
+    producer_->Purge(sender_);
   }
-  pipeline_.SetSink(nullptr);
+  sender_.SetSink(nullptr);
   producer_.reset();
   return absl::OkStatus();
 }
@@ -390,12 +390,12 @@ void SimulatedProcess::Connect() {
 
 void SimulatedProcess::BeginStream() {
   world_.Note(relay_, "streams, confirmed {:X}, the slot stands at {:X}",
-              pipeline_.confirmed().value(), slot_.value());
+              progress_.confirmed().value(), slot_.value());
   if (gate_) store_.SetCommitter(producer_.get());
   passed_over_.Begin(Coverage::Parse(memory_.coverage()).passed_over);
   checkpoints_.Begin(ContinueFrom(loaded_, owner()));
   if (has_orders_) {
-    checker_.OnOrdersStream(std::max(slot_, pipeline_.confirmed()));
+    checker_.OnOrdersStream(std::max(slot_, progress_.confirmed()));
   }
   if (parking_) parking_->Open(slot_);
   step_ = Step::kCheck;
@@ -486,12 +486,12 @@ bool SimulatedProcess::is_stuck() const {
 }
 
 void SimulatedProcess::Observe() {
-  if (has_orders_) checker_.OnOrdersConfirmed(relay_, pipeline_.confirmed());
+  if (has_orders_) checker_.OnOrdersConfirmed(relay_, progress_.confirmed());
   // In transactions, only a stream knows what is confirmed.
   if (gate_ && action_.what != RelaySession::Do::kStream) return;
-  const uint32_t history = pipeline_.is_history_settled() ? lsn_history_ : 0;
+  const uint32_t history = progress_.is_history_settled() ? lsn_history_ : 0;
   const Lsn confirmed =
-      gate_ ? checkpoints_.confirmable() : pipeline_.confirmed();
+      gate_ ? checkpoints_.confirmable() : progress_.confirmed();
   checker_.OnConfirmed(relay_, confirmed, history);
 }
 

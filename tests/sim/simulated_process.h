@@ -10,7 +10,7 @@
 #include "checkpoint/checkpoint_owner.h"
 #include "checkpoint/checkpoint_writer.h"
 #include "checkpoint/source_memory.h"
-#include "delivery/pipeline.h"
+#include "delivery/wal_progress.h"
 #include "session/relay_session.h"
 #include "session/relay_taker.h"
 #include "session/wal_stream.h"
@@ -51,7 +51,7 @@ class SimulatedProcess {
 
   bool holds_lanes() const { return parking_ && parking_->holds_lanes(); }
 
-  Pipeline& pipeline() { return pipeline_; }
+  Sender& sender() { return sender_; }
   RelaySession& session() { return session_; }
   SimulatedProducer* producer() { return producer_.get(); }
   bool is_streaming() const { return stream_.is_open(); }
@@ -96,7 +96,8 @@ class SimulatedProcess {
 
   SimulatedStore store_;
   bool has_orders_;  // in its configuration
-  Pipeline pipeline_;
+  Sender sender_;
+  WalProgress progress_{sender_};
   std::optional<TransactionOptions> transactions_;
   std::optional<TransactionGate> gate_;
   PassedOverRows passed_over_;
@@ -117,7 +118,7 @@ class SimulatedProcess {
   std::unique_ptr<SimulatedProducer> producer_;
   std::optional<SimulatedConnection> connection_;
   Lsn slot_;                  // its position when the stream began
-  uint32_t lsn_history_ = 0;  // the WAL that the pipeline's LSNs belong to
+  uint32_t lsn_history_ = 0;  // the WAL that the LSNs in progress_ belong to
   bool has_gap_ = false;
   Step step_ = Step::kCheck;
   WalStream::Next next_ = WalStream::Next::kMore;

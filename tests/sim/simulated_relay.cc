@@ -72,7 +72,7 @@ void SimulatedRelay::Send() {
 void SimulatedRelay::Report() {
   if (!ReachesBrokers()) return;
   process_->producer()->Report(*this);
-  process_->producer()->AwaitCommit(process_->pipeline());
+  process_->producer()->AwaitCommit(process_->sender());
   process_->OnReports();
 }
 
@@ -103,22 +103,22 @@ void SimulatedRelay::LeaveStream() {
 // ---- Reports.
 
 void SimulatedRelay::OnAcknowledged(Sequence sequence, WallTime now) {
-  process_->pipeline().OnAcknowledged(sequence, now);
+  process_->sender().OnAcknowledged(sequence, now);
   process_->session().OnDelivered();
   process_->Observe();
 }
 
 void SimulatedRelay::OnNotDelivered(Sequence sequence,
                                     const absl::Status& error) {
-  process_->pipeline().OnNotDelivered(sequence, error);
+  process_->sender().OnNotDelivered(sequence, error);
 }
 
 void SimulatedRelay::OnSinkFailed(const absl::Status& error) {
-  process_->pipeline().OnSinkFailed(error);
+  process_->sender().OnSinkFailed(error);
 }
 
 bool SimulatedRelay::HasStopped() const {
-  return is_up() && process_->pipeline().stoppage() &&
+  return is_up() && process_->sender().stoppage() &&
          process_->producer() != nullptr && process_->producer()->IsIdle();
 }
 

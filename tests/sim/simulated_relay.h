@@ -63,7 +63,7 @@ class SimulatedRelay final : public RecordReports {
   // True if its flow has stopped before an event, with nothing in flight.
   bool HasStopped() const;
 
-  // RecordReports: passed to the pipeline.
+  // RecordReports: passed to the sender.
   void OnAcknowledged(Sequence sequence, WallTime now) override;
   void OnNotDelivered(Sequence sequence, const absl::Status& error) override;
   void OnSinkFailed(const absl::Status& error) override;

@@ -1,4 +1,4 @@
-// Pipeline: records that go alone, after a rejection.
+// Sender: records that go alone, after a rejection.
 #include <gtest/gtest.h>
 
 #include <memory>
@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "base/reason_code.h"
-#include "delivery/pipeline.h"
+#include "delivery/wal_progress.h"
 #include "support/memory_sink.h"
 
 namespace walpost {
@@ -14,7 +14,7 @@ namespace {
 
 using testing::MemorySink;
 using After = RecordSink::AfterRejection;
-using Offer = Pipeline::Offer;
+using Offer = Sender::Offer;
 using Values = std::vector<std::string>;
 
 Position At(uint64_t commit_lsn, uint64_t ordinal = 1) {
@@ -25,13 +25,13 @@ absl::Status TooLarge() {
   return Undeliverable(kReasonRecordTooLarge, "too large");
 }
 
-class PipelineTrialTest : public ::testing::Test {
+class SenderTrialTest : public ::testing::Test {
  protected:
-  PipelineTrialTest() {
+  SenderTrialTest() {
     Choose(ErrorAction::kSkip);
-    pipeline_.TryAlone([this] { ++withdrawn_; });
+    sender_.TryAlone([this] { ++withdrawn_; });
     sink_.SetAfterRejection(After::kGoesOnAlone);
-    pipeline_.SetSink(&sink_);
+    sender_.SetSink(&sink_);
   }
 
   static std::unique_ptr<RecordBuilder> MakeBuilder() {
@@ -44,7 +44,7 @@ class PipelineTrialTest : public ::testing::Test {
   void Choose(ErrorAction action) {
     ErrorActions actions;
     actions.Set(FindErrorClass(kReasonRecordTooLarge), action);
-    pipeline_.SetErrorActions(actions, nullptr);
+    sender_.SetErrorActions(actions, nullptr);
   }
 
   Offer OfferEvent(Position position, const std::string& value) {
@@ -55,61 +55,62 @@ class PipelineTrialTest : public ::testing::Test {
     event.aggregate_id = "k";
     event.payload = value;
     event.references = references;
-    return pipeline_.OnEvent(event);
+    return progress_.OnEvent(event, absl::OkStatus());
   }
 
   Sequence newest() const { return sink_.accepted().back().sequence; }
-  void Acknowledge() { pipeline_.OnAcknowledged(newest(), WallTime()); }
-  void Reject() { pipeline_.OnNotDelivered(newest(), TooLarge()); }
+  void Acknowledge() { sender_.OnAcknowledged(newest(), WallTime()); }
+  void Reject() { sender_.OnNotDelivered(newest(), TooLarge()); }
 
   MemorySink sink_;
   int withdrawn_ = 0;
-  Pipeline pipeline_{MakeBuilder(), {}};
+  Sender sender_{MakeBuilder(), {}};
+  WalProgress progress_{sender_};
 };
 
-TEST_F(PipelineTrialTest, AnEventIsHeldUntilTheBrokersHaveDecided) {
+TEST_F(SenderTrialTest, AnEventIsHeldUntilTheBrokersHaveDecided) {
   EXPECT_EQ(OfferEvent(At(100, 1), "a"), Offer::kHold);
-  EXPECT_FALSE(pipeline_.CanTake()) << "the next one would be company";
+  EXPECT_FALSE(progress_.CanTake()) << "the next one would be company";
   EXPECT_EQ(OfferEvent(At(100, 1), "a"), Offer::kHold);
   EXPECT_EQ(sink_.offered(), 1u);
   Acknowledge();
-  EXPECT_TRUE(pipeline_.CanTake());
+  EXPECT_TRUE(progress_.CanTake());
   EXPECT_EQ(OfferEvent(At(100, 1), "a"), Offer::kTaken);
   EXPECT_EQ(sink_.offered(), 1u) << "it is not sent again";
-  EXPECT_EQ(pipeline_.counters().events, 1u);
-  EXPECT_EQ(pipeline_.counters().repeats, 0u);
-  EXPECT_EQ(pipeline_.acknowledged_through(), At(100, 1));
+  EXPECT_EQ(sender_.counters().events, 1u);
+  EXPECT_EQ(sender_.counters().repeats, 0u);
+  EXPECT_EQ(progress_.acknowledged_through(), At(100, 1));
 }
 
-TEST_F(PipelineTrialTest, P8ARejectedRecordCostsNoSink) {
+TEST_F(SenderTrialTest, P8ARejectedRecordCostsNoSink) {
   for (uint64_t ordinal = 1; ordinal <= 50; ++ordinal) {
     ASSERT_EQ(OfferEvent(At(100, ordinal), "wide"), Offer::kHold);
     Reject();
-    ASSERT_FALSE(pipeline_.sink_failure().has_value());
+    ASSERT_FALSE(sender_.sink_failure().has_value());
     ASSERT_EQ(OfferEvent(At(100, ordinal), "wide"), Offer::kTaken);
   }
   EXPECT_EQ(sink_.withdrawn(), 50u);
   EXPECT_EQ(withdrawn_, 50);
-  EXPECT_EQ(pipeline_.rejections(), 50u);
-  EXPECT_EQ(pipeline_.acknowledged_through(), At(100, 50));
-  EXPECT_TRUE(pipeline_.window().empty());
-  pipeline_.OnTransactionEnd(Lsn(108));
-  EXPECT_EQ(pipeline_.confirmed(), Lsn(108));
+  EXPECT_EQ(sender_.rejections(), 50u);
+  EXPECT_EQ(progress_.acknowledged_through(), At(100, 50));
+  EXPECT_TRUE(sender_.window().empty());
+  progress_.OnTransactionEnd(Lsn(108));
+  EXPECT_EQ(progress_.confirmed(), Lsn(108));
 }
 
-TEST_F(PipelineTrialTest, P8ARejectedRecordStopsTheFlowIfItIsToStop) {
+TEST_F(SenderTrialTest, P8ARejectedRecordStopsTheFlowIfItIsToStop) {
   Choose(ErrorAction::kStop);
   OfferEvent(At(100, 1), "wide");
   Reject();
   EXPECT_EQ(OfferEvent(At(100, 1), "wide"), Offer::kHold);
-  ASSERT_TRUE(pipeline_.stoppage().has_value());
-  EXPECT_EQ(pipeline_.stoppage()->position, At(100, 1));
-  EXPECT_FALSE(pipeline_.CanTake());
-  EXPECT_TRUE(pipeline_.Decide(At(100, 1), ErrorAction::kSkip));
+  ASSERT_TRUE(sender_.stoppage().has_value());
+  EXPECT_EQ(sender_.stoppage()->position, At(100, 1));
+  EXPECT_FALSE(progress_.CanTake());
+  EXPECT_TRUE(sender_.Decide(At(100, 1), ErrorAction::kSkip));
   EXPECT_EQ(OfferEvent(At(100, 1), "wide"), Offer::kTaken);
 }
 
-TEST_F(PipelineTrialTest, P8ADeadLetterGoesAloneToo) {
+TEST_F(SenderTrialTest, P8ADeadLetterGoesAloneToo) {
   Choose(ErrorAction::kDeadLetter);
   OfferEvent(At(100, 1), "wide");
   Reject();
@@ -118,92 +119,92 @@ TEST_F(PipelineTrialTest, P8ADeadLetterGoesAloneToo) {
   Acknowledge();
   EXPECT_EQ(OfferEvent(At(100, 1), "wide"), Offer::kTaken);
   EXPECT_EQ(
-      pipeline_.counters().dead_letters[FindErrorClass(kReasonRecordTooLarge)],
+      sender_.counters().dead_letters[FindErrorClass(kReasonRecordTooLarge)],
       1u);
   EXPECT_EQ(OfferEvent(At(100, 2), "b"), Offer::kHold);
   EXPECT_EQ(sink_.accepted().back().value, "b");
 }
 
-TEST_F(PipelineTrialTest, P8ADeadLetterThatIsRejectedStopsTheFlow) {
+TEST_F(SenderTrialTest, P8ADeadLetterThatIsRejectedStopsTheFlow) {
   Choose(ErrorAction::kDeadLetter);
   OfferEvent(At(100, 1), "wide");
   Reject();
   OfferEvent(At(100, 1), "wide");
   Reject();
   EXPECT_EQ(OfferEvent(At(100, 1), "wide"), Offer::kHold);
-  ASSERT_TRUE(pipeline_.stoppage().has_value());
-  EXPECT_TRUE(pipeline_.stoppage()->is_of_dead_letter);
+  ASSERT_TRUE(sender_.stoppage().has_value());
+  EXPECT_TRUE(sender_.stoppage()->is_of_dead_letter);
 }
 
 // Another instance has dealt with it.
-TEST_F(PipelineTrialTest, P1ARejectionOfALostStreamDoesNotStopTheNext) {
-  pipeline_.BeginStream(Lsn(50));
+TEST_F(SenderTrialTest, P1ARejectionOfALostStreamDoesNotStopTheNext) {
+  progress_.BeginStream(Lsn(50));
   OfferEvent(At(100, 1), "wide");
   Reject();
-  pipeline_.BeginStream(Lsn(150));
+  progress_.BeginStream(Lsn(150));
   EXPECT_EQ(OfferEvent(At(160, 1), "a"), Offer::kHold);
   Acknowledge();
   EXPECT_EQ(OfferEvent(At(160, 1), "a"), Offer::kTaken);
 }
 
 // The stream was lost meanwhile: who offers the event again is not known.
-TEST_F(PipelineTrialTest, ARecordWhoseEventIsNotHeldIsNotWithdrawn) {
-  pipeline_.BeginStream(Lsn(50));
+TEST_F(SenderTrialTest, ARecordWhoseEventIsNotHeldIsNotWithdrawn) {
+  progress_.BeginStream(Lsn(50));
   OfferEvent(At(100, 1), "wide");
-  pipeline_.BeginStream(Lsn(50));
+  progress_.BeginStream(Lsn(50));
   Reject();
-  EXPECT_TRUE(pipeline_.sink_failure().has_value());
+  EXPECT_TRUE(sender_.sink_failure().has_value());
   EXPECT_EQ(sink_.withdrawn(), 0u);
 }
 
-TEST_F(PipelineTrialTest, P9AHeldEventProvesTheHistoryOfTheNextStream) {
-  pipeline_.BeginStream(Lsn(50));
+TEST_F(SenderTrialTest, P9AHeldEventProvesTheHistoryOfTheNextStream) {
+  progress_.BeginStream(Lsn(50));
   OfferEvent(At(100, 1), "a");
   Acknowledge();
-  pipeline_.BeginStream(Lsn(50));
+  progress_.BeginStream(Lsn(50));
   EXPECT_EQ(OfferEvent(At(100, 1), "a"), Offer::kTaken);
-  pipeline_.OnTransactionEnd(Lsn(108));
+  progress_.OnTransactionEnd(Lsn(108));
   EXPECT_EQ(OfferEvent(At(120, 1), "b"), Offer::kHold);
-  EXPECT_FALSE(pipeline_.divergence().has_value());
+  EXPECT_TRUE(progress_.Health().ok());
 }
 
-TEST_F(PipelineTrialTest, AnyOtherErrorReplacesTheSink) {
+TEST_F(SenderTrialTest, AnyOtherErrorReplacesTheSink) {
   OfferEvent(At(100, 1), "a");
-  pipeline_.OnNotDelivered(newest(), absl::AbortedError("a broker is lost"));
-  EXPECT_TRUE(absl::IsAborted(*pipeline_.sink_failure()));
-  pipeline_.Rewind();
+  sender_.OnNotDelivered(newest(), absl::AbortedError("a broker is lost"));
+  EXPECT_TRUE(absl::IsAborted(*sender_.sink_failure()));
+  sender_.Rewind();
   EXPECT_EQ(OfferEvent(At(100, 1), "a"), Offer::kHold);
   EXPECT_EQ(sink_.Values(), (Values{"a", "a"}));
 }
 
-TEST_F(PipelineTrialTest, ARejectionAsksForASinkForLoneRecords) {
+TEST_F(SenderTrialTest, ARejectionAsksForASinkForLoneRecords) {
   sink_.SetAfterRejection(After::kFails);
-  EXPECT_FALSE(pipeline_.is_careful());
+  EXPECT_FALSE(sender_.is_careful());
   OfferEvent(At(100, 1), "a");
   OfferEvent(At(100, 2), "wide");
-  pipeline_.OnSinkFailed(absl::AbortedError("gapless"));
+  sender_.OnSinkFailed(absl::AbortedError("gapless"));
   Reject();
-  EXPECT_TRUE(pipeline_.is_careful());
-  EXPECT_TRUE(absl::IsInvalidArgument(*pipeline_.sink_failure()))
+  EXPECT_TRUE(sender_.is_careful());
+  EXPECT_TRUE(absl::IsInvalidArgument(*sender_.sink_failure()))
       << "the cause, and not what came of it";
 }
 
-TEST_F(PipelineTrialTest, BatchesGoAgainAfterAWhile) {
-  for (uint64_t n = 1; n < Pipeline::kMinAcceptedAlone; ++n) {
+TEST_F(SenderTrialTest, BatchesGoAgainAfterAWhile) {
+  for (uint64_t n = 1; n < Sender::kMinAcceptedAlone; ++n) {
     OfferEvent(At(100, n), "a");
     Acknowledge();
     OfferEvent(At(100, n), "a");
-    ASSERT_FALSE(pipeline_.sink_failure().has_value());
+    ASSERT_FALSE(sender_.sink_failure().has_value());
   }
-  OfferEvent(At(100, Pipeline::kMinAcceptedAlone), "a");
+  OfferEvent(At(100, Sender::kMinAcceptedAlone), "a");
   Acknowledge();
-  ASSERT_TRUE(pipeline_.sink_failure().has_value());
-  EXPECT_TRUE(absl::IsCancelled(*pipeline_.sink_failure()));
-  EXPECT_FALSE(pipeline_.is_careful());
+  ASSERT_TRUE(sender_.sink_failure().has_value());
+  EXPECT_TRUE(absl::IsCancelled(*sender_.sink_failure()));
+  EXPECT_FALSE(sender_.is_careful());
 }
 
-TEST_F(PipelineTrialTest, ARejectionPutsBatchesOff) {
-  for (uint64_t n = 1; n < 2 * Pipeline::kMinAcceptedAlone; ++n) {
+TEST_F(SenderTrialTest, ARejectionPutsBatchesOff) {
+  for (uint64_t n = 1; n < 2 * Sender::kMinAcceptedAlone; ++n) {
     OfferEvent(At(100, n), "a");
     if (n % 40 == 0) {
       Reject();
@@ -211,50 +212,49 @@ TEST_F(PipelineTrialTest, ARejectionPutsBatchesOff) {
       Acknowledge();
     }
     OfferEvent(At(100, n), "a");
-    ASSERT_FALSE(pipeline_.sink_failure().has_value()) << n;
+    ASSERT_FALSE(sender_.sink_failure().has_value()) << n;
   }
 }
 
 // ---- In transactions: a rejection gives up all that is in one.
 
-class PipelineTrialInTransactionsTest : public PipelineTrialTest {
+class SenderTrialInTransactionsTest : public SenderTrialTest {
  protected:
-  PipelineTrialInTransactionsTest() {
+  SenderTrialInTransactionsTest() {
     sink_.SetAfterRejection(After::kGoesOn);
-    pipeline_.AwaitCommits();
+    sender_.AwaitCommits();
   }
   // A record was rejected in company.
   void BeCareful() {
     OfferEvent(At(50, 1), "x");
     Reject();
-    ASSERT_TRUE(pipeline_.is_careful());
-    pipeline_.RewindToCheckpoint();
+    ASSERT_TRUE(sender_.is_careful());
+    progress_.RewindToCheckpoint();
     Choose(ErrorAction::kSkip);
-    pipeline_.Resume(Lsn(60), At(50, 1));
-    pipeline_.BeginStream(Lsn(60));
+    progress_.Resume(Lsn(60), {At(50, 1)});
+    progress_.BeginStream(Lsn(60));
   }
 };
 
-TEST_F(PipelineTrialInTransactionsTest, ManyGoTogetherWhileNoneIsRejected) {
+TEST_F(SenderTrialInTransactionsTest, ManyGoTogetherWhileNoneIsRejected) {
   EXPECT_EQ(OfferEvent(At(100, 1), "a"), Offer::kTaken);
   EXPECT_EQ(OfferEvent(At(100, 2), "b"), Offer::kTaken);
   Reject();
-  EXPECT_TRUE(pipeline_.sink_failure().has_value()) << "both are void";
+  EXPECT_TRUE(sender_.sink_failure().has_value()) << "both are void";
   EXPECT_EQ(sink_.withdrawn(), 0u);
 }
 
-TEST_F(PipelineTrialInTransactionsTest,
-       P1ARecordIsCommittedBeforeTheNextTrial) {
+TEST_F(SenderTrialInTransactionsTest, P1ARecordIsCommittedBeforeTheNextTrial) {
   BeCareful();
   EXPECT_EQ(OfferEvent(At(100, 1), "a"), Offer::kHold);
   Acknowledge();
-  EXPECT_FALSE(pipeline_.CanTake()) << "a rejection would make it void";
+  EXPECT_FALSE(progress_.CanTake()) << "a rejection would make it void";
   EXPECT_EQ(OfferEvent(At(100, 1), "a"), Offer::kHold);
-  pipeline_.OnCommitted(WallTime());
+  sender_.OnCommitted(WallTime());
   EXPECT_EQ(OfferEvent(At(100, 1), "a"), Offer::kTaken);
   EXPECT_EQ(OfferEvent(At(100, 2), "wide"), Offer::kHold);
   Reject();
-  EXPECT_FALSE(pipeline_.sink_failure().has_value());
+  EXPECT_FALSE(sender_.sink_failure().has_value());
   EXPECT_EQ(sink_.withdrawn(), 1u);
   EXPECT_EQ(OfferEvent(At(100, 2), "wide"), Offer::kTaken);
   EXPECT_EQ(OfferEvent(At(100, 3), "wide"), Offer::kHold)
@@ -262,44 +262,44 @@ TEST_F(PipelineTrialInTransactionsTest,
   EXPECT_EQ(sink_.accepted().size(), 4u);
 }
 
-TEST_F(PipelineTrialInTransactionsTest, ARecordThatWasNotWrittenGoesAgain) {
+TEST_F(SenderTrialInTransactionsTest, ARecordThatWasNotWrittenGoesAgain) {
   BeCareful();
   EXPECT_EQ(OfferEvent(At(100, 1), "a"), Offer::kHold);
-  pipeline_.OnNotDelivered(newest(), absl::ResourceExhaustedError("again"));
-  EXPECT_FALSE(pipeline_.sink_failure().has_value());
+  sender_.OnNotDelivered(newest(), absl::ResourceExhaustedError("again"));
+  EXPECT_FALSE(sender_.sink_failure().has_value());
   EXPECT_EQ(sink_.withdrawn(), 0u) << "the sink has done that already";
   EXPECT_EQ(withdrawn_, 1);
   EXPECT_EQ(OfferEvent(At(100, 1), "a"), Offer::kHold);
   Acknowledge();
-  pipeline_.OnCommitted(WallTime());
+  sender_.OnCommitted(WallTime());
   EXPECT_EQ(OfferEvent(At(100, 1), "a"), Offer::kTaken);
   EXPECT_EQ(sink_.Values(), (Values{"x", "a", "a"}));
 }
 
 // Its earlier events cannot be committed before the others.
-TEST_F(PipelineTrialInTransactionsTest, P1AWholeTransactionIsGivenUp) {
-  pipeline_.AwaitCommits(Pipeline::Boundary::kSource);
+TEST_F(SenderTrialInTransactionsTest, P1AWholeTransactionIsGivenUp) {
+  sender_.AwaitCommits(Sender::Boundary::kSource);
   BeCareful();
   EXPECT_EQ(OfferEvent(At(100, 1), "a"), Offer::kHold);
   Acknowledge();
-  EXPECT_TRUE(pipeline_.CanTake());
+  EXPECT_TRUE(progress_.CanTake());
   EXPECT_EQ(OfferEvent(At(100, 1), "a"), Offer::kTaken);
   EXPECT_EQ(OfferEvent(At(100, 2), "wide"), Offer::kHold);
   Reject();
-  EXPECT_TRUE(pipeline_.sink_failure().has_value());
+  EXPECT_TRUE(sender_.sink_failure().has_value());
   EXPECT_EQ(sink_.withdrawn(), 0u);
 }
 
-TEST_F(PipelineTrialInTransactionsTest, P1AWholeTransactionEndsBeforeATrial) {
-  pipeline_.AwaitCommits(Pipeline::Boundary::kSource);
+TEST_F(SenderTrialInTransactionsTest, P1AWholeTransactionEndsBeforeATrial) {
+  sender_.AwaitCommits(Sender::Boundary::kSource);
   BeCareful();
   OfferEvent(At(100, 1), "a");
   Acknowledge();
   OfferEvent(At(100, 1), "a");
-  pipeline_.OnTransactionEnd(Lsn(108));
-  EXPECT_FALSE(pipeline_.CanTake());
-  pipeline_.OnCommitted(WallTime());
-  EXPECT_TRUE(pipeline_.CanTake());
+  progress_.OnTransactionEnd(Lsn(108));
+  EXPECT_FALSE(progress_.CanTake());
+  sender_.OnCommitted(WallTime());
+  EXPECT_TRUE(progress_.CanTake());
 }
 
 }  // namespace

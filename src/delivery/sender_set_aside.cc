@@ -1,22 +1,22 @@
-// Pipeline: events that cannot go out as they are.
+// Sender: events that cannot go out as they are.
 #include <utility>
 
 #include "base/reason_code.h"
-#include "delivery/pipeline.h"
+#include "delivery/sender.h"
 #include "fmt/format.h"
 #include "outbox/event_digest.h"
 
 namespace walpost {
 
-ErrorAction Pipeline::ActionFor(const Position& position,
-                                const absl::Status& reason) const {
-  if (IsDecidedAbout(position)) return decision_->action;
+ErrorAction Sender::ActionFor(const Position& position,
+                              const absl::Status& reason) const {
+  if (IsDecidedAbout(position)) return decision_->second;
   return error_actions_.For(reason);
 }
 
 // The event cannot go out as it is.
-Pipeline::Offer Pipeline::Refuse(const Event& event, absl::Status reason) {
-  const bool is_known = refused_ && refused_->position == event.position;
+Sender::Offer Sender::Refuse(const Event& event, absl::Status reason) {
+  const bool is_known = IsRefused(event);
   if (refused_ && refused_->position < event.position) {
     return Stop(event, std::move(reason));
   }
@@ -38,19 +38,17 @@ Pipeline::Offer Pipeline::Refuse(const Event& event, absl::Status reason) {
       offer = Skip(event, reason);
       break;
   }
-  if (offer == Offer::kHold) return offer;
-  if (!is_known) return offer;
+  if (offer == Offer::kHold || !is_known) return offer;
   // Until it is durable, the stream may show it again. An event that is skipped
   // would be sent again, and would end its transaction once more.
   if (action != ErrorAction::kSkip || awaits_commits_) {
     dead_[event.position] = reason;
   }
-  refused_.reset();
   return offer;
 }
 
-Pipeline::Offer Pipeline::StopBeforeDeadLetter(const Event& event,
-                                               const absl::Status& error) {
+Sender::Offer Sender::StopBeforeDeadLetter(const Event& event,
+                                           const absl::Status& error) {
   const std::string code = ReasonCodeOf(error);
   const std::string text = fmt::format(
       "its dead letter cannot be delivered: {}{}", std::string(error.message()),
@@ -63,8 +61,8 @@ Pipeline::Offer Pipeline::StopBeforeDeadLetter(const Event& event,
   return offer;
 }
 
-Pipeline::Offer Pipeline::SendDeadLetter(const Event& event,
-                                         const absl::Status& reason) {
+Sender::Offer Sender::SendDeadLetter(const Event& event,
+                                     const absl::Status& reason) {
   if (parking_ != nullptr && parking_->KeepsLetters()) {
     return KeepLetter(event, reason);
   }
@@ -79,48 +77,45 @@ Pipeline::Offer Pipeline::SendDeadLetter(const Event& event,
 }
 
 // The dead letter is stored in the place of parked events.
-Pipeline::Offer Pipeline::KeepLetter(const Event& event,
-                                     const absl::Status& reason) {
+Sender::Offer Sender::KeepLetter(const Event& event,
+                                 const absl::Status& reason) {
   if (!CanTake()) return HoldBack();
   const size_t bytes =
       parking_->KeepLetter(event, reason, window_.next_sequence());
-  window_.Add({event.position, event.commit_time, bytes, event.xid,
-               ErrorClassOf(reason), /*is_parked=*/false,
-               /*is_kept_letter=*/true});
+  PutInWindow(event, bytes, ErrorClassOf(reason), Kind::kStoredLetter);
   unreported_letters_[event.position] = ErrorClassOf(reason);
   ReportSetAside(ErrorAction::kDeadLetter, event, reason);
   return Offer::kTaken;
 }
 
-Pipeline::Offer Pipeline::Skip(const Event& event, const absl::Status& reason) {
+Sender::Offer Sender::Skip(const Event& event, const absl::Status& reason) {
   AddSettled(event);
   ++counters_of_events().skipped[ErrorClassOf(reason)];
   ReportSetAside(ErrorAction::kSkip, event, reason);
   return Offer::kTaken;
 }
 
-std::string Pipeline::DigestOf(const Event& event) const {
+std::string Sender::DigestOf(const Event& event) const {
   return EventDigest(builder().routes()[event.source].source(), event);
 }
 
 // nullptr: nobody has decided to leave it out.
-const std::string* Pipeline::DecisionToSkip(const Event& event) {
+const std::string* Sender::DecisionToSkip(const Event& event) {
   if (!skips_.MayHave(event.position)) return nullptr;
   const std::string digest = DigestOf(event);
   const Skips::Entry* entry = skips_.Find(event.position, digest);
   return entry != nullptr && entry->digest == digest ? &entry->fact : nullptr;
 }
 
-Pipeline::Offer Pipeline::SkipAsDecided(const Event& event,
-                                        const std::string& decision) {
+Sender::Offer Sender::SkipAsDecided(const Event& event,
+                                    const std::string& decision) {
   if (!CanTake()) return HoldBack();
-  if (refused_ && refused_->position == event.position) refused_.reset();
   return Skip(event, absl::InvalidArgumentError(
                          fmt::format("skipped, on record: {}", decision)));
 }
 
-Pipeline::Offer Pipeline::ParkOrStop(const Event& event,
-                                     const absl::Status& reason) {
+Sender::Offer Sender::ParkOrStop(const Event& event,
+                                 const absl::Status& reason) {
   if (parking_ == nullptr) return Stop(event, reason);
   if (parking_->WasReleased(event)) return LeaveOut(event);
   if (!CanTake()) return HoldBack();
@@ -132,74 +127,69 @@ Pipeline::Offer Pipeline::ParkOrStop(const Event& event,
                                             ReasonCodeOf(reason)));
 }
 
-Pipeline::Offer Pipeline::StopUnparked(const Event& event,
-                                       const absl::Status& reason) {
+Sender::Offer Sender::StopUnparked(const Event& event,
+                                   const absl::Status& reason) {
   stopped_unparked_ = true;
   return Stop(event, reason);
 }
 
-void Pipeline::OnParkingRoom() {
+void Sender::OnParkingRoom() {
   if (std::exchange(stopped_unparked_, false)) stoppage_.reset();
   OnRoom();
 }
 
 // `reason`: why it cannot be delivered; ok: it follows such an event.
-Pipeline::Offer Pipeline::Park(const Event& event, const absl::Status& reason) {
+Sender::Offer Sender::Park(const Event& event, const absl::Status& reason) {
   const size_t bytes = parking_->Park(event, reason, window_.next_sequence());
   const uint8_t error_class =
       reason.ok() ? kNoErrorClass : ErrorClassOf(reason);
-  window_.Add({event.position, event.commit_time, bytes, event.xid, error_class,
-               /*is_parked=*/true});
+  PutInWindow(event, bytes, error_class, Kind::kParked);
   one_at_a_time_ = false;
-  if (refused_ && refused_->position == event.position) refused_.reset();
   if (!reason.ok()) ReportSetAside(ErrorAction::kPark, event, reason);
   return Offer::kTaken;
 }
 
 // The event is settled already.
-Pipeline::Offer Pipeline::LeaveOut(const Event& event) {
+Sender::Offer Sender::LeaveOut(const Event& event) {
   AddSettled(event);
   ++counters_.repeats;
-  if (refused_ && refused_->position == event.position) refused_.reset();
   return Offer::kTaken;
 }
 
-void Pipeline::ReportSetAside(ErrorAction action, const Event& event,
-                              const absl::Status& reason) {
+void Sender::ReportSetAside(ErrorAction action, const Event& event,
+                            const absl::Status& reason) {
   if (!on_set_aside_) return;
   on_set_aside_(
       {action, event.position, IdForMessages(event.id.value_or("")), reason});
 }
 
-Pipeline::Offer Pipeline::Stop(const Event& event, absl::Status reason) {
+Sender::Offer Sender::Stop(const Event& event, absl::Status reason) {
   stoppage_ = Stoppage{
-      event.position,        IdForMessages(event.id.value_or("")),
-      std::move(reason),
-      /*is_in_stream=*/true, IdForMessages(event.aggregate_id.value_or("")),
-      DigestOf(event)};
+      event.position, IdForMessages(event.id.value_or("")), std::move(reason),
+      IdForMessages(event.aggregate_id.value_or("")), DigestOf(event)};
   stopped_before_.reset();
   return Offer::kHold;
 }
 
-void Pipeline::CountSetAside(const InFlightRecord& record) {
+void Sender::CountSetAside(const InFlightRecord& record) {
   if (record.error_class == kNoErrorClass) {
-    counters_.parked_behind += record.is_parked;
+    counters_.parked_behind += record.is_parked();
     return;
   }
-  if (!record.is_parked && !record.is_kept_letter) {
+  if (record.is_record()) {
     ++counters_of_events().dead_letters[record.error_class];
     if (!awaits_commits_) dead_.erase(record.position);
     return;
   }
   // It is durable already.
-  ++(record.is_parked ? counters_.parked
-                      : counters_.dead_letters)[record.error_class];
+  ++(record.is_parked() ? counters_.parked
+                        : counters_.dead_letters)[record.error_class];
   dead_.erase(record.position);
-  if (record.is_kept_letter) unreported_letters_.erase(record.position);
+  if (!record.is_parked()) unreported_letters_.erase(record.position);
 }
 
 // The letter is stored.
-void Pipeline::CountUnreportedLetter(const Position& position) {
+void Sender::CountUnreportedLetter(const Position& position) {
   const auto found = unreported_letters_.find(position);
   if (found == unreported_letters_.end()) return;
   ++counters_.dead_letters[found->second];
@@ -207,13 +197,13 @@ void Pipeline::CountUnreportedLetter(const Position& position) {
   dead_.erase(position);
 }
 
-bool Pipeline::Decide(const Position& position, ErrorAction action) {
+bool Sender::Decide(const Position& position, ErrorAction action) {
   if (!stoppage_ || stoppage_->position != position) return false;
   // Nothing of the row is known: its dead letter would be empty.
   const bool is_unmapped =
       ReasonCodeOf(stoppage_->reason) == kReasonTableUnsuitable;
   if (is_unmapped && action == ErrorAction::kDeadLetter) return false;
-  const Decision decision{position, action};
+  const std::pair decision(position, action);
   if (decision_ == decision) return false;  // it was of no use
   decision_ = decision;
   stoppage_.reset();

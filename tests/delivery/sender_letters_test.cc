@@ -1,4 +1,4 @@
-// Pipeline: dead letters that are stored in the place of parked events.
+// Sender: dead letters that are stored in the place of parked events.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "base/reason_code.h"
-#include "delivery/pipeline.h"
+#include "delivery/wal_progress.h"
 #include "support/memory_sink.h"
 
 namespace walpost {
@@ -16,7 +16,7 @@ namespace {
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using testing::MemorySink;
-using Offer = Pipeline::Offer;
+using Offer = Sender::Offer;
 
 Position At(uint64_t commit_lsn, uint64_t ordinal = 1) {
   return {Lsn(commit_lsn), ordinal};
@@ -45,16 +45,16 @@ class FakeParking final : public Parking {
   std::vector<Sequence> sequences;
 };
 
-class PipelineLettersTest : public ::testing::Test {
+class SenderLettersTest : public ::testing::Test {
  protected:
-  PipelineLettersTest() {
-    pipeline_.SetSink(&sink_);
-    pipeline_.SetParking(&parking_);
+  SenderLettersTest() {
+    sender_.SetSink(&sink_);
+    sender_.SetParking(&parking_);
     ErrorActions actions;
     actions.Set(FindErrorClass(kReasonTopicIllegal), ErrorAction::kDeadLetter);
     actions.Set(FindErrorClass(kReasonRecordTooLarge),
                 ErrorAction::kDeadLetter);
-    pipeline_.SetErrorActions(actions, [this](const SetAside& event) {
+    sender_.SetErrorActions(actions, [this](const SetAside& event) {
       set_aside_.push_back(event.action);
     });
   }
@@ -75,34 +75,35 @@ class PipelineLettersTest : public ::testing::Test {
     event.aggregate_id = "k";
     event.payload = "v";
     event.references = references;
-    return pipeline_.OnEvent(event);
+    return progress_.OnEvent(event, absl::OkStatus());
   }
 
   uint64_t CountedLetters() const {
-    return DeliveryCounters::Sum(pipeline_.counters().dead_letters);
+    return DeliveryCounters::Sum(sender_.counters().dead_letters);
   }
 
   MemorySink sink_;
   FakeParking parking_;
-  Pipeline pipeline_{MakeBuilder(), {}};
+  Sender sender_{MakeBuilder(), {}};
+  WalProgress progress_{sender_};
   std::vector<ErrorAction> set_aside_;
 };
 
-TEST_F(PipelineLettersTest, P2NothingIsConfirmedBeforeALetterIsStored) {
+TEST_F(SenderLettersTest, P2NothingIsConfirmedBeforeALetterIsStored) {
   EXPECT_EQ(OfferEvent(At(100), "a b"), Offer::kTaken);
-  pipeline_.OnTransactionEnd(Lsn(150));
-  EXPECT_EQ(pipeline_.confirmed(), Lsn(0));
+  progress_.OnTransactionEnd(Lsn(150));
+  EXPECT_EQ(progress_.confirmed(), Lsn(0));
   EXPECT_TRUE(sink_.accepted().empty());
   EXPECT_THAT(parking_.letters, ElementsAre(At(100)));
-  pipeline_.OnAcknowledged(parking_.sequences.at(0), WallTime());
-  EXPECT_EQ(pipeline_.confirmed(), Lsn(150));
+  sender_.OnAcknowledged(parking_.sequences.at(0), WallTime());
+  EXPECT_EQ(progress_.confirmed(), Lsn(150));
   EXPECT_THAT(set_aside_, ElementsAre(ErrorAction::kDeadLetter));
 }
 
-TEST_F(PipelineLettersTest, ALetterCountsAsALetterAndNotAsARecord) {
+TEST_F(SenderLettersTest, ALetterCountsAsALetterAndNotAsARecord) {
   OfferEvent(At(100), "a b");
-  pipeline_.OnAcknowledged(parking_.sequences.at(0), WallTime());
-  const DeliveryCounters& counters = pipeline_.counters();
+  sender_.OnAcknowledged(parking_.sequences.at(0), WallTime());
+  const DeliveryCounters& counters = sender_.counters();
   EXPECT_EQ(DeliveryCounters::Sum(counters.dead_letters), 1u);
   EXPECT_EQ(DeliveryCounters::Sum(counters.parked), 0u);
   EXPECT_EQ(counters.acknowledged, 0u);
@@ -110,110 +111,109 @@ TEST_F(PipelineLettersTest, ALetterCountsAsALetterAndNotAsARecord) {
 }
 
 // It is stored after its window was given up, or the answer came too late.
-TEST_F(PipelineLettersTest, P8ALetterWithoutAReportCountsWhenItIsSeenAgain) {
+TEST_F(SenderLettersTest, P8ALetterWithoutAReportCountsWhenItIsSeenAgain) {
   OfferEvent(At(100), "a b");
-  pipeline_.Rewind();
-  pipeline_.OnAcknowledged(parking_.sequences.at(0), WallTime());
+  sender_.Rewind();
+  sender_.OnAcknowledged(parking_.sequences.at(0), WallTime());
   EXPECT_EQ(CountedLetters(), 0u);
   parking_.claim = Parking::Claim::kSettled;
   EXPECT_EQ(OfferEvent(At(100), "a b"), Offer::kTaken);
   EXPECT_EQ(CountedLetters(), 1u);
-  pipeline_.Rewind();
+  sender_.Rewind();
   OfferEvent(At(100), "a b");
   EXPECT_EQ(CountedLetters(), 1u);
 }
 
 // The stream begins again, first with it in flight, then without.
-TEST_F(PipelineLettersTest, P8ALetterInFlightCountsAfterTwoStreams) {
+TEST_F(SenderLettersTest, P8ALetterInFlightCountsAfterTwoStreams) {
   OfferEvent(At(100), "a b");
-  pipeline_.BeginStream(Lsn(50));
-  pipeline_.Rewind();
-  pipeline_.BeginStream(Lsn(50));
+  progress_.BeginStream(Lsn(50));
+  sender_.Rewind();
+  progress_.BeginStream(Lsn(50));
   parking_.claim = Parking::Claim::kSettled;
   EXPECT_EQ(OfferEvent(At(100), "a b"), Offer::kTaken);
   EXPECT_EQ(CountedLetters(), 1u);
 }
 
-TEST_F(PipelineLettersTest, P8ALetterThatIsStoredAgainCountsOnce) {
+TEST_F(SenderLettersTest, P8ALetterThatIsStoredAgainCountsOnce) {
   OfferEvent(At(100), "a b");
-  pipeline_.Rewind();
+  sender_.Rewind();
   OfferEvent(At(100), "a b");
-  pipeline_.OnAcknowledged(parking_.sequences.at(1), WallTime());
+  sender_.OnAcknowledged(parking_.sequences.at(1), WallTime());
   EXPECT_EQ(CountedLetters(), 1u);
 }
 
-TEST_F(PipelineLettersTest, P8ALetterBehindTheCheckpointCountsOnce) {
+TEST_F(SenderLettersTest, P8ALetterBehindTheCheckpointCountsOnce) {
   OfferEvent(At(100), "a b");
-  pipeline_.OnAcknowledged(parking_.sequences.at(0), WallTime());
-  pipeline_.RewindToCheckpoint();
-  pipeline_.Resume(Lsn(50), At(50));
+  sender_.OnAcknowledged(parking_.sequences.at(0), WallTime());
+  progress_.RewindToCheckpoint();
+  progress_.Resume(Lsn(50), {At(50)});
   parking_.claim = Parking::Claim::kSettled;
   EXPECT_EQ(OfferEvent(At(100), "a b"), Offer::kTaken);
   EXPECT_EQ(CountedLetters(), 1u);
 }
 
-TEST_F(PipelineLettersTest, P8ALetterOfAnotherInstanceDoesNotCount) {
+TEST_F(SenderLettersTest, P8ALetterOfAnotherInstanceDoesNotCount) {
   OfferEvent(At(100), "a b");
-  pipeline_.Rewind();
-  pipeline_.Resume(Lsn(150), At(150));
-  pipeline_.BeginStream(Lsn(150));
+  sender_.Rewind();
+  progress_.Resume(Lsn(150), {At(150)});
+  progress_.BeginStream(Lsn(150));
   parking_.claim = Parking::Claim::kSettled;
   OfferEvent(At(100), "a b");
   OfferEvent(At(200), "a b");
   EXPECT_EQ(CountedLetters(), 0u);
 }
 
-TEST_F(PipelineLettersTest, LaterEventsOfTheKeyGoOn) {
+TEST_F(SenderLettersTest, LaterEventsOfTheKeyGoOn) {
   OfferEvent(At(100), "a b");
   EXPECT_EQ(OfferEvent(At(200)), Offer::kTaken);
   EXPECT_EQ(sink_.accepted().size(), 1u);
 }
 
-TEST_F(PipelineLettersTest, AnEventWhoseLetterIsStoredIsLeftOut) {
+TEST_F(SenderLettersTest, AnEventWhoseLetterIsStoredIsLeftOut) {
   parking_.claim = Parking::Claim::kSettled;
   EXPECT_EQ(OfferEvent(At(100)), Offer::kTaken);
   EXPECT_TRUE(sink_.accepted().empty());
   EXPECT_TRUE(parking_.letters.empty());
 }
 
-TEST_F(PipelineLettersTest, ARejectedRecordHasALetterWhenItIsReadAgain) {
+TEST_F(SenderLettersTest, ARejectedRecordHasALetterWhenItIsReadAgain) {
   OfferEvent(At(100));
-  pipeline_.OnNotDelivered(0,
-                           Undeliverable(kReasonRecordTooLarge, "too large"));
-  ASSERT_TRUE(pipeline_.refused());
-  EXPECT_FALSE(pipeline_.refused()->is_of_dead_letter);
-  pipeline_.Rewind();
+  sender_.OnNotDelivered(0, Undeliverable(kReasonRecordTooLarge, "too large"));
+  ASSERT_TRUE(sender_.refused());
+  EXPECT_FALSE(sender_.refused()->is_of_dead_letter);
+  sender_.Rewind();
   EXPECT_EQ(OfferEvent(At(100)), Offer::kTaken);
   EXPECT_THAT(parking_.letters, ElementsAre(At(100)));
-  EXPECT_FALSE(pipeline_.refused());
+  EXPECT_FALSE(sender_.refused());
   // The stream begins again before it is stored.
-  pipeline_.Rewind();
+  sender_.Rewind();
   EXPECT_EQ(OfferEvent(At(100)), Offer::kTaken);
   EXPECT_THAT(parking_.letters, ElementsAre(At(100), At(100)));
   EXPECT_EQ(sink_.accepted().size(), 1u) << "it is not sent again";
 }
 
-TEST_F(PipelineLettersTest, AnOperatorsDecisionStoresItsLetter) {
-  pipeline_.SetErrorActions(ErrorActions(), nullptr);
+TEST_F(SenderLettersTest, AnOperatorsDecisionStoresItsLetter) {
+  sender_.SetErrorActions(ErrorActions(), nullptr);
   EXPECT_EQ(OfferEvent(At(100), "a b"), Offer::kHold);
-  EXPECT_TRUE(pipeline_.Decide(At(100), ErrorAction::kDeadLetter));
+  EXPECT_TRUE(sender_.Decide(At(100), ErrorAction::kDeadLetter));
   EXPECT_EQ(OfferEvent(At(100), "a b"), Offer::kTaken);
   EXPECT_THAT(parking_.letters, ElementsAre(At(100)));
 }
 
-TEST_F(PipelineLettersTest, WithoutAPlaceTheFlowStops) {
-  pipeline_.SetParking(nullptr);
+TEST_F(SenderLettersTest, WithoutAPlaceTheFlowStops) {
+  sender_.SetParking(nullptr);
   EXPECT_EQ(OfferEvent(At(100), "a b"), Offer::kHold);
-  ASSERT_TRUE(pipeline_.stoppage());
-  EXPECT_THAT(std::string(pipeline_.stoppage()->reason.message()),
+  ASSERT_TRUE(sender_.stoppage());
+  EXPECT_THAT(std::string(sender_.stoppage()->reason.message()),
               HasSubstr("which only the stream of walpost run writes"));
   EXPECT_TRUE(sink_.accepted().empty());
 }
 
-TEST_F(PipelineLettersTest, ALetterInFlightIsNotAStandingRecord) {
+TEST_F(SenderLettersTest, ALetterInFlightIsNotAStandingRecord) {
   OfferEvent(At(100), "a b");
   OfferEvent(At(200));
-  EXPECT_EQ(pipeline_.standing_at(), std::nullopt);
+  EXPECT_EQ(sender_.standing_at(), std::nullopt);
 }
 
 }  // namespace

@@ -1,4 +1,4 @@
-// Pipeline: events that are parked, and those that follow them.
+// Sender: events that are parked, and those that follow them.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -9,14 +9,14 @@
 #include <vector>
 
 #include "base/reason_code.h"
-#include "delivery/pipeline.h"
+#include "delivery/wal_progress.h"
 #include "support/memory_sink.h"
 
 namespace walpost {
 namespace {
 
 using testing::MemorySink;
-using Offer = Pipeline::Offer;
+using Offer = Sender::Offer;
 
 Position At(uint64_t commit_lsn, uint64_t ordinal = 1) {
   return {Lsn(commit_lsn), ordinal};
@@ -61,15 +61,15 @@ class FakeParking final : public Parking {
   std::vector<Sequence> sequences;
 };
 
-class PipelineParkingTest : public ::testing::Test {
+class SenderParkingTest : public ::testing::Test {
  protected:
-  PipelineParkingTest() {
-    pipeline_.SetSink(&sink_);
-    pipeline_.SetParking(&parking_);
+  SenderParkingTest() {
+    sender_.SetSink(&sink_);
+    sender_.SetParking(&parking_);
     ErrorActions actions;
     actions.Set(FindErrorClass(kReasonTopicIllegal), ErrorAction::kPark);
     actions.Set(FindErrorClass(kReasonRecordTooLarge), ErrorAction::kPark);
-    pipeline_.SetErrorActions(actions, [this](const SetAside& event) {
+    sender_.SetErrorActions(actions, [this](const SetAside& event) {
       set_aside_.push_back(event.action);
     });
   }
@@ -89,193 +89,194 @@ class PipelineParkingTest : public ::testing::Test {
     event.aggregate_id = "k";
     event.payload = "v";
     event.references = references;
-    return pipeline_.OnEvent(event);
+    return progress_.OnEvent(event, absl::OkStatus());
   }
 
   MemorySink sink_;
   FakeParking parking_;
-  Pipeline pipeline_{MakeBuilder(), {}};
+  Sender sender_{MakeBuilder(), {}};
+  WalProgress progress_{sender_};
   std::vector<ErrorAction> set_aside_;
 };
 
-TEST_F(PipelineParkingTest, P2NothingIsConfirmedBeforeAParkedEventIsStored) {
+TEST_F(SenderParkingTest, P2NothingIsConfirmedBeforeAParkedEventIsStored) {
   EXPECT_EQ(OfferEvent(At(100), "a b"), Offer::kTaken);
-  pipeline_.OnTransactionEnd(Lsn(110));
-  EXPECT_FALSE(pipeline_.confirmed().is_valid());
-  pipeline_.OnAcknowledged(parking_.sequences.at(0), WallTime());
-  EXPECT_EQ(pipeline_.confirmed(), Lsn(110));
-  EXPECT_EQ(DeliveryCounters::Sum(pipeline_.counters().parked), 1u);
-  EXPECT_EQ(pipeline_.counters().acknowledged, 0u);
+  progress_.OnTransactionEnd(Lsn(110));
+  EXPECT_FALSE(progress_.confirmed().is_valid());
+  sender_.OnAcknowledged(parking_.sequences.at(0), WallTime());
+  EXPECT_EQ(progress_.confirmed(), Lsn(110));
+  EXPECT_EQ(DeliveryCounters::Sum(sender_.counters().parked), 1u);
+  EXPECT_EQ(sender_.counters().acknowledged, 0u);
   EXPECT_EQ(set_aside_, std::vector<ErrorAction>{ErrorAction::kPark});
 }
 
-TEST_F(PipelineParkingTest, AnEventThatFollowsIsParkedUnheard) {
+TEST_F(SenderParkingTest, AnEventThatFollowsIsParkedUnheard) {
   parking_.claim = Parking::Claim::kFollows;
   EXPECT_EQ(OfferEvent(At(100)), Offer::kTaken);
   EXPECT_TRUE(sink_.accepted().empty());
   EXPECT_EQ(parking_.dead, std::vector<bool>{false});
   EXPECT_TRUE(set_aside_.empty());
-  pipeline_.OnAcknowledged(parking_.sequences.at(0), WallTime());
-  EXPECT_EQ(pipeline_.counters().parked_behind, 1u);
+  sender_.OnAcknowledged(parking_.sequences.at(0), WallTime());
+  EXPECT_EQ(sender_.counters().parked_behind, 1u);
 }
 
-TEST_F(PipelineParkingTest, AnEventOfAKeyThatIsBeingReleasedWaits) {
+TEST_F(SenderParkingTest, AnEventOfAKeyThatIsBeingReleasedWaits) {
   parking_.claim = Parking::Claim::kWaits;
   EXPECT_EQ(OfferEvent(At(100)), Offer::kHold);
-  EXPECT_FALSE(pipeline_.CanTake());
-  pipeline_.OnRoom();
+  EXPECT_FALSE(progress_.CanTake());
+  sender_.OnRoom();
   parking_.claim = Parking::Claim::kFree;
   EXPECT_EQ(OfferEvent(At(100)), Offer::kTaken);
-  EXPECT_EQ(pipeline_.counters().events, 1u);
+  EXPECT_EQ(sender_.counters().events, 1u);
 }
 
-TEST_F(PipelineParkingTest, ADiscardedEventIsLeftOut) {
+TEST_F(SenderParkingTest, ADiscardedEventIsLeftOut) {
   parking_.claim = Parking::Claim::kSettled;
   EXPECT_EQ(OfferEvent(At(100)), Offer::kTaken);
-  pipeline_.OnTransactionEnd(Lsn(110));
+  progress_.OnTransactionEnd(Lsn(110));
   EXPECT_TRUE(sink_.accepted().empty());
   EXPECT_TRUE(parking_.positions.empty());
-  EXPECT_EQ(pipeline_.confirmed(), Lsn(110));
+  EXPECT_EQ(progress_.confirmed(), Lsn(110));
 }
 
-TEST_F(PipelineParkingTest, AReleasedEventThatFailsAgainIsLeftOut) {
+TEST_F(SenderParkingTest, AReleasedEventThatFailsAgainIsLeftOut) {
   parking_.was_released = true;
   EXPECT_EQ(OfferEvent(At(100), "a b"), Offer::kTaken);
-  pipeline_.OnTransactionEnd(Lsn(110));
+  progress_.OnTransactionEnd(Lsn(110));
   EXPECT_TRUE(parking_.positions.empty());
-  EXPECT_EQ(pipeline_.confirmed(), Lsn(110));
+  EXPECT_EQ(progress_.confirmed(), Lsn(110));
 }
 
-TEST_F(PipelineParkingTest, TheFlowStopsBeforeAnEventThatCannotBeParked) {
+TEST_F(SenderParkingTest, TheFlowStopsBeforeAnEventThatCannotBeParked) {
   parking_.may_park = absl::InvalidArgumentError("no key");
   EXPECT_EQ(OfferEvent(At(100), "a b"), Offer::kHold);
-  ASSERT_TRUE(pipeline_.stoppage());
-  EXPECT_NE(pipeline_.stoppage()->reason.message().find("no key"),
+  ASSERT_TRUE(sender_.stoppage());
+  EXPECT_NE(sender_.stoppage()->reason.message().find("no key"),
             std::string::npos);
-  EXPECT_EQ(ReasonCodeOf(pipeline_.stoppage()->reason), kReasonTopicIllegal);
+  EXPECT_EQ(ReasonCodeOf(sender_.stoppage()->reason), kReasonTopicIllegal);
 }
 
-TEST_F(PipelineParkingTest, TheFlowGoesOnWhenThereIsRoomForAnotherKey) {
+TEST_F(SenderParkingTest, TheFlowGoesOnWhenThereIsRoomForAnotherKey) {
   parking_.may_park = absl::InvalidArgumentError("too many keys");
   OfferEvent(At(100), "a b");
   parking_.may_park = absl::OkStatus();
-  pipeline_.OnParkingRoom();
-  EXPECT_FALSE(pipeline_.stoppage());
+  sender_.OnParkingRoom();
+  EXPECT_FALSE(sender_.stoppage());
   EXPECT_EQ(OfferEvent(At(100), "a b"), Offer::kTaken);
 }
 
-TEST_F(PipelineParkingTest, RoomForAnotherKeyIsNoReasonToPassAnotherEvent) {
-  pipeline_.SetErrorActions(ErrorActions(), nullptr);
+TEST_F(SenderParkingTest, RoomForAnotherKeyIsNoReasonToPassAnotherEvent) {
+  sender_.SetErrorActions(ErrorActions(), nullptr);
   OfferEvent(At(100), "a b");
-  pipeline_.OnParkingRoom();
-  EXPECT_TRUE(pipeline_.stoppage());
+  sender_.OnParkingRoom();
+  EXPECT_TRUE(sender_.stoppage());
 }
 
-TEST_F(PipelineParkingTest, WithoutAPlaceTheFlowStops) {
-  pipeline_.SetParking(nullptr);
+TEST_F(SenderParkingTest, WithoutAPlaceTheFlowStops) {
+  sender_.SetParking(nullptr);
   EXPECT_EQ(OfferEvent(At(100), "a b"), Offer::kHold);
-  EXPECT_TRUE(pipeline_.stoppage());
+  EXPECT_TRUE(sender_.stoppage());
 }
 
-TEST_F(PipelineParkingTest, ARejectedRecordIsParkedWhenItIsReadAgain) {
+TEST_F(SenderParkingTest, ARejectedRecordIsParkedWhenItIsReadAgain) {
   OfferEvent(At(100));
-  pipeline_.OnNotDelivered(0, TooLarge());
+  sender_.OnNotDelivered(0, TooLarge());
   MemorySink second;
-  pipeline_.SetSink(nullptr);
-  pipeline_.Rewind();
-  pipeline_.SetSink(&second);
+  sender_.SetSink(nullptr);
+  sender_.Rewind();
+  sender_.SetSink(&second);
   EXPECT_EQ(OfferEvent(At(100)), Offer::kTaken);
   EXPECT_EQ(OfferEvent(At(101)), Offer::kTaken);
   EXPECT_EQ(parking_.positions, std::vector<Position>{At(100)});
   EXPECT_EQ(second.accepted().size(), 1u);
   // Before it is stored, the stream starts over again.
-  pipeline_.SetSink(nullptr);
-  pipeline_.Rewind();
+  sender_.SetSink(nullptr);
+  sender_.Rewind();
   MemorySink third;
-  pipeline_.SetSink(&third);
+  sender_.SetSink(&third);
   EXPECT_EQ(OfferEvent(At(100)), Offer::kTaken);
   EXPECT_TRUE(third.accepted().empty());
   EXPECT_EQ(parking_.positions.size(), 2u);
 }
 
-TEST_F(PipelineParkingTest, NothingIsSettledBeyondAnEventInFlight) {
+TEST_F(SenderParkingTest, NothingIsSettledBeyondAnEventInFlight) {
   OfferEvent(At(100, 1));
   OfferEvent(At(100, 2));
-  pipeline_.OnTransactionEnd(Lsn(110));
-  pipeline_.OnAcknowledged(1, WallTime());
-  EXPECT_LT(pipeline_.settled_through(), At(100, 1));
-  pipeline_.OnAcknowledged(0, WallTime());
-  EXPECT_GE(pipeline_.settled_through(), At(100, 2));
+  progress_.OnTransactionEnd(Lsn(110));
+  sender_.OnAcknowledged(1, WallTime());
+  EXPECT_LT(progress_.settled_through(), At(100, 1));
+  sender_.OnAcknowledged(0, WallTime());
+  EXPECT_GE(progress_.settled_through(), At(100, 2));
 }
 
 // ---- Isolation.
 
-TEST_F(PipelineParkingTest, AnOperatorMaySkipAnEventForWhichThereIsNoRoom) {
+TEST_F(SenderParkingTest, AnOperatorMaySkipAnEventForWhichThereIsNoRoom) {
   parking_.claim = Parking::Claim::kFull;
   parking_.may_park = absl::InvalidArgumentError("its topic is isolated");
   OfferEvent(At(10));
-  EXPECT_TRUE(pipeline_.Decide(At(10), ErrorAction::kSkip));
+  EXPECT_TRUE(sender_.Decide(At(10), ErrorAction::kSkip));
   EXPECT_EQ(OfferEvent(At(10)), Offer::kTaken);
   EXPECT_EQ(OfferEvent(At(20)), Offer::kHold) << "it was about one event";
 }
 
-TEST_F(PipelineParkingTest, StandsAtTheOldestRecordInFlight) {
-  EXPECT_EQ(pipeline_.standing_at(), std::nullopt);
+TEST_F(SenderParkingTest, StandsAtTheOldestRecordInFlight) {
+  EXPECT_EQ(sender_.standing_at(), std::nullopt);
   OfferEvent(At(10));
   OfferEvent(At(20));
-  EXPECT_EQ(pipeline_.standing_at(), At(10));
-  pipeline_.OnAcknowledged(0, WallTime());
-  EXPECT_EQ(pipeline_.standing_at(), At(20));
-  pipeline_.OnAcknowledged(1, WallTime());
-  EXPECT_EQ(pipeline_.standing_at(), std::nullopt);
+  EXPECT_EQ(sender_.standing_at(), At(10));
+  sender_.OnAcknowledged(0, WallTime());
+  EXPECT_EQ(sender_.standing_at(), At(20));
+  sender_.OnAcknowledged(1, WallTime());
+  EXPECT_EQ(sender_.standing_at(), std::nullopt);
 }
 
-TEST_F(PipelineParkingTest, StandsAtAnEventThatTheSinkDoesNotTake) {
+TEST_F(SenderParkingTest, StandsAtAnEventThatTheSinkDoesNotTake) {
   sink_.AnswerWith(absl::UnavailableError("unknown topic"));
   EXPECT_EQ(OfferEvent(At(10)), Offer::kHold);
-  EXPECT_EQ(pipeline_.standing_at(), At(10));
+  EXPECT_EQ(sender_.standing_at(), At(10));
   sink_.AnswerWith(absl::ResourceExhaustedError("full"));
-  pipeline_.RetryHeld();
+  sender_.RetryHeld();
   EXPECT_EQ(OfferEvent(At(10)), Offer::kHold);
-  EXPECT_EQ(pipeline_.standing_at(), std::nullopt);
+  EXPECT_EQ(sender_.standing_at(), std::nullopt);
 }
 
-TEST_F(PipelineParkingTest, StandsAtItWhileTheFlowComesBackToIt) {
+TEST_F(SenderParkingTest, StandsAtItWhileTheFlowComesBackToIt) {
   OfferEvent(At(10));
   OfferEvent(At(20));
-  pipeline_.OnAcknowledged(0, WallTime());
-  pipeline_.OnSinkFailed(absl::AbortedError("no right to write"));
-  pipeline_.Rewind();
-  EXPECT_EQ(pipeline_.standing_at(), At(20));
-  pipeline_.Rewind();
-  EXPECT_EQ(pipeline_.standing_at(), At(20)) << "and from there";
+  sender_.OnAcknowledged(0, WallTime());
+  sender_.OnSinkFailed(absl::AbortedError("no right to write"));
+  sender_.Rewind();
+  EXPECT_EQ(sender_.standing_at(), At(20));
+  sender_.Rewind();
+  EXPECT_EQ(sender_.standing_at(), At(20)) << "and from there";
   OfferEvent(At(20));
-  pipeline_.OnAcknowledged(2, WallTime());
-  EXPECT_EQ(pipeline_.standing_at(), std::nullopt);
+  sender_.OnAcknowledged(2, WallTime());
+  EXPECT_EQ(sender_.standing_at(), std::nullopt);
 }
 
-TEST_F(PipelineParkingTest, DoesNotStandAtAParkedEvent) {
+TEST_F(SenderParkingTest, DoesNotStandAtAParkedEvent) {
   EXPECT_EQ(OfferEvent(At(10), "a b"), Offer::kTaken);
-  EXPECT_EQ(pipeline_.standing_at(), std::nullopt);
+  EXPECT_EQ(sender_.standing_at(), std::nullopt);
 }
 
-TEST_F(PipelineParkingTest, IsolationOfAHeldEventNeedsNoOtherSink) {
+TEST_F(SenderParkingTest, IsolationOfAHeldEventNeedsNoOtherSink) {
   sink_.AnswerWith(absl::UnavailableError("unknown topic"));
   OfferEvent(At(10));
-  pipeline_.Isolate(At(10));
-  EXPECT_FALSE(pipeline_.sink_failure());
+  sender_.Isolate(At(10));
+  EXPECT_FALSE(sender_.sink_failure());
   EXPECT_EQ(OfferEvent(At(10)), Offer::kTaken);
   EXPECT_THAT(parking_.isolated, ::testing::ElementsAre(At(10)));
   EXPECT_THAT(parking_.positions, ::testing::ElementsAre(At(10)));
 }
 
-TEST_F(PipelineParkingTest, IsolationOfARecordInFlightReplacesTheSink) {
+TEST_F(SenderParkingTest, IsolationOfARecordInFlightReplacesTheSink) {
   OfferEvent(At(10));
   OfferEvent(At(20));
-  pipeline_.OnAcknowledged(1, WallTime());
-  pipeline_.Isolate(At(10));
-  EXPECT_TRUE(pipeline_.sink_failure());
-  pipeline_.Rewind();
+  sender_.OnAcknowledged(1, WallTime());
+  sender_.Isolate(At(10));
+  EXPECT_TRUE(sender_.sink_failure());
+  sender_.Rewind();
   EXPECT_EQ(OfferEvent(At(10)), Offer::kTaken);
   EXPECT_THAT(parking_.isolated, ::testing::ElementsAre(At(10)));
   EXPECT_EQ(OfferEvent(At(20)), Offer::kTaken);
@@ -283,34 +284,34 @@ TEST_F(PipelineParkingTest, IsolationOfARecordInFlightReplacesTheSink) {
       << "the other one was acknowledged";
 }
 
-TEST_F(PipelineParkingTest, NoOtherEventIsIsolatedInItsPlace) {
+TEST_F(SenderParkingTest, NoOtherEventIsIsolatedInItsPlace) {
   OfferEvent(At(10));
-  pipeline_.Isolate(At(10));
-  pipeline_.Rewind();
+  sender_.Isolate(At(10));
+  sender_.Rewind();
   OfferEvent(At(30));
   EXPECT_TRUE(parking_.isolated.empty());
 }
 
-TEST_F(PipelineParkingTest, WhatCannotBeMappedDoesNotWaitForItsTopic) {
+TEST_F(SenderParkingTest, WhatCannotBeMappedDoesNotWaitForItsTopic) {
   parking_.claim = Parking::Claim::kIsolated;
   const std::vector<Value> references = {"order"};
   Event event;
   event.position = At(10);
   event.references = references;
   const absl::Status error = Undeliverable(kReasonColumnUnreadable, "unread");
-  EXPECT_EQ(pipeline_.OnUndeliverable(event, error), Offer::kHold);
-  EXPECT_TRUE(pipeline_.stoppage());
+  EXPECT_EQ(progress_.OnEvent(event, error), Offer::kHold);
+  EXPECT_TRUE(sender_.stoppage());
   EXPECT_TRUE(parking_.positions.empty());
 }
 
-TEST_F(PipelineParkingTest, StopsBeforeAnEventForWhichThereIsNoRoom) {
+TEST_F(SenderParkingTest, StopsBeforeAnEventForWhichThereIsNoRoom) {
   parking_.claim = Parking::Claim::kFull;
   parking_.may_park = absl::InvalidArgumentError("its topic is isolated");
   EXPECT_EQ(OfferEvent(At(10)), Offer::kHold);
-  ASSERT_TRUE(pipeline_.stoppage());
-  EXPECT_EQ(pipeline_.stoppage()->position, At(10));
+  ASSERT_TRUE(sender_.stoppage());
+  EXPECT_EQ(sender_.stoppage()->position, At(10));
   parking_.claim = Parking::Claim::kFree;
-  pipeline_.OnParkingRoom();
+  sender_.OnParkingRoom();
   EXPECT_EQ(OfferEvent(At(10)), Offer::kTaken);
 }
 

@@ -1,12 +1,17 @@
-// Pipeline: decides whether each event is sent, waits, is skipped or stops the
-// flow; and, from the reports, which LSN may be confirmed.
+// Sender: delivers a sequence of events in its order. It decides whether each
+// event is sent, waits, is set aside or stops the flow.
 //
-//   source ──OnEvent, OnTransactionEnd, OnKeepalive──▶ Pipeline ──▶ sink
-//   source ◀─────────────── confirmed() ───────────── Pipeline ◀── reports
+//   source ──Take──▶ Sender ──Produce──▶ sink
+//                      ▲└──▶ dead letter, Parking, skip
+//                      └─── reports of the sink
 //
-// The contracts: with the source, EventTaker; it may start over at any LSN up
-// to confirmed(), because repeated events are recognised by position. With the
-// sink, RecordSink.
+// Events are told apart by their positions, which grow along the sequence; an
+// event that is repeated has the same one. They need not be of the WAL: the
+// rows of a table are just numbered. A source that must know up to where all
+// are done adds watermarks (acknowledgement_window.h).
+//
+// The contract with the source: an event that is not taken is offered again,
+// and no other before it, once MayTake() is true. With the sink: RecordSink.
 //
 // Pure: no clock, no I/O, no thread. One owner drives it from one thread; the
 // sink must outlive its use (SetSink).
@@ -21,15 +26,12 @@
 #include <utility>
 
 #include "absl/status/status.h"
-#include "absl/status/statusor.h"
-#include "base/lsn.h"
 #include "delivery/acknowledgement_window.h"
 #include "delivery/delivery_counters.h"
 #include "delivery/dispatch.h"
 #include "delivery/error_actions.h"
 #include "delivery/event_taker.h"
 #include "delivery/held_latencies.h"
-#include "delivery/history_check.h"
 #include "delivery/latency_histogram.h"
 #include "delivery/parking.h"
 #include "delivery/record_sink.h"
@@ -51,14 +53,16 @@ struct Refusal {
   bool is_of_dead_letter = false;
 };
 
-class Pipeline final : public EventTaker, public SinkUser {
+class Sender final : public SinkUser {
  public:
   // So many records in a row must be accepted alone before batches are sent
   // again.
   static constexpr uint32_t kMinAcceptedAlone = 50;
 
-  Pipeline(std::unique_ptr<RecordBuilder> builder,
-           AcknowledgementWindow::Options window);
+  using Offer = EventTaker::Offer;
+
+  Sender(std::unique_ptr<RecordBuilder> builder,
+         AcknowledgementWindow::Options window);
 
   // ---- Called by the owner.
 
@@ -87,8 +91,8 @@ class Pipeline final : public EventTaker, public SinkUser {
   // Where events are parked; nullptr: nowhere. It outlives its use.
   void SetParking(Parking* parking) { parking_ = parking; }
 
-  // Events to leave out when the stream shows them, by the decision of an
-  // operator: "alice: paid by hand". Forgotten by StartOver.
+  // Events to leave out when they are offered, by the decision of an operator:
+  // "alice: paid by hand". Forgotten by StartOver.
   using Skips = RecordedEvents<std::string>;
   void SetSkips(Skips skips) { skips_ = std::move(skips); }
 
@@ -98,39 +102,31 @@ class Pipeline final : public EventTaker, public SinkUser {
   bool Decide(const Position& position, ErrorAction action);
 
   // Gives up everything in flight because the sink was lost. The source must
-  // start over at confirmed().
+  // start over behind the acknowledged event of the window; others that are
+  // acknowledged, too, are not sent again (ResumeFilter).
   void Rewind();
-
-  // What the sink has acknowledged is void, too, unless it is in a checkpoint:
-  // its transaction was given up. The owner continues with Resume.
-  void RewindToCheckpoint();
-
-  // Forgets every position, too: the source's WAL has forked, and continues
-  // from the slot's position. The sink and its reports no longer exist.
+  // Forgets what the brokers have acknowledged, too.
+  void ForgetProgress();
+  // Forgets every position. The sink and its reports no longer exist.
   void StartOver();
 
-  // Continues from the progress of an earlier process or another instance, as a
-  // checkpoint has it. `commit` is the transaction of the position, if known.
-  // Requires that nothing is in flight.
-  void Resume(Lsn confirmed, const Position& acknowledged_through,
-              const CommitIdentity& commit = {});
-
-  // kFailedPrecondition, with the reason code of the gap: that progress cannot
-  // be from the WAL that this process has read.
-  absl::Status CompareProgress(Lsn confirmed,
-                               const CommitIdentity& commit) const {
-    return history_.Compare(commit, confirmed);
+  // Continues from earlier progress, unless this one is further. Requires that
+  // nothing is in flight.
+  void Resume(Watermark passed, const EventIdentity& acknowledged) {
+    window_.Resume(passed, acknowledged);
   }
+  // The source repeats its events from `first` on. Another sender has dealt
+  // with those before it.
+  void BeginSequence(const Position& first);
 
   // Sends the events from `first` to `last` one at a time: a record of a batch
   // that the brokers rejected is among them. Forgotten by StartOver.
-  void Suspect(const Position& first, const Position& last);
+  void Suspect(const Position& first, const Position& last) {
+    suspects_.Add(first);
+    suspects_.Add(last);
+  }
 
-  // The brokers rejected the event of this position, under an earlier one.
-  // Forgotten by StartOver.
-  void SetRefused(Refusal refusal) { refused_ = std::move(refusal); }
-  // True if the flow goes on after an event that cannot be delivered for this
-  // reason.
+  // True if the flow goes on after an event with this error.
   bool Passes(const absl::Status& reason) const {
     return error_actions_.For(reason) != ErrorAction::kStop;
   }
@@ -161,65 +157,35 @@ class Pipeline final : public EventTaker, public SinkUser {
 
   // ---- Called by the source.
 
-  // True if a stream from there would show events that this process cannot
-  // judge: another instance, or an earlier process, had them before this one
-  // came to the slot, and there is no covered event that could prove that they
-  // are the same. Then call StartOver first; they are sent again.
-  bool LacksEvidenceFrom(Lsn from) const {
-    return from < floor_ && window_.covered_commit().lsn < floor_;
-  }
-
-  // A stream begins that has every commit at `from` or later; at most at the
-  // slot's position, so that known events are seen again (HistoryCheck). If the
-  // slot has moved past all known events, whoever moved it had acknowledged
-  // what lies before. Requires evidence.
-  void BeginStream(Lsn from);
-
-  bool CanTake() const override {
+  bool CanTake() const {
     return dispatch_.has_sink() && !stoppage_ && !sink_failure_ && !held_ &&
-           !divergence_ && window_.HasRoom() && !trial_is_open() &&
-           !MustCommitFirst() && (!one_at_a_time_ || window_.empty());
+           window_.HasRoom() && !trial_is_open() && !MustCommitFirst() &&
+           (!one_at_a_time_ || window_.empty());
   }
-  Offer OnEvent(const Event& event) override;
-  Offer OnUndeliverable(const Event& event,
-                        const absl::Status& reason) override;
-  void OnTransactionEnd(Lsn end_lsn) override;
-  void OnKeepalive(Lsn wal_end) override { PassBoundary(wal_end); }
-  Lsn confirmable() const override {
-    return is_history_settled() ? confirmed() : Lsn();
+  // The same for a known event (EventTaker::OnEvent).
+  bool MayTake(const Event& event, const absl::Status& mapped) const;
+  Offer OnEvent(const Event& event,
+                const absl::Status& mapped = absl::OkStatus()) {
+    return MayTake(event, mapped) ? Take(event, mapped) : Offer::kHold;
   }
-  bool IsDrained() const override { return window_.empty(); }
-  absl::Status Health() const override {
-    return divergence_.value_or(absl::OkStatus());
-  }
+  // Requires MayTake.
+  Offer Take(const Event& event, const absl::Status& mapped);
+  // The source's transaction ends.
+  void OnTransactionEnd();
+  void AddWatermark(Watermark watermark) { window_.AddWatermark(watermark); }
 
   // ---- Called by the sink.
 
   void OnAcknowledged(Sequence sequence, WallTime now) override;
   void OnNotDelivered(Sequence sequence, const absl::Status& error) override;
   void OnRoom() override;
-  void OnSinkFailed(const absl::Status& error) override;
+  void OnSinkFailed(const absl::Status& error) override {
+    if (!sink_failure_) sink_failure_ = error;
+  }
 
   // ---- State.
 
-  // LSN to confirm to Postgres, once the history is settled.
-  Lsn confirmed() const { return window_.confirmed(); }
-  // True if the current stream has shown all events known from before. Until
-  // then only the slot's own position is confirmed to the server.
-  bool is_history_settled() const { return history_.is_settled(); }
-  // The WAL is not the known one: nothing further is taken, and the stream must
-  // stop. kFailedPrecondition, with the reason code of the gap.
-  const std::optional<absl::Status>& divergence() const { return divergence_; }
-  // The newest event up to which, inclusive, all are in Kafka.
-  const Position& acknowledged_through() const {
-    return window_.acknowledged_through();
-  }
-  // All events at or before it are in Kafka, or set aside. A parked event must
-  // not be sent before: an earlier one of its key may be in flight.
-  Position settled_through() const;
-  const CommitIdentity& acknowledged_commit() const {
-    return window_.acknowledged_commit();
-  }
+  bool IsDrained() const { return window_.empty(); }
   const AcknowledgementWindow& window() const { return window_; }
   const RecordBuilder& builder() const { return dispatch_.builder(); }
 
@@ -248,12 +214,9 @@ class Pipeline final : public EventTaker, public SinkUser {
   const LatencyHistogram& latency() const { return latency_; }
 
  private:
-  void ForgetPositions();
-  bool Continues(const Event& event);
-  void PassBoundary(Lsn lsn);
   bool IsSuspect(const Event& event);
-  void OnRefused(const InFlightRecord& record, const absl::Status& error);
-  Offer Take(const Event& event, const absl::Status& mapped);
+  void OnRefused(const InFlightRecord& record, const absl::Status& error,
+                 bool was_alone);
   Offer Decide(const Event& event, const absl::Status& mapped);
   // The record of a held event is with the brokers.
   bool trial_is_open() const {
@@ -268,7 +231,7 @@ class Pipeline final : public EventTaker, public SinkUser {
   bool IsTried(const Event& event);
   std::optional<Offer> OfferToParking(const Event& event,
                                       const absl::Status& mapped);
-  void ForgetSettled();
+  void ForgetDead();
   const absl::Status* RefusalOf(const Position& position) const;
   bool PassOver(const Event& event);
   Offer Carry(const Event& event, Dispatch::Outcome outcome,
@@ -283,7 +246,10 @@ class Pipeline final : public EventTaker, public SinkUser {
   Offer SkipAsDecided(const Event& event, const std::string& decision);
   std::string DigestOf(const Event& event) const;
   bool IsDecidedAbout(const Position& position) const {
-    return decision_ && decision_->position == position;
+    return decision_ && decision_->first == position;
+  }
+  bool IsRefused(const Event& event) const {
+    return refused_ && refused_->position == event.position;
   }
   void IsolateIfDue(const Event& event);
   Offer StopUnparked(const Event& event, const absl::Status& reason);
@@ -296,7 +262,9 @@ class Pipeline final : public EventTaker, public SinkUser {
   Offer Stop(const Event& event, absl::Status reason);
   void ReportSetAside(ErrorAction action, const Event& event,
                       const absl::Status& reason);
-  void PutInWindow(const Event& event, size_t bytes, uint8_t error_class);
+  using Kind = InFlightRecord::Kind;
+  void PutInWindow(const Event& event, size_t bytes, uint8_t error_class,
+                   Kind kind = Kind::kSent);
   void CountSetAside(const InFlightRecord& record);
   void CountUnreportedLetter(const Position& position);
   // Counters of what is not durable before the commit.
@@ -310,12 +278,6 @@ class Pipeline final : public EventTaker, public SinkUser {
   AcknowledgementWindow::Options window_options_;
   AcknowledgementWindow window_;
   ResumeFilter resume_filter_;
-  HistoryCheck history_;
-  // The slot's position when this process came to it, or the writer of a
-  // checkpoint without an event: earlier events are not known otherwise. 0/0: a
-  // checkpoint knows them.
-  Lsn floor_;
-  std::optional<absl::Status> divergence_;
 
   Suspects<Position> suspects_;
   bool one_at_a_time_ = false;
@@ -324,7 +286,7 @@ class Pipeline final : public EventTaker, public SinkUser {
   // Records were rejected lately: the next ones go alone, if the sink can.
   bool is_careful_ = false;
   uint32_t accepted_alone_ = 0;  // in a row
-  // The newest event whose record went alone. `is_held`: by the stream.
+  // The newest event whose record went alone. `is_held`: by the source.
   struct Trial {
     Position position;
     Sequence sequence = 0;
@@ -334,13 +296,7 @@ class Pipeline final : public EventTaker, public SinkUser {
   std::optional<Refusal> refused_;
   uint64_t rejections_ = 0;
   ErrorActions error_actions_;
-  struct Decision {
-    Position position;
-    ErrorAction action;
-
-    friend bool operator==(const Decision&, const Decision&) = default;
-  };
-  std::optional<Decision> decision_;
+  std::optional<std::pair<Position, ErrorAction>> decision_;  // an operator's
   Skips skips_;
   SetAsideListener on_set_aside_;
   Parking* parking_ = nullptr;
@@ -350,8 +306,8 @@ class Pipeline final : public EventTaker, public SinkUser {
   // transactions: until what took their place is committed.
   std::map<Position, absl::Status> dead_;
   // Error classes of letters that were given to parking_ and are not reported.
-  // The report of a window that was given up is not heard: then the stream
-  // shows the event again, and it is kSettled. Not more than the window holds.
+  // The report of a window that was given up is not heard: then the event is
+  // offered again, and it is kSettled. Not more than the window holds.
   std::map<Position, uint8_t> unreported_letters_;
 
   std::optional<Stoppage> stoppage_;
