@@ -43,8 +43,8 @@ class TopicDrains {
               std::function<void()> wake);
 
   // Handles one result, or begins one batch. `through`: no event after it may
-  // be sent (Pipeline::settled_through). False: there was nothing to do. Errors
-  // are those of the table, and gaps.
+  // be sent (WalProgress::settled_through). False: there was nothing to do.
+  // Errors are those of the table, and gaps.
   boost::asio::awaitable<absl::StatusOr<bool>> Turn(Position through);
 
   // Which topics have events, as just read from the table; into `reading`.
