@@ -262,7 +262,12 @@ asio::awaitable<absl::Status> Relay::Stream() {
     }
     spdlog::warn("{} {}: {}", finding.subject, finding.text, finding.remedy);
   }
-  passed_over_.Begin(Coverage::Parse(memory_.coverage()).passed_over);
+  const auto& slot = memory_.observed().slot;
+  const Lsn stands = slot ? slot->confirmed : Lsn();
+  passed_over_.Begin(
+      Coverage::Parse(memory_.coverage()).passed_over,
+      checkpoints_.loaded() ? checkpoints_.loaded()->confirmed : stands,
+      progress_.acknowledged_through().commit_lsn);
   checkpoints_.Begin(DescribeSession(), sinks_.sink());
   sender_.SetSkips(SkipsOf(source_.decisions(), PlaceOf(Position())));
   ExpectKafka();

@@ -5,10 +5,23 @@
 
 namespace walpost {
 
+void PassedOverRows::Begin(const PassedOver& known, Lsn from, Lsn reached) {
+  known_ = known;
+  if (from >= reached) return;
+  for (const auto& [oid, relation] : passed_) {
+    Note(oid, relation.table, std::max(relation.since, from));
+  }
+}
+
 void PassedOverRows::OnRow(uint32_t oid, std::string_view table,
                            Lsn commit_lsn) {
+  passed_.try_emplace(oid, Relation{std::string(table), commit_lsn});
+  Note(oid, std::string(table), commit_lsn);
+}
+
+void PassedOverRows::Note(uint32_t oid, const std::string& table, Lsn since) {
   if (given_up_.contains(oid) || known_.SinceIfUnknown(oid)) return;
-  pending_.try_emplace(oid, Relation{std::string(table), commit_lsn});
+  pending_.try_emplace(oid, Relation{table, since});
 }
 
 PassedOver PassedOverRows::pending() const {

@@ -29,8 +29,11 @@ class PassedOverRows {
   enum class Kept { kInCheckpoints, kOnRecord };
   explicit PassedOverRows(Kept kept) : kept_(kept) {}
 
-  // A stream begins; `known` is on record.
-  void Begin(const PassedOver& known) { known_ = known; }
+  // A stream begins; `known` is on record, of rows before `from`. This process
+  // may have come further, to `reached`: then another instance has written the
+  // record, and what was passed over in between is pending again. Of a relation
+  // only the first row was told, so it may have had none there.
+  void Begin(const PassedOver& known, Lsn from, Lsn reached);
   // A row of a table (schema.table) that is not in outbox.tables.
   void OnRow(uint32_t oid, std::string_view table, Lsn commit_lsn);
 
@@ -56,10 +59,13 @@ class PassedOverRows {
     bool is_held = false;
   };
 
+  void Note(uint32_t oid, const std::string& table, Lsn since);
+
   Kept kept_;
   PassedOver known_;
   // By oid; no more than the server has tables.
   std::map<uint32_t, Relation> pending_;
+  std::map<uint32_t, Relation> passed_;  // by this process; the first commit
   std::set<uint32_t> given_up_;
 };
 

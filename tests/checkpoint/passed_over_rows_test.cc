@@ -46,13 +46,33 @@ TEST(PassedOverRowsTest, WhatIsOnRecordIsNotDueAgain) {
   PassedOverRows rows(Kept::kOnRecord);
   PassedOver known;
   known.Add(7, Lsn(50));
-  rows.Begin(known);
+  rows.Begin(known, Lsn(60), Lsn(60));
   rows.OnRow(7, "public.a", Lsn(100));
   EXPECT_FALSE(rows.is_due());
   // An operator has settled the gap since.
-  rows.Begin(PassedOver());
+  rows.Begin(PassedOver(), Lsn(110), Lsn(110));
   rows.OnRow(7, "public.a", Lsn(100));
   EXPECT_TRUE(rows.is_due());
+}
+
+// Another instance, which lists the table, took over and wrote the record; then
+// this one goes on, from where it was.
+TEST(PassedOverRowsTest, P9WhatThisProcessPassedOverBehindTheRecordIsDueAgain) {
+  PassedOverRows rows(Kept::kInCheckpoints);
+  rows.OnRow(7, "public.a", Lsn(100));
+  rows.OnRow(9, "public.c", Lsn(260));
+  rows.OnRecorded(rows.pending());
+  rows.Begin(PassedOver(), Lsn(300), Lsn(300));
+  EXPECT_TRUE(rows.pending().empty()) << "the record is as far";
+  rows.Begin(PassedOver(), Lsn(250), Lsn(300));
+  EXPECT_EQ(rows.pending().Since(7), Lsn(250));
+  EXPECT_EQ(rows.pending().Since(9), Lsn(260));
+  rows.OnRecorded(rows.pending());
+  PassedOver known;
+  known.Add(7, Lsn(250));
+  known.Add(9, Lsn(260));
+  rows.Begin(known, Lsn(250), Lsn(300));
+  EXPECT_TRUE(rows.pending().empty());
 }
 
 TEST(PassedOverRowsTest, P1ARoleThatMayNotWriteHoldsOnlyListedTables) {

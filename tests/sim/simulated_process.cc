@@ -392,7 +392,9 @@ void SimulatedProcess::BeginStream() {
   world_.Note(relay_, "streams, confirmed {:X}, the slot stands at {:X}",
               progress_.confirmed().value(), slot_.value());
   if (gate_) store_.SetCommitter(producer_.get());
-  passed_over_.Begin(Coverage::Parse(memory_.coverage()).passed_over);
+  passed_over_.Begin(Coverage::Parse(memory_.coverage()).passed_over,
+                     loaded_ ? loaded_->confirmed : slot_,
+                     progress_.acknowledged_through().commit_lsn);
   checkpoints_.Begin(ContinueFrom(loaded_, owner()));
   if (has_orders_) {
     checker_.OnOrdersStream(std::max(slot_, progress_.confirmed()));
