@@ -92,12 +92,11 @@ def _rubbish(world):
     return sections
 
 
-def _checkpoint_topic(topic="point", **creation):
+def _checkpoint_topic(topic="point", partitions=1, **creation):
     def sections(world):
         name = f"{topic}-{world.topics}x"
         if creation:
-            world.kafka.create_topic(name, creation.pop("partitions", 1),
-                                     **creation)
+            world.kafka.create_topic(name, partitions, **creation)
         return {"checkpoint": {"store": "kafka", "topic": name}}
 
     return sections

@@ -226,24 +226,6 @@ def world(request, servers, topics, directory, walpost):
         kafka.revoke(topics, f"point-{topics}x")
 
 
-_ALL = pytest.mark.parametrize("world", STATES, ids=lambda state: state.name,
-                               indirect=True)
-
-
-@_ALL
-def test_check_says_what_run_does(world):
-    checked = None if world.state.pending else world.check()
-    streams, said = world.streams(world.state.streams)
-    checked = checked or world.check()
-    assert streams == world.state.streams, said + checked.stdout
-    assert (checked.returncode == 0) == streams, (
-        checked.stdout + checked.stderr + said)
-    print(checked.stdout)
-    assert checked.returncode in (0, 1, 2)
-    for words in world.state.says:
-        assert words in checked.stdout, checked.stdout
-
-
 # ---- What is printed heals.
 
 def _findings(text):
@@ -339,29 +321,33 @@ class Pasted:
         return run_command(words)
 
 
-_WRONG = [state for state in STATES if not state.streams]
-
-
-def _is_pasted(source, state):
-    """In the usual run: what `check` prints in every state, and what `run` does
-    where it prints a command of walpost or of Kafka."""
-    return LONG or source == "check" or state.heal in ("own", "tool")
+def _sources(state):
+    """Whose words are pasted. In the usual run those of `run` where it prints a
+    command of walpost or of Kafka, else those of `check`."""
+    if LONG and state.heal not in (None, ELSEWHERE):
+        return "check", "run"
+    return ("run" if state.heal in ("own", "tool") else "check"),
 
 
 @pytest.mark.parametrize("world, source", [
     pytest.param(state, source, id=f"{source}-{state.name}")
-    for source in ("check", "run") for state in _WRONG
-    if state.heal != ELSEWHERE and _is_pasted(source, state)],
-                         indirect=["world"])
-def test_what_is_printed_heals(world, source):
-    text = "" if world.state.pending else _errors(world.check())
-    print("first:", text)
-    if source == "run" or world.state.pending:
-        _, said = world.streams(False)
-        text = said if source == "run" else _errors(world.check())
+    for state in STATES for source in _sources(state)], indirect=["world"])
+def test_check_says_what_run_does_and_what_they_print_heals(world, source):
+    checked = None if world.state.pending else world.check()
+    streams, said = world.streams(world.state.streams)
+    checked = checked or world.check()
+    told = checked.stdout + checked.stderr
+    assert streams == world.state.streams, said + told
+    assert (checked.returncode == 0) == streams, told + said
+    print(told)
+    assert checked.returncode in (0, 1, 2)
+    for words in world.state.says:
+        assert words in checked.stdout, told
+    if world.state.heal in (None, ELSEWHERE):
+        return
     if not world.state.pending:
         world.stop()
-    _paste(world, text)
+    _paste(world, said if source == "run" else _errors(checked))
     world.stop()
     for _ in range(4):  # one after the other
         checked = world.check()
@@ -369,9 +355,9 @@ def test_what_is_printed_heals(world, source):
             break
         print("then:", _errors(checked))
         _paste(world, _errors(checked))
-    assert checked.returncode == 0, text + checked.stdout
+    assert checked.returncode == 0, said + checked.stdout
     streams, said = world.streams(True)
-    assert streams, text + said
+    assert streams, said
 
 
 @pytest.mark.parametrize("world", [State(
