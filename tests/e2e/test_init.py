@@ -118,7 +118,7 @@ _CONFIGURATIONS = {
 def _relay(walpost, database, kafka, topics, directory, **sections):
     """As README's file: the role of run, with its password elsewhere."""
     secret = directory / "password"
-    secret.write_text(_PASSWORD.replace("\\", "\\\\").replace("'", "\\'"))
+    secret.write_text(_PASSWORD)
     secret.chmod(0o600)
     relay = walpost(database, kafka, topics, postgres={
         "conninfo": database.conninfo(database.role) +
