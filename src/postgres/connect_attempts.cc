@@ -99,8 +99,9 @@ bool SilentAddresses::IsSilent(const ServerAddress& address,
 
 std::vector<ServerAddress> SilentAddresses::Order(
     std::vector<ServerAddress> addresses, MonotonicTime now) const {
-  std::ranges::stable_partition(
-      addresses, [&](const auto& address) { return !IsSilent(address, now); });
+  std::stable_partition(
+      addresses.begin(), addresses.end(),
+      [&](const auto& address) { return !IsSilent(address, now); });
   return addresses;
 }
 
