@@ -8,6 +8,7 @@
 #include "fmt/format.h"
 #include "kafka/message_record.h"
 #include "outbox/dead_letter_topic.h"
+#include "spdlog/spdlog.h"
 #include "verify/topic_reader.h"
 
 namespace walpost {
@@ -46,17 +47,26 @@ absl::Status LetterTopics::Read(const TakeRecord& take) {
                            TopicReader::Connect(TopicReaderOptionsOf(config_)));
   std::set<std::string> names(topics_.begin(), topics_.end());
   std::set<std::string> prefixes;
+  std::string untold;
   for (const std::string& text : templates_) {
     if (!topics_.empty()) break;
     WALPOST_ASSIGN_OR_RETURN(const TopicTemplate topic,
                              ParseDeadLetterTopic(text));
     if (topic.prefix().empty()) {
-      return absl::InvalidArgumentError(
-          fmt::format("which topics have dead letters cannot be told from "
-                      "dead_letter.topic {}: name them with --from",
-                      topic.text()));
+      untold = fmt::format(
+          "which topics have dead letters cannot be told from "
+          "dead_letter.topic {}: name them with --from",
+          topic.text());
+    } else {
+      (topic.references().empty() ? names : prefixes).insert(topic.prefix());
     }
-    (topic.references().empty() ? names : prefixes).insert(topic.prefix());
+  }
+  if (names.empty() && prefixes.empty()) {
+    return absl::InvalidArgumentError(untold);
+  }
+  if (!untold.empty()) {
+    spdlog::warn("{}; events that have a dead letter there may get another",
+                 untold);
   }
   WALPOST_ASSIGN_OR_RETURN(const std::set<std::string> topics,
                            reader->FindTopics(names, prefixes));

@@ -32,7 +32,8 @@ class LetterTopics {
     templates_.push_back(config.outbox.dead_letter.topic);
   }
 
-  // kInvalidArgument: the topics cannot be told from the template.
+  // kInvalidArgument: no topic can be told from the templates; one of several
+  // that tells none is logged.
   // kUnavailable: no broker answers.
   absl::StatusOr<LetterBook> ReadBook();
   // Dead letters and decisions that ReadBook could not read, with the places of

@@ -185,12 +185,12 @@ asio::awaitable<absl::StatusOr<EventsOnRecord>> ReadEventsOnRecord(
   if (!query.asks_kafka) co_return events;
   std::vector<std::string> formerly;
   if (birth) formerly = birth->letter_topics;
+  const bool has_sent_letters = config.sends_letters() || !formerly.empty();
   const Book book =
       co_await ReadLetterTopics(executor, config, std::move(formerly));
   if (book.ok()) {
     AddLetters(*book, events);
-  } else if (absl::IsPermissionDenied(book.status()) &&
-             !config.sends_letters()) {
+  } else if (absl::IsPermissionDenied(book.status()) && !has_sent_letters) {
     // A user who may not even see the topic has no dead letter there.
     spdlog::debug("{}", std::string(book.status().message()));
   } else if (absl::IsInvalidArgument(book.status())) {

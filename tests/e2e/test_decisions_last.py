@@ -277,6 +277,20 @@ def test_p3_dead_letters_of_an_earlier_topic(story, topics, later):
     assert told.records(event) == []
 
 
+def test_p3_an_earlier_topic_that_cannot_be_told_hides_no_other(story, topics):
+    told = story("letter_kafka")
+    event = told.outbox.insert("order", "k", "2", headers="[1]")
+    told.database.wait_confirmed(told.database.name)
+    told.restart(dead_letter={"topic": "{aggregate_type}.dead"})
+    wait_until(lambda: "%7Baggregate_type%7D" in told.database.value(
+        "select obj_description(oid) from pg_publication"), told.relay.log)
+    told.restart(outbox=_MENDED, dead_letter=_letters_in("kafka", topics))
+    said = told.relay.verb("replay", "--from-table")
+    assert "0 rows replayed" in said.stdout, said.stdout + said.stderr
+    assert "{aggregate_type}.dead" in said.stdout + said.stderr
+    assert told.records(event) == []
+
+
 def test_p1_another_service_with_the_same_ids(story):
     """Its dead letters, in the same topic, are not ours."""
     told = story("letter_kafka")
