@@ -98,7 +98,8 @@ FrameSource::Read ReplicationStream::End() {
       status_ = StatusFromResult(result, kAttempted);
       // Before 18 the server ends the stream where later ones only warn.
       if (SqlstateOf(status_) == kSqlstateUndefinedObject) {
-        missing_rows_ = PQresultErrorField(result, PG_DIAG_MESSAGE_PRIMARY);
+        const char* text = PQresultErrorField(result, PG_DIAG_MESSAGE_PRIMARY);
+        missing_rows_ = text == nullptr ? std::string(kAttempted) : text;
       }
     }
   } while (!is_lost());
