@@ -140,6 +140,10 @@ class SinkTransactions {
   // outcome is not known.
   virtual void Commit(Done done) = 0;
 
+  // The call on its way ends soon (kUnavailable), for nobody waits for it any
+  // more. The sink is to be closed then.
+  virtual void Interrupt() = 0;
+
   // Records may be produced, and committed.
   virtual bool is_open() const = 0;
 };

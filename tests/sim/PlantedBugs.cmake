@@ -485,6 +485,45 @@ planted_bug(releases_events_beside_earlier_ones_in_flight
 
 # ---- Dead letters in the table.
 
+# Stored events on their way.
+planted_bug(takes_a_stored_event_for_sent_before_it_is_acknowledged
+  SOURCE parking/stored_batch.cc
+  NEEDLE [[  return entry.state == Entry::State::kTaken &&
+         sender_.window().Find(entry.sequence) == nullptr;]]
+  REPLACEMENT [[  return entry.state == Entry::State::kTaken;]]
+  FINDS "${LOST}|P3"
+  KIND parking)
+
+planted_bug(a_stored_event_overtakes_one_of_its_key
+  SOURCE parking/stored_batch.cc
+  NEEDLE [[if (waits && !entry.key.empty()) keys.insert(entry.key);]]
+  REPLACEMENT [[]]
+  FINDS "P3"
+  KIND isolation)
+
+planted_bug(sends_again_what_the_ledger_has
+  SOURCE parking/stored_batch.cc
+  NEEDLE [[if (committed_.Has(entry.ledger)) entry.state = Entry::State::kSent;]]
+  REPLACEMENT [[]]
+  FINDS "P5: event .* is committed twice"
+  KIND parking)
+
+planted_bug(takes_a_stored_event_for_sent_before_its_commit
+  SOURCE parking/stored_batch.cc
+  NEEDLE [[  if (!options_.has_ledger) SettleAcknowledged();
+  for (size_t row]]
+  REPLACEMENT [[  SettleAcknowledged();
+  for (size_t row]]
+  FINDS "${LOST}|P3"
+  KIND parking)
+
+planted_bug(the_ledger_forgets_what_it_had_at_the_take_over
+  SOURCE parking/stored_batch.cc
+  NEEDLE [[committing_ = inherited_;]]
+  REPLACEMENT [[committing_ = ReleaseLedger();]]
+  FINDS "P5: event .* is committed twice"
+  KIND parking)
+
 planted_bug(forgets_which_letters_are_stored
   SOURCE parking/parked_keys.cc
   NEEDLE [[if (settled->fact.state != ParkedState::kReleased) return Claim::kSettled;]]

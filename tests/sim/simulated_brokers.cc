@@ -16,6 +16,9 @@ std::shared_ptr<Channel> SimulatedBrokers::Open(int relay, uint64_t producer,
 
 void SimulatedBrokers::WriteOne() {
   if (world_.random.OneIn(8)) coordinator_.Step();
+  for (StoredSender& sender : stored_senders_) {
+    if (sender.coordinator.HasCommits()) sender.coordinator.Step();
+  }
   if (channels_.empty()) return;
   Channel& channel = *channels_[world_.random.Below(channels_.size())];
   if (channel.is_abandoned && !channel.requests.empty() &&
@@ -55,17 +58,17 @@ void SimulatedBrokers::Write(Channel& channel) {
   channel.requests.pop_front();
   Channel::Answer answer = Channel::Answer::kWritten;
   const SimulatedEvent* event = checker_.server().WithId(request.event);
-  const bool is_fenced =
-      channel.is_transactional && coordinator_.IsFenced(channel.producer);
+  const bool is_fenced = channel.coordinator != nullptr &&
+                         channel.coordinator->IsFenced(channel.producer);
   if (channel.is_refused || is_fenced) {
     answer = Channel::Answer::kNotWritten;
   } else if (event != nullptr && event->number == refused_) {
     answer = Channel::Answer::kRefused;
     channel.is_refused = true;
-  } else if (channel.is_transactional) {
-    coordinator_.Write({channel.relay, channel.producer, channel.partition,
-                        request.event, request.is_dead_letter,
-                        channel.is_abandoned});
+  } else if (channel.coordinator != nullptr) {
+    channel.coordinator->Write(
+        {channel.relay, channel.producer, channel.partition, request.event,
+         request.is_dead_letter, channel.is_abandoned, request.is_released});
   } else {
     checker_.OnWritten(channel.relay, channel.producer, channel.partition,
                        request.event, channel.is_abandoned);
@@ -81,9 +84,17 @@ void SimulatedBrokers::Prune() {
   });
 }
 
+void SimulatedBrokers::TimeOutTransactions() {
+  coordinator_.TimeOut();
+  for (StoredSender& sender : stored_senders_) sender.coordinator.TimeOut();
+}
+
 bool SimulatedBrokers::IsIdle() const {
   for (const std::shared_ptr<Channel>& channel : channels_) {
     if (!channel->requests.empty()) return false;
+  }
+  for (const StoredSender& sender : stored_senders_) {
+    if (sender.coordinator.HasCommits()) return false;
   }
   return coordinator_.IsIdle();
 }

@@ -6,12 +6,15 @@
 #pragma once
 
 #include <deque>
+#include <iterator>
 #include <memory>
+#include <string>
 #include <vector>
 
 #include "delivery/acknowledgement_window.h"
 #include "sim/checker.h"
 #include "sim/simulated_coordinator.h"
+#include "sim/simulated_postgres.h"
 #include "sim/world.h"
 
 namespace walpost::sim {
@@ -20,7 +23,7 @@ struct Request {
   Sequence sequence;
   uint64_t event;  // its id
   bool is_dead_letter = false;
-  bool is_released = false;  // it was parked; the cause is fixed
+  bool is_released = false;  // it was parked, and is not too large any more
 };
 
 struct Channel {
@@ -29,7 +32,7 @@ struct Channel {
   int relay;
   uint64_t producer;
   size_t partition;
-  bool is_transactional = false;
+  SimulatedCoordinator* coordinator = nullptr;  // of its transactions
   std::deque<Request> requests;
   std::deque<std::pair<Request, Answer>> answers;
   bool is_refused = false;    // nothing more is written
@@ -43,14 +46,26 @@ class SimulatedBrokers {
     bool late_arrivals = true;
   };
 
-  SimulatedBrokers(World& world, const Options& options, Checker& checker,
-                   CheckpointPlace& place)
+  // What a sender of stored events keeps at the brokers.
+  struct StoredSender {
+    SimulatedCoordinator coordinator;
+    std::string ledger = {};
+  };
+  enum StoredSenderName { kReleased, kRetried, kToTopics };
+
+  SimulatedBrokers(World& world, const Options& options, Checker& checker)
       : world_(world),
         options_(options),
         checker_(checker),
-        coordinator_(world, checker, place) {}
+        coordinator_(world, checker) {
+    while (stored_senders_.size() < kToTopics + std::size(kTopics)) {
+      stored_senders_.push_back({{world, checker}});
+    }
+  }
 
   SimulatedCoordinator& coordinator() { return coordinator_; }
+  // `name`: kToTopics + i is that of kTopics[i].
+  StoredSender& stored_sender(size_t name) { return stored_senders_[name]; }
 
   // Shared: either end may be given up first.
   std::shared_ptr<Channel> Open(int relay, uint64_t producer, size_t partition);
@@ -67,6 +82,9 @@ class SimulatedBrokers {
   // The frail topic takes no records, or takes them again.
   void SetTopicDown(bool is_down) { topic_is_down_ = is_down; }
   bool topic_is_down() const { return topic_is_down_; }
+
+  // Transactions that were open for too long are aborted.
+  void TimeOutTransactions();
 
   // A random channel takes a step: its next request is written.
   void WriteOne();
@@ -85,6 +103,7 @@ class SimulatedBrokers {
   Options options_;
   Checker& checker_;
   SimulatedCoordinator coordinator_;
+  std::deque<StoredSender> stored_senders_;
   std::vector<std::shared_ptr<Channel>> channels_;
   uint64_t refused_ = UINT64_MAX;
   bool has_limit_ = false;

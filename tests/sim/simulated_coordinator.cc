@@ -12,10 +12,10 @@ void SimulatedCoordinator::Init(uint64_t producer) {
 }
 
 std::shared_ptr<SimulatedCoordinator::Commit> SimulatedCoordinator::Send(
-    uint64_t producer, Checkpoint checkpoint) {
+    uint64_t producer, std::function<void()> on_published) {
   auto commit = std::make_shared<Commit>();
   commit->producer = producer;
-  commit->checkpoint = std::move(checkpoint);
+  commit->on_published = std::move(on_published);
   commits_.push_back(commit);
   return commit;
 }
@@ -46,11 +46,10 @@ void SimulatedCoordinator::Publish(const Commit& commit) {
   for (const Written& record : std::exchange(open_, {})) {
     checker_.OnWritten(record.relay, record.producer, record.partition,
                        record.event, record.is_late);
-    checker_.OnPlace(record.event, record.is_dead_letter,
-                     /*is_released=*/false);
+    checker_.OnPlace(record.event, record.is_dead_letter, record.is_released);
     checker_.OnCommitted(record.event);
   }
-  place_.stored = commit.checkpoint;
+  commit.on_published();
 }
 
 void SimulatedCoordinator::TimeOut() {

@@ -1,7 +1,8 @@
 // SimulatedCoordinator: the transactions of one transactional id, as the
 // brokers keep them.
 //
-//   Init(producer) ──▶ its records ──▶ Commit ──▶ visible, with the checkpoint
+//   Init(producer) ──▶ its records ──▶ Commit ──▶ visible, with the checkpoint,
+//         │                                       or with the ledger
 //         └── the transaction of an earlier producer is aborted, and it is
 //         fenced
 //
@@ -11,13 +12,11 @@
 
 #include <cstdint>
 #include <deque>
+#include <functional>
 #include <memory>
-#include <optional>
 #include <vector>
 
-#include "checkpoint/checkpoint.h"
 #include "sim/checker.h"
-#include "sim/simulated_store.h"
 #include "sim/world.h"
 
 namespace walpost::sim {
@@ -31,16 +30,17 @@ class SimulatedCoordinator {
     uint64_t event;
     bool is_dead_letter;
     bool is_late;
+    bool is_released;
   };
   enum class Outcome { kNone, kCommitted, kFenced, kLost };
   struct Commit {
     uint64_t producer;
-    Checkpoint checkpoint;
-    Outcome outcome = Outcome::kNone;  // as its answer says
+    std::function<void()> on_published;  // what is in the transaction, too
+    Outcome outcome = Outcome::kNone;    // as its answer says
   };
 
-  SimulatedCoordinator(World& world, Checker& checker, CheckpointPlace& place)
-      : world_(world), checker_(checker), place_(place) {}
+  SimulatedCoordinator(World& world, Checker& checker)
+      : world_(world), checker_(checker) {}
 
   bool is_used = false;
 
@@ -56,20 +56,21 @@ class SimulatedCoordinator {
     if (!IsFenced(producer)) open_.clear();
   }
   // The answer is in the object. Either end may be given up first.
-  std::shared_ptr<Commit> Send(uint64_t producer, Checkpoint checkpoint);
+  std::shared_ptr<Commit> Send(uint64_t producer,
+                               std::function<void()> on_published);
   // The oldest commit that is on its way arrives, or is lost.
   void Step();
   // A transaction that was open for too long is aborted.
   void TimeOut();
 
   bool IsIdle() const { return commits_.empty() && open_.empty(); }
+  bool HasCommits() const { return !commits_.empty(); }
 
  private:
   void Publish(const Commit& commit);
 
   World& world_;
   Checker& checker_;
-  CheckpointPlace& place_;
   uint64_t producer_ = 0;
   std::vector<Written> open_;
   std::deque<std::shared_ptr<Commit>> commits_;

@@ -27,7 +27,8 @@ void SimulatedParkedTable::Insert(const ParkedEvent& event) {
       std::strtoull(event.content.payload->c_str(), nullptr, 10);
   const int key = std::atoi(event.content.aggregate_id->c_str());
   const auto [row, is_new] = rows_.try_emplace(
-      event.position, Row{id, key, event.state, event.topic, event.digest});
+      event.position, Row{id, key, event.state, event.topic, event.digest,
+                          rows_.size(), event.content});
   checker_.OnParked(id);
   if (is_new && IsLetter(row->second)) checker_.OnLetter(id);
 }

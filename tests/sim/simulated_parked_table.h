@@ -25,6 +25,8 @@ class SimulatedParkedTable {
     ParkedState state;
     std::string topic;  // that it waits for; empty: for its key
     std::string digest;
+    uint64_t number = 0;  // its primary key
+    DeadLetter content = {};
   };
   using Rows = std::vector<std::pair<Position, Row>>;
 

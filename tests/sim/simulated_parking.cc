@@ -41,10 +41,12 @@ SimulatedParking::SimulatedParking(World& world, SimulatedParkedTable& table,
       lot_(DrawOptions(world.random), Outbox(table.has_letters),
            sender_.builder().routes()),
       isolation_(table.has_topics ? kIsolateAfter : kNever),
-      release_(world, table, brokers, relay),
-      retries_(world, table, brokers, relay),
-      drains_{Drain{kTopics[0], {world, table, brokers, relay}},
-              Drain{kTopics[1], {world, table, brokers, relay}}} {
+      release_(world, brokers, relay, SimulatedBrokers::kReleased),
+      retries_(world, brokers, relay, SimulatedBrokers::kRetried),
+      drains_{Drain{kTopics[0],
+                    {world, brokers, relay, SimulatedBrokers::kToTopics}},
+              Drain{kTopics[1],
+                    {world, brokers, relay, SimulatedBrokers::kToTopics + 1}}} {
   sender_.SetParking(&lot_);
   lot_.SetIsolationListener(
       [this](const std::string&) { world_.Note(relay_, "isolates a topic"); });
@@ -120,40 +122,35 @@ void SimulatedParking::Lose(RelaySession& session) {
 
 void SimulatedParking::Release() {
   if (!release_.is_sending()) return Read();
-  release_.TakeAnswers();
+  const std::optional<StoredBatch::Result> result = release_.TakeResult();
+  if (!result) return release_.Step();
+  Mark(release_.rows(), *result);
+  release_.Send({});
+}
+
+// Those that fail are dead again.
+void SimulatedParking::Mark(const SimulatedParkedTable::Rows& rows,
+                            const StoredBatch::Result& result) {
+  for (const size_t row : result.sent) table_.Release(rows[row].first);
+  for (const StoredBatch::Failure& failure : result.failed) {
+    world_.Note(relay_, "event {} fails again", rows[failure.row].second.event);
+    table_.Fail(rows[failure.row].first);
+  }
 }
 
 // Something may happen before what was read is applied.
 void SimulatedParking::Read() {
   lot_.BeginReading();
-  auto rows =
-      table_.NextToSend("", kMaxBatch, checkpoints_.settled_through(), held());
+  auto rows = table_.NextToSend("", std::min(kMaxBatch, release_.max_rows()),
+                                checkpoints_.settled_through(), held());
   reading_ = table_.Read(rows);
   DescribeTopics(*reading_);
   has_topics_ = table_.HasTopics();
-  FailSome(rows);
   release_.Send(std::move(rows));
 }
 
 SimulatedParkedTable::Held SimulatedParking::held() const {
   return {!lot_.lanes().empty(), has_topics_ || !lot_.topics().empty()};
-}
-
-// Some are not fixed, and are dead again: nothing of their keys is sent.
-void SimulatedParking::FailSome(SimulatedParkedTable::Rows& rows) {
-  for (size_t i = 0; i < rows.size(); ++i) {
-    const auto [position, row] = rows[i];
-    if (row.state != ParkedState::kRetry || !world_.random.OneIn(6)) continue;
-    world_.Note(relay_, "event {} fails again", row.event);
-    table_.Fail(position);
-    const auto first = rows.begin() + static_cast<ptrdiff_t>(i);
-    rows.erase(std::remove_if(first, rows.end(),
-                              [key = row.key](const auto& other) {
-                                return other.second.key == key;
-                              }),
-               rows.end());
-    --i;
-  }
 }
 
 void SimulatedParking::Apply() {
@@ -180,46 +177,41 @@ void SimulatedParking::DescribeTopics(ParkedReading& reading) const {
 
 void SimulatedParking::StepDrain(Drain& drain) {
   if (!drain.release.is_sending()) return SendToTopic(drain);
-  if (drain.release.TakeAnswers()) drain.is_moving = true;
+  const std::optional<StoredBatch::Result> result = drain.release.TakeResult();
+  if (!result) return drain.release.Step();
+  // Before the row is changed: its key must never be thought free.
+  const SimulatedParkedTable::Rows& rows = drain.release.rows();
+  for (const StoredBatch::Failure& failure : result->failed) {
+    const auto& [position, row] = rows[failure.row];
+    world_.Note(relay_, "event {} of an isolated topic is dead", row.event);
+    lot_.Hold(SimulatedParkedTable::LaneOfKey(row.key), position);
+  }
+  Mark(rows, *result);
+  drain.is_moving = result->trouble.ok();
+  drain.release.Send({});
 }
 
-// A row that is too large is dead, and those behind it stay.
 void SimulatedParking::SendToTopic(Drain& drain) {
   if (!lot_.topics().Contains(drain.topic)) {
     drain.is_moving = false;
     return;
   }
-  auto rows = table_.NextToSend(drain.topic, kMaxBatch,
-                                checkpoints_.settled_through(), held());
-  const auto bad = std::ranges::find_if(rows, [](const auto& entry) {
-    return SimulatedBrokers::IsTooLarge(entry.second.event);
-  });
-  if (!rows.empty() && bad == rows.begin()) {
-    const auto& [position, row] = *bad;
-    world_.Note(relay_, "event {} of an isolated topic is dead", row.event);
-    lot_.Hold(SimulatedParkedTable::LaneOfKey(row.key), position);
-    return table_.Fail(position);
-  }
-  rows.erase(bad, rows.end());
-  drain.release.Send(std::move(rows));
+  const size_t limit = std::min(kMaxBatch, drain.release.max_rows());
+  drain.release.Send(table_.NextToSend(drain.topic, limit,
+                                       checkpoints_.settled_through(), held()));
 }
 
 // ---- Dead letters.
 
 void SimulatedParking::StepLetters() {
-  if (retries_.is_sending()) {
-    retries_.TakeAnswers();
-    return;
+  if (!retries_.is_sending()) {
+    const size_t limit = std::min(kMaxBatch, retries_.max_rows());
+    return retries_.Send(table_.LettersToSend(limit));
   }
-  auto rows = table_.LettersToSend(kMaxBatch);
-  // Some are not fixed, and are dead letters again.
-  std::erase_if(rows, [this](const auto& entry) {
-    if (!world_.random.OneIn(6)) return false;
-    world_.Note(relay_, "event {} fails again", entry.second.event);
-    table_.Fail(entry.first);
-    return true;
-  });
-  retries_.Send(std::move(rows));
+  const std::optional<StoredBatch::Result> result = retries_.TakeResult();
+  if (!result) return retries_.Step();
+  Mark(retries_.rows(), *result);
+  retries_.Send({});
 }
 
 void SimulatedParking::Abandon() {

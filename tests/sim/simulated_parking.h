@@ -12,7 +12,7 @@
 #include "session/relay_session.h"
 #include "sim/simulated_brokers.h"
 #include "sim/simulated_parked_table.h"
-#include "sim/simulated_release.h"
+#include "sim/simulated_stored_sender.h"
 #include "sim/world.h"
 
 namespace walpost::sim {
@@ -37,7 +37,7 @@ class SimulatedParking {
   // Sends what waits for a topic.
   struct Drain {
     const char* topic;
-    SimulatedRelease release;
+    SimulatedStoredSender release;
     bool is_moving = false;  // it has taken the last batch
   };
 
@@ -45,7 +45,8 @@ class SimulatedParking {
   void Read();
   void DescribeTopics(ParkedReading& reading) const;
   void Apply();
-  void FailSome(SimulatedParkedTable::Rows& rows);
+  void Mark(const SimulatedParkedTable::Rows& rows,
+            const StoredBatch::Result& result);
   void Release();
   void StepDrain(Drain& drain);
   void SendToTopic(Drain& drain);
@@ -66,8 +67,8 @@ class SimulatedParking {
   bool has_topics_ = false;  // as last read
 
   std::optional<ParkedReading> reading_;  // not applied yet
-  SimulatedRelease release_;              // of keys
-  SimulatedRelease retries_;              // of dead letters
+  SimulatedStoredSender release_;         // of keys
+  SimulatedStoredSender retries_;         // of dead letters
   std::array<Drain, 2> drains_;
 };
 

@@ -21,7 +21,9 @@ SimulatedProducer::SimulatedProducer(World& world, SimulatedBrokers& brokers,
       one_at_a_time_(one_at_a_time && !is_transactional_) {
   for (size_t i = 0; i < kPartitions; ++i) {
     partitions_[i].channel = brokers.Open(relay, number, i);
-    partitions_[i].channel->is_transactional = is_transactional_;
+    if (is_transactional_) {
+      partitions_[i].channel->coordinator = &brokers.coordinator();
+    }
   }
 }
 
@@ -77,11 +79,11 @@ void SimulatedProducer::TakeOver() {
   is_open_ = true;
 }
 
-void SimulatedProducer::Commit(const Checkpoint& checkpoint, Done done) {
+void SimulatedProducer::Commit(std::function<void()> on_published, Done done) {
   if (!IsIdle()) checker_.OnEarlyCommit();
   is_open_ = false;
   done_ = std::move(done);
-  commit_ = brokers_.coordinator().Send(number_, checkpoint);
+  commit_ = brokers_.coordinator().Send(number_, std::move(on_published));
 }
 
 void SimulatedProducer::AwaitCommit(RecordReports& reports) {

@@ -12,6 +12,7 @@
 #include "delivery/record_sink.h"
 #include "sim/checker.h"
 #include "sim/simulated_brokers.h"
+#include "sim/simulated_store.h"
 #include "sim/world.h"
 
 namespace walpost::sim {
@@ -31,7 +32,7 @@ class SimulatedProducer final : public RecordSink, public Committer {
 
   // Fences all others.
   void TakeOver();
-  void Commit(const Checkpoint& checkpoint, Done done) override;
+  void Commit(std::function<void()> on_published, Done done) override;
   bool is_open() const override { return is_open_; }
   // The answer to a commit may arrive, or to an abort.
   void AwaitCommit(RecordReports& reports);

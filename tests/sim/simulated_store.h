@@ -27,7 +27,8 @@ class Committer {
   using Done = std::function<void(absl::Status)>;
 
   virtual ~Committer() = default;
-  virtual void Commit(const Checkpoint& checkpoint, Done done) = 0;
+  // `on_published`: once the transaction is visible.
+  virtual void Commit(std::function<void()> on_published, Done done) = 0;
   virtual bool is_open() const = 0;
 };
 
@@ -67,7 +68,10 @@ class SimulatedStore final : public CheckpointStore {
     return committer_ == nullptr || committer_->is_open();
   }
   void Save(const Checkpoint& checkpoint, Saved done) override {
-    if (committer_ != nullptr) return committer_->Commit(checkpoint, done);
+    if (committer_ != nullptr) {
+      return committer_->Commit(
+          [place = &place_, checkpoint] { place->stored = checkpoint; }, done);
+    }
     pending_ = checkpoint;
     done_ = std::move(done);
   }

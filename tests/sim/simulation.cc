@@ -11,7 +11,7 @@ namespace {
 constexpr uint64_t kMaxBacklog = 150;
 // A relay that lags behind a snapshot does not miss what it has not reached.
 constexpr uint64_t kMaxBacklogOfRestored = 20;
-constexpr uint64_t kMaxCalmSteps = 200'000;
+constexpr uint64_t kMaxCalmSteps = 400'000;
 
 bool HasParking(Trouble trouble) {
   return trouble == Trouble::kParking || trouble == Trouble::kIsolation ||
@@ -73,7 +73,7 @@ Simulation::Simulation(uint64_t seed, Trouble trouble)
                          trouble == Trouble::kLateTable}),
       checker_(world_, postgres_, CheckerOptions(kind_)),
       server_(world_, postgres_, checker_),
-      brokers_(world_, {kind_.late_arrivals}, checker_, place_),
+      brokers_(world_, {kind_.late_arrivals}, checker_),
       pruner_(world_, postgres_, checker_),
       parked_(world_, checker_) {
   if (trouble == Trouble::kUndeliverable) postgres_.Poison(kind_.bad_event);
@@ -267,7 +267,7 @@ void Simulation::Break(SimulatedRelay& relay) {
     case 15:
       return relay.LoseBrokers(milliseconds(world_.random.Between(100, 8000)));
     case 21:
-      return brokers_.coordinator().TimeOut();
+      return brokers_.TimeOutTransactions();
     case 20:
       world_.Note(kNobody, "the stream is damaged");
       world_.damaged_until =

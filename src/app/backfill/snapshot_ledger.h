@@ -15,16 +15,16 @@
 #include <boost/asio/awaitable.hpp>
 #include <cstdint>
 #include <optional>
-#include <stop_token>
 #include <string>
+#include <string_view>
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "app/backfill/snapshot_progress.h"
 #include "app/sink/delivery_run.h"
+#include "app/sink/ledger_record.h"
 #include "base/lsn.h"
 #include "base/time.h"
-#include "kafka/checkpoint/topic_record.h"
 #include "kafka/client/producer_options.h"
 
 namespace walpost {
@@ -39,7 +39,7 @@ class SnapshotLedger {
                  const std::string& tables);
 
   // The sink's, different from that of the stream.
-  std::string transactional_id() const;
+  const std::string& transactional_id() const { return transactional_id_; }
 
   // The sink of `run` takes over from earlier ones. Returns the progress of
   // whoever did it before.
@@ -56,19 +56,14 @@ class SnapshotLedger {
                                               const SnapshotProgress& progress);
 
   // Stops waiting for Kafka, for good.
-  void Stop() { stop_.request_stop(); }
+  void Stop() { record_.Stop(); }
 
  private:
-  boost::asio::awaitable<absl::StatusOr<std::string>> ReadRecord();
-  absl::StatusOr<SnapshotProgress> Parse(
-      const absl::StatusOr<std::string>& text) const;
+  absl::StatusOr<SnapshotProgress> Parse(std::string_view text) const;
 
-  boost::asio::any_io_executor executor_;
-  ProducerOptions kafka_;
-  TopicRecord record_;
-  std::string slot_;
+  std::string transactional_id_;
+  LedgerRecord record_;
   Lsn begins_at_;
-  std::stop_source stop_;
 
   std::optional<SnapshotProgress> committed_;  // by this process
   uint64_t limit_;  // of records; rises again after a failure

@@ -66,6 +66,11 @@ class DeliveryRun {
       std::function<absl::StatusOr<bool>()> may_wait);
   // Ends the current Wait.
   void Wake() { timer_.cancel(); }
+  // Ends it, and a TakeOver or Commit on its way: the sink is to be closed.
+  void Interrupt() {
+    Wake();
+    sinks_.Interrupt();
+  }
 
   // Call it a few times a second while something waits for the brokers; Wait
   // does. Time without it is no silence of theirs.

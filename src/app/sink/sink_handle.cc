@@ -72,6 +72,11 @@ asio::awaitable<absl::Status> SinkHandle::Commit() {
   co_return co_await answer.Wait();
 }
 
+void SinkHandle::Interrupt() {
+  if (sink_ == nullptr || sink_->transactions() == nullptr) return;
+  sink_->transactions()->Interrupt();
+}
+
 asio::awaitable<void> SinkHandle::Close(MonotonicTime deadline) {
   if (sink_ == nullptr) co_return;
   constexpr auto kAsTuple = asio::as_tuple(asio::use_awaitable);

@@ -40,6 +40,7 @@ class SinkHandle {
   boost::asio::awaitable<absl::Status> TakeOver(
       std::chrono::milliseconds limit);
   boost::asio::awaitable<absl::Status> Commit();
+  void Interrupt();
 
   // Lets the brokers acknowledge the records in flight until `deadline`.
   // Afterwards every record has had its report, and there is no sink.

@@ -1,53 +1,48 @@
-// StoredEventSender: sends parked events to Kafka, a batch at a time, through a
-// sender and a sink of its own; with delivery.guarantee: exactly_once, in
-// transactions of its own (app/stored/transactional_release.h).
+// StoredEventSender: sends stored events to Kafka, a batch at a time, through a
+// sink of its own. StoredBatch decides; with delivery.guarantee: exactly_once
+// the sink has transactions, with a ledger in each.
 //
 //   Send ──▶ ... ──▶ TakeResult: which are in Kafka, and which have failed
 //
 // An event that fails again is dead again, whatever `on_error` says now: an
-// operator has decided that it is to be sent. So are events whose topic takes
-// nothing for a while, although the brokers answer: others do not wait for it.
-// Their records have the header
+// operator has decided that it is to be sent. Their records have the header
 // walpost-released and no position: consumers that remember positions would
 // take them for repeats. So have dead letters that are retried, with the header
 // walpost-retried.
 //
-// Runs on the loop. Owned by the ParkedEventService.
+// Rows that were read before the sink took over may have been sent by its
+// predecessor since, and the ledger may not have them any more. Whoever takes
+// over ends the session that reads rows, and only then fences. So the call of
+// Send that opens the sink sends nothing: must_read_again.
+//
+// Runs on the loop. Owned by the ParkedEventService, the IsolatedTopicResender
+// and the DeadLetterRetrier, one each.
 #pragma once
 
 #include <boost/asio/any_io_executor.hpp>
 #include <boost/asio/awaitable.hpp>
 #include <functional>
-#include <map>
 #include <memory>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "app/sink/delivery_run.h"
-#include "app/stored/transactional_release.h"
+#include "app/sink/ledger_record.h"
 #include "config/config.h"
-#include "dead_letters/letter_event.h"
 #include "kafka/producer/cluster_state.h"
-#include "postgres/parking/parking_table.h"
+#include "parking/parked_row.h"
+#include "parking/stored_batch.h"
 
 namespace walpost {
 
 class StoredEventSender {
  public:
-  struct Failure {
-    size_t row = 0;  // of the batch
-    absl::Status reason;
-  };
-  struct Result {
-    std::vector<size_t> sent;  // rows of the batch, in order
-    // Rows that cannot be delivered: of a lane, the first one alone.
-    std::vector<Failure> failed;
-    // Why the rest was not sent, if it is not the fault of a row.
-    absl::Status trouble;
-    bool is_new_trouble = false;  // not that of the last batch: say it
+  using Failure = StoredBatch::Failure;
+  struct Result : StoredBatch::Result {
     // The rows are too old to be sent: read them again.
     bool must_read_again = false;
   };
@@ -74,15 +69,15 @@ class StoredEventSender {
   // Begins a batch; no other may be on its way.
   void Send(std::vector<ParkedRow> rows);
   bool is_sending() const { return is_sending_; }
-  const std::vector<ParkedRow>& rows() const { return rows_; }
+  const std::vector<ParkedRow>& rows() const { return batch_.rows(); }
   // nullopt: none has ended since.
   std::optional<Result> TakeResult() { return std::exchange(result_, {}); }
-  // Rows of a batch: one, while a record is looked for that the brokers reject.
-  size_t max_rows() const { return one_by_one_ > 0 ? 1 : kMaxRows; }
+  size_t max_rows() const { return batch_.max_rows(); }
 
-  // What the batch waits for, if it has got on with nothing for some seconds:
-  // "topic orders takes no records since 12 s"; else empty.
-  std::string waits_for(MonotonicTime now) const;
+  // StoredBatch::waits_for, while a batch is on its way.
+  std::string waits_for(MonotonicTime now) const {
+    return is_sending_ ? batch_.waits_for(now) : "";
+  }
 
   // Ends the batch soon, for good. Its records on their way may still arrive.
   void Stop();
@@ -90,45 +85,17 @@ class StoredEventSender {
   boost::asio::awaitable<void> Close();
 
  private:
-  static constexpr size_t kMaxRows = 1'000;
-
   StoredEventSender(boost::asio::any_io_executor executor, const Config& config,
                     const Options& options,
                     std::unique_ptr<RecordBuilder> builder,
                     std::function<void()> on_result);
 
   boost::asio::awaitable<void> Run();
-  boost::asio::awaitable<Result> SendAll();
-  boost::asio::awaitable<Result> SendInTransaction();
-  boost::asio::awaitable<void> OfferAll(Result& result);
-  std::vector<size_t> OfferOnce(const std::vector<size_t>& rows,
-                                Result& result);
-  enum class Offered { kAccepted, kNotNow, kNotToTopic };
-  absl::StatusOr<Offered> Offer(size_t row);
-  boost::asio::awaitable<void> Settle();
-  boost::asio::awaitable<void> Wait();
-  bool IsAcknowledged(size_t row) const;
-  void FailUntaken(Result& result);
-  std::vector<size_t> RowsToTry() const;
-  void GiveUpTopic(TransactionalRelease::Result& sent, bool are_all);
-  void FailInTransaction(const TransactionalRelease::Result& sent,
-                         const std::vector<size_t>& tried,
-                         Result& result) const;
-  void FailFirstOfLanes(
-      Result& result,
-      const std::function<absl::Status(size_t row)>& judge) const;
-  bool TakesNothing(MonotonicTime now) const;
-  void AddOffsets(const PartitionOffsets& acknowledged);
-  void NoteTrouble(Result& result);
-  absl::Status Trouble() const;
-  bool IsFaultOfRow(const Result& result) const;
-  std::string TopicOf(const ParkedRow& row);
-  std::string LaneOfRow(size_t row) const;
+  boost::asio::awaitable<absl::Status> Open(bool& must_read_again);
+  boost::asio::awaitable<void> SendAll();
+  void ShareOffsets();
 
   boost::asio::any_io_executor executor_;
-  const Config& config_;
-  const NoTopic no_topic_;
-  const Sent what_;
   const std::string topic_;
   OffsetRegressionDetector* const offsets_;
   // Knowledge of the sinks of this run. `offsets_` itself would also get the
@@ -136,25 +103,12 @@ class StoredEventSender {
   // writes there at the same time, and offsets would seem to go back.
   ClusterState memory_;
   DeliveryRun run_;
-  LetterEvent event_;
-  // nullptr: it sends through run_.
-  std::shared_ptr<TransactionalRelease> in_transactions_;
+  StoredBatch batch_;
+  std::optional<LedgerRecord> ledger_;  // with transactions
+  bool has_taken_over_ = false;
   std::function<void()> on_result_;
-  std::vector<ParkedRow> rows_;
-  std::vector<std::string> topics_;  // of rows_; empty: not known
-  std::map<std::string, absl::Status> topic_troubles_;  // why they take nothing
-  std::map<std::string, MonotonicTime> waiting_topics_;  // in transactions
-  // As the sender has taken rows_; nullopt: it has not.
-  std::vector<std::optional<Sequence>> sequences_;
   std::optional<Result> result_;
-  uint64_t ordinal_ = 0;               // of the event offered last
-  uint64_t progress_ = 0;              // events taken and acknowledged
-  MonotonicTime progress_at_{};        // when it moved last, in this batch
-  uint64_t not_delivered_before_ = 0;  // the batch
-  size_t one_by_one_ = 0;              // rows that are still to be sent alone
-  std::string trouble_;                // of the last batch
   bool is_sending_ = false;
-  bool is_stopped_ = false;
 };
 
 }  // namespace walpost

@@ -54,6 +54,7 @@ class TransactionClient final : public SinkTransactions {
 
   void TakeOver(std::chrono::milliseconds limit, Done done) override;
   void Commit(Done done) override;
+  void Interrupt() override { use_->must_return = true; }
   // Aborts what was produced since the last one, and opens another.
   void StartOver(Done done);
 

@@ -12,18 +12,11 @@
 #include "absl/status/statusor.h"
 #include "dead_letters/dead_letter.h"
 #include "parking/parked_keys.h"
+#include "parking/parked_row.h"
 #include "postgres/connect/query_rows.h"
 #include "postgres/parking/parking_sql.h"
 
 namespace walpost {
-
-// An event that may be sent.
-struct ParkedRow {
-  ParkedNumber number = 0;
-  std::string system_identifier;
-  std::string position;  // SortableText
-  DeadLetter content;
-};
 
 // A lane in which events wait.
 struct ParkedLane {

@@ -23,6 +23,7 @@
 #include "outbox/position.h"
 #include "parking/ordering_key.h"
 #include "parking/parked_event.h"
+#include "parking/parked_row.h"
 
 namespace walpost {
 
@@ -34,9 +35,6 @@ struct ParkingNames {
   // The database may not be able to store other characters in a text.
   bool ascii_only = false;
 };
-
-// The primary key of a row.
-using ParkedNumber = uint64_t;
 
 class ParkingSql {
  public:
