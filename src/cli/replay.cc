@@ -8,6 +8,7 @@
 #include <csignal>
 #include <memory>
 
+#include "app/sink/sinks.h"
 #include "base/own_arguments.h"
 #include "base/status_macros.h"
 #include "checkpoint/checkpoint_codec.h"
@@ -24,7 +25,6 @@
 #include "config/read_file.h"
 #include "fmt/chrono.h"
 #include "fmt/format.h"
-#include "kafka/producer/kafka_sinks.h"
 
 namespace walpost {
 namespace {
@@ -179,9 +179,9 @@ int ReplayFromWal(const Arguments& arguments, const Config& config,
         done, all);
   };
   asio::io_context io(1);
-  auto replay = Replay::Create(io.get_executor(), config,
-                               KafkaSinks(io.get_executor(), config.kafka),
-                               std::move(options));
+  auto replay =
+      Replay::Create(io.get_executor(), config,
+                     MakeSinks(io.get_executor(), config), std::move(options));
   if (!replay.ok()) return Fail(replay.status(), kExitUsage);
   asio::signal_set signals(io, SIGINT, SIGTERM);
   StopOnSignal(signals, **replay, false);

@@ -14,6 +14,7 @@
 #include "app/process/process_log.h"
 #include "app/process/retention_service.h"
 #include "app/process/signal_thread.h"
+#include "app/sink/sinks.h"
 #include "base/error_source.h"
 #include "base/own_arguments.h"
 #include "base/status_macros.h"
@@ -28,8 +29,6 @@
 #include "config/loader.h"
 #include "config/printer.h"
 #include "fmt/format.h"
-#include "kafka/producer/kafka_sinks.h"
-#include "kafka/producer/producer_properties.h"
 #include "outbox/route.h"
 #include "spdlog/spdlog.h"
 
@@ -145,7 +144,7 @@ absl::Status CheckValues(const Config& config) {
     WALPOST_RETURN_IF_ERROR(ParseListenAddress(config.http.listen).status());
   }
   WALPOST_RETURN_IF_ERROR(Route::CreateAll(config.outbox).status());
-  return MakeProducerConf(config.kafka).status();
+  return CheckSinkOptions(config);
 }
 
 int Run(const Arguments& arguments) {
@@ -171,7 +170,7 @@ int Run(const Arguments& arguments) {
                      : "outbox tables",
                  config->kafka.brokers);
     const auto create = [](asio::any_io_executor executor, const Config& of) {
-      return PollingRelay::Create(executor, of, KafkaSinks(executor, of.kafka));
+      return PollingRelay::Create(executor, of, MakeSinks(executor, of));
     };
     return RunRelay<PollingRelay>(arguments, live, create);
   }

@@ -129,6 +129,23 @@ class LayeringTest(unittest.TestCase):
                                      f"{header}")
         self.assertEqual(wrong, [])
 
+    # Who may know that the sink is Kafka: the factory, the checkpoint stores,
+    # and verbs that ask or read the brokers.
+    KNOW_KAFKA = {
+        "app/sink/sinks.cc", "app/sink/topic_reader_options.h",
+        "app/checkpoint/checkpoint_service.cc",
+        "app/stored/dead_letter_topic_reader.cc", "config/config.h",
+        "cli/check.cc", "cli/check/check_postgres.h", "cli/dead_letters.cc",
+        "cli/events/dead_letter_resender.h", "cli/init/stale_state.cc",
+        "cli/recover.cc", "cli/shared/slot_inspection.cc"}
+
+    def test_who_knows_that_the_sink_is_kafka(self):
+        found = {str(path.relative_to(SOURCE)) for path in files()
+                 if path.relative_to(SOURCE).parts[0] != "kafka"
+                 for _, header in includes(path)
+                 if header.startswith("kafka/")}
+        self.assertEqual(found, self.KNOW_KAFKA)
+
     def test_every_subfolder_has_its_place(self):
         for room, order in SUBFOLDERS.items():
             self.assertEqual({path.name for path in (SOURCE / room).iterdir()

@@ -6,9 +6,9 @@
 
 #include "absl/strings/str_join.h"
 #include "app/backfill/read_events_on_record.h"
+#include "app/sink/sinks.h"
 #include "base/status_macros.h"
 #include "fmt/format.h"
-#include "kafka/producer/kafka_sinks.h"
 #include "postgres/connect/sqlstate.h"
 #include "spdlog/spdlog.h"
 
@@ -174,14 +174,13 @@ absl::Status InitialSnapshot::MakePublisher() {
   options.progress = [this](uint64_t, uint64_t) { LogProgress(); };
   if (config_.transactions.is_on) {
     ledger_ = std::make_unique<SnapshotLedger>(
-        executor_, config_.kafka, config_.checkpoint.topic,
+        executor_, MakeRecordReader(config_), config_.checkpoint.topic,
         config_.postgres.slot, target_.system_identifier, target_.begins_at,
         target_.tables.empty() ? "" : Coverage{"", target_.tables}.ToString());
     options.ledger = ledger_.get();
   }
   absl::StatusOr<std::unique_ptr<TablePublisher>> created =
-      TablePublisher::Create(executor_, config_,
-                             KafkaSinks(executor_, config_.kafka),
+      TablePublisher::Create(executor_, config_, MakeSinks(executor_, config_),
                              std::move(options));
   if (!created.ok()) return created.status();
   publisher_ = *std::move(created);

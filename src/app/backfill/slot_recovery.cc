@@ -6,10 +6,10 @@
 #include <utility>
 
 #include "app/backfill/pending_slot_events.h"
+#include "app/sink/sinks.h"
 #include "base/status_macros.h"
 #include "checkpoint/coverage.h"
 #include "fmt/format.h"
-#include "kafka/producer/kafka_sinks.h"
 #include "postgres/catalog/coverage_query.h"
 #include "postgres/catalog/publication.h"
 #include "postgres/connect/server_start.h"
@@ -113,8 +113,7 @@ SlotRecovery::PublishRows(TablePublisher::Options options, Lsn before,
   options.silence_limit = DeliveryRun::kSilenceLimit;
   if (options.mark.value.empty()) options.mark.value = before.ToString();
   absl::StatusOr<std::unique_ptr<TablePublisher>> publisher =
-      TablePublisher::Create(executor_, config_,
-                             KafkaSinks(executor_, config_.kafka),
+      TablePublisher::Create(executor_, config_, MakeSinks(executor_, config_),
                              std::move(options));
   if (!publisher.ok()) co_return publisher.status();
   (*publisher)->SetLeftOut(std::move(left_out));

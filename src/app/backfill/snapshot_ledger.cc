@@ -4,8 +4,8 @@
 #include <boost/asio/use_awaitable.hpp>
 #include <utility>
 
+#include "delivery/transactional_id.h"
 #include "fmt/format.h"
-#include "kafka/client/transactional_id.h"
 
 namespace walpost {
 
@@ -21,12 +21,12 @@ constexpr std::chrono::seconds kMaxAge{1};
 }  // namespace
 
 SnapshotLedger::SnapshotLedger(asio::any_io_executor executor,
-                               ProducerOptions kafka, std::string topic,
+                               RecordReader reader, std::string topic,
                                std::string slot, std::string system_identifier,
                                Lsn begins_at, const std::string& tables)
     : transactional_id_(SenderTransactionalId(
           RelayTransactionalId(system_identifier, slot), kSnapshotSender)),
-      record_(std::move(executor), std::move(kafka),
+      record_(std::move(executor), std::move(reader),
               {std::move(topic),
                fmt::format("{}:{}{}", kSnapshotSender, slot, tables),
                std::move(system_identifier)}),

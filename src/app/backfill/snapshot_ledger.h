@@ -25,7 +25,6 @@
 #include "app/sink/ledger_record.h"
 #include "base/lsn.h"
 #include "base/time.h"
-#include "kafka/client/producer_options.h"
 
 namespace walpost {
 
@@ -33,7 +32,7 @@ class SnapshotLedger {
  public:
   // `topic`: that of the checkpoints. `begins_at`: the slot. `tables`: those
   // that are new (Coverage::ToString); empty: the slot's first snapshot.
-  SnapshotLedger(boost::asio::any_io_executor executor, ProducerOptions kafka,
+  SnapshotLedger(boost::asio::any_io_executor executor, RecordReader reader,
                  std::string topic, std::string slot,
                  std::string system_identifier, Lsn begins_at,
                  const std::string& tables);

@@ -10,12 +10,11 @@
 #include "absl/strings/strip.h"
 #include "app/live/existing_rows_warning.h"
 #include "app/process/diverted_event_log.h"
+#include "app/sink/sinks.h"
 #include "base/error_source.h"
 #include "base/status_macros.h"
+#include "delivery/transactional_id.h"
 #include "fmt/format.h"
-#include "kafka/client/transactional_id.h"
-#include "kafka/producer/kafka_sinks.h"
-#include "kafka/producer/producer_properties.h"
 #include "outbox/numbering.h"
 #include "spdlog/spdlog.h"
 
@@ -50,7 +49,7 @@ absl::StatusOr<std::unique_ptr<Relay>> Relay::Create(
                            RecordBuilder::Create(config.outbox));
   std::unique_ptr<Relay> relay(new Relay(executor, config, std::move(builder)));
   if (config.transactions.is_on) {
-    WALPOST_RETURN_IF_ERROR(MakeProducerConf(config.kafka).status());
+    WALPOST_RETURN_IF_ERROR(CheckSinkOptions(config));
   } else {
     WALPOST_RETURN_IF_ERROR(relay->StartSink());
   }
@@ -69,8 +68,9 @@ Relay::Relay(asio::any_io_executor executor, const Config& config,
       passed_over_(config.checkpoint.has_store()
                        ? PassedOverRows::Kept::kInCheckpoints
                        : PassedOverRows::Kept::kOnRecord),
-      sinks_(KafkaSinks(executor, config.kafka, &cluster_state_), SinkOptions(),
-             sender_, [this] { OnDrained(); }),
+      knowledge_(MakeSinkKnowledge(executor, config)),
+      sinks_(knowledge_->Sinks(), SinkOptions(), sender_,
+             [this] { OnDrained(); }),
       checkpoints_(executor, config, progress_, gate(), passed_over_,
                    [this] { OnCheckpoint(); }),
       memory_(config.postgres.slot, progress_, AfterPromotion(config)),
@@ -90,7 +90,7 @@ Relay::Relay(asio::any_io_executor executor, const Config& config,
           [this](const SlotReport& report) { OnSlotReport(report); }),
       replay_window_service_(executor, config.postgres),
       snapshot_(executor, config_),
-      parking_(executor, config_, numbering_, progress_, cluster_state_.offsets,
+      parking_(executor, config_, numbering_, progress_, *knowledge_,
                ParkingCallbacks()),
       retry_timer_(executor),
       watch_timer_(executor),
@@ -158,7 +158,7 @@ asio::awaitable<absl::Status> Relay::CarryOut(Action action) {
 absl::Status Relay::StartSink() {
   // What was in flight before is void.
   if (session_.TakeReset()) {
-    cluster_state_.Forget();
+    knowledge_->Forget();
     oldest_wait_.StartOver();
   }
   if (gate_) {
@@ -287,7 +287,7 @@ asio::awaitable<absl::Status> Relay::Stream() {
 void Relay::ExpectKafka() {
   sinks_.sink()->ExpectCluster(memory_.kafka_cluster());
   if (checkpoints_.loaded()) {
-    cluster_state_.topics.Reset(checkpoints_.loaded()->kafka_topics);
+    knowledge_->SetTopics(checkpoints_.loaded()->kafka_topics);
   }
   sinks_.sink()->ExpectTopics();
 }

@@ -32,6 +32,7 @@
 #include "config/config.h"
 #include "delivery/gap.h"
 #include "delivery/record_sink.h"
+#include "delivery/sink_knowledge.h"
 #include "delivery/transaction_batcher.h"
 #include "delivery/wal_progress.h"
 #include "health/diagnosis.h"
@@ -39,7 +40,6 @@
 #include "health/relay_status.h"
 #include "health/transaction_report.h"
 #include "health/wal_budget.h"
-#include "kafka/producer/cluster_state.h"
 #include "postgres/stream/monitor_session.h"
 #include "postgres/stream/replay_window_service.h"
 #include "postgres/stream/wal_source.h"
@@ -123,7 +123,7 @@ class Relay {
   // With delivery.guarantee: exactly_once.
   std::optional<TransactionBatcher> gate_;
   PassedOverRows passed_over_;
-  ClusterState cluster_state_;
+  std::unique_ptr<SinkKnowledge> knowledge_;
   SinkHandle sinks_;
   CheckpointService checkpoints_;
   ContinuityState memory_;

@@ -146,7 +146,7 @@ void Relay::CheckKafka() {
   if (const std::optional<Gap> gap = FindKafkaGap()) {
     session_.OnGap(*gap);
   } else if (!cluster.empty()) {
-    checkpoints_.NoteKafka(cluster, cluster_state_.topics.text());
+    checkpoints_.NoteKafka(cluster, knowledge_->topics());
   }
 }
 
@@ -154,7 +154,7 @@ std::optional<Gap> Relay::FindKafkaGap() const {
   const auto other =
       DescribeOtherKafka(memory_.kafka_cluster(), sinks_.Health().cluster_id);
   if (other) return Gap{kGapKafkaReplaced, *other};
-  const std::string& replaced = cluster_state_.topics.replaced();
+  const std::string& replaced = knowledge_->replaced_topic();
   if (!replaced.empty()) return Gap{kGapKafkaReplaced, replaced};
   return std::nullopt;
 }

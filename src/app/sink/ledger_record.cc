@@ -20,10 +20,10 @@ constexpr std::chrono::milliseconds kPause{50};
 
 }  // namespace
 
-LedgerRecord::LedgerRecord(asio::any_io_executor executor,
-                           ProducerOptions kafka, TopicRecord place)
+LedgerRecord::LedgerRecord(asio::any_io_executor executor, RecordReader reader,
+                           TopicRecord place)
     : executor_(std::move(executor)),
-      kafka_(std::move(kafka)),
+      reader_(std::move(reader)),
       place_(std::move(place)) {}
 
 asio::awaitable<absl::StatusOr<std::string>> LedgerRecord::Open(
@@ -41,8 +41,8 @@ asio::awaitable<absl::StatusOr<std::string>> LedgerRecord::Open(
 asio::awaitable<absl::StatusOr<std::string>> LedgerRecord::Read() {
   using Text = absl::StatusOr<std::string>;
   auto call = BlockingCall<Text>::Start(
-      executor_, [kafka = kafka_, place = place_, stop = stop_.get_token()] {
-        return ReadTopicRecord(kafka, place, stop);
+      executor_, [reader = reader_, place = place_, stop = stop_.get_token()] {
+        return reader(place, stop);
       });
   if (!call.ok()) co_return absl::UnavailableError(call.status().message());
   std::optional<Text> read;

@@ -17,14 +17,14 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "app/sink/delivery_run.h"
-#include "kafka/checkpoint/topic_record.h"
-#include "kafka/client/producer_options.h"
+#include "app/sink/sinks.h"
+#include "checkpoint/topic_record.h"
 
 namespace walpost {
 
 class LedgerRecord {
  public:
-  LedgerRecord(boost::asio::any_io_executor executor, ProducerOptions kafka,
+  LedgerRecord(boost::asio::any_io_executor executor, RecordReader reader,
                TopicRecord place);
 
   // The sink of `run` takes over from earlier ones. Returns what is committed;
@@ -48,7 +48,7 @@ class LedgerRecord {
   boost::asio::awaitable<absl::StatusOr<std::string>> Read();
 
   boost::asio::any_io_executor executor_;
-  ProducerOptions kafka_;
+  RecordReader reader_;
   TopicRecord place_;
   std::stop_source stop_;
 };

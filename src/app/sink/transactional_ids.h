@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "config/config.h"
-#include "kafka/client/transactional_id.h"
+#include "delivery/transactional_id.h"
 #include "outbox/route.h"
 
 namespace walpost {

@@ -31,17 +31,14 @@ constexpr milliseconds kPoll{20};
 
 }  // namespace
 
-IsolatedTopicResender::IsolatedTopicResender(asio::any_io_executor executor,
-                                             const Config& config,
-                                             ParkedKeys& lot,
-                                             ParkingTable& table,
-                                             OffsetRegressionDetector& offsets,
-                                             std::function<void()> wake)
+IsolatedTopicResender::IsolatedTopicResender(
+    asio::any_io_executor executor, const Config& config, ParkedKeys& lot,
+    ParkingTable& table, SinkKnowledge& knowledge, std::function<void()> wake)
     : executor_(executor),
       config_(config),
       lot_(lot),
       table_(table),
-      offsets_(offsets),
+      knowledge_(knowledge),
       wake_(std::move(wake)) {}
 
 asio::awaitable<absl::StatusOr<bool>> IsolatedTopicResender::Turn(
@@ -81,7 +78,7 @@ asio::awaitable<absl::Status> IsolatedTopicResender::Begin(std::string topic,
     options.no_topic = StoredEventSender::NoTopic::kWaits;
     options.system_identifier = table_.system_identifier();
     options.topic = topic;
-    options.offsets = &offsets_;
+    options.knowledge = &knowledge_;
     WALPOST_CO_ASSIGN_OR_RETURN(
         drain.run,
         StoredEventSender::Create(executor_, config_, options, wake_));

@@ -30,7 +30,7 @@
 #include "app/stored/stored_event_sender.h"
 #include "base/time.h"
 #include "config/config.h"
-#include "kafka/topics/offset_regression_detector.h"
+#include "delivery/sink_knowledge.h"
 #include "parking/parked_keys.h"
 #include "postgres/parking/parking_table.h"
 
@@ -41,7 +41,7 @@ class IsolatedTopicResender {
   // All arguments outlive this object. `wake` is called when there is a result.
   IsolatedTopicResender(boost::asio::any_io_executor executor,
                         const Config& config, ParkedKeys& lot,
-                        ParkingTable& table, OffsetRegressionDetector& offsets,
+                        ParkingTable& table, SinkKnowledge& knowledge,
                         std::function<void()> wake);
 
   // Handles one result, or begins one batch. `through`: no event after it may
@@ -74,7 +74,7 @@ class IsolatedTopicResender {
   const Config& config_;
   ParkedKeys& lot_;
   ParkingTable& table_;
-  OffsetRegressionDetector& offsets_;
+  SinkKnowledge& knowledge_;
   std::function<void()> wake_;
   std::map<std::string, Drain> drains_;
   bool is_drained_ = false;

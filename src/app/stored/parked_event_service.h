@@ -30,9 +30,9 @@
 #include "app/stored/isolated_topic_resender.h"
 #include "app/stored/stored_event_sender.h"
 #include "config/config.h"
+#include "delivery/sink_knowledge.h"
 #include "delivery/wal_progress.h"
 #include "health/parking_report.h"
-#include "kafka/topics/offset_regression_detector.h"
 #include "parking/isolation_timer.h"
 #include "parking/parked_keys.h"
 #include "postgres/parking/parking_table.h"
@@ -52,10 +52,11 @@ class ParkedEventService {
     std::function<Position()> settled_through;
   };
 
-  // All arguments outlive this object. `offsets`: acknowledged by Kafka.
+  // All arguments outlive this object. `knowledge`: that of the sinks of the
+  // stream.
   ParkedEventService(boost::asio::any_io_executor executor,
                      const Config& config, uint64_t numbering,
-                     WalProgress& progress, OffsetRegressionDetector& offsets,
+                     WalProgress& progress, SinkKnowledge& knowledge,
                      Callbacks callbacks);
 
   // Takes the table over from any other instance, and tells the sender what

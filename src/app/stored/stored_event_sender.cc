@@ -4,10 +4,10 @@
 #include <boost/asio/detached.hpp>
 #include <utility>
 
+#include "app/sink/sinks.h"
 #include "base/status_macros.h"
+#include "delivery/transactional_id.h"
 #include "fmt/format.h"
-#include "kafka/client/transactional_id.h"
-#include "kafka/producer/kafka_sinks.h"
 
 namespace walpost {
 
@@ -85,18 +85,20 @@ StoredEventSender::StoredEventSender(asio::any_io_executor executor,
                                      std::unique_ptr<RecordBuilder> builder,
                                      std::function<void()> on_result)
     : executor_(executor),
-      topic_(options.topic),
-      offsets_(options.offsets),
+      knowledge_(options.knowledge == nullptr
+                     ? nullptr
+                     : options.knowledge->Of(options.topic)),
       run_(executor, std::move(builder),
-           KafkaSinks(executor, config.kafka,
-                      offsets_ == nullptr ? nullptr : &memory_),
+           knowledge_ == nullptr ? MakeSinks(executor, config)
+                                 : knowledge_->Sinks(),
            {config.window, SinkOptionsOf(config, options), std::nullopt,
             ErrorActions()},
            nullptr),
       batch_(config.outbox, run_.sender(), BatchOptions(config, options)),
       on_result_(std::move(on_result)) {
   if (config.transactions.is_on) {
-    ledger_.emplace(executor, config.kafka, LedgerPlace(config, options));
+    ledger_.emplace(executor, MakeRecordReader(config),
+                    LedgerPlace(config, options));
   }
 }
 
@@ -108,9 +110,7 @@ void StoredEventSender::Send(std::vector<ParkedRow> rows) {
 
 asio::awaitable<void> StoredEventSender::Run() {
   Result result;
-  if (offsets_ != nullptr) {
-    memory_.offsets.Of(topic_).Add(offsets_->Of(topic_));
-  }
+  if (knowledge_ != nullptr) knowledge_->Exchange();
   absl::Status opened = co_await Open(result.must_read_again);
   if (!opened.ok()) {
     static_cast<StoredBatch::Result&>(result) =
@@ -125,7 +125,7 @@ asio::awaitable<void> StoredEventSender::Run() {
     co_await Close();
     batch_.StartOver();
   }
-  ShareOffsets();
+  if (knowledge_ != nullptr) knowledge_->Exchange();
   is_sending_ = false;
   result_ = std::move(result);
   on_result_();
@@ -161,12 +161,6 @@ asio::awaitable<void> StoredEventSender::SendAll() {
       case StoredBatch::Do::kEnd:
         co_return;
     }
-  }
-}
-
-void StoredEventSender::ShareOffsets() {
-  if (offsets_ != nullptr) {
-    offsets_->Of(topic_).Add(memory_.offsets.Of(topic_));
   }
 }
 

@@ -33,7 +33,7 @@
 #include "app/sink/delivery_run.h"
 #include "app/sink/ledger_record.h"
 #include "config/config.h"
-#include "kafka/producer/cluster_state.h"
+#include "delivery/sink_knowledge.h"
 #include "parking/parked_row.h"
 #include "parking/stored_batch.h"
 
@@ -57,9 +57,9 @@ class StoredEventSender {
     Sent sent = Sent::kParkedEvents;
     std::string system_identifier;
     std::string topic = {};  // that they all wait for; empty: none
-    // With `topic`, to which nobody else writes: its acknowledged offsets,
-    // which the batches add to. Outlives the run.
-    OffsetRegressionDetector* offsets = nullptr;
+    // With `topic`, to which nobody else writes: that of the sinks of the
+    // stream. Outlives the run.
+    SinkKnowledge* knowledge = nullptr;
   };
   // `on_result` is called when a batch has ended.
   static absl::StatusOr<std::unique_ptr<StoredEventSender>> Create(
@@ -93,15 +93,9 @@ class StoredEventSender {
   boost::asio::awaitable<void> Run();
   boost::asio::awaitable<absl::Status> Open(bool& must_read_again);
   boost::asio::awaitable<void> SendAll();
-  void ShareOffsets();
 
   boost::asio::any_io_executor executor_;
-  const std::string topic_;
-  OffsetRegressionDetector* const offsets_;
-  // Knowledge of the sinks of this run. `offsets_` itself would also get the
-  // acknowledgements of other topics, if the routes have changed: the relay
-  // writes there at the same time, and offsets would seem to go back.
-  ClusterState memory_;
+  std::unique_ptr<TopicKnowledge> knowledge_;  // of the one topic
   DeliveryRun run_;
   StoredBatch batch_;
   std::optional<LedgerRecord> ledger_;  // with transactions

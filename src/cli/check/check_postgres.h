@@ -8,8 +8,8 @@
 #include "absl/status/statusor.h"
 #include "base/finding.h"
 #include "config/config.h"
+#include "delivery/transactional_id.h"
 #include "kafka/checks/cluster_check.h"
-#include "kafka/client/transactional_id.h"
 #include "outbox/route.h"
 
 namespace walpost {

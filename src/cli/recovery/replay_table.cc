@@ -10,6 +10,7 @@
 #include "app/backfill/pending_slot_events.h"
 #include "app/backfill/read_events_on_record.h"
 #include "app/backfill/table_publisher.h"
+#include "app/sink/sinks.h"
 #include "base/nearest_word.h"
 #include "base/status_macros.h"
 #include "cli/recovery/missing_rows.h"
@@ -21,7 +22,6 @@
 #include "cli/shared/run_to_end.h"
 #include "config/read_file.h"
 #include "fmt/format.h"
-#include "kafka/producer/kafka_sinks.h"
 #include "postgres/tables/table_scan.h"
 
 namespace walpost {
@@ -134,8 +134,7 @@ asio::awaitable<absl::StatusOr<Counts>> TableReplay::Publish(
     WALPOST_CO_ASSIGN_OR_RETURN(options.on_record, co_await ReadOnRecord());
   }
   absl::StatusOr<std::unique_ptr<TablePublisher>> publisher =
-      TablePublisher::Create(executor_, config_,
-                             KafkaSinks(executor_, config_.kafka),
+      TablePublisher::Create(executor_, config_, MakeSinks(executor_, config_),
                              std::move(options));
   if (!publisher.ok()) co_return publisher.status();
   if (missing_ != nullptr) {

@@ -10,8 +10,8 @@
 
 #include "absl/status/statusor.h"
 #include "base/finding.h"
+#include "delivery/transactional_id.h"
 #include "kafka/checks/topics_check.h"
-#include "kafka/client/transactional_id.h"
 #include "kafka/producer/producer.h"
 
 namespace walpost {

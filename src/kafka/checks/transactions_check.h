@@ -32,7 +32,7 @@ struct TransactionFacts {
   // The id of the stream. Empty: not known, because Postgres, which has the
   // system identifier, does not answer.
   ProbedId relay;
-  // The ids of stored events (kafka/client/transactional_id.h), if the
+  // The ids of stored events (delivery/transactional_id.h), if the
   // configuration stores any.
   std::vector<ProbedId> senders;
   std::chrono::milliseconds timeout{0};  // delivery.transaction_timeout

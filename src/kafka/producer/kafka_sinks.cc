@@ -3,12 +3,15 @@
 #include <string>
 #include <utility>
 
+#include "kafka/producer/cluster_state.h"
 #include "kafka/producer/producer.h"
+#include "kafka/producer/producer_properties.h"
 
 namespace walpost {
+namespace {
 
-SinkFactory KafkaSinks(boost::asio::any_io_executor executor,
-                       ProducerOptions kafka, ClusterState* memory) {
+SinkFactory SinksWith(boost::asio::any_io_executor executor,
+                      ProducerOptions kafka, ClusterState* state) {
   return [=](const SinkOptions& options, RecordReports& reports,
              std::function<void()> on_drained)
              -> absl::StatusOr<std::unique_ptr<Sink>> {
@@ -23,8 +26,73 @@ SinkFactory KafkaSinks(boost::asio::any_io_executor executor,
                              std::to_string(options.topic_patience->count()));
     }
     return Producer::Create(executor, own, reports, std::move(on_drained),
-                            memory);
+                            state);
   };
+}
+
+class KafkaTopicKnowledge final : public TopicKnowledge {
+ public:
+  KafkaTopicKnowledge(boost::asio::any_io_executor executor,
+                      ProducerOptions kafka, ClusterState& whole,
+                      std::string topic)
+      : executor_(std::move(executor)),
+        kafka_(std::move(kafka)),
+        whole_(whole),
+        topic_(std::move(topic)) {}
+
+  SinkFactory Sinks() override { return SinksWith(executor_, kafka_, &own_); }
+  void Exchange() override {
+    whole_.offsets.Of(topic_).Add(own_.offsets.Of(topic_));
+    own_.offsets.Of(topic_).Add(whole_.offsets.Of(topic_));
+  }
+
+ private:
+  boost::asio::any_io_executor executor_;
+  ProducerOptions kafka_;
+  ClusterState& whole_;
+  std::string topic_;
+  ClusterState own_;
+};
+
+class KafkaKnowledge final : public SinkKnowledge {
+ public:
+  KafkaKnowledge(boost::asio::any_io_executor executor, ProducerOptions kafka)
+      : executor_(std::move(executor)), kafka_(std::move(kafka)) {}
+
+  SinkFactory Sinks() override { return SinksWith(executor_, kafka_, &state_); }
+  std::unique_ptr<TopicKnowledge> Of(std::string topic) override {
+    return std::make_unique<KafkaTopicKnowledge>(executor_, kafka_, state_,
+                                                 std::move(topic));
+  }
+
+  const std::string& topics() const override { return state_.topics.text(); }
+  void SetTopics(std::string_view text) override { state_.topics.Reset(text); }
+  const std::string& replaced_topic() const override {
+    return state_.topics.replaced();
+  }
+  void Forget() override { state_.Forget(); }
+
+ private:
+  boost::asio::any_io_executor executor_;
+  ProducerOptions kafka_;
+  ClusterState state_;
+};
+
+}  // namespace
+
+absl::Status CheckKafkaOptions(const ProducerOptions& kafka) {
+  return MakeProducerConf(kafka).status();
+}
+
+SinkFactory KafkaSinks(boost::asio::any_io_executor executor,
+                       ProducerOptions kafka) {
+  return SinksWith(std::move(executor), std::move(kafka), nullptr);
+}
+
+std::unique_ptr<SinkKnowledge> MakeKafkaKnowledge(
+    boost::asio::any_io_executor executor, ProducerOptions kafka) {
+  return std::make_unique<KafkaKnowledge>(std::move(executor),
+                                          std::move(kafka));
 }
 
 }  // namespace walpost

@@ -1,4 +1,4 @@
-#include "kafka/checkpoint/topic_record.h"
+#include "kafka/checkpoint/read_topic_record.h"
 
 #include <chrono>
 #include <memory>
@@ -6,7 +6,6 @@
 #include <utility>
 
 #include "base/status_macros.h"
-#include "checkpoint/checkpoint_candidates.h"
 #include "checkpoint/uncommitted_checkpoint_scan.h"
 #include "kafka/checkpoint/compacted_topic.h"
 
@@ -16,10 +15,6 @@ namespace {
 constexpr std::chrono::seconds kLimit{30};
 
 }  // namespace
-
-std::string TopicRecord::key() const {
-  return CheckpointKey(name, system_identifier);
-}
 
 absl::StatusOr<std::string> ReadTopicRecord(const ProducerOptions& kafka,
                                             const TopicRecord& record,
