@@ -7,7 +7,7 @@ import time
 import pytest
 
 from harness import KafkaReader, wait_until
-from harness.matrix import pairs
+from harness.matrix import values
 
 _BAD = '["no object"]'  # for the headers
 _TABLE = "walpost_parked"
@@ -48,7 +48,7 @@ def _accept(relay):
     return relay.verb("parked", "accept", "--why", "a test")
 
 
-@pytest.mark.parametrize("case", pairs(
+@pytest.mark.parametrize("case", values(
     loss=list(_LOSSES), seen_by=["active", "standby", "restart", "kill",
                                  "restart-without-park"],
     guarantee=["at_least_once", "exactly_once"]), ids=str)
@@ -306,7 +306,7 @@ def _narrow(kafka, topics, limit):
     kafka.set_topic_config(topics + "order", "max.message.bytes", limit)
 
 
-@pytest.mark.parametrize("case", pairs(
+@pytest.mark.parametrize("case", values(
     lost=["UPDATE", "DELETE", "trigger"], sent=["parked", "letter"],
     guarantee=["at_least_once", "exactly_once"],
     unless=lambda case: case["lost"] == "DELETE" and
