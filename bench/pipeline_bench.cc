@@ -285,7 +285,7 @@ void BM_DecodeMapBuildDeliver(benchmark::State& state, const Shape& shape) {
     mapping.Transaction(
         [&](const Event& event) {
           if (progress.OnEvent(event, absl::OkStatus()) !=
-              Sender::Offer::kTaken)
+              Sender::Offer::kAccepted)
             std::abort();
         },
         [&](Lsn end) { progress.OnTransactionEnd(end); });

@@ -172,7 +172,7 @@ class Bench:
                 relay.stop()
 
     def guard(self):
-        """The statement of GuardKeeper, over the whole backlog."""
+        """The statement of ReplayWindowService, over the whole backlog."""
         with self._copy_of_slot() as slot, contextlib.closing(
                 self._database.connect()) as connection:
             with connection.cursor() as cursor:

@@ -4,7 +4,7 @@
 # may link is what it may include; the layering test holds the same table.
 function(walpost_library name)
   cmake_parse_arguments(ARG "" "" "DEPENDS" ${ARGN})
-  file(GLOB sources CONFIGURE_DEPENDS ${CMAKE_CURRENT_SOURCE_DIR}/*.cc)
+  file(GLOB_RECURSE sources CONFIGURE_DEPENDS ${CMAKE_CURRENT_SOURCE_DIR}/*.cc)
   if(NOT sources)  # headers only
     add_library(walpost_${name} INTERFACE)
     target_link_libraries(walpost_${name} INTERFACE

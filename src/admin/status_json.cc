@@ -60,7 +60,7 @@ class JsonObjectWriter {
 
 // "16/B374D838/2": LSN of the commit, ordinal in the transaction.
 // The event that stops the flow; nulls if there is none.
-void AddStoppage(const std::optional<Stoppage>& stoppage,
+void AddStoppage(const std::optional<BlockedEvent>& stoppage,
                  JsonObjectWriter& json) {
   std::optional<std::string> code;
   std::optional<std::string> position;

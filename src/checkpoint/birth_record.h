@@ -13,7 +13,7 @@
 // another cluster, is noticed without a checkpoint store, and a gap that was
 // reported stays on record (P9).
 //
-// Pure; postgres/birth_record.h reads and writes it.
+// Pure; postgres/slot/birth_record.h reads and writes it.
 #pragma once
 
 #include <cstdint>

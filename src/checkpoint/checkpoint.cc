@@ -14,7 +14,7 @@ bool Renumber(Checkpoint& checkpoint, uint64_t numbering) {
   checkpoint.position = Position{checkpoint.confirmed, 0};
   checkpoint.commit_xid = Xid();
   checkpoint.commit_time = WallTime();
-  checkpoint.horizon = TransactionHorizon();
+  checkpoint.horizon = XminHorizon();
   checkpoint.numbering = numbering;
   return in_the_middle;
 }

@@ -11,7 +11,7 @@
 #include "base/lsn.h"
 #include "base/time.h"
 #include "base/xid.h"
-#include "checkpoint/transaction_horizon.h"
+#include "checkpoint/xmin_horizon.h"
 #include "outbox/position.h"
 
 namespace walpost {
@@ -41,7 +41,7 @@ struct Checkpoint {
   // not known (older release).
   uint64_t numbering = 0;
   // For `walpost recover`; unknown if no table says who inserted a row.
-  TransactionHorizon horizon;
+  XminHorizon horizon;
 
   // Coverage of the publication when this was written (Coverage::ToString);
   // empty: not known.

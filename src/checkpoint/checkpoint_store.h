@@ -1,8 +1,8 @@
 // CheckpointStore: keeps a checkpoint beyond the life of the process.
 //
-//   file      one file                       app/checkpoint_file.h
-//   kafka     a compacted topic              kafka/checkpoint_topic.h
-//   postgres  a row in the source database   postgres/checkpoint_table.h
+//   file      one file                       app/checkpoint/checkpoint_file.h
+//   kafka     a compacted topic kafka/checkpoint/checkpoint_topic.h postgres  a
+//   row in the source database   postgres/checkpoint/checkpoint_table.h
 //
 // Asynchronous: the callbacks come later on the loop's thread, or from within
 // the call. One call at a time. A store is destroyed only when no call is

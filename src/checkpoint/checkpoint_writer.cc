@@ -10,8 +10,8 @@
 namespace walpost {
 namespace {
 
-TransactionGate::Flight FlightOf(const AcknowledgementWindow& window) {
-  using Flight = TransactionGate::Flight;
+TransactionBatcher::Flight FlightOf(const AcknowledgementWindow& window) {
+  using Flight = TransactionBatcher::Flight;
   if (window.empty()) return Flight::kNone;
   return window.IsBusy() ? Flight::kBusy : Flight::kSome;
 }
@@ -31,7 +31,8 @@ void CheckpointWriter::Begin(Checkpoint saved) {
   begun_ = true;
 }
 
-void CheckpointWriter::Poke(MonotonicTime now, WallTime wall_now, bool hurry) {
+void CheckpointWriter::SaveIfDue(MonotonicTime now, WallTime wall_now,
+                                 bool hurry) {
   if (store_ == nullptr || !begun_ || busy_ || !store_->is_ready()) return;
   if (!IsDue(now, hurry)) return;
   if (gate_ != nullptr && gate_->is_stopped()) {

@@ -21,9 +21,9 @@
 #include "base/time.h"
 #include "checkpoint/checkpoint.h"
 #include "checkpoint/checkpoint_store.h"
-#include "checkpoint/horizon_tracker.h"
 #include "checkpoint/passed_over_rows.h"
-#include "delivery/transaction_gate.h"
+#include "checkpoint/xmin_horizon_tracker.h"
+#include "delivery/transaction_batcher.h"
 #include "delivery/wal_progress.h"
 
 namespace walpost {
@@ -44,7 +44,7 @@ class CheckpointWriter {
   // their LSN is confirmed; nullptr: none.
   CheckpointWriter(CheckpointStore* store, std::chrono::milliseconds interval,
                    const WalProgress& progress, std::function<void()> on_saved,
-                   TransactionGate* gate = nullptr,
+                   TransactionBatcher* gate = nullptr,
                    PassedOverRows* passed_over = nullptr)
       : store_(store),
         interval_(interval),
@@ -62,7 +62,7 @@ class CheckpointWriter {
   // one and the interval has passed; or there is only idle progress and
   // kIdleInterval has passed; or the store needs the last one again. `hurry`:
   // at once if there is any progress.
-  void Poke(MonotonicTime now, WallTime wall_now, bool hurry);
+  void SaveIfDue(MonotonicTime now, WallTime wall_now, bool hurry);
 
   // A sample that the server reported beside the stream, in order: the next
   // checkpoints get their horizon from it.
@@ -131,10 +131,10 @@ class CheckpointWriter {
   std::chrono::milliseconds interval_;
   const WalProgress& progress_;
   std::function<void()> on_saved_;
-  TransactionGate* gate_;
+  TransactionBatcher* gate_;
   PassedOverRows* passed_over_;
   PassedOver saving_passed_over_;
-  HorizonTracker horizon_;
+  XminHorizonTracker horizon_;
   bool begun_ = false;
   bool busy_ = false;  // a store call is pending
   Progress committed_;

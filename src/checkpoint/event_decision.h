@@ -13,7 +13,7 @@
 // whatever reads the event again later, from the WAL or from its table, leaves
 // it out.
 //
-// Pure; postgres/decision_record.h reads and writes it.
+// Pure; postgres/slot/decision_record.h reads and writes it.
 #pragma once
 
 #include <cstdint>

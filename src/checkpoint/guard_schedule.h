@@ -17,7 +17,7 @@
 // Nothing is known of the time before this process started: until it has run
 // for the window's time, the time keeps the guard slot in place.
 //
-// Pure. Owned by the GuardKeeper.
+// Pure. Owned by the ReplayWindowService.
 #pragma once
 
 #include <cstdint>

@@ -6,9 +6,9 @@ namespace walpost {
 namespace {
 
 // Why the horizon is not valid; empty: it is valid.
-std::string Doubt(const Checkpoint& checkpoint, uint64_t numbering,
-                  const RecoveryServer& server) {
-  const TransactionHorizon& horizon = checkpoint.horizon;
+std::string UnprovenReason(const Checkpoint& checkpoint, uint64_t numbering,
+                           const RecoveryServer& server) {
+  const XminHorizon& horizon = checkpoint.horizon;
   if (checkpoint.system_identifier != server.system_identifier) {
     return "the checkpoint is of another cluster, which counted transactions "
            "by itself";
@@ -48,7 +48,7 @@ RecoveryRange ChooseRecoveryRange(
   if (!loaded.ok()) return All(std::string(loaded.status().message()));
   if (!*loaded) return All("there is no checkpoint");
   const Checkpoint& checkpoint = **loaded;
-  const std::string doubt = Doubt(checkpoint, numbering, server);
+  const std::string doubt = UnprovenReason(checkpoint, numbering, server);
   if (!doubt.empty()) return All(doubt);
   const uint64_t from = checkpoint.horizon.transaction_id;
   return {from,

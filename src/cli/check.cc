@@ -4,14 +4,14 @@
 #include <memory>
 
 #include "base/finding.h"
-#include "cli/check_instance.h"
-#include "cli/check_postgres.h"
-#include "cli/exit_code.h"
-#include "cli/output.h"
-#include "cli/verb.h"
-#include "cli/verbs.h"
+#include "cli/check/check_instance.h"
+#include "cli/check/check_postgres.h"
+#include "cli/shared/exit_code.h"
+#include "cli/shared/output.h"
+#include "cli/shared/verb.h"
+#include "cli/shared/verbs.h"
 #include "fmt/format.h"
-#include "kafka/cluster_check.h"
+#include "kafka/checks/cluster_check.h"
 #include "outbox/dead_letter_topic.h"
 
 namespace walpost {

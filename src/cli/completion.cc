@@ -4,10 +4,10 @@
 #include <vector>
 
 #include "absl/strings/str_join.h"
-#include "cli/exit_code.h"
-#include "cli/output.h"
-#include "cli/verb.h"
-#include "cli/verbs.h"
+#include "cli/shared/exit_code.h"
+#include "cli/shared/output.h"
+#include "cli/shared/verb.h"
+#include "cli/shared/verbs.h"
 #include "fmt/format.h"
 
 namespace walpost {

@@ -5,33 +5,33 @@
 #include <string>
 #include <vector>
 
-#include "app/letter_topics.h"
+#include "app/stored/dead_letter_topic_reader.h"
 #include "base/status_macros.h"
-#include "cli/exit_code.h"
-#include "cli/letter_arguments.h"
-#include "cli/letter_clerk.h"
-#include "cli/letter_list.h"
-#include "cli/letter_table.h"
-#include "cli/output.h"
-#include "cli/progress_line.h"
-#include "cli/verb.h"
-#include "cli/verbs.h"
-#include "cli/who_am_i.h"
+#include "cli/events/dead_letter_resender.h"
+#include "cli/events/letter_arguments.h"
+#include "cli/events/letter_list.h"
+#include "cli/events/letter_table.h"
+#include "cli/shared/current_user.h"
+#include "cli/shared/exit_code.h"
+#include "cli/shared/output.h"
+#include "cli/shared/progress_line.h"
+#include "cli/shared/verb.h"
+#include "cli/shared/verbs.h"
 #include "dead_letters/letter_filter.h"
 #include "fmt/format.h"
-#include "kafka/transactional_writer.h"
+#include "kafka/producer/transactional_writer.h"
 
 namespace walpost {
 namespace {
 
-using Entry = LetterBook::Entry;
+using Entry = DeadLetterIndex::Entry;
 using Entries = std::vector<const Entry*>;
-using Action = LetterDecision::Action;
+using Action = DeadLetterResolution::Action;
 
 // Failures that are printed one by one.
 constexpr size_t kMaxShownFailures = 20;
 
-Entries Choose(const LetterBook& book, const LetterFilter& filter,
+Entries Choose(const DeadLetterIndex& book, const LetterFilter& filter,
                bool also_settled) {
   Entries chosen;
   for (const Entry& entry : book.entries()) {
@@ -54,7 +54,7 @@ void List(const Entries& entries, bool json) {
   PrintContent(json ? LetterListJson(letters) : LetterListText(letters));
 }
 
-absl::Status Show(LetterTopics& topics, const Entries& chosen) {
+absl::Status Show(DeadLetterTopicReader& topics, const Entries& chosen) {
   return topics.ReadAt(PlacesOf(chosen),
                        [](const LetterPlace& place, const DeadLetter& letter) {
                          PrintContent(LetterText(ToString(place), letter));
@@ -62,7 +62,7 @@ absl::Status Show(LetterTopics& topics, const Entries& chosen) {
                        });
 }
 
-void PrintFailures(const std::vector<LetterClerk::Failure>& failures) {
+void PrintFailures(const std::vector<DeadLetterResender::Failure>& failures) {
   for (size_t i = 0; i < failures.size() && i < kMaxShownFailures; ++i) {
     Print("{} stays as it is: {}\n", ToString(failures[i].place),
           std::string(failures[i].reason.message()));
@@ -73,7 +73,7 @@ void PrintFailures(const std::vector<LetterClerk::Failure>& failures) {
 }
 
 // Whether they match the filter is not known.
-void PrintUnreadable(const LetterTopics& topics) {
+void PrintUnreadable(const DeadLetterTopicReader& topics) {
   if (topics.unreadable() == 0) return;
   Print(stderr,
         "{} records of the dead-letter topics cannot be read, and stay as "
@@ -85,15 +85,15 @@ void PrintUnreadable(const LetterTopics& topics) {
 }
 
 int Settle(const LetterArguments& arguments, const Config& config,
-           LetterTopics& topics, const Entries& chosen,
+           DeadLetterTopicReader& topics, const Entries& chosen,
            TransactionalWriter* writer) {
-  LetterDecision decision;
+  DeadLetterResolution decision;
   decision.action =
       arguments.is_retry() ? Action::kRetried : Action::kDiscarded;
-  decision.by = arguments.by.empty() ? WhoAmI() : arguments.by;
+  decision.by = arguments.by.empty() ? CurrentUser() : arguments.by;
   decision.why = arguments.why;
   decision.at = WallNow();
-  const auto clerk = LetterClerk::Create(config, decision, writer);
+  const auto clerk = DeadLetterResender::Create(config, decision, writer);
   if (!clerk.ok()) return Fail(clerk.status(), kExitUsage);
   absl::Status status = topics.ReadAt(
       PlacesOf(chosen), [&](const LetterPlace& place, DeadLetter letter) {
@@ -135,8 +135,8 @@ int RunDeadLetters(const LetterArguments& arguments) {
   const auto writer = OpenWriter(arguments, *config);
   if (!writer.ok()) return Fail(writer.status(), kExitKafka);
   ProgressLine progress;
-  LetterTopics topics(*config, arguments.from, std::ref(progress));
-  const absl::StatusOr<LetterBook> book = topics.ReadBook();
+  DeadLetterTopicReader topics(*config, arguments.from, std::ref(progress));
+  const absl::StatusOr<DeadLetterIndex> book = topics.ReadIndex();
   progress.Finish();
   if (!book.ok()) {
     return Fail(book.status(), absl::IsInvalidArgument(book.status())

@@ -14,25 +14,25 @@
 
 #include "base/reason_code.h"
 #include "base/status_macros.h"
-#include "cli/exit_code.h"
-#include "cli/output.h"
-#include "cli/require_wal.h"
-#include "cli/run_to_end.h"
-#include "cli/running_instance.h"
-#include "cli/verb.h"
-#include "cli/verbs.h"
-#include "cli/who_am_i.h"
-#include "delivery/set_aside.h"
+#include "cli/shared/current_user.h"
+#include "cli/shared/exit_code.h"
+#include "cli/shared/output.h"
+#include "cli/shared/require_wal.h"
+#include "cli/shared/run_to_end.h"
+#include "cli/shared/running_instance.h"
+#include "cli/shared/verb.h"
+#include "cli/shared/verbs.h"
+#include "delivery/diverted_event.h"
 #include "fmt/format.h"
 #include "outbox/event_digest.h"
 #include "outbox/numbering.h"
 #include "outbox/route.h"
-#include "postgres/birth_record.h"
-#include "postgres/decision_record.h"
-#include "postgres/slot.h"
-#include "postgres/slot_peek.h"
-#include "postgres/sqlstate.h"
-#include "postgres/task_session.h"
+#include "postgres/connect/sqlstate.h"
+#include "postgres/connect/task_session.h"
+#include "postgres/slot/birth_record.h"
+#include "postgres/slot/decision_record.h"
+#include "postgres/slot/slot.h"
+#include "postgres/slot/slot_peek.h"
 #include "rapidjson/document.h"
 
 namespace walpost {
@@ -234,7 +234,7 @@ int Decide(ErrorAction action, const DecideArguments& arguments) {
   decision.slot = config->postgres.slot;
   decision.action = action;
   decision.position = *position;
-  decision.by = arguments.by.empty() ? WhoAmI() : arguments.by;
+  decision.by = arguments.by.empty() ? CurrentUser() : arguments.by;
   decision.why = arguments.why;
   asio::io_context io(1);
   NamedEvent event = flow.stopped_before;

@@ -1,29 +1,29 @@
 // walpost init: creates the database objects for replication, once.
 #include <memory>
 
-#include "app/existing_rows_warning.h"
+#include "app/live/existing_rows_warning.h"
 #include "base/read_refusal.h"
 #include "base/server_version.h"
 #include "base/status_macros.h"
-#include "cli/exit_code.h"
-#include "cli/init_arguments.h"
-#include "cli/init_sql.h"
-#include "cli/leftovers.h"
-#include "cli/outbox_tables.h"
-#include "cli/output.h"
-#include "cli/require_wal.h"
-#include "cli/role_rights.h"
-#include "cli/run_to_end.h"
-#include "cli/verb.h"
-#include "cli/verbs.h"
+#include "cli/init/init_arguments.h"
+#include "cli/init/init_sql.h"
+#include "cli/init/outbox_tables.h"
+#include "cli/init/role_rights.h"
+#include "cli/init/stale_state.h"
+#include "cli/shared/exit_code.h"
+#include "cli/shared/output.h"
+#include "cli/shared/require_wal.h"
+#include "cli/shared/run_to_end.h"
+#include "cli/shared/verb.h"
+#include "cli/shared/verbs.h"
 #include "delivery/gap.h"
-#include "postgres/birth_record.h"
-#include "postgres/checkpoint_sql.h"
-#include "postgres/publication.h"
-#include "postgres/publication_check.h"
-#include "postgres/quote.h"
-#include "postgres/slot.h"
-#include "postgres/sqlstate.h"
+#include "postgres/catalog/publication.h"
+#include "postgres/catalog/publication_check.h"
+#include "postgres/checkpoint/checkpoint_sql.h"
+#include "postgres/connect/quote.h"
+#include "postgres/connect/sqlstate.h"
+#include "postgres/slot/birth_record.h"
+#include "postgres/slot/slot.h"
 
 namespace walpost {
 namespace {
@@ -75,7 +75,7 @@ class Initializer {
     if (status.ok()) status = co_await ReportExistingRows(executor);
     if (!status.ok() || !arguments_.fresh || !has_made_slot_) co_return status;
     for (const Finding& finding :
-         co_await FindLeftovers(executor, *connection_, config_)) {
+         co_await FindStaleState(executor, *connection_, config_)) {
       Report(finding);
     }
     co_return status;

@@ -8,15 +8,15 @@
 #include <string_view>
 #include <system_error>
 
-#include "app/process_log.h"
+#include "app/process/process_log.h"
 #include "base/own_arguments.h"
 #include "base/status_macros.h"
 #include "base/version.h"
-#include "cli/command_line.h"
-#include "cli/exit_code.h"
-#include "cli/standard_streams.h"
-#include "cli/verb.h"
-#include "cli/verbs.h"
+#include "cli/shared/command_line.h"
+#include "cli/shared/exit_code.h"
+#include "cli/shared/standard_streams.h"
+#include "cli/shared/verb.h"
+#include "cli/shared/verbs.h"
 #include "config/loader.h"
 #include "config/overrides.h"
 #include "fmt/format.h"

@@ -13,21 +13,21 @@
 #include <vector>
 
 #include "base/status_macros.h"
-#include "cli/exit_code.h"
-#include "cli/letter_arguments.h"
-#include "cli/output.h"
-#include "cli/parked_accept.h"
-#include "cli/parked_text.h"
-#include "cli/require_wal.h"
-#include "cli/run_to_end.h"
-#include "cli/running_instance.h"
-#include "cli/verb.h"
-#include "cli/verbs.h"
-#include "cli/who_am_i.h"
+#include "cli/events/letter_arguments.h"
+#include "cli/events/parked_accept.h"
+#include "cli/events/parked_text.h"
+#include "cli/shared/current_user.h"
+#include "cli/shared/exit_code.h"
+#include "cli/shared/output.h"
+#include "cli/shared/require_wal.h"
+#include "cli/shared/run_to_end.h"
+#include "cli/shared/running_instance.h"
+#include "cli/shared/verb.h"
+#include "cli/shared/verbs.h"
 #include "fmt/format.h"
-#include "parking/lane.h"
+#include "parking/ordering_key.h"
 #include "parking/parked_codec.h"
-#include "postgres/parked_list.h"
+#include "postgres/parking/parked_list.h"
 
 namespace walpost {
 namespace {
@@ -240,7 +240,7 @@ asio::awaitable<absl::StatusOr<int>> Decide(asio::any_io_executor executor,
   }
   const ParkedState state =
       arguments.is_release() ? ParkedState::kRetry : ParkedState::kDiscarded;
-  const std::string by = arguments.by.empty() ? WhoAmI() : arguments.by;
+  const std::string by = arguments.by.empty() ? CurrentUser() : arguments.by;
   WALPOST_CO_ASSIGN_OR_RETURN(
       const ParkedList::Decided made,
       co_await list.Decide(chosen, state, by, arguments.why));

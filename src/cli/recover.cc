@@ -4,27 +4,27 @@
 #include <cstdio>
 #include <memory>
 
-#include "app/checkpoint_keeper.h"
-#include "app/read_events_on_record.h"
-#include "app/slot_founder.h"
-#include "app/topic_reader_options.h"
+#include "app/backfill/read_events_on_record.h"
+#include "app/backfill/slot_recovery.h"
+#include "app/checkpoint/checkpoint_service.h"
+#include "app/sink/topic_reader_options.h"
 #include "base/status_macros.h"
-#include "checkpoint/checkpoint_owner.h"
+#include "checkpoint/checkpoint_scope.h"
 #include "checkpoint/coverage.h"
-#include "cli/accept_gap.h"
-#include "cli/exit_code.h"
-#include "cli/missing_rows.h"
-#include "cli/only_in_slot.h"
-#include "cli/output.h"
-#include "cli/progress_line.h"
-#include "cli/recovery_plan.h"
-#include "cli/require_wal.h"
-#include "cli/row_lines.h"
-#include "cli/run_to_end.h"
-#include "cli/verb.h"
-#include "cli/verbs.h"
+#include "cli/recovery/accept_gap.h"
+#include "cli/recovery/missing_rows.h"
+#include "cli/recovery/only_in_slot.h"
+#include "cli/recovery/recovery_plan.h"
+#include "cli/shared/exit_code.h"
+#include "cli/shared/output.h"
+#include "cli/shared/progress_line.h"
+#include "cli/shared/require_wal.h"
+#include "cli/shared/row_lines.h"
+#include "cli/shared/run_to_end.h"
+#include "cli/shared/verb.h"
+#include "cli/shared/verbs.h"
 #include "fmt/format.h"
-#include "kafka/cluster_check.h"
+#include "kafka/checks/cluster_check.h"
 #include "outbox/numbering.h"
 #include "verify/topic_reader.h"
 
@@ -38,7 +38,7 @@ constexpr std::chrono::seconds kKafkaTimeout{10};
 
 struct Arguments {
   ConfigArguments config;
-  RecoveryWish wish;
+  RecoveryOptions wish;
   std::string order_by;
   std::string work_directory;
 };
@@ -74,7 +74,7 @@ asio::awaitable<absl::StatusOr<Counts>> Recover(
     const Arguments& arguments, const RecoveryPlan& plan,
     const MissingRows& missing, TablePublisher::Options options,
     OnlyInSlot& only, ExitCode& end) {
-  SlotFounder founder(executor, config);
+  SlotRecovery founder(executor, config);
   WALPOST_CO_RETURN_IF_ERROR(co_await founder.Connect());
   if (founder.slot() && founder.slot()->active) {
     co_return SlotIsInUse(config);
@@ -111,7 +111,7 @@ asio::awaitable<absl::StatusOr<Counts>> Recover(
   if (founder.failed_at_kafka()) end = kExitKafka;
   if (!counts.ok() || arguments.wish.dry_run) co_return counts;
   // Before the slot: after a crash between the two, the slot is still missing.
-  CheckpointOwner begin;
+  CheckpointScope begin;
   begin.system_identifier = founder.system_identifier();
   begin.timeline = founder.timeline();
   begin.slot = config.postgres.slot;
@@ -247,7 +247,7 @@ void AddRecover(CLI::App& app, int& exit_code) {
       app, "recover",
       "After a gap: publish the rows that Kafka lacks, and make a new slot");
   auto arguments = std::make_shared<Arguments>();
-  RecoveryWish& wish = arguments->wish;
+  RecoveryOptions& wish = arguments->wish;
   arguments->config.AddTo(verb);
   verb.Flag("--dry-run", wish.dry_run, "Only print and count");
   const VerbOption accept = verb.Flag(

@@ -1,6 +1,6 @@
 // walpost replay: publishes again what was published already, from the WAL of
 // the replay window or, with --from-table, from the table (replay_table.h).
-#include "app/replay.h"
+#include "app/backfill/replay.h"
 
 #include <boost/asio/io_context.hpp>
 #include <boost/asio/signal_set.hpp>
@@ -11,20 +11,20 @@
 #include "base/own_arguments.h"
 #include "base/status_macros.h"
 #include "checkpoint/checkpoint_codec.h"
-#include "cli/exit_code.h"
-#include "cli/lsn_option.h"
-#include "cli/output.h"
-#include "cli/progress_line.h"
-#include "cli/replay_table.h"
-#include "cli/require_wal.h"
-#include "cli/row_lines.h"
-#include "cli/run_to_end.h"
-#include "cli/verb.h"
-#include "cli/verbs.h"
+#include "cli/recovery/replay_table.h"
+#include "cli/shared/exit_code.h"
+#include "cli/shared/lsn_option.h"
+#include "cli/shared/output.h"
+#include "cli/shared/progress_line.h"
+#include "cli/shared/require_wal.h"
+#include "cli/shared/row_lines.h"
+#include "cli/shared/run_to_end.h"
+#include "cli/shared/verb.h"
+#include "cli/shared/verbs.h"
 #include "config/read_file.h"
 #include "fmt/chrono.h"
 #include "fmt/format.h"
-#include "kafka/kafka_sinks.h"
+#include "kafka/producer/kafka_sinks.h"
 
 namespace walpost {
 namespace {

@@ -9,27 +9,27 @@
 
 #include "admin/http_server.h"
 #include "admin/listen_address.h"
-#include "app/polling_relay.h"
-#include "app/process_log.h"
-#include "app/relay.h"
-#include "app/retention_keeper.h"
-#include "app/signal_thread.h"
+#include "app/live/relay.h"
+#include "app/polling/polling_relay.h"
+#include "app/process/process_log.h"
+#include "app/process/retention_service.h"
+#include "app/process/signal_thread.h"
 #include "base/error_source.h"
 #include "base/own_arguments.h"
 #include "base/status_macros.h"
 #include "base/version.h"
-#include "cli/exit_code.h"
-#include "cli/lsn_option.h"
-#include "cli/output.h"
-#include "cli/reloader.h"
-#include "cli/require_wal.h"
-#include "cli/verb.h"
-#include "cli/verbs.h"
+#include "cli/shared/exit_code.h"
+#include "cli/shared/lsn_option.h"
+#include "cli/shared/output.h"
+#include "cli/shared/reloader.h"
+#include "cli/shared/require_wal.h"
+#include "cli/shared/verb.h"
+#include "cli/shared/verbs.h"
 #include "config/loader.h"
 #include "config/printer.h"
 #include "fmt/format.h"
-#include "kafka/kafka_sinks.h"
-#include "kafka/producer_properties.h"
+#include "kafka/producer/kafka_sinks.h"
+#include "kafka/producer/producer_properties.h"
 #include "outbox/route.h"
 #include "spdlog/spdlog.h"
 
@@ -99,7 +99,7 @@ int RunRelay(const Arguments& arguments, LiveConfig& live,
         absl::IsInvalidArgument(created.status()) ? kExitUsage : kExitKafka);
   }
   relay = *std::move(created);
-  RetentionKeeper retention(io.get_executor(), config, [&relay] {
+  RetentionService retention(io.get_executor(), config, [&relay] {
     const RelayState state = relay->Status().state;
     return state == RelayState::kStreaming ||
            state == RelayState::kCatchingUp || state == RelayState::kDegraded;

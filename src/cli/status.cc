@@ -2,13 +2,13 @@
 // state, over its HTTP port, and prints it for people (or as JSON).
 #include <memory>
 
-#include "cli/exit_code.h"
-#include "cli/output.h"
-#include "cli/running_instance.h"
-#include "cli/verb.h"
-#include "cli/verbs.h"
+#include "cli/shared/exit_code.h"
+#include "cli/shared/output.h"
+#include "cli/shared/running_instance.h"
+#include "cli/shared/verb.h"
+#include "cli/shared/verbs.h"
 #include "fmt/format.h"
-#include "postgres/guard_slot.h"
+#include "postgres/slot/replay_window_slot.h"
 #include "rapidjson/document.h"
 
 namespace walpost {
@@ -96,7 +96,7 @@ void PrintWal(const StatusText& text) {
         text.Get("restart_lsn"), text.Size("restart_rereads_bytes"));
   if (text.Get("guard_lsn") != "-") {
     Print("replay     from {} (slot {}), {} before the confirmed LSN\n",
-          text.Get("guard_lsn"), GuardSlotName(text.Get("slot")),
+          text.Get("guard_lsn"), ReplayWindowSlotName(text.Get("slot")),
           text.Size("replay_window_bytes"));
   }
 }

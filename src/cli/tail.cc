@@ -11,20 +11,20 @@
 #include <memory>
 
 #include "base/status_macros.h"
-#include "cli/exit_code.h"
-#include "cli/require_wal.h"
-#include "cli/run_to_end.h"
-#include "cli/standard_streams.h"
-#include "cli/verb.h"
-#include "cli/verbs.h"
-#include "delivery/event_taker.h"
+#include "cli/shared/exit_code.h"
+#include "cli/shared/require_wal.h"
+#include "cli/shared/run_to_end.h"
+#include "cli/shared/standard_streams.h"
+#include "cli/shared/verb.h"
+#include "cli/shared/verbs.h"
+#include "delivery/event_consumer.h"
 #include "fmt/format.h"
 #include "outbox/event_json.h"
 #include "outbox/record_builder.h"
-#include "postgres/publication.h"
-#include "postgres/read_base_types.h"
-#include "postgres/replication_reader.h"
-#include "postgres/slot.h"
+#include "postgres/catalog/publication.h"
+#include "postgres/catalog/read_base_types.h"
+#include "postgres/slot/slot.h"
+#include "postgres/stream/replication_reader.h"
 #include "session/wal_stream.h"
 
 namespace walpost {
@@ -49,7 +49,7 @@ WalStream::Options TailStreamOptions(const Config& config,
   return stream;
 }
 
-class Tail final : private EventTaker {
+class Tail final : private EventConsumer {
  public:
   Tail(asio::any_io_executor executor, const Config& config,
        std::unique_ptr<RecordBuilder> builder, uint64_t count)
@@ -120,14 +120,14 @@ class Tail final : private EventTaker {
     co_return status;
   }
 
-  // EventTaker.
+  // EventConsumer.
   bool CanTake() const override { return !stream_.is_abandoned(); }
   Offer OnEvent(const Event& event, const absl::Status& mapped) override {
     const absl::StatusOr<Record> record = mapped.ok()
                                               ? builder_->Build(event, 0)
                                               : absl::StatusOr<Record>(mapped);
     Print(event, record.ok() ? record->topic : "", record.status());
-    return Offer::kTaken;
+    return Offer::kAccepted;
   }
   void OnTransactionEnd(Lsn end_lsn) override {
     printed_ = std::max(printed_, end_lsn);

@@ -13,11 +13,11 @@
 #include "delivery/acknowledgement_window.h"
 #include "delivery/error_actions.h"
 #include "delivery/transaction_options.h"
-#include "kafka/producer_options.h"
+#include "kafka/client/producer_options.h"
 #include "outbox/options.h"
 #include "parking/parking_options.h"
 #include "polling/polling_options.h"
-#include "postgres/source_options.h"
+#include "postgres/connect/source_options.h"
 #include "retention/retention_options.h"
 
 namespace walpost {

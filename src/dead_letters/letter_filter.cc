@@ -12,7 +12,7 @@ bool IsPlace(const LetterPlace& place, const std::string& text) {
 
 }  // namespace
 
-bool LetterFilter::Matches(const LetterBook::Entry& entry) const {
+bool LetterFilter::Matches(const DeadLetterIndex::Entry& entry) const {
   return (!place || IsPlace(entry.place, *place)) &&
          MatchesContent(entry.letter);
 }

@@ -5,7 +5,7 @@
 #include <string>
 
 #include "base/time.h"
-#include "dead_letters/letter_book.h"
+#include "dead_letters/dead_letter_index.h"
 
 namespace walpost {
 
@@ -23,7 +23,7 @@ struct LetterFilter {
   bool is_empty() const {
     return !place && !id && !key && !error_class && !topic && !since && !before;
   }
-  bool Matches(const LetterBook::Entry& entry) const;
+  bool Matches(const DeadLetterIndex::Entry& entry) const;
   // The same, without the place.
   bool MatchesContent(const DeadLetter& letter) const;
 };

@@ -69,7 +69,7 @@ class AcknowledgementWindow {
   explicit AcknowledgementWindow(Options options);
 
   // True if another record may be added.
-  bool HasRoom() const {
+  bool HasCapacity() const {
     return in_flight_records_ < options_.max_records &&
            in_flight_bytes_ < options_.max_bytes &&
            next_ - head_ < ring_.size();
@@ -84,7 +84,7 @@ class AcknowledgementWindow {
   // Sequence that the next Add will return.
   Sequence next_sequence() const { return next_; }
 
-  // A record was handed to the producer. Requires HasRoom() and a position
+  // A record was handed to the producer. Requires HasCapacity() and a position
   // after all earlier ones.
   Sequence Add(const InFlightRecord& record);
 

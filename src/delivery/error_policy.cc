@@ -42,7 +42,7 @@ constexpr SqlstateRow kSqlstates[] = {
     {"22P05", {kDamaged, "a row holds a character that UTF-8 does not have"}},
     {"22", {kOperator, ""}},
     {"25006", {kRetry, "this host is a read-only standby"}},
-    // From the creation of replication slots (postgres/slot.h).
+    // From the creation of replication slots (postgres/slot/slot.h).
     {"53400", {kRetry, "a limit of the server's configuration is reached"}},
     {"53",
      {kRetry,

@@ -7,11 +7,11 @@
 //   slot_not_kept      a promotion, and the slot there is not the one we had
 //   slot_advanced      somebody else moved or re-created it
 //   server_behind      restored from a backup: WAL ends before a confirmed LSN
-//   wal_forked         restored, too, and written past it since (HistoryCheck)
-//   coverage_changed   the publication may not have sent everything (Coverage)
-//   kafka_replaced     another Kafka cluster, or topics created again
-//   table_passed_over  walpost did not have the table in its configuration
-//   publication_missing  rows were committed while there was none
+//   wal_forked         restored, too, and written past it since
+//   (WalContinuityCheck) coverage_changed   the publication may not have sent
+//   everything (Coverage) kafka_replaced     another Kafka cluster, or topics
+//   created again table_passed_over  walpost did not have the table in its
+//   configuration publication_missing  rows were committed while there was none
 //
 // The names are reason codes (base/reason_code.h).
 #pragma once

@@ -14,7 +14,7 @@
 //    any more, so that another sink may begin. Destroying a sink without Close
 //    gives no reports, and records on their way may still arrive.
 //
-// The Sender and the Outbound only produce: they see a RecordSink.
+// The Sender and the PollingSender only produce: they see a RecordSink.
 #pragma once
 
 #include <chrono>
@@ -39,7 +39,7 @@ class RecordSink {
   // Copies the parts of `record` that it needs before it returns.
   //
   // kResourceExhausted: full; offer the record again after the next report, or
-  // OnRoom.
+  // OnCapacity.
   // kUnavailable: not now (an unknown topic); offer it again later.
   // kInvalidArgument: this record can never be delivered as it is.
   // kAborted: the sink has failed; a new one may deliver the record.
@@ -75,14 +75,14 @@ class RecordReports {
 
   // A record that the sink did not take (kResourceExhausted) may be offered
   // again.
-  virtual void OnRoom() {}
+  virtual void OnCapacity() {}
 
   // The sink failed as a whole: it must be replaced.
   virtual void OnSinkFailed(const absl::Status& error) = 0;
 };
 
 // Who produces: is told the sink, and gets its reports.
-class SinkUser : public RecordReports {
+class SinkListener : public RecordReports {
  public:
   // nullptr: there is none. Valid until the next call; reports may follow it.
   virtual void SetSink(RecordSink* sink) = 0;

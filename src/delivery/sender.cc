@@ -12,15 +12,15 @@ Sender::Sender(std::unique_ptr<RecordBuilder> builder,
 
 void Sender::Rewind() {
   stood_at_ = standing_at();
-  resume_filter_.Add(window_.Clear());
+  duplicate_filter_.Add(window_.Clear());
   sink_failure_.reset();
   held_.reset();
   one_at_a_time_ = false;
   trial_.reset();
   uncommitted_records_ = 0;
   // The source reaches that event again, after the events given up before it.
-  if (stoppage_) stopped_before_ = stoppage_;
-  stoppage_.reset();
+  if (blocked_event_) stopped_before_ = blocked_event_;
+  blocked_event_.reset();
   stopped_unparked_ = false;
   ++counters_.rewinds;
 }
@@ -30,12 +30,12 @@ void Sender::ForgetProgress() {
   held_latencies_.Clear();
   uncommitted_ = DeliveryCounters();
   window_ = AcknowledgementWindow(window_options_);
-  resume_filter_ = ResumeFilter();
+  duplicate_filter_ = DuplicateFilter();
 }
 
 void Sender::StartOver() {
   ForgetProgress();
-  suspects_.Clear();
+  batch_bisector_.Clear();
   refused_.reset();
   dead_.clear();
   unreported_letters_.clear();
@@ -77,13 +77,13 @@ bool Sender::MayTake(const Event& event, const absl::Status& mapped) const {
   // To stop before it needs neither a sink nor room.
   const bool stops =
       !mapped.ok() && ActionFor(event.position, mapped) == ErrorAction::kStop;
-  return stops ? !stoppage_ : CanTake();
+  return stops ? !blocked_event_ : CanTake();
 }
 
 Sender::Offer Sender::Take(const Event& event, const absl::Status& mapped) {
-  const Offer offer = IsTried(event) ? Offer::kTaken : Decide(event, mapped);
+  const Offer offer = IsTried(event) ? Offer::kAccepted : Decide(event, mapped);
   is_between_transactions_ = false;
-  if (offer == Offer::kHold) return offer;
+  if (offer == Offer::kBackpressure) return offer;
   if (IsRefused(event)) refused_.reset();
   if (trial_is_open()) {
     trial_->is_held = true;
@@ -96,7 +96,7 @@ Sender::Offer Sender::Take(const Event& event, const absl::Status& mapped) {
 }
 
 Sender::Offer Sender::Decide(const Event& event, const absl::Status& mapped) {
-  if (PassOver(event)) return Offer::kTaken;  // perhaps deliverable before
+  if (PassOver(event)) return Offer::kAccepted;  // perhaps deliverable before
   if (const std::string* decision = DecisionToSkip(event)) {
     return SkipAsDecided(event, *decision);
   }
@@ -144,7 +144,7 @@ std::optional<Sender::Offer> Sender::OfferToParking(
 
 Sender::Offer Sender::HoldBack() {
   --counters_.events;  // it will be offered again
-  return Offer::kHold;
+  return Offer::kBackpressure;
 }
 
 // Why the brokers do not take the event.
@@ -160,15 +160,15 @@ void Sender::OnTransactionEnd() {
 }
 
 bool Sender::IsSuspect(const Event& event) {
-  if (suspects_.empty()) return false;
-  if (suspects_.LieBefore(event.position)) suspects_.Clear();
-  return suspects_.Span(event.position);
+  if (batch_bisector_.empty()) return false;
+  if (batch_bisector_.LieBefore(event.position)) batch_bisector_.Clear();
+  return batch_bisector_.Span(event.position);
 }
 
 bool Sender::PassOver(const Event& event) {
   ++counters_.events;
   const bool is_covered = window_.Covers(event.position);
-  if (!is_covered && !resume_filter_.IsAcknowledged(event.identity())) {
+  if (!is_covered && !duplicate_filter_.IsAcknowledged(event.identity())) {
     return false;
   }
   if (!is_covered) AddSettled(event);
@@ -183,22 +183,22 @@ void Sender::AddSettled(const Event& event) {
   window_.Acknowledge(sequence);
 }
 
-Sender::Offer Sender::Carry(const Event& event, Dispatch::Outcome outcome,
+Sender::Offer Sender::Carry(const Event& event, RecordSender::Outcome outcome,
                             uint8_t error_class) {
   switch (outcome.verdict) {
-    case Verdict::kSent:
+    case SendOutcome::kSent:
       if (TriesAlone()) trial_ = {event.position, window_.next_sequence()};
       PutInWindow(event, outcome.record_bytes, error_class);
       ++uncommitted_records_;
-      return Offer::kTaken;
-    case Verdict::kHold:
+      return Offer::kAccepted;
+    case SendOutcome::kBackpressure:
       held_ = std::move(outcome.reason);
       held_at_ = event.position;
       break;
-    case Verdict::kReplaceSink:
+    case SendOutcome::kReplaceSink:
       sink_failure_ = std::move(outcome.reason);
       break;
-    case Verdict::kRefuse:
+    case SendOutcome::kRefuse:
       if (error_class != kNoErrorClass) {
         return Stop(event, std::move(outcome.reason));
       }
@@ -226,10 +226,10 @@ void Sender::OnAcknowledged(Sequence sequence, WallTime now) {
       latency_.Record(now - record->commit_time);
     }
   }
-  OnRoom();
+  OnCapacity();
 }
 
-void Sender::OnRoom() {
+void Sender::OnCapacity() {
   if (held_ && absl::IsResourceExhausted(*held_)) held_.reset();
 }
 
@@ -254,7 +254,7 @@ void Sender::OnRefused(const InFlightRecord& record, const absl::Status& error,
                        bool was_alone) {
   is_careful_ = tries_alone_;
   accepted_alone_ = 0;
-  if (!suspects_.OnRejected(record.position, was_alone)) return;
+  if (!batch_bisector_.OnRejected(record.position, was_alone)) return;
   refused_ = {record.position, error, record.is_dead_letter()};
   ++rejections_;
 }
@@ -269,7 +269,7 @@ std::optional<Position> Sender::standing_at() const {
   const bool is_held = held_ && absl::IsUnavailable(*held_);
   const std::optional<Position> at = is_held ? held_at_ : stood_at_;
   const bool is_open =
-      at && !stoppage_ && *at > window_.acknowledged().position;
+      at && !blocked_event_ && *at > window_.acknowledged().position;
   return is_open && !dead_.contains(*at) ? at : std::nullopt;
 }
 
@@ -334,7 +334,7 @@ void Sender::OnRejectedAlone(const InFlightRecord& record,
 
 void Sender::OnTriedWell(Sequence sequence) {
   if (!trial_ || trial_->sequence != sequence) return;
-  if (++accepted_alone_ < kMinAcceptedAlone || !suspects_.empty()) return;
+  if (++accepted_alone_ < kMinAcceptedAlone || !batch_bisector_.empty()) return;
   is_careful_ = false;
   OnSinkFailed(absl::CancelledError("records go in batches again"));
 }

@@ -27,19 +27,19 @@
 
 #include "absl/status/status.h"
 #include "delivery/acknowledgement_window.h"
+#include "delivery/batch_bisector.h"
+#include "delivery/blocked_event.h"
 #include "delivery/delivery_counters.h"
-#include "delivery/dispatch.h"
+#include "delivery/diverted_event.h"
+#include "delivery/duplicate_filter.h"
 #include "delivery/error_actions.h"
-#include "delivery/event_taker.h"
+#include "delivery/event_consumer.h"
 #include "delivery/held_latencies.h"
 #include "delivery/latency_histogram.h"
 #include "delivery/parking.h"
+#include "delivery/record_sender.h"
 #include "delivery/record_sink.h"
 #include "delivery/recorded_events.h"
-#include "delivery/resume_filter.h"
-#include "delivery/set_aside.h"
-#include "delivery/stoppage.h"
-#include "delivery/suspects.h"
 #include "delivery/transaction_options.h"
 #include "outbox/event.h"
 #include "outbox/record_builder.h"
@@ -47,19 +47,19 @@
 namespace walpost {
 
 // A record that the brokers rejected, and no other with it.
-struct Refusal {
+struct RejectedRecord {
   Position position;
   absl::Status reason;
   bool is_of_dead_letter = false;
 };
 
-class Sender final : public SinkUser {
+class Sender final : public SinkListener {
  public:
   // So many records in a row must be accepted alone before batches are sent
   // again.
   static constexpr uint32_t kMinAcceptedAlone = 50;
 
-  using Offer = EventTaker::Offer;
+  using Offer = EventConsumer::Offer;
 
   Sender(std::unique_ptr<RecordBuilder> builder,
          AcknowledgementWindow::Options window);
@@ -71,9 +71,9 @@ class Sender final : public SinkUser {
   void SetTimeline(uint32_t timeline) { dispatch_.SetTimeline(timeline); }
   // What becomes of events that cannot be delivered; else they stop the flow.
   void SetErrorActions(const ErrorActions& actions,
-                       SetAsideListener on_set_aside) {
+                       DivertedEventListener on_diverted) {
     error_actions_ = actions;
-    on_set_aside_ = std::move(on_set_aside);
+    on_diverted_ = std::move(on_diverted);
   }
 
   // After a rejection, sends records one at a time, so that the next rejected
@@ -103,7 +103,7 @@ class Sender final : public SinkUser {
 
   // Gives up everything in flight because the sink was lost. The source must
   // start over behind the acknowledged event of the window; others that are
-  // acknowledged, too, are not sent again (ResumeFilter).
+  // acknowledged, too, are not sent again (DuplicateFilter).
   void Rewind();
   // Forgets what the brokers have acknowledged, too.
   void ForgetProgress();
@@ -122,8 +122,8 @@ class Sender final : public SinkUser {
   // Sends the events from `first` to `last` one at a time: a record of a batch
   // that the brokers rejected is among them. Forgotten by StartOver.
   void Suspect(const Position& first, const Position& last) {
-    suspects_.Add(first);
-    suspects_.Add(last);
+    batch_bisector_.Add(first);
+    batch_bisector_.Add(last);
   }
 
   // True if the flow goes on after an event with this error.
@@ -140,7 +140,7 @@ class Sender final : public SinkUser {
   void Isolate(const Position& position);
 
   // Fewer events are parked: the flow may have stopped for want of room.
-  void OnParkingRoom();
+  void OnParkingCapacity();
 
   // The sink has transactions: events reach consumers with OnCommitted, which
   // is when their latency ends, and when what was set aside counts. With
@@ -158,15 +158,15 @@ class Sender final : public SinkUser {
   // ---- Called by the source.
 
   bool CanTake() const {
-    return dispatch_.has_sink() && !stoppage_ && !sink_failure_ && !held_ &&
-           window_.HasRoom() && !trial_is_open() && !MustCommitFirst() &&
-           (!one_at_a_time_ || window_.empty());
+    return dispatch_.has_sink() && !blocked_event_ && !sink_failure_ &&
+           !held_ && window_.HasCapacity() && !trial_is_open() &&
+           !MustCommitFirst() && (!one_at_a_time_ || window_.empty());
   }
-  // The same for a known event (EventTaker::OnEvent).
+  // The same for a known event (EventConsumer::OnEvent).
   bool MayTake(const Event& event, const absl::Status& mapped) const;
   Offer OnEvent(const Event& event,
                 const absl::Status& mapped = absl::OkStatus()) {
-    return MayTake(event, mapped) ? Take(event, mapped) : Offer::kHold;
+    return MayTake(event, mapped) ? Take(event, mapped) : Offer::kBackpressure;
   }
   // Requires MayTake.
   Offer Take(const Event& event, const absl::Status& mapped);
@@ -178,7 +178,7 @@ class Sender final : public SinkUser {
 
   void OnAcknowledged(Sequence sequence, WallTime now) override;
   void OnNotDelivered(Sequence sequence, const absl::Status& error) override;
-  void OnRoom() override;
+  void OnCapacity() override;
   void OnSinkFailed(const absl::Status& error) override {
     if (!sink_failure_) sink_failure_ = error;
   }
@@ -190,18 +190,18 @@ class Sender final : public SinkUser {
   const RecordBuilder& builder() const { return dispatch_.builder(); }
 
   // The event that the flow stopped before, for an operator to act on.
-  const std::optional<Stoppage>& stoppage() const { return stoppage_; }
+  const std::optional<BlockedEvent>& stoppage() const { return blocked_event_; }
   // Likewise, also while the flow has yet to come back to it.
-  const std::optional<Stoppage>& known_stoppage() const {
-    return stoppage_ ? stoppage_ : stopped_before_;
+  const std::optional<BlockedEvent>& known_stoppage() const {
+    return blocked_event_ ? blocked_event_ : stopped_before_;
   }
   // The event that the brokers rejected alone: once the sink is replaced, the
   // flow stops before it.
-  const std::optional<Refusal>& refused() const { return refused_; }
+  const std::optional<RejectedRecord>& refused() const { return refused_; }
   // How many events the brokers have rejected alone so far.
   uint64_t rejections() const { return rejections_; }
   // The brokers rejected records in company: sent alone, the culprit is found.
-  bool has_suspects() const { return !suspects_.empty(); }
+  bool has_suspects() const { return !batch_bisector_.empty(); }
   // Why the sink must be replaced and Rewind called.
   const std::optional<absl::Status>& sink_failure() const {
     return sink_failure_;
@@ -234,7 +234,7 @@ class Sender final : public SinkUser {
   void ForgetDead();
   const absl::Status* RefusalOf(const Position& position) const;
   bool PassOver(const Event& event);
-  Offer Carry(const Event& event, Dispatch::Outcome outcome,
+  Offer Carry(const Event& event, RecordSender::Outcome outcome,
               uint8_t error_class = kNoErrorClass);
   ErrorAction ActionFor(const Position& position,
                         const absl::Status& reason) const;
@@ -274,12 +274,12 @@ class Sender final : public SinkUser {
 
   DeliveryCounters counters_;
   DeliveryCounters uncommitted_;  // of the transaction
-  Dispatch dispatch_;
+  RecordSender dispatch_;
   AcknowledgementWindow::Options window_options_;
   AcknowledgementWindow window_;
-  ResumeFilter resume_filter_;
+  DuplicateFilter duplicate_filter_;
 
-  Suspects<Position> suspects_;
+  BatchBisector<Position> batch_bisector_;
   bool one_at_a_time_ = false;
   bool tries_alone_ = false;
   std::function<void()> on_withdrawn_;
@@ -293,14 +293,14 @@ class Sender final : public SinkUser {
     bool is_held = false;
   };
   std::optional<Trial> trial_;
-  std::optional<Refusal> refused_;
+  std::optional<RejectedRecord> refused_;
   uint64_t rejections_ = 0;
   ErrorActions error_actions_;
   std::optional<std::pair<Position, ErrorAction>> decision_;  // an operator's
   Skips skips_;
-  SetAsideListener on_set_aside_;
+  DivertedEventListener on_diverted_;
   Parking* parking_ = nullptr;
-  bool stopped_unparked_ = false;  // stoppage_ could not be parked
+  bool stopped_unparked_ = false;  // blocked_event_ could not be parked
   // Events that the brokers rejected, until their dead letters are
   // acknowledged, or they are parked: not more than the window holds. With
   // transactions: until what took their place is committed.
@@ -310,8 +310,8 @@ class Sender final : public SinkUser {
   // offered again, and it is kSettled. Not more than the window holds.
   std::map<Position, uint8_t> unreported_letters_;
 
-  std::optional<Stoppage> stoppage_;
-  std::optional<Stoppage> stopped_before_;  // when it was rewound
+  std::optional<BlockedEvent> blocked_event_;
+  std::optional<BlockedEvent> stopped_before_;  // when it was rewound
   std::optional<absl::Status> sink_failure_;
   std::optional<absl::Status> held_;
   Position held_at_;

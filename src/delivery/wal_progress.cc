@@ -24,7 +24,7 @@ void WalProgress::StartOver() {
 }
 
 void WalProgress::Forget() {
-  history_ = HistoryCheck();
+  history_ = WalContinuityCheck();
   floor_ = Lsn();
   divergence_ = absl::OkStatus();
 }
@@ -62,12 +62,12 @@ void WalProgress::BeginStream(Lsn from) {
   sender_.BeginSequence(begin);
 }
 
-EventTaker::Offer WalProgress::OnEvent(const Event& event,
-                                       const absl::Status& mapped) {
-  if (!divergence_.ok()) return Offer::kHold;
-  if (!sender_.MayTake(event, mapped)) return Offer::kHold;
+EventConsumer::Offer WalProgress::OnEvent(const Event& event,
+                                          const absl::Status& mapped) {
+  if (!divergence_.ok()) return Offer::kBackpressure;
+  if (!sender_.MayTake(event, mapped)) return Offer::kBackpressure;
   divergence_ = history_.OnCommit(CommitOf(event.identity()));
-  if (!divergence_.ok()) return Offer::kHold;
+  if (!divergence_.ok()) return Offer::kBackpressure;
   return sender_.Take(event, mapped);
 }
 

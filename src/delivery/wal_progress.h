@@ -5,22 +5,22 @@
 //   source ◀───────────── confirmable() ────────────── WalProgress ◀── Sender
 //
 // The source may start over at any LSN up to confirmed(): the Sender recognises
-// repeated events, and HistoryCheck a WAL that is not the known one. The end of
-// a transaction is a watermark of the Sender.
+// repeated events, and WalContinuityCheck a WAL that is not the known one. The
+// end of a transaction is a watermark of the Sender.
 //
 // Pure. The Sender outlives it, and has no other source.
 #pragma once
 
 #include "absl/status/status.h"
 #include "base/lsn.h"
-#include "delivery/event_taker.h"
-#include "delivery/history_check.h"
+#include "delivery/event_consumer.h"
 #include "delivery/sender.h"
+#include "delivery/wal_continuity_check.h"
 #include "outbox/event.h"
 
 namespace walpost {
 
-class WalProgress final : public EventTaker {
+class WalProgress final : public EventConsumer {
  public:
   explicit WalProgress(Sender& sender) : sender_(sender) {}
 
@@ -58,9 +58,9 @@ class WalProgress final : public EventTaker {
   bool LacksEvidenceFrom(Lsn from) const;
 
   // A stream begins that has every commit at `from` or later; at most at the
-  // slot's position, so that known events are seen again (HistoryCheck). If the
-  // slot has moved past all known events, whoever moved it had acknowledged
-  // what lies before. Requires evidence.
+  // slot's position, so that known events are seen again (WalContinuityCheck).
+  // If the slot has moved past all known events, whoever moved it had
+  // acknowledged what lies before. Requires evidence.
   void BeginStream(Lsn from);
 
   bool CanTake() const override {
@@ -102,7 +102,7 @@ class WalProgress final : public EventTaker {
   void Forget();
 
   Sender& sender_;
-  HistoryCheck history_;
+  WalContinuityCheck history_;
   // The slot's position when this process came to it, or the writer of a
   // checkpoint without an event: earlier events are not known otherwise. 0/0: a
   // checkpoint knows them.

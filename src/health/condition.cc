@@ -271,20 +271,20 @@ Found OfCommit(const RelaySigns& signs) {
 
 Found OfTopic(const RelaySigns& signs) {
   if (!IsFlowing(signs) || signs.unacknowledged_for <= kStuckAfter ||
-      signs.homeless_topic.empty()) {
+      signs.unknown_topic.empty()) {
     return std::nullopt;
   }
   const std::string what = fmt::format(
       "the brokers have not reported topic {}, and records for it have waited "
       "for {} s",
-      signs.homeless_topic, Seconds(signs.unacknowledged_for));
+      signs.unknown_topic, Seconds(signs.unacknowledged_for));
   return Outage(Part::kSink,
                 fmt::format("{0}: create the topic (kafka-topics.sh "
                             "--bootstrap-server {1} --create --topic {2}), or "
                             "let the brokers do it "
                             "(auto.create.topics.enable); are the brokers at "
                             "{1} reachable?",
-                            what, signs.brokers, signs.homeless_topic),
+                            what, signs.brokers, signs.unknown_topic),
                 what);
 }
 

@@ -11,7 +11,7 @@ namespace walpost {
 namespace {
 
 // " (id 7, key order-1)"
-std::string NamesOf(const Stoppage& stoppage) {
+std::string NamesOf(const BlockedEvent& stoppage) {
   std::string names;
   for (const auto& [name, value] :
        {std::pair("id", &stoppage.event_id), std::pair("key", &stoppage.key)}) {
@@ -21,7 +21,7 @@ std::string NamesOf(const Stoppage& stoppage) {
   return names.empty() ? "" : names + ")";
 }
 
-std::string RemedyOf(const Stoppage& stoppage) {
+std::string RemedyOf(const BlockedEvent& stoppage) {
   if (!stoppage.is_in_stream()) return "Fix the cause: the row is tried again";
   const std::string position = ToString(stoppage.position);
   if (ReasonCodeOf(stoppage.reason) == kReasonTableUnsuitable) {
@@ -60,7 +60,7 @@ std::string_view WhyNoAnswer(const ParkingReport& parking) {
 
 Found OfStoppage(const RelaySigns& signs) {
   if (!signs.stoppage) return std::nullopt;
-  const Stoppage& stoppage = *signs.stoppage;
+  const BlockedEvent& stoppage = *signs.stoppage;
   const std::string code = ReasonCodeOf(stoppage.reason);
   const std::string event = stoppage.is_in_stream()
                                 ? "event at " + ToString(stoppage.position)

@@ -10,8 +10,8 @@
 
 #include "absl/status/status.h"
 #include "base/lsn.h"
+#include "delivery/blocked_event.h"
 #include "delivery/gap.h"
-#include "delivery/stoppage.h"
 #include "health/parking_report.h"
 #include "health/wal_budget.h"
 
@@ -26,7 +26,7 @@ struct RelaySigns {
   std::optional<Gap> gap;
   // From the pipeline.
   Lsn confirmed;
-  std::optional<Stoppage> stoppage;
+  std::optional<BlockedEvent> stoppage;
   std::optional<absl::Status> held;
   uint64_t in_flight_records = 0;
   std::chrono::microseconds oldest_in_flight{0};  // since its commit
@@ -61,7 +61,7 @@ struct RelaySigns {
   bool brokers_are_connected = false;  // but silent, if unreachable
   std::string broker_trouble;  // why they are unreachable, and the remedy
   std::chrono::milliseconds unacknowledged_for{0};  // the oldest in flight
-  std::string homeless_topic;  // unknown to the brokers; or empty
+  std::string unknown_topic;  // unknown to the brokers; or empty
 
   // A store of checkpoints in Kafka that has been read for so long; or empty.
   std::string unread_checkpoint;

@@ -13,9 +13,9 @@
 #include "base/lsn.h"
 #include "base/time.h"
 #include "checkpoint/checkpoint.h"
+#include "delivery/blocked_event.h"
 #include "delivery/delivery_counters.h"
 #include "delivery/latency_histogram.h"
-#include "delivery/stoppage.h"
 #include "health/parking_report.h"
 #include "health/polled_table_report.h"
 #include "health/retention_report.h"
@@ -48,8 +48,8 @@ struct RelayStatus {
   // Cause of waiting, and what to do; empty while streaming.
   std::string reason;
   std::chrono::seconds in_state_for{0};
-  std::string reason_code;           // of the reason, if it has one
-  std::optional<Stoppage> stoppage;  // the event that stops the flow
+  std::string reason_code;               // of the reason, if it has one
+  std::optional<BlockedEvent> stoppage;  // the event that stops the flow
 
   std::string slot;
   std::string system_identifier;

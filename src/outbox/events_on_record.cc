@@ -23,7 +23,7 @@ bool Agrees(const EventsOnRecord::Entry& entry, const Event& event) {
 
 }  // namespace
 
-std::string_view ToString(Fate fate) {
+std::string_view ToString(Disposition fate) {
   return kNames[static_cast<size_t>(fate)];
 }
 
@@ -31,7 +31,7 @@ void EventsOnRecord::Add(Entry entry) {
   entries_[entry.digest].push_back(std::move(entry));
 }
 
-std::optional<Fate> EventsOnRecord::Find(const Event& row) {
+std::optional<Disposition> EventsOnRecord::Find(const Event& row) {
   if (entries_.empty()) return std::nullopt;
   const auto found = entries_.find(EventDigest(sources_[row.source], row));
   if (found == entries_.end()) return std::nullopt;
@@ -40,12 +40,12 @@ std::optional<Fate> EventsOnRecord::Find(const Event& row) {
       entries.rbegin(), entries.rend(),
       [&row](const Entry& each) { return Agrees(each, row); });
   if (entry == entries.rend()) return std::nullopt;
-  const Fate fate = entry->fate;
+  const Disposition fate = entry->fate;
   if (!row.id) entries.erase(std::next(entry).base());
   return fate;
 }
 
-std::optional<Fate> EventsOnRecord::FindInWal(const Event& event) const {
+std::optional<Disposition> EventsOnRecord::FindInWal(const Event& event) const {
   if (entries_.empty()) return std::nullopt;
   const auto found = entries_.find(EventDigest(sources_[event.source], event));
   if (found == entries_.end()) return std::nullopt;
@@ -58,11 +58,11 @@ std::optional<Fate> EventsOnRecord::FindInWal(const Event& event) const {
   return std::nullopt;
 }
 
-uint64_t FateCounts::sum() const {
+uint64_t DispositionCounts::sum() const {
   return std::accumulate(counts_.begin(), counts_.end(), uint64_t{0});
 }
 
-std::string FateCounts::ToText() const {
+std::string DispositionCounts::ToText() const {
   std::string text;
   for (size_t i = 0; i < kFates; ++i) {
     if (counts_[i] == 0) continue;

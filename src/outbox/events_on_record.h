@@ -29,7 +29,7 @@
 namespace walpost {
 
 // Why an event without a record is not in Kafka.
-enum class Fate {
+enum class Disposition {
   kSkipped,    // an operator has left it out (walpost skip)
   kDiscarded,  // an operator has discarded it: parked, or a dead letter
   kDeadLetter,
@@ -37,7 +37,7 @@ enum class Fate {
 };
 inline constexpr size_t kFates = 4;
 // "skipped", "discarded", "dead_letter", "parked".
-std::string_view ToString(Fate fate);
+std::string_view ToString(Disposition fate);
 
 class EventsOnRecord {
  public:
@@ -50,7 +50,7 @@ class EventsOnRecord {
     std::optional<Sha256Digest> payload;
   };
   struct Entry {
-    Fate fate = Fate::kSkipped;
+    Disposition fate = Disposition::kSkipped;
     std::string digest;
     Lsn commit;  // 0/0: of another server, or not known
     std::optional<Content> content = std::nullopt;
@@ -67,9 +67,9 @@ class EventsOnRecord {
   // What is on record about a row of a table; nullopt: nothing. Equal rows
   // without an id share a digest: each entry is for one of them, so call it
   // once for each row.
-  std::optional<Fate> Find(const Event& row);
+  std::optional<Disposition> Find(const Event& row);
   // The same about an event of the WAL, by the commit of its transaction.
-  std::optional<Fate> FindInWal(const Event& event) const;
+  std::optional<Disposition> FindInWal(const Event& event) const;
 
  private:
   std::vector<std::string> sources_;
@@ -77,10 +77,12 @@ class EventsOnRecord {
 };
 
 // How many events were left out, for each fate.
-class FateCounts {
+class DispositionCounts {
  public:
-  void Add(Fate fate) { ++counts_[static_cast<size_t>(fate)]; }
-  uint64_t of(Fate fate) const { return counts_[static_cast<size_t>(fate)]; }
+  void Add(Disposition fate) { ++counts_[static_cast<size_t>(fate)]; }
+  uint64_t of(Disposition fate) const {
+    return counts_[static_cast<size_t>(fate)];
+  }
   uint64_t sum() const;
 
   // "3 skipped, 1 dead_letter"; empty: none.

@@ -13,7 +13,7 @@
 // becomes `headers.<name>`, so that ours always mean what docs/configuration.md
 // says.
 //
-// One for all sources; owned by the Sender or the Outbound. Reuses its
+// One for all sources; owned by the Sender or the PollingSender. Reuses its
 // buffers: in steady state it allocates nothing.
 #pragma once
 

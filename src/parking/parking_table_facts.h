@@ -6,7 +6,7 @@
 // not known which keys are parked, and nothing is streamed until an operator
 // acts (P9).
 //
-// Pure data; postgres/parking_table.h reads it.
+// Pure data; postgres/parking/parking_table.h reads it.
 #pragma once
 
 #include <cstdint>

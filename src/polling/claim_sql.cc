@@ -4,8 +4,8 @@
 
 #include "absl/strings/str_join.h"
 #include "fmt/format.h"
-#include "postgres/quote.h"
-#include "postgres/table_rows.h"
+#include "postgres/catalog/table_rows.h"
+#include "postgres/connect/quote.h"
 
 namespace walpost {
 

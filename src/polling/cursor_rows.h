@@ -3,7 +3,7 @@
 
 #include "polling/cursor_position.h"
 #include "polling/cursor_sql.h"
-#include "postgres/connection.h"
+#include "postgres/connect/connection.h"
 
 namespace walpost {
 

@@ -2,9 +2,9 @@
 
 #include "fmt/format.h"
 #include "polling/table_sql.h"
-#include "postgres/quote.h"
-#include "postgres/table_rows.h"
-#include "postgres/table_script.h"
+#include "postgres/catalog/table_rows.h"
+#include "postgres/catalog/table_script.h"
+#include "postgres/connect/quote.h"
 #include "walpost_sql.h"
 
 namespace walpost {

@@ -23,7 +23,7 @@
 #include "polling/cursor_rows.h"
 #include "polling/cursor_sql.h"
 #include "polling/polling_strategy.h"
-#include "postgres/sqlstate.h"
+#include "postgres/connect/sqlstate.h"
 #include "spdlog/spdlog.h"
 
 namespace walpost {
@@ -51,7 +51,7 @@ class CursorStrategy final : public PollingStrategy {
       : options_(context.options),
         connection_(context.connection),
         rows_(context.rows),
-        most_rows_(options_.batch_size),
+        max_rows_(options_.batch_size),
         refusal_backoff_({options_.retry_backoff, options_.retry_backoff_max},
                          std::random_device()()) {}
 
@@ -85,7 +85,7 @@ class CursorStrategy final : public PollingStrategy {
   // Takes the results: the number of rows before the first one that is not in
   // Kafka.
   size_t CountDelivered(const Batch& batch);
-  void OnRefused(const RowFlight::Refusal& refusal);
+  void OnRefused(const RowsInFlight::RejectedRow& refusal);
   asio::awaitable<absl::Status> Save();
   // Adds the GRANT that a rejected statement on the cursor's table lacks.
   absl::Status WithGrant(const absl::Status& status) const;
@@ -99,7 +99,7 @@ class CursorStrategy final : public PollingStrategy {
   std::optional<Restore> restore_;  // while restoring
   bool is_standby_ = false;
   absl::Status trouble_;
-  size_t most_rows_;  // one, after a row was rejected
+  size_t max_rows_;  // one, after a row was rejected
   MonotonicTime next_at_{};
   Backoff refusal_backoff_;
 };
@@ -157,7 +157,7 @@ asio::awaitable<absl::Status> CursorStrategy::Take() {
     WALPOST_CO_RETURN_IF_ERROR(co_await OpenWindow());
     if (!restore_ && !position_.has_window()) co_return absl::OkStatus();
   }
-  const size_t limit = std::min(most_rows_, rows_.limit());
+  const size_t limit = std::min(max_rows_, rows_.limit());
   const std::string fetch =
       restore_ ? sql_->FetchRestored(position_, restore_->begun,
                                      restore_->after, limit)
@@ -236,7 +236,7 @@ asio::awaitable<absl::Status> CursorStrategy::Settle() {
 }
 
 size_t CursorStrategy::CountDelivered(const Batch& batch) {
-  const RowFlight::Finished finished = rows_.flight().TakeFinished();
+  const RowsInFlight::Finished finished = rows_.flight().TakeFinished();
   absl::flat_hash_set<std::string> acknowledged;
   std::vector<std::string> done = IdsOf(finished.acknowledged);
   AddIds(finished.set_aside, done);
@@ -250,20 +250,20 @@ size_t CursorStrategy::CountDelivered(const Batch& batch) {
   if (!finished.refused.empty()) {
     OnRefused(finished.refused.front());
   } else if (delivered > 0) {
-    most_rows_ = options_.batch_size;
+    max_rows_ = options_.batch_size;
     refusal_backoff_.Reset();
   }
   return delivered;
 }
 
-void CursorStrategy::OnRefused(const RowFlight::Refusal& refusal) {
+void CursorStrategy::OnRefused(const RowsInFlight::RejectedRow& refusal) {
   trouble_ = absl::UnavailableError(fmt::format(
       "table {}: row {} cannot be delivered, and nothing behind it goes out: "
       "{}. Fix or delete the row, or fix the configuration",
       rows_.table().name(), refusal.row.id,
       std::string(refusal.reason.message())));
   // One by one up to the row, so that rows behind it are not sent each time.
-  most_rows_ = 1;
+  max_rows_ = 1;
   next_at_ = Clock::now() + refusal_backoff_.Next();
 }
 

@@ -4,7 +4,7 @@
 
 #include "absl/strings/str_join.h"
 #include "fmt/format.h"
-#include "postgres/quote.h"
+#include "postgres/connect/quote.h"
 
 namespace walpost {
 

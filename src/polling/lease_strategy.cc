@@ -63,13 +63,13 @@ class LeaseStrategy final : public PollingStrategy {
   asio::awaitable<absl::Status> StoreIfDue();
   asio::awaitable<absl::Status> RenewIfDue();
   asio::awaitable<absl::Status> ReturnExpiredIfDue();
-  std::vector<std::string> StatementsFor(const RowFlight::Finished& finished,
+  std::vector<std::string> StatementsFor(const RowsInFlight::Finished& finished,
                                          MonotonicTime now);
 
   const PollingOptions& options_;
   TableConnection& connection_;
   RowSender& rows_;
-  RowFlight& flight_;
+  RowsInFlight& flight_;
   RowClaims claims_;
   Lease lease_;
   bool is_lost_ = false;  // another poller has rows in flight
@@ -106,12 +106,12 @@ asio::awaitable<absl::Status> LeaseStrategy::StoreIfDue() {
   }
   store_at_ = MonotonicTime::max();
   const auto finished =
-      std::make_unique<RowFlight::Finished>(flight_.TakeFinished());
+      std::make_unique<RowsInFlight::Finished>(flight_.TakeFinished());
   std::vector<std::string> statements = StatementsFor(*finished, now);
   const absl::Status status = co_await connection_.Store(std::move(statements));
   if (!status.ok()) {
     // Durable rows are remembered, and marked next time.
-    for (RowFlight::Row& row : finished->acknowledged) {
+    for (RowsInFlight::Row& row : finished->acknowledged) {
       flight_.AddAcknowledged(std::move(row));
     }
     co_return status;
@@ -125,7 +125,7 @@ asio::awaitable<absl::Status> LeaseStrategy::StoreIfDue() {
 }
 
 std::vector<std::string> LeaseStrategy::StatementsFor(
-    const RowFlight::Finished& finished, MonotonicTime now) {
+    const RowsInFlight::Finished& finished, MonotonicTime now) {
   const ClaimSql& sql = claims_.sql();
   std::vector<std::string> statements;
   const std::vector<std::string> done = claims_.Done(finished);
@@ -134,7 +134,7 @@ std::vector<std::string> LeaseStrategy::StatementsFor(
   // After its end another poller has the rows, whatever their result is here.
   if (lease_.has_ended(now)) return statements;
   claims_.AddSetAside(finished, statements, mark_);
-  for (const RowFlight::Refusal& refusal : finished.refused) {
+  for (const RowsInFlight::RejectedRow& refusal : finished.refused) {
     statements.push_back(claims_.OnRefused(refusal, now, mark_));
   }
   if (!finished.returned.empty()) {

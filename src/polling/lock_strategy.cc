@@ -115,7 +115,7 @@ asio::awaitable<absl::Status> LockStrategy::Settle() {
 
 std::vector<std::string> LockStrategy::Results() {
   const MonotonicTime now = Clock::now();
-  const RowFlight::Finished finished = rows_.flight().TakeFinished();
+  const RowsInFlight::Finished finished = rows_.flight().TakeFinished();
   std::vector<std::string> statements;
   const std::vector<std::string> ids = claims_.Done(finished);
   if (!ids.empty()) {
@@ -130,7 +130,7 @@ std::vector<std::string> LockStrategy::Results() {
     next_at_ = std::max(next_at_, now + options_.interval);
   }
   claims_.AddSetAside(finished, statements);
-  for (const RowFlight::Refusal& refusal : finished.refused) {
+  for (const RowsInFlight::RejectedRow& refusal : finished.refused) {
     statements.push_back(claims_.OnRefused(refusal, now));
   }
   statements.push_back(statements.empty() ? "ROLLBACK" : "COMMIT");

@@ -9,11 +9,11 @@
 #include "pgoutput/type_oid.h"
 #include "polling/cursor_sql.h"
 #include "polling/index_check.h"
-#include "postgres/column_order.h"
-#include "postgres/quote.h"
-#include "postgres/relation_oid.h"
-#include "postgres/table_rows.h"
-#include "postgres/transaction_id_column.h"
+#include "postgres/catalog/column_order.h"
+#include "postgres/catalog/table_rows.h"
+#include "postgres/catalog/transaction_id_column.h"
+#include "postgres/connect/quote.h"
+#include "postgres/connect/relation_oid.h"
 
 namespace walpost {
 

@@ -15,7 +15,7 @@
 #include "polling/polled_table.h"
 #include "polling/polling_options.h"
 #include "polling/table_indexes.h"
-#include "postgres/connection.h"
+#include "postgres/connect/connection.h"
 
 namespace walpost {
 

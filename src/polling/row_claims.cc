@@ -49,22 +49,22 @@ void RowClaims::NoteLook(size_t rows) {
   }
 }
 
-void RowClaims::OnPublished(const std::vector<RowFlight::Row>& rows) {
-  for (const RowFlight::Row& row : rows) memory_.Forget(row.id);
+void RowClaims::OnPublished(const std::vector<RowsInFlight::Row>& rows) {
+  for (const RowsInFlight::Row& row : rows) memory_.Forget(row.id);
 }
 
 std::vector<std::string> RowClaims::Done(
-    const RowFlight::Finished& finished) const {
+    const RowsInFlight::Finished& finished) const {
   std::vector<std::string> ids = IdsOf(finished.acknowledged);
   if (!MarksFailed()) AddIds(finished.set_aside, ids);
   return ids;
 }
 
-void RowClaims::AddSetAside(const RowFlight::Finished& finished,
+void RowClaims::AddSetAside(const RowsInFlight::Finished& finished,
                             std::vector<std::string>& statements,
                             const LeaseMark& mark) {
   if (!MarksFailed()) return;
-  for (const RowFlight::Refusal& refusal : finished.set_aside) {
+  for (const RowsInFlight::RejectedRow& refusal : finished.set_aside) {
     RefusedRow row;
     row.id = refusal.row.id;
     row.error =
@@ -75,7 +75,7 @@ void RowClaims::AddSetAside(const RowFlight::Finished& finished,
   }
 }
 
-std::string RowClaims::OnRefused(const RowFlight::Refusal& refusal,
+std::string RowClaims::OnRefused(const RowsInFlight::RejectedRow& refusal,
                                  MonotonicTime now, const LeaseMark& mark) {
   const RowStateOptions& state = context_.rows.table().state;
   const std::string& id = refusal.row.id;

@@ -10,8 +10,8 @@
 #include "absl/status/statusor.h"
 #include "polling/claim_sql.h"
 #include "polling/polling_strategy.h"
-#include "polling/retry_memory.h"
 #include "polling/retry_schedule.h"
+#include "polling/retry_state.h"
 
 namespace walpost {
 
@@ -28,17 +28,17 @@ class RowClaims {
   enum class Hold { kLease, kLock };
   boost::asio::awaitable<absl::StatusOr<RowBatch>> Look(Hold hold);
 
-  void OnPublished(const std::vector<RowFlight::Row>& rows);
+  void OnPublished(const std::vector<RowsInFlight::Row>& rows);
   // The rows that are done: published, or set aside in a table that cannot mark
   // rows as failed.
-  std::vector<std::string> Done(const RowFlight::Finished& finished) const;
+  std::vector<std::string> Done(const RowsInFlight::Finished& finished) const;
   // Adds the statements that mark the other rows that are set aside.
-  void AddSetAside(const RowFlight::Finished& finished,
+  void AddSetAside(const RowsInFlight::Finished& finished,
                    std::vector<std::string>& statements,
                    const LeaseMark& mark = {});
   // Returns the statement that stores a rejection; empty: the table cannot.
-  std::string OnRefused(const RowFlight::Refusal& refusal, MonotonicTime now,
-                        const LeaseMark& mark = {});
+  std::string OnRefused(const RowsInFlight::RejectedRow& refusal,
+                        MonotonicTime now, const LeaseMark& mark = {});
 
  private:
   bool MarksFailed() const { return context_.rows.table().state.can_fail(); }
@@ -46,7 +46,7 @@ class RowClaims {
 
   PollingContext context_;
   std::optional<ClaimSql> sql_;
-  RetryMemory memory_;
+  RetryState memory_;
   RetrySchedule schedule_;
   size_t far_ = 0;  // rows
 };

@@ -32,13 +32,13 @@ std::string RowSender::AggregateOf(const QueryRows& row) const {
 void RowSender::Send(const RowBatch& batch, MonotonicTime now, HoldUp hold_up,
                      const Ids& acknowledged) {
   const size_t columns = table_.schema.columns.size();
-  portion_.OnRead(batch.rows.size(), batch.bytes);
+  fetch_sizer_.OnRead(batch.rows.size(), batch.bytes);
   const size_t id = id_column();
   const auto attempts = table_.schema.FindColumn(table_.state.attempts);
   absl::flat_hash_set<std::string> held_up;  // aggregates
   bool all_held_up = false;
   for (const QueryRows& values : batch.rows) {
-    RowFlight::Row row{values.Text(0, id), 0, now};
+    RowsInFlight::Row row{values.Text(0, id), 0, now};
     if (attempts) row.attempts = values.Unsigned(0, *attempts);
     if (acknowledged.contains(row.id)) {
       flight_.AddAcknowledged(std::move(row));
@@ -54,8 +54,8 @@ void RowSender::Send(const RowBatch& batch, MonotonicTime now, HoldUp hold_up,
     event.commit_time = WallNow();
     const absl::Status mapped =
         mapper_->Map(tuple_.Read(values, columns), event);
-    if (outbound_.Send(event, mapped, std::move(row), flight_) ==
-        Outbound::Sent::kSent) {
+    if (polling_sender_.Send(event, mapped, std::move(row), flight_) ==
+        PollingSender::Sent::kSent) {
       continue;
     }
     all_held_up = hold_up == HoldUp::kAll;

@@ -11,12 +11,12 @@
 #include "absl/status/status.h"
 #include "outbox/options.h"
 #include "outbox/table_mapper.h"
-#include "polling/outbound.h"
 #include "polling/polled_table.h"
-#include "polling/row_flight.h"
-#include "postgres/portion.h"
-#include "postgres/row_batch.h"
-#include "postgres/table_rows.h"
+#include "polling/polling_sender.h"
+#include "polling/rows_in_flight.h"
+#include "postgres/catalog/table_rows.h"
+#include "postgres/tables/fetch_sizer.h"
+#include "postgres/tables/row_batch.h"
 
 namespace walpost {
 
@@ -26,28 +26,28 @@ class RowSender {
 
   // `options` and `outbound` outlive this object; `source`: index of the table.
   RowSender(const OutboxOptions& options, size_t source, size_t batch_size,
-            Outbound& outbound)
+            PollingSender& outbound)
       : options_(options),
         source_(source),
-        outbound_(outbound),
-        portion_(batch_size) {}
+        polling_sender_(outbound),
+        fetch_sizer_(batch_size) {}
 
   // The table as it is from now on, in a database of this encoding. Errors are
   // those of TableMapper::Create.
   absl::Status SetTable(PolledTable table, const std::string& server_encoding);
   // Names whose values the route of the table needs.
   const std::vector<std::string>& references() const {
-    return outbound_.builder().routes()[source_].references();
+    return polling_sender_.builder().routes()[source_].references();
   }
   // Valid until the next SetTable.
   const PolledTable& table() const { return table_; }
   size_t id_column() const { return *table_.schema.FindColumn(table_.id); }
 
-  RowFlight& flight() { return flight_; }
-  const RowFlight& flight() const { return flight_; }
+  RowsInFlight& flight() { return flight_; }
+  const RowsInFlight& flight() const { return flight_; }
 
   // Maximum number of rows to read.
-  size_t limit() const { return outbound_.MostRows(portion_); }
+  size_t limit() const { return polling_sender_.MaxRows(fetch_sizer_); }
 
   // Sends the rows of a batch, in order; those left out are returned. After a
   // row that was not sent, later ones of its aggregate, or all, are returned.
@@ -61,9 +61,9 @@ class RowSender {
 
   const OutboxOptions& options_;
   const size_t source_;
-  Outbound& outbound_;
-  RowFlight flight_;
-  Portion portion_;
+  PollingSender& polling_sender_;
+  RowsInFlight flight_;
+  FetchSizer fetch_sizer_;
   PolledTable table_;
   std::unique_ptr<TableMapper> mapper_;
   RowTuple tuple_;

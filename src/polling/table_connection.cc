@@ -4,7 +4,7 @@
 #include <random>
 
 #include "base/status_macros.h"
-#include "postgres/sqlstate.h"
+#include "postgres/connect/sqlstate.h"
 
 namespace walpost {
 

@@ -19,8 +19,8 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "base/backoff.h"
-#include "postgres/connection.h"
-#include "postgres/row_batch.h"
+#include "postgres/connect/connection.h"
+#include "postgres/tables/row_batch.h"
 
 namespace walpost {
 

@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "absl/status/statusor.h"
-#include "postgres/connection.h"
+#include "postgres/connect/connection.h"
 
 namespace walpost {
 

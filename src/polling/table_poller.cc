@@ -10,8 +10,8 @@
 #include "base/status_macros.h"
 #include "fmt/format.h"
 #include "polling/polling_check.h"
-#include "postgres/quote.h"
-#include "postgres/table_rows.h"
+#include "postgres/catalog/table_rows.h"
+#include "postgres/connect/quote.h"
 #include "spdlog/spdlog.h"
 
 namespace walpost {
@@ -61,10 +61,10 @@ ConnectionOptions MakeConnectionOptions(const TablePoller::Options& options) {
 }  // namespace
 
 TablePoller::TablePoller(asio::any_io_executor executor, Options options,
-                         Outbound& outbound)
+                         PollingSender& outbound)
     : options_(std::move(options)),
       table_options_(options_.outbox.tables[options_.source]),
-      outbound_(outbound),
+      polling_sender_(outbound),
       gauge_(table_options_.name),
       rows_(options_.outbox, options_.source, options_.polling.batch_size,
             outbound),
@@ -204,7 +204,8 @@ asio::awaitable<absl::Status> TablePoller::Turn() {
     if (!status.ok()) co_return status;
     now = Clock::now();
   }
-  if (stopping_ || !outbound_.WantsRows(now) || now < strategy_->take_at()) {
+  if (stopping_ || !polling_sender_.WantsRows(now) ||
+      now < strategy_->take_at()) {
     co_return absl::OkStatus();
   }
   co_return co_await strategy_->Take();
@@ -214,7 +215,8 @@ MonotonicTime TablePoller::NextTurn(MonotonicTime now) const {
   MonotonicTime next = std::min(purge_at(), strategy_->settle_at());
   if (strategy_->may_report()) next = std::min(next, report_at_);
   if (stopping_) return next;
-  if (!outbound_.WantsRows(now)) return std::min(next, now + kNotReadyPause);
+  if (!polling_sender_.WantsRows(now))
+    return std::min(next, now + kNotReadyPause);
   return std::min(next, strategy_->take_at());
 }
 
@@ -245,7 +247,7 @@ asio::awaitable<void> TablePoller::CallBackIfDue() {
   const std::string reason = strategy_->hold_ends_because();
   spdlog::warn("table {}: calling back {} records: {}", report().table,
                rows_.flight().in_flight(), reason);
-  outbound_.Purge(reason);
+  polling_sender_.Purge(reason);
   while (rows_.flight().in_flight() > 0 && !abandoned_) {
     timer_.expires_after(milliseconds(20));
     co_await timer_.async_wait(kAsTuple);

@@ -6,7 +6,7 @@
 //
 // A turn settles rows and takes new ones; the PollingStrategy knows how. Each
 // table has its own poller, so that a problem with one table does not affect
-// the others. They share the Outbound.
+// the others. They share the PollingSender.
 //
 // Owned by the PollingRelay, which outlives its coroutine.
 #pragma once
@@ -21,12 +21,12 @@
 #include "absl/status/status.h"
 #include "outbox/options.h"
 #include "polling/backlog_gauge.h"
-#include "polling/outbound.h"
 #include "polling/polling_options.h"
+#include "polling/polling_sender.h"
 #include "polling/polling_strategy.h"
 #include "polling/row_sender.h"
 #include "polling/table_connection.h"
-#include "postgres/server_options.h"
+#include "postgres/connect/server_options.h"
 
 namespace walpost {
 
@@ -42,7 +42,7 @@ class TablePoller {
 
   // `outbound` outlives this object.
   TablePoller(boost::asio::any_io_executor executor, Options options,
-              Outbound& outbound);
+              PollingSender& outbound);
 
   // Runs until Stop and until all held rows are settled, or until Abandon.
   boost::asio::awaitable<void> Run();
@@ -89,7 +89,7 @@ class TablePoller {
 
   const Options options_;
   const TableOptions& table_options_;
-  Outbound& outbound_;
+  PollingSender& polling_sender_;
   BacklogGauge gauge_;
   RowSender rows_;
   TableConnection connection_;

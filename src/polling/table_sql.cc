@@ -6,7 +6,7 @@
 #include "absl/strings/str_join.h"
 #include "fmt/format.h"
 #include "pgoutput/type_oid.h"
-#include "postgres/quote.h"
+#include "postgres/connect/quote.h"
 
 namespace walpost {
 

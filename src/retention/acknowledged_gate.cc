@@ -6,8 +6,8 @@
 
 #include "base/status_macros.h"
 #include "fmt/format.h"
-#include "postgres/session_name.h"
-#include "postgres/slot.h"
+#include "postgres/connect/session_name.h"
+#include "postgres/slot/slot.h"
 
 namespace walpost {
 

@@ -40,7 +40,7 @@
 #include "absl/status/statusor.h"
 #include "base/lsn.h"
 #include "base/time.h"
-#include "postgres/connection.h"
+#include "postgres/connect/connection.h"
 
 namespace walpost {
 

@@ -5,8 +5,8 @@
 #include "polling/cursor_rows.h"
 #include "polling/cursor_sql.h"
 #include "polling/polled_table.h"
-#include "postgres/sqlstate.h"
-#include "postgres/table_rows.h"
+#include "postgres/catalog/table_rows.h"
+#include "postgres/connect/sqlstate.h"
 
 namespace walpost {
 

@@ -11,7 +11,7 @@
 
 #include "absl/status/statusor.h"
 #include "outbox/options.h"
-#include "postgres/connection.h"
+#include "postgres/connect/connection.h"
 
 namespace walpost {
 

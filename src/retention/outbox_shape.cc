@@ -3,7 +3,7 @@
 #include "absl/strings/str_join.h"
 #include "base/status_macros.h"
 #include "fmt/format.h"
-#include "postgres/quote.h"
+#include "postgres/connect/quote.h"
 
 namespace walpost {
 

@@ -8,7 +8,7 @@
 
 #include "absl/status/statusor.h"
 #include "outbox/options.h"
-#include "postgres/connection.h"
+#include "postgres/connect/connection.h"
 #include "retention/retention_options.h"
 
 namespace walpost {

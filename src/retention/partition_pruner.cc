@@ -4,7 +4,7 @@
 
 #include "base/status_macros.h"
 #include "fmt/format.h"
-#include "postgres/sqlstate.h"
+#include "postgres/connect/sqlstate.h"
 
 namespace walpost {
 

@@ -23,7 +23,7 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
-#include "postgres/connection.h"
+#include "postgres/connect/connection.h"
 #include "retention/outbox_shape.h"
 #include "retention/prune_sql.h"
 

@@ -7,8 +7,8 @@
 #include "base/read_refusal.h"
 #include "base/status_macros.h"
 #include "fmt/format.h"
-#include "postgres/sqlstate.h"
-#include "postgres/task_session.h"
+#include "postgres/connect/sqlstate.h"
+#include "postgres/connect/task_session.h"
 #include "retention/cursor_gate.h"
 #include "retention/partition_pruner.h"
 #include "retention/prune_sql.h"
@@ -83,10 +83,10 @@ asio::awaitable<absl::Status> Pruner::ProveBySlot() {
 
 absl::Status Pruner::CheckAnyProof() const {
   for (size_t i = 0; i < options_.tables.size(); ++i) {
-    if (proof_.Doubt(i).empty()) return absl::OkStatus();
+    if (proof_.UnprovenReason(i).empty()) return absl::OkStatus();
   }
   return absl::FailedPreconditionError(
-      fmt::format("nothing is deleted: {}", proof_.Doubt(0)));
+      fmt::format("nothing is deleted: {}", proof_.UnprovenReason(0)));
 }
 
 asio::awaitable<absl::Status> Pruner::PruneTables() {
@@ -107,7 +107,7 @@ asio::awaitable<absl::Status> Pruner::PruneTables() {
 void Pruner::NoteDoubt(size_t index) {
   Pruned& pruned = pruned_[index];
   if (pruned.rows.unproven == 0) return;
-  pruned.doubt = proof_.Doubt(index);
+  pruned.doubt = proof_.UnprovenReason(index);
   if (!pruned.doubt.empty()) return;
   pruned.doubt = fmt::format(
       "{}; earlier rows, and those written into a table before it was attached "

@@ -24,8 +24,8 @@
 
 #include "absl/status/statusor.h"
 #include "outbox/options.h"
-#include "postgres/connection.h"
-#include "postgres/source_options.h"
+#include "postgres/connect/connection.h"
+#include "postgres/connect/source_options.h"
 #include "retention/acknowledged_gate.h"
 #include "retention/outbox_shape.h"
 #include "retention/retention_options.h"

@@ -2,7 +2,7 @@
 
 #include "base/status_macros.h"
 #include "fmt/format.h"
-#include "postgres/slot.h"
+#include "postgres/slot/slot.h"
 #include "retention/outbox_shape.h"
 #include "retention/slot_proof.h"
 
@@ -34,7 +34,7 @@ asio::awaitable<absl::Status> CheckProof(
   }
   if (!status.ok()) co_return status;
   for (size_t i = 0; i < tables.size(); ++i) {
-    const std::string doubt = proof.Doubt(i);
+    const std::string doubt = proof.UnprovenReason(i);
     if (doubt.empty()) continue;
     findings.push_back(Warning(tables[i].name, "no row is deleted", doubt));
   }

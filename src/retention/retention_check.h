@@ -7,8 +7,8 @@
 #include "absl/status/statusor.h"
 #include "base/finding.h"
 #include "outbox/options.h"
-#include "postgres/connection.h"
-#include "postgres/source_options.h"
+#include "postgres/connect/connection.h"
+#include "postgres/connect/source_options.h"
 #include "retention/retention_options.h"
 
 namespace walpost {

@@ -12,7 +12,7 @@
 #include <functional>
 
 #include "absl/status/statusor.h"
-#include "postgres/connection.h"
+#include "postgres/connect/connection.h"
 #include "retention/prune_sql.h"
 #include "retention/retention_options.h"
 

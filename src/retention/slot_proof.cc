@@ -6,7 +6,7 @@
 #include "checkpoint/continuity.h"
 #include "delivery/gap.h"
 #include "fmt/format.h"
-#include "postgres/coverage_query.h"
+#include "postgres/catalog/coverage_query.h"
 
 namespace walpost {
 
@@ -92,7 +92,7 @@ asio::awaitable<absl::Status> SlotProof::CheckCheckpoint(
                              "the checkpoint has it on record");
 }
 
-std::string SlotProof::Doubt(size_t table) const {
+std::string SlotProof::UnprovenReason(size_t table) const {
   if (proof_.Covers(table)) return "";
   if (!proof_.is_complete()) {
     return fmt::format(

@@ -8,7 +8,8 @@
 //   birth record    the transaction and time since which the slot sends rows,
 //                   and under which definitions (record_proof.h)
 //   no gap          in the record, in the checkpoint, or between them and the
-//                   server (postgres/gap_diagnosis.h): a gap stops retention
+//                   server (postgres/slot/gap_diagnosis.h): a gap stops
+//                   retention
 //
 // Look after the mark of the gate is passed: then the result holds for all rows
 // before the mark, whatever happens later.
@@ -26,10 +27,10 @@
 #include "absl/status/statusor.h"
 #include "checkpoint/checkpoint.h"
 #include "outbox/options.h"
-#include "postgres/birth_record.h"
-#include "postgres/connection.h"
-#include "postgres/gap_diagnosis.h"
-#include "postgres/source_options.h"
+#include "postgres/connect/connection.h"
+#include "postgres/connect/source_options.h"
+#include "postgres/slot/birth_record.h"
+#include "postgres/slot/gap_diagnosis.h"
 #include "retention/outbox_shape.h"
 #include "retention/record_proof.h"
 
@@ -58,7 +59,7 @@ class SlotProof {
 
   // Why no row of a table is covered, with the remedy; empty: some are. By the
   // table's index into `tables`.
-  std::string Doubt(size_t table) const;
+  std::string UnprovenReason(size_t table) const;
   // Start of the coverage, for people; if there is no doubt.
   std::string Since(size_t table) const { return proof_.Since(table); }
 

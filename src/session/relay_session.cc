@@ -35,7 +35,7 @@ bool IsExpected(const absl::Status& failure) {
 RelaySession::RelaySession(Producing producing, milliseconds shutdown_timeout,
                            WalProgress& progress,
                            const CheckpointWriter& checkpoints,
-                           SourceMemory& memory, WalStream& stream,
+                           ContinuityState& memory, WalStream& stream,
                            uint64_t seed)
     : producing_(producing),
       shutdown_timeout_(shutdown_timeout),
@@ -62,22 +62,22 @@ RelaySession::Action RelaySession::Next(const absl::Status& result,
   switch (doing_) {
     case Do::kStartProducer:
       has_producer_ = result.ok();
-      if (!result.ok()) return EndRound(result, now);
+      if (!result.ok()) return EndAttempt(result, now);
       return Enter(in_transactions() ? Do::kOpen : Do::kPrepare);
     case Do::kPrepare:
-      return result.ok() ? Enter(Do::kLoadCheckpoint) : EndRound(result, now);
+      return result.ok() ? Enter(Do::kLoadCheckpoint) : EndAttempt(result, now);
     case Do::kLoadCheckpoint:
-      if (!result.ok()) return EndRound(result, now);
+      if (!result.ok()) return EndAttempt(result, now);
       return Enter(has_producer_ ? Do::kOpen : Do::kStartProducer);
     case Do::kOpen:
-      if (!result.ok()) return EndRound(result, now);
+      if (!result.ok()) return EndAttempt(result, now);
       // An instance that is to end fences nobody.
       if (in_transactions() && shutdown_deadline_) {
-        return EndRound(result, now);
+        return EndAttempt(result, now);
       }
       return OnOpened();
     case Do::kTakeOver:
-      return result.ok() ? OnTakenOver(now) : EndRound(result, now);
+      return result.ok() ? OnTakenOver(now) : EndAttempt(result, now);
     case Do::kStream:
       return OnStreamEnded(result, now);
     case Do::kKeepGap:
@@ -117,7 +117,7 @@ RelaySession::Action RelaySession::OnTakenOver(MonotonicTime now) {
 
 RelaySession::Action RelaySession::OnStreamEnded(absl::Status reason,
                                                  MonotonicTime now) {
-  if (now - streams_since_ > kSettledAfter) Settle();
+  if (now - streams_since_ > kSettledAfter) OnProgress();
   if (sender_.sink_failure()) resuming_since_ = now;
   if (!lost_.ok()) reason = lost_;
   if (checkpoints_.must_end()) reason = checkpoints_.status();
@@ -125,14 +125,14 @@ RelaySession::Action RelaySession::OnStreamEnded(absl::Status reason,
   if (absl::IsDataLoss(reason)) {
     poison_.OnFailure(reason, progress());
   }
-  return EndRound(std::move(reason), now);
+  return EndAttempt(std::move(reason), now);
 }
 
 // Without a stream now.
-RelaySession::Action RelaySession::EndRound(absl::Status reason,
-                                            MonotonicTime now) {
+RelaySession::Action RelaySession::EndAttempt(absl::Status reason,
+                                              MonotonicTime now) {
   if (shutdown_deadline_) return Close(absl::OkStatus(), now);
-  if (IsHopeless(reason)) return Close(std::move(reason), now);
+  if (IsPermanentConfigError(reason)) return Close(std::move(reason), now);
   if (sender_.sink_failure() && !GapOf(reason)) {
     reason = FromKafka(*sender_.sink_failure());
   }
@@ -148,7 +148,7 @@ RelaySession::Action RelaySession::EndRound(absl::Status reason,
 
 // Before the first stream, an error that an operator must fix stops the
 // process. A gap does not: somebody has to look at it.
-bool RelaySession::IsHopeless(const absl::Status& status) const {
+bool RelaySession::IsPermanentConfigError(const absl::Status& status) const {
   return !has_streamed() && ReasonCodeOf(status).empty() &&
          (absl::IsFailedPrecondition(status) ||
           absl::IsInvalidArgument(status));
@@ -278,7 +278,7 @@ void RelaySession::OnFailure(const absl::Status& failure) {
 }
 
 // What made earlier streams fail is over.
-void RelaySession::Settle() {
+void RelaySession::OnProgress() {
   backoff_.Reset();
   has_failed_ = may_come_back_ = false;
   if (doing_ == Do::kStream) trouble_ = absl::OkStatus();
@@ -286,7 +286,7 @@ void RelaySession::Settle() {
 
 void RelaySession::Watch(MonotonicTime now) {
   const bool lasts = now - streams_since_ > kSettledAfter;
-  if (doing_ == Do::kStream && lasts) Settle();
+  if (doing_ == Do::kStream && lasts) OnProgress();
   if (sender_.held()) sender_.RetryHeld();
   OnReports();
 }

@@ -37,10 +37,10 @@
 #include "base/backoff.h"
 #include "base/time.h"
 #include "checkpoint/checkpoint_writer.h"
-#include "checkpoint/source_memory.h"
+#include "checkpoint/continuity_state.h"
 #include "delivery/gap.h"
 #include "delivery/wal_progress.h"
-#include "session/poison_watch.h"
+#include "session/repeated_failure_detector.h"
 #include "session/wal_stream.h"
 
 namespace walpost {
@@ -54,7 +54,7 @@ class RelaySession {
     kOpen,            // connect, check, and begin to stream
     kTakeOver,        // from whoever had the slot before: nobody else has it
     kStream,          // until the stream has ended
-    kKeepGap,         // store SourceMemory::gap
+    kKeepGap,         // store ContinuityState::gap
     kCloseProducer,   // at the latest at `until`
     kWait,            // until `until`, or a shutdown
     kEnd,             // with `reason`
@@ -75,7 +75,7 @@ class RelaySession {
   // All arguments outlive this object. `seed`: of the random waits.
   RelaySession(Producing producing, std::chrono::milliseconds shutdown_timeout,
                WalProgress& progress, const CheckpointWriter& checkpoints,
-               SourceMemory& memory, WalStream& stream, uint64_t seed);
+               ContinuityState& memory, WalStream& stream, uint64_t seed);
 
   Action Begin();
   // The last action has ended so.
@@ -93,7 +93,7 @@ class RelaySession {
   void OnLost(const absl::Status& reason);
   // Records have reached consumers: they were acknowledged, or, with
   // transactions, committed.
-  void OnDelivered() { Settle(); }
+  void OnDelivered() { OnProgress(); }
   // Call it a few times a second: offers held records again.
   void Watch(MonotonicTime now);
   // The producer or the checkpoint store has reported; ends a stream that
@@ -118,12 +118,12 @@ class RelaySession {
     return resuming_since_ && now - *resuming_since_ <= kResumeLimit;
   }
   // Only an operator can end the trouble: each attempt fails in the same way.
-  const PoisonWatch& poison() const { return poison_; }
+  const RepeatedFailureDetector& poison() const { return poison_; }
   bool has_streamed() const { return streams_ > 0; }
   uint64_t streams() const { return streams_; }
   bool has_found_gap() const { return found_gap_.has_value(); }
   // True once, after every position was forgotten.
-  bool TakeStartedOver() { return std::exchange(started_over_, false); }
+  bool TakeReset() { return std::exchange(started_over_, false); }
 
  private:
   static constexpr std::chrono::seconds kResumeLimit{8};
@@ -133,16 +133,16 @@ class RelaySession {
   Action OnOpened();
   Action OnTakenOver(MonotonicTime now);
   Action OnStreamEnded(absl::Status reason, MonotonicTime now);
-  Action EndRound(absl::Status reason, MonotonicTime now);
+  Action EndAttempt(absl::Status reason, MonotonicTime now);
   Action GiveUpProducer(MonotonicTime now);
   Action OnProducerClosed(MonotonicTime now);
   std::optional<absl::Status> FailureOfProducer() const;
   Action Wait(MonotonicTime now);
   Action Close(absl::Status reason, MonotonicTime now);
-  bool IsHopeless(const absl::Status& status) const;
+  bool IsPermanentConfigError(const absl::Status& status) const;
   Action Resume(MonotonicTime now);
   void OnFailure(const absl::Status& failure);
-  void Settle();
+  void OnProgress();
 
   bool in_transactions() const {
     return producing_ == Producing::kInTransactions;
@@ -159,7 +159,7 @@ class RelaySession {
   WalProgress& progress_;
   Sender& sender_;
   const CheckpointWriter& checkpoints_;
-  SourceMemory& memory_;
+  ContinuityState& memory_;
   WalStream& stream_;
 
   Do doing_ = Do::kEnd;
@@ -191,7 +191,7 @@ class RelaySession {
   bool started_over_ = false;
   uint64_t streams_ = 0;
   absl::Status trouble_;
-  PoisonWatch poison_;
+  RepeatedFailureDetector poison_;
   Backoff backoff_;
 };
 

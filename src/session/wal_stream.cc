@@ -17,7 +17,7 @@ namespace {
 // Frames per turn, before other work is served; about a millisecond.
 constexpr size_t kFramesPerTurn = 1000;
 // libpq may hold decrypted bytes while the socket looks idle: look again.
-constexpr milliseconds kMaxWait = SuspensionWatch::kMaxTurn;
+constexpr milliseconds kMaxWait = ProcessSuspendDetector::kMaxTurn;
 
 FeedbackSchedule MakeFeedback(const WalStream::Options& options, Lsn slot) {
   if (options.ask_interval == milliseconds(0)) {
@@ -30,14 +30,14 @@ FeedbackSchedule MakeFeedback(const WalStream::Options& options, Lsn slot) {
 
 WalStream::WalStream(Options options, OutboxOptions outbox,
                      std::vector<std::vector<std::string>> references,
-                     EventTaker& taker)
+                     EventConsumer& consumer)
     : options_(std::move(options)),
       outbox_(std::move(outbox)),
       references_(std::move(references)),
-      taker_(taker),
+      consumer_(consumer),
       silence_(options_.wal_sender_timeout),
       feedback_(MakeFeedback(options_, Lsn())),
-      suspension_watch_(options_.wal_sender_timeout) {}
+      process_suspend_detector_(options_.wal_sender_timeout) {}
 
 void WalStream::Begin(Start start, MonotonicTime now, BootTime boot_now) {
   assembler_.emplace(outbox_, references_);
@@ -55,7 +55,7 @@ void WalStream::Begin(Start start, MonotonicTime now, BootTime boot_now) {
   end_ = start.end;
   feedback_ = MakeFeedback(options_, slot_);
   silence_.Start(now);
-  suspension_watch_.Start(boot_now);
+  process_suspend_detector_.Start(boot_now);
   step_is_held_ = false;
   since_receive_ = {};
   server_wal_end_ = Lsn();
@@ -68,13 +68,13 @@ void WalStream::End() {
   skipped_before_ = skipped();
   if (assembler_) mapped_fields_ = assembler_->mapped_fields();
   assembler_.reset();
-  standby_hold_.Clear();
+  standby_wait_.Clear();
 }
 
 absl::Status WalStream::Check(MonotonicTime now, BootTime boot_now) {
   waits_for_room_ = false;
   waits_until_ = {};
-  const auto asleep = suspension_watch_.OnTurn(boot_now);
+  const auto asleep = process_suspend_detector_.OnTurn(boot_now);
   if (asleep && options_.slot_is_shared) {
     return absl::AbortedError(fmt::format(
         "this process was suspended for {:.1f} s: another instance may have "
@@ -92,7 +92,7 @@ absl::Status WalStream::Check(MonotonicTime now, BootTime boot_now) {
 
 absl::StatusOr<WalStream::Next> WalStream::TakeFrames(FrameSource& source) {
   const absl::StatusOr<Next> next = TakeSome(source);
-  WALPOST_RETURN_IF_ERROR(taker_.Health());
+  WALPOST_RETURN_IF_ERROR(consumer_.Health());
   // While we do not read, the server's silence does not count.
   if (next.ok() && *next == Next::kRoom) silence_.OnSign(source.Now());
   return next;
@@ -105,7 +105,7 @@ absl::StatusOr<WalStream::Next> WalStream::TakeSome(FrameSource& source) {
     if (reached_end_ || is_abandoned_) return Next::kEnd;
     if (drain_deadline_) return Next::kRoom;
     if (step_is_held_) Deliver();
-    if (step_is_held_ || !taker_.CanTake()) return Next::kRoom;
+    if (step_is_held_ || !consumer_.CanTake()) return Next::kRoom;
     if (taken == kFramesPerTurn) return Next::kMore;
     const FrameSource::Read read = source.NextFrame();
     // Warnings precede this frame, which must not be confirmed over them.
@@ -144,8 +144,8 @@ void WalStream::NoteReceived(MonotonicTime now) {
 
 absl::Status WalStream::HandleWarnings(FrameSource& source) {
   for (const ServerWarning& warning : source.TakeWarnings()) {
-    if (StandbyHold::IsMeant(warning.text)) {
-      standby_hold_.OnWarning(warning.text, source.Now());
+    if (StandbyWait::IsMeant(warning.text)) {
+      standby_wait_.OnWarning(warning.text, source.Now());
     } else if (warning.rows_are_missing) {
       const std::string text = fmt::format(
           "rows after {} were committed while publication {} did not exist, "
@@ -174,11 +174,11 @@ void WalStream::HandleKeepalive(const pgoutput::PrimaryKeepalive& keepalive) {
   if (keepalive.reply_requested) feedback_.OnReplyRequested();
   if (assembler_->in_transaction()) return;
   if (IsAtEnd(keepalive.wal_end)) return ReachEnd();
-  taker_.OnKeepalive(keepalive.wal_end);
+  consumer_.OnKeepalive(keepalive.wal_end);
 }
 
 absl::Status WalStream::HandleMessage(const pgoutput::XLogData& data) {
-  standby_hold_.Clear();
+  standby_wait_.Clear();
   server_wal_end_ = std::max(server_wal_end_, data.start_lsn);
   WALPOST_ASSIGN_OR_RETURN(const pgoutput::Message message,
                            pgoutput::Decode(data.payload));
@@ -205,14 +205,14 @@ void WalStream::Deliver() {
       return;
     case Step::Kind::kEvent:
     case Step::Kind::kUndeliverable:
-      step_is_held_ =
-          taker_.OnEvent(step_.event, step_.error) == EventTaker::Offer::kHold;
+      step_is_held_ = consumer_.OnEvent(step_.event, step_.error) ==
+                      EventConsumer::Offer::kBackpressure;
       return;
     case Step::Kind::kTransactionEnd:
       if (IsAtEnd(step_.end_lsn)) return ReachEnd();
-      return taker_.OnTransactionEnd(step_.end_lsn);
+      return consumer_.OnTransactionEnd(step_.end_lsn);
     case Step::Kind::kPassedOver:
-      if (taker_.OnPassedOver(step_.relation)) {
+      if (consumer_.OnPassedOver(step_.relation)) {
         assembler_->PassOver(step_.relation.oid);
       }
       return;
@@ -220,13 +220,13 @@ void WalStream::Deliver() {
 }
 
 void WalStream::ReachEnd() {
-  taker_.OnTransactionEnd(end_);
+  consumer_.OnTransactionEnd(end_);
   reached_end_ = true;
 }
 
 // A server with another WAL than the known one would drop it if confirmed.
 Lsn WalStream::Confirmable() const {
-  const Lsn confirmable = taker_.confirmable();
+  const Lsn confirmable = consumer_.confirmable();
   return confirmable.is_valid() ? confirmable : slot_;
 }
 
@@ -238,7 +238,7 @@ StatusUpdate WalStream::Update() const {
   return update;
 }
 
-absl::Status WalStream::Tell(FrameSource& source) {
+absl::Status WalStream::SendStatusIfDue(FrameSource& source) {
   const MonotonicTime now = source.Now();
   if (source.has_unsent()) return source.Flush();
   if (!feedback_.IsDue(Confirmable(), now)) return absl::OkStatus();
@@ -259,15 +259,15 @@ MonotonicTime WalStream::WaitUntil(Next next, MonotonicTime now) {
   if (drain_deadline_) until = std::min(until, *drain_deadline_);
   if (next == Next::kPause) until = std::min(until, now + pause_);
   waits_for_room_ = next == Next::kRoom;
-  if (waits_for_room_) until = std::min(until, taker_.retry_at());
+  if (waits_for_room_) until = std::min(until, consumer_.retry_at());
   waits_until_ = until;
   return until;
 }
 
 bool WalStream::MustWake() const {
   if (!is_open()) return false;
-  if (is_abandoned_ || (waits_for_room_ && taker_.CanTake())) return true;
-  if (drain_deadline_ && taker_.IsDrained()) return true;
+  if (is_abandoned_ || (waits_for_room_ && consumer_.CanTake())) return true;
+  if (drain_deadline_ && consumer_.IsDrained()) return true;
   return feedback_.DueAt(Confirmable()) < waits_until_;
 }
 
@@ -277,7 +277,7 @@ void WalStream::Drain(MonotonicTime deadline) {
 }
 
 bool WalStream::DrainIsOver(MonotonicTime now) const {
-  return drain_deadline_ && (taker_.IsDrained() || now >= *drain_deadline_);
+  return drain_deadline_ && (consumer_.IsDrained() || now >= *drain_deadline_);
 }
 
 milliseconds WalStream::silence(MonotonicTime now) const {

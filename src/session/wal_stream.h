@@ -1,16 +1,16 @@
 // WalStream: the decisions of a replication stream.
 //
-//   frames ──▶ messages ──▶ steps ──▶ EventTaker
+//   frames ──▶ messages ──▶ steps ──▶ EventConsumer
 //   status updates ◀── feedback ◀──── confirmable LSN
 //
 // One serves all connections of a process: Begin and End enclose each. In
 // between its owner takes turns, and waits after each until WaitUntil, unless
 // MustWake becomes true:
 //
-//   Check ─▶ TakeFrames ─▶ Tell ─▶ wait
+//   Check ─▶ TakeFrames ─▶ SendStatusIfDue ─▶ wait
 //
 // Per turn it takes a limited number of frames, so that the owner's other work
-// is served. If the taker does not take an event, the event is kept, nothing
+// is served. If the consumer does not take an event, the event is kept, nothing
 // further is read, and feedback continues.
 //
 // ReplicationReader drives it for run, replay and tail; the simulation drives
@@ -28,16 +28,16 @@
 #include "absl/status/statusor.h"
 #include "base/lsn.h"
 #include "base/time.h"
-#include "delivery/event_taker.h"
+#include "delivery/event_consumer.h"
 #include "outbox/options.h"
 #include "outbox/transaction_assembler.h"
 #include "pgoutput/stream_frame.h"
 #include "session/feedback_schedule.h"
 #include "session/frame_source.h"
+#include "session/inactivity_timeout.h"
+#include "session/process_suspend_detector.h"
 #include "session/read_pacer.h"
-#include "session/silence_watch.h"
-#include "session/standby_hold.h"
-#include "session/suspension_watch.h"
+#include "session/standby_wait.h"
 
 namespace walpost {
 
@@ -53,9 +53,9 @@ class WalStream {
     std::chrono::milliseconds wal_sender_timeout{30'000};
     // Another instance may get the slot while this process is suspended.
     bool slot_is_shared = false;
-    // Tell at this interval, and ask for the server's position each time: an
-    // idle server does not report that it has reached the end. 0: tell what is
-    // new, and ask only after a silence.
+    // SendStatusIfDue at this interval, and ask for the server's position each
+    // time: an idle server does not report that it has reached the end. 0: tell
+    // what is new, and ask only after a silence.
     std::chrono::milliseconds ask_interval{0};
   };
   // A connection that has begun to stream.
@@ -70,10 +70,10 @@ class WalStream {
   // What to wait for after a turn.
   enum class Next { kMore, kPause, kReadable, kRoom, kEnd };
 
-  // `taker` outlives this object. `references`: see TransactionAssembler.
+  // `consumer` outlives this object. `references`: see TransactionAssembler.
   WalStream(Options options, OutboxOptions outbox,
             std::vector<std::vector<std::string>> references,
-            EventTaker& taker);
+            EventConsumer& consumer);
 
   void Begin(Start start, MonotonicTime now, BootTime boot_now);
   void End();
@@ -88,10 +88,10 @@ class WalStream {
   // kUnavailable: the server is silent.
   absl::Status Check(MonotonicTime now, BootTime boot_now);
   // kUnavailable: the connection is lost. kDataLoss: the stream is damaged.
-  // Else why the taker must not continue.
+  // Else why the consumer must not continue.
   absl::StatusOr<Next> TakeFrames(FrameSource& source);
   // Sends a status update if one is due.
-  absl::Status Tell(FrameSource& source);
+  absl::Status SendStatusIfDue(FrameSource& source);
   // Sends the last one, at the end of a drain.
   absl::Status TellLast(FrameSource& source);
 
@@ -116,7 +116,7 @@ class WalStream {
 
   // The newest WAL position that the server has reported.
   Lsn server_wal_end() const { return server_wal_end_; }
-  const StandbyHold& standby_hold() const { return standby_hold_; }
+  const StandbyWait& standby_hold() const { return standby_wait_; }
   // How long the server has not answered; zero between connections.
   std::chrono::milliseconds silence(MonotonicTime now) const;
   // Sum over all connections.
@@ -138,8 +138,8 @@ class WalStream {
   Options options_;
   OutboxOptions outbox_;
   std::vector<std::vector<std::string>> references_;
-  EventTaker& taker_;
-  SilenceWatch silence_;
+  EventConsumer& consumer_;
+  InactivityTimeout silence_;
   // From earlier connections.
   TransactionAssembler::Skipped skipped_before_;
   TransactionAssembler::MappedFields mapped_fields_;
@@ -150,14 +150,14 @@ class WalStream {
   // For the current connection.
   std::optional<TransactionAssembler> assembler_;
   FeedbackSchedule feedback_;
-  SuspensionWatch suspension_watch_;
-  StandbyHold standby_hold_;
+  ProcessSuspendDetector process_suspend_detector_;
+  StandbyWait standby_wait_;
   ReadPacer pacer_;
   Lsn slot_;
   Lsn end_;
   Lsn server_wal_end_;
   Step step_;
-  bool step_is_held_ = false;  // the taker has not taken step_ yet
+  bool step_is_held_ = false;  // the consumer has not taken step_ yet
   ReadPacer::Taken since_receive_;
   std::chrono::microseconds pause_{};
   bool reached_end_ = false;

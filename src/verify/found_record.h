@@ -3,7 +3,7 @@
 
 #include <librdkafka/rdkafka.h>
 
-#include "verify/evidence.h"
+#include "verify/audit_database.h"
 
 namespace walpost {
 

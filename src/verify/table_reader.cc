@@ -63,9 +63,10 @@ std::optional<int64_t> Number(const PGresult* result, int row, int column) {
 }
 
 // `state`: of sql/parked.sql.
-Fate FateOf(std::string_view state) {
-  if (state.ends_with("discarded")) return Fate::kDiscarded;
-  return state.starts_with("dead_letter") ? Fate::kDeadLetter : Fate::kParked;
+Disposition DispositionOf(std::string_view state) {
+  if (state.ends_with("discarded")) return Disposition::kDiscarded;
+  return state.starts_with("dead_letter") ? Disposition::kDeadLetter
+                                          : Disposition::kParked;
 }
 
 // Adds the digests of the lines `walpost: slot NAME skip 0/154F6A8/3 of system
@@ -287,7 +288,7 @@ absl::StatusOr<std::vector<TableReader::Parked>> TableReader::ReadParked(
     Parked& entry = parked.emplace_back();
     if (event.has_id()) entry.id = event.id();
     if (event.has_aggregate_id()) entry.key = event.aggregate_id();
-    entry.fate = FateOf(Cell(rows.get(), row, 0));
+    entry.fate = DispositionOf(Cell(rows.get(), row, 0));
   }
   return parked;
 }

@@ -15,7 +15,7 @@
 #include "absl/status/statusor.h"
 #include "base/reloadable_text.h"
 #include "outbox/options.h"
-#include "verify/evidence.h"
+#include "verify/audit_database.h"
 #include "verify/expectation_query.h"
 #include "verify/report.h"
 
@@ -40,7 +40,7 @@ class TableReader {
   struct Parked {
     std::optional<std::string> id;
     std::optional<std::string> key;
-    Fate fate = Fate::kParked;
+    Disposition fate = Disposition::kParked;
   };
   absl::StatusOr<std::vector<Parked>> ReadParked(const std::string& table,
                                                  const std::string& slot);

@@ -21,7 +21,7 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "base/reloadable_text.h"
-#include "verify/evidence.h"
+#include "verify/audit_database.h"
 #include "verify/unread_partitions.h"
 
 namespace walpost {

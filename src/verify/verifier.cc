@@ -21,8 +21,8 @@ constexpr size_t kIdsPerLookup = 5'000;
 }  // namespace
 
 absl::StatusOr<Report> Verifier::Run() {
-  WALPOST_ASSIGN_OR_RETURN(evidence_,
-                           Evidence::Create(options_.work_directory));
+  WALPOST_ASSIGN_OR_RETURN(audit_database_,
+                           AuditDatabase::Create(options_.work_directory));
   if (options_.id_file.empty()) {
     WALPOST_RETURN_IF_ERROR(ReadTables());
   } else {
@@ -33,7 +33,7 @@ absl::StatusOr<Report> Verifier::Run() {
   at_kafka_ = false;
   WALPOST_RETURN_IF_ERROR(JudgeEmptyTables());
   progress_("comparing", 0, 0);
-  WALPOST_RETURN_IF_ERROR(evidence_->Sort());
+  WALPOST_RETURN_IF_ERROR(audit_database_->Sort());
   if (options_.id_file.empty()) WALPOST_RETURN_IF_ERROR(FindNewer());
   JudgementOptions judgement;
   judgement.sequence_column = options_.sequence_column;
@@ -44,7 +44,7 @@ absl::StatusOr<Report> Verifier::Run() {
   judgement.undecided = options_.undecided;
   row_orders_.erase("");
   judgement.row_order = absl::StrJoin(row_orders_, ", ");
-  WALPOST_ASSIGN_OR_RETURN(Report report, Judge(*evidence_, judgement));
+  WALPOST_ASSIGN_OR_RETURN(Report report, Judge(*audit_database_, judgement));
   report.confirmed = confirmed_;
   report.notes = notes_;
   return report;
@@ -68,7 +68,7 @@ absl::Status Verifier::ReadParked() {
       table_->ReadParked(options_.parking_table, options_.slot));
   for (const TableReader::Parked& event : parked) {
     WALPOST_RETURN_IF_ERROR(
-        evidence_->AddFate(event.id, event.key, event.fate));
+        audit_database_->AddDisposition(event.id, event.key, event.fate));
   }
   return absl::OkStatus();
 }
@@ -81,7 +81,8 @@ absl::Status Verifier::NoteIfSkipped(const TableOptions& table,
   if (!skipped_.contains(EventDigest(table.recorded_name(), event))) {
     return absl::OkStatus();
   }
-  return evidence_->AddFate(row.id, row.key, Fate::kSkipped);
+  return audit_database_->AddDisposition(row.id, row.key,
+                                         Disposition::kSkipped);
 }
 
 absl::Status Verifier::ReadTable(const TableOptions& table) {
@@ -95,7 +96,7 @@ absl::Status Verifier::ReadTable(const TableOptions& table) {
                        progress_("reading the table", rows_, 0);
                      }
                      const absl::Status noted = NoteIfSkipped(table, row);
-                     return noted.ok() ? evidence_->Add(row) : noted;
+                     return noted.ok() ? audit_database_->Add(row) : noted;
                    }));
   row_orders_.insert(table_->row_order());
   if (!table_->knows_value()) {
@@ -117,7 +118,7 @@ absl::Status Verifier::WaitConfirmed() {
       confirmed_,
       table_->WaitConfirmed(options_.confirmed_by.name, options_.wait_seconds));
   return confirmed_ == Confirmed::kNotAll ? absl::OkStatus()
-                                          : evidence_->ExpectAll();
+                                          : audit_database_->ExpectAll();
 }
 
 absl::Status Verifier::JudgeEmptyTables() {
@@ -148,7 +149,7 @@ absl::Status Verifier::ReadIds() {
     if (line.empty()) continue;
     ExpectedRecord row;
     row.id = line;
-    WALPOST_RETURN_IF_ERROR(evidence_->Add(row));
+    WALPOST_RETURN_IF_ERROR(audit_database_->Add(row));
   }
   return absl::OkStatus();
 }
@@ -187,7 +188,7 @@ absl::Status Verifier::ReadTopics() {
 absl::Status Verifier::TakeRecord(FoundRecord& record) {
   const EnvelopePayload payload(options_.outbox.value_format, record.value);
   record.value = payload.value();
-  return evidence_->Add(record);
+  return audit_database_->Add(record);
 }
 
 // A record without its row may belong to a row that was committed after the
@@ -204,18 +205,18 @@ absl::Status Verifier::FindNewer() {
     status = found.status();
     if (found.ok()) newer.insert(newer.end(), found->begin(), found->end());
   };
-  WALPOST_RETURN_IF_ERROR(evidence_->Select(
+  WALPOST_RETURN_IF_ERROR(audit_database_->Select(
       "SELECT DISTINCT id FROM found WHERE id IS NOT NULL AND NOT is_matched "
       "AND NOT EXISTS (SELECT 1 FROM expected WHERE expected.id = found.id AND "
       "(expected.topic IS NULL OR expected.topic = found.topic))",
-      [&](const Evidence::Row& row) {
+      [&](const AuditDatabase::Row& row) {
         ids.push_back(row.Text(0));
         if (ids.size() == kIdsPerLookup) look_up();
       }));
   look_up();
   WALPOST_RETURN_IF_ERROR(status);
   for (const TableReader::Known& row : newer) {
-    WALPOST_RETURN_IF_ERROR(evidence_->AddNewer(row.id, row.topic));
+    WALPOST_RETURN_IF_ERROR(audit_database_->AddNewer(row.id, row.topic));
   }
   return absl::OkStatus();
 }

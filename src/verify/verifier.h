@@ -1,7 +1,7 @@
 // Verifier: runs `walpost verify` from beginning to end.
 //
 //   table  ──▶ expected ─┐
-//                        ├─▶ Evidence ──▶ Judge ──▶ Report
+//                        ├─▶ AuditDatabase ──▶ Judge ──▶ Report
 //   topics ──▶ found ────┘
 //
 // The table first, then the topics: rows of the table must then be in the
@@ -19,8 +19,8 @@
 #include "absl/status/statusor.h"
 #include "base/reloadable_text.h"
 #include "outbox/options.h"
-#include "verify/evidence.h"
-#include "verify/judgement.h"
+#include "verify/audit_database.h"
+#include "verify/audit_queries.h"
 #include "verify/report.h"
 #include "verify/table_reader.h"
 #include "verify/topic_reader.h"
@@ -80,7 +80,7 @@ class Verifier {
 
   VerifierOptions options_;
   Progress progress_;
-  std::unique_ptr<Evidence> evidence_;
+  std::unique_ptr<AuditDatabase> audit_database_;
   std::unique_ptr<TableReader> table_;
   std::set<std::string> topics_;   // topics with expected rows
   std::set<std::string> skipped_;  // digests (outbox/event_digest.h)

@@ -93,9 +93,9 @@ TEST(StatusJsonTest, ShowsEverything) {
 
 TEST(StatusJsonTest, P8NamesTheEventThatNothingPasses) {
   RelayStatus status = SomeStatus();
-  status.stoppage = Stoppage{{Lsn(0x16'B374'D948), 7},
-                             "id-1",
-                             Undeliverable(kReasonTopicIllegal, "x")};
+  status.stoppage = BlockedEvent{{Lsn(0x16'B374'D948), 7},
+                                 "id-1",
+                                 Undeliverable(kReasonTopicIllegal, "x")};
   EXPECT_THAT(StatusJson(status, "1.2.3"),
               HasSubstr(R"(  "stopped_reason_code": "topic_illegal",
   "stopped_position": "16/B374D948/7",

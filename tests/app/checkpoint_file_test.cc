@@ -1,4 +1,4 @@
-#include "app/checkpoint_file.h"
+#include "app/checkpoint/checkpoint_file.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

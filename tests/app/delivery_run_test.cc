@@ -1,4 +1,4 @@
-#include "app/delivery_run.h"
+#include "app/sink/delivery_run.h"
 
 #include <gtest/gtest.h>
 

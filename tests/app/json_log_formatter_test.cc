@@ -1,4 +1,4 @@
-#include "app/json_log_formatter.h"
+#include "app/process/json_log_formatter.h"
 
 #include <gtest/gtest.h>
 

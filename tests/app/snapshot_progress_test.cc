@@ -1,4 +1,4 @@
-#include "app/snapshot_progress.h"
+#include "app/backfill/snapshot_progress.h"
 
 #include <gtest/gtest.h>
 
@@ -12,7 +12,7 @@ SnapshotProgress MakeProgress() {
   progress.rows_done = 300;
   progress.table = "c.outbox";
   progress.place.done = 17;
-  progress.place.key = ScanPlace::Key{"\xff", std::nullopt, ""};
+  progress.place.key = ScanCursor::Key{"\xff", std::nullopt, ""};
   progress.place.ties = {{17, 1}, {~uint64_t{0}, 3}};
   progress.order_columns = {"created_at", "shard", "id"};
   return progress;
@@ -48,7 +48,7 @@ TEST(SnapshotProgressTest, WithoutARowThereIsNoPlace) {
 TEST(SnapshotProgressTest, FitsIntoARecordOfKafka) {
   SnapshotProgress progress = MakeProgress();
   progress.place.ties.clear();
-  for (uint64_t i = 0; i < ScanPlace::kMaxTies; ++i) {
+  for (uint64_t i = 0; i < ScanCursor::kMaxTies; ++i) {
     progress.place.ties[~i] = 1;
   }
   const std::string bytes = EncodeSnapshotProgress(progress);

@@ -1,4 +1,4 @@
-#include "app/transactional_ids.h"
+#include "app/sink/transactional_ids.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

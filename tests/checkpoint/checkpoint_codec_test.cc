@@ -102,7 +102,7 @@ TEST(CheckpointCodecTest, ReadsOneWithoutANumbering) {
 // Likewise.
 TEST(CheckpointCodecTest, ReadsOneWithoutAHorizon) {
   Checkpoint checkpoint = Example();
-  checkpoint.horizon = TransactionHorizon();
+  checkpoint.horizon = XminHorizon();
   const auto decoded = DecodeCheckpoint(EncodeCheckpoint(checkpoint));
   ASSERT_TRUE(decoded.ok()) << decoded.status();
   EXPECT_EQ(*decoded, checkpoint);

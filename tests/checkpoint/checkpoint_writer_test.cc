@@ -70,11 +70,11 @@ class CheckpointWriterTest : public ::testing::Test {
     event.payload = "x";
     event.references = references;
     ASSERT_EQ(progress_.OnEvent(event, absl::OkStatus()),
-              Sender::Offer::kTaken);
+              Sender::Offer::kAccepted);
   }
 
-  void Poke(milliseconds at, bool hurry = false) {
-    writer_.Poke(MonotonicTime(seconds(100)) + at, WallTime(at), hurry);
+  void SaveIfDue(milliseconds at, bool hurry = false) {
+    writer_.SaveIfDue(MonotonicTime(seconds(100)) + at, WallTime(at), hurry);
   }
 
   MemorySink sink_;
@@ -90,7 +90,7 @@ TEST_F(CheckpointWriterTest, P2NothingIsConfirmableBeforeItIsStored) {
   Deliver(0x10);
   EXPECT_EQ(progress_.confirmed(), Lsn(0x18));
   EXPECT_EQ(writer_.confirmable(), Lsn(1));
-  Poke(milliseconds(0));
+  SaveIfDue(milliseconds(0));
   EXPECT_EQ(writer_.confirmable(), Lsn(1));
   store_.Answer();
   EXPECT_EQ(writer_.confirmable(), Lsn(0x18));
@@ -111,7 +111,7 @@ TEST_F(CheckpointWriterTest, P5StoresTheMiddleOfATransaction) {
   OfferOne({Lsn(0x10), 1});
   OfferOne({Lsn(0x10), 2});
   sender_.OnAcknowledged(0, WallTime());
-  Poke(milliseconds(0));
+  SaveIfDue(milliseconds(0));
   store_.Answer();
   EXPECT_EQ(store_.tried[0].position, (Position{Lsn(0x10), 1}));
   EXPECT_EQ(writer_.confirmable(), Lsn(1));
@@ -125,7 +125,7 @@ TEST_F(CheckpointWriterTest, P2TheConfirmedLsnOfAnEarlierCheckpointIsNotKept) {
   OfferOne({Lsn(0x10), 1});
   OfferOne({Lsn(0x10), 2});
   sender_.OnAcknowledged(0, WallTime());
-  Poke(milliseconds(0));
+  SaveIfDue(milliseconds(0));
   ASSERT_EQ(store_.tried.size(), 1);
   EXPECT_EQ(store_.tried[0].position, (Position{Lsn(0x10), 1}));
   EXPECT_EQ(store_.tried[0].confirmed, Lsn(1));
@@ -140,8 +140,8 @@ class CheckpointWriterInTransactionsTest : public CheckpointWriterTest {
     gate_.OnEvent(1, 1);
   }
   void PokeAt(int millis, bool hurry = false) {
-    in_transactions_.Poke(MonotonicTime(seconds(100)) + milliseconds(millis),
-                          WallTime(), hurry);
+    in_transactions_.SaveIfDue(
+        MonotonicTime(seconds(100)) + milliseconds(millis), WallTime(), hurry);
   }
 
   static TransactionOptions Options() {
@@ -151,7 +151,7 @@ class CheckpointWriterInTransactionsTest : public CheckpointWriterTest {
     return options;
   }
 
-  TransactionGate gate_{Options()};
+  TransactionBatcher gate_{Options()};
   CheckpointWriter in_transactions_{&store_, kInterval, progress_, [] {},
                                     &gate_};
 };
@@ -207,7 +207,7 @@ TEST_F(CheckpointWriterInTransactionsTest, ATransactionTooLargeEndsTheStream) {
   options.boundary = TransactionOptions::Boundary::kSource;
   options.oversize = TransactionOptions::Oversize::kStop;
   options.max_records = 1;
-  gate_ = TransactionGate(options);
+  gate_ = TransactionBatcher(options);
   Take({Lsn(0x10), 1});
   PokeAt(0);
   EXPECT_TRUE(absl::IsFailedPrecondition(in_transactions_.status()));
@@ -217,49 +217,49 @@ TEST_F(CheckpointWriterInTransactionsTest, ATransactionTooLargeEndsTheStream) {
 
 TEST_F(CheckpointWriterTest, OneAtATimeAndNotTooOften) {
   Deliver(0x10);
-  Poke(milliseconds(0));
+  SaveIfDue(milliseconds(0));
   Deliver(0x20);
-  Poke(milliseconds(5'000));  // the first is under way
+  SaveIfDue(milliseconds(5'000));  // the first is under way
   EXPECT_EQ(store_.tried.size(), 1);
   store_.Answer();
-  Poke(milliseconds(999));
+  SaveIfDue(milliseconds(999));
   EXPECT_EQ(store_.tried.size(), 1);
-  Poke(milliseconds(1'000));
+  SaveIfDue(milliseconds(1'000));
   EXPECT_EQ(store_.tried.size(), 2);
 }
 
 TEST_F(CheckpointWriterTest, AHurryDoesNotWait) {
   Deliver(0x10);
-  Poke(milliseconds(0));
+  SaveIfDue(milliseconds(0));
   store_.Answer();
   Deliver(0x20);
-  Poke(milliseconds(1), /*hurry=*/true);
+  SaveIfDue(milliseconds(1), /*hurry=*/true);
   EXPECT_EQ(store_.tried.size(), 2);
 }
 
 TEST_F(CheckpointWriterTest, P7IdleProgressIsStoredSeldom) {
   Deliver(0x10);
-  Poke(milliseconds(0));
+  SaveIfDue(milliseconds(0));
   store_.Answer();
   progress_.OnKeepalive(Lsn(0x1000));
-  Poke(milliseconds(9'999));
+  SaveIfDue(milliseconds(9'999));
   EXPECT_EQ(store_.tried.size(), 1);
-  Poke(milliseconds(10'000));
+  SaveIfDue(milliseconds(10'000));
   ASSERT_EQ(store_.tried.size(), 2);
   EXPECT_EQ(store_.tried[1].confirmed, Lsn(0x1000));
   store_.Answer();
-  Poke(milliseconds(60'000));  // nothing new
+  SaveIfDue(milliseconds(60'000));  // nothing new
   EXPECT_EQ(store_.tried.size(), 2);
 }
 
 TEST_F(CheckpointWriterTest, P9RepeatsItselfWhereTheStoreNeedsThat) {
   store_.repeats = true;
   Deliver(0x10);
-  Poke(milliseconds(0));
+  SaveIfDue(milliseconds(0));
   store_.Answer();
-  Poke(milliseconds(59'999), /*hurry=*/true);
+  SaveIfDue(milliseconds(59'999), /*hurry=*/true);
   EXPECT_EQ(store_.tried.size(), 1);
-  Poke(milliseconds(60'000));
+  SaveIfDue(milliseconds(60'000));
   ASSERT_EQ(store_.tried.size(), 2);
   EXPECT_EQ(store_.tried[1].position, store_.tried[0].position);
   EXPECT_EQ(store_.tried[1].confirmed, store_.tried[0].confirmed);
@@ -267,66 +267,66 @@ TEST_F(CheckpointWriterTest, P9RepeatsItselfWhereTheStoreNeedsThat) {
 
 TEST_F(CheckpointWriterTest, P2AFailureConfirmsNothingAndIsTriedAgain) {
   Deliver(0x10);
-  Poke(milliseconds(0));
+  SaveIfDue(milliseconds(0));
   store_.Answer(absl::UnavailableError("disk full"));
   EXPECT_EQ(writer_.confirmable(), Lsn(1));
   EXPECT_EQ(writer_.failing_since(), MonotonicTime(seconds(100)));
-  Poke(milliseconds(999), /*hurry=*/true);
+  SaveIfDue(milliseconds(999), /*hurry=*/true);
   EXPECT_EQ(store_.tried.size(), 1);
-  Poke(milliseconds(1'000));
+  SaveIfDue(milliseconds(1'000));
   store_.Answer();
   EXPECT_EQ(writer_.confirmable(), Lsn(0x18));
   EXPECT_EQ(writer_.failing_since(), std::nullopt);
 }
 
 TEST_F(CheckpointWriterTest, P1AHorizonIsStoredWithWhatCoversIt) {
-  const TransactionHorizon horizon{50, WallTime(seconds(1))};
+  const XminHorizon horizon{50, WallTime(seconds(1))};
   writer_.OnHorizon({Lsn(0x18), {40, WallTime()}});  // asked for too early
   writer_.OnHorizon({Lsn(0x28), horizon});
   Deliver(0x10);
-  Poke(milliseconds(0));
+  SaveIfDue(milliseconds(0));
   store_.Answer();
   EXPECT_FALSE(store_.tried[0].horizon.is_known());
   Deliver(0x20);
-  Poke(milliseconds(1'000));
+  SaveIfDue(milliseconds(1'000));
   store_.Answer();
   EXPECT_EQ(store_.tried[1].horizon, horizon);
   Deliver(0x30);
-  Poke(milliseconds(2'000));
+  SaveIfDue(milliseconds(2'000));
   EXPECT_EQ(store_.tried[2].horizon, horizon) << "until there is a newer one";
 }
 
 TEST_F(CheckpointWriterTest, P2ASaveThatEndsAfterItsSessionChangesNothing) {
   Deliver(0x10);
-  Poke(milliseconds(0));
+  SaveIfDue(milliseconds(0));
   Checkpoint other;
   other.confirmed = Lsn(0x500);
   writer_.Begin(other);
   Deliver(0x600);
-  Poke(milliseconds(60'000));  // not while the store is busy
+  SaveIfDue(milliseconds(60'000));  // not while the store is busy
   EXPECT_EQ(store_.tried.size(), 1);
   store_.Answer();
   EXPECT_EQ(writer_.confirmable(), Lsn(0x500));
-  Poke(milliseconds(60'000));
+  SaveIfDue(milliseconds(60'000));
   store_.Answer();
   EXPECT_EQ(writer_.confirmable(), Lsn(0x608));
 }
 
 TEST_F(CheckpointWriterTest, KeepsTheTopicsThatTurnOutLater) {
   Deliver(10);
-  Poke(milliseconds(0));
+  SaveIfDue(milliseconds(0));
   writer_.NoteKafka("cluster", "orders=a");  // while the store is at work
   store_.Answer();
   EXPECT_EQ(store_.tried.back().kafka_topics, "");
-  Poke(kInterval - milliseconds(1));
+  SaveIfDue(kInterval - milliseconds(1));
   EXPECT_EQ(store_.tried.size(), 1u);
-  Poke(kInterval);
+  SaveIfDue(kInterval);
   ASSERT_EQ(store_.tried.size(), 2u);
   store_.Answer();
   EXPECT_EQ(writer_.saved().kafka_cluster, "cluster");
   EXPECT_EQ(writer_.saved().kafka_topics, "orders=a");
   EXPECT_EQ(writer_.saved().position, (Position{Lsn(10), 1}));
-  Poke(kInterval * 2);
+  SaveIfDue(kInterval * 2);
   EXPECT_EQ(store_.tried.size(), 2u);
 }
 
@@ -334,7 +334,7 @@ TEST_F(CheckpointWriterTest, P2StoresNothingThatIsOnlyReceived) {
   Deliver(0x10);
   OfferOne({Lsn(0x20), 1});
   progress_.OnTransactionEnd(Lsn(0x28));
-  Poke(milliseconds(0));
+  SaveIfDue(milliseconds(0));
   ASSERT_EQ(store_.tried.size(), 1u);
   EXPECT_EQ(store_.tried[0].confirmed, Lsn(0x18));
   EXPECT_EQ(store_.tried[0].position, (Position{Lsn(0x10), 1}));
@@ -348,9 +348,10 @@ TEST_F(CheckpointWriterTest, StoresTheTransactionOfItsPosition) {
   event.xid = Xid(745);
   event.commit_time = WallTime(seconds(9));
   event.references = references;
-  ASSERT_EQ(progress_.OnEvent(event, absl::OkStatus()), Sender::Offer::kTaken);
+  ASSERT_EQ(progress_.OnEvent(event, absl::OkStatus()),
+            Sender::Offer::kAccepted);
   sender_.OnAcknowledged(0, WallTime());
-  Poke(milliseconds(0));
+  SaveIfDue(milliseconds(0));
   ASSERT_EQ(store_.tried.size(), 1u);
   EXPECT_EQ(store_.tried[0].commit_xid, Xid(745));
   EXPECT_EQ(store_.tried[0].commit_time, WallTime(seconds(9)));
@@ -366,7 +367,7 @@ TEST_F(CheckpointWriterTest, P1StoresWhatWasPassedOverWithTheLsnBehindIt) {
   writer.Begin(begin);
   rows.OnRow(9, "public.more", Lsn(100));
   Deliver(200);
-  writer.Poke(MonotonicTime(seconds(100)), WallTime(), /*hurry=*/true);
+  writer.SaveIfDue(MonotonicTime(seconds(100)), WallTime(), /*hurry=*/true);
   ASSERT_EQ(store_.tried.size(), 1u);
   EXPECT_EQ(store_.tried.back().coverage,
             "1:2,public.outbox=3,*=passed.7@0/5.9@0/64");
@@ -386,7 +387,7 @@ TEST_F(CheckpointWriterTest, P1WhatWasNotStoredIsStillToBeStored) {
   writer.Begin(begin);
   rows.OnRow(9, "public.more", Lsn(100));
   Deliver(200);
-  writer.Poke(MonotonicTime(seconds(100)), WallTime(), /*hurry=*/true);
+  writer.SaveIfDue(MonotonicTime(seconds(100)), WallTime(), /*hurry=*/true);
   store_.Answer(absl::UnavailableError("away"));
   EXPECT_TRUE(rows.pending().Contains(9));
 }

@@ -130,7 +130,7 @@ class WindowSimulation {
   }
 
   void AddRecord() {
-    if (!window_.HasRoom()) return;
+    if (!window_.HasCapacity()) return;
     if (!in_transaction_) {
       lsn_ += random_.Below(3);  // 0: right behind the last commit record
       commit_lsn_ = lsn_++;
@@ -198,7 +198,7 @@ class WindowSimulation {
         {model_.Covered().commit_lsn, model_.Covered().ordinal + 1}));
     // P6.
     ASSERT_LE(window_.in_flight_records(), options_.max_records);
-    ASSERT_TRUE(window_.HasRoom() || !window_.empty());
+    ASSERT_TRUE(window_.HasCapacity() || !window_.empty());
   }
 
   testing::Random random_;

@@ -29,7 +29,7 @@ class AcknowledgementWindowTest : public ::testing::Test {
 
 TEST_F(AcknowledgementWindowTest, StartsEmptyWithNothingToConfirm) {
   EXPECT_TRUE(window_.empty());
-  EXPECT_TRUE(window_.HasRoom());
+  EXPECT_TRUE(window_.HasCapacity());
   EXPECT_EQ(window_.passed_watermark(), 0u);
   EXPECT_EQ(window_.newest_watermark(), 0u);
   EXPECT_EQ(window_.oldest(), nullptr);
@@ -138,23 +138,23 @@ TEST_F(AcknowledgementWindowTest, SequencesHaveNoGaps) {
 TEST_F(AcknowledgementWindowTest, P6IsFullAtItsMostRecords) {
   AcknowledgementWindow window(Limits(5));  // not a power of two
   for (uint64_t i = 0; i < 5; ++i) {
-    ASSERT_TRUE(window.HasRoom()) << i;
+    ASSERT_TRUE(window.HasCapacity()) << i;
     window.Add({At(100 + i), WallTime(), 1});
   }
-  EXPECT_FALSE(window.HasRoom());
+  EXPECT_FALSE(window.HasCapacity());
   window.Acknowledge(0);
-  EXPECT_TRUE(window.HasRoom());
+  EXPECT_TRUE(window.HasCapacity());
 }
 
 TEST_F(AcknowledgementWindowTest, P6IsFullAtItsMostBytesAndTakesOneOverThem) {
   AcknowledgementWindow window(Limits(100, 1'000));
   window.Add({At(100), WallTime(), 999});
-  ASSERT_TRUE(window.HasRoom());
+  ASSERT_TRUE(window.HasCapacity());
   window.Add({At(101), WallTime(), 50'000});
-  EXPECT_FALSE(window.HasRoom());
+  EXPECT_FALSE(window.HasCapacity());
   EXPECT_EQ(window.in_flight_bytes(), 50'999u);
   window.Acknowledge(1);
-  EXPECT_TRUE(window.HasRoom());
+  EXPECT_TRUE(window.HasCapacity());
 }
 
 TEST_F(AcknowledgementWindowTest, P6IsFullWhenTheOldestHoldsTheRing) {
@@ -163,9 +163,9 @@ TEST_F(AcknowledgementWindowTest, P6IsFullWhenTheOldestHoldsTheRing) {
   const Sequence oldest = Add(At(100));
   for (uint64_t i = 1; i < 8; ++i) window_.Acknowledge(Add(At(100 + i)));
   EXPECT_EQ(window_.in_flight_records(), 1u);
-  EXPECT_FALSE(window_.HasRoom());
+  EXPECT_FALSE(window_.HasCapacity());
   window_.Acknowledge(oldest);
-  EXPECT_TRUE(window_.HasRoom());
+  EXPECT_TRUE(window_.HasCapacity());
   EXPECT_TRUE(window_.empty());
 }
 
@@ -173,7 +173,7 @@ TEST_F(AcknowledgementWindowTest, OneRecordAtATimeIsAWindowToo) {
   AcknowledgementWindow window(Limits(1));
   for (uint64_t i = 1; i <= 3; ++i) {
     const Sequence sequence = window.Add({At(100 * i), WallTime(), 1});
-    EXPECT_FALSE(window.HasRoom());
+    EXPECT_FALSE(window.HasCapacity());
     window.AddWatermark(100 * i + 10);
     window.Acknowledge(sequence);
     EXPECT_EQ(window.passed_watermark(), 100 * i + 10);
@@ -228,7 +228,7 @@ TEST_F(AcknowledgementWindowTest, ClearKeepsWhatIsConfirmed) {
   EXPECT_EQ(window_.newest_watermark(), 110u) << "the rest must come again";
   EXPECT_TRUE(window_.empty());
   EXPECT_EQ(window_.in_flight_bytes(), 0u);
-  EXPECT_TRUE(window_.HasRoom());
+  EXPECT_TRUE(window_.HasCapacity());
 }
 
 TEST_F(AcknowledgementWindowTest, ClearGivesWhatWasAcknowledgedOutOfTurn) {

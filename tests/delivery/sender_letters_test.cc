@@ -54,8 +54,8 @@ class SenderLettersTest : public ::testing::Test {
     actions.Set(FindErrorClass(kReasonTopicIllegal), ErrorAction::kDeadLetter);
     actions.Set(FindErrorClass(kReasonRecordTooLarge),
                 ErrorAction::kDeadLetter);
-    sender_.SetErrorActions(actions, [this](const SetAside& event) {
-      set_aside_.push_back(event.action);
+    sender_.SetErrorActions(actions, [this](const DivertedEvent& event) {
+      diverted_event_.push_back(event.action);
     });
   }
 
@@ -86,18 +86,18 @@ class SenderLettersTest : public ::testing::Test {
   FakeParking parking_;
   Sender sender_{MakeBuilder(), {}};
   WalProgress progress_{sender_};
-  std::vector<ErrorAction> set_aside_;
+  std::vector<ErrorAction> diverted_event_;
 };
 
 TEST_F(SenderLettersTest, P2NothingIsConfirmedBeforeALetterIsStored) {
-  EXPECT_EQ(OfferEvent(At(100), "a b"), Offer::kTaken);
+  EXPECT_EQ(OfferEvent(At(100), "a b"), Offer::kAccepted);
   progress_.OnTransactionEnd(Lsn(150));
   EXPECT_EQ(progress_.confirmed(), Lsn(0));
   EXPECT_TRUE(sink_.accepted().empty());
   EXPECT_THAT(parking_.letters, ElementsAre(At(100)));
   sender_.OnAcknowledged(parking_.sequences.at(0), WallTime());
   EXPECT_EQ(progress_.confirmed(), Lsn(150));
-  EXPECT_THAT(set_aside_, ElementsAre(ErrorAction::kDeadLetter));
+  EXPECT_THAT(diverted_event_, ElementsAre(ErrorAction::kDeadLetter));
 }
 
 TEST_F(SenderLettersTest, ALetterCountsAsALetterAndNotAsARecord) {
@@ -117,7 +117,7 @@ TEST_F(SenderLettersTest, P8ALetterWithoutAReportCountsWhenItIsSeenAgain) {
   sender_.OnAcknowledged(parking_.sequences.at(0), WallTime());
   EXPECT_EQ(CountedLetters(), 0u);
   parking_.claim = Parking::Claim::kSettled;
-  EXPECT_EQ(OfferEvent(At(100), "a b"), Offer::kTaken);
+  EXPECT_EQ(OfferEvent(At(100), "a b"), Offer::kAccepted);
   EXPECT_EQ(CountedLetters(), 1u);
   sender_.Rewind();
   OfferEvent(At(100), "a b");
@@ -131,7 +131,7 @@ TEST_F(SenderLettersTest, P8ALetterInFlightCountsAfterTwoStreams) {
   sender_.Rewind();
   progress_.BeginStream(Lsn(50));
   parking_.claim = Parking::Claim::kSettled;
-  EXPECT_EQ(OfferEvent(At(100), "a b"), Offer::kTaken);
+  EXPECT_EQ(OfferEvent(At(100), "a b"), Offer::kAccepted);
   EXPECT_EQ(CountedLetters(), 1u);
 }
 
@@ -149,7 +149,7 @@ TEST_F(SenderLettersTest, P8ALetterBehindTheCheckpointCountsOnce) {
   progress_.RewindToCheckpoint();
   progress_.Resume(Lsn(50), {At(50)});
   parking_.claim = Parking::Claim::kSettled;
-  EXPECT_EQ(OfferEvent(At(100), "a b"), Offer::kTaken);
+  EXPECT_EQ(OfferEvent(At(100), "a b"), Offer::kAccepted);
   EXPECT_EQ(CountedLetters(), 1u);
 }
 
@@ -166,13 +166,13 @@ TEST_F(SenderLettersTest, P8ALetterOfAnotherInstanceDoesNotCount) {
 
 TEST_F(SenderLettersTest, LaterEventsOfTheKeyGoOn) {
   OfferEvent(At(100), "a b");
-  EXPECT_EQ(OfferEvent(At(200)), Offer::kTaken);
+  EXPECT_EQ(OfferEvent(At(200)), Offer::kAccepted);
   EXPECT_EQ(sink_.accepted().size(), 1u);
 }
 
 TEST_F(SenderLettersTest, AnEventWhoseLetterIsStoredIsLeftOut) {
   parking_.claim = Parking::Claim::kSettled;
-  EXPECT_EQ(OfferEvent(At(100)), Offer::kTaken);
+  EXPECT_EQ(OfferEvent(At(100)), Offer::kAccepted);
   EXPECT_TRUE(sink_.accepted().empty());
   EXPECT_TRUE(parking_.letters.empty());
 }
@@ -183,27 +183,27 @@ TEST_F(SenderLettersTest, ARejectedRecordHasALetterWhenItIsReadAgain) {
   ASSERT_TRUE(sender_.refused());
   EXPECT_FALSE(sender_.refused()->is_of_dead_letter);
   sender_.Rewind();
-  EXPECT_EQ(OfferEvent(At(100)), Offer::kTaken);
+  EXPECT_EQ(OfferEvent(At(100)), Offer::kAccepted);
   EXPECT_THAT(parking_.letters, ElementsAre(At(100)));
   EXPECT_FALSE(sender_.refused());
   // The stream begins again before it is stored.
   sender_.Rewind();
-  EXPECT_EQ(OfferEvent(At(100)), Offer::kTaken);
+  EXPECT_EQ(OfferEvent(At(100)), Offer::kAccepted);
   EXPECT_THAT(parking_.letters, ElementsAre(At(100), At(100)));
   EXPECT_EQ(sink_.accepted().size(), 1u) << "it is not sent again";
 }
 
 TEST_F(SenderLettersTest, AnOperatorsDecisionStoresItsLetter) {
   sender_.SetErrorActions(ErrorActions(), nullptr);
-  EXPECT_EQ(OfferEvent(At(100), "a b"), Offer::kHold);
+  EXPECT_EQ(OfferEvent(At(100), "a b"), Offer::kBackpressure);
   EXPECT_TRUE(sender_.Decide(At(100), ErrorAction::kDeadLetter));
-  EXPECT_EQ(OfferEvent(At(100), "a b"), Offer::kTaken);
+  EXPECT_EQ(OfferEvent(At(100), "a b"), Offer::kAccepted);
   EXPECT_THAT(parking_.letters, ElementsAre(At(100)));
 }
 
 TEST_F(SenderLettersTest, WithoutAPlaceTheFlowStops) {
   sender_.SetParking(nullptr);
-  EXPECT_EQ(OfferEvent(At(100), "a b"), Offer::kHold);
+  EXPECT_EQ(OfferEvent(At(100), "a b"), Offer::kBackpressure);
   ASSERT_TRUE(sender_.stoppage());
   EXPECT_THAT(std::string(sender_.stoppage()->reason.message()),
               HasSubstr("which only the stream of walpost run writes"));

@@ -69,8 +69,8 @@ class SenderParkingTest : public ::testing::Test {
     ErrorActions actions;
     actions.Set(FindErrorClass(kReasonTopicIllegal), ErrorAction::kPark);
     actions.Set(FindErrorClass(kReasonRecordTooLarge), ErrorAction::kPark);
-    sender_.SetErrorActions(actions, [this](const SetAside& event) {
-      set_aside_.push_back(event.action);
+    sender_.SetErrorActions(actions, [this](const DivertedEvent& event) {
+      diverted_event_.push_back(event.action);
     });
   }
 
@@ -96,43 +96,43 @@ class SenderParkingTest : public ::testing::Test {
   FakeParking parking_;
   Sender sender_{MakeBuilder(), {}};
   WalProgress progress_{sender_};
-  std::vector<ErrorAction> set_aside_;
+  std::vector<ErrorAction> diverted_event_;
 };
 
 TEST_F(SenderParkingTest, P2NothingIsConfirmedBeforeAParkedEventIsStored) {
-  EXPECT_EQ(OfferEvent(At(100), "a b"), Offer::kTaken);
+  EXPECT_EQ(OfferEvent(At(100), "a b"), Offer::kAccepted);
   progress_.OnTransactionEnd(Lsn(110));
   EXPECT_FALSE(progress_.confirmed().is_valid());
   sender_.OnAcknowledged(parking_.sequences.at(0), WallTime());
   EXPECT_EQ(progress_.confirmed(), Lsn(110));
   EXPECT_EQ(DeliveryCounters::Sum(sender_.counters().parked), 1u);
   EXPECT_EQ(sender_.counters().acknowledged, 0u);
-  EXPECT_EQ(set_aside_, std::vector<ErrorAction>{ErrorAction::kPark});
+  EXPECT_EQ(diverted_event_, std::vector<ErrorAction>{ErrorAction::kPark});
 }
 
 TEST_F(SenderParkingTest, AnEventThatFollowsIsParkedUnheard) {
   parking_.claim = Parking::Claim::kFollows;
-  EXPECT_EQ(OfferEvent(At(100)), Offer::kTaken);
+  EXPECT_EQ(OfferEvent(At(100)), Offer::kAccepted);
   EXPECT_TRUE(sink_.accepted().empty());
   EXPECT_EQ(parking_.dead, std::vector<bool>{false});
-  EXPECT_TRUE(set_aside_.empty());
+  EXPECT_TRUE(diverted_event_.empty());
   sender_.OnAcknowledged(parking_.sequences.at(0), WallTime());
   EXPECT_EQ(sender_.counters().parked_behind, 1u);
 }
 
 TEST_F(SenderParkingTest, AnEventOfAKeyThatIsBeingReleasedWaits) {
   parking_.claim = Parking::Claim::kWaits;
-  EXPECT_EQ(OfferEvent(At(100)), Offer::kHold);
+  EXPECT_EQ(OfferEvent(At(100)), Offer::kBackpressure);
   EXPECT_FALSE(progress_.CanTake());
-  sender_.OnRoom();
+  sender_.OnCapacity();
   parking_.claim = Parking::Claim::kFree;
-  EXPECT_EQ(OfferEvent(At(100)), Offer::kTaken);
+  EXPECT_EQ(OfferEvent(At(100)), Offer::kAccepted);
   EXPECT_EQ(sender_.counters().events, 1u);
 }
 
 TEST_F(SenderParkingTest, ADiscardedEventIsLeftOut) {
   parking_.claim = Parking::Claim::kSettled;
-  EXPECT_EQ(OfferEvent(At(100)), Offer::kTaken);
+  EXPECT_EQ(OfferEvent(At(100)), Offer::kAccepted);
   progress_.OnTransactionEnd(Lsn(110));
   EXPECT_TRUE(sink_.accepted().empty());
   EXPECT_TRUE(parking_.positions.empty());
@@ -141,7 +141,7 @@ TEST_F(SenderParkingTest, ADiscardedEventIsLeftOut) {
 
 TEST_F(SenderParkingTest, AReleasedEventThatFailsAgainIsLeftOut) {
   parking_.was_released = true;
-  EXPECT_EQ(OfferEvent(At(100), "a b"), Offer::kTaken);
+  EXPECT_EQ(OfferEvent(At(100), "a b"), Offer::kAccepted);
   progress_.OnTransactionEnd(Lsn(110));
   EXPECT_TRUE(parking_.positions.empty());
   EXPECT_EQ(progress_.confirmed(), Lsn(110));
@@ -149,7 +149,7 @@ TEST_F(SenderParkingTest, AReleasedEventThatFailsAgainIsLeftOut) {
 
 TEST_F(SenderParkingTest, TheFlowStopsBeforeAnEventThatCannotBeParked) {
   parking_.may_park = absl::InvalidArgumentError("no key");
-  EXPECT_EQ(OfferEvent(At(100), "a b"), Offer::kHold);
+  EXPECT_EQ(OfferEvent(At(100), "a b"), Offer::kBackpressure);
   ASSERT_TRUE(sender_.stoppage());
   EXPECT_NE(sender_.stoppage()->reason.message().find("no key"),
             std::string::npos);
@@ -160,21 +160,21 @@ TEST_F(SenderParkingTest, TheFlowGoesOnWhenThereIsRoomForAnotherKey) {
   parking_.may_park = absl::InvalidArgumentError("too many keys");
   OfferEvent(At(100), "a b");
   parking_.may_park = absl::OkStatus();
-  sender_.OnParkingRoom();
+  sender_.OnParkingCapacity();
   EXPECT_FALSE(sender_.stoppage());
-  EXPECT_EQ(OfferEvent(At(100), "a b"), Offer::kTaken);
+  EXPECT_EQ(OfferEvent(At(100), "a b"), Offer::kAccepted);
 }
 
 TEST_F(SenderParkingTest, RoomForAnotherKeyIsNoReasonToPassAnotherEvent) {
   sender_.SetErrorActions(ErrorActions(), nullptr);
   OfferEvent(At(100), "a b");
-  sender_.OnParkingRoom();
+  sender_.OnParkingCapacity();
   EXPECT_TRUE(sender_.stoppage());
 }
 
 TEST_F(SenderParkingTest, WithoutAPlaceTheFlowStops) {
   sender_.SetParking(nullptr);
-  EXPECT_EQ(OfferEvent(At(100), "a b"), Offer::kHold);
+  EXPECT_EQ(OfferEvent(At(100), "a b"), Offer::kBackpressure);
   EXPECT_TRUE(sender_.stoppage());
 }
 
@@ -185,8 +185,8 @@ TEST_F(SenderParkingTest, ARejectedRecordIsParkedWhenItIsReadAgain) {
   sender_.SetSink(nullptr);
   sender_.Rewind();
   sender_.SetSink(&second);
-  EXPECT_EQ(OfferEvent(At(100)), Offer::kTaken);
-  EXPECT_EQ(OfferEvent(At(101)), Offer::kTaken);
+  EXPECT_EQ(OfferEvent(At(100)), Offer::kAccepted);
+  EXPECT_EQ(OfferEvent(At(101)), Offer::kAccepted);
   EXPECT_EQ(parking_.positions, std::vector<Position>{At(100)});
   EXPECT_EQ(second.accepted().size(), 1u);
   // Before it is stored, the stream starts over again.
@@ -194,7 +194,7 @@ TEST_F(SenderParkingTest, ARejectedRecordIsParkedWhenItIsReadAgain) {
   sender_.Rewind();
   MemorySink third;
   sender_.SetSink(&third);
-  EXPECT_EQ(OfferEvent(At(100)), Offer::kTaken);
+  EXPECT_EQ(OfferEvent(At(100)), Offer::kAccepted);
   EXPECT_TRUE(third.accepted().empty());
   EXPECT_EQ(parking_.positions.size(), 2u);
 }
@@ -216,8 +216,9 @@ TEST_F(SenderParkingTest, AnOperatorMaySkipAnEventForWhichThereIsNoRoom) {
   parking_.may_park = absl::InvalidArgumentError("its topic is isolated");
   OfferEvent(At(10));
   EXPECT_TRUE(sender_.Decide(At(10), ErrorAction::kSkip));
-  EXPECT_EQ(OfferEvent(At(10)), Offer::kTaken);
-  EXPECT_EQ(OfferEvent(At(20)), Offer::kHold) << "it was about one event";
+  EXPECT_EQ(OfferEvent(At(10)), Offer::kAccepted);
+  EXPECT_EQ(OfferEvent(At(20)), Offer::kBackpressure)
+      << "it was about one event";
 }
 
 TEST_F(SenderParkingTest, StandsAtTheOldestRecordInFlight) {
@@ -233,11 +234,11 @@ TEST_F(SenderParkingTest, StandsAtTheOldestRecordInFlight) {
 
 TEST_F(SenderParkingTest, StandsAtAnEventThatTheSinkDoesNotTake) {
   sink_.AnswerWith(absl::UnavailableError("unknown topic"));
-  EXPECT_EQ(OfferEvent(At(10)), Offer::kHold);
+  EXPECT_EQ(OfferEvent(At(10)), Offer::kBackpressure);
   EXPECT_EQ(sender_.standing_at(), At(10));
   sink_.AnswerWith(absl::ResourceExhaustedError("full"));
   sender_.RetryHeld();
-  EXPECT_EQ(OfferEvent(At(10)), Offer::kHold);
+  EXPECT_EQ(OfferEvent(At(10)), Offer::kBackpressure);
   EXPECT_EQ(sender_.standing_at(), std::nullopt);
 }
 
@@ -256,7 +257,7 @@ TEST_F(SenderParkingTest, StandsAtItWhileTheFlowComesBackToIt) {
 }
 
 TEST_F(SenderParkingTest, DoesNotStandAtAParkedEvent) {
-  EXPECT_EQ(OfferEvent(At(10), "a b"), Offer::kTaken);
+  EXPECT_EQ(OfferEvent(At(10), "a b"), Offer::kAccepted);
   EXPECT_EQ(sender_.standing_at(), std::nullopt);
 }
 
@@ -265,7 +266,7 @@ TEST_F(SenderParkingTest, IsolationOfAHeldEventNeedsNoOtherSink) {
   OfferEvent(At(10));
   sender_.Isolate(At(10));
   EXPECT_FALSE(sender_.sink_failure());
-  EXPECT_EQ(OfferEvent(At(10)), Offer::kTaken);
+  EXPECT_EQ(OfferEvent(At(10)), Offer::kAccepted);
   EXPECT_THAT(parking_.isolated, ::testing::ElementsAre(At(10)));
   EXPECT_THAT(parking_.positions, ::testing::ElementsAre(At(10)));
 }
@@ -277,9 +278,9 @@ TEST_F(SenderParkingTest, IsolationOfARecordInFlightReplacesTheSink) {
   sender_.Isolate(At(10));
   EXPECT_TRUE(sender_.sink_failure());
   sender_.Rewind();
-  EXPECT_EQ(OfferEvent(At(10)), Offer::kTaken);
+  EXPECT_EQ(OfferEvent(At(10)), Offer::kAccepted);
   EXPECT_THAT(parking_.isolated, ::testing::ElementsAre(At(10)));
-  EXPECT_EQ(OfferEvent(At(20)), Offer::kTaken);
+  EXPECT_EQ(OfferEvent(At(20)), Offer::kAccepted);
   EXPECT_THAT(parking_.positions, ::testing::ElementsAre(At(10)))
       << "the other one was acknowledged";
 }
@@ -299,7 +300,7 @@ TEST_F(SenderParkingTest, WhatCannotBeMappedDoesNotWaitForItsTopic) {
   event.position = At(10);
   event.references = references;
   const absl::Status error = Undeliverable(kReasonColumnUnreadable, "unread");
-  EXPECT_EQ(progress_.OnEvent(event, error), Offer::kHold);
+  EXPECT_EQ(progress_.OnEvent(event, error), Offer::kBackpressure);
   EXPECT_TRUE(sender_.stoppage());
   EXPECT_TRUE(parking_.positions.empty());
 }
@@ -307,12 +308,12 @@ TEST_F(SenderParkingTest, WhatCannotBeMappedDoesNotWaitForItsTopic) {
 TEST_F(SenderParkingTest, StopsBeforeAnEventForWhichThereIsNoRoom) {
   parking_.claim = Parking::Claim::kFull;
   parking_.may_park = absl::InvalidArgumentError("its topic is isolated");
-  EXPECT_EQ(OfferEvent(At(10)), Offer::kHold);
+  EXPECT_EQ(OfferEvent(At(10)), Offer::kBackpressure);
   ASSERT_TRUE(sender_.stoppage());
   EXPECT_EQ(sender_.stoppage()->position, At(10));
   parking_.claim = Parking::Claim::kFree;
-  sender_.OnParkingRoom();
-  EXPECT_EQ(OfferEvent(At(10)), Offer::kTaken);
+  sender_.OnParkingCapacity();
+  EXPECT_EQ(OfferEvent(At(10)), Offer::kAccepted);
 }
 
 }  // namespace

@@ -62,7 +62,7 @@ TEST_F(SenderTest, P3OfRepeatedEventsThoseThatAreAcknowledgedAreNotSent) {
   sender_.Rewind();
   EXPECT_EQ(sender_.window().acknowledged().position, (Position{Lsn(), 1}));
   for (const uint64_t number : {1, 2, 3, 4}) {
-    EXPECT_EQ(OfferEvent(number), Offer::kTaken);
+    EXPECT_EQ(OfferEvent(number), Offer::kAccepted);
   }
   EXPECT_EQ(sink_.Values(), (Values{"1", "2", "3", "4", "2", "4"}));
   EXPECT_EQ(sender_.counters().repeats, 2u);
@@ -75,15 +75,16 @@ TEST_F(SenderTest, P3OfRepeatedEventsThoseThatAreAcknowledgedAreNotSent) {
 TEST_F(SenderTest, AfterStartOverTheNumbersMayBeginAgain) {
   OfferEvent(7);
   sender_.StartOver();
-  EXPECT_EQ(OfferEvent(1), Offer::kTaken);
+  EXPECT_EQ(OfferEvent(1), Offer::kAccepted);
   EXPECT_EQ(sink_.Values(), (Values{"7", "1"}));
 }
 
 TEST_F(SenderTest, AnEventThatStopsTheFlowNeedsNoSink) {
   sender_.SetSink(nullptr);
-  EXPECT_EQ(OfferEvent(1), Offer::kHold);
+  EXPECT_EQ(OfferEvent(1), Offer::kBackpressure);
   EXPECT_FALSE(sender_.stoppage().has_value());
-  EXPECT_EQ(OfferEvent(1, absl::InvalidArgumentError("wrong")), Offer::kHold);
+  EXPECT_EQ(OfferEvent(1, absl::InvalidArgumentError("wrong")),
+            Offer::kBackpressure);
   ASSERT_TRUE(sender_.stoppage().has_value());
   EXPECT_FALSE(sender_.stoppage()->is_in_stream());
 }

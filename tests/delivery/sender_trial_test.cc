@@ -69,13 +69,13 @@ class SenderTrialTest : public ::testing::Test {
 };
 
 TEST_F(SenderTrialTest, AnEventIsHeldUntilTheBrokersHaveDecided) {
-  EXPECT_EQ(OfferEvent(At(100, 1), "a"), Offer::kHold);
+  EXPECT_EQ(OfferEvent(At(100, 1), "a"), Offer::kBackpressure);
   EXPECT_FALSE(progress_.CanTake()) << "the next one would be company";
-  EXPECT_EQ(OfferEvent(At(100, 1), "a"), Offer::kHold);
+  EXPECT_EQ(OfferEvent(At(100, 1), "a"), Offer::kBackpressure);
   EXPECT_EQ(sink_.offered(), 1u);
   Acknowledge();
   EXPECT_TRUE(progress_.CanTake());
-  EXPECT_EQ(OfferEvent(At(100, 1), "a"), Offer::kTaken);
+  EXPECT_EQ(OfferEvent(At(100, 1), "a"), Offer::kAccepted);
   EXPECT_EQ(sink_.offered(), 1u) << "it is not sent again";
   EXPECT_EQ(sender_.counters().events, 1u);
   EXPECT_EQ(sender_.counters().repeats, 0u);
@@ -84,10 +84,10 @@ TEST_F(SenderTrialTest, AnEventIsHeldUntilTheBrokersHaveDecided) {
 
 TEST_F(SenderTrialTest, P8ARejectedRecordCostsNoSink) {
   for (uint64_t ordinal = 1; ordinal <= 50; ++ordinal) {
-    ASSERT_EQ(OfferEvent(At(100, ordinal), "wide"), Offer::kHold);
+    ASSERT_EQ(OfferEvent(At(100, ordinal), "wide"), Offer::kBackpressure);
     Reject();
     ASSERT_FALSE(sender_.sink_failure().has_value());
-    ASSERT_EQ(OfferEvent(At(100, ordinal), "wide"), Offer::kTaken);
+    ASSERT_EQ(OfferEvent(At(100, ordinal), "wide"), Offer::kAccepted);
   }
   EXPECT_EQ(sink_.withdrawn(), 50u);
   EXPECT_EQ(withdrawn_, 50);
@@ -102,26 +102,26 @@ TEST_F(SenderTrialTest, P8ARejectedRecordStopsTheFlowIfItIsToStop) {
   Choose(ErrorAction::kStop);
   OfferEvent(At(100, 1), "wide");
   Reject();
-  EXPECT_EQ(OfferEvent(At(100, 1), "wide"), Offer::kHold);
+  EXPECT_EQ(OfferEvent(At(100, 1), "wide"), Offer::kBackpressure);
   ASSERT_TRUE(sender_.stoppage().has_value());
   EXPECT_EQ(sender_.stoppage()->position, At(100, 1));
   EXPECT_FALSE(progress_.CanTake());
   EXPECT_TRUE(sender_.Decide(At(100, 1), ErrorAction::kSkip));
-  EXPECT_EQ(OfferEvent(At(100, 1), "wide"), Offer::kTaken);
+  EXPECT_EQ(OfferEvent(At(100, 1), "wide"), Offer::kAccepted);
 }
 
 TEST_F(SenderTrialTest, P8ADeadLetterGoesAloneToo) {
   Choose(ErrorAction::kDeadLetter);
   OfferEvent(At(100, 1), "wide");
   Reject();
-  EXPECT_EQ(OfferEvent(At(100, 1), "wide"), Offer::kHold);
+  EXPECT_EQ(OfferEvent(At(100, 1), "wide"), Offer::kBackpressure);
   EXPECT_EQ(sink_.accepted().back().topic, "dead");
   Acknowledge();
-  EXPECT_EQ(OfferEvent(At(100, 1), "wide"), Offer::kTaken);
+  EXPECT_EQ(OfferEvent(At(100, 1), "wide"), Offer::kAccepted);
   EXPECT_EQ(
       sender_.counters().dead_letters[FindErrorClass(kReasonRecordTooLarge)],
       1u);
-  EXPECT_EQ(OfferEvent(At(100, 2), "b"), Offer::kHold);
+  EXPECT_EQ(OfferEvent(At(100, 2), "b"), Offer::kBackpressure);
   EXPECT_EQ(sink_.accepted().back().value, "b");
 }
 
@@ -131,7 +131,7 @@ TEST_F(SenderTrialTest, P8ADeadLetterThatIsRejectedStopsTheFlow) {
   Reject();
   OfferEvent(At(100, 1), "wide");
   Reject();
-  EXPECT_EQ(OfferEvent(At(100, 1), "wide"), Offer::kHold);
+  EXPECT_EQ(OfferEvent(At(100, 1), "wide"), Offer::kBackpressure);
   ASSERT_TRUE(sender_.stoppage().has_value());
   EXPECT_TRUE(sender_.stoppage()->is_of_dead_letter);
 }
@@ -142,9 +142,9 @@ TEST_F(SenderTrialTest, P1ARejectionOfALostStreamDoesNotStopTheNext) {
   OfferEvent(At(100, 1), "wide");
   Reject();
   progress_.BeginStream(Lsn(150));
-  EXPECT_EQ(OfferEvent(At(160, 1), "a"), Offer::kHold);
+  EXPECT_EQ(OfferEvent(At(160, 1), "a"), Offer::kBackpressure);
   Acknowledge();
-  EXPECT_EQ(OfferEvent(At(160, 1), "a"), Offer::kTaken);
+  EXPECT_EQ(OfferEvent(At(160, 1), "a"), Offer::kAccepted);
 }
 
 // The stream was lost meanwhile: who offers the event again is not known.
@@ -162,9 +162,9 @@ TEST_F(SenderTrialTest, P9AHeldEventProvesTheHistoryOfTheNextStream) {
   OfferEvent(At(100, 1), "a");
   Acknowledge();
   progress_.BeginStream(Lsn(50));
-  EXPECT_EQ(OfferEvent(At(100, 1), "a"), Offer::kTaken);
+  EXPECT_EQ(OfferEvent(At(100, 1), "a"), Offer::kAccepted);
   progress_.OnTransactionEnd(Lsn(108));
-  EXPECT_EQ(OfferEvent(At(120, 1), "b"), Offer::kHold);
+  EXPECT_EQ(OfferEvent(At(120, 1), "b"), Offer::kBackpressure);
   EXPECT_TRUE(progress_.Health().ok());
 }
 
@@ -173,7 +173,7 @@ TEST_F(SenderTrialTest, AnyOtherErrorReplacesTheSink) {
   sender_.OnNotDelivered(newest(), absl::AbortedError("a broker is lost"));
   EXPECT_TRUE(absl::IsAborted(*sender_.sink_failure()));
   sender_.Rewind();
-  EXPECT_EQ(OfferEvent(At(100, 1), "a"), Offer::kHold);
+  EXPECT_EQ(OfferEvent(At(100, 1), "a"), Offer::kBackpressure);
   EXPECT_EQ(sink_.Values(), (Values{"a", "a"}));
 }
 
@@ -237,8 +237,8 @@ class SenderTrialInTransactionsTest : public SenderTrialTest {
 };
 
 TEST_F(SenderTrialInTransactionsTest, ManyGoTogetherWhileNoneIsRejected) {
-  EXPECT_EQ(OfferEvent(At(100, 1), "a"), Offer::kTaken);
-  EXPECT_EQ(OfferEvent(At(100, 2), "b"), Offer::kTaken);
+  EXPECT_EQ(OfferEvent(At(100, 1), "a"), Offer::kAccepted);
+  EXPECT_EQ(OfferEvent(At(100, 2), "b"), Offer::kAccepted);
   Reject();
   EXPECT_TRUE(sender_.sink_failure().has_value()) << "both are void";
   EXPECT_EQ(sink_.withdrawn(), 0u);
@@ -246,33 +246,33 @@ TEST_F(SenderTrialInTransactionsTest, ManyGoTogetherWhileNoneIsRejected) {
 
 TEST_F(SenderTrialInTransactionsTest, P1ARecordIsCommittedBeforeTheNextTrial) {
   BeCareful();
-  EXPECT_EQ(OfferEvent(At(100, 1), "a"), Offer::kHold);
+  EXPECT_EQ(OfferEvent(At(100, 1), "a"), Offer::kBackpressure);
   Acknowledge();
   EXPECT_FALSE(progress_.CanTake()) << "a rejection would make it void";
-  EXPECT_EQ(OfferEvent(At(100, 1), "a"), Offer::kHold);
+  EXPECT_EQ(OfferEvent(At(100, 1), "a"), Offer::kBackpressure);
   sender_.OnCommitted(WallTime());
-  EXPECT_EQ(OfferEvent(At(100, 1), "a"), Offer::kTaken);
-  EXPECT_EQ(OfferEvent(At(100, 2), "wide"), Offer::kHold);
+  EXPECT_EQ(OfferEvent(At(100, 1), "a"), Offer::kAccepted);
+  EXPECT_EQ(OfferEvent(At(100, 2), "wide"), Offer::kBackpressure);
   Reject();
   EXPECT_FALSE(sender_.sink_failure().has_value());
   EXPECT_EQ(sink_.withdrawn(), 1u);
-  EXPECT_EQ(OfferEvent(At(100, 2), "wide"), Offer::kTaken);
-  EXPECT_EQ(OfferEvent(At(100, 3), "wide"), Offer::kHold)
+  EXPECT_EQ(OfferEvent(At(100, 2), "wide"), Offer::kAccepted);
+  EXPECT_EQ(OfferEvent(At(100, 3), "wide"), Offer::kBackpressure)
       << "nothing is in the transaction";
   EXPECT_EQ(sink_.accepted().size(), 4u);
 }
 
 TEST_F(SenderTrialInTransactionsTest, ARecordThatWasNotWrittenGoesAgain) {
   BeCareful();
-  EXPECT_EQ(OfferEvent(At(100, 1), "a"), Offer::kHold);
+  EXPECT_EQ(OfferEvent(At(100, 1), "a"), Offer::kBackpressure);
   sender_.OnNotDelivered(newest(), absl::ResourceExhaustedError("again"));
   EXPECT_FALSE(sender_.sink_failure().has_value());
   EXPECT_EQ(sink_.withdrawn(), 0u) << "the sink has done that already";
   EXPECT_EQ(withdrawn_, 1);
-  EXPECT_EQ(OfferEvent(At(100, 1), "a"), Offer::kHold);
+  EXPECT_EQ(OfferEvent(At(100, 1), "a"), Offer::kBackpressure);
   Acknowledge();
   sender_.OnCommitted(WallTime());
-  EXPECT_EQ(OfferEvent(At(100, 1), "a"), Offer::kTaken);
+  EXPECT_EQ(OfferEvent(At(100, 1), "a"), Offer::kAccepted);
   EXPECT_EQ(sink_.Values(), (Values{"x", "a", "a"}));
 }
 
@@ -280,11 +280,11 @@ TEST_F(SenderTrialInTransactionsTest, ARecordThatWasNotWrittenGoesAgain) {
 TEST_F(SenderTrialInTransactionsTest, P1AWholeTransactionIsGivenUp) {
   sender_.AwaitCommits(Sender::Boundary::kSource);
   BeCareful();
-  EXPECT_EQ(OfferEvent(At(100, 1), "a"), Offer::kHold);
+  EXPECT_EQ(OfferEvent(At(100, 1), "a"), Offer::kBackpressure);
   Acknowledge();
   EXPECT_TRUE(progress_.CanTake());
-  EXPECT_EQ(OfferEvent(At(100, 1), "a"), Offer::kTaken);
-  EXPECT_EQ(OfferEvent(At(100, 2), "wide"), Offer::kHold);
+  EXPECT_EQ(OfferEvent(At(100, 1), "a"), Offer::kAccepted);
+  EXPECT_EQ(OfferEvent(At(100, 2), "wide"), Offer::kBackpressure);
   Reject();
   EXPECT_TRUE(sender_.sink_failure().has_value());
   EXPECT_EQ(sink_.withdrawn(), 0u);

@@ -96,7 +96,7 @@ class WalProgressTest : public ::testing::Test {
 // ---- The ordinary way.
 
 TEST_F(WalProgressTest, ProducesAnEventAndConfirmsItsEndWhenAcknowledged) {
-  EXPECT_EQ(OfferEvent(At(100), "a"), Offer::kTaken);
+  EXPECT_EQ(OfferEvent(At(100), "a"), Offer::kAccepted);
   progress_.OnTransactionEnd(Lsn(110));
   ASSERT_EQ(sink_.accepted().size(), 1u);
   EXPECT_EQ(sink_.accepted()[0].topic, "outbox.event.order");
@@ -158,10 +158,10 @@ TEST_F(WalProgressTest, P9AWalThatHasForkedIsNotPublishedNorConfirmed) {
   progress_.OnKeepalive(Lsn(300));
   progress_.BeginStream(Lsn(50));  // the slot went back
   EXPECT_FALSE(progress_.is_history_settled());
-  EXPECT_EQ(OfferEvent(At(200), "forked"), Offer::kHold);
+  EXPECT_EQ(OfferEvent(At(200), "forked"), Offer::kBackpressure);
   ASSERT_FALSE(progress_.Health().ok());
   EXPECT_FALSE(progress_.CanTake());
-  EXPECT_EQ(OfferUndeliverable(At(100)), Offer::kHold);
+  EXPECT_EQ(OfferUndeliverable(At(100)), Offer::kBackpressure);
   progress_.OnKeepalive(Lsn(400));
   EXPECT_EQ(progress_.confirmed(), Lsn(300));
   EXPECT_EQ(sink_.accepted().size(), 1u);
@@ -173,10 +173,10 @@ TEST_F(WalProgressTest, P5WhatIsKnownIsPassedOverWhenTheSlotWentBack) {
   progress_.OnTransactionEnd(Lsn(110));
   Acknowledge(0);
   progress_.BeginStream(Lsn(50));
-  EXPECT_EQ(OfferEvent(At(100), "a"), Offer::kTaken);
+  EXPECT_EQ(OfferEvent(At(100), "a"), Offer::kAccepted);
   progress_.OnTransactionEnd(Lsn(110));
   EXPECT_TRUE(progress_.is_history_settled());
-  EXPECT_EQ(OfferEvent(At(200), "b"), Offer::kTaken);
+  EXPECT_EQ(OfferEvent(At(200), "b"), Offer::kAccepted);
   EXPECT_EQ(sink_.accepted().size(), 2u);
 }
 
@@ -189,10 +189,10 @@ TEST_F(WalProgressTest, P2P9WhatWasInFlightSettlesNothing) {
   progress_.BeginStream(Lsn(50));
   Acknowledge(0);
   EXPECT_EQ(progress_.confirmed(), Lsn(300));
-  EXPECT_EQ(OfferEvent(At(100), "a"), Offer::kTaken);
+  EXPECT_EQ(OfferEvent(At(100), "a"), Offer::kAccepted);
   progress_.OnTransactionEnd(Lsn(110));
   EXPECT_FALSE(progress_.is_history_settled());
-  EXPECT_EQ(OfferEvent(At(200), "forked"), Offer::kHold);
+  EXPECT_EQ(OfferEvent(At(200), "forked"), Offer::kBackpressure);
   EXPECT_FALSE(progress_.Health().ok());
 }
 
@@ -205,7 +205,7 @@ TEST_F(WalProgressTest, P1P5ASlotThatWentBackBeforeTheStartNeedsEvidence) {
   OfferEvent(At(310), "a");
   EXPECT_FALSE(progress_.LacksEvidenceFrom(Lsn(100)));
   progress_.BeginStream(Lsn(100));
-  EXPECT_EQ(OfferEvent(At(150), "another's"), Offer::kTaken);
+  EXPECT_EQ(OfferEvent(At(150), "another's"), Offer::kAccepted);
   EXPECT_EQ(sink_.accepted().size(), 1u);  // passed over
   progress_.StartOver();
   EXPECT_FALSE(progress_.LacksEvidenceFrom(Lsn(100)));
@@ -222,9 +222,9 @@ TEST_F(WalProgressTest, P5ResumesBehindThePositionOfACheckpoint) {
   EXPECT_EQ(progress_.acknowledged_through(), At(200, 2));
   EXPECT_EQ(progress_.acknowledged(), kKnownEvent);
   progress_.BeginStream(Lsn(150));
-  EXPECT_EQ(OfferCommit(kKnownCommit, 1, "a"), Offer::kTaken);
-  EXPECT_EQ(OfferCommit(kKnownCommit, 2, "b"), Offer::kTaken);
-  EXPECT_EQ(OfferCommit(kKnownCommit, 3, "c"), Offer::kTaken);
+  EXPECT_EQ(OfferCommit(kKnownCommit, 1, "a"), Offer::kAccepted);
+  EXPECT_EQ(OfferCommit(kKnownCommit, 2, "b"), Offer::kAccepted);
+  EXPECT_EQ(OfferCommit(kKnownCommit, 3, "c"), Offer::kAccepted);
   EXPECT_EQ(sink_.Values(), Values{"c"});
 }
 
@@ -232,7 +232,7 @@ TEST_F(WalProgressTest, P9TheTransactionOfACheckpointHasToComeAgain) {
   progress_.Resume(Lsn(150), kKnownEvent);
   progress_.BeginStream(Lsn(150));
   const CommitIdentity another = {Lsn(200), Xid(8), kCommitTime};
-  EXPECT_EQ(OfferCommit(another, 1, "a"), Offer::kHold);
+  EXPECT_EQ(OfferCommit(another, 1, "a"), Offer::kBackpressure);
   EXPECT_FALSE(progress_.Health().ok());
 }
 
@@ -241,8 +241,8 @@ TEST_F(WalProgressTest, P5ACheckpointWithoutAnEventIsTrustedUpToItsPosition) {
   progress_.Resume(Lsn(300), {{Lsn(300), 0}, Xid(7), kCommitTime});
   EXPECT_EQ(progress_.acknowledged(), (EventIdentity{{Lsn(300), 0}}));
   progress_.BeginStream(Lsn(150));
-  EXPECT_EQ(OfferEvent(At(250), "a"), Offer::kTaken);
-  EXPECT_EQ(OfferEvent(At(300), "b"), Offer::kTaken);
+  EXPECT_EQ(OfferEvent(At(250), "a"), Offer::kAccepted);
+  EXPECT_EQ(OfferEvent(At(300), "b"), Offer::kAccepted);
   EXPECT_TRUE(progress_.Health().ok());
   EXPECT_EQ(sink_.Values(), Values{"b"});
 }
@@ -273,10 +273,10 @@ TEST_F(WalProgressTest, P1AfterAForkEverythingIsSentAgain) {
   EXPECT_TRUE(sender_.window().empty());
   EXPECT_EQ(progress_.acknowledged_through(), Position());
   progress_.BeginStream(Lsn(50));
-  EXPECT_EQ(OfferEvent(At(90), "x"), Offer::kTaken);  // of the other WAL
-  EXPECT_EQ(OfferEvent(At(100), "a"), Offer::kTaken);
+  EXPECT_EQ(OfferEvent(At(90), "x"), Offer::kAccepted);  // of the other WAL
+  EXPECT_EQ(OfferEvent(At(100), "a"), Offer::kAccepted);
   EXPECT_EQ(sink_.Values(), (Values{"a", "in flight", "x", "a"}));
-  EXPECT_EQ(OfferEvent(At(210), "y"), Offer::kTaken)
+  EXPECT_EQ(OfferEvent(At(210), "y"), Offer::kAccepted)
       << "without the one at 200";
   EXPECT_TRUE(progress_.Health().ok());
 }
@@ -345,8 +345,8 @@ TEST_F(WalProgressTest, P8AfterAForkNoRecordIsSuspectOrRefused) {
   sender_.OnNotDelivered(second.accepted()[0].sequence,
                          absl::InvalidArgumentError("too large"));
   progress_.StartOver();
-  EXPECT_EQ(OfferEvent(At(100, 1), "x"), Offer::kTaken);
-  EXPECT_EQ(OfferEvent(At(100, 2), "y"), Offer::kTaken) << "not alone";
+  EXPECT_EQ(OfferEvent(At(100, 1), "x"), Offer::kAccepted);
+  EXPECT_EQ(OfferEvent(At(100, 2), "y"), Offer::kAccepted) << "not alone";
   EXPECT_FALSE(sender_.stoppage());
 }
 
@@ -354,65 +354,66 @@ TEST_F(WalProgressTest, P8AfterAForkNoRecordIsSuspectOrRefused) {
 
 TEST_F(WalProgressTest, P6HoldsWhileTheWindowIsFull) {
   for (uint64_t i = 1; i <= 4; ++i) {
-    EXPECT_EQ(OfferEvent(At(100, i), "a"), Offer::kTaken);
+    EXPECT_EQ(OfferEvent(At(100, i), "a"), Offer::kAccepted);
   }
   EXPECT_FALSE(progress_.CanTake());
-  EXPECT_EQ(OfferEvent(At(100, 5), "b"), Offer::kHold);
+  EXPECT_EQ(OfferEvent(At(100, 5), "b"), Offer::kBackpressure);
   EXPECT_EQ(sink_.offered(), 4u);
   Acknowledge(0);
   EXPECT_TRUE(progress_.CanTake());
-  EXPECT_EQ(OfferEvent(At(100, 5), "b"), Offer::kTaken);
+  EXPECT_EQ(OfferEvent(At(100, 5), "b"), Offer::kAccepted);
 }
 
 TEST_F(WalProgressTest, P6HoldsWhileTooManyBytesAreInFlight) {
-  EXPECT_EQ(OfferEvent(At(100, 1), std::string(40'000, 'x')), Offer::kTaken);
-  EXPECT_EQ(OfferEvent(At(100, 2), std::string(40'000, 'x')), Offer::kTaken)
+  EXPECT_EQ(OfferEvent(At(100, 1), std::string(40'000, 'x')), Offer::kAccepted);
+  EXPECT_EQ(OfferEvent(At(100, 2), std::string(40'000, 'x')), Offer::kAccepted)
       << "one may go over";
-  EXPECT_EQ(OfferEvent(At(100, 3), "b"), Offer::kHold);
+  EXPECT_EQ(OfferEvent(At(100, 3), "b"), Offer::kBackpressure);
   Acknowledge(0);
   Acknowledge(1);
-  EXPECT_EQ(OfferEvent(At(100, 3), "b"), Offer::kTaken);
+  EXPECT_EQ(OfferEvent(At(100, 3), "b"), Offer::kAccepted);
 }
 
 TEST_F(WalProgressTest, HoldsWithoutASink) {
   sender_.SetSink(nullptr);
   EXPECT_FALSE(progress_.CanTake());
-  EXPECT_EQ(OfferEvent(At(100), "a"), Offer::kHold);
+  EXPECT_EQ(OfferEvent(At(100), "a"), Offer::kBackpressure);
   sender_.SetSink(&sink_);
-  EXPECT_EQ(OfferEvent(At(100), "a"), Offer::kTaken);
+  EXPECT_EQ(OfferEvent(At(100), "a"), Offer::kAccepted);
 }
 
 TEST_F(WalProgressTest, HoldsUntilAReportWhenTheSinkIsFull) {
   OfferEvent(At(100, 1), "a");
   sink_.AnswerWith(absl::ResourceExhaustedError("full"));
-  EXPECT_EQ(OfferEvent(At(100, 2), "b"), Offer::kHold);
+  EXPECT_EQ(OfferEvent(At(100, 2), "b"), Offer::kBackpressure);
   ASSERT_TRUE(sender_.held().has_value());
   EXPECT_FALSE(progress_.CanTake());
   sink_.AnswerWith(absl::OkStatus());
-  EXPECT_EQ(OfferEvent(At(100, 2), "b"), Offer::kHold) << "no report yet";
+  EXPECT_EQ(OfferEvent(At(100, 2), "b"), Offer::kBackpressure)
+      << "no report yet";
   Acknowledge(0);
   EXPECT_TRUE(progress_.CanTake());
-  EXPECT_EQ(OfferEvent(At(100, 2), "b"), Offer::kTaken);
+  EXPECT_EQ(OfferEvent(At(100, 2), "b"), Offer::kAccepted);
   EXPECT_EQ(sink_.Values(), (Values{"a", "b"}));
 }
 
 TEST_F(WalProgressTest, HoldsUntilRetriedWhenTheSinkIsUnavailable) {
   OfferEvent(At(100, 1), "a");
   sink_.AnswerWith(absl::UnavailableError("unknown topic"));
-  EXPECT_EQ(OfferEvent(At(100, 2), "b"), Offer::kHold);
+  EXPECT_EQ(OfferEvent(At(100, 2), "b"), Offer::kBackpressure);
   Acknowledge(0);
   EXPECT_FALSE(progress_.CanTake()) << "a report makes no topic";
   EXPECT_TRUE(absl::IsUnavailable(*sender_.held()));
   sink_.AnswerWith(absl::OkStatus());
   sender_.RetryHeld();
-  EXPECT_EQ(OfferEvent(At(100, 2), "b"), Offer::kTaken);
+  EXPECT_EQ(OfferEvent(At(100, 2), "b"), Offer::kAccepted);
   EXPECT_FALSE(sender_.held().has_value());
 }
 
 TEST_F(WalProgressTest, AHeldEventIsCountedOnceAndConfirmsNothing) {
   sink_.AnswerWith(absl::UnavailableError("unknown topic"));
   for (int i = 0; i < 3; ++i) {
-    EXPECT_EQ(OfferEvent(At(100), "a"), Offer::kHold);
+    EXPECT_EQ(OfferEvent(At(100), "a"), Offer::kBackpressure);
     sender_.RetryHeld();
   }
   EXPECT_EQ(sender_.counters().events, 0u);
@@ -429,9 +430,9 @@ TEST_F(WalProgressTest, P5RepeatsAfterAReconnectArePassedOver) {
   OfferEvent(At(100, 2), "b");
   Acknowledge(0);
   // The connection is lost in mid-transaction, and all of it comes again.
-  EXPECT_EQ(OfferEvent(At(100, 1), "a"), Offer::kTaken);
-  EXPECT_EQ(OfferEvent(At(100, 2), "b"), Offer::kTaken);
-  EXPECT_EQ(OfferEvent(At(100, 3), "c"), Offer::kTaken);
+  EXPECT_EQ(OfferEvent(At(100, 1), "a"), Offer::kAccepted);
+  EXPECT_EQ(OfferEvent(At(100, 2), "b"), Offer::kAccepted);
+  EXPECT_EQ(OfferEvent(At(100, 3), "c"), Offer::kAccepted);
   progress_.OnTransactionEnd(Lsn(110));
   EXPECT_EQ(sink_.Values(), (Values{"a", "b", "c"}));
   EXPECT_EQ(sender_.counters().repeats, 2u);
@@ -445,7 +446,7 @@ TEST_F(WalProgressTest, P5RepeatsAfterAReconnectArePassedOver) {
 TEST_F(WalProgressTest, HoldsWhenTheSinkHasFailed) {
   OfferEvent(At(100, 1), "a");
   sink_.AnswerWith(absl::AbortedError("fatal"));
-  EXPECT_EQ(OfferEvent(At(100, 2), "b"), Offer::kHold);
+  EXPECT_EQ(OfferEvent(At(100, 2), "b"), Offer::kBackpressure);
   ASSERT_TRUE(sender_.sink_failure().has_value());
   EXPECT_TRUE(absl::IsAborted(*sender_.sink_failure()));
   EXPECT_FALSE(progress_.CanTake());
@@ -525,7 +526,7 @@ TEST_F(WalProgressTest, ARewindDropsWhatWasHeld) {
   OfferEvent(At(100), "a");
   MemorySink next;
   ReplaceSink(next);
-  EXPECT_EQ(OfferEvent(At(100), "a"), Offer::kTaken);
+  EXPECT_EQ(OfferEvent(At(100), "a"), Offer::kAccepted);
 }
 
 TEST_F(WalProgressTest, WhatWasNotDeliveredNeedsANewSink) {
@@ -542,7 +543,7 @@ TEST_F(WalProgressTest, WhatWasNotDeliveredNeedsANewSink) {
 
 TEST_F(WalProgressTest, P8StopsBeforeAnEventWithoutARecord) {
   OfferEvent(At(100, 1), "a");
-  EXPECT_EQ(OfferEvent(At(100, 2), "!bad"), Offer::kHold);
+  EXPECT_EQ(OfferEvent(At(100, 2), "!bad"), Offer::kBackpressure);
   ASSERT_TRUE(sender_.stoppage().has_value());
   EXPECT_EQ(sender_.stoppage()->position, At(100, 2));
   EXPECT_EQ(sender_.stoppage()->event_id, "!bad");
@@ -552,7 +553,7 @@ TEST_F(WalProgressTest, P8StopsBeforeAnEventWithoutARecord) {
 }
 
 TEST_F(WalProgressTest, P8StopsBeforeAnUndeliverableEvent) {
-  EXPECT_EQ(OfferUndeliverable(At(100, 1)), Offer::kHold);
+  EXPECT_EQ(OfferUndeliverable(At(100, 1)), Offer::kBackpressure);
   ASSERT_TRUE(sender_.stoppage().has_value());
   EXPECT_EQ(sender_.stoppage()->position, At(100, 1));
   EXPECT_EQ(sender_.stoppage()->event_id, "");
@@ -560,7 +561,7 @@ TEST_F(WalProgressTest, P8StopsBeforeAnUndeliverableEvent) {
 
 TEST_F(WalProgressTest, P8KeepsTheFirstReasonToStop) {
   OfferUndeliverable(At(100, 1));
-  EXPECT_EQ(OfferUndeliverable(At(100, 2)), Offer::kHold);
+  EXPECT_EQ(OfferUndeliverable(At(100, 2)), Offer::kBackpressure);
   EXPECT_EQ(sender_.stoppage()->position, At(100, 1));
 }
 
@@ -568,7 +569,7 @@ TEST_F(WalProgressTest, P2NothingIsConfirmedPastAStopAndAllBeforeItIs) {
   OfferEvent(At(100), "a");
   progress_.OnTransactionEnd(Lsn(110));
   OfferEvent(At(200, 1), "b");
-  EXPECT_EQ(OfferUndeliverable(At(200, 2)), Offer::kHold);
+  EXPECT_EQ(OfferUndeliverable(At(200, 2)), Offer::kBackpressure);
   Acknowledge(0);
   EXPECT_EQ(progress_.confirmed(), Lsn(110));
   Acknowledge(1);
@@ -579,7 +580,7 @@ TEST_F(WalProgressTest, P8AStopOutlivesAReconnect) {
   OfferEvent(At(100, 1), "a");
   OfferUndeliverable(At(100, 2));
   EXPECT_FALSE(progress_.CanTake());
-  EXPECT_EQ(OfferEvent(At(100, 1), "a"), Offer::kHold);
+  EXPECT_EQ(OfferEvent(At(100, 1), "a"), Offer::kBackpressure);
   EXPECT_TRUE(sender_.stoppage().has_value());
 }
 
@@ -588,8 +589,8 @@ TEST_F(WalProgressTest, P1WhatWasInFlightBeforeAStopGoesOutAgainAfterARewind) {
   OfferUndeliverable(At(100, 2));
   MemorySink next;
   ReplaceSink(next);
-  EXPECT_EQ(OfferEvent(At(100, 1), "a"), Offer::kTaken);
-  EXPECT_EQ(OfferUndeliverable(At(100, 2)), Offer::kHold);
+  EXPECT_EQ(OfferEvent(At(100, 1), "a"), Offer::kAccepted);
+  EXPECT_EQ(OfferUndeliverable(At(100, 2)), Offer::kBackpressure);
   EXPECT_TRUE(sender_.stoppage().has_value());
   EXPECT_EQ(next.Values(), (Values{"a"}));
 }
@@ -605,10 +606,10 @@ TEST_F(WalProgressTest, P10AnEventThatStopsTheFlowIsKnownThroughARewind) {
   EXPECT_EQ(sender_.known_stoppage()->position, At(100, 2));
   MemorySink third;
   ReplaceSink(third);
-  EXPECT_EQ(OfferEvent(At(100, 1), "a"), Offer::kTaken);
+  EXPECT_EQ(OfferEvent(At(100, 1), "a"), Offer::kAccepted);
   EXPECT_TRUE(sender_.known_stoppage().has_value());
   // Its cause is fixed.
-  EXPECT_EQ(OfferEvent(At(100, 2), "b"), Offer::kTaken);
+  EXPECT_EQ(OfferEvent(At(100, 2), "b"), Offer::kAccepted);
   EXPECT_FALSE(sender_.known_stoppage().has_value());
 }
 
@@ -639,7 +640,7 @@ TEST_F(WalProgressTest, P8StopsWhenTheSinkCanNeverTakeTheRecord) {
     std::vector<Value> references;
     EXPECT_EQ(
         progress.OnEvent(MakeEvent(At(100), "a", references), absl::OkStatus()),
-        Offer::kHold);
+        Offer::kBackpressure);
     ASSERT_TRUE(sender.stoppage().has_value());
     EXPECT_EQ(sender.stoppage()->reason, answer);
     EXPECT_FALSE(sender.sink_failure().has_value());
@@ -657,18 +658,20 @@ TEST_F(WalProgressTest, P8ARecordThatIsRefusedAloneStopsTheFlow) {
 
   MemorySink second;
   ReplaceSink(second);
-  EXPECT_EQ(OfferEvent(At(100, 1), "a"), Offer::kTaken);
-  EXPECT_EQ(OfferEvent(At(100, 2), "too large"), Offer::kHold) << "not alone";
+  EXPECT_EQ(OfferEvent(At(100, 1), "a"), Offer::kAccepted);
+  EXPECT_EQ(OfferEvent(At(100, 2), "too large"), Offer::kBackpressure)
+      << "not alone";
   Acknowledge(second.accepted()[0].sequence);
-  EXPECT_EQ(OfferEvent(At(100, 2), "too large"), Offer::kTaken);
-  EXPECT_EQ(OfferEvent(At(100, 3), "c"), Offer::kHold) << "it goes alone";
+  EXPECT_EQ(OfferEvent(At(100, 2), "too large"), Offer::kAccepted);
+  EXPECT_EQ(OfferEvent(At(100, 3), "c"), Offer::kBackpressure)
+      << "it goes alone";
   EXPECT_FALSE(sender_.stoppage().has_value());
   sender_.OnNotDelivered(second.accepted()[1].sequence,
                          absl::InvalidArgumentError("too large"));
 
   MemorySink third;
   ReplaceSink(third);
-  EXPECT_EQ(OfferEvent(At(100, 2), "too large"), Offer::kHold);
+  EXPECT_EQ(OfferEvent(At(100, 2), "too large"), Offer::kBackpressure);
   ASSERT_TRUE(sender_.stoppage().has_value());
   EXPECT_EQ(sender_.stoppage()->position, At(100, 2));
   EXPECT_EQ(sender_.stoppage()->event_id, "too large");
@@ -683,7 +686,7 @@ TEST_F(WalProgressTest, P8ARecordThatWasAloneNeedsNoSecondTrial) {
   EXPECT_EQ(sender_.refused()->position, At(100));
   MemorySink second;
   ReplaceSink(second);
-  EXPECT_EQ(OfferEvent(At(100), "too large"), Offer::kHold);
+  EXPECT_EQ(OfferEvent(At(100), "too large"), Offer::kBackpressure);
   ASSERT_TRUE(sender_.stoppage().has_value());
   EXPECT_EQ(sender_.stoppage()->position, At(100));
   EXPECT_EQ(second.offered(), 0u);
@@ -691,17 +694,17 @@ TEST_F(WalProgressTest, P8ARecordThatWasAloneNeedsNoSecondTrial) {
 
 TEST_F(WalProgressTest, SuspectsOfTheOwnerGoOneAtATime) {
   sender_.Suspect(At(100, 2), At(100, 3));
-  EXPECT_EQ(OfferEvent(At(100, 1), "a"), Offer::kTaken);
-  EXPECT_EQ(OfferEvent(At(100, 2), "b"), Offer::kHold);
+  EXPECT_EQ(OfferEvent(At(100, 1), "a"), Offer::kAccepted);
+  EXPECT_EQ(OfferEvent(At(100, 2), "b"), Offer::kBackpressure);
   Acknowledge(0);
-  EXPECT_EQ(OfferEvent(At(100, 2), "b"), Offer::kTaken);
-  EXPECT_EQ(OfferEvent(At(100, 3), "c"), Offer::kHold);
+  EXPECT_EQ(OfferEvent(At(100, 2), "b"), Offer::kAccepted);
+  EXPECT_EQ(OfferEvent(At(100, 3), "c"), Offer::kBackpressure);
   Acknowledge(1);
-  EXPECT_EQ(OfferEvent(At(100, 3), "c"), Offer::kTaken);
-  EXPECT_EQ(OfferEvent(At(100, 4), "d"), Offer::kHold);
+  EXPECT_EQ(OfferEvent(At(100, 3), "c"), Offer::kAccepted);
+  EXPECT_EQ(OfferEvent(At(100, 4), "d"), Offer::kBackpressure);
   Acknowledge(2);
-  EXPECT_EQ(OfferEvent(At(100, 4), "d"), Offer::kTaken);
-  EXPECT_EQ(OfferEvent(At(100, 5), "e"), Offer::kTaken);
+  EXPECT_EQ(OfferEvent(At(100, 4), "d"), Offer::kAccepted);
+  EXPECT_EQ(OfferEvent(At(100, 5), "e"), Offer::kAccepted);
 }
 
 // The broker answers for the whole batch: for one that is too large although
@@ -715,19 +718,19 @@ TEST_F(WalProgressTest, P8OfABatchThatIsRefusedTheGoodRecordsGoOut) {
   }
   MemorySink second;
   ReplaceSink(second);
-  EXPECT_EQ(OfferEvent(At(100, 1), "a"), Offer::kTaken);
+  EXPECT_EQ(OfferEvent(At(100, 1), "a"), Offer::kAccepted);
   EXPECT_FALSE(progress_.CanTake());
-  EXPECT_EQ(OfferEvent(At(100, 2), "b"), Offer::kHold);
+  EXPECT_EQ(OfferEvent(At(100, 2), "b"), Offer::kBackpressure);
   Acknowledge(second.accepted()[0].sequence);
   EXPECT_TRUE(progress_.CanTake());
-  EXPECT_EQ(OfferEvent(At(100, 2), "b"), Offer::kTaken);
+  EXPECT_EQ(OfferEvent(At(100, 2), "b"), Offer::kAccepted);
   Acknowledge(second.accepted()[1].sequence);
-  EXPECT_EQ(OfferEvent(At(100, 3), "bad"), Offer::kTaken);
+  EXPECT_EQ(OfferEvent(At(100, 3), "bad"), Offer::kAccepted);
   sender_.OnNotDelivered(second.accepted()[2].sequence,
                          absl::InvalidArgumentError("this one"));
   MemorySink third;
   ReplaceSink(third);
-  EXPECT_EQ(OfferEvent(At(100, 3), "bad"), Offer::kHold);
+  EXPECT_EQ(OfferEvent(At(100, 3), "bad"), Offer::kBackpressure);
   ASSERT_TRUE(sender_.stoppage().has_value());
   EXPECT_EQ(sender_.stoppage()->position, At(100, 3));
 }
@@ -737,9 +740,9 @@ TEST_F(WalProgressTest, P8RecordsInFrontOfARefusedBatchDoNotGoOneAtATime) {
   sender_.OnNotDelivered(2, absl::InvalidArgumentError("too large"));
   MemorySink second;
   ReplaceSink(second);
-  EXPECT_EQ(OfferEvent(At(100, 1), "a"), Offer::kTaken);
-  EXPECT_EQ(OfferEvent(At(100, 2), "a"), Offer::kTaken);
-  EXPECT_EQ(OfferEvent(At(100, 3), "a"), Offer::kHold);
+  EXPECT_EQ(OfferEvent(At(100, 1), "a"), Offer::kAccepted);
+  EXPECT_EQ(OfferEvent(At(100, 2), "a"), Offer::kAccepted);
+  EXPECT_EQ(OfferEvent(At(100, 3), "a"), Offer::kBackpressure);
 }
 
 TEST_F(WalProgressTest, P8AfterABatchThatWasTooLargeAsAWholeTheFlowGoesOn) {
@@ -751,25 +754,25 @@ TEST_F(WalProgressTest, P8AfterABatchThatWasTooLargeAsAWholeTheFlowGoesOn) {
   MemorySink second;
   ReplaceSink(second);
   for (uint64_t ordinal : {1, 2}) {
-    EXPECT_EQ(OfferEvent(At(100, ordinal), "x"), Offer::kTaken);
+    EXPECT_EQ(OfferEvent(At(100, ordinal), "x"), Offer::kAccepted);
     Acknowledge(second.accepted().back().sequence);
   }
-  EXPECT_EQ(OfferEvent(At(100, 3), "c"), Offer::kTaken);
-  EXPECT_EQ(OfferEvent(At(100, 4), "d"), Offer::kTaken) << "no more alone";
+  EXPECT_EQ(OfferEvent(At(100, 3), "c"), Offer::kAccepted);
+  EXPECT_EQ(OfferEvent(At(100, 4), "d"), Offer::kAccepted) << "no more alone";
   EXPECT_EQ(second.offered(), 4u);
 }
 
 // As it was, when it came first.
 TEST_F(WalProgressTest, P8ARepeatThatCannotBeMappedAnyMoreIsPassedOver) {
-  EXPECT_EQ(OfferEvent(At(100), "a"), Offer::kTaken);
-  EXPECT_EQ(OfferUndeliverable(At(100)), Offer::kTaken);
+  EXPECT_EQ(OfferEvent(At(100), "a"), Offer::kAccepted);
+  EXPECT_EQ(OfferUndeliverable(At(100)), Offer::kAccepted);
   EXPECT_FALSE(sender_.stoppage().has_value());
 }
 
 // An event with an error does not wait for the sink: it will not go there.
 TEST_F(WalProgressTest, P8AnUndeliverableEventStopsEvenWithoutASink) {
   sender_.SetSink(nullptr);
-  EXPECT_EQ(OfferUndeliverable(At(100)), Offer::kHold);
+  EXPECT_EQ(OfferUndeliverable(At(100)), Offer::kBackpressure);
   EXPECT_TRUE(sender_.stoppage().has_value());
 }
 

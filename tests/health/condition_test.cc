@@ -65,7 +65,7 @@ const std::vector<Row>& Rows() {
        "the event at 0/10/3 cannot be delivered [topic_illegal]",
        "topic_illegal",
        [](RelaySigns& signs) {
-         signs.stoppage = Stoppage{
+         signs.stoppage = BlockedEvent{
              {Lsn(0x10), 3}, "", Undeliverable(kReasonTopicIllegal, "a/b")};
        }},
       {"foreign_user", "trouble", kOperator, RelayState::kStuck,
@@ -178,7 +178,7 @@ const std::vector<Row>& Rows() {
        "the brokers have not reported topic t", "",
        [](RelaySigns& signs) {
          signs.unacknowledged_for = seconds(9);
-         signs.homeless_topic = "t";
+         signs.unknown_topic = "t";
        }},
       {"record", "unacknowledged", kMayPass, RelayState::kStuck,
        "Kafka has not acknowledged the oldest record for 9 s", "",
@@ -309,7 +309,7 @@ TEST(ConditionTest, OthersAreNamedBehindTheWorst) {
   EXPECT_THAT(Diagnose(signs).reason, Not(HasSubstr("topic x")));
   // Two at most.
   signs.stoppage =
-      Stoppage{{Lsn(0x10), 3}, "", absl::InvalidArgumentError("no topic")};
+      BlockedEvent{{Lsn(0x10), 3}, "", absl::InvalidArgumentError("no topic")};
   signs.wal_budget_level = WalBudget::Level::kAtRisk;
   EXPECT_EQ(Diagnose(signs).reason,
             "[slot_lost] slot orders is lost; also: the event at 0/10/3 cannot "

@@ -106,7 +106,7 @@ TEST(DiagnosisTest, P10ATopicIsUnknownOnlyToBrokersThatAnswer) {
   signs.brokers_are_connected = true;
   signs.in_flight_records = 1;
   signs.unacknowledged_for = seconds(9);
-  signs.homeless_topic = "orders";
+  signs.unknown_topic = "orders";
   ExpectState(signs, RelayState::kStuck, "not reported topic orders");
   signs.brokers_unreachable_for = seconds(10);
   ExpectState(signs, RelayState::kStuck, "have answered nothing for 10 s");
@@ -139,7 +139,7 @@ TEST(DiagnosisTest, DrainingComesBeforeEverything) {
 
 TEST(DiagnosisTest, P10NamesTheEventThatStopsAll) {
   RelaySigns signs = Healthy();
-  signs.stoppage = Stoppage{
+  signs.stoppage = BlockedEvent{
       {Lsn(0x10), 3}, "order-7", absl::InvalidArgumentError("it has no topic")};
   ExpectState(
       signs, RelayState::kStuck,
@@ -164,7 +164,7 @@ TEST(DiagnosisTest, P10NamesTheEventThatStopsAll) {
 // A decision is about an event of the stream.
 TEST(DiagnosisTest, ARowThatStopsTheSnapshotIsTriedAgain) {
   RelaySigns signs = Healthy();
-  signs.stoppage = Stoppage{
+  signs.stoppage = BlockedEvent{
       {Lsn(), 3}, "order-7", absl::InvalidArgumentError("it has no topic")};
   const std::string reason = Diagnose(signs).reason;
   EXPECT_EQ(reason.find("walpost skip"), std::string::npos) << reason;

@@ -1,5 +1,5 @@
 // Against a mock cluster; rights and compaction are in tests/e2e.
-#include "kafka/checkpoint_topic.h"
+#include "kafka/checkpoint/checkpoint_topic.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

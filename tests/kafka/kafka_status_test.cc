@@ -1,10 +1,10 @@
-#include "kafka/kafka_status.h"
+#include "kafka/client/kafka_status.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include "base/reason_code.h"
-#include "kafka/transaction_status.h"
+#include "kafka/transactions/transaction_status.h"
 
 namespace walpost {
 namespace {

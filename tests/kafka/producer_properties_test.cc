@@ -1,4 +1,4 @@
-#include "kafka/producer_properties.h"
+#include "kafka/producer/producer_properties.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

@@ -1,4 +1,4 @@
-#include "kafka/producer_statistics.h"
+#include "kafka/producer/producer_statistics.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -48,13 +48,13 @@ constexpr std::string_view kStatistics = R"({
 })";
 
 TEST(ProducerStatisticsTest, NamesATopicThatRecordsWaitFor) {
-  EXPECT_EQ(ParseProducerStatistics(kStatistics).homeless_topic, "");
+  EXPECT_EQ(ParseProducerStatistics(kStatistics).unknown_topic, "");
   constexpr std::string_view kDeleted = R"({"topics": {
     "orders": {"partitions": {"0": {"msgq_cnt": 7}, "-1": {"msgq_cnt": 0}}},
     "invoices": {"partitions": {"-1": {"partition": -1, "msgq_cnt": 3}},
                  "batchcnt": {"-1": {"msgq_cnt": 1}}},
     "shipments": {"partitions": {"-1": {"xmit_msgq_cnt": 9}}}}})";
-  EXPECT_EQ(ParseProducerStatistics(kDeleted).homeless_topic, "invoices");
+  EXPECT_EQ(ParseProducerStatistics(kDeleted).unknown_topic, "invoices");
 }
 
 TEST(ProducerStatisticsTest, CountsTheBrokersThatAreUpAndNothingElse) {

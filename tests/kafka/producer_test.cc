@@ -1,6 +1,6 @@
 // What no real broker does when it is asked to: librdkafka's own mock cluster
 // refuses a request in passing. The rest is in tests/e2e.
-#include "kafka/producer.h"
+#include "kafka/producer/producer.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

@@ -8,7 +8,7 @@
 #include <map>
 #include <string>
 
-#include "kafka/kafka_sinks.h"
+#include "kafka/producer/kafka_sinks.h"
 #include "support/memory_sink.h"
 
 namespace walpost {

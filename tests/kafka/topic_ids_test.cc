@@ -1,4 +1,4 @@
-#include "kafka/topic_ids.h"
+#include "kafka/topics/topic_ids.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

@@ -1,4 +1,4 @@
-#include "kafka/topics_check.h"
+#include "kafka/checks/topics_check.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

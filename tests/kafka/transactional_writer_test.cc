@@ -1,6 +1,6 @@
 // Against a mock cluster, which has no epochs: what follows a record that the
 // brokers reject is in tests/e2e.
-#include "kafka/transactional_writer.h"
+#include "kafka/producer/transactional_writer.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

@@ -1,9 +1,9 @@
-#include "kafka/transactions_check.h"
+#include "kafka/checks/transactions_check.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "kafka/transactions_probe.h"
+#include "kafka/checks/transactions_probe.h"
 
 namespace walpost {
 namespace {

@@ -7,7 +7,7 @@
 #include <set>
 #include <string>
 
-#include "kafka/producer.h"
+#include "kafka/producer/producer.h"
 #include "support/mock_kafka.h"
 
 namespace walpost {

@@ -31,41 +31,45 @@ EventsOnRecord With(const EventsOnRecord::Entry& entry) {
 }
 
 TEST(EventsOnRecordTest, AnEventIsKnownBySourceAndId) {
-  EventsOnRecord events = With({Fate::kSkipped, DigestOf(EventOf("1")), {}});
-  EXPECT_EQ(events.Find(EventOf("1")), Fate::kSkipped);
-  EXPECT_EQ(events.Find(EventOf("1")), Fate::kSkipped);
+  EventsOnRecord events =
+      With({Disposition::kSkipped, DigestOf(EventOf("1")), {}});
+  EXPECT_EQ(events.Find(EventOf("1")), Disposition::kSkipped);
+  EXPECT_EQ(events.Find(EventOf("1")), Disposition::kSkipped);
   EXPECT_EQ(events.Find(EventOf("2")), std::nullopt);
   EXPECT_EQ(events.Find(EventOf("1", 1)), std::nullopt);
   EXPECT_EQ(events.Find(EventOf(std::nullopt)), std::nullopt);
 }
 
 TEST(EventsOnRecordTest, TheLastEntryOfAnEventCounts) {
-  EventsOnRecord events = With({Fate::kDeadLetter, DigestOf(EventOf("1")), {}});
-  events.Add({Fate::kDiscarded, DigestOf(EventOf("1")), {}});
-  EXPECT_EQ(events.Find(EventOf("1")), Fate::kDiscarded);
+  EventsOnRecord events =
+      With({Disposition::kDeadLetter, DigestOf(EventOf("1")), {}});
+  events.Add({Disposition::kDiscarded, DigestOf(EventOf("1")), {}});
+  EXPECT_EQ(events.Find(EventOf("1")), Disposition::kDiscarded);
 }
 
 TEST(EventsOnRecordTest, AnEntryOfAnEventWithoutAnIdIsForOneOfEqualRows) {
   const Event event = EventOf(std::nullopt);
-  EventsOnRecord events = With({Fate::kSkipped, DigestOf(event), {}});
-  events.Add({Fate::kParked, DigestOf(event), {}});
-  EXPECT_EQ(events.Find(event), Fate::kParked);
-  EXPECT_EQ(events.Find(event), Fate::kSkipped);
+  EventsOnRecord events = With({Disposition::kSkipped, DigestOf(event), {}});
+  events.Add({Disposition::kParked, DigestOf(event), {}});
+  EXPECT_EQ(events.Find(event), Disposition::kParked);
+  EXPECT_EQ(events.Find(event), Disposition::kSkipped);
   EXPECT_EQ(events.Find(event), std::nullopt);
 }
 
 TEST(EventsOnRecordTest, InTheWalTheTransactionCountsToo) {
   const Event event = EventOf("1");
-  EventsOnRecord events = With({Fate::kParked, DigestOf(event), kCommit});
-  EXPECT_EQ(events.FindInWal(event), Fate::kParked);
+  EventsOnRecord events =
+      With({Disposition::kParked, DigestOf(event), kCommit});
+  EXPECT_EQ(events.FindInWal(event), Disposition::kParked);
   Event later = event;
   later.position.commit_lsn = Lsn(0x200);
   EXPECT_EQ(events.FindInWal(later), std::nullopt);
-  EXPECT_EQ(events.Find(later), Fate::kParked);
+  EXPECT_EQ(events.Find(later), Disposition::kParked);
   // Of another server: its LSNs are others.
-  EventsOnRecord elsewhere = With({Fate::kParked, DigestOf(event), Lsn()});
+  EventsOnRecord elsewhere =
+      With({Disposition::kParked, DigestOf(event), Lsn()});
   EXPECT_EQ(elsewhere.FindInWal(event), std::nullopt);
-  EXPECT_EQ(elsewhere.Find(event), Fate::kParked);
+  EXPECT_EQ(elsewhere.Find(event), Disposition::kParked);
 }
 
 TEST(EventsOnRecordTest, AnotherServiceMayHaveTheSameIds) {
@@ -79,31 +83,33 @@ TEST(EventsOnRecordTest, AnotherServiceMayHaveTheSameIds) {
       {"key", 7, Sha256("Payload")},
   };
   for (const Content& content : cases) {
-    EventsOnRecord other = With({Fate::kDeadLetter, digest, kCommit, content});
+    EventsOnRecord other =
+        With({Disposition::kDeadLetter, digest, kCommit, content});
     EXPECT_EQ(other.Find(event), std::nullopt);
     EXPECT_EQ(other.FindInWal(event), std::nullopt);
     // Its own event is found, whichever was added last.
-    other.Add({Fate::kSkipped, digest, kCommit});
-    other.Add({Fate::kDeadLetter, digest, kCommit, content});
-    EXPECT_EQ(other.Find(event), Fate::kSkipped);
-    EXPECT_EQ(other.FindInWal(event), Fate::kSkipped);
+    other.Add({Disposition::kSkipped, digest, kCommit});
+    other.Add({Disposition::kDeadLetter, digest, kCommit, content});
+    EXPECT_EQ(other.Find(event), Disposition::kSkipped);
+    EXPECT_EQ(other.FindInWal(event), Disposition::kSkipped);
   }
   for (const Content& content :
        {Content{"key", 7, Sha256("payload")}, Content{"key", 7, {}}}) {
-    EventsOnRecord ours = With({Fate::kDeadLetter, digest, kCommit, content});
-    EXPECT_EQ(ours.Find(event), Fate::kDeadLetter);
-    EXPECT_EQ(ours.FindInWal(event), Fate::kDeadLetter);
+    EventsOnRecord ours =
+        With({Disposition::kDeadLetter, digest, kCommit, content});
+    EXPECT_EQ(ours.Find(event), Disposition::kDeadLetter);
+    EXPECT_EQ(ours.FindInWal(event), Disposition::kDeadLetter);
   }
 }
 
-TEST(FateCountsTest, SaysWhatWasLeftOut) {
-  FateCounts counts;
+TEST(DispositionCountsTest, SaysWhatWasLeftOut) {
+  DispositionCounts counts;
   EXPECT_EQ(counts.ToText(), "");
-  counts.Add(Fate::kSkipped);
-  counts.Add(Fate::kParked);
-  counts.Add(Fate::kParked);
+  counts.Add(Disposition::kSkipped);
+  counts.Add(Disposition::kParked);
+  counts.Add(Disposition::kParked);
   EXPECT_EQ(counts.sum(), 3U);
-  EXPECT_EQ(counts.of(Fate::kParked), 2U);
+  EXPECT_EQ(counts.of(Disposition::kParked), 2U);
   EXPECT_EQ(counts.ToText(), "1 skipped, 2 parked");
 }
 

@@ -33,11 +33,11 @@ class StrategyTest : public ::testing::Test {
     outbox_.tables[0].state.transaction_id = "tx";
     outbox_.route.topic = std::string("{aggregate_type}");
     polling_.batch_size = 10;
-    outbound_ = std::make_unique<Outbound>(*RecordBuilder::Create(outbox_),
-                                           AcknowledgementWindow::Options());
-    outbound_->SetSink(&sink_);
+    polling_sender_ = std::make_unique<PollingSender>(
+        *RecordBuilder::Create(outbox_), AcknowledgementWindow::Options());
+    polling_sender_->SetSink(&sink_);
     rows_ = std::make_unique<RowSender>(outbox_, 0, polling_.batch_size,
-                                        *outbound_);
+                                        *polling_sender_);
   }
 
   ConnectionOptions Options() const {
@@ -78,8 +78,8 @@ class StrategyTest : public ::testing::Test {
   // Acknowledges what was accepted since the last call.
   void AcknowledgeAll() {
     for (; acknowledged_ < sink_.accepted().size(); ++acknowledged_) {
-      outbound_->OnAcknowledged(sink_.accepted()[acknowledged_].sequence,
-                                WallNow());
+      polling_sender_->OnAcknowledged(sink_.accepted()[acknowledged_].sequence,
+                                      WallNow());
     }
   }
 
@@ -89,7 +89,7 @@ class StrategyTest : public ::testing::Test {
   PollingOptions polling_;
   testing::MemorySink sink_;
   size_t acknowledged_ = 0;
-  std::unique_ptr<Outbound> outbound_;
+  std::unique_ptr<PollingSender> polling_sender_;
   std::unique_ptr<RowSender> rows_;
   BacklogGauge gauge_{"public.outbox"};
   TableConnection connection_{context_.get_executor(), Options(),
@@ -155,7 +155,7 @@ TEST_F(CursorStrategyTest, P1AWindowDoesNotEndBeforeARowThatCannotBeDelivered) {
 TEST_F(CursorStrategyTest, P1NothingIsStoredWhileARowIsInFlight) {
   AnswerFetch({{"a", "1", "order", "v1"}, {"b", "2", "order", "v2"}});
   ASSERT_TRUE(Take().ok());
-  outbound_->OnAcknowledged(sink_.accepted()[1].sequence, WallNow());
+  polling_sender_->OnAcknowledged(sink_.accepted()[1].sequence, WallNow());
   ASSERT_TRUE(Settle().ok());
   EXPECT_THAT(Saved(), IsEmpty());
 }

@@ -1,4 +1,4 @@
-// Lease, RetrySchedule, RetryMemory and Portion: when a poller does what.
+// Lease, RetrySchedule, RetryState and FetchSizer: when a poller does what.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -6,9 +6,9 @@
 #include <string>
 
 #include "polling/lease.h"
-#include "polling/retry_memory.h"
 #include "polling/retry_schedule.h"
-#include "postgres/portion.h"
+#include "polling/retry_state.h"
+#include "postgres/tables/fetch_sizer.h"
 #include "support/random_seed.h"
 
 namespace walpost {
@@ -73,8 +73,8 @@ TEST(RetryScheduleTest, GivesUpAtTheCapWhereTheTableCanSaySo) {
   EXPECT_FALSE(RetrySchedule(options, 1).AfterRefusal(99, true).give_up);
 }
 
-TEST(RetryMemoryTest, HoldsARowUntilItsTimeAndCountsItsRefusals) {
-  RetryMemory memory;
+TEST(RetryStateTest, HoldsARowUntilItsTimeAndCountsItsRefusals) {
+  RetryState memory;
   EXPECT_EQ(memory.attempts("a"), 0u);
   memory.OnRefused("a", kNow + seconds(1));
   memory.OnRefused("a", kNow + seconds(2));
@@ -85,25 +85,25 @@ TEST(RetryMemoryTest, HoldsARowUntilItsTimeAndCountsItsRefusals) {
   EXPECT_EQ(memory.attempts("a"), 0u);
 }
 
-TEST(RetryMemoryTest, ForgetsTheRowThatIsDueFirstWhenItIsFull) {
-  RetryMemory memory;
-  for (size_t i = 0; i <= RetryMemory::kMaxRows; ++i) {
+TEST(RetryStateTest, ForgetsTheRowThatIsDueFirstWhenItIsFull) {
+  RetryState memory;
+  for (size_t i = 0; i <= RetryState::kMaxRows; ++i) {
     memory.OnRefused(std::to_string(i), kNow + seconds(i));
   }
-  EXPECT_EQ(memory.size(), RetryMemory::kMaxRows);
+  EXPECT_EQ(memory.size(), RetryState::kMaxRows);
   EXPECT_EQ(memory.attempts("0"), 0u);
   EXPECT_EQ(memory.attempts("1"), 1u);
 }
 
-TEST(PortionTest, GrowsSlowlyAndShrinksAtOnce) {
-  Portion portion(500);
+TEST(FetchSizerTest, GrowsSlowlyAndShrinksAtOnce) {
+  FetchSizer portion(500);
   EXPECT_EQ(portion.rows(), 100u);
   portion.OnRead(100, 100 * 250);
   EXPECT_EQ(portion.rows(), 200u);
   portion.OnRead(200, 200 * 250);
   portion.OnRead(400, 400 * 250);
   EXPECT_EQ(portion.rows(), 500u);
-  portion.OnRead(500, 500 * Portion::kBytes);
+  portion.OnRead(500, 500 * FetchSizer::kBytes);
   EXPECT_EQ(portion.rows(), 1u);
   portion.OnRead(0, 0);
   EXPECT_EQ(portion.rows(), 1u);

@@ -1,4 +1,4 @@
-#include "postgres/checkpoint_sql.h"
+#include "postgres/checkpoint/checkpoint_sql.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

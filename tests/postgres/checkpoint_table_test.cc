@@ -1,5 +1,5 @@
 // The statements of a store; a real server is in tests/e2e.
-#include "postgres/checkpoint_table.h"
+#include "postgres/checkpoint/checkpoint_table.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -7,7 +7,7 @@
 #include <boost/asio/io_context.hpp>
 #include <string>
 
-#include "postgres/checkpoint_sql.h"
+#include "postgres/checkpoint/checkpoint_sql.h"
 #include "support/fake_postgres.h"
 
 namespace walpost {

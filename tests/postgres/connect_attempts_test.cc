@@ -1,4 +1,4 @@
-#include "postgres/connect_attempts.h"
+#include "postgres/connect/connect_attempts.h"
 
 #include <gtest/gtest.h>
 

@@ -1,4 +1,4 @@
-#include "postgres/connect_hint.h"
+#include "postgres/connect/connect_hint.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

@@ -1,5 +1,5 @@
 // Connections to a server that knows its answers by heart, one per message.
-#include "postgres/connection.h"
+#include "postgres/connect/connection.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -16,9 +16,9 @@
 #include <vector>
 
 #include "delivery/error_policy.h"
-#include "postgres/replication_stream.h"
-#include "postgres/slot.h"
-#include "postgres/sqlstate.h"
+#include "postgres/connect/sqlstate.h"
+#include "postgres/slot/slot.h"
+#include "postgres/stream/replication_stream.h"
 
 namespace walpost {
 namespace {

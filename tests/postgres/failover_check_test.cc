@@ -1,4 +1,4 @@
-#include "postgres/failover_check.h"
+#include "postgres/slot/failover_check.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

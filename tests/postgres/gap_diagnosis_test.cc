@@ -1,5 +1,5 @@
 // P9: what the catalogs and the records say together. In doubt it is a gap.
-#include "postgres/gap_diagnosis.h"
+#include "postgres/slot/gap_diagnosis.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

@@ -1,4 +1,4 @@
-#include "postgres/host_lookup.h"
+#include "postgres/connect/host_lookup.h"
 
 #include <gtest/gtest.h>
 

@@ -1,4 +1,4 @@
-#include "postgres/instance_name.h"
+#include "postgres/connect/instance_name.h"
 
 #include <gtest/gtest.h>
 #include <unistd.h>

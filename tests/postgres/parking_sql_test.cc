@@ -1,4 +1,4 @@
-#include "postgres/parking_sql.h"
+#include "postgres/parking/parking_sql.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

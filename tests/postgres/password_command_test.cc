@@ -1,4 +1,4 @@
-#include "postgres/password_command.h"
+#include "postgres/connect/password_command.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

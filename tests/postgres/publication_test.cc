@@ -1,4 +1,4 @@
-#include "postgres/publication.h"
+#include "postgres/catalog/publication.h"
 
 #include <gtest/gtest.h>
 

@@ -1,4 +1,4 @@
-#include "postgres/quote.h"
+#include "postgres/connect/quote.h"
 
 #include <gtest/gtest.h>
 

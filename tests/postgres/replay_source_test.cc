@@ -1,6 +1,6 @@
 // What may be replayed, against a server that knows its answers by heart. The
 // stream itself is in tests/session and tests/e2e.
-#include "postgres/replay_source.h"
+#include "postgres/stream/replay_source.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -19,11 +19,11 @@ using testing::FakePostgres;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 
-class NoTaker final : public EventTaker {
+class NoTaker final : public EventConsumer {
  public:
   bool CanTake() const override { return true; }
   Offer OnEvent(const Event&, const absl::Status&) override {
-    return Offer::kTaken;
+    return Offer::kAccepted;
   }
   void OnTransactionEnd(Lsn) override {}
   void OnKeepalive(Lsn) override {}
@@ -56,7 +56,7 @@ class ReplaySourceTest : public ::testing::Test {
     options.server = server_.options();
     options.slot = "orders";
     source_.emplace(context_.get_executor(), options, OutboxOptions(),
-                    std::vector<std::vector<std::string>>(1), taker_);
+                    std::vector<std::vector<std::string>>(1), consumer_);
     return Await(context_, source_->Open(std::move(request)));
   }
 
@@ -74,7 +74,7 @@ class ReplaySourceTest : public ::testing::Test {
 
   boost::asio::io_context context_;
   FakePostgres server_{context_};
-  NoTaker taker_;
+  NoTaker consumer_;
   Checkpoint checkpoint_;
   std::optional<ReplaySource> source_;
 };

@@ -1,4 +1,4 @@
-#include "postgres/slot_history.h"
+#include "postgres/slot/slot_history.h"
 
 #include <gtest/gtest.h>
 

@@ -1,5 +1,5 @@
 // Whose backend may be terminated? Only that of an earlier run of this walpost.
-#include "postgres/slot_holder.h"
+#include "postgres/slot/slot_holder.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

@@ -1,4 +1,4 @@
-#include "postgres/slot.h"
+#include "postgres/slot/slot.h"
 
 #include <gtest/gtest.h>
 

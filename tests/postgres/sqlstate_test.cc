@@ -1,5 +1,5 @@
 // Without a server; what a server says is in connection_test.cc.
-#include "postgres/sqlstate.h"
+#include "postgres/connect/sqlstate.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

@@ -1,6 +1,6 @@
 // Which rows are read, for verify, recover and replay: the second of two
 // filters, tables or columns counts as much as the first.
-#include "postgres/table_scan.h"
+#include "postgres/tables/table_scan.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -9,7 +9,7 @@
 #include <string>
 #include <vector>
 
-#include "postgres/since.h"
+#include "postgres/tables/since.h"
 #include "support/fake_postgres.h"
 
 namespace walpost {

@@ -5,7 +5,7 @@
 
 #include "base/error_source.h"
 #include "base/sqlstate.h"
-#include "session/relay_taker.h"
+#include "session/gated_consumer.h"
 #include "support/memory_sink.h"
 #include "support/message_feed.h"
 
@@ -53,7 +53,7 @@ class RelaySessionTest : public ::testing::Test {
     event.position = {Lsn(10), 1};
     event.references = references;
     ASSERT_EQ(progress_.OnEvent(event, absl::OkStatus()),
-              Sender::Offer::kTaken);
+              Sender::Offer::kAccepted);
   }
   milliseconds wait() const {
     return std::chrono::duration_cast<milliseconds>(action_.until - now_);
@@ -63,10 +63,10 @@ class RelaySessionTest : public ::testing::Test {
   Sender sender_{RecordBuilder::Create(Outbox()).value(), {}};
   WalProgress progress_{sender_};
   CheckpointWriter checkpoints_{nullptr, milliseconds(100), progress_, [] {}};
-  SourceMemory memory_{"orders", progress_};
+  ContinuityState memory_{"orders", progress_};
   PassedOverRows passed_over_{PassedOverRows::Kept::kOnRecord};
-  RelayTaker taker_{progress_, checkpoints_, passed_over_};
-  WalStream stream_{{}, Outbox(), testing::ReferencesOf(Outbox()), taker_};
+  GatedConsumer consumer_{progress_, checkpoints_, passed_over_};
+  WalStream stream_{{}, Outbox(), testing::ReferencesOf(Outbox()), consumer_};
   RelaySession session_{RelaySession::Producing::kSingly,
                         kShutdownTimeout,
                         progress_,
@@ -281,7 +281,7 @@ TEST_F(RelaySessionTest, AFailedProducerIsGivenUpAndTheStreamRewound) {
   EXPECT_EQ(action_.reason.message(), "fatal");
   Next();
   EXPECT_EQ(sender_.counters().rewinds, 1u);
-  EXPECT_FALSE(session_.TakeStartedOver());
+  EXPECT_FALSE(session_.TakeReset());
   EXPECT_EQ(action_.what, Do::kWait);
   Next();
   EXPECT_EQ(action_.what, Do::kStartProducer);
@@ -327,10 +327,11 @@ TEST_F(RelaySessionTest, P10RecordsThatAreRejectedAreNoTrouble) {
     event.position = {Lsn(10), n};
     std::vector<Value> references = {Value("order")};
     event.references = references;
-    ASSERT_EQ(progress_.OnEvent(event, absl::OkStatus()), Sender::Offer::kHold);
+    ASSERT_EQ(progress_.OnEvent(event, absl::OkStatus()),
+              Sender::Offer::kBackpressure);
     sender_.Rewind();
     ASSERT_EQ(progress_.OnEvent(event, absl::OkStatus()),
-              Sender::Offer::kTaken);
+              Sender::Offer::kAccepted);
     sender_.OnSinkFailed(absl::AbortedError("gapless"));
     Stream(absl::OkStatus());
     EXPECT_EQ(action_.what, Do::kCloseProducer);
@@ -445,8 +446,8 @@ TEST_F(RelaySessionTest, VoidLsnsAreForgotten) {
   Next(promoted);
   EXPECT_EQ(action_.what, Do::kCloseProducer);
   Next();
-  EXPECT_TRUE(session_.TakeStartedOver());
-  EXPECT_FALSE(session_.TakeStartedOver());
+  EXPECT_TRUE(session_.TakeReset());
+  EXPECT_FALSE(session_.TakeReset());
   EXPECT_FALSE(progress_.confirmed().is_valid());
 }
 

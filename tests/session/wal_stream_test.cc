@@ -24,14 +24,14 @@ constexpr MonotonicTime kStart{std::chrono::hours(1)};
 constexpr BootTime kBoot{std::chrono::hours(2)};
 
 // Notes what it is handed, as words.
-class NotingTaker final : public EventTaker {
+class NotingTaker final : public EventConsumer {
  public:
   bool CanTake() const override { return can_take; }
   Offer OnEvent(const Event& event, const absl::Status& mapped) override {
-    if (holds) return Offer::kHold;
+    if (holds) return Offer::kBackpressure;
     said.push_back(mapped.ok() ? std::string(event.id.value_or(""))
                                : "undeliverable");
-    return Offer::kTaken;
+    return Offer::kAccepted;
   }
   void OnTransactionEnd(Lsn end_lsn) override {
     said.push_back("end " + end_lsn.ToString());
@@ -153,10 +153,10 @@ class WalStreamTest : public ::testing::Test {
   void Pass(MonotonicTime::duration time) { frames_.now += time; }
   using Said = std::vector<std::string>;
 
-  NotingTaker taker_;
+  NotingTaker consumer_;
   ListedFrames frames_;
   WalStream stream_{Options(), Outbox(), testing::ReferencesOf(Outbox()),
-                    taker_};
+                    consumer_};
   bool is_described_ = false;
 };
 
@@ -179,7 +179,7 @@ TEST_F(WalStreamTest, ATypeThatIsNewIsAskedForOnce) {
   EXPECT_TRUE(absl::IsUnavailable(Take().status()));
   begin();
   EXPECT_TRUE(Take().ok());
-  EXPECT_EQ(taker_.said, Said{"undeliverable"});  // it has no topic
+  EXPECT_EQ(consumer_.said, Said{"undeliverable"});  // it has no topic
 }
 
 // ---- Frames.
@@ -187,35 +187,35 @@ TEST_F(WalStreamTest, ATypeThatIsNewIsAskedForOnce) {
 TEST_F(WalStreamTest, HandsInEventsAndTheEndOfTheirTransaction) {
   Transaction(0x200, {"a", "b"});
   EXPECT_EQ(*Take(), Next::kReadable);
-  EXPECT_EQ(taker_.said, (Said{"a", "b", "end 0/208"}));
+  EXPECT_EQ(consumer_.said, (Said{"a", "b", "end 0/208"}));
 }
 
 TEST_F(WalStreamTest, AHeldEventIsOfferedAgainAndNothingIsReadMeanwhile) {
-  taker_.holds = true;
+  consumer_.holds = true;
   Transaction(0x200, {"a", "b"});
   EXPECT_EQ(*Take(), Next::kRoom);
   const size_t unread = frames_.frames.size();
   EXPECT_EQ(*Take(), Next::kRoom);
   EXPECT_EQ(frames_.frames.size(), unread);
-  taker_.holds = false;
+  consumer_.holds = false;
   EXPECT_EQ(*Take(), Next::kReadable);
-  EXPECT_EQ(taker_.said, (Said{"a", "b", "end 0/208"}));
+  EXPECT_EQ(consumer_.said, (Said{"a", "b", "end 0/208"}));
 }
 
 TEST_F(WalStreamTest, AHeldEventDiesWithItsConnection) {
-  taker_.holds = true;
+  consumer_.holds = true;
   Transaction(0x200, {"a"});
   Take().IgnoreError();
   stream_.End();
   frames_.frames.clear();
-  taker_.holds = false;
+  consumer_.holds = false;
   Begin();
   EXPECT_EQ(*Take(), Next::kReadable);
-  EXPECT_EQ(taker_.said, Said{});
+  EXPECT_EQ(consumer_.said, Said{});
 }
 
 TEST_F(WalStreamTest, NothingIsReadWithoutRoom) {
-  taker_.can_take = false;
+  consumer_.can_take = false;
   Transaction(0x200, {"a"});
   EXPECT_EQ(*Take(), Next::kRoom);
   EXPECT_EQ(frames_.frames.size(), 4u);
@@ -228,7 +228,7 @@ TEST_F(WalStreamTest, P2AKeepaliveInATransactionIsNoBoundary) {
   Keepalive(0x300);
   Commit(0x200);
   Take().IgnoreError();
-  EXPECT_EQ(taker_.said, (Said{"alive 0/180", "a", "end 0/208"}));
+  EXPECT_EQ(consumer_.said, (Said{"alive 0/180", "a", "end 0/208"}));
   EXPECT_EQ(stream_.server_wal_end(), Lsn(0x300));
 }
 
@@ -245,9 +245,9 @@ TEST_F(WalStreamTest, ADamagedFrameIsDataLoss) {
 }
 
 TEST_F(WalStreamTest, TheTakersReasonStopsTheStream) {
-  taker_.health = absl::FailedPreconditionError("another WAL");
+  consumer_.health = absl::FailedPreconditionError("another WAL");
   Transaction(0x200, {"a"});
-  EXPECT_EQ(Take().status(), taker_.health);
+  EXPECT_EQ(Take().status(), consumer_.health);
 }
 
 TEST_F(WalStreamTest, AnEndOfTheServerIsALostConnection) {
@@ -272,7 +272,7 @@ TEST_F(WalStreamTest, ACommitAtTheEndIsNotRead) {
   Transaction(0x300, {"b"});
   EXPECT_EQ(*Take(), Next::kEnd);
   EXPECT_TRUE(stream_.reached_end());
-  EXPECT_EQ(taker_.said, (Said{"a", "end 0/208", "end 0/300"}));
+  EXPECT_EQ(consumer_.said, (Said{"a", "end 0/208", "end 0/300"}));
 }
 
 TEST_F(WalStreamTest, ACommitBeforeTheEndThatReachesItIsTheLast) {
@@ -280,7 +280,7 @@ TEST_F(WalStreamTest, ACommitBeforeTheEndThatReachesItIsTheLast) {
   Begin(Lsn(0x204));
   Transaction(0x200, {"a"});
   EXPECT_EQ(*Take(), Next::kEnd);
-  EXPECT_EQ(taker_.said, (Said{"a", "end 0/204"}));
+  EXPECT_EQ(consumer_.said, (Said{"a", "end 0/204"}));
 }
 
 TEST_F(WalStreamTest, AKeepaliveAtTheEndReachesItOutsideOfATransaction) {
@@ -299,68 +299,69 @@ TEST_F(WalStreamTest, AKeepaliveAtTheEndReachesItOutsideOfATransaction) {
 // ---- Feedback.
 
 TEST_F(WalStreamTest, TellsAtOnceWhereTheSlotStands) {
-  ASSERT_TRUE(stream_.Tell(frames_).ok());
+  ASSERT_TRUE(stream_.SendStatusIfDue(frames_).ok());
   ASSERT_EQ(frames_.sent.size(), 1u);
   EXPECT_EQ(frames_.sent[0].confirmed, Lsn(0x100));
   EXPECT_FALSE(frames_.sent[0].reply_requested);
 }
 
 TEST_F(WalStreamTest, P2NeverTellsAnLsnBeforeTheSlot) {
-  taker_.confirmed = Lsn(0x80);
+  consumer_.confirmed = Lsn(0x80);
   ASSERT_TRUE(stream_.TellLast(frames_).ok());
   EXPECT_EQ(frames_.sent[0].confirmed, Lsn());
 }
 
 TEST_F(WalStreamTest, TellsNewsAfterTheIntervalAndOnRequest) {
-  stream_.Tell(frames_).IgnoreError();
-  taker_.confirmed = Lsn(0x200);
-  stream_.Tell(frames_).IgnoreError();
+  stream_.SendStatusIfDue(frames_).IgnoreError();
+  consumer_.confirmed = Lsn(0x200);
+  stream_.SendStatusIfDue(frames_).IgnoreError();
   EXPECT_EQ(frames_.sent.size(), 1u);
   Keepalive(0x180, /*reply_requested=*/true);
   Take().IgnoreError();
-  stream_.Tell(frames_).IgnoreError();
+  stream_.SendStatusIfDue(frames_).IgnoreError();
   ASSERT_EQ(frames_.sent.size(), 2u);
   EXPECT_EQ(frames_.sent[1].confirmed, Lsn(0x200));
-  taker_.confirmed = Lsn(0x300);
+  consumer_.confirmed = Lsn(0x300);
   Pass(milliseconds(200));
-  stream_.Tell(frames_).IgnoreError();
+  stream_.SendStatusIfDue(frames_).IgnoreError();
   EXPECT_EQ(frames_.sent.size(), 3u);
 }
 
 TEST_F(WalStreamTest, WhatIsUnsentGoesFirst) {
   frames_.unsent = true;
-  ASSERT_TRUE(stream_.Tell(frames_).ok());
+  ASSERT_TRUE(stream_.SendStatusIfDue(frames_).ok());
   EXPECT_FALSE(frames_.unsent);
   EXPECT_EQ(frames_.sent.size(), 0u);
 }
 
 TEST_F(WalStreamTest, ReportsNoLessReceivedThanConfirmed) {
-  taker_.confirmed = Lsn(0x200);
-  stream_.Tell(frames_).IgnoreError();
+  consumer_.confirmed = Lsn(0x200);
+  stream_.SendStatusIfDue(frames_).IgnoreError();
   EXPECT_EQ(frames_.sent[0].received, Lsn(0x200));
 }
 
 TEST_F(WalStreamTest, AReaderOfARangeAsksEachTime) {
   WalStream::Options options = Options();
   options.ask_interval = milliseconds(500);
-  WalStream stream(options, Outbox(), testing::ReferencesOf(Outbox()), taker_);
+  WalStream stream(options, Outbox(), testing::ReferencesOf(Outbox()),
+                   consumer_);
   stream.Begin({.slot = Lsn(0x100), .end = Lsn(0x300)}, kStart, kBoot);
-  stream.Tell(frames_).IgnoreError();
+  stream.SendStatusIfDue(frames_).IgnoreError();
   Pass(milliseconds(499));
-  stream.Tell(frames_).IgnoreError();
+  stream.SendStatusIfDue(frames_).IgnoreError();
   ASSERT_EQ(frames_.sent.size(), 1u);
   EXPECT_TRUE(frames_.sent[0].reply_requested);
   Pass(milliseconds(1));
-  stream.Tell(frames_).IgnoreError();
+  stream.SendStatusIfDue(frames_).IgnoreError();
   EXPECT_EQ(frames_.sent.size(), 2u);
 }
 
 // ---- Silence and suspension.
 
 TEST_F(WalStreamTest, AsksAfterASilenceAndGivesUpAfterTheTimeout) {
-  stream_.Tell(frames_).IgnoreError();
+  stream_.SendStatusIfDue(frames_).IgnoreError();
   Pass(milliseconds(3'000));
-  stream_.Tell(frames_).IgnoreError();
+  stream_.SendStatusIfDue(frames_).IgnoreError();
   ASSERT_EQ(frames_.sent.size(), 2u);
   EXPECT_TRUE(frames_.sent[1].reply_requested);
   Pass(milliseconds(26'999));
@@ -384,7 +385,7 @@ TEST_F(WalStreamTest, TheLimitOfSilenceDoublesUntilDataComes) {
 
 TEST_F(WalStreamTest, SilenceDoesNotCountWhileNothingIsRead) {
   Pass(seconds(29));
-  taker_.can_take = false;
+  consumer_.can_take = false;
   Take().IgnoreError();
   Pass(seconds(29));
   EXPECT_TRUE(stream_.Check(frames_.now, kBoot).ok());
@@ -406,7 +407,8 @@ TEST_F(WalStreamTest, P2ASuspendedProcessTakesNothingFromASharedSlot) {
 TEST_F(WalStreamTest, ATemporarySlotBearsASuspension) {
   WalStream::Options options = Options();
   options.slot_is_shared = false;
-  WalStream stream(options, Outbox(), testing::ReferencesOf(Outbox()), taker_);
+  WalStream stream(options, Outbox(), testing::ReferencesOf(Outbox()),
+                   consumer_);
   stream.Begin({.slot = Lsn(0x100), .end = Lsn()}, kStart, kBoot);
   EXPECT_TRUE(stream.Check(kStart, kBoot + seconds(29)).ok());
 }
@@ -419,7 +421,7 @@ TEST_F(WalStreamTest, P9RowsThatTheServerSkippedStopTheStream) {
   const absl::Status status = Take().status();
   EXPECT_TRUE(absl::IsFailedPrecondition(status));
   EXPECT_EQ(ReasonCodeOf(status), kReasonPublicationMissing);
-  EXPECT_EQ(taker_.said, Said{}) << "the frame behind the warning was taken";
+  EXPECT_EQ(consumer_.said, Said{}) << "the frame behind the warning was taken";
 }
 
 TEST_F(WalStreamTest, AStandbyThatIsWaitedForIsReportedUntilDataComes) {
@@ -438,9 +440,9 @@ TEST_F(WalStreamTest, ADrainReadsNothingAndEndsWhenAllIsDone) {
   stream_.Drain(kStart + seconds(5));
   Transaction(0x200, {"a"});
   EXPECT_EQ(*Take(), Next::kRoom);
-  EXPECT_EQ(taker_.said, Said{});
+  EXPECT_EQ(consumer_.said, Said{});
   EXPECT_FALSE(stream_.DrainIsOver(kStart));
-  taker_.is_drained = true;
+  consumer_.is_drained = true;
   EXPECT_TRUE(stream_.DrainIsOver(kStart));
 }
 
@@ -466,23 +468,23 @@ TEST_F(WalStreamTest, AnAbandonedStreamTakesNothingMore) {
   Transaction(0x200, {"a"});
   stream_.Abandon();
   EXPECT_EQ(*Take(), Next::kEnd);
-  EXPECT_EQ(taker_.said, Said{});
+  EXPECT_EQ(consumer_.said, Said{});
   EXPECT_FALSE(stream_.reached_end());
 }
 
 // ---- Waiting.
 
 TEST_F(WalStreamTest, WakesForRoomForNewsAndForTheEnd) {
-  stream_.Tell(frames_).IgnoreError();
-  taker_.can_take = false;
+  stream_.SendStatusIfDue(frames_).IgnoreError();
+  consumer_.can_take = false;
   stream_.WaitUntil(Next::kRoom, kStart);
   EXPECT_FALSE(stream_.MustWake());
-  taker_.can_take = true;
+  consumer_.can_take = true;
   EXPECT_TRUE(stream_.MustWake());
 
   stream_.WaitUntil(Next::kReadable, kStart);
   EXPECT_FALSE(stream_.MustWake()) << "room, but nothing waits for it";
-  taker_.confirmed = Lsn(0x200);
+  consumer_.confirmed = Lsn(0x200);
   EXPECT_TRUE(stream_.MustWake());
 
   stream_.WaitUntil(Next::kReadable, kStart);
@@ -492,10 +494,10 @@ TEST_F(WalStreamTest, WakesForRoomForNewsAndForTheEnd) {
 }
 
 TEST_F(WalStreamTest, AHeldEventIsOfferedAgainWhenItsTakerSaid) {
-  stream_.Tell(frames_).IgnoreError();
-  taker_.retry = kStart + milliseconds(5);
-  EXPECT_EQ(stream_.WaitUntil(Next::kRoom, kStart), taker_.retry);
-  EXPECT_GT(stream_.WaitUntil(Next::kReadable, kStart), taker_.retry);
+  stream_.SendStatusIfDue(frames_).IgnoreError();
+  consumer_.retry = kStart + milliseconds(5);
+  EXPECT_EQ(stream_.WaitUntil(Next::kRoom, kStart), consumer_.retry);
+  EXPECT_GT(stream_.WaitUntil(Next::kReadable, kStart), consumer_.retry);
 }
 
 TEST_F(WalStreamTest, CountsOverAllConnections) {
@@ -530,7 +532,7 @@ TEST_F(WalStreamTest, RemembersTheFieldsOfATableUntilItForgets) {
   describe_without_type();
   row();
   Take().IgnoreError();
-  EXPECT_EQ(taker_.said, (Said{"a", "end 0/208", "undeliverable"}));
+  EXPECT_EQ(consumer_.said, (Said{"a", "end 0/208", "undeliverable"}));
   stream_.End();
   stream_.Forget();
   Begin();
@@ -538,7 +540,7 @@ TEST_F(WalStreamTest, RemembersTheFieldsOfATableUntilItForgets) {
   describe_without_type();
   row();
   Take().IgnoreError();
-  EXPECT_EQ(taker_.said, (Said{"a", "end 0/208", "undeliverable", "b"}));
+  EXPECT_EQ(consumer_.said, (Said{"a", "end 0/208", "undeliverable", "b"}));
 }
 
 // Otherwise they would be skipped as rows of another table, and confirmed.
@@ -552,7 +554,7 @@ TEST_F(WalStreamTest, P9RowsOfARenamedTableStopTheFlow) {
   Data(testing::InsertMessage(kOutbox,
                               {testing::Text("a"), testing::Text("v")}));
   ASSERT_TRUE(Take().ok());
-  EXPECT_EQ(taker_.said, Said{"undeliverable"});
+  EXPECT_EQ(consumer_.said, Said{"undeliverable"});
 }
 
 TEST_F(WalStreamTest, ATextMustBeUtf8WhereTheDatabaseTakesAnyBytes) {
@@ -563,14 +565,14 @@ TEST_F(WalStreamTest, ATextMustBeUtf8WhereTheDatabaseTakesAnyBytes) {
                    .table_oids = {},
                    .requires_utf8 = requires_utf8},
                   kStart, kBoot);
-    taker_.said.clear();
+    consumer_.said.clear();
     is_described_ = false;
     BeginTransaction(0x200);
     using testing::Text;
     Data(testing::InsertMessage(
         kOutbox, {Text("a"), Text("order"), Text("k"), Text("caf\xe9")}));
     EXPECT_TRUE(Take().ok());
-    return taker_.said;
+    return consumer_.said;
   };
   EXPECT_EQ(take(false), Said{"a"});
   EXPECT_EQ(take(true), Said{"undeliverable"});

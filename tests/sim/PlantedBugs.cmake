@@ -91,7 +91,7 @@ planted_bug(tells_the_slot_to_go_back
   FINDS "P2: the slot goes back")
 
 planted_bug(bears_any_suspension
-  SOURCE session/suspension_watch.h
+  SOURCE session/process_suspend_detector.h
   NEEDLE [[wal_sender_timeout / 2]]
   REPLACEMENT [[wal_sender_timeout * 1000]]
   FINDS "P2: .* handed over after a suspension")
@@ -106,7 +106,7 @@ planted_bug(skips_by_row_lsn
   FINDS "${LOST}")
 
 planted_bug(skips_by_transaction
-  SOURCE delivery/resume_filter.cc
+  SOURCE delivery/duplicate_filter.cc
   NEEDLE [[acknowledged_[passed_] == event;]]
   REPLACEMENT [[acknowledged_[passed_].position.commit_lsn == event.position.commit_lsn;]]
   FINDS "${LOST}")
@@ -114,14 +114,14 @@ planted_bug(skips_by_transaction
 planted_bug(loses_the_event_held_by_a_full_producer
   SOURCE delivery/sender.cc
   NEEDLE [[--counters_.events;  // it will be offered again
-  return Offer::kHold;]]
-  REPLACEMENT [[return Offer::kTaken;]]
+  return Offer::kBackpressure;]]
+  REPLACEMENT [[return Offer::kAccepted;]]
   FINDS "${LOST}")
 
 planted_bug(loses_an_event_that_is_offered_too_early
   SOURCE delivery/wal_progress.cc
-  NEEDLE [[if (!sender_.MayTake(event, mapped)) return Offer::kHold;]]
-  REPLACEMENT [[if (!sender_.MayTake(event, mapped)) return Offer::kTaken;]]
+  NEEDLE [[if (!sender_.MayTake(event, mapped)) return Offer::kBackpressure;]]
+  REPLACEMENT [[if (!sender_.MayTake(event, mapped)) return Offer::kAccepted;]]
   FINDS "${LOST}")
 
 planted_bug(takes_what_was_purged_for_sent
@@ -133,7 +133,7 @@ planted_bug(takes_what_was_purged_for_sent
 
 planted_bug(forgets_to_rewind
   SOURCE delivery/sender.cc
-  NEEDLE [[resume_filter_.Add(window_.Clear());]]
+  NEEDLE [[duplicate_filter_.Add(window_.Clear());]]
   REPLACEMENT [[]]
   FINDS "P1: it hangs")
 
@@ -146,21 +146,21 @@ planted_bug(compares_positions_across_a_fork
 # ---- P9: a server that was restored.
 
 planted_bug(takes_any_transaction_for_the_one_it_knows
-  SOURCE delivery/history_check.cc
+  SOURCE delivery/wal_continuity_check.cc
   NEEDLE [[if (!is_same) {]]
   REPLACEMENT [[if (!is_same && !commit.lsn.is_valid()) {]]
   FINDS "${LOST}"
   KIND restored)
 
 planted_bug(does_not_miss_a_commit_that_it_knows
-  SOURCE delivery/history_check.cc
+  SOURCE delivery/wal_continuity_check.cc
   NEEDLE [[if (commit.lsn.is_valid() && commit.lsn >= from_) expected_.push_back(commit);]]
   REPLACEMENT [[if (commit.lsn.is_valid() && commit.lsn < from_) expected_.push_back(commit);]]
   FINDS "${LOST}"
   KIND restored)
 
 planted_bug(passes_over_before_it_knows_where_it_is
-  SOURCE delivery/history_check.cc
+  SOURCE delivery/wal_continuity_check.cc
   NEEDLE [[if (covered.lsn < newest_.lsn) Expect(covered);]]
   REPLACEMENT [[(void)covered;]]
   FINDS "${LOST}"
@@ -174,7 +174,7 @@ planted_bug(forgets_what_was_received_before
   KIND restored)
 
 planted_bug(confirms_a_history_that_is_not_settled
-  SOURCE delivery/history_check.cc
+  SOURCE delivery/wal_continuity_check.cc
   NEEDLE [[is_settled_ = expected_.empty() && received <= from;]]
   REPLACEMENT [[is_settled_ = true;]]
   FINDS "P2: the slot stands at"
@@ -188,21 +188,21 @@ planted_bug(opens_a_latch_by_itself
   KIND restored)
 
 planted_bug(compares_lsns_across_a_promotion
-  SOURCE checkpoint/source_memory.cc
+  SOURCE checkpoint/continuity_state.cc
   NEEDLE [[return has_streamed_ && observed_.timeline > timeline_ &&]]
   REPLACEMENT [[return has_streamed_ && observed_.timeline > timeline_ + 1000 &&]]
   FINDS "P9: .* where there is none|${LOST}"
   KIND plain)
 
 planted_bug(sends_again_after_a_promotion
-  SOURCE checkpoint/source_memory.cc
+  SOURCE checkpoint/continuity_state.cc
   NEEDLE [[checkpoint_->position.ordinal > 0 && observed_.fork &&]]
   REPLACEMENT [[false && observed_.fork &&]]
   FINDS "P5: "
   KIND transactions)
 
 planted_bug(takes_a_checkpoint_behind_the_fork_for_what_the_server_has
-  SOURCE checkpoint/source_memory.cc
+  SOURCE checkpoint/continuity_state.cc
   NEEDLE [[checkpoint_->position.commit_lsn < *observed_.fork;]]
   REPLACEMENT [[true;]]
   FINDS "P9: .* where there is none|${LOST}"
@@ -225,7 +225,7 @@ planted_bug(does_not_see_that_a_table_was_taken_out
   KIND uncovered)
 
 planted_bug(does_not_compare_with_the_record
-  SOURCE checkpoint/source_memory.cc
+  SOURCE checkpoint/continuity_state.cc
   NEEDLE [[MergeCoverage(known.coverage, CoverageOf(*record, announced()));]]
   REPLACEMENT [[known.coverage;]]
   FINDS "P9: .* rows were not sent"
@@ -246,7 +246,7 @@ planted_bug(lets_a_promotion_excuse_a_gap
   KIND uncovered)
 
 planted_bug(streams_over_a_gap_on_record
-  SOURCE checkpoint/source_memory.cc
+  SOURCE checkpoint/continuity_state.cc
   NEEDLE [[if (latch_.gap()) return Hold(*latch_.gap());]]
   REPLACEMENT [[]]
   FINDS "P9: "
@@ -272,7 +272,7 @@ planted_bug(deletes_what_an_operator_gave_up
 # ---- P3 and P5: order, and what is sent again.
 
 planted_bug(swaps_two_events
-  SOURCE delivery/dispatch.cc
+  SOURCE delivery/record_sender.cc
   NEEDLE [[absl::Status produced = sink_->Produce(*record, sequence);]]
   REPLACEMENT [[static std::string topic, key, value;
   static Sequence kept = 0;
@@ -299,7 +299,7 @@ planted_bug(scatters_a_key
   FINDS "P3: .* where its key is not")
 
 planted_bug(sends_what_was_acknowledged_out_of_turn_again
-  SOURCE delivery/resume_filter.cc
+  SOURCE delivery/duplicate_filter.cc
   NEEDLE [[std::set_union(]]
   REPLACEMENT [[std::set_intersection(]]
   FINDS "P5: ")
@@ -307,28 +307,28 @@ planted_bug(sends_what_was_acknowledged_out_of_turn_again
 # ---- P8: what stops the flow.
 
 planted_bug(passes_an_undeliverable_event
-  SOURCE delivery/sender_set_aside.cc
+  SOURCE delivery/sender_divert.cc
   NEEDLE [[      return Stop(event, std::move(reason));
     case ErrorAction::kDeadLetter:]]
-  REPLACEMENT [[      return Offer::kTaken;
+  REPLACEMENT [[      return Offer::kAccepted;
     case ErrorAction::kDeadLetter:]]
   FINDS "P8: ")
 
 planted_bug(passes_a_refused_event
   SOURCE delivery/sender.cc
   NEEDLE [[return Refuse(event, *reason);]]
-  REPLACEMENT [[return reason->ok() ? Offer::kHold : Offer::kTaken;]]
+  REPLACEMENT [[return reason->ok() ? Offer::kBackpressure : Offer::kAccepted;]]
   FINDS "P8: ")
 
 planted_bug(confirms_before_the_dead_letter_is_durable
-  SOURCE delivery/sender_set_aside.cc
+  SOURCE delivery/sender_divert.cc
   NEEDLE [[    ReportSetAside(ErrorAction::kDeadLetter, event, reason);]]
   REPLACEMENT [[    window_.Acknowledge(window_.next_sequence() - 1);]]
   FINDS "P2: .* not acknowledged"
   KIND dead_letters)
 
 planted_bug(leaves_out_what_should_have_a_dead_letter
-  SOURCE delivery/sender_set_aside.cc
+  SOURCE delivery/sender_divert.cc
   NEEDLE [[offer = SendDeadLetter(event, reason);]]
   REPLACEMENT [[offer = Skip(event, reason);]]
   FINDS "${LOST}|P2: .* not acknowledged"
@@ -336,17 +336,17 @@ planted_bug(leaves_out_what_should_have_a_dead_letter
 
 planted_bug(sets_aside_a_neighbour_of_the_culprit
   SOURCE delivery/sender.cc
-  NEEDLE [[  if (!suspects_.OnRejected(record.position, was_alone)) return;]]
-  REPLACEMENT [[  suspects_.OnRejected(record.position, was_alone);]]
+  NEEDLE [[  if (!batch_bisector_.OnRejected(record.position, was_alone)) return;]]
+  REPLACEMENT [[  batch_bisector_.OnRejected(record.position, was_alone);]]
   FINDS "P8: .* nothing is wrong"
   KIND dead_letters
   FROM 1150)
 
 planted_bug(stays_stopped_after_a_rewind
   SOURCE delivery/sender.cc
-  NEEDLE [[stopped_before_ = stoppage_;
-  stoppage_.reset();]]
-  REPLACEMENT [[stopped_before_ = stoppage_;]]
+  NEEDLE [[stopped_before_ = blocked_event_;
+  blocked_event_.reset();]]
+  REPLACEMENT [[stopped_before_ = blocked_event_;]]
   FINDS "P1: it hangs")
 
 planted_bug(gives_up_others_with_a_rejected_record
@@ -410,14 +410,14 @@ planted_bug(shuts_down_without_a_deadline
 
 planted_bug(drops_a_held_event
   SOURCE session/wal_stream.cc
-  NEEDLE [[step_is_held_ =
-          taker_.OnEvent(step_.event, step_.error) == EventTaker::Offer::kHold;]]
-  REPLACEMENT [[taker_.OnEvent(step_.event, step_.error);]]
+  NEEDLE [[step_is_held_ = consumer_.OnEvent(step_.event, step_.error) ==
+                      EventConsumer::Offer::kBackpressure;]]
+  REPLACEMENT [[consumer_.OnEvent(step_.event, step_.error);]]
   FINDS "${LOST}")
 
 planted_bug(reads_on_after_a_divergence
   SOURCE session/wal_stream.cc
-  NEEDLE [[  WALPOST_RETURN_IF_ERROR(taker_.Health());]]
+  NEEDLE [[  WALPOST_RETURN_IF_ERROR(consumer_.Health());]]
   REPLACEMENT [[]]
   FINDS "P1: it hangs"
   KIND restored)
@@ -425,49 +425,49 @@ planted_bug(reads_on_after_a_divergence
 # ---- Parked events.
 
 planted_bug(overtakes_a_parked_event
-  SOURCE parking/held_lanes.cc
+  SOURCE parking/held_keys.cc
   NEEDLE [[found == lanes_.end() || position < found->second.first)]]
   REPLACEMENT [[found == lanes_.end() || position != found->second.first)]]
   FINDS "P3: .* was never there"
   KIND parking)
 
 planted_bug(releases_a_key_before_its_last_event_is_stored
-  SOURCE parking/held_lanes.cc
+  SOURCE parking/held_keys.cc
   NEEDLE [[entry.second.end <= stored && !waiting]]
   REPLACEMENT [[stored + 1 > 0 && !waiting]]
   FINDS "P3: .* was never there"
   KIND parking)
 
 planted_bug(releases_a_key_in_which_events_wait
-  SOURCE parking/held_lanes.cc
+  SOURCE parking/held_keys.cc
   NEEDLE [[ && !waiting.contains(entry.first);]]
   REPLACEMENT [[ && (waiting.empty() || stored > 0);]]
   FINDS "P3: .* was never there"
   KIND parking)
 
 planted_bug(forgets_which_keys_are_parked
-  SOURCE parking/parking_lot.cc
+  SOURCE parking/parked_keys.cc
   NEEDLE [[HoldFrom(lanes_, LaneOf(scope_, lane.aggregate_type, lane.key), lane.first);]]
   REPLACEMENT [[(void)lane;]]
   FINDS "P3: .* was never there"
   KIND parking)
 
 planted_bug(never_releases_a_key_that_was_parked_before_the_start
-  SOURCE parking/parking_lot.cc
+  SOURCE parking/parked_keys.cc
   NEEDLE [[if (!is_shown) return lanes.Hold(lane, first.position, stored_);]]
   REPLACEMENT [[if (!is_shown) return lanes.Hold(lane, first.position, UINT64_MAX);]]
   FINDS "P1: it hangs"
   KIND parking)
 
 planted_bug(forgets_the_keys_of_events_that_are_not_stored_yet
-  SOURCE parking/parking_lot.cc
+  SOURCE parking/parked_keys.cc
   NEEDLE [[HoldQueued(queue_[i], stored_ + i + 1);]]
   REPLACEMENT [[]]
   FINDS "P3: .* was never there"
   KIND parking)
 
 planted_bug(confirms_before_a_parked_event_is_stored
-  SOURCE delivery/sender_set_aside.cc
+  SOURCE delivery/sender_divert.cc
   NEEDLE [[  PutInWindow(event, bytes, error_class, Kind::kParked);]]
   REPLACEMENT [[  PutInWindow(event, bytes, error_class, Kind::kParked);
   window_.Acknowledge(window_.next_sequence() - 1);]]
@@ -486,14 +486,14 @@ planted_bug(releases_events_beside_earlier_ones_in_flight
 # ---- Dead letters in the table.
 
 planted_bug(forgets_which_letters_are_stored
-  SOURCE parking/parking_lot.cc
+  SOURCE parking/parked_keys.cc
   NEEDLE [[if (settled->fact.state != ParkedState::kReleased) return Claim::kSettled;]]
   REPLACEMENT [[if (settled->fact.state == ParkedState::kDiscarded) return Claim::kSettled;]]
   FINDS "P8: .* although its dead letter was stored"
   KIND letters)
 
 planted_bug(confirms_before_a_letter_is_stored
-  SOURCE delivery/sender_set_aside.cc
+  SOURCE delivery/sender_divert.cc
   NEEDLE [[  PutInWindow(event, bytes, ErrorClassOf(reason), Kind::kStoredLetter);]]
   REPLACEMENT [[  PutInWindow(event, bytes, ErrorClassOf(reason), Kind::kStoredLetter);
   window_.Acknowledge(window_.next_sequence() - 1);]]
@@ -503,7 +503,7 @@ planted_bug(confirms_before_a_letter_is_stored
 # ---- Isolated topics.
 
 planted_bug(overtakes_an_event_of_an_isolated_topic
-  SOURCE parking/parking_lot.cc
+  SOURCE parking/parked_keys.cc
   NEEDLE [[if (!Holds(topics_, topic, event, digest)) return Claim::kFree;]]
   REPLACEMENT [[if (!Holds(topics_, topic, event, digest) || queue_.empty()) {
     return Claim::kFree;
@@ -512,7 +512,7 @@ planted_bug(overtakes_an_event_of_an_isolated_topic
   KIND isolation)
 
 planted_bug(forgets_which_topics_are_isolated
-  SOURCE parking/parking_lot.cc
+  SOURCE parking/parked_keys.cc
   NEEDLE [[HoldFrom(topics_, topic, span.first);]]
   REPLACEMENT [[(void)topic;
     (void)span;]]
@@ -520,14 +520,14 @@ planted_bug(forgets_which_topics_are_isolated
   KIND isolation)
 
 planted_bug(releases_a_topic_although_events_of_a_released_key_wait_for_it
-  SOURCE parking/parking_lot.cc
+  SOURCE parking/parked_keys.cc
   NEEDLE [[if (!topics_.Contains(topic)) topics_.Hold(topic, Position(), stored_);]]
   REPLACEMENT [[(void)topic;]]
   FINDS "P3: .* was never there|P1: it hangs"
   KIND isolation)
 
 planted_bug(asks_for_room_for_what_is_stored_already
-  SOURCE parking/parking_lot.cc
+  SOURCE parking/parked_keys.cc
   NEEDLE [[position <= found->second.last;]]
   REPLACEMENT [[position < found->second.first.position;]]
   FINDS "P1: it hangs"
@@ -536,7 +536,7 @@ planted_bug(asks_for_room_for_what_is_stored_already
 # ---- Transactions.
 
 planted_bug(commits_with_records_in_flight
-  SOURCE delivery/transaction_gate.cc
+  SOURCE delivery/transaction_batcher.cc
   NEEDLE [[return !is_in_flight && !MustGoOn();]]
   REPLACEMENT [[return (!is_in_flight || is_closed_) && !MustGoOn();]]
   FINDS "P5: "
@@ -566,7 +566,7 @@ planted_bug(takes_an_abort_for_a_commit
   KIND transactions)
 
 planted_bug(confirms_what_is_not_committed
-  SOURCE session/relay_taker.cc
+  SOURCE session/gated_consumer.cc
   NEEDLE [[std::min({progress_.confirmable(), stored, passed_over_.limit()});]]
   REPLACEMENT [[gate_ != nullptr ? progress_.confirmable() : std::min(progress_.confirmable(), stored);]]
   FINDS "P2: the slot stands"
@@ -582,7 +582,7 @@ planted_bug(releases_beside_a_transaction_that_is_open
 # ---- Tables that come later.
 
 planted_bug(confirms_past_rows_that_are_not_on_record
-  SOURCE session/relay_taker.cc
+  SOURCE session/gated_consumer.cc
   NEEDLE [[std::min({progress_.confirmable(), stored, passed_over_.limit()});]]
   REPLACEMENT [[std::min(progress_.confirmable(), stored);]]
   FINDS "P9: a row of a new table"
@@ -618,10 +618,10 @@ planted_bug(takes_up_a_table_that_was_passed_over
 
 planted_bug(notes_no_row_behind_a_part_that_is_repeated
   SOURCE session/wal_stream.cc
-  NEEDLE [[if (taker_.OnPassedOver(step_.relation)) {
+  NEEDLE [[if (consumer_.OnPassedOver(step_.relation)) {
         assembler_->PassOver(step_.relation.oid);
       }]]
-  REPLACEMENT [[taker_.OnPassedOver(step_.relation);
+  REPLACEMENT [[consumer_.OnPassedOver(step_.relation);
       assembler_->PassOver(step_.relation.oid);]]
   FINDS "P9: a row of a new table"
   KIND late_table)

@@ -20,8 +20,8 @@ class SimulatedCatalog {
  public:
   // True if rows that are written now are sent.
   bool covers() const { return publishes_inserts_ && has_entry_; }
-  // In the format of postgres/coverage_query.cc; of a configuration that also
-  // has the table `orders`.
+  // In the format of postgres/catalog/coverage_query.cc; of a configuration
+  // that also has the table `orders`.
   enum class Tables { kOutbox, kOutboxAndOrders };
   std::string coverage(Tables tables = Tables::kOutbox) const;
 

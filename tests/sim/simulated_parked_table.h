@@ -10,8 +10,8 @@
 #include <string>
 #include <vector>
 
-#include "parking/lane.h"
-#include "parking/parking_lot.h"
+#include "parking/ordering_key.h"
+#include "parking/parked_keys.h"
 #include "sim/checker.h"
 #include "sim/world.h"
 

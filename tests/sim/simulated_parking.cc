@@ -62,7 +62,7 @@ void SimulatedParking::Open(Lsn from) {
 void SimulatedParking::End() {
   Abandon();
   session_ = 0;
-  sender_.OnParkingRoom();
+  sender_.OnParkingCapacity();
 }
 
 void SimulatedParking::Watch(MonotonicTime brokers_seen_at) {
@@ -79,7 +79,7 @@ void SimulatedParking::Step(RelaySession& session, RecordReports& reports) {
     case 2:
       return Store(session, reports);
     case 3:
-      if (lot_.GiveUpWaiting()) sender_.OnRoom();
+      if (lot_.GiveUpWaiting()) sender_.OnCapacity();
       return;
     case 4:
       if (world_.random.OneIn(50)) Abandon();
@@ -159,7 +159,7 @@ void SimulatedParking::FailSome(SimulatedParkedTable::Rows& rows) {
 void SimulatedParking::Apply() {
   const size_t keys = lot_.lanes().size();
   const size_t topics = lot_.topics().size();
-  if (lot_.OnRead(*reading_)) sender_.OnParkingRoom();
+  if (lot_.OnRead(*reading_)) sender_.OnParkingCapacity();
   if (lot_.lanes().size() < keys) world_.Note(relay_, "releases a key");
   if (lot_.topics().size() < topics) world_.Note(relay_, "releases a topic");
   reading_.reset();

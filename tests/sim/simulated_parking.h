@@ -1,5 +1,5 @@
-// SimulatedParking: what the app's ParkingKeeper and TopicDrains do, a step at
-// a time: stores parked events, and sends those that may go.
+// SimulatedParking: what the app's ParkedEventService and IsolatedTopicResender
+// do, a step at a time: stores parked events, and sends those that may go.
 #pragma once
 
 #include <array>
@@ -8,7 +8,7 @@
 #include "checkpoint/checkpoint_writer.h"
 #include "delivery/wal_progress.h"
 #include "parking/isolation_timer.h"
-#include "parking/parking_lot.h"
+#include "parking/parked_keys.h"
 #include "session/relay_session.h"
 #include "sim/simulated_brokers.h"
 #include "sim/simulated_parked_table.h"
@@ -60,7 +60,7 @@ class SimulatedParking {
   WalProgress& progress_;
   Sender& sender_;
   const CheckpointWriter& checkpoints_;
-  ParkingLot lot_;
+  ParkedKeys lot_;
   IsolationTimer isolation_;
   uint64_t session_ = 0;
   bool has_topics_ = false;  // as last read

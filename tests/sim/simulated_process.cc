@@ -88,7 +88,7 @@ SimulatedProcess::SimulatedProcess(World& world, SimulatedServer& server,
       transactions_(brokers.coordinator().is_used
                         ? std::optional(DrawTransactions(world.random))
                         : std::nullopt),
-      gate_(transactions_ ? std::optional<TransactionGate>(*transactions_)
+      gate_(transactions_ ? std::optional<TransactionBatcher>(*transactions_)
                           : std::nullopt),
       passed_over_(place.is_used ? PassedOverRows::Kept::kInCheckpoints
                                  : PassedOverRows::Kept::kOnRecord),
@@ -97,12 +97,12 @@ SimulatedProcess::SimulatedProcess(World& world, SimulatedServer& server,
           [this] { OnSaved(); }, gate(), &passed_over_),
       memory_(kSlotName, progress_,
               gate_ && !parked.is_used
-                  ? SourceMemory::AfterPromotion::kAtCheckpoint
-                  : SourceMemory::AfterPromotion::kAtSlot),
-      relay_taker_(progress_, checkpoints_, passed_over_, gate()),
-      taker_(relay_taker_, checker, relay, has_orders_),
+                  ? ContinuityState::AfterPromotion::kAtCheckpoint
+                  : ContinuityState::AfterPromotion::kAtSlot),
+      gated_consumer_(progress_, checkpoints_, passed_over_, gate()),
+      consumer_(gated_consumer_, checker, relay, has_orders_),
       stream_(StreamOptions(), Outbox(has_orders_),
-              ReferencesOf(sender_.builder().routes()), taker_),
+              ReferencesOf(sender_.builder().routes()), consumer_),
       session_(gate_ ? RelaySession::Producing::kInTransactions
                      : RelaySession::Producing::kSingly,
                kShutdownTimeout, progress_, checkpoints_, memory_, stream_,
@@ -127,8 +127,8 @@ SimulatedCatalog::Tables SimulatedProcess::tables() const {
                      : SimulatedCatalog::Tables::kOutbox;
 }
 
-CheckpointOwner SimulatedProcess::owner() const {
-  CheckpointOwner owner = memory_.owner();
+CheckpointScope SimulatedProcess::owner() const {
+  CheckpointScope owner = memory_.owner();
   owner.numbering = has_orders_ ? 2 : 1;
   return owner;
 }
@@ -187,7 +187,7 @@ std::optional<absl::Status> SimulatedProcess::CarryOut() {
 }
 
 void SimulatedProcess::NoteClosed() {
-  const bool starts_over = session_.TakeStartedOver();
+  const bool starts_over = session_.TakeReset();
   world_.Note(relay_, starts_over ? "starts over" : "rewinds");
   if (starts_over || gate_) checker_.OnFreshStart(relay_);
 }
@@ -200,14 +200,14 @@ void SimulatedProcess::Watch(MonotonicTime brokers_seen_at) {
   if (producer_ != nullptr) producer_->AwaitCommit(sender_);
   RecordPassedOver();
   if (!world_.random.OneIn(8) || !stream_.is_open()) return;
-  // See PublicationWatch.
+  // See PublicationMonitor.
   const std::string change = DescribeChange(
       Coverage::Parse(memory_.coverage()),
       Coverage::Parse(server_.postgres().catalog().coverage(tables())));
   if (!change.empty()) session_.OnGap(Gap{kGapCoverageChanged, change});
 }
 
-// Like SideSession.
+// Like MonitorSession.
 void SimulatedProcess::RecordPassedOver() {
   if (!passed_over_.is_due() || !stream_.is_open()) return;
   SimulatedPostgres& postgres = server_.postgres();
@@ -227,11 +227,11 @@ void SimulatedProcess::RecordPassedOver() {
 void SimulatedProcess::OnReports() {
   const WallTime wall_now(std::chrono::duration_cast<std::chrono::microseconds>(
       world_.now.time_since_epoch()));
-  checkpoints_.Poke(world_.now, wall_now, session_.is_hurried());
+  checkpoints_.SaveIfDue(world_.now, wall_now, session_.is_hurried());
   session_.OnReports();
 }
 
-// ---- Like CheckpointKeeper.
+// ---- Like CheckpointService.
 
 std::optional<absl::Status> SimulatedProcess::LoadCheckpoint() {
   if (!checkpoints_.has_store()) return absl::OkStatus();
@@ -449,8 +449,8 @@ std::optional<absl::Status> SimulatedProcess::StreamStep() {
     }
     case Step::kTell:
       is_over = stream_.DrainIsOver(world_.now);
-      status =
-          is_over ? stream_.TellLast(*connection_) : stream_.Tell(*connection_);
+      status = is_over ? stream_.TellLast(*connection_)
+                       : stream_.SendStatusIfDue(*connection_);
       if (is_over) status = connection_->Flush();
       waits_until_ = stream_.WaitUntil(next_, world_.now);
       step_ = Step::kWait;

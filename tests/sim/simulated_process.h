@@ -7,12 +7,12 @@
 #include <optional>
 #include <string>
 
-#include "checkpoint/checkpoint_owner.h"
+#include "checkpoint/checkpoint_scope.h"
 #include "checkpoint/checkpoint_writer.h"
-#include "checkpoint/source_memory.h"
+#include "checkpoint/continuity_state.h"
 #include "delivery/wal_progress.h"
+#include "session/gated_consumer.h"
 #include "session/relay_session.h"
-#include "session/relay_taker.h"
 #include "session/wal_stream.h"
 #include "sim/checked_taker.h"
 #include "sim/checker.h"
@@ -73,7 +73,7 @@ class SimulatedProcess {
   std::optional<absl::Status> KeepGap();
   absl::Status Open();
   SimulatedCatalog::Tables tables() const;
-  CheckpointOwner owner() const;
+  CheckpointScope owner() const;
   void RecordPassedOver();
   std::optional<absl::Status> TakeOver();
   absl::Status Continue();
@@ -86,7 +86,7 @@ class SimulatedProcess {
   void Close();
   void NoteGap();
   void NoteClosed();
-  TransactionGate* gate() { return gate_ ? &*gate_ : nullptr; }
+  TransactionBatcher* gate() { return gate_ ? &*gate_ : nullptr; }
 
   World& world_;
   SimulatedServer& server_;
@@ -99,7 +99,7 @@ class SimulatedProcess {
   Sender sender_;
   WalProgress progress_{sender_};
   std::optional<TransactionOptions> transactions_;
-  std::optional<TransactionGate> gate_;
+  std::optional<TransactionBatcher> gate_;
   PassedOverRows passed_over_;
   CheckpointWriter checkpoints_;
   std::optional<Checkpoint> loaded_;
@@ -107,9 +107,9 @@ class SimulatedProcess {
   bool has_fenced_ = false;
   bool keeps_gap_ = false;    // a save is on its way
   bool may_keep_gap_ = true;  // not tried in this round
-  SourceMemory memory_;
-  RelayTaker relay_taker_;
-  CheckedTaker taker_;
+  ContinuityState memory_;
+  GatedConsumer gated_consumer_;
+  CheckedTaker consumer_;
   WalStream stream_;
   std::optional<SimulatedParking> parking_;
   RelaySession session_;

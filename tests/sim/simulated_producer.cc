@@ -89,7 +89,7 @@ void SimulatedProducer::AwaitCommit(RecordReports& reports) {
   if (is_aborting_ && world_.random.OneIn(2)) {
     is_aborting_ = false;
     is_open_ = true;
-    reports.OnRoom();
+    reports.OnCapacity();
   }
   if (commit_ == nullptr) return;
   switch (commit_->outcome) {

@@ -19,7 +19,7 @@ class SimulatedPruner {
   // Takes one look.
   void Step();
   // Its connection is lost.
-  void GiveUp() { mark_.reset(); }
+  void Abandon() { mark_.reset(); }
 
  private:
   void Prune();

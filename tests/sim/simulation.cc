@@ -181,7 +181,7 @@ void Simulation::EndGap() {
   record->coverage = postgres_.catalog().coverage();
   postgres_.SetRecord(*record);
   if (place_.stored) {
-    CheckpointOwner begin;
+    CheckpointScope begin;
     begin.system_identifier = record->system_identifier;
     begin.timeline = record->timeline;
     begin.slot = kSlotName;
@@ -237,7 +237,7 @@ void Simulation::StepDatabase() {
 }
 
 void Simulation::Break(SimulatedRelay& relay) {
-  pruner_.GiveUp();
+  pruner_.Abandon();
   switch (world_.random.Below(22)) {
     case 0:
       return relay.Kill();

@@ -36,6 +36,18 @@ LAYERS["config"] = {*LAYERS}  # but only headers of options, see below
 LAYERS["app"] = {*LAYERS}
 LAYERS["cli"] = {*LAYERS}
 
+# The folders inside a room: each includes only those before it, and itself.
+# The sources of the room itself come last.
+SUBFOLDERS = {
+    "postgres": ("connect", "catalog", "tables", "slot", "parking",
+                 "checkpoint", "stream"),
+    "kafka": ("client", "topics", "transactions", "producer", "checkpoint",
+              "checks"),
+    "app": ("process", "sink", "checkpoint", "stored", "backfill", "live",
+            "polling"),
+    "cli": ("shared", "check", "init", "recovery", "events"),
+}
+
 PURE = ("base", "pgoutput", "outbox", "dead_letters", "delivery", "parking",
         "checkpoint", "health", "session")
 NOT_PURE = re.compile(
@@ -103,6 +115,24 @@ class LayeringTest(unittest.TestCase):
                         wrong.append(f"{path.relative_to(SOURCE)} reaches "
                                      f"{header}")
         self.assertEqual(wrong, [])
+
+    def test_a_subfolder_includes_only_those_before_it(self):
+        wrong = []
+        for room, order in SUBFOLDERS.items():
+            place = {name: at for at, name in enumerate(order)}
+            for path in files(room):
+                for number, header in includes(path):
+                    above, below = path.parent.name, header.split("/")
+                    if (below[0] == room and len(below) == 3 and
+                            place[below[1]] > place.get(above, len(order))):
+                        wrong.append(f"{path.relative_to(SOURCE)}:{number}: "
+                                     f"{header}")
+        self.assertEqual(wrong, [])
+
+    def test_every_subfolder_has_its_place(self):
+        for room, order in SUBFOLDERS.items():
+            self.assertEqual({path.name for path in (SOURCE / room).iterdir()
+                              if path.is_dir()}, set(order), room)
 
     def test_every_include_of_ours_exists(self):
         for path in files():

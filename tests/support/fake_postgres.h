@@ -34,8 +34,8 @@
 #include <utility>
 #include <vector>
 
-#include "postgres/connection.h"
-#include "postgres/server_options.h"
+#include "postgres/connect/connection.h"
+#include "postgres/connect/server_options.h"
 
 namespace walpost::testing {
 

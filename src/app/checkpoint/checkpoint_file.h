@@ -1,0 +1,48 @@
+// CheckpointFile: one checkpoint in one file of a local disk.
+//
+//   walpost.checkpoint        the encoded checkpoint, whole or missing
+//   walpost.checkpoint.tmp    during a write; a leftover has no meaning
+//   walpost.checkpoint.lock   locked while the process lives; holds its pid
+//
+// Written to .tmp, synced, renamed, and the folder synced: after a crash of the
+// machine the old or the new file is there. The lock (flock) ends with the
+// process, however it dies, and does not work across a network file system.
+//
+// Blocks while the disk syncs twice: the loop uses it through a
+// ThreadedCheckpointStore.
+#pragma once
+
+#include <string>
+
+#include "app/checkpoint/file_descriptor.h"
+#include "checkpoint/checkpoint_store.h"
+
+namespace walpost {
+
+class CheckpointFile final : public CheckpointStore {
+ public:
+  // Does not access the file yet.
+  explicit CheckpointFile(std::string path);
+
+  // Both take the lock first. kUnavailable: another process holds it. Callbacks
+  // come from within the call.
+  void Load(Loaded done) override;
+  void Save(const Checkpoint& checkpoint, Saved done) override;
+
+  void Release() override { lock_ = FileDescriptor(); }
+
+  // Reads without the lock, beside the process that holds it.
+  absl::StatusOr<std::optional<Checkpoint>> Read() const;
+
+  std::string Name() const override;
+
+ private:
+  absl::Status Lock();
+  absl::Status Write(std::string_view bytes) const;
+  absl::Status Failed(std::string_view attempted, int error) const;
+
+  std::string path_;
+  FileDescriptor lock_;
+};
+
+}  // namespace walpost

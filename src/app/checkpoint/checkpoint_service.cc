@@ -1,0 +1,324 @@
+#include "app/checkpoint/checkpoint_service.h"
+
+#include <boost/asio/as_tuple.hpp>
+#include <boost/asio/use_awaitable.hpp>
+#include <memory>
+#include <utility>
+
+#include "app/checkpoint/checkpoint_file.h"
+#include "app/checkpoint/pending_load.h"
+#include "app/checkpoint/threaded_checkpoint_store.h"
+#include "base/error_source.h"
+#include "base/reason_code.h"
+#include "base/status_macros.h"
+#include "fmt/format.h"
+#include "kafka/checkpoint/checkpoint_topic.h"
+#include "kafka/checkpoint/transactional_checkpoint.h"
+#include "outbox/numbering.h"
+#include "postgres/catalog/transaction_id_column.h"
+#include "postgres/checkpoint/checkpoint_table.h"
+#include "postgres/slot/identify_source.h"
+#include "spdlog/spdlog.h"
+
+namespace walpost {
+
+namespace asio = boost::asio;
+using Clock = std::chrono::steady_clock;
+
+namespace {
+
+constexpr auto kAsTuple = asio::as_tuple(asio::use_awaitable);
+constexpr std::chrono::seconds kLoadLimit{30};
+// Interval for checking whether a busy store has answered.
+constexpr std::chrono::milliseconds kBusyInterval{20};
+
+using Loaded = PendingLoad::Loaded;
+
+std::shared_ptr<PendingLoad> AskToLoad(asio::any_io_executor executor,
+                                       CheckpointStore& store) {
+  auto answer = std::make_shared<PendingLoad>(executor);
+  store.Load([answer](Loaded loaded) { answer->Arrive(std::move(loaded)); });
+  return answer;
+}
+
+// Tells a store that several systems share which one is meant. Returns it;
+// empty: the store does not care.
+asio::awaitable<absl::StatusOr<std::string>> TellSource(
+    asio::any_io_executor executor, const WalSourceOptions& postgres,
+    CheckpointStore& store) {
+  if (!store.is_shared_by_systems()) co_return "";
+  WALPOST_CO_ASSIGN_OR_RETURN(
+      SourceIdentity identity,
+      co_await IdentifySource(executor, postgres.server, postgres.publication,
+                              postgres.slot));
+  std::string system = identity.system_identifier;
+  store.SetSource(std::move(identity));
+  co_return system;
+}
+
+absl::Status NoAnswer(const CheckpointStore& store) {
+  return absl::UnavailableError(fmt::format("{} did not answer within {} s",
+                                            store.Name(), kLoadLimit.count()));
+}
+
+using Access = CheckpointTopic::Access;
+
+std::unique_ptr<CheckpointStore> MakeTopicStore(asio::any_io_executor executor,
+                                                const Config& config,
+                                                Access access) {
+  const std::string& topic = config.checkpoint.topic;
+  const std::string& slot = config.postgres.slot;
+  auto store = std::make_unique<CheckpointTopic>(executor, config.kafka, topic,
+                                                 slot, access);
+  if (!config.transactions.is_on) return store;
+  return std::make_unique<TransactionalCheckpoint>(std::move(store), topic,
+                                                   slot);
+}
+
+std::unique_ptr<CheckpointStore> MakeStore(asio::any_io_executor executor,
+                                           const Config& config,
+                                           Access access) {
+  const CheckpointOptions& options = config.checkpoint;
+  switch (options.store) {
+    case CheckpointOptions::Store::kNone:
+      return nullptr;
+    case CheckpointOptions::Store::kFile:
+      return std::make_unique<ThreadedCheckpointStore>(
+          executor, std::make_shared<CheckpointFile>(options.path));
+    case CheckpointOptions::Store::kKafka:
+      return MakeTopicStore(executor, config, access);
+    case CheckpointOptions::Store::kPostgres:
+      return std::make_unique<CheckpointTable>(executor, config.postgres.server,
+                                               config.postgres.slot,
+                                               options.table);
+  }
+  return nullptr;
+}
+
+void WarnOfResend(const Position& position) {
+  spdlog::warn(
+      "the checkpoint stands at event {} of the transaction that commits at "
+      "{}, counted by other outbox.tables, outbox.messages.prefix or "
+      "postgres.publication: that transaction is sent again as a whole, with "
+      "other ordinals in walpost-position",
+      position.ordinal, position.commit_lsn.ToString());
+}
+
+}  // namespace
+
+CheckpointService::CheckpointService(asio::any_io_executor executor,
+                                     const Config& config,
+                                     const WalProgress& progress,
+                                     TransactionBatcher* gate,
+                                     PassedOverRows& passed_over,
+                                     std::function<void()> on_saved)
+    : executor_(executor),
+      slot_(config.postgres.slot),
+      postgres_(config.postgres),
+      numbering_(NumberingOf(config.outbox, config.postgres.publication)),
+      has_transaction_ids_(HasTransactionIds(config.outbox)),
+      is_in_kafka_(config.checkpoint.store == CheckpointOptions::Store::kKafka),
+      store_(MakeStore(executor, config, Access::kReadAndWrite)),
+      writer_(store_.get(), config.checkpoint.interval, progress,
+              std::move(on_saved), gate, &passed_over),
+      busy_timer_(executor) {
+  if (config.transactions.is_on) {
+    in_transactions_ = static_cast<TransactionalCheckpoint*>(store_.get());
+  }
+}
+
+asio::awaitable<absl::Status> CheckpointService::Load() {
+  if (store_ == nullptr) co_return absl::OkStatus();
+  const MonotonicTime deadline = Clock::now() + kLoadLimit;
+  while (writer_.is_busy() && Clock::now() < deadline) {
+    busy_timer_.expires_after(kBusyInterval);
+    co_await busy_timer_.async_wait(kAsTuple);
+  }
+  if (writer_.is_busy()) co_return NoAnswer(*store_);
+  // A load that timed out before may still be pending: stores take one call at
+  // a time.
+  if (asked_ == nullptr) {
+    WALPOST_CO_ASSIGN_OR_RETURN(
+        system_identifier_, co_await TellSource(executor_, postgres_, *store_));
+    asked_ = AskToLoad(executor_, *store_);
+    if (!unread_since_) unread_since_ = Clock::now();
+  }
+  const std::shared_ptr<PendingLoad> answer = asked_;
+  co_await answer->WaitUntil(deadline);
+  if (!answer->loaded()) {
+    const absl::Status none = NoAnswer(*store_);
+    co_return is_in_kafka_ ? FromKafka(none) : none;
+  }
+  asked_.reset();
+  Loaded loaded = *answer->loaded();
+  const absl::Status& status = loaded.status();
+  if (absl::IsDataLoss(status)) {
+    const std::string text(status.message());
+    const absl::Status unreadable = absl::FailedPreconditionError(text);
+    co_return WithReasonCode(unreadable, kReasonCheckpointUnreadable);
+  }
+  if (!status.ok()) co_return status;
+  unread_since_.reset();
+  loaded_ = *std::move(loaded);
+  if (loaded_ && !loaded_->gap.empty()) has_gap_ = true;
+  if (!loaded_ && KnowsLast()) {
+    spdlog::warn("{} has lost the checkpoint: going on behind the last one",
+                 store_->Name());
+    loaded_ = writer_.saved();
+  }
+  if (loaded_ && loaded_->slot != slot_) {
+    const std::string text = fmt::format(
+        "{} holds the checkpoint of slot {}, not of {}: correct postgres.slot, "
+        "or give each slot a checkpoint of its own",
+        store_->Name(), loaded_->slot, slot_);
+    const absl::Status foreign = absl::FailedPreconditionError(text);
+    co_return WithReasonCode(foreign, kReasonCheckpointOfAnotherSlot);
+  }
+  if (loaded_) {
+    const Position position = loaded_->position;
+    if (Renumber(*loaded_, numbering_)) WarnOfResend(position);
+  }
+  co_return absl::OkStatus();
+}
+
+// What this process has committed is in Kafka, even if somebody has deleted the
+// record of it meanwhile. After a gap it would read as an operator's decision:
+// that is a checkpoint without the gap.
+bool CheckpointService::KnowsLast() const {
+  const Checkpoint& saved = writer_.saved();
+  return in_transactions_ != nullptr && !has_gap_ &&
+         saved.confirmed.is_valid() &&
+         saved.system_identifier == system_identifier_;
+}
+
+CheckpointScope CheckpointService::Complete(CheckpointScope session) const {
+  session.slot = slot_;
+  session.numbering = numbering_;
+  return session;
+}
+
+void CheckpointService::Begin(CheckpointScope session, Sink* sink) {
+  if (in_transactions_ != nullptr) in_transactions_->SetSink(sink);
+  has_gap_ = false;
+  writer_.Begin(ContinueFrom(loaded_, Complete(std::move(session))));
+}
+
+void CheckpointService::Pause() {
+  writer_.Pause();
+  if (in_transactions_ != nullptr) in_transactions_->SetSink(nullptr);
+}
+
+asio::awaitable<void> CheckpointService::Keep(Gap gap,
+                                              CheckpointScope session) {
+  has_gap_ = true;
+  is_storing_gap_ = false;
+  if (store_ == nullptr || writer_.is_busy() || is_loading()) co_return;
+  co_await StoreGap(std::move(gap), std::move(session));
+  if (!is_storing_gap_) store_->Release();
+}
+
+asio::awaitable<void> CheckpointService::StoreGap(Gap gap,
+                                                  CheckpointScope session) {
+  const auto foreign = store_->is_shared_by_systems()
+                           ? ForeignCheckpoint::kApart
+                           : ForeignCheckpoint::kInOurPlace;
+  const std::optional<Checkpoint> checkpoint =
+      CheckpointOfGap(gap, loaded_, writer_.saved(),
+                      Complete(std::move(session)), WallNow(), foreign);
+  if (!checkpoint) co_return;
+  const auto answer = std::make_shared<PendingLoad>(executor_);
+  store_->Save(*checkpoint, [answer](absl::Status status) {
+    answer->Arrive(status.ok() ? Loaded(std::nullopt) : Loaded(status));
+  });
+  co_await answer->WaitUntil(Clock::now() + kLoadLimit);
+  absl::Status status = NoAnswer(*store_);
+  is_storing_gap_ = !answer->loaded();
+  if (answer->loaded()) status = answer->loaded()->status();
+  if (!status.ok()) {
+    spdlog::warn(
+        "the gap {} cannot be kept in {}, and a restart may not know "
+        "it: {}",
+        gap.code, store_->Name(), std::string(status.message()));
+  }
+}
+
+void CheckpointService::SaveIfDue(bool hurry) {
+  writer_.SaveIfDue(Clock::now(), WallNow(), hurry);
+}
+
+void CheckpointService::AddTo(RelayStatus& status) const {
+  status.restart_lsn = writer_.confirmable();
+  if (store_ == nullptr) return;
+  status.checkpoint_store = store_->Name();
+  status.checkpoint = writer_.saved();
+}
+
+void CheckpointService::AddTo(RelaySigns& signs) const {
+  if (is_in_kafka_ && unread_since_) {
+    signs.unread_checkpoint = store_->Name();
+    signs.checkpoint_unread_for =
+        std::chrono::duration_cast<std::chrono::milliseconds>(Clock::now() -
+                                                              *unread_since_);
+  }
+  const auto committing = writer_.busy_since();
+  signs.in_transactions = in_transactions_ != nullptr;
+  if (signs.in_transactions && committing) {
+    signs.committing_for =
+        std::chrono::duration_cast<std::chrono::milliseconds>(Clock::now() -
+                                                              *committing);
+  }
+  const auto failing = writer_.failing_since();
+  if (!failing) return;
+  signs.checkpoint_failing_for =
+      std::chrono::duration_cast<std::chrono::milliseconds>(Clock::now() -
+                                                            *failing);
+  signs.checkpoint_trouble = writer_.status();
+}
+
+void CheckpointService::OnReport(const SlotReport& report) {
+  // Changes that the publication does not cover are not sent: until a restart
+  // no horizon may pass them, not even after the publication is fixed.
+  if (!report.publication_trouble.empty()) has_transaction_ids_ = false;
+  if (has_transaction_ids_) writer_.OnHorizon(report.horizon);
+}
+
+asio::awaitable<Loaded> LoadCheckpoint(asio::any_io_executor executor,
+                                       const Config& config) {
+  const std::unique_ptr<CheckpointStore> store =
+      MakeStore(executor, config, Access::kRead);
+  if (store == nullptr) co_return std::nullopt;
+  const absl::StatusOr<std::string> told =
+      co_await TellSource(executor, config.postgres, *store);
+  if (!told.ok()) co_return told.status();
+  const std::shared_ptr<PendingLoad> answer = AskToLoad(executor, *store);
+  co_await answer->WaitUntil(Clock::now() + kLoadLimit);
+  if (!answer->loaded()) co_return NoAnswer(*store);
+  co_return *answer->loaded();
+}
+
+asio::awaitable<Loaded> ReadCheckpoint(asio::any_io_executor executor,
+                                       const Config& config) {
+  if (config.checkpoint.store == CheckpointOptions::Store::kFile) {
+    const CheckpointFile file(config.checkpoint.path);
+    co_return file.Read();
+  }
+  co_return co_await LoadCheckpoint(executor, config);
+}
+
+asio::awaitable<absl::Status> StoreCheckpoint(asio::any_io_executor executor,
+                                              const Config& config,
+                                              Checkpoint checkpoint) {
+  const std::unique_ptr<CheckpointStore> store =
+      MakeStore(executor, config, Access::kReadAndWrite);
+  if (store == nullptr) co_return absl::OkStatus();
+  const auto answer = std::make_shared<PendingLoad>(executor);
+  checkpoint.written_at = WallNow();
+  store->Replace(checkpoint, [answer](absl::Status status) {
+    answer->Arrive(status.ok() ? Loaded(std::nullopt) : Loaded(status));
+  });
+  co_await answer->WaitUntil(Clock::now() + kLoadLimit);
+  if (!answer->loaded()) co_return NoAnswer(*store);
+  co_return answer->loaded()->status();
+}
+
+}  // namespace walpost

@@ -1,0 +1,373 @@
+#include "app/live/relay.h"
+
+#include <boost/asio/as_tuple.hpp>
+#include <boost/asio/co_spawn.hpp>
+#include <boost/asio/detached.hpp>
+#include <boost/asio/use_awaitable.hpp>
+#include <random>
+#include <utility>
+
+#include "absl/strings/strip.h"
+#include "app/live/existing_rows_warning.h"
+#include "app/process/diverted_event_log.h"
+#include "base/error_source.h"
+#include "base/status_macros.h"
+#include "fmt/format.h"
+#include "kafka/client/transactional_id.h"
+#include "kafka/producer/kafka_sinks.h"
+#include "kafka/producer/producer_properties.h"
+#include "outbox/numbering.h"
+#include "spdlog/spdlog.h"
+
+namespace walpost {
+
+namespace asio = boost::asio;
+using Clock = std::chrono::steady_clock;
+using std::chrono::milliseconds;
+
+namespace {
+
+constexpr auto kAsTuple = asio::as_tuple(asio::use_awaitable);
+
+// Limit for the first answer of the brokers, before a stream.
+constexpr milliseconds kClusterLimit{2000};
+constexpr milliseconds kClusterPoll{20};
+// Limit for fencing earlier instances. The stream has begun, and waits.
+constexpr std::chrono::seconds kTakeOverLimit{8};
+
+// A parked event is settled, but the new primary may lack its row.
+ContinuityState::AfterPromotion AfterPromotion(const Config& config) {
+  return config.transactions.is_on && !config.parks()
+             ? ContinuityState::AfterPromotion::kAtCheckpoint
+             : ContinuityState::AfterPromotion::kAtSlot;
+}
+
+}  // namespace
+
+absl::StatusOr<std::unique_ptr<Relay>> Relay::Create(
+    asio::any_io_executor executor, const Config& config) {
+  WALPOST_ASSIGN_OR_RETURN(std::unique_ptr<RecordBuilder> builder,
+                           RecordBuilder::Create(config.outbox));
+  std::unique_ptr<Relay> relay(new Relay(executor, config, std::move(builder)));
+  if (config.transactions.is_on) {
+    WALPOST_RETURN_IF_ERROR(MakeProducerConf(config.kafka).status());
+  } else {
+    WALPOST_RETURN_IF_ERROR(relay->StartSink());
+  }
+  return relay;
+}
+
+Relay::Relay(asio::any_io_executor executor, const Config& config,
+             std::unique_ptr<RecordBuilder> builder)
+    : executor_(executor),
+      config_(config),
+      numbering_(NumberingOf(config.outbox, config.postgres.publication)),
+      sender_(std::move(builder), config.window),
+      gate_(config.transactions.is_on
+                ? std::optional<TransactionBatcher>(config.transactions)
+                : std::nullopt),
+      passed_over_(config.checkpoint.has_store()
+                       ? PassedOverRows::Kept::kInCheckpoints
+                       : PassedOverRows::Kept::kOnRecord),
+      sinks_(KafkaSinks(executor, config.kafka, &cluster_state_), SinkOptions(),
+             sender_, [this] { OnDrained(); }),
+      checkpoints_(executor, config, progress_, gate(), passed_over_,
+                   [this] { OnCheckpoint(); }),
+      memory_(config.postgres.slot, progress_, AfterPromotion(config)),
+      consumer_(progress_, checkpoints_.writer(), passed_over_, gate()),
+      stream_(LiveStreamOptions(config.postgres), config.outbox,
+              ReferencesOf(sender_.builder().routes()), consumer_),
+      session_(config.transactions.is_on
+                   ? RelaySession::Producing::kInTransactions
+                   : RelaySession::Producing::kSingly,
+               config.shutdown_timeout, progress_, checkpoints_.writer(),
+               memory_, stream_, std::random_device()()),
+      source_(executor, config.postgres, config.outbox,
+              sender_.builder().routes(), memory_, stream_),
+      monitor_session_(
+          executor, config.postgres, config.outbox, sender_.builder().routes(),
+          config.parking.table, [this] { OnServerShutdown(); },
+          [this](const SlotReport& report) { OnSlotReport(report); }),
+      replay_window_service_(executor, config.postgres),
+      snapshot_(executor, config_),
+      parking_(executor, config_, numbering_, progress_, cluster_state_.offsets,
+               ParkingCallbacks()),
+      retry_timer_(executor),
+      watch_timer_(executor),
+      commit_timer_(executor),
+      wal_budget_(config.postgres.wal_budget_bytes),
+      state_log_(Clock::now()),
+      oldest_wait_(Clock::now()),
+      brokers_seen_at_(Clock::now()),
+      progress_log_(Clock::now()) {
+  sender_.SetErrorActions(config.on_error, LogDivertedEvent);
+  if (gate_) sender_.AwaitCommits(config.transactions.boundary);
+  if (config.sends_letters()) {
+    monitor_session_.NoteLetterTopic(config.outbox.dead_letter.topic);
+  }
+  if (config.checkpoint.has_store()) return;
+  memory_.RelyOnRecord();
+  monitor_session_.KeepOnRecord(passed_over_);
+}
+
+asio::awaitable<absl::Status> Relay::Run() {
+  asio::co_spawn(executor_, Watch(), asio::detached);
+  asio::co_spawn(executor_, monitor_session_.Run(), asio::detached);
+  asio::co_spawn(executor_, replay_window_service_.Run(), asio::detached);
+  Action action = session_.Begin();
+  while (action.what != RelaySession::Do::kEnd) {
+    const absl::Status result = co_await CarryOut(action);
+    action = session_.Next(result, Clock::now());
+    Log(action);
+  }
+  co_return action.reason;
+}
+
+asio::awaitable<absl::Status> Relay::CarryOut(Action action) {
+  using Do = RelaySession::Do;
+  switch (action.what) {
+    case Do::kStartProducer:
+      co_return StartSink();
+    case Do::kPrepare:
+      co_return co_await Prepare();
+    case Do::kLoadCheckpoint:
+      co_return co_await checkpoints_.Load();
+    case Do::kOpen:
+      co_return co_await Open();
+    case Do::kTakeOver:
+      co_return co_await TakeOver();
+    case Do::kStream:
+      co_return co_await Stream();
+    case Do::kKeepGap:
+      co_await checkpoints_.Keep(*memory_.gap(), DescribeSession());
+      break;
+    case Do::kCloseProducer:
+      if (action.is_last) StopBeside();
+      if (gate_) NoteTransactionGivenUp(action.reason);
+      co_await sinks_.Close(action.until);
+      break;
+    case Do::kWait:
+      co_await WaitUntil(action.until);
+      break;
+    case Do::kEnd:
+      break;
+  }
+  co_return absl::OkStatus();
+}
+
+absl::Status Relay::StartSink() {
+  // What was in flight before is void.
+  if (session_.TakeReset()) {
+    cluster_state_.Forget();
+    oldest_wait_.StartOver();
+  }
+  if (gate_) {
+    sinks_.SetTransactionalId(RelayTransactionalId(
+        checkpoints_.system_identifier(), config_.postgres.slot));
+  }
+  sinks_.SetOneAtATime(sender_.is_careful());
+  return sinks_.Start();
+}
+
+asio::awaitable<absl::Status> Relay::Prepare() {
+  if (config_.postgres.initial_snapshot) {
+    const absl::Status published = co_await snapshot_.Run();
+    source_.SetPublishedTables(snapshot_.tables());
+    co_return published;
+  }
+  if (!looked_for_rows_) {
+    looked_for_rows_ = co_await WarnOfExistingRows(executor_, config_);
+  }
+  co_return absl::OkStatus();
+}
+
+asio::awaitable<absl::Status> Relay::Open() {
+  checkpoints_.ForgetFailure();
+  memory_.SetCheckpoint(checkpoints_.loaded());
+  co_await WaitForCluster();
+  co_return co_await source_.Open();
+}
+
+// Nobody else has the slot now.
+asio::awaitable<absl::Status> Relay::TakeOver() {
+  absl::Status status = stream_.Check(Clock::now(), BootClock::now());
+  if (status.ok() && gate_) {
+    is_fencing_ = true;
+    status = co_await Fence();
+    is_fencing_ = false;
+  }
+  if (status.ok()) {
+    const auto& record = memory_.record();
+    const ParkedTable table = record ? record->parked_table : ParkedTable();
+    status = co_await parking_.Open(memory_.system_identifier(), table);
+  }
+  if (!status.ok()) source_.Close();
+  co_return status;
+}
+
+// Whoever had the slot may still have committed after the checkpoint was read;
+// from now on it cannot.
+asio::awaitable<absl::Status> Relay::Fence() {
+  if (memory_.system_identifier() != checkpoints_.system_identifier()) {
+    co_return absl::UnavailableError("the server is another one than before");
+  }
+  absl::Status status = co_await sinks_.TakeOver(kTakeOverLimit);
+  if (!status.ok()) co_return FromKafka(status);
+  brokers_seen_at_ = Clock::now();
+  const std::optional<Checkpoint> before = checkpoints_.loaded();
+  status = co_await checkpoints_.Load();
+  if (status.ok() && checkpoints_.loaded() != before) {
+    status = absl::UnavailableError(
+        "another instance has committed until now: beginning again from its "
+        "checkpoint");
+  }
+  if (status.ok()) WarnOfRepeats();
+  co_return status;
+}
+
+ParkedEventService::Callbacks Relay::ParkingCallbacks() {
+  return {.on_lost =
+              [this](const absl::Status& reason) {
+                session_.OnLost(reason);
+                source_.OnProgress();
+              },
+          .on_progress = [this] { OnDrained(); },
+          .may_release = [this] { return MayRelease(); },
+          .settled_through =
+              [this] { return checkpoints_.writer().settled_through(); }};
+}
+
+// A gap may have come about since the last look (CheckKafka).
+bool Relay::MayRelease() const {
+  return source_.is_open() && !session_.has_found_gap() && !FindKafkaGap() &&
+         !session_.shutdown_deadline() && !sinks_.Health().cluster_id.empty();
+}
+
+// The brokers report their cluster id with the first answer. If they are away,
+// the stream begins all the same: nothing is produced to an unknown cluster.
+asio::awaitable<void> Relay::WaitForCluster() {
+  const MonotonicTime until = Clock::now() + kClusterLimit;
+  while (sinks_.Health().cluster_id.empty() && Clock::now() < until &&
+         !session_.shutdown_deadline()) {
+    co_await WaitUntil(Clock::now() + kClusterPoll);
+  }
+  source_.SetKafkaCluster(sinks_.Health().cluster_id);
+}
+
+asio::awaitable<absl::Status> Relay::Stream() {
+  monitor_session_.SetReference(source_.findings(), memory_.coverage());
+  for (const Finding& finding : source_.findings()) {
+    if (finding.severity != Severity::kWarning || session_.streams() > 1) {
+      continue;
+    }
+    spdlog::warn("{} {}: {}", finding.subject, finding.text, finding.remedy);
+  }
+  const auto& slot = memory_.observed().slot;
+  const Lsn stands = slot ? slot->confirmed : Lsn();
+  passed_over_.Begin(
+      Coverage::Parse(memory_.coverage()).passed_over,
+      checkpoints_.loaded() ? checkpoints_.loaded()->confirmed : stands,
+      progress_.acknowledged_through().commit_lsn);
+  checkpoints_.Begin(DescribeSession(), sinks_.sink());
+  sender_.SetSkips(SkipsOf(source_.decisions(), PlaceOf(Position())));
+  ExpectKafka();
+  spdlog::info("streaming from slot {} at {} (system {}, timeline {}){}",
+               config_.postgres.slot, progress_.confirmed().ToString(),
+               memory_.system_identifier(), memory_.timeline(),
+               gate_ ? ", exactly once" : "");
+  parking_.Begin();
+  const absl::Status status = co_await source_.Stream();
+  co_await parking_.End();
+  checkpoints_.Pause();
+  co_return status;
+}
+
+// Sets the Kafka cluster and the topics that have the events so far. The writer
+// of the last checkpoint knows them best.
+void Relay::ExpectKafka() {
+  sinks_.sink()->ExpectCluster(memory_.kafka_cluster());
+  if (checkpoints_.loaded()) {
+    cluster_state_.topics.Reset(checkpoints_.loaded()->kafka_topics);
+  }
+  sinks_.sink()->ExpectTopics();
+}
+
+CheckpointScope Relay::DescribeSession() {
+  CheckpointScope session = memory_.owner();
+  session.kafka_cluster = sinks_.Health().cluster_id;
+  return session;
+}
+
+asio::awaitable<void> Relay::WaitUntil(MonotonicTime until) {
+  retry_timer_.expires_at(until);
+  co_await retry_timer_.async_wait(kAsTuple);
+}
+
+void Relay::Log(const Action& action) const {
+  const std::string reason(action.reason.message());
+  if (action.what == RelaySession::Do::kCloseProducer && !action.is_last) {
+    const bool is_planned = absl::IsCancelled(action.reason);
+    spdlog::log(is_planned ? spdlog::level::info : spdlog::level::warn,
+                "replacing the Kafka producer: {}", reason);
+  }
+  if (action.what != RelaySession::Do::kWait) return;
+  if (absl::IsDataLoss(action.reason)) {
+    spdlog::error("{} (after {}, {} times)", reason,
+                  session_.poison().confirmed().ToString(),
+                  session_.poison().times());
+  }
+  if (!action.is_retry) return;
+  const auto wait =
+      std::chrono::ceil<milliseconds>(action.until - Clock::now());
+  spdlog::warn("{}; trying again in {} ms",
+               std::string(absl::StripSuffix(reason, ";")), wait.count());
+}
+
+void Relay::Shutdown() {
+  if (session_.shutdown_deadline()) return;
+  session_.Shutdown(Clock::now());
+  spdlog::info("shutting down: {} records in flight",
+               sender_.window().in_flight_records());
+  snapshot_.Stop(*session_.shutdown_deadline());
+  retry_timer_.cancel();
+  source_.OnProgress();
+}
+
+void Relay::StopBeside() {
+  ended_ = true;
+  watch_timer_.cancel();
+  commit_timer_.cancel();
+  monitor_session_.Stop();
+  replay_window_service_.Stop();
+}
+
+void Relay::OnDrained() {
+  SaveCheckpointIfDue();
+  source_.OnProgress();
+}
+
+// A checkpoint that is overtaken ends the stream, too.
+void Relay::SaveCheckpointIfDue() {
+  checkpoints_.SaveIfDue(session_.is_hurried());
+  session_.OnReports();
+  if (gate_) AwaitCommit();
+}
+
+void Relay::OnCheckpoint() {
+  if (gate_) NoteTransaction();
+  session_.OnReports();
+  source_.OnProgress();
+}
+
+// Nothing else may happen until a commit is due.
+void Relay::AwaitCommit() {
+  const MonotonicTime due_at = gate_->due_at();
+  if (due_at == commit_timer_.expiry()) return;
+  commit_timer_.expires_at(due_at);
+  if (due_at == MonotonicTime::max()) return;
+  commit_timer_.async_wait([this](boost::system::error_code error) {
+    if (!error && !ended_) OnDrained();
+  });
+}
+
+}  // namespace walpost

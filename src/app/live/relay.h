@@ -1,0 +1,159 @@
+// Relay: moves events from Postgres to Kafka, until a clean stop.
+//
+//   WalSource ──▶ WalProgress ──▶ Sender ──▶ Producer
+//       ▲            │ confirmed()
+//       └── CheckpointWriter, which stores it first
+//
+// It owns the three, carries out what the RelaySession decides, and knows why
+// nothing moves. Everything runs on the given io_context, so nothing here is
+// locked.
+//
+//   Relay relay(io.get_executor(), config);
+//   co_spawn(io, relay.Run(), ...);   // returns the exit status
+#pragma once
+
+#include <boost/asio/any_io_executor.hpp>
+#include <boost/asio/awaitable.hpp>
+#include <boost/asio/steady_timer.hpp>
+#include <memory>
+#include <optional>
+#include <string>
+
+#include "absl/status/status.h"
+#include "app/backfill/initial_snapshot.h"
+#include "app/checkpoint/checkpoint_service.h"
+#include "app/process/progress_log.h"
+#include "app/process/state_log.h"
+#include "app/sink/sink_handle.h"
+#include "app/stored/parked_event_service.h"
+#include "checkpoint/continuity_state.h"
+#include "checkpoint/observed_gap.h"
+#include "checkpoint/passed_over_rows.h"
+#include "config/config.h"
+#include "delivery/gap.h"
+#include "delivery/record_sink.h"
+#include "delivery/transaction_batcher.h"
+#include "delivery/wal_progress.h"
+#include "health/diagnosis.h"
+#include "health/oldest_wait.h"
+#include "health/relay_status.h"
+#include "health/transaction_report.h"
+#include "health/wal_budget.h"
+#include "kafka/producer/cluster_state.h"
+#include "postgres/stream/monitor_session.h"
+#include "postgres/stream/replay_window_service.h"
+#include "postgres/stream/wal_source.h"
+#include "session/gated_consumer.h"
+#include "session/relay_session.h"
+#include "session/wal_stream.h"
+
+namespace walpost {
+
+class Relay {
+ public:
+  // kInvalidArgument: a topic template or a property of Kafka is wrong.
+  static absl::StatusOr<std::unique_ptr<Relay>> Create(
+      boost::asio::any_io_executor executor, const Config& config);
+
+  // Runs until Shutdown (kOk), or until it cannot continue as configured
+  // (kFailedPrecondition, kInvalidArgument) before it ever streamed. After such
+  // a later error it stays up, stuck, and reports why.
+  boost::asio::awaitable<absl::Status> Run();
+
+  // Stops reading, lets the brokers acknowledge the records in flight, confirms
+  // them, and stops. Takes at most Config::shutdown_timeout.
+  void Shutdown();
+
+  // Kafka's credentials may have changed: if so, replaces the producer by one
+  // with the new credentials.
+  void RenewCredentials();
+
+  RelayStatus Status() const;
+
+ private:
+  Relay(boost::asio::any_io_executor executor, const Config& config,
+        std::unique_ptr<RecordBuilder> builder);
+
+  using Action = RelaySession::Action;
+
+  boost::asio::awaitable<absl::Status> CarryOut(Action action);
+  absl::Status StartSink();
+  boost::asio::awaitable<absl::Status> Prepare();
+  boost::asio::awaitable<absl::Status> Open();
+  boost::asio::awaitable<absl::Status> TakeOver();
+  boost::asio::awaitable<absl::Status> Fence();
+  void WarnOfRepeats() const;
+  boost::asio::awaitable<void> WaitForCluster();
+  boost::asio::awaitable<absl::Status> Stream();
+  boost::asio::awaitable<void> WaitUntil(MonotonicTime until);
+  void Log(const Action& action) const;
+  void ExpectKafka();
+  CheckpointScope DescribeSession();
+  ParkedEventService::Callbacks ParkingCallbacks();
+  bool MayRelease() const;
+
+  boost::asio::awaitable<void> Watch();
+  void CheckKafka();
+  // Kafka is not the one that has the events so far.
+  std::optional<Gap> FindKafkaGap() const;
+  void SaveCheckpointIfDue();
+  void OnCheckpoint();
+  void AwaitCommit();
+  void NoteTransaction();
+  void NoteTransactionGivenUp(const absl::Status& reason);
+  TransactionBatcher* gate() { return gate_ ? &*gate_ : nullptr; }
+  void StopBeside();
+  void OnDrained();
+  void OnServerShutdown();
+  void OnSlotReport(const SlotReport& report);
+  void ApplyDecision(const std::vector<EventDecision>& decisions);
+  EventPlace PlaceOf(const Position& position) const;
+  void LeaveOldPrimary(uint32_t timeline);
+  void NoteRetainedWal(const SlotReport& report);
+  void NoteAcknowledgements();
+  RelaySigns Signs() const;
+  std::string Awaited() const;
+
+  boost::asio::any_io_executor executor_;
+  Config config_;
+  const uint64_t numbering_;  // of events (outbox/numbering.h)
+  Sender sender_;
+  WalProgress progress_{sender_};
+  TransactionReport transactions_;
+  // With delivery.guarantee: exactly_once.
+  std::optional<TransactionBatcher> gate_;
+  PassedOverRows passed_over_;
+  ClusterState cluster_state_;
+  SinkHandle sinks_;
+  CheckpointService checkpoints_;
+  ContinuityState memory_;
+  GatedConsumer consumer_;
+  WalStream stream_;
+  RelaySession session_;
+  WalSource source_;
+  MonitorSession monitor_session_;
+  ReplayWindowService replay_window_service_;
+  InitialSnapshot snapshot_;
+  ParkedEventService parking_;
+  boost::asio::steady_timer retry_timer_;
+  boost::asio::steady_timer watch_timer_;
+  boost::asio::steady_timer commit_timer_;
+
+  bool looked_for_rows_ = false;  // rows older than the slot
+  bool ended_ = false;
+
+  std::optional<SlotReport> slot_report_;
+  ObservedGap observed_gap_;  // of the reports
+  WalBudget wal_budget_;
+  WalBudget::Level wal_budget_level_ = WalBudget::Level::kFine;
+  StateLog state_log_;
+  uint64_t acknowledged_before_ = 0;
+  OldestWait oldest_wait_;
+  MonotonicTime brokers_seen_at_;
+  // The stream is ours, and nothing is read from it yet.
+  bool is_fencing_ = false;
+  bool kafka_was_reached_ = false;
+  ProgressLog progress_log_;
+};
+
+}  // namespace walpost

@@ -1,0 +1,155 @@
+// Relay: signs for the diagnosis, status, and renewal of credentials.
+#include <chrono>
+
+#include "app/live/relay.h"
+#include "base/sqlstate.h"
+
+namespace walpost {
+
+using Clock = std::chrono::steady_clock;
+using std::chrono::milliseconds;
+
+RelaySigns Relay::Signs() const {
+  const MonotonicTime now = Clock::now();
+  const auto since = [now](MonotonicTime then) {
+    return std::chrono::duration_cast<milliseconds>(now - then);
+  };
+  RelaySigns signs;
+  signs.slot = config_.postgres.slot;
+  signs.brokers = config_.kafka.brokers;
+  signs.draining = session_.shutdown_deadline().has_value();
+  signs.confirmed = progress_.confirmed();
+  signs.stoppage = sender_.known_stoppage();
+  signs.held = sender_.held();
+  signs.in_flight_records = sender_.window().in_flight_records();
+  if (const InFlightRecord* oldest = sender_.window().oldest()) {
+    signs.oldest_in_flight =
+        std::chrono::duration_cast<std::chrono::microseconds>(
+            WallNow() - oldest->commit_time);
+  }
+  signs.gap = memory_.gap();
+  if (!signs.gap && !source_.is_open()) signs.gap = observed_gap_.gap();
+  signs.trouble = session_.trouble();
+  signs.slot_is_in_use = SqlstateOf(session_.trouble()) == kSqlstateObjectInUse;
+  const SlotHolder& holder = source_.slot_holder();
+  if (!holder.user().empty()) signs.slot_user = holder.user();
+  signs.slot_user_trouble = holder.trouble();
+  signs.slot_user_doubt = holder.doubt();
+  signs.slot_creation = monitor_session_.slot_creation();
+  signs.awaited = Awaited();
+  // What was intended when this instance streamed last may be outdated.
+  if (slot_report_ &&
+      (source_.is_open() || slot_report_->publication_is_wrong)) {
+    signs.publication_trouble = slot_report_->publication_trouble;
+  }
+  signs.unseen_for = since(monitor_session_.reported_at());
+  signs.unseen_because = monitor_session_.unseen_because();
+  signs.trouble_is_poison = session_.poison().is_poison();
+  signs.has_streamed = session_.has_streamed();
+  signs.is_streaming =
+      (source_.is_open() && !is_fencing_) || session_.is_resuming(now);
+  signs.server_silent_for = stream_.silence(now);
+  signs.server_held_back_for = stream_.standby_hold().Length(now);
+  signs.server_held_back_by = stream_.standby_hold().text();
+  signs.brokers_were_reached = kafka_was_reached_;
+  signs.brokers_unreachable_for = since(brokers_seen_at_);
+  signs.unacknowledged_for = oldest_wait_.Length(now);
+  const SinkHealth kafka = sinks_.Health();
+  signs.unknown_topic = kafka.missing_topic;
+  signs.brokers_are_connected = kafka.brokers_up > 0;
+  signs.broker_trouble = kafka.trouble;
+  if (kafka.hidden_since) {
+    signs.hidden_for = since(*kafka.hidden_since);
+    const bool may_end = signs.hidden_for <= config_.transactions.timeout;
+    if (!may_end) signs.hidden_records = kafka.hidden_records;
+  }
+  checkpoints_.AddTo(signs);
+  signs.wal_budget_level = wal_budget_.level();
+  signs.retained_wal_bytes = wal_budget_.retained_bytes();
+  signs.wal_budget_bytes = wal_budget_.limit_bytes();
+  signs.parking = parking_.report();
+  signs.parking.waits_for = monitor_session_.session_wait();
+  snapshot_.AddTo(signs);
+  return signs;
+}
+
+std::string Relay::Awaited() const {
+  if (source_.is_opening()) return "Postgres, where the stream begins";
+  if (is_fencing_) {
+    return "Kafka, which ends the transaction of the instance before";
+  }
+  if (checkpoints_.is_loading()) return "the checkpoint of the last run";
+  if (looked_for_rows_ || config_.postgres.initial_snapshot) return "";
+  return "Postgres, which looks for rows that are older than the slot";
+}
+
+RelayStatus Relay::Status() const {
+  RelayStatus status;
+  status.stoppage = sender_.known_stoppage();
+  if (const auto stoppage = snapshot_.stoppage()) status.stoppage = stoppage;
+  checkpoints_.AddTo(status);
+  state_log_.Report(Clock::now(), status);
+  status.slot = config_.postgres.slot;
+  status.system_identifier = memory_.system_identifier();
+  if (status.system_identifier.empty()) {
+    status.system_identifier = snapshot_.system_identifier();
+  }
+  status.timeline = memory_.timeline();
+  status.numbering = numbering_;
+  status.server_version = source_.server_version();
+  status.server_wal_end = stream_.server_wal_end();
+  if (slot_report_) {
+    status.server_wal_end =
+        std::max(status.server_wal_end, slot_report_->server_wal_end);
+    status.retained_wal_bytes = wal_budget_.retained_bytes();
+    if (slot_report_->has_slot) status.wal_status = slot_report_->wal_status;
+    if (slot_report_->guard) status.guard_lsn = slot_report_->guard->confirmed;
+  }
+  status.slot_report_age = std::chrono::duration_cast<milliseconds>(
+      Clock::now() - monitor_session_.reported_at());
+  status.wal_budget_bytes = wal_budget_.limit_bytes();
+  status.wal_budget_time_left = wal_budget_.time_left();
+  const AcknowledgementWindow& window = sender_.window();
+  status.received = progress_.received();
+  status.confirmed = progress_.confirmed();
+  // A confirmed LSN is one that is stored.
+  if (status.restart_lsn.is_valid()) status.confirmed = status.restart_lsn;
+  status.acknowledged = progress_.acknowledged_through();
+  status.in_flight_records = window.in_flight_records();
+  status.in_flight_bytes = window.in_flight_bytes();
+  status.max_in_flight_records = config_.window.max_records;
+  status.max_in_flight_bytes = config_.window.max_bytes;
+  if (const InFlightRecord* oldest = window.oldest()) {
+    status.oldest_in_flight = WallNow() - oldest->commit_time;
+  }
+  status.parking = parking_.report();
+  status.counters = sender_.counters();
+  status.counters += snapshot_.counters();
+  status.latency = sender_.latency();
+  if (gate_) {
+    status.transactions = transactions_;
+    status.transactions->records = gate_->committed_records();
+    status.transactions->given_up += gate_->withdrawn();
+    if (const auto hidden_since = sinks_.Health().hidden_since) {
+      status.transactions->hidden_for =
+          std::chrono::duration_cast<milliseconds>(Clock::now() -
+                                                   *hidden_since);
+    }
+    if (const auto begun_at = gate_->begun_at()) {
+      status.transactions->open_for =
+          std::chrono::duration_cast<milliseconds>(Clock::now() - *begun_at);
+    }
+  }
+  status.reconnects = session_.streams() > 0 ? session_.streams() - 1 : 0;
+  status.skipped = stream_.skipped();
+  return status;
+}
+
+void Relay::RenewCredentials() {
+  const Sink* sink = sinks_.sink();
+  if (session_.shutdown_deadline() || sink == nullptr) return;
+  if (!sink->credentials_have_changed()) return;
+  sender_.OnSinkFailed(absl::CancelledError("its credentials have changed"));
+}
+
+}  // namespace walpost

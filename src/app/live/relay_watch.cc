@@ -1,0 +1,203 @@
+// Relay: what it sees beside the stream.
+#include <algorithm>
+#include <boost/asio/as_tuple.hpp>
+#include <boost/asio/use_awaitable.hpp>
+#include <utility>
+
+#include "app/live/relay.h"
+#include "base/reason_code.h"
+#include "fmt/format.h"
+#include "spdlog/spdlog.h"
+
+namespace walpost {
+
+namespace asio = boost::asio;
+using Clock = std::chrono::steady_clock;
+using std::chrono::milliseconds;
+
+namespace {
+
+constexpr auto kAsTuple = asio::as_tuple(asio::use_awaitable);
+// Interval for offering held records again and for checking the state.
+constexpr milliseconds kWatchInterval{250};
+
+}  // namespace
+
+void Relay::OnServerShutdown() {
+  if (!source_.is_open()) return;
+  spdlog::warn("Postgres is shutting down: leaving its stream");
+  session_.OnServerShutdown(Clock::now());
+  source_.OnProgress();
+}
+
+EventPlace Relay::PlaceOf(const Position& position) const {
+  return {memory_.system_identifier(), memory_.timeline(), numbering_,
+          position};
+}
+
+// Ignores decisions about other events, and about another history.
+void Relay::ApplyDecision(const std::vector<EventDecision>& decisions) {
+  const std::optional<BlockedEvent> stoppage = sender_.stoppage();
+  if (!stoppage) return;
+  const EventPlace place = PlaceOf(stoppage->position);
+  for (const EventDecision& decision : decisions) {
+    if (!IsAbout(decision, place, stoppage->digest) ||
+        !sender_.Decide(place.position, decision.action)) {
+      continue;
+    }
+    if (!decision.was_obeyed) monitor_session_.NoteObeyed(decision);
+    spdlog::warn("{} has decided about the event at {}: {} ({})", decision.by,
+                 ToString(place.position),
+                 std::string(ToString(decision.action)), decision.why);
+    source_.OnProgress();
+  }
+}
+
+void Relay::OnSlotReport(const SlotReport& report) {
+  slot_report_ = report;
+  ApplyDecision(report.decisions);
+  if (report.gap) session_.OnGap(*report.gap);
+  LeaveOldPrimary(report.timeline);
+  std::optional<Gap> seen;
+  if (report.source) {
+    const auto& [observed, record, parking] = *report.source;
+    seen = memory_.VisibleGap(observed, record);
+    if (!seen) seen = parking;
+  }
+  observed_gap_.Look(std::move(seen));
+  checkpoints_.OnReport(report);
+  if (report.has_slot) NoteRetainedWal(report);
+}
+
+// A frozen primary keeps its end of the stream open. The session beside it has
+// found the promoted server sooner than the stream gives up.
+void Relay::LeaveOldPrimary(uint32_t timeline) {
+  if (!source_.is_open() || timeline <= memory_.timeline()) return;
+  session_.OnLost(absl::UnavailableError(fmt::format(
+      "a server on timeline {} takes writes now, and the stream comes from "
+      "timeline {}: leaving it",
+      timeline, memory_.timeline())));
+  source_.OnProgress();
+}
+
+void Relay::NoteRetainedWal(const SlotReport& report) {
+  // The guard slot stands behind the live slot: the WAL it keeps holds both.
+  const bool guard_keeps_more =
+      report.guard && !report.guard->is_lost &&
+      report.guard->wal.retained_bytes > report.wal.retained_bytes;
+  wal_budget_.OnReport(guard_keeps_more ? report.guard->wal : report.wal,
+                       Clock::now());
+  if (source_.is_open()) {
+    replay_window_service_.OnReport(report, wal_budget_.limit_bytes());
+  }
+  const WalBudget::Level before =
+      std::exchange(wal_budget_level_, wal_budget_.level());
+  if (wal_budget_level_ == before ||
+      wal_budget_level_ == WalBudget::Level::kFine) {
+    return;
+  }
+  spdlog::warn("Postgres keeps {} MiB of WAL for slot {}; the limit is {} MiB",
+               wal_budget_.retained_bytes() >> 20, config_.postgres.slot,
+               wal_budget_.limit_bytes() >> 20);
+}
+
+// The checkpoint of a slot that has been streamed from is gone. This process,
+// if it has streamed, knows the position by itself.
+void Relay::WarnOfRepeats() const {
+  const auto& slot = memory_.observed().slot;
+  const bool is_used =
+      slot && memory_.birth() != Lsn() && slot->confirmed > memory_.birth();
+  const bool is_known = checkpoints_.loaded() || session_.has_streamed();
+  if (is_known || !is_used) return;
+  spdlog::warn(
+      "topic {} has no checkpoint of slot {}, which has been confirmed up to "
+      "{}: what Kafka has of the events behind that is sent again",
+      config_.checkpoint.topic, config_.postgres.slot,
+      slot->confirmed.ToString());
+}
+
+asio::awaitable<void> Relay::Watch() {
+  while (!ended_) {
+    NoteAcknowledgements();
+    // Before the retry, because that clears the reason of held records.
+    state_log_.Update(Diagnose(Signs()), Clock::now());
+    CheckKafka();
+    parking_.Watch(brokers_seen_at_);
+    session_.Watch(Clock::now());
+    monitor_session_.WatchDecisions(sender_.stoppage().has_value());
+    monitor_session_.RecordPassedOver();
+    monitor_session_.WatchSource(!source_.is_open());
+    monitor_session_.WatchSession(parking_.waiting_pid());
+    OnDrained();
+    progress_log_.Tick(Clock::now(), sender_,
+                       checkpoints_.writer().confirmable());
+    watch_timer_.expires_after(kWatchInterval);
+    co_await watch_timer_.async_wait(kAsTuple);
+  }
+}
+
+// Checks once the brokers are reached, if they were not before the stream.
+void Relay::CheckKafka() {
+  if (!source_.is_open() || sinks_.sink() == nullptr ||
+      session_.has_found_gap()) {
+    return;
+  }
+  const std::string cluster = sinks_.Health().cluster_id;
+  if (const std::optional<Gap> gap = FindKafkaGap()) {
+    session_.OnGap(*gap);
+  } else if (!cluster.empty()) {
+    checkpoints_.NoteKafka(cluster, cluster_state_.topics.text());
+  }
+}
+
+std::optional<Gap> Relay::FindKafkaGap() const {
+  const auto other =
+      DescribeOtherKafka(memory_.kafka_cluster(), sinks_.Health().cluster_id);
+  if (other) return Gap{kGapKafkaReplaced, *other};
+  const std::string& replaced = cluster_state_.topics.replaced();
+  if (!replaced.empty()) return Gap{kGapKafkaReplaced, replaced};
+  return std::nullopt;
+}
+
+void Relay::NoteTransaction() {
+  const CheckpointWriter& writer = checkpoints_.writer();
+  if (!writer.status().ok()) return;
+  sender_.OnCommitted(WallNow());
+  session_.OnDelivered();
+  ++transactions_.committed;
+  transactions_.commit_time.Record(
+      std::chrono::duration_cast<std::chrono::microseconds>(Clock::now() -
+                                                            writer.tried_at()));
+  if (gate_->splits() == transactions_.splits) return;
+  transactions_.splits = gate_->splits();
+  spdlog::warn(
+      "the transaction of Postgres that has committed at {} is in several "
+      "Kafka transactions: consumers may see a part of it "
+      "(delivery.max_transaction_records, .max_transaction_bytes, "
+      ".transaction_timeout)",
+      writer.saved().position.commit_lsn.ToString());
+}
+
+// The producer is closed, and with it the transaction that was open.
+void Relay::NoteTransactionGivenUp(const absl::Status& reason) {
+  const bool had_records = gate_->Abandon();
+  const bool is_fenced = ReasonCodeOf(reason) == kReasonFenced;
+  if (is_fenced) ++transactions_.fenced;
+  if (!is_fenced && had_records) ++transactions_.given_up;
+}
+
+void Relay::NoteAcknowledgements() {
+  const uint64_t acknowledged =
+      sender_.counters().acknowledged + snapshot_.counters().acknowledged;
+  const bool moved = acknowledged != acknowledged_before_;
+  if (moved && !gate_) session_.OnDelivered();
+  if (moved) brokers_seen_at_ = Clock::now();
+  const SinkHealth health = sinks_.Health();
+  brokers_seen_at_ = std::max(brokers_seen_at_, health.heard_at);
+  kafka_was_reached_ |= moved || health.brokers_up > 0;
+  oldest_wait_.Look(sender_.window().oldest(), progress_.settled_through(),
+                    Clock::now());
+  acknowledged_before_ = acknowledged;
+}
+
+}  // namespace walpost

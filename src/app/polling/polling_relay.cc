@@ -1,0 +1,238 @@
+#include "app/polling/polling_relay.h"
+
+#include <algorithm>
+#include <boost/asio/as_tuple.hpp>
+#include <boost/asio/co_spawn.hpp>
+#include <boost/asio/detached.hpp>
+#include <boost/asio/use_awaitable.hpp>
+#include <random>
+#include <utility>
+
+#include "app/process/diverted_event_log.h"
+#include "base/status_macros.h"
+#include "postgres/connect/session_name.h"
+#include "spdlog/spdlog.h"
+
+namespace walpost {
+
+namespace asio = boost::asio;
+using Clock = std::chrono::steady_clock;
+using std::chrono::milliseconds;
+
+namespace {
+
+constexpr auto kAsTuple = asio::as_tuple(asio::use_awaitable);
+// Time for requests that are on their way when a sink has failed.
+constexpr milliseconds kSinkGrace{2000};
+// Time for the statements that settle records in flight at the end.
+constexpr milliseconds kSettleGrace{2000};
+constexpr milliseconds kWatchInterval{250};
+constexpr milliseconds kEndInterval{5};
+
+// How long a topic that the brokers do not know may still appear.
+constexpr milliseconds kTopicPatience{5'000};
+// A sink reports once a second which brokers are up.
+constexpr milliseconds kOutage{2'500};
+
+// A record of an unknown topic must be rejected while its row is held.
+SinkOptions PatientSinks(const Config& config) {
+  SinkOptions options;
+  options.topic_patience =
+      std::min(kTopicPatience, config.polling.transaction_timeout / 2);
+  return options;
+}
+
+// A polled row has no position in the order of commits.
+OutboxOptions WithoutPosition(OutboxOptions outbox) {
+  outbox.route.position_header = false;
+  return outbox;
+}
+
+}  // namespace
+
+absl::StatusOr<std::unique_ptr<PollingRelay>> PollingRelay::Create(
+    asio::any_io_executor executor, const Config& config, SinkFactory sinks) {
+  WALPOST_ASSIGN_OR_RETURN(
+      std::unique_ptr<RecordBuilder> builder,
+      RecordBuilder::Create(WithoutPosition(config.outbox)));
+  std::unique_ptr<PollingRelay> relay(
+      new PollingRelay(executor, config, std::move(sinks), std::move(builder)));
+  WALPOST_RETURN_IF_ERROR(relay->sinks_.Start());
+  relay->MakePollers();
+  return relay;
+}
+
+PollingRelay::PollingRelay(asio::any_io_executor executor, const Config& config,
+                           SinkFactory sinks,
+                           std::unique_ptr<RecordBuilder> builder)
+    : executor_(executor),
+      config_(config),
+      polling_sender_(std::move(builder), config.window),
+      sinks_(std::move(sinks), PatientSinks(config), polling_sender_,
+             [this] { WakePollers(); }),
+      timer_(executor),
+      backoff_(Backoff::Options{}, std::random_device()()),
+      state_log_(Clock::now()),
+      acknowledged_at_(Clock::now()),
+      brokers_seen_at_(Clock::now()),
+      brokers_connected_at_(Clock::now()) {
+  polling_sender_.SetErrorActions(config.on_error, LogDivertedEvent);
+  polling_sender_.SetOnFailure([this] { timer_.cancel(); });
+}
+
+void PollingRelay::MakePollers() {
+  for (size_t i = 0; i < config_.outbox.tables.size(); ++i) {
+    TablePoller::Options options;
+    options.server = config_.postgres.server;
+    options.application_name = SessionName(config_.postgres.slot, "polling");
+    options.polling = config_.polling;
+    options.outbox = config_.outbox;
+    options.source = i;
+    pollers_.push_back(std::make_unique<TablePoller>(
+        executor_, std::move(options), polling_sender_));
+  }
+}
+
+asio::awaitable<absl::Status> PollingRelay::Run() {
+  for (const auto& poller : pollers_) {
+    asio::co_spawn(executor_, poller->Run(), asio::detached);
+  }
+  absl::Status hopeless;
+  while (!shutdown_deadline_ && hopeless.ok()) {
+    if (HasFailedSink()) co_await GiveUpSink();
+    if (sinks_.sink() == nullptr && Clock::now() >= sink_at_) ReplaceSink();
+    NoteBrokers();
+    state_log_.Update(Diagnose(Signs()), Clock::now());
+    hopeless = Hopeless();
+    if (shutdown_deadline_ || !hopeless.ok()) break;
+    MonotonicTime next = Clock::now() + kWatchInterval;
+    if (sinks_.sink() == nullptr) next = std::min(next, sink_at_);
+    timer_.expires_at(next);
+    co_await timer_.async_wait(kAsTuple);
+  }
+  co_await End();
+  if (shutdown_deadline_) co_return absl::OkStatus();
+  co_return hopeless;
+}
+
+// Records that a poller calls back must not arrive later; others may still
+// arrive.
+asio::awaitable<void> PollingRelay::GiveUpSink() {
+  const bool is_purge = polling_sender_.purge_wanted();
+  spdlog::warn("replacing the Kafka producer: {}",
+               std::string(polling_sender_.failure()->message()));
+  MonotonicTime deadline = Clock::now();
+  // Well within the rest of a lease that is called back.
+  if (!is_purge) {
+    deadline += std::min<milliseconds>(kSinkGrace, config_.polling.lease / 12);
+  }
+  co_await sinks_.Close(deadline);
+  called_back_ |= is_purge;
+  ++rewinds_;
+  WakePollers();
+  sink_at_ = Clock::now();
+  if (!is_purge) sink_at_ += backoff_.Next();
+}
+
+void PollingRelay::ReplaceSink() {
+  sink_trouble_ = sinks_.Start();
+  if (!sink_trouble_.ok()) {
+    spdlog::error("{}", std::string(sink_trouble_.message()));
+    sink_at_ = Clock::now() + backoff_.Next();
+  }
+  WakePollers();
+}
+
+asio::awaitable<void> PollingRelay::End() {
+  for (const auto& poller : pollers_) poller->Stop();
+  MonotonicTime deadline = Clock::now() + kSinkGrace;
+  if (shutdown_deadline_) deadline = *shutdown_deadline_;
+  while (!AllEnded() && Clock::now() < deadline && !HasFailedSink()) {
+    state_log_.Update(Diagnose(Signs()), Clock::now());
+    timer_.expires_after(kEndInterval);
+    co_await timer_.async_wait(kAsTuple);
+  }
+  // After this every record has its report.
+  const MonotonicTime now = Clock::now();
+  co_await sinks_.Close(now);
+  WakePollers();
+  const MonotonicTime settled_by = Clock::now() + kSettleGrace;
+  while (!AllEnded() && Clock::now() < settled_by) {
+    timer_.expires_after(kEndInterval);
+    co_await timer_.async_wait(kAsTuple);
+  }
+  for (const auto& poller : pollers_) poller->Abandon();
+}
+
+void PollingRelay::Shutdown() {
+  if (shutdown_deadline_) return;
+  shutdown_deadline_ = Clock::now() + config_.shutdown_timeout;
+  spdlog::info("shutting down: {} records in flight",
+               polling_sender_.in_flight_records());
+  timer_.cancel();
+}
+
+void PollingRelay::RenewCredentials() {
+  const Sink* sink = sinks_.sink();
+  if (shutdown_deadline_ || sink == nullptr) return;
+  if (!sink->credentials_have_changed()) return;
+  polling_sender_.OnSinkFailed(
+      absl::AbortedError("its credentials have changed"));
+}
+
+absl::Status PollingRelay::Hopeless() const {
+  for (const auto& poller : pollers_) {
+    const absl::Status trouble = poller->trouble();
+    if (!poller->was_ready() && (absl::IsFailedPrecondition(trouble) ||
+                                 absl::IsInvalidArgument(trouble))) {
+      return trouble;
+    }
+  }
+  return absl::OkStatus();
+}
+
+bool PollingRelay::HasFailedSink() const {
+  return sinks_.sink() != nullptr && polling_sender_.failure();
+}
+
+bool PollingRelay::AllEnded() const {
+  return std::ranges::all_of(
+      pollers_, [](const auto& poller) { return poller->has_ended(); });
+}
+
+bool PollingRelay::HasPendingRows() const {
+  return std::ranges::any_of(pollers_, [](const auto& poller) {
+    return poller->report().pending > 0;
+  });
+}
+
+void PollingRelay::WakePollers() {
+  for (const auto& poller : pollers_) poller->Wake();
+}
+
+void PollingRelay::NoteBrokers() {
+  const MonotonicTime now = Clock::now();
+  const uint64_t acknowledged = polling_sender_.counters().acknowledged;
+  const bool moved = acknowledged != acknowledged_before_;
+  acknowledged_before_ = acknowledged;
+  if (moved) {
+    backoff_.Reset();
+    called_back_ = false;
+  }
+  // Records that were called back still wait for Kafka, in their table.
+  const bool waits = called_back_ && HasPendingRows();
+  if (moved || (polling_sender_.in_flight_records() == 0 && !waits)) {
+    acknowledged_at_ = now;
+  }
+  if (moved) brokers_seen_at_ = now;
+  const SinkHealth sink = sinks_.Health();
+  brokers_seen_at_ = std::max(brokers_seen_at_, sink.heard_at);
+  const bool is_connected = sink.brokers_up > 0;
+  kafka_was_reached_ |= moved || is_connected;
+  if (moved || is_connected) brokers_connected_at_ = now;
+  if (now - brokers_connected_at_ > kOutage)
+    topics_known_at_ = now + kTopicPatience;
+  polling_sender_.SetTopicsAreKnown(now >= topics_known_at_);
+}
+
+}  // namespace walpost

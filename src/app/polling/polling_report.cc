@@ -1,0 +1,83 @@
+// Signs for the diagnosis, and status, of a PollingRelay.
+#include <algorithm>
+#include <chrono>
+
+#include "app/polling/polling_relay.h"
+
+namespace walpost {
+
+using Clock = std::chrono::steady_clock;
+using std::chrono::milliseconds;
+
+RelaySigns PollingRelay::Signs() const {
+  const MonotonicTime now = Clock::now();
+  const auto since = [now](MonotonicTime then) {
+    return std::chrono::duration_cast<milliseconds>(now - then);
+  };
+  RelaySigns signs;
+  signs.brokers = config_.kafka.brokers;
+  signs.draining = shutdown_deadline_.has_value();
+  signs.in_flight_records = polling_sender_.in_flight_records();
+  signs.is_streaming = true;
+  signs.has_streamed = true;
+  // Tables that another walpost polls are not a problem. If all are, this
+  // instance is a standby.
+  absl::Status waits_for;
+  size_t standbys = 0;
+  for (const auto& poller : pollers_) {
+    if (poller->is_standby()) {
+      waits_for = poller->trouble();
+      ++standbys;
+      continue;
+    }
+    if (signs.trouble.ok()) signs.trouble = poller->trouble();
+    const milliseconds awaited = poller->connection().answer_awaited_for(now);
+    if (awaited > signs.server_silent_for) {
+      signs.server_silent_for = awaited;
+      signs.unanswered_table = poller->report().table;
+    }
+    signs.is_streaming &= poller->is_connected();
+    signs.has_streamed &= poller->was_ready();
+    const auto& oldest = poller->report().oldest_pending;
+    if (oldest) {
+      signs.oldest_in_flight =
+          std::max<std::chrono::microseconds>(signs.oldest_in_flight, *oldest);
+    }
+  }
+  if (signs.trouble.ok()) signs.trouble = polling_sender_.trouble();
+  if (signs.trouble.ok()) signs.trouble = sink_trouble_;
+  signs.cursor_is_in_use = signs.trouble.ok() && standbys == pollers_.size();
+  if (signs.cursor_is_in_use) signs.trouble = waits_for;
+  signs.brokers_were_reached = kafka_was_reached_;
+  signs.brokers_unreachable_for = since(brokers_seen_at_);
+  signs.unacknowledged_for = since(acknowledged_at_);
+  const SinkHealth kafka = sinks_.Health();
+  signs.unknown_topic = kafka.missing_topic;
+  signs.brokers_are_connected = kafka.brokers_up > 0;
+  signs.broker_trouble = kafka.trouble;
+  return signs;
+}
+
+RelayStatus PollingRelay::Status() const {
+  RelayStatus status;
+  state_log_.Report(Clock::now(), status);
+  status.in_flight_records = polling_sender_.in_flight_records();
+  status.in_flight_bytes = polling_sender_.in_flight_bytes();
+  status.max_in_flight_records = config_.window.max_records;
+  status.max_in_flight_bytes = config_.window.max_bytes;
+  if (const auto oldest = polling_sender_.oldest()) {
+    status.oldest_in_flight = WallNow() - *oldest;
+  }
+  status.counters = polling_sender_.counters();
+  status.counters.rewinds = rewinds_;
+  status.latency = polling_sender_.latency();
+  for (const auto& poller : pollers_) {
+    status.polled_tables.push_back(poller->report());
+    status.server_version =
+        std::max(status.server_version, poller->connection().server_version());
+    if (poller->sessions() > 1) status.reconnects += poller->sessions() - 1;
+  }
+  return status;
+}
+
+}  // namespace walpost

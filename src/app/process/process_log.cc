@@ -1,0 +1,131 @@
+#include "app/process/process_log.h"
+
+#include <atomic>
+#include <future>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <thread>
+#include <utility>
+
+#include "app/process/json_log_formatter.h"
+#include "base/own_arguments.h"
+#include "fmt/format.h"
+#include "spdlog/async.h"
+#include "spdlog/pattern_formatter.h"
+#include "spdlog/sinks/stdout_color_sinks.h"
+#include "spdlog/spdlog.h"
+
+namespace walpost {
+namespace {
+
+constexpr char kTextPattern[] = "%Y-%m-%dT%H:%M:%S.%eZ %l %v";
+
+// The writing thread reads it for each line: setting a sink's formatter would
+// wait for the line that it is writing.
+std::atomic<LogFormat> format_now = LogFormat::kText;
+
+class EitherFormatter final : public spdlog::formatter {
+ public:
+  void format(const spdlog::details::log_msg& queued,
+              spdlog::memory_buf_t& line) override {
+    const std::string text = WithOwnArguments(
+        std::string_view(queued.payload.data(), queued.payload.size()));
+    spdlog::details::log_msg message = queued;
+    message.payload = text;
+    if (format_now == LogFormat::kJson) return json_.format(message, line);
+    text_.format(message, line);
+  }
+  std::unique_ptr<spdlog::formatter> clone() const override {
+    return std::make_unique<EitherFormatter>();
+  }
+
+ private:
+  spdlog::pattern_formatter text_{kTextPattern, spdlog::pattern_time_type::utc};
+  JsonLogFormatter json_;
+};
+
+// Writes to stderr, with a warning in front about dropped lines.
+//
+// It runs on the pool's thread; the pool outlives it. It must not ask spdlog
+// for the pool: that waits for a mutex which shutdown holds while it waits for
+// this thread, and the last lines would be lost.
+class StderrSink final : public spdlog::sinks::stderr_color_sink_mt {
+  using Base = spdlog::sinks::stderr_color_sink_mt;
+
+ public:
+  explicit StderrSink(spdlog::details::thread_pool& pool) : pool_(pool) {}
+
+  void log(const spdlog::details::log_msg& message) override {
+    const uint64_t dropped = pool_.overrun_counter();
+    if (dropped > reported_) {
+      const std::string text = fmt::format(
+          "{} log lines were dropped before this one: stderr was "
+          "not read fast enough",
+          dropped - std::exchange(reported_, dropped));
+      Base::log({message.time, {}, {}, spdlog::level::warn, text});
+    }
+    Base::log(message);
+  }
+
+ private:
+  spdlog::details::thread_pool& pool_;
+  uint64_t reported_ = 0;
+};
+
+spdlog::level::level_enum ToSpdlog(LogLevel level) {
+  switch (level) {
+    case LogLevel::kDebug:
+      return spdlog::level::debug;
+    case LogLevel::kInfo:
+      return spdlog::level::info;
+    case LogLevel::kWarn:
+      return spdlog::level::warn;
+    case LogLevel::kError:
+      return spdlog::level::err;
+  }
+  return spdlog::level::info;
+}
+
+}  // namespace
+
+ProcessLog::ProcessLog() {
+  spdlog::init_thread_pool(kMaxQueuedLines, /*thread_count=*/1);
+  spdlog::set_default_logger(std::make_shared<spdlog::async_logger>(
+      "walpost", std::make_shared<StderrSink>(*spdlog::thread_pool()),
+      spdlog::thread_pool(), spdlog::async_overflow_policy::overrun_oldest));
+  spdlog::set_formatter(std::make_unique<EitherFormatter>());
+  Configure({});
+}
+
+void ProcessLog::Configure(const LogOptions& options) {
+  spdlog::set_level(ToSpdlog(options.level));
+  format_now = options.format;
+}
+
+uint64_t ProcessLog::dropped_lines() {
+  const auto pool = spdlog::thread_pool();
+  return pool == nullptr ? 0 : pool->overrun_counter();
+}
+
+void ProcessLog::Flush(std::chrono::milliseconds limit) {
+  constexpr std::chrono::milliseconds kPoll{2};
+  const auto pool = spdlog::thread_pool();
+  for (auto waited = kPoll; pool && waited < limit; waited += kPoll) {
+    const bool is_empty = pool->queue_size() == 0;
+    std::this_thread::sleep_for(kPoll);  // also for the line being written
+    if (is_empty) return;
+  }
+}
+
+bool ProcessLog::Close(std::chrono::milliseconds limit) {
+  auto ended = std::make_shared<std::promise<void>>();
+  const std::future<void> end = ended->get_future();
+  std::thread([ended = std::move(ended)] {
+    spdlog::shutdown();
+    ended->set_value();
+  }).detach();
+  return end.wait_for(limit) == std::future_status::ready;
+}
+
+}  // namespace walpost

@@ -1,0 +1,92 @@
+// DeliveryRun: sends the events of a source that ends, such as a table or a
+// range of the WAL.
+//
+//   source ──▶ Sender ──▶ Sink
+//     └── Wait, WaitForAcknowledgements, SinkTrouble
+//
+// It owns the sender and its sink, and knows why they cannot continue. Runs
+// on the loop.
+#pragma once
+
+#include <boost/asio/any_io_executor.hpp>
+#include <boost/asio/awaitable.hpp>
+#include <boost/asio/steady_timer.hpp>
+#include <chrono>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+
+#include "absl/status/status.h"
+#include "app/sink/sink_handle.h"
+#include "base/time.h"
+#include "delivery/record_sink.h"
+#include "delivery/sender.h"
+
+namespace walpost {
+
+class DeliveryRun {
+ public:
+  // Time without an acknowledgement after which a verb gives the brokers up.
+  static constexpr std::chrono::seconds kSilenceLimit{60};
+
+  struct Options {
+    AcknowledgementWindow::Options window;
+    SinkOptions sink;
+    // nullopt: waits for the brokers forever.
+    std::optional<std::chrono::seconds> silence_limit;
+    // What becomes of events that cannot be delivered; the log has each.
+    ErrorActions on_error;
+  };
+
+  // `on_drained` is called after each portion of reports.
+  DeliveryRun(boost::asio::any_io_executor executor,
+              std::unique_ptr<RecordBuilder> builder, SinkFactory sinks,
+              Options options, std::function<void()> on_drained);
+
+  Sender& sender() { return sender_; }
+  const Sender& sender() const { return sender_; }
+
+  // Makes a sink, unless there is one. Errors are those of SinkFactory.
+  absl::Status Start();
+  // See SinkTransactions: for a sink with transactions, once it has started.
+  boost::asio::awaitable<absl::Status> TakeOver(
+      std::chrono::milliseconds limit);
+  // Commits what the sender has sent, with one more record. After an error
+  // SinkTrouble has it.
+  boost::asio::awaitable<absl::Status> Commit(const Record& last);
+  // Gives up what the brokers do not acknowledge until `deadline`.
+  boost::asio::awaitable<void> Close(MonotonicTime deadline);
+
+  // Waits for reports, at most for `most`. Then offers held records again.
+  boost::asio::awaitable<void> Wait(std::chrono::milliseconds most);
+  // Waits until every record is acknowledged, or until `may_wait` says no.
+  // The error is the first that `may_wait` returns.
+  boost::asio::awaitable<absl::Status> WaitForAcknowledgements(
+      std::function<absl::StatusOr<bool>()> may_wait);
+  // Ends the current Wait.
+  void Wake() { timer_.cancel(); }
+
+  // Call it a few times a second while something waits for the brokers; Wait
+  // does. Time without it is no silence of theirs.
+  void Tick(MonotonicTime now);
+
+  // Why the sink does not get on: it failed, or the brokers have acknowledged
+  // nothing for too long, as of the Ticks so far (kUnavailable). Ok: it may.
+  absl::Status SinkTrouble(MonotonicTime now) const;
+  bool has_brokers() const { return sinks_.Health().brokers_up > 0; }
+  // A topic unknown to the brokers that records wait for; or empty.
+  std::string missing_topic() const { return sinks_.Health().missing_topic; }
+
+ private:
+  Sender sender_;
+  SinkHandle sinks_;
+  std::optional<std::chrono::seconds> silence_limit_;
+  boost::asio::steady_timer timer_;
+  absl::Status commit_failure_;
+  uint64_t acknowledged_ = 0;  // as of the last Tick
+  // Since when records wait without an acknowledgement; nullopt: none does.
+  std::optional<MonotonicTime> waiting_since_;
+};
+
+}  // namespace walpost

@@ -1,0 +1,99 @@
+#include "app/sink/sink_handle.h"
+
+#include <algorithm>
+#include <boost/asio/as_tuple.hpp>
+#include <boost/asio/steady_timer.hpp>
+#include <boost/asio/this_coro.hpp>
+#include <boost/asio/use_awaitable.hpp>
+#include <optional>
+#include <utility>
+
+#include "base/status_macros.h"
+
+namespace walpost {
+
+namespace asio = boost::asio;
+using Clock = std::chrono::steady_clock;
+
+SinkHandle::SinkHandle(SinkFactory sinks, SinkOptions options,
+                       SinkListener& user, std::function<void()> on_drained)
+    : sinks_(std::move(sinks)),
+      options_(std::move(options)),
+      user_(user),
+      on_drained_(std::move(on_drained)),
+      heard_at_(Clock::now()),
+      closed_at_(heard_at_) {}
+
+namespace {
+
+// The answer to a call of SinkTransactions, for a coroutine.
+class Answer {
+ public:
+  explicit Answer(const asio::any_io_executor& executor)
+      : given_(executor, MonotonicTime::max()) {}
+
+  SinkTransactions::Done Take() {
+    return [this](absl::Status status) {
+      status_ = std::move(status);
+      given_.cancel();
+    };
+  }
+  asio::awaitable<absl::Status> Wait() {
+    constexpr auto kAsTuple = asio::as_tuple(asio::use_awaitable);
+    while (!status_) co_await given_.async_wait(kAsTuple);
+    co_return *status_;
+  }
+
+ private:
+  asio::steady_timer given_;
+  std::optional<absl::Status> status_;
+};
+
+}  // namespace
+
+absl::Status SinkHandle::Start() {
+  if (sink_ != nullptr) return absl::OkStatus();
+  WALPOST_ASSIGN_OR_RETURN(sink_, sinks_(options_, user_, on_drained_));
+  heard_at_ += Clock::now() - closed_at_;
+  user_.SetSink(sink_.get());
+  return absl::OkStatus();
+}
+
+asio::awaitable<absl::Status> SinkHandle::TakeOver(
+    std::chrono::milliseconds limit) {
+  Answer answer(co_await asio::this_coro::executor);
+  sink_->transactions()->TakeOver(limit, answer.Take());
+  co_return co_await answer.Wait();
+}
+
+asio::awaitable<absl::Status> SinkHandle::Commit() {
+  Answer answer(co_await asio::this_coro::executor);
+  sink_->transactions()->Commit(answer.Take());
+  co_return co_await answer.Wait();
+}
+
+asio::awaitable<void> SinkHandle::Close(MonotonicTime deadline) {
+  if (sink_ == nullptr) co_return;
+  constexpr auto kAsTuple = asio::as_tuple(asio::use_awaitable);
+  const auto executor = co_await asio::this_coro::executor;
+  asio::steady_timer closed(executor, MonotonicTime::max());
+  user_.SetSink(nullptr);
+  sink_->Close(deadline, [&closed] { closed.cancel(); });
+  co_await closed.async_wait(kAsTuple);
+  heard_at_ = Health().heard_at;
+  closed_at_ = Clock::now();
+  sink_.reset();
+}
+
+SinkHealth SinkHandle::Health() const {
+  SinkHealth health;
+  if (sink_ == nullptr) {
+    health.heard_at = heard_at_ + (Clock::now() - closed_at_);
+    return health;
+  }
+  health = sink_->Health();
+  health.heard_at = std::max(health.heard_at, heard_at_);
+  return health;
+}
+
+}  // namespace walpost

@@ -1,0 +1,64 @@
+// SinkHandle: the sink of one sender, made, asked and closed.
+//
+//   Start ──▶ SinkListener has a sink ──▶ Close ──▶ it has none; Start ──▶ ...
+//
+// Runs on the loop.
+#pragma once
+
+#include <boost/asio/awaitable.hpp>
+#include <chrono>
+#include <functional>
+#include <memory>
+#include <string>
+#include <utility>
+
+#include "absl/status/status.h"
+#include "base/time.h"
+#include "delivery/record_sink.h"
+
+namespace walpost {
+
+class SinkHandle {
+ public:
+  // `user` outlives this object. `on_drained` is called after each portion of
+  // reports.
+  SinkHandle(SinkFactory sinks, SinkOptions options, SinkListener& user,
+             std::function<void()> on_drained);
+
+  // See SinkOptions; for the sinks from now on.
+  void SetTransactionalId(std::string id) {
+    options_.transactional_id = std::move(id);
+  }
+
+  // Likewise.
+  void SetOneAtATime(bool is_on) { options_.one_at_a_time = is_on; }
+
+  // Makes a sink, unless there is one. Errors are those of SinkFactory.
+  absl::Status Start();
+
+  // See SinkTransactions. Requires a sink with transactions.
+  boost::asio::awaitable<absl::Status> TakeOver(
+      std::chrono::milliseconds limit);
+  boost::asio::awaitable<absl::Status> Commit();
+
+  // Lets the brokers acknowledge the records in flight until `deadline`.
+  // Afterwards every record has had its report, and there is no sink.
+  boost::asio::awaitable<void> Close(MonotonicTime deadline);
+
+  // nullptr: none.
+  Sink* sink() const { return sink_.get(); }
+  // That of no broker, if there is no sink. Brokers that nobody listens to are
+  // not silent: `heard_at` moves along meanwhile.
+  SinkHealth Health() const;
+
+ private:
+  SinkFactory sinks_;
+  SinkOptions options_;
+  SinkListener& user_;
+  std::function<void()> on_drained_;
+  std::unique_ptr<Sink> sink_;
+  MonotonicTime heard_at_;  // by earlier sinks
+  MonotonicTime closed_at_;
+};
+
+}  // namespace walpost

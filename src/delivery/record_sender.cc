@@ -1,0 +1,51 @@
+#include "delivery/record_sender.h"
+
+#include <string>
+
+#include "base/reason_code.h"
+#include "fmt/format.h"
+
+namespace walpost {
+
+absl::Status WithoutDeadLetter(const absl::Status& reason,
+                               const absl::Status& error) {
+  return WithReasonCode(
+      absl::InvalidArgumentError(fmt::format(
+          "{}; its dead letter cannot be delivered, either: {}",
+          std::string(reason.message()), std::string(error.message()))),
+      ReasonCodeOf(reason));
+}
+
+RecordSender::Outcome RecordSender::Send(const Event& event,
+                                         Sequence sequence) {
+  return Produce(builder_->Build(event, timeline_), sequence);
+}
+
+RecordSender::Outcome RecordSender::SendDeadLetter(const Event& event,
+                                                   const absl::Status& reason,
+                                                   Sequence sequence) {
+  Outcome outcome =
+      Produce(builder_->BuildDeadLetter(event, reason, timeline_), sequence);
+  if (outcome.verdict == SendOutcome::kRefuse) {
+    outcome.reason = WithoutDeadLetter(reason, outcome.reason);
+  }
+  return outcome;
+}
+
+RecordSender::Outcome RecordSender::Produce(
+    const absl::StatusOr<Record>& record, Sequence sequence) {
+  if (!record.ok()) return Judge(record.status());
+  absl::Status produced = sink_->Produce(*record, sequence);
+  if (!produced.ok()) return Judge(std::move(produced));
+  ++counters_.produced;
+  counters_.claim_checks += record->has_claim_check;
+  counters_.value_bytes += record->value ? record->value->size() : 0;
+  return {SendOutcome::kSent, absl::OkStatus(), record->size_bytes};
+}
+
+RecordSender::Outcome RecordSender::Judge(absl::Status reason) const {
+  const SendOutcome verdict = JudgeError(reason, ordering_);
+  return {verdict, std::move(reason), 0};
+}
+
+}  // namespace walpost

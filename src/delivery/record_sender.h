@@ -1,0 +1,73 @@
+// RecordSender: an event's last step, the same for every source. It builds the
+// record, offers it to the sink, and judges what becomes of an event that did
+// not go out.
+//
+//   event ──▶ RecordBuilder ──▶ RecordSink ──▶ SendOutcome
+//
+// Owned by the Sender (sources with an order) and by the PollingSender (polled
+// rows): they keep the books of what is in flight. Pure.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <utility>
+
+#include "absl/status/status.h"
+#include "delivery/delivery_counters.h"
+#include "delivery/record_sink.h"
+#include "delivery/send_outcome.h"
+#include "outbox/event.h"
+#include "outbox/record_builder.h"
+
+namespace walpost {
+
+// `reason`, and `error`, for which there is no dead letter of it.
+absl::Status WithoutDeadLetter(const absl::Status& reason,
+                               const absl::Status& error);
+
+class RecordSender {
+ public:
+  struct Outcome {
+    SendOutcome verdict = SendOutcome::kRefuse;
+    absl::Status reason;      // why it was not sent
+    size_t record_bytes = 0;  // of the record sent
+  };
+
+  // `counters` are its owner's.
+  RecordSender(std::unique_ptr<RecordBuilder> builder, Ordering ordering,
+               DeliveryCounters& counters)
+      : builder_(std::move(builder)),
+        ordering_(ordering),
+        counters_(counters) {}
+  RecordSender(const RecordSender&) = delete;
+  RecordSender& operator=(const RecordSender&) = delete;
+
+  // Sink to produce to; nullptr: none. It outlives its use.
+  void SetSink(RecordSink* sink) { sink_ = sink; }
+  bool has_sink() const { return sink_ != nullptr; }
+  RecordSink* sink() const { return sink_; }
+  // Timeline of the server, for the position header.
+  void SetTimeline(uint32_t timeline) { timeline_ = timeline; }
+  const RecordBuilder& builder() const { return *builder_; }
+
+  // Requires a sink. If the verdict is kSent, the sink will report `sequence`.
+  Outcome Send(const Event& event, Sequence sequence);
+  // Sends the dead letter of an event that cannot go out for `reason`. If that
+  // cannot go out either, the error says both.
+  Outcome SendDeadLetter(const Event& event, const absl::Status& reason,
+                         Sequence sequence);
+  // For an event that has no record, or whose record came back.
+  Outcome Judge(absl::Status reason) const;
+
+ private:
+  Outcome Produce(const absl::StatusOr<Record>& record, Sequence sequence);
+
+  std::unique_ptr<RecordBuilder> builder_;
+  const Ordering ordering_;
+  DeliveryCounters& counters_;
+  RecordSink* sink_ = nullptr;
+  uint32_t timeline_ = 0;
+};
+
+}  // namespace walpost

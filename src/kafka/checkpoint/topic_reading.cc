@@ -1,0 +1,49 @@
+#include "kafka/checkpoint/topic_reading.h"
+
+#include <string>
+#include <utility>
+
+#include "base/status_macros.h"
+#include "fmt/format.h"
+#include "kafka/producer/producer_properties.h"
+
+namespace walpost {
+
+absl::StatusOr<KafkaClient> MakeReadingClient(const ProducerOptions& options,
+                                              Isolation isolation) {
+  KafkaConf conf(rd_kafka_conf_new());
+  for (const auto& [property, value] : options.properties) {
+    WALPOST_ASSIGN_OR_RETURN(const std::string now, value.Read());
+    WALPOST_RETURN_IF_ERROR(SetKafkaProperty(conf.get(), property, now));
+  }
+  const std::pair<const char*, std::string> own[] = {
+      {"bootstrap.servers", options.brokers},
+      {"client.id", options.client_id + "-checkpoint"},
+      {"allow.auto.create.topics", "false"},
+      {"enable.partition.eof", "true"},
+      {"auto.offset.reset", "earliest"},
+      {"isolation.level", isolation == Isolation::kCommitted
+                              ? "read_committed"
+                              : "read_uncommitted"},
+      {"fetch.wait.max.ms", "10"},
+      {"reconnect.backoff.ms", "50"},
+      {"reconnect.backoff.max.ms", "1000"},
+  };
+  for (const auto& [property, value] : own) {
+    WALPOST_RETURN_IF_ERROR(SetKafkaProperty(conf.get(), property, value));
+  }
+  rd_kafka_conf_set_events(conf.get(), RD_KAFKA_EVENT_ERROR);
+  // Nobody reads this client's logs; its errors are sufficient.
+  rd_kafka_conf_set_log_cb(conf.get(), nullptr);
+  char reason[512];
+  KafkaClient client(
+      rd_kafka_new(RD_KAFKA_CONSUMER, conf.get(), reason, sizeof(reason)));
+  if (client == nullptr) {
+    return absl::FailedPreconditionError(
+        fmt::format("kafka.properties: {}", reason));
+  }
+  (void)conf.release();  // librdkafka owns it now
+  return client;
+}
+
+}  // namespace walpost

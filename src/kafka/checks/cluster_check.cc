@@ -1,0 +1,355 @@
+#include "kafka/checks/cluster_check.h"
+
+#include <librdkafka/rdkafka.h>
+
+#include <algorithm>
+#include <cstring>
+#include <map>
+#include <memory>
+#include <set>
+
+#include "base/status_macros.h"
+#include "fmt/format.h"
+#include "kafka/checkpoint/compacted_topic.h"
+#include "kafka/checks/transactions_check.h"
+#include "kafka/checks/transactions_probe.h"
+#include "kafka/client/connection_diagnosis.h"
+#include "kafka/client/handles.h"
+#include "kafka/producer/producer_properties.h"
+#include "kafka/topics/topic_rights.h"
+#include "kafka/topics/topic_settings.h"
+
+namespace walpost {
+namespace {
+
+using Probe = ProbedId::Probe;
+
+// Name after a configured prefix for a topic that does not exist.
+constexpr char kProbe[] = "walpost-check";
+constexpr size_t kMaxProbedPrefix = 200;
+// Topics that are compared with create_topics and claim_check_above.
+constexpr size_t kMaxShapes = 100;
+// Brokers whose settings are compared, for transactions.
+constexpr int kMaxBrokers = 100;
+// Transactional ids of stored events that are probed.
+constexpr size_t kMaxSenders = 100;
+constexpr char kTransactionLog[] = "__transaction_state";
+
+class ClusterCheck {
+ public:
+  ClusterCheck(KafkaClient client, const ProducerOptions& options,
+               KafkaUser user, std::chrono::milliseconds timeout)
+      : client_(std::move(client)),
+        options_(options),
+        user_(std::move(user)),
+        timeout_millis_(static_cast<int>(timeout.count())) {}
+
+  absl::StatusOr<ClusterFindings> Run(
+      const std::vector<TopicNames>& topics,
+      const std::string& checkpoint_topic,
+      const std::optional<TransactionalIds>& transactional_ids) {
+    const std::string subject = fmt::format("Kafka at {}", user_.brokers);
+    const rd_kafka_metadata_t* listed = nullptr;
+    const rd_kafka_resp_err_t error = rd_kafka_metadata(
+        client_.get(), /*all_topics=*/1, nullptr, &listed, timeout_millis_);
+    if (error != RD_KAFKA_RESP_ERR_NO_ERROR) {
+      AddUnreached(subject, error);
+      return ClusterFindings{std::move(findings_), false, "", {}};
+    }
+    const KafkaHandle<const rd_kafka_metadata_t, rd_kafka_metadata_destroy>
+        metadata(listed);
+    Add(Severity::kOk, subject,
+        fmt::format("answers; {} broker(s)", metadata->broker_cnt));
+    const std::map<std::string, std::string> settings = Settings(
+        RD_KAFKA_RESOURCE_BROKER, std::to_string(metadata->brokers[0].id));
+    // Without the right, nothing is known; brokers create topics by default.
+    const std::string creates = Get(settings, "auto.create.topics.enable");
+    for (const TopicNames& names : topics) {
+      WALPOST_RETURN_IF_ERROR(
+          CheckTopicsOf(*metadata, names, creates != "false"));
+    }
+    WALPOST_RETURN_IF_ERROR(CheckCheckpoint(checkpoint_topic));
+    if (transactional_ids) {
+      WALPOST_RETURN_IF_ERROR(
+          CheckTransactionsOf(*metadata, *transactional_ids));
+    }
+    CheckSizes(settings);
+    return ClusterFindings{std::move(findings_), true, ClusterId(),
+                           std::move(topic_ids_)};
+  }
+
+ private:
+  std::string ClusterId() {
+    char* raw = rd_kafka_clusterid(client_.get(), timeout_millis_);
+    if (raw == nullptr) return "";
+    std::string id = raw;
+    rd_kafka_mem_free(client_.get(), raw);
+    return id;
+  }
+
+  void Add(Severity severity, std::string subject, std::string text,
+           std::string remedy = "") {
+    findings_.push_back(
+        {severity, std::move(subject), std::move(text), std::move(remedy)});
+  }
+
+  void AddUnreached(const std::string& subject, rd_kafka_resp_err_t error) {
+    ConnectionDiagnosis trouble;
+    NoteEvents(client_.get(), trouble);
+    const std::string cause =
+        trouble.cause().empty() ? rd_kafka_err2str(error) : trouble.cause();
+    Add(Severity::kError, subject, fmt::format("does not answer: {}", cause),
+        std::string(trouble.remedy().empty() ? ConnectionDiagnosis::kUsualAdvice
+                                             : trouble.remedy()));
+  }
+
+  static std::string Get(const std::map<std::string, std::string>& settings,
+                         const std::string& name) {
+    const auto found = settings.find(name);
+    return found == settings.end() ? "" : found->second;
+  }
+
+  // Rights are asked for by name: the list of all topics omits topics that the
+  // user may not see.
+  absl::Status CheckTopicsOf(const rd_kafka_metadata_t& metadata,
+                             const TopicNames& names, bool brokers_create) {
+    std::set<std::string> asked;
+    for (int i = 0; i < metadata.topic_cnt; ++i) {
+      if (names.Match(metadata.topics[i].topic)) {
+        asked.insert(metadata.topics[i].topic);
+      }
+    }
+    const std::string unseen =
+        names.is_whole ? names.text
+                       : names.text.substr(0, kMaxProbedPrefix) + kProbe;
+    asked.insert(unseen);
+    WALPOST_ASSIGN_OR_RETURN(
+        auto rights,
+        DescribeTopicRights(client_.get(), asked, timeout_millis_));
+    TopicFacts facts;
+    facts.names = names;
+    facts.brokers_create = brokers_create;
+    for (const auto& [topic, its] : rights) {
+      if (its.error == RD_KAFKA_RESP_ERR_NO_ERROR) {
+        facts.topics.emplace(topic, its);
+        topic_ids_[topic] = its.id;
+      } else if (topic == unseen) {
+        facts.describe_error = its.error;
+      }
+    }
+    if (facts.can_be_created() && !facts.topics.contains(unseen)) {
+      facts.create_error =
+          TryCreateTopic(client_.get(), unseen, timeout_millis_);
+    }
+    Append(CheckTopics(facts, user_));
+    if (names.creation) CheckShapes(metadata, facts);
+    if (names.claim_check_above > 0) CheckClaimChecks(facts);
+    if (!names.are_dead_letters) return absl::OkStatus();
+    for (const auto& [topic, its] : facts.topics) CheckKeepsAll(topic);
+    return absl::OkStatus();
+  }
+
+  void CheckShapes(const rd_kafka_metadata_t& metadata,
+                   const TopicFacts& facts) {
+    size_t looked_at = 0;
+    for (const auto& [topic, its] : facts.topics) {
+      if (++looked_at > kMaxShapes) break;
+      TopicShape shape = ShapeOf(metadata, topic);
+      if (!facts.names.creation->config.empty()) {
+        shape.settings = Settings(RD_KAFKA_RESOURCE_TOPIC, topic);
+      }
+      Append(CheckShape(shape, *facts.names.creation, user_));
+    }
+    if (looked_at <= kMaxShapes) return;
+    Add(Severity::kNote, "create_topics",
+        fmt::format("only {} of {} topics were compared with it", kMaxShapes,
+                    facts.topics.size()));
+  }
+
+  // Payloads that are sent whole must fit.
+  void CheckClaimChecks(const TopicFacts& facts) {
+    const size_t above = facts.names.claim_check_above;
+    const auto check = [&](const std::string& subject, const std::string& most,
+                           std::string_view limit) {
+      if (most.empty() || above < std::strtoull(most.c_str(), nullptr, 10)) {
+        return;
+      }
+      Add(Severity::kWarning, subject,
+          fmt::format("{} is {}, and payloads up to {} bytes are sent whole",
+                      limit, most, above),
+          fmt::format("set outbox.tables.claim_check_above well below {}, so "
+                      "that headers fit, too",
+                      most));
+    };
+    check("claim_check_above", OwnLimit(), "message.max.bytes here");
+    size_t looked_at = 0;
+    for (const auto& [topic, its] : facts.topics) {
+      if (++looked_at > kMaxShapes) break;
+      check(fmt::format("topic {}", topic),
+            Get(Settings(RD_KAFKA_RESOURCE_TOPIC, topic), "max.message.bytes"),
+            "max.message.bytes");
+    }
+  }
+
+  std::string OwnLimit() {
+    char text[32] = {};
+    size_t size = sizeof(text);
+    rd_kafka_conf_get(rd_kafka_conf(client_.get()), "message.max.bytes", text,
+                      &size);
+    return text;
+  }
+
+  // Without its settings.
+  static TopicShape ShapeOf(const rd_kafka_metadata_t& metadata,
+                            const std::string& name) {
+    TopicShape shape;
+    shape.topic = name;
+    for (int i = 0; i < metadata.topic_cnt; ++i) {
+      const rd_kafka_metadata_topic_t& topic = metadata.topics[i];
+      if (topic.topic != name || topic.partition_cnt == 0) continue;
+      shape.partitions = topic.partition_cnt;
+      shape.replication_factor = topic.partitions[0].replica_cnt;
+    }
+    return shape;
+  }
+
+  // Without the right DESCRIBE_CONFIGS, nothing is known.
+  void CheckKeepsAll(const std::string& topic) {
+    const std::string policy =
+        Get(Settings(RD_KAFKA_RESOURCE_TOPIC, topic), "cleanup.policy");
+    if (policy.find("compact") == std::string::npos) return;
+    Add(Severity::kError, fmt::format("topic {}", topic),
+        fmt::format("has cleanup.policy={}: the next dead letter of a key "
+                    "removes the earlier ones",
+                    policy),
+        fmt::format("kafka-configs.sh --bootstrap-server {} --alter "
+                    "--entity-type topics --entity-name {} --add-config "
+                    "cleanup.policy=delete",
+                    user_.brokers, topic));
+  }
+
+  absl::Status CheckCheckpoint(const std::string& topic) {
+    if (topic.empty()) return absl::OkStatus();
+    WALPOST_ASSIGN_OR_RETURN(
+        auto rights,
+        DescribeTopicRights(client_.get(), {topic}, timeout_millis_));
+    rd_kafka_resp_err_t create_error = RD_KAFKA_RESP_ERR_NO_ERROR;
+    if (rights[topic].error != RD_KAFKA_RESP_ERR_NO_ERROR) {
+      create_error = TryCreateTopic(client_.get(), topic, timeout_millis_);
+    }
+    Append(CheckCheckpointTopic(topic, rights[topic], create_error, user_));
+    const std::string policy =
+        Get(Settings(RD_KAFKA_RESOURCE_TOPIC, topic), "cleanup.policy");
+    const absl::Status is_compacted =
+        RequireCompaction(topic, policy, user_.brokers);
+    if (!is_compacted.ok()) {
+      Add(Severity::kError, "checkpoint.topic",
+          std::string(is_compacted.message()));
+    }
+    return absl::OkStatus();
+  }
+
+  absl::Status CheckTransactionsOf(const rd_kafka_metadata_t& metadata,
+                                   const TransactionalIds& ids) {
+    TransactionFacts facts;
+    facts.relay.id = ids.relay;
+    for (const std::string& id : ids.senders) facts.senders.push_back({id});
+    facts.timeout = options_.transaction_timeout;
+    facts.brokers = static_cast<size_t>(metadata.broker_cnt);
+    const int count = std::min(metadata.broker_cnt, kMaxBrokers);
+    for (int i = 0; i < count; ++i) {
+      facts.settings.push_back(Settings(
+          RD_KAFKA_RESOURCE_BROKER, std::to_string(metadata.brokers[i].id)));
+    }
+    facts.log_replicas = ShapeOf(metadata, kTransactionLog).replication_factor;
+    if (facts.can_probe()) WALPOST_RETURN_IF_ERROR(ProbeAll(facts));
+    Append(CheckTransactions(facts, user_));
+    return absl::OkStatus();
+  }
+
+  absl::Status ProbeAll(TransactionFacts& facts) {
+    const std::chrono::milliseconds limit(timeout_millis_);
+    WALPOST_RETURN_IF_ERROR(ProbeTransactionalId(options_, limit, facts.relay));
+    bool is_answered = facts.relay.probe != Probe::kNoAnswer;
+    const size_t count = std::min(facts.senders.size(), kMaxSenders);
+    for (size_t i = 0; i < count && is_answered; ++i) {
+      ProbedId& sender = facts.senders[i];
+      WALPOST_RETURN_IF_ERROR(ProbeTransactionalId(options_, limit, sender));
+      is_answered = sender.probe != Probe::kNoAnswer;
+    }
+    return absl::OkStatus();
+  }
+
+  void Append(const Findings& findings) {
+    findings_.insert(findings_.end(), findings.begin(), findings.end());
+  }
+
+  void CheckSizes(const std::map<std::string, std::string>& settings) {
+    const std::string broker = Get(settings, "message.max.bytes");
+    const std::string ours = OwnLimit();
+    if (broker.empty())
+      return findings_.push_back(BrokerSettingsUnknown(user_));
+    const bool fits = std::strtoull(ours.c_str(), nullptr, 10) <=
+                      std::strtoull(broker.c_str(), nullptr, 10);
+    Add(fits ? Severity::kOk : Severity::kWarning, "message.max.bytes",
+        fmt::format("is {} here and {} at the brokers", ours, broker),
+        fits ? ""
+             : "lower message.max.bytes in kafka.properties to the brokers' "
+               "value: what they refuse stops the flow");
+  }
+
+  std::map<std::string, std::string> Settings(rd_kafka_ResourceType_t type,
+                                              const std::string& name) {
+    return DescribeSettings(client_.get(), type, name, timeout_millis_);
+  }
+
+  KafkaClient client_;
+  const ProducerOptions& options_;
+  KafkaUser user_;
+  int timeout_millis_;
+  Findings findings_;
+  std::map<std::string, std::string> topic_ids_;
+};
+
+absl::StatusOr<KafkaClient> MakeClient(const ProducerOptions& options) {
+  WALPOST_ASSIGN_OR_RETURN(KafkaConf conf, MakeProducerConf(options));
+  char reason[512];
+  KafkaClient client(
+      rd_kafka_new(RD_KAFKA_PRODUCER, conf.get(), reason, sizeof(reason)));
+  if (client == nullptr) {
+    return absl::FailedPreconditionError(
+        fmt::format("kafka.properties: {}", reason));
+  }
+  (void)conf.release();                           // librdkafka owns it now
+  rd_kafka_set_log_queue(client.get(), nullptr);  // NoteEvents
+  return client;
+}
+
+}  // namespace
+
+absl::StatusOr<ClusterFindings> CheckCluster(
+    const ProducerOptions& options, const std::vector<TopicNames>& topics,
+    const std::string& checkpoint_topic,
+    const std::optional<TransactionalIds>& transactional_ids,
+    std::chrono::milliseconds timeout) {
+  WALPOST_ASSIGN_OR_RETURN(KafkaClient client, MakeClient(options));
+  KafkaUser user = KafkaUserOf(options.brokers, options.properties);
+  return ClusterCheck(std::move(client), options, std::move(user), timeout)
+      .Run(topics, checkpoint_topic, transactional_ids);
+}
+
+absl::StatusOr<std::map<std::string, std::string>> FindTopicIds(
+    const ProducerOptions& options, const std::set<std::string>& topics,
+    std::chrono::milliseconds timeout) {
+  WALPOST_ASSIGN_OR_RETURN(KafkaClient client, MakeClient(options));
+  WALPOST_ASSIGN_OR_RETURN(
+      auto found, DescribeTopicRights(client.get(), topics,
+                                      static_cast<int>(timeout.count())));
+  std::map<std::string, std::string> ids;
+  for (const auto& [topic, its] : found) {
+    if (!its.id.empty()) ids.emplace(topic, its.id);
+  }
+  return ids;
+}
+
+}  // namespace walpost

@@ -1,0 +1,179 @@
+#include "kafka/client/connection_diagnosis.h"
+
+#include <algorithm>
+
+#include "fmt/format.h"
+#include "kafka/client/handles.h"
+
+namespace walpost {
+namespace {
+
+bool Has(std::string_view text, std::string_view part) {
+  return text.find(part) != std::string_view::npos;
+}
+
+// Follows the size that librdkafka has read from bytes of another protocol.
+constexpr std::string_view kAnswerOfOthers =
+    ": increase receive.message.max.bytes";
+
+// An empty list: SASL is not spoken there.
+constexpr std::string_view kNoMechanism = "broker's supported mechanisms: ";
+
+// "... (after 312ms in state UP)".
+bool IsInFirstSecondUp(std::string_view text) {
+  constexpr std::string_view kAfter = " (after ";
+  constexpr size_t kMaxDigits = 3;
+  const size_t after = text.find(kAfter);
+  if (after == std::string_view::npos) return false;
+  text.remove_prefix(after + kAfter.size());
+  const size_t digits = text.find("ms in state UP");
+  return digits <= kMaxDigits;
+}
+
+// A broker gives no reason when it closes a connection; the moment shows it.
+//
+//   127.0.0.1:9093/bootstrap: Disconnected: connection closed by peer: receive
+//   0 after POLLIN (after 2ms in state APIVERSION_QUERY)
+//
+// If the connection was up, only the first second counts: later the broker
+// stops or the connection was idle.
+std::string_view RemedyOfClosing(std::string_view text) {
+  const bool is_tls =
+      text.starts_with("ssl://") || text.starts_with("sasl_ssl://");
+  if (is_tls && Has(text, "in state SSL_HANDSHAKE")) {
+    return "the listener may be one without TLS: set security.protocol to "
+           "PLAINTEXT or SASL_PLAINTEXT in kafka.properties, or the port of "
+           "the TLS listener in kafka.brokers";
+  }
+  const bool is_query = Has(text, "in state APIVERSION_QUERY");
+  if (is_query && text.starts_with("sasl_plaintext://")) {
+    return "the listener may expect TLS: set security.protocol to SASL_SSL in "
+           "kafka.properties";
+  }
+  if (is_query && !is_tls) {
+    return "the listener may expect TLS: set security.protocol to SSL or "
+           "SASL_SSL in kafka.properties";
+  }
+  const bool is_early = IsInFirstSecondUp(text);
+  if (is_early && text.starts_with("ssl://")) {
+    return "the listener may ask for a password: set security.protocol to "
+           "SASL_SSL, and sasl.mechanism, sasl.username and sasl.password in "
+           "kafka.properties";
+  }
+  if (is_early && !text.starts_with("sasl_")) {
+    return "the listener may ask for a password: set security.protocol to "
+           "SASL_PLAINTEXT, and sasl.mechanism, sasl.username and "
+           "sasl.password in kafka.properties";
+  }
+  return "";
+}
+
+// Removes the advice of librdkafka for an answer that is no answer of a broker,
+// and "(after 3ms in state CONNECT, 1 identical error(s) suppressed)".
+std::string_view WithoutCounts(std::string_view text) {
+  return text.substr(
+      0, std::min(text.find(" (after "), text.find(kAnswerOfOthers)));
+}
+
+// Settings of kafka.properties to check; empty: the cause is not known.
+std::string_view Remedy(rd_kafka_resp_err_t code, std::string_view text) {
+  if (text.starts_with("Failed to acquire SASL OAUTHBEARER token") ||
+      Has(text, "invalid_token")) {
+    return "check sasl.oauthbearer.* in kafka.properties, and that the token "
+           "endpoint answers";
+  }
+  if (Has(text, "SSL alert number") && Has(text, "certificate")) {
+    return "the brokers ask for a client certificate that they trust: check "
+           "ssl.certificate.location and ssl.key.location in "
+           "kafka.properties";
+  }
+  if (Has(text, kAnswerOfOthers)) {
+    return "no Kafka broker answers there, or its listener expects TLS: "
+           "correct kafka.brokers, or set security.protocol to SSL or SASL_SSL "
+           "in kafka.properties";
+  }
+  if (Has(text, "closed by peer")) {
+    const std::string_view remedy = RemedyOfClosing(text);
+    if (!remedy.empty()) return remedy;
+  }
+  if (WithoutCounts(text).ends_with(kNoMechanism)) {
+    return "the listener asks for no password: set security.protocol to "
+           "PLAINTEXT or SSL in kafka.properties, or the port of the listener "
+           "that does in kafka.brokers";
+  }
+  switch (code) {
+    case RD_KAFKA_RESP_ERR__AUTHENTICATION:
+    case RD_KAFKA_RESP_ERR_SASL_AUTHENTICATION_FAILED:
+    case RD_KAFKA_RESP_ERR_UNSUPPORTED_SASL_MECHANISM:
+      return "check sasl.mechanism, sasl.username and sasl.password in "
+             "kafka.properties";
+    case RD_KAFKA_RESP_ERR__SSL:
+      return "check security.protocol and ssl.ca.location in "
+             "kafka.properties, and that the certificate of the brokers names "
+             "the hosts of kafka.brokers";
+    case RD_KAFKA_RESP_ERR__RESOLVE:
+      return "check the hosts of kafka.brokers, and the name server";
+    default:
+      return "";
+  }
+}
+
+}  // namespace
+
+bool ConnectionDiagnosis::Note(rd_kafka_resp_err_t code,
+                               std::string_view text) {
+  // "All brokers down" adds nothing to the errors of each broker.
+  if (code == RD_KAFKA_RESP_ERR__ALL_BROKERS_DOWN && !text_.empty()) {
+    return false;
+  }
+  const std::string_view remedy = Remedy(code, text);
+  // The same remedy may come with two alternating texts.
+  const bool is_known = remedy.empty() || remedy == remedy_;
+  if (!remedy_.empty() && is_known) return false;
+  const std::string_view cause = WithoutCounts(text);
+  if (remedy.empty() && cause == cause_) return false;
+  cause_ = cause;
+  remedy_ = remedy;
+  text_ = remedy.empty() ? cause_ : fmt::format("{}; {}", cause_, remedy_);
+  return true;
+}
+
+std::string ConnectionDiagnosis::advice() const {
+  if (text_.empty() || !remedy_.empty()) return text_;
+  return fmt::format("{}; {}", text_, kUsualAdvice);
+}
+
+bool ConnectionDiagnosis::NoteLog(std::string_view facility,
+                                  std::string_view line) {
+  if (facility != "FAIL") return false;
+  const size_t thread = line.find("]: ");  // "[thrd:host:9092/1]: "
+  if (thread != std::string_view::npos) line.remove_prefix(thread + 3);
+  return Note(RD_KAFKA_RESP_ERR__TRANSPORT, line);
+}
+
+void NoteEvents(rd_kafka_t* client, ConnectionDiagnosis& trouble) {
+  const KafkaQueue queue(rd_kafka_queue_get_main(client));
+  for (;;) {
+    const KafkaEvent event(rd_kafka_queue_poll(queue.get(), 0));
+    if (event == nullptr) return;
+    const rd_kafka_event_type_t type = rd_kafka_event_type(event.get());
+    if (type == RD_KAFKA_EVENT_ERROR) {
+      trouble.Note(rd_kafka_event_error(event.get()),
+                   rd_kafka_event_error_string(event.get()));
+    } else if (type == RD_KAFKA_EVENT_LOG) {
+      const char* facility = "";
+      const char* line = "";
+      int level = 0;
+      rd_kafka_event_log(event.get(), &facility, &line, &level);
+      trouble.NoteLog(facility, line);
+    }
+  }
+}
+
+std::string WhyUnreached(rd_kafka_t* client, rd_kafka_resp_err_t error) {
+  ConnectionDiagnosis trouble;
+  NoteEvents(client, trouble);
+  return trouble.text().empty() ? rd_kafka_err2str(error) : trouble.text();
+}
+
+}  // namespace walpost

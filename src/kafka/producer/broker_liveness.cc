@@ -1,0 +1,62 @@
+#include "kafka/producer/broker_liveness.h"
+
+#include <algorithm>
+#include <vector>
+
+#include "kafka/client/handles.h"
+
+namespace walpost {
+namespace {
+
+// Never null, which is the opaque of others.
+constexpr intptr_t kFirstOpaque = 2;
+
+void* OpaqueOf(int32_t node) {
+  return reinterpret_cast<void*>(static_cast<intptr_t>(node) + kFirstOpaque);
+}
+
+}  // namespace
+
+void BrokerLiveness::OnStatistics(const ProducerStatistics& statistics,
+                                  MonotonicTime now, const std::string& topic) {
+  if (topic.empty()) {
+    if (statistics.brokers_up > 0) heard_at_ = now;
+    return;
+  }
+  if (statistics.silent_for) {
+    heard_at_ = std::max(heard_at_, now - *statistics.silent_for);
+  }
+  if (now - heard_at_ < kAskAfter || statistics.brokers_up == 0) return;
+  std::vector<int32_t> nodes = statistics.nodes_up;
+  if (nodes.empty()) nodes.push_back(kAnyNode);
+  for (const int32_t node : nodes) {
+    if (asked_.size() < kMaxAsked && asked_.insert(node).second) {
+      Ask(node, topic);
+    }
+  }
+}
+
+void BrokerLiveness::Ask(int32_t node, const std::string& topic) {
+  const char* name = topic.c_str();
+  const KafkaTopicCollection collection(
+      rd_kafka_TopicCollection_of_topic_names(&name, 1));
+  const KafkaAdminOptions options(
+      rd_kafka_AdminOptions_new(client_, RD_KAFKA_ADMIN_OP_DESCRIBETOPICS));
+  char ignored[1];
+  if (node != kAnyNode) {
+    rd_kafka_AdminOptions_set_broker(options.get(), node, ignored,
+                                     sizeof(ignored));
+  }
+  rd_kafka_AdminOptions_set_opaque(options.get(), OpaqueOf(node));
+  rd_kafka_DescribeTopics(client_, collection.get(), options.get(), queue_);
+}
+
+bool BrokerLiveness::OnAnswer(rd_kafka_event_t* event) {
+  const void* opaque = rd_kafka_event_opaque(event);
+  if (opaque == nullptr) return false;
+  asked_.erase(
+      static_cast<int32_t>(reinterpret_cast<intptr_t>(opaque) - kFirstOpaque));
+  return true;
+}
+
+}  // namespace walpost

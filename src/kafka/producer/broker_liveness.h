@@ -1,0 +1,65 @@
+// BrokerLiveness: time of the last data from a broker.
+//
+// A frozen broker keeps its connections open, so an open connection proves
+// nothing. While records flow, acknowledgements are the sign. While nothing is
+// sent, each connected broker is asked regularly about one topic: the answer
+// counts, whatever it is. A client that has only just begun knows no broker by
+// its number; then the question goes to the one that the client chooses, and
+// makes it connect to it.
+//
+// Not about the cluster: librdkafka 2.15 crashes over an answer without an id
+// of the cluster, or without a broker in it, which a broker gives while it
+// starts.
+//
+// Owned by the Producer, whose client and queue outlive it. Never blocks: an
+// answer comes through the queue as an event.
+#pragma once
+
+#include <librdkafka/rdkafka.h>
+
+#include <chrono>
+#include <set>
+#include <string>
+
+#include "base/time.h"
+#include "kafka/producer/producer_statistics.h"
+
+namespace walpost {
+
+class BrokerLiveness {
+ public:
+  BrokerLiveness(rd_kafka_t* client, rd_kafka_queue_t* queue)
+      : client_(client), queue_(queue) {}
+
+  // Call it about once a second. Asks the connected brokers if all have been
+  // silent for kAskAfter; skips brokers that owe an answer. `topic`: the one to
+  // ask about; empty: none, and an open connection counts as a sign of life.
+  void OnStatistics(const ProducerStatistics& statistics, MonotonicTime now,
+                    const std::string& topic);
+  // An answer, or none within the client's socket.timeout.ms: the event
+  // RD_KAFKA_EVENT_DESCRIBETOPICS_RESULT. False: it belongs to another.
+  bool OnAnswer(rd_kafka_event_t* event);
+
+  // A broker has refused a record: also an answer.
+  void OnRefusal(MonotonicTime now) { heard_at_ = now; }
+
+  // Time of the last bytes from any broker, as of the last statistics or
+  // refusal.
+  MonotonicTime heard_at() const { return heard_at_; }
+
+ private:
+  static constexpr std::chrono::seconds kAskAfter{3};
+  static constexpr size_t kMaxAsked = 16;
+
+  // The client chooses the broker.
+  static constexpr int32_t kAnyNode = -1;
+
+  void Ask(int32_t node, const std::string& topic);
+
+  rd_kafka_t* client_;
+  rd_kafka_queue_t* queue_;
+  std::set<int32_t> asked_;  // node ids; at most kMaxAsked
+  MonotonicTime heard_at_{};
+};
+
+}  // namespace walpost

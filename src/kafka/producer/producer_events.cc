@@ -1,0 +1,213 @@
+// Producer: what librdkafka reports.
+#include <array>
+
+#include "base/reason_code.h"
+#include "fmt/format.h"
+#include "kafka/client/kafka_status.h"
+#include "kafka/producer/producer.h"
+#include "kafka/producer/producer_statistics.h"
+#include "kafka/transactions/transaction_status.h"
+#include "spdlog/spdlog.h"
+
+namespace walpost {
+
+namespace asio = boost::asio;
+using Clock = std::chrono::steady_clock;
+
+namespace {
+
+constexpr int kMaxBrokerlessReports = 3;
+constexpr size_t kReportsPerTurn = 4096;
+constexpr size_t kReportsPerRead = 512;
+constexpr uint64_t kWakeUp = 1;
+
+}  // namespace
+
+void Producer::WaitForReports() {
+  eventfd_.async_wait(
+      asio::posix::stream_descriptor::wait_read,
+      [this](boost::system::error_code error) {
+        if (error || closed_) return;
+        uint64_t count = 0;
+        // Resets the counter. Must precede the drain: librdkafka writes once
+        // when the queue becomes non-empty.
+        (void)!read(eventfd_.native_handle(), &count, sizeof(count));
+        if (DrainReports()) {
+          (void)!write(eventfd_.native_handle(), &kWakeUp, sizeof(kWakeUp));
+        }
+        WaitForReports();
+        on_drained_();
+      });
+}
+
+bool Producer::DrainReports() {
+  size_t handled = 0;
+  while (handled < kReportsPerTurn) {
+    rd_kafka_event_t* event = rd_kafka_queue_poll(queue_.get(), 0);
+    if (event == nullptr) return false;
+    handled += HandleEvent(event);
+    rd_kafka_event_destroy(event);
+  }
+  return true;
+}
+
+size_t Producer::HandleEvent(rd_kafka_event_t* event) {
+  switch (rd_kafka_event_type(event)) {
+    case RD_KAFKA_EVENT_DR:
+      return HandleDeliveryReports(event);
+    case RD_KAFKA_EVENT_ERROR:
+      HandleError(event);
+      return 1;
+    case RD_KAFKA_EVENT_STATS:
+      HandleStatistics(rd_kafka_event_stats(event));
+      return 1;
+    case RD_KAFKA_EVENT_DESCRIBETOPICS_RESULT:
+      if (earlier_ && earlier_->OnDescribed(event)) {
+        reports_.OnCapacity();
+        return 1;
+      }
+      if (!pulse_.OnAnswer(event) && topic_identity_) {
+        topic_identity_->OnAnswer(event);
+      }
+      return 1;
+    case RD_KAFKA_EVENT_LISTOFFSETS_RESULT:
+      if (earlier_ && earlier_->OnOffsets(event)) {
+        reports_.OnCapacity();
+        return 1;
+      }
+      if (last_stable_offsets_)
+        last_stable_offsets_->OnAnswer(event, Clock::now());
+      return 1;
+    case RD_KAFKA_EVENT_CREATETOPICS_RESULT:
+      maker_.OnAnswer(event, Clock::now());
+      reports_.OnCapacity();
+      return 1;
+    case RD_KAFKA_EVENT_LOG:
+      HandleLog(event);
+      return 1;
+    default:
+      return 1;
+  }
+}
+
+void Producer::HandleLog(rd_kafka_event_t* event) {
+  const char* facility = nullptr;
+  const char* text = nullptr;
+  int level = 0;
+  rd_kafka_event_log(event, &facility, &text, &level);
+  spdlog::debug("librdkafka {}: {}", facility, text);
+  if (transactions_ && std::string_view(facility) == "ADDPARTS") {
+    const absl::Status status = StatusFromAddParts(text);
+    if (!status.ok()) return reports_.OnSinkFailed(status);
+  }
+  const bool is_of_transaction = std::string_view(facility) == "TXNERR";
+  if (transactions_ && is_of_transaction && !HandleTransactionError(text)) {
+    return reports_.OnSinkFailed(StatusFromTransactionLog(text));
+  }
+  if (connection_diagnosis_.NoteLog(facility, text)) {
+    spdlog::warn("Kafka: {}", connection_diagnosis_.text());
+  }
+}
+
+// The transaction can only be aborted. Nothing else tells why, unless it was a
+// record: then its report does.
+//
+// librdkafka (2.15) does not count a rejected record out: the next one of its
+// partition has a wrong number. It counts again from 0 after an abort, and that
+// record is sent again.
+bool Producer::HandleTransactionError(std::string_view text) {
+  constexpr auto kNone = std::string_view::npos;
+  if (text.find("ProduceRequest for") != kNone) return true;
+  const bool counts_again = text.find("requires epoch bump") != kNone &&
+                            has_withdrawn_ && transactions_->is_open();
+  if (counts_again) StartTransactionOver();
+  return counts_again;
+}
+
+// An answer with topics but without a broker (a cluster whose brokers are all
+// fenced) makes librdkafka 2.10 and later drop every known broker, including
+// the bootstrap servers. If it adds those again before the old ones are
+// removed, it has none left, and never connects again. If a transaction's
+// coordinator refers to one, that one stays, but nothing connects to it.
+void Producer::HandleStatistics(const char* json) {
+  statistics_ = ParseProducerStatistics(json);
+  std::string topic = topics_->AnyTopic();
+  if (topic.empty() && topic_identity_) topic = topic_identity_->AnyTopic();
+  if (topic.empty()) topic = probed_topic_;
+  pulse_.OnStatistics(statistics_, Clock::now(), topic);
+  if (statistics_.brokers_up > 0) connection_diagnosis_.Clear();
+  if (statistics_.brokers_up > 0 && topic_identity_) {
+    topic_identity_->OnTick(topics_->Acknowledged(), Clock::now());
+  }
+  if (statistics_.brokers_up > 0 && last_stable_offsets_) {
+    last_stable_offsets_->OnTick(Clock::now());
+  }
+  const bool has_no_broker = statistics_.is_brokerless ||
+                             (statistics_.has_coordinator_only && queued() > 0);
+  brokerless_reports_ = has_no_broker ? brokerless_reports_ + 1 : 0;
+  const char* reason = nullptr;
+  if (credentials_.are_stale()) reason = "its credentials have changed";
+  if (brokerless_reports_ >= kMaxBrokerlessReports) {
+    reason = "it has dropped all of its brokers";
+  }
+  if (reason == nullptr) return;
+  brokerless_reports_ = 0;
+  reports_.OnSinkFailed(absl::AbortedError(reason));
+}
+
+size_t Producer::HandleDeliveryReports(rd_kafka_event_t* event) {
+  const WallTime now = WallNow();
+  std::array<const rd_kafka_message_t*, kReportsPerRead> messages;
+  size_t total = 0;
+  for (;;) {
+    const size_t count =
+        rd_kafka_event_message_array(event, messages.data(), messages.size());
+    if (count == 0) return total;
+    total += count;
+    for (size_t i = 0; i < count; ++i) HandleDeliveryReport(*messages[i], now);
+  }
+}
+
+void Producer::HandleDeliveryReport(const rd_kafka_message_t& message,
+                                    WallTime now) {
+  const auto sequence = reinterpret_cast<Sequence>(message._private);
+  Topic& topic = Topic::Of(message);
+  const bool acknowledged = message.err == RD_KAFKA_RESP_ERR_NO_ERROR;
+  absl::Status status =
+      acknowledged
+          ? acknowledgement_check_.Check(message)
+          : StatusFromKafka(
+                message.err,
+                fmt::format("delivering {} bytes to topic "
+                            "{}",
+                            message.len, rd_kafka_topic_name(message.rkt)));
+  if (status.ok()) {
+    topic.OnAcknowledged(message.partition, sequence);
+    reports_.OnAcknowledged(sequence, now);
+    return;
+  }
+  // Codes below 0 are the client's own.
+  if (message.err > 0) pulse_.OnRefusal(std::chrono::steady_clock::now());
+  if (is_starting_over_ && message.err < 0) {
+    status = absl::ResourceExhaustedError(status.message());
+  }
+  topic.OnNotDelivered(sequence);
+  reports_.OnNotDelivered(sequence, status);
+}
+
+void Producer::HandleError(rd_kafka_event_t* event) {
+  const rd_kafka_resp_err_t code = rd_kafka_event_error(event);
+  const std::string text = rd_kafka_event_error_string(event);
+  if (rd_kafka_event_error_is_fatal(event)) {
+    const absl::Status failed = StatusFromFatalError(code, text);
+    return reports_.OnSinkFailed(
+        IsFenced(code) ? WithReasonCode(failed, kReasonFenced) : failed);
+  }
+  credentials_.OnError(code);
+  if (connection_diagnosis_.Note(code, text)) {
+    spdlog::warn("Kafka: {} ({})", connection_diagnosis_.text(),
+                 rd_kafka_err2name(code));
+  }
+}
+
+}  // namespace walpost

@@ -1,0 +1,36 @@
+// Brokers and topics in librdkafka's statistics.
+#pragma once
+
+#include <chrono>
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace walpost {
+
+struct ProducerStatistics {
+  // Brokers in state UP.
+  size_t brokers_up = 0;
+  // Node ids of these brokers, as far as known.
+  std::vector<int32_t> nodes_up;
+  // Time since one of them last sent data; nullopt: none has.
+  std::optional<std::chrono::microseconds> silent_for;
+  // The client knows no broker, not even a bootstrap server.
+  bool is_brokerless = false;
+  // It is connected to the coordinator of its transactions, and neither
+  // connected nor connecting to any other broker: nothing to send, or it has
+  // dropped them.
+  bool has_coordinator_only = false;
+  // A topic that records wait for because the brokers know no partition of it:
+  // it was deleted, or never created. Empty: none.
+  std::string unknown_topic;
+};
+
+// Parses the JSON of a statistics event (librdkafka's STATISTICS.md). Empty
+// result if it does not parse.
+ProducerStatistics ParseProducerStatistics(std::string_view json);
+
+}  // namespace walpost

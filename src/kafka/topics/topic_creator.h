@@ -1,0 +1,56 @@
+// TopicCreator: creates missing topics as configured, before the first record.
+//
+// Asks for the creation of each topic once, whether it exists or not: to ask
+// whether it exists first would be a request more. Brokers that create topics
+// by themselves would give it their own settings, so no record goes there
+// before the answer. Never blocks: an answer comes through the queue as an
+// event.
+//
+// Owned by a Producer or TransactionalWriter, whose client and queue outlive
+// it.
+#pragma once
+
+#include <librdkafka/rdkafka.h>
+
+#include <map>
+#include <string>
+#include <string_view>
+
+#include "absl/status/status.h"
+#include "base/time.h"
+#include "outbox/topic_creation.h"
+
+namespace walpost {
+
+class TopicCreator {
+ public:
+  // Both arguments outlive it.
+  TopicCreator(rd_kafka_t* client, rd_kafka_queue_t* queue)
+      : client_(client), queue_(queue) {}
+
+  // Ok: a record may go to the topic. kResourceExhausted: not yet.
+  // kUnavailable: it cannot be created as configured; asks again after a while.
+  absl::Status MayProduce(std::string_view topic, const TopicCreation& creation,
+                          MonotonicTime now);
+
+  // RD_KAFKA_EVENT_CREATETOPICS_RESULT.
+  void OnAnswer(rd_kafka_event_t* event, MonotonicTime now);
+
+ private:
+  struct Attempt {
+    bool is_asking = false;
+    bool is_ready = false;
+    MonotonicTime again_at{};
+    absl::Status refusal;
+  };
+  using Attempts = std::map<std::string, Attempt, std::less<>>;
+
+  absl::Status Ask(Attempts::value_type& attempt,
+                   const TopicCreation& creation);
+
+  rd_kafka_t* client_;
+  rd_kafka_queue_t* queue_;
+  Attempts attempts_;
+};
+
+}  // namespace walpost

@@ -1,0 +1,81 @@
+#include "kafka/topics/topic_rights.h"
+
+#include "kafka/client/admin_question.h"
+#include "kafka/client/kafka_status.h"
+#include "kafka/topics/described_topic.h"
+
+namespace walpost {
+namespace {
+
+TopicRights ToRights(const rd_kafka_TopicDescription_t* description) {
+  TopicRights rights;
+  const rd_kafka_error_t* error = rd_kafka_TopicDescription_error(description);
+  if (error != nullptr) rights.error = rd_kafka_error_code(error);
+  if (error == nullptr) rights.id = IdOf(description);
+  size_t count = 0;
+  const rd_kafka_AclOperation_t* operations =
+      rd_kafka_TopicDescription_authorized_operations(description, &count);
+  if (operations != nullptr) {
+    rights.operations.insert(operations, operations + count);
+  }
+  return rights;
+}
+
+}  // namespace
+
+absl::StatusOr<std::map<std::string, TopicRights>> DescribeTopicRights(
+    rd_kafka_t* client, const std::set<std::string>& topics,
+    int timeout_millis) {
+  std::map<std::string, TopicRights> rights;
+  if (topics.empty()) return rights;
+  std::vector<const char*> names;
+  for (const std::string& topic : topics) names.push_back(topic.c_str());
+  const KafkaTopicCollection collection(
+      rd_kafka_TopicCollection_of_topic_names(names.data(), names.size()));
+  const auto ask = [&](rd_kafka_t* asked, rd_kafka_AdminOptions_t* options,
+                       rd_kafka_queue_t* answers) {
+    rd_kafka_AdminOptions_set_include_authorized_operations(options, 1);
+    rd_kafka_DescribeTopics(asked, collection.get(), options, answers);
+  };
+  const KafkaEvent event =
+      AskController(client, AfterMillis(timeout_millis), ask);
+  const rd_kafka_resp_err_t failed = event == nullptr
+                                         ? RD_KAFKA_RESP_ERR__TIMED_OUT
+                                         : rd_kafka_event_error(event.get());
+  if (failed != RD_KAFKA_RESP_ERR_NO_ERROR) {
+    return StatusFromKafka(failed, "asking for the rights on topics");
+  }
+  size_t count = 0;
+  const auto** found = rd_kafka_DescribeTopics_result_topics(
+      rd_kafka_event_DescribeTopics_result(event.get()), &count);
+  for (size_t i = 0; i < count; ++i) {
+    rights[rd_kafka_TopicDescription_name(found[i])] = ToRights(found[i]);
+  }
+  return rights;
+}
+
+rd_kafka_resp_err_t TryCreateTopic(rd_kafka_t* client, const std::string& topic,
+                                   int timeout_millis) {
+  constexpr int kBrokersChoice = -1;
+  const KafkaNewTopic new_topic(rd_kafka_NewTopic_new(
+      topic.c_str(), kBrokersChoice, kBrokersChoice, nullptr, 0));
+  rd_kafka_NewTopic_t* topics[] = {new_topic.get()};
+  const auto ask = [&](rd_kafka_t* asked, rd_kafka_AdminOptions_t* options,
+                       rd_kafka_queue_t* answers) {
+    rd_kafka_AdminOptions_set_validate_only(options, 1, nullptr, 0);
+    rd_kafka_CreateTopics(asked, topics, 1, options, answers);
+  };
+  const KafkaEvent event =
+      AskController(client, AfterMillis(timeout_millis), ask);
+  if (event == nullptr) return RD_KAFKA_RESP_ERR__TIMED_OUT;
+  if (rd_kafka_event_error(event.get()) != RD_KAFKA_RESP_ERR_NO_ERROR) {
+    return rd_kafka_event_error(event.get());
+  }
+  size_t count = 0;
+  const auto** results = rd_kafka_CreateTopics_result_topics(
+      rd_kafka_event_CreateTopics_result(event.get()), &count);
+  return count == 0 ? RD_KAFKA_RESP_ERR__FAIL
+                    : rd_kafka_topic_result_error(results[0]);
+}
+
+}  // namespace walpost

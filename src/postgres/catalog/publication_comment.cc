@@ -1,0 +1,76 @@
+#include "postgres/catalog/publication_comment.h"
+
+#include <utility>
+
+#include "base/status_macros.h"
+#include "fmt/format.h"
+#include "postgres/connect/quote.h"
+
+namespace walpost {
+
+boost::asio::awaitable<absl::StatusOr<std::vector<std::string>>>
+ReadPublicationComments(Connection& connection, std::string publication) {
+  const std::string sql = fmt::format(
+      "SELECT obj_description(oid, 'pg_publication') FROM "
+      "pg_catalog.pg_publication ORDER BY pubname <> {}, pubname",
+      connection.Literal(publication));
+  WALPOST_CO_ASSIGN_OR_RETURN(QueryRows rows, co_await connection.Execute(sql));
+  std::vector<std::string> comments;
+  for (size_t row = 0; row < rows.size(); ++row) {
+    comments.push_back(rows.Text(row, 0));
+  }
+  co_return comments;
+}
+
+boost::asio::awaitable<absl::StatusOr<std::string>> ReadPublicationComment(
+    Connection& connection, std::string publication) {
+  const std::string sql = fmt::format(
+      "SELECT obj_description(oid, 'pg_publication') FROM "
+      "pg_catalog.pg_publication WHERE pubname = {}",
+      connection.Literal(publication));
+  WALPOST_CO_ASSIGN_OR_RETURN(QueryRows rows, co_await connection.Execute(sql));
+  co_return rows.size() == 0 ? std::string() : rows.Text(0, 0);
+}
+
+namespace {
+
+boost::asio::awaitable<absl::Status> ReadAndChange(Connection& connection,
+                                                   std::string publication,
+                                                   CommentChange change) {
+  WALPOST_CO_ASSIGN_OR_RETURN(
+      const std::string comment,
+      co_await ReadPublicationComment(connection, publication));
+  WALPOST_CO_ASSIGN_OR_RETURN(const std::string changed, change(comment));
+  const std::string sql =
+      PublicationCommentSql(connection, publication, changed);
+  const absl::StatusOr<QueryRows> written = co_await connection.Execute(sql);
+  co_return written.status();
+}
+
+}  // namespace
+
+// COMMENT takes no expression, so the comment is read first. The lock is the
+// session's, because the caller may be in a transaction.
+boost::asio::awaitable<absl::Status> ChangePublicationComment(
+    Connection& connection, std::string publication, CommentChange change) {
+  const std::string key =
+      fmt::format("hashtextextended('walpost comment ' || {}, 0)",
+                  connection.Literal(publication));
+  const std::string lock = fmt::format("SELECT pg_advisory_lock({})", key);
+  WALPOST_CO_RETURN_IF_ERROR((co_await connection.Execute(lock)).status());
+  const absl::Status changed =
+      co_await ReadAndChange(connection, publication, std::move(change));
+  const std::string unlock = fmt::format("SELECT pg_advisory_unlock({})", key);
+  const absl::StatusOr<QueryRows> unlocked =
+      co_await connection.Execute(unlock);
+  co_return changed.ok() ? unlocked.status() : changed;
+}
+
+std::string PublicationCommentSql(Connection& connection,
+                                  const std::string& publication,
+                                  const std::string& comment) {
+  return fmt::format("COMMENT ON PUBLICATION {} IS {}", QuoteName(publication),
+                     connection.Literal(comment));
+}
+
+}  // namespace walpost

@@ -1,0 +1,106 @@
+#include "postgres/catalog/publication_monitor.h"
+
+#include <utility>
+
+#include "base/status_macros.h"
+#include "delivery/gap.h"
+#include "fmt/format.h"
+#include "postgres/catalog/coverage_query.h"
+#include "postgres/catalog/publication_check.h"
+#include "spdlog/spdlog.h"
+
+namespace walpost {
+
+namespace asio = boost::asio;
+
+namespace {
+
+std::string TextOf(const Finding& finding) {
+  return finding.subject + " " + finding.text;
+}
+
+std::set<std::string> WarningsOf(const Findings& findings) {
+  std::set<std::string> warnings;
+  for (const Finding& finding : findings) {
+    if (finding.severity == Severity::kWarning)
+      warnings.insert(TextOf(finding));
+  }
+  return warnings;
+}
+
+}  // namespace
+
+PublicationMonitor::PublicationMonitor(WalSourceOptions options,
+                                       OutboxOptions outbox,
+                                       const std::vector<Route>& routes)
+    : options_(std::move(options)),
+      outbox_(std::move(outbox)),
+      routes_(routes) {}
+
+void PublicationMonitor::SetReference(const Findings& findings) {
+  if (reference_) return;
+  reference_ = WarningsOf(findings);
+  options_.create = false;  // missing objects are now an error
+}
+
+asio::awaitable<absl::Status> PublicationMonitor::Look(Connection& connection) {
+  absl::Status status = co_await Check(connection);
+  if (!status.ok()) co_return status;
+  WALPOST_CO_ASSIGN_OR_RETURN(
+      Coverage coverage,
+      co_await ReadCoverage(connection, options_.publication, outbox_.tables));
+  gap_.reset();
+  const std::string change =
+      coverage_ ? DescribeChange(*coverage_, coverage) : "";
+  if (change.empty()) co_return absl::OkStatus();
+  // The change may have happened in between; the gap includes the problem now.
+  if (trouble_.empty()) status = co_await Check(connection);
+  gap_ = CoverageGap(change);
+  co_return status;
+}
+
+asio::awaitable<absl::Status> PublicationMonitor::Check(
+    Connection& connection) {
+  PublicationCheck check(connection, options_, outbox_, routes_);
+  WALPOST_CO_ASSIGN_OR_RETURN(Findings findings, co_await check.Run());
+  Compare(findings);
+  co_return absl::OkStatus();
+}
+
+Gap PublicationMonitor::CoverageGap(const std::string& change) const {
+  return {
+      kGapCoverageChanged,
+      fmt::format("publication {}: {} while walpost was streaming, and "
+                  "Postgres does not send the rows that it did not cover "
+                  "meanwhile. {}{}Run walpost verify -c FILE to see which; {}",
+                  options_.publication, change, trouble_,
+                  trouble_.empty() ? "" : ". ", kRecover)};
+}
+
+void PublicationMonitor::Compare(const Findings& findings) {
+  const Finding* worst = FirstError(findings);
+  is_error_ = worst != nullptr;
+  for (const Finding& finding : findings) {
+    if (worst == nullptr && reference_ &&
+        finding.severity == Severity::kWarning &&
+        !reference_->contains(TextOf(finding))) {
+      worst = &finding;
+    }
+  }
+  const std::string before = std::exchange(trouble_, "");
+  if (worst != nullptr) {
+    const char* since =
+        reference_ ? "it was in order before: rows that are committed "
+                     "meanwhile are never sent"
+                   : "rows that are committed meanwhile are never sent";
+    trouble_ = fmt::format("Now: {} ({}){}{}", TextOf(*worst), since,
+                           worst->remedy.empty() ? "" : "; ", worst->remedy);
+  } else if (!before.empty()) {
+    spdlog::warn(
+        "publication {} covers the outbox again; rows that were committed "
+        "while it did not were never sent: walpost verify -c FILE names them",
+        options_.publication);
+  }
+}
+
+}  // namespace walpost

@@ -1,0 +1,72 @@
+// PublicationMonitor: notices when the publication stops covering the outbox.
+//
+// The server does not report that somebody removes a table from the
+// publication, adds a row filter or a column list, or (18) drops the
+// publication: rows stop coming, and rows committed meanwhile are never sent.
+// So an ordinary session checks the catalog regularly.
+//
+// The reference is the state at the setup of the first stream: a filter that
+// existed then is intended. Before that, only errors count. A change that
+// lasted only for a moment shows in the definitions (checkpoint/coverage.h):
+// that is a gap.
+#pragma once
+
+#include <boost/asio/awaitable.hpp>
+#include <optional>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "base/finding.h"
+#include "checkpoint/coverage.h"
+#include "delivery/gap.h"
+#include "outbox/options.h"
+#include "outbox/route.h"
+#include "postgres/connect/connection.h"
+#include "postgres/connect/source_options.h"
+
+namespace walpost {
+
+class PublicationMonitor {
+ public:
+  // The routes outlive this object.
+  PublicationMonitor(WalSourceOptions options, OutboxOptions outbox,
+                     const std::vector<Route>& routes);
+
+  // Findings without an error, before the first stream. Later calls have no
+  // effect.
+  void SetReference(const Findings& findings);
+  // Coverage of the publication at the setup of each stream.
+  void SetCoverage(const std::string& coverage) {
+    coverage_ = Coverage::Parse(coverage);
+  }
+
+  // Checks once over `connection`. Errors come from the connection.
+  boost::asio::awaitable<absl::Status> Look(Connection& connection);
+
+  // Problems since the reference state, and the remedy; empty: none.
+  const std::string& trouble() const { return trouble_; }
+  // It is an error whatever the reference.
+  bool is_error() const { return is_error_; }
+
+  // The definitions have changed since SetCoverage.
+  const std::optional<Gap>& gap() const { return gap_; }
+
+ private:
+  boost::asio::awaitable<absl::Status> Check(Connection& connection);
+  void Compare(const Findings& findings);
+  Gap CoverageGap(const std::string& change) const;
+
+  WalSourceOptions options_;
+  OutboxOptions outbox_;
+  const std::vector<Route>& routes_;
+  // Warnings in the reference state.
+  std::optional<std::set<std::string>> reference_;
+  std::string trouble_;
+  bool is_error_ = false;
+  std::optional<Coverage> coverage_;
+  std::optional<Gap> gap_;
+};
+
+}  // namespace walpost

@@ -1,0 +1,68 @@
+// GapDiagnosis: may events have been lost between the slot and Kafka?
+//
+//   auto diagnosis = co_await DiagnoseGap(connection, {.slot = ..., ...});
+//   if (diagnosis.ok() && diagnosis->kind == GapDiagnosis::Kind::kGap) ...
+//
+// For verbs that look at a slot while walpost is stopped: `recover` refuses to
+// give up a healthy slot, and `prune` must not delete rows that may be missing
+// in Kafka. `run` judges by itself (SourceSetup), with more facts: it sees what
+// the slot sends.
+#pragma once
+
+#include <boost/asio/awaitable.hpp>
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "checkpoint/checkpoint.h"
+#include "outbox/options.h"
+#include "postgres/connect/connection.h"
+#include "postgres/slot/birth_record.h"
+#include "postgres/slot/slot.h"
+
+namespace walpost {
+
+struct GapQuestion {
+  std::string slot;
+  std::string publication;
+  std::span<const TableOptions> tables;  // outlives the coroutine
+  // Checkpoint in the store (LoadCheckpoint); nullopt: none.
+  std::optional<Checkpoint> checkpoint;
+  // Kafka cluster behind kafka.brokers; empty: not asked.
+  std::string kafka_cluster;
+};
+
+struct GapDiagnosis {
+  enum class Kind {
+    kNone,          // the known facts match
+    kGap,           // events may be missing in Kafka
+    kNothingKnown,  // no birth record and no checkpoint: nothing to compare
+  };
+  Kind kind = Kind::kNone;
+  // kGap: the reason code of checkpoint/continuity.h, and the details in one or
+  // two sentences with the remedy.
+  std::string gap;
+  std::string text;
+  // What could not be decided, as a sentence; empty: nothing.
+  std::string doubt;
+  // A table may lack rows whatever the gap is: they were passed over, or it is
+  // not known.
+  bool has_unsettled_table = false;
+  // Facts found on the way. The coverage is that of the checkpoint and the
+  // record.
+  std::string known_coverage;
+  std::vector<std::string> former_names;  // FormerNames (coverage.h)
+  std::optional<SlotState> slot;
+  std::optional<BirthRecord> birth;
+};
+
+// Reads the catalogs; writes nothing. Any connection is suitable. Only
+// replication connections know where the WAL of an earlier timeline was left;
+// in doubt a promotion counts as a gap. Errors come from the connection or a
+// query.
+boost::asio::awaitable<absl::StatusOr<GapDiagnosis>> DiagnoseGap(
+    Connection& connection, GapQuestion question);
+
+}  // namespace walpost

@@ -1,0 +1,239 @@
+#include "postgres/stream/preflight.h"
+
+#include <charconv>
+
+#include "base/server_version.h"
+#include "base/session_settings.h"
+#include "base/status_macros.h"
+#include "delivery/gap.h"
+#include "fmt/format.h"
+#include "postgres/catalog/publication_check.h"
+#include "postgres/catalog/transaction_id_column.h"
+#include "postgres/connect/relation_oid.h"
+#include "postgres/slot/failover_check.h"
+#include "postgres/slot/slot.h"
+
+namespace walpost {
+
+namespace asio = boost::asio;
+
+namespace {
+
+// Older minors of a major can lose events or hang (docs/operations.md).
+constexpr struct {
+  int major;
+  int minor;
+} kSoundMinors[] = {{14, 19}, {15, 14}, {16, 10}, {17, 6}, {18, 0}};
+
+int ToInt(const std::string& text) {
+  int value = 0;
+  std::from_chars(text.data(), text.data() + text.size(), value);
+  return value;
+}
+
+}  // namespace
+
+void Preflight::Add(Severity severity, std::string subject, std::string text,
+                    std::string remedy) {
+  findings_.push_back(
+      {severity, std::move(subject), std::move(text), std::move(remedy)});
+}
+
+asio::awaitable<absl::StatusOr<Findings>> Preflight::Run() {
+  CheckVersion();
+  // The slot first: later checks depend on whether it exists.
+  absl::Status status = co_await CheckSlot();
+  if (status.ok()) status = co_await CheckServer();
+  if (!status.ok()) co_return status;
+  PublicationCheck publication(connection_, options_, outbox_, routes_);
+  WALPOST_CO_ASSIGN_OR_RETURN(Findings published, co_await publication.Run());
+  findings_.insert(findings_.end(), published.begin(), published.end());
+  WALPOST_CO_ASSIGN_OR_RETURN(Findings others,
+                              co_await publication.FindOtherTables());
+  findings_.insert(findings_.end(), others.begin(), others.end());
+  status = co_await CheckTransactionIds();
+  if (!status.ok()) co_return status;
+  const bool has_failover = connection_.server_version() >= kFirstWithFailover;
+  if (options_.failover && !has_failover) {
+    Add(Severity::kError, "postgres.failover", "needs PostgreSQL 17 or newer",
+        "set postgres.failover: false");
+  } else if (options_.failover) {
+    FailoverCheck failover(connection_, options_.slot);
+    WALPOST_CO_ASSIGN_OR_RETURN(Findings found,
+                                co_await failover.OnPrimary(slot_));
+    findings_.insert(findings_.end(), found.begin(), found.end());
+  }
+  co_return findings_;
+}
+
+void Preflight::CheckVersion() {
+  const int version = connection_.server_version();
+  const int major = version / 10000;
+  const int minor = version % 10000;
+  const std::string subject = fmt::format("PostgreSQL {}.{}", major, minor);
+  for (const auto& sound : kSoundMinors) {
+    if (major == sound.major && minor < sound.minor) {
+      return Add(Severity::kWarning, subject,
+                 "has known faults in logical decoding",
+                 fmt::format("upgrade to {}.{} or newer", major, sound.minor));
+    }
+  }
+  Add(Severity::kOk, subject, "is supported");
+}
+
+asio::awaitable<absl::Status> Preflight::CheckServer() {
+  const std::string sql = fmt::format(
+      "SELECT current_setting('wal_level'), "
+      "current_setting('max_slot_wal_keep_size'), "
+      "current_setting('synchronous_commit'), "
+      "current_setting('synchronous_standby_names'), "
+      "current_setting('max_replication_slots')::int - "
+      "(SELECT count(*) FROM pg_catalog.pg_replication_slots), "
+      "current_setting('max_wal_senders')::int - "
+      "(SELECT count(*) FROM pg_catalog.pg_stat_replication), "
+      "current_user, (SELECT rolreplication OR rolsuper FROM "
+      "pg_catalog.pg_roles WHERE rolname = current_user), "
+      "pg_is_in_recovery(), {}",
+      kDecodesSql);
+  WALPOST_CO_ASSIGN_OR_RETURN(QueryRows settings,
+                              co_await connection_.Execute(sql));
+  CheckSettings(settings);
+  CheckCapacity(settings);
+  co_return absl::OkStatus();
+}
+
+void Preflight::CheckSettings(const QueryRows& settings) {
+  const std::string wal_level = settings.Text(0, 0);
+  if (settings.Bool(0, 9)) {
+    Add(Severity::kOk, "wal_level", fmt::format("is {}", wal_level));
+  } else {
+    Add(Severity::kError, "wal_level",
+        fmt::format("is {}, but logical decoding needs logical", wal_level),
+        std::string(kWalLevelRemedy));
+  }
+  if (settings.Bool(0, 8)) {
+    Add(Severity::kError, "server", "is a standby",
+        "connect to the primary (target_session_attrs=read-write)");
+  }
+  if (settings.Text(0, 1) == "-1") {
+    Add(Severity::kWarning, "max_slot_wal_keep_size",
+        "is -1: while walpost or Kafka is down, WAL can fill the disk",
+        "ALTER SYSTEM SET max_slot_wal_keep_size = '50GB'; SELECT "
+        "pg_reload_conf(); sized for the longest outage of Kafka that must "
+        "not lose the slot");
+  } else {
+    Add(Severity::kOk, "max_slot_wal_keep_size",
+        fmt::format("is {}: beyond it the slot is lost", settings.Text(0, 1)));
+  }
+  const std::string commit = settings.Text(0, 2);
+  if (commit == "off") {
+    Add(Severity::kNote, "synchronous_commit",
+        "is off: only flushed WAL is sent, so events arrive up to 200 ms or "
+        "so (wal_writer_delay) after their commit",
+        "SET synchronous_commit = on where latency matters");
+  } else {
+    Add(Severity::kOk, "synchronous_commit", fmt::format("is {}", commit));
+  }
+  if (settings.Text(0, 3).find('*') != std::string::npos) {
+    Add(Severity::kWarning, "synchronous_standby_names",
+        "matches walpost too: commits would wait for Kafka",
+        "name the standbys instead of '*'");
+  }
+}
+
+void Preflight::CheckCapacity(const QueryRows& settings) {
+  const int slots_left = ToInt(settings.Text(0, 4));
+  const int senders_left = ToInt(settings.Text(0, 5));
+  if (!slot_ && slots_left <= 0) {
+    Add(Severity::kError, "max_replication_slots",
+        "is used up: no slot is left", std::string(kFreeSlotRemedy));
+  } else {
+    Add(Severity::kOk, "max_replication_slots",
+        fmt::format("{} left", slots_left));
+  }
+  // Includes our own connection.
+  if (senders_left < 0) {
+    Add(Severity::kError, "max_wal_senders", "no sender is left",
+        "raise max_wal_senders and restart the server");
+  } else {
+    Add(Severity::kOk, "max_wal_senders", fmt::format("{} left", senders_left));
+  }
+  if (MayHoldAnyBytes(connection_.server_encoding())) {
+    Add(Severity::kNote, "encoding of the database",
+        "is SQL_ASCII: a row with text that is not UTF-8 stops the flow "
+        "(text_not_utf8)",
+        "keep such rows out: CHECK (convert_from(convert_to(payload::text, "
+        "'SQL_ASCII'), 'UTF8') IS NOT NULL)");
+  }
+  const std::string role = settings.Text(0, 6);
+  if (settings.Bool(0, 7)) {
+    Add(Severity::kOk, fmt::format("role {}", role), "may replicate");
+  } else {
+    // Managed services grant it through a role of their own.
+    Add(Severity::kNote, fmt::format("role {}", role),
+        "has no REPLICATION attribute of its own, yet it was let in");
+  }
+}
+
+asio::awaitable<absl::Status> Preflight::CheckSlot() {
+  const std::string subject = fmt::format("slot {}", options_.slot);
+  WALPOST_CO_ASSIGN_OR_RETURN(std::optional<SlotState> found,
+                              co_await FindSlot(connection_, options_.slot));
+  const std::optional<SlotState>& slot = found;
+  slot_ = slot;
+  if (!slot) {
+    if (options_.create) {
+      Add(Severity::kNote, subject, "does not exist; run will create it");
+    } else {
+      // No SQL: a slot that is not recorded could hide a gap.
+      Add(Severity::kError, subject, kDoesNotExist,
+          "walpost init -c FILE, or set postgres.create: true");
+    }
+  } else if (slot->two_phase) {
+    Add(Severity::kError, subject,
+        "was made with two_phase: it sends transactions when they are "
+        "prepared, which may still be rolled back",
+        fmt::format("make it again without, where it stands: {}",
+                    DropTwoPhaseSql(options_.slot)));
+  } else if (slot->wal_status == "lost") {
+    Add(Severity::kError, subject,
+        fmt::format("is lost: the server removed WAL that it needed. Events "
+                    "committed after {} may be missing in Kafka",
+                    slot->confirmed_flush_lsn.ToString()),
+        kRecoverSlot);
+  } else if (slot->wal_status == "unreserved") {
+    Add(Severity::kWarning, subject,
+        "is about to be lost: it is over max_slot_wal_keep_size",
+        "let walpost catch up now, or raise max_slot_wal_keep_size");
+  } else {
+    Add(Severity::kOk, subject,
+        fmt::format("stands at {}{}", slot->confirmed_flush_lsn.ToString(),
+                    slot->active ? " and is in use" : ""));
+  }
+  co_return absl::OkStatus();
+}
+
+// The stream does not need the column, so this is not an error.
+asio::awaitable<absl::Status> Preflight::CheckTransactionIds() {
+  for (const TableOptions& table : outbox_.tables) {
+    const std::string& column = table.state.transaction_id;
+    if (column.empty()) continue;
+    const std::string sql = fmt::format(
+        "SELECT FROM pg_catalog.pg_attribute WHERE attrelid = {} "
+        "AND attname = {} AND atttypid = {} AND NOT attisdropped",
+        RelationOidSql(connection_, table.name), connection_.Literal(column),
+        kXid8Oid);
+    WALPOST_CO_ASSIGN_OR_RETURN(QueryRows rows,
+                                co_await connection_.Execute(sql));
+    if (rows.size() > 0) continue;
+    Add(Severity::kWarning, fmt::format("table {}", table.name),
+        fmt::format("has no column {} of type xid8, which walpost recover -c "
+                    "FILE needs",
+                    column),
+        AddTransactionIdSql(table) +
+            " or correct outbox.tables.state.transaction_id");
+  }
+  co_return absl::OkStatus();
+}
+
+}  // namespace walpost

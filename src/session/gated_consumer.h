@@ -1,0 +1,44 @@
+// GatedConsumer: WalProgress, as the live stream sees it. An LSN is confirmed
+// only once its checkpoint is stored, and once it is on record which rows were
+// passed over before it. While a transaction of the sink is being committed,
+// nothing is taken.
+#pragma once
+
+#include "checkpoint/checkpoint_writer.h"
+#include "checkpoint/passed_over_rows.h"
+#include "delivery/event_consumer.h"
+#include "delivery/transaction_batcher.h"
+#include "delivery/wal_progress.h"
+
+namespace walpost {
+
+class GatedConsumer final : public EventConsumer {
+ public:
+  // All outlive this object. `gate`: nullptr if the sink has no transactions.
+  GatedConsumer(WalProgress& progress, const CheckpointWriter& checkpoints,
+                PassedOverRows& passed_over,
+                TransactionBatcher* gate = nullptr);
+
+  bool CanTake() const override { return MayTake() && progress_.CanTake(); }
+  Offer OnEvent(const Event& event, const absl::Status& mapped) override;
+  void OnTransactionEnd(Lsn end_lsn) override;
+  void OnKeepalive(Lsn wal_end) override { progress_.OnKeepalive(wal_end); }
+  // Not noted in a part of the stream that is repeated: there, it is on record
+  // whose rows were passed over, or they were sent.
+  bool OnPassedOver(const OtherRelation& relation) override;
+
+  Lsn confirmable() const override;
+  // The part of a source transaction that must be whole is given up.
+  bool IsDrained() const override;
+  absl::Status Health() const override { return progress_.Health(); }
+
+ private:
+  bool MayTake() const { return gate_ == nullptr || gate_->MayTake(); }
+
+  WalProgress& progress_;
+  const CheckpointWriter& checkpoints_;
+  PassedOverRows& passed_over_;
+  TransactionBatcher* gate_;
+};
+
+}  // namespace walpost

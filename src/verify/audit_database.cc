@@ -1,0 +1,258 @@
+#include "verify/audit_database.h"
+
+#include <sqlite3.h>
+#include <unistd.h>
+
+#include <cstdlib>
+
+#include "base/status_macros.h"
+#include "fmt/format.h"
+#include "verify/id_uniqueness.h"
+#include "verify/value_hash.h"
+
+namespace walpost {
+namespace {
+
+constexpr char kSchema[] = R"(
+  PRAGMA journal_mode = OFF;
+  PRAGMA synchronous = OFF;
+  PRAGMA temp_store = FILE;
+  PRAGMA cache_size = -32768;  -- KiB
+  PRAGMA locking_mode = EXCLUSIVE;
+  CREATE TABLE read_rows (id TEXT, topic TEXT, key_is_known INTEGER, key BLOB,
+    value_is_known INTEGER, value_hash INTEGER, sequence INTEGER,
+    must_be_there INTEGER, row_order INTEGER, can_repeat INTEGER);
+  CREATE TABLE read_records (id TEXT, topic TEXT, "partition" INTEGER,
+    "offset" INTEGER, key BLOB, value_hash INTEGER, position TEXT,
+    is_replayed INTEGER, repair TEXT, can_repeat INTEGER);
+  CREATE TABLE newer (id TEXT, topic TEXT);
+  CREATE INDEX newer_id ON newer (id);
+  CREATE TABLE fates (id TEXT, key BLOB, fate INTEGER);
+  CREATE INDEX fates_id ON fates (id);
+  BEGIN;
+)";
+
+// Both sides sorted by id, so that rows to compare are close together: ids are
+// random, and looking each up in a table in another order would read the file
+// in random order. Records of an id stay in the order of reading.
+constexpr char kSorted[] = R"(
+  CREATE TABLE expected AS
+    SELECT *, 0 AS is_matched FROM read_rows ORDER BY id;
+  DROP TABLE read_rows;
+  CREATE INDEX expected_id ON expected (id);
+  CREATE TABLE found AS
+    SELECT *, 0 AS is_matched, 0 AS is_unlike FROM read_records
+    ORDER BY id, rowid;
+  DROP TABLE read_records;
+  CREATE INDEX found_id ON found (id);
+
+  UPDATE found SET is_matched = 1 WHERE EXISTS (
+    SELECT 1 FROM expected WHERE expected.id = found.id
+      AND (expected.topic IS NULL OR found.topic = expected.topic)
+      AND (NOT key_is_known OR found.key IS expected.key)
+      AND (NOT value_is_known OR found.value_hash IS expected.value_hash));
+  UPDATE expected SET is_matched = 1 WHERE EXISTS (
+    SELECT 1 FROM found WHERE found.id = expected.id AND found.is_matched
+      AND (expected.topic IS NULL OR found.topic = expected.topic)
+      AND (NOT key_is_known OR found.key IS expected.key)
+      AND (NOT value_is_known OR found.value_hash IS expected.value_hash));
+
+  CREATE TABLE unlike AS
+    SELECT found.rowid AS record, found.topic, "partition", "offset", found.id,
+      found.key, expected.topic AS expected_topic, expected.key AS expected_key,
+      value_is_known AND found.value_hash IS NOT expected.value_hash
+        AS is_altered,
+      expected.topic IS NOT NULL AND found.topic <> expected.topic
+        AS is_on_wrong_topic,
+      key_is_known AND found.key IS NOT expected.key AS has_wrong_key
+    FROM found JOIN expected ON expected.id = found.id
+    WHERE NOT found.is_matched
+      AND (NOT found.can_repeat OR EXISTS (
+        SELECT 1 FROM found AS right WHERE right.id = found.id
+          AND right.is_matched AND right.position = found.position))
+      AND (found.topic IS expected.topic OR NOT EXISTS (
+        SELECT 1 FROM expected AS nearer
+        WHERE nearer.id = found.id AND nearer.topic = found.topic));
+  UPDATE found SET is_unlike = 1
+    WHERE rowid IN (SELECT record FROM unlike);
+)";
+
+void BindText(sqlite3_stmt* statement, int column,
+              const std::optional<std::string>& text) {
+  if (!text) {
+    sqlite3_bind_null(statement, column);
+  } else {
+    sqlite3_bind_text(statement, column, text->data(),
+                      static_cast<int>(text->size()), SQLITE_TRANSIENT);
+  }
+}
+
+void BindBytes(sqlite3_stmt* statement, int column,
+               const std::optional<std::string_view>& bytes) {
+  if (!bytes) {
+    sqlite3_bind_null(statement, column);
+  } else {
+    sqlite3_bind_blob(statement, column, bytes->empty() ? "" : bytes->data(),
+                      static_cast<int>(bytes->size()), SQLITE_TRANSIENT);
+  }
+}
+
+void BindNumber(sqlite3_stmt* statement, int column,
+                std::optional<int64_t> number) {
+  if (!number) {
+    sqlite3_bind_null(statement, column);
+  } else {
+    sqlite3_bind_int64(statement, column, *number);
+  }
+}
+
+}  // namespace
+
+absl::StatusOr<std::unique_ptr<AuditDatabase>> AuditDatabase::Create(
+    const std::string& directory) {
+  std::string path = directory + "/walpost-verify-XXXXXX";
+  const int file = mkstemp(path.data());
+  if (file < 0) {
+    return absl::FailedPreconditionError(fmt::format(
+        "{} cannot be written: choose another --work-directory", directory));
+  }
+  close(file);
+  sqlite3* database = nullptr;
+  const int code = sqlite3_open(path.c_str(), &database);
+  std::unique_ptr<AuditDatabase> evidence(new AuditDatabase(database, path));
+  if (code != SQLITE_OK) return evidence->Error("opening");
+  WALPOST_RETURN_IF_ERROR(evidence->Run(kSchema));
+  WALPOST_RETURN_IF_ERROR(evidence->Prepare(
+      "INSERT INTO read_rows VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+      evidence->add_row_));
+  WALPOST_RETURN_IF_ERROR(evidence->Prepare(
+      "INSERT INTO read_records VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+      evidence->add_record_));
+  WALPOST_RETURN_IF_ERROR(evidence->Prepare("INSERT INTO newer VALUES (?, ?)",
+                                            evidence->add_newer_));
+  WALPOST_RETURN_IF_ERROR(evidence->Prepare(
+      "INSERT INTO fates VALUES (?, ?, ?)", evidence->add_disposition_));
+  return evidence;
+}
+
+AuditDatabase::AuditDatabase(sqlite3* database, std::string path)
+    : database_(database), path_(std::move(path)) {}
+
+AuditDatabase::~AuditDatabase() {
+  sqlite3_finalize(add_row_);
+  sqlite3_finalize(add_record_);
+  sqlite3_finalize(add_newer_);
+  sqlite3_finalize(add_disposition_);
+  sqlite3_close(database_);
+  unlink(path_.c_str());
+}
+
+absl::Status AuditDatabase::Add(const ExpectedRecord& row) {
+  BindText(add_row_, 1, row.id);
+  BindText(add_row_, 2, row.topic);
+  BindNumber(add_row_, 3, row.key_is_known);
+  BindBytes(add_row_, 4, row.key);
+  BindNumber(add_row_, 5, row.value_is_known);
+  BindNumber(add_row_, 6, HashOfValue(row.value));
+  BindNumber(add_row_, 7, row.sequence);
+  BindNumber(add_row_, 8, row.must_be_there);
+  BindNumber(add_row_, 9, row.row_order);
+  BindNumber(add_row_, 10, CanRepeat(row.id));
+  return Step(add_row_);
+}
+
+absl::Status AuditDatabase::Add(const FoundRecord& record) {
+  if (record.is_dead_letter) {
+    return AddDisposition(record.id, record.key, Disposition::kDeadLetter);
+  }
+  if (record.decision) {
+    // What was retried has a record in its topic.
+    if (*record.decision != "discarded") return absl::OkStatus();
+    return AddDisposition(record.id, record.key, Disposition::kDiscarded);
+  }
+  BindText(add_record_, 1, record.id);
+  BindText(add_record_, 2, record.topic);
+  BindNumber(add_record_, 3, record.partition);
+  BindNumber(add_record_, 4, record.offset);
+  BindBytes(add_record_, 5, record.key);
+  BindNumber(add_record_, 6, HashOfValue(record.value, record.claimed));
+  BindText(add_record_, 7, record.position);
+  BindNumber(add_record_, 8, record.is_replayed);
+  BindText(add_record_, 9, record.repair);
+  BindNumber(add_record_, 10, CanRepeat(record.id.value_or("")));
+  return Step(add_record_);
+}
+
+absl::Status AuditDatabase::AddDisposition(
+    const std::optional<std::string>& id,
+    const std::optional<std::string_view>& key, Disposition fate) {
+  BindText(add_disposition_, 1, id);
+  BindBytes(add_disposition_, 2, key);
+  BindNumber(add_disposition_, 3, static_cast<int64_t>(fate));
+  return Step(add_disposition_);
+}
+
+absl::Status AuditDatabase::AddNewer(const std::string& id,
+                                     const std::optional<std::string>& topic) {
+  BindText(add_newer_, 1, id);
+  BindText(add_newer_, 2, topic);
+  return Step(add_newer_);
+}
+
+absl::Status AuditDatabase::ExpectAll() {
+  return Run("UPDATE read_rows SET must_be_there = 1");
+}
+
+absl::Status AuditDatabase::Sort() { return Run(kSorted); }
+
+absl::Status AuditDatabase::Select(
+    const std::string& sql, const std::function<void(const Row&)>& take) const {
+  sqlite3_stmt* statement = nullptr;
+  WALPOST_RETURN_IF_ERROR(Prepare(sql, statement));
+  int code = SQLITE_OK;
+  while ((code = sqlite3_step(statement)) == SQLITE_ROW) take(Row(statement));
+  sqlite3_finalize(statement);
+  return code == SQLITE_DONE ? absl::OkStatus() : Error("judging");
+}
+
+int64_t AuditDatabase::Row::Number(int column) const {
+  return sqlite3_column_int64(statement_, column);
+}
+
+std::string AuditDatabase::Row::Text(int column) const {
+  const void* bytes = sqlite3_column_blob(statement_, column);
+  const int size = sqlite3_column_bytes(statement_, column);
+  if (bytes == nullptr) return "";
+  return std::string(static_cast<const char*>(bytes),
+                     static_cast<size_t>(size));
+}
+
+absl::Status AuditDatabase::Run(const std::string& sql) {
+  const int code =
+      sqlite3_exec(database_, sql.c_str(), nullptr, nullptr, nullptr);
+  return code == SQLITE_OK ? absl::OkStatus() : Error("preparing");
+}
+
+absl::Status AuditDatabase::Prepare(const std::string& sql,
+                                    sqlite3_stmt*& statement) const {
+  const int code = sqlite3_prepare_v2(
+      database_, sql.data(), static_cast<int>(sql.size()), &statement, nullptr);
+  return code == SQLITE_OK ? absl::OkStatus() : Error(sql);
+}
+
+absl::Status AuditDatabase::Step(sqlite3_stmt* statement) {
+  const int code = sqlite3_step(statement);
+  sqlite3_reset(statement);
+  return code == SQLITE_DONE ? absl::OkStatus() : Error("writing");
+}
+
+absl::Status AuditDatabase::Error(const std::string& attempted) const {
+  const int code = sqlite3_errcode(database_);
+  const std::string text =
+      fmt::format("{} the temporary database {}: {}", attempted, path_,
+                  sqlite3_errmsg(database_));
+  if (code == SQLITE_FULL) return absl::ResourceExhaustedError(text);
+  return absl::InternalError(text);
+}
+
+}  // namespace walpost

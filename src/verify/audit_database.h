@@ -1,0 +1,121 @@
+// AuditDatabase: the table's rows and Kafka's records, side by side on disk.
+//
+// A temporary SQLite database, so that millions of rows need no memory: both
+// sides are stored as they are read, then judged by queries (judgement.cc).
+// Values are stored as a hash, which is sufficient to compare them. The file is
+// deleted with the object.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "base/sha256.h"
+#include "outbox/events_on_record.h"
+
+struct sqlite3;
+struct sqlite3_stmt;
+
+namespace walpost {
+
+// A row of the outbox, as the record that it should have become. nullopt: do
+// not compare (except for the key, which may be NULL itself).
+struct ExpectedRecord {
+  std::string id;
+  std::optional<std::string> topic;
+  bool key_is_known = false;
+  std::optional<std::string> key;
+  bool value_is_known = false;
+  std::optional<std::string_view> value;
+  std::optional<int64_t> sequence;
+  // Place in the order of recover and the snapshot (outbox/row_order.h).
+  std::optional<int64_t> row_order;
+  // False if its transaction may be after the slot's confirmed LSN.
+  bool must_be_there = true;
+};
+
+struct FoundRecord {
+  std::optional<std::string> id;  // header `id`
+  std::string topic;
+  int32_t partition = 0;
+  int64_t offset = 0;
+  std::optional<std::string_view> key;
+  std::optional<std::string_view> value;
+  std::optional<std::string> position;  // header `walpost-position`
+  bool is_replayed = false;             // marked by walpost
+  // Header walpost-recovered or walpost-snapshot, name and value; empty: none.
+  std::string repair;
+  // The payload's digest, if there is a claim check in its place.
+  std::optional<Sha256Digest> claimed;
+  // It is the dead letter of an event (header walpost-dead-letter).
+  bool is_dead_letter = false;
+  // It is a decision about one (header walpost-decision).
+  std::optional<std::string> decision;
+};
+
+class AuditDatabase {
+ public:
+  // `directory`: place of the temporary file. kFailedPrecondition: it cannot be
+  // written there.
+  static absl::StatusOr<std::unique_ptr<AuditDatabase>> Create(
+      const std::string& directory);
+  ~AuditDatabase();
+
+  // kResourceExhausted: the disk is full.
+  absl::Status Add(const ExpectedRecord& row);
+  absl::Status Add(const FoundRecord& record);
+  // The event has this fate, unless it has a record.
+  absl::Status AddDisposition(const std::optional<std::string>& id,
+                              const std::optional<std::string_view>& key,
+                              Disposition fate);
+  // The row of this id was committed while the table was read; with its topic.
+  absl::Status AddNewer(const std::string& id,
+                        const std::optional<std::string>& topic);
+
+  // The slot has confirmed all rows of the table: none may be missing.
+  absl::Status ExpectAll();
+
+  // Call it once, after all rows and records were added and before Select.
+  // Creates the tables `expected`, `found` and `fates`, and `unlike` (records
+  // that differ from their row).
+  //
+  // A record belongs to a row if topic, id, key and value agree: both are
+  // `is_matched`. Otherwise the id decides if it cannot repeat
+  // (id_uniqueness.h), or the position, which two events never share.
+  absl::Status Sort();
+
+  // A row of a result; its texts are valid until the next row.
+  class Row {
+   public:
+    explicit Row(sqlite3_stmt* statement) : statement_(statement) {}
+    int64_t Number(int column) const;
+    std::string Text(int column) const;  // NULL: empty
+
+   private:
+    sqlite3_stmt* statement_;
+  };
+  absl::Status Select(const std::string& sql,
+                      const std::function<void(const Row&)>& take) const;
+
+ private:
+  AuditDatabase(sqlite3* database, std::string path);
+
+  absl::Status Run(const std::string& sql);
+  absl::Status Prepare(const std::string& sql, sqlite3_stmt*& statement) const;
+  absl::Status Step(sqlite3_stmt* statement);
+  absl::Status Error(const std::string& attempted) const;
+
+  sqlite3* database_;
+  std::string path_;
+  sqlite3_stmt* add_row_ = nullptr;
+  sqlite3_stmt* add_record_ = nullptr;
+  sqlite3_stmt* add_newer_ = nullptr;
+  sqlite3_stmt* add_disposition_ = nullptr;
+};
+
+}  // namespace walpost

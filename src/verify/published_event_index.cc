@@ -1,0 +1,170 @@
+#include "verify/published_event_index.h"
+
+#include <sqlite3.h>
+
+#include <set>
+#include <tuple>
+#include <utility>
+
+#include "absl/hash/hash.h"
+#include "base/status_macros.h"
+#include "fmt/format.h"
+#include "verify/envelope_payload.h"
+#include "verify/id_uniqueness.h"
+#include "verify/table_reader.h"
+#include "verify/topic_prefixes.h"
+#include "verify/topic_reader.h"
+#include "verify/value_hash.h"
+
+namespace walpost {
+namespace {
+
+constexpr uint64_t kProgressEvery = 1'000;
+
+// A database without a name is a temporary file that SQLite removes. `place` is
+// topic and id, in two hashes, because a 64-bit hash repeats among billions.
+constexpr char kSchema[] = R"(
+  PRAGMA temp_store = FILE;
+  PRAGMA cache_size = -32768;  -- KiB
+  CREATE TABLE known (place INTEGER, place_2 INTEGER, content INTEGER,
+    is_claimed INTEGER, PRIMARY KEY (place, place_2, content)) WITHOUT ROWID;
+  BEGIN;
+)";
+
+absl::Status DiskError(sqlite3* database) {
+  return absl::ResourceExhaustedError(fmt::format(
+      "keeping the events that Kafka has: {}; --work-directory names another "
+      "place",
+      sqlite3_errmsg(database)));
+}
+
+template <typename... Parts>
+int64_t HashOf(const Parts&... parts) {
+  return static_cast<int64_t>(absl::HashOf(std::make_tuple(parts...)));
+}
+
+}  // namespace
+
+absl::StatusOr<std::unique_ptr<PublishedEventIndex>>
+PublishedEventIndex::CreateEmpty(const std::string& directory) {
+  sqlite3_free(std::exchange(sqlite3_temp_directory,
+                             sqlite3_mprintf("%s", directory.c_str())));
+  sqlite3* database = nullptr;
+  if (sqlite3_open("", &database) != SQLITE_OK) return DiskError(database);
+  std::unique_ptr<PublishedEventIndex> known(new PublishedEventIndex(database));
+  WALPOST_RETURN_IF_ERROR(known->Prepare());
+  return known;
+}
+
+// Brokers do not list topics that the user may not see; only a request by name
+// shows that. The names come from the rows.
+absl::StatusOr<std::set<std::string>> PublishedEventIndex::FindTopics(
+    const Options& options) {
+  std::set<std::string> topics;
+  for (const TableOptions& table : options.outbox.tables) {
+    const RouteOptions& route = options.outbox.route;
+    const std::string& name = TopicTemplateOf(table, route);
+    if (name.find('{') == std::string::npos) {
+      topics.insert(name);
+      continue;
+    }
+    WALPOST_ASSIGN_OR_RETURN(const std::unique_ptr<TableReader> reader,
+                             TableReader::Connect(options.conninfo));
+    WALPOST_ASSIGN_OR_RETURN(std::set<std::string> found,
+                             reader->FindTopics(table, route));
+    topics.merge(found);
+  }
+  return topics;
+}
+
+absl::StatusOr<std::unique_ptr<PublishedEventIndex>> PublishedEventIndex::Read(
+    const Options& options, const std::set<std::string>& names,
+    const Progress& progress) {
+  WALPOST_ASSIGN_OR_RETURN(std::unique_ptr<PublishedEventIndex> known,
+                           CreateEmpty(options.directory));
+  WALPOST_ASSIGN_OR_RETURN(const std::unique_ptr<TopicReader> reader,
+                           TopicReader::Connect(options.kafka));
+  WALPOST_ASSIGN_OR_RETURN(
+      const std::set<std::string> topics,
+      reader->FindTopics(names, TopicPrefixes(options.outbox)));
+  uint64_t read = 0;
+  WALPOST_RETURN_IF_ERROR(
+      reader->Read(topics, [&](FoundRecord& record) -> absl::Status {
+        if (++read % kProgressEvery == 0) {
+          progress("reading Kafka", read,
+                   static_cast<uint64_t>(reader->total()));
+        }
+        if (!record.id) return absl::OkStatus();
+        EnvelopePayload payload(options.outbox.value_format, record.value);
+        return known->Add({record.topic, *record.id, record.key,
+                           payload.value(), record.claimed});
+      }));
+  return known;
+}
+
+PublishedEventIndex::~PublishedEventIndex() {
+  for (sqlite3_stmt* statement : {add_, find_, find_id_, mark_}) {
+    sqlite3_finalize(statement);
+  }
+  sqlite3_close(database_);
+}
+
+absl::Status PublishedEventIndex::Prepare() {
+  const auto prepare = [this](const char* sql, sqlite3_stmt*& statement) {
+    return sqlite3_prepare_v2(database_, sql, -1, &statement, nullptr) ==
+           SQLITE_OK;
+  };
+  const bool prepared =
+      sqlite3_exec(database_, kSchema, nullptr, nullptr, nullptr) ==
+          SQLITE_OK &&
+      prepare("INSERT OR IGNORE INTO known VALUES (?, ?, ?, 0)", add_) &&
+      prepare(
+          "SELECT is_claimed FROM known WHERE place = ? AND place_2 = ? AND "
+          "content = ?",
+          find_) &&
+      prepare("SELECT 1 FROM known WHERE place = ? AND place_2 = ?",
+              find_id_) &&
+      prepare(
+          "UPDATE known SET is_claimed = 1 WHERE place = ? AND place_2 = ? AND "
+          "content = ?",
+          mark_);
+  return prepared ? absl::OkStatus() : DiskError(database_);
+}
+
+absl::StatusOr<bool> PublishedEventIndex::Run(sqlite3_stmt* statement,
+                                              const Candidate& event,
+                                              bool with_content) {
+  sqlite3_bind_int64(statement, 1, HashOf(event.topic, event.id));
+  sqlite3_bind_int64(statement, 2, HashOf(event.id, event.topic, 2));
+  if (with_content) {
+    sqlite3_bind_int64(
+        statement, 3,
+        HashOf(event.key, HashOfValue(event.value, event.claimed)));
+  }
+  const int result = sqlite3_step(statement);
+  is_claimed_ = result == SQLITE_ROW && sqlite3_column_int(statement, 0) != 0;
+  sqlite3_reset(statement);
+  if (result == SQLITE_ROW) return true;
+  if (result == SQLITE_DONE) return false;
+  return DiskError(database_);
+}
+
+absl::Status PublishedEventIndex::Add(const Candidate& record) {
+  return Run(add_, record, true).status();
+}
+
+absl::StatusOr<PublishedEventIndex::Answer> PublishedEventIndex::Ask(
+    const Candidate& row) {
+  WALPOST_ASSIGN_OR_RETURN(const bool is_known, Run(find_, row, true));
+  if (is_known) {
+    if (!CanRepeat(row.id)) return Answer::kKnown;
+    if (is_claimed_) return Answer::kTwin;
+    WALPOST_RETURN_IF_ERROR(Run(mark_, row, true).status());
+    return Answer::kKnown;
+  }
+  WALPOST_ASSIGN_OR_RETURN(const bool has_id, Run(find_id_, row, false));
+  if (!has_id) return Answer::kUnknown;
+  return CanRepeat(row.id) ? Answer::kSameId : Answer::kAltered;
+}
+
+}  // namespace walpost

@@ -1,0 +1,96 @@
+// PublishedEventIndex: the events that Kafka already has.
+//
+// An event is identified by its topic, id, key and value, not by its id alone:
+// two tables may count from 1, and a sequence that was restored with its
+// database continues from its old value. Read from the topics once and kept on
+// disk, as hashes of 24 bytes, so that any number is possible. Blocking.
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <optional>
+#include <set>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "base/reloadable_text.h"
+#include "base/sha256.h"
+#include "outbox/options.h"
+#include "verify/topic_reader.h"
+
+struct sqlite3;
+struct sqlite3_stmt;
+
+namespace walpost {
+
+class PublishedEventIndex {
+ public:
+  using Progress =
+      std::function<void(std::string_view what, uint64_t done, uint64_t all)>;
+
+  struct Options {
+    ReloadableText conninfo;  // with the password
+    OutboxOptions outbox;
+    TopicReaderOptions kafka;
+    std::string directory = "/tmp";  // for the temporary file
+  };
+
+  // A row, as the record that it becomes. nullopt: NULL.
+  struct Candidate {
+    std::string_view topic;
+    std::string_view id;
+    std::optional<std::string_view> key;
+    std::optional<std::string_view> value;  // the payload
+    // Its digest, if there is a claim check in its place.
+    std::optional<Sha256Digest> claimed = std::nullopt;
+  };
+  enum class Answer {
+    kUnknown,  // not in Kafka
+    kKnown,
+    // Kafka has the id on this topic, with another key or value. The id cannot
+    // repeat (id_uniqueness.h): it is the same event, altered since.
+    kAltered,
+    // The same, but such an id can repeat: it is another event.
+    kSameId,
+    // Another identical row was asked for before: there may be only one record
+    // for both.
+    kTwin,
+  };
+
+  // The topics of the tables' rows. Errors come from Postgres.
+  static absl::StatusOr<std::set<std::string>> FindTopics(
+      const Options& options);
+  // Reads these topics, and all that begin with the text before the first
+  // column of a template. kUnavailable: no broker answers.
+  static absl::StatusOr<std::unique_ptr<PublishedEventIndex>> Read(
+      const Options& options, const std::set<std::string>& topics,
+      const Progress& progress);
+  // Makes an empty object; the file is in `directory`.
+  static absl::StatusOr<std::unique_ptr<PublishedEventIndex>> CreateEmpty(
+      const std::string& directory);
+  ~PublishedEventIndex();
+
+  absl::Status Add(const Candidate& record);
+  // Call it once for each row.
+  absl::StatusOr<Answer> Ask(const Candidate& row);
+
+ private:
+  explicit PublishedEventIndex(sqlite3* database) : database_(database) {}
+
+  absl::Status Prepare();
+  // Binds and runs a statement. True if it has found a row.
+  absl::StatusOr<bool> Run(sqlite3_stmt* statement, const Candidate& event,
+                           bool with_content);
+
+  sqlite3* database_;
+  sqlite3_stmt* add_ = nullptr;
+  sqlite3_stmt* find_ = nullptr;
+  sqlite3_stmt* find_id_ = nullptr;
+  sqlite3_stmt* mark_ = nullptr;
+  bool is_claimed_ = false;
+};
+
+}  // namespace walpost

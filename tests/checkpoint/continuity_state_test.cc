@@ -1,0 +1,695 @@
+// P9: what is known from before, against the server that is there now.
+#include "checkpoint/continuity_state.h"
+
+#include <gtest/gtest.h>
+
+#include "base/reason_code.h"
+#include "support/memory_sink.h"
+
+namespace walpost {
+namespace {
+
+constexpr char kCoverage[] = "16388:690,public.outbox=16385.r16394:691";
+// Once it is streamed under.
+constexpr char kStreamed[] =
+    "16388:690,public.outbox=16385.r16394:691,*=passed";
+constexpr char kMore[] = ",public.more=16400.r16401:692";
+constexpr RecordFence kFence{912, WallTime(std::chrono::seconds(7))};
+constexpr char kAlteredCoverage[] = "16388:700,public.outbox=16385.r16394:691";
+
+class ContinuityStateTest : public ::testing::Test {
+ protected:
+  using AfterPromotion = ContinuityState::AfterPromotion;
+  explicit ContinuityStateTest(AfterPromotion after = AfterPromotion::kAtSlot)
+      : memory_("orders", progress_, after) {
+    sender_.SetSink(&sink_);
+  }
+
+  static std::unique_ptr<RecordBuilder> MakeBuilder() {
+    OutboxOptions options;
+    options.tables.resize(1);
+    return RecordBuilder::Create(options).value();
+  }
+
+  static ObservedSource Server() {
+    ObservedSource server;
+    server.system_identifier = "7";
+    server.timeline = 1;
+    server.wal_end = Lsn(1'000);
+    server.slot = ObservedSource::Slot{.confirmed = Lsn(100)};
+    server.coverage = kCoverage;
+    return server;
+  }
+
+  static BirthRecord Record() {
+    BirthRecord record;
+    record.slot = "orders";
+    record.consistent_point = Lsn(100);
+    record.system_identifier = "7";
+    record.timeline = 1;
+    record.coverage = kCoverage;
+    return record;
+  }
+
+  static Checkpoint CheckpointAt(uint64_t confirmed) {
+    Checkpoint checkpoint;
+    checkpoint.system_identifier = "7";
+    checkpoint.timeline = 1;
+    checkpoint.slot = "orders";
+    checkpoint.birth = Lsn(100);
+    checkpoint.confirmed = Lsn(confirmed);
+    checkpoint.coverage = kCoverage;
+    return checkpoint;
+  }
+
+  absl::Status Continue(const ObservedSource& server,
+                        std::optional<BirthRecord> record = std::nullopt) {
+    memory_.Observe(server, std::move(record));
+    return memory_.Continue();
+  }
+
+  // A first stream, which has confirmed something.
+  void Stream(uint64_t confirmed) {
+    ASSERT_TRUE(Continue(Server(), Record()).ok());
+    ASSERT_TRUE(memory_.Begin(Lsn(100)).ok());
+    memory_.OnStreaming();
+    progress_.OnKeepalive(Lsn(confirmed));
+  }
+
+  testing::MemorySink sink_;
+  Sender sender_{MakeBuilder(), {}};
+  WalProgress progress_{sender_};
+  ContinuityState memory_;
+};
+
+std::string CodeOf(const absl::Status& status) { return ReasonCodeOf(status); }
+
+TEST_F(ContinuityStateTest, AFirstStartKnowsNothing) {
+  ASSERT_TRUE(Continue(Server()).ok());
+  EXPECT_TRUE(memory_.is_first_start());
+  ASSERT_TRUE(memory_.Begin(Lsn(100)).ok());
+  EXPECT_EQ(memory_.birth(), Lsn(100));
+  const BirthRecord record = memory_.RecordOfBirth(Record());
+  EXPECT_EQ(memory_.coverage(), kStreamed);
+  EXPECT_EQ(record.coverage, kCoverage) << "the checkpoint has the rest";
+  EXPECT_TRUE(record.added) << "later tables are kept on it";
+}
+
+TEST_F(ContinuityStateTest, ARecordMakesItASecondStart) {
+  ASSERT_TRUE(Continue(Server(), Record()).ok());
+  EXPECT_FALSE(memory_.is_first_start());
+  EXPECT_EQ(memory_.birth(), Lsn(100));
+}
+
+TEST_F(ContinuityStateTest, P9ARecordKnowsWhatThePublicationCovered) {
+  ObservedSource server = Server();
+  server.coverage = kAlteredCoverage;
+  EXPECT_EQ(CodeOf(Continue(server, Record())), kGapCoverageChanged);
+  ASSERT_TRUE(memory_.RecordOfGap());
+  EXPECT_EQ(memory_.RecordOfGap()->gap, kGapCoverageChanged);
+  EXPECT_EQ(memory_.RecordOfGap()->coverage, kCoverage);
+}
+
+TEST_F(ContinuityStateTest, P9ARunningProcessKnowsItWithoutARecord) {
+  ASSERT_NO_FATAL_FAILURE(Stream(200));
+  ObservedSource server = Server();
+  server.coverage = kAlteredCoverage;
+  EXPECT_EQ(CodeOf(Continue(server)), kGapCoverageChanged);
+  const std::optional<BirthRecord> record = memory_.RecordOfGap();
+  ASSERT_TRUE(record) << "somebody has wiped it out";
+  EXPECT_EQ(record->slot, "orders");
+  EXPECT_EQ(record->consistent_point, Lsn(100));
+  EXPECT_EQ(record->streamed_from, 0u) << "it proves nothing";
+}
+
+// Who had the slot meanwhile streams under another publication than ours.
+TEST_F(ContinuityStateTest, WhatAnotherInstanceStreamedUnderIsNotOurs) {
+  ASSERT_NO_FATAL_FAILURE(Stream(200));
+  ASSERT_TRUE(memory_.OnSlotInUse(true).ok());
+  ObservedSource server = Server();
+  server.slot->confirmed = Lsn(300);
+  server.coverage = kAlteredCoverage;
+  EXPECT_TRUE(Continue(server).ok());
+  EXPECT_EQ(memory_.coverage(), kAlteredCoverage + std::string(",*=passed"));
+}
+
+TEST_F(ContinuityStateTest, P9AGapStaysUntilAnOperatorEndsIt) {
+  memory_.SetCheckpoint(CheckpointAt(400));
+  ObservedSource server = Server();
+  server.wal_end = Lsn(300);
+  EXPECT_EQ(CodeOf(Continue(server, Record())), kGapServerBehind);
+  const BirthRecord kept = *memory_.RecordOfGap();
+  // Writers carry the server past it.
+  server.wal_end = Lsn(1'000);
+  EXPECT_EQ(CodeOf(Continue(server, kept)), kGapServerBehind);
+  EXPECT_FALSE(memory_.RecordOfGap()) << "it is on record";
+  // Somebody wipes the record out: that is no operator's act.
+  EXPECT_EQ(CodeOf(Continue(server)), kGapServerBehind);
+  memory_.SetCheckpoint(CheckpointAt(100));
+  EXPECT_TRUE(absl::IsAborted(Continue(server, Record())));
+  EXPECT_TRUE(memory_.TakeStartOver());
+  EXPECT_FALSE(memory_.TakeStartOver());
+  EXPECT_TRUE(Continue(server, Record()).ok());
+}
+
+TEST_F(ContinuityStateTest, P9AGapThatTheStreamFoundIsKeptLikewise) {
+  ASSERT_NO_FATAL_FAILURE(Stream(200));
+  memory_.Latch({kGapWalForked, "another transaction stands there"});
+  EXPECT_EQ(CodeOf(Continue(Server(), Record())), kGapWalForked);
+  EXPECT_EQ(memory_.RecordOfGap()->gap, kGapWalForked);
+}
+
+TEST_F(ContinuityStateTest, P9AGapOfAnotherSystemIsNotPutOnItsRecord) {
+  ASSERT_NO_FATAL_FAILURE(Stream(200));
+  ObservedSource server = Server();
+  server.system_identifier = "8";
+  EXPECT_EQ(CodeOf(Continue(server, Record())), kGapOtherCluster);
+  EXPECT_FALSE(memory_.RecordOfGap());
+}
+
+// Nothing is written into the checkpoint of another system. An operator puts
+// one of this system in its place.
+TEST_F(ContinuityStateTest,
+       P9AGapOfAForeignCheckpointEndsWhenOneOfOursIsThere) {
+  Checkpoint foreign = CheckpointAt(100);
+  foreign.system_identifier = "8";
+  memory_.SetCheckpoint(foreign);
+  EXPECT_EQ(CodeOf(Continue(Server())), kGapOtherCluster);
+  EXPECT_EQ(CodeOf(Continue(Server())), kGapOtherCluster);
+  Checkpoint with_gap = CheckpointAt(100);
+  with_gap.gap = kGapOtherCluster;
+  memory_.SetCheckpoint(with_gap);
+  EXPECT_EQ(CodeOf(Continue(Server())), kGapOtherCluster) << "it keeps the gap";
+  memory_.SetCheckpoint(CheckpointAt(100));
+  EXPECT_TRUE(absl::IsAborted(Continue(Server())));
+  EXPECT_TRUE(Continue(Server()).ok());
+}
+
+// Who moves the slot writes the checkpoint first; it may be read in between.
+TEST_F(ContinuityStateTest, ASlotAheadOfItsCheckpointIsLookedAtTwice) {
+  memory_.SetCheckpoint(CheckpointAt(200));
+  ObservedSource server = Server();
+  server.slot->confirmed = Lsn(300);
+  EXPECT_TRUE(absl::IsUnavailable(Continue(server)));
+  EXPECT_EQ(CodeOf(Continue(server)), kGapSlotAdvanced);
+}
+
+// Without a store, a second instance that had the slot for a moment is not
+// noticed by its holding it.
+TEST_F(ContinuityStateTest, ASlotThatAnotherInstanceMayHaveMovedIsNotAGap) {
+  ASSERT_NO_FATAL_FAILURE(Stream(200));
+  ObservedSource server = Server();
+  server.slot->confirmed = Lsn(300);
+  EXPECT_TRUE(absl::IsUnavailable(Continue(server)));
+  EXPECT_TRUE(memory_.suspects_another_instance());
+  ASSERT_TRUE(memory_.OnSlotInUse(/*by_walpost=*/true).ok());
+  EXPECT_TRUE(Continue(server).ok());
+  EXPECT_FALSE(memory_.suspects_another_instance());
+}
+
+TEST_F(ContinuityStateTest, P9WithACheckpointNoOtherInstanceIsSuspected) {
+  memory_.SetCheckpoint(CheckpointAt(200));
+  ObservedSource server = Server();
+  server.slot->confirmed = Lsn(300);
+  EXPECT_TRUE(absl::IsUnavailable(Continue(server)));
+  EXPECT_FALSE(memory_.suspects_another_instance());
+}
+
+TEST_F(ContinuityStateTest, ACheckpointThatHasMovedOnIsLookedAtTwiceAgain) {
+  memory_.SetCheckpoint(CheckpointAt(200));
+  ObservedSource server = Server();
+  server.slot->confirmed = Lsn(300);
+  EXPECT_TRUE(absl::IsUnavailable(Continue(server)));
+  memory_.SetCheckpoint(CheckpointAt(250));
+  EXPECT_TRUE(absl::IsUnavailable(Continue(server)));
+  memory_.SetCheckpoint(CheckpointAt(300));
+  EXPECT_TRUE(Continue(server).ok());
+}
+
+TEST_F(ContinuityStateTest, P3APromotionStartsARunningProcessOver) {
+  ASSERT_NO_FATAL_FAILURE(Stream(200));
+  ObservedSource server = Server();
+  server.timeline = 2;
+  server.slot->failover = true;
+  memory_.Observe(server, Record());
+  EXPECT_EQ(memory_.left_timeline(), 1u);
+  memory_.SetFork(Lsn(150));
+  EXPECT_TRUE(absl::IsAborted(memory_.Continue()));
+  EXPECT_FALSE(memory_.promotion().empty());
+  EXPECT_TRUE(memory_.TakeStartOver());
+  EXPECT_EQ(memory_.timeline(), 2u);
+}
+
+class PromotionTest : public ContinuityStateTest {
+ protected:
+  PromotionTest() : ContinuityStateTest(AfterPromotion::kAtCheckpoint) {}
+
+  // The standby has the WAL before `fork`, and the slot is behind.
+  absl::Status Promote(uint64_t fork) {
+    ObservedSource server = Server();
+    server.timeline = 2;
+    server.slot->failover = true;
+    memory_.Observe(server, Record());
+    EXPECT_EQ(memory_.left_timeline(), 1u);
+    memory_.SetFork(Lsn(fork));
+    return memory_.Continue();
+  }
+
+  static Checkpoint CheckpointOfEvent() {
+    Checkpoint checkpoint = CheckpointAt(300);
+    checkpoint.position = {Lsn(290), 2};
+    return checkpoint;
+  }
+};
+
+TEST_F(PromotionTest, P5GoesOnBehindAnEventThatTheNewPrimaryHas) {
+  memory_.SetCheckpoint(CheckpointOfEvent());
+  ASSERT_TRUE(Promote(295).ok());
+  EXPECT_TRUE(sender_.window().Covers({Lsn(290), 2}));
+  EXPECT_FALSE(sender_.window().Covers({Lsn(290), 3}));
+  EXPECT_EQ(progress_.confirmed(), Lsn(295)) << "the rest is another WAL";
+}
+
+// It may be older than what the slot of the new primary was moved for.
+TEST_F(PromotionTest, ACheckpointThatHasConfirmedNothingIsLookedAtTwice) {
+  memory_.SetCheckpoint(CheckpointAt(0));
+  EXPECT_TRUE(absl::IsUnavailable(Promote(295)));
+  memory_.SetCheckpoint(CheckpointOfEvent());
+  EXPECT_TRUE(Promote(295).ok());
+}
+
+TEST_F(PromotionTest, P1GoesOnAtTheSlotIfTheEventIsLost) {
+  memory_.SetCheckpoint(CheckpointOfEvent());
+  ASSERT_TRUE(Promote(290).ok());
+  EXPECT_FALSE(sender_.window().Covers({Lsn(290), 1}));
+  EXPECT_EQ(progress_.confirmed(), Lsn());
+}
+
+TEST_F(PromotionTest, P1GoesOnAtTheSlotWithoutAnEvent) {
+  memory_.SetCheckpoint(CheckpointAt(300));
+  ASSERT_TRUE(Promote(400).ok());
+  EXPECT_EQ(progress_.confirmed(), Lsn());
+}
+
+// The second time, this process knows the timeline; the checkpoint does not.
+TEST_F(PromotionTest, P5ARunningProcessGoesOnAtItsCheckpoint) {
+  ASSERT_TRUE(Continue(Server(), Record()).ok());
+  ASSERT_TRUE(memory_.Begin(Lsn(100)).ok());
+  memory_.OnStreaming();
+  memory_.SetCheckpoint(CheckpointOfEvent());
+  ASSERT_TRUE(absl::IsAborted(Promote(400)));
+  ASSERT_TRUE(memory_.TakeStartOver());
+  progress_.StartOver();
+  ASSERT_TRUE(Promote(400).ok());
+  EXPECT_TRUE(sender_.window().Covers({Lsn(290), 2}));
+  EXPECT_EQ(progress_.confirmed(), Lsn(300));
+}
+
+// Another one has followed the promotion, and has the slot.
+TEST_F(ContinuityStateTest, P3APromotionStartsAStandbyOver) {
+  ASSERT_NO_FATAL_FAILURE(Stream(200));
+  ObservedSource server = Server();
+  server.timeline = 2;
+  memory_.Observe(server, Record());
+  EXPECT_TRUE(absl::IsAborted(memory_.OnSlotInUse(true)));
+  EXPECT_TRUE(memory_.TakeStartOver());
+}
+
+TEST_F(ContinuityStateTest, P5GoesOnAfterTheEventOfTheCheckpoint) {
+  Checkpoint checkpoint = CheckpointAt(300);
+  checkpoint.position = {Lsn(290), 2};
+  memory_.SetCheckpoint(checkpoint);
+  ObservedSource server = Server();
+  server.slot->confirmed = Lsn(250);
+  ASSERT_TRUE(Continue(server, Record()).ok());
+  EXPECT_EQ(progress_.confirmed(), Lsn(300));
+  EXPECT_TRUE(sender_.window().Covers({Lsn(290), 2}));
+  EXPECT_FALSE(sender_.window().Covers({Lsn(290), 3}));
+}
+
+TEST_F(ContinuityStateTest, ASlotThatWentBackBeforeAllThatIsKnownStartsOver) {
+  memory_.SetCheckpoint(CheckpointAt(300));
+  ASSERT_TRUE(Continue(Server(), Record()).ok());
+  ASSERT_TRUE(memory_.Begin(Lsn(250)).ok());
+  memory_.OnStreaming();
+  EXPECT_TRUE(absl::IsAborted(memory_.Begin(Lsn(90))));
+  EXPECT_TRUE(memory_.TakeStartOver());
+}
+
+// Another instance is suspended, and streams that WAL to its end when it wakes.
+TEST_F(ContinuityStateTest, P9ACheckpointOfTheWalBeforeARestoreIsNotContinued) {
+  Stream(150);
+  Event event;
+  event.position = {Lsn(200), 1};
+  event.xid = Xid(719);
+  event.aggregate_id = "k";
+  const std::vector<Value> references = {Value("order")};
+  event.references = references;
+  ASSERT_EQ(progress_.OnEvent(event, absl::OkStatus()),
+            Sender::Offer::kAccepted);
+  sender_.Rewind();
+  Checkpoint checkpoint = CheckpointAt(230);
+  checkpoint.position = {Lsn(180), 2};
+  checkpoint.commit_xid = Xid(709);
+  memory_.SetCheckpoint(checkpoint);
+  EXPECT_EQ(CodeOf(Continue(Server(), Record())), kGapWalForked);
+  EXPECT_EQ(progress_.confirmed(), Lsn(150));
+}
+
+// The server was restored from a snapshot: its slot stands at 100.
+TEST_F(ContinuityStateTest, P1ACheckpointWithoutAnEventProvesNothingBeforeIt) {
+  Checkpoint checkpoint = CheckpointAt(400);
+  checkpoint.position = {Lsn(300), 0};
+  memory_.SetCheckpoint(checkpoint);
+  ASSERT_TRUE(Continue(Server(), Record()).ok());
+  EXPECT_FALSE(progress_.confirmed().is_valid());
+  ASSERT_TRUE(memory_.Begin(Lsn(100)).ok());
+  ObservedSource server = Server();
+  server.slot->confirmed = Lsn(300);
+  ASSERT_TRUE(Continue(server, Record()).ok());
+  EXPECT_EQ(progress_.confirmed(), Lsn(400));
+}
+
+TEST_F(ContinuityStateTest, TheRecordLearnsWhatAnEarlierStartDidNotKnow) {
+  BirthRecord record = Record();
+  record.timeline = 0;
+  ASSERT_TRUE(Continue(Server(), record).ok());
+  const auto update = memory_.UpdatedRecord("kafka-1", kFence);
+  ASSERT_TRUE(update);
+  EXPECT_EQ(update->consequence, "");
+  EXPECT_EQ(update->record.timeline, 1u);
+  EXPECT_EQ(update->record.kafka_cluster, "kafka-1");
+  ASSERT_TRUE(Continue(Server(), update->record).ok());
+  EXPECT_FALSE(memory_.UpdatedRecord("kafka-1", kFence));
+}
+
+TEST_F(ContinuityStateTest, P11ARecordDoesNotVouchForATableThatIsLeftOut) {
+  BirthRecord record = Record();
+  record.coverage += kMore;
+  ASSERT_TRUE(Continue(Server(), record).ok());
+  const auto update = memory_.UpdatedRecord("", kFence);
+  ASSERT_TRUE(update);
+  EXPECT_NE(update->consequence.find("left out"), std::string::npos);
+  EXPECT_NE(update->record.coverage.find("public.more=left.16400"),
+            std::string::npos);
+}
+
+// ---- Tables that come later.
+
+class LateTableTest : public ContinuityStateTest {
+ protected:
+  static ObservedSource ServerWithMore() {
+    ObservedSource server = Server();
+    server.coverage += kMore;
+    server.slot->confirmed = Lsn(200);
+    return server;
+  }
+  static BirthRecord NewRecord(std::string passed = "") {
+    BirthRecord record = Record();
+    record.coverage += passed;
+    record.added.emplace();
+    return record;
+  }
+  static Checkpoint CheckpointWith(std::string passed) {
+    Checkpoint checkpoint = CheckpointAt(200);
+    checkpoint.coverage += passed;
+    return checkpoint;
+  }
+};
+
+// Without the checkpoint, which may have the table.
+TEST_F(LateTableTest, P9ALookBelievesTheRecordOnlyIfItIsAlone) {
+  const BirthRecord record = NewRecord(",*=some.16400@0/64");
+  EXPECT_FALSE(memory_.VisibleGap(ServerWithMore(), record));
+  memory_.RelyOnRecord();
+  const std::optional<Gap> gap = memory_.VisibleGap(ServerWithMore(), record);
+  ASSERT_TRUE(gap);
+  EXPECT_EQ(gap->code, kGapTablePassedOver);
+}
+
+// It was not covered all along.
+TEST_F(LateTableTest, P11ATableThatWasAddedHasAProofOfItsOwn) {
+  ASSERT_TRUE(Continue(ServerWithMore(), NewRecord(",*=passed")).ok());
+  const auto update = memory_.UpdatedRecord("", kFence);
+  ASSERT_TRUE(update);
+  EXPECT_EQ(Coverage::Parse(update->record.coverage).tables.size(), 1u);
+  const AddedTable* added = FindAdded(update->record, "public.more");
+  ASSERT_NE(added, nullptr);
+  EXPECT_EQ(added->from_transaction, kFence.transaction);
+  EXPECT_EQ(added->sent_since, kFence.time);
+  EXPECT_EQ(added->since, Lsn(200));
+  ASSERT_TRUE(Continue(ServerWithMore(), update->record).ok());
+  EXPECT_TRUE(memory_.NewTables().empty());
+}
+
+TEST_F(LateTableTest, P9RowsThatACheckpointHasAsPassedOverAreAGap) {
+  memory_.SetCheckpoint(CheckpointWith(",*=passed.16400@0/64"));
+  const absl::Status status = Continue(ServerWithMore(), NewRecord());
+  EXPECT_EQ(CodeOf(status), kGapTablePassedOver);
+  const std::string text(status.message());
+  EXPECT_NE(text.find("public.more"), std::string::npos);
+  EXPECT_NE(text.find("0/64 or later and before 0/C8"), std::string::npos)
+      << text;
+  EXPECT_NE(text.find("walpost replay -c FILE --from-table --table public.more "
+                      "--missing"),
+            std::string::npos);
+  ASSERT_TRUE(memory_.gap());
+  EXPECT_FALSE(memory_.RecordOfGap()) << "the checkpoint has it";
+  EXPECT_EQ(CodeOf(Continue(ServerWithMore(), NewRecord())),
+            kGapTablePassedOver);
+}
+
+TEST_F(LateTableTest, P9ThatGapEndsWhenItIsSettledAndNothingStartsOver) {
+  memory_.SetCheckpoint(CheckpointWith(",*=passed.16400@0/64"));
+  EXPECT_FALSE(Continue(ServerWithMore(), NewRecord()).ok());
+  memory_.SetCheckpoint(CheckpointWith(std::string(kMore) + ",*=passed"));
+  EXPECT_TRUE(Continue(ServerWithMore(), NewRecord()).ok());
+  EXPECT_FALSE(memory_.gap());
+  EXPECT_FALSE(memory_.TakeStartOver());
+}
+
+TEST_F(LateTableTest, ATableWithoutPassedRowsIsTakenUp) {
+  memory_.SetCheckpoint(CheckpointWith(",*=passed.17000@0/64"));
+  memory_.Observe(ServerWithMore(), NewRecord());
+  ASSERT_EQ(memory_.NewTables().size(), 1u);
+  EXPECT_EQ(memory_.NewTables().front().name, "public.more");
+  EXPECT_FALSE(memory_.NewTables().front().is_unknown);
+  EXPECT_TRUE(memory_.Continue().ok());
+  EXPECT_TRUE(memory_.NewTables().empty());
+  EXPECT_EQ(memory_.coverage(),
+            kCoverage + std::string(kMore) + ",*=passed.17000@0/64");
+}
+
+TEST_F(LateTableTest, P1RowsThatTheStreamSendsAgainWereNotPassedOver) {
+  memory_.SetCheckpoint(CheckpointWith(",*=passed.16400@0/C8"));
+  EXPECT_TRUE(Continue(ServerWithMore(), NewRecord()).ok());
+}
+
+// The checkpoint of an older release; its birth record, without a store.
+TEST_F(LateTableTest, P9WithoutARecordTheRowsOfTheTableAreEvidence) {
+  memory_.SetCheckpoint(CheckpointWith(""));
+  memory_.Observe(ServerWithMore(), Record());
+  ASSERT_EQ(memory_.NewTables().size(), 1u);
+  EXPECT_TRUE(memory_.NewTables().front().is_unknown);
+  memory_.SetUnsentRows("public.more", "it has 7 rows", true);
+  const absl::Status status = memory_.Continue();
+  EXPECT_EQ(CodeOf(status), kGapTablePassedOver);
+  EXPECT_NE(std::string(status.message()).find("it has 7 rows"),
+            std::string::npos);
+  // The checkpoint keeps it, whoever deletes the rows.
+  const auto kept = CheckpointOfGap(*memory_.gap(), CheckpointWith(""),
+                                    Checkpoint(), memory_.owner(), WallTime());
+  ASSERT_TRUE(kept);
+  EXPECT_EQ(kept->gap, "");
+  EXPECT_NE(kept->coverage.find("*=some.16400@0/0"), std::string::npos)
+      << kept->coverage;
+  EXPECT_EQ(CodeOf(Continue(ServerWithMore(), Record())), kGapTablePassedOver);
+  memory_.SetCheckpoint(CheckpointWith(kMore));
+  EXPECT_TRUE(Continue(ServerWithMore(), Record()).ok());
+}
+
+class LateTableOnRecordTest : public LateTableTest {
+ protected:
+  LateTableOnRecordTest() { memory_.RelyOnRecord(); }
+};
+
+TEST_F(LateTableOnRecordTest, AFirstStartKeepsThemOnTheRecord) {
+  ASSERT_TRUE(Continue(Server()).ok());
+  EXPECT_EQ(memory_.RecordOfBirth(Record()).coverage, kStreamed);
+}
+
+TEST_F(LateTableOnRecordTest, P9TheRecordKnowsWhatWasPassedOver) {
+  const BirthRecord record = NewRecord(",*=passed.16400@0/64");
+  EXPECT_EQ(CodeOf(Continue(ServerWithMore(), record)), kGapTablePassedOver);
+  EXPECT_FALSE(memory_.RecordOfGap()) << "it is on record";
+}
+
+TEST_F(LateTableOnRecordTest, P9ARecordThatKeptNothingLearnsWhatWasFound) {
+  memory_.Observe(ServerWithMore(), NewRecord());
+  ASSERT_EQ(memory_.NewTables().size(), 1u);
+  EXPECT_TRUE(memory_.NewTables().front().is_unknown);
+  memory_.SetUnsentRows("public.more", "", true);
+  EXPECT_EQ(CodeOf(memory_.Continue()), kGapTablePassedOver);
+  ASSERT_TRUE(memory_.RecordOfGap());
+  EXPECT_NE(memory_.RecordOfGap()->coverage.find("*=some.16400@0/0"),
+            std::string::npos);
+}
+
+// It took up tables without a word.
+TEST_F(LateTableOnRecordTest, ARecordOfAnOlderReleaseIsNoEvidence) {
+  memory_.Observe(ServerWithMore(), Record());
+  ASSERT_EQ(memory_.NewTables().size(), 1u);
+  EXPECT_FALSE(memory_.NewTables().front().is_unknown);
+  memory_.SetUnsentRows("public.more", "", false);
+  EXPECT_TRUE(memory_.Continue().ok());
+  const auto update = memory_.UpdatedRecord("", kFence);
+  ASSERT_TRUE(update);
+  EXPECT_EQ(update->consequence, "");
+  EXPECT_TRUE(FindAdded(update->record, "public.more"));
+}
+
+TEST_F(LateTableOnRecordTest, P1ANewTableHasToBeOnRecord) {
+  ASSERT_TRUE(Continue(ServerWithMore(), NewRecord(",*=passed")).ok());
+  const auto update = memory_.UpdatedRecord("", kFence);
+  ASSERT_TRUE(update);
+  EXPECT_NE(update->consequence.find("public.more"), std::string::npos);
+  // With a store, the checkpoint has it.
+  ContinuityState with_store("orders", progress_);
+  with_store.Observe(ServerWithMore(), NewRecord());
+  ASSERT_TRUE(with_store.Continue().ok());
+  EXPECT_EQ(with_store.UpdatedRecord("", kFence)->consequence, "");
+}
+
+TEST_F(LateTableOnRecordTest, AnAnnouncedTableIsEnoughForARoleThatMayNotWrite) {
+  BirthRecord record = NewRecord();
+  record.added->push_back({"public.more", "16400.r16401:692", 900, Lsn(150)});
+  ObservedSource server = ServerWithMore();
+  memory_.Observe(server, record);
+  ASSERT_EQ(memory_.NewTables().size(), 1u);
+  EXPECT_TRUE(memory_.NewTables().front().is_unknown);
+  server.may_write_record = false;
+  memory_.Observe(server, record);
+  ASSERT_EQ(memory_.NewTables().size(), 1u);
+  EXPECT_FALSE(memory_.NewTables().front().is_unknown);
+  EXPECT_EQ(memory_.NewTables().front().announced_from, 900u);
+  ASSERT_TRUE(memory_.Continue().ok());
+  EXPECT_EQ(memory_.UpdatedRecord("", kFence)->consequence, "");
+  memory_.OnStreaming();
+  EXPECT_TRUE(memory_.NewTables().empty()) << "it was said";
+}
+
+TEST_F(LateTableOnRecordTest, P9ARecordThatTheOwnerWritesForUsKeepsNothing) {
+  BirthRecord record = NewRecord(std::string(kMore) + ",*=passed");
+  ObservedSource server = Server();
+  server.may_write_record = false;
+  ASSERT_TRUE(Continue(server, record).ok());
+  const auto update = memory_.UpdatedRecord("", kFence);
+  ASSERT_TRUE(update);
+  EXPECT_NE(update->consequence.find("left out"), std::string::npos);
+  EXPECT_EQ(update->record.coverage.find("*=passed"), std::string::npos);
+  // Whoever lists the table again has to know.
+  ContinuityState later("orders", progress_);
+  later.RelyOnRecord();
+  later.Observe(ServerWithMore(), update->record);
+  EXPECT_EQ(CodeOf(later.Continue()), kGapTablePassedOver);
+}
+
+TEST_F(LateTableOnRecordTest, P11AnAddedTableThatIsLeftOutIsMarked) {
+  BirthRecord record = NewRecord(",*=passed");
+  record.added->push_back(
+      {"public.more", "16400.r16401:692", 900, Lsn(150), WallTime()});
+  ASSERT_TRUE(Continue(Server(), record).ok());
+  const auto update = memory_.UpdatedRecord("", kFence);
+  ASSERT_TRUE(update);
+  EXPECT_NE(update->consequence.find("left out"), std::string::npos);
+  EXPECT_EQ(FindAdded(update->record, "public.more")->definition,
+            "left.16400.r16401:692");
+  // And is listed again, with nothing passed over.
+  ObservedSource server = ServerWithMore();
+  ASSERT_TRUE(Continue(server, update->record).ok());
+  const auto again = memory_.UpdatedRecord("", kFence);
+  ASSERT_TRUE(again);
+  EXPECT_EQ(again->consequence, "");
+  EXPECT_EQ(FindAdded(again->record, "public.more")->definition,
+            "16400.r16401:692");
+  EXPECT_EQ(FindAdded(again->record, "public.more")->from_transaction, 900u);
+}
+
+// ---- Beside the stream, while the checkpoint may be out of reach.
+
+class VisibleGapTest : public ContinuityStateTest {
+ protected:
+  std::string Code(const ObservedSource& server,
+                   const std::optional<BirthRecord>& record = Record()) const {
+    const std::optional<Gap> gap = memory_.VisibleGap(server, record);
+    return gap ? gap->code : "";
+  }
+};
+
+TEST_F(VisibleGapTest, P10ARecordShowsWhatIsWrongWithoutTheCheckpoint) {
+  EXPECT_EQ(Code(Server()), "");
+  ObservedSource server = Server();
+  server.slot.reset();
+  EXPECT_EQ(Code(server), kGapSlotMissing);
+  server = Server();
+  server.slot->is_lost = true;
+  EXPECT_EQ(Code(server), kGapSlotLost);
+  server = Server();
+  server.system_identifier = "8";
+  EXPECT_EQ(Code(server), kGapOtherCluster);
+  server.system_identifier.clear();
+  EXPECT_EQ(Code(server), "") << "this role may not read it";
+  server = Server();
+  server.coverage = kAlteredCoverage;
+  EXPECT_EQ(Code(server), kGapCoverageChanged);
+  server = Server();
+  BirthRecord record = Record();
+  record.timeline = 2;
+  EXPECT_EQ(Code(server, record), kGapTimelineDiverged);
+  record = Record();
+  record.gap = kGapSlotAdvanced;
+  EXPECT_EQ(Code(server, record), kGapSlotAdvanced) << "it is latched";
+}
+
+TEST_F(VisibleGapTest, P10ASlotThatIsLostNeedsNoRecord) {
+  ObservedSource server = Server();
+  server.slot->is_lost = true;
+  EXPECT_EQ(Code(server, std::nullopt), kGapSlotLost);
+  server.slot.reset();
+  EXPECT_EQ(Code(server, std::nullopt), "") << "a first start makes it";
+}
+
+TEST_F(VisibleGapTest, P10ARunningProcessNeedsNoRecord) {
+  ASSERT_NO_FATAL_FAILURE(Stream(200));
+  ObservedSource server = Server();
+  server.slot.reset();
+  EXPECT_EQ(Code(server, std::nullopt), kGapSlotMissing);
+  server = Server();
+  server.wal_end = Lsn(150);
+  EXPECT_EQ(Code(server, std::nullopt), kGapServerBehind);
+  memory_.Latch({kGapKafkaReplaced, "another"});
+  EXPECT_EQ(Code(Server(), std::nullopt), kGapKafkaReplaced);
+}
+
+// The checkpoint would tell, which cannot be read.
+TEST_F(VisibleGapTest, P9WhatAnotherInstanceMayHaveDoneIsNoGapYet) {
+  ASSERT_NO_FATAL_FAILURE(Stream(200));
+  ObservedSource server = Server();
+  server.slot->confirmed = Lsn(300);
+  EXPECT_EQ(Code(server), "") << "it has moved the slot";
+  server.timeline = 2;
+  EXPECT_EQ(Code(server), "") << "it has followed a promotion";
+  server.slot.reset();
+  EXPECT_EQ(Code(server), kGapSlotMissing);
+}
+
+TEST_F(VisibleGapTest, NothingIsLatchedByALook) {
+  ObservedSource server = Server();
+  server.slot.reset();
+  EXPECT_EQ(Code(server), kGapSlotMissing);
+  EXPECT_FALSE(memory_.gap().has_value());
+  EXPECT_EQ(Code(Server()), "");
+}
+
+}  // namespace
+}  // namespace walpost

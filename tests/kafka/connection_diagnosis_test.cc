@@ -1,0 +1,126 @@
+#include "kafka/client/connection_diagnosis.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+namespace walpost {
+namespace {
+
+using ::testing::HasSubstr;
+using ::testing::Not;
+
+TEST(ConnectionDiagnosisTest, NamesTheCauseAndTheSettings) {
+  ConnectionDiagnosis trouble;
+  EXPECT_EQ(trouble.text(), "");
+  EXPECT_TRUE(trouble.Note(
+      RD_KAFKA_RESP_ERR__AUTHENTICATION,
+      "sasl_ssl://host:9093/bootstrap: SASL authentication error: invalid "
+      "credentials (after 312ms in state AUTH_REQ, 4 identical error(s) "
+      "suppressed)"));
+  EXPECT_THAT(trouble.text(), HasSubstr("invalid credentials; check sasl."));
+  EXPECT_THAT(trouble.text(), Not(HasSubstr("suppressed")));
+}
+
+TEST(ConnectionDiagnosisTest, TheMomentOfAClosedConnectionTellsTheCause) {
+  const struct {
+    const char* line;
+    const char* remedy;
+  } kRows[] = {
+      {"h:1/bootstrap: Disconnected: connection closed by peer: receive 0 "
+       "after POLLIN (after 2ms in state APIVERSION_QUERY)",
+       "set security.protocol to SSL or SASL_SSL"},
+      {"sasl_plaintext://h:1/bootstrap: Disconnected: connection closed by "
+       "peer: receive 0 after POLLIN (after 3ms in state APIVERSION_QUERY)",
+       "set security.protocol to SASL_SSL"},
+      {"ssl://h:1/bootstrap: Disconnected: SSL connection closed by peer "
+       "(after 0ms in state UP)",
+       "set security.protocol to SASL_SSL"},
+      {"h:1/bootstrap: Disconnected: connection closed by peer: receive 0 "
+       "after POLLIN (after 999ms in state UP, 1 identical error(s) "
+       "suppressed)",
+       "set security.protocol to SASL_PLAINTEXT"},
+      {"ssl://h:1/bootstrap: SSL handshake failed: Disconnected: SSL "
+       "connection closed by peer: connecting to a PLAINTEXT broker listener? "
+       "(after 1ms in state SSL_HANDSHAKE)",
+       "set security.protocol to PLAINTEXT or SASL_PLAINTEXT"},
+      {"ssl://h:1/bootstrap: Receive failed: error:0A000412:SSL routines::"
+       "sslv3 alert bad certificate: SSL alert number 42 (after 0ms in state "
+       "APIVERSION_QUERY)",
+       "ssl.certificate.location and ssl.key.location"},
+      {"sasl_plaintext://h:1/bootstrap: SASL PLAIN mechanism handshake failed: "
+       "Broker: Request not valid in current SASL state: broker's supported "
+       "mechanisms:  (after 3ms in state AUTH_HANDSHAKE)",
+       "set security.protocol to PLAINTEXT or SSL"},
+      // A broker that stops.
+      {"h:1/1: Disconnected: connection closed by peer: receive 0 after POLLIN "
+       "(after 1000ms in state UP)",
+       ""},
+      {"sasl_ssl://h:1/1: Disconnected: SSL connection closed by peer (after "
+       "1ms in state UP)",
+       ""},
+  };
+  for (const auto& row : kRows) {
+    ConnectionDiagnosis trouble;
+    EXPECT_TRUE(trouble.Note(RD_KAFKA_RESP_ERR__TRANSPORT, row.line));
+    EXPECT_THAT(std::string(trouble.remedy()), HasSubstr(row.remedy));
+    EXPECT_EQ(trouble.remedy().empty(), *row.remedy == '\0') << row.line;
+    EXPECT_THAT(trouble.cause(), Not(HasSubstr("(after")));
+  }
+}
+
+TEST(ConnectionDiagnosisTest, TwoTextsOfOneCauseAreNotToldInTurn) {
+  ConnectionDiagnosis trouble;
+  const auto code = RD_KAFKA_RESP_ERR__TRANSPORT;
+  EXPECT_TRUE(trouble.Note(code,
+                           "ssl://h:1/1: SSL connection closed by peer (after "
+                           "1ms in state SSL_HANDSHAKE)"));
+  EXPECT_FALSE(trouble.Note(code,
+                            "ssl://h:1/1: SSL handshake failed: closed by peer "
+                            "(after 1ms in state SSL_HANDSHAKE)"));
+}
+
+TEST(ConnectionDiagnosisTest, TheSameAgainIsNoNews) {
+  ConnectionDiagnosis trouble;
+  const auto code = RD_KAFKA_RESP_ERR__RESOLVE;
+  EXPECT_TRUE(trouble.Note(code, "host:9092: unknown (after 2ms in state X)"));
+  EXPECT_FALSE(trouble.Note(code, "host:9092: unknown (after 9ms in state X)"));
+  trouble.Clear();
+  EXPECT_TRUE(trouble.Note(code, "host:9092: unknown"));
+}
+
+TEST(ConnectionDiagnosisTest, ACauseCountsMoreThanABrokenConnection) {
+  ConnectionDiagnosis trouble;
+  EXPECT_TRUE(trouble.Note(RD_KAFKA_RESP_ERR__TRANSPORT, "refused"));
+  EXPECT_EQ(trouble.text(), "refused");
+  EXPECT_FALSE(trouble.Note(RD_KAFKA_RESP_ERR__ALL_BROKERS_DOWN,
+                            "1/1 brokers are down"));
+  EXPECT_TRUE(trouble.Note(RD_KAFKA_RESP_ERR__SSL, "certificate expired"));
+  EXPECT_FALSE(trouble.Note(RD_KAFKA_RESP_ERR__TRANSPORT, "disconnected"));
+  EXPECT_THAT(trouble.text(), HasSubstr("certificate expired; check sec"));
+  EXPECT_EQ(trouble.advice(), trouble.text());
+}
+
+TEST(ConnectionDiagnosisTest, ABrokenConnectionIsToldInTheLog) {
+  ConnectionDiagnosis trouble;
+  EXPECT_FALSE(trouble.NoteLog("REQTMOUT", "[thrd:h:1/1]: h:1/1: timed out"));
+  EXPECT_TRUE(trouble.NoteLog(
+      "FAIL",
+      "[thrd:h:1/bootstrap]: h:1/bootstrap: Connect to ipv4#127.0.0.1:1 "
+      "failed: Connection refused (after 0ms in state CONNECT)"));
+  EXPECT_EQ(trouble.text(),
+            "h:1/bootstrap: Connect to ipv4#127.0.0.1:1 failed: Connection "
+            "refused");
+  EXPECT_EQ(
+      trouble.advice(),
+      trouble.text() + "; correct kafka.brokers, or start the brokers there");
+}
+
+TEST(ConnectionDiagnosisTest, ThatAllAreDownIsSaidWhereNothingElseIsKnown) {
+  ConnectionDiagnosis trouble;
+  EXPECT_TRUE(trouble.Note(RD_KAFKA_RESP_ERR__ALL_BROKERS_DOWN,
+                           "1/1 brokers are down"));
+  EXPECT_EQ(trouble.text(), "1/1 brokers are down");
+}
+
+}  // namespace
+}  // namespace walpost
