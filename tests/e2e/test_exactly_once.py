@@ -56,7 +56,7 @@ def _count_by_java(kafka, topic):
     return said.count("walpost-position:")
 
 
-@pytest.mark.parametrize("boundary", ["event", "source"])
+@pytest.mark.parametrize("boundary", ["event", *long_only("source")])
 def test_p5_walpost_is_killed_at_random_points(walpost, database, kafka,
                                                outbox, topics, dice, boundary):
     sections = _sections(topics, transaction_boundary=boundary)

@@ -117,7 +117,7 @@ def test_p3_p8_the_others_are_sent_and_the_reason_is_shown(
     assert _values(kafka, order) == [1, 3]
 
 
-@pytest.mark.parametrize("action", ["park", "dead_letter"])
+@pytest.mark.parametrize("action", ["park", *long_only("dead_letter")])
 def test_p8_a_decision_to_send_is_taken_back(make, database, brokers_with,
                                              outbox, topics, action):
     """While no walpost runs, and while the topic takes nothing."""

@@ -120,6 +120,7 @@ def test_p5_postgres_loses_its_connections(walpost, database, kafka, outbox,
     judge_once(outbox, kafka, relay)
 
 
+@pytest.mark.long  # test_exactly_once has it in the stream
 def test_p5_the_broker_is_killed(walpost, database, own_kafka, outbox, topics,
                                  dice):
     _fill(outbox, 5000)
