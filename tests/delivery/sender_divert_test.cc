@@ -8,40 +8,28 @@
 #include <vector>
 
 #include "base/reason_code.h"
-#include "delivery/wal_progress.h"
-#include "support/memory_sink.h"
+#include "support/sender_fixture.h"
 
 namespace walpost {
 namespace {
 
 using testing::MemorySink;
-using Offer = Sender::Offer;
+using testing::SenderFixture;
 using Topics = std::vector<std::string>;
 
-Position At(uint64_t commit_lsn, uint64_t ordinal = 1) {
-  return {Lsn(commit_lsn), ordinal};
-}
-
-absl::Status TooLarge() {
-  return Undeliverable(kReasonRecordTooLarge, "too large");
-}
-
-class SenderSetAsideTest : public ::testing::Test {
+class SenderSetAsideTest : public SenderFixture {
  protected:
-  SenderSetAsideTest() {
-    sender_.SetSink(&sink_);
+  SenderSetAsideTest() : SenderFixture(ToTopic()) {
     Choose(kReasonTopicIllegal, ErrorAction::kDeadLetter);
     Choose(kReasonRecordTooLarge, ErrorAction::kDeadLetter);
     Choose(kReasonColumnUnreadable, ErrorAction::kDeadLetter);
     Choose(kReasonTopicFieldMissing, ErrorAction::kSkip);
   }
 
-  static std::unique_ptr<RecordBuilder> MakeBuilder() {
+  static OutboxOptions ToTopic() {
     OutboxOptions options;
-    options.tables.resize(1);
-    options.route.topic = "t.{aggregate_type}";
     options.dead_letter.topic = "dead";
-    return RecordBuilder::Create(options).value();
+    return options;
   }
 
   void Choose(std::string_view error_class, ErrorAction action) {
@@ -49,18 +37,6 @@ class SenderSetAsideTest : public ::testing::Test {
     sender_.SetErrorActions(actions_, [this](const DivertedEvent& event) {
       said_.push_back(event);
     });
-  }
-
-  // `type` "a b" makes no legal topic, "" no topic at all.
-  Offer OfferEvent(Position position, const std::string& type = "order") {
-    const std::vector<Value> references = {type};
-    Event event;
-    event.position = position;
-    event.id = "id";
-    event.aggregate_id = "k";
-    event.payload = "v";
-    event.references = references;
-    return progress_.OnEvent(event, absl::OkStatus());
   }
 
   Offer OfferUnmapped(Position position) {
@@ -84,13 +60,6 @@ class SenderSetAsideTest : public ::testing::Test {
     }
   }
 
-  // As the owner does when the sink is lost.
-  void ReplaceSink(MemorySink& next) {
-    sender_.SetSink(nullptr);
-    sender_.Rewind();
-    sender_.SetSink(&next);
-  }
-
   // The brokers reject the event at 100, alone; `next` is the next sink.
   void RejectFirst(MemorySink& next) {
     OfferEvent(At(100, 1));
@@ -103,9 +72,6 @@ class SenderSetAsideTest : public ::testing::Test {
     return counts[FindErrorClass(error_class)];
   }
 
-  MemorySink sink_;
-  Sender sender_{MakeBuilder(), {}};
-  WalProgress progress_{sender_};
   ErrorActions actions_;
   std::vector<DivertedEvent> said_;
 };

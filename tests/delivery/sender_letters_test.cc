@@ -7,48 +7,23 @@
 #include <vector>
 
 #include "base/reason_code.h"
-#include "delivery/wal_progress.h"
-#include "support/memory_sink.h"
+#include "support/fake_parking.h"
+#include "support/sender_fixture.h"
 
 namespace walpost {
 namespace {
 
 using ::testing::ElementsAre;
+using testing::FakeParking;
 using ::testing::HasSubstr;
+using ::testing::IsEmpty;
 using testing::MemorySink;
-using Offer = Sender::Offer;
+using testing::SenderFixture;
 
-Position At(uint64_t commit_lsn, uint64_t ordinal = 1) {
-  return {Lsn(commit_lsn), ordinal};
-}
-
-class FakeParking final : public Parking {
- public:
-  Claim ClaimOf(const Event&) override { return claim; }
-  bool WasReleased(const Event&) override { return false; }
-  void Isolate(const Event&) override {}
-  absl::Status MayPark(const Event&) override { return {}; }
-  size_t Park(const Event&, const absl::Status&, Sequence) override {
-    ADD_FAILURE() << "parked";
-    return 0;
-  }
-  bool KeepsLetters() const override { return true; }
-  size_t KeepLetter(const Event& event, const absl::Status&,
-                    Sequence sequence) override {
-    letters.push_back(event.position);
-    sequences.push_back(sequence);
-    return 100;
-  }
-
-  Claim claim = Claim::kFree;
-  std::vector<Position> letters;
-  std::vector<Sequence> sequences;
-};
-
-class SenderLettersTest : public ::testing::Test {
+class SenderLettersTest : public SenderFixture {
  protected:
-  SenderLettersTest() {
-    sender_.SetSink(&sink_);
+  SenderLettersTest() : SenderFixture(InPostgres()) {
+    parking_.keeps_letters = true;
     sender_.SetParking(&parking_);
     ErrorActions actions;
     actions.Set(FindErrorClass(kReasonTopicIllegal), ErrorAction::kDeadLetter);
@@ -59,33 +34,19 @@ class SenderLettersTest : public ::testing::Test {
     });
   }
 
-  static std::unique_ptr<RecordBuilder> MakeBuilder() {
-    OutboxOptions options;
-    options.tables.resize(1);
-    options.route.topic = "t.{aggregate_type}";
-    options.dead_letter.store = DeadLetterOptions::Store::kPostgres;
-    return RecordBuilder::Create(options).value();
-  }
+  ~SenderLettersTest() override { EXPECT_THAT(parking_.positions, IsEmpty()); }
 
-  // `type` "a b" makes no legal topic.
-  Offer OfferEvent(Position position, const std::string& type = "order") {
-    const std::vector<Value> references = {type};
-    Event event;
-    event.position = position;
-    event.aggregate_id = "k";
-    event.payload = "v";
-    event.references = references;
-    return progress_.OnEvent(event, absl::OkStatus());
+  static OutboxOptions InPostgres() {
+    OutboxOptions options;
+    options.dead_letter.store = DeadLetterOptions::Store::kPostgres;
+    return options;
   }
 
   uint64_t CountedLetters() const {
     return DeliveryCounters::Sum(sender_.counters().dead_letters);
   }
 
-  MemorySink sink_;
   FakeParking parking_;
-  Sender sender_{MakeBuilder(), {}};
-  WalProgress progress_{sender_};
   std::vector<ErrorAction> diverted_event_;
 };
 

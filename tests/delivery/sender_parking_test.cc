@@ -9,62 +9,19 @@
 #include <vector>
 
 #include "base/reason_code.h"
-#include "delivery/wal_progress.h"
-#include "support/memory_sink.h"
+#include "support/fake_parking.h"
+#include "support/sender_fixture.h"
 
 namespace walpost {
 namespace {
 
+using testing::FakeParking;
 using testing::MemorySink;
-using Offer = Sender::Offer;
+using testing::SenderFixture;
 
-Position At(uint64_t commit_lsn, uint64_t ordinal = 1) {
-  return {Lsn(commit_lsn), ordinal};
-}
-
-absl::Status TooLarge() {
-  return Undeliverable(kReasonRecordTooLarge, "too large");
-}
-
-class FakeParking final : public Parking {
- public:
-  Claim ClaimOf(const Event&) override { return claim; }
-  bool WasReleased(const Event&) override { return was_released; }
-  void Isolate(const Event& event) override {
-    isolated.push_back(event.position);
-    claim = Claim::kIsolated;
-  }
-  absl::Status MayPark(const Event&) override { return may_park; }
-  size_t Park(const Event& event, const absl::Status& reason,
-              Sequence sequence) override {
-    positions.push_back(event.position);
-    dead.push_back(!reason.ok());
-    sequences.push_back(sequence);
-    return 100;
-  }
-  bool KeepsLetters() const override { return keeps_letters; }
-  size_t KeepLetter(const Event& event, const absl::Status&,
-                    Sequence sequence) override {
-    letters.push_back(event.position);
-    sequences.push_back(sequence);
-    return 100;
-  }
-
-  bool keeps_letters = false;
-  std::vector<Position> letters;
-  Claim claim = Claim::kFree;
-  bool was_released = false;
-  absl::Status may_park;
-  std::vector<Position> isolated;
-  std::vector<Position> positions;
-  std::vector<bool> dead;
-  std::vector<Sequence> sequences;
-};
-
-class SenderParkingTest : public ::testing::Test {
+class SenderParkingTest : public SenderFixture {
  protected:
   SenderParkingTest() {
-    sender_.SetSink(&sink_);
     sender_.SetParking(&parking_);
     ErrorActions actions;
     actions.Set(FindErrorClass(kReasonTopicIllegal), ErrorAction::kPark);
@@ -74,28 +31,7 @@ class SenderParkingTest : public ::testing::Test {
     });
   }
 
-  static std::unique_ptr<RecordBuilder> MakeBuilder() {
-    OutboxOptions options;
-    options.tables.resize(1);
-    options.route.topic = "t.{aggregate_type}";
-    return RecordBuilder::Create(options).value();
-  }
-
-  // `type` "a b" makes no legal topic.
-  Offer OfferEvent(Position position, const std::string& type = "order") {
-    const std::vector<Value> references = {type};
-    Event event;
-    event.position = position;
-    event.aggregate_id = "k";
-    event.payload = "v";
-    event.references = references;
-    return progress_.OnEvent(event, absl::OkStatus());
-  }
-
-  MemorySink sink_;
   FakeParking parking_;
-  Sender sender_{MakeBuilder(), {}};
-  WalProgress progress_{sender_};
   std::vector<ErrorAction> diverted_event_;
 };
 

@@ -6,39 +6,28 @@
 #include <vector>
 
 #include "base/reason_code.h"
-#include "delivery/wal_progress.h"
-#include "support/memory_sink.h"
+#include "support/sender_fixture.h"
 
 namespace walpost {
 namespace {
 
 using testing::MemorySink;
+using testing::SenderFixture;
 using After = RecordSink::AfterRejection;
-using Offer = Sender::Offer;
 using Values = std::vector<std::string>;
 
-Position At(uint64_t commit_lsn, uint64_t ordinal = 1) {
-  return {Lsn(commit_lsn), ordinal};
-}
-
-absl::Status TooLarge() {
-  return Undeliverable(kReasonRecordTooLarge, "too large");
-}
-
-class SenderTrialTest : public ::testing::Test {
+class SenderTrialTest : public SenderFixture {
  protected:
-  SenderTrialTest() {
+  SenderTrialTest() : SenderFixture(ToTopic()) {
     Choose(ErrorAction::kSkip);
     sender_.TryAlone([this] { ++withdrawn_; });
     sink_.SetAfterRejection(After::kGoesOnAlone);
-    sender_.SetSink(&sink_);
   }
 
-  static std::unique_ptr<RecordBuilder> MakeBuilder() {
+  static OutboxOptions ToTopic() {
     OutboxOptions options;
-    options.tables.resize(1);
     options.dead_letter.topic = "dead";
-    return RecordBuilder::Create(options).value();
+    return options;
   }
 
   void Choose(ErrorAction action) {
@@ -48,24 +37,14 @@ class SenderTrialTest : public ::testing::Test {
   }
 
   Offer OfferEvent(Position position, const std::string& value) {
-    const std::vector<Value> references = {Value("order")};
-    Event event;
-    event.position = position;
-    event.id = value;
-    event.aggregate_id = "k";
-    event.payload = value;
-    event.references = references;
-    return progress_.OnEvent(event, absl::OkStatus());
+    return SenderFixture::OfferEvent(position, "order", value, value);
   }
 
   Sequence newest() const { return sink_.accepted().back().sequence; }
   void Acknowledge() { sender_.OnAcknowledged(newest(), WallTime()); }
   void Reject() { sender_.OnNotDelivered(newest(), TooLarge()); }
 
-  MemorySink sink_;
   int withdrawn_ = 0;
-  Sender sender_{MakeBuilder(), {}};
-  WalProgress progress_{sender_};
 };
 
 TEST_F(SenderTrialTest, AnEventIsHeldUntilTheBrokersHaveDecided) {

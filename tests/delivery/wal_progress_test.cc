@@ -88,6 +88,16 @@ class WalProgressTest : public ::testing::Test {
     sender_.SetSink(&next);
   }
 
+  // The brokers reject "a" and "b" of 100 together; `next` is the next sink.
+  void RejectBatch(MemorySink& next) {
+    OfferEvent(At(100, 1), "a");
+    OfferEvent(At(100, 2), "b");
+    for (const Sequence sequence : {0, 1}) {
+      sender_.OnNotDelivered(sequence, absl::InvalidArgumentError("batch"));
+    }
+    ReplaceSink(next);
+  }
+
   MemorySink sink_;
   Sender sender_{MakeBuilder(), Limits()};
   WalProgress progress_{sender_};
@@ -334,13 +344,8 @@ TEST_F(WalProgressTest, P1AfterAForkNothingCountsAsAcknowledgedOutOfTurn) {
 }
 
 TEST_F(WalProgressTest, P8AfterAForkNoRecordIsSuspectOrRefused) {
-  OfferEvent(At(100, 1), "a");
-  OfferEvent(At(100, 2), "b");
-  for (const Sequence sequence : {0, 1}) {
-    sender_.OnNotDelivered(sequence, absl::InvalidArgumentError("batch"));
-  }
   MemorySink second;
-  ReplaceSink(second);
+  RejectBatch(second);
   OfferEvent(At(100, 1), "a");  // alone
   sender_.OnNotDelivered(second.accepted()[0].sequence,
                          absl::InvalidArgumentError("too large"));
@@ -746,13 +751,8 @@ TEST_F(WalProgressTest, P8RecordsInFrontOfARefusedBatchDoNotGoOneAtATime) {
 }
 
 TEST_F(WalProgressTest, P8AfterABatchThatWasTooLargeAsAWholeTheFlowGoesOn) {
-  OfferEvent(At(100, 1), "a");
-  OfferEvent(At(100, 2), "b");
-  for (const Sequence sequence : {0, 1}) {
-    sender_.OnNotDelivered(sequence, absl::InvalidArgumentError("batch"));
-  }
   MemorySink second;
-  ReplaceSink(second);
+  RejectBatch(second);
   for (uint64_t ordinal : {1, 2}) {
     EXPECT_EQ(OfferEvent(At(100, ordinal), "x"), Offer::kAccepted);
     Acknowledge(second.accepted().back().sequence);

@@ -26,6 +26,7 @@ from harness import (Authority, ExternalKafka, ExternalPostgres,  # noqa: E402
 from harness.figures import noted  # noqa: E402
 from harness.first_day import Installation  # noqa: E402
 from harness.paths import fetched_postgres  # noqa: E402
+from harness.matrix import LONG  # noqa: E402
 from harness.ports import free_port  # noqa: E402
 from harness.sections import laid_over  # noqa: E402
 
@@ -39,6 +40,15 @@ def pytest_runtest_makereport():
     report = (yield).get_result()
     if report.skipped:
         report.outcome = "failed"
+
+
+def pytest_collection_modifyitems(config, items):
+    """Leaves out what is marked as long, but for a long run."""
+    left_out = [item for item in items
+                if not LONG and item.get_closest_marker("long")]
+    if left_out:
+        config.hook.pytest_deselected(items=left_out)
+        items[:] = [item for item in items if item not in left_out]
 
 
 def pytest_terminal_summary(terminalreporter):
@@ -148,10 +158,12 @@ def strict_kafka(module_directory):
 
 
 @pytest.fixture(scope="module")
-def far_kafka(module_directory):
-    """The broker and the proxy behind `way`."""
+def far_kafka(module_directory, request):
+    """The broker and the proxy behind `way`; a file may have properties for it
+    in BROKER."""
     port = free_port()
-    broker = Kafka(module_directory / "far-kafka", advertised_port=port).start()
+    broker = Kafka(module_directory / "far-kafka", advertised_port=port,
+                   properties=getattr(request.module, "BROKER", None)).start()
     proxy = RequestProxy(broker.behind_port, port)
     yield broker, proxy
     proxy.close()

@@ -13,7 +13,7 @@ import typing
 
 from harness import KafkaReader, wait_until
 from harness.exactly_once import once
-from harness.matrix import LONG
+from harness.matrix import LONG, covering
 from harness.sections import kafka_properties, outbox_table, outbox_tables
 
 
@@ -404,7 +404,7 @@ KAFKA = [
               "kafka": {"brokers": world.kafka.bootstrap}})),
     State("nobody at the brokers, exactly once", False,
           lambda world: {**once(world.topics),
-                         "kafka": {"brokers": "127.0.0.1:1"}},
+                         "kafka": {"brokers": "127.0.0.1:1"}}, long=True,
           heal=Edit(("kafka.brokers",), lambda world: {
               "kafka": {"brokers": world.kafka.bootstrap}})),
     State("a name that does not resolve", False,
@@ -576,6 +576,28 @@ POLLED = [
           init=False, heal=Edit(("xid8",), _polled("cursor", **_CURSOR))),
 ]
 
-STATES = [state for state in (
-    *POSTGRES, *CONFIGURATION, *KAFKA, *SECURED, *POLLED)
-    if LONG or not state.long]
+_GROUPS = {"postgres": POSTGRES, "configuration": CONFIGURATION, "kafka": KAFKA,
+           "secured": SECURED, "polled": POLLED}
+
+
+def _parts(group, state):
+    """In the usual run: of each group each kind of remedy, each section of the
+    configuration and each kind of statement that brings a state about; each
+    broker, server and role."""
+    heal = type(state.heal).__name__ if isinstance(state.heal, Edit) else state.heal
+    sections = (state.sections if isinstance(state.sections, dict)
+                else [state.sections.__qualname__])
+    steps = [step.__qualname__ if callable(step) else
+             " ".join(statement.split("(")[0].split()[:2])
+             for step in (state.before, state.after)
+             for statement in ([step] if callable(step) else step.split(";"))]
+    return {(group, heal, state.pending), (group, state.streams, state.init),
+            *((group, section) for section in sections),
+            *((group, step) for step in steps if step),
+            ("kafka", state.kafka), ("server", state.server),
+            ("role", group, state.role)}
+
+
+STATES = [state for _, state in covering(
+    [(group, state) for group, states in _GROUPS.items() for state in states
+     if LONG or not state.long], lambda case: _parts(*case))]

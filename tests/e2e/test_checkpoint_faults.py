@@ -11,6 +11,7 @@ import pytest
 from harness import (STORES, Kafka, KafkaReader, Load, Store, judge,
                      wait_until)
 from harness.brokers import create_topic
+from harness.matrix import long_only, values
 from harness.stored import with_other_system
 
 
@@ -114,7 +115,13 @@ def _corrupt(store):
     return bytes(raw)
 
 
-@pytest.mark.parametrize("damage", [_tear, _corrupt], ids=["torn", "corrupted"])
+_DAMAGES = {"torn": _tear, "corrupted": _corrupt}
+
+
+@pytest.mark.parametrize("store, damage", [
+    pytest.param(case["store"], _DAMAGES[case["damage"]], id=str(case))
+    for case in values(store=STORES, damage=list(_DAMAGES))],
+    indirect=["store"])
 def test_p9_an_unreadable_checkpoint_and_what_mends_it(
         relay, database, kafka, outbox, topics, store, damage):
     store.put(damage(store))
@@ -196,7 +203,8 @@ def test_p1_p5_the_topic_is_compacted(walpost, database, directory, topics,
         broker.close()
 
 
-@pytest.mark.parametrize("store", ["postgres", "kafka"], indirect=True)
+@pytest.mark.parametrize("store", ["kafka", *long_only("postgres")],
+                         indirect=True)
 def test_p2_p9_two_that_write(walpost, database, kafka, outbox, topics, store):
     """The first freezes, the second takes over, the first comes back."""
     sections = {"checkpoint": store.section,

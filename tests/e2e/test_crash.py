@@ -1,6 +1,6 @@
 """Nothing is lost, whatever dies, whenever it dies.
 
-WALPOST_CRASHES is how often walpost is killed (20; the long form of the suite
+WALPOST_CRASHES is how often walpost is killed (10; the long form of the suite
 says 500), WALPOST_SEED replays a run that failed.
 """
 
@@ -9,7 +9,7 @@ import time
 
 from harness import Load, Outbox, judge, wait_until
 
-_CRASHES = int(os.environ.get("WALPOST_CRASHES", "20"))
+_CRASHES = int(os.environ.get("WALPOST_CRASHES", "10"))
 # So that a long run ends with as many events as can be judged.
 _PAUSE_S = 0.005 if _CRASHES <= 50 else 0.05
 
@@ -58,7 +58,7 @@ def test_p1_p2_p3_postgres_crashes(walpost, own_postgres, own_database, kafka,
     outbox = Outbox(own_database, topics)
     relay = walpost(own_database, kafka, topics).run()
     with Load(outbox, dice.seed_text, pause=0.005) as load:
-        for _ in range(3):
+        for _ in range(2):
             time.sleep(1 + dice.random())
             own_postgres.crash()
             own_postgres.start()

@@ -76,6 +76,7 @@ def _hasty_kafka(directory):
     broker.close()
 
 
+@pytest.mark.long  # the next one has it, too, without the load
 def test_p5_p10_the_brokers_lose_track_of_a_transaction(
         walpost, database, hasty_kafka, outbox, topics, dice):
     relay = _make(walpost, database, hasty_kafka, topics).run()

@@ -11,6 +11,7 @@ import pytest
 
 from harness import KafkaReader, Load, judge, judge_once, wait_until
 from harness.exactly_once import once
+from harness.matrix import LONG
 from harness.poisoned import POISON_LIMIT
 from harness.request_proxy import (ADD_PARTITIONS_TO_TXN, END_TXN,
                                    INIT_PRODUCER_ID, PRODUCE)
@@ -24,7 +25,7 @@ def test_p5_a_request_comes_late_into_the_next_transaction(
     relay = walpost(database, proxy, topics, **once(
         topics, transaction_interval="1s", transaction_idle="1s")).run()
     with Load(outbox, dice.seed_text, pause=0.01) as load:
-        for _ in range(4):
+        for _ in range(4 if LONG else 2):
             load.wait(50)
             held = proxy.hold(late)
             ended = proxy.passed(END_TXN)

@@ -11,6 +11,7 @@ import time
 import pytest
 
 from harness import Kafka, Load, Readiness, judge, note
+from harness.matrix import long_only
 from harness.ports import free_port
 
 _LINKS = ("postgres", "kafka")
@@ -103,7 +104,7 @@ def test_p1_p2_p3_p10_cut_off_from_everything(relay, links, kafka, outbox):
     _judge(outbox, kafka, relay)
 
 
-@pytest.mark.parametrize("link", _LINKS)
+@pytest.mark.parametrize("link", ["kafka", *long_only("postgres")])
 def test_p1_p2_p3_connections_are_reset(relay, links, link, kafka, outbox):
     dice = random.Random(link)
     with _load(outbox, 3):
@@ -115,7 +116,7 @@ def test_p1_p2_p3_connections_are_reset(relay, links, link, kafka, outbox):
     _judge(outbox, kafka, relay)
 
 
-@pytest.mark.parametrize("link", _LINKS)
+@pytest.mark.parametrize("link", ["postgres", *long_only("kafka")])
 def test_p1_p2_p3_p10_half_open_connections(relay, links, link, kafka,
                                             outbox):
     """A firewall forgets the connections: they are silent for ever."""
@@ -127,7 +128,7 @@ def test_p1_p2_p3_p10_half_open_connections(relay, links, link, kafka,
     _judge(outbox, kafka, relay)
 
 
-@pytest.mark.parametrize("link", _LINKS)
+@pytest.mark.parametrize("link", ["kafka", *long_only("postgres")])
 def test_p1_p3_p10_all_comes_late_or_in_small_pieces(
         relay, links, link, kafka, outbox):
     with Readiness(relay) as readiness:

@@ -11,7 +11,7 @@ import pytest
 
 from harness import (Checker, KafkaReader, Outbox, checkpoint_section,
                      wait_until)
-from harness.matrix import pairs
+from harness.matrix import pairs, values
 
 _ROWS = 40
 
@@ -43,7 +43,7 @@ def _assert_held(relay, database, codes, stands=None):
 
 # ---- Restored snapshots of the volume: the same timeline, the same slot.
 
-_RESTORES = pairs(
+_RESTORES = values(
     store=["none", "file", "kafka"],
     state=["running", "stopped"],
     wal=["behind", "crossing"],
@@ -290,7 +290,7 @@ _OWNERS = {
 }
 
 
-@pytest.mark.parametrize("case", pairs(
+@pytest.mark.parametrize("case", values(
     change=list(_OWNERS), state=("running", "stopped", "made"),
     store=("none", "file", "postgres", "kafka")), ids=str)
 def test_p9_another_owner_is_no_gap(walpost, database, kafka, outbox, topics,
@@ -397,11 +397,11 @@ def _make_topic_again(broker, topic, partitions=1):
         broker.create_topic(topic, partitions)
 
 
-@pytest.mark.parametrize("store", ["file", "kafka", "postgres"])
-@pytest.mark.parametrize("mended_by", ["recover", "accept"])
+@pytest.mark.parametrize("case", values(
+    store=["file", "kafka", "postgres"], mended_by=["recover", "accept"]), ids=str)
 def test_p1_p9_a_topic_that_was_made_again_while_walpost_was_stopped(
-        walpost, database, kafka, outbox, topics, directory, store, mended_by):
-    topic = topics + "order"
+        walpost, database, kafka, outbox, topics, directory, case):
+    topic, store, mended_by = topics + "order", case["store"], case["mended_by"]
     relay = walpost(database, kafka, topics,
                     **checkpoint_section(store, directory, topics)).run()
     _write(outbox, "before")

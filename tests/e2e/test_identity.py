@@ -7,7 +7,7 @@ import json
 import pytest
 
 from harness import KafkaReader, wait_until
-from harness.matrix import LONG, pairs
+from harness.matrix import LONG, values
 
 _BAD = '["no object"]'  # for the headers
 _BOTH = [{"name": "public.outbox"}, {"name": "public.other"}]
@@ -31,7 +31,7 @@ _CHANGES = {
     "publication": ({"tables": _BOTH}, {"tables": _BOTH}),
 }
 
-_CASES = pairs(record=list(_ACTIONS), change=list(_CHANGES),
+_CASES = values(record=list(_ACTIONS), change=list(_CHANGES),
                way=["stopped", "killed", "standby"],
                guarantee=["at_least_once", "exactly_once"],
                unless=lambda case: not LONG and (

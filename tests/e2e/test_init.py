@@ -10,7 +10,7 @@ import psycopg2
 import pytest
 
 from harness import KafkaReader, Postgres, Walpost, run_sql_file, wait_until
-from harness.matrix import long_only, pairs
+from harness.matrix import long_only, values
 from harness.paths import walpost_binary
 
 _PASSWORD = "it's a \\ secret"
@@ -139,7 +139,7 @@ def _init(relay, login, *words):
            if who and os.geteuid() == 0 else {}))
 
 
-@pytest.mark.parametrize("case", pairs(
+@pytest.mark.parametrize("case", values(
     login=list(_LOGINS), configuration=list(_CONFIGURATIONS),
     before=("nothing", "a table", "a publication", "a slot")), ids=str)
 def test_the_role_of_run_has_what_it_needs(

@@ -121,6 +121,7 @@ def test_p3_a_topic_that_is_missing_is_isolated_until_it_is_made(
     assert relay.verb("verify").returncode == 0
 
 
+@pytest.mark.long  # the same as one, and one without a leader, two times
 def test_p3_two_topics_are_missing(make, database, kafka, outbox, topics):
     relay = make()
     for n in range(30):

@@ -4,9 +4,13 @@ drain had delivered are missing, and walpost says so (P9)."""
 import pytest
 
 from harness import KafkaReader, wait_until
+from harness.matrix import long_only
 
-_GUARANTEES = pytest.mark.parametrize(
-    "guarantee", ["at_least_once", "exactly_once"])
+def _guarantees(usual, other):
+    """The other one is tried in a long run."""
+    return pytest.mark.parametrize("guarantee", [usual, *long_only(other)])
+
+
 _ENOUGH = 40_000  # events: the drain takes longer than a topic's deletion
 
 
@@ -55,7 +59,7 @@ def _drain(relay, kafka, topic):
     assert "it has all of its events" in relay.log()
 
 
-@_GUARANTEES
+@_guarantees("exactly_once", "at_least_once")
 def test_p9_a_topic_that_was_drained_is_replaced(
         make, kafka, outbox, topics, guarantee):
     relay = make(guarantee, 10)
@@ -68,7 +72,7 @@ def test_p9_a_topic_that_was_drained_is_replaced(
     relay.wait_unready(r"\[kafka_replaced\]")
 
 
-@_GUARANTEES
+@_guarantees("at_least_once", "exactly_once")
 def test_p9_a_topic_that_was_drained_is_replaced_before_a_restart(
         make, kafka, outbox, topics, guarantee):
     relay = make(guarantee, 10)
@@ -86,7 +90,7 @@ def test_p9_a_topic_that_was_drained_is_replaced_before_a_restart(
     relay.wait_unready(r"\[kafka_replaced\]")
 
 
-@_GUARANTEES
+@_guarantees("exactly_once", "at_least_once")
 def test_p9_a_topic_is_replaced_while_it_is_drained(
         make, database, kafka, topics, guarantee):
     relay = make(guarantee, _ENOUGH)

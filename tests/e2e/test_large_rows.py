@@ -6,6 +6,7 @@ import json
 import pytest
 
 from harness import Kafka, KafkaReader
+from harness.matrix import long_only
 from harness.polled import EVENTS, PolledOutbox, events_sections
 from harness.waiting import wait_until
 
@@ -45,7 +46,7 @@ def _assert_delivered(kafka, topics, peak):
     assert peak < _MOST_MEMORY, f"{peak >> 20} MiB resident"
 
 
-@pytest.mark.parametrize("strategy", ["lease", "lock", "cursor"])
+@pytest.mark.parametrize("strategy", ["lease", *long_only("lock", "cursor")])
 def test_p6_large_rows_are_polled(walpost, database, kafka, topics, strategy):
     if strategy == "cursor":
         database.execute(EVENTS)
@@ -79,7 +80,8 @@ def test_p6_large_rows_are_in_a_snapshot(walpost, database, kafka, outbox,
     _assert_delivered(kafka, topics, relay.peak_memory_bytes())
 
 
-@pytest.mark.parametrize("guarantee", ["at_least_once", "exactly_once"])
+@pytest.mark.parametrize("guarantee", ["exactly_once", *long_only(
+    "at_least_once")])
 def test_p6_large_rows_are_in_the_stream(walpost, database, directory, outbox,
                                          topics, guarantee):
     """Sent whole: a backlog of one transaction."""

@@ -13,6 +13,7 @@ import time
 import pytest
 
 from harness import HeldCalls, judge, wait_until
+from harness.matrix import long_only
 from harness.polled import PolledOutbox
 
 _END_SECONDS = 13
@@ -110,7 +111,7 @@ def test_p10_a_log_that_nobody_reads(walpost, database, kafka, outbox, topics,
     _ends_in_time(relay)
 
 
-@pytest.mark.parametrize("log", ["text", "json"])
+@pytest.mark.parametrize("log", ["json", *long_only("text")])
 def test_p10_sighup_before_a_full_log(walpost, database, kafka, outbox, topics,
                                       unread_pipe, log):
     relay = walpost(database, kafka, topics,
@@ -246,7 +247,7 @@ def test_p10_name_servers_fall_silent_in_mid_stream(
     judge(outbox, kafka, relay, at_least=1)
 
 
-@pytest.mark.parametrize("server", ["postgres", "kafka", "both"])
+@pytest.mark.parametrize("server", ["both", *long_only("postgres", "kafka")])
 def test_p10_sigterm_before_silent_name_servers(walpost, database, kafka,
                                                 topics, held, server):
     sections = {}

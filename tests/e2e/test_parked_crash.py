@@ -10,6 +10,7 @@ import time
 
 import pytest
 
+from harness.matrix import LONG, long_only
 from harness.poisoned import (POISON_LIMIT, Operator, Poisoned, judge, settle,
                               take_over)
 
@@ -34,7 +35,8 @@ def order_topic(kafka, topics):
     kafka.create_topic(topics + "order", 3, max_message_bytes=POISON_LIMIT)
 
 
-@pytest.mark.parametrize("guarantee", ["at_least_once", "exactly_once"])
+@pytest.mark.parametrize("guarantee", ["exactly_once", *long_only(
+    "at_least_once")])
 def test_p1_p3_p5_walpost_is_killed_while_keys_are_parked_and_released(
         walpost, database, kafka, outbox, topics, dice, sections, order_topic,
         guarantee):
@@ -58,7 +60,8 @@ def test_p1_p3_p5_walpost_is_killed_while_keys_are_parked_and_released(
     assert relay.stop() == 0
 
 
-@pytest.mark.parametrize("guarantee", ["at_least_once", "exactly_once"])
+@pytest.mark.parametrize("guarantee", ["at_least_once", *long_only(
+    "exactly_once")])
 def test_p1_p3_p5_a_standby_takes_over_parked_keys(
         walpost, database, kafka, outbox, topics, dice, sections, order_topic,
         guarantee):
@@ -69,7 +72,7 @@ def test_p1_p3_p5_a_standby_takes_over_parked_keys(
     second = walpost(database, kafka, topics, **sections).start()
     with Poisoned(outbox, dice.seed_text, 0.02) as written, \
             Operator(second, dice.seed_text):
-        for _ in range(3):
+        for _ in range(3 if LONG else 2):
             time.sleep(1 + dice.random())
             first, second = take_over(first, second, 1 + dice.random())
         second.kill()

@@ -9,7 +9,7 @@ import time
 import pytest
 
 from harness import KafkaReader, run_sql_file
-from harness.matrix import LONG
+from harness.matrix import LONG, long_only
 from harness.polled import (EVENTS, PolledOutbox, assert_delivered,
                             events_sections)
 from harness.waiting import wait_until
@@ -144,7 +144,7 @@ def test_a_record_that_the_broker_refuses_is_failed_and_others_go_out(
     assert "max.message.bytes" in error
 
 
-@pytest.mark.parametrize("rounds", [10])
+@pytest.mark.parametrize("rounds", [10 if LONG else 4])
 def test_kill_between_publish_and_mark_repeats_and_loses_nothing(
         polled, walpost, database, kafka, topics, reader, rounds):
     sections = polled.sections(lease="1s", batch_size=100)
@@ -293,7 +293,7 @@ def test_an_outage_of_kafka_costs_no_attempt(
     relay.wait_ready()
 
 
-@pytest.mark.parametrize("strategy", ["delete", "claim"])
+@pytest.mark.parametrize("strategy", ["claim", *long_only("delete")])
 def test_a_transaction_is_rolled_back_when_kafka_does_not_acknowledge(
         database, walpost, own_kafka, topics, strategy):
     """Rows that locks hold: an outage of Kafka must not hold back vacuum."""

@@ -9,7 +9,7 @@ import pytest
 
 from harness import KafkaReader, Outbox, Readiness, note, verify, wait_until
 from harness.exactly_once import once
-from harness.matrix import LONG, pairs
+from harness.matrix import LONG, values
 
 # pylint: disable=redefined-outer-name
 
@@ -62,7 +62,7 @@ def _payloads(kafka, topic):
             KafkaReader(kafka.bootstrap).read(topic)]
 
 
-@pytest.mark.parametrize("relay", pairs(
+@pytest.mark.parametrize("relay", values(
     action=list(_ACTIONS), guarantee=["at_least_once", "exactly_once"],
     rejected=["each", "every other", "few"]), ids=str, indirect=True)
 def test_p8_p10_rejected_rows_hold_up_the_others_for_moments(
@@ -95,7 +95,7 @@ def test_p8_p10_rejected_rows_hold_up_the_others_for_moments(
     assert sum(found.values()) == rejected and set(found) <= known, found
 
 
-@pytest.mark.parametrize("relay", pairs(
+@pytest.mark.parametrize("relay", values(
     action=["skip", "letter in Kafka"],
     guarantee=["at_least_once", "exactly_once"]), ids=str, indirect=True)
 def test_p8_a_limit_that_is_raised_counts_at_once(relay, database, kafka, topics):
@@ -125,7 +125,7 @@ def test_p8_the_brokers_decide_about_each_record(relay, database, kafka, topics)
 
 # Sets aside what never becomes a record, in transactions of its own, beside
 # others that are published.
-@pytest.mark.parametrize("relay", pairs(
+@pytest.mark.parametrize("relay", values(
     action=list(_ACTIONS), guarantee=["at_least_once", "exactly_once"]),
     ids=str, indirect=True)
 def test_p10_setting_events_aside_is_not_being_stuck(relay, database):

@@ -7,7 +7,7 @@ import pytest
 from confluent_kafka import Producer
 
 from harness import KafkaReader, wait_until
-from harness.matrix import pairs
+from harness.matrix import long_only, values
 
 _BAD = '["no object"]'  # for the headers
 _TABLE = {"name": "public.outbox"}
@@ -83,7 +83,7 @@ def _send(relay, action):
     return relay.verb("dead-letters", "retry", "--all", "--out-of-order", *_WHY)
 
 
-@pytest.mark.parametrize("case", pairs(
+@pytest.mark.parametrize("case", values(
     trouble=list(_TROUBLES), action=["park", "dead_letter"],
     guarantee=["at_least_once", "exactly_once"]), ids=str)
 def test_p3_p8_the_others_are_sent_and_the_reason_is_shown(
@@ -117,7 +117,7 @@ def test_p3_p8_the_others_are_sent_and_the_reason_is_shown(
     assert _values(kafka, order) == [1, 3]
 
 
-@pytest.mark.parametrize("action", ["park", "dead_letter"])
+@pytest.mark.parametrize("action", ["park", *long_only("dead_letter")])
 def test_p8_a_decision_to_send_is_taken_back(make, database, brokers_with,
                                              outbox, topics, action):
     """While no walpost runs, and while the topic takes nothing."""
@@ -204,7 +204,8 @@ def test_p8_a_record_of_another_program_is_named(walpost, database, kafka,
     assert _values(kafka, topics + "order") == [1]
 
 
-@pytest.mark.parametrize("guarantee", ["at_least_once", "exactly_once"])
+@pytest.mark.parametrize("guarantee", ["exactly_once", *long_only(
+    "at_least_once")])
 def test_p3_a_key_of_two_topics_waits_for_one(make, database, brokers_with,
                                               outbox, topics, guarantee):
     """Of each key, what is before an event of the missing topic is sent."""

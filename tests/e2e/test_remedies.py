@@ -165,6 +165,8 @@ class World:
                 ready = code == 200
                 if code == 503:
                     said.add(text)
+                    if text.startswith("stuck") and not expected and not LONG:
+                        limit = min(limit, time.monotonic() + 1)
             time.sleep(0.1)
         ready = bool(ready) and self.relay.running()
         if ready and self.state.pending:

@@ -14,6 +14,7 @@ import pytest
 
 from harness import (LONG_AGO, Checker, KafkaReader, Load, note, put_on_record,
                      run_sql_file, verify, wait_until)
+from harness.matrix import LONG
 
 _KEEP_ALL = {"retention": {"batch_rows": 100, "pause": "0ms"}}
 
@@ -93,13 +94,10 @@ def test_p1_nothing_goes_while_kafka_is_away(
     database.wait_confirmed(database.name)
     own_kafka.kill()
     _insert(database, 100, "8 days")
-    said = _pruned(relay, "--older-than", "7d", code=1)
-    assert re.search(r"has confirmed \S+, and what is committed reaches", said)
-    assert len(_ids(database)) == 200
-
-    # A walpost that is gone as well changes nothing.
+    # walpost is away, too; the test of past days has one that runs.
     relay.kill()
-    _pruned(relay, "--older-than", "0s", code=1)
+    said = _pruned(relay, "--older-than", "0s", code=1)
+    assert re.search(r"has confirmed \S+, and what is committed reaches", said)
     assert len(_ids(database)) == 200
 
     own_kafka.start()
@@ -159,7 +157,7 @@ def test_p1_run_prunes_beside_the_load_while_kafka_comes_and_goes(
         "keep": "1s", "interval": "1s", "batch_rows": 100, "pause": "10ms"}),
                  database)
     with Load(aged, seed=secrets.randbits(32), pause=0.01) as load:
-        for _ in range(2):
+        for _ in range(2 if LONG else 1):
             relay.wait_log("rows deleted", seconds=60)
             own_kafka.kill()
             time.sleep(3)

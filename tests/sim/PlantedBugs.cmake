@@ -40,11 +40,11 @@ function(planted_bug name)
   endif()
   target_link_libraries(${target} PRIVATE walpost_planted_bug walpost_sim)
   walpost_precompile(${target})
-  add_dependencies(unit_tests ${target})
+  add_dependencies(planted_bugs ${target})
   add_test(NAME unit.sim.mutant.${name} COMMAND ${target} "${BUG_FINDS}"
     ${BUG_KIND} ${BUG_FROM})
   set_tests_properties(unit.sim.mutant.${name} PROPERTIES
-    LABELS unit TIMEOUT 1200)
+    LABELS "unit;mutant" TIMEOUT 1200)
 endfunction()
 
 # What a lost event looks like: behind it something is written or confirmed.
