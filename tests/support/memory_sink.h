@@ -63,6 +63,11 @@ class MemorySink final : public Sink {
     expected_cluster_ = std::move(cluster);
   }
   void ExpectTopics() override {}
+  SinkTransactions* transactions() override { return transactions_; }
+  // It outlives the sink.
+  void SetTransactions(SinkTransactions* transactions) {
+    transactions_ = transactions;
+  }
   bool credentials_have_changed() const override { return false; }
 
   // Acknowledges what was accepted, unless SetSilent, and goes on closing.
@@ -99,6 +104,7 @@ class MemorySink final : public Sink {
   }
 
  private:
+  SinkTransactions* transactions_ = nullptr;
   static std::optional<std::string> Owned(const Value& value) {
     return value ? std::optional(std::string(*value)) : std::nullopt;
   }

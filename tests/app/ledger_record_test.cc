@@ -1,0 +1,155 @@
+#include "app/sink/ledger_record.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <boost/asio/co_spawn.hpp>
+#include <boost/asio/io_context.hpp>
+#include <boost/asio/post.hpp>
+#include <memory>
+#include <optional>
+#include <string>
+#include <utility>
+
+#include "support/memory_sink.h"
+
+namespace walpost {
+namespace {
+
+namespace asio = boost::asio;
+using ::testing::HasSubstr;
+using testing::MemorySink;
+
+// Its answers come later, and when it is interrupted.
+class FakeTransactions final : public SinkTransactions {
+ public:
+  explicit FakeTransactions(asio::any_io_executor executor)
+      : executor_(std::move(executor)) {}
+
+  void TakeOver(std::chrono::milliseconds, Done done) override {
+    Answer(std::move(done), taken_over);
+  }
+  void Commit(Done done) override {
+    ++commits;
+    Answer(std::move(done), committed);
+  }
+  void Interrupt() override {
+    if (pending_) pending_(absl::UnavailableError("interrupted"));
+    pending_ = nullptr;
+  }
+  bool is_open() const override { return true; }
+
+  absl::Status taken_over;
+  absl::Status committed;
+  bool never_answers = false;
+  int commits = 0;
+
+ private:
+  void Answer(Done done, const absl::Status& status) {
+    if (never_answers) {
+      pending_ = std::move(done);
+      return;
+    }
+    asio::post(executor_, [done = std::move(done), status] { done(status); });
+  }
+
+  asio::any_io_executor executor_;
+  Done pending_;
+};
+
+class LedgerRecordTest : public ::testing::Test {
+ protected:
+  LedgerRecordTest()
+      : run_(
+            io_.get_executor(), RecordBuilder::Create(Outbox()).value(),
+            [this](const SinkOptions&, RecordReports& reports,
+                   const std::function<void()>&) {
+              auto sink = std::make_unique<MemorySink>(&reports);
+              sink->SetTransactions(&transactions_);
+              sink_ = sink.get();
+              return absl::StatusOr<std::unique_ptr<Sink>>(std::move(sink));
+            },
+            {}, nullptr) {
+    EXPECT_TRUE(run_.Start().ok());
+  }
+
+  static OutboxOptions Outbox() {
+    OutboxOptions options;
+    options.tables.resize(1);
+    return options;
+  }
+
+  template <typename Result>
+  std::optional<Result> Run(asio::awaitable<Result> coroutine) {
+    std::optional<Result> result;
+    asio::co_spawn(
+        io_, std::move(coroutine),
+        [&](const std::exception_ptr&, Result value) { result = value; });
+    io_.restart();
+    io_.run_for(std::chrono::seconds(20));
+    return result;
+  }
+
+  asio::io_context io_;
+  FakeTransactions transactions_{io_.get_executor()};
+  MemorySink* sink_ = nullptr;
+  DeliveryRun run_;
+  absl::StatusOr<std::string> content_ = "7/A-1 0123";
+  LedgerRecord record_{io_.get_executor(),
+                       [this](const TopicRecord& place, std::stop_token) {
+                         EXPECT_EQ(place.name, "released:slot");
+                         return content_;
+                       },
+                       {"walpost-checkpoints", "released:slot", "42"}};
+};
+
+TEST_F(LedgerRecordTest, P5IsReadOnceItsSinkHasTakenOver) {
+  const auto opened = Run(record_.Open(run_));
+  ASSERT_TRUE(opened && opened->ok()) << opened->status();
+  EXPECT_EQ(**opened, "7/A-1 0123");
+}
+
+TEST_F(LedgerRecordTest, P5IsNotReadIfAnotherHasTakenOver) {
+  transactions_.taken_over = absl::AbortedError("fenced");
+  const auto opened = Run(record_.Open(run_));
+  ASSERT_TRUE(opened.has_value());
+  EXPECT_TRUE(absl::IsUnavailable(opened->status())) << opened->status();
+}
+
+TEST_F(LedgerRecordTest, P9WhatCannotBeReadIsNotTakenForEmpty) {
+  content_ = absl::FailedPreconditionError("may not be read");
+  const auto opened = Run(record_.Open(run_));
+  ASSERT_TRUE(opened.has_value());
+  EXPECT_TRUE(absl::IsFailedPrecondition(opened->status()));
+  EXPECT_THAT(std::string(record_.Unreadable("line 1").message()),
+              HasSubstr("topic walpost-checkpoints, record released:slot"));
+}
+
+TEST_F(LedgerRecordTest, P5EachCommitHasTheRecord) {
+  const auto committed = Run(record_.Commit(run_, "8/B-1 4567"));
+  ASSERT_TRUE(committed && committed->ok());
+  EXPECT_EQ(transactions_.commits, 1);
+  ASSERT_EQ(sink_->accepted().size(), 1u);
+  EXPECT_EQ(sink_->accepted()[0].topic, "walpost-checkpoints");
+  EXPECT_EQ(sink_->accepted()[0].value, "8/B-1 4567");
+}
+
+TEST_F(LedgerRecordTest, ACommitWithoutAnAnswerEndsWhenItIsInterrupted) {
+  transactions_.never_answers = true;
+  asio::post(io_, [this] {  // behind the begin of the coroutine
+    asio::post(io_, [this] { run_.Interrupt(); });
+  });
+  const auto committed = Run(record_.Commit(run_, ""));
+  ASSERT_TRUE(committed.has_value());
+  EXPECT_TRUE(absl::IsUnavailable(*committed));
+}
+
+TEST_F(LedgerRecordTest, StopsWaitingForItsReader) {
+  record_.Stop();
+  const auto opened = Run(record_.Open(run_));
+  ASSERT_TRUE(opened.has_value());
+  EXPECT_TRUE(absl::IsCancelled(opened->status())) << opened->status();
+}
+
+}  // namespace
+}  // namespace walpost
