@@ -94,13 +94,16 @@ class LedgerRecordTest : public ::testing::Test {
   FakeTransactions transactions_{io_.get_executor()};
   MemorySink* sink_ = nullptr;
   DeliveryRun run_;
-  absl::StatusOr<std::string> content_ = "7/A-1 0123";
-  LedgerRecord record_{io_.get_executor(),
-                       [this](const TopicRecord& place, std::stop_token) {
-                         EXPECT_EQ(place.name, "released:slot");
-                         return content_;
-                       },
-                       {"walpost-checkpoints", "released:slot", "42"}};
+  // The thread that reads may outlive the test.
+  std::shared_ptr<absl::StatusOr<std::string>> content_ =
+      std::make_shared<absl::StatusOr<std::string>>("7/A-1 0123");
+  LedgerRecord record_{
+      io_.get_executor(),
+      [content = content_](const TopicRecord& place, std::stop_token) {
+        EXPECT_EQ(place.name, "released:slot");
+        return *content;
+      },
+      {"walpost-checkpoints", "released:slot", "42"}};
 };
 
 TEST_F(LedgerRecordTest, P5IsReadOnceItsSinkHasTakenOver) {
@@ -117,7 +120,7 @@ TEST_F(LedgerRecordTest, P5IsNotReadIfAnotherHasTakenOver) {
 }
 
 TEST_F(LedgerRecordTest, P9WhatCannotBeReadIsNotTakenForEmpty) {
-  content_ = absl::FailedPreconditionError("may not be read");
+  *content_ = absl::FailedPreconditionError("may not be read");
   const auto opened = Run(record_.Open(run_));
   ASSERT_TRUE(opened.has_value());
   EXPECT_TRUE(absl::IsFailedPrecondition(opened->status()));
