@@ -3,9 +3,11 @@
 #include <map>
 #include <memory>
 
+#include "app/sink/kafka_deletions.h"
 #include "base/finding.h"
 #include "cli/check/check_instance.h"
 #include "cli/check/check_postgres.h"
+#include "cli/shared/complete_conninfo.h"
 #include "cli/shared/exit_code.h"
 #include "cli/shared/output.h"
 #include "cli/shared/verb.h"
@@ -120,6 +122,17 @@ Findings CheckLetters(const Config& config) {
        "their rows"}};
 }
 
+Findings FindDeletions(const Config& config) {
+  const ReloadableText conninfo = CompleteConninfo(config.postgres.server);
+  const Severity severity =
+      config.postgres.initial_snapshot ? Severity::kWarning : Severity::kNote;
+  Findings findings = FindKafkaDeletions(config, conninfo, {}, severity);
+  if (!config.retention.enabled()) return findings;
+  const Findings shorter = FindShorterTopics(config, conninfo);
+  findings.insert(findings.end(), shorter.begin(), shorter.end());
+  return findings;
+}
+
 int Check(const ConfigArguments& arguments) {
   const absl::StatusOr<Config> config = arguments.Load();
   if (!config.ok()) return Fail(config.status(), kExitUsage);
@@ -150,6 +163,9 @@ int Check(const ConfigArguments& arguments) {
   }
   failed |= Report(cluster.ok() ? Found(cluster->findings) : cluster.status(),
                    "Kafka");
+  if (cluster.ok() && cluster->answers) {
+    failed |= Report(FindDeletions(*config), "Kafka");
+  }
   failed |= Report(*instance, "http.listen");
   return failed ? kExitFindings : kExitOk;
 }

@@ -8,7 +8,9 @@
 #include "absl/time/time.h"
 #include "app/checkpoint/checkpoint_service.h"
 #include "app/process/retention_service.h"
+#include "app/sink/kafka_deletions.h"
 #include "base/status_macros.h"
+#include "cli/shared/complete_conninfo.h"
 #include "cli/shared/exit_code.h"
 #include "cli/shared/output.h"
 #include "cli/shared/run_to_end.h"
@@ -126,11 +128,33 @@ void Report(const Pruned& pruned, const std::string& limit,
   }
 }
 
+// Before anything is deleted.
+void ReportOnlyCopies(const Config& config) {
+  if (config.kafka.brokers.empty()) {
+    return Print(
+        "whether Kafka still has the events was not asked: "
+        "kafka.brokers is not set\n");
+  }
+  const absl::StatusOr<std::vector<OnlyCopies>> copies =
+      FindOnlyCopies(config, CompleteConninfo(config.postgres.server));
+  if (!copies.ok()) {
+    return Print("whether Kafka still has the events is not known: {}\n",
+                 std::string(copies.status().message()));
+  }
+  for (const OnlyCopies& copy : *copies) {
+    Print(
+        "{}: Kafka has deleted {} records of topic {}, and has {} left: rows "
+        "whose records are gone are the only copy of their events\n",
+        copy.table, copy.deleted_records, copy.topic, copy.left_records);
+  }
+}
+
 int Prune(const Arguments& arguments) {
   const absl::StatusOr<Config> config = arguments.config.Load();
   if (!config.ok()) return Fail(config.status(), kExitUsage);
   absl::StatusOr<Pruner::Options> options = MakeOptions(arguments, *config);
   if (!options.ok()) return Fail(options.status(), kExitUsage);
+  ReportOnlyCopies(*config);
   asio::io_context io(1);
   if (options->proof == SentProof::kSlot &&
       config->checkpoint.store != CheckpointOptions::Store::kNone) {

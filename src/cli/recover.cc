@@ -15,7 +15,9 @@
 #include "cli/recovery/missing_rows.h"
 #include "cli/recovery/only_in_slot.h"
 #include "cli/recovery/recovery_plan.h"
+#include "cli/shared/confirmed_by.h"
 #include "cli/shared/exit_code.h"
+#include "cli/shared/kafka_deletions_text.h"
 #include "cli/shared/output.h"
 #include "cli/shared/progress_line.h"
 #include "cli/shared/require_wal.h"
@@ -41,6 +43,7 @@ struct Arguments {
   RecoveryOptions wish;
   std::string order_by;
   std::string work_directory;
+  bool expired = false;
 };
 
 absl::StatusOr<Config> LoadConfig(const Arguments& arguments) {
@@ -58,10 +61,16 @@ absl::StatusOr<Config> LoadConfig(const Arguments& arguments) {
 // Empty with --since, which publishes all rows.
 absl::StatusOr<MissingRows> FindMissing(const Arguments& arguments,
                                         const Config& config,
+                                        const RecoveryPlan& plan,
                                         ProgressLine& progress, ExitCode& end) {
   if (!arguments.wish.since.empty()) return MissingRows(nullptr);
-  return ReadKafka(config, config.outbox, arguments.work_directory, progress,
-                   end);
+  ConfirmedBy confirmed =
+      ConfirmedByOf(config, plan.inspection.diagnosis.birth);
+  confirmed.delivered_before = plan.range.from_transaction;
+  return ReadKafka(config, config.outbox, std::move(confirmed),
+                   arguments.expired ? MissingRows::Expired::kMissing
+                                     : MissingRows::Expired::kNotMissing,
+                   arguments.work_directory, progress, end);
 }
 
 bool StoreIsKafka(const Config& config) {
@@ -174,9 +183,10 @@ int RunPlan(const Arguments& arguments, const Config& config,
   ProgressLine progress;
   ExitCode end = kExitPostgres;
   absl::StatusOr<MissingRows> missing =
-      FindMissing(arguments, config, progress, end);
+      FindMissing(arguments, config, plan, progress, end);
   progress.Finish();
   if (!missing.ok()) return Fail(missing.status(), end);
+  PrintKafkaDeletions(config, {});
   TablePublisher::Options options;
   options.filter.since = arguments.wish.since;
   options.filter.order_by = arguments.order_by;
@@ -264,6 +274,10 @@ void AddRecover(CLI::App& app, int& exit_code) {
   verb.Option("--since", wish.since,
               "Publish all rows since this time (1h: an hour ago), "
               "whether Kafka has them or not")
+      .Excludes(accept);
+  verb.Flag("--expired", arguments->expired,
+            "Publish rows, too, whose records Kafka has deleted (retention, "
+            "compaction)")
       .Excludes(accept);
   verb.Option("--order-by", arguments->order_by,
               "Column that gives the order of the rows (an integer id, a "

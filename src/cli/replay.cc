@@ -14,6 +14,7 @@
 #include "checkpoint/checkpoint_codec.h"
 #include "cli/recovery/replay_table.h"
 #include "cli/shared/exit_code.h"
+#include "cli/shared/kafka_deletions_text.h"
 #include "cli/shared/lsn_option.h"
 #include "cli/shared/output.h"
 #include "cli/shared/progress_line.h"
@@ -171,6 +172,7 @@ ExitCode ExitCodeOf(const absl::Status& status, const Replay::Result& result) {
 
 int ReplayFromWal(const Arguments& arguments, const Config& config,
                   Replay::Options options) {
+  if (!config.kafka.brokers.empty()) PrintKafkaDeletions(config, {});
   ProgressLine progress;
   options.progress = [&](uint64_t records, uint64_t done, uint64_t all) {
     progress.WithEstimate(

@@ -8,6 +8,7 @@
 #include "absl/strings/str_join.h"
 #include "app/sink/topic_reader_options.h"
 #include "cli/shared/complete_conninfo.h"
+#include "cli/shared/confirmed_by.h"
 #include "cli/shared/exit_code.h"
 #include "cli/shared/output.h"
 #include "cli/shared/progress_line.h"
@@ -59,17 +60,6 @@ absl::Status KeepTable(const std::string& table, OutboxOptions& outbox) {
                   absl::StrJoin(configured_names, ", ")));
 }
 
-ConfirmedBy ConfirmedByOf(const Config& config) {
-  using Kind = ConfirmedBy::Kind;
-  if (config.source == Source::kWal) {
-    return {Kind::kSlot, config.postgres.slot};
-  }
-  if (config.polling.strategy == PollingOptions::Strategy::kCursor) {
-    return {Kind::kCursor, config.polling.cursor_table};
-  }
-  return {Kind::kState, ""};
-}
-
 // Events lost in a gap may have left no row. While the slot is in use, walpost
 // checks for gaps, and only recorded gaps count.
 absl::Status LookForGap(const Config& config, VerifierOptions& options) {
@@ -78,9 +68,7 @@ absl::Status LookForGap(const Config& config, VerifierOptions& options) {
       io, InspectSlot(io.get_executor(), config, {}, InspectPending::kNo));
   if (!inspection.ok()) return inspection.status();
   const GapDiagnosis& diagnosis = inspection->diagnosis;
-  if (diagnosis.birth) {
-    options.confirmed_by.streamed_from = diagnosis.birth->streamed_from;
-  }
+  options.confirmed_by = ConfirmedByOf(config, diagnosis.birth);
   if (!inspection->checkpoint.ok()) {
     options.undecided.push_back(
         fmt::format("whether the checkpoint has a gap on record: {}",
@@ -124,7 +112,7 @@ absl::StatusOr<VerifierOptions> MakeOptions(const Arguments& arguments,
   }
   options.work_directory = WorkDirectory(arguments.work_directory);
   options.conninfo = CompleteConninfo(config.postgres.server);
-  options.confirmed_by = ConfirmedByOf(config);
+  options.confirmed_by = ConfirmedByOf(config, std::nullopt);
   if (config.source == Source::kWal) {
     options.parking_table = config.parking.table;
     options.slot = config.postgres.slot;

@@ -21,10 +21,13 @@ constexpr char kSchema[] = R"(
   PRAGMA locking_mode = EXCLUSIVE;
   CREATE TABLE read_rows (id TEXT, topic TEXT, key_is_known INTEGER, key BLOB,
     value_is_known INTEGER, value_hash INTEGER, sequence INTEGER,
-    must_be_there INTEGER, row_order INTEGER, can_repeat INTEGER);
+    must_be_there INTEGER, row_order INTEGER, can_repeat INTEGER,
+    written INTEGER, came_through INTEGER, key_hash INTEGER);
   CREATE TABLE read_records (id TEXT, topic TEXT, "partition" INTEGER,
     "offset" INTEGER, key BLOB, value_hash INTEGER, position TEXT,
-    is_replayed INTEGER, repair TEXT, can_repeat INTEGER);
+    is_replayed INTEGER, repair TEXT, can_repeat INTEGER, key_hash INTEGER);
+  CREATE TABLE partitions (topic TEXT, "partition" INTEGER, "begin" INTEGER);
+  CREATE TABLE compacted (topic TEXT);
   CREATE TABLE newer (id TEXT, topic TEXT);
   CREATE INDEX newer_id ON newer (id);
   CREATE TABLE fates (id TEXT, key BLOB, fate INTEGER);
@@ -37,7 +40,7 @@ constexpr char kSchema[] = R"(
 // in random order. Records of an id stay in the order of reading.
 constexpr char kSorted[] = R"(
   CREATE TABLE expected AS
-    SELECT *, 0 AS is_matched FROM read_rows ORDER BY id;
+    SELECT *, 0 AS is_matched, 0 AS is_expired FROM read_rows ORDER BY id;
   DROP TABLE read_rows;
   CREATE INDEX expected_id ON expected (id);
   CREATE TABLE found AS
@@ -106,6 +109,11 @@ void BindNumber(sqlite3_stmt* statement, int column,
   }
 }
 
+std::optional<int64_t> HashOfKey(const std::optional<std::string_view>& key) {
+  if (!key) return std::nullopt;
+  return PartitionHash(key->data(), key->size());
+}
+
 }  // namespace
 
 absl::StatusOr<std::unique_ptr<AuditDatabase>> AuditDatabase::Create(
@@ -123,15 +131,19 @@ absl::StatusOr<std::unique_ptr<AuditDatabase>> AuditDatabase::Create(
   if (code != SQLITE_OK) return evidence->Error("opening");
   WALPOST_RETURN_IF_ERROR(evidence->Run(kSchema));
   WALPOST_RETURN_IF_ERROR(evidence->Prepare(
-      "INSERT INTO read_rows VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+      "INSERT INTO read_rows VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
       evidence->add_row_));
   WALPOST_RETURN_IF_ERROR(evidence->Prepare(
-      "INSERT INTO read_records VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+      "INSERT INTO read_records VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
       evidence->add_record_));
   WALPOST_RETURN_IF_ERROR(evidence->Prepare("INSERT INTO newer VALUES (?, ?)",
                                             evidence->add_newer_));
   WALPOST_RETURN_IF_ERROR(evidence->Prepare(
       "INSERT INTO fates VALUES (?, ?, ?)", evidence->add_disposition_));
+  WALPOST_RETURN_IF_ERROR(evidence->Prepare(
+      "INSERT INTO partitions VALUES (?, ?, ?)", evidence->add_partition_));
+  WALPOST_RETURN_IF_ERROR(evidence->Prepare("INSERT INTO compacted VALUES (?)",
+                                            evidence->add_compacted_));
   return evidence;
 }
 
@@ -143,6 +155,8 @@ AuditDatabase::~AuditDatabase() {
   sqlite3_finalize(add_record_);
   sqlite3_finalize(add_newer_);
   sqlite3_finalize(add_disposition_);
+  sqlite3_finalize(add_partition_);
+  sqlite3_finalize(add_compacted_);
   sqlite3_close(database_);
   unlink(path_.c_str());
 }
@@ -158,6 +172,9 @@ absl::Status AuditDatabase::Add(const ExpectedRecord& row) {
   BindNumber(add_row_, 8, row.must_be_there);
   BindNumber(add_row_, 9, row.row_order);
   BindNumber(add_row_, 10, CanRepeat(row.id));
+  BindNumber(add_row_, 11, row.written);
+  BindNumber(add_row_, 12, row.came_through);
+  BindNumber(add_row_, 13, HashOfKey(row.key));
   return Step(add_row_);
 }
 
@@ -180,6 +197,7 @@ absl::Status AuditDatabase::Add(const FoundRecord& record) {
   BindNumber(add_record_, 8, record.is_replayed);
   BindText(add_record_, 9, record.repair);
   BindNumber(add_record_, 10, CanRepeat(record.id.value_or("")));
+  BindNumber(add_record_, 11, HashOfKey(record.key));
   return Step(add_record_);
 }
 
@@ -203,7 +221,24 @@ absl::Status AuditDatabase::ExpectAll() {
   return Run("UPDATE read_rows SET must_be_there = 1");
 }
 
-absl::Status AuditDatabase::Sort() { return Run(kSorted); }
+absl::Status AuditDatabase::AddPartition(const PartitionStart& start) {
+  may_lack_records_ |= start.begin > 0;
+  BindText(add_partition_, 1, start.topic);
+  BindNumber(add_partition_, 2, start.partition);
+  BindNumber(add_partition_, 3, start.begin);
+  return Step(add_partition_);
+}
+
+absl::Status AuditDatabase::AddCompacted(const std::string& topic) {
+  may_lack_records_ = true;
+  BindText(add_compacted_, 1, topic);
+  return Step(add_compacted_);
+}
+
+absl::Status AuditDatabase::Sort(SentBy sent_by) {
+  WALPOST_RETURN_IF_ERROR(Run(kSorted));
+  return may_lack_records_ ? Run(MarkExpiredSql(sent_by)) : absl::OkStatus();
+}
 
 absl::Status AuditDatabase::Select(
     const std::string& sql, const std::function<void(const Row&)>& take) const {

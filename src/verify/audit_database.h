@@ -17,6 +17,7 @@
 #include "absl/status/statusor.h"
 #include "base/sha256.h"
 #include "outbox/events_on_record.h"
+#include "verify/expired_rows.h"
 
 struct sqlite3;
 struct sqlite3_stmt;
@@ -37,6 +38,10 @@ struct ExpectedRecord {
   std::optional<int64_t> row_order;
   // False if its transaction may be after the slot's confirmed LSN.
   bool must_be_there = true;
+  // The transaction that inserted it, as a number that only grows.
+  std::optional<int64_t> written;
+  // It is known that its event was to be sent: it is not from before the slot.
+  bool came_through = false;
 };
 
 struct FoundRecord {
@@ -77,6 +82,11 @@ class AuditDatabase {
   absl::Status AddNewer(const std::string& id,
                         const std::optional<std::string>& topic);
 
+  // A partition of a topic that was read, also without a record.
+  absl::Status AddPartition(const PartitionStart& start);
+  // A topic that keeps the last record of a key alone.
+  absl::Status AddCompacted(const std::string& topic);
+
   // The slot has confirmed all rows of the table: none may be missing.
   absl::Status ExpectAll();
 
@@ -86,8 +96,9 @@ class AuditDatabase {
   //
   // A record belongs to a row if topic, id, key and value agree: both are
   // `is_matched`. Otherwise the id decides if it cannot repeat
-  // (id_uniqueness.h), or the position, which two events never share.
-  absl::Status Sort();
+  // (id_uniqueness.h), or the position, which two events never share. Rows
+  // whose records Kafka has deleted are `is_expired` (expired_rows.h).
+  absl::Status Sort(SentBy sent_by = SentBy::kConfirmation);
 
   // A row of a result; its texts are valid until the next row.
   class Row {
@@ -116,6 +127,9 @@ class AuditDatabase {
   sqlite3_stmt* add_record_ = nullptr;
   sqlite3_stmt* add_newer_ = nullptr;
   sqlite3_stmt* add_disposition_ = nullptr;
+  sqlite3_stmt* add_partition_ = nullptr;
+  sqlite3_stmt* add_compacted_ = nullptr;
+  bool may_lack_records_ = false;  // Kafka has deleted some, or may have
 };
 
 }  // namespace walpost

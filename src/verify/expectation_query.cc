@@ -98,6 +98,10 @@ class Expressions {
   const std::vector<ColumnType>& columns_;
 };
 
+constexpr char kWritten[] =
+    "(pg_catalog.pg_snapshot_xmax(pg_catalog.pg_current_snapshot())::text::"
+    "bigint - age(xmin))";
+
 // A row that is older than the oldest transaction that the slot still has to
 // decode was confirmed. A row that is older than the slot never comes through
 // it. (32-bit transaction ids can be compared over a distance of 2^31.)
@@ -111,6 +115,9 @@ std::string ConfirmedBySlot(const ConfirmedBy& by) {
         " OR age(xmin) > age('{}'::xid) AND pg_catalog.pg_snapshot_xmax("
         "pg_catalog.pg_current_snapshot())::text::numeric - {} < 2147483648",
         by.streamed_from & 0xFFFFFFFF, by.streamed_from);
+  }
+  if (by.delivered_before > 0) {
+    sql += fmt::format(" OR {} < {}", kWritten, by.delivered_before);
   }
   return sql;
 }
@@ -151,6 +158,17 @@ std::string Confirmed(const TableOptions& table, const std::string& id_column,
   return "false";
 }
 
+// Whether a row's event was to be sent. That is not known of a slot without a
+// record of its birth.
+std::string CameThrough(const TableOptions& table, const ConfirmedBy& by) {
+  if (by.kind != ConfirmedBy::Kind::kSlot) return "true";
+  const auto added = by.added.find(table.name);
+  const uint64_t from =
+      added == by.added.end() ? by.streamed_from : added->second;
+  if (from <= kFirstTransaction) return from == 0 ? "false" : "true";
+  return fmt::format("{} >= {}", kWritten, from);
+}
+
 std::vector<OrderColumn> OrderColumnsOf(
     const std::vector<ColumnType>& columns) {
   std::vector<OrderColumn> order;
@@ -158,6 +176,19 @@ std::vector<OrderColumn> OrderColumnsOf(
     order.push_back({column.name, column.type_oid, column.counts});
   }
   return order;
+}
+
+// As the mapper reads it; empty: it is not mapped.
+std::string TimeSql(const FieldSource& source,
+                    const std::vector<ColumnType>& columns) {
+  if (source.kind != FieldSource::Kind::kColumn) return "";
+  const auto found = std::ranges::find(columns, source.text, &ColumnType::name);
+  if (found == columns.end()) return "";
+  const std::string name = QuotedName(source.text);
+  if (pgoutput::IsInteger(found->type_oid)) {
+    return fmt::format("to_timestamp({} / 1000.0)", name);
+  }
+  return name + "::timestamptz";  // TimeZone is UTC
 }
 
 // A row's place in the order of recover and the snapshot, as an integer; NULL
@@ -215,6 +246,9 @@ absl::StatusOr<ExpectationQuery> ExpectationQuery::Create(
       const std::string value,
       expressions.Field(table.columns.payload, {"payload"}));
   query.knows_value_ = table.value_columns.empty();
+  query.value_sql_ = value;
+  query.time_sql_ = TimeSql(table.columns.timestamp, columns);
+  query.topic_values_ = topic_values;
   std::string sequence = Expressions::kNull;
   if (!sequence_column.empty()) {
     WALPOST_ASSIGN_OR_RETURN(sequence, expressions.Column(sequence_column));
@@ -236,16 +270,30 @@ absl::StatusOr<ExpectationQuery> ExpectationQuery::Create(
       std::ranges::find(columns, id_column, &ColumnType::name);
   query.has_bytea_ids_ = id_found != columns.end() && id_found->is_bytea;
   const std::string from = QuotedTableName(table.name);
+  query.from_ = from;
   query.sql_ = fmt::format(
-      "SELECT {}, {}, {}, {}, coalesce({}, false)::text, {}{} FROM {}", id, key,
-      value, sequence, Confirmed(table, id_column, confirmed_by), place,
-      topic_values, from);
+      "SELECT {}, {}, {}, {}, coalesce({}, false)::text, {}, {}::text, "
+      "({})::text{} FROM {}",
+      id, key, value, sequence, Confirmed(table, id_column, confirmed_by),
+      place, kWritten, CameThrough(table, confirmed_by), topic_values, from);
   query.topics_sql_ =
       fmt::format("SELECT DISTINCT true::text{} FROM {}", topic_values, from);
   query.lookup_sql_ =
       fmt::format("SELECT {0}{1} FROM {2} WHERE {0} = ANY ($1::{3}[])", id,
                   topic_values, from, query.has_bytea_ids_ ? "bytea" : "text");
   return query;
+}
+
+std::string ExpectationQuery::GroupedSql(const std::string& aggregate,
+                                         const std::string& where) const {
+  std::string sql = fmt::format("SELECT ({})::text{} FROM {}", aggregate,
+                                topic_values_, from_);
+  if (!where.empty()) sql += " WHERE " + where;
+  const size_t values = topic_.references().size();
+  for (size_t i = 0; i < values; ++i) {
+    sql += fmt::format("{}{}", i == 0 ? " GROUP BY " : ", ", i + 2);
+  }
+  return sql;
 }
 
 }  // namespace walpost

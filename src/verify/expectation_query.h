@@ -9,10 +9,12 @@
 // bytes, and bytea, too):
 //
 //   id, key, value, sequence (all text or bytea), must_be_there (text),
-//   row_order (text of an integer), then the values of the topic
+//   row_order and written (text of an integer), came_through (text), then the
+//   values of the topic
 #pragma once
 
 #include <cstdint>
+#include <map>
 #include <string>
 #include <utility>
 #include <vector>
@@ -44,6 +46,11 @@ struct ConfirmedBy {
   // kSlot: rows of transactions before this one (an xid8) do not come through
   // the slot: they must be in Kafka, whatever it has confirmed. 0: not known.
   uint64_t streamed_from = 0;
+  // Rows of earlier transactions were confirmed by a slot that is lost. 0: not
+  // known.
+  uint64_t delivered_before = 0;
+  // streamed_from of tables that were added later, by name.
+  std::map<std::string, uint64_t> added = {};
 };
 
 class ExpectationQuery {
@@ -56,11 +63,19 @@ class ExpectationQuery {
       const std::vector<ColumnType>& columns,
       const std::string& sequence_column, const ConfirmedBy& confirmed_by);
 
-  static constexpr int kFirstTopicValue = 6;
+  static constexpr int kFirstTopicValue = 8;
 
   const std::string& sql() const { return sql_; }
   // Selects the values of the topics of the rows, each once.
   const std::string& topics_sql() const { return topics_sql_; }
+  // Selects an aggregate of the rows of each topic, and the topic's values.
+  // `where` may be empty.
+  std::string GroupedSql(const std::string& aggregate,
+                         const std::string& where) const;
+  // The time that columns.timestamp gives the records, as a timestamptz; empty:
+  // they are new when they are sent.
+  const std::string& time_sql() const { return time_sql_; }
+  const std::string& value_sql() const { return value_sql_; }
   // Selects those of `ids`, an array as parameter $1, that the table has, and
   // the values of their topics.
   const std::string& lookup_sql() const { return lookup_sql_; }
@@ -81,6 +96,10 @@ class ExpectationQuery {
   std::string topics_sql_;
   std::string lookup_sql_;
   std::string row_order_;
+  std::string time_sql_;
+  std::string value_sql_;
+  std::string topic_values_;
+  std::string from_;
   bool knows_value_ = true;
 };
 

@@ -9,6 +9,8 @@
 #include "absl/hash/hash.h"
 #include "base/status_macros.h"
 #include "fmt/format.h"
+#include "verify/audit_database.h"
+#include "verify/deleted_records.h"
 #include "verify/envelope_payload.h"
 #include "verify/id_uniqueness.h"
 #include "verify/table_reader.h"
@@ -28,6 +30,8 @@ constexpr char kSchema[] = R"(
   PRAGMA cache_size = -32768;  -- KiB
   CREATE TABLE known (place INTEGER, place_2 INTEGER, content INTEGER,
     is_claimed INTEGER, PRIMARY KEY (place, place_2, content)) WITHOUT ROWID;
+  CREATE TABLE expired (place INTEGER, place_2 INTEGER, content INTEGER,
+    PRIMARY KEY (place, place_2, content)) WITHOUT ROWID;
   BEGIN;
 )";
 
@@ -41,6 +45,11 @@ absl::Status DiskError(sqlite3* database) {
 template <typename... Parts>
 int64_t HashOf(const Parts&... parts) {
   return static_cast<int64_t>(absl::HashOf(std::make_tuple(parts...)));
+}
+
+int64_t ContentOf(const std::optional<std::string_view>& key,
+                  const std::optional<int64_t>& value_hash) {
+  return HashOf(key, value_hash);
 }
 
 }  // namespace
@@ -99,11 +108,51 @@ absl::StatusOr<std::unique_ptr<PublishedEventIndex>> PublishedEventIndex::Read(
         return known->Add({record.topic, *record.id, record.key,
                            payload.value(), record.claimed});
       }));
+  progress("looking for what Kafka has deleted", 0, 0);
+  WALPOST_RETURN_IF_ERROR(known->FindExpired(options, topics, *reader));
   return known;
 }
 
+absl::Status PublishedEventIndex::FindExpired(
+    const Options& options, const std::set<std::string>& topics,
+    TopicReader& reader) {
+  WALPOST_ASSIGN_OR_RETURN(const std::unique_ptr<AuditDatabase> audit,
+                           AuditDatabase::Create(options.directory));
+  WALPOST_ASSIGN_OR_RETURN(const DeletedRecords deleted,
+                           AddDeletedRecords(reader, topics, *audit));
+  if (!deleted.may_be_some) return absl::OkStatus();
+  WALPOST_RETURN_IF_ERROR(reader.Read(topics, [&](FoundRecord& record) {
+    const EnvelopePayload payload(options.outbox.value_format, record.value);
+    record.value = payload.value();
+    return audit->Add(record);
+  }));
+  WALPOST_ASSIGN_OR_RETURN(const std::unique_ptr<TableReader> rows,
+                           TableReader::Connect(options.conninfo));
+  for (const TableOptions& table : options.outbox.tables) {
+    const auto add = [&](const ExpectedRecord& row) { return audit->Add(row); };
+    WALPOST_RETURN_IF_ERROR(
+        rows->Read(table, options.outbox.route, "", options.confirmed_by, add));
+  }
+  WALPOST_RETURN_IF_ERROR(audit->Sort(SentBy::kLaterRecord));
+  absl::Status added;
+  WALPOST_RETURN_IF_ERROR(audit->Select(
+      "SELECT topic, id, key IS NULL, key, value_hash IS NULL, value_hash "
+      "FROM expected WHERE is_expired",
+      [&](const AuditDatabase::Row& row) {
+        const std::string key = row.Text(3);
+        const auto content = ContentOf(
+            row.Number(2) != 0 ? std::nullopt
+                               : std::optional<std::string_view>(key),
+            row.Number(4) != 0 ? std::nullopt : std::optional(row.Number(5)));
+        added.Update(
+            Run(add_expired_, row.Text(0), row.Text(1), content).status());
+      }));
+  return added;
+}
+
 PublishedEventIndex::~PublishedEventIndex() {
-  for (sqlite3_stmt* statement : {add_, find_, find_id_, mark_}) {
+  for (sqlite3_stmt* statement :
+       {add_, find_, find_id_, mark_, add_expired_, find_expired_}) {
     sqlite3_finalize(statement);
   }
   sqlite3_close(database_);
@@ -127,20 +176,28 @@ absl::Status PublishedEventIndex::Prepare() {
       prepare(
           "UPDATE known SET is_claimed = 1 WHERE place = ? AND place_2 = ? AND "
           "content = ?",
-          mark_);
+          mark_) &&
+      prepare("INSERT OR IGNORE INTO expired VALUES (?, ?, ?)", add_expired_) &&
+      prepare(
+          "SELECT 0 FROM expired WHERE place = ? AND place_2 = ? AND "
+          "content = ?",
+          find_expired_);
   return prepared ? absl::OkStatus() : DiskError(database_);
 }
 
 absl::StatusOr<bool> PublishedEventIndex::Run(sqlite3_stmt* statement,
-                                              const Candidate& event,
-                                              bool with_content) {
-  sqlite3_bind_int64(statement, 1, HashOf(event.topic, event.id));
-  sqlite3_bind_int64(statement, 2, HashOf(event.id, event.topic, 2));
-  if (with_content) {
-    sqlite3_bind_int64(
-        statement, 3,
-        HashOf(event.key, HashOfValue(event.value, event.claimed)));
-  }
+                                              const Candidate& event) {
+  return Run(statement, event.topic, event.id,
+             ContentOf(event.key, HashOfValue(event.value, event.claimed)));
+}
+
+absl::StatusOr<bool> PublishedEventIndex::Run(sqlite3_stmt* statement,
+                                              std::string_view topic,
+                                              std::string_view id,
+                                              std::optional<int64_t> content) {
+  sqlite3_bind_int64(statement, 1, HashOf(topic, id));
+  sqlite3_bind_int64(statement, 2, HashOf(id, topic, 2));
+  if (content) sqlite3_bind_int64(statement, 3, *content);
   const int result = sqlite3_step(statement);
   is_claimed_ = result == SQLITE_ROW && sqlite3_column_int(statement, 0) != 0;
   sqlite3_reset(statement);
@@ -150,19 +207,22 @@ absl::StatusOr<bool> PublishedEventIndex::Run(sqlite3_stmt* statement,
 }
 
 absl::Status PublishedEventIndex::Add(const Candidate& record) {
-  return Run(add_, record, true).status();
+  return Run(add_, record).status();
 }
 
 absl::StatusOr<PublishedEventIndex::Answer> PublishedEventIndex::Ask(
     const Candidate& row) {
-  WALPOST_ASSIGN_OR_RETURN(const bool is_known, Run(find_, row, true));
+  WALPOST_ASSIGN_OR_RETURN(const bool is_known, Run(find_, row));
   if (is_known) {
     if (!CanRepeat(row.id)) return Answer::kKnown;
     if (is_claimed_) return Answer::kTwin;
-    WALPOST_RETURN_IF_ERROR(Run(mark_, row, true).status());
+    WALPOST_RETURN_IF_ERROR(Run(mark_, row).status());
     return Answer::kKnown;
   }
-  WALPOST_ASSIGN_OR_RETURN(const bool has_id, Run(find_id_, row, false));
+  WALPOST_ASSIGN_OR_RETURN(const bool is_expired, Run(find_expired_, row));
+  if (is_expired) return Answer::kExpired;
+  WALPOST_ASSIGN_OR_RETURN(const bool has_id,
+                           Run(find_id_, row.topic, row.id, std::nullopt));
   if (!has_id) return Answer::kUnknown;
   return CanRepeat(row.id) ? Answer::kSameId : Answer::kAltered;
 }

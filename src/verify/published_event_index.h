@@ -19,6 +19,7 @@
 #include "base/reloadable_text.h"
 #include "base/sha256.h"
 #include "outbox/options.h"
+#include "verify/expectation_query.h"
 #include "verify/topic_reader.h"
 
 struct sqlite3;
@@ -36,6 +37,7 @@ class PublishedEventIndex {
     OutboxOptions outbox;
     TopicReaderOptions kafka;
     std::string directory = "/tmp";  // for the temporary file
+    ConfirmedBy confirmed_by;
   };
 
   // A row, as the record that it becomes. nullopt: NULL.
@@ -58,6 +60,8 @@ class PublishedEventIndex {
     // Another identical row was asked for before: there may be only one record
     // for both.
     kTwin,
+    // It was there, and Kafka has deleted it (expired_rows.h).
+    kExpired,
   };
 
   // The topics of the tables' rows. Errors come from Postgres.
@@ -81,15 +85,22 @@ class PublishedEventIndex {
   explicit PublishedEventIndex(sqlite3* database) : database_(database) {}
 
   absl::Status Prepare();
+  // Reads everything a second time, if Kafka may have deleted records.
+  absl::Status FindExpired(const Options& options,
+                           const std::set<std::string>& topics,
+                           TopicReader& reader);
   // Binds and runs a statement. True if it has found a row.
-  absl::StatusOr<bool> Run(sqlite3_stmt* statement, const Candidate& event,
-                           bool with_content);
+  absl::StatusOr<bool> Run(sqlite3_stmt* statement, std::string_view topic,
+                           std::string_view id, std::optional<int64_t> content);
+  absl::StatusOr<bool> Run(sqlite3_stmt* statement, const Candidate& event);
 
   sqlite3* database_;
   sqlite3_stmt* add_ = nullptr;
   sqlite3_stmt* find_ = nullptr;
   sqlite3_stmt* find_id_ = nullptr;
   sqlite3_stmt* mark_ = nullptr;
+  sqlite3_stmt* add_expired_ = nullptr;
+  sqlite3_stmt* find_expired_ = nullptr;
   bool is_claimed_ = false;
 };
 

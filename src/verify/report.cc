@@ -12,6 +12,8 @@ namespace {
 constexpr std::array<KindDescription, kFindingKinds> kKinds = {{
     {"missing", "committed, but not in Kafka"},
     {"unconfirmed", "pending: not in Kafka, and not confirmed yet"},
+    {"expired",
+     "no longer in Kafka: retention or compaction has deleted what was sent"},
     {"parked", "waits for an operator, or behind an event that does"},
     {"dead_letter", "has a dead letter, and is not in its topic"},
     {"discarded", "not in its topic, because somebody has discarded it"},

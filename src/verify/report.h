@@ -13,6 +13,7 @@ namespace walpost {
 enum class FindingKind {
   kMissing,      // a committed row without a record
   kUnconfirmed,  // the same, but it was not confirmed yet
+  kExpired,      // it was sent, and Kafka has deleted its record since
   kParked,       // the same, but it is parked
   kDeadLetter,   // the same, but it has a dead letter
   kDiscarded,    // the same, and somebody has discarded it
@@ -30,7 +31,7 @@ enum class FindingKind {
   kWithoutId,  // a record without the header `id`
   kUndecided,  // could not be decided, or was not checked
 };
-inline constexpr size_t kFindingKinds = 18;
+inline constexpr size_t kFindingKinds = 19;
 
 struct KindDescription {
   std::string_view name;  // in JSON and in text

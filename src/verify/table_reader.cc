@@ -24,6 +24,8 @@ constexpr int kRowsPerBatch = 10'000;
 constexpr int kBinary = 1;
 // Limit for decoding what a slot has not confirmed.
 constexpr int kPeekMillis = 30'000;
+// Limit for counting the rows of a table.
+constexpr int kCountMillis = 20'000;
 
 // Settings of the role, the database or the server must not change the result,
 // or stop the reading. Settings that a server does not know are left out.
@@ -242,6 +244,8 @@ absl::Status TableReader::Read(
       expected.sequence = Number(batch.get(), row, 3);
       expected.row_order = Number(batch.get(), row, 5);
       expected.must_be_there = Cell(batch.get(), row, 4) == "true";
+      expected.written = Number(batch.get(), row, 6);
+      expected.came_through = Cell(batch.get(), row, 7) == "true";
       WALPOST_RETURN_IF_ERROR(take(expected));
     }
   }
@@ -262,6 +266,47 @@ absl::StatusOr<std::set<std::string>> TableReader::FindTopics(
     if (topic) topics.insert(*std::move(topic));
   }
   return topics;
+}
+
+absl::StatusOr<TableReader::ByTopic> TableReader::Group(
+    const ExpectationQuery& query, const std::string& sql) {
+  WALPOST_RETURN_IF_ERROR(
+      Query(fmt::format("SET statement_timeout = {}", kCountMillis)).status());
+  const absl::StatusOr<Result> rows = Query(sql);
+  WALPOST_RETURN_IF_ERROR(Query("SET statement_timeout = 0").status());
+  if (!rows.ok()) return rows.status();
+  ByTopic counts;
+  for (int row = 0; row < PQntuples(rows->get()); ++row) {
+    const auto topic = Topic(rows->get(), row, query.topic(), 1);
+    const auto count = Number(rows->get(), row, 0).value_or(0);
+    if (topic) counts[*topic] += static_cast<uint64_t>(count);
+  }
+  return counts;
+}
+
+absl::StatusOr<TableReader::ByTopic> TableReader::CountOlder(
+    const TableOptions& table, const RouteOptions& route, int64_t age_ms) {
+  WALPOST_ASSIGN_OR_RETURN(const std::vector<ColumnType> columns,
+                           Columns(table.name));
+  WALPOST_ASSIGN_OR_RETURN(
+      const ExpectationQuery query,
+      ExpectationQuery::Create(table, route, columns, "", {}));
+  if (query.time_sql().empty()) return ByTopic();
+  const std::string where = fmt::format(
+      "{} < now() - {} * interval '1 millisecond'", query.time_sql(), age_ms);
+  return Group(query, query.GroupedSql("count(*)", where));
+}
+
+absl::StatusOr<TableReader::ByTopic> TableReader::CountBytes(
+    const TableOptions& table, const RouteOptions& route) {
+  WALPOST_ASSIGN_OR_RETURN(const std::vector<ColumnType> columns,
+                           Columns(table.name));
+  WALPOST_ASSIGN_OR_RETURN(
+      const ExpectationQuery query,
+      ExpectationQuery::Create(table, route, columns, "", {}));
+  const std::string sum =
+      fmt::format("coalesce(sum(octet_length({})), 0)", query.value_sql());
+  return Group(query, query.GroupedSql(sum, ""));
 }
 
 absl::StatusOr<std::vector<TableReader::Parked>> TableReader::ReadParked(

@@ -5,6 +5,7 @@
 #include <libpq-fe.h>
 
 #include <functional>
+#include <map>
 #include <memory>
 #include <optional>
 #include <set>
@@ -53,6 +54,15 @@ class TableReader {
   absl::StatusOr<std::set<std::string>> FindTopics(const TableOptions& table,
                                                    const RouteOptions& route);
 
+  // For each topic of the table's rows: how many are older than `age_ms` by the
+  // column that gives records their time, and the size of their payloads.
+  // Errors, also of a limit of time, mean that it is not known.
+  using ByTopic = std::map<std::string, uint64_t>;
+  absl::StatusOr<ByTopic> CountOlder(const TableOptions& table,
+                                     const RouteOptions& route, int64_t age_ms);
+  absl::StatusOr<ByTopic> CountBytes(const TableOptions& table,
+                                     const RouteOptions& route);
+
   // Those of `ids` that a table read before has by now, with their topics.
   struct Known {
     std::string id;
@@ -86,6 +96,8 @@ class TableReader {
   absl::Status Pin();
   absl::Status Refusal(const PGresult* result, const std::string& sql) const;
   absl::StatusOr<Result> Query(const std::string& sql);
+  absl::StatusOr<ByTopic> Group(const ExpectationQuery& query,
+                                const std::string& sql);
   absl::StatusOr<std::vector<ColumnType>> Columns(const std::string& table);
 
   std::unique_ptr<PGconn, decltype(&PQfinish)> connection_;

@@ -62,7 +62,8 @@ absl::StatusOr<std::unique_ptr<TopicReader>> TopicReader::Connect(
       {"group.id", group},
       {"enable.auto.commit", "false"},
       {"enable.partition.eof", "true"},
-      {"auto.offset.reset", "error"},
+      // What is deleted before it is read.
+      {"auto.offset.reset", "earliest"},
       {"isolation.level", options.isolation == Isolation::kCommitted
                               ? "read_committed"
                               : "read_uncommitted"},
@@ -168,10 +169,10 @@ TopicReader::Partitions TopicReader::EmptyList() {
           rd_kafka_topic_partition_list_destroy};
 }
 
-absl::StatusOr<TopicReader::Partitions> TopicReader::FindPartitions(
+absl::StatusOr<TopicReader::Partitions> TopicReader::ListPartitions(
     const std::set<std::string>& topics) {
   WALPOST_ASSIGN_OR_RETURN(const Metadata metadata, FetchMetadata());
-  const Partitions all = EmptyList();
+  Partitions all = EmptyList();
   for (int i = 0; i < metadata->topic_cnt; ++i) {
     const rd_kafka_metadata_topic_t& topic = metadata->topics[i];
     if (!topics.contains(topic.topic)) continue;
@@ -182,6 +183,12 @@ absl::StatusOr<TopicReader::Partitions> TopicReader::FindPartitions(
       rd_kafka_topic_partition_list_add(all.get(), topic.topic, partition);
     }
   }
+  return all;
+}
+
+absl::StatusOr<TopicReader::Partitions> TopicReader::FindPartitions(
+    const std::set<std::string>& topics) {
+  WALPOST_ASSIGN_OR_RETURN(const Partitions all, ListPartitions(topics));
   WALPOST_ASSIGN_OR_RETURN(const Offsets begins,
                            ListOffsets(*all, RD_KAFKA_OFFSET_SPEC_EARLIEST));
   WALPOST_ASSIGN_OR_RETURN(const Offsets ends,
@@ -248,6 +255,24 @@ absl::StatusOr<TopicReader::Offsets> TopicReader::ListOffsets(
     offsets[{partition->topic, partition->partition}] = partition->offset;
   }
   return offsets;
+}
+
+absl::StatusOr<std::vector<PartitionStart>> TopicReader::FindStarts(
+    const std::set<std::string>& topics) {
+  WALPOST_ASSIGN_OR_RETURN(const Partitions all, ListPartitions(topics));
+  WALPOST_ASSIGN_OR_RETURN(Offsets ends,
+                           ListOffsets(*all, RD_KAFKA_OFFSET_SPEC_LATEST));
+  WALPOST_ASSIGN_OR_RETURN(const Offsets begins,
+                           ListOffsets(*all, RD_KAFKA_OFFSET_SPEC_EARLIEST));
+  std::vector<PartitionStart> starts;
+  for (const auto& [place, begin] : begins) {
+    starts.push_back({place.first, place.second, begin, ends[place]});
+  }
+  return starts;
+}
+
+TopicConfig TopicReader::Describe(const std::string& topic) {
+  return options_.describe(client_.get(), topic);
 }
 
 absl::Status TopicReader::ReadFailure(const rd_kafka_message_t& message) {

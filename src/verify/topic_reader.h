@@ -22,6 +22,7 @@
 #include "absl/status/statusor.h"
 #include "base/reloadable_text.h"
 #include "verify/audit_database.h"
+#include "verify/topic_limits.h"
 #include "verify/unread_partitions.h"
 
 namespace walpost {
@@ -40,6 +41,9 @@ struct TopicReaderOptions {
     kUncommitted,
   };
   Isolation isolation = Isolation::kCommitted;
+  // The settings of a topic; empty: they cannot be seen. As `explain`.
+  std::function<TopicConfig(rd_kafka_t*, const std::string& topic)> describe =
+      {};
   // A transaction that stays open for longer is an error.
   std::chrono::milliseconds transaction_limit{75'000};
 };
@@ -75,6 +79,12 @@ class TopicReader {
 
   int64_t total() const { return total_; }
 
+  // The partitions of those topics that exist, and where they begin now.
+  absl::StatusOr<std::vector<PartitionStart>> FindStarts(
+      const std::set<std::string>& topics);
+  // The settings of a topic, as the brokers describe them; empty: not known.
+  TopicConfig Describe(const std::string& topic);
+
  private:
   struct DestroyClient {
     void operator()(rd_kafka_t* client) const { rd_kafka_destroy(client); }
@@ -96,6 +106,8 @@ class TopicReader {
                           rd_kafka_resp_err_t code) const;
   absl::Status ReadFailure(const rd_kafka_message_t& message);
   static Partitions EmptyList();
+  absl::StatusOr<Partitions> ListPartitions(
+      const std::set<std::string>& topics);
   // Fills in unread_.
   absl::StatusOr<Partitions> FindPartitions(
       const std::set<std::string>& topics);

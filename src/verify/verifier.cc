@@ -8,6 +8,7 @@
 #include "base/status_macros.h"
 #include "fmt/format.h"
 #include "outbox/event_digest.h"
+#include "verify/deleted_records.h"
 #include "verify/empty_table.h"
 #include "verify/envelope_payload.h"
 #include "verify/topic_prefixes.h"
@@ -47,6 +48,12 @@ absl::StatusOr<Report> Verifier::Run() {
   WALPOST_ASSIGN_OR_RETURN(Report report, Judge(*audit_database_, judgement));
   report.confirmed = confirmed_;
   report.notes = notes_;
+  if (report[FindingKind::kMissing].count > 0 && !unseen_topic_.empty()) {
+    report.notes.push_back(fmt::format(
+        "cleanup.policy of topic {} cannot be seen (right DESCRIBE_CONFIGS): "
+        "events that compaction has removed count as missing",
+        unseen_topic_));
+  }
   return report;
 }
 
@@ -176,13 +183,19 @@ absl::Status Verifier::ReadTopics() {
         "records of aborted and open transactions were counted "
         "(--read-uncommitted), so a row may have no other record");
   }
-  return reader->Read(topics, [&](FoundRecord& record) {
+  const auto take = [&](FoundRecord& record) {
     if (++records_ % kProgressEvery == 0) {
       progress_("reading Kafka", records_,
                 static_cast<uint64_t>(reader->total()));
     }
     return TakeRecord(record);
-  });
+  };
+  WALPOST_RETURN_IF_ERROR(reader->Read(topics, take));
+  WALPOST_ASSIGN_OR_RETURN(
+      const DeletedRecords deleted,
+      AddDeletedRecords(*reader, topics, *audit_database_));
+  unseen_topic_ = deleted.unseen_topic;
+  return absl::OkStatus();
 }
 
 absl::Status Verifier::TakeRecord(FoundRecord& record) {

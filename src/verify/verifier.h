@@ -83,6 +83,7 @@ class Verifier {
   std::unique_ptr<AuditDatabase> audit_database_;
   std::unique_ptr<TableReader> table_;
   std::set<std::string> topics_;   // topics with expected rows
+  std::string unseen_topic_;       // its cleanup.policy is not known
   std::set<std::string> skipped_;  // digests (outbox/event_digest.h)
   uint64_t rows_ = 0;
   std::set<std::string> row_orders_;  // order columns of recover; "": none

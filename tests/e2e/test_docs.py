@@ -71,6 +71,8 @@ _BLOCKS = {
         "test_prune",
     ("docs/retention.md", "walpost prune -c walpost.yaml --older-than 7d --a"):
         "test_prune",
+    ("docs/retention.md", "public.outbox: Kafka has deleted"):
+        "test_kafka_deletes",
     ("docs/security.md", "postgres:\n  conninfo: >-\n    host=db"):
         "test_secured_postgres",
     ("docs/security.md", "postgres:\n  conninfo: >-\n    host=shop"):

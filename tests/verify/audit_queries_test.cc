@@ -55,8 +55,9 @@ class JudgementTest : public ::testing::Test {
   }
 
   // The kinds that were found, those that are errors with an exclamation mark.
-  Counts Judged(const JudgementOptions& options = {}) {
-    EXPECT_TRUE(audit_database_->Sort().ok());
+  Counts Judged(const JudgementOptions& options = {},
+                SentBy sent_by = SentBy::kConfirmation) {
+    EXPECT_TRUE(audit_database_->Sort(sent_by).ok());
     const auto report = Judge(*audit_database_, options);
     EXPECT_TRUE(report.ok()) << report.status();
     Counts counts;
@@ -465,6 +466,175 @@ TEST(AuditDatabaseTest, SaysWhereItCannotWrite) {
   EXPECT_TRUE(absl::IsFailedPrecondition(evidence.status()));
   EXPECT_NE(std::string(evidence.status().message()).find("/nonexistent"),
             std::string::npos);
+}
+
+// A topic of four partitions with a key each, whose beginning Kafka has
+// deleted, or which it compacts.
+class ExpiredTest : public JudgementTest {
+ protected:
+  void SetUp() override {
+    auto created = AuditDatabase::Create(::testing::TempDir());
+    ASSERT_TRUE(created.ok()) << created.status();
+    audit_database_ = *std::move(created);
+    for (int number = 0; keys_.size() < kPartitions; ++number) {
+      const std::string key = "k" + std::to_string(number);
+      keys_[PartitionHash(key.data(), key.size()) % kPartitions] = key;
+    }
+  }
+
+  void Begin(std::map<int, int64_t> begins) {
+    for (int i = 0; i < kPartitions; ++i) {
+      ASSERT_TRUE(
+          audit_database_->AddPartition({"orders", i, begins[i], 100}).ok());
+    }
+  }
+  // A row of a partition's key, the next transaction.
+  ExpectedRecord Row(int partition) {
+    ExpectedRecord row;
+    row.id = std::to_string(++rows_);
+    row.topic = "orders";
+    row.key_is_known = row.value_is_known = row.came_through = true;
+    row.key = keys_[partition];
+    row.value = "v";
+    row.written = 100 + rows_;
+    row.row_order = rows_;
+    return row;
+  }
+  void Write(const ExpectedRecord& row) {
+    ASSERT_TRUE(audit_database_->Add(row).ok());
+  }
+  void Send(const ExpectedRecord& row, int partition) {
+    FoundRecord record = Record(row.id);
+    record.id = row.id;
+    record.key = *row.key;
+    record.value = row.value;
+    record.partition = partition;
+    Find(record);
+  }
+  ExpectedRecord Written(int partition) {
+    const ExpectedRecord row = Row(partition);
+    Write(row);
+    return row;
+  }
+  void WriteAndSend(int partition) { Send(Written(partition), partition); }
+
+  static constexpr int kPartitions = 4;
+  std::map<int, std::string> keys_;  // by partition
+};
+
+TEST_F(ExpiredTest, SetsApartWhatIsOlderThanTheBeginningOfItsPartition) {
+  Begin({{2, 7}});
+  Written(2);
+  WriteAndSend(2);
+  EXPECT_EQ(Judged(), (Counts{{"expired", 1}}));
+}
+
+TEST_F(ExpiredTest, MissesWhatIsYoungerThanTheBeginningOfItsPartition) {
+  Begin({{2, 7}});
+  WriteAndSend(2);
+  Written(2);
+  WriteAndSend(2);
+  EXPECT_EQ(Judged(), (Counts{{"missing!", 1}}));
+}
+
+TEST_F(ExpiredTest, MissesRowsOfAPartitionThatHasItsBeginning) {
+  Begin({{2, 7}});
+  Written(1);
+  WriteAndSend(1);
+  WriteAndSend(2);
+  EXPECT_EQ(Judged(), (Counts{{"missing!", 1}}));
+}
+
+TEST_F(ExpiredTest, MissesMoreThanWasDeleted) {
+  Begin({{2, 1}});
+  Written(2);
+  Written(2);
+  EXPECT_EQ(Judged(), (Counts{{"expired", 1}, {"missing!", 1}}));
+}
+
+TEST_F(ExpiredTest, LooksInEachPartitionIfKeysAreElsewhere) {
+  Begin({{2, 7}});
+  Written(1);
+  Send(Written(1), 3);  // partitions were added since
+  WriteAndSend(2);
+  EXPECT_EQ(Judged(), (Counts{{"expired", 1}}));
+}
+
+TEST_F(ExpiredTest, MissesWhatWasNotToBeSent) {
+  Begin({{2, 7}});
+  ExpectedRecord row = Row(2);
+  row.came_through = false;  // from before the slot
+  Write(row);
+  WriteAndSend(2);
+  EXPECT_EQ(Judged(), (Counts{{"missing!", 1}}));
+}
+
+TEST_F(ExpiredTest, TakesTheOrderOfRowsWithinATransaction) {
+  Begin({{2, 7}});
+  ExpectedRecord first = Row(2);
+  ExpectedRecord second = Row(2);
+  ExpectedRecord third = Row(2);
+  second.written = third.written = first.written;
+  for (const auto& row : {first, second, third}) Write(row);
+  Send(second, 2);
+  EXPECT_EQ(Judged(), (Counts{{"expired", 1}, {"missing!", 1}}));
+}
+
+TEST_F(ExpiredTest, BelievesTheSlotOfAPartitionWithoutARecord) {
+  Begin({{2, 7}});
+  Written(2);
+  ExpectedRecord pending = Row(2);
+  pending.must_be_there = false;
+  Write(pending);
+  EXPECT_EQ(Judged(), (Counts{{"expired", 1}, {"unconfirmed!", 1}}));
+}
+
+TEST_F(ExpiredTest, BelievesOnlyALaterRecordIfNoSlotTells) {
+  Begin({{2, 7}});
+  ExpectedRecord sent = Row(2);
+  sent.must_be_there = false;
+  Write(sent);
+  WriteAndSend(1);
+  ExpectedRecord lost = Row(2);
+  lost.must_be_there = false;
+  Write(lost);
+  EXPECT_EQ(Judged({}, SentBy::kLaterRecord),
+            (Counts{{"expired", 1}, {"unconfirmed!", 1}}));
+}
+
+TEST_F(ExpiredTest, SetsApartWhatALaterEventOfItsKeyHasReplaced) {
+  Begin({});
+  ASSERT_TRUE(audit_database_->AddCompacted("orders").ok());
+  Written(2);
+  WriteAndSend(2);
+  Written(2);
+  EXPECT_EQ(Judged(), (Counts{{"expired", 1}, {"missing!", 1}}));
+}
+
+TEST_F(ExpiredTest, SetsApartWhatATombstoneHasRemoved) {
+  Begin({});
+  ASSERT_TRUE(audit_database_->AddCompacted("orders").ok());
+  Written(2);
+  ExpectedRecord tombstone = Row(2);
+  tombstone.value.reset();
+  Write(tombstone);
+  EXPECT_EQ(Judged(), (Counts{{"expired", 2}}));
+}
+
+TEST_F(ExpiredTest, MissesATombstoneWhoseKeyIsStillThere) {
+  Begin({});
+  ASSERT_TRUE(audit_database_->AddCompacted("orders").ok());
+  WriteAndSend(2);
+  ExpectedRecord tombstone = Row(2);
+  tombstone.value.reset();
+  Write(tombstone);
+  EXPECT_EQ(Judged(), (Counts{{"missing!", 1}}));
+}
+
+TEST(PartitionHashTest, IsThatOfJavasClients) {
+  // org.apache.kafka.common.utils.Utils.toPositive(murmur2(bytes))
+  EXPECT_EQ(PartitionHash("21", 2), 1173551340);
+  EXPECT_EQ(PartitionHash("foobar", 6), 1357151166);
 }
 
 }  // namespace

@@ -6,9 +6,11 @@
 
 #include "absl/strings/str_join.h"
 #include "app/backfill/read_events_on_record.h"
+#include "app/sink/kafka_deletions.h"
 #include "app/sink/sinks.h"
 #include "base/status_macros.h"
 #include "fmt/format.h"
+#include "loop/blocking_call.h"
 #include "postgres/connect/sqlstate.h"
 #include "spdlog/spdlog.h"
 
@@ -22,6 +24,8 @@ namespace {
 
 constexpr auto kAsTuple = asio::as_tuple(asio::use_awaitable);
 constexpr std::chrono::seconds kLogInterval{5};
+// Limit for asking both ends what Kafka would delete.
+constexpr std::chrono::seconds kDeletionsLimit{60};
 // Interval for trying a row again that cannot be delivered.
 constexpr milliseconds kStoppedInterval{5'000};
 // Wait before the next producer; time for requests that are on their way.
@@ -81,6 +85,7 @@ asio::awaitable<absl::Status> InitialSnapshot::Attempt() {
 asio::awaitable<absl::Status> InitialSnapshot::Publish(SlotHistory history) {
   WALPOST_CO_RETURN_IF_ERROR(co_await session_.Begin(history));
   co_await ForgetOtherSlot();
+  if (publisher_ == nullptr) co_await WarnOfDeletions();
   const absl::Status made = MakePublisher();
   if (!made.ok()) co_return made;
   WALPOST_CO_RETURN_IF_ERROR(co_await LeaveOutStreamed());
@@ -106,6 +111,27 @@ asio::awaitable<void> InitialSnapshot::ForgetOtherSlot() {
   ledger_.reset();
   blocked_event_.reset();
   target_ = session_.target();
+}
+
+// Before the first record. Without an answer in time, nothing is said.
+asio::awaitable<void> InitialSnapshot::WarnOfDeletions() {
+  const auto config = std::make_shared<const Config>(config_);
+  std::function<Findings()> ask = [config, tables = tables()] {
+    return FindKafkaDeletions(*config, config->postgres.server.conninfo, tables,
+                              Severity::kWarning);
+  };
+  const auto call = BlockingCall<Findings>::Start(executor_, std::move(ask));
+  if (!call.ok()) co_return;
+  const MonotonicTime deadline = Clock::now() + kDeletionsLimit;
+  const std::optional<Findings> findings = co_await (*call)->Wait(deadline);
+  if (!findings) co_return;
+  for (const Finding& finding : *findings) {
+    const auto level = finding.severity == Severity::kWarning
+                           ? spdlog::level::warn
+                           : spdlog::level::info;
+    spdlog::log(level, "{} {}{}{}", finding.subject, finding.text,
+                finding.remedy.empty() ? "" : "; ", finding.remedy);
+  }
 }
 
 asio::awaitable<absl::Status> InitialSnapshot::LeaveOutStreamed() {

@@ -76,6 +76,7 @@ class InitialSnapshot {
   boost::asio::awaitable<absl::Status> Attempt();
   boost::asio::awaitable<absl::Status> Publish(SlotHistory history);
   boost::asio::awaitable<void> ForgetOtherSlot();
+  boost::asio::awaitable<void> WarnOfDeletions();
   boost::asio::awaitable<absl::Status> LeaveOutStreamed();
   boost::asio::awaitable<absl::Status> LeaveOutOnRecord(SlotHistory history);
   boost::asio::awaitable<absl::Status> PublishRows();

@@ -5,6 +5,7 @@
 
 #include "config/config.h"
 #include "kafka/client/connection_diagnosis.h"
+#include "kafka/topics/topic_settings.h"
 #include "verify/topic_reader.h"
 
 namespace walpost {
@@ -15,6 +16,11 @@ inline TopicReaderOptions TopicReaderOptionsOf(const Config& config) {
   TopicReaderOptions options{config.kafka.brokers, config.kafka.properties,
                              &WhyUnreached};
   options.transaction_limit = config.transactions.timeout + kUntilAborted;
+  options.describe = [](rd_kafka_t* client, const std::string& topic) {
+    constexpr int kAnswerMillis = 10'000;
+    return DescribeSettings(client, RD_KAFKA_RESOURCE_TOPIC, topic,
+                            kAnswerMillis);
+  };
   return options;
 }
 

@@ -14,6 +14,8 @@ namespace walpost {
 
 absl::StatusOr<MissingRows> ReadKafka(const Config& config,
                                       const OutboxOptions& outbox,
+                                      ConfirmedBy confirmed_by,
+                                      MissingRows::Expired expired,
                                       const std::string& work_directory,
                                       ProgressLine& progress, ExitCode& end) {
   PublishedEventIndex::Options options;
@@ -21,13 +23,14 @@ absl::StatusOr<MissingRows> ReadKafka(const Config& config,
   options.outbox = outbox;
   options.kafka = TopicReaderOptionsOf(config);
   options.directory = WorkDirectory(work_directory);
+  options.confirmed_by = std::move(confirmed_by);
   WALPOST_ASSIGN_OR_RETURN(const std::set<std::string> topics,
                            PublishedEventIndex::FindTopics(options));
   end = kExitKafka;
   WALPOST_ASSIGN_OR_RETURN(
       std::unique_ptr<PublishedEventIndex> known,
       PublishedEventIndex::Read(options, topics, std::ref(progress)));
-  return MissingRows(std::move(known));
+  return MissingRows(std::move(known), expired);
 }
 
 absl::StatusOr<bool> MissingRows::IsMissing(const Event& event,
@@ -51,6 +54,9 @@ absl::StatusOr<bool> MissingRows::IsMissing(const Event& event,
     case Answer::kTwin:
       ++twins_;
       return true;
+    case Answer::kExpired:
+      ++deleted_;
+      return expired_ == Expired::kMissing;
   }
   return true;
 }
@@ -62,6 +68,15 @@ std::string MissingRows::ToText() const {
         "{} rows have a record with their id and another key or value, and are "
         "not published again: walpost verify -c FILE names them\n",
         altered_);
+  }
+  if (deleted_ > 0) {
+    text += fmt::format(
+        "{} rows were sent, and are no longer in Kafka, because retention or "
+        "compaction has deleted their records: they are {}\n",
+        deleted_,
+        expired_ == Expired::kMissing
+            ? "among these (--expired)"
+            : "not published again, except with --expired");
   }
   if (same_id_ > 0) {
     text += fmt::format(

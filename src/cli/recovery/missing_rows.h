@@ -19,9 +19,13 @@ namespace walpost {
 
 class MissingRows {
  public:
+  // Whether rows are missing, too, whose records Kafka has deleted.
+  enum class Expired { kNotMissing, kMissing };
+
   // nullptr: do not compare.
-  explicit MissingRows(std::unique_ptr<PublishedEventIndex> known)
-      : known_(std::move(known)) {}
+  explicit MissingRows(std::unique_ptr<PublishedEventIndex> known,
+                       Expired expired = Expired::kNotMissing)
+      : known_(std::move(known)), expired_(expired) {}
 
   // False: every row is missing.
   bool compares() const { return known_ != nullptr; }
@@ -38,7 +42,9 @@ class MissingRows {
 
  private:
   std::unique_ptr<PublishedEventIndex> known_;
+  Expired expired_;
   uint64_t altered_ = 0;
+  uint64_t deleted_ = 0;
   uint64_t same_id_ = 0;
   uint64_t twins_ = 0;
 };
@@ -47,6 +53,8 @@ class MissingRows {
 // that failed.
 absl::StatusOr<MissingRows> ReadKafka(const Config& config,
                                       const OutboxOptions& outbox,
+                                      ConfirmedBy confirmed_by,
+                                      MissingRows::Expired expired,
                                       const std::string& work_directory,
                                       ProgressLine& progress, ExitCode& end);
 

@@ -15,11 +15,14 @@
 #include "base/status_macros.h"
 #include "cli/recovery/missing_rows.h"
 #include "cli/recovery/settle_table.h"
+#include "cli/shared/confirmed_by.h"
 #include "cli/shared/exit_code.h"
+#include "cli/shared/kafka_deletions_text.h"
 #include "cli/shared/output.h"
 #include "cli/shared/progress_line.h"
 #include "cli/shared/row_lines.h"
 #include "cli/shared/run_to_end.h"
+#include "cli/shared/slot_inspection.h"
 #include "config/read_file.h"
 #include "fmt/format.h"
 #include "postgres/tables/table_scan.h"
@@ -192,6 +195,15 @@ void PrintResult(const TableReplayArguments& arguments, const Counts& counts,
   }
 }
 
+absl::StatusOr<std::optional<BirthRecord>> FindBirth(const Config& config) {
+  if (config.source != Source::kWal) return std::nullopt;
+  asio::io_context io(1);
+  absl::StatusOr<SlotInspection> inspection = RunToEnd(
+      io, InspectSlot(io.get_executor(), config, {}, InspectPending::kNo));
+  if (!inspection.ok()) return inspection.status();
+  return std::move(inspection->diagnosis.birth);
+}
+
 absl::StatusOr<std::unique_ptr<MissingRows>> FindMissing(
     const TableReplayArguments& arguments, const Config& config,
     const std::vector<std::string>& tables, ProgressLine& progress,
@@ -201,9 +213,14 @@ absl::StatusOr<std::unique_ptr<MissingRows>> FindMissing(
   std::erase_if(outbox.tables, [&tables](const TableOptions& table) {
     return std::ranges::find(tables, table.name) == tables.end();
   });
+  WALPOST_ASSIGN_OR_RETURN(const std::optional<BirthRecord> birth,
+                           FindBirth(config));
   WALPOST_ASSIGN_OR_RETURN(
       MissingRows missing,
-      ReadKafka(config, outbox, arguments.work_directory, progress, end));
+      ReadKafka(config, outbox, ConfirmedByOf(config, birth),
+                arguments.expired ? MissingRows::Expired::kMissing
+                                  : MissingRows::Expired::kNotMissing,
+                arguments.work_directory, progress, end));
   end = kExitPostgres;
   return std::make_unique<MissingRows>(std::move(missing));
 }
@@ -225,6 +242,10 @@ VerbOption AddTableReplayOptions(Verb& verb, TableReplayArguments& arguments) {
   verb.Option("--work-directory", arguments.work_directory,
               "With --missing: folder of the temporary database ($TMPDIR, else "
               "/tmp)")
+      .Needs(missing);
+  verb.Flag("--expired", arguments.expired,
+            "With --missing: also rows whose records Kafka has deleted "
+            "(retention, compaction)")
       .Needs(missing);
   verb.Option("--ids", arguments.ids_file,
               "Only the ids in this file, one per line, whatever is on record "
@@ -262,6 +283,7 @@ int ReplayFromTable(const TableReplayArguments& arguments, const Config& config,
   progress.Finish();
   if (!found.ok()) return Fail(found.status(), end);
   MissingRows* missing = found->get();
+  PrintKafkaDeletions(config, *tables);
   TablePublisher::Options options;
   options.filter.since = arguments.since;
   options.filter.ids = *std::move(ids);

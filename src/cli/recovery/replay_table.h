@@ -13,6 +13,7 @@ struct TableReplayArguments {
   bool from_table = false;
   std::string table;  // empty: all
   bool missing = false;
+  bool expired = false;
   std::string work_directory;
   std::string since;
   std::string ids_file;

@@ -1,0 +1,50 @@
+// What a topic keeps, and whether it would keep what is about to be sent. Pure.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "base/finding.h"
+
+namespace walpost {
+
+using TopicConfig = std::map<std::string, std::string>;
+
+// Settings of a topic, as the brokers describe them. -1: no limit.
+struct TopicLimits {
+  std::string topic;
+  int64_t partitions = 1;
+  std::string cleanup_policy;  // empty: not known
+  int64_t retention_ms = -1;
+  int64_t retention_bytes = -1;  // of each partition
+
+  bool is_compacted() const {
+    return cleanup_policy.find("compact") != std::string::npos;
+  }
+};
+
+// Limits count only with cleanup.policy=delete.
+TopicLimits ParseTopicLimits(const std::string& topic, int64_t partitions,
+                             const TopicConfig& config);
+
+// Rows of a table for one topic.
+struct RowsForTopic {
+  std::string table;
+  // The column that gives records their time; empty: records are new.
+  std::string time_column;
+  // Rows that are older than retention.ms; nullopt: not known.
+  std::optional<uint64_t> too_old;
+  std::optional<uint64_t> bytes;  // of payloads
+};
+
+// What Kafka would delete soon after it has acknowledged it.
+Findings DescribeDeletions(const TopicLimits& limits, const RowsForTopic& rows,
+                           Severity severity, const std::string& brokers);
+
+// Milliseconds as "7 d", "36 h", "90 s" or "500 ms".
+std::string AgeText(int64_t millis);
+
+}  // namespace walpost

@@ -1,0 +1,73 @@
+#include "verify/topic_limits.h"
+
+#include <gtest/gtest.h>
+
+namespace walpost {
+namespace {
+
+const TopicConfig kWeek = {{"cleanup.policy", "delete"},
+                           {"retention.ms", "604800000"},
+                           {"retention.bytes", "1000"}};
+
+std::string Said(const TopicLimits& limits, const RowsForTopic& rows) {
+  std::string text;
+  for (const Finding& finding :
+       DescribeDeletions(limits, rows, Severity::kWarning, "broker:9092")) {
+    text += finding.text + "; " + finding.remedy + "\n";
+  }
+  return text;
+}
+
+TEST(TopicLimitsTest, CountsOnlyWithDelete) {
+  TopicConfig config = kWeek;
+  EXPECT_EQ(ParseTopicLimits("t", 4, config).retention_ms, 604'800'000);
+  config["cleanup.policy"] = "compact";
+  EXPECT_EQ(ParseTopicLimits("t", 4, config).retention_ms, -1);
+  EXPECT_TRUE(ParseTopicLimits("t", 4, config).is_compacted());
+  config["cleanup.policy"] = "compact,delete";
+  EXPECT_EQ(ParseTopicLimits("t", 4, config).retention_bytes, 1000);
+  EXPECT_EQ(ParseTopicLimits("t", 4, {}).retention_ms, -1);
+}
+
+TEST(TopicLimitsTest, NamesRowsThatAreTooOld) {
+  const TopicLimits limits = ParseTopicLimits("t", 4, kWeek);
+  const RowsForTopic rows{"public.outbox", "created_at", 30, 0};
+  const std::string said = Said(limits, rows);
+  EXPECT_NE(said.find("retention.ms=604800000 (7 d), and 30 rows of table "
+                      "public.outbox are older by column created_at"),
+            std::string::npos)
+      << said;
+  EXPECT_NE(said.find("--entity-name t --add-config retention.ms=-1"),
+            std::string::npos);
+}
+
+TEST(TopicLimitsTest, SaysNothingOfNewRecords) {
+  const TopicLimits limits = ParseTopicLimits("t", 4, kWeek);
+  EXPECT_EQ(Said(limits, {"public.outbox", "", std::nullopt, 4000}), "");
+  EXPECT_EQ(Said(limits, {"public.outbox", "created_at", 0, 4000}), "");
+}
+
+TEST(TopicLimitsTest, SaysThatRowsAreNotCounted) {
+  const TopicLimits limits = ParseTopicLimits("t", 4, kWeek);
+  const RowsForTopic rows{"public.outbox", "created_at", std::nullopt, 0};
+  EXPECT_NE(Said(limits, rows).find("and rows of table public.outbox"),
+            std::string::npos);
+}
+
+TEST(TopicLimitsTest, NamesWhatIsTooLarge) {
+  const TopicLimits limits = ParseTopicLimits("t", 4, kWeek);
+  const std::string said = Said(limits, {"public.outbox", "", 0, 4001});
+  EXPECT_NE(said.find("retention.bytes=1000 for each of 4 partitions"),
+            std::string::npos)
+      << said;
+}
+
+TEST(TopicLimitsTest, SpellsAges) {
+  EXPECT_EQ(AgeText(604'800'000), "7 d");
+  EXPECT_EQ(AgeText(129'600'000), "36 h");
+  EXPECT_EQ(AgeText(90'000), "90 s");
+  EXPECT_EQ(AgeText(500), "500 ms");
+}
+
+}  // namespace
+}  // namespace walpost
