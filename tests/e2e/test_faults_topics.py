@@ -4,7 +4,7 @@ Records that were acknowledged before their topic was deleted are gone with it.
 walpost notices that when the topic is there again, and holds; recover brings them
 back. Nothing is confirmed that is not in Kafka.
 
-WALPOST_OUTAGE_SECONDS is how long Kafka is away (20; 600 in the long form of
+WALPOST_OUTAGE_SECONDS is how long Kafka is away (12; 600 in the long form of
 the suite).
 """
 
@@ -20,7 +20,7 @@ from harness.kafka_java import new_id
 from harness.matrix import LONG, long_only
 from harness.ports import free_port
 
-_OUTAGE_S = int(os.environ.get("WALPOST_OUTAGE_SECONDS", "20"))
+_OUTAGE_S = int(os.environ.get("WALPOST_OUTAGE_SECONDS", "12"))
 _MIB = 1 << 20
 _FENCED = 6 if LONG else 3  # times
 

@@ -3,8 +3,8 @@ checkpoint does not cover (P1, P9)."""
 
 import pytest
 
-from harness import (STORES, KafkaReader, Outbox, Postgres, Store, verify,
-                     wait_until)
+from harness import KafkaReader, Outbox, Postgres, Store, verify, wait_until
+from harness.matrix import long_only
 
 _COLUMN = "transaction_id"
 _OUTBOX = {"tables": [{"name": "public.outbox",
@@ -16,7 +16,7 @@ def outbox(database, topics):
     return _make_outbox(database, topics)
 
 
-@pytest.fixture(params=STORES)
+@pytest.fixture(params=["kafka", "postgres", *long_only("file")])
 def store(request, directory, database, kafka, topics):
     return Store(request.param, directory, database, kafka, topics)
 

@@ -145,6 +145,7 @@ def test_slow_kafka_does_not_cost_the_connection(
     assert walsender() == pid or relay.metric("walpost_rewinds_total") > 0
 
 
+@pytest.mark.long  # test_crash has one that is killed
 def test_p3_broker_stops_and_comes_back(walpost, database, own_kafka, outbox,
                                         topics):
     relay = walpost(database, own_kafka, topics).run()
