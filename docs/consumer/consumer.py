@@ -17,6 +17,10 @@ things make them so.
 2. The offset is committed to Kafka after that transaction, never before. In
    between, a crash brings the records again, and 1 takes care of them.
 3. Kafka's own, timed commit of offsets is off: it would run ahead of 2.
+
+It knows events by their id. A consumer that keeps the last walpost-position of
+each partition instead must forget it when the database has moved to another
+server (docs/moving.md); this one need not.
 """
 
 import argparse

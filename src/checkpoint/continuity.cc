@@ -24,7 +24,12 @@ std::string Missing(const KnownSource& known, std::optional<Lsn> until) {
 }
 
 Continuity ReportGap(std::string name, std::string text) {
+  if (RestartsPositions(name)) text += fmt::format(". {}", kForgetPositions);
   return {Kind::kGap, std::move(name), std::move(text)};
+}
+
+bool CanBeContinued(const ObservedSource& observed) {
+  return observed.slot && !observed.slot->is_lost;
 }
 
 Continuity OtherCluster(const KnownSource& known,
@@ -36,7 +41,7 @@ Continuity OtherCluster(const KnownSource& known,
                   "postgres.conninfo, or, when the database has moved "
                   "here for good, {}",
                   observed.system_identifier, known.system_identifier,
-                  kRecover));
+                  CanBeContinued(observed) ? kRecover : kRecoverSlot));
 }
 
 Continuity OlderTimeline(const KnownSource& known,

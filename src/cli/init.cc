@@ -73,11 +73,15 @@ class Initializer {
     if (status.ok()) status = co_await rights.MakeTables(slot_use_);
     if (status.ok()) status = co_await rights.Give();
     if (status.ok()) status = co_await ReportExistingRows(executor);
-    if (!status.ok() || !arguments_.fresh || !has_made_slot_) co_return status;
-    for (const Finding& finding :
-         co_await FindStaleState(executor, *connection_, config_)) {
-      Report(finding);
+    if (!status.ok() || !has_made_slot_) co_return status;
+    if (arguments_.fresh) {
+      for (const Finding& finding :
+           co_await FindStaleState(executor, *connection_, config_)) {
+        Report(finding);
+      }
     }
+    // Rows that are there may have been sent by the walpost of another server.
+    if (arguments_.fresh || has_existing_rows_) Print("{}\n", kForgetPositions);
     co_return status;
   }
 
@@ -247,9 +251,10 @@ class Initializer {
         fmt::format("slot {0} was made at {1} on system {2}, and is missing: "
                     "events that were committed since walpost last ran may be "
                     "missing in Kafka. walpost recover -c FILE publishes them; "
-                    "walpost init -c FILE --fresh starts again without them",
+                    "walpost init -c FILE --fresh starts again without them. "
+                    "If the database was moved: {3}",
                     birth.slot, birth.consistent_point.ToString(),
-                    birth.system_identifier));
+                    birth.system_identifier, kForgetPositions));
   }
 
   // `before`: of an older release; else the slot begins at its position.
@@ -281,7 +286,9 @@ class Initializer {
         const Findings findings,
         co_await FindExistingRows(executor, config_, AskStore::kNo));
     for (const Finding& finding : findings) {
-      if (finding.severity != Severity::kOk) Report(finding);
+      if (finding.severity == Severity::kOk) continue;
+      has_existing_rows_ = true;
+      Report(finding);
     }
     co_return absl::OkStatus();
   }
@@ -296,6 +303,7 @@ class Initializer {
   SlotFailover failover_;
   const InitArguments& arguments_;
   bool has_made_slot_ = false;
+  bool has_existing_rows_ = false;
   RoleRights::SlotUse slot_use_ = RoleRights::SlotUse::kMaybe;
   std::unique_ptr<Connection> connection_;
 };

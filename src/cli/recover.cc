@@ -25,6 +25,7 @@
 #include "cli/shared/run_to_end.h"
 #include "cli/shared/verb.h"
 #include "cli/shared/verbs.h"
+#include "delivery/gap.h"
 #include "fmt/format.h"
 #include "kafka/checks/cluster_check.h"
 #include "outbox/numbering.h"
@@ -165,6 +166,15 @@ void PrintResult(const Arguments& arguments, const Config& config,
         config.outbox.messages.enabled() ? ", and logical messages" : "");
 }
 
+// A server of which nothing is known may be another one, too.
+void PrintForConsumers(const RecoveryPlan& plan) {
+  const GapDiagnosis& diagnosis = plan.inspection.diagnosis;
+  if (diagnosis.kind == GapDiagnosis::Kind::kNothingKnown ||
+      RestartsPositions(diagnosis.gap)) {
+    Print("{}\n", kForgetPositions);
+  }
+}
+
 int Accept(const Config& config, const RecoveryPlan& plan) {
   asio::io_context io(1);
   const absl::Status accepted =
@@ -175,6 +185,7 @@ int Accept(const Config& config, const RecoveryPlan& plan) {
       "published. Start walpost; walpost verify -c FILE names the rows that "
       "Kafka lacks\n",
       config.postgres.slot);
+  PrintForConsumers(plan);
   return kExitOk;
 }
 
@@ -211,6 +222,7 @@ int RunPlan(const Arguments& arguments, const Config& config,
   progress.Finish();
   if (!counts.ok()) return Fail(counts.status(), end);
   PrintResult(arguments, config, *counts, *missing, only);
+  PrintForConsumers(plan);
   return kExitOk;
 }
 
@@ -247,6 +259,7 @@ int RunRecover(const Arguments& arguments) {
   if (!allowed.ok()) return Fail(allowed, kExitPostgres);
   if (!arguments.wish.accept) return RunPlan(arguments, *config, *plan);
   if (!arguments.wish.dry_run) return Accept(*config, *plan);
+  PrintForConsumers(*plan);
   return kExitOk;
 }
 

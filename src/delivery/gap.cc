@@ -20,6 +20,12 @@ bool IsGap(std::string_view reason_code) {
   return std::ranges::find(kGaps, reason_code) != std::end(kGaps);
 }
 
+bool RestartsPositions(std::string_view reason_code) {
+  return reason_code == kGapOtherCluster ||
+         reason_code == kGapTimelineDiverged ||
+         reason_code == kGapServerBehind || reason_code == kGapWalForked;
+}
+
 std::optional<Gap> GapOf(const absl::Status& status) {
   const std::string code = ReasonCodeOf(status);
   if (!IsGap(code)) return std::nullopt;
@@ -42,9 +48,11 @@ std::optional<Gap> ParseGap(std::string_view text) {
     return Gap{code, std::string(text.substr(space + 1))};
   }
   const bool has_slot = code != kGapSlotMissing && code != kGapSlotLost;
+  std::string rest = has_slot ? kRecover : kRecoverSlot;
+  if (RestartsPositions(code)) rest += fmt::format(". {}", kForgetPositions);
   return Gap{code, fmt::format("this gap was found before walpost was "
                                "restarted, and waits for an operator; {}",
-                               has_slot ? kRecover : kRecoverSlot)};
+                               rest)};
 }
 
 }  // namespace walpost

@@ -49,6 +49,12 @@ inline constexpr char kRecoverSlot[] =
     "(or walpost init -c FILE --fresh to begin a new one without it; with a "
     "checkpoint store, remove the checkpoint of the old one as well)";
 
+// The consumers' part, wherever positions may begin again.
+inline constexpr char kForgetPositions[] =
+    "Consumers that keep the last walpost-position of each partition must "
+    "forget it before walpost streams: positions may begin again lower here, "
+    "and they would drop new records (docs/moving.md)";
+
 struct Gap {
   std::string code;  // a reason code (continuity.h)
   std::string text;  // the known details, and what to do
@@ -58,6 +64,10 @@ struct Gap {
 
 // True if a reason code is that of a gap.
 bool IsGap(std::string_view reason_code);
+
+// True if positions behind the gap may be lower than those before it: another
+// cluster, an older timeline, or WAL that is written a second time.
+bool RestartsPositions(std::string_view reason_code);
 
 // The gap that a status reports; nullopt: none.
 std::optional<Gap> GapOf(const absl::Status& status);

@@ -15,8 +15,8 @@ absl::Status Forked(const std::string& evidence, Lsn from) {
       absl::FailedPreconditionError(fmt::format(
           "{}: the server was restored from a snapshot or a backup, or is a "
           "copy. Rows committed after {} may be missing in Kafka, and Kafka "
-          "may have events that the database lost; {}",
-          evidence, from.ToString(), kRecover)),
+          "may have events that the database lost; {}. {}",
+          evidence, from.ToString(), kRecover, kForgetPositions)),
       kGapWalForked);
 }
 

@@ -4,6 +4,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "delivery/gap.h"
+
 namespace walpost {
 namespace {
 
@@ -58,12 +60,24 @@ TEST(ContinuityTest, P9AnotherCluster) {
   ObservedSource observed = Observed();
   observed.system_identifier = "8";
   ExpectGap(Known(), observed, "other_cluster", "system 8");
+  ExpectGap(Known(), observed, "other_cluster", "--accept");
+  ExpectGap(Known(), observed, "other_cluster", kForgetPositions);
+}
+
+TEST(ContinuityTest, AnotherClusterWithoutTheSlotHasNoneToContinueWith) {
+  ObservedSource observed = Observed();
+  observed.system_identifier = "8";
+  observed.slot.reset();
+  ExpectGap(Known(), observed, "other_cluster", "make a new slot");
+  observed.slot.emplace().is_lost = true;
+  ExpectGap(Known(), observed, "other_cluster", "make a new slot");
 }
 
 TEST(ContinuityTest, P9AnOlderTimeline) {
   ObservedSource observed = Observed();
   observed.timeline = 1;
   ExpectGap(Known(), observed, "timeline_diverged", "timeline 1");
+  ExpectGap(Known(), observed, "timeline_diverged", kForgetPositions);
 }
 
 TEST(ContinuityTest, P9AMissingSlotEvenForABirthRecord) {

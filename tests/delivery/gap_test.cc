@@ -11,6 +11,7 @@ namespace walpost {
 namespace {
 
 using ::testing::HasSubstr;
+using ::testing::Not;
 
 TEST(GapTest, AStatusKeepsItsGap) {
   const Gap gap{kGapWalForked, "the WAL has forked"};
@@ -56,6 +57,20 @@ TEST(GapTest, ACodeAloneHasTheRemedyOfASlotThatIsThereOrNot) {
   ASSERT_TRUE(gap);
   EXPECT_EQ(gap->code, kGapWalForked);
   EXPECT_THAT(gap->text, HasSubstr("walpost recover -c FILE --accept"));
+}
+
+TEST(GapTest, P1ConsumersAreToldWhenPositionsMayBeginAgainLower) {
+  for (const char* code : {kGapOtherCluster, kGapTimelineDiverged,
+                           kGapServerBehind, kGapWalForked}) {
+    EXPECT_TRUE(RestartsPositions(code)) << code;
+    EXPECT_THAT(ParseGap(code)->text, HasSubstr(kForgetPositions)) << code;
+  }
+  for (const char* code :
+       {kGapSlotMissing, kGapSlotLost, kGapSlotNotKept, kGapSlotAdvanced,
+        kGapCoverageChanged, kGapKafkaReplaced}) {
+    EXPECT_FALSE(RestartsPositions(code)) << code;
+    EXPECT_THAT(ParseGap(code)->text, Not(HasSubstr("Consumers"))) << code;
+  }
 }
 
 }  // namespace

@@ -56,6 +56,8 @@ _BLOCKS = {
     ("docs/exactly-once.md", "delivery:\n  transaction_boundary"):
         "test_exactly_once",
     ("docs/exactly-once.md", "kafka-transactions.sh"): "test_exactly_once",
+    ("docs/moving.md", "walpost verify"): "test_moving",
+    ("docs/moving.md", "walpost recover"): "test_moving",
     ("docs/operations.md", "ALTER TABLE outbox"): "test_recover",
     ("docs/operations.md", "outbox: {tables"): "test_recover",
     ("docs/operations.md", "walpost recover"): "test_recover",

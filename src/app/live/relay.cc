@@ -13,6 +13,7 @@
 #include "app/sink/sinks.h"
 #include "base/error_source.h"
 #include "base/status_macros.h"
+#include "delivery/gap.h"
 #include "delivery/transactional_id.h"
 #include "fmt/format.h"
 #include "outbox/numbering.h"
@@ -275,6 +276,11 @@ asio::awaitable<absl::Status> Relay::Stream() {
                config_.postgres.slot, progress_.confirmed().ToString(),
                memory_.system_identifier(), memory_.timeline(),
                gate_ ? ", exactly once" : "");
+  // Nothing has come through the slot yet.
+  if (progress_.confirmed() == memory_.birth()) {
+    spdlog::info("slot {} begins here. If the database was moved: {}",
+                 config_.postgres.slot, kForgetPositions);
+  }
   parking_.Begin();
   const absl::Status status = co_await source_.Stream();
   co_await parking_.End();

@@ -121,6 +121,14 @@ class Postgres:
             cursor.execute("select pg_promote()")
             assert cursor.fetchone()[0]
 
+    def begin_timeline(self):
+        """The next timeline, as after a promotion: its positions are higher."""
+        self.stop()
+        (self._data / "standby.signal").touch()
+        self._own()
+        self.start()
+        self.promote()
+
     def wait_synchronised(self, primary, slot):
         """Waits until this standby has the failover slot of `primary`, a
         database there. The copying worker naps for up to 30 s, and what it
