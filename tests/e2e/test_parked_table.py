@@ -174,7 +174,8 @@ def test_p9_another_name_does_not_forget_what_is_parked(make, database, kafka,
     relay.stop()
     relay.configure({**relay.config, "parking": {"table": "public.third"}})
     relay.run()
-    assert database.value("select to_regclass('third') is not null")
+    wait_until(lambda: database.value("select to_regclass('third') is not null"),
+               "the table of the new name")
 
 
 def test_p3_each_take_over_looks_into_the_table(make, database, kafka, outbox,
