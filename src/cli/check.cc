@@ -148,9 +148,10 @@ int Check(const ConfigArguments& arguments) {
       CheckCluster(config->kafka, TopicsOf(*config, *routes),
                    CheckpointTopic(config->checkpoint),
                    FindTransactionalIds(*config, *routes), kKafkaTimeout);
-  bool failed = Report(
+  const bool postgres_failed = Report(
       FindInPostgres(*config, *routes, cluster.value_or(ClusterFindings())),
       "Postgres");
+  bool failed = postgres_failed;
   if (config->source == Source::kWal) {
     failed |= Report(CheckStore(config->checkpoint), "checkpoint");
     failed |= Report(CheckLetters(*config), "dead_letter");
@@ -163,7 +164,8 @@ int Check(const ConfigArguments& arguments) {
   }
   failed |= Report(cluster.ok() ? Found(cluster->findings) : cluster.status(),
                    "Kafka");
-  if (cluster.ok() && cluster->answers) {
+  // Asks both ends: a server, or a pooler before it, that fails may not answer.
+  if (cluster.ok() && cluster->answers && !postgres_failed) {
     failed |= Report(FindDeletions(*config), "Kafka");
   }
   failed |= Report(*instance, "http.listen");

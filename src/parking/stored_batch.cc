@@ -277,15 +277,22 @@ void StoredBatch::StartOver() {
 std::string StoredBatch::waits_for(MonotonicTime now) const {
   if (now - progress_at_ < kNoticeable) return "";
   std::set<std::string> topics;
+  std::string reason;  // of one of them
   for (const Entry& entry : entries_) {
     const bool is_through =
         entry.state == Entry::State::kSent || IsAcknowledged(entry);
-    if (!is_through) topics.insert(entry.topic);
+    if (is_through) continue;
+    topics.insert(entry.topic);
+    const auto why = topic_troubles_.find(entry.topic);
+    if (reason.empty() && why != topic_troubles_.end()) {
+      reason = fmt::format(": {}", std::string(why->second.message()));
+    }
   }
   const auto age =
       std::chrono::duration_cast<std::chrono::seconds>(now - progress_at_);
-  return fmt::format("{} {} no records for {} s", absl::StrJoin(topics, ", "),
-                     topics.size() == 1 ? "takes" : "take", age.count());
+  return fmt::format("{} {} no records for {} s{}", absl::StrJoin(topics, ", "),
+                     topics.size() == 1 ? "takes" : "take", age.count(),
+                     reason);
 }
 
 }  // namespace walpost

@@ -98,7 +98,7 @@ class StoredBatch {
   size_t max_rows() const { return one_by_one_ > 0 ? 1 : kMaxRows; }
   bool is_stopped() const { return is_stopped_; }
   // What the batch waits for, if it has got on with nothing for some seconds:
-  // "topic orders takes no records since 12 s"; else empty.
+  // "orders takes no records for 12 s: unknown topic"; else empty.
   std::string waits_for(MonotonicTime now) const;
 
  private:

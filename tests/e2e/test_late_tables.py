@@ -21,7 +21,7 @@ pytestmark = pytest.mark.quick_start
 
 _OLD = 5      # rows that the table has before the publication has it
 _BETWEEN = 7  # rows that the walpost of before receives
-_MANY = 8000  # rows of a snapshot that is killed in the middle
+_MANY = 40_000  # rows of a snapshot that is killed in the middle
 
 _GAP = r"\[table_passed_over\]"
 

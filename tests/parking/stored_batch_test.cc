@@ -247,7 +247,7 @@ TEST_F(IsolatedBatchTest, WaitsForItsTopic) {
   EXPECT_EQ(Next(), Do::kWait);
   EXPECT_EQ(Next(seconds(3'600)), Do::kWait);
   EXPECT_THAT(batch_.waits_for(MonotonicTime(seconds(3'600))),
-              HasSubstr("t.order takes no records for 3600 s"));
+              HasSubstr("t.order takes no records for 3600 s: no such topic"));
 }
 
 class BatchInTransactionsTest : public StoredBatchTest {

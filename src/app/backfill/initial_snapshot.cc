@@ -24,8 +24,10 @@ namespace {
 
 constexpr auto kAsTuple = asio::as_tuple(asio::use_awaitable);
 constexpr std::chrono::seconds kLogInterval{5};
-// Limit for asking both ends what Kafka would delete.
-constexpr std::chrono::seconds kDeletionsLimit{60};
+// Limit for asking both ends what Kafka would delete: only a warning depends on
+// it.
+constexpr std::chrono::seconds kDeletionsLimit{5};
+constexpr milliseconds kDeletionsPoll{50};
 // Interval for trying a row again that cannot be delivered.
 constexpr milliseconds kStoppedInterval{5'000};
 // Wait before the next producer; time for requests that are on their way.
@@ -123,7 +125,10 @@ asio::awaitable<void> InitialSnapshot::WarnOfDeletions() {
   const auto call = BlockingCall<Findings>::Start(executor_, std::move(ask));
   if (!call.ok()) co_return;
   const MonotonicTime deadline = Clock::now() + kDeletionsLimit;
-  const std::optional<Findings> findings = co_await (*call)->Wait(deadline);
+  std::optional<Findings> findings;
+  while (!findings && !stop_by_ && Clock::now() < deadline) {
+    findings = co_await (*call)->Wait(Clock::now() + kDeletionsPoll);
+  }
   if (!findings) co_return;
   for (const Finding& finding : *findings) {
     const auto level = finding.severity == Severity::kWarning
