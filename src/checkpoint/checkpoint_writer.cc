@@ -27,7 +27,7 @@ void CheckpointWriter::Begin(Checkpoint saved) {
   failing_since_.reset();
   committed_ = CurrentProgress();
   horizon_.Begin();
-  if (gate_ != nullptr) gate_->Begin();
+  if (batcher_ != nullptr) batcher_->Begin();
   begun_ = true;
 }
 
@@ -35,12 +35,12 @@ void CheckpointWriter::SaveIfDue(MonotonicTime now, WallTime wall_now,
                                  bool hurry) {
   if (store_ == nullptr || !begun_ || busy_ || !store_->is_ready()) return;
   if (!IsDue(now, hurry)) return;
-  if (gate_ != nullptr && gate_->is_stopped()) {
+  if (batcher_ != nullptr && batcher_->is_stopped()) {
     status_ = TransactionTooLarge();
     return on_saved_();
   }
   // A commit has no part of what is still in flight.
-  if (gate_ != nullptr && !gate_->Close(!progress_.IsDrained())) return;
+  if (batcher_ != nullptr && !batcher_->Close(!progress_.IsDrained())) return;
   Save(now, wall_now);
 }
 
@@ -51,16 +51,17 @@ absl::Status CheckpointWriter::TransactionTooLarge() const {
       "delivery.on_large_transaction is stop. Raise "
       "delivery.max_transaction_records, .max_transaction_bytes or "
       ".transaction_timeout, or set it to split, and restart walpost",
-      ToString(saved_.position), gate_->records(), gate_->bytes()));
+      ToString(saved_.position), batcher_->records(), batcher_->bytes()));
   // Another attempt would end in the same way.
-  return gate_->IsTooLarge()
+  return batcher_->IsTooLarge()
              ? WithReasonCode(status, kReasonTransactionTooLarge)
              : status;
 }
 
 bool CheckpointWriter::IsDue(MonotonicTime now, bool hurry) {
-  if (gate_ != nullptr && (gate_->has_records() || gate_->is_closed())) {
-    return gate_->IsDue(FlightOf(progress_.sender().window()), now) || hurry;
+  if (batcher_ != nullptr &&
+      (batcher_->has_records() || batcher_->is_closed())) {
+    return batcher_->IsDue(FlightOf(progress_.sender().window()), now) || hurry;
   }
   const bool knows_more = kafka_cluster_ != saved_.kafka_cluster ||
                           kafka_topics_ != saved_.kafka_topics;
@@ -103,16 +104,17 @@ void CheckpointWriter::Save(MonotonicTime now, WallTime wall_now) {
 }
 
 bool CheckpointWriter::must_end() const {
-  return gate_ == nullptr ? absl::IsAborted(status_) : !status_.ok();
+  return batcher_ == nullptr ? absl::IsAborted(status_) : !status_.ok();
 }
 
 Position CheckpointWriter::settled_through() const {
-  if (gate_ == nullptr) return progress_.settled_through();
+  if (batcher_ == nullptr) return progress_.settled_through();
   return committed_.settled_through;
 }
 
 Lsn CheckpointWriter::confirmable() const {
-  if (gate_ != nullptr) return std::min(committed_.confirmed, saved_.confirmed);
+  if (batcher_ != nullptr)
+    return std::min(committed_.confirmed, saved_.confirmed);
   const Lsn confirmed = progress_.confirmed();
   return store_ == nullptr ? confirmed : std::min(saved_.confirmed, confirmed);
 }
@@ -127,7 +129,7 @@ void CheckpointWriter::OnSaved(uint64_t generation,
     failing_since_.reset();
     committed_ = committing_;
     if (passed_over_ != nullptr) passed_over_->OnRecorded(saving_passed_over_);
-    if (gate_ != nullptr) gate_->OnCommitted();
+    if (batcher_ != nullptr) batcher_->OnCommitted();
   } else if (!failing_since_) {
     failing_since_ = tried_at_;
   }

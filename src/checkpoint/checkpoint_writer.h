@@ -38,19 +38,19 @@ class CheckpointWriter {
   // Interval after a save that failed.
   static constexpr std::chrono::seconds kRetryInterval{1};
 
-  // `store` may be nullptr: none. `gate`: saving a checkpoint commits the
+  // `store` may be nullptr: none. `batcher`: saving a checkpoint commits the
   // sink's transaction; nullptr: it has none. `on_saved` is called after each
   // save, successful or not. `passed_over`: rows that must be on record before
   // their LSN is confirmed; nullptr: none.
   CheckpointWriter(CheckpointStore* store, std::chrono::milliseconds interval,
                    const WalProgress& progress, std::function<void()> on_saved,
-                   TransactionBatcher* gate = nullptr,
+                   TransactionBatcher* batcher = nullptr,
                    PassedOverRows* passed_over = nullptr)
       : store_(store),
         interval_(interval),
         progress_(progress),
         on_saved_(std::move(on_saved)),
-        gate_(gate),
+        batcher_(batcher),
         passed_over_(passed_over) {}
 
   bool has_store() const { return store_ != nullptr; }
@@ -86,7 +86,7 @@ class CheckpointWriter {
   void Pause() { begun_ = false; }
   // The transaction that was not committed is void, and another one begins.
   void ForgetFailure() {
-    if (gate_ != nullptr) status_ = absl::OkStatus();
+    if (batcher_ != nullptr) status_ = absl::OkStatus();
   }
 
   // The newest stored checkpoint; empty before Begin.
@@ -109,8 +109,8 @@ class CheckpointWriter {
   std::optional<MonotonicTime> failing_since() const { return failing_since_; }
 
  private:
-  // What no rewind takes back, with a gate. The checkpoint alone does not tell:
-  // the server may have been restored since.
+  // What no rewind takes back, with a batcher. The checkpoint alone does not
+  // tell: the server may have been restored since.
   struct Progress {
     Lsn confirmed;
     Position settled_through;
@@ -131,7 +131,7 @@ class CheckpointWriter {
   std::chrono::milliseconds interval_;
   const WalProgress& progress_;
   std::function<void()> on_saved_;
-  TransactionBatcher* gate_;
+  TransactionBatcher* batcher_;
   PassedOverRows* passed_over_;
   PassedOver saving_passed_over_;
   XminHorizonTracker horizon_;

@@ -31,10 +31,10 @@ using Action = DeadLetterResolution::Action;
 // Failures that are printed one by one.
 constexpr size_t kMaxShownFailures = 20;
 
-Entries Choose(const DeadLetterIndex& book, const LetterFilter& filter,
+Entries Choose(const DeadLetterIndex& index, const LetterFilter& filter,
                bool also_settled) {
   Entries chosen;
-  for (const Entry& entry : book.entries()) {
+  for (const Entry& entry : index.entries()) {
     if ((entry.is_open() || also_settled) && filter.Matches(entry)) {
       chosen.push_back(&entry);
     }
@@ -93,18 +93,18 @@ int Settle(const LetterArguments& arguments, const Config& config,
   decision.by = arguments.by.empty() ? CurrentUser() : arguments.by;
   decision.why = arguments.why;
   decision.at = WallNow();
-  const auto clerk = DeadLetterResender::Create(config, decision, writer);
-  if (!clerk.ok()) return Fail(clerk.status(), kExitUsage);
+  const auto resender = DeadLetterResender::Create(config, decision, writer);
+  if (!resender.ok()) return Fail(resender.status(), kExitUsage);
   absl::Status status = topics.ReadAt(
       PlacesOf(chosen), [&](const LetterPlace& place, DeadLetter letter) {
-        return (*clerk)->Take(place, std::move(letter));
+        return (*resender)->Take(place, std::move(letter));
       });
-  if (status.ok()) status = (*clerk)->Finish();
-  Print("{} {}{}\n", (*clerk)->settled(), writer == nullptr ? "would be " : "",
-        ToString(decision.action));
-  PrintFailures((*clerk)->failed());
+  if (status.ok()) status = (*resender)->Finish();
+  Print("{} {}{}\n", (*resender)->settled(),
+        writer == nullptr ? "would be " : "", ToString(decision.action));
+  PrintFailures((*resender)->failed());
   if (!status.ok()) return Fail(status, kExitKafka);
-  const bool is_all = (*clerk)->failed().empty() && topics.unreadable() == 0;
+  const bool is_all = (*resender)->failed().empty() && topics.unreadable() == 0;
   return is_all ? kExitOk : kExitFindings;
 }
 
@@ -136,15 +136,15 @@ int RunDeadLetters(const LetterArguments& arguments) {
   if (!writer.ok()) return Fail(writer.status(), kExitKafka);
   ProgressLine progress;
   DeadLetterTopicReader topics(*config, arguments.from, std::ref(progress));
-  const absl::StatusOr<DeadLetterIndex> book = topics.ReadIndex();
+  const absl::StatusOr<DeadLetterIndex> index = topics.ReadIndex();
   progress.Finish();
-  if (!book.ok()) {
-    return Fail(book.status(), absl::IsInvalidArgument(book.status())
-                                   ? kExitUsage
-                                   : kExitKafka);
+  if (!index.ok()) {
+    return Fail(index.status(), absl::IsInvalidArgument(index.status())
+                                    ? kExitUsage
+                                    : kExitKafka);
   }
   PrintUnreadable(topics);
-  const Entries chosen = Choose(*book, *filter, arguments.includes_settled());
+  const Entries chosen = Choose(*index, *filter, arguments.includes_settled());
   if (arguments.action == "list") {
     List(chosen, arguments.json);
     return kExitOk;

@@ -6,7 +6,7 @@ namespace walpost {
 
 Sender::Sender(std::unique_ptr<RecordBuilder> builder,
                AcknowledgementWindow::Options window)
-    : dispatch_(std::move(builder), Ordering::kByPosition, counters_),
+    : record_sender_(std::move(builder), Ordering::kByPosition, counters_),
       window_options_(window),
       window_(window) {}
 
@@ -108,8 +108,8 @@ Sender::Offer Sender::Decide(const Event& event, const absl::Status& mapped) {
   one_at_a_time_ = is_suspect && !TriesAlone();
   if (one_at_a_time_ && !window_.empty()) return HoldBack();
   return Carry(event, mapped.ok()
-                          ? dispatch_.Send(event, window_.next_sequence())
-                          : dispatch_.Judge(mapped));
+                          ? record_sender_.Send(event, window_.next_sequence())
+                          : record_sender_.Judge(mapped));
 }
 
 // nullopt: it is to be delivered.
@@ -296,8 +296,8 @@ void Sender::IsolateIfDue(const Event& event) {
 
 bool Sender::TriesAlone() const {
   using After = RecordSink::AfterRejection;
-  if (!tries_alone_ || !dispatch_.has_sink()) return false;
-  const After after = dispatch_.sink()->after_rejection();
+  if (!tries_alone_ || !record_sender_.has_sink()) return false;
+  const After after = record_sender_.sink()->after_rejection();
   return after == After::kGoesOnAlone ||
          (after == After::kGoesOn && is_careful_);
 }
@@ -329,7 +329,7 @@ void Sender::OnRejectedAlone(const InFlightRecord& record,
                              const absl::Status& error) {
   OnRefused(record, error, /*was_alone=*/true);
   Withdraw(trial_->sequence);
-  dispatch_.sink()->Withdraw();
+  record_sender_.sink()->Withdraw();
 }
 
 void Sender::OnTriedWell(Sequence sequence) {

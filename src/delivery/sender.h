@@ -66,9 +66,9 @@ class Sender final : public SinkListener {
 
   // ---- Called by the owner.
 
-  void SetSink(RecordSink* sink) override { dispatch_.SetSink(sink); }
+  void SetSink(RecordSink* sink) override { record_sender_.SetSink(sink); }
   // Timeline of the server, for the position header.
-  void SetTimeline(uint32_t timeline) { dispatch_.SetTimeline(timeline); }
+  void SetTimeline(uint32_t timeline) { record_sender_.SetTimeline(timeline); }
   // What becomes of events that cannot be delivered; else they stop the flow.
   void SetErrorActions(const ErrorActions& actions,
                        DivertedEventListener on_diverted) {
@@ -158,7 +158,7 @@ class Sender final : public SinkListener {
   // ---- Called by the source.
 
   bool CanTake() const {
-    return dispatch_.has_sink() && !blocked_event_ && !sink_failure_ &&
+    return record_sender_.has_sink() && !blocked_event_ && !sink_failure_ &&
            !held_ && window_.HasCapacity() && !trial_is_open() &&
            !MustCommitFirst() && (!one_at_a_time_ || window_.empty());
   }
@@ -187,7 +187,7 @@ class Sender final : public SinkListener {
 
   bool IsDrained() const { return window_.empty(); }
   const AcknowledgementWindow& window() const { return window_; }
-  const RecordBuilder& builder() const { return dispatch_.builder(); }
+  const RecordBuilder& builder() const { return record_sender_.builder(); }
 
   // The event that the flow stopped before, for an operator to act on.
   const std::optional<BlockedEvent>& stoppage() const { return blocked_event_; }
@@ -274,7 +274,7 @@ class Sender final : public SinkListener {
 
   DeliveryCounters counters_;
   DeliveryCounters uncommitted_;  // of the transaction
-  RecordSender dispatch_;
+  RecordSender record_sender_;
   AcknowledgementWindow::Options window_options_;
   AcknowledgementWindow window_;
   DuplicateFilter duplicate_filter_;

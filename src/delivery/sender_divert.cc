@@ -68,7 +68,8 @@ Sender::Offer Sender::SendDeadLetter(const Event& event,
   }
   const uint8_t error_class = ErrorClassOf(reason);
   const Offer offer = Carry(
-      event, dispatch_.SendDeadLetter(event, reason, window_.next_sequence()),
+      event,
+      record_sender_.SendDeadLetter(event, reason, window_.next_sequence()),
       error_class);
   if (offer == Offer::kAccepted) {
     ReportSetAside(ErrorAction::kDeadLetter, event, reason);

@@ -8,7 +8,7 @@
 namespace walpost {
 
 void PollingSender::SetSink(RecordSink* sink) {
-  dispatch_.SetSink(sink);
+  record_sender_.SetSink(sink);
   held_until_ = {};
   if (sink == nullptr) return;
   failure_.reset();
@@ -38,7 +38,8 @@ PollingSender::Sent PollingSender::Send(const Event& event,
     }
     if (action == ErrorAction::kDeadLetter) {
       dead = std::move(outcome.reason);
-      outcome = SpareNewTopic(dispatch_.SendDeadLetter(event, dead, next_));
+      outcome =
+          SpareNewTopic(record_sender_.SendDeadLetter(event, dead, next_));
     }
   }
   return Carry(std::move(outcome), event, std::move(row), flight,
@@ -52,11 +53,11 @@ RecordSender::Outcome PollingSender::Offer(const Event& event,
   if (!dead_.empty()) {
     const auto found = dead_.find(RowKey(&flight, row.id));
     if (found != dead_.end() && row.sent_at < found->second.until) {
-      return dispatch_.Judge(found->second.reason);
+      return record_sender_.Judge(found->second.reason);
     }
   }
-  return SpareNewTopic(mapped.ok() ? dispatch_.Send(event, next_)
-                                   : dispatch_.Judge(mapped));
+  return SpareNewTopic(mapped.ok() ? record_sender_.Send(event, next_)
+                                   : record_sender_.Judge(mapped));
 }
 
 PollingSender::Sent PollingSender::Carry(RecordSender::Outcome outcome,
@@ -162,7 +163,7 @@ void PollingSender::OnNotDelivered(Sequence sequence,
   const InFlight record = Take(sequence);
   ++counters_.not_delivered;
   const RowsInFlight::Row& row = record.flight->Find(sequence);
-  switch (SpareNewTopic(dispatch_.Judge(error)).verdict) {
+  switch (SpareNewTopic(record_sender_.Judge(error)).verdict) {
     case SendOutcome::kRefuse:
       // A topic that is not there is reported for each of its records.
       if (absl::IsInvalidArgument(error) &&

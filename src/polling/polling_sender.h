@@ -45,10 +45,10 @@ class PollingSender final : public SinkListener {
 
   PollingSender(std::unique_ptr<RecordBuilder> builder,
                 AcknowledgementWindow::Options limits)
-      : dispatch_(std::move(builder), Ordering::kByRow, counters_),
+      : record_sender_(std::move(builder), Ordering::kByRow, counters_),
         limits_(limits) {}
 
-  const RecordBuilder& builder() const { return dispatch_.builder(); }
+  const RecordBuilder& builder() const { return record_sender_.builder(); }
   // What becomes of rows that cannot be delivered; else they are refused.
   void SetErrorActions(const ErrorActions& actions,
                        DivertedEventListener on_diverted) {
@@ -123,7 +123,7 @@ class PollingSender final : public SinkListener {
   static constexpr size_t kMaxDeadRows = 5'000;
 
   bool CanTake() const {
-    return dispatch_.has_sink() && !failure_ &&
+    return record_sender_.has_sink() && !failure_ &&
            (batch_bisector_.empty() || records_.empty()) &&
            records_.size() < limits_.max_records && bytes_ < limits_.max_bytes;
   }
@@ -147,7 +147,7 @@ class PollingSender final : public SinkListener {
   void Hold(MonotonicTime now);
 
   DeliveryCounters counters_;
-  RecordSender dispatch_;
+  RecordSender record_sender_;
   AcknowledgementWindow::Options limits_;
   std::function<void()> on_failure_;
   std::optional<absl::Status> failure_;

@@ -29,7 +29,7 @@ void RowClaims::Begin() {
 
 asio::awaitable<absl::StatusOr<RowBatch>> RowClaims::Look(Hold hold) {
   const std::vector<std::string> waiting =
-      memory_.Waiting(std::chrono::steady_clock::now());
+      retry_state_.Waiting(std::chrono::steady_clock::now());
   const size_t limit = context_.rows.limit();
   const std::string look = hold == Hold::kLease
                                ? sql_->Claim(limit, waiting, far_)
@@ -50,7 +50,7 @@ void RowClaims::NoteLook(size_t rows) {
 }
 
 void RowClaims::OnPublished(const std::vector<RowsInFlight::Row>& rows) {
-  for (const RowsInFlight::Row& row : rows) memory_.Forget(row.id);
+  for (const RowsInFlight::Row& row : rows) retry_state_.Forget(row.id);
 }
 
 std::vector<std::string> RowClaims::Done(
@@ -70,7 +70,7 @@ void RowClaims::AddSetAside(const RowsInFlight::Finished& finished,
     row.error =
         ValidUtf8(std::string(refusal.reason.message()), kMaxErrorLength);
     row.give_up = true;
-    memory_.Forget(row.id);
+    retry_state_.Forget(row.id);
     statements.push_back(sql_->Refuse(row, mark));
   }
 }
@@ -79,8 +79,9 @@ std::string RowClaims::OnRefused(const RowsInFlight::RejectedRow& refusal,
                                  MonotonicTime now, const LeaseMark& mark) {
   const RowStateOptions& state = context_.rows.table().state;
   const std::string& id = refusal.row.id;
-  const uint64_t attempts = 1 + (state.attempts.empty() ? memory_.attempts(id)
-                                                        : refusal.row.attempts);
+  const uint64_t attempts =
+      1 + (state.attempts.empty() ? retry_state_.attempts(id)
+                                  : refusal.row.attempts);
   const RetrySchedule::Decision decision =
       schedule_.AfterRefusal(attempts, MarksFailed());
   RefusedRow row;
@@ -94,9 +95,9 @@ std::string RowClaims::OnRefused(const RowsInFlight::RejectedRow& refusal,
                    ? std::string("marked as failed")
                    : fmt::format("again in {} ms", row.retry_in.count()));
   if (row.give_up) {
-    memory_.Forget(id);
+    retry_state_.Forget(id);
   } else if (!sql_->keeps_retry_time() || state.attempts.empty()) {
-    memory_.OnRefused(id, now + row.retry_in);
+    retry_state_.OnRefused(id, now + row.retry_in);
   }
   return sql_->Refuse(row, mark);
 }

@@ -46,7 +46,7 @@ class RowClaims {
 
   PollingContext context_;
   std::optional<ClaimSql> sql_;
-  RetryState memory_;
+  RetryState retry_state_;
   RetrySchedule schedule_;
   size_t far_ = 0;  // rows
 };

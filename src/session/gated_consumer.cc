@@ -7,34 +7,35 @@ namespace walpost {
 GatedConsumer::GatedConsumer(WalProgress& progress,
                              const CheckpointWriter& checkpoints,
                              PassedOverRows& passed_over,
-                             TransactionBatcher* gate)
+                             TransactionBatcher* batcher)
     : progress_(progress),
       checkpoints_(checkpoints),
       passed_over_(passed_over),
-      gate_(gate) {
-  progress_.sender().TryAlone([gate] {
-    if (gate != nullptr) gate->OnWithdrawn();
+      batcher_(batcher) {
+  progress_.sender().TryAlone([batcher] {
+    if (batcher != nullptr) batcher->OnWithdrawn();
   });
 }
 
 EventConsumer::Offer GatedConsumer::OnEvent(const Event& event,
                                             const absl::Status& mapped) {
-  if (gate_ == nullptr) return progress_.OnEvent(event, mapped);
-  if (!gate_->MayTake()) return Offer::kBackpressure;
+  if (batcher_ == nullptr) return progress_.OnEvent(event, mapped);
+  if (!batcher_->MayTake()) return Offer::kBackpressure;
   const DeliveryCounters& counters = progress_.sender().counters();
   const uint64_t records = counters.produced;
   const uint64_t bytes = counters.value_bytes;
   const Offer offer = progress_.OnEvent(event, mapped);
   // Held events may have records, too (Sender::TryAlone).
   if (offer == Offer::kAccepted || counters.produced != records) {
-    gate_->OnEvent(counters.produced - records, counters.value_bytes - bytes);
+    batcher_->OnEvent(counters.produced - records,
+                      counters.value_bytes - bytes);
   }
   return offer;
 }
 
 void GatedConsumer::OnTransactionEnd(Lsn end_lsn) {
   progress_.OnTransactionEnd(end_lsn);
-  if (gate_ != nullptr) gate_->OnBoundary();
+  if (batcher_ != nullptr) batcher_->OnBoundary();
 }
 
 bool GatedConsumer::OnPassedOver(const OtherRelation& relation) {
@@ -50,7 +51,7 @@ Lsn GatedConsumer::confirmable() const {
 }
 
 bool GatedConsumer::IsDrained() const {
-  const bool is_given_up = gate_ != nullptr && gate_->is_inside();
+  const bool is_given_up = batcher_ != nullptr && batcher_->is_inside();
   return progress_.IsDrained() &&
          (is_given_up || checkpoints_.confirmable() == progress_.confirmed());
 }

@@ -14,10 +14,11 @@ namespace walpost {
 
 class GatedConsumer final : public EventConsumer {
  public:
-  // All outlive this object. `gate`: nullptr if the sink has no transactions.
+  // All outlive this object. `batcher`: nullptr if the sink has no
+  // transactions.
   GatedConsumer(WalProgress& progress, const CheckpointWriter& checkpoints,
                 PassedOverRows& passed_over,
-                TransactionBatcher* gate = nullptr);
+                TransactionBatcher* batcher = nullptr);
 
   bool CanTake() const override { return MayTake() && progress_.CanTake(); }
   Offer OnEvent(const Event& event, const absl::Status& mapped) override;
@@ -33,12 +34,12 @@ class GatedConsumer final : public EventConsumer {
   absl::Status Health() const override { return progress_.Health(); }
 
  private:
-  bool MayTake() const { return gate_ == nullptr || gate_->MayTake(); }
+  bool MayTake() const { return batcher_ == nullptr || batcher_->MayTake(); }
 
   WalProgress& progress_;
   const CheckpointWriter& checkpoints_;
   PassedOverRows& passed_over_;
-  TransactionBatcher* gate_;
+  TransactionBatcher* batcher_;
 };
 
 }  // namespace walpost

@@ -35,14 +35,14 @@ bool IsExpected(const absl::Status& failure) {
 RelaySession::RelaySession(Producing producing, milliseconds shutdown_timeout,
                            WalProgress& progress,
                            const CheckpointWriter& checkpoints,
-                           ContinuityState& memory, WalStream& stream,
+                           ContinuityState& continuity, WalStream& stream,
                            uint64_t seed)
     : producing_(producing),
       shutdown_timeout_(shutdown_timeout),
       progress_(progress),
       sender_(progress.sender()),
       checkpoints_(checkpoints),
-      memory_(memory),
+      continuity_(continuity),
       stream_(stream),
       backoff_(Backoff::Options{}, seed) {}
 
@@ -141,8 +141,8 @@ RelaySession::Action RelaySession::EndAttempt(absl::Status reason,
   if (!gap) return GiveUpProducer(now);
   // From now on nothing is streamed until an operator acts; after a restart,
   // too, if the gap can be stored.
-  gap_is_new_ = !memory_.gap();
-  memory_.Latch(*gap);
+  gap_is_new_ = !continuity_.gap();
+  continuity_.Latch(*gap);
   return Enter(Do::kKeepGap);
 }
 
@@ -178,7 +178,7 @@ RelaySession::Action RelaySession::OnProducerClosed(MonotonicTime now) {
   if (failure) OnFailure(*failure);
   const bool is_expected = failure && IsExpected(reason_);
   if (!is_expected) poison_.OnFailure(reason_, progress());
-  if (memory_.TakeStartOver()) {
+  if (continuity_.TakeStartOver()) {
     progress_.StartOver();
     stream_.Forget();
     started_over_ = true;

@@ -75,7 +75,7 @@ class RelaySession {
   // All arguments outlive this object. `seed`: of the random waits.
   RelaySession(Producing producing, std::chrono::milliseconds shutdown_timeout,
                WalProgress& progress, const CheckpointWriter& checkpoints,
-               ContinuityState& memory, WalStream& stream, uint64_t seed);
+               ContinuityState& continuity, WalStream& stream, uint64_t seed);
 
   Action Begin();
   // The last action has ended so.
@@ -159,7 +159,7 @@ class RelaySession {
   WalProgress& progress_;
   Sender& sender_;
   const CheckpointWriter& checkpoints_;
-  ContinuityState& memory_;
+  ContinuityState& continuity_;
   WalStream& stream_;
 
   Do doing_ = Do::kEnd;

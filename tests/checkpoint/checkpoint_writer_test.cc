@@ -137,7 +137,7 @@ class CheckpointWriterInTransactionsTest : public CheckpointWriterTest {
 
   void Take(Position position) {
     OfferOne(position);
-    gate_.OnEvent(1, 1);
+    batcher_.OnEvent(1, 1);
   }
   void PokeAt(int millis, bool hurry = false) {
     in_transactions_.SaveIfDue(
@@ -151,9 +151,9 @@ class CheckpointWriterInTransactionsTest : public CheckpointWriterTest {
     return options;
   }
 
-  TransactionBatcher gate_{Options()};
+  TransactionBatcher batcher_{Options()};
   CheckpointWriter in_transactions_{&store_, kInterval, progress_, [] {},
-                                    &gate_};
+                                    &batcher_};
 };
 
 TEST_F(CheckpointWriterInTransactionsTest, P5CommitsNothingThatIsInFlight) {
@@ -162,15 +162,15 @@ TEST_F(CheckpointWriterInTransactionsTest, P5CommitsNothingThatIsInFlight) {
   PokeAt(0);
   sender_.OnAcknowledged(0, WallTime());
   PokeAt(100);
-  EXPECT_FALSE(gate_.MayTake());
+  EXPECT_FALSE(batcher_.MayTake());
   EXPECT_TRUE(store_.tried.empty());
   sender_.OnAcknowledged(1, WallTime());
   PokeAt(101);
   ASSERT_EQ(store_.tried.size(), 1);
   EXPECT_EQ(store_.tried[0].position, (Position{Lsn(0x10), 2}));
-  EXPECT_FALSE(gate_.MayTake());
+  EXPECT_FALSE(batcher_.MayTake());
   store_.Answer();
-  EXPECT_TRUE(gate_.MayTake());
+  EXPECT_TRUE(batcher_.MayTake());
 }
 
 TEST_F(CheckpointWriterInTransactionsTest,
@@ -188,7 +188,7 @@ TEST_F(CheckpointWriterInTransactionsTest, P2AnyFailureEndsTheStream) {
   PokeAt(0, /*hurry=*/true);
   store_.Answer(absl::UnavailableError("no answer"));
   EXPECT_TRUE(in_transactions_.must_end());
-  EXPECT_FALSE(gate_.MayTake());
+  EXPECT_FALSE(batcher_.MayTake());
   EXPECT_EQ(in_transactions_.confirmable(), Lsn());
 }
 
@@ -207,7 +207,7 @@ TEST_F(CheckpointWriterInTransactionsTest, ATransactionTooLargeEndsTheStream) {
   options.boundary = TransactionOptions::Boundary::kSource;
   options.oversize = TransactionOptions::Oversize::kStop;
   options.max_records = 1;
-  gate_ = TransactionBatcher(options);
+  batcher_ = TransactionBatcher(options);
   Take({Lsn(0x10), 1});
   PokeAt(0);
   EXPECT_TRUE(absl::IsFailedPrecondition(in_transactions_.status()));

@@ -21,7 +21,7 @@ class ContinuityStateTest : public ::testing::Test {
  protected:
   using AfterPromotion = ContinuityState::AfterPromotion;
   explicit ContinuityStateTest(AfterPromotion after = AfterPromotion::kAtSlot)
-      : memory_("orders", progress_, after) {
+      : continuity_("orders", progress_, after) {
     sender_.SetSink(&sink_);
   }
 
@@ -64,50 +64,50 @@ class ContinuityStateTest : public ::testing::Test {
 
   absl::Status Continue(const ObservedSource& server,
                         std::optional<BirthRecord> record = std::nullopt) {
-    memory_.Observe(server, std::move(record));
-    return memory_.Continue();
+    continuity_.Observe(server, std::move(record));
+    return continuity_.Continue();
   }
 
   // A first stream, which has confirmed something.
   void Stream(uint64_t confirmed) {
     ASSERT_TRUE(Continue(Server(), Record()).ok());
-    ASSERT_TRUE(memory_.Begin(Lsn(100)).ok());
-    memory_.OnStreaming();
+    ASSERT_TRUE(continuity_.Begin(Lsn(100)).ok());
+    continuity_.OnStreaming();
     progress_.OnKeepalive(Lsn(confirmed));
   }
 
   testing::MemorySink sink_;
   Sender sender_{MakeBuilder(), {}};
   WalProgress progress_{sender_};
-  ContinuityState memory_;
+  ContinuityState continuity_;
 };
 
 std::string CodeOf(const absl::Status& status) { return ReasonCodeOf(status); }
 
 TEST_F(ContinuityStateTest, AFirstStartKnowsNothing) {
   ASSERT_TRUE(Continue(Server()).ok());
-  EXPECT_TRUE(memory_.is_first_start());
-  ASSERT_TRUE(memory_.Begin(Lsn(100)).ok());
-  EXPECT_EQ(memory_.birth(), Lsn(100));
-  const BirthRecord record = memory_.RecordOfBirth(Record());
-  EXPECT_EQ(memory_.coverage(), kStreamed);
+  EXPECT_TRUE(continuity_.is_first_start());
+  ASSERT_TRUE(continuity_.Begin(Lsn(100)).ok());
+  EXPECT_EQ(continuity_.birth(), Lsn(100));
+  const BirthRecord record = continuity_.RecordOfBirth(Record());
+  EXPECT_EQ(continuity_.coverage(), kStreamed);
   EXPECT_EQ(record.coverage, kCoverage) << "the checkpoint has the rest";
   EXPECT_TRUE(record.added) << "later tables are kept on it";
 }
 
 TEST_F(ContinuityStateTest, ARecordMakesItASecondStart) {
   ASSERT_TRUE(Continue(Server(), Record()).ok());
-  EXPECT_FALSE(memory_.is_first_start());
-  EXPECT_EQ(memory_.birth(), Lsn(100));
+  EXPECT_FALSE(continuity_.is_first_start());
+  EXPECT_EQ(continuity_.birth(), Lsn(100));
 }
 
 TEST_F(ContinuityStateTest, P9ARecordKnowsWhatThePublicationCovered) {
   ObservedSource server = Server();
   server.coverage = kAlteredCoverage;
   EXPECT_EQ(CodeOf(Continue(server, Record())), kGapCoverageChanged);
-  ASSERT_TRUE(memory_.RecordOfGap());
-  EXPECT_EQ(memory_.RecordOfGap()->gap, kGapCoverageChanged);
-  EXPECT_EQ(memory_.RecordOfGap()->coverage, kCoverage);
+  ASSERT_TRUE(continuity_.RecordOfGap());
+  EXPECT_EQ(continuity_.RecordOfGap()->gap, kGapCoverageChanged);
+  EXPECT_EQ(continuity_.RecordOfGap()->coverage, kCoverage);
 }
 
 TEST_F(ContinuityStateTest, P9ARunningProcessKnowsItWithoutARecord) {
@@ -115,7 +115,7 @@ TEST_F(ContinuityStateTest, P9ARunningProcessKnowsItWithoutARecord) {
   ObservedSource server = Server();
   server.coverage = kAlteredCoverage;
   EXPECT_EQ(CodeOf(Continue(server)), kGapCoverageChanged);
-  const std::optional<BirthRecord> record = memory_.RecordOfGap();
+  const std::optional<BirthRecord> record = continuity_.RecordOfGap();
   ASSERT_TRUE(record) << "somebody has wiped it out";
   EXPECT_EQ(record->slot, "orders");
   EXPECT_EQ(record->consistent_point, Lsn(100));
@@ -125,38 +125,39 @@ TEST_F(ContinuityStateTest, P9ARunningProcessKnowsItWithoutARecord) {
 // Who had the slot meanwhile streams under another publication than ours.
 TEST_F(ContinuityStateTest, WhatAnotherInstanceStreamedUnderIsNotOurs) {
   ASSERT_NO_FATAL_FAILURE(Stream(200));
-  ASSERT_TRUE(memory_.OnSlotInUse(true).ok());
+  ASSERT_TRUE(continuity_.OnSlotInUse(true).ok());
   ObservedSource server = Server();
   server.slot->confirmed = Lsn(300);
   server.coverage = kAlteredCoverage;
   EXPECT_TRUE(Continue(server).ok());
-  EXPECT_EQ(memory_.coverage(), kAlteredCoverage + std::string(",*=passed"));
+  EXPECT_EQ(continuity_.coverage(),
+            kAlteredCoverage + std::string(",*=passed"));
 }
 
 TEST_F(ContinuityStateTest, P9AGapStaysUntilAnOperatorEndsIt) {
-  memory_.SetCheckpoint(CheckpointAt(400));
+  continuity_.SetCheckpoint(CheckpointAt(400));
   ObservedSource server = Server();
   server.wal_end = Lsn(300);
   EXPECT_EQ(CodeOf(Continue(server, Record())), kGapServerBehind);
-  const BirthRecord kept = *memory_.RecordOfGap();
+  const BirthRecord kept = *continuity_.RecordOfGap();
   // Writers carry the server past it.
   server.wal_end = Lsn(1'000);
   EXPECT_EQ(CodeOf(Continue(server, kept)), kGapServerBehind);
-  EXPECT_FALSE(memory_.RecordOfGap()) << "it is on record";
+  EXPECT_FALSE(continuity_.RecordOfGap()) << "it is on record";
   // Somebody wipes the record out: that is no operator's act.
   EXPECT_EQ(CodeOf(Continue(server)), kGapServerBehind);
-  memory_.SetCheckpoint(CheckpointAt(100));
+  continuity_.SetCheckpoint(CheckpointAt(100));
   EXPECT_TRUE(absl::IsAborted(Continue(server, Record())));
-  EXPECT_TRUE(memory_.TakeStartOver());
-  EXPECT_FALSE(memory_.TakeStartOver());
+  EXPECT_TRUE(continuity_.TakeStartOver());
+  EXPECT_FALSE(continuity_.TakeStartOver());
   EXPECT_TRUE(Continue(server, Record()).ok());
 }
 
 TEST_F(ContinuityStateTest, P9AGapThatTheStreamFoundIsKeptLikewise) {
   ASSERT_NO_FATAL_FAILURE(Stream(200));
-  memory_.Latch({kGapWalForked, "another transaction stands there"});
+  continuity_.Latch({kGapWalForked, "another transaction stands there"});
   EXPECT_EQ(CodeOf(Continue(Server(), Record())), kGapWalForked);
-  EXPECT_EQ(memory_.RecordOfGap()->gap, kGapWalForked);
+  EXPECT_EQ(continuity_.RecordOfGap()->gap, kGapWalForked);
 }
 
 TEST_F(ContinuityStateTest, P9AGapOfAnotherSystemIsNotPutOnItsRecord) {
@@ -164,7 +165,7 @@ TEST_F(ContinuityStateTest, P9AGapOfAnotherSystemIsNotPutOnItsRecord) {
   ObservedSource server = Server();
   server.system_identifier = "8";
   EXPECT_EQ(CodeOf(Continue(server, Record())), kGapOtherCluster);
-  EXPECT_FALSE(memory_.RecordOfGap());
+  EXPECT_FALSE(continuity_.RecordOfGap());
 }
 
 // Nothing is written into the checkpoint of another system. An operator puts
@@ -173,21 +174,21 @@ TEST_F(ContinuityStateTest,
        P9AGapOfAForeignCheckpointEndsWhenOneOfOursIsThere) {
   Checkpoint foreign = CheckpointAt(100);
   foreign.system_identifier = "8";
-  memory_.SetCheckpoint(foreign);
+  continuity_.SetCheckpoint(foreign);
   EXPECT_EQ(CodeOf(Continue(Server())), kGapOtherCluster);
   EXPECT_EQ(CodeOf(Continue(Server())), kGapOtherCluster);
   Checkpoint with_gap = CheckpointAt(100);
   with_gap.gap = kGapOtherCluster;
-  memory_.SetCheckpoint(with_gap);
+  continuity_.SetCheckpoint(with_gap);
   EXPECT_EQ(CodeOf(Continue(Server())), kGapOtherCluster) << "it keeps the gap";
-  memory_.SetCheckpoint(CheckpointAt(100));
+  continuity_.SetCheckpoint(CheckpointAt(100));
   EXPECT_TRUE(absl::IsAborted(Continue(Server())));
   EXPECT_TRUE(Continue(Server()).ok());
 }
 
 // Who moves the slot writes the checkpoint first; it may be read in between.
 TEST_F(ContinuityStateTest, ASlotAheadOfItsCheckpointIsLookedAtTwice) {
-  memory_.SetCheckpoint(CheckpointAt(200));
+  continuity_.SetCheckpoint(CheckpointAt(200));
   ObservedSource server = Server();
   server.slot->confirmed = Lsn(300);
   EXPECT_TRUE(absl::IsUnavailable(Continue(server)));
@@ -201,28 +202,28 @@ TEST_F(ContinuityStateTest, ASlotThatAnotherInstanceMayHaveMovedIsNotAGap) {
   ObservedSource server = Server();
   server.slot->confirmed = Lsn(300);
   EXPECT_TRUE(absl::IsUnavailable(Continue(server)));
-  EXPECT_TRUE(memory_.suspects_another_instance());
-  ASSERT_TRUE(memory_.OnSlotInUse(/*by_walpost=*/true).ok());
+  EXPECT_TRUE(continuity_.suspects_another_instance());
+  ASSERT_TRUE(continuity_.OnSlotInUse(/*by_walpost=*/true).ok());
   EXPECT_TRUE(Continue(server).ok());
-  EXPECT_FALSE(memory_.suspects_another_instance());
+  EXPECT_FALSE(continuity_.suspects_another_instance());
 }
 
 TEST_F(ContinuityStateTest, P9WithACheckpointNoOtherInstanceIsSuspected) {
-  memory_.SetCheckpoint(CheckpointAt(200));
+  continuity_.SetCheckpoint(CheckpointAt(200));
   ObservedSource server = Server();
   server.slot->confirmed = Lsn(300);
   EXPECT_TRUE(absl::IsUnavailable(Continue(server)));
-  EXPECT_FALSE(memory_.suspects_another_instance());
+  EXPECT_FALSE(continuity_.suspects_another_instance());
 }
 
 TEST_F(ContinuityStateTest, ACheckpointThatHasMovedOnIsLookedAtTwiceAgain) {
-  memory_.SetCheckpoint(CheckpointAt(200));
+  continuity_.SetCheckpoint(CheckpointAt(200));
   ObservedSource server = Server();
   server.slot->confirmed = Lsn(300);
   EXPECT_TRUE(absl::IsUnavailable(Continue(server)));
-  memory_.SetCheckpoint(CheckpointAt(250));
+  continuity_.SetCheckpoint(CheckpointAt(250));
   EXPECT_TRUE(absl::IsUnavailable(Continue(server)));
-  memory_.SetCheckpoint(CheckpointAt(300));
+  continuity_.SetCheckpoint(CheckpointAt(300));
   EXPECT_TRUE(Continue(server).ok());
 }
 
@@ -231,13 +232,13 @@ TEST_F(ContinuityStateTest, P3APromotionStartsARunningProcessOver) {
   ObservedSource server = Server();
   server.timeline = 2;
   server.slot->failover = true;
-  memory_.Observe(server, Record());
-  EXPECT_EQ(memory_.left_timeline(), 1u);
-  memory_.SetFork(Lsn(150));
-  EXPECT_TRUE(absl::IsAborted(memory_.Continue()));
-  EXPECT_FALSE(memory_.promotion().empty());
-  EXPECT_TRUE(memory_.TakeStartOver());
-  EXPECT_EQ(memory_.timeline(), 2u);
+  continuity_.Observe(server, Record());
+  EXPECT_EQ(continuity_.left_timeline(), 1u);
+  continuity_.SetFork(Lsn(150));
+  EXPECT_TRUE(absl::IsAborted(continuity_.Continue()));
+  EXPECT_FALSE(continuity_.promotion().empty());
+  EXPECT_TRUE(continuity_.TakeStartOver());
+  EXPECT_EQ(continuity_.timeline(), 2u);
 }
 
 class PromotionTest : public ContinuityStateTest {
@@ -249,10 +250,10 @@ class PromotionTest : public ContinuityStateTest {
     ObservedSource server = Server();
     server.timeline = 2;
     server.slot->failover = true;
-    memory_.Observe(server, Record());
-    EXPECT_EQ(memory_.left_timeline(), 1u);
-    memory_.SetFork(Lsn(fork));
-    return memory_.Continue();
+    continuity_.Observe(server, Record());
+    EXPECT_EQ(continuity_.left_timeline(), 1u);
+    continuity_.SetFork(Lsn(fork));
+    return continuity_.Continue();
   }
 
   static Checkpoint CheckpointOfEvent() {
@@ -263,7 +264,7 @@ class PromotionTest : public ContinuityStateTest {
 };
 
 TEST_F(PromotionTest, P5GoesOnBehindAnEventThatTheNewPrimaryHas) {
-  memory_.SetCheckpoint(CheckpointOfEvent());
+  continuity_.SetCheckpoint(CheckpointOfEvent());
   ASSERT_TRUE(Promote(295).ok());
   EXPECT_TRUE(sender_.window().Covers({Lsn(290), 2}));
   EXPECT_FALSE(sender_.window().Covers({Lsn(290), 3}));
@@ -272,21 +273,21 @@ TEST_F(PromotionTest, P5GoesOnBehindAnEventThatTheNewPrimaryHas) {
 
 // It may be older than what the slot of the new primary was moved for.
 TEST_F(PromotionTest, ACheckpointThatHasConfirmedNothingIsLookedAtTwice) {
-  memory_.SetCheckpoint(CheckpointAt(0));
+  continuity_.SetCheckpoint(CheckpointAt(0));
   EXPECT_TRUE(absl::IsUnavailable(Promote(295)));
-  memory_.SetCheckpoint(CheckpointOfEvent());
+  continuity_.SetCheckpoint(CheckpointOfEvent());
   EXPECT_TRUE(Promote(295).ok());
 }
 
 TEST_F(PromotionTest, P1GoesOnAtTheSlotIfTheEventIsLost) {
-  memory_.SetCheckpoint(CheckpointOfEvent());
+  continuity_.SetCheckpoint(CheckpointOfEvent());
   ASSERT_TRUE(Promote(290).ok());
   EXPECT_FALSE(sender_.window().Covers({Lsn(290), 1}));
   EXPECT_EQ(progress_.confirmed(), Lsn());
 }
 
 TEST_F(PromotionTest, P1GoesOnAtTheSlotWithoutAnEvent) {
-  memory_.SetCheckpoint(CheckpointAt(300));
+  continuity_.SetCheckpoint(CheckpointAt(300));
   ASSERT_TRUE(Promote(400).ok());
   EXPECT_EQ(progress_.confirmed(), Lsn());
 }
@@ -294,11 +295,11 @@ TEST_F(PromotionTest, P1GoesOnAtTheSlotWithoutAnEvent) {
 // The second time, this process knows the timeline; the checkpoint does not.
 TEST_F(PromotionTest, P5ARunningProcessGoesOnAtItsCheckpoint) {
   ASSERT_TRUE(Continue(Server(), Record()).ok());
-  ASSERT_TRUE(memory_.Begin(Lsn(100)).ok());
-  memory_.OnStreaming();
-  memory_.SetCheckpoint(CheckpointOfEvent());
+  ASSERT_TRUE(continuity_.Begin(Lsn(100)).ok());
+  continuity_.OnStreaming();
+  continuity_.SetCheckpoint(CheckpointOfEvent());
   ASSERT_TRUE(absl::IsAborted(Promote(400)));
-  ASSERT_TRUE(memory_.TakeStartOver());
+  ASSERT_TRUE(continuity_.TakeStartOver());
   progress_.StartOver();
   ASSERT_TRUE(Promote(400).ok());
   EXPECT_TRUE(sender_.window().Covers({Lsn(290), 2}));
@@ -310,15 +311,15 @@ TEST_F(ContinuityStateTest, P3APromotionStartsAStandbyOver) {
   ASSERT_NO_FATAL_FAILURE(Stream(200));
   ObservedSource server = Server();
   server.timeline = 2;
-  memory_.Observe(server, Record());
-  EXPECT_TRUE(absl::IsAborted(memory_.OnSlotInUse(true)));
-  EXPECT_TRUE(memory_.TakeStartOver());
+  continuity_.Observe(server, Record());
+  EXPECT_TRUE(absl::IsAborted(continuity_.OnSlotInUse(true)));
+  EXPECT_TRUE(continuity_.TakeStartOver());
 }
 
 TEST_F(ContinuityStateTest, P5GoesOnAfterTheEventOfTheCheckpoint) {
   Checkpoint checkpoint = CheckpointAt(300);
   checkpoint.position = {Lsn(290), 2};
-  memory_.SetCheckpoint(checkpoint);
+  continuity_.SetCheckpoint(checkpoint);
   ObservedSource server = Server();
   server.slot->confirmed = Lsn(250);
   ASSERT_TRUE(Continue(server, Record()).ok());
@@ -328,12 +329,12 @@ TEST_F(ContinuityStateTest, P5GoesOnAfterTheEventOfTheCheckpoint) {
 }
 
 TEST_F(ContinuityStateTest, ASlotThatWentBackBeforeAllThatIsKnownStartsOver) {
-  memory_.SetCheckpoint(CheckpointAt(300));
+  continuity_.SetCheckpoint(CheckpointAt(300));
   ASSERT_TRUE(Continue(Server(), Record()).ok());
-  ASSERT_TRUE(memory_.Begin(Lsn(250)).ok());
-  memory_.OnStreaming();
-  EXPECT_TRUE(absl::IsAborted(memory_.Begin(Lsn(90))));
-  EXPECT_TRUE(memory_.TakeStartOver());
+  ASSERT_TRUE(continuity_.Begin(Lsn(250)).ok());
+  continuity_.OnStreaming();
+  EXPECT_TRUE(absl::IsAborted(continuity_.Begin(Lsn(90))));
+  EXPECT_TRUE(continuity_.TakeStartOver());
 }
 
 // Another instance is suspended, and streams that WAL to its end when it wakes.
@@ -351,7 +352,7 @@ TEST_F(ContinuityStateTest, P9ACheckpointOfTheWalBeforeARestoreIsNotContinued) {
   Checkpoint checkpoint = CheckpointAt(230);
   checkpoint.position = {Lsn(180), 2};
   checkpoint.commit_xid = Xid(709);
-  memory_.SetCheckpoint(checkpoint);
+  continuity_.SetCheckpoint(checkpoint);
   EXPECT_EQ(CodeOf(Continue(Server(), Record())), kGapWalForked);
   EXPECT_EQ(progress_.confirmed(), Lsn(150));
 }
@@ -360,10 +361,10 @@ TEST_F(ContinuityStateTest, P9ACheckpointOfTheWalBeforeARestoreIsNotContinued) {
 TEST_F(ContinuityStateTest, P1ACheckpointWithoutAnEventProvesNothingBeforeIt) {
   Checkpoint checkpoint = CheckpointAt(400);
   checkpoint.position = {Lsn(300), 0};
-  memory_.SetCheckpoint(checkpoint);
+  continuity_.SetCheckpoint(checkpoint);
   ASSERT_TRUE(Continue(Server(), Record()).ok());
   EXPECT_FALSE(progress_.confirmed().is_valid());
-  ASSERT_TRUE(memory_.Begin(Lsn(100)).ok());
+  ASSERT_TRUE(continuity_.Begin(Lsn(100)).ok());
   ObservedSource server = Server();
   server.slot->confirmed = Lsn(300);
   ASSERT_TRUE(Continue(server, Record()).ok());
@@ -374,20 +375,20 @@ TEST_F(ContinuityStateTest, TheRecordLearnsWhatAnEarlierStartDidNotKnow) {
   BirthRecord record = Record();
   record.timeline = 0;
   ASSERT_TRUE(Continue(Server(), record).ok());
-  const auto update = memory_.UpdatedRecord("kafka-1", kFence);
+  const auto update = continuity_.UpdatedRecord("kafka-1", kFence);
   ASSERT_TRUE(update);
   EXPECT_EQ(update->consequence, "");
   EXPECT_EQ(update->record.timeline, 1u);
   EXPECT_EQ(update->record.kafka_cluster, "kafka-1");
   ASSERT_TRUE(Continue(Server(), update->record).ok());
-  EXPECT_FALSE(memory_.UpdatedRecord("kafka-1", kFence));
+  EXPECT_FALSE(continuity_.UpdatedRecord("kafka-1", kFence));
 }
 
 TEST_F(ContinuityStateTest, P11ARecordDoesNotVouchForATableThatIsLeftOut) {
   BirthRecord record = Record();
   record.coverage += kMore;
   ASSERT_TRUE(Continue(Server(), record).ok());
-  const auto update = memory_.UpdatedRecord("", kFence);
+  const auto update = continuity_.UpdatedRecord("", kFence);
   ASSERT_TRUE(update);
   EXPECT_NE(update->consequence.find("left out"), std::string::npos);
   EXPECT_NE(update->record.coverage.find("public.more=left.16400"),
@@ -420,9 +421,10 @@ class LateTableTest : public ContinuityStateTest {
 // Without the checkpoint, which may have the table.
 TEST_F(LateTableTest, P9ALookBelievesTheRecordOnlyIfItIsAlone) {
   const BirthRecord record = NewRecord(",*=some.16400@0/64");
-  EXPECT_FALSE(memory_.VisibleGap(ServerWithMore(), record));
-  memory_.RelyOnRecord();
-  const std::optional<Gap> gap = memory_.VisibleGap(ServerWithMore(), record);
+  EXPECT_FALSE(continuity_.VisibleGap(ServerWithMore(), record));
+  continuity_.RelyOnRecord();
+  const std::optional<Gap> gap =
+      continuity_.VisibleGap(ServerWithMore(), record);
   ASSERT_TRUE(gap);
   EXPECT_EQ(gap->code, kGapTablePassedOver);
 }
@@ -430,7 +432,7 @@ TEST_F(LateTableTest, P9ALookBelievesTheRecordOnlyIfItIsAlone) {
 // It was not covered all along.
 TEST_F(LateTableTest, P11ATableThatWasAddedHasAProofOfItsOwn) {
   ASSERT_TRUE(Continue(ServerWithMore(), NewRecord(",*=passed")).ok());
-  const auto update = memory_.UpdatedRecord("", kFence);
+  const auto update = continuity_.UpdatedRecord("", kFence);
   ASSERT_TRUE(update);
   EXPECT_EQ(Coverage::Parse(update->record.coverage).tables.size(), 1u);
   const AddedTable* added = FindAdded(update->record, "public.more");
@@ -439,11 +441,11 @@ TEST_F(LateTableTest, P11ATableThatWasAddedHasAProofOfItsOwn) {
   EXPECT_EQ(added->sent_since, kFence.time);
   EXPECT_EQ(added->since, Lsn(200));
   ASSERT_TRUE(Continue(ServerWithMore(), update->record).ok());
-  EXPECT_TRUE(memory_.NewTables().empty());
+  EXPECT_TRUE(continuity_.NewTables().empty());
 }
 
 TEST_F(LateTableTest, P9RowsThatACheckpointHasAsPassedOverAreAGap) {
-  memory_.SetCheckpoint(CheckpointWith(",*=passed.16400@0/64"));
+  continuity_.SetCheckpoint(CheckpointWith(",*=passed.16400@0/64"));
   const absl::Status status = Continue(ServerWithMore(), NewRecord());
   EXPECT_EQ(CodeOf(status), kGapTablePassedOver);
   const std::string text(status.message());
@@ -453,96 +455,97 @@ TEST_F(LateTableTest, P9RowsThatACheckpointHasAsPassedOverAreAGap) {
   EXPECT_NE(text.find("walpost replay -c FILE --from-table --table public.more "
                       "--missing"),
             std::string::npos);
-  ASSERT_TRUE(memory_.gap());
-  EXPECT_FALSE(memory_.RecordOfGap()) << "the checkpoint has it";
+  ASSERT_TRUE(continuity_.gap());
+  EXPECT_FALSE(continuity_.RecordOfGap()) << "the checkpoint has it";
   EXPECT_EQ(CodeOf(Continue(ServerWithMore(), NewRecord())),
             kGapTablePassedOver);
 }
 
 TEST_F(LateTableTest, P9ThatGapEndsWhenItIsSettledAndNothingStartsOver) {
-  memory_.SetCheckpoint(CheckpointWith(",*=passed.16400@0/64"));
+  continuity_.SetCheckpoint(CheckpointWith(",*=passed.16400@0/64"));
   EXPECT_FALSE(Continue(ServerWithMore(), NewRecord()).ok());
-  memory_.SetCheckpoint(CheckpointWith(std::string(kMore) + ",*=passed"));
+  continuity_.SetCheckpoint(CheckpointWith(std::string(kMore) + ",*=passed"));
   EXPECT_TRUE(Continue(ServerWithMore(), NewRecord()).ok());
-  EXPECT_FALSE(memory_.gap());
-  EXPECT_FALSE(memory_.TakeStartOver());
+  EXPECT_FALSE(continuity_.gap());
+  EXPECT_FALSE(continuity_.TakeStartOver());
 }
 
 TEST_F(LateTableTest, ATableWithoutPassedRowsIsTakenUp) {
-  memory_.SetCheckpoint(CheckpointWith(",*=passed.17000@0/64"));
-  memory_.Observe(ServerWithMore(), NewRecord());
-  ASSERT_EQ(memory_.NewTables().size(), 1u);
-  EXPECT_EQ(memory_.NewTables().front().name, "public.more");
-  EXPECT_FALSE(memory_.NewTables().front().is_unknown);
-  EXPECT_TRUE(memory_.Continue().ok());
-  EXPECT_TRUE(memory_.NewTables().empty());
-  EXPECT_EQ(memory_.coverage(),
+  continuity_.SetCheckpoint(CheckpointWith(",*=passed.17000@0/64"));
+  continuity_.Observe(ServerWithMore(), NewRecord());
+  ASSERT_EQ(continuity_.NewTables().size(), 1u);
+  EXPECT_EQ(continuity_.NewTables().front().name, "public.more");
+  EXPECT_FALSE(continuity_.NewTables().front().is_unknown);
+  EXPECT_TRUE(continuity_.Continue().ok());
+  EXPECT_TRUE(continuity_.NewTables().empty());
+  EXPECT_EQ(continuity_.coverage(),
             kCoverage + std::string(kMore) + ",*=passed.17000@0/64");
 }
 
 TEST_F(LateTableTest, P1RowsThatTheStreamSendsAgainWereNotPassedOver) {
-  memory_.SetCheckpoint(CheckpointWith(",*=passed.16400@0/C8"));
+  continuity_.SetCheckpoint(CheckpointWith(",*=passed.16400@0/C8"));
   EXPECT_TRUE(Continue(ServerWithMore(), NewRecord()).ok());
 }
 
 // The checkpoint of an older release; its birth record, without a store.
 TEST_F(LateTableTest, P9WithoutARecordTheRowsOfTheTableAreEvidence) {
-  memory_.SetCheckpoint(CheckpointWith(""));
-  memory_.Observe(ServerWithMore(), Record());
-  ASSERT_EQ(memory_.NewTables().size(), 1u);
-  EXPECT_TRUE(memory_.NewTables().front().is_unknown);
-  memory_.SetUnsentRows("public.more", "it has 7 rows", true);
-  const absl::Status status = memory_.Continue();
+  continuity_.SetCheckpoint(CheckpointWith(""));
+  continuity_.Observe(ServerWithMore(), Record());
+  ASSERT_EQ(continuity_.NewTables().size(), 1u);
+  EXPECT_TRUE(continuity_.NewTables().front().is_unknown);
+  continuity_.SetUnsentRows("public.more", "it has 7 rows", true);
+  const absl::Status status = continuity_.Continue();
   EXPECT_EQ(CodeOf(status), kGapTablePassedOver);
   EXPECT_NE(std::string(status.message()).find("it has 7 rows"),
             std::string::npos);
   // The checkpoint keeps it, whoever deletes the rows.
-  const auto kept = CheckpointOfGap(*memory_.gap(), CheckpointWith(""),
-                                    Checkpoint(), memory_.owner(), WallTime());
+  const auto kept =
+      CheckpointOfGap(*continuity_.gap(), CheckpointWith(""), Checkpoint(),
+                      continuity_.owner(), WallTime());
   ASSERT_TRUE(kept);
   EXPECT_EQ(kept->gap, "");
   EXPECT_NE(kept->coverage.find("*=some.16400@0/0"), std::string::npos)
       << kept->coverage;
   EXPECT_EQ(CodeOf(Continue(ServerWithMore(), Record())), kGapTablePassedOver);
-  memory_.SetCheckpoint(CheckpointWith(kMore));
+  continuity_.SetCheckpoint(CheckpointWith(kMore));
   EXPECT_TRUE(Continue(ServerWithMore(), Record()).ok());
 }
 
 class LateTableOnRecordTest : public LateTableTest {
  protected:
-  LateTableOnRecordTest() { memory_.RelyOnRecord(); }
+  LateTableOnRecordTest() { continuity_.RelyOnRecord(); }
 };
 
 TEST_F(LateTableOnRecordTest, AFirstStartKeepsThemOnTheRecord) {
   ASSERT_TRUE(Continue(Server()).ok());
-  EXPECT_EQ(memory_.RecordOfBirth(Record()).coverage, kStreamed);
+  EXPECT_EQ(continuity_.RecordOfBirth(Record()).coverage, kStreamed);
 }
 
 TEST_F(LateTableOnRecordTest, P9TheRecordKnowsWhatWasPassedOver) {
   const BirthRecord record = NewRecord(",*=passed.16400@0/64");
   EXPECT_EQ(CodeOf(Continue(ServerWithMore(), record)), kGapTablePassedOver);
-  EXPECT_FALSE(memory_.RecordOfGap()) << "it is on record";
+  EXPECT_FALSE(continuity_.RecordOfGap()) << "it is on record";
 }
 
 TEST_F(LateTableOnRecordTest, P9ARecordThatKeptNothingLearnsWhatWasFound) {
-  memory_.Observe(ServerWithMore(), NewRecord());
-  ASSERT_EQ(memory_.NewTables().size(), 1u);
-  EXPECT_TRUE(memory_.NewTables().front().is_unknown);
-  memory_.SetUnsentRows("public.more", "", true);
-  EXPECT_EQ(CodeOf(memory_.Continue()), kGapTablePassedOver);
-  ASSERT_TRUE(memory_.RecordOfGap());
-  EXPECT_NE(memory_.RecordOfGap()->coverage.find("*=some.16400@0/0"),
+  continuity_.Observe(ServerWithMore(), NewRecord());
+  ASSERT_EQ(continuity_.NewTables().size(), 1u);
+  EXPECT_TRUE(continuity_.NewTables().front().is_unknown);
+  continuity_.SetUnsentRows("public.more", "", true);
+  EXPECT_EQ(CodeOf(continuity_.Continue()), kGapTablePassedOver);
+  ASSERT_TRUE(continuity_.RecordOfGap());
+  EXPECT_NE(continuity_.RecordOfGap()->coverage.find("*=some.16400@0/0"),
             std::string::npos);
 }
 
 // It took up tables without a word.
 TEST_F(LateTableOnRecordTest, ARecordOfAnOlderReleaseIsNoEvidence) {
-  memory_.Observe(ServerWithMore(), Record());
-  ASSERT_EQ(memory_.NewTables().size(), 1u);
-  EXPECT_FALSE(memory_.NewTables().front().is_unknown);
-  memory_.SetUnsentRows("public.more", "", false);
-  EXPECT_TRUE(memory_.Continue().ok());
-  const auto update = memory_.UpdatedRecord("", kFence);
+  continuity_.Observe(ServerWithMore(), Record());
+  ASSERT_EQ(continuity_.NewTables().size(), 1u);
+  EXPECT_FALSE(continuity_.NewTables().front().is_unknown);
+  continuity_.SetUnsentRows("public.more", "", false);
+  EXPECT_TRUE(continuity_.Continue().ok());
+  const auto update = continuity_.UpdatedRecord("", kFence);
   ASSERT_TRUE(update);
   EXPECT_EQ(update->consequence, "");
   EXPECT_TRUE(FindAdded(update->record, "public.more"));
@@ -550,7 +553,7 @@ TEST_F(LateTableOnRecordTest, ARecordOfAnOlderReleaseIsNoEvidence) {
 
 TEST_F(LateTableOnRecordTest, P1ANewTableHasToBeOnRecord) {
   ASSERT_TRUE(Continue(ServerWithMore(), NewRecord(",*=passed")).ok());
-  const auto update = memory_.UpdatedRecord("", kFence);
+  const auto update = continuity_.UpdatedRecord("", kFence);
   ASSERT_TRUE(update);
   EXPECT_NE(update->consequence.find("public.more"), std::string::npos);
   // With a store, the checkpoint has it.
@@ -564,18 +567,18 @@ TEST_F(LateTableOnRecordTest, AnAnnouncedTableIsEnoughForARoleThatMayNotWrite) {
   BirthRecord record = NewRecord();
   record.added->push_back({"public.more", "16400.r16401:692", 900, Lsn(150)});
   ObservedSource server = ServerWithMore();
-  memory_.Observe(server, record);
-  ASSERT_EQ(memory_.NewTables().size(), 1u);
-  EXPECT_TRUE(memory_.NewTables().front().is_unknown);
+  continuity_.Observe(server, record);
+  ASSERT_EQ(continuity_.NewTables().size(), 1u);
+  EXPECT_TRUE(continuity_.NewTables().front().is_unknown);
   server.may_write_record = false;
-  memory_.Observe(server, record);
-  ASSERT_EQ(memory_.NewTables().size(), 1u);
-  EXPECT_FALSE(memory_.NewTables().front().is_unknown);
-  EXPECT_EQ(memory_.NewTables().front().announced_from, 900u);
-  ASSERT_TRUE(memory_.Continue().ok());
-  EXPECT_EQ(memory_.UpdatedRecord("", kFence)->consequence, "");
-  memory_.OnStreaming();
-  EXPECT_TRUE(memory_.NewTables().empty()) << "it was said";
+  continuity_.Observe(server, record);
+  ASSERT_EQ(continuity_.NewTables().size(), 1u);
+  EXPECT_FALSE(continuity_.NewTables().front().is_unknown);
+  EXPECT_EQ(continuity_.NewTables().front().announced_from, 900u);
+  ASSERT_TRUE(continuity_.Continue().ok());
+  EXPECT_EQ(continuity_.UpdatedRecord("", kFence)->consequence, "");
+  continuity_.OnStreaming();
+  EXPECT_TRUE(continuity_.NewTables().empty()) << "it was said";
 }
 
 TEST_F(LateTableOnRecordTest, P9ARecordThatTheOwnerWritesForUsKeepsNothing) {
@@ -583,7 +586,7 @@ TEST_F(LateTableOnRecordTest, P9ARecordThatTheOwnerWritesForUsKeepsNothing) {
   ObservedSource server = Server();
   server.may_write_record = false;
   ASSERT_TRUE(Continue(server, record).ok());
-  const auto update = memory_.UpdatedRecord("", kFence);
+  const auto update = continuity_.UpdatedRecord("", kFence);
   ASSERT_TRUE(update);
   EXPECT_NE(update->consequence.find("left out"), std::string::npos);
   EXPECT_EQ(update->record.coverage.find("*=passed"), std::string::npos);
@@ -599,7 +602,7 @@ TEST_F(LateTableOnRecordTest, P11AnAddedTableThatIsLeftOutIsMarked) {
   record.added->push_back(
       {"public.more", "16400.r16401:692", 900, Lsn(150), WallTime()});
   ASSERT_TRUE(Continue(Server(), record).ok());
-  const auto update = memory_.UpdatedRecord("", kFence);
+  const auto update = continuity_.UpdatedRecord("", kFence);
   ASSERT_TRUE(update);
   EXPECT_NE(update->consequence.find("left out"), std::string::npos);
   EXPECT_EQ(FindAdded(update->record, "public.more")->definition,
@@ -607,7 +610,7 @@ TEST_F(LateTableOnRecordTest, P11AnAddedTableThatIsLeftOutIsMarked) {
   // And is listed again, with nothing passed over.
   ObservedSource server = ServerWithMore();
   ASSERT_TRUE(Continue(server, update->record).ok());
-  const auto again = memory_.UpdatedRecord("", kFence);
+  const auto again = continuity_.UpdatedRecord("", kFence);
   ASSERT_TRUE(again);
   EXPECT_EQ(again->consequence, "");
   EXPECT_EQ(FindAdded(again->record, "public.more")->definition,
@@ -621,7 +624,7 @@ class VisibleGapTest : public ContinuityStateTest {
  protected:
   std::string Code(const ObservedSource& server,
                    const std::optional<BirthRecord>& record = Record()) const {
-    const std::optional<Gap> gap = memory_.VisibleGap(server, record);
+    const std::optional<Gap> gap = continuity_.VisibleGap(server, record);
     return gap ? gap->code : "";
   }
 };
@@ -667,7 +670,7 @@ TEST_F(VisibleGapTest, P10ARunningProcessNeedsNoRecord) {
   server = Server();
   server.wal_end = Lsn(150);
   EXPECT_EQ(Code(server, std::nullopt), kGapServerBehind);
-  memory_.Latch({kGapKafkaReplaced, "another"});
+  continuity_.Latch({kGapKafkaReplaced, "another"});
   EXPECT_EQ(Code(Server(), std::nullopt), kGapKafkaReplaced);
 }
 
@@ -687,7 +690,7 @@ TEST_F(VisibleGapTest, NothingIsLatchedByALook) {
   ObservedSource server = Server();
   server.slot.reset();
   EXPECT_EQ(Code(server), kGapSlotMissing);
-  EXPECT_FALSE(memory_.gap().has_value());
+  EXPECT_FALSE(continuity_.gap().has_value());
   EXPECT_EQ(Code(Server()), "");
 }
 

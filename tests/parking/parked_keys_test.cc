@@ -38,8 +38,8 @@ class ParkedKeysTest : public ::testing::Test {
   explicit ParkedKeysTest(std::string topic = "t.{aggregate_type}")
       : outbox_(Outbox(std::move(topic))),
         routes_(Route::CreateAll(outbox_).value()),
-        lot_(ParkingOptions{.max_keys = 2, .max_isolated_bytes = 2'000},
-             outbox_, routes_) {}
+        parked_keys_(ParkingOptions{.max_keys = 2, .max_isolated_bytes = 2'000},
+                     outbox_, routes_) {}
 
   static Event MakeEvent(Position position, Value key, Value type = "order") {
     Event event;
@@ -54,11 +54,11 @@ class ParkedKeysTest : public ::testing::Test {
   void Park(Position position, Value key, Sequence sequence,
             const absl::Status& reason = Undeliverable(kReasonTopicIllegal,
                                                        "illegal")) {
-    lot_.Park(MakeEvent(position, key), reason, sequence);
+    parked_keys_.Park(MakeEvent(position, key), reason, sequence);
   }
 
   Claim ClaimOf(Position position, Value key, Value type = "order") {
-    return lot_.ClaimOf(MakeEvent(position, key, type));
+    return parked_keys_.ClaimOf(MakeEvent(position, key, type));
   }
 
   static std::string Digest(Value id) {
@@ -72,7 +72,7 @@ class ParkedKeysTest : public ::testing::Test {
 
   OutboxOptions outbox_;
   std::vector<Route> routes_;
-  ParkedKeys lot_;
+  ParkedKeys parked_keys_;
 };
 
 TEST_F(ParkedKeysTest, LaterEventsOfAKeyFollowAParkedOne) {
@@ -98,7 +98,7 @@ class LettersTest : public ::testing::Test {
     outbox_.dead_letter.store = DeadLetterOptions::Store::kPostgres;
     outbox_.dead_letter.payload = payload;
     routes_ = Route::CreateAll(outbox_).value();
-    lot_.emplace(ParkingOptions{.max_keys = 1}, outbox_, routes_);
+    parked_keys_.emplace(ParkingOptions{.max_keys = 1}, outbox_, routes_);
   }
 
   void Keep(Position position, Value key, Sequence sequence) {
@@ -108,16 +108,16 @@ class LettersTest : public ::testing::Test {
     event.id = "id";
     event.payload = payload_;
     event.references = references_;
-    lot_->KeepLetter(event, Undeliverable(kReasonHeadersUnreadable, "bad"),
-                     sequence);
+    parked_keys_->KeepLetter(
+        event, Undeliverable(kReasonHeadersUnreadable, "bad"), sequence);
   }
-  const ParkedEvent& Kept() { return *lot_->NextBatch(1, 1).at(0); }
+  const ParkedEvent& Kept() { return *parked_keys_->NextBatch(1, 1).at(0); }
 
   std::string payload_ = std::string(5'000, 'x');
   std::vector<Value> references_ = {"order", "north"};
   OutboxOptions outbox_;
   std::vector<Route> routes_;
-  std::optional<ParkedKeys> lot_;
+  std::optional<ParkedKeys> parked_keys_;
 };
 
 class CutLettersTest : public LettersTest {
@@ -151,27 +151,27 @@ TEST_F(LettersTest, HoldsUpNoKeyAndNeedsNone) {
   Keep(At(100), "k", 1);
   Keep(At(101), std::nullopt, 2);
   Keep(At(102), "other", 3);
-  EXPECT_FALSE(lot_->holds_any());
-  EXPECT_EQ(lot_->OnStored(3), (std::vector<Sequence>{1, 2, 3}));
+  EXPECT_FALSE(parked_keys_->holds_any());
+  EXPECT_EQ(parked_keys_->OnStored(3), (std::vector<Sequence>{1, 2, 3}));
 }
 
 TEST_F(LettersTest, AStartForgetsLettersThatAreNotInFlight) {
   Keep(At(100), "k", 1);
   Keep(At(101), "k", 2);
-  lot_->Load({}, [](Sequence sequence) { return sequence == 2; });
-  EXPECT_EQ(lot_->queued(), 1u);
-  EXPECT_FALSE(lot_->holds_any());
+  parked_keys_->Load({}, [](Sequence sequence) { return sequence == 2; });
+  EXPECT_EQ(parked_keys_->queued(), 1u);
+  EXPECT_FALSE(parked_keys_->holds_any());
 }
 
 TEST_F(LettersTest, AnEventWhoseLetterIsStoredIsSettled) {
   ParkedSoFar so_far;
   so_far.settled.Add(At(100), {"i0", {ParkedState::kLetter, 1}});
-  lot_->Load(std::move(so_far), [](Sequence) { return true; });
+  parked_keys_->Load(std::move(so_far), [](Sequence) { return true; });
   Event event;
   event.position = At(100);
-  EXPECT_EQ(lot_->ClaimOf(event), Claim::kSettled);
+  EXPECT_EQ(parked_keys_->ClaimOf(event), Claim::kSettled);
   event.position = At(101);
-  EXPECT_EQ(lot_->ClaimOf(event), Claim::kFree);
+  EXPECT_EQ(parked_keys_->ClaimOf(event), Claim::kFree);
 }
 
 class ParkedKeysOfOneTopicTest : public ParkedKeysTest {
@@ -185,7 +185,8 @@ TEST_F(ParkedKeysOfOneTopicTest, TypesThatMayShareATopicWaitForEachOther) {
 }
 
 TEST_F(ParkedKeysTest, AnEventWithoutAKeyCannotBeParked) {
-  const absl::Status status = lot_.MayPark(MakeEvent(At(100), std::nullopt));
+  const absl::Status status =
+      parked_keys_.MayPark(MakeEvent(At(100), std::nullopt));
   EXPECT_TRUE(absl::IsInvalidArgument(status));
   EXPECT_NE(status.message().find("aggregate_id"), std::string::npos);
 }
@@ -193,8 +194,8 @@ TEST_F(ParkedKeysTest, AnEventWithoutAKeyCannotBeParked) {
 TEST_F(ParkedKeysTest, ANewKeyAboveTheLimitCannotBeParked) {
   Park(At(200), "a", 0);
   Park(At(201), "b", 1);
-  EXPECT_TRUE(lot_.MayPark(MakeEvent(At(300), "a")).ok());
-  const absl::Status status = lot_.MayPark(MakeEvent(At(300), "c"));
+  EXPECT_TRUE(parked_keys_.MayPark(MakeEvent(At(300), "a")).ok());
+  const absl::Status status = parked_keys_.MayPark(MakeEvent(At(300), "c"));
   EXPECT_NE(status.message().find("parking.max_keys"), std::string::npos);
 }
 
@@ -202,8 +203,8 @@ TEST_F(ParkedKeysTest, KeepsAllOfAnEvent) {
   const std::vector<Value> references = {"order", "north"};
   Event event = MakeEvent(At(200), "k");
   event.references = references;
-  lot_.Park(event, Undeliverable(kReasonTopicIllegal, "why"), 7);
-  const ParkedEvent& parked = *lot_.NextBatch(10, 1'000).at(0);
+  parked_keys_.Park(event, Undeliverable(kReasonTopicIllegal, "why"), 7);
+  const ParkedEvent& parked = *parked_keys_.NextBatch(10, 1'000).at(0);
   EXPECT_EQ(parked.position, At(200));
   EXPECT_EQ(parked.state, ParkedState::kDead);
   EXPECT_EQ(parked.content.error_class, kReasonTopicIllegal);
@@ -215,10 +216,10 @@ TEST_F(ParkedKeysTest, KeepsAllOfAnEvent) {
 
 TEST_F(ParkedKeysTest, ABatchHasAtLeastOneEventAndKeepsTheLimits) {
   for (uint64_t i = 0; i < 5; ++i) Park(At(200 + i), "k", i, absl::OkStatus());
-  EXPECT_EQ(lot_.NextBatch(10, 1).size(), 1u);
-  EXPECT_EQ(lot_.NextBatch(3, 1 << 20).size(), 3u);
-  EXPECT_EQ(lot_.OnStored(3), (std::vector<Sequence>{0, 1, 2}));
-  EXPECT_EQ(lot_.NextBatch(10, 1 << 20).size(), 2u);
+  EXPECT_EQ(parked_keys_.NextBatch(10, 1).size(), 1u);
+  EXPECT_EQ(parked_keys_.NextBatch(3, 1 << 20).size(), 3u);
+  EXPECT_EQ(parked_keys_.OnStored(3), (std::vector<Sequence>{0, 1, 2}));
+  EXPECT_EQ(parked_keys_.NextBatch(10, 1 << 20).size(), 2u);
 }
 
 TEST_F(ParkedKeysTest, LoadHoldsWhatIsStoredAndWhatIsStillInFlight) {
@@ -226,8 +227,8 @@ TEST_F(ParkedKeysTest, LoadHoldsWhatIsStoredAndWhatIsStillInFlight) {
   Park(At(201), "gone", 1);
   ParkedSoFar so_far;
   so_far.lanes.push_back({"order", "stored", {At(50)}});
-  lot_.Load(so_far, [](Sequence sequence) { return sequence == 0; });
-  EXPECT_EQ(lot_.queued(), 1u);
+  parked_keys_.Load(so_far, [](Sequence sequence) { return sequence == 0; });
+  EXPECT_EQ(parked_keys_.queued(), 1u);
   EXPECT_EQ(ClaimOf(At(300), "a"), Claim::kFollows);
   EXPECT_EQ(ClaimOf(At(300), "stored"), Claim::kFollows);
   EXPECT_EQ(ClaimOf(At(300), "gone"), Claim::kFree);
@@ -236,21 +237,21 @@ TEST_F(ParkedKeysTest, LoadHoldsWhatIsStoredAndWhatIsStillInFlight) {
 TEST_F(ParkedKeysTest, AKeyThatWasParkedBeforeTheStartIsReleased) {
   ParkedSoFar so_far;
   so_far.lanes.push_back({"order", "k", {At(50)}});
-  lot_.Load(so_far, None);
-  lot_.BeginReading();
-  EXPECT_TRUE(lot_.OnRead({}));
-  EXPECT_TRUE(lot_.lanes().empty());
+  parked_keys_.Load(so_far, None);
+  parked_keys_.BeginReading();
+  EXPECT_TRUE(parked_keys_.OnRead({}));
+  EXPECT_TRUE(parked_keys_.lanes().empty());
 }
 
 TEST_F(ParkedKeysTest, WhatAnOperatorHasDiscardedIsSettled) {
   ParkedSoFar so_far;
   so_far.settled.Add(At(200), {Digest("id"), {ParkedState::kDiscarded, 1}});
   so_far.settled.Add(At(201), {Digest("id"), {ParkedState::kReleased, 2}});
-  lot_.Load(so_far, None);
+  parked_keys_.Load(so_far, None);
   EXPECT_EQ(ClaimOf(At(200), "k"), Claim::kSettled);
   EXPECT_EQ(ClaimOf(At(201), "k"), Claim::kFree);
-  EXPECT_TRUE(lot_.WasReleased(MakeEvent(At(201), "k")));
-  EXPECT_FALSE(lot_.WasReleased(MakeEvent(At(200), "k")));
+  EXPECT_TRUE(parked_keys_.WasReleased(MakeEvent(At(201), "k")));
+  EXPECT_FALSE(parked_keys_.WasReleased(MakeEvent(At(200), "k")));
 }
 
 // ---- P1: an event is known by more than its position.
@@ -261,9 +262,9 @@ TEST_F(ParkedKeysTest, AnotherEventOnRecordAtItsPositionStopsTheFlow) {
         ParkedState::kLetterDiscarded}) {
     ParkedSoFar so_far;
     so_far.settled.Add(At(200), {Digest("another"), {state, 7}});
-    lot_.Load(so_far, None);
+    parked_keys_.Load(so_far, None);
     EXPECT_EQ(ClaimOf(At(200), "k"), Claim::kConflict);
-    const absl::Status why = lot_.MayPark(MakeEvent(At(200), "k"));
+    const absl::Status why = parked_keys_.MayPark(MakeEvent(At(200), "k"));
     EXPECT_EQ(ReasonCodeOf(why), kReasonParkedEventDiffers);
     EXPECT_THAT(std::string(why.message()),
                 ::testing::HasSubstr("WHERE number = 7"));
@@ -274,21 +275,21 @@ TEST_F(ParkedKeysTest, AnotherEventOnRecordAtItsPositionStopsTheFlow) {
 TEST_F(ParkedKeysTest, AnEventWithoutAnIdIsKnownByItsPosition) {
   ParkedSoFar so_far;
   so_far.settled.Add(At(200), {"f0123", {ParkedState::kLetter, 1}});
-  lot_.Load(so_far, None);
+  parked_keys_.Load(so_far, None);
   Event event = MakeEvent(At(200), "k");
   event.id.reset();
-  EXPECT_EQ(lot_.ClaimOf(event), Claim::kSettled);
+  EXPECT_EQ(parked_keys_.ClaimOf(event), Claim::kSettled);
 }
 
 TEST_F(ParkedKeysTest, AnotherNumberingSettlesItsOwnEventAlone) {
   ParkedSoFar so_far;
   so_far.settled.AddOfOtherNumbering(Lsn(200),
                                      {Digest("id"), {ParkedState::kLetter, 1}});
-  lot_.Load(so_far, None);
+  parked_keys_.Load(so_far, None);
   EXPECT_EQ(ClaimOf(At(199, 2), "k"), Claim::kFree) << "another transaction";
   Event other = MakeEvent(At(200, 1), "k");
   other.id = "other";
-  EXPECT_EQ(lot_.ClaimOf(other), Claim::kFree);
+  EXPECT_EQ(parked_keys_.ClaimOf(other), Claim::kFree);
   EXPECT_EQ(ClaimOf(At(200, 2), "k"), Claim::kSettled);
   EXPECT_EQ(ClaimOf(At(200, 2), "k"), Claim::kSettled) << "offered again";
   EXPECT_EQ(ClaimOf(At(200, 3), "k"), Claim::kFree) << "a second one like it";
@@ -297,24 +298,24 @@ TEST_F(ParkedKeysTest, AnotherNumberingSettlesItsOwnEventAlone) {
 TEST_F(ParkedKeysTest, ALaneOfAnotherNumberingIsHeldFromItsFirstEvent) {
   ParkedSoFar so_far;
   so_far.lanes.push_back({"order", "k", {At(200, 0), Digest("id"), kSource}});
-  lot_.Load(so_far, None);
+  parked_keys_.Load(so_far, None);
   Event earlier = MakeEvent(At(200, 1), "k");
   earlier.id = "earlier";
-  EXPECT_EQ(lot_.ClaimOf(earlier), Claim::kFree);
+  EXPECT_EQ(parked_keys_.ClaimOf(earlier), Claim::kFree);
   EXPECT_EQ(ClaimOf(At(200, 2), "k"), Claim::kFollows);
   EXPECT_EQ(ClaimOf(At(200, 2), "k"), Claim::kFollows) << "offered again";
   Event later = MakeEvent(At(200, 3), "k");
   later.id = "later";
-  EXPECT_EQ(lot_.ClaimOf(later), Claim::kFollows);
+  EXPECT_EQ(parked_keys_.ClaimOf(later), Claim::kFollows);
 }
 
 TEST_F(ParkedKeysTest, LaterTransactionsFollowALaneOfAnotherNumbering) {
   ParkedSoFar so_far;
   so_far.lanes.push_back({"order", "k", {At(200, 0), Digest("id"), kSource}});
-  lot_.Load(so_far, None);
+  parked_keys_.Load(so_far, None);
   Event later = MakeEvent(At(201), "k");
   later.id = "later";
-  EXPECT_EQ(lot_.ClaimOf(later), Claim::kFollows);
+  EXPECT_EQ(parked_keys_.ClaimOf(later), Claim::kFollows);
 }
 
 // The stream does not show the event that holds the lane.
@@ -322,45 +323,45 @@ TEST_F(ParkedKeysTest, ALaneOfASourceThatIsGoneIsHeldFromItsTransaction) {
   ParkedSoFar so_far;
   so_far.lanes.push_back(
       {"order", "k", {At(200, 0), Digest("id"), "public.gone"}});
-  lot_.Load(so_far, None);
+  parked_keys_.Load(so_far, None);
   Event earlier = MakeEvent(At(200, 1), "k");
   earlier.id = "earlier";
-  EXPECT_EQ(lot_.ClaimOf(earlier), Claim::kFollows);
+  EXPECT_EQ(parked_keys_.ClaimOf(earlier), Claim::kFollows);
   EXPECT_EQ(ClaimOf(At(199, 9), "k"), Claim::kFree);
 }
 
 TEST_F(ParkedKeysTest, WhatIsParkedSaysWhichEventItIs) {
   Park(At(200), "k", 0);
-  EXPECT_EQ(lot_.NextBatch(1, 1).at(0)->digest, Digest("id"));
+  EXPECT_EQ(parked_keys_.NextBatch(1, 1).at(0)->digest, Digest("id"));
 }
 
 TEST_F(ParkedKeysTest, EventsOfALeavingLaneWaitUntilItIsReleased) {
   Park(At(200), "k", 0);
-  lot_.OnStored(1);
-  const std::string lane = LaneOf(lot_.scope(), "order", "k");
-  lot_.BeginReading();
-  EXPECT_FALSE(lot_.OnRead({{lane}, {lane}}));
+  parked_keys_.OnStored(1);
+  const std::string lane = LaneOf(parked_keys_.scope(), "order", "k");
+  parked_keys_.BeginReading();
+  EXPECT_FALSE(parked_keys_.OnRead({{lane}, {lane}}));
   EXPECT_EQ(ClaimOf(At(300), "k"), Claim::kWaits);
-  lot_.BeginReading();
-  EXPECT_TRUE(lot_.OnRead({}));
+  parked_keys_.BeginReading();
+  EXPECT_TRUE(parked_keys_.OnRead({}));
   EXPECT_EQ(ClaimOf(At(300), "k"), Claim::kFree);
 }
 
 TEST_F(ParkedKeysTest, EventsFollowAgainWhenALaneTakesLongToLeave) {
   Park(At(200), "k", 0);
-  lot_.OnStored(1);
-  const std::string lane = LaneOf(lot_.scope(), "order", "k");
-  lot_.BeginReading();
-  lot_.OnRead({{lane}, {lane}});
-  EXPECT_TRUE(lot_.GiveUpWaiting());
+  parked_keys_.OnStored(1);
+  const std::string lane = LaneOf(parked_keys_.scope(), "order", "k");
+  parked_keys_.BeginReading();
+  parked_keys_.OnRead({{lane}, {lane}});
+  EXPECT_TRUE(parked_keys_.GiveUpWaiting());
   EXPECT_EQ(ClaimOf(At(300), "k"), Claim::kFollows);
 }
 
 TEST_F(ParkedKeysTest, AnEventThatIsStoredAfterTheReadingHoldsItsLane) {
   Park(At(200), "k", 0);
-  lot_.BeginReading();
-  lot_.OnStored(1);
-  EXPECT_FALSE(lot_.OnRead({}));
+  parked_keys_.BeginReading();
+  parked_keys_.OnStored(1);
+  EXPECT_FALSE(parked_keys_.OnRead({}));
   EXPECT_EQ(ClaimOf(At(300), "k"), Claim::kFollows);
 }
 
@@ -380,19 +381,19 @@ class IsolatedTopicTest : public ParkedKeysTest {
   };
 
   Claim Of(Position position, Value key, Value type) {
-    return lot_.ClaimOf(Typed(position, key, type).event);
+    return parked_keys_.ClaimOf(Typed(position, key, type).event);
   }
   void Isolate(Position position, Value type) {
-    lot_.Isolate(Typed(position, "k", type).event);
+    parked_keys_.Isolate(Typed(position, "k", type).event);
   }
   void ParkFor(Position position, Value key, Value type,
                const absl::Status& reason = absl::OkStatus()) {
-    lot_.Park(Typed(position, key, type).event, reason, sequence_++);
+    parked_keys_.Park(Typed(position, key, type).event, reason, sequence_++);
   }
   bool Read(const ParkedReading& reading) {
-    lot_.OnStored(lot_.queued());
-    lot_.BeginReading();
-    return lot_.OnRead(reading);
+    parked_keys_.OnStored(parked_keys_.queued());
+    parked_keys_.BeginReading();
+    return parked_keys_.OnRead(reading);
   }
 
   Sequence sequence_ = 0;
@@ -406,16 +407,16 @@ TEST_F(IsolatedTopicTest, AllEventsOfTheTopicFollowAndNoOthers) {
   EXPECT_EQ(Of(At(110), std::nullopt, "order"), Claim::kIsolated);
   EXPECT_EQ(Of(At(110), "k", "customer"), Claim::kFree);
   ParkFor(At(100), "k", "order");
-  EXPECT_EQ(lot_.NextBatch(9, 9'000).front()->topic, "t.order");
-  EXPECT_TRUE(lot_.lanes().empty());
+  EXPECT_EQ(parked_keys_.NextBatch(9, 9'000).front()->topic, "t.order");
+  EXPECT_TRUE(parked_keys_.lanes().empty());
 }
 
 // What led to it was seen in the stream before.
 TEST_F(IsolatedTopicTest, ASecondTopicIsIsolatedWhenAStreamBegins) {
   ParkedSoFar so_far;
   so_far.topics["t.order"] = {{At(100)}, At(110)};
-  lot_.Load(so_far, [](Sequence) { return false; });
-  EXPECT_FALSE(lot_.MayIsolate()) << "what is stored has not been read";
+  parked_keys_.Load(so_far, [](Sequence) { return false; });
+  EXPECT_FALSE(parked_keys_.MayIsolate()) << "what is stored has not been read";
   Isolate(At(200), "customer");
   EXPECT_EQ(Of(At(200), "k", "customer"), Claim::kIsolated);
   EXPECT_EQ(Of(At(120), "k", "order"), Claim::kIsolated);
@@ -425,13 +426,14 @@ TEST_F(IsolatedTopicTest, AnEventOfAParkedKeyWaitsForItsKey) {
   Park(At(50), "k", 7);
   Isolate(At(100), "order");
   ParkFor(At(110), "k", "order");
-  EXPECT_EQ(lot_.NextBatch(9, 9'000).back()->topic, "");
+  EXPECT_EQ(parked_keys_.NextBatch(9, 9'000).back()->topic, "");
 }
 
 TEST_F(IsolatedTopicTest, IsHeldUntilItsEventIsStoredAndSent) {
   Isolate(At(100), "order");
-  lot_.BeginReading();
-  EXPECT_FALSE(lot_.OnRead({})) << "the event is on its way to the table";
+  parked_keys_.BeginReading();
+  EXPECT_FALSE(parked_keys_.OnRead({}))
+      << "the event is on its way to the table";
   ParkFor(At(100), "k", "order");
   EXPECT_FALSE(Read({.waiting_topics = {"t.order"}}));
   EXPECT_TRUE(Read({}));
@@ -443,7 +445,7 @@ TEST_F(IsolatedTopicTest, EventsOfALeavingTopicWait) {
   ParkFor(At(100), "k", "order");
   Read({.waiting_topics = {"t.order"}, .leaving_topics = {"t.order"}});
   EXPECT_EQ(Of(At(120), "k", "order"), Claim::kWaits);
-  EXPECT_TRUE(lot_.GiveUpWaiting());
+  EXPECT_TRUE(parked_keys_.GiveUpWaiting());
   EXPECT_EQ(Of(At(120), "k", "order"), Claim::kIsolated);
 }
 
@@ -452,7 +454,7 @@ TEST_F(IsolatedTopicTest, ALimitStopsTheFlowUntilFewerWait) {
   for (uint64_t i = 0; i < 4; ++i) ParkFor(At(100 + i), "k", "order");
   EXPECT_EQ(Of(At(120), "k", "order"), Claim::kFull);
   const Typed event(At(120), "k", "order");
-  EXPECT_THAT(std::string(lot_.MayPark(event.event).message()),
+  EXPECT_THAT(std::string(parked_keys_.MayPark(event.event).message()),
               ::testing::HasSubstr("parking.max_isolated_bytes"));
   EXPECT_TRUE(Read({.waiting_topics = {"t.order"}, .isolated_bytes = 1'000}));
   EXPECT_EQ(Of(At(120), "k", "order"), Claim::kIsolated);
@@ -461,28 +463,28 @@ TEST_F(IsolatedTopicTest, ALimitStopsTheFlowUntilFewerWait) {
 TEST_F(IsolatedTopicTest, WithoutRoomNoOtherTopicIsIsolated) {
   Isolate(At(100), "order");
   for (uint64_t i = 0; i < 4; ++i) ParkFor(At(100 + i), "k", "order");
-  EXPECT_FALSE(lot_.MayIsolate());
+  EXPECT_FALSE(parked_keys_.MayIsolate());
   Isolate(At(120), "customer");
   EXPECT_EQ(Of(At(120), "k", "customer"), Claim::kFree);
   Read({.waiting_topics = {"t.order"}, .isolated_bytes = 1'000});
-  EXPECT_TRUE(lot_.MayIsolate());
+  EXPECT_TRUE(parked_keys_.MayIsolate());
 }
 
 TEST_F(IsolatedTopicTest, NotBeforeTheRoomIsKnown) {
   ParkedSoFar so_far;
   so_far.topics["t.order"] = {{At(100)}, At(120)};
-  lot_.Load(so_far, None);
-  EXPECT_FALSE(lot_.MayIsolate());
+  parked_keys_.Load(so_far, None);
+  EXPECT_FALSE(parked_keys_.MayIsolate());
   Read({.waiting_topics = {"t.order"}});
-  EXPECT_TRUE(lot_.MayIsolate());
+  EXPECT_TRUE(parked_keys_.MayIsolate());
 }
 
 TEST_F(IsolatedTopicTest, NoMoreThanSixteenTopicsAreIsolated) {
   for (uint64_t i = 0; i < 16; ++i) {
-    EXPECT_TRUE(lot_.MayIsolate());
+    EXPECT_TRUE(parked_keys_.MayIsolate());
     Isolate(At(100 + i), "order" + std::to_string(i));
   }
-  EXPECT_FALSE(lot_.MayIsolate());
+  EXPECT_FALSE(parked_keys_.MayIsolate());
   Isolate(At(200), "another");
   EXPECT_EQ(Of(At(200), "k", "another"), Claim::kFree);
 }
@@ -497,7 +499,7 @@ TEST_F(IsolatedTopicTest, EventsThatWaitForTooLongStopTheFlow) {
 TEST_F(IsolatedTopicTest, LoadIsolatesTheTopicsOfTheTable) {
   ParkedSoFar so_far;
   so_far.topics["t.order"] = {{At(100)}, At(100)};
-  lot_.Load(so_far, None);
+  parked_keys_.Load(so_far, None);
   EXPECT_EQ(Of(At(90), "k", "order"), Claim::kFree);
   EXPECT_EQ(Of(At(110), "k", "order"), Claim::kIsolated);
 }
@@ -506,7 +508,7 @@ TEST_F(IsolatedTopicTest, LoadIsolatesTheTopicsOfTheTable) {
 TEST_F(IsolatedTopicTest, WhatIsStoredAlreadyNeedsNoRoom) {
   ParkedSoFar so_far;
   so_far.topics["t.order"] = {{At(100)}, At(120)};
-  lot_.Load(so_far, None);
+  parked_keys_.Load(so_far, None);
   Read({.waiting_topics = {"t.order"}, .isolated_bytes = 1'000'000});
   EXPECT_EQ(Of(At(100), "k", "order"), Claim::kIsolated);
   EXPECT_EQ(Of(At(120), "k", "order"), Claim::kIsolated);
@@ -516,20 +518,20 @@ TEST_F(IsolatedTopicTest, WhatIsStoredAlreadyNeedsNoRoom) {
 TEST_F(IsolatedTopicTest, LoadKeepsTheTopicsOfEventsInFlight) {
   Isolate(At(100), "order");
   ParkFor(At(100), "k", "order");
-  lot_.Load({}, All);
+  parked_keys_.Load({}, All);
   EXPECT_EQ(Of(At(110), "k", "order"), Claim::kIsolated);
-  lot_.Load({}, None);
+  parked_keys_.Load({}, None);
   EXPECT_EQ(Of(At(110), "k", "order"), Claim::kFree);
 }
 
 // An event that waited for its topic was dead, and an operator has given it up:
 // those behind it wait for the topic again, before the key is free.
 TEST_F(IsolatedTopicTest, AKeyIsNotFreeBeforeItsTopicIs) {
-  lot_.Hold("k", At(100));
+  parked_keys_.Hold("k", At(100));
   Read({.waiting = {"k"}});
-  EXPECT_TRUE(lot_.topics().empty());
+  EXPECT_TRUE(parked_keys_.topics().empty());
   Read({.waiting_topics = {"t.order"}});
-  EXPECT_TRUE(lot_.lanes().empty());
+  EXPECT_TRUE(parked_keys_.lanes().empty());
   EXPECT_EQ(Of(At(120), "k", "order"), Claim::kIsolated);
 }
 

@@ -132,11 +132,11 @@ class GatedConsumerInTransactionsTest : public GatedConsumerTest {
     actions.Set(FindErrorClass(kReasonRecordTooLarge), ErrorAction::kSkip);
     sender_.SetErrorActions(actions, nullptr);
     sink_.SetAfterRejection(RecordSink::AfterRejection::kGoesOn);
-    gate_.Begin();
+    batcher_.Begin();
     OfferEvent(90);
     Reject();
     progress_.RewindToCheckpoint();
-    gate_.Abandon();
+    batcher_.Abandon();
     progress_.Resume(Lsn(95), {{Lsn(90), 1}});
     progress_.BeginStream(Lsn(95));
   }
@@ -159,29 +159,30 @@ class GatedConsumerInTransactionsTest : public GatedConsumerTest {
     return options;
   }
 
-  TransactionBatcher gate_{Options()};
-  GatedConsumer in_transactions_{progress_, checkpoints_, passed_over_, &gate_};
+  TransactionBatcher batcher_{Options()};
+  GatedConsumer in_transactions_{progress_, checkpoints_, passed_over_,
+                                 &batcher_};
 };
 
 // It is to be committed, and with it nothing that was not in it.
 TEST_F(GatedConsumerInTransactionsTest, P5ARecordCountsWhileItsEventIsHeld) {
   EXPECT_EQ(OfferEvent(100), EventConsumer::Offer::kBackpressure);
-  EXPECT_EQ(gate_.records(), 1u);
+  EXPECT_EQ(batcher_.records(), 1u);
   sender_.OnAcknowledged(sink_.accepted().back().sequence, WallTime());
-  gate_.OnCommitted();
+  batcher_.OnCommitted();
   sender_.OnCommitted(WallTime());
   EXPECT_EQ(OfferEvent(100), EventConsumer::Offer::kAccepted);
-  EXPECT_EQ(gate_.records(), 0u) << "it is committed";
+  EXPECT_EQ(batcher_.records(), 0u) << "it is committed";
 }
 
 TEST_F(GatedConsumerInTransactionsTest, P5AWithdrawnRecordIsInNoTransaction) {
   OfferEvent(100);
   Reject();
-  EXPECT_EQ(gate_.records(), 0u);
-  EXPECT_EQ(gate_.withdrawn(), 1u);
+  EXPECT_EQ(batcher_.records(), 0u);
+  EXPECT_EQ(batcher_.withdrawn(), 1u);
   EXPECT_EQ(OfferEvent(100), EventConsumer::Offer::kAccepted);
-  EXPECT_EQ(gate_.records(), 0u);
-  EXPECT_TRUE(gate_.MayTake());
+  EXPECT_EQ(batcher_.records(), 0u);
+  EXPECT_TRUE(batcher_.MayTake());
 }
 
 }  // namespace

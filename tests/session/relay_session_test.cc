@@ -63,7 +63,7 @@ class RelaySessionTest : public ::testing::Test {
   Sender sender_{RecordBuilder::Create(Outbox()).value(), {}};
   WalProgress progress_{sender_};
   CheckpointWriter checkpoints_{nullptr, milliseconds(100), progress_, [] {}};
-  ContinuityState memory_{"orders", progress_};
+  ContinuityState continuity_{"orders", progress_};
   PassedOverRows passed_over_{PassedOverRows::Kept::kOnRecord};
   GatedConsumer consumer_{progress_, checkpoints_, passed_over_};
   WalStream stream_{{}, Outbox(), testing::ReferencesOf(Outbox()), consumer_};
@@ -71,7 +71,7 @@ class RelaySessionTest : public ::testing::Test {
                         kShutdownTimeout,
                         progress_,
                         checkpoints_,
-                        memory_,
+                        continuity_,
                         stream_,
                         /*seed=*/1};
   MonotonicTime now_ = kStart;
@@ -105,7 +105,7 @@ class RelaySessionInTransactionsTest : public RelaySessionTest {
   RelaySessionInTransactionsTest() {
     std::destroy_at(&session_);
     std::construct_at(&session_, RelaySession::Producing::kInTransactions,
-                      kShutdownTimeout, progress_, checkpoints_, memory_,
+                      kShutdownTimeout, progress_, checkpoints_, continuity_,
                       stream_, /*seed=*/1);
     action_ = session_.Begin();
   }
@@ -237,7 +237,7 @@ TEST_F(RelaySessionTest, P9AGapIsLatchedKeptAndRecordedAtOnce) {
   GoTo(Do::kOpen);
   Next(StatusOfGap(kGap));
   EXPECT_EQ(action_.what, Do::kKeepGap) << "not the end: someone must look";
-  EXPECT_EQ(memory_.gap(), kGap);
+  EXPECT_EQ(continuity_.gap(), kGap);
   Next();
   EXPECT_EQ(action_.what, Do::kWait);
   EXPECT_EQ(wait(), milliseconds(0));
@@ -256,7 +256,7 @@ TEST_F(RelaySessionTest, P9AGapFoundBesideTheStreamEndsIt) {
   EXPECT_TRUE(stream_.is_abandoned());
   Stream(absl::OkStatus());
   EXPECT_EQ(action_.what, Do::kKeepGap);
-  EXPECT_EQ(memory_.gap(), kGap);
+  EXPECT_EQ(continuity_.gap(), kGap);
 }
 
 TEST_F(RelaySessionTest, P9TheFirstGapBesideAStreamCounts) {
@@ -264,7 +264,7 @@ TEST_F(RelaySessionTest, P9TheFirstGapBesideAStreamCounts) {
   session_.OnGap(kGap);
   session_.OnGap({kGapKafkaReplaced, "another"});
   Stream(absl::OkStatus());
-  EXPECT_EQ(memory_.gap(), kGap);
+  EXPECT_EQ(continuity_.gap(), kGap);
 }
 
 // ---- The producer.
@@ -411,7 +411,7 @@ TEST_F(RelaySessionTest, P9AGapComesBeforeTheFailureOfTheProducer) {
   sender_.OnSinkFailed(absl::AbortedError("fatal"));
   Stream(absl::OkStatus());
   EXPECT_EQ(action_.what, Do::kKeepGap);
-  EXPECT_EQ(memory_.gap(), kGap);
+  EXPECT_EQ(continuity_.gap(), kGap);
   Next();
   EXPECT_EQ(action_.what, Do::kCloseProducer);
   Next();
@@ -431,17 +431,17 @@ TEST_F(RelaySessionTest, VoidLsnsAreForgotten) {
   server.timeline = 1;
   server.wal_end = Lsn(1'000);
   server.slot = ObservedSource::Slot{.confirmed = Lsn(100), .failover = true};
-  memory_.Observe(server, std::nullopt);
-  ASSERT_TRUE(memory_.Continue().ok());
-  ASSERT_TRUE(memory_.Begin(Lsn(100)).ok());
-  memory_.OnStreaming();
+  continuity_.Observe(server, std::nullopt);
+  ASSERT_TRUE(continuity_.Continue().ok());
+  ASSERT_TRUE(continuity_.Begin(Lsn(100)).ok());
+  continuity_.OnStreaming();
   GoTo(Do::kStream);
   Stream(kLost);
   server.timeline = 2;
-  memory_.Observe(server, std::nullopt);
-  memory_.SetFork(Lsn(900));
+  continuity_.Observe(server, std::nullopt);
+  continuity_.SetFork(Lsn(900));
   GoTo(Do::kOpen);
-  const absl::Status promoted = memory_.Continue();
+  const absl::Status promoted = continuity_.Continue();
   ASSERT_TRUE(absl::IsAborted(promoted)) << promoted;
   Next(promoted);
   EXPECT_EQ(action_.what, Do::kCloseProducer);

@@ -377,14 +377,14 @@ planted_bug(takes_a_tried_event_without_its_proof
 planted_bug(goes_on_with_a_producer_that_must_be_given_up
   SOURCE session/relay_session.cc
   NEEDLE [[if (was_healthy_ && !is_spent_ && !absl::IsAborted(reason_)) return Wait(now);]]
-  REPLACEMENT [[if (was_healthy_ && !memory_.gap()) return Wait(now);]]
+  REPLACEMENT [[if (was_healthy_ && !continuity_.gap()) return Wait(now);]]
   FINDS "P1: it hangs|P9: .* where there is none"
   KIND plain)
 
 planted_bug(does_not_forget_what_is_void
   SOURCE session/relay_session.cc
-  NEEDLE [[if (memory_.TakeStartOver()) {]]
-  REPLACEMENT [[if (memory_.TakeStartOver() && !started_over_ && streams_ == 0) {]]
+  NEEDLE [[if (continuity_.TakeStartOver()) {]]
+  REPLACEMENT [[if (continuity_.TakeStartOver() && !started_over_ && streams_ == 0) {]]
   FINDS "P[12]: |P9: "
   KIND plain)
 
@@ -599,7 +599,7 @@ planted_bug(takes_an_abort_for_a_commit
   SOURCE checkpoint/checkpoint_writer.cc
   NEEDLE [[if (status.ok()) {
     saved_ = saving_;]]
-  REPLACEMENT [[if (status.ok() || gate_ != nullptr) {
+  REPLACEMENT [[if (status.ok() || batcher_ != nullptr) {
     saved_ = saving_;]]
   FINDS "P2: .* too early|P1: |P2: the slot"
   KIND transactions)
@@ -607,14 +607,14 @@ planted_bug(takes_an_abort_for_a_commit
 planted_bug(confirms_what_is_not_committed
   SOURCE session/gated_consumer.cc
   NEEDLE [[std::min({progress_.confirmable(), stored, passed_over_.limit()});]]
-  REPLACEMENT [[gate_ != nullptr ? progress_.confirmable() : std::min(progress_.confirmable(), stored);]]
+  REPLACEMENT [[batcher_ != nullptr ? progress_.confirmable() : std::min(progress_.confirmable(), stored);]]
   FINDS "P2: the slot stands"
   KIND transactions)
 
 planted_bug(releases_beside_a_transaction_that_is_open
   SOURCE checkpoint/checkpoint_writer.cc
-  NEEDLE [[if (gate_ == nullptr) return progress_.settled_through();]]
-  REPLACEMENT [[if (gate_ == nullptr || gate_->has_records()) return progress_.settled_through();]]
+  NEEDLE [[if (batcher_ == nullptr) return progress_.settled_through();]]
+  REPLACEMENT [[if (batcher_ == nullptr || batcher_->has_records()) return progress_.settled_through();]]
   FINDS "P3: |P1: "
   KIND parking)
 

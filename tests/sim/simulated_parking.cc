@@ -38,8 +38,8 @@ SimulatedParking::SimulatedParking(World& world, SimulatedParkedTable& table,
       progress_(progress),
       sender_(progress.sender()),
       checkpoints_(checkpoints),
-      lot_(DrawOptions(world.random), Outbox(table.has_letters),
-           sender_.builder().routes()),
+      parked_keys_(DrawOptions(world.random), Outbox(table.has_letters),
+                   sender_.builder().routes()),
       isolation_(table.has_topics ? kIsolateAfter : kNever),
       release_(world, brokers, relay, SimulatedBrokers::kReleased),
       retries_(world, brokers, relay, SimulatedBrokers::kRetried),
@@ -47,8 +47,8 @@ SimulatedParking::SimulatedParking(World& world, SimulatedParkedTable& table,
                     {world, brokers, relay, SimulatedBrokers::kToTopics}},
               Drain{kTopics[1],
                     {world, brokers, relay, SimulatedBrokers::kToTopics + 1}}} {
-  sender_.SetParking(&lot_);
-  lot_.SetIsolationListener(
+  sender_.SetParking(&parked_keys_);
+  parked_keys_.SetIsolationListener(
       [this](const std::string&) { world_.Note(relay_, "isolates a topic"); });
 }
 
@@ -56,7 +56,7 @@ void SimulatedParking::Open(Lsn from) {
   Abandon();
   session_ = table_.Open();
   has_topics_ = table_.HasTopics();
-  lot_.Load(table_.Load(from), [this](Sequence sequence) {
+  parked_keys_.Load(table_.Load(from), [this](Sequence sequence) {
     return sender_.window().Find(sequence) != nullptr;
   });
 }
@@ -70,7 +70,7 @@ void SimulatedParking::End() {
 void SimulatedParking::Watch(MonotonicTime brokers_seen_at) {
   const std::optional<Position> position =
       isolation_.Look(sender_.standing_at(), brokers_seen_at, world_.now);
-  if (position && lot_.MayIsolate()) sender_.Isolate(*position);
+  if (position && parked_keys_.MayIsolate()) sender_.Isolate(*position);
 }
 
 void SimulatedParking::Step(RelaySession& session, RecordReports& reports) {
@@ -81,7 +81,7 @@ void SimulatedParking::Step(RelaySession& session, RecordReports& reports) {
     case 2:
       return Store(session, reports);
     case 3:
-      if (lot_.GiveUpWaiting()) sender_.OnCapacity();
+      if (parked_keys_.GiveUpWaiting()) sender_.OnCapacity();
       return;
     case 4:
       if (world_.random.OneIn(50)) Abandon();
@@ -97,7 +97,7 @@ void SimulatedParking::Step(RelaySession& session, RecordReports& reports) {
 
 void SimulatedParking::Store(RelaySession& session, RecordReports& reports) {
   const auto batch =
-      lot_.NextBatch(world_.random.Between(1, kMaxBatch), 10'000);
+      parked_keys_.NextBatch(world_.random.Between(1, kMaxBatch), 10'000);
   if (batch.empty()) return;
   if (!table_.IsOpen(session_)) return Lose(session);
   const bool is_lost = world_.random.OneIn(30);
@@ -106,7 +106,7 @@ void SimulatedParking::Store(RelaySession& session, RecordReports& reports) {
   }
   if (is_lost) return Lose(session);  // whether they are stored is not known
   world_.Note(relay_, "{} events are parked", batch.size());
-  for (const Sequence sequence : lot_.OnStored(batch.size())) {
+  for (const Sequence sequence : parked_keys_.OnStored(batch.size())) {
     reports.OnAcknowledged(sequence, WallTime());
   }
 }
@@ -140,7 +140,7 @@ void SimulatedParking::Mark(const SimulatedParkedTable::Rows& rows,
 
 // Something may happen before what was read is applied.
 void SimulatedParking::Read() {
-  lot_.BeginReading();
+  parked_keys_.BeginReading();
   auto rows = table_.NextToSend("", std::min(kMaxBatch, release_.max_rows()),
                                 checkpoints_.settled_through(), held());
   reading_ = table_.Read(rows);
@@ -150,15 +150,17 @@ void SimulatedParking::Read() {
 }
 
 SimulatedParkedTable::Held SimulatedParking::held() const {
-  return {!lot_.lanes().empty(), has_topics_ || !lot_.topics().empty()};
+  return {!parked_keys_.lanes().empty(),
+          has_topics_ || !parked_keys_.topics().empty()};
 }
 
 void SimulatedParking::Apply() {
-  const size_t keys = lot_.lanes().size();
-  const size_t topics = lot_.topics().size();
-  if (lot_.OnRead(*reading_)) sender_.OnParkingCapacity();
-  if (lot_.lanes().size() < keys) world_.Note(relay_, "releases a key");
-  if (lot_.topics().size() < topics) world_.Note(relay_, "releases a topic");
+  const size_t keys = parked_keys_.lanes().size();
+  const size_t topics = parked_keys_.topics().size();
+  if (parked_keys_.OnRead(*reading_)) sender_.OnParkingCapacity();
+  if (parked_keys_.lanes().size() < keys) world_.Note(relay_, "releases a key");
+  if (parked_keys_.topics().size() < topics)
+    world_.Note(relay_, "releases a topic");
   reading_.reset();
 }
 
@@ -184,7 +186,7 @@ void SimulatedParking::StepDrain(Drain& drain) {
   for (const StoredBatch::Failure& failure : result->failed) {
     const auto& [position, row] = rows[failure.row];
     world_.Note(relay_, "event {} of an isolated topic is dead", row.event);
-    lot_.Hold(SimulatedParkedTable::LaneOfKey(row.key), position);
+    parked_keys_.Hold(SimulatedParkedTable::LaneOfKey(row.key), position);
   }
   Mark(rows, *result);
   drain.is_moving = result->trouble.ok();
@@ -192,7 +194,7 @@ void SimulatedParking::StepDrain(Drain& drain) {
 }
 
 void SimulatedParking::SendToTopic(Drain& drain) {
-  if (!lot_.topics().Contains(drain.topic)) {
+  if (!parked_keys_.topics().Contains(drain.topic)) {
     drain.is_moving = false;
     return;
   }

@@ -28,7 +28,7 @@ class SimulatedParking {
   // A stream begins at `from`, and has ended.
   void Open(Lsn from);
   void End();
-  bool holds_lanes() const { return lot_.holds_any(); }
+  bool holds_lanes() const { return parked_keys_.holds_any(); }
   void Step(RelaySession& session, RecordReports& reports);
   // Isolates the topic that holds up the flow.
   void Watch(MonotonicTime brokers_seen_at);
@@ -61,7 +61,7 @@ class SimulatedParking {
   WalProgress& progress_;
   Sender& sender_;
   const CheckpointWriter& checkpoints_;
-  ParkedKeys lot_;
+  ParkedKeys parked_keys_;
   IsolationTimer isolation_;
   uint64_t session_ = 0;
   bool has_topics_ = false;  // as last read

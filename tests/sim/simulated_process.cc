@@ -88,24 +88,24 @@ SimulatedProcess::SimulatedProcess(World& world, SimulatedServer& server,
       transactions_(brokers.coordinator().is_used
                         ? std::optional(DrawTransactions(world.random))
                         : std::nullopt),
-      gate_(transactions_ ? std::optional<TransactionBatcher>(*transactions_)
-                          : std::nullopt),
+      batcher_(transactions_ ? std::optional<TransactionBatcher>(*transactions_)
+                             : std::nullopt),
       passed_over_(place.is_used ? PassedOverRows::Kept::kInCheckpoints
                                  : PassedOverRows::Kept::kOnRecord),
       checkpoints_(
           place.is_used ? &store_ : nullptr, kStatusInterval, progress_,
-          [this] { OnSaved(); }, gate(), &passed_over_),
-      memory_(kSlotName, progress_,
-              gate_ && !parked.is_used
-                  ? ContinuityState::AfterPromotion::kAtCheckpoint
-                  : ContinuityState::AfterPromotion::kAtSlot),
-      gated_consumer_(progress_, checkpoints_, passed_over_, gate()),
+          [this] { OnSaved(); }, batcher(), &passed_over_),
+      continuity_(kSlotName, progress_,
+                  batcher_ && !parked.is_used
+                      ? ContinuityState::AfterPromotion::kAtCheckpoint
+                      : ContinuityState::AfterPromotion::kAtSlot),
+      gated_consumer_(progress_, checkpoints_, passed_over_, batcher()),
       consumer_(gated_consumer_, checker, relay, has_orders_),
       stream_(StreamOptions(), Outbox(has_orders_),
               ReferencesOf(sender_.builder().routes()), consumer_),
-      session_(gate_ ? RelaySession::Producing::kInTransactions
-                     : RelaySession::Producing::kSingly,
-               kShutdownTimeout, progress_, checkpoints_, memory_, stream_,
+      session_(batcher_ ? RelaySession::Producing::kInTransactions
+                        : RelaySession::Producing::kSingly,
+               kShutdownTimeout, progress_, checkpoints_, continuity_, stream_,
                world.random.Below(UINT64_MAX)),
       action_(session_.Begin()) {
   ErrorActions actions;
@@ -118,8 +118,8 @@ SimulatedProcess::SimulatedProcess(World& world, SimulatedServer& server,
     parking_.emplace(world_, parked, brokers_, relay_, progress_, checkpoints_);
   }
   sender_.SetErrorActions(actions, nullptr);
-  if (gate_) sender_.AwaitCommits(transactions_->boundary);
-  if (!place.is_used) memory_.RelyOnRecord();
+  if (batcher_) sender_.AwaitCommits(transactions_->boundary);
+  if (!place.is_used) continuity_.RelyOnRecord();
 }
 
 SimulatedCatalog::Tables SimulatedProcess::tables() const {
@@ -128,14 +128,14 @@ SimulatedCatalog::Tables SimulatedProcess::tables() const {
 }
 
 CheckpointScope SimulatedProcess::owner() const {
-  CheckpointScope owner = memory_.owner();
+  CheckpointScope owner = continuity_.owner();
   owner.numbering = has_orders_ ? 2 : 1;
   return owner;
 }
 
 // See Relay::NoteTransaction.
 void SimulatedProcess::OnSaved() {
-  if (gate_ && checkpoints_.status().ok()) {
+  if (batcher_ && checkpoints_.status().ok()) {
     sender_.OnCommitted(WallTime());
     session_.OnDelivered();
   }
@@ -189,7 +189,7 @@ std::optional<absl::Status> SimulatedProcess::CarryOut() {
 void SimulatedProcess::NoteClosed() {
   const bool starts_over = session_.TakeReset();
   world_.Note(relay_, starts_over ? "starts over" : "rewinds");
-  if (starts_over || gate_) checker_.OnFreshStart(relay_);
+  if (starts_over || batcher_) checker_.OnFreshStart(relay_);
 }
 
 void SimulatedProcess::Watch(MonotonicTime brokers_seen_at) {
@@ -202,7 +202,7 @@ void SimulatedProcess::Watch(MonotonicTime brokers_seen_at) {
   if (!world_.random.OneIn(8) || !stream_.is_open()) return;
   // See PublicationMonitor.
   const std::string change = DescribeChange(
-      Coverage::Parse(memory_.coverage()),
+      Coverage::Parse(continuity_.coverage()),
       Coverage::Parse(server_.postgres().catalog().coverage(tables())));
   if (!change.empty()) session_.OnGap(Gap{kGapCoverageChanged, change});
 }
@@ -254,7 +254,7 @@ std::optional<absl::Status> SimulatedProcess::KeepGap() {
   if (checkpoints_.is_busy() || !may_keep_gap_) return absl::OkStatus();
   may_keep_gap_ = false;
   const std::optional<Checkpoint> checkpoint = CheckpointOfGap(
-      *memory_.gap(), loaded_, checkpoints_.saved(), owner(), WallTime());
+      *continuity_.gap(), loaded_, checkpoints_.saved(), owner(), WallTime());
   if (!checkpoint) return absl::OkStatus();
   keeps_gap_ = true;
   store_.Save(*checkpoint, [this](const absl::Status&) { keeps_gap_ = false; });
@@ -274,7 +274,7 @@ std::optional<absl::Status> SimulatedProcess::CloseProducer() {
   if (producer_ == nullptr) return absl::OkStatus();
   if (!producer_->IsIdle()) {
     producer_->AwaitCommit(sender_);
-    if (world_.now < action_.until && !gate_) return std::nullopt;
+    if (world_.now < action_.until && !batcher_) return std::nullopt;
     world_.Note(relay_, "purges its producer");
     producer_->Purge(sender_);
   }
@@ -286,7 +286,7 @@ std::optional<absl::Status> SimulatedProcess::CloseProducer() {
 // ---- Like SourceSetup.
 
 absl::Status SimulatedProcess::Open() {
-  memory_.SetCheckpoint(loaded_);
+  continuity_.SetCheckpoint(loaded_);
   // A boundary of whoever wrote it.
   if (loaded_) checker_.OnBoundary(relay_, loaded_->confirmed);
   WALPOST_RETURN_IF_ERROR(Continue());
@@ -302,7 +302,7 @@ absl::Status SimulatedProcess::Open() {
 std::optional<absl::Status> SimulatedProcess::TakeOver() {
   std::optional<absl::Status> status =
       stream_.Check(world_.now, ToBootTime(world_.now));
-  if (status->ok() && gate_) status = Fence();
+  if (status->ok() && batcher_) status = Fence();
   if (!status) return std::nullopt;
   has_fenced_ = false;
   if (status->ok()) {
@@ -338,34 +338,34 @@ absl::Status SimulatedProcess::Continue() {
   observed.wal_end = postgres.flushed();
   observed.slot = {.confirmed = postgres.confirmed(), .failover = true};
   observed.coverage = postgres.catalog().coverage(tables());
-  memory_.Observe(std::move(observed), postgres.catalog().record());
-  if (const uint32_t left = memory_.left_timeline()) {
+  continuity_.Observe(std::move(observed), postgres.catalog().record());
+  if (const uint32_t left = continuity_.left_timeline()) {
     const Lsn fork = postgres.fork(left);
-    memory_.SetFork(fork);
+    continuity_.SetFork(fork);
     // What is confirmed beyond it is shared only up to it.
     if (loaded_ && loaded_->confirmed > fork) checker_.OnBoundary(relay_, fork);
   }
   if (server_.active() != nullptr) {
-    WALPOST_RETURN_IF_ERROR(memory_.OnSlotInUse(true));
+    WALPOST_RETURN_IF_ERROR(continuity_.OnSlotInUse(true));
     return WithSqlstate(absl::UnavailableError("the slot is in use"),
                         kSqlstateObjectInUse);
   }
-  const absl::Status status = memory_.Continue();
+  const absl::Status status = continuity_.Continue();
   NoteGap();
-  const std::optional<BirthRecord> record = memory_.RecordOfGap();
-  if (memory_.gap() && record) postgres.SetRecord(*record);
+  const std::optional<BirthRecord> record = continuity_.RecordOfGap();
+  if (continuity_.gap() && record) postgres.SetRecord(*record);
   return status;
 }
 
 absl::Status SimulatedProcess::Begin() {
   SimulatedPostgres& postgres = server_.postgres();
   slot_ = postgres.confirmed();
-  WALPOST_RETURN_IF_ERROR(memory_.Begin(slot_));
+  WALPOST_RETURN_IF_ERROR(continuity_.Begin(slot_));
   const RecordFence fence{postgres.next_xid(), WallTime()};
-  if (const auto update = memory_.UpdatedRecord("", fence)) {
+  if (const auto update = continuity_.UpdatedRecord("", fence)) {
     postgres.SetRecord(update->record);
   }
-  if (!memory_.is_first_start()) return absl::OkStatus();
+  if (!continuity_.is_first_start()) return absl::OkStatus();
   BirthRecord record;
   record.slot = kSlotName;
   record.consistent_point = slot_;
@@ -373,7 +373,7 @@ absl::Status SimulatedProcess::Begin() {
   record.timeline = postgres.timeline();
   record.streamed_from = postgres.next_xid();
   record.coverage = postgres.catalog().coverage(tables());
-  postgres.SetRecord(memory_.RecordOfBirth(record));
+  postgres.SetRecord(continuity_.RecordOfBirth(record));
   return absl::OkStatus();
 }
 
@@ -381,7 +381,7 @@ void SimulatedProcess::Connect() {
   lsn_history_ = server_.postgres().history();
   checker_.OnStreamStart(relay_);
   checker_.OnBoundary(relay_, slot_);
-  memory_.OnStreaming();
+  continuity_.OnStreaming();
   connection_.emplace(world_, server_.Connect(slot_));
   WalStream::Start start;
   start.slot = slot_;
@@ -391,8 +391,8 @@ void SimulatedProcess::Connect() {
 void SimulatedProcess::BeginStream() {
   world_.Note(relay_, "streams, confirmed {:X}, the slot stands at {:X}",
               progress_.confirmed().value(), slot_.value());
-  if (gate_) store_.SetCommitter(producer_.get());
-  passed_over_.Begin(Coverage::Parse(memory_.coverage()).passed_over,
+  if (batcher_) store_.SetCommitter(producer_.get());
+  passed_over_.Begin(Coverage::Parse(continuity_.coverage()).passed_over,
                      loaded_ ? loaded_->confirmed : slot_,
                      progress_.acknowledged_through().commit_lsn);
   checkpoints_.Begin(ContinueFrom(loaded_, owner()));
@@ -404,8 +404,8 @@ void SimulatedProcess::BeginStream() {
 }
 
 void SimulatedProcess::NoteGap() {
-  if (!std::exchange(has_gap_, memory_.gap().has_value()) && has_gap_) {
-    const std::string& code = memory_.gap()->code;
+  if (!std::exchange(has_gap_, continuity_.gap().has_value()) && has_gap_) {
+    const std::string& code = continuity_.gap()->code;
     checker_.OnGap(relay_, code);
     if (code == kGapServerBehind) {
       world_.Note(relay_, "sees that the server is behind");
@@ -490,10 +490,10 @@ bool SimulatedProcess::is_stuck() const {
 void SimulatedProcess::Observe() {
   if (has_orders_) checker_.OnOrdersConfirmed(relay_, progress_.confirmed());
   // In transactions, only a stream knows what is confirmed.
-  if (gate_ && action_.what != RelaySession::Do::kStream) return;
+  if (batcher_ && action_.what != RelaySession::Do::kStream) return;
   const uint32_t history = progress_.is_history_settled() ? lsn_history_ : 0;
   const Lsn confirmed =
-      gate_ ? checkpoints_.confirmable() : progress_.confirmed();
+      batcher_ ? checkpoints_.confirmable() : progress_.confirmed();
   checker_.OnConfirmed(relay_, confirmed, history);
 }
 

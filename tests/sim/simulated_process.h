@@ -86,7 +86,7 @@ class SimulatedProcess {
   void Close();
   void NoteGap();
   void NoteClosed();
-  TransactionBatcher* gate() { return gate_ ? &*gate_ : nullptr; }
+  TransactionBatcher* batcher() { return batcher_ ? &*batcher_ : nullptr; }
 
   World& world_;
   SimulatedServer& server_;
@@ -99,7 +99,7 @@ class SimulatedProcess {
   Sender sender_;
   WalProgress progress_{sender_};
   std::optional<TransactionOptions> transactions_;
-  std::optional<TransactionBatcher> gate_;
+  std::optional<TransactionBatcher> batcher_;
   PassedOverRows passed_over_;
   CheckpointWriter checkpoints_;
   std::optional<Checkpoint> loaded_;
@@ -107,7 +107,7 @@ class SimulatedProcess {
   bool has_fenced_ = false;
   bool keeps_gap_ = false;    // a save is on its way
   bool may_keep_gap_ = true;  // not tried in this round
-  ContinuityState memory_;
+  ContinuityState continuity_;
   GatedConsumer gated_consumer_;
   CheckedTaker consumer_;
   WalStream stream_;

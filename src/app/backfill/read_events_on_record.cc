@@ -27,7 +27,7 @@ namespace asio = boost::asio;
 
 namespace {
 
-using Book = absl::StatusOr<DeadLetterIndex>;
+using Index = absl::StatusOr<DeadLetterIndex>;
 
 std::vector<std::string> SourcesOf(const OutboxOptions& outbox) {
   std::vector<std::string> sources;
@@ -94,8 +94,8 @@ absl::Status AddParked(const OnRecordQuery& query,
   return absl::OkStatus();
 }
 
-void AddLetters(const DeadLetterIndex& book, EventsOnRecord& events) {
-  for (const DeadLetterIndex::Entry& entry : book.entries()) {
+void AddLetters(const DeadLetterIndex& index, EventsOnRecord& events) {
+  for (const DeadLetterIndex::Entry& entry : index.entries()) {
     using Action = DeadLetterResolution::Action;
     if (entry.decision && entry.decision->action == Action::kRetried) continue;
     const DeadLetter& letter = entry.letter;
@@ -143,18 +143,18 @@ asio::awaitable<absl::StatusOr<std::vector<ParkedEntry>>> ReadParked(
 }
 
 // On a thread: it has a copy of the configuration, since it may outlive ours.
-asio::awaitable<Book> ReadLetterTopics(asio::any_io_executor executor,
-                                       const Config& config,
-                                       std::vector<std::string> formerly) {
-  std::function<Book()> read = [config, formerly]() -> Book {
+asio::awaitable<Index> ReadLetterTopics(asio::any_io_executor executor,
+                                        const Config& config,
+                                        std::vector<std::string> formerly) {
+  std::function<Index()> read = [config, formerly]() -> Index {
     const auto no_progress = [](std::string_view, uint64_t, uint64_t) {};
     return DeadLetterTopicReader(config, {}, no_progress, formerly).ReadIndex();
   };
   WALPOST_CO_ASSIGN_OR_RETURN(
-      const std::unique_ptr<BlockingCall<Book>> call,
-      BlockingCall<Book>::Start(executor, std::move(read)));
-  std::optional<Book> book = co_await call->Wait(MonotonicTime::max());
-  co_return *std::move(book);
+      const std::unique_ptr<BlockingCall<Index>> call,
+      BlockingCall<Index>::Start(executor, std::move(read)));
+  std::optional<Index> index = co_await call->Wait(MonotonicTime::max());
+  co_return *std::move(index);
 }
 
 }  // namespace
@@ -187,19 +187,19 @@ asio::awaitable<absl::StatusOr<EventsOnRecord>> ReadEventsOnRecord(
   std::vector<std::string> formerly;
   if (birth) formerly = birth->letter_topics;
   const bool has_sent_letters = config.sends_letters() || !formerly.empty();
-  const Book book =
+  const Index index =
       co_await ReadLetterTopics(executor, config, std::move(formerly));
-  if (book.ok()) {
-    AddLetters(*book, events);
-  } else if (absl::IsPermissionDenied(book.status()) && !has_sent_letters) {
+  if (index.ok()) {
+    AddLetters(*index, events);
+  } else if (absl::IsPermissionDenied(index.status()) && !has_sent_letters) {
     // A user who may not even see the topic has no dead letter there.
-    spdlog::debug("{}", std::string(book.status().message()));
-  } else if (absl::IsInvalidArgument(book.status())) {
+    spdlog::debug("{}", std::string(index.status().message()));
+  } else if (absl::IsInvalidArgument(index.status())) {
     spdlog::warn("{}; events that have a dead letter may get another",
-                 std::string(book.status().message()));
+                 std::string(index.status().message()));
   } else {
     if (failed_at_kafka != nullptr) *failed_at_kafka = true;
-    co_return book.status();
+    co_return index.status();
   }
   co_return events;
 }

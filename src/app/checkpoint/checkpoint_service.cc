@@ -109,7 +109,7 @@ void WarnOfResend(const Position& position) {
 CheckpointService::CheckpointService(asio::any_io_executor executor,
                                      const Config& config,
                                      const WalProgress& progress,
-                                     TransactionBatcher* gate,
+                                     TransactionBatcher* batcher,
                                      PassedOverRows& passed_over,
                                      std::function<void()> on_saved)
     : executor_(executor),
@@ -120,7 +120,7 @@ CheckpointService::CheckpointService(asio::any_io_executor executor,
       is_in_kafka_(config.checkpoint.store == CheckpointOptions::Store::kKafka),
       store_(MakeStore(executor, config, Access::kReadAndWrite)),
       writer_(store_.get(), config.checkpoint.interval, progress,
-              std::move(on_saved), gate, &passed_over),
+              std::move(on_saved), batcher, &passed_over),
       busy_timer_(executor) {
   if (config.transactions.is_on) {
     in_transactions_ = static_cast<TransactionalCheckpoint*>(store_.get());

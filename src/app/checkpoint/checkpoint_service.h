@@ -29,10 +29,10 @@ class TransactionalCheckpoint;
 
 class CheckpointService {
  public:
-  // `progress`, `gate` and `passed_over` outlive this object. `gate`,
+  // `progress`, `batcher` and `passed_over` outlive this object. `batcher`,
   // `on_saved`: see CheckpointWriter.
   CheckpointService(boost::asio::any_io_executor executor, const Config& config,
-                    const WalProgress& progress, TransactionBatcher* gate,
+                    const WalProgress& progress, TransactionBatcher* batcher,
                     PassedOverRows& passed_over,
                     std::function<void()> on_saved);
 

@@ -16,7 +16,7 @@ ParkedReading ParkedEventService::Describe(
     uint64_t dead = 0;
   };
   const auto name = [this](const OwnValue& type, const std::string& key) {
-    return LaneOf(lot_.scope(), type, key);
+    return LaneOf(parked_keys_.scope(), type, key);
   };
   std::map<std::string, Count> counts;
   for (const ParkedLane& lane : lanes_) {
@@ -57,11 +57,11 @@ ParkingReport ParkedEventService::report() const {
     report.unanswered_for =
         std::chrono::duration_cast<std::chrono::milliseconds>(now -
                                                               wait->since);
-    report.unstored = lot_.queued();
+    report.unstored = parked_keys_.queued();
   }
   if (release_ != nullptr) report.held_up = release_->waits_for(now);
   if (report.held_up.empty()) report.held_up = retries_.waits_for(now);
-  report.topics = lot_.topics().Names();
+  report.topics = parked_keys_.topics().Names();
   if (!report.topics.empty()) {
     for (const IsolatedTopic& topic : topics_) {
       report.isolated_events += topic.events;
@@ -69,7 +69,7 @@ ParkingReport ParkedEventService::report() const {
       report.oldest_isolated = std::max(report.oldest_isolated, topic.age);
     }
   }
-  report.keys = lot_.lanes().size();
+  report.keys = parked_keys_.lanes().size();
   if (report.keys == 0) return report;
   for (const ParkedLane& lane : lanes_) {
     report.events += lane.events;

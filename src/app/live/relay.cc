@@ -63,28 +63,28 @@ Relay::Relay(asio::any_io_executor executor, const Config& config,
       config_(config),
       numbering_(NumberingOf(config.outbox, config.postgres.publication)),
       sender_(std::move(builder), config.window),
-      gate_(config.transactions.is_on
-                ? std::optional<TransactionBatcher>(config.transactions)
-                : std::nullopt),
+      batcher_(config.transactions.is_on
+                   ? std::optional<TransactionBatcher>(config.transactions)
+                   : std::nullopt),
       passed_over_(config.checkpoint.has_store()
                        ? PassedOverRows::Kept::kInCheckpoints
                        : PassedOverRows::Kept::kOnRecord),
       knowledge_(MakeSinkKnowledge(executor, config)),
       sinks_(knowledge_->Sinks(), SinkOptions(), sender_,
              [this] { OnDrained(); }),
-      checkpoints_(executor, config, progress_, gate(), passed_over_,
+      checkpoints_(executor, config, progress_, batcher(), passed_over_,
                    [this] { OnCheckpoint(); }),
-      memory_(config.postgres.slot, progress_, AfterPromotion(config)),
-      consumer_(progress_, checkpoints_.writer(), passed_over_, gate()),
+      continuity_(config.postgres.slot, progress_, AfterPromotion(config)),
+      consumer_(progress_, checkpoints_.writer(), passed_over_, batcher()),
       stream_(LiveStreamOptions(config.postgres), config.outbox,
               ReferencesOf(sender_.builder().routes()), consumer_),
       session_(config.transactions.is_on
                    ? RelaySession::Producing::kInTransactions
                    : RelaySession::Producing::kSingly,
                config.shutdown_timeout, progress_, checkpoints_.writer(),
-               memory_, stream_, std::random_device()()),
+               continuity_, stream_, std::random_device()()),
       source_(executor, config.postgres, config.outbox,
-              sender_.builder().routes(), memory_, stream_),
+              sender_.builder().routes(), continuity_, stream_),
       monitor_session_(
           executor, config.postgres, config.outbox, sender_.builder().routes(),
           config.parking.table, [this] { OnServerShutdown(); },
@@ -102,12 +102,12 @@ Relay::Relay(asio::any_io_executor executor, const Config& config,
       brokers_seen_at_(Clock::now()),
       progress_log_(Clock::now()) {
   sender_.SetErrorActions(config.on_error, LogDivertedEvent);
-  if (gate_) sender_.AwaitCommits(config.transactions.boundary);
+  if (batcher_) sender_.AwaitCommits(config.transactions.boundary);
   if (config.sends_letters()) {
     monitor_session_.NoteLetterTopic(config.outbox.dead_letter.topic);
   }
   if (config.checkpoint.has_store()) return;
-  memory_.RelyOnRecord();
+  continuity_.RelyOnRecord();
   monitor_session_.KeepOnRecord(passed_over_);
 }
 
@@ -140,11 +140,11 @@ asio::awaitable<absl::Status> Relay::CarryOut(Action action) {
     case Do::kStream:
       co_return co_await Stream();
     case Do::kKeepGap:
-      co_await checkpoints_.Keep(*memory_.gap(), DescribeSession());
+      co_await checkpoints_.Keep(*continuity_.gap(), DescribeSession());
       break;
     case Do::kCloseProducer:
       if (action.is_last) StopBeside();
-      if (gate_) NoteTransactionGivenUp(action.reason);
+      if (batcher_) NoteTransactionGivenUp(action.reason);
       co_await sinks_.Close(action.until);
       break;
     case Do::kWait:
@@ -162,7 +162,7 @@ absl::Status Relay::StartSink() {
     knowledge_->Forget();
     oldest_wait_.StartOver();
   }
-  if (gate_) {
+  if (batcher_) {
     sinks_.SetTransactionalId(RelayTransactionalId(
         checkpoints_.system_identifier(), config_.postgres.slot));
   }
@@ -184,7 +184,7 @@ asio::awaitable<absl::Status> Relay::Prepare() {
 
 asio::awaitable<absl::Status> Relay::Open() {
   checkpoints_.ForgetFailure();
-  memory_.SetCheckpoint(checkpoints_.loaded());
+  continuity_.SetCheckpoint(checkpoints_.loaded());
   co_await WaitForCluster();
   co_return co_await source_.Open();
 }
@@ -192,15 +192,15 @@ asio::awaitable<absl::Status> Relay::Open() {
 // Nobody else has the slot now.
 asio::awaitable<absl::Status> Relay::TakeOver() {
   absl::Status status = stream_.Check(Clock::now(), BootClock::now());
-  if (status.ok() && gate_) {
+  if (status.ok() && batcher_) {
     is_fencing_ = true;
     status = co_await Fence();
     is_fencing_ = false;
   }
   if (status.ok()) {
-    const auto& record = memory_.record();
+    const auto& record = continuity_.record();
     const ParkedTable table = record ? record->parked_table : ParkedTable();
-    status = co_await parking_.Open(memory_.system_identifier(), table);
+    status = co_await parking_.Open(continuity_.system_identifier(), table);
   }
   if (!status.ok()) source_.Close();
   co_return status;
@@ -209,7 +209,7 @@ asio::awaitable<absl::Status> Relay::TakeOver() {
 // Whoever had the slot may still have committed after the checkpoint was read;
 // from now on it cannot.
 asio::awaitable<absl::Status> Relay::Fence() {
-  if (memory_.system_identifier() != checkpoints_.system_identifier()) {
+  if (continuity_.system_identifier() != checkpoints_.system_identifier()) {
     co_return absl::UnavailableError("the server is another one than before");
   }
   absl::Status status = co_await sinks_.TakeOver(kTakeOverLimit);
@@ -256,17 +256,17 @@ asio::awaitable<void> Relay::WaitForCluster() {
 }
 
 asio::awaitable<absl::Status> Relay::Stream() {
-  monitor_session_.SetReference(source_.findings(), memory_.coverage());
+  monitor_session_.SetReference(source_.findings(), continuity_.coverage());
   for (const Finding& finding : source_.findings()) {
     if (finding.severity != Severity::kWarning || session_.streams() > 1) {
       continue;
     }
     spdlog::warn("{} {}: {}", finding.subject, finding.text, finding.remedy);
   }
-  const auto& slot = memory_.observed().slot;
+  const auto& slot = continuity_.observed().slot;
   const Lsn stands = slot ? slot->confirmed : Lsn();
   passed_over_.Begin(
-      Coverage::Parse(memory_.coverage()).passed_over,
+      Coverage::Parse(continuity_.coverage()).passed_over,
       checkpoints_.loaded() ? checkpoints_.loaded()->confirmed : stands,
       progress_.acknowledged_through().commit_lsn);
   checkpoints_.Begin(DescribeSession(), sinks_.sink());
@@ -274,10 +274,10 @@ asio::awaitable<absl::Status> Relay::Stream() {
   ExpectKafka();
   spdlog::info("streaming from slot {} at {} (system {}, timeline {}){}",
                config_.postgres.slot, progress_.confirmed().ToString(),
-               memory_.system_identifier(), memory_.timeline(),
-               gate_ ? ", exactly once" : "");
+               continuity_.system_identifier(), continuity_.timeline(),
+               batcher_ ? ", exactly once" : "");
   // Nothing has come through the slot yet.
-  if (progress_.confirmed() == memory_.birth()) {
+  if (progress_.confirmed() == continuity_.birth()) {
     spdlog::info("slot {} begins here. If the database was moved: {}",
                  config_.postgres.slot, kForgetPositions);
   }
@@ -291,7 +291,7 @@ asio::awaitable<absl::Status> Relay::Stream() {
 // Sets the Kafka cluster and the topics that have the events so far. The writer
 // of the last checkpoint knows them best.
 void Relay::ExpectKafka() {
-  sinks_.sink()->ExpectCluster(memory_.kafka_cluster());
+  sinks_.sink()->ExpectCluster(continuity_.kafka_cluster());
   if (checkpoints_.loaded()) {
     knowledge_->SetTopics(checkpoints_.loaded()->kafka_topics);
   }
@@ -299,7 +299,7 @@ void Relay::ExpectKafka() {
 }
 
 CheckpointScope Relay::DescribeSession() {
-  CheckpointScope session = memory_.owner();
+  CheckpointScope session = continuity_.owner();
   session.kafka_cluster = sinks_.Health().cluster_id;
   return session;
 }
@@ -356,18 +356,18 @@ void Relay::OnDrained() {
 void Relay::SaveCheckpointIfDue() {
   checkpoints_.SaveIfDue(session_.is_hurried());
   session_.OnReports();
-  if (gate_) AwaitCommit();
+  if (batcher_) AwaitCommit();
 }
 
 void Relay::OnCheckpoint() {
-  if (gate_) NoteTransaction();
+  if (batcher_) NoteTransaction();
   session_.OnReports();
   source_.OnProgress();
 }
 
 // Nothing else may happen until a commit is due.
 void Relay::AwaitCommit() {
-  const MonotonicTime due_at = gate_->due_at();
+  const MonotonicTime due_at = batcher_->due_at();
   if (due_at == commit_timer_.expiry()) return;
   commit_timer_.expires_at(due_at);
   if (due_at == MonotonicTime::max()) return;

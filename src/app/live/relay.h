@@ -101,7 +101,7 @@ class Relay {
   void AwaitCommit();
   void NoteTransaction();
   void NoteTransactionGivenUp(const absl::Status& reason);
-  TransactionBatcher* gate() { return gate_ ? &*gate_ : nullptr; }
+  TransactionBatcher* batcher() { return batcher_ ? &*batcher_ : nullptr; }
   void StopBeside();
   void OnDrained();
   void OnServerShutdown();
@@ -121,12 +121,12 @@ class Relay {
   WalProgress progress_{sender_};
   TransactionReport transactions_;
   // With delivery.guarantee: exactly_once.
-  std::optional<TransactionBatcher> gate_;
+  std::optional<TransactionBatcher> batcher_;
   PassedOverRows passed_over_;
   std::unique_ptr<SinkKnowledge> knowledge_;
   SinkHandle sinks_;
   CheckpointService checkpoints_;
-  ContinuityState memory_;
+  ContinuityState continuity_;
   GatedConsumer consumer_;
   WalStream stream_;
   RelaySession session_;

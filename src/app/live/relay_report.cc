@@ -27,7 +27,7 @@ RelaySigns Relay::Signs() const {
         std::chrono::duration_cast<std::chrono::microseconds>(
             WallNow() - oldest->commit_time);
   }
-  signs.gap = memory_.gap();
+  signs.gap = continuity_.gap();
   if (!signs.gap && !source_.is_open()) signs.gap = observed_gap_.gap();
   signs.trouble = session_.trouble();
   signs.slot_is_in_use = SqlstateOf(session_.trouble()) == kSqlstateObjectInUse;
@@ -90,11 +90,11 @@ RelayStatus Relay::Status() const {
   checkpoints_.AddTo(status);
   state_log_.Report(Clock::now(), status);
   status.slot = config_.postgres.slot;
-  status.system_identifier = memory_.system_identifier();
+  status.system_identifier = continuity_.system_identifier();
   if (status.system_identifier.empty()) {
     status.system_identifier = snapshot_.system_identifier();
   }
-  status.timeline = memory_.timeline();
+  status.timeline = continuity_.timeline();
   status.numbering = numbering_;
   status.server_version = source_.server_version();
   status.server_wal_end = stream_.server_wal_end();
@@ -126,16 +126,16 @@ RelayStatus Relay::Status() const {
   status.counters = sender_.counters();
   status.counters += snapshot_.counters();
   status.latency = sender_.latency();
-  if (gate_) {
+  if (batcher_) {
     status.transactions = transactions_;
-    status.transactions->records = gate_->committed_records();
-    status.transactions->given_up += gate_->withdrawn();
+    status.transactions->records = batcher_->committed_records();
+    status.transactions->given_up += batcher_->withdrawn();
     if (const auto hidden_since = sinks_.Health().hidden_since) {
       status.transactions->hidden_for =
           std::chrono::duration_cast<milliseconds>(Clock::now() -
                                                    *hidden_since);
     }
-    if (const auto begun_at = gate_->begun_at()) {
+    if (const auto begun_at = batcher_->begun_at()) {
       status.transactions->open_for =
           std::chrono::duration_cast<milliseconds>(Clock::now() - *begun_at);
     }

@@ -31,7 +31,7 @@ void Relay::OnServerShutdown() {
 }
 
 EventPlace Relay::PlaceOf(const Position& position) const {
-  return {memory_.system_identifier(), memory_.timeline(), numbering_,
+  return {continuity_.system_identifier(), continuity_.timeline(), numbering_,
           position};
 }
 
@@ -61,7 +61,7 @@ void Relay::OnSlotReport(const SlotReport& report) {
   std::optional<Gap> seen;
   if (report.source) {
     const auto& [observed, record, parking] = *report.source;
-    seen = memory_.VisibleGap(observed, record);
+    seen = continuity_.VisibleGap(observed, record);
     if (!seen) seen = parking;
   }
   observed_gap_.Look(std::move(seen));
@@ -72,11 +72,11 @@ void Relay::OnSlotReport(const SlotReport& report) {
 // A frozen primary keeps its end of the stream open. The session beside it has
 // found the promoted server sooner than the stream gives up.
 void Relay::LeaveOldPrimary(uint32_t timeline) {
-  if (!source_.is_open() || timeline <= memory_.timeline()) return;
+  if (!source_.is_open() || timeline <= continuity_.timeline()) return;
   session_.OnLost(absl::UnavailableError(fmt::format(
       "a server on timeline {} takes writes now, and the stream comes from "
       "timeline {}: leaving it",
-      timeline, memory_.timeline())));
+      timeline, continuity_.timeline())));
   source_.OnProgress();
 }
 
@@ -104,9 +104,9 @@ void Relay::NoteRetainedWal(const SlotReport& report) {
 // The checkpoint of a slot that has been streamed from is gone. This process,
 // if it has streamed, knows the position by itself.
 void Relay::WarnOfRepeats() const {
-  const auto& slot = memory_.observed().slot;
-  const bool is_used =
-      slot && memory_.birth() != Lsn() && slot->confirmed > memory_.birth();
+  const auto& slot = continuity_.observed().slot;
+  const bool is_used = slot && continuity_.birth() != Lsn() &&
+                       slot->confirmed > continuity_.birth();
   const bool is_known = checkpoints_.loaded() || session_.has_streamed();
   if (is_known || !is_used) return;
   spdlog::warn(
@@ -151,8 +151,8 @@ void Relay::CheckKafka() {
 }
 
 std::optional<Gap> Relay::FindKafkaGap() const {
-  const auto other =
-      DescribeOtherKafka(memory_.kafka_cluster(), sinks_.Health().cluster_id);
+  const auto other = DescribeOtherKafka(continuity_.kafka_cluster(),
+                                        sinks_.Health().cluster_id);
   if (other) return Gap{kGapKafkaReplaced, *other};
   const std::string& replaced = knowledge_->replaced_topic();
   if (!replaced.empty()) return Gap{kGapKafkaReplaced, replaced};
@@ -168,8 +168,8 @@ void Relay::NoteTransaction() {
   transactions_.commit_time.Record(
       std::chrono::duration_cast<std::chrono::microseconds>(Clock::now() -
                                                             writer.tried_at()));
-  if (gate_->splits() == transactions_.splits) return;
-  transactions_.splits = gate_->splits();
+  if (batcher_->splits() == transactions_.splits) return;
+  transactions_.splits = batcher_->splits();
   spdlog::warn(
       "the transaction of Postgres that has committed at {} is in several "
       "Kafka transactions: consumers may see a part of it "
@@ -180,7 +180,7 @@ void Relay::NoteTransaction() {
 
 // The producer is closed, and with it the transaction that was open.
 void Relay::NoteTransactionGivenUp(const absl::Status& reason) {
-  const bool had_records = gate_->Abandon();
+  const bool had_records = batcher_->Abandon();
   const bool is_fenced = ReasonCodeOf(reason) == kReasonFenced;
   if (is_fenced) ++transactions_.fenced;
   if (!is_fenced && had_records) ++transactions_.given_up;
@@ -190,7 +190,7 @@ void Relay::NoteAcknowledgements() {
   const uint64_t acknowledged =
       sender_.counters().acknowledged + snapshot_.counters().acknowledged;
   const bool moved = acknowledged != acknowledged_before_;
-  if (moved && !gate_) session_.OnDelivered();
+  if (moved && !batcher_) session_.OnDelivered();
   if (moved) brokers_seen_at_ = Clock::now();
   const SinkHealth health = sinks_.Health();
   brokers_seen_at_ = std::max(brokers_seen_at_, health.heard_at);

@@ -20,16 +20,16 @@ constexpr uint64_t kMaxPlaces = 20;
 }  // namespace
 
 absl::StatusOr<DeadLetterIndex> DeadLetterTopicReader::ReadIndex() {
-  DeadLetterIndex book;
+  DeadLetterIndex index;
   WALPOST_RETURN_IF_ERROR(
-      Read([&book, this](const LetterPlace& place, const Record& record) {
-        absl::Status added = book.Add(place, record);
+      Read([&index, this](const LetterPlace& place, const Record& record) {
+        absl::Status added = index.Add(place, record);
         if (!added.ok() && ++unreadable_ <= kMaxPlaces) {
           unreadable_places_.push_back(std::move(added));
         }
         return absl::OkStatus();
       }));
-  return book;
+  return index;
 }
 
 absl::Status DeadLetterTopicReader::ReadAt(const std::set<LetterPlace>& places,

@@ -31,22 +31,25 @@ constexpr milliseconds kPoll{20};
 
 }  // namespace
 
-IsolatedTopicResender::IsolatedTopicResender(
-    asio::any_io_executor executor, const Config& config, ParkedKeys& lot,
-    ParkingTable& table, SinkKnowledge& knowledge, std::function<void()> wake)
+IsolatedTopicResender::IsolatedTopicResender(asio::any_io_executor executor,
+                                             const Config& config,
+                                             ParkedKeys& parked_keys,
+                                             ParkingTable& table,
+                                             SinkKnowledge& knowledge,
+                                             std::function<void()> wake)
     : executor_(executor),
       config_(config),
-      lot_(lot),
+      parked_keys_(parked_keys),
       table_(table),
       knowledge_(knowledge),
       wake_(std::move(wake)) {}
 
 asio::awaitable<absl::StatusOr<bool>> IsolatedTopicResender::Turn(
     Position through) {
-  for (const std::string& topic : lot_.topics().Names()) drains_[topic];
+  for (const std::string& topic : parked_keys_.topics().Names()) drains_[topic];
   const MonotonicTime now = Clock::now();
   for (auto& [topic, drain] : drains_) {
-    const bool is_held = lot_.topics().Contains(topic);
+    const bool is_held = parked_keys_.topics().Contains(topic);
     if (drain.run == nullptr) {
       if (!is_held || now < drain.next_at) continue;
       WALPOST_CO_RETURN_IF_ERROR(co_await Begin(topic, through));
@@ -84,10 +87,10 @@ asio::awaitable<absl::Status> IsolatedTopicResender::Begin(std::string topic,
         StoredEventSender::Create(executor_, config_, options, wake_));
   }
   ParkingSql::Sendable wanted;
-  wanted.scope = lot_.scope();
+  wanted.scope = parked_keys_.scope();
   wanted.through = through;
   wanted.topic = topic;
-  wanted.has_others = !lot_.lanes().empty();
+  wanted.has_others = !parked_keys_.lanes().empty();
   wanted.max_events = drain.run->max_rows();
   wanted.max_bytes = kMaxBytes;
   WALPOST_CO_ASSIGN_OR_RETURN(std::vector<ParkedRow> rows,
@@ -122,9 +125,9 @@ asio::awaitable<absl::Status> IsolatedTopicResender::Settle(
     // Before the row is changed: its key must never be thought free.
     WALPOST_CO_ASSIGN_OR_RETURN(const Position position,
                                 ParseSortableText(failed.position));
-    lot_.Hold(LaneOf(lot_.scope(), content.aggregate_type,
-                     content.aggregate_id.value_or("")),
-              position);
+    parked_keys_.Hold(LaneOf(parked_keys_.scope(), content.aggregate_type,
+                             content.aggregate_id.value_or("")),
+                      position);
     WALPOST_CO_RETURN_IF_ERROR(co_await table_.Fail(
         failed.number, ReasonCodeOf(failure.reason), reason));
   }

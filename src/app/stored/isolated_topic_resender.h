@@ -40,7 +40,7 @@ class IsolatedTopicResender {
  public:
   // All arguments outlive this object. `wake` is called when there is a result.
   IsolatedTopicResender(boost::asio::any_io_executor executor,
-                        const Config& config, ParkedKeys& lot,
+                        const Config& config, ParkedKeys& parked_keys,
                         ParkingTable& table, SinkKnowledge& knowledge,
                         std::function<void()> wake);
 
@@ -72,7 +72,7 @@ class IsolatedTopicResender {
 
   boost::asio::any_io_executor executor_;
   const Config& config_;
-  ParkedKeys& lot_;
+  ParkedKeys& parked_keys_;
   ParkingTable& table_;
   SinkKnowledge& knowledge_;
   std::function<void()> wake_;

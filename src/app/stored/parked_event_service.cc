@@ -47,15 +47,16 @@ ParkedEventService::ParkedEventService(asio::any_io_executor executor,
       progress_(progress),
       sender_(progress.sender()),
       callbacks_(std::move(callbacks)),
-      lot_(config.parking, config.outbox, sender_.builder().routes()),
+      parked_keys_(config.parking, config.outbox, sender_.builder().routes()),
       table_(executor, config.postgres, config.parking.table, numbering),
-      drains_(executor, config, lot_, table_, knowledge, [this] { Wake(); }),
+      drains_(executor, config, parked_keys_, table_, knowledge,
+              [this] { Wake(); }),
       retries_(executor, config, table_, [this] { Wake(); }),
       isolation_(config.parking.isolate_after),
       timer_(executor),
       ended_(executor) {
-  lot_.SetListener([this] { Wake(); });
-  lot_.SetIsolationListener([this](const std::string& topic) {
+  parked_keys_.SetListener([this] { Wake(); });
+  parked_keys_.SetIsolationListener([this](const std::string& topic) {
     spdlog::warn(
         "topic {} is isolated: it took nothing for {} s, while the brokers "
         "answer. Its events wait in table {}, and the others go on",
@@ -80,7 +81,7 @@ asio::awaitable<absl::Status> ParkedEventService::Open(
         "parked, and dead letters stay dead letters",
         config_.parking.table);
   }
-  sender_.SetParking(&lot_);
+  sender_.SetParking(&parked_keys_);
   const absl::Status loaded = co_await Load();
   if (!loaded.ok()) table_.Close();
   co_return loaded;
@@ -92,17 +93,17 @@ asio::awaitable<absl::Status> ParkedEventService::Load() {
   const auto is_in_flight = [this](Sequence sequence) {
     return sender_.window().Find(sequence) != nullptr;
   };
-  lot_.Load(std::move(so_far), is_in_flight);
+  parked_keys_.Load(std::move(so_far), is_in_flight);
   WALPOST_CO_ASSIGN_OR_RETURN(lanes_, co_await table_.ReadLanes());
   WALPOST_CO_ASSIGN_OR_RETURN(topics_,
-                              co_await table_.ReadTopics(lot_.scope()));
+                              co_await table_.ReadTopics(parked_keys_.scope()));
   if (!topics_.empty()) {
     spdlog::warn("{} topics are isolated, such as {}", topics_.size(),
                  topics_.front().name);
   }
   if (!lanes_.empty()) {
     spdlog::warn("{} keys are parked; walpost parked -c FILE list shows them",
-                 lot_.lanes().size());
+                 parked_keys_.lanes().size());
   }
   co_return absl::OkStatus();
 }
@@ -136,7 +137,7 @@ asio::awaitable<void> ParkedEventService::Serve() {
   absl::Status status;
   while (!is_stopped_ && status.ok()) status = co_await Turn();
   co_await Abandon();
-  if (lot_.GiveUpWaiting()) sender_.OnCapacity();
+  if (parked_keys_.GiveUpWaiting()) sender_.OnCapacity();
   if (!is_stopped_) callbacks_.on_lost(status);
   is_serving_ = false;
   ended_.cancel();
@@ -157,7 +158,7 @@ asio::awaitable<void> ParkedEventService::Abandon() {
 }
 
 asio::awaitable<absl::Status> ParkedEventService::Turn() {
-  if (lot_.queued() > 0) co_return co_await Store();
+  if (parked_keys_.queued() > 0) co_return co_await Store();
   if (release_ != nullptr) {
     std::optional<StoredEventSender::Result> result = release_->TakeResult();
     if (result) co_return co_await Settle(*std::move(result));
@@ -169,10 +170,10 @@ asio::awaitable<absl::Status> ParkedEventService::Turn() {
   }
   const MonotonicTime now = Clock::now();
   const bool is_sending = release_ != nullptr && release_->is_sending();
-  if (lot_.holds_any() && !is_sending && now >= read_at_) {
+  if (parked_keys_.holds_any() && !is_sending && now >= read_at_) {
     co_return co_await Look();
   }
-  if (now >= wait_until_ && lot_.GiveUpWaiting()) Progress();
+  if (now >= wait_until_ && parked_keys_.GiveUpWaiting()) Progress();
   co_await Wait();
   co_return absl::OkStatus();
 }
@@ -190,9 +191,9 @@ asio::awaitable<absl::StatusOr<bool>> ParkedEventService::SendFreeEvents() {
 
 asio::awaitable<absl::Status> ParkedEventService::Store() {
   const std::vector<const ParkedEvent*> batch =
-      lot_.NextBatch(kMaxEvents, kMaxBytes);
+      parked_keys_.NextBatch(kMaxEvents, kMaxBytes);
   WALPOST_CO_RETURN_IF_ERROR(co_await table_.Insert(batch));
-  for (const Sequence sequence : lot_.OnStored(batch.size())) {
+  for (const Sequence sequence : parked_keys_.OnStored(batch.size())) {
     sender_.OnAcknowledged(sequence, WallNow());
   }
   callbacks_.on_progress();
@@ -212,9 +213,9 @@ asio::awaitable<absl::Status> ParkedEventService::Look() {
 
 asio::awaitable<absl::Status> ParkedEventService::Read() {
   const MonotonicTime begun = Clock::now();
-  lot_.BeginReading();
+  parked_keys_.BeginReading();
   std::vector<ParkedRow> rows;
-  if (callbacks_.may_release() && !lot_.lanes().empty()) {
+  if (callbacks_.may_release() && !parked_keys_.lanes().empty()) {
     if (release_ == nullptr) {
       StoredEventSender::Options options;
       options.system_identifier = table_.system_identifier();
@@ -223,9 +224,9 @@ asio::awaitable<absl::Status> ParkedEventService::Read() {
                                               [this] { Wake(); }));
     }
     ParkingSql::Sendable wanted;
-    wanted.scope = lot_.scope();
+    wanted.scope = parked_keys_.scope();
     wanted.through = callbacks_.settled_through();
-    wanted.has_others = !topics_.empty() || !lot_.topics().empty();
+    wanted.has_others = !topics_.empty() || !parked_keys_.topics().empty();
     wanted.max_events = release_->max_rows();
     wanted.max_bytes = kMaxBytes;
     WALPOST_CO_ASSIGN_OR_RETURN(rows, co_await table_.ReadSendable(wanted));
@@ -238,26 +239,27 @@ asio::awaitable<absl::Status> ParkedEventService::Read() {
   }
   WALPOST_CO_ASSIGN_OR_RETURN(lanes_, co_await table_.ReadLanes());
   WALPOST_CO_ASSIGN_OR_RETURN(topics_,
-                              co_await table_.ReadTopics(lot_.scope()));
+                              co_await table_.ReadTopics(parked_keys_.scope()));
   counted_at_ = Clock::now();
   ParkedReading reading = Describe(rows);
   drains_.Describe(topics_, reading);
-  const std::vector<std::string> isolated = lot_.topics().Names();
-  const size_t held = lot_.lanes().size();
-  if (lot_.OnRead(reading)) Progress();
-  LogReleased(held - lot_.lanes().size());
+  const std::vector<std::string> isolated = parked_keys_.topics().Names();
+  const size_t held = parked_keys_.lanes().size();
+  if (parked_keys_.OnRead(reading)) Progress();
+  LogReleased(held - parked_keys_.lanes().size());
   for (const std::string& topic : isolated) {
-    if (lot_.topics().Contains(topic)) continue;
+    if (parked_keys_.topics().Contains(topic)) continue;
     // Otherwise Kafka may have been replaced.
     const bool has_all = callbacks_.may_release();
     spdlog::info("topic {} is no longer isolated{}", topic,
                  has_all ? ": it has all of its events" : "");
   }
-  all_wait_for_dead_ =
-      rows.empty() && callbacks_.may_release() &&
-      lot_.lanes().size() == reading.waiting.size() && lot_.topics().empty() &&
-      std::ranges::all_of(lanes_,
-                          [](const ParkedLane& lane) { return lane.dead > 0; });
+  all_wait_for_dead_ = rows.empty() && callbacks_.may_release() &&
+                       parked_keys_.lanes().size() == reading.waiting.size() &&
+                       parked_keys_.topics().empty() &&
+                       std::ranges::all_of(lanes_, [](const ParkedLane& lane) {
+                         return lane.dead > 0;
+                       });
   const MonotonicTime now = Clock::now();
   read_at_ = now + std::max<MonotonicTime::duration>(
                        kReadInterval, kReadShare * (now - begun));
@@ -292,14 +294,14 @@ asio::awaitable<absl::Status> ParkedEventService::Settle(
     read_at_ += kTroublePause;
   }
   const bool is_leaving = result.failed.empty() && result.trouble.ok();
-  if (!is_leaving && lot_.GiveUpWaiting()) Progress();
+  if (!is_leaving && parked_keys_.GiveUpWaiting()) Progress();
   co_return absl::OkStatus();
 }
 
 void ParkedEventService::LogReleased(size_t count) {
   if (count == 0) return;
   spdlog::info("{} keys are no longer parked; {} are", count,
-               lot_.lanes().size());
+               parked_keys_.lanes().size());
 }
 
 asio::awaitable<void> ParkedEventService::Wait() {
@@ -323,7 +325,7 @@ void ParkedEventService::Progress() {
 void ParkedEventService::Watch(MonotonicTime brokers_seen_at) {
   const std::optional<Position> position =
       isolation_.Look(sender_.standing_at(), brokers_seen_at, Clock::now());
-  if (position && lot_.MayIsolate()) sender_.Isolate(*position);
+  if (position && parked_keys_.MayIsolate()) sender_.Isolate(*position);
 }
 
 }  // namespace walpost

@@ -98,7 +98,7 @@ class ParkedEventService {
   WalProgress& progress_;
   Sender& sender_;
   Callbacks callbacks_;
-  ParkedKeys lot_;
+  ParkedKeys parked_keys_;
   ParkingTable table_;
   std::unique_ptr<StoredEventSender> release_;
   IsolatedTopicResender drains_;

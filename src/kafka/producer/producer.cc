@@ -43,9 +43,9 @@ int DescriptorsOf(const std::string& brokers) {
 
 Producer::Producer(asio::any_io_executor executor, rd_kafka_t* client,
                    CredentialReloader credentials, RecordReports& reports,
-                   std::function<void()> on_drained, ClusterState* memory)
+                   std::function<void()> on_drained, ClusterState* state)
     : topics_(std::make_shared<TopicCache>(
-          client, memory == nullptr ? own_offsets_ : memory->offsets)),
+          client, state == nullptr ? own_offsets_ : state->offsets)),
       client_(client),
       queue_(rd_kafka_queue_get_main(client)),
       credentials_(std::move(credentials)),
@@ -53,17 +53,17 @@ Producer::Producer(asio::any_io_executor executor, rd_kafka_t* client,
       on_drained_(std::move(on_drained)),
       eventfd_(executor),
       close_timer_(executor),
-      pulse_(client, queue_.get()),
-      maker_(client, queue_.get()) {
-  if (memory != nullptr) {
-    topic_identity_.emplace(client, queue_.get(), memory->topics);
+      liveness_(client, queue_.get()),
+      creator_(client, queue_.get()) {
+  if (state != nullptr) {
+    topic_identity_.emplace(client, queue_.get(), state->topics);
   }
 }
 
 absl::StatusOr<std::unique_ptr<Producer>> Producer::Create(
     asio::any_io_executor executor, const ProducerOptions& options,
     RecordReports& reports, std::function<void()> on_drained,
-    ClusterState* memory) {
+    ClusterState* state) {
   WALPOST_RETURN_IF_ERROR(RequireDescriptors(DescriptorsOf(options.brokers)));
   CredentialReloader credentials(options);
   WALPOST_ASSIGN_OR_RETURN(KafkaConf conf, MakeProducerConf(options));
@@ -81,7 +81,7 @@ absl::StatusOr<std::unique_ptr<Producer>> Producer::Create(
   (void)conf.release();  // librdkafka owns it now
   std::unique_ptr<Producer> producer(
       new Producer(executor, client, std::move(credentials), reports,
-                   std::move(on_drained), memory));
+                   std::move(on_drained), state));
   producer->probed_topic_ = options.probed_topic;
   producer->one_at_a_time_ = options.one_at_a_time;
   WALPOST_RETURN_IF_ERROR(producer->ListenOnEventFd());
@@ -94,16 +94,16 @@ absl::StatusOr<std::unique_ptr<Producer>> Producer::Create(
     producer->transactions_.emplace(executor, client, options, unanswered,
                                     on_spent);
     producer->earlier_.emplace(client, producer->queue_.get(), options.brokers);
-    producer->WatchStableEnds(memory);
+    producer->WatchLastStableOffsets(state);
   }
   return producer;
 }
 
-void Producer::WatchStableEnds(ClusterState* memory) {
-  if (memory == nullptr) return;
-  hidden_ = &memory->hidden;
-  last_stable_offsets_.emplace(client_, queue_.get(), memory->offsets,
-                               memory->hidden);
+void Producer::WatchLastStableOffsets(ClusterState* state) {
+  if (state == nullptr) return;
+  hidden_ = &state->hidden;
+  last_stable_offsets_.emplace(client_, queue_.get(), state->offsets,
+                               state->hidden);
 }
 
 absl::Status Producer::ListenOnEventFd() {
@@ -188,7 +188,7 @@ absl::Status Producer::Produce(const Record& record, Sequence sequence) {
   }
   if (record.creation != nullptr && !topics_->Has(record.topic)) {
     WALPOST_RETURN_IF_ERROR(
-        maker_.MayProduce(record.topic, *record.creation, Clock::now()));
+        creator_.MayProduce(record.topic, *record.creation, Clock::now()));
   }
   WALPOST_ASSIGN_OR_RETURN(Topic * topic, topics_->Get(record.topic));
   // TakeOver has asked about the topic of the checkpoints.
@@ -250,7 +250,7 @@ void Producer::StartTransactionOver() {
 SinkHealth Producer::Health() {
   SinkHealth health;
   health.brokers_up = statistics_.brokers_up;
-  health.heard_at = pulse_.heard_at();
+  health.heard_at = liveness_.heard_at();
   health.trouble = connection_diagnosis_.advice();
   health.missing_topic = statistics_.unknown_topic;
   health.cluster_id = cluster_id();

@@ -56,7 +56,7 @@ namespace walpost {
 class Producer final : public Sink {
  public:
   // Starts librdkafka; does not wait for a broker. `reports` outlives the
-  // producer. `on_drained` is called after each portion of reports. `memory`,
+  // producer. `on_drained` is called after each portion of reports. `state`,
   // if any, outlives the producer, and has the knowledge of earlier producers.
   //
   // kInvalidArgument: a property must not be set. kFailedPrecondition: a
@@ -64,7 +64,7 @@ class Producer final : public Sink {
   static absl::StatusOr<std::unique_ptr<Producer>> Create(
       boost::asio::any_io_executor executor, const ProducerOptions& options,
       RecordReports& reports, std::function<void()> on_drained,
-      ClusterState* memory = nullptr);
+      ClusterState* state = nullptr);
 
   ~Producer() override;
 
@@ -83,7 +83,7 @@ class Producer final : public Sink {
   void ExpectCluster(std::string cluster) override {
     expected_cluster_ = std::move(cluster);
   }
-  // The topics are those in the memory, which reports if they are others.
+  // The topics are those in the state, which reports if they are others.
   void ExpectTopics() override {
     if (topic_identity_) topic_identity_->Expect();
   }
@@ -101,10 +101,10 @@ class Producer final : public Sink {
  private:
   Producer(boost::asio::any_io_executor executor, rd_kafka_t* client,
            CredentialReloader credentials, RecordReports& reports,
-           std::function<void()> on_drained, ClusterState* memory);
+           std::function<void()> on_drained, ClusterState* state);
 
   boost::asio::awaitable<void> CloseBy(MonotonicTime deadline);
-  void WatchStableEnds(ClusterState* memory);
+  void WatchLastStableOffsets(ClusterState* state);
   absl::Status ListenOnEventFd();
   void WaitForReports();
   // Handles at most kReportsPerTurn; true: there may be more.
@@ -135,9 +135,9 @@ class Producer final : public Sink {
   boost::asio::posix::stream_descriptor eventfd_;
   boost::asio::steady_timer close_timer_;
   ProducerStatistics statistics_;
-  BrokerLiveness pulse_;
-  TopicCreator maker_;
-  std::optional<TopicIdentity> topic_identity_;     // with a memory
+  BrokerLiveness liveness_;
+  TopicCreator creator_;
+  std::optional<TopicIdentity> topic_identity_;     // with a state
   std::optional<TransactionClient> transactions_;   // with a transactional id
   std::optional<HangingTransactionGuard> earlier_;  // likewise
   std::optional<LastStableOffsets> last_stable_offsets_;  // with both

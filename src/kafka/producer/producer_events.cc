@@ -66,7 +66,7 @@ size_t Producer::HandleEvent(rd_kafka_event_t* event) {
         reports_.OnCapacity();
         return 1;
       }
-      if (!pulse_.OnAnswer(event) && topic_identity_) {
+      if (!liveness_.OnAnswer(event) && topic_identity_) {
         topic_identity_->OnAnswer(event);
       }
       return 1;
@@ -79,7 +79,7 @@ size_t Producer::HandleEvent(rd_kafka_event_t* event) {
         last_stable_offsets_->OnAnswer(event, Clock::now());
       return 1;
     case RD_KAFKA_EVENT_CREATETOPICS_RESULT:
-      maker_.OnAnswer(event, Clock::now());
+      creator_.OnAnswer(event, Clock::now());
       reports_.OnCapacity();
       return 1;
     case RD_KAFKA_EVENT_LOG:
@@ -134,7 +134,7 @@ void Producer::HandleStatistics(const char* json) {
   std::string topic = topics_->AnyTopic();
   if (topic.empty() && topic_identity_) topic = topic_identity_->AnyTopic();
   if (topic.empty()) topic = probed_topic_;
-  pulse_.OnStatistics(statistics_, Clock::now(), topic);
+  liveness_.OnStatistics(statistics_, Clock::now(), topic);
   if (statistics_.brokers_up > 0) connection_diagnosis_.Clear();
   if (statistics_.brokers_up > 0 && topic_identity_) {
     topic_identity_->OnTick(topics_->Acknowledged(), Clock::now());
@@ -187,7 +187,7 @@ void Producer::HandleDeliveryReport(const rd_kafka_message_t& message,
     return;
   }
   // Codes below 0 are the client's own.
-  if (message.err > 0) pulse_.OnRefusal(std::chrono::steady_clock::now());
+  if (message.err > 0) liveness_.OnRefusal(std::chrono::steady_clock::now());
   if (is_starting_over_ && message.err < 0) {
     status = absl::ResourceExhaustedError(status.message());
   }

@@ -59,7 +59,7 @@ absl::Status TransactionalWriter::Connect() {
   unanswered_ = InDoubtRequests::Watch(conf.get());
   char reason[512];
   topics_.clear();
-  maker_.reset();
+  creator_.reset();
   queue_.reset();
   client_.reset(
       rd_kafka_new(RD_KAFKA_PRODUCER, conf.get(), reason, sizeof(reason)));
@@ -70,7 +70,7 @@ absl::Status TransactionalWriter::Connect() {
   (void)conf.release();  // librdkafka owns it now
   rd_kafka_set_log_queue(client_.get(), nullptr);
   queue_.reset(rd_kafka_queue_get_main(client_.get()));
-  maker_.emplace(client_.get(), queue_.get());
+  creator_.emplace(client_.get(), queue_.get());
   rd_kafka_error_t* error =
       rd_kafka_init_transactions(client_.get(), kAnswerMillis);
   if (error == nullptr) return absl::OkStatus();
@@ -124,7 +124,7 @@ absl::Status TransactionalWriter::AwaitTopic(const Record& record) {
   }
   for (;;) {  // the brokers answer, or the request times out
     const absl::Status may =
-        maker_->MayProduce(record.topic, *record.creation, Clock::now());
+        creator_->MayProduce(record.topic, *record.creation, Clock::now());
     if (!absl::IsResourceExhausted(may)) return may;
     TakeReports(kReportMillis);
   }
@@ -186,7 +186,7 @@ void TransactionalWriter::TakeReports(int timeout_millis) {
     const rd_kafka_event_type_t type = rd_kafka_event_type(event.get());
     if (type == RD_KAFKA_EVENT_LOG) TakeLog(event.get());
     if (type == RD_KAFKA_EVENT_CREATETOPICS_RESULT) {
-      maker_->OnAnswer(event.get(), Clock::now());
+      creator_->OnAnswer(event.get(), Clock::now());
     }
     if (type != RD_KAFKA_EVENT_DR) continue;
     while (const rd_kafka_message_t* message =

@@ -101,7 +101,7 @@ class TransactionalWriter {
   std::shared_ptr<const InDoubtRequests> unanswered_;
   KafkaClient client_;
   KafkaQueue queue_;  // of the client
-  std::optional<TopicCreator> maker_;
+  std::optional<TopicCreator> creator_;
   std::map<std::string, KafkaTopic, std::less<>> topics_;
   absl::Status rejected_;  // a record or topic of this transaction
   std::string failed_topic_;

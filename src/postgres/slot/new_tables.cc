@@ -20,9 +20,10 @@ constexpr std::chrono::seconds kCountLimit{60};
 
 asio::awaitable<absl::Status> NewTables::Look(Connection& connection) {
   names_.clear();
-  const std::vector<ContinuityState::NewTable> tables = memory_.NewTables();
-  if (tables.empty() || !memory_.observed().slot) co_return absl::OkStatus();
-  const Lsn stands = memory_.observed().slot->confirmed;
+  const std::vector<ContinuityState::NewTable> tables = continuity_.NewTables();
+  if (tables.empty() || !continuity_.observed().slot)
+    co_return absl::OkStatus();
+  const Lsn stands = continuity_.observed().slot->confirmed;
   if (std::exchange(counted_at_, stands) != stands) unsent_.clear();
   for (const ContinuityState::NewTable& table : tables) {
     if (!unsent_.contains(table.name)) {
@@ -37,8 +38,8 @@ asio::awaitable<absl::Status> NewTables::Look(Connection& connection) {
                           unsent.rows.ToString())
             : fmt::format("the rows of the table cannot be counted ({})",
                           unsent.rows.trouble);
-    memory_.SetUnsentRows(table.name, rows,
-                          table.is_unknown && unsent.was_published);
+    continuity_.SetUnsentRows(table.name, rows,
+                              table.is_unknown && unsent.was_published);
   }
   co_return absl::OkStatus();
 }
@@ -57,7 +58,7 @@ asio::awaitable<absl::Status> NewTables::Count(
     WALPOST_CO_ASSIGN_OR_RETURN(
         counted,
         co_await CountUnsentRows(connection, options_, outbox_, references,
-                                 index, memory_.resumes_at()));
+                                 index, continuity_.resumes_at()));
   }
   unsent_[table.name] = std::move(counted);
   co_return absl::OkStatus();

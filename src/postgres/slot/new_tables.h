@@ -25,16 +25,19 @@ class NewTables {
  public:
   // All arguments outlive the object.
   NewTables(const WalSourceOptions& options, const OutboxOptions& outbox,
-            const std::vector<Route>& routes, ContinuityState& memory)
-      : options_(options), outbox_(outbox), routes_(routes), memory_(memory) {}
+            const std::vector<Route>& routes, ContinuityState& continuity)
+      : options_(options),
+        outbox_(outbox),
+        routes_(routes),
+        continuity_(continuity) {}
 
   // Tables whose rows were published already, by an initial snapshot.
   void SetPublished(std::vector<std::string> tables) {
     published_ = std::move(tables);
   }
 
-  // Counts the rows that the slot does not send, and tells the memory. Takes up
-  // to a minute for each table, once while the slot stands there.
+  // Counts the rows that the slot does not send, and tells the continuity.
+  // Takes up to a minute for each table, once while the slot stands there.
   boost::asio::awaitable<absl::Status> Look(Connection& connection);
   // The tables are streamed now: logs what becomes of those rows.
   void Report();
@@ -46,7 +49,7 @@ class NewTables {
   const WalSourceOptions& options_;
   const OutboxOptions& outbox_;
   const std::vector<Route>& routes_;
-  ContinuityState& memory_;
+  ContinuityState& continuity_;
   std::vector<std::string> published_;
   std::vector<std::string> names_;            // as of the last Look
   std::map<std::string, UnsentRows> unsent_;  // by name

@@ -72,9 +72,10 @@ asio::awaitable<absl::Status> SourceSetup::Observe() {
   observed.wal_end = server.wal_end;
   observed.kafka_cluster = kafka_cluster_;
   WALPOST_CO_RETURN_IF_ERROR(co_await ReadSlot(observed));
-  const uint32_t left = memory_.left_timeline();
+  const uint32_t left = continuity_.left_timeline();
   if (left != 0) {
-    memory_.SetFork(co_await FindFork(*connection_, observed.timeline, left));
+    continuity_.SetFork(
+        co_await FindFork(*connection_, observed.timeline, left));
   }
   co_return absl::OkStatus();
 }
@@ -104,15 +105,15 @@ asio::awaitable<absl::Status> SourceSetup::ReadSlot(ObservedSource observed) {
       const PublicationRights rights,
       co_await FindPublicationRights(*connection_, options_.publication));
   observed.may_write_record = rights.may_alter;
-  memory_.Observe(std::move(observed), std::move(birth));
+  continuity_.Observe(std::move(observed), std::move(birth));
   co_return absl::OkStatus();
 }
 
 asio::awaitable<absl::Status> SourceSetup::StandBy() {
   WALPOST_CO_RETURN_IF_ERROR(co_await holder_.Look(*connection_));
-  const absl::Status followed = memory_.OnSlotInUse(holder_.is_walpost());
+  const absl::Status followed = continuity_.OnSlotInUse(holder_.is_walpost());
   if (!followed.ok()) co_return followed;
-  if (!memory_.has_streamed()) {
+  if (!continuity_.has_streamed()) {
     co_await holder_.EndDeadPredecessor(*connection_);
   }
   const std::string text = fmt::format("slot {} is in use", options_.slot);
@@ -122,25 +123,26 @@ asio::awaitable<absl::Status> SourceSetup::StandBy() {
 
 // Records a gap, if our role may write the record.
 asio::awaitable<absl::Status> SourceSetup::Continue() {
-  Coverage observed = Coverage::Parse(memory_.observed().coverage);
-  std::string known = memory_.known_coverage();
+  Coverage observed = Coverage::Parse(continuity_.observed().coverage);
+  std::string known = continuity_.known_coverage();
   WALPOST_CO_RETURN_IF_ERROR(co_await RequirePublicationOfRecord(
       *connection_, options_.publication, std::move(observed),
       std::move(known)));
   WALPOST_CO_RETURN_IF_ERROR(co_await new_tables_.Look(*connection_));
   connection_->set_deadline(Clock::now() + kSetupLimit);
-  absl::Status status = memory_.Continue();
+  absl::Status status = continuity_.Continue();
   if (status.ok()) {
-    status = RequireFormerNames(outbox_.tables, memory_.former_names());
+    status = RequireFormerNames(outbox_.tables, continuity_.former_names());
   }
-  if (memory_.suspects_another_instance()) {
+  if (continuity_.suspects_another_instance()) {
     WALPOST_CO_ASSIGN_OR_RETURN(const bool has_others,
                                 co_await holder_.FindOthers(*connection_));
-    if (has_others) memory_.OnSlotInUse(/*by_walpost=*/true).IgnoreError();
+    if (has_others) continuity_.OnSlotInUse(/*by_walpost=*/true).IgnoreError();
   }
-  if (!memory_.promotion().empty()) spdlog::warn("{}", memory_.promotion());
+  if (!continuity_.promotion().empty())
+    spdlog::warn("{}", continuity_.promotion());
   const bool is_held = GapOf(status).has_value();
-  const std::optional<BirthRecord> record = memory_.RecordOfGap();
+  const std::optional<BirthRecord> record = continuity_.RecordOfGap();
   if (!is_held || !record) co_return status;
   const absl::Status written =
       co_await WriteBirthRecord(*connection_, options_.publication, *record);
@@ -160,12 +162,12 @@ asio::awaitable<absl::Status> SourceSetup::Begin() {
   slot_position_ = slot ? slot->confirmed_flush_lsn : Lsn();
   co_await SetUpGuardSlot(*connection_, options_);
   begins_ = std::max(slot_position_, from_lsn_);
-  if (memory_.record()) {
-    begins_ = std::max(begins_, memory_.record()->consistent_point);
+  if (continuity_.record()) {
+    begins_ = std::max(begins_, continuity_.record()->consistent_point);
   }
-  const absl::Status begun = memory_.Begin(begins_);
+  const absl::Status begun = continuity_.Begin(begins_);
   if (!begun.ok()) co_return begun;
-  if (memory_.is_first_start()) co_return co_await RecordBirth();
+  if (continuity_.is_first_start()) co_return co_await RecordBirth();
   co_return co_await UpdateRecord();
 }
 
@@ -173,7 +175,7 @@ asio::awaitable<absl::Status> SourceSetup::UpdateRecord() {
   WALPOST_CO_ASSIGN_OR_RETURN(const RecordFence fence,
                               co_await ReadFence(*connection_));
   const std::optional<RecordUpdate> update =
-      memory_.UpdatedRecord(kafka_cluster_, fence);
+      continuity_.UpdatedRecord(kafka_cluster_, fence);
   if (!update) co_return absl::OkStatus();
   if (!update->consequence.empty()) {
     co_return co_await RequireBirthRecord(*connection_, options_.publication,
@@ -193,7 +195,7 @@ asio::awaitable<absl::Status> SourceSetup::RecordBirth() {
       BirthRecord described,
       co_await DescribeBirth(*connection_, options_.publication, outbox_.tables,
                              options_.slot, begins_));
-  BirthRecord record = memory_.RecordOfBirth(std::move(described));
+  BirthRecord record = continuity_.RecordOfBirth(std::move(described));
   record.kafka_cluster = kafka_cluster_;
   const std::string& publication = options_.publication;
   if (from_lsn_.is_valid()) {
@@ -221,15 +223,15 @@ asio::awaitable<absl::Status> SourceSetup::RecordBirth() {
 absl::Status SourceSetup::CheckFromLsn() {
   const Lsn from = options_.from_lsn;
   from_lsn_ = Lsn();
-  if (!from.is_valid() || memory_.has_streamed()) return absl::OkStatus();
-  if (!memory_.is_first_start()) {
+  if (!from.is_valid() || continuity_.has_streamed()) return absl::OkStatus();
+  if (!continuity_.is_first_start()) {
     spdlog::warn(
         "--from-lsn {} is for the first start on slot {} and has no effect: "
         "the slot is in use since {}",
-        from.ToString(), options_.slot, memory_.birth().ToString());
+        from.ToString(), options_.slot, continuity_.birth().ToString());
     return absl::OkStatus();
   }
-  const ObservedSource& observed = memory_.observed();
+  const ObservedSource& observed = continuity_.observed();
   const std::string option = fmt::format("--from-lsn {}", from.ToString());
   if (!observed.slot) {
     return absl::FailedPreconditionError(
@@ -310,7 +312,7 @@ asio::awaitable<absl::Status> SourceSetup::RunPreflight() {
     co_return absl::OkStatus();
   }
   const std::string since =
-      memory_.has_streamed()
+      continuity_.has_streamed()
           ? " (it was in order when walpost started: look for events"
             " that are missing in Kafka)"
           : "";
@@ -330,7 +332,7 @@ asio::awaitable<absl::Status> SourceSetup::StartReplication() {
   stream.messages = outbox_.messages.enabled();
   const absl::Status status =
       co_await walpost::StartReplication(*connection_, std::move(stream));
-  if (status.ok()) memory_.OnStreaming();
+  if (status.ok()) continuity_.OnStreaming();
   co_return status;
 }
 

@@ -39,14 +39,14 @@ class SourceSetup {
   // All arguments outlive the object.
   SourceSetup(const WalSourceOptions& options, const OutboxOptions& outbox,
               const InstanceName& name, const std::vector<Route>& routes,
-              ContinuityState& memory)
+              ContinuityState& continuity)
       : options_(options),
         outbox_(outbox),
         name_(name),
         routes_(routes),
-        memory_(memory),
+        continuity_(continuity),
         holder_(options.slot, name),
-        new_tables_(options, outbox, routes, memory) {}
+        new_tables_(options, outbox, routes, continuity) {}
 
   // Kafka cluster of the producer; empty: not known yet.
   void SetKafkaCluster(std::string cluster) {
@@ -91,14 +91,14 @@ class SourceSetup {
 
   // After the first stream a missing slot is a gap, not a first start.
   bool may_create() const {
-    return options_.create && memory_.is_first_start();
+    return options_.create && continuity_.is_first_start();
   }
 
   const WalSourceOptions& options_;
   const OutboxOptions& outbox_;
   const InstanceName& name_;
   const std::vector<Route>& routes_;
-  ContinuityState& memory_;
+  ContinuityState& continuity_;
   Connection* connection_ = nullptr;  // of the current Run
 
   bool slot_is_in_use_ = false;

@@ -25,13 +25,13 @@ WalStream::Options LiveStreamOptions(const WalSourceOptions& options) {
 
 WalSource::WalSource(asio::any_io_executor executor, WalSourceOptions options,
                      OutboxOptions outbox, const std::vector<Route>& routes,
-                     ContinuityState& memory, WalStream& stream)
+                     ContinuityState& continuity, WalStream& stream)
     : executor_(executor),
       options_(std::move(options)),
       outbox_(std::move(outbox)),
       name_(InstanceName::OfThisProcess(options_.slot)),
-      memory_(memory),
-      setup_(options_, outbox_, name_, routes, memory),
+      continuity_(continuity),
+      setup_(options_, outbox_, name_, routes, continuity),
       reader_(executor, stream) {}
 
 asio::awaitable<absl::Status> WalSource::Open() {
@@ -50,8 +50,8 @@ asio::awaitable<absl::Status> WalSource::Open() {
   if (!status.ok()) co_return status;
   WalStream::Start start;
   start.slot = setup_.slot_position();
-  start.table_oids = TableOids(Coverage::Parse(memory_.coverage()));
-  start.former_names = memory_.former_names();
+  start.table_oids = TableOids(Coverage::Parse(continuity_.coverage()));
+  start.former_names = continuity_.former_names();
   start.base_types = setup_.base_types();
   reader_.Begin(*std::move(connection), std::move(start));
   co_return absl::OkStatus();

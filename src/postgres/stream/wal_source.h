@@ -37,7 +37,7 @@ class WalSource {
   // valid topic templates.
   WalSource(boost::asio::any_io_executor executor, WalSourceOptions options,
             OutboxOptions outbox, const std::vector<Route>& routes,
-            ContinuityState& memory, WalStream& stream);
+            ContinuityState& continuity, WalStream& stream);
 
   // See SourceSetup.
   void SetKafkaCluster(std::string cluster) {
@@ -86,7 +86,7 @@ class WalSource {
   WalSourceOptions options_;
   OutboxOptions outbox_;
   InstanceName name_;
-  ContinuityState& memory_;
+  ContinuityState& continuity_;
   SourceSetup setup_;
   ReplicationReader reader_;
   bool is_opening_ = false;
