@@ -569,6 +569,28 @@ TEST_F(ExpiredTest, MissesWhatWasNotToBeSent) {
   EXPECT_EQ(Judged(), (Counts{{"missing!", 1}}));
 }
 
+// Without a key it may have been in any partition: it is younger than what is
+// left of the one that begins later.
+TEST_F(ExpiredTest, MissesARowWithoutAKeyOfPartitionsThatHaveTheirBeginning) {
+  Begin({{2, 7}});
+  WriteAndSend(2);
+  ExpectedRecord row = Row(2);
+  row.key.reset();
+  Write(row);
+  WriteAndSend(1);
+  EXPECT_EQ(Judged(), (Counts{{"missing!", 1}}));
+}
+
+TEST_F(ExpiredTest, MissesARowWithoutAKeyThatWasNotToBeSent) {
+  Begin({{2, 7}});
+  ExpectedRecord row = Row(2);
+  row.key.reset();
+  row.came_through = false;
+  Write(row);
+  WriteAndSend(2);
+  EXPECT_EQ(Judged(), (Counts{{"missing!", 1}}));
+}
+
 TEST_F(ExpiredTest, TakesTheOrderOfRowsWithinATransaction) {
   Begin({{2, 7}});
   ExpectedRecord first = Row(2);
