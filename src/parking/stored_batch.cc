@@ -163,8 +163,7 @@ bool StoredBatch::HasUncommitted() const {
 void StoredBatch::NextLedger() {
   committing_ = inherited_;
   for (const Entry& entry : entries_) {
-    const bool is_in = entry.state == Entry::State::kSent;
-    if (is_in || IsAcknowledged(entry)) committing_.Add(entry.ledger);
+    if (IsThrough(entry)) committing_.Add(entry.ledger);
   }
 }
 
@@ -207,14 +206,18 @@ StoredBatch::Result StoredBatch::TakeResult(MonotonicTime now,
   }
   result.failed = std::exchange(failed_, {});
   if (one_by_one_ > 0) --one_by_one_;
-  if (!is_stopped_) NoteTrouble(result);
+  if (!is_stopped_) {
+    result.is_new_trouble = IsNewTrouble(std::string(result.trouble.message()));
+  }
   return result;
 }
 
 StoredBatch::Result StoredBatch::Refuse(absl::Status trouble) {
   Result result;
   result.trouble = is_stopped_ ? Trouble() : std::move(trouble);
-  if (!is_stopped_) NoteTrouble(result);
+  if (!is_stopped_) {
+    result.is_new_trouble = IsNewTrouble(std::string(result.trouble.message()));
+  }
   return result;
 }
 
@@ -258,10 +261,16 @@ absl::Status StoredBatch::WhyUntaken(const Entry& entry) const {
   return trouble == topic_troubles_.end() ? absl::OkStatus() : trouble->second;
 }
 
-void StoredBatch::NoteTrouble(Result& result) {
-  std::string trouble(result.trouble.message());
-  result.is_new_trouble = !trouble.empty() && trouble != trouble_;
+bool StoredBatch::IsNewTrouble(std::string trouble) {
+  const bool is_new = !trouble.empty() && trouble != trouble_;
   trouble_ = std::move(trouble);
+  return is_new;
+}
+
+std::string StoredBatch::TakeNewTrouble(MonotonicTime now) {
+  if (now - progress_at_ < kNoticeable) return "";
+  const std::string trouble = WhyTopicWaits();
+  return !trouble.empty() && IsNewTrouble(trouble) ? trouble : "";
 }
 
 bool StoredBatch::must_replace_sink() const {
@@ -274,25 +283,34 @@ void StoredBatch::StartOver() {
   ordinal_ = 0;
 }
 
+bool StoredBatch::IsThrough(const Entry& entry) const {
+  return entry.state == Entry::State::kSent || IsAcknowledged(entry);
+}
+
+// The reason of one topic; empty: none is known.
+std::string StoredBatch::WhyTopicWaits() const {
+  for (const Entry& entry : entries_) {
+    const auto why = topic_troubles_.find(entry.topic);
+    if (why != topic_troubles_.end() && !IsThrough(entry)) {
+      return std::string(why->second.message());
+    }
+  }
+  return "";
+}
+
 std::string StoredBatch::waits_for(MonotonicTime now) const {
   if (now - progress_at_ < kNoticeable) return "";
   std::set<std::string> topics;
-  std::string reason;  // of one of them
   for (const Entry& entry : entries_) {
-    const bool is_through =
-        entry.state == Entry::State::kSent || IsAcknowledged(entry);
-    if (is_through) continue;
-    topics.insert(entry.topic);
-    const auto why = topic_troubles_.find(entry.topic);
-    if (reason.empty() && why != topic_troubles_.end()) {
-      reason = fmt::format(": {}", std::string(why->second.message()));
-    }
+    if (!IsThrough(entry)) topics.insert(entry.topic);
   }
+  const std::string reason = WhyTopicWaits();
   const auto age =
       std::chrono::duration_cast<std::chrono::seconds>(now - progress_at_);
-  return fmt::format("{} {} no records for {} s{}", absl::StrJoin(topics, ", "),
+  return fmt::format("{} {} no records for {} s{}{}",
+                     absl::StrJoin(topics, ", "),
                      topics.size() == 1 ? "takes" : "take", age.count(),
-                     reason);
+                     reason.empty() ? "" : ": ", reason);
 }
 
 }  // namespace walpost

@@ -97,6 +97,9 @@ class StoredBatch {
   // reject.
   size_t max_rows() const { return one_by_one_ > 0 ? 1 : kMaxRows; }
   bool is_stopped() const { return is_stopped_; }
+  // Why a topic has taken nothing for some seconds, if that is not the trouble
+  // of the last batch, nor said before: say it. Else empty.
+  std::string TakeNewTrouble(MonotonicTime now);
   // What the batch waits for, if it has got on with nothing for some seconds:
   // "orders takes no records for 12 s: unknown topic"; else empty.
   std::string waits_for(MonotonicTime now) const;
@@ -126,7 +129,9 @@ class StoredBatch {
   bool HasUncommitted() const;
   bool IsOffered() const;
   absl::Status Trouble() const;
-  void NoteTrouble(Result& result);
+  bool IsThrough(const Entry& entry) const;
+  std::string WhyTopicWaits() const;
+  bool IsNewTrouble(std::string trouble);
 
   Sender& sender_;
   const Options options_;
@@ -141,7 +146,7 @@ class StoredBatch {
   MonotonicTime progress_at_{};        // when it moved last, in this batch
   uint64_t not_delivered_before_ = 0;  // the batch
   size_t one_by_one_ = 0;              // rows that are still to be sent alone
-  std::string trouble_;                // of the last batch
+  std::string trouble_;                // said last
   bool is_stopped_ = false;
 
   // The rows of earlier batches are marked by now. So a commit writes what was

@@ -148,6 +148,7 @@ TEST_F(LedgerRecordTest, ACommitWithoutAnAnswerEndsWhenItIsInterrupted) {
 }
 
 TEST_F(LedgerRecordTest, StopsWaitingForItsReader) {
+  transactions_.never_answers = true;
   record_.Stop();
   const auto opened = Run(record_.Open(run_));
   ASSERT_TRUE(opened.has_value());

@@ -225,7 +225,7 @@ def test_p5_a_parked_event_is_not_released_meanwhile(
     said = relay.verb(*words)
     assert said.returncode == 1 and "0 sent, 1 dead again" in said.stdout, said
     assert re.search(_COMMAND, said.stdout), said
-    assert re.search(f"is dead again: .*{_COMMAND}", relay.log())
+    assert re.search(f"parked events are not sent: .*{_COMMAND}", relay.log())
     other.abort()
     said = relay.verb(*words)
     assert said.returncode == 0, said

@@ -212,6 +212,21 @@ TEST_F(StoredBatchTest, TheSameTroubleIsNewOnce) {
   EXPECT_EQ(batch_.max_rows(), StoredBatch::kMaxRows);
 }
 
+TEST_F(StoredBatchTest, WhatATopicWaitsForIsSaidOnce) {
+  sink_.missing = "t.gone";
+  Begin({Row(1, "a", "gone")});
+  Next();
+  EXPECT_EQ(batch_.TakeNewTrouble(MonotonicTime(seconds(1))), "");
+  EXPECT_EQ(batch_.TakeNewTrouble(MonotonicTime(seconds(3))), "no such topic");
+  EXPECT_EQ(batch_.TakeNewTrouble(MonotonicTime(seconds(4))), "");
+}
+
+TEST_F(StoredBatchTest, ABatchThatMovesHasNoTrouble) {
+  Begin({Row(1, "a")});
+  Next();
+  EXPECT_EQ(batch_.TakeNewTrouble(MonotonicTime(seconds(9))), "");
+}
+
 TEST_F(StoredBatchTest, AStoppedBatchEndsAndNoRowIsAtFault) {
   Begin({Row(1, "a")});
   Next();

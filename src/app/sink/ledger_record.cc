@@ -28,6 +28,7 @@ LedgerRecord::LedgerRecord(asio::any_io_executor executor, RecordReader reader,
 
 asio::awaitable<absl::StatusOr<std::string>> LedgerRecord::Open(
     DeliveryRun& run) {
+  if (stop_.stop_requested()) co_return absl::CancelledError("told to end");
   const absl::Status taken = co_await run.TakeOver(kTakeOverLimit);
   if (absl::IsAborted(taken)) {
     co_return absl::UnavailableError(taken.message());

@@ -1,7 +1,5 @@
 #include "app/stored/dead_letter_retrier.h"
 
-#include <boost/asio/as_tuple.hpp>
-#include <boost/asio/steady_timer.hpp>
 #include <boost/asio/use_awaitable.hpp>
 #include <string>
 #include <utility>
@@ -20,11 +18,9 @@ using std::chrono::milliseconds;
 
 namespace {
 
-constexpr auto kAsTuple = asio::as_tuple(asio::use_awaitable);
 constexpr size_t kMaxBytes = size_t{4} << 20;
 constexpr milliseconds kLookInterval{1'000};
 constexpr milliseconds kTroublePause{2'000};
-constexpr milliseconds kPoll{20};
 
 }  // namespace
 
@@ -92,13 +88,7 @@ asio::awaitable<absl::Status> DeadLetterRetrier::Settle(
     const ParkedRow& failed = rows[failure.row];
     WALPOST_CO_RETURN_IF_ERROR(co_await PutBack(failed, failure.reason));
   }
-  if (!result.trouble.ok()) {
-    if (result.is_new_trouble) {
-      spdlog::warn("dead letters are not retried: {}; trying again",
-                   std::string(result.trouble.message()));
-    }
-    next_at_ += kTroublePause;
-  }
+  if (!result.trouble.ok()) next_at_ += kTroublePause;
   co_return absl::OkStatus();
 }
 
@@ -119,13 +109,7 @@ asio::awaitable<absl::Status> DeadLetterRetrier::PutBack(ParkedRow row,
 
 asio::awaitable<void> DeadLetterRetrier::End() {
   if (run_ == nullptr) co_return;
-  run_->Stop();
-  asio::steady_timer timer(executor_);
-  while (run_->is_sending()) {
-    timer.expires_after(kPoll);
-    co_await timer.async_wait(kAsTuple);
-  }
-  co_await run_->Close();
+  co_await run_->End();
   run_.reset();
 }
 

@@ -1,7 +1,5 @@
 #include "app/stored/isolated_topic_resender.h"
 
-#include <boost/asio/as_tuple.hpp>
-#include <boost/asio/steady_timer.hpp>
 #include <boost/asio/use_awaitable.hpp>
 #include <utility>
 
@@ -21,13 +19,11 @@ using std::chrono::milliseconds;
 
 namespace {
 
-constexpr auto kAsTuple = asio::as_tuple(asio::use_awaitable);
 constexpr size_t kMaxBytes = size_t{4} << 20;
 // Until a topic that took nothing is tried again, and one without events is
 // looked at again.
 constexpr milliseconds kTroublePause{2'000};
 constexpr milliseconds kIdlePause{1'000};
-constexpr milliseconds kPoll{20};
 
 }  // namespace
 
@@ -137,10 +133,6 @@ asio::awaitable<absl::Status> IsolatedTopicResender::Settle(
     spdlog::info("topic {} takes records again", topic);
   }
   if (!drain.is_moving) drain.next_at += kTroublePause;
-  if (result.is_new_trouble) {
-    spdlog::warn("events of topic {} wait: {}; trying again", topic,
-                 std::string(result.trouble.message()));
-  }
   co_return absl::OkStatus();
 }
 
@@ -163,14 +155,8 @@ asio::awaitable<void> IsolatedTopicResender::End() {
   for (auto& [topic, drain] : drains_) {
     if (drain.run != nullptr) drain.run->Stop();
   }
-  asio::steady_timer timer(executor_);
   for (auto& [topic, drain] : drains_) {
-    if (drain.run == nullptr) continue;
-    while (drain.run->is_sending()) {
-      timer.expires_after(kPoll);
-      co_await timer.async_wait(kAsTuple);
-    }
-    co_await drain.run->Close();
+    if (drain.run != nullptr) co_await drain.run->End();
   }
   drains_.clear();
 }

@@ -148,12 +148,7 @@ asio::awaitable<void> ParkedEventService::Abandon() {
   co_await drains_.End();
   co_await retries_.End();
   if (release_ == nullptr) co_return;
-  release_->Stop();
-  while (release_->is_sending()) {
-    timer_.expires_after(kMaxWait);
-    co_await timer_.async_wait(kAsTuple);
-  }
-  co_await release_->Close();
+  co_await release_->End();
   release_.reset();
 }
 
@@ -286,13 +281,7 @@ asio::awaitable<absl::Status> ParkedEventService::Settle(
     WALPOST_CO_RETURN_IF_ERROR(co_await table_.Fail(
         failed.number, ReasonCodeOf(failure.reason), reason));
   }
-  if (!result.trouble.ok() && !is_stopped_) {
-    if (result.is_new_trouble) {
-      spdlog::warn("parked events are not sent: {}; trying again",
-                   std::string(result.trouble.message()));
-    }
-    read_at_ += kTroublePause;
-  }
+  if (!result.trouble.ok() && !is_stopped_) read_at_ += kTroublePause;
   const bool is_leaving = result.failed.empty() && result.trouble.ok();
   if (!is_leaving && parked_keys_.GiveUpWaiting()) Progress();
   co_return absl::OkStatus();

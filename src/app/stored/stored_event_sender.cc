@@ -1,13 +1,18 @@
 #include "app/stored/stored_event_sender.h"
 
+#include <boost/asio/as_tuple.hpp>
 #include <boost/asio/co_spawn.hpp>
 #include <boost/asio/detached.hpp>
+#include <boost/asio/steady_timer.hpp>
+#include <boost/asio/use_awaitable.hpp>
 #include <utility>
 
 #include "app/sink/sinks.h"
 #include "base/status_macros.h"
+#include "delivery/gap.h"
 #include "delivery/transactional_id.h"
 #include "fmt/format.h"
+#include "spdlog/spdlog.h"
 
 namespace walpost {
 
@@ -61,6 +66,13 @@ TopicRecord LedgerPlace(const Config& config,
           options.system_identifier};
 }
 
+std::string NothingMoves(const StoredEventSender::Options& options) {
+  using Sent = StoredEventSender::Sent;
+  if (options.sent == Sent::kDeadLetters) return "dead letters are not retried";
+  if (options.topic.empty()) return "parked events are not sent";
+  return fmt::format("events of topic {} wait", options.topic);
+}
+
 StoredBatch::Options BatchOptions(const Config& config,
                                   const StoredEventSender::Options& options) {
   return {.topics_fail = options.no_topic == StoredEventSender::NoTopic::kFails,
@@ -85,6 +97,7 @@ StoredEventSender::StoredEventSender(asio::any_io_executor executor,
                                      std::unique_ptr<RecordBuilder> builder,
                                      std::function<void()> on_result)
     : executor_(executor),
+      nothing_moves_(NothingMoves(options)),
       knowledge_(options.knowledge == nullptr
                      ? nullptr
                      : options.knowledge->Of(options.topic)),
@@ -113,13 +126,14 @@ asio::awaitable<void> StoredEventSender::Run() {
   if (knowledge_ != nullptr) knowledge_->Exchange();
   absl::Status opened = co_await Open(result.must_read_again);
   if (!opened.ok()) {
-    static_cast<StoredBatch::Result&>(result) =
-        batch_.Refuse(std::move(opened));
+    result = {batch_.Refuse(std::move(opened))};
     co_await Close();
   } else if (!result.must_read_again) {
     co_await SendAll();
-    static_cast<StoredBatch::Result&>(result) =
-        batch_.TakeResult(Clock::now(), run_.has_brokers());
+    result = {batch_.TakeResult(Clock::now(), run_.has_brokers())};
+  }
+  if (result.is_new_trouble && !GapOf(result.trouble)) {
+    LogTrouble(std::string(result.trouble.message()));
   }
   if (batch_.must_replace_sink()) {
     co_await Close();
@@ -150,6 +164,7 @@ asio::awaitable<void> StoredEventSender::SendAll() {
     switch (batch_.Next(Clock::now(), run_.has_brokers())) {
       case StoredBatch::Do::kWait:
         co_await run_.Wait(kPause);
+        LogTrouble(batch_.TakeNewTrouble(Clock::now()));
         break;
       case StoredBatch::Do::kCommit: {
         std::string ledger = batch_.ledger();
@@ -164,6 +179,11 @@ asio::awaitable<void> StoredEventSender::SendAll() {
   }
 }
 
+void StoredEventSender::LogTrouble(std::string_view trouble) const {
+  if (trouble.empty()) return;
+  spdlog::warn("{}: {}; trying again", nothing_moves_, trouble);
+}
+
 void StoredEventSender::Stop() {
   batch_.Stop();
   if (ledger_) ledger_->Stop();
@@ -175,6 +195,17 @@ asio::awaitable<void> StoredEventSender::Close() {
   if (!batch_.is_stopped()) until += kCloseLimit;
   has_taken_over_ = false;
   co_await run_.Close(until);
+}
+
+asio::awaitable<void> StoredEventSender::End() {
+  constexpr auto kAsTuple = asio::as_tuple(asio::use_awaitable);
+  Stop();
+  asio::steady_timer timer(executor_);
+  while (is_sending_) {
+    timer.expires_after(kPause);
+    co_await timer.async_wait(kAsTuple);
+  }
+  co_await Close();
 }
 
 }  // namespace walpost

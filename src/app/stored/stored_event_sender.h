@@ -4,6 +4,8 @@
 //
 //   Send ──▶ ... ──▶ TakeResult: which are in Kafka, and which have failed
 //
+// It logs what holds up a batch, once.
+//
 // An event that fails again is dead again, whatever `on_error` says now: an
 // operator has decided that it is to be sent. Their records have the header
 // walpost-released and no position: consumers that remember positions would
@@ -25,6 +27,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -83,6 +86,8 @@ class StoredEventSender {
   void Stop();
   // Closes the sink; no batch may be on its way.
   boost::asio::awaitable<void> Close();
+  // Stop, and Close once the batch has ended.
+  boost::asio::awaitable<void> End();
 
  private:
   StoredEventSender(boost::asio::any_io_executor executor, const Config& config,
@@ -93,8 +98,10 @@ class StoredEventSender {
   boost::asio::awaitable<void> Run();
   boost::asio::awaitable<absl::Status> Open(bool& must_read_again);
   boost::asio::awaitable<void> SendAll();
+  void LogTrouble(std::string_view trouble) const;
 
   boost::asio::any_io_executor executor_;
+  const std::string nothing_moves_;            // the begin of its log lines
   std::unique_ptr<TopicKnowledge> knowledge_;  // of the one topic
   DeliveryRun run_;
   StoredBatch batch_;
