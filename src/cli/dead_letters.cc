@@ -1,4 +1,5 @@
 // walpost dead-letters: lists, shows, retries and discards dead letters.
+#include <functional>
 #include <memory>
 #include <optional>
 #include <set>
@@ -17,9 +18,9 @@
 #include "cli/shared/progress_line.h"
 #include "cli/shared/verb.h"
 #include "cli/shared/verbs.h"
+#include "dead_letters/letter_check.h"
 #include "dead_letters/letter_filter.h"
 #include "fmt/format.h"
-#include "kafka/producer/transactional_writer.h"
 
 namespace walpost {
 namespace {
@@ -84,38 +85,46 @@ void PrintUnreadable(const DeadLetterTopicReader& topics) {
   }
 }
 
-int Settle(const LetterArguments& arguments, const Config& config,
-           DeadLetterTopicReader& topics, const Entries& chosen,
-           TransactionalWriter* writer) {
+DeadLetterResolution DecisionOf(const LetterArguments& arguments) {
   DeadLetterResolution decision;
   decision.action =
       arguments.is_retry() ? Action::kRetried : Action::kDiscarded;
   decision.by = arguments.by.empty() ? CurrentUser() : arguments.by;
   decision.why = arguments.why;
   decision.at = WallNow();
-  const auto resender = DeadLetterResender::Create(config, decision, writer);
-  if (!resender.ok()) return Fail(resender.status(), kExitUsage);
-  absl::Status status = topics.ReadAt(
-      PlacesOf(chosen), [&](const LetterPlace& place, DeadLetter letter) {
-        return (*resender)->Take(place, std::move(letter));
-      });
-  if (status.ok()) status = (*resender)->Finish();
-  Print("{} {}{}\n", (*resender)->settled(),
-        writer == nullptr ? "would be " : "", ToString(decision.action));
-  PrintFailures((*resender)->failed());
-  if (!status.ok()) return Fail(status, kExitKafka);
-  const bool is_all = (*resender)->failed().empty() && topics.unreadable() == 0;
-  return is_all ? kExitOk : kExitFindings;
+  return decision;
 }
 
-// Two commands at once would send an event twice: whoever comes later has the
-// writer, and reads after that what the earlier one has done.
-absl::StatusOr<std::unique_ptr<TransactionalWriter>> OpenWriter(
-    const LetterArguments& arguments, const Config& config) {
-  if (!arguments.settles() || arguments.dry_run) return nullptr;
-  return TransactionalWriter::Open(
-      config.kafka,
-      fmt::format("walpost-dead-letters:{}", config.outbox.dead_letter.topic));
+// `resender`: nullptr for a dry run.
+int Settle(const LetterArguments& arguments, LetterCheck& check,
+           DeadLetterTopicReader& topics, const Entries& chosen,
+           DeadLetterResender* resender) {
+  std::vector<DeadLetterResender::Failure> failed;
+  uint64_t settled = 0;
+  const auto take = [&](const LetterPlace& place, DeadLetter letter) {
+    const absl::Status built =
+        arguments.is_retry() ? check(letter) : absl::OkStatus();
+    if (!built.ok()) {
+      failed.push_back({place, built});
+      return absl::OkStatus();
+    }
+    if (resender != nullptr) return resender->Take(place, std::move(letter));
+    ++settled;
+    return absl::OkStatus();
+  };
+  absl::Status status = topics.ReadAt(PlacesOf(chosen), take);
+  if (resender != nullptr) {
+    if (status.ok()) status = resender->Finish();
+    settled = resender->settled();
+    failed.insert(failed.end(), resender->failed().begin(),
+                  resender->failed().end());
+  }
+  Print("{} {}{}\n", settled, resender == nullptr ? "would be " : "",
+        ToString(DecisionOf(arguments).action));
+  PrintFailures(failed);
+  if (!status.ok()) return Fail(status, kExitKafka);
+  const bool is_all = failed.empty() && topics.unreadable() == 0;
+  return is_all ? kExitOk : kExitFindings;
 }
 
 int RunDeadLetters(const LetterArguments& arguments) {
@@ -132,10 +141,22 @@ int RunDeadLetters(const LetterArguments& arguments) {
     return Fail(absl::InvalidArgumentError("kafka.brokers is missing"),
                 kExitUsage);
   }
-  const auto writer = OpenWriter(arguments, *config);
-  if (!writer.ok()) return Fail(writer.status(), kExitKafka);
+  absl::StatusOr<LetterCheck> check = LetterCheck::Create(config->outbox);
+  if (!check.ok()) return Fail(check.status(), kExitUsage);
   ProgressLine progress;
   DeadLetterTopicReader topics(*config, arguments.from, std::ref(progress));
+  // Two commands at once would send an event twice: whoever comes later has the
+  // transactions, and reads after that what the earlier one has done.
+  std::unique_ptr<DeadLetterResender> resender;
+  if (arguments.settles() && !arguments.dry_run) {
+    auto made =
+        DeadLetterResender::Create(*config, DecisionOf(arguments),
+                                   [&topics] { return topics.ReadIndex(); });
+    if (!made.ok()) return Fail(made.status(), kExitUsage);
+    resender = *std::move(made);
+    const absl::Status taken = resender->TakeOver();
+    if (!taken.ok()) return Fail(taken, kExitKafka);
+  }
   const absl::StatusOr<DeadLetterIndex> index = topics.ReadIndex();
   progress.Finish();
   if (!index.ok()) {
@@ -154,7 +175,7 @@ int RunDeadLetters(const LetterArguments& arguments) {
                 kExitFindings);
   }
   if (arguments.settles()) {
-    return Settle(arguments, *config, topics, chosen, writer->get());
+    return Settle(arguments, *check, topics, chosen, resender.get());
   }
   const absl::Status shown = Show(topics, chosen);
   return shown.ok() ? kExitOk : Fail(shown, kExitKafka);

@@ -62,6 +62,11 @@ class DeadLetterIndex {
 
   // In the order of reading.
   const std::vector<Entry>& entries() const { return entries_; }
+  // That of the letter at `place`, or of a copy there; nullptr: none is.
+  const Entry* Find(const LetterPlace& place) const {
+    const auto at = entry_at_.find(place);
+    return at == entry_at_.end() ? nullptr : &entries_[at->second];
+  }
 
  private:
   // Digest, and position or transaction; of an event without a position, digest

@@ -93,13 +93,12 @@ absl::StatusOr<Event> LetterEvent::Of(const DeadLetter& letter) {
   Event event = FieldsOf(letter);
   WALPOST_ASSIGN_OR_RETURN(event.source, SourceOf(letter));
   MapAsConfigured(letter, event);
-  timeline_ = 0;
+  position_ = {};
   if (!letter.position.empty()) {
-    WALPOST_ASSIGN_OR_RETURN(const TimelinePosition at,
-                             ParsePositionText(letter.position));
-    event.position = at.position;
-    timeline_ = at.timeline;
+    WALPOST_ASSIGN_OR_RETURN(position_, ParsePositionText(letter.position));
   }
+  event.position = position_.position;
+  event.own_position = &position_;
   references_.clear();
   for (const std::string& name : routes_[event.source].references()) {
     const size_t field = FindField(name);

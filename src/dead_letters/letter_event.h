@@ -25,14 +25,13 @@ class LetterEvent {
   LetterEvent(const OutboxOptions& outbox, const std::vector<Route>& routes)
       : outbox_(outbox), routes_(routes) {}
 
+  // Its own position is that of the letter, for a sequence that has others.
   // Valid until the next Of, and as long as `letter`.
   //
   // kInvalidArgument: its position is not one. kFailedPrecondition: the letter
   // does not have all of the event, or its source is not configured (any
   // more); says what to do instead.
   absl::StatusOr<Event> Of(const DeadLetter& letter);
-  // Timeline of the server of the last one; 0: it is not from the WAL.
-  uint32_t timeline() const { return timeline_; }
 
  private:
   absl::StatusOr<size_t> SourceOf(const DeadLetter& letter) const;
@@ -41,7 +40,7 @@ class LetterEvent {
   const OutboxOptions& outbox_;
   const std::vector<Route>& routes_;
   std::vector<Value> references_;
-  uint32_t timeline_ = 0;
+  TimelinePosition position_;  // timeline 0: it is not from the WAL
 };
 
 }  // namespace walpost

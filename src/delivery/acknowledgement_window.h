@@ -31,7 +31,8 @@ namespace walpost {
 
 // Number of a record in a window's life, from 0, without gaps.
 using Sequence = uint64_t;
-// Sequence of a checkpoint's record, and of others without an event.
+// Sequence of a checkpoint's record, and of others without an event: the
+// numbers before it, if they are several.
 inline constexpr Sequence kNoEvent = ~Sequence{0};
 // 0: none yet.
 using Watermark = uint64_t;

@@ -31,6 +31,9 @@ struct EventIdentity {
 
 struct Event {
   Position position;
+  // What its record says, if the sequence that it is sent in has other
+  // positions; nullptr: the one above.
+  const TimelinePosition* own_position = nullptr;
   WallTime commit_time;
   Xid xid;
   EventIdentity identity() const { return {position, xid, commit_time}; }

@@ -1,6 +1,8 @@
 // Record: the Kafka record of one event. A view, like the event.
 #pragma once
 
+#include <cstdint>
+#include <optional>
 #include <span>
 #include <string_view>
 
@@ -21,6 +23,8 @@ struct Record {
   Value value;  // nullopt: a tombstone
   std::span<const RecordHeader> headers;
   WallTime timestamp;
+  // nullopt: that of its key, or any without one.
+  std::optional<int32_t> partition;
 
   // How to create the topic if it is missing; nullptr: it is not created.
   const TopicCreation* creation = nullptr;

@@ -39,7 +39,9 @@ absl::StatusOr<std::unique_ptr<RecordBuilder>> RecordBuilder::Create(
 
 absl::StatusOr<Record> RecordBuilder::Build(const Event& event,
                                             uint32_t timeline) {
-  if (const auto placed = WithLsn(event)) return Build(*placed, timeline);
+  if (const auto placed = PlacedOf(event, timeline)) {
+    return Build(placed->event, placed->timeline);
+  }
   const Route& route = routes_[event.source];
   claim_check_.reset();
   if (route.NeedsClaimCheck(event)) {
@@ -68,8 +70,8 @@ absl::StatusOr<Record> RecordBuilder::Build(const Event& event,
 
 absl::StatusOr<Record> RecordBuilder::BuildDeadLetter(
     const Event& event, const absl::Status& reason, uint32_t timeline) {
-  if (const auto placed = WithLsn(event)) {
-    return BuildDeadLetter(*placed, reason, timeline);
+  if (const auto placed = PlacedOf(event, timeline)) {
+    return BuildDeadLetter(placed->event, reason, placed->timeline);
   }
   const Route& route = routes_[event.source];
   // An event that could not be mapped may lack what its topic is made from.
@@ -88,13 +90,20 @@ absl::StatusOr<Record> RecordBuilder::BuildDeadLetter(
   return built;
 }
 
-// nullopt: its position is that of its record.
-std::optional<Event> RecordBuilder::WithLsn(const Event& event) const {
+std::optional<RecordBuilder::Placed> RecordBuilder::PlacedOf(
+    const Event& event, uint32_t timeline) const {
   const bool is_numbered =
       event.position.ordinal > 0 && !event.position.commit_lsn.is_valid();
-  if (!is_numbered || !mark_.lsn.is_valid()) return std::nullopt;
-  std::optional<Event> placed = event;
-  placed->position.commit_lsn = mark_.lsn;
+  const bool needs_lsn = is_numbered && mark_.lsn.is_valid();
+  if (event.own_position == nullptr && !needs_lsn) return std::nullopt;
+  Placed placed{event, timeline};
+  if (event.own_position != nullptr) {
+    placed.timeline = event.own_position->timeline;
+    placed.event.position = event.own_position->position;
+    placed.event.own_position = nullptr;
+  } else {
+    placed.event.position.commit_lsn = mark_.lsn;
+  }
   return placed;
 }
 

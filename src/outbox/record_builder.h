@@ -83,7 +83,12 @@ class RecordBuilder {
         dead_letters_(std::move(dead_letters)),
         own_topics_{options.checkpoint_topic, dead_letters_.fixed_topic()} {}
 
-  std::optional<Event> WithLsn(const Event& event) const;
+  // An event as its record says it, if that is not as it is.
+  struct Placed {
+    Event event;
+    uint32_t timeline = 0;
+  };
+  std::optional<Placed> PlacedOf(const Event& event, uint32_t timeline) const;
   absl::Status ExpandTopic(const Route& route, const Event& event);
   absl::Status AddHeaders(const Route& route, const Event& event,
                           uint32_t timeline);

@@ -63,6 +63,11 @@ StoredBatch::Entry StoredBatch::MakeEntry(const ParkedRow& row) {
     entry.ledger = LedgerEntryOf(row, committed_);
     if (committed_.Has(entry.ledger)) entry.state = Entry::State::kSent;
   }
+  if (options_.commits_only) {
+    entry.state = Entry::State::kTaken;
+    entry.sequence = kNoEvent;
+    return entry;
+  }
   const absl::StatusOr<Event> event = event_.Of(row.content);
   if (!event.ok()) return entry;
   const Route& route = sender_.builder().routes()[event->source];
@@ -154,10 +159,15 @@ void StoredBatch::SettleAcknowledged() {
 }
 
 bool StoredBatch::HasUncommitted() const {
-  return options_.has_ledger &&
-         std::ranges::any_of(entries_, [this](const Entry& entry) {
-           return IsAcknowledged(entry);
-         });
+  return options_.has_ledger && !committing().empty();
+}
+
+std::vector<size_t> StoredBatch::committing() const {
+  std::vector<size_t> rows;
+  for (size_t row = 0; row < entries_.size(); ++row) {
+    if (IsAcknowledged(entries_[row])) rows.push_back(row);
+  }
+  return rows;
 }
 
 void StoredBatch::NextLedger() {

@@ -45,6 +45,8 @@ class StoredBatch {
     bool topics_fail = true;
     // Rows of one key keep their order; else no row waits for another.
     bool keeps_order = true;
+    // The events of the rows are not sent: a commit is all that they need.
+    bool commits_only = false;
     // The sink has transactions.
     bool has_ledger = false;
   };
@@ -78,12 +80,16 @@ class StoredBatch {
   Do Next(MonotonicTime now, bool brokers_answer);
   // The ledger as the commit must write it.
   std::string ledger() const { return committing_.Encode(); }
+  // Rows that the commit settles.
+  std::vector<size_t> committing() const;
   // After an error the sink has failed: whether the rows are sent is not known,
   // and the ledger tells.
   void OnCommitted(const absl::Status& status);
   // The batch ends soon, for good: the next batch, too.
   void Stop() { is_stopped_ = true; }
   Result TakeResult(MonotonicTime now, bool brokers_answer);
+  // In place of more time: the sink is given up.
+  void GiveUpSink(const absl::Status& reason) { commit_failure_ = reason; }
   // In place of Next: the sink cannot be opened, and nothing is sent.
   Result Refuse(absl::Status trouble);
 

@@ -1,16 +1,16 @@
-#include "app/sink/ledger_record.h"
-
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <boost/asio/co_spawn.hpp>
 #include <boost/asio/io_context.hpp>
 #include <boost/asio/post.hpp>
+#include <boost/asio/steady_timer.hpp>
 #include <memory>
 #include <optional>
 #include <string>
 #include <utility>
 
+#include "app/stored/ledger_committer.h"
 #include "support/memory_sink.h"
 
 namespace walpost {
@@ -137,6 +137,33 @@ TEST_F(LedgerRecordTest, P5EachCommitHasTheRecord) {
   EXPECT_EQ(sink_->accepted()[0].value, "8/B-1 4567");
 }
 
+// It has just learnt of the topic.
+TEST_F(LedgerRecordTest, ACommitWaitsForASinkThatIsFull) {
+  sink_->AnswerWith(absl::ResourceExhaustedError("not yet"));
+  asio::steady_timer later(io_, std::chrono::milliseconds(80));
+  later.async_wait([this](auto) { sink_->AnswerWith(absl::OkStatus()); });
+  Record other;
+  other.topic = "t";
+  const auto twice = [this](Record record) -> asio::awaitable<absl::Status> {
+    const std::vector<Record> records{record, record};
+    co_return co_await run_.Commit(records);
+  };
+  const auto committed = Run(twice(other));
+  ASSERT_TRUE(committed && committed->ok());
+  EXPECT_EQ(transactions_.commits, 1);
+  ASSERT_EQ(sink_->accepted().size(), 2u);
+  EXPECT_NE(sink_->accepted()[0].sequence, sink_->accepted()[1].sequence);
+}
+
+TEST_F(LedgerRecordTest, P5ACommitWithoutItsRecordsIsNone) {
+  sink_->AnswerWith(absl::ResourceExhaustedError("not yet"));
+  asio::post(io_, [this] { asio::post(io_, [this] { run_.Interrupt(); }); });
+  const auto committed = Run(record_.Commit(run_, ""));
+  ASSERT_TRUE(committed.has_value());
+  EXPECT_TRUE(absl::IsUnavailable(*committed));
+  EXPECT_EQ(transactions_.commits, 0);
+}
+
 TEST_F(LedgerRecordTest, ACommitWithoutAnAnswerEndsWhenItIsInterrupted) {
   transactions_.never_answers = true;
   asio::post(io_, [this] {  // behind the begin of the coroutine
@@ -145,6 +172,62 @@ TEST_F(LedgerRecordTest, ACommitWithoutAnAnswerEndsWhenItIsInterrupted) {
   const auto committed = Run(record_.Commit(run_, ""));
   ASSERT_TRUE(committed.has_value());
   EXPECT_TRUE(absl::IsUnavailable(*committed));
+}
+
+// A StoredEventSender does so in each transaction.
+class LedgerCommitterTest : public LedgerRecordTest {
+ protected:
+  LedgerCommitterTest() { batch_.Begin({Row(7), Row(8)}, MonotonicTime()); }
+
+  static ParkedRow Row(ParkedNumber number) {
+    ParkedRow row;
+    row.number = number;
+    row.content.id = std::to_string(number);
+    row.content.payload = "v";
+    row.content.aggregate_type = "order";
+    row.content.source = "public.outbox";
+    return row;
+  }
+  static OutboxOptions Named() {
+    OutboxOptions outbox = Outbox();
+    outbox.tables[0].name = "public.outbox";
+    return outbox;
+  }
+
+  OutboxOptions outbox_ = Named();
+  StoredBatch batch_{outbox_, run_.sender(), {.has_ledger = true}};
+  LedgerCommitter committer_{
+      io_.get_executor(),
+      [content = content_](const TopicRecord&, std::stop_token) {
+        return *content;
+      },
+      {"walpost-checkpoints", "released:slot", "42"}};
+};
+
+TEST_F(LedgerCommitterTest, P5WhoTakesOverKnowsWhatIsCommitted) {
+  *content_ = "";
+  const auto opened = Run(committer_.Open(run_, batch_));
+  ASSERT_TRUE(opened && opened->ok()) << *opened;
+  ASSERT_EQ(batch_.Next(MonotonicTime(), true), StoredBatch::Do::kWait);
+  ASSERT_EQ(sink_->accepted().size(), 2u);
+  sink_->Turn(MonotonicTime());
+  ASSERT_EQ(batch_.Next(MonotonicTime(), true), StoredBatch::Do::kCommit);
+  const auto committed = Run(committer_.Commit(run_, batch_));
+  ASSERT_TRUE(committed && committed->ok());
+  *content_ = *sink_->accepted().back().value;
+  const auto again = Run(committer_.Open(run_, batch_));
+  ASSERT_TRUE(again && again->ok()) << *again;
+  batch_.Begin({Row(7), Row(8)}, MonotonicTime());
+  EXPECT_EQ(batch_.Next(MonotonicTime(), true), StoredBatch::Do::kEnd);
+  EXPECT_EQ(sink_->accepted().size(), 3u) << "two events, one ledger";
+}
+
+TEST_F(LedgerCommitterTest, P9AnUnreadableLedgerNamesItsPlace) {
+  *content_ = "not a ledger";
+  const auto opened = Run(committer_.Open(run_, batch_));
+  ASSERT_TRUE(opened.has_value());
+  EXPECT_TRUE(absl::IsFailedPrecondition(*opened)) << *opened;
+  EXPECT_THAT(std::string(opened->message()), HasSubstr("released:slot"));
 }
 
 TEST_F(LedgerRecordTest, StopsWaitingForItsReader) {

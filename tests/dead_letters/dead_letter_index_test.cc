@@ -180,6 +180,14 @@ TEST_F(DeadLetterIndexTest, WhatCannotBeReadIsNamedByItsPlace) {
   }
 }
 
+TEST_F(DeadLetterIndexTest, EachCopyOfALetterIsFound) {
+  AddLetter("1");
+  AddLetter("1");
+  EXPECT_EQ(book_.Find({"dead", 0, 0}), &entry(0));
+  EXPECT_EQ(book_.Find({"dead", 0, 1}), &entry(0));
+  EXPECT_EQ(book_.Find({"dead", 0, 2}), nullptr);
+}
+
 TEST_F(DeadLetterIndexTest, AFilterTakesWhatAgreesInEverything) {
   AddLetter("1");
   const auto matches = [this](const LetterFilter& filter) {

@@ -101,7 +101,9 @@ TEST(DeadLetterTest, SendsTheEventAsItWouldHaveGone) {
     LetterEvent letter_event(options, (*built)->routes());
     const auto again = letter_event.Of(**read);
     ASSERT_TRUE(again.ok()) << again.status();
-    EXPECT_EQ(letter_event.timeline(), kTimeline);
+    ASSERT_NE(again->own_position, nullptr);
+    EXPECT_EQ(again->own_position->timeline, kTimeline);
+    EXPECT_EQ(again->own_position->position, again->position);
     EXPECT_EQ(again->position, event.position);
     const auto before = (*wanted)->Build(event, kTimeline);
     const auto after = (*built)->Build(*again, kTimeline);

@@ -8,6 +8,7 @@
 
 #include <boost/asio/io_context.hpp>
 #include <map>
+#include <optional>
 #include <set>
 #include <string>
 #include <vector>
@@ -75,14 +76,15 @@ class ProducerTest : public ::testing::Test {
   }
 
   // As the pipeline does it: what is not taken is offered again.
-  void Produce(Sequence sequence, Value key = kKey,
-               const char* topic = kTopic) {
+  void Produce(Sequence sequence, Value key = kKey, const char* topic = kTopic,
+               std::optional<int32_t> partition = std::nullopt) {
     const std::string value = std::to_string(sequence);
     Record record;
     record.topic = topic;
     record.key = key;
     record.value = value;
     record.timestamp = WallNow();
+    record.partition = partition;
     absl::Status status = producer_->Produce(record, sequence);
     for (int tries = 0; absl::IsResourceExhausted(status); ++tries) {
       ASSERT_LT(tries, 5000);
@@ -151,6 +153,23 @@ TEST_F(ProducerTest, P3NothingOvertakesTheFirstRecordOfAPartition) {
   std::vector<std::string> expected;
   for (Sequence sequence = 0; sequence < kRecords; ++sequence) {
     ASSERT_NO_FATAL_FAILURE(Produce(sequence));
+    expected.push_back(std::to_string(sequence));
+  }
+  TurnUntilAcknowledged(kRecords + 1);
+  EXPECT_TRUE(reports_.failure.ok()) << reports_.failure;
+  EXPECT_THAT(Log(), ElementsAreArray(expected));
+}
+
+TEST_F(ProducerTest, P3NorThatOfAPartitionThatTheRecordsName) {
+  const int32_t partition = PartitionOf(kKey);
+  ASSERT_NO_FATAL_FAILURE(Produce(kRecords, kOtherKey));
+  TurnUntilAcknowledged(1);
+  rd_kafka_mock_push_request_errors(cluster_, kProduceApi, 1,
+                                    RD_KAFKA_RESP_ERR_NOT_LEADER_FOR_PARTITION);
+  std::vector<std::string> expected;
+  for (Sequence sequence = 0; sequence < kRecords; ++sequence) {
+    const Value key = sequence % 2 == 0 ? Value(kOtherKey) : std::nullopt;
+    ASSERT_NO_FATAL_FAILURE(Produce(sequence, key, kTopic, partition));
     expected.push_back(std::to_string(sequence));
   }
   TurnUntilAcknowledged(kRecords + 1);

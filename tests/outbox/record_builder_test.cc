@@ -221,6 +221,30 @@ TEST(RecordBuilderTest, ThePositionHeaderCarriesTheTimeline) {
             "0000002A-000000000154F6A8-0000000000000003");
 }
 
+// Stored events are sent in an order that is not that of their positions.
+TEST(RecordBuilderTest, P7AnEventSaysItsOwnPosition) {
+  OutboxOptions options = OneTable();
+  options.value_format = ValueFormat::kProtobuf;
+  const auto builder = MustCreate(options);
+  RecordMark mark;
+  mark.lsn = Lsn(1);
+  builder->SetMark(mark);
+  const TimelinePosition own{0x2A, {Lsn(0x154F6A8), 3}};
+  const std::vector<Value> values = {"order"};
+  Event event = MakeEvent(values);
+  event.position = {Lsn(), 7};
+  event.own_position = &own;
+  const auto record = builder->Build(event, kTimeline);
+  ASSERT_TRUE(record.ok());
+  v1::Envelope envelope;
+  ASSERT_TRUE(envelope.ParseFromString(std::string(*record->value)));
+  EXPECT_EQ(envelope.position().timeline(), 0x2Au);
+  EXPECT_EQ(envelope.position().commit_lsn(), 0x154F6A8u);
+  EXPECT_EQ(envelope.position().ordinal(), 3u);
+  EXPECT_EQ(HeadersOf(*record)[1].second,
+            "0000002A-000000000154F6A8-0000000000000003");
+}
+
 // Rows of a table are only numbered.
 TEST(RecordBuilderTest, APositionWithoutAnLsnGetsThatOfTheMark) {
   OutboxOptions options = OneTable();

@@ -286,6 +286,57 @@ TEST_F(BatchInTransactionsTest, P5SentIsWhatIsCommitted) {
   EXPECT_THAT(Result().sent, ElementsAre(0, 1));
 }
 
+// What it settles is for the records of the commit, and for no other one.
+TEST_F(BatchInTransactionsTest, P5ACommitSettlesWhatIsAcknowledgedSince) {
+  sink_.missing = "t.gone";
+  SendUntilCommit({Row(1, "a"), Row(2, "b", "gone"), Row(3, "c")});
+  EXPECT_THAT(batch_.committing(), ElementsAre(0, 2));
+  batch_.OnCommitted(absl::OkStatus());
+  EXPECT_THAT(batch_.committing(), IsEmpty());
+  sink_.missing = "";
+  EXPECT_EQ(Next(), Do::kWait);
+  Acknowledge();
+  EXPECT_EQ(Next(), Do::kCommit);
+  EXPECT_THAT(batch_.committing(), ElementsAre(1));
+}
+
+TEST_F(BatchInTransactionsTest, P5ASinkThatIsGivenUpSettlesNothing) {
+  Begin({Row(1, "a")});
+  EXPECT_EQ(Next(), Do::kWait);
+  batch_.GiveUpSink(absl::UnavailableError("silent"));
+  EXPECT_EQ(Next(), Do::kEnd);
+  const StoredBatch::Result result = Result();
+  EXPECT_THAT(result.sent, IsEmpty());
+  EXPECT_TRUE(absl::IsUnavailable(result.trouble));
+  EXPECT_TRUE(batch_.must_replace_sink());
+}
+
+class CommitsOnlyTest : public StoredBatchTest {
+ protected:
+  CommitsOnlyTest()
+      : StoredBatchTest({.commits_only = true, .has_ledger = true}) {}
+};
+
+TEST_F(CommitsOnlyTest, P8NothingIsSentAndAllIsSettledByTheCommit) {
+  ParkedRow unreadable = Row(2, "a");
+  unreadable.content.source = "not.configured";
+  Begin({Row(1, "a"), unreadable});
+  EXPECT_EQ(Next(), Do::kCommit);
+  EXPECT_THAT(batch_.committing(), ElementsAre(0, 1));
+  batch_.OnCommitted(absl::OkStatus());
+  EXPECT_EQ(Next(), Do::kEnd);
+  EXPECT_THAT(kafka_.accepted(), IsEmpty());
+  EXPECT_THAT(Result().sent, ElementsAre(0, 1));
+}
+
+TEST_F(CommitsOnlyTest, P8AFailedCommitSettlesNothing) {
+  Begin({Row(1, "a")});
+  EXPECT_EQ(Next(), Do::kCommit);
+  batch_.OnCommitted(absl::AbortedError("fenced"));
+  EXPECT_EQ(Next(), Do::kEnd);
+  EXPECT_THAT(Result().sent, IsEmpty());
+}
+
 TEST_F(BatchInTransactionsTest, P5AfterAFailedCommitNothingIsSent) {
   SendUntilCommit({Row(1, "a")});
   batch_.OnCommitted(absl::UnavailableError("no answer"));

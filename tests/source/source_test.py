@@ -135,8 +135,7 @@ class LayeringTest(unittest.TestCase):
         "app/sink/sinks.cc", "app/sink/topic_reader_options.h",
         "app/checkpoint/checkpoint_service.cc",
         "app/stored/dead_letter_topic_reader.cc", "config/config.h",
-        "cli/check.cc", "cli/check/check_postgres.h", "cli/dead_letters.cc",
-        "cli/events/dead_letter_resender.h", "cli/init/stale_state.cc",
+        "cli/check.cc", "cli/check/check_postgres.h", "cli/init/stale_state.cc",
         "cli/recover.cc", "cli/shared/slot_inspection.cc"}
 
     def test_who_knows_that_the_sink_is_kafka(self):

@@ -17,6 +17,8 @@ namespace {
 
 // Interval for offering held records again.
 constexpr milliseconds kRetryInterval{50};
+// For the records of a commit.
+constexpr std::chrono::seconds kProduceLimit{30};
 
 }  // namespace
 
@@ -38,6 +40,7 @@ DeliveryRun::DeliveryRun(asio::any_io_executor executor,
 absl::Status DeliveryRun::Start() {
   waiting_since_.reset();
   commit_failure_ = absl::OkStatus();
+  is_interrupted_ = false;
   return sinks_.Start();
 }
 
@@ -45,10 +48,29 @@ asio::awaitable<absl::Status> DeliveryRun::TakeOver(milliseconds limit) {
   co_return co_await sinks_.TakeOver(limit);
 }
 
-asio::awaitable<absl::Status> DeliveryRun::Commit(const Record& last) {
-  commit_failure_ = sinks_.sink()->Produce(last, kNoEvent);
+asio::awaitable<absl::Status> DeliveryRun::Commit(
+    std::span<const Record> last) {
+  commit_failure_ = co_await ProduceAll(last);
   if (commit_failure_.ok()) commit_failure_ = co_await sinks_.Commit();
   co_return commit_failure_;
+}
+
+// A sink that has just learnt of a topic takes a record a moment later.
+asio::awaitable<absl::Status> DeliveryRun::ProduceAll(
+    std::span<const Record> last) {
+  const MonotonicTime until = Clock::now() + kProduceLimit;
+  for (size_t i = 0; i < last.size();) {
+    const absl::Status produced = sinks_.sink()->Produce(last[i], kNoEvent - i);
+    if (produced.ok()) ++i;
+    if (produced.ok()) continue;
+    if (!absl::IsResourceExhausted(produced)) co_return produced;
+    if (sender_.sink_failure()) co_return *sender_.sink_failure();
+    if (is_interrupted_ || Clock::now() >= until) {
+      co_return absl::UnavailableError(produced.message());
+    }
+    co_await Wait(kRetryInterval);
+  }
+  co_return absl::OkStatus();
 }
 
 asio::awaitable<void> DeliveryRun::Close(MonotonicTime deadline) {

@@ -15,6 +15,7 @@
 #include <functional>
 #include <memory>
 #include <optional>
+#include <span>
 #include <string>
 
 #include "absl/status/status.h"
@@ -52,9 +53,9 @@ class DeliveryRun {
   // See SinkTransactions: for a sink with transactions, once it has started.
   boost::asio::awaitable<absl::Status> TakeOver(
       std::chrono::milliseconds limit);
-  // Commits what the sender has sent, with one more record. After an error
+  // Commits what the sender has sent, with some more records. After an error
   // SinkTrouble has it.
-  boost::asio::awaitable<absl::Status> Commit(const Record& last);
+  boost::asio::awaitable<absl::Status> Commit(std::span<const Record> last);
   // Gives up what the brokers do not acknowledge until `deadline`.
   boost::asio::awaitable<void> Close(MonotonicTime deadline);
 
@@ -68,6 +69,7 @@ class DeliveryRun {
   void Wake() { timer_.cancel(); }
   // Ends it, and a TakeOver or Commit on its way: the sink is to be closed.
   void Interrupt() {
+    is_interrupted_ = true;
     Wake();
     sinks_.Interrupt();
   }
@@ -84,11 +86,14 @@ class DeliveryRun {
   std::string missing_topic() const { return sinks_.Health().missing_topic; }
 
  private:
+  boost::asio::awaitable<absl::Status> ProduceAll(std::span<const Record> last);
+
   Sender sender_;
   SinkHandle sinks_;
   std::optional<std::chrono::seconds> silence_limit_;
   boost::asio::steady_timer timer_;
   absl::Status commit_failure_;
+  bool is_interrupted_ = false;
   uint64_t acknowledged_ = 0;  // as of the last Tick
   // Since when records wait without an acknowledgement; nullopt: none does.
   std::optional<MonotonicTime> waiting_since_;

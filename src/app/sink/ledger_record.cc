@@ -2,6 +2,7 @@
 
 #include <boost/asio/use_awaitable.hpp>
 #include <optional>
+#include <span>
 #include <utility>
 
 #include "base/error_source.h"
@@ -62,7 +63,8 @@ asio::awaitable<absl::Status> LedgerRecord::Commit(DeliveryRun& run,
   record.key = key;
   record.value = value;
   record.timestamp = WallNow();
-  co_return co_await run.Commit(record);
+  const std::span<const Record> last(&record, 1);
+  co_return co_await run.Commit(last);
 }
 
 absl::Status LedgerRecord::Unreadable(std::string_view why) const {

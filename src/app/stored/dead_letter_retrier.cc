@@ -67,7 +67,8 @@ asio::awaitable<absl::StatusOr<bool>> DeadLetterRetrier::Look() {
     options.sent = StoredEventSender::Sent::kDeadLetters;
     options.system_identifier = table_.system_identifier();
     WALPOST_CO_ASSIGN_OR_RETURN(
-        run_, StoredEventSender::Create(executor_, config_, options, wake_));
+        run_, StoredEventSender::Create(executor_, config_, std::move(options),
+                                        wake_));
   }
   run_->Send(std::move(rows));
   co_return true;

@@ -21,6 +21,8 @@ constexpr uint64_t kMaxPlaces = 20;
 
 absl::StatusOr<DeadLetterIndex> DeadLetterTopicReader::ReadIndex() {
   DeadLetterIndex index;
+  unreadable_ = 0;
+  unreadable_places_.clear();
   WALPOST_RETURN_IF_ERROR(
       Read([&index, this](const LetterPlace& place, const Record& record) {
         absl::Status added = index.Add(place, record);

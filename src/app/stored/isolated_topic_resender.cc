@@ -79,8 +79,8 @@ asio::awaitable<absl::Status> IsolatedTopicResender::Begin(std::string topic,
     options.topic = topic;
     options.knowledge = &knowledge_;
     WALPOST_CO_ASSIGN_OR_RETURN(
-        drain.run,
-        StoredEventSender::Create(executor_, config_, options, wake_));
+        drain.run, StoredEventSender::Create(executor_, config_,
+                                             std::move(options), wake_));
   }
   ParkingSql::Sendable wanted;
   wanted.scope = parked_keys_.scope();

@@ -215,8 +215,9 @@ asio::awaitable<absl::Status> ParkedEventService::Read() {
       StoredEventSender::Options options;
       options.system_identifier = table_.system_identifier();
       WALPOST_CO_ASSIGN_OR_RETURN(
-          release_, StoredEventSender::Create(executor_, config_, options,
-                                              [this] { Wake(); }));
+          release_,
+          StoredEventSender::Create(executor_, config_, std::move(options),
+                                    [this] { Wake(); }));
     }
     ParkingSql::Sendable wanted;
     wanted.scope = parked_keys_.scope();

@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "app/sink/sinks.h"
+#include "app/stored/ledger_committer.h"
 #include "base/status_macros.h"
 #include "delivery/gap.h"
 #include "delivery/transactional_id.h"
@@ -24,22 +25,21 @@ namespace {
 constexpr std::chrono::milliseconds kPause{20};
 constexpr std::chrono::seconds kCloseLimit{2};
 
-absl::StatusOr<std::unique_ptr<RecordBuilder>> MakeBuilder(
-    const Config& config, std::string_view what) {
-  WALPOST_ASSIGN_OR_RETURN(std::unique_ptr<RecordBuilder> builder,
-                           RecordBuilder::Create(config.outbox));
-  RecordMark mark;
-  mark.header = fmt::format("walpost-{}", what);
-  mark.value = config.postgres.slot;
-  mark.without_position = true;
-  mark.lsn = Lsn(1);
-  builder->SetMark(std::move(mark));
-  return builder;
-}
-
 std::string_view MarkOf(const StoredEventSender::Options& options) {
   using Sent = StoredEventSender::Sent;
   return options.sent == Sent::kDeadLetters ? kRetriedSender : kReleasedSender;
+}
+
+absl::StatusOr<std::unique_ptr<RecordBuilder>> MakeBuilder(
+    const Config& config, const StoredEventSender::Options& options) {
+  WALPOST_ASSIGN_OR_RETURN(std::unique_ptr<RecordBuilder> builder,
+                           RecordBuilder::Create(config.outbox));
+  RecordMark mark;
+  mark.header = fmt::format("walpost-{}", MarkOf(options));
+  mark.value = options.mark.empty() ? config.postgres.slot : options.mark;
+  mark.without_position = true;
+  builder->SetMark(std::move(mark));
+  return builder;
 }
 
 // The name in its transactional id, and in the key of its ledger.
@@ -50,8 +50,8 @@ std::string SenderOf(const StoredEventSender::Options& options) {
 
 SinkOptions SinkOptionsOf(const Config& config,
                           const StoredEventSender::Options& options) {
-  SinkOptions sink{"-released", std::nullopt};
-  if (!config.transactions.is_on) return sink;
+  SinkOptions sink{"-released", std::nullopt, options.transactional_id};
+  if (options.committer != nullptr || !config.transactions.is_on) return sink;
   sink.transactional_id = SenderTransactionalId(
       RelayTransactionalId(options.system_identifier, config.postgres.slot),
       SenderOf(options));
@@ -75,25 +75,38 @@ std::string NothingMoves(const StoredEventSender::Options& options) {
 
 StoredBatch::Options BatchOptions(const Config& config,
                                   const StoredEventSender::Options& options) {
-  return {.topics_fail = options.no_topic == StoredEventSender::NoTopic::kFails,
-          .keeps_order = options.sent == StoredEventSender::Sent::kParkedEvents,
-          .has_ledger = config.transactions.is_on};
+  return {
+      .topics_fail = options.no_topic == StoredEventSender::NoTopic::kFails,
+      .keeps_order = options.sent == StoredEventSender::Sent::kParkedEvents,
+      .commits_only = options.commits_only,
+      .has_ledger = options.committer != nullptr || config.transactions.is_on};
+}
+
+// nullptr: there are no transactions.
+std::unique_ptr<BatchCommitter> CommitterOf(
+    const asio::any_io_executor& executor, const Config& config,
+    StoredEventSender::Options& options) {
+  if (options.committer != nullptr || !config.transactions.is_on) {
+    return std::move(options.committer);
+  }
+  return std::make_unique<LedgerCommitter>(executor, MakeRecordReader(config),
+                                           LedgerPlace(config, options));
 }
 
 }  // namespace
 
 absl::StatusOr<std::unique_ptr<StoredEventSender>> StoredEventSender::Create(
-    asio::any_io_executor executor, const Config& config,
-    const Options& options, std::function<void()> on_result) {
+    asio::any_io_executor executor, const Config& config, Options options,
+    std::function<void()> on_result) {
   WALPOST_ASSIGN_OR_RETURN(std::unique_ptr<RecordBuilder> builder,
-                           MakeBuilder(config, MarkOf(options)));
-  return std::unique_ptr<StoredEventSender>(new StoredEventSender(
-      executor, config, options, std::move(builder), std::move(on_result)));
+                           MakeBuilder(config, options));
+  return std::unique_ptr<StoredEventSender>(
+      new StoredEventSender(executor, config, std::move(options),
+                            std::move(builder), std::move(on_result)));
 }
 
 StoredEventSender::StoredEventSender(asio::any_io_executor executor,
-                                     const Config& config,
-                                     const Options& options,
+                                     const Config& config, Options options,
                                      std::unique_ptr<RecordBuilder> builder,
                                      std::function<void()> on_result)
     : executor_(executor),
@@ -104,16 +117,12 @@ StoredEventSender::StoredEventSender(asio::any_io_executor executor,
       run_(executor, std::move(builder),
            knowledge_ == nullptr ? MakeSinks(executor, config)
                                  : knowledge_->Sinks(),
-           {config.window, SinkOptionsOf(config, options), std::nullopt,
-            ErrorActions()},
+           {config.window, SinkOptionsOf(config, options),
+            options.silence_limit, ErrorActions()},
            nullptr),
       batch_(config.outbox, run_.sender(), BatchOptions(config, options)),
-      on_result_(std::move(on_result)) {
-  if (config.transactions.is_on) {
-    ledger_.emplace(executor, MakeRecordReader(config),
-                    LedgerPlace(config, options));
-  }
-}
+      committer_(CommitterOf(executor, config, options)),
+      on_result_(std::move(on_result)) {}
 
 void StoredEventSender::Send(std::vector<ParkedRow> rows) {
   batch_.Begin(std::move(rows), Clock::now());
@@ -147,12 +156,8 @@ asio::awaitable<void> StoredEventSender::Run() {
 
 asio::awaitable<absl::Status> StoredEventSender::Open(bool& must_read_again) {
   WALPOST_CO_RETURN_IF_ERROR(run_.Start());
-  if (!ledger_ || has_taken_over_) co_return absl::OkStatus();
-  const absl::StatusOr<std::string> text = co_await ledger_->Open(run_);
-  if (!text.ok()) co_return text.status();
-  const absl::Status loaded = batch_.LoadLedger(*text);
-  if (!loaded.ok())
-    co_return ledger_->Unreadable(std::string(loaded.message()));
+  if (committer_ == nullptr || has_taken_over_) co_return absl::OkStatus();
+  WALPOST_CO_RETURN_IF_ERROR(co_await committer_->Open(run_, batch_));
   has_taken_over_ = must_read_again = true;
   co_return absl::OkStatus();
 }
@@ -165,11 +170,14 @@ asio::awaitable<void> StoredEventSender::SendAll() {
       case StoredBatch::Do::kWait:
         co_await run_.Wait(kPause);
         LogTrouble(batch_.TakeNewTrouble(Clock::now()));
+        if (const absl::Status trouble = run_.SinkTrouble(Clock::now());
+            !trouble.ok()) {
+          batch_.GiveUpSink(trouble);
+        }
         break;
       case StoredBatch::Do::kCommit: {
-        std::string ledger = batch_.ledger();
         const absl::Status committed =
-            co_await ledger_->Commit(run_, std::move(ledger));
+            co_await committer_->Commit(run_, batch_);
         batch_.OnCommitted(committed);
         break;
       }
@@ -186,7 +194,7 @@ void StoredEventSender::LogTrouble(std::string_view trouble) const {
 
 void StoredEventSender::Stop() {
   batch_.Stop();
-  if (ledger_) ledger_->Stop();
+  if (committer_ != nullptr) committer_->Stop();
   run_.Interrupt();
 }
 

@@ -1,6 +1,7 @@
 // StoredEventSender: sends stored events to Kafka, a batch at a time, through a
 // sink of its own. StoredBatch decides; with delivery.guarantee: exactly_once
-// the sink has transactions, with a ledger in each.
+// the sink has transactions, and its BatchCommitter writes in each what it
+// settles.
 //
 //   Send ──▶ ... ──▶ TakeResult: which are in Kafka, and which have failed
 //
@@ -13,12 +14,12 @@
 // walpost-retried.
 //
 // Rows that were read before the sink took over may have been sent by its
-// predecessor since, and the ledger may not have them any more. Whoever takes
-// over ends the session that reads rows, and only then fences. So the call of
-// Send that opens the sink sends nothing: must_read_again.
+// predecessor since, and what it wrote may not have them any more. Whoever
+// takes over ends the session that reads rows, and only then fences. So the
+// call of Send that opens the sink sends nothing: must_read_again.
 //
-// Runs on the loop. Owned by the ParkedEventService, the IsolatedTopicResender
-// and the DeadLetterRetrier, one each.
+// Runs on the loop. Owned by the ParkedEventService, the IsolatedTopicResender,
+// the DeadLetterRetrier and the DeadLetterResender, one each.
 #pragma once
 
 #include <boost/asio/any_io_executor.hpp>
@@ -34,7 +35,7 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "app/sink/delivery_run.h"
-#include "app/sink/ledger_record.h"
+#include "app/stored/batch_committer.h"
 #include "config/config.h"
 #include "delivery/sink_knowledge.h"
 #include "parking/parked_row.h"
@@ -59,17 +60,27 @@ class StoredEventSender {
     NoTopic no_topic = NoTopic::kFails;
     Sent sent = Sent::kParkedEvents;
     std::string system_identifier;
+    std::string mark = {};   // value of the records' header; empty: the slot
     std::string topic = {};  // that they all wait for; empty: none
     // With `topic`, to which nobody else writes: that of the sinks of the
     // stream. Outlives the run.
     SinkKnowledge* knowledge = nullptr;
+    // The transactions under this id have the committer's records, whatever the
+    // configuration says; empty: as configured, with a ledger.
+    std::string transactional_id = {};
+    std::unique_ptr<BatchCommitter> committer = nullptr;
+    // The batches only commit (StoredBatch::Options).
+    bool commits_only = false;
+    // See DeliveryRun::Options.
+    std::optional<std::chrono::seconds> silence_limit = {};
   };
   // `on_result` is called when a batch has ended.
   static absl::StatusOr<std::unique_ptr<StoredEventSender>> Create(
       boost::asio::any_io_executor executor, const Config& config,
-      const Options& options, std::function<void()> on_result);
+      Options options, std::function<void()> on_result);
 
-  // Begins a batch; no other may be on its way.
+  // Begins a batch; no other may be on its way. One without rows only takes
+  // over.
   void Send(std::vector<ParkedRow> rows);
   bool is_sending() const { return is_sending_; }
   const std::vector<ParkedRow>& rows() const { return batch_.rows(); }
@@ -91,8 +102,7 @@ class StoredEventSender {
 
  private:
   StoredEventSender(boost::asio::any_io_executor executor, const Config& config,
-                    const Options& options,
-                    std::unique_ptr<RecordBuilder> builder,
+                    Options options, std::unique_ptr<RecordBuilder> builder,
                     std::function<void()> on_result);
 
   boost::asio::awaitable<void> Run();
@@ -105,7 +115,7 @@ class StoredEventSender {
   std::unique_ptr<TopicKnowledge> knowledge_;  // of the one topic
   DeliveryRun run_;
   StoredBatch batch_;
-  std::optional<LedgerRecord> ledger_;  // with transactions
+  std::unique_ptr<BatchCommitter> committer_;  // with transactions
   bool has_taken_over_ = false;
   std::function<void()> on_result_;
   std::optional<Result> result_;

@@ -1,157 +1,172 @@
 #include "cli/events/dead_letter_resender.h"
 
 #include <algorithm>
+#include <boost/asio/as_tuple.hpp>
+#include <boost/asio/steady_timer.hpp>
+#include <boost/asio/use_awaitable.hpp>
+#include <deque>
+#include <string>
 #include <utility>
 
+#include "app/stored/batch_committer.h"
+#include "base/reason_code.h"
 #include "base/status_macros.h"
+#include "cli/shared/run_to_end.h"
 #include "cli/shared/time_option.h"
+#include "fmt/format.h"
 
 namespace walpost {
+
+namespace asio = boost::asio;
+
 namespace {
 
 using Action = DeadLetterResolution::Action;
 
-// Limits of a transaction.
+// Limits of a batch.
 constexpr size_t kMaxLetters = 200;
 constexpr size_t kMaxBytes = size_t{4} << 20;
+constexpr std::chrono::seconds kTakeOverLimit{30};
 
-// The letter alone is the cause, and others may go on.
-bool ConcernsLetter(const absl::Status& status) {
-  return absl::IsInvalidArgument(status);
+Value ViewOf(const OwnValue& value) {
+  return value ? Value(*value) : std::nullopt;
 }
 
 }  // namespace
 
+// Each transaction has the decisions about the letters that it settles.
+class DeadLetterResender::Decisions final : public BatchCommitter {
+ public:
+  // Both outlive this object.
+  Decisions(const DeadLetterResolution& decision,
+            const std::vector<LetterPlace>& places)
+      : decision_(decision), places_(places) {}
+
+  asio::awaitable<absl::Status> Open(DeliveryRun& run,
+                                     StoredBatch& batch) override {
+    (void)batch;  // who reads the letters leaves out those with a decision
+    co_return co_await run.TakeOver(kTakeOverLimit);
+  }
+
+  asio::awaitable<absl::Status> Commit(DeliveryRun& run,
+                                       const StoredBatch& batch) override {
+    std::deque<DeadLetterResolutionRecord> decisions;
+    std::vector<Record> records;
+    for (const size_t at : batch.committing()) {
+      const ParkedRow& row = batch.rows()[at];
+      const LetterPlace& place = places_[row.number];
+      DeadLetterResolution decision = decision_;
+      decision.offset = place.offset;
+      decisions.emplace_back(decision, place.topic,
+                             ViewOf(row.content.aggregate_id),
+                             ViewOf(row.content.id));
+      records.push_back(decisions.back().record());
+      records.back().partition = place.partition;
+    }
+    co_return co_await run.Commit(records);
+  }
+
+  void Stop() override {}
+
+ private:
+  const DeadLetterResolution& decision_;
+  const std::vector<LetterPlace>& places_;
+};
+
 absl::StatusOr<std::unique_ptr<DeadLetterResender>> DeadLetterResender::Create(
-    const Config& config, const DeadLetterResolution& decision,
-    TransactionalWriter* writer) {
-  WALPOST_ASSIGN_OR_RETURN(std::unique_ptr<RecordBuilder> builder,
-                           RecordBuilder::Create(config.outbox));
-  RecordMark mark;
-  mark.header = "walpost-retried";
-  mark.value = FormatTime(decision.at);
-  mark.without_position = true;
-  builder->SetMark(std::move(mark));
-  return std::unique_ptr<DeadLetterResender>(
-      new DeadLetterResender(config, decision, writer, std::move(builder)));
+    const Config& config, const DeadLetterResolution& decision, Reread reread) {
+  std::unique_ptr<DeadLetterResender> resender(
+      new DeadLetterResender(decision, std::move(reread)));
+  StoredEventSender::Options options;
+  options.sent = StoredEventSender::Sent::kDeadLetters;
+  options.mark = FormatTime(decision.at);
+  options.transactional_id =
+      fmt::format("walpost-dead-letters:{}", config.outbox.dead_letter.topic);
+  options.committer =
+      std::make_unique<Decisions>(resender->decision_, resender->places_);
+  options.commits_only = decision.action == Action::kDiscarded;
+  options.silence_limit = DeliveryRun::kSilenceLimit;
+  WALPOST_ASSIGN_OR_RETURN(
+      resender->sender_,
+      StoredEventSender::Create(resender->io_.get_executor(), config,
+                                std::move(options), [] {}));
+  return resender;
 }
 
-DeadLetterResender::DeadLetterResender(const Config& config,
-                                       const DeadLetterResolution& decision,
-                                       TransactionalWriter* writer,
-                                       std::unique_ptr<RecordBuilder> builder)
-    : decision_(decision),
-      writer_(writer),
-      builder_(std::move(builder)),
-      event_(config.outbox, builder_->routes()) {}
+absl::Status DeadLetterResender::TakeOver() {
+  const StoredEventSender::Result taken = RunToEnd(io_, Send({}));
+  io_.restart();
+  return taken.trouble;
+}
 
 absl::Status DeadLetterResender::Take(const LetterPlace& place,
                                       DeadLetter letter) {
-  if (decision_.action == Action::kRetried) {
-    const absl::Status built = Build(letter).status();
-    if (!built.ok()) {
-      failed_.push_back({place, built});
-      return absl::OkStatus();
-    }
-  }
   waiting_bytes_ += letter.payload ? letter.payload->size() : 0;
-  waiting_.push_back({place, std::move(letter)});
+  ParkedRow row;
+  row.number = places_.size();
+  row.content = std::move(letter);
+  places_.push_back(place);
+  waiting_.push_back(std::move(row));
   const bool is_full =
       waiting_.size() == kMaxLetters || waiting_bytes_ >= kMaxBytes;
   return is_full ? Finish() : absl::OkStatus();
 }
 
 absl::Status DeadLetterResender::Finish() {
-  std::vector<Letter> letters = std::exchange(waiting_, {});
+  while (!waiting_.empty()) WALPOST_RETURN_IF_ERROR(SendSome());
+  places_.clear();
   waiting_bytes_ = 0;
-  if (writer_ == nullptr) {
-    settled_ += letters.size();
-    return absl::OkStatus();
-  }
-  while (!letters.empty()) {
-    const absl::Status settled = Settle(letters);
-    if (settled.ok()) return settled;
-    if (ConcernsLetter(settled)) break;
-    if (!GiveUpTopic(letters, settled)) return settled;
-  }
-  for (const Letter& letter : letters) {
-    WALPOST_RETURN_IF_ERROR(SettleOne(letter));
-  }
   return absl::OkStatus();
 }
 
-absl::Status DeadLetterResender::SettleOne(const Letter& letter) {
-  const absl::Status settled = Settle({&letter, 1});
-  if (settled.ok()) return settled;
-  std::vector<Letter> letters{letter};
-  if (!ConcernsLetter(settled)) {
-    return GiveUpTopic(letters, settled) ? absl::OkStatus() : settled;
+// Trouble in company may be that of one letter: the next ones go alone.
+absl::Status DeadLetterResender::SendSome() {
+  const size_t count = std::min(waiting_.size(), sender_->max_rows());
+  const StoredEventSender::Result result =
+      RunToEnd(io_, Send({waiting_.begin(), waiting_.begin() + count}));
+  io_.restart();
+  if (result.must_read_again) return LeaveOutSettled();
+  Remove(result);
+  const bool is_for_good = absl::IsUnavailable(result.trouble) ||
+                           ReasonCodeOf(result.trouble) == kReasonFenced;
+  const bool may_go_on = count > 1 || !result.sent.empty();
+  return may_go_on && !is_for_good ? absl::OkStatus() : result.trouble;
+}
+
+asio::awaitable<StoredEventSender::Result> DeadLetterResender::Send(
+    std::vector<ParkedRow> rows) {
+  constexpr auto kAsTuple = asio::as_tuple(asio::use_awaitable);
+  asio::steady_timer timer(io_);
+  sender_->Send(std::move(rows));
+  while (sender_->is_sending()) {
+    timer.expires_after(std::chrono::milliseconds(5));
+    co_await timer.async_wait(kAsTuple);
   }
-  failed_.push_back({letter.place, settled});
+  co_return *sender_->TakeResult();
+}
+
+// Rows of waiting_ that are settled, or have failed, in the order of both.
+void DeadLetterResender::Remove(const StoredEventSender::Result& result) {
+  std::vector<bool> is_through(waiting_.size());
+  for (const size_t row : result.sent) is_through[row] = true;
+  for (const StoredEventSender::Failure& failure : result.failed) {
+    is_through[failure.row] = true;
+    failed_.push_back({places_[waiting_[failure.row].number], failure.reason});
+  }
+  settled_ += result.sent.size();
+  size_t at = 0;
+  std::erase_if(waiting_, [&](const ParkedRow&) { return is_through[at++]; });
+}
+
+// The sink was replaced. Another command may have had the transactions
+// meanwhile.
+absl::Status DeadLetterResender::LeaveOutSettled() {
+  WALPOST_ASSIGN_OR_RETURN(const DeadLetterIndex index, reread_());
+  std::erase_if(waiting_, [&](const ParkedRow& row) {
+    const DeadLetterIndex::Entry* entry = index.Find(places_[row.number]);
+    return entry == nullptr || !entry->is_open();
+  });
   return absl::OkStatus();
-}
-
-absl::Status DeadLetterResender::Settle(std::span<const Letter> letters) {
-  topic_at_fault_.clear();
-  WALPOST_RETURN_IF_ERROR(writer_->Begin());
-  absl::Status status = WriteAll(letters);
-  if (status.ok()) status = writer_->Commit();
-  if (status.ok()) {
-    settled_ += letters.size();
-    return status;
-  }
-  if (absl::IsAborted(status)) return status;
-  const std::string topic = writer_->failed_topic();
-  // The cause says more than that its transaction cannot be ended, either.
-  const absl::Status aborted = writer_->Abort();
-  if (aborted.ok()) topic_at_fault_ = topic;
-  return aborted.ok() || !ConcernsLetter(status) ? status : aborted;
-}
-
-// Takes out the letters whose events go to the topic at fault. False: there is
-// none, for the brokers do not answer, or it is that of the letters.
-bool DeadLetterResender::GiveUpTopic(std::vector<Letter>& letters,
-                                     const absl::Status& reason) {
-  if (topic_at_fault_.empty() || decision_.action != Action::kRetried) {
-    return false;
-  }
-  const auto goes_there = [this](const Letter& letter) {
-    const absl::StatusOr<Record> record = Build(letter.content);
-    return record.ok() && record->topic == topic_at_fault_;
-  };
-  const auto rest = std::ranges::stable_partition(letters, goes_there);
-  for (const Letter& letter : std::span(letters.begin(), rest.begin())) {
-    failed_.push_back({letter.place, reason});
-  }
-  const bool any = rest.begin() != letters.begin();
-  letters.erase(letters.begin(), rest.begin());
-  return any;
-}
-
-absl::Status DeadLetterResender::WriteAll(std::span<const Letter> letters) {
-  for (const Letter& letter : letters) WALPOST_RETURN_IF_ERROR(Write(letter));
-  return absl::OkStatus();
-}
-
-absl::Status DeadLetterResender::Write(const Letter& letter) {
-  const DeadLetter& content = letter.content;
-  if (decision_.action == Action::kRetried) {
-    WALPOST_ASSIGN_OR_RETURN(const Record record, Build(content));
-    WALPOST_RETURN_IF_ERROR(writer_->Write(record, std::nullopt));
-  }
-  DeadLetterResolution decision = decision_;
-  decision.offset = letter.place.offset;
-  const DeadLetterResolutionRecord on_record(
-      decision, letter.place.topic,
-      content.aggregate_id ? Value(*content.aggregate_id) : std::nullopt,
-      content.id ? Value(*content.id) : std::nullopt);
-  return writer_->Write(on_record.record(), letter.place.partition);
-}
-
-// Valid until the next one.
-absl::StatusOr<Record> DeadLetterResender::Build(const DeadLetter& letter) {
-  WALPOST_ASSIGN_OR_RETURN(const Event event, event_.Of(letter));
-  return builder_->Build(event, event_.timeline());
 }
 
 }  // namespace walpost

@@ -1,33 +1,33 @@
-// DeadLetterResender: retries or discards dead letters.
+// DeadLetterResender: retries or discards dead letters of topics.
 //
-//   Take, Take, ... ──▶ a transaction: the events' records, and the decisions
+//   TakeOver ──▶ Take, Take, ... ──▶ Finish
+//                  └──▶ a transaction: the events' records, and the decisions
 //                       about their dead letters
 //
 // An event and the decision about it become visible together: a crash in
-// between leaves neither. If the brokers reject a record, the letters of its
-// transaction are sent one by one, and the rejected one stays as it is. If they
-// answer, but a topic takes nothing, the letters of this topic stay.
+// between leaves neither. What cannot be delivered, or goes to a topic that
+// takes nothing, stays as it is (StoredBatch).
 //
-// Blocks, as the writer does.
+// Blocks: it runs a loop of its own.
 #pragma once
 
+#include <boost/asio/awaitable.hpp>
+#include <boost/asio/io_context.hpp>
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <optional>
-#include <span>
-#include <string>
 #include <vector>
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "app/stored/stored_event_sender.h"
 #include "config/config.h"
 #include "dead_letters/dead_letter.h"
 #include "dead_letters/dead_letter_index.h"
 #include "dead_letters/dead_letter_resolution.h"
-#include "dead_letters/letter_event.h"
-#include "kafka/producer/transactional_writer.h"
-#include "outbox/record_builder.h"
+#include "parking/parked_row.h"
 
 namespace walpost {
 
@@ -37,16 +37,20 @@ class DeadLetterResender {
     LetterPlace place;
     absl::Status reason;
   };
+  // Reads the topics again.
+  using Reread = std::function<absl::StatusOr<DeadLetterIndex>()>;
 
-  // `decision`: for each letter, but for the offset. `writer`: nullptr for a
-  // dry run, which only builds the records. Both and `config` outlive this
+  // `decision`: for each letter, but for the offset. `config` outlives this
   // object. kInvalidArgument: the routes are wrong.
   static absl::StatusOr<std::unique_ptr<DeadLetterResender>> Create(
       const Config& config, const DeadLetterResolution& decision,
-      TransactionalWriter* writer);
+      Reread reread);
 
-  // Takes a letter; its event may be sent later. The error ends the work:
-  // kAborted, if another command has taken over.
+  // Whoever comes later has the transactions: the calls of an earlier command
+  // fail (kAborted). So read the letters after it. kUnavailable: the brokers do
+  // not answer. kFailedPrecondition: an operator must act.
+  absl::Status TakeOver();
+  // Takes a letter; its event may be sent later. The error ends the work.
   absl::Status Take(const LetterPlace& place, DeadLetter letter);
   absl::Status Finish();
 
@@ -55,31 +59,27 @@ class DeadLetterResender {
   const std::vector<Failure>& failed() const { return failed_; }
 
  private:
-  struct Letter {
-    LetterPlace place;
-    DeadLetter content;
-  };
+  class Decisions;
 
-  DeadLetterResender(const Config& config, const DeadLetterResolution& decision,
-                     TransactionalWriter* writer,
-                     std::unique_ptr<RecordBuilder> builder);
+  DeadLetterResender(const DeadLetterResolution& decision, Reread reread)
+      : decision_(decision), reread_(std::move(reread)) {}
 
-  absl::Status Settle(std::span<const Letter> letters);
-  absl::Status SettleOne(const Letter& letter);
-  bool GiveUpTopic(std::vector<Letter>& letters, const absl::Status& reason);
-  absl::Status WriteAll(std::span<const Letter> letters);
-  absl::Status Write(const Letter& letter);
-  absl::StatusOr<Record> Build(const DeadLetter& letter);
+  // Sends the first rows of waiting_.
+  absl::Status SendSome();
+  boost::asio::awaitable<StoredEventSender::Result> Send(
+      std::vector<ParkedRow> rows);
+  void Remove(const StoredEventSender::Result& result);
+  absl::Status LeaveOutSettled();
 
-  DeadLetterResolution decision_;
-  TransactionalWriter* writer_;
-  std::unique_ptr<RecordBuilder> builder_;
-  LetterEvent event_;
-  std::vector<Letter> waiting_;
+  const DeadLetterResolution decision_;
+  Reread reread_;
+  boost::asio::io_context io_{1};
+  std::vector<LetterPlace> places_;  // of rows, by their numbers
+  std::vector<ParkedRow> waiting_;
   size_t waiting_bytes_ = 0;
-  std::string topic_at_fault_;  // of the last transaction; empty: none
   uint64_t settled_ = 0;
   std::vector<Failure> failed_;
+  std::unique_ptr<StoredEventSender> sender_;  // uses what is above
 };
 
 }  // namespace walpost

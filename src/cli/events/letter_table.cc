@@ -21,9 +21,8 @@
 #include "cli/shared/require_wal.h"
 #include "cli/shared/run_to_end.h"
 #include "cli/shared/running_instance.h"
-#include "dead_letters/letter_event.h"
+#include "dead_letters/letter_check.h"
 #include "fmt/format.h"
-#include "outbox/record_builder.h"
 #include "postgres/parking/parked_list.h"
 
 namespace walpost {
@@ -129,17 +128,14 @@ asio::awaitable<absl::Status> LetterTable::Show(const Entries& chosen) {
 
 // Leaves out the letters whose records cannot be built.
 asio::awaitable<absl::Status> LetterTable::KeepDeliverable(Entries& chosen) {
-  WALPOST_CO_ASSIGN_OR_RETURN(const std::unique_ptr<RecordBuilder> builder,
-                              RecordBuilder::Create(config_.outbox));
-  LetterEvent maker(config_.outbox, builder->routes());
+  WALPOST_CO_ASSIGN_OR_RETURN(LetterCheck check,
+                              LetterCheck::Create(config_.outbox));
   Entries deliverable;
   for (ParkedEntry& entry : chosen) {
     DeadLetter letter = entry.content;
     WALPOST_CO_ASSIGN_OR_RETURN(letter.payload,
                                 co_await list_.ReadPayload(entry.number));
-    const absl::StatusOr<Event> event = maker.Of(letter);
-    absl::Status built = event.status();
-    if (built.ok()) built = builder->Build(*event, 0).status();
+    const absl::Status built = check(letter);
     if (built.ok()) {
       deliverable.push_back(std::move(entry));
     } else {

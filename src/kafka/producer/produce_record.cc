@@ -44,8 +44,7 @@ Headers MakeHeaders(std::span<const RecordHeader> headers) {
 }  // namespace
 
 rd_kafka_error_t* ProduceRecord(rd_kafka_t* client, rd_kafka_topic_t* topic,
-                                const Record& record, Sequence sequence,
-                                int32_t partition) {
+                                const Record& record, Sequence sequence) {
   Headers headers = MakeHeaders(record.headers);
   std::array<rd_kafka_vu_t, 8> arguments;
   arguments[0].vtype = RD_KAFKA_VTYPE_RKT;
@@ -65,7 +64,7 @@ rd_kafka_error_t* ProduceRecord(rd_kafka_t* client, rd_kafka_topic_t* topic,
   arguments[6].vtype = RD_KAFKA_VTYPE_HEADERS;
   arguments[6].u.headers = headers.get();
   arguments[7].vtype = RD_KAFKA_VTYPE_PARTITION;
-  arguments[7].u.i32 = partition;
+  arguments[7].u.i32 = record.partition.value_or(RD_KAFKA_PARTITION_UA);
   rd_kafka_error_t* error =
       rd_kafka_produceva(client, arguments.data(), arguments.size());
   if (error == nullptr) (void)headers.release();  // they are the record's now

@@ -83,6 +83,7 @@ absl::StatusOr<std::unique_ptr<Producer>> Producer::Create(
       new Producer(executor, client, std::move(credentials), reports,
                    std::move(on_drained), state));
   producer->probed_topic_ = options.probed_topic;
+  producer->checkpoint_topic_ = options.checkpoint_topic;
   producer->one_at_a_time_ = options.one_at_a_time;
   WALPOST_RETURN_IF_ERROR(producer->ListenOnEventFd());
   if (unanswered != nullptr) {
@@ -192,18 +193,18 @@ absl::Status Producer::Produce(const Record& record, Sequence sequence) {
   }
   WALPOST_ASSIGN_OR_RETURN(Topic * topic, topics_->Get(record.topic));
   // TakeOver has asked about the topic of the checkpoints.
-  if (earlier_ && !topic->has_records() && sequence != kNoEvent) {
+  if (earlier_ && !topic->has_records() && record.topic != checkpoint_topic_) {
     WALPOST_RETURN_IF_ERROR(
         earlier_->MayProduce(std::string(record.topic), Clock::now()));
   }
-  if (!topic->MayProduce(record.key)) {
+  if (!topic->MayProduce(record)) {
     return absl::ResourceExhaustedError(
         "the partition's first record is not acknowledged yet");
   }
   rd_kafka_error_t* error =
       ProduceRecord(client_, topic->handle(), record, sequence);
   if (error == nullptr) {
-    topic->OnProduced(record.key, sequence);
+    topic->OnProduced(record, sequence);
     return absl::OkStatus();
   }
   const rd_kafka_resp_err_t code = rd_kafka_error_code(error);

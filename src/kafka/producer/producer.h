@@ -145,6 +145,7 @@ class Producer final : public Sink {
   ConnectionDiagnosis connection_diagnosis_;
   int brokerless_reports_ = 0;  // statistics in a row
   std::string probed_topic_;
+  std::string checkpoint_topic_;
   bool one_at_a_time_ = false;
   // Records of a transaction go alone since, as those of the pipeline do.
   bool has_withdrawn_ = false;

@@ -18,7 +18,9 @@ absl::StatusOr<std::unique_ptr<Topic>> Topic::Create(
   return topic;
 }
 
-int32_t Topic::PartitionOf(std::string_view key) const {
+int32_t Topic::PartitionOf(const Record& record) const {
+  if (record.partition) return *record.partition;
+  const std::string_view key = *record.key;
   const int32_t count = partitions();
   if (count == 0) return FirstRecordBarrier::kUnassigned;
   return rd_kafka_msg_partitioner_murmur2(handle(), key.data(), key.size(),

@@ -1,8 +1,8 @@
 // Topic: one of a producer's topics.
 //
-// Partitions are chosen by key, like Java's producer and Debezium do (murmur2);
-// at random for records without a key. The first record of each partition is
-// sent alone (FirstRecordBarrier).
+// Partitions are chosen by key, unless the record has one, like Java's producer
+// and Debezium do (murmur2); at random for records without a key. The first
+// record of each partition is sent alone (FirstRecordBarrier).
 #pragma once
 
 #include <librdkafka/rdkafka.h>
@@ -11,12 +11,11 @@
 #include <cstdint>
 #include <memory>
 #include <string>
-#include <string_view>
 
 #include "absl/status/statusor.h"
 #include "kafka/producer/first_record_barrier.h"
 #include "kafka/topics/offset_regression_detector.h"
-#include "outbox/event.h"
+#include "outbox/record.h"
 
 namespace walpost {
 
@@ -43,17 +42,17 @@ class Topic {
     return partitions_.load(std::memory_order_relaxed);
   }
 
-  // True if a record of this key may be produced now. If not, ask again after
-  // the next report.
-  bool MayProduce(const Value& key) const {
-    return !MayStart(key) || starts_.MayProduce(PartitionOf(*key));
+  // True if the record may be produced now. If not, ask again after the next
+  // report.
+  bool MayProduce(const Record& record) const {
+    return !MayStart(record) || starts_.MayProduce(PartitionOf(record));
   }
   // A record was accepted.
   bool has_records() const { return has_records_; }
   // The record was accepted.
-  void OnProduced(const Value& key, Sequence sequence) {
+  void OnProduced(const Record& record, Sequence sequence) {
     has_records_ = true;
-    if (MayStart(key)) starts_.OnProduced(PartitionOf(*key), sequence);
+    if (MayStart(record)) starts_.OnProduced(PartitionOf(record), sequence);
   }
   // Reports for this topic, including records without a key.
   void OnAcknowledged(int32_t partition, Sequence sequence) {
@@ -74,12 +73,14 @@ class Topic {
                         size_t key_size, int32_t partitions, void* topic,
                         void* sequence);
 
-  // True if a record of this key may be the first of its partition.
-  bool MayStart(const Value& key) const {
-    return key.has_value() && !starts_.AllStarted(partitions());
+  // True if the record may be the first of its partition.
+  bool MayStart(const Record& record) const {
+    const bool has_place = record.key.has_value() || record.partition;
+    return has_place && !starts_.AllStarted(partitions());
   }
-  // FirstRecordBarrier::kUnassigned: not known yet.
-  int32_t PartitionOf(std::string_view key) const;
+  // FirstRecordBarrier::kUnassigned: not known yet. Requires a key, if the
+  // record has no partition.
+  int32_t PartitionOf(const Record& record) const;
 
   std::unique_ptr<rd_kafka_topic_t, Destroy> handle_;
   std::atomic<int32_t> partitions_ = 0;

@@ -6,8 +6,7 @@
 // before the answer. Never blocks: an answer comes through the queue as an
 // event.
 //
-// Owned by a Producer or TransactionalWriter, whose client and queue outlive
-// it.
+// Owned by a Producer, whose client and queue outlive it.
 #pragma once
 
 #include <librdkafka/rdkafka.h>

@@ -1,0 +1,32 @@
+// BatchCommitter: what the transactions of a StoredEventSender have besides the
+// events, so that whoever takes over knows what is settled.
+//
+// Runs on the loop. Owned by its sender.
+#pragma once
+
+#include <boost/asio/awaitable.hpp>
+
+#include "absl/status/status.h"
+#include "app/sink/delivery_run.h"
+#include "parking/stored_batch.h"
+
+namespace walpost {
+
+class BatchCommitter {
+ public:
+  virtual ~BatchCommitter() = default;
+
+  // The sink of `run` takes over from earlier ones, and the batch learns what
+  // they have committed. Errors are those of DeliveryRun::TakeOver;
+  // kFailedPrecondition, too, if that cannot be read.
+  virtual boost::asio::awaitable<absl::Status> Open(DeliveryRun& run,
+                                                    StoredBatch& batch) = 0;
+  // Commits what `run` has sent, for StoredBatch::Do::kCommit. Errors are those
+  // of DeliveryRun::Commit.
+  virtual boost::asio::awaitable<absl::Status> Commit(
+      DeliveryRun& run, const StoredBatch& batch) = 0;
+  // Stops waiting for Kafka, for good.
+  virtual void Stop() = 0;
+};
+
+}  // namespace walpost
