@@ -97,6 +97,8 @@ struct SinkHealth {
   std::string trouble;
   // A topic unknown to the brokers that records wait for; or empty.
   std::string missing_topic;
+  // Why the brokers would not create it, in their words; or empty.
+  std::string topic_refusal = {};
   // The id of the cluster; empty: no broker has reported it yet.
   std::string cluster_id;
   // Acknowledged records that consumers of committed records do not get, and

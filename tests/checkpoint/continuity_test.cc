@@ -242,5 +242,19 @@ TEST(ContinuityTest, FollowsAPromotionWithASlotExactlyWhereWeConfirmed) {
   EXPECT_EQ(KindOf(Known(), observed), Kind::kGap);
 }
 
+TEST(ContinuityTest, ALostSlotHasTheReasonThatTheServerGives) {
+  for (const auto& [reason, part] : std::map<std::string, std::string>{
+           {"", "the server removed WAL that it needed"},
+           {"wal_removed", "invalidation_reason wal_removed"},
+           {"rows_removed", "vacuum removed rows"},
+           {"wal_level_insufficient", "wal_level of the primary"},
+           {"idle_timeout", "idle_replication_slot_timeout"},
+           {"conflicting", "(conflicting)"},
+           {"one_of_later", "invalidation_reason one_of_later"}}) {
+    EXPECT_NE(DescribeInvalidation(reason).find(part), std::string::npos)
+        << DescribeInvalidation(reason);
+  }
+}
+
 }  // namespace
 }  // namespace walpost

@@ -83,6 +83,7 @@ absl::StatusOr<std::unique_ptr<Producer>> Producer::Create(
       new Producer(executor, client, std::move(credentials), reports,
                    std::move(on_drained), state));
   producer->probed_topic_ = options.probed_topic;
+  producer->connection_diagnosis_ = ConnectionDiagnosis(options.brokers);
   producer->one_at_a_time_ = options.one_at_a_time;
   WALPOST_RETURN_IF_ERROR(producer->ListenOnEventFd());
   if (unanswered != nullptr) {
@@ -253,6 +254,7 @@ SinkHealth Producer::Health() {
   health.heard_at = liveness_.heard_at();
   health.trouble = connection_diagnosis_.advice();
   health.missing_topic = statistics_.unknown_topic;
+  health.topic_refusal = creator_.RefusalOf(statistics_.unknown_topic);
   health.cluster_id = cluster_id();
   const auto hidden = hidden_ == nullptr ? std::nullopt : hidden_->Longest();
   if (!hidden) return health;
