@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "base/kafka_cluster.h"
 #include "base/own_arguments.h"
 #include "checkpoint/coverage.h"
 #include "delivery/gap.h"
@@ -130,8 +131,17 @@ std::string DescribeInvalidation(std::string_view reason) {
 
 std::optional<std::string> DescribeOtherKafka(const std::string& known,
                                               const std::string& observed) {
-  if (known.empty() || observed.empty() || known == observed) {
+  if (known.empty() || observed.empty() || known == observed ||
+      known == kUnnamedCluster) {
     return std::nullopt;
+  }
+  if (observed == kUnnamedCluster) {
+    return fmt::format(
+        "the brokers report no cluster id, and the events before were "
+        "acknowledged by Kafka cluster {}: it is not known whether they are in "
+        "this Kafka. Correct kafka.brokers, or the proxy that withholds the "
+        "id; or, if it is the same Kafka, walpost recover -c FILE --accept",
+        known);
   }
   return fmt::format(
       "the brokers are Kafka cluster {}, and the events before were "

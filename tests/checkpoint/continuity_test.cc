@@ -4,6 +4,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "base/kafka_cluster.h"
 #include "delivery/gap.h"
 
 namespace walpost {
@@ -240,6 +241,14 @@ TEST(ContinuityTest, FollowsAPromotionWithASlotExactlyWhereWeConfirmed) {
   EXPECT_EQ(KindOf(Known(), observed), Kind::kFollowPromotion);
   observed.slot->confirmed = Lsn(Known().confirmed.value() + 1);
   EXPECT_EQ(KindOf(Known(), observed), Kind::kGap);
+}
+
+TEST(ContinuityTest, P9BrokersThatReportNoClusterMayBeOthers) {
+  EXPECT_THAT(DescribeOtherKafka("known", kUnnamedCluster).value_or(""),
+              HasSubstr("report no cluster id"));
+  EXPECT_EQ(DescribeOtherKafka("", kUnnamedCluster), std::nullopt);
+  EXPECT_EQ(DescribeOtherKafka(kUnnamedCluster, kUnnamedCluster), std::nullopt);
+  EXPECT_EQ(DescribeOtherKafka(kUnnamedCluster, "named by now"), std::nullopt);
 }
 
 TEST(ContinuityTest, ALostSlotHasTheReasonThatTheServerGives) {

@@ -1,3 +1,5 @@
+#include "kafka/checks/cluster_check.h"
+
 #include <librdkafka/rdkafka.h>
 
 #include <algorithm>
@@ -6,10 +8,10 @@
 #include <memory>
 #include <set>
 
+#include "base/kafka_cluster.h"
 #include "base/status_macros.h"
 #include "fmt/format.h"
 #include "kafka/checkpoint/compacted_topic.h"
-#include "kafka/checks/cluster_check.h"
 #include "kafka/checks/silent_brokers.h"
 #include "kafka/checks/transactions_check.h"
 #include "kafka/checks/transactions_probe.h"
@@ -77,14 +79,34 @@ class ClusterCheck {
           CheckTransactionsOf(*metadata, *transactional_ids));
     }
     CheckSizes(settings);
-    return ClusterFindings{std::move(findings_), true, ClusterId(),
+    std::string cluster = ClusterId();
+    CheckEvidence(subject, cluster);
+    return ClusterFindings{std::move(findings_), true, std::move(cluster),
                            std::move(topic_ids_)};
   }
 
  private:
+  // Says what cannot be noticed with these brokers.
+  void CheckEvidence(const std::string& subject, const std::string& cluster) {
+    const bool has_ids = std::ranges::any_of(
+        topic_ids_, [](const auto& topic) { return !topic.second.empty(); });
+    if (cluster == kUnnamedCluster) {
+      Add(Severity::kNote, subject,
+          "reports no cluster id: if kafka.brokers lead to another cluster one "
+          "day, walpost does not notice that the events before are not there",
+          "after such a change: walpost verify -c FILE");
+    }
+    if (!topic_ids_.empty() && !has_ids) {
+      Add(Severity::kNote, subject,
+          "reports no topic ids: walpost does not notice a topic that was "
+          "deleted and created again",
+          "after such a change: walpost verify -c FILE");
+    }
+  }
+
   std::string ClusterId() {
-    char* raw = rd_kafka_clusterid(client_.get(), timeout_millis_);
-    if (raw == nullptr) return "";
+    char* raw = rd_kafka_clusterid(client_.get(), 0);  // they have answered
+    if (raw == nullptr) return kUnnamedCluster;
     std::string id = raw;
     rd_kafka_mem_free(client_.get(), raw);
     return id;

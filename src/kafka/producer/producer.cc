@@ -8,6 +8,7 @@
 #include <boost/asio/use_awaitable.hpp>
 #include <cstdlib>
 
+#include "base/kafka_cluster.h"
 #include "base/status_macros.h"
 #include "fmt/format.h"
 #include "kafka/client/kafka_status.h"
@@ -140,11 +141,14 @@ std::function<bool()> Producer::GiveUpClient() {
 }
 
 const std::string& Producer::cluster_id() {
-  if (!cluster_id_.empty() || client_ == nullptr) return cluster_id_;
+  const bool is_known = !cluster_id_.empty() && cluster_id_ != kUnnamedCluster;
+  if (is_known || client_ == nullptr) return cluster_id_;
   // With a wait time of 0 it returns what the brokers have reported so far.
   char* id = rd_kafka_clusterid(client_, 0);
   if (id == nullptr) {
-    HurryToConnect();
+    // A broker that has told its node has told all that it reports.
+    if (!statistics_.nodes_up.empty()) cluster_id_ = kUnnamedCluster;
+    if (cluster_id_.empty()) HurryToConnect();
     return cluster_id_;
   }
   cluster_id_ = id;
