@@ -63,7 +63,7 @@ asio::awaitable<absl::StatusOr<Findings>> CheckRetention(
     }
     if (!shape.ok()) co_return shape.status();
     std::string name = table.name;
-    std::string needed_for = "walpost prune and retention.keep";
+    std::string needed_for = "prune and retention.keep";
     WALPOST_CO_ASSIGN_OR_RETURN(
         const Findings identity,
         co_await CheckReplicaIdentity(connection, name, RowChange::kDelete,

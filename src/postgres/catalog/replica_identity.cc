@@ -12,7 +12,8 @@ namespace asio = boost::asio;
 // Tables whose ALTER TABLE is printed.
 constexpr size_t kMaxNamed = 5;
 
-// Of pg_class c: a table whose rows cannot be changed if that is published.
+// The table pg_class c has none: its rows cannot be changed if that is
+// published.
 constexpr std::string_view kHasNone =
     "c.relkind = 'r' AND c.relreplident <> 'f' AND NOT EXISTS (SELECT FROM "
     "pg_catalog.pg_index i WHERE i.indrelid = c.oid AND i.indisvalid AND CASE "
